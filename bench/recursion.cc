@@ -162,7 +162,8 @@ void WriteTrees(const Trees& trees, int64_t batches, int64_t batch, const std::s
   }
   for (int64_t b = 0; b < batches; ++b)
     for (int64_t k = 0; k < batch; ++k)
-      roots << trees.roots[static_cast<size_t>(b * batch + k) % trees.roots.size()] << (k + 1 < batch ? ',' : '\n');
+      roots << trees.roots[static_cast<size_t>(b * batch + k) % trees.roots.size()]
+            << (k + 1 < batch ? ',' : '\n');
 }
 
 struct Outcome {
@@ -176,8 +177,8 @@ Result<Outcome> RunModel(const std::string& model, const std::string& folder, in
   const std::string script = (bin / "../../bench/scripts/recursion" / (model + ".dml")).lexically_normal();
   const std::string command = fmt::format(
       "'{}' run --precision single --threads {} {} '{}' -nvargs 'T={}/T.csv' 'R={}/R.csv' H={} rounds={} 2>&1",
-      (bin / "heddle").string(), options.threads, interprets ? "--disable-pass recursion" : "", script, folder,
-      folder, hidden, rounds);
+      (bin / "heddle").string(), options.threads, interprets ? "--disable-pass recursion" : "", script,
+      folder, folder, hidden, rounds);
   std::FILE* const pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) return Internal("heddle does not start");
   std::string text;
@@ -198,8 +199,8 @@ void Print(const std::string& model, const std::string& trees, int hidden, int64
         "\"ms\":%.3f,\"us_per_node\":%.3f,\"threads\":%d}\n",
         model.c_str(), trees.c_str(), hidden, batch, way, ms, 1e3 * ms / nodes, options.threads);
   else
-    std::printf("%-10s %-8s h %3d  batch %4ld  %-12s %9.3f ms  %8.3f us a node\n", model.c_str(), trees.c_str(),
-                hidden, batch, way, ms, 1e3 * ms / nodes);
+    std::printf("%-10s %-8s h %3d  batch %4ld  %-12s %9.3f ms  %8.3f us a node\n", model.c_str(),
+                trees.c_str(), hidden, batch, way, ms, 1e3 * ms / nodes);
   std::fflush(stdout);
 }
 
@@ -211,8 +212,8 @@ struct Case {
 Status RunCase(const Case& one, const Trees& trees, const std::string& folder, const BenchOptions& options) {
   for (const int hidden : one.hidden)
     for (const int64_t batch : {1, 10, 64}) {
-      const int64_t batches = std::max<int64_t>(1, std::min<int64_t>(batch == 1 ? 100 : 60,
-                                                                    static_cast<int64_t>(trees.roots.size()) / batch));
+      const int64_t batches = std::max<int64_t>(
+          1, std::min<int64_t>(batch == 1 ? 100 : 60, static_cast<int64_t>(trees.roots.size()) / batch));
       const double nodes = static_cast<double>(trees.rows.size()) / static_cast<double>(trees.roots.size()) *
                            static_cast<double>(batch);
       WriteTrees(trees, batches, batch, folder);
@@ -225,7 +226,8 @@ Status RunCase(const Case& one, const Trees& trees, const std::string& folder, c
       HEDDLE_ASSIGN_OR_RETURN(const Outcome some, RunModel(one.model, folder, hidden, 1, options, false));
       // Without memory of nodes a grid is as many calls as ways through it.
       if (one.trees == "grids") continue;
-      HEDDLE_ASSIGN_OR_RETURN(const Outcome interpreted, RunModel(one.model, folder, hidden, 1, options, true));
+      HEDDLE_ASSIGN_OR_RETURN(const Outcome interpreted,
+                              RunModel(one.model, folder, hidden, 1, options, true));
       if (some.sum != interpreted.sum)
         return Internal("{}: batches give {}, the interpreter {}", one.model, some.sum, interpreted.sum);
       Print(one.model, one.trees, hidden, batch, nodes, "interpreted", interpreted.ms, options);
@@ -261,7 +263,8 @@ Status TimeLinearizer(const Trees& trees, const BenchOptions& options) {
   double visit = std::numeric_limits<double>::infinity(), arrays = visit;
   const auto now = [] { return std::chrono::steady_clock::now(); };
   const auto per_node = [&](auto from, auto to) {
-    return std::chrono::duration<double, std::nano>(to - from).count() / static_cast<double>(trees.rows.size());
+    return std::chrono::duration<double, std::nano>(to - from).count() /
+           static_cast<double>(trees.rows.size());
   };
   for (int round = 0; round < std::max(5, options.rounds); ++round) {
     const auto begin = now();
@@ -274,10 +277,12 @@ Status TimeLinearizer(const Trees& trees, const BenchOptions& options) {
     arrays = std::min(arrays, per_node(middle, end));
   }
   if (options.json)
-    std::printf("{\"bench\":\"recursion\",\"case\":\"linearizer\",\"nodes\":%zu,\"visit_ns\":%.1f,\"arrays_ns\":%.1f}\n",
-                trees.rows.size(), visit, arrays);
+    std::printf(
+        "{\"bench\":\"recursion\",\"case\":\"linearizer\",\"nodes\":%zu,\"visit_ns\":%.1f,\"arrays_ns\":%.1f}\n",
+        trees.rows.size(), visit, arrays);
   else
-    std::printf("linearizer %zu nodes: %.1f ns a node to visit, %.1f to order\n", trees.rows.size(), visit, arrays);
+    std::printf("linearizer %zu nodes: %.1f ns a node to visit, %.1f to order\n", trees.rows.size(), visit,
+                arrays);
   return OkStatus();
 }
 
@@ -296,7 +301,8 @@ Status Measure(const BenchOptions& options) {
   std::filesystem::create_directory(folder);
   Status status = TimeLinearizer(sentences, options);
   for (const Case& one : cases) {
-    if (!status.ok() || (!options.only.empty() && one.model.find(options.only) == std::string::npos)) continue;
+    if (!status.ok() || (!options.only.empty() && one.model.find(options.only) == std::string::npos))
+      continue;
     const Trees trees = one.trees == "sst"       ? sentences
                         : one.trees == "perfect" ? PerfectTrees(64, 7)
                         : one.trees == "grids"   ? Grids(64, 10)

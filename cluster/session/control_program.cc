@@ -230,8 +230,8 @@ Status ControlProgram::EnterFor(const Block& block) {
   const bool is_parallel = block.kind == Block::Kind::kParallelFor;
   const int64_t seed = is_parallel ? blocks_.seeds().EnterLoop() : 0;
   const LoopRange range = {.from = from, .increment = increment, .rounds = rounds, .seed = seed};
-  const bool is_forest =
-      recursions_.EnterLoop(block, [&](uint64_t round) { return range.ValueOf(round); }, rounds, frame());
+  const bool is_forest = recursions_.EnterLoop(
+      block, [&](uint64_t round) { return range.ValueOf(round); }, rounds, frame());
   if (is_parallel && !is_forest && iterations_ != nullptr) {
     HEDDLE_ASSIGN_OR_RETURN(const bool has_run, RunIterations(block, range));
     if (has_run) return OkStatus();

@@ -191,10 +191,11 @@ Result<bool> RecursionRunner::RunInForest(Forest* forest, const Function& functi
     for (size_t i = 0; i < forest->roots.size(); ++i) forest->number_of.emplace(forest->roots[i], i);
   }
   const auto number = forest->number_of.find(*node);
-  const bool is_same = std::all_of(forest->arguments.begin(), forest->arguments.end(), [&](const auto& argument) {
-    const Variable* const variable = callee->Find(argument.first);
-    return variable != nullptr && IsSameValue(variable->value, argument.second);
-  });
+  const bool is_same =
+      std::all_of(forest->arguments.begin(), forest->arguments.end(), [&](const auto& argument) {
+        const Variable* const variable = callee->Find(argument.first);
+        return variable != nullptr && IsSameValue(variable->value, argument.second);
+      });
   if (number == forest->number_of.end() || !is_same) return false;
   HEDDLE_RETURN_IF_ERROR(TakeResults(function, *forest->evaluation, number->second, callee));
   return true;
@@ -225,8 +226,10 @@ bool RecursionRunner::EnterLoop(const Block& loop, const std::function<int64_t(u
   for (uint64_t round = 0; round < rounds; ++round) counters.push_back(value_of(round));
   std::optional<std::vector<int64_t>> roots = ops::CallsOf(structure, dense, given->uniforms, counters);
   if (!roots) return false;
-  forests_.push_back(std::make_unique<Forest>(
-      Forest{.loop = &loop, .function = &program_.functions.at(found->second->function), .roots = *std::move(roots)}));
+  forests_.push_back(
+      std::make_unique<Forest>(Forest{.loop = &loop,
+                                      .function = &program_.functions.at(found->second->function),
+                                      .roots = *std::move(roots)}));
   return true;
 }
 
@@ -234,9 +237,8 @@ void RecursionRunner::LeaveLoop(const Block& loop) {
   if (!forests_.empty() && forests_.back()->loop == &loop) forests_.pop_back();
 }
 
-Result<std::optional<RecursionRunner::Evaluation>> RecursionRunner::Evaluate(const Function& function,
-                                                                             const std::vector<int64_t>& roots,
-                                                                             Frame* callee) {
+Result<std::optional<RecursionRunner::Evaluation>> RecursionRunner::Evaluate(
+    const Function& function, const std::vector<int64_t>& roots, Frame* callee) {
   Known& known = KnownOf(function);
   compiler::ClassContext context;
   context.element_type = options_.element_type;
@@ -245,7 +247,8 @@ Result<std::optional<RecursionRunner::Evaluation>> RecursionRunner::Evaluate(con
   std::string sizes;
   for (const Parameter& parameter : function.parameters) {
     const Variable* const variable = callee->Find(parameter.name);
-    if (variable == nullptr || variable->info.data_type == DataType::kList) return std::optional<Evaluation>();
+    if (variable == nullptr || variable->info.data_type == DataType::kList)
+      return std::optional<Evaluation>();
     if (variable->info.IsTabular() && options_.ranks > 1 && !variable->distribution.IsEach())
       wanted[parameter.name] = Distribution::Each();
     if (parameter.name == NameOfNode(known.found, function)) continue;
@@ -262,14 +265,15 @@ Result<std::optional<RecursionRunner::Evaluation>> RecursionRunner::Evaluate(con
   std::map<std::string, Value> parameters;
   for (const auto& [name, variable] : callee->variables()) parameters[name] = variable.value;
   std::optional<Evaluation> evaluation;
-  HEDDLE_RETURN_IF_ERROR(blocks_.RunBeside(
-      [&](const ops::KernelSource& kernels, ops::KernelContext& kernel_context) -> Status {
+  HEDDLE_RETURN_IF_ERROR(
+      blocks_.RunBeside([&](const ops::KernelSource& kernels, ops::KernelContext& kernel_context) -> Status {
         const ops::FindBody find_body = [&](const ops::Linearized::Class& node_class,
-                                   const std::vector<ValueInfo>& children) {
+                                            const std::vector<ValueInfo>& children) {
           std::lock_guard lock(mutex_);
           return BodyOf(&known, function, node_class, children, context);
         };
-        const Work work = {.find_body = find_body, .parameters = parameters, .kernels = kernels, .context = kernel_context};
+        const Work work = {
+            .find_body = find_body, .parameters = parameters, .kernels = kernels, .context = kernel_context};
         HEDDLE_ASSIGN_OR_RETURN(evaluation, EvaluateParts(&known, function, roots, *callee, work));
         return OkStatus();
       }));
@@ -285,8 +289,9 @@ Result<std::optional<RecursionRunner::Evaluation>> RecursionRunner::EvaluatePart
   Evaluation evaluation;
   for (size_t part = 0; part < std::max<size_t>(count, 1); ++part) {
     const size_t parts = std::max<size_t>(count, 1);
-    const std::vector<int64_t> own(roots.begin() + static_cast<std::ptrdiff_t>(roots.size() * part / parts),
-                                   roots.begin() + static_cast<std::ptrdiff_t>(roots.size() * (part + 1) / parts));
+    const std::vector<int64_t> own(
+        roots.begin() + static_cast<std::ptrdiff_t>(roots.size() * part / parts),
+        roots.begin() + static_cast<std::ptrdiff_t>(roots.size() * (part + 1) / parts));
     HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<const ops::Linearized> structure,
                             StructureOf(*known, function, own, callee));
     if (structure == nullptr) {
@@ -301,10 +306,9 @@ Result<std::optional<RecursionRunner::Evaluation>> RecursionRunner::EvaluatePart
   std::atomic<bool> is_refused = false;
   const auto evaluate = [&](size_t part) {
     failed[part] = WithinMemory("variables", [&]() -> Status {
-      HEDDLE_ASSIGN_OR_RETURN(
-          std::optional<ops::NodeResults> results,
-          ops::EvaluateRecursion(*evaluation.parts[part].structure, work.find_body, work.parameters, work.kernels,
-                                 work.context, weights_));
+      HEDDLE_ASSIGN_OR_RETURN(std::optional<ops::NodeResults> results,
+                              ops::EvaluateRecursion(*evaluation.parts[part].structure, work.find_body,
+                                                     work.parameters, work.kernels, work.context, weights_));
       if (results)
         evaluation.parts[part].results = *std::move(results);
       else
@@ -331,7 +335,8 @@ Status RecursionRunner::TakeResults(const Function& function, const Evaluation& 
   const auto& [part, place] = evaluation.roots[root];
   const ops::NodeResults& results = evaluation.parts[part].results;
   for (size_t i = 0; i < function.results.size(); ++i) {
-    HEDDLE_ASSIGN_OR_RETURN(Matrix result, WithinMemory("variables", [&, at = place] { return results.At(i, at); }));
+    HEDDLE_ASSIGN_OR_RETURN(Matrix result,
+                            WithinMemory("variables", [&, at = place] { return results.At(i, at); }));
     Variable variable;
     variable.info = results.infos[i];
     variable.distribution = options_.ranks > 1 ? Distribution::Each() : Distribution::One();
@@ -341,8 +346,10 @@ Status RecursionRunner::TakeResults(const Function& function, const Evaluation& 
   return OkStatus();
 }
 
-Result<std::shared_ptr<const ops::Linearized>> RecursionRunner::StructureOf(
-    const Known& known, const Function& function, const std::vector<int64_t>& roots, const Frame& callee) {
+Result<std::shared_ptr<const ops::Linearized>> RecursionRunner::StructureOf(const Known& known,
+                                                                            const Function& function,
+                                                                            const std::vector<int64_t>& roots,
+                                                                            const Frame& callee) {
   const std::shared_ptr<const ops::Linearized> none;
   const ops::StructureProgram& program = known.found.recursion.structure;
   std::optional<Given> given = GivenTo(program, callee);

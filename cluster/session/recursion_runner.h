@@ -40,8 +40,8 @@ class RecursionRunner {
   /// Runs a call whose arguments are in `callee` and leaves the function's results there. False: nothing has
   /// happened, it is to be interpreted; the user was told why, once. Errors name nodes.
   Result<bool> Run(const Function& function, Frame* callee);
-  /// Before the rounds of a loop whose counter takes these values. True if calls of a function in them will be
-  /// run as one, when the first of them is made; such a loop runs in order.
+  /// Before the rounds of a loop whose counter takes these values. True if calls of a function in them will
+  /// be run as one, when the first of them is made; such a loop runs in order.
   bool EnterLoop(const Block& loop, const std::function<int64_t(uint64_t round)>& value_of, uint64_t rounds,
                  const Frame& frame);
   /// Behind the last round of any loop.
@@ -81,8 +81,8 @@ class RecursionRunner {
   std::mutex mutex_;  // Over what the parts of an evaluation find together: bodies.
   ops::WeightCache weights_;
   std::vector<std::unique_ptr<ops::Arena>> alone_;  // Of one thread, one a part of an evaluation.
-  std::list<Structure> structures_;                                   // the last first
-  std::vector<std::unique_ptr<Forest>> forests_;                      // of the loops that run
+  std::list<Structure> structures_;                 // the last first
+  std::vector<std::unique_ptr<Forest>> forests_;    // of the loops that run
 };
 
 }  // namespace heddle::cluster

@@ -44,7 +44,9 @@ class Batcher {
  private:
   using Item = RecursiveBody::Item;
 
-  const Item& Of(NodeId id) const { return body_.items[static_cast<size_t>(item_of_[static_cast<size_t>(id)])]; }
+  const Item& Of(NodeId id) const {
+    return body_.items[static_cast<size_t>(item_of_[static_cast<size_t>(id)])];
+  }
   bool IsSame(NodeId id) const { return Of(id).form == Form::kSame; }
   bool IsRow(NodeId id) const {
     return Of(id).form == Form::kRows && graph_[id].info.IsMatrix() && graph_[id].info.shape.rows == 1;
@@ -104,10 +106,10 @@ class Batcher {
       item->inputs.resize(1);
       return;
     }
-    const bool has_columns = item->form == Form::kColumn ||
-                             std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
-                               return input != kNoNode && Of(input).form == Form::kColumn;
-                             });
+    const bool has_columns =
+        item->form == Form::kColumn || std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
+          return input != kNoNode && Of(input).form == Form::kColumn;
+        });
     // Numbers of single-precision programs are doubles: no column of a matrix.
     item->node_by_node = (has_columns && IsSingle()) || !BatchRows(node, item);
   }
@@ -139,7 +141,8 @@ class Batcher {
   // sum(x) of a row is rowSums: the same lanes. Rounded to floats it would not be.
   bool BatchFullAggregate(const Node& node, Item* item) const {
     const ops::Operator* const op = ops::FindOperator(node.op);
-    if (op == nullptr || op->of_rows.empty() || node.inputs.size() != 1 || !IsRow(node.inputs[0])) return false;
+    if (op == nullptr || op->of_rows.empty() || node.inputs.size() != 1 || !IsRow(node.inputs[0]))
+      return false;
     item->node.op = op->of_rows;
     return true;
   }
@@ -175,7 +178,8 @@ class Batcher {
   bool BatchCbind(const Node& node, Item* item) const {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const NodeId input = node.inputs[i];
-      if (input == kNoNode || !graph_[input].info.IsMatrix() || graph_[input].info.shape.rows != 1) return false;
+      if (input == kNoNode || !graph_[input].info.IsMatrix() || graph_[input].info.shape.rows != 1)
+        return false;
       item->inputs[i].spread = IsSame(input);
     }
     return true;
@@ -220,8 +224,8 @@ class Batcher {
     body_.items = std::move(kept);
   }
 
-  // What is the same for all first, then what is ahead, then the levels, each item as early as it can be: equal
-  // depths are independent of each other.
+  // What is the same for all first, then what is ahead, then the levels, each item as early as it can be:
+  // equal depths are independent of each other.
   void OrderByDepth() {
     const size_t count = body_.items.size();
     depths_.assign(count, 0);

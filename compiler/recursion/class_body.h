@@ -20,8 +20,9 @@ struct ClassContext {
   std::set<std::string, std::less<>> disabled;  ///< Passes.
 };
 
-/// The operators of one node of a class: the blocks on its way, each through the passes as at its entry in the
-/// interpreter, joined. Variables of the graph: parameters by their names, "%number0" for the numbers given,
+/// The operators of one node of a class: the blocks on its way, each through the passes as at its entry in
+/// the interpreter, joined. Variables of the graph: parameters by their names, "%number0" for the numbers
+/// given,
 /// "%child0.1" for results of calls.
 struct ClassGraph {
   Graph graph;
@@ -34,8 +35,8 @@ std::optional<ClassGraph> JoinBlocks(const Recursion& recursion, const Function&
                                      const std::vector<bool>& path, const ClassContext& context,
                                      std::string* why);
 
-/// The graph of one node as operators on all nodes of its class (ops/recursion/recursive_body.h). nullopt, with
-/// `why`, as above.
+/// The graph of one node as operators on all nodes of its class (ops/recursion/recursive_body.h). nullopt,
+/// with `why`, as above.
 std::optional<ops::RecursiveBody> BatchOperators(const ClassGraph& graph, const ClassContext& context,
                                                  std::string* why);
 

@@ -183,7 +183,8 @@ class StructureCompiler {
   int32_t EmitVariable(const std::string& name) {
     const bool is_parameter = std::any_of(function_.parameters.begin(), function_.parameters.end(),
                                           [&](const Parameter& parameter) { return parameter.name == name; });
-    if (is_parameter && !facts_.IsAssigned(name) && !registers_.contains(name)) return EmitUniform({name, ""});
+    if (is_parameter && !facts_.IsAssigned(name) && !registers_.contains(name))
+      return EmitUniform({name, ""});
     return RegisterOf(name);
   }
 
@@ -200,7 +201,9 @@ class StructureCompiler {
     const int32_t a = Emit(graph, node.inputs[0]);
     const int32_t b = node.inputs.size() > 1 && node.inputs[1] != kNoNode ? Emit(graph, node.inputs[1]) : 0;
     const bool is_whole = node.info.value_type == ValueType::kInteger;
-    const auto binary = [&](Code code) { return AddTo({.code = code, .is_whole = is_whole, .a = a, .b = b}); };
+    const auto binary = [&](Code code) {
+      return AddTo({.code = code, .is_whole = is_whole, .a = a, .b = b});
+    };
     const auto swapped = [&](Code code) { return AddTo({.code = code, .a = b, .b = a}); };
     if (node.Is("+")) return binary(Code::kAdd);
     if (node.Is("-")) return binary(Code::kSubtract);

@@ -6,8 +6,8 @@
 
 namespace heddle::compiler {
 
-/// Fills in `structure`, `numbers` and `given` of a function that meets the conditions: all predicates, bounds
-/// of loops and nodes of calls are structural.
+/// Fills in `structure`, `numbers` and `given` of a function that meets the conditions: all predicates,
+/// bounds of loops and nodes of calls are structural.
 void CompileStructure(const Function& function, const NumberFacts& facts, Recursion* recursion);
 
 }  // namespace heddle::compiler

@@ -88,10 +88,12 @@ class RootFinder {
     Names added;
     for (const Block& block : loop_.body)
       for (const Node& node : block.graph.nodes) {
-        if (!node.Is("variable") || node.Text("name") == loop_.variable || assigned_.contains(node.Text("name")))
+        if (!node.Is("variable") || node.Text("name") == loop_.variable ||
+            assigned_.contains(node.Text("name")))
           continue;
         if (added.insert(node.Text("name")).second)
-          body->parameters.push_back({node.Text("name"), node.info.data_type, node.info.value_type, std::nullopt});
+          body->parameters.push_back(
+              {node.Text("name"), node.info.data_type, node.info.value_type, std::nullopt});
       }
   }
 
@@ -100,7 +102,8 @@ class RootFinder {
     Names read, written;
     for (size_t i = 0; i < at; ++i) {
       for (const Node& node : loop_.body[i].graph.nodes)
-        if (node.Is("variable") && assigned_.contains(node.Text("name")) && !written.contains(node.Text("name")))
+        if (node.Is("variable") && assigned_.contains(node.Text("name")) &&
+            !written.contains(node.Text("name")))
           read.insert(node.Text("name"));
       CollectAssigned(loop_.body[i], &written);
     }

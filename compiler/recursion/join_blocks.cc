@@ -99,7 +99,8 @@ class Joiner {
     std::vector<bool> is_read(graph.nodes.size(), false);
     for (NodeId id = graph.size(); id-- > 0;) {
       const Node& node = graph[id];
-      if (node.Is("assign")) is_read[static_cast<size_t>(id)] = !recursion_.numbers.contains(node.Text("name"));
+      if (node.Is("assign"))
+        is_read[static_cast<size_t>(id)] = !recursion_.numbers.contains(node.Text("name"));
       if (!is_read[static_cast<size_t>(id)] || is_given(id)) continue;
       for (const NodeId input : node.inputs)
         if (input != kNoNode) is_read[static_cast<size_t>(input)] = true;
@@ -165,7 +166,8 @@ class Joiner {
   static bool IsPlain(const Node& node) {
     const ValueInfo& info = node.info;
     if (node.Is("literal")) return true;
-    if (info.IsScalar()) return info.value_type != ValueType::kString && info.value_type != ValueType::kUnknown;
+    if (info.IsScalar())
+      return info.value_type != ValueType::kString && info.value_type != ValueType::kUnknown;
     return info.IsMatrix() && info.shape.IsKnown() && info.format == Format::kDense;
   }
 

@@ -86,10 +86,11 @@ bool NumberFacts::IsParameter(const std::string& variable, const std::string& pa
 bool NumberFacts::IsMatrixParameter(const Graph& graph, NodeId id) const {
   if (id == kNoNode || !graph[id].Is("variable")) return false;
   const std::string& name = graph[id].Text("name");
-  return !IsAssigned(name) &&
-         std::any_of(function_.parameters.begin(), function_.parameters.end(), [&](const Parameter& parameter) {
-           return parameter.name == name && parameter.data_type == DataType::kMatrix;
-         });
+  return !IsAssigned(name) && std::any_of(function_.parameters.begin(), function_.parameters.end(),
+                                          [&](const Parameter& parameter) {
+                                            return parameter.name == name &&
+                                                   parameter.data_type == DataType::kMatrix;
+                                          });
 }
 
 std::vector<NumberFact> NumberFacts::Of(const Graph& graph) const {
@@ -117,7 +118,8 @@ NumberFact NumberFacts::OfNode(const Graph& graph, NodeId id, const std::vector<
     fact.is_structural = index.inputs.size() == 5 && IsMatrixParameter(graph, index.inputs[0]) &&
                          IsOnePosition(graph, index, 1) && IsOnePosition(graph, index, 3);
     for (size_t i = 1; i < index.inputs.size(); ++i)
-      fact.is_structural &= index.inputs[i] != kNoNode && facts[static_cast<size_t>(index.inputs[i])].is_structural;
+      fact.is_structural &=
+          index.inputs[i] != kNoNode && facts[static_cast<size_t>(index.inputs[i])].is_structural;
     fact.from_cell |= fact.is_structural;
   } else if (node.Is("nrow") || node.Is("ncol") || node.Is("length")) {
     fact.is_structural = IsMatrixParameter(graph, node.inputs[0]);

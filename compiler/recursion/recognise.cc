@@ -112,7 +112,9 @@ class Recogniser {
   }
 
   bool IsCandidate(const NumberFacts& facts, const std::vector<size_t>& changed) const {
-    const auto is_matrix = [](const Parameter& parameter) { return parameter.data_type == DataType::kMatrix; };
+    const auto is_matrix = [](const Parameter& parameter) {
+      return parameter.data_type == DataType::kMatrix;
+    };
     if (std::none_of(function_.parameters.begin(), function_.parameters.end(), is_matrix) ||
         std::none_of(function_.results.begin(), function_.results.end(), is_matrix))
       return false;
@@ -130,8 +132,9 @@ class Recogniser {
       if (std::optional<Failure> failure = CheckCall(*call, facts, node)) return failure;
     for (const size_t parameter : changed)
       if (parameter != node)
-        return Failure{"C1", fmt::format("'{}' and '{}' both differ from call to call",
-                                         function_.parameters[node].name, function_.parameters[parameter].name)};
+        return Failure{
+            "C1", fmt::format("'{}' and '{}' both differ from call to call", function_.parameters[node].name,
+                              function_.parameters[parameter].name)};
     if (std::optional<Failure> failure = CheckBlocks(function_.body, facts)) return failure;
     for (const Parameter& result : function_.results)
       if (result.data_type != DataType::kMatrix)
@@ -167,15 +170,14 @@ class Recogniser {
       switch (block.kind) {
         case Block::Kind::kParallelFor:
           return Failure{"C8", fmt::format("the parfor at line {} is no loop over children", line)};
-        case Block::Kind::kList:
-          return Failure{"C6", fmt::format("line {} works on a list", line)};
+        case Block::Kind::kList: return Failure{"C6", fmt::format("line {} works on a list", line)};
         case Block::Kind::kCall:
           if (!block.candidates.empty() || block.function != function_.name)
-            return Failure{"C6", fmt::format("line {} calls {}", line,
-                                             block.candidates.empty()
-                                                 ? fmt::format("'{}', which does not become part of it",
-                                                               block.function)
-                                                 : "a function that only the run tells")};
+            return Failure{
+                "C6", fmt::format("line {} calls {}", line,
+                                  block.candidates.empty()
+                                      ? fmt::format("'{}', which does not become part of it", block.function)
+                                      : "a function that only the run tells")};
           break;
         case Block::Kind::kBasic:
           if (std::optional<Failure> failure = CheckPure(block.graph)) return failure;
@@ -199,7 +201,8 @@ class Recogniser {
       if (op->effect || op->files)
         return Failure{"C6", fmt::format("line {} acts: {}()", node.position.line, node.op)};
       if (!op->pure || op->seed_input >= 0)
-        return Failure{"C6", fmt::format("line {} draws or tells the time: {}()", node.position.line, node.op)};
+        return Failure{"C6",
+                       fmt::format("line {} draws or tells the time: {}()", node.position.line, node.op)};
     }
     return std::nullopt;
   }
@@ -240,21 +243,20 @@ void AppendSteps(const Recursion& recursion, const Function& function, std::stri
   }
   std::vector<std::string> results;
   for (const Parameter& result : function.results) results.push_back(result.name);
-  *text += fmt::format("  node: {}; the same in all calls: {}\n", function.parameters[recursion.node_parameter].name,
-                       fmt::join(invariant, ", "));
-  *text += fmt::format("  structure: cells of {}\n", recursion.structure.matrices.empty()
-                                                         ? std::string("no matrix")
-                                                         : fmt::format("{}", fmt::join(recursion.structure.matrices, ", ")));
-  *text += fmt::format("  decisions: {}; calls of itself: {}; numbers that operators read: {}\n", decisions, calls,
-                       numbers);
+  *text += fmt::format("  node: {}; the same in all calls: {}\n",
+                       function.parameters[recursion.node_parameter].name, fmt::join(invariant, ", "));
+  *text += fmt::format("  structure: cells of {}\n",
+                       recursion.structure.matrices.empty()
+                           ? std::string("no matrix")
+                           : fmt::format("{}", fmt::join(recursion.structure.matrices, ", ")));
+  *text += fmt::format("  decisions: {}; calls of itself: {}; numbers that operators read: {}\n", decisions,
+                       calls, numbers);
   *text += fmt::format("  results at each node: {}\n", fmt::join(results, ", "));
 }
 
 }  // namespace
 
-Recognition Recognise(const Function& function) {
-  return Recogniser(function).Run();
-}
+Recognition Recognise(const Function& function) { return Recogniser(function).Run(); }
 
 std::string NotRecognisedText(const Function& function, const Recognition& recognition) {
   return fmt::format("'{}' is not compiled as structural recursion: {} ({}); interpreted", function.name,

@@ -12,8 +12,8 @@
 
 namespace heddle::compiler {
 
-/// A function that calls itself over a structure, so that the way it goes at a node follows from the structure
-/// alone (docs/recursion.md): what runs ahead of its operators, and where the two meet.
+/// A function that calls itself over a structure, so that the way it goes at a node follows from the
+/// structure alone (docs/recursion.md): what runs ahead of its operators, and where the two meet.
 struct Recursion {
   std::string function;
   size_t node_parameter = 0;        ///< The parameter that the calls change.
@@ -38,7 +38,8 @@ struct Recognition {
 /// Looks at a function of a program behind its passes.
 Recognition Recognise(const Function& function);
 
-/// "'rnn' is not compiled as structural recursion: the condition at line 17 uses 'score', ... (C3); interpreted".
+/// "'rnn' is not compiled as structural recursion: the condition at line 17 uses 'score', ... (C3);
+/// interpreted".
 std::string NotRecognisedText(const Function& function, const Recognition& recognition);
 /// Says so of each function that goes over a structure and is not recognised.
 void WarnOfInterpreted(const Program& program, Diagnostics* diagnostics);

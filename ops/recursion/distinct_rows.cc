@@ -3,7 +3,6 @@
 
 #include <bit>
 
-
 namespace heddle::ops {
 
 DistinctRows FindDistinctRows(std::span<const double> columns, int64_t rows) {

@@ -29,8 +29,8 @@ struct Linearized {
     std::vector<double> numbers;  ///< Laid out in the same way.
   };
   std::vector<Class> classes;
-  std::vector<int64_t> nodes;   ///< By place.
-  std::vector<int32_t> roots;   ///< Places.
+  std::vector<int64_t> nodes;  ///< By place.
+  std::vector<int32_t> roots;  ///< Places.
   int64_t levels = 0;
 };
 

@@ -10,8 +10,8 @@
 namespace heddle::ops {
 namespace {
 
-constexpr int64_t kNarrow = 8;           // Columns up to which products have eight lanes a cell.
-constexpr int64_t kChainTerms = 65536;   // Terms from which chains may be cut.
+constexpr int64_t kNarrow = 8;          // Columns up to which products have eight lanes a cell.
+constexpr int64_t kChainTerms = 65536;  // Terms from which chains may be cut.
 constexpr size_t kMostKept = 16;
 constexpr int64_t kTaskOperations = 1 << 17;  // Multiply-adds that are worth a second thread.
 
@@ -69,7 +69,8 @@ Result<Matrix> PackedWeights::Multiply(const Matrix& a, const std::atomic<bool>*
 
 std::shared_ptr<const PackedWeights> WeightCache::Of(const Matrix& b) {
   std::lock_guard lock(mutex_);
-  const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const auto& kept) { return kept->IsOf(b); });
+  const auto found =
+      std::find_if(kept_.begin(), kept_.end(), [&](const auto& kept) { return kept->IsOf(b); });
   if (found != kept_.end()) {
     kept_.splice(kept_.begin(), kept_, found);
   } else {

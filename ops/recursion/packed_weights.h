@@ -27,13 +27,13 @@ class PackedWeights {
   static bool Takes(const Matrix& b);
 
  private:
-  const Matrix given_;  ///< Kept: no other matrix takes its place in memory.
+  const Matrix given_;                   ///< Kept: no other matrix takes its place in memory.
   std::unique_ptr<PackedRight> packed_;  ///< Of doubles, or
   std::unique_ptr<SinglePackedRight> singles_;
 };
 
-/// The last of them. Thread-safe, where threads run in arenas of their own: who packs must not take up another
-/// evaluation meanwhile.
+/// The last of them. Thread-safe, where threads run in arenas of their own: who packs must not take up
+/// another evaluation meanwhile.
 class WeightCache {
  public:
   std::shared_ptr<const PackedWeights> Of(const Matrix& b);

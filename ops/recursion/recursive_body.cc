@@ -16,8 +16,8 @@ Result<std::optional<NodeResults>> RoomFor(const RecursiveBody& body, int64_t no
   for (const int32_t id : body.results) {
     const ValueInfo& info = body.items[static_cast<size_t>(id)].node.info;
     if (!info.IsMatrix() || !info.shape.IsKnown()) return std::optional<NodeResults>();
-    HEDDLE_ASSIGN_OR_RETURN(
-        Matrix rows, Matrix::Dense(nodes, info.shape.rows * info.shape.columns, info.element_type));
+    HEDDLE_ASSIGN_OR_RETURN(Matrix rows,
+                            Matrix::Dense(nodes, info.shape.rows * info.shape.columns, info.element_type));
     results.infos.push_back(info);
     results.rows.push_back(std::move(rows));
   }
@@ -38,8 +38,8 @@ bool Agree(const RecursiveBody& body, const NodeResults& results) {
 
 Result<Matrix> NodeResults::At(size_t i, int32_t place) const {
   const Matrix& all = rows[i];
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(infos[i].shape.rows, infos[i].shape.columns,
-                                                       all.element_type()));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result,
+                          Matrix::Dense(infos[i].shape.rows, infos[i].shape.columns, all.element_type()));
   const size_t bytes = static_cast<size_t>(all.columns()) * static_cast<size_t>(BytesOf(all.element_type()));
   std::memcpy(result.mutable_data<char>(), all.data<char>() + static_cast<size_t>(place) * bytes, bytes);
   return result;
@@ -55,15 +55,15 @@ Result<std::optional<NodeResults>> EvaluateRecursion(const Linearized& structure
     const Linearized::Class& node_class = structure.classes[static_cast<size_t>(batch.node_class)];
     std::unique_ptr<BodyRun>& run = runs[static_cast<size_t>(batch.node_class)];
     if (run == nullptr) {
-      HEDDLE_ASSIGN_OR_RETURN(
-          std::shared_ptr<const RecursiveBody> body,
-          find_body(node_class, results ? results->infos : std::vector<ValueInfo>()));
+      HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<const RecursiveBody> body,
+                              find_body(node_class, results ? results->infos : std::vector<ValueInfo>()));
       if (body == nullptr) return std::optional<NodeResults>();
       if (!results) {
         HEDDLE_ASSIGN_OR_RETURN(results, RoomFor(*body, static_cast<int64_t>(structure.nodes.size())));
       }
       if (!results || !Agree(*body, *results)) return std::optional<NodeResults>();
-      run = std::make_unique<BodyRun>(std::move(body), node_class, structure.nodes, kernels, context, weights);
+      run =
+          std::make_unique<BodyRun>(std::move(body), node_class, structure.nodes, kernels, context, weights);
       HEDDLE_RETURN_IF_ERROR(run->Begin(parameters));
     }
     HEDDLE_RETURN_IF_ERROR(run->RunBatch(batch.begin, batch.end, &*results));

@@ -18,10 +18,10 @@ namespace heddle::ops {
 class WeightCache;  // ops/recursion/packed_weights.h
 
 /// What a recursive function computes at the nodes of one class, as operators on all of them at once. A value
-/// that a call of the function has once, a batch of w nodes has in w rows: a row 1 x c becomes w x c, a number
-/// w x 1. Each operator's rows do not see each other (docs/numerics.md, section 3), so the bits are those of
-/// one call after the other. An operator of which that is not true, or that nobody has said it of, runs node
-/// by node on the rows. Plain data.
+/// that a call of the function has once, a batch of w nodes has in w rows: a row 1 x c becomes w x c, a
+/// number w x 1. Each operator's rows do not see each other (docs/numerics.md, section 3), so the bits are
+/// those of one call after the other. An operator of which that is not true, or that nobody has said it of,
+/// runs node by node on the rows. Plain data.
 struct RecursiveBody {
   /// When a value is computed.
   enum class Stage : uint8_t {
@@ -64,8 +64,8 @@ struct RecursiveBody {
   std::vector<int32_t> results;  ///< Of the function, in order: items.
 };
 
-/// Finds the body of a class, when its first nodes are to be computed. `children`: what the function's results
-/// are at one node; empty while no node is known. nullptr: there is none, the interpreter is to run.
+/// Finds the body of a class, when its first nodes are to be computed. `children`: what the function's
+/// results are at one node; empty while no node is known. nullptr: there is none, the interpreter is to run.
 using FindBody = std::function<Result<std::shared_ptr<const RecursiveBody>>(
     const Linearized::Class& node_class, const std::vector<ValueInfo>& children)>;
 
@@ -78,8 +78,8 @@ struct NodeResults {
 };
 
 /// Computes the results of all nodes, children first. `parameters` are the function's, dense. nullopt where a
-/// class has no body, or classes do not agree on what results look like. Errors name nodes; those of operators
-/// have their place.
+/// class has no body, or classes do not agree on what results look like. Errors name nodes; those of
+/// operators have their place.
 Result<std::optional<NodeResults>> EvaluateRecursion(const Linearized& structure, const FindBody& find_body,
                                                      const std::map<std::string, Value>& parameters,
                                                      const KernelSource& kernels, KernelContext& context,

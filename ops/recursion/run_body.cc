@@ -30,7 +30,9 @@ const char* RowOf(const Matrix& matrix, int64_t row) {
   return reinterpret_cast<const char*>(matrix.data<char>()) + row * RowBytes(matrix);
 }
 
-char* MutableRowOf(Matrix& matrix, int64_t row) { return matrix.mutable_data<char>() + row * RowBytes(matrix); }
+char* MutableRowOf(Matrix& matrix, int64_t row) {
+  return matrix.mutable_data<char>() + row * RowBytes(matrix);
+}
 
 }  // namespace
 
@@ -145,8 +147,7 @@ Status BodyRun::RunBatch(int64_t begin, int64_t end, NodeResults* results) {
       if (read.last_reader == static_cast<int32_t>(id)) read.value = Value();
     }
   }
-  for (size_t i = 0; i < body_->results.size(); ++i)
-    HEDDLE_RETURN_IF_ERROR(Store(i, begin, end, results));
+  for (size_t i = 0; i < body_->results.size(); ++i) HEDDLE_RETURN_IF_ERROR(Store(i, begin, end, results));
   return OkStatus();
 }
 
@@ -169,7 +170,8 @@ Status BodyRun::RunItem(size_t id, int64_t begin, int64_t end, const NodeResults
       slots_[id].value = std::move(rows);
       return OkStatus();
     }
-    case Source::kOperator: return item.node_by_node ? RunNodeByNode(id, begin, end) : RunRows(id, begin, end);
+    case Source::kOperator:
+      return item.node_by_node ? RunNodeByNode(id, begin, end) : RunRows(id, begin, end);
     case Source::kParameter:
     case Source::kLiteral: break;
   }
@@ -185,14 +187,16 @@ Status BodyRun::RunOnce(size_t id, const std::map<std::string, Value>& parameter
   }
   if (item.source == Source::kParameter) {
     const auto found = parameters.find(item.name);
-    if (found == parameters.end()) return Internal("a recursive body reads '{}', which is missing", item.name);
+    if (found == parameters.end())
+      return Internal("a recursive body reads '{}', which is missing", item.name);
     slot.value = found->second;
     return OkStatus();
   }
   std::vector<const Value*> inputs;
   for (const RecursiveBody::Operand& input : item.inputs) {
     inputs.push_back(input.value == RecursiveBody::kNone ? nullptr : &SlotOf(input.value).value);
-    slot.input_infos.push_back(input.value == RecursiveBody::kNone ? ValueInfo() : ItemOf(input.value).node.info);
+    slot.input_infos.push_back(input.value == RecursiveBody::kNone ? ValueInfo()
+                                                                   : ItemOf(input.value).node.info);
   }
   const int64_t rows = item.node.info.shape.rows;
   return kernels_
@@ -224,8 +228,8 @@ Status BodyRun::RunRows(size_t id, int64_t begin, int64_t end) {
     values[i] = ValueFor(input.value, begin, end);
     if (input.spread) {
       // Side by side each has its own columns.
-      const int64_t columns = slot.op->fusion.use == RowUse::kCbind ? values[i].shape().columns
-                                                                    : slot.node.info.shape.columns;
+      const int64_t columns =
+          slot.op->fusion.use == RowUse::kCbind ? values[i].shape().columns : slot.node.info.shape.columns;
       HEDDLE_ASSIGN_OR_RETURN(values[i], Spread(values[i], {rows, columns}));
     }
     inputs[i] = &values[i];
@@ -306,14 +310,14 @@ Status BodyRun::RunNodeByNode(size_t id, int64_t begin, int64_t end) {
       Value result;
       const int64_t rows = item.node.info.shape.rows;
       Status status = kernels_.Run({.node = item.node,
-                                          .phase = Phase::kWhole,
-                                          .inputs = inputs,
-                                          .input_infos = infos,
-                                          .row_end = rows,
-                                          .total_rows = rows,
-                                          .context = context_,
-                                          .op = slots_[id].op},
-                                         {&result, 1});
+                                    .phase = Phase::kWhole,
+                                    .inputs = inputs,
+                                    .input_infos = infos,
+                                    .row_end = rows,
+                                    .total_rows = rows,
+                                    .context = context_,
+                                    .op = slots_[id].op},
+                                   {&result, 1});
       if (status.ok() && result.IsMatrix() && result.matrix().IsSparse()) {
         Result<Matrix> dense = ToDense(result.matrix());
         status = dense.status();
@@ -375,7 +379,8 @@ Result<Matrix> BodyRun::Numbers(const Item& item, int64_t rows) const {
 Result<Matrix> BodyRun::Children(const Item& item, int64_t begin, int64_t end,
                                  const NodeResults& results) const {
   const Matrix& all = results.rows[static_cast<size_t>(item.result)];
-  const int32_t* const places = class_.children.data() + item.index * (class_.end - class_.begin) - class_.begin;
+  const int32_t* const places =
+      class_.children.data() + item.index * (class_.end - class_.begin) - class_.begin;
   // Children that stand next to each other are read where they are.
   bool is_run = true;
   for (int64_t i = begin + 1; i < end && is_run; ++i) is_run = places[i] == places[i - 1] + 1;
@@ -402,7 +407,8 @@ Value BodyRun::ValueFor(int32_t id, int64_t begin, int64_t end) const {
 
 Result<Value> BodyRun::Spread(const Value& value, Shape shape) const {
   if (value.IsScalar()) {
-    HEDDLE_ASSIGN_OR_RETURN(Matrix filled, FilledMatrix(shape.rows, shape.columns, value.scalar().AsDouble()));
+    HEDDLE_ASSIGN_OR_RETURN(Matrix filled,
+                            FilledMatrix(shape.rows, shape.columns, value.scalar().AsDouble()));
     return Value(std::move(filled));
   }
   const Matrix& given = value.matrix();

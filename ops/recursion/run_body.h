@@ -73,8 +73,8 @@ class BodyRun {
   WeightCache& weights_;
   std::vector<Slot> slots_;
   int64_t batch_begin_ = 0;
-  int64_t ahead_begin_ = 0;     // Of what is computed ahead: where its rows begin.
-  DistinctRows shared_;         // Nodes with the same numbers are computed once ahead; empty where all are.
+  int64_t ahead_begin_ = 0;  // Of what is computed ahead: where its rows begin.
+  DistinctRows shared_;      // Nodes with the same numbers are computed once ahead; empty where all are.
 };
 
 }  // namespace heddle::ops

@@ -145,16 +145,17 @@ class Visitor {
 
   bool ReadCell(const StructureProgram::Step& step, int64_t node) {
     const Cells& cells = cells_[static_cast<size_t>(step.index)];
-    const double row = registers_[static_cast<size_t>(step.a)], column = registers_[static_cast<size_t>(step.b)];
+    const double row = registers_[static_cast<size_t>(step.a)],
+                 column = registers_[static_cast<size_t>(step.b)];
     // Most are whole; the language truncates the others.
     int64_t i = static_cast<int64_t>(std::clamp(row, -1.0, kMostWhole));
     int64_t j = static_cast<int64_t>(std::clamp(column, -1.0, kMostWhole));
     if (static_cast<double>(i) != row) i = TruncateToInteger(row);
     if (static_cast<double>(j) != column) j = TruncateToInteger(column);
     if (!(row == row && column == column) || i < 1 || i > cells.rows || j < 1 || j > cells.columns) {
-      error_ = FailedPrecondition("node {} reads [{},{}] of '{}', which is {} x {}", node, i, j,
-                                  program_.matrices[static_cast<size_t>(step.index)], cells.rows,
-                                  cells.columns);
+      error_ =
+          FailedPrecondition("node {} reads [{},{}] of '{}', which is {} x {}", node, i, j,
+                             program_.matrices[static_cast<size_t>(step.index)], cells.rows, cells.columns);
       return false;
     }
     registers_[static_cast<size_t>(step.target)] = cells.At((i - 1) * cells.columns + j - 1);
@@ -252,7 +253,8 @@ Result<std::optional<VisitedStructure>> VisitStructure(const StructureProgram& p
 }
 
 std::optional<std::vector<int64_t>> CallsOf(const StructureProgram& program, std::span<const Matrix> matrices,
-                                            std::span<const double> uniforms, std::span<const int64_t> nodes) {
+                                            std::span<const double> uniforms,
+                                            std::span<const int64_t> nodes) {
   return Visitor(program, matrices, uniforms, std::numeric_limits<int32_t>::max()).CallsOf(nodes);
 }
 

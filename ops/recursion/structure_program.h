@@ -63,19 +63,19 @@ struct StructureProgram {
 /// The nodes of a structure that are reached from the roots, and what they do. Nodes that go the same way
 /// through the function are of one class: they run the same operators.
 struct VisitedStructure {
-  std::vector<int64_t> nodes;          ///< By the number of their visit: what the script calls them.
-  std::vector<int32_t> classes;        ///< Of each,
-  std::vector<int64_t> first_child;    ///< its first call in `children` (one more than nodes),
-  std::vector<int64_t> first_number;   ///< and its first number in `numbers` (one more than nodes).
-  std::vector<int32_t> children;       ///< Numbers of visits, in the order of the calls.
-  std::vector<double> numbers;         ///< Given to operators, in the order of the text.
+  std::vector<int64_t> nodes;            ///< By the number of their visit: what the script calls them.
+  std::vector<int32_t> classes;          ///< Of each,
+  std::vector<int64_t> first_child;      ///< its first call in `children` (one more than nodes),
+  std::vector<int64_t> first_number;     ///< and its first number in `numbers` (one more than nodes).
+  std::vector<int32_t> children;         ///< Numbers of visits, in the order of the calls.
+  std::vector<double> numbers;           ///< Given to operators, in the order of the text.
   std::vector<std::vector<bool>> paths;  ///< Of each class: the decisions on its way.
-  std::vector<int32_t> roots;          ///< Visits of the roots.
+  std::vector<int32_t> roots;            ///< Visits of the roots.
 };
 
 /// Runs `program` for the roots and for all nodes that they reach; no recursion, each node once.
-/// kFailedPrecondition where a node reads past the structure; nullopt where only the interpreter can tell what
-/// the script means (numbers that are no nodes, NaN as a condition, more decisions of a node than
+/// kFailedPrecondition where a node reads past the structure; nullopt where only the interpreter can tell
+/// what the script means (numbers that are no nodes, NaN as a condition, more decisions of a node than
 /// `most_decisions`).
 Result<std::optional<VisitedStructure>> VisitStructure(const StructureProgram& program,
                                                        std::span<const Matrix> matrices,

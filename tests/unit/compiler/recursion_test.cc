@@ -30,12 +30,14 @@ std::string Warned(const std::string& script) {
 }
 
 // A function over a binary tree whose nodes are computed by `body` from l and r.
-std::string OverTree(const std::string& body, const std::string& arguments = "T, as.integer(as.scalar(T[n,2])), X") {
+std::string OverTree(const std::string& body,
+                     const std::string& arguments = "T, as.integer(as.scalar(T[n,2])), X") {
   return "f = function(Matrix[Double] T, Integer n, Matrix[Double] X) return (Matrix[Double] h) {\n"
          "  h = X[n,]\n"
          "  if (as.scalar(T[n,1]) > 0) {\n"
          "    l = f(T, as.integer(as.scalar(T[n,1])), X)\n"
-         "    r = f(" + arguments + ")\n" + body +
+         "    r = f(" +
+         arguments + ")\n" + body +
          "  }\n}\n"
          "print(sum(f(matrix(0, 3, 2), 1, matrix(1, 3, 2))))\n";
 }

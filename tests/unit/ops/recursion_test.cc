@@ -40,7 +40,8 @@ StructureProgram TwoChildren() {
 
 Matrix Rows(const std::vector<std::array<double, 3>>& rows) {
   Matrix matrix = *Matrix::Dense(static_cast<int64_t>(rows.size()), 3);
-  for (size_t i = 0; i < rows.size(); ++i) std::copy(rows[i].begin(), rows[i].end(), matrix.mutable_data() + 3 * i);
+  for (size_t i = 0; i < rows.size(); ++i)
+    std::copy(rows[i].begin(), rows[i].end(), matrix.mutable_data() + 3 * i);
   return matrix;
 }
 
@@ -65,11 +66,13 @@ void ExpectSound(const Matrix& matrix, const Linearized& arrays) {
       const int64_t node = arrays.nodes[static_cast<size_t>(place)];
       std::vector<int64_t> children;
       for (int64_t column = 0; column < 2; ++column)
-        if (matrix.At(node - 1, column) != 0) children.push_back(static_cast<int64_t>(matrix.At(node - 1, column)));
+        if (matrix.At(node - 1, column) != 0)
+          children.push_back(static_cast<int64_t>(matrix.At(node - 1, column)));
       ASSERT_EQ(static_cast<size_t>(node_class.calls), children.size());
       for (size_t c = 0; c < children.size(); ++c) {
-        const int32_t child = node_class.children[c * static_cast<size_t>(size) +
-                                                  static_cast<size_t>(place - node_class.begin)];
+        const int32_t child =
+            node_class
+                .children[c * static_cast<size_t>(size) + static_cast<size_t>(place - node_class.begin)];
         EXPECT_EQ(child, place_of.at(children[c]));
         EXPECT_TRUE(is_done[static_cast<size_t>(child)]);
       }
@@ -87,7 +90,8 @@ TEST(LinearizeTest, ChildrenComeBeforeTheirParentsInEveryGraph) {
     std::vector<std::array<double, 3>> rows;
     for (int i = 0; i < count; ++i)
       rows.push_back({static_cast<double>(random() % static_cast<unsigned>(i + 1)),
-                      static_cast<double>(random() % static_cast<unsigned>(i + 1)), static_cast<double>(100 + i)});
+                      static_cast<double>(random() % static_cast<unsigned>(i + 1)),
+                      static_cast<double>(100 + i)});
     const Matrix matrix = Rows(rows);
     const Result<Linearized> arrays = Arrays(matrix, {count, 1 + static_cast<int64_t>(random()) % count});
     ASSERT_TRUE(arrays.ok()) << arrays.status().ToString();
