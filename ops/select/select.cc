@@ -206,9 +206,11 @@ void DifferentiateRemoveEmpty(AdjointCall& call) {
   const std::string& margin = call.node().Text("margin");
   const bool rows = margin == "rows";
   const bool is_given = call.node().inputs.size() > 1 && call.node().inputs[1] != kNoNode;
-  const NodeId kept = is_given ? call.Formula("select != 0")
-                               : call.Formula(rows ? "rowSums(target != 0) > 0" : "colSums(target != 0) > 0");
-  const NodeId diagonal = call.Add("diag", {rows ? kept : call.Add("t", {kept})});
+  // A column, whichever direction `select` has.
+  const NodeId kept = call.Formula(is_given ? "matrix(select != 0, nrow(select) * ncol(select), 1)"
+                                   : rows   ? "rowSums(target != 0) > 0"
+                                            : "t(colSums(target != 0) > 0)");
+  const NodeId diagonal = call.Add("diag", {kept});
   const NodeId picked = call.Add("removeEmpty", {diagonal, kept}, call.node().attributes);
   call.Give(0, rows ? call.Add("t%*%", {picked, call.Adjoint()})
                     : call.Add("%*%", {call.Adjoint(), call.Add("t", {picked})}));
