@@ -27,7 +27,9 @@ std::string ReadText(const fs::path& path) {
 
 // An operator that acts, asks the clock or a file, or only says how others are called has no value to
 // compare. What is defined on scalars alone has one definition, which is its own (docs/numerics.md, R5).
-bool IsFused(const Operator& op) { return op.name == "fused" || op.name == "fusedSeveral"; }
+bool IsFused(const Operator& op) {
+  return op.name == "fused" || op.name == "fusedSeveral" || op.name == "phased";
+}
 
 bool NeedsReference(const Operator& op) {
   const bool has_value = (op.infer != nullptr || op.infer_several != nullptr) && !op.effect && op.pure;
