@@ -62,11 +62,14 @@ TEST_P(InletTest, ComesBackWhateverTheBytesAre) {
   for (const std::string& seed : inlet().seeds) read += inlet().read(seed).ok();
   // A reader that refuses all of them shows nothing.
   EXPECT_GE(read * 5, inlet().seeds.size());
-  std::vector<std::string> inputs = KeptInputs(inlet().name);
-  for (size_t i = 0; i < inputs.size(); ++i) Try(inputs[i], fmt::format("kept{}", i));
+  const std::vector<std::string> harmful = HarmfulInputs(inlet().name);
+  for (size_t i = 0; i < harmful.size(); ++i) Try(harmful[i], fmt::format("harmful{}", i));
+  std::vector<std::string> inputs = CorpusOf(inlet().name);
+  for (size_t i = 0; i < inputs.size(); ++i) Try(inputs[i], fmt::format("corpus{}", i));
   inputs.insert(inputs.end(), inlet().seeds.begin(), inlet().seeds.end());
   const int64_t first = Number("HEDDLE_FUZZ_SEED", 1);
-  const int64_t count = Number("HEDDLE_FUZZ_INPUTS", inlet().name == "script" ? 300 : 1500);
+  const bool is_slow = inlet().name == "script" || inlet().name == "convert";
+  const int64_t count = Number("HEDDLE_FUZZ_INPUTS", is_slow ? 300 : 1500);
   for (int64_t seed = first; seed < first + count && !HasFailure(); ++seed) {
     Chooser choose(static_cast<uint64_t>(seed));
     std::string bytes = Damaged(inputs, choose);

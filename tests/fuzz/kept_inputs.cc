@@ -33,7 +33,7 @@ std::string FromBase64(std::string_view text) {
 
 }  // namespace
 
-std::vector<std::string> KeptInputs(const std::string& inlet) {
+std::vector<std::string> HarmfulInputs(const std::string& inlet) {
   std::vector<std::filesystem::path> files;
   std::error_code none;
   for (const auto& file :
@@ -42,6 +42,11 @@ std::vector<std::string> KeptInputs(const std::string& inlet) {
   std::sort(files.begin(), files.end());
   std::vector<std::string> inputs;
   for (const std::filesystem::path& file : files) inputs.push_back(ReadText(file));
+  return inputs;
+}
+
+std::vector<std::string> CorpusOf(const std::string& inlet) {
+  std::vector<std::string> inputs;
   std::istringstream lines(ReadText(HEDDLE_SOURCE_DIR "/tests/fuzz/corpus/" + inlet));
   for (std::string line; std::getline(lines, line);) inputs.push_back(FromBase64(line));
   return inputs;

@@ -6,8 +6,11 @@
 
 namespace heddle::fuzz {
 
-/// What is kept for an inlet: the inputs that once did harm (tests/fuzz/inputs/INLET/*), and those by which
-/// `deploy/fuzz --keep` reached most code (tests/fuzz/corpus/INLET, a line of base64 each).
-std::vector<std::string> KeptInputs(const std::string& inlet);
+/// The inputs of an inlet that once did harm (tests/fuzz/inputs/INLET/*).
+std::vector<std::string> HarmfulInputs(const std::string& inlet);
+
+/// Small inputs by which `deploy/fuzz --keep` reached most code (tests/fuzz/corpus/INLET, a line of base64
+/// each); none where nothing is kept.
+std::vector<std::string> CorpusOf(const std::string& inlet);
 
 }  // namespace heddle::fuzz

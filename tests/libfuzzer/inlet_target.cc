@@ -50,7 +50,7 @@ const Inlet& NamedInlet() {
 void WriteSeeds(const std::string& folder) {
   for (const Inlet& inlet : Inlets()) {
     std::filesystem::create_directories(folder + "/" + inlet.name);
-    std::vector<std::string> inputs = KeptInputs(inlet.name);
+    std::vector<std::string> inputs = CorpusOf(inlet.name);
     inputs.insert(inputs.end(), inlet.seeds.begin(), inlet.seeds.end());
     for (size_t i = 0; i < inputs.size(); ++i)
       testing_support::WriteText(fmt::format("{}/{}/seed{}", folder, inlet.name, i), inputs[i]);
