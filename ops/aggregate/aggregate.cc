@@ -257,7 +257,7 @@ constexpr Operator kOperators[] = {
     Describe(
         {.name = "colSds", .adjoints = "(X - colMeans(X)) * (dy / ((y + (y == 0)) * max(nrow(X) - 1, 1)))"},
         kAggregate<kColumn, kDeviation>,
-             {.use = RowUse::kColumnAggregate, .published_flops = 8, .flops = 2.1}),
+        {.use = RowUse::kColumnAggregate, .published_flops = 8, .flops = 2.1}),
 };
 
 }  // namespace

@@ -217,8 +217,8 @@ extern constexpr Operator kApplySchema = {.name = "applySchema",
                                           .may_fail = true,
                                           .takes_frames = true};
 
-/// dropInvalidType(F, S): cells that are none of the type that S names for their column become missing, or 0 or
-/// FALSE in a column of numbers or booleans whose type was not applied with the mark "·n".
+/// dropInvalidType(F, S): cells that are none of the type that S names for their column become missing, or 0
+/// or FALSE in a column of numbers or booleans whose type was not applied with the mark "·n".
 ///
 /// Shapes:  F is m x n, S 1 x n strings, the result m x n with the types of F.
 /// Cost:    reads the text of every cell once, columns of strings in S left out.
@@ -232,8 +232,8 @@ extern constexpr Operator kDropInvalidType = {.name = "dropInvalidType",
                                               .may_fail = true,
                                               .takes_frames = true};
 
-/// dropInvalidLength(F, L): cells whose text is longer than L[1, j] (UTF-16 units) become what dropInvalidType
-/// makes of wrong ones; -1 lets a column as it is.
+/// dropInvalidLength(F, L): cells whose text is longer than L[1, j] (UTF-16 units) become what
+/// dropInvalidType makes of wrong ones; -1 lets a column as it is.
 ///
 /// Shapes:  F is m x n, L 1 x n numbers, the result m x n with the types of F.
 /// Cost:    reads the text of every cell once.

@@ -21,10 +21,10 @@ void AppendCell(const Column& column, int64_t row, std::string* out);
 ColumnType WiderOf(ColumnType a, ColumnType b);
 
 /// The cells of a column as cells of `type`; the column itself where it has that type. Texts of booleans are
-/// "true" and "false"; integers keep the whole part of a number, FP32 rounds it. Missing cells stay missing, but
-/// for texts that become numbers or booleans: there a missing or empty one is missing only where `may_miss`,
-/// else 0 or FALSE. kFailedPrecondition for a cell that is none of `type`: a text that is no number, NaN or too
-/// large a number as an integer, a number but 0 and 1 as a boolean; kResourceExhausted.
+/// "true" and "false"; integers keep the whole part of a number, FP32 rounds it. Missing cells stay missing,
+/// but for texts that become numbers or booleans: there a missing or empty one is missing only where
+/// `may_miss`, else 0 or FALSE. kFailedPrecondition for a cell that is none of `type`: a text that is no
+/// number, NaN or too large a number as an integer, a number but 0 and 1 as a boolean; kResourceExhausted.
 Result<Column> Converted(const Column& column, ColumnType type, bool may_miss = false);
 
 }  // namespace heddle::ops
