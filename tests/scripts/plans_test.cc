@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/programs/fused_operator.h"
+#include "core/programs/phased_operator.h"
 #include "core/programs/plan.h"
 #include "tests/scripts/script_case.h"
 #include "tests/support/all_plans.h"
@@ -25,6 +26,18 @@ std::vector<std::string> Modes() {
   return modes;
 }
 
+// The nodes of a graph, and those inside of operators of phases.
+std::vector<Node> WithoutPhases(const Graph& graph) {
+  std::vector<Node> nodes = graph.nodes;
+  for (const Node& node : graph.nodes) {
+    if (!node.Is("phased")) continue;
+    const Result<PhasedOperator> phased = PhasedOperator::Parse(node.Text("operator"));
+    EXPECT_TRUE(phased.ok()) << phased.status().ToString() << "\n" << node.Text("operator");
+    if (phased.ok()) nodes.insert(nodes.end(), phased->body.nodes.begin(), phased->body.nodes.end());
+  }
+  return nodes;
+}
+
 // The fused operators, without places in scripts, of each plan that `run --explain` printed before it ran:
 // from a line "plan ..." to an empty one.
 std::vector<std::vector<FusedOperator>> PlansOf(const std::string& explained) {
@@ -36,7 +49,7 @@ std::vector<std::vector<FusedOperator>> PlansOf(const std::string& explained) {
     EXPECT_TRUE(plan.ok()) << plan.status().ToString() << "\n" << explained;
     if (!plan.ok()) break;
     plans.emplace_back();
-    for (const Node& node : plan->graph.nodes) {
+    for (const Node& node : WithoutPhases(plan->graph)) {
       if (!IsFused(node)) continue;
       Result<FusedOperator> fused = FusedOperator::Parse(node.Text("operator"));
       EXPECT_TRUE(fused.ok()) << fused.status().ToString() << "\n" << node.Text("operator");
