@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compiler/build/block_builder.h"
+#include "compiler/blocks/block_builder.h"
 #include "compiler/build/paramserv.h"
 #include "compiler/build/program_builder.h"
 #include "ops/operator.h"

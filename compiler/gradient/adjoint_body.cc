@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "compiler/build/block_builder.h"
+#include "compiler/blocks/block_builder.h"
 #include "compiler/gradient/gradient.h"
 #include "compiler/optimize/defined.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/build/block_builder.h"
+#include "compiler/blocks/block_builder.h"
 #include "compiler/rules/rule_pattern.h"
 #include "ops/adjoint.h"
 #include "ops/operator.h"

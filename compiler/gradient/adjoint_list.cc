@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
-#include "compiler/build/block_builder.h"
+#include "compiler/blocks/block_builder.h"
 #include "compiler/gradient/adjoint_body.h"
 #include "compiler/gradient/gradient.h"
 

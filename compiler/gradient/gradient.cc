@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "compiler/build/block_builder.h"
+#include "compiler/blocks/block_builder.h"
 #include "compiler/gradient/adjoint_body.h"
 
 namespace heddle::compiler {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/build/block_builder.h"
+#include "compiler/blocks/block_builder.h"
 
 #include "ops/operator.h"
 
