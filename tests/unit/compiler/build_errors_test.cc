@@ -229,7 +229,7 @@ TEST(BuildErrorsTest, SizesFlowThroughCallsAndLoops) {
 
 TEST(BuildErrorsTest, PartsOfDmlThatAreMissingDoNoHarmInFunctionsThatAreNeverCalled) {
   const std::string function =
-      "f = function(matrix[double] x) return (double c) { c = sum(federated(x)) + sum(tensor(x)) }\n";
+      "f = function(matrix[double] x) return (double c) { c = sum(federated(x)) + sum(sql(x)) }\n";
   EXPECT_EQ(ErrorsOf(function + "print(1)"), std::vector<std::string>());
   EXPECT_EQ(ErrorsOf(function + "x = f(matrix(1, 2, 2))").size(), 2u);
 }
