@@ -144,7 +144,8 @@ RecursionRunner::Known& RecursionRunner::KnownOf(const Function& function) {
   std::unique_ptr<Known>& known = known_[&function];
   if (known == nullptr) {
     known = std::make_unique<Known>();
-    known->found = compiler::Recognise(function);
+    for (const auto& [key, candidate] : program_.functions)
+      if (&candidate == &function) known->found = compiler::Recognise(key, function);
   }
   return *known;
 }

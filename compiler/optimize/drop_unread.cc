@@ -93,6 +93,7 @@ class UnreadDropper {
         acts |= std::any_of(block.graph.nodes.begin(), block.graph.nodes.end(), Acts);
         ForEachCallee(block, [&](const std::string& callee, const auto&) {
           acts |= !originals_.contains(callee);
+          if (callee == name) recursive_.insert(name);
           callers[callee].push_back(name);
         });
       });
@@ -155,14 +156,16 @@ class UnreadDropper {
   }
 
   // Lets the call have the copy of its function that computes what it reads. Candidates differ in what they
-  // return: of those it takes copies with all results.
+  // return: of those it takes copies with all results. So it does of a function that calls itself: a copy of
+  // its outermost call alone would no longer be one (docs/recursion.md).
   void CallCopy(Block* call) {
     const bool reads_all = !call->candidates.empty() || call->gives_list;
     ForEachCallee(*call, [&](std::string& function, const auto&) {
       const auto original = originals_.find(function);
       if (original == originals_.end()) return;
       const std::vector<Parameter>& results = original->second.results;
-      const bool reads_all_of_it = reads_all || static_cast<int>(copies_[function].size()) >= kMostCopies;
+      const bool reads_all_of_it = reads_all || recursive_.contains(function) ||
+                                   static_cast<int>(copies_[function].size()) >= kMostCopies;
       Names read;
       for (size_t i = 0; i < results.size(); ++i)
         if (reads_all_of_it || (i < call->results.size() && !call->results[i].empty()))
@@ -187,7 +190,7 @@ class UnreadDropper {
   Program& program_;
   NewBlocks new_blocks_;
   std::map<std::string, Function> originals_;
-  std::set<std::string> acting_;
+  std::set<std::string> acting_, recursive_;
   std::map<std::string, std::vector<Copy>> copies_;  // By original.
   std::vector<Copy> open_;                           // Not made yet.
 };

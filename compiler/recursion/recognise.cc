@@ -38,7 +38,7 @@ std::string Culprit(const Graph& graph, NodeId id, const std::vector<NumberFact>
 
 class Recogniser {
  public:
-  explicit Recogniser(const Function& function) : function_(function) {}
+  Recogniser(const std::string& key, const Function& function) : key_(key), function_(function) {}
 
   Recognition Run() {
     Recognition out;
@@ -83,7 +83,7 @@ class Recogniser {
 
   void CollectCalls(const std::vector<Block>& blocks) {
     for (const Block& block : blocks) {
-      if (block.kind == Block::Kind::kCall && block.candidates.empty() && block.function == function_.name)
+      if (block.kind == Block::Kind::kCall && block.candidates.empty() && block.function == key_)
         calls_.push_back(&block);
       CollectCalls(block.body);
       CollectCalls(block.otherwise);
@@ -172,7 +172,7 @@ class Recogniser {
           return Failure{"C8", fmt::format("the parfor at line {} is no loop over children", line)};
         case Block::Kind::kList: return Failure{"C6", fmt::format("line {} works on a list", line)};
         case Block::Kind::kCall:
-          if (!block.candidates.empty() || block.function != function_.name)
+          if (!block.candidates.empty() || block.function != key_)
             return Failure{
                 "C6", fmt::format("line {} calls {}", line,
                                   block.candidates.empty()
@@ -227,6 +227,7 @@ class Recogniser {
     });
   }
 
+  const std::string& key_;  // In Program::functions: copies of a function share its name.
   const Function& function_;
   std::vector<const Block*> calls_;  // of itself
 };
@@ -256,7 +257,9 @@ void AppendSteps(const Recursion& recursion, const Function& function, std::stri
 
 }  // namespace
 
-Recognition Recognise(const Function& function) { return Recogniser(function).Run(); }
+Recognition Recognise(const std::string& key, const Function& function) {
+  return Recogniser(key, function).Run();
+}
 
 std::string NotRecognisedText(const Function& function, const Recognition& recognition) {
   return fmt::format("'{}' is not compiled as structural recursion: {} ({}); interpreted", function.name,
@@ -265,7 +268,7 @@ std::string NotRecognisedText(const Function& function, const Recognition& recog
 
 void WarnOfInterpreted(const Program& program, Diagnostics* diagnostics) {
   for (const auto& [name, function] : program.functions) {
-    const Recognition recognition = Recognise(function);
+    const Recognition recognition = Recognise(name, function);
     if (!recognition.is_candidate || recognition.is_recognised) continue;
     const Place place = {function.position.line, function.position.column};
     diagnostics->Warning(function.position.file, {place, place}, NotRecognisedText(function, recognition));
@@ -275,7 +278,7 @@ void WarnOfInterpreted(const Program& program, Diagnostics* diagnostics) {
 std::string ExplainRecursion(const Program& program) {
   std::string text;
   for (const auto& [name, function] : program.functions) {
-    const Recognition recognition = Recognise(function);
+    const Recognition recognition = Recognise(name, function);
     if (!recognition.calls_itself) continue;
     if (!recognition.is_recognised) {
       text += fmt::format("{}:{}: {}\n", function.position.file, function.position.line,
@@ -283,7 +286,7 @@ std::string ExplainRecursion(const Program& program) {
       continue;
     }
     text += fmt::format("{}:{}: '{}' is a structural recursion\n", function.position.file,
-                        function.position.line, name);
+                        function.position.line, function.name);
     AppendSteps(recognition.recursion, function, &text);
   }
   return text.empty() ? "no function calls itself\n" : text;

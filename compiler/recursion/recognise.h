@@ -35,8 +35,8 @@ struct Recognition {
   std::string reason;     ///< what is against it, with its line.
 };
 
-/// Looks at a function of a program behind its passes.
-Recognition Recognise(const Function& function);
+/// Looks at a function of a program behind its passes. `key`: that of Program::functions.
+Recognition Recognise(const std::string& key, const Function& function);
 
 /// "'rnn' is not compiled as structural recursion: the condition at line 17 uses 'score', ... (C3);
 /// interpreted".

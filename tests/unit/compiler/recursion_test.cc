@@ -63,6 +63,19 @@ TEST(RecogniseTest, ASequenceIsOne) {
             "  results at each node: h\n");
 }
 
+TEST(RecogniseTest, WhoReadsOneOfTwoResultsCallsTheSameFunction) {
+  EXPECT_EQ(
+      Explained("f = function(Matrix[Double] X, Integer t) return (Matrix[Double] h, Matrix[Double] c) {\n"
+                "  h = matrix(0, 1, ncol(X)); c = h\n"
+                "  if (t > 0) { [a, b] = f(X, t - 1); h = tanh(a + b); c = b + X[t,] }\n}\n"
+                "[h, c] = f(matrix(1, 4, 2), 4)\nprint(sum(h))\n"),
+      "s.dml:1: 'f' is a structural recursion\n"
+      "  node: t; the same in all calls: X\n"
+      "  structure: cells of no matrix\n"
+      "  decisions: 1; calls of itself: 1; numbers that operators read: 1\n"
+      "  results at each node: h, c\n");
+}
+
 TEST(RecogniseTest, FunctionsOfScalarsAloneAreNotSpokenOf) {
   EXPECT_EQ(Warned("f = function(Integer n) return (Integer y) { if (n < 2) y = 1 else y = n * f(n - 1) }\n"
                    "print(f(5))\n"),
