@@ -74,6 +74,10 @@ class BodyView {
   std::vector<std::vector<NodeId>> consumers_;
 };
 
+/// f(0, ...) = 0 whatever the other operands hold, where operands of the result's shape are 0 that `zeros`
+/// says so of. Scalars count only where they are literals.
+bool VanishesWhere(const BodyView& view, NodeId id, const std::vector<bool>& zeros);
+
 /// True if every value of the driver's shape is needed only where the CSR driver has entries: what is zero
 /// elsewhere may be used by anything, everything else only to compute such values. Found by following zeros
 /// through the body.

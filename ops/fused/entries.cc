@@ -47,7 +47,7 @@ void AddByColumn(const Entries& x, int64_t first, int64_t last, double* lanes) {
 }  // namespace
 
 bool HoldsSeveralLeaves(const TileProgram& program) {
-  if (!program.by_pattern || !program.buffers.empty()) return false;
+  if (!program.by_pattern || program.has_defaults || !program.buffers.empty()) return false;
   for (const Step& step : program.steps) {
     for (int root : step.output_roots)
       if (root >= 0) return false;

@@ -4,7 +4,6 @@
 // comes back.
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 
 #include "core/values/panels.h"
@@ -29,12 +28,13 @@ class Lowering : private Places {
     if (FoldsLongRows(*this)) HEDDLE_RETURN_IF_ERROR(Take(DivideIntoPhases(*this)));
     program_.single = IsSingle(Driver());
     HEDDLE_RETURN_IF_ERROR(MakeRoots(*this, &program_));
-    SetStages();
     program_.by_pattern = CanWalkEntries(*this);
     if (program_.by_pattern && program_.fused.kind == FusionTemplate::kStitch)
       return Unimplemented("several kinds of results along the entries of a CSR driver");
     if (!program_.by_pattern && LosesSparsity(*this))
       return Unimplemented("CSR values with entries where the driver has none");
+    if (std::optional<DefaultedBody> made = FindDefaults(*this)) Take(*std::move(made));
+    SetStages();
     program_.cut_columns = CutColumns(*this);
     HEDDLE_RETURN_IF_ERROR(CheckLongRows(program_));
     for (NodeId id = 0; id < body().size(); ++id)
@@ -42,7 +42,8 @@ class Lowering : private Places {
         return Unimplemented("a sampled product beside cells that are needed everywhere");
     PlaceInputs();
     for (int stage = 0; stage <= last_stage_; ++stage) {
-      for (int64_t columns : widths_) HEDDLE_RETURN_IF_ERROR(MakeRegion(stage, columns));
+      for (int64_t columns : widths_)
+        for (const bool pattern : {true, false}) HEDDLE_RETURN_IF_ERROR(MakeRegion(stage, columns, pattern));
       for (NodeId id = 0; id < body().size(); ++id)
         if (IsRows(id) && !IsCellwise(id) && stage_[Index(id)] == stage + 1)
           HEDDLE_RETURN_IF_ERROR(MakeStep(id));
@@ -59,6 +60,7 @@ class Lowering : private Places {
 
   void SetStages() {
     stage_ = phases_.empty() ? FindStages(*this) : phases_;
+    HastenDefaults(&stage_);
     std::set<int64_t> widths;
     for (NodeId id = 0; id < body().size(); ++id)
       if (IsCellwise(id)) widths.insert(Columns(id));
@@ -108,15 +110,15 @@ class Lowering : private Places {
     return false;
   }
 
-  Status MakeRegion(int stage, int64_t columns) {
+  Status MakeRegion(int stage, int64_t columns, bool pattern) {
     std::vector<NodeId> members;
     for (NodeId id = 0; id < body().size(); ++id)
-      if (IsCellwise(id) && stage_[Index(id)] == stage && Columns(id) == columns) members.push_back(id);
+      if (IsCellwise(id) && stage_[Index(id)] == stage && Columns(id) == columns && IsPattern(id) == pattern)
+        members.push_back(id);
     if (members.empty()) return OkStatus();
     RegionBuilder builder;
     builder.step.kind = Step::Kind::kRegion;
     builder.step.columns = columns;
-    const bool pattern = program_.by_pattern && columns == Columns(Driver());
     const RegionWalk walk = pattern ? RegionWalk::kFlat : ChooseWalk(*this, members);
     if (walk == RegionWalk::kNarrow) builder.region.columns = static_cast<int>(columns);
     builder.step.flat = walk == RegionWalk::kFlat && (pattern || !WalksRows(members, columns));
@@ -289,7 +291,7 @@ class Lowering : private Places {
   }
 
   void AddOutputs(RegionBuilder* builder, NodeId id) {
-    bool store = RowRoot(id) >= 0;
+    bool store = RowRoot(id) >= 0 || IsDefault(id);
     for (NodeId consumer : consumers(id)) {
       if (IsRows(consumer)) {
         if (!builder->step.flat && FoldsRows(node(consumer))) {
@@ -409,15 +411,17 @@ class Lowering : private Places {
       step.aggregate = aggregate.kind;
       step.columns = Columns(n.inputs[0]);
       const NodeId operand = n.inputs[0];
-      if (IsPattern(operand))
+      if (IsPattern(operand) && FoldsRows(n) && !(program_.has_defaults && IsCsrInput(operand))) {
         step.from = PlaceOf(operand);
-      else if (IsCsrInput(operand))  // By its entries: dense cells would be mostly zeros.
+        step.from_right = DefaultPlace(operand);
+      } else if (IsCsrInput(operand)) {  // By its entries: dense cells would be mostly zeros.
         step.index = InputPosition(node(operand));
-      else
+      } else {
         step.from = IsReadAsSingles(operand) ? SinglesPlace(operand)
                     : aggregate.kind == AggregateKind::kIndexMax || aggregate.kind == AggregateKind::kIndexMin
                         ? ContiguousPlace(operand)
                         : DensePlace(operand);
+      }
     }
     step.to = NewPlace(id);
     PlaceOf(id) = step.to;
@@ -430,33 +434,6 @@ class Lowering : private Places {
   void RoundIfSingle(const TileRef& place, int64_t columns) {
     if (program_.single)
       program_.steps.push_back({.kind = Step::Kind::kRound, .columns = columns, .to = place});
-  }
-
-  // The rows of a product's operand: a CSR input is read as it is (absent cells are skipped), everything else
-  // dense.
-  Status ReadForProduct(NodeId id, TileRef* from, int* csr_input) {
-    *csr_input = -1;
-    if (IsPattern(id)) {
-      *from = PlaceOf(id);
-      return OkStatus();
-    }
-    if (IsCsrInput(id)) {
-      *csr_input = InputPosition(node(id));
-      return OkStatus();
-    }
-    if (node(id).info.format == Format::kSparse) return Unimplemented("a product of a CSR intermediate");
-    *from = SinglesPlace(id);
-    return OkStatus();
-  }
-
-  // Rows of an input of floats are read where they are, by steps that widen them a few at a time (or compute in
-  // floats).
-  bool IsReadAsSingles(NodeId id) const {
-    return IsInput(id) && IsSingle(id) && !IsCsrInput(id) && Columns(id) <= kColumnChunk;
-  }
-  TileRef SinglesPlace(NodeId id) {
-    if (IsReadAsSingles(id)) return {Kind::kInput, InputPosition(node(id)), 0};
-    return DensePlace(id);
   }
 
   Status MakeRootStep(int r) {
@@ -476,7 +453,9 @@ class Lowering : private Places {
       }
     } else {
       const bool gaps = root.kind == TileRoot::Kind::kColumns && root.n > 8;
-      step.from = IsPattern(n.inputs[0])         ? PlaceOf(n.inputs[0])
+      const bool entries =
+          IsPattern(n.inputs[0]) && !HasDefault(n.inputs[0]) && FoldOf(root.aggregate) == simd::Fold::kAdd;
+      step.from = entries                        ? PlaceOf(n.inputs[0])
                   : IsReadAsSingles(n.inputs[0]) ? SinglesPlace(n.inputs[0])
                   : gaps                         ? DensePlace(n.inputs[0])
                                                  : ContiguousPlace(n.inputs[0]);
@@ -487,9 +466,13 @@ class Lowering : private Places {
 
   // A result that no step wrote where it belongs: a column range, or one that later steps read as doubles.
   void FinishResult(NodeId root) {
-    if (IsPattern(root)) return;  // The pattern and these values are the result.
-    const TileRef place = DensePlace(root);
+    if (program_.pattern_result) return;  // The pattern and these values are the result.
     const TileRef result{Kind::kResult, RowRoot(root), 0};
+    if (IsPattern(root) && !program_.single) {
+      program_.steps.push_back(SpreadTo(root, result));
+      return;
+    }
+    const TileRef place = DensePlace(root);
     if (place == result) return;
     program_.steps.push_back({.kind = program_.single ? Step::Kind::kNarrow : Step::Kind::kCopy,
                               .columns = Columns(root),

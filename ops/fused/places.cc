@@ -25,6 +25,27 @@ Status Places::Take(PhasedBody made) {
   return OkStatus();
 }
 
+void Places::Take(DefaultedBody made) {
+  program_.fused = std::move(made.fused);
+  program_.roles = std::move(made.roles);
+  for (TileRoot& root : program_.roots) root.node = made.copies[Index(root.node)];
+  by_entry_ = std::move(made.by_entry);
+  defaults_ = std::move(made.defaults);
+  program_.by_pattern = program_.has_defaults = true;
+  places_.assign(body().nodes.size(), {});
+  FindConsumers();
+}
+
+void Places::HastenDefaults(std::vector<int>* stages) const {
+  for (NodeId id = 0; id < body().size(); ++id) {
+    if (!IsDefault(id)) continue;
+    int& stage = (*stages)[Index(id)];
+    stage = 0;
+    for (const NodeId input : node(id).inputs)
+      if (input != kNoNode && IsRows(input)) stage = std::max(stage, (*stages)[Index(input)]);
+  }
+}
+
 void Places::PlaceInputs() {
   for (TileRoot& root : program_.roots)
     if (root.of_rows) places_[Index(root.node)] = root.value = {Kind::kBuffer, NewBuffer(1), 0};
@@ -33,6 +54,7 @@ void Places::PlaceInputs() {
       places_[Index(id)] = {Kind::kInput, InputPosition(node(id)), 0};
   if (!program_.by_pattern) return;
   places_[Index(Driver())] = {Kind::kDriver, 0, 0};
+  if (program_.has_defaults) return;
   const std::vector<NodeId> shared = SharedPatterns(*this);
   if (shared.empty()) return;
   Step step{.kind = Step::Kind::kIntersect};
@@ -45,7 +67,7 @@ void Places::PlaceInputs() {
 }
 
 TileRef Places::PatternPlace(NodeId input, Pattern pattern) {
-  if (pattern == Pattern::kCells) {
+  if (pattern == Pattern::kCells && IsPattern(input)) {
     TileRef& place = places_[Index(input)];
     if (place.kind == Kind::kNone) {
       place = NewPattern();
@@ -61,7 +83,7 @@ TileRef Places::PatternPlace(NodeId input, Pattern pattern) {
     step.kind = Step::Kind::kGatherColumn;
     step.from = ContiguousPlace(input);
   } else {
-    step.kind = Step::Kind::kGatherRow;
+    step.kind = pattern == Pattern::kRow ? Step::Kind::kGatherRow : Step::Kind::kGatherCells;
     step.index = InputPosition(node(input));
   }
   place = step.to = NewPattern();
@@ -74,7 +96,9 @@ TileRef Places::NewPlace(NodeId id, bool of_region) {
     return keep->second.result >= 0 ? TileRef{Kind::kResult, keep->second.result, 0}
                                     : TileRef{Kind::kKept, keep->second.kept, 0};
   const int root = RowRoot(id);
-  if (IsPattern(id) && root < 0) return NewPattern();
+  const bool elsewhere = program_.has_defaults && (HasDefault(id) || node(id).info.format == Format::kDense);
+  if (IsPattern(id) && (root < 0 || elsewhere)) return NewPattern();
+  program_.pattern_result |= IsPattern(id);
   // What is read again is read as doubles.
   if (root >= 0 && (IsPattern(id) || !program_.single || (of_region && consumers(id).empty())))
     return {Kind::kResult, root, 0};
@@ -89,6 +113,14 @@ int64_t Places::StrideOf(const TileRef& ref) const {
 }
 
 TileRef Places::DensePlace(NodeId id) {
+  if (program_.has_defaults && IsPattern(id)) {
+    TileRef& spread = spread_[id];
+    if (spread.kind == Kind::kNone) {
+      spread = {Kind::kBuffer, NewBuffer(Columns(id)), 0};
+      program_.steps.push_back(SpreadTo(id, spread));
+    }
+    return spread;
+  }
   TileRef& place = places_[Index(id)];
   if (place.kind == Kind::kNone) {
     HEDDLE_CHECK(IsInput(id), "every other value was placed by the step that makes it");
@@ -101,6 +133,14 @@ TileRef Places::DensePlace(NodeId id) {
   return place;
 }
 
+Step Places::SpreadTo(NodeId id, const TileRef& to) const {
+  return {.kind = Step::Kind::kSpread,
+          .columns = Columns(id),
+          .from = places_[Index(id)],
+          .from_right = DefaultPlace(id),
+          .to = to};
+}
+
 TileRef Places::ContiguousPlace(NodeId id) {
   const TileRef place = DensePlace(id);
   if (StrideOf(place) == Columns(id)) return place;
@@ -110,6 +150,26 @@ TileRef Places::ContiguousPlace(NodeId id) {
     program_.steps.push_back({.kind = Step::Kind::kCopy, .columns = Columns(id), .from = place, .to = copy});
   }
   return copy;
+}
+
+Status Places::ReadForProduct(NodeId id, TileRef* from, int* csr_input) {
+  *csr_input = -1;
+  if (IsPattern(id) && !HasDefault(id)) {
+    *from = PlaceOf(id);
+    return OkStatus();
+  }
+  if (IsCsrInput(id)) {
+    *csr_input = InputPosition(node(id));
+    return OkStatus();
+  }
+  if (node(id).info.format == Format::kSparse) return Unimplemented("a product of a CSR intermediate");
+  *from = SinglesPlace(id);
+  return OkStatus();
+}
+
+TileRef Places::SinglesPlace(NodeId id) {
+  if (IsReadAsSingles(id)) return {Kind::kInput, InputPosition(node(id)), 0};
+  return DensePlace(id);
 }
 
 }  // namespace heddle::ops

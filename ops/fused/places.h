@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <vector>
 
+#include "core/values/panels.h"
 #include "ops/fused/body_view.h"
+#include "ops/fused/entry_defaults.h"
 #include "ops/fused/long_rows.h"
 
 namespace heddle::ops {
@@ -18,10 +21,23 @@ class Places : public BodyView {
 
   TileRef& PlaceOf(NodeId id) { return places_[Index(id)]; }
   /// A value at the entries of a CSR driver.
-  bool IsPattern(NodeId id) const { return program_.by_pattern && HasDriversShape(id); }
+  bool IsPattern(NodeId id) const {
+    return program_.by_pattern && (program_.has_defaults ? by_entry_[Index(id)] : HasDriversShape(id));
+  }
+  /// Likewise; elsewhere it is not 0.
+  bool HasDefault(NodeId id) const { return program_.has_defaults && defaults_[Index(id)] != kNoNode; }
+  TileRef DefaultPlace(NodeId id) const {
+    return HasDefault(id) ? places_[Index(defaults_[Index(id)])] : TileRef();
+  }
+  /// True for the column of another value's defaults.
+  bool IsDefault(NodeId id) const {
+    return std::find(defaults_.begin(), defaults_.end(), id) != defaults_.end();
+  }
 
   /// A body in phases takes the place of the one that was given.
   Status Take(PhasedBody body);
+  /// So does one with values at the entries of its driver.
+  void Take(DefaultedBody body);
   /// Inputs, aggregates of long rows, and the patterns of the walk along the entries of a driver.
   void PlaceInputs();
   /// Values of an operand at the driver's entries.
@@ -35,10 +51,23 @@ class Places : public BodyView {
   TileRef NewPlace(NodeId id, bool of_region = false);
   int64_t StrideOf(const TileRef& ref) const;
   /// Where the dense cells of a value are, as doubles; CSR inputs are made dense, and floats widened, when
-  /// first asked for.
+  /// first asked for, and values at entries spread.
   TileRef DensePlace(NodeId id);
   /// The same without gaps between rows.
   TileRef ContiguousPlace(NodeId id);
+  /// The rows of a product's operand: a CSR input is read as it is (absent cells are skipped), everything
+  /// else dense.
+  Status ReadForProduct(NodeId id, TileRef* from, int* csr_input);
+  /// Rows of an input of floats are read where they are, by steps that widen them a few at a time (or compute
+  /// in floats).
+  bool IsReadAsSingles(NodeId id) const {
+    return IsInput(id) && IsSingle(id) && !IsCsrInput(id) && Columns(id) <= kColumnChunk;
+  }
+  TileRef SinglesPlace(NodeId id);
+  /// Defaults are there beside what they belong to: as early as their operands.
+  void HastenDefaults(std::vector<int>* stages) const;
+  /// The step that makes dense rows of a value at entries.
+  Step SpreadTo(NodeId id, const TileRef& to) const;
 
   TileProgram program_;
   std::vector<int> phases_;  ///< By node, of a body in phases.
@@ -47,7 +76,9 @@ class Places : public BodyView {
   TileRef NewPattern() { return {Kind::kPattern, program_.patterns++, 0}; }
 
   std::vector<TileRef> places_;
-  std::map<NodeId, TileRef> copies_, gathered_;
+  std::map<NodeId, TileRef> copies_, gathered_, spread_;
+  std::vector<bool> by_entry_;  // As in DefaultedBody.
+  std::vector<NodeId> defaults_;
   std::map<NodeId, KeptValue> keeps_;
 };
 

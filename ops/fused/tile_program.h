@@ -59,7 +59,8 @@ struct Step {
     kNarrow,    ///< `from` to the result, whose cells are floats.
     kExpand,    ///< A column vector, each cell `columns` times, to a buffer.
     kCopy,      ///< `columns` columns of `from` to `to` (cbind, gaps closed).
-    kFoldRows,  ///< rowSums and its family of `from`, or of the CSR input `index`.
+    kFoldRows,  ///< rowSums and its family of `from` (elsewhere than at entries `from_right`, or 0), or of
+                ///< the CSR input `index`.
     kMultiply,  ///< `from` %*% the whole input `right`.
     kRoot,      ///< `from` (and `from_right`) into the payload of root `index`.
     // Along the entries of a CSR driver, to a kPattern buffer:
@@ -69,6 +70,7 @@ struct Step {
     kGatherColumn,  ///< The cell of a column vector in the entry's row.
     kSample,        ///< U %*% t(V): rows of input `index`, all of input `right`.
     kGatherRow,     ///< The cell of the whole row vector, input `index`, in the entry's column.
+    kSpread,        ///< `from` at the entries, `from_right` (or 0) elsewhere, to dense rows.
   } kind = Kind::kRegion;
   int index = 0;  ///< Of the region or root; the input of kDensify, kWiden, a kMultiply or kFoldRows by
                   ///< entries (else -1).
@@ -142,9 +144,11 @@ struct TileProgram {
   std::vector<std::shared_ptr<const RegionCode>> codes;  ///< Of `regions`.
   bool interpreted = false;                              ///< Some region is interpreted.
   std::vector<int64_t> buffers;                          ///< Columns of each.
-  bool single = false;      ///< Matrices hold floats (docs/numerics.md, section 9).
-  bool by_pattern = false;  ///< Cells are those at the entries of the CSR driver.
-  int patterns = 0;         ///< kPattern buffers.
+  bool single = false;          ///< Matrices hold floats (docs/numerics.md, section 9).
+  bool by_pattern = false;      ///< Cells are those at the entries of the CSR driver.
+  int patterns = 0;             ///< kPattern buffers.
+  bool has_defaults = false;    ///< By pattern, but not all values of the driver's shape (entry_defaults.h).
+  bool pattern_result = false;  ///< The only result has the driver's pattern.
   struct Repeated {
     int input;
     int64_t columns;

@@ -28,6 +28,8 @@ constexpr int64_t kProductsOfCell = 8;
 constexpr int64_t kTasksOfThread = 16;
 // Finding an entry of a CSR row and its partners costs as much as so many dense cells.
 constexpr int64_t kWorkOfEntry = 4;
+// Cells that only repeat their row's default: so many are as much work as one that is computed.
+constexpr int64_t kCellsOfWork = 8;
 
 const Matrix& Driver(const TileProgram& program, const std::vector<Matrix>& inputs) {
   return inputs[static_cast<size_t>(program.fused.driver)];
@@ -75,7 +77,7 @@ bool IsBlocked(const TileProgram& program, const std::vector<Matrix>& inputs) {
 
 int64_t TileEntries(const TileProgram& program, bool blocked) {
   if (!program.by_pattern) return 0;
-  if (blocked) return kEntriesTogether;
+  if (blocked || (program.has_defaults && HasWideProduct(program))) return kEntriesTogether;
   int64_t entries = kTileEntries;
   for (const Step& step : program.steps)
     if (step.kind == Step::Kind::kMultiply && IsByEntry(step.from))
@@ -100,7 +102,8 @@ int64_t RowWork(const TileProgram& program, const std::vector<Matrix>& inputs) {
       if (step.kind == Step::Kind::kSample)
         work_of_entry += inputs[static_cast<size_t>(step.index)].columns();
     const Matrix& driver = Driver(program, inputs);
-    return (driver.stored() / std::max<int64_t>(driver.rows(), 1) + 1) * work_of_entry;
+    const int64_t cells = program.has_defaults ? driver.columns() / kCellsOfWork : 0;
+    return (driver.stored() / std::max<int64_t>(driver.rows(), 1) + 1) * work_of_entry + cells;
   }
   int64_t widest = 1;
   for (size_t i = 0; i < inputs.size(); ++i)

@@ -8,6 +8,7 @@
 #include "ops/cpu.h"
 #include "ops/elementwise/elementwise_sparse.h"
 #include "ops/elementwise/single_precision.h"
+#include "ops/fused/default_rows.h"
 #include "ops/fused/dense_rows.h"
 #include "ops/fused/run_tiles.h"
 #include "ops/fused/tile_inputs.h"
@@ -229,6 +230,13 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
         for (int64_t e = 0, count = scratch.pattern.Count(rows); e < count; ++e) to[e] = from[columns[e]];
         break;
       }
+      case Step::Kind::kSpread: {
+        const Place to = Locate(scratch, step.to, row);
+        SpreadDefaultedRows(scratch.EntriesAt(Locate(scratch, step.from, row).cells, row),
+                            Locate(scratch, step.from_right, row).cells, rows, step.columns, to.cells,
+                            to.stride);
+        break;
+      }
       case Step::Kind::kFoldRows: FoldRows(scratch, step, row, rows); break;
       case Step::Kind::kMultiply:
         if (static_cast<int>(s) == pair_.multiply && payload != nullptr &&
@@ -385,7 +393,11 @@ void TileSteps::FoldRows(TileScratch& scratch, const Step& step, int64_t row, in
   if (step.index >= 0)
     return AggregateRows(step.aggregate, inputs_[static_cast<size_t>(step.index)], row, row + rows,
                          out - row);
-  if (IsByEntry(step.from)) {
+  if (IsByEntry(step.from) && program_.has_defaults) {
+    FoldDefaultedRows(FoldOf(step.aggregate),
+                      scratch.EntriesAt(Locate(scratch, step.from, row).cells, row),
+                      Locate(scratch, step.from_right, row).cells, rows, step.columns, out);
+  } else if (IsByEntry(step.from)) {
     SumRows(scratch.EntriesAt(Locate(scratch, step.from, row).cells, row), rows, out);
   } else {
     const simd::Ahead ahead = step.reads_memory && !program_.single

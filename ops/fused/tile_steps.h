@@ -81,10 +81,7 @@ class TileSteps {
     return driver().row_offsets()[row_end] - driver().row_offsets()[row];
   }
   /// True if results have the driver's pattern.
-  bool HasPattern() const {
-    return program_.by_pattern &&
-           program_.fused.body[program_.fused.roots[0]].info.shape.columns == driver().columns();
-  }
+  bool HasPattern() const { return program_.pattern_result; }
   /// Where the rows of result `i` go.
   void WriteTo(size_t i, double* cells) { results_[i] = cells; }
 

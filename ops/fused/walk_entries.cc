@@ -4,10 +4,8 @@
 #include "ops/simd/elementwise_codes.h"
 
 namespace heddle::ops {
-namespace {
 
-// f(0, ...) = 0 whatever the other operands hold. Scalars count only where they are literals.
-bool Vanishes(const BodyView& view, NodeId id, const std::vector<bool>& vanishes) {
+bool VanishesWhere(const BodyView& view, NodeId id, const std::vector<bool>& vanishes) {
   const Node& n = view.node(id);
   const auto at = [&](size_t i) {
     return view.PatternOf(id, i) == Pattern::kCells && vanishes[BodyView::Index(n.inputs[i])];
@@ -35,6 +33,8 @@ bool Vanishes(const BodyView& view, NodeId id, const std::vector<bool>& vanishes
   }
 }
 
+namespace {
+
 // True if the value is used outside the walk along entries.
 bool Leaves(const BodyView& view, NodeId id) {
   bool leaves = !view.program().roles.reduces && id == view.program().fused.roots[0];
@@ -54,7 +54,7 @@ bool CanWalkEntries(const BodyView& view) {
     computes |= view.IsCellwise(id) || sampled;
     if (!view.IsInput(id) && !view.IsCellwise(id) && !sampled) return false;
     vanishes[BodyView::Index(id)] =
-        id == view.Driver() || sampled || (view.IsCellwise(id) && Vanishes(view, id, vanishes));
+        id == view.Driver() || sampled || (view.IsCellwise(id) && VanishesWhere(view, id, vanishes));
   }
   for (NodeId id = 0; id < view.body().size(); ++id) {
     if (!view.HasDriversShape(id)) continue;
@@ -104,7 +104,8 @@ std::vector<NodeId> SharedPatterns(const BodyView& view) {
     bool needed = true;
     for (NodeId id = 0; id < view.body().size(); ++id) {
       if (!view.HasDriversShape(id)) continue;
-      vanishes[BodyView::Index(id)] = id == input || (view.IsCellwise(id) && Vanishes(view, id, vanishes));
+      vanishes[BodyView::Index(id)] =
+          id == input || (view.IsCellwise(id) && VanishesWhere(view, id, vanishes));
       needed = needed && (vanishes[BodyView::Index(id)] || !Leaves(view, id));
     }
     if (needed) shared.push_back(input);

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/fused/default_rows.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace heddle::ops {
+namespace {
+
+// Additions of a lane from which on whole binades are taken: they cost about as many.
+constexpr int64_t kManyAdditions = 64;
+
+// lanes[j mod 8] takes x for j = first, ..., last - 1.
+void FoldRun(simd::Fold fold, double x, int64_t first, int64_t last, double* lanes) {
+  if (fold == simd::Fold::kAdd && x == 0) return;
+  const auto one_by_one = [&](int64_t end) {
+    for (; first < end; ++first)
+      if (fold == simd::Fold::kAdd)
+        lanes[first & 7] += x;
+      else
+        lanes[first & 7] = simd::FoldTwo(fold, lanes[first & 7], x);
+  };
+  one_by_one(std::min(last, (first + 7) / 8 * 8));
+  const int64_t times = (last - first) / 8;
+  if (fold == simd::Fold::kAdd && times >= kManyAdditions) {
+    for (int j = 0; j < 8; ++j) lanes[j] = AddRepeatedly(lanes[j], x, times);
+    first += times * 8;
+  } else if (fold == simd::Fold::kAdd) {
+    for (int64_t i = 0; i < times; ++i)
+      for (int j = 0; j < 8; ++j) lanes[j] += x;
+    first += times * 8;
+  }
+  one_by_one(last);
+}
+
+}  // namespace
+
+double AddRepeatedly(double sum, double x, int64_t times) {
+  while (times > 0) {
+    const double before = sum;
+    sum += x;
+    --times;
+    if (sum == before || std::isnan(sum)) return sum;
+    // From the second sum within a binade on every addition adds the same multiple of the last place: where x
+    // lies half way between two of them, the first one has made the sum even.
+    const uint64_t binade = std::bit_cast<uint64_t>(sum) >> 52;  // Sign and exponent.
+    const bool settled = times >= 4 && std::bit_cast<uint64_t>(before) >> 52 == binade &&
+                         (binade & 0x7ff) > 0 && (binade & 0x7ff) < 0x7fe &&
+                         std::signbit(sum) == std::signbit(x) && std::abs(before) >= std::abs(x);
+    if (!settled) continue;
+    const double step = (sum + x) - sum;
+    if (step == 0) return sum;
+    const double end = std::bit_cast<double>((binade + 1) << 52);
+    const double steps = std::min(static_cast<double>(times), std::floor((end - sum) / step) - 2);
+    if (steps < 1) continue;
+    sum += steps * step;
+    times -= static_cast<int64_t>(steps);
+  }
+  return sum;
+}
+
+void FoldDefaultedRows(simd::Fold fold, const Entries& x, const double* defaults, int64_t rows, int64_t n,
+                       double* out) {
+  const bool ordered = fold == simd::Fold::kAdd || fold == simd::Fold::kMultiply;
+  alignas(64) double lanes[8];
+  for (int64_t i = 0; i < rows; ++i) {
+    const double absent = defaults == nullptr ? 0.0 : defaults[i];
+    const int64_t first = x.offsets[i], last = x.offsets[i + 1];
+    std::fill_n(lanes, 8, simd::StartOf(fold));
+    if (!ordered) {
+      simd::FoldFlat(fold, x.values + first, last - first, lanes);
+      if (last - first < n) lanes[0] = simd::FoldTwo(fold, lanes[0], absent);
+    } else {
+      int64_t column = 0;
+      for (int64_t e = first; e < last; ++e) {
+        FoldRun(fold, absent, column, x.columns[e], lanes);
+        column = x.columns[e] + 1;
+        if (fold == simd::Fold::kAdd)
+          lanes[x.columns[e] & 7] += x.values[e];
+        else
+          lanes[x.columns[e] & 7] = simd::FoldTwo(fold, lanes[x.columns[e] & 7], x.values[e]);
+      }
+      FoldRun(fold, absent, column, n, lanes);
+    }
+    out[i] = simd::FoldLanes(fold, lanes);
+  }
+}
+
+void SpreadDefaultedRows(const Entries& x, const double* defaults, int64_t rows, int64_t n, double* out,
+                         int64_t stride) {
+  for (int64_t i = 0; i < rows; ++i, out += stride) {
+    std::fill_n(out, n, defaults == nullptr ? 0.0 : defaults[i]);
+    for (int64_t e = x.offsets[i]; e < x.offsets[i + 1]; ++e) out[x.columns[e]] = x.values[e];
+  }
+}
+
+}  // namespace heddle::ops
