@@ -50,6 +50,8 @@ TEST(DefaultsTest, SoftmaxIntoEveryRoot) {
   for (const auto& [shape, density] : kCases) {
     for (const char* root : {"", "rowSums", "rowMaxs", "rowMeans", "rowMins", "rowProds", "rowVars",
                              "rowIndexMax", "sum", "min", "colSums", "colMaxs", "%*%", "t%*%"}) {
+      if (shape.Cells() > 100000 && std::string_view("rowSums rowMaxs").find(root) == std::string_view::npos)
+        continue;
       BodyBuilder body;
       const NodeId x = body.Input(Value(*ToSparse(Cells(shape.rows, shape.columns, 1, false, density))));
       const NodeId e = body.Op("exp", {body.Op("-", {x, body.Op("rowMaxs", {x})})});
