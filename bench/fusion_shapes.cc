@@ -15,8 +15,8 @@ struct Chain {
   const char* name;
   const char* code;
   const char* result;
-  bool full = true;        ///< The result has the shape of X; else one column.
-  bool scales = false;     ///< Row vectors g and b take part.
+  bool full = true;         ///< The result has the shape of X; else one column.
+  bool scales = false;      ///< Row vectors g and b take part.
   bool by_column = false;   ///< One row.
   bool of_columns = false;  ///< Statistics of columns, which one row has none of.
 };

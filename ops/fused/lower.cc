@@ -445,10 +445,10 @@ class Lowering : private Places {
     if (n.Is("t%*%")) {
       HEDDLE_RETURN_IF_ERROR(ReadForProduct(n.inputs[0], &step.from, &step.right));
       if (node(n.inputs[1]).info.format == Format::kSparse) return Unimplemented("t(X) %*% a CSR matrix");
-      step.from_right =
-          AddsSingles(program_, root) ? SinglesPlace(n.inputs[1]) : DensePlace(n.inputs[1]);
+      step.from_right = AddsSingles(program_, root) ? SinglesPlace(n.inputs[1]) : DensePlace(n.inputs[1]);
       if (root.kind == TileRoot::Kind::kLanes && step.right < 0) {
-        if (!IsPattern(n.inputs[0]) && !IsReadAsSingles(n.inputs[0])) step.from = ContiguousPlace(n.inputs[0]);
+        if (!IsPattern(n.inputs[0]) && !IsReadAsSingles(n.inputs[0]))
+          step.from = ContiguousPlace(n.inputs[0]);
         step.from_right = ContiguousPlace(n.inputs[1]);
       }
     } else {

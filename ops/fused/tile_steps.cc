@@ -394,8 +394,7 @@ void TileSteps::FoldRows(TileScratch& scratch, const Step& step, int64_t row, in
     return AggregateRows(step.aggregate, inputs_[static_cast<size_t>(step.index)], row, row + rows,
                          out - row);
   if (IsByEntry(step.from) && program_.has_defaults) {
-    FoldDefaultedRows(FoldOf(step.aggregate),
-                      scratch.EntriesAt(Locate(scratch, step.from, row).cells, row),
+    FoldDefaultedRows(FoldOf(step.aggregate), scratch.EntriesAt(Locate(scratch, step.from, row).cells, row),
                       Locate(scratch, step.from_right, row).cells, rows, step.columns, out);
   } else if (IsByEntry(step.from)) {
     SumRows(scratch.EntriesAt(Locate(scratch, step.from, row).cells, row), rows, out);

@@ -150,8 +150,8 @@ class TileSteps {
     const float* cells = nullptr;
     int64_t stride = 0;
   };
-  // body(cells, stride, row, rows) for rows of a tile, `row` counted from its first: all at once, or those of an
-  // input of floats piece by piece, widened.
+  // body(cells, stride, row, rows) for rows of a tile, `row` counted from its first: all at once, or those of
+  // an input of floats piece by piece, widened.
   template <typename Body>
   void EachTileRows(TileScratch& scratch, const TileRef& ref, int64_t row, int64_t rows, int64_t columns,
                     const Body& body) const {

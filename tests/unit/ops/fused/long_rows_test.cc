@@ -96,8 +96,7 @@ TEST(LongRowsTest, WhatIsNotACellOrAFoldIsRefused) {
   BodyBuilder body;
   const NodeId x = body.Input(Value(Cells(3, 70000, 7)));
   body.Finish({body.Op("*", {x, body.Op("rowVars", {x})})});
-  EXPECT_EQ(CanRunFused(body.fused()).ToString(),
-            "rowVars of rows longer than a column chunk");
+  EXPECT_EQ(CanRunFused(body.fused()).ToString(), "rowVars of rows longer than a column chunk");
   body.Finish({body.Op("colSums", {Shifted(body, x, "rowMeans")})});
   EXPECT_EQ(CanRunFused(body.fused()).ToString(),
             "several kinds of results of rows longer than a column chunk");
