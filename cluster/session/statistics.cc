@@ -166,7 +166,8 @@ std::string ToJson(const SessionStatistics& statistics) {
                              {"kernel_ns", entry.kernel_ns},
                              {"bytes", entry.bytes},
                              {"interpreted", entry.interpreted}});
-  return json.dump();
+  // Labels have names of scripts, which may be any bytes.
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 Result<SessionStatistics> ParseStatistics(const std::string& text) {

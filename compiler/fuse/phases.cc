@@ -19,7 +19,9 @@ namespace {
 constexpr double kSmallWork = 256 << 10;
 // Of one operator: larger ones say nothing to a reader, and blocks of thousands of operators exist.
 constexpr size_t kMostMembers = 256;
-// An operator of phases holds its inputs until its last phase: at most this share of the memory may be in it.
+// An operator of phases holds its inputs until its last phase: at most so much may be in it, and at most this
+// share of the memory. What is larger takes so long that a task costs nothing beside it.
+constexpr double kMostBytes = 1 << 30;
 constexpr double kShareOfMemory = 0.25;
 
 size_t Index(NodeId id) { return static_cast<size_t>(id); }
@@ -94,11 +96,15 @@ class PhaseJoiner {
       bytes += BytesOf(graph_[input].info);
     }
     if (IsSplit(id) || (options_.ranks > 1 && placed_[id].spread) || GrowsVariable(node, *op)) return false;
-    if (options_.memory_budget > 0 && bytes > kShareOfMemory * static_cast<double>(options_.memory_budget))
-      return false;
+    if (bytes > MostBytes()) return false;
     const ops::Cost cost = ops::CostOf(node, infos);
     small_[Index(id)] = cost.bytes + cost.flops <= kSmallWork;
     return small_[Index(id)] || IsBoundByMemory(node, *op);
+  }
+
+  double MostBytes() const {
+    const auto budget = static_cast<double>(options_.memory_budget);
+    return budget > 0 ? std::min(kMostBytes, kShareOfMemory * budget) : kMostBytes;
   }
 
   // Every rank has rows of it.
@@ -222,9 +228,7 @@ class PhaseJoiner {
       for (const NodeId input : graph_[id].inputs)
         if (input != kNoNode) count(input);
     }
-    return operators >= 2 && group.size() <= kMostMembers &&
-           (options_.memory_budget <= 0 ||
-            bytes <= kShareOfMemory * static_cast<double>(options_.memory_budget));
+    return operators >= 2 && group.size() <= kMostMembers && bytes <= MostBytes();
   }
 
   // The new graph

@@ -113,6 +113,14 @@ class Round {
     return std::nullopt;
   }
 
+  // An operator that the root has read and the right side has again is still what its place in the script
+  // says, in an error above all; others stand for the root.
+  const SourcePosition& PlaceOf(const Node& made, NodeId root) const {
+    for (const NodeId input : subject_.graph[root].inputs)
+      if (input != kNoNode && subject_.graph[input].op == made.op) return subject_.graph[input].position;
+    return subject_.graph[root].position;
+  }
+
   // Appends the right side. nullopt, and nothing appended, where it would be of another type, size or format.
   std::optional<NodeId> Build(const Graph& after, const Match& match) {
     const size_t before = subject_.graph.nodes.size();
@@ -127,7 +135,7 @@ class Round {
         id = BuildChain(match.Chain(node.Text("name")), ids[static_cast<size_t>(node.inputs[0])], &ok);
       } else {
         Node copy = node;
-        copy.position = subject_.graph[match.root()].position;
+        copy.position = PlaceOf(copy, match.root());
         for (NodeId& input : copy.inputs)
           if (input != kNoNode) input = ids[static_cast<size_t>(input)];
         id = BuildNode(std::move(copy), &ok);
