@@ -45,9 +45,20 @@ bool ReadsDoubles(const TileProgram& program, int input) {
              case Step::Kind::kMultiply:
                return !MultipliesSingles(program, step) && (step.index == input || step.right == input);
              case Step::Kind::kRoot: return step.right == input;
-             case Step::Kind::kWiden: return false;
-             default: return step.index == input || step.right == input;
+             case Step::Kind::kDensify:
+             case Step::Kind::kFoldRows:
+             case Step::Kind::kGatherCells:
+             case Step::Kind::kGatherColumn:
+             case Step::Kind::kGatherRow:
+             case Step::Kind::kSample: return step.index == input || step.right == input;
+             case Step::Kind::kWiden:
+             case Step::Kind::kRound:
+             case Step::Kind::kNarrow:
+             case Step::Kind::kExpand:
+             case Step::Kind::kSpread:
+             case Step::Kind::kCopy: return false;  // Of tiles.
            }
+           return false;
          });
 }
 

@@ -197,8 +197,7 @@ class BodyBuilder {
     ExpectSameBytes(&other, {{1, 2}});
   }
 
- private:
-  // Inputs rounded to floats, and every matrix of the body one of floats.
+  /// Inputs rounded to floats, and every matrix of the body one of floats.
   void BecomeSingle() {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       if (!inputs_[i].IsMatrix()) continue;
@@ -208,7 +207,9 @@ class BodyBuilder {
     for (Node& node : fused_.body.nodes)
       if (node.info.IsMatrix()) node.info.element_type = ElementType::kFloat32;
   }
+  const Value& input(size_t i) const { return inputs_[i]; }
 
+ private:
   void ExpectSameBytes(FusedRuntime* runtime,
                        std::initializer_list<std::pair<int, int>> workers_and_threads) {
     const std::vector<Value> expected = RootsOneByOne();

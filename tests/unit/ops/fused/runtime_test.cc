@@ -4,6 +4,7 @@
 
 #include "body_builder.h"
 #include "ops/fused/fused.h"
+#include "ops/fused/tile_inputs.h"
 #include "ops/fused/tile_program.h"
 
 namespace heddle::ops::testing {
@@ -117,6 +118,27 @@ TEST(FusedRuntimeTest, WhatCannotBeCompiledIsInterpretedWithOneWarning) {
   EXPECT_EQ(runtime.fallbacks(), 1);
   for (int call = 0; call < 2; ++call)
     EXPECT_EQ(body.RunFused(1, 2, &strict).status().code(), StatusCode::kFailedPrecondition);
+}
+
+// A copy in doubles of a whole input takes longer than what is computed.
+TEST(TileInputsTest, RowsOfFloatsAreReadWhereTheyAre) {
+  BodyBuilder body;
+  const NodeId x = body.Input(Value(Cells(3000, 40, 1))), v = body.Input(Value(Cells(40, 1, 2)));
+  const NodeId scaled = body.Op("/", {x, body.Op("rowSums", {body.Op("*", {x, x})})});
+  body.Finish({body.Op("t%*%", {x, body.Op("*", {body.Op("rowMaxs", {scaled}), body.Op("%*%", {x, v})})})});
+  body.fused().kind = FusionTemplate::kRow;
+  body.BecomeSingle();
+  const Result<TileProgram> program = Lower(body.fused());
+  ASSERT_TRUE(program.ok()) << program.status().ToString();
+  KernelContext context;
+  const Node node{.op = "fused"};
+  const std::vector<const Value*> inputs = {&body.input(0), &body.input(1)};
+  const Result<TileInputs> made = MakeTileInputs(
+      *program,
+      {.node = node, .phase = Phase::kWhole, .inputs = inputs, .input_infos = {}, .context = context});
+  ASSERT_TRUE(made.ok()) << made.status().ToString();
+  EXPECT_EQ(made->doubles[0].element_type(), ElementType::kFloat32);
+  EXPECT_EQ(made->doubles[1].element_type(), ElementType::kFloat64) << "a narrow right operand is read whole";
 }
 
 }  // namespace
