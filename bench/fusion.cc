@@ -8,7 +8,7 @@
 #include "bench/expression.h"
 #include "bench/fusion_row.h"
 #include "bench/fusion_shapes.h"
-#include "bench/hand_fusion.h"
+#include "bench/hand/fusion.h"
 #include "bench/random_matrices.h"
 
 // The cases, group by group: matrices are made for a group that is wanted and given back after it.

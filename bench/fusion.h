@@ -5,7 +5,7 @@
 
 namespace heddle::bench {
 
-/// Fused expressions against hand-written loops of the same run (bench/hand_fusion.h), one line a case.
+/// Fused expressions against hand-written loops of the same run (bench/hand/fusion.h), one line a case.
 /// options.plan is --fusion. 1 when some result differs from the loop's by more than 1e-9.
 int RunFusion(const BenchOptions& options);
 

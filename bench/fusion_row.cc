@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "bench/expression.h"
-#include "bench/hand_fusion.h"
+#include "bench/hand/fusion.h"
 #include "bench/probe.h"
 #include "bench/random_matrices.h"
 #include "ops/elementwise/single_precision.h"

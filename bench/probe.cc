@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "bench/hand_ahead.h"
+#include "bench/hand/ahead.h"
 
 namespace heddle::bench {
 namespace {

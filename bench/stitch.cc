@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "bench/hand_stitch.h"
+#include "bench/hand/stitch.h"
 #include "bench/random_matrices.h"
 #include "bench/stitch_row.h"
 #include "ops/elementwise/single_precision.h"

@@ -17,6 +17,7 @@
 #include "ops/fetch.h"
 #include "ops/kernel.h"
 #include "ops/parallel.h"
+#include "ops/product/gemm_fetches.h"
 #include "ops/product/matmul_pack.h"
 #include "ops/simd/gemm.h"
 #include "ops/simd/matmul.h"
@@ -48,64 +49,6 @@ constexpr int64_t kSumCells = 1 << 22;
 
 // Cells of A in one task of a skinny product.
 constexpr int64_t kSkinnyTaskCells = 1 << 17;
-
-// What is read next and in the third-level cache: part after part of it is fetched while this one computes.
-template <typename Cell>
-class NextStrip {
- public:
-  NextStrip() = default;
-  NextStrip(const Cell* cells, int64_t count, int64_t part) : cells_(cells), count_(count), part_(part) {}
-
-  void Give(GemmFetches<Cell>* fetches) {
-    if (count_ <= 0) return;
-    fetches->strip = cells_;
-    fetches->strip_cells = std::min(part_, count_);
-    cells_ += part_;
-    count_ -= part_;
-  }
-
- private:
-  const Cell* cells_ = nullptr;
-  int64_t count_ = 0, part_ = 0;
-};
-
-// So many lines with as many products as a line has cells: of rows so many cells apart, or, if that is 0, in
-// the order in which they lie in memory.
-template <typename Cell>
-void FetchMemory(const Cell* cells, int64_t lines, int64_t apart, GemmFetches<Cell>* fetches) {
-  constexpr int64_t kLine = GemmFetches<Cell>::kLine;
-  fetches->memory = cells;
-  fetches->memory_lines = lines;
-  fetches->memory_line = apart > 0 ? apart : kLine;
-  fetches->memory_step = apart > 0 ? kLine : kLine * lines;
-}
-
-// What is read next and in memory: each of so many tiles fetches a few times `depth` cells, line after line,
-// or rows as far apart as they can be where the CPU likes several pages side by side.
-template <typename Cell>
-class NextMemory {
- public:
-  NextMemory() = default;
-  NextMemory(const Cell* cells, int64_t count, int64_t depth, int64_t tiles)
-      : cells_(cells), lines_(CeilDivide(count, depth * tiles)) {
-    if (lines_ == 0) return;
-    apart_ = MemoryStreams() > 1 ? CeilDivide(count, lines_) : 0;
-    of_tile_ = apart_ > 0 ? depth : lines_ * depth;
-    left_ = apart_ > 0 ? apart_ : count;
-  }
-  bool done() const { return left_ <= 0; }
-
-  void Give(GemmFetches<Cell>* fetches) {
-    if (done()) return;
-    FetchMemory(cells_, lines_, apart_, fetches);
-    cells_ += of_tile_;
-    left_ -= of_tile_;
-  }
-
- private:
-  const Cell* cells_ = nullptr;
-  int64_t lines_ = 0, apart_ = 0, of_tile_ = 0, left_ = 0;
-};
 
 // The last columns of a symmetric product, if they are few for a strip: tiles of them would leave lanes
 // empty. Their part of C is computed as the last rows, from the first column on, and turned in the end. The

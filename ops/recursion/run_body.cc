@@ -198,18 +198,21 @@ Status BodyRun::RunOnce(size_t id, const std::map<std::string, Value>& parameter
     slot.input_infos.push_back(input.value == RecursiveBody::kNone ? ValueInfo()
                                                                    : ItemOf(input.value).node.info);
   }
-  const int64_t rows = item.node.info.shape.rows;
+  return RunKernel(item.node, inputs, item.node.info.shape.rows, &slot);
+}
+
+Status BodyRun::RunKernel(const Node& node, std::span<const Value* const> inputs, int64_t rows, Slot* slot) {
   return kernels_
-      .Run({.node = item.node,
+      .Run({.node = node,
             .phase = Phase::kWhole,
             .inputs = inputs,
-            .input_infos = slot.input_infos,
+            .input_infos = slot->input_infos,
             .row_end = rows,
             .total_rows = rows,
             .context = context_,
-            .op = slot.op},
-           {&slot.value, 1})
-      .At(item.node.position);
+            .op = slot->op},
+           {&slot->value, 1})
+      .At(node.position);
 }
 
 Status BodyRun::RunRows(size_t id, int64_t begin, int64_t end) {
@@ -244,17 +247,7 @@ Status BodyRun::RunRows(size_t id, int64_t begin, int64_t end) {
     slot.value = std::move(product);
     return OkStatus();
   }
-  return kernels_
-      .Run({.node = slot.node,
-            .phase = Phase::kWhole,
-            .inputs = inputs,
-            .input_infos = slot.input_infos,
-            .row_end = rows,
-            .total_rows = rows,
-            .context = context_,
-            .op = slot.op},
-           {&slot.value, 1})
-      .At(item.node.position);
+  return RunKernel(slot.node, inputs, rows, &slot);
 }
 
 // One product for several: rows do not see each other.

@@ -52,6 +52,8 @@ class BodyRun {
   Status RunItem(size_t id, int64_t begin, int64_t end, const NodeResults* results);
   Status RunOnce(size_t id, const std::map<std::string, Value>& parameters);
   Status RunRows(size_t id, int64_t begin, int64_t end);
+  // To the slot's value, inputs as its infos tell.
+  Status RunKernel(const Node& node, std::span<const Value* const> inputs, int64_t rows, Slot* slot);
   Status RunJoined(size_t first, int64_t begin, int64_t end);
   Status RunNodeByNode(size_t id, int64_t begin, int64_t end);
   Result<Matrix> Lookup(const Item& item, int64_t rows) const;

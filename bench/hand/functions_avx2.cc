@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #define HEDDLE_HAND_FUNCTIONS kHandFunctionsAvx2
-#include "bench/hand_functions.inc"
+#include "bench/hand/functions.inc"
 
 namespace heddle::bench {
 

@@ -3,10 +3,10 @@
 
 #include <array>
 
-#include "bench/hand_ahead.h"
-#include "bench/hand_functions.h"
-#include "bench/hand_fusion.h"
-#include "bench/hand_slices.h"
+#include "bench/hand/ahead.h"
+#include "bench/hand/functions.h"
+#include "bench/hand/fusion.h"
+#include "bench/hand/slices.h"
 #include "ops/cpu.h"
 
 // 256-bit vectors suffice: these loops wait for memory.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/hand_stitch.h"
+#include "bench/hand/stitch.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "bench/hand_functions.h"
-#include "bench/hand_rows.h"
-#include "bench/hand_slices.h"
+#include "bench/hand/functions.h"
+#include "bench/hand/rows.h"
+#include "bench/hand/slices.h"
 
 namespace heddle::bench {
 namespace {

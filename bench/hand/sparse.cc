@@ -3,9 +3,9 @@
 
 #include <array>
 
-#include "bench/hand_functions.h"
-#include "bench/hand_fusion.h"
-#include "bench/hand_slices.h"
+#include "bench/hand/functions.h"
+#include "bench/hand/fusion.h"
+#include "bench/hand/slices.h"
 
 namespace heddle::bench {
 namespace {

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
 #define HEDDLE_HAND_FUNCTIONS kHandFunctionsAvx512
-#include "bench/hand_functions.inc"
+#include "bench/hand/functions.inc"

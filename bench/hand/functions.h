@@ -5,7 +5,7 @@
 
 namespace heddle::bench {
 
-/// Loops that are bound by arithmetic, compiled for AVX2 and for AVX-512 (hand_functions.inc); one thread
+/// Loops that are bound by arithmetic, compiled for AVX2 and for AVX-512 (functions.inc); one thread
 /// each.
 struct HandFunctions {
   double (*sum_of_sigmoids)(const double* x, const double* y, int64_t count);

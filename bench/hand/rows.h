@@ -5,7 +5,7 @@
 
 namespace heddle::bench {
 
-/// Loops over rows that are hand-written for one thread, compiled for AVX2 and for AVX-512 (hand_rows.inc).
+/// Loops over rows that are hand-written for one thread, compiled for AVX2 and for AVX-512 (rows.inc).
 /// Matrices are row-major with n columns. Reassociation is allowed, functions are good to two units in the
 /// last place.
 template <typename T>
