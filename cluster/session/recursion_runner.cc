@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <unordered_map>
 #include <utility>
 
@@ -26,6 +27,8 @@ constexpr size_t kMostClasses = 4096;
 constexpr int32_t kMostDecisions = 512;
 // Rounds of a loop that are one forest.
 constexpr uint64_t kMostRoots = 1 << 20;
+// Doubles are the whole numbers up to here.
+constexpr double kMostWhole = 9007199254740992.0;
 // Roots a thread takes at least.
 constexpr size_t kFewRoots = 2;
 
@@ -67,6 +70,15 @@ std::optional<Given> GivenTo(const ops::StructureProgram& program, const Frame& 
     given.uniforms.push_back(size->AsDouble());
   }
   return given;
+}
+
+// A result as calls leave it: a number of another type than the declared one is cast by who reads it, but a
+// caller may know that it has that type.
+Scalar AsDeclared(double number, ValueType type) {
+  if (type == ValueType::kBoolean) return number != 0;
+  if (type == ValueType::kInteger && std::trunc(number) == number && std::fabs(number) < kMostWhole)
+    return static_cast<int64_t>(number);
+  return number;
 }
 
 const std::string& NameOfNode(const compiler::Recognition& found, const Function& function) {
@@ -327,7 +339,7 @@ Result<std::optional<RecursionRunner::Evaluation>> RecursionRunner::EvaluatePart
   }
   for (const Status& status : failed) HEDDLE_RETURN_IF_ERROR(status);
   if (!is_refused) return std::optional<Evaluation>(std::move(evaluation));
-  SayWhy(known, function, "results differ in size from node to node (C7)");
+  SayWhy(known, function, "results differ in size from node to node, or hold large integers (C7)");
   return std::optional<Evaluation>();
 }
 
@@ -336,8 +348,13 @@ Status RecursionRunner::TakeResults(const Function& function, const Evaluation& 
   const auto& [part, place] = evaluation.roots[root];
   const ops::NodeResults& results = evaluation.parts[part].results;
   for (size_t i = 0; i < function.results.size(); ++i) {
-    HEDDLE_ASSIGN_OR_RETURN(Matrix result,
+    HEDDLE_ASSIGN_OR_RETURN(Value result,
                             WithinMemory("variables", [&, at = place] { return results.At(i, at); }));
+    if (result.IsScalar()) {
+      callee->SetScalar(function.results[i].name,
+                        AsDeclared(result.scalar().AsDouble(), function.results[i].value_type));
+      continue;
+    }
     Variable variable;
     variable.info = results.infos[i];
     variable.distribution = options_.ranks > 1 ? Distribution::Each() : Distribution::One();
@@ -393,6 +410,9 @@ Result<std::shared_ptr<const ops::RecursiveBody>> RecursionRunner::BodyOf(
   }
   compiler::ClassContext of_class = context;
   of_class.children = children;
+  for (size_t i = 0; i < children.size(); ++i)
+    if (children[i].IsScalar() && function.results[i].value_type == ValueType::kBoolean)
+      of_class.children[i].value_type = ValueType::kBoolean;
   std::string why;
   const compiler::Recursion& recursion = known->found.recursion;
   const std::optional<compiler::ClassGraph> graph =

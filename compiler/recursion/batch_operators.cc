@@ -81,7 +81,7 @@ class Batcher {
     } else if (const int32_t call = NumberBehind(name, "%child"); call >= 0) {
       item->source = Source::kChild;
       item->stage = Stage::kLevel;
-      item->form = Form::kRows;
+      item->form = item->node.info.IsScalar() ? Form::kColumn : Form::kRows;
       item->index = call;
       item->result = NumberBehind(name, fmt::format("%child{}.", call));
     } else {
@@ -106,12 +106,23 @@ class Batcher {
       item->inputs.resize(1);
       return;
     }
-    const bool has_columns =
-        item->form == Form::kColumn || std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
-          return input != kNoNode && Of(input).form == Form::kColumn;
-        });
+    if (IsConversion(node)) {
+      item->source = Source::kConvert;
+      return;
+    }
     // Numbers of single-precision programs are doubles: no column of a matrix.
-    item->node_by_node = (has_columns && IsSingle()) || !BatchRows(node, item);
+    const bool mixes = IsSingle() && node.info.IsMatrix() &&
+                       std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
+                         return input != kNoNode && Of(input).form == Form::kColumn;
+                       });
+    item->node_by_node = mixes || !BatchRows(node, item);
+  }
+
+  // The number in a matrix of one cell, or such a matrix of a number.
+  bool IsConversion(const Node& node) const {
+    const NodeId input = node.inputs.empty() ? kNoNode : node.inputs[0];
+    if (node.Is("as.matrix")) return Of(input).form == Form::kColumn;
+    return node.Is("as.scalar") && graph_[input].info.IsMatrix() && graph_[input].info.shape == Shape{1, 1};
   }
 
   // X[i, ] with a number of the node.
@@ -123,8 +134,10 @@ class Batcher {
   }
 
   // Whether the operator on all rows is the operator on each; it is prepared for them, then.
-  bool BatchRows(const Node& node, Item* item) const {
-    if (!node.info.IsMatrix()) return BatchFullAggregate(node, item);
+  bool BatchRows(const Node& node, Item* item) {
+    if (!node.info.IsMatrix())
+      return ops::KindOf(node) == ops::OperatorKind::kCells ? BatchNumbers(node, item)
+                                                            : BatchFullAggregate(node, item);
     if (ops::KindOf(node) == ops::OperatorKind::kCells) return BatchCells(node, item);
     if (node.info.shape.rows != 1) return false;
     if (node.Is("%*%"))
@@ -138,19 +151,54 @@ class Batcher {
     }
   }
 
-  // sum(x) of a row is rowSums: the same lanes. Rounded to floats it would not be.
-  bool BatchFullAggregate(const Node& node, Item* item) const {
+  // Numbers of the nodes are a column of doubles, whose cells are computed as scalars are. What computes
+  // integers has its own rules.
+  bool BatchNumbers(const Node& node, Item* item) const {
+    const ops::Operator* const op = ops::FindOperator(node.op);
+    if (op == nullptr || (op->binary == std::nullopt && op->unary == std::nullopt)) return false;
+    const auto all_are = [&](auto&& of) {
+      return std::all_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
+        return input == kNoNode || (graph_[input].info.IsScalar() && of(graph_[input].info.value_type));
+      });
+    };
+    if (node.info.value_type == ValueType::kBoolean) {
+      if (!all_are([](ValueType type) { return type == ValueType::kBoolean; }) && !IsComparison(*op))
+        return false;
+    } else if (node.info.value_type != ValueType::kDouble) {
+      return false;
+    }
+    return all_are([](ValueType type) { return type != ValueType::kString; }) && BatchCells(node, item);
+  }
+
+  static bool IsComparison(const ops::Operator& op) {
+    using enum ops::BinaryCode;
+    return op.binary == kEqual || op.binary == kNotEqual || op.binary == kLess || op.binary == kLessEqual ||
+           op.binary == kGreater || op.binary == kGreaterEqual;
+  }
+
+  // sum(x) of a row is rowSums: the same lanes. Rounded to floats it would not be, so that floats are
+  // widened.
+  bool BatchFullAggregate(const Node& node, Item* item) {
     const ops::Operator* const op = ops::FindOperator(node.op);
     if (op == nullptr || op->of_rows.empty() || node.inputs.size() != 1 || !IsRow(node.inputs[0]))
       return false;
     item->node.op = op->of_rows;
+    if (!IsSingle()) return true;
+    Item widened = {.source = Source::kConvert,
+                    .stage = Of(node.inputs[0]).stage,
+                    .form = Form::kRows,
+                    .node = {.op = "as.matrix", .info = graph_[node.inputs[0]].info},
+                    .inputs = {item->inputs[0]}};
+    widened.node.info.element_type = ElementType::kFloat64;
+    item->inputs[0].value = static_cast<int32_t>(body_.items.size());
+    body_.items.push_back(std::move(widened));
     return true;
   }
 
   // Cells of a node's value lie in its row, in order. Rows of the nodes that share an operand take it as a
   // vector on the right; what the operator would not repeat is written out.
   bool BatchCells(const Node& node, Item* item) const {
-    const Shape shape = node.info.shape;
+    const Shape shape = node.info.IsScalar() ? Shape{1, 1} : node.info.shape;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const NodeId input = node.inputs[i];
       if (input == kNoNode) continue;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "compiler/optimize/names.h"
+
 namespace heddle::compiler {
 namespace {
 
@@ -14,7 +16,9 @@ class StructureCompiler {
  public:
   StructureCompiler(const Function& function, const NumberFacts& facts, Recursion* recursion)
       : function_(function), facts_(facts), out_(*recursion), program_(recursion->structure) {
-    registers_[function.parameters[recursion->node_parameter].name] = 0;
+    const std::string& node = function.parameters[recursion->node_parameter].name;
+    registers_[node] = 0;
+    has_value_.insert(node);
   }
 
   void Run() {
@@ -24,8 +28,11 @@ class StructureCompiler {
           !registers_.contains(parameter.name)) {
         const int32_t given = EmitUniform({parameter.name, ""});
         Add({.code = Code::kCopy, .target = RegisterOf(parameter.name), .a = given});
+        has_value_.insert(parameter.name);
       }
     Visit(function_.body);
+    for (const Parameter& result : function_.results)
+      if (out_.numbers.contains(result.name)) Add({.code = Code::kGive, .a = EmitVariable(result.name)});
     Add({.code = Code::kEnd});
   }
 
@@ -54,17 +61,23 @@ class StructureCompiler {
         case Block::Kind::kBasic: VisitBasic(block); break;
         case Block::Kind::kIf: {
           const size_t branch = Add({.code = Code::kBranch, .a = ValueOf(block.graph, Block::kPredicate)});
+          const Names before = has_value_;
           Visit(block.body);
           const size_t jump = Add({.code = Code::kJump});
           LandHere(branch);
+          Names behind_body = std::exchange(has_value_, before);
           Visit(block.otherwise);
+          std::erase_if(behind_body, [&](const std::string& name) { return !has_value_.contains(name); });
+          has_value_ = std::move(behind_body);
           LandHere(jump);
           break;
         }
         case Block::Kind::kWhile: {
           const auto top = static_cast<int32_t>(program_.steps.size());
           const size_t branch = Add({.code = Code::kBranch, .a = ValueOf(block.graph, Block::kPredicate)});
+          const Names before = has_value_;
           Visit(block.body);
+          has_value_ = before;
           Add({.code = Code::kJump, .index = top});
           LandHere(branch);
           break;
@@ -92,7 +105,10 @@ class StructureCompiler {
     const size_t branch = Add({.code = Code::kBranch, .a = rounds});
     Add({.code = Code::kCopy, .target = RegisterOf(block.variable), .a = counter});
     out_.numbers.insert(block.variable);
+    const Names before = has_value_;
+    has_value_.insert(block.variable);
     Visit(block.body);
+    has_value_ = before;
     Add({.code = Code::kAdd, .target = counter, .a = counter, .b = by});
     Add({.code = Code::kSubtract, .target = rounds, .a = rounds, .b = one});
     Add({.code = Code::kJump, .index = top});
@@ -135,6 +151,7 @@ class StructureCompiler {
     }
     for (const auto& [value, name] : assigned) {
       Add({.code = Code::kCopy, .target = RegisterOf(name), .a = value});
+      has_value_.insert(name);
       if (facts_.OfVariable(name).differs) out_.numbers.insert(name);
     }
   }
@@ -185,7 +202,13 @@ class StructureCompiler {
                                           [&](const Parameter& parameter) { return parameter.name == name; });
     if (is_parameter && !facts_.IsAssigned(name) && !registers_.contains(name))
       return EmitUniform({name, ""});
-    return RegisterOf(name);
+    const int32_t place = RegisterOf(name);
+    if (!has_value_.contains(name)) {
+      if (std::find(program_.unset.begin(), program_.unset.end(), place) == program_.unset.end())
+        program_.unset.push_back(place);
+      Add({.code = Code::kNeed, .a = place});
+    }
+    return place;
   }
 
   int32_t EmitUniform(const ops::StructureProgram::Uniform& uniform) {
@@ -235,6 +258,7 @@ class StructureCompiler {
   Recursion& out_;
   ops::StructureProgram& program_;
   std::map<std::string, int32_t> registers_;
+  Names has_value_;  // Variables that have one on all ways to the place.
   std::vector<int32_t> of_node_;
 };
 

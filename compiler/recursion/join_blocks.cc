@@ -18,6 +18,10 @@ class Joiner {
   std::optional<ClassGraph> Run() {
     if (!Visit(function_.body)) return std::nullopt;
     for (const Parameter& result : function_.results) {
+      if (recursion_.numbers.contains(result.name)) {
+        out_.results.push_back(NextNumber(&out_.graph, ValueType::kDouble, {}));
+        continue;
+      }
       const auto found = variables_.find(result.name);
       if (found != variables_.end()) {
         out_.results.push_back(found->second.id);
@@ -109,14 +113,7 @@ class Joiner {
     std::vector<NodeId> now(graph.nodes.size(), kNoNode);
     for (NodeId id = 0; id < graph.size(); ++id) {
       if (is_given(id)) {
-        const std::string name = fmt::format("%number{}", given_++);
-        const ValueType type = graph[id].info.value_type;
-        const ValueInfo info =
-            ValueInfo::OfScalar(type == ValueType::kInteger ? ValueType::kInteger : ValueType::kDouble);
-        Node number = {.op = "variable", .info = info, .position = graph[id].position};
-        number.SetAttribute("name", name);
-        numbers_known_[name] = {info, std::nullopt, nullptr};
-        now[static_cast<size_t>(id)] = operators.Add(std::move(number));
+        now[static_cast<size_t>(id)] = NextNumber(&operators, graph[id].info.value_type, graph[id].position);
         continue;
       }
       if (!is_read[static_cast<size_t>(id)]) continue;
@@ -127,6 +124,17 @@ class Joiner {
       now[static_cast<size_t>(id)] = operators.Add(std::move(node));
     }
     return operators;
+  }
+
+  // The next of the numbers that the structure gives.
+  NodeId NextNumber(Graph* graph, ValueType type, const SourcePosition& position) {
+    const std::string name = fmt::format("%number{}", given_++);
+    const ValueInfo info =
+        ValueInfo::OfScalar(type == ValueType::kInteger ? ValueType::kInteger : ValueType::kDouble);
+    Node number = {.op = "variable", .info = info, .position = position};
+    number.SetAttribute("name", name);
+    numbers_known_[name] = {info, std::nullopt, nullptr};
+    return graph->Add(std::move(number));
   }
 
   bool JoinBlock(const Block& block) {

@@ -112,18 +112,21 @@ class Recogniser {
   }
 
   bool IsCandidate(const NumberFacts& facts, const std::vector<size_t>& changed) const {
-    const auto is_matrix = [](const Parameter& parameter) {
-      return parameter.data_type == DataType::kMatrix;
-    };
-    if (std::none_of(function_.parameters.begin(), function_.parameters.end(), is_matrix) ||
-        std::none_of(function_.results.begin(), function_.results.end(), is_matrix))
-      return false;
+    if (!HasMatrix(function_.parameters)) return false;
+    // A search goes over numbers, too: of functions of numbers alone only those that read their way are
+    // meant.
+    const bool gives_matrix = HasMatrix(function_.results);
     return std::any_of(calls_.begin(), calls_.end(), [&](const Block* call) {
       return std::any_of(changed.begin(), changed.end(), [&](size_t parameter) {
         const NumberFact fact = facts.OfVariable(ArgumentOf(*call, parameter));
-        return fact.from_cell || (fact.is_structural && fact.differs);
+        return fact.from_cell || (gives_matrix && fact.is_structural && fact.differs);
       });
     });
+  }
+
+  static bool HasMatrix(const std::vector<Parameter>& parameters) {
+    return std::any_of(parameters.begin(), parameters.end(),
+                       [](const Parameter& parameter) { return parameter.data_type == DataType::kMatrix; });
   }
 
   std::optional<Failure> FindFailure(const NumberFacts& facts, size_t node,
@@ -136,9 +139,10 @@ class Recogniser {
             "C1", fmt::format("'{}' and '{}' both differ from call to call", function_.parameters[node].name,
                               function_.parameters[parameter].name)};
     if (std::optional<Failure> failure = CheckBlocks(function_.body, facts)) return failure;
+    if (!HasMatrix(function_.parameters)) return Failure{"C7", "it has no matrix to go over"};
     for (const Parameter& result : function_.results)
-      if (result.data_type != DataType::kMatrix)
-        return Failure{"C7", fmt::format("its result '{}' is no matrix", result.name)};
+      if (result.data_type != DataType::kMatrix && !IsNumber(result))
+        return Failure{"C7", fmt::format("its result '{}' is neither a matrix nor a number", result.name)};
     if (!MayEnd(function_.body)) return Failure{"C9", "every way through it calls it again"};
     return std::nullopt;
   }
@@ -192,6 +196,12 @@ class Recogniser {
         if (std::optional<Failure> failure = CheckBlocks(*inside, facts)) return failure;
     }
     return std::nullopt;
+  }
+
+  static bool IsNumber(const Parameter& result) {
+    return result.data_type == DataType::kScalar &&
+           (result.value_type == ValueType::kDouble || result.value_type == ValueType::kInteger ||
+            result.value_type == ValueType::kBoolean);
   }
 
   static std::optional<Failure> CheckPure(const Graph& graph) {

@@ -21,7 +21,8 @@ struct Recursion {
   /// Scalar variables that differ from node to node and that `structure` computes: graphs read them as
   /// numbers.
   Names numbers;
-  /// By block: the nodes whose values operators read as numbers, in the order in which they are given.
+  /// By block: the nodes whose values operators read as numbers, in the order in which they are given. Behind
+  /// those of all blocks come the results of the function that are in `numbers`.
   std::map<int32_t, std::vector<NodeId>> given;
 };
 

@@ -10,14 +10,20 @@
 namespace heddle::ops {
 namespace {
 
-// Rows of all nodes' results; nullopt where a result has a size that nobody knows before, or is no matrix.
+// What a reader of a result at a node takes it for.
+ValueInfo InfoOf(const RecursiveBody& body, int32_t id) {
+  const ValueInfo& info = body.items[static_cast<size_t>(id)].node.info;
+  return info.IsScalar() ? ValueInfo::OfScalar(ValueType::kDouble) : info;
+}
+
+// Rows of all nodes' results; nullopt where a result has a size that nobody knows before.
 Result<std::optional<NodeResults>> RoomFor(const RecursiveBody& body, int64_t nodes) {
   NodeResults results;
   for (const int32_t id : body.results) {
-    const ValueInfo& info = body.items[static_cast<size_t>(id)].node.info;
-    if (!info.IsMatrix() || !info.shape.IsKnown()) return std::optional<NodeResults>();
-    HEDDLE_ASSIGN_OR_RETURN(Matrix rows,
-                            Matrix::Dense(nodes, info.shape.rows * info.shape.columns, info.element_type));
+    const ValueInfo info = InfoOf(body, id);
+    if (!info.IsScalar() && !(info.IsMatrix() && info.shape.IsKnown())) return std::optional<NodeResults>();
+    const int64_t cells = info.IsScalar() ? 1 : info.shape.rows * info.shape.columns;
+    HEDDLE_ASSIGN_OR_RETURN(Matrix rows, Matrix::Dense(nodes, cells, info.element_type));
     results.infos.push_back(info);
     results.rows.push_back(std::move(rows));
   }
@@ -26,8 +32,8 @@ Result<std::optional<NodeResults>> RoomFor(const RecursiveBody& body, int64_t no
 
 bool Agree(const RecursiveBody& body, const NodeResults& results) {
   for (size_t i = 0; i < body.results.size(); ++i) {
-    const ValueInfo& info = body.items[static_cast<size_t>(body.results[i])].node.info;
-    if (!(info.IsMatrix() && info.shape == results.infos[i].shape &&
+    const ValueInfo info = InfoOf(body, body.results[i]);
+    if (!(info.data_type == results.infos[i].data_type && info.shape == results.infos[i].shape &&
           info.element_type == results.infos[i].element_type))
       return false;
   }
@@ -36,13 +42,14 @@ bool Agree(const RecursiveBody& body, const NodeResults& results) {
 
 }  // namespace
 
-Result<Matrix> NodeResults::At(size_t i, int32_t place) const {
+Result<Value> NodeResults::At(size_t i, int32_t place) const {
   const Matrix& all = rows[i];
+  if (infos[i].IsScalar()) return Value(Scalar(all.At(place, 0)));
   HEDDLE_ASSIGN_OR_RETURN(Matrix result,
                           Matrix::Dense(infos[i].shape.rows, infos[i].shape.columns, all.element_type()));
   const size_t bytes = static_cast<size_t>(all.columns()) * static_cast<size_t>(BytesOf(all.element_type()));
   std::memcpy(result.mutable_data<char>(), all.data<char>() + static_cast<size_t>(place) * bytes, bytes);
-  return result;
+  return Value(std::move(result));
 }
 
 Result<std::optional<NodeResults>> EvaluateRecursion(const Linearized& structure, const FindBody& find_body,
@@ -67,6 +74,7 @@ Result<std::optional<NodeResults>> EvaluateRecursion(const Linearized& structure
       HEDDLE_RETURN_IF_ERROR(run->Begin(parameters));
     }
     HEDDLE_RETURN_IF_ERROR(run->RunBatch(batch.begin, batch.end, &*results));
+    if (run->met_large_integer()) return std::optional<NodeResults>();
   }
   return results;
 }

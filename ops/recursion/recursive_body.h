@@ -41,6 +41,7 @@ struct RecursiveBody {
     kLookup,     ///< The row of inputs[0], a matrix that is the same for all, that number `index` says
     kChild,      ///< Result `result` of call `index`
     kOperator,   ///< `node` of `inputs`
+    kConvert,    ///< The cells of inputs[0] as those of `node`: numbers are doubles in any precision
   };
   struct Operand {
     int32_t value = -1;   ///< kNone: left out.
@@ -71,15 +72,16 @@ using FindBody = std::function<Result<std::shared_ptr<const RecursiveBody>>(
 
 /// The results of a function at all nodes.
 struct NodeResults {
-  std::vector<ValueInfo> infos;  ///< Of one node.
-  std::vector<Matrix> rows;      ///< By place: the cells of the node's result.
+  std::vector<ValueInfo> infos;  ///< Of one node: a matrix, or a number, which is a double here (a caller
+                                 ///< makes of it what the function declares).
+  std::vector<Matrix> rows;      ///< By place: the cells of the node's result; a number is one.
   /// Result `i` at a place, in memory of its own.
-  Result<Matrix> At(size_t i, int32_t place) const;
+  Result<Value> At(size_t i, int32_t place) const;
 };
 
 /// Computes the results of all nodes, children first. `parameters` are the function's, dense. nullopt where a
-/// class has no body, or classes do not agree on what results look like. Errors name nodes; those of
-/// operators have their place.
+/// class has no body, classes do not agree on what results look like, or an integer comes up that a double
+/// cannot hold. Errors name nodes; those of operators have their place.
 Result<std::optional<NodeResults>> EvaluateRecursion(const Linearized& structure, const FindBody& find_body,
                                                      const std::map<std::string, Value>& parameters,
                                                      const KernelSource& kernels, KernelContext& context,

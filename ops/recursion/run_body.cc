@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <mutex>
 #include <utility>
 
 #include "core/values/scalar.h"
 #include "ops/cells/move_cells.h"
+#include "ops/elementwise/single_precision.h"
 #include "ops/operator.h"
 #include "ops/parallel.h"
 
@@ -18,6 +20,16 @@ namespace {
 
 // With fewer rows a product reads its right operand row by row, as it lies.
 constexpr int64_t kPackedRows = 4;
+
+// Integers below are doubles, and doubles from there on are not all integers.
+constexpr double kMostWhole = 9007199254740992.0;
+
+// A number of a node as the language has it.
+Scalar NumberOf(double cell, ValueType type) {
+  if (type == ValueType::kInteger) return static_cast<int64_t>(cell);
+  if (type == ValueType::kBoolean) return cell != 0;
+  return cell;
+}
 
 // Cells of one node's value: a number has one.
 int64_t CellsOf(const ValueInfo& info) { return info.IsScalar() ? 1 : info.shape.rows * info.shape.columns; }
@@ -170,6 +182,11 @@ Status BodyRun::RunItem(size_t id, int64_t begin, int64_t end, const NodeResults
       slots_[id].value = std::move(rows);
       return OkStatus();
     }
+    case Source::kConvert: {
+      HEDDLE_ASSIGN_OR_RETURN(Matrix cells, Convert(item, begin, end));
+      slots_[id].value = std::move(cells);
+      return OkStatus();
+    }
     case Source::kOperator:
       return item.node_by_node ? RunNodeByNode(id, begin, end) : RunRows(id, begin, end);
     case Source::kParameter:
@@ -295,7 +312,7 @@ Status BodyRun::RunNodeByNode(size_t id, int64_t begin, int64_t end) {
         values[k] = ValueFor(input, begin + i, begin + i + 1);
         const Item& read = ItemOf(input);
         if (read.form == Form::kColumn)
-          values[k] = Scalar(values[k].matrix().At(0, 0));
+          values[k] = NumberOf(values[k].matrix().At(0, 0), read.node.info.value_type);
         else if (read.form == Form::kRows)
           values[k] = values[k].matrix().Reshaped(read.node.info.shape.rows, read.node.info.shape.columns);
         inputs[k] = &values[k];
@@ -321,10 +338,13 @@ Status BodyRun::RunNodeByNode(size_t id, int64_t begin, int64_t end) {
         if (i < failed_at) failed = status, failed_at = i;
         return;
       }
-      if (result.IsScalar())
-        all.mutable_data<double>()[i] = result.scalar().AsDouble();
-      else
+      if (result.IsScalar()) {
+        const double number = result.scalar().AsDouble();
+        all.mutable_data<double>()[i] = number;
+        if (result.scalar().IsInteger() && !(std::fabs(number) < kMostWhole)) met_large_integer_ = true;
+      } else {
         std::memcpy(MutableRowOf(all, i), RowOf(result.matrix(), 0), static_cast<size_t>(RowBytes(all)));
+      }
     }
   });
   slots_[id].value = std::move(all);
@@ -367,6 +387,14 @@ Result<Matrix> BodyRun::Numbers(const Item& item, int64_t rows) const {
   HEDDLE_ASSIGN_OR_RETURN(Matrix column, Matrix::Dense(rows, 1));
   for (int64_t i = 0; i < rows; ++i) column.mutable_data()[i] = NumberAt(item.index, i);
   return column;
+}
+
+// Floats as doubles, or the other way round.
+Result<Matrix> BodyRun::Convert(const Item& item, int64_t begin, int64_t end) const {
+  const Matrix given = ValueFor(item.inputs[0].value, begin, end).matrix();
+  const ElementType type = item.node.info.element_type;
+  if (given.element_type() == type) return given;
+  return type == ElementType::kFloat64 ? Widen(given) : Narrow(given);
 }
 
 Result<Matrix> BodyRun::Children(const Item& item, int64_t begin, int64_t end,
@@ -424,8 +452,10 @@ Status BodyRun::Store(size_t result, int64_t begin, int64_t end, NodeResults* re
   const int32_t id = body_->results[result];
   const Value value = ValueFor(id, begin, end);
   const auto bytes = static_cast<size_t>(RowBytes(all));
-  if (ItemOf(id).form == Form::kSame) {
-    if (value.IsScalar()) return Internal("a recursive body has a number for a result");
+  if (ItemOf(id).form == Form::kSame && value.IsScalar()) {
+    std::fill(all.mutable_data<double>() + begin, all.mutable_data<double>() + end,
+              value.scalar().AsDouble());
+  } else if (ItemOf(id).form == Form::kSame) {
     for (int64_t place = begin; place < end; ++place)
       std::memcpy(MutableRowOf(all, place), RowOf(value.matrix(), 0), bytes);
   } else {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -28,6 +29,8 @@ class BodyRun {
   /// Computes the nodes at these places and stores their results in `results`, which has those of all their
   /// children.
   Status RunBatch(int64_t begin, int64_t end, NodeResults* results);
+  /// Whether an integer has come up that doubles do not tell from its neighbours: then its results are none.
+  bool met_large_integer() const { return met_large_integer_.load(std::memory_order_relaxed); }
 
  private:
   using Item = RecursiveBody::Item;
@@ -58,6 +61,7 @@ class BodyRun {
   Status RunNodeByNode(size_t id, int64_t begin, int64_t end);
   Result<Matrix> Lookup(const Item& item, int64_t rows) const;
   Result<Matrix> Numbers(const Item& item, int64_t rows) const;
+  Result<Matrix> Convert(const Item& item, int64_t begin, int64_t end) const;
   double NumberAt(int32_t index, int64_t row) const;
   Result<Matrix> Children(const Item& item, int64_t begin, int64_t end, const NodeResults& results) const;
   // The item's value for the nodes [begin, end).
@@ -77,6 +81,7 @@ class BodyRun {
   int64_t batch_begin_ = 0;
   int64_t ahead_begin_ = 0;  // Of what is computed ahead: where its rows begin.
   DistinctRows shared_;      // Nodes with the same numbers are computed once ahead; empty where all are.
+  std::atomic<bool> met_large_integer_ = false;
 };
 
 }  // namespace heddle::ops

@@ -167,6 +167,7 @@ class Visitor {
     double* const r = registers_.data();
     const StructureProgram::Step* const steps = program_.steps.data();
     r[0] = static_cast<double>(node);
+    for (const int32_t unset : program_.unset) r[unset] = std::numeric_limits<double>::quiet_NaN();
     int32_t place = Ways::kStart, decisions = 0;
     for (size_t at = 0;; ++at) {
       const StructureProgram::Step& step = steps[at];
@@ -222,6 +223,9 @@ class Visitor {
           continue;
         }
         case Code::kGive: out_.numbers.push_back(a); continue;
+        case Code::kNeed:
+          if (a != a) return false;
+          continue;
         case Code::kEnd: out_.classes.push_back(ways_.ClassOf(place)); return true;
       }
       if (step.is_whole && !(std::fabs(target) < kMostWhole)) return false;

@@ -41,6 +41,7 @@ struct StructureProgram {
     kBranch,    ///< A decision: to step `index` if r[a] is 0, else to the next.
     kCall,      ///< Of the node r[a].
     kGive,      ///< r[a] is the next number that operators read.
+    kNeed,      ///< r[a] has a value: its variable was assigned on the way of the node.
     kEnd,
   };
   struct Step {
@@ -56,6 +57,7 @@ struct StructureProgram {
   };
   std::vector<Step> steps;
   int32_t registers = 1;              ///< r[0] is the node.
+  std::vector<int32_t> unset;         ///< Registers without a value (NaN) when a node begins.
   std::vector<std::string> matrices;  ///< Parameters whose cells it reads.
   std::vector<Uniform> uniforms;
 };
@@ -75,8 +77,8 @@ struct VisitedStructure {
 
 /// Runs `program` for the roots and for all nodes that they reach; no recursion, each node once.
 /// kFailedPrecondition where a node reads past the structure; nullopt where only the interpreter can tell
-/// what the script means (numbers that are no nodes, NaN as a condition, more decisions of a node than
-/// `most_decisions`).
+/// what the script means (numbers that are no nodes, NaN as a condition, variables without a value, more
+/// decisions of a node than `most_decisions`).
 Result<std::optional<VisitedStructure>> VisitStructure(const StructureProgram& program,
                                                        std::span<const Matrix> matrices,
                                                        std::span<const double> uniforms,

@@ -2,6 +2,7 @@
 // What is recognised as structural recursion, and what is said of the rest.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "compiler/compile.h"
@@ -88,6 +89,42 @@ TEST(RecogniseTest, WhatSplitsItsDataIsNotSpokenOf) {
                    "  if (nrow(X) > 1) { A = f(X[1:1,]); B = f(X[2:nrow(X),]); Y = rbind(A, B) }\n}\n"
                    "print(sum(f(matrix(1, 4, 2))))\n"),
             "");
+}
+
+TEST(RecogniseTest, ResultsMayBeNumbers) {
+  EXPECT_EQ(Explained("f = function(Matrix[Double] T, Integer n) return (Double s, Integer k, Boolean b) {\n"
+                      "  s = as.scalar(T[n,2]); k = 1; b = n > 1\n"
+                      "  if (as.scalar(T[n,1]) > 0) {\n"
+                      "    [t, j, c] = f(T, as.integer(as.scalar(T[n,1])))\n"
+                      "    s = s + t; k = j + 1\n  }\n}\n"
+                      "[s, k, b] = f(matrix(0, 3, 2), 1)\nprint(s + k)\n"),
+            "s.dml:1: 'f' is a structural recursion\n"
+            "  node: n; the same in all calls: T\n"
+            "  structure: cells of T\n"
+            "  decisions: 1; calls of itself: 1; numbers that operators read: 2\n"
+            "  results at each node: s, k, b\n");
+}
+
+TEST(RecogniseTest, AVariableThatMayHaveNoValueIsAskedFor) {
+  Diagnostics diagnostics;
+  CompileOptions options;
+  options.script = "s.dml";
+  const Result<Program> program = CompileScript(
+      "f = function(Matrix[Double] T, Integer n) return (Matrix[Double] h) {\n"
+      "  h = T[n,]\n"
+      "  if (as.scalar(T[n,1]) > 0) { k = as.integer(as.scalar(T[n,1])); l = f(T, k); h = h + l }\n"
+      "  h = h * k\n}\n"
+      "print(sum(f(matrix(0, 3, 2), 1)))\n",
+      options, &diagnostics);
+  ASSERT_TRUE(program.ok()) << program.status().ToString();
+  const auto& [key, function] = *program->functions.begin();
+  const Recognition recognition = Recognise(key, function);
+  ASSERT_TRUE(recognition.is_recognised) << recognition.reason;
+  const ops::StructureProgram& structure = recognition.recursion.structure;
+  ASSERT_EQ(structure.unset.size(), 1u);
+  EXPECT_TRUE(std::any_of(structure.steps.begin(), structure.steps.end(), [&](const auto& step) {
+    return step.code == ops::StructureProgram::Code::kNeed && step.a == structure.unset[0];
+  }));
 }
 
 TEST(RecogniseTest, EachConditionIsNamedWithItsLine) {
