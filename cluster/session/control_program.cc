@@ -162,6 +162,7 @@ Status ControlProgram::FinishBody() {
       }
       if (top.kind == Kind::kParallelFor) blocks_.seeds().scopes().pop_back();
       recursions_.LeaveLoop(*owner);
+      gradients_.LeaveLoop(*owner);
       break;
     case Kind::kCall:
       if (const Status settled = blocks_.Settle(); !settled.ok()) return settled.At(owner->position);
@@ -230,8 +231,9 @@ Status ControlProgram::EnterFor(const Block& block) {
   const bool is_parallel = block.kind == Block::Kind::kParallelFor;
   const int64_t seed = is_parallel ? blocks_.seeds().EnterLoop() : 0;
   const LoopRange range = {.from = from, .increment = increment, .rounds = rounds, .seed = seed};
-  const bool is_forest = recursions_.EnterLoop(
-      block, [&](uint64_t round) { return range.ValueOf(round); }, rounds, frame());
+  const auto value_of = [&](uint64_t round) { return range.ValueOf(round); };
+  const bool is_forest = recursions_.EnterLoop(block, value_of, rounds, frame()) ||
+                         gradients_.EnterLoop(block, value_of, rounds, frame());
   if (is_parallel && !is_forest && iterations_ != nullptr) {
     HEDDLE_ASSIGN_OR_RETURN(const bool has_run, RunIterations(block, range));
     if (has_run) return OkStatus();
@@ -289,8 +291,10 @@ Status ControlProgram::EnterCall(const Block& block) {
     if (!converted.ok()) return converted.status().At(block.position);
     callee->Set(name, *std::move(converted));
   }
-  if (recursions_.Knows(function) && !IsInside(function)) {
-    const Result<bool> has_run = recursions_.Run(function, callee.get());
+  const bool is_recursion = recursions_.Knows(function);
+  if ((is_recursion || gradients_.Knows(function)) && !IsInside(function)) {
+    const Result<bool> has_run = is_recursion ? recursions_.Run(function, callee.get())
+                                              : gradients_.Run(block, function, callee.get());
     if (!has_run.ok()) return has_run.status().At(block.position);
     if (*has_run) {
       frames_.push_back(std::move(callee));

@@ -8,6 +8,7 @@
 
 #include "cluster/session/block_runner.h"
 #include "cluster/session/list_steps.h"
+#include "cluster/session/recursion_gradient.h"
 #include "cluster/session/recursion_runner.h"
 #include "cluster/variables/control_state.h"
 #include "cluster/variables/variables.h"
@@ -67,6 +68,7 @@ class ControlProgram {
         blocks_(blocks),
         lists_(&blocks),
         recursions_(program, options, blocks),
+        gradients_(program, options, blocks),
         cancelled_(cancelled),
         between_blocks_(between_blocks),
         stopped_(stopped) {}
@@ -127,6 +129,7 @@ class ControlProgram {
   BlockRunner& blocks_;
   ListSteps lists_;
   RecursionRunner recursions_;
+  RecursionGradient gradients_;
   const std::atomic<bool>& cancelled_;
   const BetweenBlocks& between_blocks_;
   const std::atomic<bool>* stopped_;

@@ -163,7 +163,9 @@ RecursionRunner::Known& RecursionRunner::KnownOf(const Function& function) {
 }
 
 bool RecursionRunner::Knows(const Function& function) {
-  return is_on_ && KnownOf(function).found.is_recognised;
+  if (!is_on_) return false;
+  const compiler::Recognition& found = KnownOf(function).found;
+  return found.is_recognised && !found.recursion.keeps;
 }
 
 void RecursionRunner::SayWhy(Known* known, const Function& function, const std::string& why) {

@@ -21,8 +21,12 @@ LiveIn Known(const ValueInfo& type) { return {type, std::nullopt, nullptr}; }
 }  // namespace
 
 AdjointBody::AdjointBody(const Program& program, SingleAssignment* code, const Activity& activity,
-                         FindPair find_pair, int32_t* next_block_id, int* next_name)
-    : program_(program), code_(*code), find_pair_(std::move(find_pair)), next_block_id_(*next_block_id) {
+                         FindPair find_pair, FindRounds find_rounds, int32_t* next_block_id, int* next_name)
+    : program_(program),
+      code_(*code),
+      find_pair_(std::move(find_pair)),
+      find_rounds_(std::move(find_rounds)),
+      next_block_id_(*next_block_id) {
   state_.activity = &activity;
   state_.types = &code->types;
   state_.next_name = next_name;
@@ -72,7 +76,7 @@ Status AdjointBody::One(Block* block, Around* around, std::vector<Block>* backwa
     case Block::Kind::kWhile:
     case Block::Kind::kFor:
     case Block::Kind::kParallelFor: return OfLoop(block, around, backward);
-    case Block::Kind::kCall: return OfCall(block, backward);
+    case Block::Kind::kCall: return OfCall(block, around, backward);
     case Block::Kind::kList: return OfList(*block, backward);
   }
   return OkStatus();
@@ -146,7 +150,12 @@ Status AdjointBody::OfLoop(Block* block, Around* around, std::vector<Block>* bac
   }
   const std::set<std::string> around_rounds = state_.present;
   Block made = NewBlock(Block::Kind::kFor);
-  HEDDLE_RETURN_IF_ERROR(Region(&block->body, &made.body));
+  Rounds rounds = {.assigned = AssignedIn(block->body)};
+  if (!block->variable.empty()) rounds.assigned.insert(block->variable);
+  Rounds* const outer = std::exchange(rounds_, &rounds);
+  const Status inside_status = Region(&block->body, &made.body);
+  rounds_ = outer;
+  HEDDLE_RETURN_IF_ERROR(inside_status);
   position_ = block->position;
   std::vector<Block> begin;
   for (const std::string& variable : around_rounds)
@@ -186,7 +195,10 @@ Status AdjointBody::OfLoop(Block* block, Around* around, std::vector<Block>* bac
     made.body.push_back(std::move(count));
   }
   Reverse(block, tape, around, &made, backward);
+  MoveTo(backward, std::move(rounds.before));
   backward->push_back(std::move(made));
+  MoveTo(backward, std::move(rounds.behind));
+  for (const auto& [variable, given] : rounds.added) AddTo(variable, given, backward);
   return OkStatus();
 }
 
@@ -250,7 +262,7 @@ void AdjointBody::Reverse(Block* loop, const std::string& tape, Around* around, 
   backward->graph = bounds.Finish();
 }
 
-Status AdjointBody::OfCall(Block* block, std::vector<Block>* backward) {
+Status AdjointBody::OfCall(Block* block, Around* around, std::vector<Block>* backward) {
   if (!IsAnyPresent(block->results)) return OkStatus();
   if (block->function.empty())
     return Refuse(*block, "a call whose function only the run tells cannot be differentiated");
@@ -269,6 +281,7 @@ Status AdjointBody::OfCall(Block* block, std::vector<Block>* backward) {
   }
   HEDDLE_ASSIGN_OR_RETURN(const AdjointPair pair, find_pair_(*block, results, parameters));
 
+  block->results.resize(function.results.size());
   Block made = NewBlock(Block::Kind::kCall);
   made.function = pair.backward;
   const auto argument_of = [&](const std::string& parameter) {
@@ -281,8 +294,18 @@ Status AdjointBody::OfCall(Block* block, std::vector<Block>* backward) {
     while (function.results[i].name != name) ++i;
     return block->results[i];
   };
+  // The backward call of a recursion takes the adjoints of all results.
+  for (size_t i = 0; i < function.results.size(); ++i) {
+    const Parameter& result = function.results[i];
+    if (std::find(pair.of_results.begin(), pair.of_results.end(), result.name) == pair.of_results.end())
+      continue;
+    std::string& variable = block->results[i];
+    if (variable.empty())
+      variable = state_.NewName(ValueInfo::OfDeclared(result.data_type, result.value_type));
+    if (!state_.present.contains(variable)) AddZeros(variable, &around->behind, backward);
+  }
+  const Block call = *block;
   block->function = pair.forward;
-  block->results.resize(function.results.size());
   for (const Parameter& kept : pair.kept) {
     block->results.push_back(state_.NewName(ValueInfo::OfDeclared(kept.data_type, kept.value_type)));
     made.arguments.emplace_back(kept.name, block->results.back());
@@ -292,6 +315,8 @@ Status AdjointBody::OfCall(Block* block, std::vector<Block>* backward) {
   for (const std::string& result : pair.of_results)
     made.arguments.emplace_back(AdjointName(result), AdjointName(result_of(result)));
   for (const std::string& result : block->results) state_.present.erase(result);
+  HEDDLE_ASSIGN_OR_RETURN(const bool is_put_off, PutOff(call, made, pair, backward));
+  if (is_put_off) return OkStatus();
   for (const std::string& parameter : pair.of_parameters)
     made.results.push_back(state_.NewName(state_.TypeOf(argument_of(parameter))));
   const std::vector<std::string> given = made.results;

@@ -17,7 +17,13 @@ struct AdjointPair {
   std::vector<std::string> passed;         ///< Parameters that `backward` takes as they were.
   std::vector<std::string> of_results;     ///< Results whose adjoints it takes,
   std::vector<std::string> of_parameters;  ///< parameters whose adjoints it returns.
+  bool is_recursive = false;               ///< What it keeps is one list, and it is passed all parameters.
 };
+
+/// Finds or makes the function that stands for the calls of `pair.backward` in the rounds of a loop
+/// (kRounds): of the pair's parameters, all rounds pass those in `varying` anew.
+using FindRounds = std::function<Result<std::string>(const Block& call, const AdjointPair& pair,
+                                                     const std::set<std::string>& varying)>;
 
 /// Finds or makes the pair for a function, with the results and parameters that need adjoints.
 using FindPair = std::function<Result<AdjointPair>(const Block& call, const std::set<std::string>& results,
@@ -29,12 +35,15 @@ using FindPair = std::function<Result<AdjointPair>(const Block& call, const std:
 class AdjointBody {
  public:
   AdjointBody(const Program& program, SingleAssignment* code, const Activity& activity, FindPair find_pair,
-              int32_t* next_block_id, int* next_name);
+              FindRounds find_rounds, int32_t* next_block_id, int* next_name);
 
   /// `seeds`: variables whose adjoints the caller has assigned. Behind the blocks, present() has those of
   /// parameters.
   Result<std::vector<Block>> Write(const std::set<std::string>& seeds);
   const std::set<std::string>& present() const { return state_.present; }
+  /// The function of FindRounds for a pair that is made, of `function`. The code of this object is empty.
+  Result<Function> WriteRounds(const Function& function, const AdjointPair& pair,
+                               const std::set<std::string>& varying);
   /// Gives the adjoint of a variable zeros, for whose size `forward` is told to look.
   /// Of a list, its function for that takes the list itself.
   void AddZeros(const std::string& variable, std::vector<Block>* forward, std::vector<Block>* backward);
@@ -52,12 +61,24 @@ class AdjointBody {
   struct Around {
     std::vector<Block> before, behind;
   };
+  /// The innermost loop whose rounds are written.
+  struct Rounds {
+    std::set<std::string> assigned;  ///< Variables of its body.
+    std::vector<Block> before;       ///< The backward loop,
+    std::vector<Block> behind;       ///< and behind it: calls that stand for those of all rounds,
+    /// whose results are added to the adjoints of variables: (variable, result).
+    std::vector<std::pair<std::string, std::string>> added;
+  };
   Status Region(std::vector<Block>* forward, std::vector<Block>* backward);
   Status One(Block* block, Around* around, std::vector<Block>* backward);
   Status OfGraph(Block* block, std::vector<Block>* backward);
   Status OfIf(Block* block, Around* around, std::vector<Block>* backward);
   Status OfLoop(Block* block, Around* around, std::vector<Block>* backward);
-  Status OfCall(Block* block, std::vector<Block>* backward);
+  Status OfCall(Block* block, Around* around, std::vector<Block>* backward);
+  // --- adjoint_rounds.cc
+  /// The backward call of a round, put off until the loop has ended. False where each round needs its own.
+  Result<bool> PutOff(const Block& call, const Block& backward_call, const AdjointPair& pair,
+                      std::vector<Block>* backward);
   // --- adjoint_list.cc: steps on lists. The adjoint of a list is a list of matrices.
   Status OfList(const Block& block, std::vector<Block>* backward);
   Status OfElement(const Block& step, std::vector<Block>* backward);
@@ -82,6 +103,8 @@ class AdjointBody {
   const Program& program_;
   SingleAssignment& code_;
   FindPair find_pair_;
+  FindRounds find_rounds_;
+  Rounds* rounds_ = nullptr;
   int32_t& next_block_id_;
   AdjointState state_;
   SourcePosition position_;  // of what is differentiated

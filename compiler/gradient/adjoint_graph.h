@@ -7,6 +7,7 @@
 #include <string>
 
 #include "compiler/gradient/activity.h"
+#include "compiler/gradient/gradient.h"
 
 namespace heddle::compiler {
 
@@ -20,7 +21,7 @@ struct AdjointState {
 
   /// A variable that no other function's code has, of this type.
   std::string NewName(const ValueInfo& type) {
-    std::string name = fmt::format("%g{}", ++*next_name);
+    std::string name = fmt::format("{}{}", kMadeName, ++*next_name);
     (*types)[name] = TypeOnly(type);
     return name;
   }

@@ -73,6 +73,9 @@ class Gradients {
         program_, code, activity,
         [this](const Block& call, const std::set<std::string>& results,
                const std::set<std::string>& parameters) { return FindPair(call, results, parameters); },
+        [this](const Block& call, const AdjointPair& pair, const std::set<std::string>& varying) {
+          return FindRounds(call.function, pair, varying);
+        },
         &next_block_id_, &next_name_);
   }
 
@@ -84,8 +87,13 @@ class Gradients {
     return seed;
   }
 
-  Result<AdjointPair> FindPair(const Block& call, const std::set<std::string>& results,
+  Result<AdjointPair> FindPair(const Block& call, std::set<std::string> results,
                                const std::set<std::string>& parameters) {
+    const bool is_recursive = Reaches(call.function, call.function);
+    // Its own calls of itself need the same pair.
+    if (is_recursive)
+      for (const Parameter& result : program_.functions.at(call.function).results)
+        if (CanVary(ValueInfo::OfDeclared(result.data_type, result.value_type))) results.insert(result.name);
     const std::string suffix =
         fmt::format("{} of {} by {}", call.function, Joined(results), Joined(parameters));
     if (const auto known = pairs_.find(suffix); known != pairs_.end()) return known->second;
@@ -94,10 +102,10 @@ class Gradients {
     pair.backward = "backward " + suffix;
     pair.of_results.assign(results.begin(), results.end());
     pair.of_parameters.assign(parameters.begin(), parameters.end());
-    const bool is_recursive = Reaches(call.function, call.function);
+    pair.is_recursive = is_recursive;
     if (is_recursive) {
       // What a call of itself keeps is not known yet: it is one list.
-      pair.kept.push_back({"%kept", DataType::kList, ValueType::kUnknown, {}});
+      pair.kept.push_back({kKept, DataType::kList, ValueType::kUnknown, {}});
       for (const Parameter& parameter : program_.functions.at(call.function).parameters)
         pair.passed.push_back(parameter.name);
       pairs_[suffix] = pair;
@@ -133,8 +141,8 @@ class Gradients {
     }
     HEDDLE_RETURN_IF_ERROR(body.MakeDefinite(kept, &code.function.body));
     if (is_recursive) {
-      body.Pack("%kept", kept, &code.function.body);
-      HEDDLE_RETURN_IF_ERROR(body.Unpack("%kept", kept, &begin));
+      body.Pack(kKept, kept, &code.function.body);
+      HEDDLE_RETURN_IF_ERROR(body.Unpack(kKept, kept, &begin));
     } else {
       pair->passed = passed;
       for (const std::string& variable : kept) {
@@ -172,6 +180,17 @@ class Gradients {
     program_.functions[pair->forward] = std::move(forward);
     program_.functions[pair->backward] = std::move(adjoint);
     return OkStatus();
+  }
+
+  Result<std::string> FindRounds(const std::string& name, const AdjointPair& pair,
+                                 const std::set<std::string>& varying) {
+    const std::string key = fmt::format("rounds by {} of {}", Joined(varying), pair.backward);
+    if (program_.functions.contains(key)) return key;
+    SingleAssignment code;
+    const Activity activity(code, {}, {});
+    HEDDLE_ASSIGN_OR_RETURN(program_.functions[key],
+                            BodyOf(&code, activity).WriteRounds(program_.functions.at(name), pair, varying));
+    return key;
   }
 
   static Block Copy(const AdjointBody& body, const std::string& to, const std::string& from,

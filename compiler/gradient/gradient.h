@@ -34,6 +34,17 @@ constexpr const char* kGradientFile = "heddle/gradient.dml";
 constexpr const char* kListSum = "heddle/gradient.dml::sum_of_lists";
 constexpr const char* kListZeros = "heddle/gradient.dml::zeros_of_list";
 
+/// What a call of a recursive function keeps for its backward call is one list, the last result of the
+/// function "forward ..." and the first parameter of "backward ...", which also takes all parameters of the
+/// function and the adjoints of all results that can vary, under AdjointName of their names in the function.
+/// Backward calls of the rounds of a loop are one call of "rounds of backward ...": its first parameter is a
+/// list, in which each round has a list of what that round passes: what was kept, parameters that are not
+/// passed beside it, adjoints, in the order in which "backward ..." has them (docs/gradient.md).
+constexpr const char* kKept = "%kept";
+constexpr const char* kRounds = "%rounds";
+/// How names of variables begin that derivatives make.
+constexpr const char* kMadeName = "%g";
+
 /// Adds the functions that are asked for to a program whose blocks are as the front end has built them, and
 /// those that they call (docs/gradient.md). Ids of blocks go on from *next_block_id. Returns what cannot be
 /// differentiated, each with its place.

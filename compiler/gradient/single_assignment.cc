@@ -261,6 +261,8 @@ Result<SingleAssignment> InSingleAssignment(const Function& function, const Prog
   return Converter(program, next_block_id).Convert(function);
 }
 
+std::string_view NameInFunction(std::string_view variable) { return variable.substr(0, variable.find('@')); }
+
 std::set<std::string> AssignedIn(const std::vector<Block>& blocks) {
   std::set<std::string> names;
   for (const Block& block : blocks) AddAssigned(block, &names);

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/programs/program.h"
@@ -25,6 +26,9 @@ struct SingleAssignment {
 /// that only the run tells (kInvalidArgument, with its place).
 Result<SingleAssignment> InSingleAssignment(const Function& function, const Program& program,
                                             int32_t* next_block_id);
+
+/// What a variable of such a copy is called in the function.
+std::string_view NameInFunction(std::string_view variable);
 
 /// Names that the blocks assign, those inside loops and branches included.
 std::set<std::string> AssignedIn(const std::vector<Block>& blocks);

@@ -80,7 +80,7 @@ class RootFinder {
     if (!facts.OfVariable(root).is_structural) return std::nullopt;
     Recursion recursion;
     CompileStructure(body, facts, &recursion);
-    return LoopRoots{call.function, std::move(recursion.structure)};
+    return LoopRoots{call.function, &call, std::move(recursion.structure)};
   }
 
   // Variables that the loop finds, as far as graphs of its body read them.

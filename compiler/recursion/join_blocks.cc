@@ -18,6 +18,7 @@ class Joiner {
   std::optional<ClassGraph> Run() {
     if (!Visit(function_.body)) return std::nullopt;
     for (const Parameter& result : function_.results) {
+      if (result.data_type == DataType::kList) continue;  // Keeps values for a derivative.
       if (recursion_.numbers.contains(result.name)) {
         out_.results.push_back(NextNumber(&out_.graph, ValueType::kDouble, {}));
         continue;
@@ -58,8 +59,8 @@ class Joiner {
             if (!Visit(block.body)) return false;
           break;
         case Block::Kind::kCall: JoinCall(block); break;
-        case Block::Kind::kParallelFor:
-        case Block::Kind::kList: return false;
+        case Block::Kind::kList: break;  // Keeps values for a derivative.
+        case Block::Kind::kParallelFor: return false;
       }
     }
     return true;
@@ -67,7 +68,7 @@ class Joiner {
 
   void JoinCall(const Block& call) {
     for (size_t i = 0; i < call.results.size(); ++i)
-      if (!call.results[i].empty() && i < context_.children.size())
+      if (!call.results[i].empty() && i < context_.children.size())  // Not the list.
         variables_[call.results[i]] = {
             Placeholder(fmt::format("%child{}.{}", calls_, i), context_.children[i]),
             {context_.children[i], std::nullopt, nullptr}};

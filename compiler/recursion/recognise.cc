@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "compiler/gradient/gradient.h"
 #include "compiler/recursion/compile_structure.h"
 #include "compiler/recursion/number_facts.h"
 #include "ops/operator.h"
@@ -34,6 +35,17 @@ std::string Culprit(const Graph& graph, NodeId id, const std::vector<NumberFact>
             !facts[static_cast<size_t>(input)].from_call))
         return Culprit(graph, input, facts, what);
   return fmt::format("{}(), {}", node.op, what);
+}
+
+// Whether gradient() has made a function of another, which keeps what its derivative reads.
+bool Keeps(const Function& function) {
+  return !function.results.empty() && function.results.back().name == kKept;
+}
+
+// A step that only keeps values: batches keep theirs in another way.
+bool IsKeeping(const Block& step) {
+  const bool adds = step.operation == ListOperation::kMake || step.operation == ListOperation::kAppend;
+  return adds && (step.results[0] == kKept || step.results[0].starts_with(kMadeName));
 }
 
 class Recogniser {
@@ -69,6 +81,7 @@ class Recogniser {
       return out;
     }
     out.is_recognised = true;
+    out.recursion.keeps = Keeps(function_);
     out.recursion.function = function_.name;
     out.recursion.node_parameter = node;
     CompileStructure(function_, facts, &out.recursion);
@@ -141,7 +154,7 @@ class Recogniser {
     if (std::optional<Failure> failure = CheckBlocks(function_.body, facts)) return failure;
     if (!HasMatrix(function_.parameters)) return Failure{"C7", "it has no matrix to go over"};
     for (const Parameter& result : function_.results)
-      if (result.data_type != DataType::kMatrix && !IsNumber(result))
+      if (result.data_type != DataType::kMatrix && !IsNumber(result) && result.name != kKept)
         return Failure{"C7", fmt::format("its result '{}' is neither a matrix nor a number", result.name)};
     if (!MayEnd(function_.body)) return Failure{"C9", "every way through it calls it again"};
     return std::nullopt;
@@ -174,7 +187,9 @@ class Recogniser {
       switch (block.kind) {
         case Block::Kind::kParallelFor:
           return Failure{"C8", fmt::format("the parfor at line {} is no loop over children", line)};
-        case Block::Kind::kList: return Failure{"C6", fmt::format("line {} works on a list", line)};
+        case Block::Kind::kList:
+          if (Keeps(function_) && IsKeeping(block)) break;
+          return Failure{"C6", fmt::format("line {} works on a list", line)};
         case Block::Kind::kCall:
           if (!block.candidates.empty() || block.function != key_)
             return Failure{

@@ -16,7 +16,8 @@ namespace heddle::compiler {
 /// structure alone (docs/recursion.md): what runs ahead of its operators, and where the two meet.
 struct Recursion {
   std::string function;
-  size_t node_parameter = 0;        ///< The parameter that the calls change.
+  size_t node_parameter = 0;  ///< The parameter that the calls change.
+  bool keeps = false;         ///< It is the "forward ..." of a derivative (compiler/gradient/gradient.h).
   ops::StructureProgram structure;  ///< Way, calls and numbers of a node.
   /// Scalar variables that differ from node to node and that `structure` computes: graphs read them as
   /// numbers.

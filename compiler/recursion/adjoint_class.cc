@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/recursion/adjoint_class.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "compiler/gradient/activity.h"
+#include "compiler/gradient/adjoint_graph.h"
+#include "compiler/optimize/pass.h"
+#include "compiler/recursion/adjoint_terms.h"
+
+namespace heddle::compiler {
+namespace {
+
+using ops::RecursiveAdjoint;
+
+std::string ResultName(size_t i) { return fmt::format("%result{}", i); }
+
+// Dense, of known size, a number or a matrix.
+bool IsPlain(const Node& node) {
+  const ValueInfo& info = node.info;
+  if (node.Is("literal") || node.Is("assign")) return true;
+  if (info.IsScalar())
+    return info.value_type != ValueType::kString && info.value_type != ValueType::kUnknown;
+  return info.IsMatrix() && info.shape.IsKnown() && info.format == Format::kDense;
+}
+
+RecursiveAdjoint::Row RowFor(const ValueInfo& info) {
+  if (info.IsScalar()) return {};
+  return {info.shape.rows * info.shape.columns, info.element_type};
+}
+
+class ClassDifferentiator {
+ public:
+  ClassDifferentiator(const ClassGraph& graph, const ClassContext& context,
+                      const ClassAdjointOptions& options, std::string* why)
+      : from_(graph), context_(context), options_(options), why_(*why) {}
+
+  std::optional<RecursiveAdjoint> Run() {
+    Graph backward;
+    if (!WriteAdjoint(&backward) || !Infer(&backward)) return std::nullopt;
+    AdjointTerms terms(std::move(backward), options_.parameters);
+    backward = terms.Take(&made_);
+    PassOptions passes;
+    passes.infos_are_exact = true;
+    passes.disabled = context_.disabled;
+    Result<Graph> optimized = RunGraphPasses(std::move(backward), passes);
+    if (!optimized.ok()) return No(optimized.status().message());
+    ClassGraph forward = from_, of_backward;
+    JoinKept(*optimized, &forward, &of_backward);
+    std::optional<ops::RecursiveBody> body = BatchOperators(forward, context_, &why_);
+    if (!body) return std::nullopt;
+    made_.forward = *std::move(body);
+    Rename(&of_backward.graph);
+    body = BatchOperators(of_backward, context_, &why_);
+    if (!body) return std::nullopt;
+    made_.backward = *std::move(body);
+    return std::move(made_);
+  }
+
+ private:
+  std::nullopt_t No(std::string why) {
+    why_ = std::move(why);
+    return std::nullopt;
+  }
+
+  // The adjoint of the body as a straight-line block: its results are variables, and so are what it reads.
+  bool WriteAdjoint(Graph* backward) {
+    block_.id = 1;
+    block_.graph = from_.graph;
+    SingleAssignment code;
+    std::set<std::string> from = options_.parameters, results;
+    for (const Node& node : from_.graph.nodes) {
+      if (!node.Is("variable")) continue;
+      const std::string& name = node.Text("name");
+      code.types[name] = TypeOnly(node.info);
+      known_[name] = {node.info, std::nullopt, nullptr};
+      if (name.starts_with("%child") && CanVary(node.info)) from.insert(name);
+    }
+    for (size_t i = 0; i < from_.results.size(); ++i) {
+      const ValueInfo& info = from_.graph[from_.results[i]].info;
+      AddAssign(&block_.graph, ResultName(i), from_.results[i], {});
+      code.types[ResultName(i)] = TypeOnly(info);
+      known_[AdjointName(ResultName(i))] = {info, std::nullopt, nullptr};
+      if (CanVary(info)) results.insert(ResultName(i));
+    }
+    code.function.body = {block_};
+    const Activity activity(code, from, results);
+    AdjointState state;
+    state.activity = &activity;
+    state.types = &code.types;
+    for (const std::string& result : results)
+      if (activity.IsActive(result)) state.present.insert(result);
+    int next_name = 0;
+    state.next_name = &next_name;
+    Result<Graph> adjoint = AdjointGraph(&block_, &state);
+    if (!adjoint.ok()) {
+      why_ = adjoint.status().message();
+      return false;
+    }
+    *backward = *std::move(adjoint);
+    const InferOutcome inferred = InferShapes(block_.graph, FindKnown(), nullptr, nullptr, context_.element_type);
+    if (!inferred.error.ok()) {
+      why_ = inferred.error.message();
+      return false;
+    }
+    for (const Node& node : inferred.graph.nodes) {
+      if (!node.Is("assign")) continue;
+      const NodeId value = node.inputs[0];
+      kept_[node.Text("name")] = value;
+      known_[node.Text("name")] = {inferred.graph[value].info, inferred.values[static_cast<size_t>(value)],
+                                   nullptr};
+    }
+    return true;
+  }
+
+  FindLiveIn FindKnown() const {
+    return [this](std::string_view name) -> const LiveIn* {
+      const auto parameter = context_.parameters.find(name);
+      if (parameter != context_.parameters.end()) return &parameter->second;
+      const auto found = known_.find(name);
+      return found == known_.end() ? nullptr : &found->second;
+    };
+  }
+
+  bool Infer(Graph* graph) {
+    InferOutcome inferred =
+        InferShapes(std::move(*graph), FindKnown(), nullptr, nullptr, context_.element_type);
+    if (!inferred.error.ok()) {
+      why_ = inferred.error.message();
+      return false;
+    }
+    *graph = std::move(inferred.graph);
+    for (NodeId id = 0; id < graph->size(); ++id) {
+      Node& node = (*graph)[id];
+      const std::optional<Scalar>& value = inferred.values[static_cast<size_t>(id)];
+      if (value && node.info.IsScalar() && !node.Is("assign")) {
+        node.op = "literal";
+        node.inputs.clear();
+        node.attributes.clear();
+        node.SetAttribute("value", *value);
+        continue;
+      }
+      if (IsPlain(node)) continue;
+      why_ = fmt::format("line {}: the size of {}() in a derivative is known only when it runs",
+                         node.position.line, node.op);
+      return false;
+    }
+    return true;
+  }
+
+  // Whether the nodes of the class have a value in common, or it is only looked up: then it is not kept.
+  bool IsCheap(NodeId id) const {
+    const Node& node = from_.graph[id];
+    if (node.Is("variable") || node.Is("literal")) return true;
+    bool is_same = true;
+    for (const NodeId input : node.inputs)
+      if (input != kNoNode) is_same &= IsSame(input);
+    const bool is_lookup = node.Is("index") && IsSame(node.inputs[0]);
+    return is_same || is_lookup;
+  }
+  bool IsSame(NodeId id) const {
+    const Node& node = from_.graph[id];
+    if (node.Is("variable")) {
+      const std::string& name = node.Text("name");
+      return !name.starts_with("%child") && !name.starts_with("%number");
+    }
+    return std::all_of(node.inputs.begin(), node.inputs.end(),
+                       [&](NodeId input) { return input == kNoNode || IsSame(input); });
+  }
+
+  // What the backward graph reads of the body's values is kept, or becomes part of it.
+  void JoinKept(const Graph& optimized, ClassGraph* forward, ClassGraph* backward) {
+    std::map<NodeId, NodeId> again;  // forward nodes in the backward graph
+    std::vector<NodeId> now(static_cast<size_t>(optimized.size()), kNoNode);
+    std::vector<std::pair<std::string, NodeId>> outputs;
+    for (NodeId id = 0; id < optimized.size(); ++id) {
+      const Node& node = optimized[id];
+      if (node.Is("assign")) {
+        outputs.emplace_back(node.Text("name"), now[static_cast<size_t>(node.inputs[0])]);
+        continue;
+      }
+      const auto kept = node.Is("variable") ? kept_.find(node.Text("name")) : kept_.end();
+      if (kept != kept_.end()) {
+        now[static_cast<size_t>(id)] = Value(kept->second, forward, &again, &backward->graph);
+        continue;
+      }
+      if (node.Is("variable")) {
+        now[static_cast<size_t>(id)] = Variable(node, &backward->graph);
+        continue;
+      }
+      Node copy = node;
+      copy.after.clear();
+      for (NodeId& input : copy.inputs)
+        if (input != kNoNode) input = now[static_cast<size_t>(input)];
+      now[static_cast<size_t>(id)] = backward->graph.Add(std::move(copy));
+    }
+    backward->results.resize(made_.outputs.size());
+    for (const auto& [name, id] : outputs) {
+      const size_t output = AdjointTerms::OutputNamed(name);
+      backward->results[output] = id;
+      made_.outputs[output] = RowFor(backward->graph[id].info);
+    }
+  }
+
+  // A result of the node is there in any case.
+  NodeId Value(NodeId id, ClassGraph* forward, std::map<NodeId, NodeId>* again, Graph* graph) {
+    if (IsCheap(id)) return Again(id, again, graph);
+    const auto result = std::find(from_.results.begin(), from_.results.end(), id);
+    if (result != from_.results.end()) return OwnResult(result - from_.results.begin(), graph);
+    return options_.keeps ? KeptValue(id, forward, graph) : Again(id, again, graph);
+  }
+
+  NodeId OwnResult(std::ptrdiff_t result, Graph* graph) {
+    Node node = {.op = "variable", .info = from_.graph[from_.results[static_cast<size_t>(result)]].info};
+    node.SetAttribute("name", fmt::format("%own{}", result));
+    return Variable(node, graph);
+  }
+
+  NodeId KeptValue(NodeId id, ClassGraph* forward, Graph* graph) {
+    size_t at = from_.results.size();
+    while (at < forward->results.size() && forward->results[at] != id) ++at;
+    if (at == forward->results.size()) {
+      forward->results.push_back(id);
+      made_.kept.push_back(RowFor(from_.graph[id].info));
+    }
+    Node node = {.op = "variable", .info = from_.graph[id].info};
+    node.SetAttribute("name", fmt::format("%kept{}", at - from_.results.size()));
+    return Variable(node, graph);
+  }
+
+  // A node for each variable.
+  NodeId Variable(const Node& node, Graph* graph) {
+    const auto [found, is_new] = variables_.try_emplace(node.Text("name"), kNoNode);
+    if (is_new) found->second = graph->Add(node);
+    return found->second;
+  }
+
+  NodeId Again(NodeId id, std::map<NodeId, NodeId>* again, Graph* graph) {
+    if (const auto found = again->find(id); found != again->end()) return found->second;
+    Node copy = from_.graph[id];
+    if (copy.Is("variable")) return (*again)[id] = Variable(copy, graph);
+    const auto result = std::find(from_.results.begin(), from_.results.end(), id);
+    if (result != from_.results.end() && !IsCheap(id))
+      return (*again)[id] = OwnResult(result - from_.results.begin(), graph);
+    copy.after.clear();
+    for (NodeId& input : copy.inputs)
+      if (input != kNoNode) input = Again(input, again, graph);
+    return (*again)[id] = graph->Add(std::move(copy));
+  }
+
+  // Rows of children and of the node itself by their numbers (ops/recursion/recursive_adjoint.h).
+  void Rename(Graph* graph) const {
+    const size_t outputs = made_.outputs.size(), results = from_.results.size();
+    for (Node& node : graph->nodes) {
+      if (!node.Is("variable")) continue;
+      const std::string& name = node.Text("name");
+      const auto own = [&](size_t at) { return fmt::format("%child{}.{}", options_.calls, at); };
+      if (name.starts_with("%child")) {
+        const size_t dot = name.find('.');
+        const size_t result = std::stoul(name.substr(dot + 1));
+        node.SetAttribute("name", fmt::format("{}.{}", name.substr(0, dot), outputs + result));
+      } else if (name.starts_with("%own")) {
+        node.SetAttribute("name", own(outputs + std::stoul(name.substr(4))));
+      } else if (name.starts_with("%kept")) {
+        node.SetAttribute("name", own(outputs + results + std::stoul(name.substr(5))));
+      } else if (name.starts_with(AdjointName("%result"))) {
+        const size_t result = std::stoul(name.substr(AdjointName("%result").size()));
+        node.SetAttribute("name", own(outputs + results + made_.kept.size() + result));
+      }
+    }
+  }
+
+  const ClassGraph& from_;
+  const ClassContext& context_;
+  const ClassAdjointOptions& options_;
+  std::string& why_;
+  Block block_;
+  LiveIns known_;
+  std::map<std::string, NodeId> kept_;  // variables that hold values of the body
+  std::map<std::string, NodeId> variables_;
+  RecursiveAdjoint made_;
+};
+
+}  // namespace
+
+std::optional<RecursiveAdjoint> DifferentiateClass(const ClassGraph& graph, const ClassContext& context,
+                                                   const ClassAdjointOptions& options, std::string* why) {
+  return ClassDifferentiator(graph, context, options, why).Run();
+}
+
+}  // namespace heddle::compiler

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "ops/operator.h"
+#include "ops/parallel.h"
+#include "ops/recursion/recursive_adjoint.h"
+#include "ops/recursion/run_body.h"
+
+namespace heddle::ops {
+namespace {
+
+using Term = RecursiveAdjoint::Term;
+
+int64_t CellsOf(const ValueInfo& info) { return info.IsScalar() ? 1 : info.shape.rows * info.shape.columns; }
+
+template <typename From, typename To>
+void AddCells(const From* from, int64_t cells, To* to) {
+  for (int64_t i = 0; i < cells; ++i) to[i] += static_cast<To>(from[i]);
+}
+
+// Adds cells [first, first + cells) of a row to those of another that begin at `to_first`.
+void AddRow(const Matrix& from, int64_t row, int64_t first, int64_t cells, Matrix* to, int64_t to_row,
+            int64_t to_first) {
+  const auto add = [&](auto* zero) {
+    const auto* const source = from.data<std::decay_t<decltype(*zero)>>() + row * from.columns() + first;
+    const int64_t target = to_row * to->columns() + to_first;
+    if (to->element_type() == ElementType::kFloat64)
+      AddCells(source, cells, to->mutable_data<double>() + target);
+    else
+      AddCells(source, cells, to->mutable_data<float>() + target);
+  };
+  if (from.element_type() == ElementType::kFloat64)
+    add(static_cast<const double*>(nullptr));
+  else
+    add(static_cast<const float*>(nullptr));
+}
+
+Result<Matrix> Zeros(Shape shape, ElementType type) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix zeros, Matrix::Dense(shape.rows, shape.columns, type));
+  std::memset(zeros.mutable_data<char>(), 0, static_cast<size_t>(zeros.bytes()));
+  return zeros;
+}
+
+// Matrices with a row for each place, which classes take for values of one width.
+class Rooms {
+ public:
+  using Width = std::pair<int64_t, ElementType>;
+  using Used = std::map<Width, size_t>;
+  explicit Rooms(int64_t places) : places_(places) {}
+
+  // `used`: how many of each width the class has taken.
+  Result<Matrix> Take(const RecursiveAdjoint::Row& row, Used* used) {
+    const Width width = {row.cells, row.type};
+    std::vector<Matrix>& of_width = by_width_[width];
+    const size_t i = (*used)[width]++;
+    if (i == of_width.size()) {
+      HEDDLE_ASSIGN_OR_RETURN(Matrix rows, Matrix::Dense(places_, row.cells, row.type));
+      of_width.push_back(std::move(rows));
+    }
+    return of_width[i];
+  }
+
+ private:
+  const int64_t places_;
+  std::map<Width, std::vector<Matrix>> by_width_;
+};
+
+class Keeper {
+ public:
+  Keeper(const Linearized& structure, const FindAdjoint& find_adjoint)
+      : structure_(structure),
+        find_adjoint_(find_adjoint),
+        rooms_(static_cast<int64_t>(structure.nodes.size())) {
+    nodes_.kept.resize(structure.classes.size());
+    nodes_.classes.resize(structure.classes.size());
+  }
+
+  // False where there is no derivative.
+  Result<bool> Prepare(size_t at) {
+    HEDDLE_ASSIGN_OR_RETURN(nodes_.classes[at], find_adjoint_(structure_.classes[at], nodes_.results.infos));
+    if (nodes_.classes[at] == nullptr) return false;
+    const RecursiveAdjoint& adjoint = *nodes_.classes[at];
+    const size_t results = adjoint.forward.results.size() - adjoint.kept.size();
+    for (size_t i = 0; i < results; ++i) {
+      ValueInfo info = adjoint.forward.items[static_cast<size_t>(adjoint.forward.results[i])].node.info;
+      if (info.IsScalar()) info = ValueInfo::OfScalar(ValueType::kDouble);
+      if (nodes_.results.infos.size() > i) {
+        const ValueInfo& known = nodes_.results.infos[i];
+        if (known.data_type != info.data_type || known.shape != info.shape) return false;
+        continue;
+      }
+      if (!info.IsScalar() && !(info.IsMatrix() && info.shape.IsKnown())) return false;
+      HEDDLE_ASSIGN_OR_RETURN(
+          Matrix rows,
+          Matrix::Dense(static_cast<int64_t>(structure_.nodes.size()), CellsOf(info), info.element_type));
+      nodes_.results.infos.push_back(info);
+      nodes_.results.rows.push_back(std::move(rows));
+    }
+    Rooms::Used used;
+    for (const RecursiveAdjoint::Row& row : adjoint.kept) {
+      HEDDLE_ASSIGN_OR_RETURN(Matrix rows, rooms_.Take(row, &used));
+      nodes_.kept[at].push_back(std::move(rows));
+    }
+    return true;
+  }
+
+  // What the class's body stores: the function's results, and its kept values.
+  NodeResults RowsOf(size_t at) const {
+    NodeResults rows = nodes_.results;
+    rows.rows.insert(rows.rows.end(), nodes_.kept[at].begin(), nodes_.kept[at].end());
+    return rows;
+  }
+
+  KeptNodes nodes_;
+
+ private:
+  const Linearized& structure_;
+  const FindAdjoint& find_adjoint_;
+  Rooms rooms_;
+};
+
+class BackwardSweep {
+ public:
+  BackwardSweep(const Linearized& structure, const KeptNodes& nodes,
+                const std::map<std::string, ValueInfo>& wanted, const std::map<std::string, Value>& parameters,
+                const KernelSource& kernels, KernelContext& context, WeightCache& weights)
+      : structure_(structure),
+        nodes_(nodes),
+        wanted_(wanted),
+        parameters_(parameters),
+        kernels_(kernels),
+        context_(context),
+        weights_(weights),
+        rooms_(static_cast<int64_t>(structure.nodes.size())),
+        classes_(structure.classes.size()) {}
+
+  Result<std::map<std::string, Matrix>> Run(const std::vector<AdjointAt>& given) {
+    HEDDLE_RETURN_IF_ERROR(Begin(given));
+    for (size_t at = structure_.batches.size(); at-- > 0;)
+      HEDDLE_RETURN_IF_ERROR(RunBatch(structure_.batches[at]));
+    for (size_t at = 0; at < classes_.size(); ++at)
+      for (const Term& term : nodes_.classes[at]->terms)
+        if (term.kind != Term::Kind::kCells) HEDDLE_RETURN_IF_ERROR(AddTerm(at, term));
+    return std::move(sums_);
+  }
+
+ private:
+  // A class while it runs. Its children are followed by the node itself.
+  struct OfClass {
+    Linearized::Class node_class;
+    std::unique_ptr<BodyRun> run;
+    NodeResults rows;
+  };
+
+  Status Begin(const std::vector<AdjointAt>& given) {
+    for (const auto& [name, info] : wanted_) {
+      const Shape shape = info.IsScalar() ? Shape{1, 1} : info.shape;
+      HEDDLE_ASSIGN_OR_RETURN(sums_[name], Zeros(shape, info.element_type));
+    }
+    for (const Matrix& rows : nodes_.results.rows) {
+      HEDDLE_ASSIGN_OR_RETURN(Matrix adjoints, Zeros(rows.shape(), rows.element_type()));
+      adjoints_.push_back(std::move(adjoints));
+    }
+    for (const AdjointAt& one : given)
+      for (size_t i = 0; i < one.of_results.size(); ++i) HEDDLE_RETURN_IF_ERROR(BeginAt(one, i));
+    return OkStatus();
+  }
+
+  Status BeginAt(const AdjointAt& one, size_t result) {
+    const Value& value = one.of_results[result];
+    Matrix& to = adjoints_[result];
+    if (value.IsScalar()) {
+      to.mutable_data()[one.place] += value.scalar().AsDouble();
+    } else if (value.IsMatrix()) {
+      HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, ToDense(value.matrix()));
+      if (cells.cells() != to.columns()) return Internal("an adjoint has another size");
+      AddRow(cells.Reshaped(1, cells.cells()), 0, 0, cells.cells(), &to, one.place, 0);
+    }
+    return OkStatus();
+  }
+
+  Status BeginClass(size_t at) {
+    OfClass& one = classes_[at];
+    const RecursiveAdjoint& adjoint = *nodes_.classes[at];
+    one.node_class = structure_.classes[at];
+    for (int64_t place = one.node_class.begin; place < one.node_class.end; ++place)
+      one.node_class.children.push_back(static_cast<int32_t>(place));
+    Rooms::Used used;
+    for (const RecursiveAdjoint::Row& row : adjoint.outputs) {
+      HEDDLE_ASSIGN_OR_RETURN(Matrix rows, rooms_.Take(row, &used));
+      one.rows.rows.push_back(std::move(rows));
+    }
+    const std::vector<Matrix>& kept = nodes_.kept[at];
+    for (const std::vector<Matrix>* more : {&nodes_.results.rows, &kept, &std::as_const(adjoints_)})
+      one.rows.rows.insert(one.rows.rows.end(), more->begin(), more->end());
+    one.run = std::make_unique<BodyRun>(
+        std::shared_ptr<const RecursiveBody>(nodes_.classes[at], &nodes_.classes[at]->backward),
+        one.node_class, structure_.nodes, kernels_, context_, weights_);
+    return one.run->Begin(parameters_);
+  }
+
+  Status RunBatch(const Linearized::Batch& batch) {
+    const auto at = static_cast<size_t>(batch.node_class);
+    OfClass& one = classes_[at];
+    if (one.run == nullptr) HEDDLE_RETURN_IF_ERROR(BeginClass(at));
+    HEDDLE_RETURN_IF_ERROR(one.run->RunBatch(batch.begin, batch.end, &one.rows));
+    const RecursiveAdjoint& adjoint = *nodes_.classes[at];
+    for (const RecursiveAdjoint::OfChild& child : adjoint.children) AddToChildren(one, child, batch);
+    for (const Term& term : adjoint.terms)
+      if (term.kind == Term::Kind::kCells)
+        for (int64_t place = batch.begin; place < batch.end; ++place)
+          AddRectangle(term, one.rows.rows[static_cast<size_t>(term.right)], place);
+    return OkStatus();
+  }
+
+  // Calls in order, of each the nodes by place: columns are shared out, so that nodes may share children.
+  void AddToChildren(const OfClass& one, const RecursiveAdjoint::OfChild& child,
+                     const Linearized::Batch& batch) {
+    const Matrix& from = one.rows.rows[static_cast<size_t>(child.output)];
+    Matrix& to = adjoints_[static_cast<size_t>(child.result)];
+    const Linearized::Class& node_class = one.node_class;
+    const int32_t* const places =
+        node_class.children.data() + child.call * (node_class.end - node_class.begin) - node_class.begin;
+    const int64_t rows = batch.end - batch.begin;
+    ParallelFor(from.columns(), std::max<int64_t>(64, kCellsAtOnce / std::max<int64_t>(rows, 1)),
+                [&](int64_t first, int64_t last) {
+                  for (int64_t place = batch.begin; place < batch.end; ++place)
+                    AddRow(from, place, first, last - first, &to, places[place], first);
+                });
+  }
+
+  Status AddTerm(size_t at, const Term& term) {
+    const OfClass& one = classes_[at];
+    const int64_t begin = one.node_class.begin, end = one.node_class.end;
+    const auto rows_of = [&](int32_t output) {
+      return one.rows.rows[static_cast<size_t>(output)].Rows(begin, end);
+    };
+    const Matrix right = rows_of(term.right);
+    if (term.kind == Term::Kind::kLookup) return AddLooked(one, term, right);
+    const bool is_product = term.kind == Term::Kind::kProduct;
+    Node node;
+    node.op = is_product ? "t%*%" : "colSums";
+    node.info = ValueInfo::OfMatrix(term.shape);
+    node.info.element_type = right.element_type();
+    std::vector<Value> values;
+    if (is_product) values.emplace_back(rows_of(term.left));
+    values.emplace_back(right);
+    std::vector<const Value*> inputs;
+    std::vector<ValueInfo> infos;
+    for (const Value& value : values) {
+      inputs.push_back(&value);
+      infos.push_back(ValueInfo::OfMatrix(value.matrix().shape()));
+      infos.back().element_type = value.matrix().element_type();
+      node.inputs.push_back(static_cast<NodeId>(node.inputs.size()));
+    }
+    HEDDLE_ASSIGN_OR_RETURN(const Value sum, kernels_.Run({.node = node,
+                                                           .phase = Phase::kWhole,
+                                                           .inputs = inputs,
+                                                           .input_infos = infos,
+                                                           .row_end = term.shape.rows,
+                                                           .total_rows = term.shape.rows,
+                                                           .context = context_}));
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, ToDense(sum.matrix()));
+    AddRectangle(term, cells.Reshaped(1, cells.cells()), 0);
+    return OkStatus();
+  }
+
+  // The cells of the rectangle lie in a row.
+  void AddRectangle(const Term& term, const Matrix& from, int64_t row) {
+    Matrix& to = sums_.at(term.parameter);
+    const int64_t width = term.shape.columns;
+    for (int64_t i = 0; i < term.shape.rows; ++i)
+      AddRow(from, row, i * width, width, &to, term.row + i, term.column);
+  }
+
+  Status AddLooked(const OfClass& one, const Term& term, const Matrix& right) {
+    Matrix& to = sums_.at(term.parameter);
+    const double* const numbers = one.node_class.numbers.data() + term.number * right.rows();
+    const int64_t width = right.columns();
+    for (int64_t i = 0; i < right.rows(); ++i)
+      if (!(numbers[i] >= 1 && numbers[i] < static_cast<double>(to.rows()) + 1))
+        return Internal("a row is looked up that is not there");
+    ParallelFor(width, std::max<int64_t>(16, kCellsAtOnce / std::max<int64_t>(right.rows(), 1)),
+                [&](int64_t first, int64_t last) {
+                  for (int64_t i = 0; i < right.rows(); ++i)
+                    AddRow(right, i, first, last - first, &to, static_cast<int64_t>(numbers[i]) - 1,
+                           term.column + first);
+                });
+    return OkStatus();
+  }
+
+  static constexpr int64_t kCellsAtOnce = 1 << 14;
+
+  const Linearized& structure_;
+  const KeptNodes& nodes_;
+  const std::map<std::string, ValueInfo>& wanted_;
+  const std::map<std::string, Value>& parameters_;
+  const KernelSource& kernels_;
+  KernelContext& context_;
+  WeightCache& weights_;
+  Rooms rooms_;
+  std::vector<OfClass> classes_;
+  std::vector<Matrix> adjoints_;  // of results, by place
+  std::map<std::string, Matrix> sums_;
+};
+
+}  // namespace
+
+void AddMatrix(const Matrix& from, Matrix* to) {
+  for (int64_t row = 0; row < from.rows(); ++row) AddRow(from, row, 0, from.columns(), to, row, 0);
+}
+
+Result<std::optional<KeptNodes>> EvaluateKeeping(const Linearized& structure, const FindAdjoint& find_adjoint,
+                                                 const std::map<std::string, Value>& parameters,
+                                                 const KernelSource& kernels, KernelContext& context,
+                                                 WeightCache& weights) {
+  Keeper keeper(structure, find_adjoint);
+  struct OfClass {
+    std::unique_ptr<BodyRun> run;
+    NodeResults rows;
+  };
+  std::vector<OfClass> classes(structure.classes.size());
+  for (const Linearized::Batch& batch : structure.batches) {
+    const auto at = static_cast<size_t>(batch.node_class);
+    OfClass& one = classes[at];
+    if (one.run == nullptr) {
+      HEDDLE_ASSIGN_OR_RETURN(const bool is_there, keeper.Prepare(at));
+      if (!is_there) return std::optional<KeptNodes>();
+      const std::shared_ptr<const RecursiveAdjoint>& adjoint = keeper.nodes_.classes[at];
+      one.rows = keeper.RowsOf(at);
+      one.run = std::make_unique<BodyRun>(
+          std::shared_ptr<const RecursiveBody>(adjoint, &adjoint->forward), structure.classes[at],
+          structure.nodes, kernels, context, weights);
+      HEDDLE_RETURN_IF_ERROR(one.run->Begin(parameters));
+    }
+    HEDDLE_RETURN_IF_ERROR(one.run->RunBatch(batch.begin, batch.end, &one.rows));
+  }
+  return std::optional<KeptNodes>(std::move(keeper.nodes_));
+}
+
+Result<std::map<std::string, Matrix>> EvaluateAdjoint(const Linearized& structure, const KeptNodes& nodes,
+                                                      const std::vector<AdjointAt>& given,
+                                                      const std::map<std::string, ValueInfo>& wanted,
+                                                      const std::map<std::string, Value>& parameters,
+                                                      const KernelSource& kernels, KernelContext& context,
+                                                      WeightCache& weights) {
+  return BackwardSweep(structure, nodes, wanted, parameters, kernels, context, weights).Run(given);
+}
+
+}  // namespace heddle::ops
