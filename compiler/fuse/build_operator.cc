@@ -120,7 +120,13 @@ class Builder {
     for (NodeId id : covered_)
       if (has_shape(id) && IsAbsent(dag_, id, [&](NodeId operand) { return absent.contains(operand); }))
         absent.insert(id);
-    const auto is_needed_everywhere = [&](NodeId id) { return has_shape(id) && !absent.contains(id); };
+    // Elsewhere it is one number in each row, in practice 0.
+    const auto has_defaults = [&](NodeId id) {
+      return dag_[id].sparse && dag_[id].pattern == dag_[driver].pattern;
+    };
+    const auto is_needed_everywhere = [&](NodeId id) {
+      return has_shape(id) && !absent.contains(id) && !has_defaults(id);
+    };
     for (NodeId id : covered_)
       if (!has_shape(id) &&
           std::any_of(graph_[id].inputs.begin(), graph_[id].inputs.end(), is_needed_everywhere))

@@ -61,8 +61,23 @@ double WorkOfCell(const Dag& dag, NodeId id, bool published) {
   return work + kWorkOfSparseCell + (op.binary && ops::SkipsAbsentCells(*op.binary) ? kWorkOfSkipping : 0);
 }
 
+// The CSR input whose entries an operator walks that may have dense values of its shape inside.
+const DagNode* DriverOf(const Dag& dag, const OperatorWork& operation) {
+  if (operation.kind != FusionTemplate::kOuter && !operation.along_entries) return nullptr;
+  const DagNode* driver = nullptr;
+  for (const OperatorInput& input : operation.inputs) {
+    const DagNode& node = dag[input.id];
+    if (!node.sparse || !input.by_rows || node.columns < 2) continue;
+    if (driver == nullptr || node.cells > driver->cells ||
+        (node.cells == driver->cells && node.sparsity < driver->sparsity))
+      driver = &node;
+  }
+  return driver;
+}
+
 // Share of the cells that an operator visits.
 double VisitedShare(const Dag& dag, const OperatorWork& operation) {
+  if (const DagNode* driver = DriverOf(dag, operation)) return driver->sparsity;
   double share = 0;
   for (NodeId root : operation.roots) {
     const NodeId walked = WalkedValue(dag, root);
@@ -78,7 +93,8 @@ double VisitedShare(const Dag& dag, const OperatorWork& operation) {
 
 // What goes along entries costs beside the operators themselves. A function of one CSR matrix needs no rows.
 double WorkAlongEntries(const Dag& dag, const OperatorWork& operation, double share) {
-  const DagNode& walked = dag[WalkedValue(dag, operation.roots[0])];
+  const DagNode* const driver = DriverOf(dag, operation);
+  const DagNode& walked = driver != nullptr ? *driver : dag[WalkedValue(dag, operation.roots[0])];
   const double entries = share * walked.cells;
   const bool cells = dag[operation.roots[0]].op->fusion.use == ops::RowUse::kCells;
   if (operation.nodes == 1 && operation.inputs.size() == 1 && cells) return kWorkOfEntry / 4 * entries;
@@ -264,9 +280,11 @@ OperatorTime TimeOf(const Dag& dag, const OperatorWork& operation, const CostMod
   } else {
     const double share = VisitedShare(dag, operation);
     const NodeId walked = WalkedValue(dag, operation.roots[0]);
+    const DagNode* const driver = DriverOf(dag, operation);
+    const double walked_cells = driver != nullptr ? driver->cells : walked != kNoNode ? dag[walked].cells : 0;
     for (const OperatorInput& read : operation.inputs) {
       const DagNode& input = dag[read.id];
-      const bool gathered = walked != kNoNode && !input.sparse && input.cells == dag[walked].cells;
+      const bool gathered = walked_cells > 0 && !input.sparse && input.cells == walked_cells;
       bytes += input.bytes * (gathered ? std::min(1.0, kGatherWaste * share) : 1);
     }
     time.read = bytes / constants.read;

@@ -59,6 +59,9 @@ struct OperatorWork {
   std::span<const OperatorInput> inputs;  ///< Distinct.
   int nodes = 0;                          ///< Operators of the graph in it; one is not fused.
   bool split = false;                     ///< All ranks compute it, each its own rows.
+  /// A Row operator that computes CSR values and reads, by products and aggregates, no other rows: it walks
+  /// the entries of its CSR input.
+  bool along_entries = false;
 };
 
 /// Foresees placement of an operator with these roots and inputs.

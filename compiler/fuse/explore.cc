@@ -77,10 +77,7 @@ class Explorer {
   bool CanMerge(NodeId id, NodeId input, const Template& kind) const {
     const std::vector<Entry>& group = memo_[input];
     if (group.empty()) return false;
-    // One product of factors is enough for one operator.
-    const bool open = kind.kind == FusionTemplate::kOuter
-                          ? HasOpen(group, FusionTemplate::kCell) && !HasOpen(group, FusionTemplate::kOuter)
-                          : HasOpen(group, kind.kind) || HasOpen(group, FusionTemplate::kCell);
+    const bool open = HasOpen(group, kind.kind) || HasOpen(group, FusionTemplate::kCell);
     return open && kind.merge(dag_, id, input);
   }
 

@@ -18,6 +18,8 @@ struct PlanCost::Open {
   std::vector<NodeId> covered;
   double least_compute = 0;
   bool sparse = false;     // Some value that it computes or reads is CSR.
+  bool computes_sparse = false;  // Cells of a CSR matrix.
+  bool needs_dense = false;      // Dense rows, by other than cell-wise operators, or as a result.
   bool undecided = false;  // Some node's entry is not settled: what is known of it is a lower bound.
 
   // As new, but for the memory of its lists.
@@ -30,7 +32,7 @@ struct PlanCost::Open {
     work = {.roots = std::move(roots)};
     id = number;
     least_compute = 0;
-    sparse = undecided = false;
+    sparse = computes_sparse = needs_dense = undecided = false;
   }
 };
 
@@ -211,6 +213,7 @@ void PlanCost::AddNode(NodeId id, const Entry* entry, FusionTemplate kind, Open*
   ++open->work.nodes;
   open->covered.push_back(id);
   open->sparse |= dag_[id].sparse;
+  NoteFormats(id, open);
   computed_[Local(id)] = epoch_;
   open->least_compute += least_compute_[Local(id)];
   const bool decided = IsDecided(id);
@@ -248,8 +251,24 @@ void PlanCost::AddNode(NodeId id, const Entry* entry, FusionTemplate kind, Open*
   }
 }
 
+void PlanCost::NoteFormats(NodeId id, Open* open) const {
+  const DagNode& node = dag_[id];
+  const ops::RowUse use = node.op->fusion.use;
+  const bool cells = use == ops::RowUse::kCells;
+  open->computes_sparse |= node.sparse && node.columns > 1 && (cells || use == ops::RowUse::kSampledProduct);
+  if (cells) {
+    open->needs_dense |= !node.sparse && node.columns > 1 && id == open->work.roots.back();
+  } else if (use != ops::RowUse::kSampledProduct) {
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+      open->needs_dense |=
+          node.inputs[i] != kNoNode && node.by_rows[i] != 0 && !dag_[node.inputs[i]].sparse &&
+          dag_[node.inputs[i]].columns > 1;
+  }
+}
+
 void PlanCost::Finish(Open* open) {
   if (open->undecided) return FinishUndecided(*open);
+  open->work.along_entries = open->computes_sparse && !open->needs_dense;
   open->work.inputs = open->inputs;
   open->work.split = IsSplit(dag_, open->work, model_);
   for (OperatorInput& input : open->inputs) {

@@ -89,6 +89,7 @@ class PlanCost {
   void Apply(const Assignment& assignment);
   void Materialize(NodeId id);
   void AddNode(NodeId id, const Entry* entry, FusionTemplate kind, Open* open);
+  void NoteFormats(NodeId id, Open* open) const;
   void Finish(Open* open);
   void FinishUndecided(const Open& open);
   bool CanRun(Open* open);

@@ -33,6 +33,13 @@ bool IsRowProduct(const Dag& dag, const DagNode& node) {
          ops::FitsTiles(left.columns, node.columns);
 }
 
+// The same of a CSR chain, which goes by its entries: a row of B for each of them.
+bool IsRowProductAlongEntries(const Dag& dag, const DagNode& node) {
+  const NodeId left = node.inputs[0];
+  return (FollowsEntries(dag, left) || HasRowDefaults(dag, left)) && !dag[node.inputs[1]].sparse &&
+         dag[left].rows > node.columns;
+}
+
 // t(X) %*% Y of tall X whose result every task can keep. (Entries of a CSR matrix would go all over a wide
 // one.)
 bool IsRowTransposedProduct(const Dag& dag, const DagNode& node) {
@@ -73,9 +80,9 @@ bool Fuse(const Dag& dag, NodeId id, NodeId input) {
     case ops::RowUse::kColumnAggregate:
     case ops::RowUse::kColumnRange:
     case ops::RowUse::kCbind: return true;
-    case ops::RowUse::kProduct:  // A CSR chain under a product goes by its non-zeros or not at all (Outer).
-      return input == node.inputs[0] && input != node.inputs[1] && !dag[input].sparse &&
-             IsRowProduct(dag, node);
+    case ops::RowUse::kProduct:
+      if (input != node.inputs[0] || input == node.inputs[1]) return false;
+      return dag[input].sparse ? IsRowProductAlongEntries(dag, node) : IsRowProduct(dag, node);
     case ops::RowUse::kTransposedProduct: return !dag[input].sparse && IsRowTransposedProduct(dag, node);
     case ops::RowUse::kSampledProduct:
     case ops::RowUse::kNone: return false;

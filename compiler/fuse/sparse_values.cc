@@ -14,9 +14,12 @@ bool HasShapeOf(const DagNode& a, const DagNode& b) {
   return a.matrix && a.rows == b.rows && a.columns == b.columns;
 }
 
-bool IsSums(const Dag& dag, NodeId id) {
+// Aggregates that are computed along entries.
+bool FoldsEntries(const Dag& dag, NodeId id) {
   const ops::AggregateKind kind = dag[id].op->aggregate->kind;
-  return kind == ops::AggregateKind::kSum || kind == ops::AggregateKind::kMean;
+  const bool of_rows = dag[id].op->fusion.use == ops::RowUse::kRowAggregate;
+  return kind == ops::AggregateKind::kSum || kind == ops::AggregateKind::kMean ||
+         (of_rows && (kind == ops::AggregateKind::kMinimum || kind == ops::AggregateKind::kMaximum));
 }
 
 }  // namespace
@@ -53,13 +56,31 @@ bool FollowsEntries(const Dag& dag, NodeId id) {
   });
 }
 
+bool HasRowDefaults(const Dag& dag, NodeId id) {
+  const DagNode& node = dag[id];
+  if (!node.sparse || node.op == nullptr || node.op->fusion.use != ops::RowUse::kCells) return false;
+  NodeId pattern = kNoNode;
+  for (const NodeId input : node.inputs) {
+    if (input == kNoNode || !dag[input].matrix) continue;
+    if (HasShapeOf(dag[input], node)) {
+      if (!dag[input].sparse || (pattern != kNoNode && dag[input].pattern != pattern)) return false;
+      pattern = dag[input].pattern;
+    } else if (dag[input].columns != 1 || dag[input].rows != node.rows) {
+      return false;
+    }
+  }
+  return pattern != kNoNode;
+}
+
 bool KeepsSparsity(const Dag& dag, NodeId id, NodeId input) {
   const DagNode &node = dag[id], &made = dag[input];
-  if (node.op->fusion.use == ops::RowUse::kCells && node.sparse && !FollowsEntries(dag, id))
+  if (node.op->fusion.use == ops::RowUse::kCells && node.sparse && !FollowsEntries(dag, id) &&
+      !HasRowDefaults(dag, id))
     return !made.sparse && HasShapeOf(made, node);
   if (!made.sparse || made.op->fusion.use != ops::RowUse::kCells) return true;
-  if (IsAggregate(node)) return FollowsEntries(dag, input) && IsSums(dag, id);
-  if (FollowsEntries(dag, input)) return true;
+  const bool by_entries = FollowsEntries(dag, input) || HasRowDefaults(dag, input);
+  if (IsAggregate(node)) return by_entries && FoldsEntries(dag, id);
+  if (by_entries) return true;
   if (node.op->fusion.use != ops::RowUse::kCells) return false;
   // Another CSR operand says where cells are looked at, or every cell is computed anyway.
   return !node.sparse || std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId other) {

@@ -42,6 +42,10 @@ class Match {
   bool IsColumn(std::string_view letter) const { return ShapeOf(letter).columns == 1; }
   bool IsRow(std::string_view letter) const { return ShapeOf(letter).rows == 1; }
   bool IsLiteral(std::string_view letter) const { return subject_->graph[NodeOf(letter)].Is("literal"); }
+  /// Its number; nullptr where it is not known.
+  const Scalar* LiteralOf(std::string_view letter) const {
+    return IsLiteral(letter) ? subject_->graph[NodeOf(letter)].FindAttribute("value") : nullptr;
+  }
 
   NodeId root() const { return root_; }
   NodeId NodeOf(std::string_view letter) const { return letters_.find(letter)->second; }

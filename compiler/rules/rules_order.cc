@@ -51,6 +51,14 @@ bool CanSampleTransposed(const Match& match) {  // t(U) %*% V
          CanSample(match, {match.ShapeOf("U").columns, match.ShapeOf("V").columns}, match.ShapeOf("U").rows);
 }
 
+// The number that hides cells is not 0: the result stays dense.
+bool HidesWithNumber(const Match& match) {
+  const Scalar* const number = match.LiteralOf("s");
+  return number != nullptr && number->AsDouble() != 0;
+}
+bool CanMaskRows(const Match& match) { return CanSampleRows(match) && HidesWithNumber(match); }
+bool CanMaskColumns(const Match& match) { return CanSampleColumns(match) && HidesWithNumber(match); }
+
 // The sum of all cells of (U %*% t(V))^2 is that of products of t(U) %*% U and t(V) %*% V: worth it where
 // those are smaller than the product.
 bool MultipliesOut(const Match& match, int64_t inner) {
@@ -232,6 +240,15 @@ constexpr Rule kRules[] = {
      true},
     {"sampled-product-of-transposed", "W * f(t(U) %*% V)", "W * f(sampledProduct(W, t(U), t(V)))",
      CanSampleTransposed, true},
+    // What a mask hides is not computed: ifelse(M == 0, -Infinity, Q %*% t(K)).
+    {"masked-product", "ifelse(W == 0, s, f(U %*% t(V)))", "ifelse(W == 0, s, f(sampledProduct(W, U, V)))",
+     CanMaskRows, true},
+    {"masked-product-of-columns", "ifelse(W == 0, s, f(U %*% V))",
+     "ifelse(W == 0, s, f(sampledProduct(W, U, t(V))))", CanMaskColumns, true},
+    {"shown-product", "ifelse(W, f(U %*% t(V)), s)", "ifelse(W, f(sampledProduct(W, U, V)), s)", CanMaskRows,
+     true},
+    {"shown-product-of-columns", "ifelse(W, f(U %*% V), s)", "ifelse(W, f(sampledProduct(W, U, t(V))), s)",
+     CanMaskColumns, true},
     {"sampled-at-nonzeros", "sampledProduct(X != 0, U, V)", "sampledProduct(X, U, V)", nullptr, true},
     {"transposed-times-sampled", "t(A) %*% f(sampledProduct(W, U, V))",
      "t(t(f(sampledProduct(W, U, V))) %*% A)", LeadsWithSparse, true},

@@ -19,7 +19,8 @@ constexpr int64_t kMostPayload = 1 << 18;
 
 class RoleFinder {
  public:
-  explicit RoleFinder(const FusedOperator& fused) : fused_(fused), body_(fused.body) {
+  RoleFinder(const FusedOperator& fused, LongRowFolds long_rows)
+      : fused_(fused), body_(fused.body), long_rows_(long_rows) {
     roles_.nodes.assign(body_.nodes.size(), BodyRole::kUnused);
   }
 
@@ -106,7 +107,8 @@ class RoleFinder {
 
   // Each row is a tree over its chunks.
   bool IsFoldOfLongRows(const Node& node) const {
-    return FoldsRows(node) && body_[node.inputs[0]].info.shape.columns > kColumnChunk;
+    return long_rows_ == LongRowFolds::kInChunks && FoldsRows(node) &&
+           body_[node.inputs[0]].info.shape.columns > kColumnChunk;
   }
 
   Status DemandScalar(NodeId id) {
@@ -182,11 +184,21 @@ class RoleFinder {
 
   const FusedOperator& fused_;
   const Graph& body_;
+  const LongRowFolds long_rows_;
   BodyRoles roles_;
 };
 
 }  // namespace
 
-Result<BodyRoles> FindRoles(const FusedOperator& fused) { return RoleFinder(fused).Find(); }
+NodeId DriverOf(const FusedOperator& fused) {
+  const std::string driver = std::to_string(fused.driver);
+  for (NodeId id = 0; id < fused.body.size(); ++id)
+    if (fused.body[id].Is("variable") && fused.body[id].Text("name") == driver) return id;
+  return kNoNode;
+}
+
+Result<BodyRoles> FindRoles(const FusedOperator& fused, LongRowFolds long_rows) {
+  return RoleFinder(fused, long_rows).Find();
+}
 
 }  // namespace heddle::ops

@@ -28,8 +28,17 @@ struct BodyRoles {
                          ///< or there is one, of kRows or kFold.
 };
 
+/// How the aggregate of a row that is longer than a column chunk is made.
+enum class LongRowFolds : uint8_t {
+  kInChunks,  ///< When all its chunks have been seen: kFold.
+  kWhole,     ///< As that of any row: along the entries of a CSR driver.
+};
+
+/// The variable that is the driver; kNoNode if it is not used.
+NodeId DriverOf(const FusedOperator& fused);
+
 /// Follows the roots down. kUnimplemented, with the reason, for a body that cannot be run by tiles: then its
 /// operators must run one by one.
-Result<BodyRoles> FindRoles(const FusedOperator& fused);
+Result<BodyRoles> FindRoles(const FusedOperator& fused, LongRowFolds long_rows);
 
 }  // namespace heddle::ops

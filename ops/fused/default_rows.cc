@@ -5,6 +5,10 @@
 #include <bit>
 #include <cmath>
 
+#include "core/values/panels.h"
+#include "ops/reduction/lane_tree.h"
+#include "ops/sparse/gather_cells.h"
+
 namespace heddle::ops {
 namespace {
 
@@ -34,6 +38,20 @@ void FoldRun(simd::Fold fold, double x, int64_t first, int64_t last, double* lan
   one_by_one(last);
 }
 
+// The lanes of columns [column, end) of a row, whose entries there are [first, last).
+void FoldColumns(simd::Fold fold, const Entries& x, double absent, int64_t first, int64_t last,
+                 int64_t column, int64_t end, double* lanes) {
+  for (int64_t e = first; e < last; ++e) {
+    FoldRun(fold, absent, column, x.columns[e], lanes);
+    column = x.columns[e] + 1;
+    if (fold == simd::Fold::kAdd)
+      lanes[x.columns[e] & 7] += x.values[e];
+    else
+      lanes[x.columns[e] & 7] = simd::FoldTwo(fold, lanes[x.columns[e] & 7], x.values[e]);
+  }
+  FoldRun(fold, absent, column, end, lanes);
+}
+
 }  // namespace
 
 double AddRepeatedly(double sum, double x, int64_t times) {
@@ -60,10 +78,38 @@ double AddRepeatedly(double sum, double x, int64_t times) {
   return sum;
 }
 
+bool HasNonzero(const double* numbers, int64_t count) {
+  return std::any_of(numbers, numbers + count, [](double number) { return number != 0; });
+}
+
+void FilledRows::Fill(const Entries& x, const double* defaults, int64_t rows, int64_t n) {
+  offsets.assign(1, 0);
+  for (int64_t i = 0; i < rows; ++i)
+    offsets.push_back(offsets.back() + (defaults[i] != 0 ? n : x.offsets[i + 1] - x.offsets[i]));
+  // Loops over entries may read a register past the last one.
+  const auto room = static_cast<size_t>(offsets.back() + kGatherOverrun);
+  columns.assign(room, 0);
+  values.assign(room, 0.0);
+  for (int64_t i = 0; i < rows; ++i) {
+    int32_t* const to = columns.data() + offsets[static_cast<size_t>(i)];
+    double* const cells = values.data() + offsets[static_cast<size_t>(i)];
+    const int64_t first = x.offsets[i], last = x.offsets[i + 1];
+    if (defaults[i] == 0) {
+      std::copy(x.columns + first, x.columns + last, to);
+      std::copy(x.values + first, x.values + last, cells);
+      continue;
+    }
+    for (int64_t j = 0; j < n; ++j) to[j] = static_cast<int32_t>(j);
+    std::fill_n(cells, n, defaults[i]);
+    for (int64_t e = first; e < last; ++e) cells[x.columns[e]] = x.values[e];
+  }
+}
+
 void FoldDefaultedRows(simd::Fold fold, const Entries& x, const double* defaults, int64_t rows, int64_t n,
                        double* out) {
   const bool ordered = fold == simd::Fold::kAdd || fold == simd::Fold::kMultiply;
   alignas(64) double lanes[8];
+  simd::LaneTree tree;
   for (int64_t i = 0; i < rows; ++i) {
     const double absent = defaults == nullptr ? 0.0 : defaults[i];
     const int64_t first = x.offsets[i], last = x.offsets[i + 1];
@@ -71,17 +117,17 @@ void FoldDefaultedRows(simd::Fold fold, const Entries& x, const double* defaults
     if (!ordered) {
       simd::FoldFlat(fold, x.values + first, last - first, lanes);
       if (last - first < n) lanes[0] = simd::FoldTwo(fold, lanes[0], absent);
+    } else if (n <= kColumnChunk) {
+      FoldColumns(fold, x, absent, first, last, 0, n, lanes);
     } else {
-      int64_t column = 0;
-      for (int64_t e = first; e < last; ++e) {
-        FoldRun(fold, absent, column, x.columns[e], lanes);
-        column = x.columns[e] + 1;
-        if (fold == simd::Fold::kAdd)
-          lanes[x.columns[e] & 7] += x.values[e];
-        else
-          lanes[x.columns[e] & 7] = simd::FoldTwo(fold, lanes[x.columns[e] & 7], x.values[e]);
+      int64_t e = first;
+      for (int64_t chunk = 0; chunk * kColumnChunk < n; ++chunk) {
+        const int64_t begin = chunk * kColumnChunk, end = std::min(n, begin + kColumnChunk);
+        const int64_t next = std::lower_bound(x.columns + e, x.columns + last, end) - x.columns;
+        FoldColumns(fold, x, absent, e, next, begin, end, tree.Leaf(chunk));
+        e = next;
       }
-      FoldRun(fold, absent, column, n, lanes);
+      tree.Finish(lanes);
     }
     out[i] = simd::FoldLanes(fold, lanes);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "ops/fused/entries.h"
 #include "ops/simd/aggregate.h"
@@ -14,7 +15,20 @@ namespace heddle::ops {
 /// the sum, in which all of them add the same.
 double AddRepeatedly(double sum, double x, int64_t times);
 
-/// The fold of each of `rows` rows of n columns, in the order of simd::FoldRows.
+/// True if some of the numbers is not 0.
+bool HasNonzero(const double* numbers, int64_t count);
+
+/// Rows whose entries are where they are not 0: all cells of those that are something else elsewhere.
+struct FilledRows {
+  std::vector<int64_t> offsets;
+  std::vector<int32_t> columns;
+  std::vector<double> values;
+  void Fill(const Entries& x, const double* defaults, int64_t rows, int64_t n);
+  Entries entries() const { return {offsets.data(), columns.data(), values.data()}; }
+};
+
+/// The fold of each of `rows` rows of n columns, in the order of simd::FoldRows, or of the
+/// tree over its column chunks.
 void FoldDefaultedRows(simd::Fold fold, const Entries& x, const double* defaults, int64_t rows, int64_t n,
                        double* out);
 

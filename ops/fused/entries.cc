@@ -105,8 +105,8 @@ void AddTerms(const TileRoot& root, const Entries& x, int64_t rows, const double
   }
 }
 
-void SumRows(const Entries& x, int64_t rows, double* out) {
-  simd::SumSparseRows(RowsOf(x, rows), kColumnChunk, out);
+void SumRows(const Entries& x, int64_t rows, int64_t n, double* out) {
+  simd::SumSparseRows(RowsOf(x, rows), n, out);
 }
 
 // Eight lanes for few columns of B, else one chain a cell; + 0.0 at the end.

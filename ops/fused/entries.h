@@ -33,8 +33,8 @@ void MultiplyAndAddRows(const Matrix& x, const double* v, int64_t begin, int64_t
 /// The terms of AddEntries of column sums, and of AddSparseProduct into vectors.
 void AddTerms(const TileRoot& root, const Entries& x, int64_t rows, const double* y, int64_t y_stride,
               SparseLeaf& terms);
-/// rowSums.
-void SumRows(const Entries& x, int64_t rows, double* out);
+/// rowSums of rows of n columns.
+void SumRows(const Entries& x, int64_t rows, int64_t n, double* out);
 /// X %*% B; `ahead` as in simd::MultiplySparseRow.
 void MultiplyEntries(const Entries& x, int64_t rows, const Matrix& b, const NarrowRight& narrow, double* out,
                      int64_t ahead);

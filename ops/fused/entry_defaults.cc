@@ -14,67 +14,126 @@ class DefaultFinder {
   explicit DefaultFinder(const BodyView& view) : view_(view), body_(view.body()) {}
 
   std::optional<DefaultedBody> Run() {
-    by_entry_.assign(body_.nodes.size(), false);
-    zero_.assign(body_.nodes.size(), false);
-    needed_.assign(body_.nodes.size(), false);
-    for (NodeId id = 0; id < body_.size(); ++id) FindForm(id);
-    bool heavy = false, any = false;
-    for (NodeId id = body_.size() - 1; id >= 0; --id) {
-      FindNeed(id);
-      heavy |= IsComputed(id) && IsHeavyNode(view_, id);
+    refused_.assign(body_.nodes.size(), false);
+    do {
+      forms_.assign(body_.nodes.size(), {});
+      zero_.assign(body_.nodes.size(), false);
+      for (NodeId id = 0; id < body_.size(); ++id) FindForm(id);
+      by_entry_.assign(body_.nodes.size(), false);
+      needed_.assign(body_.nodes.size(), false);
+      for (NodeId id = body_.size() - 1; id >= 0; --id) FindNeed(id);
+    } while (RefusesMore());
+    const bool loses_sparsity = LosesSparsity(view_);
+    bool is_worth_it = false, any = false;
+    for (NodeId id = 0; id < body_.size(); ++id) {
+      if (loses_sparsity && view_.HasDriversShape(id) && view_.IsCellwise(id) && !by_entry_[Index(id)])
+        return std::nullopt;
+      const bool keeps_sparse = HasDefault(id) && view_.node(id).info.format == Format::kSparse;
+      is_worth_it |= IsComputed(id) && (IsHeavyNode(view_, id) || keeps_sparse);
       any |= HasDefault(id);
     }
-    if (!heavy || !any) return std::nullopt;
+    if (!is_worth_it || !any || NeedsLongRows()) return std::nullopt;
     for (NodeId id = 0; id < body_.size(); ++id) Copy(id);
     Finish();
     return std::move(made_);
   }
 
  private:
+  // What a value of the driver's shape can be.
+  struct Form {
+    bool gathers = false;  // It can be computed at the entries, whatever it is elsewhere.
+    bool zero = false;     // Elsewhere it is 0.
+    bool equal = false;    // Elsewhere all cells of a row are equal, or it is 0.
+  };
+
   static size_t Index(NodeId id) { return BodyView::Index(id); }
   bool IsComputed(NodeId id) const { return by_entry_[Index(id)] && view_.IsCellwise(id); }
-  bool HasDefault(NodeId id) const { return needed_[Index(id)] && !zero_[Index(id)]; }
+  bool HasDefault(NodeId id) const { return needed_[Index(id)] && by_entry_[Index(id)] && !zero_[Index(id)]; }
 
   void FindForm(NodeId id) {
-    if (!view_.HasDriversShape(id)) return;
+    if (!view_.HasDriversShape(id) || refused_[Index(id)]) return;
+    Form& form = forms_[Index(id)];
     if (id == view_.Driver() || view_.node(id).Is("sampledProduct")) {
-      by_entry_[Index(id)] = zero_[Index(id)] = true;
-      return;
+      form = {true, true, true};
+    } else if (view_.IsInput(id)) {
+      form = {.gathers = true};
+    } else if (view_.IsCellwise(id)) {
+      form = {true, VanishesWhere(view_, id, zero_), true};
+      bool any = false;
+      for (size_t i = 0; i < view_.node(id).inputs.size(); ++i) TakeOperand(id, i, &form, &any);
+      form.zero &= form.gathers;
+      form.equal = form.gathers && (form.zero || (form.equal && any));
     }
-    if (!view_.IsCellwise(id)) return;
-    const bool zero = VanishesWhere(view_, id, zero_);
-    if (!zero && view_.node(id).info.format == Format::kSparse) return;
-    bool any = false;
-    for (size_t i = 0; i < view_.node(id).inputs.size(); ++i) {
-      const NodeId input = view_.node(id).inputs[i];
-      if (input == kNoNode || view_.node(input).info.IsScalar()) continue;
-      switch (view_.PatternOf(id, i)) {
-        case Pattern::kCells:
-          // Other inputs are gathered at the entries, where that is all that is needed of the result.
-          if (!by_entry_[Index(input)] && !(zero && view_.IsInput(input))) return;
-          any |= by_entry_[Index(input)];
-          break;
-        case Pattern::kColumn:
-          if (view_.node(input).info.format == Format::kSparse) return;
-          break;
-        case Pattern::kRow:
-          if (!zero) return;
-          break;
-        case Pattern::kScalar: return;
-      }
+    zero_[Index(id)] = form.zero;
+  }
+
+  void TakeOperand(NodeId id, size_t i, Form* form, bool* any) const {
+    const NodeId input = view_.node(id).inputs[i];
+    if (input == kNoNode || view_.node(input).info.IsScalar()) return;
+    switch (view_.PatternOf(id, i)) {
+      case Pattern::kCells:
+        form->gathers &= forms_[Index(input)].gathers;
+        form->equal &= forms_[Index(input)].equal;
+        *any |= forms_[Index(input)].equal;
+        break;
+      // The default of a value is computed from columns, beside which a CSR one would skip.
+      case Pattern::kColumn: form->equal &= view_.node(input).info.format == Format::kDense; break;
+      case Pattern::kRow:
+        form->gathers &= view_.Columns(input) == view_.Columns(id);
+        form->equal = false;
+        break;
+      case Pattern::kScalar: form->gathers = false; break;
     }
-    by_entry_[Index(id)] = any;
-    zero_[Index(id)] = any && zero;
   }
 
   // Consumers come first. Elsewhere than at the entries a value is needed by what is dense, and by the
-  // defaults of others.
+  // defaults of others. One that nothing needs there is computed at the entries only.
   void FindNeed(NodeId id) {
-    if (!by_entry_[Index(id)]) return;
-    bool needed = view_.RowRoot(id) >= 0;
+    const Form& form = forms_[Index(id)];
+    bool needed = view_.RowRoot(id) >= 0 || view_.consumers(id).empty();
     for (const NodeId consumer : view_.consumers(id))
       needed |= !by_entry_[Index(consumer)] || HasDefault(consumer);
     needed_[Index(id)] = needed;
+    by_entry_[Index(id)] = form.equal || (form.gathers && view_.IsCellwise(id) && !needed);
+  }
+
+  // Cells of what is dense, but no input, cannot be gathered: what would do that is dense as well.
+  bool RefusesMore() {
+    bool more = false;
+    for (NodeId id = 0; id < body_.size(); ++id) {
+      if (!IsComputed(id)) continue;
+      for (size_t i = 0; i < view_.node(id).inputs.size(); ++i) {
+        const NodeId input = view_.node(id).inputs[i];
+        if (input == kNoNode || !view_.HasDriversShape(input) || view_.PatternOf(id, i) != Pattern::kCells ||
+            view_.IsInput(input) || by_entry_[Index(input)])
+          continue;
+        refused_[Index(id)] = more = true;
+      }
+    }
+    return more;
+  }
+
+  // Dense rows longer than a column chunk are cut by columns, which values at entries are not.
+  bool NeedsLongRows() const {
+    if (view_.Columns(view_.Driver()) <= kColumnChunk) return false;
+    for (NodeId id = 0; id < body_.size(); ++id) {
+      if (!view_.HasDriversShape(id) || view_.IsInput(id)) continue;
+      if (!by_entry_[Index(id)]) return true;
+      const bool sparse = view_.node(id).info.format == Format::kSparse || zero_[Index(id)];
+      if (view_.RowRoot(id) >= 0 && view_.node(id).info.format == Format::kDense) return true;
+      for (const NodeId consumer : view_.consumers(id))
+        if (!by_entry_[Index(consumer)] && !CanReadLongRows(consumer, sparse)) return true;
+    }
+    return false;
+  }
+  bool CanReadLongRows(NodeId id, bool sparse) const {
+    const Node& node = view_.node(id);
+    if (node.Is("%*%") || node.Is("t%*%")) return sparse;
+    const Aggregate* aggregate = FindAggregate(node.op);
+    if (aggregate == nullptr) return false;
+    const simd::Fold fold = FoldOf(aggregate->kind);
+    if (FoldsRows(node)) return fold != simd::Fold::kMultiply;
+    return sparse && fold == simd::Fold::kAdd && !IsSpread(aggregate->kind);
   }
 
   void Copy(NodeId id) {
@@ -122,7 +181,9 @@ class DefaultFinder {
 
   const BodyView& view_;
   const Graph& body_;
-  std::vector<bool> by_entry_, zero_, needed_;  // By node; needed elsewhere than at the entries.
+  std::vector<Form> forms_;  // By node.
+  std::vector<bool> zero_, refused_;
+  std::vector<bool> by_entry_, needed_;  // By node; needed elsewhere than at the entries.
   DefaultedBody made_;
 };
 
@@ -130,9 +191,7 @@ class DefaultFinder {
 
 std::optional<DefaultedBody> FindDefaults(const BodyView& view) {
   const int64_t columns = view.Columns(view.Driver());
-  const TileProgram& program = view.program();
-  if (program.by_pattern || program.fused.kind == FusionTemplate::kStitch) return std::nullopt;
-  if (!view.IsCsrInput(view.Driver()) || columns < 2 || columns > kColumnChunk) return std::nullopt;
+  if (view.program().by_pattern || !view.IsCsrInput(view.Driver()) || columns < 2) return std::nullopt;
   return DefaultFinder(view).Run();
 }
 

@@ -19,8 +19,9 @@ struct DefaultedBody {
   std::vector<NodeId> defaults;  ///< By node: the column of what such a value is elsewhere; kNoNode: 0.
 };
 
-/// nullopt where dense tiles are as good: no such value costs more than reading it, or nothing needs one
-/// elsewhere than at the entries; of bodies that walk entries alone (CanWalkEntries), and of several results.
+/// nullopt where dense tiles are as good: no such value costs more than reading it, and none of them is CSR;
+/// or nothing needs one elsewhere than at the entries. Of bodies that walk entries alone (CanWalkEntries), and
+/// where CSR values would be made dense (LosesSparsity), too.
 std::optional<DefaultedBody> FindDefaults(const BodyView& view);
 
 }  // namespace heddle::ops

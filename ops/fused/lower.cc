@@ -21,19 +21,21 @@ namespace {
 
 class Lowering : private Places {
  public:
-  Lowering(FusedOperator fused, const Processor& processor) : Places(std::move(fused), processor) {}
+  Lowering(FusedOperator fused, const Processor& processor, LongRowFolds long_rows)
+      : Places(std::move(fused), processor), long_rows_(long_rows) {}
 
   Result<TileProgram> Run() {
-    HEDDLE_ASSIGN_OR_RETURN(program_.roles, FindRoles(program_.fused));
+    HEDDLE_ASSIGN_OR_RETURN(program_.roles, FindRoles(program_.fused, long_rows_));
     if (FoldsLongRows(*this)) HEDDLE_RETURN_IF_ERROR(Take(DivideIntoPhases(*this)));
     program_.single = IsSingle(Driver());
     HEDDLE_RETURN_IF_ERROR(MakeRoots(*this, &program_));
     program_.by_pattern = CanWalkEntries(*this);
-    if (program_.by_pattern && program_.fused.kind == FusionTemplate::kStitch)
-      return Unimplemented("several kinds of results along the entries of a CSR driver");
-    if (!program_.by_pattern && LosesSparsity(*this))
+    if (std::optional<DefaultedBody> made = FindDefaults(*this))
+      Take(*std::move(made));
+    else if (!program_.by_pattern && LosesSparsity(*this))
       return Unimplemented("CSR values with entries where the driver has none");
-    if (std::optional<DefaultedBody> made = FindDefaults(*this)) Take(*std::move(made));
+    if (long_rows_ == LongRowFolds::kWhole && !program_.by_pattern)
+      return Unimplemented("long rows that do not go by their entries");
     SetStages();
     program_.cut_columns = CutColumns(*this);
     HEDDLE_RETURN_IF_ERROR(CheckLongRows(program_));
@@ -403,7 +405,7 @@ class Lowering : private Places {
       step.right = InputPosition(node(n.inputs[1]));
       if (step.columns > kFewColumns && node(n.inputs[1]).info.format == Format::kSparse)
         return Unimplemented("a product with a CSR right operand");
-      HEDDLE_RETURN_IF_ERROR(ReadForProduct(n.inputs[0], &step.from, &step.index));
+      HEDDLE_RETURN_IF_ERROR(ReadForProduct(n.inputs[0], &step, &step.index));
     } else {
       const Aggregate& aggregate = *FindAggregate(n.op);
       step.kind = Step::Kind::kFoldRows;
@@ -413,7 +415,7 @@ class Lowering : private Places {
       const NodeId operand = n.inputs[0];
       if (IsPattern(operand) && FoldsRows(n) && !(program_.has_defaults && IsCsrInput(operand))) {
         step.from = PlaceOf(operand);
-        step.from_right = DefaultPlace(operand);
+        step.elsewhere = DefaultPlace(operand);
       } else if (IsCsrInput(operand)) {  // By its entries: dense cells would be mostly zeros.
         step.index = InputPosition(node(operand));
       } else {
@@ -443,7 +445,7 @@ class Lowering : private Places {
     const Node& n = node(root.node);
     Step step{.kind = Step::Kind::kRoot, .index = r, .columns = root.n};
     if (n.Is("t%*%")) {
-      HEDDLE_RETURN_IF_ERROR(ReadForProduct(n.inputs[0], &step.from, &step.right));
+      HEDDLE_RETURN_IF_ERROR(ReadForProduct(n.inputs[0], &step, &step.right));
       if (node(n.inputs[1]).info.format == Format::kSparse) return Unimplemented("t(X) %*% a CSR matrix");
       step.from_right = AddsSingles(program_, root) ? SinglesPlace(n.inputs[1]) : DensePlace(n.inputs[1]);
       if (root.kind == TileRoot::Kind::kLanes && step.right < 0) {
@@ -453,8 +455,10 @@ class Lowering : private Places {
       }
     } else {
       const bool gaps = root.kind == TileRoot::Kind::kColumns && root.n > 8;
+      const bool sparse = node(n.inputs[0]).info.format == Format::kSparse || !HasDefault(n.inputs[0]);
       const bool entries =
-          IsPattern(n.inputs[0]) && !HasDefault(n.inputs[0]) && FoldOf(root.aggregate) == simd::Fold::kAdd;
+          IsPattern(n.inputs[0]) && sparse && FoldOf(root.aggregate) == simd::Fold::kAdd;
+      if (entries) step.elsewhere = DefaultPlace(n.inputs[0]);
       step.from = entries                        ? PlaceOf(n.inputs[0])
                   : IsReadAsSingles(n.inputs[0]) ? SinglesPlace(n.inputs[0])
                   : gaps                         ? DensePlace(n.inputs[0])
@@ -466,8 +470,8 @@ class Lowering : private Places {
 
   // A result that no step wrote where it belongs: a column range, or one that later steps read as doubles.
   void FinishResult(NodeId root) {
-    if (program_.pattern_result) return;  // The pattern and these values are the result.
     const TileRef result{Kind::kResult, RowRoot(root), 0};
+    if (IsPattern(root) && node(root).info.format == Format::kSparse) return FinishPatterned(root, result);
     if (IsPattern(root) && !program_.single) {
       program_.steps.push_back(SpreadTo(root, result));
       return;
@@ -480,6 +484,21 @@ class Lowering : private Places {
                               .to = result});
   }
 
+  // The pattern and values there are the result, and what each row is elsewhere, where that may not be 0.
+  void FinishPatterned(NodeId root, const TileRef& result) {
+    program_.patterned.resize(program_.fused.roots.size(), false);
+    program_.patterned[static_cast<size_t>(result.index)] = true;
+    if (PlaceOf(root) != result)
+      program_.steps.push_back(
+          {.kind = Step::Kind::kCopy, .columns = Columns(root), .from = PlaceOf(root), .to = result});
+    if (HasDefault(root))
+      program_.steps.push_back({.kind = Step::Kind::kCopy,
+                                .columns = 1,
+                                .from = DefaultPlace(root),
+                                .to = {Kind::kElsewhere, result.index, 0}});
+  }
+
+  const LongRowFolds long_rows_;
   std::vector<int> stage_;
   int last_stage_ = 0;
   size_t steps_of_stages_ = 0;  // Steps of the stages that have ended.
@@ -492,7 +511,14 @@ class Lowering : private Places {
 }  // namespace
 
 Result<TileProgram> Lower(FusedOperator fused, const Processor& processor) {
-  return Lowering(std::move(fused), processor).Run();
+  // Along entries a row is whole, however long it is.
+  const NodeId driver = DriverOf(fused);
+  if (driver != kNoNode && fused.body[driver].info.format == Format::kSparse &&
+      fused.body[driver].info.shape.columns > kColumnChunk) {
+    Result<TileProgram> program = Lowering(fused, processor, LongRowFolds::kWhole).Run();
+    if (program.ok()) return program;
+  }
+  return Lowering(std::move(fused), processor, LongRowFolds::kInChunks).Run();
 }
 
 }  // namespace heddle::ops

@@ -223,6 +223,7 @@ void ChooseTileRows(TileProgram* program) {
   for (const Step& step : program->steps) {
     read(step.from);
     read(step.from_right);
+    read(step.elsewhere);
     for (const RegionOperand& operand : step.operands) read(operand.tile);
   }
   int64_t bytes = 0, widest = 1;

@@ -32,7 +32,7 @@ void TileSteps::MultiplySingles(TileScratch& scratch, size_t s, int64_t row, int
     return MultiplySparseRowsOfSingles(left, right, row, row_end, 0, left.columns(), out);
   }
   if (IsByEntry(step.from)) {
-    const Entries x = scratch.EntriesAt(Locate(scratch, step.from, row).cells, row);
+    const Entries x = LeftEntries(scratch, step, row, rows);
     std::fill_n(out, rows * k, 0.0);
     for (int64_t i = 0; i < rows; ++i) {
       const int64_t begin = x.offsets[i], count = x.offsets[i + 1] - begin;
@@ -80,7 +80,7 @@ void TileSteps::AddSingles(TileScratch& scratch, const Step& step, int64_t row, 
     const Matrix& left = inputs_[static_cast<size_t>(step.right)];
     entries = {left.row_offsets() + row, left.column_indexes(), left.values()};
   } else {
-    entries = scratch.EntriesAt(Locate(scratch, step.from, row).cells, row);
+    entries = LeftEntries(scratch, step, row, rows);
   }
   for (int64_t i = 0; i < rows; ++i) {
     chains.BeginRow(row_in_leaf + i, out);

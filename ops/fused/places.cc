@@ -21,7 +21,7 @@ Status Places::Take(PhasedBody made) {
   keeps_ = std::move(made.keeps);
   places_.assign(body().nodes.size(), {});
   FindConsumers();
-  HEDDLE_ASSIGN_OR_RETURN(program_.roles, FindRoles(program_.fused));
+  HEDDLE_ASSIGN_OR_RETURN(program_.roles, FindRoles(program_.fused, LongRowFolds::kInChunks));
   return OkStatus();
 }
 
@@ -96,11 +96,12 @@ TileRef Places::NewPlace(NodeId id, bool of_region) {
     return keep->second.result >= 0 ? TileRef{Kind::kResult, keep->second.result, 0}
                                     : TileRef{Kind::kKept, keep->second.kept, 0};
   const int root = RowRoot(id);
-  const bool elsewhere = program_.has_defaults && (HasDefault(id) || node(id).info.format == Format::kDense);
-  if (IsPattern(id) && (root < 0 || elsewhere)) return NewPattern();
-  program_.pattern_result |= IsPattern(id);
+  if (IsPattern(id)) {
+    if (root < 0 || node(id).info.format == Format::kDense || !consumers(id).empty()) return NewPattern();
+    return {Kind::kResult, root, 0};
+  }
   // What is read again is read as doubles.
-  if (root >= 0 && (IsPattern(id) || !program_.single || (of_region && consumers(id).empty())))
+  if (root >= 0 && (!program_.single || (of_region && consumers(id).empty())))
     return {Kind::kResult, root, 0};
   return {Kind::kBuffer, NewBuffer(Columns(id)), 0};
 }
@@ -137,8 +138,8 @@ Step Places::SpreadTo(NodeId id, const TileRef& to) const {
   return {.kind = Step::Kind::kSpread,
           .columns = Columns(id),
           .from = places_[Index(id)],
-          .from_right = DefaultPlace(id),
-          .to = to};
+          .to = to,
+          .elsewhere = DefaultPlace(id)};
 }
 
 TileRef Places::ContiguousPlace(NodeId id) {
@@ -152,18 +153,20 @@ TileRef Places::ContiguousPlace(NodeId id) {
   return copy;
 }
 
-Status Places::ReadForProduct(NodeId id, TileRef* from, int* csr_input) {
+Status Places::ReadForProduct(NodeId id, Step* step, int* csr_input) {
   *csr_input = -1;
-  if (IsPattern(id) && !HasDefault(id)) {
-    *from = PlaceOf(id);
+  const bool sparse = node(id).info.format == Format::kSparse;
+  if (IsPattern(id) && (sparse || !HasDefault(id))) {
+    step->from = PlaceOf(id);
+    step->elsewhere = DefaultPlace(id);
     return OkStatus();
   }
   if (IsCsrInput(id)) {
     *csr_input = InputPosition(node(id));
     return OkStatus();
   }
-  if (node(id).info.format == Format::kSparse) return Unimplemented("a product of a CSR intermediate");
-  *from = SinglesPlace(id);
+  if (sparse) return Unimplemented("a product of a CSR intermediate");
+  step->from = SinglesPlace(id);
   return OkStatus();
 }
 

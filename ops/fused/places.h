@@ -55,9 +55,9 @@ class Places : public BodyView {
   TileRef DensePlace(NodeId id);
   /// The same without gaps between rows.
   TileRef ContiguousPlace(NodeId id);
-  /// The rows of a product's operand: a CSR input is read as it is (absent cells are skipped), everything
-  /// else dense.
-  Status ReadForProduct(NodeId id, TileRef* from, int* csr_input);
+  /// The rows of a product's operand, to `from` of its step: a CSR input is read as it is (absent cells are
+  /// skipped), values at entries there, everything else dense.
+  Status ReadForProduct(NodeId id, Step* step, int* csr_input);
   /// Rows of an input of floats are read where they are, by steps that widen them a few at a time (or compute
   /// in floats).
   bool IsReadAsSingles(NodeId id) const {

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "core/values/panels.h"
 #include "ops/cells/storage.h"
+#include "ops/fused/pattern_result.h"
 #include "ops/fused/run_tiles.h"
 #include "ops/fused/tile_steps.h"
 #include "ops/parallel.h"
@@ -152,6 +154,12 @@ class Stitch {
     rows_.resize(program_.fused.roots.size());
     for (size_t i = 0; i < rows_.size(); ++i) {
       if (!IsRows(i)) continue;
+      if (program_.IsPatterned(static_cast<int>(i))) {
+        HEDDLE_ASSIGN_OR_RETURN(PatternResult result, PatternResult::Make(steps_.driver()));
+        steps_.WriteTo(i, result.values(), result.elsewhere());
+        patterned_.emplace(i, std::move(result));
+        continue;
+      }
       HEDDLE_ASSIGN_OR_RETURN(
           rows_[i], Matrix::Dense(steps_.driver().rows(), InfoOf(i).shape.columns, InfoOf(i).element_type));
       steps_.WriteTo(i, rows_[i].mutable_data());
@@ -193,7 +201,9 @@ class Stitch {
   Status Close(std::span<Value> results) {
     for (size_t i = 0; i < rows_.size(); ++i) {
       if (!IsRows(i)) continue;
-      if (InfoOf(i).format == Format::kSparse) {
+      if (const auto found = patterned_.find(i); found != patterned_.end()) {
+        HEDDLE_ASSIGN_OR_RETURN(rows_[i], found->second.Close(InfoOf(i).element_type));
+      } else if (InfoOf(i).format == Format::kSparse) {
         HEDDLE_ASSIGN_OR_RETURN(rows_[i], AsSparse(rows_[i]));
       }
       results[i] = std::move(rows_[i]);
@@ -216,7 +226,8 @@ class Stitch {
   const KernelCall& call_;
   TileSteps& steps_;
   const Span span_;
-  std::vector<Matrix> rows_;  // By result.
+  std::vector<Matrix> rows_;                 // By result.
+  std::map<size_t, PatternResult> patterned_;  // Likewise, until all rows are there.
   std::vector<RootTree> trees_;
 };
 

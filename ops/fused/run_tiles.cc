@@ -6,8 +6,7 @@
 
 #include "core/values/panels.h"
 #include "ops/cells/storage.h"
-#include "ops/elementwise/elementwise_sparse.h"
-#include "ops/elementwise/single_precision.h"
+#include "ops/fused/pattern_result.h"
 #include "ops/fused/run_long_rows.h"
 #include "ops/fused/run_stitch.h"
 #include "ops/fused/tile_steps.h"
@@ -32,11 +31,16 @@ Result<Matrix> RunRows(const TileProgram& program, const KernelCall& call, TileS
   const ValueInfo& info = program.fused.body[program.fused.roots[0]].info;
   const TileSizes& sizes = steps.sizes();
   const int64_t rows = steps.driver().rows();
-  const bool entries = steps.HasPattern();
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, entries
-                                             ? SamePattern(steps.driver())
-                                             : Matrix::Dense(rows, info.shape.columns, info.element_type));
-  steps.WriteTo(0, result.mutable_data());
+  const bool patterned = program.IsPatterned(0);
+  Matrix result;
+  PatternResult entries;
+  if (patterned) {
+    HEDDLE_ASSIGN_OR_RETURN(entries, PatternResult::Make(steps.driver()));
+    steps.WriteTo(0, entries.values(), entries.elsewhere());
+  } else {
+    HEDDLE_ASSIGN_OR_RETURN(result, Matrix::Dense(rows, info.shape.columns, info.element_type));
+    steps.WriteTo(0, result.mutable_data());
+  }
   // Tasks are runs of whole groups of rows.
   const int64_t least = program.by_pattern ? kRowsTogether : sizes.rows;
   const int64_t grain = std::max(least, (int64_t{1} << 17) / sizes.row_work / least * least);
@@ -50,10 +54,7 @@ Result<Matrix> RunRows(const TileProgram& program, const KernelCall& call, TileS
     steps.GiveBack(std::move(scratch));
   });
   if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
-  if (entries) {
-    HEDDLE_ASSIGN_OR_RETURN(result, DropZeros(result));
-    return info.element_type == ElementType::kFloat32 ? Narrow(result) : result;
-  }
+  if (patterned) return entries.Close(info.element_type);
   if (info.format == Format::kSparse) return AsSparse(result);
   return result;
 }

@@ -28,6 +28,7 @@ struct TileRef {
     kDriver,   ///< Values of the driver's entries.
     kPattern,  ///< A buffer with one value for each entry of the driver.
     kKept,     ///< Rows of a value that one phase makes and a later one reads (long_rows.h).
+    kElsewhere,  ///< A number for each row: result `index` but at the driver's entries (pattern_result.h).
   } kind = Kind::kNone;
   int index = 0;       ///< Input, result or buffer number; kPattern and kKept count their own.
   int64_t column = 0;  ///< First column, of a column range.
@@ -59,8 +60,7 @@ struct Step {
     kNarrow,    ///< `from` to the result, whose cells are floats.
     kExpand,    ///< A column vector, each cell `columns` times, to a buffer.
     kCopy,      ///< `columns` columns of `from` to `to` (cbind, gaps closed).
-    kFoldRows,  ///< rowSums and its family of `from` (elsewhere than at entries `from_right`, or 0), or of
-                ///< the CSR input `index`.
+    kFoldRows,  ///< rowSums and its family of `from`, or of the CSR input `index`.
     kMultiply,  ///< `from` %*% the whole input `right`.
     kRoot,      ///< `from` (and `from_right`) into the payload of root `index`.
     // Along the entries of a CSR driver, to a kPattern buffer:
@@ -70,7 +70,7 @@ struct Step {
     kGatherColumn,  ///< The cell of a column vector in the entry's row.
     kSample,        ///< U %*% t(V): rows of input `index`, all of input `right`.
     kGatherRow,     ///< The cell of the whole row vector, input `index`, in the entry's column.
-    kSpread,        ///< `from` at the entries, `from_right` (or 0) elsewhere, to dense rows.
+    kSpread,        ///< `from` at the entries and `elsewhere` to dense rows.
   } kind = Kind::kRegion;
   int index = 0;  ///< Of the region or root; the input of kDensify, kWiden, a kMultiply or kFoldRows by
                   ///< entries (else -1).
@@ -83,6 +83,8 @@ struct Step {
   bool stream = false;      ///< kRegion: what it stores in the result goes past the caches.
   int64_t columns = 0;
   TileRef from, from_right, to;
+  /// What each row of a `from` at the driver's entries is elsewhere: a column; kNone: 0.
+  TileRef elsewhere;
   int right = -1;                                 ///< kMultiply: input
   AggregateKind aggregate = AggregateKind::kSum;  ///< kFoldRows
   bool reads_memory = false;                      ///< kFoldRows
@@ -98,7 +100,7 @@ inline bool Reads(const Step& step, const TileRef& tile) {
   const auto is_tile = [&](const RegionOperand& operand) {
     return operand.from == RegionOperand::From::kTile && operand.tile == tile;
   };
-  return step.from == tile || step.from_right == tile ||
+  return step.from == tile || step.from_right == tile || step.elsewhere == tile ||
          std::any_of(step.operands.begin(), step.operands.end(), is_tile);
 }
 
@@ -148,7 +150,10 @@ struct TileProgram {
   bool by_pattern = false;      ///< Cells are those at the entries of the CSR driver.
   int patterns = 0;             ///< kPattern buffers.
   bool has_defaults = false;    ///< By pattern, but not all values of the driver's shape (entry_defaults.h).
-  bool pattern_result = false;  ///< The only result has the driver's pattern.
+  std::vector<bool> patterned;  ///< By result: it has the driver's pattern; empty if none has.
+  bool IsPatterned(int result) const {
+    return !patterned.empty() && patterned[static_cast<size_t>(result)];
+  }
   struct Repeated {
     int input;
     int64_t columns;

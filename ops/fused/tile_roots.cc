@@ -30,8 +30,7 @@ void TileSteps::AddTermsOf(TileScratch& scratch, const Step& step, int64_t row, 
     return AddTerms(root, {x.row_offsets() + row, x.column_indexes(), x.values()}, rows, y.cells, y.stride,
                     terms);
   }
-  AddTerms(root, scratch.EntriesAt(Locate(scratch, step.from, row).cells, row), rows, y.cells, y.stride,
-           terms);
+  AddTerms(root, LeftEntries(scratch, step, row, rows), rows, y.cells, y.stride, terms);
 }
 
 void TileSteps::AddHeldEntries(TileScratch& scratch, int64_t first, int64_t last, double* payload) const {
@@ -52,7 +51,7 @@ void TileSteps::AddToTrees(TileScratch& scratch, int64_t row, int64_t row_end, i
     if (step.kind != Step::Kind::kRoot) continue;
     const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
     simd::LaneTree& tree = trees[static_cast<size_t>(step.index)];
-    Entries entries = scratch.EntriesAt(Locate(scratch, step.from, row).cells, row);
+    Entries entries = LeftEntries(scratch, step, row, row_end - row);
     if (chunks > 1) {
       simd::AddLongRows(entries.offsets, entries.columns, entries.values, first_row, chunks,
                         std::max(begin, first_row * chunks), std::min(end, (row_end + span_begin) * chunks),
@@ -131,14 +130,14 @@ void TileSteps::AddToRoot(TileScratch& scratch, const Step& step, int64_t row, i
     return AddSparseProduct(root, {left.row_offsets() + row, left.column_indexes(), left.values()}, rows,
                             y.cells, y.stride, row_in_panel & 7, out);
   }
-  const Place x = Locate(scratch, step.from, row);
   if (IsByEntry(step.from)) {
-    const Entries entries = scratch.EntriesAt(x.cells, row);
+    const Entries entries = LeftEntries(scratch, step, row, rows);
     if (root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns)
       return AddEntries(root, entries, rows, row_in_panel, out);
     const Place y = Locate(scratch, step.from_right, row);
     return AddSparseProduct(root, entries, rows, y.cells, y.stride, row_in_panel & 7, out);
   }
+  const Place x = Locate(scratch, step.from, row);
   const int64_t columns = ColumnsOf(scratch, step.columns);
   if (root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns)
     return EachTileRows(scratch, step.from, row, rows, columns,

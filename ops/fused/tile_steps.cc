@@ -8,7 +8,6 @@
 #include "ops/cpu.h"
 #include "ops/elementwise/elementwise_sparse.h"
 #include "ops/elementwise/single_precision.h"
-#include "ops/fused/default_rows.h"
 #include "ops/fused/dense_rows.h"
 #include "ops/fused/run_tiles.h"
 #include "ops/fused/tile_inputs.h"
@@ -119,7 +118,8 @@ TileSteps::Place TileSteps::Locate(TileScratch& scratch, const TileRef& ref, int
     case TileRef::Kind::kPattern: return {scratch.patterns.data() + ref.index * scratch.entries, 1};
     case TileRef::Kind::kResult: {
       double* const result = results_[static_cast<size_t>(ref.index)];
-      if (HasPattern()) return {result + (driver().row_offsets()[row] - driver().row_offsets()[0]), 1};
+      if (program_.IsPatterned(ref.index))
+        return {result + (driver().row_offsets()[row] - driver().row_offsets()[0]), 1};
       const NodeId root = program_.fused.roots[static_cast<size_t>(ref.index)];
       const int64_t columns = program_.fused.body[root].info.shape.columns;
       // All tiles of a row compute its vectors; one of them writes them.
@@ -134,9 +134,19 @@ TileSteps::Place TileSteps::Locate(TileScratch& scratch, const TileRef& ref, int
       return {kept_[static_cast<size_t>(ref.index)] + (row - first_kept_) * program_.cut_columns +
                   scratch.first_column,
               program_.cut_columns};
+    case TileRef::Kind::kElsewhere: return {elsewhere_[static_cast<size_t>(ref.index)] + row, 1};
     case TileRef::Kind::kNone: break;
   }
   return {};
+}
+
+Entries TileSteps::LeftEntries(TileScratch& scratch, const Step& step, int64_t row, int64_t rows) const {
+  const Entries entries = scratch.EntriesAt(Locate(scratch, step.from, row).cells, row);
+  if (step.elsewhere.kind == TileRef::Kind::kNone) return entries;
+  const double* const elsewhere = Locate(scratch, step.elsewhere, row).cells;
+  if (!HasNonzero(elsewhere, rows)) return entries;
+  scratch.filled.Fill(entries, elsewhere, rows, driver().columns());
+  return scratch.filled.entries();
 }
 
 void TileSteps::RunColumns(TileScratch& scratch, int64_t row, int64_t first_column, int64_t most_columns,
@@ -180,7 +190,7 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
       }
       case Step::Kind::kRound: {
         const bool by_entries = step.to.kind == TileRef::Kind::kPattern ||
-                                (step.to.kind == TileRef::Kind::kResult && HasPattern());
+                                (step.to.kind == TileRef::Kind::kResult && program_.IsPatterned(step.to.index));
         const int64_t cells =
             by_entries ? scratch.pattern.Count(rows) : rows * ColumnsOf(scratch, step.columns);
         double* to = Locate(scratch, step.to, row).cells;
@@ -202,7 +212,10 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
       }
       case Step::Kind::kCopy: {
         const Place from = Locate(scratch, step.from, row), to = Locate(scratch, step.to, row);
-        CopyRows(from.cells, from.stride, rows, ColumnsOf(scratch, step.columns), to.cells, to.stride);
+        if (IsByEntry(step.from))
+          std::copy_n(from.cells, scratch.pattern.Count(rows), to.cells);
+        else
+          CopyRows(from.cells, from.stride, rows, ColumnsOf(scratch, step.columns), to.cells, to.stride);
         break;
       }
       case Step::Kind::kSample: {
@@ -233,7 +246,7 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
       case Step::Kind::kSpread: {
         const Place to = Locate(scratch, step.to, row);
         SpreadDefaultedRows(scratch.EntriesAt(Locate(scratch, step.from, row).cells, row),
-                            Locate(scratch, step.from_right, row).cells, rows, step.columns, to.cells,
+                            Locate(scratch, step.elsewhere, row).cells, rows, step.columns, to.cells,
                             to.stride);
         break;
       }
@@ -393,11 +406,14 @@ void TileSteps::FoldRows(TileScratch& scratch, const Step& step, int64_t row, in
   if (step.index >= 0)
     return AggregateRows(step.aggregate, inputs_[static_cast<size_t>(step.index)], row, row + rows,
                          out - row);
-  if (IsByEntry(step.from) && program_.has_defaults) {
-    FoldDefaultedRows(FoldOf(step.aggregate), scratch.EntriesAt(Locate(scratch, step.from, row).cells, row),
-                      Locate(scratch, step.from_right, row).cells, rows, step.columns, out);
-  } else if (IsByEntry(step.from)) {
-    SumRows(scratch.EntriesAt(Locate(scratch, step.from, row).cells, row), rows, out);
+  if (IsByEntry(step.from)) {
+    const Entries entries = scratch.EntriesAt(Locate(scratch, step.from, row).cells, row);
+    const double* const elsewhere = Locate(scratch, step.elsewhere, row).cells;
+    const simd::Fold fold = FoldOf(step.aggregate);
+    if (fold == simd::Fold::kAdd && (elsewhere == nullptr || !HasNonzero(elsewhere, rows)))
+      SumRows(entries, rows, step.columns, out);
+    else
+      FoldDefaultedRows(fold, entries, elsewhere, rows, step.columns, out);
   } else {
     const simd::Ahead ahead = step.reads_memory && !program_.single
                                   ? simd::Ahead::OfStream(program_.processor.memory_streams)
@@ -455,9 +471,12 @@ void TileSteps::Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t ro
     return MultiplySparseRows(left, right, row, row_end, 0, left.columns(), out);
   }
   const Place from = Locate(scratch, step.from, row);
-  if (IsByEntry(step.from))
-    return MultiplyEntries(scratch.EntriesAt(from.cells, row), rows, right, narrow, out,
-                           EntriesAhead(scratch, right, row, row_end));
+  if (IsByEntry(step.from)) {
+    const Entries entries = LeftEntries(scratch, step, row, rows);
+    const bool filled = entries.values == scratch.filled.values.data();
+    return MultiplyEntries(entries, rows, right, narrow, out,
+                           filled ? 0 : EntriesAhead(scratch, right, row, row_end));
+  }
   if (k <= kFewColumns) {
     const simd::Ahead ahead = program_.single ? simd::Ahead() : ToFetch(step, from, rows);
     return EachTileRows(scratch, step.from, row, rows, right.rows(),

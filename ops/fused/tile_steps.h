@@ -9,6 +9,7 @@
 #include "core/status.h"
 #include "core/values/matrix.h"
 #include "ops/elementwise/widened_rows.h"
+#include "ops/fused/default_rows.h"
 #include "ops/fused/entries.h"
 #include "ops/fused/paired_product.h"
 #include "ops/fused/tile_program.h"
@@ -56,6 +57,7 @@ struct TileScratch {
   std::vector<float> singles, right_singles;  ///< Rows of floats that buffers have as doubles, for a product.
   std::map<int, TransposedSingles> chains;    ///< By root: of its leaf, those that have not ended.
   std::vector<double> leaf_sums;              ///< Eight lanes for each leaf of a tile.
+  FilledRows filled;                          ///< What a step reads along entries.
   /// Rows from `row` on, as far as the tile goes.
   RowPattern PatternAt(int64_t row) const;
   Entries EntriesAt(const double* values, int64_t row) const;
@@ -70,6 +72,7 @@ class TileSteps {
         pair_(FindPairedProduct(program)),
         sparse_pair_(FindSparsePair(program)),
         results_(program.fused.roots.size(), nullptr),
+        elsewhere_(program.fused.roots.size(), nullptr),
         kept_(static_cast<size_t>(program.kept), nullptr) {}
   Status Prepare();
 
@@ -80,10 +83,11 @@ class TileSteps {
   int64_t Count(int64_t row, int64_t row_end) const {
     return driver().row_offsets()[row_end] - driver().row_offsets()[row];
   }
-  /// True if results have the driver's pattern.
-  bool HasPattern() const { return program_.pattern_result; }
-  /// Where the rows of result `i` go.
-  void WriteTo(size_t i, double* cells) { results_[i] = cells; }
+  /// Where the rows of result `i` go; of a PatternResult its values, and what rows are elsewhere.
+  void WriteTo(size_t i, double* cells, double* elsewhere = nullptr) {
+    results_[i] = cells;
+    elsewhere_[i] = elsewhere;
+  }
 
   std::unique_ptr<TileScratch> Take();
   void GiveBack(std::unique_ptr<TileScratch> scratch) { scratches_.GiveBack(std::move(scratch)); }
@@ -126,6 +130,9 @@ class TileSteps {
     int64_t stride = 0;
   };
   Place Locate(TileScratch& scratch, const TileRef& ref, int64_t row) const;
+  // The entries of the step's left operand, valid until the next call; rows that are not 0 elsewhere have
+  // all their cells.
+  Entries LeftEntries(TileScratch& scratch, const Step& step, int64_t row, int64_t rows) const;
   // Of what has so many columns, those of the tile.
   int64_t ColumnsOf(const TileScratch& scratch, int64_t columns) const {
     return program_.cut_columns > 0 && columns > 1 ? scratch.width : columns;
@@ -189,6 +196,7 @@ class TileSteps {
   int64_t scratch_doubles_ = 0;
   TileSizes sizes_;
   std::vector<double*> results_;  // By root of the operator; of reductions none.
+  std::vector<double*> elsewhere_;  // Likewise.
   std::vector<double*> kept_;
   int64_t first_kept_ = 0;
   ThreadSlots<TileScratch> scratches_;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/values/panels.h"
 #include "ops/fused/body_view.h"
+#include "ops/fused/region_walk.h"
 #include "ops/operator.h"
 #include "ops/simd/elementwise_codes.h"
 
@@ -37,7 +39,7 @@ namespace {
 
 // True if the value is used outside the walk along entries.
 bool Leaves(const BodyView& view, NodeId id) {
-  bool leaves = !view.program().roles.reduces && id == view.program().fused.roots[0];
+  bool leaves = view.RowRoot(id) >= 0;
   for (NodeId consumer : view.consumers(id)) leaves |= !view.HasDriversShape(consumer);
   return leaves;
 }
@@ -72,10 +74,10 @@ bool CanWalkEntries(const BodyView& view) {
         !view.HasDriversShape(view.node(id).inputs[0]))
       continue;
     if (view.node(id).Is("%*%") || view.node(id).Is("sampledProduct")) continue;
-    const Aggregate* aggregate = FindAggregate(view.node(id).op);
-    if (aggregate == nullptr ||
-        (aggregate->kind != AggregateKind::kSum && aggregate->kind != AggregateKind::kMean))
-      return false;
+    if (!FoldsRows(view.node(id))) return false;
+    const simd::Fold fold = FoldOf(FindAggregate(view.node(id).op)->kind);
+    const bool by_columns = fold == simd::Fold::kMultiply;  // In an order, with the absent cells.
+    if (by_columns && view.Columns(view.Driver()) > kColumnChunk) return false;
   }
   return true;
 }
@@ -93,11 +95,10 @@ bool LosesSparsity(const BodyView& view) {
 
 std::vector<NodeId> SharedPatterns(const BodyView& view) {
   std::vector<NodeId> shared;
-  const NodeId root = view.program().fused.roots[0];
-  if (!view.program().roles.reduces && view.HasDriversShape(root))
-    return shared;  // The result has the driver's entries.
-  for (NodeId id = 0; id < view.body().size(); ++id)
-    if (view.IsRows(id) && view.node(id).Is("sampledProduct")) return shared;
+  for (NodeId id = 0; id < view.body().size(); ++id) {
+    const bool patterned = view.RowRoot(id) >= 0 && view.HasDriversShape(id);  // It has the driver's entries.
+    if (patterned || (view.IsRows(id) && view.node(id).Is("sampledProduct"))) return shared;
+  }
   for (NodeId input = 0; input < view.body().size(); ++input) {
     if (!view.HasDriversShape(input) || !view.IsCsrInput(input) || input == view.Driver()) continue;
     std::vector<bool> vanishes(view.body().nodes.size(), false);

@@ -106,7 +106,7 @@ TEST(DefaultsTest, ResultsAtTheEntriesStayThere) {
   body.Finish({body.Op("*", {x, body.Op("/", {e, body.Op("rowSums", {e})})})});
   const Result<TileProgram> program = Lower(body.fused());
   ASSERT_TRUE(program.ok());
-  EXPECT_TRUE(program->pattern_result);
+  EXPECT_TRUE(program->IsPatterned(0));
   EXPECT_TRUE(std::none_of(program->buffers.begin(), program->buffers.end(),
                            [](int64_t columns) { return columns > 1; }));
   ExpectDefaults(body, "X * softmax(X)");
