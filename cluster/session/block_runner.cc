@@ -2,6 +2,7 @@
 #include "cluster/session/block_runner.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "actor/run_number.h"
@@ -16,17 +17,12 @@ namespace {
 
 constexpr int32_t kExchange = -1;  // No block has this number.
 
-// About what the acts of a task read and wrote on this rank. Fused operators and those of phases count for
+// Whether the bytes of a task count as the operator's. Fused operators and those of phases count for
 // themselves.
-int64_t BytesMovedHere(const Plan& plan, const actor::TaskStatistics& task) {
+bool CountsBytes(const Plan& plan, const actor::TaskStatistics& task) {
   const Node& node = plan.graph[task.node];
-  const bool whole = task.phase == Phase::kWhole;
-  if (!(whole || task.phase == Phase::kPartial) || task.acts == 0) return 0;
-  if (node.Is("variable") || node.Is("assign") || IsFused(node) || node.Is("phased")) return 0;
-  const int64_t bytes = BytesMoved(plan.graph, task.node);
-  const ValueInfo& first = ResultsOf(node)[0];
-  const bool is_part = !whole || (first.IsTabular() && task.rows < task.acts * first.shape.rows);
-  return task.acts * bytes / (is_part ? plan.ranks : 1);
+  return (task.phase == Phase::kWhole || task.phase == Phase::kPartial) && !node.Is("variable") &&
+         !node.Is("assign") && !IsFused(node) && !node.Is("phased");
 }
 
 }  // namespace
@@ -110,7 +106,7 @@ Status BlockRunner::RunParts(int32_t block, const Graph& graph, uint64_t variant
                              Frame* frame) {
   Rest rest;
   rest.graph = &graph;
-  rest.parts = runs_directly_ ? &known->parts : nullptr;
+  rest.parts = &known->parts;
   rest.history = compiler_.FirstHistory(block);
   if (variant != 0) rest.history = FoldHash(rest.history, variant);
   std::vector<std::string> temporaries;
@@ -124,7 +120,7 @@ Status BlockRunner::RunParts(int32_t block, const Graph& graph, uint64_t variant
       status = done.status();
       if (!status.ok() || *done) break;
     }
-    const Result<bool> has_run = RunKnownPart(&rest, frame, &temporaries);
+    const Result<bool> has_run = RunKnownPart(block, &rest, frame, &temporaries);
     status = has_run.status();
     if (status.ok() && !*has_run) status = RunNewPart(block, &rest, frame, &temporaries);
     if (!status.ok() || rest.graph->nodes.empty()) break;
@@ -133,22 +129,36 @@ Status BlockRunner::RunParts(int32_t block, const Graph& graph, uint64_t variant
   return status;
 }
 
-Result<bool> BlockRunner::RunKnownPart(Rest* rest, Frame* frame, std::vector<std::string>* temporaries) {
-  if (rest->parts == nullptr || rest->parts->empty()) return false;
-  HEDDLE_ASSIGN_OR_RETURN(DirectPart* const part, WithinMemory("variables", [&]() -> Result<DirectPart*> {
-                            return FindDirectPart(*rest->parts, *frame);
+Result<bool> BlockRunner::RunKnownPart(int32_t block, Rest* rest, Frame* frame,
+                                       std::vector<std::string>* temporaries) {
+  if (rest->parts == nullptr) return false;
+  HEDDLE_ASSIGN_OR_RETURN(KnownPart* const part, WithinMemory("variables", [&]() -> Result<KnownPart*> {
+                            return rest->parts->Find(*frame);
                           }));
   if (part == nullptr) return false;
   if (grown_.Any(frame, [&](const std::string& name) { return part->ReadsCellsOf(name); }))
     HEDDLE_RETURN_IF_ERROR(Settle());
-  HEDDLE_RETURN_IF_ERROR(RunDirectly(part, rest, frame, temporaries));
+  HEDDLE_RETURN_IF_ERROR(RunPart(block, part, rest, frame, temporaries));
   return true;
 }
 
-Status BlockRunner::RunDirectly(DirectPart* part, Rest* rest, Frame* frame,
-                                std::vector<std::string>* temporaries) {
+Status BlockRunner::RunPart(int32_t block, KnownPart* part, Rest* rest, Frame* frame,
+                            std::vector<std::string>* temporaries) {
   const std::vector<std::string>& made = part->temporaries();
   temporaries->insert(temporaries->end(), made.begin(), made.end());
+  const auto make = [&] {
+    return WithinMemory("a plan", [&] { return compiler_.MakePlan(part->graph(), *frame); });
+  };
+  HEDDLE_RETURN_IF_ERROR(part->IsDirect() ? RunDirectly(part, frame)
+                                          : RunPlan(block, part->key(), make, frame));
+  rest->history = FoldHash(rest->history, part->key());
+  rest->graph = &part->rest();
+  rest->scalars = &part->prepared_rest();
+  rest->parts = &part->next();
+  return OkStatus();
+}
+
+Status BlockRunner::RunDirectly(KnownPart* part, Frame* frame) {
   if (alone_ == nullptr) {
     shared_.runtime();  // Its arena comes first: oneTBB never has more threads than the first one asks for.
     alone_ = std::make_unique<ops::Arena>(1);
@@ -160,10 +170,6 @@ Status BlockRunner::RunDirectly(DirectPart* part, Rest* rest, Frame* frame,
   });
   HEDDLE_RETURN_IF_ERROR(status);
   ++statistics_.direct_parts;
-  rest->history = FoldHash(rest->history, part->key());
-  rest->graph = &part->rest();
-  rest->scalars = &part->prepared_rest();
-  rest->parts = &part->next();
   return OkStatus();
 }
 
@@ -175,25 +181,13 @@ Status BlockRunner::RunNewPart(int32_t block, Rest* rest, Frame* frame,
   HEDDLE_ASSIGN_OR_RETURN(BlockPart next, WithinMemory("a plan", [&] {
                             return compiler_.NextPart(block, *rest->graph, *frame, rest->number, look);
                           }));
+  const uint64_t key = compiler_.KeyOf(rest->history, next.graph, *frame);
   if (rest->parts != nullptr && next.error.ok()) {
-    const uint64_t key = compiler_.KeyOf(rest->history, next.graph, *frame);
-    HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<DirectPart> part, WithinMemory("a plan", [&] {
-                              return DirectPart::Make(*rest->graph, next, key, options_, *frame,
-                                                      &statistics_);
-                            }));
-    if (part != nullptr) {
-      ++statistics_.direct_compiled;
-      if (environment_.observe_plan) {
-        Plan shown;
-        shown.key = key;
-        shown.graph = part->graph();
-        shared_.Show(shown);
-      }
-      return RunDirectly(AddDirectPart(*rest->parts, std::move(part)), rest, frame, temporaries);
-    }
+    HEDDLE_ASSIGN_OR_RETURN(KnownPart* const part,
+                            WithinMemory("a plan", [&] { return KeepPart(next, key, rest, *frame); }));
+    if (part != nullptr) return RunPart(block, part, rest, frame, temporaries);
   }
   temporaries->insert(temporaries->end(), next.temporaries.begin(), next.temporaries.end());
-  const uint64_t key = compiler_.KeyOf(rest->history, next.graph, *frame);
   const auto make = [&] {
     return WithinMemory("a plan", [&] { return compiler_.MakePlan(next.graph, *frame); });
   };
@@ -204,6 +198,29 @@ Status BlockRunner::RunNewPart(int32_t block, Rest* rest, Frame* frame,
   rest->scalars = nullptr;
   rest->parts = nullptr;
   return OkStatus();
+}
+
+// nullptr where nothing is to be kept of it.
+Result<KnownPart*> BlockRunner::KeepPart(const BlockPart& next, uint64_t key, const Rest* rest,
+                                         const Frame& frame) {
+  KnownParts* const parts = rest->parts;
+  if (runs_directly_) {
+    HEDDLE_ASSIGN_OR_RETURN(
+        std::unique_ptr<KnownPart> direct,
+        KnownPart::MakeDirect(*rest->graph, next, key, options_, frame, parts, &statistics_));
+    if (direct != nullptr) {
+      ++statistics_.direct_compiled;
+      if (environment_.observe_plan) {
+        Plan shown;
+        shown.key = key;
+        shown.graph = direct->graph();
+        shared_.Show(shown);
+      }
+      return parts->Add(std::move(direct));
+    }
+  }
+  if (!parts->WasHere()) return nullptr;
+  return parts->Add(KnownPart::MakePlanned(*rest->graph, next, key, options_, frame, parts));
 }
 
 Result<FileLook> BlockRunner::Look(uint64_t history, const Graph& rest, const Frame& frame) {
@@ -252,7 +269,7 @@ Status BlockRunner::RunPlan(int32_t block, uint64_t key, const std::function<Res
       shared_.runtime().Run(plan, actor::MakeRun(lane_, ++runs_), std::move(live_in));
   failed_in_plan_ = !result.ok();
   HEDDLE_RETURN_IF_ERROR(result.status());
-  Count(*plan, *result);
+  Count(plan, *result);
   return Adopt(*plan, *std::move(result), frame);
 }
 
@@ -307,21 +324,44 @@ void BlockRunner::Absorb(const BlockRunner& other) {
   statistics_.fusion_costed += other.compiler_.fusion_costed();
 }
 
-void BlockRunner::Count(const Plan& plan, const actor::RunResult& result) {
-  for (const actor::TaskStatistics& task : result.statistics) {
+BlockRunner::PlanFacts& BlockRunner::FactsOf(const std::shared_ptr<const Plan>& plan,
+                                             const std::vector<actor::TaskStatistics>& tasks) {
+  PlanFacts& facts = facts_[plan->key];
+  if (facts.plan == plan) return facts;
+  if (facts_.size() > kMostFacts) {
+    facts_.clear();
+    return FactsOf(plan, tasks);
+  }
+  facts = {.plan = plan, .tasks = {}};
+  for (const actor::TaskStatistics& task : tasks) {
+    TaskFacts& fact = facts.tasks.emplace_back();
     if (task.node == kNoNode) continue;
-    const std::string& op = plan.graph[task.node].op;
-    OperatorStatistics& entry =
-        statistics_.operators[task.phase == Phase::kWhole ? op : fmt::format("{}.{}", op, Name(task.phase))];
-    entry.acts += task.acts;
-    entry.kernel_ns += task.kernel_ns;
-    entry.rows += task.rows;
-    entry.bytes_in += task.bytes_in;
-    statistics_.bytes_moved += BytesMovedHere(plan, task);
-    if (task.phase != Phase::kFinish && MovesMatrices(plan.graph, task.node))
-      statistics_.matrix_operators += task.acts;
-    if (plan.ranks > 1 && task.acts > 0)
-      statistics_.rows_held = std::max(statistics_.rows_held, task.rows / task.acts);
+    const Node& node = plan->graph[task.node];
+    const bool whole = task.phase == Phase::kWhole;
+    fact.counts = &statistics_.operators[whole ? node.op : fmt::format("{}.{}", node.op, Name(task.phase))];
+    if (CountsBytes(*plan, task)) fact.bytes = BytesMoved(plan->graph, task.node);
+    const ValueInfo& first = ResultsOf(node)[0];
+    fact.rows = !whole ? std::numeric_limits<int64_t>::max() : first.IsTabular() ? first.shape.rows : 0;
+    fact.moves_matrices = task.phase != Phase::kFinish && MovesMatrices(plan->graph, task.node);
+  }
+  return facts;
+}
+
+void BlockRunner::Count(const std::shared_ptr<const Plan>& plan, const actor::RunResult& result) {
+  const std::vector<TaskFacts>& facts = FactsOf(plan, result.statistics).tasks;
+  for (size_t i = 0; i < facts.size(); ++i) {
+    const TaskFacts& fact = facts[i];
+    const actor::TaskStatistics& task = result.statistics[i];
+    if (fact.counts == nullptr || task.acts == 0) continue;
+    fact.counts->acts += task.acts;
+    fact.counts->kernel_ns += task.kernel_ns;
+    fact.counts->rows += task.rows;
+    fact.counts->bytes_in += task.bytes_in;
+    // Of the rows of all ranks, these are some.
+    const bool is_part = task.rows / task.acts < fact.rows;
+    statistics_.bytes_moved += task.acts * fact.bytes / (is_part ? plan->ranks : 1);
+    if (fact.moves_matrices) statistics_.matrix_operators += task.acts;
+    if (plan->ranks > 1) statistics_.rows_held = std::max(statistics_.rows_held, task.rows / task.acts);
   }
 }
 

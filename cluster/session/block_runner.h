@@ -10,7 +10,7 @@
 
 #include "actor/runtime.h"
 #include "cluster/session/block_compiler.h"
-#include "cluster/session/direct_blocks.h"
+#include "cluster/session/known_parts.h"
 #include "cluster/session/scalar_block.h"
 #include "cluster/session/session.h"
 #include "cluster/session/session_runtime.h"
@@ -22,7 +22,7 @@
 namespace heddle::cluster {
 
 /// Runs the graph of one block on this rank: in place when it is scalar arithmetic; part by part, when sizes
-/// come to light only on the way, directly where a part is small (direct_blocks.h), else by a plan made for
+/// come to light only on the way, directly where a part is small (known_parts.h), else by a plan made for
 /// the exact sizes of its variables.
 class BlockRunner {
  public:
@@ -66,13 +66,13 @@ class BlockRunner {
   struct Known {
     ScalarBlocks::Prepared scalars;
     bool draws = false;  ///< Reads seeds.
-    DirectParts parts;
+    KnownParts parts;
   };
   // What is left of a block, and how it got there.
   struct Rest {
     const Graph* graph = nullptr;
     ScalarBlocks::Prepared* scalars = nullptr;  ///< nullptr: not prepared.
-    DirectParts* parts = nullptr;               ///< nullptr: nothing is kept for this place.
+    KnownParts* parts = nullptr;                ///< nullptr: nothing is kept for this place.
     uint64_t history = 0;
     int number = 0;
     Graph own;  ///< What `graph` is, where nobody else keeps it.
@@ -81,9 +81,12 @@ class BlockRunner {
   Known& KnownOf(const Graph& graph);
   Status RunParts(int32_t block, const Graph& graph, uint64_t variant, Known* known, Frame* frame);
   // These leave in `rest` what is left then, or an empty graph.
-  Result<bool> RunKnownPart(Rest* rest, Frame* frame, std::vector<std::string>* temporaries);
+  Result<bool> RunKnownPart(int32_t block, Rest* rest, Frame* frame, std::vector<std::string>* temporaries);
   Status RunNewPart(int32_t block, Rest* rest, Frame* frame, std::vector<std::string>* temporaries);
-  Status RunDirectly(DirectPart* part, Rest* rest, Frame* frame, std::vector<std::string>* temporaries);
+  Status RunPart(int32_t block, KnownPart* part, Rest* rest, Frame* frame,
+                 std::vector<std::string>* temporaries);
+  Status RunDirectly(KnownPart* part, Frame* frame);
+  Result<KnownPart*> KeepPart(const BlockPart& next, uint64_t key, const Rest* rest, const Frame& frame);
   // At the files that a graph reads, as rank 0 tells it: from then on this rank sees those versions.
   Result<FileLook> Look(uint64_t history, const Graph& rest, const Frame& frame);
   Status RunBlock(int32_t block, const Graph& graph, uint64_t variant, Frame* frame);
@@ -92,7 +95,21 @@ class BlockRunner {
   Status TakeLiveIns(int32_t block, const Plan& plan, Frame* frame,
                      std::map<std::string, Value>* live_in) const;
   Status Adopt(const Plan& plan, actor::RunResult result, Frame* frame);
-  void Count(const Plan& plan, const actor::RunResult& result);
+  // What is counted of each act of a task, the same in all runs of a plan.
+  struct TaskFacts {
+    OperatorStatistics* counts = nullptr;
+    int64_t bytes = 0;  ///< Read and written.
+    int64_t rows = 0;   ///< Of the whole result; more than there are of what is a part for sure.
+    bool moves_matrices = false;
+  };
+  struct PlanFacts {
+    std::shared_ptr<const Plan> plan;
+    std::vector<TaskFacts> tasks;
+  };
+  static constexpr size_t kMostFacts = 256;  ///< More forget them all.
+  PlanFacts& FactsOf(const std::shared_ptr<const Plan>& plan,
+                     const std::vector<actor::TaskStatistics>& tasks);
+  void Count(const std::shared_ptr<const Plan>& plan, const actor::RunResult& result);
 
   const SessionOptions& options_;
   const SessionEnvironment& environment_;
@@ -108,6 +125,7 @@ class BlockRunner {
   DivergenceGuard guard_;
   BlockCompiler compiler_;
   SessionStatistics statistics_;
+  std::unordered_map<uint64_t, PlanFacts> facts_;  // By key.
   const uint32_t lane_;
   uint32_t runs_ = 0;  // in the lane
 };

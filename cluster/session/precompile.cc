@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "cluster/session/block_compiler.h"
-#include "cluster/session/direct_blocks.h"
 #include "cluster/session/files_ahead.h"
+#include "cluster/session/known_parts.h"
 #include "cluster/session/scalar_block.h"
 #include "cluster/variables/random_seeds.h"
 #include "compiler/optimize/loop_range.h"

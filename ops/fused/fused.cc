@@ -2,6 +2,7 @@
 #include "ops/fused/fused.h"
 
 #include <algorithm>
+#include <atomic>
 #include <tuple>
 
 #include "core/environment/clock.h"
@@ -13,6 +14,8 @@
 namespace heddle::ops {
 namespace {
 
+const std::string& TextOf(const Node& node) { return node.Text("operator"); }
+
 std::string LabelOf(const FusedOperator& fused) {
   std::string label(Name(fused.kind)), places;
   for (NodeId root : fused.roots) {
@@ -23,12 +26,10 @@ std::string LabelOf(const FusedOperator& fused) {
   return label + places;
 }
 
-void Add(const FusedCounts& more, FusedCounts* counts) {
-  counts->label = more.label;
-  counts->calls += more.calls;
-  counts->nanoseconds += more.nanoseconds;
-  counts->bytes += more.bytes;
-  counts->interpreted = more.interpreted;
+void Add(int64_t calls, int64_t nanoseconds, int64_t bytes, FusedCounts* counts) {
+  counts->calls += calls;
+  counts->nanoseconds += nanoseconds;
+  counts->bytes += bytes;
 }
 
 // What interpreting a node at a cell takes, in additions.
@@ -54,13 +55,18 @@ double WorkOf(const TileProgram& program, size_t region, const KernelCall& call)
 }  // namespace
 
 struct FusedRuntime::Entry {
-  std::mutex mutex;  ///< Of all but counts.
+  std::mutex mutex;  ///< Of all but `settled`, and the counts.
   Status status;
   std::shared_ptr<const TileProgram> program;
+  /// The program, once no other code will take its place.
+  std::atomic<const TileProgram*> settled = nullptr;
   std::vector<size_t> uncompiled;  ///< Regions that may still be compiled.
-  std::vector<std::string> texts;  ///< Of all regions.
+  std::vector<size_t> hashes;      ///< Of the texts of all regions.
   bool failed = false;             ///< Some could not.
+
+  std::mutex counting;
   FusedCounts counts;
+  bool is_forgotten = false;  ///< Its counts are elsewhere; calls that are under way still have it.
 };
 
 FusedRuntime::FusedRuntime(std::shared_ptr<RegionSource> source, bool strict,
@@ -70,43 +76,61 @@ FusedRuntime::~FusedRuntime() = default;
 
 std::shared_ptr<FusedRuntime::Entry> FusedRuntime::EntryOf(const std::string& text) {
   const std::lock_guard lock(mutex_);
-  if (entries_.size() >= kMostPrograms && !entries_.contains(text)) {
-    for (const auto& [unused, old] : entries_)
-      if (old->counts.calls > 0) Add(old->counts, &forgotten_[old->counts.label]);
-    entries_.clear();
+  if (std::shared_ptr<Entry> found = entries_.Find(text)) return found;
+  if (entries_.size() >= kMostPrograms) {
+    for (const auto& [unused, old] : entries_.all()) {
+      const std::lock_guard counting(old->counting);
+      old->is_forgotten = true;
+      if (old->counts.calls == 0) continue;
+      FusedCounts& sum = forgotten_[old->counts.label];
+      sum.label = old->counts.label;
+      sum.interpreted = old->counts.interpreted;
+      Add(old->counts.calls, old->counts.nanoseconds, old->counts.bytes, &sum);
+    }
+    entries_.Clear();
   }
-  std::shared_ptr<Entry>& slot = entries_[text];
-  if (slot == nullptr) slot = std::make_shared<Entry>();
-  return slot;
+  auto entry = std::make_shared<Entry>();
+  entries_.Add(text, entry);
+  return entry;
 }
 
 Result<std::shared_ptr<const TileProgram>> FusedRuntime::Get(const std::string& text,
                                                              const KernelCall* call) {
-  const std::shared_ptr<Entry> entry = EntryOf(text);
+  return ProgramOf(EntryOf(text).get(), text, call);
+}
+
+Result<std::shared_ptr<const TileProgram>> FusedRuntime::ProgramOf(Entry* entry, const std::string& text,
+                                                                   const KernelCall* call) {
   const std::lock_guard lock(entry->mutex);
-  if (entry->program == nullptr && entry->status.ok()) {
-    Result<FusedOperator> fused = FusedOperator::Parse(text);
-    Result<TileProgram> program =
-        fused.ok() ? Lower(*std::move(fused), processor_) : Result<TileProgram>(fused.status());
-    if (program.ok()) {
-      for (size_t i = 0; i < program->regions.size(); ++i) {
-        program->codes.push_back(*InterpretedRegions().Compile(program->regions[i]));
-        if (source_ == nullptr) continue;
-        entry->uncompiled.push_back(i);
-        entry->texts.push_back(program->regions[i].ToText());
-      }
-      program->interpreted = !entry->uncompiled.empty();
-      entry->program = std::make_shared<const TileProgram>(*std::move(program));
-    } else {
-      entry->status = program.status();
-    }
-  }
+  if (entry->program == nullptr && entry->status.ok()) Lower(entry, text);
   // What joins partial results runs no region.
   const bool runs_regions = call == nullptr || call->phase != Phase::kFinish;
-  if (entry->status.ok() && !entry->uncompiled.empty() && runs_regions)
-    entry->status = Compile(entry.get(), call);
+  if (entry->status.ok() && !entry->uncompiled.empty() && runs_regions) entry->status = Compile(entry, call);
   if (!entry->status.ok()) return entry->status;
+  if (entry->uncompiled.empty()) entry->settled.store(entry->program.get(), std::memory_order_release);
   return entry->program;
+}
+
+void FusedRuntime::Lower(Entry* entry, const std::string& text) {
+  Result<FusedOperator> fused = FusedOperator::Parse(text);
+  Result<TileProgram> program =
+      fused.ok() ? ops::Lower(*std::move(fused), processor_) : Result<TileProgram>(fused.status());
+  if (!program.ok()) {
+    entry->status = program.status();
+    return;
+  }
+  for (size_t i = 0; i < program->regions.size(); ++i) {
+    program->codes.push_back(*InterpretedRegions().Compile(program->regions[i]));
+    if (source_ == nullptr) continue;
+    entry->uncompiled.push_back(i);
+    entry->hashes.push_back(std::hash<std::string>()(program->regions[i].ToText()));
+  }
+  program->interpreted = !entry->uncompiled.empty();
+  {
+    const std::lock_guard counting(entry->counting);
+    entry->counts.label = LabelOf(program->fused);
+  }
+  entry->program = std::make_shared<const TileProgram>(*std::move(program));
 }
 
 Status FusedRuntime::Compile(Entry* entry, const KernelCall* call) {
@@ -115,7 +139,7 @@ Status FusedRuntime::Compile(Entry* entry, const KernelCall* call) {
   for (const size_t i : entry->uncompiled) {
     const Region& region = entry->program->regions[i];
     if (call != nullptr && !strict_ &&
-        !IsWorthCompiling(entry->texts[i], WorkOf(*entry->program, i, *call))) {
+        !IsWorthCompiling(entry->hashes[i], WorkOf(*entry->program, i, *call))) {
       left.push_back(i);
       continue;
     }
@@ -137,24 +161,48 @@ Status FusedRuntime::Compile(Entry* entry, const KernelCall* call) {
   return OkStatus();
 }
 
-bool FusedRuntime::IsWorthCompiling(const std::string& region, double work) {
-  const size_t key = std::hash<std::string>()(region);
+bool FusedRuntime::IsWorthCompiling(size_t region, double work) {
   const std::lock_guard lock(mutex_);
-  if (work_.size() >= kMostCounted && !work_.contains(key)) work_.clear();
-  return (work_[key] += work) >= kInterpretedWork;
+  if (work_.size() >= kMostCounted && !work_.contains(region)) work_.clear();
+  return (work_[region] += work) >= kInterpretedWork;
 }
 
-void FusedRuntime::Record(const std::string& text, const TileProgram& program, int64_t nanoseconds,
-                          int64_t bytes) {
-  const FusedCounts call{LabelOf(program.fused), 1, nanoseconds, bytes, program.interpreted};
-  const std::lock_guard lock(mutex_);
-  const auto entry = entries_.find(text);
-  Add(call, entry == entries_.end() ? &forgotten_[call.label] : &entry->second->counts);
+Status FusedRuntime::Run(const KernelCall& call, std::span<Value> results) {
+  const std::string& text = TextOf(call.node);
+  const std::shared_ptr<Entry> entry = EntryOf(text);
+  const TileProgram* program = entry->settled.load(std::memory_order_acquire);
+  std::shared_ptr<const TileProgram> own;
+  if (program == nullptr) {
+    HEDDLE_ASSIGN_OR_RETURN(own, ProgramOf(entry.get(), text, &call));
+    program = own.get();
+  }
+  const bool is_timed = call.context.times_operators && call.context.clock != nullptr;
+  const int64_t start = is_timed ? call.context.clock->MonotonicNs() : 0;
+  HEDDLE_RETURN_IF_ERROR(RunTiles(*program, call, results));
+  if (call.phase == Phase::kFinish) return OkStatus();
+  int64_t bytes = 0;
+  for (const Value& result : results)
+    if (result.IsMatrix()) bytes += result.matrix().bytes();
+  for (const Value* input : call.inputs)
+    if (input != nullptr && input->IsMatrix()) bytes += input->matrix().bytes();
+  const int64_t nanoseconds = is_timed ? call.context.clock->MonotonicNs() - start : 0;
+  {
+    const std::lock_guard counting(entry->counting);
+    entry->counts.interpreted = program->interpreted;
+    if (!entry->is_forgotten) {
+      Add(1, nanoseconds, bytes, &entry->counts);
+      return OkStatus();
+    }
+  }
+  Record(entry->counts.label, nanoseconds, bytes);
+  return OkStatus();
 }
 
-void FusedRuntime::Record(const FusedCounts& counts) {
+void FusedRuntime::Record(const std::string& label, int64_t nanoseconds, int64_t bytes) {
   const std::lock_guard lock(mutex_);
-  Add(counts, &forgotten_[counts.label]);
+  FusedCounts& counts = forgotten_[label];
+  if (counts.calls == 0) counts.label = label;
+  Add(1, nanoseconds, bytes, &counts);
 }
 
 size_t FusedRuntime::programs() const {
@@ -165,8 +213,10 @@ size_t FusedRuntime::programs() const {
 std::vector<FusedCounts> FusedRuntime::Counts() const {
   const std::lock_guard lock(mutex_);
   std::vector<FusedCounts> counts;
-  for (const auto& [text, entry] : entries_)
+  for (const auto& [text, entry] : entries_.all()) {
+    const std::lock_guard counting(entry->counting);
     if (entry->counts.calls > 0) counts.push_back(entry->counts);
+  }
   for (const auto& [label, old] : forgotten_) counts.push_back(old);
   std::sort(counts.begin(), counts.end(), [](const FusedCounts& a, const FusedCounts& b) {
     return std::tie(b.nanoseconds, a.label) < std::tie(a.nanoseconds, b.label);
@@ -192,8 +242,6 @@ FusedRuntime& InterpretedRuntime() {
 Status CanRunFused(const FusedOperator& fused) { return Lower(fused).status(); }
 
 namespace {
-
-const std::string& TextOf(const Node& node) { return node.Text("operator"); }
 
 // Inference, placement and cost ask several times for each node while a plan is made.
 Result<std::shared_ptr<const TileProgram>> ProgramOf(const Node& node) {
@@ -255,21 +303,7 @@ Cost FusedCost(const Node& node, std::span<const ValueInfo> inputs) {
 }
 
 Status RunSeveralFused(const KernelCall& call, std::span<Value> results) {
-  FusedRuntime& runtime = call.context.fused == nullptr ? InterpretedRuntime() : *call.context.fused;
-  const std::string& text = TextOf(call.node);
-  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const TileProgram> program, runtime.Get(text, &call));
-  const bool is_timed = call.context.times_operators && call.context.clock != nullptr;
-  const int64_t start = is_timed ? call.context.clock->MonotonicNs() : 0;
-  HEDDLE_RETURN_IF_ERROR(RunTiles(*program, call, results));
-  if (call.phase != Phase::kFinish) {
-    int64_t bytes = 0;
-    for (const Value& result : results)
-      if (result.IsMatrix()) bytes += result.matrix().bytes();
-    for (const Value* input : call.inputs)
-      if (input != nullptr && input->IsMatrix()) bytes += input->matrix().bytes();
-    runtime.Record(text, *program, is_timed ? call.context.clock->MonotonicNs() - start : 0, bytes);
-  }
-  return OkStatus();
+  return (call.context.fused == nullptr ? InterpretedRuntime() : *call.context.fused).Run(call, results);
 }
 
 Result<Value> RunFused(const KernelCall& call) {

@@ -6,12 +6,15 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "core/programs/fused_operator.h"
+#include "core/values/value.h"
 #include "ops/cpu.h"
+#include "ops/fused/by_text.h"
 #include "ops/region/region.h"
 
 // The operators "fused", of one root, and "fusedSeveral" (docs/fusion.md): any number of inputs, attribute
@@ -57,9 +60,10 @@ class FusedRuntime {
   /// The lowered program with the code that `call` is to run, from a cache by text. What the call will
   /// compute is counted towards kInterpretedWork; without a call, or where strict, everything is compiled.
   Result<std::shared_ptr<const TileProgram>> Get(const std::string& text, const KernelCall* call = nullptr);
-  void Record(const std::string& text, const TileProgram& program, int64_t nanoseconds, int64_t bytes);
-  /// Of what is no fused operator, but is listed beside them.
-  void Record(const FusedCounts& counts);
+  /// Runs the fused operator of the call's node, and counts what it did.
+  Status Run(const KernelCall& call, std::span<Value> results);
+  /// Counts a call of what is no fused operator, but is listed beside them.
+  void Record(const std::string& label, int64_t nanoseconds, int64_t bytes);
   /// By descending time.
   std::vector<FusedCounts> Counts() const;
   int64_t fallbacks() const;
@@ -68,15 +72,18 @@ class FusedRuntime {
  private:
   struct Entry;
   std::shared_ptr<Entry> EntryOf(const std::string& text);
+  Result<std::shared_ptr<const TileProgram>> ProgramOf(Entry* entry, const std::string& text,
+                                                       const KernelCall* call);
+  void Lower(Entry* entry, const std::string& text);
   Status Compile(Entry* entry, const KernelCall* call);
-  bool IsWorthCompiling(const std::string& region, double work);
+  bool IsWorthCompiling(size_t region, double work);
 
   std::shared_ptr<RegionSource> source_;
   bool strict_;
   Processor processor_;
   std::function<void(const Status&)> warn_;
   mutable std::mutex mutex_;
-  std::unordered_map<std::string, std::shared_ptr<Entry>> entries_;
+  ByText<Entry> entries_;
   std::unordered_map<size_t, double> work_;  ///< By the hash of a region's text: done by interpreting it.
   std::map<std::string, FusedCounts> forgotten_;  ///< By label: of programs that went, and of what is none.
   int64_t fallbacks_ = 0;

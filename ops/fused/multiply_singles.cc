@@ -26,9 +26,9 @@ void TileSteps::MultiplySingles(TileScratch& scratch, size_t s, int64_t row, int
   const Step& step = program_.steps[s];
   const int64_t k = step.columns, rows = row_end - row;
   double* out = Locate(scratch, step.to, row).cells;
-  const Matrix& right = singles_[static_cast<size_t>(step.right)];
+  const Matrix& right = inputs_.singles[static_cast<size_t>(step.right)];
   if (step.index >= 0) {
-    const Matrix& left = singles_[static_cast<size_t>(step.index)];
+    const Matrix& left = inputs_.singles[static_cast<size_t>(step.index)];
     return MultiplySparseRowsOfSingles(left, right, row, row_end, 0, left.columns(), out);
   }
   if (IsByEntry(step.from)) {
@@ -77,7 +77,7 @@ void TileSteps::AddSingles(TileScratch& scratch, const Step& step, int64_t row, 
   }
   Entries entries{};
   if (step.right >= 0) {
-    const Matrix& left = inputs_[static_cast<size_t>(step.right)];
+    const Matrix& left = inputs_.doubles[static_cast<size_t>(step.right)];
     entries = {left.row_offsets() + row, left.column_indexes(), left.values()};
   } else {
     entries = LeftEntries(scratch, step, row, rows);

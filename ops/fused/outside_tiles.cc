@@ -1,33 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a fused operator computes before its first tile and after its last one.
+// What a fused operator computes after its last tile.
 #include "core/values/panels.h"
 #include "ops/fused/run_tiles.h"
 #include "ops/operator.h"
 
 namespace heddle::ops {
-
-Result<std::vector<double>> BodyScalars(const TileProgram& program, const KernelCall& call) {
-  const Graph& body = program.fused.body;
-  std::vector<Scalar> scalars(body.nodes.size());
-  std::vector<double> numbers(body.nodes.size(), 0.0);
-  for (NodeId id = 0; id < body.size(); ++id) {
-    const Node& node = body[id];
-    const auto i = static_cast<size_t>(id);
-    if (!node.info.IsScalar() || program.roles.nodes[i] != BodyRole::kScalar) continue;
-    if (node.Is("literal")) {
-      scalars[i] = *node.FindAttribute("value");
-    } else if (node.Is("variable")) {
-      scalars[i] = call.inputs[static_cast<size_t>(std::stoi(node.Text("name")))]->scalar();
-    } else {
-      std::vector<const Scalar*> operands;
-      for (NodeId input : node.inputs)
-        operands.push_back(input == kNoNode ? nullptr : &scalars[static_cast<size_t>(input)]);
-      HEDDLE_ASSIGN_OR_RETURN(scalars[i], EvaluateScalar(node, operands));
-    }
-    if (!scalars[i].IsString()) numbers[i] = scalars[i].AsDouble();
-  }
-  return numbers;
-}
 
 Status FinishRoot(const TileProgram& program, const TileRoot& root, const Matrix& nodes,
                   const KernelCall& call, Value* result) {

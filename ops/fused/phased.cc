@@ -3,17 +3,18 @@
 // costs one task, whatever is in it, and what only its operators read never leaves it. A phase ends where its
 // parallel loops end, so no thread waits for another one inside of a loop.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <charconv>
 #include <memory>
 #include <mutex>
-#include <unordered_map>
 #include <utility>
 
 #include "core/environment/clock.h"
 #include "core/programs/fused_operator.h"
 #include "core/programs/phased_operator.h"
 #include "ops/catalog.h"
+#include "ops/fused/by_text.h"
 #include "ops/fused/fused.h"
 #include "ops/parallel.h"
 
@@ -40,6 +41,8 @@ struct PhasedProgram {
   PhasedOperator phased;
   std::vector<PhaseSteps> phases;
   std::vector<int> inputs;   // By node: the input that a variable stands for, or -1.
+  std::vector<int> first;    // By node: where its results begin among all; of a node "result" that result.
+  int results = 0;           // Of all nodes.
   double working_bytes = 0;  // Most that inner values and one operator hold.
   std::string label;         // "phased of 7 train.dml:12:9"
   int64_t bytes = 0;         // Read and written by the operators that are not fused.
@@ -73,6 +76,7 @@ class PhasedCompiler {
       }
       if (phase_of_[Index(id)] >= 0) HEDDLE_RETURN_IF_ERROR(AddStep(id));
     }
+    NumberResults();
     CountBytes();
     SetLabel();
     return std::move(program_);
@@ -80,6 +84,17 @@ class PhasedCompiler {
 
  private:
   const Graph& body() const { return program_.phased.body; }
+
+  void NumberResults() {
+    for (NodeId id = 0; id < body().size(); ++id) {
+      const Node& node = body()[id];
+      const bool is_result = node.Is("result");
+      program_.first.push_back(is_result ? program_.first[Index(node.inputs[0])] +
+                                               static_cast<int>(node.ResultIndex())
+                                         : program_.results);
+      if (!is_result) program_.results += static_cast<int>(ResultsOf(node).size());
+    }
+  }
 
   void FindReaders() {
     last_phase_.assign(body().nodes.size(), -1);
@@ -160,40 +175,37 @@ class PhasedCompiler {
 Result<std::shared_ptr<const PhasedProgram>> ProgramOf(const Node& node) {
   static constexpr size_t kMostPrograms = 1024;  // One more forgets them all.
   static std::mutex mutex;
-  static std::unordered_map<std::string, std::shared_ptr<const PhasedProgram>> programs;
+  static ByText<const PhasedProgram> programs;
   const std::string& text = node.Text("operator");
   {
     const std::lock_guard lock(mutex);
-    if (const auto found = programs.find(text); found != programs.end()) return found->second;
+    if (std::shared_ptr<const PhasedProgram> found = programs.Find(text)) return found;
   }
   HEDDLE_ASSIGN_OR_RETURN(PhasedOperator phased, PhasedOperator::Parse(text));
   HEDDLE_ASSIGN_OR_RETURN(PhasedProgram compiled, PhasedCompiler(std::move(phased)).Run());
   auto program = std::make_shared<const PhasedProgram>(std::move(compiled));
   const std::lock_guard lock(mutex);
-  if (programs.size() >= kMostPrograms) programs.clear();
-  programs[text] = program;
-  return program;
+  if (std::shared_ptr<const PhasedProgram> found = programs.Find(text)) return found;
+  if (programs.size() >= kMostPrograms) programs.Clear();
+  programs.Add(text, program);
+  return std::shared_ptr<const PhasedProgram>(std::move(program));
 }
 
 // One call.
 class PhasedRun {
  public:
   PhasedRun(const PhasedProgram& program, const KernelCall& call)
-      : program_(program), call_(call), results_(body().nodes.size()), values_(body().nodes.size(), nullptr) {
+      : program_(program), call_(call), results_(Index(program.results)), values_(body().nodes.size()) {
     for (NodeId id = 0; id < body().size(); ++id) {
-      const Node& node = body()[id];
-      if (const int input = program.inputs[Index(id)]; input >= 0)
+      const int input = program.inputs[Index(id)];
+      if (input >= 0) {
         values_[Index(id)] = call.inputs[Index(input)];
-      else if (node.Is("literal"))
-        values_[Index(id)] = &results_[Index(id)].emplace_back(*node.FindAttribute("value"));
-      else if (!node.Is("result"))
-        results_[Index(id)].resize(ResultsOf(node).size());
+        continue;
+      }
+      Value& own = results_[Index(program.first[Index(id)])];
+      if (const Node& node = body()[id]; node.Is("literal")) own = *node.FindAttribute("value");
+      values_[Index(id)] = &own;
     }
-    for (NodeId id = 0; id < body().size(); ++id)
-      if (const Node& node = body()[id]; node.Is("result"))
-        values_[Index(id)] = &results_[Index(node.inputs[0])][node.ResultIndex()];
-      else if (values_[Index(id)] == nullptr)
-        values_[Index(id)] = results_[Index(id)].data();
   }
 
   Status Run(std::span<Value> results) {
@@ -201,7 +213,7 @@ class PhasedRun {
       for (const PhasedStep& step : phase.wide) HEDDLE_RETURN_IF_ERROR(RunStep(step));
       HEDDLE_RETURN_IF_ERROR(RunSmall(phase.small));
       for (const NodeId id : phase.frees)
-        for (Value& value : results_[Index(id)]) value = Value();
+        for (Value& value : OwnOf(id)) value = Value();
     }
     for (size_t i = 0; i < results.size(); ++i) results[i] = *values_[Index(program_.phased.roots[i])];
     return OkStatus();
@@ -213,15 +225,24 @@ class PhasedRun {
  private:
   const Graph& body() const { return program_.phased.body; }
 
+  // What a node leaves.
+  std::span<Value> OwnOf(NodeId id) {
+    return std::span(results_).subspan(Index(program_.first[Index(id)]), ResultsOf(body()[id]).size());
+  }
+
   Status RunStep(const PhasedStep& step) {
     if (IsCancelled(call_.context.cancelled)) return Cancelled("cancelled");
     const Node& node = body()[step.node];
-    std::vector<const Value*> inputs;
-    for (const NodeId input : node.inputs)
-      inputs.push_back(input == kNoNode ? nullptr : values_[Index(input)]);
+    constexpr size_t kFew = 16;
+    std::array<const Value*, kFew> few;
+    std::vector<const Value*> many;
+    if (node.inputs.size() > kFew) many.resize(node.inputs.size());
+    const std::span inputs(many.empty() ? few.data() : many.data(), node.inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i)
+      inputs[i] = node.inputs[i] == kNoNode ? nullptr : values_[Index(node.inputs[i])];
     Clock* const clock = call_.context.times_operators && !IsFused(node) ? call_.context.clock : nullptr;
     const int64_t start = clock != nullptr ? clock->MonotonicNs() : 0;
-    Value* const last_read = step.reads_last ? results_[Index(node.inputs[0])].data() : nullptr;
+    Value* const last_read = step.reads_last ? OwnOf(node.inputs[0]).data() : nullptr;
     const Status status = CatalogKernels().Run({.node = node,
                                                 .phase = Phase::kWhole,
                                                 .inputs = inputs,
@@ -232,7 +253,7 @@ class PhasedRun {
                                                 .context = call_.context,
                                                 .last_read = last_read,
                                                 .op = step.op},
-                                               results_[Index(step.node)]);
+                                               OwnOf(step.node));
     if (clock != nullptr) nanoseconds_ += clock->MonotonicNs() - start;
     return status.At(node.position);
   }
@@ -251,7 +272,7 @@ class PhasedRun {
 
   const PhasedProgram& program_;
   const KernelCall& call_;
-  std::vector<std::vector<Value>> results_;  // By node.
+  std::vector<Value> results_;  // Of all nodes.
   std::vector<const Value*> values_;
   std::atomic<int64_t> nanoseconds_ = 0;
 };
@@ -287,7 +308,7 @@ Status RunPhased(const KernelCall& call, std::span<Value> results) {
   PhasedRun run(*program, call);
   HEDDLE_RETURN_IF_ERROR(run.Run(results));
   FusedRuntime& runtime = call.context.fused == nullptr ? InterpretedRuntime() : *call.context.fused;
-  runtime.Record({program->label, 1, run.nanoseconds(), program->bytes});
+  runtime.Record(program->label, run.nanoseconds(), program->bytes);
   return OkStatus();
 }
 

@@ -233,16 +233,16 @@ class Stitch {
 
 }  // namespace
 
-Status RunStitch(const TileProgram& program, const KernelCall& call, std::span<Value> results) {
-  if (call.phase == Phase::kFinish) {
-    for (size_t r = 0; r < program.roots.size() && !program.roots[r].of_rows; ++r)
-      HEDDLE_RETURN_IF_ERROR(
-          FinishRoot(program, program.roots[r], call.inputs[r]->matrix(), call, &results[r]));
-    return OkStatus();
-  }
-  TileSteps steps(program, call);
-  HEDDLE_RETURN_IF_ERROR(steps.Prepare());
+Status RunStitch(const TileProgram& program, const KernelCall& call, TileSteps& steps,
+                 std::span<Value> results) {
   return Stitch(program, call, steps).Run(results);
+}
+
+Status FinishStitch(const TileProgram& program, const KernelCall& call, std::span<Value> results) {
+  for (size_t r = 0; r < program.roots.size() && !program.roots[r].of_rows; ++r)
+    HEDDLE_RETURN_IF_ERROR(
+        FinishRoot(program, program.roots[r], call.inputs[r]->matrix(), call, &results[r]));
+  return OkStatus();
 }
 
 }  // namespace heddle::ops

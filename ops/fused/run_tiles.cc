@@ -203,16 +203,36 @@ Result<Matrix> ReducePanels(const TileProgram& program, const KernelCall& call, 
   return nodes;
 }
 
+// Steps for one call: those of an earlier one where some are idle.
+class StepsOfCall {
+ public:
+  explicit StepsOfCall(const TileProgram& program) : program_(program), steps_(program.idle.Take()) {
+    if (steps_ == nullptr) steps_ = std::make_shared<TileSteps>(program);
+  }
+  ~StepsOfCall() {
+    if (steps_->Release()) program_.idle.GiveBack(std::move(steps_));
+  }
+  StepsOfCall(const StepsOfCall&) = delete;
+  StepsOfCall& operator=(const StepsOfCall&) = delete;
+  TileSteps& operator*() const { return *steps_; }
+
+ private:
+  const TileProgram& program_;
+  std::shared_ptr<TileSteps> steps_;
+};
+
 }  // namespace
 
 Status RunTiles(const TileProgram& program, const KernelCall& call, std::span<Value> results) {
-  if (program.fused.kind == FusionTemplate::kStitch &&
-      (!RunsInPhases(program) || call.phase == Phase::kFinish))
-    return RunStitch(program, call, results);
-  if (call.phase == Phase::kFinish) return FinishRoots(program, call.inputs[0]->matrix(), call, results);
-  TileSteps steps(program, call);
-  HEDDLE_RETURN_IF_ERROR(steps.Prepare());
+  const bool stitch = program.fused.kind == FusionTemplate::kStitch;
+  if (call.phase == Phase::kFinish)
+    return stitch ? FinishStitch(program, call, results)
+                  : FinishRoots(program, call.inputs[0]->matrix(), call, results);
+  const StepsOfCall used(program);
+  TileSteps& steps = *used;
+  HEDDLE_RETURN_IF_ERROR(steps.Prepare(call));
   if (RunsInPhases(program)) return RunLongRows(program, call, steps, results);
+  if (stitch) return RunStitch(program, call, steps, results);
   if (!program.roles.reduces) {
     HEDDLE_ASSIGN_OR_RETURN(Matrix result, RunRows(program, call, steps));
     results[0] = std::move(result);

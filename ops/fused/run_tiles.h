@@ -18,7 +18,4 @@ Status FinishRoot(const TileProgram& program, const TileRoot& root, const Matrix
 Status FinishRoots(const TileProgram& program, const Matrix& nodes, const KernelCall& call,
                    std::span<Value> results);
 
-/// The scalars of the body by node, from the inputs of the call; 0 for nodes that are no scalars.
-Result<std::vector<double>> BodyScalars(const TileProgram& program, const KernelCall& call);
-
 }  // namespace heddle::ops

@@ -64,23 +64,24 @@ bool ReadsDoubles(const TileProgram& program, int input) {
 
 }  // namespace
 
-Result<TileInputs> MakeTileInputs(const TileProgram& program, const KernelCall& call) {
+Status MakeTileInputs(const TileProgram& program, const KernelCall& call, TileInputs* inputs) {
   const size_t count = program.roles.inputs.size();
-  TileInputs inputs{std::vector<Matrix>(count), std::vector<Matrix>(count)};
+  inputs->doubles.assign(count, Matrix());
+  inputs->singles.assign(count, Matrix());
   for (size_t i = 0; i < count; ++i) {
     const BodyRole role = program.roles.inputs[i];
     if (role != BodyRole::kRows && role != BodyRole::kWhole) continue;
     const Format format = program.fused.body[program.roles.variables[i]].info.format;
     const bool dense = role == BodyRole::kWhole || format == Format::kDense;
     const Matrix& given = call.inputs[i]->matrix();
-    HEDDLE_ASSIGN_OR_RETURN(inputs.doubles[i], dense ? AsDense(given) : AsSparse(given));
+    HEDDLE_ASSIGN_OR_RETURN(inputs->doubles[i], dense ? AsDense(given) : AsSparse(given));
     const int input = static_cast<int>(i);
     const bool reads_singles = ReadsSingles(program, input);
-    if (reads_singles) inputs.singles[i] = inputs.doubles[i];
+    if (reads_singles) inputs->singles[i] = inputs->doubles[i];
     if (reads_singles && !ReadsDoubles(program, input)) continue;
-    HEDDLE_ASSIGN_OR_RETURN(inputs.doubles[i], Widen(inputs.doubles[i]));
+    HEDDLE_ASSIGN_OR_RETURN(inputs->doubles[i], Widen(inputs->doubles[i]));
   }
-  return inputs;
+  return OkStatus();
 }
 
 }  // namespace heddle::ops

@@ -14,6 +14,6 @@ struct TileInputs {
   std::vector<Matrix> singles;  ///< Floats of the inputs that products or regions read, or a step widens tile
                                 ///< by tile.
 };
-Result<TileInputs> MakeTileInputs(const TileProgram& program, const KernelCall& call);
+Status MakeTileInputs(const TileProgram& program, const KernelCall& call, TileInputs* inputs);
 
 }  // namespace heddle::ops

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "core/programs/fused_operator.h"
@@ -138,6 +139,25 @@ struct TileRoot {
   TileRef value;
 };
 
+class TileSteps;  // tile_steps.h
+
+/// What calls of a program that compute little have made and the next one needs again: to make it anew takes
+/// longer than they do. Belongs to one program: a copy of it begins without any. Thread-safe.
+class IdleTileSteps {
+ public:
+  IdleTileSteps() = default;
+  IdleTileSteps(const IdleTileSteps&) {}
+  IdleTileSteps& operator=(const IdleTileSteps&) { return *this; }
+  /// nullptr where there are none.
+  std::shared_ptr<TileSteps> Take();
+  void GiveBack(std::shared_ptr<TileSteps> steps);
+
+ private:
+  static constexpr size_t kMost = 4;  ///< Threads that run the same small operator at once are few.
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<TileSteps>> steps_;
+};
+
 struct TileProgram {
   FusedOperator fused;
   Processor processor;  ///< Whose tiles and loops these are.
@@ -171,6 +191,7 @@ struct TileProgram {
   std::vector<std::vector<bool>> runs;  ///< By phase and step: whether it runs; empty if all do.
   int kept = 0;                         ///< Values of kKept.
   Reduction reduction;                  ///< Of all payloads together; of a stitch each root has its own.
+  mutable IdleTileSteps idle;
 };
 
 /// True for a product whose chains are of floats (docs/numerics.md, section 9). Its right operand, and rows

@@ -26,7 +26,7 @@ void TileSteps::AddTermsOf(TileScratch& scratch, const Step& step, int64_t row, 
   const TileRoot& root = program_.roots[0];
   const Place y = root.kind == TileRoot::Kind::kColumns ? Place{} : Locate(scratch, step.from_right, row);
   if (step.right >= 0) {
-    const Matrix& x = inputs_[static_cast<size_t>(step.right)];
+    const Matrix& x = inputs_.doubles[static_cast<size_t>(step.right)];
     return AddTerms(root, {x.row_offsets() + row, x.column_indexes(), x.values()}, rows, y.cells, y.stride,
                     terms);
   }
@@ -126,7 +126,7 @@ void TileSteps::AddToRoot(TileScratch& scratch, const Step& step, int64_t row, i
   if (AddsSingles(program_, root)) return AddSingles(scratch, step, row, rows, row_in_panel, out);
   if (step.right >= 0) {
     const Place y = Locate(scratch, step.from_right, row);
-    const Matrix& left = inputs_[static_cast<size_t>(step.right)];
+    const Matrix& left = inputs_.doubles[static_cast<size_t>(step.right)];
     return AddSparseProduct(root, {left.row_offsets() + row, left.column_indexes(), left.values()}, rows,
                             y.cells, y.stride, row_in_panel & 7, out);
   }

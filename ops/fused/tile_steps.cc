@@ -27,61 +27,6 @@ double* CellsAt(double* cells, ElementType type, int64_t cell) {
 
 }  // namespace
 
-Status TileSteps::Prepare() {
-  HEDDLE_ASSIGN_OR_RETURN(scalars_, BodyScalars(program_, call_));
-  HEDDLE_ASSIGN_OR_RETURN(TileInputs inputs, MakeTileInputs(program_, call_));
-  inputs_ = std::move(inputs.doubles);
-  singles_ = std::move(inputs.singles);
-  sizes_ = ChooseTileSizes(program_, pair_, inputs_);
-  for (const TileProgram::Repeated& repeated : program_.repeated) {
-    AlignedArray cells(sizes_.rows * repeated.columns + 8);
-    const double* row = inputs_[static_cast<size_t>(repeated.input)].data();
-    for (int64_t i = 0; i < sizes_.rows; ++i)
-      std::copy_n(row, repeated.columns, cells.data() + i * repeated.columns);
-    repeated_.push_back(std::move(cells));
-  }
-  narrow_.resize(program_.steps.size());
-  packed_.resize(program_.steps.size());
-  packed_singles_.resize(program_.steps.size());
-  for (size_t s = 0; s < program_.steps.size(); ++s) {
-    const Step& step = program_.steps[s];
-    if (step.kind != Step::Kind::kMultiply) continue;
-    if (MultipliesSingles(program_, step)) {
-      const Matrix& right = singles_[static_cast<size_t>(step.right)];
-      if (PacksRight(step) && right.cells() > 0)
-        packed_singles_[s] =
-            std::make_unique<SinglePackedRight>(right.data<float>(), right.rows(), right.columns());
-      continue;
-    }
-    const Matrix& right = inputs_[static_cast<size_t>(step.right)];
-    const bool by_entries =
-        IsByEntry(step.from) || (step.index >= 0 && inputs_[static_cast<size_t>(step.index)].IsSparse());
-    if (step.columns <= kFewColumns) narrow_[s] = NarrowRight(right, by_entries);
-    if (PacksRight(step) && right.cells() > 0)
-      packed_[s] = std::make_unique<PackedRight>(right.data(), right.rows(), right.columns());
-  }
-  int64_t offset = 0;
-  for (int64_t columns : program_.buffers) {
-    buffer_offsets_.push_back(offset);
-    offset += (sizes_.rows * (program_.cut_columns > 0 ? std::min(columns, kTileColumns) : columns) + 15) /
-              8 * 8;  // Whole lines, and room for RepeatEach's overrun.
-  }
-  scratch_doubles_ = offset;
-  return OkStatus();
-}
-
-std::unique_ptr<TileScratch> TileSteps::Take() {
-  std::unique_ptr<TileScratch> scratch = scratches_.Take();
-  if (scratch != nullptr) return scratch;
-  scratch = std::make_unique<TileScratch>();
-  scratch->buffers = AlignedArray(scratch_doubles_);
-  scratch->cells.resize(results_.size());
-  for (const Step& step : program_.steps)
-    scratch->arguments.push_back(step.kind == Step::Kind::kRegion ? ArgumentsOf(*scratch, step)
-                                                                  : RegionArguments());
-  return scratch;
-}
-
 void TileSteps::MakeRoom(TileScratch& scratch, int64_t entries) const {
   if (entries + kGatherOverrun <= scratch.entries) return;
   scratch.entries =
@@ -104,7 +49,8 @@ int64_t TileSteps::TileEnd(int64_t row, int64_t last) const {
 TileSteps::Place TileSteps::Locate(TileScratch& scratch, const TileRef& ref, int64_t row) const {
   switch (ref.kind) {
     case TileRef::Kind::kInput: {
-      const Matrix& input = (program_.single ? singles_ : inputs_)[static_cast<size_t>(ref.index)];
+      const Matrix& input =
+          (program_.single ? inputs_.singles : inputs_.doubles)[static_cast<size_t>(ref.index)];
       const int64_t column = ref.column + FirstColumn(scratch, input.columns());
       return {
           CellsAt(const_cast<double*>(input.data()), input.element_type(), row * input.columns() + column),
@@ -183,7 +129,7 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
       case Step::Kind::kWiden: {
         const int64_t cells = rows * ColumnsOf(scratch, step.columns);
         double* to = Locate(scratch, step.to, row).cells;
-        const Matrix& input = singles_[static_cast<size_t>(step.index)];
+        const Matrix& input = inputs_.singles[static_cast<size_t>(step.index)];
         SelectedElementwiseKernels().widen(
             input.data<float>() + row * step.columns + FirstColumn(scratch, step.columns), to, cells);
         break;
@@ -220,14 +166,14 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
       }
       case Step::Kind::kSample: {
         double* to = Locate(scratch, step.to, row).cells;
-        SampleRows(driver(), inputs_[static_cast<size_t>(step.index)],
-                   inputs_[static_cast<size_t>(step.right)], row, row_end,
+        SampleRows(driver(), inputs_.doubles[static_cast<size_t>(step.index)],
+                   inputs_.doubles[static_cast<size_t>(step.right)], row, row_end,
                    to - (driver().row_offsets()[row] - driver().row_offsets()[0]));
         break;
       }
       case Step::Kind::kIntersect: Intersect(scratch, step, row, row_end); break;
       case Step::Kind::kGatherCells:
-        GatherCells(scratch.pattern, inputs_[static_cast<size_t>(step.index)], row, row_end,
+        GatherCells(scratch.pattern, inputs_.doubles[static_cast<size_t>(step.index)], row, row_end,
                     scratch.spread_rows[step.index], Locate(scratch, step.to, row).cells);
         break;
       case Step::Kind::kGatherColumn: {
@@ -237,7 +183,7 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
         break;
       }
       case Step::Kind::kGatherRow: {
-        const double* from = inputs_[static_cast<size_t>(step.index)].data();
+        const double* from = inputs_.doubles[static_cast<size_t>(step.index)].data();
         const int32_t* columns = scratch.pattern.columns + scratch.pattern.offsets[0];
         double* to = Locate(scratch, step.to, row).cells;
         for (int64_t e = 0, count = scratch.pattern.Count(rows); e < count; ++e) to[e] = from[columns[e]];
@@ -256,8 +202,8 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
             (pair_.at_once || scratch.waiting_rows >= rows))
           MultiplyAndAdd(scratch, step, narrow_[s], row, rows, payload);
         else if (static_cast<int>(s) == sparse_pair_.multiply && payload != nullptr)
-          MultiplyAndAddRows(inputs_[static_cast<size_t>(step.index)], narrow_[s].dense.data(), row, row_end,
-                             Locate(scratch, step.to, row).cells,
+          MultiplyAndAddRows(inputs_.doubles[static_cast<size_t>(step.index)], narrow_[s].dense.data(), row,
+                             row_end, Locate(scratch, step.to, row).cells,
                              payload + program_
                                            .roots[static_cast<size_t>(
                                                program_.steps[static_cast<size_t>(sparse_pair_.root)].index)]
@@ -279,53 +225,13 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
   }
 }
 
-RegionArguments TileSteps::ArgumentsOf(TileScratch& scratch, const Step& step) const {
-  RegionArguments arguments;
-  const auto moves = [](const TileRef& tile) {
-    return tile.kind != TileRef::Kind::kBuffer && tile.kind != TileRef::Kind::kNone;
-  };
-  for (const RegionOperand& operand : step.operands) {
-    Place place;
-    switch (operand.from) {
-      case RegionOperand::From::kTile:
-        if (moves(operand.tile))
-          arguments.moving_inputs.push_back(arguments.inputs.size());
-        else
-          place = Locate(scratch, operand.tile, 0);
-        break;
-      case RegionOperand::From::kWhole:
-        if (program_.cut_columns > 0) arguments.moving_inputs.push_back(arguments.inputs.size());
-        place.cells = const_cast<double*>(inputs_[static_cast<size_t>(operand.index)].data());
-        break;
-      case RegionOperand::From::kRepeated:
-        place = {const_cast<double*>(repeated_[static_cast<size_t>(operand.index)].data()), step.columns};
-        break;
-      case RegionOperand::From::kScalar:
-        place.cells = const_cast<double*>(&scalars_[static_cast<size_t>(operand.index)]);
-        break;
-    }
-    arguments.inputs.push_back(place.cells);
-    arguments.input_strides.push_back(place.stride);
-  }
-  for (size_t i = 0; i < step.outputs.size(); ++i) {
-    Place place;
-    if (step.output_roots[i] >= 0 || moves(step.outputs[i]))
-      arguments.moving_outputs.push_back(i);
-    else
-      place = Locate(scratch, step.outputs[i], 0);
-    arguments.outputs.push_back(place.cells);
-    arguments.output_strides.push_back(place.stride);
-  }
-  return arguments;
-}
-
 void TileSteps::CallRegion(TileScratch& scratch, size_t s, int64_t row, int64_t rows, int64_t row_in_panel,
                            double* payload) const {
   const Step& step = program_.steps[s];
   RegionArguments& arguments = scratch.arguments[s];
   for (size_t i : arguments.moving_inputs) {
     if (const RegionOperand& operand = step.operands[i]; operand.from == RegionOperand::From::kWhole) {
-      const Matrix& row_vector = inputs_[static_cast<size_t>(operand.index)];
+      const Matrix& row_vector = inputs_.doubles[static_cast<size_t>(operand.index)];
       arguments.inputs[i] = row_vector.data() + FirstColumn(scratch, row_vector.columns());
       continue;
     }
@@ -381,7 +287,7 @@ void TileSteps::Intersect(TileScratch& scratch, const Step& step, int64_t row, i
   std::vector<SpreadRow*> spreads;
   std::vector<double*> values;
   for (int input : step.inputs) {
-    others.push_back(&inputs_[static_cast<size_t>(input)]);
+    others.push_back(&inputs_.doubles[static_cast<size_t>(input)]);
     spreads.push_back(&scratch.spread_rows[input]);
   }
   for (const TileRef& place : step.outputs) values.push_back(Locate(scratch, place, row).cells);
@@ -391,7 +297,7 @@ void TileSteps::Intersect(TileScratch& scratch, const Step& step, int64_t row, i
 }
 
 void TileSteps::Densify(TileScratch& scratch, const Step& step, int64_t row, int64_t row_end) const {
-  const Matrix& x = inputs_[static_cast<size_t>(step.index)];
+  const Matrix& x = inputs_.doubles[static_cast<size_t>(step.index)];
   const int64_t columns = ColumnsOf(scratch, step.columns), first = FirstColumn(scratch, step.columns);
   double* out = Locate(scratch, step.to, row).cells;
   std::memset(out, 0, static_cast<size_t>((row_end - row) * columns) * sizeof(double));
@@ -404,7 +310,7 @@ void TileSteps::Densify(TileScratch& scratch, const Step& step, int64_t row, int
 void TileSteps::FoldRows(TileScratch& scratch, const Step& step, int64_t row, int64_t rows) const {
   double* out = Locate(scratch, step.to, row).cells;
   if (step.index >= 0)
-    return AggregateRows(step.aggregate, inputs_[static_cast<size_t>(step.index)], row, row + rows,
+    return AggregateRows(step.aggregate, inputs_.doubles[static_cast<size_t>(step.index)], row, row + rows,
                          out - row);
   if (IsByEntry(step.from)) {
     const Entries entries = scratch.EntriesAt(Locate(scratch, step.from, row).cells, row);
@@ -464,9 +370,9 @@ void TileSteps::Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t ro
   const NarrowRight& narrow = narrow_[s];
   const int64_t k = step.columns, rows = row_end - row;
   double* out = Locate(scratch, step.to, row).cells;
-  const Matrix& right = inputs_[static_cast<size_t>(step.right)];
+  const Matrix& right = inputs_.doubles[static_cast<size_t>(step.right)];
   if (step.index >= 0) {
-    const Matrix& left = inputs_[static_cast<size_t>(step.index)];
+    const Matrix& left = inputs_.doubles[static_cast<size_t>(step.index)];
     if (k <= kFewColumns) return MultiplyNarrowRows(left, narrow, row, row_end, out - row * k);
     return MultiplySparseRows(left, right, row, row_end, 0, left.columns(), out);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -9,9 +10,11 @@
 #include "core/status.h"
 #include "core/values/matrix.h"
 #include "ops/elementwise/widened_rows.h"
+#include "ops/fused/body_scalars.h"
 #include "ops/fused/default_rows.h"
 #include "ops/fused/entries.h"
 #include "ops/fused/paired_product.h"
+#include "ops/fused/tile_inputs.h"
 #include "ops/fused/tile_program.h"
 #include "ops/fused/tile_sizes.h"
 #include "ops/kernel.h"
@@ -36,10 +39,21 @@ struct RegionArguments {
   std::vector<double*> outputs;
   std::vector<int64_t> input_strides, output_strides;
   std::vector<size_t> moving_inputs, moving_outputs;
+
+  void Clear() {
+    inputs.clear();
+    outputs.clear();
+    input_strides.clear();
+    output_strides.clear();
+    moving_inputs.clear();
+    moving_outputs.clear();
+  }
 };
 
 /// Memory of one thread's tile.
 struct TileScratch {
+  int64_t call = 0;  ///< Of TileSteps: for which `arguments` are right.
+  int64_t room = 0;  ///< Doubles of `buffers`.
   AlignedArray buffers, patterns;
   int64_t entries = 0;                   ///< Room of each of `patterns`.
   std::map<int, SpreadRow> spread_rows;  ///< By input.
@@ -63,22 +77,22 @@ struct TileScratch {
   Entries EntriesAt(const double* values, int64_t row) const;
 };
 
-/// The steps of a tile program over one call's operands: what a tile computes, whatever rows it has.
+/// The steps of a tile program over the operands of a call: what a tile computes, whatever rows it has. One
+/// call after the other may use them.
 class TileSteps {
  public:
-  TileSteps(const TileProgram& program, const KernelCall& call)
-      : program_(program),
-        call_(call),
-        pair_(FindPairedProduct(program)),
-        sparse_pair_(FindSparsePair(program)),
-        results_(program.fused.roots.size(), nullptr),
-        elsewhere_(program.fused.roots.size(), nullptr),
-        kept_(static_cast<size_t>(program.kept), nullptr) {}
-  Status Prepare();
+  /// `program` outlives it.
+  explicit TileSteps(const TileProgram& program);
+  ~TileSteps();
+  /// Before a call.
+  Status Prepare(const KernelCall& call);
+  /// After a call: lets go of its operands. False if what is left takes so much memory, or may hold so much
+  /// of the call, that it is for no other one.
+  bool Release();
 
   const TileSizes& sizes() const { return sizes_; }
-  const std::vector<Matrix>& inputs() const { return inputs_; }
-  const Matrix& driver() const { return inputs_[static_cast<size_t>(program_.fused.driver)]; }
+  const std::vector<Matrix>& inputs() const { return inputs_.doubles; }
+  const Matrix& driver() const { return inputs_.doubles[static_cast<size_t>(program_.fused.driver)]; }
   /// Entries of the driver.
   int64_t Count(int64_t row, int64_t row_end) const {
     return driver().row_offsets()[row_end] - driver().row_offsets()[row];
@@ -90,7 +104,7 @@ class TileSteps {
   }
 
   std::unique_ptr<TileScratch> Take();
-  void GiveBack(std::unique_ptr<TileScratch> scratch) { scratches_.GiveBack(std::move(scratch)); }
+  void GiveBack(std::unique_ptr<TileScratch> scratch);
 
   /// End of the tile that begins at `row`, at most `last`.
   int64_t TileEnd(int64_t row, int64_t last) const;
@@ -143,7 +157,9 @@ class TileSteps {
   static int64_t FirstColumn(const TileScratch& scratch, int64_t columns) {
     return columns > 1 ? scratch.first_column : 0;
   }
-  RegionArguments ArgumentsOf(TileScratch& scratch, const Step& step) const;
+  // What Take hands out, for this call.
+  void Bind(TileScratch& scratch) const;
+  void BindRegion(TileScratch& scratch, const Step& step, RegionArguments* arguments) const;
   void MakeRoom(TileScratch& scratch, int64_t entries) const;
   void CallRegion(TileScratch& scratch, size_t s, int64_t row, int64_t rows, int64_t row_in_panel,
                   double* payload) const;
@@ -163,7 +179,8 @@ class TileSteps {
   void EachTileRows(TileScratch& scratch, const TileRef& ref, int64_t row, int64_t rows, int64_t columns,
                     const Body& body) const {
     if (program_.single && ref.kind == TileRef::Kind::kInput)
-      return EachRows(singles_[static_cast<size_t>(ref.index)], row, row + rows, ref.column, columns, body);
+      return EachRows(inputs_.singles[static_cast<size_t>(ref.index)], row, row + rows, ref.column, columns,
+                      body);
     const Place place = Locate(scratch, ref, row);
     body(static_cast<const double*>(place.cells), place.stride, int64_t{0}, rows);
   }
@@ -182,12 +199,14 @@ class TileSteps {
   void AddToRoot(TileScratch& scratch, const Step& step, int64_t row, int64_t rows, int64_t row_in_panel,
                  double* payload) const;
 
+  static constexpr size_t kNobody = ~size_t{0};
+
   const TileProgram& program_;
-  const KernelCall& call_;
   const PairedProduct pair_, sparse_pair_;
-  std::vector<Matrix> inputs_;   // As doubles, but for rows that are only read as `singles_`.
-  std::vector<Matrix> singles_;  // Floats of the inputs that tiles read.
-  std::vector<double> scalars_;
+  const bool is_plain_;  // Nothing but loops over the cells and rows of dense inputs.
+  int64_t calls_ = 0;
+  TileInputs inputs_;
+  BodyScalars scalars_;
   std::vector<AlignedArray> repeated_;
   std::vector<NarrowRight> narrow_;                                 // By step.
   std::vector<std::unique_ptr<PackedRight>> packed_;                // Likewise.
@@ -199,7 +218,10 @@ class TileSteps {
   std::vector<double*> elsewhere_;  // Likewise.
   std::vector<double*> kept_;
   int64_t first_kept_ = 0;
-  ThreadSlots<TileScratch> scratches_;
+  // The first thread that asks has a place of its own; most small operators need no other one.
+  std::atomic<size_t> owner_ = kNobody;
+  std::unique_ptr<TileScratch> of_owner_;
+  std::atomic<ThreadSlots<TileScratch>*> of_others_ = nullptr;
 };
 
 }  // namespace heddle::ops

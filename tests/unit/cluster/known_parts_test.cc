@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/session/direct_blocks.h"
+#include "cluster/session/known_parts.h"
 
 #include <gtest/gtest.h>
 
@@ -46,6 +46,37 @@ TEST(DirectBlocksTest, LargeBlocksHavePlans) {
   ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
   EXPECT_GE(outcome.statistics[0].plans_compiled, 1);
   EXPECT_GE(outcome.statistics[0].plans_reused, 2);
+}
+
+// From the second time on a block is entered with what it did before; only where the sizes that its variables
+// and their values make are the same.
+TEST(PlannedPartsTest, AKnownPlanServesItsOwnSizesOnly) {
+  const std::string loop =
+      "X = matrix(1, rows=3000, cols=100)\ns = 0\nfor (i in 1:12) {\n"
+      "  k = (i %% 3 + 1) * 1000\n  s = s + sum(X[1:k,] * 2 + 1)\n"
+      "  if (i == 8) { X = cbind(X, X) }\n}\nprint(s)";
+  for (const char* fusion : {"cost", "off", "all"}) {
+    const ScriptOutcome outcome = RunWith(loop, fusion);
+    ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+    // Rounds 1 to 8 have 100 columns: 2000, 3000, 1000 rows and so on; 9 to 12 have 200.
+    EXPECT_EQ(
+        outcome.output,
+        std::to_string(300 * (2 + 3 + 1 + 2 + 3 + 1 + 2 + 3) * 1000 + 600 * (1 + 2 + 3 + 1) * 1000) + "\n");
+    EXPECT_GE(outcome.statistics[0].plans_reused, 5);
+  }
+}
+
+// A part in which the size of a value comes to light has a plan, and so has the rest.
+TEST(PlannedPartsTest, ThePartsOfACutBlockAreKnownOneByOne) {
+  const std::string loop =
+      "X = matrix(seq(1, 200000), rows=2000, cols=100)\ns = 0\nfor (i in 1:9) {\n"
+      "  Y = removeEmpty(target=X * (X > (i %% 2) * 100000), margin=\"rows\")\n"
+      "  s = s + nrow(Y) + sum(Y * 0 + 1)\n}\nprint(s)";
+  for (const char* fusion : {"cost", "off"}) {
+    const ScriptOutcome outcome = RunWith(loop, fusion);
+    ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+    EXPECT_EQ(outcome.output, std::to_string(5 * 1000 * 101 + 4 * 2000 * 101) + "\n");
+  }
 }
 
 TEST(DirectBlocksTest, ALoopInWhichAMatrixGrowsCompilesOnce) {
