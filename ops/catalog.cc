@@ -56,6 +56,7 @@ namespace heddle::ops {
   Operator(kPhased)                \
   Operator(kQr)                    \
   Operator(kQuantile)              \
+  Operator(kRecursiveCall)         \
   Operator(kReplaceTexts)          \
   Operator(kReplicate)             \
   Operator(kRoll)                  \

@@ -64,8 +64,11 @@ class Placer {
     placement.rule = op->effect ? ops::RowRule::kWhole : ops::RowRuleOf(node, infos_);
     if (options_.ranks == 1 || placement.rule == ops::RowRule::kWhole) return OkStatus();
     DecideSplit(node, placement);
+    const bool is_even = placement.rule == ops::RowRule::kReduce && HasEvenRows(node);
+    placement.split |= is_even && placement.total_rows > 1;
     if (!placement.split) return OkStatus();
-    const Distribution split = Distribution::SplitRows(placement.total_rows, options_.ranks);
+    const Distribution split = is_even ? EvenRows(placement.total_rows)
+                                       : Distribution::SplitRows(placement.total_rows, options_.ranks);
     placement.cuts = split.split;
     for (size_t i = 0; i < infos_.size(); ++i)
       placement.inputs[i] = IsReadByRows(node, i) ? split : Distribution::Each();
@@ -88,6 +91,18 @@ class Placer {
     const Node& tuple = graph_[result.inputs[0]];
     return placements_[static_cast<size_t>(result.inputs[0])].rule == ops::RowRule::kMixed &&
            ops::FindOperator(tuple.op)->reduces(tuple, result.ResultIndex());
+  }
+
+  static bool HasEvenRows(const Node& node) {
+    const Scalar* const even = node.FindAttribute("even.rows");
+    return even != nullptr && even->AsBoolean();
+  }
+
+  Distribution EvenRows(int64_t rows) const {
+    Distribution even{.kind = Distribution::Kind::kSplit};
+    for (int64_t rank = 0; rank <= options_.ranks; ++rank)
+      even.split.cuts.push_back(rows / options_.ranks * rank + rows % options_.ranks * rank / options_.ranks);
+    return even;
   }
 
   bool IsReadByRows(const Node& node, size_t i) const {

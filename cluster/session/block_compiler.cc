@@ -178,7 +178,8 @@ uint64_t BlockCompiler::KeyOf(uint64_t history, const Graph& graph, const Frame&
   return hash == 0 ? 1 : hash;
 }
 
-Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const Frame& frame) {
+Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const Frame& frame,
+                                     const std::map<std::string, Distribution>& wanted) {
   const TimeIn planning(*clock_, &planning_ns_);
   compiler::PassOptions passes;
   passes.infos_are_exact = true;
@@ -195,7 +196,9 @@ Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const Frame& frame) {
   };
   HEDDLE_ASSIGN_OR_RETURN(const Graph fused, fuse());
   fusion_costed_ += compiler::CostedPlans(report);
-  return scheduler::Schedule(fused, DistributionsIn(fused, frame), ScheduleOptionsOf(options_));
+  scheduler::ScheduleOptions options = ScheduleOptionsOf(options_);
+  options.live_out = wanted;
+  return scheduler::Schedule(fused, DistributionsIn(fused, frame), options);
 }
 
 Result<Plan> BlockCompiler::MakeExchange(const Graph& graph,

@@ -42,9 +42,10 @@ class BlockCompiler {
   /// The plan cache's key of an inferred graph: options, block, parts before it, sizes, formats,
   /// distributions. Never 0.
   uint64_t KeyOf(uint64_t history, const Graph& graph, const Frame& frame) const;
-  /// The plan of an inferred graph, without its key. Errors carry their place; kResourceExhausted past the
-  /// budget.
-  Result<Plan> MakePlan(const Graph& graph, const Frame& frame);
+  /// The plan of an inferred graph, without its key. `wanted`: where variables that it assigns are to be, if
+  /// not where they are made. Errors carry their place; kResourceExhausted past the budget.
+  Result<Plan> MakePlan(const Graph& graph, const Frame& frame,
+                        const std::map<std::string, Distribution>& wanted = {});
   /// The plan that brings variables from where they are to where they are wanted, without its key.
   Result<Plan> MakeExchange(const Graph& graph, const std::map<std::string, Distribution>& wanted,
                             const Frame& frame) const;

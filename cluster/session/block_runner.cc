@@ -255,6 +255,18 @@ Status BlockRunner::Exchange(const std::map<std::string, Distribution>& wanted, 
   return RunPlan(kExchange, compiler_.KeyOf(history, graph, *frame), make, frame);
 }
 
+Status BlockRunner::RunForAll(int32_t block, const Graph& graph, uint64_t history,
+                              const std::vector<std::string>& wanted, Frame* frame) {
+  std::map<std::string, Distribution> everywhere;
+  for (const std::string& name : wanted)
+    if (options_.ranks > 1) everywhere[name] = Distribution::Each();
+  const uint64_t key = compiler_.KeyOf(FoldHash(compiler_.FirstHistory(block), history), graph, *frame);
+  const auto make = [&] {
+    return WithinMemory("a plan", [&] { return compiler_.MakePlan(graph, *frame, everywhere); });
+  };
+  return RunPlan(block, key, make, frame);
+}
+
 Status BlockRunner::RunPlan(int32_t block, uint64_t key, const std::function<Result<Plan>()>& make,
                             Frame* frame) {
   guard_.AddPlan(block, key);

@@ -46,6 +46,10 @@ class BlockRunner {
   Status Settle();
   /// Runs `work` beside the plans, on the threads of the rank.
   Status RunBeside(const std::function<Status(const ops::KernelSource&, ops::KernelContext&)>& work);
+  /// Runs a graph of known sizes as one plan, whose variables named in `wanted` every rank has then.
+  /// `history` tells it from others of the block whose nodes have the same sizes.
+  Status RunForAll(int32_t block, const Graph& graph, uint64_t history,
+                   const std::vector<std::string>& wanted, Frame* frame);
   /// Those variables are gone, their frame has failed.
   void ForgetGrown() { grown_.Clear(); }
   DivergenceGuard& guard() { return guard_; }
@@ -57,6 +61,7 @@ class BlockRunner {
   /// Adds what another runner of the session did to the statistics of this one. Once, at its end.
   void Absorb(const BlockRunner& other);
   PlanCache& plans() { return shared_.plans(); }
+  RecursionKernels& recursions() { return shared_.recursions(); }
   const BlockCompiler& compiler() const { return compiler_; }
   SessionStatistics& statistics() { return statistics_; }
   const SessionStatistics& statistics() const { return statistics_; }

@@ -232,8 +232,8 @@ Status ControlProgram::EnterFor(const Block& block) {
   const int64_t seed = is_parallel ? blocks_.seeds().EnterLoop() : 0;
   const LoopRange range = {.from = from, .increment = increment, .rounds = rounds, .seed = seed};
   const auto value_of = [&](uint64_t round) { return range.ValueOf(round); };
-  const bool is_forest = recursions_.EnterLoop(block, value_of, rounds, frame()) ||
-                         gradients_.EnterLoop(block, value_of, rounds, frame());
+  HEDDLE_ASSIGN_OR_RETURN(bool is_forest, recursions_.EnterLoop(block, value_of, rounds, &frame()));
+  is_forest |= gradients_.EnterLoop(block, value_of, rounds, frame());
   if (is_parallel && !is_forest && iterations_ != nullptr) {
     HEDDLE_ASSIGN_OR_RETURN(const bool has_run, RunIterations(block, range));
     if (has_run) return OkStatus();
@@ -293,7 +293,7 @@ Status ControlProgram::EnterCall(const Block& block) {
   }
   const bool is_recursion = recursions_.Knows(function);
   if ((is_recursion || gradients_.Knows(function)) && !IsInside(function)) {
-    const Result<bool> has_run = is_recursion ? recursions_.Run(function, callee.get())
+    const Result<bool> has_run = is_recursion ? recursions_.Run(block, function, callee.get())
                                               : gradients_.Run(block, function, callee.get());
     if (!has_run.ok()) return has_run.status().At(block.position);
     if (*has_run) {

@@ -2,33 +2,24 @@
 #pragma once
 
 #include <functional>
-#include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cluster/session/recursion_kernels.h"
 #include "cluster/session/session.h"
 #include "cluster/variables/variables.h"
 #include "compiler/recursion/find_roots.h"
-#include "compiler/recursion/recognise.h"
-#include "ops/parallel.h"
-#include "ops/recursion/packed_weights.h"
-#include "ops/recursion/recursive_body.h"
-
-namespace heddle::compiler {
-struct ClassContext;
-}
 
 namespace heddle::cluster {
 
 class BlockRunner;
 
-/// Runs calls of structurally recursive functions as batches of nodes, children first, in place of the calls
-/// (docs/recursion.md). What it keeps: what was found at each function, the last structures as arrays, bodies
-/// of classes for the last sizes of parameters.
+/// Makes plans of calls of structurally recursive functions in place of the calls (docs/recursion.md): one
+/// operator "recursive" that has the roots and the parameters. The calls of a loop are one such plan, if
+/// their roots are known before it. Every rank takes part and has the results.
 class RecursionRunner {
  public:
   /// All outlive it.
@@ -39,50 +30,35 @@ class RecursionRunner {
   bool Knows(const Function& function);
   /// Runs a call whose arguments are in `callee` and leaves the function's results there. False: nothing has
   /// happened, it is to be interpreted; the user was told why, once. Errors name nodes.
-  Result<bool> Run(const Function& function, Frame* callee);
+  Result<bool> Run(const Block& call, const Function& function, Frame* callee);
   /// Before the rounds of a loop whose counter takes these values. True if calls of a function in them will
   /// be run as one, when the first of them is made; such a loop runs in order.
-  bool EnterLoop(const Block& loop, const std::function<int64_t(uint64_t round)>& value_of, uint64_t rounds,
-                 const Frame& frame);
+  Result<bool> EnterLoop(const Block& loop, const std::function<int64_t(uint64_t round)>& value_of,
+                         uint64_t rounds, Frame* frame);
   /// Behind the last round of any loop.
   void LeaveLoop(const Block& loop);
 
  private:
-  struct Known;       // of a function
-  struct Structure;   // as arrays, and what it was made of
-  struct Forest;      // the roots of a loop
   struct Evaluation;  // of some roots
-  struct Work;
+  struct Forest;      // the roots of a loop
 
-  Known& KnownOf(const Function& function);
+  RecursionKernels& kernels() const;
   Result<bool> RunInForest(Forest* forest, const Function& function, Frame* callee);
-  Result<std::optional<Evaluation>> Evaluate(const Function& function, const std::vector<int64_t>& roots,
-                                             Frame* callee);
-  Result<std::optional<Evaluation>> EvaluateParts(Known* known, const Function& function,
-                                                  const std::vector<int64_t>& roots, const Frame& callee,
-                                                  const Work& work);
-  Status TakeResults(const Function& function, const Evaluation& evaluation, size_t root,
+  Result<std::optional<Evaluation>> Evaluate(const Block& call, const Function& function,
+                                             const std::vector<int64_t>& roots, bool may_fail, Frame* callee);
+  Result<std::optional<std::vector<ValueInfo>>> ResultsOf(const Function& function, int64_t root,
+                                                          const std::string& sizes, Frame* callee);
+  Status TakeResults(const Function& function, const Evaluation& evaluation, int64_t row,
                      Frame* callee) const;
-  Result<std::shared_ptr<const ops::Linearized>> StructureOf(const Known& known, const Function& function,
-                                                             const std::vector<int64_t>& roots,
-                                                             const Frame& callee);
-  Result<std::shared_ptr<const ops::RecursiveBody>> BodyOf(Known* known, const Function& function,
-                                                           const ops::Linearized::Class& node_class,
-                                                           const std::vector<ValueInfo>& children,
-                                                           const compiler::ClassContext& context);
-  void SayWhy(Known* known, const Function& function, const std::string& why);
 
   const Program& program_;
   const SessionOptions& options_;
   BlockRunner& blocks_;
   const bool is_on_;
-  std::map<const Function*, std::unique_ptr<Known>> known_;
   std::map<const Block*, std::optional<compiler::LoopRoots>> loops_;  // what was found at each
-  std::mutex mutex_;  // Over what the parts of an evaluation find together: bodies.
-  ops::WeightCache weights_;
-  std::vector<std::unique_ptr<ops::Arena>> alone_;  // Of one thread, one a part of an evaluation.
-  std::list<Structure> structures_;                 // the last first
-  std::vector<std::unique_ptr<Forest>> forests_;    // of the loops that run
+  // By function and the sizes of the parameters: what results are; nullopt where the function is interpreted.
+  std::map<std::pair<const Function*, std::string>, std::optional<std::vector<ValueInfo>>> results_;
+  std::vector<std::unique_ptr<Forest>> forests_;  // of the loops that run
 };
 
 }  // namespace heddle::cluster

@@ -44,7 +44,7 @@ class SessionOfOneRank : public Session {
                [](const Status& why) {
                  HEDDLE_LOG(kWarning, "fused operators run without machine code", {"why", why});
                }),
-        runtime_(options_, environment_, context_),
+        runtime_(program_, options_, environment_, context_),
         blocks_(options_, environment_, context_, runtime_, RandomSeeds(options_.seed)) {
     context_.fused = &fused_;
     RandomSeeds::Connect(&program_);

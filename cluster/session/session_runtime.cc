@@ -3,12 +3,13 @@
 
 namespace heddle::cluster {
 
-SessionRuntime::SessionRuntime(const SessionOptions& options, const SessionEnvironment& environment,
-                               ops::KernelContext& context)
+SessionRuntime::SessionRuntime(const Program& program, const SessionOptions& options,
+                               const SessionEnvironment& environment, ops::KernelContext& context)
     : options_(options),
       environment_(environment),
       context_(context),
-      kernels_(environment.kernels != nullptr ? *environment.kernels : ops::CatalogKernels()),
+      kernels_(program, options,
+               environment.kernels != nullptr ? *environment.kernels : ops::CatalogKernels()),
       plans_(options.rank, options.ranks, environment.control) {}
 
 actor::Runtime& SessionRuntime::runtime() {

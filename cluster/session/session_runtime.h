@@ -6,6 +6,7 @@
 
 #include "actor/runtime.h"
 #include "cluster/session/plan_cache.h"
+#include "cluster/session/recursion_kernels.h"
 #include "cluster/session/session.h"
 
 namespace heddle::cluster {
@@ -14,7 +15,7 @@ namespace heddle::cluster {
 class SessionRuntime {
  public:
   /// All outlive it. `context` is that of lane 0.
-  SessionRuntime(const SessionOptions& options, const SessionEnvironment& environment,
+  SessionRuntime(const Program& program, const SessionOptions& options, const SessionEnvironment& environment,
                  ops::KernelContext& context);
 
   PlanCache& plans() { return plans_; }
@@ -24,6 +25,7 @@ class SessionRuntime {
   /// Ends what runs and all that follows.
   void Cancel(const Status& why);
   const ops::KernelSource& kernels() const { return kernels_; }
+  RecursionKernels& recursions() { return kernels_; }
   /// SessionEnvironment::observe_plan, one at a time.
   void Show(const Plan& plan);
 
@@ -31,7 +33,7 @@ class SessionRuntime {
   const SessionOptions& options_;
   const SessionEnvironment& environment_;
   ops::KernelContext& context_;
-  const ops::KernelSource& kernels_;
+  RecursionKernels kernels_;
   PlanCache plans_;
   std::mutex mutex_;
   std::unique_ptr<actor::Runtime> runtime_;

@@ -129,7 +129,7 @@ SharedIterations::SharedIterations(const Program& program, const SessionOptions&
       local_options_(LocalOptions(options)),
       local_environment_(LocalEnvironment(environment)),
       local_context_(LocalContext(context)),
-      runtime_(local_options_, local_environment_, local_context_),
+      runtime_(program, local_options_, local_environment_, local_context_),
       local_blocks_(local_options_, local_environment_, local_context_, runtime_, RandomSeeds(options.seed)),
       local_(program, local_options_, local_environment_, local_context_, runtime_, local_blocks_,
              cancelled) {}

@@ -18,7 +18,7 @@ struct StructureInputs {
   std::vector<Value> matrices;
   std::vector<double> uniforms;
 
-  /// Whether those are the same cells in memory (values that are kept take no other's place) and numbers.
+  /// Whether those are the same cells and numbers.
   bool IsSame(const StructureInputs& other) const;
   Result<std::vector<Matrix>> Dense() const;
 };
@@ -34,7 +34,8 @@ std::optional<std::vector<int64_t>> RootsOf(const ops::StructureProgram& structu
 
 /// Result `i` at a place, in memory of its own.
 Result<Value> ValueAt(const ops::NodeResults& results, size_t i, int32_t place);
-/// A variable that all ranks hold.
+/// A variable that all ranks hold: a number as the declared type, where it is one. Callers cast others, but may
+/// know that all are.
 Variable VariableOf(Value value, ValueType type, int ranks);
 
 }  // namespace heddle::cluster

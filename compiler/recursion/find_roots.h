@@ -14,7 +14,7 @@ namespace heddle::compiler {
 /// and from what the loop does not change: they can be made as one.
 struct LoopRoots {
   std::string function;
-  const Block* call = nullptr;
+  const Block* call = nullptr;      ///< The block that makes them.
   ops::StructureProgram structure;  ///< Of the counter: calls the root of its round. Its parameters are
                                     ///< variables that the loop finds.
 };

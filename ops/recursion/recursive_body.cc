@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/recursion/recursive_body.h"
 
-#include <cstring>
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -10,46 +10,32 @@
 namespace heddle::ops {
 namespace {
 
-// What a reader of a result at a node takes it for.
-ValueInfo InfoOf(const RecursiveBody& body, int32_t id) {
-  const ValueInfo& info = body.items[static_cast<size_t>(id)].node.info;
-  return info.IsScalar() ? ValueInfo::OfScalar(ValueType::kDouble) : info;
-}
-
-// Rows of all nodes' results; nullopt where a result has a size that nobody knows before.
-Result<std::optional<NodeResults>> RoomFor(const RecursiveBody& body, int64_t nodes) {
+// Rows of all nodes' results.
+Result<NodeResults> RoomFor(std::vector<ValueInfo> infos, int64_t nodes) {
   NodeResults results;
-  for (const int32_t id : body.results) {
-    const ValueInfo info = InfoOf(body, id);
-    if (!info.IsScalar() && !(info.IsMatrix() && info.shape.IsKnown())) return std::optional<NodeResults>();
+  for (const ValueInfo& info : infos) {
     const int64_t cells = info.IsScalar() ? 1 : info.shape.rows * info.shape.columns;
     HEDDLE_ASSIGN_OR_RETURN(Matrix rows, Matrix::Dense(nodes, cells, info.element_type));
-    results.infos.push_back(info);
     results.rows.push_back(std::move(rows));
   }
-  return std::optional<NodeResults>(std::move(results));
+  results.infos = std::move(infos);
+  return results;
 }
 
-bool Agree(const RecursiveBody& body, const NodeResults& results) {
-  for (size_t i = 0; i < body.results.size(); ++i) {
-    const ValueInfo info = InfoOf(body, body.results[i]);
-    if (!(info.data_type == results.infos[i].data_type && info.shape == results.infos[i].shape &&
-          info.element_type == results.infos[i].element_type))
-      return false;
-  }
-  return true;
+bool IsAlike(const ValueInfo& a, const ValueInfo& b) {
+  return a.data_type == b.data_type && a.shape == b.shape && a.element_type == b.element_type;
 }
 
 }  // namespace
 
-Result<Value> NodeResults::At(size_t i, int32_t place) const {
-  const Matrix& all = rows[i];
-  if (infos[i].IsScalar()) return Value(Scalar(all.At(place, 0)));
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result,
-                          Matrix::Dense(infos[i].shape.rows, infos[i].shape.columns, all.element_type()));
-  const size_t bytes = static_cast<size_t>(all.columns()) * static_cast<size_t>(BytesOf(all.element_type()));
-  std::memcpy(result.mutable_data<char>(), all.data<char>() + static_cast<size_t>(place) * bytes, bytes);
-  return Value(std::move(result));
+std::optional<std::vector<ValueInfo>> ResultsOf(const RecursiveBody& body) {
+  std::vector<ValueInfo> infos;
+  for (const int32_t id : body.results) {
+    const ValueInfo& info = body.items[static_cast<size_t>(id)].node.info;
+    if (!info.IsScalar() && !(info.IsMatrix() && info.shape.IsKnown())) return std::nullopt;
+    infos.push_back(info.IsScalar() ? ValueInfo::OfScalar(ValueType::kDouble) : info);
+  }
+  return infos;
 }
 
 Result<std::optional<NodeResults>> EvaluateRecursion(const Linearized& structure, const FindBody& find_body,
@@ -65,10 +51,13 @@ Result<std::optional<NodeResults>> EvaluateRecursion(const Linearized& structure
       HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<const RecursiveBody> body,
                               find_body(node_class, results ? results->infos : std::vector<ValueInfo>()));
       if (body == nullptr) return std::optional<NodeResults>();
+      std::optional<std::vector<ValueInfo>> infos = ResultsOf(*body);
+      if (!infos || (results && !std::equal(infos->begin(), infos->end(), results->infos.begin(), IsAlike)))
+        return std::optional<NodeResults>();
       if (!results) {
-        HEDDLE_ASSIGN_OR_RETURN(results, RoomFor(*body, static_cast<int64_t>(structure.nodes.size())));
+        HEDDLE_ASSIGN_OR_RETURN(results,
+                                RoomFor(*std::move(infos), static_cast<int64_t>(structure.nodes.size())));
       }
-      if (!results || !Agree(*body, *results)) return std::optional<NodeResults>();
       run =
           std::make_unique<BodyRun>(std::move(body), node_class, structure.nodes, kernels, context, weights);
       HEDDLE_RETURN_IF_ERROR(run->Begin(parameters));

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,10 @@ struct RecursiveBody {
   std::vector<int32_t> results;  ///< Of the function, in order: items.
 };
 
+/// What the function's results are at one node of the class: matrices of known sizes, and numbers, which are
+/// doubles here (a caller makes of them what the function declares); nullopt where they are something else.
+std::optional<std::vector<ValueInfo>> ResultsOf(const RecursiveBody& body);
+
 /// Finds the body of a class, when its first nodes are to be computed. `children`: what the function's
 /// results are at one node; empty while no node is known. nullptr: there is none, the interpreter is to run.
 using FindBody = std::function<Result<std::shared_ptr<const RecursiveBody>>(
@@ -72,11 +77,8 @@ using FindBody = std::function<Result<std::shared_ptr<const RecursiveBody>>(
 
 /// The results of a function at all nodes.
 struct NodeResults {
-  std::vector<ValueInfo> infos;  ///< Of one node: a matrix, or a number, which is a double here (a caller
-                                 ///< makes of it what the function declares).
+  std::vector<ValueInfo> infos;  ///< ResultsOf
   std::vector<Matrix> rows;      ///< By place: the cells of the node's result; a number is one.
-  /// Result `i` at a place, in memory of its own.
-  Result<Value> At(size_t i, int32_t place) const;
 };
 
 /// Computes the results of all nodes, children first. `parameters` are the function's, dense. nullopt where a

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/session/recursion_kernels.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "cluster/session/direct_program.h"
+#include "compiler/recursion/class_body.h"
+#include "core/environment/log.h"
+#include "core/memory/counted_heap.h"
+#include "core/programs/text_format.h"
+#include "ops/parallel.h"
+#include "ops/recursion/recursive_operator.h"
+
+namespace heddle::cluster {
+namespace {
+
+using Attributes = ops::RecursiveAttributes;
+
+// Structures kept as arrays: epochs over a few batches meet them again. The last one is kept whatever its
+// size, and with it others of so many bytes.
+constexpr size_t kMostStructures = 64;
+constexpr size_t kMostStructureBytes = size_t{256} << 20;
+// Bodies of a function; more ways through a function, or sizes, than that and all are made again.
+constexpr size_t kMostBodies = 4096;
+// Decisions of one node: with more children than that a body would be a long list of operators.
+constexpr int32_t kMostDecisions = 512;
+// Roots a thread takes at least.
+constexpr size_t kFewRoots = 2;
+
+size_t BytesOf(const ops::Linearized& arrays, const StructureInputs& inputs) {
+  size_t bytes = arrays.nodes.size() * sizeof(int64_t) + arrays.roots.size() * sizeof(int32_t) +
+                 arrays.batches.size() * sizeof(ops::Linearized::Batch);
+  for (const ops::Linearized::Class& node_class : arrays.classes)
+    bytes += node_class.children.size() * sizeof(int32_t) + node_class.numbers.size() * sizeof(double) +
+             node_class.path.size() / 8;
+  for (const Value& matrix : inputs.matrices) bytes += static_cast<size_t>(matrix.matrix().bytes());
+  return bytes;
+}
+
+}  // namespace
+
+struct RecursionKernels::Known {
+  compiler::Recognition found;
+  std::atomic<bool> was_told = false;
+  // By the sizes of the parameters, the way of the class and what the function's results are.
+  std::map<std::tuple<std::string, std::vector<bool>, std::string>, std::shared_ptr<const ops::RecursiveBody>>
+      bodies;
+};
+
+struct RecursionKernels::Structure {
+  const Function* function = nullptr;
+  StructureInputs inputs;
+  std::vector<int64_t> roots;
+  std::shared_ptr<const ops::Linearized> linearized;
+  size_t bytes = 0;
+};
+
+// Roots in parts, one a thread: trees of one part share nothing with those of another but what both compute.
+struct RecursionKernels::Evaluation {
+  struct Part {
+    std::shared_ptr<const ops::Linearized> structure;
+    ops::NodeResults results;
+  };
+  std::vector<Part> parts;  // Their roots are, one behind the other, those that were given.
+};
+
+RecursionKernels::RecursionKernels(const Program& program, const SessionOptions& options,
+                                   const ops::KernelSource& kernels)
+    : program_(program), options_(options), kernels_(kernels) {}
+
+RecursionKernels::~RecursionKernels() = default;
+
+RecursionKernels::Known& RecursionKernels::KnownOf(const Function& function) const {
+  std::lock_guard lock(known_mutex_);
+  std::unique_ptr<Known>& known = known_[&function];
+  if (known == nullptr) {
+    known = std::make_unique<Known>();
+    for (const auto& [key, candidate] : program_.functions)
+      if (&candidate == &function) known->found = compiler::Recognise(key, function);
+  }
+  return *known;
+}
+
+const compiler::Recognition& RecursionKernels::FoundAt(const Function& function) const {
+  return KnownOf(function).found;
+}
+
+void RecursionKernels::SayWhy(const Function& function, const std::string& why) const {
+  if (KnownOf(function).was_told.exchange(true) || options_.rank != 0) return;
+  HEDDLE_LOG(kWarning, "a structural recursion is interpreted", {"function", function.name}, {"why", why});
+}
+
+Status RecursionKernels::Run(const ops::KernelCall& call, std::span<Value> results) const {
+  if (call.phase == Phase::kFinish || !call.node.Is(ops::kRecursive)) return kernels_.Run(call, results);
+  const auto function = program_.functions.find(call.node.Text(Attributes::kFunction));
+  if (function == program_.functions.end())
+    return Internal("a plan calls the function '{}', which is missing", call.node.Text(Attributes::kFunction));
+  HEDDLE_ASSIGN_OR_RETURN(results[0], RowsOf(call, function->second, call.phase == Phase::kPartial));
+  return OkStatus();
+}
+
+// numbered: rows begin with the numbers of their roots among all.
+Result<Matrix> RecursionKernels::RowsOf(const ops::KernelCall& call, const Function& function,
+                                        bool numbered) const {
+  const Matrix& column = call.inputs[0]->matrix();
+  std::vector<int64_t> roots;
+  for (int64_t i = 0; i < column.rows(); ++i) roots.push_back(static_cast<int64_t>(column.At(i, 0)));
+  Frame inputs;
+  size_t next = 1;
+  for (size_t i = 0; i < function.parameters.size(); ++i) {
+    if (i == FoundAt(function).recursion.node_parameter) continue;
+    Variable parameter;
+    parameter.value = *call.inputs[next];
+    parameter.info = call.input_infos[next++];
+    inputs.Set(function.parameters[i].name, std::move(parameter));
+  }
+  const int64_t width = call.node.FindAttribute(Attributes::kWidth)->AsInteger();
+  const int64_t first = numbered ? 1 : 0;
+  HEDDLE_ASSIGN_OR_RETURN(Matrix rows, Matrix::Dense(column.rows(), first + width));
+  std::fill(rows.mutable_data(), rows.mutable_data() + rows.cells(), 0.0);
+  Result<std::optional<Evaluation>> evaluation =
+      roots.empty() ? std::optional<Evaluation>(Evaluation())
+                    : Evaluate(function, roots, inputs, call.context);
+  if (!evaluation.ok() && (!call.node.FindAttribute(Attributes::kMayFail)->AsBoolean() ||
+                           evaluation.status().code() == StatusCode::kCancelled))
+    return evaluation.status();
+  double* row = rows.mutable_data();
+  const auto begin_row = [&] {
+    if (numbered) row[0] = static_cast<double>(call.row_begin) + static_cast<double>((row - rows.data<double>()) / rows.columns());
+  };
+  if (!evaluation.ok() || !*evaluation) {
+    for (int64_t i = 0; i < rows.rows(); ++i, row += rows.columns()) {
+      begin_row();
+      row[first] = ops::kLeft;
+    }
+    return rows;
+  }
+  for (const Evaluation::Part& part : (*evaluation)->parts)
+    for (const int32_t place : part.structure->roots) {
+      begin_row();
+      int64_t at = first + 1;
+      for (const Matrix& cells : part.results.rows) {
+        if (at + cells.columns() > rows.columns())
+          return Internal("a recursion has more cells than its plan says");
+        for (int64_t j = 0; j < cells.columns(); ++j) row[at++] = cells.At(place, j);
+      }
+      row += rows.columns();
+    }
+  return rows;
+}
+
+compiler::ClassContext RecursionKernels::ContextOf(const Function& function, const Frame& inputs,
+                                                   std::string* sizes) const {
+  compiler::ClassContext context;
+  context.element_type = options_.element_type;
+  context.disabled.insert(options_.disabled_passes.begin(), options_.disabled_passes.end());
+  const Parameter& node = function.parameters[FoundAt(function).recursion.node_parameter];
+  for (const Parameter& parameter : function.parameters) {
+    const Variable* const variable = inputs.Find(parameter.name);
+    if (variable == nullptr || &parameter == &node) continue;
+    compiler::LiveIn known = LiveInOf(*variable);
+    AppendType(known.info, sizes);
+    if (known.value) *sizes += known.value->ToLiteral();
+    context.parameters[parameter.name] = std::move(known);
+  }
+  return context;
+}
+
+Result<std::optional<std::vector<ValueInfo>>> RecursionKernels::ResultsAt(
+    const Function& function, int64_t root, const Frame& inputs) const {
+  const std::optional<std::vector<ValueInfo>> none;
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const ops::Linearized> structure,
+                          StructureOf(function, {root}, inputs));
+  if (structure == nullptr || structure->batches.empty()) return none;
+  std::string sizes;
+  const compiler::ClassContext context = ContextOf(function, inputs, &sizes);
+  const auto first = static_cast<size_t>(structure->batches.front().node_class);
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const ops::RecursiveBody> body,
+                          BodyOf(function, sizes, structure->classes[first], {}, context));
+  if (body == nullptr) return none;
+  std::optional<std::vector<ValueInfo>> results = ops::ResultsOf(*body);
+  if (!results) SayWhy(function, "results differ in size from node to node (C7)");
+  return results;
+}
+
+// Several roots are shared out over the threads: each goes through the levels of its own trees and waits for
+// nobody. A single root has the threads within its operators.
+Result<std::optional<RecursionKernels::Evaluation>> RecursionKernels::Evaluate(
+    const Function& function, const std::vector<int64_t>& roots, const Frame& inputs,
+    ops::KernelContext& context) const {
+  std::string sizes;
+  const compiler::ClassContext of_classes = ContextOf(function, inputs, &sizes);
+  const ops::FindBody find_body = [&](const ops::Linearized::Class& node_class,
+                                      const std::vector<ValueInfo>& children) {
+    return BodyOf(function, sizes, node_class, children, of_classes);
+  };
+  std::map<std::string, Value> parameters;
+  for (const auto& [name, input] : inputs.variables()) parameters[name] = input.value;
+  const size_t parts =
+      std::max<size_t>(std::min(static_cast<size_t>(context.threads), roots.size() / kFewRoots), 1);
+  Evaluation evaluation;
+  for (size_t part = 0; part < parts; ++part) {
+    const auto at = [&](size_t i) {
+      return roots.begin() + static_cast<std::ptrdiff_t>(roots.size() * i / parts);
+    };
+    HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<const ops::Linearized> structure,
+                            StructureOf(function, {at(part), at(part + 1)}, inputs));
+    if (structure == nullptr) return std::optional<Evaluation>();
+    evaluation.parts.push_back({std::move(structure), {}});
+  }
+  std::vector<Status> failed(parts);
+  std::atomic<bool> is_refused = false;
+  const auto evaluate = [&](size_t part) {
+    failed[part] = WithinMemory("variables", [&]() -> Status {
+      HEDDLE_ASSIGN_OR_RETURN(std::optional<ops::NodeResults> results,
+                              ops::EvaluateRecursion(*evaluation.parts[part].structure, find_body, parameters,
+                                                     kernels_, context, weights_));
+      if (results)
+        evaluation.parts[part].results = *std::move(results);
+      else
+        is_refused = true;
+      return OkStatus();
+    });
+  };
+  if (parts == 1) {
+    evaluate(0);
+  } else {
+    ops::ParallelFor(static_cast<int64_t>(parts), 1, [&](int64_t begin, int64_t end) {
+      const ops::SerialLoops serial;
+      for (int64_t part = begin; part < end; ++part) evaluate(static_cast<size_t>(part));
+    });
+  }
+  for (Status& status : failed) HEDDLE_RETURN_IF_ERROR(std::move(status));
+  if (!is_refused) return std::optional<Evaluation>(std::move(evaluation));
+  SayWhy(function, "results differ in size from node to node, or hold large integers (C7)");
+  return std::optional<Evaluation>();
+}
+
+Result<std::shared_ptr<const ops::Linearized>> RecursionKernels::StructureOf(
+    const Function& function, const std::vector<int64_t>& roots, const Frame& inputs) const {
+  const std::shared_ptr<const ops::Linearized> none;
+  const ops::StructureProgram& program = FoundAt(function).recursion.structure;
+  std::optional<StructureInputs> given = InputsOf(program, inputs);
+  if (given) {
+    if (std::shared_ptr<const ops::Linearized> kept = FindStructure(function, roots, *given)) return kept;
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<Matrix> dense, given->Dense());
+    HEDDLE_ASSIGN_OR_RETURN(std::optional<ops::VisitedStructure> visited,
+                            ops::VisitStructure(program, dense, given->uniforms, roots, kMostDecisions));
+    if (visited) {
+      HEDDLE_ASSIGN_OR_RETURN(ops::Linearized linearized,
+                              ops::Linearize(*std::move(visited), function.name));
+      Structure structure{.function = &function, .inputs = *std::move(given), .roots = roots};
+      structure.bytes = BytesOf(linearized, structure.inputs) + roots.size() * sizeof(int64_t);
+      structure.linearized = std::make_shared<const ops::Linearized>(std::move(linearized));
+      std::shared_ptr<const ops::Linearized> made = structure.linearized;
+      KeepStructure(std::move(structure));
+      return made;
+    }
+  }
+  SayWhy(function, "its structure holds what only calls can tell");
+  return none;
+}
+
+std::shared_ptr<const ops::Linearized> RecursionKernels::FindStructure(const Function& function,
+                                                                       const std::vector<int64_t>& roots,
+                                                                       const StructureInputs& inputs) const {
+  std::lock_guard lock(structures_mutex_);
+  for (auto kept = structures_.begin(); kept != structures_.end(); ++kept) {
+    if (kept->function != &function || kept->roots != roots || !kept->inputs.IsSame(inputs)) continue;
+    kept->inputs = inputs;  // What is asked for next is more likely this one in memory.
+    structures_.splice(structures_.begin(), structures_, kept);
+    return structures_.front().linearized;
+  }
+  return nullptr;
+}
+
+void RecursionKernels::KeepStructure(Structure structure) const {
+  std::lock_guard lock(structures_mutex_);
+  structures_.push_front(std::move(structure));
+  size_t bytes = 0, count = 0;
+  for (auto kept = structures_.begin(); kept != structures_.end();) {
+    bytes += count == 0 ? 0 : kept->bytes;
+    kept = ++count > kMostStructures || bytes > kMostStructureBytes ? structures_.erase(kept)
+                                                                    : std::next(kept);
+  }
+}
+
+Result<std::shared_ptr<const ops::RecursiveBody>> RecursionKernels::BodyOf(
+    const Function& function, const std::string& sizes, const ops::Linearized::Class& node_class,
+    const std::vector<ValueInfo>& children, const compiler::ClassContext& context) const {
+  Known& known = KnownOf(function);
+  std::string results;
+  for (const ValueInfo& child : children) AppendType(child, &results);
+  std::lock_guard lock(bodies_mutex_);
+  if (known.bodies.size() >= kMostBodies) known.bodies.clear();
+  std::shared_ptr<const ops::RecursiveBody>& kept = known.bodies[{sizes, node_class.path, results}];
+  if (kept != nullptr) return kept;
+  compiler::ClassContext of_class = context;
+  of_class.children = children;
+  for (size_t i = 0; i < children.size(); ++i)
+    if (children[i].IsScalar() && function.results[i].value_type == ValueType::kBoolean)
+      of_class.children[i].value_type = ValueType::kBoolean;
+  std::string why;
+  const std::optional<compiler::ClassGraph> graph =
+      compiler::JoinBlocks(known.found.recursion, function, node_class.path, of_class, &why);
+  std::optional<ops::RecursiveBody> body;
+  if (graph) body = compiler::BatchOperators(*graph, of_class, &why);
+  if (body)
+    kept = std::make_shared<const ops::RecursiveBody>(*std::move(body));
+  else
+    SayWhy(function, why);
+  return kept;
+}
+
+}  // namespace heddle::cluster
