@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/stitch.h"
 
-#include <cstdlib>
 #include <optional>
 #include <string_view>
 
 #include "bench/hand/stitch.h"
 #include "bench/random_matrices.h"
 #include "bench/stitch_row.h"
-#include "ops/elementwise/single_precision.h"
+#include "bench/stitch_sparse.h"
 
 namespace heddle::bench {
 namespace {
@@ -84,16 +83,6 @@ const Case kCases[] = {
 
 constexpr Shape kShapes[] = {{8192, 1024}, {750000, 32}, {64, 30000}, {1, 10'000'000}};
 
-Matrix InPrecision(const Matrix& matrix, ElementType type) {
-  if (type == ElementType::kFloat64) return matrix;
-  Result<Matrix> narrow = ops::Narrow(matrix);
-  if (!narrow.ok()) {
-    std::fprintf(stderr, "heddle-bench: %s\n", narrow.status().ToString().c_str());
-    std::exit(1);
-  }
-  return *std::move(narrow);
-}
-
 StitchRow RowOf(const Case& one, const std::string& name, Shape shape, ElementType type,
                 const Traffic& traffic, ops::Arena* arena) {
   StitchRow row{.name = name, .code = std::string(one.code), .results = one.results};
@@ -101,7 +90,7 @@ StitchRow RowOf(const Case& one, const std::string& name, Shape shape, ElementTy
     const bool is_row = input == 'g' || input == 'b';
     const Matrix cells =
         RandomDense(is_row ? 1 : shape.rows, shape.columns, static_cast<uint64_t>(input), arena);
-    row.inputs[std::string(1, input)] = InPrecision(cells, type);
+    row.inputs[std::string(1, input)] = StitchMeter::InPrecision(cells, type);
   }
   row.least_bytes =
       static_cast<double>(BytesOf(type)) *
@@ -133,6 +122,7 @@ int RunStitch(const BenchOptions& options) {
         meter.Measure(RowOf(one, name, shape, type, *traffic, &arena));
       }
     }
+  MeasureSparse(&meter);
   return meter.all_agree() ? 0 : 1;
 }
 

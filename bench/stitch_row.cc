@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 
 #include "bench/probe.h"
 #include "ops/elementwise/single_precision.h"
@@ -20,6 +21,16 @@ double Tolerance(ElementType type) { return type == ElementType::kFloat64 ? 1e-9
 
 StitchMeter::StitchMeter(const BenchOptions& options, ops::Arena* arena)
     : options_(options), arena_(arena), probe_(kProbeCells, options.threads, arena) {}
+
+Matrix StitchMeter::InPrecision(const Matrix& matrix, ElementType type) {
+  if (type == ElementType::kFloat64) return matrix;
+  Result<Matrix> narrow = ops::Narrow(matrix);
+  if (!narrow.ok()) {
+    std::fprintf(stderr, "heddle-bench: %s\n", narrow.status().ToString().c_str());
+    std::exit(1);
+  }
+  return *std::move(narrow);
+}
 
 void StitchMeter::Fail(const std::string& name, const std::string& what) {
   std::fprintf(stderr, "heddle-bench: %s: %s\n", name.c_str(), what.c_str());

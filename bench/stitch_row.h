@@ -28,6 +28,8 @@ struct StitchRow {
 class StitchMeter {
  public:
   StitchMeter(const BenchOptions& options, ops::Arena* arena);
+  /// Stops the process when memory runs out.
+  static Matrix InPrecision(const Matrix& matrix, ElementType type);
   bool Wants(const std::string& name) const { return name.find(options_.only) != std::string::npos; }
   /// Loop, expression and operators one by one in turn, between two probes (BestAttempt).
   void Measure(const StitchRow& row);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The cases of `heddle-bench stitch` in PyTorch (as written and compiled) and JAX, one JSON object a line.
+"""The cases of `heddle-bench stitch` in PyTorch (as written and compiled), JAX and, of sparse matrices, SciPy, one JSON object a line.
 
     bench/peers/stitch.py [--threads N] [--only TEXT] [--rounds N]
 
@@ -136,7 +136,65 @@ def with_jax():
     measure(f"jax {jax.__version__}", formulas, np.asarray, jax.jit, jax.block_until_ready)
 
 
-for library in (with_torch, with_jax):
+def report(case, library, run):
+    if OPTIONS.only not in f"{case} {library}":
+        return
+    begin = time.perf_counter()
+    run()
+    first, best = time.perf_counter() - begin, math.inf
+    for _ in range(OPTIONS.rounds):
+        begin = time.perf_counter()
+        run()
+        best = min(best, time.perf_counter() - begin)
+    print(json.dumps({"bench": "stitch", "case": case, "library": library, "ms": round(best * 1e3, 3), "first_ms": round(first * 1e3, 1), "threads": OPTIONS.threads}), flush=True)
+
+
+def each_mask():
+    """Names as heddle-bench has them, a CSR matrix of values in [0.1, 1.1), and three matrices of 64 columns."""
+    import scipy.sparse
+
+    for density in (1e-3, 1e-2, 1e-1):
+        for cells, precision in (("f8", "double"), ("f4", "single")):
+            random = numpy.random.default_rng(7)
+            mask = scipy.sparse.random(8192, 8192, density, "csr", random=random, data_rvs=lambda n: random.random(n) + 0.1).astype(cells)
+            yield f"8192x8192 {density:g} {precision}", mask, [(random.random((8192, 64)) + 0.1).astype(cells) for _ in range(3)]
+
+
+def with_scipy():
+    """Softmax and attention at the entries of a mask, by the arrays of a CSR matrix; rows without entries are left out."""
+    import scipy
+    import scipy.sparse
+
+    library = f"scipy {scipy.__version__}"
+    for shape, mask, (q, k, v) in each_mask():
+        counts = numpy.diff(mask.indptr)
+        rows = numpy.repeat(numpy.arange(mask.shape[0]), counts)
+        starts = mask.indptr[:-1][counts > 0]
+
+        def softmax(scores, weights):
+            e = numpy.exp(scores - numpy.repeat(numpy.maximum.reduceat(scores, starts), counts[counts > 0])) * weights
+            return e / numpy.repeat(numpy.add.reduceat(e, starts), counts[counts > 0])
+
+        def attention():
+            scores = numpy.einsum("ij,ij->i", q[rows], k[mask.indices]) * mask.data / 8
+            return scipy.sparse.csr_matrix((softmax(scores, mask.data), mask.indices, mask.indptr), mask.shape) @ v
+
+        report(f"sparse softmax {shape}", library, lambda: softmax(mask.data, 1))
+        report(f"masked attention {shape}", library, attention)
+
+
+def with_dense_attention():
+    """Attention beside -Infinity with all cells, as torch has it."""
+    import torch
+
+    torch.set_grad_enabled(False)
+    for shape, mask, factors in each_mask():
+        shown = torch.from_numpy(mask.toarray() != 0)
+        q, k, v = (torch.from_numpy(factor) for factor in factors)
+        report(f"hidden attention {shape}", f"torch {torch.__version__} scaled_dot_product_attention", lambda: torch.nn.functional.scaled_dot_product_attention(q[None, None], k[None, None], v[None, None], attn_mask=shown))
+
+
+for library in (with_torch, with_jax, with_scipy, with_dense_attention):
     try:
         library()
     except ImportError as missing:

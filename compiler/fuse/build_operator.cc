@@ -101,12 +101,17 @@ class Builder {
       const DagNode* const other = best < 0 ? nullptr : &dag_[built_.inputs[static_cast<size_t>(best)]];
       if (other != nullptr && (drives != best_drives ? best_drives
                                : drives              ? input.sparsity >= other->sparsity
-                                                     : input.cells <= other->cells))
+                                                     : !IsLarger(input, *other)))
         continue;
       best = static_cast<int>(i);
       best_drives = drives;
     }
     return best;
+  }
+
+  // Of two as large the CSR one, whose entries may be all that is looked at.
+  static bool IsLarger(const DagNode& input, const DagNode& other) {
+    return input.cells > other.cells || (input.cells == other.cells && input.sparse && !other.sparse);
   }
 
   // What is computed in the shape of `driver` and used in another one, or is the result, is absent wherever

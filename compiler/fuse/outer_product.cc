@@ -49,6 +49,8 @@ Close CloseOuter(const Dag& dag, NodeId id, const Entry& entry) {
     case ops::RowUse::kSampledProduct:
       return node.columns == 1 || FollowsDriver(dag, id) ? Close::kOpenValid : Close::kOpenInvalid;
     case ops::RowUse::kRowAggregate: return Close::kOpenValid;
+    // Of a dense value that is 0 but at the entries, as of softmax beside -Infinity: the executor knows.
+    case ops::RowUse::kProduct: return Close::kClosedValid;
     default: break;
   }
   for (NodeId ref : entry.refs)

@@ -23,7 +23,9 @@ struct Group {
   std::vector<NodeId> roots, covered;
   std::vector<OperatorInput> inputs;
   int64_t height = 0;
-  double bytes = 0;    // Read and written.
+  NodeId pattern = kNoNode;  // Of the CSR values whose entries it walks, as DagNode::pattern; kNoNode: rows.
+  bool needs_rows = false;   // It reads or makes dense rows of several columns.
+  double bytes = 0;          // Read and written.
   double seconds = 0;  // Modelled.
 };
 
@@ -60,20 +62,51 @@ class Stitcher {
     }
   }
 
-  // The rows that an operator with these nodes walks tile by tile; 0 where it walks none, or the entries of a
-  // CSR matrix.
-  int64_t HeightOfRows(const PlanUnit& unit) const {
-    if (unit.kind == FusionTemplate::kOuter) return 0;
-    for (NodeId id : unit.covered) {
+  struct Walk {
+    NodeId pattern = kNoNode;
+    bool needs_rows = false;
+  };
+  // What an operator with these nodes walks; nullopt for the entries of several patterns.
+  std::optional<Walk> WalkOf(const std::vector<NodeId>& roots, const std::vector<NodeId>& covered) const {
+    Walk walk;
+    const auto take = [&](NodeId id) {
+      if (!dag_[id].sparse || dag_[id].columns < 2) return true;
+      if (walk.pattern == kNoNode) walk.pattern = dag_[id].pattern;
+      return walk.pattern == dag_[id].pattern;
+    };
+    for (const NodeId id : covered) {
       const DagNode& node = dag_[id];
-      if (node.op == nullptr || node.sparse || node.op->fusion.use == ops::RowUse::kSampledProduct) return 0;
+      const bool cells = node.op->fusion.use == ops::RowUse::kCells;
+      const bool sampled = node.op->fusion.use == ops::RowUse::kSampledProduct;
+      if ((cells || sampled) && !take(id)) return std::nullopt;
+      const bool is_root = std::find(roots.begin(), roots.end(), id) != roots.end();
+      walk.needs_rows |= is_root && cells && !node.sparse && node.columns > 1;
       for (size_t i = 0; i < node.inputs.size(); ++i) {
         const NodeId input = node.inputs[i];
-        if (input != kNoNode && dag_[input].sparse && node.op->fusion.use == ops::RowUse::kCells) return 0;
+        if (input == kNoNode || !dag_[input].matrix || node.by_rows[i] == 0) continue;
+        if (cells && !take(input)) return std::nullopt;
+        walk.needs_rows |= !cells && !sampled && !dag_[input].sparse && dag_[input].columns > 1;
       }
     }
+    return walk;
+  }
+
+  // True if one walk can do for both: rows, or the entries of one pattern.
+  static bool WalkAlike(const Group& a, const Group& b) {
+    if (a.pattern == b.pattern) return true;
+    if (a.pattern != kNoNode && b.pattern != kNoNode) return false;
+    return !(a.pattern == kNoNode ? a : b).needs_rows;
+  }
+
+  // The rows that an operator with these nodes walks tile by tile, or by the entries of a CSR matrix; 0 where
+  // it walks none.
+  int64_t HeightOfRows(const PlanUnit& unit) const {
+    for (NodeId id : unit.covered)
+      if (dag_[id].op == nullptr) return 0;
     const NodeId root = unit.roots[0];
-    if (unit.covered.size() == 1) {
+    const std::optional<Walk> walk = WalkOf(unit.roots, unit.covered);
+    if (!walk || (walk->pattern != kNoNode && walk->needs_rows)) return 0;
+    if (unit.covered.size() == 1 && walk->pattern == kNoNode) {
       const bool opens = kRowTemplate.open(dag_, root) || kCellTemplate.open(dag_, root) ||
                          dag_[root].op->fusion.use == ops::RowUse::kFullAggregate ||
                          dag_[root].op->fusion.use == ops::RowUse::kColumnAggregate;
@@ -88,8 +121,15 @@ class Stitcher {
     group.roots = units_[unit].roots;
     group.covered = units_[unit].covered;
     group.height = height;
+    SetWalk(&group);
     Cost(&group);
     groups_.push_back(std::move(group));
+  }
+
+  void SetWalk(Group* group) const {
+    const std::optional<Walk> walk = WalkOf(group->roots, group->covered);
+    group->pattern = walk ? walk->pattern : kNoNode;
+    group->needs_rows = !walk || walk->needs_rows;
   }
 
   // What the cost model of plans adds up of an operator (plan_cost.cc).
@@ -97,6 +137,7 @@ class Stitcher {
     OperatorWork work;
     work.kind = FusionTemplate::kRow;
     work.roots = group->roots;
+    work.along_entries = group->pattern != kNoNode;
     std::map<NodeId, OperatorInput> inputs;
     const std::set<NodeId> inside(group->covered.begin(), group->covered.end());
     for (NodeId id : group->covered) {
@@ -159,6 +200,7 @@ class Stitcher {
     std::set_union(a.roots.begin(), a.roots.end(), b.roots.begin(), b.roots.end(), std::back_inserter(roots));
     for (NodeId root : roots)
       if (IsReadOutside(root, both.units)) both.roots.push_back(root);
+    SetWalk(&both);
     return both;
   }
 
@@ -208,7 +250,7 @@ class Stitcher {
       for (size_t b = a + 1; b < groups_.size(); ++b) {
         if (groups_[a].units.empty() || groups_[b].units.empty()) continue;
         if (groups_[a].height != groups_[b].height || refused_.contains({a, b})) continue;
-        if (!ShareRows(groups_[a], groups_[b])) continue;
+        if (!WalkAlike(groups_[a], groups_[b]) || !ShareRows(groups_[a], groups_[b])) continue;
         const auto known = joined_.find({a, b});
         if (known == joined_.end()) {
           Group both = Join(groups_[a], groups_[b]);

@@ -5,6 +5,7 @@
 
 #include "core/values/panels.h"
 #include "ops/fused/region_walk.h"
+#include "ops/simd/math.h"
 
 namespace heddle::ops {
 namespace {
@@ -24,15 +25,14 @@ class DefaultFinder {
       for (NodeId id = body_.size() - 1; id >= 0; --id) FindNeed(id);
     } while (RefusesMore());
     const bool loses_sparsity = LosesSparsity(view_);
-    bool is_worth_it = false, any = false;
+    bool is_worth_it = false;
     for (NodeId id = 0; id < body_.size(); ++id) {
       if (loses_sparsity && view_.HasDriversShape(id) && view_.IsCellwise(id) && !by_entry_[Index(id)])
         return std::nullopt;
       const bool keeps_sparse = HasDefault(id) && view_.node(id).info.format == Format::kSparse;
       is_worth_it |= IsComputed(id) && (IsHeavyNode(view_, id) || keeps_sparse);
-      any |= HasDefault(id);
     }
-    if (!is_worth_it || !any || NeedsLongRows()) return std::nullopt;
+    if (!is_worth_it || NeedsLongRows()) return std::nullopt;
     for (NodeId id = 0; id < body_.size(); ++id) Copy(id);
     Finish();
     return std::move(made_);
@@ -73,7 +73,7 @@ class DefaultFinder {
     switch (view_.PatternOf(id, i)) {
       case Pattern::kCells:
         form->gathers &= forms_[Index(input)].gathers;
-        form->equal &= forms_[Index(input)].equal;
+        form->equal &= forms_[Index(input)].equal || IsUnread(id, i);
         *any |= forms_[Index(input)].equal;
         break;
       // The default of a value is computed from columns, beside which a CSR one would skip.
@@ -86,15 +86,30 @@ class DefaultFinder {
     }
   }
 
+  // The operand of ifelse that is chosen at no cell elsewhere: X in ifelse(M == 0, -Infinity, X).
+  bool IsUnread(NodeId id, size_t i) const {
+    const Node& node = view_.node(id);
+    if (!node.Is("ifelse") || i == 0) return false;
+    const std::optional<double> condition = Elsewhere(node.inputs[0], std::nullopt);
+    return condition && (*condition != 0) != (i == 1);
+  }
+
   // Consumers come first. Elsewhere than at the entries a value is needed by what is dense, and by the
   // defaults of others. One that nothing needs there is computed at the entries only.
   void FindNeed(NodeId id) {
     const Form& form = forms_[Index(id)];
     bool needed = view_.RowRoot(id) >= 0 || view_.consumers(id).empty();
     for (const NodeId consumer : view_.consumers(id))
-      needed |= !by_entry_[Index(consumer)] || HasDefault(consumer);
+      needed |= !by_entry_[Index(consumer)] || (HasDefault(consumer) && ReadsElsewhere(consumer, id));
     needed_[Index(id)] = needed;
     by_entry_[Index(id)] = form.equal || (form.gathers && view_.IsCellwise(id) && !needed);
+  }
+
+  bool ReadsElsewhere(NodeId consumer, NodeId id) const {
+    const std::vector<NodeId>& inputs = view_.node(consumer).inputs;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (inputs[i] == id && !IsUnread(consumer, i)) return true;
+    return false;
   }
 
   // Cells of what is dense, but no input, cannot be gathered: what would do that is dense as well.
@@ -146,11 +161,35 @@ class DefaultFinder {
     copy.info.shape.columns = 1;
     for (size_t i = 0; i < copy.inputs.size(); ++i) {
       const NodeId input = body_[id].inputs[i];
-      if (input == kNoNode || !by_entry_[Index(input)]) continue;
+      if (input != kNoNode && IsUnread(id, i)) copy.inputs[i] = Zero();
+      if (input == kNoNode || IsUnread(id, i) || !by_entry_[Index(input)]) continue;
       copy.inputs[i] = zero_[Index(input)] ? Zero() : made_.defaults[Index(copy.inputs[i])];
     }
     const NodeId column = Add(std::move(copy), BodyRole::kRows, false);
     made_.defaults[Index(made_.copies.back())] = column;
+    constexpr double kOrdinary = 1.5;
+    made_.usually_zero[Index(made_.copies.back())] = Elsewhere(id, kOrdinary) == 0;
+  }
+
+  // What a value is elsewhere than at the entries, where columns and scalars that are not known are `unknown`.
+  std::optional<double> Elsewhere(NodeId id, std::optional<double> unknown) const {
+    const Node& node = view_.node(id);
+    if (node.Is("literal")) return node.FindAttribute("value")->AsDouble();
+    if (zero_[Index(id)]) return 0.0;
+    if (!forms_[Index(id)].equal || !view_.IsCellwise(id)) return unknown;
+    std::vector<double> operands;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] == kNoNode) continue;
+      const std::optional<double> operand =
+          IsUnread(id, i) ? std::optional<double>(0.0) : Elsewhere(node.inputs[i], unknown);
+      if (!operand) return std::nullopt;
+      operands.push_back(*operand);
+    }
+    if (node.Is("ifelse")) return operands[0] != 0 ? operands[1] : operands[2];
+    if (const auto binary = FindBinaryCode(node.op); binary && operands.size() == 2)
+      return Apply(*binary, operands[0], operands[1]);
+    const auto unary = FindUnaryCode(node.op);
+    return unary && operands.size() == 1 ? std::optional<double>(Apply(*unary, operands[0])) : unknown;
   }
 
   NodeId Zero() {
@@ -163,6 +202,7 @@ class DefaultFinder {
     made_.roles.nodes.push_back(role);
     made_.by_entry.push_back(by_entry);
     made_.defaults.push_back(kNoNode);
+    made_.usually_zero.push_back(false);
     return made_.fused.body.Add(std::move(node));
   }
 

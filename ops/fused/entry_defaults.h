@@ -17,10 +17,12 @@ struct DefaultedBody {
   std::vector<NodeId> copies;    ///< By node of the body that was given.
   std::vector<bool> by_entry;    ///< By node: computed at the entries of the driver.
   std::vector<NodeId> defaults;  ///< By node: the column of what such a value is elsewhere; kNoNode: 0.
+  /// By node: that is 0 in ordinary rows, as exp(-Infinity - rowMaxs(X)) is in all that have an entry.
+  std::vector<bool> usually_zero;
 };
 
-/// nullopt where dense tiles are as good: no such value costs more than reading it, and none of them is CSR;
-/// or nothing needs one elsewhere than at the entries. Of bodies that walk entries alone (CanWalkEntries), and
+/// nullopt where dense tiles are as good: no such value costs more than reading it, and none of them is CSR.
+/// Of bodies that walk entries alone (CanWalkEntries), and
 /// where CSR values would be made dense (LosesSparsity), too.
 std::optional<DefaultedBody> FindDefaults(const BodyView& view);
 

@@ -167,9 +167,8 @@ Status MakeRoots(const BodyView& view, TileProgram* program) {
                : full  ? FullPanelHeight(m, root.n)
                        : ColumnPanelHeight(m, root.n);
       if (moments) {
-        if (!view.IsInput(n.inputs[0]) || view.IsCsrInput(n.inputs[0]) || view.IsSingle(n.inputs[0]) ||
-            root.n > kColumnChunk)
-          return Unimplemented("{} of other than the rows of a dense input of doubles", n.op);
+        if (!view.IsInput(n.inputs[0]) || view.IsCsrInput(n.inputs[0]) || root.n > kColumnChunk)
+          return Unimplemented("{} of other than the rows of a dense input", n.op);
         root.input = BodyView::InputPosition(view.node(n.inputs[0]));
       }
       root.join = JoinOf(aggregate.kind);

@@ -31,6 +31,7 @@ void Places::Take(DefaultedBody made) {
   for (TileRoot& root : program_.roots) root.node = made.copies[Index(root.node)];
   by_entry_ = std::move(made.by_entry);
   defaults_ = std::move(made.defaults);
+  usually_zero_ = std::move(made.usually_zero);
   program_.by_pattern = program_.has_defaults = true;
   places_.assign(body().nodes.size(), {});
   FindConsumers();
@@ -156,9 +157,11 @@ TileRef Places::ContiguousPlace(NodeId id) {
 Status Places::ReadForProduct(NodeId id, Step* step, int* csr_input) {
   *csr_input = -1;
   const bool sparse = node(id).info.format == Format::kSparse;
-  if (IsPattern(id) && (sparse || !HasDefault(id))) {
+  const bool multiplies = step->kind == Step::Kind::kMultiply;
+  if (IsPattern(id) && (sparse || !HasDefault(id) || (multiplies && usually_zero_[Index(id)]))) {
     step->from = PlaceOf(id);
     step->elsewhere = DefaultPlace(id);
+    step->multiplies_zeros = multiplies && !sparse;
     return OkStatus();
   }
   if (IsCsrInput(id)) {

@@ -79,6 +79,7 @@ class Places : public BodyView {
   std::map<NodeId, TileRef> copies_, gathered_, spread_;
   std::vector<bool> by_entry_;  // As in DefaultedBody.
   std::vector<NodeId> defaults_;
+  std::vector<bool> usually_zero_;
   std::map<NodeId, KeptValue> keeps_;
 };
 

@@ -15,6 +15,7 @@
 #include "ops/fused/tile_steps.h"
 #include "ops/parallel.h"
 #include "ops/reduction/reduction_tasks.h"
+#include "ops/simd/elementwise.h"
 
 namespace heddle::ops {
 namespace {
@@ -184,7 +185,7 @@ class Stitch {
         const TileRoot& root = trees_[r].root();
         if (next % root.height != 0 && next != span_.end) continue;
         steps_.EndLeaf(scratch, static_cast<int>(r), payload);
-        if (root.kind == TileRoot::Kind::kMoments) SetMoments(root, next, payload + root.offset);
+        if (root.kind == TileRoot::Kind::kMoments) SetMoments(scratch, root, next, payload + root.offset);
         writers[r].AddLeaf((next - 1) / root.height, payload + root.offset, next == end);
         FillIdentity(ReductionOf(root, call_), payload + root.offset);
       }
@@ -192,10 +193,16 @@ class Stitch {
   }
 
   // Of the leaf that ends at `row_end`: its rows are in the caches, where the tiles have left them.
-  void SetMoments(const TileRoot& root, int64_t row_end, double* payload) const {
-    const Matrix& x = steps_.inputs()[static_cast<size_t>(root.input)];
+  void SetMoments(TileScratch& scratch, const TileRoot& root, int64_t row_end, double* payload) const {
     const int64_t begin = std::max(span_.begin, (row_end - 1) / root.height * root.height);
-    ColumnMoments(x.data() + (begin - span_.begin) * root.n, row_end - begin, root.n, {}, payload);
+    const int64_t first = (begin - span_.begin) * root.n, cells = (row_end - begin) * root.n;
+    const auto input = static_cast<size_t>(root.input);
+    if (!program_.single)
+      return ColumnMoments(steps_.inputs()[input].data() + first, row_end - begin, root.n, {}, payload);
+    scratch.spread.resize(static_cast<size_t>(cells));
+    SelectedElementwiseKernels().widen(steps_.singles()[input].data<float>() + first, scratch.spread.data(),
+                                       cells);
+    ColumnMoments(scratch.spread.data(), row_end - begin, root.n, {}, payload);
   }
 
   Status Close(std::span<Value> results) {

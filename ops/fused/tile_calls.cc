@@ -54,6 +54,8 @@ TileSteps::TileSteps(const TileProgram& program)
       is_plain_(IsPlain(program)),
       scalars_(program),
       narrow_(program.steps.size()),
+      narrow_spread_(program.steps.size()),
+      finite_(program.steps.size(), true),
       packed_(program.steps.size()),
       packed_singles_(program.steps.size()),
       results_(program.fused.roots.size(), nullptr),
@@ -82,6 +84,7 @@ Status TileSteps::Prepare(const KernelCall& call) {
   for (size_t s = 0; s < program_.steps.size(); ++s) {
     const Step& step = program_.steps[s];
     if (step.kind != Step::Kind::kMultiply) continue;
+    PrepareSpread(s);
     if (MultipliesSingles(program_, step)) {
       const Matrix& right = inputs_.singles[static_cast<size_t>(step.right)];
       if (PacksRight(step) && right.cells() > 0)

@@ -18,6 +18,10 @@ bool MultipliesSingles(const TileProgram& program, const Step& step, int input) 
 bool ReadsSingles(const TileProgram& program, int input) {
   if (!program.single) return false;
   const TileRef rows{TileRef::Kind::kInput, input, 0};
+  if (std::any_of(program.roots.begin(), program.roots.end(), [&](const TileRoot& root) {
+        return root.kind == TileRoot::Kind::kMoments && root.input == input;
+      }))
+    return true;
   return std::any_of(program.steps.begin(), program.steps.end(), [&](const Step& step) {
     return (step.kind == Step::Kind::kWiden && step.index == input) || step.from == rows ||
            step.from_right == rows || MultipliesSingles(program, step, input) ||

@@ -89,6 +89,9 @@ struct Step {
   int right = -1;                                 ///< kMultiply: input
   AggregateKind aggregate = AggregateKind::kSum;  ///< kFoldRows
   bool reads_memory = false;                      ///< kFoldRows
+  /// kMultiply: `from` at entries is of a dense matrix, whose zeros elsewhere are multiplied, too: the same
+  /// where `right` is finite.
+  bool multiplies_zeros = false;
   int phase = 0;                                  ///< Of rows that are cut by columns (long_rows.h).
   /// What kMultiply and kRoot fetch meanwhile of the rows of input `fetched` in the next tile: all lines, or
   /// every second one, which another step over the same rows may complete.

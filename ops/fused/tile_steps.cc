@@ -366,6 +366,7 @@ int64_t TileSteps::EntriesAhead(const TileScratch& scratch, const Matrix& right,
 
 void TileSteps::Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t row_end) const {
   const Step& step = program_.steps[s];
+  if (MustSpread(scratch, s, row, row_end - row)) return MultiplySpread(scratch, s, row, row_end - row);
   if (MultipliesSingles(program_, step)) return MultiplySingles(scratch, s, row, row_end);
   const NarrowRight& narrow = narrow_[s];
   const int64_t k = step.columns, rows = row_end - row;

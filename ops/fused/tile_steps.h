@@ -72,6 +72,7 @@ struct TileScratch {
   std::map<int, TransposedSingles> chains;    ///< By root: of its leaf, those that have not ended.
   std::vector<double> leaf_sums;              ///< Eight lanes for each leaf of a tile.
   FilledRows filled;                          ///< What a step reads along entries.
+  std::vector<double> spread;                 ///< Dense rows of it.
   /// Rows from `row` on, as far as the tile goes.
   RowPattern PatternAt(int64_t row) const;
   Entries EntriesAt(const double* values, int64_t row) const;
@@ -93,6 +94,8 @@ class TileSteps {
   const TileSizes& sizes() const { return sizes_; }
   const std::vector<Matrix>& inputs() const { return inputs_.doubles; }
   const Matrix& driver() const { return inputs_.doubles[static_cast<size_t>(program_.fused.driver)]; }
+  /// Floats of the inputs that tiles read.
+  const std::vector<Matrix>& singles() const { return inputs_.singles; }
   /// Entries of the driver.
   int64_t Count(int64_t row, int64_t row_end) const {
     return driver().row_offsets()[row_end] - driver().row_offsets()[row];
@@ -187,6 +190,10 @@ class TileSteps {
   SingleRows SinglesOf(TileScratch& scratch, const TileRef& ref, int64_t row, int64_t rows, int64_t columns,
                        std::vector<float>& room) const;
   void MultiplySingles(TileScratch& scratch, size_t s, int64_t row, int64_t row_end) const;
+  // The left operand, which is at entries, must be multiplied as dense rows (Step::multiplies_zeros).
+  void PrepareSpread(size_t s);
+  bool MustSpread(TileScratch& scratch, size_t s, int64_t row, int64_t rows) const;
+  void MultiplySpread(TileScratch& scratch, size_t s, int64_t row, int64_t rows) const;
   void MultiplyAndAdd(TileScratch& scratch, const Step& step, const NarrowRight& right, int64_t row,
                       int64_t rows, double* payload) const;
   // True if rows of that root wait for the next product.
@@ -209,6 +216,8 @@ class TileSteps {
   BodyScalars scalars_;
   std::vector<AlignedArray> repeated_;
   std::vector<NarrowRight> narrow_;                                 // By step.
+  std::vector<NarrowRight> narrow_spread_;                          // Likewise, of MultiplySpread.
+  std::vector<bool> finite_;                                        // Likewise: right operands of those.
   std::vector<std::unique_ptr<PackedRight>> packed_;                // Likewise.
   std::vector<std::unique_ptr<SinglePackedRight>> packed_singles_;  // Likewise.
   std::vector<int64_t> buffer_offsets_;

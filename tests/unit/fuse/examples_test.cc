@@ -163,7 +163,7 @@ TEST(ExamplesTest, TheSparsityDriverCarriesTwoOuterOperators) {
             "9 *: C(-1,-1) C(-1,8) O(-1,8)\n"
             "10 sum: C(9) O(9)\n"
             "11 *: R(-1,-1) C(-1,-1) O(-1,6)\n"
-            "12 %*%: O(11,-1)\n");
+            "12 %*%: R(11,-1) O(11,-1)\n");
   EXPECT_EQ(example.partition().roots, (std::vector<NodeId>{10, 12}));
   EXPECT_EQ(example.partition().materialization, (std::vector<NodeId>{6}));
   EXPECT_EQ(ToText(example.partition().points), "(7->6) (11->6)");

@@ -187,16 +187,6 @@ class BodyBuilder {
     infos_ = doubles.infos_;
   }
 
-  /// Of bodies that are not formed of floats.
-  void ExpectSameDoubles(FusedRuntime* runtime = nullptr) {
-    const Status can_run = CanRunFused(fused_);
-    ASSERT_TRUE(can_run.ok()) << can_run.ToString() << "\n" << fused_.ToText();
-    ExpectSameBytes(runtime, {{1, 1}, {1, 2}, {3, 1}});
-    // As another processor would run it.
-    FusedRuntime other(nullptr, false, nullptr, {.memory_streams = MemoryStreams() == 1 ? 8 : 1});
-    ExpectSameBytes(&other, {{1, 2}});
-  }
-
   /// Inputs rounded to floats, and every matrix of the body one of floats.
   void BecomeSingle() {
     for (size_t i = 0; i < inputs_.size(); ++i) {
@@ -210,6 +200,15 @@ class BodyBuilder {
   const Value& input(size_t i) const { return inputs_[i]; }
 
  private:
+  void ExpectSameDoubles(FusedRuntime* runtime) {
+    const Status can_run = CanRunFused(fused_);
+    ASSERT_TRUE(can_run.ok()) << can_run.ToString() << "\n" << fused_.ToText();
+    ExpectSameBytes(runtime, {{1, 1}, {1, 2}, {3, 1}});
+    // As another processor would run it.
+    FusedRuntime other(nullptr, false, nullptr, {.memory_streams = MemoryStreams() == 1 ? 8 : 1});
+    ExpectSameBytes(&other, {{1, 2}});
+  }
+
   void ExpectSameBytes(FusedRuntime* runtime,
                        std::initializer_list<std::pair<int, int>> workers_and_threads) {
     const std::vector<Value> expected = RootsOneByOne();

@@ -18,12 +18,12 @@ bool RandomBodyAgrees(const Shape& shape, uint32_t seed, size_t most, Roots root
   const auto pick = [&](size_t n) { return random() % n; };
   BodyBuilder body;
   std::vector<NodeId> matrices, columns, scalars;
-  const bool sparse = pick(3) == 0 && roots == Roots::kOne;
+  const bool sparse = pick(3) == 0;
   matrices.push_back(body.Input(Value(sparse ? *ToSparse(Cells(shape.rows, shape.columns, seed, false, 0.2))
                                              : Cells(shape.rows, shape.columns, seed))));
   const bool special = pick(2) == 0;
   const Matrix other = Cells(shape.rows, shape.columns, seed + 1000, special, pick(4) == 0 ? 0.3 : 1);
-  matrices.push_back(body.Input(Value(pick(4) == 0 && roots == Roots::kOne ? *ToSparse(other) : other)));
+  matrices.push_back(body.Input(Value(pick(4) == 0 ? *ToSparse(other) : other)));
   columns.push_back(body.Input(Value(Cells(shape.rows, 1, seed + 2000))));
   if (pick(4) == 0)
     columns.push_back(body.Input(Value(*ToSparse(Cells(shape.rows, 1, seed + 5000, false, 0.6)))));
@@ -40,7 +40,7 @@ bool RandomBodyAgrees(const Shape& shape, uint32_t seed, size_t most, Roots root
     const auto any = [&] {
       return pick(3) == 0 ? scalars[pick(scalars.size())] : matrices[pick(matrices.size())];
     };
-    switch (pick(12)) {
+    switch (pick(sparse ? 15 : 12)) {
       case 0:
       case 1: matrices.push_back(body.Op(binary[pick(10)], {a, matrices[pick(matrices.size())]})); break;
       case 2: matrices.push_back(body.Op(unary[pick(6)], {a})); break;
@@ -62,6 +62,20 @@ bool RandomBodyAgrees(const Shape& shape, uint32_t seed, size_t most, Roots root
             body.Op("replace", {a, body.Literal(Scalar(patterns[pick(4)])), scalars[pick(scalars.size())]}));
         break;
       }
+      // What masks make of CSR values: products at entries, quotients by columns, cells hidden by a number.
+      case 12: {
+        const NodeId left = body.Input(Value(Cells(shape.rows, 3, seed + 6000))),
+                     right = body.Input(Value(Cells(shape.columns, 3, seed + 7000)));
+        matrices.push_back(body.Op("sampledProduct", {matrices[0], left, right}));
+        break;
+      }
+      case 13:
+        matrices.push_back(body.Op("/", {body.Op("*", {a, matrices[0]}), columns[pick(columns.size())]}));
+        break;
+      case 14:
+        matrices.push_back(body.Op("ifelse", {body.Op("==", {matrices[0], body.Literal(Scalar(0.0))}),
+                                              body.Literal(Scalar(-INFINITY)), a}));
+        break;
       case 8:
         if (body.info(a).format == Format::kDense || a == matrices[0])
           columns.push_back(body.Op("%*%", {a, v}));
