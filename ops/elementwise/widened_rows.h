@@ -14,6 +14,12 @@ namespace heddle::ops {
 
 inline bool HoldsSingles(const Matrix& x) { return x.element_type() == ElementType::kFloat32; }
 
+/// Calls body(cells) with those of dense x as they are stored: loops that widen them in registers.
+template <typename Body>
+void WithCells(const Matrix& x, const Body& body) {
+  HoldsSingles(x) ? body(x.data<float>()) : body(x.data());
+}
+
 /// Cells that are widened together.
 constexpr int64_t kWidenedCells = 2048;
 

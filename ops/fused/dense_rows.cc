@@ -44,9 +44,6 @@ void AddRows(const TileRoot& root, const double* x, int64_t x_stride, int64_t ro
 void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const double* y, int64_t y_stride,
                 int64_t rows, const simd::Ahead& ahead, int64_t lane, double* payload) {
   switch (root.kind) {
-    case TileRoot::Kind::kVectors:
-      return simd::MultiplyColumns(x, rows, x_stride, root.n, y, y_stride, root.k, payload, root.padded,
-                                   ahead);
     case TileRoot::Kind::kLanes:
       if (root.k == 1) return simd::MultiplyNarrow(x, rows, root.n, y, payload, ahead);
       if (root.n == 1) return simd::MultiplyNarrow(y, rows, root.k, x, payload);

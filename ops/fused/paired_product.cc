@@ -18,6 +18,15 @@ bool IsWrittenBefore(const TileProgram& program, const TileRef& buffer, int end)
   return false;
 }
 
+// 1 if the step behind that product rounds it to floats, else 0.
+int RoundsAfter(const TileProgram& program, int multiply) {
+  const auto next = static_cast<size_t>(multiply) + 1;
+  return next < program.steps.size() && program.steps[next].kind == Step::Kind::kRound &&
+                 program.steps[next].to == program.steps[next - 1].to
+             ? 1
+             : 0;
+}
+
 // Columns of X. Two steps on tiles of rows would leave memory idle while the second computes; rows of so many
 // stay in the first-level cache from the first to the second use, those of the tile before eight at least.
 constexpr int64_t kMostColumnsAtOnce = 1024, kMostColumnsOfTwoTiles = 128;
@@ -26,7 +35,7 @@ constexpr int64_t kMostColumnsAtOnce = 1024, kMostColumnsOfTwoTiles = 128;
 
 PairedProduct FindPairedProduct(const TileProgram& program) {
   PairedProduct pair;
-  if (program.by_pattern || program.single) return pair;  // Its loop reads doubles.
+  if (program.by_pattern) return pair;
   for (int s = 0; s < static_cast<int>(program.steps.size()); ++s) {
     const Step& step = program.steps[static_cast<size_t>(s)];
     if (step.kind == Step::Kind::kMultiply && step.index < 0 && step.columns == 1 &&
@@ -39,7 +48,8 @@ PairedProduct FindPairedProduct(const TileProgram& program) {
     const bool kept = step.from_right.kind == TileRef::Kind::kBuffer &&
                       program.buffers[static_cast<size_t>(step.from_right.index)] == 1 &&
                       !IsWrittenBefore(program, step.from_right, pair.multiply);
-    const bool at_once = s == pair.multiply + 1 && step.from_right == multiply.to;
+    const bool at_once =
+        s == pair.multiply + 1 + RoundsAfter(program, pair.multiply) && step.from_right == multiply.to;
     if (!kept || step.from != multiply.from ||
         root.n > (at_once ? kMostColumnsAtOnce : kMostColumnsOfTwoTiles))
       continue;

@@ -8,6 +8,7 @@ namespace heddle::ops {
 /// A step X %*% v and a root t(X) %*% w of the same narrow input X, which share one loop
 /// (simd::MultiplyRowsAndColumns): the root takes the rows of the tile before, whose w is still in its
 /// buffer, for whatever is computed between the two; or, where w is the product itself, the same rows.
+/// (Of floats a step that rounds the product lies between the two; the loop does it.)
 struct PairedProduct {
   int multiply = -1, root = -1;  ///< Positions in TileProgram::steps; -1: there is none.
   bool at_once = false;          ///< The same rows.

@@ -79,18 +79,21 @@ void TileSteps::MultiplyAndAdd(TileScratch& scratch, const Step& step, const Nar
   const Place x = Locate(scratch, step.from, row);
   double products[4];
   double* const out = pair_.keeps ? Locate(scratch, step.to, row).cells : products;
-  simd::MultiplyRowsAndColumns({.n = root.columns,
-                                .stride = x.stride,
-                                .x = x.cells,
-                                .rows = rows,
-                                .v = right.cells.data(),
-                                .out = out,
-                                .previous = pair_.at_once ? x.cells : scratch.waiting,
-                                .previous_rows = pair_.at_once ? rows : scratch.waiting_rows,
-                                .w = pair_.keeps ? Locate(scratch, root.from_right, row).cells : products,
-                                .columns = payload + program_.roots[static_cast<size_t>(root.index)].offset,
-                                .out_step = pair_.keeps ? 1 : 0,
-                                .ahead = simd::Ahead(simd::Ahead::kFar, program_.processor.memory_streams)});
+  WithCells(step.from, x, [&]<typename Cell>(const Cell* cells) {
+    simd::MultiplyRowsAndColumns(simd::RowsAndColumnsCall<Cell>{
+        .n = root.columns,
+        .stride = x.stride,
+        .x = cells,
+        .rows = rows,
+        .v = right.cells.data(),
+        .out = out,
+        .previous = pair_.at_once ? cells : reinterpret_cast<const Cell*>(scratch.waiting),
+        .previous_rows = pair_.at_once ? rows : scratch.waiting_rows,
+        .w = pair_.keeps ? Locate(scratch, root.from_right, row).cells : products,
+        .columns = payload + program_.roots[static_cast<size_t>(root.index)].offset,
+        .out_step = pair_.keeps ? 1 : 0,
+        .ahead = simd::Ahead(simd::Ahead::kFar, program_.processor.memory_streams)});
+  });
   scratch.waiting_rows = 0;
 }
 
@@ -99,8 +102,10 @@ void TileSteps::AddWaiting(TileScratch& scratch, double* payload) const {
   const Step& step = program_.steps[static_cast<size_t>(pair_.root)];
   const Place x = Locate(scratch, step.from, 0), y = Locate(scratch, step.from_right, 0);
   const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
-  AddProduct(root, scratch.waiting, x.stride, y.cells, y.stride, scratch.waiting_rows, {}, 0,
-             payload + root.offset);
+  WithCells(step.from, {const_cast<double*>(scratch.waiting), x.stride}, [&](const auto* cells) {
+    simd::MultiplyColumns(cells, scratch.waiting_rows, x.stride, root.n, y.cells, y.stride, 1,
+                          payload + root.offset, root.padded);
+  });
   scratch.waiting_rows = 0;
 }
 
@@ -145,6 +150,11 @@ void TileSteps::AddToRoot(TileScratch& scratch, const Step& step, int64_t row, i
                           AddRows(root, cells, stride, count, columns, row_in_panel + first, out);
                         });
   const Place y = Locate(scratch, step.from_right, row);
+  if (root.kind == TileRoot::Kind::kVectors)
+    return WithCells(step.from, x, [&](const auto* cells) {
+      simd::MultiplyColumns(cells, rows, x.stride, root.n, y.cells, y.stride, root.k, out, root.padded,
+                            ToFetch(step, x, rows));
+    });
   const simd::Ahead ahead = program_.single ? simd::Ahead() : ToFetch(step, x, rows);
   EachTileRows(scratch, step.from, row, rows, root.n,
                [&](const double* cells, int64_t stride, int64_t first, int64_t count) {

@@ -135,6 +135,9 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
         break;
       }
       case Step::Kind::kRound: {
+        // The product of a pair that nobody else reads is in no buffer.
+        if (static_cast<int>(s) == pair_.multiply + 1 && pair_.at_once && !pair_.keeps && payload != nullptr)
+          break;
         const bool by_entries = step.to.kind == TileRef::Kind::kPattern ||
                                 (step.to.kind == TileRef::Kind::kResult && program_.IsPatterned(step.to.index));
         const int64_t cells =
@@ -342,7 +345,8 @@ void TileSteps::FoldRows(TileScratch& scratch, const Step& step, int64_t row, in
 
 // What a product of rows at x fetches of the next tile.
 simd::Ahead TileSteps::ToFetch(const Step& step, const Place& x, int64_t rows) const {
-  const simd::Ahead all(rows * x.stride, program_.processor.memory_streams);
+  const int64_t cells = rows * x.stride;
+  const simd::Ahead all(ReadsSingles(step.from) ? cells / 2 : cells, program_.processor.memory_streams);
   switch (step.fetch) {
     case Step::Fetch::kNothing: break;
     case Step::Fetch::kEven: return all.Even();
@@ -384,14 +388,11 @@ void TileSteps::Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t ro
     return MultiplyEntries(entries, rows, right, narrow, out,
                            filled ? 0 : EntriesAhead(scratch, right, row, row_end));
   }
-  if (k <= kFewColumns) {
-    const simd::Ahead ahead = program_.single ? simd::Ahead() : ToFetch(step, from, rows);
-    return EachTileRows(scratch, step.from, row, rows, right.rows(),
-                        [&](const double* cells, int64_t stride, int64_t first, int64_t count) {
-                          simd::MultiplyRows(cells, count, stride, right.rows(), narrow.cells.data(),
-                                             narrow.stride, k, out + first * k, k, ahead);
-                        });
-  }
+  if (k <= kFewColumns)
+    return WithCells(step.from, from, [&](const auto* cells) {
+      simd::MultiplyRows(cells, rows, from.stride, right.rows(), narrow.cells.data(), narrow.stride, k, out,
+                         k, ToFetch(step, from, rows));
+    });
   if (simd::IsSkinny(rows, right.rows(), k))
     return simd::MultiplySkinny(from.cells, rows, from.stride, right.rows(), right.data(), k, out, k,
                                 ToFetch(step, from, rows));

@@ -62,7 +62,8 @@ struct TileScratch {
   std::vector<int64_t> offsets;          ///< Of kIntersect.
   std::vector<int32_t> columns;
   std::vector<RegionArguments> arguments;  ///< By step.
-  const double* waiting = nullptr;         ///< Rows of X whose part of a paired root is still to be added.
+  const double* waiting = nullptr;  ///< Rows of X (floats, too) whose part of a paired root is still to
+                                    ///< be added.
   int64_t waiting_rows = 0;
   int64_t first_column = 0, width = 0;   ///< Of the tile, where they are cut by columns.
   size_t phase = 0;                      ///< Likewise.
@@ -181,11 +182,19 @@ class TileSteps {
   template <typename Body>
   void EachTileRows(TileScratch& scratch, const TileRef& ref, int64_t row, int64_t rows, int64_t columns,
                     const Body& body) const {
-    if (program_.single && ref.kind == TileRef::Kind::kInput)
+    if (ReadsSingles(ref))
       return EachRows(inputs_.singles[static_cast<size_t>(ref.index)], row, row + rows, ref.column, columns,
                       body);
     const Place place = Locate(scratch, ref, row);
     body(static_cast<const double*>(place.cells), place.stride, int64_t{0}, rows);
+  }
+  // True for rows of an input of floats.
+  bool ReadsSingles(const TileRef& ref) const { return program_.single && ref.kind == TileRef::Kind::kInput; }
+  // body(cells) with the cells at a place as they are stored there.
+  template <typename Body>
+  void WithCells(const TileRef& ref, const Place& place, const Body& body) const {
+    if (ReadsSingles(ref)) return body(reinterpret_cast<const float*>(place.cells));
+    body(static_cast<const double*>(place.cells));
   }
   SingleRows SinglesOf(TileScratch& scratch, const TileRef& ref, int64_t row, int64_t rows, int64_t columns,
                        std::vector<float>& room) const;

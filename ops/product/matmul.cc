@@ -5,7 +5,6 @@
 
 #include "ops/catalog.h"
 #include "ops/cells/storage.h"
-#include "ops/elementwise/single_precision.h"
 
 // %*% and t%*% (t(X) %*% Y): shapes, placement, and the choice of the kernel.
 namespace heddle::ops {
@@ -69,9 +68,6 @@ Result<Value> RunProduct(const KernelCall& call) {
   Matrix result;
   if (IsNarrow(b.columns())) {
     HEDDLE_ASSIGN_OR_RETURN(result, MultiplyNarrow(a, b, call.context));
-    if (IsSingle(a)) {
-      HEDDLE_ASSIGN_OR_RETURN(result, Narrow(result));
-    }
   } else if (SplitsInner(whole_rows, a.columns(), b.columns())) {
     HEDDLE_ASSIGN_OR_RETURN(result, MultiplySplit(a, b, call.context));
   } else if (a.IsSparse() && b.IsSparse()) {

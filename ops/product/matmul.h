@@ -52,8 +52,9 @@ struct NarrowRight {
 void MultiplyNarrowRows(const Matrix& a, const NarrowRight& b, int64_t begin, int64_t end, double* out);
 
 /// A %*% B for the rows of A at hand.
-Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b,
-                              const KernelContext& context);  ///< B has at most 8 columns.
+/// B has at most 8 columns. A of floats is dense and at most kColumnChunk columns wide; then B, and the
+/// result, are of floats.
+Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b, const KernelContext& context);
 Result<Matrix> MultiplySplit(const Matrix& a, const Matrix& b,
                              const KernelContext& context);  ///< SplitsInner of the whole.
 Result<Matrix> MultiplyWide(const Matrix& a, const Matrix& b,

@@ -11,6 +11,7 @@
 #include "ops/product/matmul.h"
 #include "ops/product/matmul_gemm.h"
 #include "ops/simd/aggregate.h"
+#include "ops/simd/elementwise.h"
 #include "ops/simd/matmul.h"
 #include "ops/simd/sparse_rows.h"
 #include "ops/sparse/sparse_vectors.h"
@@ -129,19 +130,30 @@ void MultiplyNarrowRows(const Matrix& a, const NarrowRight& b, int64_t begin, in
     simd::MultiplyRowsByLanes(a.values(), a.column_indexes(), a.row_offsets() + begin, end - begin,
                               b.dense.data(), k, out + begin * k);
   else
-    EachRows(a, begin, end, 0, n, [&](const double* cells, int64_t stride, int64_t row, int64_t rows) {
-      simd::MultiplyRows(cells, rows, stride, n, b.cells.data(), b.stride, k, out + (begin + row) * k, k,
-                         HoldsSingles(a) ? simd::Ahead() : simd::Ahead::OfProduct(k));
+    WithCells(a, [&](const auto* cells) {
+      simd::MultiplyRows(cells + begin * n, end - begin, n, n, b.cells.data(), b.stride, k, out + begin * k,
+                         k, simd::Ahead::OfProduct(k));
     });
+}
+
+// The same, rounded, a few rows at a time: their sums stay in the first-level cache.
+void MultiplyNarrowRows(const Matrix& a, const NarrowRight& b, int64_t begin, int64_t end, float* out) {
+  constexpr int64_t kSums = 1024;
+  alignas(64) double sums[kSums];
+  const int64_t k = b.count, together = kSums / k;
+  for (int64_t i = begin; i < end; i += together) {
+    const int64_t rows = std::min(together, end - i);
+    MultiplyNarrowRows(a, b, i, i + rows, sums - i * k);
+    SelectedElementwiseKernels().narrow(sums, out + i * k, rows * k);
+  }
 }
 
 Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b, const KernelContext& context) {
   const int64_t m = a.rows(), n = a.columns(), k = b.columns();
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(m, k));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(m, k, a.element_type()));
   HEDDLE_ASSIGN_OR_RETURN(Matrix dense, AsDense(b));
   HEDDLE_ASSIGN_OR_RETURN(dense, Widen(dense));
   const NarrowRight right(std::move(dense), a.IsSparse());
-  double* out = result.mutable_data();
   if (m == 0 || k == 0) return result;
   if (n > kColumnChunk && m < kFewLongRows) {
     const Reduction reduction{.join = Join::kSum,
@@ -162,14 +174,18 @@ Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b, const KernelCont
             return true;
           }));
       HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(reduction, nodes));
-      CloseRow(a, root.data(), k, out + i * k);
+      CloseRow(a, root.data(), k, result.mutable_data() + i * k);
     }
     return result;
   }
   const int64_t row_cells = a.IsSparse() ? a.stored() / m + 1 : n;
   ParallelFor(m, std::max<int64_t>(4, kTaskCells / std::max<int64_t>(row_cells, 8)),
               [&](int64_t begin, int64_t end) {
-                if (!IsCancelled(context.cancelled)) MultiplyNarrowRows(a, right, begin, end, out);
+                if (IsCancelled(context.cancelled)) return;
+                if (HoldsSingles(a))
+                  MultiplyNarrowRows(a, right, begin, end, result.mutable_data<float>());
+                else
+                  MultiplyNarrowRows(a, right, begin, end, result.mutable_data());
               });
   return result;
 }

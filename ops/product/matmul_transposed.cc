@@ -18,6 +18,7 @@
 #include "ops/product/matmul_gemm.h"
 #include "ops/product/transposed_singles.h"
 #include "ops/simd/aggregate.h"
+#include "ops/simd/elementwise.h"
 #include "ops/simd/matmul.h"
 #include "ops/simd/sparse_rows.h"
 #include "ops/simd/transpose.h"
@@ -72,6 +73,26 @@ struct Rows {
   int64_t count() const { return end - begin; }
 };
 
+// The cells of rows of dense Y, at most 8 columns: those of floats widened.
+class RightRows {
+ public:
+  RightRows(const Product& p, const Matrix& y, Rows rows) {
+    if (!HoldsSingles(y)) {
+      cells_ = y.data() + rows.begin * p.k;
+      return;
+    }
+    widened_ = AlignedArray(rows.count() * p.k);
+    SelectedElementwiseKernels().widen(y.data<float>() + rows.begin * p.k, widened_.data(),
+                                       rows.count() * p.k);
+    cells_ = widened_.data();
+  }
+  const double* cells() const { return cells_; }
+
+ private:
+  AlignedArray widened_;
+  const double* cells_;
+};
+
 // Dense rows from a multiple of eight on.
 void AddLanes(const Product& p, const double* x, const double* y, int64_t rows, double* payload) {
   if (p.k == 1) return simd::MultiplyNarrow(x, rows, p.n, y, payload);
@@ -85,11 +106,13 @@ void AddLanes(const Product& p, const double* x, const double* y, int64_t rows, 
 }
 
 void LanesLeaf(const Product& p, const Matrix& x, const Matrix& y, Rows rows, double* payload) {
-  if (!x.IsSparse())
+  if (!x.IsSparse()) {
+    const RightRows right(p, y, rows);
     return EachRows(x, rows.begin, rows.end, 0, p.n,
                     [&](const double* cells, int64_t, int64_t row, int64_t count) {
-                      AddLanes(p, cells, y.data() + (rows.begin + row) * p.k, count, payload);
+                      AddLanes(p, cells, right.cells() + row * p.k, count, payload);
                     });
+  }
   const double* right = y.data() + rows.begin * p.k;
   for (int64_t i = rows.begin; i < rows.end; ++i, right += p.k) {
     double* lane = payload + ((i - rows.begin) & 7) * p.n * p.k;
@@ -139,12 +162,11 @@ Result<Matrix> SparseVectors(const Product& p, const Matrix& x, const Matrix& y,
 // Columns [first, first + width) of X; payload place c * stride + (j - first).
 void DenseVectorsLeaf(const Product& p, const Matrix& x, const Matrix& y, Rows rows, int64_t first,
                       int64_t width, int64_t stride, double* payload) {
-  EachRows(x, rows.begin, rows.end, first, width,
-           [&](const double* cells, int64_t x_stride, int64_t row, int64_t count) {
-             simd::MultiplyColumns(
-                 cells, count, x_stride, width, y.data() + (rows.begin + row) * p.k, p.k, p.k, payload,
-                 stride, width == p.n && !HoldsSingles(x) ? simd::Ahead::OfProduct(p.k) : simd::Ahead());
-           });
+  const RightRows right(p, y, rows);
+  WithCells(x, [&](const auto* cells) {
+    simd::MultiplyColumns(cells + rows.begin * p.n + first, rows.count(), p.n, width, right.cells(), p.k, p.k,
+                          payload, stride, width == p.n ? simd::Ahead::OfProduct(p.k) : simd::Ahead());
+  });
 }
 
 // Where the entries of each row of a CSR matrix pass from one block of `width` columns to the next: a table,
@@ -465,7 +487,6 @@ Result<Value> RunTransposedProduct(const KernelCall& call) {
   Matrix y = given;
   if (IsNarrow(given.columns())) {
     HEDDLE_ASSIGN_OR_RETURN(y, AsDense(given));
-    HEDDLE_ASSIGN_OR_RETURN(y, Widen(y));
   }
   const bool whole = call.phase == Phase::kWhole;
   const Product product(call, whole ? x.rows() : call.total_rows, x.columns(), y.columns());

@@ -65,6 +65,11 @@ class Ahead {
     else
       each([&](const double* read) __attribute__((always_inline)) { return InTurn(read); });
   }
+  /// For line number `number` of a loop over rows of floats.
+  [[gnu::always_inline]] void FetchLine(const float* x, int64_t number) const {
+    if (step_ > 0 && number % step_ == first_)
+      _mm_prefetch(reinterpret_cast<const char*>(Of(reinterpret_cast<const double*>(x))), _MM_HINT_T1);
+  }
   /// The line that is fetched for the one at `read`.
   [[gnu::always_inline]] const double* Of(const double* read) const {
     return blocks_ == 0 ? read + distance_ : InTurn(read);

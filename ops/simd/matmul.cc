@@ -25,8 +25,11 @@ constexpr int64_t kColumnsForTiles = 32;
 // Columns whose accumulators are in registers in one pass over the rows.
 constexpr int64_t kFewForRegisters = 48;
 
-const FewColumns& SelectedFewColumns() {
-  return SelectedCpu() == Cpu::kAvx512 ? kFewColumnsAvx512 : kFewColumnsAvx2;
+const FewColumns<double>& FewColumnsOf(const double*, Cpu cpu) {
+  return cpu == Cpu::kAvx512 ? kFewColumnsAvx512 : kFewColumnsAvx2;
+}
+const FewColumns<float>& FewColumnsOf(const float*, Cpu cpu) {
+  return cpu == Cpu::kAvx512 ? kFewSingleColumnsAvx512 : kFewSingleColumnsAvx2;
 }
 
 // One lane is one row of accumulators: kVectors = ceil(n / 4) registers.
@@ -62,7 +65,8 @@ void NarrowInRegisters(const double* x, int64_t rows, int64_t n, const double* w
 
 // Rows times one vector, in the order in which they lie in memory: so the processor's prefetcher follows
 // them.
-void RowByRow(const double* x, int64_t rows, int64_t stride, int64_t n, const double* v, double* out,
+template <typename Cell>
+void RowByRow(const Cell* x, int64_t rows, int64_t stride, int64_t n, const double* v, double* out,
               int64_t out_stride, const Ahead& ahead) {
   WithRest(n, [&](auto rest, auto masked) {
     for (int64_t i = 0; i < rows; ++i)
@@ -71,10 +75,12 @@ void RowByRow(const double* x, int64_t rows, int64_t stride, int64_t n, const do
 }
 
 // One column of Y: memory limits, and rows that begin anywhere are read faster by half vectors.
-void AddOneColumn(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride,
+template <typename Cell>
+void AddOneColumn(const Cell* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride,
                   double* columns, const Ahead& ahead) {
   if (n <= kFewForRegisters)
-    return kFewColumnsAvx2.multiply_columns(x, rows, stride, n, w, w_stride, 1, columns, 0, ahead);
+    return FewColumnsOf(x, Cpu::kAvx2)
+        .multiply_columns(x, rows, stride, n, w, w_stride, 1, columns, 0, ahead);
   int64_t done = 0;
   if (ahead)
     done = AddRowsToColumns<8, true>(x, rows, stride, n, w, w_stride, columns, ahead);
@@ -86,6 +92,55 @@ void AddOneColumn(const double* x, int64_t rows, int64_t stride, int64_t n, cons
 
 int64_t BlockOfCells(int64_t cells, int64_t n) {
   return std::max<int64_t>(8, cells / std::max<int64_t>(n, 1) / 8 * 8);
+}
+
+template <typename Cell>
+void MultiplyRowsOf(const Cell* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
+                    int64_t vector_stride, int64_t count, double* out, int64_t out_stride,
+                    const Ahead& ahead) {
+  // Several vectors: a block of rows stays in L1 while four vectors at a time pass over it, of which the
+  // first ones fetch.
+  const int64_t block = count > 4 ? BlockOfCells(kBlockCells, n) : std::max<int64_t>(1, rows);
+  for (int64_t i = 0; i < rows; i += block) {
+    const int64_t here = std::min(block, rows - i);
+    for (int64_t c = 0; c < count; c += 4) {
+      const Cell* const from = x + i * stride;
+      const double* const v = vectors + c * vector_stride;
+      double* to = out + i * out_stride + c;
+      const Ahead fetches = c == 0 ? ahead : Ahead();
+      const int64_t together = std::min<int64_t>(4, count - c);
+      if (together == 1 && n > kShortRow) {
+        RowByRow(from, here, stride, n, v, to, out_stride, fetches);
+        continue;
+      }
+      // One vector: memory limits, and rows that begin anywhere are read faster by half vectors.
+      const FewColumns<Cell>& few = FewColumnsOf(x, together == 1 ? Cpu::kAvx2 : SelectedCpu());
+      const int64_t done =
+          few.multiply_rows(from, here, stride, n, v, vector_stride, together, to, out_stride, fetches);
+      for (int64_t one = 0; one < together; ++one)
+        RowByRow(from + done * stride, here - done, stride, n, v + one * vector_stride,
+                 to + done * out_stride + one, out_stride, Ahead());
+    }
+  }
+}
+
+template <typename Cell>
+void MultiplyColumnsOf(const Cell* x, int64_t rows, int64_t stride, int64_t n, const double* w,
+                       int64_t w_stride, int64_t count, double* columns, int64_t columns_stride,
+                       const Ahead& ahead) {
+  if (n == 0) return;
+  if (count == 1) return AddOneColumn(x, rows, stride, n, w, w_stride, columns, ahead);
+  const FewColumns<Cell>& few = FewColumnsOf(x, SelectedCpu());
+  const int64_t block = BlockOfCells(kBlockCells, n), passes = CeilDivide(count, few.most_columns);
+  const Ahead fetches = ahead.Beyond(std::min(rows, block) * n);
+  for (int64_t i = 0; i < rows; i += block) {
+    const int64_t here = std::min(block, rows - i);
+    for (int64_t pass = 1, done = 0, width; pass <= passes; ++pass, done += width) {
+      width = count * pass / passes - done;
+      few.multiply_columns(x + i * stride, here, stride, n, w + i * w_stride + done, w_stride, width,
+                           columns + done * columns_stride, columns_stride, done == 0 ? fetches : Ahead());
+    }
+  }
 }
 
 }  // namespace
@@ -104,29 +159,11 @@ void MultiplyFlat(const double* x, const double* v, int64_t count, double lanes[
 
 void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
                   int64_t vector_stride, int64_t count, double* out, int64_t out_stride, const Ahead& ahead) {
-  // Several vectors: a block of rows stays in L1 while four vectors at a time pass over it, of which the
-  // first ones fetch.
-  const int64_t block = count > 4 ? BlockOfCells(kBlockCells, n) : std::max<int64_t>(1, rows);
-  for (int64_t i = 0; i < rows; i += block) {
-    const int64_t here = std::min(block, rows - i);
-    for (int64_t c = 0; c < count; c += 4) {
-      const double *from = x + i * stride, *v = vectors + c * vector_stride;
-      double* to = out + i * out_stride + c;
-      const Ahead fetches = c == 0 ? ahead : Ahead();
-      const int64_t together = std::min<int64_t>(4, count - c);
-      if (together == 1 && n > kShortRow) {
-        RowByRow(from, here, stride, n, v, to, out_stride, fetches);
-        continue;
-      }
-      // One vector: memory limits, and rows that begin anywhere are read faster by half vectors.
-      const FewColumns& few = together == 1 ? kFewColumnsAvx2 : SelectedFewColumns();
-      const int64_t done =
-          few.multiply_rows(from, here, stride, n, v, vector_stride, together, to, out_stride, fetches);
-      for (int64_t one = 0; one < together; ++one)
-        RowByRow(from + done * stride, here - done, stride, n, v + one * vector_stride,
-                 to + done * out_stride + one, out_stride, Ahead());
-    }
-  }
+  MultiplyRowsOf(x, rows, stride, n, vectors, vector_stride, count, out, out_stride, ahead);
+}
+void MultiplyRows(const float* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
+                  int64_t vector_stride, int64_t count, double* out, int64_t out_stride, const Ahead& ahead) {
+  MultiplyRowsOf(x, rows, stride, n, vectors, vector_stride, count, out, out_stride, ahead);
 }
 
 bool IsSkinny(int64_t rows, int64_t n, int64_t columns) {
@@ -142,19 +179,12 @@ bool AreFewForTiles(int64_t n, int64_t columns) {
 void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
                      int64_t w_stride, int64_t count, double* columns, int64_t columns_stride,
                      const Ahead& ahead) {
-  if (n == 0) return;
-  if (count == 1) return AddOneColumn(x, rows, stride, n, w, w_stride, columns, ahead);
-  const FewColumns& few = SelectedFewColumns();
-  const int64_t block = BlockOfCells(kBlockCells, n), passes = CeilDivide(count, few.most_columns);
-  const Ahead fetches = ahead.Beyond(std::min(rows, block) * n);
-  for (int64_t i = 0; i < rows; i += block) {
-    const int64_t here = std::min(block, rows - i);
-    for (int64_t pass = 1, done = 0, width; pass <= passes; ++pass, done += width) {
-      width = count * pass / passes - done;
-      few.multiply_columns(x + i * stride, here, stride, n, w + i * w_stride + done, w_stride, width,
-                           columns + done * columns_stride, columns_stride, done == 0 ? fetches : Ahead());
-    }
-  }
+  MultiplyColumnsOf(x, rows, stride, n, w, w_stride, count, columns, columns_stride, ahead);
+}
+void MultiplyColumns(const float* x, int64_t rows, int64_t stride, int64_t n, const double* w,
+                     int64_t w_stride, int64_t count, double* columns, int64_t columns_stride,
+                     const Ahead& ahead) {
+  MultiplyColumnsOf(x, rows, stride, n, w, w_stride, count, columns, columns_stride, ahead);
 }
 
 void MultiplyFewColumns(const double* x, int64_t rows, int64_t x_stride, int64_t n, const double* y,

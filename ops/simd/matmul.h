@@ -20,6 +20,10 @@ void MultiplyFlat(const double* x, const double* v, int64_t count, double lanes[
 void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
                   int64_t vector_stride, int64_t count, double* out, int64_t out_stride,
                   const Ahead& ahead = {});
+/// The same of floats, which are doubles from the register on.
+void MultiplyRows(const float* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
+                  int64_t vector_stride, int64_t count, double* out, int64_t out_stride,
+                  const Ahead& ahead = {});
 
 /// Columns of a skinny product, which has eight rows at least.
 constexpr int kLeastSkinny = 9, kMostSkinny = 13;
@@ -38,6 +42,9 @@ bool AreFewForTiles(int64_t n, int64_t columns);
 void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
                      int64_t w_stride, int64_t count, double* columns, int64_t columns_stride,
                      const Ahead& ahead = {});
+void MultiplyColumns(const float* x, int64_t rows, int64_t stride, int64_t n, const double* w,
+                     int64_t w_stride, int64_t count, double* columns, int64_t columns_stride,
+                     const Ahead& ahead = {});
 
 /// So many columns of a row are held in registers at once.
 constexpr int64_t kMostRegisterColumns = 32;
@@ -50,14 +57,15 @@ void MultiplyFewColumns(const double* x, int64_t rows, int64_t x_stride, int64_t
 /// MultiplyRows of `x` with one vector v, and MultiplyColumns of other rows of the same matrix, `previous`,
 /// with the weights w, in one loop: one of the two waits for memory, the other computes. 8 < n. out[i] may be
 /// the place of w[i]; previous_rows >= rows. Where `previous` is x the weights are what came of the product,
-/// w = out: t(X) (X v).
+/// w = out: t(X) (X v). Of floats these are rounded to floats, as X v is where it is stored.
+template <typename Cell>
 struct RowsAndColumnsCall {
   int64_t n, stride;
-  const double* x;
+  const Cell* x;
   int64_t rows;
   const double* v;  ///< Padded with zeros to a multiple of 8, 16 at least.
   double* out;
-  const double* previous;
+  const Cell* previous;
   int64_t previous_rows;
   const double* w;
   double* columns;
@@ -65,7 +73,8 @@ struct RowsAndColumnsCall {
                          ///< same four places.
   Ahead ahead = {};
 };
-void MultiplyRowsAndColumns(const RowsAndColumnsCall& call);
+void MultiplyRowsAndColumns(const RowsAndColumnsCall<double>& call);
+void MultiplyRowsAndColumns(const RowsAndColumnsCall<float>& call);
 
 /// lanes[(i mod 8) * n + j] = fma(x[i, j], w[i], .), i ascending, for n <= 8 and rows without gaps.
 void MultiplyNarrow(const double* x, int64_t rows, int64_t n, const double* w, double* lanes,

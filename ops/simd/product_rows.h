@@ -12,13 +12,13 @@
 namespace heddle::ops::simd {
 
 /// One row times one vector (EachFour).
-template <int kRest, bool kMasked>
-[[gnu::always_inline]] inline double MultiplyRow(const double* row, const double* v, int64_t n,
+template <int kRest, bool kMasked, typename Cell>
+[[gnu::always_inline]] inline double MultiplyRow(const Cell* row, const double* v, int64_t n,
                                                  const Ahead& ahead) {
   __m256d lanes[2] = {_mm256_setzero_pd(), _mm256_setzero_pd()};
   EachFour<kRest, kMasked>(
       row, n, ahead, [&](int64_t j, int half, bool masked) __attribute__((always_inline)) {
-        const __m256d cells = masked ? LoadFirst(row + j, n - j) : _mm256_loadu_pd(row + j);
+        const __m256d cells = masked ? LoadFirstOfFour(row + j, n - j) : LoadFour(row + j);
         lanes[half] = _mm256_fmadd_pd(cells, _mm256_load_pd(v + j), lanes[half]);
       });
   const __m256d half = _mm256_add_pd(lanes[0], lanes[1]);
@@ -28,8 +28,8 @@ template <int kRest, bool kMasked>
 
 /// columns += each row times its weight; the accumulators are in memory. Returns the rows done: kRows at a
 /// time. Several pay also on rows that are in the cache already.
-template <int kRows, bool kFetch>
-inline int64_t AddRowsToColumns(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
+template <int kRows, bool kFetch, typename Cell>
+inline int64_t AddRowsToColumns(const Cell* x, int64_t rows, int64_t stride, int64_t n, const double* w,
                                 int64_t w_stride, double* columns, const Ahead& ahead) {
   int64_t i = 0;
   for (; i + kRows <= rows; i += kRows, x += kRows * stride, w += kRows * w_stride) {

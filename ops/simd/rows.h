@@ -47,6 +47,18 @@ inline __m256i FirstOfFour(int64_t n) {
   return _mm256_set_m128(LoadFirst(cells + 4, n - 4), _mm_loadu_ps(cells));
 }
 
+/// Four cells, and the first n (0-4) of four, as doubles.
+[[gnu::always_inline]] inline __m256d LoadFour(const double* cells) { return _mm256_loadu_pd(cells); }
+[[gnu::always_inline]] inline __m256d LoadFour(const float* cells) {
+  return _mm256_cvtps_pd(_mm_loadu_ps(cells));
+}
+[[gnu::always_inline]] inline __m256d LoadFirstOfFour(const double* cells, int64_t n) {
+  return LoadFirst(cells, n);
+}
+[[gnu::always_inline]] inline __m256d LoadFirstOfFour(const float* cells, int64_t n) {
+  return _mm256_cvtps_pd(LoadFirst(cells, n));
+}
+
 /// Calls body(std::integral_constant<int, value>) when kFirst <= value <= kLast; false otherwise.
 template <int kFirst, int kLast, typename Body>
 inline bool WithConstant(int64_t value, const Body& body) {
@@ -59,18 +71,23 @@ inline bool WithConstant(int64_t value, const Body& body) {
 }
 
 /// Calls add(offset, lanes, masked) for each four cells of a row: lanes 0 (r0 to r3) or 1 (r4 to r7), and
-/// whether fewer than four are left. Meanwhile two lines are fetched for each sixteen cells. kRest: the fours
-/// after the last sixteen cells, the last one masked with kMasked.
-template <int kRest, bool kMasked, typename Add>
-[[gnu::always_inline]] inline void EachFour(const double* row, int64_t n, const Ahead& ahead,
-                                            const Add& add) {
+/// whether fewer than four are left. Meanwhile the lines of each sixteen cells are fetched for. kRest: the
+/// fours after the last sixteen cells, the last one masked with kMasked.
+template <int kRest, bool kMasked, typename Cell, typename Add>
+[[gnu::always_inline]] inline void EachFour(const Cell* row, int64_t n, const Ahead& ahead, const Add& add) {
+  const auto fetch = [&](int64_t j, int64_t lines) __attribute__((always_inline)) {
+    if constexpr (std::is_same_v<Cell, float>)
+      ahead.FetchLine(row + j, j / 16);
+    else
+      ahead.Fetch(row + j, 8, lines);
+  };
   int64_t j = 0;
   for (int64_t turns = n / 16; turns > 0; --turns, j += 16) {
-    ahead.Fetch(row + j, 8, 2);
+    fetch(j, 2);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) add(j + 4 * i, i % 2, false);
   }
-  if (kRest > 0) ahead.Fetch(row + j, 8, (kRest + 1) / 2);
+  if (kRest > 0) fetch(j, (kRest + 1) / 2);
 #pragma GCC unroll 4
   for (int i = 0; i < kRest; ++i) add(j + 4 * i, i % 2, kMasked && i == kRest - 1);
 }
@@ -87,22 +104,27 @@ void WithRest(int64_t n, const Body& body) {
 /// columns[j] = join(r, columns[j], x[r, j]) for r = 0, ..., kRows - 1 and all j < n: accumulators in L1 take
 /// kRows rows. One row at a time follows the prefetcher on short rows; on long rows several save accumulator
 /// traffic (docs/numerics.md, section 4). kFetch: lines are fetched meanwhile.
-template <int kRows, bool kFetch, typename Join>
-inline __attribute__((always_inline)) void UpdateColumns(const double* x, int64_t stride, int64_t n,
+template <int kRows, bool kFetch, typename Cell, typename Join>
+inline __attribute__((always_inline)) void UpdateColumns(const Cell* x, int64_t stride, int64_t n,
                                                          double* columns, const Ahead& ahead,
                                                          const Join& join) {
   const int64_t whole = n / 4 * 4;
   const auto update = [&](int64_t j) __attribute__((always_inline)) {
     __m256d sum = _mm256_load_pd(columns + j);
 #pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) sum = join(r, sum, _mm256_loadu_pd(x + r * stride + j));
+    for (int r = 0; r < kRows; ++r) sum = join(r, sum, LoadFour(x + r * stride + j));
     _mm256_store_pd(columns + j, sum);
   };
   int64_t j = 0;
   for (; j + 16 <= whole; j += 16) {
 #pragma GCC unroll 4
     for (int64_t v = 0; v < 16; v += 4) {
-      if (kFetch && v % 8 == 0) ahead.Fetch(x + j + v, stride, kRows);
+      if constexpr (kFetch && std::is_same_v<Cell, double>) {
+        if (v % 8 == 0) ahead.Fetch(x + j + v, stride, kRows);
+      } else if constexpr (kFetch) {
+        if (v == 0)
+          for (int r = 0; r < kRows; ++r) ahead.FetchLine(x + r * stride + j, r);
+      }
       update(j + v);
     }
   }
@@ -110,7 +132,7 @@ inline __attribute__((always_inline)) void UpdateColumns(const double* x, int64_
   if (whole == n) return;
   __m256d sum = _mm256_load_pd(columns + whole);
 #pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) sum = join(r, sum, LoadFirst(x + r * stride + whole, n - whole));
+  for (int r = 0; r < kRows; ++r) sum = join(r, sum, LoadFirstOfFour(x + r * stride + whole, n - whole));
   _mm256_store_pd(columns + whole, sum);
 }
 
