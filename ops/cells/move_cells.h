@@ -6,8 +6,8 @@
 
 #include "core/values/matrix.h"
 
-// Moving cells without computing: kernels that several operators share. Exact, so any order of work will do
-// (docs/numerics.md R4).
+// Moving cells, doubles or floats, without computing: kernels that several operators share. Exact, so any
+// order of work will do (docs/numerics.md R4).
 namespace heddle::ops {
 
 /// t(X), dense or CSR as X is; a dense vector shares X's memory. Cost: reads and writes X once; parallel when
@@ -20,7 +20,7 @@ Result<Matrix> GatherRows(const Matrix& x, std::span<const int64_t> rows);
 /// The columns of X named by `columns` (0-based, strictly ascending); same format as X. Parallel.
 Result<Matrix> GatherColumns(const Matrix& x, std::span<const int64_t> columns);
 
-/// Columns [begin, end) of X, of any element type; same format. Shares memory when that is all of X.
+/// Columns [begin, end) of X; same format. Shares memory when that is all of X.
 /// Parallel.
 Result<Matrix> SliceColumns(const Matrix& x, int64_t begin, int64_t end);
 

@@ -102,8 +102,10 @@ RowRule MatrixRowRule(const Node&, std::span<const ValueInfo> inputs) {
 }
 
 // Row-major reshape of a CSR matrix: entries keep their order.
+template <typename T>
 Result<Matrix> ReshapeSparse(const Matrix& x, Shape shape) {
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(shape.rows, shape.columns, x.stored()));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result,
+                          Matrix::Sparse(shape.rows, shape.columns, x.stored(), x.element_type()));
   int64_t* offsets = result.mutable_row_offsets();
   int64_t at = 0;
   for (int64_t i = 0; i < x.rows(); ++i) {
@@ -111,7 +113,7 @@ Result<Matrix> ReshapeSparse(const Matrix& x, Shape shape) {
       const int64_t cell = i * x.columns() + x.column_indexes()[k];
       ++offsets[cell / shape.columns + 1];
       result.mutable_column_indexes()[at] = static_cast<int32_t>(cell % shape.columns);
-      result.mutable_values()[at++] = x.values()[k];
+      result.mutable_values<T>()[at++] = x.values<T>()[k];
     }
   }
   for (int64_t i = 0; i < shape.rows; ++i) offsets[i + 1] += offsets[i];
@@ -120,7 +122,8 @@ Result<Matrix> ReshapeSparse(const Matrix& x, Shape shape) {
 
 Result<Matrix> ReshapeByRow(const Matrix& x, Shape shape) {
   if (!x.IsSparse()) return x.Reshaped(shape.rows, shape.columns);
-  return ReshapeSparse(x, shape);
+  return x.element_type() == ElementType::kFloat32 ? ReshapeSparse<float>(x, shape)
+                                                   : ReshapeSparse<double>(x, shape);
 }
 
 Result<Matrix> Reshape(const Matrix& x, Shape shape, bool by_row) {
@@ -139,6 +142,9 @@ Result<Matrix> MatrixOfText(std::string_view text, bool has_rows, bool has_colum
   std::copy(cells.begin(), cells.end(), result.mutable_data());
   return result;
 }
+
+// Cells of a matrix are moved as they are.
+bool ReshapesSingles(const KernelCall& call) { return call.inputs[0]->IsMatrix(); }
 
 Result<Value> RunMatrix(const KernelCall& call) {
   const Value& data = *call.inputs[0];
@@ -323,6 +329,7 @@ constexpr Operator kOperators[] = {
      .infer = InferMatrix,
      .row_rule = MatrixRowRule,
      .run = RunMatrix,
+     .takes_singles = ReshapesSingles,
      .adjoints = "*; 0",
      .differentiate = DifferentiateMatrix},
     {.name = "seq",

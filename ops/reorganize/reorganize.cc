@@ -116,15 +116,24 @@ Result<ValueInfo> InferRbind(const InferContext& context) { return InferBind(con
 RowRule CbindRowRule(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
 InputUse CbindInputUse(const Node&, std::span<const ValueInfo>, int) { return InputUse::kRows; }
 
+// The cells of all inputs of a bind, and of its result.
+ElementType TypeOf(const KernelCall& call) { return call.inputs[0]->matrix().element_type(); }
+bool TakesSingles(const KernelCall& call) {
+  return std::all_of(call.inputs.begin(), call.inputs.end(), [](const Value* input) {
+    return input->IsMatrix() && input->matrix().element_type() == ElementType::kFloat32;
+  });
+}
+
 // Row i of a matrix as dense cells.
-void CopyRow(const Matrix& x, int64_t i, double* out) {
+template <typename T>
+void CopyRow(const Matrix& x, int64_t i, T* out) {
   if (!x.IsSparse()) {
-    std::copy_n(x.data() + i * x.columns(), x.columns(), out);
+    std::copy_n(x.data<T>() + i * x.columns(), x.columns(), out);
     return;
   }
-  std::fill_n(out, x.columns(), 0.0);
+  std::fill_n(out, x.columns(), T{0});
   for (int64_t k = x.row_offsets()[i]; k < x.row_offsets()[i + 1]; ++k)
-    out[x.column_indexes()[k]] = x.values()[k];
+    out[x.column_indexes()[k]] = x.values<T>()[k];
 }
 
 // The inputs of a bind, all of the result's format where that is CSR.
@@ -140,12 +149,13 @@ Result<std::vector<Matrix>> BindParts(const KernelCall& call) {
   return parts;
 }
 
+template <typename T>
 Result<Matrix> CbindDense(const std::vector<Matrix>& parts, int64_t rows, int64_t columns) {
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(rows, columns));
-  double* out = result.mutable_data();
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(rows, columns, parts[0].element_type()));
+  T* out = result.mutable_data<T>();
   ParallelFor(rows, RowGrain(columns), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      double* cell = out + i * columns;
+      T* cell = out + i * columns;
       for (const Matrix& part : parts) {
         CopyRow(part, i, cell);
         cell += part.columns();
@@ -155,14 +165,15 @@ Result<Matrix> CbindDense(const std::vector<Matrix>& parts, int64_t rows, int64_
   return result;
 }
 
+template <typename T>
 Result<Matrix> CbindSparse(const std::vector<Matrix>& parts, int64_t rows, int64_t columns) {
   std::vector<int64_t> counts(static_cast<size_t>(rows), 0);
   for (const Matrix& part : parts)
     for (int64_t i = 0; i < rows; ++i)
       counts[static_cast<size_t>(i)] += part.row_offsets()[i + 1] - part.row_offsets()[i];
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, SparseOfCounts(columns, counts));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, SparseOfCounts(columns, counts, parts[0].element_type()));
   int32_t* indexes = result.mutable_column_indexes();
-  double* values = result.mutable_values();
+  T* values = result.mutable_values<T>();
   ParallelFor(rows, 1024, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       int64_t at = result.row_offsets()[i];
@@ -170,7 +181,7 @@ Result<Matrix> CbindSparse(const std::vector<Matrix>& parts, int64_t rows, int64
       for (const Matrix& part : parts) {
         for (int64_t k = part.row_offsets()[i]; k < part.row_offsets()[i + 1]; ++k, ++at) {
           indexes[at] = part.column_indexes()[k] + shift;
-          values[at] = part.values()[k];
+          values[at] = part.values<T>()[k];
         }
         shift += static_cast<int32_t>(part.columns());
       }
@@ -183,7 +194,8 @@ Result<Matrix> CbindSparse(const std::vector<Matrix>& parts, int64_t rows, int64
 // room for that half ends here: larger matrices are copied more often instead.
 constexpr int64_t kMostRoom = int64_t{8} << 20;  // cells
 
-void CopyRows(const Matrix& part, double* out) {
+template <typename T>
+void CopyRows(const Matrix& part, T* out) {
   const int64_t columns = part.columns();
   ParallelFor(columns == 0 ? 0 : part.rows(), RowGrain(columns), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) CopyRow(part, i, out + i * columns);
@@ -193,6 +205,7 @@ void CopyRows(const Matrix& part, double* out) {
 // X = rbind(X, A) and the like in a loop: where nobody else needs the dense X any more and its cells are the
 // first of the result's, the others go behind them, into room that an earlier such call has left. nullopt
 // where the cells have to be copied. `first` is taken only if something is returned.
+template <typename T>
 Result<std::optional<Matrix>> Append(const KernelCall& call, int64_t rows, int64_t columns) {
   const std::optional<Matrix> nothing;
   if (call.last_read == nullptr || call.last_read->matrix().IsSparse()) return nothing;
@@ -205,13 +218,13 @@ Result<std::optional<Matrix>> Append(const KernelCall& call, int64_t rows, int64
   if (first.GrowTo(rows, columns)) {
     result = std::move(first);
   } else {
-    Result<Matrix> roomy = Matrix::DenseWithRoom(rows, columns, std::min(all / 2, kMostRoom));
+    Result<Matrix> roomy = Matrix::DenseWithRoom(rows, columns, std::min(all / 2, kMostRoom), TypeOf(call));
     if (!roomy.ok()) return nothing;
     result = *std::move(roomy);
-    CopyRows(first, result.mutable_data());
+    CopyRows(first, result.mutable_data<T>());
     first = Matrix();
   }
-  double* out = result.mutable_data() + cells;
+  T* out = result.mutable_data<T>() + cells;
   for (size_t i = 1; i < call.inputs.size(); ++i) {
     CopyRows(call.inputs[i]->matrix(), out);
     out += call.inputs[i]->matrix().cells();
@@ -246,28 +259,34 @@ Result<Value> BindFrames(const KernelCall& call, bool columns) {
   return Value(std::move(result));
 }
 
-Result<Value> RunCbind(const KernelCall& call) {
-  if (call.inputs[0]->IsFrame()) return BindFrames(call, true);
+template <typename T>
+Result<Value> CbindCells(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(const BoundLengths lengths, LengthsOf(call, /*columns=*/true));
   const int64_t rows = lengths.common, columns = lengths.total;
   if (rows == 1 && call.node.info.format == Format::kDense) {
-    HEDDLE_ASSIGN_OR_RETURN(std::optional<Matrix> appended, Append(call, rows, columns));
+    HEDDLE_ASSIGN_OR_RETURN(std::optional<Matrix> appended, Append<T>(call, rows, columns));
     if (appended) return Value(*std::move(appended));
   }
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<Matrix> parts, BindParts(call));
   Matrix result;
   if (call.node.info.format == Format::kSparse) {
-    HEDDLE_ASSIGN_OR_RETURN(result, CbindSparse(parts, rows, columns));
+    HEDDLE_ASSIGN_OR_RETURN(result, CbindSparse<T>(parts, rows, columns));
   } else {
-    HEDDLE_ASSIGN_OR_RETURN(result, CbindDense(parts, rows, columns));
+    HEDDLE_ASSIGN_OR_RETURN(result, CbindDense<T>(parts, rows, columns));
   }
   return Value(std::move(result));
 }
 
+Result<Value> RunCbind(const KernelCall& call) {
+  if (call.inputs[0]->IsFrame()) return BindFrames(call, true);
+  return TakesSingles(call) ? CbindCells<float>(call) : CbindCells<double>(call);
+}
+
+template <typename T>
 Result<Matrix> RbindSparse(const std::vector<Matrix>& parts, int64_t rows, int64_t columns) {
   int64_t stored = 0;
   for (const Matrix& part : parts) stored += part.stored();
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(rows, columns, stored));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(rows, columns, stored, parts[0].element_type()));
   int64_t row = 0;
   int64_t at = 0;
   for (const Matrix& part : parts) {
@@ -276,15 +295,16 @@ Result<Matrix> RbindSparse(const std::vector<Matrix>& parts, int64_t rows, int64
     for (int64_t i = 0; i < part.rows(); ++i)
       result.mutable_row_offsets()[++row] = at + part.row_offsets()[i + 1] - first;
     std::copy_n(part.column_indexes() + first, part.stored(), result.mutable_column_indexes() + at);
-    std::copy_n(part.values() + first, part.stored(), result.mutable_values() + at);
+    std::copy_n(part.values<T>() + first, part.stored(), result.mutable_values<T>() + at);
     at += part.stored();
   }
   return result;
 }
 
+template <typename T>
 Result<Matrix> RbindDense(const std::vector<Matrix>& parts, int64_t rows, int64_t columns) {
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(rows, columns));
-  double* out = result.mutable_data();
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(rows, columns, parts[0].element_type()));
+  T* out = result.mutable_data<T>();
   for (const Matrix& part : parts) {
     CopyRows(part, out);
     out += part.cells();
@@ -292,22 +312,27 @@ Result<Matrix> RbindDense(const std::vector<Matrix>& parts, int64_t rows, int64_
   return result;
 }
 
-Result<Value> RunRbind(const KernelCall& call) {
-  if (call.inputs[0]->IsFrame()) return BindFrames(call, false);
+template <typename T>
+Result<Value> RbindCells(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(const BoundLengths lengths, LengthsOf(call, /*columns=*/false));
   const int64_t rows = lengths.total, columns = lengths.common;
   if (call.node.info.format == Format::kDense) {
-    HEDDLE_ASSIGN_OR_RETURN(std::optional<Matrix> appended, Append(call, rows, columns));
+    HEDDLE_ASSIGN_OR_RETURN(std::optional<Matrix> appended, Append<T>(call, rows, columns));
     if (appended) return Value(*std::move(appended));
   }
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<Matrix> parts, BindParts(call));
   Matrix result;
   if (call.node.info.format == Format::kSparse) {
-    HEDDLE_ASSIGN_OR_RETURN(result, RbindSparse(parts, rows, columns));
+    HEDDLE_ASSIGN_OR_RETURN(result, RbindSparse<T>(parts, rows, columns));
   } else {
-    HEDDLE_ASSIGN_OR_RETURN(result, RbindDense(parts, rows, columns));
+    HEDDLE_ASSIGN_OR_RETURN(result, RbindDense<T>(parts, rows, columns));
   }
   return Value(std::move(result));
+}
+
+Result<Value> RunRbind(const KernelCall& call) {
+  if (call.inputs[0]->IsFrame()) return BindFrames(call, false);
+  return TakesSingles(call) ? RbindCells<float>(call) : RbindCells<double>(call);
 }
 
 // ---- diag(X): an n x 1 vector becomes the n x n diagonal matrix (CSR), a square matrix its n x 1 diagonal
@@ -393,6 +418,7 @@ constexpr Operator kOperators[] = {
      .max_inputs = 1,
      .infer = InferTranspose,
      .run = RunTranspose,
+     .takes_singles = TakesAnySingles,
      .kind = OperatorKind::kTranspose,
      .adjoints = "t(dy)"},
     {.name = "cbind",
@@ -405,6 +431,7 @@ constexpr Operator kOperators[] = {
      .row_rule = CbindRowRule,
      .input_use = CbindInputUse,
      .run = RunCbind,
+     .takes_singles = TakesSingles,
      .takes_frames = true,
      .fusion = {.use = RowUse::kCbind, .row = true},
      .adjoints = "*",
@@ -417,6 +444,7 @@ constexpr Operator kOperators[] = {
      .infer = InferRbind,
      .run = RunRbind,
      .updates = true,
+     .takes_singles = TakesSingles,
      .takes_frames = true,
      .adjoints = "*",
      .differentiate = DifferentiateRbind},
@@ -435,6 +463,7 @@ constexpr Operator kOperators[] = {
      .max_inputs = 1,
      .infer = InferRev,
      .run = RunRev,
+     .takes_singles = TakesAnySingles,
      .adjoints = "rev(dy)"},
 };
 

@@ -23,6 +23,23 @@ Result<ValueInfo> InferSpreadTo(const InferContext& context) {
   return ValueInfo::OfMatrix(shape);
 }
 
+template <typename T>
+Result<Value> Spread(const Matrix& g, Shape shape) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(shape.rows, shape.columns, g.element_type()));
+  T* const out = result.mutable_data<T>();
+  const int64_t n = shape.columns;
+  ParallelFor(shape.rows, 32768 / (n + 1) + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const T* row = g.data<T>() + (g.rows() == 1 ? 0 : i) * g.columns();
+      if (g.columns() == 1)
+        std::fill_n(out + i * n, n, row[0]);
+      else
+        std::copy_n(row, n, out + i * n);
+    }
+  });
+  return Value(std::move(result));
+}
+
 Result<Value> RunSpreadTo(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(const Matrix g, AsDense(call.inputs[0]->matrix()));
   Shape shape;
@@ -31,19 +48,7 @@ Result<Value> RunSpreadTo(const KernelCall& call) {
   if (shape == g.shape()) return Value(g);
   if ((g.rows() != 1 && g.rows() != shape.rows) || (g.columns() != 1 && g.columns() != shape.columns))
     return FailedPrecondition("spreadTo: the cells of a {} matrix do not repeat to {}", g.shape(), shape);
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(shape.rows, shape.columns));
-  double* const out = result.mutable_data();
-  const int64_t n = shape.columns;
-  ParallelFor(shape.rows, 32768 / (n + 1) + 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const double* row = g.data() + (g.rows() == 1 ? 0 : i) * g.columns();
-      if (g.columns() == 1)
-        std::fill_n(out + i * n, n, row[0]);
-      else
-        std::copy_n(row, n, out + i * n);
-    }
-  });
-  return Value(std::move(result));
+  return g.element_type() == ElementType::kFloat32 ? Spread<float>(g, shape) : Spread<double>(g, shape);
 }
 
 }  // namespace
@@ -59,6 +64,7 @@ extern constexpr Operator kSpreadTo = {.name = "spreadTo",
                                        .max_inputs = 3,
                                        .infer = InferSpreadTo,
                                        .run = RunSpreadTo,
+                                       .takes_singles = TakesAnySingles,
                                        .adjoints = "sumTo(dy, G); 0; 0"};
 
 }  // namespace heddle::ops
