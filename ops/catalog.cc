@@ -20,6 +20,7 @@ namespace heddle::ops {
   Operator(kAveragePoolBackward)   \
   Operator(kBatchNorm2d)           \
   Operator(kBatchNorm2dBackward)   \
+  Operator(kBatchNorm2dMoments)    \
   Operator(kBiasAdd)               \
   Operator(kBiasMultiply)          \
   Operator(kCategoricalMask)       \

@@ -5,6 +5,7 @@
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/rewrite.h"
 #include "ops/broadcast.h"
+#include "ops/operator.h"
 
 namespace heddle::compiler {
 namespace {
@@ -14,11 +15,11 @@ bool IsText(const ValueInfo& info) { return info.IsScalar() && info.value_type =
 // One graph, whose operands of cell-wise operators become what rules, fusion and kernels know.
 class CellOperands {
  public:
-  explicit CellOperands(const Graph& graph) : graph_(graph) {}
+  CellOperands(const Graph& graph, bool exact) : graph_(graph), exact_(exact) {}
 
   bool ChangesAny() const {
     return std::any_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const Node& node) {
-      return RepeatsSingleCell(node) || HasText(node) || IsOuter(node);
+      return RepeatsSingleCell(node) || HasText(node) || IsOuter(node) || IsBias(node) || IsBatchNorm(node);
     });
   }
 
@@ -27,7 +28,7 @@ class CellOperands {
       Node copy = node;
       for (NodeId& input : copy.inputs)
         if (input != kNoNode) input = new_ids_[static_cast<size_t>(input)];
-      for (NodeId& earlier : copy.after) earlier = new_ids_[static_cast<size_t>(earlier)];
+      copy.after = After(node);
       if (RepeatsSingleCell(node)) copy.inputs[1] = Convert("as.scalar", copy.inputs[1], node.position);
       if (HasText(node))
         for (size_t i = 0; i < node.inputs.size(); ++i)
@@ -38,7 +39,18 @@ class CellOperands {
         if (InfoOf(node, 0).shape != node.info.shape && InfoOf(node, 1).shape == node.info.shape)
           copy.inputs[0] = Repeat(copy.inputs[0], node.info.shape, node.position);
       }
-      new_ids_.push_back(made_.Add(std::move(copy)));
+      if (IsBias(node)) {
+        new_ids_.push_back(Biased(node.Is("bias_add") ? "+" : "*", copy.inputs[0], copy.inputs[1],
+                                  node.info.shape, node.position));
+      } else if (IsBatchNorm(node)) {
+        new_ids_.push_back(Moments(node, std::move(copy)));
+      } else if (node.Is("result") && IsBatchNorm(graph_[node.inputs[0]])) {
+        new_ids_.push_back(node.ResultIndex() == 0
+                               ? Normalized(node, copy.inputs[0])
+                               : Moment(copy.inputs[0], node.ResultIndex(), node.position));
+      } else {
+        new_ids_.push_back(made_.Add(std::move(copy)));
+      }
     }
     return std::move(made_);
   }
@@ -67,6 +79,89 @@ class CellOperands {
       text |= IsText(graph_[input].info);
     }
     return matrix && text && node.info.IsMatrix();
+  }
+
+  // bias_add(X, b), and bias_multiply, which would skip the cells that a CSR X has not if it were "*".
+  bool IsBias(const Node& node) const {
+    if (!node.Is("bias_add") && !node.Is("bias_multiply")) return false;
+    return HasChannels(node) && (node.Is("bias_add") || (exact_ && InfoOf(node, 0).format == Format::kDense));
+  }
+  // In a mode that is known: all that it may fail for has been checked then.
+  bool IsBatchNorm(const Node& node) const {
+    if (!node.Is("batch_norm2d") || !HasChannels(node)) return false;
+    return graph_[node.inputs[kMode]].Is("literal") && exact_ && InfoOf(node, 0).format == Format::kDense;
+  }
+  bool HasChannels(const Node& node) const {
+    const Shape &x = InfoOf(node, 0).shape, &channels = InfoOf(node, 1).shape;
+    return x.IsKnown() && channels.IsKnown() && x.Cells() > 0 && x.columns % channels.rows == 0;
+  }
+
+  // What came before a node that may fail, and has gone, comes before what followed it.
+  std::vector<NodeId> After(const Node& node) const {
+    std::vector<NodeId> after;
+    for (const NodeId earlier : node.after) {
+      if (!IsBatchNorm(graph_[earlier])) {
+        after.push_back(new_ids_[static_cast<size_t>(earlier)]);
+        continue;
+      }
+      for (const NodeId id : After(graph_[earlier]))
+        if (std::find(after.begin(), after.end(), id) == after.end()) after.push_back(id);
+    }
+    return after;
+  }
+
+  NodeId Add(std::string_view op, std::vector<NodeId> inputs, ValueInfo info,
+             const SourcePosition& position) {
+    Node node;
+    node.op = std::string(op);
+    node.inputs = std::move(inputs);
+    node.info = std::move(info);
+    node.position = position;
+    return made_.Add(std::move(node));
+  }
+
+  // X op the row that has the number of its channel in each column.
+  NodeId Biased(std::string_view op, NodeId x, NodeId bias, const Shape& shape,
+                const SourcePosition& position) {
+    ValueInfo info = made_[bias].info;
+    const int64_t channels = info.shape.rows;
+    info.format = Format::kDense;
+    info.shape = {channels, shape.columns / channels};
+    const NodeId spread =
+        Add("spreadTo",
+            {bias, Literal(Scalar(channels), position), Literal(Scalar(info.shape.columns), position)}, info,
+            position);
+    info.shape = {1, shape.columns};
+    const NodeId row = Add(
+        "matrix", {spread, Literal(Scalar(int64_t{1}), position), Literal(Scalar(shape.columns), position)},
+        info, position);
+    info.shape = shape;
+    return Add(op, {x, row}, info, position);
+  }
+
+  // The results of batch_norm2d but the first.
+  NodeId Moments(const Node& node, Node copy) {
+    copy.op = "batch_norm2d_moments";
+    const Scalar& mode = *graph_[node.inputs[kMode]].FindAttribute("value");
+    copy.inputs[kMode] = Literal(Scalar(mode.AsString() == "train"), node.position);
+    copy.after.clear();
+    copy.results.erase(copy.results.begin());
+    return made_.Add(std::move(copy));
+  }
+  NodeId Moment(NodeId tuple, size_t index, const SourcePosition& position) {
+    Node result = ResultOf(made_, tuple, index - 1);
+    result.position = position;
+    return made_.Add(std::move(result));
+  }
+  // (X - mean) * scale * gamma + beta: operators of cells, which are fused with what reads them.
+  NodeId Normalized(const Node& result, NodeId tuple) {
+    const std::vector<NodeId> inputs = made_[tuple].inputs;
+    const Shape& shape = result.info.shape;
+    NodeId y = inputs[0];
+    y = Biased("-", y, Moment(tuple, 3, result.position), shape, result.position);
+    y = Biased("*", y, Moment(tuple, 4, result.position), shape, result.position);
+    y = Biased("*", y, inputs[1], shape, result.position);
+    return Biased("+", y, inputs[2], shape, result.position);
   }
 
   NodeId Convert(std::string_view op, NodeId input, const SourcePosition& position) {
@@ -103,7 +198,9 @@ class CellOperands {
     return made_.Add(std::move(sum));
   }
 
+  static constexpr size_t kMode = 5;  // Of the inputs of batch_norm2d.
   const Graph& graph_;
+  const bool exact_;  // PassOptions::infos_are_exact
   Graph made_;
   std::vector<NodeId> new_ids_;
 };
@@ -111,7 +208,7 @@ class CellOperands {
 }  // namespace
 
 Result<Graph> PrepareCellOperands(Graph graph, const PassOptions& options) {
-  CellOperands operands(graph);
+  CellOperands operands(graph, options.infos_are_exact);
   if (!operands.ChangesAny()) return graph;
   if (options.sizes_matter != nullptr) *options.sizes_matter = true;
   return operands.Rewrite();

@@ -3,6 +3,7 @@
 
 #include "ops/adjoint.h"
 #include "ops/arguments.h"
+#include "ops/neural/cell_types.h"
 #include "ops/neural/channels.h"
 #include "ops/parallel.h"
 
@@ -29,6 +30,8 @@ namespace {
 enum Input { kImages, kGamma, kBeta, kMean, kVariance, kMode, kEpsilon, kMomentum };
 enum Output { kResult, kNewMean, kNewVariance, kSavedMean, kSavedScale, kOutputs };
 
+constexpr int64_t kTaskCells = 1 << 15;
+
 Status CheckMode(const Scalar& mode, StatusCode code) {
   if (mode.IsString() && (mode.AsString() == "train" || mode.AsString() == "test")) return OkStatus();
   return Status(code, fmt::format("batch_norm2d: mode must be \"train\" or \"test\", not {}", mode.ToText()));
@@ -44,13 +47,11 @@ Status CheckInputs(const ShapeOf& shape_of, StatusCode code) {
   return OkStatus();
 }
 
-Result<std::vector<ValueInfo>> InferBatchNorm(const InferContext& context) {
+Result<std::vector<ValueInfo>> InferResults(const InferContext& context) {
   for (int i = kImages; i <= kVariance; ++i) HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, i, kNames[i]));
   HEDDLE_RETURN_IF_ERROR(RequireScalar(context, kMode, "mode"));
   HEDDLE_RETURN_IF_ERROR(RequireScalar(context, kEpsilon, "epsilon"));
   HEDDLE_RETURN_IF_ERROR(RequireScalar(context, kMomentum, "mu"));
-  if (const Scalar* mode = KnownScalar(context, kMode))
-    HEDDLE_RETURN_IF_ERROR(CheckMode(*mode, StatusCode::kInvalidArgument));
   HEDDLE_RETURN_IF_ERROR(CheckInputs([&](int i) { return context.inputs[static_cast<size_t>(i)].shape; },
                                      StatusCode::kInvalidArgument));
   std::vector<ValueInfo> results(kOutputs, ValueInfo::OfMatrix({context.inputs[kGamma].shape.rows, 1}));
@@ -58,51 +59,107 @@ Result<std::vector<ValueInfo>> InferBatchNorm(const InferContext& context) {
   return results;
 }
 
-Status RunBatchNorm(const KernelCall& call, std::span<Value> results) {
+Result<std::vector<ValueInfo>> InferBatchNorm(const InferContext& context) {
+  HEDDLE_ASSIGN_OR_RETURN(std::vector<ValueInfo> results, InferResults(context));
+  if (const Scalar* mode = KnownScalar(context, kMode))
+    HEDDLE_RETURN_IF_ERROR(CheckMode(*mode, StatusCode::kInvalidArgument));
+  return results;
+}
+
+Result<std::vector<ValueInfo>> InferMoments(const InferContext& context) {
+  HEDDLE_ASSIGN_OR_RETURN(std::vector<ValueInfo> results, InferResults(context));
+  results.erase(results.begin());
+  return results;
+}
+
+bool TakesSingles(const KernelCall& call) {
+  return HoldSingles(call, {kImages, kGamma, kBeta, kMean, kVariance});
+}
+
+// All results but the first. Sums of floats are doubles, and what comes of them is rounded.
+template <typename Cell>
+Status FindMoments(const KernelCall& call, bool trains, std::span<Value> results) {
   const auto matrix = [&](int i) -> const Matrix& { return call.inputs[static_cast<size_t>(i)]->matrix(); };
-  HEDDLE_RETURN_IF_ERROR(
-      CheckInputs([&](int i) { return matrix(i).shape(); }, StatusCode::kFailedPrecondition));
-  const Scalar& mode = call.inputs[kMode]->scalar();
-  HEDDLE_RETURN_IF_ERROR(CheckMode(mode, StatusCode::kFailedPrecondition));
-  const bool trains = mode.AsString() == "train";
+  const auto of_channel = [&](int i, int64_t k) { return static_cast<double>(CellsOf<Cell>(call, i)[k]); };
   const double epsilon = NumberOr(call, kEpsilon, 0), momentum = NumberOr(call, kMomentum, 0);
-  const double* const x = matrix(kImages).data();
+  const auto x = [cells = CellsOf<Cell>(call, kImages)](int64_t i) { return static_cast<double>(cells[i]); };
   const Channels channels{matrix(kImages).rows(), matrix(kGamma).rows(),
                           matrix(kImages).columns() / matrix(kGamma).rows()};
   Matrix made[kOutputs];
-  HEDDLE_ASSIGN_OR_RETURN(made[kResult], Matrix::Dense(matrix(kImages).rows(), matrix(kImages).columns()));
   for (int i = kNewMean; i < kOutputs; ++i) {
-    HEDDLE_ASSIGN_OR_RETURN(made[i], Matrix::Dense(channels.channels, 1));
+    HEDDLE_ASSIGN_OR_RETURN(made[i], Matrix::Dense(channels.channels, 1, kElementTypeOf<Cell>));
   }
+  const auto give = [&](int i, int64_t k, double x) {
+    made[i].mutable_data<Cell>()[k] = static_cast<Cell>(x);
+  };
   ParallelFor(channels.channels, 1, [&](int64_t begin, int64_t end) {
     for (int64_t k = begin; k < end; ++k) {
       if (IsCancelled(call.context.cancelled)) return;
-      double mean = matrix(kMean).data()[k], variance = matrix(kVariance).data()[k];
-      made[kNewMean].mutable_data()[k] = mean;
-      made[kNewVariance].mutable_data()[k] = variance;
+      double mean = of_channel(kMean, k), variance = of_channel(kVariance, k);
+      give(kNewMean, k, mean);
+      give(kNewVariance, k, variance);
       if (trains) {
         const double old_mean = mean, old_variance = variance;
-        mean = SumOfChannel(channels, k, [&](int64_t i) { return x[i]; }) / channels.Count();
-        variance = SumOfChannel(channels, k, [&](int64_t i) { return (x[i] - mean) * (x[i] - mean); }) /
+        mean = SumOfChannel(channels, k, x) / channels.Count();
+        variance = SumOfChannel(channels, k, [&](int64_t i) { return (x(i) - mean) * (x(i) - mean); }) /
                    channels.Count();
         // The second is as in SystemDS: of the mean, too.
-        made[kNewMean].mutable_data()[k] = momentum * old_mean + (1 - momentum) * mean;
-        made[kNewVariance].mutable_data()[k] = momentum * old_variance + (1 - momentum) * mean;
+        give(kNewMean, k, momentum * old_mean + (1 - momentum) * mean);
+        give(kNewVariance, k, momentum * old_variance + (1 - momentum) * mean);
       }
       const double scale = 1 / std::sqrt(variance + epsilon);
-      made[kSavedMean].mutable_data()[k] = mean;
-      made[kSavedScale].mutable_data()[k] = scale;
-      const double gamma = matrix(kGamma).data()[k], beta = matrix(kBeta).data()[k];
-      for (int64_t image = 0; image < channels.images; ++image) {
-        const int64_t first = channels.At(image, k);
-        for (int64_t i = first; i < first + channels.cells; ++i)
-          made[kResult].mutable_data()[i] = (x[i] - mean) * scale * gamma + beta;
-      }
+      give(kSavedMean, k, mean);
+      give(kSavedScale, k, scale);
     }
   });
   if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
-  for (size_t i = 0; i < kOutputs; ++i) results[i] = Value(std::move(made[i]));
+  for (size_t i = kNewMean; i < kOutputs; ++i) results[i - kNewMean] = Value(std::move(made[i]));
   return OkStatus();
+}
+
+// Floats by the arithmetic of floats.
+template <typename Cell>
+Result<Value> Normalize(const KernelCall& call, const Matrix& mean, const Matrix& scale) {
+  const Matrix& x = call.inputs[kImages]->matrix();
+  const int64_t count = scale.rows(), cells = x.columns() / count;
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.rows(), x.columns(), kElementTypeOf<Cell>));
+  ParallelFor(x.rows() * count, kTaskCells / (cells + 1) + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t k = row % count;
+      const Cell m = mean.data<Cell>()[k], s = scale.data<Cell>()[k], gamma = CellsOf<Cell>(call, kGamma)[k],
+                 beta = CellsOf<Cell>(call, kBeta)[k];
+      const Cell* const from = x.data<Cell>() + row * cells;
+      Cell* const to = result.mutable_data<Cell>() + row * cells;
+      for (int64_t i = 0; i < cells; ++i) to[i] = (from[i] - m) * s * gamma + beta;
+    }
+  });
+  return Value(std::move(result));
+}
+
+template <typename Cell>
+Status RunCells(const KernelCall& call, bool trains, std::span<Value> results) {
+  HEDDLE_RETURN_IF_ERROR(FindMoments<Cell>(call, trains, results.subspan(kNewMean)));
+  HEDDLE_ASSIGN_OR_RETURN(results[kResult],
+                          Normalize<Cell>(call, results[kSavedMean].matrix(), results[kSavedScale].matrix()));
+  return OkStatus();
+}
+
+Status RunBatchNorm(const KernelCall& call, std::span<Value> results) {
+  HEDDLE_RETURN_IF_ERROR(CheckInputs([&](int i) { return call.inputs[static_cast<size_t>(i)]->shape(); },
+                                     StatusCode::kFailedPrecondition));
+  const Scalar& mode = call.inputs[kMode]->scalar();
+  HEDDLE_RETURN_IF_ERROR(CheckMode(mode, StatusCode::kFailedPrecondition));
+  const bool trains = mode.AsString() == "train";
+  return TakesSingles(call) ? RunCells<float>(call, trains, results)
+                            : RunCells<double>(call, trains, results);
+}
+
+Status RunMoments(const KernelCall& call, std::span<Value> results) {
+  HEDDLE_RETURN_IF_ERROR(CheckInputs([&](int i) { return call.inputs[static_cast<size_t>(i)]->shape(); },
+                                     StatusCode::kFailedPrecondition));
+  const bool trains = BooleanOr(call, kMode, false);
+  return TakesSingles(call) ? FindMoments<float>(call, trains, results)
+                            : FindMoments<double>(call, trains, results);
 }
 
 // In mode "train" the backward operator; in mode "test" mean and scale are constants.
@@ -144,7 +201,8 @@ void DifferentiateBatchNorm(AdjointCall& call) {
 /// Shapes:  X is N x K*L, Y, too; all others are K x 1.
 /// Errors:  another mode; a number of columns that K does not divide.
 /// Order:   sums of a channel in eight lanes, cell j of an image in lane j mod 8, images ascending, then L;
-///          m first, then the sum of squared deviations; everything else one rounding an operator.
+///          m first, then the sum of squared deviations; everything else one rounding an operator. Of floats
+///          m and s are rounded to floats, and Y is computed by the arithmetic of floats.
 /// Cost:    three passes over X; a channel is a task.
 extern constexpr Operator kBatchNorm2d = {.name = "batch_norm2d",
                                           .form = CallForm::kPositional,
@@ -155,8 +213,26 @@ extern constexpr Operator kBatchNorm2d = {.name = "batch_norm2d",
                                           .infer_several = InferBatchNorm,
                                           .run_several = RunBatchNorm,
                                           .may_fail = true,
+                                          .takes_singles = TakesSingles,
                                           .storages = Storages::kDense,
                                           .adjoints = "*; *; *; 0",
                                           .differentiate = DifferentiateBatchNorm};
+
+/// [mean, variance, saved_mean, saved_scale] = batch_norm2d_moments(X, gamma, beta, ema_mean, ema_var,
+/// trains, epsilon, mu): batch_norm2d without its first result, which is cell-wise then (compiler/optimize,
+/// "cell-operands"); `trains` is true for mode "train".
+///
+/// Shapes, errors, order: as batch_norm2d.
+/// Cost:    two passes over X; a channel is a task.
+extern constexpr Operator kBatchNorm2dMoments = {
+    .name = "batch_norm2d_moments",
+    .parameters = "X gamma beta ema_mean ema_var trains epsilon mu",
+    .min_inputs = 8,
+    .max_inputs = 8,
+    .results = 4,
+    .infer_several = InferMoments,
+    .run_several = RunMoments,
+    .takes_singles = TakesSingles,
+    .storages = Storages::kDense};
 
 }  // namespace heddle::ops

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/arguments.h"
+#include "ops/neural/cell_types.h"
 #include "ops/neural/channels.h"
 #include "ops/parallel.h"
 
@@ -32,31 +33,41 @@ Result<std::vector<ValueInfo>> InferBackward(const InferContext& context) {
   return results;
 }
 
-Status RunBackward(const KernelCall& call, std::span<Value> results) {
+bool TakesSingles(const KernelCall& call) {
+  return HoldSingles(call, {kImages, kGradient, kGamma, kMean, kScale});
+}
+
+// Floats are computed in doubles, and rounded where they are written.
+template <typename Cell>
+Status RunCells(const KernelCall& call, std::span<Value> results) {
   const auto matrix = [&](int i) -> const Matrix& { return call.inputs[static_cast<size_t>(i)]->matrix(); };
-  HEDDLE_RETURN_IF_ERROR(
-      CheckInputs([&](int i) { return matrix(i).shape(); }, StatusCode::kFailedPrecondition));
-  const double* const x = matrix(kImages).data();
-  const double* const gradient = matrix(kGradient).data();
+  const auto of_channel = [&](int i, int64_t k) { return static_cast<double>(CellsOf<Cell>(call, i)[k]); };
+  const auto x = [cells = CellsOf<Cell>(call, kImages)](int64_t i) { return static_cast<double>(cells[i]); };
+  const auto gradient = [cells = CellsOf<Cell>(call, kGradient)](int64_t i) {
+    return static_cast<double>(cells[i]);
+  };
   const Channels channels{matrix(kImages).rows(), matrix(kGamma).rows(),
                           matrix(kImages).columns() / matrix(kGamma).rows()};
-  HEDDLE_ASSIGN_OR_RETURN(Matrix of_images, Matrix::Dense(matrix(kImages).rows(), matrix(kImages).columns()));
-  HEDDLE_ASSIGN_OR_RETURN(Matrix of_gamma, Matrix::Dense(channels.channels, 1));
-  HEDDLE_ASSIGN_OR_RETURN(Matrix of_beta, Matrix::Dense(channels.channels, 1));
+  constexpr ElementType kType = kElementTypeOf<Cell>;
+  HEDDLE_ASSIGN_OR_RETURN(Matrix of_images,
+                          Matrix::Dense(matrix(kImages).rows(), matrix(kImages).columns(), kType));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix of_gamma, Matrix::Dense(channels.channels, 1, kType));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix of_beta, Matrix::Dense(channels.channels, 1, kType));
   ParallelFor(channels.channels, 1, [&](int64_t begin, int64_t end) {
     for (int64_t k = begin; k < end; ++k) {
       if (IsCancelled(call.context.cancelled)) return;
-      const double mean = matrix(kMean).data()[k], scale = matrix(kScale).data()[k];
-      const auto normal = [&](int64_t i) { return (x[i] - mean) * scale; };
-      const double gamma = SumOfChannel(channels, k, [&](int64_t i) { return gradient[i] * normal(i); });
-      const double beta = SumOfChannel(channels, k, [&](int64_t i) { return gradient[i]; });
-      of_gamma.mutable_data()[k] = gamma;
-      of_beta.mutable_data()[k] = beta;
-      const double count = channels.Count(), factor = matrix(kGamma).data()[k] * scale / count;
+      const double mean = of_channel(kMean, k), scale = of_channel(kScale, k);
+      const auto normal = [&](int64_t i) { return (x(i) - mean) * scale; };
+      const double gamma = SumOfChannel(channels, k, [&](int64_t i) { return gradient(i) * normal(i); });
+      const double beta = SumOfChannel(channels, k, gradient);
+      of_gamma.mutable_data<Cell>()[k] = static_cast<Cell>(gamma);
+      of_beta.mutable_data<Cell>()[k] = static_cast<Cell>(beta);
+      const double count = channels.Count(), factor = of_channel(kGamma, k) * scale / count;
+      Cell* const result = of_images.mutable_data<Cell>();
       for (int64_t image = 0; image < channels.images; ++image) {
         const int64_t first = channels.At(image, k);
         for (int64_t i = first; i < first + channels.cells; ++i)
-          of_images.mutable_data()[i] = factor * (count * gradient[i] - beta - normal(i) * gamma);
+          result[i] = static_cast<Cell>(factor * (count * gradient(i) - beta - normal(i) * gamma));
       }
     }
   });
@@ -65,6 +76,12 @@ Status RunBackward(const KernelCall& call, std::span<Value> results) {
   results[kOfGamma] = Value(std::move(of_gamma));
   results[kOfBeta] = Value(std::move(of_beta));
   return OkStatus();
+}
+
+Status RunBackward(const KernelCall& call, std::span<Value> results) {
+  HEDDLE_RETURN_IF_ERROR(CheckInputs([&](int i) { return call.inputs[static_cast<size_t>(i)]->shape(); },
+                                     StatusCode::kFailedPrecondition));
+  return TakesSingles(call) ? RunCells<float>(call, results) : RunCells<double>(call, results);
 }
 
 }  // namespace
@@ -86,6 +103,7 @@ extern constexpr Operator kBatchNorm2dBackward = {.name = kName,
                                                   .results = 3,
                                                   .infer_several = InferBackward,
                                                   .run_several = RunBackward,
+                                                  .takes_singles = TakesSingles,
                                                   .storages = Storages::kDense};
 
 }  // namespace heddle::ops

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/arguments.h"
+#include "ops/neural/cell_types.h"
 #include "ops/parallel.h"
-#include "ops/simd/elementwise.h"
 
 namespace heddle::ops {
 namespace {
@@ -34,19 +34,32 @@ InputUse ImagesByRows(const Node&, std::span<const ValueInfo>, int i) {
   return i == kImages ? InputUse::kRows : InputUse::kWhole;
 }
 
-Result<Value> RunBias(const KernelCall& call, BinaryCode code) {
+// `combine(x, b)` of each cell and the number of its channel. Sums and products of floats, rounded from
+// doubles, are those of the processor's floats.
+template <typename Cell, typename Combine>
+Result<Value> RunCells(const KernelCall& call, const Combine& combine) {
   const Matrix& x = call.inputs[kImages]->matrix();
   const Matrix& bias = call.inputs[kBias]->matrix();
-  HEDDLE_RETURN_IF_ERROR(CheckBias(call.node.op, x.shape(), bias.shape(), StatusCode::kFailedPrecondition));
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.rows(), x.columns()));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.rows(), x.columns(), kElementTypeOf<Cell>));
   const int64_t channels = bias.rows(), cells = channels == 0 ? 0 : x.columns() / channels;
-  const BinaryKernel kernel = SelectedElementwiseKernels().Of(code, Operands::kCellsScalar);
   ParallelFor(x.rows() * channels, kTaskCells / (cells + 1) + 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      kernel(x.data() + i * cells, bias.data() + i % channels, result.mutable_data() + i * cells, cells,
-             false);
+    for (int64_t i = begin; i < end; ++i) {
+      const Cell* const from = x.data<Cell>() + i * cells;
+      const Cell of_channel = bias.data<Cell>()[i % channels];
+      Cell* const to = result.mutable_data<Cell>() + i * cells;
+      for (int64_t j = 0; j < cells; ++j) to[j] = combine(from[j], of_channel);
+    }
   });
   return Value(std::move(result));
+}
+
+bool TakesSingles(const KernelCall& call) { return HoldSingles(call, {kImages, kBias}); }
+
+template <typename Combine>
+Result<Value> RunBias(const KernelCall& call, const Combine& combine) {
+  HEDDLE_RETURN_IF_ERROR(CheckBias(call.node.op, call.inputs[kImages]->shape(), call.inputs[kBias]->shape(),
+                                   StatusCode::kFailedPrecondition));
+  return TakesSingles(call) ? RunCells<float>(call, combine) : RunCells<double>(call, combine);
 }
 
 constexpr Operator Bias(std::string_view name, Result<Value> (*run)(const KernelCall&),
@@ -60,6 +73,7 @@ constexpr Operator Bias(std::string_view name, Result<Value> (*run)(const Kernel
           .row_rule = RowWise,
           .input_use = ImagesByRows,
           .run = run,
+          .takes_singles = TakesSingles,
           .storages = Storages::kDense,
           .adjoints = adjoints};
 }
@@ -73,10 +87,11 @@ constexpr Operator Bias(std::string_view name, Result<Value> (*run)(const Kernel
 /// Order:   one rounding a cell.
 /// Cost:    reads and writes X once.
 extern constexpr Operator kBiasAdd = Bias(
-    "bias_add", [](const KernelCall& call) { return RunBias(call, BinaryCode::kAdd); },
+    "bias_add", [](const KernelCall& call) { return RunBias(call, [](auto x, auto b) { return x + b; }); },
     "dy; rowSums(matrix(colSums(dy), nrow(b), ncol(X) %/% nrow(b)))");
 extern constexpr Operator kBiasMultiply = Bias(
-    "bias_multiply", [](const KernelCall& call) { return RunBias(call, BinaryCode::kMultiply); },
+    "bias_multiply",
+    [](const KernelCall& call) { return RunBias(call, [](auto x, auto b) { return x * b; }); },
     "bias_multiply(dy, b); rowSums(matrix(colSums(dy * X), nrow(b), ncol(X) %/% nrow(b)))");
 
 }  // namespace heddle::ops

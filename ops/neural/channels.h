@@ -28,7 +28,10 @@ double SumOfChannel(const Channels& channels, int64_t channel, const Term& term)
   alignas(64) double lanes[8] = {};
   for (int64_t image = 0; image < channels.images; ++image) {
     const int64_t begin = channels.At(image, channel);
-    for (int64_t j = 0; j < channels.cells; ++j) lanes[j & 7] += term(begin + j);
+    int64_t j = 0;
+    for (; j + 8 <= channels.cells; j += 8)
+      for (int64_t lane = 0; lane < 8; ++lane) lanes[lane] += term(begin + j + lane);
+    for (; j < channels.cells; ++j) lanes[j & 7] += term(begin + j);
   }
   return simd::FoldLanes(simd::Fold::kAdd, lanes);
 }

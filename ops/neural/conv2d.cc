@@ -4,11 +4,12 @@
 #include "core/values/panels.h"
 #include "ops/adjoint.h"
 #include "ops/arguments.h"
+#include "ops/neural/cell_types.h"
 #include "ops/neural/check_shape.h"
 #include "ops/neural/unfold.h"
 #include "ops/parallel.h"
 #include "ops/product/matmul_gemm.h"
-#include "ops/reduction/reduction_tree.h"
+#include "ops/product/matmul_pack.h"
 
 namespace heddle::ops {
 namespace {
@@ -48,38 +49,47 @@ InputUse ImagesByRows(const Node&, std::span<const ValueInfo>, int i) {
   return i == kImages ? InputUse::kRows : InputUse::kWhole;
 }
 
-Result<Value> RunConv2d(const KernelCall& call) {
-  HEDDLE_ASSIGN_OR_RETURN(const Windows windows, GivenWindows(call, kShapes, WindowForm::kFilter));
+template <typename Cell>
+Result<Value> Convolve(const KernelCall& call, const Windows& windows) {
   const Matrix& x = call.inputs[kImages]->matrix();
   const Matrix& filters = call.inputs[kFilters]->matrix();
-  HEDDLE_RETURN_IF_ERROR(CheckInputs(call.node.op, windows, call.input_infos[kImages].shape, filters.shape(),
-                                     StatusCode::kFailedPrecondition));
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.rows(), windows.Results()));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.rows(), windows.Results(), kElementTypeOf<Cell>));
   const int64_t places = windows.Places(), filter = windows.Filter();
   const int64_t width = std::min(places, WindowsOfTask(filter));
   const int64_t tiles = CeilDivide(places, width);
   ParallelFor(x.rows() * tiles, 1, [&](int64_t first, int64_t last) {
-    AlignedArray unfolded(filter * width);
+    const PackedCells<Cell> unfolded(filter * width);
     for (int64_t unit = first; unit < last; ++unit) {
       if (IsCancelled(call.context.cancelled)) return;
       const int64_t image = unit / tiles, begin = unit % tiles * width;
       const int64_t end = std::min(places, begin + width);
-      Unfold(windows, x.data() + image * x.columns(), begin, end, 0, filter, unfolded.data());
-      Run(Gemm{.m = windows.k,
-               .n = end - begin,
-               .k = filter,
-               .a = filters.data(),
-               .a_row = filter,
-               .b = unfolded.data(),
-               .b_row = end - begin,
-               .c = result.mutable_data() + image * result.columns() + begin,
-               .c_row = places,
-               .canonical = true});
+      Unfold(windows, x.data<Cell>() + image * x.columns(), begin, end, 0, filter, unfolded.data(),
+             end - begin);
+      GemmOf<Cell> product{.m = windows.k,
+                           .n = end - begin,
+                           .k = filter,
+                           .a = filters.data<Cell>(),
+                           .a_row = filter,
+                           .b = unfolded.data(),
+                           .b_row = end - begin,
+                           .c_row = places};
+      WriteCells(result.mutable_data<Cell>() + image * result.columns() + begin, &product);
+      Run(product);
     }
   });
   if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
   return Value(std::move(result));
 }
+
+Result<Value> RunConv2d(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const Windows windows, GivenWindows(call, kShapes, WindowForm::kFilter));
+  HEDDLE_RETURN_IF_ERROR(CheckInputs(call.node.op, windows, call.input_infos[kImages].shape,
+                                     call.inputs[kFilters]->matrix().shape(),
+                                     StatusCode::kFailedPrecondition));
+  return HoldSingles(call, {kImages, kFilters}) ? Convolve<float>(call, windows)
+                                                : Convolve<double>(call, windows);
+}
+bool TakesSingles(const KernelCall& call) { return HoldSingles(call, {kImages, kFilters}); }
 
 Cost Conv2dCost(const Node& node, std::span<const ValueInfo> inputs) {
   const Shape &x = inputs[kImages].shape, &filters = inputs[kFilters].shape, &result = node.info.shape;
@@ -116,7 +126,7 @@ void DifferentiateConv2d(AdjointCall& call) {
 ///          Q alike. Format: dense; cells outside the image are 0.0 and take part like others.
 /// Errors:  a window larger than the padded image; shapes that contradict each other.
 /// Order:   each cell one chain s = fma(w, x, s) over channels, rows and columns of the filter ascending,
-///          from +0.0, + 0.0 at its end: the product W %*% (windows as columns).
+///          from +0.0, + 0.0 at its end: the product W %*% (windows as columns), of floats, too.
 /// Cost:    2 * N*K*P*Q * C*R*S; unfolds a few windows at a time and multiplies them by the packed product.
 extern constexpr Operator kConv2d = {
     .name = "conv2d",
@@ -130,6 +140,7 @@ extern constexpr Operator kConv2d = {
     .input_use = ImagesByRows,
     .cost = Conv2dCost,
     .run = RunConv2d,
+    .takes_singles = TakesSingles,
     .storages = Storages::kDense,
     .working_bytes = Conv2dWorkingBytes,
     .adjoints = "*; *; 0",

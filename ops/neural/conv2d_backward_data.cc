@@ -3,11 +3,12 @@
 
 #include "core/values/panels.h"
 #include "ops/arguments.h"
+#include "ops/neural/cell_types.h"
 #include "ops/neural/check_shape.h"
 #include "ops/neural/unfold.h"
 #include "ops/parallel.h"
 #include "ops/product/matmul_gemm.h"
-#include "ops/reduction/reduction_tree.h"
+#include "ops/product/matmul_pack.h"
 
 namespace heddle::ops {
 namespace {
@@ -41,13 +42,12 @@ InputUse GradientByRows(const Node&, std::span<const ValueInfo>, int i) {
   return i == kGradient ? InputUse::kRows : InputUse::kWhole;
 }
 
-Result<Value> RunBackwardData(const KernelCall& call) {
-  HEDDLE_ASSIGN_OR_RETURN(const Windows windows, GivenWindows(call, kShapes, WindowForm::kFilter));
+template <typename Cell>
+Result<Value> FoldBack(const KernelCall& call, const Windows& windows) {
   const Matrix& filters = call.inputs[kFilters]->matrix();
   const Matrix& gradient = call.inputs[kGradient]->matrix();
-  HEDDLE_RETURN_IF_ERROR(CheckInputs(call.node.op, windows, filters.shape(),
-                                     call.input_infos[kGradient].shape, StatusCode::kFailedPrecondition));
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(gradient.rows(), windows.Image()));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result,
+                          Matrix::Dense(gradient.rows(), windows.Image(), kElementTypeOf<Cell>));
   const int64_t places = windows.Places(), area = windows.r * windows.s;
   const int64_t units_of_image =
       CeilDivide(kLeastImagesOfThread * ParallelThreads(), std::max<int64_t>(gradient.rows(), 1));
@@ -56,27 +56,27 @@ Result<Value> RunBackwardData(const KernelCall& call) {
   const int64_t rows =
       std::clamp<int64_t>(kGradientCells / (group * area * windows.q), 1, std::max<int64_t>(windows.p, 1));
   ParallelFor(gradient.rows() * groups, 1, [&](int64_t first, int64_t last) {
-    AlignedArray of_windows(group * area * rows * windows.q);
+    const PackedCells<Cell> of_windows(group * area * rows * windows.q);
     for (int64_t unit = first; unit < last; ++unit) {
       const int64_t image = unit / groups, begin = unit % groups * group;
       const int64_t end = std::min(windows.c, begin + group);
-      double* const channels = result.mutable_data() + image * result.columns() + begin * channel_cells;
-      std::fill_n(channels, (end - begin) * channel_cells, 0.0);
+      Cell* const channels = result.mutable_data<Cell>() + image * result.columns() + begin * channel_cells;
+      std::fill_n(channels, (end - begin) * channel_cells, Cell{0});
       // Rows of windows from the last to the first, as FoldChannel asks.
       for (int64_t row_end = windows.p; row_end > 0; row_end -= rows) {
         if (IsCancelled(call.context.cancelled)) return;
         const int64_t row = std::max<int64_t>(0, row_end - rows), here = (row_end - row) * windows.q;
-        Run(Gemm{.m = (end - begin) * area,
-                 .n = here,
-                 .k = windows.k,
-                 .a = filters.data() + begin * area,
-                 .a_row = 1,
-                 .a_column = windows.Filter(),
-                 .b = gradient.data() + image * gradient.columns() + row * windows.q,
-                 .b_row = places,
-                 .c = of_windows.data(),
-                 .c_row = here,
-                 .canonical = true});
+        GemmOf<Cell> product{.m = (end - begin) * area,
+                             .n = here,
+                             .k = windows.k,
+                             .a = filters.data<Cell>() + begin * area,
+                             .a_row = 1,
+                             .a_column = windows.Filter(),
+                             .b = gradient.data<Cell>() + image * gradient.columns() + row * windows.q,
+                             .b_row = places,
+                             .c_row = here};
+        WriteCells(of_windows.data(), &product);
+        Run(product);
         for (int64_t channel = 0; channel < end - begin; ++channel)
           FoldChannel(windows, row, row_end, of_windows.data() + channel * area * here,
                       channels + channel * channel_cells);
@@ -86,6 +86,15 @@ Result<Value> RunBackwardData(const KernelCall& call) {
   if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
   return Value(std::move(result));
 }
+
+Result<Value> RunBackwardData(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const Windows windows, GivenWindows(call, kShapes, WindowForm::kFilter));
+  HEDDLE_RETURN_IF_ERROR(CheckInputs(call.node.op, windows, call.inputs[kFilters]->matrix().shape(),
+                                     call.input_infos[kGradient].shape, StatusCode::kFailedPrecondition));
+  return HoldSingles(call, {kFilters, kGradient}) ? FoldBack<float>(call, windows)
+                                                  : FoldBack<double>(call, windows);
+}
+bool TakesSingles(const KernelCall& call) { return HoldSingles(call, {kFilters, kGradient}); }
 
 Cost BackwardDataCost(const Node& node, std::span<const ValueInfo> inputs) {
   const Shape &filters = inputs[kFilters].shape, &gradient = inputs[kGradient].shape;
@@ -109,7 +118,7 @@ double BackwardDataWorkingBytes(const Node&, std::span<const ValueInfo>) {
 /// Errors:  as conv2d.
 /// Order:   for each cell of a filter, of row i and column j, one chain s = fma(w, dout, s) over the filters
 ///          from +0.0, + 0.0 at its end; a cell of an image adds those of its windows with i, then j,
-///          ascending, from +0.0.
+///          ascending, from +0.0. Of floats chains are as those of products, and cells add up in floats.
 /// Cost:    2 * N*K*P*Q * C*R*S; a product for a few rows of windows of an image, its result folded back.
 extern constexpr Operator kConv2dBackwardData = {
     .name = "conv2d_backward_data",
@@ -122,6 +131,7 @@ extern constexpr Operator kConv2dBackwardData = {
     .input_use = GradientByRows,
     .cost = BackwardDataCost,
     .run = RunBackwardData,
+    .takes_singles = TakesSingles,
     .storages = Storages::kDense,
     .working_bytes = BackwardDataWorkingBytes};
 

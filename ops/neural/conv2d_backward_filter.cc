@@ -3,11 +3,15 @@
 
 #include "core/values/panels.h"
 #include "ops/arguments.h"
+#include "ops/elementwise/single_precision.h"
+#include "ops/neural/cell_types.h"
 #include "ops/neural/check_shape.h"
 #include "ops/neural/unfold.h"
 #include "ops/parallel.h"
 #include "ops/product/matmul_gemm.h"
+#include "ops/product/matmul_pack.h"
 #include "ops/reduction/reduction_tree.h"
+#include "ops/simd/gemm.h"
 #include "ops/simd/transpose.h"
 
 namespace heddle::ops {
@@ -24,12 +28,17 @@ constexpr int64_t kTileFilters = 256;
 // Cells of unfolded windows that a task holds, where a few windows do not have more: they stay in the
 // second-level cache beside what is added up.
 constexpr int64_t kUnfoldedCells = 48 << 10;
-constexpr int64_t kLeastWindows = 16, kMostWindows = 248;
+constexpr int64_t kLeastWindows = 16, kMostWindows = 256;
 
-// Rows of unfolded windows that lie multiples of 512 bytes apart share few places of the first-level cache.
+// Rows of unfolded windows that lie multiples of 512 bytes apart share few places of the first-level cache:
+// so many cells are left free behind each.
+constexpr int64_t kFreeCells = 8;
+
+// Of an image; of floats whole blocks, whose chains end.
+template <typename Cell>
 int64_t WindowsTogether(int64_t cells) {
-  const int64_t windows = std::clamp(kUnfoldedCells / cells / 8 * 8, kLeastWindows, kMostWindows);
-  return windows % 64 == 0 ? windows - 8 : windows;
+  constexpr int64_t kUnit = std::is_same_v<Cell, float> ? kSingleBlock : 8;
+  return std::clamp(kUnfoldedCells / cells / kUnit * kUnit, std::max(kUnit, kLeastWindows), kMostWindows);
 }
 
 Status CheckInputs(std::string_view op, const Windows& windows, Shape images, Shape gradient,
@@ -70,33 +79,36 @@ struct Images {
 // One tile of a leaf: rows are filters, columns cells of a filter. It is computed turned, as rows of cells
 // times columns of filters, since windows are unfolded fastest one cell after the other. The windows of an
 // image are multiplied a few at a time; every chain goes on from one to the next.
+template <typename Cell>
 void AddLeaf(const Windows& windows, const Matrix& x, const Matrix& gradient, Images images, const Tile& tile,
              double* payload) {
   const int64_t places = windows.Places();
-  const int64_t count = std::min(places, WindowsTogether(tile.columns));
-  AlignedArray unfolded(count * tile.columns), of_filters(count * tile.rows), turned(tile.Cells());
+  const int64_t count = std::min(places, WindowsTogether<Cell>(tile.columns)), stride = count + kFreeCells;
+  const PackedCells<Cell> unfolded(stride * tile.columns), of_filters(count * tile.rows);
+  AlignedArray turned(tile.Cells());
   std::fill_n(turned.data(), tile.Cells(), 0.0);
   for (int64_t image = images.begin; image < images.end; ++image)
     for (int64_t begin = 0; begin < places; begin += count) {
       const int64_t end = std::min(places, begin + count);
-      Unfold(windows, x.data() + image * x.columns(), begin, end, tile.column, tile.column + tile.columns,
-             unfolded.data());
-      simd::Transpose(gradient.data() + image * gradient.columns() + tile.row * places + begin, places,
+      Unfold(windows, x.data<Cell>() + image * x.columns(), begin, end, tile.column,
+             tile.column + tile.columns, unfolded.data(), stride);
+      simd::Transpose(gradient.data<Cell>() + image * gradient.columns() + tile.row * places + begin, places,
                       tile.rows, end - begin, of_filters.data(), tile.rows);
-      Run(Gemm{.m = tile.columns,
-               .n = tile.rows,
-               .k = end - begin,
-               .a = unfolded.data(),
-               .a_row = end - begin,
-               .b = of_filters.data(),
-               .b_row = tile.rows,
-               .c = turned.data(),
-               .c_row = tile.rows,
-               .accumulate = true});
+      Run(GemmOf<Cell>{.m = tile.columns,
+                       .n = tile.rows,
+                       .k = end - begin,
+                       .a = unfolded.data(),
+                       .a_row = stride,
+                       .b = of_filters.data(),
+                       .b_row = tile.rows,
+                       .c = turned.data(),
+                       .c_row = tile.rows,
+                       .accumulate = true});
     }
   simd::Transpose(turned.data(), tile.rows, tile.columns, tile.rows, payload, tile.columns);
 }
 
+template <typename Cell>
 Result<Matrix> Partial(const KernelCall& call, const Windows& windows, int64_t row_begin, int64_t row_end) {
   const Matrix& x = call.inputs[kImages]->matrix();
   const Matrix& gradient = call.inputs[kGradient]->matrix();
@@ -110,7 +122,7 @@ Result<Matrix> Partial(const KernelCall& call, const Windows& windows, int64_t r
   const int64_t threads = ParallelThreads();
   if (reduction.width <= kWide && end - begin >= threads)
     return ReduceLeaves(reduction, begin, end, [&](int64_t leaf, double* payload) {
-      AddLeaf(windows, x, gradient, images_of(leaf), Tile{0, 0, filters, cells}, payload);
+      AddLeaf<Cell>(windows, x, gradient, images_of(leaf), Tile{0, 0, filters, cells}, payload);
       return true;
     });
   const int64_t tile_filters = std::min(filters, kTileFilters);
@@ -118,7 +130,7 @@ Result<Matrix> Partial(const KernelCall& call, const Windows& windows, int64_t r
       std::clamp<int64_t>(CeilDivide(cells, 2 * threads), std::min<int64_t>(32, cells), kWide / tile_filters);
   return ReduceTiles(reduction, begin, end, Tiling{filters, cells, tile_filters, tile_cells},
                      [&](const Tile& tile, int64_t leaf, double* payload) {
-                       AddLeaf(windows, x, gradient, images_of(leaf), tile, payload);
+                       AddLeaf<Cell>(windows, x, gradient, images_of(leaf), tile, payload);
                        return true;
                      });
 }
@@ -141,12 +153,19 @@ Result<Value> RunBackwardFilter(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(const Windows windows, GivenWindows(call, kShapes, WindowForm::kFilter));
   HEDDLE_RETURN_IF_ERROR(CheckInputs(call.node.op, windows, call.input_infos[kImages].shape,
                                      call.input_infos[kGradient].shape, StatusCode::kFailedPrecondition));
-  const bool whole = call.phase == Phase::kWhole;
-  HEDDLE_ASSIGN_OR_RETURN(
-      Matrix nodes, Partial(call, windows, whole ? 0 : call.row_begin, whole ? windows.n : call.row_end));
+  const bool whole = call.phase == Phase::kWhole, singles = HoldSingles(call, {kImages, kGradient});
+  const int64_t begin = whole ? 0 : call.row_begin, end = whole ? windows.n : call.row_end;
+  HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, singles ? Partial<float>(call, windows, begin, end)
+                                                : Partial<double>(call, windows, begin, end));
   if (!whole) return Value(std::move(nodes));
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Finish(call, nodes));
+  if (singles) {
+    HEDDLE_ASSIGN_OR_RETURN(result, Narrow(result));
+  }
   return Value(std::move(result));
+}
+bool TakesSingles(const KernelCall& call) {
+  return call.phase != Phase::kFinish && HoldSingles(call, {kImages, kGradient});
 }
 
 Cost BackwardFilterCost(const Node& node, std::span<const ValueInfo> inputs) {
@@ -170,7 +189,8 @@ double BackwardFilterWorkingBytes(const Node&, std::span<const ValueInfo>) {
 /// Shapes:  X is N x C*H*W, dout N x K*P*Q, the result K x C*R*S. Format: dense.
 /// Errors:  as conv2d.
 /// Order:   in panels of 8 images each cell one chain s = fma(dout, x, s) over images and their windows
-///          ascending, from +0.0; panels along the tree; + 0.0 at the end. Padding takes part as 0.0.
+///          ascending, from +0.0; panels along the tree; + 0.0 at the end. Padding takes part as 0.0. Of
+///          floats a chain has kSingleBlock windows of an image, and chains are joined in doubles.
 /// Cost:    2 * N*K*P*Q * C*R*S; unfolds a few windows at a time.
 extern constexpr Operator kConv2dBackwardFilter = {
     .name = "conv2d_backward_filter",
@@ -183,6 +203,7 @@ extern constexpr Operator kConv2dBackwardFilter = {
     .input_use = MatricesByRows,
     .cost = BackwardFilterCost,
     .run = RunBackwardFilter,
+    .takes_singles = TakesSingles,
     .storages = Storages::kDense,
     .working_bytes = BackwardFilterWorkingBytes};
 

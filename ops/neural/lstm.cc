@@ -7,9 +7,10 @@
 #include "core/values/sizes.h"
 #include "ops/adjoint.h"
 #include "ops/arguments.h"
+#include "ops/neural/cell_types.h"
 #include "ops/parallel.h"
 #include "ops/product/matmul_gemm.h"
-#include "ops/reduction/reduction_tree.h"
+#include "ops/product/matmul_pack.h"
 #include "ops/simd/elementwise.h"
 
 namespace heddle::ops {
@@ -40,29 +41,36 @@ Result<std::vector<ValueInfo>> InferLstm(const InferContext& context) {
   return results;
 }
 
-Status RunLstm(const KernelCall& call, std::span<Value> results) {
-  const auto matrix = [&](int i) -> const Matrix& { return call.inputs[static_cast<size_t>(i)]->matrix(); };
-  HEDDLE_ASSIGN_OR_RETURN(
-      const LstmSizes sizes,
-      SizesOf("lstm", matrix(kX).shape(), matrix(kWeights).shape(), matrix(kBias).shape(),
-              matrix(kOut0).shape(), matrix(kC0).shape(), StatusCode::kFailedPrecondition));
-  HEDDLE_ASSIGN_OR_RETURN(LstmStates states, RunSteps(call, sizes, matrix(kX), matrix(kWeights),
-                                                      matrix(kBias), matrix(kOut0), matrix(kC0)));
+bool TakesSingles(const KernelCall& call) { return HoldSingles(call, {kX, kWeights, kBias, kOut0, kC0}); }
+
+template <typename Cell>
+Status GiveSteps(const KernelCall& call, const LstmSizes& sizes, std::span<Value> results) {
+  HEDDLE_ASSIGN_OR_RETURN(LstmStates states, RunSteps<Cell>(call, sizes));
   const bool sequences = BooleanOr(call, kSequences, false);
   const int64_t steps = sizes.steps, m = sizes.m, first = sequences ? 0 : steps - 1;
-  HEDDLE_ASSIGN_OR_RETURN(Matrix out, Matrix::Dense(sizes.n, (steps - first) * m));
-  HEDDLE_ASSIGN_OR_RETURN(Matrix cells, Matrix::Dense(sizes.n, m));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix out, Matrix::Dense(sizes.n, (steps - first) * m, kElementTypeOf<Cell>));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix cells, Matrix::Dense(sizes.n, m, kElementTypeOf<Cell>));
   for (int64_t i = 0; i < sizes.n; ++i)
     for (int64_t t = first; t < steps; ++t)
-      std::copy_n(states.outputs.data() + (t * sizes.n + i) * m, m,
-                  out.mutable_data() + (i * (steps - first) + t - first) * m);
-  std::copy_n(states.cells.data() + (steps - 1) * sizes.n * m, sizes.n * m, cells.mutable_data());
+      std::copy_n(states.outputs.template data<Cell>() + (t * sizes.n + i) * m, m,
+                  out.mutable_data<Cell>() + (i * (steps - first) + t - first) * m);
+  std::copy_n(states.cells.template data<Cell>() + (steps - 1) * sizes.n * m, sizes.n * m,
+              cells.mutable_data<Cell>());
   results[kOut] = Value(std::move(out));
   results[kCells] = Value(std::move(cells));
   results[kOutputsOfSteps] = Value(std::move(states.outputs));
   results[kCellsOfSteps] = Value(std::move(states.cells));
   results[kGatesOfSteps] = Value(std::move(states.gates));
   return OkStatus();
+}
+
+Status RunLstm(const KernelCall& call, std::span<Value> results) {
+  const auto shape = [&](int i) { return call.inputs[static_cast<size_t>(i)]->shape(); };
+  HEDDLE_ASSIGN_OR_RETURN(const LstmSizes sizes,
+                          SizesOf("lstm", shape(kX), shape(kWeights), shape(kBias), shape(kOut0), shape(kC0),
+                                  StatusCode::kFailedPrecondition));
+  return TakesSingles(call) ? GiveSteps<float>(call, sizes, results)
+                            : GiveSteps<double>(call, sizes, results);
 }
 
 Cost LstmCost(const Node&, std::span<const ValueInfo> inputs) {
@@ -113,57 +121,83 @@ Result<LstmSizes> SizesOf(std::string_view op, Shape x, Shape weights, Shape bia
   return sizes;
 }
 
-void CopyInput(const LstmSizes& sizes, const double* x_row, int64_t step, const double* output_before,
-               double* input) {
-  std::copy_n(x_row + step * sizes.d, sizes.d, input);
-  std::copy_n(output_before, sizes.m, input + sizes.d);
+namespace {
+
+void Apply(UnaryCode code, const double* in, double* out, int64_t count) {
+  SelectedElementwiseKernels().Of(code)(in, out, count, false);
+}
+// Functions of floats take and give floats in doubles.
+void Apply(UnaryCode code, const float* in, float* out, int64_t count) {
+  constexpr int64_t kTogether = 512;
+  alignas(64) double room[kTogether];
+  const ElementwiseKernels& kernels = SelectedElementwiseKernels();
+  for (int64_t j = 0; j < count; j += kTogether) {
+    const int64_t here = std::min(kTogether, count - j);
+    kernels.widen(in + j, room, here);
+    kernels.Of(code)(room, room, here, false);
+    kernels.narrow(room, out + j, here);
+  }
 }
 
-Result<LstmStates> RunSteps(const KernelCall& call, const LstmSizes& sizes, const Matrix& x,
-                            const Matrix& weights, const Matrix& bias, const Matrix& out0, const Matrix& c0) {
-  const int64_t n = sizes.n, m = sizes.m, depth = sizes.depth();
+}  // namespace
+
+void HyperbolicTangents(const double* in, double* out, int64_t count) {
+  Apply(UnaryCode::kHyperbolicTangent, in, out, count);
+}
+void HyperbolicTangents(const float* in, float* out, int64_t count) {
+  Apply(UnaryCode::kSingleHyperbolicTangent, in, out, count);
+}
+void Sigmoids(const double* in, double* out, int64_t count) { Apply(UnaryCode::kSigmoid, in, out, count); }
+void Sigmoids(const float* in, float* out, int64_t count) {
+  Apply(UnaryCode::kSingleSigmoid, in, out, count);
+}
+
+template <typename Cell>
+Result<LstmStates> RunSteps(const KernelCall& call, const LstmSizes& sizes) {
+  const int64_t n = sizes.n, m = sizes.m, depth = sizes.depth(), columns = sizes.steps * sizes.d;
+  const Cell *const x = CellsOf<Cell>(call, kX), *const weights = CellsOf<Cell>(call, kWeights),
+                    *const bias = CellsOf<Cell>(call, kBias);
+  constexpr ElementType kType = kElementTypeOf<Cell>;
   LstmStates states;
-  HEDDLE_ASSIGN_OR_RETURN(states.outputs, Matrix::Dense(sizes.steps, n * m));
-  HEDDLE_ASSIGN_OR_RETURN(states.cells, Matrix::Dense(sizes.steps, n * m));
-  HEDDLE_ASSIGN_OR_RETURN(states.gates, Matrix::Dense(sizes.steps, n * 4 * m));
+  HEDDLE_ASSIGN_OR_RETURN(states.outputs, Matrix::Dense(sizes.steps, n * m, kType));
+  HEDDLE_ASSIGN_OR_RETURN(states.cells, Matrix::Dense(sizes.steps, n * m, kType));
+  HEDDLE_ASSIGN_OR_RETURN(states.gates, Matrix::Dense(sizes.steps, n * 4 * m, kType));
   if (n == 0) return states;
-  const PackedRight packed(weights.data(), depth, 4 * m);
-  const ElementwiseKernels& kernels = SelectedElementwiseKernels();
-  const BinaryKernel add = kernels.Of(BinaryCode::kAdd, Operands::kCellsCells);
-  const UnaryKernel sigmoid = kernels.Of(UnaryCode::kSigmoid),
-                    tanh = kernels.Of(UnaryCode::kHyperbolicTangent);
+  const PackedRightOf<Cell> packed(weights, depth, 4 * m);
   // Sequences know nothing of each other: a task takes some of them through all steps.
   const int64_t grain = std::max<int64_t>(8, CeilDivide(n, 2 * ParallelThreads()));
   ParallelFor(n, grain, [&](int64_t begin, int64_t end) {
-    AlignedArray inputs((end - begin) * depth);
+    const PackedCells<Cell> inputs((end - begin) * depth);
     for (int64_t t = 0; t < sizes.steps; ++t) {
       if (IsCancelled(call.context.cancelled)) return;
-      const double* const before = t == 0 ? out0.data() : states.outputs.data() + (t - 1) * n * m;
-      const double* const cells_before = t == 0 ? c0.data() : states.cells.data() + (t - 1) * n * m;
-      double* const gates = states.gates.mutable_data() + t * n * 4 * m;
+      const Cell* const before =
+          t == 0 ? CellsOf<Cell>(call, kOut0) : states.outputs.template data<Cell>() + (t - 1) * n * m;
+      const Cell* const cells_before =
+          t == 0 ? CellsOf<Cell>(call, kC0) : states.cells.template data<Cell>() + (t - 1) * n * m;
+      Cell* const gates = states.gates.template mutable_data<Cell>() + t * n * 4 * m;
       for (int64_t i = begin; i < end; ++i)
-        CopyInput(sizes, x.data() + i * x.columns(), t, before + i * m, inputs.data() + (i - begin) * depth);
-      Run(Gemm{.m = end - begin,
-               .n = 4 * m,
-               .k = depth,
-               .a = inputs.data(),
-               .a_row = depth,
-               .b = weights.data(),
-               .b_row = 4 * m,
-               .packed = &packed,
-               .c = gates + begin * 4 * m,
-               .c_row = 4 * m,
-               .canonical = true});
+        CopyInput(sizes, x + i * columns, t, before + i * m, inputs.data() + (i - begin) * depth);
+      GemmOf<Cell> product{.m = end - begin,
+                           .n = 4 * m,
+                           .k = depth,
+                           .a = inputs.data(),
+                           .a_row = depth,
+                           .b = weights,
+                           .b_row = 4 * m,
+                           .packed = &packed,
+                           .c_row = 4 * m};
+      WriteCells(gates + begin * 4 * m, &product);
+      Run(product);
       for (int64_t i = begin; i < end; ++i) {
-        double* const gate = gates + i * 4 * m;
-        add(gate, bias.data(), gate, 4 * m, false);
-        sigmoid(gate, gate, 3 * m, false);
-        tanh(gate + 3 * m, gate + 3 * m, m, false);
-        double* const cell = states.cells.mutable_data() + (t * n + i) * m;
-        double* const output = states.outputs.mutable_data() + (t * n + i) * m;
+        Cell* const gate = gates + i * 4 * m;
+        for (int64_t j = 0; j < 4 * m; ++j) gate[j] += bias[j];
+        Sigmoids(gate, gate, 3 * m);
+        HyperbolicTangents(gate + 3 * m, gate + 3 * m, m);
+        Cell* const cell = states.cells.template mutable_data<Cell>() + (t * n + i) * m;
+        Cell* const output = states.outputs.template mutable_data<Cell>() + (t * n + i) * m;
         for (int64_t j = 0; j < m; ++j)
           cell[j] = gate[m + j] * cells_before[i * m + j] + gate[j] * gate[3 * m + j];
-        tanh(cell, output, m, false);
+        HyperbolicTangents(cell, output, m);
         for (int64_t j = 0; j < m; ++j) output[j] = gate[2 * m + j] * output[j];
       }
     }
@@ -171,6 +205,8 @@ Result<LstmStates> RunSteps(const KernelCall& call, const LstmSizes& sizes, cons
   if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
   return states;
 }
+template Result<LstmStates> RunSteps<double>(const KernelCall& call, const LstmSizes& sizes);
+template Result<LstmStates> RunSteps<float>(const KernelCall& call, const LstmSizes& sizes);
 
 namespace {
 
@@ -199,7 +235,8 @@ void DifferentiateLstm(AdjointCall& call) {
 /// Errors:  shapes that do not fit.
 /// Order:   each cell of the product one chain s = fma(x, w, s) over the rows of W ascending, from +0.0, +
 /// 0.0
-///          at its end; everything else one rounding an operator.
+///          at its end; everything else one rounding an operator. Floats likewise, the product as that of
+///          floats.
 /// Cost:    2 * n*T * (d+m) * 4*m; a task takes some sequences through all steps.
 extern constexpr Operator kLstm = {.name = "lstm",
                                    .form = CallForm::kPositional,
@@ -210,6 +247,7 @@ extern constexpr Operator kLstm = {.name = "lstm",
                                    .infer_several = InferLstm,
                                    .cost = LstmCost,
                                    .run_several = RunLstm,
+                                   .takes_singles = TakesSingles,
                                    .storages = Storages::kDense,
                                    .adjoints = "*; *; *; *; *; 0",
                                    .differentiate = DifferentiateLstm};

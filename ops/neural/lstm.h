@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "ops/operator.h"
@@ -24,12 +25,23 @@ Result<LstmSizes> SizesOf(std::string_view op, Shape x, Shape weights, Shape bia
 struct LstmStates {
   Matrix outputs, cells, gates;
 };
-/// All steps forward. kCancelled when cancelled.
-Result<LstmStates> RunSteps(const KernelCall& call, const LstmSizes& sizes, const Matrix& x,
-                            const Matrix& weights, const Matrix& bias, const Matrix& out0, const Matrix& c0);
+/// All steps forward; the first five inputs of the call hold cells of that type. kCancelled when cancelled.
+template <typename Cell>
+Result<LstmStates> RunSteps(const KernelCall& call, const LstmSizes& sizes);
 
 /// Row `row` of the input of step `step`: its d cells of X, then m of the output before.
-void CopyInput(const LstmSizes& sizes, const double* x_row, int64_t step, const double* output_before,
-               double* input);
+template <typename Cell>
+void CopyInput(const LstmSizes& sizes, const Cell* x_row, int64_t step, const Cell* output_before,
+               Cell* input) {
+  std::copy_n(x_row + step * sizes.d, sizes.d, input);
+  std::copy_n(output_before, sizes.m, input + sizes.d);
+}
+
+/// out[j] = tanh(in[j]) for j < count, and sigmoid: of floats the functions of floats (docs/numerics.md,
+/// section 9). `out` may be `in`.
+void HyperbolicTangents(const double* in, double* out, int64_t count);
+void HyperbolicTangents(const float* in, float* out, int64_t count);
+void Sigmoids(const double* in, double* out, int64_t count);
+void Sigmoids(const float* in, float* out, int64_t count);
 
 }  // namespace heddle::ops

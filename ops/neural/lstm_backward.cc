@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <vector>
 
 #include "core/values/sizes.h"
 #include "ops/arguments.h"
+#include "ops/elementwise/single_precision.h"
+#include "ops/neural/cell_types.h"
 #include "ops/neural/check_shape.h"
 #include "ops/neural/lstm.h"
 #include "ops/parallel.h"
 #include "ops/product/matmul_gemm.h"
-#include "ops/reduction/reduction_tree.h"
+#include "ops/product/matmul_pack.h"
 #include "ops/simd/elementwise.h"
+#include "ops/simd/transpose.h"
 
 namespace heddle::ops {
 namespace {
@@ -79,28 +83,15 @@ Result<std::vector<ValueInfo>> InferBackward(const InferContext& context) {
                                 ValueInfo::OfMatrix(state)};
 }
 
-Result<Matrix> Transposed(const Matrix& x) {
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.columns(), x.rows()));
-  for (int64_t i = 0; i < x.rows(); ++i)
-    for (int64_t j = 0; j < x.columns(); ++j)
-      result.mutable_data()[j * x.rows() + i] = x.data()[i * x.columns() + j];
-  return result;
-}
-
-// What goes from one step to the one before it, and what adds up over the steps.
-struct Gradients {
-  Matrix of_x, of_weights, of_bias;
-  Matrix of_output, of_cell;  // n x m: what the step after this one sends back.
-};
-
 // One step for some rows: the gradient of the four gates before their functions, and of the state before.
-void StepOfGates(const LstmSizes& sizes, const double* gate, const double* cell, const double* cell_before,
-                 const double* of_output, double* of_cell, double* of_gate, double* work) {
+template <typename Cell>
+void StepOfGates(const LstmSizes& sizes, const Cell* gate, const Cell* cell, const Cell* cell_before,
+                 const Cell* of_output, Cell* of_cell, Cell* of_gate, Cell* work) {
   const int64_t m = sizes.m;
-  SelectedElementwiseKernels().Of(UnaryCode::kHyperbolicTangent)(cell, work, m, false);
+  HyperbolicTangents(cell, work, m);
   for (int64_t j = 0; j < m; ++j) {
-    const double i = gate[j], f = gate[m + j], o = gate[2 * m + j], g = gate[3 * m + j], tanh = work[j];
-    const double d = of_cell[j] + o * ((1 - tanh * tanh) * of_output[j]);
+    const Cell i = gate[j], f = gate[m + j], o = gate[2 * m + j], g = gate[3 * m + j], tanh = work[j];
+    const Cell d = of_cell[j] + o * ((1 - tanh * tanh) * of_output[j]);
     of_gate[j] = i * (1 - i) * (g * d);
     of_gate[m + j] = f * (1 - f) * (cell_before[j] * d);
     of_gate[2 * m + j] = o * (1 - o) * (tanh * of_output[j]);
@@ -109,93 +100,133 @@ void StepOfGates(const LstmSizes& sizes, const double* gate, const double* cell,
   }
 }
 
-Status RunBackward(const KernelCall& call, std::span<Value> results) {
-  const auto matrix = [&](int i) -> const Matrix& { return call.inputs[static_cast<size_t>(i)]->matrix(); };
-  const bool cached = HasCaches([&](int i) {
-    return static_cast<size_t>(i) < call.inputs.size() && call.inputs[static_cast<size_t>(i)] != nullptr;
-  });
-  const auto shape = [&](int i) { return matrix(i).shape(); };
-  HEDDLE_ASSIGN_OR_RETURN(const LstmSizes sizes, CheckInputs(shape, GivenScalar(call, kSequences), cached,
-                                                             StatusCode::kFailedPrecondition));
-  const Matrix& x = matrix(kX);
-  LstmStates states;
-  if (cached) {
-    states = {matrix(kCacheOut), matrix(kCacheC), matrix(kCacheIfog)};
-  } else {
-    HEDDLE_ASSIGN_OR_RETURN(
-        states, RunSteps(call, sizes, x, matrix(kWeights), matrix(kBias), matrix(kOut0), matrix(kC0)));
-  }
-  const int64_t n = sizes.n, m = sizes.m, d = sizes.d, depth = sizes.depth();
+// What adds up over the steps, in doubles: a step adds its products to the sums so far, those of floats their
+// blocks of chains, those of doubles their cells.
+void AddProduct(SingleGemm product, PackedCells<double>&, double* sums) {
+  product.c = sums;
+  product.accumulate = true;
+  Run(product);
+}
+void AddProduct(Gemm product, PackedCells<double>& of_step, double* sums) {
+  WriteCells(of_step.data(), &product);
+  Run(product);
+  for (int64_t i = 0; i < product.m * product.n; ++i) sums[i] += of_step.data()[i];
+}
+
+Result<Matrix> Rounded(Matrix sums, ElementType type) {
+  return type == ElementType::kFloat32 ? Narrow(sums) : std::move(sums);
+}
+
+template <typename Cell>
+Status Descend(const KernelCall& call, const LstmSizes& sizes, const LstmStates& states,
+               std::span<Value> results) {
+  const int64_t n = sizes.n, m = sizes.m, d = sizes.d, depth = sizes.depth(), columns = sizes.steps * d;
   const bool sequences = BooleanOr(call, kSequences, false);
-  const Matrix& gradient = matrix(kGradient);
-  Gradients sums;
-  HEDDLE_ASSIGN_OR_RETURN(sums.of_x, Matrix::Dense(n, x.columns()));
-  HEDDLE_ASSIGN_OR_RETURN(sums.of_weights, FilledMatrix(depth, 4 * m, 0));
-  HEDDLE_ASSIGN_OR_RETURN(sums.of_bias, FilledMatrix(1, 4 * m, 0));
-  HEDDLE_ASSIGN_OR_RETURN(sums.of_output, FilledMatrix(n, m, 0));
-  HEDDLE_ASSIGN_OR_RETURN(sums.of_cell, Matrix::Dense(n, m));
-  std::copy_n(matrix(kOfCells).data(), n * m, sums.of_cell.mutable_data());
-  HEDDLE_ASSIGN_OR_RETURN(const Matrix transposed, Transposed(matrix(kWeights)));
-  AlignedArray inputs(n * depth + 1), of_gates(n * 4 * m + 1), of_inputs(n * depth + 1),
-      of_step(depth * 4 * m);
+  const Cell *const x = CellsOf<Cell>(call, kX), *const weights = CellsOf<Cell>(call, kWeights),
+                    *const gradient = CellsOf<Cell>(call, kGradient);
+  constexpr ElementType kType = kElementTypeOf<Cell>;
+  HEDDLE_ASSIGN_OR_RETURN(Matrix of_x, Matrix::Dense(n, columns, kType));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix of_weights, FilledMatrix(depth, 4 * m, 0));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix of_bias, FilledMatrix(1, 4 * m, 0));
+  // n x m: what the step after this one sends back.
+  HEDDLE_ASSIGN_OR_RETURN(Matrix output_sent, Matrix::Dense(n, m, kType));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix cell_sent, Matrix::Dense(n, m, kType));
+  Cell *const of_outputs = output_sent.mutable_data<Cell>(), *const of_cells = cell_sent.mutable_data<Cell>();
+  std::fill_n(of_outputs, n * m, Cell{0});
+  std::copy_n(CellsOf<Cell>(call, kOfCells), n * m, of_cells);
+  PackedCells<Cell> transposed(4 * m * depth), inputs(n * depth + 1), of_gates(n * 4 * m + 1),
+      of_inputs(n * depth + 1);
+  PackedCells<double> of_step(depth * 4 * m);
+  simd::Transpose(weights, 4 * m, depth, 4 * m, transposed.data(), depth);
   for (int64_t t = sizes.steps - 1; t >= 0 && n > 0; --t) {
     if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
-    const double* const before = t == 0 ? matrix(kOut0).data() : states.outputs.data() + (t - 1) * n * m;
-    const double* const cells_before = t == 0 ? matrix(kC0).data() : states.cells.data() + (t - 1) * n * m;
+    const Cell* const before =
+        t == 0 ? CellsOf<Cell>(call, kOut0) : states.outputs.data<Cell>() + (t - 1) * n * m;
+    const Cell* const cells_before =
+        t == 0 ? CellsOf<Cell>(call, kC0) : states.cells.data<Cell>() + (t - 1) * n * m;
     ParallelFor(n, kTaskRows, [&](int64_t begin, int64_t end) {
-      AlignedArray of_output(m), work(m);
+      std::vector<Cell> of_output(static_cast<size_t>(m)), work(static_cast<size_t>(m));
       for (int64_t i = begin; i < end; ++i) {
         // From outside first, then from the step after this one; 0.0 where the call gives none for a step.
         const bool is_given = sequences || t == sizes.steps - 1;
-        const double* const given = gradient.data() + i * gradient.columns() + (sequences ? t * m : 0);
+        const Cell* const given = gradient + (sequences ? i * sizes.steps * m + t * m : i * m);
         for (int64_t j = 0; j < m; ++j)
-          of_output[j] = (is_given ? given[j] : 0.0) + sums.of_output.data()[i * m + j];
-        CopyInput(sizes, x.data() + i * x.columns(), t, before + i * m, inputs.data() + i * depth);
-        StepOfGates(sizes, states.gates.data() + (t * n + i) * 4 * m, states.cells.data() + (t * n + i) * m,
-                    cells_before + i * m, of_output.data(), sums.of_cell.mutable_data() + i * m,
-                    of_gates.data() + i * 4 * m, work.data());
+          of_output[static_cast<size_t>(j)] = (is_given ? given[j] : Cell{0}) + of_outputs[i * m + j];
+        CopyInput(sizes, x + i * columns, t, before + i * m, inputs.data() + i * depth);
+        StepOfGates(sizes, states.gates.data<Cell>() + (t * n + i) * 4 * m,
+                    states.cells.data<Cell>() + (t * n + i) * m, cells_before + i * m, of_output.data(),
+                    of_cells + i * m, of_gates.data() + i * 4 * m, work.data());
       }
     });
-    Run(Gemm{.m = depth,
-             .n = 4 * m,
-             .k = n,
-             .a = inputs.data(),
-             .a_row = 1,
-             .a_column = depth,
-             .b = of_gates.data(),
-             .b_row = 4 * m,
-             .c = of_step.data(),
-             .c_row = 4 * m,
-             .canonical = true,
-             .parallel = true});
-    for (int64_t i = 0; i < depth * 4 * m; ++i) sums.of_weights.mutable_data()[i] += of_step[i];
+    AddProduct(GemmOf<Cell>{.m = depth,
+                            .n = 4 * m,
+                            .k = n,
+                            .a = inputs.data(),
+                            .a_row = 1,
+                            .a_column = depth,
+                            .b = of_gates.data(),
+                            .b_row = 4 * m,
+                            .c_row = 4 * m,
+                            .parallel = true},
+               of_step, of_weights.mutable_data());
     for (int64_t j = 0; j < 4 * m; ++j) {
       double sum = 0;
-      for (int64_t i = 0; i < n; ++i) sum += of_gates[i * 4 * m + j];
-      sums.of_bias.mutable_data()[j] += sum;
+      for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(of_gates.data()[i * 4 * m + j]);
+      of_bias.mutable_data()[j] += sum;
     }
-    Run(Gemm{.m = n,
-             .n = depth,
-             .k = 4 * m,
-             .a = of_gates.data(),
-             .a_row = 4 * m,
-             .b = transposed.data(),
-             .b_row = depth,
-             .c = of_inputs.data(),
-             .c_row = depth,
-             .canonical = true,
-             .parallel = true});
+    GemmOf<Cell> back{.m = n,
+                      .n = depth,
+                      .k = 4 * m,
+                      .a = of_gates.data(),
+                      .a_row = 4 * m,
+                      .b = transposed.data(),
+                      .b_row = depth,
+                      .c_row = depth,
+                      .parallel = true};
+    WriteCells(of_inputs.data(), &back);
+    Run(back);
     for (int64_t i = 0; i < n; ++i) {
-      std::copy_n(of_inputs.data() + i * depth, d, sums.of_x.mutable_data() + i * x.columns() + t * d);
-      std::copy_n(of_inputs.data() + i * depth + d, m, sums.of_output.mutable_data() + i * m);
+      std::copy_n(of_inputs.data() + i * depth, d, of_x.mutable_data<Cell>() + i * columns + t * d);
+      std::copy_n(of_inputs.data() + i * depth + d, m, of_outputs + i * m);
     }
   }
-  results[kOfX] = Value(std::move(sums.of_x));
-  results[kOfWeights] = Value(std::move(sums.of_weights));
-  results[kOfBias] = Value(std::move(sums.of_bias));
-  results[kOfOut0] = Value(std::move(sums.of_output));
-  results[kOfC0] = Value(std::move(sums.of_cell));
+  HEDDLE_ASSIGN_OR_RETURN(of_weights, Rounded(std::move(of_weights), kType));
+  HEDDLE_ASSIGN_OR_RETURN(of_bias, Rounded(std::move(of_bias), kType));
+  results[kOfX] = Value(std::move(of_x));
+  results[kOfWeights] = Value(std::move(of_weights));
+  results[kOfBias] = Value(std::move(of_bias));
+  results[kOfOut0] = Value(std::move(output_sent));
+  results[kOfC0] = Value(std::move(cell_sent));
   return OkStatus();
+}
+
+bool HasCaches(const KernelCall& call) {
+  return HasCaches([&](int i) {
+    return static_cast<size_t>(i) < call.inputs.size() && call.inputs[static_cast<size_t>(i)] != nullptr;
+  });
+}
+
+bool TakesSingles(const KernelCall& call) {
+  return HoldSingles(call, {kX, kWeights, kBias, kOut0, kC0, kGradient, kOfCells}) &&
+         (!HasCaches(call) || HoldSingles(call, {kCacheOut, kCacheC, kCacheIfog}));
+}
+
+template <typename Cell>
+Status RunCells(const KernelCall& call, const LstmSizes& sizes, std::span<Value> results) {
+  if (!HasCaches(call)) {
+    HEDDLE_ASSIGN_OR_RETURN(const LstmStates states, RunSteps<Cell>(call, sizes));
+    return Descend<Cell>(call, sizes, states, results);
+  }
+  const auto matrix = [&](int i) { return call.inputs[static_cast<size_t>(i)]->matrix(); };
+  return Descend<Cell>(call, sizes, {matrix(kCacheOut), matrix(kCacheC), matrix(kCacheIfog)}, results);
+}
+
+Status RunBackward(const KernelCall& call, std::span<Value> results) {
+  const auto shape = [&](int i) { return call.inputs[static_cast<size_t>(i)]->shape(); };
+  HEDDLE_ASSIGN_OR_RETURN(
+      const LstmSizes sizes,
+      CheckInputs(shape, GivenScalar(call, kSequences), HasCaches(call), StatusCode::kFailedPrecondition));
+  return TakesSingles(call) ? RunCells<float>(call, sizes, results) : RunCells<double>(call, sizes, results);
 }
 
 Cost LstmBackwardCost(const Node&, std::span<const ValueInfo> inputs) {
@@ -219,7 +250,8 @@ Cost LstmBackwardCost(const Node&, std::span<const ValueInfo> inputs) {
 /// Errors:  shapes that do not fit.
 /// Order:   steps descending. dW and db add a product t(cbind(X_t, out)) %*% d and the column sums of d of
 /// each
-///          step (chains over the sequences ascending); dX is d %*% t(W) (a chain over the columns of W).
+///          step (chains over the sequences ascending); dX is d %*% t(W) (a chain over the columns of W). Of
+///          floats the sums of chains that make dW, and db, add up in doubles over all steps.
 /// Cost:    twice that of lstm.
 extern constexpr Operator kLstmBackward = {
     .name = kName,
@@ -232,6 +264,7 @@ extern constexpr Operator kLstmBackward = {
     .cost = LstmBackwardCost,
     .run_several = RunBackward,
     .may_fail = true,
+    .takes_singles = TakesSingles,
     .storages = Storages::kDense};
 
 }  // namespace heddle::ops

@@ -2,9 +2,13 @@
 #include "ops/neural/pooling.h"
 
 #include <algorithm>
+#include <bit>
+#include <type_traits>
+#include <vector>
 
 #include "ops/adjoint.h"
 #include "ops/arguments.h"
+#include "ops/neural/cell_types.h"
 #include "ops/neural/check_shape.h"
 #include "ops/parallel.h"
 
@@ -29,51 +33,69 @@ InputUse ImagesByRows(const Node&, std::span<const ValueInfo>, int i) {
   return i == kImages ? InputUse::kRows : InputUse::kWhole;
 }
 
-// `pool(channel, window)` gives a cell of the result.
-template <typename Pool>
-Result<Value> RunPool(const KernelCall& call, const Pool& pool) {
-  HEDDLE_ASSIGN_OR_RETURN(const Windows windows, GivenWindows(call, kShapes, WindowForm::kPool));
+// `pool(windows, channel, row, out)` writes a row of the result of a channel.
+template <typename Cell, typename Pool>
+Result<Value> PoolRows(const KernelCall& call, const Windows& windows, const Pool& pool) {
   const Matrix& x = call.inputs[kImages]->matrix();
-  HEDDLE_RETURN_IF_ERROR(CheckShape(call.node.op, "X", call.input_infos[kImages].shape,
-                                    {windows.n, windows.Image()}, StatusCode::kFailedPrecondition));
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.rows(), windows.Results()));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.rows(), windows.Results(), kElementTypeOf<Cell>));
   const int64_t places = windows.Places();
   // Rows of channels: images without gaps are such rows, too.
   ParallelFor(x.rows() * windows.c, kTaskCells / (places + 1) + 1, [&](int64_t begin, int64_t end) {
     for (int64_t channel = begin; channel < end; ++channel) {
       if (IsCancelled(call.context.cancelled)) return;
-      const double* const cells = x.data() + channel * windows.h * windows.w;
-      double* out = result.mutable_data() + channel * places;
-      for (int64_t i = 0; i < windows.p; ++i)
-        for (int64_t j = 0; j < windows.q; ++j) *out++ = pool(windows, cells, PoolWindow(windows, i, j));
+      const Cell* const cells = x.data<Cell>() + channel * windows.h * windows.w;
+      Cell* const out = result.mutable_data<Cell>() + channel * places;
+      for (int64_t i = 0; i < windows.p; ++i) pool(windows, cells, i, out + i * windows.q);
     }
   });
   if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
   return Value(std::move(result));
 }
 
-// NaN if either is; -0.0 is less than 0.0.
-double Larger(double a, double b) {
-  if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<double>::quiet_NaN();
-  if (a == b) return std::signbit(a) ? b : a;
-  return a < b ? b : a;
+bool TakesSingles(const KernelCall& call) { return HoldSingles(call, {kImages}); }
+
+template <typename Pool>
+Result<Value> RunPool(const KernelCall& call, const Pool& pool) {
+  HEDDLE_ASSIGN_OR_RETURN(const Windows windows, GivenWindows(call, kShapes, WindowForm::kPool));
+  HEDDLE_RETURN_IF_ERROR(CheckShape(call.node.op, "X", call.input_infos[kImages].shape,
+                                    {windows.n, windows.Image()}, StatusCode::kFailedPrecondition));
+  return TakesSingles(call) ? PoolRows<float>(call, windows, pool) : PoolRows<double>(call, windows, pool);
+}
+
+// NaN if either is; -0.0 is less than 0.0. Without branches, so that several are computed at once: of equal
+// numbers only zeros have different bits, and what all of them have is that of 0.0.
+template <typename Cell>
+Cell Larger(Cell a, Cell b) {
+  using Bits = std::conditional_t<std::is_same_v<Cell, float>, uint32_t, uint64_t>;
+  const Cell of_equal = std::bit_cast<Cell>(std::bit_cast<Bits>(a) & std::bit_cast<Bits>(b));
+  const Cell larger = a > b ? a : b, of_numbers = a == b ? of_equal : larger;
+  return a != a ? a : of_numbers;
 }
 
 Result<Value> RunMaxPool(const KernelCall& call) {
-  return RunPool(call, [](const Windows& windows, const double* cells, const PoolWindow& window) {
-    double most = kLeastOfPool;
-    for (int64_t y = window.top; y < window.bottom; ++y)
-      for (int64_t x = window.left; x < window.right; ++x) most = Larger(most, cells[y * windows.w + x]);
-    return most;
+  return RunPool(call, []<typename Cell>(const Windows& windows, const Cell* cells, int64_t row, Cell* out) {
+    std::fill_n(out, windows.q, kLeastOfPool<Cell>);
+    EachCellOfWindows(windows, cells, row,
+                      [&](const Cell* line, int64_t step, int64_t begin, int64_t end, int64_t) {
+                        WithStep(step, [to = out + begin, line, count = end - begin](auto known) {
+                          for (int64_t j = 0; j < count; ++j) to[j] = Larger(to[j], line[j * known]);
+                        });
+                      });
   });
 }
 
+// In doubles, rounded once.
 Result<Value> RunAveragePool(const KernelCall& call) {
-  return RunPool(call, [](const Windows& windows, const double* cells, const PoolWindow& window) {
-    double sum = 0;
-    for (int64_t y = window.top; y < window.bottom; ++y)
-      for (int64_t x = window.left; x < window.right; ++x) sum += cells[y * windows.w + x];
-    return sum / (static_cast<double>(windows.r) * static_cast<double>(windows.s));
+  return RunPool(call, []<typename Cell>(const Windows& windows, const Cell* cells, int64_t row, Cell* out) {
+    std::vector<double> sums(static_cast<size_t>(windows.q));
+    EachCellOfWindows(windows, cells, row,
+                      [&](const Cell* line, int64_t step, int64_t begin, int64_t end, int64_t) {
+                        WithStep(step, [to = sums.data() + begin, line, count = end - begin](auto known) {
+                          for (int64_t j = 0; j < count; ++j) to[j] += static_cast<double>(line[j * known]);
+                        });
+                      });
+    const double area = static_cast<double>(windows.r) * static_cast<double>(windows.s);
+    for (int64_t j = 0; j < windows.q; ++j) out[j] = static_cast<Cell>(sums[static_cast<size_t>(j)] / area);
   });
 }
 
@@ -94,21 +116,13 @@ constexpr Operator Pool(std::string_view name, Result<Value> (*run)(const Kernel
           .row_rule = RowWise,
           .input_use = ImagesByRows,
           .run = run,
+          .takes_singles = TakesSingles,
           .storages = Storages::kDense,
           .adjoints = "*; 0",
           .differentiate = DifferentiatePool};
 }
 
 }  // namespace
-
-PoolWindow::PoolWindow(const Windows& windows, int64_t i, int64_t j) {
-  const int64_t first_row = i * windows.stride_h - windows.pad_h;
-  const int64_t first_column = j * windows.stride_w - windows.pad_w;
-  top = std::max<int64_t>(0, first_row);
-  bottom = std::min(windows.h, first_row + windows.r);
-  left = std::max<int64_t>(0, first_column);
-  right = std::min(windows.w, first_column + windows.s);
-}
 
 /// max_pool(X, input_shape=[N,C,H,W], pool_size=[R,S], stride=, padding=): the largest cell of each window.
 ///

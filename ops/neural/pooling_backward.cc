@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <limits>
+#include <type_traits>
+#include <vector>
 
 #include "ops/arguments.h"
+#include "ops/neural/cell_types.h"
 #include "ops/neural/check_shape.h"
 #include "ops/neural/pooling.h"
 #include "ops/parallel.h"
+#include "ops/simd/elementwise.h"
 
 namespace heddle::ops {
 namespace {
@@ -34,52 +39,100 @@ InputUse MatricesByRows(const Node&, std::span<const ValueInfo>, int i) {
   return i < kShapes ? InputUse::kRows : InputUse::kWhole;
 }
 
-// `spread(windows, cells, window, gradient, out)` adds the gradient of a window to that of its channel.
-template <typename Spread>
-Result<Value> RunPoolBackward(const KernelCall& call, const Spread& spread) {
-  HEDDLE_ASSIGN_OR_RETURN(const Windows windows, GivenWindows(call, kShapes, WindowForm::kPool));
+// The first of the largest cells of each window in a row of the result; none where no cell is above the least
+// finite number. Without branches, so that several windows are looked at at once.
+// Places are numbers as wide as a cell, where a channel has no more cells.
+template <typename Cell, typename Number>
+class WindowMaxima {
+ public:
+  explicit WindowMaxima(int64_t windows)
+      : most_(static_cast<size_t>(windows)), places_(static_cast<size_t>(windows)) {}
+
+  void Find(const Windows& windows, const Cell* cells, int64_t row) {
+    std::fill(most_.begin(), most_.end(), kLeastOfPool<Cell>);
+    std::fill(places_.begin(), places_.end(), Number{-1});
+    EachCellOfWindows(windows, cells, row,
+                      [&](const Cell* line, int64_t step, int64_t begin, int64_t end, int64_t place) {
+                        WithStep(step, [most = most_.data() + begin, places = places_.data() + begin, line,
+                                        first = static_cast<Number>(place),
+                                        count = static_cast<Number>(end - begin)](auto known) {
+                          for (Number j = 0; j < count; ++j) {
+                            const Cell cell = line[j * known];
+                            const bool is_larger = cell > most[j];
+                            places[j] = is_larger ? first + j * static_cast<Number>(known) : places[j];
+                            most[j] = is_larger ? cell : most[j];
+                          }
+                        });
+                      });
+  }
+  // In its channel; -1: none.
+  int64_t PlaceOf(int64_t window) const { return places_[static_cast<size_t>(window)]; }
+
+ private:
+  std::vector<Cell> most_;
+  std::vector<Number> places_;
+};
+
+// `spread(windows, channel, row, gradient, out)` adds the gradients of a row of windows to those of the cells
+// of a channel, in doubles.
+template <typename Cell, typename Number, typename Spread>
+Result<Value> SpreadRows(const KernelCall& call, const Windows& windows, const Spread& spread) {
   const Matrix& x = call.inputs[kImages]->matrix();
   const Matrix& gradient = call.inputs[kGradient]->matrix();
-  HEDDLE_RETURN_IF_ERROR(CheckInputs(call.node.op, windows, call.input_infos[kImages].shape,
-                                     call.input_infos[kGradient].shape, StatusCode::kFailedPrecondition));
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.rows(), windows.Image()));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.rows(), windows.Image(), kElementTypeOf<Cell>));
   const int64_t places = windows.Places(), channel_cells = windows.h * windows.w;
   ParallelFor(x.rows() * windows.c, kTaskCells / (places + 1) + 1, [&](int64_t begin, int64_t end) {
+    std::vector<double> sums(std::is_same_v<Cell, double> ? 0 : static_cast<size_t>(channel_cells));
+    WindowMaxima<Cell, Number> maxima(windows.q);
     for (int64_t channel = begin; channel < end; ++channel) {
       if (IsCancelled(call.context.cancelled)) return;
-      double* const out = result.mutable_data() + channel * channel_cells;
-      std::fill_n(out, channel_cells, 0.0);
-      const double* of_window = gradient.data() + channel * places;
+      Cell* const out = result.mutable_data<Cell>() + channel * channel_cells;
+      double* to = sums.data();
+      if constexpr (std::is_same_v<Cell, double>) to = out;
+      std::fill_n(to, channel_cells, 0.0);
       for (int64_t i = 0; i < windows.p; ++i)
-        for (int64_t j = 0; j < windows.q; ++j)
-          spread(windows, x.data() + channel * channel_cells, PoolWindow(windows, i, j), *of_window++, out);
+        spread(windows, x.data<Cell>() + channel * channel_cells, i,
+               gradient.data<Cell>() + channel * places + i * windows.q, maxima, to);
+      if constexpr (!std::is_same_v<Cell, double>)
+        SelectedElementwiseKernels().narrow(to, out, channel_cells);
     }
   });
   if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
   return Value(std::move(result));
 }
 
+bool TakesSingles(const KernelCall& call) { return HoldSingles(call, {kImages, kGradient}); }
+
+template <typename Spread>
+Result<Value> RunPoolBackward(const KernelCall& call, const Spread& spread) {
+  HEDDLE_ASSIGN_OR_RETURN(const Windows windows, GivenWindows(call, kShapes, WindowForm::kPool));
+  HEDDLE_RETURN_IF_ERROR(CheckInputs(call.node.op, windows, call.input_infos[kImages].shape,
+                                     call.input_infos[kGradient].shape, StatusCode::kFailedPrecondition));
+  if (!TakesSingles(call)) return SpreadRows<double, int64_t>(call, windows, spread);
+  return windows.h * windows.w > std::numeric_limits<int32_t>::max()
+             ? SpreadRows<float, int64_t>(call, windows, spread)
+             : SpreadRows<float, int32_t>(call, windows, spread);
+}
+
 Result<Value> RunMaxPoolBackward(const KernelCall& call) {
-  return RunPoolBackward(call, [](const Windows& windows, const double* cells, const PoolWindow& window,
-                                  double gradient, double* out) {
-    double most = kLeastOfPool;
-    int64_t place = -1;
-    for (int64_t y = window.top; y < window.bottom; ++y)
-      for (int64_t x = window.left; x < window.right; ++x)
-        if (const double cell = cells[y * windows.w + x]; cell > most) {
-          most = cell;
-          place = y * windows.w + x;
-        }
-    if (place >= 0) out[place] += gradient;
+  return RunPoolBackward(call, []<typename Cell>(const Windows& windows, const Cell* cells, int64_t row,
+                                                 const Cell* gradient, auto& maxima, double* out) {
+    maxima.Find(windows, cells, row);
+    for (int64_t j = 0; j < windows.q; ++j)
+      if (const auto place = maxima.PlaceOf(j); place >= 0) out[place] += static_cast<double>(gradient[j]);
   });
 }
 
 Result<Value> RunAveragePoolBackward(const KernelCall& call) {
-  return RunPoolBackward(call, [](const Windows& windows, const double*, const PoolWindow& window,
-                                  double gradient, double* out) {
-    const double share = gradient / (static_cast<double>(windows.r) * static_cast<double>(windows.s));
-    for (int64_t y = window.top; y < window.bottom; ++y)
-      for (int64_t x = window.left; x < window.right; ++x) out[y * windows.w + x] += share;
+  return RunPoolBackward(call, []<typename Cell>(const Windows& windows, const Cell* cells, int64_t row,
+                                                 const Cell* gradient, auto&, double* out) {
+    const double area = static_cast<double>(windows.r) * static_cast<double>(windows.s);
+    // A cell gets the share of an earlier window first, in which its column is a later one.
+    EachCellOfWindows<true>(windows, cells, row,
+                            [&](const Cell*, int64_t step, int64_t begin, int64_t end, int64_t place) {
+                              for (int64_t j = begin; j < end; ++j)
+                                out[place + (j - begin) * step] += static_cast<double>(gradient[j]) / area;
+                            });
   });
 }
 
@@ -93,6 +146,7 @@ constexpr Operator PoolBackward(std::string_view name, Result<Value> (*run)(cons
           .row_rule = RowWise,
           .input_use = MatricesByRows,
           .run = run,
+          .takes_singles = TakesSingles,
           .storages = Storages::kDense};
 }
 

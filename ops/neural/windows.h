@@ -37,4 +37,10 @@ struct Windows {
 Result<Windows> InferWindows(const InferContext& context, int first, WindowForm form);
 Result<Windows> GivenWindows(const KernelCall& call, int first, WindowForm form);
 
+/// Windows [begin, end) of a row of the result whose column j lies within the image.
+struct WindowRange {
+  int64_t begin, end;
+};
+WindowRange WindowsInside(const Windows& windows, int64_t j);
+
 }  // namespace heddle::ops

@@ -77,6 +77,14 @@ constexpr std::pair<std::string_view, SeveralKernel> kSeveralKernels[] = {
                                  inputs[5]->scalar().AsString() == "train", inputs[6]->scalar().AsDouble(),
                                  inputs[7]->scalar().AsDouble()));
      }},
+    {"batch_norm2d_moments",
+     [](const Node&, Inputs inputs) {
+       std::vector<Matrix> results = BatchNorm(
+           M(inputs, 0), {M(inputs, 1), M(inputs, 2), M(inputs, 3), M(inputs, 4)},
+           inputs[5]->scalar().AsBoolean(), inputs[6]->scalar().AsDouble(), inputs[7]->scalar().AsDouble());
+       results.erase(results.begin());
+       return ValuesOf(std::move(results));
+     }},
     {"batch_norm2d_backward",
      [](const Node&, Inputs inputs) {
        return ValuesOf(

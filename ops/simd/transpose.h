@@ -32,7 +32,8 @@ inline void TransposeFour(const float* from, int64_t from_stride, float* to, int
 }
 
 /// to[j * to_stride + i] = from[i * from_stride + j]. Eight columns at a time: a cache line of each row.
-inline void Transpose(const double* from, int64_t from_stride, int64_t rows, int64_t columns, double* to,
+template <typename Cell>
+inline void Transpose(const Cell* from, int64_t from_stride, int64_t rows, int64_t columns, Cell* to,
                       int64_t to_stride) {
   int64_t j = 0;
   for (; j + 4 <= columns; j += j + 8 <= columns ? 8 : 4) {
