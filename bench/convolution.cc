@@ -8,6 +8,7 @@
 #include "bench/expression.h"
 #include "bench/probe.h"
 #include "bench/random_matrices.h"
+#include "ops/elementwise/single_precision.h"
 
 namespace heddle::bench {
 namespace {
@@ -60,12 +61,17 @@ void Print(const std::string& name, double ms, double flops, double product, con
 }
 
 // The forms take turns with the product; the best of each counts.
-void Measure(const Layer& layer, const BenchOptions& options, ops::Arena* arena) {
-  const Matrix x = RandomDense(layer.images, layer.channels * layer.size * layer.size, 1, arena);
-  const Matrix w = RandomDense(layer.filters, layer.Filter(), 2, arena);
-  const Matrix d = RandomDense(layer.images, layer.filters * layer.Places(), 3, arena);
-  const Matrix unfolded = RandomDense(kImagesOfProduct * layer.Places(), layer.Filter(), 4, arena);
-  const Matrix turned = RandomDense(layer.Filter(), layer.filters, 5, arena);
+void Measure(const Layer& layer, bool singles, const BenchOptions& options, ops::Arena* arena) {
+  const auto cells = [&](int64_t rows, int64_t columns, uint64_t seed) {
+    Matrix doubles = RandomDense(rows, columns, seed, arena);
+    return singles ? *ops::Narrow(doubles) : doubles;
+  };
+  const Matrix x = cells(layer.images, layer.channels * layer.size * layer.size, 1);
+  const Matrix w = cells(layer.filters, layer.Filter(), 2);
+  const Matrix d = cells(layer.images, layer.filters * layer.Places(), 3);
+  const Matrix unfolded = cells(kImagesOfProduct * layer.Places(), layer.Filter(), 4);
+  const Matrix turned = cells(layer.Filter(), layer.filters, 5);
+  const std::string name = layer.Name() + (singles ? ", floats" : ", doubles");
   const std::string list = ", " + layer.Arguments() + ")";
   struct Form {
     std::string name;
@@ -82,7 +88,7 @@ void Measure(const Layer& layer, const BenchOptions& options, ops::Arena* arena)
   for (int round = 0; round < kLeastRounds || spent_ms < kMilliseconds; ++round) {
     product_ms = std::min(product_ms, Time([&] { product.Run(); }));
     for (Form& form : forms) {
-      if ((form.name + " " + layer.Name()).find(options.only) == std::string::npos) continue;
+      if ((form.name + " " + name).find(options.only) == std::string::npos) continue;
       const double ms = Time([&] { form.expression.Run(); });
       form.ms = std::min(form.ms, ms);
       spent_ms += ms;
@@ -92,14 +98,15 @@ void Measure(const Layer& layer, const BenchOptions& options, ops::Arena* arena)
   const double of_product = layer.Flops() * kImagesOfProduct / static_cast<double>(layer.images);
   for (const Form& form : forms)
     if (form.ms < 1e300)
-      Print(form.name + " " + layer.Name(), form.ms, layer.Flops(), of_product / product_ms / 1e6, options);
+      Print(form.name + " " + name, form.ms, layer.Flops(), of_product / product_ms / 1e6, options);
 }
 
 }  // namespace
 
 int RunConvolution(const BenchOptions& options) {
   ops::Arena arena(options.threads);
-  for (const Layer& layer : kLayers) Measure(layer, options, &arena);
+  for (const Layer& layer : kLayers)
+    for (const bool singles : {false, true}) Measure(layer, singles, options, &arena);
   return 0;
 }
 

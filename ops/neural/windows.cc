@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/neural/windows.h"
 
-#include <algorithm>
 #include <array>
 #include <functional>
 
-#include "core/values/panels.h"
 #include "core/values/sizes.h"
 #include "ops/arguments.h"
 
@@ -103,12 +101,6 @@ Result<Windows> GivenWindows(const KernelCall& call, int first, WindowForm form)
                      [&](int i, std::string_view what) -> Result<int64_t> {
                        return GivenSize(call, first + i, what, kUnknown);
                      });
-}
-
-WindowRange WindowsInside(const Windows& windows, int64_t j) {
-  const int64_t before = std::max<int64_t>(0, windows.pad_w - j), room = windows.w + windows.pad_w - j;
-  const int64_t begin = std::min(windows.q, CeilDivide(before, windows.stride_w));
-  return {begin, room <= 0 ? begin : std::clamp(CeilDivide(room, windows.stride_w), begin, windows.q)};
 }
 
 }  // namespace heddle::ops

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
+#include "core/values/panels.h"
 #include "ops/operator.h"
 
 // The sliding windows that conv2d and the pooling operators share: what a script says of images, filters,
@@ -41,6 +43,10 @@ Result<Windows> GivenWindows(const KernelCall& call, int first, WindowForm form)
 struct WindowRange {
   int64_t begin, end;
 };
-WindowRange WindowsInside(const Windows& windows, int64_t j);
+inline WindowRange WindowsInside(const Windows& windows, int64_t j) {
+  const int64_t before = std::max<int64_t>(0, windows.pad_w - j), room = windows.w + windows.pad_w - j;
+  const int64_t begin = std::min(windows.q, CeilDivide(before, windows.stride_w));
+  return {begin, room <= 0 ? begin : std::clamp(CeilDivide(room, windows.stride_w), begin, windows.q)};
+}
 
 }  // namespace heddle::ops

@@ -47,6 +47,9 @@ inline Register MultiplyAdd(Register a, Register b, Register c) { return _mm256_
     return EndFew(chains, to, row, column, count);
   }
   if (to.open) return _mm256_storeu_ps(to.singles + row * to.singles_row + column, s);
+  // The sum of one block is its chain, but that it is never -0.0.
+  if (to.first && to.last && to.singles != nullptr)
+    return _mm256_storeu_ps(to.singles + row * to.singles_row + column, _mm256_add_ps(s, Zero()));
   __m256d low = _mm256_setzero_pd(), high = low;
   if (!to.first) {
     const double* const c = to.c + row * to.row + column;

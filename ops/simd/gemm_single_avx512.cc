@@ -34,6 +34,9 @@ inline Register MultiplyAdd(Register a, Register b, Register c) { return _mm512_
                                             int64_t count) {
   const __mmask16 lanes = FirstLanes(count);
   if (to.open) return _mm512_mask_storeu_ps(to.singles + row * to.singles_row + column, lanes, s);
+  // The sum of one block is its chain, but that it is never -0.0.
+  if (to.first && to.last && to.singles != nullptr)
+    return _mm512_mask_storeu_ps(to.singles + row * to.singles_row + column, lanes, _mm512_add_ps(s, Zero()));
   const auto low_lanes = static_cast<__mmask8>(lanes), high_lanes = static_cast<__mmask8>(lanes >> 8);
   const __m256 low_half = _mm512_maskz_extractf32x8_ps(0xff, s, 0),
                high_half = _mm512_maskz_extractf32x8_ps(0xff, s, 1);

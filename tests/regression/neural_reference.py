@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """What bench/scripts/transformer.dml, crnn.dml and dien.dml must find, computed another way with NumPy and SciPy.
 
-    neural_reference.py transformer|crnn|dien DRAWN.csv RESULT.csv NAME=NUMBER...
+    neural_reference.py transformer|crnn|dien double|single DRAWN.csv RESULT.csv NAME=NUMBER...
 
 DRAWN.csv holds the data and weights that the script has drawn, RESULT.csv what it has learned (dien: the likelihoods). The numbers are the script's
-arguments. Of every part the change by training (of dien: the result) must agree to 1e-8 of its norm. Prints the differences; exit code 1 when they are
+arguments. Of every part the change by training (of dien: the result) must agree to 1e-8 of its norm, of a run in single precision to TOLERANCE_OF_SINGLES. Prints the differences; exit code 1 when they are
 larger.
 """
 import sys
 
 import numpy as np
 from scipy.special import erf
+
+
+# A change is the small difference of weights that are rounded to floats.
+TOLERANCE_OF_SINGLES = 1e-3
 
 
 class Cells:
@@ -221,13 +225,13 @@ def dien(drawn, users, places, things, width, layer):
 
 
 def main():
-    name, drawn, result = sys.argv[1], Cells(sys.argv[2]), Cells(sys.argv[3])
-    numbers = {key: int(value) for key, value in (word.split("=") for word in sys.argv[4:])}
+    name, precision, drawn, result = sys.argv[1], sys.argv[2], Cells(sys.argv[3]), Cells(sys.argv[4])
+    numbers = {key: int(value) for key, value in (word.split("=") for word in sys.argv[5:])}
     expected = {"transformer": transformer, "crnn": crnn, "dien": dien}[name](drawn, **numbers)
     wrong = drawn.at != drawn.cells.size
     for part, (first, last) in expected.items():
         difference = np.linalg.norm(result.take(*last.shape) - last) / np.linalg.norm(last - first)
-        wrong |= not difference <= 1e-8
+        wrong |= not difference <= (TOLERANCE_OF_SINGLES if precision == "single" else 1e-8)
         print(f"{name} {part}: {difference:.2g}")
     sys.exit(1 if wrong or result.at != result.cells.size else 0)
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small variants of the neural networks in bench/scripts, with gradients written by hand: NumPy finds the
 // same weights after a few steps (neural_reference.py).
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/process.h"
@@ -10,6 +11,7 @@ namespace {
 
 struct Network {
   const char *name, *result, *sizes;
+  const char* precision = "double";
 };
 
 class NeuralReferenceTest : public testing::TestWithParam<Network> {};
@@ -21,13 +23,15 @@ TEST_P(NeuralReferenceTest, NumPyFindsTheSame) {
   const std::vector<std::string> sizes = testing_support::SplitWords(network.sizes);
   std::vector<std::string> run = {HEDDLE_BINARY_DIR "/heddle",
                                   "run",
+                                  "--precision",
+                                  network.precision,
                                   HEDDLE_SOURCE_DIR "/bench/scripts/" + std::string(network.name) + ".dml",
                                   "-nvargs",
                                   "drawn=" + drawn,
                                   std::string(network.result) + "=" + result};
   std::vector<std::string> reference = {"/usr/bin/python3",
                                         HEDDLE_SOURCE_DIR "/tests/regression/neural_reference.py",
-                                        network.name, drawn, result};
+                                        network.name, network.precision, drawn, result};
   run.insert(run.end(), sizes.begin(), sizes.end());
   reference.insert(reference.end(), sizes.begin(), sizes.end());
   const testing_support::Finished ran = testing_support::RunProcess(run, folder.path(), 300);
@@ -41,8 +45,15 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Network{"transformer", "model", "batch=3 places=20 width=32 heads=4 hidden=64 steps=3"},
                     Network{"crnn", "model",
                             "batch=3 height=16 width=24 filters=4 memory=8 classes=5 steps=3"},
-                    Network{"dien", "clicks", "users=20 places=6 things=50 width=8 layer=16"}),
-    [](const testing::TestParamInfo<Network>& info) { return std::string(info.param.name); });
+                    Network{"dien", "clicks", "users=20 places=6 things=50 width=8 layer=16"},
+                    Network{"transformer", "model", "batch=3 places=20 width=32 heads=4 hidden=64 steps=3",
+                            "single"},
+                    Network{"crnn", "model",
+                            "batch=3 height=16 width=24 filters=4 memory=8 classes=5 steps=3", "single"},
+                    Network{"dien", "clicks", "users=20 places=6 things=50 width=8 layer=16", "single"}),
+    [](const testing::TestParamInfo<Network>& info) {
+      return fmt::format("{}_in_{}", info.param.name, info.param.precision);
+    });
 
 }  // namespace
 }  // namespace heddle
