@@ -89,11 +89,12 @@ class CellOperands {
   // In a mode that is known: all that it may fail for has been checked then.
   bool IsBatchNorm(const Node& node) const {
     if (!node.Is("batch_norm2d") || !HasChannels(node)) return false;
-    return graph_[node.inputs[kMode]].Is("literal") && exact_ && InfoOf(node, 0).format == Format::kDense;
+    return graph_[node.inputs[kMode]].Is("literal");
   }
   bool HasChannels(const Node& node) const {
     const Shape &x = InfoOf(node, 0).shape, &channels = InfoOf(node, 1).shape;
-    return x.IsKnown() && channels.IsKnown() && x.Cells() > 0 && x.columns % channels.rows == 0;
+    return x.IsKnown() && channels.IsKnown() && x.Cells() > 0 && channels.rows > 0 &&
+           x.columns % channels.rows == 0;
   }
 
   // What came before a node that may fail, and has gone, comes before what followed it.

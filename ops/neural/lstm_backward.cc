@@ -11,7 +11,7 @@
 #include "ops/parallel.h"
 #include "ops/product/matmul_gemm.h"
 #include "ops/product/matmul_pack.h"
-#include "ops/simd/elementwise.h"
+#include "ops/simd/gemm.h"
 #include "ops/simd/transpose.h"
 
 namespace heddle::ops {
@@ -100,18 +100,79 @@ void StepOfGates(const LstmSizes& sizes, const Cell* gate, const Cell* cell, con
   }
 }
 
-// What adds up over the steps, in doubles: a step adds its products to the sums so far, those of floats their
-// blocks of chains, those of doubles their cells.
-void AddProduct(SingleGemm product, PackedCells<double>&, double* sums) {
-  product.c = sums;
-  product.accumulate = true;
-  Run(product);
+// t(inputs) %*% of_gates, where to is not said.
+template <typename Cell>
+GemmOf<Cell> ProductOf(const Cell* inputs, int64_t depth, const Cell* of_gates, int64_t gates, int64_t rows) {
+  return {.m = depth,
+          .n = gates,
+          .k = rows,
+          .a = inputs,
+          .a_row = 1,
+          .a_column = depth,
+          .b = of_gates,
+          .b_row = gates,
+          .c_row = gates,
+          .parallel = true};
 }
-void AddProduct(Gemm product, PackedCells<double>& of_step, double* sums) {
-  WriteCells(of_step.data(), &product);
-  Run(product);
-  for (int64_t i = 0; i < product.m * product.n; ++i) sums[i] += of_step.data()[i];
-}
+
+// The gradient of W, which is t(inputs) %*% (gradients of gates) of all steps, and those of one step: n rows
+// of `depth` and of `gates` cells. Of doubles each step adds its product.
+template <typename Cell>
+class WeightGradient {
+ public:
+  WeightGradient(int64_t n, int64_t depth, int64_t gates)
+      : n_(n), depth_(depth), gates_(gates), inputs_(n * depth + 1), of_gates_(n * gates + 1), product_(depth * gates) {}
+  Cell* inputs() { return inputs_.data(); }
+  Cell* of_gates() { return of_gates_.data(); }
+  // Both are complete for this step.
+  void AddStep(double* sums) {
+    GemmOf<Cell> product = ProductOf(inputs_.data(), depth_, of_gates_.data(), gates_, n_);
+    WriteCells(product_.data(), &product);
+    Run(product);
+    for (int64_t i = 0; i < depth_ * gates_; ++i) sums[i] += product_.data()[i];
+  }
+  void End(double*) {}
+
+ private:
+  int64_t n_, depth_, gates_;
+  PackedCells<Cell> inputs_, of_gates_, product_;
+};
+
+// Of floats the rows of all steps are those of one product, whose blocks of chains end where they may: rows
+// wait until they are as many as a product takes at once.
+template <>
+class WeightGradient<float> {
+ public:
+  WeightGradient(int64_t n, int64_t depth, int64_t gates)
+      : n_(n), depth_(depth), gates_(gates), inputs_((kSingleDepth + n) * depth), of_gates_((kSingleDepth + n) * gates) {}
+  float* inputs() { return inputs_.data() + rows_ * depth_; }
+  float* of_gates() { return of_gates_.data() + rows_ * gates_; }
+  void AddStep(double* sums) {
+    rows_ += n_;
+    if (rows_ < kSingleDepth) return;
+    const int64_t whole = rows_ / kSingleBlock * kSingleBlock;
+    AddRows(whole, sums);
+    rows_ -= whole;
+    std::copy_n(inputs_.data() + whole * depth_, rows_ * depth_, inputs_.data());
+    std::copy_n(of_gates_.data() + whole * gates_, rows_ * gates_, of_gates_.data());
+  }
+  void End(double* sums) {
+    if (rows_ > 0) AddRows(rows_, sums);
+  }
+
+ private:
+  void AddRows(int64_t rows, double* sums) const {
+    SingleGemm product =
+        ProductOf(inputs_.data(), depth_, of_gates_.data(), gates_, rows);
+    product.c = sums;
+    product.accumulate = true;
+    Run(product);
+  }
+
+  int64_t n_, depth_, gates_;
+  int64_t rows_ = 0;  // That wait.
+  PackedCells<float> inputs_, of_gates_;
+};
 
 Result<Matrix> Rounded(Matrix sums, ElementType type) {
   return type == ElementType::kFloat32 ? Narrow(sums) : std::move(sums);
@@ -134,9 +195,8 @@ Status Descend(const KernelCall& call, const LstmSizes& sizes, const LstmStates&
   Cell *const of_outputs = output_sent.mutable_data<Cell>(), *const of_cells = cell_sent.mutable_data<Cell>();
   std::fill_n(of_outputs, n * m, Cell{0});
   std::copy_n(CellsOf<Cell>(call, kOfCells), n * m, of_cells);
-  PackedCells<Cell> transposed(4 * m * depth), inputs(n * depth + 1), of_gates(n * 4 * m + 1),
-      of_inputs(n * depth + 1);
-  PackedCells<double> of_step(depth * 4 * m);
+  PackedCells<Cell> transposed(4 * m * depth), of_inputs(n * depth + 1);
+  WeightGradient<Cell> rows(n, depth, 4 * m);
   simd::Transpose(weights, 4 * m, depth, 4 * m, transposed.data(), depth);
   for (int64_t t = sizes.steps - 1; t >= 0 && n > 0; --t) {
     if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
@@ -144,6 +204,7 @@ Status Descend(const KernelCall& call, const LstmSizes& sizes, const LstmStates&
         t == 0 ? CellsOf<Cell>(call, kOut0) : states.outputs.data<Cell>() + (t - 1) * n * m;
     const Cell* const cells_before =
         t == 0 ? CellsOf<Cell>(call, kC0) : states.cells.data<Cell>() + (t - 1) * n * m;
+    Cell *const inputs = rows.inputs(), *const of_gates = rows.of_gates();
     ParallelFor(n, kTaskRows, [&](int64_t begin, int64_t end) {
       std::vector<Cell> of_output(static_cast<size_t>(m)), work(static_cast<size_t>(m));
       for (int64_t i = begin; i < end; ++i) {
@@ -152,32 +213,21 @@ Status Descend(const KernelCall& call, const LstmSizes& sizes, const LstmStates&
         const Cell* const given = gradient + (sequences ? i * sizes.steps * m + t * m : i * m);
         for (int64_t j = 0; j < m; ++j)
           of_output[static_cast<size_t>(j)] = (is_given ? given[j] : Cell{0}) + of_outputs[i * m + j];
-        CopyInput(sizes, x + i * columns, t, before + i * m, inputs.data() + i * depth);
+        CopyInput(sizes, x + i * columns, t, before + i * m, inputs + i * depth);
         StepOfGates(sizes, states.gates.data<Cell>() + (t * n + i) * 4 * m,
                     states.cells.data<Cell>() + (t * n + i) * m, cells_before + i * m, of_output.data(),
-                    of_cells + i * m, of_gates.data() + i * 4 * m, work.data());
+                    of_cells + i * m, of_gates + i * 4 * m, work.data());
       }
     });
-    AddProduct(GemmOf<Cell>{.m = depth,
-                            .n = 4 * m,
-                            .k = n,
-                            .a = inputs.data(),
-                            .a_row = 1,
-                            .a_column = depth,
-                            .b = of_gates.data(),
-                            .b_row = 4 * m,
-                            .c_row = 4 * m,
-                            .parallel = true},
-               of_step, of_weights.mutable_data());
     for (int64_t j = 0; j < 4 * m; ++j) {
       double sum = 0;
-      for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(of_gates.data()[i * 4 * m + j]);
+      for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(of_gates[i * 4 * m + j]);
       of_bias.mutable_data()[j] += sum;
     }
     GemmOf<Cell> back{.m = n,
                       .n = depth,
                       .k = 4 * m,
-                      .a = of_gates.data(),
+                      .a = of_gates,
                       .a_row = 4 * m,
                       .b = transposed.data(),
                       .b_row = depth,
@@ -189,7 +239,9 @@ Status Descend(const KernelCall& call, const LstmSizes& sizes, const LstmStates&
       std::copy_n(of_inputs.data() + i * depth, d, of_x.mutable_data<Cell>() + i * columns + t * d);
       std::copy_n(of_inputs.data() + i * depth + d, m, of_outputs + i * m);
     }
+    rows.AddStep(of_weights.mutable_data());
   }
+  rows.End(of_weights.mutable_data());
   HEDDLE_ASSIGN_OR_RETURN(of_weights, Rounded(std::move(of_weights), kType));
   HEDDLE_ASSIGN_OR_RETURN(of_bias, Rounded(std::move(of_bias), kType));
   results[kOfX] = Value(std::move(of_x));
@@ -251,7 +303,7 @@ Cost LstmBackwardCost(const Node&, std::span<const ValueInfo> inputs) {
 /// Order:   steps descending. dW and db add a product t(cbind(X_t, out)) %*% d and the column sums of d of
 /// each
 ///          step (chains over the sequences ascending); dX is d %*% t(W) (a chain over the columns of W). Of
-///          floats the sums of chains that make dW, and db, add up in doubles over all steps.
+///          floats the rows of all steps, the last step first, are one product for dW; db adds up in doubles.
 /// Cost:    twice that of lstm.
 extern constexpr Operator kLstmBackward = {
     .name = kName,

@@ -2,6 +2,7 @@
 // A %*% B of floats with more than 8 columns (docs/numerics.md, section 9): chains of floats over blocks of
 // kSingleBlock terms, their sums joined in doubles, each cell rounded once.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -19,31 +20,72 @@ constexpr int64_t kTaskCells = 1 << 17;
 // With fewer rows than this a product streams B row by row instead of packing it.
 constexpr int64_t kFewRows = 4;
 
-// Chains of a row of the result through one block of terms.
-class BlockOfChains {
+// The terms of a row of the result that make one block: cells of a row of A beside rows of a CSR B.
+class BlockOfTerms {
  public:
-  explicit BlockOfChains(int64_t n) : chains_(static_cast<size_t>(n)) {}
+  explicit BlockOfTerms(int64_t n)
+      : chains_(static_cast<size_t>(n)), is_touched_(static_cast<size_t>(n)), touched_(static_cast<size_t>(n)) {}
 
-  // Terms of x with the entries of a row of CSR B; those of one block after the other, each ended by Join.
-  void Add(float x, const Matrix& b, int64_t row) {
-    const int32_t* const columns = b.column_indexes();
-    const float* const values = b.values<float>();
-    for (int64_t e = b.row_offsets()[row], end = b.row_offsets()[row + 1]; e < end; ++e) {
-      float& chain = chains_[static_cast<size_t>(columns[e])];
-      chain = std::fma(x, values[e], chain);
-    }
-    any_ = true;
+  void Add(float x, int64_t row) {
+    x_[count_] = x;
+    rows_[count_++] = row;
   }
-  void Join(double* sums) {
-    if (!any_) return;
-    for (size_t c = 0; c < chains_.size(); ++c) sums[c] += static_cast<double>(chains_[c]);
-    std::fill(chains_.begin(), chains_.end(), 0.0F);
-    any_ = false;
+
+  // Runs the chains of the terms so far, adds them to `sums`, and forgets the terms. Where the rows have few
+  // entries, most chains do not exist.
+  void End(const Matrix& b, double* sums) {
+    const int64_t* const offsets = b.row_offsets();
+    int64_t entries = 0;
+    for (int64_t i = 0; i < count_; ++i) entries += offsets[rows_[i] + 1] - offsets[rows_[i]];
+    if (entries * kFewChains < static_cast<int64_t>(chains_.size()))
+      EndFew(b, sums);
+    else
+      EndMany(b, sums);
+    count_ = 0;
   }
 
  private:
-  std::vector<float> chains_;
-  bool any_ = false;
+  // Finding out which chains there are takes so many times as long as adding one to its sum.
+  static constexpr int64_t kFewChains = 4;
+
+  template <typename Visit>
+  void EachEntry(const Matrix& b, const Visit& visit) {
+    const int32_t* const columns = b.column_indexes();
+    const float* const values = b.values<float>();
+    for (int64_t i = 0; i < count_; ++i)
+      for (int64_t e = b.row_offsets()[rows_[i]], end = b.row_offsets()[rows_[i] + 1]; e < end; ++e) {
+        float& chain = chains_[static_cast<size_t>(columns[e])];
+        chain = std::fma(x_[i], values[e], chain);
+        visit(columns[e]);
+      }
+  }
+  void EndFew(const Matrix& b, double* sums) {
+    size_t touched = 0;
+    EachEntry(b, [&](int32_t column) {
+      uint8_t& is_touched = is_touched_[static_cast<size_t>(column)];
+      touched_[touched] = column;
+      touched += is_touched == 0 ? 1 : 0;
+      is_touched = 1;
+    });
+    for (size_t t = 0; t < touched; ++t) {
+      const auto column = static_cast<size_t>(touched_[t]);
+      sums[column] += static_cast<double>(chains_[column]);
+      chains_[column] = 0;
+      is_touched_[column] = 0;
+    }
+  }
+  void EndMany(const Matrix& b, double* sums) {
+    EachEntry(b, [](int32_t) {});
+    for (size_t c = 0; c < chains_.size(); ++c) sums[c] += static_cast<double>(chains_[c]);
+    std::fill(chains_.begin(), chains_.end(), 0.0F);
+  }
+
+  std::array<float, kSingleBlock> x_;
+  std::array<int64_t, kSingleBlock> rows_;
+  int64_t count_ = 0;
+  std::vector<float> chains_;  // By column of B: zeros between two blocks.
+  std::vector<uint8_t> is_touched_;
+  std::vector<int32_t> touched_;
 };
 
 // Entries of a CSR row in columns [begin, end).
@@ -56,22 +98,22 @@ std::pair<int64_t, int64_t> Entries(const Matrix& a, int64_t row, int64_t begin,
 }
 
 void MultiplyRowBySparse(const Matrix& a, const Matrix& b, int64_t row, int64_t begin, int64_t end,
-                         BlockOfChains& chains, double* sums) {
+                         BlockOfTerms& terms, double* sums) {
   if (!a.IsSparse()) {
     for (int64_t k = begin; k < end; ++k) {
-      if (k % kSingleBlock == 0) chains.Join(sums);
-      chains.Add(a.data<float>()[row * a.columns() + k], b, k);
+      if (k % kSingleBlock == 0) terms.End(b, sums);
+      terms.Add(a.data<float>()[row * a.columns() + k], k);
     }
-    return chains.Join(sums);
+    return terms.End(b, sums);
   }
   const auto [first, last] = Entries(a, row, begin, end);
   for (int64_t e = first, block = -1; e < last; ++e) {
     const int64_t k = a.column_indexes()[e];
-    if (k / kSingleBlock != block) chains.Join(sums);
+    if (k / kSingleBlock != block) terms.End(b, sums);
     block = k / kSingleBlock;
-    chains.Add(a.values<float>()[e], b, k);
+    terms.Add(a.values<float>()[e], k);
   }
-  chains.Join(sums);
+  terms.End(b, sums);
 }
 
 void Narrow(const double* from, int64_t count, float* to) {
@@ -94,22 +136,29 @@ void MultiplyFewRows(const Matrix& a, const Matrix& b, const KernelContext& cont
               });
 }
 
-}  // namespace
+BlockOfTerms TermsOf(const Matrix& b) { return BlockOfTerms(b.IsSparse() ? b.columns() : 0); }
 
-void MultiplySparseRowsOfSingles(const Matrix& a, const Matrix& b, int64_t row_begin, int64_t row_end,
-                                 int64_t begin, int64_t end, double* out) {
+void MultiplyRows(const Matrix& a, const Matrix& b, int64_t row_begin, int64_t row_end, int64_t begin,
+                  int64_t end, BlockOfTerms& terms, double* out) {
   const int64_t n = b.columns();
-  BlockOfChains chains(b.IsSparse() ? n : 0);
   for (int64_t i = row_begin; i < row_end; ++i, out += n) {
     std::fill_n(out, n, 0.0);
     if (b.IsSparse()) {
-      MultiplyRowBySparse(a, b, i, begin, end, chains, out);
+      MultiplyRowBySparse(a, b, i, begin, end, terms, out);
       continue;
     }
     const auto [first, last] = Entries(a, i, begin, end);
     simd::AddSparseRowOfSingles(a.values<float>() + first, a.column_indexes() + first, last - first,
                                 b.data<float>(), n, n, out);
   }
+}
+
+}  // namespace
+
+void MultiplySparseRowsOfSingles(const Matrix& a, const Matrix& b, int64_t row_begin, int64_t row_end,
+                                 int64_t begin, int64_t end, double* out) {
+  BlockOfTerms terms = TermsOf(b);
+  MultiplyRows(a, b, row_begin, row_end, begin, end, terms, out);
 }
 
 Result<Matrix> MultiplyWideSingles(const Matrix& a, const Matrix& b, const KernelContext& context) {
@@ -122,8 +171,9 @@ Result<Matrix> MultiplyWideSingles(const Matrix& a, const Matrix& b, const Kerne
     ParallelFor(m, std::max<int64_t>(1, kTaskCells / std::max<int64_t>(row_work, 1)),
                 [&](int64_t begin, int64_t end) {
                   std::vector<double> sums(static_cast<size_t>(n));
+                  BlockOfTerms terms = TermsOf(b);
                   for (int64_t i = begin; i < end && !IsCancelled(context.cancelled); ++i) {
-                    MultiplySparseRowsOfSingles(a, b, i, i + 1, 0, inner, sums.data());
+                    MultiplyRows(a, b, i, i + 1, 0, inner, terms, sums.data());
                     Narrow(sums.data(), n, out + i * n);
                   }
                 });

@@ -184,8 +184,8 @@ std::vector<Matrix> LstmBackwardSingles(const LstmCall& call, const Matrix& of_o
   const int64_t steps = call.x.columns() / d;
   Matrix of_x = Zeros(n, steps * d), of_weights = Zeros(d + m, 4 * m), of_bias = Zeros(1, 4 * m),
          back = Zeros(n, m), state = Zeros(n, m);
-  std::vector<double> weight_sums(static_cast<size_t>((d + m) * 4 * m)),
-      bias_sums(static_cast<size_t>(4 * m));
+  std::vector<BlockSum> weight_sums(static_cast<size_t>((d + m) * 4 * m));
+  std::vector<double> bias_sums(static_cast<size_t>(4 * m));
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < m; ++j) At(state, i, j) = At(of_cell, i, j);
   for (int64_t t = steps - 1; t >= 0; --t) {
@@ -215,14 +215,9 @@ std::vector<Matrix> LstmBackwardSingles(const LstmCall& call, const Matrix& of_o
       double sum = 0;
       for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(At(of_gates, i, g));
       bias_sums[static_cast<size_t>(g)] += sum;
-      // Blocks of all steps add up one after the other.
       for (int64_t j = 0; j < d + m; ++j)
-        for (int64_t first = 0; first < n; first += 64) {
-          float chain = 0;
-          for (int64_t i = first; i < std::min(n, first + 64); ++i)
-            chain = std::fma(input(i, j), At(of_gates, i, g), chain);
-          weight_sums[static_cast<size_t>(j * 4 * m + g)] += static_cast<double>(chain);
-        }
+        for (int64_t i = 0; i < n; ++i)
+          weight_sums[static_cast<size_t>(j * 4 * m + g)].Add(input(i, j), At(of_gates, i, g));
     }
     for (int64_t i = 0; i < n; ++i)
       for (int64_t j = 0; j < d + m; ++j) {
@@ -232,7 +227,7 @@ std::vector<Matrix> LstmBackwardSingles(const LstmCall& call, const Matrix& of_o
       }
   }
   std::transform(weight_sums.begin(), weight_sums.end(), of_weights.mutable_data<float>(),
-                 [](double sum) { return static_cast<float>(sum); });
+                 [](BlockSum& sum) { return static_cast<float>(sum.Sum()); });
   std::transform(bias_sums.begin(), bias_sums.end(), of_bias.mutable_data<float>(),
                  [](double sum) { return static_cast<float>(sum); });
   return {of_x, of_weights, of_bias, back, state};

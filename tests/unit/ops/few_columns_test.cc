@@ -212,5 +212,104 @@ TEST(FewColumnsTest, RowsAndColumnsAtOnce) {
   });
 }
 
+// Cells that are floats, as floats and as doubles.
+struct BothCells {
+  explicit BothCells(int64_t count, uint32_t seed) : doubles(Cells(count, seed)) {
+    for (double& cell : doubles) cell = static_cast<double>(static_cast<float>(cell));
+    singles.assign(doubles.begin(), doubles.end());
+  }
+  std::vector<double> doubles;
+  std::vector<float> singles;
+};
+
+TEST(FewColumnsTest, FloatsAreTheDoublesThatTheyAre) {
+  ForEachCpu([] {
+    for (const int64_t n : {1, 3, 8, 9, 15, 16, 17, 31, 49, 65, 100, 131, 700}) {
+      const int64_t rows = 37, stride = n + 3, padded = (n + 7) / 8 * 8;
+      const BothCells x(rows * stride, 1);
+      AlignedArray vectors(padded * 8);
+      std::fill_n(vectors.data(), padded * 8, 0.0);
+      for (int64_t c = 0; c < 8; ++c)
+        for (int64_t j = 0; j < n; ++j) vectors[c * padded + j] = static_cast<double>(j % 7 - 3) / 9;
+      const std::vector<double> w = Cells(rows * 8, 2);
+      for (const int64_t count : {1, 2, 3, 4, 5, 8}) {
+        SCOPED_TRACE(testing::Message() << n << " columns, " << count);
+        const Ahead& ahead = kEveryAhead[(n + count) % 4];
+        std::vector<double> expected(static_cast<size_t>(rows * count)), found = expected;
+        MultiplyRows(x.doubles.data(), rows, stride, n, vectors.data(), padded, count, expected.data(), count);
+        MultiplyRows(x.singles.data(), rows, stride, n, vectors.data(), padded, count, found.data(), count,
+                     ahead);
+        EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(double)), 0);
+        AlignedArray sums(count * padded), singles(count * padded);
+        std::fill_n(sums.data(), count * padded, kBefore);
+        std::fill_n(singles.data(), count * padded, kBefore);
+        MultiplyColumns(x.doubles.data(), rows, stride, n, w.data(), count, count, sums.data(), padded);
+        MultiplyColumns(x.singles.data(), rows, stride, n, w.data(), count, count, singles.data(), padded,
+                        ahead);
+        for (int64_t c = 0; c < count; ++c)
+          EXPECT_EQ(std::memcmp(singles.data() + c * padded, sums.data() + c * padded,
+                                static_cast<size_t>(n) * sizeof(double)),
+                    0);
+      }
+    }
+  });
+}
+
+// t(X) (X v), the product rounded to floats as where it is stored; and the two products of other rows.
+TEST(FewColumnsTest, PairsOfFloatsRoundWhatGoesFromOneToTheOther) {
+  for (const int64_t n : {9, 10, 12, 13, 16, 17, 33, 100, 131})
+    for (const int64_t rows : {1, 3, 4, 7, 40}) {
+      SCOPED_TRACE(testing::Message() << rows << " rows of " << n);
+      const int64_t padded = (n + 7) / 8 * 8;
+      const BothCells x(rows * n, 1), previous((rows + 2) * n, 2);
+      AlignedArray v(std::max<int64_t>(16, padded)), expected(padded), found(padded);
+      std::fill_n(v.data(), std::max<int64_t>(16, padded), 0.0);
+      for (int64_t j = 0; j < n; ++j) v[j] = static_cast<double>(j % 7 - 3) / 9;
+      const auto start = [&](AlignedArray& columns) { std::fill_n(columns.data(), padded, kBefore); };
+      std::vector<double> products(static_cast<size_t>(rows) + 4), out = products;
+      MultiplyRows(x.doubles.data(), rows, n, n, v.data(), padded, 1, products.data(), 1);
+      for (double& product : products) product = static_cast<double>(static_cast<float>(product));
+      start(expected);
+      MultiplyColumns(x.doubles.data(), rows, n, n, products.data(), 1, 1, expected.data(), padded);
+      for (const int64_t step : {1, 0}) {
+        start(found);
+        MultiplyRowsAndColumns(RowsAndColumnsCall<float>{.n = n,
+                                                         .stride = n,
+                                                         .x = x.singles.data(),
+                                                         .rows = rows,
+                                                         .v = v.data(),
+                                                         .out = out.data(),
+                                                         .previous = x.singles.data(),
+                                                         .previous_rows = rows,
+                                                         .w = out.data(),
+                                                         .columns = found.data(),
+                                                         .out_step = step,
+                                                         .ahead = kEveryAhead[(n + rows) % 4]});
+        EXPECT_EQ(std::memcmp(found.data(), expected.data(), static_cast<size_t>(n) * sizeof(double)), 0)
+            << "step " << step;
+        if (step == 1) {
+          EXPECT_EQ(std::memcmp(out.data(), products.data(), static_cast<size_t>(rows) * sizeof(double)), 0);
+        }
+      }
+      const std::vector<double> w = Cells(rows + 2, 3);
+      start(expected);
+      start(found);
+      MultiplyRows(x.doubles.data(), rows, n, n, v.data(), padded, 1, products.data(), 1);
+      MultiplyColumns(previous.doubles.data(), rows + 2, n, n, w.data(), 1, 1, expected.data(), padded);
+      MultiplyRowsAndColumns(RowsAndColumnsCall<float>{.n = n,
+                                                       .stride = n,
+                                                       .x = x.singles.data(),
+                                                       .rows = rows,
+                                                       .v = v.data(),
+                                                       .out = out.data(),
+                                                       .previous = previous.singles.data(),
+                                                       .previous_rows = rows + 2,
+                                                       .w = w.data(),
+                                                       .columns = found.data()});
+      EXPECT_EQ(std::memcmp(found.data(), expected.data(), static_cast<size_t>(n) * sizeof(double)), 0);
+      EXPECT_EQ(std::memcmp(out.data(), products.data(), static_cast<size_t>(rows) * sizeof(double)), 0);
+    }
+}
+
 }  // namespace
 }  // namespace heddle::ops::simd
