@@ -33,7 +33,9 @@ class Search {
       return points[a].consumer != points[b].consumer ? points[a].consumer > points[b].consumer
                                                       : points[a].target > points[b].target;
     });
-    if (options_.prune_by_structure && static_cast<int>(count_) <= options_.max_structure_points)
+    // A pass may have results on both sides of a cut.
+    if (options_.prune_by_structure && !cost_.counts_stitches() &&
+        static_cast<int>(count_) <= options_.max_structure_points)
       for (CutSet& cut : FindCutSets(cost_.dag(), cost_.partition())) {
         sides_.push_back({cut.points, std::move(cut.left), {}});
         sides_.push_back({std::move(cut.points), std::move(cut.right), {}});
@@ -93,7 +95,7 @@ class Search {
   // All plans that agree with what is known; `bound` is theirs. `best` is the cheapest so far of those that
   // the open points are to be chosen among.
   void Decide(size_t level, double bound, CostedPlan* best) {
-    if (bound >= best->cost) return;
+    if (CannotBeat(bound, best->cost)) return;
     while (level < count_ && known_[order_[level]] != 0) ++level;
     if (level == count_) {
       *best = {assignment_, bound};
@@ -115,7 +117,7 @@ class Search {
     for (uint8_t value : {first, static_cast<uint8_t>(1 - first)}) {
       assignment_[point] = value;
       double own = std::max(bound, bounds[value]);
-      if (own >= best->cost) continue;
+      if (CannotBeat(own, best->cost)) continue;
       const std::vector<int> settled = value == 1 ? SettleSides(own, best->assignment) : std::vector<int>();
       if (!settled.empty()) own = std::max(own, Bound());
       Decide(level + 1, own, best);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/values/panels.h"
+#include "ops/fused/run_long_rows.h"
 #include "ops/fused/tile_sizes.h"
 #include "ops/product/matmul.h"
 #include "ops/product/matmul_gemm.h"
@@ -28,6 +29,8 @@ constexpr double kWorkOfSparseCell = 0.35, kWorkOfSkipping = 0.7;
 // Along entries: each entry, each row (whose end no branch foresees), each value that is gathered at an
 // entry. In dense tiles: each cell of a CSR input that is made dense.
 constexpr double kWorkOfEntry = 25, kWorkOfEntriesRow = 45, kWorkOfGathering = 20, kWorkOfMadeDense = 2;
+
+constexpr double kWorkOfFunction = 6;  // From here on a cell-wise operator counts as a heavy one.
 
 // Multiplications that take as long as a power that is a product or a quotient by definition
 // (ops/simd/math_power.h); 0 for others.
@@ -110,6 +113,17 @@ double WorkOfDenseTiles(const Dag& dag, const OperatorWork& operation) {
   return work;
 }
 
+// Where values are computed at the entries of a CSR matrix and once for the rest of a row; 0 where not.
+double WorkByDefaults(const Dag& dag, const OperatorWork& operation) {
+  if (operation.nodes == 1 || operation.roots.size() != 1 || !operation.work.heavy) return 0;
+  double work = 0;
+  for (const OperatorInput& input : operation.inputs)
+    if (dag[input.id].sparse && input.by_cells)
+      work += kWorkOfEntry * dag[input.id].cells * dag[input.id].sparsity +
+              kWorkOfEntriesRow * static_cast<double>(dag[input.id].rows);
+  return work;
+}
+
 // The published rule for Outer operators: all of it by the sparsity of the largest input.
 double PublishedShare(const Dag& dag, const OperatorWork& operation) {
   if (operation.kind != FusionTemplate::kOuter || operation.inputs.empty()) return 1;
@@ -161,6 +175,23 @@ double PayloadsOf(const Dag& dag, NodeId root, int threads) {
          std::min<double>(static_cast<double>(leaves), threads) * (depth + 2);
 }
 
+// What phases over long rows keep for each other, of the rows that are worked on at once.
+double KeptBytes(const Dag& dag, const OperatorWork& operation, int threads) {
+  int64_t rows = 0, columns = 0, full = operation.work.kept;
+  const auto add = [&](const DagNode& value) {
+    if (value.columns <= kColumnChunk) return;
+    rows = std::max(rows, value.rows);
+    columns = std::max(columns, value.columns);
+    ++full;
+  };
+  for (const OperatorInput& input : operation.inputs)
+    if (input.by_rows) add(dag[input.id]);
+  for (const NodeId root : operation.roots) add(dag[root]);
+  if (columns == 0) return 0;
+  return 8.0 * static_cast<double>(operation.work.kept) * static_cast<double>(columns) *
+         static_cast<double>(ops::RowsOfGroup(rows, columns, full, threads));
+}
+
 // Bytes on one rank, of which it may have only its own rows. An operator by itself works in its result.
 double HeldBytes(const Dag& dag, const OperatorWork& operation, const CostModel& model) {
   const double own = operation.split ? 1.0 / model.ranks : 1;
@@ -176,6 +207,7 @@ double HeldBytes(const Dag& dag, const OperatorWork& operation, const CostModel&
     if (reduces && operation.nodes > 1 && dag[root].matrix)
       held += 8 * dag[root].cells * PayloadsOf(dag, root, model.threads);
   }
+  if (operation.nodes > 1 && operation.work.folds_long_rows) held += KeptBytes(dag, operation, model.threads);
   if (operation.nodes > 1)
     held += operation.work.packed_bytes + model.threads * (ops::kTileBytes + operation.work.scratch_bytes);
   return held;
@@ -209,7 +241,14 @@ NodeWork WorkOf(const Dag& dag, NodeId id, const MachineConstants& constants) {
   const double unit = constants.published ? node.op->fusion.published_flops : node.op->fusion.flops;
   const auto operand = [&](size_t i) -> const DagNode& { return dag[node.inputs[i]]; };
   switch (node.op->fusion.use) {
-    case ops::RowUse::kCells: return {.along = node.cells * WorkOfCell(dag, id, constants.published)};
+    case ops::RowUse::kCells: {
+      NodeWork work{.along = node.cells * WorkOfCell(dag, id, constants.published)};
+      const bool heavy = node.op->fusion.flops >= kWorkOfFunction;
+      work.elsewhere = constants.published ? 0 : work.along * (1 - node.entry_share);
+      work.heavy = heavy && node.entry_share < 1;
+      work.kept = heavy && node.columns > kColumnChunk ? 1 : 0;
+      return work;
+    }
     case ops::RowUse::kFullAggregate:
     case ops::RowUse::kColumnAggregate: return {.along = unit * operand(0).cells};
     case ops::RowUse::kRowAggregate:
@@ -217,7 +256,9 @@ NodeWork WorkOf(const Dag& dag, NodeId id, const MachineConstants& constants) {
       if (!constants.published && operand(0).sparse && operand(0).op == nullptr)
         return {.fixed = unit * operand(0).cells * operand(0).sparsity + kWorkOfRowFold * node.cells};
       return {.along = unit * operand(0).cells,
-              .fixed = constants.published ? 0 : kWorkOfRowFold * node.cells};
+              .fixed = constants.published ? 0 : kWorkOfRowFold * node.cells,
+              .elsewhere = constants.published ? 0 : unit * operand(0).cells * (1 - operand(0).entry_share),
+              .folds_long_rows = operand(0).columns > kColumnChunk};
     case ops::RowUse::kProduct: {
       const double products =
           unit * node.cells * static_cast<double>(operand(0).columns) * operand(0).sparsity;
@@ -249,6 +290,29 @@ NodeWork WorkOf(const Dag& dag, NodeId id, const MachineConstants& constants) {
 
 double WriteBytes(const Dag& dag, NodeId id, const MachineConstants& constants) {
   return constants.published ? 8 * dag[id].cells : dag[id].bytes;
+}
+
+void AddNode(const NodeWork& own, OperatorWork* operation) {
+  NodeWork& work = operation->work;
+  work.along += own.along;
+  work.fixed += own.fixed;
+  work.packed_bytes += own.packed_bytes;
+  work.scratch_bytes = std::max(work.scratch_bytes, own.scratch_bytes);
+  work.elsewhere += own.elsewhere;
+  work.heavy |= own.heavy;
+  work.folds_long_rows |= own.folds_long_rows;
+  work.kept += own.kept;
+  ++operation->nodes;
+}
+
+void AddRead(const Dag& dag, NodeId id, size_t i, OperatorInput* read) {
+  const bool by_rows = dag[id].by_rows[i] != 0;
+  const ops::RowUse use = dag[id].op->fusion.use;
+  read->by_rows |= by_rows;
+  read->whole |= !by_rows;
+  read->by_cells |= by_rows && use != ops::RowUse::kRowAggregate && use != ops::RowUse::kProduct &&
+                    use != ops::RowUse::kTransposedProduct;
+  read->copied |= !by_rows && dag[read->id].copied_for == id;
 }
 
 bool IsSplit(const Dag& dag, const OperatorWork& operation, const CostModel& model) {
@@ -288,9 +352,12 @@ OperatorTime TimeOf(const Dag& dag, const OperatorWork& operation, const CostMod
       bytes += input.bytes * (gathered ? std::min(1.0, kGatherWaste * share) : 1);
     }
     time.read = bytes / constants.read;
-    const double walking =
-        share < 1 ? WorkAlongEntries(dag, operation, share) : WorkOfDenseTiles(dag, operation);
-    time.compute = (operation.work.along * share + operation.work.fixed + walking) / constants.compute;
+    const double by_defaults = share < 1 ? 0 : WorkByDefaults(dag, operation);
+    const double walking = share < 1         ? WorkAlongEntries(dag, operation, share)
+                           : by_defaults > 0 ? by_defaults
+                                             : WorkOfDenseTiles(dag, operation);
+    const double along = operation.work.along * share - (by_defaults > 0 ? operation.work.elsewhere : 0);
+    time.compute = (along + operation.work.fixed + walking) / constants.compute;
     // Cells that are computed everywhere and kept where they are not zero.
     if (share >= 1 && operation.nodes > 1 && dag[operation.roots[0]].sparse)
       time.write += 8 * dag[operation.roots[0]].cells * (1 / constants.write + 2 / constants.read);

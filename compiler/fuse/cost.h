@@ -36,6 +36,14 @@ struct NodeWork {
   double fixed = 0;
   double packed_bytes = 0;   ///< Inside a fused operator: copies of operands for all threads,
   double scratch_bytes = 0;  ///< and what each thread keeps beside a tile.
+  /// Of `along`: what is not computed where values are computed at the entries of a CSR matrix and once for
+  /// the rest of a row (ops/fused/entry_defaults.h). That pays where some value is a heavy function.
+  double elsewhere = 0;
+  bool heavy = false;
+  /// Of rows of several column chunks (ops/fused/long_rows.h): something folds them, so that there are
+  /// phases; values that are kept between these.
+  bool folds_long_rows = false;
+  int kept = 0;
 };
 NodeWork WorkOf(const Dag& dag, NodeId id, const MachineConstants& constants);
 
@@ -63,6 +71,11 @@ struct OperatorWork {
   /// the entries of its CSR input.
   bool along_entries = false;
 };
+
+/// Adds a node of which `own` is the work.
+void AddNode(const NodeWork& own, OperatorWork* operation);
+/// Adds that input i of `id` reads it.
+void AddRead(const Dag& dag, NodeId id, size_t i, OperatorInput* read);
 
 /// Foresees placement of an operator with these roots and inputs.
 bool IsSplit(const Dag& dag, const OperatorWork& operation, const CostModel& model);

@@ -8,6 +8,10 @@
 
 namespace heddle::compiler::fusion {
 
+/// Whether no plan above this bound costs less than `best`; the same sums in another order may differ in
+/// their last digits.
+inline bool CannotBeat(double bound, double best) { return bound >= best * (1 - 4e-13); }
+
 /// What a search asks of a cost: each answer counts, the cheapest whole plans are kept.
 class CountedCost {
  public:

@@ -113,6 +113,26 @@ void PropagateSparsity(const Dag& dag, NodeId id, const Node& node, DagNode* mad
   if (patterns != 1 || !cell_wise || is_product) made->pattern = id;
 }
 
+// A cell-wise function of a CSR value, of columns and of scalars is f(0, ...) wherever there is no entry.
+double EntryShareOf(const Dag& dag, const DagNode& made) {
+  double share = 1;
+  if (made.op == nullptr || made.op->fusion.use != ops::RowUse::kCells || made.sparse || made.columns < 2)
+    return 1;
+  for (const NodeId input : made.inputs) {
+    if (input == kNoNode || !dag[input].matrix) continue;
+    const DagNode& operand = dag[input];
+    if (operand.rows != made.rows || (operand.columns != made.columns && operand.columns != 1)) return 1;
+    if (operand.columns == 1) {
+      if (operand.sparse) return 1;
+      continue;
+    }
+    const double own = operand.sparse ? operand.sparsity : operand.entry_share;
+    if (own >= 1 || (share < 1 && own != share)) return 1;
+    share = own;
+  }
+  return share;
+}
+
 std::vector<ValueInfo> InfosOfInputs(const Graph& graph, const Node& node) {
   std::vector<ValueInfo> infos;
   for (NodeId input : node.inputs) infos.push_back(input == kNoNode ? ValueInfo() : graph[input].info);
@@ -204,6 +224,7 @@ Dag MakeDag(const Graph& graph, const SparsityOf& sparsity_of) {
                       : cell_bytes * made.cells;
     }
     made.op = CandidateOperator(graph, node, ordered, id);
+    made.entry_share = EntryShareOf(dag, made);
     if (made.op != nullptr)
       made.arity = made.op->fusion.use == ops::RowUse::kColumnRange
                        ? 1

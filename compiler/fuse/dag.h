@@ -27,6 +27,9 @@ struct DagNode {
   double sparsity = 1;  ///< Estimated share of cells that are present; 1 when dense.
   NodeId pattern =
       kNoNode;  ///< Of a CSR value: the node that its present cells follow; itself when they are its own.
+  /// Of a dense value that is equal at all cells of a row where a CSR value has no entry: the share of the
+  /// others (ops/fused/entry_defaults.h). 1 of any other value.
+  double entry_share = 1;
   double bytes = 8;         ///< Memory of the value.
   int64_t range_begin = 0;  ///< Of kColumnRange: its first column, from 1.
   std::vector<uint8_t>

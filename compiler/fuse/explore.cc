@@ -37,16 +37,32 @@ class Explorer {
           Expand(id, input, *kind);
       }
     }
+    AddStitch(id);
     const auto rank = [](const Entry& entry) {
-      return std::pair(entry.kind == FusionTemplate::kRow    ? 0
-                       : entry.kind == FusionTemplate::kCell ? 1
-                                                             : 2,
+      return std::pair(entry.kind == FusionTemplate::kRow     ? 0
+                       : entry.kind == FusionTemplate::kCell  ? 1
+                       : entry.kind == FusionTemplate::kOuter ? 2
+                                                              : 3,
                        entry.refs);
     };
     std::sort(entries_.begin(), entries_.end(),
               [&](const Entry& a, const Entry& b) { return rank(a) < rank(b); });
     entries_.erase(std::unique(entries_.begin(), entries_.end()), entries_.end());
     memo_[id] = entries_;
+  }
+
+  // One entry for all choices: which inputs are made in the same pass, cost decides pair by pair (stitch.h).
+  void AddStitch(NodeId id) {
+    const DagNode& node = dag_[id];
+    if (!kStitchTemplate.open(dag_, id)) return;
+    Entry entry{.kind = FusionTemplate::kStitch, .arity = node.arity};
+    for (int i = 0; i < node.arity; ++i) {
+      const NodeId input = node.inputs[static_cast<size_t>(i)];
+      if (input != kNoNode && HasOpen(memo_[input], FusionTemplate::kStitch) &&
+          kStitchTemplate.fuse(dag_, id, input))
+        entry.refs[static_cast<size_t>(i)] = input;
+    }
+    Add(id, entry, kStitchTemplate);
   }
 
   // One entry for every choice at the remaining inputs. The same node at two positions is one decision.

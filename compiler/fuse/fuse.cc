@@ -109,6 +109,7 @@ class Fuser {
     ReplaceReport replaced;
     HEDDLE_ASSIGN_OR_RETURN(Graph result, Replace(dag_, memo_, picker_, replace, &replaced));
     report->fused = std::move(replaced.fused);
+    report->again = std::move(replaced.again);
     report->refused = std::move(replaced.refused);
     PhaseOptions phases{
         options_.ranks, options_.min_distributed_bytes, options_.memory_budget, options_.is_split, {}};
@@ -143,8 +144,10 @@ class Fuser {
     described->fuse_all = found.all_zero;
     described->cut_all = found.all_one;
     described->gap = found.cost > 0 ? (found.cost - found.lower_bound) / found.cost : 0;
-    described->no_redundancy = PlanCost(dag_, memo_, partition, model_, EntryChoice::kNoRedundancy)
-                                   .Cost(Assignment(partition.points.size(), 0));
+    PlanCost heuristic(dag_, memo_, partition, model_, EntryChoice::kNoRedundancy);
+    heuristic.CountStitches(true);
+    described->no_redundancy = heuristic.Cost(Assignment(partition.points.size(), 0));
+    cost.CountStitches(true);
     for (const CostedPlan& plan : found.plans) described->plans.push_back(PlanText(plan, partition.points));
     for (const PlannedOperator& planned : cost.Operators(found.assignment))
       described->operators.push_back(OperatorText(planned));

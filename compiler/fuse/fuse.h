@@ -70,7 +70,8 @@ struct PartitionReport {
 struct FuseReport {
   std::string memo;
   std::vector<PartitionReport> partitions;
-  std::vector<std::string> fused;    ///< FusedOperator::ToText, in the order of the result.
+  std::vector<std::string> fused;  ///< FusedOperator::ToText, in the order of the result.
+  std::vector<std::string> again;  ///< For each of them: operators in it that others compute, too: "exp %*%".
   std::vector<std::string> phased;   ///< PhasedOperator::ToText of what they and others were put together to.
   std::vector<std::string> refused;  ///< Roots whose operators the executor refused.
 };

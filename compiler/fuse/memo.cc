@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "compiler/fuse/template.h"
+
 namespace heddle::compiler::fusion {
 namespace {
 
@@ -25,10 +27,11 @@ void RemoveSingleOperators(const Dag& dag, Memo* memo) {
   for (const std::vector<Entry>& group : memo->groups)
     for (const Entry& entry : group)
       for (NodeId ref : entry.refs)
-        if (ref != kNoNode) referenced[static_cast<size_t>(ref)] = true;
+        if (ref != kNoNode && !entry.JoinsOperators()) referenced[static_cast<size_t>(ref)] = true;
   for (NodeId id = 0; id < dag.size(); ++id)
     if (!referenced[static_cast<size_t>(id)] && !StandsAlone(dag, id))
-      std::erase_if((*memo)[id], [](const Entry& entry) { return entry.References() == 0; });
+      std::erase_if((*memo)[id],
+                    [](const Entry& entry) { return entry.References() == 0 && !entry.JoinsOperators(); });
 }
 
 // Nodes at, above or below an operator that needs whole rows of what is inside the same candidate.
@@ -39,7 +42,7 @@ std::vector<bool> NeedRows(const Dag& dag, const Memo& memo) {
   for (const std::vector<Entry>& group : memo.groups)
     for (const Entry& entry : group)
       for (NodeId ref : entry.refs)
-        if (ref != kNoNode) referenced[static_cast<size_t>(ref)] = true;
+        if (ref != kNoNode && !entry.JoinsOperators()) referenced[static_cast<size_t>(ref)] = true;
   for (NodeId id = 0; id < dag.size(); ++id) {
     if (memo[id].empty()) continue;
     switch (dag[id].op->fusion.use) {
@@ -53,14 +56,15 @@ std::vector<bool> NeedRows(const Dag& dag, const Memo& memo) {
     above[static_cast<size_t>(id)] = is(at, id);
     for (const Entry& entry : memo[id])
       for (NodeId ref : entry.refs)
-        if (ref != kNoNode && is(above, ref)) above[static_cast<size_t>(id)] = true;
+        if (ref != kNoNode && !entry.JoinsOperators() && is(above, ref))
+          above[static_cast<size_t>(id)] = true;
   }
   for (NodeId id = dag.size(); id-- > 0;) {
     if (!is(at, id) && !is(below, id)) continue;
     below[static_cast<size_t>(id)] = true;
     for (const Entry& entry : memo[id])
       for (NodeId ref : entry.refs)
-        if (ref != kNoNode) below[static_cast<size_t>(ref)] = true;
+        if (ref != kNoNode && !entry.JoinsOperators()) below[static_cast<size_t>(ref)] = true;
   }
   for (size_t i = 0; i < count; ++i) at[i] = above[i] || below[i];
   return at;
@@ -80,6 +84,49 @@ void RowToCell(const Dag& dag, Memo* memo) {
     if (!need_rows[static_cast<size_t>(id)] &&
         ReferencesOf((*memo)[id], FusionTemplate::kRow) == ReferencesOf((*memo)[id], FusionTemplate::kCell))
       std::erase_if((*memo)[id], [](const Entry& entry) { return entry.kind == FusionTemplate::kRow; });
+}
+
+// A pass with several results exists where two of its members read rows of one matrix, or where one of them
+// makes what the other reads and Row or Cell cannot do it without making it for others, too.
+void RemoveLonelyStitches(const Dag& dag, Memo* memo) {
+  const auto joins = [&](NodeId id) {
+    return std::any_of((*memo)[id].begin(), (*memo)[id].end(),
+                       [](const Entry& entry) { return entry.JoinsOperators(); });
+  };
+  std::vector<int> row_readers(dag.nodes.size(), 0);
+  const auto reads_rows = [&](NodeId id, NodeId input) {
+    return input != kNoNode && dag[input].matrix && kStitchTemplate.fuse(dag, id, input);
+  };
+  for (NodeId id = 0; id < dag.size(); ++id) {
+    if (!joins(id)) continue;
+    const std::vector<NodeId>& inputs = dag[id].inputs;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (reads_rows(id, inputs[i]) && std::find(inputs.begin(), inputs.begin() + static_cast<long>(i),
+                                                 inputs[i]) == inputs.begin() + static_cast<long>(i))
+        ++row_readers[static_cast<size_t>(inputs[i])];
+  }
+  std::vector<bool> kept(dag.nodes.size(), false);
+  for (NodeId id = dag.size(); id-- > 0;) {
+    if (!joins(id)) continue;
+    for (const NodeId input : dag[id].inputs) {
+      if (!reads_rows(id, input)) continue;
+      const bool fuses = std::any_of((*memo)[id].begin(), (*memo)[id].end(), [&](const Entry& entry) {
+        return !entry.JoinsOperators() && entry.Refers(input);
+      });
+      const bool made = joins(input) && (dag[input].consumers.size() > 1 || !fuses);
+      if (!made && row_readers[static_cast<size_t>(input)] < 2) continue;
+      kept[static_cast<size_t>(id)] = true;
+      if (made) kept[static_cast<size_t>(input)] = true;
+    }
+  }
+  for (NodeId id = 0; id < dag.size(); ++id)
+    if (!kept[static_cast<size_t>(id)])
+      std::erase_if((*memo)[id], [](const Entry& entry) { return entry.JoinsOperators(); });
+  // What is no member is referred to by none.
+  for (NodeId id = 0; id < dag.size(); ++id)
+    for (Entry& entry : (*memo)[id])
+      for (NodeId& ref : entry.refs)
+        if (entry.JoinsOperators() && ref != kNoNode && !kept[static_cast<size_t>(ref)]) ref = kNoNode;
 }
 
 }  // namespace
@@ -109,6 +156,7 @@ std::string ToText(const Memo& memo, const Graph& graph) {
 void Prune(const Dag& dag, Memo* memo) {
   RemoveSingleOperators(dag, memo);
   RowToCell(dag, memo);
+  RemoveLonelyStitches(dag, memo);
 }
 
 }  // namespace heddle::compiler::fusion

@@ -13,7 +13,8 @@ namespace heddle::compiler::fusion {
 
 /// One way to compute a node as the root of an (unfinished) fused operator: by which template, and which of
 /// its inputs are computed inside. A reference means "some compatible entry of that node"; which one, the
-/// selection decides.
+/// selection decides. An entry of the template Stitch is no way to compute the node: it says that its
+/// operator may be a member of a pass with several results, and refers to the inputs that may be made there.
 struct Entry {
   FusionTemplate kind = FusionTemplate::kCell;
   std::array<NodeId, kMaxArity> refs = {kNoNode, kNoNode,
@@ -22,6 +23,7 @@ struct Entry {
   bool open = true;   ///< May still grow upwards.
   bool valid = true;  ///< May be the root of an operator.
 
+  bool JoinsOperators() const { return kind == FusionTemplate::kStitch; }
   int References() const { return static_cast<int>(refs.size() - std::ranges::count(refs, kNoNode)); }
   bool Refers(NodeId id) const { return std::ranges::find(refs, id) != refs.end(); }
   bool operator==(const Entry&) const = default;
@@ -32,8 +34,8 @@ inline bool IsCompatible(FusionTemplate inside, FusionTemplate other) {
   return other == inside || other == FusionTemplate::kCell;
 }
 
-/// Entries of every node, those of one node in the order Row, Cell, Outer, then by references: all later
-/// choices among equals take the first, so the order is part of what a plan is.
+/// Entries of every node, those of one node in the order Row, Cell, Outer, Stitch, then by references: all
+/// later choices among equals take the first, so the order is part of what a plan is.
 struct Memo {
   std::vector<std::vector<Entry>> groups;  ///< By node.
 
@@ -50,8 +52,9 @@ std::string ToText(const Memo& memo, const Graph& graph);
 /// (template.h). Time and space linear in the graph.
 Memo Explore(const Dag& dag);
 
-/// Removes what no plan needs: groups of single operators that nothing refers to, and Row entries that Cell
-/// entries equal where nobody needs whole rows.
+/// Removes what no plan needs: groups of single operators that nothing refers to, Row entries that Cell
+/// entries equal where nobody needs whole rows, and Stitch entries of what Row or Cell does alone: that is no
+/// member of a pass with another result.
 void Prune(const Dag& dag, Memo* memo);
 
 }  // namespace heddle::compiler::fusion

@@ -2,10 +2,13 @@
 #include "compiler/fuse/partition.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 
 #include "compiler/fuse/multi_aggregate.h"
+#include "compiler/fuse/stitch.h"
+#include "compiler/fuse/template.h"
 
 namespace heddle::compiler::fusion {
 namespace {
@@ -32,8 +35,9 @@ bool Contains(const std::vector<NodeId>& sorted, NodeId id) {
 }
 
 bool HasReference(const std::vector<Entry>& group, NodeId target) {
-  return std::any_of(group.begin(), group.end(),
-                     [target](const Entry& entry) { return entry.Refers(target); });
+  return std::any_of(group.begin(), group.end(), [target](const Entry& entry) {
+    return !entry.JoinsOperators() && entry.Refers(target);
+  });
 }
 
 // The template that ends at the target is none of those by which the consumer can go on.
@@ -42,12 +46,13 @@ bool ChangesTemplate(const std::vector<Entry>& consumer, const std::vector<Entry
   bool kinds[kFusionTemplates] = {};
   bool any = false;
   for (const Entry& entry : consumer) {
-    if (entry.refs[static_cast<size_t>(position)] != id) continue;
+    if (entry.JoinsOperators() || entry.refs[static_cast<size_t>(position)] != id) continue;
     any = true;
     if (entry.kind != FusionTemplate::kOuter || entry.valid) kinds[static_cast<size_t>(entry.kind)] = true;
   }
   return any && std::any_of(target.begin(), target.end(), [&](const Entry& entry) {
-           return entry.valid && entry.References() > 0 && !kinds[static_cast<size_t>(entry.kind)];
+           return entry.valid && entry.References() > 0 && !entry.JoinsOperators() &&
+                  !kinds[static_cast<size_t>(entry.kind)];
          });
 }
 
@@ -85,7 +90,73 @@ void FindSets(const Dag& dag, const Memo& memo, const std::vector<bool>& referen
   partition->inputs.erase(std::unique(partition->inputs.begin(), partition->inputs.end()),
                           partition->inputs.end());
   FindPoints(dag, memo, partition);
-  partition->aggregates = GroupAggregates(dag, partition->roots);
+}
+
+// Nodes with which some pass could have a result for both, and where that could save enough: of all values of
+// that height each could be written once and read once less.
+std::vector<std::pair<NodeId, NodeId>> FindLinks(const Dag& dag, const Memo& memo) {
+  std::map<NodeId, NodeId> reader;   // The first one of the rows of a matrix.
+  std::map<int64_t, double> saving;  // By height: bytes, at most.
+  std::vector<std::pair<NodeId, NodeId>> links;
+  for (NodeId id = 0; id < dag.size(); ++id)
+    for (const Entry& entry : memo[id]) {
+      if (!entry.JoinsOperators()) continue;
+      for (const NodeId input : dag[id].inputs) {
+        if (input == kNoNode || !dag[input].matrix || !kStitchTemplate.fuse(dag, id, input)) continue;
+        const auto [first, fresh] = reader.try_emplace(input, id);
+        if (!fresh) links.emplace_back(first->second, id);
+        if (entry.Refers(input)) links.emplace_back(input, id);
+        saving[HeightOf(dag, id)] += 2 * dag[input].bytes;
+      }
+    }
+  std::erase_if(links,
+                [&](const auto& link) { return saving[HeightOf(dag, link.second)] < kLeastSavedBytes; });
+  return links;
+}
+
+// Partitions between which passes could be shared are searched together, as long as that search can be an
+// exact one.
+std::vector<Partition> JoinByStitches(const Dag& dag, const Memo& memo, const std::vector<bool>& referenced,
+                                      std::vector<Partition> parts) {
+  UnionFind sets(parts.size());
+  std::vector<NodeId> part_of(dag.nodes.size(), kNoNode);
+  std::vector<size_t> points;
+  for (size_t p = 0; p < parts.size(); ++p) {
+    points.push_back(parts[p].points.size());
+    for (const NodeId id : parts[p].nodes) part_of[static_cast<size_t>(id)] = static_cast<NodeId>(p);
+  }
+  const std::vector<std::pair<NodeId, NodeId>> links = FindLinks(dag, memo);
+  std::vector<bool> changed(parts.size(), false);
+  for (const auto& [from, to] : links) {
+    const NodeId a = sets.Find(part_of[static_cast<size_t>(from)]),
+                 b = sets.Find(part_of[static_cast<size_t>(to)]);
+    if (a == b) continue;
+    size_t &of_a = points[static_cast<size_t>(a)], &of_b = points[static_cast<size_t>(b)];
+    if (of_a > 0 && of_b > 0 && of_a + of_b > kMostStitchedPoints) continue;
+    sets.Join(a, b);  // b leads.
+    of_b += of_a;
+    changed[static_cast<size_t>(b)] = true;
+  }
+  for (size_t p = 0; p < parts.size(); ++p) {
+    const auto leader = static_cast<size_t>(sets.Find(static_cast<NodeId>(p)));
+    if (leader == p) continue;
+    Partition &from = parts[p], &to = parts[leader];
+    to.nodes.insert(to.nodes.end(), from.nodes.begin(), from.nodes.end());
+    to.aggregates.insert(to.aggregates.end(), from.aggregates.begin(), from.aggregates.end());
+    changed[leader] = true;
+    from.nodes.clear();
+  }
+  for (size_t p = 0; p < parts.size(); ++p) {
+    if (!changed[p] || parts[p].nodes.empty()) continue;
+    Partition joined{.nodes = std::move(parts[p].nodes), .aggregates = std::move(parts[p].aggregates)};
+    std::sort(joined.nodes.begin(), joined.nodes.end());
+    FindSets(dag, memo, referenced, &joined);
+    parts[p] = std::move(joined);
+  }
+  std::erase_if(parts, [](const Partition& part) { return part.nodes.size() < 2; });
+  std::sort(parts.begin(), parts.end(),
+            [](const Partition& a, const Partition& b) { return a.nodes[0] < b.nodes[0]; });
+  return parts;
 }
 
 }  // namespace
@@ -96,7 +167,7 @@ std::vector<Partition> FindPartitions(const Dag& dag, const Memo& memo) {
   for (NodeId id = 0; id < dag.size(); ++id)
     for (const Entry& entry : memo[id])
       for (NodeId ref : entry.refs)
-        if (ref != kNoNode) {
+        if (ref != kNoNode && !entry.JoinsOperators()) {
           sets.Join(ref, id);
           referenced[static_cast<size_t>(ref)] = true;
         }
@@ -111,9 +182,11 @@ std::vector<Partition> FindPartitions(const Dag& dag, const Memo& memo) {
     }
     partitions[static_cast<size_t>(index)].nodes.push_back(id);
   }
-  std::erase_if(partitions, [](const Partition& partition) { return partition.nodes.size() == 1; });
-  for (Partition& partition : partitions) FindSets(dag, memo, referenced, &partition);
-  return partitions;
+  for (Partition& partition : partitions) {
+    FindSets(dag, memo, referenced, &partition);
+    if (partition.nodes.size() > 1) partition.aggregates = GroupAggregates(dag, partition.roots);
+  }
+  return JoinByStitches(dag, memo, referenced, std::move(partitions));
 }
 
 std::string ToText(const std::vector<Point>& points) {

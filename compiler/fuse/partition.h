@@ -16,11 +16,15 @@ struct Point {
   bool operator==(const Point&) const = default;
 };
 
-/// Nodes that may share fused operators, and none besides. Partitions are optimised one by one. All lists
-/// ascend.
+/// Up to so many points the cost of a plan that the search compares is that with its stitches.
+constexpr size_t kMostStitchedPoints = 10;
+
+/// Nodes that may share fused operators, or passes over the same rows, and none besides; but where there
+/// would be more than kMostStitchedPoints points, those that only share passes are apart. Partitions are
+/// optimised one by one. All lists ascend.
 struct Partition {
   std::vector<NodeId> nodes;
-  std::vector<NodeId> roots;            ///< No entry of the partition refers to them.
+  std::vector<NodeId> roots;            ///< No entry of the partition refers to them, but of Stitch.
   std::vector<NodeId> inputs;           ///< Matrices from outside that its nodes read.
   std::vector<NodeId> materialization;  ///< Matrices within that several consumers read.
   std::vector<NodeId> external;         ///< Not roots, and read from outside: materialised anyway.

@@ -79,7 +79,7 @@ int EntryPicker::RandomRank(NodeId id, size_t entry) const {
 bool EntryPicker::MustRead(NodeId id, NodeId input) const {
   const std::vector<Entry>& group = memo_[id];
   for (size_t i = 0; i < group.size(); ++i)
-    if (!IsBlocked(id, i) && group[i].Refers(input)) return false;
+    if (!IsBlocked(id, i) && !group[i].JoinsOperators() && group[i].Refers(input)) return false;
   return true;
 }
 
@@ -88,7 +88,7 @@ const Entry* EntryPicker::PickRoot(NodeId id) const {
   int best_rank = 0;
   const std::vector<Entry>& group = memo_[id];
   for (size_t i = 0; i < group.size(); ++i) {
-    if (!group[i].valid || IsBlocked(id, i)) continue;
+    if (!group[i].valid || group[i].JoinsOperators() || IsBlocked(id, i)) continue;
     // An entry without references is the plain operator: any other goes first.
     const int references = group[i].References();
     const int rank = choice_ == EntryChoice::kRandom
@@ -140,6 +140,7 @@ PlanCost::PlanCost(const Dag& dag, const Memo& memo, const Partition& partition,
   input_of_.assign(dag.nodes.size(), 0);
   input_at_.assign(dag.nodes.size(), 0);
   PrepareBound(memo);
+  if (!model.constants.published) PrepareStitches(memo);
 }
 
 PlanCost::~PlanCost() = default;
@@ -150,16 +151,20 @@ void PlanCost::Apply(const Assignment& assignment) {
     if (assignment[i] != 0) picker_.Block(partition_.points[i].consumer, partition_.points[i].target);
   ++epoch_;
   total_ = 0;
+  units_.clear();
+  unit_seconds_.clear();
 }
 
 double PlanCost::Cost(const Assignment& assignment, double stop_at) {
   Apply(assignment);
-  stop_at_ = stop_at;
+  // What stitches save is known when all operators are.
+  stop_at_ = stitched_ ? std::numeric_limits<double>::infinity() : stop_at;
   for (NodeId root : partition_.roots) {
     if (total_ >= stop_at_) return std::numeric_limits<double>::infinity();
     Materialize(root);
   }
-  return total_ >= stop_at_ ? std::numeric_limits<double>::infinity() : total_;
+  if (stitched_) total_ -= SavedByStitches();
+  return total_ >= stop_at ? std::numeric_limits<double>::infinity() : total_;
 }
 
 std::vector<PlannedOperator> PlanCost::Operators(const Assignment& assignment) {
@@ -205,12 +210,7 @@ void PlanCost::Materialize(NodeId id) {
 }
 
 void PlanCost::AddNode(NodeId id, const Entry* entry, FusionTemplate kind, Open* open) {
-  const NodeWork& work = work_[Local(id)];
-  open->work.work.along += work.along;
-  open->work.work.fixed += work.fixed;
-  open->work.work.packed_bytes += work.packed_bytes;
-  open->work.work.scratch_bytes = std::max(open->work.work.scratch_bytes, work.scratch_bytes);
-  ++open->work.nodes;
+  fusion::AddNode(work_[Local(id)], &open->work);
   open->covered.push_back(id);
   open->sparse |= dag_[id].sparse;
   NoteFormats(id, open);
@@ -240,14 +240,7 @@ void PlanCost::AddNode(NodeId id, const Entry* entry, FusionTemplate kind, Open*
       input_at_[node] = open->inputs.size();
       open->inputs.push_back({.id = input});
     }
-    OperatorInput& read = open->inputs[input_at_[node]];
-    const bool by_rows = dag_[id].by_rows[i] != 0;
-    read.by_rows |= by_rows;
-    read.whole |= !by_rows;
-    const ops::RowUse use = dag_[id].op->fusion.use;
-    read.by_cells |= by_rows && use != ops::RowUse::kRowAggregate && use != ops::RowUse::kProduct &&
-                     use != ops::RowUse::kTransposedProduct;
-    read.copied |= !by_rows && dag_[input].copied_for == id;
+    AddRead(dag_, id, i, &open->inputs[input_at_[node]]);
   }
 }
 
@@ -277,11 +270,17 @@ void PlanCost::Finish(Open* open) {
     if (open->work.split && input.copied)
       input.copied = std::exchange(copied_[static_cast<size_t>(input.id)], epoch_) != epoch_;
   }
-  const OperatorTime time = TimeOf(dag_, open->work, model_);
+  OperatorTime time = TimeOf(dag_, open->work, model_);
+  if (!CanRun(open)) time.total += kInfeasibleSeconds;
   total_ += time.total;
-  if (!CanRun(open)) total_ += kInfeasibleSeconds;
-  if (trace_ == nullptr) return;
+  if (trace_ == nullptr && !stitched_) return;
   std::sort(open->covered.begin(), open->covered.end());
+  open->covered.erase(std::unique(open->covered.begin(), open->covered.end()), open->covered.end());
+  if (stitched_) {
+    units_.push_back({open->work.roots, open->work.kind, open->covered});
+    unit_seconds_.push_back(time.total);
+  }
+  if (trace_ == nullptr) return;
   std::vector<NodeId> inputs;
   for (const OperatorInput& input : open->inputs) inputs.push_back(input.id);
   std::sort(inputs.begin(), inputs.end());
@@ -340,7 +339,8 @@ void PlanCost::PrepareBound(const Memo& memo) {
     return least;
   };
   for (size_t i = 0; i < count; ++i) {
-    least_compute_.push_back((work_[i].along * share[i] + work_[i].fixed) / constants.compute);
+    const double along = std::min(work_[i].along * share[i], work_[i].along - work_[i].elsewhere);
+    least_compute_.push_back((along + work_[i].fixed) / constants.compute);
     bound_compute_ += least_compute_.back();
   }
   for (NodeId input : partition_.inputs) {
@@ -386,6 +386,13 @@ void PlanCost::FinishUndecided(const Open& open) {
 }
 
 double PlanCost::PartialBound(const Assignment& assignment, const Assignment& known) {
+  if (stitched_) {
+    if (std::all_of(known.begin(), known.end(), [](uint8_t bit) { return bit != 0; }))
+      return Cost(assignment);
+    Assignment ones = assignment;
+    for (size_t i = 0; i < ones.size(); ++i) ones[i] &= known[i];
+    return StitchedBound(ones);
+  }
   picker_.UnblockAll();
   for (size_t i = 0; i < assignment.size(); ++i) {
     const Point& point = partition_.points[i];
@@ -415,6 +422,7 @@ double PlanCost::PartialBound(const Assignment& assignment, const Assignment& kn
 }
 
 double PlanCost::LowerBound(const Assignment& assignment) {
+  if (stitched_) return StitchedBound(assignment);
   ++epoch_;
   double read = bound_read_, fixed = bound_fixed_;
   for (size_t i = 0; i < assignment.size(); ++i) {

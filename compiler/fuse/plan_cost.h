@@ -10,6 +10,7 @@
 #include "compiler/fuse/cost.h"
 #include "compiler/fuse/memo.h"
 #include "compiler/fuse/partition.h"
+#include "compiler/fuse/stitch.h"
 
 namespace heddle::compiler::fusion {
 
@@ -60,7 +61,9 @@ struct PlannedOperator {
   OperatorTime time;
 };
 
-/// Costs assignments of one partition. Not thread-safe; reuses its arrays: about a microsecond per ten nodes.
+/// Costs assignments of one partition: the operators of each with the passes that they are put together to
+/// (stitch.h). The published model knows no stitches. Not thread-safe; reuses its arrays: about a microsecond
+/// per ten nodes, and a few for each operator that may be part of a stitch.
 class PlanCost {
  public:
   PlanCost(const Dag& dag, const Memo& memo, const Partition& partition, const CostModel& model,
@@ -69,9 +72,15 @@ class PlanCost {
 
   /// Modelled seconds; +infinity as soon as they reach `stop_at`.
   double Cost(const Assignment& assignment, double stop_at = std::numeric_limits<double>::infinity());
+  /// Whether Cost counts stitches; where none is possible it does not matter. At first it does up to
+  /// kMostStitchedPoints points.
+  void CountStitches(bool wanted) { stitched_ = wanted && stitcher_ != nullptr; }
+  bool counts_stitches() const { return stitched_; }
+  bool can_stitch() const { return stitcher_ != nullptr; }
   /// No assignment that has at least these ones costs less: every input and every node counted once, every
   /// root, every materialised target and every externally read node written once. Monotone in the set of
-  /// ones.
+  /// ones. With stitches: in so many passes as no stitch can join (LeastPasses), and only what cannot stay
+  /// inside of one counts as written.
   double LowerBound(const Assignment& assignment);
   /// The same for the assignments that agree with this one wherever `known` is 1; much tighter, at the price
   /// of a Cost. Operators without an open decision are costed exactly, so with all known this is the cost.
@@ -97,6 +106,11 @@ class PlanCost {
   size_t Local(NodeId id) const { return static_cast<size_t>(local_[static_cast<size_t>(id)]); }
   bool Inside(NodeId id) const { return local_[static_cast<size_t>(id)] >= 0; }
   void PrepareBound(const Memo& memo);
+  void PrepareStitches(const Memo& memo);
+  template <typename TakesPart>
+  int LeastPasses(TakesPart takes_part) const;
+  double SavedByStitches();
+  double StitchedBound(const Assignment& assignment);
 
   const Dag& dag_;
   const Partition& partition_;
@@ -120,6 +134,16 @@ class PlanCost {
   uint32_t epoch_ = 0;
   double total_ = 0, stop_at_ = 0;
   std::vector<PlannedOperator>* trace_ = nullptr;
+  // Of stitches.
+  std::unique_ptr<Stitcher> stitcher_;  // None: nothing can be stitched.
+  bool stitched_ = false;
+  std::vector<PlanUnit> units_;  // Of the plan at hand,
+  std::vector<double> unit_seconds_;
+  std::vector<uint8_t> leaves_;        // By position: something reads it that no stitch with it can hold.
+  std::vector<uint8_t> opens_stitch_;  // By position.
+  std::vector<int> points_of_;         // By position: points of which it is the target.
+  std::vector<int> ones_;              // By position: of them 1.
+  double stitched_read_ = 0, stitched_fixed_ = 0;
   // Of the bounds. A share is the smallest part of its cells that a value can be computed (read) on.
   double bound_read_ = 0, bound_compute_ = 0, bound_fixed_ = 0, bound_factor_ = 1;
   std::vector<double> target_write_, target_read_, least_compute_;  // By position: seconds.

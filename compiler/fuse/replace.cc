@@ -32,6 +32,7 @@ class Replacer {
     StitchUnits();
     new_id_.assign(graph_.nodes.size(), kNoNode);
     FindNeeded();
+    CountComputed();
     for (NodeId id = 0; id < graph_.size(); ++id)
       if (needed_[static_cast<size_t>(id)]) Emit(id);
     return std::move(result_);
@@ -162,13 +163,26 @@ class Replacer {
       if (seen[u]) continue;
       seen[u] = true;
       const Unit& unit = units_[u];
-      candidates.push_back(
-          {unit.roots, unit.kind, unit.covered, unit.built ? unit.built->inputs : graph_[id].inputs});
+      candidates.push_back({unit.roots, unit.kind, unit.covered});
     }
-    for (Stitch& stitch : FindStitches(dag_, options_.model, candidates, options_.stitch)) {
-      Unit unit{stitch.roots, stitch.built.fused.kind, std::move(stitch.covered), std::move(stitch.built)};
+    Stitcher stitcher(dag_, options_.model, options_.stitch);
+    for (Stitch& stitch : stitcher.Join(candidates).stitches) {
+      Unit unit{stitch.roots, StitchKind(stitch.roots), std::move(stitch.covered), {}};
+      unit.built = BuildOperator(dag_, unit.kind, unit.roots, unit.covered);
       for (NodeId root : unit.roots) unit_of_[static_cast<size_t>(root)] = static_cast<int>(units_.size());
       units_.push_back(std::move(unit));
+    }
+  }
+
+  void CountComputed() {
+    computed_.assign(graph_.nodes.size(), 0);
+    std::vector<bool> seen(units_.size(), false);
+    for (NodeId id = 0; id < graph_.size(); ++id) {
+      if (!needed_[static_cast<size_t>(id)]) continue;
+      const auto u = static_cast<size_t>(unit_of_[static_cast<size_t>(id)]);
+      if (seen[u]) continue;
+      seen[u] = true;
+      for (NodeId covered : units_[u].covered) ++computed_[static_cast<size_t>(covered)];
     }
   }
 
@@ -197,6 +211,10 @@ class Replacer {
     node.position = graph_[unit.roots[0]].position;
     std::string text = unit.built->fused.ToText();
     report_->fused.push_back(text);
+    std::string again;
+    for (NodeId id : unit.covered)
+      if (computed_[static_cast<size_t>(id)] > 1) again += (again.empty() ? "" : " ") + graph_[id].op;
+    report_->again.push_back(std::move(again));
     node.SetAttribute("operator", Scalar(std::move(text)));
     if (!several) {
       node.info = graph_[unit.roots[0]].info;
@@ -220,8 +238,9 @@ class Replacer {
   const ReplaceOptions& options_;
   ReplaceReport* report_;
   std::vector<Unit> units_;
-  std::vector<int> unit_of_;  // By node that stays; -1: nobody needs it.
-  std::vector<bool> needed_;  // By node: it stands in the result.
+  std::vector<int> unit_of_;   // By node that stays; -1: nobody needs it.
+  std::vector<bool> needed_;   // By node: it stands in the result.
+  std::vector<int> computed_;  // By node: operators that compute it.
   std::vector<NodeId> new_id_;
   Graph result_;
 };

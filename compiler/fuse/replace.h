@@ -20,6 +20,7 @@ struct ReplaceOptions {
 
 struct ReplaceReport {
   std::vector<std::string> fused;
+  std::vector<std::string> again;  ///< For each: operators in it that others compute, too.
   std::vector<std::string> refused;
 };
 

@@ -7,6 +7,9 @@
 #include "compiler/fuse/fuse.h"
 #include "core/programs/fused_operator.h"
 #include "core/programs/phased_operator.h"
+#include "core/values/panels.h"
+#include "ops/fused/fused.h"
+#include "ops/operator.h"
 
 namespace heddle::compiler {
 namespace {
@@ -43,10 +46,7 @@ std::string NameOf(const Node& node) {
   const Result<FusedOperator> fused = IsFused(node)
                                           ? FusedOperator::Parse(node.Text("operator"))
                                           : Result<FusedOperator>(Internal("{} is not fused", node.op));
-  if (!fused.ok()) return node.op;
-  std::string name(Name(fused->kind));
-  for (const NodeId root : fused->roots) name += " " + fused->body[root].op;
-  return name;
+  return fused.ok() ? ops::NameOf(*fused) : node.op;
 }
 
 double Megabytes(std::span<const ValueInfo> infos) {
@@ -54,6 +54,65 @@ double Megabytes(std::span<const ValueInfo> infos) {
   for (const ValueInfo& info : infos)
     if (info.IsMatrix()) bytes += static_cast<double>(KnownBytes(info));
   return bytes / 1e6;
+}
+
+// Where a value that a later phase reads is found: below, the last-level caches hold it until then.
+constexpr double kCachedMegabytes = 8;
+const char* LevelOf(double megabytes) { return megabytes <= kCachedMegabytes ? "cache" : "memory"; }
+
+// "%*% 160 MB, rowMins 16 MB" of some nodes of a body.
+std::string ValuesText(const Graph& body, const std::vector<NodeId>& ids) {
+  std::string text;
+  for (const NodeId id : ids)
+    text += fmt::format("{}{} {:.4g} MB", text.empty() ? "" : ", ",
+                        body[id].Is("variable") ? "input " + body[id].Text("name") : body[id].op,
+                        Megabytes({&body[id].info, 1}));
+  return text.empty() ? "nothing" : text;
+}
+
+// By node of a body, how often its rows were gone over before it is computed: what a row adds up to is there
+// when all its cells were seen.
+std::vector<int> SweepsOf(const Graph& body) {
+  std::vector<int> sweeps(body.nodes.size(), 0);
+  for (NodeId id = 0; id < body.size(); ++id)
+    for (const NodeId input : body[id].inputs) {
+      if (input == kNoNode) continue;
+      const ops::RowUse use = ops::RowUseOf(body[input]);
+      const bool ends = use == ops::RowUse::kRowAggregate || use == ops::RowUse::kProduct;
+      int& own = sweeps[static_cast<size_t>(id)];
+      own = std::max(own, sweeps[static_cast<size_t>(input)] + (ends ? 1 : 0));
+    }
+  return sweeps;
+}
+
+// What a fused operator reads, keeps in its tiles, computes although others do so, too, and leaves.
+std::string FusedText(const std::string& text, const std::string& again) {
+  const Result<FusedOperator> fused = FusedOperator::Parse(text);
+  if (!fused.ok()) return "";
+  const Graph& body = fused->body;
+  const std::vector<int> sweeps = SweepsOf(body);
+  const int most = *std::max_element(sweeps.begin(), sweeps.end()) + 1;
+  std::vector<NodeId> read, inside;
+  const std::set<NodeId> roots(fused->roots.begin(), fused->roots.end());
+  bool long_rows = false;
+  for (NodeId id = 0; id < body.size(); ++id) {
+    const Node& node = body[id];
+    if (!node.info.IsMatrix()) continue;
+    if (node.Is("variable"))
+      read.push_back(id);
+    else if (!roots.contains(id))
+      inside.push_back(id);
+    long_rows |= ops::RowUseOf(node) == ops::RowUse::kRowAggregate &&
+                 body[node.inputs[0]].info.shape.columns > kColumnChunk;
+  }
+  std::string result =
+      fmt::format("{}: {} phase{}, {} sweep{} of a row\n", ops::NameOf(*fused), long_rows ? most : 1,
+                  long_rows && most > 1 ? "s" : "", long_rows ? 1 : most, !long_rows && most > 1 ? "s" : "");
+  result += "  reads from memory: " + ValuesText(body, read) + "\n";
+  result += "  keeps in the cache: " + ValuesText(body, inside) + "\n";
+  result += "  computes again: " + (again.empty() ? "nothing" : again) + "\n";
+  result += "  writes to memory: " + ValuesText(body, {roots.begin(), roots.end()}) + "\n";
+  return result;
 }
 
 // What each phase of an operator does, what it reads and what it leaves to the later ones.
@@ -71,9 +130,11 @@ std::string PhasesText(const std::string& text) {
     double read = 0;
     for (const NodeId input : std::set<NodeId>(node.inputs.begin(), node.inputs.end()))
       if (input != kNoNode) read += Megabytes({&body[input].info, 1});
-    lines[static_cast<size_t>(phase)] += fmt::format(
-        "    {}: reads {:.4g} MB, {} {:.4g} MB\n", NameOf(node), read,
-        roots.contains(id) || node.info.IsTuple() ? "leaves" : "keeps", Megabytes(ResultsOf(node)));
+    const double made = Megabytes(ResultsOf(node));
+    const bool leaves = roots.contains(id) || node.info.IsTuple();
+    lines[static_cast<size_t>(phase)] +=
+        fmt::format("    {}: reads {:.4g} MB, {} {:.4g} MB in the {}\n", NameOf(node), read,
+                    leaves ? "leaves" : "keeps", made, leaves ? "memory" : LevelOf(made));
   }
   std::string result = fmt::format("phased, {} results\n", phased->roots.size());
   for (size_t i = 0; i < lines.size(); ++i) result += fmt::format("  phase {}\n{}", i + 1, lines[i]);
@@ -96,6 +157,8 @@ std::string ToText(const FuseReport& report, bool with_costs) {
     text += "fused\n";
     AppendIndented(fused, &text);
   }
+  for (size_t i = 0; with_costs && i < report.fused.size(); ++i)
+    text += FusedText(report.fused[i], report.again[i]);
   for (const std::string& phased : report.phased) text += PhasesText(phased);
   for (const std::string& refused : report.refused) text += "refused by the executor: " + refused + "\n";
   return text;

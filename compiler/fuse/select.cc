@@ -45,7 +45,7 @@ void Enumerate(PlanCost& cost, const SearchOptions& options, SearchResult* resul
   }
   for (uint64_t i = 1; i + 1 < end;) {
     const Assignment q = assign(i);
-    if (options.prune_by_cost && cost.LowerBound(q) >= result->cost) {
+    if (options.prune_by_cost && CannotBeat(cost.LowerBound(q), result->cost)) {
       // All assignments up to the next carry into this one's last 1 have its ones: none is cheaper.
       i += uint64_t{1} << std::countr_zero(i);
       continue;
@@ -56,6 +56,27 @@ void Enumerate(PlanCost& cost, const SearchOptions& options, SearchResult* resul
   result->lower_bound = result->cost;
 }
 
+// A search among too many plans to stitch each of them: the heuristics and what it found, with stitches.
+void CompareStitched(PlanCost& cost, SearchResult* result) {
+  const size_t points = cost.partition().points.size();
+  const Assignment zero(points, 0), one(points, 1);
+  cost.CountStitches(true);
+  result->lower_bound = cost.LowerBound(zero);
+  result->cost = cost.Cost(result->assignment);
+  result->all_zero = cost.Cost(zero);
+  result->all_one = cost.Cost(one);
+  for (const auto& [plan, seconds] : {std::pair(&zero, result->all_zero), std::pair(&one, result->all_one)}) {
+    if (seconds >= result->cost) continue;
+    result->assignment = *plan;
+    result->cost = seconds;
+  }
+  if (CannotBeat(result->lower_bound, result->cost)) result->lower_bound = result->cost;
+  for (CostedPlan& plan : result->plans) plan.cost = cost.Cost(plan.assignment);
+  std::stable_sort(result->plans.begin(), result->plans.end(),
+                   [](const CostedPlan& a, const CostedPlan& b) { return a.cost < b.cost; });
+  cost.CountStitches(false);
+}
+
 }  // namespace
 
 SearchResult Select(PlanCost& cost, const SearchOptions& options) {
@@ -64,6 +85,7 @@ SearchResult Select(PlanCost& cost, const SearchOptions& options) {
     Enumerate(cost, options, &result);
   else
     BranchAndBound(cost, options, &result);
+  if (cost.can_stitch() && !cost.counts_stitches()) CompareStitched(cost, &result);
   return result;
 }
 

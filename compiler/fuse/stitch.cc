@@ -2,362 +2,394 @@
 #include "compiler/fuse/stitch.h"
 
 #include <algorithm>
-#include <map>
-#include <optional>
-#include <set>
+#include <utility>
 
+#include "compiler/fuse/build_operator.h"
 #include "compiler/fuse/template.h"
 #include "core/programs/fused_operator.h"
 
 namespace heddle::compiler::fusion {
 namespace {
 
-// Below, a pass over the rows costs no more than what every operator costs anyway.
-constexpr double kLeastSavedBytes = 256 << 10;
-// All pairs are looked at after each merge: so many units of a block take some 15 ms.
-constexpr size_t kMostCandidates = 40;
+// Pairs that are looked at: in blocks where one matrix has so many readers the others stay alone.
+constexpr size_t kMostPairs = 2000;
 
-// Some units that are one already, with what the model says of them.
-struct Group {
-  std::vector<size_t> units;
-  std::vector<NodeId> roots, covered;
-  std::vector<OperatorInput> inputs;
-  int64_t height = 0;
-  NodeId pattern = kNoNode;  // Of the CSR values whose entries it walks, as DagNode::pattern; kNoNode: rows.
-  bool needs_rows = false;   // It reads or makes dense rows of several columns.
-  double bytes = 0;          // Read and written.
-  double seconds = 0;  // Modelled.
-};
+size_t Index(NodeId id) { return static_cast<size_t>(id); }
 
-class Stitcher {
- public:
-  Stitcher(const Dag& dag, const CostModel& model, const std::vector<PlanUnit>& units,
-           const StitchOptions& options)
-      : dag_(dag), model_(model), units_(units), options_(options) {}
+bool Contains(const std::vector<size_t>& sorted, size_t unit) {
+  return std::binary_search(sorted.begin(), sorted.end(), unit);
+}
 
-  std::vector<Stitch> Run() {
-    FindReaders();
-    for (size_t u = 0; u < units_.size() && groups_.size() < kMostCandidates; ++u)
-      if (const int64_t height = HeightOfRows(units_[u]); height > 1) AddGroup(u, height);
-    group_of_.assign(units_.size(), -1);
-    for (size_t g = 0; g < groups_.size(); ++g) group_of_[groups_[g].units[0]] = static_cast<int>(g);
-    while (MergeBest()) {
-    }
-    return Stitches();
-  }
-
- private:
-  struct Pair {
-    size_t a, b;
-    auto operator<=>(const Pair&) const = default;
-  };
-
-  void FindReaders() {
-    unit_of_.assign(dag_.nodes.size(), -1);
-    readers_.assign(dag_.nodes.size(), {});
-    for (size_t u = 0; u < units_.size(); ++u) {
-      for (NodeId root : units_[u].roots) unit_of_[static_cast<size_t>(root)] = static_cast<int>(u);
-      for (NodeId input : units_[u].inputs)
-        if (input != kNoNode) readers_[static_cast<size_t>(input)].push_back(u);
-    }
-  }
-
-  struct Walk {
-    NodeId pattern = kNoNode;
-    bool needs_rows = false;
-  };
-  // What an operator with these nodes walks; nullopt for the entries of several patterns.
-  std::optional<Walk> WalkOf(const std::vector<NodeId>& roots, const std::vector<NodeId>& covered) const {
-    Walk walk;
-    const auto take = [&](NodeId id) {
-      if (!dag_[id].sparse || dag_[id].columns < 2) return true;
-      if (walk.pattern == kNoNode) walk.pattern = dag_[id].pattern;
-      return walk.pattern == dag_[id].pattern;
-    };
-    for (const NodeId id : covered) {
-      const DagNode& node = dag_[id];
-      const bool cells = node.op->fusion.use == ops::RowUse::kCells;
-      const bool sampled = node.op->fusion.use == ops::RowUse::kSampledProduct;
-      if ((cells || sampled) && !take(id)) return std::nullopt;
-      const bool is_root = std::find(roots.begin(), roots.end(), id) != roots.end();
-      walk.needs_rows |= is_root && cells && !node.sparse && node.columns > 1;
-      for (size_t i = 0; i < node.inputs.size(); ++i) {
-        const NodeId input = node.inputs[i];
-        if (input == kNoNode || !dag_[input].matrix || node.by_rows[i] == 0) continue;
-        if (cells && !take(input)) return std::nullopt;
-        walk.needs_rows |= !cells && !sampled && !dag_[input].sparse && dag_[input].columns > 1;
-      }
-    }
-    return walk;
-  }
-
-  // True if one walk can do for both: rows, or the entries of one pattern.
-  static bool WalkAlike(const Group& a, const Group& b) {
-    if (a.pattern == b.pattern) return true;
-    if (a.pattern != kNoNode && b.pattern != kNoNode) return false;
-    return !(a.pattern == kNoNode ? a : b).needs_rows;
-  }
-
-  // The rows that an operator with these nodes walks tile by tile, or by the entries of a CSR matrix; 0 where
-  // it walks none.
-  int64_t HeightOfRows(const PlanUnit& unit) const {
-    for (NodeId id : unit.covered)
-      if (dag_[id].op == nullptr) return 0;
-    const NodeId root = unit.roots[0];
-    const std::optional<Walk> walk = WalkOf(unit.roots, unit.covered);
-    if (!walk || (walk->pattern != kNoNode && walk->needs_rows)) return 0;
-    if (unit.covered.size() == 1 && walk->pattern == kNoNode) {
-      const bool opens = kRowTemplate.open(dag_, root) || kCellTemplate.open(dag_, root) ||
-                         dag_[root].op->fusion.use == ops::RowUse::kFullAggregate ||
-                         dag_[root].op->fusion.use == ops::RowUse::kColumnAggregate;
-      if (!opens) return 0;
-    }
-    return HeightOf(dag_, root);
-  }
-
-  void AddGroup(size_t unit, int64_t height) {
-    Group group;
-    group.units = {unit};
-    group.roots = units_[unit].roots;
-    group.covered = units_[unit].covered;
-    group.height = height;
-    SetWalk(&group);
-    Cost(&group);
-    groups_.push_back(std::move(group));
-  }
-
-  void SetWalk(Group* group) const {
-    const std::optional<Walk> walk = WalkOf(group->roots, group->covered);
-    group->pattern = walk ? walk->pattern : kNoNode;
-    group->needs_rows = !walk || walk->needs_rows;
-  }
-
-  // What the cost model of plans adds up of an operator (plan_cost.cc).
-  void Cost(Group* group) const {
-    OperatorWork work;
-    work.kind = FusionTemplate::kRow;
-    work.roots = group->roots;
-    work.along_entries = group->pattern != kNoNode;
-    std::map<NodeId, OperatorInput> inputs;
-    const std::set<NodeId> inside(group->covered.begin(), group->covered.end());
-    for (NodeId id : group->covered) {
-      const NodeWork own = WorkOf(dag_, id, model_.constants);
-      work.work.along += own.along;
-      work.work.fixed += own.fixed;
-      work.work.packed_bytes += own.packed_bytes;
-      work.work.scratch_bytes = std::max(work.work.scratch_bytes, own.scratch_bytes);
-      ++work.nodes;
-      for (size_t i = 0; i < dag_[id].inputs.size(); ++i) {
-        const NodeId input = dag_[id].inputs[i];
-        if (input == kNoNode || inside.contains(input) || !dag_[input].matrix) continue;
-        OperatorInput& read = inputs.try_emplace(input, OperatorInput{.id = input}).first->second;
-        const bool by_rows = dag_[id].by_rows[i] != 0;
-        read.by_rows |= by_rows;
-        read.whole |= !by_rows;
-        read.copied |= !by_rows && dag_[input].copied_for == id;
-      }
-    }
-    group->inputs.clear();
-    group->bytes = 0;
-    for (const auto& [id, input] : inputs) {
-      group->inputs.push_back(input);
-      group->bytes += dag_[id].bytes;
-    }
-    for (NodeId root : group->roots) group->bytes += WriteBytes(dag_, root, model_.constants);
-    work.inputs = group->inputs;
-    work.split = IsSplit(dag_, work, model_);
-    group->seconds = TimeOf(dag_, work, model_).total;
-  }
-
-  // Both read rows of a matrix, or one those that the other makes.
-  bool ShareRows(const Group& a, const Group& b) const {
-    const auto reads = [](const Group& group, NodeId id) {
-      return std::any_of(group.inputs.begin(), group.inputs.end(),
-                         [&](const OperatorInput& input) { return input.id == id && input.by_rows; });
-    };
-    return std::any_of(a.inputs.begin(), a.inputs.end(),
-                       [&](const OperatorInput& input) { return input.by_rows && reads(b, input.id); }) ||
-           std::any_of(a.roots.begin(), a.roots.end(), [&](NodeId root) { return reads(b, root); }) ||
-           std::any_of(b.roots.begin(), b.roots.end(), [&](NodeId root) { return reads(a, root); });
-  }
-
-  // A value that some operator outside reads, or that nothing reads because it is there for its own sake.
-  bool IsReadOutside(NodeId root, const std::vector<size_t>& members) const {
-    const std::vector<size_t>& readers = readers_[static_cast<size_t>(root)];
-    return readers.empty() || std::any_of(readers.begin(), readers.end(), [&](size_t reader) {
-             return !std::binary_search(members.begin(), members.end(), reader);
-           });
-  }
-
-  Group Join(const Group& a, const Group& b) const {
-    Group both;
-    both.height = a.height;
-    std::set_union(a.units.begin(), a.units.end(), b.units.begin(), b.units.end(),
-                   std::back_inserter(both.units));
-    std::set_union(a.covered.begin(), a.covered.end(), b.covered.begin(), b.covered.end(),
-                   std::back_inserter(both.covered));
-    std::vector<NodeId> roots;
-    std::set_union(a.roots.begin(), a.roots.end(), b.roots.begin(), b.roots.end(), std::back_inserter(roots));
-    for (NodeId root : roots)
-      if (IsReadOutside(root, both.units)) both.roots.push_back(root);
-    SetWalk(&both);
-    return both;
-  }
-
-  // Is there a way from what the members read back to a member?
-  bool HasCycle(const std::vector<size_t>& members) const {
-    std::vector<bool> seen(units_.size(), false);
-    std::vector<size_t> work;
-    const auto push_needs = [&](size_t unit) {
-      const auto push = [&](NodeId id) {
-        if (id == kNoNode) return;
-        const int other = unit_of_[static_cast<size_t>(id)];
-        if (other >= 0) work.push_back(static_cast<size_t>(other));
-      };
-      for (NodeId input : units_[unit].inputs) push(input);
-      for (NodeId root : units_[unit].roots)
-        for (NodeId earlier : (*dag_.graph)[root].after) push(earlier);
-    };
-    const auto is_member = [&](size_t unit) {
-      return std::binary_search(members.begin(), members.end(), unit);
-    };
-    for (size_t member : members) push_needs(member);
-    std::erase_if(work, is_member);
-    while (!work.empty()) {
-      const size_t unit = work.back();
-      work.pop_back();
-      if (is_member(unit)) return true;
-      if (seen[unit]) continue;
-      seen[unit] = true;
-      // Of what is one already all members are needed.
-      if (group_of_[unit] >= 0) {
-        for (size_t other : groups_[static_cast<size_t>(group_of_[unit])].units) {
-          seen[other] = true;
-          push_needs(other);
-        }
-      } else {
-        push_needs(unit);
-      }
-    }
-    return false;
-  }
-
-  bool MergeBest() {
-    std::optional<Pair> best;
-    Group best_group;
-    double best_saving = 0;
-    for (size_t a = 0; a < groups_.size(); ++a)
-      for (size_t b = a + 1; b < groups_.size(); ++b) {
-        if (groups_[a].units.empty() || groups_[b].units.empty()) continue;
-        if (groups_[a].height != groups_[b].height || refused_.contains({a, b})) continue;
-        if (!WalkAlike(groups_[a], groups_[b]) || !ShareRows(groups_[a], groups_[b])) continue;
-        const auto known = joined_.find({a, b});
-        if (known == joined_.end()) {
-          Group both = Join(groups_[a], groups_[b]);
-          if (both.roots.size() > FusedOperator::kMaxRoots || both.roots.empty()) {
-            refused_.insert({a, b});
-            continue;
-          }
-          Cost(&both);
-          joined_[{a, b}] = std::move(both);
-        }
-        const Group& both = joined_.at({a, b});
-        const double saving = groups_[a].seconds + groups_[b].seconds - both.seconds;
-        const bool saves = groups_[a].bytes + groups_[b].bytes - both.bytes >= kLeastSavedBytes && saving > 0;
-        if ((options_.by_cost && !saves) || (best && saving <= best_saving)) continue;
-        best = {a, b};
-        best_saving = saving;
-      }
-    if (!best) return false;
-    best_group = joined_.at(*best);
-    if (HasCycle(best_group.units) || (options_.wants && !options_.wants()) || !CanRun(best_group)) {
-      refused_.insert(*best);
-      return true;
-    }
-    for (size_t unit : best_group.units) group_of_[unit] = static_cast<int>(best->a);
-    groups_[best->a] = std::move(best_group);
-    groups_[best->b].units.clear();
-    const auto is_old = [&](const Pair& pair) { return pair.a == best->a || pair.b == best->a; };
-    std::erase_if(joined_, [&](const auto& entry) { return is_old(entry.first); });
-    std::erase_if(refused_, is_old);
-    return true;
-  }
-
-  std::optional<BuiltOperator> Build(const Group& group) const {
-    const FusionTemplate kind = group.roots.size() > 1 ? FusionTemplate::kStitch : FusionTemplate::kRow;
-    return BuildOperator(dag_, kind, group.roots, group.covered);
-  }
-  bool CanRun(const Group& group) const {
-    const std::optional<BuiltOperator> built = Build(group);
-    return built && (!model_.can_run || model_.can_run(built->fused));
-  }
-
-  std::vector<Stitch> Stitches() {
-    DropUnread();
-    std::vector<Stitch> stitches;
-    for (const Group& group : groups_) {
-      if (group.units.size() < 2 || group.roots.empty()) continue;
-      std::optional<BuiltOperator> built = Build(group);
-      if (!built || (model_.can_run && !model_.can_run(built->fused))) continue;
-      stitches.push_back({group.units, group.roots, group.covered, *std::move(built)});
-    }
-    return stitches;
-  }
-
-  // A member may compute what another member reads: where a third operator was to make it, that is read by
-  // nobody any more. Keeps the roots that are, following what is needed from the sinks down.
-  void DropUnread() {
-    std::vector<std::set<NodeId>> read(groups_.size());  // By group.
-    std::vector<bool> seen(units_.size(), false);
-    std::vector<NodeId> work;
-    for (NodeId id = 0; id < dag_.size(); ++id) {
-      const std::vector<NodeId>& after = (*dag_.graph)[id].after;
-      if (readers_[static_cast<size_t>(id)].empty() || !after.empty()) work.push_back(id);
-      work.insert(work.end(), after.begin(), after.end());
-    }
-    while (!work.empty()) {
-      const NodeId id = work.back();
-      work.pop_back();
-      const int owner = unit_of_[static_cast<size_t>(id)];
-      if (owner < 0) continue;
-      const auto unit = static_cast<size_t>(owner);
-      const int group = group_of_[unit];
-      if (group >= 0) read[static_cast<size_t>(group)].insert(id);
-      const size_t first = group < 0 ? unit : groups_[static_cast<size_t>(group)].units[0];
-      if (seen[first]) continue;
-      seen[first] = true;
-      if (group < 0) {
-        for (NodeId input : units_[unit].inputs)
-          if (input != kNoNode) work.push_back(input);
-        continue;
-      }
-      const std::vector<NodeId>& covered = groups_[static_cast<size_t>(group)].covered;
-      for (NodeId inside : covered)
-        for (NodeId input : dag_[inside].inputs)
-          if (input != kNoNode && !std::binary_search(covered.begin(), covered.end(), input))
-            work.push_back(input);
-    }
-    for (size_t g = 0; g < groups_.size(); ++g)
-      std::erase_if(groups_[g].roots, [&](NodeId root) { return !read[g].contains(root); });
-  }
-
-  const Dag& dag_;
-  const CostModel& model_;
-  const std::vector<PlanUnit>& units_;
-  const StitchOptions& options_;
-  std::vector<int> unit_of_;                  // By node: the unit that makes it; -1: none.
-  std::vector<std::vector<size_t>> readers_;  // By node.
-  std::vector<Group> groups_;                 // Of one that another took in, no units are left.
-  std::vector<int> group_of_;                 // By unit; -1: no candidate.
-  std::map<Pair, Group> joined_;
-  std::set<Pair> refused_;
-};
+template <typename T>
+std::vector<T> Union(const std::vector<T>& a, const std::vector<T>& b) {
+  std::vector<T> both;
+  both.reserve(a.size() + b.size());
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
+  return both;
+}
 
 }  // namespace
 
-std::vector<Stitch> FindStitches(const Dag& dag, const CostModel& model, const std::vector<PlanUnit>& units,
-                                 const StitchOptions& options) {
-  return Stitcher(dag, model, units, options).Run();
+Stitcher::Stitcher(const Dag& dag, const CostModel& model, StitchOptions options,
+                   const std::vector<NodeId>* scope)
+    : dag_(dag), model_(model), options_(std::move(options)) {
+  const size_t count = dag.nodes.size();
+  opens_.assign(count, 0);
+  unit_of_.assign(count, -1);
+  readers_.assign(count, {});
+  input_mark_.assign(count, 0);
+  input_at_.assign(count, 0);
+  inside_mark_.assign(count, 0);
+  is_needed_.assign(count, 0);
+  work_.resize(count);
+  if (scope != nullptr) {
+    in_scope_.assign(count, 0);
+    for (const NodeId id : *scope) in_scope_[Index(id)] = 1;
+  }
+  for (NodeId id = 0; id < dag.size(); ++id) {
+    if (scope != nullptr && in_scope_[Index(id)] == 0) continue;
+    opens_[Index(id)] = kStitchTemplate.open(dag, id);
+    if (opens_[Index(id)] != 0) work_[Index(id)] = WorkOf(dag, id, model.constants);
+    const std::vector<NodeId>& consumers = dag[id].consumers;
+    is_needed_[Index(id)] =
+        scope != nullptr &&
+        std::any_of(consumers.begin(), consumers.end(), [&](NodeId to) { return in_scope_[Index(to)] == 0; });
+  }
+}
+
+StitchedUnits Stitcher::Join(const std::vector<PlanUnit>& units) {
+  units_ = &units;
+  FindReaders();
+  AddGroups();
+  AddPairs();
+  while (MergeBest()) {
+  }
+  return Result();
+}
+
+void Stitcher::FindReaders() {
+  for (const NodeId id : touched_) readers_[Index(id)].clear();
+  touched_.clear();
+  std::fill(unit_of_.begin(), unit_of_.end(), -1);
+  inputs_.assign(units_->size(), {});
+  for (size_t u = 0; u < units_->size(); ++u) {
+    const PlanUnit& unit = (*units_)[u];
+    for (const NodeId root : unit.roots) unit_of_[Index(root)] = static_cast<int>(u);
+    ++mark_;
+    for (const NodeId id : unit.covered) inside_mark_[Index(id)] = mark_;
+    for (const NodeId id : unit.covered) {
+      // A fused operator has the bounds of a column range as literals.
+      const bool bounds = unit.covered.size() > 1 && dag_[id].op->fusion.use == ops::RowUse::kColumnRange;
+      const std::vector<NodeId>& inputs = dag_[id].inputs;
+      for (size_t i = 0; i < (bounds ? 1 : inputs.size()); ++i) {
+        const NodeId input = inputs[i];
+        if (input == kNoNode || inside_mark_[Index(input)] == mark_ || input_mark_[Index(input)] == mark_)
+          continue;
+        input_mark_[Index(input)] = mark_;
+        inputs_[u].push_back(input);
+        readers_[Index(input)].push_back(u);
+        touched_.push_back(input);
+      }
+    }
+  }
+}
+
+// What the operators of a group walk; false for the entries of several patterns.
+bool Stitcher::SetWalk(Group* group) const {
+  group->pattern = kNoNode;
+  group->needs_rows = false;
+  const auto take = [&](NodeId id) {
+    if (!dag_[id].sparse || dag_[id].columns < 2) return true;
+    if (group->pattern == kNoNode) group->pattern = dag_[id].pattern;
+    return group->pattern == dag_[id].pattern;
+  };
+  for (const NodeId id : group->covered) {
+    const DagNode& node = dag_[id];
+    const bool cells = node.op->fusion.use == ops::RowUse::kCells;
+    const bool sampled = node.op->fusion.use == ops::RowUse::kSampledProduct;
+    if ((cells || sampled) && !take(id)) return false;
+    const bool is_root = std::binary_search(group->roots.begin(), group->roots.end(), id);
+    group->needs_rows |= is_root && cells && !node.sparse && node.columns > 1;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const NodeId input = node.inputs[i];
+      if (input == kNoNode || !dag_[input].matrix || node.by_rows[i] == 0) continue;
+      if (cells && !take(input)) return false;
+      group->needs_rows |= !cells && !sampled && !dag_[input].sparse && dag_[input].columns > 1;
+    }
+  }
+  return true;
+}
+
+// True if one walk can do for both: rows, or the entries of one pattern.
+bool Stitcher::WalkAlike(const Group& a, const Group& b) {
+  if (a.pattern == b.pattern) return true;
+  if (a.pattern != kNoNode && b.pattern != kNoNode) return false;
+  return !(a.pattern == kNoNode ? a : b).needs_rows;
+}
+
+// The rows that a unit walks, tile by tile or by the entries of a CSR matrix; 0 where it walks none.
+int64_t Stitcher::HeightOfRows(const PlanUnit& unit) const {
+  const bool opens = std::all_of(unit.covered.begin(), unit.covered.end(),
+                                 [this](NodeId id) { return opens_[Index(id)] != 0; });
+  return opens ? HeightOf(dag_, unit.roots[0]) : 0;
+}
+
+void Stitcher::AddGroups() {
+  groups_.clear();
+  group_of_.assign(units_->size(), -1);
+  alone_.assign(units_->size(), 0);
+  for (size_t u = 0; u < units_->size(); ++u) {
+    const PlanUnit& unit = (*units_)[u];
+    const int64_t height = HeightOfRows(unit);
+    if (height <= 1) continue;
+    Group group{.units = {u}, .roots = unit.roots, .covered = unit.covered, .height = height};
+    std::sort(group.roots.begin(), group.roots.end());
+    if (!SetWalk(&group) || (group.pattern != kNoNode && group.needs_rows)) continue;
+    Cost(unit.kind, &group);
+    alone_[u] = group.time.total;
+    group_of_[u] = static_cast<int>(groups_.size());
+    groups_.push_back(std::move(group));
+  }
+}
+
+// Both read rows of a matrix, or one those that the other makes.
+void Stitcher::AddPairs() {
+  pairs_.clear();
+  std::map<NodeId, std::vector<size_t>> sharers;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    for (const NodeId root : groups_[g].roots) sharers[root].push_back(g);
+    for (const OperatorInput& input : groups_[g].inputs)
+      if (input.by_rows) sharers[input.id].push_back(g);
+  }
+  for (const auto& [id, groups] : sharers)
+    for (size_t a = 0; a < groups.size(); ++a)
+      for (size_t b = a + 1; b < groups.size() && pairs_.size() < kMostPairs; ++b)
+        AddPair(groups[a], groups[b]);
+}
+
+void Stitcher::AddPair(size_t a, size_t b) {
+  if (a == b || groups_[a].height != groups_[b].height || !WalkAlike(groups_[a], groups_[b])) return;
+  const auto [known, fresh] = pairs_.try_emplace({std::min(a, b), std::max(a, b)});
+  if (!fresh) return;
+  Joined& joined = known->second;
+  joined.group = Join(groups_[a], groups_[b]);
+  if (!SetWalk(&joined.group) || joined.group.roots.empty() || joined.group.roots.size() > FusedOperator::kMaxRoots) return;
+  Cost(FusionTemplate::kRow, &joined.group);
+  joined.saving = groups_[a].time.total + groups_[b].time.total - joined.group.time.total;
+  const double saved_bytes = groups_[a].bytes + groups_[b].bytes - joined.group.bytes;
+  joined.wanted = !options_.by_cost || (saved_bytes >= kLeastSavedBytes && joined.saving > 0);
+}
+
+void Stitcher::Cost(FusionTemplate kind, Group* group) {
+  OperatorWork work{.kind = kind, .roots = group->roots, .along_entries = group->pattern != kNoNode};
+  ++mark_;
+  for (const NodeId id : group->covered) inside_mark_[Index(id)] = mark_;
+  group->inputs.clear();
+  for (const NodeId id : group->covered) {
+    AddNode(work_[Index(id)], &work);
+    for (size_t i = 0; i < dag_[id].inputs.size(); ++i) {
+      const NodeId input = dag_[id].inputs[i];
+      if (input == kNoNode || inside_mark_[Index(input)] == mark_ || !dag_[input].matrix) continue;
+      if (input_mark_[Index(input)] != mark_) {
+        input_mark_[Index(input)] = mark_;
+        input_at_[Index(input)] = group->inputs.size();
+        group->inputs.push_back({.id = input});
+      }
+      AddRead(dag_, id, i, &group->inputs[input_at_[Index(input)]]);
+    }
+  }
+  group->first = group->covered.front();
+  group->last = group->covered.back();
+  group->bytes = 0;
+  for (const OperatorInput& input : group->inputs) group->bytes += dag_[input.id].bytes;
+  for (const NodeId root : group->roots) group->bytes += WriteBytes(dag_, root, model_.constants);
+  work.inputs = group->inputs;
+  work.split = IsSplit(dag_, work, model_);
+  group->time = TimeOf(dag_, work, model_);
+}
+
+// A value that some operator outside reads, or that nothing reads because it is there for its own sake.
+bool Stitcher::IsReadOutside(NodeId root, const std::vector<size_t>& members) const {
+  const std::vector<size_t>& readers = readers_[Index(root)];
+  return is_needed_[Index(root)] != 0 || readers.empty() ||
+         std::any_of(readers.begin(), readers.end(),
+                     [&](size_t reader) { return !Contains(members, reader); });
+}
+
+Stitcher::Group Stitcher::Join(const Group& a, const Group& b) const {
+  Group both{.units = Union(a.units, b.units), .covered = Union(a.covered, b.covered), .height = a.height};
+  for (const NodeId root : Union(a.roots, b.roots))
+    if (IsReadOutside(root, both.units)) both.roots.push_back(root);
+  return both;
+}
+
+// Nodes of the scope that a node outside of it needs, as far as ways outside of it tell.
+const std::vector<NodeId>& Stitcher::NeedsOutside(NodeId id) {
+  const auto [known, fresh] = needs_outside_.try_emplace(id);
+  if (!fresh || in_scope_.empty()) return known->second;
+  std::vector<NodeId> work = {id}, found;
+  std::vector<uint8_t> seen(dag_.nodes.size(), 0);
+  while (!work.empty()) {
+    const NodeId next = work.back();
+    work.pop_back();
+    const Node& node = (*dag_.graph)[next];
+    for (const std::vector<NodeId>* list : {&node.inputs, &node.after})
+      for (const NodeId input : *list) {
+        if (input == kNoNode || std::exchange(seen[Index(input)], 1) != 0) continue;
+        (in_scope_[Index(input)] != 0 ? found : work).push_back(input);
+      }
+  }
+  return needs_outside_[id] = std::move(found);
+}
+
+// Is there a way from what the members read back to a member? Nodes stand behind what they need, so units
+// before the first member are no part of one.
+bool Stitcher::HasCycle(const Group& group) {
+  std::vector<bool> seen(units_->size(), false);
+  std::vector<size_t> work;
+  const auto push = [&](NodeId id) {
+    if (id == kNoNode || id < group.first) return;
+    if (const int unit = unit_of_[Index(id)]; unit >= 0) return work.push_back(static_cast<size_t>(unit));
+    for (const NodeId need : NeedsOutside(id))
+      if (const int unit = unit_of_[Index(need)]; unit >= 0) work.push_back(static_cast<size_t>(unit));
+  };
+  const auto push_needs = [&](size_t unit) {
+    for (const NodeId input : inputs_[unit]) push(input);
+    for (const NodeId root : (*units_)[unit].roots)
+      for (const NodeId earlier : (*dag_.graph)[root].after) push(earlier);
+  };
+  for (const size_t member : group.units) push_needs(member);
+  std::erase_if(work, [&](size_t unit) { return Contains(group.units, unit); });
+  while (!work.empty()) {
+    const size_t unit = work.back();
+    work.pop_back();
+    if (Contains(group.units, unit)) return true;
+    if (seen[unit]) continue;
+    seen[unit] = true;
+    if (group_of_[unit] < 0) {
+      push_needs(unit);
+      continue;
+    }
+    // Of what is one already all members are needed.
+    for (const size_t other : groups_[static_cast<size_t>(group_of_[unit])].units) {
+      seen[other] = true;
+      push_needs(other);
+    }
+  }
+  return false;
+}
+
+bool Stitcher::CanRun(const Group& group) {
+  std::vector<NodeId> key = group.roots;
+  key.push_back(kNoNode);
+  key.insert(key.end(), group.covered.begin(), group.covered.end());
+  const auto [known, fresh] = can_run_.try_emplace(std::move(key), false);
+  if (fresh) {
+    const std::optional<BuiltOperator> built =
+        BuildOperator(dag_, StitchKind(group.roots), group.roots, group.covered);
+    known->second = built && (!model_.can_run || model_.can_run(built->fused));
+  }
+  return known->second;
+}
+
+bool Stitcher::MergeBest() {
+  auto best = pairs_.end();
+  for (auto pair = pairs_.begin(); pair != pairs_.end(); ++pair)
+    if (pair->second.wanted && (best == pairs_.end() || pair->second.saving > best->second.saving))
+      best = pair;
+  if (best == pairs_.end()) return false;
+  const auto [a, b] = best->first;
+  if (HasCycle(best->second.group) || (options_.wants && !options_.wants()) || !CanRun(best->second.group)) {
+    best->second.wanted = false;
+    return true;
+  }
+  groups_[a] = std::move(best->second.group);
+  groups_[b].units.clear();
+  for (const size_t unit : groups_[a].units) group_of_[unit] = static_cast<int>(a);
+  std::vector<size_t> neighbours;
+  std::erase_if(pairs_, [&, a = a, b = b](const auto& entry) {
+    const Pair& pair = entry.first;
+    const bool of_a = pair.a == a || pair.a == b, of_b = pair.b == a || pair.b == b;
+    if (of_a != of_b) neighbours.push_back(of_a ? pair.b : pair.a);
+    return of_a || of_b;
+  });
+  for (const size_t other : neighbours) AddPair(a, other);
+  return true;
+}
+
+// A member may compute what another member reads: where a third unit was to make it, that is read by nobody
+// any more. Follows what is needed from the sinks down and keeps the results that are.
+void Stitcher::KeepWhatIsRead(std::vector<bool>* read_units) {
+  std::vector<std::vector<NodeId>> read(groups_.size());
+  std::vector<NodeId> work;
+  for (size_t u = 0; u < units_->size(); ++u)
+    for (const NodeId root : (*units_)[u].roots)
+      if (readers_[Index(root)].empty() || is_needed_[Index(root)] != 0 || !(*dag_.graph)[root].after.empty())
+        work.push_back(root);
+  for (size_t u = 0; u < units_->size(); ++u)
+    for (const NodeId root : (*units_)[u].roots) {
+      const std::vector<NodeId>& after = (*dag_.graph)[root].after;
+      work.insert(work.end(), after.begin(), after.end());
+    }
+  while (!work.empty()) {
+    const NodeId id = work.back();
+    work.pop_back();
+    const int owner = unit_of_[Index(id)];
+    if (owner < 0) {
+      for (const NodeId need : NeedsOutside(id)) work.push_back(need);
+      continue;
+    }
+    const auto unit = static_cast<size_t>(owner);
+    const int group = group_of_[unit];
+    if (group >= 0) read[static_cast<size_t>(group)].push_back(id);
+    const size_t first = group < 0 ? unit : groups_[static_cast<size_t>(group)].units[0];
+    if ((*read_units)[first]) continue;
+    (*read_units)[first] = true;
+    if (group < 0) {
+      work.insert(work.end(), inputs_[unit].begin(), inputs_[unit].end());
+      continue;
+    }
+    const Group& members = groups_[static_cast<size_t>(group)];
+    for (const size_t member : members.units)
+      for (const NodeId input : inputs_[member])
+        if (!std::binary_search(members.covered.begin(), members.covered.end(), input)) work.push_back(input);
+  }
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    std::vector<NodeId> roots = std::move(read[g]);
+    std::sort(roots.begin(), roots.end());
+    roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
+    if (groups_[g].units.size() < 2 || roots.empty() || roots.size() == groups_[g].roots.size()) continue;
+    groups_[g].roots = std::move(roots);
+    Cost(FusionTemplate::kRow, &groups_[g]);
+  }
+}
+
+StitchedUnits Stitcher::Result() {
+  StitchedUnits result;
+  result.unread.assign(units_->size(), false);
+  if (std::none_of(groups_.begin(), groups_.end(), [](const Group& group) { return group.units.size() > 1; }))
+    return result;
+  std::vector<bool> read(units_->size(), false);
+  KeepWhatIsRead(&read);
+  // Where a result less is what the executor cannot run, units stay as they were, and so does what they read.
+  const bool all_run = std::all_of(groups_.begin(), groups_.end(), [&](const Group& group) {
+    return group.units.size() < 2 || !read[group.units[0]] || CanRun(group);
+  });
+  for (const Group& group : groups_) {
+    if (group.units.empty()) continue;
+    const bool is_read = read[group.units[0]];
+    if (!is_read && all_run)
+      for (const size_t unit : group.units) result.unread[unit] = true;
+    if (group.units.size() < 2 || !is_read || !CanRun(group)) continue;
+    Stitch stitch{group.units, group.roots, group.covered, {}, group.time, -group.time.total};
+    for (const size_t unit : group.units) stitch.saved += alone_[unit];
+    for (const OperatorInput& input : group.inputs) stitch.inputs.push_back(input.id);
+    std::sort(stitch.inputs.begin(), stitch.inputs.end());
+    result.stitches.push_back(std::move(stitch));
+  }
+  for (size_t u = 0; all_run && u < units_->size(); ++u)
+    if (group_of_[u] < 0 && !read[u]) result.unread[u] = true;
+  return result;
 }
 
 }  // namespace heddle::compiler::fusion

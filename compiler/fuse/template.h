@@ -30,6 +30,9 @@ struct Template {
 extern const Template kRowTemplate;    ///< row.cc
 extern const Template kCellTemplate;   ///< cell.cc
 extern const Template kOuterTemplate;  ///< outer_product.cc
+/// stitch_template.cc. Its entries choose nothing about single operators: a reference means that the input
+/// may be made in the same pass over rows.
+extern const Template kStitchTemplate;
 
 /// Of a CSR value that a cell-wise operator or a sampled product makes: true if it is absent at every cell
 /// where those operands are for which `absent` is true, whatever else it reads holds (X * Y where X is

@@ -17,13 +17,11 @@ namespace {
 const std::string& TextOf(const Node& node) { return node.Text("operator"); }
 
 std::string LabelOf(const FusedOperator& fused) {
-  std::string label(Name(fused.kind)), places;
-  for (NodeId root : fused.roots) {
-    label += " " + fused.body[root].op;
+  std::string label = NameOf(fused);
+  for (NodeId root : fused.roots)
     if (const SourcePosition& position = fused.body[root].position; position.IsKnown())
-      places += " " + ShortPlace(position);
-  }
-  return label + places;
+      label += " " + ShortPlace(position);
+  return label;
 }
 
 void Add(int64_t calls, int64_t nanoseconds, int64_t bytes, FusedCounts* counts) {
@@ -53,6 +51,12 @@ double WorkOf(const TileProgram& program, size_t region, const KernelCall& call)
 }
 
 }  // namespace
+
+std::string NameOf(const FusedOperator& fused) {
+  std::string name(Name(fused.kind));
+  for (const NodeId root : fused.roots) name += " " + fused.body[root].op;
+  return name;
+}
 
 struct FusedRuntime::Entry {
   std::mutex mutex;  ///< Of all but `settled`, and the counts.

@@ -28,6 +28,9 @@ struct TileProgram;  // ops/fused/tile_program.h
 /// before it forms an operator, so that a fused node always runs.
 Status CanRunFused(const FusedOperator& fused);
 
+/// Template and roots: "stitch sum colSums".
+std::string NameOf(const FusedOperator& fused);
+
 /// What one fused operator did in a job.
 struct FusedCounts {
   std::string label;  ///< Template, roots and their places: "cell sum train.dml:12:9".

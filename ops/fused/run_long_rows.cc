@@ -13,8 +13,6 @@
 namespace heddle::ops {
 namespace {
 
-// Rows that are worked on at once, as long as that is enough for all threads: what one phase reads or writes
-// of them is in the last-level cache for the next one.
 constexpr int64_t kGroupBytes = 8 << 20;
 constexpr int64_t kTasksOfThread = 4;
 
@@ -71,10 +69,7 @@ class LongRows {
     for (size_t i = 0; i < program_.roles.inputs.size(); ++i)
       full += program_.roles.inputs[i] == BodyRole::kRows && steps_.inputs()[i].columns() > 1 ? 1 : 0;
     for (size_t i = 0; i < made_.size(); ++i) full += made_[i].columns() > 1 ? 1 : 0;
-    const int64_t in_cache = kGroupBytes / (std::max<int64_t>(full, 1) * program_.cut_columns *
-                                            static_cast<int64_t>(sizeof(double)));
-    const int64_t for_threads = CeilDivide(kTasksOfThread * ParallelThreads(), chunks_);
-    return std::clamp<int64_t>(std::max(in_cache, for_threads), 1, std::max<int64_t>(rows_, 1));
+    return RowsOfGroup(rows_, program_.cut_columns, full, ParallelThreads());
   }
 
   double* PayloadOf(int64_t row, int64_t chunk) {
@@ -185,6 +180,13 @@ class LongRows {
 };
 
 }  // namespace
+
+int64_t RowsOfGroup(int64_t rows, int64_t columns, int64_t full, int threads) {
+  const int64_t in_cache =
+      kGroupBytes / (std::max<int64_t>(full, 1) * columns * static_cast<int64_t>(sizeof(double)));
+  const int64_t for_threads = CeilDivide(kTasksOfThread * threads, CeilDivide(columns, kColumnChunk));
+  return std::clamp<int64_t>(std::max(in_cache, for_threads), 1, std::max<int64_t>(rows, 1));
+}
 
 bool RunsInPhases(const TileProgram& program) {
   if (program.cut_columns == 0) return false;

@@ -14,7 +14,8 @@ namespace {
 constexpr int kRanks = 4;
 constexpr int64_t kMinBytes = int64_t{8} << 20;
 
-// The operators of a block when all points of its partitions are 0, under a model for four ranks.
+// The operators of a block when all points of its partitions are 0, by themselves, under a model for four
+// ranks.
 struct Block {
   explicit Block(Graph block, const IsSplitVariable& is_split = {}, double sparsity = 1)
       : graph(std::move(block)), dag(MakeDag(graph, [sparsity](std::string_view) { return sparsity; })) {
@@ -30,10 +31,12 @@ struct Block {
                           .ranks = ranks,
                           .min_distributed_bytes = kMinBytes};
     std::vector<PlannedOperator> operators;
-    for (const Partition& partition : partitions)
-      for (PlannedOperator& planned :
-           PlanCost(dag, memo, partition, model).Operators(Assignment(partition.points.size(), 0)))
+    for (const Partition& partition : partitions) {
+      PlanCost cost(dag, memo, partition, model);
+      cost.CountStitches(false);
+      for (PlannedOperator& planned : cost.Operators(Assignment(partition.points.size(), 0)))
         operators.push_back(std::move(planned));
+    }
     return operators;
   }
   // Bytes that all operators together pay for, sent one after the other.
@@ -190,6 +193,40 @@ TEST(CostTest, ProductsOfLargeOperandsStayAlone) {
     ASSERT_EQ(block.Operators().size(), 1u);
     EXPECT_EQ(block.Operators()[0].covered.size(), inner == 2048 ? 4u : 3u);
   }
+}
+
+// rowSums(exp(S - rowMaxs(S))) of a sparse S: exp is computed at the entries and once for the rest of a row.
+TEST(CostTest, AFunctionThatIsEqualInTheRestOfARowCostsItsEntries) {
+  const auto compute_of = [](double sparsity, bool by_columns) {
+    GraphMaker make;
+    const NodeId s = make.Matrix("S", 100'000, 1000, Format::kSparse);
+    const NodeId shift = by_columns ? make.Matrix("c", 1, 1000) : make.Add("rowMaxs", {s});
+    make.Assign("y", make.Add("rowSums", {make.Add("exp", {make.Add("-", {s, shift})})}));
+    double compute = 0;
+    for (const PlannedOperator& planned : Block(make.graph(), {}, sparsity).Operators(1))
+      compute += planned.time.compute;
+    return compute;
+  };
+  EXPECT_LT(compute_of(0.001, false), 0.1 * compute_of(0.001, true)) << "a row vector differs everywhere";
+  EXPECT_LT(compute_of(0.001, false), compute_of(0.01, false));
+}
+
+// Phases over long rows keep the functions of the rows that are worked on at once: softmax of 100 rows of
+// 1e7 columns.
+TEST(CostTest, WhatPhasesOfLongRowsKeepIsMemory) {
+  const auto make_graph = [](bool kept) {
+    GraphMaker make;
+    const NodeId x = make.Matrix("X", 100, 10'000'000);
+    const NodeId shifted = make.Add("-", {x, make.Add("rowMaxs", {x})});
+    const NodeId values = make.Add(kept ? "exp" : "abs", {shifted});
+    make.Assign("y", make.Add("/", {values, make.Add("rowSums", {values})}));
+    return make.graph();
+  };
+  // The matrix, the result, and some for tiles; then a row of exponentials more.
+  const int64_t both = int64_t{2} * 8 * 100 * 10'000'000 + (int64_t{4} << 20);
+  EXPECT_TRUE(Block(make_graph(false)).Fits(both));
+  EXPECT_FALSE(Block(make_graph(true)).Fits(both));
+  EXPECT_TRUE(Block(make_graph(true)).Fits(both + 8 * 10'000'000));
 }
 
 }  // namespace

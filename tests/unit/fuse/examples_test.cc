@@ -80,11 +80,11 @@ TEST(ExamplesTest, ASharedExpressionIsCheapToComputeAgain) {
   const Example example(ExampleA());
   EXPECT_EQ(example.MemoText(),
             "6 *: C(-1,-1)\n"
-            "7 +: C(-1,-1) C(-1,6)\n"
-            "8 /: C(-1,-1) C(7,-1)\n"
-            "9 -: C(-1,-1) C(7,-1)\n"
-            "10 ^: C(-1,9) C(8,-1) C(8,9)\n"
-            "11 exp: C(-1) C(9)\n");
+            "7 +: C(-1,-1) C(-1,6) S(-1,-1)\n"
+            "8 /: C(-1,-1) C(7,-1) S(7,-1)\n"
+            "9 -: C(-1,-1) C(7,-1) S(7,-1)\n"
+            "10 ^: C(-1,9) C(8,-1) C(8,9) S(8,9)\n"
+            "11 exp: C(-1) C(9) S(9)\n");
   EXPECT_EQ(example.partition().nodes, (std::vector<NodeId>{6, 7, 8, 9, 10, 11}));
   EXPECT_EQ(example.partition().roots, (std::vector<NodeId>{10, 11}));
   EXPECT_EQ(example.partition().inputs, (std::vector<NodeId>{0, 1}));
@@ -119,13 +119,13 @@ TEST(ExamplesTest, ASharedExpressionIsCheapToComputeAgain) {
 TEST(ExamplesTest, TheMultinomialLoopIsOneRowOperator) {
   const Example example(ExampleB());
   EXPECT_EQ(example.MemoText(),
-            "5 index: R(-1)\n"
-            "6 %*%: R(-1,-1)\n"
-            "7 *: R(-1,-1) R(-1,6) R(5,-1) R(5,6) C(-1,-1)\n"
-            "8 rowSums: R(-1) R(7) C(7)\n"
-            "9 *: R(-1,-1) R(-1,8) R(5,-1) R(5,8) C(-1,-1)\n"
-            "10 -: R(-1,-1) R(-1,9) R(7,-1) R(7,9) C(-1,-1) C(-1,9) C(7,-1) C(7,9)\n"
-            "11 t%*%: R(-1,10)\n");
+            "5 index: R(-1) S(-1)\n"
+            "6 %*%: R(-1,-1) S(-1,-1)\n"
+            "7 *: R(-1,-1) R(-1,6) R(5,-1) R(5,6) C(-1,-1) S(5,6)\n"
+            "8 rowSums: R(-1) R(7) C(7) S(7)\n"
+            "9 *: R(-1,-1) R(-1,8) R(5,-1) R(5,8) C(-1,-1) S(5,8)\n"
+            "10 -: R(-1,-1) R(-1,9) R(7,-1) R(7,9) C(-1,-1) C(-1,9) C(7,-1) C(7,9) S(7,9)\n"
+            "11 t%*%: R(-1,10) S(-1,10)\n");
   EXPECT_EQ(example.partition().materialization, (std::vector<NodeId>{5, 7}));
   EXPECT_EQ(ToText(example.partition().points), "(7->5) (9->5) (8->7) (10->7) (9->8) (11->10)");
   ExpectCosts(example.Cost(16), {{"000000", 0.0623}, {"000001", 0.0809}, {"111111", 0.1260}});
@@ -138,10 +138,10 @@ TEST(ExamplesTest, TheMultinomialLoopIsOneRowOperator) {
 TEST(ExamplesTest, MaterialisationDependsOnCompute) {
   const Example example(ExampleC());
   EXPECT_EQ(example.MemoText(),
-            "4 asin: C(-1)\n"
-            "5 *: C(-1,-1) C(4,-1)\n"
+            "4 asin: C(-1) S(-1)\n"
+            "5 *: C(-1,-1) C(4,-1) S(4,-1)\n"
             "6 rowSums: C(5)\n"
-            "7 *: C(-1,-1) C(4,-1)\n"
+            "7 *: C(-1,-1) C(4,-1) S(4,-1)\n"
             "8 colSums: C(7)\n");
   EXPECT_EQ(ToText(example.partition().points), "(5->4) (7->4)");
   ExpectCosts(example.Cost(8), {{"00", 1.1446}, {"01", 1.5346}, {"10", 1.5346}, {"11", 1.0107}});

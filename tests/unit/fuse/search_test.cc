@@ -3,6 +3,9 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "compiler/fuse/fuse.h"
 #include "compiler/fuse/select.h"
 #include "tests/support/all_plans.h"
 #include "tests/unit/fuse/examples.h"
@@ -174,15 +177,16 @@ Graph LongChain(int links) {
   return make.graph();
 }
 
-// The one partition of a chain of more points than are searched to the end, and what its plans cost.
+// The first partition of a block, and what its plans cost.
 struct LargeSearch {
-  explicit LargeSearch(Graph of) : graph(std::move(of)) {}
+  explicit LargeSearch(Graph of, MachineConstants constants = PublishedConstants(2))
+      : graph(std::move(of)), model{.constants = constants} {}
 
   Graph graph;
   Dag dag = MakeDag(graph, {});
   Memo memo = PrunedMemo(dag);
   std::vector<Partition> partitions = FindPartitions(dag, memo);
-  CostModel model{.constants = PublishedConstants(2)};
+  CostModel model;
   PlanCost cost{dag, memo, partitions[0], model};
 
   static Memo PrunedMemo(const Dag& dag) {
@@ -191,6 +195,50 @@ struct LargeSearch {
     return memo;
   }
 };
+
+// The operators by themselves compute T twice.
+TEST(SearchTest, AStitchChangesWhatIsWritten) {
+  LargeSearch search(NormalizedColumns(), DefaultConstants(2));
+  ASSERT_EQ(search.partitions.size(), 1u);
+  ASSERT_EQ(ToText(search.partitions[0].points), "(3->2) (4->2)");
+  PlanCost& cost = search.cost;
+  ASSERT_TRUE(cost.counts_stitches());
+  cost.CountStitches(false);
+  const Assignment alone = Select(cost, {.max_enumerated_points = 6}).assignment;
+  EXPECT_EQ(alone, (Assignment{0, 0})) << "T is computed twice";
+  cost.CountStitches(true);
+  const SearchResult stitched = Select(cost, {});
+  EXPECT_EQ(stitched.assignment[1], 1) << "T is written for the second pass";
+  EXPECT_LT(stitched.cost, 0.95 * cost.Cost(alone));
+  const std::vector<PlannedOperator> operators = cost.Operators(stitched.assignment);
+  ASSERT_EQ(operators.size(), 2u);
+  EXPECT_EQ(operators[0].work.kind, FusionTemplate::kStitch);
+  EXPECT_EQ(operators[0].work.roots, (std::vector<NodeId>{2, 3}));
+  EXPECT_EQ(operators[1].work.roots, (std::vector<NodeId>{4}));
+}
+
+// What the replacement makes of a plan is what the search has costed: as many passes, and they move as much.
+TEST(SearchTest, APlanCostsWhatItsOperatorsCost) {
+  int stitches = 0;
+  for (uint64_t seed = 0; seed < 150; ++seed) {
+    const Graph graph = RandomGraph(seed).Make(8 + static_cast<int>(seed % 9));
+    SCOPED_TRACE(testing::Message() << "replay with seed " << seed << "\n" << graph.ToText());
+    FuseOptions options;
+    options.constants = DefaultConstants(2);
+    FuseReport report;
+    const Result<Graph> fused = Fuse(graph, options, &report);
+    ASSERT_TRUE(fused.ok());
+    std::multiset<std::string> planned, made;
+    for (const PartitionReport& partition : report.partitions)
+      for (const std::string& text : partition.operators)
+        if (text.starts_with("stitch ")) planned.insert(text.substr(0, text.find('{')));
+    for (const std::string& text : report.fused)
+      if (text.starts_with("stitch ")) made.insert(text.substr(0, text.find(' ')));
+    EXPECT_GE(made.size(), planned.size());
+    stitches += static_cast<int>(planned.size());
+  }
+  EXPECT_GT(stitches, 20);
+}
 
 // A block of which most of the points lie on the two sides of a cut set.
 TEST(SearchTest, ACutSetSavesTheSearchOfItsSides) {

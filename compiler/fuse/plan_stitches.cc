@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "compiler/fuse/plan_cost.h"
+#include "compiler/fuse/template.h"
+
+// Plans with the passes that their operators are put together to: what these save, and what no plan can.
+namespace heddle::compiler::fusion {
+namespace {
+
+bool ReducesRows(const DagNode& node) {
+  if (node.op == nullptr) return false;
+  const ops::RowUse use = node.op->fusion.use;
+  return use == ops::RowUse::kFullAggregate || use == ops::RowUse::kColumnAggregate ||
+         use == ops::RowUse::kTransposedProduct;
+}
+
+// Whether stitches could save as much as is worth a merge: of all values of one height each could be written
+// once and read once less.
+bool CouldSave(const Dag& dag, const Memo& memo, const std::vector<NodeId>& nodes) {
+  std::map<int64_t, double> saving;
+  for (const NodeId id : nodes)
+    if (std::any_of(memo[id].begin(), memo[id].end(), [](const Entry& e) { return e.JoinsOperators(); }))
+      for (const NodeId input : dag[id].inputs)
+        if (input != kNoNode && dag[input].matrix) saving[HeightOf(dag, id)] += 2 * dag[input].bytes;
+  return std::any_of(saving.begin(), saving.end(),
+                     [](const auto& entry) { return entry.second >= kLeastSavedBytes; });
+}
+
+}  // namespace
+
+void PlanCost::PrepareStitches(const Memo& memo) {
+  if (!CouldSave(dag_, memo, partition_.nodes)) return;
+  stitcher_ = std::make_unique<Stitcher>(dag_, model_, StitchOptions{}, &partition_.nodes);
+  stitched_ = partition_.points.size() <= kMostStitchedPoints;
+  const size_t count = partition_.nodes.size();
+  for (const NodeId id : partition_.nodes) opens_stitch_.push_back(kStitchTemplate.open(dag_, id));
+  const auto reads_inside = [&](NodeId consumer, NodeId id) {
+    return Inside(consumer) && opens_stitch_[Local(consumer)] != 0 &&
+           kStitchTemplate.fuse(dag_, consumer, id) && !ReducesRows(dag_[id]);
+  };
+  for (size_t i = 0; i < count; ++i) {
+    const NodeId id = partition_.nodes[i];
+    const std::vector<NodeId>& consumers = dag_[id].consumers;
+    leaves_.push_back(
+        opens_stitch_[i] == 0 || consumers.empty() ||
+        std::any_of(consumers.begin(), consumers.end(), [&](NodeId to) { return !reads_inside(to, id); }));
+  }
+  points_of_.assign(count, 0);
+  ones_.assign(count, 0);
+  for (const Point& point : partition_.points) ++points_of_[Local(point.target)];
+  for (size_t i = 0; i < partition_.inputs.size(); ++i)
+    stitched_read_ += input_read_[i] * LeastPasses([&](NodeId id) {
+                        const std::vector<NodeId>& inputs = dag_[id].inputs;
+                        return std::find(inputs.begin(), inputs.end(), partition_.inputs[i]) != inputs.end();
+                      });
+  // What walks other rows is another operator.
+  std::set<int64_t> heights;
+  for (const NodeId id : partition_.nodes) heights.insert(HeightOf(dag_, id));
+  for (const int64_t height : heights)
+    stitched_fixed_ += model_.constants.operator_seconds *
+                       LeastPasses([&](NodeId id) { return HeightOf(dag_, id) == height; });
+  for (const std::vector<NodeId>* list : {&partition_.roots, &partition_.external})
+    for (const NodeId id : *list)
+      if (leaves_[Local(id)] != 0)
+        stitched_fixed_ += WriteBytes(dag_, id, model_.constants) / model_.constants.write * bound_factor_;
+}
+
+// The passes with such nodes in them, at least: where a way leads from one of them through what is there only
+// when all rows have been seen to another one, or the rows are others, no pass holds both. Counts along ways;
+// where the node at hand may be in the pass of the one before it, it adds nothing.
+template <typename TakesPart>
+int PlanCost::LeastPasses(TakesPart takes_part) const {
+  // By position: twice the passes so far, less one if that of the node is one of them.
+  std::vector<int> state(partition_.nodes.size(), 0);
+  int most = 0;
+  for (size_t i = 0; i < partition_.nodes.size(); ++i) {
+    const NodeId id = partition_.nodes[i];
+    for (size_t k = 0; k < dag_[id].inputs.size(); ++k) {
+      const NodeId from = dag_[id].inputs[k];
+      if (from == kNoNode || !Inside(from)) continue;
+      const bool same_pass = dag_[from].matrix && dag_[id].by_rows[k] != 0 && !ReducesRows(dag_[from]) &&
+                             HeightOf(dag_, from) == HeightOf(dag_, id);
+      int before = state[Local(from)];
+      if (!same_pass && before % 2 != 0) ++before;
+      state[i] = std::max(state[i], before);
+    }
+    if (state[i] % 2 == 0 && takes_part(id)) ++state[i];
+    most = std::max(most, (state[i] + 1) / 2);
+  }
+  return most;
+}
+
+double PlanCost::SavedByStitches() {
+  if (units_.size() < 2) return 0;
+  // In the order in which the replacement has them: equal savings are decided by it.
+  std::vector<size_t> order(units_.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto first = [this](size_t unit) { return *std::ranges::min_element(units_[unit].roots); };
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return first(a) < first(b); });
+  std::vector<PlanUnit> units;
+  for (const size_t unit : order) units.push_back(std::move(units_[unit]));
+  units_ = std::move(units);
+  const StitchedUnits joined = stitcher_->Join(units_);
+  double saved = 0;
+  for (const Stitch& stitch : joined.stitches) saved += stitch.saved;
+  for (size_t u = 0; u < units_.size(); ++u)
+    if (joined.unread[u]) saved += unit_seconds_[order[u]];
+  if (trace_ == nullptr || joined.stitches.empty()) return saved;
+  std::vector<PlannedOperator> planned;
+  std::vector<bool> gone = joined.unread;
+  for (const Stitch& stitch : joined.stitches) {
+    for (const size_t unit : stitch.units) gone[unit] = true;
+    planned.push_back({{.kind = StitchKind(stitch.roots), .roots = stitch.roots},
+                       stitch.covered,
+                       stitch.inputs,
+                       stitch.time});
+  }
+  for (size_t u = 0; u < units_.size(); ++u)
+    if (!gone[u]) planned.push_back(std::move((*trace_)[order[u]]));
+  *trace_ = std::move(planned);
+  return saved;
+}
+
+// Whatever the plan, every input is read by LeastPasses passes and every node is computed once; what is read
+// where no pass that makes it can be is written. That holds of roots, of what other partitions read, and of a
+// target that no consumer computes inside, because all its points are 1.
+double PlanCost::StitchedBound(const Assignment& assignment) {
+  ++epoch_;
+  double read = stitched_read_, fixed = stitched_fixed_;
+  for (size_t i = 0; i < assignment.size(); ++i) {
+    if (assignment[i] == 0) continue;
+    const size_t target = Local(partition_.points[i].target);
+    if (materialized_[target] != epoch_) {
+      materialized_[target] = epoch_;
+      ones_[target] = 0;
+    }
+    if (++ones_[target] < points_of_[target] || leaves_[target] == 0 || counted_[target] != 0) continue;
+    fixed += WriteBytes(dag_, partition_.points[i].target, model_.constants) / model_.constants.write *
+             bound_factor_;
+    if (opens_stitch_[target] == 0) read += target_read_[target];
+  }
+  return bound_factor_ * std::max(read, bound_compute_) + fixed;
+}
+
+}  // namespace heddle::compiler::fusion

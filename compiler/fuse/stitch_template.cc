@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "compiler/fuse/template.h"
+
+// Stitch: one pass over rows that leaves several results. Its members are whole operators of the other
+// templates, so an entry of it does not say what is computed inside one operator but which inputs may be made
+// in the same pass; which of them are is decided by cost (stitch.h).
+namespace heddle::compiler::fusion {
+namespace {
+
+bool ReadsRowsOf(const Dag& dag, NodeId id, NodeId input) {
+  const DagNode& node = dag[id];
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    if (node.inputs[i] == input && node.by_rows[i] == 0) return false;
+  return HeightOf(dag, id) == dag[input].rows;
+}
+
+// What Row or Cell could begin at, aggregates, and what goes along the entries of a CSR matrix.
+bool Open(const Dag& dag, NodeId id) {
+  const DagNode& node = dag[id];
+  if (node.op == nullptr || HeightOf(dag, id) <= 1) return false;
+  const ops::RowUse use = node.op->fusion.use;
+  const bool by_entries =
+      use == ops::RowUse::kSampledProduct || (use == ops::RowUse::kCells && node.sparse);
+  return by_entries || kRowTemplate.open(dag, id) || kCellTemplate.open(dag, id) || IsAggregate(node);
+}
+
+bool Fuse(const Dag& dag, NodeId id, NodeId input) {
+  return Open(dag, id) && dag[input].matrix && ReadsRowsOf(dag, id, input);
+}
+
+// What is reduced over all rows is a result and nothing that rows could read: no obstacle for the pass.
+Close CloseStitch(const Dag&, NodeId, const Entry&) { return Close::kOpenValid; }
+
+}  // namespace
+
+const Template kStitchTemplate = {FusionTemplate::kStitch, Open, Fuse, Fuse, CloseStitch};
+
+}  // namespace heddle::compiler::fusion
