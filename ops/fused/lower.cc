@@ -39,6 +39,7 @@ class Lowering : private Places {
     SetStages();
     program_.cut_columns = CutColumns(*this);
     HEDDLE_RETURN_IF_ERROR(CheckLongRows(program_));
+    PlacePayloadsOfLongRows(&program_);
     for (NodeId id = 0; id < body().size(); ++id)
       if (IsRows(id) && node(id).Is("sampledProduct") && !program_.by_pattern)
         return Unimplemented("a sampled product beside cells that are needed everywhere");

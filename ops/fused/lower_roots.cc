@@ -290,11 +290,22 @@ Status CheckLongRows(const TileProgram& program) {
   for (const TileRoot& root : program.roots) {
     if (program.cut_columns == 0 && (root.of_rows || !program.by_pattern) && program.chunks > 1)
       return Unimplemented("an aggregate of rows longer than a column chunk beside what needs whole rows");
-    if (program.cut_columns > 0 && several &&
-        (root.kind != TileRoot::Kind::kFull || root.n != program.cut_columns))
+    const bool by_chunks = root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns;
+    if (program.cut_columns > 0 && several && (!by_chunks || root.n != program.cut_columns))
       return Unimplemented("several kinds of results of rows longer than a column chunk");
   }
   return OkStatus();
+}
+
+void PlacePayloadsOfLongRows(TileProgram* program) {
+  if (program->cut_columns == 0 ||
+      (program->fused.kind != FusionTemplate::kStitch && program->phases == 1))
+    return;
+  int64_t offset = 0;
+  for (TileRoot& root : program->roots) {
+    root.offset = offset;
+    if (root.kind != TileRoot::Kind::kColumns) offset += root.width;
+  }
 }
 
 void ChooseReads(TileProgram* program) {

@@ -15,6 +15,9 @@ int64_t CutColumns(const BodyView& view);
 
 /// kUnimplemented if rows are too long for what is asked of them. After CutColumns.
 Status CheckLongRows(const TileProgram& program);
+/// Of operators of several results or phases: a chunk of a row has the payloads of all but sums of columns,
+/// whose leaves are arrays of their own (TileSteps::SumColumnsIn).
+void PlacePayloadsOfLongRows(TileProgram* program);
 
 /// How rows are read: what products of rows of an input fetch of the next tile (docs/fusion.md, section 3),
 /// once all steps are there, what regions fetch, and whether they read by halves. Where the rows are

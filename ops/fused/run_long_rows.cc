@@ -24,12 +24,14 @@ class LongRows {
         steps_(steps),
         rows_(steps.driver().rows()),
         chunks_(CeilDivide(program.cut_columns, kColumnChunk)),
-        width_(program.roots.empty() ? 0 : program.roots.back().offset + program.roots.back().width) {}
+        first_row_(call.phase == Phase::kPartial ? call.row_begin : 0),
+        width_(WidthOf(program)) {}
 
   Status Run(std::span<Value> results) {
     HEDDLE_RETURN_IF_ERROR(MakeRows());
     const int64_t group = GroupRows();
     payloads_ = AlignedArray(rows_ * chunks_ * width_ + 8);
+    MakeColumnLeaves();
     folds_.assign(static_cast<size_t>(group) * program_.roots.size(), 0.0);
     for (int i = 0; i < program_.kept; ++i) kept_.emplace_back(group * program_.cut_columns + 8);
     for (int64_t row = 0; row < rows_ && !IsCancelled(call_.context.cancelled); row += group) {
@@ -45,6 +47,14 @@ class LongRows {
   }
 
  private:
+  static bool SumsColumns(const TileRoot& root) { return root.kind == TileRoot::Kind::kColumns; }
+  // Of what each chunk of a row has of its own.
+  static int64_t WidthOf(const TileProgram& program) {
+    int64_t width = 0;
+    for (const TileRoot& root : program.roots)
+      if (!SumsColumns(root)) width = std::max(width, root.offset + root.width);
+    return width;
+  }
   const ValueInfo& InfoOf(size_t result) const {
     return program_.fused.body[program_.fused.roots[result]].info;
   }
@@ -79,7 +89,52 @@ class LongRows {
     return folds_.data() + static_cast<size_t>(row_in_group) * program_.roots.size();
   }
 
+  // Panels of rows of the sums of columns, which a few rows of X are as large as.
+  int64_t Leaves(const TileRoot& root) const {
+    return rows_ == 0 ? 0 : (first_row_ + rows_ - 1) / root.height - first_row_ / root.height + 1;
+  }
+  void MakeColumnLeaves() {
+    column_leaves_.resize(program_.roots.size());
+    for (size_t r = 0; r < program_.roots.size(); ++r) {
+      const TileRoot& root = program_.roots[r];
+      if (!SumsColumns(root)) continue;
+      const int64_t cells = Leaves(root) * root.width;
+      column_leaves_[r] = AlignedArray(cells + 8);
+      FillPayload(column_leaves_[r].data(), cells, simd::StartOf(FoldOf(root.aggregate)));
+      steps_.SumColumnsIn(r, column_leaves_[r].data(), first_row_);
+    }
+  }
+
+  // A phase that adds to sums of columns goes down the rows, some columns in each task: a chunk where it
+  // makes aggregates of rows as well, whose cells come in order.
+  bool GoesDownColumns(int phase, int64_t* columns) const {
+    bool down = false, folds = false;
+    for (const TileRoot& root : program_.roots) {
+      if (root.phase != phase) continue;
+      (SumsColumns(root) ? down : folds) = true;
+    }
+    *columns = folds ? kColumnChunk : kTileColumns;
+    return down;
+  }
+  void RunDownColumns(int phase, int64_t begin, int64_t end, int64_t columns) {
+    ParallelFor(CeilDivide(program_.cut_columns, columns), 1, [&](int64_t first, int64_t last) {
+      std::unique_ptr<TileScratch> scratch = steps_.Take();
+      for (int64_t column = first * columns; column < std::min(last * columns, program_.cut_columns);
+           column += columns) {
+        const int64_t chunk = column / kColumnChunk;
+        for (int64_t row = begin; row < end && !IsCancelled(call_.context.cancelled); ++row) {
+          if (phase == 0 && column % kColumnChunk == 0) FillIdentities(PayloadOf(row, chunk));
+          steps_.SetPhase(*scratch, phase, FoldsOf(row - begin));
+          steps_.RunColumns(*scratch, row, column, columns, PayloadOf(row, chunk));
+        }
+      }
+      steps_.GiveBack(std::move(scratch));
+    });
+  }
+
   void RunPhase(int phase, int64_t begin, int64_t end) {
+    int64_t columns = 0;
+    if (GoesDownColumns(phase, &columns)) return RunDownColumns(phase, begin, end, columns);
     // Where only vectors are left, one task computes those of a row.
     const int64_t chunks = HasFullSteps(phase) ? chunks_ : 1;
     ParallelFor((end - begin) * chunks, 1, [&](int64_t first, int64_t last) {
@@ -105,7 +160,8 @@ class LongRows {
 
   void FillIdentities(double* payload) const {
     for (const TileRoot& root : program_.roots)
-      FillPayload(payload + root.offset, root.width, simd::StartOf(FoldOf(root.aggregate)));
+      if (!SumsColumns(root))
+        FillPayload(payload + root.offset, root.width, simd::StartOf(FoldOf(root.aggregate)));
   }
 
   // The aggregates that a phase has made of rows [begin, end).
@@ -134,16 +190,24 @@ class LongRows {
     }
   }
 
-  // The nodes of a reduction over all rows: each chunk of each row is a leaf.
-  Result<Matrix> NodesOf(const TileRoot& root) {
-    const int64_t first_row = call_.phase == Phase::kPartial ? call_.row_begin : 0;
+  // The nodes of a reduction over all rows: each chunk of each row is a leaf, or a panel of rows.
+  Result<Matrix> NodesOf(size_t r) {
+    const TileRoot& root = program_.roots[r];
     const Reduction reduction{.join = root.join,
                               .width = root.width,
                               .leaf_cells = root.width,
                               .cancelled = call_.context.cancelled};
-    return ReduceLeaves(reduction, first_row * chunks_, (first_row + rows_) * chunks_,
+    const int64_t first_leaf = first_row_ / root.height;
+    if (SumsColumns(root))
+      return ReduceLeaves(reduction, first_leaf, first_leaf + Leaves(root),
+                          [&](int64_t leaf, double* payload) {
+                            std::copy_n(column_leaves_[r].data() + (leaf - first_leaf) * root.width,
+                                        root.width, payload);
+                            return true;
+                          });
+    return ReduceLeaves(reduction, first_row_ * chunks_, (first_row_ + rows_) * chunks_,
                         [&](int64_t leaf, double* payload) {
-                          std::copy_n(PayloadOf(leaf / chunks_ - first_row, leaf % chunks_) + root.offset,
+                          std::copy_n(PayloadOf(leaf / chunks_ - first_row_, leaf % chunks_) + root.offset,
                                       root.width, payload);
                           return true;
                         });
@@ -157,9 +221,10 @@ class LongRows {
       }
       results[i] = std::move(made_[i]);
     }
-    for (const TileRoot& root : program_.roots) {
+    for (size_t r = 0; r < program_.roots.size(); ++r) {
+      const TileRoot& root = program_.roots[r];
       if (root.of_rows) continue;
-      HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, NodesOf(root));
+      HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, NodesOf(r));
       Value& result = results[static_cast<size_t>(root.result)];
       if (call_.phase == Phase::kPartial)
         result = std::move(nodes);
@@ -172,9 +237,10 @@ class LongRows {
   const TileProgram& program_;
   const KernelCall& call_;
   TileSteps& steps_;
-  const int64_t rows_, chunks_, width_;
+  const int64_t rows_, chunks_, first_row_, width_;
   std::vector<Matrix> made_;   // By result.
-  AlignedArray payloads_;      // Of each chunk of each row, those of all roots.
+  AlignedArray payloads_;      // Of each chunk of each row, those of all roots but sums of columns.
+  std::vector<AlignedArray> column_leaves_;  // Of those, by root.
   std::vector<double> folds_;  // By row of the group and root.
   std::vector<AlignedArray> kept_;
 };

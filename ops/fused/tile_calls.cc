@@ -60,6 +60,7 @@ TileSteps::TileSteps(const TileProgram& program)
       packed_singles_(program.steps.size()),
       results_(program.fused.roots.size(), nullptr),
       elsewhere_(program.fused.roots.size(), nullptr),
+      column_leaves_(program.roots.size()),
       kept_(static_cast<size_t>(program.kept), nullptr) {}
 
 TileSteps::~TileSteps() { delete of_others_.load(std::memory_order_relaxed); }

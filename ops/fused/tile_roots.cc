@@ -123,10 +123,18 @@ void TileSteps::EndLeaf(TileScratch& scratch, int root, double* payload) const {
     open->second.End(payload + program_.roots[static_cast<size_t>(root)].offset);
 }
 
+double* TileSteps::PayloadOf(const TileScratch& scratch, int r, int64_t row, double* payload) const {
+  const TileRoot& root = program_.roots[static_cast<size_t>(r)];
+  const ColumnLeaves& leaves = column_leaves_[static_cast<size_t>(r)];
+  if (leaves.cells == nullptr) return payload + root.offset;
+  const int64_t leaf = (leaves.first_row + row) / root.height - leaves.first_row / root.height;
+  return leaves.cells + leaf * root.width + scratch.first_column;
+}
+
 void TileSteps::AddToRoot(TileScratch& scratch, const Step& step, int64_t row, int64_t rows,
                           int64_t row_in_panel, double* payload) const {
   const TileRoot& root = program_.roots[static_cast<size_t>(step.index)];
-  double* out = payload + root.offset;
+  double* out = PayloadOf(scratch, step.index, row, payload);
   row_in_panel %= root.height;
   if (AddsSingles(program_, root)) return AddSingles(scratch, step, row, rows, row_in_panel, out);
   if (step.right >= 0) {

@@ -251,7 +251,7 @@ void TileSteps::CallRegion(TileScratch& scratch, size_t s, int64_t row, int64_t 
       arguments.output_strides[i] = place.stride;
       continue;
     }
-    arguments.outputs[i] = payload + program_.roots[static_cast<size_t>(root)].offset;
+    arguments.outputs[i] = PayloadOf(scratch, root, row, payload);
     if (IsFull(root)) folded = root;
   }
   // All folds of a region are over cells of one shape: they share the height of a leaf, and the base.

@@ -121,6 +121,9 @@ class TileSteps {
     kept_[static_cast<size_t>(i)] = cells;
     first_kept_ = first_row;
   }
+  /// The leaves of root `r`, sums of columns longer than a column chunk beside other results: one after the
+  /// other, that of row `first_row` of all rows, the first of this rank, first.
+  void SumColumnsIn(size_t r, double* leaves, int64_t first_row) { column_leaves_[r] = {leaves, first_row}; }
   /// What RunColumns runs from now on, and the aggregates of its row that there are: by root.
   void SetPhase(TileScratch& scratch, int phase, const double* folds) const;
   /// All steps on at most so many columns of a row (TileProgram::cut_columns); `payload` is the leaf's, or
@@ -148,6 +151,8 @@ class TileSteps {
     int64_t stride = 0;
   };
   Place Locate(TileScratch& scratch, const TileRef& ref, int64_t row) const;
+  // Where a tile that begins at `row` adds to root `r`.
+  double* PayloadOf(const TileScratch& scratch, int r, int64_t row, double* payload) const;
   // The entries of the step's left operand, valid until the next call; rows that are not 0 elsewhere have
   // all their cells.
   Entries LeftEntries(TileScratch& scratch, const Step& step, int64_t row, int64_t rows) const;
@@ -234,6 +239,11 @@ class TileSteps {
   TileSizes sizes_;
   std::vector<double*> results_;  // By root of the operator; of reductions none.
   std::vector<double*> elsewhere_;  // Likewise.
+  struct ColumnLeaves {
+    double* cells = nullptr;
+    int64_t first_row = 0;
+  };
+  std::vector<ColumnLeaves> column_leaves_;  // By root.
   std::vector<double*> kept_;
   int64_t first_kept_ = 0;
   // The first thread that asks has a place of its own; most small operators need no other one.

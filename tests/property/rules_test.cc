@@ -169,7 +169,10 @@ class RuleCase {
   }
 
   // Cells are near 1, so sums of absolute values are at most a few thousand.
-  static bool IsClose(double a, double b) { return a == b || std::abs(a - b) <= 1e-10 * (1 + std::abs(a)); }
+  // A chain of f may be a logarithm of what is negative.
+  static bool IsClose(double a, double b) {
+    return a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= 1e-10 * (1 + std::abs(a));
+  }
 
   const Rule& rule_;
   const bool exact_;

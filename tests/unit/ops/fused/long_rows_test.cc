@@ -97,9 +97,29 @@ TEST(LongRowsTest, WhatIsNotACellOrAFoldIsRefused) {
   const NodeId x = body.Input(Value(Cells(3, 70000, 7)));
   body.Finish({body.Op("*", {x, body.Op("rowVars", {x})})});
   EXPECT_EQ(CanRunFused(body.fused()).ToString(), "rowVars of rows longer than a column chunk");
-  body.Finish({body.Op("colSums", {Shifted(body, x, "rowMeans")})});
+  const NodeId y = body.Input(Value(Cells(3, 2, 8)));
+  body.Finish({body.Op("t%*%", {Shifted(body, x, "rowMeans"), y})});
   EXPECT_EQ(CanRunFused(body.fused()).ToString(),
-            "several kinds of results of rows longer than a column chunk");
+            "an aggregate of rows longer than a column chunk beside what needs whole rows");
+}
+
+// Softmax of rows of several column chunks, and of several panels of rows, beside sums of its columns.
+TEST(LongRowsTest, SumsOfColumnsBesideAggregatesOfRows) {
+  for (const Shape& shape : {Shape{3, 131080}, {70, 65540}, {200, 65537}}) {
+    for (const char* of_columns : {"colSums", "colMeans", "colMaxs"}) {
+      BodyBuilder body;
+      const NodeId x = body.Input(Value(Cells(shape.rows, shape.columns, 9))),
+                   v = body.Input(Value(Cells(1, shape.columns, 10)));
+      const NodeId e = body.Op("exp", {Shifted(body, x, "rowMaxs")});
+      const NodeId p = body.Op("/", {e, body.Op("rowSums", {e})});
+      body.Finish({body.Op(of_columns, {p})});
+      body.ExpectSame(fmt::format("{} of softmax {}", of_columns, shape));
+      body.fused().kind = FusionTemplate::kStitch;
+      body.Finish({body.Op(of_columns, {p}), p, body.Op("rowMins", {body.Op("*", {p, v})}),
+                   body.Op("sum", {e}), body.Op("colSums", {body.Op("*", {x, v})})});
+      body.ExpectSame(fmt::format("{} beside others {}", of_columns, shape));
+    }
+  }
 }
 
 }  // namespace
