@@ -11,9 +11,9 @@ namespace {
 struct Case {
   std::string_view name, code;
   std::vector<std::string> results;
-  std::string_view inputs;       // M: the sparse matrix; Q, K, V: dense, of 64 columns.
-  double entries, width;         // Read and written: values at entries, matrices of 64 columns.
-  double columns;                // Likewise: cells of a column.
+  std::string_view inputs;  // M: the sparse matrix; Q, K, V: dense, of 64 columns.
+  double entries, width;    // Read and written: values at entries, matrices of 64 columns.
+  double columns;           // Likewise: cells of a column.
 };
 
 // Results at entries count as entries.
@@ -46,8 +46,8 @@ void MeasureSparse(StitchMeter* meter) {
     for (const double density : kDensities)
       for (const ElementType type : {ElementType::kFloat64, ElementType::kFloat32}) {
         const bool single = type == ElementType::kFloat32;
-        const std::string name = fmt::format("{} {}x{} {:g} {}", one.name, kRows, kRows, density,
-                                             single ? "single" : "double");
+        const std::string name =
+            fmt::format("{} {}x{} {:g} {}", one.name, kRows, kRows, density, single ? "single" : "double");
         if (!meter->Wants(name)) continue;
         StitchRow row{.name = name, .code = std::string(one.code), .results = one.results};
         int64_t stored = 0;

@@ -264,8 +264,7 @@ Result<bool> RecursionGradient::RunRounds(const Function& function, Frame* calle
   for (const Variable& round : rounds->list->elements) {
     if (round.list == nullptr || round.list->size() < adjoints + 1) return false;
     const std::vector<Variable>& elements = round.list->elements;
-    const Kept* const kept =
-        elements[0].list == nullptr ? nullptr : std::get_deleter<Kept>(elements[0].list);
+    const Kept* const kept = elements[0].list == nullptr ? nullptr : std::get_deleter<Kept>(elements[0].list);
     if (kept == nullptr) return false;
     ops::AdjointAt at = {.place = kept->place};
     HEDDLE_ASSIGN_OR_RETURN(
@@ -343,14 +342,14 @@ Result<std::optional<RecursionGradient::Setting>> RecursionGradient::SettingFor(
   Setting setting;
   setting.context.element_type = options_.element_type;
   setting.context.disabled.insert(options_.disabled_passes.begin(), options_.disabled_passes.end());
+  setting.context.fusion = options_.fusion;
   const size_t node = KnownOf(function).found.recursion.node_parameter;
   std::map<std::string, Distribution> wanted;
   for (size_t i = 0; i < function.parameters.size(); ++i) {
     if (i == node) continue;
     const std::string& name = function.parameters[i].name;
     const Variable* const variable = callee->Find(name);
-    if (variable == nullptr || variable->info.data_type == DataType::kList)
-      return std::optional<Setting>();
+    if (variable == nullptr || variable->info.data_type == DataType::kList) return std::optional<Setting>();
     if (variable->info.IsTabular() && options_.ranks > 1 && !variable->distribution.IsEach())
       wanted[name] = Distribution::Each();
     setting.context.parameters[name] = LiveInOf(*variable);
@@ -392,9 +391,8 @@ Result<std::shared_ptr<const RecursionGradient::Evaluation>> RecursionGradient::
                                           const std::vector<ValueInfo>& children) {
           return AdjointOf(function, node_class, children, *setting, &room);
         };
-        HEDDLE_ASSIGN_OR_RETURN(nodes,
-                                ops::EvaluateKeeping(*evaluation->structure, find, setting->parameters,
-                                                     kernels, context, weights_));
+        HEDDLE_ASSIGN_OR_RETURN(nodes, ops::EvaluateKeeping(*evaluation->structure, find, setting->parameters,
+                                                            kernels, context, weights_));
         return OkStatus();
       }));
   if (!nodes) {
@@ -426,11 +424,12 @@ Result<std::shared_ptr<const ops::RecursiveAdjoint>> RecursionGradient::AdjointO
     const std::optional<compiler::ClassGraph> graph =
         compiler::JoinBlocks(known.found.recursion, function, node_class.path, context, &why);
     if (graph)
-      adjoint = compiler::DifferentiateClass(*graph, context,
-                                             {.parameters = {known.parameters.begin(), known.parameters.end()},
-                                              .calls = node_class.calls,
-                                              .keeps = keeps},
-                                             &why);
+      adjoint =
+          compiler::DifferentiateClass(*graph, context,
+                                       {.parameters = {known.parameters.begin(), known.parameters.end()},
+                                        .calls = node_class.calls,
+                                        .keeps = keeps},
+                                       &why);
     if (!adjoint) {
       SayWhy(&known, function, why);
       return nullptr;

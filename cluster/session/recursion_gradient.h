@@ -59,8 +59,9 @@ class RecursionGradient {
   Result<bool> RunForward(const Block& call, const Function& function, Frame* callee);
   Result<bool> RunBackward(const Function& function, Frame* callee);
   Result<bool> RunRounds(const Function& function, Frame* callee);
-  Result<bool> Sum(const Function& backward, const std::vector<std::shared_ptr<const Evaluation>>& evaluations,
-                   const Given& given, Frame* callee);
+  Result<bool> Sum(const Function& backward,
+                   const std::vector<std::shared_ptr<const Evaluation>>& evaluations, const Given& given,
+                   Frame* callee);
   Result<std::shared_ptr<const Evaluation>> Evaluate(const Function& function,
                                                      const std::vector<int64_t>& roots, Frame* callee);
   Result<std::optional<Setting>> SettingFor(const Function& function, Frame* callee);

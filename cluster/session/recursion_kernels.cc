@@ -11,6 +11,7 @@
 #include "core/memory/counted_heap.h"
 #include "core/programs/text_format.h"
 #include "ops/parallel.h"
+#include "ops/recursion/body_program.h"
 #include "ops/recursion/recursive_operator.h"
 
 namespace heddle::cluster {
@@ -96,7 +97,8 @@ Status RecursionKernels::Run(const ops::KernelCall& call, std::span<Value> resul
   if (call.phase == Phase::kFinish || !call.node.Is(ops::kRecursive)) return kernels_.Run(call, results);
   const auto function = program_.functions.find(call.node.Text(Attributes::kFunction));
   if (function == program_.functions.end())
-    return Internal("a plan calls the function '{}', which is missing", call.node.Text(Attributes::kFunction));
+    return Internal("a plan calls the function '{}', which is missing",
+                    call.node.Text(Attributes::kFunction));
   HEDDLE_ASSIGN_OR_RETURN(results[0], RowsOf(call, function->second, call.phase == Phase::kPartial));
   return OkStatus();
 }
@@ -120,15 +122,17 @@ Result<Matrix> RecursionKernels::RowsOf(const ops::KernelCall& call, const Funct
   const int64_t first = numbered ? 1 : 0;
   HEDDLE_ASSIGN_OR_RETURN(Matrix rows, Matrix::Dense(column.rows(), first + width));
   std::fill(rows.mutable_data(), rows.mutable_data() + rows.cells(), 0.0);
-  Result<std::optional<Evaluation>> evaluation =
-      roots.empty() ? std::optional<Evaluation>(Evaluation())
-                    : Evaluate(function, roots, inputs, call.context);
+  Result<std::optional<Evaluation>> evaluation = roots.empty()
+                                                     ? std::optional<Evaluation>(Evaluation())
+                                                     : Evaluate(function, roots, inputs, call.context);
   if (!evaluation.ok() && (!call.node.FindAttribute(Attributes::kMayFail)->AsBoolean() ||
                            evaluation.status().code() == StatusCode::kCancelled))
     return evaluation.status();
   double* row = rows.mutable_data();
   const auto begin_row = [&] {
-    if (numbered) row[0] = static_cast<double>(call.row_begin) + static_cast<double>((row - rows.data<double>()) / rows.columns());
+    if (numbered)
+      row[0] = static_cast<double>(call.row_begin) +
+               static_cast<double>((row - rows.data<double>()) / rows.columns());
   };
   if (!evaluation.ok() || !*evaluation) {
     for (int64_t i = 0; i < rows.rows(); ++i, row += rows.columns()) {
@@ -156,6 +160,8 @@ compiler::ClassContext RecursionKernels::ContextOf(const Function& function, con
   compiler::ClassContext context;
   context.element_type = options_.element_type;
   context.disabled.insert(options_.disabled_passes.begin(), options_.disabled_passes.end());
+  context.fusion = options_.fusion;
+  context.pushes_down = true;
   const Parameter& node = function.parameters[FoundAt(function).recursion.node_parameter];
   for (const Parameter& parameter : function.parameters) {
     const Variable* const variable = inputs.Find(parameter.name);
@@ -168,8 +174,9 @@ compiler::ClassContext RecursionKernels::ContextOf(const Function& function, con
   return context;
 }
 
-Result<std::optional<std::vector<ValueInfo>>> RecursionKernels::ResultsAt(
-    const Function& function, int64_t root, const Frame& inputs) const {
+Result<std::optional<std::vector<ValueInfo>>> RecursionKernels::ResultsAt(const Function& function,
+                                                                          int64_t root,
+                                                                          const Frame& inputs) const {
   const std::optional<std::vector<ValueInfo>> none;
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const ops::Linearized> structure,
                           StructureOf(function, {root}, inputs));
@@ -249,8 +256,7 @@ Result<std::shared_ptr<const ops::Linearized>> RecursionKernels::StructureOf(
     HEDDLE_ASSIGN_OR_RETURN(std::optional<ops::VisitedStructure> visited,
                             ops::VisitStructure(program, dense, given->uniforms, roots, kMostDecisions));
     if (visited) {
-      HEDDLE_ASSIGN_OR_RETURN(ops::Linearized linearized,
-                              ops::Linearize(*std::move(visited), function.name));
+      HEDDLE_ASSIGN_OR_RETURN(ops::Linearized linearized, ops::Linearize(*std::move(visited), function.name));
       Structure structure{.function = &function, .inputs = *std::move(given), .roots = roots};
       structure.bytes = BytesOf(linearized, structure.inputs) + roots.size() * sizeof(int64_t);
       structure.linearized = std::make_shared<const ops::Linearized>(std::move(linearized));
@@ -282,8 +288,8 @@ void RecursionKernels::KeepStructure(Structure structure) const {
   size_t bytes = 0, count = 0;
   for (auto kept = structures_.begin(); kept != structures_.end();) {
     bytes += count == 0 ? 0 : kept->bytes;
-    kept = ++count > kMostStructures || bytes > kMostStructureBytes ? structures_.erase(kept)
-                                                                    : std::next(kept);
+    kept =
+        ++count > kMostStructures || bytes > kMostStructureBytes ? structures_.erase(kept) : std::next(kept);
   }
 }
 
@@ -307,10 +313,15 @@ Result<std::shared_ptr<const ops::RecursiveBody>> RecursionKernels::BodyOf(
       compiler::JoinBlocks(known.found.recursion, function, node_class.path, of_class, &why);
   std::optional<ops::RecursiveBody> body;
   if (graph) body = compiler::BatchOperators(*graph, of_class, &why);
-  if (body)
-    kept = std::make_shared<const ops::RecursiveBody>(*std::move(body));
-  else
+  if (!body) {
     SayWhy(function, why);
+    return kept;
+  }
+  kept = std::make_shared<const ops::RecursiveBody>(*std::move(body));
+  if (IsLogged(LogLevel::kInfo))
+    HEDDLE_LOG(kInfo, "nodes of a recursion run as batches", {"function", function.name},
+               {"decisions", static_cast<int64_t>(node_class.path.size())},
+               {"body", weights_.ProgramOf(kept)->ToText()});
   return kept;
 }
 

@@ -26,8 +26,9 @@ struct ClassContext;
 namespace heddle::cluster {
 
 /// The kernels of a session with that of the operator "recursive" (ops/recursion/recursive_operator.h): runs
-/// structurally recursive functions as batches of nodes, children first. Kept for all its calls, from whatever
-/// lane: what was found at each function, the last structures as arrays, bodies of classes. Thread-safe.
+/// structurally recursive functions as batches of nodes, children first. Kept for all its calls, from
+/// whatever lane: what was found at each function, the last structures as arrays, bodies of classes.
+/// Thread-safe.
 class RecursionKernels : public ops::KernelSource {
  public:
   /// All outlive it. `kernels`: those of all other operators.
@@ -54,8 +55,7 @@ class RecursionKernels : public ops::KernelSource {
   Known& KnownOf(const Function& function) const;
   Result<Matrix> RowsOf(const ops::KernelCall& call, const Function& function, bool numbered) const;
   Result<std::optional<Evaluation>> Evaluate(const Function& function, const std::vector<int64_t>& roots,
-                                             const Frame& inputs,
-                                             ops::KernelContext& context) const;
+                                             const Frame& inputs, ops::KernelContext& context) const;
   Result<std::shared_ptr<const ops::Linearized>> StructureOf(const Function& function,
                                                              const std::vector<int64_t>& roots,
                                                              const Frame& inputs) const;
@@ -63,8 +63,7 @@ class RecursionKernels : public ops::KernelSource {
                                                        const std::vector<int64_t>& roots,
                                                        const StructureInputs& inputs) const;
   void KeepStructure(Structure structure) const;
-  compiler::ClassContext ContextOf(const Function& function, const Frame& inputs,
-                                   std::string* sizes) const;
+  compiler::ClassContext ContextOf(const Function& function, const Frame& inputs, std::string* sizes) const;
   Result<std::shared_ptr<const ops::RecursiveBody>> BodyOf(const Function& function, const std::string& sizes,
                                                            const ops::Linearized::Class& node_class,
                                                            const std::vector<ValueInfo>& children,

@@ -34,8 +34,8 @@ std::optional<std::vector<int64_t>> RootsOf(const ops::StructureProgram& structu
 
 /// Result `i` at a place, in memory of its own.
 Result<Value> ValueAt(const ops::NodeResults& results, size_t i, int32_t place);
-/// A variable that all ranks hold: a number as the declared type, where it is one. Callers cast others, but may
-/// know that all are.
+/// A variable that all ranks hold: a number as the declared type, where it is one. Callers cast others, but
+/// may know that all are.
 Variable VariableOf(Value value, ValueType type, int ranks);
 
 }  // namespace heddle::cluster

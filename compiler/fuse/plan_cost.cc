@@ -17,10 +17,10 @@ struct PlanCost::Open {
       needed;  // Values of the partition that it reads or others read: of operators of their own.
   std::vector<NodeId> covered;
   double least_compute = 0;
-  bool sparse = false;     // Some value that it computes or reads is CSR.
+  bool sparse = false;           // Some value that it computes or reads is CSR.
   bool computes_sparse = false;  // Cells of a CSR matrix.
   bool needs_dense = false;      // Dense rows, by other than cell-wise operators, or as a result.
-  bool undecided = false;  // Some node's entry is not settled: what is known of it is a lower bound.
+  bool undecided = false;        // Some node's entry is not settled: what is known of it is a lower bound.
 
   // As new, but for the memory of its lists.
   void Begin(uint64_t number) {
@@ -253,9 +253,8 @@ void PlanCost::NoteFormats(NodeId id, Open* open) const {
     open->needs_dense |= !node.sparse && node.columns > 1 && id == open->work.roots.back();
   } else if (use != ops::RowUse::kSampledProduct) {
     for (size_t i = 0; i < node.inputs.size(); ++i)
-      open->needs_dense |=
-          node.inputs[i] != kNoNode && node.by_rows[i] != 0 && !dag_[node.inputs[i]].sparse &&
-          dag_[node.inputs[i]].columns > 1;
+      open->needs_dense |= node.inputs[i] != kNoNode && node.by_rows[i] != 0 &&
+                           !dag_[node.inputs[i]].sparse && dag_[node.inputs[i]].columns > 1;
   }
 }
 

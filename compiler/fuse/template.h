@@ -40,8 +40,9 @@ extern const Template kStitchTemplate;
 bool IsAbsent(const Dag& dag, NodeId node, const std::function<bool(NodeId operand)>& absent);
 /// True if the value is absent wherever one of its CSR operands is.
 bool FollowsEntries(const Dag& dag, NodeId node);
-/// True if such a value has the entries of its only CSR operands, all of one pattern, and elsewhere one number
-/// in each row: beside them are columns and scalars alone (X / rowSums(X) is NaN in rows that are zero).
+/// True if such a value has the entries of its only CSR operands, all of one pattern, and elsewhere one
+/// number in each row: beside them are columns and scalars alone (X / rowSums(X) is NaN in rows that are
+/// zero).
 bool HasRowDefaults(const Dag& dag, NodeId node);
 /// True if an operator that is no Outer may hold `node` and `input` (which it computes) as far as CSR values
 /// go: one that is walked along its entries (ops/fused/walk_entries.cc) where every value is CSR, or dense

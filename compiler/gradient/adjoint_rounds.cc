@@ -12,7 +12,7 @@ namespace heddle::compiler {
 // What a round adds to adjoints of what the loop does not change need not be added in it: the rounds gather
 // what their calls would be passed, and one call behind the loop stands for all.
 Result<bool> AdjointBody::PutOff(const Block& call, const Block& backward_call, const AdjointPair& pair,
-                         std::vector<Block>* backward) {
+                                 std::vector<Block>* backward) {
   // Inside of the recursion the pair is still being made: its calls have results of each other.
   if (rounds_ == nullptr || !pair.is_recursive || !program_.functions.contains(pair.backward)) return false;
   const auto is_of_round = [&](const std::string& variable) { return rounds_->assigned.contains(variable); };
@@ -30,8 +30,7 @@ Result<bool> AdjointBody::PutOff(const Block& call, const Block& backward_call, 
   behind.arguments = {{kRounds, gathered}};
   std::vector<std::string> of_round;
   for (const auto& [parameter, variable] : backward_call.arguments) {
-    const bool is_passed =
-        std::find(pair.passed.begin(), pair.passed.end(), parameter) != pair.passed.end();
+    const bool is_passed = std::find(pair.passed.begin(), pair.passed.end(), parameter) != pair.passed.end();
     if (is_passed && !varying.contains(parameter))
       behind.arguments.emplace_back(parameter, variable);
     else
@@ -82,8 +81,10 @@ Result<Function> AdjointBody::WriteRounds(const Function& function, const Adjoin
     state_.present.insert(parameter);
     call.results.push_back(state_.NewName(state_.TypeOf(parameter)));
     const ValueInfo& type = state_.TypeOf(parameter);
-    made.results.push_back({AdjointName(parameter), type.data_type,
-                            type.IsScalar() ? ValueType::kUnknown : type.value_type, {}});
+    made.results.push_back({AdjointName(parameter),
+                            type.data_type,
+                            type.IsScalar() ? ValueType::kUnknown : type.value_type,
+                            {}});
   }
   made.body.insert(made.body.begin(), std::make_move_iterator(sizes.begin()),
                    std::make_move_iterator(sizes.end()));

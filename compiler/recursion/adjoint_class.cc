@@ -22,8 +22,7 @@ std::string ResultName(size_t i) { return fmt::format("%result{}", i); }
 bool IsPlain(const Node& node) {
   const ValueInfo& info = node.info;
   if (node.Is("literal") || node.Is("assign")) return true;
-  if (info.IsScalar())
-    return info.value_type != ValueType::kString && info.value_type != ValueType::kUnknown;
+  if (info.IsScalar()) return info.value_type != ValueType::kString && info.value_type != ValueType::kUnknown;
   return info.IsMatrix() && info.shape.IsKnown() && info.format == Format::kDense;
 }
 
@@ -101,7 +100,8 @@ class ClassDifferentiator {
       return false;
     }
     *backward = *std::move(adjoint);
-    const InferOutcome inferred = InferShapes(block_.graph, FindKnown(), nullptr, nullptr, context_.element_type);
+    const InferOutcome inferred =
+        InferShapes(block_.graph, FindKnown(), nullptr, nullptr, context_.element_type);
     if (!inferred.error.ok()) {
       why_ = inferred.error.message();
       return false;

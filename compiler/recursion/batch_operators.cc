@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compiler/recursion/class_body.h"
+#include "compiler/recursion/fuse_items.h"
 #include "ops/operator.h"
 
 namespace heddle::compiler {
@@ -37,7 +38,12 @@ class Batcher {
     for (const NodeId result : from_.results) body_.results.push_back(item_of_[static_cast<size_t>(result)]);
     DropUnread();
     OrderByDepth();
+    if (context_.pushes_down) PushProductsDown(&body_);
     JoinProducts();
+    if (const Status fused = FuseItems(context_.fusion, &body_); !fused.ok()) {
+      why_ = fused.message();
+      return std::nullopt;
+    }
     return std::move(body_);
   }
 
@@ -99,7 +105,7 @@ class Batcher {
       item->stage = std::max(item->stage, Of(input).stage);
       if (!IsSame(input)) item->form = node.info.IsScalar() ? Form::kColumn : Form::kRows;
     }
-    if (item->form == Form::kSame) return;
+    if (item->form == Form::kSame) return FoldNumber(node, item);
     if (IsLookup(node)) {
       item->source = Source::kLookup;
       item->index = Of(node.inputs[1]).index;
@@ -116,6 +122,24 @@ class Batcher {
                          return input != kNoNode && Of(input).form == Form::kColumn;
                        });
     item->node_by_node = mixes || !BatchRows(node, item);
+  }
+
+  // Numbers of known ones: bounds of columns, which blocks have as sizes of parameters.
+  void FoldNumber(const Node& node, Item* item) const {
+    const ops::Operator* const op = ops::FindOperator(node.op);
+    if (!node.info.IsScalar() || op == nullptr || op->evaluate == nullptr || op->effect || op->may_fail)
+      return;
+    std::vector<const Scalar*> known;
+    for (const NodeId input : node.inputs) {
+      if (input == kNoNode || Of(input).source != Source::kLiteral) return;
+      known.push_back(Of(input).node.FindAttribute("value"));
+    }
+    Result<Scalar> number = op->evaluate(*op, node, known);
+    if (!number.ok() || number->IsString()) return;
+    item->node = {.op = "literal", .info = node.info, .position = node.position};
+    item->node.SetAttribute("value", *std::move(number));
+    item->source = Source::kLiteral;
+    item->inputs.clear();
   }
 
   // The number in a matrix of one cell, or such a matrix of a number.
@@ -313,7 +337,7 @@ class Batcher {
     const auto is_product = [&](size_t id) {
       const Item& item = body_.items[id];
       return item.stage == Stage::kLevel && item.source == Source::kOperator && item.node.Is("%*%") &&
-             !item.node_by_node;
+             !item.node_by_node && !item.pushed;
     };
     for (size_t id = 0; id < body_.items.size(); ++id) {
       if (!is_product(id)) continue;

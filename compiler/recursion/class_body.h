@@ -18,6 +18,10 @@ struct ClassContext {
   std::vector<ValueInfo> children;  ///< Results of one node, as far as calls are made.
   ElementType element_type = ElementType::kFloat64;
   std::set<std::string, std::less<>> disabled;  ///< Passes.
+  std::string fusion = "cost";  ///< Of the operators of a body, as of a job (compiler/fuse/fuse.h).
+  /// Products of a child's result are computed with the child (PushProductsDown): where batches run in the
+  /// order of their heights with one NodeResults.
+  bool pushes_down = false;
 };
 
 /// The operators of one node of a class: the blocks on its way, each through the passes as at its entry in

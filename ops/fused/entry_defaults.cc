@@ -171,7 +171,8 @@ class DefaultFinder {
     made_.usually_zero[Index(made_.copies.back())] = Elsewhere(id, kOrdinary) == 0;
   }
 
-  // What a value is elsewhere than at the entries, where columns and scalars that are not known are `unknown`.
+  // What a value is elsewhere than at the entries, where columns and scalars that are not known are
+  // `unknown`.
   std::optional<double> Elsewhere(NodeId id, std::optional<double> unknown) const {
     const Node& node = view_.node(id);
     if (node.Is("literal")) return node.FindAttribute("value")->AsDouble();

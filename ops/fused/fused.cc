@@ -202,6 +202,17 @@ Status FusedRuntime::Run(const KernelCall& call, std::span<Value> results) {
   return OkStatus();
 }
 
+Result<std::shared_ptr<const RegionCode>> FusedRuntime::CodeOf(const Region& region, double work) {
+  if (source_ == nullptr || (!strict_ && !IsWorthCompiling(std::hash<std::string>()(region.ToText()), work)))
+    return std::shared_ptr<const RegionCode>();
+  Result<std::shared_ptr<const RegionCode>> code = source_->Compile(region);
+  if (code.ok()) return code;
+  if (strict_) return code.status().WithCode(StatusCode::kFailedPrecondition);
+  const std::lock_guard lock(mutex_);
+  if (fallbacks_++ == 0 && warn_) warn_(code.status());
+  return InterpretedRegions().Compile(region);
+}
+
 void FusedRuntime::Record(const std::string& label, int64_t nanoseconds, int64_t bytes) {
   const std::lock_guard lock(mutex_);
   FusedCounts& counts = forgotten_[label];

@@ -67,6 +67,9 @@ class FusedRuntime {
   Status Run(const KernelCall& call, std::span<Value> results);
   /// Counts a call of what is no fused operator, but is listed beside them.
   void Record(const std::string& label, int64_t nanoseconds, int64_t bytes);
+  /// Code for a region that is part of no fused operator, of which so much is about to be computed; nullptr
+  /// while that is not worth compiling, or there is no source.
+  Result<std::shared_ptr<const RegionCode>> CodeOf(const Region& region, double work);
   /// By descending time.
   std::vector<FusedCounts> Counts() const;
   int64_t fallbacks() const;

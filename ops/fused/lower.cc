@@ -457,8 +457,7 @@ class Lowering : private Places {
     } else {
       const bool gaps = root.kind == TileRoot::Kind::kColumns && root.n > 8;
       const bool sparse = node(n.inputs[0]).info.format == Format::kSparse || !HasDefault(n.inputs[0]);
-      const bool entries =
-          IsPattern(n.inputs[0]) && sparse && FoldOf(root.aggregate) == simd::Fold::kAdd;
+      const bool entries = IsPattern(n.inputs[0]) && sparse && FoldOf(root.aggregate) == simd::Fold::kAdd;
       if (entries) step.elsewhere = DefaultPlace(n.inputs[0]);
       step.from = entries                        ? PlaceOf(n.inputs[0])
                   : IsReadAsSingles(n.inputs[0]) ? SinglesPlace(n.inputs[0])

@@ -233,7 +233,7 @@ class Stitch {
   const KernelCall& call_;
   TileSteps& steps_;
   const Span span_;
-  std::vector<Matrix> rows_;                 // By result.
+  std::vector<Matrix> rows_;                   // By result.
   std::map<size_t, PatternResult> patterned_;  // Likewise, until all rows are there.
   std::vector<RootTree> trees_;
 };

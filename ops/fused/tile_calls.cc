@@ -71,8 +71,8 @@ Status TileSteps::Prepare(const KernelCall& call) {
   HEDDLE_RETURN_IF_ERROR(MakeTileInputs(program_, call, &inputs_));
   sizes_ = ChooseTileSizes(program_, pair_, inputs_.doubles);
   if (is_plain_)  // No more than there are: buffers of small operators stay small, and in the caches.
-    sizes_.rows = std::min(sizes_.rows, std::max<int64_t>(CeilDivide(driver().rows(), kRowsTogether), 1) *
-                                            kRowsTogether);
+    sizes_.rows = std::min(sizes_.rows,
+                           std::max<int64_t>(CeilDivide(driver().rows(), kRowsTogether), 1) * kRowsTogether);
   repeated_.resize(program_.repeated.size());
   for (size_t r = 0; r < repeated_.size(); ++r) {
     const TileProgram::Repeated& repeated = program_.repeated[r];
@@ -94,9 +94,8 @@ Status TileSteps::Prepare(const KernelCall& call) {
       continue;
     }
     const Matrix& right = inputs_.doubles[static_cast<size_t>(step.right)];
-    const bool by_entries =
-        IsByEntry(step.from) ||
-        (step.index >= 0 && inputs_.doubles[static_cast<size_t>(step.index)].IsSparse());
+    const bool by_entries = IsByEntry(step.from) ||
+                            (step.index >= 0 && inputs_.doubles[static_cast<size_t>(step.index)].IsSparse());
     if (step.columns <= kFewColumns) narrow_[s] = NarrowRight(right, by_entries);
     if (PacksRight(step) && right.cells() > 0)
       packed_[s] = std::make_unique<PackedRight>(right.data(), right.rows(), right.columns());

@@ -23,12 +23,12 @@ namespace heddle::ops {
 struct TileRef {
   enum class Kind : uint8_t {
     kNone,
-    kInput,    ///< Dense rows of an input.
-    kBuffer,   ///< Dense rows.
-    kResult,   ///< Rows of result `index`; its entries' values where it has the driver's pattern.
-    kDriver,   ///< Values of the driver's entries.
-    kPattern,  ///< A buffer with one value for each entry of the driver.
-    kKept,     ///< Rows of a value that one phase makes and a later one reads (long_rows.h).
+    kInput,      ///< Dense rows of an input.
+    kBuffer,     ///< Dense rows.
+    kResult,     ///< Rows of result `index`; its entries' values where it has the driver's pattern.
+    kDriver,     ///< Values of the driver's entries.
+    kPattern,    ///< A buffer with one value for each entry of the driver.
+    kKept,       ///< Rows of a value that one phase makes and a later one reads (long_rows.h).
     kElsewhere,  ///< A number for each row: result `index` but at the driver's entries (pattern_result.h).
   } kind = Kind::kNone;
   int index = 0;       ///< Input, result or buffer number; kPattern and kKept count their own.
@@ -92,7 +92,7 @@ struct Step {
   /// kMultiply: `from` at entries is of a dense matrix, whose zeros elsewhere are multiplied, too: the same
   /// where `right` is finite.
   bool multiplies_zeros = false;
-  int phase = 0;                                  ///< Of rows that are cut by columns (long_rows.h).
+  int phase = 0;  ///< Of rows that are cut by columns (long_rows.h).
   /// What kMultiply and kRoot fetch meanwhile of the rows of input `fetched` in the next tile: all lines, or
   /// every second one, which another step over the same rows may complete.
   enum class Fetch : uint8_t { kNothing, kEven, kOdd, kAll } fetch = Fetch::kNothing;
@@ -174,9 +174,7 @@ struct TileProgram {
   int patterns = 0;             ///< kPattern buffers.
   bool has_defaults = false;    ///< By pattern, but not all values of the driver's shape (entry_defaults.h).
   std::vector<bool> patterned;  ///< By result: it has the driver's pattern; empty if none has.
-  bool IsPatterned(int result) const {
-    return !patterned.empty() && patterned[static_cast<size_t>(result)];
-  }
+  bool IsPatterned(int result) const { return !patterned.empty() && patterned[static_cast<size_t>(result)]; }
   struct Repeated {
     int input;
     int64_t columns;

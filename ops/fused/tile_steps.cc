@@ -138,8 +138,9 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
         // The product of a pair that nobody else reads is in no buffer.
         if (static_cast<int>(s) == pair_.multiply + 1 && pair_.at_once && !pair_.keeps && payload != nullptr)
           break;
-        const bool by_entries = step.to.kind == TileRef::Kind::kPattern ||
-                                (step.to.kind == TileRef::Kind::kResult && program_.IsPatterned(step.to.index));
+        const bool by_entries =
+            step.to.kind == TileRef::Kind::kPattern ||
+            (step.to.kind == TileRef::Kind::kResult && program_.IsPatterned(step.to.index));
         const int64_t cells =
             by_entries ? scratch.pattern.Count(rows) : rows * ColumnsOf(scratch, step.columns);
         double* to = Locate(scratch, step.to, row).cells;

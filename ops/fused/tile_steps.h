@@ -237,7 +237,7 @@ class TileSteps {
   std::vector<int64_t> buffer_offsets_;
   int64_t scratch_doubles_ = 0;
   TileSizes sizes_;
-  std::vector<double*> results_;  // By root of the operator; of reductions none.
+  std::vector<double*> results_;    // By root of the operator; of reductions none.
   std::vector<double*> elsewhere_;  // Likewise.
   struct ColumnLeaves {
     double* cells = nullptr;

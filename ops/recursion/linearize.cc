@@ -131,24 +131,35 @@ Result<Linearized> Linearize(VisitedStructure visited, std::string_view function
     Linearized::Class& node_class = out.classes[k];
     const int64_t size = node_class.end - node_class.begin;
     if (size == 0) continue;
-    const auto first = static_cast<size_t>(visit_at[static_cast<size_t>(node_class.begin)]);
-    node_class.calls = static_cast<int32_t>(visited.first_child[first + 1] - visited.first_child[first]);
-    node_class.given = static_cast<int32_t>(visited.first_number[first + 1] - visited.first_number[first]);
-    node_class.children.resize(static_cast<size_t>(size * node_class.calls));
-    node_class.numbers.resize(static_cast<size_t>(size * node_class.given));
+    const int32_t* const visits = visit_at.data() + node_class.begin;
+    const auto first = static_cast<size_t>(visits[0]);
+    const auto calls = static_cast<int32_t>(visited.first_child[first + 1] - visited.first_child[first]);
+    const auto given = static_cast<int32_t>(visited.first_number[first + 1] - visited.first_number[first]);
+    node_class.calls = calls;
+    node_class.given = given;
+    node_class.children.resize(static_cast<size_t>(size * calls));
+    node_class.numbers.resize(static_cast<size_t>(size * given));
+    int32_t* const to_children = node_class.children.data();
+    double* const to_numbers = node_class.numbers.data();
+    int32_t height = kUnknownHeight;
     for (int64_t i = 0; i < size; ++i) {
-      const auto v = static_cast<size_t>(visit_at[static_cast<size_t>(node_class.begin + i)]);
-      const int32_t* const children = visited.children.data() + visited.first_child[v];
-      for (int32_t c = 0; c < node_class.calls; ++c)
-        node_class.children[static_cast<size_t>(c * size + i)] = place_of[static_cast<size_t>(children[c])];
-      const double* const numbers = visited.numbers.data() + visited.first_number[v];
-      for (int32_t c = 0; c < node_class.given; ++c)
-        node_class.numbers[static_cast<size_t>(c * size + i)] = numbers[c];
-      if (batches.empty() || batches.back().second.node_class != static_cast<int32_t>(k) ||
-          batches.back().first != heights[v])
-        batches.push_back({heights[v], {static_cast<int32_t>(k), node_class.begin + i, 0}});
-      batches.back().second.end = node_class.begin + i + 1;
+      const auto v = static_cast<size_t>(visits[i]);
+      if (calls > 0) {
+        const int32_t* const children = visited.children.data() + visited.first_child[v];
+        for (int64_t c = 0; c < calls; ++c)
+          to_children[c * size + i] = place_of[static_cast<size_t>(children[c])];
+      }
+      if (given > 0) {
+        const double* const numbers = visited.numbers.data() + visited.first_number[v];
+        for (int64_t c = 0; c < given; ++c) to_numbers[c * size + i] = numbers[c];
+      }
+      if (heights[v] != height) {
+        if (i > 0) batches.back().second.end = node_class.begin + i;
+        height = heights[v];
+        batches.push_back({height, {static_cast<int32_t>(k), node_class.begin + i, 0}});
+      }
     }
+    batches.back().second.end = node_class.end;
   }
   std::stable_sort(batches.begin(), batches.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });

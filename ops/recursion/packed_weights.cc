@@ -2,10 +2,13 @@
 #include "ops/recursion/packed_weights.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "ops/parallel.h"
+#include "ops/product/few_rows.h"
 #include "ops/product/matmul_gemm.h"
+#include "ops/recursion/body_program.h"
 
 namespace heddle::ops {
 namespace {
@@ -13,24 +16,50 @@ namespace {
 constexpr int64_t kNarrow = 8;          // Columns up to which products have eight lanes a cell.
 constexpr int64_t kChainTerms = 65536;  // Terms from which chains may be cut.
 constexpr size_t kMostKept = 16;
-constexpr int64_t kTaskOperations = 1 << 17;  // Multiply-adds that are worth a second thread.
+constexpr size_t kMostPrograms = 1024;
+
+// What one core does in a microsecond, about: multiply-adds of doubles, half as many as of floats, where many
+// rows share a cell of B, and bytes of B that come from the second-level cache, where few do. Handing a part
+// of a product to another thread takes some microseconds.
+constexpr double kMultiplyAdds = 3e4, kBytesRead = 6e4, kWorthThreads = 20;
+
+bool PaysThreads(int64_t rows, Shape b, int64_t cell_bytes) {
+  const auto cells = static_cast<double>(b.Cells()), bytes = static_cast<double>(cell_bytes);
+  return std::max(static_cast<double>(rows) * cells * bytes / 8 / kMultiplyAdds,
+                  cells * bytes / kBytesRead) >= kWorthThreads;
+}
 
 template <typename Cell>
-GemmOf<Cell> ProductOf(const Matrix& a, Shape b, const PackedRightOf<Cell>& packed,
-                       const std::atomic<bool>* cancelled) {
+void MultiplyRows(const PackedRightOf<Cell>& packed, Shape b, const void* a, int64_t a_row, int64_t rows,
+                  void* c, int64_t c_row, const std::atomic<bool>* cancelled) {
+  const bool parallel = ParallelThreads() > 1 && PaysThreads(rows, b, sizeof(Cell));
+  if (rows <= kMostFewRows)
+    return Run(FewRowsOf<Cell>{.m = rows,
+                               .n = b.columns,
+                               .k = b.rows,
+                               .a = static_cast<const Cell*>(a),
+                               .a_row = a_row,
+                               .packed = &packed,
+                               .c = static_cast<Cell*>(c),
+                               .c_row = c_row,
+                               .parallel = parallel});
   GemmOf<Cell> gemm;
-  gemm.m = a.rows();
+  gemm.m = rows;
   gemm.n = b.columns;
   gemm.k = b.rows;
-  gemm.a = a.data<Cell>();
-  gemm.a_row = gemm.k;
+  gemm.a = static_cast<const Cell*>(a);
+  gemm.a_row = a_row;
   gemm.packed = &packed;
   gemm.b_row = gemm.n;
-  gemm.c_row = gemm.n;
+  gemm.c_row = c_row;
   gemm.canonical = true;
-  gemm.parallel = gemm.m * gemm.n * gemm.k >= kTaskOperations;
+  gemm.parallel = parallel;
   gemm.cancelled = cancelled;
-  return gemm;
+  if constexpr (std::is_same_v<Cell, float>)
+    gemm.singles = static_cast<float*>(c);
+  else
+    gemm.c = static_cast<double*>(c);
+  Run(gemm);
 }
 
 }  // namespace
@@ -44,28 +73,23 @@ PackedWeights::PackedWeights(Matrix b) : given_(std::move(b)) {
 
 PackedWeights::~PackedWeights() = default;
 
-bool PackedWeights::Takes(const Matrix& b) {
-  return !b.IsSparse() && b.columns() > kNarrow && b.rows() >= 1 && b.rows() < kChainTerms;
-}
+bool PackedWeights::Takes(Shape b) { return b.columns > kNarrow && b.rows >= 1 && b.rows < kChainTerms; }
 
 bool PackedWeights::IsOf(const Matrix& b) const {
   return b.data<char>() == given_.data<char>() && b.shape() == given_.shape() &&
          b.element_type() == given_.element_type();
 }
 
-Result<Matrix> PackedWeights::Multiply(const Matrix& a, const std::atomic<bool>* cancelled) const {
-  HEDDLE_ASSIGN_OR_RETURN(Matrix c, Matrix::Dense(a.rows(), given_.columns(), a.element_type()));
-  if (singles_ != nullptr) {
-    SingleGemm gemm = ProductOf(a, given_.shape(), *singles_, cancelled);
-    gemm.singles = c.mutable_data<float>();
-    Run(gemm);
-  } else {
-    Gemm gemm = ProductOf(a, given_.shape(), *packed_, cancelled);
-    gemm.c = c.mutable_data();
-    Run(gemm);
-  }
-  return c;
+void PackedWeights::Multiply(const void* a, int64_t a_row, int64_t rows, void* c, int64_t c_row,
+                             const std::atomic<bool>* cancelled) const {
+  if (singles_ != nullptr)
+    MultiplyRows(*singles_, given_.shape(), a, a_row, rows, c, c_row, cancelled);
+  else
+    MultiplyRows(*packed_, given_.shape(), a, a_row, rows, c, c_row, cancelled);
 }
+
+WeightCache::WeightCache() : workspaces_(std::make_unique<ThreadSlots<BodyWorkspace>>()) {}
+WeightCache::~WeightCache() = default;
 
 std::shared_ptr<const PackedWeights> WeightCache::Of(const Matrix& b) {
   std::lock_guard lock(mutex_);
@@ -78,6 +102,22 @@ std::shared_ptr<const PackedWeights> WeightCache::Of(const Matrix& b) {
     if (kept_.size() > kMostKept) kept_.pop_back();
   }
   return kept_.front();
+}
+
+std::unique_ptr<BodyWorkspace> WeightCache::TakeWorkspace() {
+  std::unique_ptr<BodyWorkspace> workspace = workspaces_->Take();
+  return workspace != nullptr ? std::move(workspace) : std::make_unique<BodyWorkspace>();
+}
+void WeightCache::GiveBack(std::unique_ptr<BodyWorkspace> workspace) {
+  workspaces_->GiveBack(std::move(workspace));
+}
+
+std::shared_ptr<const BodyProgram> WeightCache::ProgramOf(const std::shared_ptr<const RecursiveBody>& body) {
+  std::lock_guard lock(mutex_);
+  if (programs_.size() >= kMostPrograms && !programs_.contains(body.get())) programs_.clear();
+  Lowered& lowered = programs_[body.get()];
+  if (lowered.program == nullptr) lowered = {body, std::make_shared<const BodyProgram>(body)};
+  return lowered.program;
 }
 
 }  // namespace heddle::ops

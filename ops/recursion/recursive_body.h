@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/programs/graph.h"
@@ -60,11 +61,24 @@ struct RecursiveBody {
     /// Of products of a level with one matrix on the right that are independent of each other: the first of
     /// them, whose rows stand above those of the others in one product; kNone: alone.
     int32_t joined = -1;
+    /// Of cell-wise operators: the fused operator that computes it, one loop over the cells of a row for all
+    /// of its items (ops/recursion/item_region.h); kNone: it is computed by itself.
+    int32_t group = -1;
+    /// Of a product of a child's result with a parameter: it is computed once for each node, behind the
+    /// node's own results, and not for each parent.
+    bool pushed = false;
     std::string name;
   };
   std::vector<Item> items;       ///< Inputs come first.
   std::vector<int32_t> results;  ///< Of the function, in order: items.
+  int32_t groups = 0;            ///< Fused operators.
 };
+
+/// Cells of a node's value, of which a number has one.
+inline int64_t CellsOf(const RecursiveBody::Item& item) {
+  const ValueInfo& info = item.node.info;
+  return info.IsScalar() ? 1 : info.shape.rows * info.shape.columns;
+}
 
 /// What the function's results are at one node of the class: matrices of known sizes, and numbers, which are
 /// doubles here (a caller makes of them what the function declares); nullopt where they are something else.
@@ -79,6 +93,17 @@ using FindBody = std::function<Result<std::shared_ptr<const RecursiveBody>>(
 struct NodeResults {
   std::vector<ValueInfo> infos;  ///< ResultsOf
   std::vector<Matrix> rows;      ///< By place: the cells of the node's result; a number is one.
+  /// Places whose results there are, batch by batch.
+  std::vector<std::pair<int64_t, int64_t>> computed;
+  /// Products of the nodes' results with a parameter (RecursiveBody::Item::pushed), as far as computed:
+  /// by place, those of the first `batches` of them.
+  struct Product {
+    size_t result = 0;
+    std::string parameter;
+    Matrix rows;
+    size_t batches = 0;
+  };
+  std::vector<Product> products;
 };
 
 /// Computes the results of all nodes, children first. `parameters` are the function's, dense. nullopt where a

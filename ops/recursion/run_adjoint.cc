@@ -92,9 +92,8 @@ class Keeper {
         continue;
       }
       if (!info.IsScalar() && !(info.IsMatrix() && info.shape.IsKnown())) return false;
-      HEDDLE_ASSIGN_OR_RETURN(
-          Matrix rows,
-          Matrix::Dense(static_cast<int64_t>(structure_.nodes.size()), CellsOf(info), info.element_type));
+      HEDDLE_ASSIGN_OR_RETURN(Matrix rows, Matrix::Dense(static_cast<int64_t>(structure_.nodes.size()),
+                                                         CellsOf(info), info.element_type));
       nodes_.results.infos.push_back(info);
       nodes_.results.rows.push_back(std::move(rows));
     }
@@ -124,8 +123,9 @@ class Keeper {
 class BackwardSweep {
  public:
   BackwardSweep(const Linearized& structure, const KeptNodes& nodes,
-                const std::map<std::string, ValueInfo>& wanted, const std::map<std::string, Value>& parameters,
-                const KernelSource& kernels, KernelContext& context, WeightCache& weights)
+                const std::map<std::string, ValueInfo>& wanted,
+                const std::map<std::string, Value>& parameters, const KernelSource& kernels,
+                KernelContext& context, WeightCache& weights)
       : structure_(structure),
         nodes_(nodes),
         wanted_(wanted),
@@ -330,9 +330,8 @@ Result<std::optional<KeptNodes>> EvaluateKeeping(const Linearized& structure, co
       if (!is_there) return std::optional<KeptNodes>();
       const std::shared_ptr<const RecursiveAdjoint>& adjoint = keeper.nodes_.classes[at];
       one.rows = keeper.RowsOf(at);
-      one.run = std::make_unique<BodyRun>(
-          std::shared_ptr<const RecursiveBody>(adjoint, &adjoint->forward), structure.classes[at],
-          structure.nodes, kernels, context, weights);
+      one.run = std::make_unique<BodyRun>(std::shared_ptr<const RecursiveBody>(adjoint, &adjoint->forward),
+                                          structure.classes[at], structure.nodes, kernels, context, weights);
       HEDDLE_RETURN_IF_ERROR(one.run->Begin(parameters));
     }
     HEDDLE_RETURN_IF_ERROR(one.run->RunBatch(batch.begin, batch.end, &one.rows));

@@ -2,48 +2,43 @@
 #include "ops/recursion/run_body.h"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
+#include <bit>
 #include <cmath>
 #include <cstring>
-#include <mutex>
 #include <utility>
 
-#include "core/values/scalar.h"
+#include "core/values/panels.h"
 #include "ops/cells/move_cells.h"
-#include "ops/elementwise/single_precision.h"
 #include "ops/operator.h"
 #include "ops/parallel.h"
+#include "ops/recursion/matrix_rows.h"
 
 namespace heddle::ops {
 namespace {
 
-// With fewer rows a product reads its right operand row by row, as it lies.
-constexpr int64_t kPackedRows = 4;
+using PlaceKind = ItemPlace::Kind;
+using StepKind = BodyStep::Kind;
 
-// Integers below are doubles, and doubles from there on are not all integers.
+// Rows of a chunk: as many as their values leave room for in a second-level cache, but enough for products to
+// run at their speed; and what is worth a thread's start.
+constexpr int64_t kMostRows = 128, kLeastRows = 8, kRowsOfThread = 32;
+constexpr int64_t kChunkBytes = 4 << 20;
+// Integers below are told apart by doubles.
 constexpr double kMostWhole = 9007199254740992.0;
 
-// A number of a node as the language has it.
-Scalar NumberOf(double cell, ValueType type) {
-  if (type == ValueType::kInteger) return static_cast<int64_t>(cell);
-  if (type == ValueType::kBoolean) return cell != 0;
-  return cell;
-}
-
-// Cells of one node's value: a number has one.
-int64_t CellsOf(const ValueInfo& info) { return info.IsScalar() ? 1 : info.shape.rows * info.shape.columns; }
-
-int64_t RowBytes(const Matrix& matrix) {
-  return matrix.columns() * static_cast<int64_t>(BytesOf(matrix.element_type()));
-}
-
-const char* RowOf(const Matrix& matrix, int64_t row) {
-  return reinterpret_cast<const char*>(matrix.data<char>()) + row * RowBytes(matrix);
-}
-
-char* MutableRowOf(Matrix& matrix, int64_t row) {
-  return matrix.mutable_data<char>() + row * RowBytes(matrix);
+// Values that are kept take no other's place in memory.
+bool IsSame(const Value& a, const Value& b) {
+  if (a.kind() != b.kind()) return false;
+  if (a.IsScalar()) {
+    const Scalar &x = a.scalar(), &y = b.scalar();
+    return !x.IsString() && !y.IsString() && x.type() == y.type() &&
+           std::bit_cast<uint64_t>(x.AsDouble()) == std::bit_cast<uint64_t>(y.AsDouble()) &&
+           std::fabs(x.AsDouble()) < kMostWhole;
+  }
+  if (!a.IsMatrix()) return false;
+  const Matrix &x = a.matrix(), &y = b.matrix();
+  return x.data<char>() == y.data<char>() && x.shape() == y.shape() && x.storage() == y.storage() &&
+         x.element_type() == y.element_type();
 }
 
 }  // namespace
@@ -52,38 +47,106 @@ BodyRun::BodyRun(std::shared_ptr<const RecursiveBody> body, const Linearized::Cl
                  std::span<const int64_t> nodes, const KernelSource& kernels, KernelContext& context,
                  WeightCache& weights)
     : body_(std::move(body)),
+      program_(weights.ProgramOf(body_)),
       class_(node_class),
       nodes_(nodes),
       kernels_(kernels),
       context_(context),
       weights_(weights),
-      slots_(body_->items.size()) {
-  for (size_t id = 0; id < slots_.size(); ++id) {
-    const Item& item = body_->items[id];
-    Slot& slot = slots_[id];
-    slot.node = item.node;
-    if (item.source == Source::kOperator) slot.op = FindOperator(item.node.op);
-    for (const RecursiveBody::Operand& input : item.inputs)
-      if (input.value != RecursiveBody::kNone)
-        slots_[static_cast<size_t>(input.value)].last_reader = static_cast<int32_t>(id);
-    // What one node has is a row of a batch.
-    if (item.form == Form::kSame || item.node_by_node) continue;
-    slot.node.info = ValueInfo::OfMatrix({0, CellsOf(item.node.info)});
-    slot.node.info.element_type = item.node.info.element_type;
-  }
-  for (const int32_t result : body_->results)
-    slots_[static_cast<size_t>(result)].last_reader = static_cast<int32_t>(slots_.size());
-}
+      once_(body_->items.size()),
+      numbers_(body_->items.size()),
+      same_(body_->items.size()),
+      packed_(body_->items.size()) {}
 
 Status BodyRun::Begin(const std::map<std::string, Value>& parameters) {
-  for (size_t id = 0; id < slots_.size(); ++id)
-    if (body_->items[id].stage == Stage::kOnce) HEDDLE_RETURN_IF_ERROR(RunOnce(id, parameters));
-  for (size_t id = 0; id < slots_.size(); ++id) PackWeights(id);
+  HEDDLE_RETURN_IF_ERROR(ReadParameters(parameters));
+  HEDDLE_RETURN_IF_ERROR(RunOnce());
+  const auto pack = [&](int32_t id) {
+    const Value& right = once_[static_cast<size_t>(ItemOf(id).inputs[1].value)];
+    packed_[static_cast<size_t>(id)] = weights_.Of(right.matrix());
+  };
+  for (const std::vector<BodyStep>* steps : {&program_->ahead(), &program_->level()})
+    for (const BodyStep& step : *steps)
+      if (step.kind == StepKind::kMultiply) pack(step.item);
+  for (const int32_t id : program_->pushed()) pack(id);
   return RunAhead();
+}
+
+Status BodyRun::ReadParameters(const std::map<std::string, Value>& parameters) {
+  for (size_t id = 0; id < body_->items.size(); ++id) {
+    const Item& item = body_->items[id];
+    if (!program_->IsNeeded(static_cast<int32_t>(id))) continue;
+    if (item.source == Source::kLiteral) {
+      once_[id] = *item.node.FindAttribute("value");
+    } else if (item.source == Source::kParameter) {
+      const auto found = parameters.find(item.name);
+      if (found == parameters.end())
+        return Internal("a recursive body reads '{}', which is missing", item.name);
+      once_[id] = found->second;
+    } else {
+      continue;
+    }
+    HEDDLE_RETURN_IF_ERROR(KeepDense(static_cast<int32_t>(id)));
+  }
+  return OkStatus();
+}
+
+// Operators on parameters, which are the same as in the last evaluation where those are.
+Status BodyRun::RunOnce() {
+  if (program_->once_makes().empty()) return OkStatus();
+  const std::shared_ptr<const BodyProgram::OnceValues> last = program_->LastOnce();
+  BodyProgram::OnceValues now;
+  bool is_same = last != nullptr;
+  for (const int32_t id : program_->once_reads()) {
+    const Value& read = once_[static_cast<size_t>(id)];
+    is_same = is_same && IsSame(read, last->read[now.read.size()]);
+    now.read.push_back(read);
+  }
+  for (size_t i = 0; i < program_->once_makes().size(); ++i) {
+    const int32_t id = program_->once_makes()[i];
+    if (is_same)
+      once_[static_cast<size_t>(id)] = last->made[i];
+    else
+      HEDDLE_RETURN_IF_ERROR(RunOperatorOnce(id));
+    HEDDLE_RETURN_IF_ERROR(KeepDense(id));
+    now.made.push_back(once_[static_cast<size_t>(id)]);
+  }
+  if (!is_same) program_->KeepOnce(std::move(now));
+  return OkStatus();
+}
+
+Status BodyRun::RunOperatorOnce(int32_t id) {
+  const Item& item = ItemOf(id);
+  std::vector<const Value*> inputs;
+  std::vector<ValueInfo> infos;
+  for (const RecursiveBody::Operand& input : item.inputs) {
+    const bool is_left_out = input.value == RecursiveBody::kNone;
+    inputs.push_back(is_left_out ? nullptr : &once_[static_cast<size_t>(input.value)]);
+    infos.push_back(is_left_out ? ValueInfo() : ItemOf(input.value).node.info);
+  }
+  HEDDLE_ASSIGN_OR_RETURN(once_[static_cast<size_t>(id)],
+                          Call(id, item.node, inputs, infos, item.node.info.shape.rows));
+  return OkStatus();
+}
+
+// What steps read of a value that is the same for all.
+Status BodyRun::KeepDense(int32_t id) {
+  const auto place = static_cast<size_t>(id);
+  Value& value = once_[place];
+  if (value.IsScalar() && !value.scalar().IsString()) numbers_[place] = value.scalar().AsDouble();
+  if (!value.IsMatrix()) return OkStatus();
+  if (value.matrix().storage() != Storage::kDense) {
+    HEDDLE_ASSIGN_OR_RETURN(Matrix dense, ToDense(value.matrix()));
+    value = std::move(dense);
+  }
+  same_[place] = {MutableRowOf(value.matrix(), 0), 0};
+  if (value.matrix().cells() == 1) numbers_[place] = value.matrix().At(0, 0);
+  return OkStatus();
 }
 
 // In rows from 0 on: nodes of the class, or what is distinct of them.
 Status BodyRun::RunAhead() {
+  if (program_->ahead().empty()) return OkStatus();
   int64_t rows = class_.end - class_.begin;
   if (PaysToShare()) {
     DistinctRows distinct = FindDistinctRows(class_.numbers, rows);
@@ -93,38 +156,30 @@ Status BodyRun::RunAhead() {
       rows = count;
     }
   }
-  for (size_t id = 0; id < slots_.size(); ++id)
-    if (body_->items[id].stage == Stage::kAhead) HEDDLE_RETURN_IF_ERROR(RunItem(id, 0, rows, nullptr));
-  ahead_begin_ = class_.begin;
-  for (size_t id = 0; id < slots_.size(); ++id) {
-    if (body_->items[id].stage != Stage::kAhead) continue;
-    if (!IsReadInLevels(static_cast<int32_t>(id)))
-      slots_[id].value = Value();
-    else if (!shared_.first.empty())
-      HEDDLE_RETURN_IF_ERROR(ExpandShared(id));
+  for (const int32_t id : program_->kept()) {
+    const Item& item = ItemOf(id);
+    const ElementType type = item.node.info.IsScalar() ? ElementType::kFloat64 : item.node.info.element_type;
+    HEDDLE_ASSIGN_OR_RETURN(Matrix kept, Matrix::Dense(rows, CellsOf(item), type));
+    once_[static_cast<size_t>(id)] = std::move(kept);
   }
+  HEDDLE_RETURN_IF_ERROR(RunRows(0, rows, nullptr));
+  if (!shared_.first.empty())
+    for (const int32_t id : program_->kept()) HEDDLE_RETURN_IF_ERROR(ExpandShared(id));
   return OkStatus();
 }
 
 // Nodes whose numbers are the same, the words of their leaves, have the same values ahead. Telling them apart
 // takes some ten nanoseconds a node: worth it where more than rows are looked up.
 bool BodyRun::PaysToShare() const {
-  return class_.given > 0 && std::any_of(body_->items.begin(), body_->items.end(), [](const Item& item) {
-           return item.stage == Stage::kAhead && item.source == Source::kOperator;
+  return class_.given > 0 &&
+         std::any_of(program_->ahead().begin(), program_->ahead().end(), [](const BodyStep& step) {
+           return step.kind != StepKind::kNumbers && step.kind != StepKind::kLookup &&
+                  step.kind != StepKind::kView;
          });
 }
 
-bool BodyRun::IsReadInLevels(int32_t id) const {
-  if (std::find(body_->results.begin(), body_->results.end(), id) != body_->results.end()) return true;
-  return std::any_of(body_->items.begin(), body_->items.end(), [&](const Item& item) {
-    return item.stage == Stage::kLevel &&
-           std::any_of(item.inputs.begin(), item.inputs.end(),
-                       [&](const RecursiveBody::Operand& input) { return input.value == id; });
-  });
-}
-
-Status BodyRun::ExpandShared(size_t id) {
-  const Matrix distinct = slots_[id].value.matrix();
+Status BodyRun::ExpandShared(int32_t id) {
+  const Matrix distinct = once_[static_cast<size_t>(id)].matrix();
   const auto rows = static_cast<int64_t>(shared_.row_of.size());
   HEDDLE_ASSIGN_OR_RETURN(Matrix all, Matrix::Dense(rows, distinct.columns(), distinct.element_type()));
   const auto bytes = static_cast<size_t>(RowBytes(all));
@@ -132,334 +187,138 @@ Status BodyRun::ExpandShared(size_t id) {
     for (int64_t i = first; i < last; ++i)
       std::memcpy(MutableRowOf(all, i), RowOf(distinct, shared_.row_of[static_cast<size_t>(i)]), bytes);
   });
-  slots_[id].value = std::move(all);
+  once_[static_cast<size_t>(id)] = std::move(all);
   return OkStatus();
-}
-
-// Of a product of rows with a matrix that all nodes share.
-void BodyRun::PackWeights(size_t id) {
-  const Item& item = body_->items[id];
-  if (!item.node.Is("%*%") || item.form != Form::kRows || item.node_by_node) return;
-  const Matrix& right = SlotOf(item.inputs[1].value).value.matrix();
-  if (PackedWeights::Takes(right)) slots_[id].weights = weights_.Of(right);
 }
 
 Status BodyRun::RunBatch(int64_t begin, int64_t end, NodeResults* results) {
-  batch_begin_ = begin;
-  for (size_t id = 0; id < slots_.size(); ++id) {
-    const Item& item = body_->items[id];
-    if (item.stage != Stage::kLevel) continue;
-    if (item.joined == RecursiveBody::kNone || slots_[id].weights == nullptr)
-      HEDDLE_RETURN_IF_ERROR(RunItem(id, begin, end, results));
-    else if (item.joined == static_cast<int32_t>(id))
-      HEDDLE_RETURN_IF_ERROR(RunJoined(id, begin, end));
-    for (const RecursiveBody::Operand& input : item.inputs) {
-      if (input.value == RecursiveBody::kNone || ItemOf(input.value).stage != Stage::kLevel) continue;
-      Slot& read = slots_[static_cast<size_t>(input.value)];
-      if (read.last_reader == static_cast<int32_t>(id)) read.value = Value();
-    }
-  }
-  for (size_t i = 0; i < body_->results.size(); ++i) HEDDLE_RETURN_IF_ERROR(Store(i, begin, end, results));
+  HEDDLE_RETURN_IF_ERROR(MultiplyChildren(results));
+  HEDDLE_RETURN_IF_ERROR(RunRows(begin, end, results));
+  results->computed.emplace_back(begin, end);
   return OkStatus();
 }
 
-Status BodyRun::RunItem(size_t id, int64_t begin, int64_t end, const NodeResults* results) {
-  const Item& item = body_->items[id];
+// Products of the results that there are, of all nodes so far: the children are among them.
+Status BodyRun::MultiplyChildren(NodeResults* results) {
+  for (const int32_t id : program_->pushed()) {
+    const Item& item = ItemOf(id);
+    const auto result = static_cast<size_t>(ItemOf(item.inputs[0].value).result);
+    const std::string& parameter = ItemOf(item.inputs[1].value).name;
+    auto product = std::find_if(results->products.begin(), results->products.end(), [&](const auto& made) {
+      return made.result == result && made.parameter == parameter;
+    });
+    if (product == results->products.end()) {
+      HEDDLE_ASSIGN_OR_RETURN(Matrix rows, Matrix::Dense(results->rows[result].rows(), CellsOf(item),
+                                                         item.node.info.element_type));
+      results->products.push_back({.result = result, .parameter = parameter, .rows = std::move(rows)});
+      product = results->products.end() - 1;
+    }
+    const Matrix& left = results->rows[result];
+    for (; product->batches < results->computed.size(); ++product->batches) {
+      const auto [begin, end] = results->computed[product->batches];
+      packed_[static_cast<size_t>(id)]->Multiply(RowOf(left, begin), left.columns(), end - begin,
+                                                 MutableRowOf(product->rows, begin), product->rows.columns(),
+                                                 context_.cancelled);
+    }
+  }
+  return OkStatus();
+}
+
+Status BodyRun::RunRows(int64_t begin, int64_t end, NodeResults* results) {
+  const int64_t rows = end - begin, threads = ParallelThreads();
+  const int64_t fitting = kChunkBytes / std::max<int64_t>(program_->row_bytes(), 1);
+  int64_t height = std::clamp(fitting, kLeastRows, kMostRows);
+  if (threads > 1) height = std::min(height, std::max(kRowsOfThread, CeilDivide(rows, 2 * threads)));
+  const int64_t chunks = CeilDivide(rows, height);
+  if (chunks == 1 || threads == 1) {
+    for (int64_t chunk = 0; chunk < chunks; ++chunk)
+      HEDDLE_RETURN_IF_ERROR(
+          RunChunk(begin + chunk * height, std::min(end, begin + (chunk + 1) * height), results));
+    return OkStatus();
+  }
+  std::vector<Status> failed(static_cast<size_t>(chunks));  // The first one counts.
+  ParallelFor(chunks, 1, [&](int64_t first, int64_t last) {
+    const SerialLoops serial;
+    for (int64_t chunk = first; chunk < last; ++chunk)
+      failed[static_cast<size_t>(chunk)] =
+          RunChunk(begin + chunk * height, std::min(end, begin + (chunk + 1) * height), results);
+  });
+  for (const Status& status : failed) HEDDLE_RETURN_IF_ERROR(status);
+  return OkStatus();
+}
+
+Status BodyRun::RunChunk(int64_t begin, int64_t end, NodeResults* results) {
   if (IsCancelled(context_.cancelled)) return Cancelled("the job was cancelled");
-  switch (item.source) {
-    case Source::kNumber: {
-      HEDDLE_ASSIGN_OR_RETURN(Matrix numbers, Numbers(item, end - begin));
-      slots_[id].value = std::move(numbers);
+  std::unique_ptr<BodyWorkspace> workspace = weights_.TakeWorkspace();
+  const Chunk chunk{*workspace, begin, end, results};
+  const int64_t bytes = chunk.rows() * program_->row_bytes();
+  if (workspace->bytes < bytes) {
+    workspace->memory = AlignedArray(CeilDivide(bytes, int64_t{8}));
+    workspace->bytes = bytes;
+  }
+  workspace->at = same_;
+  if (program_->has_kernels()) workspace->values.assign(body_->items.size(), Value());
+  SetPlaces(chunk);
+  Status status;
+  for (const BodyStep& step : results == nullptr ? program_->ahead() : program_->level()) {
+    status = RunStep(step, chunk);
+    if (!status.ok()) break;
+  }
+  if (results != nullptr && status.ok())
+    for (size_t i = 0; i < body_->results.size(); ++i) Store(i, chunk);
+  weights_.GiveBack(std::move(workspace));
+  return status;
+}
+
+void BodyRun::SetPlaces(const Chunk& chunk) const {
+  char* const memory = reinterpret_cast<char*>(chunk.workspace.memory.data());
+  const Stage stage = chunk.results == nullptr ? Stage::kAhead : Stage::kLevel;
+  for (auto id = static_cast<int32_t>(body_->items.size()); id-- > 0;) {
+    const ItemPlace& place = program_->PlaceOf(id);
+    const Item& item = ItemOf(id);
+    ItemRows& rows = chunk.workspace.at[static_cast<size_t>(id)];
+    const int64_t cells = CellsOf(item);
+    switch (place.kind) {
+      case PlaceKind::kNone: break;
+      case PlaceKind::kRoom:
+        if (item.stage == stage) rows = {memory + chunk.rows() * place.offset, cells};
+        break;
+      case PlaceKind::kInside: {
+        const ItemRows& outer = chunk.workspace.at[static_cast<size_t>(place.of)];
+        if (item.stage == stage) rows = {outer.cells + place.column * CellBytes(item), outer.stride};
+        break;
+      }
+      case PlaceKind::kResult:
+        if (chunk.results != nullptr)
+          rows = {MutableRowOf(chunk.results->rows[static_cast<size_t>(place.of)], chunk.begin), cells};
+        break;
+      case PlaceKind::kKept: {
+        const int64_t first = chunk.begin - (stage == Stage::kAhead ? 0 : class_.begin);
+        rows = {MutableRowOf(once_[static_cast<size_t>(id)].matrix(), first), cells};
+        break;
+      }
+    }
+  }
+}
+
+Status BodyRun::RunStep(const BodyStep& step, const Chunk& chunk) const {
+  switch (step.kind) {
+    case StepKind::kNumbers: return Numbers(step.item, chunk);
+    case StepKind::kLookup: return Lookup(step.item, chunk);
+    case StepKind::kChildren: return Children(step.item, chunk);
+    case StepKind::kView: {
+      const ItemRows& from = RowsOf(step.from, chunk);
+      chunk.workspace.at[static_cast<size_t>(step.item)] = {
+          from.cells + step.column * CellBytes(ItemOf(step.item)), from.stride};
       return OkStatus();
     }
-    case Source::kLookup: {
-      HEDDLE_ASSIGN_OR_RETURN(Matrix rows, Lookup(item, end - begin));
-      slots_[id].value = std::move(rows);
-      return OkStatus();
-    }
-    case Source::kChild: {
-      HEDDLE_ASSIGN_OR_RETURN(Matrix rows, Children(item, begin, end, *results));
-      slots_[id].value = std::move(rows);
-      return OkStatus();
-    }
-    case Source::kConvert: {
-      HEDDLE_ASSIGN_OR_RETURN(Matrix cells, Convert(item, begin, end));
-      slots_[id].value = std::move(cells);
-      return OkStatus();
-    }
-    case Source::kOperator:
-      return item.node_by_node ? RunNodeByNode(id, begin, end) : RunRows(id, begin, end);
-    case Source::kParameter:
-    case Source::kLiteral: break;
-  }
-  return Internal("a recursive body computes a parameter at each node");
-}
-
-Status BodyRun::RunOnce(size_t id, const std::map<std::string, Value>& parameters) {
-  const Item& item = body_->items[id];
-  Slot& slot = slots_[id];
-  if (item.source == Source::kLiteral) {
-    slot.value = *item.node.FindAttribute("value");
-    return OkStatus();
-  }
-  if (item.source == Source::kParameter) {
-    const auto found = parameters.find(item.name);
-    if (found == parameters.end())
-      return Internal("a recursive body reads '{}', which is missing", item.name);
-    slot.value = found->second;
-    return OkStatus();
-  }
-  std::vector<const Value*> inputs;
-  for (const RecursiveBody::Operand& input : item.inputs) {
-    inputs.push_back(input.value == RecursiveBody::kNone ? nullptr : &SlotOf(input.value).value);
-    slot.input_infos.push_back(input.value == RecursiveBody::kNone ? ValueInfo()
-                                                                   : ItemOf(input.value).node.info);
-  }
-  return RunKernel(item.node, inputs, item.node.info.shape.rows, &slot);
-}
-
-Status BodyRun::RunKernel(const Node& node, std::span<const Value* const> inputs, int64_t rows, Slot* slot) {
-  return kernels_
-      .Run({.node = node,
-            .phase = Phase::kWhole,
-            .inputs = inputs,
-            .input_infos = slot->input_infos,
-            .row_end = rows,
-            .total_rows = rows,
-            .context = context_,
-            .op = slot->op},
-           {&slot->value, 1})
-      .At(node.position);
-}
-
-Status BodyRun::RunRows(size_t id, int64_t begin, int64_t end) {
-  const Item& item = body_->items[id];
-  Slot& slot = slots_[id];
-  const int64_t rows = end - begin;
-  slot.node.info.shape.rows = rows;
-  std::array<Value, 8> few;
-  std::vector<Value> many(item.inputs.size() > few.size() ? item.inputs.size() : 0);
-  Value* const values = many.empty() ? few.data() : many.data();
-  std::vector<const Value*> inputs(item.inputs.size(), nullptr);
-  slot.input_infos.resize(item.inputs.size());
-  for (size_t i = 0; i < item.inputs.size(); ++i) {
-    const RecursiveBody::Operand& input = item.inputs[i];
-    if (input.value == RecursiveBody::kNone) continue;
-    values[i] = ValueFor(input.value, begin, end);
-    if (input.spread) {
-      // Side by side each has its own columns.
-      const int64_t columns =
-          slot.op->fusion.use == RowUse::kCbind ? values[i].shape().columns : slot.node.info.shape.columns;
-      HEDDLE_ASSIGN_OR_RETURN(values[i], Spread(values[i], {rows, columns}));
-    }
-    inputs[i] = &values[i];
-    slot.input_infos[i] = ItemOf(input.value).node.info;
-    if (values[i].IsMatrix()) {
-      slot.input_infos[i] = ValueInfo::OfMatrix(values[i].matrix().shape());
-      slot.input_infos[i].element_type = values[i].matrix().element_type();
-    }
-  }
-  if (slot.weights != nullptr && rows >= kPackedRows) {
-    HEDDLE_ASSIGN_OR_RETURN(Matrix product, slot.weights->Multiply(values[0].matrix(), context_.cancelled));
-    slot.value = std::move(product);
-    return OkStatus();
-  }
-  return RunKernel(slot.node, inputs, rows, &slot);
-}
-
-// One product for several: rows do not see each other.
-Status BodyRun::RunJoined(size_t first, int64_t begin, int64_t end) {
-  std::vector<size_t> members;
-  for (size_t id = first; id < slots_.size(); ++id)
-    if (body_->items[id].joined == static_cast<int32_t>(first)) members.push_back(id);
-  const int64_t rows = end - begin;
-  const PackedWeights& weights = *slots_[first].weights;
-  const auto left = [&](size_t member) {
-    return ValueFor(body_->items[members[member]].inputs[0].value, begin, end);
-  };
-  const Value model = left(0);
-  HEDDLE_ASSIGN_OR_RETURN(Matrix stacked,
-                          Matrix::Dense(rows * static_cast<int64_t>(members.size()), model.matrix().columns(),
-                                        model.matrix().element_type()));
-  for (size_t member = 0; member < members.size(); ++member)
-    std::memcpy(MutableRowOf(stacked, rows * static_cast<int64_t>(member)), RowOf(left(member).matrix(), 0),
-                static_cast<size_t>(rows * RowBytes(stacked)));
-  HEDDLE_ASSIGN_OR_RETURN(const Matrix product, weights.Multiply(stacked, context_.cancelled));
-  for (size_t member = 0; member < members.size(); ++member) {
-    const auto from = rows * static_cast<int64_t>(member);
-    slots_[members[member]].value = product.Rows(from, from + rows);
-  }
-  return OkStatus();
-}
-
-Status BodyRun::RunNodeByNode(size_t id, int64_t begin, int64_t end) {
-  const Item& item = body_->items[id];
-  const int64_t cells = CellsOf(item.node.info);
-  HEDDLE_ASSIGN_OR_RETURN(Matrix all, Matrix::Dense(end - begin, cells, item.node.info.element_type));
-  std::vector<ValueInfo> infos;
-  for (const RecursiveBody::Operand& input : item.inputs)
-    infos.push_back(input.value == RecursiveBody::kNone ? ValueInfo() : ItemOf(input.value).node.info);
-  std::mutex mutex;
-  Status failed;  // of the first node
-  int64_t failed_at = end;
-  ParallelFor(end - begin, 1, [&](int64_t from, int64_t to) {
-    for (int64_t i = from; i < to; ++i) {
-      std::vector<Value> values(item.inputs.size());
-      std::vector<const Value*> inputs(item.inputs.size(), nullptr);
-      for (size_t k = 0; k < inputs.size(); ++k) {
-        const int32_t input = item.inputs[k].value;
-        if (input == RecursiveBody::kNone) continue;
-        values[k] = ValueFor(input, begin + i, begin + i + 1);
-        const Item& read = ItemOf(input);
-        if (read.form == Form::kColumn)
-          values[k] = NumberOf(values[k].matrix().At(0, 0), read.node.info.value_type);
-        else if (read.form == Form::kRows)
-          values[k] = values[k].matrix().Reshaped(read.node.info.shape.rows, read.node.info.shape.columns);
-        inputs[k] = &values[k];
-      }
-      Value result;
-      const int64_t rows = item.node.info.shape.rows;
-      Status status = kernels_.Run({.node = item.node,
-                                    .phase = Phase::kWhole,
-                                    .inputs = inputs,
-                                    .input_infos = infos,
-                                    .row_end = rows,
-                                    .total_rows = rows,
-                                    .context = context_,
-                                    .op = slots_[id].op},
-                                   {&result, 1});
-      if (status.ok() && result.IsMatrix() && result.matrix().IsSparse()) {
-        Result<Matrix> dense = ToDense(result.matrix());
-        status = dense.status();
-        if (dense.ok()) result = *std::move(dense);
-      }
-      if (!status.ok()) {
-        std::lock_guard lock(mutex);
-        if (i < failed_at) failed = status, failed_at = i;
-        return;
-      }
-      if (result.IsScalar()) {
-        const double number = result.scalar().AsDouble();
-        all.mutable_data<double>()[i] = number;
-        if (result.scalar().IsInteger() && !(std::fabs(number) < kMostWhole)) met_large_integer_ = true;
-      } else {
-        std::memcpy(MutableRowOf(all, i), RowOf(result.matrix(), 0), static_cast<size_t>(RowBytes(all)));
-      }
-    }
-  });
-  slots_[id].value = std::move(all);
-  return failed.At(item.node.position);
-}
-
-double BodyRun::NumberAt(int32_t index, int64_t row) const {
-  const int64_t node = shared_.first.empty() ? row : shared_.first[static_cast<size_t>(row)];
-  return class_.numbers[static_cast<size_t>(index * (class_.end - class_.begin) + node)];
-}
-
-Result<Matrix> BodyRun::Lookup(const Item& item, int64_t rows) const {
-  const Matrix& from = SlotOf(item.inputs[0].value).value.matrix();
-  HEDDLE_ASSIGN_OR_RETURN(Matrix found, Matrix::Dense(rows, from.columns(), from.element_type()));
-  const auto bytes = static_cast<size_t>(RowBytes(from));
-  std::atomic<int64_t> wrong{rows};
-  ParallelFor(rows, RowGrain(from.columns()), [&](int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) {
-      const int64_t row = TruncateToInteger(NumberAt(item.index, i));
-      if (row >= 1 && row <= from.rows()) {
-        std::memcpy(MutableRowOf(found, i), RowOf(from, row - 1), bytes);
-        continue;
-      }
-      int64_t least = wrong.load();
-      while (i < least && !wrong.compare_exchange_weak(least, i)) {
-      }
-    }
-  });
-  const int64_t row = wrong.load();
-  if (row == rows) return found;
-  const int64_t node = shared_.first.empty() ? row : shared_.first[static_cast<size_t>(row)];
-  return FailedPrecondition("node {} reads row {} of a matrix of {} rows",
-                            nodes_[static_cast<size_t>(class_.begin + node)], NumberAt(item.index, row),
-                            from.rows())
-      .WithNote("rows and columns are counted from 1")
-      .At(item.node.position);
-}
-
-Result<Matrix> BodyRun::Numbers(const Item& item, int64_t rows) const {
-  HEDDLE_ASSIGN_OR_RETURN(Matrix column, Matrix::Dense(rows, 1));
-  for (int64_t i = 0; i < rows; ++i) column.mutable_data()[i] = NumberAt(item.index, i);
-  return column;
-}
-
-// Floats as doubles, or the other way round.
-Result<Matrix> BodyRun::Convert(const Item& item, int64_t begin, int64_t end) const {
-  const Matrix given = ValueFor(item.inputs[0].value, begin, end).matrix();
-  const ElementType type = item.node.info.element_type;
-  if (given.element_type() == type) return given;
-  return type == ElementType::kFloat64 ? Widen(given) : Narrow(given);
-}
-
-Result<Matrix> BodyRun::Children(const Item& item, int64_t begin, int64_t end,
-                                 const NodeResults& results) const {
-  const Matrix& all = results.rows[static_cast<size_t>(item.result)];
-  const int32_t* const places =
-      class_.children.data() + item.index * (class_.end - class_.begin) - class_.begin;
-  // Children that stand next to each other are read where they are.
-  bool is_run = true;
-  for (int64_t i = begin + 1; i < end && is_run; ++i) is_run = places[i] == places[i - 1] + 1;
-  if (is_run && begin < end) return all.Rows(places[begin], places[begin] + (end - begin));
-  HEDDLE_ASSIGN_OR_RETURN(Matrix rows, Matrix::Dense(end - begin, all.columns(), all.element_type()));
-  const auto bytes = static_cast<size_t>(RowBytes(all));
-  ParallelFor(end - begin, RowGrain(all.columns()), [&](int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i)
-      std::memcpy(MutableRowOf(rows, i), RowOf(all, places[begin + i]), bytes);
-  });
-  return rows;
-}
-
-Value BodyRun::ValueFor(int32_t id, int64_t begin, int64_t end) const {
-  const Item& item = ItemOf(id);
-  const Value& value = SlotOf(id).value;
-  if (item.form == Form::kSame) return value;
-  // A level's value begins with the batch that is computed; one made ahead, with the class.
-  const Matrix& rows = value.matrix();
-  if (rows.rows() == end - begin) return value;
-  const int64_t first = item.stage == Stage::kAhead ? ahead_begin_ : batch_begin_;
-  return rows.Rows(begin - first, end - first);
-}
-
-Result<Value> BodyRun::Spread(const Value& value, Shape shape) const {
-  if (value.IsScalar()) {
-    HEDDLE_ASSIGN_OR_RETURN(Matrix filled,
-                            FilledMatrix(shape.rows, shape.columns, value.scalar().AsDouble()));
-    return Value(std::move(filled));
-  }
-  const Matrix& given = value.matrix();
-  if (given.shape() == shape) return value;
-  HEDDLE_ASSIGN_OR_RETURN(Matrix cells, Matrix::Dense(shape.rows, shape.columns, given.element_type()));
-  const auto size = static_cast<size_t>(BytesOf(given.element_type()));
-  for (int64_t i = 0; i < shape.rows; ++i) {
-    const char* const row = RowOf(given, given.rows() == 1 ? 0 : i);
-    char* const out = MutableRowOf(cells, i);
-    if (given.columns() == shape.columns)
-      std::memcpy(out, row, static_cast<size_t>(RowBytes(cells)));
-    else
-      for (int64_t j = 0; j < shape.columns; ++j) std::memcpy(out + static_cast<size_t>(j) * size, row, size);
-  }
-  return Value(std::move(cells));
-}
-
-Status BodyRun::Store(size_t result, int64_t begin, int64_t end, NodeResults* results) const {
-  Matrix& all = results->rows[result];
-  const int32_t id = body_->results[result];
-  const Value value = ValueFor(id, begin, end);
-  const auto bytes = static_cast<size_t>(RowBytes(all));
-  if (ItemOf(id).form == Form::kSame && value.IsScalar()) {
-    std::fill(all.mutable_data<double>() + begin, all.mutable_data<double>() + end,
-              value.scalar().AsDouble());
-  } else if (ItemOf(id).form == Form::kSame) {
-    for (int64_t place = begin; place < end; ++place)
-      std::memcpy(MutableRowOf(all, place), RowOf(value.matrix(), 0), bytes);
-  } else {
-    std::memcpy(MutableRowOf(all, begin), RowOf(value.matrix(), 0), bytes * static_cast<size_t>(end - begin));
+    case StepKind::kCopy: Copy(step, chunk); return OkStatus();
+    case StepKind::kConvert: Convert(step.item, chunk); return OkStatus();
+    case StepKind::kMultiply: Multiply(step, chunk); return OkStatus();
+    case StepKind::kRegion: return CallRegion(step.item, chunk);
+    case StepKind::kTranspose: Transpose(step.item, chunk); return OkStatus();
+    case StepKind::kNodeProduct: MultiplyNodes(step.item, chunk); return OkStatus();
+    case StepKind::kKernel: return RunKernel(step.item, chunk);
   }
   return OkStatus();
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "ops/recursion/body_program.h"
 #include "ops/recursion/distinct_rows.h"
 #include "ops/recursion/packed_weights.h"
 #include "ops/recursion/recursive_body.h"
@@ -17,6 +18,9 @@ namespace heddle::ops {
 
 /// One body in an evaluation: what is the same for all nodes, and what was computed ahead for those of its
 /// class. One thread at a time.
+///
+/// A batch is computed some rows at a time, whose values stay in the caches: all steps of the body
+/// (body_program.h) for these rows, then the next ones; where there are threads, side by side.
 class BodyRun {
  public:
   /// All outlive it.
@@ -38,50 +42,64 @@ class BodyRun {
   using Source = RecursiveBody::Source;
   using Stage = RecursiveBody::Stage;
 
-  // What is kept of an item from batch to batch.
-  struct Slot {
-    const Operator* op = nullptr;
-    Node node;  // Its info has the rows of the batch.
-    std::vector<ValueInfo> input_infos;
-    Value value;  // kOnce; kAhead: of all nodes; kLevel: of the batch.
-    int32_t last_reader = RecursiveBody::kNone;
-    std::shared_ptr<const PackedWeights> weights;  // Of a product: what is on the right.
+  // Rows that are computed together: of what is ahead from 0 on, of a level by the places of the nodes.
+  struct Chunk {
+    BodyWorkspace& workspace;
+    int64_t begin, end;
+    NodeResults* results;  // nullptr: ahead.
+    int64_t rows() const { return end - begin; }
   };
-  void PackWeights(size_t id);
+
+  Status ReadParameters(const std::map<std::string, Value>& parameters);
+  Status RunOnce();
+  Status KeepDense(int32_t id);
+  Status RunOperatorOnce(int32_t id);
   Status RunAhead();
   bool PaysToShare() const;
-  bool IsReadInLevels(int32_t id) const;
-  Status ExpandShared(size_t id);
-  Status RunItem(size_t id, int64_t begin, int64_t end, const NodeResults* results);
-  Status RunOnce(size_t id, const std::map<std::string, Value>& parameters);
-  Status RunRows(size_t id, int64_t begin, int64_t end);
-  // To the slot's value, inputs as its infos tell.
-  Status RunKernel(const Node& node, std::span<const Value* const> inputs, int64_t rows, Slot* slot);
-  Status RunJoined(size_t first, int64_t begin, int64_t end);
-  Status RunNodeByNode(size_t id, int64_t begin, int64_t end);
-  Result<Matrix> Lookup(const Item& item, int64_t rows) const;
-  Result<Matrix> Numbers(const Item& item, int64_t rows) const;
-  Result<Matrix> Convert(const Item& item, int64_t begin, int64_t end) const;
+  Status ExpandShared(int32_t id);
+  Status MultiplyChildren(NodeResults* results);
+  Status RunRows(int64_t begin, int64_t end, NodeResults* results);
+  Status RunChunk(int64_t begin, int64_t end, NodeResults* results);
+  Status RunStep(const BodyStep& step, const Chunk& chunk) const;
+  void SetPlaces(const Chunk& chunk) const;
+  Status Numbers(int32_t id, const Chunk& chunk) const;
+  Status Lookup(int32_t id, const Chunk& chunk) const;
+  Status Children(int32_t id, const Chunk& chunk) const;
+  void Copy(const BodyStep& step, const Chunk& chunk) const;
+  void Convert(int32_t id, const Chunk& chunk) const;
+  void Multiply(const BodyStep& step, const Chunk& chunk) const;
+  Status CallRegion(int32_t group, const Chunk& chunk) const;
+  void Transpose(int32_t id, const Chunk& chunk) const;
+  void MultiplyNodes(int32_t id, const Chunk& chunk) const;
+  void Store(size_t result, const Chunk& chunk) const;
   double NumberAt(int32_t index, int64_t row) const;
-  Result<Matrix> Children(const Item& item, int64_t begin, int64_t end, const NodeResults& results) const;
-  // The item's value for the nodes [begin, end).
-  Value ValueFor(int32_t id, int64_t begin, int64_t end) const;
-  Result<Value> Spread(const Value& value, Shape shape) const;
-  Status Store(size_t result, int64_t begin, int64_t end, NodeResults* results) const;
+
+  // run_kernels.cc: operators by their own kernels, on matrices.
+  Status RunKernel(int32_t id, const Chunk& chunk) const;
+  Status RunRowsByKernel(int32_t id, const Chunk& chunk, Value* result) const;
+  Status RunNodeByNode(int32_t id, const Chunk& chunk, Value* result) const;
+  Result<Value> Call(int32_t id, const Node& node, std::span<const Value* const> inputs,
+                     std::span<const ValueInfo> infos, int64_t rows) const;
+  Result<Value> ValueOf(int32_t id, const Chunk& chunk) const;
+
   const Item& ItemOf(int32_t id) const { return body_->items[static_cast<size_t>(id)]; }
-  const Slot& SlotOf(int32_t id) const { return slots_[static_cast<size_t>(id)]; }
+  const ItemRows& RowsOf(int32_t id, const Chunk& chunk) const {
+    return chunk.workspace.at[static_cast<size_t>(id)];
+  }
 
   const std::shared_ptr<const RecursiveBody> body_;
+  const std::shared_ptr<const BodyProgram> program_;
   const Linearized::Class& class_;
   const std::span<const int64_t> nodes_;  // By place.
   const KernelSource& kernels_;
   KernelContext& context_;
   WeightCache& weights_;
-  std::vector<Slot> slots_;
-  int64_t batch_begin_ = 0;
-  int64_t ahead_begin_ = 0;  // Of what is computed ahead: where its rows begin.
-  DistinctRows shared_;      // Nodes with the same numbers are computed once ahead; empty where all are.
-  std::atomic<bool> met_large_integer_ = false;
+  std::vector<Value> once_;      // By item: of kOnce; of kKept all rows.
+  std::vector<double> numbers_;  // By item: of one cell that is the same for all.
+  std::vector<ItemRows> same_;   // By item: of what is the same for all; else empty.
+  std::vector<std::shared_ptr<const PackedWeights>> packed_;  // By item: on the right of products.
+  DistinctRows shared_;  // Nodes with the same numbers are computed once ahead; empty where all are.
+  mutable std::atomic<bool> met_large_integer_ = false;
 };
 
 }  // namespace heddle::ops

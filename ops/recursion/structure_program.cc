@@ -18,6 +18,8 @@ constexpr int64_t kMostNode = int64_t{1} << 31;
 // Nodes up to here need no rows of a matrix: a recursion that never ends is left to the interpreter.
 constexpr size_t kMostFree = size_t{1} << 22;
 constexpr int32_t kNotVisited = -1;
+// Room is made for so many nodes of a root at first.
+constexpr size_t kNodesOfRoot = 256;
 
 // The ways that nodes have gone, as a tree of decisions: where a way ends is its class.
 class Ways {
@@ -87,7 +89,9 @@ class Visitor {
         cells_(matrices.begin(), matrices.end()),
         uniforms_(uniforms),
         most_decisions_(most_decisions),
-        registers_(static_cast<size_t>(program.registers)) {}
+        registers_(static_cast<size_t>(program.registers)) {
+    SetConstants();
+  }
 
   std::optional<std::vector<int64_t>> CallsOf(std::span<const int64_t> nodes) {
     std::vector<int64_t> called;
@@ -101,7 +105,13 @@ class Visitor {
     int64_t most = 0;
     for (const Cells& cells : cells_) most = std::max(most, cells.rows);
     visit_of_.assign(static_cast<size_t>(most) + 1, kNotVisited);
-    out_.nodes.reserve(static_cast<size_t>(most));
+    const size_t expected = std::min(static_cast<size_t>(most), kNodesOfRoot * roots.size());
+    out_.nodes.reserve(expected);
+    out_.classes.reserve(expected);
+    out_.first_child.reserve(expected + 1);
+    out_.first_number.reserve(expected + 1);
+    out_.children.reserve(expected);
+    out_.numbers.reserve(expected);
     for (const int64_t root : roots) {
       const std::optional<int32_t> visit = VisitOf(static_cast<double>(root));
       if (!visit) return std::optional<VisitedStructure>();
@@ -143,10 +153,57 @@ class Visitor {
     return visit;
   }
 
+  // Registers that only one constant is written to have it before the first node; the steps that are left.
+  void SetConstants() {
+    std::vector<int32_t> writes(registers_.size(), 0), left(program_.steps.size() + 1, 0);
+    for (const int32_t unset : program_.unset) ++writes[static_cast<size_t>(unset)];
+    for (const StructureProgram::Step& step : program_.steps)
+      if (IsWriting(step.code)) ++writes[static_cast<size_t>(step.target)];
+    for (size_t at = 0; at < program_.steps.size(); ++at) {
+      const StructureProgram::Step& step = program_.steps[at];
+      const bool is_set = step.code == Code::kConstant && step.target != 0 &&
+                          writes[static_cast<size_t>(step.target)] == 1 &&
+                          !(step.is_whole && !IsWhole(step.constant));
+      if (is_set)
+        registers_[static_cast<size_t>(step.target)] = step.constant;
+      else
+        steps_.push_back(step);
+      left[at + 1] = static_cast<int32_t>(steps_.size());
+    }
+    for (StructureProgram::Step& step : steps_)
+      if (step.code == Code::kJump || step.code == Code::kBranch)
+        step.index = left[static_cast<size_t>(step.index)];
+  }
+  static bool IsWriting(Code code) {
+    switch (code) {
+      case Code::kJump:
+      case Code::kBranch:
+      case Code::kCall:
+      case Code::kGive:
+      case Code::kNeed:
+      case Code::kEnd: return false;
+      default: return true;
+    }
+  }
+
   bool ReadCell(const StructureProgram::Step& step, int64_t node) {
     const Cells& cells = cells_[static_cast<size_t>(step.index)];
     const double row = registers_[static_cast<size_t>(step.a)],
                  column = registers_[static_cast<size_t>(step.b)];
+    if (row >= 1 && row <= static_cast<double>(cells.rows) && column >= 1 &&
+        column <= static_cast<double>(cells.columns)) {
+      const auto i = static_cast<int64_t>(row), j = static_cast<int64_t>(column);
+      if (static_cast<double>(i) == row && static_cast<double>(j) == column) {
+        registers_[static_cast<size_t>(step.target)] = cells.At((i - 1) * cells.columns + j - 1);
+        return true;
+      }
+    }
+    return ReadOtherCell(step, node, cells, row, column);
+  }
+
+  // Where the numbers are not whole, or outside.
+  bool ReadOtherCell(const StructureProgram::Step& step, int64_t node, const Cells& cells, double row,
+                     double column) {
     // Most are whole; the language truncates the others.
     int64_t i = static_cast<int64_t>(std::clamp(row, -1.0, kMostWhole));
     int64_t j = static_cast<int64_t>(std::clamp(column, -1.0, kMostWhole));
@@ -165,7 +222,7 @@ class Visitor {
   // False: error_, or nothing that this program knows.
   bool RunNode(int64_t node) {
     double* const r = registers_.data();
-    const StructureProgram::Step* const steps = program_.steps.data();
+    const StructureProgram::Step* const steps = steps_.data();
     r[0] = static_cast<double>(node);
     for (const int32_t unset : program_.unset) r[unset] = std::numeric_limits<double>::quiet_NaN();
     int32_t place = Ways::kStart, decisions = 0;
@@ -235,6 +292,7 @@ class Visitor {
   static bool IsWhole(double x) { return std::fabs(x) < kMostWhole && std::floor(x) == x; }
 
   const StructureProgram& program_;
+  std::vector<StructureProgram::Step> steps_;
   const std::vector<Cells> cells_;
   const std::span<const double> uniforms_;
   const int32_t most_decisions_;

@@ -47,6 +47,7 @@ namespace heddle::ops {
 const GemmKernel<double> kGemmAvx2 = {.rows = kStripRows,
                                       .columns = kStripColumns,
                                       .depth = 256,
-                                      .tiles = {{8, 4, Run<8, 1>}, {4, 8, Run<4, 2>}, {4, 12, Run<4, 3>}}};
+                                      .tiles = {{8, 4, Run<8, 1>}, {4, 8, Run<4, 2>}, {4, 12, Run<4, 3>}},
+                                      .few = HEDDLE_FEW_ROWS};
 
 }  // namespace heddle::ops

@@ -47,6 +47,7 @@ const GemmKernel<double> kGemmAvx512 = {.rows = kStripRows,
                                         .depth = 512,
                                         .tiles = {{8, 8, Run<8, 1>}, {8, 16, Run<8, 2>}, {8, 24, Run<8, 3>}},
                                         .low = {4, 24, Run<4, 3>},
-                                        .any_b = true};
+                                        .any_b = true,
+                                        .few = HEDDLE_FEW_ROWS};
 
 }  // namespace heddle::ops

@@ -79,6 +79,7 @@ const GemmKernel<float> kSingleGemmAvx2 = {
     .rows = kStripRows,
     .columns = kStripColumns,
     .depth = kSingleDepth,
-    .tiles = {{8, 8, Run<8, 1>}, {4, 16, Run<4, 2>}, {4, 24, Run<4, 3>}}};
+    .tiles = {{8, 8, Run<8, 1>}, {4, 16, Run<4, 2>}, {4, 24, Run<4, 3>}},
+    .few = HEDDLE_FEW_ROWS};
 
 }  // namespace heddle::ops

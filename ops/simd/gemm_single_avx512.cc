@@ -73,6 +73,7 @@ const GemmKernel<float> kSingleGemmAvx512 = {
     .depth = kSingleDepth,
     .tiles = {{8, 16, Run<8, 1>}, {8, 32, Run<8, 2>}, {8, 48, Run<8, 3>}},
     .low = {4, 48, Run<4, 3>},
-    .any_b = true};
+    .any_b = true,
+    .few = HEDDLE_FEW_ROWS};
 
 }  // namespace heddle::ops

@@ -31,7 +31,10 @@ TEST_P(NeuralReferenceTest, NumPyFindsTheSame) {
                                   std::string(network.result) + "=" + result};
   std::vector<std::string> reference = {"/usr/bin/python3",
                                         HEDDLE_SOURCE_DIR "/tests/regression/neural_reference.py",
-                                        network.name, network.precision, drawn, result};
+                                        network.name,
+                                        network.precision,
+                                        drawn,
+                                        result};
   run.insert(run.end(), sizes.begin(), sizes.end());
   reference.insert(reference.end(), sizes.begin(), sizes.end());
   const testing_support::Finished ran = testing_support::RunProcess(run, folder.path(), 300);
@@ -42,15 +45,13 @@ TEST_P(NeuralReferenceTest, NumPyFindsTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(
     Networks, NeuralReferenceTest,
-    testing::Values(Network{"transformer", "model", "batch=3 places=20 width=32 heads=4 hidden=64 steps=3"},
-                    Network{"crnn", "model",
-                            "batch=3 height=16 width=24 filters=4 memory=8 classes=5 steps=3"},
-                    Network{"dien", "clicks", "users=20 places=6 things=50 width=8 layer=16"},
-                    Network{"transformer", "model", "batch=3 places=20 width=32 heads=4 hidden=64 steps=3",
-                            "single"},
-                    Network{"crnn", "model",
-                            "batch=3 height=16 width=24 filters=4 memory=8 classes=5 steps=3", "single"},
-                    Network{"dien", "clicks", "users=20 places=6 things=50 width=8 layer=16", "single"}),
+    testing::Values(
+        Network{"transformer", "model", "batch=3 places=20 width=32 heads=4 hidden=64 steps=3"},
+        Network{"crnn", "model", "batch=3 height=16 width=24 filters=4 memory=8 classes=5 steps=3"},
+        Network{"dien", "clicks", "users=20 places=6 things=50 width=8 layer=16"},
+        Network{"transformer", "model", "batch=3 places=20 width=32 heads=4 hidden=64 steps=3", "single"},
+        Network{"crnn", "model", "batch=3 height=16 width=24 filters=4 memory=8 classes=5 steps=3", "single"},
+        Network{"dien", "clicks", "users=20 places=6 things=50 width=8 layer=16", "single"}),
     [](const testing::TestParamInfo<Network>& info) {
       return fmt::format("{}_in_{}", info.param.name, info.param.precision);
     });

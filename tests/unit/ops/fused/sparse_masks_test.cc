@@ -45,8 +45,7 @@ Attention Build(BodyBuilder& body, const MaskCase& one, Hidden hidden, bool samp
     case Hidden::kMultiplied:
     case Hidden::kLast: a.scores = sampled ? cells : body.Op("*", {a.mask, cells}); break;
     case Hidden::kInfinite:
-      a.scores =
-          body.Op("ifelse", {body.Op("==", {a.mask, body.Literal(Scalar(0.0))}), nothing, cells});
+      a.scores = body.Op("ifelse", {body.Op("==", {a.mask, body.Literal(Scalar(0.0))}), nothing, cells});
       break;
     case Hidden::kChosen: a.scores = body.Op("ifelse", {a.mask, cells, nothing}); break;
   }

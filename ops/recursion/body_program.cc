@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/recursion/body_program.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "ops/operator.h"
+#include "ops/recursion/packed_weights.h"
+
+namespace heddle::ops {
+
+using Item = RecursiveBody::Item;
+using Form = RecursiveBody::Form;
+using Source = RecursiveBody::Source;
+using Stage = RecursiveBody::Stage;
+using PlaceKind = ItemPlace::Kind;
+using StepKind = BodyStep::Kind;
+
+class ProgramBuilder {
+ public:
+  explicit ProgramBuilder(BodyProgram* program) : program_(*program), body_(program->body()) {}
+
+  void Build() {
+    program_.places_.resize(body_.items.size());
+    FindNeeded();
+    views_.resize(body_.items.size());
+    for (int32_t id = 0; id < Count(); ++id)
+      if (IsMade(id) && ItemAt(id).group == RecursiveBody::kNone) views_[Index(id)] = FindView(id);
+    PlaceResults();
+    PlaceKept();
+    for (int32_t id = Count(); id-- > 0;) PlaceOperands(id);
+    PlaceJoined();
+    for (int32_t id = 0; id < Count(); ++id)
+      if (IsMade(id) && !IsPlaced(id) && IsWritten(id)) MakeRoom(id);
+    for (int32_t group = 0; group < body_.groups; ++group)
+      program_.regions_.push_back(LowerGroup(body_, group));
+    MakeSteps(Stage::kAhead, &program_.ahead_);
+    // Views of what was ahead are found anew in each batch.
+    for (int32_t id = 0; id < Count(); ++id)
+      if (ItemAt(id).stage == Stage::kAhead && views_[Index(id)] && IsReadLater(id))
+        AddView(id, &program_.level_);
+    MakeSteps(Stage::kLevel, &program_.level_);
+    for (const std::vector<BodyStep>* steps : {&program_.ahead_, &program_.level_})
+      for (const BodyStep& step : *steps) program_.has_kernels_ |= step.kind == StepKind::kKernel;
+    FindOnce();
+  }
+
+ private:
+  struct View {
+    int32_t from;
+    int64_t column;
+  };
+
+  int32_t Count() const { return static_cast<int32_t>(body_.items.size()); }
+  static size_t Index(int32_t id) { return static_cast<size_t>(id); }
+  const Item& ItemAt(int32_t id) const { return body_.items[Index(id)]; }
+  ItemPlace& PlaceAt(int32_t id) { return program_.places_[Index(id)]; }
+  bool IsPlaced(int32_t id) { return PlaceAt(id).kind != PlaceKind::kNone; }
+  bool IsMade(int32_t id) const { return ItemAt(id).form != Form::kSame && program_.needed_[Index(id)]; }
+
+  void FindNeeded() {
+    program_.needed_.assign(body_.items.size(), false);
+    for (const int32_t result : body_.results) program_.needed_[Index(result)] = true;
+    for (int32_t id = Count(); id-- > 0;) {
+      if (!program_.needed_[Index(id)]) continue;
+      const Item& item = ItemAt(id);
+      if (item.pushed) program_.pushed_.push_back(id);
+      for (size_t i = item.pushed ? 1 : 0; i < item.inputs.size(); ++i)
+        if (item.inputs[i].value != RecursiveBody::kNone)
+          program_.needed_[Index(item.inputs[i].value)] = true;
+    }
+  }
+
+  void FindOnce() {
+    std::vector<bool> is_read(body_.items.size(), false);
+    for (int32_t id = Count(); id-- > 0;) {
+      const Item& item = ItemAt(id);
+      if (!program_.needed_[Index(id)] || item.form != Form::kSame) continue;
+      if (item.source == Source::kParameter && is_read[Index(id)]) program_.once_reads_.push_back(id);
+      if (item.source != Source::kOperator) continue;
+      program_.once_makes_.push_back(id);
+      for (const RecursiveBody::Operand& input : item.inputs)
+        if (input.value != RecursiveBody::kNone) is_read[Index(input.value)] = true;
+    }
+    std::reverse(program_.once_makes_.begin(), program_.once_makes_.end());
+  }
+
+  template <typename Body>
+  void EachReader(int32_t id, const Body& body) const {
+    for (int32_t reader = id + 1; reader < Count(); ++reader)
+      if (program_.needed_[Index(reader)])
+        for (const RecursiveBody::Operand& input : ItemAt(reader).inputs)
+          if (input.value == id) body(reader);
+  }
+  bool IsResult(int32_t id) const {
+    return std::find(body_.results.begin(), body_.results.end(), id) != body_.results.end();
+  }
+  // Of what is ahead: whether levels or the results read it.
+  bool IsReadLater(int32_t id) const {
+    bool is_read = IsResult(id);
+    EachReader(id, [&](int32_t reader) { is_read |= ItemAt(reader).stage == Stage::kLevel; });
+    return is_read;
+  }
+
+  // Of an item that is neither inside a fused operator only nor a view: a step writes its rows.
+  bool IsWritten(int32_t id) const {
+    if (views_[Index(id)]) return false;
+    const Item& item = ItemAt(id);
+    if (item.group == RecursiveBody::kNone || IsResult(id) || IsFoldItem(body_, id)) return true;
+    bool is_read = false;
+    for (int32_t reader = id + 1; reader < Count(); ++reader)
+      for (const RecursiveBody::Operand& input : ItemAt(reader).inputs)
+        is_read |= input.value == id && ItemAt(reader).group != item.group;
+    return is_read;
+  }
+
+  // A literal whole number; nullopt where the operand is another one or left out.
+  std::optional<int64_t> LiteralOf(const Item& item, size_t i) const {
+    if (i >= item.inputs.size() || item.inputs[i].value == RecursiveBody::kNone) return std::nullopt;
+    const Item& input = ItemAt(item.inputs[i].value);
+    if (input.source != Source::kLiteral || !input.node.info.IsScalar()) return std::nullopt;
+    const Scalar& value = *input.node.FindAttribute("value");
+    if (value.IsString()) return std::nullopt;
+    const auto whole = static_cast<int64_t>(value.AsDouble());
+    return static_cast<double>(whole) == value.AsDouble() ? std::optional(whole) : std::nullopt;
+  }
+  static bool IsLeftOut(const Item& item, size_t i) {
+    return i >= item.inputs.size() || item.inputs[i].value == RecursiveBody::kNone;
+  }
+
+  // Values whose cells are those of another one, in order.
+  std::optional<View> FindView(int32_t id) const {
+    const Item& item = ItemAt(id);
+    if (item.source == Source::kConvert) {
+      const int32_t given = item.inputs[0].value;
+      return TypeOf(given) == TypeOf(id) ? std::optional(View{given, 0}) : std::nullopt;
+    }
+    if (item.source != Source::kOperator || item.inputs.empty() || item.form != Form::kRows)
+      return std::nullopt;
+    const int32_t from = item.inputs[0].value;
+    if (from == RecursiveBody::kNone || ItemAt(from).form != Form::kRows) return std::nullopt;
+    const Item& input = ItemAt(from);
+    const Shape given = input.node.info.shape, shape = item.node.info.shape;
+    const bool is_whole = CellsOf(input) == CellsOf(item);
+    if (item.node.Is("t") && is_whole && (given.rows == 1 || given.columns == 1)) return View{from, 0};
+    if (item.node.Is("matrix") && is_whole) {
+      const Scalar* const by_row = item.node.FindAttribute("byrow");
+      if (by_row == nullptr || (by_row->IsBoolean() && by_row->AsBoolean())) return View{from, 0};
+      return std::nullopt;
+    }
+    if (!item.node.Is("index")) return std::nullopt;
+    // Some columns of a row, or some rows of a matrix.
+    const bool of_columns = IsLeftOut(item, 1) && IsLeftOut(item, 2) && given.rows == 1;
+    const bool of_rows = IsLeftOut(item, 3) && IsLeftOut(item, 4);
+    if (!of_columns && !of_rows) return std::nullopt;
+    const size_t bounds = of_columns ? 3 : 1;
+    const std::optional<int64_t> first = LiteralOf(item, bounds), last = LiteralOf(item, bounds + 1);
+    const int64_t most = of_columns ? given.columns : given.rows;
+    if (!first || !last || *first < 1 || *last > most || *last < *first) return std::nullopt;
+    if (*last - *first + 1 != (of_columns ? shape.columns : shape.rows)) return std::nullopt;
+    return View{from, (*first - 1) * (of_columns ? 1 : given.columns)};
+  }
+
+  void PlaceResults() {
+    for (size_t r = 0; r < body_.results.size(); ++r) {
+      const int32_t id = body_.results[r];
+      const Item& item = ItemAt(id);
+      // Rows of children may be read where they are.
+      if (item.stage != Stage::kLevel || !IsMade(id) || item.source == Source::kChild || item.pushed ||
+          !IsWritten(id) || IsPlaced(id))
+        continue;
+      PlaceAt(id) = {.kind = PlaceKind::kResult, .of = static_cast<int32_t>(r)};
+    }
+  }
+
+  void PlaceKept() {
+    for (int32_t id = 0; id < Count(); ++id) {
+      if (ItemAt(id).stage != Stage::kAhead || !IsMade(id) || !IsReadLater(id)) continue;
+      int32_t kept = id;
+      while (views_[Index(kept)]) kept = views_[Index(kept)]->from;
+      if (IsPlaced(kept)) continue;
+      PlaceAt(kept) = {.kind = PlaceKind::kKept};
+      program_.kept_.push_back(kept);
+    }
+  }
+
+  // Rows side by side: the columns of rows, or the rows of matrices.
+  bool PutsSideBySide(int32_t id) const {
+    const Item& item = ItemAt(id);
+    if (item.source != Source::kOperator || item.form != Form::kRows || !IsMade(id)) return false;
+    if (!(item.node.Is("rbind") || (item.node.Is("cbind") && item.node.info.shape.rows == 1))) return false;
+    int64_t cells = 0;
+    for (const RecursiveBody::Operand& input : item.inputs) {
+      if (input.value == RecursiveBody::kNone || !ItemAt(input.value).node.info.IsMatrix() ||
+          ItemAt(input.value).node.info.element_type != item.node.info.element_type)
+        return false;
+      cells += CellsOf(ItemAt(input.value));
+    }
+    return cells == CellsOf(item);
+  }
+
+  // What is put side by side is written there, where nothing else has asked for it.
+  void PlaceOperands(int32_t id) {
+    if (!PutsSideBySide(id)) return;
+    int64_t column = 0;
+    for (const RecursiveBody::Operand& input : ItemAt(id).inputs) {
+      const int32_t value = input.value;
+      if (IsMade(value) && ItemAt(value).stage == ItemAt(id).stage && IsWritten(value) && !IsPlaced(value))
+        PlaceAt(value) = {.kind = PlaceKind::kInside, .of = id, .column = column};
+      column += CellsOf(ItemAt(value));
+    }
+  }
+
+  ElementType TypeOf(int32_t id) const {
+    const ValueInfo& info = ItemAt(id).node.info;
+    return info.IsScalar() ? ElementType::kFloat64 : info.element_type;
+  }
+  int64_t RowBytesOf(int32_t id) const { return CellsOf(ItemAt(id)) * BytesOf(TypeOf(id)); }
+  void MakeRoom(int32_t id) {
+    PlaceAt(id) = {.kind = PlaceKind::kRoom, .offset = program_.row_bytes_};
+    program_.row_bytes_ += RowBytesOf(id);
+  }
+  void Align() { program_.row_bytes_ = (program_.row_bytes_ + 63) / 64 * 64; }
+
+  bool IsProduct(int32_t id) const {
+    const Item& item = ItemAt(id);
+    if (!IsMade(id) || item.pushed || !item.node.Is("%*%") || item.form != Form::kRows) return false;
+    const Item &left = ItemAt(item.inputs[0].value), &right = ItemAt(item.inputs[1].value);
+    return left.form == Form::kRows && right.form == Form::kSame &&
+           PackedWeights::Takes(right.node.info.shape);
+  }
+  bool IsNodeProduct(int32_t id) const {
+    const Item& item = ItemAt(id);
+    if (!item.node.Is("%*%") || item.form != Form::kRows) return false;
+    const Item& right = ItemAt(item.inputs[1].value);
+    return right.form == Form::kRows && PackedWeights::Takes(right.node.info.shape);
+  }
+
+  // Products with one matrix whose results are free to stand below each other.
+  void PlaceJoined() {
+    stacks_.assign(body_.items.size(), -1);
+    joins_.assign(body_.items.size(), {});
+    for (int32_t first = 0; first < Count(); ++first) {
+      if (ItemAt(first).joined != first) continue;
+      std::vector<int32_t> members;
+      for (int32_t id = first; id < Count(); ++id)
+        if (ItemAt(id).joined == first && IsProduct(id) && !IsPlaced(id)) members.push_back(id);
+      if (members.size() < 2) continue;
+      // Their left operands stand below each other from the start where nothing else has placed them.
+      std::vector<int32_t> lefts;
+      for (const int32_t id : members) lefts.push_back(ItemAt(id).inputs[0].value);
+      std::vector<int32_t> sorted = lefts;
+      std::sort(sorted.begin(), sorted.end());
+      const bool are_free = std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end() &&
+                            std::all_of(lefts.begin(), lefts.end(), [&](int32_t left) {
+                              return IsMade(left) && ItemAt(left).stage == Stage::kLevel && IsWritten(left) &&
+                                     !IsPlaced(left) && ItemAt(left).source != Source::kChild &&
+                                     !ItemAt(left).pushed;
+                            });
+      Align();
+      if (are_free) {
+        for (const int32_t left : lefts) MakeRoom(left);
+      } else {
+        stacks_[Index(members[0])] = program_.row_bytes_;
+        program_.row_bytes_ += static_cast<int64_t>(lefts.size()) * RowBytesOf(lefts[0]);
+      }
+      Align();
+      for (const int32_t id : members) MakeRoom(id);
+      for (size_t i = 1; i < members.size(); ++i) is_joined_.push_back(members[i]);
+      joins_[Index(members[0])] = std::move(members);
+    }
+  }
+
+  // Steps -------------------------------------------------------------------------------------
+
+  void AddView(int32_t id, std::vector<BodyStep>* steps) const {
+    steps->push_back({.kind = StepKind::kView,
+                      .item = id,
+                      .from = views_[Index(id)]->from,
+                      .column = views_[Index(id)]->column});
+  }
+
+  // The items that one step computes are those of a fused operator, or of joined products.
+  std::vector<int32_t> ItemsOfStep(int32_t id) const {
+    if (ItemAt(id).group == RecursiveBody::kNone)
+      return joins_[Index(id)].empty() ? std::vector<int32_t>{id} : joins_[Index(id)];
+    std::vector<int32_t> items;
+    for (int32_t other = 0; other < Count(); ++other)
+      if (ItemAt(other).group == ItemAt(id).group) items.push_back(other);
+    return items;
+  }
+
+  void MakeSteps(Stage stage, std::vector<BodyStep>* steps) {
+    std::vector<bool> is_done(body_.items.size(), true);
+    for (int32_t id = 0; id < Count(); ++id)
+      if (IsMade(id) && ItemAt(id).stage == stage) is_done[Index(id)] = false;
+    const auto is_ready = [&](const std::vector<int32_t>& items) {
+      return std::all_of(items.begin(), items.end(), [&](int32_t id) {
+        const Item& item = ItemAt(id);
+        return std::all_of(item.inputs.begin(), item.inputs.end(), [&](const RecursiveBody::Operand& input) {
+          return item.pushed || input.value == RecursiveBody::kNone || is_done[Index(input.value)] ||
+                 std::find(items.begin(), items.end(), input.value) != items.end();
+        });
+      });
+    };
+    // Whatever can run runs in the order of the items; fused operators wait for all that they read.
+    for (bool has_run = true; has_run;) {
+      has_run = false;
+      for (int32_t id = 0; id < Count(); ++id) {
+        if (is_done[Index(id)] || std::find(is_joined_.begin(), is_joined_.end(), id) != is_joined_.end())
+          continue;
+        const std::vector<int32_t> items = ItemsOfStep(id);
+        if (!is_ready(items)) continue;
+        AddStep(id, items, steps);
+        for (const int32_t item : items) is_done[Index(item)] = true;
+        has_run = true;
+      }
+    }
+    HEDDLE_CHECK(std::find(is_done.begin(), is_done.end(), false) == is_done.end(),
+                 "fused operators of a recursive body wait for nothing that waits for them");
+  }
+
+  void AddStep(int32_t id, const std::vector<int32_t>& items, std::vector<BodyStep>* steps) {
+    const Item& item = ItemAt(id);
+    if (item.group != RecursiveBody::kNone) {
+      if (!program_.regions_[static_cast<size_t>(item.group)].outputs.empty())
+        steps->push_back({.kind = StepKind::kRegion, .item = item.group});
+      return;
+    }
+    if (views_[Index(id)]) return AddView(id, steps);
+    if (item.pushed || item.source == Source::kChild) {
+      steps->push_back({.kind = StepKind::kChildren, .item = id});
+    } else if (item.source == Source::kNumber) {
+      steps->push_back({.kind = StepKind::kNumbers, .item = id});
+    } else if (item.source == Source::kLookup) {
+      steps->push_back({.kind = StepKind::kLookup, .item = id});
+    } else if (item.source == Source::kConvert) {
+      steps->push_back({.kind = StepKind::kConvert, .item = id});
+    } else if (IsProduct(id)) {
+      steps->push_back(
+          {.kind = StepKind::kMultiply, .item = id, .joined = items, .stack = stacks_[Index(id)]});
+    } else if (IsNodeProduct(id)) {
+      steps->push_back({.kind = StepKind::kNodeProduct, .item = id});
+    } else if (item.node.Is("t") && ItemAt(item.inputs[0].value).form == Form::kRows) {
+      steps->push_back({.kind = StepKind::kTranspose, .item = id});
+    } else if (PutsSideBySide(id)) {
+      int64_t column = 0;
+      for (const RecursiveBody::Operand& input : item.inputs) {
+        const ItemPlace& place = PlaceAt(input.value);
+        if (!(place.kind == PlaceKind::kInside && place.of == id && place.column == column))
+          steps->push_back({.kind = StepKind::kCopy, .item = id, .from = input.value, .column = column});
+        column += CellsOf(ItemAt(input.value));
+      }
+    } else {
+      steps->push_back({.kind = StepKind::kKernel, .item = id});
+    }
+  }
+
+  BodyProgram& program_;
+  const RecursiveBody& body_;
+  std::vector<std::optional<View>> views_;  // By item.
+  std::vector<int64_t> stacks_;             // By the first item of joined products.
+  std::vector<std::vector<int32_t>> joins_;
+  std::vector<int32_t> is_joined_;  // The others.
+};
+
+BodyProgram::BodyProgram(std::shared_ptr<const RecursiveBody> body) : body_(std::move(body)) {
+  ProgramBuilder(this).Build();
+  for (const ItemRegion& region : regions_) {
+    codes_.push_back(std::make_unique<Code>());
+    if (!region.outputs.empty()) codes_.back()->interpreted = *InterpretedRegions().Compile(region.region);
+  }
+}
+
+std::string BodyProgram::ToText() const {
+  const auto of_stage = [&](const std::vector<BodyStep>& steps) {
+    int lookups = 0, gathers = 0, moved = 0, products = 0, joined = 0, fused = 0, operators = 0, kernels = 0,
+        nodes = 0;
+    for (const BodyStep& step : steps) switch (step.kind) {
+        case StepKind::kLookup: ++lookups; break;
+        case StepKind::kChildren:
+          ++(body_->items[static_cast<size_t>(step.item)].pushed ? moved : gathers);
+          break;
+        case StepKind::kMultiply:
+          ++products;
+          joined += step.joined.size() > 1 ? static_cast<int>(step.joined.size()) : 0;
+          break;
+        case StepKind::kRegion:
+          ++fused;
+          for (const Item& item : body_->items) operators += item.group == step.item ? 1 : 0;
+          break;
+        case StepKind::kTranspose:
+        case StepKind::kNodeProduct: ++nodes; break;
+        case StepKind::kKernel: ++kernels; break;
+        case StepKind::kNumbers:
+        case StepKind::kView:
+        case StepKind::kCopy:
+        case StepKind::kConvert: break;
+      }
+    std::string text;
+    const auto add = [&](int count, const std::string& what) {
+      if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, what);
+    };
+    add(lookups, "rows looked up");
+    add(gathers, "results of children");
+    add(moved, "products computed with the children");
+    add(products, joined > 0 ? fmt::format("products, of {} joined", joined) : "products");
+    add(nodes, "of matrices of nodes");
+    add(fused, fmt::format("fused of {} operators", operators));
+    add(kernels, "operators by themselves");
+    return text.empty() ? std::string("nothing") : text;
+  };
+  return fmt::format("ahead: {}; a level: {}", of_stage(ahead_), of_stage(level_));
+}
+
+Result<const RegionCode*> BodyProgram::CodeOf(int32_t group, int64_t rows, FusedRuntime& runtime) const {
+  Code& code = *codes_[static_cast<size_t>(group)];
+  if (const RegionCode* const ready = code.ready.load(std::memory_order_acquire); ready != nullptr)
+    return ready;
+  const ItemRegion& region = regions_[static_cast<size_t>(group)];
+  const std::lock_guard lock(code.mutex);
+  if (code.made == nullptr) {
+    const double work = static_cast<double>(rows) * static_cast<double>(region.columns) * region.work;
+    HEDDLE_ASSIGN_OR_RETURN(code.made, runtime.CodeOf(region.region, work));
+    code.ready.store(code.made.get(), std::memory_order_release);
+  }
+  return code.made != nullptr ? code.made.get() : code.interpreted.get();
+}
+
+}  // namespace heddle::ops
