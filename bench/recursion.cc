@@ -24,7 +24,7 @@
 namespace heddle::bench {
 namespace {
 
-// left, right, token, first and last child in the list, which is the last column.
+// left, right, token, first and last child in the list, which is the column behind them, label.
 using Row = std::array<double, 6>;
 
 // Trees one behind the other: children by their rows, counted from 1.
@@ -32,8 +32,9 @@ struct Trees {
   std::vector<Row> rows;
   std::vector<int64_t> roots;
 
-  int64_t Add(int64_t left, int64_t right, int64_t token) {
-    Row row = {static_cast<double>(left), static_cast<double>(right), static_cast<double>(token), 1, 0, 0};
+  int64_t Add(int64_t left, int64_t right, int64_t token, int64_t label = 1) {
+    Row row = {static_cast<double>(left), static_cast<double>(right), static_cast<double>(token), 1, 0,
+               static_cast<double>(label)};
     rows.push_back(row);
     Row& node = rows.back();
     for (const int64_t child : {left, right}) {
@@ -48,7 +49,7 @@ struct Trees {
   std::vector<double> list;
 };
 
-// "(3 (2 It) (4 works))": labels are left out, words get numbers.
+// "(3 (2 It) (4 works))": labels count from 1, words get numbers.
 class BracketReader {
  public:
   explicit BracketReader(Trees* trees) : trees_(*trees) {}
@@ -67,15 +68,15 @@ class BracketReader {
   }
   int64_t Node() {
     at_ = text_.find('(', at_) + 1;
-    (void)Word();
+    const int64_t label = 1 + std::atoi(Word().c_str());
     while (text_[at_] == ' ') ++at_;
     int64_t node = 0;
     if (text_[at_] == '(') {
       const int64_t left = Node(), right = Node();
-      node = trees_.Add(left, right, 0);
+      node = trees_.Add(left, right, 0, label);
     } else {
       const auto [word, is_new] = words_.try_emplace(Word(), static_cast<int64_t>(words_.size()) + 1);
-      node = trees_.Add(0, 0, word->second);
+      node = trees_.Add(0, 0, word->second, label);
     }
     at_ = text_.find(')', at_) + 1;
     return node;
@@ -108,10 +109,10 @@ Trees RandomTrees(int count) {
   std::mt19937 random(7);
   std::geometric_distribution<int> length(1.0 / 16);
   const auto grow = [&](const auto& self, int leaves) -> int64_t {
-    if (leaves == 1) return trees.Add(0, 0, 1 + static_cast<int64_t>(random() % 5000));
+    if (leaves == 1) return trees.Add(0, 0, 1 + static_cast<int64_t>(random() % 5000), 3);
     const int left = 1 + static_cast<int>(random() % static_cast<unsigned>(leaves - 1));
     const int64_t l = self(self, left), r = self(self, leaves - left);
-    return trees.Add(l, r, 0);
+    return trees.Add(l, r, 0, 1 + l % 5);
   };
   for (int i = 0; i < count; ++i) trees.roots.push_back(grow(grow, 3 + std::min(50, length(random))));
   return trees;
@@ -157,8 +158,8 @@ void WriteTrees(const Trees& trees, int64_t batches, int64_t batch, const std::s
   const size_t count = std::max(trees.rows.size(), trees.list.size());
   for (size_t i = 0; i < count; ++i) {
     const Row row = i < trees.rows.size() ? trees.rows[i] : Row{};
-    rows << fmt::format("{},{},{},{},{},{}\n", row[0], row[1], row[2], row[3], row[4],
-                        i < trees.list.size() ? trees.list[i] : 0.0);
+    rows << fmt::format("{},{},{},{},{},{},{}\n", row[0], row[1], row[2], row[3], row[4],
+                        i < trees.list.size() ? trees.list[i] : 0.0, row[5]);
   }
   for (int64_t b = 0; b < batches; ++b)
     for (int64_t k = 0; k < batch; ++k)
@@ -232,6 +233,28 @@ Status RunCase(const Case& one, const Trees& trees, const std::string& folder, c
         return Internal("{}: batches give {}, the interpreter {}", one.model, some.sum, interpreted.sum);
       Print(one.model, one.trees, hidden, batch, nodes, "interpreted", interpreted.ms, options);
     }
+  return OkStatus();
+}
+
+// An epoch of the sentences is as many steps as there are batches of them; some are run.
+Status RunTraining(const Trees& trees, const std::string& folder, const BenchOptions& options) {
+  constexpr int kHidden = 128;
+  constexpr int64_t kSteps = 20;
+  for (const int64_t batch : {25, 100}) {
+    const auto sentences = static_cast<int64_t>(trees.roots.size());
+    WriteTrees(trees, std::max<int64_t>(1, std::min(kSteps, sentences / batch)), batch, folder);
+    HEDDLE_ASSIGN_OR_RETURN(const Outcome step, RunModel("train", folder, kHidden, 1, options, false));
+    const double epoch = step.ms / 1e3 * static_cast<double>(sentences) / static_cast<double>(batch);
+    if (options.json)
+      std::printf(
+          "{\"bench\":\"recursion\",\"case\":\"train\",\"hidden\":%d,\"batch\":%ld,\"trees\":%ld,"
+          "\"ms_per_step\":%.3f,\"epoch_s\":%.3f,\"threads\":%d}\n",
+          kHidden, batch, sentences, step.ms, epoch, options.threads);
+    else
+      std::printf("train      treelstm h %3d  batch %4ld  %9.3f ms a step, %8.3f s an epoch of %ld trees\n",
+                  kHidden, batch, step.ms, epoch, sentences);
+    std::fflush(stdout);
+  }
   return OkStatus();
 }
 
@@ -309,6 +332,8 @@ Status Measure(const BenchOptions& options) {
                                                  : Chains(64, 100);
     status = RunCase(one, trees, folder, options);
   }
+  if (status.ok() && (options.only.empty() || std::string("train").find(options.only) != std::string::npos))
+    status = RunTraining(sentences, folder, options);
   std::filesystem::remove_all(folder);
   return status;
 }

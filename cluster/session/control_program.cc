@@ -232,8 +232,9 @@ Status ControlProgram::EnterFor(const Block& block) {
   const int64_t seed = is_parallel ? blocks_.seeds().EnterLoop() : 0;
   const LoopRange range = {.from = from, .increment = increment, .rounds = rounds, .seed = seed};
   const auto value_of = [&](uint64_t round) { return range.ValueOf(round); };
+  HEDDLE_ASSIGN_OR_RETURN(const bool is_derivative, gradients_.EnterLoop(block, value_of, rounds, &frame()));
   HEDDLE_ASSIGN_OR_RETURN(bool is_forest, recursions_.EnterLoop(block, value_of, rounds, &frame()));
-  is_forest |= gradients_.EnterLoop(block, value_of, rounds, frame());
+  is_forest |= is_derivative;
   if (is_parallel && !is_forest && iterations_ != nullptr) {
     HEDDLE_ASSIGN_OR_RETURN(const bool has_run, RunIterations(block, range));
     if (has_run) return OkStatus();

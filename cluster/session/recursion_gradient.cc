@@ -43,6 +43,12 @@ int64_t BytesOfRow(const std::vector<ops::RecursiveAdjoint::Row>& rows) {
   return bytes;
 }
 
+// Bodies take dense matrices: labels in rows of few cells are made dense.
+bool IsSmallDense(const Variable& variable) {
+  constexpr int64_t kMostColumns = 64;
+  return variable.info.IsMatrix() && variable.info.shape.columns <= kMostColumns;
+}
+
 }  // namespace
 
 struct RecursionGradient::Known {
@@ -310,8 +316,17 @@ Result<bool> RecursionGradient::Sum(const Function& backward,
   return true;
 }
 
-bool RecursionGradient::EnterLoop(const Block& loop, const std::function<int64_t(uint64_t round)>& value_of,
-                                  uint64_t rounds, const Frame& frame) {
+// Else each round goes back alone, through all nodes.
+bool RecursionGradient::HasRounds(const Function& backward) {
+  return std::any_of(program_.functions.begin(), program_.functions.end(), [&](const auto& function) {
+    const Known& known = KnownOf(function.second);
+    return known.kind == Known::Kind::kRounds && known.partner == &backward;
+  });
+}
+
+Result<bool> RecursionGradient::EnterLoop(const Block& loop,
+                                          const std::function<int64_t(uint64_t round)>& value_of,
+                                          uint64_t rounds, Frame* frame) {
   if (!is_on_ || rounds < 2 || rounds > kMostRoots) return false;
   const auto [found, is_new] = loops_.try_emplace(&loop);
   if (is_new)
@@ -319,13 +334,20 @@ bool RecursionGradient::EnterLoop(const Block& loop, const std::function<int64_t
       const auto function = program_.functions.find(name);
       if (function == program_.functions.end()) return "";
       const Known& known = KnownOf(function->second);
-      return known.kind == Known::Kind::kForward
+      return known.kind == Known::Kind::kForward && HasRounds(*known.partner)
                  ? function->second.parameters[known.found.recursion.node_parameter].name
                  : "";
     });
   if (!found->second) return false;
-  std::optional<std::vector<int64_t>> roots =
-      RootsOf(found->second->structure, value_of, rounds, frame, options_.ranks);
+  // Each rank finds the roots by itself.
+  std::map<std::string, Distribution> wanted;
+  for (const std::string& name : found->second->structure.matrices) {
+    const Variable* const matrix = frame->Find(name);
+    if (matrix == nullptr || !matrix->info.IsMatrix()) return false;
+    if (options_.ranks > 1 && !matrix->distribution.IsEach()) wanted[name] = Distribution::Each();
+  }
+  if (!wanted.empty()) HEDDLE_RETURN_IF_ERROR(blocks_.Exchange(wanted, frame));
+  std::optional<std::vector<int64_t>> roots = RootsOf(found->second->structure, value_of, rounds, *frame);
   if (!roots) return false;
   forests_.push_back(std::make_unique<Forest>(
       Forest{.loop = &loop, .call = found->second->call, .roots = *std::move(roots)}));
@@ -353,10 +375,18 @@ Result<std::optional<RecursionGradient::Setting>> RecursionGradient::SettingFor(
     if (variable->info.IsTabular() && options_.ranks > 1 && !variable->distribution.IsEach())
       wanted[name] = Distribution::Each();
     setting.context.parameters[name] = LiveInOf(*variable);
+    if (variable->info.format != Format::kDense && IsSmallDense(*variable))
+      setting.context.parameters[name].info.format = Format::kDense;
   }
   if (!wanted.empty()) HEDDLE_RETURN_IF_ERROR(blocks_.Exchange(wanted, callee));
-  for (const auto& [name, known] : setting.context.parameters)
-    setting.parameters[name] = callee->Find(name)->value;
+  for (const auto& [name, known] : setting.context.parameters) {
+    Value& value = setting.parameters[name] = callee->Find(name)->value;
+    if (!known.info.IsMatrix() || known.info.format != Format::kDense || !value.matrix().IsSparse()) continue;
+    HEDDLE_ASSIGN_OR_RETURN(value, WithinMemory("variables", [&]() -> Result<Value> {
+                              HEDDLE_ASSIGN_OR_RETURN(Matrix dense, ToDense(value.matrix()));
+                              return Value(std::move(dense));
+                            }));
+  }
   return std::optional<Setting>(std::move(setting));
 }
 
@@ -419,6 +449,9 @@ Result<std::shared_ptr<const ops::RecursiveAdjoint>> RecursionGradient::AdjointO
     }
     compiler::ClassContext context = setting.context;
     context.children = children;
+    for (size_t i = 0; i < children.size(); ++i)
+      if (children[i].IsScalar() && function.results[i].value_type == ValueType::kBoolean)
+        context.children[i].value_type = ValueType::kBoolean;
     std::string why;
     std::optional<ops::RecursiveAdjoint> adjoint;
     const std::optional<compiler::ClassGraph> graph =

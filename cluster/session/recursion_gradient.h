@@ -41,8 +41,8 @@ class RecursionGradient {
   Result<bool> Run(const Block& call, const Function& function, Frame* callee);
   /// Before the rounds of a loop whose counter takes these values. True if the calls of one block in them
   /// will be run as one, when the first of them is made.
-  bool EnterLoop(const Block& loop, const std::function<int64_t(uint64_t round)>& value_of, uint64_t rounds,
-                 const Frame& frame);
+  Result<bool> EnterLoop(const Block& loop, const std::function<int64_t(uint64_t round)>& value_of,
+                         uint64_t rounds, Frame* frame);
   /// Behind the last round of any loop.
   void LeaveLoop(const Block& loop);
 
@@ -56,6 +56,7 @@ class RecursionGradient {
   using Given = std::map<std::shared_ptr<const Evaluation>, std::vector<ops::AdjointAt>>;
 
   Known& KnownOf(const Function& function);
+  bool HasRounds(const Function& backward);
   Result<bool> RunForward(const Block& call, const Function& function, Frame* callee);
   Result<bool> RunBackward(const Function& function, Frame* callee);
   Result<bool> RunRounds(const Function& function, Frame* callee);

@@ -72,12 +72,9 @@ std::optional<int64_t> NodeIn(const std::string& name, const Frame& callee) {
 
 std::optional<std::vector<int64_t>> RootsOf(const ops::StructureProgram& structure,
                                             const std::function<int64_t(uint64_t round)>& value_of,
-                                            uint64_t rounds, const Frame& frame, int ranks) {
+                                            uint64_t rounds, const Frame& frame) {
   const std::optional<StructureInputs> given = InputsOf(structure, frame);
   if (!given) return std::nullopt;
-  // Each rank finds the roots by itself.
-  for (const std::string& name : structure.matrices)
-    if (ranks > 1 && !frame.Find(name)->distribution.IsEach()) return std::nullopt;
   Result<std::vector<Matrix>> dense = given->Dense();
   if (!dense.ok()) return std::nullopt;
   std::vector<int64_t> counters;

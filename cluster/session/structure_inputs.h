@@ -30,7 +30,7 @@ std::optional<int64_t> NodeIn(const std::string& name, const Frame& callee);
 /// The roots of the rounds of a loop (compiler/recursion/find_roots.h). nullopt where only rounds can tell.
 std::optional<std::vector<int64_t>> RootsOf(const ops::StructureProgram& structure,
                                             const std::function<int64_t(uint64_t round)>& value_of,
-                                            uint64_t rounds, const Frame& frame, int ranks);
+                                            uint64_t rounds, const Frame& frame);
 
 /// Result `i` at a place, in memory of its own.
 Result<Value> ValueAt(const ops::NodeResults& results, size_t i, int32_t place);

@@ -10,6 +10,7 @@
 
 #include "compiler/blocks/block_builder.h"
 #include "compiler/gradient/adjoint_body.h"
+#include "compiler/gradient/expand_calls.h"
 
 namespace heddle::compiler {
 namespace {
@@ -36,7 +37,7 @@ class Gradients {
 
   Status Make(const GradientRequest& request) {
     if (program_.functions.contains(request.name)) return OkStatus();
-    const Function& function = program_.functions.at(request.function);
+    const Function function = ExpandCalls(program_, request.function);
     HEDDLE_ASSIGN_OR_RETURN(SingleAssignment code, InSingleAssignment(function, program_, &next_block_id_));
     const std::set<std::string> parameters(request.parameters.begin(), request.parameters.end());
     const std::string loss = code.function.results[0].name;
@@ -89,7 +90,7 @@ class Gradients {
 
   Result<AdjointPair> FindPair(const Block& call, std::set<std::string> results,
                                const std::set<std::string>& parameters) {
-    const bool is_recursive = Reaches(call.function, call.function);
+    const bool is_recursive = IsRecursive(program_, call.function);
     // Its own calls of itself need the same pair.
     if (is_recursive)
       for (const Parameter& result : program_.functions.at(call.function).results)
@@ -115,7 +116,7 @@ class Gradients {
   }
 
   Status MakePair(const std::string& name, bool is_recursive, AdjointPair* pair) {
-    const Function& function = program_.functions.at(name);
+    const Function function = ExpandCalls(program_, name);
     HEDDLE_ASSIGN_OR_RETURN(SingleAssignment code, InSingleAssignment(function, program_, &next_block_id_));
     std::map<std::string, std::string> final_names;
     std::set<std::string> seeds;
@@ -197,32 +198,6 @@ class Gradients {
                     const ValueInfo& type) {
     const Block block = body.NewBlock(Block::Kind::kBasic);
     return CopyBlock(to, from, type, block.id, block.position);
-  }
-
-  // Whether a call of one function may lead to a call of another.
-  bool Reaches(const std::string& from, const std::string& to) const {
-    std::vector<std::string> open = {from};
-    std::set<std::string> seen;
-    while (!open.empty()) {
-      const std::string name = std::move(open.back());
-      open.pop_back();
-      const auto function = program_.functions.find(name);
-      if (function == program_.functions.end()) continue;
-      std::set<std::string> callees;
-      AddCallees(function->second.body, &callees);
-      if (callees.contains(to)) return true;
-      for (const std::string& callee : callees)
-        if (seen.insert(callee).second) open.push_back(callee);
-    }
-    return false;
-  }
-
-  static void AddCallees(const std::vector<Block>& blocks, std::set<std::string>* callees) {
-    for (const Block& block : blocks) {
-      ForEachCallee(block, [&](const std::string& function, const auto&) { callees->insert(function); });
-      AddCallees(block.body, callees);
-      AddCallees(block.otherwise, callees);
-    }
   }
 
   Program& program_;

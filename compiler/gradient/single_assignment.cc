@@ -157,6 +157,8 @@ class Converter {
       if (before != versions->end()) {
         made_.types[head] = OfAllRounds(made_.types[before->second]);
         out->push_back(Copy(head, before->second, loop.position));
+      } else if (std::optional<ValueInfo> type = TypeAssigned(loop.body, name)) {
+        made_.types[head] = OfAllRounds(*type);  // A round may read what another has assigned.
       }
       inside[name] = head;
     }
@@ -188,6 +190,23 @@ class Converter {
       (*versions)[name] = behind;
     }
     return OkStatus();
+  }
+
+  // The type of what blocks assign to a variable, as far as it is known.
+  std::optional<ValueInfo> TypeAssigned(const std::vector<Block>& blocks, const std::string& name) const {
+    std::optional<ValueInfo> type;
+    const auto join = [&](const ValueInfo& info) { type = type ? JoinInfos(*type, info) : info; };
+    for (const Block& block : blocks) {
+      if (block.kind == Block::Kind::kBasic)
+        for (const Node& node : block.graph.nodes)
+          if (node.Is("assign") && node.Text("name") == name) join(TypeOnly(node.info));
+      for (size_t i = 0; i < block.results.size(); ++i)
+        if (block.results[i] == name) join(ResultType(block, i));
+      if (block.variable == name) join(ValueInfo::OfScalar(ValueType::kInteger));
+      for (const std::vector<Block>* inside : {&block.body, &block.otherwise})
+        if (const std::optional<ValueInfo> inner = TypeAssigned(*inside, name)) join(*inner);
+    }
+    return type;
   }
 
   // x = 0 before a loop is an integer, which its rounds may make a double.
@@ -227,9 +246,11 @@ class Converter {
     return version;
   }
 
+  // Names of bodies that took the place of calls are those of other calls to the passes that come.
   std::string NewVersion(const std::string& name) {
-    std::string version = name;
-    while (!used_.insert(version).second) version = fmt::format("{}@{}", name, ++counts_[name]);
+    const std::string first = name.starts_with("%in") ? "%of" + name.substr(3) : name;
+    std::string version = first;
+    while (!used_.insert(version).second) version = fmt::format("{}@{}", first, ++counts_[first]);
     return version;
   }
 

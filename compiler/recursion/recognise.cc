@@ -42,6 +42,11 @@ bool Keeps(const Function& function) {
   return !function.results.empty() && function.results.back().name == kKept;
 }
 
+// Its "backward ...", which runs with that one.
+bool IsBackward(const Function& function) {
+  return !function.parameters.empty() && function.parameters[0].name == kKept;
+}
+
 // A step that only keeps values: batches keep theirs in another way.
 bool IsKeeping(const Block& step) {
   const bool adds = step.operation == ListOperation::kMake || step.operation == ListOperation::kAppend;
@@ -294,7 +299,7 @@ std::string NotRecognisedText(const Function& function, const Recognition& recog
 void WarnOfInterpreted(const Program& program, Diagnostics* diagnostics) {
   for (const auto& [name, function] : program.functions) {
     const Recognition recognition = Recognise(name, function);
-    if (!recognition.is_candidate || recognition.is_recognised) continue;
+    if (!recognition.is_candidate || recognition.is_recognised || IsBackward(function)) continue;
     const Place place = {function.position.line, function.position.column};
     diagnostics->Warning(function.position.file, {place, place}, NotRecognisedText(function, recognition));
   }

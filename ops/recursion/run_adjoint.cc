@@ -335,6 +335,7 @@ Result<std::optional<KeptNodes>> EvaluateKeeping(const Linearized& structure, co
       HEDDLE_RETURN_IF_ERROR(one.run->Begin(parameters));
     }
     HEDDLE_RETURN_IF_ERROR(one.run->RunBatch(batch.begin, batch.end, &one.rows));
+    if (one.run->met_large_integer()) return std::optional<KeptNodes>();
   }
   return std::optional<KeptNodes>(std::move(keeper.nodes_));
 }
