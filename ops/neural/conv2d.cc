@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <type_traits>
 
 #include "core/values/panels.h"
 #include "ops/adjoint.h"
@@ -16,17 +17,24 @@ namespace {
 
 enum Input { kImages, kFilters, kShapes };
 
-// Cells of unfolded windows that a task holds, where a few windows do not have more: they stay in the
+// Bytes of unfolded windows that a task holds, where a few windows do not have more: they stay in the
 // second-level cache beside the filters.
-constexpr int64_t kUnfoldedCells = 48 << 10;
-// Multiples of the columns of a tile of products; with at most so many, a product of few filters reads the
-// unfolded windows where they are (ReadsInPlace), unless their rows lie multiples of 512 bytes apart.
-constexpr int64_t kTileColumns = 24, kLeastWindows = 72, kMostWindows = 240;
+constexpr int64_t kUnfoldedBytes = 384 << 10;
+// Multiples of the columns of a tile of products. With at most so many windows, a product of few filters
+// reads doubles where they are unfolded (ReadsInPlace), unless their rows lie multiples of 512 bytes apart,
+// and floats have no more than four strips, beside which filters are not packed.
+template <typename Cell>
+constexpr int64_t kTileColumns = std::is_same_v<Cell, float> ? 48 : 24;
+template <typename Cell>
+constexpr int64_t kMostWindows = std::is_same_v<Cell, float> ? 192 : 240;
+constexpr int64_t kLeastWindows = 72;
 
+template <typename Cell>
 int64_t WindowsOfTask(int64_t filter) {
+  constexpr int64_t kTile = kTileColumns<Cell>, kCells = kUnfoldedBytes / static_cast<int64_t>(sizeof(Cell));
   const int64_t windows =
-      std::clamp(kUnfoldedCells / filter / kTileColumns * kTileColumns, kLeastWindows, kMostWindows);
-  return windows % 64 == 0 ? windows - kTileColumns : windows;
+      std::clamp(kCells / filter / kTile * kTile, CeilDivide(kLeastWindows, kTile) * kTile, kMostWindows<Cell>);
+  return std::is_same_v<Cell, double> && windows % 64 == 0 ? windows - kTile : windows;
 }
 
 Status CheckInputs(std::string_view op, const Windows& windows, Shape images, Shape filters,
@@ -55,7 +63,7 @@ Result<Value> Convolve(const KernelCall& call, const Windows& windows) {
   const Matrix& filters = call.inputs[kFilters]->matrix();
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.rows(), windows.Results(), kElementTypeOf<Cell>));
   const int64_t places = windows.Places(), filter = windows.Filter();
-  const int64_t width = std::min(places, WindowsOfTask(filter));
+  const int64_t width = std::min(places, WindowsOfTask<Cell>(filter));
   const int64_t tiles = CeilDivide(places, width);
   ParallelFor(x.rows() * tiles, 1, [&](int64_t first, int64_t last) {
     const PackedCells<Cell> unfolded(filter * width);
@@ -102,7 +110,7 @@ Cost Conv2dCost(const Node& node, std::span<const ValueInfo> inputs) {
 // The unfolded windows of one task.
 double Conv2dWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
   const auto filter = static_cast<double>(inputs[kFilters].shape.columns);
-  return sizeof(double) * std::max<double>(kUnfoldedCells, kLeastWindows * filter);
+  return std::max<double>(kUnfoldedBytes, sizeof(double) * kLeastWindows * filter);
 }
 
 // The numbers of shapes are the same in the backward operators.
