@@ -144,7 +144,7 @@ Result<bool> RecursionRunner::EnterLoop(const Block& loop,
     const ops::StructureProgram& structure = found->second->structure;
     const std::map<std::string, Distribution> wanted = Scattered(structure.matrices, *frame);
     if (options_.ranks > 1 && !wanted.empty()) HEDDLE_RETURN_IF_ERROR(blocks_.Exchange(wanted, frame));
-    roots = RootsOf(structure, value_of, rounds, *frame, options_.ranks);
+    roots = RootsOf(structure, value_of, rounds, *frame);
   }
   forest->has_failed = !roots;
   if (roots) forest->roots = *std::move(roots);
