@@ -111,12 +111,11 @@ Result<Matrix> RecursionKernels::RowsOf(const ops::KernelCall& call, const Funct
   for (int64_t i = 0; i < column.rows(); ++i) roots.push_back(static_cast<int64_t>(column.At(i, 0)));
   Frame inputs;
   size_t next = 1;
-  for (size_t i = 0; i < function.parameters.size(); ++i) {
-    if (i == FoundAt(function).recursion.node_parameter) continue;
+  for (const std::string& name : FoundAt(function).recursion.Inputs(function)) {
     Variable parameter;
     parameter.value = *call.inputs[next];
     parameter.info = call.input_infos[next++];
-    inputs.Set(function.parameters[i].name, std::move(parameter));
+    inputs.Set(name, std::move(parameter));
   }
   const int64_t width = call.node.FindAttribute(Attributes::kWidth)->AsInteger();
   const int64_t first = numbered ? 1 : 0;
@@ -162,14 +161,13 @@ compiler::ClassContext RecursionKernels::ContextOf(const Function& function, con
   context.disabled.insert(options_.disabled_passes.begin(), options_.disabled_passes.end());
   context.fusion = options_.fusion;
   context.pushes_down = true;
-  const Parameter& node = function.parameters[FoundAt(function).recursion.node_parameter];
-  for (const Parameter& parameter : function.parameters) {
-    const Variable* const variable = inputs.Find(parameter.name);
-    if (variable == nullptr || &parameter == &node) continue;
+  for (const std::string& name : FoundAt(function).recursion.Inputs(function)) {
+    const Variable* const variable = inputs.Find(name);
+    if (variable == nullptr) continue;
     compiler::LiveIn known = LiveInOf(*variable);
     AppendType(known.info, sizes);
     if (known.value) *sizes += known.value->ToLiteral();
-    context.parameters[parameter.name] = std::move(known);
+    context.parameters[name] = std::move(known);
   }
   return context;
 }
@@ -250,11 +248,13 @@ Result<std::shared_ptr<const ops::Linearized>> RecursionKernels::StructureOf(
   const std::shared_ptr<const ops::Linearized> none;
   const ops::StructureProgram& program = FoundAt(function).recursion.structure;
   std::optional<StructureInputs> given = InputsOf(program, inputs);
+  std::string why;
   if (given) {
     if (std::shared_ptr<const ops::Linearized> kept = FindStructure(function, roots, *given)) return kept;
     HEDDLE_ASSIGN_OR_RETURN(const std::vector<Matrix> dense, given->Dense());
-    HEDDLE_ASSIGN_OR_RETURN(std::optional<ops::VisitedStructure> visited,
-                            ops::VisitStructure(program, dense, given->uniforms, roots, kMostDecisions));
+    HEDDLE_ASSIGN_OR_RETURN(
+        std::optional<ops::VisitedStructure> visited,
+        ops::VisitStructure(program, dense, given->uniforms, roots, kMostDecisions, &why));
     if (visited) {
       HEDDLE_ASSIGN_OR_RETURN(ops::Linearized linearized, ops::Linearize(*std::move(visited), function.name));
       Structure structure{.function = &function, .inputs = *std::move(given), .roots = roots};
@@ -265,7 +265,7 @@ Result<std::shared_ptr<const ops::Linearized>> RecursionKernels::StructureOf(
       return made;
     }
   }
-  SayWhy(function, "its structure holds what only calls can tell");
+  SayWhy(function, why.empty() ? "its structure is no matrix here" : why);
   return none;
 }
 

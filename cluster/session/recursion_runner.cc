@@ -19,6 +19,8 @@ namespace {
 
 using Attributes = ops::RecursiveAttributes;
 
+// Graphs kept; one more forgets them all. Numbers of roots that change from call to call give new ones.
+constexpr size_t kMostGraphs = 1024;
 // Rounds of a loop that are one forest.
 constexpr uint64_t kMostRoots = 1 << 20;
 // Variables of a plan that no script has.
@@ -72,6 +74,7 @@ RecursionRunner::RecursionRunner(const Program& program, const SessionOptions& o
     : program_(program),
       options_(options),
       blocks_(blocks),
+      lists_(options),
       is_on_(std::find(options.disabled_passes.begin(), options.disabled_passes.end(),
                        compiler::kBatchedRecursion) == options.disabled_passes.end()) {}
 
@@ -161,6 +164,7 @@ Result<std::optional<std::vector<ValueInfo>>> RecursionRunner::ResultsOf(const F
                                                                          int64_t root,
                                                                          const std::string& sizes,
                                                                          Frame* callee) {
+  if (results_.size() >= kMostGraphs) results_.clear();
   const auto [kept, is_new] = results_.try_emplace({&function, sizes});
   if (!is_new) return kept->second;
   const auto forget = [&, at = kept] { results_.erase(at); };
@@ -202,15 +206,49 @@ Result<std::optional<std::vector<ValueInfo>>> RecursionRunner::ResultsOf(const F
   return kept->second;
 }
 
+// Rows of the roots that the frame has, of the parameters that it has.
+Graph RecursionRunner::GraphOf(const Block& call, const Function& function,
+                               const std::vector<ValueInfo>& infos, bool may_fail,
+                               const Frame& callee) const {
+  Graph graph;
+  const auto add_variable = [&](const std::string& name) {
+    Node variable = {.op = "variable", .info = callee.Find(name)->info, .position = call.position};
+    variable.SetAttribute("name", name);
+    return graph.Add(std::move(variable));
+  };
+  Node recursive = {.op = std::string(ops::kRecursive), .position = call.position};
+  recursive.inputs.push_back(add_variable(kRoots));
+  for (const std::string& name : kernels().FoundAt(function).recursion.Inputs(function))
+    recursive.inputs.push_back(add_variable(name));
+  const auto key = std::find_if(program_.functions.begin(), program_.functions.end(),
+                                [&](const auto& entry) { return &entry.second == &function; });
+  int64_t width = 1;
+  for (const ValueInfo& info : infos) width += CellsOf(info);
+  recursive.SetAttribute(Attributes::kFunction, key->first);
+  recursive.SetAttribute(Attributes::kWidth, width);
+  recursive.SetAttribute(Attributes::kMayFail, may_fail);
+  recursive.SetAttribute(Attributes::kEvenRows, true);
+  recursive.info = ValueInfo::OfMatrix({callee.Find(kRoots)->info.shape.rows, width});
+  Node rows = {.op = "assign", .info = recursive.info, .position = call.position};
+  rows.inputs = {graph.Add(std::move(recursive))};
+  rows.SetAttribute("name", std::string(kRows));
+  graph.Add(std::move(rows));
+  return graph;
+}
+
 Result<std::optional<RecursionRunner::Evaluation>> RecursionRunner::Evaluate(
     const Block& call, const Function& function, const std::vector<int64_t>& roots, bool may_fail,
     Frame* callee) {
   const std::optional<Evaluation> none;
-  const std::string& node = NameOfNode(kernels().FoundAt(function), function);
+  const compiler::Recursion& recursion = kernels().FoundAt(function).recursion;
+  HEDDLE_ASSIGN_OR_RETURN(const bool has_elements, lists_.TakeElements(recursion, callee));
+  if (!has_elements) {
+    kernels().SayWhy(function, "a list has not the elements that nodes read, or they differ in size");
+    return none;
+  }
   std::string sizes;
-  for (const Parameter& parameter : function.parameters) {
-    if (parameter.name == node) continue;
-    const Variable* const variable = callee->Find(parameter.name);
+  for (const std::string& name : recursion.Inputs(function)) {
+    const Variable* const variable = callee->Find(name);
     if (variable == nullptr || variable->info.data_type == DataType::kList) return none;
     AppendType(variable->info, &sizes);
     if (variable->info.IsScalar() && !compiler::IsLongText(variable->value.scalar()))
@@ -220,43 +258,24 @@ Result<std::optional<RecursionRunner::Evaluation>> RecursionRunner::Evaluate(
                           ResultsOf(function, roots[0], sizes, callee));
   if (!infos) return none;
 
-  Graph graph;
-  const auto add_variable = [&](const std::string& name) {
-    Node variable = {.op = "variable", .info = callee->Find(name)->info, .position = call.position};
-    variable.SetAttribute("name", name);
-    return graph.Add(std::move(variable));
-  };
   HEDDLE_ASSIGN_OR_RETURN(Matrix column, WithinMemory("variables", [&] {
                             return Matrix::Dense(static_cast<int64_t>(roots.size()), 1);
                           }));
   callee->Set(kRoots, ColumnOf(roots, std::move(column)));
-  int64_t width = 1;
-  for (const ValueInfo& info : *infos) width += CellsOf(info);
-  Node recursive = {.op = std::string(ops::kRecursive), .position = call.position};
-  recursive.inputs.push_back(add_variable(kRoots));
-  for (const Parameter& parameter : function.parameters)
-    if (parameter.name != node) recursive.inputs.push_back(add_variable(parameter.name));
-  const auto key = std::find_if(program_.functions.begin(), program_.functions.end(),
-                                [&](const auto& entry) { return &entry.second == &function; });
-  recursive.SetAttribute(Attributes::kFunction, key->first);
-  recursive.SetAttribute(Attributes::kWidth, width);
-  recursive.SetAttribute(Attributes::kMayFail, may_fail);
-  recursive.SetAttribute(Attributes::kEvenRows, true);
-  recursive.info = ValueInfo::OfMatrix({static_cast<int64_t>(roots.size()), width});
-  Node rows = {.op = "assign", .info = recursive.info, .position = call.position};
-  rows.inputs = {graph.Add(std::move(recursive))};
-  rows.SetAttribute("name", std::string(kRows));
-  graph.Add(std::move(rows));
-  uint64_t history = FoldHash(FoldHash(1, key->first), sizes);
-  history = FoldHash(FoldHash(history, static_cast<uint64_t>(width)), may_fail ? 1 : 0);
-  const Status status = blocks_.RunForAll(call.id, graph, history, {kRows}, callee);
+  std::string of_plan = fmt::format("{} {} {}", roots.size(), may_fail, sizes);
+  for (const ValueInfo& info : *infos) AppendType(info, &of_plan);
+  if (graphs_.size() >= kMostGraphs) graphs_.clear();
+  std::optional<Graph>& graph = graphs_[{&call, of_plan}];
+  if (!graph) graph = GraphOf(call, function, *infos, may_fail, *callee);
+  const uint64_t history = FoldHash(1, of_plan);
+  const Status status = blocks_.RunForAll(call.id, *graph, history, {kRows}, callee);
   callee->Erase(kRoots);
   HEDDLE_RETURN_IF_ERROR(status);
   HEDDLE_ASSIGN_OR_RETURN(Variable made, callee->Take(kRows));
   Evaluation evaluation = {.infos = *std::move(infos), .rows = made.value.matrix()};
   for (int64_t i = 0; i < evaluation.rows.rows(); ++i)
     if (evaluation.rows.At(i, 0) == ops::kLeft) {
-      kernels().SayWhy(function, "another worker found what only calls can tell");
+      if (!may_fail) kernels().SayWhy(function, "another worker found what only calls can tell");
       return none;
     }
   return std::optional<Evaluation>(std::move(evaluation));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cluster/session/recursion_kernels.h"
+#include "cluster/session/recursion_lists.h"
 #include "cluster/session/session.h"
 #include "cluster/variables/variables.h"
 #include "compiler/recursion/find_roots.h"
@@ -48,17 +49,21 @@ class RecursionRunner {
                                              const std::vector<int64_t>& roots, bool may_fail, Frame* callee);
   Result<std::optional<std::vector<ValueInfo>>> ResultsOf(const Function& function, int64_t root,
                                                           const std::string& sizes, Frame* callee);
+  Graph GraphOf(const Block& call, const Function& function, const std::vector<ValueInfo>& infos,
+                bool may_fail, const Frame& callee) const;
   Status TakeResults(const Function& function, const Evaluation& evaluation, int64_t row,
                      Frame* callee) const;
 
   const Program& program_;
   const SessionOptions& options_;
   BlockRunner& blocks_;
+  RecursionLists lists_;
   const bool is_on_;
   std::map<const Block*, std::optional<compiler::LoopRoots>> loops_;  // what was found at each
   // By function and the sizes of the parameters: what results are; nullopt where the function is interpreted.
   std::map<std::pair<const Function*, std::string>, std::optional<std::vector<ValueInfo>>> results_;
-  std::vector<std::unique_ptr<Forest>> forests_;  // of the loops that run
+  std::map<std::pair<const Block*, std::string>, std::optional<Graph>> graphs_;  // by call and sizes
+  std::vector<std::unique_ptr<Forest>> forests_;                                 // of the loops that run
 };
 
 }  // namespace heddle::cluster

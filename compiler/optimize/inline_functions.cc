@@ -15,8 +15,9 @@
 #include "core/call_site.h"
 #include "ops/operator.h"
 
-// Which calls become the body of their function: those of functions that are called in one place, and of
-// those that are one straight-line block of a few operators. What an error says stays the same: arguments
+// Which calls become the body of their function: those of functions that are called in one place, of those
+// that are one straight-line block of a few operators, and of those that a function that calls itself uses,
+// which can be batches of nodes then (docs/recursion.md). What an error says stays the same: arguments
 // need no conversion, all that is read has a value, results included, and matrices are what is declared so.
 // Lists go through calls: they are no values of the graphs that arguments and results would become.
 namespace heddle::compiler {
@@ -33,16 +34,54 @@ int DepthOf(const std::vector<Block>& blocks) {
   return depth;
 }
 
-// One block of a few operators. Random numbers and times are those of one place in the script.
+// Random numbers and times are those of one place in the script.
+bool IsOfOnePlace(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+    const ops::Operator* const op = ops::FindOperator(node.op);
+    return op != nullptr && (!op->pure || op->seed_input >= 0);
+  });
+}
+
+// One block of a few operators.
 bool IsSmall(const Function& function) {
   if (function.body.size() != 1 || function.body[0].kind != Block::Kind::kBasic) return false;
-  int operators = 0;
-  for (const Node& node : function.body[0].graph.nodes) {
-    if (node.Is("variable") || node.Is("literal") || node.Is("assign") || node.Is("result")) continue;
-    if (const ops::Operator* op = ops::FindOperator(node.op); !op->pure || op->seed_input >= 0) return false;
-    ++operators;
+  const Graph& graph = function.body[0].graph;
+  const auto operators = std::count_if(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+    return !(node.Is("variable") || node.Is("literal") || node.Is("assign") || node.Is("result"));
+  });
+  return operators <= kMostOperators && !IsOfOnePlace(graph);
+}
+
+// What is called, for certain or perhaps, from these blocks on.
+void AddReached(const Program& program, const std::vector<Block>& blocks, std::set<std::string>* reached) {
+  for (const Block& block : blocks) {
+    ForEachCallee(block, [&](const std::string& name, const auto&) {
+      const auto function = program.functions.find(name);
+      if (reached->insert(name).second && function != program.functions.end())
+        AddReached(program, function->second.body, reached);
+    });
+    AddReached(program, block.body, reached);
+    AddReached(program, block.otherwise, reached);
   }
-  return operators <= kMostOperators;
+}
+
+// The functions that one that calls itself uses, but for those that call themselves or are of one place.
+std::set<std::string> UsedInRecursions(const Program& program) {
+  std::map<std::string, std::set<std::string>> reached;
+  for (const auto& [name, function] : program.functions) AddReached(program, function.body, &reached[name]);
+  std::set<std::string> used;
+  for (const auto& [name, function] : program.functions) {
+    if (!reached[name].contains(name)) continue;
+    for (const std::string& other : reached[name]) {
+      const auto found = program.functions.find(other);
+      if (found == program.functions.end() || reached[other].contains(other)) continue;
+      bool is_of_one_place = false;
+      std::vector<Block> body = found->second.body;
+      ForEachBlock(&body, [&](const Block& block) { is_of_one_place |= IsOfOnePlace(block.graph); });
+      if (!is_of_one_place) used.insert(other);
+    }
+  }
+  return used;
 }
 
 // What all calls pass for a parameter, as those see it who read it. nullopt if it may be a scalar of another
@@ -147,7 +186,8 @@ class Mover {
 
 class Inliner {
  public:
-  explicit Inliner(Program* program) : program_(*program), new_blocks_(program) {
+  explicit Inliner(Program* program)
+      : program_(*program), used_in_recursions_(UsedInRecursions(*program)), new_blocks_(program) {
     ForEachBlock(program, [&](Block& block) {
       ForEachCallee(block, [&](const std::string& function, const auto&) { ++calls_[function]; });
     });
@@ -228,7 +268,7 @@ class Inliner {
     if (!is_new || function == program_.functions.end()) return choice;
     choice.number = choices_.size() - 1;
     std::vector<Block>& body = function->second.body;
-    if (calls_[name] != 1 && !IsSmall(function->second)) return choice;
+    if (calls_[name] != 1 && !IsSmall(function->second) && !used_in_recursions_.contains(name)) return choice;
     SharedNames defined = NamesOf(function->second.parameters);
     choice.is_inlined = FollowDefined(body, &defined);
     SharedNames assigned;
@@ -292,6 +332,7 @@ class Inliner {
   }
 
   Program& program_;
+  const std::set<std::string> used_in_recursions_;
   std::map<std::string, int> calls_;
   std::map<std::string, Choice> choices_;
   std::set<std::string> seen_, open_;  // functions that stay: all, and those whose bodies are not visited yet

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compiler/optimize/names.h"
+#include "ops/operator.h"
 
 namespace heddle::compiler {
 namespace {
@@ -88,8 +89,13 @@ class StructureCompiler {
             if (parameter == function_.parameters[out_.node_parameter].name)
               Add({.code = Code::kCall, .a = EmitVariable(variable)});
           break;
-        case Block::Kind::kParallelFor:
-        case Block::Kind::kList: break;  // Refused before.
+        case Block::Kind::kList: {
+          // The number of the element that is looked up.
+          const std::string& index = ArgumentOf(block, "from");
+          if (out_.numbers.contains(index)) Add({.code = Code::kGive, .a = EmitVariable(index)});
+          break;
+        }
+        case Block::Kind::kParallelFor: break;  // Refused before.
       }
     }
   }
@@ -242,8 +248,17 @@ class StructureCompiler {
     if (node.Is("|")) return binary(Code::kOr);
     if (node.Is("!")) return binary(Code::kNot);
     if (node.Is("as.integer")) return binary(Code::kTruncate);
-    HEDDLE_CHECK(node.Is("as.double"), "every structural operator has a code");
-    return binary(Code::kDouble);
+    if (node.Is("as.logical")) return binary(Code::kBoolean);
+    if (node.Is("as.declared")) {
+      if (node.Text("type") == Name(ValueType::kInteger)) return binary(Code::kWhole);
+      return binary(node.Text("type") == Name(ValueType::kBoolean) ? Code::kBoolean : Code::kDouble);
+    }
+    if (node.Is("as.double")) return binary(Code::kDouble);
+    const ops::Operator* const op = ops::FindOperator(node.op);
+    Step step = {.is_whole = is_whole, .a = a, .b = b};
+    step.code = op->binary ? Code::kBinary : Code::kUnary;
+    step.index = op->binary ? static_cast<int32_t>(*op->binary) : static_cast<int32_t>(*op->unary);
+    return AddTo(step);
   }
 
   static int32_t PlaceOf(const std::string& name, std::vector<std::string>* names) {

@@ -59,7 +59,9 @@ class Joiner {
             if (!Visit(block.body)) return false;
           break;
         case Block::Kind::kCall: JoinCall(block); break;
-        case Block::Kind::kList: break;  // Keeps values for a derivative.
+        case Block::Kind::kList:
+          if (!JoinElement(block)) return false;
+          break;
         case Block::Kind::kParallelFor: return false;
       }
     }
@@ -73,6 +75,57 @@ class Joiner {
             Placeholder(fmt::format("%child{}.{}", calls_, i), context_.children[i]),
             {context_.children[i], std::nullopt, nullptr}};
     ++calls_;
+  }
+
+  // An element of a list is a variable of its own, or the row of a matrix. Other steps on lists keep values
+  // for a derivative.
+  bool JoinElement(const Block& step) {
+    const bool as_matrix = step.operation == ListOperation::kAsMatrix;
+    if (!as_matrix && step.operation != ListOperation::kAsScalar) return true;
+    const std::string &list = ArgumentOf(step, "list"), &index = ArgumentOf(step, "from");
+    Recursion::Element element{list, std::nullopt};
+    const bool is_looked_up = recursion_.numbers.contains(index);
+    if (!is_looked_up) {
+      const auto held = variables_.find(index);
+      if (held == variables_.end() || !held->second.known.value) return Refuse(step);
+      element.key = held->second.known.value;
+    }
+    const auto given = context_.parameters.find(element.name());
+    if (given == context_.parameters.end()) return Refuse(step);
+    LiveIn known = given->second;
+    if (!known.info.IsScalar() && !(known.info.IsMatrix() && known.info.format == Format::kDense))
+      return Refuse(step);
+    NodeId id = Placeholder(element.name(), known.info);
+    if (is_looked_up) {
+      const auto rows = context_.parameters.find(element.rows());
+      if (rows == context_.parameters.end() || !rows->second.value) return Refuse(step);
+      const int64_t height = std::max<int64_t>(rows->second.value->AsInteger(), 1);
+      known.info.shape = {height, known.info.shape.columns / height};
+      const NodeId number = NextNumber(&out_.graph, ValueType::kInteger, step.position);
+      id = Add("index", {id, number, number, kNoNode, kNoNode}, known.info, step);
+    }
+    if (known.info.IsScalar() != !as_matrix) {
+      if (!as_matrix && known.info.shape != Shape{1, 1}) return Refuse(step);
+      ValueInfo info = ValueInfo::OfScalar(ValueType::kDouble);
+      if (as_matrix) {
+        info = ValueInfo::OfMatrix({1, 1});
+        info.element_type = context_.element_type;
+      }
+      id = Add(as_matrix ? "as.matrix" : "as.scalar", {id}, info, step);
+      known = {info, std::nullopt, nullptr};
+    }
+    if (!step.results[0].empty()) variables_[step.results[0]] = {id, std::move(known)};
+    return true;
+  }
+
+  bool Refuse(const Block& step) {
+    why_ = fmt::format("line {}: the element of the list is known only when it runs", step.position.line);
+    return false;
+  }
+
+  NodeId Add(std::string_view op, std::vector<NodeId> inputs, const ValueInfo& info, const Block& step) {
+    return out_.graph.Add(
+        {.op = std::string(op), .inputs = std::move(inputs), .info = info, .position = step.position});
   }
 
   // A variable of the joined graph; one node each.
@@ -174,7 +227,7 @@ class Joiner {
   // Dense, of known size, one result, a number or a matrix.
   static bool IsPlain(const Node& node) {
     const ValueInfo& info = node.info;
-    if (node.Is("literal")) return true;
+    if (node.Is("literal") || node.Is("assign")) return true;
     if (info.IsScalar())
       return info.value_type != ValueType::kString && info.value_type != ValueType::kUnknown;
     return info.IsMatrix() && info.shape.IsKnown() && info.format == Format::kDense;

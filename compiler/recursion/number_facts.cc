@@ -10,11 +10,19 @@
 namespace heddle::compiler {
 namespace {
 
-constexpr std::array<std::string_view, 15> kOperators = {
-    "+", "-", "*", "/", "==", "!=", "<", "<=", ">", ">=", "&", "|", "!", "as.integer", "as.double"};
+constexpr std::array<std::string_view, 26> kOperators = {
+    "+",   "-",     "*",    "/",     "==",   "!=",         "<",         "<=",        ">",
+    ">=",  "&",     "|",    "!",     "%%",   "%/%",        "pmin",      "pmax",      "xor",
+    "abs", "floor", "ceil", "round", "sign", "as.integer", "as.double", "as.logical"};
 
 bool IsNumberType(ValueType type) {
   return type == ValueType::kDouble || type == ValueType::kInteger || type == ValueType::kBoolean;
+}
+
+// A result of a function that has become part of this one, as a number of the type that was declared.
+bool IsDeclaredNumber(const Node& node) {
+  return node.Is("as.declared") && node.FindAttribute("keeps.fractions") == nullptr &&
+         IsNumberType(ParseValueType(node.Text("type")).value_or(ValueType::kUnknown));
 }
 
 }  // namespace
@@ -43,6 +51,7 @@ NumberFacts::NumberFacts(const Function& function, size_t node_parameter)
           ++assignments_[node.Text("name")];
           const Node& value = block.graph[node.inputs[0]];
           if (value.Is("variable")) copies_[node.Text("name")] = value.Text("name");
+          if (value.Is("literal")) literals_[node.Text("name")] = *value.FindAttribute("value");
         }
       if (!block.variable.empty()) ++assignments_[block.variable];
       for (const std::string& result : block.results)
@@ -55,6 +64,13 @@ NumberFacts::NumberFacts(const Function& function, size_t node_parameter)
   for (const auto& [name, times] : assignments_) variables_[name] = {.is_structural = true};
   while (Follow(function.body)) {
   }
+}
+
+const Scalar* NumberFacts::LiteralOf(const std::string& name) const {
+  const auto times = assignments_.find(name);
+  const auto literal = literals_.find(name);
+  return times == assignments_.end() || times->second != 1 || literal == literals_.end() ? nullptr
+                                                                                         : &literal->second;
 }
 
 NumberFact NumberFacts::OfVariable(const std::string& name) const {
@@ -126,7 +142,7 @@ NumberFact NumberFacts::OfNode(const Graph& graph, NodeId id, const std::vector<
   } else if (node.Is("assign")) {
     fact.is_structural = all_structural;
   } else {
-    fact.is_structural = all_structural && IsStructuralOperator(node.op);
+    fact.is_structural = all_structural && (IsStructuralOperator(node.op) || IsDeclaredNumber(node));
   }
   return fact;
 }

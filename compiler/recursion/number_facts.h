@@ -29,6 +29,8 @@ class NumberFacts {
   NumberFact OfVariable(const std::string& name) const;
   /// Whether a variable is this parameter, unchanged: itself, or a copy of it.
   bool IsParameter(const std::string& variable, const std::string& parameter) const;
+  /// The literal that a variable always is; nullptr where it is none.
+  const Scalar* LiteralOf(const std::string& name) const;
   bool IsAssigned(const std::string& name) const { return assignments_.contains(name); }
 
  private:
@@ -42,6 +44,7 @@ class NumberFacts {
   std::map<std::string, NumberFact> variables_;  // assigned ones
   std::map<std::string, int> assignments_;
   std::map<std::string, std::string> copies_;  // of variables assigned once
+  std::map<std::string, Scalar> literals_;     // likewise
 };
 
 /// Whether a structure program computes this operator on numbers.

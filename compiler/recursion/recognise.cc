@@ -87,6 +87,7 @@ class Recogniser {
     }
     out.is_recognised = true;
     out.recursion.keeps = Keeps(function_);
+    out.recursion.elements = std::move(elements_);
     out.recursion.function = function_.name;
     out.recursion.node_parameter = node;
     CompileStructure(function_, facts, &out.recursion);
@@ -194,6 +195,11 @@ class Recogniser {
           return Failure{"C8", fmt::format("the parfor at line {} is no loop over children", line)};
         case Block::Kind::kList:
           if (Keeps(function_) && IsKeeping(block)) break;
+          if (std::optional<Recursion::Element> element = ElementReadBy(block, facts)) {
+            if (std::find(elements_.begin(), elements_.end(), *element) == elements_.end())
+              elements_.push_back(*std::move(element));
+            break;
+          }
           return Failure{"C6", fmt::format("line {} works on a list", line)};
         case Block::Kind::kCall:
           if (!block.candidates.empty() || block.function != key_)
@@ -222,6 +228,24 @@ class Recogniser {
     return result.data_type == DataType::kScalar &&
            (result.value_type == ValueType::kDouble || result.value_type == ValueType::kInteger ||
             result.value_type == ValueType::kBoolean);
+  }
+
+  // as.matrix(L[k]) or as.scalar(L[k]) of a parameter L that is not assigned, k a literal or a number of the
+  // node.
+  std::optional<Recursion::Element> ElementReadBy(const Block& step, const NumberFacts& facts) const {
+    if (step.operation != ListOperation::kAsMatrix && step.operation != ListOperation::kAsScalar)
+      return std::nullopt;
+    const std::string &list = compiler::ArgumentOf(step, "list"), &from = compiler::ArgumentOf(step, "from");
+    const bool is_parameter = std::any_of(
+        function_.parameters.begin(), function_.parameters.end(), [&](const Parameter& parameter) {
+          return parameter.name == list && parameter.data_type == DataType::kList;
+        });
+    if (!is_parameter || facts.IsAssigned(list) || from.empty() || from != compiler::ArgumentOf(step, "to"))
+      return std::nullopt;
+    if (const Scalar* const literal = facts.LiteralOf(from)) return Recursion::Element{list, *literal};
+    const NumberFact fact = facts.OfVariable(from);
+    if (!fact.is_structural || !fact.differs) return std::nullopt;
+    return Recursion::Element{list, std::nullopt};
   }
 
   static std::optional<Failure> CheckPure(const Graph& graph) {
@@ -260,6 +284,7 @@ class Recogniser {
   const std::string& key_;  // In Program::functions: copies of a function share its name.
   const Function& function_;
   std::vector<const Block*> calls_;  // of itself
+  mutable std::vector<Recursion::Element> elements_;
 };
 
 void AppendSteps(const Recursion& recursion, const Function& function, std::string* text) {
@@ -280,12 +305,43 @@ void AppendSteps(const Recursion& recursion, const Function& function, std::stri
                        recursion.structure.matrices.empty()
                            ? std::string("no matrix")
                            : fmt::format("{}", fmt::join(recursion.structure.matrices, ", ")));
+  if (!recursion.elements.empty()) {
+    std::vector<std::string> elements;
+    for (const Recursion::Element& element : recursion.elements) elements.push_back(element.name());
+    *text += fmt::format("  elements of lists: {}\n", fmt::join(elements, ", "));
+  }
   *text += fmt::format("  decisions: {}; calls of itself: {}; numbers that operators read: {}\n", decisions,
                        calls, numbers);
   *text += fmt::format("  results at each node: {}\n", fmt::join(results, ", "));
 }
 
 }  // namespace
+
+std::string Recursion::Element::name() const {
+  return fmt::format("{}[{}]", list, key ? key->ToLiteral() : "");
+}
+
+std::vector<std::string> Recursion::Inputs(const Function& of) const {
+  std::vector<std::string> inputs;
+  for (size_t i = 0; i < of.parameters.size(); ++i) {
+    const Parameter& parameter = of.parameters[i];
+    if (i == node_parameter) continue;
+    if (parameter.data_type != DataType::kList) inputs.push_back(parameter.name);
+    for (const Element& element : elements) {
+      if (element.list != parameter.name) continue;
+      inputs.push_back(element.name());
+      if (!element.key) inputs.push_back(element.rows());
+    }
+  }
+  return inputs;
+}
+
+const std::string& ArgumentOf(const Block& step, std::string_view argument) {
+  static const std::string* const kNone = new std::string;
+  for (const auto& [name, variable] : step.arguments)
+    if (name == argument) return variable;
+  return *kNone;
+}
 
 Recognition Recognise(const std::string& key, const Function& function) {
   return Recogniser(key, function).Run();
@@ -296,9 +352,59 @@ std::string NotRecognisedText(const Function& function, const Recognition& recog
                      recognition.reason, recognition.condition);
 }
 
+namespace {
+
+void CollectCallees(const std::vector<Block>& blocks, std::vector<const Block*>* calls) {
+  for (const Block& block : blocks) {
+    if (block.kind == Block::Kind::kCall && block.candidates.empty()) calls->push_back(&block);
+    CollectCallees(block.body, calls);
+    CollectCallees(block.otherwise, calls);
+  }
+}
+
+bool Reaches(const Program& program, const std::string& from, const std::string& to, Names* seen) {
+  const auto function = program.functions.find(from);
+  if (function == program.functions.end() || !seen->insert(from).second) return false;
+  std::vector<const Block*> calls;
+  CollectCallees(function->second.body, &calls);
+  return std::any_of(calls.begin(), calls.end(), [&](const Block* call) {
+    return call->function == to || Reaches(program, call->function, to, seen);
+  });
+}
+
+// The same of a function of the program: one that calls itself through another, for a node that is a cell of
+// a matrix, is none.
+Recognition RecogniseIn(const Program& program, const std::string& key, const Function& function) {
+  Recognition found = Recognise(key, function);
+  if (found.calls_itself) return found;
+  std::vector<const Block*> calls;
+  CollectCallees(function.body, &calls);
+  for (size_t i = 0; i < function.parameters.size(); ++i) {
+    if (calls.empty() || function.parameters[i].data_type != DataType::kScalar) continue;
+    const NumberFacts facts(function, i);
+    for (const Block* call : calls) {
+      const bool goes_on =
+          std::any_of(call->arguments.begin(), call->arguments.end(), [&](const auto& argument) {
+            const NumberFact fact = facts.OfVariable(argument.second);
+            return fact.from_cell && fact.is_structural;
+          });
+      Names seen;
+      if (!goes_on || !Reaches(program, call->function, key, &seen)) continue;
+      found.calls_itself = found.is_candidate = true;
+      found.condition = "C6";
+      found.reason =
+          fmt::format("line {} calls '{}', which calls it again", call->position.line, call->function);
+      return found;
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
 void WarnOfInterpreted(const Program& program, Diagnostics* diagnostics) {
   for (const auto& [name, function] : program.functions) {
-    const Recognition recognition = Recognise(name, function);
+    const Recognition recognition = RecogniseIn(program, name, function);
     if (!recognition.is_candidate || recognition.is_recognised || IsBackward(function)) continue;
     const Place place = {function.position.line, function.position.column};
     diagnostics->Warning(function.position.file, {place, place}, NotRecognisedText(function, recognition));
@@ -308,7 +414,7 @@ void WarnOfInterpreted(const Program& program, Diagnostics* diagnostics) {
 std::string ExplainRecursion(const Program& program) {
   std::string text;
   for (const auto& [name, function] : program.functions) {
-    const Recognition recognition = Recognise(name, function);
+    const Recognition recognition = RecogniseIn(program, name, function);
     if (!recognition.calls_itself) continue;
     if (!recognition.is_recognised) {
       text += fmt::format("{}:{}: {}\n", function.position.file, function.position.line,

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/optimize/names.h"
@@ -25,7 +27,25 @@ struct Recursion {
   /// By block: the nodes whose values operators read as numbers, in the order in which they are given. Behind
   /// those of all blocks come the results of the function that are in `numbers`.
   std::map<int32_t, std::vector<NodeId>> given;
+  /// What it reads of lists that it does not change: the element that has this name or position, or, without
+  /// one, those that a number of the node says: then all elements are of one size, and are the rows of a
+  /// matrix.
+  struct Element {
+    std::string list;
+    std::optional<Scalar> key;
+    std::string name() const;  ///< Of the variable that stands for it: "model[\"W\"]", "M0[]".
+    /// Of one without a key: the variable with the number of rows of an element.
+    std::string rows() const { return name() + ".rows"; }
+    bool operator==(const Element&) const = default;
+  };
+  std::vector<Element> elements;
+
+  /// The variables that it needs, parameters but for the node; elements in place of lists.
+  std::vector<std::string> Inputs(const Function& function) const;
 };
+
+/// The variable that a step on lists has for an argument; "" for none.
+const std::string& ArgumentOf(const Block& step, std::string_view argument);
 
 /// What a look at a function has found.
 struct Recognition {

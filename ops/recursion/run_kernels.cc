@@ -19,7 +19,7 @@ constexpr double kMostWhole = 9007199254740992.0;
 
 // A number of a node as the language has it.
 Scalar NumberOf(double cell, ValueType type) {
-  if (type == ValueType::kInteger) return static_cast<int64_t>(cell);
+  if (type == ValueType::kInteger && std::fabs(cell) < kMostWhole) return static_cast<int64_t>(cell);
   if (type == ValueType::kBoolean) return cell != 0;
   return cell;
 }
@@ -148,7 +148,7 @@ Status BodyRun::RunNodeByNode(int32_t id, const Chunk& chunk, Value* result) con
   Status failed;  // of the first node
   int64_t failed_at = chunk.rows();
   ParallelFor(chunk.rows(), 1, [&](int64_t from, int64_t to) {
-    for (int64_t i = from; i < to; ++i) {
+    for (int64_t i = from; i < to && !IsCancelled(context_.cancelled); ++i) {
       std::vector<Value> values(item.inputs.size());
       std::vector<const Value*> inputs(item.inputs.size(), nullptr);
       for (size_t k = 0; k < inputs.size(); ++k) {
@@ -185,6 +185,7 @@ Status BodyRun::RunNodeByNode(int32_t id, const Chunk& chunk, Value* result) con
       }
     }
   });
+  if (IsCancelled(context_.cancelled)) return Cancelled("the job was cancelled");
   *result = std::move(all);
   return failed;
 }

@@ -4,22 +4,26 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "core/values/scalar.h"
+#include "ops/cell_codes.h"
+#include "ops/simd/math.h"
 
 namespace heddle::ops {
 namespace {
 
 // Doubles are the whole numbers up to here.
 constexpr double kMostWhole = 9007199254740992.0;
-// Nodes are places of an array.
-constexpr int64_t kMostNode = int64_t{1} << 31;
+// Nodes are places of an array, and visits are counted by 32-bit integers.
+constexpr int64_t kMostNode = std::numeric_limits<int32_t>::max();
 // Nodes up to here need no rows of a matrix: a recursion that never ends is left to the interpreter.
 constexpr size_t kMostFree = size_t{1} << 22;
 constexpr int32_t kNotVisited = -1;
 // Room is made for so many nodes of a root at first.
 constexpr size_t kNodesOfRoot = 256;
+constexpr std::string_view kTooLarge = "has an integer that doubles do not hold";
 
 // The ways that nodes have gone, as a tree of decisions: where a way ends is its class.
 class Ways {
@@ -101,6 +105,8 @@ class Visitor {
     return called;
   }
 
+  const std::string& why() const { return why_; }
+
   Result<std::optional<VisitedStructure>> Run(std::span<const int64_t> roots) {
     int64_t most = 0;
     for (const Cells& cells : cells_) most = std::max(most, cells.rows);
@@ -136,13 +142,18 @@ class Visitor {
 
   std::optional<int32_t> VisitOf(double node) {
     // The node parameter takes whole numbers; what else it would take, the interpreter says.
-    const auto number = static_cast<int64_t>(node);
-    if (!(node >= 0 && node < static_cast<double>(kMostNode)) || static_cast<double>(number) != node)
+    if (!(node >= 0 && node < static_cast<double>(kMostNode)) || std::floor(node) != node) {
+      why_ = fmt::format("{} is called as a node (C2)", node);
       return std::nullopt;
+    }
+    const auto number = static_cast<int64_t>(node);
     const auto place = static_cast<size_t>(number);
     if (place >= visit_of_.size()) {
       // Nodes that no matrix of the structure has a row for: the steps of a sequence, or 0 before the first.
-      if (place > std::max(kMostFree, 64 * visit_of_.size())) return std::nullopt;
+      if (place > std::max(kMostFree, 64 * visit_of_.size())) {
+        why_ = fmt::format("node {} is behind all rows of its matrices", number);
+        return std::nullopt;
+      }
       visit_of_.resize(place + 1, kNotVisited);
     }
     int32_t& visit = visit_of_[place];
@@ -204,12 +215,14 @@ class Visitor {
   // Where the numbers are not whole, or outside.
   bool ReadOtherCell(const StructureProgram::Step& step, int64_t node, const Cells& cells, double row,
                      double column) {
-    // Most are whole; the language truncates the others.
-    int64_t i = static_cast<int64_t>(std::clamp(row, -1.0, kMostWhole));
-    int64_t j = static_cast<int64_t>(std::clamp(column, -1.0, kMostWhole));
-    if (static_cast<double>(i) != row) i = TruncateToInteger(row);
-    if (static_cast<double>(j) != column) j = TruncateToInteger(column);
-    if (!(row == row && column == column) || i < 1 || i > cells.rows || j < 1 || j > cells.columns) {
+    // Most are whole; the language truncates the others. NaN is no position.
+    const auto position = [](double x) {
+      if (!(std::fabs(x) < kMostWhole)) return int64_t{-1};
+      const auto whole = static_cast<int64_t>(x);
+      return static_cast<double>(whole) == x ? whole : TruncateToInteger(x);
+    };
+    const int64_t i = position(row), j = position(column);
+    if (i < 1 || i > cells.rows || j < 1 || j > cells.columns) {
       error_ =
           FailedPrecondition("node {} reads [{},{}] of '{}', which is {} x {}", node, i, j,
                              program_.matrices[static_cast<size_t>(step.index)], cells.rows, cells.columns);
@@ -249,20 +262,41 @@ class Visitor {
         case Code::kAnd: target = a != 0 && b != 0; continue;
         case Code::kOr: target = a != 0 || b != 0; continue;
         case Code::kNot: target = a == 0; continue;
+        case Code::kBinary: {
+          const auto code = static_cast<BinaryCode>(step.index);
+          const bool divides = code == BinaryCode::kIntegerDivide || code == BinaryCode::kModulus;
+          if (!step.is_whole || !divides) {
+            target = Apply(code, a, b);
+            break;
+          }
+          // Quotients of integers are rounded towards zero; by zero they are none.
+          if (b == 0) return Refuse(node, "divides integers by zero");
+          target = code == BinaryCode::kModulus ? std::fmod(a, b) : std::trunc(a / b);
+          break;
+        }
+        case Code::kUnary: target = Apply(static_cast<UnaryCode>(step.index), a); continue;
+        case Code::kWhole:
+          if (!IsWhole(a)) return Refuse(node, "has a number that is declared an integer and is none");
+          target = a;
+          continue;
+        case Code::kBoolean: target = a != 0; continue;
         case Code::kTruncate:
-          if (!(std::fabs(a) < kMostWhole)) return false;
+          if (!(std::fabs(a) < kMostWhole)) return Refuse(node, kTooLarge);
           target = static_cast<double>(TruncateToInteger(a));
           continue;
         case Code::kStep: target = a <= b ? 1 : -1; continue;
         case Code::kRounds: {
           const double by = r[step.index];
-          if (!IsWhole(a) || !IsWhole(b) || !IsWhole(by) || by == 0) return false;
+          if (!IsWhole(a) || !IsWhole(b) || !IsWhole(by) || by == 0)
+            return Refuse(node, "has a loop whose bounds are no whole numbers");
           target = (by > 0 ? a > b : a < b) ? 0 : std::floor((b - a) / by) + 1;
           continue;
         }
         case Code::kJump: at = static_cast<size_t>(step.index) - 1; continue;
         case Code::kBranch: {
-          if (a != a || ++decisions > most_decisions_) return false;
+          if (a != a) return Refuse(node, "decides by NaN (C3)");
+          if (++decisions > most_decisions_)
+            return Refuse(node, fmt::format("makes more than {} decisions (C8)", most_decisions_));
           const bool taken = a != 0;
           place = ways_.Decide(place, taken);
           if (!taken) at = static_cast<size_t>(step.index) - 1;
@@ -281,12 +315,17 @@ class Visitor {
         }
         case Code::kGive: out_.numbers.push_back(a); continue;
         case Code::kNeed:
-          if (a != a) return false;
+          if (a != a) return Refuse(node, "reads a variable that has no value");
           continue;
         case Code::kEnd: out_.classes.push_back(ways_.ClassOf(place)); return true;
       }
-      if (step.is_whole && !(std::fabs(target) < kMostWhole)) return false;
+      if (step.is_whole && !(std::fabs(target) < kMostWhole)) return Refuse(node, kTooLarge);
     }
+  }
+
+  bool Refuse(int64_t node, std::string_view what) {
+    why_ = fmt::format("node {} {}", node, what);
+    return false;
   }
 
   static bool IsWhole(double x) { return std::fabs(x) < kMostWhole && std::floor(x) == x; }
@@ -302,6 +341,7 @@ class Visitor {
   VisitedStructure out_;
   Status error_;
   std::vector<int64_t>* called_ = nullptr;  // CallsOf only.
+  std::string why_;                         // Of what was refused.
 };
 
 }  // namespace
@@ -309,9 +349,12 @@ class Visitor {
 Result<std::optional<VisitedStructure>> VisitStructure(const StructureProgram& program,
                                                        std::span<const Matrix> matrices,
                                                        std::span<const double> uniforms,
-                                                       std::span<const int64_t> roots,
-                                                       int32_t most_decisions) {
-  return Visitor(program, matrices, uniforms, most_decisions).Run(roots);
+                                                       std::span<const int64_t> roots, int32_t most_decisions,
+                                                       std::string* why) {
+  Visitor visitor(program, matrices, uniforms, most_decisions);
+  Result<std::optional<VisitedStructure>> visited = visitor.Run(roots);
+  if (why != nullptr) *why = visitor.why();
+  return visited;
 }
 
 std::optional<std::vector<int64_t>> CallsOf(const StructureProgram& program, std::span<const Matrix> matrices,

@@ -33,7 +33,11 @@ struct StructureProgram {
     kAnd,
     kOr,
     kNot,
+    kBinary,    ///< r[target] = the binary operator `index` of r[a] and r[b]; of integers, if is_whole
+    kUnary,     ///< r[target] = the unary operator `index` of r[a]
     kTruncate,  ///< as.integer
+    kWhole,     ///< r[a], which is declared an integer: anything else is for the interpreter.
+    kBoolean,   ///< as.logical
     kDouble,    ///< as.double: nothing
     kRounds,    ///< r[target] = rounds of a loop from r[a] to r[b] by r[index]
     kStep,      ///< r[target] = 1 if r[a] <= r[b], else -1: the step of a:b
@@ -78,12 +82,12 @@ struct VisitedStructure {
 /// Runs `program` for the roots and for all nodes that they reach; no recursion, each node once.
 /// kFailedPrecondition where a node reads past the structure; nullopt where only the interpreter can tell
 /// what the script means (numbers that are no nodes, NaN as a condition, variables without a value, more
-/// decisions of a node than `most_decisions`).
+/// decisions of a node than `most_decisions`): `why` tells which.
 Result<std::optional<VisitedStructure>> VisitStructure(const StructureProgram& program,
                                                        std::span<const Matrix> matrices,
                                                        std::span<const double> uniforms,
-                                                       std::span<const int64_t> roots,
-                                                       int32_t most_decisions);
+                                                       std::span<const int64_t> roots, int32_t most_decisions,
+                                                       std::string* why = nullptr);
 
 /// The nodes that are called by each of `nodes`, in order, without going on to them. nullopt as above, and
 /// where a node reads past the structure.

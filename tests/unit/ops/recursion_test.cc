@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "ops/operator.h"
 #include "ops/recursion/linearize.h"
 #include "ops/recursion/structure_program.h"
 
@@ -147,11 +148,95 @@ TEST(StructureProgramTest, WhatIsNoNodeIsForTheInterpreter) {
   }
 }
 
+// r[1] = `code` of the node and 3; calls that.
+std::optional<VisitedStructure> CalledBy(StructureProgram::Step step, int64_t root) {
+  StructureProgram program;
+  program.registers = 4;
+  step.target = 1;
+  step.b = 2;
+  program.steps = {{.code = Code::kConstant, .target = 2, .constant = 3},
+                   {.code = Code::kConstant, .target = 3, .constant = 4},
+                   step,
+                   {.code = Code::kLess, .target = 3, .a = 3, .b = 0},
+                   {.code = Code::kBranch, .a = 3, .index = 6},
+                   {.code = Code::kCall, .a = 1},
+                   {.code = Code::kEnd}};
+  return *VisitStructure(program, {}, {}, {&root, 1}, 100);
+}
+
+TEST(StructureProgramTest, OperatorsOfNumbersAreThoseOfTheLanguage) {
+  const auto child = [](StructureProgram::Step step, int64_t root) -> int64_t {
+    const std::optional<VisitedStructure> visited = CalledBy(step, root);
+    return visited && visited->nodes.size() == 2 ? visited->nodes[1] : -1;
+  };
+  const auto binary = [](BinaryCode code) {
+    return StructureProgram::Step{
+        .code = Code::kBinary, .is_whole = true, .index = static_cast<int32_t>(code)};
+  };
+  EXPECT_EQ(child(binary(BinaryCode::kIntegerDivide), 11), 3);
+  EXPECT_EQ(child(binary(BinaryCode::kModulus), 11), 2);
+  EXPECT_EQ(child(binary(BinaryCode::kMinimum), 11), 3);
+  EXPECT_EQ(child({.code = Code::kUnary, .index = static_cast<int32_t>(UnaryCode::kSign)}, 11), 1);
+  EXPECT_EQ(child({.code = Code::kBoolean}, 11), 1);
+}
+
+TEST(StructureProgramTest, WhyTheInterpreterRunsIsTold) {
+  const std::vector<int64_t> roots = {1};
+  std::string why;
+  const auto told = [&](double child, int32_t most) {
+    const Matrix matrix = Rows({{child, 0, 1}});
+    EXPECT_FALSE((*VisitStructure(TwoChildren(), {&matrix, 1}, {}, roots, most, &why)).has_value());
+    return why;
+  };
+  EXPECT_EQ(told(1.5, 100), "1.5 is called as a node (C2)");
+  EXPECT_EQ(told(std::numeric_limits<double>::quiet_NaN(), 100), "node 1 decides by NaN (C3)");
+  EXPECT_EQ(told(0, 1), "node 1 makes more than 1 decisions (C8)");
+}
+
+TEST(StructureProgramTest, APositionThatIsNoNumberIsAnError) {
+  for (const double row : {std::numeric_limits<double>::quiet_NaN(), 1e300, -1e300}) {
+    StructureProgram program;
+    program.matrices = {"T"};
+    program.registers = 3;
+    program.steps = {{.code = Code::kConstant, .target = 1, .constant = row},
+                     {.code = Code::kCell, .target = 2, .a = 1, .b = 0},
+                     {.code = Code::kEnd}};
+    const Matrix matrix = Rows({{0, 0, 0}});
+    const std::vector<int64_t> roots = {1};
+    EXPECT_EQ(VisitStructure(program, {&matrix, 1}, {}, roots, 100).status().message(),
+              "node 1 reads [-1,1] of 'T', which is 1 x 3");
+  }
+}
+
 TEST(StructureProgramTest, MoreDecisionsThanAllowedAreForTheInterpreter) {
   const Matrix matrix = Rows({{0, 0, 1}});
   const std::vector<int64_t> roots = {1};
   EXPECT_FALSE((*VisitStructure(TwoChildren(), {&matrix, 1}, {}, roots, 1)).has_value());
   EXPECT_TRUE((*VisitStructure(TwoChildren(), {&matrix, 1}, {}, roots, 2)).has_value());
+}
+
+// Ranks give their rows with the numbers of their roots, in any order.
+TEST(RecursiveOperatorTest, RowsOfAllRanksArePutInTheOrderOfTheRoots) {
+  const Operator* const op = FindOperator("recursive");
+  ASSERT_NE(op, nullptr);
+  Node node{.op = "recursive", .info = ValueInfo::OfMatrix({3, 2})};
+  Matrix list = *Matrix::Dense(3, 3);
+  const std::array<double, 9> cells = {2, 0, 30, 0, 0, 10, 1, 1, 20};
+  std::copy(cells.begin(), cells.end(), list.mutable_data());
+  const Value value(list);
+  const std::array<const Value*, 1> inputs = {&value};
+  const std::array<ValueInfo, 1> infos = {ValueInfo::OfMatrix({3, 1})};
+  KernelContext context;
+  const Result<Value> rows = op->run({.node = node,
+                                      .phase = Phase::kFinish,
+                                      .inputs = inputs,
+                                      .input_infos = infos,
+                                      .row_end = 3,
+                                      .total_rows = 3,
+                                      .context = context});
+  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+  for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(rows->matrix().At(i, 1), 10.0 * static_cast<double>(i + 1));
+  EXPECT_EQ(rows->matrix().At(1, 0), 1);
 }
 
 }  // namespace

@@ -268,6 +268,31 @@ TEST(ScheduleTest, LargeRowsAreSplitAndReductionsFinishOnRankZero) {
   EXPECT_TRUE(CheckLive(*plan).ok());
 }
 
+// Roots of trees are few and each is much work: every rank has its share, however small the rows are.
+TEST(ScheduleTest, RowsThatAreMuchWorkAreSharedOutEvenly) {
+  for (const int64_t roots : {1, 2, 5}) {
+    GraphUnderTest g;
+    const NodeId column = g.Variable("roots", MatrixOf(roots, 1)), w = g.Variable("W", MatrixOf(4, 4));
+    const NodeId rows = g.Op("recursive", {column, w}, MatrixOf(roots, 5));
+    g.graph[rows].SetAttribute("even.rows", true);
+    g.Assign("rows", rows);
+    const Result<Plan> plan =
+        Schedule(g.graph, {{"roots", Distribution::Each()}, {"W", Distribution::One()}}, {.ranks = 3});
+    ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+    EXPECT_TRUE(CheckLive(*plan).ok());
+    const std::vector<const Task*> parts = TasksOf(*plan, rows, Phase::kPartial);
+    EXPECT_EQ(TasksOf(*plan, rows, Phase::kWhole).size(), roots == 1 ? 1u : 0u);
+    ASSERT_EQ(parts.size(), roots == 1 ? 0u : 3u);
+    int64_t next = 0;
+    for (const Task* part : parts) {
+      EXPECT_EQ(part->row_begin, next);
+      EXPECT_LE(part->row_end - part->row_begin, (roots + 2) / 3);
+      next = part->row_end;
+    }
+    EXPECT_EQ(next, roots == 1 ? 0 : roots);
+  }
+}
+
 TEST(ScheduleTest, SmallDataStaysOnOneWorker) {
   const GraphUnderTest g = NormalEquations(1000, 5);
   const Result<Plan> plan =
