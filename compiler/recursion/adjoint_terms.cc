@@ -104,8 +104,9 @@ void AdjointTerms::Split(NodeId id, const Term& rectangle) {
   if (node.Is("sumTo") && is_whole(node.inputs[0])) return Split(node.inputs[0], rectangle);
   if (node.Is("indexAssign") && SplitAssigned(id, rectangle)) return;
   Term term = rectangle;
-  if (node.Is("%*%") && graph_[node.inputs[0]].Is("t") && node.info.shape.rows > 1) {
-    const NodeId left = graph_[node.inputs[0]].inputs[0], right = node.inputs[1];
+  const bool is_turned = node.Is("%*%") && graph_[node.inputs[0]].Is("t");
+  if ((is_turned || node.Is("t%*%")) && node.info.shape.rows > 1) {
+    const NodeId left = is_turned ? graph_[node.inputs[0]].inputs[0] : node.inputs[0], right = node.inputs[1];
     if (graph_[left].info.shape.rows == 1 && graph_[right].info.shape.rows == 1) {
       term.kind = Term::Kind::kProduct;
       term.left = Output(left);

@@ -17,10 +17,18 @@ using testing_support::Finished;
 
 const char* const kScript = HEDDLE_SOURCE_DIR "/tests/scripts/data/recursion_gradient.dml";
 
-std::string OutputOf(const std::string& options, const char* script = kScript) {
-  const Finished finished = RunCase(options, script);
+// `arguments` stand behind the script.
+std::string OutputOf(const std::string& options, const std::string& script = kScript,
+                     const std::string& arguments = "") {
+  std::vector<std::string> words = {HEDDLE_BINARY_DIR "/heddle"};
+  for (const std::string& word : testing_support::SplitWords(options)) words.push_back(word);
+  words.push_back(script);
+  for (const std::string& word : testing_support::SplitWords(arguments)) words.push_back(word);
+  const testing_support::TemporaryFolder folder;
+  const Finished finished = testing_support::RunProcess(words, folder.path());
   EXPECT_EQ(finished.code, 0) << finished.errors;
-  EXPECT_EQ(finished.errors.find("interpreted"), std::string::npos) << finished.errors;
+  EXPECT_EQ(finished.errors.find("derivative of a structural recursion"), std::string::npos)
+      << finished.errors;
   return finished.output;
 }
 
@@ -48,7 +56,12 @@ TEST(RecursionGradient, AgreesWithDifferenceQuotientsAndTheInterpreter) {
 // From PyTorch 2 in double precision: the same two models written as recursive Python functions, the loss and
 // then, of each gradient, sum() and (x ** 2).sum().
 TEST(RecursionGradient, AgreesWithPyTorch) {
-  const double kTorch[] = {6.459680737507247, 3.136594285272086, 10.277813400555731, 3.4657686984711287, 11.867516479132842, -0.5063934716650458, 3.7249785779185576, -9.992007221626409e-16, 5.056126387733686, -11.07884293830033, 2.7161397486716905, 4.572299956159474, -1.9151739353440584, 14.90099998084018, 7.194362083600449, 14.548670219385137, 15.964253051824764, 28.027707049403286, 6.660772618200189, 99.06768673846906, -6.244409737949976, 19.240550828596202};
+  const double kTorch[] = {
+      6.459680737507247,   3.136594285272086,  10.277813400555731,     3.4657686984711287, 11.867516479132842,
+      -0.5063934716650458, 3.7249785779185576, -9.992007221626409e-16, 5.056126387733686,  -11.07884293830033,
+      2.7161397486716905,  4.572299956159474,  -1.9151739353440584,    14.90099998084018,  7.194362083600449,
+      14.548670219385137,  15.964253051824764, 28.027707049403286,     6.660772618200189,  99.06768673846906,
+      -6.244409737949976,  19.240550828596202};
   const std::vector<std::string> words = testing_support::SplitWords(
       OutputOf("run", HEDDLE_SOURCE_DIR "/tests/scripts/data/recursion_torch.dml"));
   ASSERT_EQ(words.size(), std::size(kTorch));
@@ -64,6 +77,15 @@ TEST(RecursionGradient, HasTheSameBytesHoweverItRuns) {
     SCOPED_TRACE(options);
     EXPECT_EQ(OutputOf(options), first);
   }
+}
+
+// A chain of so many nodes is as deep; a quarter of the memory does not hold what its nodes could keep, so
+// that it is made again.
+TEST(RecursionGradient, HasTheSameBytesKeptOrMadeAgain) {
+  const std::string script = HEDDLE_SOURCE_DIR "/tests/scripts/data/recursion_gradient_sizes.dml";
+  const std::string kept = OutputOf("run", script, "-nvargs nodes=100000");
+  EXPECT_EQ(kept.find("FALSE"), std::string::npos) << kept;
+  EXPECT_EQ(OutputOf("run --memory 400M", script, "-nvargs nodes=100000"), kept);
 }
 
 }  // namespace
