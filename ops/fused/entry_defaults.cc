@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/fused/entry_defaults.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/values/panels.h"
@@ -132,7 +133,11 @@ class DefaultFinder {
   bool NeedsLongRows() const {
     if (view_.Columns(view_.Driver()) <= kColumnChunk) return false;
     for (NodeId id = 0; id < body_.size(); ++id) {
-      if (!view_.HasDriversShape(id) || view_.IsInput(id)) continue;
+      if (!view_.HasDriversShape(id) || id == view_.Driver()) continue;
+      if (view_.IsInput(id)) {
+        const std::vector<NodeId>& readers = view_.consumers(id);
+        if (std::all_of(readers.begin(), readers.end(), [&](NodeId r) { return by_entry_[Index(r)]; })) continue;
+      }
       if (!by_entry_[Index(id)]) return true;
       const bool sparse = view_.node(id).info.format == Format::kSparse || zero_[Index(id)];
       if (view_.RowRoot(id) >= 0 && view_.node(id).info.format == Format::kDense) return true;

@@ -288,7 +288,8 @@ int64_t CutColumns(const BodyView& view) {
 Status CheckLongRows(const TileProgram& program) {
   const bool several = program.fused.kind == FusionTemplate::kStitch || program.phases > 1;
   for (const TileRoot& root : program.roots) {
-    if (program.cut_columns == 0 && (root.of_rows || !program.by_pattern) && program.chunks > 1)
+    const bool by_entries = program.by_pattern && program.fused.kind != FusionTemplate::kStitch;
+    if (program.cut_columns == 0 && (root.of_rows || !by_entries) && program.chunks > 1)
       return Unimplemented("an aggregate of rows longer than a column chunk beside what needs whole rows");
     const bool by_chunks = root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns;
     if (program.cut_columns > 0 && several && (!by_chunks || root.n != program.cut_columns))

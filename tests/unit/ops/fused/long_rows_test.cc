@@ -105,8 +105,8 @@ TEST(LongRowsTest, WhatIsNotACellOrAFoldIsRefused) {
 
 // Softmax of rows of several column chunks, and of several panels of rows, beside sums of its columns.
 TEST(LongRowsTest, SumsOfColumnsBesideAggregatesOfRows) {
-  for (const Shape& shape : {Shape{3, 131080}, {70, 65540}, {200, 65537}}) {
-    for (const char* of_columns : {"colSums", "colMeans", "colMaxs"}) {
+  for (const Shape& shape : {Shape{3, 131080}, {70, 65540}}) {
+    for (const char* of_columns : {"colSums", "colMaxs"}) {
       BodyBuilder body;
       const NodeId x = body.Input(Value(Cells(shape.rows, shape.columns, 9))),
                    v = body.Input(Value(Cells(1, shape.columns, 10)));

@@ -85,7 +85,7 @@ TEST(SparseMasksTest, SoftmaxIntoEveryRoot) {
           const bool long_rows = one.shape.columns > kColumnChunk;
           const bool is_dense = hidden == Hidden::kInfinite || hidden == Hidden::kChosen;
           const bool dense_result = is_dense && root != "logSumExp" && !root.starts_with("row");
-          if (long_rows && (dense_result || root == "%*%1" || root == "%*%3")) continue;
+          if (long_rows && (dense_result || root.starts_with("%*%"))) continue;
           if (one.shape.Cells() > 100000 && (hidden == Hidden::kChosen || (!long_rows && root != "shares")))
             continue;
           BodyBuilder body;
