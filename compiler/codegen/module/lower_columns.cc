@@ -46,10 +46,12 @@ void Lowering::ComputeAt(Rate rate, Values& values) {
         const std::optional<Vector>& own = values[static_cast<size_t>(k)];
         return own ? *own : *values_[static_cast<size_t>(k)];
       };
-      value = EmitCell(node, operand(node.a), operand(node.b), operand(node.c));
+      value = DividesByOneNumber(i) ? DivideCells(operand(node.a), operand(node.b), divisors_.at(node.b))
+                                    : EmitCell(node, operand(node.a), operand(node.b), operand(node.c));
     }
     values[i] = node.drops_negative_zero ? value + Zero() : value;
   }
+  if (rate != Rate::kPerCell) FindDivisors(rate);
 }
 
 bool Lowering::IsCells(size_t i) const {
@@ -273,16 +275,24 @@ int Lowering::EightsTogether() const {
 // So many whole eights at j, computed side by side and folded one after the other.
 void Lowering::InterleavedBody(int eights) {
   const Values of_eight = values_;
+  const std::map<int, Divisor> divisors_of_eight = divisors_;
   const int lanes = emitter_.register_lanes(), parts = emitter_.parts();
+  const auto repeat = [&](Vector* value) {
+    for (int e = 1; e < eights; ++e) std::copy_n(value->v.begin(), parts, value->v.begin() + e * parts);
+  };
   for (std::optional<Vector>& value : values_)
-    if (value)
-      for (int e = 1; e < eights; ++e) std::copy_n(value->v.begin(), parts, value->v.begin() + e * parts);
+    if (value) repeat(&*value);
+  for (auto& [unused, divisor] : divisors_) {
+    repeat(&divisor.reciprocal);
+    repeat(&divisor.least);
+  }
   emitter_.SetShape(lanes, eights * parts);
   llvm::Value* const first = Get(j_);
   FetchAhead(first, eights);
   const Values values = ComputeCells(Sources(), first, nullptr);
   emitter_.SetShape(lanes, parts);
   values_ = of_eight;
+  divisors_ = divisors_of_eight;
   Stores stores;
   for (int e = 0; e < eights; ++e) {
     llvm::Value* const j = b_.CreateNSWAdd(first, Integer(8 * e));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -14,8 +15,9 @@ namespace heddle::codegen {
 enum class Rate : uint8_t { kOnce, kPerRow, kPerCell };
 
 /// Writes the function of one region (LowerRegion). lower_region.cc has what happens once and for each row,
-/// lower_columns.cc the loops along a row, lower_narrow.cc regions of a known number of
-/// columns. Variables of loops are memory of the frame, which the first pass makes registers.
+/// lower_columns.cc the loops along a row, lower_division.cc divisions by one number, lower_narrow.cc regions
+/// of a known number of columns. Variables of loops are memory of the frame, which the first pass makes
+/// registers.
 class Lowering {
  public:
   Lowering(const ops::Region& region, llvm::Function* function, int register_lanes)
@@ -37,6 +39,11 @@ class Lowering {
   };
   struct Accumulator {
     std::array<llvm::AllocaInst*, 2> parts = {};
+  };
+  /// What lower_division.cc needs of a number by which many cells are divided.
+  struct Divisor {
+    Vector reciprocal;
+    Vector least;  ///< Cells of that size and more may be divided by multiplication.
   };
   using Cells = ops::emitted::Cells;
   using Stores = std::vector<std::pair<Cells, Vector>>;  ///< Where, what.
@@ -70,6 +77,11 @@ class Lowering {
   std::vector<Cells> PaddedSources(llvm::Value* is_ragged, llvm::Value* count);
   void WriteWhole(const Stores& stores);
   void ComputeAt(Rate rate, Values& values);
+  /// True for a division of many cells by one number, of the row or of all.
+  bool DividesByOneNumber(size_t node) const;
+  /// Those divisors of a rate, whose values are there.
+  void FindDivisors(Rate rate);
+  Vector DivideCells(Vector a, Vector b, const Divisor& divisor);
   std::vector<Cells> Sources() const;
   Values ComputeCells(const std::vector<Cells>& sources, llvm::Value* j, const Mask* mask);
   Values Complete(Values values);
@@ -103,6 +115,7 @@ class Lowering {
   llvm::IRBuilder<>& b_;
   std::vector<Rate> rates_;
   Values values_;                                             ///< Of nodes that are not per cell.
+  std::map<int, Divisor> divisors_;                           ///< By node.
   std::vector<Cells> inputs_, outputs_;                       // by position; null where not needed
   std::vector<llvm::Value*> input_strides_, output_strides_;  // the same
   std::vector<Cells> rows_of_inputs_, rows_of_outputs_;       // start of the current row

@@ -2,6 +2,8 @@
 // Generated code, the interpreter and literal loops give the same bits.
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tests/unit/codegen/region_case.h"
 
 namespace heddle::codegen {
@@ -71,6 +73,38 @@ TEST(GeneratedCodeTest, LiteralsOfEveryBinaryOperator) {
           {{Input(0), number, Binary(op, 0, 1), Binary(op, 1, 0), Binary(op, 1, 1)}, {{2}, {3}, {4}}, 1},
           {{1, 200}});
     }
+  }
+}
+
+// By the reciprocal, in registers all of whose cells are moderate numbers; in light and in heavy bodies.
+TEST(GeneratedCodeTest, DivisionsByOneNumber) {
+  constexpr auto kDivide = ops::BinaryCode::kDivide;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  uint32_t seed = 1;
+  for (const double literal :
+       {3.0, -0.1, 4.0, 0x1.fffffffffffffp+0, 0x1.0000000000001p+0, 0x1.fffffffffffffp-301, 0x1p-300,
+        0x1.8p300, 0x1.8p301, 0x1p-1074, 0x1.fffffffffffffp1023, 0.0, -0.0, kInfinity, -kInfinity,
+        std::numeric_limits<double>::quiet_NaN()}) {
+    RegionNode number;
+    number.op = RegionOp::kLiteral;
+    number.literal = literal;
+    const std::vector<RegionNode> light = {Input(0),
+                                           Input(1, Access::kPerRow),
+                                           Input(2, Access::kScalar),
+                                           number,
+                                           Binary(kDivide, 0, 1),
+                                           Binary(kDivide, 0, 2),
+                                           Binary(kDivide, 0, 3)};
+    ExpectSameBits({light, {{4}, {5}, {6}}, 3}, FewShapes(), ++seed);
+    ExpectSameBits({light, {{4, Sink::kFoldRows, Fold::kAdd}, {5}, {6, Sink::kFoldColumns, Fold::kAdd}}, 3},
+                   FewShapes(), ++seed);
+    const std::vector<RegionNode> heavy = {Input(0),
+                                           Input(1, Access::kPerRow),
+                                           number,
+                                           Unary(ops::UnaryCode::kExponential, 0),
+                                           Binary(kDivide, 3, 1),
+                                           Binary(kDivide, 4, 2)};
+    ExpectSameBits({heavy, {{4}, {5}}, 2}, FewShapes(), ++seed);
   }
 }
 
