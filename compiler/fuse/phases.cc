@@ -17,6 +17,9 @@ namespace {
 
 // An operator that moves and computes no more is small: about what a task costs.
 constexpr double kSmallWork = 256 << 10;
+// A product that computes no more takes about as long as a handful of tasks, and what is before and behind it
+// is small: where it were a boundary, tasks would cost as much as what they do.
+constexpr double kSmallProduct = 4 << 20;
 // Of one operator: larger ones say nothing to a reader, and blocks of thousands of operators exist.
 constexpr size_t kMostMembers = 256;
 // An operator of phases holds its inputs until its last phase: at most so much may be in it, and at most this
@@ -44,13 +47,20 @@ class PhaseJoiner {
   PhaseJoiner(const Graph& graph, const PhaseOptions& options) : graph_(graph), options_(options) {}
 
   Result<Graph> Run(std::vector<std::string>* phased) {
+    if (!Group() && !Group()) return graph_;
+    return groups_.empty() ? graph_ : Rewrite(phased);
+  }
+
+  // False where small products put too much together: then they are boundaries, as all others are.
+  bool Group() {
     FindCandidates();
-    if (std::count(candidates_.begin(), candidates_.end(), true) < 2) return graph_;
+    groups_.clear();
     FindDepths();
     Unite();
     FindGroups();
-    if (groups_.empty()) return graph_;
-    return Rewrite(phased);
+    if (!is_too_large_ || !joins_products_) return true;
+    joins_products_ = false;
+    return false;
   }
 
  private:
@@ -74,16 +84,18 @@ class PhaseJoiner {
       if (node.Is("result"))
         candidates_[Index(id)] = candidates_[Index(node.inputs[0])];
       else
-        candidates_[Index(id)] = !ordered[Index(id)] && IsCandidate(id);
+        candidates_[Index(id)] = IsCandidate(id, ordered[Index(id)]);
     }
   }
 
-  bool IsCandidate(NodeId id) {
+  bool IsCandidate(NodeId id, bool is_ordered) {
     const Node& node = graph_[id];
     const ops::Operator* op = ops::FindOperator(node.op);
-    if (op == nullptr || !op->pure || op->effect || op->may_fail || op->files || op->seed_input >= 0 ||
-        op->updates)
+    if (op == nullptr || !op->pure || op->effect || op->files || op->seed_input >= 0 || op->updates)
       return false;
+    // Ranges whose bounds are not known yet may fail, and keep their order.
+    const bool is_range = op->fusion.use == ops::RowUse::kColumnRange;
+    if ((op->may_fail || is_ordered) && !is_range) return false;
     const std::span<const ValueInfo> results = ResultsOf(node);
     if (!std::all_of(results.begin(), results.end(), IsPlain)) return false;
     double bytes = 0;
@@ -98,8 +110,15 @@ class PhaseJoiner {
     if (IsSplit(id) || (options_.ranks > 1 && placed_[id].spread) || GrowsVariable(node, *op)) return false;
     if (bytes > MostBytes()) return false;
     const ops::Cost cost = ops::CostOf(node, infos);
-    small_[Index(id)] = cost.bytes + cost.flops <= kSmallWork;
-    return small_[Index(id)] || IsBoundByMemory(node, *op);
+    const double work = cost.bytes + cost.flops;
+    small_[Index(id)] = work <= kSmallWork;
+    if (is_range) return small_[Index(id)] && node.info.IsMatrix();
+    return small_[Index(id)] || IsBoundByMemory(node, *op) ||
+           (joins_products_ && work <= kSmallProduct && IsProduct(*op));
+  }
+
+  static bool IsProduct(const ops::Operator& op) {
+    return op.fusion.use == ops::RowUse::kProduct || op.fusion.use == ops::RowUse::kTransposedProduct;
   }
 
   double MostBytes() const {
@@ -191,8 +210,10 @@ class PhaseJoiner {
     for (NodeId id = 0; id < graph_.size(); ++id)
       if (candidates_[Index(id)]) members[Find(id)].push_back(id);
     group_of_.assign(graph_.nodes.size(), -1);
+    is_too_large_ = false;
     for (auto& [unused, group] : members) {
       DropScalarEnds(&group);
+      is_too_large_ |= group.size() > kMostMembers;
       if (!IsWorthATask(group) || (options_.wants && !options_.wants())) continue;
       for (const NodeId id : group) group_of_[Index(id)] = static_cast<int>(groups_.size());
       groups_.push_back(std::move(group));
@@ -236,7 +257,8 @@ class PhaseJoiner {
 
   struct Built {
     PhasedOperator phased;
-    std::vector<NodeId> inputs, roots;  // Nodes of the old graph.
+    std::vector<NodeId> inputs, roots;  // Nodes of the old graph,
+    std::vector<NodeId> after;          // that come before all of it, too.
   };
 
   Built Build(const std::vector<NodeId>& group, const std::vector<bool>& read_outside) const {
@@ -258,6 +280,13 @@ class PhaseJoiner {
         }
         input = found->second;
       }
+      std::vector<NodeId> after;
+      for (const NodeId earlier : node.after)
+        if (group_of_[Index(earlier)] == group_of_[Index(id)])
+          after.push_back(inside.at(earlier));
+        else
+          built.after.push_back(earlier);
+      node.after = std::move(after);
       inside[id] = built.phased.body.Add(std::move(node));
       if (!read_outside[Index(id)]) continue;
       built.phased.roots.push_back(inside[id]);
@@ -299,13 +328,17 @@ class PhaseJoiner {
     const auto needs_of = [&](NodeId id) {
       const int group = group_of_[Index(id)];
       std::vector<NodeId> needs = group < 0 ? graph_[id].inputs : built[static_cast<size_t>(group)].inputs;
-      needs.insert(needs.end(), graph_[id].after.begin(), graph_[id].after.end());
+      const std::vector<NodeId>& after =
+          group < 0 ? graph_[id].after : built[static_cast<size_t>(group)].after;
+      needs.insert(needs.end(), after.begin(), after.end());
       std::erase(needs, kNoNode);
       return needs;
     };
     const auto emit = [&](NodeId id) {
       const int group = group_of_[Index(id)];
-      if (group >= 0) return EmitGroup(built[static_cast<size_t>(group)], &result, &new_id, phased);
+      if (group >= 0)
+        return EmitGroup(built[static_cast<size_t>(group)], groups_[static_cast<size_t>(group)], &result,
+                         &new_id, phased);
       Node node = graph_[id];
       for (std::vector<NodeId>* list : {&node.inputs, &node.after})
         for (NodeId& other : *list)
@@ -333,10 +366,13 @@ class PhaseJoiner {
     return result;
   }
 
-  void EmitGroup(const Built& built, Graph* result, std::vector<NodeId>* new_id,
-                 std::vector<std::string>* phased) const {
+  void EmitGroup(const Built& built, const std::vector<NodeId>& group, Graph* result,
+                 std::vector<NodeId>* new_id, std::vector<std::string>* phased) const {
     Node node{.op = "phased"};
     for (const NodeId input : built.inputs) node.inputs.push_back((*new_id)[Index(input)]);
+    for (const NodeId earlier : built.after) node.after.push_back((*new_id)[Index(earlier)]);
+    std::sort(node.after.begin(), node.after.end());
+    node.after.erase(std::unique(node.after.begin(), node.after.end()), node.after.end());
     node.position = graph_[built.roots[0]].position;
     node.info = ValueInfo::OfTuple();
     for (const NodeId root : built.roots) node.results.push_back(graph_[root].info);
@@ -344,6 +380,7 @@ class PhaseJoiner {
     phased->push_back(text);
     node.SetAttribute("operator", Scalar(std::move(text)));
     const NodeId tuple = result->Add(std::move(node));
+    for (const NodeId id : group) (*new_id)[Index(id)] = tuple;  // For what comes after one of them.
     for (size_t i = 0; i < built.roots.size(); ++i) {
       Node value = ResultOf(*result, tuple, i);
       value.position = graph_[built.roots[i]].position;
@@ -359,6 +396,8 @@ class PhaseJoiner {
   std::vector<NodeId> leader_;
   std::vector<std::vector<NodeId>> groups_;  // Ascending.
   std::vector<int> group_of_;                // By node; -1: it stands alone.
+  bool joins_products_ = true;               // Small ones.
+  bool is_too_large_ = false;                // Some group.
 };
 
 }  // namespace

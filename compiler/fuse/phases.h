@@ -20,7 +20,8 @@ struct PhaseOptions {
 /// Puts operators between two products together into operators "phased" (core/programs/phased_operator.h):
 /// those that read what others have reduced over all rows, as batch norm does ("regional" and "global"
 /// stitching of Zheng et al., AStitch, ASPLOS 2022, section 4), and small ones whatever they read ("remote"
-/// stitching), for which a task costs more than what they compute.
+/// stitching), for which a task costs more than what they compute. Small products are members as well (those
+/// of one head of attention), unless that puts too many operators into one.
 ///
 /// Operators that could not be one without waiting for a third are not put together: of all whose longest way
 /// from the inputs crosses as many products, none needs another one through a product. Operators whose rows

@@ -47,7 +47,6 @@ Status Verify(const PhasedOperator& phased) {
   std::set<std::string_view> names;
   for (const Node& node : phased.body.nodes) {
     if (node.Is("assign")) return Broken("an assignment in the body");
-    if (!node.after.empty()) return Broken("an order edge in the body");
     if (node.Is("variable") && !names.insert(node.Text("name")).second)
       return Broken("an input stands twice");
   }
@@ -60,8 +59,9 @@ std::vector<int> PhasesOf(const Graph& body) {
   std::vector<int> phases(body.nodes.size(), -1), of_value(body.nodes.size(), -1);
   for (NodeId id = 0; id < body.size(); ++id) {
     int last = -1;
-    for (const NodeId input : body[id].inputs)
-      if (input != kNoNode) last = std::max(last, of_value[static_cast<size_t>(input)]);
+    for (const std::vector<NodeId>* needs : {&body[id].inputs, &body[id].after})
+      for (const NodeId need : *needs)
+        if (need != kNoNode) last = std::max(last, of_value[static_cast<size_t>(need)]);
     const bool computes = !ComputesNothing(body[id]) && !body[id].Is("result");
     if (computes) phases[static_cast<size_t>(id)] = last + 1;
     of_value[static_cast<size_t>(id)] = computes ? last + 1 : last;

@@ -14,8 +14,8 @@ namespace heddle {
 /// of `roots` in their order.
 ///
 /// The body is a graph of the operators that it replaces, unchanged, fused ones among them: its "variable"
-/// nodes are named "0", "1", ... after the inputs of the phased node. It assigns nothing, acts on nothing
-/// outside, and orders nothing.
+/// nodes are named "0", "1", ... after the inputs of the phased node. It assigns nothing and acts on nothing
+/// outside; operators that may fail keep their order.
 struct PhasedOperator {
   static constexpr size_t kMaxRoots = 64;
   Graph body;
@@ -29,8 +29,8 @@ struct PhasedOperator {
 /// Ids, roots, input names. An error here is our bug (kInternal).
 Status Verify(const PhasedOperator& phased);
 
-/// By node of a body: its phase, from 0, one behind the last of what it reads; -1 for nodes that compute
-/// nothing (variables, literals, and the results of a node, which are there with it).
+/// By node of a body: its phase, from 0, one behind the last of what it reads or comes after; -1 for nodes
+/// that compute nothing (variables, literals, and the results of a node, which are there with it).
 std::vector<int> PhasesOf(const Graph& body);
 
 }  // namespace heddle

@@ -23,6 +23,8 @@ namespace {
 
 // An operator of less work takes one thread, and the operators of its phase take the others.
 constexpr double kWorkOfThreads = 1 << 19;
+// Operators of one phase that are less work together are done before other threads would have begun.
+constexpr double kWorkOfOneThread = 1 << 17;
 
 struct PhasedStep {
   NodeId node = kNoNode;
@@ -34,6 +36,7 @@ struct PhasedStep {
 
 struct PhaseSteps {
   std::vector<PhasedStep> wide, small;  // One after the other by all threads; several at once.
+  double small_work = 0;                // Of all small ones.
   std::vector<NodeId> frees;            // Values that nobody reads behind this phase.
 };
 
@@ -92,7 +95,7 @@ class PhasedCompiler {
       program_.first.push_back(is_result ? program_.first[Index(node.inputs[0])] +
                                                static_cast<int>(node.ResultIndex())
                                          : program_.results);
-      if (!is_result) program_.results += static_cast<int>(ResultsOf(node).size());
+      if (!is_result) program_.results += std::max(1, static_cast<int>(ResultsOf(node).size()));
     }
   }
 
@@ -131,10 +134,12 @@ class PhasedCompiler {
       for (const ValueInfo& input : step.input_infos) program_.bytes += KnownBytes(input);
     }
     PhaseSteps& phase = program_.phases[Index(phase_of_[Index(id)])];
-    if (cost.bytes + cost.flops < kWorkOfThreads)
+    if (const double work = cost.bytes + cost.flops; work < kWorkOfThreads) {
       phase.small.push_back(std::move(step));
-    else
+      phase.small_work += work;
+    } else {
       phase.wide.push_back(std::move(step));
+    }
     if (!is_root_[Index(id)])
       program_.phases[Index(std::max(last_phase_[Index(id)], phase_of_[Index(id)]))].frees.push_back(id);
     return OkStatus();
@@ -211,7 +216,7 @@ class PhasedRun {
   Status Run(std::span<Value> results) {
     for (const PhaseSteps& phase : program_.phases) {
       for (const PhasedStep& step : phase.wide) HEDDLE_RETURN_IF_ERROR(RunStep(step));
-      HEDDLE_RETURN_IF_ERROR(RunSmall(phase.small));
+      HEDDLE_RETURN_IF_ERROR(RunSmall(phase));
       for (const NodeId id : phase.frees)
         for (Value& value : OwnOf(id)) value = Value();
     }
@@ -259,7 +264,13 @@ class PhasedRun {
   }
 
   // The first error in their order.
-  Status RunSmall(const std::vector<PhasedStep>& steps) {
+  Status RunSmall(const PhaseSteps& phase) {
+    const std::vector<PhasedStep>& steps = phase.small;
+    if (steps.size() < 2 || phase.small_work < kWorkOfOneThread) {
+      const SerialLoops serial;
+      for (const PhasedStep& step : steps) HEDDLE_RETURN_IF_ERROR(RunStep(step));
+      return OkStatus();
+    }
     std::vector<Status> statuses(steps.size());
     ParallelFor(static_cast<int64_t>(steps.size()), 1, [&](int64_t begin, int64_t end) {
       const SerialLoops serial;

@@ -61,7 +61,7 @@ TEST(PlannedPartsTest, AKnownPlanServesItsOwnSizesOnly) {
     // Rounds 1 to 8 have 100 columns: 2000, 3000, 1000 rows and so on; 9 to 12 have 200.
     EXPECT_EQ(
         outcome.output,
-        std::to_string(300 * (2 + 3 + 1 + 2 + 3 + 1 + 2 + 3) * 1000 + 600 * (1 + 2 + 3 + 1) * 1000) + "\n");
+        std::to_string(300 * (2 + 3 + 1 + 2 + 3 + 1 + 2 + 3) * 1000 + 600 * (1 + 2 + 3 + 1) * 1000) + ".0\n");
     EXPECT_GE(outcome.statistics[0].plans_reused, 5);
   }
 }
@@ -75,7 +75,7 @@ TEST(PlannedPartsTest, ThePartsOfACutBlockAreKnownOneByOne) {
   for (const char* fusion : {"cost", "off"}) {
     const ScriptOutcome outcome = RunWith(loop, fusion);
     ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
-    EXPECT_EQ(outcome.output, std::to_string(5 * 1000 * 101 + 4 * 2000 * 101) + "\n");
+    EXPECT_EQ(outcome.output, std::to_string(5 * 1000 * 101 + 4 * 2000 * 101) + ".0\n");
   }
 }
 

@@ -148,6 +148,75 @@ TEST(PhasesTest, LittleMemoryKeepsThemApart) {
     for (const Node& node : phased.body.nodes) EXPECT_LE(node.info.shape.rows, 1) << outcome.graph.ToText();
 }
 
+// Ranges that may fail, small products and what is between them; ranges keep their order.
+TEST(PhasesTest, OneHeadOfAttentionIsOneOperator) {
+  GraphMaker make;
+  const NodeId q = make.Matrix("Q", 1024, 512), k = make.Matrix("K", 1024, 512),
+               v = make.Matrix("V", 1024, 512);
+  std::vector<NodeId> bounds;
+  for (const char* name : {"first", "last", "left", "right"}) bounds.push_back(make.Scalar(name));
+  NodeId earlier = kNoNode;
+  const auto range_of = [&](NodeId x) {
+    const NodeId range = make.Add("index", {x, bounds[0], bounds[1], bounds[2], bounds[3]});
+    make.graph()[range].info = ValueInfo::OfMatrix({128, 64});
+    if (earlier != kNoNode) make.graph()[range].after = {earlier};
+    return earlier = range;
+  };
+  const NodeId queries = range_of(q), keys = range_of(k);
+  const NodeId scores = make.Add("%*%", {queries, make.Add("t", {keys})});
+  const NodeId e = make.Add("exp", {make.Add("-", {scores, make.Add("rowMaxs", {scores})})});
+  const NodeId weights = make.Add("/", {e, make.Add("rowSums", {e})});
+  make.Assign("A", make.Add("%*%", {weights, range_of(v)}));
+  make.Assign("P", weights);
+  const Outcome outcome = OutcomeOf(make.graph());
+  EXPECT_TRUE(outcome.alone.empty()) << outcome.graph.ToText();
+  ASSERT_EQ(outcome.phased.size(), 1u);
+  const std::vector<int> phases = PhasesOf(outcome.phased[0].body);
+  int ranges = 0, last_phase = -1;
+  for (NodeId id = 0; id < outcome.phased[0].body.size(); ++id) {
+    if (!outcome.phased[0].body[id].Is("index")) continue;
+    ++ranges;
+    EXPECT_GT(phases[static_cast<size_t>(id)], last_phase);
+    last_phase = phases[static_cast<size_t>(id)];
+  }
+  EXPECT_EQ(ranges, 3);
+}
+
+// What is ordered before and behind members is so before and behind all of them.
+TEST(PhasesTest, RangesComeBehindWhatActsBeforeThem) {
+  GraphMaker make;
+  const NodeId x = make.Matrix("X", 100, 50), bound = make.Scalar("i");
+  Node print{.op = "print", .inputs = {make.Literal(heddle::Scalar("text"))}, .info = ValueInfo::OfTuple()};
+  print.info = ValueInfo::OfScalar(ValueType::kString);
+  const NodeId first = make.graph().Add(print);
+  const NodeId row = make.Add("index", {x, bound, bound, kNoNode, kNoNode});
+  make.graph()[row].info = ValueInfo::OfMatrix({1, 50});
+  make.graph()[row].after = {first};
+  make.Assign("Y", make.Add("*", {make.Add("exp", {row}), make.Add("t", {make.Add("t", {row})})}));
+  print.after = {row};
+  make.graph().Add(print);
+  const Outcome outcome = OutcomeOf(make.graph());
+  ASSERT_EQ(outcome.phased.size(), 1u) << outcome.graph.ToText();
+  std::vector<const Node*> order;
+  for (const Node& node : outcome.graph.nodes)
+    if (node.Is("print") || node.Is("phased")) order.push_back(&node);
+  ASSERT_EQ(order.size(), 3u);
+  EXPECT_TRUE(order[0]->Is("print") && order[1]->Is("phased") && order[2]->Is("print"));
+  EXPECT_EQ(order[1]->after.size(), 1u);
+  EXPECT_EQ(order[2]->after.size(), 1u);
+}
+
+TEST(PhasesTest, SmallProductsAreBoundariesWhereThereAreTooMany) {
+  GraphMaker make;
+  NodeId x = make.Matrix("X", 16, 16);
+  const NodeId b = make.Matrix("B", 16, 16);
+  constexpr int kProducts = 150;
+  for (int i = 0; i < kProducts; ++i) x = make.Add("abs", {make.Add("t", {make.Add("%*%", {x, b})})});
+  make.Assign("Y", x);
+  const Outcome outcome = OutcomeOf(make.graph());
+  EXPECT_EQ(std::count(outcome.alone.begin(), outcome.alone.end(), "%*%"), kProducts);
+}
+
 // Effects, what may fail and what is ordered have tasks of their own.
 TEST(PhasesTest, WhatIsOrderedStaysAlone) {
   GraphMaker make;
