@@ -33,6 +33,7 @@ class ItemFuser {
     for (size_t id = 0; id < count; ++id)
       is_cell_[id] = ops::IsCellItem(body_, static_cast<int32_t>(id)) && Wants();
     FindNumbers();
+    PartProducts();
     Delay();
     // Loops by stage, number and width, in parts of which each reads only earlier ones.
     std::map<std::tuple<RecursiveBody::Stage, int, int64_t>, std::vector<size_t>> loops;
@@ -69,6 +70,16 @@ class ItemFuser {
         const int later = is_cell_[input] && !is_cell_[id] ? 1 : 0;
         number_[id] = std::max(number_[id], number_[input] + later);
       });
+  }
+
+  // A loop between two products may read one and be read by the other, also where no item of it does both:
+  // they are one product only behind the same loops.
+  void PartProducts() {
+    for (size_t id = 0; id < body_.items.size(); ++id) {
+      int32_t& joined = body_.items[id].joined;
+      if (joined != RecursiveBody::kNone && number_[static_cast<size_t>(joined)] != number_[id])
+        joined = RecursiveBody::kNone;
+    }
   }
 
   // What only one later loop of its width reads is computed there, and need not be stored.

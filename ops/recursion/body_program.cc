@@ -274,11 +274,12 @@ class ProgramBuilder {
 
   // Steps -------------------------------------------------------------------------------------
 
+  // A view of a view is one of what that looks at: the other one may not be there in levels.
   void AddView(int32_t id, std::vector<BodyStep>* steps) const {
-    steps->push_back({.kind = StepKind::kView,
-                      .item = id,
-                      .from = views_[Index(id)]->from,
-                      .column = views_[Index(id)]->column});
+    View view = *views_[Index(id)];
+    for (; views_[Index(view.from)]; view.from = views_[Index(view.from)]->from)
+      view.column += views_[Index(view.from)]->column;
+    steps->push_back({.kind = StepKind::kView, .item = id, .from = view.from, .column = view.column});
   }
 
   // The items that one step computes are those of a fused operator, or of joined products.

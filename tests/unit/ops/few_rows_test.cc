@@ -36,8 +36,8 @@ Matrix Reference(const Matrix& a, const Matrix& b) {
 class FewRowsTest : public testing::TestWithParam<ElementType> {};
 
 TEST_P(FewRowsTest, RowsThatLieApartHaveTheChainsOfPlainLoops) {
-  for (const int64_t columns : {9, 16, 24, 47, 48, 49, 100, 256})
-    for (const int64_t terms : {1, 7, 64, 65, 256, 300, 513, 600}) {
+  for (const int64_t columns : {9, 24, 47, 48, 49, 100})
+    for (const int64_t terms : {1, 7, 65, 256, 600}) {
       const Matrix b = Random(terms, columns, GetParam(), 1);
       const PackedWeights weights(b);
       for (const int64_t rows : {1, 2, 3, 4, 5, 7, 8, 9, 15, 64, 65}) {
