@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "compiler/blocks/block_builder.h"
 #include "compiler/optimize/list_steps.h"
 #include "compiler/optimize/liveness.h"
 
@@ -159,6 +160,7 @@ class Converter {
         out->push_back(Copy(head, before->second, loop.position));
       } else if (std::optional<ValueInfo> type = TypeAssigned(loop.body, name)) {
         made_.types[head] = OfAllRounds(*type);  // A round may read what another has assigned.
+        out->push_back(NoValue(head, *type, loop.position));
       }
       inside[name] = head;
     }
@@ -190,6 +192,25 @@ class Converter {
       (*versions)[name] = behind;
     }
     return OkStatus();
+  }
+
+  // Copies of a variable that no round has assigned yet are of this: whoever reads it gets no number.
+  Block NoValue(const std::string& name, const ValueInfo& type, const SourcePosition& position) {
+    Block block;
+    block.id = next_block_id_++;
+    block.position = position;
+    if (type.data_type == DataType::kList) {
+      block.kind = Block::Kind::kList;
+      block.results = {name};
+      return block;
+    }
+    BlockBuilder builder;
+    const NodeId zero = builder.Literal(Scalar(0.0), position);
+    NodeId value = builder.Add("/", {zero, zero}, position);
+    if (!type.IsScalar()) value = builder.Add("as.matrix", {value}, position);
+    builder.Assign(name, value, position);
+    block.graph = builder.Finish();
+    return block;
   }
 
   // The type of what blocks assign to a variable, as far as it is known.
