@@ -11,13 +11,6 @@
 namespace heddle::compiler::fusion {
 namespace {
 
-bool ReducesRows(const DagNode& node) {
-  if (node.op == nullptr) return false;
-  const ops::RowUse use = node.op->fusion.use;
-  return use == ops::RowUse::kFullAggregate || use == ops::RowUse::kColumnAggregate ||
-         use == ops::RowUse::kTransposedProduct;
-}
-
 // Whether stitches could save as much as is worth a merge: of all values of one height each could be written
 // once and read once less.
 bool CouldSave(const Dag& dag, const Memo& memo, const std::vector<NodeId>& nodes) {

@@ -94,41 +94,19 @@ void Stitcher::FindReaders() {
   }
 }
 
-// What the operators of a group walk; false for the entries of several patterns.
-bool Stitcher::SetWalk(Group* group) const {
-  group->pattern = kNoNode;
-  group->needs_rows = false;
-  const auto take = [&](NodeId id) {
-    if (!dag_[id].sparse || dag_[id].columns < 2) return true;
-    if (group->pattern == kNoNode) group->pattern = dag_[id].pattern;
-    return group->pattern == dag_[id].pattern;
-  };
-  for (const NodeId id : group->covered) {
-    const DagNode& node = dag_[id];
-    const bool cells = node.op->fusion.use == ops::RowUse::kCells;
-    const bool sampled = node.op->fusion.use == ops::RowUse::kSampledProduct;
-    if ((cells || sampled) && !take(id)) return false;
-    const bool is_root = std::binary_search(group->roots.begin(), group->roots.end(), id);
-    group->needs_rows |= is_root && cells && !node.sparse && node.columns > 1;
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const NodeId input = node.inputs[i];
-      if (input == kNoNode || !dag_[input].matrix || node.by_rows[i] == 0) continue;
-      if (cells && !take(input)) return false;
-      group->needs_rows |= !cells && !sampled && !dag_[input].sparse && dag_[input].columns > 1;
-    }
-  }
-  return true;
+// What is reduced over all rows is there when the pass has ended, so no member reads it.
+bool Stitcher::ReadsOwnReduction(const Group& group) const {
+  return std::any_of(group.covered.begin(), group.covered.end(), [&](NodeId id) {
+    return std::any_of(dag_[id].inputs.begin(), dag_[id].inputs.end(), [&](NodeId input) {
+      return input != kNoNode && std::binary_search(group.covered.begin(), group.covered.end(), input) &&
+             ReducesRows(dag_[input]);
+    });
+  });
 }
 
-// True if one walk can do for both: rows, or the entries of one pattern.
-bool Stitcher::WalkAlike(const Group& a, const Group& b) {
-  if (a.pattern == b.pattern) return true;
-  if (a.pattern != kNoNode && b.pattern != kNoNode) return false;
-  return !(a.pattern == kNoNode ? a : b).needs_rows;
-}
-
-// The rows that a unit walks, tile by tile or by the entries of a CSR matrix; 0 where it walks none.
+// The rows that a unit walks tile by tile; 0 where it walks none.
 int64_t Stitcher::HeightOfRows(const PlanUnit& unit) const {
+  if (unit.kind == FusionTemplate::kOuter) return 0;
   const bool opens = std::all_of(unit.covered.begin(), unit.covered.end(),
                                  [this](NodeId id) { return opens_[Index(id)] != 0; });
   return opens ? HeightOf(dag_, unit.roots[0]) : 0;
@@ -144,8 +122,7 @@ void Stitcher::AddGroups() {
     if (height <= 1) continue;
     Group group{.units = {u}, .roots = unit.roots, .covered = unit.covered, .height = height};
     std::sort(group.roots.begin(), group.roots.end());
-    if (!SetWalk(&group) || (group.pattern != kNoNode && group.needs_rows)) continue;
-    Cost(unit.kind, &group);
+    Cost(&group);
     alone_[u] = group.time.total;
     group_of_[u] = static_cast<int>(groups_.size());
     groups_.push_back(std::move(group));
@@ -168,20 +145,20 @@ void Stitcher::AddPairs() {
 }
 
 void Stitcher::AddPair(size_t a, size_t b) {
-  if (a == b || groups_[a].height != groups_[b].height || !WalkAlike(groups_[a], groups_[b])) return;
+  if (a == b || groups_[a].height != groups_[b].height) return;
   const auto [known, fresh] = pairs_.try_emplace({std::min(a, b), std::max(a, b)});
   if (!fresh) return;
   Joined& joined = known->second;
   joined.group = Join(groups_[a], groups_[b]);
-  if (!SetWalk(&joined.group) || joined.group.roots.empty() || joined.group.roots.size() > FusedOperator::kMaxRoots) return;
-  Cost(FusionTemplate::kRow, &joined.group);
+  if (ReadsOwnReduction(joined.group) || joined.group.roots.empty() || joined.group.roots.size() > FusedOperator::kMaxRoots) return;
+  Cost(&joined.group);
   joined.saving = groups_[a].time.total + groups_[b].time.total - joined.group.time.total;
   const double saved_bytes = groups_[a].bytes + groups_[b].bytes - joined.group.bytes;
   joined.wanted = !options_.by_cost || (saved_bytes >= kLeastSavedBytes && joined.saving > 0);
 }
 
-void Stitcher::Cost(FusionTemplate kind, Group* group) {
-  OperatorWork work{.kind = kind, .roots = group->roots, .along_entries = group->pattern != kNoNode};
+void Stitcher::Cost(Group* group) {
+  OperatorWork work{.kind = FusionTemplate::kRow, .roots = group->roots};
   ++mark_;
   for (const NodeId id : group->covered) inside_mark_[Index(id)] = mark_;
   group->inputs.clear();
@@ -195,7 +172,9 @@ void Stitcher::Cost(FusionTemplate kind, Group* group) {
         input_at_[Index(input)] = group->inputs.size();
         group->inputs.push_back({.id = input});
       }
-      AddRead(dag_, id, i, &group->inputs[input_at_[Index(input)]]);
+      OperatorInput& read = group->inputs[input_at_[Index(input)]];
+      AddRead(dag_, id, i, &read);
+      read.by_cells = false;  // Where CSR cells are looked at, there is no stitch.
     }
   }
   group->first = group->covered.front();
@@ -242,13 +221,16 @@ const std::vector<NodeId>& Stitcher::NeedsOutside(NodeId id) {
   return needs_outside_[id] = std::move(found);
 }
 
-// Is there a way from what the members read back to a member? Nodes stand behind what they need, so units
-// before the first member are no part of one.
+// Is there a way from what the members read back to a member? Nodes stand behind what they need, so what is
+// before the first member and before all that is one already is no part of such a way.
 bool Stitcher::HasCycle(const Group& group) {
+  NodeId begin = group.first;
+  for (const Group& other : groups_)
+    if (other.units.size() > 1) begin = std::min(begin, other.first);
   std::vector<bool> seen(units_->size(), false);
   std::vector<size_t> work;
   const auto push = [&](NodeId id) {
-    if (id == kNoNode || id < group.first) return;
+    if (id == kNoNode || id < begin) return;
     if (const int unit = unit_of_[Index(id)]; unit >= 0) return work.push_back(static_cast<size_t>(unit));
     for (const NodeId need : NeedsOutside(id))
       if (const int unit = unit_of_[Index(need)]; unit >= 0) work.push_back(static_cast<size_t>(unit));
@@ -360,7 +342,7 @@ void Stitcher::KeepWhatIsRead(std::vector<bool>* read_units) {
     roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
     if (groups_[g].units.size() < 2 || roots.empty() || roots.size() == groups_[g].roots.size()) continue;
     groups_[g].roots = std::move(roots);
-    Cost(FusionTemplate::kRow, &groups_[g]);
+    Cost(&groups_[g]);
   }
 }
 

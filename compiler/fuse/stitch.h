@@ -52,8 +52,7 @@ struct StitchOptions {
 
 /// Puts units together whose operators walk the same number of rows and that share rows: both read them, or
 /// one makes what the other reads ("dominant merging" and "remote stitching" of Zheng et al., AStitch, ASPLOS
-/// 2022, section 4, over whole rows); one walk does for both, along rows or along the entries of one CSR
-/// pattern. A value that only members of a stitch read is not written at all. No
+/// 2022, section 4, over whole rows). A value that only members of a stitch read is not written at all. No
 /// way leads from a stitch out and back in. Pairs are merged one by one, that of the largest saving first,
 /// until none saves memory traffic worth a pass.
 ///
@@ -75,8 +74,6 @@ class Stitcher {
     std::vector<NodeId> roots, covered;
     std::vector<OperatorInput> inputs;
     int64_t height = 0;
-    NodeId pattern = kNoNode;  // Of the CSR values whose entries it walks, as DagNode::pattern; kNoNode: rows.
-    bool needs_rows = false;   // It reads or makes dense rows of several columns.
     NodeId first = 0, last = 0;  // Least and largest of the covered nodes.
     double bytes = 0;            // Read and written.
     OperatorTime time;
@@ -93,13 +90,12 @@ class Stitcher {
 
   const std::vector<NodeId>& NeedsOutside(NodeId id);
   void FindReaders();
-  bool SetWalk(Group* group) const;
-  static bool WalkAlike(const Group& a, const Group& b);
+  bool ReadsOwnReduction(const Group& group) const;
   int64_t HeightOfRows(const PlanUnit& unit) const;
   void AddGroups();
   void AddPairs();
   void AddPair(size_t a, size_t b);
-  void Cost(FusionTemplate kind, Group* group);
+  void Cost(Group* group);
   Group Join(const Group& a, const Group& b) const;
   bool IsReadOutside(NodeId root, const std::vector<size_t>& members) const;
   bool HasCycle(const Group& group);

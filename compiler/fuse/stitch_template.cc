@@ -16,14 +16,17 @@ bool ReadsRowsOf(const Dag& dag, NodeId id, NodeId input) {
   return HeightOf(dag, id) == dag[input].rows;
 }
 
-// What Row or Cell could begin at, aggregates, and what goes along the entries of a CSR matrix.
+// Rows are walked tile by tile: not the entries of a CSR matrix. CSR operands of products are no obstacle.
 bool Open(const Dag& dag, NodeId id) {
   const DagNode& node = dag[id];
-  if (node.op == nullptr || HeightOf(dag, id) <= 1) return false;
-  const ops::RowUse use = node.op->fusion.use;
-  const bool by_entries =
-      use == ops::RowUse::kSampledProduct || (use == ops::RowUse::kCells && node.sparse);
-  return by_entries || kRowTemplate.open(dag, id) || kCellTemplate.open(dag, id) || IsAggregate(node);
+  if (node.op == nullptr || node.sparse || node.op->fusion.use == ops::RowUse::kSampledProduct ||
+      HeightOf(dag, id) <= 1)
+    return false;
+  if (node.op->fusion.use == ops::RowUse::kCells &&
+      std::any_of(node.inputs.begin(), node.inputs.end(),
+                  [&](NodeId input) { return input != kNoNode && dag[input].sparse; }))
+    return false;
+  return kRowTemplate.open(dag, id) || kCellTemplate.open(dag, id) || IsAggregate(node);
 }
 
 bool Fuse(const Dag& dag, NodeId id, NodeId input) {
@@ -34,6 +37,13 @@ bool Fuse(const Dag& dag, NodeId id, NodeId input) {
 Close CloseStitch(const Dag&, NodeId, const Entry&) { return Close::kOpenValid; }
 
 }  // namespace
+
+bool ReducesRows(const DagNode& node) {
+  if (node.op == nullptr) return false;
+  const ops::RowUse use = node.op->fusion.use;
+  return use == ops::RowUse::kFullAggregate || use == ops::RowUse::kColumnAggregate ||
+         use == ops::RowUse::kTransposedProduct;
+}
 
 const Template kStitchTemplate = {FusionTemplate::kStitch, Open, Fuse, Fuse, CloseStitch};
 

@@ -50,6 +50,8 @@ bool HasRowDefaults(const Dag& dag, NodeId node);
 /// candidate. sparse_values.cc.
 bool KeepsSparsity(const Dag& dag, NodeId node, NodeId input);
 
+/// Over all rows: an aggregate of all cells or of columns, t(X) %*% Y.
+bool ReducesRows(const DagNode& node);
 /// Of all cells, of rows or of columns.
 bool IsAggregate(const DagNode& node);
 /// A cell-wise operator with a matrix operand of its own shape, or of a column and a row, of more than one

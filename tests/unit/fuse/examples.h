@@ -102,13 +102,14 @@ inline Graph ExampleE() {
   return make.graph();
 }
 
-/// T = X %% 3; R = T / colSums(T): R waits for the sums, so either both passes compute T, or one pass writes
-/// it and adds it up and another one reads it. Operators by themselves do not know that the sums come with
-/// writing T.
-inline Graph NormalizedColumns() {
+/// T = f(X); R = T / colSums(T): R waits for the sums, so either both passes compute T, or one pass writes it
+/// and adds it up and another one reads it.
+inline Graph NormalizedColumns(const std::string& function) {
   GraphMaker make;
   const NodeId x = make.Matrix("X", 1'000'000, 100);
-  const NodeId shared = make.Add("%%", {x, make.Literal(3.0)});
+  const NodeId three = function == "%%" ? make.Literal(3.0) : kNoNode;
+  make.SkipTo(2);
+  const NodeId shared = make.Add(function, function == "%%" ? std::vector<NodeId>{x, three} : std::vector<NodeId>{x});
   make.Assign("R", make.Add("/", {shared, make.Add("colSums", {shared})}));
   return make.graph();
 }

@@ -68,6 +68,19 @@ TEST(FuseTest, EveryPlanMeansWhatTheGraphMeans) {
   EXPECT_EQ(kinds.size(), kFusionTemplates) << "every template occurs";
 }
 
+// Pairs are merged one by one: what is one already may lead from a later pair out and back in.
+TEST(FuseTest, NoOrderOfMergesMakesACircle) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    const Graph graph = RandomGraph(seed).Make(40);
+    SCOPED_TRACE(testing::Message() << "replay with seed " << seed);
+    Meaning meaning;
+    const std::vector<std::string> wanted = meaning.Of(graph);
+    for (uint64_t plan = 0; plan < 20; ++plan)
+      ASSERT_EQ(meaning.Of(Fused(graph, FusionMode::kRandom, plan)), wanted) << plan;
+    ASSERT_EQ(meaning.Of(Fused(graph, FusionMode::kAll)), wanted);
+  }
+}
+
 TEST(FuseTest, RandomPlansDiffer) {
   std::set<std::string> plans;
   for (uint64_t seed = 0; seed < 20; ++seed)
