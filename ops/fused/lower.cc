@@ -106,7 +106,8 @@ class Lowering : private Places {
         const NodeId input = node(id).inputs[i];
         if (input == kNoNode || !node(input).info.IsMatrix()) continue;
         if (PatternOf(id, i) != Pattern::kCells) return true;
-        if (!IsCellwise(input) && PlaceOf(input).kind != Kind::kNone && StrideOf(PlaceOf(input)) != columns)
+        if (!IsCellwise(input) && !IsPattern(input) && PlaceOf(input).kind != Kind::kNone &&
+            StrideOf(PlaceOf(input)) != columns)
           return true;
       }
     }

@@ -111,6 +111,7 @@ int64_t Places::StrideOf(const TileRef& ref) const {
   if (ref.kind == Kind::kInput) return Columns(program_.roles.variables[static_cast<size_t>(ref.index)]);
   if (ref.kind == Kind::kResult) return Columns(program_.fused.roots[static_cast<size_t>(ref.index)]);
   if (ref.kind == Kind::kKept) return program_.cut_columns;
+  HEDDLE_CHECK(ref.kind == Kind::kBuffer, "values at entries have no rows");
   return program_.buffers[static_cast<size_t>(ref.index)];
 }
 

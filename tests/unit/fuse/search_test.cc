@@ -230,10 +230,11 @@ TEST(SearchTest, AStitchChangesWhatIsWritten) {
 // A block of which most of the points lie on the two sides of a cut set.
 TEST(SearchTest, ACutSetSavesTheSearchOfItsSides) {
   bool found = false;
-  for (uint64_t seed = 120'523; seed < 200'000 && !found; ++seed) {
+  for (uint64_t seed = 0; seed < 50'000 && !found; ++seed) {
     Case random(seed);
     for (const Partition& partition : random.partitions) {
-      if (partition.points.size() != 7 || FindCutSets(random.dag, partition).size() != 1) continue;
+      const size_t points = partition.points.size();
+      if (points < 6 || points > 9 || FindCutSets(random.dag, partition).empty()) continue;
       PlanCost cost(random.dag, random.memo, partition, random.model);
       SearchOptions options;
       const SearchResult with = Select(cost, options);
@@ -242,7 +243,6 @@ TEST(SearchTest, ACutSetSavesTheSearchOfItsSides) {
       EXPECT_NEAR(with.cost, without.cost, kRounding * without.cost);
       if (2 * with.costed >= without.costed) continue;
       found = true;
-      RecordProperty("seed", std::to_string(seed));
     }
   }
   EXPECT_TRUE(found);
