@@ -52,30 +52,43 @@ bool IsSmall(const Function& function) {
   return operators <= kMostOperators && !IsOfOnePlace(graph);
 }
 
-// What is called, for certain or perhaps, from these blocks on.
-void AddReached(const Program& program, const std::vector<Block>& blocks, std::set<std::string>* reached) {
+void AddCallees(const std::vector<Block>& blocks, std::set<std::string>* callees) {
   for (const Block& block : blocks) {
-    ForEachCallee(block, [&](const std::string& name, const auto&) {
-      const auto function = program.functions.find(name);
-      if (reached->insert(name).second && function != program.functions.end())
-        AddReached(program, function->second.body, reached);
-    });
-    AddReached(program, block.body, reached);
-    AddReached(program, block.otherwise, reached);
+    ForEachCallee(block, [&](const std::string& name, const auto&) { callees->insert(name); });
+    AddCallees(block.body, callees);
+    AddCallees(block.otherwise, callees);
   }
+}
+
+// What a function calls, for certain or perhaps, directly or not; nothing where that is very much.
+std::set<std::string> ReachedFrom(const Program& program, const std::string& name) {
+  constexpr size_t kMostReached = 256;
+  std::set<std::string> reached;
+  std::vector<std::string> open = {name};
+  while (!open.empty()) {
+    const auto function = program.functions.find(open.back());
+    open.pop_back();
+    if (function == program.functions.end()) continue;
+    std::set<std::string> callees;
+    AddCallees(function->second.body, &callees);
+    for (const std::string& callee : callees)
+      if (reached.insert(callee).second) open.push_back(callee);
+    if (reached.size() > kMostReached) return {};
+  }
+  return reached;
 }
 
 // The functions that one that calls itself uses, but for those that call themselves or are of one place.
 std::set<std::string> UsedInRecursions(const Program& program) {
-  std::map<std::string, std::set<std::string>> reached;
-  for (const auto& [name, function] : program.functions) AddReached(program, function.body, &reached[name]);
   std::set<std::string> used;
   for (const auto& [name, function] : program.functions) {
-    if (!reached[name].contains(name)) continue;
-    for (const std::string& other : reached[name]) {
+    std::set<std::string> callees;
+    AddCallees(function.body, &callees);
+    if (!callees.contains(name) || callees.size() < 2) continue;
+    for (const std::string& other : ReachedFrom(program, name)) {
       const auto found = program.functions.find(other);
-      if (found == program.functions.end() || reached[other].contains(other)) continue;
-      bool is_of_one_place = false;
+      if (found == program.functions.end() || used.contains(other)) continue;
+      bool is_of_one_place = ReachedFrom(program, other).contains(other);
       std::vector<Block> body = found->second.body;
       ForEachBlock(&body, [&](const Block& block) { is_of_one_place |= IsOfOnePlace(block.graph); });
       if (!is_of_one_place) used.insert(other);

@@ -362,14 +362,23 @@ void CollectCallees(const std::vector<Block>& blocks, std::vector<const Block*>*
   }
 }
 
-bool Reaches(const Program& program, const std::string& from, const std::string& to, Names* seen) {
-  const auto function = program.functions.find(from);
-  if (function == program.functions.end() || !seen->insert(from).second) return false;
-  std::vector<const Block*> calls;
-  CollectCallees(function->second.body, &calls);
-  return std::any_of(calls.begin(), calls.end(), [&](const Block* call) {
-    return call->function == to || Reaches(program, call->function, to, seen);
-  });
+// Whether calls of `from` come to a call of `to`, within a few functions.
+bool Reaches(const Program& program, const std::string& from, const std::string& to) {
+  constexpr size_t kMostSeen = 64;
+  Names seen = {from};
+  std::vector<std::string> open = {from};
+  while (!open.empty() && seen.size() <= kMostSeen) {
+    const auto function = program.functions.find(open.back());
+    open.pop_back();
+    if (function == program.functions.end()) continue;
+    std::vector<const Block*> calls;
+    CollectCallees(function->second.body, &calls);
+    for (const Block* call : calls) {
+      if (call->function == to) return true;
+      if (seen.insert(call->function).second) open.push_back(call->function);
+    }
+  }
+  return false;
 }
 
 // The same of a function of the program: one that calls itself through another, for a node that is a cell of
@@ -388,8 +397,7 @@ Recognition RecogniseIn(const Program& program, const std::string& key, const Fu
             const NumberFact fact = facts.OfVariable(argument.second);
             return fact.from_cell && fact.is_structural;
           });
-      Names seen;
-      if (!goes_on || !Reaches(program, call->function, key, &seen)) continue;
+      if (!goes_on || !Reaches(program, call->function, key)) continue;
       found.calls_itself = found.is_candidate = true;
       found.condition = "C6";
       found.reason =
