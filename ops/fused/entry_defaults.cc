@@ -51,6 +51,8 @@ class DefaultFinder {
   bool IsComputed(NodeId id) const { return by_entry_[Index(id)] && view_.IsCellwise(id); }
   bool HasDefault(NodeId id) const { return needed_[Index(id)] && by_entry_[Index(id)] && !zero_[Index(id)]; }
 
+  bool IsUsed(NodeId id) const { return view_.program().roles.nodes[Index(id)] != BodyRole::kUnused; }
+
   void FindForm(NodeId id) {
     if (!view_.HasDriversShape(id) || refused_[Index(id)]) return;
     Form& form = forms_[Index(id)];
@@ -101,7 +103,8 @@ class DefaultFinder {
     const Form& form = forms_[Index(id)];
     bool needed = view_.RowRoot(id) >= 0 || view_.consumers(id).empty();
     for (const NodeId consumer : view_.consumers(id))
-      needed |= !by_entry_[Index(consumer)] || (HasDefault(consumer) && ReadsElsewhere(consumer, id));
+      needed |= (IsUsed(consumer) && !by_entry_[Index(consumer)]) ||
+                (HasDefault(consumer) && ReadsElsewhere(consumer, id));
     needed_[Index(id)] = needed;
     by_entry_[Index(id)] = form.equal || (form.gathers && view_.IsCellwise(id) && !needed);
   }
@@ -136,13 +139,15 @@ class DefaultFinder {
       if (!view_.HasDriversShape(id) || id == view_.Driver()) continue;
       if (view_.IsInput(id)) {
         const std::vector<NodeId>& readers = view_.consumers(id);
-        if (std::all_of(readers.begin(), readers.end(), [&](NodeId r) { return by_entry_[Index(r)]; })) continue;
+        if (std::all_of(readers.begin(), readers.end(), [&](NodeId r) { return by_entry_[Index(r)]; }))
+          continue;
       }
       if (!by_entry_[Index(id)]) return true;
       const bool sparse = view_.node(id).info.format == Format::kSparse || zero_[Index(id)];
       if (view_.RowRoot(id) >= 0 && view_.node(id).info.format == Format::kDense) return true;
       for (const NodeId consumer : view_.consumers(id))
-        if (!by_entry_[Index(consumer)] && !CanReadLongRows(consumer, sparse)) return true;
+        if (IsUsed(consumer) && !by_entry_[Index(consumer)] && !CanReadLongRows(consumer, sparse))
+          return true;
     }
     return false;
   }

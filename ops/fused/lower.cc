@@ -59,8 +59,6 @@ class Lowering : private Places {
   }
 
  private:
-  // Stages ------------------------------------------------------------------------------------
-
   void SetStages() {
     stage_ = phases_.empty() ? FindStages(*this) : phases_;
     HastenDefaults(&stage_);
@@ -87,14 +85,16 @@ class Lowering : private Places {
     return OkStatus();
   }
 
-  // Regions -----------------------------------------------------------------------------------
-
   struct RegionBuilder {
     Region region;
     Step step;
     std::map<NodeId, int> values;                     // Body node -> region node, for results.
     std::map<std::pair<NodeId, Pattern>, int> reads;  // Operand -> region node.
     std::vector<TileRef> row_folds;                   // Row aggregates that the region computes.
+    // Of a fold of flat cells; all folds of a region have as many.
+    int EightsOf(const TileRoot& root) const {
+      return step.flat && root.kind == TileRoot::Kind::kColumns ? static_cast<int>(root.n) : 1;
+    }
   };
 
   // True if the region must walk row by row: a vector is repeated along a row that is long enough to be
@@ -320,7 +320,7 @@ class Lowering : private Places {
                                                          ? Sink::kFoldFlat
                                                          : Sink::kFoldColumns,
                                              .fold = FoldOf(root.aggregate),
-                                             .eights = EightsOf(*builder, root)});
+                                             .eights = builder->EightsOf(root)});
           builder->step.outputs.push_back({});
           builder->step.output_roots.push_back(static_cast<int>(r));
           sunk_.insert(static_cast<int>(r));
@@ -354,14 +354,9 @@ class Lowering : private Places {
     sunk_row_folds_.insert(fold);
   }
 
-  // Of a fold of flat cells; all folds of a region have as many.
-  static int EightsOf(const RegionBuilder& builder, const TileRoot& root) {
-    return builder.step.flat && root.kind == TileRoot::Kind::kColumns ? static_cast<int>(root.n) : 1;
-  }
-
   bool CanSink(const RegionBuilder& builder, const TileRoot& root) const {
     const auto differs = [&](const RegionOutput& output) {
-      return output.sink == Sink::kFoldFlat && output.eights != EightsOf(builder, root);
+      return output.sink == Sink::kFoldFlat && output.eights != builder.EightsOf(root);
     };
     if (std::any_of(builder.region.outputs.begin(), builder.region.outputs.end(), differs)) return false;
     if (root.kind == TileRoot::Kind::kFull) return builder.step.flat || program_.cut_columns > 0;
@@ -371,8 +366,6 @@ class Lowering : private Places {
       return builder.step.flat && static_cast<int64_t>(builder.region.nodes.size()) * root.n <= kMostUnrolled;
     return !builder.step.flat;
   }
-
-  // Other steps -------------------------------------------------------------------------------
 
   Status MakeStep(NodeId id) {
     if (sunk_row_folds_.contains(id)) return OkStatus();
@@ -434,12 +427,6 @@ class Lowering : private Places {
     return OkStatus();
   }
 
-  // What a step that is no region computed is rounded as if it had been stored.
-  void RoundIfSingle(const TileRef& place, int64_t columns) {
-    if (program_.single)
-      program_.steps.push_back({.kind = Step::Kind::kRound, .columns = columns, .to = place});
-  }
-
   Status MakeRootStep(int r) {
     if (sunk_.contains(r)) return OkStatus();
     const TileRoot& root = program_.roots[static_cast<size_t>(r)];
@@ -483,20 +470,6 @@ class Lowering : private Places {
                               .columns = Columns(root),
                               .from = place,
                               .to = result});
-  }
-
-  // The pattern and values there are the result, and what each row is elsewhere, where that may not be 0.
-  void FinishPatterned(NodeId root, const TileRef& result) {
-    program_.patterned.resize(program_.fused.roots.size(), false);
-    program_.patterned[static_cast<size_t>(result.index)] = true;
-    if (PlaceOf(root) != result)
-      program_.steps.push_back(
-          {.kind = Step::Kind::kCopy, .columns = Columns(root), .from = PlaceOf(root), .to = result});
-    if (HasDefault(root))
-      program_.steps.push_back({.kind = Step::Kind::kCopy,
-                                .columns = 1,
-                                .from = DefaultPlace(root),
-                                .to = {Kind::kElsewhere, result.index, 0}});
   }
 
   const LongRowFolds long_rows_;

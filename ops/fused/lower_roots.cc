@@ -299,8 +299,7 @@ Status CheckLongRows(const TileProgram& program) {
 }
 
 void PlacePayloadsOfLongRows(TileProgram* program) {
-  if (program->cut_columns == 0 ||
-      (program->fused.kind != FusionTemplate::kStitch && program->phases == 1))
+  if (program->cut_columns == 0 || (program->fused.kind != FusionTemplate::kStitch && program->phases == 1))
     return;
   int64_t offset = 0;
   for (TileRoot& root : program->roots) {

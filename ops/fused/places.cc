@@ -144,6 +144,19 @@ Step Places::SpreadTo(NodeId id, const TileRef& to) const {
           .elsewhere = DefaultPlace(id)};
 }
 
+void Places::FinishPatterned(NodeId root, const TileRef& result) {
+  program_.patterned.resize(program_.fused.roots.size(), false);
+  program_.patterned[static_cast<size_t>(result.index)] = true;
+  if (PlaceOf(root) != result)
+    program_.steps.push_back(
+        {.kind = Step::Kind::kCopy, .columns = Columns(root), .from = PlaceOf(root), .to = result});
+  if (HasDefault(root))
+    program_.steps.push_back({.kind = Step::Kind::kCopy,
+                              .columns = 1,
+                              .from = DefaultPlace(root),
+                              .to = {Kind::kElsewhere, result.index, 0}});
+}
+
 TileRef Places::ContiguousPlace(NodeId id) {
   const TileRef place = DensePlace(id);
   if (StrideOf(place) == Columns(id)) return place;

@@ -66,6 +66,14 @@ class Places : public BodyView {
   TileRef SinglesPlace(NodeId id);
   /// Defaults are there beside what they belong to: as early as their operands.
   void HastenDefaults(std::vector<int>* stages) const;
+  /// The pattern and the values there are a CSR result, and what each row is elsewhere, where that may not be
+  /// 0.
+  void FinishPatterned(NodeId root, const TileRef& result);
+  /// What a step that is no region computed is rounded as if it had been stored.
+  void RoundIfSingle(const TileRef& place, int64_t columns) {
+    if (program_.single)
+      program_.steps.push_back({.kind = Step::Kind::kRound, .columns = columns, .to = place});
+  }
   /// The step that makes dense rows of a value at entries.
   Step SpreadTo(NodeId id, const TileRef& to) const;
 

@@ -199,12 +199,11 @@ class LongRows {
                               .cancelled = call_.context.cancelled};
     const int64_t first_leaf = first_row_ / root.height;
     if (SumsColumns(root))
-      return ReduceLeaves(reduction, first_leaf, first_leaf + Leaves(root),
-                          [&](int64_t leaf, double* payload) {
-                            std::copy_n(column_leaves_[r].data() + (leaf - first_leaf) * root.width,
-                                        root.width, payload);
-                            return true;
-                          });
+      return ReduceLeaves(
+          reduction, first_leaf, first_leaf + Leaves(root), [&](int64_t leaf, double* payload) {
+            std::copy_n(column_leaves_[r].data() + (leaf - first_leaf) * root.width, root.width, payload);
+            return true;
+          });
     return ReduceLeaves(reduction, first_row_ * chunks_, (first_row_ + rows_) * chunks_,
                         [&](int64_t leaf, double* payload) {
                           std::copy_n(PayloadOf(leaf / chunks_ - first_row_, leaf % chunks_) + root.offset,
@@ -238,10 +237,10 @@ class LongRows {
   const KernelCall& call_;
   TileSteps& steps_;
   const int64_t rows_, chunks_, first_row_, width_;
-  std::vector<Matrix> made_;   // By result.
-  AlignedArray payloads_;      // Of each chunk of each row, those of all roots but sums of columns.
+  std::vector<Matrix> made_;  // By result.
+  AlignedArray payloads_;     // Of each chunk of each row, those of all roots but sums of columns.
   std::vector<AlignedArray> column_leaves_;  // Of those, by root.
-  std::vector<double> folds_;  // By row of the group and root.
+  std::vector<double> folds_;                // By row of the group and root.
   std::vector<AlignedArray> kept_;
 };
 
