@@ -25,6 +25,8 @@ constexpr int32_t kMostDecisions = 512;
 constexpr uint64_t kMostRoots = 1 << 20;
 // Kept values take at most this part of the memory budget (docs/gradient.md).
 constexpr int64_t kPartOfMemory = 4;
+// Bodies take dense matrices: labels in rows of few cells are made dense.
+constexpr int64_t kMostColumns = 64;
 // The name of what a kept list has where batches have kept the rest.
 constexpr const char* kBatched = "%batched";
 constexpr std::string_view kForward = "forward", kBackward = "backward";
@@ -41,12 +43,6 @@ int64_t BytesOfRow(const std::vector<ops::RecursiveAdjoint::Row>& rows) {
   int64_t bytes = 0;
   for (const ops::RecursiveAdjoint::Row& row : rows) bytes += row.cells * BytesOf(row.type);
   return bytes;
-}
-
-// Bodies take dense matrices: labels in rows of few cells are made dense.
-bool IsSmallDense(const Variable& variable) {
-  constexpr int64_t kMostColumns = 64;
-  return variable.info.IsMatrix() && variable.info.shape.columns <= kMostColumns;
 }
 
 }  // namespace
@@ -375,7 +371,7 @@ Result<std::optional<RecursionGradient::Setting>> RecursionGradient::SettingFor(
     if (variable->info.IsTabular() && options_.ranks > 1 && !variable->distribution.IsEach())
       wanted[name] = Distribution::Each();
     setting.context.parameters[name] = LiveInOf(*variable);
-    if (variable->info.format != Format::kDense && IsSmallDense(*variable))
+    if (variable->info.IsMatrix() && variable->info.shape.columns <= kMostColumns)
       setting.context.parameters[name].info.format = Format::kDense;
   }
   if (!wanted.empty()) HEDDLE_RETURN_IF_ERROR(blocks_.Exchange(wanted, callee));
