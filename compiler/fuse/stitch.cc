@@ -150,7 +150,9 @@ void Stitcher::AddPair(size_t a, size_t b) {
   if (!fresh) return;
   Joined& joined = known->second;
   joined.group = Join(groups_[a], groups_[b]);
-  if (ReadsOwnReduction(joined.group) || joined.group.roots.empty() || joined.group.roots.size() > FusedOperator::kMaxRoots) return;
+  if (ReadsOwnReduction(joined.group) || joined.group.roots.empty() ||
+      joined.group.roots.size() > FusedOperator::kMaxRoots)
+    return;
   Cost(&joined.group);
   joined.saving = groups_[a].time.total + groups_[b].time.total - joined.group.time.total;
   const double saved_bytes = groups_[a].bytes + groups_[b].bytes - joined.group.bytes;

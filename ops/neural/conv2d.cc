@@ -32,8 +32,8 @@ constexpr int64_t kLeastWindows = 72;
 template <typename Cell>
 int64_t WindowsOfTask(int64_t filter) {
   constexpr int64_t kTile = kTileColumns<Cell>, kCells = kUnfoldedBytes / static_cast<int64_t>(sizeof(Cell));
-  const int64_t windows =
-      std::clamp(kCells / filter / kTile * kTile, CeilDivide(kLeastWindows, kTile) * kTile, kMostWindows<Cell>);
+  const int64_t windows = std::clamp(kCells / filter / kTile * kTile,
+                                     CeilDivide(kLeastWindows, kTile) * kTile, kMostWindows<Cell>);
   return std::is_same_v<Cell, double> && windows % 64 == 0 ? windows - kTile : windows;
 }
 

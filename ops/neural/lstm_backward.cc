@@ -121,7 +121,12 @@ template <typename Cell>
 class WeightGradient {
  public:
   WeightGradient(int64_t n, int64_t depth, int64_t gates)
-      : n_(n), depth_(depth), gates_(gates), inputs_(n * depth + 1), of_gates_(n * gates + 1), product_(depth * gates) {}
+      : n_(n),
+        depth_(depth),
+        gates_(gates),
+        inputs_(n * depth + 1),
+        of_gates_(n * gates + 1),
+        product_(depth * gates) {}
   Cell* inputs() { return inputs_.data(); }
   Cell* of_gates() { return of_gates_.data(); }
   // Both are complete for this step.
@@ -144,7 +149,11 @@ template <>
 class WeightGradient<float> {
  public:
   WeightGradient(int64_t n, int64_t depth, int64_t gates)
-      : n_(n), depth_(depth), gates_(gates), inputs_((kSingleDepth + n) * depth), of_gates_((kSingleDepth + n) * gates) {}
+      : n_(n),
+        depth_(depth),
+        gates_(gates),
+        inputs_((kSingleDepth + n) * depth),
+        of_gates_((kSingleDepth + n) * gates) {}
   float* inputs() { return inputs_.data() + rows_ * depth_; }
   float* of_gates() { return of_gates_.data() + rows_ * gates_; }
   void AddStep(double* sums) {
@@ -162,8 +171,7 @@ class WeightGradient<float> {
 
  private:
   void AddRows(int64_t rows, double* sums) const {
-    SingleGemm product =
-        ProductOf(inputs_.data(), depth_, of_gates_.data(), gates_, rows);
+    SingleGemm product = ProductOf(inputs_.data(), depth_, of_gates_.data(), gates_, rows);
     product.c = sums;
     product.accumulate = true;
     Run(product);

@@ -24,7 +24,9 @@ constexpr int64_t kFewRows = 4;
 class BlockOfTerms {
  public:
   explicit BlockOfTerms(int64_t n)
-      : chains_(static_cast<size_t>(n)), is_touched_(static_cast<size_t>(n)), touched_(static_cast<size_t>(n)) {}
+      : chains_(static_cast<size_t>(n)),
+        is_touched_(static_cast<size_t>(n)),
+        touched_(static_cast<size_t>(n)) {}
 
   void Add(float x, int64_t row) {
     x_[count_] = x;

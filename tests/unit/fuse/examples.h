@@ -109,7 +109,8 @@ inline Graph NormalizedColumns(const std::string& function) {
   const NodeId x = make.Matrix("X", 1'000'000, 100);
   const NodeId three = function == "%%" ? make.Literal(3.0) : kNoNode;
   make.SkipTo(2);
-  const NodeId shared = make.Add(function, function == "%%" ? std::vector<NodeId>{x, three} : std::vector<NodeId>{x});
+  const NodeId shared =
+      make.Add(function, function == "%%" ? std::vector<NodeId>{x, three} : std::vector<NodeId>{x});
   make.Assign("R", make.Add("/", {shared, make.Add("colSums", {shared})}));
   return make.graph();
 }

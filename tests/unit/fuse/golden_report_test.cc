@@ -16,9 +16,12 @@ namespace {
 TEST(GoldenReportTest, TheExamplesAreExplainedAsWritten) {
   const MachineConstants published = PublishedConstants(16);
   const std::tuple<std::string, Graph, MachineConstants> examples[] = {
-      {"example_a", ExampleA(), published}, {"example_b", ExampleB(), published},
-      {"example_c", ExampleC(), published}, {"example_d", ExampleD(), published},
-      {"example_e", ExampleE(), published}, {"normalized_columns", NormalizedColumns("exp"), DefaultConstants(2)}};
+      {"example_a", ExampleA(), published},
+      {"example_b", ExampleB(), published},
+      {"example_c", ExampleC(), published},
+      {"example_d", ExampleD(), published},
+      {"example_e", ExampleE(), published},
+      {"normalized_columns", NormalizedColumns("exp"), DefaultConstants(2)}};
   for (const auto& [name, graph, constants] : examples) {
     FuseOptions options;
     options.constants = constants;

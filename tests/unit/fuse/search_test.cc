@@ -88,10 +88,12 @@ TEST(SearchTest, EveryPruningFindsTheCheapestOfAllPlans) {
       }
       const SearchResult found = Select(cost, SearchOptions());
       ASSERT_NEAR(found.cost, best, kRounding * best);
-      costed += found.costed;
+      // Where passes are shared the bound is that of the whole block: it is close where memory counts, which
+      // random blocks do not show.
+      if (!cost.counts_stitches()) costed += found.costed;
       below_heuristics += found.cost < std::min(found.all_zero, found.all_one) * (1 - 1e-9);
       with_cuts += !FindCutSets(random.dag, partition).empty();
-      all += int64_t{1} << partition.points.size();
+      if (!cost.counts_stitches()) all += int64_t{1} << partition.points.size();
       ++checked;
     }
   }
@@ -100,7 +102,7 @@ TEST(SearchTest, EveryPruningFindsTheCheapestOfAllPlans) {
   EXPECT_GT(with_cuts, 0);
   EXPECT_GT(stitched, wanted / 20);
   EXPECT_GT(below_heuristics, wanted / 50);
-  EXPECT_LT(static_cast<double>(costed), 0.8 * static_cast<double>(all));
+  EXPECT_LT(static_cast<double>(costed), 0.7 * static_cast<double>(all));
   fmt::print(
       "{} partitions of up to {} points, {} with cut sets: of {} plans {} ({:.0f} %) costed, {} by enumeration "
       "alone; branch and bound {}, without cut sets {}\n",
@@ -198,8 +200,9 @@ struct LargeSearch {
 };
 
 // T = f(X); R = T / colSums(T), R waits for the sums: either both passes compute T, or one pass writes it and
-// adds it up and another one reads it. The operators by themselves do not know that the sums come with writing
-// T. Between the two costs lie functions that stitches write and operators by themselves compute twice.
+// adds it up and another one reads it. The operators by themselves do not know that the sums come with
+// writing T. Between the two costs lie functions that stitches write and operators by themselves compute
+// twice.
 TEST(SearchTest, AStitchChangesWhatIsWritten) {
   int changed = 0;
   for (const char* function : {"%%", "sqrt", "exp", "log", "tanh", "sin", "round"})
@@ -236,12 +239,13 @@ TEST(SearchTest, ACutSetSavesTheSearchOfItsSides) {
       const size_t points = partition.points.size();
       if (points < 6 || points > 9 || FindCutSets(random.dag, partition).empty()) continue;
       PlanCost cost(random.dag, random.memo, partition, random.model);
+      cost.CountStitches(false);  // A pass may have results on both sides.
       SearchOptions options;
       const SearchResult with = Select(cost, options);
       options.prune_by_structure = false;
       const SearchResult without = Select(cost, options);
       EXPECT_NEAR(with.cost, without.cost, kRounding * without.cost);
-      if (2 * with.costed >= without.costed) continue;
+      if (4 * with.costed >= 3 * without.costed) continue;
       found = true;
     }
   }

@@ -236,7 +236,8 @@ TEST(FewColumnsTest, FloatsAreTheDoublesThatTheyAre) {
         SCOPED_TRACE(testing::Message() << n << " columns, " << count);
         const Ahead& ahead = kEveryAhead[(n + count) % 4];
         std::vector<double> expected(static_cast<size_t>(rows * count)), found = expected;
-        MultiplyRows(x.doubles.data(), rows, stride, n, vectors.data(), padded, count, expected.data(), count);
+        MultiplyRows(x.doubles.data(), rows, stride, n, vectors.data(), padded, count, expected.data(),
+                     count);
         MultiplyRows(x.singles.data(), rows, stride, n, vectors.data(), padded, count, found.data(), count,
                      ahead);
         EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(double)), 0);

@@ -176,7 +176,12 @@ TEST_P(NeuralSinglesTest, BatchNormRoundsMomentsAndNormalizesInFloats) {
 }
 
 TEST_P(NeuralSinglesTest, LstmAgreesWithItsLoops) {
-  for (const auto& [n, steps, d, m] : {std::tuple{1, 1, 1, 1}, {3, 4, 2, 5}, {70, 3, 60, 11}, {20, 2, 7, 20}, {300, 3, 3, 2}, {50, 11, 2, 3}})
+  for (const auto& [n, steps, d, m] : {std::tuple{1, 1, 1, 1},
+                                       {3, 4, 2, 5},
+                                       {70, 3, 60, 11},
+                                       {20, 2, 7, 20},
+                                       {300, 3, 3, 2},
+                                       {50, 11, 2, 3}})
     for (const bool sequences : {false, true}) {
       const Matrix x = Singles(n, steps * d, 1), weights = Singles(d + m, 4 * m, 2),
                    bias = Singles(1, 4 * m, 3), out0 = Singles(n, m, 4), c0 = Singles(n, m, 5),
