@@ -157,12 +157,12 @@ TEST(ExamplesTest, MaterialisationDependsOnCompute) {
 TEST(ExamplesTest, TheSparsityDriverCarriesTwoOuterOperators) {
   const Example example(ExampleD());
   EXPECT_EQ(example.MemoText(),
-            "6 sampledProduct: O(-1,-1,-1) S(-1,-1,-1)\n"
-            "7 +: C(-1,-1) O(6,-1)|x S(6,-1)\n"
+            "6 sampledProduct: O(-1,-1,-1)\n"
+            "7 +: C(-1,-1) O(6,-1)|x\n"
             "8 log: C(-1) C(7) O(7)|x\n"
-            "9 *: C(-1,-1) C(-1,8) O(-1,8) S(-1,-1)\n"
+            "9 *: C(-1,-1) C(-1,8) O(-1,8)\n"
             "10 sum: C(9) O(9)\n"
-            "11 *: R(-1,-1) C(-1,-1) O(-1,6) S(-1,6)\n"
+            "11 *: R(-1,-1) C(-1,-1) O(-1,6)\n"
             "12 %*%: R(11,-1) O(11,-1)\n");
   EXPECT_EQ(example.partition().roots, (std::vector<NodeId>{10, 12}));
   EXPECT_EQ(example.partition().materialization, (std::vector<NodeId>{6}));

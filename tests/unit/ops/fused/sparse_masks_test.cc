@@ -86,6 +86,7 @@ TEST(SparseMasksTest, SoftmaxIntoEveryRoot) {
           const bool is_dense = hidden == Hidden::kInfinite || hidden == Hidden::kChosen;
           const bool dense_result = is_dense && root != "logSumExp" && !root.starts_with("row");
           if (long_rows && (dense_result || root.starts_with("%*%"))) continue;
+          if (one.shape.columns > 131072 && root == "t%*%") continue;  // A payload too large.
           if (one.shape.Cells() > 100000 && (hidden == Hidden::kChosen || (!long_rows && root != "shares")))
             continue;
           BodyBuilder body;
