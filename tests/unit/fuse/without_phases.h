@@ -41,10 +41,12 @@ inline Graph WithoutPhases(const Graph& graph) {
       }
       for (NodeId& input : inner.inputs)
         if (input != kNoNode) input = inside[static_cast<size_t>(input)];
+      // What comes before all of them comes before each.
+      if (!inner.Is("literal") && !inner.Is("result")) inner.after = node.after;
       inside.push_back(flat.Add(std::move(inner)));
     }
     for (const NodeId root : phased->roots) results[id].push_back(inside[static_cast<size_t>(root)]);
-    new_id.push_back(kNoNode);  // Only its results are read.
+    new_id.push_back(results[id].front());  // What comes behind it comes behind a result.
   }
   return flat;
 }
