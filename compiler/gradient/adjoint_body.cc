@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "compiler/blocks/block_builder.h"
@@ -143,11 +146,9 @@ std::set<std::string> AdjointBody::CandidatesOf(const Block& loop) const {
 Status AdjointBody::OfLoop(Block* block, Around* around, std::vector<Block>* backward) {
   const auto heads = code_.heads.find(block->id);
   if (heads == code_.heads.end() || !IsAnyPresent(heads->second)) return OkStatus();
-  for (const std::string& variable : CandidatesOf(*block)) {
-    if (state_.present.contains(variable)) continue;
-    AddZeros(variable, &around->behind, backward);
-    state_.present.insert(variable);
-  }
+  std::map<std::string, std::vector<Block>> zeros;  // of those whose adjoints begin here
+  for (const std::string& variable : CandidatesOf(*block))
+    if (state_.present.insert(variable).second) AddZeros(variable, &around->behind, &zeros[variable]);
   const std::set<std::string> around_rounds = state_.present;
   Block made = NewBlock(Block::Kind::kFor);
   Rounds rounds = {.assigned = AssignedIn(block->body)};
@@ -163,6 +164,20 @@ Status AdjointBody::OfLoop(Block* block, Around* around, std::vector<Block>* bac
   block->body.insert(block->body.begin(), std::make_move_iterator(begin.begin()),
                      std::make_move_iterator(begin.end()));
   state_.present = around_rounds;
+  // Where only a call that stands for all rounds adds to an adjoint, it gives its value: that call has begun
+  // with zeros itself.
+  std::set<std::string> in_rounds = ReadIn(made.body);
+  in_rounds.merge(AssignedIn(made.body));
+  const auto is_put_off = [&](const std::string& variable) {
+    return !in_rounds.contains(AdjointName(variable)) &&
+           std::any_of(rounds.added.begin(), rounds.added.end(),
+                       [&](const auto& added) { return added.first == variable; });
+  };
+  for (auto& [variable, blocks] : zeros)
+    if (is_put_off(variable))
+      state_.present.erase(variable);
+    else
+      MoveTo(backward, std::move(blocks));
   if (made.body.empty()) return OkStatus();
 
   const std::set<std::string> inside = AssignedIn(block->body);

@@ -143,8 +143,18 @@ Result<Matrix> MatrixOfText(std::string_view text, bool has_rows, bool has_colum
   return result;
 }
 
-// Cells of a matrix are moved as they are.
-bool ReshapesSingles(const KernelCall& call) { return call.inputs[0]->IsMatrix(); }
+// Cells of a matrix are moved as they are, and a number is rounded once.
+bool MakesSingles(const KernelCall& call) {
+  return call.inputs[0]->IsMatrix() || !call.inputs[0]->scalar().IsString();
+}
+
+template <typename Cell>
+void Fill(Matrix* matrix, double value) {
+  Cell* const out = matrix->mutable_data<Cell>();
+  ParallelFor(matrix->cells(), 131072, [&](int64_t begin, int64_t end) {
+    std::fill(out + begin, out + end, static_cast<Cell>(value));
+  });
+}
 
 Result<Value> RunMatrix(const KernelCall& call) {
   const Value& data = *call.inputs[0];
@@ -157,10 +167,12 @@ Result<Value> RunMatrix(const KernelCall& call) {
     HEDDLE_ASSIGN_OR_RETURN(shape.columns, GivenSize(call, 2, "cols", 1));
     const RowRange rows(call, shape.rows);
     const double value = data.scalar().AsDouble();
-    HEDDLE_ASSIGN_OR_RETURN(result, Matrix::Dense(rows.end - rows.begin, shape.columns));
-    double* out = result.mutable_data();
-    ParallelFor(result.cells(), 131072,
-                [&](int64_t begin, int64_t end) { std::fill(out + begin, out + end, value); });
+    const ElementType type = call.node.info.element_type;
+    HEDDLE_ASSIGN_OR_RETURN(result, Matrix::Dense(rows.end - rows.begin, shape.columns, type));
+    if (type == ElementType::kFloat32)
+      Fill<float>(&result, value);
+    else
+      Fill<double>(&result, value);
     return Value(std::move(result));
   }
   HEDDLE_ASSIGN_OR_RETURN(shape.rows, GivenSize(call, 1, "rows", kUnknown));
@@ -329,7 +341,7 @@ constexpr Operator kOperators[] = {
      .infer = InferMatrix,
      .row_rule = MatrixRowRule,
      .run = RunMatrix,
-     .takes_singles = ReshapesSingles,
+     .takes_singles = MakesSingles,
      .adjoints = "*; 0",
      .differentiate = DifferentiateMatrix},
     {.name = "seq",

@@ -150,16 +150,37 @@ class ProgramBuilder {
       return std::nullopt;
     }
     if (!item.node.Is("index")) return std::nullopt;
-    // Some columns of a row, or some rows of a matrix.
-    const bool of_columns = IsLeftOut(item, 1) && IsLeftOut(item, 2) && given.rows == 1;
-    const bool of_rows = IsLeftOut(item, 3) && IsLeftOut(item, 4);
+    const std::optional<int64_t> column = ColumnOfRange(item, 1, given, shape);
+    return column ? std::optional(View{from, *column}) : std::nullopt;
+  }
+
+  // Where a range of that shape begins among the cells of a matrix, if they follow each other: some columns
+  // of a row, or some rows. `bounds`: the first of the four operands that tell it.
+  std::optional<int64_t> ColumnOfRange(const Item& item, size_t bounds, Shape given, Shape shape) const {
+    const bool of_columns = IsLeftOut(item, bounds) && IsLeftOut(item, bounds + 1) && given.rows == 1;
+    const bool of_rows = IsLeftOut(item, bounds + 2) && IsLeftOut(item, bounds + 3);
     if (!of_columns && !of_rows) return std::nullopt;
-    const size_t bounds = of_columns ? 3 : 1;
+    if (of_columns) bounds += 2;
     const std::optional<int64_t> first = LiteralOf(item, bounds), last = LiteralOf(item, bounds + 1);
     const int64_t most = of_columns ? given.columns : given.rows;
     if (!first || !last || *first < 1 || *last > most || *last < *first) return std::nullopt;
     if (*last - *first + 1 != (of_columns ? shape.columns : shape.rows)) return std::nullopt;
-    return View{from, (*first - 1) * (of_columns ? 1 : given.columns)};
+    if ((of_columns ? shape.rows : shape.columns) != (of_columns ? 1 : given.columns)) return std::nullopt;
+    return (*first - 1) * (of_columns ? 1 : given.columns);
+  }
+
+  // Of rows some of whose cells are assigned to, which follow each other: where they begin.
+  std::optional<int64_t> AssignedFrom(int32_t id) const {
+    const Item& item = ItemAt(id);
+    if (!item.node.Is("indexAssign") || item.source != Source::kOperator || item.form != Form::kRows)
+      return std::nullopt;
+    for (size_t i = 0; i < 2; ++i)
+      if (IsLeftOut(item, i) || !ItemAt(item.inputs[i].value).node.info.IsMatrix() ||
+          TypeOf(item.inputs[i].value) != TypeOf(id))
+        return std::nullopt;
+    const Shape shape = item.node.info.shape;
+    if (ItemAt(item.inputs[0].value).node.info.shape != shape) return std::nullopt;
+    return ColumnOfRange(item, 2, shape, ItemAt(item.inputs[1].value).node.info.shape);
   }
 
   void PlaceResults() {
@@ -353,6 +374,9 @@ class ProgramBuilder {
           steps->push_back({.kind = StepKind::kCopy, .item = id, .from = input.value, .column = column});
         column += CellsOf(ItemAt(input.value));
       }
+    } else if (const std::optional<int64_t> first = AssignedFrom(id)) {
+      steps->push_back({.kind = StepKind::kCopy, .item = id, .from = item.inputs[0].value});
+      steps->push_back({.kind = StepKind::kCopy, .item = id, .from = item.inputs[1].value, .column = *first});
     } else {
       steps->push_back({.kind = StepKind::kKernel, .item = id});
     }
