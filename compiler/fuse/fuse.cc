@@ -144,14 +144,19 @@ class Fuser {
     described->fuse_all = found.all_zero;
     described->cut_all = found.all_one;
     described->gap = found.cost > 0 ? (found.cost - found.lower_bound) / found.cost : 0;
+    if (options_.told_plans > 0) TellCosts(partition, found, &cost, described);
+    return found.assignment;
+  }
+
+  void TellCosts(const Partition& partition, const SearchResult& found, PlanCost* cost,
+                 PartitionReport* described) const {
     PlanCost heuristic(dag_, memo_, partition, model_, EntryChoice::kNoRedundancy);
     heuristic.CountStitches(true);
     described->no_redundancy = heuristic.Cost(Assignment(partition.points.size(), 0));
-    cost.CountStitches(true);
+    cost->CountStitches(true);
     for (const CostedPlan& plan : found.plans) described->plans.push_back(PlanText(plan, partition.points));
-    for (const PlannedOperator& planned : cost.Operators(found.assignment))
+    for (const PlannedOperator& planned : cost->Operators(found.assignment))
       described->operators.push_back(OperatorText(planned));
-    return found.assignment;
   }
 
   const FuseOptions& options_;

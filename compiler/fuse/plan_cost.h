@@ -139,6 +139,7 @@ class PlanCost {
   bool stitched_ = false;
   std::vector<PlanUnit> units_;  // Of the plan at hand,
   std::vector<double> unit_seconds_;
+  std::map<std::vector<NodeId>, double> saved_;  // By the units of a plan: roots, -1, covered nodes, -1.
   std::vector<uint8_t> leaves_;        // By position: something reads it that no stitch with it can hold.
   std::vector<uint8_t> opens_stitch_;  // By position.
   std::vector<int> points_of_;         // By position: points of which it is the target.

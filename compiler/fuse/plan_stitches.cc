@@ -97,11 +97,22 @@ double PlanCost::SavedByStitches() {
   std::vector<PlanUnit> units;
   for (const size_t unit : order) units.push_back(std::move(units_[unit]));
   units_ = std::move(units);
+  // Assignments that differ where nothing is decided by it make the same units.
+  std::vector<NodeId> key;
+  for (const PlanUnit& unit : units_) {
+    key.insert(key.end(), unit.roots.begin(), unit.roots.end());
+    key.push_back(kNoNode);
+    key.insert(key.end(), unit.covered.begin(), unit.covered.end());
+    key.push_back(kNoNode);
+  }
+  const auto [known, fresh] = saved_.try_emplace(std::move(key), 0);
+  if (!fresh && trace_ == nullptr) return known->second;
   const StitchedUnits joined = stitcher_->Join(units_);
   double saved = 0;
   for (const Stitch& stitch : joined.stitches) saved += stitch.saved;
   for (size_t u = 0; u < units_.size(); ++u)
     if (joined.unread[u]) saved += unit_seconds_[order[u]];
+  known->second = saved;
   if (trace_ == nullptr || joined.stitches.empty()) return saved;
   std::vector<PlannedOperator> planned;
   std::vector<bool> gone = joined.unread;

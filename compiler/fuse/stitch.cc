@@ -60,11 +60,21 @@ Stitcher::Stitcher(const Dag& dag, const CostModel& model, StitchOptions options
 StitchedUnits Stitcher::Join(const std::vector<PlanUnit>& units) {
   units_ = &units;
   FindReaders();
+  // To ask the executor takes longer than all the rest, and it seldom refuses: it is asked about what all
+  // merges come to, and about each merge only where it refuses one of these.
+  for (const bool always : {false, true}) {
+    asks_always_ = always;
+    Merge();
+    if (std::optional<StitchedUnits> result = Result()) return *std::move(result);
+  }
+  return {};
+}
+
+void Stitcher::Merge() {
   AddGroups();
   AddPairs();
   while (MergeBest()) {
   }
-  return Result();
 }
 
 void Stitcher::FindReaders() {
@@ -149,6 +159,7 @@ void Stitcher::AddPair(size_t a, size_t b) {
   const auto [known, fresh] = pairs_.try_emplace({std::min(a, b), std::max(a, b)});
   if (!fresh) return;
   Joined& joined = known->second;
+  if (options_.by_cost && MostSavedBytes(groups_[a], groups_[b]) < kLeastSavedBytes) return;
   joined.group = Join(groups_[a], groups_[b]);
   if (ReadsOwnReduction(joined.group) || joined.group.roots.empty() ||
       joined.group.roots.size() > FusedOperator::kMaxRoots)
@@ -157,6 +168,27 @@ void Stitcher::AddPair(size_t a, size_t b) {
   joined.saving = groups_[a].time.total + groups_[b].time.total - joined.group.time.total;
   const double saved_bytes = groups_[a].bytes + groups_[b].bytes - joined.group.bytes;
   joined.wanted = !options_.by_cost || (saved_bytes >= kLeastSavedBytes && joined.saving > 0);
+}
+
+// What both read is read once, and what one makes for the other is neither read nor, perhaps, written.
+double Stitcher::MostSavedBytes(const Group& a, const Group& b) const {
+  double bytes = 0;
+  const auto is_input = [](const Group& group, NodeId id) {
+    return std::any_of(group.inputs.begin(), group.inputs.end(),
+                       [id](const OperatorInput& input) { return input.id == id; });
+  };
+  const auto covers = [](const Group& group, NodeId id) {
+    return std::binary_search(group.covered.begin(), group.covered.end(), id);
+  };
+  for (const auto& [from, to] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+    for (const OperatorInput& input : to->inputs)
+      if (covers(*from, input.id)) bytes += dag_[input.id].bytes;
+    for (const NodeId root : from->roots)
+      if (covers(*to, root) || is_input(*to, root)) bytes += WriteBytes(dag_, root, model_.constants);
+  }
+  for (const OperatorInput& input : a.inputs)
+    if (is_input(b, input.id)) bytes += dag_[input.id].bytes;
+  return bytes;
 }
 
 void Stitcher::Cost(Group* group) {
@@ -283,7 +315,8 @@ bool Stitcher::MergeBest() {
       best = pair;
   if (best == pairs_.end()) return false;
   const auto [a, b] = best->first;
-  if (HasCycle(best->second.group) || (options_.wants && !options_.wants()) || !CanRun(best->second.group)) {
+  if (HasCycle(best->second.group) || (options_.wants && !options_.wants()) ||
+      (asks_always_ && !CanRun(best->second.group))) {
     best->second.wanted = false;
     return true;
   }
@@ -348,7 +381,8 @@ void Stitcher::KeepWhatIsRead(std::vector<bool>* read_units) {
   }
 }
 
-StitchedUnits Stitcher::Result() {
+// None where the executor is to be asked about each merge.
+std::optional<StitchedUnits> Stitcher::Result() {
   StitchedUnits result;
   result.unread.assign(units_->size(), false);
   if (std::none_of(groups_.begin(), groups_.end(), [](const Group& group) { return group.units.size() > 1; }))
@@ -359,6 +393,7 @@ StitchedUnits Stitcher::Result() {
   const bool all_run = std::all_of(groups_.begin(), groups_.end(), [&](const Group& group) {
     return group.units.size() < 2 || !read[group.units[0]] || CanRun(group);
   });
+  if (!all_run && !asks_always_) return std::nullopt;
   for (const Group& group : groups_) {
     if (group.units.empty()) continue;
     const bool is_read = read[group.units[0]];

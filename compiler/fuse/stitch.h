@@ -92,16 +92,18 @@ class Stitcher {
   void FindReaders();
   bool ReadsOwnReduction(const Group& group) const;
   int64_t HeightOfRows(const PlanUnit& unit) const;
+  void Merge();
   void AddGroups();
   void AddPairs();
   void AddPair(size_t a, size_t b);
+  double MostSavedBytes(const Group& a, const Group& b) const;
   void Cost(Group* group);
   Group Join(const Group& a, const Group& b) const;
   bool IsReadOutside(NodeId root, const std::vector<size_t>& members) const;
   bool HasCycle(const Group& group);
   bool CanRun(const Group& group);
   bool MergeBest();
-  StitchedUnits Result();
+  std::optional<StitchedUnits> Result();
   void KeepWhatIsRead(std::vector<bool>* read_units);
 
   const Dag& dag_;
@@ -113,6 +115,7 @@ class Stitcher {
   std::vector<uint8_t> is_needed_;  // By node: something outside of the scope reads it.
   std::map<NodeId, std::vector<NodeId>> needs_outside_;
   std::map<std::vector<NodeId>, bool> can_run_;  // By roots, -1, covered nodes.
+  bool asks_always_ = false;                     // Whether the executor can run what a merge makes.
   // Of the units at hand.
   const std::vector<PlanUnit>* units_ = nullptr;
   std::vector<int> unit_of_;                  // By node: the unit that makes it; -1: none.
