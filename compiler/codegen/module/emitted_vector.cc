@@ -4,6 +4,7 @@
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "ops/simd/single_vector.h"
@@ -103,11 +104,35 @@ void StoreHalf(Stores& stores, llvm::Value* count, int width) {
   }
 }
 
-// The intrinsics of AVX-512 take a value for lanes that a mask leaves out, the mask, and the mode of
-// rounding.
+constexpr int kLowerEight[] = {0, 1, 2, 3, 4, 5, 6, 7}, kUpperEight[] = {8, 9, 10, 11, 12, 13, 14, 15};
+constexpr int kBothEights[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+// The lanes of `part` that `lanes` names, floats while they are some.
+llvm::Value* Shuffled(llvm::Value* part, llvm::ArrayRef<int> lanes) {
+  llvm::IRBuilder<>& builder = Builder();
+  const auto* const widened = llvm::dyn_cast<llvm::FPExtInst>(part);
+  if (widened == nullptr) return builder.CreateShuffleVector(part, lanes);
+  llvm::Value* const floats = builder.CreateShuffleVector(widened->getOperand(0), lanes);
+  return builder.CreateFPExt(floats, floats->getType()->getWithNewType(builder.getDoubleTy()));
+}
+
+// The intrinsics of AVX-512 take eight lanes, a value for those that a mask leaves out, the mask, and the
+// mode of rounding.
 llvm::Value* CallMasked(llvm::Intrinsic::ID id, llvm::SmallVector<llvm::Value*, 8> arguments,
                         bool has_source = true) {
   Emitter& emitter = Emitter::Current();
+  if (emitter.register_lanes() == 16) {
+    emitter.SetShape(8, emitter.parts());
+    llvm::Value* results[2];
+    for (int half = 0; half < 2; ++half) {
+      llvm::SmallVector<llvm::Value*, 8> of_half;
+      for (llvm::Value* const argument : arguments)
+        of_half.push_back(argument->getType()->isVectorTy() ? HalfOf(argument, half) : argument);
+      results[half] = CallMasked(id, of_half, has_source);
+    }
+    emitter.SetShape(16, emitter.parts());
+    return emitter.builder.CreateShuffleVector(results[0], results[1], kBothEights);
+  }
   if (has_source) arguments.push_back(llvm::Constant::getNullValue(emitter.doubles()));
   arguments.push_back(emitter.builder.getInt8(0xff));
   arguments.push_back(emitter.builder.getInt32(4));  // As MXCSR says.
@@ -231,11 +256,22 @@ void Stream(Cells cells, Vector a) {
   llvm::MDNode* const one =
       llvm::MDNode::get(Builder().getContext(),
                         llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(Builder().getInt32Ty(), 1)));
+  const int lanes = Emitter::Current().register_lanes();
+  const auto stream = [&](llvm::Value* value, Cells at) {
+    const auto bytes = static_cast<uint64_t>(std::min(lanes, 8)) * cells.align().value();
+    Builder()
+        .CreateAlignedStore(value, at.at, llvm::Align(bytes))
+        ->setMetadata(llvm::LLVMContext::MD_nontemporal, one);
+  };
   for (int k = 0; k < Emitter::Current().parts(); ++k) {
-    llvm::StoreInst* const store = Builder().CreateAlignedStore(
-        Narrowed(cells, a.v[static_cast<size_t>(k)]), PartPointer(cells, static_cast<size_t>(k)).at,
-        llvm::Align(static_cast<uint64_t>(Emitter::Current().register_lanes()) * cells.align().value()));
-    store->setMetadata(llvm::LLVMContext::MD_nontemporal, one);
+    llvm::Value* const value = Narrowed(cells, a.v[static_cast<size_t>(k)]);
+    const Cells at = PartPointer(cells, static_cast<size_t>(k));
+    if (lanes <= 8) {
+      stream(value, at);
+      continue;
+    }
+    for (int half = 0; half < 2; ++half)
+      stream(HalfOf(value, half), PointerTo(at, Emitter::Current().Integer(8 * half)));
   }
 }
 
@@ -261,6 +297,14 @@ llvm::Value* Lane(Vector a, int k) {
   const int lanes = Emitter::Current().register_lanes();
   return Builder().CreateExtractElement(a.v[static_cast<size_t>(k / lanes)],
                                         static_cast<uint64_t>(k % lanes));
+}
+
+llvm::Value* Twice(llvm::Value* part) {
+  static constexpr int kTwice[] = {0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7};
+  return Shuffled(part, kTwice);
+}
+llvm::Value* HalfOf(llvm::Value* part, int half) {
+  return Shuffled(part, half == 0 ? kLowerEight : kUpperEight);
 }
 
 Vector CallKernel(const char* symbol, Vector a) {

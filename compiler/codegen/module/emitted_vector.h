@@ -146,8 +146,8 @@ inline Vector Fms(Vector a, Vector b, Vector c) { return Fma(a, b, ChangeSign(c)
 /// c - a * b, one rounding.
 inline Vector Fnma(Vector a, Vector b, Vector c) { return Fma(ChangeSign(a), b, c); }
 
-/// Registers of eight lanes are those of AVX-512.
-inline bool HasExponents() { return Emitter::Current().register_lanes() == 8; }
+/// Values of eight lanes and more are those of AVX-512.
+inline bool HasExponents() { return Emitter::Current().register_lanes() >= 8; }
 Vector ScaleExponent(Vector x, Vector k);
 Vector ExponentOf(Vector x);
 Vector MantissaOf(Vector x);
@@ -226,5 +226,8 @@ Vector LoadFirstOfFour(Cells cells, int count);
 void StoreFirstOfFour(Cells cells, Vector a, int count);
 /// Lane k (a constant).
 llvm::Value* Lane(Vector a, int k);
+/// One part of eight lanes twice, as one of sixteen; and the eight lanes `half` (0 or 1) of one of sixteen.
+llvm::Value* Twice(llvm::Value* part);
+llvm::Value* HalfOf(llvm::Value* part, int half);
 
 }  // namespace heddle::ops::emitted

@@ -22,7 +22,8 @@ class Emitter {
   llvm::Function* function() const { return function_; }
   int register_lanes() const { return register_lanes_; }
   int parts() const { return parts_; }
-  /// Vectors are `parts` values of `register_lanes` doubles from now on.
+  /// Vectors are `parts` values of `register_lanes` doubles from now on. 16 of them are two registers of
+  /// AVX-512, and one where they are floats.
   void SetShape(int register_lanes, int parts);
   llvm::FixedVectorType* doubles() const { return doubles_; }
   llvm::FixedVectorType* integers() const { return integers_; }

@@ -195,66 +195,82 @@ void Lowering::RaggedBody(llvm::Value* count) {
   if (!stores.empty()) StoreFirst(stores, count);
 }
 
-// Sources(), but where the step is ragged: copies on the stack, padded to eight cells at column j.
+// Sources(), but where the step is ragged: copies on the stack, padded to EightsAtOnce() eights at column j.
 std::vector<Cells> Lowering::PaddedSources(llvm::Value* is_ragged, llvm::Value* count) {
   std::vector<Cells> sources = Sources();
   std::vector<llvm::AllocaInst*> chosen(sources.size());
   for (size_t i = 0; i < sources.size(); ++i)
     if (sources[i].at != nullptr) chosen[i] = Variable(sources[i].at, "source");
-  If(is_ragged, [&] {
+  const auto cells = static_cast<uint64_t>(kLanes * EightsAtOnce());
+  const auto copy_cells = [&] {
     const Mask mask = FirstLanes(count);
     for (size_t i = 0; i < sources.size(); ++i) {
       if (sources[i].at == nullptr) continue;
       llvm::Type* const type = sources[i].type();
-      llvm::AllocaInst* const copy = emitter_.Reserve(llvm::ArrayType::get(type, kLanes), "padded");
+      llvm::AllocaInst* const copy = emitter_.Reserve(llvm::ArrayType::get(type, cells), "padded");
       copy->setAlignment(llvm::Align(64));
       Store({copy, sources[i].single}, LoadWhere(mask, PointerTo(sources[i], Get(j_))));
       b_.CreateStore(b_.CreateGEP(type, copy, b_.CreateNeg(Get(j_))), chosen[i]);
     }
-  });
+  };
+  If(is_ragged, [&] { WithEights(EightsAtOnce(), copy_cells); });
   for (size_t i = 0; i < sources.size(); ++i)
     if (sources[i].at != nullptr) sources[i].at = Get(chosen[i]);
   return sources;
 }
 
-// 1 to 8 columns at j.
+// Columns at j: as many as EightsAtOnce() eights have, or less.
 void Lowering::LargeBody(llvm::Value* count) {
-  llvm::Value* const is_ragged = b_.CreateICmpSLT(count, Integer(kLanes));
+  const int eights = EightsAtOnce();
+  llvm::Value* const is_ragged = b_.CreateICmpSLT(count, Integer(kLanes * eights));
   llvm::Value* const j = Get(j_);
-  FetchAhead(j, 1);
-  const Values values = ComputeCells(PaddedSources(is_ragged, count), j, nullptr);
-  Stores stores;
-  std::vector<std::pair<Accumulator, Vector>> before;
-  for (size_t o = 0; o < region_.outputs.size(); ++o) {
-    const Vector value = *values[static_cast<size_t>(region_.outputs[o].node)];
-    const Sink sink = region_.outputs[o].sink;
-    if (sink == Sink::kStore) {
-      stores.emplace_back(PointerTo(rows_of_outputs_[o], j), value);
-      continue;
-    }
-    if (region_.outputs[o].eights > 1) {
-      const Mask mask = FirstLanes(count);
-      FoldInto(o, value, j, &mask);
-      continue;
-    }
-    if (sink != Sink::kFoldColumns) before.emplace_back(accumulators_[o], Get(accumulators_[o]));
-    FoldInto(o, value, j, nullptr);
-  }
-  NextPlace();
-  const auto finish_ragged = [&] {
-    const Mask mask = FirstLanes(count);
-    for (const auto& [accumulator, old] : before) Set(accumulator, Select(mask, Get(accumulator), old));
-    if (!stores.empty()) StoreFirst(stores, count);
+  FetchAhead(j, eights);
+  const Values values = ComputeEights(PaddedSources(is_ragged, count), j, eights);
+  const auto value_of = [&](size_t o) { return *values[static_cast<size_t>(region_.outputs[o].node)]; };
+  const auto count_from = [&](int e) { return b_.CreateNSWSub(count, Integer(kLanes * e)); };
+  const auto fold_columns = [&](int e) {
+    for (size_t o = 0; o < region_.outputs.size(); ++o)
+      if (region_.outputs[o].sink == Sink::kFoldColumns)
+        FoldInto(o, EightOf(value_of(o), e), b_.CreateNSWAdd(j, Integer(kLanes * e)), nullptr);
   };
+  Stores stores;
+  // Those of registers and, before each eight, what they held.
+  std::vector<std::pair<Accumulator, std::vector<Vector>>> before;
+  for (size_t o = 0; o < region_.outputs.size(); ++o) {
+    const Sink sink = region_.outputs[o].sink;
+    if (sink == Sink::kStore) stores.emplace_back(PointerTo(rows_of_outputs_[o], j), value_of(o));
+    if (sink == Sink::kStore || sink == Sink::kFoldColumns || region_.outputs[o].eights > 1) continue;
+    before.emplace_back(accumulators_[o], std::vector<Vector>());
+    for (int e = 0; e < eights; ++e) {
+      before.back().second.push_back(Get(accumulators_[o]));
+      FoldInto(o, EightOf(value_of(o), e), j, nullptr);
+    }
+  }
+  for (int e = 0; e < eights && eights_ > 1; ++e, NextPlace()) {
+    const Mask mask = FirstLanes(count_from(e));
+    for (size_t o = 0; o < region_.outputs.size(); ++o)
+      if (region_.outputs[o].eights > 1) FoldInto(o, EightOf(value_of(o), e), j, &mask);
+  }
   BasicBlock* const whole = emitter_.NewBlock("whole");
   BasicBlock* const ragged = emitter_.NewBlock("ragged");
   BasicBlock* const after = emitter_.NewBlock("stepped");
   b_.CreateCondBr(is_ragged, ragged, whole);
   b_.SetInsertPoint(whole);
-  WriteWhole(stores);
+  for (int e = 0; e < eights; ++e) fold_columns(e);
+  WithEights(eights, [&] { WriteWhole(stores); });
   b_.CreateBr(after);
   b_.SetInsertPoint(ragged);
-  finish_ragged();
+  for (auto& [accumulator, states] : before) {
+    states.push_back(Get(accumulator));
+    Vector kept = states[0];
+    for (int e = 0; e < eights; ++e)
+      kept = Select(FirstLanes(count_from(e)), states[static_cast<size_t>(e + 1)], kept);
+    Set(accumulator, kept);
+  }
+  fold_columns(0);
+  if (eights > 1 && Any(Sink::kFoldColumns))
+    If(b_.CreateICmpSGT(count, Integer(kLanes)), [&] { fold_columns(1); });
+  if (!stores.empty()) WithEights(eights, [&] { StoreFirst(stores, count); });
   b_.CreateBr(after);
   b_.SetInsertPoint(after);
 }
@@ -269,44 +285,76 @@ int Lowering::EightsTogether() const {
   for (size_t i = 0; i < region_.nodes.size(); ++i)
     heavy += rates_[i] == Rate::kPerCell && IsHeavyNode(region_.nodes[i]) ? 1 : 0;
   if (heavy == 0 || heavy > 16) return 1;
-  return (heavy <= 8 ? kMostParts : 2) / emitter_.parts();
+  return (heavy <= 8 ? kMostParts : 2) * EightsAtOnce() / emitter_.parts();
+}
+
+// True where registers of AVX-512 hold sixteen cells.
+bool Lowering::IsOfFloats() const {
+  return emitter_.register_lanes() >= 8 &&
+         std::any_of(region_.nodes.begin(), region_.nodes.end(),
+                     [&](const RegionNode& node) { return UsesCells(node) && node.single; });
+}
+
+// Vectors are so many eights side by side in `body`. Of floats, two eights are one value.
+void Lowering::WithEights(int eights, const std::function<void()>& body) {
+  const int lanes = emitter_.register_lanes(), parts = emitter_.parts();
+  const bool pairs = IsOfFloats() && eights % 2 == 0;
+  emitter_.SetShape(pairs ? 2 * lanes : lanes, pairs ? eights / 2 : eights * parts);
+  body();
+  emitter_.SetShape(lanes, parts);
+}
+
+// Lanes of an eight out of a vector of several.
+Vector Lowering::EightOf(const Vector& value, int eight) {
+  if (IsOfFloats()) return {{HalfOf(value.v[static_cast<size_t>(eight / 2)], eight % 2)}};
+  const int parts = emitter_.parts();
+  Vector result = {};
+  std::copy_n(value.v.begin() + eight * parts, parts, result.v.begin());
+  return result;
+}
+
+// ComputeCells at so many whole eights.
+Lowering::Values Lowering::ComputeEights(const std::vector<Cells>& sources, llvm::Value* j, int eights) {
+  if (eights == 1) return ComputeCells(sources, j, nullptr);
+  const Values of_eight = values_;
+  const std::map<int, Divisor> divisors_of_eight = divisors_;
+  Values values;
+  const size_t parts = IsOfFloats() ? 1 : static_cast<size_t>(emitter_.parts());
+  WithEights(eights, [&] {
+    const auto repeat = [&](Vector* value) {
+      if (IsOfFloats()) value->v[0] = Twice(value->v[0]);
+      for (size_t k = parts; k < static_cast<size_t>(emitter_.parts()); ++k)
+        value->v[k] = value->v[k - parts];
+    };
+    for (std::optional<Vector>& value : values_)
+      if (value) repeat(&*value);
+    for (auto& [unused, divisor] : divisors_) {
+      repeat(&divisor.reciprocal);
+      repeat(&divisor.least);
+    }
+    values = ComputeCells(sources, j, nullptr);
+  });
+  values_ = of_eight;
+  divisors_ = divisors_of_eight;
+  return values;
 }
 
 // So many whole eights at j, computed side by side and folded one after the other.
 void Lowering::InterleavedBody(int eights) {
-  const Values of_eight = values_;
-  const std::map<int, Divisor> divisors_of_eight = divisors_;
-  const int lanes = emitter_.register_lanes(), parts = emitter_.parts();
-  const auto repeat = [&](Vector* value) {
-    for (int e = 1; e < eights; ++e) std::copy_n(value->v.begin(), parts, value->v.begin() + e * parts);
-  };
-  for (std::optional<Vector>& value : values_)
-    if (value) repeat(&*value);
-  for (auto& [unused, divisor] : divisors_) {
-    repeat(&divisor.reciprocal);
-    repeat(&divisor.least);
-  }
-  emitter_.SetShape(lanes, eights * parts);
   llvm::Value* const first = Get(j_);
   FetchAhead(first, eights);
-  const Values values = ComputeCells(Sources(), first, nullptr);
-  emitter_.SetShape(lanes, parts);
-  values_ = of_eight;
-  divisors_ = divisors_of_eight;
+  const Values values = ComputeEights(Sources(), first, eights);
   Stores stores;
-  for (int e = 0; e < eights; ++e) {
-    llvm::Value* const j = b_.CreateNSWAdd(first, Integer(8 * e));
-    for (size_t o = 0; o < region_.outputs.size(); ++o) {
-      Vector value;
-      std::copy_n(values[static_cast<size_t>(region_.outputs[o].node)]->v.begin() + e * parts, parts,
-                  value.v.begin());
-      if (region_.outputs[o].sink == Sink::kStore)
-        stores.emplace_back(PointerTo(rows_of_outputs_[o], j), value);
-      else
-        FoldInto(o, value, j, nullptr);
+  for (size_t o = 0; o < region_.outputs.size(); ++o) {
+    const Vector value = *values[static_cast<size_t>(region_.outputs[o].node)];
+    if (region_.outputs[o].sink == Sink::kStore) {
+      stores.emplace_back(PointerTo(rows_of_outputs_[o], first), value);
+      continue;
     }
+    for (int e = 0; e < eights; ++e)
+      FoldInto(o, EightOf(value, e), b_.CreateNSWAdd(first, Integer(8 * e)), nullptr);
   }
-  WriteWhole(stores);
+  WithEights(eights, [&] { WriteWhole(stores); });
   b_.CreateStore(b_.CreateNSWAdd(first, Integer(8 * eights)), j_);
 }
 
@@ -314,8 +362,9 @@ void Lowering::InterleavedBody(int eights) {
 // their cells.
 void Lowering::LargeLoop() {
   const int eights = EightsTogether();
+  llvm::Value* const step_cells = Integer(kLanes * EightsAtOnce());
   const auto next_count = [&](llvm::Value* j) {
-    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateNSWSub(row_columns_, j), Integer(kLanes));
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateNSWSub(row_columns_, j), step_cells);
   };
   llvm::Value* first = next_count(Integer(0));
   if (Any(Sink::kStore))
@@ -336,7 +385,7 @@ void Lowering::LargeLoop() {
       BasicBlock* const next = emitter_.NewBlock("next");
       llvm::Value* const enough =
           b_.CreateICmpSGE(b_.CreateNSWSub(row_columns_, Get(j_)), Integer(8 * eights));
-      b_.CreateCondBr(b_.CreateAnd(enough, b_.CreateICmpEQ(Get(count_), Integer(kLanes))), together, alone);
+      b_.CreateCondBr(b_.CreateAnd(enough, b_.CreateICmpEQ(Get(count_), step_cells)), together, alone);
       b_.SetInsertPoint(together);
       InterleavedBody(eights);
       b_.CreateBr(next);

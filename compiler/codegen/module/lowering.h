@@ -72,6 +72,11 @@ class Lowering {
   void RaggedBody(llvm::Value* count);
   void LargeBody(llvm::Value* count);
   void LargeLoop();
+  bool IsOfFloats() const;
+  int EightsAtOnce() const { return IsOfFloats() ? 2 : 1; }
+  Values ComputeEights(const std::vector<Cells>& sources, llvm::Value* j, int eights);
+  void WithEights(int eights, const std::function<void()>& body);
+  Vector EightOf(const Vector& value, int eight);
   int EightsTogether() const;
   void InterleavedBody(int eights);
   std::vector<Cells> PaddedSources(llvm::Value* is_ragged, llvm::Value* count);

@@ -28,6 +28,16 @@ RegionNode Input(int input, Access access = Access::kCells) {
   node.access = access;
   return node;
 }
+// The same region on cells that are floats, and with floats stored.
+Region OnFloats(Region region) {
+  for (RegionNode& node : region.nodes) {
+    if (node.op == RegionOp::kInput)
+      node.single = node.access == Access::kCells || node.access == Access::kPerRow;
+    if (node.op == RegionOp::kUnary) node.unary = ops::InSingles(node.unary);
+  }
+  for (RegionOutput& output : region.outputs) output.single = output.sink == Sink::kStore;
+  return region;
+}
 RegionNode Unary(ops::UnaryCode code, int a) {
   RegionNode node;
   node.op = RegionOp::kUnary;
@@ -48,6 +58,7 @@ TEST(GeneratedCodeTest, EveryUnaryOperator) {
   for (int code = 0; code < ops::kUnaryCodes; ++code) {
     const Region region{{Input(0), Unary(static_cast<ops::UnaryCode>(code), 0)}, {{1}}, 1};
     ExpectSameBits(region, {{1, 700}, {3, 7}});
+    ExpectSameBits(OnFloats(region), {{1, 700}, {3, 7}});
   }
 }
 
@@ -154,12 +165,13 @@ TEST(GeneratedCodeTest, FewHeavyOperatorsWithEverySinkAndAccess) {
           {{4, static_cast<Sink>(sink), Fold::kAdd}, {4}},
           2};
       std::vector<CaseShape> shapes;
-      for (int64_t columns = 1; columns <= 100; ++columns) {
+      for (int64_t columns = 1; columns <= 150; ++columns) {
         shapes.push_back({1, columns, columns % 3, columns % 2 == 0});
         if (static_cast<Sink>(sink) != Sink::kFoldFlat)
           shapes.push_back({3, columns, columns % 5, columns % 3 == 0});
       }
       ExpectSameBits(region, shapes);
+      ExpectSameBits(OnFloats(region), shapes);
     }
   }
 }
@@ -178,9 +190,30 @@ TEST(GeneratedCodeTest, ChainsOfHeavyOperatorsOfEveryLength) {
     for (const Sink sink : {Sink::kStore, Sink::kFoldFlat, Sink::kFoldRows, Sink::kFoldColumns}) {
       region.outputs = {{last, sink, Fold::kAdd}, {last}};
       std::vector<CaseShape> shapes;
-      for (const int64_t columns : {1, 8, 15, 16, 31, 32, 33, 77, 100})
+      for (const int64_t columns : {1, 8, 15, 16, 31, 32, 33, 64, 77, 100})
         shapes.push_back({1, columns, columns % 3, columns % 2 == 1});
       ExpectSameBits(region, shapes);
+      ExpectSameBits(OnFloats(region), shapes);
+    }
+  }
+}
+
+// Too many light operators to be unrolled: whole steps and ends of every length.
+TEST(GeneratedCodeTest, LongChainsOfLightOperators) {
+  Region region{{Input(0), Input(1, Access::kPerColumn), Input(2, Access::kPerRow)}, {}, 3};
+  for (int k = 0; k < 16; ++k)
+    region.nodes.push_back(
+        Binary(k % 2 == 0 ? ops::BinaryCode::kMultiply : ops::BinaryCode::kAdd, k == 0 ? 0 : k + 2, k % 3));
+  const int last = static_cast<int>(region.nodes.size()) - 1;
+  for (const Sink sink : {Sink::kStore, Sink::kFoldRows, Sink::kFoldColumns}) {
+    for (int fold = 0; fold < 4; ++fold) {
+      region.outputs = {
+          {last, sink, static_cast<Fold>(fold)}, {5, Sink::kFoldColumns, Fold::kMaximum}, {last}};
+      std::vector<CaseShape> shapes;
+      for (int64_t columns = 0; columns <= 40; ++columns)
+        shapes.push_back({1 + columns % 3, columns, columns % 2, columns % 5 == 1});
+      ExpectSameBits(region, shapes);
+      ExpectSameBits(OnFloats(region), shapes);
     }
   }
 }
@@ -198,8 +231,10 @@ TEST(GeneratedCodeTest, FlatFoldsOfSeveralEights) {
         for (int64_t cells = 8 * eights - 1; cells <= 24 * eights + 9; cells += fold == 0 ? 1 : 13)
           shapes.push_back({1, cells});
         ExpectSameBits(region, shapes);
+        if (fold == 0) ExpectSameBits(OnFloats(region), shapes);
         region.outputs.pop_back();
         ExpectSameBits(region, shapes);
+        if (fold == 0) ExpectSameBits(OnFloats(region), shapes);
       }
     }
   }
@@ -215,6 +250,7 @@ TEST(GeneratedCodeTest, EveryShapeOfAMixedRegion) {
     for (const int64_t columns : {0, 1, 2, 7, 8, 9, 15, 16, 17, 100})
       shapes.push_back({rows, columns, rows % 3, rows % 2 == 0});
   ExpectSameBits(region, shapes);
+  ExpectSameBits(OnFloats(region), shapes);
 }
 
 // Streaming needs whole lines: heads of every length, outputs that reach lines together or not.
@@ -227,9 +263,10 @@ TEST(GeneratedCodeTest, StreamedStoresAtEveryAlignment) {
   std::vector<CaseShape> shapes;
   for (int64_t columns = 1; columns <= 80; ++columns)
     for (const int64_t rows : {1, 3}) shapes.push_back({rows, columns, columns % 2, true});
-  ExpectSameBits(one, shapes);
-  ExpectSameBits(two, shapes);
-  ExpectSameBits(with_fold, shapes);
+  for (const Region& region : {one, two, with_fold}) {
+    ExpectSameBits(region, shapes);
+    ExpectSameBits(OnFloats(region), shapes);
+  }
 }
 
 TEST(GeneratedCodeTest, RandomRegions) {
