@@ -47,7 +47,8 @@ int64_t TileRows(const TileProgram& program, const PairedProduct& pair, const st
     rows = std::min(rows, CeilDivide(CeilDivide(all, tiles), kRowsTogether) * kRowsTogether);
   }
   if (pair.root >= 0 && !pair.at_once) {
-    const int64_t row_bytes = 8 * program.steps[static_cast<size_t>(pair.root)].columns;
+    const int64_t cell_bytes = program.single ? 4 : 8,
+                  row_bytes = cell_bytes * program.steps[static_cast<size_t>(pair.root)].columns;
     rows = std::min(rows, FloorPowerOfTwo(kPairedTileBytes / row_bytes));
   }
   for (const Step& step : program.steps) {

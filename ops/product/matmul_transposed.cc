@@ -19,6 +19,7 @@
 #include "ops/product/transposed_singles.h"
 #include "ops/simd/aggregate.h"
 #include "ops/simd/elementwise.h"
+#include "ops/simd/gemm.h"
 #include "ops/simd/matmul.h"
 #include "ops/simd/sparse_rows.h"
 #include "ops/simd/transpose.h"
@@ -327,27 +328,30 @@ void ProductLeafOfSingles(const Product& p, const Matrix& x, const Matrix& y, Ro
 
 bool ProductLeaf(const Product& p, const Matrix& x, const Matrix& y, const Tiles& tiles, Rows rows,
                  const Tile& tile, double* payload) {
-  std::fill_n(payload, tile.Cells(), 0.0);
-  if (p.single && (x.IsSparse() || y.IsSparse())) {
-    SparseProductLeafOfSingles(x, y, tiles, rows, tile, payload);
-    return true;
-  }
+  // Packed products write their cells, but perhaps those below the diagonal.
+  const bool upper_only = p.symmetric && tile.row == tile.column;
+  const auto clear = [&] { std::fill_n(payload, tile.Cells(), 0.0); };
   if (x.IsSparse() || y.IsSparse()) {
-    SparseProductLeaf(x, y, tiles, rows, tile, payload);
+    clear();
+    p.single ? SparseProductLeafOfSingles(x, y, tiles, rows, tile, payload)
+             : SparseProductLeaf(x, y, tiles, rows, tile, payload);
     return true;
   }
   if (p.symmetric && tile.column + tile.columns <= tile.row) return false;
   if (p.single) {
+    if (upper_only) clear();
     ProductLeafOfSingles(p, x, y, rows, tile, payload);
     return true;
   }
   const double *left = x.data() + rows.begin * p.n + tile.row,
                *right = y.data() + rows.begin * p.k + tile.column;
   if (tile.rows <= kFewColumns && tile.columns <= kMostRegisterColumns) {
+    clear();
     simd::MultiplyFewColumns(left, rows.count(), p.n, tile.rows, right, p.k, tile.columns, payload);
     return true;
   }
   if (simd::AreFewForTiles(tile.rows, tile.columns)) {
+    clear();
     AddProductByColumns(left, rows.count(), p.n, tile.rows, right, p.k, tile.columns, payload,
                         tile.rows == p.n ? simd::Ahead(simd::Ahead::kFar) : simd::Ahead());
     return true;
@@ -361,6 +365,7 @@ bool ProductLeaf(const Product& p, const Matrix& x, const Matrix& y, const Tiles
     }
     return true;
   }
+  if (upper_only) clear();
   Run(Gemm{.m = tile.rows,
            .n = tile.columns,
            .k = rows.count(),
@@ -371,7 +376,7 @@ bool ProductLeaf(const Product& p, const Matrix& x, const Matrix& y, const Tiles
            .b_row = p.k,
            .c = payload,
            .c_row = tile.columns,
-           .upper_only = p.symmetric && tile.row == tile.column,
+           .upper_only = upper_only,
            .b_continues = true});
   return true;
 }
@@ -391,15 +396,17 @@ Tiling TilingOf(const Product& p, const Matrix& x, const Matrix& y) {
 
 Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64_t row_begin,
                        int64_t row_end) {
-  const int64_t begin = row_begin == row_end ? 0 : row_begin / p.height;
-  const int64_t end = row_begin == row_end ? 0 : CeilDivide(row_end, p.height);
+  const bool whole = row_end - row_begin == p.m;
+  // Two leaves of a block of floats each are one of two blocks, whose sums are added as the leaves are.
+  const int64_t height = whole && p.single && p.height == kSingleBlock ? 2 * p.height : p.height;
+  const int64_t begin = row_begin == row_end ? 0 : row_begin / height;
+  const int64_t end = row_begin == row_end ? 0 : CeilDivide(row_end, height);
   HEDDLE_CHECK(row_begin == row_end || row_begin % Granule(p.m) == 0, "cuts are at granules");
   HEDDLE_CHECK(x.rows() == row_end - row_begin && y.rows() == x.rows(), "both operands hold just these rows");
   // Without cells there is nothing to add up: no nodes, as without rows.
   if (p.IsEmpty()) return ReduceLeaves(p.reduction, 0, 0, [](int64_t, double*) { return false; });
-  const bool whole = row_end - row_begin == p.m;
   const auto rows_of = [&](int64_t leaf) {
-    return Rows{leaf * p.height - row_begin, std::min(row_end, (leaf + 1) * p.height) - row_begin};
+    return Rows{leaf * height - row_begin, std::min(row_end, (leaf + 1) * height) - row_begin};
   };
   if (p.form == Form::kProduct && !p.single && x.IsSparse() && y.IsSparse() &&
       p.reduction.width <= kMostPlaces &&
