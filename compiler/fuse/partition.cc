@@ -142,15 +142,15 @@ std::vector<Partition> JoinByStitches(const Dag& dag, const Memo& memo, const st
     if (leader == p) continue;
     Partition &from = parts[p], &to = parts[leader];
     to.nodes.insert(to.nodes.end(), from.nodes.begin(), from.nodes.end());
-    to.aggregates.insert(to.aggregates.end(), from.aggregates.begin(), from.aggregates.end());
     changed[leader] = true;
     from.nodes.clear();
   }
   for (size_t p = 0; p < parts.size(); ++p) {
     if (!changed[p] || parts[p].nodes.empty()) continue;
-    Partition joined{.nodes = std::move(parts[p].nodes), .aggregates = std::move(parts[p].aggregates)};
+    Partition joined{.nodes = std::move(parts[p].nodes)};
     std::sort(joined.nodes.begin(), joined.nodes.end());
     FindSets(dag, memo, referenced, &joined);
+    joined.aggregates = GroupAggregates(dag, joined.roots);
     parts[p] = std::move(joined);
   }
   std::erase_if(parts, [](const Partition& part) { return part.nodes.size() < 2; });

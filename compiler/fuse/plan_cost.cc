@@ -163,6 +163,8 @@ double PlanCost::Cost(const Assignment& assignment, double stop_at) {
     if (total_ >= stop_at_) return std::numeric_limits<double>::infinity();
     Materialize(root);
   }
+  if (stitched_ && total_ >= stop_at && SecondsOutsideStitches() >= stop_at)
+    return std::numeric_limits<double>::infinity();
   if (stitched_) total_ -= SavedByStitches();
   return total_ >= stop_at ? std::numeric_limits<double>::infinity() : total_;
 }
@@ -203,10 +205,20 @@ void PlanCost::Materialize(NodeId id) {
   } else {
     add_root(id);
   }
+  if (stitched_) LeaveOutComputedInputs(&open);
   // Only now, so that one operator at a time marks what is inside.
   for (NodeId needed : open.needed) Materialize(needed);
   Finish(&open);
   --depth_;
+}
+
+// What one of its nodes was to read and another one computes inside is read by none (build_operator.h). The
+// bounds without stitches count what one consumer has written for it, whatever others do, so that only costs
+// with stitches know it.
+void PlanCost::LeaveOutComputedInputs(Open* open) {
+  const auto is_inside = [&](NodeId id) { return Inside(id) && inside_[Local(id)] == open->id; };
+  std::erase_if(open->inputs, [&](const OperatorInput& input) { return is_inside(input.id); });
+  std::erase_if(open->needed, [&](NodeId id) { return is_inside(id) && external_[Local(id)] == 0; });
 }
 
 void PlanCost::AddNode(NodeId id, const Entry* entry, FusionTemplate kind, Open* open) {

@@ -98,6 +98,7 @@ class PlanCost {
   void Apply(const Assignment& assignment);
   void Materialize(NodeId id);
   void AddNode(NodeId id, const Entry* entry, FusionTemplate kind, Open* open);
+  void LeaveOutComputedInputs(Open* open);
   void NoteFormats(NodeId id, Open* open) const;
   void Finish(Open* open);
   void FinishUndecided(const Open& open);
@@ -109,6 +110,7 @@ class PlanCost {
   void PrepareStitches(const Memo& memo);
   template <typename TakesPart>
   int LeastPasses(TakesPart takes_part) const;
+  double SecondsOutsideStitches();
   double SavedByStitches();
   double StitchedBound(const Assignment& assignment);
 
@@ -144,6 +146,7 @@ class PlanCost {
   std::vector<uint8_t> opens_stitch_;  // By position.
   std::vector<int> points_of_;         // By position: points of which it is the target.
   std::vector<int> ones_;              // By position: of them 1.
+  std::vector<int> computing_;         // By position: units of the plan at hand that compute it.
   double stitched_read_ = 0, stitched_fixed_ = 0;
   // Of the bounds. A share is the smallest part of its cells that a value can be computed (read) on.
   double bound_read_ = 0, bound_compute_ = 0, bound_fixed_ = 0, bound_factor_ = 1;

@@ -44,6 +44,7 @@ void PlanCost::PrepareStitches(const Memo& memo) {
   }
   points_of_.assign(count, 0);
   ones_.assign(count, 0);
+  computing_.assign(count, 0);
   for (const Point& point : partition_.points) ++points_of_[Local(point.target)];
   for (size_t i = 0; i < partition_.inputs.size(); ++i)
     stitched_read_ += input_read_[i] * LeastPasses([&](NodeId id) {
@@ -85,6 +86,25 @@ int PlanCost::LeastPasses(TakesPart takes_part) const {
     most = std::max(most, (state[i] + 1) / 2);
   }
   return most;
+}
+
+// Of the plan at hand: units that no pass can hold, and none of whose values another unit computes inside,
+// run as they are.
+double PlanCost::SecondsOutsideStitches() {
+  std::fill(computing_.begin(), computing_.end(), 0);
+  for (const PlanUnit& unit : units_)
+    for (const NodeId id : unit.covered) ++computing_[Local(id)];
+  double seconds = 0;
+  for (size_t u = 0; u < units_.size(); ++u) {
+    const PlanUnit& unit = units_[u];
+    const bool may_join = unit.kind != FusionTemplate::kOuter &&
+                          std::all_of(unit.covered.begin(), unit.covered.end(),
+                                      [this](NodeId id) { return opens_stitch_[Local(id)] != 0; });
+    if (!may_join && std::all_of(unit.roots.begin(), unit.roots.end(),
+                                 [this](NodeId root) { return computing_[Local(root)] == 1; }))
+      seconds += unit_seconds_[u];
+  }
+  return seconds;
 }
 
 double PlanCost::SavedByStitches() {

@@ -269,13 +269,19 @@ bool Stitcher::HasCycle(const Group& group) {
     for (const NodeId need : NeedsOutside(id))
       if (const int unit = unit_of_[Index(need)]; unit >= 0) work.push_back(static_cast<size_t>(unit));
   };
-  const auto push_needs = [&](size_t unit) {
-    for (const NodeId input : inputs_[unit]) push(input);
-    for (const NodeId root : (*units_)[unit].roots)
-      for (const NodeId earlier : (*dag_.graph)[root].after) push(earlier);
+  const auto is_member = [&](NodeId id) {
+    return id != kNoNode && unit_of_[Index(id)] >= 0 &&
+           Contains(group.units, static_cast<size_t>(unit_of_[Index(id)]));
   };
-  for (const size_t member : group.units) push_needs(member);
-  std::erase_if(work, [&](size_t unit) { return Contains(group.units, unit); });
+  // A member may read another one, but not by way of a node outside of the scope.
+  const auto push_needs = [&](size_t unit, bool of_member) {
+    for (const NodeId input : inputs_[unit])
+      if (!of_member || !is_member(input)) push(input);
+    for (const NodeId root : (*units_)[unit].roots)
+      for (const NodeId earlier : (*dag_.graph)[root].after)
+        if (!of_member || !is_member(earlier)) push(earlier);
+  };
+  for (const size_t member : group.units) push_needs(member, true);
   while (!work.empty()) {
     const size_t unit = work.back();
     work.pop_back();
@@ -283,13 +289,13 @@ bool Stitcher::HasCycle(const Group& group) {
     if (seen[unit]) continue;
     seen[unit] = true;
     if (group_of_[unit] < 0) {
-      push_needs(unit);
+      push_needs(unit, false);
       continue;
     }
     // Of what is one already all members are needed.
     for (const size_t other : groups_[static_cast<size_t>(group_of_[unit])].units) {
       seen[other] = true;
-      push_needs(other);
+      push_needs(other, false);
     }
   }
   return false;

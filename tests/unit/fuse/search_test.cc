@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The search against all assignments, on random blocks.
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "compiler/fuse/replace.h"
 #include "compiler/fuse/select.h"
 #include "tests/support/all_plans.h"
 #include "tests/unit/fuse/examples.h"
@@ -108,6 +111,96 @@ TEST(SearchTest, EveryPruningFindsTheCheapestOfAllPlans) {
       "alone; branch and bound {}, without cut sets {}\n",
       checked, most_points, with_cuts, all, costed,
       100.0 * static_cast<double>(costed) / static_cast<double>(all), enumerated, bounded, without_cuts);
+}
+
+// The nodes of a block whose lines tell their ids.
+std::set<NodeId> NodesOf(const FusedOperator& fused) {
+  std::set<NodeId> nodes;
+  for (const Node& node : fused.body.nodes)
+    if (!node.Is("variable") && !node.Is("literal")) nodes.insert(node.position.line - 1);
+  return nodes;
+}
+
+// Of each fused operator "results <- all that it computes".
+std::multiset<std::string> OperatorsOf(const std::vector<std::string>& fused) {
+  std::multiset<std::string> operators;
+  for (const std::string& text : fused) {
+    const Result<FusedOperator> parsed = FusedOperator::Parse(text);
+    EXPECT_TRUE(parsed.ok()) << parsed.status().ToString();
+    std::set<NodeId> roots;
+    for (const NodeId root : parsed->roots) roots.insert(parsed->body[root].position.line - 1);
+    operators.insert(fmt::format("{} <- {}", fmt::join(roots, ","), fmt::join(NodesOf(*parsed), ",")));
+  }
+  return operators;
+}
+
+std::multiset<std::string> OperatorsOf(const std::vector<PlannedOperator>& planned) {
+  std::multiset<std::string> operators;
+  for (const PlannedOperator& one : planned) {
+    if (one.covered.size() < 2) continue;
+    const std::set<NodeId> roots(one.work.roots.begin(), one.work.roots.end());
+    operators.insert(fmt::format("{} <- {}", fmt::join(roots, ","), fmt::join(one.covered, ",")));
+  }
+  return operators;
+}
+
+// A plan costs what it is: the operators and stitches that the search sees are those that are made of it.
+// Partitions that are searched apart may share passes all the same, which no search sees.
+TEST(SearchTest, TheReplacementMakesWhatTheSearchPlanned) {
+  int checked = 0, stitched = 0, shared = 0;
+  for (uint64_t seed = 0; seed < 1000; ++seed) {
+    Case random(seed);
+    if (random.model.constants.published) continue;
+    for (NodeId id = 0; id < random.graph.size(); ++id) random.graph[id].position = {"block.dml", id + 1, 1};
+    std::vector<int> partition_of(random.graph.nodes.size(), -1);
+    for (size_t p = 0; p < random.partitions.size(); ++p)
+      for (const NodeId id : random.partitions[p].nodes)
+        partition_of[static_cast<size_t>(id)] = static_cast<int>(p);
+    SCOPED_TRACE(testing::Message() << "replay with seed " << seed);
+    SeededRandom draw(seed);
+    for (int round = 0; round < 3; ++round) {
+      EntryPicker picker(random.dag, random.memo, EntryChoice::kBest, 0);
+      ReplaceOptions replace;
+      replace.model = random.model;
+      std::multiset<std::string> planned;
+      bool stitches = true;
+      int stitches_planned = 0;
+      for (const Partition& partition : random.partitions) {
+        PlanCost cost(random.dag, random.memo, partition, random.model);
+        cost.CountStitches(true);
+        stitches &= cost.counts_stitches();
+        Assignment plan(partition.points.size());
+        for (uint8_t& bit : plan) bit = round < 2 ? static_cast<uint8_t>(round) : draw.Below(2) == 0;
+        for (size_t i = 0; i < plan.size(); ++i)
+          if (plan[i] != 0) picker.Block(partition.points[i].consumer, partition.points[i].target);
+        replace.aggregates.insert(replace.aggregates.end(), partition.aggregates.begin(),
+                                  partition.aggregates.end());
+        const std::vector<PlannedOperator> operators = cost.Operators(plan);
+        for (const PlannedOperator& one : operators)
+          stitches_planned += one.work.kind == FusionTemplate::kStitch;
+        planned.merge(OperatorsOf(operators));
+      }
+      if (!stitches) continue;
+      ReplaceReport report;
+      const Result<Graph> replaced = Replace(random.dag, random.memo, picker, replace, &report);
+      ASSERT_TRUE(replaced.ok()) << replaced.status().ToString();
+      if (std::any_of(report.fused.begin(), report.fused.end(), [&](const std::string& text) {
+            std::set<int> parts;
+            for (const NodeId id : NodesOf(*FusedOperator::Parse(text)))
+              parts.insert(partition_of[static_cast<size_t>(id)]);
+            return parts.size() > 1 || parts.contains(-1);
+          })) {
+        ++shared;
+        continue;
+      }
+      ++checked;
+      stitched += stitches_planned;
+      EXPECT_EQ(OperatorsOf(report.fused), planned) << "round " << round << "\n" << random.graph.ToText();
+    }
+  }
+  EXPECT_GT(checked, 500);
+  EXPECT_GT(stitched, 500);
+  EXPECT_LT(shared, checked / 10);
 }
 
 TEST(SearchTest, TheLowerBoundIsBelowEveryPlanThatHasItsOnes) {
