@@ -8,6 +8,7 @@
 #include "ops/elementwise/single_precision.h"
 #include "ops/kernel.h"
 #include "ops/parallel.h"
+#include "ops/simd/single_functions.h"
 
 namespace heddle::ops {
 namespace {
@@ -40,10 +41,27 @@ struct Source {
   }
 };
 
+// A function of floats, which nothing needs to be widened for.
+Result<Matrix> SingleFunctionOf(SingleFunction function, const Matrix& x, int64_t rows, int64_t columns,
+                                const std::atomic<bool>* cancelled) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(rows, columns, ElementType::kFloat32));
+  const float* const from = x.data<float>();
+  float* const to = result.mutable_data<float>();
+  ParallelFor(rows * columns, kGrainCells, [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end && !IsCancelled(cancelled); at += kGrainCells)
+      function(from + at, to + at, std::min(kGrainCells, end - at));
+  });
+  if (IsCancelled(cancelled)) return Cancelled("cancelled");
+  return result;
+}
+
 }  // namespace
 
 Result<Matrix> SingleCells(RegionNode op, std::span<const Operand> operands, int64_t rows, int64_t columns,
                            const std::atomic<bool>* cancelled) {
+  if (op.op == RegionOp::kUnary && operands[0].pattern == Pattern::kCells)
+    if (const SingleFunction function = SelectedSingleFunctions().Of(op.unary))
+      return SingleFunctionOf(function, operands[0].matrix, rows, columns, cancelled);
   Region region;
   std::array<Source, 3> sources;
   bool flat = true;

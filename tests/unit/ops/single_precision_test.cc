@@ -221,7 +221,8 @@ TEST(SinglePrecisionTest, TransposedProductsAreChainsOfFloatsOverBlocks) {
   const struct {
     int64_t m, n, k;
     double share;
-  } kCases[] = {{1, 12, 9, 0.5}, {300, 3, 17, 0.1}, {900, 60, 50, 0.02}, {70'001, 20, 9, 0.05}};
+  } kCases[] = {
+      {1, 12, 9, 0.5}, {300, 3, 17, 0.1}, {900, 60, 50, 0.02}, {200, 270, 250, 0.02}, {70'001, 20, 9, 0.05}};
   for (const auto& [m, n, k, share] : kCases) {
     const Matrix a = RandomCells(m, n, 1), b = RandomCells(m, k, 2);
     for (const Matrix& left : {Single(a), Single(Thinned(a, share))}) {
