@@ -6,6 +6,7 @@
 
 #include "cluster/session/block_runner.h"
 #include "cluster/session/direct_program.h"
+#include "cluster/session/recursion_texts.h"
 #include "cluster/session/structure_inputs.h"
 #include "compiler/gradient/adjoint_graph.h"
 #include "compiler/gradient/gradient.h"
@@ -23,8 +24,9 @@ constexpr size_t kMostStructures = 64;
 constexpr size_t kMostClasses = 4096;
 constexpr int32_t kMostDecisions = 512;
 constexpr uint64_t kMostRoots = 1 << 20;
-// Kept values take at most this part of the memory budget (docs/gradient.md).
-constexpr int64_t kPartOfMemory = 4;
+// Kept values take at most this part of the memory budget: results, adjoints and what bodies give take
+// several times as much (docs/gradient.md).
+constexpr int64_t kPartOfMemory = 8;
 // Bodies take dense matrices: labels in rows of few cells are made dense.
 constexpr int64_t kMostColumns = 64;
 // The name of what a kept list has where batches have kept the rest.
@@ -37,12 +39,6 @@ const Function* Partner(const Program& program, const std::string& key, std::str
   if (!key.starts_with(from)) return nullptr;
   const auto found = program.functions.find(std::string(to) + key.substr(from.size()));
   return found == program.functions.end() ? nullptr : &found->second;
-}
-
-int64_t BytesOfRow(const std::vector<ops::RecursiveAdjoint::Row>& rows) {
-  int64_t bytes = 0;
-  for (const ops::RecursiveAdjoint::Row& row : rows) bytes += row.cells * BytesOf(row.type);
-  return bytes;
 }
 
 }  // namespace
@@ -463,11 +459,14 @@ Result<std::shared_ptr<const ops::RecursiveAdjoint>> RecursionGradient::AdjointO
       SayWhy(&known, function, why);
       return nullptr;
     }
-    return found->second = std::make_shared<const ops::RecursiveAdjoint>(*std::move(adjoint));
+    found->second = std::make_shared<const ops::RecursiveAdjoint>(*std::move(adjoint));
+    for (std::string& text : TextsOfAdjoint(function.name, node_class.calls, keeps, found->second, weights_))
+      blocks_.statistics().recursions.push_back(std::move(text));
+    return found->second;
   };
   std::shared_ptr<const ops::RecursiveAdjoint> adjoint = find(true);
   if (adjoint == nullptr || *room < 0) return adjoint;
-  const int64_t bytes = BytesOfRow(adjoint->kept) * (node_class.end - node_class.begin);
+  const int64_t bytes = BytesOfRows(adjoint->kept) * (node_class.end - node_class.begin);
   if (bytes > *room) return find(false);
   *room -= bytes;
   return adjoint;

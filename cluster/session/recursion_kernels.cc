@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "cluster/session/direct_program.h"
+#include "cluster/session/recursion_texts.h"
 #include "compiler/recursion/class_body.h"
 #include "core/environment/log.h"
 #include "core/memory/counted_heap.h"
 #include "core/programs/text_format.h"
 #include "ops/parallel.h"
-#include "ops/recursion/body_program.h"
 #include "ops/recursion/recursive_operator.h"
 
 namespace heddle::cluster {
@@ -82,6 +82,11 @@ RecursionKernels::Known& RecursionKernels::KnownOf(const Function& function) con
       if (&candidate == &function) known->found = compiler::Recognise(key, function);
   }
   return *known;
+}
+
+std::vector<std::string> RecursionKernels::Texts() const {
+  std::lock_guard lock(bodies_mutex_);
+  return texts_;
 }
 
 const compiler::Recognition& RecursionKernels::FoundAt(const Function& function) const {
@@ -318,10 +323,7 @@ Result<std::shared_ptr<const ops::RecursiveBody>> RecursionKernels::BodyOf(
     return kept;
   }
   kept = std::make_shared<const ops::RecursiveBody>(*std::move(body));
-  if (IsLogged(LogLevel::kInfo))
-    HEDDLE_LOG(kInfo, "nodes of a recursion run as batches", {"function", function.name},
-               {"decisions", static_cast<int64_t>(node_class.path.size())},
-               {"body", weights_.ProgramOf(kept)->ToText()});
+  texts_.push_back(TextOfBody(function.name, node_class.calls, kept, weights_));
   return kept;
 }
 

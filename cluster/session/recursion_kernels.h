@@ -46,6 +46,8 @@ class RecursionKernels : public ops::KernelSource {
                                                           const Frame& inputs) const;
   /// Tells the user once of each function why it is interpreted.
   void SayWhy(const Function& function, const std::string& why) const;
+  /// Of each body that was made, what it runs (recursion_texts.h).
+  std::vector<std::string> Texts() const;
 
  private:
   struct Known;       // of a function
@@ -74,7 +76,8 @@ class RecursionKernels : public ops::KernelSource {
   const ops::KernelSource& kernels_;
   mutable std::mutex known_mutex_;
   mutable std::map<const Function*, std::unique_ptr<Known>> known_;
-  mutable std::mutex bodies_mutex_;  // Over the bodies of all functions: they are made one at a time.
+  mutable std::mutex bodies_mutex_;         // Over the bodies of all functions: they are made one at a time.
+  mutable std::vector<std::string> texts_;  // Under the same mutex.
   mutable ops::WeightCache weights_;
   mutable std::mutex structures_mutex_;
   mutable std::list<Structure> structures_;  // The last used first.

@@ -138,6 +138,7 @@ class SessionOfOneRank : public Session {
           {counts.label, counts.calls, counts.nanoseconds, counts.bytes, counts.interpreted});
       statistics.bytes_moved += counts.bytes;
     }
+    for (std::string& text : blocks_.recursions().Texts()) statistics.recursions.push_back(std::move(text));
     statistics.peak_bytes = BlockPool::Process().Statistics().peak_in_use_bytes;
   }
 

@@ -90,6 +90,17 @@ std::string FusedTable(const std::vector<SessionStatistics>& ranks) {
   return out;
 }
 
+// Each body once, in the order in which they were made.
+std::string RecursionLines(const std::vector<SessionStatistics>& ranks) {
+  std::vector<std::string> lines;
+  for (const SessionStatistics& rank : ranks)
+    for (const std::string& line : rank.recursions)
+      if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
+  std::string out;
+  for (const std::string& line : lines) out += fmt::format("Recursion {}\n", line);
+  return out;
+}
+
 }  // namespace
 
 void SessionStatistics::Add(const SessionStatistics& other) {
@@ -99,6 +110,7 @@ void SessionStatistics::Add(const SessionStatistics& other) {
   bytes_moved += other.bytes_moved;
   matrix_operators += other.matrix_operators;
   rows_held = std::max(rows_held, other.rows_held);
+  recursions.insert(recursions.end(), other.recursions.begin(), other.recursions.end());
   for (const auto& [name, theirs] : other.operators) {
     OperatorStatistics& own = operators[name];
     own.acts += theirs.acts;
@@ -143,7 +155,7 @@ std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operato
   for (const auto& [name, entry] : sorted)
     out += fmt::format("{:<24}{:>10}{:>14.3f}{:>14}{:>14.3f}\n", name, entry.acts,
                        static_cast<double>(entry.kernel_ns) / 1e6, entry.rows, Megabytes(entry.bytes_in));
-  return out + FusedTable(ranks);
+  return out + FusedTable(ranks) + RecursionLines(ranks);
 }
 
 std::string ToJson(const SessionStatistics& statistics) {
@@ -166,6 +178,7 @@ std::string ToJson(const SessionStatistics& statistics) {
                              {"kernel_ns", entry.kernel_ns},
                              {"bytes", entry.bytes},
                              {"interpreted", entry.interpreted}});
+  json["recursions"] = statistics.recursions;
   // Labels have names of scripts, which may be any bytes.
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
@@ -194,6 +207,9 @@ Result<SessionStatistics> ParseStatistics(const std::string& text) {
         statistics.fused.push_back({entry.value("label", ""), number(entry, "calls"),
                                     number(entry, "kernel_ns"), number(entry, "bytes"),
                                     entry.value("interpreted", false)});
+  if (const auto recursions = json.find("recursions"); recursions != json.end() && recursions->is_array())
+    for (const auto& text : *recursions)
+      if (text.is_string()) statistics.recursions.push_back(text.get<std::string>());
   auto operators = json.find("operators");
   if (operators != json.end() && operators->is_object())
     for (const auto& [name, entry] : operators->items())

@@ -58,6 +58,7 @@ struct SessionStatistics {
   compiler::MachineConstants constants;        ///< That plans were chosen by.
   std::vector<FusedOperatorStatistics> fused;  ///< By descending time.
   std::map<std::string, OperatorStatistics> operators;  ///< By name; partial work as "sum.partial".
+  std::vector<std::string> recursions;  ///< What each body of a recursion runs (docs/recursion.md).
 
   /// What blocks beside those of this session's own program did: operators, blocks, rows, bytes.
   void Add(const SessionStatistics& other);
@@ -65,7 +66,7 @@ struct SessionStatistics {
 
 /// A table a person reads, operators by descending time; at most `most_operators` of them. Of fused
 /// operators: calls and bytes of all workers, time of the worker that took the longest, since they run at
-/// once.
+/// once. Of recursions: the bodies of each worker that the workers before it have not.
 std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operators = 20);
 /// One JSON object a rank: the fields above by name.
 std::string ToJson(const SessionStatistics& statistics);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ops/operator.h"
+#include "ops/product/few_rows.h"
 #include "ops/recursion/packed_weights.h"
 
 namespace heddle::ops {
@@ -430,7 +431,8 @@ std::string BodyProgram::ToText() const {
     add(lookups, "rows looked up");
     add(gathers, "results of children");
     add(moved, "products computed with the children");
-    add(products, joined > 0 ? fmt::format("products, of {} joined", joined) : "products");
+    const std::string form = fmt::format(" (tiles of rows to {} rows, blocks above)", kMostFewRows);
+    add(products, "products" + (joined > 0 ? fmt::format(", of {} joined", joined) : "") + form);
     add(nodes, "of matrices of nodes");
     add(fused, fmt::format("fused of {} operators", operators));
     add(kernels, "operators by themselves");

@@ -104,7 +104,7 @@ class BodyProgram {
     const std::lock_guard lock(once_mutex_);
     once_ = std::make_shared<const OnceValues>(std::move(values));
   }
-  /// "ahead: 1 lookup, 1 product, 2 fused of 9 operators; a level: 2 gathers, ..." for people.
+  /// "ahead: 1 rows looked up, 1 products (...); a level: 2 results of children, ..." for people.
   std::string ToText() const;
   bool has_kernels() const { return has_kernels_; }  ///< Of rows of nodes: steps of kKernel.
   /// Its code for so many rows; compiled when that has come to be worth it.

@@ -87,13 +87,27 @@ TEST(RecursionGradient, HasTheSameBytesHoweverItRuns) {
   }
 }
 
-// A chain of so many nodes is as deep; a quarter of the memory does not hold what its nodes could keep, so
-// that it is made again.
+// A chain of so many nodes is as deep; an eighth of the memory does not hold what its nodes could keep, so
+// that it is made again: -stats tells.
 TEST(RecursionGradient, HasTheSameBytesKeptOrMadeAgain) {
-  const std::string script = HEDDLE_SOURCE_DIR "/tests/scripts/data/recursion_gradient_sizes.dml";
-  const std::string kept = OutputOf("run", script, "-nvargs nodes=100000");
-  EXPECT_EQ(kept.find("FALSE"), std::string::npos) << kept;
-  EXPECT_EQ(OutputOf("run --memory 400M", script, "-nvargs nodes=100000"), kept);
+  const auto run = [](const std::string& memory) {
+    const testing_support::TemporaryFolder folder;
+    Finished finished = testing_support::RunProcess(
+        {HEDDLE_BINARY_DIR "/heddle", "run", "-stats", "--memory", memory,
+         HEDDLE_SOURCE_DIR "/tests/scripts/data/recursion_gradient_sizes.dml", "-nvargs", "nodes=100000"},
+        folder.path());
+    EXPECT_EQ(finished.code, 0) << finished.errors;
+    return finished;
+  };
+  const Finished kept = run("4G"), again = run("400M");
+  EXPECT_EQ(kept.output.find("FALSE"), std::string::npos) << kept.output;
+  EXPECT_EQ(again.output, kept.output);
+  const std::string made_again = "Recursion gradient of lstm_at, forth, keeps nothing, for want of memory, ";
+  EXPECT_EQ(kept.errors.find(made_again), std::string::npos) << kept.errors;
+  EXPECT_NE(kept.errors.find("Recursion gradient of lstm_at, forth, keeps 640 bytes a node, nodes with 1 "),
+            std::string::npos)
+      << kept.errors;
+  EXPECT_NE(again.errors.find(made_again), std::string::npos) << again.errors;
 }
 
 }  // namespace

@@ -294,10 +294,14 @@ TEST(ConstantsOfAJobTest, ComeBackInStatistics) {
   SessionStatistics statistics;
   statistics.constants = Odd();
   statistics.bytes_moved = int64_t{1} << 50;
+  statistics.recursions = {"f, nodes with 2 calls: ahead: nothing; a level: 1 products"};
   const Result<SessionStatistics> back = ParseStatistics(ToJson(statistics));
   ASSERT_TRUE(back.ok());
   EXPECT_EQ(back->constants, Odd());
   EXPECT_EQ(back->bytes_moved, int64_t{1} << 50);
+  EXPECT_EQ(back->recursions, statistics.recursions);
+  EXPECT_NE(ToText({statistics, statistics}).find("Recursion " + statistics.recursions[0] + "\n"),
+            std::string::npos);
   EXPECT_NE(ToText({statistics})
                 .find("Plans chosen by measured constants: read 33.3 GB/s, write 14.3 GB/s, "
                       "compute 1.11 G/s, broadcast 1 GB/s, 0.333 us an operator\n"),

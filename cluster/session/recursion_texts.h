@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ops/recursion/packed_weights.h"
+#include "ops/recursion/recursive_adjoint.h"
+
+namespace heddle::cluster {
+
+/// What -stats says of the bodies of recursions (docs/recursion.md), one line each.
+
+/// "treefc, nodes with 2 calls: ahead: ...; a level: ...".
+std::string TextOfBody(const std::string& function, int32_t calls,
+                       const std::shared_ptr<const ops::RecursiveBody>& body, ops::WeightCache& weights);
+/// Those of a derivative: the way forth, and what it keeps of a node or that it keeps nothing, and back.
+std::vector<std::string> TextsOfAdjoint(const std::string& function, int32_t calls, bool keeps,
+                                        const std::shared_ptr<const ops::RecursiveAdjoint>& adjoint,
+                                        ops::WeightCache& weights);
+
+/// Bytes that these rows take of one node.
+int64_t BytesOfRows(const std::vector<ops::RecursiveAdjoint::Row>& rows);
+
+}  // namespace heddle::cluster
