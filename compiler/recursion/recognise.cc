@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "compiler/gradient/gradient.h"
+#include "compiler/gradient/single_assignment.h"
 #include "compiler/recursion/compile_structure.h"
 #include "compiler/recursion/number_facts.h"
 #include "ops/operator.h"
@@ -298,7 +299,8 @@ void AppendSteps(const Recursion& recursion, const Function& function, std::stri
     decisions += step.code == ops::StructureProgram::Code::kBranch ? 1 : 0;
   }
   std::vector<std::string> results;
-  for (const Parameter& result : function.results) results.push_back(result.name);
+  for (const Parameter& result : function.results)
+    if (result.name != kKept) results.emplace_back(NameInFunction(result.name));
   *text += fmt::format("  node: {}; the same in all calls: {}\n",
                        function.parameters[recursion.node_parameter].name, fmt::join(invariant, ", "));
   *text += fmt::format("  structure: cells of {}\n",
@@ -423,14 +425,15 @@ std::string ExplainRecursion(const Program& program) {
   std::string text;
   for (const auto& [name, function] : program.functions) {
     const Recognition recognition = RecogniseIn(program, name, function);
-    if (!recognition.calls_itself) continue;
+    if (!recognition.calls_itself || IsBackward(function)) continue;
     if (!recognition.is_recognised) {
       text += fmt::format("{}:{}: {}\n", function.position.file, function.position.line,
                           NotRecognisedText(function, recognition));
       continue;
     }
-    text += fmt::format("{}:{}: '{}' is a structural recursion\n", function.position.file,
-                        function.position.line, function.name);
+    text += fmt::format("{}:{}: '{}' is a structural recursion{}\n", function.position.file,
+                        function.position.line, function.name,
+                        recognition.recursion.keeps ? "; its derivative runs in batches as well" : "");
     AppendSteps(recognition.recursion, function, &text);
   }
   return text.empty() ? "no function calls itself\n" : text;

@@ -52,6 +52,20 @@ TEST(RecogniseTest, ATreeWithChildrenByPositionIsOne) {
             "  results at each node: h\n");
 }
 
+TEST(RecogniseTest, DerivativesAreToldInTheWordsOfTheScript) {
+  EXPECT_EQ(
+      Explained("f = function(Matrix[Double] X, Integer t, Matrix[Double] w) return (Matrix[Double] h) {\n"
+                "  if (t == 0) h = 0 * w\n"
+                "  else { g = f(X, t - 1, w); h = tanh(g + X[t,] * w) }\n}\n"
+                "l = function(Matrix[Double] X, Matrix[Double] w) return (Double s) { s = sum(f(X, 4, w)) }\n"
+                "[s, dw] = gradient(\"l\", \"w\", matrix(1, 4, 2), matrix(1, 1, 2))\nprint(sum(dw))\n"),
+      "s.dml:1: 'f' is a structural recursion; its derivative runs in batches as well\n"
+      "  node: t; the same in all calls: X, w\n"
+      "  structure: cells of no matrix\n"
+      "  decisions: 1; calls of itself: 1; numbers that operators read: 1\n"
+      "  results at each node: h\n");
+}
+
 TEST(RecogniseTest, ASequenceIsOne) {
   EXPECT_EQ(Explained("f = function(Matrix[Double] X, Integer t) return (Matrix[Double] h) {\n"
                       "  if (t == 0) h = matrix(0, 1, ncol(X))\n"
