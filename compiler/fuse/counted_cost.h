@@ -28,8 +28,11 @@ class CountedCost {
     return cost;
   }
 
+  /// Without stitches it is as dear as a cost; with them only that of a whole plan is.
   double PartialBound(const Assignment& plan, const Assignment& known) {
-    ++result_->costed;
+    const bool is_cost = !cost_.counts_stitches() ||
+                         std::all_of(known.begin(), known.end(), [](uint8_t bit) { return bit != 0; });
+    if (is_cost) ++result_->costed;
     return cost_.PartialBound(plan, known);
   }
 
