@@ -27,6 +27,9 @@ constexpr int64_t kFetchedTileBytes = 32 << 10;
 // has asked for, about a page, is all that comes from memory.
 constexpr int64_t kPlainTileBytes = 8 << 10;
 constexpr int64_t kMostTileRows = 4096;
+// Sums of columns of long rows are as large as a row and are filled, copied and finished beside the pass: of
+// fewer rows that takes longer than another pass over them.
+constexpr int64_t kLeastLongRowsSummed = 4;
 // Tiles of one pass: as much as a task should be.
 constexpr int64_t kPassCells = 1 << 17;
 
@@ -287,11 +290,14 @@ int64_t CutColumns(const BodyView& view) {
 
 Status CheckLongRows(const TileProgram& program) {
   const bool several = program.fused.kind == FusionTemplate::kStitch || program.phases > 1;
+  const NodeId driver = program.roles.variables[static_cast<size_t>(program.fused.driver)];
+  const bool sums_columns = program.fused.body[driver].info.shape.rows >= kLeastLongRowsSummed;
   for (const TileRoot& root : program.roots) {
     const bool by_entries = program.by_pattern && program.fused.kind != FusionTemplate::kStitch;
     if (program.cut_columns == 0 && (root.of_rows || !by_entries) && program.chunks > 1)
       return Unimplemented("an aggregate of rows longer than a column chunk beside what needs whole rows");
-    const bool by_chunks = root.kind == TileRoot::Kind::kFull || root.kind == TileRoot::Kind::kColumns;
+    const bool by_chunks =
+        root.kind == TileRoot::Kind::kFull || (root.kind == TileRoot::Kind::kColumns && sums_columns);
     if (program.cut_columns > 0 && several && (!by_chunks || root.n != program.cut_columns))
       return Unimplemented("several kinds of results of rows longer than a column chunk");
   }

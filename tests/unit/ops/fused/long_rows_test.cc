@@ -105,7 +105,7 @@ TEST(LongRowsTest, WhatIsNotACellOrAFoldIsRefused) {
 
 // Softmax of rows of several column chunks, and of several panels of rows, beside sums of its columns.
 TEST(LongRowsTest, SumsOfColumnsBesideAggregatesOfRows) {
-  for (const Shape& shape : {Shape{3, 131080}, {70, 65540}}) {
+  for (const Shape& shape : {Shape{5, 131080}, {70, 65540}}) {
     for (const char* of_columns : {"colSums", "colMaxs"}) {
       BodyBuilder body;
       const NodeId x = body.Input(Value(Cells(shape.rows, shape.columns, 9))),

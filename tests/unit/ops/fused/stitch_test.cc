@@ -105,7 +105,7 @@ TEST(StitchTest, SumsOfAllCellsAndOfFewColumns) {
 
 TEST(StitchTest, ResultsOfLongRows) {
   BodyBuilder body;
-  const NodeId x = body.Input(Value(Cells(3, 70000, 13)));
+  const NodeId x = body.Input(Value(Cells(5, 70000, 13)));
   const NodeId twice = body.Op("+", {x, x});
   body.fused().kind = FusionTemplate::kStitch;
   body.Finish({twice, body.Op("colSums", {twice})});
