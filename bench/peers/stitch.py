@@ -149,15 +149,18 @@ def report(case, library, run):
     print(json.dumps({"bench": "stitch", "case": case, "library": library, "ms": round(best * 1e3, 3), "first_ms": round(first * 1e3, 1), "threads": OPTIONS.threads}), flush=True)
 
 
-def each_mask():
-    """Names as heddle-bench has them, a CSR matrix of values in [0.1, 1.1), and three matrices of 64 columns."""
+def each_mask(*names):
+    """Names as heddle-bench has them, a CSR matrix of values in [0.1, 1.1), and three matrices of 64 columns; only those that a case of `names` asks for."""
     import scipy.sparse
 
     for density in (1e-3, 1e-2, 1e-1):
         for cells, precision in (("f8", "double"), ("f4", "single")):
+            shape = f"8192x8192 {density:g} {precision}"
+            if not any(OPTIONS.only in f"{name} {shape}" for name in names):
+                continue
             random = numpy.random.default_rng(7)
-            mask = scipy.sparse.random(8192, 8192, density, "csr", random=random, data_rvs=lambda n: random.random(n) + 0.1).astype(cells)
-            yield f"8192x8192 {density:g} {precision}", mask, [(random.random((8192, 64)) + 0.1).astype(cells) for _ in range(3)]
+            mask = scipy.sparse.random(8192, 8192, density, "csr", random_state=random, data_rvs=lambda n: random.random(n) + 0.1).astype(cells)
+            yield shape, mask, [(random.random((8192, 64)) + 0.1).astype(cells) for _ in range(3)]
 
 
 def with_scipy():
@@ -166,7 +169,7 @@ def with_scipy():
     import scipy.sparse
 
     library = f"scipy {scipy.__version__}"
-    for shape, mask, (q, k, v) in each_mask():
+    for shape, mask, (q, k, v) in each_mask("sparse softmax", "masked attention"):
         counts = numpy.diff(mask.indptr)
         rows = numpy.repeat(numpy.arange(mask.shape[0]), counts)
         starts = mask.indptr[:-1][counts > 0]
@@ -188,7 +191,7 @@ def with_dense_attention():
     import torch
 
     torch.set_grad_enabled(False)
-    for shape, mask, factors in each_mask():
+    for shape, mask, factors in each_mask("hidden attention"):
         shown = torch.from_numpy(mask.toarray() != 0)
         q, k, v = (torch.from_numpy(factor) for factor in factors)
         report(f"hidden attention {shape}", f"torch {torch.__version__} scaled_dot_product_attention", lambda: torch.nn.functional.scaled_dot_product_attention(q[None, None], k[None, None], v[None, None], attn_mask=shown))
