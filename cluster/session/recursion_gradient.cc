@@ -20,9 +20,7 @@
 namespace heddle::cluster {
 namespace {
 
-constexpr size_t kMostStructures = 64;
 constexpr size_t kMostClasses = 4096;
-constexpr int32_t kMostDecisions = 512;
 constexpr uint64_t kMostRoots = 1 << 20;
 // Kept values take at most this part of the memory budget: results, adjoints and what bodies give take
 // several times as much (docs/gradient.md).
@@ -51,13 +49,6 @@ struct RecursionGradient::Known {
   bool was_told = false;
   std::string sizes;  // of the parameters that the adjoints are for
   std::map<std::pair<std::vector<bool>, std::string>, std::shared_ptr<const ops::RecursiveAdjoint>> adjoints;
-};
-
-struct RecursionGradient::Structure {
-  const Function* function;
-  StructureInputs given;
-  std::vector<int64_t> roots;
-  std::shared_ptr<const ops::Linearized> linearized;
 };
 
 struct RecursionGradient::Forest {
@@ -400,9 +391,11 @@ Result<std::shared_ptr<const RecursionGradient::Evaluation>> RecursionGradient::
   }
   auto evaluation = std::make_shared<Evaluation>();
   evaluation->function = &function;
-  HEDDLE_ASSIGN_OR_RETURN(evaluation->structure, StructureOf(function, roots, *callee));
+  std::string why;
+  HEDDLE_ASSIGN_OR_RETURN(evaluation->structure,
+                          structures_.Of(function, known.found.recursion.structure, roots, *callee, &why));
   if (evaluation->structure == nullptr) {
-    SayWhy(&known, function, "its structure holds what only calls can tell");
+    SayWhy(&known, function, why);
     return none;
   }
   int64_t room = options_.memory_bytes == 0 ? -1 : options_.memory_bytes / kPartOfMemory;
@@ -470,30 +463,6 @@ Result<std::shared_ptr<const ops::RecursiveAdjoint>> RecursionGradient::AdjointO
   if (bytes > *room) return find(false);
   *room -= bytes;
   return adjoint;
-}
-
-Result<std::shared_ptr<const ops::Linearized>> RecursionGradient::StructureOf(
-    const Function& function, const std::vector<int64_t>& roots, const Frame& callee) {
-  const std::shared_ptr<const ops::Linearized> none;
-  const ops::StructureProgram& program = KnownOf(function).found.recursion.structure;
-  std::optional<StructureInputs> given = InputsOf(program, callee);
-  if (!given) return none;
-  for (auto kept = structures_.begin(); kept != structures_.end(); ++kept) {
-    if (kept->function != &function || kept->roots != roots || !kept->given.IsSame(*given)) continue;
-    structures_.splice(structures_.begin(), structures_, kept);
-    return structures_.front().linearized;
-  }
-  HEDDLE_ASSIGN_OR_RETURN(const std::vector<Matrix> dense, given->Dense());
-  HEDDLE_ASSIGN_OR_RETURN(std::optional<ops::VisitedStructure> visited,
-                          ops::VisitStructure(program, dense, given->uniforms, roots, kMostDecisions));
-  if (!visited) return none;
-  HEDDLE_ASSIGN_OR_RETURN(ops::Linearized linearized, ops::Linearize(*std::move(visited), function.name));
-  structures_.push_front({.function = &function,
-                          .given = *std::move(given),
-                          .roots = roots,
-                          .linearized = std::make_shared<const ops::Linearized>(std::move(linearized))});
-  if (structures_.size() > kMostStructures) structures_.pop_back();
-  return structures_.front().linearized;
 }
 
 }  // namespace heddle::cluster

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "cluster/session/session.h"
+#include "cluster/session/structure_cache.h"
 #include "cluster/variables/variables.h"
 #include "compiler/recursion/find_roots.h"
 #include "compiler/recursion/recognise.h"
@@ -48,7 +48,6 @@ class RecursionGradient {
 
  private:
   struct Known;
-  struct Structure;
   struct Forest;
   struct Evaluation;
   struct Kept;
@@ -70,9 +69,6 @@ class RecursionGradient {
                                                                  const ops::Linearized::Class& node_class,
                                                                  const std::vector<ValueInfo>& children,
                                                                  const Setting& setting, int64_t* room);
-  Result<std::shared_ptr<const ops::Linearized>> StructureOf(const Function& function,
-                                                             const std::vector<int64_t>& roots,
-                                                             const Frame& callee);
   Result<std::vector<Value>> AdjointsIn(const Function& backward, const std::vector<Variable>& given);
   void SayWhy(Known* known, const Function& function, const std::string& why);
   std::vector<const Parameter*> AdjointParameters(const Function& backward) const;
@@ -84,7 +80,7 @@ class RecursionGradient {
   std::map<const Function*, std::unique_ptr<Known>> known_;
   std::map<const Block*, std::optional<compiler::LoopRoots>> loops_;
   ops::WeightCache weights_;
-  std::list<Structure> structures_;               // the last first
+  StructureCache structures_;
   std::vector<std::unique_ptr<Forest>> forests_;  // of the loops that run
 };
 

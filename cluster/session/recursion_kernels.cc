@@ -19,26 +19,10 @@ namespace {
 
 using Attributes = ops::RecursiveAttributes;
 
-// Structures kept as arrays: epochs over a few batches meet them again. The last one is kept whatever its
-// size, and with it others of so many bytes.
-constexpr size_t kMostStructures = 64;
-constexpr size_t kMostStructureBytes = size_t{256} << 20;
 // Bodies of a function; more ways through a function, or sizes, than that and all are made again.
 constexpr size_t kMostBodies = 4096;
-// Decisions of one node: with more children than that a body would be a long list of operators.
-constexpr int32_t kMostDecisions = 512;
 // Roots a thread takes at least.
 constexpr size_t kFewRoots = 2;
-
-size_t BytesOf(const ops::Linearized& arrays, const StructureInputs& inputs) {
-  size_t bytes = arrays.nodes.size() * sizeof(int64_t) + arrays.roots.size() * sizeof(int32_t) +
-                 arrays.batches.size() * sizeof(ops::Linearized::Batch);
-  for (const ops::Linearized::Class& node_class : arrays.classes)
-    bytes += node_class.children.size() * sizeof(int32_t) + node_class.numbers.size() * sizeof(double) +
-             node_class.path.size() / 8;
-  for (const Value& matrix : inputs.matrices) bytes += static_cast<size_t>(matrix.matrix().bytes());
-  return bytes;
-}
 
 }  // namespace
 
@@ -48,14 +32,6 @@ struct RecursionKernels::Known {
   // By the sizes of the parameters, the way of the class and what the function's results are.
   std::map<std::tuple<std::string, std::vector<bool>, std::string>, std::shared_ptr<const ops::RecursiveBody>>
       bodies;
-};
-
-struct RecursionKernels::Structure {
-  const Function* function = nullptr;
-  StructureInputs inputs;
-  std::vector<int64_t> roots;
-  std::shared_ptr<const ops::Linearized> linearized;
-  size_t bytes = 0;
 };
 
 // Roots in parts, one a thread: trees of one part share nothing with those of another but what both compute.
@@ -250,52 +226,12 @@ Result<std::optional<RecursionKernels::Evaluation>> RecursionKernels::Evaluate(
 
 Result<std::shared_ptr<const ops::Linearized>> RecursionKernels::StructureOf(
     const Function& function, const std::vector<int64_t>& roots, const Frame& inputs) const {
-  const std::shared_ptr<const ops::Linearized> none;
-  const ops::StructureProgram& program = FoundAt(function).recursion.structure;
-  std::optional<StructureInputs> given = InputsOf(program, inputs);
   std::string why;
-  if (given) {
-    if (std::shared_ptr<const ops::Linearized> kept = FindStructure(function, roots, *given)) return kept;
-    HEDDLE_ASSIGN_OR_RETURN(const std::vector<Matrix> dense, given->Dense());
-    HEDDLE_ASSIGN_OR_RETURN(
-        std::optional<ops::VisitedStructure> visited,
-        ops::VisitStructure(program, dense, given->uniforms, roots, kMostDecisions, &why));
-    if (visited) {
-      HEDDLE_ASSIGN_OR_RETURN(ops::Linearized linearized, ops::Linearize(*std::move(visited), function.name));
-      Structure structure{.function = &function, .inputs = *std::move(given), .roots = roots};
-      structure.bytes = BytesOf(linearized, structure.inputs) + roots.size() * sizeof(int64_t);
-      structure.linearized = std::make_shared<const ops::Linearized>(std::move(linearized));
-      std::shared_ptr<const ops::Linearized> made = structure.linearized;
-      KeepStructure(std::move(structure));
-      return made;
-    }
-  }
-  SayWhy(function, why.empty() ? "its structure is no matrix here" : why);
-  return none;
-}
-
-std::shared_ptr<const ops::Linearized> RecursionKernels::FindStructure(const Function& function,
-                                                                       const std::vector<int64_t>& roots,
-                                                                       const StructureInputs& inputs) const {
-  std::lock_guard lock(structures_mutex_);
-  for (auto kept = structures_.begin(); kept != structures_.end(); ++kept) {
-    if (kept->function != &function || kept->roots != roots || !kept->inputs.IsSame(inputs)) continue;
-    kept->inputs = inputs;  // What is asked for next is more likely this one in memory.
-    structures_.splice(structures_.begin(), structures_, kept);
-    return structures_.front().linearized;
-  }
-  return nullptr;
-}
-
-void RecursionKernels::KeepStructure(Structure structure) const {
-  std::lock_guard lock(structures_mutex_);
-  structures_.push_front(std::move(structure));
-  size_t bytes = 0, count = 0;
-  for (auto kept = structures_.begin(); kept != structures_.end();) {
-    bytes += count == 0 ? 0 : kept->bytes;
-    kept =
-        ++count > kMostStructures || bytes > kMostStructureBytes ? structures_.erase(kept) : std::next(kept);
-  }
+  HEDDLE_ASSIGN_OR_RETURN(
+      std::shared_ptr<const ops::Linearized> structure,
+      structures_.Of(function, FoundAt(function).recursion.structure, roots, inputs, &why));
+  if (structure == nullptr) SayWhy(function, why);
+  return structure;
 }
 
 Result<std::shared_ptr<const ops::RecursiveBody>> RecursionKernels::BodyOf(

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "cluster/session/session.h"
+#include "cluster/session/structure_cache.h"
 #include "cluster/session/structure_inputs.h"
 #include "compiler/optimize/infer.h"
 #include "compiler/recursion/recognise.h"
@@ -51,7 +51,6 @@ class RecursionKernels : public ops::KernelSource {
 
  private:
   struct Known;       // of a function
-  struct Structure;   // as arrays, and what it was made of
   struct Evaluation;  // of some roots
 
   Known& KnownOf(const Function& function) const;
@@ -61,10 +60,6 @@ class RecursionKernels : public ops::KernelSource {
   Result<std::shared_ptr<const ops::Linearized>> StructureOf(const Function& function,
                                                              const std::vector<int64_t>& roots,
                                                              const Frame& inputs) const;
-  std::shared_ptr<const ops::Linearized> FindStructure(const Function& function,
-                                                       const std::vector<int64_t>& roots,
-                                                       const StructureInputs& inputs) const;
-  void KeepStructure(Structure structure) const;
   compiler::ClassContext ContextOf(const Function& function, const Frame& inputs, std::string* sizes) const;
   Result<std::shared_ptr<const ops::RecursiveBody>> BodyOf(const Function& function, const std::string& sizes,
                                                            const ops::Linearized::Class& node_class,
@@ -79,8 +74,7 @@ class RecursionKernels : public ops::KernelSource {
   mutable std::mutex bodies_mutex_;         // Over the bodies of all functions: they are made one at a time.
   mutable std::vector<std::string> texts_;  // Under the same mutex.
   mutable ops::WeightCache weights_;
-  mutable std::mutex structures_mutex_;
-  mutable std::list<Structure> structures_;  // The last used first.
+  mutable StructureCache structures_;
 };
 
 }  // namespace heddle::cluster

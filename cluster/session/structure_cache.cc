@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/session/structure_cache.h"
+
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "ops/recursion/linearize.h"
+
+namespace heddle::cluster {
+namespace {
+
+// The last structure is kept whatever its size, and with it others of so many bytes.
+constexpr size_t kMostStructures = 64;
+constexpr size_t kMostStructureBytes = size_t{256} << 20;
+// Decisions of one node: with more children than that a body would be a long list of operators.
+constexpr int32_t kMostDecisions = 512;
+
+size_t BytesOf(const ops::Linearized& arrays, const StructureInputs& inputs) {
+  size_t bytes = arrays.nodes.size() * sizeof(int64_t) + arrays.roots.size() * sizeof(int32_t) +
+                 arrays.batches.size() * sizeof(ops::Linearized::Batch);
+  for (const ops::Linearized::Class& node_class : arrays.classes)
+    bytes += node_class.children.size() * sizeof(int32_t) + node_class.numbers.size() * sizeof(double) +
+             node_class.path.size() / 8;
+  for (const Value& matrix : inputs.matrices) bytes += static_cast<size_t>(matrix.matrix().bytes());
+  return bytes;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const ops::Linearized>> StructureCache::Of(const Function& function,
+                                                                  const ops::StructureProgram& program,
+                                                                  const std::vector<int64_t>& roots,
+                                                                  const Frame& frame, std::string* why) {
+  const std::shared_ptr<const ops::Linearized> none;
+  *why = "its structure is no matrix here";
+  std::optional<StructureInputs> inputs = InputsOf(program, frame);
+  if (!inputs) return none;
+  if (std::shared_ptr<const ops::Linearized> kept = Find(function, roots, *inputs)) return kept;
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<Matrix> dense, inputs->Dense());
+  std::string refusal;
+  HEDDLE_ASSIGN_OR_RETURN(
+      std::optional<ops::VisitedStructure> visited,
+      ops::VisitStructure(program, dense, inputs->uniforms, roots, kMostDecisions, &refusal));
+  if (!visited) {
+    if (!refusal.empty()) *why = std::move(refusal);
+    return none;
+  }
+  HEDDLE_ASSIGN_OR_RETURN(ops::Linearized linearized, ops::Linearize(*std::move(visited), function.name));
+  Structure structure{.function = &function, .inputs = *std::move(inputs), .roots = roots};
+  structure.bytes = BytesOf(linearized, structure.inputs) + roots.size() * sizeof(int64_t);
+  structure.linearized = std::make_shared<const ops::Linearized>(std::move(linearized));
+  std::shared_ptr<const ops::Linearized> made = structure.linearized;
+  Keep(std::move(structure));
+  return made;
+}
+
+std::shared_ptr<const ops::Linearized> StructureCache::Find(const Function& function,
+                                                            const std::vector<int64_t>& roots,
+                                                            const StructureInputs& inputs) {
+  const std::lock_guard lock(mutex_);
+  for (auto kept = structures_.begin(); kept != structures_.end(); ++kept) {
+    if (kept->function != &function || kept->roots != roots || !kept->inputs.IsSame(inputs)) continue;
+    kept->inputs = inputs;  // What is asked for next is more likely this one in memory.
+    structures_.splice(structures_.begin(), structures_, kept);
+    return structures_.front().linearized;
+  }
+  return nullptr;
+}
+
+void StructureCache::Keep(Structure structure) {
+  const std::lock_guard lock(mutex_);
+  structures_.push_front(std::move(structure));
+  size_t bytes = 0, count = 0;
+  for (auto kept = structures_.begin(); kept != structures_.end();) {
+    bytes += count == 0 ? 0 : kept->bytes;
+    kept =
+        ++count > kMostStructures || bytes > kMostStructureBytes ? structures_.erase(kept) : std::next(kept);
+  }
+}
+
+}  // namespace heddle::cluster

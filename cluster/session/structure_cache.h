@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cluster/session/structure_inputs.h"
+#include "core/programs/program.h"
+
+namespace heddle::cluster {
+
+/// The structures that recursive functions went over last, as arrays: epochs over a few batches meet them
+/// again. Thread-safe.
+class StructureCache {
+ public:
+  /// The nodes that `function`, whose structure `program` reads in `frame`, reaches from the roots. nullptr,
+  /// with `why`, where only the interpreter can tell them. Errors name nodes.
+  Result<std::shared_ptr<const ops::Linearized>> Of(const Function& function,
+                                                    const ops::StructureProgram& program,
+                                                    const std::vector<int64_t>& roots, const Frame& frame,
+                                                    std::string* why);
+
+ private:
+  struct Structure {
+    const Function* function = nullptr;
+    StructureInputs inputs;
+    std::vector<int64_t> roots;
+    std::shared_ptr<const ops::Linearized> linearized;
+    size_t bytes = 0;
+  };
+
+  std::shared_ptr<const ops::Linearized> Find(const Function& function, const std::vector<int64_t>& roots,
+                                              const StructureInputs& inputs);
+  void Keep(Structure structure);
+
+  std::mutex mutex_;
+  std::list<Structure> structures_;  // The last used first.
+};
+
+}  // namespace heddle::cluster
