@@ -38,9 +38,24 @@ void FoldRun(simd::Fold fold, double x, int64_t first, int64_t last, double* lan
   one_by_one(last);
 }
 
-// The lanes of columns [column, end) of a row, whose entries there are [first, last).
+// With fewer columns an entry than this, cells are written out: the same value is not repeated often enough.
+constexpr int64_t kColumnsOfEntry = 64, kColumnsTogether = 512;
+
+// The lanes of columns [column, end) of a row, whose entries there are [first, last); `column` is a multiple
+// of 8.
 void FoldColumns(simd::Fold fold, const Entries& x, double absent, int64_t first, int64_t last,
                  int64_t column, int64_t end, double* lanes) {
+  if ((last - first) * kColumnsOfEntry > end - column) {
+    double cells[kColumnsTogether];
+    for (; column < end; column += kColumnsTogether) {
+      const int64_t here = std::min(kColumnsTogether, end - column);
+      std::fill_n(cells, here, absent);
+      for (; first < last && x.columns[first] < column + here; ++first)
+        cells[x.columns[first] - column] = x.values[first];
+      simd::FoldFlat(fold, cells, here, lanes);
+    }
+    return;
+  }
   for (int64_t e = first; e < last; ++e) {
     FoldRun(fold, absent, column, x.columns[e], lanes);
     column = x.columns[e] + 1;
