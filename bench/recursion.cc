@@ -236,13 +236,12 @@ Status RunCase(const Case& one, const Trees& trees, const std::string& folder, c
   return OkStatus();
 }
 
-// An epoch of the sentences is as many steps as there are batches of them; some are run.
+// A step for each full batch of the sentences.
 Status RunTraining(const Trees& trees, const std::string& folder, const BenchOptions& options) {
   constexpr int kHidden = 128;
-  constexpr int64_t kSteps = 20;
-  for (const int64_t batch : {25, 100}) {
+  for (const int64_t batch : {25, 64, 100}) {
     const auto sentences = static_cast<int64_t>(trees.roots.size());
-    WriteTrees(trees, std::max<int64_t>(1, std::min(kSteps, sentences / batch)), batch, folder);
+    WriteTrees(trees, std::max<int64_t>(1, sentences / batch), batch, folder);
     HEDDLE_ASSIGN_OR_RETURN(const Outcome step, RunModel("train", folder, kHidden, 1, options, false));
     const double epoch = step.ms / 1e3 * static_cast<double>(sentences) / static_cast<double>(batch);
     if (options.json)
