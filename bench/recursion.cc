@@ -291,9 +291,9 @@ Status TimeLinearizer(const Trees& trees, const BenchOptions& options) {
   for (int round = 0; round < std::max(5, options.rounds); ++round) {
     const auto begin = now();
     HEDDLE_ASSIGN_OR_RETURN(std::optional<ops::VisitedStructure> visited,
-                            ops::VisitStructure(TreeProgram(), {&structure, 1}, {}, trees.roots, 100));
+                            ops::VisitStructure(TreeProgram(), {&structure, 1}, {}, trees.roots, 100, "f"));
     const auto middle = now();
-    HEDDLE_ASSIGN_OR_RETURN(const ops::Linearized linearized, ops::Linearize(*std::move(visited), "f"));
+    const ops::Linearized linearized = ops::Linearize(*std::move(visited));
     const auto end = now();
     visit = std::min(visit, per_node(begin, middle));
     arrays = std::min(arrays, per_node(middle, end));

@@ -17,7 +17,8 @@ constexpr size_t kMostStructureBytes = size_t{256} << 20;
 constexpr int32_t kMostDecisions = 512;
 
 size_t BytesOf(const ops::Linearized& arrays, const StructureInputs& inputs) {
-  size_t bytes = arrays.nodes.size() * sizeof(int64_t) + arrays.roots.size() * sizeof(int32_t) +
+  size_t bytes = arrays.nodes.size() * sizeof(int64_t) +
+                 (arrays.roots.size() + arrays.order.size() + arrays.subtrees.size()) * sizeof(int32_t) +
                  arrays.batches.size() * sizeof(ops::Linearized::Batch);
   for (const ops::Linearized::Class& node_class : arrays.classes)
     bytes += node_class.children.size() * sizeof(int32_t) + node_class.numbers.size() * sizeof(double) +
@@ -41,12 +42,12 @@ Result<std::shared_ptr<const ops::Linearized>> StructureCache::Of(const Function
   std::string refusal;
   HEDDLE_ASSIGN_OR_RETURN(
       std::optional<ops::VisitedStructure> visited,
-      ops::VisitStructure(program, dense, inputs->uniforms, roots, kMostDecisions, &refusal));
+      ops::VisitStructure(program, dense, inputs->uniforms, roots, kMostDecisions, function.name, &refusal));
   if (!visited) {
     if (!refusal.empty()) *why = std::move(refusal);
     return none;
   }
-  HEDDLE_ASSIGN_OR_RETURN(ops::Linearized linearized, ops::Linearize(*std::move(visited), function.name));
+  ops::Linearized linearized = ops::Linearize(*std::move(visited));
   Structure structure{.function = &function, .inputs = *std::move(inputs), .roots = roots};
   structure.bytes = BytesOf(linearized, structure.inputs) + roots.size() * sizeof(int64_t);
   structure.linearized = std::make_shared<const ops::Linearized>(std::move(linearized));

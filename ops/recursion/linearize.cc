@@ -2,168 +2,129 @@
 #include "ops/recursion/linearize.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <numeric>
-#include <string>
 #include <utility>
 
 namespace heddle::ops {
 namespace {
 
-constexpr int32_t kUnknownHeight = -1;
-constexpr size_t kMostShown = 8;  // nodes of a circle
-
 using Places = std::vector<int32_t>;
 
-// True if every child was visited behind its parent, as in trees: then one sweep backwards finds all heights.
-bool HeightsOfTree(const VisitedStructure& visited, Places* heights) {
-  const size_t count = visited.nodes.size();
-  for (size_t v = count; v-- > 0;) {
-    int32_t height = 0;
-    for (int64_t c = visited.first_child[v]; c < visited.first_child[v + 1]; ++c) {
-      const int32_t child = visited.children[static_cast<size_t>(c)];
-      if (static_cast<size_t>(child) <= v) return false;
-      height = std::max(height, (*heights)[static_cast<size_t>(child)] + 1);
-    }
-    (*heights)[v] = height;
-  }
-  return true;
+// Of a class, where its arrays are written.
+struct Room {
+  int64_t begin = 0, size = 0;
+  int32_t calls = 0, given = 0;
+  int32_t* children = nullptr;
+  double* numbers = nullptr;
+};
+
+// Counts of heights, one behind the other: those of `height` are from ends[height - 1] to before
+// ends[height].
+std::vector<int64_t> EndsOfHeights(const Places& heights) {
+  const int32_t highest = heights.empty() ? -1 : *std::max_element(heights.begin(), heights.end());
+  std::vector<int64_t> ends(static_cast<size_t>(highest + 1), 0);
+  for (const int32_t height : heights) ++ends[static_cast<size_t>(height)];
+  std::partial_sum(ends.begin(), ends.end(), ends.begin());
+  return ends;
 }
 
-// Kahn: a node has its height when all its children have theirs. False where some never do.
-bool HeightsOfGraph(const VisitedStructure& visited, Places* heights) {
-  const size_t count = visited.nodes.size();
-  Places missing(count);
-  std::vector<int64_t> first_parent(count + 1, 0);
-  for (const int32_t child : visited.children) ++first_parent[static_cast<size_t>(child) + 1];
-  std::partial_sum(first_parent.begin(), first_parent.end(), first_parent.begin());
-  Places parents(visited.children.size());
-  std::vector<int64_t> next(first_parent.begin(), first_parent.end() - 1);
-  Places ready;
-  ready.reserve(count);
-  std::fill(heights->begin(), heights->end(), kUnknownHeight);
-  for (size_t v = 0; v < count; ++v) {
-    missing[v] = static_cast<int32_t>(visited.first_child[v + 1] - visited.first_child[v]);
-    for (int64_t c = visited.first_child[v]; c < visited.first_child[v + 1]; ++c)
-      parents[static_cast<size_t>(next[static_cast<size_t>(visited.children[static_cast<size_t>(c)])]++)] =
-          static_cast<int32_t>(v);
-    if (missing[v] == 0) {
-      (*heights)[v] = 0;
-      ready.push_back(static_cast<int32_t>(v));
-    }
-  }
-  // Children are ready before their parents, and lower ones first: the last child is the highest.
-  for (size_t at = 0; at < ready.size(); ++at) {
-    const auto child = static_cast<size_t>(ready[at]);
-    for (int64_t p = first_parent[child]; p < first_parent[child + 1]; ++p) {
-      const auto parent = static_cast<size_t>(parents[static_cast<size_t>(p)]);
-      if (--missing[parent] > 0) continue;
-      (*heights)[parent] = (*heights)[child] + 1;
-      ready.push_back(static_cast<int32_t>(parent));
-    }
-  }
-  return ready.size() == count;
+// Visits by height, of one height in their order.
+Places ByHeight(const Places& heights, const std::vector<int64_t>& ends) {
+  std::vector<int64_t> next(ends.size(), 0);
+  if (!ends.empty()) std::copy(ends.begin(), ends.end() - 1, next.begin() + 1);
+  Places visits(heights.size());
+  for (size_t v = 0; v < heights.size(); ++v)
+    visits[static_cast<size_t>(next[static_cast<size_t>(heights[v])]++)] = static_cast<int32_t>(v);
+  return visits;
 }
 
-// From any node without a height: each has a child without one, so a walk meets itself.
-Status CircleError(const VisitedStructure& visited, const Places& heights, std::string_view function) {
-  size_t at = 0;
-  while (heights[at] != kUnknownHeight) ++at;
-  std::vector<size_t> walk;
-  std::vector<bool> seen(heights.size(), false);
-  while (!seen[at]) {
-    seen[at] = true;
-    walk.push_back(at);
-    for (int64_t c = visited.first_child[at]; c < visited.first_child[at + 1]; ++c) {
-      const auto child = static_cast<size_t>(visited.children[static_cast<size_t>(c)]);
-      if (heights[child] != kUnknownHeight) continue;
-      at = child;
-      break;
-    }
+// Classes with their rooms, still without places: `end` is where the next node comes.
+std::vector<Room> MakeClasses(VisitedStructure* visited, Linearized* out) {
+  std::vector<Room> rooms(visited->classes.size());
+  for (const int32_t node_class : visited->class_of) ++rooms[static_cast<size_t>(node_class)].size;
+  out->classes.resize(rooms.size());
+  int64_t begin = 0;
+  for (size_t k = 0; k < rooms.size(); ++k) {
+    Linearized::Class& node_class = out->classes[k];
+    VisitedStructure::Class& of_visits = visited->classes[k];
+    Room& room = rooms[k];
+    node_class.path = std::move(of_visits.path);
+    node_class.begin = node_class.end = room.begin = begin;
+    node_class.calls = room.calls = of_visits.calls;
+    node_class.given = room.given = of_visits.given;
+    node_class.children.resize(static_cast<size_t>(room.size * room.calls));
+    node_class.numbers.resize(static_cast<size_t>(room.size * room.given));
+    room.children = node_class.children.data();
+    room.numbers = node_class.numbers.data();
+    begin += room.size;
   }
-  walk.erase(walk.begin(), std::find(walk.begin(), walk.end(), at));
-  std::string circle;
-  for (size_t i = 0; i < std::min(walk.size(), kMostShown); ++i)
-    circle += fmt::format("{} -> ", visited.nodes[walk[i]]);
-  if (walk.size() > kMostShown) circle += "... -> ";
-  return FailedPrecondition("function '{}': the calls never end: nodes {}{} are children of each other",
-                            function, circle, visited.nodes[at])
-      .WithNote("a structure is a tree, or a graph without circles");
+  return rooms;
+}
+
+// Two counting sorts: by height, then by class, which keeps the order of heights. The place of each visit.
+Places PlaceVisits(const VisitedStructure& visited, Linearized* out) {
+  const std::vector<int64_t> ends = EndsOfHeights(visited.heights);
+  out->levels = static_cast<int64_t>(ends.size());
+  Places place_of(visited.nodes.size());
+  std::vector<size_t> batch_of(out->classes.size());
+  int64_t at = 0;
+  const Places by_height = ByHeight(visited.heights, ends);
+  for (const int64_t end : ends) {
+    const size_t first = out->batches.size();
+    for (; at < end; ++at) {
+      const auto v = static_cast<size_t>(by_height[static_cast<size_t>(at)]);
+      const auto k = static_cast<size_t>(visited.class_of[v]);
+      Linearized::Class& node_class = out->classes[k];
+      if (batch_of[k] <= first) {  // One more than the number of its last batch.
+        out->batches.push_back({static_cast<int32_t>(k), node_class.end, 0});
+        batch_of[k] = out->batches.size();
+      }
+      place_of[v] = static_cast<int32_t>(node_class.end++);
+    }
+    const auto of_height = out->batches.begin() + static_cast<std::ptrdiff_t>(first);
+    for (auto batch = of_height; batch != out->batches.end(); ++batch)
+      batch->end = out->classes[static_cast<size_t>(batch->node_class)].end;
+    std::sort(of_height, out->batches.end(),
+              [](const auto& a, const auto& b) { return a.node_class < b.node_class; });
+  }
+  return place_of;
 }
 
 }  // namespace
 
-Result<Linearized> Linearize(VisitedStructure visited, std::string_view function) {
+Linearized::Batch Linearized::Within(const Batch& batch, int32_t first, int32_t end) const {
+  const auto places = order.begin();
+  const auto from = std::lower_bound(places + batch.begin, places + batch.end, first);
+  return {batch.node_class, from - places, std::lower_bound(from, places + batch.end, end) - places};
+}
+
+Linearized Linearize(VisitedStructure visited) {
   const size_t count = visited.nodes.size();
-  Places heights(count);
-  if (!HeightsOfTree(visited, &heights) && !HeightsOfGraph(visited, &heights))
-    return CircleError(visited, heights, function);
   Linearized out;
-  out.classes.resize(visited.paths.size());
-  for (size_t k = 0; k < visited.paths.size(); ++k) out.classes[k].path = std::move(visited.paths[k]);
-  // Two counting sorts: by height, then by class, which keeps the order of heights.
-  const int32_t highest = count == 0 ? 0 : *std::max_element(heights.begin(), heights.end());
-  out.levels = count == 0 ? 0 : highest + 1;
-  std::vector<int64_t> next(static_cast<size_t>(highest) + 2, 0);
-  for (const int32_t height : heights) ++next[static_cast<size_t>(height) + 1];
-  std::partial_sum(next.begin(), next.end(), next.begin());
-  Places by_height(count);
-  for (size_t v = 0; v < count; ++v)
-    by_height[static_cast<size_t>(next[static_cast<size_t>(heights[v])]++)] = static_cast<int32_t>(v);
-  for (const int32_t node_class : visited.classes) ++out.classes[static_cast<size_t>(node_class)].end;
-  int64_t begin = 0;
-  for (Linearized::Class& node_class : out.classes) {
-    node_class.begin = begin;
-    begin += node_class.end;
-    node_class.end = node_class.begin;
-  }
-  Places place_of(count), visit_at(count);
+  const std::vector<Room> rooms = MakeClasses(&visited, &out);
+  const Places place_of = PlaceVisits(visited, &out);
   out.nodes.resize(count);
-  for (const int32_t visit : by_height) {
-    const auto v = static_cast<size_t>(visit);
-    const auto node_class = visited.classes[v];
-    const int64_t place = out.classes[static_cast<size_t>(node_class)].end++;
-    place_of[v] = static_cast<int32_t>(place);
-    visit_at[static_cast<size_t>(place)] = visit;
-    out.nodes[static_cast<size_t>(place)] = visited.nodes[v];
+  out.is_tree = visited.is_tree;
+  if (out.is_tree) {
+    out.order.resize(count);
+    out.subtrees.resize(count);
   }
-  std::vector<std::pair<int32_t, Linearized::Batch>> batches;  // with their heights
-  for (size_t k = 0; k < out.classes.size(); ++k) {
-    Linearized::Class& node_class = out.classes[k];
-    const int64_t size = node_class.end - node_class.begin;
-    if (size == 0) continue;
-    const int32_t* const visits = visit_at.data() + node_class.begin;
-    const auto first = static_cast<size_t>(visits[0]);
-    const auto calls = static_cast<int32_t>(visited.first_child[first + 1] - visited.first_child[first]);
-    const auto given = static_cast<int32_t>(visited.first_number[first + 1] - visited.first_number[first]);
-    node_class.calls = calls;
-    node_class.given = given;
-    node_class.children.resize(static_cast<size_t>(size * calls));
-    node_class.numbers.resize(static_cast<size_t>(size * given));
-    int32_t* const to_children = node_class.children.data();
-    double* const to_numbers = node_class.numbers.data();
-    int32_t height = kUnknownHeight;
-    for (int64_t i = 0; i < size; ++i) {
-      const auto v = static_cast<size_t>(visits[i]);
-      if (calls > 0) {
-        const int32_t* const children = visited.children.data() + visited.first_child[v];
-        for (int64_t c = 0; c < calls; ++c)
-          to_children[c * size + i] = place_of[static_cast<size_t>(children[c])];
-      }
-      if (given > 0) {
-        const double* const numbers = visited.numbers.data() + visited.first_number[v];
-        for (int64_t c = 0; c < given; ++c) to_numbers[c * size + i] = numbers[c];
-      }
-      if (heights[v] != height) {
-        if (i > 0) batches.back().second.end = node_class.begin + i;
-        height = heights[v];
-        batches.push_back({height, {static_cast<int32_t>(k), node_class.begin + i, 0}});
-      }
+  const int32_t* child = visited.children.data();
+  const double* number = visited.numbers.data();
+  for (size_t v = 0; v < count; ++v) {
+    const auto place = static_cast<size_t>(place_of[v]);
+    out.nodes[place] = visited.nodes[v];
+    if (out.is_tree) {
+      out.order[place] = static_cast<int32_t>(v);
+      out.subtrees[place] = visited.subtrees[v];
     }
-    batches.back().second.end = node_class.end;
+    const Room& room = rooms[static_cast<size_t>(visited.class_of[v])];
+    const int64_t i = place_of[v] - room.begin;
+    for (int32_t c = 0; c < room.calls; ++c)
+      room.children[c * room.size + i] = place_of[static_cast<size_t>(*child++)];
+    for (int32_t c = 0; c < room.given; ++c) room.numbers[c * room.size + i] = *number++;
   }
-  std::stable_sort(batches.begin(), batches.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (const auto& [height, batch] : batches) out.batches.push_back(batch);
   for (const int32_t root : visited.roots) out.roots.push_back(place_of[static_cast<size_t>(root)]);
   return out;
 }

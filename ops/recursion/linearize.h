@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string_view>
 #include <vector>
 
 #include "ops/recursion/structure_program.h"
@@ -12,7 +10,9 @@ namespace heddle::ops {
 
 /// A structure as arrays: which nodes are computed together, and where their children stand. Nodes have
 /// places: those of one class next to each other, in them those of one height (0: no calls; else one more
-/// than the highest child). So a batch, nodes of one class and height, is a range of places.
+/// than the highest child). So a batch, nodes of one class and height, is a range of places; in it they stand
+/// depth first, root after root, so that of a subtree, and of subtrees behind each other, all nodes of a
+/// batch are a range of places, too.
 struct Linearized {
   struct Batch {
     int32_t node_class = 0;
@@ -31,11 +31,18 @@ struct Linearized {
   std::vector<Class> classes;
   std::vector<int64_t> nodes;  ///< By place.
   std::vector<int32_t> roots;  ///< Places.
+  /// No node is called twice. Then, by place, the number of each node depth first (root after root, a node
+  /// before those that it calls) and the number of nodes of its subtree: these are the numbers from its own
+  /// on. Empty where nodes are shared.
+  bool is_tree = false;
+  std::vector<int32_t> order, subtrees;
+  /// The places of the nodes of `batch` whose numbers in `order` are from `first` to before `end`: from
+  /// `begin` of the result to before its `end`. Needs is_tree.
+  Batch Within(const Batch& batch, int32_t first, int32_t end) const;
   int64_t levels = 0;
 };
 
-/// Heights by counting, without recursion; O(nodes + calls). kFailedPrecondition, with nodes, where calls go
-/// in a circle. `function` is named in the error.
-Result<Linearized> Linearize(VisitedStructure visited, std::string_view function);
+/// O(nodes + calls).
+Linearized Linearize(VisitedStructure visited);
 
 }  // namespace heddle::ops

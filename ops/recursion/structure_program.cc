@@ -21,6 +21,8 @@ constexpr int64_t kMostNode = std::numeric_limits<int32_t>::max();
 // Nodes up to here need no rows of a matrix: a recursion that never ends is left to the interpreter.
 constexpr size_t kMostFree = size_t{1} << 22;
 constexpr int32_t kNotVisited = -1;
+constexpr int32_t kOpen = -1;     // The height of a node some of whose calls are still to be visited.
+constexpr size_t kMostShown = 8;  // Nodes of a circle.
 // Room is made for so many nodes of a root at first.
 constexpr size_t kNodesOfRoot = 256;
 constexpr std::string_view kTooLarge = "has an integer that doubles do not hold";
@@ -107,61 +109,131 @@ class Visitor {
 
   const std::string& why() const { return why_; }
 
-  Result<std::optional<VisitedStructure>> Run(std::span<const int64_t> roots) {
+  Result<std::optional<VisitedStructure>> Run(std::span<const int64_t> roots, std::string_view function) {
     int64_t most = 0;
     for (const Cells& cells : cells_) most = std::max(most, cells.rows);
     visit_of_.assign(static_cast<size_t>(most) + 1, kNotVisited);
     const size_t expected = std::min(static_cast<size_t>(most), kNodesOfRoot * roots.size());
     out_.nodes.reserve(expected);
-    out_.classes.reserve(expected);
-    out_.first_child.reserve(expected + 1);
-    out_.first_number.reserve(expected + 1);
+    out_.class_of.reserve(expected);
+    out_.heights.reserve(expected);
+    out_.subtrees.reserve(expected);
     out_.children.reserve(expected);
     out_.numbers.reserve(expected);
     for (const int64_t root : roots) {
-      const std::optional<int32_t> visit = VisitOf(static_cast<double>(root));
-      if (!visit) return std::optional<VisitedStructure>();
-      out_.roots.push_back(*visit);
+      int32_t node = 0;
+      if (!IsNode(static_cast<double>(root), &node)) return std::optional<VisitedStructure>();
+      if (!VisitFrom(node)) return Failed(function);
+      out_.roots.push_back(visit_of_[static_cast<size_t>(node)]);
     }
-    for (size_t visit = 0; visit < out_.nodes.size(); ++visit) {
-      out_.first_child.push_back(static_cast<int64_t>(out_.children.size()));
-      out_.first_number.push_back(static_cast<int64_t>(out_.numbers.size()));
-      if (!RunNode(out_.nodes[visit])) {
-        if (!error_.ok()) return error_;
-        return std::optional<VisitedStructure>();
-      }
+    for (const std::vector<bool>& path : ways_.Paths()) {
+      const auto k = out_.classes.size();
+      out_.classes.push_back({path, sizes_of_classes_[k].first, sizes_of_classes_[k].second});
     }
-    out_.first_child.push_back(static_cast<int64_t>(out_.children.size()));
-    out_.first_number.push_back(static_cast<int64_t>(out_.numbers.size()));
-    out_.paths = ways_.Paths();
     return std::optional<VisitedStructure>(std::move(out_));
   }
 
  private:
   using Code = StructureProgram::Code;
 
-  std::optional<int32_t> VisitOf(double node) {
-    // The node parameter takes whole numbers; what else it would take, the interpreter says.
-    if (!(node >= 0 && node < static_cast<double>(kMostNode)) || std::floor(node) != node) {
-      why_ = fmt::format("{} is called as a node (C2)", node);
-      return std::nullopt;
-    }
-    const auto number = static_cast<int64_t>(node);
-    const auto place = static_cast<size_t>(number);
-    if (place >= visit_of_.size()) {
-      // Nodes that no matrix of the structure has a row for: the steps of a sequence, or 0 before the first.
-      if (place > std::max(kMostFree, 64 * visit_of_.size())) {
-        why_ = fmt::format("node {} is behind all rows of its matrices", number);
-        return std::nullopt;
+  // A node whose calls are being visited.
+  struct Open {
+    int32_t visit = 0;
+    int32_t height = 0;        // Of the calls visited so far, one more.
+    size_t next = 0, end = 0;  // Calls that are left, in out_.children: still numbers of nodes.
+  };
+
+  // False: circle_, error_, or nothing that this program knows.
+  bool VisitFrom(int32_t root) {
+    if (!Reserve(root)) return false;
+    if (visit_of_[static_cast<size_t>(root)] != kNotVisited) return true;
+    if (!Enter(root)) return false;
+    while (!open_.empty()) {
+      Open& open = open_.back();
+      if (open.next == open.end) {
+        const auto visit = static_cast<size_t>(open.visit);
+        const int32_t height = open.height;
+        out_.heights[visit] = height;
+        out_.subtrees[visit] = static_cast<int32_t>(out_.nodes.size() - visit);
+        open_.pop_back();
+        if (!open_.empty()) open_.back().height = std::max(open_.back().height, height + 1);
+        continue;
       }
-      visit_of_.resize(place + 1, kNotVisited);
+      int32_t& child = out_.children[open.next++];
+      const int32_t node = child;
+      if (!Reserve(node)) return false;
+      const int32_t visit = visit_of_[static_cast<size_t>(node)];
+      if (visit == kNotVisited) {
+        child = static_cast<int32_t>(out_.nodes.size());
+        open.height = std::max(open.height, 1);
+        if (!Enter(node)) return false;
+        continue;
+      }
+      out_.is_tree = false;
+      child = visit;
+      const int32_t height = out_.heights[static_cast<size_t>(visit)];
+      if (height == kOpen) {
+        circle_ = node;
+        return false;
+      }
+      open.height = std::max(open.height, height + 1);
     }
-    int32_t& visit = visit_of_[place];
-    if (visit == kNotVisited) {
-      visit = static_cast<int32_t>(out_.nodes.size());
-      out_.nodes.push_back(number);
+    return true;
+  }
+
+  // Runs a node that is met for the first time. Behind it, its calls are to be visited.
+  bool Enter(int32_t node) {
+    const auto visit = static_cast<int32_t>(out_.nodes.size());
+    const size_t calls = out_.children.size(), given = out_.numbers.size();
+    visit_of_[static_cast<size_t>(node)] = visit;
+    out_.nodes.push_back(node);
+    if (!RunNode(node)) return false;
+    const size_t end = out_.children.size();
+    if (static_cast<size_t>(out_.class_of.back()) == sizes_of_classes_.size())
+      sizes_of_classes_.push_back(
+          {static_cast<int32_t>(end - calls), static_cast<int32_t>(out_.numbers.size() - given)});
+    out_.heights.push_back(end == calls ? 0 : kOpen);
+    out_.subtrees.push_back(1);
+    if (end > calls) open_.push_back({.visit = visit, .next = calls, .end = end});
+    return true;
+  }
+
+  Result<std::optional<VisitedStructure>> Failed(std::string_view function) const {
+    if (!error_.ok()) return error_;
+    if (circle_ < 0) return std::optional<VisitedStructure>();
+    std::string circle;
+    size_t shown = 0;
+    for (const Open& open : open_) {
+      const int32_t node = out_.nodes[static_cast<size_t>(open.visit)];
+      if ((shown == 0 && node != circle_) || shown > kMostShown) continue;
+      circle += ++shown > kMostShown ? "... -> " : fmt::format("{} -> ", node);
     }
-    return visit;
+    return FailedPrecondition("function '{}': the calls never end: nodes {}{} are children of each other",
+                              function, circle, circle_)
+        .WithNote("a structure is a tree, or a graph without circles");
+  }
+
+  // The node parameter takes whole numbers; what else it would take, the interpreter says.
+  bool IsNode(double number, int32_t* node) {
+    if (number >= 0 && number < static_cast<double>(kMostNode)) {
+      *node = static_cast<int32_t>(number);
+      if (static_cast<double>(*node) == number) return true;
+    }
+    why_ = fmt::format("{} is called as a node (C2)", number);
+    return false;
+  }
+
+  // Room for nodes that no matrix of the structure has a row for: the steps of a sequence, or 0 before the
+  // first.
+  bool Reserve(int32_t node) {
+    const auto place = static_cast<size_t>(node);
+    if (place < visit_of_.size()) return true;
+    if (place > std::max(kMostFree, 64 * visit_of_.size())) {
+      why_ = fmt::format("node {} is behind all rows of its matrices", node);
+      return false;
+    }
+    visit_of_.resize(place + 1, kNotVisited);
+    return true;
   }
 
   // Registers that only one constant is written to have it before the first node; the steps that are left.
@@ -308,16 +380,16 @@ class Visitor {
             called_->push_back(static_cast<int64_t>(a));
             continue;
           }
-          const std::optional<int32_t> child = VisitOf(a);
-          if (!child) return false;
-          out_.children.push_back(*child);
+          int32_t child = 0;
+          if (!IsNode(a, &child)) return false;
+          out_.children.push_back(child);
           continue;
         }
         case Code::kGive: out_.numbers.push_back(a); continue;
         case Code::kNeed:
           if (a != a) return Refuse(node, "reads a variable that has no value");
           continue;
-        case Code::kEnd: out_.classes.push_back(ways_.ClassOf(place)); return true;
+        case Code::kEnd: out_.class_of.push_back(ways_.ClassOf(place)); return true;
       }
       if (step.is_whole && !(std::fabs(target) < kMostWhole)) return Refuse(node, kTooLarge);
     }
@@ -338,8 +410,11 @@ class Visitor {
   std::vector<double> registers_;
   std::vector<int32_t> visit_of_;  // By node.
   Ways ways_;
+  std::vector<std::pair<int32_t, int32_t>> sizes_of_classes_;  // Calls and numbers of each of its nodes.
+  std::vector<Open> open_;                                     // From the root to where the visit is.
   VisitedStructure out_;
   Status error_;
+  int32_t circle_ = -1;                     // A node that was called, from node to node, by itself.
   std::vector<int64_t>* called_ = nullptr;  // CallsOf only.
   std::string why_;                         // Of what was refused.
 };
@@ -350,9 +425,9 @@ Result<std::optional<VisitedStructure>> VisitStructure(const StructureProgram& p
                                                        std::span<const Matrix> matrices,
                                                        std::span<const double> uniforms,
                                                        std::span<const int64_t> roots, int32_t most_decisions,
-                                                       std::string* why) {
+                                                       std::string_view function, std::string* why) {
   Visitor visitor(program, matrices, uniforms, most_decisions);
-  Result<std::optional<VisitedStructure>> visited = visitor.Run(roots);
+  Result<std::optional<VisitedStructure>> visited = visitor.Run(roots, function);
   if (why != nullptr) *why = visitor.why();
   return visited;
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/status.h"
@@ -69,25 +70,37 @@ struct StructureProgram {
 /// The nodes of a structure that are reached from the roots, and what they do. Nodes that go the same way
 /// through the function are of one class: they run the same operators.
 struct VisitedStructure {
-  std::vector<int64_t> nodes;            ///< By the number of their visit: what the script calls them.
-  std::vector<int32_t> classes;          ///< Of each,
-  std::vector<int64_t> first_child;      ///< its first call in `children` (one more than nodes),
-  std::vector<int64_t> first_number;     ///< and its first number in `numbers` (one more than nodes).
-  std::vector<int32_t> children;         ///< Numbers of visits, in the order of the calls.
-  std::vector<double> numbers;           ///< Given to operators, in the order of the text.
-  std::vector<std::vector<bool>> paths;  ///< Of each class: the decisions on its way.
-  std::vector<int32_t> roots;            ///< Visits of the roots.
+  struct Class {
+    std::vector<bool> path;  ///< The decisions on its way.
+    int32_t calls = 0;       ///< Of each of its nodes,
+    int32_t given = 0;       ///< numbers given to its operators.
+  };
+  std::vector<Class> classes;
+  /// Nodes by the number of their visit: depth first, root after root, a node before those that it calls, and
+  /// these in the order of the calls.
+  std::vector<int32_t> nodes;     ///< What the script calls them.
+  std::vector<int32_t> class_of;  ///< Of each,
+  std::vector<int32_t> heights;   ///< 0: no calls; else one more than the highest child.
+  std::vector<int32_t>
+      subtrees;  ///< Nodes that were visited from the node on, with it, until all its calls were.
+  std::vector<int32_t>
+      children;  ///< Numbers of visits: calls of the first node in their order, of the next, ...
+  std::vector<double> numbers;  ///< Given to operators, in the same order.
+  std::vector<int32_t> roots;   ///< Visits of the roots.
+  /// No call met a node that had been visited before: the visits of a subtree are those from its node on.
+  bool is_tree = true;
 };
 
 /// Runs `program` for the roots and for all nodes that they reach; no recursion, each node once.
-/// kFailedPrecondition where a node reads past the structure; nullopt where only the interpreter can tell
-/// what the script means (numbers that are no nodes, NaN as a condition, variables without a value, more
-/// decisions of a node than `most_decisions`): `why` tells which.
+/// kFailedPrecondition where a node reads past the structure, and with nodes where calls go in a circle;
+/// `function` is named in that error. nullopt where only the interpreter can tell what the script means
+/// (numbers that are no nodes, NaN as a condition, variables without a value, more decisions of a node than
+/// `most_decisions`): `why` tells which.
 Result<std::optional<VisitedStructure>> VisitStructure(const StructureProgram& program,
                                                        std::span<const Matrix> matrices,
                                                        std::span<const double> uniforms,
                                                        std::span<const int64_t> roots, int32_t most_decisions,
-                                                       std::string* why = nullptr);
+                                                       std::string_view function, std::string* why = nullptr);
 
 /// The nodes that are called by each of `nodes`, in order, without going on to them. nullopt as above, and
 /// where a node reads past the structure.

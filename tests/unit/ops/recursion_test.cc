@@ -48,10 +48,10 @@ Matrix Rows(const std::vector<std::array<double, 3>>& rows) {
 
 Result<Linearized> Arrays(const Matrix& matrix, const std::vector<int64_t>& roots) {
   Result<std::optional<VisitedStructure>> visited =
-      VisitStructure(TwoChildren(), {&matrix, 1}, {}, roots, 100);
+      VisitStructure(TwoChildren(), {&matrix, 1}, {}, roots, 100, "f");
   HEDDLE_RETURN_IF_ERROR(visited.status());
   if (!*visited) return Internal("only the interpreter can tell");
-  return Linearize(**std::move(visited), "f");
+  return Linearize(**std::move(visited));
 }
 
 // Every node once, every child before its parent, everything where the arrays say it is.
@@ -101,6 +101,70 @@ TEST(LinearizeTest, ChildrenComeBeforeTheirParentsInEveryGraph) {
   }
 }
 
+// Rows of trees: each node but the roots is the child of one that comes later.
+Matrix RandomForest(std::mt19937* random, std::vector<int64_t>* roots) {
+  const int count = 1 + static_cast<int>((*random)() % 60);
+  std::vector<std::array<double, 3>> rows(static_cast<size_t>(count), {0, 0, 0});
+  for (int i = 0; i < count; ++i) {
+    std::vector<std::array<double, 3>*> free;
+    for (int parent = i + 1; parent < count; ++parent)
+      if (auto& row = rows[static_cast<size_t>(parent)]; row[0] == 0 || row[1] == 0) free.push_back(&row);
+    if (free.empty() || (*random)() % 8 == 0) {
+      roots->push_back(i + 1);
+      continue;
+    }
+    std::array<double, 3>& parent = *free[(*random)() % free.size()];
+    const size_t side = parent[0] != 0 || (parent[1] == 0 && (*random)() % 2 == 0) ? 1 : 0;
+    parent[side] = i + 1;
+  }
+  return Rows(rows);
+}
+
+void AppendSubtree(const Matrix& matrix, int64_t node, std::vector<int64_t>* nodes) {
+  nodes->push_back(node);
+  for (int64_t side = 0; side < 2; ++side)
+    if (matrix.At(node - 1, side) != 0)
+      AppendSubtree(matrix, static_cast<int64_t>(matrix.At(node - 1, side)), nodes);
+}
+
+TEST(LinearizeTest, SubtreesBehindEachOtherAreARangeOfEveryBatch) {
+  std::mt19937 random(2);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<int64_t> roots;
+    const Matrix matrix = RandomForest(&random, &roots);
+    std::shuffle(roots.begin(), roots.end(), random);
+    const Result<Linearized> arrays = Arrays(matrix, roots);
+    ASSERT_TRUE(arrays.ok()) << arrays.status().ToString();
+    ExpectSound(matrix, *arrays);
+    ASSERT_TRUE(arrays->is_tree);
+    std::vector<int64_t> depth_first;
+    for (const int64_t root : roots) AppendSubtree(matrix, root, &depth_first);
+    for (size_t place = 0; place < arrays->nodes.size(); ++place) {
+      const int32_t first = arrays->order[place];
+      EXPECT_EQ(arrays->nodes[place], depth_first[static_cast<size_t>(first)]);
+      std::vector<int64_t> expected, found;
+      AppendSubtree(matrix, arrays->nodes[place], &expected);
+      EXPECT_EQ(arrays->subtrees[place], static_cast<int32_t>(expected.size()));
+      for (const Linearized::Batch& batch : arrays->batches) {
+        const Linearized::Batch within = arrays->Within(batch, first, first + arrays->subtrees[place]);
+        EXPECT_LE(batch.begin, within.begin);
+        EXPECT_LE(within.end, batch.end);
+        found.insert(found.end(), arrays->nodes.begin() + within.begin, arrays->nodes.begin() + within.end);
+      }
+      std::sort(expected.begin(), expected.end());
+      std::sort(found.begin(), found.end());
+      EXPECT_EQ(found, expected);
+    }
+  }
+}
+
+TEST(LinearizeTest, SharedNodesAreNoTree) {
+  const Matrix matrix = Rows({{0, 0, 1}, {1, 0, 2}, {1, 2, 3}});
+  EXPECT_FALSE(Arrays(matrix, {3})->is_tree);
+  EXPECT_TRUE(Arrays(matrix, {2, 1})->is_tree);   // A root may stand in the tree of one before it,
+  EXPECT_FALSE(Arrays(matrix, {1, 2})->is_tree);  // but not behind it.
+}
+
 TEST(LinearizeTest, AChainOfAMillionNodesNeedsNoStack) {
   constexpr int kNodes = 1'000'000;
   Matrix matrix = *Matrix::Dense(kNodes, 3);
@@ -142,7 +206,7 @@ TEST(StructureProgramTest, WhatIsNoNodeIsForTheInterpreter) {
     const Matrix matrix = Rows({{child, 0, 1}});
     const std::vector<int64_t> roots = {1};
     const Result<std::optional<VisitedStructure>> visited =
-        VisitStructure(TwoChildren(), {&matrix, 1}, {}, roots, 100);
+        VisitStructure(TwoChildren(), {&matrix, 1}, {}, roots, 100, "f");
     ASSERT_TRUE(visited.ok());
     EXPECT_FALSE(visited->has_value()) << child;
   }
@@ -161,7 +225,7 @@ std::optional<VisitedStructure> CalledBy(StructureProgram::Step step, int64_t ro
                    {.code = Code::kBranch, .a = 3, .index = 6},
                    {.code = Code::kCall, .a = 1},
                    {.code = Code::kEnd}};
-  return *VisitStructure(program, {}, {}, {&root, 1}, 100);
+  return *VisitStructure(program, {}, {}, {&root, 1}, 100, "f");
 }
 
 TEST(StructureProgramTest, OperatorsOfNumbersAreThoseOfTheLanguage) {
@@ -185,7 +249,7 @@ TEST(StructureProgramTest, WhyTheInterpreterRunsIsTold) {
   std::string why;
   const auto told = [&](double child, int32_t most) {
     const Matrix matrix = Rows({{child, 0, 1}});
-    EXPECT_FALSE((*VisitStructure(TwoChildren(), {&matrix, 1}, {}, roots, most, &why)).has_value());
+    EXPECT_FALSE((*VisitStructure(TwoChildren(), {&matrix, 1}, {}, roots, most, "f", &why)).has_value());
     return why;
   };
   EXPECT_EQ(told(1.5, 100), "1.5 is called as a node (C2)");
@@ -203,7 +267,7 @@ TEST(StructureProgramTest, APositionThatIsNoNumberIsAnError) {
                      {.code = Code::kEnd}};
     const Matrix matrix = Rows({{0, 0, 0}});
     const std::vector<int64_t> roots = {1};
-    EXPECT_EQ(VisitStructure(program, {&matrix, 1}, {}, roots, 100).status().message(),
+    EXPECT_EQ(VisitStructure(program, {&matrix, 1}, {}, roots, 100, "f").status().message(),
               "node 1 reads [-1,1] of 'T', which is 1 x 3");
   }
 }
@@ -211,8 +275,8 @@ TEST(StructureProgramTest, APositionThatIsNoNumberIsAnError) {
 TEST(StructureProgramTest, MoreDecisionsThanAllowedAreForTheInterpreter) {
   const Matrix matrix = Rows({{0, 0, 1}});
   const std::vector<int64_t> roots = {1};
-  EXPECT_FALSE((*VisitStructure(TwoChildren(), {&matrix, 1}, {}, roots, 1)).has_value());
-  EXPECT_TRUE((*VisitStructure(TwoChildren(), {&matrix, 1}, {}, roots, 2)).has_value());
+  EXPECT_FALSE((*VisitStructure(TwoChildren(), {&matrix, 1}, {}, roots, 1, "f")).has_value());
+  EXPECT_TRUE((*VisitStructure(TwoChildren(), {&matrix, 1}, {}, roots, 2, "f")).has_value());
 }
 
 // Ranks give their rows with the numbers of their roots, in any order.
