@@ -15,6 +15,7 @@
 #include "core/environment/log.h"
 #include "core/memory/counted_heap.h"
 #include "core/programs/text_format.h"
+#include "ops/recursion/adjoint_total.h"
 #include "ops/recursion/linearize.h"
 
 namespace heddle::cluster {
@@ -279,14 +280,18 @@ Result<bool> RecursionGradient::Sum(const Function& backward,
   HEDDLE_RETURN_IF_ERROR(
       blocks_.RunBeside([&](const ops::KernelSource& kernels, ops::KernelContext& context) -> Status {
         for (const std::shared_ptr<const Evaluation>& evaluation : evaluations) {
-          std::map<std::string, Matrix> part;
           HEDDLE_ASSIGN_OR_RETURN(
-              part, ops::EvaluateAdjoint(*evaluation->structure, evaluation->nodes, given.at(evaluation),
-                                         wanted, setting->parameters, kernels, context, weights_));
-          if (sums.empty())
-            sums = std::move(part);
-          else
-            for (auto& [name, sum] : sums) ops::AddMatrix(part.at(name), &sum);
+              ops::AdjointSums part,
+              ops::EvaluateAdjoint(*evaluation->structure, evaluation->nodes, given.at(evaluation), wanted,
+                                   setting->parameters, kernels, context, weights_));
+          ops::AdjointTotal total(wanted);
+          total.BeginAll(1);
+          total.Add(0, std::move(part));
+          for (const auto& [name, info] : wanted) {
+            HEDDLE_ASSIGN_OR_RETURN(Matrix adjoint, total.Take(name));
+            const auto [sum, is_first] = sums.try_emplace(name, adjoint);
+            if (!is_first) ops::AddMatrix(adjoint, &sum->second);
+          }
         }
         return OkStatus();
       }));

@@ -76,17 +76,16 @@ struct AdjointAt {
   std::vector<Value> of_results;  ///< Matrices and numbers; empty: zeros.
 };
 
-/// The adjoints of parameters: batches in the reverse order, each node's adjoints complete when its batch
-/// begins. Order of sums: docs/numerics.md. `wanted`: parameters; of a number a
-/// matrix of one cell.
-Result<std::map<std::string, Matrix>> EvaluateAdjoint(const Linearized& structure, const KeptNodes& nodes,
-                                                      const std::vector<AdjointAt>& given,
-                                                      const std::map<std::string, ValueInfo>& wanted,
-                                                      const std::map<std::string, Value>& parameters,
-                                                      const KernelSource& kernels, KernelContext& context,
-                                                      WeightCache& weights);
+class AdjointSums;  // ops/recursion/adjoint_sums.h
 
-/// Adds the cells of a dense matrix to those of another of its size.
-void AddMatrix(const Matrix& from, Matrix* to);
+/// What the nodes add to the adjoints of parameters: batches in the reverse order, each node's adjoints
+/// complete when its batch begins. Order of sums: docs/numerics.md. `wanted`, which outlives the sums:
+/// parameters; of a number a matrix of one cell.
+Result<AdjointSums> EvaluateAdjoint(const Linearized& structure, const KeptNodes& nodes,
+                                    const std::vector<AdjointAt>& given,
+                                    const std::map<std::string, ValueInfo>& wanted,
+                                    const std::map<std::string, Value>& parameters,
+                                    const KernelSource& kernels, KernelContext& context,
+                                    WeightCache& weights);
 
 }  // namespace heddle::ops

@@ -5,6 +5,7 @@
 
 #include "ops/operator.h"
 #include "ops/parallel.h"
+#include "ops/recursion/adjoint_sums.h"
 #include "ops/recursion/recursive_adjoint.h"
 #include "ops/recursion/run_body.h"
 
@@ -14,34 +15,6 @@ namespace {
 using Term = RecursiveAdjoint::Term;
 
 int64_t CellsOf(const ValueInfo& info) { return info.IsScalar() ? 1 : info.shape.rows * info.shape.columns; }
-
-template <typename From, typename To>
-void AddCells(const From* from, int64_t cells, To* to) {
-  for (int64_t i = 0; i < cells; ++i) to[i] += static_cast<To>(from[i]);
-}
-
-// Adds cells [first, first + cells) of a row to those of another that begin at `to_first`.
-void AddRow(const Matrix& from, int64_t row, int64_t first, int64_t cells, Matrix* to, int64_t to_row,
-            int64_t to_first) {
-  const auto add = [&](auto* zero) {
-    const auto* const source = from.data<std::decay_t<decltype(*zero)>>() + row * from.columns() + first;
-    const int64_t target = to_row * to->columns() + to_first;
-    if (to->element_type() == ElementType::kFloat64)
-      AddCells(source, cells, to->mutable_data<double>() + target);
-    else
-      AddCells(source, cells, to->mutable_data<float>() + target);
-  };
-  if (from.element_type() == ElementType::kFloat64)
-    add(static_cast<const double*>(nullptr));
-  else
-    add(static_cast<const float*>(nullptr));
-}
-
-Result<Matrix> Zeros(Shape shape, ElementType type) {
-  HEDDLE_ASSIGN_OR_RETURN(Matrix zeros, Matrix::Dense(shape.rows, shape.columns, type));
-  std::memset(zeros.mutable_data<char>(), 0, static_cast<size_t>(zeros.bytes()));
-  return zeros;
-}
 
 // Matrices with a row for each place, which classes take for values of one width.
 class Rooms {
@@ -128,15 +101,15 @@ class BackwardSweep {
                 KernelContext& context, WeightCache& weights)
       : structure_(structure),
         nodes_(nodes),
-        wanted_(wanted),
         parameters_(parameters),
         kernels_(kernels),
         context_(context),
         weights_(weights),
         rooms_(static_cast<int64_t>(structure.nodes.size())),
-        classes_(structure.classes.size()) {}
+        classes_(structure.classes.size()),
+        sums_(wanted) {}
 
-  Result<std::map<std::string, Matrix>> Run(const std::vector<AdjointAt>& given) {
+  Result<AdjointSums> Run(const std::vector<AdjointAt>& given) {
     HEDDLE_RETURN_IF_ERROR(Begin(given));
     for (size_t at = structure_.batches.size(); at-- > 0;)
       HEDDLE_RETURN_IF_ERROR(RunBatch(structure_.batches[at]));
@@ -155,12 +128,8 @@ class BackwardSweep {
   };
 
   Status Begin(const std::vector<AdjointAt>& given) {
-    for (const auto& [name, info] : wanted_) {
-      const Shape shape = info.IsScalar() ? Shape{1, 1} : info.shape;
-      HEDDLE_ASSIGN_OR_RETURN(sums_[name], Zeros(shape, info.element_type));
-    }
     for (const Matrix& rows : nodes_.results.rows) {
-      HEDDLE_ASSIGN_OR_RETURN(Matrix adjoints, Zeros(rows.shape(), rows.element_type()));
+      HEDDLE_ASSIGN_OR_RETURN(Matrix adjoints, ZeroCells(rows.shape(), rows.element_type()));
       adjoints_.push_back(std::move(adjoints));
     }
     for (const AdjointAt& one : given)
@@ -211,7 +180,7 @@ class BackwardSweep {
     for (const Term& term : adjoint.terms)
       if (term.kind == Term::Kind::kCells)
         for (int64_t place = batch.begin; place < batch.end; ++place)
-          AddRectangle(term, one.rows.rows[static_cast<size_t>(term.right)], place);
+          HEDDLE_RETURN_IF_ERROR(sums_.AddCells(term, one.rows.rows[static_cast<size_t>(term.right)], place));
     return OkStatus();
   }
 
@@ -233,69 +202,16 @@ class BackwardSweep {
 
   Status AddTerm(size_t at, const Term& term) {
     const OfClass& one = classes_[at];
-    const int64_t begin = one.node_class.begin, end = one.node_class.end;
     const auto rows_of = [&](int32_t output) {
-      return one.rows.rows[static_cast<size_t>(output)].Rows(begin, end);
+      return one.rows.rows[static_cast<size_t>(output)].Rows(one.node_class.begin, one.node_class.end);
     };
-    const Matrix right = rows_of(term.right);
-    if (term.kind == Term::Kind::kLookup) return AddLooked(one, term, right);
-    const bool is_product = term.kind == Term::Kind::kProduct;
-    Node node;
-    node.op = is_product ? "t%*%" : "colSums";
-    node.info = ValueInfo::OfMatrix(term.shape);
-    node.info.element_type = right.element_type();
-    std::vector<Value> values;
-    if (is_product) values.emplace_back(rows_of(term.left));
-    values.emplace_back(right);
-    std::vector<const Value*> inputs;
-    std::vector<ValueInfo> infos;
-    for (const Value& value : values) {
-      inputs.push_back(&value);
-      infos.push_back(ValueInfo::OfMatrix(value.matrix().shape()));
-      infos.back().element_type = value.matrix().element_type();
-      node.inputs.push_back(static_cast<NodeId>(node.inputs.size()));
-    }
-    HEDDLE_ASSIGN_OR_RETURN(const Value sum, kernels_.Run({.node = node,
-                                                           .phase = Phase::kWhole,
-                                                           .inputs = inputs,
-                                                           .input_infos = infos,
-                                                           .row_end = term.shape.rows,
-                                                           .total_rows = term.shape.rows,
-                                                           .context = context_}));
-    HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, ToDense(sum.matrix()));
-    AddRectangle(term, cells.Reshaped(1, cells.cells()), 0);
-    return OkStatus();
-  }
-
-  // The cells of the rectangle lie in a row.
-  void AddRectangle(const Term& term, const Matrix& from, int64_t row) {
-    Matrix& to = sums_.at(term.parameter);
-    const int64_t width = term.shape.columns;
-    for (int64_t i = 0; i < term.shape.rows; ++i)
-      AddRow(from, row, i * width, width, &to, term.row + i, term.column);
-  }
-
-  Status AddLooked(const OfClass& one, const Term& term, const Matrix& right) {
-    Matrix& to = sums_.at(term.parameter);
-    const double* const numbers = one.node_class.numbers.data() + term.number * right.rows();
-    const int64_t width = right.columns();
-    for (int64_t i = 0; i < right.rows(); ++i)
-      if (!(numbers[i] >= 1 && numbers[i] < static_cast<double>(to.rows()) + 1))
-        return Internal("a row is looked up that is not there");
-    ParallelFor(width, std::max<int64_t>(16, kCellsAtOnce / std::max<int64_t>(right.rows(), 1)),
-                [&](int64_t first, int64_t last) {
-                  for (int64_t i = 0; i < right.rows(); ++i)
-                    AddRow(right, i, first, last - first, &to, static_cast<int64_t>(numbers[i]) - 1,
-                           term.column + first);
-                });
-    return OkStatus();
+    return sums_.Add(term, one.node_class, rows_of(term.left), rows_of(term.right), kernels_, context_);
   }
 
   static constexpr int64_t kCellsAtOnce = 1 << 14;
 
   const Linearized& structure_;
   const KeptNodes& nodes_;
-  const std::map<std::string, ValueInfo>& wanted_;
   const std::map<std::string, Value>& parameters_;
   const KernelSource& kernels_;
   KernelContext& context_;
@@ -303,14 +219,10 @@ class BackwardSweep {
   Rooms rooms_;
   std::vector<OfClass> classes_;
   std::vector<Matrix> adjoints_;  // of results, by place
-  std::map<std::string, Matrix> sums_;
+  AdjointSums sums_;
 };
 
 }  // namespace
-
-void AddMatrix(const Matrix& from, Matrix* to) {
-  for (int64_t row = 0; row < from.rows(); ++row) AddRow(from, row, 0, from.columns(), to, row, 0);
-}
 
 Result<std::optional<KeptNodes>> EvaluateKeeping(const Linearized& structure, const FindAdjoint& find_adjoint,
                                                  const std::map<std::string, Value>& parameters,
@@ -340,12 +252,12 @@ Result<std::optional<KeptNodes>> EvaluateKeeping(const Linearized& structure, co
   return std::optional<KeptNodes>(std::move(keeper.nodes_));
 }
 
-Result<std::map<std::string, Matrix>> EvaluateAdjoint(const Linearized& structure, const KeptNodes& nodes,
-                                                      const std::vector<AdjointAt>& given,
-                                                      const std::map<std::string, ValueInfo>& wanted,
-                                                      const std::map<std::string, Value>& parameters,
-                                                      const KernelSource& kernels, KernelContext& context,
-                                                      WeightCache& weights) {
+Result<AdjointSums> EvaluateAdjoint(const Linearized& structure, const KeptNodes& nodes,
+                                    const std::vector<AdjointAt>& given,
+                                    const std::map<std::string, ValueInfo>& wanted,
+                                    const std::map<std::string, Value>& parameters,
+                                    const KernelSource& kernels, KernelContext& context,
+                                    WeightCache& weights) {
   return BackwardSweep(structure, nodes, wanted, parameters, kernels, context, weights).Run(given);
 }
 
