@@ -420,6 +420,8 @@ Result<std::shared_ptr<const RecursionGradient::Evaluation>> RecursionGradient::
     return none;
   }
   evaluation->nodes = *std::move(nodes);
+  ++blocks_.statistics()
+        .recursion_forms[TextOfForm("gradient of " + function.name, evaluation->nodes.results.parts)];
   return std::shared_ptr<const Evaluation>(std::move(evaluation));
 }
 

@@ -11,7 +11,6 @@
 #include "core/environment/log.h"
 #include "core/memory/counted_heap.h"
 #include "core/programs/text_format.h"
-#include "ops/parallel.h"
 #include "ops/recursion/recursive_operator.h"
 
 namespace heddle::cluster {
@@ -21,8 +20,6 @@ using Attributes = ops::RecursiveAttributes;
 
 // Bodies of a function; more ways through a function, or sizes, than that and all are made again.
 constexpr size_t kMostBodies = 4096;
-// Roots a thread takes at least.
-constexpr size_t kFewRoots = 2;
 
 }  // namespace
 
@@ -34,13 +31,9 @@ struct RecursionKernels::Known {
       bodies;
 };
 
-// Roots in parts, one a thread: trees of one part share nothing with those of another but what both compute.
 struct RecursionKernels::Evaluation {
-  struct Part {
-    std::shared_ptr<const ops::Linearized> structure;
-    ops::NodeResults results;
-  };
-  std::vector<Part> parts;  // Their roots are, one behind the other, those that were given.
+  std::shared_ptr<const ops::Linearized> structure;
+  ops::NodeResults results;
 };
 
 RecursionKernels::RecursionKernels(const Program& program, const SessionOptions& options,
@@ -63,6 +56,11 @@ RecursionKernels::Known& RecursionKernels::KnownOf(const Function& function) con
 std::vector<std::string> RecursionKernels::Texts() const {
   std::lock_guard lock(bodies_mutex_);
   return texts_;
+}
+
+std::map<std::string, int64_t> RecursionKernels::Forms() const {
+  std::lock_guard lock(bodies_mutex_);
+  return forms_;
 }
 
 const compiler::Recognition& RecursionKernels::FoundAt(const Function& function) const {
@@ -121,17 +119,16 @@ Result<Matrix> RecursionKernels::RowsOf(const ops::KernelCall& call, const Funct
     }
     return rows;
   }
-  for (const Evaluation::Part& part : (*evaluation)->parts)
-    for (const int32_t place : part.structure->roots) {
-      begin_row();
-      int64_t at = first + 1;
-      for (const Matrix& cells : part.results.rows) {
-        if (at + cells.columns() > rows.columns())
-          return Internal("a recursion has more cells than its plan says");
-        for (int64_t j = 0; j < cells.columns(); ++j) row[at++] = cells.At(place, j);
-      }
-      row += rows.columns();
+  for (const int32_t place : (*evaluation)->structure->roots) {
+    begin_row();
+    int64_t at = first + 1;
+    for (const Matrix& cells : (*evaluation)->results.rows) {
+      if (at + cells.columns() > rows.columns())
+        return Internal("a recursion has more cells than its plan says");
+      for (int64_t j = 0; j < cells.columns(); ++j) row[at++] = cells.At(place, j);
     }
+    row += rows.columns();
+  }
   return rows;
 }
 
@@ -171,8 +168,6 @@ Result<std::optional<std::vector<ValueInfo>>> RecursionKernels::ResultsAt(const 
   return results;
 }
 
-// Several roots are shared out over the threads: each goes through the levels of its own trees and waits for
-// nobody. A single root has the threads within its operators.
 Result<std::optional<RecursionKernels::Evaluation>> RecursionKernels::Evaluate(
     const Function& function, const std::vector<int64_t>& roots, const Frame& inputs,
     ops::KernelContext& context) const {
@@ -184,44 +179,24 @@ Result<std::optional<RecursionKernels::Evaluation>> RecursionKernels::Evaluate(
   };
   std::map<std::string, Value> parameters;
   for (const auto& [name, input] : inputs.variables()) parameters[name] = input.value;
-  const size_t parts =
-      std::max<size_t>(std::min(static_cast<size_t>(context.threads), roots.size() / kFewRoots), 1);
-  Evaluation evaluation;
-  for (size_t part = 0; part < parts; ++part) {
-    const auto at = [&](size_t i) {
-      return roots.begin() + static_cast<std::ptrdiff_t>(roots.size() * i / parts);
-    };
-    HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<const ops::Linearized> structure,
-                            StructureOf(function, {at(part), at(part + 1)}, inputs));
-    if (structure == nullptr) return std::optional<Evaluation>();
-    evaluation.parts.push_back({std::move(structure), {}});
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const ops::Linearized> structure,
+                          StructureOf(function, roots, inputs));
+  if (structure == nullptr) return std::optional<Evaluation>();
+  std::optional<ops::NodeResults> results;
+  HEDDLE_RETURN_IF_ERROR(WithinMemory("variables", [&]() -> Status {
+    HEDDLE_ASSIGN_OR_RETURN(
+        results, ops::EvaluateRecursion(*structure, find_body, parameters, kernels_, context, weights_));
+    return OkStatus();
+  }));
+  if (!results) {
+    SayWhy(function, "results differ in size from node to node, or hold large integers (C7)");
+    return std::optional<Evaluation>();
   }
-  std::vector<Status> failed(parts);
-  std::atomic<bool> is_refused = false;
-  const auto evaluate = [&](size_t part) {
-    failed[part] = WithinMemory("variables", [&]() -> Status {
-      HEDDLE_ASSIGN_OR_RETURN(std::optional<ops::NodeResults> results,
-                              ops::EvaluateRecursion(*evaluation.parts[part].structure, find_body, parameters,
-                                                     kernels_, context, weights_));
-      if (results)
-        evaluation.parts[part].results = *std::move(results);
-      else
-        is_refused = true;
-      return OkStatus();
-    });
-  };
-  if (parts == 1) {
-    evaluate(0);
-  } else {
-    ops::ParallelFor(static_cast<int64_t>(parts), 1, [&](int64_t begin, int64_t end) {
-      const ops::SerialLoops serial;
-      for (int64_t part = begin; part < end; ++part) evaluate(static_cast<size_t>(part));
-    });
+  {
+    std::lock_guard lock(bodies_mutex_);
+    ++forms_[TextOfForm(function.name, results->parts)];
   }
-  for (Status& status : failed) HEDDLE_RETURN_IF_ERROR(std::move(status));
-  if (!is_refused) return std::optional<Evaluation>(std::move(evaluation));
-  SayWhy(function, "results differ in size from node to node, or hold large integers (C7)");
-  return std::optional<Evaluation>();
+  return std::optional(Evaluation{structure, *std::move(results)});
 }
 
 Result<std::shared_ptr<const ops::Linearized>> RecursionKernels::StructureOf(

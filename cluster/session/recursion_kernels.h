@@ -48,6 +48,8 @@ class RecursionKernels : public ops::KernelSource {
   void SayWhy(const Function& function, const std::string& why) const;
   /// Of each body that was made, what it runs (recursion_texts.h).
   std::vector<std::string> Texts() const;
+  /// How often functions ran in each form (likewise).
+  std::map<std::string, int64_t> Forms() const;
 
  private:
   struct Known;       // of a function
@@ -72,7 +74,8 @@ class RecursionKernels : public ops::KernelSource {
   mutable std::mutex known_mutex_;
   mutable std::map<const Function*, std::unique_ptr<Known>> known_;
   mutable std::mutex bodies_mutex_;         // Over the bodies of all functions: they are made one at a time.
-  mutable std::vector<std::string> texts_;  // Under the same mutex.
+  mutable std::vector<std::string> texts_;  // Under the same mutex,
+  mutable std::map<std::string, int64_t> forms_;  // the same.
   mutable ops::WeightCache weights_;
   mutable StructureCache structures_;
 };

@@ -24,6 +24,10 @@ std::vector<std::string> TextsOfAdjoint(const std::string& function, int32_t cal
                      weights)};
 }
 
+std::string TextOfForm(const std::string& function, const ops::TreeParts& parts) {
+  return fmt::format("{} by {}", function, ops::ToText(parts));
+}
+
 int64_t BytesOfRows(const std::vector<ops::RecursiveAdjoint::Row>& rows) {
   int64_t bytes = 0;
   for (const ops::RecursiveAdjoint::Row& row : rows) bytes += row.cells * BytesOf(row.type);

@@ -8,6 +8,7 @@
 
 #include "ops/recursion/packed_weights.h"
 #include "ops/recursion/recursive_adjoint.h"
+#include "ops/recursion/tree_parts.h"
 
 namespace heddle::cluster {
 
@@ -20,6 +21,9 @@ std::string TextOfBody(const std::string& function, int32_t calls,
 std::vector<std::string> TextsOfAdjoint(const std::string& function, int32_t calls, bool keeps,
                                         const std::shared_ptr<const ops::RecursiveAdjoint>& adjoint,
                                         ops::WeightCache& weights);
+
+/// "treelstm by trees over 2 threads": the form in which its nodes were computed.
+std::string TextOfForm(const std::string& function, const ops::TreeParts& parts);
 
 /// Bytes that these rows take of one node.
 int64_t BytesOfRows(const std::vector<ops::RecursiveAdjoint::Row>& rows);

@@ -139,6 +139,7 @@ class SessionOfOneRank : public Session {
       statistics.bytes_moved += counts.bytes;
     }
     for (std::string& text : blocks_.recursions().Texts()) statistics.recursions.push_back(std::move(text));
+    for (const auto& [form, times] : blocks_.recursions().Forms()) statistics.recursion_forms[form] += times;
     statistics.peak_bytes = BlockPool::Process().Statistics().peak_in_use_bytes;
   }
 

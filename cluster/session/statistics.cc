@@ -98,6 +98,11 @@ std::string RecursionLines(const std::vector<SessionStatistics>& ranks) {
       if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
   std::string out;
   for (const std::string& line : lines) out += fmt::format("Recursion {}\n", line);
+  std::map<std::string, int64_t> forms;
+  for (const SessionStatistics& rank : ranks)
+    for (const auto& [form, times] : rank.recursion_forms) forms[form] += times;
+  for (const auto& [form, times] : forms)
+    out += fmt::format("Recursion {}: {} time{}\n", form, times, times == 1 ? "" : "s");
   return out;
 }
 
@@ -111,6 +116,7 @@ void SessionStatistics::Add(const SessionStatistics& other) {
   matrix_operators += other.matrix_operators;
   rows_held = std::max(rows_held, other.rows_held);
   recursions.insert(recursions.end(), other.recursions.begin(), other.recursions.end());
+  for (const auto& [form, times] : other.recursion_forms) recursion_forms[form] += times;
   for (const auto& [name, theirs] : other.operators) {
     OperatorStatistics& own = operators[name];
     own.acts += theirs.acts;
@@ -179,6 +185,7 @@ std::string ToJson(const SessionStatistics& statistics) {
                              {"bytes", entry.bytes},
                              {"interpreted", entry.interpreted}});
   json["recursions"] = statistics.recursions;
+  json["recursion_forms"] = statistics.recursion_forms;
   // Labels have names of scripts, which may be any bytes.
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
@@ -210,6 +217,9 @@ Result<SessionStatistics> ParseStatistics(const std::string& text) {
   if (const auto recursions = json.find("recursions"); recursions != json.end() && recursions->is_array())
     for (const auto& text : *recursions)
       if (text.is_string()) statistics.recursions.push_back(text.get<std::string>());
+  if (const auto forms = json.find("recursion_forms"); forms != json.end() && forms->is_object())
+    for (const auto& [form, times] : forms->items())
+      if (times.is_number_integer()) statistics.recursion_forms[form] = times.get<int64_t>();
   auto operators = json.find("operators");
   if (operators != json.end() && operators->is_object())
     for (const auto& [name, entry] : operators->items())

@@ -59,6 +59,7 @@ struct SessionStatistics {
   std::vector<FusedOperatorStatistics> fused;  ///< By descending time.
   std::map<std::string, OperatorStatistics> operators;  ///< By name; partial work as "sum.partial".
   std::vector<std::string> recursions;  ///< What each body of a recursion runs (docs/recursion.md).
+  std::map<std::string, int64_t> recursion_forms;  ///< How often functions ran, "f by levels" (likewise).
 
   /// What blocks beside those of this session's own program did: operators, blocks, rows, bytes.
   void Add(const SessionStatistics& other);

@@ -8,6 +8,7 @@
 #include "ops/parallel.h"
 #include "ops/product/few_rows.h"
 #include "ops/product/matmul_gemm.h"
+#include "ops/recursion/batch_time.h"
 #include "ops/recursion/body_program.h"
 
 namespace heddle::ops {
@@ -18,21 +19,11 @@ constexpr int64_t kChainTerms = 65536;  // Terms from which chains may be cut.
 constexpr size_t kMostKept = 16;
 constexpr size_t kMostPrograms = 1024;
 
-// What one core does in a microsecond, about: multiply-adds of doubles, half as many as of floats, where many
-// rows share a cell of B, and bytes of B that come from the second-level cache, where few do. Handing a part
-// of a product to another thread takes some microseconds.
-constexpr double kMultiplyAdds = 3e4, kBytesRead = 6e4, kWorthThreads = 20;
-
-bool PaysThreads(int64_t rows, Shape b, int64_t cell_bytes) {
-  const auto cells = static_cast<double>(b.Cells()), bytes = static_cast<double>(cell_bytes);
-  return std::max(static_cast<double>(rows) * cells * bytes / 8 / kMultiplyAdds,
-                  cells * bytes / kBytesRead) >= kWorthThreads;
-}
-
 template <typename Cell>
 void MultiplyRows(const PackedRightOf<Cell>& packed, Shape b, const void* a, int64_t a_row, int64_t rows,
                   void* c, int64_t c_row, const std::atomic<bool>* cancelled) {
-  const bool parallel = ParallelThreads() > 1 && PaysThreads(rows, b, sizeof(Cell));
+  const bool parallel =
+      ParallelThreads() > 1 && ProductMicroseconds(rows, b, sizeof(Cell)) >= kMicrosecondsWorthThreads;
   if (rows <= kMostFewRows)
     return Run(FewRowsOf<Cell>{.m = rows,
                                .n = b.columns,

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "ops/recursion/run_body.h"
+#include "ops/recursion/run_classes.h"
 
 namespace heddle::ops {
 namespace {
@@ -42,29 +42,31 @@ Result<std::optional<NodeResults>> EvaluateRecursion(const Linearized& structure
                                                      const std::map<std::string, Value>& parameters,
                                                      const KernelSource& kernels, KernelContext& context,
                                                      WeightCache& weights) {
-  std::vector<std::unique_ptr<BodyRun>> runs(structure.classes.size());
+  std::vector<ClassRun> classes(structure.classes.size());
   std::optional<NodeResults> results;
   for (const Linearized::Batch& batch : structure.batches) {
+    ClassRun& one = classes[static_cast<size_t>(batch.node_class)];
+    if (one.run != nullptr) continue;
     const Linearized::Class& node_class = structure.classes[static_cast<size_t>(batch.node_class)];
-    std::unique_ptr<BodyRun>& run = runs[static_cast<size_t>(batch.node_class)];
-    if (run == nullptr) {
-      HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<const RecursiveBody> body,
-                              find_body(node_class, results ? results->infos : std::vector<ValueInfo>()));
-      if (body == nullptr) return std::optional<NodeResults>();
-      std::optional<std::vector<ValueInfo>> infos = ResultsOf(*body);
-      if (!infos || (results && !std::equal(infos->begin(), infos->end(), results->infos.begin(), IsAlike)))
-        return std::optional<NodeResults>();
-      if (!results) {
-        HEDDLE_ASSIGN_OR_RETURN(results,
-                                RoomFor(*std::move(infos), static_cast<int64_t>(structure.nodes.size())));
-      }
-      run =
-          std::make_unique<BodyRun>(std::move(body), node_class, structure.nodes, kernels, context, weights);
-      HEDDLE_RETURN_IF_ERROR(run->Begin(parameters));
+    HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<const RecursiveBody> body,
+                            find_body(node_class, results ? results->infos : std::vector<ValueInfo>()));
+    if (body == nullptr) return std::optional<NodeResults>();
+    std::optional<std::vector<ValueInfo>> infos = ResultsOf(*body);
+    if (!infos || (results && !std::equal(infos->begin(), infos->end(), results->infos.begin(), IsAlike)))
+      return std::optional<NodeResults>();
+    if (!results) {
+      HEDDLE_ASSIGN_OR_RETURN(results,
+                              RoomFor(*std::move(infos), static_cast<int64_t>(structure.nodes.size())));
     }
-    HEDDLE_RETURN_IF_ERROR(run->RunBatch(batch.begin, batch.end, &*results));
-    if (run->met_large_integer()) return std::optional<NodeResults>();
+    one.results = &*results;
+    one.run =
+        std::make_unique<BodyRun>(std::move(body), node_class, structure.nodes, kernels, context, weights);
+    HEDDLE_RETURN_IF_ERROR(one.run->Begin(parameters, one.results));
   }
+  if (!results) return results;
+  results->parts = ChooseParts(structure, classes);
+  HEDDLE_ASSIGN_OR_RETURN(const bool is_there, RunClasses(structure, classes, results->parts));
+  if (!is_there) results.reset();
   return results;
 }
 

@@ -14,6 +14,7 @@
 #include "core/values/value.h"
 #include "ops/kernel.h"
 #include "ops/recursion/linearize.h"
+#include "ops/recursion/tree_parts.h"
 
 namespace heddle::ops {
 
@@ -93,17 +94,14 @@ using FindBody = std::function<Result<std::shared_ptr<const RecursiveBody>>(
 struct NodeResults {
   std::vector<ValueInfo> infos;  ///< ResultsOf
   std::vector<Matrix> rows;      ///< By place: the cells of the node's result; a number is one.
-  /// Places whose results there are, batch by batch.
-  std::vector<std::pair<int64_t, int64_t>> computed;
-  /// Products of the nodes' results with a parameter (RecursiveBody::Item::pushed), as far as computed:
-  /// by place, those of the first `batches` of them.
+  /// Products of the nodes' results with a parameter (RecursiveBody::Item::pushed), rows by place.
   struct Product {
     size_t result = 0;
     std::string parameter;
     Matrix rows;
-    size_t batches = 0;
   };
   std::vector<Product> products;
+  TreeParts parts;  ///< How they were computed.
 };
 
 /// Computes the results of all nodes, children first. `parameters` are the function's, dense. nullopt where a

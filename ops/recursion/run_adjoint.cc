@@ -7,7 +7,7 @@
 #include "ops/parallel.h"
 #include "ops/recursion/adjoint_sums.h"
 #include "ops/recursion/recursive_adjoint.h"
-#include "ops/recursion/run_body.h"
+#include "ops/recursion/run_classes.h"
 
 namespace heddle::ops {
 namespace {
@@ -111,8 +111,11 @@ class BackwardSweep {
 
   Result<AdjointSums> Run(const std::vector<AdjointAt>& given) {
     HEDDLE_RETURN_IF_ERROR(Begin(given));
-    for (size_t at = structure_.batches.size(); at-- > 0;)
-      HEDDLE_RETURN_IF_ERROR(RunBatch(structure_.batches[at]));
+    for (size_t at = 0; at < classes_.size(); ++at) HEDDLE_RETURN_IF_ERROR(BeginClass(at));
+    const TreeParts& parts = nodes_.results.parts;
+    HEDDLE_RETURN_IF_ERROR(RunDown(parts.RestOf(structure_)));
+    HEDDLE_RETURN_IF_ERROR(EachPart(parts, [&](size_t part) { return RunDown(parts.parts[part]); }));
+    HEDDLE_RETURN_IF_ERROR(AddCells());
     for (size_t at = 0; at < classes_.size(); ++at)
       for (const Term& term : nodes_.classes[at]->terms)
         if (term.kind != Term::Kind::kCells) HEDDLE_RETURN_IF_ERROR(AddTerm(at, term));
@@ -167,20 +170,19 @@ class BackwardSweep {
     one.run = std::make_unique<BodyRun>(
         std::shared_ptr<const RecursiveBody>(nodes_.classes[at], &nodes_.classes[at]->backward),
         one.node_class, structure_.nodes, kernels_, context_, weights_);
-    return one.run->Begin(parameters_);
+    return one.run->Begin(parameters_, &one.rows);
   }
 
-  Status RunBatch(const Linearized::Batch& batch) {
-    const auto at = static_cast<size_t>(batch.node_class);
-    OfClass& one = classes_[at];
-    if (one.run == nullptr) HEDDLE_RETURN_IF_ERROR(BeginClass(at));
-    HEDDLE_RETURN_IF_ERROR(one.run->RunBatch(batch.begin, batch.end, &one.rows));
-    const RecursiveAdjoint& adjoint = *nodes_.classes[at];
-    for (const RecursiveAdjoint::OfChild& child : adjoint.children) AddToChildren(one, child, batch);
-    for (const Term& term : adjoint.terms)
-      if (term.kind == Term::Kind::kCells)
-        for (int64_t place = batch.begin; place < batch.end; ++place)
-          HEDDLE_RETURN_IF_ERROR(sums_.AddCells(term, one.rows.rows[static_cast<size_t>(term.right)], place));
+  // From the last batch to the first.
+  Status RunDown(std::span<const Linearized::Batch> batches) {
+    PendingProducts none;
+    for (size_t i = batches.size(); i-- > 0;) {
+      const auto at = static_cast<size_t>(batches[i].node_class);
+      OfClass& one = classes_[at];
+      HEDDLE_RETURN_IF_ERROR(one.run->RunBatch(batches[i].begin, batches[i].end, &one.rows, &none));
+      for (const RecursiveAdjoint::OfChild& child : nodes_.classes[at]->children)
+        AddToChildren(one, child, batches[i]);
+    }
     return OkStatus();
   }
 
@@ -198,6 +200,20 @@ class BackwardSweep {
                   for (int64_t place = batch.begin; place < batch.end; ++place)
                     AddRow(from, place, first, last - first, &to, places[place], first);
                 });
+  }
+
+  // Terms that are matrices, in the order in which batches would run one after the other.
+  Status AddCells() {
+    for (size_t i = structure_.batches.size(); i-- > 0;) {
+      const Linearized::Batch& batch = structure_.batches[i];
+      const auto at = static_cast<size_t>(batch.node_class);
+      for (const Term& term : nodes_.classes[at]->terms)
+        if (term.kind == Term::Kind::kCells)
+          for (int64_t place = batch.begin; place < batch.end; ++place)
+            HEDDLE_RETURN_IF_ERROR(
+                sums_.AddCells(term, classes_[at].rows.rows[static_cast<size_t>(term.right)], place));
+    }
+    return OkStatus();
   }
 
   Status AddTerm(size_t at, const Term& term) {
@@ -229,26 +245,24 @@ Result<std::optional<KeptNodes>> EvaluateKeeping(const Linearized& structure, co
                                                  const KernelSource& kernels, KernelContext& context,
                                                  WeightCache& weights) {
   Keeper keeper(structure, find_adjoint);
-  struct OfClass {
-    std::unique_ptr<BodyRun> run;
-    NodeResults rows;
-  };
-  std::vector<OfClass> classes(structure.classes.size());
+  std::vector<ClassRun> classes(structure.classes.size());
+  std::vector<NodeResults> rows(structure.classes.size());
   for (const Linearized::Batch& batch : structure.batches) {
     const auto at = static_cast<size_t>(batch.node_class);
-    OfClass& one = classes[at];
-    if (one.run == nullptr) {
-      HEDDLE_ASSIGN_OR_RETURN(const bool is_there, keeper.Prepare(at));
-      if (!is_there) return std::optional<KeptNodes>();
-      const std::shared_ptr<const RecursiveAdjoint>& adjoint = keeper.nodes_.classes[at];
-      one.rows = keeper.RowsOf(at);
-      one.run = std::make_unique<BodyRun>(std::shared_ptr<const RecursiveBody>(adjoint, &adjoint->forward),
-                                          structure.classes[at], structure.nodes, kernels, context, weights);
-      HEDDLE_RETURN_IF_ERROR(one.run->Begin(parameters));
-    }
-    HEDDLE_RETURN_IF_ERROR(one.run->RunBatch(batch.begin, batch.end, &one.rows));
-    if (one.run->met_large_integer()) return std::optional<KeptNodes>();
+    ClassRun& one = classes[at];
+    if (one.run != nullptr) continue;
+    HEDDLE_ASSIGN_OR_RETURN(const bool is_there, keeper.Prepare(at));
+    if (!is_there) return std::optional<KeptNodes>();
+    const std::shared_ptr<const RecursiveAdjoint>& adjoint = keeper.nodes_.classes[at];
+    rows[at] = keeper.RowsOf(at);
+    one.results = &rows[at];
+    one.run = std::make_unique<BodyRun>(std::shared_ptr<const RecursiveBody>(adjoint, &adjoint->forward),
+                                        structure.classes[at], structure.nodes, kernels, context, weights);
+    HEDDLE_RETURN_IF_ERROR(one.run->Begin(parameters, one.results));
   }
+  const TreeParts& parts = keeper.nodes_.results.parts = ChooseParts(structure, classes);
+  HEDDLE_ASSIGN_OR_RETURN(const bool is_there, RunClasses(structure, classes, parts));
+  if (!is_there) return std::optional<KeptNodes>();
   return std::optional<KeptNodes>(std::move(keeper.nodes_));
 }
 

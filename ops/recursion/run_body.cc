@@ -19,10 +19,6 @@ namespace {
 using PlaceKind = ItemPlace::Kind;
 using StepKind = BodyStep::Kind;
 
-// Rows of a chunk: as many as their values leave room for in a second-level cache, but enough for products to
-// run at their speed; and what is worth a thread's start.
-constexpr int64_t kMostRows = 128, kLeastRows = 8, kRowsOfThread = 32;
-constexpr int64_t kChunkBytes = 4 << 20;
 // Integers below are told apart by doubles.
 constexpr double kMostWhole = 9007199254740992.0;
 
@@ -58,7 +54,7 @@ BodyRun::BodyRun(std::shared_ptr<const RecursiveBody> body, const Linearized::Cl
       same_(body_->items.size()),
       packed_(body_->items.size()) {}
 
-Status BodyRun::Begin(const std::map<std::string, Value>& parameters) {
+Status BodyRun::Begin(const std::map<std::string, Value>& parameters, NodeResults* results) {
   HEDDLE_RETURN_IF_ERROR(ReadParameters(parameters));
   HEDDLE_RETURN_IF_ERROR(RunOnce());
   const auto pack = [&](int32_t id) {
@@ -69,6 +65,7 @@ Status BodyRun::Begin(const std::map<std::string, Value>& parameters) {
     for (const BodyStep& step : *steps)
       if (step.kind == StepKind::kMultiply) pack(step.item);
   for (const int32_t id : program_->pushed()) pack(id);
+  HEDDLE_RETURN_IF_ERROR(MakeRoomForProducts(results));
   return RunAhead();
 }
 
@@ -191,44 +188,47 @@ Status BodyRun::ExpandShared(int32_t id) {
   return OkStatus();
 }
 
-Status BodyRun::RunBatch(int64_t begin, int64_t end, NodeResults* results) {
-  HEDDLE_RETURN_IF_ERROR(MultiplyChildren(results));
-  HEDDLE_RETURN_IF_ERROR(RunRows(begin, end, results));
-  results->computed.emplace_back(begin, end);
-  return OkStatus();
-}
-
-// Products of the results that there are, of all nodes so far: the children are among them.
-Status BodyRun::MultiplyChildren(NodeResults* results) {
+// Classes that multiply the same result by the same parameter share the product.
+Status BodyRun::MakeRoomForProducts(NodeResults* results) {
   for (const int32_t id : program_->pushed()) {
     const Item& item = ItemOf(id);
     const auto result = static_cast<size_t>(ItemOf(item.inputs[0].value).result);
     const std::string& parameter = ItemOf(item.inputs[1].value).name;
-    auto product = std::find_if(results->products.begin(), results->products.end(), [&](const auto& made) {
-      return made.result == result && made.parameter == parameter;
-    });
-    if (product == results->products.end()) {
-      HEDDLE_ASSIGN_OR_RETURN(Matrix rows, Matrix::Dense(results->rows[result].rows(), CellsOf(item),
-                                                         item.node.info.element_type));
-      results->products.push_back({.result = result, .parameter = parameter, .rows = std::move(rows)});
-      product = results->products.end() - 1;
-    }
-    const Matrix& left = results->rows[result];
-    for (; product->batches < results->computed.size(); ++product->batches) {
-      const auto [begin, end] = results->computed[product->batches];
-      packed_[static_cast<size_t>(id)]->Multiply(RowOf(left, begin), left.columns(), end - begin,
-                                                 MutableRowOf(product->rows, begin), product->rows.columns(),
-                                                 context_.cancelled);
-    }
+    const auto product =
+        std::find_if(results->products.begin(), results->products.end(),
+                     [&](const auto& made) { return made.result == result && made.parameter == parameter; });
+    products_.push_back(static_cast<size_t>(product - results->products.begin()));
+    if (product != results->products.end()) continue;
+    HEDDLE_ASSIGN_OR_RETURN(
+        Matrix rows, Matrix::Dense(results->rows[result].rows(), CellsOf(item), item.node.info.element_type));
+    results->products.push_back({.result = result, .parameter = parameter, .rows = std::move(rows)});
   }
   return OkStatus();
 }
 
-Status BodyRun::RunRows(int64_t begin, int64_t end, NodeResults* results) {
-  const int64_t rows = end - begin, threads = ParallelThreads();
-  const int64_t fitting = kChunkBytes / std::max<int64_t>(program_->row_bytes(), 1);
-  int64_t height = std::clamp(fitting, kLeastRows, kMostRows);
-  if (threads > 1) height = std::min(height, std::max(kRowsOfThread, CeilDivide(rows, 2 * threads)));
+Status BodyRun::RunBatch(int64_t begin, int64_t end, NodeResults* results, PendingProducts* pending) const {
+  MultiplyChildren(results, pending);
+  HEDDLE_RETURN_IF_ERROR(RunRows(begin, end, results));
+  for (auto& places : *pending) places.emplace_back(begin, end);
+  return OkStatus();
+}
+
+// Products of all results that there are: those of the children are among them.
+void BodyRun::MultiplyChildren(NodeResults* results, PendingProducts* pending) const {
+  for (size_t i = 0; i < products_.size(); ++i) {
+    const NodeResults::Product& product = results->products[products_[i]];
+    const PackedWeights& weights = *packed_[static_cast<size_t>(program_->pushed()[i])];
+    const Matrix& left = results->rows[product.result];
+    for (const auto& [begin, end] : (*pending)[products_[i]])
+      weights.Multiply(RowOf(left, begin), left.columns(), end - begin, MutableRowOf(product.rows, begin),
+                       product.rows.columns(), context_.cancelled);
+    (*pending)[products_[i]].clear();
+  }
+}
+
+Status BodyRun::RunRows(int64_t begin, int64_t end, NodeResults* results) const {
+  const int threads = ParallelThreads();
+  const int64_t rows = end - begin, height = RowsAtOnce(rows, program_->row_bytes(), threads);
   const int64_t chunks = CeilDivide(rows, height);
   if (chunks == 1 || threads == 1) {
     for (int64_t chunk = 0; chunk < chunks; ++chunk)
@@ -247,7 +247,7 @@ Status BodyRun::RunRows(int64_t begin, int64_t end, NodeResults* results) {
   return OkStatus();
 }
 
-Status BodyRun::RunChunk(int64_t begin, int64_t end, NodeResults* results) {
+Status BodyRun::RunChunk(int64_t begin, int64_t end, NodeResults* results) const {
   if (IsCancelled(context_.cancelled)) return Cancelled("the job was cancelled");
   std::unique_ptr<BodyWorkspace> workspace = weights_.TakeWorkspace();
   const Chunk chunk{*workspace, begin, end, results};

@@ -7,8 +7,10 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "ops/recursion/batch_time.h"
 #include "ops/recursion/body_program.h"
 #include "ops/recursion/distinct_rows.h"
 #include "ops/recursion/packed_weights.h"
@@ -16,8 +18,12 @@
 
 namespace heddle::ops {
 
+/// Places whose results there are and whose products (NodeResults::Product) nobody has needed so far: ranges,
+/// by product.
+using PendingProducts = std::vector<std::vector<std::pair<int64_t, int64_t>>>;
+
 /// One body in an evaluation: what is the same for all nodes, and what was computed ahead for those of its
-/// class. One thread at a time.
+/// class.
 ///
 /// A batch is computed some rows at a time, whose values stay in the caches: all steps of the body
 /// (body_program.h) for these rows, then the next ones; where there are threads, side by side.
@@ -28,11 +34,14 @@ class BodyRun {
           std::span<const int64_t> nodes, const KernelSource& kernels, KernelContext& context,
           WeightCache& weights);
 
-  /// Before all batches: stages kOnce and kAhead.
-  Status Begin(const std::map<std::string, Value>& parameters);
+  /// Before all batches: stages kOnce and kAhead, and room in `results` for products with them.
+  Status Begin(const std::map<std::string, Value>& parameters, NodeResults* results);
   /// Computes the nodes at these places and stores their results in `results`, which has those of all their
-  /// children.
-  Status RunBatch(int64_t begin, int64_t end, NodeResults* results);
+  /// children; `pending` has those that the caller has computed and not multiplied yet. Several threads may
+  /// do so for different nodes, each with a `pending` of its own.
+  Status RunBatch(int64_t begin, int64_t end, NodeResults* results, PendingProducts* pending) const;
+  /// How long a batch of the class takes, about.
+  BodyTime time() const { return BodyTime(*program_); }
   /// Whether an integer has come up that doubles do not tell from its neighbours: then its results are none.
   bool met_large_integer() const { return met_large_integer_.load(std::memory_order_relaxed); }
 
@@ -57,9 +66,10 @@ class BodyRun {
   Status RunAhead();
   bool PaysToShare() const;
   Status ExpandShared(int32_t id);
-  Status MultiplyChildren(NodeResults* results);
-  Status RunRows(int64_t begin, int64_t end, NodeResults* results);
-  Status RunChunk(int64_t begin, int64_t end, NodeResults* results);
+  Status MakeRoomForProducts(NodeResults* results);
+  void MultiplyChildren(NodeResults* results, PendingProducts* pending) const;
+  Status RunRows(int64_t begin, int64_t end, NodeResults* results) const;
+  Status RunChunk(int64_t begin, int64_t end, NodeResults* results) const;
   Status RunStep(const BodyStep& step, const Chunk& chunk) const;
   void SetPlaces(const Chunk& chunk) const;
   Status Numbers(int32_t id, const Chunk& chunk) const;
@@ -98,6 +108,7 @@ class BodyRun {
   std::vector<double> numbers_;  // By item: of one cell that is the same for all.
   std::vector<ItemRows> same_;   // By item: of what is the same for all; else empty.
   std::vector<std::shared_ptr<const PackedWeights>> packed_;  // By item: on the right of products.
+  std::vector<size_t> products_;                              // By the program's pushed(): of the results.
   DistinctRows shared_;  // Nodes with the same numbers are computed once ahead; empty where all are.
   mutable std::atomic<bool> met_large_integer_ = false;
 };

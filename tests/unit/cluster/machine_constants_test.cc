@@ -295,12 +295,15 @@ TEST(ConstantsOfAJobTest, ComeBackInStatistics) {
   statistics.constants = Odd();
   statistics.bytes_moved = int64_t{1} << 50;
   statistics.recursions = {"f, nodes with 2 calls: ahead: nothing; a level: 1 products"};
+  statistics.recursion_forms = {{"f by levels", 3}};
   const Result<SessionStatistics> back = ParseStatistics(ToJson(statistics));
   ASSERT_TRUE(back.ok());
   EXPECT_EQ(back->constants, Odd());
   EXPECT_EQ(back->bytes_moved, int64_t{1} << 50);
   EXPECT_EQ(back->recursions, statistics.recursions);
-  EXPECT_NE(ToText({statistics, statistics}).find("Recursion " + statistics.recursions[0] + "\n"),
+  EXPECT_EQ(back->recursion_forms, statistics.recursion_forms);
+  EXPECT_NE(ToText({statistics, statistics})
+                .find("Recursion " + statistics.recursions[0] + "\nRecursion f by levels: 6 times\n"),
             std::string::npos);
   EXPECT_NE(ToText({statistics})
                 .find("Plans chosen by measured constants: read 33.3 GB/s, write 14.3 GB/s, "
