@@ -84,17 +84,21 @@ class CellOperands {
   // bias_add(X, b), and bias_multiply, which would skip the cells that a CSR X has not if it were "*".
   bool IsBias(const Node& node) const {
     if (!node.Is("bias_add") && !node.Is("bias_multiply")) return false;
-    return HasChannels(node) && (node.Is("bias_add") || (exact_ && InfoOf(node, 0).format == Format::kDense));
+    return node.info.IsMatrix() && HaveChannels(node, 1) &&
+           (node.Is("bias_add") || (exact_ && InfoOf(node, 0).format == Format::kDense));
   }
-  // In a mode that is known: all that it may fail for has been checked then.
+  // In a mode that is known. Inference has found all results: nothing that it may fail for is left.
   bool IsBatchNorm(const Node& node) const {
-    if (!node.Is("batch_norm2d") || !HasChannels(node)) return false;
-    return graph_[node.inputs[kMode]].Is("literal");
+    if (!node.Is("batch_norm2d") || node.results.empty()) return false;
+    return HaveChannels(node, kMode - 1) && graph_[node.inputs[kMode]].Is("literal");
   }
-  bool HasChannels(const Node& node) const {
-    const Shape &x = InfoOf(node, 0).shape, &channels = InfoOf(node, 1).shape;
-    return x.IsKnown() && channels.IsKnown() && x.Cells() > 0 && channels.rows > 0 &&
-           x.columns % channels.rows == 0;
+  // Whether the inputs 1 to `last` are known to have one number for each channel of the first.
+  bool HaveChannels(const Node& node, size_t last) const {
+    const Shape& x = InfoOf(node, 0).shape;
+    const Shape channels = {InfoOf(node, 1).shape.rows, 1};
+    for (size_t i = 1; i <= last; ++i)
+      if (InfoOf(node, i).shape != channels) return false;
+    return x.IsKnown() && x.Cells() > 0 && channels.rows > 0 && x.columns % channels.rows == 0;
   }
 
   // What came before a node that may fail, and has gone, comes before what followed it.
