@@ -20,7 +20,11 @@ class DefaultFinder {
     do {
       forms_.assign(body_.nodes.size(), {});
       zero_.assign(body_.nodes.size(), false);
-      for (NodeId id = 0; id < body_.size(); ++id) FindForm(id);
+      elsewhere_.clear();
+      for (NodeId id = 0; id < body_.size(); ++id) {
+        FindForm(id);
+        elsewhere_.push_back(Elsewhere(id, elsewhere_, std::nullopt));
+      }
       by_entry_.assign(body_.nodes.size(), false);
       needed_.assign(body_.nodes.size(), false);
       for (NodeId id = body_.size() - 1; id >= 0; --id) FindNeed(id);
@@ -34,6 +38,8 @@ class DefaultFinder {
       is_worth_it |= IsComputed(id) && (IsHeavyNode(view_, id) || keeps_sparse);
     }
     if (!is_worth_it || NeedsLongRows()) return std::nullopt;
+    constexpr double kOrdinary = 1.5;
+    for (NodeId id = 0; id < body_.size(); ++id) usual_.push_back(Elsewhere(id, usual_, kOrdinary));
     for (NodeId id = 0; id < body_.size(); ++id) Copy(id);
     Finish();
     return std::move(made_);
@@ -93,7 +99,7 @@ class DefaultFinder {
   bool IsUnread(NodeId id, size_t i) const {
     const Node& node = view_.node(id);
     if (!node.Is("ifelse") || i == 0) return false;
-    const std::optional<double> condition = Elsewhere(node.inputs[0], std::nullopt);
+    const std::optional<double>& condition = elsewhere_[Index(node.inputs[0])];
     return condition && (*condition != 0) != (i == 1);
   }
 
@@ -177,13 +183,13 @@ class DefaultFinder {
     }
     const NodeId column = Add(std::move(copy), BodyRole::kRows, false);
     made_.defaults[Index(made_.copies.back())] = column;
-    constexpr double kOrdinary = 1.5;
-    made_.usually_zero[Index(made_.copies.back())] = Elsewhere(id, kOrdinary) == 0;
+    made_.usually_zero[Index(made_.copies.back())] = usual_[Index(id)] == 0;
   }
 
-  // What a value is elsewhere than at the entries, where columns and scalars that are not known are
-  // `unknown`.
-  std::optional<double> Elsewhere(NodeId id, std::optional<double> unknown) const {
+  // What a value is elsewhere than at the entries, given that of the nodes before it, where columns and
+  // scalars that are not known are `unknown`.
+  std::optional<double> Elsewhere(NodeId id, const std::vector<std::optional<double>>& before,
+                                  std::optional<double> unknown) const {
     const Node& node = view_.node(id);
     if (node.Is("literal")) return node.FindAttribute("value")->AsDouble();
     if (zero_[Index(id)]) return 0.0;
@@ -192,7 +198,7 @@ class DefaultFinder {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.inputs[i] == kNoNode) continue;
       const std::optional<double> operand =
-          IsUnread(id, i) ? std::optional<double>(0.0) : Elsewhere(node.inputs[i], unknown);
+          IsUnread(id, i) ? std::optional<double>(0.0) : before[Index(node.inputs[i])];
       if (!operand) return std::nullopt;
       operands.push_back(*operand);
     }
@@ -234,6 +240,8 @@ class DefaultFinder {
   const Graph& body_;
   std::vector<Form> forms_;  // By node.
   std::vector<bool> zero_, refused_;
+  // By node: what it is elsewhere, as far as literals tell, and where all that they do not tell is ordinary.
+  std::vector<std::optional<double>> elsewhere_, usual_;
   std::vector<bool> by_entry_, needed_;  // By node; needed elsewhere than at the entries.
   DefaultedBody made_;
 };

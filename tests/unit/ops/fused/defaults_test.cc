@@ -112,6 +112,16 @@ TEST(DefaultsTest, ResultsAtTheEntriesStayThere) {
   ExpectDefaults(body, "X * softmax(X)");
 }
 
+// What a value is elsewhere is found once, however often it is read: there are 2^60 ways through these.
+TEST(DefaultsTest, ChainsOfValuesThatAreReadTwice) {
+  BodyBuilder body;
+  const NodeId x = body.Input(Value(*ToSparse(Cells(20, 100, 10, false, 0.05))));
+  NodeId value = body.Op("exp", {body.Op("-", {x, body.Op("rowMaxs", {x})})});
+  for (int i = 0; i < 60; ++i) value = body.Op("+", {body.Op("sin", {value}), body.Op("cos", {value})});
+  body.Finish({body.Op("rowSums", {value})});
+  ExpectDefaults(body, "sin(x) + cos(x), sixty times");
+}
+
 TEST(DefaultsTest, DenseTilesWhereNothingIsSaved) {
   BodyBuilder body;
   const NodeId x = body.Input(Value(*ToSparse(Cells(300, 20, 9, false, 0.1))));
