@@ -197,12 +197,26 @@ class ClassDifferentiator {
         if (input != kNoNode) input = now[static_cast<size_t>(input)];
       now[static_cast<size_t>(id)] = backward->graph.Add(std::move(copy));
     }
-    backward->results.resize(made_.outputs.size());
-    for (const auto& [name, id] : outputs) {
-      const size_t output = AdjointTerms::OutputNamed(name);
-      backward->results[output] = id;
-      made_.outputs[output] = RowFor(backward->graph[id].info);
+    NumberOutputs(outputs, backward);
+  }
+
+  // Values that have become one are one output.
+  void NumberOutputs(const std::vector<std::pair<std::string, NodeId>>& outputs, ClassGraph* backward) {
+    std::vector<NodeId> values(made_.outputs.size());
+    for (const auto& [name, id] : outputs) values[AdjointTerms::OutputNamed(name)] = id;
+    std::vector<NodeId>& results = backward->results;
+    std::vector<int32_t> now;
+    made_.outputs.clear();
+    for (const NodeId value : values) {
+      const auto at = std::find(results.begin(), results.end(), value);
+      now.push_back(static_cast<int32_t>(at - results.begin()));
+      if (at != results.end()) continue;
+      results.push_back(value);
+      made_.outputs.push_back(RowFor(backward->graph[value].info));
     }
+    const auto number = [&](int32_t* output) { *output = now[static_cast<size_t>(*output)]; };
+    for (RecursiveAdjoint::OfChild& child : made_.children) number(&child.output);
+    for (RecursiveAdjoint::Term& term : made_.terms) number(&term.left), number(&term.right);
   }
 
   // A result of the node is there in any case.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compiler/gradient/adjoint_graph.h"
+#include "compiler/recursion/assigned_ranges.h"
 
 namespace heddle::compiler {
 namespace {
@@ -102,7 +103,9 @@ void AdjointTerms::Split(NodeId id, const Term& rectangle) {
     return;
   }
   if (node.Is("sumTo") && is_whole(node.inputs[0])) return Split(node.inputs[0], rectangle);
-  if (node.Is("indexAssign") && SplitAssigned(id, rectangle)) return;
+  // A row all of whose columns are assigned to is one value in any case: products read it.
+  const bool is_whole_row = rectangle.shape.rows == 1 && AssignedParts(graph_, id);
+  if (node.Is("indexAssign") && !is_whole_row && SplitAssigned(id, rectangle)) return;
   Term term = rectangle;
   const bool is_turned = node.Is("%*%") && graph_[node.inputs[0]].Is("t");
   if ((is_turned || node.Is("t%*%")) && node.info.shape.rows > 1) {

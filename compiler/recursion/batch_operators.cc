@@ -4,8 +4,10 @@
 #include <string_view>
 #include <utility>
 
+#include "compiler/recursion/assigned_ranges.h"
 #include "compiler/recursion/class_body.h"
 #include "compiler/recursion/fuse_items.h"
+#include "compiler/recursion/join_columns.h"
 #include "ops/operator.h"
 
 namespace heddle::compiler {
@@ -37,6 +39,8 @@ class Batcher {
       if (!Batch(id)) return std::nullopt;
     for (const NodeId result : from_.results) body_.results.push_back(item_of_[static_cast<size_t>(result)]);
     DropUnread();
+    SinkLookups();
+    JoinColumns(&body_);
     OrderByDepth();
     if (context_.pushes_down) PushProductsDown(&body_);
     JoinProducts();
@@ -296,6 +300,31 @@ class Batcher {
     body_.items = std::move(kept);
   }
 
+  // Rows that are looked up, and may be reshaped, are read where they are needed, unless something is
+  // computed of them ahead: then they are copied once.
+  void SinkLookups() {
+    const size_t count = body_.items.size();
+    const auto is_reshaped = [&](const Item& item) {
+      return item.source == Source::kOperator && item.form == Form::kRows &&
+             (item.node.Is("matrix") || item.node.Is("t") || item.node.Is("index"));
+    };
+    std::vector<bool> waits(count, true);  // Whether nothing ahead needs it.
+    for (size_t id = count; id-- > 0;) {
+      const Item& item = body_.items[id];
+      if (item.stage != Stage::kAhead) continue;
+      if (item.source == Source::kLookup || (is_reshaped(item) && waits[id])) continue;
+      for (const RecursiveBody::Operand& input : item.inputs)
+        if (input.value != RecursiveBody::kNone) waits[static_cast<size_t>(input.value)] = false;
+    }
+    for (size_t id = 0; id < count; ++id) {
+      Item& item = body_.items[id];
+      if (item.stage != Stage::kAhead || !waits[id]) continue;
+      const bool follows =
+          is_reshaped(item) && body_.items[static_cast<size_t>(item.inputs[0].value)].stage == Stage::kLevel;
+      if (item.source == Source::kLookup || follows) item.stage = Stage::kLevel;
+    }
+  }
+
   // What is the same for all first, then what is ahead, then the levels, each item as early as it can be:
   // equal depths are independent of each other.
   void OrderByDepth() {
@@ -363,7 +392,8 @@ class Batcher {
 
 std::optional<ops::RecursiveBody> BatchOperators(const ClassGraph& graph, const ClassContext& context,
                                                  std::string* why) {
-  return Batcher(graph, context, why).Run();
+  const ClassGraph joined = JoinAssigned(graph);
+  return Batcher(joined, context, why).Run();
 }
 
 }  // namespace heddle::compiler

@@ -140,7 +140,8 @@ void PushProductsDown(ops::RecursiveBody* body) {
     const Item& left = body->items[static_cast<size_t>(item.inputs[0].value)];
     const Item& right = body->items[static_cast<size_t>(item.inputs[1].value)];
     return left.source == Source::kChild && left.node.info.shape.rows == 1 &&
-           right.source == Source::kParameter && ops::PackedWeights::Takes(right.node.info.shape);
+           right.form == RecursiveBody::Form::kSame && !right.name.empty() &&
+           ops::PackedWeights::Takes(right.node.info.shape);
   };
   for (const Item& item : body->items) {
     if (item.source == Source::kChild) calls.insert(item.index);

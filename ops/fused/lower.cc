@@ -295,19 +295,19 @@ class Lowering : private Places {
   }
 
   void AddOutputs(RegionBuilder* builder, NodeId id) {
-    bool store = RowRoot(id) >= 0 || IsDefault(id);
+    bool is_read = IsDefault(id);  // By other steps.
     for (NodeId consumer : consumers(id)) {
       if (IsRows(consumer)) {
         if (!builder->step.flat && FoldsRows(node(consumer))) {
           SinkRowFold(builder, id, consumer);
           continue;
         }
-        if (!builder->values.contains(consumer) || PatternOf(consumer, 0) == Pattern::kColumn) store = true;
+        if (!builder->values.contains(consumer) || PatternOf(consumer, 0) == Pattern::kColumn) is_read = true;
         if (builder->values.contains(consumer)) {
           for (size_t i = 0; i < node(consumer).inputs.size(); ++i)
             if (node(consumer).inputs[i] == id && PatternOf(consumer, i) != Pattern::kCells &&
                 builder->step.columns > 1)
-              store = true;
+              is_read = true;
         }
         continue;
       }
@@ -325,12 +325,12 @@ class Lowering : private Places {
           builder->step.output_roots.push_back(static_cast<int>(r));
           sunk_.insert(static_cast<int>(r));
         } else {
-          store = true;
+          is_read = true;
         }
       }
     }
-    if (!store) return;
-    const TileRef place = NewPlace(id, true);
+    if (!is_read && RowRoot(id) < 0) return;
+    const TileRef place = NewPlace(id, !is_read);
     PlaceOf(id) = place;
     builder->region.outputs.push_back(
         {.node = builder->values[id],

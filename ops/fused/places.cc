@@ -92,7 +92,7 @@ TileRef Places::PatternPlace(NodeId input, Pattern pattern) {
   return place;
 }
 
-TileRef Places::NewPlace(NodeId id, bool of_region) {
+TileRef Places::NewPlace(NodeId id, bool only_result) {
   if (const auto keep = keeps_.find(id); keep != keeps_.end())
     return keep->second.result >= 0 ? TileRef{Kind::kResult, keep->second.result, 0}
                                     : TileRef{Kind::kKept, keep->second.kept, 0};
@@ -101,9 +101,8 @@ TileRef Places::NewPlace(NodeId id, bool of_region) {
     if (root < 0 || node(id).info.format == Format::kDense || !consumers(id).empty()) return NewPattern();
     return {Kind::kResult, root, 0};
   }
-  // What is read again is read as doubles.
-  if (root >= 0 && (!program_.single || (of_region && consumers(id).empty())))
-    return {Kind::kResult, root, 0};
+  // What steps read again is read as doubles.
+  if (root >= 0 && (!program_.single || only_result)) return {Kind::kResult, root, 0};
   return {Kind::kBuffer, NewBuffer(Columns(id)), 0};
 }
 

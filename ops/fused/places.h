@@ -46,9 +46,9 @@ class Places : public BodyView {
     program_.buffers.push_back(columns);
     return static_cast<int>(program_.buffers.size()) - 1;
   }
-  /// Of what a step makes. Regions write floats of a result themselves; what other steps make is narrowed at
-  /// the end.
-  TileRef NewPlace(NodeId id, bool of_region = false);
+  /// Of what a step makes. `only_result`: a region computes it and no other step reads it, so that it is
+  /// written as floats; of other results the floats are made at the end.
+  TileRef NewPlace(NodeId id, bool only_result = false);
   int64_t StrideOf(const TileRef& ref) const;
   /// Where the dense cells of a value are, as doubles; CSR inputs are made dense, and floats widened, when
   /// first asked for, and values at entries spread.

@@ -29,11 +29,4 @@ const Cell* CellsOf(const KernelCall& call, int i) {
   return call.inputs[static_cast<size_t>(i)]->matrix().data<Cell>();
 }
 
-/// The cells of a whole product, complete, go to `cells`: doubles end with + 0.0, floats are rounded.
-inline void WriteCells(double* cells, Gemm* product) {
-  product->c = cells;
-  product->canonical = true;
-}
-inline void WriteCells(float* cells, SingleGemm* product) { product->singles = cells; }
-
 }  // namespace heddle::ops

@@ -70,4 +70,11 @@ using SingleGemm = GemmOf<float>;
 void Run(const Gemm& gemm);
 void Run(const SingleGemm& gemm);
 
+/// The cells of a whole product, complete, go to `cells`: doubles end with + 0.0, floats are rounded.
+inline void WriteCells(double* cells, Gemm* product) {
+  product->c = cells;
+  product->canonical = true;
+}
+inline void WriteCells(float* cells, SingleGemm* product) { product->singles = cells; }
+
 }  // namespace heddle::ops

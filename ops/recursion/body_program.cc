@@ -18,12 +18,20 @@ using Stage = RecursiveBody::Stage;
 using PlaceKind = ItemPlace::Kind;
 using StepKind = BodyStep::Kind;
 
+namespace {
+
+// Finding a region's code by its text takes microseconds: asked again after so much work.
+constexpr double kWorkBetweenQuestions = FusedRuntime::kInterpretedWork / 64;
+
+}  // namespace
+
 class ProgramBuilder {
  public:
   explicit ProgramBuilder(BodyProgram* program) : program_(*program), body_(program->body()) {}
 
   void Build() {
     program_.places_.resize(body_.items.size());
+    program_.read_by_levels_.resize(body_.items.size());
     FindNeeded();
     views_.resize(body_.items.size());
     for (int32_t id = 0; id < Count(); ++id)
@@ -39,7 +47,7 @@ class ProgramBuilder {
     MakeSteps(Stage::kAhead, &program_.ahead_);
     // Views of what was ahead are found anew in each batch.
     for (int32_t id = 0; id < Count(); ++id)
-      if (ItemAt(id).stage == Stage::kAhead && views_[Index(id)] && IsReadLater(id))
+      if (ItemAt(id).stage == Stage::kAhead && views_[Index(id)] && IsReadByLevels(id))
         AddView(id, &program_.level_);
     MakeSteps(Stage::kLevel, &program_.level_);
     for (const std::vector<BodyStep>* steps : {&program_.ahead_, &program_.level_})
@@ -97,9 +105,8 @@ class ProgramBuilder {
   bool IsResult(int32_t id) const {
     return std::find(body_.results.begin(), body_.results.end(), id) != body_.results.end();
   }
-  // Of what is ahead: whether levels or the results read it.
-  bool IsReadLater(int32_t id) const {
-    bool is_read = IsResult(id);
+  bool IsReadByLevels(int32_t id) const {
+    bool is_read = false;
     EachReader(id, [&](int32_t reader) { is_read |= ItemAt(reader).stage == Stage::kLevel; });
     return is_read;
   }
@@ -184,23 +191,33 @@ class ProgramBuilder {
     return ColumnOfRange(item, 2, shape, ItemAt(item.inputs[1].value).node.info.shape);
   }
 
+  // Whose cells a value has, where it is a view of another one, or of a view.
+  View BaseOf(int32_t id) const {
+    View base{id, 0};
+    for (; views_[Index(base.from)]; base.from = views_[Index(base.from)]->from)
+      base.column += views_[Index(base.from)]->column;
+    return base;
+  }
+
+  // Results are written where they belong, also those that are read as cells of another shape.
   void PlaceResults() {
     for (size_t r = 0; r < body_.results.size(); ++r) {
       const int32_t id = body_.results[r];
-      const Item& item = ItemAt(id);
-      // Rows of children may be read where they are.
-      if (item.stage != Stage::kLevel || !IsMade(id) || item.source == Source::kChild || item.pushed ||
-          !IsWritten(id) || IsPlaced(id))
+      const View base = BaseOf(id);
+      program_.result_bases_.push_back({base.from, base.column});
+      if (ItemAt(id).stage != Stage::kLevel || !IsMade(id) || IsPlaced(base.from) ||
+          ItemAt(base.from).stage != Stage::kLevel || CellsOf(ItemAt(base.from)) != CellsOf(ItemAt(id)) ||
+          !IsWritten(base.from))
         continue;
-      PlaceAt(id) = {.kind = PlaceKind::kResult, .of = static_cast<int32_t>(r)};
+      PlaceAt(base.from) = {.kind = PlaceKind::kResult, .of = static_cast<int32_t>(r)};
     }
   }
 
   void PlaceKept() {
     for (int32_t id = 0; id < Count(); ++id) {
-      if (ItemAt(id).stage != Stage::kAhead || !IsMade(id) || !IsReadLater(id)) continue;
-      int32_t kept = id;
-      while (views_[Index(kept)]) kept = views_[Index(kept)]->from;
+      if (ItemAt(id).stage != Stage::kAhead || !IsMade(id) || !(IsResult(id) || IsReadByLevels(id))) continue;
+      const int32_t kept = BaseOf(id).from;
+      if (IsReadByLevels(id)) program_.read_by_levels_[Index(kept)] = true;
       if (IsPlaced(kept)) continue;
       PlaceAt(kept) = {.kind = PlaceKind::kKept};
       program_.kept_.push_back(kept);
@@ -298,9 +315,7 @@ class ProgramBuilder {
 
   // A view of a view is one of what that looks at: the other one may not be there in levels.
   void AddView(int32_t id, std::vector<BodyStep>* steps) const {
-    View view = *views_[Index(id)];
-    for (; views_[Index(view.from)]; view.from = views_[Index(view.from)]->from)
-      view.column += views_[Index(view.from)]->column;
+    const View view = BaseOf(id);
     steps->push_back({.kind = StepKind::kView, .item = id, .from = view.from, .column = view.column});
   }
 
@@ -448,9 +463,12 @@ Result<const RegionCode*> BodyProgram::CodeOf(int32_t group, int64_t rows, Fused
   const ItemRegion& region = regions_[static_cast<size_t>(group)];
   const std::lock_guard lock(code.mutex);
   if (code.made == nullptr) {
-    const double work = static_cast<double>(rows) * static_cast<double>(region.columns) * region.work;
-    HEDDLE_ASSIGN_OR_RETURN(code.made, runtime.CodeOf(region.region, work));
+    code.work += static_cast<double>(rows) * static_cast<double>(region.columns) * region.work;
+    if (code.work < code.least) return code.interpreted.get();
+    HEDDLE_ASSIGN_OR_RETURN(code.made, runtime.CodeOf(region.region, code.work));
     code.ready.store(code.made.get(), std::memory_order_release);
+    code.work = 0;
+    code.least = kWorkBetweenQuestions;
   }
   return code.made != nullptr ? code.made.get() : code.interpreted.get();
 }

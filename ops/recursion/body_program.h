@@ -83,7 +83,15 @@ class BodyProgram {
   /// What is to be there of an item that is the same for all nodes, or is pushed: false for those that only
   /// what is computed elsewhere reads.
   bool IsNeeded(int32_t id) const { return needed_[static_cast<size_t>(id)]; }
-  const std::vector<int32_t>& kept() const { return kept_; }      ///< Items of kKept.
+  const std::vector<int32_t>& kept() const { return kept_; }  ///< Items of kKept.
+  /// Of those: whether steps of levels read it. Else it is only a result, or a result looks at it.
+  bool IsReadByLevels(int32_t id) const { return read_by_levels_[static_cast<size_t>(id)]; }
+  /// The item that has a result's cells, from `column` on: itself, or the one that it is a view of.
+  struct ResultBase {
+    int32_t item = -1;
+    int64_t column = 0;
+  };
+  const ResultBase& BaseOfResult(size_t result) const { return result_bases_[result]; }
   const std::vector<int32_t>& pushed() const { return pushed_; }  ///< Those of Item::pushed that are needed.
   /// Bytes that the rooms of one node take.
   int64_t row_bytes() const { return row_bytes_; }
@@ -113,16 +121,18 @@ class BodyProgram {
  private:
   struct Code {
     std::shared_ptr<const RegionCode> interpreted;
-    std::mutex mutex;
-    std::shared_ptr<const RegionCode> made;          // Under the mutex;
-    std::atomic<const RegionCode*> ready = nullptr;  // the same.
+    std::atomic<const RegionCode*> ready = nullptr;  // `made`.
+    std::mutex mutex;                                // Of all below.
+    std::shared_ptr<const RegionCode> made;
+    double work = 0, least = 0;  // Interpreted since the runtime was asked; it is asked from so much on.
   };
   friend class ProgramBuilder;
 
   const std::shared_ptr<const RecursiveBody> body_;
   std::vector<BodyStep> ahead_, level_;
   std::vector<ItemPlace> places_;
-  std::vector<bool> needed_;
+  std::vector<bool> needed_, read_by_levels_;
+  std::vector<ResultBase> result_bases_;
   std::vector<int32_t> kept_, pushed_;
   std::vector<ItemRegion> regions_;
   mutable std::vector<std::unique_ptr<Code>> codes_;

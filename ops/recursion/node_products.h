@@ -4,12 +4,8 @@
 #include <atomic>
 #include <cstdint>
 
-// Operators on the small matrices that nodes have, one node at a time, without memory of their own for each.
+// Products of the small matrices that nodes have, one node at a time.
 namespace heddle::ops {
-
-/// to = t(from), from rows x columns without gaps.
-template <typename Cell>
-void TransposeNode(const Cell* from, int64_t rows, int64_t columns, Cell* to);
 
 /// C = A * B, m x k and k x n without gaps, n more than 8 and k less than 65536: the chain of
 /// docs/numerics.md, section 3, of floats that of section 9, rounded.
@@ -19,10 +15,9 @@ struct NodeProduct {
   const Cell* a;
   const Cell* b;
   Cell* c;
-  bool parallel = false;
   const std::atomic<bool>* cancelled = nullptr;
 };
-void Run(const NodeProduct<double>& product);
-void Run(const NodeProduct<float>& product);
+template <typename Cell>
+void Run(const NodeProduct<Cell>& product);
 
 }  // namespace heddle::ops

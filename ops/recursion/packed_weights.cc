@@ -2,7 +2,6 @@
 #include "ops/recursion/packed_weights.h"
 
 #include <algorithm>
-#include <type_traits>
 #include <utility>
 
 #include "ops/parallel.h"
@@ -43,13 +42,9 @@ void MultiplyRows(const PackedRightOf<Cell>& packed, Shape b, const void* a, int
   gemm.packed = &packed;
   gemm.b_row = gemm.n;
   gemm.c_row = c_row;
-  gemm.canonical = true;
   gemm.parallel = parallel;
   gemm.cancelled = cancelled;
-  if constexpr (std::is_same_v<Cell, float>)
-    gemm.singles = static_cast<float*>(c);
-  else
-    gemm.c = static_cast<double*>(c);
+  WriteCells(static_cast<Cell*>(c), &gemm);
   Run(gemm);
 }
 

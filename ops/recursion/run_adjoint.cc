@@ -157,16 +157,31 @@ class BackwardSweep {
     OfClass& one = classes_[at];
     const RecursiveAdjoint& adjoint = *nodes_.classes[at];
     one.node_class = structure_.classes[at];
+    const int64_t nodes = one.node_class.end - one.node_class.begin;
+    const auto calls = static_cast<int32_t>(static_cast<int64_t>(one.node_class.children.size()) / nodes);
     for (int64_t place = one.node_class.begin; place < one.node_class.end; ++place)
       one.node_class.children.push_back(static_cast<int32_t>(place));
+    // An output that is a row of the node itself is there already.
+    const auto own_row = [&](size_t output) -> std::optional<int32_t> {
+      const RecursiveBody& body = adjoint.backward;
+      const RecursiveBody::Item& item = body.items[static_cast<size_t>(body.results[output])];
+      const bool is_own = item.source == RecursiveBody::Source::kChild && item.index == calls;
+      return is_own ? std::optional(item.result) : std::nullopt;
+    };
     Rooms::Used used;
-    for (const RecursiveAdjoint::Row& row : adjoint.outputs) {
-      HEDDLE_ASSIGN_OR_RETURN(Matrix rows, rooms_.Take(row, &used));
+    for (size_t i = 0; i < adjoint.outputs.size(); ++i) {
+      Matrix rows;
+      if (!own_row(i)) {
+        HEDDLE_ASSIGN_OR_RETURN(rows, rooms_.Take(adjoint.outputs[i], &used));
+      }
       one.rows.rows.push_back(std::move(rows));
     }
     const std::vector<Matrix>& kept = nodes_.kept[at];
     for (const std::vector<Matrix>* more : {&nodes_.results.rows, &kept, &std::as_const(adjoints_)})
       one.rows.rows.insert(one.rows.rows.end(), more->begin(), more->end());
+    for (size_t i = 0; i < adjoint.outputs.size(); ++i)
+      if (const std::optional<int32_t> row = own_row(i))
+        one.rows.rows[i] = one.rows.rows[static_cast<size_t>(*row)];
     one.run = std::make_unique<BodyRun>(
         std::shared_ptr<const RecursiveBody>(nodes_.classes[at], &nodes_.classes[at]->backward),
         one.node_class, structure_.nodes, kernels_, context_, weights_);

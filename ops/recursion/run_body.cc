@@ -161,7 +161,8 @@ Status BodyRun::RunAhead() {
   }
   HEDDLE_RETURN_IF_ERROR(RunRows(0, rows, nullptr));
   if (!shared_.first.empty())
-    for (const int32_t id : program_->kept()) HEDDLE_RETURN_IF_ERROR(ExpandShared(id));
+    for (const int32_t id : program_->kept())
+      if (!IsGathered(id)) HEDDLE_RETURN_IF_ERROR(ExpandShared(id));
   return OkStatus();
 }
 
@@ -293,6 +294,7 @@ void BodyRun::SetPlaces(const Chunk& chunk) const {
           rows = {MutableRowOf(chunk.results->rows[static_cast<size_t>(place.of)], chunk.begin), cells};
         break;
       case PlaceKind::kKept: {
+        if (stage == Stage::kLevel && IsGathered(id)) break;
         const int64_t first = chunk.begin - (stage == Stage::kAhead ? 0 : class_.begin);
         rows = {MutableRowOf(once_[static_cast<size_t>(id)].matrix(), first), cells};
         break;

@@ -82,7 +82,9 @@ class BodyRun {
   void Transpose(int32_t id, const Chunk& chunk) const;
   void MultiplyNodes(int32_t id, const Chunk& chunk) const;
   void Store(size_t result, const Chunk& chunk) const;
-  double NumberAt(int32_t index, int64_t row) const;
+  int64_t NodeAt(const Chunk& chunk, int64_t row) const;
+  double NumberAt(int32_t index, int64_t node) const;
+  bool IsGathered(int32_t id) const;
 
   // run_kernels.cc: operators by their own kernels, on matrices.
   Status RunKernel(int32_t id, const Chunk& chunk) const;

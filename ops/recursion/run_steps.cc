@@ -11,6 +11,7 @@
 #include "ops/recursion/matrix_rows.h"
 #include "ops/recursion/node_products.h"
 #include "ops/recursion/run_body.h"
+#include "ops/simd/transpose.h"
 
 namespace heddle::ops {
 namespace {
@@ -19,6 +20,8 @@ using PlaceKind = ItemPlace::Kind;
 
 // Multiply-adds, or cells that are moved, that are worth another thread.
 constexpr int64_t kTaskWork = 1 << 20;
+// Rows of a node's product that are worth packing its right operand once more.
+constexpr int64_t kRowsOfPart = 32;
 
 void CopyRows(const char* from, int64_t from_bytes, char* to, int64_t to_bytes, int64_t rows, int64_t bytes) {
   if (from_bytes == bytes && to_bytes == bytes) {
@@ -31,14 +34,19 @@ void CopyRows(const char* from, int64_t from_bytes, char* to, int64_t to_bytes, 
 
 }  // namespace
 
-double BodyRun::NumberAt(int32_t index, int64_t row) const {
-  const int64_t node = shared_.first.empty() ? row : shared_.first[static_cast<size_t>(row)];
+// Which node of the class, counted from 0, a row of the chunk is computed for.
+int64_t BodyRun::NodeAt(const Chunk& chunk, int64_t row) const {
+  if (chunk.results != nullptr) return chunk.begin + row - class_.begin;
+  return shared_.first.empty() ? chunk.begin + row : shared_.first[static_cast<size_t>(chunk.begin + row)];
+}
+
+double BodyRun::NumberAt(int32_t index, int64_t node) const {
   return class_.numbers[static_cast<size_t>(index * (class_.end - class_.begin) + node)];
 }
 
 Status BodyRun::Numbers(int32_t id, const Chunk& chunk) const {
   auto* const cells = reinterpret_cast<double*>(RowsOf(id, chunk).cells);
-  for (int64_t i = 0; i < chunk.rows(); ++i) cells[i] = NumberAt(ItemOf(id).index, chunk.begin + i);
+  for (int64_t i = 0; i < chunk.rows(); ++i) cells[i] = NumberAt(ItemOf(id).index, NodeAt(chunk, i));
   return OkStatus();
 }
 
@@ -48,14 +56,13 @@ Status BodyRun::Lookup(int32_t id, const Chunk& chunk) const {
   const ItemRows& to = RowsOf(id, chunk);
   const int64_t bytes = RowBytes(from), stride = to.stride * CellBytes(item);
   for (int64_t i = 0; i < chunk.rows(); ++i) {
-    const double number = NumberAt(item.index, chunk.begin + i);
+    const int64_t node = NodeAt(chunk, i);
+    const double number = NumberAt(item.index, node);
     const int64_t row = TruncateToInteger(number);
     if (row >= 1 && row <= from.rows()) {
       std::memcpy(to.cells + i * stride, RowOf(from, row - 1), static_cast<size_t>(bytes));
       continue;
     }
-    const int64_t at = chunk.begin + i;
-    const int64_t node = shared_.first.empty() ? at : shared_.first[static_cast<size_t>(at)];
     return FailedPrecondition("node {} reads row {} of a matrix of {} rows",
                               nodes_[static_cast<size_t>(class_.begin + node)], number, from.rows())
         .WithNote("rows and columns are counted from 1")
@@ -78,14 +85,13 @@ Status BodyRun::Children(int32_t id, const Chunk& chunk) const {
       class_.children.data() + child.index * (class_.end - class_.begin) - class_.begin + chunk.begin;
   const int64_t rows = chunk.rows(), bytes = RowBytes(*all);
   ItemRows& to = chunk.workspace.at[static_cast<size_t>(id)];
-  if (program_->PlaceOf(id).kind == PlaceKind::kRoom) {
-    // Children that stand next to each other are read where they are.
-    int64_t run = 1;
-    while (run < rows && places[run] == places[run - 1] + 1) ++run;
-    if (run == rows) {
-      to = {MutableRowOf(*all, places[0]), all->columns()};
-      return OkStatus();
-    }
+  int64_t run = 1;
+  while (run < rows && places[run] == places[run - 1] + 1) ++run;
+  if (run == rows) {
+    // Rows that stand next to each other are read where they are; results may be those very rows.
+    char* const there = MutableRowOf(*all, places[0]);
+    if (program_->PlaceOf(id).kind == PlaceKind::kRoom) to = {there, all->columns()};
+    if (to.cells == there) return OkStatus();
   }
   const int64_t stride = to.stride * CellBytes(item);
   ParallelFor(rows, RowGrain(all->columns()), [&](int64_t first, int64_t last) {
@@ -190,7 +196,8 @@ void BodyRun::Transpose(int32_t id, const Chunk& chunk) const {
     ParallelFor(chunk.rows(), std::max<int64_t>(1, kTaskWork / 4 / of.Cells()),
                 [&](int64_t begin, int64_t end) {
                   for (int64_t i = begin; i < end; ++i)
-                    TransposeNode(given + i * from.stride, of.rows, of.columns, result + i * to.stride);
+                    simd::Transpose(given + i * from.stride, of.columns, of.rows, of.columns,
+                                    result + i * to.stride, of.rows);
                 });
   };
   if (CellBytes(item) == 4)
@@ -204,21 +211,26 @@ void BodyRun::MultiplyNodes(int32_t id, const Chunk& chunk) const {
   const int32_t left = item.inputs[0].value, right = item.inputs[1].value;
   const Shape a = ItemOf(left).node.info.shape, b = ItemOf(right).node.info.shape;
   const ItemRows &rows_a = RowsOf(left, chunk), &rows_b = RowsOf(right, chunk), &rows_c = RowsOf(id, chunk);
-  const int64_t work = a.Cells() * b.columns;
+  const int64_t work = std::max<int64_t>(1, a.Cells() * b.columns), nodes = chunk.rows();
+  // Rows of C are shared out where there are fewer nodes than threads, or some threads would have one more.
+  const int64_t threads = ParallelThreads(), most = std::min(a.rows / kRowsOfPart, work / kTaskWork);
+  const bool is_even = nodes % threads == 0 || nodes >= 4 * threads;
+  const int64_t parts = is_even ? 1 : std::clamp<int64_t>(most, 1, threads);
   const auto multiply = [&](auto* cells_a, auto* cells_b, auto* cells_c) {
     using Cell = std::remove_pointer_t<decltype(cells_c)>;
-    ParallelFor(chunk.rows(), std::max<int64_t>(1, kTaskWork / std::max<int64_t>(work, 1)),
-                [&](int64_t begin, int64_t end) {
-                  for (int64_t i = begin; i < end; ++i)
-                    Run(NodeProduct<Cell>{.m = a.rows,
-                                          .n = b.columns,
-                                          .k = a.columns,
-                                          .a = cells_a + i * rows_a.stride,
-                                          .b = cells_b + i * rows_b.stride,
-                                          .c = cells_c + i * rows_c.stride,
-                                          .parallel = chunk.rows() == 1 && work >= kTaskWork,
-                                          .cancelled = context_.cancelled});
-                });
+    ParallelFor(nodes * parts, std::max<int64_t>(1, kTaskWork / work), [&](int64_t begin, int64_t end) {
+      for (int64_t unit = begin; unit < end; ++unit) {
+        const int64_t i = unit / parts, part = unit % parts;
+        const int64_t first = a.rows * part / parts, last = a.rows * (part + 1) / parts;
+        Run(NodeProduct<Cell>{.m = last - first,
+                              .n = b.columns,
+                              .k = a.columns,
+                              .a = cells_a + i * rows_a.stride + first * a.columns,
+                              .b = cells_b + i * rows_b.stride,
+                              .c = cells_c + i * rows_c.stride + first * b.columns,
+                              .cancelled = context_.cancelled});
+      }
+    });
   };
   if (CellBytes(item) == 4)
     multiply(reinterpret_cast<const float*>(rows_a.cells), reinterpret_cast<const float*>(rows_b.cells),
@@ -228,20 +240,33 @@ void BodyRun::MultiplyNodes(int32_t id, const Chunk& chunk) const {
              reinterpret_cast<double*>(rows_c.cells));
 }
 
+// Whether nodes of the class share rows of what is ahead, which only results need: they take theirs.
+bool BodyRun::IsGathered(int32_t id) const {
+  return !shared_.first.empty() && program_->PlaceOf(id).kind == PlaceKind::kKept &&
+         !program_->IsReadByLevels(id);
+}
+
 void BodyRun::Store(size_t result, const Chunk& chunk) const {
   const int32_t id = body_->results[result];
-  const ItemPlace& place = program_->PlaceOf(id);
-  if (place.kind == PlaceKind::kResult && place.of == static_cast<int32_t>(result)) return;
   const Matrix& all = chunk.results->rows[result];
+  char* const to = MutableRowOf(all, chunk.begin);
   if (ItemOf(id).form == Form::kSame && ItemOf(id).node.info.IsScalar()) {
-    auto* const cells = reinterpret_cast<double*>(MutableRowOf(all, chunk.begin));
-    std::fill_n(cells, chunk.rows(), numbers_[static_cast<size_t>(id)]);
+    std::fill_n(reinterpret_cast<double*>(to), chunk.rows(), numbers_[static_cast<size_t>(id)]);
     return;
   }
-  const ItemRows& from = RowsOf(id, chunk);
-  const int64_t bytes = RowBytes(all);
-  CopyRows(from.cells, from.stride * CellBytes(ItemOf(id)), MutableRowOf(all, chunk.begin), bytes,
-           chunk.rows(), bytes);
+  const BodyProgram::ResultBase& base = program_->BaseOfResult(result);
+  const int64_t bytes = RowBytes(all), first = base.column * CellBytes(ItemOf(id));
+  if (IsGathered(base.item)) {
+    const Matrix& distinct = once_[static_cast<size_t>(base.item)].matrix();
+    for (int64_t i = 0; i < chunk.rows(); ++i)
+      std::memcpy(to + i * bytes,
+                  RowOf(distinct, shared_.row_of[static_cast<size_t>(NodeAt(chunk, i))]) + first,
+                  static_cast<size_t>(bytes));
+    return;
+  }
+  const ItemRows& from = RowsOf(base.item, chunk);
+  if (from.cells + first == to) return;  // It was written there.
+  CopyRows(from.cells + first, from.stride * CellBytes(ItemOf(id)), to, bytes, chunk.rows(), bytes);
 }
 
 }  // namespace heddle::ops

@@ -31,21 +31,53 @@ inline void TransposeFour(const float* from, int64_t from_stride, float* to, int
   _mm_storeu_ps(to + 3 * to_stride, d);
 }
 
-/// to[j * to_stride + i] = from[i * from_stride + j]. Eight columns at a time: a cache line of each row.
+/// Eight rows and eight columns of floats: half a cache line of each row.
+inline void TransposeEight(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
+  const auto halves = [&](int row, int column) {
+    const float* const upper = from + row * from_stride + column;
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(upper)),
+                                _mm_loadu_ps(upper + 4 * from_stride), 1);
+  };
+  for (int column = 0; column < 8; column += 4) {
+    const __m256 a = halves(0, column), b = halves(1, column), c = halves(2, column), d = halves(3, column);
+    const __m256 ab_low = _mm256_unpacklo_ps(a, b), ab_high = _mm256_unpackhi_ps(a, b),
+                 cd_low = _mm256_unpacklo_ps(c, d), cd_high = _mm256_unpackhi_ps(c, d);
+    float* const out = to + column * to_stride;
+    _mm256_storeu_ps(out, _mm256_shuffle_ps(ab_low, cd_low, 0x44));
+    _mm256_storeu_ps(out + to_stride, _mm256_shuffle_ps(ab_low, cd_low, 0xee));
+    _mm256_storeu_ps(out + 2 * to_stride, _mm256_shuffle_ps(ab_high, cd_high, 0x44));
+    _mm256_storeu_ps(out + 3 * to_stride, _mm256_shuffle_ps(ab_high, cd_high, 0xee));
+  }
+}
+
+/// Blocks of half a cache line, square.
+inline void TransposeBlock(const double* from, int64_t from_stride, double* to, int64_t to_stride) {
+  TransposeFour(from, from_stride, to, to_stride);
+}
+inline void TransposeBlock(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
+  TransposeEight(from, from_stride, to, to_stride);
+}
+
+/// to[j * to_stride + i] = from[i * from_stride + j]. A cache line of each row at a time.
 template <typename Cell>
 inline void Transpose(const Cell* from, int64_t from_stride, int64_t rows, int64_t columns, Cell* to,
                       int64_t to_stride) {
+  constexpr int64_t kBlock = 32 / static_cast<int64_t>(sizeof(Cell));
   int64_t j = 0;
-  for (; j + 4 <= columns; j += j + 8 <= columns ? 8 : 4) {
-    const bool wide = j + 8 <= columns;
+  for (; j + 4 <= columns;) {
+    // Columns of a cache line, of a block, or four.
+    const int64_t width = j + 2 * kBlock <= columns ? 2 * kBlock : j + kBlock <= columns ? kBlock : 4;
     int64_t i = 0;
-    for (; i + 4 <= rows; i += 4) {
-      TransposeFour(from + i * from_stride + j, from_stride, to + j * to_stride + i, to_stride);
-      if (wide)
-        TransposeFour(from + i * from_stride + j + 4, from_stride, to + (j + 4) * to_stride + i, to_stride);
-    }
+    if (width >= kBlock)
+      for (; i + kBlock <= rows; i += kBlock)
+        for (int64_t k = j; k < j + width; k += kBlock)
+          TransposeBlock(from + i * from_stride + k, from_stride, to + k * to_stride + i, to_stride);
+    for (; i + 4 <= rows; i += 4)
+      for (int64_t k = j; k < j + width; k += 4)
+        TransposeFour(from + i * from_stride + k, from_stride, to + k * to_stride + i, to_stride);
     for (; i < rows; ++i)
-      for (int64_t k = j; k < j + (wide ? 8 : 4); ++k) to[k * to_stride + i] = from[i * from_stride + k];
+      for (int64_t k = j; k < j + width; ++k) to[k * to_stride + i] = from[i * from_stride + k];
+    j += width;
   }
   for (; j < columns; ++j)
     for (int64_t i = 0; i < rows; ++i) to[j * to_stride + i] = from[i * from_stride + j];

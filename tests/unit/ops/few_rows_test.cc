@@ -11,6 +11,7 @@
 #include "ops/recursion/node_products.h"
 #include "ops/recursion/packed_weights.h"
 #include "ops/reference/matmul.h"
+#include "ops/simd/transpose.h"
 
 namespace heddle::ops {
 namespace {
@@ -81,7 +82,7 @@ TEST_P(FewRowsTest, MatricesOfNodesAreMultipliedAndTurned) {
                                      .a = a.data<Cell>(),
                                      .b = b.data<Cell>(),
                                      .c = product.mutable_data<Cell>()});
-          TransposeNode(b.data<Cell>(), terms, columns, turned.mutable_data<Cell>());
+          simd::Transpose(b.data<Cell>(), columns, terms, columns, turned.mutable_data<Cell>(), terms);
         };
         if (GetParam() == ElementType::kFloat64)
           run(0.0);
