@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/fuse/template.h"
 #include "core/values/panels.h"
 #include "ops/fused/run_long_rows.h"
 #include "ops/fused/tile_sizes.h"
@@ -133,13 +134,6 @@ double PublishedShare(const Dag& dag, const OperatorWork& operation) {
   return dag[largest->id].sparsity;
 }
 
-// A reduction over all rows: every rank makes a partial result.
-bool Reduces(const Dag& dag, NodeId root) {
-  const ops::RowUse use = dag[root].op->fusion.use;
-  return use == ops::RowUse::kFullAggregate || use == ops::RowUse::kColumnAggregate ||
-         use == ops::RowUse::kTransposedProduct;
-}
-
 // Every rank does its part. What one rank holds leaves it once for each other rank that needs it whole; of
 // split rows every rank sends its own. Partial results go to one rank.
 void Distribute(const Dag& dag, const OperatorWork& operation, const CostModel& model, OperatorTime* time) {
@@ -149,7 +143,7 @@ void Distribute(const Dag& dag, const OperatorWork& operation, const CostModel& 
   for (const OperatorInput& input : operation.inputs)
     if (input.copied) sent += dag[input.id].bytes * others / (dag[input.id].split ? model.ranks : 1);
   for (NodeId root : operation.roots)
-    if (Reduces(dag, root)) sent += dag[root].bytes * others;
+    if (ReducesRows(dag[root])) sent += dag[root].bytes * others;
   time->total = time->total / model.ranks + sent / model.constants.broadcast;
 }
 
@@ -202,7 +196,7 @@ double HeldBytes(const Dag& dag, const OperatorWork& operation, const CostModel&
     held += dag[input.id].bytes * copies;
   }
   for (NodeId root : operation.roots) {
-    const bool reduces = Reduces(dag, root);
+    const bool reduces = ReducesRows(dag[root]);
     held += WriteBytes(dag, root, model.constants) * (reduces ? 1 : own);
     if (reduces && operation.nodes > 1 && dag[root].matrix)
       held += 8 * dag[root].cells * PayloadsOf(dag, root, model.threads);
@@ -321,7 +315,7 @@ bool IsSplit(const Dag& dag, const OperatorWork& operation, const CostModel& mod
   for (const OperatorInput& input : operation.inputs)
     if (input.by_rows) by_rows.push_back({(*dag.graph)[input.id].info, dag[input.id].split});
   const bool reduces = std::any_of(operation.roots.begin(), operation.roots.end(),
-                                   [&](NodeId root) { return Reduces(dag, root); });
+                                   [&](NodeId root) { return ReducesRows(dag[root]); });
   return std::any_of(operation.roots.begin(), operation.roots.end(), [&](NodeId root) {
     return ops::IsSplit(reduces ? ops::RowRule::kReduce : ops::RowRule::kRowWise, by_rows,
                         (*dag.graph)[root].info, model.min_distributed_bytes);
