@@ -322,7 +322,8 @@ class PhaseJoiner {
       for (const NodeId id : groups_[g]) group_of_[Index(id)] = -1;
     }
     Graph result;
-    std::vector<NodeId> new_id(graph_.nodes.size(), kNoNode);
+    // By node: its value, and the operator that it is part of, for what comes after it.
+    std::vector<NodeId> new_id(graph_.nodes.size(), kNoNode), acts(graph_.nodes.size(), kNoNode);
     // Inputs first: a group needs what stands behind its first member.
     std::vector<NodeId> open;
     const auto needs_of = [&](NodeId id) {
@@ -338,12 +339,12 @@ class PhaseJoiner {
       const int group = group_of_[Index(id)];
       if (group >= 0)
         return EmitGroup(built[static_cast<size_t>(group)], groups_[static_cast<size_t>(group)], &result,
-                         &new_id, phased);
+                         &new_id, &acts, phased);
       Node node = graph_[id];
-      for (std::vector<NodeId>* list : {&node.inputs, &node.after})
-        for (NodeId& other : *list)
-          if (other != kNoNode) other = new_id[Index(other)];
-      new_id[Index(id)] = result.Add(std::move(node));
+      for (NodeId& input : node.inputs)
+        if (input != kNoNode) input = new_id[Index(input)];
+      for (NodeId& earlier : node.after) earlier = acts[Index(earlier)];
+      new_id[Index(id)] = acts[Index(id)] = result.Add(std::move(node));
     };
     for (NodeId id = 0; id < graph_.size(); ++id) {
       const int group = group_of_[Index(id)];
@@ -367,10 +368,11 @@ class PhaseJoiner {
   }
 
   void EmitGroup(const Built& built, const std::vector<NodeId>& group, Graph* result,
-                 std::vector<NodeId>* new_id, std::vector<std::string>* phased) const {
+                 std::vector<NodeId>* new_id, std::vector<NodeId>* acts,
+                 std::vector<std::string>* phased) const {
     Node node{.op = "phased"};
     for (const NodeId input : built.inputs) node.inputs.push_back((*new_id)[Index(input)]);
-    for (const NodeId earlier : built.after) node.after.push_back((*new_id)[Index(earlier)]);
+    for (const NodeId earlier : built.after) node.after.push_back((*acts)[Index(earlier)]);
     std::sort(node.after.begin(), node.after.end());
     node.after.erase(std::unique(node.after.begin(), node.after.end()), node.after.end());
     node.position = graph_[built.roots[0]].position;
@@ -380,7 +382,7 @@ class PhaseJoiner {
     phased->push_back(text);
     node.SetAttribute("operator", Scalar(std::move(text)));
     const NodeId tuple = result->Add(std::move(node));
-    for (const NodeId id : group) (*new_id)[Index(id)] = tuple;  // For what comes after one of them.
+    for (const NodeId id : group) (*new_id)[Index(id)] = (*acts)[Index(id)] = tuple;
     for (size_t i = 0; i < built.roots.size(); ++i) {
       Node value = ResultOf(*result, tuple, i);
       value.position = graph_[built.roots[i]].position;

@@ -241,6 +241,9 @@ Status Verify(const Graph& graph) {
     const Form form = FormOf(graph[id]);
     HEDDLE_RETURN_IF_ERROR(VerifyNode(id, graph[id], form));
     HEDDLE_RETURN_IF_ERROR(VerifyResults(graph, id, form));
+    for (const NodeId before : graph[id].after)
+      if (FormOf(graph[before]) == Form::kResult)
+        return Broken(id, graph[id], "acts after a result and not after the node that has it");
     if (form == Form::kAssign) assigned.emplace_back(graph[id].Text("name"), id);
   }
   std::sort(assigned.begin(), assigned.end());

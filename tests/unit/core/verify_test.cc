@@ -96,6 +96,14 @@ Graph GraphWithResults() {
   return graph;
 }
 
+TEST(VerifyGraphTest, OrderIsAmongNodesThatAct) {
+  Graph graph = GraphWithResults();
+  graph[4].after = {1};
+  EXPECT_TRUE(Verify(graph).ok()) << Verify(graph).ToString();
+  graph[4].after = {2};
+  ExpectBroken(Verify(graph), "acts after a result and not after the node that has it");
+}
+
 TEST(VerifyGraphTest, OnlyResultsReadATuple) {
   EXPECT_TRUE(Verify(GraphWithResults()).ok()) << Verify(GraphWithResults()).ToString();
   Graph unknown = GraphWithResults();

@@ -182,8 +182,8 @@ TEST(PhasesTest, OneHeadOfAttentionIsOneOperator) {
   EXPECT_EQ(ranges, 3);
 }
 
-// What is ordered before and behind members is so before and behind all of them.
-TEST(PhasesTest, RangesComeBehindWhatActsBeforeThem) {
+// What is ordered before and behind members is so before and behind all of them, results or not.
+void ExpectRangeBetweenPrints(bool is_result) {
   GraphMaker make;
   const NodeId x = make.Matrix("X", 100, 50), bound = make.Scalar("i");
   Node print{.op = "print", .inputs = {make.Literal(heddle::Scalar("text"))}, .info = ValueInfo::OfTuple()};
@@ -193,6 +193,7 @@ TEST(PhasesTest, RangesComeBehindWhatActsBeforeThem) {
   make.graph()[row].info = ValueInfo::OfMatrix({1, 50});
   make.graph()[row].after = {first};
   make.Assign("Y", make.Add("*", {make.Add("exp", {row}), make.Add("t", {make.Add("t", {row})})}));
+  if (is_result) make.Assign("R", row);
   print.after = {row};
   make.graph().Add(print);
   const Outcome outcome = OutcomeOf(make.graph());
@@ -202,8 +203,15 @@ TEST(PhasesTest, RangesComeBehindWhatActsBeforeThem) {
     if (node.Is("print") || node.Is("phased")) order.push_back(&node);
   ASSERT_EQ(order.size(), 3u);
   EXPECT_TRUE(order[0]->Is("print") && order[1]->Is("phased") && order[2]->Is("print"));
-  EXPECT_EQ(order[1]->after.size(), 1u);
-  EXPECT_EQ(order[2]->after.size(), 1u);
+  ASSERT_EQ(order[1]->after.size(), 1u);
+  ASSERT_EQ(order[2]->after.size(), 1u);
+  EXPECT_EQ(&outcome.graph[order[1]->after[0]], order[0]);
+  EXPECT_EQ(&outcome.graph[order[2]->after[0]], order[1]);
+}
+
+TEST(PhasesTest, RangesComeBehindWhatActsBeforeThem) {
+  ExpectRangeBetweenPrints(/*is_result=*/false);
+  ExpectRangeBetweenPrints(/*is_result=*/true);
 }
 
 TEST(PhasesTest, SmallProductsAreBoundariesWhereThereAreTooMany) {
