@@ -40,7 +40,7 @@ class Batcher {
     for (const NodeId result : from_.results) body_.results.push_back(item_of_[static_cast<size_t>(result)]);
     DropUnread();
     SinkLookups();
-    JoinColumns(&body_);
+    if (context_.fusion != "off") JoinColumns(&body_);
     OrderByDepth();
     if (context_.pushes_down) PushProductsDown(&body_);
     JoinProducts();

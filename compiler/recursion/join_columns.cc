@@ -147,7 +147,7 @@ class ColumnJoiner {
 
   RecursiveBody& body_;
   std::vector<Joined> groups_;
-  std::map<int32_t, size_t> group_of_;                  // By product.
+  std::map<int32_t, size_t> group_of_;                // By product.
   std::map<std::vector<int32_t>, int32_t> matrices_;  // In the new body.
   std::vector<Item> made_;
   std::vector<int32_t> now_;

@@ -31,10 +31,10 @@ void MultiplyStrip(const FewRowsOf<Cell>& g, const GemmKernel<Cell>& kernel, int
   alignas(64) double sums[kIsSingle ? kMostFewRows * kWidestStrip : 1];  // Of floats, on their way.
   const int64_t j = strip * kernel.columns, j0 = j / kBlockColumns * kBlockColumns;
   const int64_t width = std::min(kernel.columns, g.n - j), depth = std::min(kernel.depth, g.k);
-  const int64_t b_row = kernel.TileFor(width).columns;
+  const int64_t b_row = kernel.TileFor(width).columns, of_block = (j - j0) / kernel.columns;
   for (int64_t k0 = 0; k0 < g.k; k0 += depth) {
     const int64_t here = std::min(depth, g.k - k0);
-    const Cell* const b = g.packed->At(j0, k0) + (j - j0) / kernel.columns * StripCells(kernel.columns, here);
+    const Cell* const b = g.packed->At(j0, k0) + of_block * StripCells(kernel.columns, here);
     for (int64_t i = 0; i < g.m;) {
       const GemmTile<Cell>& tile = TileOf(kernel, width, g.m - i);
       const Cell* const a = g.a + i * g.a_row + k0;

@@ -197,22 +197,26 @@ struct PackedRightOf<Cell>::Cells {
   explicit Cells(const GemmOf<Cell>& product)
       : g(product),
         depth(DepthOf(g, kernel)),
-        cells(Before((g.n - 1) / kBlockColumns * kBlockColumns, g.k)) {}
+        whole_step(CellsOf(kBlockColumns, depth)),
+        last_step(CellsOf(g.n - LastBlock(), depth)),
+        whole_block(CellsOfBlock(kBlockColumns)),
+        cells(LastBlock() / kBlockColumns * whole_block + CellsOfBlock(g.n - LastBlock())) {}
+  int64_t LastBlock() const { return (g.n - 1) / kBlockColumns * kBlockColumns; }
   int64_t ColumnsAt(int64_t j0) const { return std::min(kBlockColumns, g.n - j0); }
   int64_t CellsOf(int64_t columns, int64_t rows) const {
     return CeilDivide(columns, kernel.columns) * StripCells(kernel.columns, rows);
   }
-  // Cells of the steps before.
+  int64_t CellsOfBlock(int64_t columns) const {
+    return g.k / depth * CellsOf(columns, depth) + (g.k % depth == 0 ? 0 : CellsOf(columns, g.k % depth));
+  }
+  // Cells of the steps before. Asked for each strip of a product of few rows.
   int64_t Before(int64_t j0, int64_t k0) const {
-    const auto of_block = [&](int64_t columns, int64_t rows) {
-      return rows / depth * CellsOf(columns, depth) +
-             (rows % depth == 0 ? 0 : CellsOf(columns, rows % depth));
-    };
-    return j0 / kBlockColumns * of_block(kBlockColumns, g.k) + of_block(ColumnsAt(j0), k0);
+    return j0 / kBlockColumns * whole_block +
+           k0 / depth * (j0 + kBlockColumns <= g.n ? whole_step : last_step);
   }
   const GemmKernel<Cell>& kernel = SelectedGemm<Cell>();
   const GemmOf<Cell> g;
-  const int64_t depth;
+  const int64_t depth, whole_step, last_step, whole_block;
   PackedCells<Cell> cells;
 };
 
