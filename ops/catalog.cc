@@ -57,7 +57,9 @@ namespace heddle::ops {
   Operator(kPhased)                \
   Operator(kQr)                    \
   Operator(kQuantile)              \
+  Operator(kRecursiveBackwardCall) \
   Operator(kRecursiveCall)         \
+  Operator(kRecursiveForwardCall)  \
   Operator(kReplaceTexts)          \
   Operator(kReplicate)             \
   Operator(kRoll)                  \

@@ -66,18 +66,6 @@ Status BlockRunner::Settle() {
   return WithinMemory("variables", [&] { return grown_.Settle(); });
 }
 
-Status BlockRunner::RunBeside(
-    const std::function<Status(const ops::KernelSource&, ops::KernelContext&)>& work) {
-  if (beside_ == nullptr) {
-    shared_.runtime();  // Its arena comes first, as in RunDirectly.
-    beside_ = std::make_unique<ops::Arena>(context_.threads);
-  }
-  Status status;
-  beside_->Execute(
-      [&] { status = WithinMemory("variables", [&] { return work(shared_.kernels(), context_); }); });
-  return status;
-}
-
 Result<const Scalar*> BlockRunner::Decide(const Graph& graph, const Frame& frame) {
   Known& known = KnownOf(graph);
   if (known.draws) return nullptr;

@@ -44,8 +44,6 @@ class BlockRunner {
   /// Variables whose cells are here, because they grow, get their values; before anybody else reads the
   /// variables of a frame, or ends it.
   Status Settle();
-  /// Runs `work` beside the plans, on the threads of the rank.
-  Status RunBeside(const std::function<Status(const ops::KernelSource&, ops::KernelContext&)>& work);
   /// Runs a graph of known sizes as one plan, whose variables named in `wanted` every rank has then.
   /// `history` tells it from others of the block whose nodes have the same sizes.
   Status RunForAll(int32_t block, const Graph& graph, uint64_t history,
@@ -122,8 +120,7 @@ class BlockRunner {
   ops::KernelContext& context_;
   const bool runs_directly_;
   std::unordered_map<const Graph*, Known> known_;
-  std::unique_ptr<ops::Arena> alone_;   ///< Direct parts have one thread,
-  std::unique_ptr<ops::Arena> beside_;  ///< RunBeside has those of the context.
+  std::unique_ptr<ops::Arena> alone_;  ///< Direct parts have one thread.
   GrownColumns grown_;
   ScalarBlocks scalars_;
   RandomSeeds seeds_;

@@ -153,8 +153,9 @@ Status ControlProgram::FinishBody() {
     case Kind::kParallelFor:
       if (top.rounds > 0) {
         --top.rounds;
+        ++top.round;
         if (top.kind == Kind::kParallelFor)
-          blocks_.seeds().scopes().back() = RandomSeeds::Iteration(top.seed, ++top.round);
+          blocks_.seeds().scopes().back() = RandomSeeds::Iteration(top.seed, top.round);
         top.value += top.increment;
         top.next = 0;
         frame().SetScalar(owner->variable, top.value);

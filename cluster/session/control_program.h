@@ -103,11 +103,12 @@ class ControlProgram {
     int64_t value = 0;                   // kFor, kParallelFor: of the loop variable,
     int64_t increment = 0;               // its step,
     uint64_t rounds = 0;                 // rounds left after this one.
-    uint64_t round = 0;                  // kParallelFor: number of this one, from 0,
-    int64_t seed = 0;                    // and what the seeds of its rounds come from.
+    uint64_t round = 0;                  // number of this one, from 0;
+    int64_t seed = 0;                    // kParallelFor: what the seeds of its rounds come from.
   };
 
   Status RunToEnd();
+  Status EnterLoopsAgain();
   ControlState State() const;
   Frame& frame() { return *frames_.back(); }
   Status WithCalls(Status status) const;

@@ -118,7 +118,26 @@ Status ControlProgram::Resume(ControlState state) {
   decisions_ = state.decisions;
   blocks_.seeds().scopes() = std::move(state.seeds);
   blocks_.guard() = std::move(state.guard);
+  HEDDLE_RETURN_IF_ERROR(EnterLoopsAgain());
   return WithCalls(RunToEnd());
+}
+
+// Rounds that are left call roots of the forests that their loops have been from the beginning.
+Status ControlProgram::EnterLoopsAgain() {
+  size_t frame = 0;
+  for (const Activation& activation : stack_) {
+    if (activation.kind == Kind::kCall) ++frame;
+    if (activation.kind != Kind::kFor && activation.kind != Kind::kParallelFor) continue;
+    LoopRange range = {.from = activation.value, .increment = activation.increment};
+    range.from = range.ValueOf(-activation.round);
+    range.rounds = activation.round + 1 + activation.rounds;
+    const auto value_of = [&](uint64_t round) { return range.ValueOf(round); };
+    const Block& loop = *activation.owner;
+    Frame* const variables = frames_[frame].get();
+    HEDDLE_RETURN_IF_ERROR(gradients_.EnterLoop(loop, value_of, range.rounds, variables).status());
+    HEDDLE_RETURN_IF_ERROR(recursions_.EnterLoop(loop, value_of, range.rounds, variables).status());
+  }
+  return OkStatus();
 }
 
 }  // namespace heddle::cluster

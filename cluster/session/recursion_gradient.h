@@ -8,26 +8,19 @@
 #include <string>
 #include <vector>
 
+#include "cluster/session/recursion_forests.h"
+#include "cluster/session/recursion_plans.h"
 #include "cluster/session/session.h"
-#include "cluster/session/structure_cache.h"
 #include "cluster/variables/variables.h"
-#include "compiler/recursion/find_roots.h"
-#include "compiler/recursion/recognise.h"
-#include "ops/recursion/packed_weights.h"
-#include "ops/recursion/recursive_adjoint.h"
-
-namespace heddle::compiler {
-struct ClassContext;
-}
 
 namespace heddle::cluster {
 
 class BlockRunner;
 
-/// Runs the functions that gradient() has made of a recursive one (compiler/gradient/gradient.h) as batches
-/// of nodes, where that one is a structural recursion (docs/gradient.md): "forward ..." for all roots of a
-/// loop at once, "backward ..." and "rounds of ..." as one way back through the batches. What is kept between
-/// the two hangs on the list that the program keeps.
+/// Runs the functions that gradient() has made of a recursive one (compiler/gradient/gradient.h) as plans,
+/// where that one is a structural recursion (docs/gradient.md): "forward ..." for all roots of a loop at
+/// once, "backward ..." and "rounds of ..." as one way back through the batches. What is kept between the two
+/// hangs on the list that the program keeps. Every rank takes part and has the results.
 class RecursionGradient {
  public:
   /// All outlive it.
@@ -48,29 +41,21 @@ class RecursionGradient {
 
  private:
   struct Known;
-  struct Forest;
-  struct Evaluation;
   struct Kept;
-  struct Setting;
-  using Given = std::map<std::shared_ptr<const Evaluation>, std::vector<ops::AdjointAt>>;
+  // By evaluation, in the order in which rounds name them.
+  using Given = std::vector<std::pair<int64_t, GivenAdjoints>>;
 
   Known& KnownOf(const Function& function);
   bool HasRounds(const Function& backward);
+  std::string NodeOf(const std::string& function);
   Result<bool> RunForward(const Block& call, const Function& function, Frame* callee);
-  Result<bool> RunBackward(const Function& function, Frame* callee);
-  Result<bool> RunRounds(const Function& function, Frame* callee);
-  Result<bool> Sum(const Function& backward,
-                   const std::vector<std::shared_ptr<const Evaluation>>& evaluations, const Given& given,
-                   Frame* callee);
-  Result<std::shared_ptr<const Evaluation>> Evaluate(const Function& function,
-                                                     const std::vector<int64_t>& roots, Frame* callee);
-  Result<std::optional<Setting>> SettingFor(const Function& function, Frame* callee);
-  Result<std::shared_ptr<const ops::RecursiveAdjoint>> AdjointOf(const Function& function,
-                                                                 const ops::Linearized::Class& node_class,
-                                                                 const std::vector<ValueInfo>& children,
-                                                                 const Setting& setting, int64_t* room);
+  Result<std::shared_ptr<ListOf<Variable>>> KeptAt(const RecursionEvaluation& evaluation, size_t root) const;
+  Result<bool> RunBackward(const Block& call, const Function& function, Frame* callee);
+  Result<bool> RunRounds(const Block& call, const Function& function, Frame* callee);
+  Result<bool> AddRound(const Function& backward, const Variable& kept, const std::vector<Variable>& adjoints,
+                        Given* given);
+  Result<bool> Sum(const Block& call, const Function& backward, const Given& given, Frame* callee);
   Result<std::vector<Value>> AdjointsIn(const Function& backward, const std::vector<Variable>& given);
-  void SayWhy(Known* known, const Function& function, const std::string& why);
   std::vector<const Parameter*> AdjointParameters(const Function& backward) const;
 
   const Program& program_;
@@ -78,10 +63,8 @@ class RecursionGradient {
   BlockRunner& blocks_;
   const bool is_on_;
   std::map<const Function*, std::unique_ptr<Known>> known_;
-  std::map<const Block*, std::optional<compiler::LoopRoots>> loops_;
-  ops::WeightCache weights_;
-  StructureCache structures_;
-  std::vector<std::unique_ptr<Forest>> forests_;  // of the loops that run
+  RecursionPlans plans_;
+  RecursionForests forests_;
 };
 
 }  // namespace heddle::cluster

@@ -2,25 +2,18 @@
 #pragma once
 
 #include <functional>
-#include <map>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "cluster/session/recursion_kernels.h"
-#include "cluster/session/recursion_lists.h"
+#include "cluster/session/recursion_forests.h"
+#include "cluster/session/recursion_plans.h"
 #include "cluster/session/session.h"
 #include "cluster/variables/variables.h"
-#include "compiler/recursion/find_roots.h"
 
 namespace heddle::cluster {
 
 class BlockRunner;
 
-/// Makes plans of calls of structurally recursive functions in place of the calls (docs/recursion.md): one
-/// operator "recursive" that has the roots and the parameters. The calls of a loop are one such plan, if
-/// their roots are known before it. Every rank takes part and has the results.
+/// Runs calls of structurally recursive functions as plans (docs/recursion.md); the calls of a loop as one,
+/// if their roots are known before it. Every rank takes part and has the results.
 class RecursionRunner {
  public:
   /// All outlive it.
@@ -40,30 +33,12 @@ class RecursionRunner {
   void LeaveLoop(const Block& loop);
 
  private:
-  struct Evaluation;  // of some roots
-  struct Forest;      // the roots of a loop
+  const compiler::Recognition& FoundAt(const Function& function) const;
 
-  RecursionKernels& kernels() const;
-  Result<bool> RunInForest(Forest* forest, const Function& function, Frame* callee);
-  Result<std::optional<Evaluation>> Evaluate(const Block& call, const Function& function,
-                                             const std::vector<int64_t>& roots, bool may_fail, Frame* callee);
-  Result<std::optional<std::vector<ValueInfo>>> ResultsOf(const Function& function, int64_t root,
-                                                          const std::string& sizes, Frame* callee);
-  Graph GraphOf(const Block& call, const Function& function, const std::vector<ValueInfo>& infos,
-                bool may_fail, const Frame& callee) const;
-  Status TakeResults(const Function& function, const Evaluation& evaluation, int64_t row,
-                     Frame* callee) const;
-
-  const Program& program_;
-  const SessionOptions& options_;
   BlockRunner& blocks_;
-  RecursionLists lists_;
   const bool is_on_;
-  std::map<const Block*, std::optional<compiler::LoopRoots>> loops_;  // what was found at each
-  // By function and the sizes of the parameters: what results are; nullopt where the function is interpreted.
-  std::map<std::pair<const Function*, std::string>, std::optional<std::vector<ValueInfo>>> results_;
-  std::map<std::pair<const Block*, std::string>, std::optional<Graph>> graphs_;  // by call and sizes
-  std::vector<std::unique_ptr<Forest>> forests_;                                 // of the loops that run
+  RecursionPlans plans_;
+  RecursionForests forests_;
 };
 
 }  // namespace heddle::cluster

@@ -138,8 +138,10 @@ class SessionOfOneRank : public Session {
           {counts.label, counts.calls, counts.nanoseconds, counts.bytes, counts.interpreted});
       statistics.bytes_moved += counts.bytes;
     }
-    for (std::string& text : blocks_.recursions().Texts()) statistics.recursions.push_back(std::move(text));
-    for (const auto& [form, times] : blocks_.recursions().Forms()) statistics.recursion_forms[form] += times;
+    for (std::string& text : blocks_.recursions().bodies().Texts())
+      statistics.recursions.push_back(std::move(text));
+    for (const auto& [form, times] : blocks_.recursions().bodies().Forms())
+      statistics.recursion_forms[form] += times;
     statistics.peak_bytes = BlockPool::Process().Statistics().peak_in_use_bytes;
   }
 

@@ -11,7 +11,7 @@ namespace heddle::cluster {
 namespace {
 
 // The last structure is kept whatever its size, and with it others of so many bytes.
-constexpr size_t kMostStructures = 64;
+constexpr size_t kMostStructures = 1024;
 constexpr size_t kMostStructureBytes = size_t{256} << 20;
 // Decisions of one node: with more children than that a body would be a long list of operators.
 constexpr int32_t kMostDecisions = 512;

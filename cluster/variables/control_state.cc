@@ -27,11 +27,9 @@ void AppendActivation(const Activation& activation, std::string* out) {
   out->append(" next ");
   AppendInteger(static_cast<int64_t>(activation.next), out);
   if (activation.kind == Activation::Kind::kFor || activation.kind == Activation::Kind::kParallelFor) {
-    out->append(fmt::format(" value {} increment {} rounds {:#x}", activation.value, activation.increment,
-                            activation.rounds));
+    out->append(fmt::format(" value {} increment {} rounds {:#x} round {:#x} seed {}", activation.value,
+                            activation.increment, activation.rounds, activation.round, activation.seed));
   }
-  if (activation.kind == Activation::Kind::kParallelFor)
-    out->append(fmt::format(" round {:#x} seed {}", activation.round, activation.seed));
   out->push_back('\n');
 }
 
@@ -56,8 +54,7 @@ Activation ReadActivation(TextReader& reader) {
     activation.increment = reader.Integer();
     reader.Expect("rounds");
     activation.rounds = reader.Hexadecimal();
-  }
-  if (reader.AcceptWord("round")) {
+    reader.Expect("round");
     activation.round = reader.Hexadecimal();
     reader.Expect("seed");
     activation.seed = reader.Integer();

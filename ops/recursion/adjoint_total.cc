@@ -111,8 +111,8 @@ Result<Matrix> AdjointTotal::ToList() {
     CopyAsDoubles(rows, numbers.data() + numbers.size() - rows.cells());
   }
   const auto size = static_cast<int64_t>(numbers.size());
-  HEDDLE_ASSIGN_OR_RETURN(Matrix list, ZeroCells({CeilDivide(size, kListCells), kHead + kListCells},
-                                                 ElementType::kFloat64));
+  HEDDLE_ASSIGN_OR_RETURN(
+      Matrix list, ZeroCells({CeilDivide(size, kListCells), kHead + kListCells}, ElementType::kFloat64));
   for (int64_t row = 0; row < list.rows(); ++row) {
     double* const to = list.mutable_data() + row * list.columns();
     to[0] = first;
@@ -125,9 +125,8 @@ Result<Matrix> AdjointTotal::ToList() {
 Status AdjointTotal::AddLists(const Matrix& list) {
   std::vector<const double*> rows;
   for (int64_t row = 0; row < list.rows(); ++row) rows.push_back(list.data() + row * list.columns());
-  std::sort(rows.begin(), rows.end(), [](const double* a, const double* b) {
-    return std::pair(a[0], a[1]) < std::pair(b[0], b[1]);
-  });
+  std::sort(rows.begin(), rows.end(),
+            [](const double* a, const double* b) { return std::pair(a[0], a[1]) < std::pair(b[0], b[1]); });
   std::vector<double> numbers;
   for (auto row = rows.begin(); row != rows.end();) {
     const double first = **row;

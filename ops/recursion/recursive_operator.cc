@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/recursion/recursive_operator.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
 #include <cstring>
 
 #include "ops/operator.h"
@@ -11,6 +16,22 @@ namespace {
 Result<ValueInfo> InferRecursive(const InferContext& context) {
   const int64_t width = context.node.FindAttribute(RecursiveAttributes::kWidth)->AsInteger();
   return ValueInfo::OfMatrix({context.inputs[0].shape.rows, width});
+}
+
+Result<ValueInfo> InferForward(const InferContext& context) {
+  return ValueInfo::OfMatrix({context.node.FindAttribute(RecursiveAttributes::kRoots)->AsInteger(),
+                              context.node.FindAttribute(RecursiveAttributes::kWidth)->AsInteger()});
+}
+
+Result<std::vector<ValueInfo>> InferBackward(const InferContext& context) {
+  std::vector<ValueInfo> adjoints;
+  for (const size_t parameter : NumbersIn(context.node.Text(RecursiveAttributes::kWanted))) {
+    const ValueInfo& info = context.inputs[kBackwardInputs + parameter];
+    ValueInfo& adjoint =
+        adjoints.emplace_back(ValueInfo::OfMatrix(info.IsScalar() ? Shape{1, 1} : info.shape));
+    adjoint.element_type = info.element_type;
+  }
+  return adjoints;
 }
 
 // Roots do not see each other, and their rows come from every rank to where the value is wanted.
@@ -36,7 +57,27 @@ Result<Value> FinishRecursive(const KernelCall& call) {
   return Value(std::move(rows));
 }
 
+Status RunBackward(const KernelCall&, std::span<Value>) {
+  return Internal("a recursion runs where its program is known");
+}
+
 }  // namespace
+
+std::string TextOfNumbers(const std::vector<size_t>& numbers) {
+  return fmt::format("{}", fmt::join(numbers, " "));
+}
+
+std::vector<size_t> NumbersIn(std::string_view text) {
+  std::vector<size_t> numbers;
+  while (!text.empty()) {
+    size_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc()) break;
+    numbers.push_back(number);
+    text.remove_prefix(std::min(static_cast<size_t>(end - text.data()) + 1, text.size()));
+  }
+  return numbers;
+}
 
 /// Shapes:  n roots give n x width.
 /// Error:   each result is the one that a call of the function would give, bit for bit.
@@ -52,5 +93,36 @@ extern constexpr Operator kRecursiveCall = {.name = kRecursive,
                                             .run = FinishRecursive,
                                             .may_fail = true,
                                             .takes_singles = TakesAnySingles};
+
+/// Shapes:  groups of n roots give n x width.
+/// Error:   as of "recursive".
+/// Cost:    the nodes that the roots of each group reach, each once.
+/// Source:  docs/gradient.md.
+extern constexpr Operator kRecursiveForwardCall = {.name = kRecursiveForward,
+                                                   .parameters = "groups number x",
+                                                   .min_inputs = 2,
+                                                   .max_inputs = -1,
+                                                   .infer = InferForward,
+                                                   .row_rule = RowRuleOfRoots,
+                                                   .input_use = UseOfRoots,
+                                                   .run = FinishRecursive,
+                                                   .may_fail = true,
+                                                   .takes_singles = TakesAnySingles};
+
+/// Shapes:  groups and parameters give matrices of the sizes of those that are wanted.
+/// Error:   sums over the nodes in the order of docs/numerics.md.
+/// Cost:    the nodes that the roots of each group reach, each once; twice "recursiveForward".
+/// Source:  docs/gradient.md.
+extern constexpr Operator kRecursiveBackwardCall = {.name = kRecursiveBackward,
+                                                    .parameters = "groups number given x",
+                                                    .min_inputs = 3,
+                                                    .max_inputs = -1,
+                                                    .results = -1,
+                                                    .infer_several = InferBackward,
+                                                    .row_rule = RowRuleOfRoots,
+                                                    .input_use = UseOfRoots,
+                                                    .run_several = RunBackward,
+                                                    .may_fail = true,
+                                                    .takes_singles = TakesAnySingles};
 
 }  // namespace heddle::ops

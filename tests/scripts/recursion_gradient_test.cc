@@ -87,6 +87,23 @@ TEST(RecursionGradient, HasTheSameBytesHoweverItRuns) {
   }
 }
 
+// Forests of one group of roots and of several (ops/recursion/root_groups.h), which threads and workers take
+// a group each; trees of different groups share nodes.
+TEST(RecursionGradient, HasTheSameBytesInGroups) {
+  const std::string script = HEDDLE_SOURCE_DIR "/tests/scripts/data/recursion_groups.dml";
+  for (const std::string precision : {"double", "single"}) {
+    const std::string first = OutputOf("run --threads 1 --precision " + precision, script);
+    for (const std::string options :
+         {"run --threads 2 --fusion off", "run --threads 3 --fusion no-redundancy --cpu avx2",
+          "sim --workers 2 --threads 1", "sim --workers 3 --threads 2 --min-distributed-bytes 0"}) {
+      SCOPED_TRACE(precision + " " + options);
+      EXPECT_EQ(OutputOf(options + " --precision " + precision, script), first);
+    }
+    ExpectClose(first, OutputOf("run --disable-pass recursion --precision " + precision, script),
+                precision == "double" ? 1e-12 : 1e-5);
+  }
+}
+
 // A chain of so many nodes is as deep; an eighth of the memory does not hold what its nodes could keep, so
 // that it is made again: -stats tells.
 TEST(RecursionGradient, HasTheSameBytesKeptOrMadeAgain) {

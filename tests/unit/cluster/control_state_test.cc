@@ -63,6 +63,28 @@ TEST(ControlStateTest, ASessionGoesOnFromEveryBlockWithTheSameBytes) {
   }
 }
 
+// 34 trees are two groups: a session that goes on between the way forth and the way back, or between two
+// rounds, has nothing that the first one kept.
+TEST(ControlStateTest, ADerivativeOfARecursionGoesOn) {
+  const Program program = CompileOrDie(
+      "net = function(matrix[double] T, integer n, matrix[double] E, matrix[double] W) return (matrix[double] h) {\n"
+      "  if (as.scalar(T[n,1]) == 0) h = E[as.integer(as.scalar(T[n,3])),]\n"
+      "  else {\n"
+      "    a = net(T, as.integer(as.scalar(T[n,1])), E, W)\n    b = net(T, as.integer(as.scalar(T[n,2])), E, W)\n"
+      "    h = tanh((a + b) %*% W)\n  }\n}\n"
+      "loss = function(matrix[double] T, matrix[double] R, matrix[double] E, matrix[double] W) return (double s) {\n"
+      "  s = 0.0\n"
+      "  for (i in 1:nrow(R)) {\n    h = net(T, as.integer(as.scalar(R[i,1])), E, W)\n    s = s + sum(h ^ 2)\n  }\n}\n"
+      "i = seq(1, 40)\n"
+      "T = cbind((i > 3) * (i %% 3 + 1), (i > 3) * pmax(i - 7, 1), i %% 5 + 1)\n"
+      "R = 41 - seq(1, 34)\n"
+      "E = rand(rows=5, cols=9, min=-1, max=1, seed=1)\nW = rand(rows=9, cols=9, min=-1, max=1, seed=2)\n"
+      "[s, dE, dW] = gradient(\"loss\", [\"E\", \"W\"], T, R, E, W)\n"
+      "print(toString(rbind(dE, dW), decimal=17))");
+  StopEverywhere(program, {}, 13);
+  StopEverywhere(program, SplitOver(2), 41);
+}
+
 TEST(ControlStateTest, SeveralRanksGoOnTogether) {
   for (const char* script : kScripts) {
     SCOPED_TRACE(script);

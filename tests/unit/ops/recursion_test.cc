@@ -12,6 +12,7 @@
 
 #include "ops/operator.h"
 #include "ops/recursion/linearize.h"
+#include "ops/recursion/recursive_operator.h"
 #include "ops/recursion/structure_program.h"
 
 namespace heddle::ops {
@@ -301,6 +302,29 @@ TEST(RecursiveOperatorTest, RowsOfAllRanksArePutInTheOrderOfTheRoots) {
   ASSERT_TRUE(rows.ok()) << rows.status().ToString();
   for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(rows->matrix().At(i, 1), 10.0 * static_cast<double>(i + 1));
   EXPECT_EQ(rows->matrix().At(1, 0), 1);
+}
+
+TEST(RecursiveOperatorTest, WaysOfADerivativeHaveARowForARootAndTheSizesOfParameters) {
+  std::vector<ValueInfo> inputs = {ValueInfo::OfMatrix({2, 33}), ValueInfo::OfMatrix({1, 1})};
+  Node forward{.op = "recursiveForward"};
+  forward.SetAttribute(RecursiveAttributes::kRoots, int64_t{40});
+  forward.SetAttribute(RecursiveAttributes::kWidth, int64_t{7});
+  EXPECT_EQ(Infer({.node = forward, .inputs = inputs, .scalars = {}})->shape, (Shape{40, 7}));
+
+  inputs.push_back(ValueInfo::OfMatrix({40, 5}));
+  inputs.push_back(ValueInfo::OfScalar(ValueType::kDouble));
+  inputs.push_back(ValueInfo::OfMatrix({3, 3}));
+  inputs.push_back(ValueInfo::OfMatrix({9, 4}));
+  inputs.back().element_type = ElementType::kFloat32;
+  Node backward{.op = "recursiveBackward"};
+  backward.SetAttribute(RecursiveAttributes::kWanted, TextOfNumbers({2, 0}));
+  std::vector<ValueInfo> results;
+  ASSERT_TRUE(Infer({.node = backward, .inputs = inputs, .scalars = {}}, &results)->IsTuple());
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(results[0], inputs.back());
+  EXPECT_EQ(results[1], ValueInfo::OfMatrix({1, 1}));
+  EXPECT_EQ(NumbersIn(TextOfNumbers({12, 0, 7})), (std::vector<size_t>{12, 0, 7}));
+  EXPECT_TRUE(NumbersIn(TextOfNumbers({})).empty());
 }
 
 }  // namespace

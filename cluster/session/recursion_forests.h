@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cluster/session/recursion_plans.h"
+#include "cluster/session/session.h"
+#include "cluster/variables/variables.h"
+#include "compiler/recursion/find_roots.h"
+
+namespace heddle::cluster {
+
+class BlockRunner;
+
+/// The loops that run, as far as their rounds call a recursion for nodes that are known before the first of
+/// them: one forest, whose roots are evaluated together when the first call is made.
+class RecursionForests {
+ public:
+  /// Both outlive it. `node_of`: the node parameter of a function, "" where calls of it are no batches.
+  RecursionForests(const SessionOptions& options, BlockRunner& blocks,
+                   std::function<std::string(const std::string& function)> node_of);
+  ~RecursionForests();
+
+  /// Before the rounds of a loop whose counter takes these values. True if calls in them will be run as one.
+  Result<bool> EnterLoop(const Block& loop, const std::function<int64_t(uint64_t round)>& value_of,
+                         uint64_t rounds, Frame* frame);
+  /// Behind the last round of any loop.
+  void LeaveLoop(const Block& loop);
+
+  /// A root of an evaluation.
+  struct Root {
+    const RecursionEvaluation* evaluation = nullptr;
+    size_t number = 0;
+  };
+  /// Evaluates the roots of a loop.
+  using Evaluate = std::function<Result<std::optional<RecursionEvaluation>>(
+      const Block& loop, const std::vector<int64_t>& roots)>;
+  /// The node that a call is made for, among the roots of the loop around it. What else the call passes is
+  /// the same in all rounds (compiler::FindRoots). nullopt where it is none of them, or one of them fails or
+  /// is for the interpreter: each round comes to it by itself.
+  Result<std::optional<Root>> Find(const Block& call, int64_t node, const Evaluate& evaluate);
+
+ private:
+  struct Forest;
+
+  const SessionOptions& options_;
+  BlockRunner& blocks_;
+  const std::function<std::string(const std::string& function)> node_of_;
+  std::map<const Block*, std::optional<compiler::LoopRoots>> loops_;  // What was found at each.
+  std::vector<std::unique_ptr<Forest>> forests_;                      // Of the loops that run.
+};
+
+}  // namespace heddle::cluster
