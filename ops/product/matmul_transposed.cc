@@ -36,6 +36,9 @@ enum class Form { kLanes, kVectors, kProduct };
 constexpr int64_t kWide = 1 << 16;
 constexpr int64_t kTileCells = 1 << 16;
 constexpr int64_t kTileSide = 240;
+// Cells of a product's root that a thread writes, and multiply-adds that are worth several threads.
+constexpr int64_t kRootCells = 1 << 14;
+constexpr int64_t kWorthThreads = 1 << 21;
 // Of a CSR X, whose rows are read in as many pieces as there are tiles: few, and no piece of few entries.
 constexpr int64_t kSparseTileCells = 1 << 17;
 constexpr int64_t kLeastEntriesOfTile = 4;
@@ -340,8 +343,18 @@ bool ProductLeaf(const Product& p, const Matrix& x, const Matrix& y, const Tiles
   return true;
 }
 
+// Whether leaves are too few, or too small, for tasks that keep the threads busy, where the product is work
+// for them: then each thread computes some columns.
+bool PaysStrips(const Product& p, const Matrix& x, const Matrix& y, int64_t leaves) {
+  return p.form == Form::kProduct && !x.IsSparse() && !y.IsSparse() && !p.symmetric &&
+         p.reduction.width <= kWide && x.rows() * p.n * p.k >= kWorthThreads && ParallelThreads() > 1 &&
+         TasksOfLeaves(p.reduction, leaves) < 2 * ParallelThreads();
+}
+
 // Tiles of a wide payload: squares for packed products, long strips along the rows of a CSR operand.
 Tiling TilingOf(const Product& p, const Matrix& x, const Matrix& y) {
+  if (!x.IsSparse() && !y.IsSparse() && p.reduction.width <= kWide)
+    return {p.n, p.k, p.n, CeilDivide(CeilDivide(p.k, ParallelThreads()), 16) * 16};
   if (!x.IsSparse() && !y.IsSparse()) return {p.n, p.k, kTileSide, kTileSide};
   if (y.IsSparse()) return {p.n, p.k, std::max<int64_t>(1, kTileCells / p.k), p.k};
   const int64_t entries_of_row = x.stored() / std::max<int64_t>(1, x.rows());
@@ -373,7 +386,8 @@ Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64
     return ReduceSparseLeaves(p.reduction, 1, begin, end, whole, [&](int64_t leaf, SparseLeaf& terms) {
       AddProductsOfEntries(x, y, rows_of(leaf), terms);
     });
-  const bool tiled = p.form == Form::kProduct && p.reduction.width > kWide;
+  const bool tiled =
+      p.form == Form::kProduct && (p.reduction.width > kWide || PaysStrips(p, x, y, end - begin));
   const Tiles tiles(tiled ? TilingOf(p, x, y) : Tiling{p.n, p.k, p.n, p.k}, x, y);
   if (tiled)
     return ReduceTiles(p.reduction, begin, end, tiles.tiling,
@@ -415,7 +429,7 @@ Result<Matrix> Finish(const Product& p, const Matrix& nodes) {
     for (int64_t lane = 0; lane < 8; ++lane) lanes[lane] = cells[lane * p.n * p.k + j * p.k + c];
     return simd::FoldLanes(simd::Fold::kAdd, lanes);
   };
-  ParallelFor(p.n, CeilDivide(kWide, std::max<int64_t>(p.k, 1)), [&](int64_t begin, int64_t end) {
+  ParallelFor(p.n, CeilDivide(kRootCells, std::max<int64_t>(p.k, 1)), [&](int64_t begin, int64_t end) {
     if (p.form == Form::kVectors) {
       for (int64_t c = 0; c < p.k; ++c)
         for (int64_t j = begin; j < end; ++j) out[j * p.k + c] = cells[c * p.padded + j] + 0.0;

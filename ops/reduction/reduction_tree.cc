@@ -45,6 +45,17 @@ void ReduceNode(const Reduction& reduction, int64_t begin, int64_t end, const Le
     FillIdentity(reduction, payload);
 }
 
+// Of the nodes that tasks compute.
+int LevelOfTasks(const Reduction& reduction, int64_t leaves) {
+  const int64_t width = reduction.width;
+  int level = 0;
+  const int64_t most_tasks = std::clamp<int64_t>(kMostPayloads / std::max<int64_t>(width, 1), 8, kMostTasks);
+  while ((std::max<int64_t>(reduction.leaf_cells, width) << level) < kTaskCells ||
+         (leaves >> level) > most_tasks)
+    ++level;
+  return level;
+}
+
 }  // namespace
 
 void FillPayload(double* payload, int64_t width, double value) {
@@ -144,14 +155,13 @@ Result<Matrix> ReduceTasks(const Reduction& reduction, int64_t begin, int64_t en
   });
 }
 
+int64_t TasksOfLeaves(const Reduction& reduction, int64_t leaves) {
+  return CeilDivide(leaves, int64_t{1} << LevelOfTasks(reduction, leaves));
+}
+
 Result<Matrix> ReduceNodes(const Reduction& reduction, int64_t begin, int64_t end,
                            const NodeTaskFunction& task) {
-  const int64_t width = reduction.width;
-  int level = 0;
-  const int64_t most_tasks = std::clamp<int64_t>(kMostPayloads / std::max<int64_t>(width, 1), 8, kMostTasks);
-  while ((std::max<int64_t>(reduction.leaf_cells, width) << level) < kTaskCells ||
-         ((end - begin) >> level) > most_tasks)
-    ++level;
+  const int level = LevelOfTasks(reduction, end - begin);
   HEDDLE_ASSIGN_OR_RETURN(ReductionTasks tasks, ReductionTasks::Divide(reduction, begin, end, level));
   ParallelFor(tasks.size(), 1, [&](int64_t first, int64_t last) {
     const NodeFunction node = task(level);

@@ -125,6 +125,9 @@ struct Tile {
   int64_t row = 0, column = 0, rows = 1, columns = 0;
   int64_t Cells() const { return rows * columns; }
 };
+/// Tasks that ReduceLeaves makes of so many leaves that follow each other, about.
+int64_t TasksOfLeaves(const Reduction& reduction, int64_t leaves);
+
 /// Cuts a payload of rows x columns into tiles of at most tile_rows x tile_columns, row by row.
 struct Tiling {
   int64_t rows, columns, tile_rows, tile_columns;

@@ -153,6 +153,13 @@ TEST(MatmulTest, TransposedProductsHaveTheCellsOfTheDefinition) {
                            RandomCells(m, k, 0.5, 7), m > 60 ? 3 : 1);
 }
 
+// Leaves are few, and cells of the result many: threads take strips of its columns.
+TEST(MatmulTest, TransposedProductsInStrips) {
+  for (int64_t m : {300, 700})
+    for (int64_t k : {65, 200})
+      ExpectDefinition("t%*%", RandomCells(m, 110, 0.5, 3), RandomCells(m, k, 0.5, 7), 2);
+}
+
 TEST(MatmulTest, TransposedProductsWithoutColumns) {
   for (int64_t m : {0, 5, 999})
     for (int64_t columns : {0, 1, 9, 50}) {
