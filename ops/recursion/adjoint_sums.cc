@@ -5,8 +5,12 @@
 #include <type_traits>
 #include <utility>
 
+#include "ops/parallel.h"
+
 namespace heddle::ops {
 namespace {
+
+constexpr int64_t kBytesAtOnce = 1 << 18;
 
 template <typename From, typename To>
 void AddNumbers(const From* from, int64_t cells, To* to) {
@@ -100,7 +104,10 @@ void AddMatrix(const Matrix& from, Matrix* to) {
 
 Result<Matrix> ZeroCells(Shape shape, ElementType type) {
   HEDDLE_ASSIGN_OR_RETURN(Matrix zeros, Matrix::Dense(shape.rows, shape.columns, type));
-  std::memset(zeros.mutable_data<char>(), 0, static_cast<size_t>(zeros.bytes()));
+  char* const cells = zeros.mutable_data<char>();
+  ParallelFor(zeros.bytes(), kBytesAtOnce, [&](int64_t begin, int64_t end) {
+    std::memset(cells + begin, 0, static_cast<size_t>(end - begin));
+  });
   return zeros;
 }
 

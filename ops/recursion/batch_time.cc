@@ -80,8 +80,9 @@ BodyTime::BodyTime(const BodyProgram& program) : row_bytes_(program.row_bytes())
 double BodyTime::Of(int64_t rows, int threads) const {
   const int64_t height = std::min(rows, RowsAtOnce(rows, row_bytes_, threads));
   const int64_t chunks = CeilDivide(rows, height);
-  if (threads == 1) return static_cast<double>(chunks) * OfRows(height, 1);
   if (chunks == 1) return OfRows(rows, threads);
+  if (threads == 1)
+    return static_cast<double>(chunks - 1) * OfRows(height, 1) + OfRows(rows - (chunks - 1) * height, 1);
   return static_cast<double>(CeilDivide(chunks, threads)) * OfRows(height, 1) + kHandOverMicroseconds;
 }
 

@@ -39,7 +39,7 @@ struct RecursiveAdjoint {
     enum class Kind : uint8_t {
       kProduct,  ///< t(left) %*% right, each a row of a node: one product of all nodes' rows
       kRow,      ///< right, a row or a number: column sums
-      kCells,    ///< right, a matrix: added up as batches run
+      kCells,    ///< right, a matrix: added up node by node
       kLookup,   ///< right, added to the row that number `number` says
     };
     Kind kind = Kind::kRow;

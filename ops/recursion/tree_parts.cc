@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <optional>
 #include <utility>
 
 #include "ops/parallel.h"
@@ -13,158 +11,143 @@
 namespace heddle::ops {
 namespace {
 
-constexpr int32_t kRest = -1;
-// Subtrees that are replaced by those of their children, at most, for parts of more even size; and how far a
-// part may be from an even share of the work.
-constexpr int kMostCuts = 64;
+// Nodes on the way to where a tree is cut, at most; and how far from an even share of the work a cut may be.
+constexpr size_t kMostAbove = 64;
 constexpr double kUneven = 0.03;
 // Rows of a batch for which the work of a node is taken.
 constexpr int64_t kUsualRows = 8;
 
+// Nodes go by their numbers in Linearized::order: those of a subtree are the numbers from that of its top on.
 class PartChooser {
  public:
   PartChooser(const Linearized& structure, int threads, const BatchTime& time)
       : structure_(structure), threads_(threads), time_(time) {}
 
   TreeParts Choose() {
-    if (threads_ < 2 || structure_.batches.empty() || !AddUpSubtrees()) return {};
-    const std::optional<std::vector<int64_t>> bounds = Cut();
-    if (!bounds) return {};
-    TreeParts parts = PartsWithin(*bounds);
+    if (threads_ < 2 || !structure_.is_tree || structure_.nodes.size() < 2) return {};
+    AddUpWork();
+    FindTops();
+    const double even = work_.back() / threads_;
+    for (int i = 1; i < threads_; ++i) CutAt(even * i, even);
+    bounds_.push_back(static_cast<int32_t>(structure_.nodes.size()));
+    std::sort(above_.begin(), above_.end());
+    above_.erase(std::unique(above_.begin(), above_.end()), above_.end());
+    TreeParts parts = PartsBetweenBounds();
     if (parts.parts.size() < 2 || TimeOf(parts) >= TimeOf(structure_.batches, threads_)) return {};
     return parts;
   }
 
  private:
-  const Linearized::Class& ClassOf(const Linearized::Batch& batch) const {
-    return structure_.classes[static_cast<size_t>(batch.node_class)];
+  // A node and where it stands.
+  struct At {
+    int32_t number = 0, place = 0, node_class = 0;
+  };
+  int32_t NumberOf(int32_t place) const { return structure_.order[static_cast<size_t>(place)]; }
+  int32_t EndOf(int32_t place) const {
+    return NumberOf(place) + structure_.subtrees[static_cast<size_t>(place)];
   }
-  template <typename Body>
-  static void EachChild(const Linearized::Class& node_class, int64_t place, const Body& body) {
-    const int64_t size = node_class.end - node_class.begin;
-    for (int64_t call = 0; call < node_class.calls; ++call)
-      body(static_cast<size_t>(
-          node_class.children[static_cast<size_t>(call * size + place - node_class.begin)]));
+  double WorkBefore(int32_t number) const { return work_[static_cast<size_t>(number)]; }
+
+  void AddUpWork() {
+    work_.assign(structure_.nodes.size() + 1, 0);
+    for (size_t k = 0; k < structure_.classes.size(); ++k) {
+      const Linearized::Class& node_class = structure_.classes[k];
+      if (node_class.begin == node_class.end) continue;
+      const double of_node = time_(static_cast<int32_t>(k), kUsualRows, 1) / kUsualRows;
+      for (int64_t place = node_class.begin; place < node_class.end; ++place)
+        work_[static_cast<size_t>(NumberOf(static_cast<int32_t>(place))) + 1] = of_node;
+    }
+    for (size_t i = 1; i < work_.size(); ++i) work_[i] += work_[i - 1];
   }
 
-  // The work of each node with all that is below it. False where a node is called twice.
-  bool AddUpSubtrees() {
-    const size_t nodes = structure_.nodes.size();
-    work_.assign(nodes, 0);
-    class_of_.assign(nodes, 0);
-    std::vector<bool> is_child(nodes, false);
-    for (const Linearized::Batch& batch : structure_.batches) {
-      const double of_node = time_(batch.node_class, kUsualRows, 1) / kUsualRows;
-      bool is_shared = false;
-      for (int64_t place = batch.begin; place < batch.end; ++place) {
-        double work = of_node;
-        EachChild(ClassOf(batch), place, [&](size_t child) {
-          is_shared |= is_child[child];
-          is_child[child] = true;
-          work += work_[child];
-        });
-        work_[static_cast<size_t>(place)] = work;
-        class_of_[static_cast<size_t>(place)] = batch.node_class;
-      }
-      if (is_shared) return false;
-    }
-    for (const int32_t root : structure_.roots) {
-      const auto place = static_cast<size_t>(root);
-      if (is_child[place]) continue;
-      is_child[place] = true;  // A root that is given twice is one tree.
+  // A root may stand in the tree of another, and be given twice.
+  void FindTops() {
+    std::vector<int32_t> roots = structure_.roots;
+    std::sort(roots.begin(), roots.end(), [&](int32_t a, int32_t b) { return NumberOf(a) < NumberOf(b); });
+    int32_t end = 0;
+    for (const int32_t root : roots) {
+      if (NumberOf(root) < end) continue;
+      end = EndOf(root);
       tops_.push_back(root);
     }
-    return true;
   }
 
-  // Lets `tops_` be subtrees that make parts of about the same work when they are shared out in their order:
-  // part i has those from bounds[i] on. Where a bound would lie in the middle of a subtree, its top goes to
-  // the rest and its children's subtrees take its place. nullopt where there are no two parts.
-  std::optional<std::vector<int64_t>> Cut() {
-    std::vector<int32_t> best_tops;
-    std::vector<int64_t> best, bounds;
-    double least = std::numeric_limits<double>::infinity(), above = 0;
-    for (int cuts = 0; cuts <= kMostCuts; ++cuts) {
-      const Share share = ShareOut(&bounds);
-      if (share.largest + above < least) {
-        least = share.largest + above;
-        best_tops = tops_;
-        best = bounds;
+  // Adds a bound between two parts near where `work` has been done, at an end of a subtree. The farther down
+  // the tree that is, the nearer; but nodes above go to the rest, which is done one level after the other.
+  void CutAt(double work, double even) {
+    const auto top = std::partition_point(tops_.begin(), tops_.end() - 1,
+                                          [&](int32_t place) { return WorkBefore(EndOf(place)) <= work; });
+    int32_t place = *top, bound = 0;
+    double least = -1, time_above = 0;
+    std::vector<int32_t> above;
+    size_t levels_above = 0;
+    while (true) {
+      const double before = work - WorkBefore(NumberOf(place)), behind = WorkBefore(EndOf(place)) - work;
+      const double missed = std::min(std::abs(before), std::abs(behind));
+      if (least < 0 || missed + time_above < least) {
+        least = missed + time_above;
+        bound = before < behind ? NumberOf(place) : EndOf(place);
+        levels_above = above.size();
       }
-      if (share.missed < kUneven * share.even) break;
-      const auto top = tops_.begin() + static_cast<std::ptrdiff_t>(share.divided);
-      const auto place = static_cast<size_t>(*top);
-      const int32_t node_class = class_of_[place];
-      above += time_(node_class, 1, threads_);
-      std::vector<int32_t> children;
-      EachChild(structure_.classes[static_cast<size_t>(node_class)], *top,
-                [&](size_t child) { children.push_back(static_cast<int32_t>(child)); });
-      if (children.empty()) break;
-      tops_.insert(tops_.erase(top), children.begin(), children.end());
+      if (missed <= kUneven * even || above.size() == kMostAbove) break;
+      above.push_back(NumberOf(place));
+      const int32_t node_class = ClassOf(place);
+      time_above += time_(node_class, 1, threads_);
+      const int32_t child = ChildAt(place, structure_.classes[static_cast<size_t>(node_class)], work);
+      if (child == place) break;
+      place = child;
     }
-    tops_ = std::move(best_tops);
-    return tops_.size() < 2 ? std::nullopt : std::optional(std::move(best));
+    bounds_.push_back(std::max(bound, bounds_.back()));
+    above_.insert(above_.end(), above.begin(), above.begin() + static_cast<std::ptrdiff_t>(levels_above));
   }
 
-  struct Share {
-    double even = 0, largest = 0;  // The work of a part: an even share, and that of the largest one.
-    // The subtree that keeps a bound farthest from where shares would be even, and how far.
-    size_t divided = 0;
-    double missed = 0;
-  };
-  Share ShareOut(std::vector<int64_t>* bounds) const {
-    Share share;
-    double all = 0;
-    for (const int32_t top : tops_) all += work_[static_cast<size_t>(top)];
-    share.even = all / threads_;
-    bounds->assign(1, 0);
-    double before = 0, begin = 0;
-    for (size_t i = 0; i < tops_.size(); ++i) {
-      const double after = before + work_[static_cast<size_t>(tops_[i])];
-      while (bounds->size() < static_cast<size_t>(threads_) &&
-             share.even * static_cast<double>(bounds->size()) <= after) {
-        const double wanted = share.even * static_cast<double>(bounds->size());
-        const bool takes = after - wanted < wanted - before;
-        const double missed = std::min(after - wanted, wanted - before);
-        if (missed > share.missed) {
-          share.missed = missed;
-          share.divided = i;
-        }
-        bounds->push_back(static_cast<int64_t>(takes ? i + 1 : i));
-        share.largest = std::max(share.largest, (takes ? after : before) - begin);
-        begin = takes ? after : before;
-      }
-      before = after;
-    }
-    share.largest = std::max(share.largest, all - begin);
-    bounds->resize(static_cast<size_t>(threads_) + 1, static_cast<int64_t>(tops_.size()));
-    return share;
+  int32_t ClassOf(int32_t place) const {
+    const auto behind =
+        std::partition_point(structure_.classes.begin(), structure_.classes.end(),
+                             [&](const Linearized::Class& node_class) { return node_class.begin <= place; });
+    return static_cast<int32_t>(behind - structure_.classes.begin()) - 1;
   }
 
-  TreeParts PartsWithin(const std::vector<int64_t>& bounds) const {
-    std::vector<int32_t> part_of(structure_.nodes.size(), kRest);
+  // The child in whose subtree `work` has been done, or the last one; a leaf itself.
+  int32_t ChildAt(int32_t place, const Linearized::Class& node_class, double work) const {
+    int32_t child = place;
+    for (int64_t call = 0; call < node_class.calls; ++call) {
+      child = node_class.children[static_cast<size_t>(call * (node_class.end - node_class.begin) + place -
+                                                      node_class.begin)];
+      if (WorkBefore(EndOf(child)) > work) break;
+    }
+    return child;
+  }
+
+  // Each part has the nodes between two bounds but for those above cuts.
+  TreeParts PartsBetweenBounds() const {
     TreeParts parts;
-    for (size_t i = 0; i + 1 < bounds.size(); ++i) {
-      if (bounds[i] >= bounds[i + 1]) continue;
-      for (int64_t top = bounds[i]; top < bounds[i + 1]; ++top)
-        part_of[static_cast<size_t>(tops_[static_cast<size_t>(top)])] = static_cast<int32_t>(parts.parts.size());
-      parts.parts.emplace_back();
-    }
-    parts.subtrees = static_cast<int64_t>(tops_.size());
-    for (size_t at = structure_.batches.size(); at-- > 0;) {
-      const Linearized::Batch& batch = structure_.batches[at];
-      for (int64_t place = batch.begin; place < batch.end; ++place)
-        if (const int32_t part = part_of[static_cast<size_t>(place)]; part != kRest)
-          EachChild(ClassOf(batch), place, [&](size_t child) { part_of[child] = part; });
+    for (size_t i = 0; i + 1 < bounds_.size(); ++i) {
+      TreeParts::Batches part;
+      for (const Linearized::Batch& batch : structure_.batches)
+        AddBetween(batch, bounds_[i], bounds_[i + 1], &part);
+      if (!part.empty()) parts.parts.push_back(std::move(part));
     }
     for (const Linearized::Batch& batch : structure_.batches)
-      for (int64_t begin = batch.begin, end; begin < batch.end; begin = end) {
-        const int32_t part = part_of[static_cast<size_t>(begin)];
-        for (end = begin + 1; end < batch.end && part_of[static_cast<size_t>(end)] == part;) ++end;
-        (part == kRest ? parts.rest : parts.parts[static_cast<size_t>(part)])
-            .push_back({batch.node_class, begin, end});
-      }
+      for (const int32_t number : above_) AddWithin(batch, number, number + 1, &parts.rest);
     return parts;
+  }
+  void AddBetween(const Linearized::Batch& batch, int32_t first, int32_t end, TreeParts::Batches* to) const {
+    for (auto above = std::lower_bound(above_.begin(), above_.end(), first);
+         above != above_.end() && *above < end; ++above) {
+      AddWithin(batch, first, *above, to);
+      first = *above + 1;
+    }
+    AddWithin(batch, first, end, to);
+  }
+  // Nodes of a batch that stand next to each other stay together.
+  void AddWithin(const Linearized::Batch& batch, int32_t first, int32_t end, TreeParts::Batches* to) const {
+    const Linearized::Batch places = structure_.Within(batch, first, end);
+    if (places.begin >= places.end) return;
+    if (!to->empty() && to->back().begin >= batch.begin && to->back().end == places.begin)
+      to->back().end = places.end;
+    else
+      to->push_back(places);
   }
 
   double TimeOf(const TreeParts::Batches& batches, int threads) const {
@@ -182,9 +165,10 @@ class PartChooser {
   const Linearized& structure_;
   const int threads_;
   const BatchTime& time_;
-  std::vector<double> work_;       // By place.
-  std::vector<int32_t> class_of_;  // By place.
-  std::vector<int32_t> tops_;      // Of subtrees that parts have, root after root.
+  std::vector<double> work_;           // Of the nodes before each number.
+  std::vector<int32_t> tops_;          // Places of the tops of trees.
+  std::vector<int32_t> bounds_ = {0};  // Numbers at which parts begin.
+  std::vector<int32_t> above_;         // Numbers of nodes above cuts.
 };
 
 }  // namespace

@@ -11,20 +11,22 @@
 
 namespace heddle::ops {
 
-/// How the nodes of a structure are shared out over threads: parts of whole subtrees, each of which one thread
-/// computes from the leaves up and waits for nobody, and the rest, the nodes above them, batch by batch with
-/// the threads inside operators. What a node's result is does not depend on it.
+/// How the nodes of a structure are shared out over threads: parts of whole subtrees, each of which one
+/// thread computes from the leaves up and waits for nobody, and the rest, the nodes above them, batch by
+/// batch with the threads inside operators. What a node's result is does not depend on it.
 ///
 ///              o         rest: two batches, all threads       Of a forest of many roots the parts are trees,
-///            /   \                                            and there is no rest. Of few roots they lie below
-///          o       \                                          a cut, where that is expected to take less time
-///        /   \       \                                        than going by level: narrow levels read the same
+///            /   \                                            and there is no rest. Of few roots they lie
+///            below
+///          o       \                                          a cut, where that is expected to take less
+///          time
+///        /   \       \                                        than going by level: narrow levels read the
+///        same
 ///       x     x       x  parts: {x}, {x, x}                   matrices again for few rows each.
 struct TreeParts {
   using Batches = std::vector<Linearized::Batch>;  // Ranges of places, of batches of the structure.
   std::vector<Batches> parts;                      ///< Of each part, children first. Two or more, or none.
-  Batches rest;                                    ///< Where there are parts: what follows them, children first.
-  int64_t subtrees = 0;                            ///< In all parts.
+  Batches rest;  ///< Where there are parts: what follows them, children first.
 
   /// Where there are no parts the rest is everything.
   std::span<const Linearized::Batch> RestOf(const Linearized& structure) const {
@@ -36,7 +38,7 @@ struct TreeParts {
 using BatchTime = std::function<double(int32_t node_class, int64_t rows, int threads)>;
 
 /// The form that is expected to take less time. There are no parts where nodes share children.
-/// O(nodes + calls).
+/// O(nodes + batches * threads).
 TreeParts ChooseParts(const Linearized& structure, int threads, const BatchTime& time);
 
 /// run(part) for each part, side by side: each on one thread, whose loops are serial. The error of the first
