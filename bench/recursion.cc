@@ -257,24 +257,32 @@ Status RunTraining(const Trees& trees, const std::string& folder, const BenchOpt
   return OkStatus();
 }
 
-// if (T[n, 1] != 0) calls of T[n, 1] and T[n, 2]; gives T[n, 3].
+// if (T[n, 1] == 0) gives as.integer(T[n, 3]), else calls as.integer(T[n, 1]) and as.integer(T[n, 2]).
 ops::StructureProgram TreeProgram() {
   using Code = ops::StructureProgram::Code;
   ops::StructureProgram program;
   program.matrices = {"T"};
-  program.registers = 8;
-  program.steps = {{.code = Code::kConstant, .target = 1, .constant = 1},
-                   {.code = Code::kCell, .target = 4, .a = 0, .b = 1},
-                   {.code = Code::kBranch, .a = 4, .index = 8},
-                   {.code = Code::kCall, .a = 4},
-                   {.code = Code::kConstant, .target = 2, .constant = 2},
-                   {.code = Code::kCell, .target = 5, .a = 0, .b = 2},
-                   {.code = Code::kCall, .a = 5},
-                   {.code = Code::kEnd},
-                   {.code = Code::kConstant, .target = 3, .constant = 3},
-                   {.code = Code::kCell, .target = 6, .a = 0, .b = 3},
-                   {.code = Code::kGive, .a = 6},
-                   {.code = Code::kEnd}};
+  program.registers = 16;
+  const auto add = [&](ops::StructureProgram::Step step) { program.steps.push_back(step); };
+  // r[target] = T[n, column], an integer in the register behind it.
+  const auto add_cell = [&](int32_t target, double column) {
+    add({.code = Code::kConstant, .target = target, .constant = column});
+    add({.code = Code::kCell, .target = target + 1, .a = 0, .b = target});
+    add({.code = Code::kTruncate, .is_whole = true, .target = target + 2, .a = target + 1});
+  };
+  add_cell(1, 1);
+  program.steps.pop_back();
+  add({.code = Code::kConstant, .target = 3, .constant = 0});
+  add({.code = Code::kEqual, .target = 4, .a = 2, .b = 3});
+  add({.code = Code::kBranch, .a = 4, .index = 10});
+  add_cell(5, 3);
+  add({.code = Code::kGive, .a = 7});
+  add({.code = Code::kJump, .index = 18});
+  for (const int32_t child : {1, 2}) {
+    add_cell(4 + 4 * child, child);
+    add({.code = Code::kCall, .a = 6 + 4 * child});
+  }
+  add({.code = Code::kEnd});
   return program;
 }
 
@@ -288,12 +296,13 @@ Status TimeLinearizer(const Trees& trees, const BenchOptions& options) {
     return std::chrono::duration<double, std::nano>(to - from).count() /
            static_cast<double>(trees.rows.size());
   };
+  const ops::StructureProgram program = TreeProgram();
+  ops::StructureVisitor visitor(program, {structure}, {}, 100);
   for (int round = 0; round < std::max(5, options.rounds); ++round) {
     const auto begin = now();
-    HEDDLE_ASSIGN_OR_RETURN(std::optional<ops::VisitedStructure> visited,
-                            ops::VisitStructure(TreeProgram(), {&structure, 1}, {}, trees.roots, 100, "f"));
+    HEDDLE_ASSIGN_OR_RETURN(const ops::VisitedStructure* const visited, visitor.Visit(trees.roots, "f"));
     const auto middle = now();
-    const ops::Linearized linearized = ops::Linearize(*std::move(visited));
+    const ops::Linearized linearized = ops::Linearize(*visited);
     const auto end = now();
     visit = std::min(visit, per_node(begin, middle));
     arrays = std::min(arrays, per_node(middle, end));

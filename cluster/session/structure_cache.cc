@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/session/structure_cache.h"
 
+#include <algorithm>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -13,6 +14,8 @@ namespace {
 // The last structure is kept whatever its size, and with it others of so many bytes.
 constexpr size_t kMostStructures = 1024;
 constexpr size_t kMostStructureBytes = size_t{256} << 20;
+// Those of the matrices that were visited last; each has a number for each of their rows.
+constexpr size_t kMostVisitors = 4;
 // Decisions of one node: with more children than that a body would be a long list of operators.
 constexpr int32_t kMostDecisions = 512;
 
@@ -38,16 +41,15 @@ Result<std::shared_ptr<const ops::Linearized>> StructureCache::Of(const Function
   std::optional<StructureInputs> inputs = InputsOf(program, frame);
   if (!inputs) return none;
   if (std::shared_ptr<const ops::Linearized> kept = Find(function, roots, *inputs)) return kept;
-  HEDDLE_ASSIGN_OR_RETURN(const std::vector<Matrix> dense, inputs->Dense());
-  std::string refusal;
-  HEDDLE_ASSIGN_OR_RETURN(
-      std::optional<ops::VisitedStructure> visited,
-      ops::VisitStructure(program, dense, inputs->uniforms, roots, kMostDecisions, function.name, &refusal));
-  if (!visited) {
-    if (!refusal.empty()) *why = std::move(refusal);
+  HEDDLE_ASSIGN_OR_RETURN(Visitor visitor, TakeVisitor(program, *inputs));
+  HEDDLE_ASSIGN_OR_RETURN(const ops::VisitedStructure* const visited,
+                          visitor.visitor->Visit(roots, function.name));
+  if (visited == nullptr) {
+    if (!visitor.visitor->why().empty()) *why = visitor.visitor->why();
     return none;
   }
-  ops::Linearized linearized = ops::Linearize(*std::move(visited));
+  ops::Linearized linearized = ops::Linearize(*visited);
+  GiveBack(std::move(visitor));
   Structure structure{.function = &function, .inputs = *std::move(inputs), .roots = roots};
   structure.bytes = BytesOf(linearized, structure.inputs) + roots.size() * sizeof(int64_t);
   structure.linearized = std::make_shared<const ops::Linearized>(std::move(linearized));
@@ -78,6 +80,33 @@ void StructureCache::Keep(Structure structure) {
     kept =
         ++count > kMostStructures || bytes > kMostStructureBytes ? structures_.erase(kept) : std::next(kept);
   }
+}
+
+// Lanes that visit the same matrices at once have visitors of their own.
+Result<StructureCache::Visitor> StructureCache::TakeVisitor(const ops::StructureProgram& program,
+                                                            const StructureInputs& inputs) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto kept = std::find_if(visitors_.begin(), visitors_.end(), [&](const Visitor& visitor) {
+      return visitor.program == &program && visitor.inputs.IsSame(inputs);
+    });
+    if (kept != visitors_.end()) {
+      Visitor taken = std::move(*kept);
+      visitors_.erase(kept);
+      return taken;
+    }
+  }
+  HEDDLE_ASSIGN_OR_RETURN(std::vector<Matrix> dense, inputs.Dense());
+  return Visitor{.program = &program,
+                 .inputs = inputs,
+                 .visitor = std::make_unique<ops::StructureVisitor>(program, std::move(dense),
+                                                                    inputs.uniforms, kMostDecisions)};
+}
+
+void StructureCache::GiveBack(Visitor visitor) {
+  const std::lock_guard lock(mutex_);
+  visitors_.push_front(std::move(visitor));
+  if (visitors_.size() > kMostVisitors) visitors_.pop_back();
 }
 
 }  // namespace heddle::cluster

@@ -11,6 +11,7 @@
 
 #include "cluster/session/structure_inputs.h"
 #include "core/programs/program.h"
+#include "ops/recursion/visit_structure.h"
 
 namespace heddle::cluster {
 
@@ -34,12 +35,22 @@ class StructureCache {
     size_t bytes = 0;
   };
 
+  /// What visits the nodes of `inputs`, while nobody does.
+  struct Visitor {
+    const ops::StructureProgram* program = nullptr;
+    StructureInputs inputs;
+    std::unique_ptr<ops::StructureVisitor> visitor;
+  };
+
   std::shared_ptr<const ops::Linearized> Find(const Function& function, const std::vector<int64_t>& roots,
                                               const StructureInputs& inputs);
   void Keep(Structure structure);
+  Result<Visitor> TakeVisitor(const ops::StructureProgram& program, const StructureInputs& inputs);
+  void GiveBack(Visitor visitor);
 
   std::mutex mutex_;
-  std::list<Structure> structures_;  // The last used first.
+  std::list<Visitor> visitors_;      // The last used first, as are
+  std::list<Structure> structures_;  // the structures.
 };
 
 }  // namespace heddle::cluster

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "compiler/optimize/infer.h"
+#include "ops/recursion/visit_structure.h"
 
 namespace heddle::cluster {
 namespace {
@@ -79,7 +80,8 @@ std::optional<std::vector<int64_t>> RootsOf(const ops::StructureProgram& structu
   if (!dense.ok()) return std::nullopt;
   std::vector<int64_t> counters;
   for (uint64_t round = 0; round < rounds; ++round) counters.push_back(value_of(round));
-  return ops::CallsOf(structure, *dense, given->uniforms, counters);
+  return ops::StructureVisitor(structure, *std::move(dense), given->uniforms, ops::StructureVisitor::kNoLimit)
+      .CallsOf(counters);
 }
 
 Result<Value> ValueAt(const ops::NodeResults& results, size_t i, int32_t place) {

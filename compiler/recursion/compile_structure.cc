@@ -193,6 +193,7 @@ class StructureCompiler {
     if (node.Is("as.scalar") && graph[node.inputs[0]].Is("index")) {
       const Node& index = graph[node.inputs[0]];
       const int32_t row = Emit(graph, index.inputs[1]), column = Emit(graph, index.inputs[3]);
+      program_.positions[static_cast<int32_t>(program_.steps.size())] = node.position;
       return AddTo({.code = Code::kCell,
                     .a = row,
                     .b = column,

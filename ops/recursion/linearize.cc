@@ -19,76 +19,61 @@ struct Room {
   double* numbers = nullptr;
 };
 
-// Counts of heights, one behind the other: those of `height` are from ends[height - 1] to before
-// ends[height].
-std::vector<int64_t> EndsOfHeights(const Places& heights) {
-  const int32_t highest = heights.empty() ? -1 : *std::max_element(heights.begin(), heights.end());
-  std::vector<int64_t> ends(static_cast<size_t>(highest + 1), 0);
-  for (const int32_t height : heights) ++ends[static_cast<size_t>(height)];
-  std::partial_sum(ends.begin(), ends.end(), ends.begin());
-  return ends;
+// Stable: `items` by what `key` says of each, which is below `keys`.
+template <typename Key>
+Places SortedBy(const Places& items, int32_t keys, const Key& key) {
+  Places next(static_cast<size_t>(keys) + 1, 0), sorted(items.size());
+  for (const int32_t item : items) ++next[static_cast<size_t>(key(item)) + 1];
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  for (const int32_t item : items) sorted[static_cast<size_t>(next[static_cast<size_t>(key(item))]++)] = item;
+  return sorted;
 }
 
-// Visits by height, of one height in their order.
-Places ByHeight(const Places& heights, const std::vector<int64_t>& ends) {
-  std::vector<int64_t> next(ends.size(), 0);
-  if (!ends.empty()) std::copy(ends.begin(), ends.end() - 1, next.begin() + 1);
-  Places visits(heights.size());
-  for (size_t v = 0; v < heights.size(); ++v)
-    visits[static_cast<size_t>(next[static_cast<size_t>(heights[v])]++)] = static_cast<int32_t>(v);
-  return visits;
+// Classes and batches with their places. Of each batch of the visits, where it begins.
+std::vector<int64_t> MakeBatches(const VisitedStructure& visited, Linearized* out) {
+  Places all(visited.batches.size());
+  std::iota(all.begin(), all.end(), 0);
+  int32_t levels = 0;
+  for (const VisitedStructure::Batch& batch : visited.batches) levels = std::max(levels, batch.height + 1);
+  const auto class_of = [&](int32_t batch) { return visited.batches[static_cast<size_t>(batch)].node_class; };
+  const auto classes = static_cast<int32_t>(visited.classes.size());
+  const Places by_height = SortedBy(SortedBy(all, classes, class_of), levels, [&](int32_t batch) {
+    return visited.batches[static_cast<size_t>(batch)].height;
+  });
+  out->levels = levels;
+  out->classes.resize(visited.classes.size());
+  std::vector<int64_t> begins(visited.batches.size());
+  int64_t place = 0;
+  int32_t last = -1;
+  for (const int32_t batch : SortedBy(by_height, classes, class_of)) {
+    Linearized::Class& node_class = out->classes[static_cast<size_t>(class_of(batch))];
+    if (class_of(batch) != last) node_class.begin = place;
+    last = class_of(batch);
+    begins[static_cast<size_t>(batch)] = place;
+    place += visited.batches[static_cast<size_t>(batch)].size;
+    node_class.end = place;
+  }
+  for (const int32_t batch : by_height) {
+    const auto at = static_cast<size_t>(batch);
+    out->batches.push_back({class_of(batch), begins[at], begins[at] + visited.batches[at].size});
+  }
+  return begins;
 }
 
-// Classes with their rooms, still without places: `end` is where the next node comes.
-std::vector<Room> MakeClasses(VisitedStructure* visited, Linearized* out) {
-  std::vector<Room> rooms(visited->classes.size());
-  for (const int32_t node_class : visited->class_of) ++rooms[static_cast<size_t>(node_class)].size;
-  out->classes.resize(rooms.size());
-  int64_t begin = 0;
-  for (size_t k = 0; k < rooms.size(); ++k) {
+std::vector<Room> MakeRooms(const VisitedStructure& visited, Linearized* out) {
+  std::vector<Room> rooms;
+  for (size_t k = 0; k < visited.classes.size(); ++k) {
     Linearized::Class& node_class = out->classes[k];
-    VisitedStructure::Class& of_visits = visited->classes[k];
-    Room& room = rooms[k];
-    node_class.path = std::move(of_visits.path);
-    node_class.begin = node_class.end = room.begin = begin;
-    node_class.calls = room.calls = of_visits.calls;
-    node_class.given = room.given = of_visits.given;
-    node_class.children.resize(static_cast<size_t>(room.size * room.calls));
-    node_class.numbers.resize(static_cast<size_t>(room.size * room.given));
-    room.children = node_class.children.data();
-    room.numbers = node_class.numbers.data();
-    begin += room.size;
+    const int64_t size = node_class.end - node_class.begin;
+    node_class.path = visited.classes[k].path;
+    node_class.calls = visited.classes[k].calls;
+    node_class.given = visited.classes[k].given;
+    node_class.children.resize(static_cast<size_t>(size * node_class.calls));
+    node_class.numbers.resize(static_cast<size_t>(size * node_class.given));
+    rooms.push_back({node_class.begin, size, node_class.calls, node_class.given, node_class.children.data(),
+                     node_class.numbers.data()});
   }
   return rooms;
-}
-
-// Two counting sorts: by height, then by class, which keeps the order of heights. The place of each visit.
-Places PlaceVisits(const VisitedStructure& visited, Linearized* out) {
-  const std::vector<int64_t> ends = EndsOfHeights(visited.heights);
-  out->levels = static_cast<int64_t>(ends.size());
-  Places place_of(visited.nodes.size());
-  std::vector<size_t> batch_of(out->classes.size());
-  int64_t at = 0;
-  const Places by_height = ByHeight(visited.heights, ends);
-  for (const int64_t end : ends) {
-    const size_t first = out->batches.size();
-    for (; at < end; ++at) {
-      const auto v = static_cast<size_t>(by_height[static_cast<size_t>(at)]);
-      const auto k = static_cast<size_t>(visited.class_of[v]);
-      Linearized::Class& node_class = out->classes[k];
-      if (batch_of[k] <= first) {  // One more than the number of its last batch.
-        out->batches.push_back({static_cast<int32_t>(k), node_class.end, 0});
-        batch_of[k] = out->batches.size();
-      }
-      place_of[v] = static_cast<int32_t>(node_class.end++);
-    }
-    const auto of_height = out->batches.begin() + static_cast<std::ptrdiff_t>(first);
-    for (auto batch = of_height; batch != out->batches.end(); ++batch)
-      batch->end = out->classes[static_cast<size_t>(batch->node_class)].end;
-    std::sort(of_height, out->batches.end(),
-              [](const auto& a, const auto& b) { return a.node_class < b.node_class; });
-  }
-  return place_of;
 }
 
 }  // namespace
@@ -99,11 +84,14 @@ Linearized::Batch Linearized::Within(const Batch& batch, int32_t first, int32_t 
   return {batch.node_class, from - places, std::lower_bound(from, places + batch.end, end) - places};
 }
 
-Linearized Linearize(VisitedStructure visited) {
-  const size_t count = visited.nodes.size();
+Linearized Linearize(const VisitedStructure& visited) {
+  const size_t count = visited.visits.size();
   Linearized out;
-  const std::vector<Room> rooms = MakeClasses(&visited, &out);
-  const Places place_of = PlaceVisits(visited, &out);
+  std::vector<int64_t> next = MakeBatches(visited, &out);
+  const std::vector<Room> rooms = MakeRooms(visited, &out);
+  Places place_of(count);
+  for (size_t v = 0; v < count; ++v)
+    place_of[v] = static_cast<int32_t>(next[static_cast<size_t>(visited.visits[v].batch)]++);
   out.nodes.resize(count);
   out.is_tree = visited.is_tree;
   if (out.is_tree) {
@@ -114,12 +102,14 @@ Linearized Linearize(VisitedStructure visited) {
   const double* number = visited.numbers.data();
   for (size_t v = 0; v < count; ++v) {
     const auto place = static_cast<size_t>(place_of[v]);
-    out.nodes[place] = visited.nodes[v];
+    const VisitedStructure::Visit& visit = visited.visits[v];
+    out.nodes[place] = visit.node;
     if (out.is_tree) {
       out.order[place] = static_cast<int32_t>(v);
-      out.subtrees[place] = visited.subtrees[v];
+      out.subtrees[place] = visit.subtree;
     }
-    const Room& room = rooms[static_cast<size_t>(visited.class_of[v])];
+    const int32_t node_class = visited.batches[static_cast<size_t>(visit.batch)].node_class;
+    const Room& room = rooms[static_cast<size_t>(node_class)];
     const int64_t i = place_of[v] - room.begin;
     for (int32_t c = 0; c < room.calls; ++c)
       room.children[c * room.size + i] = place_of[static_cast<size_t>(*child++)];

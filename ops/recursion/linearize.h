@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ops/recursion/structure_program.h"
+#include "ops/recursion/visit_structure.h"
 
 namespace heddle::ops {
 
@@ -43,6 +43,6 @@ struct Linearized {
 };
 
 /// O(nodes + calls).
-Linearized Linearize(VisitedStructure visited);
+Linearized Linearize(const VisitedStructure& visited);
 
 }  // namespace heddle::ops

@@ -8,12 +8,13 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "ops/operator.h"
 #include "ops/recursion/linearize.h"
 #include "ops/recursion/recursive_operator.h"
-#include "ops/recursion/structure_program.h"
+#include "ops/recursion/visit_structure.h"
 
 namespace heddle::ops {
 namespace {
@@ -47,12 +48,21 @@ Matrix Rows(const std::vector<std::array<double, 3>>& rows) {
   return matrix;
 }
 
+// Of the program over one matrix; `why` where only the interpreter can tell.
+Result<std::optional<VisitedStructure>> Visited(const StructureProgram& program, const Matrix& matrix,
+                                                const std::vector<int64_t>& roots, int32_t most = 100,
+                                                std::string* why = nullptr) {
+  StructureVisitor visitor(program, {matrix}, {}, most);
+  HEDDLE_ASSIGN_OR_RETURN(const VisitedStructure* const visited, visitor.Visit(roots, "f"));
+  if (why != nullptr) *why = visitor.why();
+  return visited != nullptr ? std::optional(*visited) : std::nullopt;
+}
+
 Result<Linearized> Arrays(const Matrix& matrix, const std::vector<int64_t>& roots) {
-  Result<std::optional<VisitedStructure>> visited =
-      VisitStructure(TwoChildren(), {&matrix, 1}, {}, roots, 100, "f");
-  HEDDLE_RETURN_IF_ERROR(visited.status());
-  if (!*visited) return Internal("only the interpreter can tell");
-  return Linearize(**std::move(visited));
+  HEDDLE_ASSIGN_OR_RETURN(const std::optional<VisitedStructure> visited,
+                          Visited(TwoChildren(), matrix, roots));
+  if (!visited) return Internal("only the interpreter can tell");
+  return Linearize(*visited);
 }
 
 // Every node once, every child before its parent, everything where the arrays say it is.
@@ -205,9 +215,7 @@ TEST(LinearizeTest, AChildThatIsNoRowIsAnError) {
 TEST(StructureProgramTest, WhatIsNoNodeIsForTheInterpreter) {
   for (const double child : {-1.0, 1.5, 1e18, std::numeric_limits<double>::quiet_NaN()}) {
     const Matrix matrix = Rows({{child, 0, 1}});
-    const std::vector<int64_t> roots = {1};
-    const Result<std::optional<VisitedStructure>> visited =
-        VisitStructure(TwoChildren(), {&matrix, 1}, {}, roots, 100, "f");
+    const Result<std::optional<VisitedStructure>> visited = Visited(TwoChildren(), matrix, {1});
     ASSERT_TRUE(visited.ok());
     EXPECT_FALSE(visited->has_value()) << child;
   }
@@ -226,13 +234,13 @@ std::optional<VisitedStructure> CalledBy(StructureProgram::Step step, int64_t ro
                    {.code = Code::kBranch, .a = 3, .index = 6},
                    {.code = Code::kCall, .a = 1},
                    {.code = Code::kEnd}};
-  return *VisitStructure(program, {}, {}, {&root, 1}, 100, "f");
+  return *Visited(program, Rows({}), {root});
 }
 
 TEST(StructureProgramTest, OperatorsOfNumbersAreThoseOfTheLanguage) {
   const auto child = [](StructureProgram::Step step, int64_t root) -> int64_t {
     const std::optional<VisitedStructure> visited = CalledBy(step, root);
-    return visited && visited->nodes.size() == 2 ? visited->nodes[1] : -1;
+    return visited && visited->visits.size() == 2 ? visited->visits[1].node : -1;
   };
   const auto binary = [](BinaryCode code) {
     return StructureProgram::Step{
@@ -246,11 +254,10 @@ TEST(StructureProgramTest, OperatorsOfNumbersAreThoseOfTheLanguage) {
 }
 
 TEST(StructureProgramTest, WhyTheInterpreterRunsIsTold) {
-  const std::vector<int64_t> roots = {1};
   std::string why;
   const auto told = [&](double child, int32_t most) {
     const Matrix matrix = Rows({{child, 0, 1}});
-    EXPECT_FALSE((*VisitStructure(TwoChildren(), {&matrix, 1}, {}, roots, most, "f", &why)).has_value());
+    EXPECT_FALSE((*Visited(TwoChildren(), matrix, {1}, most, &why)).has_value());
     return why;
   };
   EXPECT_EQ(told(1.5, 100), "1.5 is called as a node (C2)");
@@ -267,17 +274,14 @@ TEST(StructureProgramTest, APositionThatIsNoNumberIsAnError) {
                      {.code = Code::kCell, .target = 2, .a = 1, .b = 0},
                      {.code = Code::kEnd}};
     const Matrix matrix = Rows({{0, 0, 0}});
-    const std::vector<int64_t> roots = {1};
-    EXPECT_EQ(VisitStructure(program, {&matrix, 1}, {}, roots, 100, "f").status().message(),
-              "node 1 reads [-1,1] of 'T', which is 1 x 3");
+    EXPECT_EQ(Visited(program, matrix, {1}).status().message(), "node 1 reads [-1,1] of 'T', which is 1 x 3");
   }
 }
 
 TEST(StructureProgramTest, MoreDecisionsThanAllowedAreForTheInterpreter) {
   const Matrix matrix = Rows({{0, 0, 1}});
-  const std::vector<int64_t> roots = {1};
-  EXPECT_FALSE((*VisitStructure(TwoChildren(), {&matrix, 1}, {}, roots, 1, "f")).has_value());
-  EXPECT_TRUE((*VisitStructure(TwoChildren(), {&matrix, 1}, {}, roots, 2, "f")).has_value());
+  EXPECT_FALSE((*Visited(TwoChildren(), matrix, {1}, 1)).has_value());
+  EXPECT_TRUE((*Visited(TwoChildren(), matrix, {1}, 2)).has_value());
 }
 
 // Ranks give their rows with the numbers of their roots, in any order.
