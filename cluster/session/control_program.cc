@@ -231,14 +231,23 @@ Status ControlProgram::EnterFor(const Block& block) {
   }
   const bool is_parallel = block.kind == Block::Kind::kParallelFor;
   const int64_t seed = is_parallel ? blocks_.seeds().EnterLoop() : 0;
-  const LoopRange range = {.from = from, .increment = increment, .rounds = rounds, .seed = seed};
+  LoopRange range = {.from = from, .increment = increment, .rounds = rounds, .seed = seed};
   const auto value_of = [&](uint64_t round) { return range.ValueOf(round); };
   HEDDLE_ASSIGN_OR_RETURN(const bool is_derivative, gradients_.EnterLoop(block, value_of, rounds, &frame()));
-  HEDDLE_ASSIGN_OR_RETURN(bool is_forest, recursions_.EnterLoop(block, value_of, rounds, &frame()));
-  is_forest |= is_derivative;
-  if (is_parallel && !is_forest && iterations_ != nullptr) {
-    HEDDLE_ASSIGN_OR_RETURN(const bool has_run, RunIterations(block, range));
-    if (has_run) return OkStatus();
+  HEDDLE_ASSIGN_OR_RETURN(const bool is_forest, recursions_.EnterLoop(block, value_of, rounds, &frame()));
+  if (is_parallel && !is_derivative && iterations_ != nullptr) {
+    bool can_run = true;
+    if (is_forest) {
+      HEDDLE_ASSIGN_OR_RETURN(can_run, EvaluateForest(block, &range));
+    }
+    if (can_run) {
+      HEDDLE_ASSIGN_OR_RETURN(const bool has_run, RunIterations(block, range));
+      if (has_run) {
+        recursions_.LeaveLoop(block);
+        gradients_.LeaveLoop(block);
+        return OkStatus();
+      }
+    }
   }
   if (is_parallel) blocks_.seeds().scopes().push_back(RandomSeeds::Iteration(seed, 0));
   frame().Set(block.variable, Variable::OfScalar(from));
@@ -269,30 +278,8 @@ Status ControlProgram::EnterCall(const Block& block) {
         .WithNote("does a recursion never end?")
         .At(block.position);
   auto callee = std::make_unique<Frame>();
-  for (const auto& [parameter_name, variable] : call.arguments) {
-    if (variable == nullptr)
-      return FailedPrecondition("function '{}': argument '{}' has no value here", function.name,
-                                parameter_name)
-          .WithNote("it is assigned only in branches or loops that did not run")
-          .At(block.position);
-    DataType data_type = DataType::kUnknown;
-    ValueType value_type = ValueType::kUnknown;
-    for (const Parameter& parameter : function.parameters)
-      if (parameter.name == parameter_name) {
-        data_type = parameter.data_type;
-        value_type = parameter.value_type;
-      }
-    const std::string name(parameter_name);
-    if (IsOfType(*variable, data_type, value_type)) {
-      Bind(name, *variable, callee.get());
-      continue;
-    }
-    Result<Variable> converted =
-        ConvertTo(*variable, data_type, value_type,
-                  fmt::format("function '{}': argument '{}'", function.name, parameter_name));
-    if (!converted.ok()) return converted.status().At(block.position);
-    callee->Set(name, *std::move(converted));
-  }
+  for (const auto& [parameter, variable] : call.arguments)
+    HEDDLE_RETURN_IF_ERROR(BindArgument(block, function, parameter, variable, callee.get()));
   const bool is_recursion = recursions_.Knows(function);
   if ((is_recursion || gradients_.Knows(function)) && !IsInside(function)) {
     const Result<bool> has_run = is_recursion ? recursions_.Run(block, function, callee.get())
@@ -308,6 +295,50 @@ Status ControlProgram::EnterCall(const Block& block) {
   frames_.push_back(std::move(callee));
   stack_.push_back({.kind = Kind::kCall, .blocks = &function.body, .owner = &block, .function = &function});
   return OkStatus();
+}
+
+// As its parameter declares it.
+Status ControlProgram::BindArgument(const Block& block, const Function& function, std::string_view parameter,
+                                    const Variable* variable, Frame* callee) const {
+  if (variable == nullptr)
+    return FailedPrecondition("function '{}': argument '{}' has no value here", function.name, parameter)
+        .WithNote("it is assigned only in branches or loops that did not run")
+        .At(block.position);
+  DataType data_type = DataType::kUnknown;
+  ValueType value_type = ValueType::kUnknown;
+  for (const Parameter& declared : function.parameters)
+    if (declared.name == parameter) {
+      data_type = declared.data_type;
+      value_type = declared.value_type;
+    }
+  const std::string name(parameter);
+  if (IsOfType(*variable, data_type, value_type)) {
+    Bind(name, *variable, callee);
+    return OkStatus();
+  }
+  Result<Variable> converted = ConvertTo(*variable, data_type, value_type,
+                                         fmt::format("function '{}': argument '{}'", function.name, name));
+  if (!converted.ok()) return converted.status().At(block.position);
+  callee->Set(name, *std::move(converted));
+  return OkStatus();
+}
+
+// What the calls of a parfor find, before its rounds, which may run at once, then. False: only the first round
+// can tell what they pass.
+Result<bool> ControlProgram::EvaluateForest(const Block& loop, LoopRange* range) {
+  const Block* const block = recursions_.CallOf(loop);
+  if (block == nullptr) return true;
+  const Result<ResolvedCall> call = ResolveCall(program_, *block, frame());
+  if (!call.ok() || IsInside(*call->function)) return false;
+  Frame callee;
+  for (const auto& [parameter, variable] : call->arguments)
+    if (parameter != recursions_.NodeOf(*call->function) &&
+        !BindArgument(*block, *call->function, parameter, variable, &callee).ok())
+      return false;
+  Result<RecursionForests::Evaluated> forest = recursions_.EvaluateLoop(*call->function, &callee);
+  if (!forest.ok()) return forest.status().At(block->position);
+  range->forest = *std::move(forest);
+  return true;
 }
 
 // Whether the innermost call is one of the function: it is interpreted, then.

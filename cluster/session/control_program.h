@@ -33,6 +33,7 @@ struct LoopRange {
   int64_t seed = 0;
   uint64_t first = 0;  ///< Number of its first round in the loop,
   uint64_t step = 1;   ///< and by how much the next one has more: a share of a parfor's iterations.
+  RecursionForests::Evaluated forest;  ///< What calls of a recursion in its rounds find; nullptr: nothing.
 
   int64_t ValueOf(uint64_t round) const {
     return static_cast<int64_t>(static_cast<uint64_t>(from) + round * static_cast<uint64_t>(increment));
@@ -86,6 +87,8 @@ class ControlProgram {
   /// do not tell the calls on the way to them: open_calls() does. Where it is not alone, other iterations of
   /// the loop run, too.
   Status RunBody(const Block& loop, Frame* frame, size_t depth, SumTaker* sums, bool is_alone);
+  /// What calls of a recursion in bodies find, from now on.
+  void Adopt(RecursionForests::Evaluated forest) { recursions_.Adopt(std::move(forest)); }
   /// True when the last RunBody ended at a loop that counts down, against what lets iterations run at once.
   bool met_downward_loop() const { return met_downward_loop_; }
   std::vector<CallSite> open_calls() const;
@@ -117,6 +120,9 @@ class ControlProgram {
   Status FinishBody();
   Status EnterFor(const Block& block);
   Status EnterCall(const Block& block);
+  Status BindArgument(const Block& block, const Function& function, std::string_view parameter,
+                      const Variable* variable, Frame* callee) const;
+  Result<bool> EvaluateForest(const Block& loop, LoopRange* range);
   bool IsInside(const Function& function) const;
   Status FinishCall(const Block& block, const Function& function);
   Status BindList(const Block& block, const Function& function, const Frame& callee);

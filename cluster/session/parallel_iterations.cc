@@ -234,6 +234,7 @@ void ParallelIterations::OpenLanes(int count, Loop* loop) {
     lane.context.threads = std::max(options_.threads / count, 1);
     lane.context.cancelled = &lane.stop;
     lane.stop.store(false);
+    lane.control->Adopt(loop->range.forest);
     lane.context.print = [&worker, loop](std::string_view text) {
       loop->output.Add(worker.iteration().load(std::memory_order_relaxed), text);
     };
@@ -289,6 +290,7 @@ Status ParallelIterations::Attempt(Loop* loop, int count, Frame* frame) {
     });
   RunWorker(loop, loop->workers[0].get());
   for (std::thread& thread : threads) thread.join();
+  for (const auto& worker : loop->workers) worker->lane().control->Adopt(nullptr);
 
   int64_t busy_ns = 0;
   for (const auto& worker : loop->workers) busy_ns += worker->busy_ns;

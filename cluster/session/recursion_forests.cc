@@ -2,7 +2,7 @@
 #include "cluster/session/recursion_forests.h"
 
 #include <algorithm>
-#include <utility>
+#include <unordered_map>
 
 #include "cluster/session/block_runner.h"
 #include "cluster/session/structure_inputs.h"
@@ -48,7 +48,7 @@ Result<bool> RecursionForests::EnterLoop(const Block& loop,
   if (!found->second) return false;
   // A loop that is no forest hides the one around it that is the same text.
   auto forest =
-      std::make_unique<Forest>(Forest{.loop = &loop, .call = found->second->call, .has_failed = true});
+      std::make_shared<Forest>(Forest{.loop = &loop, .call = found->second->call, .has_failed = true});
   std::optional<std::vector<int64_t>> roots;
   if (rounds >= 2 && rounds <= kMostRoots) {
     const ops::StructureProgram& structure = found->second->structure;
@@ -66,22 +66,43 @@ void RecursionForests::LeaveLoop(const Block& loop) {
   if (!forests_.empty() && forests_.back()->loop == &loop) forests_.pop_back();
 }
 
+const Block* RecursionForests::CallOf(const Block& loop) const {
+  if (forests_.empty() || forests_.back()->loop != &loop || forests_.back()->has_failed) return nullptr;
+  return forests_.back()->call;
+}
+
+Status RecursionForests::EvaluateForest(const Evaluate& evaluate, Forest* forest) {
+  HEDDLE_ASSIGN_OR_RETURN(forest->evaluation, evaluate(*forest->loop, forest->roots));
+  forest->has_failed = !forest->evaluation;
+  if (forest->has_failed) return OkStatus();
+  for (size_t i = 0; i < forest->roots.size(); ++i) forest->number_of.emplace(forest->roots[i], i);
+  return OkStatus();
+}
+
+std::optional<RecursionForests::Root> RecursionForests::FindIn(const Forest& forest, int64_t node) {
+  if (!forest.evaluation) return std::nullopt;
+  const auto number = forest.number_of.find(node);
+  if (number == forest.number_of.end()) return std::nullopt;
+  return Root{&*forest.evaluation, number->second};
+}
+
 Result<std::optional<RecursionForests::Root>> RecursionForests::Find(const Block& call, int64_t node,
                                                                      const Evaluate& evaluate) {
-  const std::optional<Root> none;
   const auto found = std::find_if(forests_.rbegin(), forests_.rend(),
                                   [&](const auto& forest) { return forest->call == &call; });
-  if (found == forests_.rend() || (*found)->has_failed) return none;
+  if (found == forests_.rend())
+    return adopted_ != nullptr && adopted_->call == &call ? FindIn(*adopted_, node) : std::nullopt;
   Forest& forest = **found;
-  if (!forest.evaluation) {
-    HEDDLE_ASSIGN_OR_RETURN(forest.evaluation, evaluate(*forest.loop, forest.roots));
-    forest.has_failed = !forest.evaluation;
-    if (forest.has_failed) return none;
-    for (size_t i = 0; i < forest.roots.size(); ++i) forest.number_of.emplace(forest.roots[i], i);
-  }
-  const auto number = forest.number_of.find(node);
-  if (number == forest.number_of.end()) return none;
-  return std::optional<Root>(Root{&*forest.evaluation, number->second});
+  if (!forest.has_failed && !forest.evaluation)
+    HEDDLE_RETURN_IF_ERROR(EvaluateForest(evaluate, &forest));
+  return FindIn(forest, node);
+}
+
+Result<RecursionForests::Evaluated> RecursionForests::EvaluateLoop(const Evaluate& evaluate) {
+  Forest& forest = *forests_.back();
+  if (!forest.has_failed && !forest.evaluation)
+    HEDDLE_RETURN_IF_ERROR(EvaluateForest(evaluate, &forest));
+  return Evaluated(forests_.back());
 }
 
 }  // namespace heddle::cluster

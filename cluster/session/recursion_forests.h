@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "cluster/session/recursion_plans.h"
@@ -19,9 +19,14 @@ namespace heddle::cluster {
 class BlockRunner;
 
 /// The loops that run, as far as their rounds call a recursion for nodes that are known before the first of
-/// them: one forest, whose roots are evaluated together when the first call is made.
+/// them: one forest, whose roots are evaluated together when the first call is made, or before the rounds,
+/// which may run at once, then.
 class RecursionForests {
  public:
+  struct Forest;
+  /// One that is evaluated: nothing changes it any more.
+  using Evaluated = std::shared_ptr<const Forest>;
+
   /// Both outlive it. `node_of`: the node parameter of a function, "" where calls of it are no batches.
   RecursionForests(const SessionOptions& options, BlockRunner& blocks,
                    std::function<std::string(const std::string& function)> node_of);
@@ -32,6 +37,9 @@ class RecursionForests {
                          uint64_t rounds, Frame* frame);
   /// Behind the last round of any loop.
   void LeaveLoop(const Block& loop);
+
+  /// The block that makes the calls of the innermost loop; nullptr where they are no forest.
+  const Block* CallOf(const Block& loop) const;
 
   /// A root of an evaluation.
   struct Root {
@@ -46,14 +54,21 @@ class RecursionForests {
   /// is for the interpreter: each round comes to it by itself.
   Result<std::optional<Root>> Find(const Block& call, int64_t node, const Evaluate& evaluate);
 
+  /// Evaluates the forest of the innermost loop, unless that was done.
+  Result<Evaluated> EvaluateLoop(const Evaluate& evaluate);
+  /// What rounds of another program's loop find, from now on; nullptr: nothing.
+  void Adopt(Evaluated forest) { adopted_ = std::move(forest); }
+
  private:
-  struct Forest;
+  static Status EvaluateForest(const Evaluate& evaluate, Forest* forest);
+  static std::optional<Root> FindIn(const Forest& forest, int64_t node);
 
   const SessionOptions& options_;
   BlockRunner& blocks_;
   const std::function<std::string(const std::string& function)> node_of_;
   std::map<const Block*, std::optional<compiler::LoopRoots>> loops_;  // What was found at each.
-  std::vector<std::unique_ptr<Forest>> forests_;                      // Of the loops that run.
+  std::vector<std::shared_ptr<Forest>> forests_;                      // Of the loops that run.
+  Evaluated adopted_;
 };
 
 }  // namespace heddle::cluster

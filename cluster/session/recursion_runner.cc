@@ -9,13 +9,6 @@
 #include "compiler/optimize/pass.h"
 
 namespace heddle::cluster {
-namespace {
-
-const std::string& NameOfNode(const compiler::Recognition& found, const Function& function) {
-  return function.parameters[found.recursion.node_parameter].name;
-}
-
-}  // namespace
 
 RecursionRunner::RecursionRunner(const Program& program, const SessionOptions& options, BlockRunner& blocks)
     : blocks_(blocks),
@@ -25,13 +18,17 @@ RecursionRunner::RecursionRunner(const Program& program, const SessionOptions& o
       forests_(options, blocks, [this, &program](const std::string& name) -> std::string {
         const auto function = program.functions.find(name);
         if (function == program.functions.end() || !Knows(function->second)) return "";
-        return NameOfNode(FoundAt(function->second), function->second);
+        return NodeOf(function->second);
       }) {}
 
 RecursionRunner::~RecursionRunner() = default;
 
 const compiler::Recognition& RecursionRunner::FoundAt(const Function& function) const {
   return blocks_.recursions().bodies().FoundAt(function);
+}
+
+const std::string& RecursionRunner::NodeOf(const Function& function) const {
+  return function.parameters[FoundAt(function).recursion.node_parameter].name;
 }
 
 bool RecursionRunner::Knows(const Function& function) {
@@ -41,7 +38,7 @@ bool RecursionRunner::Knows(const Function& function) {
 }
 
 Result<bool> RecursionRunner::Run(const Block& call, const Function& function, Frame* callee) {
-  const std::optional<int64_t> node = NodeIn(NameOfNode(FoundAt(function), function), *callee);
+  const std::optional<int64_t> node = NodeIn(NodeOf(function), *callee);
   if (!node) return false;
   const auto evaluate_all = [&](const Block& loop, const std::vector<int64_t>& roots) {
     return plans_.Evaluate(loop, function, roots, /*may_fail=*/true, callee);
@@ -67,5 +64,11 @@ Result<bool> RecursionRunner::EnterLoop(const Block& loop,
 }
 
 void RecursionRunner::LeaveLoop(const Block& loop) { forests_.LeaveLoop(loop); }
+
+Result<RecursionForests::Evaluated> RecursionRunner::EvaluateLoop(const Function& function, Frame* callee) {
+  return forests_.EvaluateLoop([&](const Block& loop, const std::vector<int64_t>& roots) {
+    return plans_.Evaluate(loop, function, roots, /*may_fail=*/true, callee);
+  });
+}
 
 }  // namespace heddle::cluster

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <utility>
 
 #include "cluster/session/recursion_forests.h"
 #include "cluster/session/recursion_plans.h"
@@ -26,11 +28,20 @@ class RecursionRunner {
   /// happened, it is to be interpreted; the user was told why, once. Errors name nodes.
   Result<bool> Run(const Block& call, const Function& function, Frame* callee);
   /// Before the rounds of a loop whose counter takes these values. True if calls of a function in them will
-  /// be run as one, when the first of them is made; such a loop runs in order.
+  /// be run as one, when the first of them is made.
   Result<bool> EnterLoop(const Block& loop, const std::function<int64_t(uint64_t round)>& value_of,
                          uint64_t rounds, Frame* frame);
   /// Behind the last round of any loop.
   void LeaveLoop(const Block& loop);
+
+  /// For rounds that run at once, of the innermost loop: the block that makes the calls, nullptr where they
+  /// are not run as one; and what they find, evaluated before them, for a call whose arguments are in `callee`
+  /// but for the node.
+  const Block* CallOf(const Block& loop) const { return forests_.CallOf(loop); }
+  const std::string& NodeOf(const Function& function) const;
+  Result<RecursionForests::Evaluated> EvaluateLoop(const Function& function, Frame* callee);
+  /// What rounds of another program's loop find (RecursionForests::Adopt).
+  void Adopt(RecursionForests::Evaluated forest) { forests_.Adopt(std::move(forest)); }
 
  private:
   const compiler::Recognition& FoundAt(const Function& function) const;
