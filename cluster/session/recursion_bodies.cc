@@ -139,6 +139,7 @@ compiler::ClassContext RecursionBodies::ContextOf(const Function& function, cons
     compiler::LiveIn known = LiveInOf(*variable);
     if (recursion.keeps && known.info.IsMatrix() && known.info.shape.columns <= kMostColumns)
       known.info.format = Format::kDense;
+    if (recursion.free.contains(name)) known.value.reset();
     AppendType(known.info, sizes);
     if (known.value) *sizes += known.value->ToLiteral();
     context.parameters[name] = std::move(known);

@@ -88,11 +88,13 @@ const RecursionBodies& RecursionPlans::bodies() const { return blocks_.recursion
 // nullopt where a parameter is none of a plan.
 std::optional<std::string> RecursionPlans::SizesOf(const Function& function, const Frame& callee) const {
   std::string sizes;
-  for (const std::string& name : bodies().FoundAt(function).recursion.Inputs(function)) {
+  const compiler::Recursion& recursion = bodies().FoundAt(function).recursion;
+  for (const std::string& name : recursion.Inputs(function)) {
     const Variable* const variable = callee.Find(name);
     if (variable == nullptr || variable->info.data_type == DataType::kList) return std::nullopt;
     AppendType(variable->info, &sizes);
-    if (variable->info.IsScalar() && !compiler::IsLongText(variable->value.scalar()))
+    if (variable->info.IsScalar() && !recursion.free.contains(name) &&
+        !compiler::IsLongText(variable->value.scalar()))
       sizes += variable->value.scalar().ToLiteral();
   }
   return sizes;

@@ -10,6 +10,7 @@
 #include "compiler/gradient/gradient.h"
 #include "compiler/gradient/single_assignment.h"
 #include "compiler/recursion/compile_structure.h"
+#include "compiler/recursion/free_parameters.h"
 #include "compiler/recursion/number_facts.h"
 #include "ops/operator.h"
 
@@ -91,6 +92,7 @@ class Recogniser {
     out.recursion.elements = std::move(elements_);
     out.recursion.function = function_.name;
     out.recursion.node_parameter = node;
+    out.recursion.free = FreeParameters(function_);
     CompileStructure(function_, facts, &out.recursion);
     return out;
   }

@@ -39,6 +39,7 @@ struct Recursion {
     bool operator==(const Element&) const = default;
   };
   std::vector<Element> elements;
+  Names free;  ///< Scalar parameters whose values no size depends on.
 
   /// The variables that it needs, parameters but for the node; elements in place of lists.
   std::vector<std::string> Inputs(const Function& function) const;
