@@ -1,16 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/session/recursion_kernels.h"
 
+#include <algorithm>
+#include <cstring>
+#include <numeric>
 #include <optional>
 #include <utility>
 
 #include "cluster/session/recursion_texts.h"
 #include "core/memory/counted_heap.h"
+#include "core/memory/memory_budget.h"
 #include "ops/recursion/recursive_operator.h"
 
 namespace heddle::cluster {
 
 using Attributes = ops::RecursiveAttributes;
+
+namespace {
+
+// What the nodes of one evaluation may take of the memory that is left: the rest is for what is computed of
+// their rows, and for what runs beside.
+constexpr int64_t kPartOfMemory = 2;
+
+// Consecutive roots, whose nodes take `bytes` together. Roots do not see each other: the bytes of the results
+// are the same for any groups.
+std::vector<std::vector<int64_t>> GroupsThatFit(const std::vector<int64_t>& roots,
+                                                const ops::Linearized& structure, int64_t bytes) {
+  const MemoryBudget& budget = MemoryBudget::Process();
+  const int64_t most = std::max<int64_t>((budget.limit() - budget.used()) / kPartOfMemory, 1);
+  if (bytes <= most) return {roots};
+  const auto nodes = static_cast<double>(structure.nodes.size());
+  const double most_nodes = nodes * static_cast<double>(most) / static_cast<double>(bytes);
+  std::vector<std::vector<int64_t>> groups(1);
+  double in_group = 0;
+  for (size_t i = 0; i < roots.size(); ++i) {
+    // Where nodes are shared, nobody knows whose they are.
+    const auto place = static_cast<size_t>(structure.roots[i]);
+    const double of_root = structure.is_tree ? structure.subtrees[place] : nodes / static_cast<double>(roots.size());
+    if (!groups.back().empty() && in_group + of_root > most_nodes) {
+      groups.emplace_back();
+      in_group = 0;
+    }
+    groups.back().push_back(roots[i]);
+    in_group += of_root;
+  }
+  return groups;
+}
+
+// The rows of the roots in place of those of all nodes.
+Status KeepRoots(std::shared_ptr<const ops::Linearized>* structure, ops::NodeResults* results) {
+  auto kept = std::make_shared<ops::Linearized>();
+  for (Matrix& rows : results->rows) {
+    const auto row_bytes = static_cast<size_t>(rows.columns() * BytesOf(rows.element_type()));
+    HEDDLE_ASSIGN_OR_RETURN(Matrix of_roots, Matrix::Dense(static_cast<int64_t>((*structure)->roots.size()),
+                                                           rows.columns(), rows.element_type()));
+    char* to = of_roots.mutable_data<char>();
+    for (const int32_t place : (*structure)->roots) {
+      std::memcpy(to, rows.data<char>() + static_cast<size_t>(place) * row_bytes, row_bytes);
+      to += row_bytes;
+    }
+    rows = std::move(of_roots);
+  }
+  results->products.clear();
+  kept->roots.resize((*structure)->roots.size());
+  std::iota(kept->roots.begin(), kept->roots.end(), 0);
+  *structure = std::move(kept);
+  return OkStatus();
+}
+
+}  // namespace
 
 RecursionKernels::RecursionKernels(const Program& program, const SessionOptions& options,
                                    const ops::KernelSource& kernels)
@@ -52,22 +110,35 @@ Result<RecursionParts> RecursionKernels::Evaluate(const Function& function, cons
   };
   std::map<std::string, Value> parameters;
   for (const auto& [name, input] : inputs.variables()) parameters[name] = input.value;
-  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const ops::Linearized> structure,
+  HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<const ops::Linearized> structure,
                           bodies_.StructureOf(function, roots, inputs));
   if (structure == nullptr) return RecursionParts();
-  std::optional<ops::NodeResults> results;
-  HEDDLE_RETURN_IF_ERROR(WithinMemory("variables", [&]() -> Status {
-    HEDDLE_ASSIGN_OR_RETURN(results, ops::EvaluateRecursion(*structure, find_body, parameters, kernels_,
-                                                            context, bodies_.weights()));
-    return OkStatus();
-  }));
-  if (!results) {
-    bodies_.SayWhy(function, "results differ in size from node to node, or hold large integers (C7)");
-    return RecursionParts();
+  std::vector<std::vector<int64_t>> groups = {roots};
+  if (roots.size() > 1) {
+    HEDDLE_ASSIGN_OR_RETURN(const int64_t bytes, ops::BytesOfNodes(*structure, find_body));
+    groups = GroupsThatFit(roots, *structure, bytes);
   }
-  bodies_.CountForm(TextOfForm(function.name, results->parts));
+  if (groups.size() > 1) bodies_.CountForm(TextOfGroups(function.name, groups.size()));
   std::vector<RecursionPart> parts;
-  parts.push_back({structure, *std::move(results)});
+  for (const std::vector<int64_t>& group : groups) {
+    if (groups.size() > 1) {
+      HEDDLE_ASSIGN_OR_RETURN(structure, bodies_.StructureOf(function, group, inputs));
+      if (structure == nullptr) return RecursionParts();
+    }
+    std::optional<ops::NodeResults> results;
+    HEDDLE_RETURN_IF_ERROR(WithinMemory("variables", [&]() -> Status {
+      HEDDLE_ASSIGN_OR_RETURN(results, ops::EvaluateRecursion(*structure, find_body, parameters, kernels_,
+                                                              context, bodies_.weights()));
+      if (results && groups.size() > 1) return KeepRoots(&structure, &*results);
+      return OkStatus();
+    }));
+    if (!results) {
+      bodies_.SayWhy(function, "results differ in size from node to node, or hold large integers (C7)");
+      return RecursionParts();
+    }
+    bodies_.CountForm(TextOfForm(function.name, results->parts));
+    parts.push_back({std::move(structure), *std::move(results)});
+  }
   return RecursionParts(std::move(parts));
 }
 

@@ -29,6 +29,8 @@ class RecursionKernels : public ops::KernelSource {
 
  private:
   Result<Matrix> RowsOf(const ops::KernelCall& call, const Function& function) const;
+  /// In groups of roots, one after the other, where the nodes of all would not fit into the memory that is
+  /// left; of each group what its roots are is kept.
   Result<RecursionParts> Evaluate(const Function& function, const std::vector<int64_t>& roots,
                                   const Frame& inputs, ops::KernelContext& context) const;
 

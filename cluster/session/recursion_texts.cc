@@ -28,6 +28,10 @@ std::string TextOfForm(const std::string& function, const ops::TreeParts& parts)
   return fmt::format("{} by {}", function, ops::ToText(parts));
 }
 
+std::string TextOfGroups(const std::string& function, size_t groups) {
+  return fmt::format("{} by groups of roots, {} of them, for want of memory", function, groups);
+}
+
 int64_t BytesOfRows(const std::vector<ops::RecursiveAdjoint::Row>& rows) {
   int64_t bytes = 0;
   for (const ops::RecursiveAdjoint::Row& row : rows) bytes += row.cells * BytesOf(row.type);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -24,6 +25,9 @@ std::vector<std::string> TextsOfAdjoint(const std::string& function, int32_t cal
 
 /// "treelstm by trees over 2 threads": the form in which its nodes were computed.
 std::string TextOfForm(const std::string& function, const ops::TreeParts& parts);
+
+/// "treelstm by groups of roots, 4 of them, for want of memory".
+std::string TextOfGroups(const std::string& function, size_t groups);
 
 /// Bytes that these rows take of one node.
 int64_t BytesOfRows(const std::vector<ops::RecursiveAdjoint::Row>& rows);

@@ -38,6 +38,38 @@ std::optional<std::vector<ValueInfo>> ResultsOf(const RecursiveBody& body) {
   return infos;
 }
 
+Result<int64_t> BytesOfNodes(const Linearized& structure, const FindBody& find_body) {
+  const auto all = static_cast<int64_t>(structure.nodes.size());
+  std::vector<ValueInfo> children;
+  std::vector<bool> is_counted(structure.classes.size(), false);
+  int64_t bytes = 0;
+  for (const Linearized::Batch& batch : structure.batches) {
+    if (is_counted[static_cast<size_t>(batch.node_class)]) continue;
+    is_counted[static_cast<size_t>(batch.node_class)] = true;
+    const Linearized::Class& node_class = structure.classes[static_cast<size_t>(batch.node_class)];
+    HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const RecursiveBody> body,
+                            find_body(node_class, children));
+    if (body == nullptr) return 0;
+    const std::optional<std::vector<ValueInfo>> infos = ResultsOf(*body);
+    if (!infos) return 0;
+    if (children.empty())
+      for (const int32_t result : body->results) {
+        const RecursiveBody::Item& item = body->items[static_cast<size_t>(result)];
+        bytes += all * CellsOf(item) * BytesOf(item.node.info.element_type);
+      }
+    children = *infos;
+    for (const RecursiveBody::Item& item : body->items) {
+      const int64_t of_node = CellsOf(item) * BytesOf(item.node.info.element_type);
+      const bool is_ahead = item.stage == RecursiveBody::Stage::kAhead &&
+                            item.form != RecursiveBody::Form::kSame &&
+                            item.source == RecursiveBody::Source::kOperator;
+      if (item.pushed) bytes += all * of_node;
+      if (is_ahead && !item.pushed) bytes += (node_class.end - node_class.begin) * of_node;
+    }
+  }
+  return bytes;
+}
+
 Result<std::optional<NodeResults>> EvaluateRecursion(const Linearized& structure, const FindBody& find_body,
                                                      const std::map<std::string, Value>& parameters,
                                                      const KernelSource& kernels, KernelContext& context,

@@ -104,6 +104,10 @@ struct NodeResults {
   TreeParts parts;  ///< How they were computed.
 };
 
+/// The bytes that these values take of all nodes, about: results, products with them, and what is ahead. 0
+/// where a class has no body.
+Result<int64_t> BytesOfNodes(const Linearized& structure, const FindBody& find_body);
+
 /// Computes the results of all nodes, children first. `parameters` are the function's, dense. nullopt where a
 /// class has no body, classes do not agree on what results look like, or an integer comes up that a double
 /// cannot hold. Errors name nodes; those of operators have their place.
