@@ -70,6 +70,8 @@ BodyTime::BodyTime(const BodyProgram& program) : row_bytes_(program.row_bytes())
       case StepKind::kChildren:
       case StepKind::kLookup:
       case StepKind::kNumbers:
+      case StepKind::kPick:
+      case StepKind::kPut:
       case StepKind::kConvert:
       case StepKind::kTranspose: of_row_ += bytes_of(step.item) / kBytesMoved; break;
       case StepKind::kView: break;

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "ops/operator.h"
-#include "ops/product/few_rows.h"
 #include "ops/recursion/packed_weights.h"
 
 namespace heddle::ops {
@@ -189,6 +188,43 @@ class ProgramBuilder {
     const Shape shape = item.node.info.shape;
     if (ItemAt(item.inputs[0].value).node.info.shape != shape) return std::nullopt;
     return ColumnOfRange(item, 2, shape, ItemAt(item.inputs[1].value).node.info.shape);
+  }
+
+  // The number that says the column of a cell of a row, x[1, n]: it is the node's own.
+  std::optional<int32_t> NumberedColumn(const Item& item, size_t bounds) const {
+    const auto is_first = [&](size_t i) { return IsLeftOut(item, i) || LiteralOf(item, i) == 1; };
+    if (!is_first(bounds) || !is_first(bounds + 1) || IsLeftOut(item, bounds + 2) ||
+        IsLeftOut(item, bounds + 3))
+      return std::nullopt;
+    const int32_t number = item.inputs[bounds + 2].value;
+    if (number != item.inputs[bounds + 3].value || ItemAt(number).source != Source::kNumber)
+      return std::nullopt;
+    return number;
+  }
+  bool IsRow(int32_t id) const {
+    const ValueInfo& info = ItemAt(id).node.info;
+    return info.IsMatrix() && info.shape.rows == 1;
+  }
+  std::optional<int32_t> PickedBy(int32_t id) const {
+    const Item& item = ItemAt(id);
+    if (!item.node.Is("index") || item.source != Source::kOperator || item.form != Form::kRows ||
+        item.node.info.shape != Shape{1, 1} || !IsRow(item.inputs[0].value) ||
+        TypeOf(item.inputs[0].value) != TypeOf(id))
+      return std::nullopt;
+    return NumberedColumn(item, 1);
+  }
+  std::optional<int32_t> PutBy(int32_t id) const {
+    const Item& item = ItemAt(id);
+    if (!item.node.Is("indexAssign") || item.source != Source::kOperator || item.form != Form::kRows ||
+        !IsRow(id))
+      return std::nullopt;
+    for (size_t i = 0; i < 2; ++i)
+      if (IsLeftOut(item, i) || !IsRow(item.inputs[i].value) || TypeOf(item.inputs[i].value) != TypeOf(id))
+        return std::nullopt;
+    if (ItemAt(item.inputs[0].value).node.info.shape != item.node.info.shape ||
+        ItemAt(item.inputs[1].value).node.info.shape != Shape{1, 1})
+      return std::nullopt;
+    return NumberedColumn(item, 2);
   }
 
   // Whose cells a value has, where it is a view of another one, or of a view.
@@ -393,6 +429,11 @@ class ProgramBuilder {
     } else if (const std::optional<int64_t> first = AssignedFrom(id)) {
       steps->push_back({.kind = StepKind::kCopy, .item = id, .from = item.inputs[0].value});
       steps->push_back({.kind = StepKind::kCopy, .item = id, .from = item.inputs[1].value, .column = *first});
+    } else if (const std::optional<int32_t> picked_by = PickedBy(id)) {
+      steps->push_back({.kind = StepKind::kPick, .item = id, .from = *picked_by});
+    } else if (const std::optional<int32_t> put_by = PutBy(id)) {
+      steps->push_back({.kind = StepKind::kCopy, .item = id, .from = item.inputs[0].value});
+      steps->push_back({.kind = StepKind::kPut, .item = id, .from = *put_by});
     } else {
       steps->push_back({.kind = StepKind::kKernel, .item = id});
     }
@@ -412,48 +453,6 @@ BodyProgram::BodyProgram(std::shared_ptr<const RecursiveBody> body) : body_(std:
     codes_.push_back(std::make_unique<Code>());
     if (!region.outputs.empty()) codes_.back()->interpreted = *InterpretedRegions().Compile(region.region);
   }
-}
-
-std::string BodyProgram::ToText() const {
-  const auto of_stage = [&](const std::vector<BodyStep>& steps) {
-    int lookups = 0, gathers = 0, moved = 0, products = 0, joined = 0, fused = 0, operators = 0, kernels = 0,
-        nodes = 0;
-    for (const BodyStep& step : steps) switch (step.kind) {
-        case StepKind::kLookup: ++lookups; break;
-        case StepKind::kChildren:
-          ++(body_->items[static_cast<size_t>(step.item)].pushed ? moved : gathers);
-          break;
-        case StepKind::kMultiply:
-          ++products;
-          joined += step.joined.size() > 1 ? static_cast<int>(step.joined.size()) : 0;
-          break;
-        case StepKind::kRegion:
-          ++fused;
-          for (const Item& item : body_->items) operators += item.group == step.item ? 1 : 0;
-          break;
-        case StepKind::kTranspose:
-        case StepKind::kNodeProduct: ++nodes; break;
-        case StepKind::kKernel: ++kernels; break;
-        case StepKind::kNumbers:
-        case StepKind::kView:
-        case StepKind::kCopy:
-        case StepKind::kConvert: break;
-      }
-    std::string text;
-    const auto add = [&](int count, const std::string& what) {
-      if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, what);
-    };
-    add(lookups, "rows looked up");
-    add(gathers, "results of children");
-    add(moved, "products computed with the children");
-    const std::string form = fmt::format(" (tiles of rows to {} rows, blocks above)", kMostFewRows);
-    add(products, "products" + (joined > 0 ? fmt::format(", of {} joined", joined) : "") + form);
-    add(nodes, "of matrices of nodes");
-    add(fused, fmt::format("fused of {} operators", operators));
-    add(kernels, "operators by themselves");
-    return text.empty() ? std::string("nothing") : text;
-  };
-  return fmt::format("ahead: {}; a level: {}", of_stage(ahead_), of_stage(level_));
 }
 
 Result<const RegionCode*> BodyProgram::CodeOf(int32_t group, int64_t rows, FusedRuntime& runtime) const {

@@ -38,6 +38,8 @@ struct BodyStep {
     kChildren,     ///< Rows of the children, or of their products (Item::pushed).
     kView,         ///< Cells of `from`, from `column` on: no copy.
     kCopy,         ///< The cells of `from` to those of the item from `column` on.
+    kPick,         ///< The cell of inputs[0], a row, in the column that the number `from` says.
+    kPut,          ///< The cell inputs[1] to that column of the item.
     kConvert,      ///< Cells of another element type.
     kMultiply,     ///< Rows times a matrix that all share; several items: one product, rows below each other.
     kRegion,       ///< A fused operator: `item` is its number.

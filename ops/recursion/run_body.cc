@@ -315,6 +315,8 @@ Status BodyRun::RunStep(const BodyStep& step, const Chunk& chunk) const {
       return OkStatus();
     }
     case StepKind::kCopy: Copy(step, chunk); return OkStatus();
+    case StepKind::kPick:
+    case StepKind::kPut: return MoveNumbered(step, chunk);
     case StepKind::kConvert: Convert(step.item, chunk); return OkStatus();
     case StepKind::kMultiply: Multiply(step, chunk); return OkStatus();
     case StepKind::kRegion: return CallRegion(step.item, chunk);

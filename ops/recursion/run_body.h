@@ -81,6 +81,7 @@ class BodyRun {
   Status CallRegion(int32_t group, const Chunk& chunk) const;
   void Transpose(int32_t id, const Chunk& chunk) const;
   void MultiplyNodes(int32_t id, const Chunk& chunk) const;
+  Status MoveNumbered(const BodyStep& step, const Chunk& chunk) const;
   void Store(size_t result, const Chunk& chunk) const;
   int64_t NodeAt(const Chunk& chunk, int64_t row) const;
   double NumberAt(int32_t index, int64_t node) const;

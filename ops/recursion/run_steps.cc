@@ -109,6 +109,30 @@ void BodyRun::Copy(const BodyStep& step, const Chunk& chunk) const {
            CellsOf(item) * size);
 }
 
+// A cell of each row, in the column that a number of the node says: to the item, or into its row.
+Status BodyRun::MoveNumbered(const BodyStep& step, const Chunk& chunk) const {
+  const Item& item = ItemOf(step.item);
+  const bool picks = step.kind == BodyStep::Kind::kPick;
+  const ItemRows& given = RowsOf(item.inputs[picks ? 0 : 1].value, chunk);
+  const ItemRows &numbers = RowsOf(step.from, chunk), &to = RowsOf(step.item, chunk);
+  const int64_t size = CellBytes(item);
+  const int64_t columns = (picks ? ItemOf(item.inputs[0].value) : item).node.info.shape.columns;
+  for (int64_t i = 0; i < chunk.rows(); ++i) {
+    const double number = reinterpret_cast<const double*>(numbers.cells)[i * numbers.stride];
+    const int64_t column = TruncateToInteger(number) - 1;
+    if (column < 0 || column >= columns) {
+      const int64_t node = class_.begin + NodeAt(chunk, i);
+      return FailedPrecondition("node {} reads column {} of a row of {} columns",
+                                nodes_[static_cast<size_t>(node)], number, columns)
+          .WithNote("rows and columns are counted from 1")
+          .At(item.node.position);
+    }
+    const char* const from = given.cells + (i * given.stride + (picks ? column : 0)) * size;
+    std::memcpy(to.cells + (i * to.stride + (picks ? 0 : column)) * size, from, static_cast<size_t>(size));
+  }
+  return OkStatus();
+}
+
 // Floats as doubles, or the other way round.
 void BodyRun::Convert(int32_t id, const Chunk& chunk) const {
   const Item& item = ItemOf(id);
