@@ -75,8 +75,8 @@ RecursionBodies::Known& RecursionBodies::KnownOf(const Function& function) const
     known = std::make_unique<Known>();
     for (const auto& [key, candidate] : program_.functions)
       if (&candidate == &function) {
-        known->found = compiler::Recognise(key, function);
-        if (known->found.recursion.keeps) known->wanted = WantedIn(program_, key, function);
+        known->wanted = WantedIn(program_, key, function);
+        known->found = compiler::Recognise(key, function, {known->wanted.begin(), known->wanted.end()});
       }
   }
   return *known;

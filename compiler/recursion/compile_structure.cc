@@ -127,16 +127,14 @@ class StructureCompiler {
     of_node_.assign(graph.nodes.size(), -1);
     const auto is_number = [&](NodeId id) {
       const NumberFact& fact = facts[static_cast<size_t>(id)];
-      return fact.is_structural && fact.differs;
+      return fact.is_structural && fact.differs && !fact.is_active;
     };
-    const auto is_kept_number = [&](const Node& assign) {
-      const NumberFact fact = facts_.OfVariable(assign.Text("name"));
-      return fact.is_structural;
-    };
+    const auto of_assigned = [&](const Node& assign) { return facts_.OfVariable(assign.Text("name")); };
+    const auto is_left_out = [](const NumberFact& fact) { return fact.is_structural && !fact.is_active; };
     std::vector<bool> is_given(graph.nodes.size(), false);
     for (NodeId id = 0; id < graph.size(); ++id) {
       const Node& node = graph[id];
-      if (node.Is("assign") ? is_kept_number(node) : facts[static_cast<size_t>(id)].is_structural) continue;
+      if (is_left_out(node.Is("assign") ? of_assigned(node) : facts[static_cast<size_t>(id)])) continue;
       if (IsPartOfNumber(graph, id, facts)) continue;
       for (const NodeId input : node.inputs)
         if (input != kNoNode && is_number(input)) is_given[static_cast<size_t>(input)] = true;
@@ -150,7 +148,7 @@ class StructureCompiler {
     // All values are found before any variable changes.
     std::vector<std::pair<int32_t, std::string>> assigned;
     for (const Node& node : graph.nodes) {
-      if (!node.Is("assign") || !is_kept_number(node)) continue;
+      if (!node.Is("assign") || !of_assigned(node).is_structural) continue;
       int32_t value = Emit(graph, node.inputs[0]);
       if (graph[node.inputs[0]].Is("variable")) value = AddTo({.code = Code::kCopy, .a = value});
       assigned.emplace_back(value, node.Text("name"));
@@ -158,7 +156,8 @@ class StructureCompiler {
     for (const auto& [value, name] : assigned) {
       Add({.code = Code::kCopy, .target = RegisterOf(name), .a = value});
       has_value_.insert(name);
-      if (facts_.OfVariable(name).differs) out_.numbers.insert(name);
+      const NumberFact fact = facts_.OfVariable(name);
+      if (fact.differs && !fact.is_active) out_.numbers.insert(name);
     }
   }
 
@@ -167,7 +166,9 @@ class StructureCompiler {
     if (!graph[id].Is("index")) return false;
     for (NodeId reader = id + 1; reader < graph.size(); ++reader)
       for (const NodeId input : graph[reader].inputs)
-        if (input == id && !facts[static_cast<size_t>(reader)].is_structural) return false;
+        if (input == id && !(facts[static_cast<size_t>(reader)].is_structural &&
+                             !facts[static_cast<size_t>(reader)].is_active))
+          return false;
     return true;
   }
 

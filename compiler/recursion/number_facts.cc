@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
+#include "compiler/gradient/activity.h"
 #include "compiler/optimize/rewrite.h"
 
 namespace heddle::compiler {
@@ -40,8 +42,8 @@ bool IsOnePosition(const Graph& graph, const Node& index, size_t first) {
   return from == to || (graph[from].Is("literal") && graph[to].Is("literal") && IsSameScalar(*lower, *upper));
 }
 
-NumberFacts::NumberFacts(const Function& function, size_t node_parameter)
-    : function_(function), node_(function.parameters[node_parameter].name) {
+NumberFacts::NumberFacts(const Function& function, size_t node_parameter, std::set<std::string> active)
+    : function_(function), node_(function.parameters[node_parameter].name), active_(std::move(active)) {
   // All are structural until something is found that speaks against it.
   const auto count = [&](const auto& self, const std::vector<Block>& blocks) -> void {
     for (const Block& block : blocks) {
@@ -81,6 +83,7 @@ NumberFact NumberFacts::OfVariable(const std::string& name) const {
       if (parameter.name == name) {
         fact.is_structural &= parameter.data_type == DataType::kScalar && IsNumberType(parameter.value_type);
         fact.differs |= name == node_;
+        fact.is_active |= active_.contains(name);
       }
     return fact;
   }
@@ -88,7 +91,8 @@ NumberFact NumberFacts::OfVariable(const std::string& name) const {
     if (parameter.name == name)
       return {.is_structural = parameter.data_type == DataType::kScalar &&
                                (IsNumberType(parameter.value_type) || name == node_),
-              .differs = name == node_};
+              .differs = name == node_,
+              .is_active = active_.contains(name)};
   return {};
 }
 
@@ -121,9 +125,10 @@ NumberFact NumberFacts::OfNode(const Graph& graph, NodeId id, const std::vector<
   if (node.Is("variable")) return OfVariable(node.Text("name"));
   NumberFact fact;
   bool all_structural = true;
-  for (const NodeId input : node.inputs) {
-    if (input == kNoNode) continue;
-    const NumberFact& of = facts[static_cast<size_t>(input)];
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (node.inputs[i] == kNoNode) continue;
+    const NumberFact& of = facts[static_cast<size_t>(node.inputs[i])];
+    fact.is_active |= of.is_active && CanVary(node.info) && AdjointOf(node, i) != "0";
     all_structural &= of.is_structural;
     fact.differs |= of.differs;
     fact.from_call |= of.from_call;
@@ -154,8 +159,10 @@ bool NumberFacts::Meet(const std::string& name, const NumberFact& fact) {
   known.differs |= fact.differs;
   known.from_call |= fact.from_call;
   known.from_cell |= fact.from_cell;
+  known.is_active |= fact.is_active;
   return known.is_structural != before.is_structural || known.differs != before.differs ||
-         known.from_call != before.from_call || known.from_cell != before.from_cell;
+         known.from_call != before.from_call || known.from_cell != before.from_cell ||
+         known.is_active != before.is_active;
 }
 
 // True if something changed.
@@ -172,6 +179,7 @@ bool NumberFacts::Follow(const std::vector<Block>& blocks) {
       } else if (!block.variable.empty()) {
         NumberFact counter = fact;
         counter.differs = true;  // From round to round.
+        counter.is_active = false;
         changed |= Meet(block.variable, counter);
       }
     }

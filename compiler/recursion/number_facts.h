@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,14 +16,18 @@ struct NumberFact {
   bool differs = false;        ///< From node to node.
   bool from_call = false;      ///< A result of a call of the function is in it.
   bool from_cell = false;      ///< A cell of a matrix parameter is in it.
+  /// It changes by small steps with a parameter by which the function is differentiated: structural or not,
+  /// operators compute it, so that it has a derivative.
+  bool is_active = false;
 };
 
 /// Tells for each variable and node of a function whether it is structural: found by going over the blocks
 /// until nothing changes.
 class NumberFacts {
  public:
-  /// `node_parameter`: index in function.parameters. Both outlive it.
-  NumberFacts(const Function& function, size_t node_parameter);
+  /// `node_parameter`: index in function.parameters. `active`: the parameters by which the function is
+  /// differentiated. `function` outlives it.
+  NumberFacts(const Function& function, size_t node_parameter, std::set<std::string> active = {});
 
   /// By node of a graph of the function.
   std::vector<NumberFact> Of(const Graph& graph) const;
@@ -41,6 +46,7 @@ class NumberFacts {
 
   const Function& function_;
   const std::string& node_;
+  const std::set<std::string> active_;
   std::map<std::string, NumberFact> variables_;  // assigned ones
   std::map<std::string, int> assignments_;
   std::map<std::string, std::string> copies_;  // of variables assigned once

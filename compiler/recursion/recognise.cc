@@ -57,7 +57,8 @@ bool IsKeeping(const Block& step) {
 
 class Recogniser {
  public:
-  Recogniser(const std::string& key, const Function& function) : key_(key), function_(function) {}
+  Recogniser(const std::string& key, const Function& function, const std::set<std::string>& active)
+      : key_(key), function_(function), active_(active) {}
 
   Recognition Run() {
     Recognition out;
@@ -80,7 +81,7 @@ class Recogniser {
         break;
       }
     }
-    const NumberFacts facts(function_, node);
+    const NumberFacts facts(function_, node, active_);
     out.is_candidate = IsCandidate(facts, changed);
     std::optional<Failure> failure = FindFailure(facts, node, changed);
     if (failure) {
@@ -286,6 +287,7 @@ class Recogniser {
 
   const std::string& key_;  // In Program::functions: copies of a function share its name.
   const Function& function_;
+  const std::set<std::string>& active_;
   std::vector<const Block*> calls_;  // of itself
   mutable std::vector<Recursion::Element> elements_;
 };
@@ -347,8 +349,8 @@ const std::string& ArgumentOf(const Block& step, std::string_view argument) {
   return *kNone;
 }
 
-Recognition Recognise(const std::string& key, const Function& function) {
-  return Recogniser(key, function).Run();
+Recognition Recognise(const std::string& key, const Function& function, const std::set<std::string>& active) {
+  return Recogniser(key, function, active).Run();
 }
 
 std::string NotRecognisedText(const Function& function, const Recognition& recognition) {

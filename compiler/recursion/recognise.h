@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,8 +59,10 @@ struct Recognition {
   std::string reason;     ///< what is against it, with its line.
 };
 
-/// Looks at a function of a program behind its passes. `key`: that of Program::functions.
-Recognition Recognise(const std::string& key, const Function& function);
+/// Looks at a function of a program behind its passes. `key`: that of Program::functions. `active`: the
+/// parameters by which it is differentiated, for a "forward ...".
+Recognition Recognise(const std::string& key, const Function& function,
+                      const std::set<std::string>& active = {});
 
 /// "'rnn' is not compiled as structural recursion: the condition at line 17 uses 'score', ... (C3);
 /// interpreted".
