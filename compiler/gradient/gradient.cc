@@ -178,9 +178,24 @@ class Gradients {
       adjoint.results.push_back(ParameterOf(AdjointName(parameter), body.TypeOf(parameter)));
     std::move(backward.begin(), backward.end(), std::back_inserter(begin));
     adjoint.body = std::move(begin);
+    if (is_recursive) CallForward(name, *pair, function.results.size(), &forward.body);
     program_.functions[pair->forward] = std::move(forward);
     program_.functions[pair->backward] = std::move(adjoint);
     return OkStatus();
+  }
+
+  // Calls of itself whose results have no adjoint, a count perhaps, are calls of the same function as the
+  // others: that is the recursion that batches run. What they keep nobody reads.
+  static void CallForward(const std::string& name, const AdjointPair& pair, size_t results,
+                          std::vector<Block>* blocks) {
+    for (Block& block : *blocks) {
+      if (block.kind == Block::Kind::kCall && block.candidates.empty() && block.function == name) {
+        block.function = pair.forward;
+        block.results.resize(results + pair.kept.size());
+      }
+      CallForward(name, pair, results, &block.body);
+      CallForward(name, pair, results, &block.otherwise);
+    }
   }
 
   Result<std::string> FindRounds(const std::string& name, const AdjointPair& pair,
