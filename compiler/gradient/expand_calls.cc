@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/gradient/expand_calls.h"
 
+#include <map>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "compiler/optimize/pass.h"
+#include "compiler/optimize/rewrite.h"
 
 namespace heddle::compiler {
 namespace {
@@ -59,8 +62,7 @@ class CopyReader {
 
   void Run() {
     ForEachBlock(&function_.body, [&](Block& block) {
-      for (Node& node : block.graph.nodes)
-        if (node.Is("variable")) node.SetAttribute("name", Original(node.Text("name")));
+      ReadOriginals(&block.graph);
       ForEachArguments(block, [&](auto& arguments) {
         for (auto& [parameter, variable] : arguments) variable = Original(variable);
       });
@@ -69,6 +71,25 @@ class CopyReader {
   }
 
  private:
+  // Of two copies of one variable there is one node, as of any variable: its adjoint is one sum.
+  void ReadOriginals(Graph* graph) const {
+    std::map<std::string, NodeId> nodes;
+    std::vector<NodeId> stands_for(graph->nodes.size());
+    std::vector<bool> keep(graph->nodes.size(), true);
+    bool has_copies = false;
+    for (NodeId id = 0; id < graph->size(); ++id) {
+      Node& node = (*graph)[id];
+      stands_for[static_cast<size_t>(id)] = id;
+      if (!node.Is("variable")) continue;
+      node.SetAttribute("name", Original(node.Text("name")));
+      const auto [first, is_new] = nodes.try_emplace(node.Text("name"), id);
+      stands_for[static_cast<size_t>(id)] = first->second;
+      keep[static_cast<size_t>(id)] = is_new;
+      has_copies |= !is_new;
+    }
+    if (has_copies) *graph = Compact(std::move(*graph), stands_for, keep);
+  }
+
   std::string Original(std::string name) const {
     for (;;) {
       const auto copy = copies_.find(name);

@@ -75,7 +75,8 @@ class Converter {
       case Block::Kind::kBasic:
         ReadCurrent(&block.graph, *versions);
         for (Node& node : block.graph.nodes)
-          if (node.Is("assign")) node.SetAttribute("name", Assign(node.Text("name"), node.info, versions));
+          if (node.Is("assign"))
+            node.SetAttribute("name", Assign(node.Text("name"), TypeOfValue(block.graph, node), versions));
         break;
       case Block::Kind::kCall:
         if (!block.selector.empty())
@@ -211,6 +212,15 @@ class Converter {
     builder.Assign(name, value, position);
     block.graph = builder.Finish();
     return block;
+  }
+
+  // Of what a node assigns. A copy, as bodies that took the place of calls leave their results, is of the
+  // type of its original.
+  ValueInfo TypeOfValue(const Graph& graph, const Node& assign) const {
+    const Node& value = graph[assign.inputs[0]];
+    if (assign.info.data_type != DataType::kUnknown || !value.Is("variable")) return assign.info;
+    const auto original = made_.types.find(value.Text("name"));
+    return original == made_.types.end() ? assign.info : original->second;
   }
 
   // The type of what blocks assign to a variable, as far as it is known.
