@@ -88,6 +88,7 @@ void Lane::Cancel(const Status& why) {
     if (!cancelled_.ok()) return;
     cancelled_ = why.ok() ? Cancelled("cancelled") : why;
     is_cancelled_.store(true);
+    stop_kernels_.store(true);  // Kernels that run beside the plans ask for it, too.
     if (is_running_) announcement = FailLocked(kNoNode, surroundings_.options.rank, cancelled_, true);
   }
   surroundings_.admission.Wake();

@@ -367,6 +367,13 @@ TEST_F(RuntimeTest, CancelEndsAKernelThatPollsAndAllLaterRuns) {
   EXPECT_EQ(runtime().Run(ThreeTasks("add", 2), 2, {{"x", Value(2.0)}}).status().message(), "Ctrl-C");
 }
 
+TEST_F(RuntimeTest, CancelBetweenRunsEndsKernelsBesideThem) {
+  ASSERT_TRUE(runtime().Run(ThreeTasks("add", 1), 1, {{"x", Value(2.0)}}).ok());
+  ASSERT_FALSE(context_.cancelled->load());
+  runtime_->Cancel(Cancelled("Ctrl-C"));
+  EXPECT_TRUE(context_.cancelled->load());
+}
+
 TEST_F(RuntimeTest, AStalledPlanIsFoundAtOnceAndTheNextRunWorks) {
   const NodeId x = AddNode("variable", {}, "x");
   const NodeId y = AddNode("assign", {x}, "y");
