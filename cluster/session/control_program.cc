@@ -284,7 +284,13 @@ Status ControlProgram::EnterCall(const Block& block) {
   if ((is_recursion || gradients_.Knows(function)) && !IsInside(function)) {
     const Result<bool> has_run = is_recursion ? recursions_.Run(block, function, callee.get())
                                               : gradients_.Run(block, function, callee.get());
-    if (!has_run.ok()) return has_run.status().At(block.position);
+    if (!has_run.ok()) {
+      const Status failed = has_run.status().At(block.position);
+      // A place in the function: the call is on the way to it.
+      if (failed.position().ToString() != block.position.ToString())
+        AppendCall(function.name, block.position, &calls_below_);
+      return failed;
+    }
     if (*has_run) {
       frames_.push_back(std::move(callee));
       HEDDLE_RETURN_IF_ERROR(FinishCall(block, function));

@@ -147,7 +147,7 @@ class ControlProgram {
   SumTaker* sums_ = nullptr;       // RunBody only.
   const Block* beside_ = nullptr;  // The loop whose other iterations run, too.
   bool met_downward_loop_ = false;
-  std::vector<CallSite> calls_below_;  // Open in the iteration that failed.
+  std::vector<CallSite> calls_below_;  // Open in what failed, an iteration or a recursion.
   int64_t decisions_ = 0;
   uint64_t program_hash_ = 0;  // Where states are asked for.
 };
