@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "ops/elementwise/single_precision.h"
 #include "ops/operator.h"
 #include "ops/parallel.h"
 #include "ops/recursion/run_body.h"
@@ -69,6 +70,11 @@ Result<Value> BodyRun::Call(int32_t id, const Node& node, std::span<const Value*
                                    .op = FindOperator(ItemOf(id).node.op)},
                                   {&result, 1})
                              .At(node.position));
+  // Rows are of the type that inference tells: a kernel that repeats cells gives them as it has got them, and
+  // a number of a node is a double in single precision, too.
+  if (!result.IsMatrix() || result.matrix().element_type() == node.info.element_type) return result;
+  HEDDLE_ASSIGN_OR_RETURN(result, node.info.element_type == ElementType::kFloat32 ? Narrow(result.matrix())
+                                                                                  : Widen(result.matrix()));
   return result;
 }
 
