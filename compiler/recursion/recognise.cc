@@ -354,8 +354,9 @@ Recognition Recognise(const std::string& key, const Function& function, const st
 }
 
 std::string NotRecognisedText(const Function& function, const Recognition& recognition) {
-  return fmt::format("'{}' is not compiled as structural recursion: {} ({}); interpreted", function.name,
-                     recognition.reason, recognition.condition);
+  return fmt::format("{}'{}' is not compiled as structural recursion: {} ({}); interpreted",
+                     Keeps(function) ? "the derivative of " : "", function.name, recognition.reason,
+                     recognition.condition);
 }
 
 namespace {
