@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random scripts print the same bytes whatever is fused, compiled, distributed or cut: shapes of a few
 // columns (whose rows generated code unrolls), dense and CSR matrices, vectors beside them, products and
-// their cells.
+// their cells, ranges that may fail.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -38,6 +38,7 @@ class RandomScript {
     Line("v = rand(rows=1, cols={}, min=-1, max=1, seed=4)", columns_);
     Line("W = rand(rows={}, cols={}, min=-1, max=1, seed=5)", columns_, width_);
     Line("U = rand(rows={}, cols={}, min=-1, max=1, seed=6)", rows_, width_);
+    Line("k = as.integer(sum(u > 2)) + 1");
     for (int64_t statements = 3 + Below(10); statements > 0; --statements) AddStatement();
     for (const std::vector<std::string>* values : {&matrices_, &columns_of_rows_, &row_vectors_, &products_})
       Line("print(sum({0}) + \" \" + max({0}))", values->back());
@@ -79,7 +80,7 @@ class RandomScript {
 
   void AddStatement() {
     const std::string a = One(matrices_), b = One(matrices_);
-    switch (Below(22)) {
+    switch (Below(23)) {
       case 0: return Assign(matrices_, fmt::format("{} {} {}", a, Pick({"+", "-", "*", "/"}), b));
       case 1:
         return Assign(columns_of_rows_, fmt::format("{}({} {} {})", Pick({"rowSums", "rowMeans", "rowMaxs"}),
@@ -129,6 +130,9 @@ class RandomScript {
         return Assign(matrices_, fmt::format("(S != 0) * (U %*% t(W) {})", Pick({"+ 0.5", "* 2", "- 1"})));
       case 19: return PrintCells(fmt::format("t({}) %*% {}", a, One(products_)), columns_);
       case 20: return PrintCells(fmt::format("{} %*% W", a), rows_);
+      case 21:  // A range that may fail, and what is printed behind it.
+        Assign(row_vectors_, fmt::format("{}[k, ]", a));
+        return Line("print(\"behind {}\")", row_vectors_.back());
       default:
         return Line("print({}({} * {}) + \" \" + sum(t({}) %*% ({} * {})))",
                     Pick({"sum", "min", "max", "mean"}), a, MatrixOrScalar(), b, One(products_),
