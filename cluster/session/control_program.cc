@@ -329,8 +329,8 @@ Status ControlProgram::BindArgument(const Block& block, const Function& function
   return OkStatus();
 }
 
-// What the calls of a parfor find, before its rounds, which may run at once, then. False: only the first round
-// can tell what they pass.
+// What the calls of a parfor find, before its rounds, which may run at once, then. False: only the first
+// round can tell what they pass.
 Result<bool> ControlProgram::EvaluateForest(const Block& loop, LoopRange* range) {
   const Block* const block = recursions_.CallOf(loop);
   if (block == nullptr) return true;

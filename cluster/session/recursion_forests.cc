@@ -93,15 +93,13 @@ Result<std::optional<RecursionForests::Root>> RecursionForests::Find(const Block
   if (found == forests_.rend())
     return adopted_ != nullptr && adopted_->call == &call ? FindIn(*adopted_, node) : std::nullopt;
   Forest& forest = **found;
-  if (!forest.has_failed && !forest.evaluation)
-    HEDDLE_RETURN_IF_ERROR(EvaluateForest(evaluate, &forest));
+  if (!forest.has_failed && !forest.evaluation) HEDDLE_RETURN_IF_ERROR(EvaluateForest(evaluate, &forest));
   return FindIn(forest, node);
 }
 
 Result<RecursionForests::Evaluated> RecursionForests::EvaluateLoop(const Evaluate& evaluate) {
   Forest& forest = *forests_.back();
-  if (!forest.has_failed && !forest.evaluation)
-    HEDDLE_RETURN_IF_ERROR(EvaluateForest(evaluate, &forest));
+  if (!forest.has_failed && !forest.evaluation) HEDDLE_RETURN_IF_ERROR(EvaluateForest(evaluate, &forest));
   return Evaluated(forests_.back());
 }
 

@@ -36,7 +36,8 @@ std::vector<std::vector<int64_t>> GroupsThatFit(const std::vector<int64_t>& root
   for (size_t i = 0; i < roots.size(); ++i) {
     // Where nodes are shared, nobody knows whose they are.
     const auto place = static_cast<size_t>(structure.roots[i]);
-    const double of_root = structure.is_tree ? structure.subtrees[place] : nodes / static_cast<double>(roots.size());
+    const double of_root =
+        structure.is_tree ? structure.subtrees[place] : nodes / static_cast<double>(roots.size());
     if (!groups.back().empty() && in_group + of_root > most_nodes) {
       groups.emplace_back();
       in_group = 0;

@@ -35,8 +35,8 @@ class RecursionRunner {
   void LeaveLoop(const Block& loop);
 
   /// For rounds that run at once, of the innermost loop: the block that makes the calls, nullptr where they
-  /// are not run as one; and what they find, evaluated before them, for a call whose arguments are in `callee`
-  /// but for the node.
+  /// are not run as one; and what they find, evaluated before them, for a call whose arguments are in
+  /// `callee` but for the node.
   const Block* CallOf(const Block& loop) const { return forests_.CallOf(loop); }
   const std::string& NodeOf(const Function& function) const;
   Result<RecursionForests::Evaluated> EvaluateLoop(const Function& function, Frame* callee);

@@ -93,7 +93,8 @@ double BodyTime::OfRows(int64_t rows, int threads) const {
   double time = of_batch_ + of_row_ * static_cast<double>(rows);
   for (const Product& product : products_) {
     const double alone = ProductMicroseconds(rows * product.rows_of_node, product.b, product.cell_bytes);
-    time += threads == 1 || alone < kMicrosecondsWorthThreads ? alone : alone / threads + kHandOverMicroseconds;
+    time +=
+        threads == 1 || alone < kMicrosecondsWorthThreads ? alone : alone / threads + kHandOverMicroseconds;
   }
   return time;
 }

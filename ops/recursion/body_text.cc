@@ -10,8 +10,8 @@ using StepKind = BodyStep::Kind;
 
 std::string BodyProgram::ToText() const {
   const auto of_stage = [&](const std::vector<BodyStep>& steps) {
-    int lookups = 0, cells = 0, gathers = 0, moved = 0, products = 0, joined = 0, fused = 0, operators = 0, kernels = 0,
-        nodes = 0;
+    int lookups = 0, cells = 0, gathers = 0, moved = 0, products = 0, joined = 0, fused = 0, operators = 0,
+        kernels = 0, nodes = 0;
     for (const BodyStep& step : steps) switch (step.kind) {
         case StepKind::kLookup: ++lookups; break;
         case StepKind::kPick:

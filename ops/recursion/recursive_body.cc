@@ -47,8 +47,7 @@ Result<int64_t> BytesOfNodes(const Linearized& structure, const FindBody& find_b
     if (is_counted[static_cast<size_t>(batch.node_class)]) continue;
     is_counted[static_cast<size_t>(batch.node_class)] = true;
     const Linearized::Class& node_class = structure.classes[static_cast<size_t>(batch.node_class)];
-    HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const RecursiveBody> body,
-                            find_body(node_class, children));
+    HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const RecursiveBody> body, find_body(node_class, children));
     if (body == nullptr) return 0;
     const std::optional<std::vector<ValueInfo>> infos = ResultsOf(*body);
     if (!infos) return 0;

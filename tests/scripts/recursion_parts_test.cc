@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recursions whose trees are shared out over threads (docs/recursion.md, section 2): results and derivatives of
-// random forests have the same bytes on any number of threads and workers, and are those of the interpreter.
+// Recursions whose trees are shared out over threads (docs/recursion.md, section 2): results and derivatives
+// of random forests have the same bytes on any number of threads and workers, and are those of the
+// interpreter.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -55,7 +56,8 @@ TEST(RecursionParts, HaveTheResultsOfTheInterpreter) {
   for (int numbers = 0; batched >> a; ++numbers) {
     ASSERT_TRUE(interpreted >> b);
     // Sums over nodes have another order (docs/numerics.md).
-    EXPECT_NEAR(std::atof(a.c_str()), std::atof(b.c_str()), 1e-11 * std::fabs(std::atof(b.c_str()))) << numbers;
+    EXPECT_NEAR(std::atof(a.c_str()), std::atof(b.c_str()), 1e-11 * std::fabs(std::atof(b.c_str())))
+        << numbers;
   }
   EXPECT_FALSE(interpreted >> b);
 }
