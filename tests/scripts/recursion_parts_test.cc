@@ -17,17 +17,23 @@ namespace {
 
 const char* const kScript = HEDDLE_SOURCE_DIR "/tests/scripts/data/recursion_forest.dml";
 
-// What it prints, with what -stats says where that is among the options.
-std::string OutputOf(const std::string& options, const std::string& forest) {
+testing_support::Finished Run(const std::string& options, const std::string& forest) {
   std::vector<std::string> words = {HEDDLE_BINARY_DIR "/heddle"};
   for (const std::string& word : testing_support::SplitWords(options)) words.push_back(word);
   words.emplace_back(kScript);
   words.emplace_back("-nvargs");
   for (const std::string& word : testing_support::SplitWords(forest)) words.push_back(word);
   const testing_support::TemporaryFolder folder;
-  const testing_support::Finished finished = testing_support::RunProcess(words, folder.path());
+  testing_support::Finished finished = testing_support::RunProcess(words, folder.path());
   EXPECT_EQ(finished.code, 0) << finished.errors;
-  return finished.output;
+  return finished;
+}
+
+std::string OutputOf(const std::string& options, const std::string& forest) {
+  return Run(options, forest).output;
+}
+std::string StatisticsOf(const std::string& options, const std::string& forest) {
+  return Run(options + " -stats", forest).errors;
 }
 
 TEST(RecursionParts, HaveTheSameBytesOnAnyNumberOfThreadsAndWorkers) {
@@ -39,12 +45,12 @@ TEST(RecursionParts, HaveTheSameBytesOnAnyNumberOfThreadsAndWorkers) {
       "nodes=250 reach=20 roots=0.3 seed=7", "nodes=300 reach=100 roots=0.005 seed=8"};
   for (const char* const forest : kForests) {
     SCOPED_TRACE(forest);
-    for (const std::string precision : {"", "--precision single "}) {
-      const std::string one = OutputOf("run --threads 1 " + precision, forest);
-      for (const char* const way : {"run --threads 2", "run --threads 3", "run --threads 7",
-                                    "run --threads 2 --fusion off", "sim --workers 3 --threads 2"})
-        EXPECT_EQ(OutputOf(way + (" " + precision), forest), one) << way << " " << precision;
-    }
+    const std::string one = OutputOf("run --threads 1", forest);
+    for (const char* const way : {"run --threads 2", "run --threads 3", "run --threads 7",
+                                  "run --threads 2 --fusion off", "sim --workers 3 --threads 2"})
+      EXPECT_EQ(OutputOf(way, forest), one) << way;
+    EXPECT_EQ(OutputOf("run --threads 3 --precision single", forest),
+              OutputOf("run --threads 1 --precision single", forest));
   }
 }
 
@@ -64,13 +70,13 @@ TEST(RecursionParts, HaveTheResultsOfTheInterpreter) {
 
 TEST(RecursionParts, AreToldByTheStatistics) {
   const std::string many = "nodes=600 reach=60 roots=0.1 seed=1", one = "nodes=600 reach=40 roots=0 seed=5";
-  const std::string of_many = OutputOf("run --threads 2 -stats", many);
+  const std::string of_many = StatisticsOf("run --threads 2", many);
   EXPECT_NE(of_many.find("Recursion net by trees over 2 threads: 1 time\n"), std::string::npos) << of_many;
-  const std::string of_one = OutputOf("run --threads 2 -stats", one);
+  const std::string of_one = StatisticsOf("run --threads 2", one);
   EXPECT_NE(of_one.find("Recursion gradient of net by subtrees below a cut over 2 threads: 1 time\n"),
             std::string::npos)
       << of_one;
-  const std::string alone = OutputOf("run --threads 1 -stats", many);
+  const std::string alone = StatisticsOf("run --threads 1", many);
   EXPECT_NE(alone.find("Recursion net by levels: 1 time\n"), std::string::npos) << alone;
 }
 

@@ -222,5 +222,20 @@ TEST(TreePartsTest, TheFirstPartThatFailsIsTheErrorAndAllAreRun) {
   EXPECT_EQ(runs, std::vector<int>(4, 1));
 }
 
+TEST(BatchTimeTest, RowsGoTogetherWhileTheirValuesFitIntoTheCache) {
+  EXPECT_EQ(RowsAtOnce(1000, /*row_bytes=*/1000, /*threads=*/1), 128);
+  EXPECT_EQ(RowsAtOnce(1000, 1 << 16, 1), 64);
+  EXPECT_EQ(RowsAtOnce(1000, 1 << 30, 1), 8) << "products are slow with fewer";
+  EXPECT_EQ(RowsAtOnce(100, 1000, 2), 32) << "each thread has some";
+  EXPECT_EQ(RowsAtOnce(200, 1000, 2), 50);
+}
+
+TEST(BatchTimeTest, AProductOfFewRowsTakesAsLongAsReadingItsMatrix) {
+  const Shape b = {256, 768};
+  EXPECT_EQ(ProductMicroseconds(1, b, 4), ProductMicroseconds(4, b, 4));
+  EXPECT_EQ(ProductMicroseconds(64, b, 4), 8 * ProductMicroseconds(8, b, 4));
+  EXPECT_EQ(ProductMicroseconds(64, b, 8), 2 * ProductMicroseconds(64, b, 4));
+}
+
 }  // namespace
 }  // namespace heddle::ops
