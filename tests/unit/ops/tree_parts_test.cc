@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <random>
 #include <string>
@@ -45,29 +46,36 @@ Tree Random(int nodes, std::mt19937* random) {
 Linearized ArraysOf(const std::vector<Tree>& forest) {
   VisitedStructure visited;
   std::vector<std::vector<int32_t>> children;
+  std::map<std::pair<int32_t, int32_t>, int32_t> batches;  // by class and height
+  std::vector<int32_t> heights;
   const auto visit = [&](const auto& self, const Tree& tree) -> int32_t {
     const size_t number = children.size();
     children.emplace_back();
-    visited.nodes.push_back(static_cast<int32_t>(number) + 1);
-    visited.class_of.push_back(static_cast<int32_t>(tree.below.size()));
-    visited.heights.push_back(0);
-    visited.subtrees.push_back(0);
+    heights.push_back(0);
+    visited.visits.push_back({.node = static_cast<int32_t>(number) + 1});
     for (const Tree& child : tree.below) {
       const int32_t of_child = self(self, child);
       children[number].push_back(of_child);
-      visited.heights[number] =
-          std::max(visited.heights[number], visited.heights[static_cast<size_t>(of_child)] + 1);
+      heights[number] = std::max(heights[number], heights[static_cast<size_t>(of_child)] + 1);
     }
-    visited.subtrees[number] = static_cast<int32_t>(children.size() - number);
+    const auto calls = static_cast<int32_t>(tree.below.size());
+    const auto [batch, is_new] =
+        batches.try_emplace({calls, heights[number]}, static_cast<int32_t>(batches.size()));
+    if (is_new) visited.batches.push_back({.node_class = calls, .height = heights[number]});
+    ++visited.batches[static_cast<size_t>(batch->second)].size;
+    visited.visits[number].batch = batch->second;
+    visited.visits[number].subtree = static_cast<int32_t>(children.size() - number);
     return static_cast<int32_t>(number);
   };
   for (const Tree& tree : forest) visited.roots.push_back(visit(visit, tree));
-  for (const std::vector<int32_t>& of_node : children)
+  int32_t most = 0;
+  for (const std::vector<int32_t>& of_node : children) {
     visited.children.insert(visited.children.end(), of_node.begin(), of_node.end());
-  const int32_t most = *std::max_element(visited.class_of.begin(), visited.class_of.end());
+    most = std::max(most, static_cast<int32_t>(of_node.size()));
+  }
   for (int32_t calls = 0; calls <= most; ++calls)
     visited.classes.push_back({.path = std::vector<bool>(static_cast<size_t>(calls), true), .calls = calls});
-  return Linearize(std::move(visited));
+  return Linearize(visited);
 }
 
 // A node takes a microsecond on any number of threads: only parts are faster.
@@ -179,14 +187,17 @@ TEST(TreePartsTest, NodesThatAreSharedHaveNoParts) {
   VisitedStructure visited;
   visited.classes = {
       {.path = {}, .calls = 0}, {.path = {true}, .calls = 1}, {.path = {true, true}, .calls = 2}};
-  visited.nodes = {1, 2, 3, 4};
-  visited.class_of = {2, 1, 0, 1};
-  visited.heights = {2, 1, 0, 1};
-  visited.subtrees = {4, 2, 1, 1};
+  visited.batches = {{.node_class = 2, .height = 2, .size = 1},
+                     {.node_class = 1, .height = 1, .size = 2},
+                     {.node_class = 0, .height = 0, .size = 1}};
+  visited.visits = {{.node = 1, .batch = 0, .subtree = 4},
+                    {.node = 2, .batch = 1, .subtree = 2},
+                    {.node = 3, .batch = 2, .subtree = 1},
+                    {.node = 4, .batch = 1, .subtree = 1}};
   visited.children = {1, 3, 2, 2};
   visited.roots = {0};
   visited.is_tree = false;
-  const Linearized arrays = Linearize(std::move(visited));
+  const Linearized arrays = Linearize(visited);
   const TreeParts parts = ChooseParts(arrays, 2, OnlyPartsPay);
   EXPECT_TRUE(parts.parts.empty());
   EXPECT_EQ(ToText(parts), "levels");
