@@ -424,7 +424,7 @@ Result<Matrix> Finish(const Product& p, const Matrix& nodes) {
   double* out = result.mutable_data();
   const double* cells = root.data();
   const auto cell = [&](int64_t j, int64_t c) {
-    if (p.form == Form::kProduct) return p.symmetric && c < j ? cells[c * p.k + j] : cells[j * p.k + c];
+    if (p.symmetric) return cells[c < j ? c * p.k + j : j * p.k + c];
     double lanes[8];
     for (int64_t lane = 0; lane < 8; ++lane) lanes[lane] = cells[lane * p.n * p.k + j * p.k + c];
     return simd::FoldLanes(simd::Fold::kAdd, lanes);
@@ -433,6 +433,10 @@ Result<Matrix> Finish(const Product& p, const Matrix& nodes) {
     if (p.form == Form::kVectors) {
       for (int64_t c = 0; c < p.k; ++c)
         for (int64_t j = begin; j < end; ++j) out[j * p.k + c] = cells[c * p.padded + j] + 0.0;
+      return;
+    }
+    if (p.form == Form::kProduct && !p.symmetric) {
+      for (int64_t i = begin * p.k; i < end * p.k; ++i) out[i] = cells[i] + 0.0;
       return;
     }
     for (int64_t j = begin; j < end; ++j)
