@@ -72,7 +72,10 @@ class Placer {
     placement.cuts = split.split;
     for (size_t i = 0; i < infos_.size(); ++i)
       placement.inputs[i] = IsReadByRows(node, i) ? split : Distribution::Each();
-    placement.result = placement.rule == ops::RowRule::kReduce ? Distribution::One() : split;
+    // Rows that are few, each of much work, are few bytes: every rank puts them together for itself.
+    placement.result = is_even                                   ? Distribution::Each()
+                       : placement.rule == ops::RowRule::kReduce ? Distribution::One()
+                                                                 : split;
     return OkStatus();
   }
 

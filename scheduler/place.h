@@ -23,7 +23,8 @@ struct Placement {
 
 /// Chooses a placement for every node, in order (docs/architecture.md, "Distribution"). A function of the
 /// graph's shapes, the live-in distributions and the options alone. Rows of a reduction whose attribute
-/// "even.rows" is TRUE are few, and each is much work: they are shared out evenly, however small they are.
+/// "even.rows" is TRUE are few, and each is much work: they are shared out evenly, however small they are,
+/// and every rank has the result.
 Result<std::vector<Placement>> Place(const Graph& graph, const std::map<std::string, Distribution>& live_in,
                                      const ScheduleOptions& options);
 

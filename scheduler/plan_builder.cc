@@ -19,6 +19,7 @@ Plan PlanBuilder::Build() {
   plan_.graph = graph_;
   for (NodeId id = 0; id < graph_.size(); ++id) {
     const Node& node = graph_[id];
+    const Placement& placement = placements_[static_cast<size_t>(id)];
     if (node.Is("literal")) continue;  // made on the ranks that need it
     if (node.Is("variable")) {
       EmitVariable(id);
@@ -26,7 +27,7 @@ Plan PlanBuilder::Build() {
       EmitAssign(id);
     } else if (node.Is("result")) {
       EmitResult(id);
-    } else if (placements_[static_cast<size_t>(id)].result.IsEach()) {
+    } else if (placement.result.IsEach() && !placement.split) {
       // A scalar that every rank can compute: made where it is needed; here only to keep failures in script
       // order.
       if (const ops::Operator* op = ops::FindOperator(node.op); op->may_fail)
@@ -299,7 +300,7 @@ void PlanBuilder::EmitOperator(NodeId id) {
     for (const size_t ready : others) AddOrder(ready, task);
   }
   if (has_effect) return;
-  if (!reduced.empty()) EmitFinish(id, std::move(partials), reduced);
+  if (!reduced.empty()) EmitFinish(id, partials, reduced);
   if (!node.info.IsTuple()) pieces_[{id, placement.result}] = std::move(outputs_[id][0]);
 }
 
@@ -360,17 +361,19 @@ size_t PlanBuilder::EmitTask(NodeId id, int32_t rank, bool has_effect) {
   return index;
 }
 
-void PlanBuilder::EmitFinish(NodeId id, std::vector<std::vector<RegisterId>> partials,
+void PlanBuilder::EmitFinish(NodeId id, const std::vector<std::vector<RegisterId>>& partials,
                              const std::vector<size_t>& results) {
-  std::vector<RegisterId> nodes;
-  for (std::vector<RegisterId>& list : partials)
-    nodes.push_back(AddGather(id, std::move(list), 0, ValueInfo::OfMatrix({kUnknown, kUnknown})));
-  const size_t finish =
-      AddTask(0, StreamKind::kCompute, TaskKind::kCompute, id, Phase::kFinish, std::move(nodes));
-  plan_.tasks[finish].total_rows = plan_.tasks[finish].row_end =
-      placements_[static_cast<size_t>(id)].total_rows;
-  for (const size_t i : results) AddOutputOf(finish, id, i, false);
-  last_task_[{id, 0}] = finish;
+  const Placement& placement = placements_[static_cast<size_t>(id)];
+  for (int32_t rank = 0; rank < (placement.result.IsEach() ? ranks_ : 1); ++rank) {
+    std::vector<RegisterId> nodes;
+    for (const std::vector<RegisterId>& list : partials)
+      nodes.push_back(AddGather(id, list, rank, ValueInfo::OfMatrix({kUnknown, kUnknown})));
+    const size_t finish =
+        AddTask(rank, StreamKind::kCompute, TaskKind::kCompute, id, Phase::kFinish, std::move(nodes));
+    plan_.tasks[finish].total_rows = plan_.tasks[finish].row_end = placement.total_rows;
+    for (const size_t i : results) AddOutputOf(finish, id, i, false);
+    last_task_[{id, rank}] = finish;
+  }
 }
 
 }  // namespace heddle::scheduler

@@ -36,7 +36,7 @@ class PlanBuilder {
   void EmitResult(NodeId node);
   size_t EmitTask(NodeId node, int32_t rank, bool has_effect);
   /// "finish" of reductions on rank 0, from the ranks' partial results of each, into those results.
-  void EmitFinish(NodeId node, std::vector<std::vector<RegisterId>> partials,
+  void EmitFinish(NodeId node, const std::vector<std::vector<RegisterId>>& partials,
                   const std::vector<size_t>& results);
   /// The results of the node that are reductions and made of the parts of all ranks.
   std::vector<size_t> ReducedResults(NodeId node) const;

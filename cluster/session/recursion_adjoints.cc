@@ -24,10 +24,14 @@ constexpr int64_t kPartOfMemory = 8;
 // Groups of a thread whose sums wait to be put together.
 constexpr int64_t kGroupsOfThread = 4;
 
-enum ForwardInput { kGroups, kNumber, kGiven };
+enum Input { kGroups, kNumber, kGiven };
+const Matrix& InputOf(const ops::KernelCall& call, Input input) {
+  const size_t first = call.node.Is(ops::kRecursiveBackward) ? call.inputs.size() - ops::kBackwardInputs : 0;
+  return call.inputs[first + input]->matrix();
+}
 
 int64_t NumberOf(const ops::KernelCall& call, int64_t row) {
-  return static_cast<int64_t>(call.inputs[kGroups]->matrix().At(row, 0));
+  return static_cast<int64_t>(InputOf(call, kGroups).At(row, 0));
 }
 
 // Groups are tasks of the threads, each alone, as long as there is one for every thread; the others have the
@@ -101,7 +105,7 @@ Result<RecursionAdjoints::Setting> RecursionAdjoints::SettingOf(const ops::Kerne
     HEDDLE_ASSIGN_OR_RETURN(Matrix dense, ToDense(value.matrix()));
     value = std::move(dense);
   }
-  const int64_t groups = std::max<int64_t>(call.inputs[kGroups]->matrix().rows(), 1);
+  const int64_t groups = std::max<int64_t>(InputOf(call, kGroups).rows(), 1);
   if (options_.memory_bytes != 0) setting.room = options_.memory_bytes / kPartOfMemory / groups;
   return setting;
 }
@@ -145,7 +149,7 @@ Result<std::shared_ptr<const RecursionAdjoints::Group>> RecursionAdjoints::Evalu
 
 Result<Matrix> RecursionAdjoints::RunForward(const ops::KernelCall& call, const Function& function) const {
   HEDDLE_ASSIGN_OR_RETURN(const Setting setting, SettingOf(call, function, ops::kForwardInputs));
-  const Matrix& rows = call.inputs[kGroups]->matrix();
+  const Matrix& rows = InputOf(call, kGroups);
   std::vector<std::shared_ptr<const Group>> groups(static_cast<size_t>(rows.rows()));
   const Status status = ForGroups(0, rows.rows(), [&](int64_t row) -> Status {
     HEDDLE_ASSIGN_OR_RETURN(groups[static_cast<size_t>(row)],
@@ -164,7 +168,7 @@ Result<Matrix> RecursionAdjoints::RunForward(const ops::KernelCall& call, const 
   if (!status.ok()) parts = status;
   if (parts.ok() && *parts) {
     std::lock_guard lock(kept_->mutex);
-    const auto place = kept_->groups.find(static_cast<int64_t>(call.inputs[kNumber]->matrix().At(0, 0)));
+    const auto place = kept_->groups.find(static_cast<int64_t>(InputOf(call, kNumber).At(0, 0)));
     if (place != kept_->groups.end())
       for (size_t i = 0; i < groups.size(); ++i)
         place->second[NumberOf(call, static_cast<int64_t>(i))] = std::move(groups[i]);
@@ -177,7 +181,7 @@ Result<Matrix> RecursionAdjoints::RunForward(const ops::KernelCall& call, const 
 // In the order in which they are given.
 Result<std::vector<ops::AdjointAt>> RecursionAdjoints::GivenIn(const ops::KernelCall& call,
                                                                const Group& group, int64_t number) const {
-  const Matrix& given = call.inputs[kGiven]->matrix();
+  const Matrix& given = InputOf(call, kGiven);
   const ops::NodeResults& results = group.nodes.results;
   const std::vector<size_t> given_results = ops::NumbersIn(call.node.Text(Attributes::kGiven));
   std::vector<ops::AdjointAt> adjoints;
@@ -209,8 +213,7 @@ Status RecursionAdjoints::RunBackward(const ops::KernelCall& call, const Functio
   const std::vector<std::string> names = bodies_.FoundAt(function).recursion.Inputs(function);
   std::map<std::string, ValueInfo> wanted;
   const std::vector<size_t> parameters = ops::NumbersIn(call.node.Text(Attributes::kWanted));
-  for (const size_t parameter : parameters)
-    wanted[names[parameter]] = call.input_infos[ops::kBackwardInputs + parameter];
+  for (const size_t parameter : parameters) wanted[names[parameter]] = call.input_infos[parameter];
   ops::AdjointTotal total(wanted);
   const auto take = [&]() -> Status {
     for (size_t i = 0; i < parameters.size(); ++i) {
@@ -223,8 +226,8 @@ Status RecursionAdjoints::RunBackward(const ops::KernelCall& call, const Functio
     HEDDLE_RETURN_IF_ERROR(total.AddLists(call.inputs[0]->matrix()));
     return take();
   }
-  HEDDLE_ASSIGN_OR_RETURN(const Setting setting, SettingOf(call, function, ops::kBackwardInputs));
-  const int64_t groups = call.inputs[kGroups]->matrix().rows();
+  HEDDLE_ASSIGN_OR_RETURN(const Setting setting, SettingOf(call, function, /*first_input=*/0));
+  const int64_t groups = InputOf(call, kGroups).rows();
   if (groups > 0 && call.phase == Phase::kPartial)
     total.BeginPart(NumberOf(call, 0), NumberOf(call, groups - 1) + 1);
   else if (groups > 0)
@@ -250,11 +253,11 @@ Result<ops::AdjointSums> RecursionAdjoints::SweepBack(const ops::KernelCall& cal
                                                       const std::map<std::string, ValueInfo>& wanted,
                                                       int64_t row) const {
   const int64_t number = NumberOf(call, row);
-  std::vector<int64_t> roots = ops::RootsOf(call.inputs[kGroups]->matrix(), row);
+  std::vector<int64_t> roots = ops::RootsOf(InputOf(call, kGroups), row);
   std::shared_ptr<const Group> group;
   {
     std::lock_guard lock(kept_->mutex);
-    const auto place = kept_->groups.find(static_cast<int64_t>(call.inputs[kNumber]->matrix().At(0, 0)));
+    const auto place = kept_->groups.find(static_cast<int64_t>(InputOf(call, kNumber).At(0, 0)));
     if (place != kept_->groups.end())
       if (const auto found = place->second.find(number); found != place->second.end()) group = found->second;
   }

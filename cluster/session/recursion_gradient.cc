@@ -55,6 +55,7 @@ struct RecursionGradient::Known {
 // Hangs on the list that a call keeps.
 struct RecursionGradient::Kept {
   std::shared_ptr<const RecursionAdjoints::Place> place;
+  std::shared_ptr<const SharedParameters> parameters;
   void operator()(ListOf<Variable>* list) const { delete list; }
 };
 
@@ -136,7 +137,7 @@ Result<bool> RecursionGradient::RunForward(const Block& call, const Function& fu
 
 Result<std::shared_ptr<ListOf<Variable>>> RecursionGradient::KeptAt(const RecursionEvaluation& evaluation,
                                                                     size_t root) const {
-  std::shared_ptr<ListOf<Variable>> kept(new ListOf<Variable>, Kept{evaluation.place});
+  std::shared_ptr<ListOf<Variable>> kept(new ListOf<Variable>, Kept{evaluation.place, evaluation.parameters});
   const int64_t group =
       ops::GroupOf(static_cast<int64_t>(root), static_cast<int64_t>(evaluation.roots.size()));
   HEDDLE_RETURN_IF_ERROR(kept->Add(kBatched, Variable::OfScalar(Scalar(evaluation.roots[root]))));
@@ -186,8 +187,10 @@ Result<bool> RecursionGradient::AddRound(const Function& backward, const Variabl
       std::find_if(given->begin(), given->end(), [&](const auto& one) { return one.first == number; });
   if (of_evaluation == given->end()) of_evaluation = given->insert(given->end(), {number, {}});
   GivenAdjoints& all = of_evaluation->second;
-  if (const Kept* const here = std::get_deleter<Kept>(kept.list); here != nullptr && all.place == nullptr)
+  if (const Kept* const here = std::get_deleter<Kept>(kept.list); here != nullptr && all.place == nullptr) {
     all.place = here->place;
+    all.parameters = here->parameters;
+  }
   const Matrix& row = elements[kGroupElement].value.matrix();
   const std::vector<int64_t> roots = ops::RootsOf(row, 0);
   GivenAdjoints::OfRoot root;

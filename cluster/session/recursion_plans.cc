@@ -155,9 +155,10 @@ const std::string& RecursionPlans::KeyOf(const Function& function) const {
       ->first;
 }
 
-// With the variables that it reads: `inputs`, then the parameters, which the frame has.
+// With the variables that it reads, which the frame has: `before`, the parameters, `behind`.
 Node RecursionPlans::OperatorOf(const Block& call, const Function& function, std::string_view op,
-                                const std::vector<const char*>& inputs, const Frame& callee,
+                                const std::vector<const char*>& before,
+                                const std::vector<const char*>& behind, const Frame& callee,
                                 Graph* graph) const {
   Node recursive = {.op = std::string(op), .position = call.position};
   const auto add_variable = [&](const std::string& name) {
@@ -165,8 +166,9 @@ Node RecursionPlans::OperatorOf(const Block& call, const Function& function, std
     variable.SetAttribute("name", name);
     recursive.inputs.push_back(graph->Add(std::move(variable)));
   };
-  for (const char* name : inputs) add_variable(name);
+  for (const char* name : before) add_variable(name);
   for (const std::string& name : bodies().FoundAt(function).recursion.Inputs(function)) add_variable(name);
+  for (const char* name : behind) add_variable(name);
   recursive.SetAttribute(Attributes::kFunction, KeyOf(function));
   recursive.SetAttribute(Attributes::kEvenRows, true);
   return recursive;
@@ -177,9 +179,9 @@ Graph RecursionPlans::ForwardGraph(const Block& call, const Function& function,
                                    const Frame& callee) const {
   Graph graph;
   const bool keeps = bodies().FoundAt(function).recursion.keeps;
-  Node recursive = keeps
-                       ? OperatorOf(call, function, ops::kRecursiveForward, {kRoots, kPlace}, callee, &graph)
-                       : OperatorOf(call, function, ops::kRecursive, {kRoots}, callee, &graph);
+  Node recursive =
+      keeps ? OperatorOf(call, function, ops::kRecursiveForward, {kRoots, kPlace}, {}, callee, &graph)
+            : OperatorOf(call, function, ops::kRecursive, {kRoots}, {}, callee, &graph);
   int64_t width = 1;
   for (const ValueInfo& info : evaluation.infos) width += CellsOf(info);
   const auto roots = static_cast<int64_t>(evaluation.roots.size());
@@ -198,7 +200,7 @@ Graph RecursionPlans::BackwardGraph(const Block& call, const Function& function,
                                     const Frame& callee) const {
   Graph graph;
   Node recursive =
-      OperatorOf(call, function, ops::kRecursiveBackward, {kRoots, kPlace, kGiven}, callee, &graph);
+      OperatorOf(call, function, ops::kRecursiveBackward, {}, {kRoots, kPlace, kGiven}, callee, &graph);
   const std::vector<std::string> names = bodies().FoundAt(function).recursion.Inputs(function);
   std::vector<size_t> parameters;
   for (const std::string& name : bodies().WantedOf(function)) {
@@ -220,6 +222,23 @@ Graph RecursionPlans::BackwardGraph(const Block& call, const Function& function,
     graph.Add(std::move(adjoint));
   }
   return graph;
+}
+
+// The way back reads them again: they are brought to all ranks once for both.
+Status RecursionPlans::ShareParameters(const Function& function, Frame* callee,
+                                       RecursionEvaluation* evaluation) {
+  std::map<std::string, Distribution> wanted;
+  const std::vector<std::string> names = bodies().FoundAt(function).recursion.Inputs(function);
+  for (const std::string& name : names)
+    if (const Variable& parameter = *callee->Find(name);
+        parameter.info.IsTabular() && !parameter.distribution.IsEach())
+      wanted[name] = Distribution::Each();
+  if (!wanted.empty()) HEDDLE_RETURN_IF_ERROR(blocks_.Exchange(wanted, callee));
+  auto shared = std::make_shared<SharedParameters>();
+  shared->ranks = options_.ranks;
+  for (const std::string& name : names) shared->variables.Set(name, *callee->Find(name));
+  evaluation->parameters = std::move(shared);
+  return OkStatus();
 }
 
 // Every rank has it.
@@ -257,6 +276,8 @@ Result<std::optional<RecursionEvaluation>> RecursionPlans::Evaluate(const Block&
   RecursionEvaluation evaluation;
   evaluation.roots = roots;
   evaluation.infos = *std::move(infos);
+  if (recursion.keeps && options_.ranks > 1)
+    HEDDLE_RETURN_IF_ERROR(ShareParameters(function, callee, &evaluation));
   HEDDLE_RETURN_IF_ERROR(WithinMemory("variables", [&]() -> Status {
     HEDDLE_ASSIGN_OR_RETURN(Matrix rows, recursion.keeps ? ops::RowsOfGroups(roots) : ColumnOf(roots));
     SetMatrix(kRoots, rows, callee);
@@ -311,6 +332,10 @@ Status RecursionPlans::TakeResults(const Function& function, const RecursionEval
 
 Result<std::vector<Matrix>> RecursionPlans::SweepBack(const Block& call, const Function& forward,
                                                       const GivenAdjoints& given, Frame* callee) {
+  // Values are those of the way forth. A list of a session of other ranks has not what all of these have.
+  if (given.parameters != nullptr && given.parameters->ranks == options_.ranks)
+    for (const auto& [name, parameter] : given.parameters->variables.variables())
+      callee->Set(name, parameter);
   const std::optional<std::string> sizes = SizesOf(forward, *callee);
   if (!sizes) return Internal("the derivative of a recursion misses its parameters");
   HEDDLE_RETURN_IF_ERROR(WithinMemory("variables", [&]() -> Status {

@@ -21,6 +21,12 @@ namespace heddle::cluster {
 
 class BlockRunner;
 
+/// Parameters that every one of so many ranks has whole.
+struct SharedParameters {
+  int ranks = 1;
+  Frame variables;
+};
+
 /// A recursive function at some roots.
 struct RecursionEvaluation {
   std::vector<int64_t> roots;
@@ -29,6 +35,8 @@ struct RecursionEvaluation {
   /// Of the "forward ..." of a derivative: its roots in groups (ops::RowsOfGroups), and what is kept of them
   /// until nobody has the place.
   Matrix groups;
+  /// The parameters as the ranks of the session had them for it, where these are several.
+  std::shared_ptr<const SharedParameters> parameters;
   std::shared_ptr<const RecursionAdjoints::Place> place;
 };
 
@@ -38,10 +46,12 @@ struct GivenAdjoints {
     int64_t group = 0, place = 0;  ///< In the group.
     std::vector<Value> of_results;
   };
-  std::shared_ptr<const RecursionAdjoints::Place> place;  ///< nullptr: nothing is kept here.
-  std::map<int64_t, Matrix> groups;                       ///< Rows of RowsOfGroups, by their numbers.
-  std::vector<size_t> results;                            ///< Of the function, those of which they are.
-  std::vector<OfRoot> roots;                              ///< In order.
+  /// nullptr: nothing is kept here.
+  std::shared_ptr<const RecursionAdjoints::Place> place;
+  std::shared_ptr<const SharedParameters> parameters;
+  std::map<int64_t, Matrix> groups;  ///< Rows of RowsOfGroups, by their numbers.
+  std::vector<size_t> results;       ///< Of the function, those of which they are.
+  std::vector<OfRoot> roots;         ///< In order.
 };
 
 /// Makes plans of structurally recursive functions at some roots (docs/recursion.md, section 2), of one
@@ -72,11 +82,13 @@ class RecursionPlans {
                                                           const std::string& sizes, Frame* callee);
   const std::string& KeyOf(const Function& function) const;
   Node OperatorOf(const Block& call, const Function& function, std::string_view op,
-                  const std::vector<const char*>& inputs, const Frame& callee, Graph* graph) const;
+                  const std::vector<const char*>& before, const std::vector<const char*>& behind,
+                  const Frame& callee, Graph* graph) const;
   Graph ForwardGraph(const Block& call, const Function& function, const RecursionEvaluation& evaluation,
                      bool may_fail, const Frame& callee) const;
   Graph BackwardGraph(const Block& call, const Function& function, const GivenAdjoints& given,
                       const Frame& callee) const;
+  Status ShareParameters(const Function& function, Frame* callee, RecursionEvaluation* evaluation);
   void SetMatrix(const char* name, Matrix matrix, Frame* callee) const;
   const Graph& Kept(const Block& call, const std::string& key, const std::function<Graph()>& make);
 

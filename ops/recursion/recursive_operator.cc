@@ -26,10 +26,8 @@ Result<ValueInfo> InferForward(const InferContext& context) {
 Result<std::vector<ValueInfo>> InferBackward(const InferContext& context) {
   std::vector<ValueInfo> adjoints;
   for (const size_t parameter : NumbersIn(context.node.Text(RecursiveAttributes::kWanted))) {
-    const ValueInfo& info = context.inputs[kBackwardInputs + parameter];
-    ValueInfo& adjoint =
-        adjoints.emplace_back(ValueInfo::OfMatrix(info.IsScalar() ? Shape{1, 1} : info.shape));
-    adjoint.element_type = info.element_type;
+    const ValueInfo& info = context.inputs[parameter];
+    adjoints.push_back(ValueInfo::OfMatrix(info.IsScalar() ? Shape{1, 1} : info.shape));
   }
   return adjoints;
 }
@@ -39,6 +37,10 @@ RowRule RowRuleOfRoots(const Node&, std::span<const ValueInfo>) { return RowRule
 
 InputUse UseOfRoots(const Node&, std::span<const ValueInfo>, int i) {
   return i == 0 ? InputUse::kRows : InputUse::kWhole;
+}
+
+InputUse UseOfGroups(const Node&, std::span<const ValueInfo> inputs, int i) {
+  return static_cast<size_t>(i) + kBackwardInputs == inputs.size() ? InputUse::kRows : InputUse::kWhole;
 }
 
 // Puts rows together: each begins with its number.
@@ -114,13 +116,13 @@ extern constexpr Operator kRecursiveForwardCall = {.name = kRecursiveForward,
 /// Cost:    the nodes that the roots of each group reach, each once; twice "recursiveForward".
 /// Source:  docs/gradient.md.
 extern constexpr Operator kRecursiveBackwardCall = {.name = kRecursiveBackward,
-                                                    .parameters = "groups number given x",
+                                                    .parameters = "x",
                                                     .min_inputs = 3,
                                                     .max_inputs = -1,
                                                     .results = -1,
                                                     .infer_several = InferBackward,
                                                     .row_rule = RowRuleOfRoots,
-                                                    .input_use = UseOfRoots,
+                                                    .input_use = UseOfGroups,
                                                     .run_several = RunBackward,
                                                     .may_fail = true,
                                                     .takes_singles = TakesAnySingles};

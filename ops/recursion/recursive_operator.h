@@ -23,9 +23,10 @@ constexpr std::string_view kRecursive = "recursive";
 /// parameters. Result: as of "recursive".
 constexpr std::string_view kRecursiveForward = "recursiveForward";
 
-/// The way back. Inputs: those groups that adjoints are given for; the number; the adjoints that are given, a
-/// row for each root that has some, (group, place in the group, cells of results); the parameters. Results:
-/// what these add to the adjoints of parameters, matrices of their sizes. What is not kept is computed again.
+/// The way back. Inputs: the parameters, of which the results have their type; those groups that adjoints are
+/// given for; the number; the adjoints that are given, a row for each root that has some, (group, place in
+/// the group, cells of results). Results: what these add to the adjoints of parameters, matrices of their
+/// sizes. What is not kept is computed again.
 constexpr std::string_view kRecursiveBackward = "recursiveBackward";
 
 /// Attributes, the same on every rank:
@@ -43,7 +44,7 @@ struct RecursiveAttributes {
   static constexpr const char* kEvenRows = "even.rows";
 };
 constexpr double kLeft = 1;
-/// Inputs before the parameters.
+/// Inputs that are no parameters, before or behind these.
 constexpr size_t kForwardInputs = 2, kBackwardInputs = 3;
 
 /// The text of kGiven and kWanted, and back.

@@ -283,6 +283,8 @@ TEST(ScheduleTest, RowsThatAreMuchWorkAreSharedOutEvenly) {
     const std::vector<const Task*> parts = TasksOf(*plan, rows, Phase::kPartial);
     EXPECT_EQ(TasksOf(*plan, rows, Phase::kWhole).size(), roots == 1 ? 1u : 0u);
     ASSERT_EQ(parts.size(), roots == 1 ? 0u : 3u);
+    EXPECT_EQ(TasksOf(*plan, rows, Phase::kFinish).size(), parts.size());
+    EXPECT_EQ(plan->live_out[0].distribution, roots == 1 ? Distribution::One() : Distribution::Each());
     int64_t next = 0;
     for (const Task* part : parts) {
       EXPECT_EQ(part->row_begin, next);
