@@ -14,14 +14,14 @@ namespace {
 
 constexpr int64_t kWidestStrip = 48;
 
-// The highest tile of `left` rows or fewer, of strips of that width.
+// The next tile of `left` rows, of strips of that width: rows are cut evenly, so that no tile has so few that
+// its chains wait for each other.
 template <typename Cell>
 const GemmTile<Cell>& TileOf(const GemmKernel<Cell>& kernel, int64_t width, int64_t left) {
   const int64_t of_width = (width - 1) / kernel.tiles[0].columns;
-  if (kernel.tiles[of_width].rows <= left) return kernel.tiles[of_width];
-  int few = GemmKernel<Cell>::kFew - 1;
-  while (kernel.few[few][of_width].rows > left) --few;
-  return kernel.few[few][of_width];
+  const GemmTile<Cell>& highest = kernel.tiles[of_width];
+  const int64_t rows = CeilDivide(left, CeilDivide(left, highest.rows));
+  return rows == highest.rows ? highest : kernel.few[rows - 1][of_width];
 }
 
 // Columns of one strip of B.

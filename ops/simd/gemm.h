@@ -85,8 +85,9 @@ struct GemmKernel {
   GemmTile<Cell> low =
       {};  ///< As wide as the widest and of fewer rows than a strip, for the last rows of C; no rows: none.
   bool any_b = false;  ///< Rows of b may lie anywhere; else b_row = tile.columns.
-  /// Tiles of 1, 2 and 4 rows of a row-major A beside a packed b, each as wide as those above.
-  static constexpr int kFew = 3;
+  /// Tiles of 1, 2, ... rows of a row-major A beside a packed b, each as wide as those above; of fewer rows
+  /// where registers hold no more.
+  static constexpr int kFew = 7;
   GemmTile<Cell> few[kFew][kTiles] = {};
 
   const GemmTile<Cell>& TileFor(int64_t width) const { return tiles[(width - 1) / tiles[0].columns]; }

@@ -41,7 +41,7 @@ TEST_P(FewRowsTest, RowsThatLieApartHaveTheChainsOfPlainLoops) {
     for (const int64_t terms : {1, 7, 65, 256, 600}) {
       const Matrix b = Random(terms, columns, GetParam(), 1);
       const PackedWeights weights(b);
-      for (const int64_t rows : {1, 2, 3, 4, 5, 7, 8, 9, 15, 64, 65}) {
+      for (const int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 15, 64, 65}) {
         const Matrix a = Random(rows, terms, GetParam(), 2);
         // Rows of A and C are parts of wider ones; what is beside those of C stays as it is.
         constexpr int64_t kBeside = 3;
