@@ -219,7 +219,7 @@ void RecursionGenerator::Data(bool is_first) {
   random("b", "1", "H", 9);
   random("u", "H", "1", 10);
   if (has_sparse_) random("S", nodes, "H", 11, ", sparsity=0.2");
-  if (has_list_) Line("L = list(W=W, b=b)");
+  if (has_list_) Line("L = list(W=W * 0.75, b=b * 1.5)");
   Line(fmt::format("g = {}", choose_.Pick({"0.25", "0.5", "-0.75"})));
   Line(fmt::format("size = {}", structure.children.size()));
 }

@@ -29,7 +29,7 @@ std::string OutputOf(const std::string& options, const std::string& script = kSc
   const testing_support::TemporaryFolder folder;
   const Finished finished = testing_support::RunProcess(words, folder.path());
   EXPECT_EQ(finished.code, 0) << finished.errors;
-  EXPECT_EQ(finished.errors.find("interpreted"), std::string::npos) << finished.errors;
+  EXPECT_EQ(finished.errors.find("the derivative of"), std::string::npos) << finished.errors;
   return finished.output;
 }
 

@@ -91,7 +91,7 @@ void RandomStructure::Make(fuzz::Chooser& choose) {
       break;
     case 7: return Join(choose, size(2, 20), 1);
     case 8: return Join(choose, size(4, 20), 4);
-    default: return Join(choose, size(100, 200), 70);  // many roots, and batches of many rows
+    default: return Join(choose, size(60, 90), 40);  // many roots, and batches of many rows
   }
 }
 
