@@ -14,8 +14,9 @@ namespace {
 // The last structure is kept whatever its size, and with it others of so many bytes.
 constexpr size_t kMostStructures = 1024;
 constexpr size_t kMostStructureBytes = size_t{256} << 20;
-// Those of the matrices that were visited last; each has a number for each of their rows.
+// Those of the matrices that were visited last, of so many bytes each: they have a number for each row.
 constexpr size_t kMostVisitors = 4;
+constexpr size_t kMostVisitorBytes = size_t{16} << 20;
 // Decisions of one node: with more children than that a body would be a long list of operators.
 constexpr int32_t kMostDecisions = 512;
 
@@ -104,6 +105,7 @@ Result<StructureCache::Visitor> StructureCache::TakeVisitor(const ops::Structure
 }
 
 void StructureCache::GiveBack(Visitor visitor) {
+  if (visitor.visitor->bytes() > kMostVisitorBytes) return;
   const std::lock_guard lock(mutex_);
   visitors_.push_front(std::move(visitor));
   if (visitors_.size() > kMostVisitors) visitors_.pop_back();

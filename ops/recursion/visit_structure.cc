@@ -74,6 +74,11 @@ class StructureVisitor::Machine {
   }
 
   const std::string& why() const { return why_; }
+  size_t bytes() const {
+    return (visit_of_.capacity() + out_.children.capacity()) * sizeof(int32_t) +
+           out_.visits.capacity() * sizeof(VisitedStructure::Visit) +
+           out_.numbers.capacity() * sizeof(double) + open_.capacity() * sizeof(Open);
+  }
 
  private:
   // A node whose calls are being visited.
@@ -429,6 +434,8 @@ Result<const VisitedStructure*> StructureVisitor::Visit(std::span<const int64_t>
 }
 
 const std::string& StructureVisitor::why() const { return machine_->why(); }
+
+size_t StructureVisitor::bytes() const { return machine_->bytes(); }
 
 std::optional<std::vector<int64_t>> StructureVisitor::CallsOf(std::span<const int64_t> nodes) {
   return machine_->CallsOf(nodes);

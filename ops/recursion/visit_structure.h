@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -64,6 +65,8 @@ class StructureVisitor {
   /// value, too many decisions): why() tells which.
   Result<const VisitedStructure*> Visit(std::span<const int64_t> roots, std::string_view function);
   const std::string& why() const;
+  /// What it holds beside the matrices.
+  size_t bytes() const;
 
   /// The nodes that are called by each of `nodes`, in order, without going on to them. nullopt as above, and
   /// where a node reads past the structure.
