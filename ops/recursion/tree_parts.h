@@ -15,14 +15,15 @@ namespace heddle::ops {
 /// thread computes from the leaves up and waits for nobody, and the rest, the nodes above them, batch by
 /// batch with the threads inside operators. What a node's result is does not depend on it.
 ///
-///              o         rest: two batches, all threads       Of a forest of many roots the parts are trees,
-///            /   \                                            and there is no rest. Of few roots they lie
-///            below
-///          o       \                                          a cut, where that is expected to take less
-///          time
-///        /   \       \                                        than going by level: narrow levels read the
-///        same
-///       x     x       x  parts: {x}, {x, x}                   matrices again for few rows each.
+///           o            rest: o, o: two batches with all threads
+///         /   \          parts: {x}, {x, x}: a thread each
+///       o       x
+///      / \  (cut)
+///     x   x
+///
+/// Of a forest of many roots the parts are trees, and there is no rest. Of few roots they lie below a cut,
+/// where that is expected to take less time than going by level: narrow levels read the same matrices again
+/// for few rows each.
 struct TreeParts {
   using Batches = std::vector<Linearized::Batch>;  // Ranges of places, of batches of the structure.
   std::vector<Batches> parts;                      ///< Of each part, children first. Two or more, or none.
