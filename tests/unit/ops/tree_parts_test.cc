@@ -5,13 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
+#include <array>
 #include <numeric>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "ops/recursion/batch_time.h"
+#include "ops/recursion/visit_structure.h"
 
 namespace heddle::ops {
 namespace {
@@ -42,40 +43,44 @@ Tree Random(int nodes, std::mt19937* random) {
   return tree;
 }
 
-// Classes by the number of children.
-Linearized ArraysOf(const std::vector<Tree>& forest) {
-  VisitedStructure visited;
-  std::vector<std::vector<int32_t>> children;
-  std::map<std::pair<int32_t, int32_t>, int32_t> batches;  // by class and height
-  std::vector<int32_t> heights;
-  const auto visit = [&](const auto& self, const Tree& tree) -> int32_t {
-    const size_t number = children.size();
-    children.emplace_back();
-    heights.push_back(0);
-    visited.visits.push_back({.node = static_cast<int32_t>(number) + 1});
-    for (const Tree& child : tree.below) {
-      const int32_t of_child = self(self, child);
-      children[number].push_back(of_child);
-      heights[number] = std::max(heights[number], heights[static_cast<size_t>(of_child)] + 1);
-    }
-    const auto calls = static_cast<int32_t>(tree.below.size());
-    const auto [batch, is_new] =
-        batches.try_emplace({calls, heights[number]}, static_cast<int32_t>(batches.size()));
-    if (is_new) visited.batches.push_back({.node_class = calls, .height = heights[number]});
-    ++visited.batches[static_cast<size_t>(batch->second)].size;
-    visited.visits[number].batch = batch->second;
-    visited.visits[number].subtree = static_cast<int32_t>(children.size() - number);
-    return static_cast<int32_t>(number);
-  };
-  for (const Tree& tree : forest) visited.roots.push_back(visit(visit, tree));
-  int32_t most = 0;
-  for (const std::vector<int32_t>& of_node : children) {
-    visited.children.insert(visited.children.end(), of_node.begin(), of_node.end());
-    most = std::max(most, static_cast<int32_t>(of_node.size()));
+// Calls T[n, 1], T[n, 2] and T[n, 3], as far as they are not 0.
+StructureProgram CallsOfRow() {
+  using Code = StructureProgram::Code;
+  StructureProgram program;
+  program.matrices = {"T"};
+  program.registers = 3;
+  for (int32_t column = 1; column <= 3; ++column) {
+    const auto step = static_cast<int32_t>(program.steps.size());
+    program.steps.push_back({.code = Code::kConstant, .target = 1, .constant = static_cast<double>(column)});
+    program.steps.push_back({.code = Code::kCell, .target = 2, .a = 0, .b = 1});
+    program.steps.push_back({.code = Code::kBranch, .a = 2, .index = step + 4});
+    program.steps.push_back({.code = Code::kCall, .a = 2});
   }
-  for (int32_t calls = 0; calls <= most; ++calls)
-    visited.classes.push_back({.path = std::vector<bool>(static_cast<size_t>(calls), true), .calls = calls});
-  return Linearize(visited);
+  program.steps.push_back({.code = Code::kEnd});
+  return program;
+}
+
+// Nodes have the numbers of their rows, from 1.
+Linearized ArraysOf(const std::vector<std::array<double, 3>>& rows, const std::vector<int64_t>& roots) {
+  Matrix matrix = *Matrix::Dense(static_cast<int64_t>(rows.size()), 3);
+  for (size_t i = 0; i < rows.size(); ++i)
+    std::copy(rows[i].begin(), rows[i].end(), matrix.mutable_data() + 3 * i);
+  const StructureProgram program = CallsOfRow();
+  StructureVisitor visitor(program, {matrix}, {}, StructureVisitor::kNoLimit);
+  return Linearize(**visitor.Visit(roots, "f"));
+}
+
+Linearized ArraysOf(const std::vector<Tree>& forest) {
+  std::vector<std::array<double, 3>> rows;
+  std::vector<int64_t> roots;
+  const auto add = [&](const auto& self, const Tree& tree) -> int64_t {
+    std::array<double, 3> row = {0, 0, 0};
+    for (size_t i = 0; i < tree.below.size(); ++i) row[i] = static_cast<double>(self(self, tree.below[i]));
+    rows.push_back(row);
+    return static_cast<int64_t>(rows.size());
+  };
+  for (const Tree& tree : forest) roots.push_back(add(add, tree));
+  return ArraysOf(rows, roots);
 }
 
 // A node takes a microsecond on any number of threads: only parts are faster.
@@ -184,20 +189,7 @@ TEST(TreePartsTest, WhatHasNoTwoSidesHasNoParts) {
 
 // A diamond.
 TEST(TreePartsTest, NodesThatAreSharedHaveNoParts) {
-  VisitedStructure visited;
-  visited.classes = {
-      {.path = {}, .calls = 0}, {.path = {true}, .calls = 1}, {.path = {true, true}, .calls = 2}};
-  visited.batches = {{.node_class = 2, .height = 2, .size = 1},
-                     {.node_class = 1, .height = 1, .size = 2},
-                     {.node_class = 0, .height = 0, .size = 1}};
-  visited.visits = {{.node = 1, .batch = 0, .subtree = 4},
-                    {.node = 2, .batch = 1, .subtree = 2},
-                    {.node = 3, .batch = 2, .subtree = 1},
-                    {.node = 4, .batch = 1, .subtree = 1}};
-  visited.children = {1, 3, 2, 2};
-  visited.roots = {0};
-  visited.is_tree = false;
-  const Linearized arrays = Linearize(visited);
+  const Linearized arrays = ArraysOf({{2, 4, 0}, {3, 0, 0}, {0, 0, 0}, {3, 0, 0}}, {1});
   const TreeParts parts = ChooseParts(arrays, 2, OnlyPartsPay);
   EXPECT_TRUE(parts.parts.empty());
   EXPECT_EQ(ToText(parts), "levels");
