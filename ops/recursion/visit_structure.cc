@@ -151,7 +151,10 @@ class StructureVisitor::Machine {
     const auto visit = static_cast<int32_t>(out_.visits.size());
     const size_t calls = out_.children.size(), given = out_.numbers.size();
     visit_of_[static_cast<size_t>(node)] = visit;
-    if (!RunNode(node)) return false;
+    if (!RunNode(node)) {
+      visit_of_[static_cast<size_t>(node)] = kNotVisited;  // out_ does not have it.
+      return false;
+    }
     const size_t end = out_.children.size();
     if (static_cast<size_t>(class_) == out_.classes.size())
       AddClass(end - calls, out_.numbers.size() - given);
