@@ -260,8 +260,15 @@ Result<std::optional<RecursionEvaluation>> RecursionPlans::Evaluate(const Block&
                                                                     bool may_fail, Frame* callee) {
   const std::optional<RecursionEvaluation> none;
   const compiler::Recursion& recursion = bodies().FoundAt(function).recursion;
-  // Derivatives by elements of lists are those of their calls.
-  if (recursion.keeps && !recursion.elements.empty()) return none;
+  // Derivatives by lists, and by their elements, are those of their calls.
+  const std::vector<std::string>& wanted = bodies().WantedOf(function);
+  const bool has_list =
+      !recursion.elements.empty() ||
+      std::any_of(function.parameters.begin(), function.parameters.end(), [&](const Parameter& parameter) {
+        return parameter.data_type == DataType::kList &&
+               std::find(wanted.begin(), wanted.end(), parameter.name) != wanted.end();
+      });
+  if (recursion.keeps && has_list) return none;
   HEDDLE_ASSIGN_OR_RETURN(const bool has_elements, lists_.TakeElements(recursion, callee));
   if (!has_elements) {
     bodies().SayWhy(function, "a list has not the elements that nodes read, or they differ in size");
