@@ -18,14 +18,6 @@ using ops::RecursiveAdjoint;
 
 std::string ResultName(size_t i) { return fmt::format("%result{}", i); }
 
-// Dense, of known size, a number or a matrix.
-bool IsPlain(const Node& node) {
-  const ValueInfo& info = node.info;
-  if (node.Is("literal") || node.Is("assign")) return true;
-  if (info.IsScalar()) return info.value_type != ValueType::kString && info.value_type != ValueType::kUnknown;
-  return info.IsMatrix() && info.shape.IsKnown() && info.format == Format::kDense;
-}
-
 RecursiveAdjoint::Row RowFor(const ValueInfo& info) {
   if (info.IsScalar()) return {};
   return {info.shape.rows * info.shape.columns, info.element_type};
@@ -144,8 +136,7 @@ class ClassDifferentiator {
         continue;
       }
       if (IsPlain(node)) continue;
-      why_ = fmt::format("line {}: the size of {}() in a derivative is known only when it runs",
-                         node.position.line, node.op);
+      why_ = WhyNotPlain(node);
       return false;
     }
     return true;

@@ -33,6 +33,11 @@ struct ClassGraph {
   std::vector<NodeId> results;  ///< Of the function, in order.
 };
 
+/// Whether batches take what a node of a graph makes: dense, of known size, one result, a number or a matrix.
+bool IsPlain(const Node& node);
+/// "line 7: 'S' is sparse".
+std::string WhyNotPlain(const Node& node);
+
 /// nullopt, with `why`, where the interpreter is to run: sizes that only a run tells, sparse matrices, what
 /// fails (it says so in its own words).
 std::optional<ClassGraph> JoinBlocks(const Recursion& recursion, const Function& function,

@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "compiler/gradient/single_assignment.h"
 #include "compiler/optimize/pass.h"
 #include "compiler/recursion/class_body.h"
 
@@ -203,8 +204,7 @@ class Joiner {
     }
     for (const Node& node : inferred.graph.nodes)
       if (!IsPlain(node)) {
-        why_ = fmt::format("line {}: the size or the format of {}() is known only when it runs",
-                           node.position.line, node.op);
+        why_ = WhyNotPlain(node);
         return false;
       }
     std::map<std::string, LiveIn> known;
@@ -222,15 +222,6 @@ class Joiner {
     }
     Append(*optimized, std::move(known));
     return true;
-  }
-
-  // Dense, of known size, one result, a number or a matrix.
-  static bool IsPlain(const Node& node) {
-    const ValueInfo& info = node.info;
-    if (node.Is("literal") || node.Is("assign")) return true;
-    if (info.IsScalar())
-      return info.value_type != ValueType::kString && info.value_type != ValueType::kUnknown;
-    return info.IsMatrix() && info.shape.IsKnown() && info.format == Format::kDense;
   }
 
   void Append(const Graph& graph, std::map<std::string, LiveIn> known) {
@@ -269,6 +260,24 @@ class Joiner {
 };
 
 }  // namespace
+
+bool IsPlain(const Node& node) {
+  const ValueInfo& info = node.info;
+  if (node.Is("literal") || node.Is("assign")) return true;
+  if (info.IsScalar()) return info.value_type != ValueType::kString && info.value_type != ValueType::kUnknown;
+  return info.IsMatrix() && info.shape.IsKnown() && info.format == Format::kDense;
+}
+
+std::string WhyNotPlain(const Node& node) {
+  std::string what = node.op + "()";
+  if (node.Is("variable")) {
+    const std::string& name = node.Text("name");
+    what = name.starts_with('%') ? "a value" : fmt::format("'{}'", NameInFunction(name));
+  }
+  const bool is_sparse = node.info.IsMatrix() && node.info.shape.IsKnown();
+  return fmt::format("line {}: {} {}", node.position.line, what,
+                     is_sparse ? "is sparse" : "has a size or a type that is known only when it runs");
+}
 
 std::optional<ClassGraph> JoinBlocks(const Recursion& recursion, const Function& function,
                                      const std::vector<bool>& path, const ClassContext& context,

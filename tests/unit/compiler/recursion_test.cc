@@ -6,6 +6,7 @@
 #include <string>
 
 #include "compiler/compile.h"
+#include "compiler/recursion/class_body.h"
 #include "compiler/recursion/recognise.h"
 
 namespace heddle::compiler {
@@ -139,6 +140,28 @@ TEST(RecogniseTest, AVariableThatMayHaveNoValueIsAskedFor) {
   EXPECT_TRUE(std::any_of(structure.steps.begin(), structure.steps.end(), [&](const auto& step) {
     return step.code == ops::StructureProgram::Code::kNeed && step.a == structure.unset[0];
   }));
+}
+
+TEST(RecogniseTest, ASparseMatrixIsNamedWhereItIsRead) {
+  Diagnostics diagnostics;
+  CompileOptions options;
+  options.script = "s.dml";
+  const Result<Program> program = CompileScript(
+      "f = function(Matrix[Double] T, Integer n, Matrix[Double] S) return (Matrix[Double] h) {\n"
+      "  h = S[n,] * 2\n"
+      "  if (as.scalar(T[n,1]) > 0) { l = f(T, as.integer(as.scalar(T[n,1])), S); h = h + l }\n}\n"
+      "print(sum(f(matrix(0, 3, 2), 1, matrix(0, 3, 2))))\n",
+      options, &diagnostics);
+  ASSERT_TRUE(program.ok()) << program.status().ToString();
+  const auto& [key, function] = *program->functions.begin();
+  const Recognition recognition = Recognise(key, function);
+  ASSERT_TRUE(recognition.is_recognised) << recognition.reason;
+  ClassContext context;
+  context.parameters["T"].info = ValueInfo::OfMatrix({3, 2});
+  context.parameters["S"].info = ValueInfo::OfMatrix({3, 2}, Format::kSparse);
+  std::string why;
+  EXPECT_FALSE(JoinBlocks(recognition.recursion, function, {false}, context, &why).has_value());
+  EXPECT_EQ(why, "line 2: 'S' is sparse");
 }
 
 TEST(RecogniseTest, OfAFunctionThatIsOnlyDifferentiatedTheDerivativeIsSpokenOf) {
