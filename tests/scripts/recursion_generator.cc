@@ -299,6 +299,7 @@ RecursionGenerator::Names RecursionGenerator::Loss() {
   Names by;
   for (const char* parameter : {"X", "E", "E2", "W", "WM", "V", "P", "b", "u", "g"})
     if (choose_.Chance(60)) by.emplace_back(parameter);
+  if (has_list_ && choose_.Chance(60)) by.emplace_back("L");
   if (by.empty()) by.emplace_back("W");
   return by;
 }
@@ -312,10 +313,15 @@ std::string RecursionGenerator::Gradient() {
   Line(fmt::format("[z, d{}] = gradient(\"loss\", [\"{}\"], R, {})", fmt::join(by, ", d"),
                    fmt::join(by, "\", \""), arguments));
   Line("print(z)");
-  for (const std::string& name : by)
-    Line(name == "g" ? "print(dg)"
-                     : fmt::format("print(toString(d{}, rows=1000, cols=1000, decimal=17))", name));
   for (const std::string& name : by) {
+    const Names values =
+        name == "L" ? Names{"as.matrix(dL[\"W\"])", "as.matrix(dL[\"b\"])"} : Names{"d" + name};
+    for (const std::string& value : values)
+      Line(name == "g" ? "print(dg)"
+                       : fmt::format("print(toString({}, rows=1000, cols=1000, decimal=17))", value));
+  }
+  for (const std::string& name : by) {
+    if (name == "L") continue;
     const auto moved = [&](const char* step) {
       Names given = parameters_;
       std::replace(given.begin(), given.end(), name,
