@@ -116,7 +116,7 @@ extern constexpr Operator kRecursiveForwardCall = {.name = kRecursiveForward,
 /// Cost:    the nodes that the roots of each group reach, each once; twice "recursiveForward".
 /// Source:  docs/gradient.md.
 extern constexpr Operator kRecursiveBackwardCall = {.name = kRecursiveBackward,
-                                                    .parameters = "x",
+                                                    .parameters = "x groups number given",
                                                     .min_inputs = 3,
                                                     .max_inputs = -1,
                                                     .results = -1,
