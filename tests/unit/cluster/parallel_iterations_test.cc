@@ -126,6 +126,24 @@ TEST(ParallelIterationsTest, IterationsAreInFlightAtOnce) {
   EXPECT_EQ(outcome.statistics[0].operators.at("cumsum").acts, 3);
 }
 
+// The calls of all rounds are one recursion, evaluated before them; what is behind it meets.
+TEST(ParallelIterationsTest, RoundsThatFindTheirTreeInAForestAreInFlightAtOnce) {
+  const std::string script =
+      "f = function(Matrix[Double] T, Integer n, Matrix[Double] X) return (Matrix[Double] h) {\n"
+      "  h = X[n,]\n"
+      "  if (as.scalar(T[n,1]) > 0) { l = f(T, as.integer(as.scalar(T[n,1])), X);  h = h * 2 + l }\n}\n"
+      "T = matrix(\"0 1 2 0 4 5\", 6, 1)\nX = rand(rows=6, cols=4, seed=1)\nR = matrix(0, rows=3, cols=1)\n"
+      "parfor (i in 1:3) {\n  h = f(T, i + 3, X)\n  R[i, 1] = sum(cumsum(t(h)))\n}\n"
+      "print(toString(R, decimal=17))";
+  const MeetingKernels kernels("cumsum", 3);
+  SessionOptions options = OnThreads(3);
+  options.fusion = "off";
+  const ScriptOutcome outcome = RunScript(script, options, &kernels);
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+  EXPECT_EQ(outcome.statistics[0].operators.at("recursive").acts, 1);
+  EXPECT_EQ(outcome.output, RunScript(script, OnThreads(1)).output);
+}
+
 TEST(ParallelIterationsTest, TheErrorIsThatOfTheFirstIterationThatFails) {
   const std::string script =
       "R = matrix(0, rows=12, cols=1)\nparfor (i in 1:12) {\n  v = rand(rows=30, cols=30)\n"

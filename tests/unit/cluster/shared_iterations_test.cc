@@ -43,6 +43,25 @@ TEST(SharedIterationsTest, EveryRankRunsItsShare) {
   }
 }
 
+// The roots of all rounds are shared out before them, and then the rounds.
+TEST(SharedIterationsTest, RoundsThatFindTheirTreeInAForestAreShared) {
+  const std::string script =
+      "f = function(Matrix[Double] T, Integer n, Matrix[Double] X) return (Matrix[Double] h) {\n"
+      "  h = X[n,]\n"
+      "  if (as.scalar(T[n,1]) > 0) { l = f(T, as.integer(as.scalar(T[n,1])), X);  h = h * 2 + l }\n}\n"
+      "T = matrix(\"0 1 2 0 4 5 6 7\", 8, 1)\nX = rand(rows=8, cols=4, seed=1)\nR = matrix(0, rows=7, cols=1)\n"
+      "parfor (i in 1:7) {\n  h = f(T, i + 1, X)\n  R[i, 1] = sum(cumsum(t(h)))\n  print(\"round \" + i)\n}\n"
+      "print(toString(R, decimal=17))";
+  const ScriptOutcome one = RunScript(script, OnRanks(1));
+  ASSERT_TRUE(one.status.ok()) << one.status.ToString();
+  const ScriptOutcome three = RunScript(script, OnRanks(3));
+  ASSERT_TRUE(three.status.ok()) << three.status.ToString();
+  EXPECT_EQ(three.output, one.output);
+  EXPECT_EQ(ActsOf(three, 0, "cumsum"), 3);
+  EXPECT_EQ(ActsOf(three, 1, "cumsum"), 2);
+  EXPECT_EQ(ActsOf(three, 2, "cumsum"), 2);
+}
+
 // Where it is large: 32 times the size from which matrices are cut.
 TEST(SharedIterationsTest, LargeRowsStayWhereTheyAre) {
   const std::string script =
