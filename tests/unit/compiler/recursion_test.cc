@@ -67,6 +67,29 @@ TEST(RecogniseTest, DerivativesAreToldInTheWordsOfTheScript) {
       "  results at each node: h\n");
 }
 
+// Of f: a rate, also in numbers made of it; a size, a position and a text are not.
+TEST(RecogniseTest, ParametersThatNoSizeDependsOnAreFound) {
+  Diagnostics diagnostics;
+  CompileOptions options;
+  options.script = "s.dml";
+  const Result<Program> program = CompileScript(
+      "f = function(Matrix[Double] T, Integer n, Matrix[Double] X, Double rate, Integer times, Integer wide,\n"
+      "    Integer at, Integer first, Boolean halves) return (Matrix[Double] h, Double s) {\n"
+      "  scaled = rate * times + 1\n  h = X[n + first,] * scaled + matrix(0, 1, wide)\n"
+      "  s = sum(h[1,at:(at+1)]) * scaled\n  if (halves) h = h / 2\n"
+      "  if (as.scalar(T[n,1]) > 0) {\n"
+      "    [l, a] = f(T, as.integer(as.scalar(T[n,1])), X, rate, times, wide, at, first, halves)\n"
+      "    h = h + l ^ times\n    s = s + a\n  }\n}\n"
+      "[h, s] = f(matrix(\"0 1\", 2, 1), 2, matrix(1, 3, 4), 0.5, 2, 4, 1, 1, TRUE)\nprint(sum(h) + s)\n",
+      options, &diagnostics);
+  ASSERT_TRUE(program.ok()) << program.status().ToString();
+  for (const auto& [key, function] : program->functions) {
+    const Recognition found = Recognise(key, function);
+    ASSERT_TRUE(found.is_recognised) << found.reason;
+    EXPECT_EQ(found.recursion.free, (Names{"halves", "rate", "times"}));
+  }
+}
+
 TEST(RecogniseTest, ASequenceIsOne) {
   EXPECT_EQ(Explained("f = function(Matrix[Double] X, Integer t) return (Matrix[Double] h) {\n"
                       "  if (t == 0) h = matrix(0, 1, ncol(X))\n"
