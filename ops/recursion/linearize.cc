@@ -93,21 +93,18 @@ Linearized Linearize(const VisitedStructure& visited) {
   for (size_t v = 0; v < count; ++v)
     place_of[v] = static_cast<int32_t>(next[static_cast<size_t>(visited.visits[v].batch)]++);
   out.nodes.resize(count);
+  out.order.resize(count);
+  out.components = visited.components;
   out.is_tree = visited.is_tree;
-  if (out.is_tree) {
-    out.order.resize(count);
-    out.subtrees.resize(count);
-  }
+  if (out.is_tree) out.subtrees.resize(count);
   const int32_t* child = visited.children.data();
   const double* number = visited.numbers.data();
   for (size_t v = 0; v < count; ++v) {
     const auto place = static_cast<size_t>(place_of[v]);
     const VisitedStructure::Visit& visit = visited.visits[v];
     out.nodes[place] = visit.node;
-    if (out.is_tree) {
-      out.order[place] = static_cast<int32_t>(v);
-      out.subtrees[place] = visit.subtree;
-    }
+    out.order[place] = static_cast<int32_t>(v);
+    if (out.is_tree) out.subtrees[place] = visit.subtree;
     const int32_t node_class = visited.batches[static_cast<size_t>(visit.batch)].node_class;
     const Room& room = rooms[static_cast<size_t>(node_class)];
     const int64_t i = place_of[v] - room.begin;

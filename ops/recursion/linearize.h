@@ -31,13 +31,16 @@ struct Linearized {
   std::vector<Class> classes;
   std::vector<int64_t> nodes;  ///< By place.
   std::vector<int32_t> roots;  ///< Places.
-  /// No node is called twice. Then, by place, the number of each node depth first (root after root, a node
-  /// before those that it calls) and the number of nodes of its subtree: these are the numbers from its own
-  /// on. Empty where nodes are shared.
+  std::vector<int32_t> order;  ///< By place: the number of each node depth first, root after root, a node
+                               ///< before those that it calls, each where it is met first.
+  /// The numbers at which the nodes of a root begin that has none in common with those before.
+  std::vector<int32_t> components;
+  /// No node is called twice. Then, by place, the number of nodes of its subtree: these are the numbers from
+  /// its own on. Empty where nodes are shared.
   bool is_tree = false;
-  std::vector<int32_t> order, subtrees;
+  std::vector<int32_t> subtrees;
   /// The places of the nodes of `batch` whose numbers in `order` are from `first` to before `end`: from
-  /// `begin` of the result to before its `end`. Needs is_tree.
+  /// `begin` of the result to before its `end`.
   Batch Within(const Batch& batch, int32_t first, int32_t end) const;
   int64_t levels = 0;
 };

@@ -24,11 +24,16 @@ class PartChooser {
       : structure_(structure), threads_(threads), time_(time) {}
 
   TreeParts Choose() {
-    if (threads_ < 2 || !structure_.is_tree || structure_.nodes.size() < 2) return {};
+    if (threads_ < 2 || structure_.nodes.size() < 2) return {};
+    if (!structure_.is_tree && structure_.components.size() < 2) return {};
     AddUpWork();
-    FindTops();
+    if (structure_.is_tree) FindTops();
     const double even = work_.back() / threads_;
-    for (int i = 1; i < threads_; ++i) CutAt(even * i, even);
+    for (int i = 1; i < threads_; ++i)
+      if (structure_.is_tree)
+        CutAt(even * i, even);
+      else
+        PartAt(even * i);
     bounds_.push_back(static_cast<int32_t>(structure_.nodes.size()));
     std::sort(above_.begin(), above_.end());
     above_.erase(std::unique(above_.begin(), above_.end()), above_.end());
@@ -72,7 +77,18 @@ class PartChooser {
     }
   }
 
-  // Adds a bound between two parts near where `work` has been done, at an end of a subtree. The farther down
+  // Adds a bound between two parts, where nodes are shared: between components.
+  void PartAt(double work) {
+    const std::vector<int32_t>& components = structure_.components;
+    const auto behind = std::partition_point(components.begin(), components.end(),
+                                             [&](int32_t number) { return WorkBefore(number) <= work; });
+    int32_t bound = behind == components.end() ? static_cast<int32_t>(structure_.nodes.size()) : *behind;
+    if (behind != components.begin() && work - WorkBefore(*(behind - 1)) < WorkBefore(bound) - work)
+      bound = *(behind - 1);
+    bounds_.push_back(std::max(bound, bounds_.back()));
+  }
+
+  // The same in a forest, near where `work` has been done, at an end of a subtree. The farther down
   // the tree that is, the nearer; but nodes above go to the rest, which is done one level after the other.
   void CutAt(double work, double even) {
     const auto top = std::partition_point(tops_.begin(), tops_.end() - 1,

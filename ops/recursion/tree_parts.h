@@ -38,7 +38,7 @@ struct TreeParts {
 /// Microseconds that so many nodes of a class are expected to take as one batch on so many threads.
 using BatchTime = std::function<double(int32_t node_class, int64_t rows, int threads)>;
 
-/// The form that is expected to take less time. There are no parts where nodes share children.
+/// The form that is expected to take less time. Nodes that share children are in the same part.
 /// O(nodes + batches * threads).
 TreeParts ChooseParts(const Linearized& structure, int threads, const BatchTime& time);
 

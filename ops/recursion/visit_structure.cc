@@ -100,6 +100,7 @@ class StructureVisitor::Machine {
     out_.numbers.clear();
     out_.roots.clear();
     out_.is_tree = true;
+    out_.components.clear();
     ways_.Clear();
     low_batches_.clear();
     high_batches_.clear();
@@ -113,6 +114,7 @@ class StructureVisitor::Machine {
   bool VisitFrom(int32_t root) {
     if (!Reserve(root)) return false;
     if (visit_of_[static_cast<size_t>(root)] != kNotVisited) return true;
+    out_.components.push_back(static_cast<int32_t>(out_.visits.size()));
     if (!Enter(root)) return false;
     while (!open_.empty()) {
       Open& open = open_.back();
@@ -135,6 +137,7 @@ class StructureVisitor::Machine {
         continue;
       }
       out_.is_tree = false;
+      while (out_.components.back() > visit) out_.components.pop_back();
       child = visit;
       const int32_t batch = out_.visits[static_cast<size_t>(visit)].batch;
       if (batch == kOpen) {

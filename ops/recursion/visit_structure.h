@@ -45,6 +45,8 @@ struct VisitedStructure {
   std::vector<int32_t> roots;   ///< Visits of the roots.
   /// No call met a node that had been visited before: the visits of a subtree are those from its node on.
   bool is_tree = true;
+  /// The visits at which those of a root begin that has no node in common with what was visited before.
+  std::vector<int32_t> components;
 };
 
 /// Runs a structure program for roots and for all nodes that they reach; no recursion, each node once. What

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ops/operator.h"
+#include "ops/recursion/distinct_rows.h"
 #include "ops/recursion/linearize.h"
 #include "ops/recursion/recursive_operator.h"
 #include "ops/recursion/visit_structure.h"
@@ -174,6 +175,16 @@ TEST(LinearizeTest, SharedNodesAreNoTree) {
   EXPECT_FALSE(Arrays(matrix, {3})->is_tree);
   EXPECT_TRUE(Arrays(matrix, {2, 1})->is_tree);   // A root may stand in the tree of one before it,
   EXPECT_FALSE(Arrays(matrix, {1, 2})->is_tree);  // but not behind it.
+}
+
+TEST(DistinctRowsTest, WholeNumbersAreToldApartInLinearTime) {
+  constexpr int64_t kRows = 1 << 20;  // Their bits differ in the upper half alone.
+  std::vector<double> numbers;
+  for (int64_t i = 0; i < kRows; ++i) numbers.push_back(static_cast<double>(1 + i % (kRows / 2)));
+  for (int64_t i = 0; i < kRows; ++i) numbers.push_back(3);
+  const DistinctRows distinct = FindDistinctRows(numbers, kRows);
+  ASSERT_EQ(distinct.first.size(), static_cast<size_t>(kRows / 2));
+  for (int64_t i = 0; i < kRows; ++i) ASSERT_EQ(distinct.row_of[static_cast<size_t>(i)], i % (kRows / 2));
 }
 
 TEST(LinearizeTest, AChainOfAMillionNodesNeedsNoStack) {

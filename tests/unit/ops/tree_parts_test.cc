@@ -188,12 +188,31 @@ TEST(TreePartsTest, WhatHasNoTwoSidesHasNoParts) {
 }
 
 // A diamond.
-TEST(TreePartsTest, NodesThatAreSharedHaveNoParts) {
+TEST(TreePartsTest, NodesThatAreSharedAreInOnePart) {
   const Linearized arrays = ArraysOf({{2, 4, 0}, {3, 0, 0}, {0, 0, 0}, {3, 0, 0}}, {1});
   const TreeParts parts = ChooseParts(arrays, 2, OnlyPartsPay);
   EXPECT_TRUE(parts.parts.empty());
   EXPECT_EQ(ToText(parts), "levels");
   ExpectSound(arrays, parts);
+
+  // Six of them, the last of which has a node of the one before it: five components.
+  std::vector<std::array<double, 3>> rows;
+  std::vector<int64_t> roots;
+  for (int diamond = 0; diamond < 6; ++diamond) {
+    const double first = 4.0 * diamond;
+    rows.insert(rows.end(), {{first + 2, first + 4, 0}, {first + 3, 0, 0}, {0, 0, 0}, {first + 3, 0, 0}});
+    roots.push_back(4 * diamond + 1);
+  }
+  rows[20][2] = 19;
+  const Linearized several = ArraysOf(rows, roots);
+  EXPECT_EQ(several.components, (std::vector<int32_t>{0, 4, 8, 12, 16}));
+  for (int threads = 2; threads <= 7; ++threads) {
+    const TreeParts of_several = ChooseParts(several, threads, OnlyPartsPay);
+    EXPECT_GE(of_several.parts.size(), 2u);
+    EXPECT_TRUE(of_several.rest.empty());
+    ExpectSound(several, of_several);
+  }
+  EXPECT_EQ(NodesOf(ChooseParts(several, 2, OnlyPartsPay).parts[0]), 12);
 }
 
 TEST(TreePartsTest, TheFormIsTheFasterOne) {
