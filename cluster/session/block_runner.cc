@@ -213,9 +213,8 @@ Result<KnownPart*> BlockRunner::KeepPart(const BlockPart& next, uint64_t key, co
 
 Result<FileLook> BlockRunner::Look(uint64_t history, const Graph& rest, const Frame& frame) {
   if (!ReadsFiles(rest)) return FileLook();
-  HEDDLE_ASSIGN_OR_RETURN(const std::string text, plans().Share(history, guard_, [&] {
-    return compiler_.LookAt(rest, frame).ToText();
-  }));
+  HEDDLE_ASSIGN_OR_RETURN(const std::string text,
+                          Share(history, [&] { return compiler_.LookAt(rest, frame).ToText(); }));
   HEDDLE_ASSIGN_OR_RETURN(FileLook look, FileLook::Parse(text));
   if (environment_.files != nullptr && environment_.files->versions() != nullptr)
     environment_.files->versions()->Expect(look.versions, options_.rank);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "actor/runtime.h"
+#include "cluster/recursion/graph_runner.h"
 #include "cluster/session/block_compiler.h"
 #include "cluster/session/known_parts.h"
 #include "cluster/session/scalar_block.h"
@@ -24,7 +25,7 @@ namespace heddle::cluster {
 /// Runs the graph of one block on this rank: in place when it is scalar arithmetic; part by part, when sizes
 /// come to light only on the way, directly where a part is small (known_parts.h), else by a plan made for
 /// the exact sizes of its variables.
-class BlockRunner {
+class BlockRunner : public GraphRunner {
  public:
   /// All but `lane` outlive the runner. Runs of plans are in `lane`, with the seeds of `seeds`.
   BlockRunner(const SessionOptions& options, const SessionEnvironment& environment,
@@ -36,18 +37,18 @@ class BlockRunner {
   /// The graph stays where it is as long as the runner lives. A block with several graphs that differ in more
   /// than their inputs gives each a number, so that none gets another's plan.
   Status Run(int32_t block, const Graph& graph, Frame* frame, uint64_t variant = 0);
-  /// Brings variables of `frame`, matrices or frames, to where they are wanted. All ranks take part.
-  Status Exchange(const std::map<std::string, Distribution>& wanted, Frame* frame);
+  Status Exchange(const std::map<std::string, Distribution>& wanted, Frame* frame) override;
   /// The value of a predicate that is scalar arithmetic, valid until the next call; nullptr where Run has to
   /// find it.
   Result<const Scalar*> Decide(const Graph& graph, const Frame& frame);
   /// Variables whose cells are here, because they grow, get their values; before anybody else reads the
   /// variables of a frame, or ends it.
   Status Settle();
-  /// Runs a graph of known sizes as one plan, whose variables named in `wanted` every rank has then.
-  /// `history` tells it from others of the block whose nodes have the same sizes.
   Status RunForAll(int32_t block, const Graph& graph, uint64_t history,
-                   const std::vector<std::string>& wanted, Frame* frame);
+                   const std::vector<std::string>& wanted, Frame* frame) override;
+  Result<std::string> Share(uint64_t key, const std::function<std::string()>& make) override {
+    return plans().Share(key, guard_, make);
+  }
   /// Those variables are gone, their frame has failed.
   void ForgetGrown() { grown_.Clear(); }
   DivergenceGuard& guard() { return guard_; }
@@ -59,7 +60,7 @@ class BlockRunner {
   /// Adds what another runner of the session did to the statistics of this one. Once, at its end.
   void Absorb(const BlockRunner& other);
   PlanCache& plans() { return shared_.plans(); }
-  RecursionKernels& recursions() { return shared_.recursions(); }
+  RecursionKernels& recursions() override { return shared_.recursions(); }
   const BlockCompiler& compiler() const { return compiler_; }
   SessionStatistics& statistics() { return statistics_; }
   const SessionStatistics& statistics() const { return statistics_; }

@@ -6,10 +6,10 @@
 #include <memory>
 #include <vector>
 
+#include "cluster/recursion/gradient.h"
+#include "cluster/recursion/runner.h"
 #include "cluster/session/block_runner.h"
 #include "cluster/session/list_steps.h"
-#include "cluster/session/recursion_gradient.h"
-#include "cluster/session/recursion_runner.h"
 #include "cluster/variables/control_state.h"
 #include "cluster/variables/variables.h"
 #include "core/call_site.h"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cluster/session/bytes_moved.h"
+#include "cluster/variables/live_in.h"
 #include "core/environment/clock.h"
 #include "ops/operator.h"
 #include "ops/parallel.h"
@@ -45,13 +46,6 @@ double WorkOf(const Node& node, std::span<const ValueInfo> inputs, bool appends)
   double work = 0;
   for (const ValueInfo& input : inputs.subspan(1)) work += 2 * static_cast<double>(KnownBytes(input));
   return work;
-}
-
-compiler::LiveIn LiveInOf(const Variable& variable) {
-  compiler::LiveIn known{variable.info, std::nullopt, nullptr};
-  if (variable.info.IsScalar() && !variable.is_ahead && !compiler::IsLongText(variable.value.scalar()))
-    known.value = variable.value.scalar();
-  return known;
 }
 
 InferredGraph::InferredGraph(Graph graph, ElementType element_type)

@@ -22,9 +22,6 @@ struct Operator;
 
 namespace heddle::cluster {
 
-/// What inference may know about a variable when a block is entered.
-compiler::LiveIn LiveInOf(const Variable& variable);
-
 /// About the bytes that an operator moves and the operations that it takes. `appends`: its first input is
 /// overwritten, or made longer where it is.
 double WorkOf(const Node& node, std::span<const ValueInfo> inputs, bool appends);

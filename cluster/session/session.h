@@ -5,13 +5,12 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "actor/link.h"
 #include "cluster/session/statistics.h"
 #include "cluster/variables/random_seeds.h"
+#include "cluster/variables/session_options.h"
 #include "cluster/variables/variables.h"
-#include "compiler/fuse/machine_constants.h"
 #include "core/programs/plan.h"
 #include "core/programs/program.h"
 #include "core/status.h"
@@ -25,27 +24,6 @@ struct ControlState;
 /// Called by a session between two blocks, on its thread, while it stands still; `state` gives what it goes
 /// on with. An error ends the run with it.
 using BetweenBlocks = std::function<Status(const std::function<ControlState()>& state)>;
-
-/// How a job is run; the same on every rank but `rank`. Plain data: travels to executors.
-struct SessionOptions {
-  int rank = 0;
-  int ranks = 1;
-  int threads = 1;                                   ///< Of the compute arena of one rank.
-  int64_t min_distributed_bytes = int64_t{8} << 20;  ///< Smaller matrices stay whole; 0 splits everything.
-  int64_t memory_bytes = 0;                          ///< Budget of matrix memory of a rank; 0: unlimited.
-  int64_t seed = -1;                         ///< Of the job, for rand() without a seed. -1: whoever starts
-                                             ///< the job draws one.
-  std::vector<std::string> disabled_passes;  ///< Of the compiler, by name.
-  std::vector<std::string> plans;            ///< Texts of plans made ahead: first entries of the plan cache.
-  std::string fusion = "cost";               ///< "off", "all", "no-redundancy", "cost" or "random:SEED".
-  bool fusion_strict = false;                ///< A fused operator without machine code is an error.
-  compiler::MachineConstants constants;      ///< Of the cost model, the same on every rank. All zero: the
-                                             ///< built-in ones of the threads of whoever makes a plan.
-  ElementType element_type = ElementType::kFloat64;  ///< Of all matrices: the precision of the program.
-  bool times_operators = false;  ///< -stats: how long operators take is measured, and told.
-  std::string cpu;               ///< Kernels to use, ops::CpuOfRank; "": the widest. Same bits.
-  int max_call_depth = 10'000;   ///< Calls within calls; more is an error of the script.
-};
 
 /// What a program begins with that goes on with the variables of others (Program::given), and what it leaves.
 struct SessionVariables {

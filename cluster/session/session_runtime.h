@@ -5,8 +5,8 @@
 #include <mutex>
 
 #include "actor/runtime.h"
+#include "cluster/recursion/kernels.h"
 #include "cluster/session/plan_cache.h"
-#include "cluster/session/recursion_kernels.h"
 #include "cluster/session/session.h"
 
 namespace heddle::cluster {

@@ -181,7 +181,7 @@ Result<bool> SharedIterations::Pays(const Block& loop, const Text& text, const L
         if (IsElsewhere(value)) bytes = SaturatingSum(bytes, std::max<int64_t>(KnownBytes(value.info), 0));
       });
   const uint64_t key = FoldHash(FoldHash(3, static_cast<uint64_t>(loop.id)), range.rounds);
-  HEDDLE_ASSIGN_OR_RETURN(const std::string answer, blocks_.plans().Share(key, blocks_.guard(), [&] {
+  HEDDLE_ASSIGN_OR_RETURN(const std::string answer, blocks_.Share(key, [&] {
     const double saved = static_cast<double>(range.rounds) * static_cast<double>(text.iteration_ns) *
                          (1.0 - 1.0 / options_.ranks);
     return std::string(saved > static_cast<double>(kExchangeNs) + static_cast<double>(bytes) ? "share"

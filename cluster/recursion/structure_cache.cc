@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/session/structure_cache.h"
+#include "cluster/recursion/structure_cache.h"
 
 #include <algorithm>
 #include <iterator>

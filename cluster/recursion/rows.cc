@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/session/recursion_rows.h"
+#include "cluster/recursion/rows.h"
 
 #include <cstring>
 

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/session/recursion_runner.h"
+#include "cluster/recursion/runner.h"
 
 #include <algorithm>
 #include <optional>
 
-#include "cluster/session/block_runner.h"
-#include "cluster/session/structure_inputs.h"
+#include "cluster/recursion/graph_runner.h"
+#include "cluster/recursion/structure_inputs.h"
 #include "compiler/optimize/pass.h"
 
 namespace heddle::cluster {
 
-RecursionRunner::RecursionRunner(const Program& program, const SessionOptions& options, BlockRunner& blocks)
-    : blocks_(blocks),
+RecursionRunner::RecursionRunner(const Program& program, const SessionOptions& options, GraphRunner& runner)
+    : runner_(runner),
       is_on_(std::find(options.disabled_passes.begin(), options.disabled_passes.end(),
                        compiler::kBatchedRecursion) == options.disabled_passes.end()),
-      plans_(program, options, blocks),
-      forests_(options, blocks, [this, &program](const std::string& name) -> std::string {
+      plans_(program, options, runner),
+      forests_(options, runner, [this, &program](const std::string& name) -> std::string {
         const auto function = program.functions.find(name);
         if (function == program.functions.end() || !Knows(function->second)) return "";
         return NodeOf(function->second);
@@ -24,7 +24,7 @@ RecursionRunner::RecursionRunner(const Program& program, const SessionOptions& o
 RecursionRunner::~RecursionRunner() = default;
 
 const compiler::Recognition& RecursionRunner::FoundAt(const Function& function) const {
-  return blocks_.recursions().bodies().FoundAt(function);
+  return runner_.recursions().bodies().FoundAt(function);
 }
 
 const std::string& RecursionRunner::NodeOf(const Function& function) const {

@@ -5,21 +5,21 @@
 #include <string>
 #include <utility>
 
-#include "cluster/session/recursion_forests.h"
-#include "cluster/session/recursion_plans.h"
-#include "cluster/session/session.h"
+#include "cluster/recursion/forests.h"
+#include "cluster/recursion/plans.h"
+#include "cluster/variables/session_options.h"
 #include "cluster/variables/variables.h"
 
 namespace heddle::cluster {
 
-class BlockRunner;
+class GraphRunner;
 
 /// Runs calls of structurally recursive functions as plans (docs/recursion.md); the calls of a loop as one,
 /// if their roots are known before it. Every rank takes part and has the results.
 class RecursionRunner {
  public:
   /// All outlive it.
-  RecursionRunner(const Program& program, const SessionOptions& options, BlockRunner& blocks);
+  RecursionRunner(const Program& program, const SessionOptions& options, GraphRunner& runner);
   ~RecursionRunner();
 
   /// Whether a call of the function may be run here.
@@ -46,7 +46,7 @@ class RecursionRunner {
  private:
   const compiler::Recognition& FoundAt(const Function& function) const;
 
-  BlockRunner& blocks_;
+  GraphRunner& runner_;
   const bool is_on_;
   RecursionPlans plans_;
   RecursionForests forests_;

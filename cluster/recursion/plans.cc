@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/session/recursion_plans.h"
+#include "cluster/recursion/plans.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "cluster/session/block_runner.h"
-#include "cluster/session/structure_inputs.h"
+#include "cluster/recursion/graph_runner.h"
+#include "cluster/recursion/structure_inputs.h"
 #include "core/hash.h"
 #include "core/memory/counted_heap.h"
 #include "core/programs/text_format.h"
@@ -80,10 +80,10 @@ std::string NameOfAdjoint(size_t i) { return fmt::format("%recursion.adjoint{}",
 
 }  // namespace
 
-RecursionPlans::RecursionPlans(const Program& program, const SessionOptions& options, BlockRunner& blocks)
-    : program_(program), options_(options), blocks_(blocks), lists_(options) {}
+RecursionPlans::RecursionPlans(const Program& program, const SessionOptions& options, GraphRunner& runner)
+    : program_(program), options_(options), runner_(runner), lists_(options) {}
 
-const RecursionBodies& RecursionPlans::bodies() const { return blocks_.recursions().bodies(); }
+const RecursionBodies& RecursionPlans::bodies() const { return runner_.recursions().bodies(); }
 
 // nullopt where a parameter is none of a plan.
 std::optional<std::string> RecursionPlans::SizesOf(const Function& function, const Frame& callee) const {
@@ -116,13 +116,13 @@ Result<std::optional<std::vector<ValueInfo>>> RecursionPlans::ResultsOf(const Fu
         matrix != nullptr && matrix->distribution.IsSplit())
       wanted[name] = Distribution::Each();
   if (!wanted.empty())
-    if (Status status = blocks_.Exchange(wanted, callee); !status.ok()) {
+    if (Status status = runner_.Exchange(wanted, callee); !status.ok()) {
       forget();
       return status;
     }
   Status failed;
   const uint64_t key = FoldHash(FoldHash(1, function.name), sizes);
-  const Result<std::string> text = blocks_.plans().Share(key, blocks_.guard(), [&] {
+  const Result<std::string> text = runner_.Share(key, [&] {
     std::string found;
     failed = WithinMemory("variables", [&]() -> Status {
       HEDDLE_ASSIGN_OR_RETURN(const std::optional<std::vector<ValueInfo>> infos,
@@ -233,7 +233,7 @@ Status RecursionPlans::ShareParameters(const Function& function, Frame* callee,
     if (const Variable& parameter = *callee->Find(name);
         parameter.info.IsTabular() && !parameter.distribution.IsEach())
       wanted[name] = Distribution::Each();
-  if (!wanted.empty()) HEDDLE_RETURN_IF_ERROR(blocks_.Exchange(wanted, callee));
+  if (!wanted.empty()) HEDDLE_RETURN_IF_ERROR(runner_.Exchange(wanted, callee));
   auto shared = std::make_shared<SharedParameters>();
   shared->ranks = options_.ranks;
   for (const std::string& name : names) shared->variables.Set(name, *callee->Find(name));
@@ -290,7 +290,7 @@ Result<std::optional<RecursionEvaluation>> RecursionPlans::Evaluate(const Block&
     SetMatrix(kRoots, rows, callee);
     if (!recursion.keeps) return OkStatus();
     evaluation.groups = std::move(rows);
-    evaluation.place = blocks_.recursions().adjoints().NewPlace();
+    evaluation.place = runner_.recursions().adjoints().NewPlace();
     HEDDLE_ASSIGN_OR_RETURN(Matrix number, NumberOf(evaluation.place));
     SetMatrix(kPlace, std::move(number), callee);
     return OkStatus();
@@ -299,7 +299,7 @@ Result<std::optional<RecursionEvaluation>> RecursionPlans::Evaluate(const Block&
   for (const ValueInfo& info : evaluation.infos) AppendType(info, &key);
   const Graph& graph =
       Kept(call, key, [&] { return ForwardGraph(call, function, evaluation, may_fail, *callee); });
-  const Status status = blocks_.RunForAll(call.id, graph, FoldHash(1, key), {kRows}, callee);
+  const Status status = runner_.RunForAll(call.id, graph, FoldHash(1, key), {kRows}, callee);
   callee->Erase(kRoots);
   callee->Erase(kPlace);
   HEDDLE_RETURN_IF_ERROR(status);
@@ -360,7 +360,7 @@ Result<std::vector<Matrix>> RecursionPlans::SweepBack(const Block& call, const F
       fmt::format("back {} {} {} {} {}", given.groups.size(), given.roots.size(),
                   callee->Find(kGiven)->info.shape.columns, ops::TextOfNumbers(given.results), *sizes);
   const Graph& graph = Kept(call, key, [&] { return BackwardGraph(call, forward, given, *callee); });
-  const Status status = blocks_.RunForAll(call.id, graph, FoldHash(1, key), names, callee);
+  const Status status = runner_.RunForAll(call.id, graph, FoldHash(1, key), names, callee);
   for (const char* name : {kRoots, kPlace, kGiven}) callee->Erase(name);
   HEDDLE_RETURN_IF_ERROR(status);
   std::vector<Matrix> adjoints;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/session/recursion_texts.h"
+#include "cluster/recursion/texts.h"
 
 #include <fmt/format.h>
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "cluster/session/session.h"
-#include "cluster/session/structure_cache.h"
-#include "cluster/session/structure_inputs.h"
+#include "cluster/recursion/structure_cache.h"
+#include "cluster/recursion/structure_inputs.h"
+#include "cluster/variables/session_options.h"
 #include "compiler/recursion/class_body.h"
 #include "compiler/recursion/recognise.h"
 #include "ops/kernel.h"
@@ -37,7 +37,7 @@ class RecursionBodies {
                                                           const Frame& inputs) const;
   /// Tells the user once of each function why it is interpreted.
   void SayWhy(const Function& function, const std::string& why) const;
-  /// Of each body that was made, what it runs (recursion_texts.h).
+  /// Of each body that was made, what it runs (texts.h).
   std::vector<std::string> Texts() const;
   /// An evaluation in this form (likewise), and how many there were of each.
   void CountForm(const std::string& form) const;

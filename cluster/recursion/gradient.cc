@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/session/recursion_gradient.h"
+#include "cluster/recursion/gradient.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "cluster/session/block_runner.h"
-#include "cluster/session/structure_inputs.h"
+#include "cluster/recursion/graph_runner.h"
+#include "cluster/recursion/structure_inputs.h"
 #include "compiler/gradient/adjoint_graph.h"
 #include "compiler/gradient/gradient.h"
 #include "compiler/optimize/pass.h"
@@ -60,14 +60,14 @@ struct RecursionGradient::Kept {
 };
 
 RecursionGradient::RecursionGradient(const Program& program, const SessionOptions& options,
-                                     BlockRunner& blocks)
+                                     GraphRunner& runner)
     : program_(program),
       options_(options),
-      blocks_(blocks),
+      runner_(runner),
       is_on_(std::find(options.disabled_passes.begin(), options.disabled_passes.end(),
                        compiler::kBatchedRecursion) == options.disabled_passes.end()),
-      plans_(program, options, blocks),
-      forests_(options, blocks, [this](const std::string& function) { return NodeOf(function); }) {}
+      plans_(program, options, runner),
+      forests_(options, runner, [this](const std::string& function) { return NodeOf(function); }) {}
 
 RecursionGradient::~RecursionGradient() = default;
 
@@ -93,7 +93,7 @@ RecursionGradient::Known& RecursionGradient::KnownOf(const Function& function) {
       known->kind = Kind::kBackward;
   } else if (!function.results.empty() && function.results.back().name == compiler::kKept) {
     known->partner = Partner(program_, key, kForward, kBackward);
-    const compiler::Recognition& found = blocks_.recursions().bodies().FoundAt(function);
+    const compiler::Recognition& found = runner_.recursions().bodies().FoundAt(function);
     known->node_parameter = found.recursion.node_parameter;
     if (known->partner != nullptr && found.is_recognised) known->kind = Kind::kForward;
   }
@@ -166,7 +166,7 @@ Result<std::vector<Value>> RecursionGradient::AdjointsIn(const Function& backwar
       wanted[parameters[i]->name] = Distribution::Each();
     frame.Set(parameters[i]->name, given[i]);
   }
-  if (!wanted.empty()) HEDDLE_RETURN_IF_ERROR(blocks_.Exchange(wanted, &frame));
+  if (!wanted.empty()) HEDDLE_RETURN_IF_ERROR(runner_.Exchange(wanted, &frame));
   std::vector<Value> adjoints;
   for (const Parameter& result : forward.results) {
     const Variable* const adjoint =
@@ -252,7 +252,7 @@ Result<bool> RecursionGradient::Sum(const Block& call, const Function& backward,
     else
       for (size_t i = 0; i < sums.size(); ++i) ops::AddMatrix(part[i], &sums[i]);
   }
-  const std::vector<std::string>& wanted = blocks_.recursions().bodies().WantedOf(forward);
+  const std::vector<std::string>& wanted = runner_.recursions().bodies().WantedOf(forward);
   for (size_t i = 0; i < wanted.size(); ++i) {
     Value value = std::move(sums[i]);
     if (callee->Find(wanted[i])->info.IsScalar()) value = Scalar(value.matrix().At(0, 0));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/session/recursion_forests.h"
+#include "cluster/recursion/forests.h"
 
 #include <algorithm>
 #include <unordered_map>
 
-#include "cluster/session/block_runner.h"
-#include "cluster/session/structure_inputs.h"
+#include "cluster/recursion/graph_runner.h"
+#include "cluster/recursion/structure_inputs.h"
 
 namespace heddle::cluster {
 namespace {
@@ -34,9 +34,9 @@ struct RecursionForests::Forest {
   std::unordered_map<int64_t, size_t> number_of;  // Of each root among the roots.
 };
 
-RecursionForests::RecursionForests(const SessionOptions& options, BlockRunner& blocks,
+RecursionForests::RecursionForests(const SessionOptions& options, GraphRunner& runner,
                                    std::function<std::string(const std::string& function)> node_of)
-    : options_(options), blocks_(blocks), node_of_(std::move(node_of)) {}
+    : options_(options), runner_(runner), node_of_(std::move(node_of)) {}
 
 RecursionForests::~RecursionForests() = default;
 
@@ -53,7 +53,7 @@ Result<bool> RecursionForests::EnterLoop(const Block& loop,
   if (rounds >= 2 && rounds <= kMostRoots) {
     const ops::StructureProgram& structure = found->second->structure;
     const std::map<std::string, Distribution> wanted = Scattered(structure.matrices, *frame);
-    if (options_.ranks > 1 && !wanted.empty()) HEDDLE_RETURN_IF_ERROR(blocks_.Exchange(wanted, frame));
+    if (options_.ranks > 1 && !wanted.empty()) HEDDLE_RETURN_IF_ERROR(runner_.Exchange(wanted, frame));
     roots = RootsOf(structure, value_of, rounds, *frame);
   }
   forest->has_failed = !roots;

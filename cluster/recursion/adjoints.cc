@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/session/recursion_adjoints.h"
+#include "cluster/recursion/adjoints.h"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "cluster/session/recursion_rows.h"
-#include "cluster/session/recursion_texts.h"
+#include "cluster/recursion/rows.h"
+#include "cluster/recursion/texts.h"
 #include "core/memory/counted_heap.h"
 #include "ops/parallel.h"
 #include "ops/recursion/adjoint_total.h"

@@ -4,7 +4,7 @@
 #include <list>
 #include <memory>
 
-#include "cluster/session/session.h"
+#include "cluster/variables/session_options.h"
 #include "cluster/variables/variables.h"
 #include "compiler/recursion/recognise.h"
 

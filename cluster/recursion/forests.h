@@ -9,14 +9,14 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/session/recursion_plans.h"
-#include "cluster/session/session.h"
+#include "cluster/recursion/plans.h"
+#include "cluster/variables/session_options.h"
 #include "cluster/variables/variables.h"
 #include "compiler/recursion/find_roots.h"
 
 namespace heddle::cluster {
 
-class BlockRunner;
+class GraphRunner;
 
 /// The loops that run, as far as their rounds call a recursion for nodes that are known before the first of
 /// them: one forest, whose roots are evaluated together when the first call is made, or before the rounds,
@@ -28,7 +28,7 @@ class RecursionForests {
   using Evaluated = std::shared_ptr<const Forest>;
 
   /// Both outlive it. `node_of`: the node parameter of a function, "" where calls of it are no batches.
-  RecursionForests(const SessionOptions& options, BlockRunner& blocks,
+  RecursionForests(const SessionOptions& options, GraphRunner& runner,
                    std::function<std::string(const std::string& function)> node_of);
   ~RecursionForests();
 
@@ -64,7 +64,7 @@ class RecursionForests {
   static std::optional<Root> FindIn(const Forest& forest, int64_t node);
 
   const SessionOptions& options_;
-  BlockRunner& blocks_;
+  GraphRunner& runner_;
   const std::function<std::string(const std::string& function)> node_of_;
   std::map<const Block*, std::optional<compiler::LoopRoots>> loops_;  // What was found at each.
   std::vector<std::shared_ptr<Forest>> forests_;                      // Of the loops that run.

@@ -4,10 +4,10 @@
 #include <span>
 #include <vector>
 
-#include "cluster/session/recursion_adjoints.h"
-#include "cluster/session/recursion_bodies.h"
-#include "cluster/session/recursion_rows.h"
-#include "cluster/session/session.h"
+#include "cluster/recursion/adjoints.h"
+#include "cluster/recursion/bodies.h"
+#include "cluster/recursion/rows.h"
+#include "cluster/variables/session_options.h"
 #include "ops/kernel.h"
 
 namespace heddle::cluster {

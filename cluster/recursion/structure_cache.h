@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/session/structure_inputs.h"
+#include "cluster/recursion/structure_inputs.h"
 #include "core/programs/program.h"
 #include "ops/recursion/visit_structure.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/session/recursion_lists.h"
+#include "cluster/recursion/lists.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/session/recursion_bodies.h"
+#include "cluster/recursion/bodies.h"
 
 #include <atomic>
 #include <set>
 #include <tuple>
 #include <utility>
 
-#include "cluster/session/direct_program.h"
-#include "cluster/session/recursion_texts.h"
+#include "cluster/recursion/texts.h"
+#include "cluster/variables/live_in.h"
 #include "compiler/gradient/adjoint_graph.h"
 #include "compiler/recursion/adjoint_class.h"
 #include "core/environment/log.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/session/recursion_kernels.h"
+#include "cluster/recursion/kernels.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "cluster/session/recursion_texts.h"
+#include "cluster/recursion/texts.h"
 #include "core/memory/counted_heap.h"
 #include "core/memory/memory_budget.h"
 #include "ops/recursion/recursive_operator.h"

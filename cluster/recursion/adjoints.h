@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/session/recursion_bodies.h"
+#include "cluster/recursion/bodies.h"
 #include "ops/kernel.h"
 #include "ops/recursion/adjoint_sums.h"
 

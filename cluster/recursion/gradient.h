@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "cluster/session/recursion_forests.h"
-#include "cluster/session/recursion_plans.h"
-#include "cluster/session/session.h"
+#include "cluster/recursion/forests.h"
+#include "cluster/recursion/plans.h"
+#include "cluster/variables/session_options.h"
 #include "cluster/variables/variables.h"
 
 namespace heddle::cluster {
 
-class BlockRunner;
+class GraphRunner;
 
 /// Runs the functions that gradient() has made of a recursive one (compiler/gradient/gradient.h) as plans,
 /// where that one is a structural recursion (docs/gradient.md): "forward ..." for all roots of a loop at
@@ -24,7 +24,7 @@ class BlockRunner;
 class RecursionGradient {
  public:
   /// All outlive it.
-  RecursionGradient(const Program& program, const SessionOptions& options, BlockRunner& blocks);
+  RecursionGradient(const Program& program, const SessionOptions& options, GraphRunner& runner);
   ~RecursionGradient();
 
   /// Whether a call of the function may be run here.
@@ -60,7 +60,7 @@ class RecursionGradient {
 
   const Program& program_;
   const SessionOptions& options_;
-  BlockRunner& blocks_;
+  GraphRunner& runner_;
   const bool is_on_;
   std::map<const Function*, std::unique_ptr<Known>> known_;
   RecursionPlans plans_;

@@ -11,15 +11,15 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/session/recursion_adjoints.h"
-#include "cluster/session/recursion_bodies.h"
-#include "cluster/session/recursion_lists.h"
-#include "cluster/session/session.h"
+#include "cluster/recursion/adjoints.h"
+#include "cluster/recursion/bodies.h"
+#include "cluster/recursion/lists.h"
+#include "cluster/variables/session_options.h"
 #include "cluster/variables/variables.h"
 
 namespace heddle::cluster {
 
-class BlockRunner;
+class GraphRunner;
 
 /// Parameters that every one of so many ranks has whole.
 struct SharedParameters {
@@ -60,7 +60,7 @@ struct GivenAdjoints {
 class RecursionPlans {
  public:
   /// All outlive it.
-  RecursionPlans(const Program& program, const SessionOptions& options, BlockRunner& blocks);
+  RecursionPlans(const Program& program, const SessionOptions& options, GraphRunner& runner);
 
   /// The function at `roots`, its parameters in `callee`. `call`: the block that makes the calls. nullopt:
   /// nothing has happened, it is to be interpreted; the user was told why, once. may_fail: where it fails,
@@ -94,7 +94,7 @@ class RecursionPlans {
 
   const Program& program_;
   const SessionOptions& options_;
-  BlockRunner& blocks_;
+  GraphRunner& runner_;
   RecursionLists lists_;
   // By function and the sizes of the parameters: what results are; nullopt where the function is interpreted.
   std::map<std::pair<const Function*, std::string>, std::optional<std::vector<ValueInfo>>> results_;

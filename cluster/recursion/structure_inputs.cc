@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/session/structure_inputs.h"
+#include "cluster/recursion/structure_inputs.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compiler/fuse/machine_constants.h"
+#include "core/values/data_type.h"
+
+namespace heddle::cluster {
+
+/// How a job is run; the same on every rank but `rank`. Plain data: travels to executors.
+struct SessionOptions {
+  int rank = 0;
+  int ranks = 1;
+  int threads = 1;                                   ///< Of the compute arena of one rank.
+  int64_t min_distributed_bytes = int64_t{8} << 20;  ///< Smaller matrices stay whole; 0 splits everything.
+  int64_t memory_bytes = 0;                          ///< Budget of matrix memory of a rank; 0: unlimited.
+  int64_t seed = -1;                         ///< Of the job, for rand() without a seed. -1: whoever starts
+                                             ///< the job draws one.
+  std::vector<std::string> disabled_passes;  ///< Of the compiler, by name.
+  std::vector<std::string> plans;            ///< Texts of plans made ahead: first entries of the plan cache.
+  std::string fusion = "cost";               ///< "off", "all", "no-redundancy", "cost" or "random:SEED".
+  bool fusion_strict = false;                ///< A fused operator without machine code is an error.
+  compiler::MachineConstants constants;      ///< Of the cost model, the same on every rank. All zero: the
+                                             ///< built-in ones of the threads of whoever makes a plan.
+  ElementType element_type = ElementType::kFloat64;  ///< Of all matrices: the precision of the program.
+  bool times_operators = false;  ///< -stats: how long operators take is measured, and told.
+  std::string cpu;               ///< Kernels to use, ops::CpuOfRank; "": the widest. Same bits.
+  int max_call_depth = 10'000;   ///< Calls within calls; more is an error of the script.
+};
+
+}  // namespace heddle::cluster
