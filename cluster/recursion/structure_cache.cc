@@ -41,7 +41,7 @@ Result<std::shared_ptr<const ops::Linearized>> StructureCache::Of(const Function
   *why = "its structure is no matrix here";
   std::optional<StructureInputs> inputs = InputsOf(program, frame);
   if (!inputs) return none;
-  if (std::shared_ptr<const ops::Linearized> kept = Find(function, roots, *inputs)) return kept;
+  if (std::shared_ptr<const ops::Linearized> kept = Find(program, roots, *inputs)) return kept;
   HEDDLE_ASSIGN_OR_RETURN(Visitor visitor, TakeVisitor(program, *inputs));
   HEDDLE_ASSIGN_OR_RETURN(const ops::VisitedStructure* const visited,
                           visitor.visitor->Visit(roots, function.name));
@@ -51,7 +51,7 @@ Result<std::shared_ptr<const ops::Linearized>> StructureCache::Of(const Function
   }
   ops::Linearized linearized = ops::Linearize(*visited);
   GiveBack(std::move(visitor));
-  Structure structure{.function = &function, .inputs = *std::move(inputs), .roots = roots};
+  Structure structure{.program = &program, .inputs = *std::move(inputs), .roots = roots};
   structure.bytes = BytesOf(linearized, structure.inputs) + roots.size() * sizeof(int64_t);
   structure.linearized = std::make_shared<const ops::Linearized>(std::move(linearized));
   std::shared_ptr<const ops::Linearized> made = structure.linearized;
@@ -59,12 +59,12 @@ Result<std::shared_ptr<const ops::Linearized>> StructureCache::Of(const Function
   return made;
 }
 
-std::shared_ptr<const ops::Linearized> StructureCache::Find(const Function& function,
+std::shared_ptr<const ops::Linearized> StructureCache::Find(const ops::StructureProgram& program,
                                                             const std::vector<int64_t>& roots,
                                                             const StructureInputs& inputs) {
   const std::lock_guard lock(mutex_);
   for (auto kept = structures_.begin(); kept != structures_.end(); ++kept) {
-    if (kept->function != &function || kept->roots != roots || !kept->inputs.IsSame(inputs)) continue;
+    if (kept->roots != roots || !kept->program->IsAlike(program) || !kept->inputs.IsSame(inputs)) continue;
     kept->inputs = inputs;  // What is asked for next is more likely this one in memory.
     structures_.splice(structures_.begin(), structures_, kept);
     return structures_.front().linearized;

@@ -16,11 +16,11 @@
 namespace heddle::cluster {
 
 /// The structures that recursive functions went over last, as arrays: epochs over a few batches meet them
-/// again. Thread-safe.
+/// again, and so do functions that go the same ways, as one and its derivative may. Thread-safe.
 class StructureCache {
  public:
   /// The nodes that `function`, whose structure `program` reads in `frame`, reaches from the roots. nullptr,
-  /// with `why`, where only the interpreter can tell them. Errors name nodes.
+  /// with `why`, where only the interpreter can tell them. Errors name nodes. `program` outlives it.
   Result<std::shared_ptr<const ops::Linearized>> Of(const Function& function,
                                                     const ops::StructureProgram& program,
                                                     const std::vector<int64_t>& roots, const Frame& frame,
@@ -28,7 +28,7 @@ class StructureCache {
 
  private:
   struct Structure {
-    const Function* function = nullptr;
+    const ops::StructureProgram* program = nullptr;
     StructureInputs inputs;
     std::vector<int64_t> roots;
     std::shared_ptr<const ops::Linearized> linearized;
@@ -42,7 +42,8 @@ class StructureCache {
     std::unique_ptr<ops::StructureVisitor> visitor;
   };
 
-  std::shared_ptr<const ops::Linearized> Find(const Function& function, const std::vector<int64_t>& roots,
+  std::shared_ptr<const ops::Linearized> Find(const ops::StructureProgram& program,
+                                              const std::vector<int64_t>& roots,
                                               const StructureInputs& inputs);
   void Keep(Structure structure);
   Result<Visitor> TakeVisitor(const ops::StructureProgram& program, const StructureInputs& inputs);

@@ -58,6 +58,7 @@ struct StructureProgram {
     bool is_whole = false;  ///< The result is an integer of the language: past 2^53 nobody can tell.
     int32_t target = 0, a = 0, b = 0, index = 0;
     double constant = 0;
+    bool operator==(const Step&) const = default;
   };
   /// A number that is the same for all nodes: a scalar parameter, or a size of a matrix.
   struct Uniform {
@@ -70,6 +71,11 @@ struct StructureProgram {
   std::vector<std::string> matrices;  ///< Parameters whose cells it reads.
   std::vector<Uniform> uniforms;
   std::map<int32_t, SourcePosition> positions;  ///< Of kCell, by the number of the step.
+
+  /// Whether both do the same with the same cells and numbers, whatever these are called.
+  bool IsAlike(const StructureProgram& other) const {
+    return steps == other.steps && registers == other.registers && unset == other.unset;
+  }
 };
 
 }  // namespace heddle::ops
