@@ -138,9 +138,13 @@ NumberFact NumberFacts::OfNode(const Graph& graph, NodeId id, const std::vector<
     const Node& index = graph[node.inputs[0]];
     fact.is_structural = index.inputs.size() == 5 && IsMatrixParameter(graph, index.inputs[0]) &&
                          IsOnePosition(graph, index, 1) && IsOnePosition(graph, index, 3);
-    for (size_t i = 1; i < index.inputs.size(); ++i)
-      fact.is_structural &=
-          index.inputs[i] != kNoNode && facts[static_cast<size_t>(index.inputs[i])].is_structural;
+    const auto fact_of = [&](size_t i) {
+      return index.inputs[i] == kNoNode ? NumberFact() : facts[static_cast<size_t>(index.inputs[i])];
+    };
+    // A cell of the node's row, also in a column that only results tell: such a function is meant to go over a
+    // structure.
+    fact.from_cell |= fact.is_structural && fact_of(1).is_structural && fact_of(1).differs;
+    for (size_t i = 1; i < index.inputs.size(); ++i) fact.is_structural &= fact_of(i).is_structural;
     fact.from_cell |= fact.is_structural;
   } else if (node.Is("nrow") || node.Is("ncol") || node.Is("length")) {
     fact.is_structural = IsMatrixParameter(graph, node.inputs[0]);
