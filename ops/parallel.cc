@@ -3,11 +3,15 @@
 
 #include <immintrin.h>
 #include <tbb/blocked_range.h>
+#include <tbb/global_control.h>
+#include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 #include <tbb/task_scheduler_observer.h>
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "core/memory/counted_heap.h"
@@ -81,6 +85,9 @@ void ParallelFor(int64_t count, int64_t grain, const std::function<void(int64_t,
 
 struct Arena::Impl {
   explicit Impl(int threads) : arena(threads, 1) {
+    // Else oneTBB warns that it has fewer workers, on the standard error of the program.
+    if (threads > tbb::info::default_concurrency())
+      more_than_cores.emplace(tbb::global_control::max_allowed_parallelism, static_cast<size_t>(threads));
     arena.initialize();
     // The observer belongs to the arena, so threads of other arenas are left alone.
     observer = std::make_unique<Observer>(arena);
@@ -90,6 +97,7 @@ struct Arena::Impl {
     ~Observer() override { observe(false); }
     void on_scheduler_entry(bool) override { SetFloatingPointMode(); }
   };
+  std::optional<tbb::global_control> more_than_cores;
   tbb::task_arena arena;
   std::unique_ptr<Observer> observer;
 };

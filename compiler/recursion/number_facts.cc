@@ -141,8 +141,8 @@ NumberFact NumberFacts::OfNode(const Graph& graph, NodeId id, const std::vector<
     const auto fact_of = [&](size_t i) {
       return index.inputs[i] == kNoNode ? NumberFact() : facts[static_cast<size_t>(index.inputs[i])];
     };
-    // A cell of the node's row, also in a column that only results tell: such a function is meant to go over a
-    // structure.
+    // A cell of the node's row, also in a column that only results tell: such a function is meant to go over
+    // a structure.
     fact.from_cell |= fact.is_structural && fact_of(1).is_structural && fact_of(1).differs;
     for (size_t i = 1; i < index.inputs.size(); ++i) fact.is_structural &= fact_of(i).is_structural;
     fact.from_cell |= fact.is_structural;

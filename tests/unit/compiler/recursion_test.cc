@@ -130,14 +130,15 @@ TEST(RecogniseTest, WhatSplitsItsDataIsNotSpokenOf) {
 }
 
 TEST(RecogniseTest, ARowOfTheNodeWhoseColumnOnlyResultsTellIsSpokenOf) {
-  EXPECT_EQ(Warned("f = function(Matrix[Double] T, Integer n) return (Matrix[Double] h) {\n"
-                   "  h = T[n,]\n"
-                   "  if (as.scalar(T[n,1]) > 0) {\n"
-                   "    k = as.integer(as.scalar(rowIndexMax(T[n,])))\n"
-                   "    h = h + f(T, as.integer(as.scalar(T[n,k])))\n  }\n}\n"
-                   "print(sum(f(matrix(0, 3, 2), 1)))\n"),
-            "'f' is not compiled as structural recursion: the node that the call at line 5 passes depends on a "
-            "tensor result (C2); interpreted\n");
+  EXPECT_EQ(
+      Warned("f = function(Matrix[Double] T, Integer n) return (Matrix[Double] h) {\n"
+             "  h = T[n,]\n"
+             "  if (as.scalar(T[n,1]) > 0) {\n"
+             "    k = as.integer(as.scalar(rowIndexMax(T[n,])))\n"
+             "    h = h + f(T, as.integer(as.scalar(T[n,k])))\n  }\n}\n"
+             "print(sum(f(matrix(0, 3, 2), 1)))\n"),
+      "'f' is not compiled as structural recursion: the node that the call at line 5 passes depends on a "
+      "tensor result (C2); interpreted\n");
 }
 
 TEST(RecogniseTest, ResultsMayBeNumbers) {
