@@ -11,6 +11,7 @@
 #include "compiler/blocks/block_builder.h"
 #include "compiler/gradient/adjoint_body.h"
 #include "compiler/gradient/expand_calls.h"
+#include "compiler/gradient/pass_elements.h"
 
 namespace heddle::compiler {
 namespace {
@@ -37,7 +38,8 @@ class Gradients {
 
   Status Make(const GradientRequest& request) {
     if (program_.functions.contains(request.name)) return OkStatus();
-    const Function function = ExpandCalls(program_, request.function);
+    const Function function =
+        ExpandCalls(program_, PassElements(request.function, &program_, &next_block_id_, &copies_));
     HEDDLE_ASSIGN_OR_RETURN(SingleAssignment code, InSingleAssignment(function, program_, &next_block_id_));
     const std::set<std::string> parameters(request.parameters.begin(), request.parameters.end());
     const std::string loss = code.function.results[0].name;
@@ -66,6 +68,14 @@ class Gradients {
     std::move(zeros.begin(), zeros.end(), std::back_inserter(made.body));
     program_.functions[request.name] = std::move(made);
     return OkStatus();
+  }
+
+  // Only calls without a derivative call a copy itself.
+  void DropCopies(const std::vector<GradientRequest>& requests) {
+    for (const std::string& copy : copies_)
+      if (std::none_of(requests.begin(), requests.end(),
+                       [&](const GradientRequest& request) { return Reaches(program_, request.name, copy); }))
+        program_.functions.erase(copy);
   }
 
  private:
@@ -219,6 +229,7 @@ class Gradients {
   int32_t& next_block_id_;
   int next_name_ = 0;
   std::map<std::string, AdjointPair> pairs_;
+  std::set<std::string> copies_;  // of functions, which take elements of lists
 };
 
 }  // namespace
@@ -255,6 +266,7 @@ std::vector<Status> AddGradients(const std::vector<GradientRequest>& requests, P
     if (Status status = gradients.Make(request); !status.ok())
       errors.push_back(
           status.WithNote(fmt::format("gradient() is called at {}", request.position.ToString())));
+  gradients.DropCopies(requests);
   return errors;
 }
 

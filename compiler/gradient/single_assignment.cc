@@ -287,6 +287,8 @@ class Converter {
 
   ValueInfo ResultType(const Block& block, size_t i) const {
     if (block.kind == Block::Kind::kList) {
+      if (block.operation == ListOperation::kCopy)
+        return ValueInfo::OfDeclared(DataType::kList, ValueType::kUnknown);
       Status ignored;
       std::vector<LiveIn> results = InferListStep(
           block, [](std::string_view) { return nullptr; }, &ignored);

@@ -210,6 +210,42 @@ TEST(RecogniseTest, OfAFunctionThatIsOnlyDifferentiatedTheDerivativeIsSpokenOf) 
       "result (C3); interpreted\n");
 }
 
+// A recursion over a chain, of which `of_model` is read as well, and its derivative by a model.
+std::string WithModel(const std::string& of_model, const std::string& passed = "model") {
+  return "f = function(Matrix[Double] X, Integer t, List[unknown] model) return (Matrix[Double] h) {\n"
+         "  h = X[t,] * as.matrix(model[\"w\"])\n" +
+         of_model + "  if (t > 1) { g = f(X, t - 1, " + passed +
+         "); h = tanh(g + h) }\n}\n"
+         "l = function(Matrix[Double] X, List[unknown] model) return (Double s) {\n"
+         "  s = sum(f(X, nrow(X), model))\n}\n"
+         "[s, G] = gradient(\"l\", \"model\", matrix(1, 4, 2), list(w=matrix(1, 1, 2), b=0.5))\n"
+         "print(sum(as.matrix(G[\"w\"])))\n";
+}
+
+TEST(RecogniseTest, DerivativesByAListAreByItsElements) {
+  EXPECT_EQ(Warned(WithModel("")), "");
+  EXPECT_EQ(Explained(WithModel("  h = h * as.scalar(model[2])\n")),
+            "s.dml:1: 'f' is a structural recursion; its derivative runs in batches as well\n"
+            "  node: t; the same in all calls: X, as.matrix(model[\"w\"]), as.scalar(model[2])\n"
+            "  structure: cells of no matrix\n"
+            "  decisions: 1; calls of itself: 1; numbers that operators read: 1\n"
+            "  results at each node: h\n");
+}
+
+TEST(RecogniseTest, AListOfWhichMoreIsNeededThanCertainElementsStaysOne) {
+  const auto warned = [](const std::string& reason) {
+    return "the derivative of 'f' is not compiled as structural recursion: " + reason + "; interpreted\n";
+  };
+  // The length is asked for, the run tells which element, only some calls read it, another list is passed.
+  EXPECT_EQ(Warned(WithModel("  h = h * length(model)\n")), warned("line 3 works on a list (C6)"));
+  EXPECT_EQ(Warned(WithModel("  h = h * as.scalar(model[ncol(X)])\n")),
+            warned("line 3 works on a list (C6)"));
+  EXPECT_EQ(Warned(WithModel("  if (ncol(X) > 2) h = h * as.matrix(model[\"gate\"])\n")),
+            warned("line 3 works on a list (C6)"));
+  EXPECT_EQ(Warned(WithModel("  other = model\n", "other")),
+            warned("the call at line 4 passes another 'model' (C1)"));
+}
+
 TEST(RecogniseTest, EachConditionIsNamedWithItsLine) {
   const auto warned = [](const std::string& reason) {
     return "'f' is not compiled as structural recursion: " + reason + "; interpreted\n";
