@@ -9,6 +9,7 @@
 #include "core/memory/counted_heap.h"
 #include "ops/cells/stored_inputs.h"
 #include "ops/elementwise/single_precision.h"
+#include "ops/recursion/recursive_operator.h"
 
 namespace heddle::ops {
 
@@ -265,7 +266,9 @@ Result<ValueInfo> Infer(const InferContext& context, std::vector<ValueInfo>* res
   if (op->infer_several != nullptr) {
     HEDDLE_ASSIGN_OR_RETURN(*results,
                             WithinMemory(context.node.op, [&] { return op->infer_several(context); }));
-    for (ValueInfo& info : *results) set_element_type(info);
+    // Adjoints have the types of what they are of: those of numbers are doubles in single precision, too.
+    if (op->name != kRecursiveBackward)
+      for (ValueInfo& info : *results) set_element_type(info);
     return ValueInfo::OfTuple();
   }
   Result<ValueInfo> info = WithinMemory(context.node.op, [&] { return op->infer(context); });

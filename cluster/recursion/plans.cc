@@ -207,7 +207,7 @@ Graph RecursionPlans::BackwardGraph(const Block& call, const Function& function,
     parameters.push_back(static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin()));
     const ValueInfo& info = callee.Find(name)->info;
     recursive.results.push_back(ValueInfo::OfMatrix(info.IsScalar() ? Shape{1, 1} : info.shape));
-    recursive.results.back().element_type = info.element_type;
+    if (info.IsMatrix()) recursive.results.back().element_type = info.element_type;
   }
   recursive.SetAttribute(Attributes::kGiven, ops::TextOfNumbers(given.results));
   recursive.SetAttribute(Attributes::kWanted, ops::TextOfNumbers(parameters));

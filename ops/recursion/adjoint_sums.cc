@@ -58,7 +58,8 @@ Result<Matrix*> AdjointSums::CellsOf(const std::string& parameter) {
   if (is_new) {
     const ValueInfo& info = wanted_->at(parameter);
     HEDDLE_ASSIGN_OR_RETURN(found->second,
-                            ZeroCells(info.IsScalar() ? Shape{1, 1} : info.shape, info.element_type));
+                            info.IsScalar() ? ZeroCells({1, 1}, ElementType::kFloat64)
+                                            : ZeroCells(info.shape, info.element_type));
   }
   return &found->second;
 }

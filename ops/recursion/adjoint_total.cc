@@ -181,7 +181,8 @@ Result<RootPayload> AdjointTotal::RootOf(Sum* sum, int64_t cells) const {
 Result<Matrix> AdjointTotal::Take(const std::string& parameter) {
   const ValueInfo& info = wanted_->at(parameter);
   HEDDLE_ASSIGN_OR_RETURN(Matrix adjoint,
-                          ZeroCells(info.IsScalar() ? Shape{1, 1} : info.shape, info.element_type));
+                          info.IsScalar() ? ZeroCells({1, 1}, ElementType::kFloat64)
+                                          : ZeroCells(info.shape, info.element_type));
   if (const auto sum = sums_.find(parameter); sum != sums_.end()) {
     HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, RootOf(&sum->second, adjoint.cells()));
     if (adjoint.element_type() == ElementType::kFloat64)

@@ -21,6 +21,7 @@ namespace {
 
 // Finding a region's code by its text takes microseconds: asked again after so much work.
 constexpr double kWorkBetweenQuestions = FusedRuntime::kInterpretedWork / 64;
+constexpr int64_t kCacheLine = 64;
 
 }  // namespace
 
@@ -292,11 +293,13 @@ class ProgramBuilder {
     return info.IsScalar() ? ElementType::kFloat64 : info.element_type;
   }
   int64_t RowBytesOf(int32_t id) const { return CellsOf(ItemAt(id)) * BytesOf(TypeOf(id)); }
+  // Rows of doubles behind rows of floats begin at an address of a double, whatever their number.
   void MakeRoom(int32_t id) {
+    AlignTo(BytesOf(TypeOf(id)));
     PlaceAt(id) = {.kind = PlaceKind::kRoom, .offset = program_.row_bytes_};
     program_.row_bytes_ += RowBytesOf(id);
   }
-  void Align() { program_.row_bytes_ = (program_.row_bytes_ + 63) / 64 * 64; }
+  void AlignTo(int64_t bytes) { program_.row_bytes_ = (program_.row_bytes_ + bytes - 1) / bytes * bytes; }
 
   bool IsProduct(int32_t id) const {
     const Item& item = ItemAt(id);
@@ -333,14 +336,14 @@ class ProgramBuilder {
                                      !IsPlaced(left) && ItemAt(left).source != Source::kChild &&
                                      !ItemAt(left).pushed;
                             });
-      Align();
+      AlignTo(kCacheLine);
       if (are_free) {
         for (const int32_t left : lefts) MakeRoom(left);
       } else {
         stacks_[Index(members[0])] = program_.row_bytes_;
         program_.row_bytes_ += static_cast<int64_t>(lefts.size()) * RowBytesOf(lefts[0]);
       }
-      Align();
+      AlignTo(kCacheLine);
       for (const int32_t id : members) MakeRoom(id);
       for (size_t i = 1; i < members.size(); ++i) is_joined_.push_back(members[i]);
       joins_[Index(members[0])] = std::move(members);

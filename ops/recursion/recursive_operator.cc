@@ -28,6 +28,7 @@ Result<std::vector<ValueInfo>> InferBackward(const InferContext& context) {
   for (const size_t parameter : NumbersIn(context.node.Text(RecursiveAttributes::kWanted))) {
     const ValueInfo& info = context.inputs[parameter];
     adjoints.push_back(ValueInfo::OfMatrix(info.IsScalar() ? Shape{1, 1} : info.shape));
+    if (info.IsMatrix()) adjoints.back().element_type = info.element_type;
   }
   return adjoints;
 }

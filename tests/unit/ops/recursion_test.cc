@@ -337,7 +337,7 @@ TEST(RecursiveOperatorTest, WaysOfADerivativeHaveARowForARootAndTheSizesOfParame
   ASSERT_TRUE(Infer({.node = backward, .inputs = inputs, .scalars = {}}, &results)->IsTuple());
   ASSERT_EQ(results.size(), 2u);
   EXPECT_EQ(results[0], inputs[2]);
-  EXPECT_EQ(results[1].shape, (Shape{1, 1}));
+  EXPECT_EQ(results[1], ValueInfo::OfMatrix({1, 1}));  // Numbers are doubles.
   EXPECT_EQ(NumbersIn(TextOfNumbers({12, 0, 7})), (std::vector<size_t>{12, 0, 7}));
   EXPECT_TRUE(NumbersIn(TextOfNumbers({})).empty());
 }
