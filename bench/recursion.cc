@@ -213,8 +213,8 @@ struct Case {
 Status RunCase(const Case& one, const Trees& trees, const std::string& folder, const BenchOptions& options) {
   for (const int hidden : one.hidden)
     for (const int64_t batch : {1, 10, 64}) {
-      const int64_t batches = std::max<int64_t>(
-          1, std::min<int64_t>(batch == 1 ? 100 : 60, static_cast<int64_t>(trees.roots.size()) / batch));
+      const auto fitting = static_cast<int64_t>(trees.roots.size()) / batch;
+      const int64_t batches = std::clamp<int64_t>(fitting, 1, batch == 1 ? 100 : 20);
       const double nodes = static_cast<double>(trees.rows.size()) / static_cast<double>(trees.roots.size()) *
                            static_cast<double>(batch);
       WriteTrees(trees, batches, batch, folder);
@@ -222,15 +222,12 @@ Status RunCase(const Case& one, const Trees& trees, const std::string& folder, c
                               RunModel(one.model, folder, hidden, options.rounds, options, false));
       Print(one.model, one.trees, hidden, batch, nodes, "batched", batched.ms, options);
       if (batch > 10) continue;
-      // The same last batch: the last of one or two.
-      WriteTrees(trees, 2, batch, folder);
-      HEDDLE_ASSIGN_OR_RETURN(const Outcome some, RunModel(one.model, folder, hidden, 1, options, false));
       // Without memory of nodes a grid is as many calls as ways through it.
       if (one.trees == "grids") continue;
       HEDDLE_ASSIGN_OR_RETURN(const Outcome interpreted,
                               RunModel(one.model, folder, hidden, 1, options, true));
-      if (some.sum != interpreted.sum)
-        return Internal("{}: batches give {}, the interpreter {}", one.model, some.sum, interpreted.sum);
+      if (batched.sum != interpreted.sum)
+        return Internal("{}: batches give {}, the interpreter {}", one.model, batched.sum, interpreted.sum);
       Print(one.model, one.trees, hidden, batch, nodes, "interpreted", interpreted.ms, options);
     }
   return OkStatus();
