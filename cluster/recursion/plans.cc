@@ -26,8 +26,6 @@ constexpr const char* kPlace = "%recursion.place";
 constexpr const char* kGiven = "%recursion.given";
 constexpr const char* kRows = "%recursion.rows";
 
-int64_t CellsOf(const ValueInfo& info) { return info.IsScalar() ? 1 : info.shape.rows * info.shape.columns; }
-
 Result<Matrix> ColumnOf(const std::vector<int64_t>& numbers) {
   HEDDLE_ASSIGN_OR_RETURN(Matrix column, Matrix::Dense(static_cast<int64_t>(numbers.size()), 1));
   std::transform(numbers.begin(), numbers.end(), column.mutable_data(),
@@ -183,7 +181,7 @@ Graph RecursionPlans::ForwardGraph(const Block& call, const Function& function,
       keeps ? OperatorOf(call, function, ops::kRecursiveForward, {kRoots, kPlace}, {}, callee, &graph)
             : OperatorOf(call, function, ops::kRecursive, {kRoots}, {}, callee, &graph);
   int64_t width = 1;
-  for (const ValueInfo& info : evaluation.infos) width += CellsOf(info);
+  for (const ValueInfo& info : evaluation.infos) width += ops::CellsOf(info);
   const auto roots = static_cast<int64_t>(evaluation.roots.size());
   recursive.SetAttribute(Attributes::kWidth, width);
   recursive.SetAttribute(Attributes::kMayFail, may_fail);
@@ -327,11 +325,11 @@ Status RecursionPlans::TakeResults(const Function& function, const RecursionEval
     HEDDLE_ASSIGN_OR_RETURN(Matrix result, WithinMemory("variables", [&]() -> Result<Matrix> {
                               HEDDLE_ASSIGN_OR_RETURN(Matrix doubles,
                                                       Matrix::Dense(info.shape.rows, info.shape.columns));
-                              std::copy(cells, cells + CellsOf(info), doubles.mutable_data());
+                              std::copy(cells, cells + ops::CellsOf(info), doubles.mutable_data());
                               if (info.element_type == ElementType::kFloat64) return doubles;
                               return ops::Narrow(doubles);
                             }));
-    cells += CellsOf(info);
+    cells += ops::CellsOf(info);
     callee->Set(name, VariableOf(std::move(result), function.results[i].value_type, options_.ranks));
   }
   return OkStatus();

@@ -153,18 +153,23 @@ class Replacer {
     units_.push_back(std::move(unit));
   }
 
-  // Of nodes that are needed.
-  void StitchUnits() {
-    std::vector<PlanUnit> candidates;
+  // Those of nodes that are needed, in the order of their first nodes.
+  std::vector<size_t> NeededUnits() const {
+    std::vector<size_t> units;
     std::vector<bool> seen(units_.size(), false);
     for (NodeId id = 0; id < graph_.size(); ++id) {
       if (!needed_[static_cast<size_t>(id)]) continue;
       const auto u = static_cast<size_t>(unit_of_[static_cast<size_t>(id)]);
-      if (seen[u]) continue;
+      if (!seen[u]) units.push_back(u);
       seen[u] = true;
-      const Unit& unit = units_[u];
-      candidates.push_back({unit.roots, unit.kind, unit.covered});
     }
+    return units;
+  }
+
+  void StitchUnits() {
+    std::vector<PlanUnit> candidates;
+    for (const size_t u : NeededUnits())
+      candidates.push_back({units_[u].roots, units_[u].kind, units_[u].covered});
     Stitcher stitcher(dag_, options_.model, options_.stitch);
     for (Stitch& stitch : stitcher.Join(candidates).stitches) {
       Unit unit{stitch.roots, StitchKind(stitch.roots), std::move(stitch.covered), {}};
@@ -176,14 +181,8 @@ class Replacer {
 
   void CountComputed() {
     computed_.assign(graph_.nodes.size(), 0);
-    std::vector<bool> seen(units_.size(), false);
-    for (NodeId id = 0; id < graph_.size(); ++id) {
-      if (!needed_[static_cast<size_t>(id)]) continue;
-      const auto u = static_cast<size_t>(unit_of_[static_cast<size_t>(id)]);
-      if (seen[u]) continue;
-      seen[u] = true;
+    for (const size_t u : NeededUnits())
       for (NodeId covered : units_[u].covered) ++computed_[static_cast<size_t>(covered)];
-    }
   }
 
   // Inputs first. Only what makes several values needs something from further down; the dependencies have no

@@ -56,10 +56,7 @@ Result<Matrix> SumOf(const AdjointSums::Term& term, const Matrix& left, const Ma
 Result<Matrix*> AdjointSums::CellsOf(const std::string& parameter) {
   const auto [found, is_new] = cells_.try_emplace(parameter);
   if (is_new) {
-    const ValueInfo& info = wanted_->at(parameter);
-    HEDDLE_ASSIGN_OR_RETURN(found->second,
-                            info.IsScalar() ? ZeroCells({1, 1}, ElementType::kFloat64)
-                                            : ZeroCells(info.shape, info.element_type));
+    HEDDLE_ASSIGN_OR_RETURN(found->second, ZeroAdjoint(wanted_->at(parameter)));
   }
   return &found->second;
 }
@@ -110,6 +107,11 @@ Result<Matrix> ZeroCells(Shape shape, ElementType type) {
     std::memset(cells + begin, 0, static_cast<size_t>(end - begin));
   });
   return zeros;
+}
+
+Result<Matrix> ZeroAdjoint(const ValueInfo& parameter) {
+  if (parameter.IsScalar()) return ZeroCells({1, 1}, ElementType::kFloat64);
+  return ZeroCells(parameter.shape, parameter.element_type);
 }
 
 }  // namespace heddle::ops

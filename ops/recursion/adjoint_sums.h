@@ -52,5 +52,7 @@ void AddRow(const Matrix& from, int64_t row, int64_t first, int64_t cells, Matri
 void AddMatrix(const Matrix& from, Matrix* to);
 /// A dense matrix of zeros.
 Result<Matrix> ZeroCells(Shape shape, ElementType type);
+/// Zeros for the adjoint of a parameter: of a number a double, in a matrix of one cell.
+Result<Matrix> ZeroAdjoint(const ValueInfo& parameter);
 
 }  // namespace heddle::ops

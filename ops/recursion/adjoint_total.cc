@@ -56,8 +56,7 @@ Status AddLooked(const AdjointSums::Looked& looked, Matrix* to) {
 }  // namespace
 
 int64_t AdjointTotal::CellsOf(const std::string& parameter) const {
-  const ValueInfo& info = wanted_->at(parameter);
-  return info.IsScalar() ? 1 : info.shape.Cells();
+  return ops::CellsOf(wanted_->at(parameter));
 }
 
 double AdjointTotal::PlaceOf(const std::string& parameter) const {
@@ -179,10 +178,7 @@ Result<RootPayload> AdjointTotal::RootOf(Sum* sum, int64_t cells) const {
 }
 
 Result<Matrix> AdjointTotal::Take(const std::string& parameter) {
-  const ValueInfo& info = wanted_->at(parameter);
-  HEDDLE_ASSIGN_OR_RETURN(Matrix adjoint,
-                          info.IsScalar() ? ZeroCells({1, 1}, ElementType::kFloat64)
-                                          : ZeroCells(info.shape, info.element_type));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix adjoint, ZeroAdjoint(wanted_->at(parameter)));
   if (const auto sum = sums_.find(parameter); sum != sums_.end()) {
     HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, RootOf(&sum->second, adjoint.cells()));
     if (adjoint.element_type() == ElementType::kFloat64)

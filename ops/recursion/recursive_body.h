@@ -76,10 +76,10 @@ struct RecursiveBody {
 };
 
 /// Cells of a node's value, of which a number has one.
-inline int64_t CellsOf(const RecursiveBody::Item& item) {
-  const ValueInfo& info = item.node.info;
+inline int64_t CellsOf(const ValueInfo& info) {
   return info.IsScalar() ? 1 : info.shape.rows * info.shape.columns;
 }
+inline int64_t CellsOf(const RecursiveBody::Item& item) { return CellsOf(item.node.info); }
 
 /// What the function's results are at one node of the class: matrices of known sizes, and numbers, which are
 /// doubles here (a caller makes of them what the function declares); nullopt where they are something else.

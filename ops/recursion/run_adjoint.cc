@@ -14,8 +14,6 @@ namespace {
 
 using Term = RecursiveAdjoint::Term;
 
-int64_t CellsOf(const ValueInfo& info) { return info.IsScalar() ? 1 : info.shape.rows * info.shape.columns; }
-
 // Matrices with a row for each place, which classes take for values of one width.
 class Rooms {
  public:
