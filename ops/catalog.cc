@@ -9,7 +9,6 @@
 #include "core/memory/counted_heap.h"
 #include "ops/cells/stored_inputs.h"
 #include "ops/elementwise/single_precision.h"
-#include "ops/recursion/recursive_operator.h"
 
 namespace heddle::ops {
 
@@ -258,7 +257,7 @@ Result<ValueInfo> Infer(const InferContext& context, std::vector<ValueInfo>* res
     return Internal("operator {} has {} inputs", context.node.op, inputs);
   if (!op->takes_frames) HEDDLE_RETURN_IF_ERROR(RefuseFrames(context));
   const auto set_element_type = [&](ValueInfo& info) {
-    if (!info.IsMatrix()) return;
+    if (!info.IsMatrix() || op->infers_element_types) return;
     const auto matrix = std::find_if(context.inputs.begin(), context.inputs.end(),
                                      [](const ValueInfo& input) { return input.IsMatrix(); });
     info.element_type = matrix == context.inputs.end() ? context.element_type : matrix->element_type;
@@ -266,9 +265,7 @@ Result<ValueInfo> Infer(const InferContext& context, std::vector<ValueInfo>* res
   if (op->infer_several != nullptr) {
     HEDDLE_ASSIGN_OR_RETURN(*results,
                             WithinMemory(context.node.op, [&] { return op->infer_several(context); }));
-    // Adjoints have the types of what they are of: those of numbers are doubles in single precision, too.
-    if (op->name != kRecursiveBackward)
-      for (ValueInfo& info : *results) set_element_type(info);
+    for (ValueInfo& info : *results) set_element_type(info);
     return ValueInfo::OfTuple();
   }
   Result<ValueInfo> info = WithinMemory(context.node.op, [&] { return op->infer(context); });

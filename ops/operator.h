@@ -101,6 +101,8 @@ struct Operator {
   /// it knows doubles, and cells of a single-precision program are widened for it
   /// (ops/elementwise/single_precision.h).
   bool (*takes_singles)(const KernelCall& call) = nullptr;
+  /// `infer` tells the element types of results; else they are those of the first matrix among the inputs.
+  bool infers_element_types = false;
   /// Storages of matrices that `run` takes; what is stored otherwise is converted before
   /// (ops/cells/stored_inputs.h).
   Storages storages = Storages::kDenseAndCsr;

@@ -28,6 +28,7 @@ Result<std::vector<ValueInfo>> InferBackward(const InferContext& context) {
   for (const size_t parameter : NumbersIn(context.node.Text(RecursiveAttributes::kWanted))) {
     const ValueInfo& info = context.inputs[parameter];
     adjoints.push_back(ValueInfo::OfMatrix(info.IsScalar() ? Shape{1, 1} : info.shape));
+    // Adjoints of numbers are doubles, in single precision as well.
     if (info.IsMatrix()) adjoints.back().element_type = info.element_type;
   }
   return adjoints;
@@ -126,6 +127,7 @@ extern constexpr Operator kRecursiveBackwardCall = {.name = kRecursiveBackward,
                                                     .input_use = UseOfGroups,
                                                     .run_several = RunBackward,
                                                     .may_fail = true,
-                                                    .takes_singles = TakesAnySingles};
+                                                    .takes_singles = TakesAnySingles,
+                                                    .infers_element_types = true};
 
 }  // namespace heddle::ops
