@@ -54,6 +54,8 @@ class Arguments {
   Result<int64_t> Integer(std::string_view option, int64_t otherwise, int64_t low, int64_t high) const;
   /// A size such as 512, 64k, 100M, 2g (powers of 1024); kUsage when malformed.
   Result<int64_t> Bytes(std::string_view option, int64_t otherwise) const;
+  /// A time such as 90s, 10m, 24h, 7d, or 0, of at most `high`; kUsage otherwise. In milliseconds.
+  Result<int64_t> Milliseconds(std::string_view option, int64_t otherwise, int64_t high) const;
   const std::vector<std::string>& positional() const { return positional_; }
   /// All values given, in order.
   const std::vector<std::string>& rest(std::string_view option) const;

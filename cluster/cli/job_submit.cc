@@ -7,6 +7,7 @@
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
 #include "cluster/executor/executor_process.h"
+#include "cluster/master/job.h"
 #include "cluster/session/interrupt.h"
 #include "core/text/utf8.h"
 
@@ -17,6 +18,7 @@ using Kind = Option::Kind;
 
 constexpr Option kOptions[] = {
     {"workers", Kind::kValue, "N", "number of workers (default: all that are alive)"},
+    {"retry-for", Kind::kValue, "TIME", "start again for so long after machines are lost (default 24h; 0: not)"},
     {"detach", Kind::kFlag, "", "print the job's id and do not wait for it"},
     {"request-id", Kind::kValue, "ID", "the same id again is the same job (default: a new one)"},
 };
@@ -28,6 +30,8 @@ Result<JobSubmission> ReadSubmission(const Arguments& arguments) {
   if (!arguments.Has("threads")) submission.options.threads = 0;  // what each worker has
   HEDDLE_ASSIGN_OR_RETURN(const int64_t workers, arguments.Integer("workers", 0, 1, 4096));
   submission.workers = static_cast<int>(workers);
+  HEDDLE_ASSIGN_OR_RETURN(submission.retry_for_ms,
+                          arguments.Milliseconds("retry-for", kDefaultRetryForMs, kLongestRetryForMs));
   submission.explain = arguments.Has("explain");
   submission.request_id = arguments.Value("request-id").value_or(MakeToken());
   submission.directory = WorkingDirectory();

@@ -7,6 +7,7 @@
 #include "cluster/session/interrupt.h"
 #include "cluster/worker/worker_daemon.h"
 #include "core/environment/log.h"
+#include "core/memory/memory_bounds.h"
 
 namespace heddle::cluster::cli {
 namespace {
@@ -26,7 +27,7 @@ constexpr Option kOptions[] = {
 Result<WorkerOptions> ReadOptions(const Arguments& arguments) {
   WorkerOptions options;
   HEDDLE_ASSIGN_OR_RETURN(options.threads, ReadThreads(arguments));
-  HEDDLE_ASSIGN_OR_RETURN(options.memory_bytes, arguments.Bytes("memory", 0));
+  HEDDLE_ASSIGN_OR_RETURN(options.memory_bytes, arguments.Bytes("memory", DefaultMemoryLimit()));
   HEDDLE_ASSIGN_OR_RETURN(options.patience_ms,
                           arguments.Integer("patience-ms", options.patience_ms, 0, INT32_MAX));
   options.name = arguments.Value("name").value_or("");

@@ -111,6 +111,7 @@ class GrpcClient : public Client {
     for (const std::string& library : submission.libraries) request.add_libraries(library);
     request.set_directory(submission.directory);
     request.set_workers(submission.workers);
+    request.set_retry_for_ms(submission.retry_for_ms);
     request.set_explain(submission.explain);
     SubmitOptions* options = request.mutable_options();
     options->set_threads(submission.options.threads);

@@ -39,6 +39,7 @@ struct JobSubmission {
   std::map<std::string, std::string> parameters;
   std::string directory;
   int workers = 0;
+  int64_t retry_for_ms = 0;  ///< JobSpecification::retry_for_ms
   bool explain = false;
   SessionOptions options;  ///< threads 0: what each worker has.
 };

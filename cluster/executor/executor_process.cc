@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -20,6 +21,7 @@
 #include "cluster/executor/executor_messages.h"
 #include "cluster/executor/line_channel.h"
 #include "core/environment/random.h"
+#include "core/memory/memory_bounds.h"
 
 namespace heddle::cluster {
 namespace {
@@ -98,6 +100,7 @@ class ExecutorProcessImpl : public ExecutorProcess {
     message.start = start;
     thread_ = std::thread(
         [this, line = ToLine(message), binary, child_fd, log, spawned = std::move(spawned)]() mutable {
+          const int64_t memory_kills = MemoryKills();
           Result<pid_t> pid = SpawnSetup(child_fd, log).Spawn(binary);
           close(child_fd);
           const bool running = pid.ok();
@@ -108,7 +111,7 @@ class ExecutorProcessImpl : public ExecutorProcess {
           if (!channel_.WriteLine(line)) Kill();  // it does not even listen
           Read();
           WaitForEnd();
-          Reap();
+          Reap(memory_kills);
         });
     return result.get().status();
   }
@@ -135,7 +138,9 @@ class ExecutorProcessImpl : public ExecutorProcess {
 
   void Kill() override {
     const std::lock_guard lock(mutex_);
-    if (pid_ > 0 && !reaped_) kill(pid_, SIGKILL);
+    if (pid_ <= 0 || reaped_) return;
+    killed_ = true;
+    kill(pid_, SIGKILL);
   }
 
  private:
@@ -181,7 +186,8 @@ class ExecutorProcessImpl : public ExecutorProcess {
     Kill();
   }
 
-  void Reap() {
+  // `memory_kills`: how many processes had been killed for memory when this one was started.
+  void Reap(int64_t memory_kills) {
     siginfo_t info;
     // Without reaping first: until then the number of the process cannot be given to another.
     while (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
@@ -192,11 +198,17 @@ class ExecutorProcessImpl : public ExecutorProcess {
     {
       const std::lock_guard lock(mutex_);
       int status = 0;
-      waitpid(pid_, &status, 0);
+      rusage used{};
+      wait4(pid_, &status, 0, &used);
       reaped_ = true;
       exit.signalled = WIFSIGNALED(status);
       exit.value = exit.signalled ? WTERMSIG(status) : WEXITSTATUS(status);
+      exit.peak_bytes = int64_t{used.ru_maxrss} << 10;
+      // The kernel says nothing to the parent of whom it kills for memory, but it counts.
+      exit.out_of_memory =
+          exit.signalled && exit.value == SIGKILL && !killed_ && MemoryKills() > memory_kills;
     }
+    if (exit.out_of_memory) exit.limit_bytes = ReadMemoryBounds().Smallest();
     if (events_.exited) events_.exited(exit);
   }
 
@@ -205,6 +217,7 @@ class ExecutorProcessImpl : public ExecutorProcess {
   pid_t pid_ = 0;  // set before Spawn returns
   std::mutex mutex_;
   bool reaped_ = false;
+  bool killed_ = false;  // by this object
   int64_t silence_ms_ = 0;  // set before the thread starts
   int64_t silent_ms_ = 0;   // of the thread
   std::thread thread_;
@@ -215,13 +228,18 @@ class ExecutorProcessImpl : public ExecutorProcess {
 std::string ExecutorExit::Describe() const {
   if (silent_ms > 0)
     return fmt::format("gave no sign of life for {} s and was killed", static_cast<double>(silent_ms) / 1e3);
+  if (out_of_memory)
+    return fmt::format(
+        "was killed by the kernel because memory ran out: it held {} bytes, of {} that its surroundings allow; "
+        "a smaller --memory of the job or of its worker lets it stop by itself",
+        peak_bytes, limit_bytes);
   if (CodeOf() == StatusCode::kResourceExhausted) return "ran out of memory";
   return signalled ? fmt::format("was killed by signal {}", value) : fmt::format("ended with code {}", value);
 }
 
 StatusCode ExecutorExit::CodeOf() const {
   constexpr int kBugExitCode = 70, kMemoryExitCode = 5;
-  if (!signalled && value == kMemoryExitCode) return StatusCode::kResourceExhausted;
+  if (out_of_memory || (!signalled && value == kMemoryExitCode)) return StatusCode::kResourceExhausted;
   const bool is_bug = signalled ? value == SIGABRT || value == SIGSEGV || value == SIGBUS ||
                                       value == SIGILL || value == SIGFPE
                                 : value == kBugExitCode;

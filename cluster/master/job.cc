@@ -24,7 +24,8 @@ constexpr std::pair<State, State> kLegal[] = {
     {State::kRunning, State::kCancelling},   {State::kRecovering, State::kAdmitted},
     {State::kRecovering, State::kStarting},  {State::kRecovering, State::kRunning},
     {State::kRecovering, State::kFailed},    {State::kRecovering, State::kCancelling},
-    {State::kRecovering, State::kCancelled}, {State::kCancelling, State::kCancelled},
+    {State::kRecovering, State::kCancelled}, {State::kRecovering, State::kRecovering},
+    {State::kCancelling, State::kCancelled},
 };
 
 }  // namespace

@@ -31,6 +31,9 @@ bool IsFinal(JobState state);
 /// True if a job may go from one state to the other.
 bool IsLegalTransition(JobState from, JobState to);
 
+constexpr int64_t kDefaultRetryForMs = 24 * 3'600'000;
+constexpr int64_t kLongestRetryForMs = int64_t{366} * 24 * 3'600'000;
+
 /// What was submitted; never changes.
 struct JobSpecification {
   std::string request_id;  ///< Of the client; unique.
@@ -39,6 +42,8 @@ struct JobSpecification {
   std::string program;     ///< Program::ToText().
   std::string directory;   ///< Where relative paths start.
   int workers_wanted = 0;  ///< 0: all that are alive.
+  /// How long after the first loss of a machine the job is still started again; 0: a loss ends it.
+  int64_t retry_for_ms = kDefaultRetryForMs;
   SessionOptions
       options;  ///< rank open; ranks: those of its plans; threads 0: what each worker has; seed drawn.
 
@@ -56,6 +61,9 @@ struct Job {
   JobState state = JobState::kQueued;
   int attempt = 0;                   ///< 0 before the first.
   int64_t epoch = 0;                 ///< Of the attempt: above that of every attempt before it, of all jobs.
+  int crashes = 0;                   ///< Attempts that ended because an executor broke by itself.
+  int losses = 0;                    ///< Attempts that ended because a machine or its process was taken away.
+  int64_t first_loss_ms = 0;         ///< When the first of these losses was, by the wall clock.
   std::string reason;                ///< Why it is in that state; for people.
   std::vector<std::string> workers;  ///< uuid by rank, of the current or last attempt.
   std::vector<std::string> worker_names;

@@ -4,6 +4,18 @@
 #include <algorithm>
 
 namespace heddle::cluster {
+namespace {
+
+// A signal that a process does not give itself comes from outside: an operator, the system, a shutdown.
+Blame BlameOf(const ExecutorExit& exit) {
+  if (exit.CodeOf() == StatusCode::kResourceExhausted) return Blame::kScript;
+  const bool from_outside =
+      exit.signalled && exit.silent_ms == 0 && exit.CodeOf() == StatusCode::kUnavailable;
+  return from_outside ? Blame::kMachine : Blame::kCrash;
+}
+
+}  // namespace
+
 JobAttempt::JobAttempt(const Job& job, std::string token, bool is_restored)
     : restored(is_restored), token_(std::move(token)) {
   for (size_t rank = 0; rank < job.workers.size(); ++rank) {
@@ -47,6 +59,7 @@ void JobAttempt::Report(const ExecutorNews& news) {
       if (crash_.ok()) {
         const std::string text = fmt::format("{} {}", member.name, news.exit->Describe());
         crash_ = Status(news.exit->CodeOf(), text);
+        crash_blame_ = BlameOf(*news.exit);
         if (!news.exit->last_words.empty())
           crash_ = crash_.WithNote("its last words: " + news.exit->last_words);
         if (!news.exit->log.empty())
@@ -87,11 +100,15 @@ bool JobAttempt::AllDone() const {
 }
 
 Status JobAttempt::Cause() const {
-  // A broken link is what the others see of a crash.
-  if (!crash_.ok() && (cause_.ok() || cause_.code() == StatusCode::kUnavailable)) return crash_;
+  if (IsExplainedByCrash()) return crash_;
   if (!cause_.ok()) return cause_;
   if (!provisional_.ok()) return provisional_;
   return Unavailable("an executor ended without an outcome");
+}
+
+Blame JobAttempt::BlameOfCause() const {
+  if (IsExplainedByCrash()) return crash_blame_;
+  return Cause().code() == StatusCode::kUnavailable ? Blame::kMachine : Blame::kScript;
 }
 
 std::vector<ExecutorPeer> JobAttempt::Peers() const {

@@ -37,6 +37,13 @@ struct ExecutorNews {
   std::optional<ExecutorExit> exit;
 };
 
+/// Who is to blame for an attempt that failed.
+enum class Blame : uint8_t {
+  kScript,   ///< The script, its data or its memory: another attempt would end in the same way.
+  kCrash,    ///< An executor broke by itself. Another attempt may do better; many will not.
+  kMachine,  ///< A machine, a link or a process was taken away: nothing that the job does.
+};
+
 /// One try to run a job: what is known of its executors. Knows no network and no store.
 class JobAttempt {
  public:
@@ -65,9 +72,9 @@ class JobAttempt {
   bool AllDone() const;  ///< All with success.
   /// Something went wrong: the first cause, as far as it is known.
   bool HasFailed() const { return !cause_.ok() || !provisional_.ok(); }
-  /// Why the attempt failed. kUnavailable when a process or a machine was lost: another attempt may do
-  /// better.
+  /// Why the attempt failed.
   Status Cause() const;
+  Blame BlameOfCause() const;
 
   std::vector<ExecutorPeer> Peers() const;
   std::vector<std::string> Statistics() const;
@@ -85,11 +92,16 @@ class JobAttempt {
 
  private:
   void SetCause(const Status& cause);
+  // A broken link is what the others see of a crash.
+  bool IsExplainedByCrash() const {
+    return !crash_.ok() && (cause_.ok() || cause_.code() == StatusCode::kUnavailable);
+  }
 
   std::vector<Member> members_;
   std::string token_;
   Status cause_;
-  Status crash_;        // the first crash
+  Status crash_;        // the first executor that ended without an outcome
+  Blame crash_blame_ = Blame::kCrash;
   Status provisional_;  // a failure that another rank caused
   std::vector<std::string> broken_workers_;
 };

@@ -59,6 +59,12 @@ INSERT INTO epochs VALUES (0);
 CREATE TABLE workers_here (
   uuid TEXT PRIMARY KEY,
   name BLOB NOT NULL) WITHOUT ROWID;
+)",
+                                   R"(
+ALTER TABLE jobs ADD COLUMN retry_for_ms INTEGER NOT NULL DEFAULT 86400000;
+ALTER TABLE jobs ADD COLUMN crashes INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN losses INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN first_loss_ms INTEGER NOT NULL DEFAULT 0;
 )"};
 constexpr int64_t kSchemaVersion = std::size(kSchema);
 
@@ -218,14 +224,15 @@ class SqliteJobStore : public JobStore {
     HEDDLE_RETURN_IF_ERROR(
         Query(database_,
               "INSERT INTO jobs (request_id, script, start, workers_wanted, state, attempt, reason, workers,"
-              " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes, digest)"
-              " VALUES (?, ?, ?, ?, 'QUEUED', 0, '', '[]', '[]', '', '[]', ?, 0, 0, ?)")
+              " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes, digest, retry_for_ms)"
+              " VALUES (?, ?, ?, ?, 'QUEUED', 0, '', '[]', '[]', '', '[]', ?, 0, 0, ?, ?)")
             .Bind(specification.request_id)
             .BindBytes(specification.script)
             .BindBytes(EncodeSpecification(specification))
             .Bind(specification.workers_wanted)
             .Bind(job.submitted_ms)
             .BindBytes(specification.digest)
+            .Bind(specification.retry_for_ms)
             .Run());
     const int64_t number = sqlite3_last_insert_rowid(database_);
     job.id = IdOf(number);
@@ -248,7 +255,7 @@ class SqliteJobStore : public JobStore {
         Query(
             database_,
             "UPDATE jobs SET state = ?, attempt = ?, epoch = ?, reason = ?, workers = ?, worker_names = ?, outcome = ?,"
-            " statistics = ?, finished_ms = ? WHERE number = ?")
+            " statistics = ?, finished_ms = ?, crashes = ?, losses = ?, first_loss_ms = ? WHERE number = ?")
             .Bind(Name(state))
             .Bind(moved.attempt)
             .Bind(moved.epoch)
@@ -258,6 +265,9 @@ class SqliteJobStore : public JobStore {
             .BindBytes(IsFinal(state) ? EncodeStatus(moved.outcome) : "")
             .BindBytes(ToText(moved.statistics))
             .Bind(moved.finished_ms)
+            .Bind(moved.crashes)
+            .Bind(moved.losses)
+            .Bind(moved.first_loss_ms)
             .Bind(number)
             .Run());
     HEDDLE_RETURN_IF_ERROR(AddTransition(number, moved));
@@ -403,7 +413,8 @@ class SqliteJobStore : public JobStore {
     return Query(
         database_,
         ("SELECT number, request_id, script, start, workers_wanted, state, attempt, reason, workers,"
-         " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes, digest, epoch FROM jobs " +
+         " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes, digest, epoch,"
+         " retry_for_ms, crashes, losses, first_loss_ms FROM jobs " +
          rest)
             .c_str());
   }
@@ -433,6 +444,10 @@ class SqliteJobStore : public JobStore {
     job.output_bytes = query.Integer(14);
     job.specification.digest = query.Bytes(15);
     job.epoch = query.Integer(16);
+    job.specification.retry_for_ms = query.Integer(17);
+    job.crashes = static_cast<int>(query.Integer(18));
+    job.losses = static_cast<int>(query.Integer(19));
+    job.first_loss_ms = query.Integer(20);
     if (IsFinal(job.state)) job.specification.DropProgram();
     return job;
   }

@@ -35,8 +35,8 @@ class JobStore {
   /// A new job in state QUEUED; the job of that request id when there is one already (`existed`). kUsage when
   /// that one is of another digest.
   virtual Result<Job> Add(const JobSpecification& specification, bool* existed) = 0;
-  /// Moves `job` on and writes what has changed in it (state, attempt, epoch, reason, workers, outcome,
-  /// statistics) together with one record of the transition. kInternal for an illegal transition; nothing has
+  /// Moves `job` on and writes what has changed in it (state, attempt, epoch, crashes, losses, reason,
+  /// workers, outcome, statistics) together with one record of the transition. kInternal for an illegal transition; nothing has
   /// changed then.
   virtual Status Move(Job* job, JobState state, const std::string& reason) = 0;
   /// Adds to the standard output of the job. kResourceExhausted past most_output_bytes.

@@ -9,6 +9,7 @@ namespace heddle::cluster {
 namespace {
 
 constexpr int64_t kBeatsInLease = 8;
+constexpr int64_t kNsPerMs = 1'000'000;
 
 }  // namespace
 
@@ -357,8 +358,17 @@ int64_t MasterCore::NextDeadline() const { return beats_.NextCount(NextEvent());
 // By counted time.
 int64_t MasterCore::NextEvent() const {
   int64_t next = std::min(membership_.NextDeadline(), schedule_again_ns_);
-  for (const auto& [id, entry] : entries_)
-    if (entry.attempt != nullptr) next = std::min(next, entry.attempt->deadline_ns);
+  for (const auto& [id, entry] : entries_) {
+    if (entry.attempt != nullptr) {
+      next = std::min(next, entry.attempt->deadline_ns);
+    } else if (entry.job.state == JobState::kRecovering) {
+      if (entry.not_before_ns > beats_.now_ns()) next = std::min(next, entry.not_before_ns);
+      const int64_t gives_up_ms = GivesUpAtMs(entry);
+      if (gives_up_ms == Membership::kNever) continue;
+      const int64_t left_ns = std::max<int64_t>(0, gives_up_ms - clock_.WallMs()) * kNsPerMs;
+      next = std::min(next, std::max(beats_.now_ns() + left_ns, entry.not_before_ns));
+    }
+  }
   return next;
 }
 

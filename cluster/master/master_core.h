@@ -34,7 +34,7 @@ struct WorkerOrder {
 struct MasterCoreOptions {
   int64_t ttl_ns = 10'000'000'000;   ///< Of a worker's lease.
   int64_t grace_ns = 5'000'000'000;  ///< For executors to end on their own.
-  int most_attempts = 3;
+  int most_crashes = 3;  ///< Attempts of a job that may end by a crash of its own; the last one is final.
   int most_workers = 4096;  ///< Of a job: one that wants more never gets them.
   /// Later jobs may take the workers that are free while a job waits for others to become free; after so long
   /// they are kept for it.
@@ -106,6 +106,7 @@ class MasterCore {
     Job job;
     std::unique_ptr<JobAttempt> attempt;          // while executors may run
     std::map<std::string, int> failures;          // by worker
+    int64_t not_before_ns = 0;                    // when the next attempt may start, by counted time
     int64_t waits_since_ns = Membership::kNever;  // for workers that are here and busy
   };
   struct InOrder {  // "j9" before "j10"
@@ -151,6 +152,10 @@ class MasterCore {
   void Stop(Entry& entry, const Status& why);
   void Kill(Entry& entry);
   void Finish(Entry& entry);
+  bool FinishFailed(Entry& entry);
+  Status WhyFinal(const Job& job, Blame blame, const Status& cause) const;
+  bool GiveUp(Entry& entry);
+  int64_t GivesUpAtMs(const Entry& entry) const;
   WorkerOrder& Order(const Entry& entry, size_t rank, WorkerOrder::Kind kind);
   void OrderForget(const std::string& uuid, const ExecutorNews& news);
 

@@ -21,6 +21,24 @@ bool HasMemory(const Worker& worker, int64_t bytes) {
   return worker.description.memory_bytes == 0 || worker.description.memory_bytes >= bytes;
 }
 
+// How long a job waits before its next attempt: not at all after the first failure, then twice as long after
+// each, so that a machine that keeps failing is not kept busy with starts.
+int64_t PauseNs(int failures) {
+  constexpr int64_t kFirstNs = 1'000'000'000, kLongestNs = 60'000'000'000;
+  constexpr int kDoublings = 6;
+  return failures < 2 ? 0 : std::min(kLongestNs, kFirstNs << std::min(failures - 2, kDoublings));
+}
+
+// "24 h", "90 min", "8 s"
+std::string Duration(int64_t ms) {
+  constexpr std::pair<int64_t, const char*> kUnits[] = {{3'600'000, "h"}, {60'000, "min"}, {1'000, "s"}};
+  for (const auto& [unit_ms, name] : kUnits)
+    if (ms >= unit_ms && ms % unit_ms == 0) return fmt::format("{} {}", ms / unit_ms, name);
+  return ms == 0 ? "0" : ms < 1'000 ? fmt::format("{} ms", ms) : fmt::format("{} s", ms / 1'000);
+}
+
+std::string Times(int count) { return count == 1 ? "once" : fmt::format("{} times", count); }
+
 void LimitMemory(const Worker& worker, SessionOptions* options) {
   const int64_t limit = worker.description.memory_bytes;
   if (limit > 0 && (options->memory_bytes == 0 || limit < options->memory_bytes))
@@ -37,7 +55,7 @@ void MasterCore::Schedule() {
   for (auto& [id, entry] : entries_) {
     const bool waits = entry.attempt == nullptr &&
                        (entry.job.state == JobState::kQueued || entry.job.state == JobState::kRecovering);
-    if (!waits) continue;
+    if (!waits || GiveUp(entry) || Now() < entry.not_before_ns) continue;
     const Choice choice = Choose(entry, staff, kept);
     if (choice.why_not.empty()) {
       entry.waits_since_ns = Membership::kNever;
@@ -296,23 +314,7 @@ void MasterCore::Finish(Entry& entry) {
     if (moved && job.state != JobState::kRunning) moved = Move(entry, JobState::kRunning, "");
     moved = moved && Move(entry, JobState::kSucceeded, "");
   } else {
-    const Status cause = attempt.Cause();
-    const bool lost = !attempt.broken_workers().empty() || cause.code() == StatusCode::kUnavailable;
-    for (const std::string& uuid : attempt.broken_workers()) ++entry.failures[uuid];
-    if (lost && job.attempt < options_.most_attempts) {
-      job.workers.clear();
-      job.worker_names.clear();
-      const std::string reason = fmt::format("attempt {} ended: {}", job.attempt, cause.message());
-      if (job.state == JobState::kRecovering)
-        SetReason(entry, reason);
-      else
-        moved = Move(entry, JobState::kRecovering, reason);
-    } else {
-      job.outcome = cause;
-      if (lost) job.outcome = cause.WithNote(fmt::format("the job was started {} times", job.attempt));
-      job.statistics = attempt.Statistics();
-      moved = Move(entry, JobState::kFailed, cause.message());
-    }
+    moved = FinishFailed(entry);
   }
   if (!moved) {
     attempt.deadline_ns = Now() + kStoreRetryNs;
@@ -325,6 +327,80 @@ void MasterCore::Finish(Entry& entry) {
   }
   entry.attempt.reset();
   if (IsFinal(job.state)) job.specification.DropProgram();
+}
+
+// After an attempt that failed: the next one, or the end of the job. False when it could not be stored;
+// nothing has changed then.
+bool MasterCore::FinishFailed(Entry& entry) {
+  const JobAttempt& attempt = *entry.attempt;
+  Job& job = entry.job;
+  const Job before = job;
+  const Status cause = attempt.Cause();
+  const Blame blame = attempt.BlameOfCause();
+  if (blame == Blame::kCrash) ++job.crashes;
+  if (blame == Blame::kMachine && job.losses++ == 0) job.first_loss_ms = clock_.WallMs();
+  job.outcome = WhyFinal(job, blame, cause);
+  bool moved = false;
+  if (job.outcome.ok()) {
+    job.workers.clear();
+    job.worker_names.clear();
+    const int64_t pause_ns = PauseNs(job.crashes + job.losses);
+    std::string reason = fmt::format("attempt {} ended: {}", job.attempt, cause.message());
+    if (pause_ns > 0) reason += fmt::format("; the next one starts in {}", Duration(pause_ns / kNsPerMs));
+    moved = Move(entry, JobState::kRecovering, reason);
+    if (moved) entry.not_before_ns = Now() + pause_ns;
+  } else {
+    job.statistics = attempt.Statistics();
+    moved = Move(entry, JobState::kFailed, cause.message());
+  }
+  if (!moved) {
+    job = before;
+    return false;
+  }
+  for (const std::string& uuid : attempt.broken_workers()) ++entry.failures[uuid];
+  return true;
+}
+
+// The outcome of a job whose attempt failed, or Ok when it is started again. A machine that is lost says
+// nothing about the job, so that only time ends that; a crash may well come from what the job does.
+Status MasterCore::WhyFinal(const Job& job, Blame blame, const Status& cause) const {
+  switch (blame) {
+    case Blame::kScript: return cause;
+    case Blame::kCrash:
+      if (job.crashes < options_.most_crashes) return OkStatus();
+      return cause.WithNote(fmt::format("the job was started {} times; {} of its executors crashed",
+                                        job.attempt, job.crashes));
+    case Blame::kMachine: break;
+  }
+  const int64_t since_ms = clock_.WallMs() - job.first_loss_ms;
+  if (since_ms < job.specification.retry_for_ms) return OkStatus();
+  return cause.WithNote(
+      fmt::format("machines or processes were lost {} within {}; the job is given up after --retry-for {}",
+                  Times(job.losses), Duration(since_ms), Duration(job.specification.retry_for_ms)));
+}
+
+// When a job that has lost machines and waits for others is given up; kNever for all other jobs.
+int64_t MasterCore::GivesUpAtMs(const Entry& entry) const {
+  const Job& job = entry.job;
+  const bool waits = entry.attempt == nullptr && job.state == JobState::kRecovering && job.losses > 0;
+  return waits ? job.first_loss_ms + job.specification.retry_for_ms : Membership::kNever;
+}
+
+// True when the time of the job is over, whether its end could be stored or not.
+bool MasterCore::GiveUp(Entry& entry) {
+  if (clock_.WallMs() < GivesUpAtMs(entry)) return false;
+  Job& job = entry.job;
+  job.outcome = Unavailable("machines or processes were lost {} and no attempt ended in {}",
+                            Times(job.losses), Duration(job.specification.retry_for_ms))
+                    .WithNote(fmt::format("the last word: {}", job.reason))
+                    .WithNote("a job is started again for a longer time with --retry-for");
+  if (Move(entry, JobState::kFailed, job.outcome.message())) {
+    job.specification.DropProgram();
+  } else {
+    job.outcome = OkStatus();
+    entry.not_before_ns = Now() + kStoreRetryNs;
+  }
+  return true;
 }
 
 }  // namespace heddle::cluster

@@ -94,6 +94,7 @@ Status Submit(MasterHub* hub, CompileQueue* compiling, const SubmitRequest& requ
   specification.script = request.script_name();
   specification.directory = request.directory();
   specification.workers_wanted = request.workers();
+  if (request.has_retry_for_ms()) specification.retry_for_ms = request.retry_for_ms();
   specification.options = FromProto(request.options());
   // Drawn once, so that a later attempt prints and writes the same bytes.
   if (specification.options.seed == -1)

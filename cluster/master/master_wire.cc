@@ -112,6 +112,9 @@ void ToProto(const ExecutorNews& news, ExecutorReport* proto) {
     proto->mutable_exit()->set_silent_ms(news.exit->silent_ms);
     proto->mutable_exit()->set_log(news.exit->log);
     proto->mutable_exit()->set_last_words(news.exit->last_words);
+    proto->mutable_exit()->set_out_of_memory(news.exit->out_of_memory);
+    proto->mutable_exit()->set_peak_bytes(news.exit->peak_bytes);
+    proto->mutable_exit()->set_limit_bytes(news.exit->limit_bytes);
   }
 }
 
@@ -157,6 +160,9 @@ Result<ExecutorNews> FromProto(const ExecutorReport& proto) {
     news.exit->silent_ms = proto.exit().silent_ms();
     news.exit->log = proto.exit().log();
     news.exit->last_words = proto.exit().last_words();
+    news.exit->out_of_memory = proto.exit().out_of_memory();
+    news.exit->peak_bytes = proto.exit().peak_bytes();
+    news.exit->limit_bytes = proto.exit().limit_bytes();
   }
   return news;
 }

@@ -34,6 +34,8 @@ Status CheckMessage(const SubmitRequest& request) {
                            kMostScriptBytes);
   HEDDLE_RETURN_IF_ERROR(CheckFolder("SubmitRequest.directory", request.directory()));
   HEDDLE_RETURN_IF_ERROR(CheckNumber("SubmitRequest.workers", request.workers(), 0, kMostWorkers));
+  HEDDLE_RETURN_IF_ERROR(
+      CheckNumber("SubmitRequest.retry_for_ms", request.retry_for_ms(), 0, kLongestRetryForMs));
   HEDDLE_RETURN_IF_ERROR(CheckCount("SubmitRequest.files", request.files_size(), kMostEntries));
   HEDDLE_RETURN_IF_ERROR(CheckCount("SubmitRequest.libraries", request.libraries_size(), kMostEntries));
   HEDDLE_RETURN_IF_ERROR(CheckCount("SubmitRequest.arguments", request.arguments_size(), kMostEntries));

@@ -17,7 +17,7 @@ struct WorkerOptions {
   std::string folder;  ///< Of the user's state; identities of workers are below it.
   std::string name;    ///< "": the first free one of "<host>-1", "<host>-2", ...
   int threads = 1;
-  int64_t memory_bytes = 0;  ///< 0: unlimited.
+  int64_t memory_bytes = 0;  ///< Of an executor; 0: not known.
   std::string
       peer_host;  ///< Address by which the executors of other machines reach ours, by TLS; "": loopback.
   bool core_dumps = false;        ///< Of its executors.

@@ -5,9 +5,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <string_view>
+#include <vector>
 
 namespace heddle {
 namespace {
@@ -23,14 +26,20 @@ constexpr int64_t kAddressReserveBytes = int64_t{256} << 20;
 // Where a bound is not even the reserve.
 constexpr int64_t kLeastShare = 4;
 
-// The first bytes of a small file of the kernel; empty when it cannot be read.
+// A small file of the kernel, at most 64 KiB of it; empty when it cannot be read.
 std::string ReadSmallFile(const std::string& path) {
+  constexpr size_t kPiece = 4096, kMost = 65536;
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return {};
-  std::string text(4096, '\0');
-  const ssize_t got = read(file, text.data(), text.size());
+  std::string text;
+  while (text.size() < kMost) {
+    const size_t had = text.size();
+    text.resize(had + kPiece);
+    const ssize_t got = read(file, text.data() + had, kPiece);
+    text.resize(had + (got > 0 ? static_cast<size_t>(got) : 0));
+    if (got <= 0) break;
+  }
   close(file);
-  text.resize(got > 0 ? static_cast<size_t>(got) : 0);
   return text;
 }
 
@@ -51,28 +60,55 @@ int64_t SmallestLimitUpwards(const std::string& mount, std::string path, const c
   return limit;
 }
 
-// Lines of /proc/self/cgroup: "0::/path" (version 2), "9:memory:/path" (version 1). Above memory.high the
-// kernel lets a group hardly go on, so it counts like memory.max.
-int64_t ControlGroupLimit(const std::string& root) {
+// The groups of this process by lines of /proc/self/cgroup: "0::/path" (version 2, no controllers),
+// "9:memory:/path" (version 1). Those that have to do with memory.
+struct ControlGroup {
+  bool first_version = false;
+  std::string path;
+};
+std::vector<ControlGroup> MemoryGroups(const std::string& root) {
   const std::string groups = ReadSmallFile(root + "/proc/self/cgroup");
-  const std::string mount = root + "/sys/fs/cgroup";
   std::string_view rest = groups;
-  int64_t limit = kNoBound;
+  std::vector<ControlGroup> found;
   while (!rest.empty()) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
     const size_t first = line.find(':');
     const size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
     if (second == std::string_view::npos) continue;
-    const std::string_view controllers = line.substr(first + 1, second - first - 1);
-    const std::string path(line.substr(second + 1));
-    if (controllers.empty())
-      for (const char* file : {"memory.max", "memory.high"})
-        limit = std::min(limit, SmallestLimitUpwards(mount, path, file));
-    if (("," + std::string(controllers) + ",").find(",memory,") != std::string::npos)
-      limit = std::min(limit, SmallestLimitUpwards(mount + "/memory", path, "memory.limit_in_bytes"));
+    const std::string controllers(line.substr(first + 1, second - first - 1));
+    const bool has_memory = ("," + controllers + ",").find(",memory,") != std::string::npos;
+    if (controllers.empty() || has_memory) found.push_back({has_memory, std::string(line.substr(second + 1))});
+  }
+  return found;
+}
+
+std::string MountOf(const ControlGroup& group, const std::string& root) {
+  return root + (group.first_version ? "/sys/fs/cgroup/memory" : "/sys/fs/cgroup");
+}
+
+// Above memory.high the kernel lets a group hardly go on, so it counts like memory.max.
+int64_t ControlGroupLimit(const std::string& root) {
+  int64_t limit = kNoBound;
+  for (const ControlGroup& group : MemoryGroups(root)) {
+    if (group.first_version) {
+      limit = std::min(limit, SmallestLimitUpwards(MountOf(group, root), group.path, "memory.limit_in_bytes"));
+      continue;
+    }
+    for (const char* file : {"memory.max", "memory.high"})
+      limit = std::min(limit, SmallestLimitUpwards(MountOf(group, root), group.path, file));
   }
   return limit;
+}
+
+// The number behind a word that begins a line: "oom_kill 3"; -1 without such a line.
+int64_t CountIn(const std::string& text, std::string_view word) {
+  const std::string lines = "\n" + text;
+  const size_t at = lines.find(fmt::format("\n{} ", word));
+  if (at == std::string::npos) return -1;
+  const std::string_view rest = std::string_view(lines).substr(at + word.size() + 2);
+  int64_t number = 0;
+  return std::from_chars(rest.data(), rest.data() + rest.size(), number).ec == std::errc() ? number : -1;
 }
 
 int64_t PhysicalBytes() {
@@ -124,6 +160,15 @@ MemoryBounds ReadMemoryBounds(const std::string& root) {
   bounds.address_space =
       std::min(LeftOf(RLIMIT_AS, root, kMappedPages), LeftOf(RLIMIT_DATA, root, kDataPages));
   return bounds;
+}
+
+int64_t MemoryKills(const std::string& root) {
+  for (const ControlGroup& group : MemoryGroups(root)) {
+    const char* file = group.first_version ? "/memory.oom_control" : "/memory.events";
+    const int64_t count = CountIn(ReadSmallFile(MountOf(group, root) + group.path + file), "oom_kill");
+    if (count >= 0) return count;
+  }
+  return std::max<int64_t>(CountIn(ReadSmallFile(root + "/proc/vmstat"), "oom_kill"), 0);
 }
 
 int64_t DefaultMemoryLimit() {

@@ -28,6 +28,10 @@ struct MemoryBounds {
 /// The bounds of this process. `root` is put before /proc and /sys: tests have a folder of their own.
 MemoryBounds ReadMemoryBounds(const std::string& root = "");
 
+/// How many processes of the control group of this process the kernel has killed because memory ran out; of
+/// the machine where no group counts them; 0 where nobody does.
+int64_t MemoryKills(const std::string& root = "");
+
 /// ReadMemoryBounds().DefaultLimit() as it was when the process asked first.
 int64_t DefaultMemoryLimit();
 

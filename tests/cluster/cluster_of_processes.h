@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 
 #include <chrono>
+#include <fstream>
 #include <memory>
 #include <optional>
 
@@ -20,7 +21,9 @@ inline const std::string& Binary() {
 /// A process in the background whose standard output and error are read here. Dies with the test.
 class BackgroundProcess {
  public:
-  BackgroundProcess(std::vector<std::string> words, const std::string& directory) {
+  /// `group`: the file to which it writes its number first, to be in that control group; "": none.
+  BackgroundProcess(std::vector<std::string> words, const std::string& directory,
+                    const std::string& group = "") {
     int pipes[2];
     if (pipe2(pipes, O_CLOEXEC) != 0) return;
     const pid_t parent = getpid();
@@ -28,6 +31,7 @@ class BackgroundProcess {
     if (pid_ == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (getppid() != parent || chdir(directory.c_str()) != 0) _exit(126);
+      if (!group.empty()) std::ofstream(group) << getpid() << std::flush;
       dup2(pipes[1], 1);
       dup2(pipes[1], 2);
       std::vector<char*> arguments;
@@ -128,9 +132,9 @@ class ClusterOfProcesses {
     EXPECT_TRUE(workers_.back()->WaitFor("works for the master")) << workers_.back()->output();
     return *workers_.back();
   }
-  std::unique_ptr<BackgroundProcess> Start(std::vector<std::string> words) {
+  std::unique_ptr<BackgroundProcess> Start(std::vector<std::string> words, const std::string& group = "") {
     words.insert(words.begin(), Binary());
-    return std::make_unique<BackgroundProcess>(std::move(words), folder_.path());
+    return std::make_unique<BackgroundProcess>(std::move(words), folder_.path(), group);
   }
   Finished Run(std::vector<std::string> words) {
     words.insert(words.begin(), Binary());

@@ -140,15 +140,15 @@ TEST(JobsTest, ADeadExecutorLeavesALog) {
       if (runs && executors.size() == 1) executor = executors[0];
     }
     ASSERT_NE(executor, 0);
-    kill(executor, SIGKILL);
+    kill(executor, SIGSEGV);
   }
-  EXPECT_EQ(submit->Wait(), 6) << submit->output();
+  EXPECT_EQ(submit->Wait(), 70) << submit->output();
   const size_t at = submit->output().find("its log is ");
   ASSERT_NE(at, std::string::npos) << submit->output();
   const std::string rest = submit->output().substr(at + std::string("its log is ").size());
   const std::string path = rest.substr(0, rest.find(' '));
   EXPECT_NE(path.find("/workers/alpha/logs/j1-3-0.log"), std::string::npos) << path;
-  EXPECT_NE(ReadText(path).find("was killed by signal 9"), std::string::npos) << path;
+  EXPECT_NE(ReadText(path).find("was killed by signal 11"), std::string::npos) << path;
   cluster.EndAndExpectNothingLeft();
 }
 

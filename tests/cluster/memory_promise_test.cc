@@ -10,10 +10,12 @@
 #include "core/memory/counted_heap.h"
 #include "core/memory/memory_bounds.h"
 #include "tests/cluster/cluster_of_processes.h"
+#include "tests/cluster/control_group.h"
 
 namespace heddle {
 namespace {
 
+using testing_support::ControlGroup;
 using testing_support::kPatience;
 using testing_support::TemporaryFolder;
 using testing_support::WriteText;
@@ -198,34 +200,8 @@ TEST_P(MemoryPromise, UlimitIsFollowedWithoutAnOption) {
   ExpectEnd(GetParam(), ended);
 }
 
-// A control group of 300 MB below this process's own, where the machine lets us make one.
-class ControlGroup {
- public:
-  ControlGroup() {
-    const std::string name = "/heddle-test-" + std::to_string(getpid());
-    for (const auto& [mount, file] : {std::pair{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"},
-                                      std::pair{"/sys/fs/cgroup", "memory.max"}}) {
-      path_ = mount + name;
-      if (mkdir(path_.c_str(), 0700) != 0) continue;
-      std::ofstream limit(path_ + "/" + file);
-      limit << 300 * kMB << std::flush;
-      if (limit.good()) return;
-      rmdir(path_.c_str());
-    }
-    path_.clear();
-  }
-  ~ControlGroup() {
-    if (!path_.empty()) rmdir(path_.c_str());
-  }
-  ControlGroup(const ControlGroup&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 TEST_P(MemoryPromise, AControlGroupIsFollowedWithoutAnOption) {
-  const ControlGroup group;
+  const ControlGroup group(300 * kMB);
   if (group.path().empty()) GTEST_SKIP() << "this machine lets us make no control group";
   ExpectOutcome(GetParam(), RunIn({testing_support::Binary(), "run", "case.dml"}, folder_.path(),
                                   {.group = group.path()}));

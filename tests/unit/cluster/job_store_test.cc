@@ -16,6 +16,7 @@ JobSpecification Specification(const std::string& request_id) {
   specification.program = "program \xff text";
   specification.directory = "/home/someone";
   specification.workers_wanted = 2;
+  specification.retry_for_ms = 60'000;
   specification.options.seed = 7;
   specification.options.min_distributed_bytes = 0;
   return specification;
@@ -62,6 +63,9 @@ TEST(JobStoreTest, KeepsJobsOverARestart) {
     job->attempt = 1;
     job->workers = {"u1", "u2"};
     job->worker_names = {"alpha", "beta"};
+    job->crashes = 1;
+    job->losses = 2;
+    job->first_loss_ms = 4321;
     ASSERT_TRUE((*store)->Move(&*job, JobState::kAdmitted, "has its workers").ok());
     ASSERT_TRUE((*store)->AppendOutput(&*job, "hello ").ok());
     ASSERT_TRUE((*store)->AppendOutput(&*job, "world\n").ok());
@@ -80,6 +84,10 @@ TEST(JobStoreTest, KeepsJobsOverARestart) {
   EXPECT_EQ(job.id, "j1");
   EXPECT_EQ(job.state, JobState::kFailed);
   EXPECT_EQ(job.attempt, 1);
+  EXPECT_EQ(job.crashes, 1);
+  EXPECT_EQ(job.losses, 2);
+  EXPECT_EQ(job.first_loss_ms, 4321);
+  EXPECT_EQ(job.specification.retry_for_ms, 60'000);
   EXPECT_EQ(job.workers, (std::vector<std::string>{"u1", "u2"}));
   EXPECT_EQ(job.worker_names, (std::vector<std::string>{"alpha", "beta"}));
   EXPECT_EQ(job.outcome.ToString(), "a.dml:3:4: enough");
@@ -121,6 +129,8 @@ TEST(JobStoreTest, TakesOverAStoreOfTheFirstVersion) {
   ASSERT_EQ(sqlite3_exec(database,
                          "DROP TABLE drained_workers; DROP TABLE workers_here; DROP TABLE epochs;"
                          "ALTER TABLE jobs DROP COLUMN epoch; ALTER TABLE jobs DROP COLUMN digest;"
+                         "ALTER TABLE jobs DROP COLUMN retry_for_ms; ALTER TABLE jobs DROP COLUMN crashes;"
+                         "ALTER TABLE jobs DROP COLUMN losses; ALTER TABLE jobs DROP COLUMN first_loss_ms;"
                          "PRAGMA user_version=1;",
                          nullptr, nullptr, nullptr),
             SQLITE_OK);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <memory>
@@ -14,7 +15,8 @@ namespace heddle::cluster {
 
 using Kind = WorkerOrder::Kind;
 
-constexpr int64_t kTtlNs = 10'000'000'000;
+constexpr int64_t kNsPerSecond = 1'000'000'000;
+constexpr int64_t kTtlNs = 10 * kNsPerSecond;
 
 /// A store whose disk is full while `full`.
 class FullStore : public JobStore {
@@ -74,10 +76,11 @@ class MasterCoreTest : public testing::Test {
     description.name = "worker-" + uuid;
     core_->WorkerConnected(description, executors);
   }
-  std::string Submit(int workers) {
+  std::string Submit(int workers, int64_t retry_for_ms = kDefaultRetryForMs) {
     JobSpecification specification;
     specification.request_id = "r" + std::to_string(++requests_);
     specification.workers_wanted = workers;
+    specification.retry_for_ms = retry_for_ms;
     return (*core_->Submit(specification))->id;
   }
   const Job& Get(const std::string& id) { return **core_->Find(id); }

@@ -69,6 +69,20 @@ TEST_F(MemoryBoundsTest, GroupsOfVersionOneHaveAHierarchyOfTheirOwn) {
   EXPECT_EQ(ControlGroup(), 314'572'800);
 }
 
+TEST_F(MemoryBoundsTest, TheGroupSaysHowManyWereKilledForMemoryElseTheMachineDoes) {
+  EXPECT_EQ(MemoryKills(root_), 0);
+  std::string counters;
+  for (int i = 0; i < 500; ++i) counters += "nr_something_" + std::to_string(i) + " 12345\n";
+  Put("/proc/vmstat", counters + "oom_kill 7\nzswpin 0\n");
+  EXPECT_EQ(MemoryKills(root_), 7);
+  Put("/proc/self/cgroup", "0::/job\n");
+  Put("/sys/fs/cgroup/job/memory.events", "low 0\nhigh 4\nmax 9\noom 2\noom_kill 1\noom_group_kill 0\n");
+  EXPECT_EQ(MemoryKills(root_), 1);
+  Put("/proc/self/cgroup", "9:memory:/a\n0::/unified\n");
+  Put("/sys/fs/cgroup/memory/a/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n");
+  EXPECT_EQ(MemoryKills(root_), 3);
+}
+
 TEST_F(MemoryBoundsTest, AReserveIsLeftForCodeStacksAndLibraries) {
   MemoryBounds bounds;
   bounds.machine = 1000 * kMiB;
