@@ -106,13 +106,16 @@ Result<int64_t> Arguments::Milliseconds(std::string_view option, int64_t otherwi
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
   const std::string_view unit(end, static_cast<size_t>(text->data() + text->size() - end));
   int64_t unit_ms = unit.empty() && value == 0 ? 1 : 0;
-  for (const auto& [name, ms] : {std::pair<std::string_view, int64_t>{"ms", 1}, {"s", 1'000}, {"m", 60'000},
-                                 {"min", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}})
+  for (const auto& [name, ms] : {std::pair<std::string_view, int64_t>{"ms", 1},
+                                 {"s", 1'000},
+                                 {"m", 60'000},
+                                 {"min", 60'000},
+                                 {"h", 3'600'000},
+                                 {"d", 86'400'000}})
     if (unit == name) unit_ms = ms;
   if (error != std::errc() || value < 0 || unit_ms == 0)
     return Usage("--{} takes a time such as 90s, 10m or 24h, not '{}'", option, *text);
-  if (value > high / unit_ms)
-    return Usage("--{} is {}; it is {}d at most", option, *text, high / 86'400'000);
+  if (value > high / unit_ms) return Usage("--{} is {}; it is {}d at most", option, *text, high / 86'400'000);
   return value * unit_ms;
 }
 

@@ -18,7 +18,8 @@ using Kind = Option::Kind;
 
 constexpr Option kOptions[] = {
     {"workers", Kind::kValue, "N", "number of workers (default: all that are alive)"},
-    {"retry-for", Kind::kValue, "TIME", "start again for so long after machines are lost (default 24h; 0: not)"},
+    {"retry-for", Kind::kValue, "TIME",
+     "start again for so long after machines are lost (default 24h; 0: not)"},
     {"detach", Kind::kFlag, "", "print the job's id and do not wait for it"},
     {"request-id", Kind::kValue, "ID", "the same id again is the same job (default: a new one)"},
 };

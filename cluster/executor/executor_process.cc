@@ -217,7 +217,7 @@ class ExecutorProcessImpl : public ExecutorProcess {
   pid_t pid_ = 0;  // set before Spawn returns
   std::mutex mutex_;
   bool reaped_ = false;
-  bool killed_ = false;  // by this object
+  bool killed_ = false;     // by this object
   int64_t silence_ms_ = 0;  // set before the thread starts
   int64_t silent_ms_ = 0;   // of the thread
   std::thread thread_;

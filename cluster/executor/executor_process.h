@@ -48,13 +48,13 @@ struct ExecutorPeer {
 struct ExecutorExit {
   pid_t pid = 0;
   bool signalled = false;
-  int value = 0;           ///< Exit code, or number of the signal.
-  int64_t silent_ms = 0;   ///< It was killed because it gave no sign of life for so long.
+  int value = 0;               ///< Exit code, or number of the signal.
+  int64_t silent_ms = 0;       ///< It was killed because it gave no sign of life for so long.
   bool out_of_memory = false;  ///< The kernel killed it, because memory ran out.
   int64_t peak_bytes = 0;      ///< The most memory that it held.
   int64_t limit_bytes = 0;     ///< What its surroundings allow it (core/memory/memory_bounds.h).
-  std::string log;         ///< File with its standard error; "" when there is none.
-  std::string last_words;  ///< Last line of its log.
+  std::string log;             ///< File with its standard error; "" when there is none.
+  std::string last_words;      ///< Last line of its log.
   /// "was killed by signal 9", "ended with code 70", "gave no sign of life for 10 s and was killed",
   /// "was killed by the kernel because memory ran out: it held 3 bytes, of 2 that ..."
   std::string Describe() const;

@@ -222,10 +222,11 @@ class SqliteJobStore : public JobStore {
     Transaction transaction(database_);
     HEDDLE_RETURN_IF_ERROR(transaction.status());
     HEDDLE_RETURN_IF_ERROR(
-        Query(database_,
-              "INSERT INTO jobs (request_id, script, start, workers_wanted, state, attempt, reason, workers,"
-              " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes, digest, retry_for_ms)"
-              " VALUES (?, ?, ?, ?, 'QUEUED', 0, '', '[]', '[]', '', '[]', ?, 0, 0, ?, ?)")
+        Query(
+            database_,
+            "INSERT INTO jobs (request_id, script, start, workers_wanted, state, attempt, reason, workers,"
+            " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes, digest, retry_for_ms)"
+            " VALUES (?, ?, ?, ?, 'QUEUED', 0, '', '[]', '[]', '', '[]', ?, 0, 0, ?, ?)")
             .Bind(specification.request_id)
             .BindBytes(specification.script)
             .BindBytes(EncodeSpecification(specification))

@@ -36,8 +36,8 @@ class JobStore {
   /// that one is of another digest.
   virtual Result<Job> Add(const JobSpecification& specification, bool* existed) = 0;
   /// Moves `job` on and writes what has changed in it (state, attempt, epoch, crashes, losses, reason,
-  /// workers, outcome, statistics) together with one record of the transition. kInternal for an illegal transition; nothing has
-  /// changed then.
+  /// workers, outcome, statistics) together with one record of the transition. kInternal for an illegal
+  /// transition; nothing has changed then.
   virtual Status Move(Job* job, JobState state, const std::string& reason) = 0;
   /// Adds to the standard output of the job. kResourceExhausted past most_output_bytes.
   virtual Status AppendOutput(Job* job, std::string_view bytes) = 0;

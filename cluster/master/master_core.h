@@ -34,7 +34,7 @@ struct WorkerOrder {
 struct MasterCoreOptions {
   int64_t ttl_ns = 10'000'000'000;   ///< Of a worker's lease.
   int64_t grace_ns = 5'000'000'000;  ///< For executors to end on their own.
-  int most_crashes = 3;  ///< Attempts of a job that may end by a crash of its own; the last one is final.
+  int most_crashes = 3;     ///< Attempts of a job that may end by a crash of its own; the last one is final.
   int most_workers = 4096;  ///< Of a job: one that wants more never gets them.
   /// Later jobs may take the workers that are free while a job waits for others to become free; after so long
   /// they are kept for it.

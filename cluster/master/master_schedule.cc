@@ -368,8 +368,8 @@ Status MasterCore::WhyFinal(const Job& job, Blame blame, const Status& cause) co
     case Blame::kScript: return cause;
     case Blame::kCrash:
       if (job.crashes < options_.most_crashes) return OkStatus();
-      return cause.WithNote(fmt::format("the job was started {} times; {} of its executors crashed",
-                                        job.attempt, job.crashes));
+      return cause.WithNote(
+          fmt::format("the job was started {} times; {} of its executors crashed", job.attempt, job.crashes));
     case Blame::kMachine: break;
   }
   const int64_t since_ms = clock_.WallMs() - job.first_loss_ms;

@@ -2,10 +2,9 @@
 #include "core/memory/memory_bounds.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
@@ -78,7 +77,8 @@ std::vector<ControlGroup> MemoryGroups(const std::string& root) {
     if (second == std::string_view::npos) continue;
     const std::string controllers(line.substr(first + 1, second - first - 1));
     const bool has_memory = ("," + controllers + ",").find(",memory,") != std::string::npos;
-    if (controllers.empty() || has_memory) found.push_back({has_memory, std::string(line.substr(second + 1))});
+    if (controllers.empty() || has_memory)
+      found.push_back({has_memory, std::string(line.substr(second + 1))});
   }
   return found;
 }
@@ -92,7 +92,8 @@ int64_t ControlGroupLimit(const std::string& root) {
   int64_t limit = kNoBound;
   for (const ControlGroup& group : MemoryGroups(root)) {
     if (group.first_version) {
-      limit = std::min(limit, SmallestLimitUpwards(MountOf(group, root), group.path, "memory.limit_in_bytes"));
+      limit =
+          std::min(limit, SmallestLimitUpwards(MountOf(group, root), group.path, "memory.limit_in_bytes"));
       continue;
     }
     for (const char* file : {"memory.max", "memory.high"})

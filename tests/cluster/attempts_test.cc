@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job survives: machines and processes that are taken away, as often as it happens; what ends it: its time,
-// and memory that there is not.
+// What a job survives: machines and processes that are taken away, as often as it happens; what ends it: its
+// time, and memory that there is not.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -13,7 +13,6 @@ namespace {
 using testing_support::ClusterOfProcesses;
 using testing_support::ControlGroup;
 using testing_support::Finished;
-using testing_support::ReadText;
 using testing_support::WriteText;
 
 constexpr int64_t kMiB = int64_t{1} << 20;
@@ -49,7 +48,7 @@ TEST(AttemptsTest, AJobSurvivesAnyNumberOfLosses) {
     kill(executor, SIGKILL);
   }
   EXPECT_EQ(submit->Wait(), 0) << submit->output();
-  EXPECT_NE(submit->output().find("90\n"), std::string::npos) << submit->output();
+  EXPECT_NE(submit->output().find("90.0\n"), std::string::npos) << submit->output();
   EXPECT_NE(cluster.Run({"job", "status", "--json", "j1"}).output.find("\"attempt\":5,"), std::string::npos);
   cluster.EndAndExpectNothingLeft();
 }
@@ -75,7 +74,12 @@ TEST(AttemptsTest, TheSubmitterSaysForHowLongLossesAreBorne) {
   cluster.EndAndExpectNothingLeft();
 }
 
-bool HasSwap() { return ReadText("/proc/meminfo").find("SwapTotal:              0 kB") == std::string::npos; }
+bool HasSwap() {
+  std::ifstream memory("/proc/meminfo");
+  for (std::string word; memory >> word;)
+    if (int64_t kilobytes = 0; word == "SwapTotal:" && memory >> kilobytes) return kilobytes > 0;
+  return false;
+}
 
 TEST(AttemptsTest, AnExecutorThatTheKernelKillsForMemoryIsTriedOnce) {
   const ControlGroup group(400 * kMiB);
@@ -93,11 +97,13 @@ TEST(AttemptsTest, AnExecutorThatTheKernelKillsForMemoryIsTriedOnce) {
         << job.errors;
     EXPECT_NE(job.errors.find(" bytes, of 419430400 that its surroundings allow"), std::string::npos)
         << job.errors;
-    EXPECT_NE(cluster.Run({"job", "status", "--json", "j1"}).output.find("\"attempt\":1,"), std::string::npos);
+    EXPECT_NE(cluster.Run({"job", "status", "--json", "j1"}).output.find("\"attempt\":1,"),
+              std::string::npos);
   }
 }
 
-// Without --memory a worker offers what its surroundings leave it, and a job that asks for more is told at once.
+// Without --memory a worker offers what its surroundings leave it, and a job that asks for more is told at
+// once.
 TEST(AttemptsTest, AWorkerReportsTheMemoryThatItReallyHas) {
   const ControlGroup group(400 * kMiB);
   if (group.path().empty()) GTEST_SKIP() << "this machine lets us make no control group";

@@ -130,8 +130,9 @@ TEST_F(MasterCoreTest, AJobThatKeepsLosingMachinesIsGivenUpAfterItsTime) {
   Crash(patient, 0, SIGKILL);
   EXPECT_EQ(Get(patient).state, JobState::kFailed);
   EXPECT_EQ(Get(patient).outcome.message(), "worker 0 (worker-a, pid 100) was killed by signal 9");
-  EXPECT_EQ(Get(patient).outcome.notes()[0],
-            "machines or processes were lost 2 times within 1 min; the job is given up after --retry-for 10 s");
+  EXPECT_EQ(
+      Get(patient).outcome.notes()[0],
+      "machines or processes were lost 2 times within 1 min; the job is given up after --retry-for 10 s");
 
   const std::string impatient = Submit(1, /*retry_for_ms=*/0);
   RunUntilRunning(impatient);
@@ -154,8 +155,7 @@ TEST_F(MasterCoreTest, AJobWithoutWorkersIsGivenUpInTimeAndAlsoByTheNextMaster) 
   disk_.full = false;
   Pass(2 * kNsPerSecond);
   EXPECT_EQ(Get(id).state, JobState::kFailed);
-  EXPECT_EQ(Get(id).outcome.message(),
-            "machines or processes were lost once and no attempt ended in 1 min");
+  EXPECT_EQ(Get(id).outcome.message(), "machines or processes were lost once and no attempt ended in 1 min");
 }
 
 TEST_F(MasterCoreTest, AnExecutorThatTheKernelKilledForMemoryIsNotTriedAgain) {
