@@ -52,7 +52,8 @@ struct ReadOptions {
   /// FALSE in their place.
   bool any_cell_may_miss = false;
   std::string index_separator = ":";
-  std::string dataset;  ///< Of a file that holds several: its name; "": the only one.
+  std::optional<bool> zero_based;  ///< libsvm: whether indexes begin at 0; else an index 0 tells.
+  std::string dataset;             ///< Of a file that holds several: its name; "": the only one.
   const std::atomic<bool>* cancelled = nullptr;  ///< Polled between pieces; then kCancelled.
 };
 
@@ -80,7 +81,8 @@ struct FileSummary {
   std::vector<int64_t> chunk_offsets;  ///< Line formats: byte offsets at line starts, and
   std::vector<int64_t> chunk_rows;     ///< the row that begins there (also of binary blocks); last the end.
   std::vector<int64_t> chunk_lines;    ///< libsvm, where a line may hold no row: lines before each of them,
-  std::vector<int64_t> chunk_stored;   ///< and non-zeros.
+  std::vector<int64_t> chunk_stored;   ///< and non-zeros;
+  int64_t first_index = 1;             ///< where indexes of columns begin.
   Format format = Format::kDense;
   int64_t text_bytes = 0;  ///< Of the text or binary file; one of another size is another version.
   int64_t chunks() const { return static_cast<int64_t>(chunk_offsets.size()) - 1; }

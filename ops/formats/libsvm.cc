@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libsvm: "label index:value index:value ..." per row, indexes from 1. The label becomes the last column.
+// libsvm, also called svmlight: "label index:value index:value ..." per row. Indexes begin at 1, or at 0
+// where the file has an index 0 or zero_based= says so. The label becomes the last column.
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -15,9 +16,18 @@
 namespace heddle::ops {
 namespace {
 
+// The largest index: columns of sparse matrices are 32-bit numbers, and there is one more for the label.
+constexpr int64_t kMostIndex = std::numeric_limits<int32_t>::max() - 1;
+
 struct Entry {
-  int32_t column;  // from 0
+  int32_t index;  // as the file has it
   double value;
+};
+
+struct Row {
+  double label = 0;
+  std::vector<Entry> entries;  // by ascending index
+  bool has_index_0 = false;    // also where the cell is 0
 };
 
 bool IsSeparator(char c) { return c == ' ' || c == ',' || IsBlank(c); }
@@ -90,62 +100,102 @@ bool TakeQuery(std::string_view* line) {
   return true;
 }
 
+constexpr char kForm[] = "a libsvm line is: label index:value index:value ...";
+
 Status Malformed(const ReadOptions& options, int64_t line_number, std::string_view word) {
   return DataLoss("cannot read '{}': line {}: '{}' is not index{}value", options.path, line_number,
                   ShownInLine(word, 40), options.index_separator)
-      .WithNote("a libsvm line is: label index:value index:value ..., indexes from 1");
+      .WithNote(kForm);
 }
 
-// One row: its entries by ascending column and its label.
-Status ParseRow(const ReadOptions& options, std::string_view line, int64_t line_number,
-                std::vector<Entry>* entries, double* label) {
-  entries->clear();
-  const std::string_view first = TakeWord(&line);
+Status CheckIndex(const ReadOptions& options, int64_t line_number, int64_t index) {
+  if (index > kMostIndex)
+    return DataLoss("cannot read '{}': line {}: index {} is too large, it is {} at most", options.path,
+                    line_number, index, kMostIndex);
+  if (index < 0)
+    return DataLoss("cannot read '{}': line {}: index {} is negative", options.path, line_number, index);
+  if (index == 0 && options.zero_based == false)
+    return DataLoss("cannot read '{}': line {}: index 0, and zero_based=FALSE says that they begin at 1",
+                    options.path, line_number);
+  return OkStatus();
+}
+
+// The first word of a line: its label. Several labels, or none, are what other programs write for tasks that
+// have no such thing as the label.
+Status TakeLabel(const ReadOptions& options, int64_t line_number, std::string_view* line, double* label) {
+  const std::string_view all = *line;
+  const std::string_view first = TakeWord(line);
   const std::optional<double> value = ParseNumber(first);
-  if (!value)
+  if (!value) {
+    std::string_view rest = all;
+    int64_t index = 0;
+    double cell = 0;
+    if (TakePair(&rest, options.index_separator, &index, &cell))
+      return DataLoss("cannot read '{}': line {}: it has no label, it begins with '{}'", options.path,
+                      line_number, ShownInLine(first, 40))
+          .WithNote(kForm);
     return DataLoss("cannot read '{}': line {}: the label '{}' is not a number", options.path, line_number,
                     ShownInLine(first, 40));
+  }
   *label = *value;
+  // "1,3 2:0.5": a number behind a comma that no index is.
+  const bool comma_follows = first.size() < all.size() && all[first.size()] == ',';
+  std::string_view rest = *line;
+  const std::string_view second = TakeWord(&rest);
+  std::string_view pair = *line;
+  int64_t index = 0;
+  double cell = 0;
+  if (comma_follows && ParseNumber(second) && !TakePair(&pair, options.index_separator, &index, &cell))
+    return DataLoss("cannot read '{}': line {}: it has several labels, '{}' and '{}'; a row has one",
+                    options.path, line_number, ShownInLine(first, 40), ShownInLine(second, 40));
+  return OkStatus();
+}
+
+Status ParseRow(const ReadOptions& options, std::string_view line, int64_t line_number, Row* row) {
+  row->entries.clear();
+  row->has_index_0 = false;
+  HEDDLE_RETURN_IF_ERROR(TakeLabel(options, line_number, &line, &row->label));
   TakeQuery(&line);
   bool ascending = true;
   while (!line.empty()) {
     std::string_view pair = line;
     int64_t index = 0;
     double cell = 0;
-    if (!TakePair(&line, options.index_separator, &index, &cell) || index < 1 ||
-        index >= std::numeric_limits<int32_t>::max())
+    if (!TakePair(&line, options.index_separator, &index, &cell))
       return Malformed(options, line_number, TakeWord(&pair));
+    HEDDLE_RETURN_IF_ERROR(CheckIndex(options, line_number, index));
+    row->has_index_0 |= index == 0;
     if (cell == 0) continue;
-    if (!entries->empty() && entries->back().column >= index - 1) ascending = false;
-    entries->push_back({static_cast<int32_t>(index - 1), cell});
+    if (!row->entries.empty() && row->entries.back().index >= index) ascending = false;
+    row->entries.push_back({static_cast<int32_t>(index), cell});
   }
-  if (!ascending) {
-    std::stable_sort(entries->begin(), entries->end(),
-                     [](const Entry& a, const Entry& b) { return a.column < b.column; });
-    for (size_t i = 1; i < entries->size(); ++i)
-      if ((*entries)[i].column == (*entries)[i - 1].column)
-        return DataLoss("cannot read '{}': line {}: index {} is given twice", options.path, line_number,
-                        (*entries)[i].column + 1);
-  }
+  if (ascending) return OkStatus();
+  std::stable_sort(row->entries.begin(), row->entries.end(),
+                   [](const Entry& a, const Entry& b) { return a.index < b.index; });
+  for (size_t i = 1; i < row->entries.size(); ++i)
+    if (row->entries[i].index == row->entries[i - 1].index)
+      return DataLoss("cannot read '{}': line {}: index {} is given twice", options.path, line_number,
+                      row->entries[i].index);
   return OkStatus();
 }
 
-// Calls visit(entries, label) for every row of a chunk, in order, until it says false. `lines` counts the
+// Calls visit(row) for every row of a chunk, in order, until it says false. `lines` counts the
 // lines taken, those without a row too.
 template <typename Visit>
 Status VisitRows(const ReadOptions& options, std::string_view chunk, int64_t lines_before, int64_t* lines,
                  const Visit& visit) {
-  std::vector<Entry> entries;
+  Row row;
   for (*lines = 0; !chunk.empty();) {
     const std::string_view line = Content(TakeLine(&chunk));
     ++*lines;
     if (line.empty()) continue;
-    double label = 0;
-    HEDDLE_RETURN_IF_ERROR(ParseRow(options, line, lines_before + *lines, &entries, &label));
-    if (!visit(entries, label)) return OkStatus();
+    HEDDLE_RETURN_IF_ERROR(ParseRow(options, line, lines_before + *lines, &row));
+    if (!visit(row)) return OkStatus();
   }
   return OkStatus();
 }
+
+int64_t StoredOf(const Row& row) { return static_cast<int64_t>(row.entries.size()) + (row.label != 0); }
 
 }  // namespace
 
@@ -165,18 +215,18 @@ Result<FileSummary> SummarizeLibsvm(const ReadOptions& options, const TextFile& 
   FileSummary summary;
   HEDDLE_ASSIGN_OR_RETURN(LineChunks chunks, CutLines(text, 0));
   const size_t count = chunks.offsets.size();
-  std::vector<int64_t> rows(count, 0), widest(count, 0), stored(count, 0);
+  std::vector<int64_t> rows(count, 0), largest(count, 0), stored(count, 0);
+  std::vector<uint8_t> has_index_0(count, 0);
   HEDDLE_RETURN_IF_ERROR(VisitLineChunks(
       options, text, chunks, ChunkOrder::kAny, [](size_t) { return true; },
       [&](size_t c, std::string_view chunk, int64_t* lines) {
-        return VisitRows(options, chunk, chunks.lines[c], lines,
-                         [&](const std::vector<Entry>& entries, double label) {
-                           if (!entries.empty())
-                             widest[c] = std::max<int64_t>(widest[c], entries.back().column + 1);
-                           stored[c] += static_cast<int64_t>(entries.size()) + (label != 0);
-                           ++rows[c + 1];
-                           return true;
-                         });
+        return VisitRows(options, chunk, chunks.lines[c], lines, [&](const Row& row) {
+          if (!row.entries.empty()) largest[c] = std::max<int64_t>(largest[c], row.entries.back().index);
+          has_index_0[c] |= row.has_index_0 ? 1 : 0;
+          stored[c] += StoredOf(row);
+          ++rows[c + 1];
+          return true;
+        });
       }));
   for (size_t c = 1; c < count; ++c) rows[c] += rows[c - 1];
   // Those of chunk c stand at c yet.
@@ -187,10 +237,15 @@ Result<FileSummary> SummarizeLibsvm(const ReadOptions& options, const TextFile& 
   summary.chunk_lines = std::move(chunks.lines);
   summary.chunk_rows = std::move(rows);
   summary.chunk_stored = std::move(stored);
-  const int64_t features = *std::max_element(widest.begin(), widest.end());
+  summary.first_index =
+      options.zero_based.value_or(std::find(has_index_0.begin(), has_index_0.end(), 1) != has_index_0.end())
+          ? 0
+          : 1;
+  const int64_t last_index = *std::max_element(largest.begin(), largest.end());
+  const int64_t features = std::max<int64_t>(0, last_index - summary.first_index + 1);
   if (options.columns != kUnknown && options.columns < features)
-    return DataLoss("cannot read '{}': it has index {}, cols={} was asked for", options.path, features,
-                    options.columns);
+    return DataLoss("cannot read '{}': it has index {}, and indexes begin at {}; cols={} was asked for",
+                    options.path, last_index, summary.first_index, options.columns);
   if (options.rows != kUnknown && options.rows != summary.chunk_rows.back())
     return DataLoss("cannot read '{}': rows={} was asked for, the file has {}", options.path, options.rows,
                     summary.chunk_rows.back());
@@ -210,25 +265,28 @@ struct RowPlace {
 // Puts rows into a matrix that has room for them.
 class RowsPlaced {
  public:
-  RowsPlaced(Matrix* matrix, int64_t stored) : matrix_(matrix), stored_(stored) {
+  RowsPlaced(Matrix* matrix, int64_t stored, int64_t first_index)
+      : matrix_(matrix), stored_(stored), first_index_(static_cast<int32_t>(first_index)) {
     if (matrix_->IsSparse()) matrix_->mutable_row_offsets()[0] = 0;
   }
 
   // False where it does not fit, as the file is another by now.
-  bool Put(const std::vector<Entry>& entries, double label, RowPlace* place) {
-    const int64_t label_column = matrix_->columns() - 1;
-    if (!entries.empty() && entries.back().column >= label_column) return false;
-    const int64_t end = place->entry + static_cast<int64_t>(entries.size()) + (label != 0);
+  bool Put(const Row& row, RowPlace* place) {
+    const auto label_column = static_cast<int32_t>(matrix_->columns() - 1);
+    if (!row.entries.empty() &&
+        (row.entries.back().index - first_index_ >= label_column || row.entries.front().index < first_index_))
+      return false;
+    const int64_t end = place->entry + StoredOf(row);
     if (end > stored_) return false;
     if (matrix_->IsSparse()) {
-      for (const Entry& entry : entries) PutEntry(entry, place);
-      if (label != 0) PutEntry({static_cast<int32_t>(label_column), label}, place);
+      for (const Entry& entry : row.entries) PutEntry(entry.index - first_index_, entry.value, place);
+      if (row.label != 0) PutEntry(label_column, row.label, place);
       matrix_->mutable_row_offsets()[place->row + 1] = place->entry;
     } else {
       double* const cells = matrix_->mutable_data() + place->row * matrix_->columns();
       std::fill_n(cells, matrix_->columns(), 0.0);
-      for (const Entry& entry : entries) cells[entry.column] = entry.value;
-      if (label != 0) cells[label_column] = label;
+      for (const Entry& entry : row.entries) cells[entry.index - first_index_] = entry.value;
+      if (row.label != 0) cells[label_column] = row.label;
       place->entry = end;
     }
     ++place->row;
@@ -236,13 +294,14 @@ class RowsPlaced {
   }
 
  private:
-  void PutEntry(const Entry& entry, RowPlace* place) {
-    matrix_->mutable_column_indexes()[place->entry] = entry.column;
-    matrix_->mutable_values()[place->entry++] = entry.value;
+  void PutEntry(int32_t column, double value, RowPlace* place) {
+    matrix_->mutable_column_indexes()[place->entry] = column;
+    matrix_->mutable_values()[place->entry++] = value;
   }
 
   Matrix* const matrix_;
   const int64_t stored_;
+  const int32_t first_index_;
 };
 
 }  // namespace
@@ -253,16 +312,15 @@ Result<Matrix> ReadLibsvm(const ReadOptions& options, const FileSummary& summary
   const auto is_wanted = [&](size_t c) {
     return std::max(row_begin, summary.chunk_rows[c]) < std::min(row_end, summary.chunk_rows[c + 1]);
   };
-  // Calls take(entries, label), which says whether all is well, for the wanted rows of a chunk.
+  // Calls take(row), which says whether all is well, for the wanted rows of a chunk.
   const auto visit_wanted = [&](size_t c, std::string_view chunk, int64_t* lines, const auto& take) {
     int64_t row = summary.chunk_rows[c];
     const int64_t end = std::min(row_end, summary.chunk_rows[c + 1]);
     bool fits = true;
-    HEDDLE_RETURN_IF_ERROR(VisitRows(options, chunk, summary.chunk_lines[c], lines,
-                                     [&](const std::vector<Entry>& entries, double label) {
-                                       if (row >= row_begin) fits = take(entries, label);
-                                       return fits && ++row < end;
-                                     }));
+    HEDDLE_RETURN_IF_ERROR(VisitRows(options, chunk, summary.chunk_lines[c], lines, [&](const Row& taken) {
+      if (row >= row_begin) fits = take(taken);
+      return fits && ++row < end;
+    }));
     return fits && row == end ? OkStatus() : ItChanged(options);
   };
   // Entries of the wanted rows of each chunk; then where they begin. Of the first and the last chunk only
@@ -276,8 +334,8 @@ Result<Matrix> ReadLibsvm(const ReadOptions& options, const FileSummary& summary
         return is_wanted(c) && !is_whole;
       },
       [&](size_t c, std::string_view chunk, int64_t* lines) {
-        return visit_wanted(c, chunk, lines, [&](const std::vector<Entry>& entries, double label) {
-          begins[c] += static_cast<int64_t>(entries.size()) + (label != 0);
+        return visit_wanted(c, chunk, lines, [&](const Row& row) {
+          begins[c] += StoredOf(row);
           return true;
         });
       }));
@@ -287,15 +345,13 @@ Result<Matrix> ReadLibsvm(const ReadOptions& options, const FileSummary& summary
   HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, summary.format == Format::kSparse
                                              ? Matrix::Sparse(rows, columns, stored)
                                              : Matrix::Dense(rows, columns));
-  RowsPlaced placed(&matrix, stored);
+  RowsPlaced placed(&matrix, stored, summary.first_index);
   HEDDLE_RETURN_IF_ERROR(
       VisitLineChunks(options, text, chunks, ChunkOrder::kAny, is_wanted,
                       [&](size_t c, std::string_view chunk, int64_t* lines) {
                         RowPlace place{std::max<int64_t>(0, summary.chunk_rows[c] - row_begin), begins[c]};
                         HEDDLE_RETURN_IF_ERROR(visit_wanted(
-                            c, chunk, lines, [&](const std::vector<Entry>& entries, double label) {
-                              return placed.Put(entries, label, &place);
-                            }));
+                            c, chunk, lines, [&](const Row& row) { return placed.Put(row, &place); }));
                         return place.entry == begins[c + 1] ? OkStatus() : ItChanged(options);
                       }));
   return matrix;

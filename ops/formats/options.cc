@@ -96,6 +96,8 @@ Status ApplyReadOption(std::string_view name, const Scalar& value, ReadOptions* 
     options->missing_texts = SplitMissingTexts(value.ToText());
   } else if (name == "indSep") {
     options->index_separator = value.ToText();
+  } else if (name == "zero_based") {
+    HEDDLE_RETURN_IF_ERROR(TakeFlag("read", name, value, &options->zero_based.emplace()));
   } else if (name == "dataset") {
     options->dataset = value.ToText();
   }

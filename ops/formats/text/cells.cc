@@ -22,9 +22,24 @@ namespace {
 
 // Doubles count rows exactly up to here.
 constexpr int64_t kMostRows = int64_t{1} << 53;
+// Columns of sparse matrices are 32-bit numbers.
+constexpr int64_t kMostColumns = std::numeric_limits<int32_t>::max() - 1;
+
+// Sizes that the file says, or a place in it, are those of a matrix that can be.
+Status CheckSizes(const ReadOptions& options, std::string_view where, int64_t rows, int64_t columns) {
+  if (rows <= kMostRows && columns <= kMostColumns) return OkStatus();
+  return DataLoss(
+      "cannot read '{}': {} is too large; matrices in such files have {} rows and {} columns at most",
+      options.path, where, kMostRows, kMostColumns);
+}
 
 Result<MatrixMarketHeader> ReadHeader(const ReadOptions& options, const TextFile& text) {
-  if (options.format == FileFormat::kMatrixMarket) return ReadMatrixMarketHeader(options, text);
+  if (options.format == FileFormat::kMatrixMarket) {
+    HEDDLE_ASSIGN_OR_RETURN(const MatrixMarketHeader header, ReadMatrixMarketHeader(options, text));
+    HEDDLE_RETURN_IF_ERROR(CheckSizes(options, fmt::format("its size of {}", header.shape), header.shape.rows,
+                                      header.shape.columns));
+    return header;
+  }
   MatrixMarketHeader header;
   header.shape = {options.rows, options.columns};
   return header;
@@ -144,8 +159,7 @@ Result<CellLines> CutCellLines(const ReadOptions& options, const TextFile& text)
 bool IsInside(const MatrixMarketHeader& header, const Cell& cell) {
   return cell.row >= 1 && cell.column >= 1 &&
          (header.shape.rows == kUnknown || cell.row <= header.shape.rows) &&
-         (header.shape.columns == kUnknown || cell.column <= header.shape.columns) && cell.row <= kMostRows &&
-         cell.column < std::numeric_limits<int32_t>::max();
+         (header.shape.columns == kUnknown || cell.column <= header.shape.columns);
 }
 
 // Calls visit(row, column, value), counted from 0, for every cell in a chunk of the file (mirrored ones too).
@@ -169,6 +183,8 @@ Status VisitChunk(const ReadOptions& options, const MatrixMarketHeader& header, 
     if (!IsInside(header, cell))
       return DataLoss("cannot read '{}': line {}: cell ({}, {}) is outside of the {} matrix", options.path,
                       *lines, row, column, header.shape);
+    if (row > kMostRows || column > kMostColumns)
+      return CheckSizes(options, fmt::format("line {}: cell ({}, {})", *lines, row, column), row, column);
     if (header.symmetry == Symmetry::kSkew && row == column && value != 0)
       return DataLoss("cannot read '{}': line {}: a skew-symmetric matrix has zeros on its diagonal",
                       options.path, *lines);

@@ -155,7 +155,9 @@ TEST_F(FormatsTest, SmallFilesOfHugeMatricesAreRefusedNotFatal) {
   Put("a.mtx", "%%MatrixMarket matrix array real general\n4294967296 4294967296\n1\n");
   EXPECT_EQ(Read("a.mtx").status().code(), StatusCode::kDataLoss);
   Put("b.mtx", "%%MatrixMarket matrix coordinate real general\n9000000000000000000 5 1\n1 1 1\n");
-  EXPECT_EQ(Read("b.mtx").status().code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(Read("b.mtx").status().code(), StatusCode::kDataLoss);
+  Put("e.mtx", "%%MatrixMarket matrix coordinate real general\n9000000000000000 5 1\n1 1 1\n");
+  EXPECT_EQ(Read("e.mtx").status().code(), StatusCode::kResourceExhausted);
   Put("c.ijv", "900000000000000 1 1\n");
   EXPECT_EQ(Read("c.ijv").status().code(), StatusCode::kResourceExhausted);
   Put("d.ijv", "9000000000000000000 1 1\n");

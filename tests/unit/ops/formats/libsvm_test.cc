@@ -43,8 +43,41 @@ TEST_F(LibsvmTest, FaultsNameTheLineInTheFile) {
   EXPECT_EQ(FaultOf("1 3 5\n"), "cannot read 'a': line 1: '3' is not index:value");
   EXPECT_EQ(FaultOf("1 3:\n"), "cannot read 'a': line 1: '3:' is not index:value");
   EXPECT_EQ(FaultOf("1 3: 4:5\n"), "cannot read 'a': line 1: '3:' is not index:value");
-  EXPECT_EQ(FaultOf("1 0:5\n"), "cannot read 'a': line 1: '0:5' is not index:value");
+  EXPECT_EQ(FaultOf("1 -1:5\n"), "cannot read 'a': line 1: index -1 is negative");
+  EXPECT_EQ(FaultOf("1 1:1\n1 2147483647:5\n"),
+            "cannot read 'a': line 2: index 2147483647 is too large, it is 2147483646 at most");
   EXPECT_EQ(FaultOf("x 1:5\n"), "cannot read 'a': line 1: the label 'x' is not a number");
+}
+
+// As scikit-learn's dump_svmlight_file and LightGBM write it: one index 0 anywhere, and all count from 0.
+TEST_F(LibsvmTest, IndexesFromZero) {
+  ExpectCells(Of("1 1:5\n-1 0:2 2:3\n"), 2, 4, {0, 5, 0, 1, 2, 0, 3, -1});
+  ExpectCells(Of("1 0:0 2:3\n"), 1, 4, {0, 0, 3, 1});
+  Put("b", "1 1:5\n2 2:6\n");
+  ExpectCells(Read("b", {{"format", "libsvm"}}), 2, 3, {5, 0, 1, 0, 6, 2});
+  ExpectCells(Read("b", {{"format", "libsvm"}, {"zero_based", true}}), 2, 4, {0, 5, 0, 1, 0, 0, 6, 2});
+  ExpectCells(Read("b", {{"format", "libsvm"}, {"zero_based", true}, {"cols", 5}}), 2, 6,
+              {0, 5, 0, 0, 0, 1, 0, 0, 6, 0, 0, 2});
+  Put("c", "1 0:5\n");
+  EXPECT_EQ(Read("c", {{"format", "libsvm"}, {"zero_based", false}}).status().message(),
+            "cannot read 'c': line 1: index 0, and zero_based=FALSE says that they begin at 1");
+  // The index 0 is in a chunk of its own, far behind most rows.
+  std::string text;
+  std::vector<double> cells;
+  for (int i = 0; i < 100'000; ++i) {
+    text += "1 1:" + std::to_string(i % 7 + 1) + "\n";
+    for (const double cell : {0.0, i % 7 + 1.0, 1.0}) cells.push_back(cell);
+  }
+  for (const double cell : {4.0, 0.0, 2.0}) cells.push_back(cell);
+  ExpectCells(Of(text + "2 0:4\n"), 100'001, 3, cells);
+}
+
+TEST_F(LibsvmTest, SeveralLabelsOrNoneAreNamed) {
+  EXPECT_EQ(FaultOf("1,3 2:0.5\n"),
+            "cannot read 'a': line 1: it has several labels, '1' and '3'; a row has one");
+  EXPECT_EQ(FaultOf("1 1:1\n2:0.5 3:1\n"),
+            "cannot read 'a': line 2: it has no label, it begins with '2:0.5'");
+  ExpectCells(Of("1,1:2,2:3\n"), 1, 3, {2, 3, 1});
 }
 
 // Lines without a row in every chunk: rows and lines are numbered apart.
