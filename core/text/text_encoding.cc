@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/text/file_kind.h"
+
 namespace heddle {
 namespace {
 
@@ -39,6 +41,7 @@ std::optional<ForeignEncoding> FindByZeroBytes(std::string_view text) {
 size_t ByteOrderMarkBytes(std::string_view text) { return text.starts_with("\xEF\xBB\xBF") ? 3 : 0; }
 
 std::optional<ForeignEncoding> FindForeignEncoding(std::string_view beginning) {
+  if (const auto kind = FindFileKind(beginning)) return kind;
   // The mark of UTF-32 begins with that of UTF-16.
   if (beginning.starts_with("\xFF\xFE\0\0"sv)) return kUtf32Little;
   if (beginning.starts_with("\0\0\xFE\xFF"sv)) return kUtf32Big;

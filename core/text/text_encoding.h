@@ -16,7 +16,8 @@ struct ForeignEncoding {
   std::string_view remedy;  ///< What the user can do about it.
 };
 
-/// What keeps a text from being read as lines of UTF-8, as its beginning tells: UTF-16 or UTF-32, by their
+/// What keeps a file from being read as lines of UTF-8, as its beginning tells: it is a file of another kind
+/// (core/text/file_kind.h), UTF-16 or UTF-32, by their
 /// byte order marks or by the zero bytes that they give ASCII, or lines that end with carriage returns alone.
 /// `beginning` holds the first line or as much of it as one may want to look at.
 std::optional<ForeignEncoding> FindForeignEncoding(std::string_view beginning);

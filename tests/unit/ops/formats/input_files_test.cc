@@ -82,6 +82,13 @@ TEST_F(InputFilesTest, OtherEncodingsAreNamed) {
   EXPECT_EQ(Fault("c.csv").substr(0, 46), "cannot read 'c.csv.mtd': it is UTF-16 text (li");
 }
 
+TEST_F(InputFilesTest, FilesOfOtherProgramsAreNamed) {
+  Put("a.csv.bz2", "BZh91AY&SY\x93\xb7\r\x0c\0\0\x02X"s);
+  EXPECT_EQ(
+      Fault("a.csv.bz2"),
+      "cannot read 'a.csv.bz2': it is a file packed by bzip2\nunpack it: bunzip2 FILE; gzip and zstd are read packed");
+}
+
 TEST_F(InputFilesTest, CarriageReturnsAloneAreNamed) {
   const std::string fault =
       "cannot read 'a': it is text whose lines end with carriage returns alone\n"
