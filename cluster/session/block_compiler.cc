@@ -32,6 +32,18 @@ compiler::LiveIns LiveInsOf(const Graph& graph, const Frame& frame) {
   return live_in;
 }
 
+// By runs of one type; the names one by one. Makes no text of them: a frame may have millions of columns.
+uint64_t FoldSchema(uint64_t hash, const Schema& schema) {
+  for (size_t begin = 0; begin < schema.types.size();) {
+    size_t end = begin + 1;
+    while (end < schema.types.size() && schema.types[end] == schema.types[begin]) ++end;
+    hash = FoldHash(FoldHash(hash, static_cast<uint64_t>(schema.types[begin])), end - begin);
+    begin = end;
+  }
+  for (const std::string& name : schema.names) hash = FoldHash(hash, name);
+  return FoldHash(hash, schema.names.size());
+}
+
 uint64_t FoldInfo(uint64_t hash, const ValueInfo& info) {
   const uint64_t kind = static_cast<uint64_t>(info.data_type) << 16 |
                         static_cast<uint64_t>(info.value_type) << 8 |
@@ -40,7 +52,7 @@ uint64_t FoldInfo(uint64_t hash, const ValueInfo& info) {
   if (!info.IsTabular()) return hash;
   hash = FoldHash(FoldHash(hash, static_cast<uint64_t>(info.shape.rows)),
                   static_cast<uint64_t>(info.shape.columns));
-  return info.schema == nullptr ? hash : FoldHash(hash, info.schema->ToText());
+  return info.schema == nullptr ? hash : FoldSchema(hash, *info.schema);
 }
 
 uint64_t FoldDistribution(uint64_t hash, const Distribution& distribution) {

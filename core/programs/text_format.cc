@@ -15,6 +15,7 @@ namespace {
 bool IsBlank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
+constexpr int64_t kMostColumnsOfRun = int64_t{1} << 28;
 constexpr size_t kMostCalls = 2000;  // around a place; a bound, for texts from outside
 
 }  // namespace
@@ -266,12 +267,25 @@ heddle::Schema TextReader::Schema() {
       Fail("a type of column");
       return schema;
     }
-    schema.types.push_back(*type);
+    int64_t count = 1;
+    if (Accept("*")) {
+      count = Integer();
+      if (count < 1 || count > kMostColumnsOfRun) return Fail("a number of columns"), schema;
+    }
     // Either every column has a name or none has.
     const bool is_named = Peek() != ',' && Peek() != ')';
-    if (schema.types.size() > 1 && is_named == schema.names.empty())
+    if (!schema.types.empty() && is_named == schema.names.empty())
       return Fail("names for all columns or for none"), schema;
-    if (is_named) schema.names.push_back(Name());
+    const size_t first = schema.types.size();
+    schema.types.insert(schema.types.end(), static_cast<size_t>(count), *type);
+    if (!is_named) continue;
+    std::string name = Name();
+    const bool is_counted = name == "C" && Accept("*");
+    if (count > 1 && !is_counted) return Fail("C*"), schema;
+    if (!is_counted)
+      schema.names.push_back(std::move(name));
+    else
+      for (size_t i = first; i < schema.types.size(); ++i) schema.names.push_back(fmt::format("C{}", i + 1));
   } while (ok() && Accept(","));
   Expect(")");
   return schema;

@@ -50,14 +50,46 @@ std::string Schema::NameOf(int64_t column) const {
   return names.empty() ? fmt::format("C{}", column + 1) : names[static_cast<size_t>(column)];
 }
 
+namespace {
+
+// Columns of one type in a row, whose names are all counted (C1 of the first column) or are not there.
+struct Run {
+  size_t begin, end;
+  bool is_counted;
+};
+
+Run RunAt(const Schema& schema, size_t begin) {
+  const auto is_counted = [&](size_t i) {
+    return !schema.names.empty() && schema.names[i] == fmt::format("C{}", i + 1);
+  };
+  Run run = {begin, begin + 1, is_counted(begin)};
+  if (!schema.names.empty() && !run.is_counted) return run;
+  while (run.end < schema.types.size() && schema.types[run.end] == schema.types[begin] &&
+         (!run.is_counted || is_counted(run.end)))
+    ++run.end;
+  return run;
+}
+
+}  // namespace
+
 std::string Schema::ToText() const {
+  constexpr size_t kLeastRun = 16;  // Shorter ones are told column by column.
   std::string text;
-  for (size_t i = 0; i < types.size(); ++i) {
+  for (size_t i = 0; i < types.size();) {
+    Run run = RunAt(*this, i);
+    const bool is_long = run.end - i >= kLeastRun;
+    if (!is_long) run.end = i + 1;
     if (i > 0) text.append(", ");
     text.append(Name(types[i]));
-    if (names.empty()) continue;
-    text.push_back(' ');
-    AppendName(names[i], &text);
+    if (is_long) text.append(fmt::format("*{}", run.end - i));
+    if (!names.empty()) {
+      text.push_back(' ');
+      if (is_long)
+        text.append("C*");
+      else
+        AppendName(names[i], &text);
+    }
+    i = run.end;
   }
   return text;
 }

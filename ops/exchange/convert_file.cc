@@ -21,6 +21,7 @@ namespace heddle::ops {
 namespace {
 
 constexpr double kBytesAtOnce = 4 << 20;
+constexpr double kLeastRows = 64, kMostBytesOfLeast = 64 << 20;
 constexpr double kBytesOfCell = 8, kBytesOfText = 32, kBytesOfEntry = 12;
 
 // Of a frame. Files of cells leave out what is missing, and read() takes what they leave out for 0.
@@ -208,7 +209,9 @@ class Conversion {
       const bool has_texts = summary_.schema != nullptr;
       bytes += static_cast<double>(summary_.shape.columns) * (has_texts ? kBytesOfText : kBytesOfCell);
     }
-    return std::max<int64_t>(1, static_cast<int64_t>(kBytesAtOnce / bytes));
+    // Making a piece costs something for each column: a wide one has some rows, too.
+    const double least = std::min(kLeastRows, kMostBytesOfLeast / bytes);
+    return std::max<int64_t>(1, static_cast<int64_t>(std::max(kBytesAtOnce / bytes, least)));
   }
 
   Result<Value> Read(int64_t begin, int64_t end) const {

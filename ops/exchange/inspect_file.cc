@@ -10,6 +10,7 @@
 #include "core/text/text_encoding.h"
 #include "ops/exchange/inspect_table.h"
 #include "ops/exchange/resolve.h"
+#include "ops/formats/json/jsonl.h"
 #include "ops/formats/options.h"
 
 namespace heddle::ops {
@@ -78,7 +79,9 @@ class ValueInspector {
     const int64_t rows_at_once = RowsAtOnce();
     const int64_t most = MostRows();
     facts_.nonzeros = facts_.is_frame ? kUnknown : 0;
-    for (int64_t row = 0; row < std::min(most, facts_.rows);) {
+    const bool are_texts = facts_.is_frame && read_.format == FileFormat::kJsonl && read_.schema.empty();
+    if (are_texts) HEDDLE_RETURN_IF_ERROR(TakeJsonl(std::min(most, facts_.rows)));
+    for (int64_t row = 0; !are_texts && row < std::min(most, facts_.rows);) {
       const int64_t end = std::min({row + rows_at_once, most, facts_.rows});
       HEDDLE_RETURN_IF_ERROR(facts_.is_frame ? TakeFrame(row, end) : TakeMatrix(row, end));
       row = end;
@@ -148,6 +151,24 @@ class ValueInspector {
       column.least = std::min(column.least, 0.0);
       column.greatest = std::max(column.greatest, 0.0);
     }
+    return OkStatus();
+  }
+
+  // Lines may leave out most columns: what they leave out is counted, not read.
+  Status TakeJsonl(int64_t rows) {
+    const size_t shown = facts_.facts.size();
+    facts_.first_rows.resize(static_cast<size_t>(std::min(rows, options_.rows_shown)),
+                             std::vector<std::string>(shown));
+    HEDDLE_ASSIGN_OR_RETURN(const TextFile text, TextFile::Open(read_.path, files_));
+    HEDDLE_RETURN_IF_ERROR(VisitJsonlCells(
+        read_, summary_, text, rows, [&](int64_t row, int64_t column, std::string_view cell) {
+          const auto j = static_cast<size_t>(column);
+          if (j >= shown) return;
+          const bool quoted = cell.size() >= 2 && cell.front() == '"' && cell.back() == '"';
+          facts_.facts[j].Add({quoted ? cell.substr(1, cell.size() - 2) : cell, quoted}, row + 1);
+          if (row < options_.rows_shown) facts_.first_rows[static_cast<size_t>(row)][j] = cell;
+        }));
+    for (ColumnFacts& column : facts_.facts) column.missing += rows - column.cells();
     return OkStatus();
   }
 

@@ -60,8 +60,6 @@ const std::vector<Form>& Forms() {
   return *forms;
 }
 
-const Text& TextAt(std::span<const JavaValue> arguments, size_t i) { return std::get<Text>(arguments[i]); }
-
 // The index of a text's form, kFormCount where it has none.
 size_t FindForm(const Text& text) {
   Text small = text;
@@ -115,42 +113,42 @@ Result<JavaValue> Rewritten(Result<int64_t> date, const Text& pattern) {
 
 }  // namespace
 
-Result<JavaValue> MillisecondsOfDate(std::span<const JavaValue> arguments, const JavaRegex*) {
-  if (arguments.size() == 1) {
-    HEDDLE_ASSIGN_OR_RETURN(const int64_t date, ReadDate(TextAt(arguments, 0)));
+Result<JavaValue> MillisecondsOfDate(const JavaCall& call) {
+  if (call.size() == 1) {
+    HEDDLE_ASSIGN_OR_RETURN(const int64_t date, ReadDate(call.Text(0)));
     return JavaValue(date);
   }
-  HEDDLE_ASSIGN_OR_RETURN(const JavaDateFormat format, JavaDateFormat::Parse(TextAt(arguments, 1)));
-  HEDDLE_ASSIGN_OR_RETURN(const int64_t date, format.Read(TextAt(arguments, 0)));
+  HEDDLE_ASSIGN_OR_RETURN(const JavaDateFormat format, JavaDateFormat::Parse(call.Text(1)));
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t date, format.Read(call.Text(0)));
   return JavaValue(date);
 }
 
-Result<JavaValue> RewriteDate(std::span<const JavaValue> arguments, const JavaRegex*) {
-  return Rewritten(ReadDate(TextAt(arguments, 0)), TextAt(arguments, 1));
+Result<JavaValue> RewriteDate(const JavaCall& call) {
+  return Rewritten(ReadDate(call.Text(0)), call.Text(1));
 }
 
-Result<JavaValue> RewriteDateOfForm(std::span<const JavaValue> arguments, const JavaRegex*) {
-  HEDDLE_ASSIGN_OR_RETURN(const JavaDateFormat format, JavaDateFormat::Parse(TextAt(arguments, 1)));
-  return Rewritten(format.Read(TextAt(arguments, 0)), TextAt(arguments, 2));
+Result<JavaValue> RewriteDateOfForm(const JavaCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const JavaDateFormat format, JavaDateFormat::Parse(call.Text(1)));
+  return Rewritten(format.Read(call.Text(0)), call.Text(2));
 }
 
-Result<JavaValue> DateOfMilliseconds(std::span<const JavaValue> arguments, const JavaRegex*) {
+Result<JavaValue> DateOfMilliseconds(const JavaCall& call) {
   // A hundred million years are enough for dates, and few enough for counting days.
   constexpr int64_t kMost = int64_t{100'000'000} * 366 * 86'400'000;
-  const int64_t date = std::get<int64_t>(arguments[0]);
+  const int64_t date = std::get<int64_t>(call[0]);
   if (date > kMost || date < -kMost) return FailedPrecondition("{} milliseconds are no date", date);
-  return Rewritten(date, TextAt(arguments, 1));
+  return Rewritten(date, call.Text(1));
 }
 
-Result<JavaValue> IsDate(std::span<const JavaValue> arguments, const JavaRegex*) {
-  return JavaValue(Text(FindForm(TextAt(arguments, 0)) < kFormCount ? u"1" : u"0"));
+Result<JavaValue> IsDate(const JavaCall& call) {
+  return JavaValue(Text(FindForm(call.Text(0)) < kFormCount ? u"1" : u"0"));
 }
 
-Result<JavaValue> AddTimeToDate(std::span<const JavaValue> arguments, const JavaRegex*) {
-  HEDDLE_ASSIGN_OR_RETURN(const size_t form, FormOf(TextAt(arguments, 0)));
-  HEDDLE_ASSIGN_OR_RETURN(const int64_t date, Forms()[form].format.Read(TextAt(arguments, 0)));
-  const int64_t amount = std::get<int32_t>(arguments[1]);
-  const Text& unit = TextAt(arguments, 2);
+Result<JavaValue> AddTimeToDate(const JavaCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const size_t form, FormOf(call.Text(0)));
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t date, Forms()[form].format.Read(call.Text(0)));
+  const int64_t amount = std::get<int32_t>(call[1]);
+  const Text& unit = call.Text(2);
   CivilTime time = CivilTimeOf(date);
   if (unit == u"M" || unit == u"y") {
     // The 31st of January and a month is the last day of February.
@@ -170,8 +168,8 @@ Result<JavaValue> AddTimeToDate(std::span<const JavaValue> arguments, const Java
   return JavaValue(Forms()[form].format.Write(date + amount * length));
 }
 
-Result<JavaValue> DatesOfOneForm(std::span<const JavaValue> arguments, const JavaRegex*) {
-  JavaTexts texts = std::get<JavaTexts>(arguments[0]);
+Result<JavaValue> DatesOfOneForm(const JavaCall& call) {
+  JavaTexts texts = std::get<JavaTexts>(call[0]);
   std::vector<size_t> forms(texts.size(), kFormCount);
   std::vector<size_t> counts(kFormCount, 0);
   for (size_t i = 0; i < texts.size(); ++i) {
@@ -191,8 +189,8 @@ Result<JavaValue> DatesOfOneForm(std::span<const JavaValue> arguments, const Jav
   return JavaValue(std::move(texts));
 }
 
-Result<JavaValue> MillisecondsOfDates(std::span<const JavaValue> arguments, const JavaRegex*) {
-  JavaTexts texts = std::get<JavaTexts>(arguments[0]);
+Result<JavaValue> MillisecondsOfDates(const JavaCall& call) {
+  JavaTexts texts = std::get<JavaTexts>(call[0]);
   for (Text& text : texts) {
     if (IsBlank(text)) {
       text = kJavaNull;

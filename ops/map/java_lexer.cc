@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
+#include <cmath>
 
 #include "core/text/double_text.h"
 #include "ops/text/java_text.h"
@@ -12,9 +12,9 @@ namespace heddle::ops {
 namespace {
 
 // Longer ones first.
-constexpr std::array<std::string_view, 28> kSymbols = {
-    "->", "&&", "||", "==", "!=", "<=", ">=", "(", ")", "[", "]", "{", "}", ",",
-    ".",  "?",  ":",  "+",  "-",  "*",  "/",  "%", "!", "<", ">", ";", "&", "|"};
+constexpr std::array<std::string_view, 34> kSymbols = {
+    ">>>", "->", "&&", "||", "==", "!=", "<=", ">=", "<<", ">>", "::", "(", ")", "[", "]", "{", "}",
+    ",",   ".",  "?",  ":",  "+",  "-",  "*",  "/",  "%",  "!",  "<",  ">", ";", "&", "|", "^", "~"};
 
 bool IsNameStart(char16_t unit) { return unit == '_' || unit == '$' || IsLetter(unit); }
 bool IsDigit(char16_t unit) { return unit >= '0' && unit <= '9'; }
@@ -67,35 +67,91 @@ class Lexer {
   }
 
   Status Number() {
+    if (Unit() == '0' && LowerCase(Unit(1)) == 'x') return NumberOfBase(16);
+    if (Unit() == '0' && LowerCase(Unit(1)) == 'b') return NumberOfBase(2);
     bool is_whole = true;
-    while (IsDigit(Unit())) ++at_;
-    if (Unit() == '.' && IsDigit(Unit(1))) {
+    const auto skip_digits = [&] {
+      while (IsDigit(Unit()) || (Unit() == '_' && IsDigit(text_[at_ - 1]))) ++at_;
+    };
+    skip_digits();
+    // A point behind which a name stands would be that of a call: no number has methods.
+    if (Unit() == '.' && !IsNameStart(Unit(1))) {
       is_whole = false;
       ++at_;
-      while (IsDigit(Unit())) ++at_;
+      skip_digits();
     }
     if ((Unit() == 'e' || Unit() == 'E') &&
         (IsDigit(Unit(1)) || ((Unit(1) == '-' || Unit(1) == '+') && IsDigit(Unit(2))))) {
       is_whole = false;
       at_ += 2;
-      while (IsDigit(Unit())) ++at_;
+      skip_digits();
     }
-    const std::string digits = ToUtf8(std::u16string_view(text_).substr(begin_, at_ - begin_));
+    if (text_[at_ - 1] == '_') return Wrong("a number that ends with _");
+    std::string digits;
+    for (size_t i = begin_; i < at_; ++i)
+      if (text_[i] != '_') digits.push_back(static_cast<char>(text_[i]));
     const bool is_long = is_whole && (Unit() == 'L' || Unit() == 'l');
-    if (is_long || Unit() == 'd' || Unit() == 'D') ++at_;
+    const bool is_double = !is_long && (Unit() == 'd' || Unit() == 'D');
+    if (is_long || is_double) ++at_;
+    if (Unit() == 'f' || Unit() == 'F') return Wrong("a float, which map() does not know,");
     if (IsNameStart(Unit())) return Wrong("a number that map() cannot read");
-    if (!is_whole || (!is_long && text_[at_ - 1] > '9'))
-      return Add(JavaToken::Kind::kLiteral, *ParseDouble(digits)), OkStatus();
-    if (digits.size() > 1 && digits[0] == '0') return Wrong("an octal number");
-    // The largest of each type and one more, which only a minus makes possible, is refused as well.
-    const int64_t most = is_long ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int32_t>::max();
-    int64_t value = 0;
-    for (const char digit : digits) {
-      if (value > (most - (digit - '0')) / 10) return Wrong("a number too large for its type");
-      value = value * 10 + (digit - '0');
+    if (!is_whole || is_double) {
+      const std::optional<double> value = ParseDouble(digits);
+      if (!value || std::isinf(*value)) return Wrong("a number that map() cannot read");
+      return Add(JavaToken::Kind::kLiteral, *value), OkStatus();
     }
-    if (is_long) return Add(JavaToken::Kind::kLiteral, value), OkStatus();
-    return Add(JavaToken::Kind::kLiteral, static_cast<int32_t>(value)), OkStatus();
+    if (digits.size() > 1 && digits[0] == '0') return Wrong("an octal number");
+    // Behind a minus sign there is room for one more, which is its own negative.
+    const uint64_t most = (is_long ? uint64_t{INT64_MAX} : uint64_t{INT32_MAX}) + (IsNegated() ? 1 : 0);
+    uint64_t value = 0;
+    for (const char digit : digits) {
+      const auto more = static_cast<uint64_t>(digit - '0');
+      if (value > (most - more) / 10) return Wrong("a number too large for its type");
+      value = value * 10 + more;
+    }
+    return AddWhole(value, is_long), OkStatus();
+  }
+
+  // Whether the token before is a minus sign with nothing before it that it could subtract from.
+  bool IsNegated() const {
+    if (tokens_.empty() || tokens_.back().text != "-" || tokens_.back().kind != JavaToken::Kind::kSymbol)
+      return false;
+    if (tokens_.size() == 1) return true;
+    const JavaToken& before = tokens_[tokens_.size() - 2];
+    return before.kind == JavaToken::Kind::kSymbol && before.text != ")" && before.text != "]";
+  }
+
+  void AddWhole(uint64_t bits, bool is_long) {
+    if (is_long)
+      Add(JavaToken::Kind::kLiteral, static_cast<int64_t>(bits));
+    else
+      Add(JavaToken::Kind::kLiteral, static_cast<int32_t>(static_cast<uint32_t>(bits)));
+  }
+
+  // 0x and 0b: the bits of the number, up to the sign.
+  Status NumberOfBase(uint64_t base) {
+    at_ += 2;
+    uint64_t value = 0;
+    bool is_too_large = false;
+    size_t digits = 0;
+    for (;; ++at_) {
+      const char16_t unit = LowerCase(Unit());
+      if (unit == '_' && digits > 0) continue;
+      const uint64_t digit = IsDigit(unit)                  ? unit - uint64_t{'0'}
+                             : unit >= 'a' && unit <= 'f' ? unit - uint64_t{'a'} + 10
+                                                          : base;
+      if (digit >= base) break;
+      is_too_large = is_too_large || value > (UINT64_MAX - digit) / base;
+      value = value * base + digit;
+      ++digits;
+    }
+    if (digits == 0 || text_[at_ - 1] == '_') return Wrong("a number that map() cannot read");
+    const bool is_long = Unit() == 'L' || Unit() == 'l';
+    if (is_long) ++at_;
+    if (IsNameStart(Unit()) || IsDigit(Unit()) || Unit() == '.')
+      return Wrong("a number that map() cannot read");
+    if (is_too_large || (!is_long && value > UINT32_MAX)) return Wrong("a number too large for its type");
+    return AddWhole(value, is_long), OkStatus();
   }
 
   Status Quoted() {
@@ -117,7 +173,11 @@ class Lexer {
         case 'r': value.push_back('\r'); break;
         case 'b': value.push_back('\b'); break;
         case 'f': value.push_back('\f'); break;
-        case '0': value.push_back('\0'); break;
+        case 's': value.push_back(' '); break;
+        case '0':
+          if (Unit() >= '0' && Unit() <= '7') return Wrong("a quotation with an escape that map() does not know");
+          value.push_back('\0');
+          break;
         case '\\':
         case '"':
         case '\'': value.push_back(escaped); break;

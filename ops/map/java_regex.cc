@@ -4,6 +4,12 @@
 #include <algorithm>
 
 namespace heddle::ops {
+namespace {
+
+constexpr uint32_t kStepsBetweenLooks = 1 << 14;
+constexpr size_t kBits = 64;
+
+}  // namespace
 
 bool JavaRegex::Set::Has(char16_t unit) const {
   const bool found = std::any_of(ranges.begin(), ranges.end(), [&](const auto& range) {
@@ -12,48 +18,81 @@ bool JavaRegex::Set::Has(char16_t unit) const {
   return found != negated;
 }
 
+bool JavaRegex::MatchesAll(std::u16string_view text) const {
+  return JavaRegexSearch(*this, text).MatchesAll();
+}
+
+JavaRegexSearch::JavaRegexSearch(const JavaRegex& regex, std::u16string_view text,
+                                 const std::atomic<bool>* cancelled)
+    : regex_(regex),
+      text_(text),
+      cancelled_(cancelled),
+      visited_((regex.steps_.size() * (text.size() + 1) + kBits - 1) / kBits) {}
+
+bool JavaRegexSearch::Visit(size_t step, size_t at) {
+  const size_t place = at * regex_.steps_.size() + step;
+  uint64_t& word = visited_[place / kBits];
+  const uint64_t bit = uint64_t{1} << place % kBits;
+  const bool was_visited = (word & bit) != 0;
+  word |= bit;
+  return was_visited;
+}
+
+void JavaRegexSearch::ForgetPlace(size_t at) {
+  for (size_t step = 0; step < regex_.steps_.size(); ++step) {
+    const size_t place = at * regex_.steps_.size() + step;
+    visited_[place / kBits] &= ~(uint64_t{1} << place % kBits);
+  }
+}
+
+bool JavaRegexSearch::IsCancelledNow() {
+  if (until_look_-- != 0) return false;
+  until_look_ = kStepsBetweenLooks;
+  if (cancelled_ == nullptr || !cancelled_->load(std::memory_order_relaxed)) return false;
+  until_look_ = 0;
+  return true;
+}
+
 // Depth first through the program, on a stack of its own. A pair of step and position that has failed once
-// fails always, since nothing else decides: `visited` remembers them.
-std::optional<JavaRegex::Match> JavaRegex::MatchAt(std::u16string_view text, size_t from, bool to_the_end,
-                                                   std::vector<bool>* visited) const {
+// fails always, since nothing else decides.
+std::optional<JavaRegex::Match> JavaRegexSearch::MatchAt(size_t from, bool to_the_end) {
+  using Step = JavaRegex::Step;
   struct Branch {
-    size_t step;
-    size_t at;
-    int slot;  // -1: go on at `step`; else put `old` back.
-    size_t old_value;
+    size_t at;      // Where in the text, or what the slot held before.
+    uint32_t step;  // Where to go on, or the slot.
+    bool is_slot;
   };
-  Match match;
-  match.fill(kNone);
-  std::vector<Branch> branches = {{0, from, -1, 0}};
+  JavaRegex::Match match;
+  match.fill(JavaRegex::kNone);
+  std::vector<Branch> branches = {{from, 0, false}};
   while (!branches.empty()) {
-    Branch branch = branches.back();
+    const Branch branch = branches.back();
     branches.pop_back();
-    if (branch.slot >= 0) {
-      match[static_cast<size_t>(branch.slot)] = branch.old_value;
+    if (branch.is_slot) {
+      match[branch.step] = branch.at;
       continue;
     }
     size_t step = branch.step;
     size_t at = branch.at;
     for (bool alive = true; alive;) {
-      const size_t place = step * (text.size() + 1) + at;
-      if ((*visited)[place]) break;
-      (*visited)[place] = true;
-      const Step& now = steps_[step];
+      if (IsCancelledNow()) return std::nullopt;
+      if (Visit(step, at)) break;
+      const Step& now = regex_.steps_[step];
       switch (now.kind) {
         case Step::Kind::kSet:
-          alive = at < text.size() && sets_[static_cast<size_t>(now.first)].Has(text[at]);
+          alive = at < text_.size() && regex_.sets_[static_cast<size_t>(now.first)].Has(text_[at]);
           ++at;
           ++step;
           break;
         case Step::Kind::kSplit:
-          branches.push_back({static_cast<size_t>(now.second), at, -1, 0});
+          branches.push_back({at, static_cast<uint32_t>(now.second), false});
           step = static_cast<size_t>(now.first);
           break;
         case Step::Kind::kJump: step = static_cast<size_t>(now.first); break;
         case Step::Kind::kSave: {
-          const auto slot = static_cast<size_t>(now.first);
+          const auto slot = static_cast<uint32_t>(now.first);
           if (slot < match.size()) {
-            branches.push_back({0, 0, now.first, match[slot]});
+            branches.push_back({match[slot], slot, true});
             match[slot] = at;
           }
           ++step;
@@ -65,11 +104,11 @@ std::optional<JavaRegex::Match> JavaRegex::MatchAt(std::u16string_view text, siz
           break;
         case Step::Kind::kEnd:
           // Java's $ also stands before a last line feed.
-          alive = at == text.size() || (at + 1 == text.size() && text[at] == u'\n');
+          alive = at == text_.size() || (at + 1 == text_.size() && text_[at] == u'\n');
           ++step;
           break;
         case Step::Kind::kMatch:
-          if (to_the_end && at != text.size()) {
+          if (to_the_end && at != text_.size()) {
             alive = false;
             break;
           }
@@ -82,17 +121,21 @@ std::optional<JavaRegex::Match> JavaRegex::MatchAt(std::u16string_view text, siz
   return std::nullopt;
 }
 
-std::optional<JavaRegex::Match> JavaRegex::Find(std::u16string_view text, size_t from) const {
-  // What failed from one start fails from a later one, too: the marks stay.
-  std::vector<bool> visited(steps_.size() * (text.size() + 1));
-  for (size_t start = from; start <= text.size(); ++start)
-    if (std::optional<Match> match = MatchAt(text, start, false, &visited)) return match;
+std::optional<JavaRegex::Match> JavaRegexSearch::Find(size_t from) {
+  for (size_t start = from; start <= text_.size(); ++start) {
+    std::optional<JavaRegex::Match> match = MatchAt(start, false);
+    if (!match) {
+      // What failed from one start fails from a later one, too: the marks stay.
+      if (cancelled_ != nullptr && cancelled_->load(std::memory_order_relaxed)) return std::nullopt;
+      continue;
+    }
+    // What led to the match has not failed. Of all that, later searches look only at its last place.
+    ForgetPlace((*match)[1]);
+    return match;
+  }
   return std::nullopt;
 }
 
-bool JavaRegex::MatchesAll(std::u16string_view text) const {
-  std::vector<bool> visited(steps_.size() * (text.size() + 1));
-  return MatchAt(text, 0, true, &visited).has_value();
-}
+bool JavaRegexSearch::MatchesAll() { return MatchAt(0, true).has_value(); }
 
 }  // namespace heddle::ops

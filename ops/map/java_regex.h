@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,19 +19,19 @@ namespace heddle::ops {
 ///          `(?:...)`, `|`, `*`, `+`, `?`, `{n}`, `{n,}`, `{n,m}`, each also lazy. No references back to
 ///          groups, no looking around.
 /// Matches: as Java does: the first alternative that leads to a match counts, from the leftmost start.
-/// Cost:    expression size x text length at most, whatever the expression: no place is tried twice.
+/// Size:    a counted repetition writes what it repeats as often; expressions that become more than
+///          kMostSteps steps are refused.
 class JavaRegex {
  public:
   /// Begin and end of the whole match and of the groups 1 to 9; npos where a group took no part.
   static constexpr size_t kGroups = 10;
   static constexpr size_t kNone = static_cast<size_t>(-1);
   using Match = std::array<size_t, 2 * kGroups>;
+  static constexpr int kMostSteps = 20000;
 
   /// kInvalidArgument for what it does not know, with the place in the expression.
   static Result<JavaRegex> Parse(std::u16string_view expression);
 
-  /// The first match that starts at `from` or behind it.
-  std::optional<Match> Find(std::u16string_view text, size_t from) const;
   bool MatchesAll(std::u16string_view text) const;
   int groups() const { return groups_; }
 
@@ -49,12 +51,42 @@ class JavaRegex {
 
  private:
   friend class JavaRegexParser;
-  std::optional<Match> MatchAt(std::u16string_view text, size_t from, bool to_the_end,
-                               std::vector<bool>* visited) const;
+  friend class JavaRegexSearch;
 
   std::vector<Step> steps_;
   std::vector<Set> sets_;
   int groups_ = 0;
+};
+
+/// Looks for an expression in one text, from front to back.
+///
+/// Cost:    steps of the expression x length of the text at most, for all matches of the text together,
+///          whatever the expression: no step is tried twice at one place. Memory: a bit for each.
+/// Threads: one.
+class JavaRegexSearch {
+ public:
+  /// Both must outlive the search. Once `cancelled` is set nothing is found any more, which says nothing
+  /// about the text.
+  JavaRegexSearch(const JavaRegex& regex, std::u16string_view text,
+                  const std::atomic<bool>* cancelled = nullptr);
+
+  /// The first match that starts at `from` or behind it; `from` is not before the end of the last match.
+  std::optional<JavaRegex::Match> Find(size_t from);
+  /// Whether the whole text is a match. The only question that such a search is asked.
+  bool MatchesAll();
+
+ private:
+  std::optional<JavaRegex::Match> MatchAt(size_t from, bool to_the_end);
+  bool IsCancelledNow();
+  /// Whether the step was tried at this place before; it has been from now on.
+  bool Visit(size_t step, size_t at);
+  void ForgetPlace(size_t at);
+
+  const JavaRegex& regex_;
+  std::u16string_view text_;
+  const std::atomic<bool>* cancelled_;
+  std::vector<uint64_t> visited_;  ///< A bit for each step at each place, place by place.
+  uint32_t until_look_ = 0;        ///< Steps until `cancelled_` is looked at again.
 };
 
 }  // namespace heddle::ops

@@ -2,14 +2,16 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/text/utf8.h"
 #include "ops/map/java_regex.h"
 #include "ops/text/java_text.h"
 
 namespace heddle::ops {
 namespace {
 
-constexpr int kMostSteps = 20000;  // {n,m} repeats what it stands behind.
+constexpr int kMostSteps = JavaRegex::kMostSteps;
 constexpr int kMostNested = 100;
+constexpr size_t kMostShown = 80;  // Characters of an expression in an error.
 constexpr char16_t kLastUnit = std::numeric_limits<char16_t>::max();
 
 using Ranges = std::vector<std::pair<char16_t, char16_t>>;
@@ -68,7 +70,11 @@ class JavaRegexParser {
     return true;
   }
   Status Wrong(std::string_view what) const {
-    return InvalidArgument("the regular expression \"{}\": {} at character {}", ToUtf8(text_), what, at_ + 1);
+    return InvalidArgument("the regular expression \"{}\": {} at character {}",
+                           ShownInLine(ToUtf8(text_), kMostShown), what, at_ + 1);
+  }
+  Status TooLong() const {
+    return Wrong(fmt::format("with what its counts repeat it has more than {} steps", kMostSteps));
   }
   int Here() const { return static_cast<int>(regex_.steps_.size()); }
   void Add(Kind kind, int first = 0, int second = 0) { regex_.steps_.push_back({kind, first, second}); }
@@ -105,7 +111,7 @@ class JavaRegexParser {
       const int begin = Here();
       HEDDLE_RETURN_IF_ERROR(Item(depth));
       HEDDLE_RETURN_IF_ERROR(Repeat(begin));
-      if (Here() > kMostSteps) return Wrong("too long an expression");
+      if (Here() > kMostSteps) return TooLong();
     }
     return OkStatus();
   }
@@ -224,7 +230,8 @@ class JavaRegexParser {
     const size_t begin = at_;
     while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9' && count < kMostSteps)
       count = count * 10 + (text_[at_++] - '0');
-    if (at_ == begin || count >= kMostSteps) return Wrong("no count that can be");
+    if (at_ == begin) return Wrong("no count that can be");
+    if (count >= kMostSteps) return TooLong();
     return count;
   }
 
@@ -253,8 +260,10 @@ class JavaRegexParser {
     const bool lazy = Take('?');
     if (Is('+') || Is('*') || Is('?') || Is('{')) return Wrong("a repetition of a repetition");
     const Steps body(regex_.steps_.begin() + begin, regex_.steps_.end());
-    const auto copies = static_cast<int64_t>(std::max(least + 1, most)) * static_cast<int64_t>(body.size());
-    if (copies > kMostSteps) return Wrong("too long an expression");
+    // Each copy that may be left out has a step that decides it.
+    const auto copies =
+        static_cast<int64_t>(std::max(least + 1, most)) * (static_cast<int64_t>(body.size()) + 1);
+    if (begin + copies > kMostSteps) return TooLong();
     regex_.steps_.resize(static_cast<size_t>(begin));
     const auto add_body = [&] {
       const int by = Here() - begin;

@@ -14,8 +14,6 @@ namespace {
 using Cells = std::vector<std::optional<std::string>>;
 using Table = std::vector<Cells>;  // By columns.
 
-constexpr int64_t kRowsBetweenLooks = 1024;
-
 // What the text of the call asks for.
 struct Request {
   enum class Kind { kCells, kRows, kColumns, kPairs, kPatterns, kSeries };
@@ -110,12 +108,14 @@ Result<Table> MapCells(const Frame& frame, const JavaLambda& lambda, const Kerne
   for (int64_t j = 0; j < frame.columns(); ++j) {
     Cells& cells = table.emplace_back(static_cast<size_t>(frame.rows()));
     for (int64_t i = 0; i < frame.rows(); ++i) {
-      if (i % kRowsBetweenLooks == 0 && IsCancelled(context.cancelled)) return Cancelled("map");
+      if (IsCancelled(context.cancelled)) return Cancelled("map");
       const std::optional<std::string> text = JavaTextOf(frame, i, j);
       if (!text) continue;
       const JavaValue argument = ToUtf16(*text);
-      const Result<JavaValue> value = lambda.Apply({&argument, 1});
+      const Result<JavaValue> value = lambda.Apply({&argument, 1}, context.cancelled);
+      if (IsCancelled(context.cancelled)) return Cancelled("map");
       if (!value.ok()) return At(value.status(), i, frame, j);
+      if (TypeOf(*value) == JavaType::kNull) continue;
       cells[static_cast<size_t>(i)] = ToUtf8(TextOf(*value));
     }
   }
@@ -136,9 +136,12 @@ Result<Table> MapLines(const Frame& frame, const JavaLambda& lambda, bool rows,
       texts.push_back(text ? ToUtf16(*text) : u"null");
     }
     const JavaValue argument = std::move(texts);
-    const Result<JavaValue> value = lambda.Apply({&argument, 1});
+    const Result<JavaValue> value = lambda.Apply({&argument, 1}, context.cancelled);
+    if (IsCancelled(context.cancelled)) return Cancelled("map");
     const auto [row, column] = rows ? std::pair(line, int64_t{-1}) : std::pair(int64_t{-1}, line);
     if (!value.ok()) return At(value.status(), row, frame, column);
+    if (TypeOf(*value) == JavaType::kNull)
+      return At(FailedPrecondition("the expression gives null"), row, frame, column);
     const JavaTexts& results = std::get<JavaTexts>(*value);
     if (results.size() < static_cast<size_t>(cells))
       return At(FailedPrecondition("the expression gives {} texts for {} cells", results.size(), cells), row,
@@ -162,9 +165,14 @@ Result<Table> MapPairs(const Frame& frame, const JavaLambda& lambda, const Kerne
     for (int64_t j = i + 1; first && j < n; ++j) {
       const std::optional<std::string> second = JavaTextOf(frame, j, 0);
       if (!second) continue;
+      if (IsCancelled(context.cancelled)) return Cancelled("map");
       const JavaValue arguments[] = {ToUtf16(*first), ToUtf16(*second)};
-      const Result<JavaValue> value = lambda.Apply(arguments);
+      const Result<JavaValue> value = lambda.Apply(arguments, context.cancelled);
       if (!value.ok()) return At(value.status(), i, frame, 0);
+      if (TypeOf(*value) == JavaType::kNull) {
+        table[static_cast<size_t>(j)][static_cast<size_t>(i)].reset();
+        continue;
+      }
       table[static_cast<size_t>(j)][static_cast<size_t>(i)] = ToUtf8(TextOf(*value));
     }
   }

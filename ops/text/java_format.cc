@@ -5,6 +5,11 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <vector>
+
+#include "core/text/double_text.h"
+#include "core/text/utf8.h"
+#include "ops/text/java_text.h"
 
 namespace heddle::ops {
 namespace {
@@ -75,28 +80,44 @@ Result<Specifier> ReadSpecifier(std::string_view text, size_t* at) {
   if (*at >= text.size()) return FailedPrecondition("format: the text ends inside {}", text.substr(begin));
   spec.conversion = text[(*at)++];
   spec.text = text.substr(begin, *at - begin);
-  if (std::string_view("dxXofeEgGsSbBcn%").find(spec.conversion) == std::string_view::npos)
+  if (std::string_view("dxXofeEgGsSbBcCn%").find(spec.conversion) == std::string_view::npos)
     return FailedPrecondition("format: unknown conversion {}", spec.text);
   if ((spec.left || spec.zero) && spec.width < 0 && spec.conversion != 'n')
     return FailedPrecondition("format: a width is missing in {}", spec.text);
   if ((spec.left && spec.zero) || (spec.plus && spec.blank))
     return FailedPrecondition("format: flags of {} exclude each other", spec.text);
-  if (spec.precision >= 0 && std::string_view("dxXoc").find(spec.conversion) != std::string_view::npos)
+  if (spec.precision >= 0 && std::string_view("dxXocC").find(spec.conversion) != std::string_view::npos)
     return FailedPrecondition("format: {} takes no precision", spec.text);
   return spec;
 }
 
+// How many units of UTF-16 the UTF-8 text has.
+size_t Units(std::string_view text) {
+  size_t units = 0;
+  for (const char byte : text) {
+    const auto value = static_cast<unsigned char>(byte);
+    if ((value & 0xC0) != 0x80) units += value >= 0xF0 ? 2 : 1;
+  }
+  return units;
+}
+
 std::string Pad(std::string text, const Specifier& spec) {
   const size_t width = static_cast<size_t>(std::max(spec.width, 0));
-  if (text.size() >= width) return text;
-  const std::string blanks(width - text.size(), ' ');
+  const size_t units = Units(text);
+  if (units >= width) return text;
+  const std::string blanks(width - units, ' ');
   return spec.left ? text + blanks : blanks + text;
 }
 
-std::string Upper(std::string text) {
-  for (char& c : text)
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  return text;
+std::string Upper(const std::string& text) {
+  std::u16string units;
+  for (const char16_t unit : ToUtf16(text)) {
+    if (unit == 0xDF)
+      units += u"SS";  // The small sharp s has no capital of one letter.
+    else
+      units.push_back(UpperCase(unit));
+  }
+  return ToUtf8(units);
 }
 
 // Adds sign, grouping and padding to the digits of |x| ("123.45", "1.5e+10").
@@ -213,39 +234,58 @@ std::string FormatDoubleAs(double x, const Specifier& spec) {
 // UTF-8 of a code point.
 std::optional<std::string> Encode(int64_t code) {
   if (code < 0 || code > 0x10ffff) return std::nullopt;
-  std::string text;
-  auto add = [&](int64_t byte) { text += static_cast<char>(byte); };
-  if (code < 0x80) {
-    add(code);
-  } else if (code < 0x800) {
-    add(0xc0 | code >> 6), add(0x80 | (code & 63));
-  } else if (code < 0x10000) {
-    add(0xe0 | code >> 12), add(0x80 | (code >> 6 & 63)), add(0x80 | (code & 63));
-  } else {
-    add(0xf0 | code >> 18), add(0x80 | (code >> 12 & 63)), add(0x80 | (code >> 6 & 63)),
-        add(0x80 | (code & 63));
+  if (code < 0x10000) return ToUtf8(std::u16string(1, static_cast<char16_t>(code)));
+  return ToUtf8(std::u16string{static_cast<char16_t>(0xD800 + ((code - 0x10000) >> 10)),
+                               static_cast<char16_t>(0xDC00 + ((code - 0x10000) & 0x3FF))});
+}
+
+std::string TextOf(const JavaFormatArgument& argument) {
+  if (const auto* const value = std::get_if<bool>(&argument)) return *value ? "true" : "false";
+  if (const auto* const value = std::get_if<char16_t>(&argument)) return ToUtf8(std::u16string(1, *value));
+  if (const auto* const value = std::get_if<int32_t>(&argument)) return std::to_string(*value);
+  if (const auto* const value = std::get_if<int64_t>(&argument)) return std::to_string(*value);
+  if (const auto* const value = std::get_if<double>(&argument)) return FormatDouble(*value);
+  if (const auto* const value = std::get_if<std::string>(&argument)) return *value;
+  return "null";
+}
+
+Status Misfit(const Specifier& spec, std::string_view wanted, const JavaFormatArgument& argument) {
+  constexpr std::string_view kNames[] = {"", "boolean", "char", "integer", "integer", "double", "string"};
+  std::string text = TextOf(argument);
+  if (const auto* const value = std::get_if<bool>(&argument)) text = *value ? "TRUE" : "FALSE";
+  return FailedPrecondition("format: {} needs {}, not the {} {}", spec.text, wanted, kNames[argument.index()],
+                            ShownInLine(text, 40));
+}
+
+std::optional<int64_t> IntegerOf(const JavaFormatArgument& argument) {
+  if (const auto* const value = std::get_if<int32_t>(&argument)) return *value;
+  if (const auto* const value = std::get_if<int64_t>(&argument)) return *value;
+  return std::nullopt;
+}
+
+Result<std::string> FormatArgument(const Specifier& spec, const JavaFormatArgument& argument) {
+  const bool is_null = std::holds_alternative<std::monostate>(argument);
+  const std::optional<int64_t> integer = IntegerOf(argument);
+  const bool is_text = std::string_view("sSbB").find(spec.conversion) != std::string_view::npos;
+  if (is_null && !is_text) {
+    const std::string_view null = "null";
+    const size_t most = spec.precision < 0 ? null.size() : static_cast<size_t>(spec.precision);
+    const std::string text = Pad(std::string(null.substr(0, most)), spec);
+    return spec.conversion >= 'A' && spec.conversion <= 'Z' ? Upper(text) : text;
   }
-  return text;
-}
-
-Status Misfit(const Specifier& spec, std::string_view wanted, const Scalar& argument) {
-  return FailedPrecondition("format: {} needs {}, not the {} {}", spec.text, wanted, Name(argument.type()),
-                            argument.ToText());
-}
-
-Result<std::string> FormatArgument(const Specifier& spec, const Scalar& argument) {
   switch (spec.conversion) {
     case 'd': {
-      if (!argument.IsInteger()) return Misfit(spec, "an integer", argument);
-      const int64_t x = argument.AsInteger();
+      if (!integer) return Misfit(spec, "an integer", argument);
+      const int64_t x = *integer;
       const uint64_t magnitude = x < 0 ? uint64_t{0} - static_cast<uint64_t>(x) : static_cast<uint64_t>(x);
       return FinishNumber(fmt::format("{}", magnitude), x < 0, spec);
     }
     case 'x':
     case 'X':
     case 'o': {
-      if (!argument.IsInteger()) return Misfit(spec, "an integer", argument);
-      const uint64_t bits = static_cast<uint64_t>(argument.AsInteger());
+      if (!integer) return Misfit(spec, "an integer", argument);
+      const bool is_int = std::holds_alternative<int32_t>(argument);
+      const uint64_t bits = is_int ? static_cast<uint32_t>(*integer) : static_cast<uint64_t>(*integer);
       std::string digits = spec.conversion == 'o' ? fmt::format("{:o}", bits) : fmt::format("{:x}", bits);
       if (spec.alternate) digits.insert(0, spec.conversion == 'o' ? "0" : "0x");
       if (spec.zero && digits.size() < static_cast<size_t>(spec.width))
@@ -257,32 +297,36 @@ Result<std::string> FormatArgument(const Specifier& spec, const Scalar& argument
     case 'f':
     case 'e':
     case 'g':
-      if (!argument.IsDouble()) return Misfit(spec, "a double", argument);
-      return FormatDoubleAs(argument.AsDouble(), spec);
     case 'E':
-    case 'G':
-      if (!argument.IsDouble()) return Misfit(spec, "a double", argument);
-      return Upper(FormatDoubleAs(argument.AsDouble(), spec));
-    case 'c': {
-      if (!argument.IsInteger()) return Misfit(spec, "an integer code point", argument);
-      std::optional<std::string> text = Encode(argument.AsInteger());
-      if (!text) return Misfit(spec, "an integer code point", argument);
-      return Pad(*std::move(text), spec);
+    case 'G': {
+      const auto* const x = std::get_if<double>(&argument);
+      if (x == nullptr) return Misfit(spec, "a double", argument);
+      const std::string text = FormatDoubleAs(*x, spec);
+      return spec.conversion == 'E' || spec.conversion == 'G' ? Upper(text) : text;
     }
-    default: {  // s S b B; Java writes booleans in small letters
-      std::string text = argument.IsBoolean() ? (argument.AsBoolean() ? "true" : "false") : argument.ToText();
-      if ((spec.conversion == 'b' || spec.conversion == 'B') && !argument.IsBoolean()) text = "true";
-      if (spec.precision >= 0 && text.size() > static_cast<size_t>(spec.precision))
-        text.resize(static_cast<size_t>(spec.precision));
+    case 'c':
+    case 'C': {
+      const auto* const unit = std::get_if<char16_t>(&argument);
+      if (unit == nullptr && !integer) return Misfit(spec, "an integer code point", argument);
+      const std::optional<std::string> text = Encode(unit != nullptr ? int64_t{*unit} : *integer);
+      if (!text) return Misfit(spec, "an integer code point", argument);
+      return Pad(spec.conversion == 'C' ? Upper(*text) : *text, spec);
+    }
+    default: {  // s S b B
+      std::string text = TextOf(argument);
+      const bool is_boolean = std::holds_alternative<bool>(argument);
+      if ((spec.conversion == 'b' || spec.conversion == 'B') && !is_boolean) text = is_null ? "false" : "true";
+      if (spec.precision >= 0 && Units(text) > static_cast<size_t>(spec.precision))
+        text = ToUtf8(ToUtf16(text).substr(0, static_cast<size_t>(spec.precision)));
       text = Pad(std::move(text), spec);
-      return spec.conversion == 'S' || spec.conversion == 'B' ? Upper(std::move(text)) : text;
+      return spec.conversion == 'S' || spec.conversion == 'B' ? Upper(text) : text;
     }
   }
 }
 
 }  // namespace
 
-Result<std::string> JavaFormat(std::string_view format, std::span<const Scalar* const> arguments) {
+Result<std::string> JavaFormat(std::string_view format, std::span<const JavaFormatArgument> arguments) {
   std::string out;
   int next = 0;
   int last = -1;
@@ -301,15 +345,29 @@ Result<std::string> JavaFormat(std::string_view format, std::span<const Scalar* 
       continue;
     }
     const int index = spec.index > 0 ? spec.index - 1 : spec.index == 0 ? next++ : last;
-    if (index < 0 || index >= static_cast<int>(arguments.size()) ||
-        arguments[static_cast<size_t>(index)] == nullptr)
+    if (index < 0 || index >= static_cast<int>(arguments.size()))
       return FailedPrecondition("format: there is no argument for {}", spec.text);
     last = index;
     HEDDLE_ASSIGN_OR_RETURN(const std::string text,
-                            FormatArgument(spec, *arguments[static_cast<size_t>(index)]));
+                            FormatArgument(spec, arguments[static_cast<size_t>(index)]));
     out += text;
   }
   return out;
+}
+
+Result<std::string> JavaFormat(std::string_view format, std::span<const Scalar* const> arguments) {
+  std::vector<JavaFormatArgument> values;
+  for (const Scalar* const argument : arguments) {
+    if (argument->IsBoolean())
+      values.emplace_back(argument->AsBoolean());
+    else if (argument->IsInteger())
+      values.emplace_back(argument->AsInteger());
+    else if (argument->IsDouble())
+      values.emplace_back(argument->AsDouble());
+    else
+      values.emplace_back(argument->ToText());
+  }
+  return JavaFormat(format, values);
 }
 
 }  // namespace heddle::ops

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "core/text/utf8.h"
-#include "ops/text/letter_runs.h"
+#include "ops/text/character_runs.h"
 
 namespace heddle::ops {
 namespace {
@@ -16,6 +16,12 @@ const Run* RunAt(const Run (&runs)[size], char16_t unit) {
   const Run* const next = std::upper_bound(runs, runs + size, unit,
                                            [](char16_t value, const Run& run) { return value < run.first; });
   return next == runs ? nullptr : next - 1;
+}
+
+template <size_t size>
+bool IsIn(const LetterRun (&runs)[size], char16_t unit) {
+  const LetterRun* const run = RunAt(runs, unit);
+  return run != nullptr && unit <= run->last;
 }
 
 template <size_t size>
@@ -86,9 +92,18 @@ char16_t LowerCase(char16_t unit) { return OtherCase(kLowerCaseRuns, unit); }
 
 char16_t UpperCase(char16_t unit) { return OtherCase(kUpperCaseRuns, unit); }
 
-bool IsLetter(char16_t unit) {
-  const LetterRun* const run = RunAt(kLetterRuns, unit);
-  return run != nullptr && unit <= run->last;
+bool IsLetter(char16_t unit) { return IsIn(kLetterRuns, unit); }
+bool IsUpperCase(char16_t unit) { return IsIn(kUpperCaseLetterRuns, unit); }
+bool IsLowerCase(char16_t unit) { return IsIn(kLowerCaseLetterRuns, unit); }
+bool IsAlphabetic(char16_t unit) { return IsLetter(unit) || IsIn(kAlphabeticRuns, unit); }
+bool IsDecimalDigit(char16_t unit) { return IsIn(kDigitRuns, unit); }
+bool IsWhitespace(char16_t unit) { return IsIn(kWhitespaceRuns, unit); }
+bool IsSpaceCharacter(char16_t unit) { return IsIn(kSpaceRuns, unit); }
+
+int32_t NumericValue(char16_t unit) {
+  const ValueRun* const run = RunAt(kNumericValueRuns, unit);
+  if (run == nullptr || unit > run->last) return -1;
+  return run->value + (unit - run->first) * run->step;
 }
 
 }  // namespace heddle::ops

@@ -94,16 +94,21 @@ Result<Column> RepeatTexts(const Column& column, const std::vector<int64_t>& cou
 // The texts of one column, token by token.
 class Tokens {
  public:
-  Tokens(const Column& column, const TokenizeSpec& spec) : column_(column), spec_(spec) {}
+  Tokens(const Column& column, const TokenizeSpec& spec, const std::atomic<bool>* cancelled)
+      : column_(column), spec_(spec), cancelled_(cancelled) {}
+  /// Nothing, or not all, once the call is cancelled.
   std::vector<Token> Of(int64_t row) const {
+    if (IsCancelled(cancelled_)) return {};
     std::string text;
     if (!column_.IsMissing(row)) AppendCell(column_, row, &text);
-    return TokensOf(text, spec_);
+    return TokensOf(text, spec_, cancelled_);
   }
+  Status CheckCancelled() const { return IsCancelled(cancelled_) ? Cancelled("tokenize") : OkStatus(); }
 
  private:
   const Column& column_;
   const TokenizeSpec& spec_;
+  const std::atomic<bool>* cancelled_;
 };
 
 // A row for each token: its number and count, or its text and number.
@@ -118,6 +123,7 @@ Status MakeLong(const Tokens& tokens, const TokenizeSpec& spec, int64_t most, st
         row.resize(static_cast<size_t>(most), {"", spec.output == TokenOutput::kHash ? 0 : -1, 0});
     }
   });
+  HEDDLE_RETURN_IF_ERROR(tokens.CheckCancelled());
   std::vector<std::optional<std::string>> texts;
   std::vector<int64_t> numbers, frequencies;
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -169,6 +175,7 @@ Status MakeWide(const Tokens& tokens, const TokenizeSpec& spec, int64_t most, in
         cells[k][static_cast<size_t>(i)] = std::move(row[k].text);
     }
   });
+  HEDDLE_RETURN_IF_ERROR(tokens.CheckCancelled());
   for (const std::vector<std::optional<std::string>>& column : cells) {
     HEDDLE_ASSIGN_OR_RETURN(Column made, TextColumn(column));
     columns->push_back(std::move(made));
@@ -199,8 +206,9 @@ Result<Value> RunTokenize(const KernelCall& call) {
   const Column text = frame.column(spec->text_column);
   std::vector<int64_t> counts(static_cast<size_t>(frame.rows()), 1);
   std::vector<Column> of_tokens;
-  HEDDLE_RETURN_IF_ERROR(spec->wide ? MakeWide(Tokens(text, *spec), *spec, most, frame.rows(), &of_tokens)
-                                    : MakeLong(Tokens(text, *spec), *spec, most, &counts, &of_tokens));
+  const Tokens tokens(text, *spec, call.context.cancelled);
+  HEDDLE_RETURN_IF_ERROR(spec->wide ? MakeWide(tokens, *spec, most, frame.rows(), &of_tokens)
+                                    : MakeLong(tokens, *spec, most, &counts, &of_tokens));
   std::vector<Column> columns;
   for (const int64_t id : spec->id_columns) {
     HEDDLE_ASSIGN_OR_RETURN(Column column, RepeatTexts(frame.column(id), counts));

@@ -5,6 +5,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "ops/kernel.h"
 #include "ops/text/java_hash_map.h"
 #include "ops/text/java_text.h"
 
@@ -30,11 +31,13 @@ std::vector<Piece> PiecesBetweenBlanks(std::u16string_view text) {
 }
 
 // As String.split() cuts, without the empty pieces.
-std::vector<Piece> PiecesBetween(std::u16string_view text, const JavaRegex& separator) {
+std::vector<Piece> PiecesBetween(std::u16string_view text, const JavaRegex& separator,
+                                 const std::atomic<bool>* cancelled) {
+  JavaRegexSearch search(separator, text, cancelled);
   std::vector<Piece> pieces;
   size_t begin = 0;
   for (size_t from = 0; from <= text.size();) {
-    const std::optional<JavaRegex::Match> match = separator.Find(text, from);
+    const std::optional<JavaRegex::Match> match = search.Find(from);
     if (!match) break;
     const size_t first = (*match)[0], last = (*match)[1];
     if (first > begin) pieces.push_back({begin, first});
@@ -60,21 +63,24 @@ size_t Longest(const TokenizeSpec& spec, size_t size) {
 }
 
 std::vector<Token> NgramsOfPieces(std::u16string_view text, const std::vector<Piece>& pieces,
-                                  const TokenizeSpec& spec) {
+                                  const TokenizeSpec& spec, const std::atomic<bool>* cancelled) {
   std::vector<Token> tokens;
-  for (auto n = static_cast<size_t>(spec.min_gram); n <= Longest(spec, pieces.size()); ++n)
+  for (auto n = static_cast<size_t>(spec.min_gram); n <= Longest(spec, pieces.size()); ++n) {
+    if (IsCancelled(cancelled)) break;
     for (size_t i = 0; i + n <= pieces.size(); ++i)
       tokens.push_back({n == 1 ? ToUtf8(text.substr(pieces[i].begin, pieces[i].end - pieces[i].begin))
                                : TextOfNgram(text, pieces, i, n),
                         static_cast<int64_t>(pieces[i].begin)});
+  }
   return tokens;
 }
 
 std::vector<Token> NgramsOfLetters(std::u16string_view text, const std::vector<Piece>& pieces,
-                                   const TokenizeSpec& spec) {
+                                   const TokenizeSpec& spec, const std::atomic<bool>* cancelled) {
   std::vector<Token> tokens;
   for (const Piece& piece : pieces)
-    for (auto n = static_cast<size_t>(spec.min_gram); n <= Longest(spec, piece.end - piece.begin); ++n)
+    for (auto n = static_cast<size_t>(spec.min_gram);
+         n <= Longest(spec, piece.end - piece.begin) && !IsCancelled(cancelled); ++n)
       for (size_t i = piece.begin; i + n <= piece.end; ++i)
         tokens.push_back({ToUtf8(text.substr(i, n)), static_cast<int64_t>(i)});
   return tokens;
@@ -120,13 +126,14 @@ std::vector<TokenRow> CountRows(std::vector<Token> tokens, const TokenizeSpec& s
 
 }  // namespace
 
-std::vector<Token> TokensOf(std::string_view text, const TokenizeSpec& spec) {
+std::vector<Token> TokensOf(std::string_view text, const TokenizeSpec& spec,
+                            const std::atomic<bool>* cancelled) {
   const std::u16string units = ToUtf16(text);
   const std::vector<Piece> pieces =
-      spec.separator ? PiecesBetween(units, *spec.separator) : PiecesBetweenBlanks(units);
+      spec.separator ? PiecesBetween(units, *spec.separator, cancelled) : PiecesBetweenBlanks(units);
   if (spec.ngrams)
-    return spec.ngrams_of_letters ? NgramsOfLetters(units, pieces, spec)
-                                  : NgramsOfPieces(units, pieces, spec);
+    return spec.ngrams_of_letters ? NgramsOfLetters(units, pieces, spec, cancelled)
+                                  : NgramsOfPieces(units, pieces, spec, cancelled);
   std::vector<Token> tokens;
   for (const Piece& piece : pieces)
     tokens.push_back({ToUtf8(std::u16string_view(units).substr(piece.begin, piece.end - piece.begin)),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -38,8 +39,9 @@ struct Token {
   int64_t position = 0;  ///< Of its first character in the text, from 0, in units of UTF-16.
 };
 
-/// The tokens of a text, in their order; n-grams by their length first.
-std::vector<Token> TokensOf(std::string_view text, const TokenizeSpec& spec);
+/// The tokens of a text, in their order; n-grams by their length first. Once `cancelled` is set not all of them.
+std::vector<Token> TokensOf(std::string_view text, const TokenizeSpec& spec,
+                            const std::atomic<bool>* cancelled = nullptr);
 
 /// What a row of the result says: a token and a number, or two numbers.
 struct TokenRow {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/text/utf8.h"
@@ -87,10 +88,18 @@ class JsonColumn {
 
   int64_t rows() const { return rows_; }
 
-  void AddMissing() {
+  /// Missing cells up to row `rows`. What lines leave out costs nothing until then.
+  void MissUntil(int64_t rows) {
+    if (rows_ >= rows) return;
     missing_.resize(static_cast<size_t>(rows_), 0);
-    missing_.push_back(1);
-    Append(0);
+    missing_.resize(static_cast<size_t>(rows), 1);
+    const auto size = static_cast<size_t>(rows);
+    switch (StorageOf(type_)) {
+      case ColumnStorage::kDoubles: doubles_.resize(size, 0); break;
+      case ColumnStorage::kTexts: numbers_.resize(size + 1, static_cast<int64_t>(texts_.size())); break;
+      default: numbers_.resize(size, 0);
+    }
+    rows_ = rows;
   }
   // False if the value is no cell of the column.
   bool Add(std::string_view text) {
@@ -121,7 +130,9 @@ class JsonColumn {
     return false;
   }
 
-  Result<Column> Finish() const {
+  /// The column with this many rows.
+  Result<Column> Finish(int64_t rows) {
+    MissUntil(rows);
     HEDDLE_ASSIGN_OR_RETURN(
         Column column, Column::Make(type_, rows_, static_cast<int64_t>(texts_.size()), !missing_.empty()));
     switch (column.storage()) {
@@ -140,6 +151,7 @@ class JsonColumn {
         break;
     }
     if (!missing_.empty()) std::copy(missing_.begin(), missing_.end(), column.mutable_missing());
+    *this = JsonColumn(type_);  // Gives its memory back before the next column is made.
     return column;
   }
 
@@ -153,7 +165,7 @@ class JsonColumn {
     ++rows_;
   }
 
-  const ColumnType type_;
+  ColumnType type_;
   int64_t rows_ = 0;
   std::vector<double> doubles_;
   std::vector<int64_t> numbers_;  // Of texts their ends.
@@ -177,10 +189,8 @@ class RowReader {
         options_, text, line, kind_, [&](size_t index, std::string_view name, const JsonValue& value) {
           const size_t j = kind_ == '{' ? names_.Find(name, index) : index;
           if (j >= columns_.size() || columns_[j].rows() > rows_) return ItChanged(options_);
-          if (value.is_null) {
-            columns_[j].AddMissing();
-            return OkStatus();
-          }
+          columns_[j].MissUntil(rows_ + (value.is_null ? 1 : 0));
+          if (value.is_null) return OkStatus();
           if (columns_[j].Add(value.text)) return OkStatus();
           return DataLoss("cannot read '{}': line {}, '{}': '{}' is no {}", options_.path, line,
                           ShownInLine(schema_.NameOf(static_cast<int64_t>(j)), 40),
@@ -188,15 +198,14 @@ class RowReader {
               .WithNote("schema= says the types of the columns; STRING takes any value");
         }));
     ++rows_;
-    for (JsonColumn& column : columns_)
-      if (column.rows() < rows_) column.AddMissing();
     return OkStatus();
   }
 
-  Result<Frame> Finish(const std::shared_ptr<const Schema>& schema) const {
+  /// Once.
+  Result<Frame> Finish(const std::shared_ptr<const Schema>& schema) {
     std::vector<Column> columns;
-    for (const JsonColumn& reader : columns_) {
-      HEDDLE_ASSIGN_OR_RETURN(Column column, reader.Finish());
+    for (JsonColumn& reader : columns_) {
+      HEDDLE_ASSIGN_OR_RETURN(Column column, reader.Finish(rows_));
       columns.push_back(std::move(column));
     }
     return Frame(schema, std::move(columns));
@@ -213,25 +222,27 @@ class RowReader {
 
 // What a chunk says of the columns.
 struct ChunkLook {
-  Names names;         // of objects
+  Names names;                      // of objects
+  std::vector<int64_t> last_lines;  // the line in which each name was met last
   size_t columns = 0;  // of arrays: as many as the first line of the file has
 };
 
 Status LookAtLine(const ReadOptions& options, std::string_view text, int64_t line, char kind,
                   ChunkLook* look) {
-  std::vector<uint8_t> seen(look->names.names().size(), 0);
   size_t count = 0;
   HEDDLE_RETURN_IF_ERROR(
       VisitLine(options, text, line, kind, [&](size_t index, std::string_view name, const JsonValue&) {
         count = index + 1;
         if (kind == '[') return OkStatus();
         size_t place = look->names.Find(name, index);
-        if (place == Names::kNone) place = look->names.Add(name);
+        if (place == Names::kNone) {
+          place = look->names.Add(name);
+          look->last_lines.push_back(0);
+        }
         if (look->names.names().size() > kMostColumns)
           return DataLoss("cannot read '{}': its objects have more than {} names", options.path,
                           kMostColumns);
-        if (place >= seen.size()) seen.resize(look->names.names().size(), 0);
-        if (seen[place]++ == 0) return OkStatus();
+        if (std::exchange(look->last_lines[place], line) != line) return OkStatus();
         return DataLoss("cannot read '{}': line {} has the name '{}' twice", options.path, line,
                         ShownInLine(name, 40));
       }));
@@ -314,6 +325,27 @@ Result<Frame> ReadJsonl(const ReadOptions& options, const FileSummary& summary, 
   std::erase_if(pieces, [](const Frame& piece) { return piece.rows() == 0; });
   if (pieces.empty()) return RowReader(options, *summary.schema, kind).Finish(summary.schema);
   return StackRows(pieces);
+}
+
+Status VisitJsonlCells(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
+                       int64_t rows, const JsonlVisitor& visit) {
+  HEDDLE_ASSIGN_OR_RETURN(const char kind, KindOfFile(text));
+  Names names;
+  if (kind == '{')
+    for (int64_t j = 0; j < summary.schema->columns(); ++j) names.Add(summary.schema->NameOf(j));
+  LineReader lines(text);
+  std::string_view line;
+  for (int64_t row = 0; row < rows && lines.Next(&line); ++row) {
+    if (IsCancelled(options.cancelled)) return Cancelled("read");
+    HEDDLE_RETURN_IF_ERROR(VisitLine(
+        options, line, row + 1, kind, [&](size_t index, std::string_view name, const JsonValue& value) {
+          const size_t column = kind == '{' ? names.Find(name, index) : index;
+          if (column >= static_cast<size_t>(summary.schema->columns())) return ItChanged(options);
+          if (!value.is_null) visit(row, static_cast<int64_t>(column), value.text);
+          return OkStatus();
+        }));
+  }
+  return lines.status();
 }
 
 }  // namespace heddle::ops

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+#include <string_view>
+
 #include "ops/files/text_file.h"
 #include "ops/formats/file_format.h"
 
@@ -13,6 +16,12 @@ namespace heddle::ops {
 Result<FileSummary> SummarizeJsonl(const ReadOptions& options, const TextFile& text);
 Result<Frame> ReadJsonl(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                         int64_t row_begin, int64_t row_end);
+
+/// The values of the first `rows` lines but for null, in their order, as the text of strings or as they stand
+/// in the file. Time and memory are those of the values, however many columns the file has.
+using JsonlVisitor = std::function<void(int64_t row, int64_t column, std::string_view text)>;
+Status VisitJsonlCells(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
+                       int64_t rows, const JsonlVisitor& visit);
 
 /// Objects with the names of the columns, where there are names, else arrays. What is no number, or infinite,
 /// is a text, because JSON has no such numbers. kFailedPrecondition where a text is no UTF-8 or two columns

@@ -100,7 +100,24 @@ TEST(JavaExpressionTest, RowsAreTexts) {
 
 TEST(JavaExpressionTest, WhatDoesNotCompileIsNamedWithItsPlace) {
   const std::pair<const char*, const char*> cases[] = {
-      {"x -> x.strip()", "map: map() does not know text.strip() at character 8 of the expression"},
+      {"x -> x.stripIndent()",
+       "map: map() does not know text.stripIndent() at character 8 of the expression"},
+      {"x -> x.length().toString()", "map: map() knows no methods of a int at character 17 of the expression"},
+      {"x -> new StringBuilder(x).flip()",
+       "map: map() does not know StringBuilder.flip() at character 27 of the expression"},
+      {"x -> x.chars().filter(c -> c + 1).count()",
+       "map: map() does not know IntStream.filter(function) at character 16 of the expression"},
+      {"x -> x.trim(c -> c)",
+       "map: map() knows no function that String.trim() takes here at character 13 of the expression"},
+      {"x -> x.chars()", "map: a IntStream has no text at character 8 of the expression"},
+      {"x -> java.util.LocalDate.parse(x)",
+       "map: map() does not know java.util.LocalDate at character 6 of the expression"},
+      {"x -> (float) 1", "map: map() does not know the type float at character 6 of the expression"},
+      {"x -> 1 << 2.5", "map: << is not defined on a int and a double at character 8 of the expression"},
+      {"x -> 3 == null", "map: == is not defined on a int and a null at character 8 of the expression"},
+      {"x -> Integer.valueOf(x) == Integer.valueOf(x)",
+       "map: == asks whether two values are one object; a.equals(b) compares them at character 25 of the "
+       "expression"},
       {"x -> x.charAt(\"a\")",
        "map: map() does not know text.charAt(String) at character 8 of the expression"},
       {"x -> y", "map: map() does not know 'y' at character 6 of the expression"},
@@ -111,7 +128,7 @@ TEST(JavaExpressionTest, WhatDoesNotCompileIsNamedWithItsPlace) {
        "map: == asks whether two texts are one object; a.equals(b) compares them at character 8 of the "
        "expression"},
       {"x -> x * 2", "map: * is not defined on a String and a int at character 8 of the expression"},
-      {"x -> 6 & 3", "map: & is not defined on a int and a int at character 8 of the expression"},
+      {"x -> 6 & 3.5", "map: & is not defined on a int and a double at character 8 of the expression"},
       {"x -> x ? 1 : 2", "map: a condition is a boolean, not a String at character 6 of the expression"},
       {"x -> x.isEmpty() ? 1 : x",
        "map: a choice between a int and a String at character 18 of the expression"},
@@ -136,6 +153,17 @@ TEST(JavaExpressionTest, WhatJavaThrowsIsAnErrorOfTheRun) {
   EXPECT_EQ(Applied("x -> Integer.valueOf(x)", "-2147483648"), "-2147483648");
   EXPECT_EQ(Applied("x -> Double.valueOf(x)", "a"), "'a' is no number");
   EXPECT_EQ(Applied("x -> 1 / (x.length() - 1)", "a"), "division by zero");
+  EXPECT_EQ(Applied("x -> (x.isEmpty() ? x : null).trim()", "a"),
+            "null where a value is needed, at character 19 of the expression");
+  EXPECT_EQ(Applied("x -> Integer.parseInt(x, 16)", "xyz"), "'xyz' is no integer of 32 bits with the radix 16");
+  EXPECT_EQ(Applied("x -> Math.addExact(Integer.parseInt(x), 1)", "2147483647"),
+            "2147483647 + 1 is no integer of 32 bits");
+  EXPECT_EQ(Applied("x -> java.time.LocalDate.parse(x)", "2023-02-29"),
+            "'2023-02-29': day 29 of month 2 of 2023 is no date");
+  EXPECT_EQ(Applied("x -> java.time.LocalDate.parse(x)", "soon"), "'soon' is no date");
+  EXPECT_EQ(Applied("x -> String.format(\"%d\", x)", "a"), "format: %d needs an integer, not the string a");
+  EXPECT_EQ(Applied("x -> new StringBuilder(x).deleteCharAt(3)", "abc"),
+            "deleteCharAt: 3 is beyond the text 'abc' of length 3");
   EXPECT_EQ(Applied("x -> UtilFunctions.splitRecodeEntry(x)[0]", "ab"),
             "splitRecodeEntry: 'ab' has no \u00b7 between a token and its code");
   EXPECT_EQ(Applied("x -> x.replaceAll(\"a\", \"$1\")", "a"),

@@ -10,7 +10,7 @@ namespace {
 std::string FirstMatch(std::u16string_view expression, std::u16string_view text) {
   const Result<JavaRegex> regex = JavaRegex::Parse(expression);
   if (!regex.ok()) return regex.status().message();
-  const std::optional<JavaRegex::Match> match = regex->Find(text, 0);
+  const std::optional<JavaRegex::Match> match = JavaRegexSearch(*regex, text).Find(0);
   return match ? fmt::format("{}-{}", (*match)[0], (*match)[1]) : "none";
 }
 
@@ -45,7 +45,7 @@ TEST(JavaRegexTest, TheLeftmostMatchCounts) {
 
 TEST(JavaRegexTest, GroupsAreWhatTheLastRoundTook) {
   const JavaRegex regex = *JavaRegex::Parse(u"(a)|(b)(c)?");
-  const JavaRegex::Match match = *regex.Find(u"xb", 0);
+  const JavaRegex::Match match = *JavaRegexSearch(regex, u"xb").Find(0);
   EXPECT_EQ(regex.groups(), 3);
   EXPECT_EQ(match[2], JavaRegex::kNone);
   EXPECT_EQ(match[4], 1u);
@@ -64,6 +64,40 @@ TEST(JavaRegexTest, NoPlaceIsTriedTwice) {
   EXPECT_FALSE(JavaRegex::Parse(u"(a*)*(a*)*b")->MatchesAll(text));
 }
 
+// All matches of a text together cost steps x length: each of these looks for the b to the end of the text.
+TEST(JavaRegexTest, ManyMatchesLookOnceAtThePlacesBehindThem) {
+  const std::u16string text(20000, u'a');
+  const JavaRegex regex = *JavaRegex::Parse(u"a(?:.*b)?");
+  JavaRegexSearch search(regex, text);
+  size_t matches = 0;
+  for (size_t at = 0; at < text.size(); ++matches) {
+    const JavaRegex::Match match = *search.Find(at);
+    EXPECT_EQ(match[0], at);
+    at = match[1];
+  }
+  EXPECT_EQ(matches, text.size());
+}
+
+TEST(JavaRegexTest, ACancelledSearchFindsNothing) {
+  const std::atomic<bool> cancelled = true;
+  const JavaRegex regex = *JavaRegex::Parse(u"a");
+  EXPECT_FALSE(JavaRegexSearch(regex, u"a", &cancelled).Find(0));
+  EXPECT_FALSE(JavaRegexSearch(regex, u"a", &cancelled).MatchesAll());
+}
+
+TEST(JavaRegexTest, CountsThatMakeAnExpressionTooLongAreRefused) {
+  for (const char16_t* const expression :
+       {u"(a{1,1000}){1,1000}", u"a{20001}", u"((a{100}){100}){100}", u"(?:(?:){0,19999}){0,2}", u"a{999999999999}",
+        u"(ab){5000}(cd){5001}"}) {
+    const Result<JavaRegex> regex = JavaRegex::Parse(expression);
+    EXPECT_NE(regex.status().message().find("with what its counts repeat it has more than 20000 steps"),
+              std::string::npos)
+        << ::testing::PrintToString(std::u16string(expression));
+  }
+  EXPECT_TRUE(JavaRegex::Parse(u"(a{1,100}){1,90}")->MatchesAll(std::u16string(9000, u'a')));
+  EXPECT_FALSE(JavaRegex::Parse(u"(a{1,100}){1,90}")->MatchesAll(std::u16string(9001, u'a')));
+}
+
 TEST(JavaRegexTest, WhatIsNotKnownIsNamedWithItsPlace) {
   const std::pair<const char16_t*, const char*> cases[] = {
       {u"a(b", "the regular expression \"a(b\": a ( without its ) at character 4"},
@@ -78,7 +112,7 @@ TEST(JavaRegexTest, WhatIsNotKnownIsNamedWithItsPlace) {
       {u"a{3,2}", "the regular expression \"a{3,2}\": no count that can be at character 7"},
       {u"a++", "the regular expression \"a++\": a repetition of a repetition at character 3"},
       {u"(a{1000}){1000}",
-       "the regular expression \"(a{1000}){1000}\": too long an expression at character 16"},
+       "the regular expression \"(a{1000}){1000}\": with what its counts repeat it has more than 20000 steps at character 16"},
   };
   for (const auto& [expression, message] : cases) EXPECT_EQ(FirstMatch(expression, u""), message);
 }
