@@ -19,6 +19,15 @@ constexpr double kMostWorkOfNode = 1 << 12;
 // Parts kept for one place of a block; sizes that matter and differ from round to round make new ones for
 // ever.
 constexpr size_t kMostParts = 8;
+// A part of frames with more columns than this together is kept alone: their names take more than its making.
+constexpr int64_t kMostColumns = 1 << 16;
+
+int64_t ColumnsOfFrames(const Graph& graph) {
+  int64_t columns = 0;
+  for (const Node& node : graph.nodes)
+    if (node.info.schema != nullptr) columns += node.info.schema->columns();
+  return columns;
+}
 
 bool UsesFiles(const Graph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
@@ -193,6 +202,7 @@ KnownPart* KnownParts::MoveUp(size_t i) {
 KnownPart* KnownParts::Add(std::unique_ptr<KnownPart> part) {
   if (part == nullptr) return nullptr;
   if (parts_.size() >= kMostParts) parts_.pop_back();
+  if (ColumnsOfFrames(part->graph()) > kMostColumns) parts_.clear();
   parts_.push_back(std::move(part));
   return parts_.back().get();
 }

@@ -56,6 +56,23 @@ Status CheckAgreement(int rank, const Decision& theirs, char kind, uint64_t key,
       .WithNote(fmt::format("rank {}, step {}, next plan {:x}: {}", rank, guard.steps(), key, guard.Trace()));
 }
 
+// Columns of the frames that the plans kept have together; each takes some tens of bytes for its name.
+constexpr int64_t kMostColumns = 1 << 20;
+
+// Told by the text of the plan alone, so that all ranks forget the same plans.
+int64_t ColumnsOfFrames(const Plan& plan) {
+  int64_t columns = 0;
+  const auto add = [&](const ValueInfo& info) {
+    if (info.schema != nullptr) columns += info.schema->columns();
+  };
+  for (const Node& node : plan.graph.nodes)
+    for (const ValueInfo& info : ResultsOf(node)) add(info);
+  for (const Register& made : plan.registers) add(made.info);
+  for (const std::vector<Binding>* const bindings : {&plan.live_in, &plan.live_out})
+    for (const Binding& binding : *bindings) add(binding.info);
+  return columns;
+}
+
 }  // namespace
 
 Status PlanCache::AddText(const std::string& text) {
@@ -71,9 +88,13 @@ void PlanCache::Insert(std::shared_ptr<const Plan> plan, bool is_ahead) {
   const uint64_t key = plan->key;
   if (plans_.contains(key)) return;
   uses_.push_front(key);
-  plans_[key] = {std::move(plan), uses_.begin(), is_ahead};
-  if (plans_.size() > capacity_) {
-    plans_.erase(uses_.back());
+  const int64_t columns = ColumnsOfFrames(*plan);
+  columns_ += columns;
+  plans_[key] = {std::move(plan), uses_.begin(), is_ahead, columns};
+  while (plans_.size() > capacity_ || (columns_ > kMostColumns && plans_.size() > 1)) {
+    const auto oldest = plans_.find(uses_.back());
+    columns_ -= oldest->second.columns;
+    plans_.erase(oldest);
     uses_.pop_back();
   }
 }

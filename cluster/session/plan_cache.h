@@ -20,7 +20,7 @@ class ControlChannel;
 
 /// Plans by key, the most recently used ones. With several ranks rank 0 makes what is missing and the others
 /// receive it; every rank asks for the same keys in the same order, so all of them miss, and forget, the same
-/// plans. Thread-safe; one plan is made at a time, so that nobody makes what another thread is making.
+/// plans. Those of very wide frames, whose names take much memory, are the first to go. Thread-safe; one plan is made at a time, so that nobody makes what another thread is making.
 class PlanCache {
  public:
   /// `control` may be nullptr with one rank. `capacity` plans are kept.
@@ -52,6 +52,7 @@ class PlanCache {
     std::shared_ptr<const Plan> plan;
     std::list<uint64_t>::iterator use;
     bool is_unused_ahead = false;  // made ahead and not asked for yet
+    int64_t columns = 0;           // of all frames in it
   };
   void Insert(std::shared_ptr<const Plan> plan, bool is_ahead);
   Result<Plan> MakeAndSend(uint64_t key, const DivergenceGuard& guard,
@@ -65,6 +66,7 @@ class PlanCache {
   std::mutex mutex_;  // Guards what follows, and is held while a plan is made.
   std::unordered_map<uint64_t, Entry> plans_;
   std::list<uint64_t> uses_;  // most recent first
+  int64_t columns_ = 0;       // of all plans
   int64_t hits_ = 0;
   int64_t ahead_ = 0;
   int64_t misses_ = 0;

@@ -58,7 +58,11 @@ void RaiseTo(std::atomic<int64_t>* peak, int64_t value) {
 }  // namespace
 
 Status DoesNotFit(const std::string& what, const MemoryBudget& budget) {
-  return ResourceExhausted("out of memory: {} does not fit: {} of {} bytes in use", what, budget.used(),
+  return DoesNotFit(what, budget.used(), budget);
+}
+
+Status DoesNotFit(const std::string& what, int64_t used_bytes, const MemoryBudget& budget) {
+  return ResourceExhausted("out of memory: {} does not fit: {} of {} bytes in use", what, used_bytes,
                            budget.limit())
       .WithNote("use smaller or sparser matrices, more workers, or allow more memory with --memory BYTES");
 }
@@ -137,7 +141,11 @@ void* BlockPool::TakeFresh(int index) {
 }
 
 Result<void*> BlockPool::Allocate(int64_t bytes) {
-  const auto does_not_fit = [&] { return DoesNotFit(fmt::format("a matrix of {} bytes", bytes), *budget_); };
+  // Tells the bytes of the block, so that they and those in use are more than the limit.
+  const auto does_not_fit = [&] {
+    const int64_t needed = bytes > kLargest ? bytes : BytesOfClass(ClassOf(bytes));
+    return DoesNotFit(fmt::format("a matrix of {} bytes", needed), *budget_);
+  };
   HEDDLE_CHECK(bytes >= 0, "callers check sizes");
   const HeapModeScope in_pool(HeapMode::kInPool);
   if (bytes > kLargest) return does_not_fit();

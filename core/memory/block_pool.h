@@ -90,5 +90,7 @@ class BlockPool {
 /// The error of an allocation that cannot be: "out of memory: <what> does not fit: ...", with a note saying
 /// what to do.
 Status DoesNotFit(const std::string& what, const MemoryBudget& budget);
+/// The same where `used_bytes` were in use when it was refused; some may have been given back since.
+Status DoesNotFit(const std::string& what, int64_t used_bytes, const MemoryBudget& budget);
 
 }  // namespace heddle

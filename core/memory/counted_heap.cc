@@ -37,8 +37,10 @@ constinit std::atomic<int64_t> heap_bytes{0};
 constinit thread_local int64_t own_allocations = 0;             // Of this thread, for ever.
 constinit thread_local HeapMode mode = HeapMode::kCounts;
 [[maybe_unused]] constinit thread_local bool is_making_room = false;
-constinit std::atomic<size_t> refused_bytes{
-    0};  // Last, by any thread: a kernel's threads fail for one another.
+// Of the last refusal by any thread: a kernel's threads fail for one another. What was in use beside it is
+// noted then, because the failing kernel gives much of it back before the error is told.
+constinit std::atomic<size_t> refused_bytes{0};
+constinit std::atomic<int64_t> used_when_refused{0};
 
 // No allocation on the way: there is no memory.
 [[noreturn]] void ExitOutOfMemory(size_t bytes) {
@@ -75,11 +77,13 @@ HeapModeScope::~HeapModeScope() { mode = before_; }
 Status HeapRefused(std::string_view user, bool is_absurd) {
   const std::string size =
       is_absurd ? "more bytes than there are addresses" : fmt::format("{} bytes", refused_bytes.load());
-  return DoesNotFit(fmt::format("working memory of {} for '{}'", size, user), MemoryBudget::Process());
+  return DoesNotFit(fmt::format("working memory of {} for '{}'", size, user), used_when_refused.load(),
+                    MemoryBudget::Process());
 }
 
 void NoteRefused(int64_t bytes) {
   refused_bytes.store(static_cast<size_t>(bytes), std::memory_order_relaxed);
+  used_when_refused.store(MemoryBudget::Process().used(), std::memory_order_relaxed);
 }
 
 void PrepareHeap() {
@@ -164,8 +168,13 @@ bool Reclaim() {
   return malloc_trim(0) != 0 || any;
 }
 
-void* Refuse(size_t bytes) {
+void* Refuse(size_t bytes, bool by_budget) {
+  // Counts of threads are shared late. What the budget refuses is more than the limit with what is in use.
+  const MemoryBudget& budget = MemoryBudget::Process();
+  const auto asked = static_cast<int64_t>(std::min(bytes, kMostPlausibleBytes));
+  const int64_t least = by_budget ? budget.limit() - asked + 1 : 0;
   refused_bytes.store(bytes, std::memory_order_relaxed);
+  used_when_refused.store(std::max(budget.used(), least), std::memory_order_relaxed);
   errno = ENOMEM;
   return nullptr;
 }
@@ -186,7 +195,7 @@ template <typename Get>
     if (block == nullptr && !MayRefuse()) ExitOutOfMemory(bytes);
   }
   Count(block == nullptr ? -reserved : ChunkBytes(block) - before - reserved);
-  return block == nullptr ? Refuse(bytes) : block;
+  return block == nullptr ? Refuse(bytes, is_refused) : block;
 }
 
 // The count of this thread has grown enough to be shared: is all still inside?
@@ -195,7 +204,7 @@ template <typename Get>
   if (before > 0 || !MayRefuse() || HasRoom(0)) return block;
   Count(-ChunkBytes(block));
   __libc_free(block);
-  return Refuse(bytes);
+  return Refuse(bytes, /*by_budget=*/true);
 }
 
 // `get` allocates `bytes` in place of a chunk of `before` bytes.
@@ -224,7 +233,7 @@ void* malloc(size_t bytes) noexcept {
 
 void* calloc(size_t count, size_t bytes) noexcept {
   size_t total = 0;
-  if (__builtin_mul_overflow(count, bytes, &total)) return heddle::Refuse(SIZE_MAX);
+  if (__builtin_mul_overflow(count, bytes, &total)) return heddle::Refuse(SIZE_MAX, /*by_budget=*/false);
   return heddle::Allocate(total, 0, [&] { return __libc_calloc(count, bytes); });
 }
 

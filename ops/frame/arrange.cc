@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/frame/arrange.h"
 
-#include <set>
+#include <charconv>
+#include <string_view>
+#include <unordered_set>
 
 #include "ops/frame/convert.h"
 #include "ops/frame/stack_rows.h"
@@ -21,17 +23,31 @@ Frame OneColumn(Column column) {
   return Frame(std::move(schema), {std::move(column)});
 }
 
+// The number in a name like those of CountedNames(): 12 of "C12"; 0 of all other names.
+int64_t NumberOfCounted(std::string_view name) {
+  int64_t number = 0;
+  if (name.size() < 2 || name[0] != 'C' || name[1] == '0') return 0;
+  const auto [end, error] = std::from_chars(name.data() + 1, name.data() + name.size(), number);
+  return error == std::errc() && end == name.data() + name.size() && number > 0 ? number : 0;
+}
+
 }  // namespace
 
 std::vector<std::string> CountedNames(int64_t columns) {
   std::vector<std::string> names;
+  names.reserve(static_cast<size_t>(columns));
   for (int64_t j = 1; j <= columns; ++j) names.push_back(fmt::format("C{}", j));
   return names;
 }
 
+bool AreCounted(const std::vector<std::string>& names) {
+  for (size_t j = 0; j < names.size(); ++j)
+    if (NumberOfCounted(names[j]) != static_cast<int64_t>(j) + 1) return false;
+  return true;
+}
+
 std::shared_ptr<const Schema> OfChangedCopy(const std::shared_ptr<const Schema>& schema) {
-  if (schema == nullptr || schema->names.empty() || schema->names != CountedNames(schema->columns()))
-    return schema;
+  if (schema == nullptr || schema->names.empty() || !AreCounted(schema->names)) return schema;
   return std::make_shared<const Schema>(Schema{schema->types, {}});
 }
 
@@ -49,18 +65,36 @@ Frame ColumnsOf(const Frame& frame, int64_t begin, int64_t end) {
 }
 
 Schema SideBySide(std::span<const Schema* const> schemas) {
+  int64_t columns = 0;
+  for (const Schema* schema : schemas) columns += schema->columns();
   Schema result;
-  std::set<std::string> names;
+  result.types.reserve(static_cast<size_t>(columns));
+  result.names.reserve(static_cast<size_t>(columns));  // Names stay where they are while `seen` knows them.
+  // So many columns have the names C1, C2, ... from the first on; `seen` has the names of those behind them.
+  int64_t counted = 0;
+  std::unordered_set<std::string_view> seen;
   for (const Schema* schema : schemas) {
+    const auto before = static_cast<int64_t>(result.types.size());
     result.types.insert(result.types.end(), schema->types.begin(), schema->types.end());
+    if (before == 0 && (schema->names.empty() || AreCounted(schema->names))) {
+      result.names = CountedNames(schema->columns());
+      result.names.reserve(static_cast<size_t>(columns));
+      counted = schema->columns();
+      continue;
+    }
     bool differ = true;
-    for (int64_t j = 0; j < schema->columns(); ++j) {
-      result.names.push_back(schema->NameOf(j));
-      differ &= names.insert(result.names.back()).second;
+    for (int64_t j = 0; j < schema->columns() && differ; ++j) {
+      std::string name = schema->NameOf(j);
+      const int64_t number = NumberOfCounted(name);
+      differ = (number == 0 || number > counted) && !seen.contains(name);
+      result.names.push_back(std::move(name));
+      if (differ) seen.insert(result.names.back());
     }
     if (differ) continue;
-    result.names = CountedNames(result.columns());
-    names = std::set<std::string>(result.names.begin(), result.names.end());
+    seen.clear();
+    counted = static_cast<int64_t>(result.types.size());
+    result.names = CountedNames(counted);
+    result.names.reserve(static_cast<size_t>(columns));
   }
   return result;
 }
@@ -74,7 +108,7 @@ Frame SideBySide(std::span<const Frame> frames) {
 
 Schema BelowEachOther(std::span<const Schema* const> schemas) {
   Schema result = *schemas[0];
-  if (result.names == CountedNames(result.columns())) result.names.clear();
+  if (AreCounted(result.names)) result.names.clear();
   for (const Schema* schema : schemas)
     for (size_t j = 0; j < result.types.size(); ++j)
       result.types[j] = WiderOf(result.types[j], schema->types[j]);

@@ -10,6 +10,8 @@ namespace heddle::ops {
 
 /// "C1" to "Cn", as names that the columns keep wherever they go.
 std::vector<std::string> CountedNames(int64_t columns);
+/// names == CountedNames(of as many), without making them.
+bool AreCounted(const std::vector<std::string>& names);
 
 /// As changed copies of a frame have them: names that are the counted ones are none.
 std::shared_ptr<const Schema> OfChangedCopy(const std::shared_ptr<const Schema>& schema);

@@ -24,10 +24,17 @@ bool JavaRegex::MatchesAll(std::u16string_view text) const {
 
 JavaRegexSearch::JavaRegexSearch(const JavaRegex& regex, std::u16string_view text,
                                  const std::atomic<bool>* cancelled)
-    : regex_(regex),
-      text_(text),
-      cancelled_(cancelled),
-      visited_((regex.steps_.size() * (text.size() + 1) + kBits - 1) / kBits) {}
+    : regex_(regex), text_(text), cancelled_(cancelled) {
+  if (status().ok()) visited_.resize((regex.steps_.size() * (text.size() + 1) + kBits - 1) / kBits);
+}
+
+Status JavaRegexSearch::status() const {
+  const size_t places = regex_.steps_.size() * (text_.size() + 1);  // Both are less than 2^32.
+  if (places <= kMostPlaces) return OkStatus();
+  return FailedPrecondition("the regular expression \"{}\" has {} steps, for a text of length {}: together {} "
+                            "places, at most {} are possible",
+                            regex_.shown_, regex_.steps_.size(), text_.size(), places, kMostPlaces);
+}
 
 bool JavaRegexSearch::Visit(size_t step, size_t at) {
   const size_t place = at * regex_.steps_.size() + step;
@@ -122,6 +129,7 @@ std::optional<JavaRegex::Match> JavaRegexSearch::MatchAt(size_t from, bool to_th
 }
 
 std::optional<JavaRegex::Match> JavaRegexSearch::Find(size_t from) {
+  if (visited_.empty()) return std::nullopt;
   for (size_t start = from; start <= text_.size(); ++start) {
     std::optional<JavaRegex::Match> match = MatchAt(start, false);
     if (!match) {
@@ -136,6 +144,6 @@ std::optional<JavaRegex::Match> JavaRegexSearch::Find(size_t from) {
   return std::nullopt;
 }
 
-bool JavaRegexSearch::MatchesAll() { return MatchAt(0, true).has_value(); }
+bool JavaRegexSearch::MatchesAll() { return !visited_.empty() && MatchAt(0, true).has_value(); }
 
 }  // namespace heddle::ops

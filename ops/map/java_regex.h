@@ -56,6 +56,7 @@ class JavaRegex {
   std::vector<Step> steps_;
   std::vector<Set> sets_;
   int groups_ = 0;
+  std::string shown_;  ///< For errors.
 };
 
 /// Looks for an expression in one text, from front to back.
@@ -65,10 +66,16 @@ class JavaRegex {
 /// Threads: one.
 class JavaRegexSearch {
  public:
+  /// Most steps x characters of a search: 256 MiB of memory.
+  static constexpr uint64_t kMostPlaces = uint64_t{1} << 31;
+
   /// Both must outlive the search. Once `cancelled` is set nothing is found any more, which says nothing
   /// about the text.
   JavaRegexSearch(const JavaRegex& regex, std::u16string_view text,
                   const std::atomic<bool>* cancelled = nullptr);
+
+  /// kFailedPrecondition where steps and text make too many places: then nothing is found, either.
+  Status status() const;
 
   /// The first match that starts at `from` or behind it; `from` is not before the end of the last match.
   std::optional<JavaRegex::Match> Find(size_t from);

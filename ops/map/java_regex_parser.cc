@@ -56,6 +56,7 @@ class JavaRegexParser {
     HEDDLE_RETURN_IF_ERROR(Alternatives(0));
     if (at_ < text_.size()) return Wrong("a ) without its (");
     Add(JavaRegex::Step::Kind::kMatch);
+    regex_.shown_ = ShownInLine(ToUtf8(text_), kMostShown);
     return std::move(regex_);
   }
 

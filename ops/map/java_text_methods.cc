@@ -145,12 +145,13 @@ Result<JavaValue> ReplaceMatches(const JavaCall& a) {
     at = (*match)[1] > (*match)[0] ? (*match)[1] : (*match)[1] + 1;  // An empty match is not found again.
     if (!all) break;
   }
+  HEDDLE_RETURN_IF_ERROR(search.status());
   return JavaValue(result.append(text, copied, JavaText::npos));
 }
 
 // As String.split: no empty part before an empty match at the beginning; with limit 0 no empty parts at the
 // end, with another at most so many parts.
-JavaTexts Split(const JavaCall& a, int32_t limit) {
+Result<JavaValue> Split(const JavaCall& a, int32_t limit) {
   const JavaText& text = a.Text(0);
   JavaRegexSearch search(*a.regex, text, a.cancelled);
   JavaTexts parts;
@@ -165,18 +166,19 @@ JavaTexts Split(const JavaCall& a, int32_t limit) {
     parts.push_back(text.substr(begin, from - begin));
     begin = to;
   }
-  if (begin == 0) return {text};
+  HEDDLE_RETURN_IF_ERROR(search.status());
+  if (begin == 0) return JavaValue(JavaTexts{text});
   parts.push_back(text.substr(begin));
   if (limit == 0)
     while (!parts.empty() && parts.back().empty()) parts.pop_back();
-  return parts;
+  return JavaValue(std::move(parts));
 }
 
 Result<JavaValue> SplitAll(const JavaCall& a) {
-  return JavaValue(Split(a, 0));
+  return Split(a, 0);
 }
 Result<JavaValue> SplitSome(const JavaCall& a) {
-  return JavaValue(Split(a, a.Integer(2)));
+  return Split(a, a.Integer(2));
 }
 
 int32_t HashOf(const JavaText& text) {
@@ -236,7 +238,9 @@ Result<JavaValue> Find(const JavaCall& a) {
 }
 
 Result<JavaValue> MatchesWhole(const JavaCall& a) {
-  return JavaValue(JavaRegexSearch(*a.regex, a.Text(0), a.cancelled).MatchesAll());
+  JavaRegexSearch search(*a.regex, a.Text(0), a.cancelled);
+  HEDDLE_RETURN_IF_ERROR(search.status());
+  return JavaValue(search.MatchesAll());
 }
 
 

@@ -96,19 +96,37 @@ class Tokens {
  public:
   Tokens(const Column& column, const TokenizeSpec& spec, const std::atomic<bool>* cancelled)
       : column_(column), spec_(spec), cancelled_(cancelled) {}
-  /// Nothing, or not all, once the call is cancelled.
+  /// Nothing, or not all, once the call is cancelled or a row has failed: status() says so. Thread-safe.
   std::vector<Token> Of(int64_t row) const {
-    if (IsCancelled(cancelled_)) return {};
+    if (IsCancelled(cancelled_) || failed_row_.load() <= row) return {};
+    Result<std::vector<Token>> tokens = Cut(row);
+    if (tokens.ok()) return *std::move(tokens);
+    int64_t first = failed_row_.load();
+    while (row < first && !failed_row_.compare_exchange_weak(first, row)) {
+    }
+    return {};
+  }
+  /// The error of the first row that has one.
+  Status status() const {
+    if (IsCancelled(cancelled_)) return Cancelled("tokenize");
+    const int64_t row = failed_row_.load();
+    if (row == kNoRow) return OkStatus();
+    return FailedPrecondition("tokenize: row {}: {}", row + 1, Cut(row).status().message());
+  }
+
+ private:
+  static constexpr int64_t kNoRow = std::numeric_limits<int64_t>::max();
+
+  Result<std::vector<Token>> Cut(int64_t row) const {
     std::string text;
     if (!column_.IsMissing(row)) AppendCell(column_, row, &text);
     return TokensOf(text, spec_, cancelled_);
   }
-  Status CheckCancelled() const { return IsCancelled(cancelled_) ? Cancelled("tokenize") : OkStatus(); }
 
- private:
   const Column& column_;
   const TokenizeSpec& spec_;
   const std::atomic<bool>* cancelled_;
+  mutable std::atomic<int64_t> failed_row_{kNoRow};
 };
 
 // A row for each token: its number and count, or its text and number.
@@ -123,7 +141,7 @@ Status MakeLong(const Tokens& tokens, const TokenizeSpec& spec, int64_t most, st
         row.resize(static_cast<size_t>(most), {"", spec.output == TokenOutput::kHash ? 0 : -1, 0});
     }
   });
-  HEDDLE_RETURN_IF_ERROR(tokens.CheckCancelled());
+  HEDDLE_RETURN_IF_ERROR(tokens.status());
   std::vector<std::optional<std::string>> texts;
   std::vector<int64_t> numbers, frequencies;
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -175,7 +193,7 @@ Status MakeWide(const Tokens& tokens, const TokenizeSpec& spec, int64_t most, in
         cells[k][static_cast<size_t>(i)] = std::move(row[k].text);
     }
   });
-  HEDDLE_RETURN_IF_ERROR(tokens.CheckCancelled());
+  HEDDLE_RETURN_IF_ERROR(tokens.status());
   for (const std::vector<std::optional<std::string>>& column : cells) {
     HEDDLE_ASSIGN_OR_RETURN(Column made, TextColumn(column));
     columns->push_back(std::move(made));

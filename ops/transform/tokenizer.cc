@@ -31,9 +31,10 @@ std::vector<Piece> PiecesBetweenBlanks(std::u16string_view text) {
 }
 
 // As String.split() cuts, without the empty pieces.
-std::vector<Piece> PiecesBetween(std::u16string_view text, const JavaRegex& separator,
-                                 const std::atomic<bool>* cancelled) {
+Result<std::vector<Piece>> PiecesBetween(std::u16string_view text, const JavaRegex& separator,
+                                         const std::atomic<bool>* cancelled) {
   JavaRegexSearch search(separator, text, cancelled);
+  HEDDLE_RETURN_IF_ERROR(search.status());
   std::vector<Piece> pieces;
   size_t begin = 0;
   for (size_t from = 0; from <= text.size();) {
@@ -126,11 +127,15 @@ std::vector<TokenRow> CountRows(std::vector<Token> tokens, const TokenizeSpec& s
 
 }  // namespace
 
-std::vector<Token> TokensOf(std::string_view text, const TokenizeSpec& spec,
-                            const std::atomic<bool>* cancelled) {
+Result<std::vector<Token>> TokensOf(std::string_view text, const TokenizeSpec& spec,
+                                    const std::atomic<bool>* cancelled) {
   const std::u16string units = ToUtf16(text);
-  const std::vector<Piece> pieces =
-      spec.separator ? PiecesBetween(units, *spec.separator, cancelled) : PiecesBetweenBlanks(units);
+  std::vector<Piece> pieces;
+  if (spec.separator) {
+    HEDDLE_ASSIGN_OR_RETURN(pieces, PiecesBetween(units, *spec.separator, cancelled));
+  } else {
+    pieces = PiecesBetweenBlanks(units);
+  }
   if (spec.ngrams)
     return spec.ngrams_of_letters ? NgramsOfLetters(units, pieces, spec, cancelled)
                                   : NgramsOfPieces(units, pieces, spec, cancelled);

@@ -40,8 +40,9 @@ struct Token {
 };
 
 /// The tokens of a text, in their order; n-grams by their length first. Once `cancelled` is set not all of them.
-std::vector<Token> TokensOf(std::string_view text, const TokenizeSpec& spec,
-                            const std::atomic<bool>* cancelled = nullptr);
+/// kFailedPrecondition for a text that is too long for the regular expression.
+Result<std::vector<Token>> TokensOf(std::string_view text, const TokenizeSpec& spec,
+                                    const std::atomic<bool>* cancelled = nullptr);
 
 /// What a row of the result says: a token and a number, or two numbers.
 struct TokenRow {

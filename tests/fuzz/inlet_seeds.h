@@ -18,6 +18,7 @@ std::vector<std::string> MetadataSeeds();
 std::vector<std::string> TransformSeeds();
 std::vector<std::string> TokenizeSeeds();
 std::vector<std::string> MapSeeds();
+std::vector<std::string> RegularExpressionSeeds();
 std::vector<std::string> ScriptSeeds();
 
 /// Small values as `write` makes files of them; none if it does not write this format.

@@ -5,19 +5,26 @@
 #include <time.h>
 
 #include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <optional>
 
 #include "compiler/compile.h"
 #include "compiler/parse/parser.h"
 #include "core/memory/counted_heap.h"
 #include "core/text/utf8.h"
+#include "ops/catalog.h"
 #include "ops/exchange/convert_file.h"
 #include "ops/exchange/inspect_file.h"
 #include "ops/formats/file_format.h"
+#include "ops/kernel.h"
 #include "ops/map/java_expression.h"
+#include "ops/map/java_regex.h"
 #include "ops/map/moving_average.h"
 #include "ops/map/syntactic_patterns.h"
+#include "ops/text/java_text.h"
 #include "ops/transform/spec.h"
-#include "ops/transform/tokenizer.h"
 #include "tests/fuzz/inlet_seeds.h"
 #include "tests/support/process.h"
 
@@ -117,23 +124,50 @@ void AddFormat(const std::string& format, std::vector<Inlet>* inlets) {
   }
 }
 
-Status ReadTransformSpec(std::string_view text) {
-  Schema schema;
-  schema.types = {ColumnType::kString, ColumnType::kInteger64, ColumnType::kFloat64};
-  schema.names = {"name", "age", "height"};
-  HEDDLE_RETURN_IF_ERROR(ops::CheckTransformSpec("transformencode", text));
-  static_cast<void>(ops::ColumnFunctionOf(text));
-  return ops::ParseTransformSpec("transformencode", text, schema).status();
+// What an operator of one frame and a spec makes of a frame of three rows.
+Status RunWithSpec(const std::string& name, std::string_view spec) {
+  const ops::Operator& op = *ops::FindOperator(name);
+  std::vector<Column> columns;
+  columns.push_back(*Column::OfTexts(std::array<std::string_view, 3>{"the cat, the dog", "", "aaaab"}));
+  columns.push_back(*Column::OfIntegers(std::array<int64_t, 3>{30, -1, 30}));
+  columns.push_back(*Column::OfDoubles(std::array<double, 3>{1.5, 0, -2}));
+  const auto schema = std::make_shared<const Schema>(
+      Schema{{ColumnType::kString, ColumnType::kInteger64, ColumnType::kFloat64}, {"name", "age", "height"}});
+  const Value inputs[] = {Value(Frame(schema, std::move(columns))), Value(Scalar(std::string(spec)))};
+  const Value* const pointers[] = {&inputs[0], &inputs[1]};
+  const ValueInfo infos[] = {ValueInfo::OfFrame(3, schema), ValueInfo::OfScalar(ValueType::kString)};
+  const Scalar* const known[] = {nullptr, &inputs[1].scalar()};
+  Node node;
+  node.op = name;
+  node.inputs = {0, 1};
+  const ops::InferContext context{.node = node, .inputs = infos, .scalars = known};
+  std::vector<ValueInfo> inferred(1);
+  if (op.infer_several != nullptr) {
+    HEDDLE_ASSIGN_OR_RETURN(inferred, op.infer_several(context));
+    node.info = ValueInfo::OfTuple();
+    node.results = inferred;
+  } else {
+    HEDDLE_ASSIGN_OR_RETURN(inferred[0], op.infer(context));
+    node.info = inferred[0];
+  }
+  ops::KernelContext kernel;
+  std::vector<Value> results(inferred.size());
+  return ops::CatalogKernels().Run({.node = node,
+                                    .phase = Phase::kWhole,
+                                    .inputs = pointers,
+                                    .input_infos = infos,
+                                    .context = kernel,
+                                    .op = &op},
+                                   results);
 }
 
-Status ReadTokenizeSpec(std::string_view text) {
-  HEDDLE_ASSIGN_OR_RETURN(const ops::TokenizeSpec spec, ops::ParseTokenizeSpec("tokenize", text));
-  constexpr int64_t kMostTokens = 20;
-  for (const std::string_view cell :
-       {"", "the cat, the dog", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", "\xC3\xA9t\xC3\xA9"})
-    static_cast<void>(ops::TokenRows(ops::TokensOf(cell, spec), spec, kMostTokens));
-  return OkStatus();
+Status ReadTransformSpec(std::string_view text) {
+  HEDDLE_RETURN_IF_ERROR(ops::CheckTransformSpec("transformencode", text));
+  static_cast<void>(ops::ColumnFunctionOf(text));
+  return RunWithSpec("transformencode", text);
 }
+
+Status ReadTokenizeSpec(std::string_view text) { return RunWithSpec("tokenize", text); }
 
 // As a function of texts and as one of numbers: it is right when one of them takes it.
 Status ReadMap(std::string_view text) {
@@ -141,11 +175,33 @@ Status ReadMap(std::string_view text) {
   static_cast<void>(ops::SyntacticPatterns::Parse(text));
   const auto apply = [&](ops::JavaType type, const ops::JavaValue& value) -> Status {
     HEDDLE_ASSIGN_OR_RETURN(const ops::JavaLambda lambda, ops::JavaLambda::Parse(text, type));
-    return lambda.Apply(std::vector<ops::JavaValue>(lambda.parameters(), value)).status();
+    HEDDLE_ASSIGN_OR_RETURN(const ops::JavaValue result,
+                            lambda.Apply(std::vector<ops::JavaValue>(lambda.parameters(), value)));
+    return ops::TextOf(result).size() == SIZE_MAX ? Internal("no text is so long") : OkStatus();
   };
   const Status of_texts = apply(ops::JavaType::kString, ops::JavaValue(u"1.5"));
   const Status of_numbers = apply(ops::JavaType::kDouble, ops::JavaValue(2.5));
+  static_cast<void>(apply(ops::JavaType::kStrings, ops::JavaTexts{u"1.5", u"", u"a,b"}));
   return of_numbers.ok() ? of_numbers : of_texts;
+}
+
+// An expression, and behind its first line end a text in which it is looked for.
+Status ReadRegularExpression(std::string_view bytes) {
+  const size_t end = std::min(bytes.find('\n'), bytes.size());
+  const std::u16string text = ops::ToUtf16(bytes.substr(std::min(end + 1, bytes.size())));
+  HEDDLE_ASSIGN_OR_RETURN(const ops::JavaRegex regex, ops::JavaRegex::Parse(ops::ToUtf16(bytes.substr(0, end))));
+  static_cast<void>(regex.MatchesAll(text));
+  ops::JavaRegexSearch search(regex, text);
+  HEDDLE_RETURN_IF_ERROR(search.status());
+  for (size_t at = 0; at <= text.size();) {
+    const std::optional<ops::JavaRegex::Match> match = search.Find(at);
+    if (!match) break;
+    const size_t first = (*match)[0], last = (*match)[1];
+    if (first < at || last < first || last > text.size())
+      return Internal("a match from {} to {} from {} on, of a text of length {}", first, last, at, text.size());
+    at = last > first ? last : last + 1;
+  }
+  return OkStatus();
 }
 
 Status ReadScript(std::string_view text) {
@@ -187,6 +243,7 @@ std::vector<Inlet> MakeInlets() {
       {"transform_spec", ReadTransformSpec, TransformSeeds(), nullptr},
       {"tokenize_spec", ReadTokenizeSpec, TokenizeSeeds(), nullptr},
       {"map", ReadMap, MapSeeds(), nullptr},
+      {"regular_expression", ReadRegularExpression, RegularExpressionSeeds(), nullptr},
       {"script", ReadScript, ScriptSeeds(), nullptr},
   };
   for (const char* format : {"binary", "npy", "npz", "jsonl", "hdf5"}) AddFormat(format, &inlets);

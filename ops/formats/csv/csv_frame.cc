@@ -112,7 +112,7 @@ Result<FileSummary> SummarizeCsvFrame(const ReadOptions& options, const TextFile
     return DataLoss("cannot read '{}': its first line has {} names, the next one {} fields", options.path,
                     schema->names.size(), columns);
   // Names that only count are none: in a part of the frame its columns are counted anew, as in SystemDS.
-  if (schema->names == CountedNames(static_cast<int64_t>(columns))) schema->names.clear();
+  if (AreCounted(schema->names)) schema->names.clear();
   HEDDLE_ASSIGN_OR_RETURN(schema->types, ColumnTypesOf(options, columns));
   summary.shape = {chunks.lines.back(), static_cast<int64_t>(columns)};
   for (const auto& [name, said, found] : {std::tuple{"rows", options.rows, summary.shape.rows},

@@ -294,7 +294,7 @@ Result<FileSummary> SummarizeJsonl(const ReadOptions& options, const TextFile& t
   }
   if (columns == 0) return DataLoss("cannot read '{}': its lines have no values", options.path);
   // Names that only count are none, as in csv.
-  if (schema->names == CountedNames(static_cast<int64_t>(columns))) schema->names.clear();
+  if (AreCounted(schema->names)) schema->names.clear();
   HEDDLE_ASSIGN_OR_RETURN(schema->types, ColumnTypesOf(options, columns));
   summary.shape = {rows, static_cast<int64_t>(columns)};
   HEDDLE_RETURN_IF_ERROR(CheckSaidSizes(options, summary.shape));

@@ -215,7 +215,7 @@ Result<FileSummary> SummarizeArrow(const ReadOptions& options, Files& files) {
       return DataLoss("cannot read '{}': its columns have the types {}, the schema says others", options.path,
                       Schema{schema->types, {}}.ToText());
   }
-  if (schema->names == CountedNames(schema->columns())) schema->names.clear();
+  if (AreCounted(schema->names)) schema->names.clear();
   summary.schema = std::move(schema);
   return summary;
 }

@@ -88,6 +88,29 @@ TEST_F(PlanCacheTest, TheLeastRecentlyUsedPlanIsForgotten) {
   EXPECT_EQ(cache.hits(), 2);
 }
 
+// Names take much memory: a loop in which a frame grows makes a plan a round, all for wider and wider frames.
+TEST_F(PlanCacheTest, PlansOfWideFramesMakeRoomForEachOther) {
+  PlanCache cache(0, 1, nullptr);
+  Schema schema;
+  schema.types.assign(700000, ColumnType::kString);
+  const auto wide = [&] {
+    Plan plan;
+    plan.live_in.push_back(
+        {.variable = "F", .info = ValueInfo::OfFrame(1, std::make_shared<const Schema>(schema))});
+    return Result<Plan>(std::move(plan));
+  };
+  const auto small = [] { return Result<Plan>(Plan{}); };
+  ASSERT_TRUE(cache.Obtain(1, guard_, wide).ok());
+  ASSERT_TRUE(cache.Obtain(2, guard_, small).ok());
+  ASSERT_TRUE(cache.Obtain(1, guard_, wide).ok());
+  EXPECT_EQ(cache.hits(), 1);
+  ASSERT_TRUE(cache.Obtain(3, guard_, wide).ok());  // Beside it there is no room for 1.
+  ASSERT_TRUE(cache.Obtain(3, guard_, wide).ok());
+  EXPECT_EQ(cache.hits(), 2);
+  ASSERT_TRUE(cache.Obtain(1, guard_, wide).ok());
+  EXPECT_EQ(cache.hits(), 2);
+}
+
 TEST_F(PlanCacheTest, PlansMadeAheadAreHits) {
   Plan plan = *TwoRankPlan();
   plan.key = 77;

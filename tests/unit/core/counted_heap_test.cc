@@ -215,6 +215,30 @@ TEST_F(CountedHeapAtTheLimitTest, TheHeapLeavesNoRoomForAMatrixThatDoesNotFitBes
   BlockPool::Process().Free(*fits, 4 * kMiB);
 }
 
+// What a failing kernel gives back before its error is told was in use when it failed.
+TEST_F(CountedHeapAtTheLimitTest, TheNumbersOfARefusalAreMoreThanTheLimit) {
+  const auto adds_up = [](const Status& status) {
+    long long asked = 0, used = 0, limit = 0;
+    const int read = std::sscanf(status.message().c_str(),
+                                 "out of memory: working memory of %lld bytes for 'x' does not fit: %lld of "
+                                 "%lld bytes in use",
+                                 &asked, &used, &limit);
+    return read == 3 && asked + used > limit;
+  };
+  LeaveRoomFor(20 * kMiB);
+  const Status of_large_blocks = WithinMemory("x", []() -> Status {
+    std::vector<std::string> texts;
+    for (;;) texts.emplace_back(3 * kMiB, 'x');
+  });
+  EXPECT_TRUE(adds_up(of_large_blocks)) << of_large_blocks.message();
+  const Status of_small_blocks = WithinMemory("x", []() -> Status {
+    std::vector<std::unique_ptr<char[]>> blocks;
+    blocks.reserve(1 << 16);
+    for (;;) blocks.push_back(std::make_unique<char[]>(500));
+  });
+  EXPECT_TRUE(adds_up(of_small_blocks)) << of_small_blocks.message();
+}
+
 TEST_F(CountedHeapTest, SizesBeyondAllContainersAreErrorsToo) {
   const Status status = WithinMemory("rev", []() -> Status {
     std::vector<double> absurd;

@@ -53,6 +53,29 @@ TEST(TextFormTest, TheColumnsOfAFrameAreNamedWhereTheyAreKnown) {
   EXPECT_EQ(text, " : frame unknown 7x2 dense schema(STRING \"a b\", FP64 c)");
 }
 
+TEST(TextFormTest, LongRunsOfColumnsAreToldOnce) {
+  Schema schema;
+  schema.types.assign(1000000, ColumnType::kString);
+  EXPECT_EQ(schema.ToText(), "STRING*1000000");
+  for (int i = 1; i <= 1000000; ++i) schema.names.push_back(fmt::format("C{}", i));
+  EXPECT_EQ(schema.ToText(), "STRING*1000000 C*");
+  schema.types.resize(40);
+  schema.names.resize(40);
+  schema.names[2] = "x";
+  schema.types[39] = ColumnType::kFloat64;
+  const std::string text = "STRING C1, STRING C2, STRING x, STRING*36 C*, FP64 C40";
+  EXPECT_EQ(schema.ToText(), text);
+  const auto parsed = [](const std::string& schema_text) {
+    return Graph::Parse("%0 = f() : frame unknown 1x40 dense schema(" + schema_text + ")\n");
+  };
+  const Result<Graph> graph = parsed(text);
+  ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+  EXPECT_EQ(*graph->nodes[0].info.schema, schema);
+  EXPECT_EQ(parsed("FP64*40")->nodes[0].info.schema->names, std::vector<std::string>());
+  for (const char* const wrong : {"FP64*0", "FP64*99999999999999", "FP64*3 x", "FP64*3 C", "FP64*-1"})
+    EXPECT_FALSE(parsed(wrong).ok()) << wrong;
+}
+
 TEST(TextFormTest, AMalformedSchemaIsRefused) {
   const auto error = [](std::string_view schema) {
     return Graph::Parse("%0 = f() : frame unknown 1x2 dense schema" + std::string(schema) + "\n")

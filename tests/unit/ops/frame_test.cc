@@ -179,6 +179,27 @@ TEST(ArrangeTest, ColumnsKeepNamesUnlessTwoAreTheSame) {
   EXPECT_EQ(SideBySide(std::array{two, two}).schema()->names, CountedNames(4));
 }
 
+// What two pairs of names, and three, become side by side.
+TEST(ArrangeTest, CountedNamesMeetCountedNames) {
+  const auto names = [](const std::vector<std::vector<std::string>>& given) {
+    std::vector<Schema> schemas;
+    for (const std::vector<std::string>& one : given)
+      schemas.push_back({std::vector<ColumnType>(one.empty() ? 2 : one.size(), ColumnType::kFloat64), one});
+    std::vector<const Schema*> pointers;
+    for (const Schema& schema : schemas) pointers.push_back(&schema);
+    return SideBySide(pointers).names;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names({{}, {"a", "b"}}), (Names{"C1", "C2", "a", "b"}));
+  EXPECT_EQ(names({{}, {"C3", "C02"}}), (Names{"C1", "C2", "C3", "C02"}));
+  EXPECT_EQ(names({{}, {"C3", "C2"}}), CountedNames(4));
+  EXPECT_EQ(names({{"a", "C4"}, {}}), (Names{"a", "C4", "C1", "C2"}));
+  EXPECT_EQ(names({{"a", "b"}, {"b"}, {"a"}}), (Names{"C1", "C2", "C3", "a"}));
+  EXPECT_EQ(names({{"a", "b"}, {"b"}, {"C3"}}), CountedNames(4));
+  EXPECT_EQ(names({{}, {"x"}, {"x"}}), CountedNames(4));
+  EXPECT_EQ(names({{}, {"x"}, {"C3"}}), (Names{"C1", "C2", "x", "C3"}));
+}
+
 TEST(ArrangeTest, ColumnsBelowEachOtherHaveTheWidestType) {
   const Frame a = *FrameOf(Scalar(7)), b = *FrameOf(Scalar(2.5)), c = *FrameOf(Scalar("x"));
   const Frame numbers = *BelowEachOther(std::array{a, b});

@@ -135,7 +135,7 @@ TEST(TokenizeTest, SeparatorsAreThoseOfSplit) {
                                           "'}, out: count, tokenize_col: 1, id_cols: []}");
     EXPECT_TRUE(spec.ok()) << spec.status().ToString();
     Texts texts;
-    for (const Token& token : TokensOf(text, *spec))
+    for (const Token& token : *TokensOf(text, *spec))
       texts.push_back(fmt::format("{}@{}", token.text, token.position));
     return texts;
   };

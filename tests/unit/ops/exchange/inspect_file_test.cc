@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/exchange/inspect_file.h"
 
+#include <ctime>
+
 #include "tests/unit/ops/formats/formats_fixture.h"
 
 namespace heddle::ops {
@@ -148,6 +150,32 @@ TEST_F(InspectFileTest, WhatIsNoFileOfDataIsAnError) {
                           "a\0b\0",
                           6));
   EXPECT_EQ(InspectFile("wide", {}, *files_).status().code(), StatusCode::kDataLoss);
+}
+
+// A table of the lines and their names would have 1.6 billion cells.
+TEST_F(InspectFileTest, LinesOfDifferentNamesAreLookedAtOnce) {
+  std::string text;
+  for (int i = 0; i < 40000; ++i) text += fmt::format("{{\"name {}\": {}}}\n", i, i);
+  const std::clock_t begin = std::clock();
+  const FileFacts facts = Inspect(text);
+  EXPECT_LT(std::clock() - begin, 10 * CLOCKS_PER_SEC);
+  EXPECT_EQ(facts.columns, 40000);
+  EXPECT_EQ(facts.rows, 40000);
+  EXPECT_EQ(facts.rows_looked_at, facts.facts[0].cells());
+  EXPECT_EQ(facts.facts[7].name, "name 7");
+  EXPECT_EQ(facts.facts[7].integers, 1);
+  EXPECT_EQ(facts.facts[7].missing, facts.rows_looked_at - 1);
+}
+
+TEST_F(InspectFileTest, WhatLinesOfJsonLeaveOutIsMissing) {
+  const FileFacts facts = Inspect("{\"a\": 1, \"b\": \"x\"}\n{\"b\": null}\n{\"c\": true, \"a\": 2.5}\n");
+  ASSERT_EQ(facts.facts.size(), 3u);
+  EXPECT_EQ(facts.facts[0].missing, 1);
+  EXPECT_EQ(facts.facts[0].kind(), "double");
+  EXPECT_EQ(facts.facts[1].missing, 2);
+  EXPECT_EQ(facts.facts[2].booleans, 1);
+  EXPECT_EQ(facts.first_rows[1], (Texts{"", "", ""}));
+  EXPECT_EQ(facts.first_rows[2], (Texts{"2.5", "", "true"}));
 }
 
 }  // namespace
