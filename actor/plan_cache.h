@@ -12,6 +12,7 @@
 #include "actor/plan_instance.h"
 #include "actor/runtime.h"
 #include "actor/task_body.h"
+#include "core/programs/frames_of_plan.h"
 
 namespace heddle::actor {
 
@@ -21,9 +22,10 @@ struct ReadyPlan {
   std::unique_ptr<KernelBody> body;
   std::vector<TaskStatistics> statistics;  ///< node and phase filled in, numbers zero.
   std::vector<LaunchEstimate> estimates;   ///< By actor number, corrected by every act.
+  int64_t columns = 0;                     ///< Of the frames of the plan.
 };
 
-/// The plans that ran last, by key. Holds no values, only actors and routes. Not thread-safe.
+/// The plans that ran last, by key, but for those of very wide frames, which make room for each other. Holds no values, only actors and routes. Not thread-safe.
 class PlanCache {
  public:
   explicit PlanCache(size_t capacity) : capacity_(capacity) {}
@@ -41,12 +43,16 @@ class PlanCache {
   ReadyPlan* Insert(ReadyPlan ready) {
     const uint64_t key = ready.instance->plan().key;
     if (const auto found = by_key_.find(key); found != by_key_.end()) {
+      columns_ -= found->second->columns;
       plans_.erase(found->second);
       by_key_.erase(found);
     }
+    ready.columns = ColumnsOfFrames(ready.instance->plan());
+    columns_ += ready.columns;
     plans_.push_front(std::move(ready));
     by_key_[key] = plans_.begin();
-    if (plans_.size() > capacity_) {
+    while (plans_.size() > capacity_ || (columns_ > kMostColumnsOfPlans && plans_.size() > 1)) {
+      columns_ -= plans_.back().columns;
       by_key_.erase(plans_.back().instance->plan().key);
       plans_.pop_back();
     }
@@ -57,6 +63,7 @@ class PlanCache {
 
  private:
   size_t capacity_;
+  int64_t columns_ = 0;
   std::list<ReadyPlan> plans_;  ///< The one used last comes first.
   std::unordered_map<uint64_t, std::list<ReadyPlan>::iterator> by_key_;
 };

@@ -3,6 +3,7 @@
 
 #include "cluster/link/control_channel.h"
 #include "cluster/wire/value_wire.h"
+#include "core/programs/frames_of_plan.h"
 
 namespace heddle::cluster {
 namespace {
@@ -56,23 +57,6 @@ Status CheckAgreement(int rank, const Decision& theirs, char kind, uint64_t key,
       .WithNote(fmt::format("rank {}, step {}, next plan {:x}: {}", rank, guard.steps(), key, guard.Trace()));
 }
 
-// Columns of the frames that the plans kept have together; each takes some tens of bytes for its name.
-constexpr int64_t kMostColumns = 1 << 20;
-
-// Told by the text of the plan alone, so that all ranks forget the same plans.
-int64_t ColumnsOfFrames(const Plan& plan) {
-  int64_t columns = 0;
-  const auto add = [&](const ValueInfo& info) {
-    if (info.schema != nullptr) columns += info.schema->columns();
-  };
-  for (const Node& node : plan.graph.nodes)
-    for (const ValueInfo& info : ResultsOf(node)) add(info);
-  for (const Register& made : plan.registers) add(made.info);
-  for (const std::vector<Binding>* const bindings : {&plan.live_in, &plan.live_out})
-    for (const Binding& binding : *bindings) add(binding.info);
-  return columns;
-}
-
 }  // namespace
 
 Status PlanCache::AddText(const std::string& text) {
@@ -91,7 +75,7 @@ void PlanCache::Insert(std::shared_ptr<const Plan> plan, bool is_ahead) {
   const int64_t columns = ColumnsOfFrames(*plan);
   columns_ += columns;
   plans_[key] = {std::move(plan), uses_.begin(), is_ahead, columns};
-  while (plans_.size() > capacity_ || (columns_ > kMostColumns && plans_.size() > 1)) {
+  while (plans_.size() > capacity_ || (columns_ > kMostColumnsOfPlans && plans_.size() > 1)) {
     const auto oldest = plans_.find(uses_.back());
     columns_ -= oldest->second.columns;
     plans_.erase(oldest);

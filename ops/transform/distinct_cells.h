@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,6 +26,6 @@ struct DistinctCells {
 /// Errors:  kResourceExhausted beyond 2^31 - 1 distinct cells.
 /// Cost:    one hash of every cell, in parallel; the distinct cells of each piece, of 2^17 rows or more, are
 ///          put together one after the other.
-Result<DistinctCells> FindDistinctCells(const Column& column);
+Result<DistinctCells> FindDistinctCells(const Column& column, const std::atomic<bool>* cancelled = nullptr);
 
 }  // namespace heddle::ops

@@ -126,7 +126,7 @@ Status EncodeColumn(const KernelCall& call, const ColumnSpec& spec, int64_t j, b
   const Column cells = frame.column(j);
   DistinctCells distinct;
   if (ColumnInput::NeedsDistinct(spec)) {
-    HEDDLE_ASSIGN_OR_RETURN(distinct, FindDistinctCells(cells));
+    HEDDLE_ASSIGN_OR_RETURN(distinct, FindDistinctCells(cells, call.context.cancelled));
   }
   CellWords words;
   if (spec.encoder == Encoder::kBagOfWords) {
@@ -138,7 +138,9 @@ Status EncodeColumn(const KernelCall& call, const ColumnSpec& spec, int64_t j, b
                           .spec = spec,
                           .distinct = &distinct,
                           .words = &words};
+  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
   if (fit) HEDDLE_RETURN_IF_ERROR(Fit(input, metadata));
+  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
   return Encode(input, *metadata,
                 {encoded->codes.mutable_data() + j * frame.rows(), static_cast<size_t>(frame.rows())},
                 &encoded->words[static_cast<size_t>(j)]);
@@ -177,6 +179,7 @@ Status RunEncode(const KernelCall& call, std::span<Value> results) {
   std::vector<ColumnMetadata> metadata;
   HEDDLE_ASSIGN_OR_RETURN(results[0],
                           EncodeFrame(call, spec, /*fit=*/true, ResultsOf(call.node)[0].format, &metadata));
+  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
   HEDDLE_ASSIGN_OR_RETURN(results[1], MetadataFrame(spec, schema, metadata));
   return OkStatus();
 }

@@ -135,7 +135,8 @@ TEST(TokenizeTest, SeparatorsAreThoseOfSplit) {
                                           "'}, out: count, tokenize_col: 1, id_cols: []}");
     EXPECT_TRUE(spec.ok()) << spec.status().ToString();
     Texts texts;
-    for (const Token& token : *TokensOf(text, *spec))
+    const std::vector<Token> found = *TokensOf(text, *spec);
+    for (const Token& token : found)
       texts.push_back(fmt::format("{}@{}", token.text, token.position));
     return texts;
   };
