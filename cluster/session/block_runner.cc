@@ -326,7 +326,7 @@ void BlockRunner::Absorb(const BlockRunner& other) {
 BlockRunner::PlanFacts& BlockRunner::FactsOf(const std::shared_ptr<const Plan>& plan,
                                              const std::vector<actor::TaskStatistics>& tasks) {
   PlanFacts& facts = facts_[plan->key];
-  if (facts.plan == plan) return facts;
+  if (facts.plan.lock() == plan) return facts;
   if (facts_.size() > kMostFacts) {
     facts_.clear();
     return FactsOf(plan, tasks);

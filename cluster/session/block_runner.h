@@ -107,7 +107,7 @@ class BlockRunner : public GraphRunner {
     bool moves_matrices = false;
   };
   struct PlanFacts {
-    std::shared_ptr<const Plan> plan;
+    std::weak_ptr<const Plan> plan;  ///< Which caches may have dropped.
     std::vector<TaskFacts> tasks;
   };
   static constexpr size_t kMostFacts = 256;  ///< More forget them all.
