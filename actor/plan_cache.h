@@ -25,7 +25,8 @@ struct ReadyPlan {
   int64_t columns = 0;                     ///< Of the frames of the plan.
 };
 
-/// The plans that ran last, by key, but for those of very wide frames, which make room for each other. Holds no values, only actors and routes. Not thread-safe.
+/// The plans that ran last, by key, but for those of very wide frames, which make room for each other. Holds
+/// no values, only actors and routes. Not thread-safe.
 class PlanCache {
  public:
   explicit PlanCache(size_t capacity) : capacity_(capacity) {}

@@ -20,7 +20,8 @@ class ControlChannel;
 
 /// Plans by key, the most recently used ones. With several ranks rank 0 makes what is missing and the others
 /// receive it; every rank asks for the same keys in the same order, so all of them miss, and forget, the same
-/// plans. Those of very wide frames, whose names take much memory, are the first to go. Thread-safe; one plan is made at a time, so that nobody makes what another thread is making.
+/// plans. Those of very wide frames, whose names take much memory, are the first to go. Thread-safe; one plan
+/// is made at a time, so that nobody makes what another thread is making.
 class PlanCache {
  public:
   /// `control` may be nullptr with one rank. `capacity` plans are kept.

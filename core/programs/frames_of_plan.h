@@ -11,8 +11,8 @@ namespace heddle {
 /// name. A loop in which a frame grows makes a plan a round, all for wider and wider frames.
 constexpr int64_t kMostColumnsOfPlans = int64_t{1} << 20;
 
-/// The columns of all frames that a plan names, as often as it does. Told by its text alone, so that all ranks
-/// come to the same number.
+/// The columns of all frames that a plan names, as often as it does. Told by its text alone, so that all
+/// ranks come to the same number.
 int64_t ColumnsOfFrames(const Plan& plan);
 
 }  // namespace heddle

@@ -160,8 +160,8 @@ class ValueInspector {
     facts_.first_rows.resize(static_cast<size_t>(std::min(rows, options_.rows_shown)),
                              std::vector<std::string>(shown));
     HEDDLE_ASSIGN_OR_RETURN(const TextFile text, TextFile::Open(read_.path, files_));
-    HEDDLE_RETURN_IF_ERROR(VisitJsonlCells(
-        read_, summary_, text, rows, [&](int64_t row, int64_t column, std::string_view cell) {
+    HEDDLE_RETURN_IF_ERROR(
+        VisitJsonlCells(read_, summary_, text, rows, [&](int64_t row, int64_t column, std::string_view cell) {
           const auto j = static_cast<size_t>(column);
           if (j >= shown) return;
           const bool quoted = cell.size() >= 2 && cell.front() == '"' && cell.back() == '"';

@@ -32,7 +32,7 @@ struct JavaExpression {
   Kind kind = Kind::kLiteral;
   JavaType type = JavaType::kBoolean;
   bool is_boxed = false;  ///< Of a number or boolean: it is an object, which may be null.
-  size_t at = 0;  ///< Character of the expression's text, from 1.
+  size_t at = 0;          ///< Character of the expression's text, from 1.
   std::string op;
   JavaValue literal;
   size_t parameter = 0;  ///< Parameters of functions inside stand behind those of the lambda.
@@ -50,7 +50,8 @@ class JavaLambda {
 
   size_t parameters() const { return parameters_.size(); }
   JavaType type() const { return body_.type; }
-  /// kFailedPrecondition where Java throws. Ends soon once `cancelled` is set; the result does not count then.
+  /// kFailedPrecondition where Java throws. Ends soon once `cancelled` is set; the result does not count
+  /// then.
   Result<JavaValue> Apply(std::span<const JavaValue> arguments,
                           const std::atomic<bool>* cancelled = nullptr) const;
 

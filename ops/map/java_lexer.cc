@@ -137,7 +137,7 @@ class Lexer {
     for (;; ++at_) {
       const char16_t unit = LowerCase(Unit());
       if (unit == '_' && digits > 0) continue;
-      const uint64_t digit = IsDigit(unit)                  ? unit - uint64_t{'0'}
+      const uint64_t digit = IsDigit(unit)                ? unit - uint64_t{'0'}
                              : unit >= 'a' && unit <= 'f' ? unit - uint64_t{'a'} + 10
                                                           : base;
       if (digit >= base) break;
@@ -175,7 +175,8 @@ class Lexer {
         case 'f': value.push_back('\f'); break;
         case 's': value.push_back(' '); break;
         case '0':
-          if (Unit() >= '0' && Unit() <= '7') return Wrong("a quotation with an escape that map() does not know");
+          if (Unit() >= '0' && Unit() <= '7')
+            return Wrong("a quotation with an escape that map() does not know");
           value.push_back('\0');
           break;
         case '\\':

@@ -19,9 +19,9 @@ constexpr int64_t kDaysBefore1970 = 719'468;  // From the 1st of March of the ye
 
 constexpr std::array<std::u16string_view, 7> kDays = {u"MONDAY", u"TUESDAY",  u"WEDNESDAY", u"THURSDAY",
                                                       u"FRIDAY", u"SATURDAY", u"SUNDAY"};
-constexpr std::array<std::u16string_view, 12> kMonths = {
-    u"JANUARY", u"FEBRUARY", u"MARCH",     u"APRIL",   u"MAY",      u"JUNE",
-    u"JULY",    u"AUGUST",   u"SEPTEMBER", u"OCTOBER", u"NOVEMBER", u"DECEMBER"};
+constexpr std::array<std::u16string_view, 12> kMonths = {u"JANUARY",   u"FEBRUARY", u"MARCH",    u"APRIL",
+                                                         u"MAY",       u"JUNE",     u"JULY",     u"AUGUST",
+                                                         u"SEPTEMBER", u"OCTOBER",  u"NOVEMBER", u"DECEMBER"};
 constexpr std::array<std::u16string_view, 6> kUnits = {u"Days",  u"Weeks",   u"Months",
                                                        u"Years", u"Decades", u"Centuries"};
 
@@ -43,8 +43,8 @@ int64_t EpochDay(const JavaDate& date) {
   const int64_t year_of_cycle = year - cycle * 400;
   const int64_t month = (date.month + 9) % 12;
   const int64_t day_of_year = (153 * month + 2) / 5 + date.day - 1;
-  return cycle * kDaysOf400Years + year_of_cycle * 365 + year_of_cycle / 4 - year_of_cycle / 100 + day_of_year -
-         kDaysBefore1970;
+  return cycle * kDaysOf400Years + year_of_cycle * 365 + year_of_cycle / 4 - year_of_cycle / 100 +
+         day_of_year - kDaysBefore1970;
 }
 
 Status NoDate(std::string_view what) { return FailedPrecondition("{} is no date", what); }
@@ -62,8 +62,7 @@ Result<JavaDate> OfEpochDay(int64_t days) {
   constexpr int64_t kMostDays = int64_t{kMostYear + 1} * 366;
   if (days > kMostDays || days < -kMostDays) return NoDate(fmt::format("day {} from 1970", days));
   const int64_t from_march = days + kDaysBefore1970;
-  const int64_t cycle =
-      (from_march >= 0 ? from_march : from_march - kDaysOf400Years + 1) / kDaysOf400Years;
+  const int64_t cycle = (from_march >= 0 ? from_march : from_march - kDaysOf400Years + 1) / kDaysOf400Years;
   const int64_t day_of_cycle = from_march - cycle * kDaysOf400Years;
   const int64_t year_of_cycle =
       (day_of_cycle - day_of_cycle / 1460 + day_of_cycle / 36524 - day_of_cycle / 146096) / 365;
@@ -113,7 +112,9 @@ Result<JavaValue> ParseDate(const JavaCall& a) {
   return JavaValue(*date);
 }
 
-Result<JavaValue> OfNumbers(const JavaCall& a) { return AsValue(Checked(a.Integer(0), a.Integer(1), a.Integer(2))); }
+Result<JavaValue> OfNumbers(const JavaCall& a) {
+  return AsValue(Checked(a.Integer(0), a.Integer(1), a.Integer(2)));
+}
 Result<JavaValue> OfMonth(const JavaCall& a) {
   return AsValue(Checked(a.Integer(0), std::get<JavaMonth>(a[1]).number, a.Integer(2)));
 }
@@ -166,12 +167,14 @@ Result<JavaValue> PlusPeriod(const JavaCall& a) {
 Result<JavaValue> WithYear(const JavaCall& a) {
   const JavaDate& date = DateAt(a, 0);
   HEDDLE_ASSIGN_OR_RETURN(const JavaDate first, Checked(a.Integer(1), date.month, 1));
-  return AsValue(Checked(first.year, first.month, std::min(date.day, LengthOfMonth(first.year, first.month))));
+  return AsValue(
+      Checked(first.year, first.month, std::min(date.day, LengthOfMonth(first.year, first.month))));
 }
 Result<JavaValue> WithMonth(const JavaCall& a) {
   const JavaDate& date = DateAt(a, 0);
   HEDDLE_ASSIGN_OR_RETURN(const JavaDate first, Checked(date.year, a.Integer(1), 1));
-  return AsValue(Checked(first.year, first.month, std::min(date.day, LengthOfMonth(first.year, first.month))));
+  return AsValue(
+      Checked(first.year, first.month, std::min(date.day, LengthOfMonth(first.year, first.month))));
 }
 Result<JavaValue> WithDay(const JavaCall& a) {
   return AsValue(Checked(DateAt(a, 0).year, DateAt(a, 0).month, a.Integer(1)));
@@ -182,7 +185,9 @@ Result<JavaValue> WithDayOfYear(const JavaCall& a) {
 
 int64_t Between(const JavaDate& from, const JavaDate& to, JavaTimeUnit unit) {
   // A month is full when its day is reached: days are the lower part of a number.
-  const auto packed = [](const JavaDate& date) { return (int64_t{date.year} * 12 + date.month) * 32 + date.day; };
+  const auto packed = [](const JavaDate& date) {
+    return (int64_t{date.year} * 12 + date.month) * 32 + date.day;
+  };
   const int64_t days = EpochDay(to) - EpochDay(from);
   const int64_t months = (packed(to) - packed(from)) / 32;
   switch (unit) {
@@ -266,7 +271,8 @@ constexpr int32_t kCountOf = std::is_same_v<Name, JavaMonth> ? 12 : 7;
 template <typename Name>
 Result<JavaValue> OfNumber(const JavaCall& a) {
   if (a.Integer(0) < 1 || a.Integer(0) > kCountOf<Name>)
-    return FailedPrecondition("{} is no {}", a.Integer(0), std::is_same_v<Name, JavaMonth> ? "month" : "day of the week");
+    return FailedPrecondition("{} is no {}", a.Integer(0),
+                              std::is_same_v<Name, JavaMonth> ? "month" : "day of the week");
   return JavaValue(Name{a.Integer(0)});
 }
 template <typename Name, int sign>
@@ -393,8 +399,12 @@ std::u16string TextOfPeriod(const JavaPeriod& period) {
   return ToUtf16(text.size() > 1 ? text : "P0D");
 }
 
-std::u16string NameOf(JavaDayOfWeek day) { return std::u16string(kDays[static_cast<size_t>(day.number - 1)]); }
-std::u16string NameOf(JavaMonth month) { return std::u16string(kMonths[static_cast<size_t>(month.number - 1)]); }
+std::u16string NameOf(JavaDayOfWeek day) {
+  return std::u16string(kDays[static_cast<size_t>(day.number - 1)]);
+}
+std::u16string NameOf(JavaMonth month) {
+  return std::u16string(kMonths[static_cast<size_t>(month.number - 1)]);
+}
 std::u16string NameOf(JavaTimeUnit unit) { return std::u16string(kUnits[static_cast<size_t>(unit)]); }
 
 std::span<const JavaMethod> JavaLocalDateMethods() {

@@ -16,7 +16,7 @@ constexpr size_t kMostShown = 40;  // Bytes of a text in an error.
 
 const std::vector<std::span<const JavaMethod>>& Tables() {
   static const auto* const tables = new std::vector<std::span<const JavaMethod>>{
-      JavaTextMethods(),   JavaBuilderMethods(), JavaNumberMethods(), JavaCharacterMethods(),
+      JavaTextMethods(),   JavaBuilderMethods(),   JavaNumberMethods(), JavaCharacterMethods(),
       JavaStreamMethods(), JavaLocalDateMethods(), SystemdsMethods()};
   return *tables;
 }
@@ -64,11 +64,15 @@ const JavaConstant kConstants[] = {
     {"Month", "DECEMBER", JavaMonth{12}},
 };
 
-constexpr std::pair<std::string_view, std::string_view> kPackages[] = {
-    {"LocalDate", "java.time"},     {"Period", "java.time"},      {"DayOfWeek", "java.time"},
-    {"Month", "java.time"},         {"ChronoUnit", "java.time.temporal"},
-    {"Collectors", "java.util.stream"}, {"Arrays", "java.util"},  {"List", "java.util"},
-    {"Locale", "java.util"}};
+constexpr std::pair<std::string_view, std::string_view> kPackages[] = {{"LocalDate", "java.time"},
+                                                                       {"Period", "java.time"},
+                                                                       {"DayOfWeek", "java.time"},
+                                                                       {"Month", "java.time"},
+                                                                       {"ChronoUnit", "java.time.temporal"},
+                                                                       {"Collectors", "java.util.stream"},
+                                                                       {"Arrays", "java.util"},
+                                                                       {"List", "java.util"},
+                                                                       {"Locale", "java.util"}};
 
 bool Takes(const JavaMethod& method, std::span<const JavaType> arguments,
            std::optional<JavaType> function_result) {

@@ -61,7 +61,8 @@ struct JavaConstant {
 /// The first method of this name whose parameters take arguments of these types, and a function that gives
 /// `function_result`; nullptr when there is none.
 const JavaMethod* FindJavaMethod(std::string_view owner, bool on_value, std::string_view name,
-                                 std::span<const JavaType> arguments, std::optional<JavaType> function_result);
+                                 std::span<const JavaType> arguments,
+                                 std::optional<JavaType> function_result);
 /// What a function takes that is the argument `index` of such a method; nullptr where none takes one.
 const JavaSignature* FindJavaSignature(std::string_view owner, bool on_value, std::string_view name,
                                        size_t index);

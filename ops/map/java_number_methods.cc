@@ -115,10 +115,10 @@ Result<JavaValue> EqualsDouble(const JavaCall& a) {
   return JavaValue(other != nullptr && ComparedDoubles(std::get<double>(a[0]), *other) == 0);
 }
 int32_t HashOfInteger(int32_t x) { return x; }
-int32_t HashOfLong(int64_t x) { return static_cast<int32_t>(x ^ static_cast<int64_t>(static_cast<uint64_t>(x) >> 32)); }
-int64_t BitsOf(double x) {
-  return std::isnan(x) ? int64_t{0x7ff8000000000000} : std::bit_cast<int64_t>(x);
+int32_t HashOfLong(int64_t x) {
+  return static_cast<int32_t>(x ^ static_cast<int64_t>(static_cast<uint64_t>(x) >> 32));
 }
+int64_t BitsOf(double x) { return std::isnan(x) ? int64_t{0x7ff8000000000000} : std::bit_cast<int64_t>(x); }
 int32_t HashOfDouble(double x) { return HashOfLong(BitsOf(x)); }
 int32_t HashOfBoolean(bool x) { return x ? 1231 : 1237; }
 bool IsNotANumber(double x) { return std::isnan(x); }
@@ -195,9 +195,7 @@ double CubeRoot(double x) { return static_cast<double>(std::cbrt(static_cast<lon
 double SignOf(double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : x; }
 double ToRadians(double x) { return x * 0.017453292519943295; }
 double ToDegrees(double x) { return x * 57.29577951308232; }
-double LogOf(double x) {
-  return std::isnormal(x) && x > 0 ? PreciseLog(x) : std::log(x);
-}
+double LogOf(double x) { return std::isnormal(x) && x > 0 ? PreciseLog(x) : std::log(x); }
 double ExpOf(double x) { return std::fabs(x) < 700 ? PreciseExp(x) : Exp(x); }
 double SineOf(double x) {
   if (x == 0) return x;
@@ -229,7 +227,8 @@ template <typename T, bool is_modulus>
 Result<JavaValue> FloorDivide(const JavaCall& a) {
   const T x = std::get<T>(a[0]), y = std::get<T>(a[1]);
   if (y == 0) return FailedPrecondition("division by zero");
-  if (y == -1) return JavaValue(is_modulus ? T{0} : static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x)));
+  if (y == -1)
+    return JavaValue(is_modulus ? T{0} : static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x)));
   const bool rounds_down = x % y != 0 && (x < 0) != (y < 0);
   if (is_modulus) return JavaValue(static_cast<T>(rounds_down ? x % y + y : x % y));
   return JavaValue(static_cast<T>(rounds_down ? x / y - 1 : x / y));

@@ -15,11 +15,16 @@ constexpr const char* kManual = "docs/map.md lists the methods and operators of 
 using Kind = JavaExpression::Kind;
 
 // The binary operators, those that bind closest last.
-constexpr std::string_view kLevels[][4] = {{"||"},         {"&&"},
-                                            {"|"},          {"^"},
-                                            {"&"},          {"==", "!="},
-                                            {"<", "<=", ">", ">="}, {"<<", ">>", ">>>"},
-                                            {"+", "-"},     {"*", "/", "%"}};
+constexpr std::string_view kLevels[][4] = {{"||"},
+                                           {"&&"},
+                                           {"|"},
+                                           {"^"},
+                                           {"&"},
+                                           {"==", "!="},
+                                           {"<", "<=", ">", ">="},
+                                           {"<<", ">>", ">>>"},
+                                           {"+", "-"},
+                                           {"*", "/", "%"}};
 constexpr size_t kLevelCount = std::size(kLevels);
 
 std::string TypesOf(std::span<const JavaType> types) {
@@ -107,7 +112,8 @@ class JavaParser {
 
   Status Head() {
     HEDDLE_ASSIGN_OR_RETURN(lambda_.parameters_, Parameters());
-    for (const std::string& name : lambda_.parameters_) names_.push_back({name, type_of_parameter_, places_++});
+    for (const std::string& name : lambda_.parameters_)
+      names_.push_back({name, type_of_parameter_, places_++});
     lambda_.places_ = places_;
     return OkStatus();
   }
@@ -170,7 +176,8 @@ class JavaParser {
     for (JavaExpression* const literal : {&yes, &no}) {
       const JavaExpression& other = literal == &yes ? no : yes;
       const bool is_character = literal->kind == Kind::kLiteral && literal->type == JavaType::kInteger &&
-                                other.type == JavaType::kCharacter && std::get<int32_t>(literal->literal) >= 0 &&
+                                other.type == JavaType::kCharacter &&
+                                std::get<int32_t>(literal->literal) >= 0 &&
                                 std::get<int32_t>(literal->literal) <= UINT16_MAX;
       if (is_character) return JavaType::kCharacter;
     }
@@ -203,7 +210,8 @@ class JavaParser {
     }
   }
 
-  static Result<JavaType> TypeOf(const JavaToken& op, const JavaExpression& left, const JavaExpression& right) {
+  static Result<JavaType> TypeOf(const JavaToken& op, const JavaExpression& left,
+                                 const JavaExpression& right) {
     const JavaType a = left.type, b = right.type;
     const bool numbers = IsNumber(a) && IsNumber(b);
     const bool whole_numbers = IsWhole(a) && IsWhole(b);
@@ -217,7 +225,8 @@ class JavaParser {
     } else if (short_circuit || ((bitwise || equality) && booleans)) {
       if (booleans) return JavaType::kBoolean;
     } else if (bitwise || shift) {
-      if (whole_numbers) return shift ? std::max(a, JavaType::kInteger) : std::max({a, b, JavaType::kInteger});
+      if (whole_numbers)
+        return shift ? std::max(a, JavaType::kInteger) : std::max({a, b, JavaType::kInteger});
     } else if (op.text == "+" && (a == JavaType::kString || b == JavaType::kString)) {
       const bool arrays = ElementOf(a) || ElementOf(b);
       if (!arrays && HasText(a) && HasText(b)) return JavaType::kString;
@@ -262,8 +271,8 @@ class JavaParser {
     std::string op;
     const JavaToken& name = tokens_[at_ + 1];
     const JavaToken& close = tokens_[at_ + 2];
-    return name.kind == JavaToken::Kind::kName && close.kind == JavaToken::Kind::kSymbol && close.text == ")" &&
-           (TypeOfCast(name.text, &op) || name.text == "float");
+    return name.kind == JavaToken::Kind::kName && close.kind == JavaToken::Kind::kSymbol &&
+           close.text == ")" && (TypeOfCast(name.text, &op) || name.text == "float");
   }
 
   Result<JavaExpression> CastOf(size_t at) {
@@ -313,8 +322,8 @@ class JavaParser {
         }
         if (!has_methods || ElementOf(type) || type == JavaType::kNull)
           return WrongAt(name_at, fmt::format("map() knows no methods of a {}", Name(type)));
-        HEDDLE_ASSIGN_OR_RETURN(
-            value, Call(std::string(ClassOf(type)), true, name, name_at, std::move(operands)));
+        HEDDLE_ASSIGN_OR_RETURN(value,
+                                Call(std::string(ClassOf(type)), true, name, name_at, std::move(operands)));
       } else {
         return value;
       }
@@ -356,8 +365,8 @@ class JavaParser {
     if (method == nullptr) {
       const std::string arguments = TypesOf(std::span(types).subspan(on_value ? 1 : 0));
       if (name == "new") return WrongAt(at, fmt::format("map() does not know new {}({})", owner, arguments));
-      return WrongAt(at, fmt::format("map() does not know {}.{}({})", on_value && owner == "String" ? "text" : owner,
-                                     name, arguments));
+      return WrongAt(at, fmt::format("map() does not know {}.{}({})",
+                                     on_value && owner == "String" ? "text" : owner, name, arguments));
     }
     JavaExpression call = Make(Kind::kCall, method->result, at, std::move(operands));
     call.method = method;
@@ -376,7 +385,8 @@ class JavaParser {
   // Whether a lambda expression or a reference to a method stands here: c -> ..., (a, b) -> ..., Name::name.
   bool IsFunction() const {
     const auto is = [&](size_t at, std::string_view symbol) {
-      return at < tokens_.size() && tokens_[at].kind == JavaToken::Kind::kSymbol && tokens_[at].text == symbol;
+      return at < tokens_.size() && tokens_[at].kind == JavaToken::Kind::kSymbol &&
+             tokens_[at].text == symbol;
     };
     const auto is_name = [&](size_t at) {
       return at < tokens_.size() && tokens_[at].kind == JavaToken::Kind::kName;

@@ -31,9 +31,10 @@ JavaRegexSearch::JavaRegexSearch(const JavaRegex& regex, std::u16string_view tex
 Status JavaRegexSearch::status() const {
   const size_t places = regex_.steps_.size() * (text_.size() + 1);  // Both are less than 2^32.
   if (places <= kMostPlaces) return OkStatus();
-  return FailedPrecondition("the regular expression \"{}\" has {} steps, for a text of length {}: together {} "
-                            "places, at most {} are possible",
-                            regex_.shown_, regex_.steps_.size(), text_.size(), places, kMostPlaces);
+  return FailedPrecondition(
+      "the regular expression \"{}\" has {} steps, for a text of length {}: together {} "
+      "places, at most {} are possible",
+      regex_.shown_, regex_.steps_.size(), text_.size(), places, kMostPlaces);
 }
 
 bool JavaRegexSearch::Visit(size_t step, size_t at) {

@@ -14,8 +14,8 @@ using enum JavaType;
 int32_t Found(size_t at) { return at == JavaText::npos ? -1 : static_cast<int32_t>(at); }
 
 Status Beyond(std::string_view what, int64_t position, const JavaText& text) {
-  return FailedPrecondition("{} {} is beyond the text '{}' of length {}", what, position,
-                            Shown(text), text.size());
+  return FailedPrecondition("{} {} is beyond the text '{}' of length {}", what, position, Shown(text),
+                            text.size());
 }
 
 // ---- Parts of texts.
@@ -38,9 +38,7 @@ Result<JavaValue> PartFrom(const JavaCall& a) {
   return Part(a.Text(0), a.Integer(1), size);
 }
 
-Result<JavaValue> PartBetween(const JavaCall& a) {
-  return Part(a.Text(0), a.Integer(1), a.Integer(2));
-}
+Result<JavaValue> PartBetween(const JavaCall& a) { return Part(a.Text(0), a.Integer(1), a.Integer(2)); }
 
 Result<JavaValue> Trimmed(const JavaCall& a) {
   const JavaText& text = a.Text(0);
@@ -174,12 +172,8 @@ Result<JavaValue> Split(const JavaCall& a, int32_t limit) {
   return JavaValue(std::move(parts));
 }
 
-Result<JavaValue> SplitAll(const JavaCall& a) {
-  return Split(a, 0);
-}
-Result<JavaValue> SplitSome(const JavaCall& a) {
-  return Split(a, a.Integer(2));
-}
+Result<JavaValue> SplitAll(const JavaCall& a) { return Split(a, 0); }
+Result<JavaValue> SplitSome(const JavaCall& a) { return Split(a, a.Integer(2)); }
 
 int32_t HashOf(const JavaText& text) {
   uint32_t hash = 0;
@@ -198,7 +192,6 @@ int32_t Compare(const JavaText& a, const JavaText& b) {
     if (a[i] != b[i]) return a[i] - b[i];
   return static_cast<int32_t>(a.size()) - static_cast<int32_t>(b.size());
 }
-
 
 bool Contains(const JavaText& text, const JavaText& part) { return text.find(part) != JavaText::npos; }
 bool StartsWith(const JavaText& text, const JavaText& part) { return text.starts_with(part); }
@@ -231,7 +224,8 @@ Result<JavaValue> Find(const JavaCall& a) {
   const JavaText& text = a.Text(0);
   if (is_last) {
     if (a.size() > 2 && a.Integer(2) < 0) return JavaValue(int32_t{-1});
-    return JavaValue(Found(text.rfind(part, a.size() > 2 ? static_cast<size_t>(a.Integer(2)) : JavaText::npos)));
+    return JavaValue(
+        Found(text.rfind(part, a.size() > 2 ? static_cast<size_t>(a.Integer(2)) : JavaText::npos)));
   }
   const size_t from = a.size() > 2 ? static_cast<size_t>(std::max(a.Integer(2), int32_t{0})) : 0;
   return JavaValue(Found(text.find(part, std::min(from, text.size()))));
@@ -242,7 +236,6 @@ Result<JavaValue> MatchesWhole(const JavaCall& a) {
   HEDDLE_RETURN_IF_ERROR(search.status());
   return JavaValue(search.MatchesAll());
 }
-
 
 int32_t CompareIgnoringCase(const JavaText& a, const JavaText& b) {
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
@@ -335,7 +328,9 @@ Result<JavaValue> JoinTexts(const JavaCall& a) {
   for (size_t i = 1; i < a.size(); ++i) texts.push_back(TextOf(a[i]));
   return JavaValue(JoinedBy(a.Text(0), texts));
 }
-JavaText JoinList(const JavaText& separator, const JavaTextList& list) { return JoinedBy(separator, list.items); }
+JavaText JoinList(const JavaText& separator, const JavaTextList& list) {
+  return JoinedBy(separator, list.items);
+}
 JavaText TextOfCharacters(const JavaCharacters& characters) { return characters.units; }
 Result<JavaValue> EmptyText(const JavaCall&) { return JavaValue(JavaText()); }
 Result<JavaValue> TextOfBuilder(const JavaCall& a) { return JavaValue(std::get<JavaBuilder>(a[0]).text); }
@@ -366,7 +361,12 @@ const JavaMethod kMethods[] = {
     {"String", true, "contentEquals", {kString, kString}, kBoolean, AreEqual},
     {"String", true, "contentEquals", {kString, kBuilder}, kBoolean, EqualsBuilder},
     {"String", true, "compareTo", {kString, kString}, kInteger, OfTwo<JavaText, Compare>},
-    {"String", true, "compareToIgnoreCase", {kString, kString}, kInteger, OfTwo<JavaText, CompareIgnoringCase>},
+    {"String",
+     true,
+     "compareToIgnoreCase",
+     {kString, kString},
+     kInteger,
+     OfTwo<JavaText, CompareIgnoringCase>},
     {"String", true, "contains", {kString, kString}, kBoolean, OfTwo<JavaText, Contains>},
     {"String", true, "startsWith", {kString, kString}, kBoolean, OfTwo<JavaText, StartsWith>},
     {"String", true, "startsWith", {kString, kString, kInteger}, kBoolean, StartsWithAt},
@@ -384,7 +384,8 @@ const JavaMethod kMethods[] = {
     {"String", true, "replace", {kString, kCharacter, kCharacter}, kString, ReplaceUnit},
     {"String", true, "replace", {kString, kString, kString}, kString, ReplaceText},
     WithRegex(1, {"String", true, "replaceAll", {kString, kString, kString}, kString, ReplaceMatches<true>}),
-    WithRegex(1, {"String", true, "replaceFirst", {kString, kString, kString}, kString, ReplaceMatches<false>}),
+    WithRegex(1,
+              {"String", true, "replaceFirst", {kString, kString, kString}, kString, ReplaceMatches<false>}),
     WithRegex(1, {"String", true, "matches", {kString, kString}, kBoolean, MatchesWhole}),
     WithRegex(1, {"String", true, "split", {kString, kString}, kStrings, SplitAll}),
     WithRegex(1, {"String", true, "split", {kString, kString, kInteger}, kStrings, SplitSome}),
@@ -397,12 +398,7 @@ const JavaMethod kMethods[] = {
     Repeating({"String", false, "format", {kLocale, kString, kAny}, kString, FormatOfLocale}),
     {"String", false, "join", {kString, kStrings}, kString, OfTwo<JavaText, JoinedBy, JavaTexts>},
     {"String", false, "join", {kString, kTextList}, kString, OfTwo<JavaText, JoinList, JavaTextList>},
-    TakingNull(Repeating({"String",
-     false,
-     "join",
-     {kString, kString},
-     kString,
-     JoinTexts})),
+    TakingNull(Repeating({"String", false, "join", {kString, kString}, kString, JoinTexts})),
     {"String", false, "valueOf", {kCharacters}, kString, OfOne<JavaCharacters, TextOfCharacters>},
     {"String", false, "valueOf", {kAny}, kString, TextOfFirst},
     {"String", false, "copyValueOf", {kCharacters}, kString, OfOne<JavaCharacters, TextOfCharacters>},

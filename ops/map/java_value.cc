@@ -91,12 +91,11 @@ struct Writer {
 
 std::string_view Name(JavaType type) {
   constexpr std::array<std::string_view, 29> kNames = {
-      "boolean",     "char",           "int",         "long",          "double",
-      "String",      "String[]",       "double[]",    "null",          "int[]",
-      "char[]",      "StringBuilder",  "List",        "IntStream",     "DoubleStream",
-      "CharStream",  "Stream",         "OptionalInt", "OptionalDouble", "Optional",
-      "Collector",   "LocalDate",      "Period",      "DayOfWeek",     "Month",
-      "ChronoUnit",  "Locale",         "Object",      "function"};
+      "boolean",        "char",       "int",          "long",       "double",  "String",
+      "String[]",       "double[]",   "null",         "int[]",      "char[]",  "StringBuilder",
+      "List",           "IntStream",  "DoubleStream", "CharStream", "Stream",  "OptionalInt",
+      "OptionalDouble", "Optional",   "Collector",    "LocalDate",  "Period",  "DayOfWeek",
+      "Month",          "ChronoUnit", "Locale",       "Object",     "function"};
   return kNames[static_cast<size_t>(type)];
 }
 

@@ -91,11 +91,11 @@ struct JavaLocale {
 };
 
 /// In the order of JavaType.
-using JavaValue =
-    std::variant<bool, char16_t, int32_t, int64_t, double, std::u16string, JavaTexts, JavaDoubles, JavaNull,
-                 JavaIntegers, JavaCharacters, JavaBuilder, JavaTextList, JavaIntegerStream, JavaDoubleStream,
-                 JavaCharacterStream, JavaTextStream, JavaOptionalInteger, JavaOptionalDouble, JavaOptionalText,
-                 JavaJoining, JavaDate, JavaPeriod, JavaDayOfWeek, JavaMonth, JavaTimeUnit, JavaLocale>;
+using JavaValue = std::variant<bool, char16_t, int32_t, int64_t, double, std::u16string, JavaTexts,
+                               JavaDoubles, JavaNull, JavaIntegers, JavaCharacters, JavaBuilder, JavaTextList,
+                               JavaIntegerStream, JavaDoubleStream, JavaCharacterStream, JavaTextStream,
+                               JavaOptionalInteger, JavaOptionalDouble, JavaOptionalText, JavaJoining,
+                               JavaDate, JavaPeriod, JavaDayOfWeek, JavaMonth, JavaTimeUnit, JavaLocale>;
 enum class JavaType : uint8_t {
   kBoolean,
   kCharacter,

@@ -30,9 +30,7 @@ Result<JavaValue> NumbersOf(const JavaCall& a) {
   JavaDoubles numbers;
   for (const JavaText& text : std::get<JavaTexts>(a[0])) {
     const std::optional<double> number = ParseDouble(ToUtf8(text));
-    if (!number)
-      return FailedPrecondition("convertStringToDoubleArray: '{}' is not a number",
-                                Shown(text));
+    if (!number) return FailedPrecondition("convertStringToDoubleArray: '{}' is not a number", Shown(text));
     numbers.push_back(*number);
   }
   return JavaValue(std::move(numbers));

@@ -315,7 +315,8 @@ Result<std::string> FormatArgument(const Specifier& spec, const JavaFormatArgume
     default: {  // s S b B
       std::string text = TextOf(argument);
       const bool is_boolean = std::holds_alternative<bool>(argument);
-      if ((spec.conversion == 'b' || spec.conversion == 'B') && !is_boolean) text = is_null ? "false" : "true";
+      if ((spec.conversion == 'b' || spec.conversion == 'B') && !is_boolean)
+        text = is_null ? "false" : "true";
       if (spec.precision >= 0 && Units(text) > static_cast<size_t>(spec.precision))
         text = ToUtf8(ToUtf16(text).substr(0, static_cast<size_t>(spec.precision)));
       text = Pad(std::move(text), spec);

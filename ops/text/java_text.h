@@ -19,12 +19,12 @@ char16_t UpperCase(char16_t unit);
 bool IsLetter(char16_t unit);
 bool IsUpperCase(char16_t unit);
 bool IsLowerCase(char16_t unit);
-bool IsAlphabetic(char16_t unit);  ///< Letters, and signs and numbers that stand for letters.
-bool IsDecimalDigit(char16_t unit);       ///< Of any script.
+bool IsAlphabetic(char16_t unit);    ///< Letters, and signs and numbers that stand for letters.
+bool IsDecimalDigit(char16_t unit);  ///< Of any script.
 bool IsWhitespace(char16_t unit);
 bool IsSpaceCharacter(char16_t unit);
-/// Character.getNumericValue(char): of digits, of Latin letters (10 to 35) and of other numbers; -1 where there
-/// is none and -2 where it is not whole.
+/// Character.getNumericValue(char): of digits, of Latin letters (10 to 35) and of other numbers; -1 where
+/// there is none and -2 where it is not whole.
 int32_t NumericValue(char16_t unit);
 
 }  // namespace heddle::ops

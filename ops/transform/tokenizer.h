@@ -39,8 +39,8 @@ struct Token {
   int64_t position = 0;  ///< Of its first character in the text, from 0, in units of UTF-16.
 };
 
-/// The tokens of a text, in their order; n-grams by their length first. Once `cancelled` is set not all of them.
-/// kFailedPrecondition for a text that is too long for the regular expression.
+/// The tokens of a text, in their order; n-grams by their length first. Once `cancelled` is set not all of
+/// them. kFailedPrecondition for a text that is too long for the regular expression.
 Result<std::vector<Token>> TokensOf(std::string_view text, const TokenizeSpec& spec,
                                     const std::atomic<bool>* cancelled = nullptr);
 

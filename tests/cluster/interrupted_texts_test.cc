@@ -69,12 +69,14 @@ TEST_P(InterruptedTextsTest, EndsWithinASecondOfProcessorTime) {
 
 INSTANTIATE_TEST_SUITE_P(
     Cluster, InterruptedTextsTest,
-    testing::Values(Work{"replace", "G = map(T, \"x -> x.replaceAll(\\\"(a{1,90}){1,90}b\\\", \\\"c\\\")\")"},
-                    Work{"many_cells",
-                         "G = map(F, \"x -> x.chars().map(c -> c * 31 % 7).sum() + x.replaceAll(\\\"1+\\\", \\\"2\\\")\")"},
-                    Work{"tokenize",
-                         "G = tokenize(target=T, spec=\"{algo: split, algo_params: {regex: "
-                         "'(a{1,90}){1,90}b'}, out: count, tokenize_col: 1, id_cols: []}\")"}),
+    testing::Values(
+        Work{"replace", "G = map(T, \"x -> x.replaceAll(\\\"(a{1,90}){1,90}b\\\", \\\"c\\\")\")"},
+        Work{
+            "many_cells",
+            "G = map(F, \"x -> x.chars().map(c -> c * 31 % 7).sum() + x.replaceAll(\\\"1+\\\", \\\"2\\\")\")"},
+        Work{"tokenize",
+             "G = tokenize(target=T, spec=\"{algo: split, algo_params: {regex: "
+             "'(a{1,90}){1,90}b'}, out: count, tokenize_col: 1, id_cols: []}\")"}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

@@ -94,25 +94,31 @@ std::vector<std::string> TokenizeSeeds() {
 }
 
 std::vector<std::string> MapSeeds() {
-  return {"x -> x.toUpperCase()",
-          "x -> x.replaceAll(\"[^a-z]+\", \"_\").trim()",
-          "(x, y) -> x + y.length() + 'c'",
-          "x -> Double.parseDouble(x) * 2 > 3 ? \"a\" : \"b\"",
-          "x -> x.split(\",\")[0].substring(0, 1)",
-          "x -> x.indexOf(\"a\") >= 0 && !x.isEmpty()",
-          "x -> String.valueOf(x.charAt(0)).contains(\"(a|b)*c\")",
-          "x -> (int) Double.parseDouble(x) % 3 << 2 & 0xFF ^ ~1 >>> 33",
-          "x -> x.chars().filter(c -> c == 'a' || Character.isDigit(c)).map(c -> c * 2).sum()",
-          "x -> Arrays.stream(x.split(\",\")).map(String::strip).sorted().collect(java.util.stream.Collectors.joining(\"-\"))",
-          "x -> String.format(\"%05.1f|%-8s|%x\", Double.valueOf(x), x.isBlank() ? null : x, x.length())",
-          "x -> new StringBuilder(x).append(1).insert(0, 'c').reverse().deleteCharAt(0).toString()",
-          "x -> java.time.LocalDate.of(2024, x.length(), 29).plusMonths(1).until(java.time.LocalDate.ofEpochDay(1L)).getDays()",
-          "x -> Integer.parseInt(x, 36) + Long.parseLong(\"9\") / Math.floorMod(x.length(), 3)"};
+  return {
+      "x -> x.toUpperCase()",
+      "x -> x.replaceAll(\"[^a-z]+\", \"_\").trim()",
+      "(x, y) -> x + y.length() + 'c'",
+      "x -> Double.parseDouble(x) * 2 > 3 ? \"a\" : \"b\"",
+      "x -> x.split(\",\")[0].substring(0, 1)",
+      "x -> x.indexOf(\"a\") >= 0 && !x.isEmpty()",
+      "x -> String.valueOf(x.charAt(0)).contains(\"(a|b)*c\")",
+      "x -> (int) Double.parseDouble(x) % 3 << 2 & 0xFF ^ ~1 >>> 33",
+      "x -> x.chars().filter(c -> c == 'a' || Character.isDigit(c)).map(c -> c * 2).sum()",
+      "x -> Arrays.stream(x.split(\",\")).map(String::strip).sorted().collect(java.util.stream.Collectors.joining(\"-\"))",
+      "x -> String.format(\"%05.1f|%-8s|%x\", Double.valueOf(x), x.isBlank() ? null : x, x.length())",
+      "x -> new StringBuilder(x).append(1).insert(0, 'c').reverse().deleteCharAt(0).toString()",
+      "x -> java.time.LocalDate.of(2024, x.length(), 29).plusMonths(1).until(java.time.LocalDate.ofEpochDay(1L)).getDays()",
+      "x -> Integer.parseInt(x, 36) + Long.parseLong(\"9\") / Math.floorMod(x.length(), 3)"};
 }
 
 std::vector<std::string> RegularExpressionSeeds() {
-  return {"(a|b)*c{2,3}\nababcc abc", "^\\s*(\\d{1,3}\\.){3}\\d+$\n127.0.0.1", "[^a-z\\]]+?|\\p{Upper}\nab]CD",
-          "(a{1,40}){1,40}b\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "(x*)*(y+)+z\nxxyyxxyy", R"((?:a??){30}b?)" "\nbbb"};
+  return {"(a|b)*c{2,3}\nababcc abc",
+          "^\\s*(\\d{1,3}\\.){3}\\d+$\n127.0.0.1",
+          "[^a-z\\]]+?|\\p{Upper}\nab]CD",
+          "(a{1,40}){1,40}b\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+          "(x*)*(y+)+z\nxxyyxxyy",
+          R"((?:a??){30}b?)"
+          "\nbbb"};
 }
 
 std::vector<std::string> ScriptSeeds() {

@@ -189,7 +189,8 @@ Status ReadMap(std::string_view text) {
 Status ReadRegularExpression(std::string_view bytes) {
   const size_t end = std::min(bytes.find('\n'), bytes.size());
   const std::u16string text = ops::ToUtf16(bytes.substr(std::min(end + 1, bytes.size())));
-  HEDDLE_ASSIGN_OR_RETURN(const ops::JavaRegex regex, ops::JavaRegex::Parse(ops::ToUtf16(bytes.substr(0, end))));
+  HEDDLE_ASSIGN_OR_RETURN(const ops::JavaRegex regex,
+                          ops::JavaRegex::Parse(ops::ToUtf16(bytes.substr(0, end))));
   static_cast<void>(regex.MatchesAll(text));
   ops::JavaRegexSearch search(regex, text);
   HEDDLE_RETURN_IF_ERROR(search.status());
@@ -198,7 +199,8 @@ Status ReadRegularExpression(std::string_view bytes) {
     if (!match) break;
     const size_t first = (*match)[0], last = (*match)[1];
     if (first < at || last < first || last > text.size())
-      return Internal("a match from {} to {} from {} on, of a text of length {}", first, last, at, text.size());
+      return Internal("a match from {} to {} from {} on, of a text of length {}", first, last, at,
+                      text.size());
     at = last > first ? last : last + 1;
   }
   return OkStatus();

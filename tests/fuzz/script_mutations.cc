@@ -30,15 +30,47 @@ bool IsTextToken(std::string_view token) {
   return token.size() >= 2 && (token[0] == '"' || token[0] == '\'') && token.back() == token[0];
 }
 
-// What specs of transforms and tokenize, expressions of map() and regular expressions are made of; nothing that
-// ends a text of DML.
+// What specs of transforms and tokenize, expressions of map() and regular expressions are made of; nothing
+// that ends a text of DML.
 std::string PieceOfText(Chooser& choose) {
-  return choose.Pick({"(a{1,100}){1,100}", "{9,}", "(a|b)*", "[", "]", "(", ")", "\\\\d+", "+", ".*", "{", "}", ":",
-                      ",", "recode: [1]", "dummycode: [1, 2]", "bin: [{id: 1, method: equi-width, numbins: 3}]",
-                      "ids: true", "algo: split", "algo: ngram", "max_gram: 1000000", "out: hash", "id_cols: []",
-                      "null", " -> ", ".chars()", ".repeat(1000000)", ".length()", "x", " + ", " >>> ", "(int) ",
-                      ".replaceAll(x, x)", "new StringBuilder(x)", ".filter(c -> c > 1)",
-                      "java.time.LocalDate.parse(x)", "Math.log(", "String.format("});
+  return choose.Pick({"(a{1,100}){1,100}",
+                      "{9,}",
+                      "(a|b)*",
+                      "[",
+                      "]",
+                      "(",
+                      ")",
+                      "\\\\d+",
+                      "+",
+                      ".*",
+                      "{",
+                      "}",
+                      ":",
+                      ",",
+                      "recode: [1]",
+                      "dummycode: [1, 2]",
+                      "bin: [{id: 1, method: equi-width, numbins: 3}]",
+                      "ids: true",
+                      "algo: split",
+                      "algo: ngram",
+                      "max_gram: 1000000",
+                      "out: hash",
+                      "id_cols: []",
+                      "null",
+                      " -> ",
+                      ".chars()",
+                      ".repeat(1000000)",
+                      ".length()",
+                      "x",
+                      " + ",
+                      " >>> ",
+                      "(int) ",
+                      ".replaceAll(x, x)",
+                      "new StringBuilder(x)",
+                      ".filter(c -> c > 1)",
+                      "java.time.LocalDate.parse(x)",
+                      "Math.log(",
+                      "String.format("});
 }
 
 // Changes the inside of a text and leaves its quotes.
@@ -46,7 +78,8 @@ void MutateText(std::string* token, Chooser& choose) {
   const size_t at = 1 + choose.Below(token->size() - 1);
   switch (choose.Below(4)) {
     case 0:
-      if (at + 1 < token->size()) token->erase(at, 1 + choose.Below(std::min<size_t>(5, token->size() - 1 - at)));
+      if (at + 1 < token->size())
+        token->erase(at, 1 + choose.Below(std::min<size_t>(5, token->size() - 1 - at)));
       return;
     case 1: token->insert(at, HostileNumber(choose)); return;
     default: token->insert(at, PieceOfText(choose));

@@ -224,7 +224,7 @@ class RowReader {
 struct ChunkLook {
   Names names;                      // of objects
   std::vector<int64_t> last_lines;  // the line in which each name was met last
-  size_t columns = 0;  // of arrays: as many as the first line of the file has
+  size_t columns = 0;               // of arrays: as many as the first line of the file has
 };
 
 Status LookAtLine(const ReadOptions& options, std::string_view text, int64_t line, char kind,
@@ -337,13 +337,15 @@ Status VisitJsonlCells(const ReadOptions& options, const FileSummary& summary, c
   std::string_view line;
   for (int64_t row = 0; row < rows && lines.Next(&line); ++row) {
     if (IsCancelled(options.cancelled)) return Cancelled("read");
-    HEDDLE_RETURN_IF_ERROR(VisitLine(
-        options, line, row + 1, kind, [&](size_t index, std::string_view name, const JsonValue& value) {
-          const size_t column = kind == '{' ? names.Find(name, index) : index;
-          if (column >= static_cast<size_t>(summary.schema->columns())) return ItChanged(options);
-          if (!value.is_null) visit(row, static_cast<int64_t>(column), value.text);
-          return OkStatus();
-        }));
+    HEDDLE_RETURN_IF_ERROR(VisitLine(options, line, row + 1, kind,
+                                     [&](size_t index, std::string_view name, const JsonValue& value) {
+                                       const size_t column = kind == '{' ? names.Find(name, index) : index;
+                                       if (column >= static_cast<size_t>(summary.schema->columns()))
+                                         return ItChanged(options);
+                                       if (!value.is_null)
+                                         visit(row, static_cast<int64_t>(column), value.text);
+                                       return OkStatus();
+                                     }));
   }
   return lines.status();
 }

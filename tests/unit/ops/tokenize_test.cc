@@ -136,8 +136,7 @@ TEST(TokenizeTest, SeparatorsAreThoseOfSplit) {
     EXPECT_TRUE(spec.ok()) << spec.status().ToString();
     Texts texts;
     const std::vector<Token> found = *TokensOf(text, *spec);
-    for (const Token& token : found)
-      texts.push_back(fmt::format("{}@{}", token.text, token.position));
+    for (const Token& token : found) texts.push_back(fmt::format("{}@{}", token.text, token.position));
     return texts;
   };
   EXPECT_EQ(tokens("a,b;;c", "[,;]"), (Texts{"a@0", "b@2", "c@5"}));

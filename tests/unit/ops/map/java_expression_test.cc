@@ -102,7 +102,8 @@ TEST(JavaExpressionTest, WhatDoesNotCompileIsNamedWithItsPlace) {
   const std::pair<const char*, const char*> cases[] = {
       {"x -> x.stripIndent()",
        "map: map() does not know text.stripIndent() at character 8 of the expression"},
-      {"x -> x.length().toString()", "map: map() knows no methods of a int at character 17 of the expression"},
+      {"x -> x.length().toString()",
+       "map: map() knows no methods of a int at character 17 of the expression"},
       {"x -> new StringBuilder(x).flip()",
        "map: map() does not know StringBuilder.flip() at character 27 of the expression"},
       {"x -> x.chars().filter(c -> c + 1).count()",
@@ -155,7 +156,8 @@ TEST(JavaExpressionTest, WhatJavaThrowsIsAnErrorOfTheRun) {
   EXPECT_EQ(Applied("x -> 1 / (x.length() - 1)", "a"), "division by zero");
   EXPECT_EQ(Applied("x -> (x.isEmpty() ? x : null).trim()", "a"),
             "null where a value is needed, at character 19 of the expression");
-  EXPECT_EQ(Applied("x -> Integer.parseInt(x, 16)", "xyz"), "'xyz' is no integer of 32 bits with the radix 16");
+  EXPECT_EQ(Applied("x -> Integer.parseInt(x, 16)", "xyz"),
+            "'xyz' is no integer of 32 bits with the radix 16");
   EXPECT_EQ(Applied("x -> Math.addExact(Integer.parseInt(x), 1)", "2147483647"),
             "2147483647 + 1 is no integer of 32 bits");
   EXPECT_EQ(Applied("x -> java.time.LocalDate.parse(x)", "2023-02-29"),
