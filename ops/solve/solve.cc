@@ -30,9 +30,10 @@ Result<Factors> FactorsOf(const KernelCall& call) {
 }
 
 // ---- solve(A, b): x with A x = b by Householder QR; the least squares solution if A has more rows than
-//      columns. Shapes: A m x n, m >= n; b m x 1; x n x 1. Errors: A singular (at run time). Format: dense.
-//      Error: backward stable, (A + E) x = b with |E| <= c n^1.5 eps |A| (Higham, Accuracy and Stability,
-//      section 19.3). Cost: 2 n^2 (m - n/3).
+//      columns. Of several columns each is solved by itself, with the factors of A: its bits do not depend on
+//      the others. Shapes: A m x n, m >= n; b m x k; x n x k. Errors: A singular (at run time). Format:
+//      dense. Error: backward stable, (A + E) x = b with |E| <= c n^1.5 eps |A| (Higham, Accuracy and
+//      Stability, section 19.3). Cost: 2 n^2 (m - n/3), and 4 m n for each column.
 
 Result<ValueInfo> InferSolve(const InferContext& context) {
   HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "argument 1"));
@@ -43,10 +44,7 @@ Result<ValueInfo> InferSolve(const InferContext& context) {
     return InvalidArgument("solve: the matrix has more columns than rows: {}", a);
   if (a.rows != kUnknown && b.rows != kUnknown && a.rows != b.rows)
     return InvalidArgument("solve: numbers of rows differ: {} and {}", a, b);
-  if (b.columns != kUnknown && b.columns != 1)
-    return InvalidArgument("solve: the right-hand side must be a column vector, got {}", b)
-        .WithNote("inv(A) %*% B solves for several right-hand sides");
-  return ValueInfo::OfMatrix({a.columns, 1});
+  return ValueInfo::OfMatrix({a.columns, b.columns});
 }
 
 Result<Value> RunSolve(const KernelCall& call) {
@@ -57,7 +55,21 @@ Result<Value> RunSolve(const KernelCall& call) {
     return FailedPrecondition("solve: shapes do not fit: {} and {}", a, b);
   HEDDLE_ASSIGN_OR_RETURN(const Factors qr, FactorsOf(call));
   HEDDLE_ASSIGN_OR_RETURN(const Cells right, ToEigen(call.inputs[1]->matrix()));
-  return FromEigen(qr.solve(right));
+  if (b.columns == 1) return FromEigen(qr.solve(right));
+  Cells solution(a.columns, b.columns);
+  for (Eigen::Index j = 0; j < right.cols(); ++j) {
+    if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
+    const Cells column = right.col(j);  // a matrix: Eigen computes otherwise for what it knows as a column
+    solution.col(j) = qr.solve(column);
+  }
+  return FromEigen(solution);
+}
+
+// The factors, and of the right sides and solutions a copy each.
+double SolveWorkingBytes(const Node& node, std::span<const ValueInfo> inputs) {
+  const double columns = static_cast<double>(inputs[1].shape.columns);
+  const double rows = static_cast<double>(inputs[0].shape.rows + inputs[0].shape.columns);
+  return FactorsWorkingBytes(node, inputs) + sizeof(double) * rows * columns;
 }
 
 // ---- inv(A): the inverse of a square matrix by Householder QR. Errors: A singular (at run time). Format:
@@ -133,7 +145,7 @@ constexpr Operator kOperators[] = {
      .cost = CubicCost,
      .run = RunSolve,
      .may_fail = true,
-     .working_bytes = FactorsWorkingBytes,
+     .working_bytes = SolveWorkingBytes,
      .adjoints = "-solve(t(A), dy) %*% t(y); solve(t(A), dy)"},
     {.name = "inv",
      .form = CallForm::kPositional,
