@@ -25,23 +25,29 @@ Result<std::optional<int64_t>> LoopBound(const Scalar& bound) {
 }
 
 std::optional<LoopRange> RangeOf(const Block& loop) {
-  const Scalar one(int64_t{1});
   const Scalar* from = AssignedNumber(loop.graph, Block::kFrom);
   const Scalar* to = AssignedNumber(loop.graph, Block::kTo);
-  const Scalar* increment = loop.has_increment ? AssignedNumber(loop.graph, Block::kIncrement) : &one;
+  const Scalar* increment = loop.has_increment ? AssignedNumber(loop.graph, Block::kIncrement) : nullptr;
+  if (from == nullptr || to == nullptr || (loop.has_increment && increment == nullptr)) return std::nullopt;
+  return RangeOf(*from, *to, increment);
+}
+
+std::optional<LoopRange> RangeOf(const Scalar& from, const Scalar& to, const Scalar* increment) {
+  const Scalar one(int64_t{1});
   bool has_nan = false;
-  for (const Scalar* number : {from, to, increment}) {
-    if (number == nullptr) return std::nullopt;
+  for (const Scalar* number : {&from, &to, increment != nullptr ? increment : &one}) {
+    if (number->IsString()) return std::nullopt;
     const bool is_nan = std::isnan(number->AsDouble());
     if (!is_nan && !ops::WholeNumber(*number)) return std::nullopt;  // An error of the run.
     has_nan |= is_nan;
   }
   if (has_nan) return LoopRange{.is_empty = true};
-  const int64_t first = from->AsInteger(), bound = to->AsInteger(), step = increment->AsInteger();
-  if (!loop.has_increment)
+  const int64_t first = from.AsInteger(), bound = to.AsInteger();
+  if (increment == nullptr)
     return LoopRange{.first = first,
                      .step = first <= bound ? 1 : -1,
                      .last = bound};  // from:to counts down if it cannot count up
+  const int64_t step = increment->AsInteger();
   if (step == 0) return LoopRange{.is_empty = true};
   int64_t distance = 0;
   if (__builtin_sub_overflow(bound, first, &distance)) return std::nullopt;

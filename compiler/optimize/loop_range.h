@@ -22,6 +22,8 @@ struct LoopRange {
 /// round. kFailedPrecondition for what is no 64-bit integer.
 Result<std::optional<int64_t>> LoopBound(const Scalar& bound);
 
+/// Of a loop with these bounds, if the run accepts them; from:to where `increment` is nullptr.
+std::optional<LoopRange> RangeOf(const Scalar& from, const Scalar& to, const Scalar* increment);
 /// Of a loop whose bounds and increment are literals that the run accepts.
 std::optional<LoopRange> RangeOf(const Block& loop);
 

@@ -5,11 +5,13 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/optimize/any_value.h"
 #include "compiler/optimize/declared_result.h"
 #include "compiler/optimize/infer.h"
+#include "compiler/optimize/known_rounds.h"
 #include "compiler/optimize/known_variables.h"
 #include "compiler/optimize/list_steps.h"
 #include "compiler/optimize/loop_range.h"
@@ -124,8 +126,9 @@ class StaticPass {
       for (const auto& [id, status] : errors) {
         // A variable without a value is an error of the run by the definition of the language.
         const bool certain = context.certain && id < first_stop && !block.graph[id].Is("variable");
-        Report(status, certain);
+        Report(status, certain, block.graph[id].Is("indexAssign"));
       }
+      CheckRounds(block.graph, outcome.values, context);
     }
     LiveIns assigned;
     for (NodeId id = 0; id < block.graph.size(); ++id) {
@@ -174,7 +177,22 @@ class StaticPass {
     }
   }
 
-  void Report(const Status& status, bool certain) {
+  // Indexes that some round of a loop would find outside of their matrix.
+  void CheckRounds(const Graph& graph, const std::vector<std::optional<Scalar>>& values,
+                   const Context& context) {
+    if (context.may_stop || untold_ > 0) return;
+    for (NodeId id = 0; id < graph.size(); ++id) {
+      const bool assigns = graph[id].Is("indexAssign");
+      if (!assigns && !graph[id].Is("index")) continue;
+      const Status status = rounds_.CheckIndex(graph, values, id);
+      const SourcePosition& at = graph[id].position;
+      if (!status.ok() && reported_rounds_.insert(at.ToString()).second)
+        Report(status.At(at), /*certain=*/false, assigns);
+    }
+  }
+
+  // `assigns`: what is wrong is an assignment to cells.
+  void Report(const Status& status, bool certain, bool assigns = false) {
     if (untold_ > 0 || diagnostics_ == nullptr) return;
     Status shown = status;
     std::vector<CallSite> calls;
@@ -190,7 +208,9 @@ class StaticPass {
         diagnostics_->Warning(at.file, {{at.line, at.column}, {at.line, at.column}}, shown.message());
     warning.notes = shown.notes();
     warning.notes.insert(warning.notes.begin() + static_cast<std::ptrdiff_t>(status.notes().size()),
-                         "the script ends with this error if it comes here");
+                         assigns ? "the script ends with this error if it comes here; if nothing reads the "
+                                   "matrix, nothing is assigned"
+                                 : "the script ends with this error if it comes here");
   }
 
   void WalkIf(Block& block, State& state, Context& context) {
@@ -209,8 +229,10 @@ class StaticPass {
     }
     Context inside = context;
     inside.certain = false;
+    KnownRounds rounds = std::exchange(rounds_, {});  // Some of them may go the other way.
     Walk(block.body, state, inside);
     Walk(block.otherwise, otherwise, inside);
+    rounds_ = std::move(rounds);
     JoinInto(&state, otherwise);
     NoteStop(inside, context);
   }
@@ -223,7 +245,13 @@ class StaticPass {
 
   void WalkLoop(Block& block, State& state, Context& context) {
     const bool is_for = block.kind != Block::Kind::kWhile;
-    if (is_for) CheckBounds(block, WalkGraph(block, state, context), context);  // once
+    std::optional<LoopRange> range;
+    if (is_for) {
+      const LiveIns bounds = WalkGraph(block, state, context);  // once
+      CheckBounds(block, bounds, context);
+      if (!Assigns(block.body, block.variable)) range = RangeOf(block, bounds);
+      if (range && range->is_empty) range.reset();
+    }
     Context inside = context;
     inside.certain = false;
     inside.loops =
@@ -250,9 +278,27 @@ class StaticPass {
       }
     }
     State last = state;
+    KnownRounds rounds = rounds_;
+    if (range)
+      rounds_.Enter(block.variable, *range);
+    else
+      rounds_ = KnownRounds();  // it may have no round
     one_round(&last, inside);
+    rounds_ = std::move(rounds);
     JoinInto(&state, last);
     NoteStop(inside, context);
+  }
+
+  static std::optional<LoopRange> RangeOf(const Block& loop, const LiveIns& bounds) {
+    const auto number = [&](const char* name) -> const Scalar* {
+      const auto bound = bounds.find(name);
+      return bound != bounds.end() && bound->second.value ? &*bound->second.value : nullptr;
+    };
+    const Scalar* const from = number(Block::kFrom);
+    const Scalar* const to = number(Block::kTo);
+    const Scalar* const increment = number(Block::kIncrement);
+    if (from == nullptr || to == nullptr || (loop.has_increment && increment == nullptr)) return std::nullopt;
+    return compiler::RangeOf(*from, *to, increment);
   }
 
   void CheckBounds(const Block& loop, const LiveIns& bounds, const Context& context) {
@@ -419,7 +465,9 @@ class StaticPass {
     for (auto& [name, known] : arguments) state[name] = std::move(known);
     AddStandIns(&state);
     stack_.push_back({function.name, call.position});
+    KnownRounds rounds = std::exchange(rounds_, {});
     Walk(function.body, state, inside);
+    rounds_ = std::move(rounds);
     stack_.pop_back();
     --active;
     for (size_t i = 0; i < function.results.size(); ++i)
@@ -439,9 +487,11 @@ class StaticPass {
   std::map<std::string, CallOutcome> outcomes_;  // by function and what is known of the arguments
   std::map<const Function*, int> calls_;
   std::map<const Function*, int> active_;
-  std::vector<CallSite> stack_;  // the calls that are walked, the innermost last
-  int untold_ = 0;               // candidates of eval() that are walked
-  int depth_ = 0;                // blocks and calls that are walked inside each other
+  std::vector<CallSite> stack_;            // the calls that are walked, the innermost last
+  KnownRounds rounds_;                     // of the loops around what is walked
+  std::set<std::string> reported_rounds_;  // places
+  int untold_ = 0;                         // candidates of eval() that are walked
+  int depth_ = 0;                          // blocks and calls that are walked inside each other
   std::vector<WaitingCall> waiting_;
   std::set<std::string> waiting_keys_;
 };
