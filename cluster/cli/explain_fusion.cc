@@ -107,9 +107,13 @@ class FusionText {
   // The passes number nodes anew: reads are known by their paths.
   void FindWaiting(const Block& block) {
     waiting_.clear();
-    for (const NodeId id : behind_writes_[block.id])
+    computed_path_waits_ = false;
+    for (const NodeId id : behind_writes_[block.id]) {
       if (const auto path = compiler::LiteralPath(block.graph, block.graph[id]))
         waiting_.insert(path->ToText());
+      else
+        computed_path_waits_ = true;
+    }
   }
 
   compiler::InferOutcome Infer(Graph graph, const Block& block) {
@@ -117,7 +121,7 @@ class FusionText {
     for (NodeId id = 0; id < graph.size(); ++id) {
       if (!graph[id].Is("read")) continue;
       const auto path = compiler::LiteralPath(graph, graph[id]);
-      if (path && waiting_.contains(path->ToText())) waiting.insert(id);
+      if (path ? waiting_.contains(path->ToText()) : computed_path_waits_) waiting.insert(id);
     }
     return compiler::InferShapes(std::move(graph), LiveInsOf(block.graph, element_type_), files_, nullptr,
                                  element_type_, &waiting);
@@ -169,6 +173,7 @@ class FusionText {
   ops::Files* files_;
   std::map<int32_t, std::set<NodeId>> behind_writes_;  // reads that see other files than those of now
   std::set<std::string> waiting_;                      // paths of those of a block
+  bool computed_path_waits_ = false;                   // one of them has a path that only the run knows
   std::string text_;
 };
 

@@ -170,6 +170,10 @@ Result<BlockPart> BlockCompiler::NextPart(int32_t block, Graph rest, const Frame
                         !inferred.graph[inferred.failed].Is("read");
       return inferred.error;
     }
+    // A text that is too long to be kept among what is known.
+    if (inferred.waiting != kNoNode)
+      return NotFound("read: the path is longer than that of any file")
+          .At(inferred.graph[inferred.waiting].position);
     return Internal("block {} waits for sizes that nothing tells", block);
   }
   result.graph = std::move(cut.first);

@@ -70,7 +70,7 @@ bool ReadsFiles(const Graph& graph) {
 FileLook LookAtFiles(const Graph& graph, const compiler::LiveIns& live_in, ops::Files* files) {
   FileLook look;
   ops::FileVersions* versions = files != nullptr ? files->versions() : nullptr;
-  // Computed paths of writes, where a read follows.
+  // Computed paths, of writes where a read follows.
   std::optional<compiler::InferOutcome> known;
   compiler::WrittenFiles written(files);
   const auto path_of = [&](const Node& node) {
@@ -89,9 +89,9 @@ FileLook LookAtFiles(const Graph& graph, const compiler::LiveIns& live_in, ops::
     for (const NodeId write : writes) written.Add(path_of(graph[write]));
     writes.clear();
     const std::optional<Scalar> path = path_of(node);
-    if (!look.waiting.empty() || written.MayChange(path)) {
+    if (!path || !look.waiting.empty() || written.MayChange(path)) {
       look.waiting.insert(id);
-    } else if (path && versions != nullptr) {
+    } else if (versions != nullptr) {
       for (const std::string& name : {path->ToText(), path->ToText() + ".mtd"})
         if (!look.versions.contains(name)) look.versions.emplace(name, versions->Find(name));
     }

@@ -14,7 +14,9 @@ namespace heddle::cluster {
 /// What rank 0 sees of the files that a graph reads, before any rank opens one of them. Every rank takes it
 /// from rank 0: it has made all earlier writes of the script by then, and all ranks read the same version.
 struct FileLook {
-  std::set<NodeId> waiting;  ///< Reads that come after a write of the graph that may change what they read.
+  /// Reads that come after a write of the graph that may change what they read, or whose path the graph
+  /// computes from what is not known yet.
+  std::set<NodeId> waiting;
   std::map<std::string, ops::FileVersion> versions;  ///< Of all files that the other reads look at, by path.
 
   std::string ToText() const;
@@ -24,7 +26,7 @@ struct FileLook {
 /// Whether a graph reads files at all.
 bool ReadsFiles(const Graph& graph);
 
-/// `live_in` tells the paths of writes, as far as they are known. Behind the first read that waits all others
+/// `live_in` tells the paths, as far as they are known. Behind the first read that waits all others
 /// wait, too.
 FileLook LookAtFiles(const Graph& graph, const compiler::LiveIns& live_in, ops::Files* files);
 

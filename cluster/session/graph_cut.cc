@@ -32,10 +32,13 @@ bool TellsSizes(const Node& node) {
                      [](const ValueInfo& info) { return info.IsScalar() || info.IsTabular(); });
 }
 
-// Nodes that the effects before `failed` need, those effects included.
-std::vector<bool> NeededBefore(const Graph& graph, NodeId failed) {
+// Nodes that the effects before `end` need, those effects included, and those that make its inputs if it
+// waits: its path may be among what is computed.
+std::vector<bool> NeededBefore(const Graph& graph, NodeId end, bool waits) {
   std::vector<bool> needed(graph.nodes.size(), false);
-  for (NodeId id = failed - 1; id >= 0; --id) {
+  if (waits)
+    for (const NodeId input : graph[end].inputs) needed[static_cast<size_t>(input)] = true;
+  for (NodeId id = end - 1; id >= 0; --id) {
     const Node& node = graph[id];
     if (IsOrdered(node)) needed[static_cast<size_t>(id)] = true;
     if (!needed[static_cast<size_t>(id)]) continue;
@@ -90,7 +93,8 @@ Cut CutGraph(const compiler::InferOutcome& inferred, int part) {
   NodeId end = graph.size();
   for (const NodeId id : {inferred.failed, inferred.waiting})
     if (id != kNoNode) end = std::min(end, id);
-  const std::vector<bool> needed = stops ? NeededBefore(graph, end) : std::vector<bool>(size, true);
+  const std::vector<bool> needed =
+      stops ? NeededBefore(graph, end, end == inferred.waiting) : std::vector<bool>(size, true);
 
   std::vector<bool> first(size, false);
   bool acts = false;  // anything but literals and variables

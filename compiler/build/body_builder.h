@@ -49,6 +49,9 @@ constexpr std::string_view kTensorsOfOneValue =
 /// Builtins that are steps of the control program (lists.cc), no operators.
 constexpr std::string_view kListBuiltins[] = {"as.list", "exists", "list", "remove"};
 
+/// Calls that choose a function of DML by what their arguments say (FunctionTable's Callee).
+constexpr std::string_view kOtherCalls[] = {"eval", "evalList", "gradient", "paramserv"};
+
 /// What a call runs, as far as the types of its arguments tell when the script is compiled.
 struct CallChoice {
   /// One of these, by the type of the first argument.
@@ -159,9 +162,10 @@ class BodyBuilder {
   void HoistCalls(const Expression& expression);
   void HoistInside(const Expression& expression);
   void HoistIndex(const Index& index);
+  void FindEarlyReads(const Statement& statement);
   void FindEarlyReads(const Expression& expression, std::vector<const Expression*>* open);
+  void FindEarlyReads(const Index& index, std::vector<const Expression*>* open);
   void ForbidCalls(const Expression& expression, std::string_view where);
-  void ForbidCallsInIndex(const Index& index);
   bool EmitCall(const Expression& call, const CallChoice& choice, std::vector<std::string> results);
   bool PassArguments(const Expression& call, const CallChoice& choice, Block* block);
   bool PassToCandidates(const Expression& call, const CallChoice& choice, Block* block);
@@ -180,6 +184,8 @@ class BodyBuilder {
                          const SourceRange& range);
   std::string PassNode(NodeId node, const SourceRange& range);
   void ReportUnknownFunction(const Expression& call);
+  void SuggestFunction(const std::string& name, const std::vector<std::string>& natives,
+                       Diagnostic* diagnostic) const;
   void ReportConflict(const Variable& variable);
   std::string NewTemporary();
 
@@ -195,6 +201,7 @@ class BodyBuilder {
   bool RequireList(const Expression& operand, std::string_view message);
   void EmitListAssign(const Target& target, const std::string& value);
   void EmitStep(Block step, std::vector<std::string> results, const SourceRange& range);
+  std::string PassIndexedList(const Expression& indexed);
   bool PassListIndex(const Index& index, Block* step);
   bool PassListCall(const Expression& call, Block* step);
   // list_files.cc: lists in folders.
@@ -287,7 +294,6 @@ class BodyBuilder {
   std::set<const Expression*> early_reads_;                  // of the statement; calls that are hoisted, too
   std::set<std::string> reported_undefined_;
   std::set<std::pair<Place, std::string>> reported_conflicts_;
-  bool calls_in_index_ = false;  // print allows them
 };
 
 /// "x = f(...)", "[a, b] = f(...)": how a script takes the results of a call.

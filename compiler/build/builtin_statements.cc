@@ -25,16 +25,18 @@ DataType TypeOfRead(const std::vector<std::pair<std::string, Scalar>>& attribute
 NodeId BodyBuilder::BuildRead(const Expression& call) {
   const std::vector<std::string> options = FileOptionsOf("read");
   std::vector<std::pair<std::string, Scalar>> attributes;
-  std::optional<Scalar> path;
+  NodeId path_node = kNoNode;
+  std::optional<Scalar> path;  // where it is known when the script is compiled
   bool ok = true;
   bool is_known = true;  // false: an argument may be anything
   if (call.name == "readMM") attributes.emplace_back("format", Scalar("mm"));
   for (size_t i = 0; i < call.arguments.size(); ++i) {
     const Argument& argument = call.arguments[i];
     if (i == 0 && argument.name.empty()) {
-      path = ConstantOf(call, argument, "path");
-      is_known = path.has_value();
-      if (path && !path->IsString()) {
+      path_node = BuildExpression(*argument.value);
+      path = block_.ValueOf(path_node);
+      is_known = path || !MayBeAnything(path_node);
+      if (InfoOf(path_node).IsTabular() || (path && !path->IsString())) {
         Error(argument.value->range, fmt::format("the path of {}() must be a string", call.name));
         ok = false;
       }
@@ -69,15 +71,20 @@ NodeId BodyBuilder::BuildRead(const Expression& call) {
         program_.diagnostics.AddStatus(ops::ParseFileFormat(value.ToText()).status().At(At(call.name_range)));
     return AnyValue(TypeOfRead(attributes), call.range);
   }
-  AddTypeInMetadata(path->AsString(), &attributes);
+  const bool says_type = std::any_of(attributes.begin(), attributes.end(),
+                                     [](const auto& attribute) { return attribute.first == "data_type"; });
+  if (path) {
+    AddTypeInMetadata(path->AsString(), &attributes);
+  } else if (!says_type) {
+    // The type of a value is known when a script is compiled, whatever metadata say when it runs.
+    attributes.emplace_back("data_type", Scalar(std::string(Name(DataType::kMatrix))));
+  }
   for (const auto& [name, value] : attributes) {
     if (name != "data_type" || ops::FindDataTypeOfFile(value.ToText()) != DataType::kList) continue;
-    Error(call.range,
-          fmt::format("'{}' is a list; a list is read by name = read(\"path\", data_type=\"list\")",
-                      path->AsString()));
+    Error(call.range, fmt::format("{} is a list; a list is read by name = read(\"path\", data_type=\"list\")",
+                                  path ? fmt::format("'{}'", path->AsString()) : "what is read"));
     return ErrorNode(call.range);
   }
-  const NodeId path_node = block_.Literal(*std::move(path), At(call.arguments[0].value->range));
   return block_.Add("read", {path_node}, At(call.name_range), std::move(attributes));
 }
 

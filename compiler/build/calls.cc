@@ -85,28 +85,41 @@ void BodyBuilder::HoistInside(const Expression& expression) {
   if (expression.index) HoistIndex(*expression.index);
   for (const Argument& argument : expression.arguments) {
     if (IsPick(expression, *argument.value))
-      HoistIndex(*argument.value->index);
+      HoistInside(*argument.value);
     else
       HoistCalls(*argument.value);
   }
 }
 
 void BodyBuilder::HoistIndex(const Index& index) {
-  if (!calls_in_index_) ForbidCallsInIndex(index);
   for (const IndexRange* range : {&index.rows, &index.columns})
     for (const Expression* bound : {range->from.get(), range->to.get()})
       if (bound != nullptr) HoistCalls(*bound);
 }
 
-// Of the statement's expression, left to right: the reads that stand before the call of a DML function, which
-// may write what they read. `open`: those that no call has followed so far.
+// Of the statement's expressions, in the order in which they are evaluated: the reads that stand before the
+// call of a DML function, which may write what they read.
+void BodyBuilder::FindEarlyReads(const Statement& statement) {
+  early_reads_.clear();
+  std::vector<const Expression*> open;
+  for (const ExpressionPointer* part :
+       {&statement.value, &statement.from, &statement.to, &statement.increment})
+    if (*part != nullptr) FindEarlyReads(**part, &open);
+  for (const Target& target : statement.targets)
+    if (target.index) FindEarlyReads(*target.index, &open);
+}
+
+void BodyBuilder::FindEarlyReads(const Index& index, std::vector<const Expression*>* open) {
+  for (const IndexRange* range : {&index.rows, &index.columns})
+    for (const Expression* bound : {range->from.get(), range->to.get()})
+      if (bound != nullptr) FindEarlyReads(*bound, open);
+}
+
+// `open`: the reads that no call has followed so far.
 void BodyBuilder::FindEarlyReads(const Expression& expression, std::vector<const Expression*>* open) {
   const size_t before = open->size();
   for (const ExpressionPointer& operand : expression.operands) FindEarlyReads(*operand, open);
-  if (expression.index)
-    for (const IndexRange* range : {&expression.index->rows, &expression.index->columns})
-      for (const Expression* bound : {range->from.get(), range->to.get()})
-        if (bound != nullptr) FindEarlyReads(*bound, open);
+  if (expression.index) FindEarlyReads(*expression.index, open);
   if (expression.kind != Expression::Kind::kCall) return;
   for (const Argument& argument : expression.arguments) FindEarlyReads(*argument.value, open);
   if (program_.FindCallee(file_, expression) != nullptr) {
@@ -122,19 +135,16 @@ void BodyBuilder::FindEarlyReads(const Expression& expression, std::vector<const
 
 void BodyBuilder::ForbidCalls(const Expression& expression, std::string_view where) {
   for (const ExpressionPointer& operand : expression.operands) ForbidCalls(*operand, where);
-  if (expression.index) ForbidCallsInIndex(*expression.index);
+  if (expression.index)
+    for (const IndexRange* range : {&expression.index->rows, &expression.index->columns})
+      for (const Expression* bound : {range->from.get(), range->to.get()})
+        if (bound != nullptr) ForbidCalls(*bound, where);
   if (expression.kind != Expression::Kind::kCall) return;
   for (const Argument& argument : expression.arguments) ForbidCalls(*argument.value, where);
   if (program_.FindCallee(file_, expression) == nullptr) return;
   Error(expression.name_range,
         fmt::format("a DML function cannot be called in {}: '{}'", where, expression.name))
       .notes.push_back(fmt::format("assign its result to a variable first: x = {}(...)", expression.name));
-}
-
-void BodyBuilder::ForbidCallsInIndex(const Index& index) {
-  for (const IndexRange* range : {&index.rows, &index.columns})
-    for (const Expression* bound : {range->from.get(), range->to.get()})
-      if (bound != nullptr) ForbidCalls(*bound, "an index");
 }
 
 // bound[i] is the argument of parameter i, nullptr for its default. False after an error.
@@ -458,11 +468,28 @@ void BodyBuilder::ReportUnknownFunction(const Expression& call) {
   if (const std::optional<std::string_view> instead = InsteadOfNative(call.name))
     return program_.ReportUnimplemented(*path_, call.name_range, fmt::format("{}() is", call.name), *instead);
   if (IsLibraryFunction(call.name)) return program_.ReportMissingLibrary(*path_, call);
+  std::vector<std::string> natives = ops::BuiltinNames();
+  natives.insert(natives.end(), std::begin(kListBuiltins), std::end(kListBuiltins));
+  natives.insert(natives.end(), std::begin(kOtherCalls), std::end(kOtherCalls));
+  SuggestFunction(call.name, natives,
+                  &Error(call.name_range, fmt::format("undefined function '{}'", call.name)));
+}
+
+// The nearest name of a function of the file, of the natives that may be meant, or of the library.
+void BodyBuilder::SuggestFunction(const std::string& name, const std::vector<std::string>& natives,
+                                  Diagnostic* diagnostic) const {
   std::vector<std::string> candidates = program_.functions.NamesIn(file_, "");
-  for (std::string& name : ops::BuiltinNames()) candidates.push_back(std::move(name));
-  for (const std::string_view name : kListBuiltins) candidates.emplace_back(name);
-  Diagnostic& diagnostic = Error(call.name_range, fmt::format("undefined function '{}'", call.name));
-  diagnostic.suggestion = SuggestName(call.name, candidates);
+  candidates.insert(candidates.end(), natives.begin(), natives.end());
+  const std::span<const std::string_view> library = LibraryFunctions();
+  candidates.insert(candidates.end(), library.begin(), library.end());
+  diagnostic->suggestion = SuggestName(name, candidates);
+  const bool is_of_library = IsLibraryFunction(diagnostic->suggestion) &&
+                             program_.loader.options().libraries.empty() &&
+                             program_.functions.Find(file_, "", diagnostic->suggestion) == nullptr &&
+                             ops::FindBuiltin(diagnostic->suggestion) == nullptr;
+  if (is_of_library)
+    diagnostic->notes.push_back(fmt::format("{}() is a function of the library; {}", diagnostic->suggestion,
+                                            WhereLibraryIs(diagnostic->suggestion)));
 }
 
 }  // namespace heddle::compiler

@@ -94,8 +94,10 @@ std::optional<CallChoice> BodyBuilder::ChooseByName(const Expression& call) {
   }
   const Callee* callee = program_.FindCalleeNamed(file_, text->AsString(), At(name.range));
   if (callee == nullptr || callee->functions.empty()) {
-    Error(name.range,
-          fmt::format("{}() finds no function '{}' that is written in DML", call.name, text->AsString()));
+    Diagnostic& diagnostic =
+        Error(name.range,
+              fmt::format("{}() finds no function '{}' that is written in DML", call.name, text->AsString()));
+    SuggestFunction(text->AsString(), {}, &diagnostic);
     return std::nullopt;
   }
   if (!ChooseEntryPoints(call, *callee, &choice)) return std::nullopt;

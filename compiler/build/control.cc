@@ -26,6 +26,7 @@ std::vector<Block> BodyBuilder::BuildBody(const std::vector<Statement>& statemen
   std::vector<Block> outer = std::exchange(blocks_, {});
   BuildStatements(statements);
   if (decided != nullptr && !program_.diagnostics.HasErrors()) {  // what is wrong with it was said before
+    FindEarlyReads(*decided);
     HoistCalls(*decided->value);
     AssignDecision(*decided, decision);
   }
@@ -36,7 +37,6 @@ std::vector<Block> BodyBuilder::BuildBody(const std::vector<Statement>& statemen
 NodeId BodyBuilder::BuildDecidingValue(const Statement& statement) {
   const std::string_view what = statement.kind == Statement::Kind::kIf ? "if" : "while";
   const Expression& predicate = *statement.value;
-  if (statement.kind == Statement::Kind::kWhile) ForbidCalls(predicate, "the predicate of 'while'");
   if (predicate.kind == Expression::Kind::kLiteral) {
     const Scalar& literal = predicate.literal;
     if (literal.IsString()) {
@@ -114,7 +114,6 @@ void BodyBuilder::BuildWhile(const Statement& statement) {
 Graph BodyBuilder::BuildBounds(const Statement& statement) {
   const auto bound = [&](const ExpressionPointer& expression, const char* variable, const char* what) {
     if (expression == nullptr) return;
-    ForbidCalls(*expression, "the bounds of a loop");
     const NodeId value = BuildExpression(*expression);
     if (InfoOf(value).IsTabular()) {
       Error(expression->range,

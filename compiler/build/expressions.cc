@@ -53,7 +53,8 @@ NodeId BodyBuilder::BuildExpression(const Expression& expression) {
   switch (expression.kind) {
     case Expression::Kind::kLiteral: return block_.Literal(expression.literal, At(expression.range));
     case Expression::Kind::kIdentifier: return ReadVariable(expression.name, expression.range);
-    case Expression::Kind::kIndexed: return BuildIndexed(expression);
+    case Expression::Kind::kIndexed:
+    case Expression::Kind::kIndexedValue: return BuildIndexed(expression);
     case Expression::Kind::kParameter: return BuildParameter(expression);
     case Expression::Kind::kBinary: return BuildBinary(expression);
     case Expression::Kind::kUnary: return BuildUnary(expression);
@@ -166,9 +167,12 @@ NodeId BodyBuilder::BuildUnary(const Expression& expression) {
 }
 
 NodeId BodyBuilder::BuildIndexed(const Expression& expression) {
-  const NodeId value = ReadVariable(expression.name, expression.name_range);
+  const bool is_variable = expression.kind == Expression::Kind::kIndexed;
+  const NodeId value = is_variable ? ReadVariable(expression.name, expression.name_range)
+                                   : BuildExpression(*expression.operands[0]);
   if (InfoOf(value).IsScalar()) {
-    Error(expression.range, fmt::format("'{}' is a scalar and cannot be indexed", expression.name));
+    const std::string what = is_variable ? fmt::format("'{}'", expression.name) : "what stands before [...]";
+    Error(expression.range, what + " is a scalar and cannot be indexed");
     return ErrorNode(expression.range);
   }
   std::vector<NodeId> inputs = {value};

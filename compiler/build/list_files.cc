@@ -39,11 +39,12 @@ bool BodyBuilder::PassListRead(const Expression& call, Block* step) {
   for (size_t i = 0; i < call.arguments.size(); ++i) {
     const Argument& argument = call.arguments[i];
     if (i == 0 && argument.name.empty()) {
-      const std::optional<Scalar> path = ConstantOf(call, argument, "path");
-      if (!path && !program_.options.any_arguments) return false;
-      step->arguments.emplace_back("path", PassNode(path ? block_.Literal(*path, At(argument.value->range))
-                                                         : AnyValue(DataType::kScalar, argument.value->range),
-                                                    argument.value->range));
+      const NodeId path = BuildExpression(*argument.value);
+      if (InfoOf(path).IsTabular()) {
+        Error(argument.value->range, fmt::format("the path of {}() must be a string", call.name));
+        return false;
+      }
+      step->arguments.emplace_back("path", PassNode(path, argument.value->range));
     } else if (argument.name.empty()) {
       Error(argument.value->range, fmt::format("{}() takes one path; its options are named", call.name));
       return false;

@@ -64,6 +64,10 @@ bool TakesElement(ListOperation operation) {
          operation == ListOperation::kAsFrame || operation == ListOperation::kAsList;
 }
 
+bool IsIndexed(const Expression& expression) {
+  return expression.kind == Expression::Kind::kIndexed || expression.kind == Expression::Kind::kIndexedValue;
+}
+
 // list(b=1, a=2): existing scripts count on the order of a java.util.HashMap of the names, in which of equal
 // names the last value counts. It is a copy, which has room for one more. A list without names, or with names
 // for some, keeps the order of the text.
@@ -100,6 +104,7 @@ bool BodyBuilder::IsList(const Expression& expression) const {
   switch (expression.kind) {
     case Expression::Kind::kIdentifier:
     case Expression::Kind::kIndexed: return IsListVariable(expression.name);
+    case Expression::Kind::kIndexedValue: return IsList(*expression.operands[0]);
     case Expression::Kind::kCall: break;
     default: return false;
   }
@@ -117,7 +122,7 @@ bool BodyBuilder::IsList(const Expression& expression) const {
 // The step that the value of an expression is; nullopt where it is a value of a graph or a call.
 std::optional<ListOperation> BodyBuilder::ListOperationOf(const Expression& expression) const {
   if (expression.kind == Expression::Kind::kIdentifier && IsList(expression)) return ListOperation::kCopy;
-  if (expression.kind == Expression::Kind::kIndexed && IsList(expression)) return ListOperation::kSlice;
+  if (IsIndexed(expression) && IsList(expression)) return ListOperation::kSlice;
   if (expression.kind != Expression::Kind::kCall || !expression.name_space.empty() ||
       program_.FindCallee(file_, expression) != nullptr)
     return std::nullopt;
@@ -132,7 +137,7 @@ std::optional<ListOperation> BodyBuilder::ListOperationOf(const Expression& expr
 
 // True for the l[i] of as.scalar(l[i]) and its like: one step takes the element out.
 bool BodyBuilder::IsPick(const Expression& call, const Expression& argument) const {
-  if (argument.kind != Expression::Kind::kIndexed || call.kind != Expression::Kind::kCall) return false;
+  if (!IsIndexed(argument) || call.kind != Expression::Kind::kCall) return false;
   const std::optional<ListOperation> operation = ListOperationOf(call);
   return operation && TakesElement(*operation) && IsList(argument);
 }
@@ -146,6 +151,12 @@ std::string BodyBuilder::PassOperand(const Expression& expression) {
   const auto built = built_arguments_.find(&expression);
   return PassNode(built != built_arguments_.end() ? built->second : BuildExpression(expression),
                   expression.range);
+}
+
+// The variable that holds the list of l[i] or f(X)[i].
+std::string BodyBuilder::PassIndexedList(const Expression& indexed) {
+  return indexed.kind == Expression::Kind::kIndexed ? VariableFor(indexed.name)
+                                                    : PassOperand(*indexed.operands[0]);
 }
 
 // Adds from and to, which are one variable for a single element. False after an error. A list is a column:
@@ -190,7 +201,7 @@ void BodyBuilder::EmitListStep(const Expression& expression, ListOperation opera
       break;
     case ListOperation::kCopy: step.arguments.emplace_back("list", VariableFor(expression.name)); break;
     case ListOperation::kSlice:
-      step.arguments.emplace_back("list", VariableFor(expression.name));
+      step.arguments.emplace_back("list", PassIndexedList(expression));
       ok = PassListIndex(*expression.index, &step);
       break;
     case ListOperation::kExists: ok = PassExists(expression, &step); break;
@@ -237,7 +248,7 @@ bool BodyBuilder::PassListCall(const Expression& call, Block* step) {
     return false;
   }
   if (const Expression& list = *call.arguments[0].value; IsPick(call, list)) {
-    step->arguments.emplace_back("list", VariableFor(list.name));
+    step->arguments.emplace_back("list", PassIndexedList(list));
     step->position = At(list.range);
     return PassListIndex(*list.index, step);
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/build/other_functions.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "ops/operator.h"
@@ -236,6 +238,15 @@ std::optional<std::string_view> InsteadOfNative(std::string_view name) {
   for (const OtherNative& native : kNatives)
     if (native.name == name && ops::FindBuiltin(name) == nullptr) return native.instead;
   return std::nullopt;
+}
+
+std::span<const std::string_view> LibraryFunctions() { return kLibrary; }
+
+std::string WhereLibraryIs(std::string_view name) {
+  return fmt::format(
+      "its file is DIR/builtin/{}.dml of a folder that --library DIR or HEDDLE_LIBRARY_PATH names: 'scripts' "
+      "of a checkout of SystemDS, or your own",
+      name);
 }
 
 bool IsLibraryFunction(std::string_view name) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace heddle::compiler {
@@ -11,5 +13,8 @@ namespace heddle::compiler {
 std::optional<std::string_view> InsteadOfNative(std::string_view name);
 /// The functions of DML's library, each a script of its own that a library folder has.
 bool IsLibraryFunction(std::string_view name);
+std::span<const std::string_view> LibraryFunctions();  ///< Sorted.
+/// Where the file of such a function comes from, for messages.
+std::string WhereLibraryIs(std::string_view name);
 
 }  // namespace heddle::compiler

@@ -133,10 +133,9 @@ InnerLoop ParallelUses::ValuesOf(const Statement& loop) {
 void ParallelUses::Visit(const Expression& expression) {
   for (const ExpressionPointer& operand : expression.operands) Visit(*operand);
   if (expression.kind == Expression::Kind::kIdentifier) AddWhole(expression.name, false, expression.range);
-  if (expression.index) {
-    VisitIndex(*expression.index);
+  if (expression.index) VisitIndex(*expression.index);
+  if (expression.kind == Expression::Kind::kIndexed)
     AddIndexed(expression.name, *expression.index, false, expression.range);
-  }
   for (const Argument& argument : expression.arguments)
     if (!IsSizeOfVariable(expression)) Visit(*argument.value);
 }
@@ -213,6 +212,7 @@ Bounds ParallelUses::BoundsOf(const Expression& expression) {
     }
     case Expression::Kind::kCall: return BoundsOfCall(expression);
     case Expression::Kind::kIndexed:
+    case Expression::Kind::kIndexedValue:
     case Expression::Kind::kList: return {};
   }
   return {};

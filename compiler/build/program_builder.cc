@@ -243,7 +243,7 @@ void ProgramBuilder::ReportMissingLibrary(const std::string& file, const Express
     if (diagnostic.notes.size() == kMostPlacesShown) break;
     diagnostic.notes.push_back("tried " + candidate);
   }
-  diagnostic.notes.push_back("name the library's folder with --library DIR or in HEDDLE_LIBRARY_PATH");
+  diagnostic.notes.push_back(WhereLibraryIs(call.name));
 }
 
 Function ProgramBuilder::BuildFunction(const DmlFunction& function) {

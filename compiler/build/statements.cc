@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "compiler/build/body_builder.h"
 #include "compiler/build/other_functions.h"
 
@@ -9,9 +11,7 @@ void BodyBuilder::BuildStatements(std::span<const Statement> statements) {
 }
 
 void BodyBuilder::BuildStatement(const Statement& statement) {
-  early_reads_.clear();
-  std::vector<const Expression*> open;
-  if (statement.value != nullptr) FindEarlyReads(*statement.value, &open);
+  FindEarlyReads(statement);
   if (BuildListStatement(statement)) return;
   switch (statement.kind) {
     case Statement::Kind::kAssign: return BuildAssign(statement);
@@ -168,19 +168,32 @@ void BodyBuilder::BuildMultiAssign(const Statement& statement) {
 void BodyBuilder::BuildBuiltinResults(const Statement& statement, const ops::Operator& builtin) {
   const Expression& call = *statement.value;
   HoistCalls(call);
-  for (const Target& target : statement.targets)
-    if (target.index) ForbidCallsInIndex(*target.index);
   if (builtin.results == 2 && HasColumnFunction(call)) return BuildEncodeWithFunction(statement);
   if (statement.targets.size() == 1 && builtin.results == 1)
     return AssignTo(statement.targets[0], BuildBuiltin(call, builtin));
   const NodeId tuple = BuildBuiltinNode(call, builtin);
   // Nothing else is said of what a wrong call leaves.
   const bool is_wrong = block_.NodeOf(tuple).Is("variable");
-  for (size_t i = 0; i < statement.targets.size(); ++i) {
+  std::vector<NodeId> results(statement.targets.size(), tuple);
+  for (size_t i = 0; i < results.size() && !is_wrong; ++i)
+    results[i] =
+        block_.Add("result", {tuple}, At(call.name_range), {{"index", Scalar(static_cast<int64_t>(i))}});
+  const bool has_index = std::any_of(statement.targets.begin(), statement.targets.end(),
+                                     [](const Target& target) { return target.index != nullptr; });
+  if (!has_index) {
+    for (size_t i = 0; i < results.size(); ++i) AssignTo(statement.targets[i], results[i]);
+    return;
+  }
+  // Calls in the index of a target end the block of the tuple, which no variable holds.
+  std::vector<std::string> names;
+  for (const NodeId result : results) {
+    names.push_back(NewTemporary());
+    Define(names.back(), result, call.range);
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
     const Target& target = statement.targets[i];
-    AssignTo(target, is_wrong ? tuple
-                              : block_.Add("result", {tuple}, At(call.name_range),
-                                           {{"index", Scalar(static_cast<int64_t>(i))}}));
+    if (target.index) HoistIndex(*target.index);
+    AssignTo(target, block_.Read(names[i], scope_[names[i]].known, At(target.range)));
   }
 }
 
@@ -197,9 +210,7 @@ void BodyBuilder::BuildCallStatement(const Statement& statement) {
     return;
   }
   const ops::Operator* builtin = call.name_space.empty() ? ops::FindBuiltin(call.name) : nullptr;
-  calls_in_index_ = builtin != nullptr && builtin->form == ops::CallForm::kPrint;
   HoistCalls(call);
-  calls_in_index_ = false;
   if (builtin == nullptr) {
     BuildExpression(call);  // says what is wrong
     return;

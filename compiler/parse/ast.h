@@ -36,7 +36,7 @@ struct IndexRange {
   ExpressionPointer to;
 };
 
-/// What stands in the brackets of name[...].
+/// What stands in the brackets of name[...] or (value)[...].
 struct Index {
   bool has_comma = false;  ///< X[i,] and X[i,j]; false for X[i] and l["name"], where only `rows` is given.
   IndexRange rows;
@@ -53,14 +53,15 @@ struct Argument {
 
 struct Expression {
   enum class Kind : uint8_t {
-    kLiteral,     ///< literal. -5 is one literal
-    kIdentifier,  ///< name: a variable, or one of the constants pi, Inf, NaN
-    kIndexed,     ///< name, index
-    kParameter,   ///< name without the $: $name or $1
-    kBinary,      ///< name is the operator as in Graph ("+", "%*%", "&", ...); operands[0], operands[1]
-    kUnary,       ///< name is "-", "+" or "!"; operands[0]. -e means e * -1, +e means e * 1
-    kCall,        ///< name_space, name, arguments
-    kList,        ///< operands of [e1, e2, ...]: legal only as the argument of some builtins
+    kLiteral,       ///< literal. -5 is one literal
+    kIdentifier,    ///< name: a variable, or one of the constants pi, Inf, NaN
+    kIndexed,       ///< name, index
+    kIndexedValue,  ///< operands[0], index: what is indexed is no variable, as in f(X)[1,]
+    kParameter,     ///< name without the $: $name or $1
+    kBinary,        ///< name is the operator as in Graph ("+", "%*%", "&", ...); operands[0], operands[1]
+    kUnary,         ///< name is "-", "+" or "!"; operands[0]. -e means e * -1, +e means e * 1
+    kCall,          ///< name_space, name, arguments
+    kList,          ///< operands of [e1, e2, ...]: legal only as the argument of some builtins
   };
 
   Kind kind = Kind::kLiteral;

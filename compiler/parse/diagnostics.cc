@@ -202,15 +202,21 @@ std::string SuggestName(std::string_view name, const std::vector<std::string>& c
   // A name of one or two letters is near everything.
   if (name.size() <= 2) best = 0;
   ++best;
+  size_t best_begin = 0;  // letters at which the suggestion begins as the name does
   std::string suggestion;
   for (const std::string& candidate : candidates) {
     if (candidate == name || candidate.size() > kLongest) continue;
     const size_t difference =
         candidate.size() > name.size() ? candidate.size() - name.size() : name.size() - candidate.size();
-    if (difference >= best) continue;
-    const size_t distance = Distance(lower, Lower(candidate));
-    if (distance >= best) continue;
+    if (difference > best || (suggestion.empty() && difference == best)) continue;
+    const std::string other = Lower(candidate);
+    const size_t distance = Distance(lower, other);
+    const auto begin = static_cast<size_t>(
+        std::mismatch(lower.begin(), lower.end(), other.begin(), other.end()).first - lower.begin());
+    const bool is_nearer = distance < best || (!suggestion.empty() && distance == best && begin > best_begin);
+    if (!is_nearer) continue;
     best = distance;
+    best_begin = begin;
     suggestion = candidate;
   }
   return suggestion;

@@ -78,7 +78,8 @@ class Diagnostics {
 
 /// The candidate nearest to a misspelt name, or "" when none is near enough. Distance: Damerau-Levenshtein
 /// (insert, delete, replace, swap neighbours), at most 1 up to 5 letters, 2 up to 9, else 3; letter case
-/// alone always counts as near. Ties go to the earlier candidate.
+/// alone always counts as near. Ties go to the candidate
+/// that begins like the name, then to the earlier one.
 std::string SuggestName(std::string_view name, const std::vector<std::string>& candidates);
 
 }  // namespace heddle::compiler

@@ -136,9 +136,16 @@ ExpressionPointer ExpressionParser::ParsePrefix() {
 }
 
 ExpressionPointer ExpressionParser::ParsePrimary() {
+  ExpressionPointer primary = ParseUnindexed();
+  // x = y, and on the next line [a, b] = f(z): two statements. Behind the ';' that may end a call, too.
+  while (primary != nullptr && stream_.At("[") && !stream_.AtMultiAssignment() && !stream_.Previous().Is(";"))
+    primary = ParseIndexOf(std::move(primary));
+  return primary;
+}
+
+ExpressionPointer ExpressionParser::ParseUnindexed() {
   const Token& token = stream_.Current();
   ExpressionPointer primary;
-  bool is_plain_name = false;
   if (token.kind == Token::Kind::kLiteral) {
     stream_.Take();
     primary = New(Expression::Kind::kLiteral, token);
@@ -149,7 +156,6 @@ ExpressionPointer ExpressionParser::ParsePrimary() {
     primary->name = token.text;
   } else if (token.kind == Token::Kind::kIdentifier) {
     primary = ParseName();
-    is_plain_name = primary != nullptr && primary->kind == Expression::Kind::kIdentifier;
   } else if (token.Is("(")) {
     primary = ParseParenthesized();
   } else if (token.Is("[")) {
@@ -163,13 +169,21 @@ ExpressionPointer ExpressionParser::ParsePrimary() {
     if (token.Is("*") && stream_.Previous().Is("*")) diagnostic.notes.push_back("the power operator is '^'");
     return nullptr;
   }
-  if (primary == nullptr || is_plain_name) return primary;
-  if (stream_.At("[") && !stream_.AtMultiAssignment()) {
-    stream_.Error(stream_.Current().range, "only a variable can be indexed")
-        .notes.push_back("assign the value to a variable first, then index that");
-    return nullptr;
-  }
   return primary;
+}
+
+ExpressionPointer ExpressionParser::ParseIndexOf(ExpressionPointer value) {
+  if (value->kind == Expression::Kind::kIdentifier) {
+    value->kind = Expression::Kind::kIndexed;
+    value->index = ParseIndex(fmt::format("'{}'", value->name));
+    return value->index != nullptr && Finish(value.get()) ? std::move(value) : nullptr;
+  }
+  ExpressionPointer indexed = New(Expression::Kind::kIndexedValue, stream_.Current());
+  indexed->range.begin = value->range.begin;
+  const bool is_call = value->kind == Expression::Kind::kCall;
+  indexed->operands.push_back(std::move(value));
+  indexed->index = ParseIndex(is_call ? fmt::format("'{}()'", indexed->operands[0]->name) : "a value");
+  return indexed->index != nullptr && Finish(indexed.get()) ? std::move(indexed) : nullptr;
 }
 
 ExpressionPointer ExpressionParser::ParseName() {
@@ -181,11 +195,6 @@ ExpressionPointer ExpressionParser::ParseName() {
   }
   ExpressionPointer name = New(Expression::Kind::kIdentifier, token);
   name->name = token.text;
-  // x = y, and on the next line [a, b] = f(z): two statements.
-  if (!stream_.At("[") || stream_.AtMultiAssignment()) return name;
-  name->kind = Expression::Kind::kIndexed;
-  name->index = ParseIndex(name->name);
-  if (name->index == nullptr || !Finish(name.get())) return nullptr;
   return name;
 }
 
@@ -266,7 +275,7 @@ ExpressionPointer ExpressionParser::ParseList() {
   return Finish(list.get()) ? std::move(list) : nullptr;
 }
 
-std::unique_ptr<Index> ExpressionParser::ParseIndex(const std::string& name) {
+std::unique_ptr<Index> ExpressionParser::ParseIndex(const std::string& indexed) {
   auto index = std::make_unique<Index>();
   index->range.begin = stream_.Take().range.begin;
   bool ok = ParseIndexRange(&index->rows);
@@ -277,9 +286,9 @@ std::unique_ptr<Index> ExpressionParser::ParseIndex(const std::string& name) {
   if (!ok) return nullptr;
   if (!stream_.At("]")) {
     if (index->has_comma && stream_.At(",")) {
-      stream_.Error(stream_.Current().range, fmt::format("an index has at most two dimensions: '{}'", name));
+      stream_.Error(stream_.Current().range, fmt::format("an index has at most two dimensions: {}", indexed));
     } else {
-      stream_.ErrorExpected(fmt::format("']' in the index of '{}'", name));
+      stream_.ErrorExpected(fmt::format("']' in the index of {}", indexed));
     }
     return nullptr;
   }

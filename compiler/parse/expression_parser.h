@@ -18,8 +18,8 @@ class ExpressionParser {
   ExpressionPointer Parse();
   /// name(arguments); the stream stands at the name. The ";" that may follow are taken.
   ExpressionPointer ParseCall();
-  /// [rows, columns]; the stream stands at the "[". `name` is for messages.
-  std::unique_ptr<Index> ParseIndex(const std::string& name);
+  /// [rows, columns]; the stream stands at the "[". `indexed` is for messages: "'X'".
+  std::unique_ptr<Index> ParseIndex(const std::string& indexed);
   /// argument {, argument} ")"; the "(" has been taken. `what` is for messages: "the arguments of 'f'".
   bool ParseArguments(const std::string& what, std::vector<Argument>* arguments);
 
@@ -27,6 +27,8 @@ class ExpressionParser {
   ExpressionPointer ParseAtLevel(int level);
   ExpressionPointer ParsePrefix();
   ExpressionPointer ParsePrimary();
+  ExpressionPointer ParseUnindexed();
+  ExpressionPointer ParseIndexOf(ExpressionPointer value);
   ExpressionPointer ParseName();
   ExpressionPointer ParseParenthesized();
   ExpressionPointer ParseList();

@@ -43,8 +43,8 @@ std::string PrintIndexRange(const IndexRange& range) {
 }
 
 // (index X rows columns), or (index X rows) without a comma.
-std::string PrintIndexed(const std::string& name, const Index& index) {
-  std::string text = "(index " + name + " " + PrintIndexRange(index.rows);
+std::string PrintIndexed(const std::string& indexed, const Index& index) {
+  std::string text = "(index " + indexed + " " + PrintIndexRange(index.rows);
   if (index.has_comma) text += " " + PrintIndexRange(index.columns);
   return text + ")";
 }
@@ -129,6 +129,8 @@ std::string PrintExpression(const Expression& expression) {
     case Expression::Kind::kIdentifier: return expression.name;
     case Expression::Kind::kParameter: return "$" + expression.name;
     case Expression::Kind::kIndexed: return PrintIndexed(expression.name, *expression.index);
+    case Expression::Kind::kIndexedValue:
+      return PrintIndexed(PrintExpression(*expression.operands[0]), *expression.index);
     case Expression::Kind::kBinary:
     case Expression::Kind::kUnary: text = "(" + expression.name; break;
     case Expression::Kind::kList: text = "(list"; break;

@@ -152,7 +152,7 @@ bool StatementParser::ParseTarget(Target* target) {
   target->name = token.text;
   target->range.begin = token.range.begin;
   if (stream_.At("[")) {
-    target->index = expressions_.ParseIndex(target->name);
+    target->index = expressions_.ParseIndex(fmt::format("'{}'", target->name));
     if (target->index == nullptr) return false;
   }
   target->range.end = stream_.PreviousEnd();

@@ -15,10 +15,14 @@ namespace {
 /// Cost:    one scan to find lines, one pass to parse; every rank parses its own rows.
 Result<ValueInfo> InferRead(const InferContext& context) {
   const Node& node = context.node;
-  if (context.inputs[0].IsMatrix()) return InvalidArgument("read: the path is a string, not a matrix");
+  if (context.inputs[0].IsTabular())
+    return InvalidArgument("read: the path is a string, not a {}", Name(context.inputs[0].data_type));
   if (FileTypeOf(node).data_type == DataType::kList) return ValueInfo::OfScalar(ValueType::kString);
   if (context.files == nullptr || context.scalars[0] == nullptr) {
-    const FileType type = FileTypeOf(node);
+    FileType type = FileTypeOf(node);
+    // Metadata may say which scalar it is.
+    if (context.scalars[0] == nullptr && node.FindAttribute("value_type") == nullptr)
+      type.value_type = ValueType::kUnknown;
     return ValueInfo::OfDeclared(type.data_type, type.value_type);
   }
   HEDDLE_ASSIGN_OR_RETURN(const ReadOptions options,
@@ -82,7 +86,8 @@ Result<WriteOptions> WriteOptionsOf(const Node& node, const Scalar* format) {
 /// write(x, path): a matrix, frame or scalar into a file, whole or not at all, and its .mtd (language
 /// reference 4.2). With data_type="list", again of steps only, x names the elements that are in a folder now.
 Result<ValueInfo> InferWrite(const InferContext& context) {
-  if (context.inputs[1].IsMatrix()) return InvalidArgument("write: the path is a string, not a matrix");
+  if (context.inputs[1].IsTabular())
+    return InvalidArgument("write: the path is a string, not a {}", Name(context.inputs[1].data_type));
   if (context.inputs.size() > 2 && context.inputs[2].IsTabular())
     return InvalidArgument("write: the format is a string, not a {}", Name(context.inputs[2].data_type));
   const Scalar* const format = context.scalars.size() > 2 ? context.scalars[2] : nullptr;

@@ -107,6 +107,11 @@ TEST(ParseExpressionTest, IndexesHaveSixForms) {
          {"X[a:b, 1:n-1]", "(index X (: a b) (: 1 (- n 1)))"},
          {"l[\"k\"]", "(index l \"k\")"},
          {"l[2:3]", "(index l (: 2 3))"},
+         {"(X)[1,]", "(index X 1 _)"},
+         {"X[1,][,2]", "(index (index X 1 _) _ 2)"},
+         {"f(X)[1:2, 3]", "(index (call f X) (: 1 2) 3)"},
+         {"-(X + Y)[i,]^2", "(- (^ (index (+ X Y) i _) 2))"},
+         {"l[\"a\"][1]", "(index (index l \"a\") 1)"},
          {"X[]", "(index X _)"},
          {"X[Y[1,2], nrow(X)]", "(index X (index Y 1 2) (call nrow X))"},
          {"X\n[1,]", "(index X 1 _)"}});
