@@ -68,9 +68,9 @@ std::string LongScript() {
   return text;
 }
 
-Result<Program> Compile(const std::string& text, bool checks_only = false) {
+Result<Program> Compile(const std::string& text, bool types_only = false) {
   compiler::CompileOptions options;
-  options.checks_only = checks_only;
+  options.types_only = types_only;
   options.script = "control.dml";
   compiler::Diagnostics diagnostics;
   return compiler::CompileScript(text, options, &diagnostics);
@@ -90,9 +90,9 @@ Result<int64_t> NanosecondsOf(const std::string& text, int threads) {
   return SystemClock().MonotonicNs() - begin_ns;
 }
 
-Result<int64_t> NanosecondsToCompile(const std::string& text, bool checks_only) {
+Result<int64_t> NanosecondsToCompile(const std::string& text, bool types_only) {
   const int64_t begin_ns = SystemClock().MonotonicNs();
-  HEDDLE_RETURN_IF_ERROR(Compile(text, checks_only).status());
+  HEDDLE_RETURN_IF_ERROR(Compile(text, types_only).status());
   return SystemClock().MonotonicNs() - begin_ns;
 }
 
@@ -130,9 +130,9 @@ int RunControl(const BenchOptions& options) {
   }
   const std::string text = LongScript();
   all_ran &= Report(options, "parse and check 1000 lines", "ms", 1e6,
-                    [&] { return NanosecondsToCompile(text, /*checks_only=*/true); });
+                    [&] { return NanosecondsToCompile(text, /*types_only=*/true); });
   all_ran &= Report(options, "compile 1000 lines", "ms", 1e6,
-                    [&] { return NanosecondsToCompile(text, /*checks_only=*/false); });
+                    [&] { return NanosecondsToCompile(text, /*types_only=*/false); });
   return all_ran ? 0 : 1;
 }
 

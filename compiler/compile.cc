@@ -5,6 +5,7 @@
 #include "compiler/optimize/parallel_loops.h"
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/static_pass.h"
+#include "compiler/optimize/verify_program.h"
 #include "compiler/parse/load_scripts.h"
 #include "compiler/parse/print_ast.h"
 #include "compiler/recursion/recognise.h"
@@ -13,16 +14,6 @@
 
 namespace heddle::compiler {
 namespace {
-
-Status VerifyGraphs(Program* program, std::string_view stage) {
-  Status status;
-  ForEachBlock(program, [&](Block& block) {
-    if (!status.ok()) return;
-    status = Verify(block.graph);
-    if (!status.ok()) status = status.WithNote(fmt::format("after stage {}, block {}", stage, block.id));
-  });
-  return status;
-}
 
 Result<Program> Compile(std::string text, const CompileOptions& options, Diagnostics* diagnostics) {
   MemorySourceLoader no_files({});
@@ -37,14 +28,15 @@ Result<Program> Compile(std::string text, const CompileOptions& options, Diagnos
   WarnOfMistakes(scripts.scripts(), options.arguments, continuation, diagnostics);
   Program program =
       BuildProgram(&scripts, {options.arguments, loader, continuation, options.any_arguments}, diagnostics);
-  HEDDLE_RETURN_IF_ERROR(VerifyGraphs(&program, "build"));
+  // Of a script with errors some calls have no function.
+  if (!diagnostics->HasErrors()) HEDDLE_RETURN_IF_ERROR(VerifyProgram(program, "stage build"));
   OrderLoopsThatWrite(&program);
   if (options.observe) options.observe("build", program);
 
   PropagateShapes(&program, diagnostics);
   if (diagnostics->HasErrors()) return diagnostics->ToStatus();
   if (options.observe) options.observe("shapes", program);
-  if (options.checks_only) return program;
+  if (options.types_only) return program;
 
   PassOptions passes;
   passes.disabled = options.disabled_passes;

@@ -27,7 +27,7 @@ struct CompileOptions {
   /// A script whose arguments nobody knows: those that are not given may be any scalar, and all functions of
   /// the script are called with whatever they declare. Only to check it: such a program cannot run.
   bool any_arguments = false;
-  bool checks_only = false;  ///< The passes are left out: they find no errors, and nobody runs the program.
+  bool types_only = false;  ///< The passes are left out: only what is known of types and sizes is asked for.
   /// Called after every stage (see Stages()).
   std::function<void(std::string_view stage, const Program& program)> observe;
   std::function<void(std::string_view text)>

@@ -211,7 +211,6 @@ int CheckFolder(const std::string& folder, const Arguments& arguments) {
   Result<compiler::CompileOptions> options = ReadCompileOptions(script, arguments, &loader);
   if (!options.ok()) return ReportOutcome(arguments, options.status());
   options->any_arguments = true;
-  options->checks_only = true;
   // Scripts of a checkout call and source each other.
   options->libraries.push_back(folder);
   const Result<std::vector<std::string>> paths = FindScripts(folder);

@@ -169,7 +169,6 @@ Result<Program> Compile(const ScriptInput& script, const Arguments& arguments,
                         compiler::Diagnostics* diagnostics) {
   compiler::FileSourceLoader loader(WorkingDirectory());
   HEDDLE_ASSIGN_OR_RETURN(compiler::CompileOptions options, ReadCompileOptions(script, arguments, &loader));
-  options.checks_only = diagnostics != nullptr;
   compiler::Diagnostics own;
   if (diagnostics == nullptr) diagnostics = &own;
   Result<Program> program = compiler::CompileScript(script.text, options, diagnostics);

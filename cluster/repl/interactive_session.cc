@@ -113,7 +113,7 @@ Status InteractiveSession::Define(const Parsed& parsed) const {
   });
   if (functions.empty() && !has_imports) return OkStatus();
   compiler::CompileOptions options = OptionsFor(parsed, 0, 0);
-  options.checks_only = true;
+  options.types_only = true;
   Diagnostics of_files;
   HEDDLE_RETURN_IF_ERROR(compiler::CompileScript(parsed.text, options, &of_files).status());
   if (functions.empty()) return OkStatus();
@@ -212,7 +212,7 @@ Result<std::string> InteractiveSession::TypeOf(const std::string& expression) {
                              statements.back().targets[0].name == compiler::kExpressionValue;
   if (!is_expression) return Usage(":type takes one expression");
   compiler::CompileOptions options = OptionsFor(parsed, parsed.first, 1);
-  options.checks_only = true;
+  options.types_only = true;
   Diagnostics diagnostics;
   HEDDLE_ASSIGN_OR_RETURN(const Program program, compiler::CompileScript(parsed.text, options, &diagnostics));
   ValueInfo declared;

@@ -20,6 +20,8 @@
 // which can be batches of nodes then (docs/recursion.md). What an error says stays the same: arguments
 // need no conversion, all that is read has a value, results included, and matrices are what is declared so.
 // Lists go through calls: they are no values of the graphs that arguments and results would become.
+// A body that is put in place of several calls brings its own calls to each of these places, and those count
+// as many; a function goes when nothing that is left calls it.
 namespace heddle::compiler {
 namespace {
 
@@ -212,10 +214,15 @@ class Inliner {
     for (const GivenVariable& given : program_.given) before.insert(given.name);
     Visit(program_.main, std::move(before), 0);
     while (!open_.empty()) {
-      Function& function = program_.functions.at(*open_.begin());
+      const std::string name = *open_.begin();
       open_.erase(open_.begin());
-      Visit(function.body, NamesOf(function.parameters), 0);
+      const auto function = program_.functions.find(name);
+      if (function == program_.functions.end()) continue;
+      Visit(function->second.body, NamesOf(function->second.parameters), 0);
+      if (const auto choice = choices_.find(name); choice != choices_.end())
+        choice->second.depth = DepthOf(function->second.body);
     }
+    EraseUncalled();
   }
 
  private:
@@ -270,8 +277,9 @@ class Inliner {
     return function != program_.functions.end() && !call.gives_list &&
            call.results.size() <= function->second.results.size() && choice.is_inlined &&
            inlined_ < kMostInlined && depth + choice.depth <= kMaxNesting &&
-           std::all_of(call.arguments.begin(), call.arguments.end(),
-                       [&](const auto& argument) { return defined.contains(argument.second); });
+           std::all_of(
+               call.arguments.begin(), call.arguments.end(),
+               [&](const auto& argument) { return defined.contains(argument.second); });
   }
 
   const Choice& ChoiceOf(const std::string& name) {
@@ -318,6 +326,12 @@ class Inliner {
       while (function.parameters[i].name != parameter) ++i;
       Assign(renamer.Renamed(parameter), variable, choice.infos[i], &blocks.back());
     }
+    const bool stays = calls_[call.function] != 1;
+    ForEachBlock(&body, [&](const Block& block) {
+      ForEachCallee(block, [&](const std::string& callee, const auto&) {
+        if (stays) ++calls_[callee];
+      });
+    });
     std::move(body.begin(), body.end(), std::back_inserter(blocks));
     blocks.push_back(new_blocks_.Make(Block::Kind::kBasic, call.position));
     for (size_t i = 0; i < call.results.size(); ++i) {
@@ -326,8 +340,28 @@ class Inliner {
         continue;
       Assign(result, renamer.Renamed(function.results[i].name), ValueInfo(), &blocks.back());
     }
-    if (calls_[call.function] == 1) program_.functions.erase(call.function);
+    taken_.insert(call.function);
     return blocks;
+  }
+
+  // Functions whose bodies are where they were called, unless a call of them is left.
+  void EraseUncalled() {
+    std::set<std::string> called;
+    AddCallees(program_.main, &called);
+    std::vector<std::string> open(called.begin(), called.end());
+    for (const auto& [name, function] : program_.functions)
+      if (!taken_.contains(name)) open.push_back(name);
+    std::set<std::string> left;
+    while (!open.empty()) {
+      const std::string name = std::move(open.back());
+      open.pop_back();
+      const auto function = program_.functions.find(name);
+      if (function == program_.functions.end() || !left.insert(name).second) continue;
+      called.clear();
+      AddCallees(function->second.body, &called);
+      open.insert(open.end(), called.begin(), called.end());
+    }
+    std::erase_if(program_.functions, [&](const auto& entry) { return !left.contains(entry.first); });
   }
 
   static void Assign(const std::string& name, const std::string& variable, const ValueInfo& info,
@@ -346,9 +380,10 @@ class Inliner {
 
   Program& program_;
   const std::set<std::string> used_in_recursions_;
-  std::map<std::string, int> calls_;
+  std::map<std::string, int> calls_;  // of the blocks of all bodies as they are by now
   std::map<std::string, Choice> choices_;
   std::set<std::string> seen_, open_;  // functions that stay: all, and those whose bodies are not visited yet
+  std::set<std::string> taken_;        // functions whose body has taken the place of a call
   NewBlocks new_blocks_;
   int inlined_ = 0;  // calls
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "compiler/optimize/verify_program.h"
 #include "compiler/rules/rules.h"
 
 namespace heddle::compiler {
@@ -48,15 +49,13 @@ Result<Graph> RunOnGraph(const Pass& pass, Graph graph, const PassOptions& optio
 }
 
 Status RunOnProgram(const Pass& pass, Program* program, const PassOptions& options) {
-  if (pass.on_program != nullptr) HEDDLE_RETURN_IF_ERROR(pass.on_program(program));
+  if (pass.on_program != nullptr) {
+    HEDDLE_RETURN_IF_ERROR(pass.on_program(program));
+    return VerifyProgram(*program, fmt::format("pass {}", pass.name));
+  }
   Status status;
   ForEachBlock(program, [&](Block& block) {
     if (!status.ok() || block.graph.nodes.empty()) return;
-    if (pass.on_graph == nullptr) {
-      if (status = Verify(block.graph); !status.ok())
-        status = status.WithNote(fmt::format("after pass {}", pass.name));
-      return;
-    }
     Result<Graph> graph = RunOnGraph(pass, std::move(block.graph), options);
     if (graph.ok()) {
       block.graph = *std::move(graph);

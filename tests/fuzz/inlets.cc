@@ -211,7 +211,7 @@ Status ReadScript(std::string_view text) {
   compiler::Diagnostics diagnostics;
   compiler::CompileOptions options;
   options.any_arguments = true;
-  options.checks_only = true;
+  options.types_only = true;
   const Status status = compiler::CompileScript(std::string(text), options, &diagnostics).status();
   // Each diagnostic is told by itself; together they may be long.
   for (const compiler::Diagnostic* found : diagnostics.Sorted(compiler::Severity::kError))
