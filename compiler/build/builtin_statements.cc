@@ -75,6 +75,7 @@ NodeId BodyBuilder::BuildRead(const Expression& call) {
                                      [](const auto& attribute) { return attribute.first == "data_type"; });
   if (path) {
     AddTypeInMetadata(path->AsString(), &attributes);
+    path_node = block_.Literal(*path, At(call.arguments[0].value->range));
   } else if (!says_type) {
     // The type of a value is known when a script is compiled, whatever metadata say when it runs.
     attributes.emplace_back("data_type", Scalar(std::string(Name(DataType::kMatrix))));

@@ -182,17 +182,16 @@ class StaticPass {
                    const Context& context) {
     if (context.may_stop || untold_ > 0) return;
     for (NodeId id = 0; id < graph.size(); ++id) {
-      const bool assigns = graph[id].Is("indexAssign");
-      if (!assigns && !graph[id].Is("index")) continue;
+      if (!graph[id].Is("indexAssign") && !graph[id].Is("index")) continue;
       const Status status = rounds_.CheckIndex(graph, values, id);
       const SourcePosition& at = graph[id].position;
       if (!status.ok() && reported_rounds_.insert(at.ToString()).second)
-        Report(status.At(at), /*certain=*/false, assigns);
+        Report(status.At(at), /*certain=*/false, /*may_be_unread=*/true);
     }
   }
 
-  // `assigns`: what is wrong is an assignment to cells.
-  void Report(const Status& status, bool certain, bool assigns = false) {
+  // `may_be_unread`: of values, which are not computed where nothing reads them.
+  void Report(const Status& status, bool certain, bool may_be_unread = false) {
     if (untold_ > 0 || diagnostics_ == nullptr) return;
     Status shown = status;
     std::vector<CallSite> calls;
@@ -207,10 +206,10 @@ class StaticPass {
     Diagnostic& warning =
         diagnostics_->Warning(at.file, {{at.line, at.column}, {at.line, at.column}}, shown.message());
     warning.notes = shown.notes();
-    warning.notes.insert(warning.notes.begin() + static_cast<std::ptrdiff_t>(status.notes().size()),
-                         assigns ? "the script ends with this error if it comes here; if nothing reads the "
-                                   "matrix, nothing is assigned"
-                                 : "the script ends with this error if it comes here");
+    warning.notes.insert(
+        warning.notes.begin() + static_cast<std::ptrdiff_t>(status.notes().size()),
+        may_be_unread ? "the script ends with this error if it comes here, unless nothing reads the result"
+                      : "the script ends with this error if it comes here");
   }
 
   void WalkIf(Block& block, State& state, Context& context) {
