@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random programs of functions that call each other: by name, by eval() of a name that is written or
-// computed, with lists as arguments, with one and several results, taken and not, in branches and loops,
-// printing on the way. They print the same whichever calls the compiler replaces by bodies and whichever pass
-// is off, and check finds nothing wrong with them. All cells are small whole numbers, so every order of sums
-// is exact.
+// computed, with lists as arguments, with one and several results, taken and not, in branches, loops and
+// parfor, printing on the way. They print the same whichever calls the compiler replaces by bodies and
+// whichever pass is off, and check finds nothing wrong with them. All cells are small whole numbers, so every
+// order of sums is exact.
 //
 // HEDDLE_CALLS_SEEDS=N runs N seeds; HEDDLE_CALLS_SEED=N begins at another one.
 #include <fmt/format.h>
@@ -206,10 +206,11 @@ class CallsGenerator {
   }
 
   void AddStatement(int depth) {
-    switch (Below(10)) {
-      case 0:
+    switch (Below(11)) {
+      case 0: return CellsAtOnce();
       case 1:
-      case 2: return Assign(Picked({"m", "d", "l", "m"})[0]);
+      case 2:
+      case 9: return Assign(Picked({"m", "d", "l", "m"})[0]);
       case 3:
       case 4:
       case 5: return AssignSeveral();
@@ -301,6 +302,16 @@ class CallsGenerator {
     variables_.resize(known);
     --indent_;
     --nested_;
+  }
+
+  // Iterations that may run at once, with calls in them.
+  void CellsAtOnce() {
+    if (nested_ > 0 || is_plain_) return;
+    const std::string name = NewName();
+    const std::string value = Expression('d', 2);
+    Line(fmt::format("{} = matrix(0, rows=3, cols=3)", name));
+    Line(fmt::format("parfor (at in 1:3) {{ {}[at, {}] = ({} + at) %% 7 }}", name, 1 + Below(3), value));
+    variables_.push_back({name, 'm'});
   }
 
   void Branch(int depth) {

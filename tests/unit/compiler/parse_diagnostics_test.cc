@@ -117,6 +117,9 @@ TEST(SuggestNameTest, FindsTheNearestName) {
   EXPECT_EQ(SuggestName("rows", names), "");
   EXPECT_EQ(SuggestName("quantile", names), "");
   EXPECT_EQ(SuggestName("", names), "");
+  // Of two that are as near, the one that begins alike; then the earlier one.
+  EXPECT_EQ(SuggestName("kmean", {"mean", "kmeans"}), "kmeans");
+  EXPECT_EQ(SuggestName("abcd", {"abce", "abcf"}), "abce");
   EXPECT_EQ(SuggestName(std::string(100000, 'a'), names), "");
 }
 
