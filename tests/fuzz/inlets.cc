@@ -124,6 +124,22 @@ void AddFormat(const std::string& format, std::vector<Inlet>* inlets) {
   }
 }
 
+// A file of another tool, and an array of it.
+struct FileOfData {
+  std::string name, dataset;
+};
+
+void AddArrays(const std::string& name, const std::string& format, const FileOfData& file,
+               std::vector<Inlet>* inlets) {
+  const std::string bytes =
+      testing_support::ReadText(HEDDLE_SOURCE_DIR "/tests/unit/ops/formats/data/" + file.name);
+  inlets->push_back(OfFile(name,
+                           {{"format", Scalar(format)},
+                            {"dataset", Scalar(file.dataset)},
+                            {"transposed", Scalar(format != "octave")}},
+                           {bytes}));
+}
+
 // What an operator of one frame and a spec makes of a frame of three rows.
 Status RunWithSpec(const std::string& name, std::string_view spec) {
   const ops::Operator& op = *ops::FindOperator(name);
@@ -248,6 +264,17 @@ std::vector<Inlet> MakeInlets() {
       {"regular_expression", ReadRegularExpression, RegularExpressionSeeds(), nullptr},
       {"script", ReadScript, ScriptSeeds(), nullptr},
   };
+  // Those that are read only, and what Heddle itself does not write.
+  AddArrays("mat", "mat", {"matlab5.mat", "S"}, &inlets);
+  AddArrays("mat_of_octave", "mat", {"octave7.mat", "X"}, &inlets);
+  AddArrays("mat_version_4", "mat", {"octave4.mat", "S"}, &inlets);
+  AddArrays("mat_version_73", "mat", {"matlab73.mat", "X"}, &inlets);
+  AddArrays("octave", "octave", {"octave.txt", "T"}, &inlets);
+  AddArrays("hdf5_of_octave", "hdf5", {"octave.h5", "S"}, &inlets);
+  AddArrays("hdf5_of_r", "hdf5", {"r.h5", "doubles"}, &inlets);
+  AddArrays("hdf5_chunks", "hdf5", {"types.h5", "chunks"}, &inlets);
+  for (const char* kind : {"csr", "coo", "dia", "blocks"})
+    AddArrays(fmt::format("npz_{}", kind), "npz", {fmt::format("sparse_{}.npz", kind), ""}, &inlets);
   for (const char* format : {"binary", "npy", "npz", "jsonl", "hdf5"}) AddFormat(format, &inlets);
   return inlets;
 }
