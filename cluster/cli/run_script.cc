@@ -42,11 +42,11 @@ int RunScript(const Arguments& arguments, int ranks, const Execute& execute) {
   options->ranks = ranks;
   LimitMemory(options->memory_bytes, ranks);
   if (Status status = UseCpu(*options); !status.ok()) return ReportOutcome(arguments, status);
+  Cancellation cancellation;
+  InterruptGuard guard(cancellation, /*survives=*/false, [&] { EndProcess(arguments, cancellation.why()); });
   const Result<Program> program = Compile(*script, arguments);
   if (!program.ok()) return ReportOutcome(arguments, program.status());
 
-  Cancellation cancellation;
-  InterruptGuard guard(cancellation, /*survives=*/false, [&] { EndProcess(arguments, cancellation.why()); });
   RunSurroundings surroundings;
   surroundings.directory = WorkingDirectory();
   surroundings.print = [&cancellation](std::string_view text) {

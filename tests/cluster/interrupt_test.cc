@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first Ctrl-C is answered within a second, whatever a script computes.
+#include <algorithm>
 #include <chrono>
+#include <sstream>
 
 #include "tests/cluster/cluster_of_processes.h"
 
@@ -59,6 +61,31 @@ TEST_P(Interrupted, RunAnswersWithinASecond) { ExpectAnswer({"run", "--threads",
 
 TEST(InterruptedTest, SimAnswersWithinASecond) {
   ExpectAnswer({"sim", "--workers", "2", "--threads", "1"}, "x = sum(inv(A))");
+}
+
+// Processor time of a process so far, in hundredths of a second.
+int64_t TicksOf(pid_t pid) {
+  const std::string stat = ReadText("/proc/" + std::to_string(pid) + "/stat");
+  std::istringstream fields(stat.substr(std::min(stat.rfind(')') + 1, stat.size())));
+  std::string skipped;
+  for (int i = 0; i < 11; ++i) fields >> skipped;  // From the state on.
+  int64_t user = 0, system = 0;
+  fields >> user >> system;
+  return user + system;
+}
+
+TEST(InterruptedTest, AScriptThatIsBeingCompiledIsNoneThatRuns) {
+  TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 300'000; ++i) text += "x" + std::to_string(i) + " = " + std::to_string(i) + " + 1\n";
+  WriteText(folder.path() + "/long.dml", text + "print(1)\n");
+  BackgroundProcess process({Binary(), "run", "long.dml"}, folder.path());
+  while (TicksOf(process.pid()) < 20) usleep(5'000);  // Between two looks.
+  const auto begin = Clock::now();
+  process.Signal(SIGINT);
+  EXPECT_EQ(process.Wait(), 8) << process.output();
+  EXPECT_LT(Clock::now() - begin, std::chrono::milliseconds(1500) * kPatience);
+  EXPECT_NE(process.output().find("cancelled by a signal"), std::string::npos) << process.output();
 }
 
 INSTANTIATE_TEST_SUITE_P(InterruptTest, Interrupted, testing::ValuesIn(kSteps),
