@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -32,9 +33,10 @@ class TemporaryNames {
     const std::lock_guard lock(mutex_);
     names_.erase(name);
   }
-  bool Rename(const std::string& name, const std::string& target) {
+  // False when `rename` fails: the name is still that of a temporary.
+  bool TakePlace(const std::string& name, const std::function<bool()>& rename) {
     const std::lock_guard lock(mutex_);
-    if (rename(name.c_str(), target.c_str()) != 0) return false;
+    if (!rename()) return false;
     names_.erase(name);
     return true;
   }
@@ -179,7 +181,9 @@ Status Replacement::Commit(ChangeGate* gate) {
   if (fsync(fd_) != 0) return FileError("write", shown_);
   const auto give_name = [&] { return temporary_.empty() ? MakeName() : OkStatus(); };
   return ChangeThrough(gate, shown_, give_name, [&] {
-    if (!Temporaries().Rename(temporary_, target_)) return FileError("write", shown_);
+    if (!Temporaries().TakePlace(temporary_,
+                                 [&] { return rename(temporary_.c_str(), target_.c_str()) == 0; }))
+      return FileError("write", shown_);
     temporary_.clear();
     return OkStatus();
   });
