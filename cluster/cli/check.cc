@@ -3,6 +3,7 @@
 
 #include "cluster/cli/check_folder.h"
 #include "cluster/cli/report.h"
+#include "cluster/cli/run_script.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
 
@@ -28,6 +29,9 @@ std::string ToJson(const Status& status, const compiler::Diagnostics& diagnostic
 }
 
 int Run(const Arguments& arguments) {
+  const Result<int64_t> memory = arguments.Bytes("memory", 0);
+  if (!memory.ok()) return Report(memory.status());
+  LimitMemory(*memory, /*processes=*/1);
   if (const std::optional<std::string> folder = arguments.Value("compat")) {
     if (!arguments.positional().empty() || arguments.Has("e") || arguments.Has("f"))
       return Report(Usage("--compat checks the scripts of a folder; a script beside it is too much"));
@@ -44,15 +48,17 @@ int Run(const Arguments& arguments) {
   return Report(status);
 }
 
-constexpr Option kCompatOption = {"compat", Option::Kind::kValue, "DIR",
-                                  "check all scripts below a folder, and count what stops them"};
+constexpr Option kOptions[] = {
+    {"compat", Option::Kind::kValue, "DIR", "check all scripts below a folder, and count what stops them"},
+    {"memory", Option::Kind::kValue, "SIZE", "most memory of the process (default: what the machine has)"},
+};
 
 }  // namespace
 
 const Verb kCheckVerb = {"check",
                          "find all errors of a script without running it",
                          "check SCRIPT.dml|-e CODE|-|--compat DIR [-args V... | -nvargs K=V...]",
-                         JoinOptions({std::span(&kCompatOption, 1), ScriptOptions()}),
+                         JoinOptions({kOptions, ScriptOptions()}),
                          "heddle check train.dml",
                          Run,
                          /*takes_words=*/true};

@@ -11,11 +11,11 @@ namespace {
 
 constexpr int kUsageExitCode = 2;
 
-constexpr std::array<const Verb*, 21> kVerbs = {
+constexpr std::array<const Verb*, 22> kVerbs = {
     &kRunVerb,     &kCheckVerb,      &kExplainVerb,   &kSimVerb,        &kReplVerb,       &kInspectVerb,
     &kConvertVerb, &kMasterVerb,     &kWorkerVerb,    &kJobSubmitVerb,  &kJobListVerb,    &kJobStatusVerb,
     &kJobLogsVerb, &kJobWaitVerb,    &kJobCancelVerb, &kAdminNodesVerb, &kAdminDrainVerb, &kAdminUndrainVerb,
-    &kVersionVerb, &kCompletionVerb, &kExecutorVerb};
+    &kVersionVerb, &kCompletionVerb, &kExecutorVerb,  &kCompilerVerb};
 
 std::string Overview() {
   std::string text =

@@ -89,7 +89,7 @@ Result<ops::Converted> Convert(const Arguments& arguments) {
   HEDDLE_ASSIGN_OR_RETURN(const int threads, ReadThreads(arguments));
   Cancellation cancellation;
   std::atomic<bool> cancelled = false;
-  InterruptGuard guard(cancellation);
+  InterruptGuard guard(cancellation, /*survives=*/false, [&] { EndProcess(arguments, cancellation.why()); });
   cancellation.Listen([&](const Status&) { cancelled = true; });
   options.cancelled = &cancelled;
   const std::unique_ptr<ops::Files> files = ops::MakeFiles(WorkingDirectory());

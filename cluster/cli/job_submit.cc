@@ -39,6 +39,10 @@ Result<JobSubmission> ReadSubmission(const Arguments& arguments) {
   HEDDLE_ASSIGN_OR_RETURN(submission.libraries, ReadLibraries(arguments));
   submission.files =
       CollectSources(script.name, script.text, script.parameters, submission.directory, submission.libraries);
+  if (!arguments.Has("json") && !arguments.Has("no-warnings"))
+    submission.tell = [](const std::string& line) {
+      std::fputs(fmt::format("heddle: {}\n", line).c_str(), stderr);
+    };
   submission.script_name = std::move(script.name);
   submission.script_text = std::move(script.text);
   submission.parameters = std::move(script.parameters);

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 
 #include "cluster/cli/connection.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
+#include "cluster/compiling/compile_queue.h"
 #include "cluster/machine/process_limits.h"
 #include "cluster/master/master_server.h"
 #include "cluster/master/message_limits.h"
 #include "cluster/session/interrupt.h"
 #include "core/environment/log.h"
+#include "core/memory/memory_budget.h"
 
 namespace heddle::cluster::cli {
 namespace {
@@ -18,6 +21,7 @@ using Kind = Option::Kind;
 
 constexpr size_t kLongestSocketPath = 100;
 constexpr int64_t kNsPerMs = 1'000'000;
+constexpr int64_t kNsPerSecond = 1'000'000'000;
 
 constexpr Option kOptions[] = {
     {"dev", Kind::kFlag, "", "for this user and machine; other verbs find it by themselves"},
@@ -31,6 +35,10 @@ constexpr Option kOptions[] = {
     {"most-output", Kind::kValue, "SIZE", "of standard output of a job (default 256M)"},
     {"lease-ms", Kind::kValue, "N", "a worker that is silent for so long is lost (default 10000)"},
     {"most-workers", Kind::kValue, "N", "of a job; one that wants more is refused (default 4096)"},
+    {"memory", Kind::kValue, "SIZE", "most memory of the master (default: what the machine has)"},
+    {"compile-memory", Kind::kValue, "SIZE",
+     "of a process that compiles a script (default 2G, or a share of --memory)"},
+    {"compile-seconds", Kind::kValue, "N", "a script that takes longer to compile is refused (default 60)"},
     kCoreDumpsOption,
     {"verbose", Kind::kFlag, "", "tell on stderr what happens"},
 };
@@ -61,6 +69,17 @@ Result<MasterOptions> ReadOptions(const Arguments& arguments) {
   HEDDLE_ASSIGN_OR_RETURN(const int64_t most_workers,
                           arguments.Integer("most-workers", options.core.most_workers, 1, kMostWorkers));
   options.core.most_workers = static_cast<int>(most_workers);
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t memory, arguments.Bytes("memory", 0));
+  if (memory > 0) MemoryBudget::Process().SetLimit(memory);
+  // The master itself and all of them share what there is.
+  const int64_t share = MemoryBudget::Process().limit() / (ScriptsAtATime() + 1);
+  HEDDLE_ASSIGN_OR_RETURN(options.compile.memory_bytes,
+                          arguments.Bytes("compile-memory", std::min(options.compile.memory_bytes, share)));
+  HEDDLE_ASSIGN_OR_RETURN(
+      const int64_t seconds,
+      arguments.Integer("compile-seconds", options.compile.most_ns / kNsPerSecond, 1, 86'400));
+  options.compile.most_ns = seconds * kNsPerSecond;
+  options.compile.core_dumps = arguments.Has("core-dumps");
   return options;
 }
 

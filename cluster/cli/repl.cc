@@ -46,7 +46,7 @@ int Run(const Arguments& arguments) {
   compiler::FileSourceLoader loader(WorkingDirectory());
   Result<InteractiveSession::Options> options = ReadOptions(arguments, &loader);
   if (!options.ok()) return Report(options.status());
-  LimitMemory(options->session);
+  LimitMemory(options->session.memory_bytes, options->session.ranks);
   if (Status status = UseCpu(options->session); !status.ok()) return Report(status);
   const auto print = options->print;
   InteractiveSession session(*std::move(options));

@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "core/text/utf8.h"
+#include "ops/files/replacement.h"
 
 namespace heddle::cluster::cli {
 namespace {
@@ -36,6 +38,21 @@ int ReportOutcome(const Arguments& arguments, const Status& status) {
   if (!arguments.Has("json")) return Report(status);
   std::fputs((OutcomeJson(status) + "\n").c_str(), stderr);
   return ExitCode(status);
+}
+
+void EndProcess(const Arguments& arguments, const Status& status) {
+  ops::AbandonReplacements();
+  // A line that is being printed is let through, but not waited for if nobody reads it.
+  constexpr int kMostTries = 100;
+  bool is_at_rest = false;
+  for (int i = 0; i < kMostTries && !is_at_rest; ++i) {
+    is_at_rest = ftrylockfile(stdout) == 0;
+    if (!is_at_rest) usleep(1000);
+  }
+  const std::string text =
+      arguments.Has("json") ? OutcomeJson(status) : fmt::format("heddle: error: {}", status.ToString());
+  (void)!write(STDERR_FILENO, (text + "\n").data(), text.size() + 1);
+  _exit(ExitCode(status));
 }
 
 void Warn(std::string_view text) {

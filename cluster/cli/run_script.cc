@@ -24,16 +24,14 @@ void PrintStatistics(const Arguments& arguments, const std::vector<SessionStatis
   std::fputs(EscapeForTerminal(ToText(ranks, most.ok() ? static_cast<int>(*most) : 20)).c_str(), stderr);
 }
 
-// Of the script's text and programs as well. More than there is would end in a kill.
-void LimitMemory(const SessionOptions& options) {
-  if (options.memory_bytes <= 0) return;
-  MemoryBudget::Process().SetLimit(options.memory_bytes);
+void LimitMemory(int64_t bytes, int processes) {
+  if (bytes <= 0) return;
+  MemoryBudget::Process().SetLimit(bytes);
   const MemoryBounds bounds = ReadMemoryBounds();
-  const int64_t available = bounds.Smallest() / options.ranks;
-  if (options.memory_bytes > available)
-    Warn(fmt::format("--memory {} is more than there is: {} gives each of {} process{} {} bytes",
-                     options.memory_bytes, bounds.NameOfSmallest(), options.ranks,
-                     options.ranks > 1 ? "es" : "", available));
+  const int64_t available = bounds.Smallest() / processes;
+  if (bytes > available)
+    Warn(fmt::format("--memory {} is more than there is: {} gives each of {} process{} {} bytes", bytes,
+                     bounds.NameOfSmallest(), processes, processes > 1 ? "es" : "", available));
 }
 
 int RunScript(const Arguments& arguments, int ranks, const Execute& execute) {
@@ -42,13 +40,13 @@ int RunScript(const Arguments& arguments, int ranks, const Execute& execute) {
   Result<SessionOptions> options = ReadSessionOptions(arguments);
   if (!options.ok()) return ReportOutcome(arguments, options.status());
   options->ranks = ranks;
-  LimitMemory(*options);
+  LimitMemory(options->memory_bytes, ranks);
   if (Status status = UseCpu(*options); !status.ok()) return ReportOutcome(arguments, status);
+  Cancellation cancellation;
+  InterruptGuard guard(cancellation, /*survives=*/false, [&] { EndProcess(arguments, cancellation.why()); });
   const Result<Program> program = Compile(*script, arguments);
   if (!program.ok()) return ReportOutcome(arguments, program.status());
 
-  Cancellation cancellation;
-  InterruptGuard guard(cancellation);
   RunSurroundings surroundings;
   surroundings.directory = WorkingDirectory();
   surroundings.print = [&cancellation](std::string_view text) {

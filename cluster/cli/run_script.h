@@ -14,8 +14,10 @@ using Execute = std::function<RunOutcome(const Program& program, const SessionOp
                                          const RunSurroundings& surroundings)>;
 int RunScript(const Arguments& arguments, int ranks, const Execute& execute);
 
-/// --memory, from here on and of all that the process holds; a warning where that is more than there is.
-void LimitMemory(const SessionOptions& options);
+/// --memory, from here on and of all that the process holds, the script's text and programs as well; a
+/// warning where that is more than there is, which would end in a kill. 0: no option was given. `processes`
+/// share the machine.
+void LimitMemory(int64_t bytes, int processes);
 
 /// -stats and --json of a finished run, on stderr.
 void PrintStatistics(const Arguments& arguments, const std::vector<SessionStatistics>& ranks);

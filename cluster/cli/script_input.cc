@@ -112,8 +112,12 @@ Result<ScriptInput> ReadScript(const Arguments& arguments) {
   if (script.name.empty()) return Usage("the name of the script is empty");
   if (script.name == "-") {
     std::array<char, 1 << 16> block;
-    while (const size_t got = std::fread(block.data(), 1, block.size(), stdin))
+    // What is longer than a script may be is refused by its length alone.
+    while (script.text.size() <= compiler::kMostScriptBytes) {
+      const size_t got = std::fread(block.data(), 1, block.size(), stdin);
+      if (got == 0) break;
       script.text.append(block.data(), got);
+    }
     if (std::ferror(stdin) != 0)
       return NotFound("cannot read the script from standard input: {}", std::strerror(errno));
     return script;

@@ -5,15 +5,19 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
+#include <thread>
 
 #include "cluster/machine/machine_constants.h"
 #include "cluster/master/job.h"
 #include "cluster/master/message_limits.h"
+#include "cluster/network/newcomers.h"
 #include "cluster/security/rpc_security.h"
 #include "cluster/wire/value_wire.h"
 #include "compiler/build/build.h"
 #include "compiler/parse/load_scripts.h"
 #include "core/environment/clock.h"
+#include "core/memory/counted_heap.h"
 #include "core/text/utf8.h"
 #include "ops/formats/file_format.h"
 #include "proto/master.grpc.pb.h"
@@ -21,7 +25,12 @@
 namespace heddle::cluster {
 namespace {
 
-constexpr auto kCallDeadline = std::chrono::seconds(120);  // a big script takes a while to compile
+constexpr auto kCallDeadline = std::chrono::seconds(120);
+// A script that is submitted may wait for many others. Pings tell whether the master is still there.
+constexpr auto kSubmitDeadline = std::chrono::hours(24);
+constexpr auto kProgressDeadline = std::chrono::seconds(5);
+constexpr auto kFirstReminder = std::chrono::milliseconds(2'000);
+constexpr auto kNextReminders = std::chrono::milliseconds(30'000);
 constexpr int64_t kFirstPauseMs = 50;
 constexpr int64_t kLongestPauseMs = 1'000;
 
@@ -88,6 +97,46 @@ class CallControl {
   Status why_;
 };
 
+// Calls `work` after two seconds and then every half minute, on a thread of its own, until it is destroyed.
+class Reminder {
+ public:
+  explicit Reminder(std::function<void()> work)
+      : thread_([this, work = std::move(work)] {
+          std::unique_lock lock(mutex_);
+          for (auto pause = kFirstReminder; !changed_.wait_for(lock, pause, [&] { return ended_; });
+               pause = kNextReminders) {
+            lock.unlock();
+            work();
+            lock.lock();
+          }
+        }) {}
+  ~Reminder() {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;
+  std::thread thread_;
+};
+
+// Where a submission is on its way, for people. "" when there is nothing to say.
+std::string Describe(const ProgressReply& progress) {
+  if (!progress.known()) return "";
+  const double seconds = static_cast<double>(progress.since_ms() / 100) / 10;
+  if (!progress.waits()) return fmt::format("the master has been compiling this script for {} s", seconds);
+  const int ahead = progress.ahead();
+  return fmt::format(
+      "the master compiles {} other scripts{}: this one has waited for {} s", progress.compiled_now(),
+      ahead > 0 ? fmt::format(" and {} {} before this one", ahead, ahead > 1 ? "are" : "is") : "", seconds);
+}
+
 class GrpcClient : public Client {
  public:
   GrpcClient(const MasterAddress& address, TlsFiles tls, std::shared_ptr<grpc::Channel> channel)
@@ -126,14 +175,24 @@ class GrpcClient : public Client {
     if (ArePlausible(submission.options.constants))
       options->set_constants(EncodeConstants(submission.options.constants));
     HEDDLE_RETURN_IF_ERROR(CheckMessage(request));  // as the master does, before all of it travels
+    // The master takes in a large message of those only whom it knows.
+    if (static_cast<int64_t>(request.ByteSizeLong()) > kMostBytesOfNewcomers / 2)
+      HEDDLE_RETURN_IF_ERROR(Introduce(request.request_id()));
     SubmitReply reply;
     CallControl control(cancellation);
+    std::optional<Reminder> reminder;
+    if (submission.tell)
+      reminder.emplace([&, id = request.request_id()] {
+        if (const std::string line = Progress(id); !line.empty()) submission.tell(line);
+      });
     HEDDLE_RETURN_IF_ERROR(Call([&](grpc::ClientContext* context) {
+      context->set_deadline(std::chrono::system_clock::now() + kSubmitDeadline);
       control.Enter(context);
       const grpc::Status status = jobs_->Submit(context, request, &reply);
       control.Enter(nullptr);
       return status;
     }));
+    reminder.reset();
     if (!reply.status().empty()) {
       Status refused;
       HEDDLE_RETURN_IF_ERROR(DecodeStatus(reply.status(), &refused));
@@ -218,6 +277,24 @@ class GrpcClient : public Client {
   }
 
  private:
+  // A small call before a large one.
+  Status Introduce(const std::string& request_id) {
+    ProgressRequest request;
+    request.set_request_id(request_id);
+    ProgressReply reply;
+    return Call([&](grpc::ClientContext* context) { return jobs_->Progress(context, request, &reply); });
+  }
+
+  std::string Progress(const std::string& request_id) {
+    ProgressRequest request;
+    request.set_request_id(request_id);
+    ProgressReply reply;
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kProgressDeadline);
+    AddCaller(address_.token, &context);
+    return jobs_->Progress(&context, request, &reply).ok() ? Describe(reply) : "";
+  }
+
   template <typename Function>
   Status Call(const Function& function) {
     grpc::ClientContext context;
@@ -251,10 +328,14 @@ std::map<std::string, std::string> CollectSources(const std::string& name, const
                                                   const std::vector<std::string>& libraries) {
   std::map<std::string, std::string> files;
   RecordingLoader loader(directory, &files);
-  compiler::Diagnostics diagnostics;  // the master finds the same ones and reports them
-  compiler::ScriptLoader scripts({libraries}, &loader, &diagnostics);
-  scripts.LoadMain(name, text);
-  if (!diagnostics.HasErrors()) compiler::BuildProgram(&scripts, {arguments, &loader}, &diagnostics);
+  // The master finds the same errors and reports them.
+  (void)WithinMemory("the script", [&] {
+    compiler::Diagnostics diagnostics;
+    compiler::ScriptLoader scripts({libraries}, &loader, &diagnostics);
+    scripts.LoadMain(name, text);
+    if (!diagnostics.HasErrors()) compiler::BuildProgram(&scripts, {arguments, &loader}, &diagnostics);
+    return OkStatus();
+  });
   return files;
 }
 

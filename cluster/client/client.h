@@ -42,6 +42,9 @@ struct JobSubmission {
   int64_t retry_for_ms = 0;  ///< JobSpecification::retry_for_ms
   bool explain = false;
   SessionOptions options;  ///< threads 0: what each worker has.
+  /// Called on another thread with a line for the user, now and then while the master has not answered; may
+  /// be empty.
+  std::function<void(const std::string& line)> tell;
 };
 
 /// What the master says of a script that it took.

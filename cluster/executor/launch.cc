@@ -13,6 +13,8 @@ namespace {
 
 // How long executors may take to end on their own once one has failed or the run was cancelled.
 constexpr auto kGrace = std::chrono::seconds(5);
+// After a cancellation: a user is to be answered within a second.
+constexpr auto kCancelGrace = std::chrono::milliseconds(500);
 
 struct Member {
   std::unique_ptr<ExecutorProcess> process;
@@ -112,7 +114,8 @@ class Launch {
                         : before_peers  ? Cancelled("another executor failed")
                                         : OkStatus();
     if (!stop.ok()) ForAll(lock, [&](ExecutorProcess& process) { process.Cancel(stop); });
-    changed_.wait_for(lock, kGrace, [&] { return crashed_.has_value() || AllEnded(); });
+    changed_.wait_for(lock, cancelled.ok() ? std::chrono::milliseconds(kGrace) : kCancelGrace,
+                      [&] { return crashed_.has_value() || AllEnded(); });
     ForAll(lock, [&](ExecutorProcess& process) {
       if (!AllDoneLocked()) process.Kill();
     });

@@ -30,29 +30,38 @@ class RefusedStream : public grpc::ServerBidiReactor<Frame, Frame> {
 class Service : public ExecutorLink::WithCallbackMethod_Control<
                     ExecutorLink::WithRawCallbackMethod_Data<ExecutorLink::Service>> {
  public:
-  Service(Hello own, LinkCalls* calls) : own_(std::move(own)), calls_(calls) {}
+  Service(Hello own, LinkCalls* calls, std::shared_ptr<Newcomers> newcomers)
+      : own_(std::move(own)), calls_(calls), newcomers_(std::move(newcomers)) {}
 
   ControlReactor* Control(grpc::CallbackServerContext* context) override {
     int rank = 0;
-    grpc::Status status = CheckHello(own_, *context, &rank);
+    grpc::Status status = Admit(*context, &rank);
     if (status.ok() && rank < own_.rank)
       status = {grpc::StatusCode::FAILED_PRECONDITION, "the larger rank calls"};
     return status.ok() ? calls_->AcceptControl(context, rank) : RefuseControl(status);
   }
   DataReactor* Data(grpc::CallbackServerContext* context) override {
     int rank = 0;
-    const grpc::Status status = CheckHello(own_, *context, &rank);
+    const grpc::Status status = Admit(*context, &rank);
     return status.ok() ? calls_->AcceptData(context, rank) : RefuseData(status);
   }
 
  private:
+  grpc::Status Admit(const grpc::CallbackServerContext& context, int* rank) {
+    grpc::Status status = CheckHello(own_, context, rank);
+    if (status.ok()) newcomers_->Admit(context.peer());
+    return status;
+  }
+
   const Hello own_;
   LinkCalls* const calls_;
+  const std::shared_ptr<Newcomers> newcomers_;
 };
 
 class LinkServerImpl : public LinkServer {
  public:
-  LinkServerImpl(const Hello& own, LinkCalls* calls) : ranks_(own.ranks), service_(own, calls) {}
+  LinkServerImpl(const Hello& own, LinkCalls* calls)
+      : ranks_(own.ranks), newcomers_(std::make_shared<Newcomers>()), service_(own, calls, newcomers_) {}
   ~LinkServerImpl() override { Shutdown(0); }
 
   Status Bind(const std::string& listen) {
@@ -62,7 +71,7 @@ class LinkServerImpl : public LinkServer {
       credentials = PeerServerCredentials(identity);
       certificate_ = identity.certificate;
     }
-    HEDDLE_ASSIGN_OR_RETURN(acceptor_, Acceptor::Listen(listen, LimitsForPeers(ranks_)));
+    HEDDLE_ASSIGN_OR_RETURN(acceptor_, Acceptor::Listen(listen, LimitsForPeers(ranks_), newcomers_));
     grpc::ServerBuilder builder;
     builder.RegisterService(&service_);
     builder.SetMaxReceiveMessageSize(kMostControlBytes);
@@ -90,6 +99,7 @@ class LinkServerImpl : public LinkServer {
   const int ranks_;
   std::string endpoint_;
   std::string certificate_;
+  const std::shared_ptr<Newcomers> newcomers_;
   Service service_;
   std::unique_ptr<grpc::Server> server_;  // after the service, which it calls
   std::unique_ptr<Acceptor> acceptor_;    // hands connections to the server

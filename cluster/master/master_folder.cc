@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +17,8 @@
 
 namespace heddle::cluster {
 namespace {
+
+constexpr size_t kMostLineBytes = 8192;
 
 // Those that are missing; private like what they are made for.
 void MakeParents(const std::string& path) {
@@ -90,9 +93,15 @@ Status WritePrivateFile(const std::string& path, const std::string& text) {
 }
 
 Result<std::string> ReadFirstLine(const std::string& path) {
+  // A device may give bytes for ever.
   std::ifstream file(path);
-  std::string line;
-  if (!file || !std::getline(file, line)) return NotFound("cannot read '{}'", path);
+  std::array<char, kMostLineBytes + 2> text;
+  file.getline(text.data(), text.size());
+  if (file.fail() && file.gcount() == static_cast<std::streamsize>(text.size()) - 1)
+    return Usage("the first line of '{}' has more than {} bytes", path, kMostLineBytes);
+  if (!file && file.gcount() == 0) return NotFound("cannot read '{}'", path);
+  std::string line(text.data(), static_cast<size_t>(file.gcount()));
+  if (!line.empty() && line.back() == '\0') line.pop_back();  // in place of the end of the line
   while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
   return line;
 }

@@ -33,7 +33,8 @@ class FolderLock {
 
 /// Writes a file that only this user may read, whole or not at all.
 Status WritePrivateFile(const std::string& path, const std::string& text);
-/// The first line of a small file. kNotFound when it cannot be read.
+/// The first line of a small file, or device. kNotFound when it cannot be read, kUsage when it is longer than
+/// 8 KiB.
 Result<std::string> ReadFirstLine(const std::string& path);
 /// The first line of `path`, made as 128 random bits when there is no such file.
 Result<std::string> ReadOrMakeSecret(const std::string& path);

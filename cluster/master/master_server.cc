@@ -8,6 +8,7 @@
 #include <asio/io_context.hpp>
 #include <asio/local/stream_protocol.hpp>
 #include <chrono>
+#include <system_error>
 #include <thread>
 
 #include "cluster/link/grpc_stream.h"
@@ -24,6 +25,7 @@
 #include "cluster/security/rpc_security.h"
 #include "cluster/wire/value_wire.h"
 #include "core/environment/log.h"
+#include "core/memory/memory_budget.h"
 #include "core/text/utf8.h"
 #include "proto/master.grpc.pb.h"
 
@@ -32,6 +34,7 @@ namespace {
 
 constexpr auto kShutdownGrace = std::chrono::milliseconds(500);
 constexpr int kMostThreads = 128;  // each serves a call of a user; streams take none
+constexpr int kMostCallsOfAConnection = 256;
 constexpr std::string_view kUnixScheme = "unix:";
 
 // Takes away the socket of a master that is gone. kUnavailable when somebody listens there, or when it is no
@@ -41,11 +44,15 @@ Status ClearSocket(const std::string& path) {
   if (lstat(path.c_str(), &status) != 0) return OkStatus();
   if (!S_ISSOCK(status.st_mode))
     return Unavailable("cannot listen on {}{}: another file is there", kUnixScheme, path);
-  asio::io_context context;
-  asio::local::stream_protocol::socket socket(context);
   asio::error_code error;
-  if (path.size() < sizeof(sockaddr_un::sun_path))
-    socket.connect(asio::local::stream_protocol::endpoint(path), error);
+  try {
+    asio::io_context context;
+    asio::local::stream_protocol::socket socket(context);
+    if (path.size() < sizeof(sockaddr_un::sun_path))
+      socket.connect(asio::local::stream_protocol::endpoint(path), error);
+  } catch (const std::system_error& failure) {  // no descriptor is left
+    return Unavailable("cannot listen on {}{}: {}", kUnixScheme, path, failure.what());
+  }
   if (!error) return Unavailable("cannot listen on {}{}: the address is in use", kUnixScheme, path);
   unlink(path.c_str());
   return OkStatus();
@@ -71,14 +78,23 @@ class Refused : public Reactor {
 
 class JobsService : public Jobs::WithCallbackMethod_Watch<Jobs::Service> {
  public:
-  JobsService(MasterHub* hub, std::shared_ptr<const RoleTokens> tokens)
-      : hub_(hub), tokens_(std::move(tokens)) {}
+  JobsService(MasterHub* hub, std::shared_ptr<const RoleTokens> tokens, const CompileLimits& limits)
+      : hub_(hub), tokens_(std::move(tokens)), compiler_{{ScriptsAtATime(), kMostThreads / 2}, limits} {}
 
   grpc::Status Submit(grpc::ServerContext* context, const SubmitRequest* request,
                       SubmitReply* reply) override {
     if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok()) return status;
-    ServeSubmit(
-        hub_, &compiling_, *request, [context] { return context->IsCancelled(); }, reply);
+    if (const MemoryBudget& budget = MemoryBudget::Process(); budget.IsOver())
+      return ToGrpc(Unavailable("the master holds {} bytes, more than the {} of its limit: try again later",
+                                budget.used(), budget.limit()));
+    ServeSubmit(hub_, &compiler_, *request, [context] { return context->IsCancelled(); }, reply);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Progress(grpc::ServerContext* context, const ProgressRequest* request,
+                        ProgressReply* reply) override {
+    if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok()) return status;
+    ServeProgress(compiler_, *request, reply);
     return grpc::Status::OK;
   }
 
@@ -141,9 +157,7 @@ class JobsService : public Jobs::WithCallbackMethod_Watch<Jobs::Service> {
 
   MasterHub* hub_;
   const std::shared_ptr<const RoleTokens> tokens_;
-  // Fewer than there are threads for calls, so that other calls are always served.
-  CompileQueue compiling_{std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / 2),
-                          kMostThreads / 2};
+  ScriptCompiler compiler_;  // Fewer wait for it than there are threads for calls: others are always served.
 };
 
 class AdminService : public Admin::Service {
@@ -229,21 +243,24 @@ class MasterServerImpl : public MasterServer {
     HEDDLE_ASSIGN_OR_RETURN(lock_, FolderLock::TryTake(options_.folder + "/lock"));
     if (lock_ == nullptr) return Unavailable("another master works on '{}'", options_.folder);
     HEDDLE_ASSIGN_OR_RETURN(RoleTokens read, RoleTokens::Read(options_.folder, options_.token_file));
+    const auto newcomers = std::make_shared<Newcomers>();
+    read.AdmitTo(newcomers);
     const auto tokens = std::make_shared<const RoleTokens>(std::move(read));
     HEDDLE_ASSIGN_OR_RETURN(store_,
                             JobStore::Open(options_.folder + "/jobs.sqlite", options_.store, SystemClock()));
     hub_ = std::make_unique<MasterHub>(*store_, SystemClock(), options_.core);
     HEDDLE_RETURN_IF_ERROR(hub_->Start());
-    jobs_ = std::make_unique<JobsService>(hub_.get(), tokens);
+    jobs_ = std::make_unique<JobsService>(hub_.get(), tokens, options_.compile);
     admin_ = std::make_unique<AdminService>(hub_.get(), tokens);
     workers_ = std::make_unique<WorkersService>(hub_.get(), tokens);
-    return Listen(tokens);
+    return Listen(tokens, newcomers);
   }
 
   const std::string& address() const override { return address_; }
 
  private:
-  Status Listen(const std::shared_ptr<const RoleTokens>& tokens) {
+  Status Listen(const std::shared_ptr<const RoleTokens>& tokens,
+                const std::shared_ptr<Newcomers>& newcomers) {
     HEDDLE_ASSIGN_OR_RETURN(
         const auto credentials,
         MakeServerCredentials(
@@ -251,12 +268,17 @@ class MasterServerImpl : public MasterServer {
             [tokens](std::string_view caller) { return tokens->RoleOf(caller).has_value(); }));
     if (const std::string path = SocketPath(options_.listen); !path.empty())
       HEDDLE_RETURN_IF_ERROR(ClearSocket(path));
-    HEDDLE_ASSIGN_OR_RETURN(acceptor_, Acceptor::Listen(options_.listen, LimitsForStrangers()));
+    HEDDLE_ASSIGN_OR_RETURN(acceptor_, Acceptor::Listen(options_.listen, LimitsForStrangers(), newcomers));
     grpc::ServerBuilder builder;
-    builder.SetResourceQuota(grpc::ResourceQuota("master").SetMaxThreads(kMostThreads));
+    // Half of what the master may hold is for messages on their way.
+    grpc::ResourceQuota quota("master");
+    quota.SetMaxThreads(kMostThreads);
+    quota.Resize(static_cast<size_t>(MemoryBudget::Process().limit() / 2));
+    builder.SetResourceQuota(quota);
     BoundSilence(&builder);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMostCallsOfAConnection);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
     builder.SetMaxReceiveMessageSize(kMostMessageBytes);

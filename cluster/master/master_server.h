@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "cluster/compiling/compile_process.h"
 #include "cluster/master/job_store.h"
 #include "cluster/master/master_core.h"
 #include "core/status.h"
@@ -19,6 +20,7 @@ struct MasterOptions {
   std::string client_authority;
   MasterCoreOptions core;
   JobStoreOptions store;
+  CompileLimits compile;
 };
 
 /// A running master: MasterCore behind gRPC (proto/master.proto), with its store, lock and timer.

@@ -7,22 +7,14 @@
 
 #include <map>
 
+#include "cluster/executor/executor_messages.h"
 #include "cluster/master/master_wire.h"
-#include "cluster/session/files_ahead.h"
-#include "cluster/session/precompile.h"
 #include "cluster/wire/value_wire.h"
-#include "compiler/compile.h"
-#include "compiler/explain.h"
+#include "core/environment/clock.h"
 #include "core/environment/random.h"
 
 namespace heddle::cluster {
 namespace {
-
-std::map<std::string, std::string> SourcesOf(const SubmitRequest& request) {
-  std::map<std::string, std::string> sources;
-  for (const SourceFile& file : request.files()) sources[file.path()] = file.text();
-  return sources;
-}
 
 // Equal for requests that ask for the same: what the client measured, and whether it wants an explanation,
 // are no part of that.
@@ -32,7 +24,9 @@ Result<std::string> DigestOf(const SubmitRequest& request) {
   same.clear_explain();
   same.mutable_options()->clear_constants();
   same.clear_files();
-  for (const auto& [path, text] : SourcesOf(request)) {
+  std::map<std::string, std::string> sources;
+  for (const SourceFile& file : request.files()) sources[file.path()] = file.text();
+  for (const auto& [path, text] : sources) {
     SourceFile* file = same.add_files();
     file->set_path(path);
     file->set_text(text);
@@ -53,40 +47,33 @@ Result<std::string> DigestOf(const SubmitRequest& request) {
   return digest;
 }
 
-Result<Program> Compile(const SubmitRequest& request, const SessionOptions& session, std::string* warnings) {
-  compiler::MemorySourceLoader loader(SourcesOf(request));
-  compiler::CompileOptions options;
-  options.script = request.script_name();
-  options.arguments = {request.arguments().begin(), request.arguments().end()};
-  options.loader = &loader;
-  options.libraries = {request.libraries().begin(), request.libraries().end()};
-  options.disabled_passes.insert(session.disabled_passes.begin(), session.disabled_passes.end());
-  compiler::Diagnostics diagnostics;
-  Result<Program> program = compiler::CompileScript(request.script_text(), options, &diagnostics);
-  *warnings = diagnostics.RenderAll(compiler::Severity::kWarning);
-  return program;
-}
-
-// Compiles and plans: what a job needs before it can be queued.
-Status Prepare(const SubmitRequest& request, const SessionOptions& expected, JobSpecification* specification,
-               SubmitReply* reply) {
-  HEDDLE_ASSIGN_OR_RETURN(const Program program,
-                          Compile(request, specification->options, reply->mutable_warnings()));
-  specification->program = program.ToText();
-  // Made here, where nobody waits but this client. Should the job get other workers, its executors make their
-  // own.
-  if (request.explain()) *reply->mutable_explanation() = compiler::ExplainProgram(program);
+// Compiles and plans, in a process of its own: what a job needs before it can be queued.
+Status Prepare(const SubmitRequest& request, const SessionOptions& expected, const CompileLimits& limits,
+               const std::function<bool()>& given_up, JobSpecification* specification, SubmitReply* reply) {
+  LauncherMessage message;
+  ExecutorStart& start = message.start.emplace();
+  start.directory = specification->directory;
+  start.options = expected;
+  CompileRequest compile;
+  *compile.mutable_submit() = request;
+  compile.set_start(ToLine(message));
+  HEDDLE_ASSIGN_OR_RETURN(CompileReply made, CompileInProcess(std::move(compile), limits, given_up));
+  reply->set_warnings(std::move(*made.mutable_warnings()));
+  reply->set_explanation(std::move(*made.mutable_explanation()));
+  if (!made.status().empty()) {
+    Status refused;
+    HEDDLE_RETURN_IF_ERROR(DecodeStatus(made.status(), &refused));
+    return refused;
+  }
+  specification->program = std::move(*made.mutable_program());
   specification->options.ranks = expected.ranks;
   // For plans made here and for those of rank 0 alike.
   specification->options.constants = expected.constants;
-  const std::unique_ptr<ops::Files> files = MakeFilesAhead(specification->directory);
-  specification->options.plans = Precompile(program, expected, files.get());
-  if (request.explain())
-    for (const std::string& plan : specification->options.plans) *reply->mutable_explanation() += plan + "\n";
+  specification->options.plans = {made.plans().begin(), made.plans().end()};
   return OkStatus();
 }
 
-Status Submit(MasterHub* hub, CompileQueue* compiling, const SubmitRequest& request,
+Status Submit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& request,
               const std::function<bool()>& given_up, SubmitReply* reply) {
   JobSpecification specification;
   specification.request_id = request.request_id();
@@ -99,12 +86,13 @@ Status Submit(MasterHub* hub, CompileQueue* compiling, const SubmitRequest& requ
   // Drawn once, so that a later attempt prints and writes the same bytes.
   if (specification.options.seed == -1)
     specification.options.seed = static_cast<int64_t>(SystemRandom().Next() >> 11);
-  // Before: a thread that gives way must not hold the lock of the hub meanwhile.
   const SessionOptions expected =
       hub->Call([&](MasterCore& core) { return core.ExpectedOptions(specification); });
   Status prepared;
-  HEDDLE_RETURN_IF_ERROR(
-      compiling->Run([&] { prepared = Prepare(request, expected, &specification, reply); }, given_up));
+  HEDDLE_RETURN_IF_ERROR(compiler->queue.Run(
+      request.request_id(),
+      [&] { prepared = Prepare(request, expected, compiler->limits, given_up, &specification, reply); },
+      given_up));
   HEDDLE_RETURN_IF_ERROR(prepared);
   return hub->Call([&](MasterCore& core) -> Status {
     HEDDLE_ASSIGN_OR_RETURN(const Job* job, core.Submit(specification));
@@ -115,10 +103,20 @@ Status Submit(MasterHub* hub, CompileQueue* compiling, const SubmitRequest& requ
 
 }  // namespace
 
-void ServeSubmit(MasterHub* hub, CompileQueue* compiling, const SubmitRequest& request,
+void ServeSubmit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& request,
                  const std::function<bool()>& given_up, SubmitReply* reply) {
-  const Status status = Submit(hub, compiling, request, given_up, reply);
+  const Status status = Submit(hub, compiler, request, given_up, reply);
   if (!status.ok()) reply->set_status(EncodeStatus(status));
+}
+
+void ServeProgress(const ScriptCompiler& compiler, const ProgressRequest& request, ProgressReply* reply) {
+  const std::optional<CompileQueue::Place> place = compiler.queue.Find(request.request_id());
+  reply->set_known(place.has_value());
+  if (!place) return;
+  reply->set_waits(place->waits);
+  reply->set_compiled_now(place->running);
+  reply->set_ahead(place->ahead);
+  reply->set_since_ms((SystemClock().MonotonicNs() - place->since_ns) / 1'000'000);
 }
 
 }  // namespace heddle::cluster

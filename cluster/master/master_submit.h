@@ -3,16 +3,26 @@
 
 #include <functional>
 
-#include "cluster/master/compile_queue.h"
+#include "cluster/compiling/compile_process.h"
+#include "cluster/compiling/compile_queue.h"
 #include "cluster/master/master_hub.h"
 #include "proto/master.pb.h"
 
 namespace heddle::cluster {
 
+/// Who compiles for a master, when, and with what.
+struct ScriptCompiler {
+  CompileQueue queue;
+  CompileLimits limits;
+};
+
 /// Serves Jobs.Submit: compiles the script (outside the hub's lock, when its turn comes) and queues the job.
 /// What is wrong with the script goes into reply->status, in the words of `heddle check`. `given_up` says
 /// whether the caller still waits.
-void ServeSubmit(MasterHub* hub, CompileQueue* compiling, const SubmitRequest& request,
+void ServeSubmit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& request,
                  const std::function<bool()>& given_up, SubmitReply* reply);
+
+/// Serves Jobs.Progress.
+void ServeProgress(const ScriptCompiler& compiler, const ProgressRequest& request, ProgressReply* reply);
 
 }  // namespace heddle::cluster

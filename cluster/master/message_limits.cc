@@ -42,6 +42,10 @@ Status CheckMessage(const SubmitRequest& request) {
   return CheckOptions("SubmitOptions", FromProto(request.options()));
 }
 
+Status CheckMessage(const ProgressRequest& request) {
+  return CheckSize("ProgressRequest.request_id", request.request_id(), 1, kMostRequestIdBytes);
+}
+
 Status CheckMessage(const ListRequest& request) {
   return CheckNumber("ListRequest.most", request.most(), 0, INT32_MAX);
 }

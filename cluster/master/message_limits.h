@@ -18,6 +18,7 @@ bool IsWorkerName(std::string_view name);
 
 /// Of users to the master.
 Status CheckMessage(const SubmitRequest& request);
+Status CheckMessage(const ProgressRequest& request);
 Status CheckMessage(const ListRequest& request);
 Status CheckMessage(const JobRequest& request);
 Status CheckMessage(const WatchRequest& request);

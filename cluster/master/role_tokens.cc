@@ -84,6 +84,7 @@ grpc::Status AdmitCaller(const RoleTokens& tokens, Role role, grpc::ServerContex
                     kVersion,
                     Find(metadata, "heddle-version").empty() ? "?" : Find(metadata, "heddle-version"))
             .WithNote("use the same version on both sides"));
+  if (tokens.newcomers() != nullptr) tokens.newcomers()->Admit(context->peer());
   return grpc::Status::OK;
 }
 

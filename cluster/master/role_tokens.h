@@ -4,10 +4,13 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "cluster/network/newcomers.h"
 #include "core/status.h"
 
 // Who may do what with a master (runtime reference 5.12). Each role has a token of its own, so that a user
@@ -36,7 +39,12 @@ class RoleTokens {
   /// The role of a caller; nullopt for a stranger.
   std::optional<Role> RoleOf(std::string_view authorization) const;
 
+  /// The connections of calls that AdmitCaller lets in are no newcomers any more.
+  void AdmitTo(std::shared_ptr<Newcomers> newcomers) { newcomers_ = std::move(newcomers); }
+  Newcomers* newcomers() const { return newcomers_.get(); }
+
  private:
+  std::shared_ptr<Newcomers> newcomers_;
   std::string client_, admin_, worker_;
 };
 

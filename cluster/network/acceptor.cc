@@ -79,7 +79,7 @@ class OpenConnections {
     if (total_ >= limits_.most) ForgetClosed();
     std::vector<Entry>& of_peer = by_peer_[peer];
     if (static_cast<int>(of_peer.size()) >= limits_.most_of_a_peer) ForgetClosed(&of_peer);
-    struct stat status {};
+    struct stat status{};
     const bool admitted = total_ < limits_.most &&
                           static_cast<int>(of_peer.size()) < limits_.most_of_a_peer &&
                           fstat(fd, &status) == 0;
@@ -99,7 +99,7 @@ class OpenConnections {
 
   void ForgetClosed(std::vector<Entry>* entries) {
     total_ -= static_cast<int>(std::erase_if(*entries, [](const Entry& entry) {
-      struct stat status {};
+      struct stat status{};
       return fstat(entry.fd, &status) != 0 || status.st_ino != entry.inode;
     }));
   }
@@ -115,7 +115,8 @@ class OpenConnections {
 
 class AcceptorImpl : public Acceptor {
  public:
-  explicit AcceptorImpl(const ConnectionLimits& limits) : connections_(limits) {}
+  AcceptorImpl(const ConnectionLimits& limits, std::shared_ptr<Newcomers> newcomers)
+      : connections_(limits), newcomers_(std::move(newcomers)) {}
   ~AcceptorImpl() override {
     if (thread_.joinable()) {
       const uint64_t one = 1;
@@ -194,8 +195,12 @@ class AcceptorImpl : public Acceptor {
     std::vector<pollfd> polled = {{stop_, POLLIN, 0}};
     for (const int fd : listeners_) polled.push_back({fd, POLLIN, 0});
     for (;;) {
-      if (poll(polled.data(), polled.size(), -1) < 0) continue;  // a signal
+      const int patience_ms = newcomers_ != nullptr ? newcomers_->NextLookMs() : -1;
+      if (poll(polled.data(), polled.size(), patience_ms) < 0) continue;  // a signal
       if (polled[0].revents != 0) return;
+      if (patience_ms >= 0)
+        for (int talkers = newcomers_->ShutDownTalkers(); talkers > 0; --talkers)
+          TellRefusal("too much was sent before a call was let in");
       for (size_t i = 1; i < polled.size(); ++i)
         if (polled[i].revents != 0 && !AcceptSome(polled[i].fd)) poll(polled.data(), 1, kPauseMs);
     }
@@ -224,6 +229,7 @@ class AcceptorImpl : public Acceptor {
       Reset(fd);
       return TellRefusal("too many connections");
     }
+    if (newcomers_ != nullptr) newcomers_->Note(fd, peer);
     taker_(fd);
   }
 
@@ -246,6 +252,7 @@ class AcceptorImpl : public Acceptor {
   }
 
   OpenConnections connections_;
+  const std::shared_ptr<Newcomers> newcomers_;
   std::string address_;
   in_port_t port_ = 0;  // of the network's order
   std::vector<int> listeners_;
@@ -271,9 +278,9 @@ ConnectionLimits LimitsForPeers(int peers) {
   return {most, most};
 }
 
-Result<std::unique_ptr<Acceptor>> Acceptor::Listen(const std::string& address,
-                                                   const ConnectionLimits& limits) {
-  auto acceptor = std::make_unique<AcceptorImpl>(limits);
+Result<std::unique_ptr<Acceptor>> Acceptor::Listen(const std::string& address, const ConnectionLimits& limits,
+                                                   std::shared_ptr<Newcomers> newcomers) {
+  auto acceptor = std::make_unique<AcceptorImpl>(limits, std::move(newcomers));
   HEDDLE_RETURN_IF_ERROR(acceptor->Bind(address));
   return std::unique_ptr<Acceptor>(std::move(acceptor));
 }

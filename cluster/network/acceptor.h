@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "cluster/network/newcomers.h"
 #include "core/status.h"
 
 namespace heddle::cluster {
@@ -30,7 +31,9 @@ class Acceptor {
   using Taker = std::function<void(int fd)>;
 
   /// `address` as in cluster/network/address.h; port 0: any. kUnavailable when it cannot be bound.
-  static Result<std::unique_ptr<Acceptor>> Listen(const std::string& address, const ConnectionLimits& limits);
+  /// Connections are noted with `newcomers`, which are looked at as long as the acceptor lives.
+  static Result<std::unique_ptr<Acceptor>> Listen(const std::string& address, const ConnectionLimits& limits,
+                                                  std::shared_ptr<Newcomers> newcomers = nullptr);
   /// Takes no more connections; those that were handed on stay.
   virtual ~Acceptor() = default;
   /// With the number of the port.

@@ -102,7 +102,11 @@ void Repl::Handle(const std::string& entry) {
 // `note` is told with an error.
 void Repl::RunEntry(const std::string& entry, const std::string& note) {
   Cancellation cancellation;
-  InterruptGuard guard(cancellation, /*survives=*/true);
+  InterruptGuard guard(cancellation, /*survives=*/true, [] {
+    std::fputs(
+        "heddle: this step of the statement cannot be interrupted: it is waited for; Ctrl-\\ ends Heddle\n",
+        stderr);
+  });
   const Status status = session_.Run(entry, &cancellation);
   Report(status.ok() || note.empty() ? status : status.WithNote(note));
   is_over_ = is_over_ || guard.wants_end();

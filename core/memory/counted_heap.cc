@@ -85,6 +85,11 @@ Status HeapRefused(std::string_view user, bool is_absurd) {
                     MemoryBudget::Process());
 }
 
+Status LeftByException(std::string_view user, const std::exception& error) {
+  return Internal("'{}' was left by an exception: {}", user, error.what())
+      .WithNote("this is a bug of Heddle");
+}
+
 void NoteRefused(int64_t bytes) {
   refused_bytes.store(static_cast<size_t>(bytes), std::memory_order_relaxed);
   used_when_refused.store(MemoryBudget::Process().used(), std::memory_order_relaxed);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <new>
 #include <stdexcept>
 #include <string_view>
@@ -58,12 +59,18 @@ class HeapModeScope {
 /// that was refused; `is_absurd`: it was more than any container holds.
 Status HeapRefused(std::string_view user, bool is_absurd);
 
+/// "'<user>' was left by an exception: <its text>", kInternal.
+Status LeftByException(std::string_view user, const std::exception& error);
+
 /// For memory that comes from elsewhere than the heap, before std::bad_alloc is thrown for it: HeapRefused()
 /// then tells its size.
 void NoteRefused(int64_t bytes);
 
 /// work(), whose allocations may be refused; then HeapRefused(user). `work` returns a Status or a Result. It
 /// must not call what cannot bear a failing allocation, as LLVM and gRPC (HeapModeScope with kCounts).
+///
+/// Exceptions of libraries are caught where the library is called. One that was forgotten is our bug: it ends
+/// what is done for the user here, and not the process: kInternal.
 template <typename Work>
 auto WithinMemory(std::string_view user, const Work& work) -> decltype(work()) {
   try {
@@ -73,6 +80,8 @@ auto WithinMemory(std::string_view user, const Work& work) -> decltype(work()) {
     return HeapRefused(user, false);
   } catch (const std::length_error&) {
     return HeapRefused(user, true);
+  } catch (const std::exception& error) {
+    return LeftByException(user, error);
   }
 }
 

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "core/status.h"
+
 // Probability distributions, by Boost.Math, whose headers are known to distribution.cc alone.
 namespace heddle::ops {
 
@@ -22,9 +24,12 @@ enum class Tail : uint8_t { kLower, kUpper };
 
 /// P(X <= x), or P(X > x) without the loss of digits that 1 - P(X <= x) has. NaN of NaN.
 /// Error: a few units in the last place; some hundred where the degrees of freedom are large.
-double Probability(const Distribution& distribution, double x, Tail tail);
+/// kFailedPrecondition where there is no value that can be computed: of F with more than 1e12 degrees of
+/// freedom on both sides.
+Result<double> Probability(const Distribution& distribution, double x, Tail tail);
 
 /// The x with P(X <= x) = p, 0 <= p <= 1: ends of the range, also infinite ones, for 0 and 1. NaN of NaN.
-double Quantile(const Distribution& distribution, double p);
+/// Ends after 64 calls of Probability at most, and fails where that does.
+Result<double> Quantile(const Distribution& distribution, double p);
 
 }  // namespace heddle::ops

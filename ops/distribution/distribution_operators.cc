@@ -128,9 +128,14 @@ Result<Scalar> EvaluateDistribution(const Operator&, const Node& node,
                                      .degrees = number(is_f ? kDf1 : kDf, 1),
                                      .denominator = number(kDf2, 1)};
   const double target = values[kTarget]->AsDouble();
-  if (IsInverse(node)) return Scalar(Quantile(distribution, target));
   const bool lower = values[kLowerTail] == nullptr || values[kLowerTail]->AsBoolean();
-  return Scalar(Probability(distribution, target, lower ? Tail::kLower : Tail::kUpper));
+  const Result<double> found = IsInverse(node)
+                                   ? Quantile(distribution, target)
+                                   : Probability(distribution, target, lower ? Tail::kLower : Tail::kUpper);
+  if (found.ok()) return Scalar(*found);
+  Status failure(found.status().code(), fmt::format("{}: {}", node.op, found.status().message()));
+  for (const std::string& note : found.status().notes()) failure = failure.WithNote(note);
+  return failure;
 }
 
 Result<ValueType> DistributionType(const Operator&, std::span<const ValueType>) { return ValueType::kDouble; }

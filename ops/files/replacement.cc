@@ -8,6 +8,9 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <functional>
+#include <mutex>
+#include <set>
 #include <utility>
 
 #include "core/environment/random.h"
@@ -17,6 +20,41 @@ namespace {
 
 constexpr int kMostLinks = 40;  // as many as the kernel follows
 constexpr int kMostNames = 100;
+
+// The names of files that are on their way, so that a process that ends in the midst of them can take them
+// away. A file takes its place under the lock.
+class TemporaryNames {
+ public:
+  void Add(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    names_.insert(name);
+  }
+  void Remove(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    names_.erase(name);
+  }
+  // False when `rename` fails: the name is still that of a temporary.
+  bool TakePlace(const std::string& name, const std::function<bool()>& rename) {
+    const std::lock_guard lock(mutex_);
+    if (!rename()) return false;
+    names_.erase(name);
+    return true;
+  }
+  // Keeps the lock: the process is about to end.
+  void Abandon() {
+    mutex_.lock();
+    for (const std::string& name : names_) unlink(name.c_str());
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> names_;
+};
+
+TemporaryNames& Temporaries() {
+  static TemporaryNames names;
+  return names;
+}
 
 std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
@@ -46,6 +84,8 @@ Status MakeFolders(const std::string& folder, const std::string& shown) {
 
 }  // namespace
 
+void AbandonReplacements() { Temporaries().Abandon(); }
+
 Status FileError(const char* what, const std::string& path) {
   const int error = errno;
   const std::string why = std::strerror(error);
@@ -65,13 +105,16 @@ Replacement::Replacement(Replacement&& other) noexcept
       fd_(std::exchange(other.fd_, -1)) {}
 
 Replacement::~Replacement() {
-  if (!temporary_.empty()) unlink(temporary_.c_str());
+  if (!temporary_.empty()) {
+    unlink(temporary_.c_str());
+    Temporaries().Remove(temporary_);
+  }
   if (fd_ >= 0) close(fd_);
 }
 
 Result<Replacement> Replacement::Begin(const std::string& absolute, const std::string& shown) {
   HEDDLE_ASSIGN_OR_RETURN(std::string target, FollowLinks(absolute, shown));
-  struct stat present {};
+  struct stat present{};
   if (stat(target.c_str(), &present) == 0) {
     if (S_ISDIR(present.st_mode))
       return DataLoss("cannot write '{}': a directory of that name is there", shown);
@@ -99,6 +142,7 @@ Status Replacement::Open() {
 Status Replacement::MakeName() {
   for (int tries = 0; tries < kMostNames; ++tries) {
     const std::string name = fmt::format("{}/.{:016x}.heddle", folder_, SystemRandom().Next());
+    Temporaries().Add(name);
     if (fd_ < 0) {
       fd_ = open(name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
       if (fd_ >= 0) temporary_ = name;
@@ -107,6 +151,9 @@ Status Replacement::MakeName() {
       temporary_ = name;
     }
     if (!temporary_.empty()) return OkStatus();
+    const int error = errno;
+    Temporaries().Remove(name);
+    errno = error;
     if (errno != EEXIST) break;
   }
   return FileError("write", shown_);
@@ -114,9 +161,9 @@ Status Replacement::MakeName() {
 
 // What an older file allows others stays as it is; never more than that, also for a moment.
 Status Replacement::TakeOverFrom(const std::string& target) {
-  struct stat old {};
+  struct stat old{};
   if (stat(target.c_str(), &old) != 0) return OkStatus();
-  struct stat own {};
+  struct stat own{};
   if (fstat(fd_, &own) != 0) return FileError("write", shown_);
   mode_t mode = old.st_mode & 07777;
   if (fchmod(fd_, mode & 0700) != 0) return FileError("write", shown_);
@@ -134,7 +181,9 @@ Status Replacement::Commit(ChangeGate* gate) {
   if (fsync(fd_) != 0) return FileError("write", shown_);
   const auto give_name = [&] { return temporary_.empty() ? MakeName() : OkStatus(); };
   return ChangeThrough(gate, shown_, give_name, [&] {
-    if (rename(temporary_.c_str(), target_.c_str()) != 0) return FileError("write", shown_);
+    if (!Temporaries().TakePlace(temporary_,
+                                 [&] { return rename(temporary_.c_str(), target_.c_str()) == 0; }))
+      return FileError("write", shown_);
     temporary_.clear();
     return OkStatus();
   });

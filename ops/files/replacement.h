@@ -41,6 +41,10 @@ class Replacement {
   int fd_ = -1;
 };
 
+/// Before the process ends in the midst of its work: no Replacement commits any more, and the files that
+/// those at work have under a name are removed.
+void AbandonReplacements();
+
 /// An error of the system as people understand it: "cannot read 'X.csv': no such file". Takes errno.
 Status FileError(const char* what, const std::string& path);
 

@@ -8,6 +8,8 @@
 
 namespace heddle::ops {
 
+[[gnu::cold]] void LeaveEigen() { throw EigenInterrupted(); }
+
 void FixCacheSizes() {
   static const bool fixed = [] {
     Eigen::setCpuCacheSizes(32 * 1024, 512 * 1024, 4 * 1024 * 1024);

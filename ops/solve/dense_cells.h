@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Cells as the Eigen library holds them, for the factorizations of this folder, which alone includes it.
+// Cells as the Eigen library holds them, for the factorizations of this folder.
 // Single-threaded (it would use OpenMP, which we do not) and with fixed cache sizes, so that blocking, and
 // with it every bit of a result, depends on the shapes only.
-#include <Eigen/Core>
 #include <string_view>
 
 #include "ops/operator.h"
+#include "ops/solve/eigen_library.h"
 
 namespace heddle::ops {
 

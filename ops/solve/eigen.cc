@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <Eigen/Eigenvalues>
 
 #include "ops/arguments.h"
 #include "ops/catalog.h"
@@ -73,7 +72,7 @@ extern constexpr Operator kEigen = {.name = "eigen",
                                     .results = 2,
                                     .infer_several = InferEigen,
                                     .cost = EigenCost,
-                                    .run_several = RunEigen,
+                                    .run_several = Interruptible<RunEigen>,
                                     .may_fail = true,
                                     .working_bytes = EigenWorkingBytes};
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <Eigen/LU>
 #include <cmath>
 #include <limits>
 
@@ -57,7 +56,7 @@ extern constexpr Operator kLu = {.name = "lu",
                                  .results = 3,
                                  .infer_several = InferLu,
                                  .cost = CubicCost,
-                                 .run_several = RunLu,
+                                 .run_several = Interruptible<RunLu>,
                                  .may_fail = true,
                                  .working_bytes = FactorsWorkingBytes};
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <complex>
 #include <limits>
-#include <unsupported/Eigen/MatrixFunctions>
 
 #include "ops/arguments.h"
 #include "ops/catalog.h"
@@ -95,7 +93,7 @@ extern constexpr Operator kMatrixSquareRoot = {.name = "sqrtMatrixJava",
                                                .max_inputs = 1,
                                                .infer = InferSquareRoot,
                                                .cost = SquareRootCost,
-                                               .run = RunSquareRoot,
+                                               .run = Interruptible<RunSquareRoot>,
                                                .may_fail = true,
                                                .working_bytes = SquareRootWorkingBytes};
 

@@ -52,7 +52,6 @@ Status RunQr(const KernelCall& call, std::span<Value> results) {
   HEDDLE_ASSIGN_OR_RETURN(Cells r, ToEigen(call.inputs[0]->matrix()));
   Cells h = Cells::Zero(r.rows(), r.cols());
   for (Eigen::Index j = 0; j < std::min(r.rows(), r.cols()); ++j) {
-    if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
     Reflect(j, r, h);
   }
   HEDDLE_ASSIGN_OR_RETURN(results[0], FromEigen(h));
@@ -70,7 +69,7 @@ extern constexpr Operator kQr = {.name = "qr",
                                  .results = 2,
                                  .infer_several = InferQr,
                                  .cost = CubicCost,
-                                 .run_several = RunQr,
+                                 .run_several = Interruptible<RunQr>,
                                  .working_bytes = FactorsWorkingBytes};
 
 }  // namespace heddle::ops

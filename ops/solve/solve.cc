@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <Eigen/Cholesky>
-#include <Eigen/LU>
-#include <Eigen/QR>
 #include <cmath>
 #include <limits>
 
@@ -88,7 +85,19 @@ Result<Value> RunInverse(const KernelCall& call) {
   const Shape a = call.inputs[0]->matrix().shape();
   HEDDLE_RETURN_IF_ERROR(CheckSquare("inv", a, StatusCode::kFailedPrecondition));
   HEDDLE_ASSIGN_OR_RETURN(const Factors qr, FactorsOf(call));
-  return FromEigen(qr.solve(Cells::Identity(a.rows, a.columns)));
+  // R X = t(Q), some columns at a time: the library solves for all that it is given in one step, which cannot
+  // be interrupted. The order of operations in a column is the same for any number of columns above 48.
+  constexpr Eigen::Index kColumnsAtATime = 256;
+  Cells inverse = Cells::Identity(a.rows, a.columns);
+  inverse.applyOnTheLeft(qr.householderQ().adjoint());
+  for (Eigen::Index begin = 0; begin < inverse.cols();) {
+    const Eigen::Index left = inverse.cols() - begin;
+    const Eigen::Index columns = left < 2 * kColumnsAtATime ? left : kColumnsAtATime;
+    auto some = inverse.middleCols(begin, columns);
+    qr.matrixQR().triangularView<Eigen::Upper>().solveInPlace(some);
+    begin += columns;
+  }
+  return FromEigen(inverse);
 }
 
 // ---- cholesky(A): the lower triangular L with A = L %*% t(L). Errors (at run time): A is not symmetric
@@ -143,7 +152,7 @@ constexpr Operator kOperators[] = {
      .max_inputs = 2,
      .infer = InferSolve,
      .cost = CubicCost,
-     .run = RunSolve,
+     .run = Interruptible<RunSolve>,
      .may_fail = true,
      .working_bytes = SolveWorkingBytes,
      .adjoints = "-solve(t(A), dy) %*% t(y); solve(t(A), dy)"},
@@ -155,7 +164,7 @@ constexpr Operator kOperators[] = {
      .max_inputs = 1,
      .infer = InferSquare,
      .cost = CubicCost,
-     .run = RunInverse,
+     .run = Interruptible<RunInverse>,
      .may_fail = true,
      .working_bytes = FactorsWorkingBytes,
      .adjoints = "-(t(y) %*% dy) %*% t(y)"},
@@ -166,7 +175,7 @@ constexpr Operator kOperators[] = {
      .max_inputs = 1,
      .infer = InferSquare,
      .cost = CubicCost,
-     .run = RunCholesky,
+     .run = Interruptible<RunCholesky>,
      .may_fail = true,
      .working_bytes = FactorsWorkingBytes,
      .adjoints = "*",
@@ -178,7 +187,7 @@ constexpr Operator kOperators[] = {
      .max_inputs = 1,
      .infer = InferDeterminant,
      .cost = CubicCost,
-     .run = RunDeterminant,
+     .run = Interruptible<RunDeterminant>,
      .working_bytes = FactorsWorkingBytes,
      .adjoints = "t(inv(A)) * (dy * y)"},
 };

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <Eigen/SVD>
 #include <algorithm>
 
 #include "ops/arguments.h"
@@ -80,7 +79,7 @@ extern constexpr Operator kSvd = {.name = "svd",
                                   .results = 3,
                                   .infer_several = InferSvd,
                                   .cost = SvdCost,
-                                  .run_several = RunSvd,
+                                  .run_several = Interruptible<RunSvd>,
                                   .may_fail = true,
                                   .working_bytes = SvdWorkingBytes};
 

@@ -9,6 +9,8 @@ namespace heddle::ops {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+// Readers of JSON call themselves for what is inside of something.
+constexpr int kMostDepth = 100;
 constexpr std::string_view kBlanks = " \t\r\n";
 constexpr std::string_view kEndsOfWord = " \t\r\n{}[],:\"'";
 
@@ -48,6 +50,7 @@ bool EndsAfterComma(std::string_view text) {
 
 std::string StrictJson(std::string_view text) {
   std::string json;
+  int depth = 0;
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   while (!text.empty()) {
     size_t end = 1;
@@ -64,6 +67,8 @@ std::string StrictJson(std::string_view text) {
     } else if (text[0] == ',' && EndsAfterComma(text)) {
       json.push_back(' ');
     } else if (kEndsOfWord.find(text[0]) != std::string_view::npos) {
+      depth += text[0] == '{' || text[0] == '[' ? 1 : text[0] == '}' || text[0] == ']' ? -1 : 0;
+      if (depth > kMostDepth) return "";
       json.push_back(kBlanks.find(text[0]) != std::string_view::npos ? ' ' : text[0]);
     } else {
       end = std::min(text.find_first_of(kEndsOfWord), text.size());

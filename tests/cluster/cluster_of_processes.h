@@ -105,8 +105,10 @@ class BackgroundProcess {
 class ClusterOfProcesses {
  public:
   /// `listen`: the master's address, "": its socket in the state folder.
-  explicit ClusterOfProcesses(int lease_ms = 10'000, const std::string& listen = "")
-      : lease_ms_(std::to_string(lease_ms * kLeasePatience)), listen_(listen) {
+  /// `options`: further ones of the master.
+  explicit ClusterOfProcesses(int lease_ms = 10'000, const std::string& listen = "",
+                              std::vector<std::string> options = {})
+      : lease_ms_(std::to_string(lease_ms * kLeasePatience)), listen_(listen), options_(std::move(options)) {
     std::filesystem::create_directories(folder_.path() + "/tmp");
     setenv("XDG_STATE_HOME", (folder_.path() + "/state").c_str(), 1);
     setenv("TMPDIR", (folder_.path() + "/tmp").c_str(), 1);
@@ -121,6 +123,7 @@ class ClusterOfProcesses {
   void StartMaster() {
     std::vector<std::string> words = {"master", "--dev", "--lease-ms", lease_ms_};
     if (!listen_.empty()) words.insert(words.end(), {"--listen", listen_});
+    words.insert(words.end(), options_.begin(), options_.end());
     master_ = Start(words);
     EXPECT_TRUE(master_->WaitFor("listens on")) << master_->output();
   }
@@ -201,6 +204,7 @@ class ClusterOfProcesses {
   TemporaryFolder folder_;
   const std::string lease_ms_;
   const std::string listen_;
+  const std::vector<std::string> options_;
   std::unique_ptr<BackgroundProcess> master_;
   std::vector<std::unique_ptr<BackgroundProcess>> workers_;
 };

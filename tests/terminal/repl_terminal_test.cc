@@ -109,6 +109,22 @@ TEST_F(ReplTerminalTest, ControlCStopsTheStatementAndClearsTheLine) {
   EXPECT_EQ(repl->WaitForEnd(), 0) << repl->seen();
 }
 
+// A factorization of half a minute.
+TEST_F(ReplTerminalTest, ControlCStopsAFactorization) {
+  const auto repl = Start();
+  ASSERT_TRUE(repl->WaitFor("1> ")) << repl->seen();
+  repl->Type("A = rand(rows=3000, cols=3000, seed=1); print(\"run\" + \"ning \" + (sum(A) > 0))\r");
+  ASSERT_TRUE(repl->WaitFor("running TRUE\r\n")) << repl->seen();
+  repl->Type("[w, V] = eigen(A + t(A))\r");
+  usleep(500'000);  // Into the statement.
+  repl->Type(kControlC);
+  ASSERT_TRUE(repl->WaitFor("cancelled by a signal")) << repl->seen();
+  repl->Type("nrow(A) * 100\r");
+  EXPECT_TRUE(repl->WaitFor("300000\r\n")) << repl->seen();
+  repl->Type(":quit\r");
+  EXPECT_EQ(repl->WaitForEnd(), 0) << repl->seen();
+}
+
 TEST_F(ReplTerminalTest, AnErrorShowsItsPlaceAndTheSessionGoesOn) {
   const auto repl = Start();
   ASSERT_TRUE(repl->WaitFor("1> ")) << repl->seen();

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -22,8 +23,9 @@ namespace {
 // A server that holds what it is given.
 class Holder {
  public:
-  Holder(const std::string& address, const ConnectionLimits& limits) {
-    auto acceptor = Acceptor::Listen(address, limits);
+  Holder(const std::string& address, const ConnectionLimits& limits,
+         std::shared_ptr<Newcomers> newcomers = nullptr) {
+    auto acceptor = Acceptor::Listen(address, limits, std::move(newcomers));
     EXPECT_TRUE(acceptor.ok()) << acceptor.status().ToString();
     acceptor_ = *std::move(acceptor);
     acceptor_->Start([this](int fd) {
@@ -65,6 +67,21 @@ class Caller {
   ~Caller() { close(fd_); }
   Caller(const Caller&) = delete;
   bool connected() const { return connected_; }
+  int port() const {
+    SocketAddress own;
+    own.size = sizeof(own.storage);
+    EXPECT_EQ(getsockname(fd_, own.get(), &own.size), 0);
+    return ntohs(own.family() == AF_INET ? reinterpret_cast<const sockaddr_in*>(&own.storage)->sin_port
+                                         : reinterpret_cast<const sockaddr_in6*>(&own.storage)->sin6_port);
+  }
+  void Send(size_t bytes) const {
+    const std::string text(bytes, 'x');
+    EXPECT_EQ(send(fd_, text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes));
+  }
+  bool IsOpen() const {
+    char byte = 0;
+    return recv(fd_, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+  }
   /// True when the other side has closed the connection; waits for it.
   bool IsRefused() const {
     pollfd poller = {fd_, POLLIN, 0};
@@ -151,6 +168,36 @@ TEST(AcceptorTest, LimitsFollowTheDescriptors) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &now), 0);
   EXPECT_EQ(LimitsForStrangers().most, 50);
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+TEST(AcceptorTest, AStrangerThatSaysMuchIsShutOut) {
+  const auto newcomers = std::make_shared<Newcomers>(/*most_bytes=*/1000);
+  Holder server("127.0.0.1:0", {10, 10}, newcomers);
+  const Caller talker(server.address()), quiet(server.address()), known(server.address());
+  server.WaitFor(3);
+  newcomers->Admit("ipv4:127.0.0.1:" + std::to_string(known.port()));
+  quiet.Send(1000);
+  known.Send(2000);
+  talker.Send(1001);
+  EXPECT_TRUE(talker.IsRefused());
+  EXPECT_TRUE(quiet.IsOpen());
+  EXPECT_TRUE(known.IsOpen());
+}
+
+// As gRPC writes addresses of the new kind, and those of the old kind that a socket for both shows.
+TEST(AcceptorTest, NewcomersOfBothKindsOfAddressesAreKnownByTheirName) {
+  const auto newcomers = std::make_shared<Newcomers>(/*most_bytes=*/0);
+  Result<std::unique_ptr<Acceptor>> probe = Acceptor::Listen("[::]:0", {10, 10});
+  if (!probe.ok()) GTEST_SKIP() << "this machine has no addresses of that kind";
+  Holder server("[::]:0", {10, 10}, newcomers);
+  const std::string port = server.address().substr(server.address().rfind(':'));
+  const Caller v6("[::1]" + port), v4("127.0.0.1" + port);
+  if (!v6.connected()) GTEST_SKIP() << "the loopback has no address of that kind";
+  server.WaitFor(2);
+  EXPECT_GE(newcomers->NextLookMs(), 0);
+  newcomers->Admit("ipv6:%5B::1%5D:" + std::to_string(v6.port()));
+  newcomers->Admit("ipv4:127.0.0.1:" + std::to_string(v4.port()));
+  EXPECT_EQ(newcomers->NextLookMs(), -1) << "all are known";
 }
 
 TEST(AcceptorTest, AnAddressInUseIsTold) {

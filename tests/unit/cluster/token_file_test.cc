@@ -39,6 +39,8 @@ TEST_F(TokenFileTest, OnlyWhatAHeaderTakesIsAToken) {
   EXPECT_EQ(Read("short\n").status().message(),
             "the token in '" + path_ + "' has 5 characters; it needs 16 to 4096");
   EXPECT_EQ(ExitCode(Read(std::string(4097, 'a')).status()), 2);
+  EXPECT_EQ(ReadToken("/dev/zero").status().message(),
+            "the first line of '/dev/zero' has more than 8192 bytes");
   EXPECT_EQ(ReadToken(folder_.path() + "/none").status().code(), StatusCode::kNotFound);
 }
 

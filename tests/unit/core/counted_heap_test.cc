@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -237,6 +238,15 @@ TEST_F(CountedHeapAtTheLimitTest, TheNumbersOfARefusalAreMoreThanTheLimit) {
     for (;;) blocks.push_back(std::make_unique<char[]>(500));
   });
   EXPECT_TRUE(adds_up(of_small_blocks)) << of_small_blocks.message();
+}
+
+TEST_F(CountedHeapTest, AnExceptionThatWasForgottenEndsTheWorkAndNotTheProcess) {
+  const Status status = WithinMemory("rev", []() -> Status {
+    const std::map<std::string, Status> known;
+    return known.at("b");
+  });
+  EXPECT_EQ(ExitCode(status), 70);
+  EXPECT_EQ(status.message(), "'rev' was left by an exception: map::at");
 }
 
 TEST_F(CountedHeapTest, SizesBeyondAllContainersAreErrorsToo) {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <chrono>
 #include <cmath>
+#include <thread>
 
 #include "ops/catalog.h"
 #include "tests/unit/ops/run_operator.h"
@@ -26,10 +29,81 @@ Matrix Product(const Matrix& a, const Matrix& b) {
   return c;
 }
 
+// A %*% t(A), symmetric to the last bit.
+Matrix TimesItsTranspose(const Matrix& a) {
+  Matrix c = *FilledMatrix(a.rows(), a.rows(), 0);
+  for (int64_t i = 0; i < a.rows(); ++i)
+    for (int64_t j = 0; j < a.rows(); ++j)
+      for (int64_t k = 0; k < a.columns(); ++k) c.mutable_data()[i * a.rows() + j] += a.At(i, k) * a.At(j, k);
+  return c;
+}
+
 void ExpectNear(const Matrix& a, const Matrix& b, double tolerance) {
   ASSERT_EQ(a.shape(), b.shape());
   for (int64_t i = 0; i < a.rows(); ++i)
     for (int64_t j = 0; j < a.columns(); ++j) EXPECT_NEAR(a.At(i, j), b.At(i, j), tolerance) << i << "," << j;
+}
+
+// Eigen looks at the flag in each of its steps: no factorization is finished once its kernel was cancelled.
+TEST(SolveTest, ACancelledFactorizationSaysSo) {
+  const std::atomic<bool> cancelled = true;
+  const Matrix a = RandomCells(60, 60, 1, 1);
+  const Matrix symmetric = TimesItsTranspose(a);
+  for (const char* name : {"inv", "solve", "det", "cholesky", "lu", "qr", "svd", "eigen", "sqrtMatrixJava"}) {
+    Inputs inputs = {symmetric};
+    if (std::string_view(name) == "solve") inputs.push_back(RandomCells(60, 1, 2, 1));
+    Invocation call(name, inputs);
+    call.context.cancelled = &cancelled;
+    const Result<std::vector<Value>> result = call.RunSeveralRows(0, 0, 0);
+    EXPECT_EQ(result.status().code(), StatusCode::kCancelled) << name << result.status().ToString();
+    call.context.cancelled = nullptr;
+    EXPECT_TRUE(call.RunSeveralRows(0, 0, 0).ok()) << name;
+  }
+}
+
+// Wherever Eigen is when somebody cancels, the kernel ends and the next one works.
+TEST(SolveTest, CancelledAtAnyMomentNothingIsBroken) {
+  const Matrix a = RandomCells(120, 120, 1, 1);
+  for (const char* name : {"inv", "det", "lu", "svd", "eigen", "sqrtMatrixJava"}) {
+    Invocation call(name, {TimesItsTranspose(a)});
+    const Result<std::vector<Value>> whole = call.RunSeveralRows(0, 0, 0);
+    ASSERT_TRUE(whole.ok()) << name;
+    for (int microseconds = 1; microseconds < 20'000; microseconds = 2 * microseconds + 1) {
+      std::atomic<bool> cancelled = false;
+      call.context.cancelled = &cancelled;
+      std::thread canceller([&] {
+        std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
+        cancelled = true;
+      });
+      const Result<std::vector<Value>> result = call.RunSeveralRows(0, 0, 0);
+      canceller.join();
+      EXPECT_TRUE(result.ok() || result.status().code() == StatusCode::kCancelled) << name;
+    }
+    call.context.cancelled = nullptr;
+    const Result<std::vector<Value>> again = call.RunSeveralRows(0, 0, 0);
+    ASSERT_TRUE(again.ok()) << name;
+    for (size_t i = 0; i < whole->size(); ++i) {
+      if (!(*whole)[i].IsMatrix()) continue;
+      EXPECT_TRUE(Matrix::SameCells((*again)[i].matrix(), (*whole)[i].matrix())) << name;
+    }
+  }
+}
+
+// inv() solves for some columns at a time, of which there are several from 512 on.
+TEST(SolveTest, LargeInverses) {
+  for (const int64_t n : {511, 512, 600}) {
+    Matrix a = RandomCells(n, n, 1, 3);
+    for (int64_t i = 0; i < n; ++i) a.mutable_data()[i * n + i] += 30;
+    const Matrix inverse = Call("inv", {a}).RunMatrix();
+    double worst = 0;
+    for (int64_t j = 0; j < n; j += 37)  // columns of A %*% inv(A)
+      for (int64_t i = 0; i < n; i += 41) {
+        double sum = 0;
+        for (int64_t k = 0; k < n; ++k) sum += a.At(i, k) * inverse.At(k, j);
+        worst = std::max(worst, std::abs(sum - (i == j ? 1 : 0)));
+      }
+    EXPECT_LT(worst, 1e-12) << n;
+  }
 }
 
 TEST(SolveTest, SolvesSquareSystems) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <thread>
 
 #include "ops/files/files.h"
 #include "tests/support/process.h"
@@ -108,6 +109,26 @@ TEST_F(ReplacementTest, WithoutCommitNothingHasHappened) {
     ASSERT_TRUE(replacement.ok());
     ASSERT_EQ(write(replacement->fd(), "new", 3), 3);
   }
+  EXPECT_EQ(ReadText(PathOf("old")), "old");
+  EXPECT_EQ(Entries(), 1u);
+}
+
+// In a process of its own, which ends as one that was interrupted does.
+TEST_F(ReplacementTest, AProcessThatEndsInTheMidstLetsNoFileTakeItsPlace) {
+  WriteText(PathOf("old"), "old");
+  EXPECT_EXIT(
+      {
+        Result<Replacement> replacement = Replacement::Begin(PathOf("old"), "old");
+        if (!replacement.ok() || write(replacement->fd(), "new", 3) != 3) _exit(1);
+        AbandonReplacements();
+        std::thread commits([&] {
+          (void)replacement->Commit();
+          _exit(2);
+        });
+        usleep(100'000);  // It would be done by then.
+        _exit(0);
+      },
+      testing::ExitedWithCode(0), "");
   EXPECT_EQ(ReadText(PathOf("old")), "old");
   EXPECT_EQ(Entries(), 1u);
 }

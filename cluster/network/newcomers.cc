@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/network/newcomers.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace heddle::cluster {
+namespace {
+
+// A processor is busy for a microsecond for each connection that is looked at.
+constexpr int kLookAgainMs = 20;
+constexpr size_t kOftenLookedAt = 64;
+constexpr int kLookAtManyAgainMs = 200;
+
+std::string NameOf(const void* address, int family, in_port_t port) {
+  char text[INET6_ADDRSTRLEN] = "";
+  inet_ntop(family, address, text, sizeof(text));
+  return fmt::format("{} {}", text, ntohs(port));
+}
+
+// "127.0.0.1 4711", "::1 4711"; an address of the old kind in the form of the new one is one of the old kind,
+// as gRPC has it.
+std::optional<std::string> NameOf(const SocketAddress& peer) {
+  if (peer.family() == AF_INET) {
+    const auto* v4 = reinterpret_cast<const sockaddr_in*>(&peer.storage);
+    return NameOf(&v4->sin_addr, AF_INET, v4->sin_port);
+  }
+  if (peer.family() != AF_INET6) return std::nullopt;
+  const auto* v6 = reinterpret_cast<const sockaddr_in6*>(&peer.storage);
+  if (!IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) return NameOf(&v6->sin6_addr, AF_INET6, v6->sin6_port);
+  return NameOf(reinterpret_cast<const char*>(&v6->sin6_addr) + 12, AF_INET, v6->sin6_port);
+}
+
+// The same of what gRPC calls it.
+std::string NameOf(std::string_view peer) {
+  peer.remove_prefix(std::min(peer.find(':'), peer.size() - 1) + 1);
+  const size_t colon = peer.rfind(':');
+  if (colon == std::string_view::npos) return "";
+  std::string host(peer.substr(0, colon));
+  if (host.starts_with("%5B")) host.erase(0, 3);
+  if (host.ends_with("%5D")) host.resize(host.size() - 3);
+  if (const size_t zone = host.find('%'); zone != std::string::npos) host.resize(zone);
+  return fmt::format("{} {}", host, peer.substr(colon + 1));
+}
+
+bool IsStill(int fd, ino_t inode) {
+  struct stat status{};
+  return fstat(fd, &status) == 0 && status.st_ino == inode;
+}
+
+// Bytes that have come over a TCP connection so far.
+int64_t ReceivedBytes(int fd) {
+  tcp_info info = {};
+  socklen_t size = sizeof(info);
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
+  return static_cast<int64_t>(info.tcpi_bytes_received);
+}
+
+}  // namespace
+
+void Newcomers::Note(int fd, const SocketAddress& peer) {
+  const std::optional<std::string> name = NameOf(peer);
+  struct stat status{};
+  if (!name || fstat(fd, &status) != 0) return;
+  const std::lock_guard lock(mutex_);
+  newcomers_[*name] = {fd, status.st_ino};
+}
+
+void Newcomers::Admit(const std::string& peer) {
+  const std::lock_guard lock(mutex_);
+  if (!newcomers_.empty()) newcomers_.erase(NameOf(std::string_view(peer)));
+}
+
+int Newcomers::ShutDownTalkers() {
+  const std::lock_guard lock(mutex_);
+  int talkers = 0;
+  std::erase_if(newcomers_, [&](const auto& entry) {
+    const Newcomer& newcomer = entry.second;
+    if (!IsStill(newcomer.fd, newcomer.inode)) return true;
+    if (ReceivedBytes(newcomer.fd) <= most_bytes_) return false;
+    shutdown(newcomer.fd, SHUT_RDWR);
+    ++talkers;
+    return true;
+  });
+  return talkers;
+}
+
+int Newcomers::NextLookMs() const {
+  const std::lock_guard lock(mutex_);
+  if (newcomers_.empty()) return -1;
+  return newcomers_.size() <= kOftenLookedAt ? kLookAgainMs : kLookAtManyAgainMs;
+}
+
+}  // namespace heddle::cluster
