@@ -23,14 +23,14 @@ constexpr int kMostTaskLevels = 6;
 // Places of a chain, or of eight.
 constexpr int64_t kNarrow = 8;
 
-// Cells of a leaf, a matrix of `columns` results: the k-th is that at place `places[k]`, row-major, or at k
-// where all are there.
+// Cells of a leaf, row-major: all of them, or `count` entries, the k-th at place places[k].
 struct LeafCells {
   const double* values = nullptr;
-  const int64_t* places = nullptr;
   int64_t count = 0;
   int64_t rows = 0;
-  int64_t PlaceOf(int64_t k) const { return places == nullptr ? k : places[k]; }
+  bool is_sparse = false;
+  const int64_t* places = nullptr;
+  int64_t PlaceOf(int64_t k) const { return is_sparse ? places[k] : k; }
 };
 
 // Reads cells of a matrix as LeafCells. Belongs to one thread.
@@ -42,13 +42,13 @@ class CellReader {
                  bool all) {
     const int64_t width = column_end - column_begin, cells = (end - begin) * width;
     const int64_t first = begin * x.columns() + column_begin;
-    if (!x.IsSparse() && !HoldsSingles(x)) return {x.data() + first, nullptr, cells, end - begin};
+    if (!x.IsSparse() && !HoldsSingles(x)) return {x.data() + first, cells, end - begin};
     values_.clear();
     places_.clear();
     if (!x.IsSparse() || all) values_.resize(static_cast<size_t>(cells), 0.0);
     if (!x.IsSparse()) {
       SelectedElementwiseKernels().widen(x.data<float>() + first, values_.data(), cells);
-      return {values_.data(), nullptr, cells, end - begin};
+      return {values_.data(), cells, end - begin};
     }
     for (int64_t i = begin; i < end; ++i) {
       const EntryRange range = EntriesOf(x, i, column_begin, column_end);
@@ -62,8 +62,8 @@ class CellReader {
         }
       }
     }
-    if (all) return {values_.data(), nullptr, cells, end - begin};
-    return {values_.data(), places_.data(), static_cast<int64_t>(values_.size()), end - begin};
+    if (all) return {values_.data(), cells, end - begin};
+    return {values_.data(), static_cast<int64_t>(values_.size()), end - begin, true, places_.data()};
   }
 
  private:
@@ -167,7 +167,7 @@ class WideLeaves {
       WideNumber& sum = sums[static_cast<size_t>(row % lanes_ * results + k)];
       sum = sum + term(x, static_cast<size_t>(k));
     };
-    if (cells.places == nullptr) {
+    if (!cells.is_sparse) {
       for (int64_t i = 0; i < cells.rows; ++i)
         for (int64_t k = 0; k < results; ++k)
           add(i, k, cells.values[i * all_ + columns_[static_cast<size_t>(k)]]);
@@ -211,6 +211,7 @@ class Leaves {
         chunks_(full_ ? CeilDivide(sums.columns, kColumnChunk) : 1),
         needs_all_(IsSpread(sums.kind)) {}
 
+  int64_t Count() const { return CeilDivide(rows_, height_) * chunks_; }
   int64_t Cells() const { return height_ * std::min(columns_, chunks_ > 1 ? kColumnChunk : columns_); }
 
   // Reads leaves of one thread.
@@ -545,6 +546,8 @@ void CorrectResults(const SumsOfMatrix& sums, const Matrix& nodes, double* resul
 void CorrectRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end, double* out) {
   const int64_t n = x.columns();
   if (!AddsUp(kind) || n == 0) return;
+  if (!x.IsSparse() && !HoldsSingles(x))
+    return CorrectDenseRows(kind, x.data() + begin * n, end - begin, n, n, out + begin);
   EachNonFinite(out + begin, end - begin, [&](int64_t i) {
     const int64_t row = begin + i;
     CellReader reader;
@@ -562,10 +565,23 @@ void CorrectDenseRows(AggregateKind kind, const double* x, int64_t rows, int64_t
   EachNonFinite(out, rows, [&](int64_t i) {
     const auto chunk = [&](int64_t c) {
       const int64_t first = c * kColumnChunk, count = std::min(kColumnChunk, n - first);
-      return LeafCells{x + i * stride + first, nullptr, count, count};
+      return LeafCells{x + i * stride + first, count, count};
     };
     out[i] = CorrectedRow(kind, n, chunk, out[i]);
   });
+}
+
+WideNumber WideSum(const Matrix& x, double sum) {
+  if (std::isfinite(sum) || simd::FindNonFinite(x.data(), 0, x.cells()) < x.cells()) return sum;
+  const SumsOfMatrix sums{.rows = x.rows(), .columns = x.columns()};
+  const Leaves leaves(sums);
+  const RowsOfMatrix rows = [&](int64_t begin, int64_t end) -> Result<Matrix> { return x.Rows(begin, end); };
+  Leaves::Reader reader(leaves, rows);
+  const WideLeaves wide(sums.kind, LanesOf(sums), 1, {0});
+  WideTree tree(false);
+  for (int64_t leaf = 0; leaf < leaves.Count(); ++leaf)
+    if (const Result<LeafCells> cells = reader.Read(leaf); cells.ok()) tree.Push(leaf, wide.Make(*cells));
+  return tree.IsEmpty() ? WideNumber(sum) : JoinLanes(tree.Finish().numbers, 0, 1);
 }
 
 }  // namespace heddle::ops

@@ -8,6 +8,7 @@
 #include "core/status.h"
 #include "core/values/matrix.h"
 #include "ops/aggregate/aggregate.h"
+#include "ops/reduction/wide_number.h"
 
 // Sums of finite cells that leave the range of binary64 on their way (docs/numerics.md, section 3). Kernels
 // add up doubles; a result that comes out infinite or NaN, of cells which are all finite, is computed once
@@ -43,5 +44,8 @@ void CorrectRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end
 /// Of dense rows of n columns, that of row i in out[i].
 void CorrectDenseRows(AggregateKind kind, const double* x, int64_t rows, int64_t stride, int64_t n,
                       double* out);
+
+/// sum(x) of dense doubles in wide numbers, which is `sum` where that is finite or where cells are not.
+WideNumber WideSum(const Matrix& x, double sum);
 
 }  // namespace heddle::ops

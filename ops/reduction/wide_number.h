@@ -20,7 +20,7 @@ class WideNumber {
   /// scaled * 2^kScale.
   static WideNumber FromScaled(double scaled) {
     // 2^1024, the least power of two that is no double.
-    if (std::abs(scaled) < std::ldexp(1.0, 1024 - kScale)) return WideNumber(std::ldexp(scaled, kScale));
+    if (!(std::abs(scaled) >= std::ldexp(1.0, 1024 - kScale))) return WideNumber(std::ldexp(scaled, kScale));
     WideNumber number(scaled);
     number.is_beyond_ = true;
     return number;
@@ -73,9 +73,10 @@ class WideNumber {
     double fraction;
     int exponent;
   };
-  // True if the result on doubles is the one.
+  // True if the result on doubles is the one, as it always is of infinities and NaN.
   static bool AreEnough(const WideNumber& a, const WideNumber& b, double result) {
-    return !a.is_beyond_ && !b.is_beyond_ && std::isfinite(result);
+    return !a.is_beyond_ && !b.is_beyond_ &&
+           (std::isfinite(result) || !std::isfinite(a.stored_) || !std::isfinite(b.stored_));
   }
   // What this loses at the lower end of doubles is far below the last digit of a sum beyond the upper one.
   double Scaled() const { return is_beyond_ ? stored_ : std::ldexp(stored_, -kScale); }
