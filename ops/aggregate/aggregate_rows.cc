@@ -100,8 +100,8 @@ void SparseIndexes(bool largest, const Matrix& x, int64_t begin, int64_t end, do
   }
 }
 
-void SpreadPlainRows(AggregateKind kind, const double* x, int64_t rows, int64_t stride, int64_t n, double* out,
-                const simd::Ahead& ahead) {
+void SpreadPlainRows(AggregateKind kind, const double* x, int64_t rows, int64_t stride, int64_t n,
+                     double* out, const simd::Ahead& ahead) {
   for (int64_t i = 0; i < rows; ++i)
     out[i] = n == 0 ? SpreadOf(kind, 0, 0)
                     : SpreadOf(kind, static_cast<double>(n), MomentsOf(x + i * stride, n, ahead).squares);

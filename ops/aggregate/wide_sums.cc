@@ -20,7 +20,7 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr int64_t kTaskCells = 1 << 18;
 constexpr int kMostTaskLevels = 6;
-// Places of a chain, or of eight.
+// Up to so many columns each has eight chains.
 constexpr int64_t kNarrow = 8;
 
 // Cells of a leaf, row-major: all of them, or `count` entries, the k-th at place places[k].
@@ -205,9 +205,9 @@ class Leaves {
       : full_(sums.scope == AggregateScope::kFull),
         rows_(sums.rows),
         columns_(sums.columns),
-        height_(full_                  ? FullPanelHeight(sums.rows, sums.columns)
+        height_(full_                 ? FullPanelHeight(sums.rows, sums.columns)
                 : IsSpread(sums.kind) ? MomentsPanelHeight(sums.rows, sums.columns)
-                                       : ColumnPanelHeight(sums.rows, sums.columns)),
+                                      : ColumnPanelHeight(sums.rows, sums.columns)),
         chunks_(full_ ? CeilDivide(sums.columns, kColumnChunk) : 1),
         needs_all_(IsSpread(sums.kind)) {}
 

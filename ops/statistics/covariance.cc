@@ -22,15 +22,15 @@ Result<Value> RunCovariance(const KernelCall& call) {
   }
   double means[2];
   for (size_t i = 0; i < 2; ++i) {
-    HEDDLE_ASSIGN_OR_RETURN(const WideNumber sum, SumOf(call, cells, [&](const double* const* x, int64_t k) {
-                              return x[i][k] * weight(x, k);
-                            }));
+    const auto term = [&](const double* const* x, int64_t k) { return x[i][k] * weight(x, k); };
+    HEDDLE_ASSIGN_OR_RETURN(const WideNumber sum, SumOf(call, cells, term));
     means[i] = (sum / count).ToDouble();
   }
   if (!(count.ToDouble() > 1)) return Value(Scalar(0.0));
-  HEDDLE_ASSIGN_OR_RETURN(const WideNumber products, SumOf(call, cells, [&](const double* const* x, int64_t k) {
-                            return ((x[0][k] - means[0]) * (x[1][k] - means[1])) * weight(x, k);
-                          }));
+  const auto product = [&](const double* const* x, int64_t k) {
+    return ((x[0][k] - means[0]) * (x[1][k] - means[1])) * weight(x, k);
+  };
+  HEDDLE_ASSIGN_OR_RETURN(const WideNumber products, SumOf(call, cells, product));
   return Value(Scalar((products / (count - 1.0)).ToDouble()));
 }
 

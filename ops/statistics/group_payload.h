@@ -12,8 +12,9 @@ namespace heddle::ops {
 
 enum class GroupFunction : uint8_t { kSum, kCount, kMean, kVariance, kMinimum, kMaximum, kCentralMoment };
 
-/// A payload: the numbers, doubles or those of sums that leave their range (docs/numerics.md, section 3), from which the results of a group can be told, and which can be joined with those
-/// of other rows of the group. Its layout, for c columns:
+/// A payload: the numbers from which the results of a group can be told, and which can be joined with those
+/// of other rows of the group; doubles, or wide numbers for sums that leave their range (docs/numerics.md,
+/// section 3). Its layout, for c columns:
 ///   sum, minimum, maximum    c cells
 ///   count                    the sum of the weights
 ///   mean                     the sum of the weights, c sums

@@ -47,9 +47,10 @@ Result<Value> RunMoment(const KernelCall& call) {
                           }));
   const double mean = (sum / count).ToDouble();
   if (order == 0) return Value(Scalar(mean));
-  HEDDLE_ASSIGN_OR_RETURN(const WideNumber moments, SumOf(call, cells, [&](const double* const* x, int64_t k) {
-                            return Power(x[0][k] - mean, order) * weight(x, k);
-                          }));
+  const auto power = [&](const double* const* x, int64_t k) {
+    return Power(x[0][k] - mean, order) * weight(x, k);
+  };
+  HEDDLE_ASSIGN_OR_RETURN(const WideNumber moments, SumOf(call, cells, power));
   return Value(Scalar((moments / count).ToDouble()));
 }
 
