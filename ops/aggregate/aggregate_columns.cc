@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ops/aggregate/aggregate.h"
+#include "ops/aggregate/wide_sums.h"
 #include "ops/elementwise/single_precision.h"
 #include "ops/elementwise/widened_rows.h"
 #include "ops/parallel.h"
@@ -136,6 +137,17 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, Reduction red
   });
 }
 
+Result<Matrix> WithWideNodes(const KernelCall& call, const SumsOfMatrix& sums, Matrix nodes) {
+  const Matrix& x = call.inputs[0]->matrix();
+  const RowSpan span = SpanOf(call);
+  return AddWideNodes(
+      sums, std::move(nodes),
+      [&](int64_t begin, int64_t end) -> Result<Matrix> {
+        return x.Rows(begin - span.begin, end - span.begin);
+      },
+      call.context.cancelled);
+}
+
 }  // namespace
 
 void ColumnMoments(const double* cells, int64_t rows, int64_t n, const simd::Ahead& ahead, double* payload) {
@@ -174,9 +186,19 @@ Result<Value> RunColumnAggregate(const KernelCall& call, AggregateKind kind) {
   const int64_t m =
       call.phase == Phase::kFinish ? call.input_infos[0].shape.rows : call.inputs[0]->matrix().rows();
   const Reduction reduction = ReductionOf(call, kind, n);
-  HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, call.phase == Phase::kFinish
-                                            ? Result<Matrix>(call.inputs[0]->matrix())
-                                            : Partial(call, kind, reduction));
+  const SumsOfMatrix sums{.scope = AggregateScope::kColumn,
+                          .kind = kind,
+                          .rows = call.phase == Phase::kFinish ? m : SpanOf(call).total,
+                          .columns = n};
+  Matrix nodes;
+  if (call.phase == Phase::kFinish) {
+    nodes = call.inputs[0]->matrix();
+  } else {
+    HEDDLE_ASSIGN_OR_RETURN(nodes, Partial(call, kind, reduction));
+    if (AddsUp(kind)) {
+      HEDDLE_ASSIGN_OR_RETURN(nodes, WithWideNodes(call, sums, std::move(nodes)));
+    }
+  }
   if (call.phase == Phase::kPartial) return Value(std::move(nodes));
   // First what the budget may refuse: without rows there are no nodes that it could have refused before.
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(1, n));
@@ -195,6 +217,7 @@ Result<Value> RunColumnAggregate(const KernelCall& call, AggregateKind kind) {
   ParallelFor(n, kCloseGrain, [&](int64_t begin, int64_t end) {
     for (int64_t j = begin; j < end; ++j) out[j] = cell(j);
   });
+  if (AddsUp(kind)) CorrectResults(sums, nodes, out);
   if (call.phase == Phase::kWhole && HoldsSingles(call.inputs[0]->matrix())) {
     HEDDLE_ASSIGN_OR_RETURN(result, Narrow(result));
   }

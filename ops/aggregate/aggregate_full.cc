@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/aggregate/aggregate.h"
+#include "ops/aggregate/wide_sums.h"
 #include "ops/elementwise/widened_rows.h"
 #include "ops/reduction/lane_tree.h"
 #include "ops/sparse/gather_cells.h"
@@ -134,22 +135,55 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, const Reducti
   });
 }
 
+// Rows of the diagonal as those of a column.
+Result<Matrix> DiagonalRows(const Matrix& x, int64_t begin, int64_t end, int64_t offset) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix diagonal, Matrix::Dense(end - begin, 1));
+  for (int64_t i = begin; i < end; ++i) diagonal.mutable_data()[i - begin] = x.At(i, i + offset);
+  return diagonal;
+}
+
+SumsOfMatrix SumsOf(AggregateKind kind, const Shape& shape) {
+  const bool trace = kind == AggregateKind::kTrace;
+  return {.kind = kind, .rows = shape.rows, .columns = trace ? 1 : shape.columns};
+}
+
+Result<Matrix> WithWideNodes(const KernelCall& call, AggregateKind kind, Matrix nodes) {
+  const Matrix& x = call.inputs[0]->matrix();
+  const RowSpan span = SpanOf(call);
+  return AddWideNodes(
+      SumsOf(kind, {span.total, x.columns()}), std::move(nodes),
+      [&](int64_t begin, int64_t end) -> Result<Matrix> {
+        if (kind == AggregateKind::kTrace)
+          return DiagonalRows(x, begin - span.begin, end - span.begin, span.begin);
+        return x.Rows(begin - span.begin, end - span.begin);
+      },
+      call.context.cancelled);
+}
+
 }  // namespace
 
 Result<Value> RunFullAggregate(const KernelCall& call, AggregateKind kind) {
   const Reduction reduction{
       .join = JoinOf(kind), .width = IsSpread(kind) ? 3 : 8, .cancelled = call.context.cancelled};
-  HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, call.phase == Phase::kFinish
-                                            ? Result<Matrix>(call.inputs[0]->matrix())
-                                            : Partial(call, kind, reduction));
+  Matrix nodes;
+  if (call.phase == Phase::kFinish) {
+    nodes = call.inputs[0]->matrix();
+  } else {
+    HEDDLE_ASSIGN_OR_RETURN(nodes, Partial(call, kind, reduction));
+    if (AddsUp(kind)) {
+      HEDDLE_ASSIGN_OR_RETURN(nodes, WithWideNodes(call, kind, std::move(nodes)));
+    }
+  }
   if (call.phase == Phase::kPartial) return Value(std::move(nodes));
   HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(reduction, nodes));
-  if (IsSpread(kind)) return Value(Scalar(SpreadOf(kind, root[0], root[2])));
-  const double result = simd::FoldLanes(FoldOf(kind), root.data());
-  if (kind != AggregateKind::kMean) return Value(Scalar(result));
   const Shape shape =
       call.phase == Phase::kFinish ? call.input_infos[0].shape : call.inputs[0]->matrix().shape();
-  return Value(Scalar(result / (static_cast<double>(shape.rows) * static_cast<double>(shape.columns))));
+  double result =
+      IsSpread(kind) ? SpreadOf(kind, root[0], root[2]) : simd::FoldLanes(FoldOf(kind), root.data());
+  if (kind == AggregateKind::kMean)
+    result = result / (static_cast<double>(shape.rows) * static_cast<double>(shape.columns));
+  if (AddsUp(kind)) CorrectResults(SumsOf(kind, shape), nodes, &result);
+  return Value(Scalar(result));
 }
 
 }  // namespace heddle::ops

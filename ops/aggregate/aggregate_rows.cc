@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "ops/aggregate/aggregate.h"
+#include "ops/aggregate/wide_sums.h"
 #include "ops/elementwise/single_precision.h"
 #include "ops/elementwise/widened_rows.h"
 #include "ops/parallel.h"
@@ -99,16 +100,14 @@ void SparseIndexes(bool largest, const Matrix& x, int64_t begin, int64_t end, do
   }
 }
 
-}  // namespace
-
-void SpreadRows(AggregateKind kind, const double* x, int64_t rows, int64_t stride, int64_t n, double* out,
-                const simd::Ahead& ahead) {
+void SpreadPlainRows(AggregateKind kind, const double* x, int64_t rows, int64_t stride, int64_t n,
+                     double* out, const simd::Ahead& ahead) {
   for (int64_t i = 0; i < rows; ++i)
     out[i] = n == 0 ? SpreadOf(kind, 0, 0)
                     : SpreadOf(kind, static_cast<double>(n), MomentsOf(x + i * stride, n, ahead).squares);
 }
 
-void AggregateRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end, double* out) {
+void AggregatePlainRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end, double* out) {
   const int64_t n = x.columns();
   if (kind == AggregateKind::kIndexMax || kind == AggregateKind::kIndexMin) {
     const bool largest = kind == AggregateKind::kIndexMax;
@@ -120,7 +119,7 @@ void AggregateRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t e
   if (n <= kColumnChunk && !x.IsSparse()) {
     EachRows(x, begin, end, 0, n, [&](const double* cells, int64_t, int64_t row, int64_t rows) {
       if (IsSpread(kind))
-        SpreadRows(kind, cells, rows, n, n, out + begin + row, AheadOf(x));
+        SpreadPlainRows(kind, cells, rows, n, n, out + begin + row, AheadOf(x));
       else
         simd::FoldRows(FoldOf(kind), cells, rows, n, n, out + begin + row, AheadOf(x));
     });
@@ -134,6 +133,26 @@ void AggregateRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t e
   }
   if (kind == AggregateKind::kMean)
     for (int64_t i = begin; i < end; ++i) out[i] = out[i] / static_cast<double>(n);
+}
+
+}  // namespace
+
+void SpreadRows(AggregateKind kind, const double* x, int64_t rows, int64_t stride, int64_t n, double* out,
+                const simd::Ahead& ahead) {
+  SpreadPlainRows(kind, x, rows, stride, n, out, ahead);
+  CorrectDenseRows(kind, x, rows, stride, n, out);
+}
+
+void AggregateRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end, double* out) {
+  // Floats are far from the ends of doubles. Others by so many rows that their results are in the first-level
+  // cache when they are looked at.
+  constexpr int64_t kRowsTogether = 2048;
+  if (!AddsUp(kind) || HoldsSingles(x)) return AggregatePlainRows(kind, x, begin, end, out);
+  for (int64_t row = begin; row < end; row += kRowsTogether) {
+    const int64_t last = std::min(end, row + kRowsTogether);
+    AggregatePlainRows(kind, x, row, last, out);
+    CorrectRows(kind, x, row, last, out);
+  }
 }
 
 Result<Value> RunRowAggregate(const KernelCall& call, AggregateKind kind) {

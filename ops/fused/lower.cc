@@ -323,6 +323,7 @@ class Lowering : private Places {
                                              .eights = builder->EightsOf(root)});
           builder->step.outputs.push_back({});
           builder->step.output_roots.push_back(static_cast<int>(r));
+          builder->step.output_folds.push_back(kNoNode);
           sunk_.insert(static_cast<int>(r));
         } else {
           is_read = true;
@@ -338,6 +339,7 @@ class Lowering : private Places {
          .single = place.kind == Kind::kResult && program_.single && !builder->step.by_entries});
     builder->step.outputs.push_back(place);
     builder->step.output_roots.push_back(-1);
+    builder->step.output_folds.push_back(kNoNode);
   }
 
   void SinkRowFold(RegionBuilder* builder, NodeId id, NodeId fold) {
@@ -350,6 +352,7 @@ class Lowering : private Places {
     PlaceOf(fold) = place;
     builder->step.outputs.push_back(place);
     builder->step.output_roots.push_back(-1);
+    builder->step.output_folds.push_back(fold);
     builder->row_folds.push_back(place);
     sunk_row_folds_.insert(fold);
   }
@@ -404,6 +407,7 @@ class Lowering : private Places {
     } else {
       const Aggregate& aggregate = *FindAggregate(n.op);
       step.kind = Step::Kind::kFoldRows;
+      step.node = id;
       step.index = -1;
       step.aggregate = aggregate.kind;
       step.columns = Columns(n.inputs[0]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a fused operator computes after its last tile.
 #include "core/values/panels.h"
+#include "ops/fused/body_rows.h"
 #include "ops/fused/run_tiles.h"
 #include "ops/operator.h"
 
@@ -32,6 +33,7 @@ Status FinishRoots(const TileProgram& program, const Matrix& nodes, const Kernel
     double value = simd::FoldLanes(FoldOf(part.aggregate), root.data() + part.offset);
     if (part.aggregate == AggregateKind::kMean)
       value = value / (static_cast<double>(program.roles.rows) * static_cast<double>(part.n));
+    if (AddsUp(part.aggregate)) CorrectResults(SumsOf(program, part, part.offset), nodes, &value);
     results[r] = Scalar(value);
   }
   return OkStatus();

@@ -2,9 +2,11 @@
 #include "ops/fused/run_long_rows.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/values/panels.h"
 #include "ops/cells/storage.h"
+#include "ops/fused/body_rows.h"
 #include "ops/fused/run_tiles.h"
 #include "ops/parallel.h"
 #include "ops/reduction/reduction_tree.h"
@@ -178,6 +180,7 @@ class LongRows {
         }
         double value = simd::FoldLanes(FoldOf(root.aggregate), stack.Finish());
         if (root.aggregate == AggregateKind::kMean) value = value / static_cast<double>(root.n);
+        if (!std::isfinite(value)) steps_.CorrectFold(root.node, row, row + 1, &value);
         if (single) value = static_cast<float>(value);
         FoldsOf(row - begin)[r] = value;
         if (root.result < 0) continue;
@@ -224,6 +227,7 @@ class LongRows {
       const TileRoot& root = program_.roots[r];
       if (root.of_rows) continue;
       HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, NodesOf(r));
+      HEDDLE_ASSIGN_OR_RETURN(nodes, AddWideNodes(program_, root, 0, call_, std::move(nodes)));
       Value& result = results[static_cast<size_t>(root.result)];
       if (call_.phase == Phase::kPartial)
         result = std::move(nodes);

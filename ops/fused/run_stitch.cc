@@ -10,6 +10,7 @@
 
 #include "core/values/panels.h"
 #include "ops/cells/storage.h"
+#include "ops/fused/body_rows.h"
 #include "ops/fused/pattern_result.h"
 #include "ops/fused/run_tiles.h"
 #include "ops/fused/tile_steps.h"
@@ -219,6 +220,7 @@ class Stitch {
       const TileRoot& root = trees_[r].root();
       HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, trees_[r].nodes().Close());
       steps_.SeparateRoot(static_cast<int>(r), 0, &nodes);
+      HEDDLE_ASSIGN_OR_RETURN(nodes, AddWideNodes(program_, root, 0, call_, std::move(nodes)));
       Value& result = results[static_cast<size_t>(root.result)];
       if (call_.phase == Phase::kPartial) {
         result = std::move(nodes);

@@ -6,6 +6,7 @@
 
 #include "core/values/panels.h"
 #include "ops/cells/storage.h"
+#include "ops/fused/body_rows.h"
 #include "ops/fused/pattern_result.h"
 #include "ops/fused/run_long_rows.h"
 #include "ops/fused/run_stitch.h"
@@ -231,14 +232,22 @@ Status RunTiles(const TileProgram& program, const KernelCall& call, std::span<Va
   const StepsOfCall used(program);
   TileSteps& steps = *used;
   HEDDLE_RETURN_IF_ERROR(steps.Prepare(call));
-  if (RunsInPhases(program)) return RunLongRows(program, call, steps, results);
-  if (stitch) return RunStitch(program, call, steps, results);
+  if (RunsInPhases(program)) {
+    HEDDLE_RETURN_IF_ERROR(RunLongRows(program, call, steps, results));
+    return steps.failure();
+  }
+  if (stitch) {
+    HEDDLE_RETURN_IF_ERROR(RunStitch(program, call, steps, results));
+    return steps.failure();
+  }
   if (!program.roles.reduces) {
     HEDDLE_ASSIGN_OR_RETURN(Matrix result, RunRows(program, call, steps));
     results[0] = std::move(result);
-    return OkStatus();
+    return steps.failure();
   }
   HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, ReducePanels(program, call, steps));
+  HEDDLE_RETURN_IF_ERROR(steps.failure());
+  HEDDLE_ASSIGN_OR_RETURN(nodes, AddWideNodes(program, call, std::move(nodes)));
   if (call.phase != Phase::kPartial) return FinishRoots(program, nodes, call, results);
   results[0] = std::move(nodes);
   return OkStatus();

@@ -67,6 +67,7 @@ TileSteps::~TileSteps() { delete of_others_.load(std::memory_order_relaxed); }
 
 Status TileSteps::Prepare(const KernelCall& call) {
   ++calls_;
+  body_.emplace(program_, call);
   HEDDLE_RETURN_IF_ERROR(scalars_.Evaluate(call));
   HEDDLE_RETURN_IF_ERROR(MakeTileInputs(program_, call, &inputs_));
   sizes_ = ChooseTileSizes(program_, pair_, inputs_.doubles);
@@ -112,6 +113,8 @@ Status TileSteps::Prepare(const KernelCall& call) {
 }
 
 bool TileSteps::Release() {
+  body_.reset();
+  failure_ = OkStatus();
   inputs_.doubles.clear();
   inputs_.singles.clear();
   std::fill(results_.begin(), results_.end(), nullptr);

@@ -73,11 +73,13 @@ struct Step {
     kGatherRow,     ///< The cell of the whole row vector, input `index`, in the entry's column.
     kSpread,        ///< `from` at the entries and `elsewhere` to dense rows.
   } kind = Kind::kRegion;
+  NodeId node = kNoNode;  ///< kFoldRows: the aggregate.
   int index = 0;  ///< Of the region or root; the input of kDensify, kWiden, a kMultiply or kFoldRows by
                   ///< entries (else -1).
   std::vector<RegionOperand> operands;  ///< kRegion
   std::vector<TileRef> outputs;         ///< kRegion: kNone is the payload of the root in output_roots.
   std::vector<int> output_roots;
+  std::vector<NodeId> output_folds;     ///< kRegion: the row aggregate of each output; kNoNode: it is none.
   std::vector<int> inputs;  ///< kIntersect
   bool flat = false;        ///< kRegion: one row of rows * columns cells.
   bool by_entries = false;  ///< kRegion: one cell for each entry of the driver.

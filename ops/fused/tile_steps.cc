@@ -269,7 +269,10 @@ void TileSteps::CallRegion(TileScratch& scratch, size_t s, int64_t row, int64_t 
                   .output_strides = arguments.output_strides.data(),
                   .stream = step.stream};
   const RegionCode& code = *program_.codes[static_cast<size_t>(step.index)];
-  if (folded < 0 || base == 0) return code.Run(call);
+  if (folded < 0 || base == 0) {
+    code.Run(call);
+    return CorrectFolds(step, arguments, row, rows);
+  }
   alignas(64) double lanes[FusedOperator::kMaxRoots][8];
   for (size_t i = 0; i < step.outputs.size(); ++i)
     if (const int root = step.output_roots[i]; IsFull(root)) {
@@ -282,6 +285,28 @@ void TileSteps::CallRegion(TileScratch& scratch, size_t s, int64_t row, int64_t 
     if (IsFull(root))
       for (int64_t j = 0; j < 8; ++j)
         payload[program_.roots[static_cast<size_t>(root)].offset + ((j + base) & 7)] = lanes[root][j];
+  CorrectFolds(step, arguments, row, rows);
+}
+
+void TileSteps::CorrectFolds(const Step& step, const RegionArguments& arguments, int64_t row,
+                             int64_t rows) const {
+  for (size_t i = 0; i < step.output_folds.size(); ++i)
+    if (const NodeId fold = step.output_folds[i]; fold != kNoNode)
+      CorrectFold(fold, row, row + rows, arguments.outputs[i]);
+}
+
+void TileSteps::CorrectFold(NodeId fold, int64_t row, int64_t row_end, double* out) const {
+  if (program_.single || simd::FindNonFinite(out, 0, row_end - row) == row_end - row) return;
+  if (!AddsUp(FindAggregate(program_.fused.body[fold].op)->kind)) return;
+  if (Status status = body_->Correct(fold, row, row_end, out); !status.ok()) {
+    const std::lock_guard lock(failing_);
+    if (failure_.ok()) failure_ = std::move(status);
+  }
+}
+
+Status TileSteps::failure() const {
+  const std::lock_guard lock(failing_);
+  return failure_;
 }
 
 void TileSteps::Intersect(TileScratch& scratch, const Step& step, int64_t row, int64_t row_end) const {
@@ -316,6 +341,10 @@ void TileSteps::FoldRows(TileScratch& scratch, const Step& step, int64_t row, in
   if (step.index >= 0)
     return AggregateRows(step.aggregate, inputs_.doubles[static_cast<size_t>(step.index)], row, row + rows,
                          out - row);
+  const auto divide = [&](int64_t first, int64_t count) {
+    if (step.aggregate != AggregateKind::kMean) return;
+    for (int64_t i = first; i < first + count; ++i) out[i] = out[i] / static_cast<double>(step.columns);
+  };
   if (IsByEntry(step.from)) {
     const Entries entries = scratch.EntriesAt(Locate(scratch, step.from, row).cells, row);
     const double* const elsewhere = Locate(scratch, step.elsewhere, row).cells;
@@ -324,6 +353,8 @@ void TileSteps::FoldRows(TileScratch& scratch, const Step& step, int64_t row, in
       SumRows(entries, rows, step.columns, out);
     else
       FoldDefaultedRows(fold, entries, elsewhere, rows, step.columns, out);
+    divide(0, rows);
+    CorrectFold(step.node, row, row + rows, out);
   } else {
     const simd::Ahead ahead = step.reads_memory && !program_.single
                                   ? simd::Ahead::OfStream(program_.processor.memory_streams)
@@ -338,10 +369,11 @@ void TileSteps::FoldRows(TileScratch& scratch, const Step& step, int64_t row, in
                    else
                      simd::FoldRows(FoldOf(step.aggregate), cells, count, stride, step.columns, out + first,
                                     ahead);
+                   divide(first, count);
+                   if (!IsSpread(step.aggregate) && !program_.single)
+                     CorrectDenseRows(step.aggregate, cells, count, stride, step.columns, out + first);
                  });
   }
-  if (step.aggregate == AggregateKind::kMean)
-    for (int64_t i = 0; i < rows; ++i) out[i] = out[i] / static_cast<double>(step.columns);
 }
 
 // What a product of rows at x fetches of the next tile.

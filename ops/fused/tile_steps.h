@@ -5,11 +5,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <vector>
 
 #include "core/status.h"
 #include "core/values/matrix.h"
 #include "ops/elementwise/widened_rows.h"
+#include "ops/fused/body_rows.h"
 #include "ops/fused/body_scalars.h"
 #include "ops/fused/default_rows.h"
 #include "ops/fused/entries.h"
@@ -107,6 +110,12 @@ class TileSteps {
     elsewhere_[i] = elsewhere;
   }
 
+  /// Looks at results of the row aggregate `fold` once more, rows [row, row_end), where sums that are
+  /// infinite or NaN should not be: out[0] is that of `row`.
+  void CorrectFold(NodeId fold, int64_t row, int64_t row_end, double* out) const;
+  /// What went wrong in tiles, after the last one.
+  Status failure() const;
+
   std::unique_ptr<TileScratch> Take();
   void GiveBack(std::unique_ptr<TileScratch> scratch);
 
@@ -174,6 +183,7 @@ class TileSteps {
                   double* payload) const;
   void Intersect(TileScratch& scratch, const Step& step, int64_t row, int64_t row_end) const;
   void Densify(TileScratch& scratch, const Step& step, int64_t row, int64_t row_end) const;
+  void CorrectFolds(const Step& step, const RegionArguments& arguments, int64_t row, int64_t rows) const;
   void FoldRows(TileScratch& scratch, const Step& step, int64_t row, int64_t rows) const;
   simd::Ahead ToFetch(const Step& step, const Place& x, int64_t rows) const;
   int64_t EntriesAhead(const TileScratch& scratch, const Matrix& right, int64_t row, int64_t row_end) const;
@@ -226,6 +236,9 @@ class TileSteps {
   const PairedProduct pair_, sparse_pair_;
   const bool is_plain_;  // Nothing but loops over the cells and rows of dense inputs.
   int64_t calls_ = 0;
+  std::optional<BodyRows> body_;  // Of the call.
+  mutable std::mutex failing_;
+  mutable Status failure_;
   TileInputs inputs_;
   BodyScalars scalars_;
   std::vector<AlignedArray> repeated_;

@@ -234,6 +234,7 @@ Result<RootPayload> JoinNodes(const Reduction& reduction, const Matrix& nodes) {
   std::vector<std::pair<int64_t, int64_t>> order;  // first leaf, row
   for (int64_t i = 0; i < nodes.rows(); ++i) {
     const double* row = nodes.data() + i * nodes.columns();
+    if (static_cast<int>(row[1]) >= kWideLevel) continue;
     order.emplace_back(TreeNode{static_cast<int64_t>(row[0]), static_cast<int>(row[1])}.FirstLeaf(), i);
   }
   if (order.empty()) {

@@ -164,7 +164,12 @@ class RootPayload {
   const double* data_;
 };
 
+/// What is added to the level of a node in the rows that tell numbers a payload of doubles cannot hold
+/// (ops/aggregate/wide_sums.h): once for those that are doubles, twice for larger ones.
+constexpr int kWideLevel = 64;
+
 /// The root of a partial value whose rows may be in any order; as FillIdentity makes it when it has no rows.
+/// Rows of kWideLevel do not count.
 Result<RootPayload> JoinNodes(const Reduction& reduction, const Matrix& nodes);
 
 }  // namespace heddle::ops

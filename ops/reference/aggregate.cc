@@ -94,11 +94,113 @@ double Variance(const std::vector<Leaf>& leaves) {
   return root.count == 1.0 ? 0.0 : root.squares / (root.count - 1.0);
 }
 
-double Evaluate(const std::string& kind, const std::vector<Leaf>& leaves, double cells) {
+// fraction * 2^exponent, the fraction from 0.5 to 1 or 0: 53 digits and any exponent.
+struct Wide {
+  double fraction = 0;
+  int exponent = 0;
+};
+Wide WideOf(double fraction, int exponent = 0) {
+  int more = 0;
+  fraction = std::frexp(fraction, &more);
+  return {fraction, exponent + more};
+}
+double DoubleOf(const Wide& a) { return std::ldexp(a.fraction, a.exponent); }
+Wide operator+(const Wide& a, const Wide& b) {
+  if (a.fraction == 0 || b.fraction == 0) return a.fraction == 0 ? b : a;
+  const Wide &larger = a.exponent < b.exponent ? b : a, &smaller = a.exponent < b.exponent ? a : b;
+  return WideOf(larger.fraction + std::ldexp(smaller.fraction, smaller.exponent - larger.exponent),
+                larger.exponent);
+}
+Wide operator-(const Wide& a, const Wide& b) { return a + Wide{-b.fraction, b.exponent}; }
+Wide operator*(const Wide& a, const Wide& b) {
+  return WideOf(a.fraction * b.fraction, a.exponent + b.exponent);
+}
+Wide operator/(const Wide& a, const Wide& b) {
+  return WideOf(a.fraction / b.fraction, a.exponent - b.exponent);
+}
+using WideLanes = std::array<Wide, 8>;
+struct WideCell {
+  Wide value;
+  int64_t lane;
+};
+
+Wide WideRoot(const WideLanes& r) {
+  return ((r[0] + r[4]) + (r[2] + r[6])) + ((r[1] + r[5]) + (r[3] + r[7]));
+}
+WideLanes WideLeaf(const std::vector<WideCell>& cells) {
+  WideLanes lanes;
+  for (const WideCell& cell : cells) lanes[cell.lane] = lanes[cell.lane] + cell.value;
+  return lanes;
+}
+std::vector<WideCell> WideCells(const Leaf& leaf) {
+  std::vector<WideCell> cells;
+  for (const Cell& cell : leaf) cells.push_back({WideOf(cell.value), cell.lane});
+  return cells;
+}
+
+Wide WideSum(const std::vector<Leaf>& leaves) {
+  std::vector<WideLanes> lanes;
+  for (const Leaf& leaf : leaves) lanes.push_back(WideLeaf(WideCells(leaf)));
+  return WideRoot(Tree(lanes, 0, lanes.size(), [](const WideLanes& a, const WideLanes& b) {
+    WideLanes joined;
+    for (int i = 0; i < 8; ++i) joined[i] = a[i] + b[i];
+    return joined;
+  }));
+}
+
+struct WideMoments {
+  double count;
+  Wide mean, squares;
+};
+
+Wide WideVariance(const std::vector<Leaf>& leaves) {
+  std::vector<WideMoments> moments;
+  for (const Leaf& leaf : leaves) {
+    const double count = static_cast<double>(leaf.size());
+    std::vector<WideCell> cells = WideCells(leaf);
+    const Wide mean = WideRoot(WideLeaf(cells)) / WideOf(count);
+    for (WideCell& cell : cells) cell.value = (cell.value - mean) * (cell.value - mean);
+    moments.push_back({count, mean, WideRoot(WideLeaf(cells))});
+  }
+  const WideMoments root =
+      Tree(moments, 0, moments.size(), [](const WideMoments& a, const WideMoments& b) -> WideMoments {
+        const double count = a.count + b.count, share = b.count / count;
+        const Wide delta = b.mean - a.mean;
+        return {count, a.mean + delta * WideOf(share),
+                (a.squares + b.squares) + (delta * delta) * WideOf(a.count * share)};
+      });
+  return root.count == 1.0 ? Wide{} : root.squares / WideOf(root.count - 1.0);
+}
+
+// Of finite cells.
+double EvaluateWide(const std::string& kind, const std::vector<Leaf>& leaves, double cells) {
+  if (kind == "sum") return DoubleOf(WideSum(leaves));
+  if (kind == "mean") {
+    const double mean = DoubleOf(WideSum(leaves) / WideOf(cells));
+    const double largest = std::numeric_limits<double>::max();
+    return std::isinf(mean) ? std::copysign(largest, mean) : mean;
+  }
+  const Wide variance = WideVariance(leaves);
+  if (kind == "var") return DoubleOf(variance);
+  const int odd = variance.exponent % 2 == 0 ? 0 : 1;
+  return std::ldexp(std::sqrt(std::ldexp(variance.fraction, odd)), (variance.exponent - odd) / 2);
+}
+
+double EvaluatePlain(const std::string& kind, const std::vector<Leaf>& leaves, double cells) {
   if (kind == "var") return Variance(leaves);
   if (kind == "sd") return std::sqrt(Variance(leaves));
   if (kind == "mean") return Fold(leaves, RuleOf("sum")) / cells;
   return Fold(leaves, RuleOf(kind));
+}
+
+double Evaluate(const std::string& kind, const std::vector<Leaf>& leaves, double cells) {
+  const double plain = EvaluatePlain(kind, leaves, cells);
+  const bool adds_up = kind == "sum" || kind == "mean" || kind == "var" || kind == "sd";
+  if (std::isfinite(plain) || !adds_up || leaves.empty()) return plain;
+  for (const Leaf& leaf : leaves)
+    for (const Cell& cell : leaf)
+      if (!std::isfinite(cell.value)) return plain;
+  return EvaluateWide(kind, leaves, cells);
 }
 
 // "rowSums" -> "sum", "colVars" -> "var".
@@ -125,7 +227,7 @@ double FullAggregate(std::string_view op, const Matrix& x) {
       for (int64_t i = i0; i < std::min(m, i0 + Granule(m)); ++i) leaf.push_back({x.At(i, i), (i - i0) % 8});
       leaves.push_back(leaf);
     }
-    return Fold(leaves, RuleOf("sum"));
+    return Evaluate("sum", leaves, static_cast<double>(m));
   }
   const int64_t height = FullPanelHeight(m, n);
   for (int64_t i0 = 0; i0 < m; i0 += height) {

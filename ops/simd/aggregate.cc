@@ -4,6 +4,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -315,6 +316,22 @@ void FoldNarrow(Fold fold, const double* x, int64_t rows, int64_t n, double* nar
 void FoldRows(Fold fold, const double* x, int64_t rows, int64_t stride, int64_t n, double* out,
               const Ahead& ahead) {
   Dispatch(fold, [&](auto op) { Rows<decltype(op)>(x, rows, stride, n, out, ahead); });
+}
+
+int64_t FindNonFinite(const double* x, int64_t from, int64_t count) {
+  const auto differs = [](const double* four) __attribute__((always_inline)) {
+    const __m256d cells = _mm256_loadu_pd(four);
+    return _mm256_sub_pd(cells, cells);  // 0, or NaN.
+  };
+  int64_t p = from;
+  for (; p + 8 <= count; p += 8) {
+    const __m256d low = differs(x + p), high = differs(x + p + 4);
+    const int places = _mm256_movemask_pd(_mm256_cmp_pd(low, low, _CMP_UNORD_Q)) |
+                       _mm256_movemask_pd(_mm256_cmp_pd(high, high, _CMP_UNORD_Q)) << 4;
+    if (places != 0) return p + std::countr_zero(static_cast<unsigned>(places));
+  }
+  while (p < count && std::isfinite(x[p])) ++p;
+  return p;
 }
 
 void DeviateFlat(const double* x, int64_t count, double mean, double lanes[8]) {

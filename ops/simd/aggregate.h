@@ -38,6 +38,9 @@ void FoldNarrow(Fold fold, const double* x, int64_t rows, int64_t n, double* nar
 void FoldRows(Fold fold, const double* x, int64_t rows, int64_t stride, int64_t n, double* out,
               const Ahead& ahead = {});
 
+/// The first p >= from at which x[p] is infinite or NaN; `count` if there is none.
+int64_t FindNonFinite(const double* x, int64_t from, int64_t count);
+
 /// lanes[p mod 8] += (x[p] - mean)^2, multiply then add.
 void DeviateFlat(const double* x, int64_t count, double mean, double lanes[8]);
 /// columns[j] += (x[i, j] - means[j])^2.

@@ -16,22 +16,22 @@ Result<Value> RunCovariance(const KernelCall& call) {
   const bool weighted = IsGiven(call.node, 2);
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<Matrix> cells, CellsOfOneShape(call, "cov", weighted ? 3 : 2));
   const auto weight = [&](const double* const* x, int64_t k) { return weighted ? x[2][k] : 1.0; };
-  double count = static_cast<double>(cells[0].cells());
+  WideNumber count = static_cast<double>(cells[0].cells());
   if (weighted) {
     HEDDLE_ASSIGN_OR_RETURN(count, SumOf(call, cells, weight));
   }
   double means[2];
   for (size_t i = 0; i < 2; ++i) {
-    HEDDLE_ASSIGN_OR_RETURN(const double sum, SumOf(call, cells, [&](const double* const* x, int64_t k) {
-                              return x[i][k] * weight(x, k);
-                            }));
-    means[i] = sum / count;
+    const auto term = [&](const double* const* x, int64_t k) { return x[i][k] * weight(x, k); };
+    HEDDLE_ASSIGN_OR_RETURN(const WideNumber sum, SumOf(call, cells, term));
+    means[i] = (sum / count).ToDouble();
   }
-  if (!(count > 1)) return Value(Scalar(0.0));
-  HEDDLE_ASSIGN_OR_RETURN(const double products, SumOf(call, cells, [&](const double* const* x, int64_t k) {
-                            return ((x[0][k] - means[0]) * (x[1][k] - means[1])) * weight(x, k);
-                          }));
-  return Value(Scalar(products / (count - 1)));
+  if (!(count.ToDouble() > 1)) return Value(Scalar(0.0));
+  const auto product = [&](const double* const* x, int64_t k) {
+    return ((x[0][k] - means[0]) * (x[1][k] - means[1])) * weight(x, k);
+  };
+  HEDDLE_ASSIGN_OR_RETURN(const WideNumber products, SumOf(call, cells, product));
+  return Value(Scalar((products / (count - 1.0)).ToDouble()));
 }
 
 double CovarianceWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "ops/catalog.h"
 #include "ops/cells/storage.h"
 #include "ops/parallel.h"
+#include "ops/simd/aggregate.h"
 #include "ops/statistics/group_payload.h"
 #include "ops/whole_number.h"
 
@@ -164,12 +166,13 @@ class GroupReader {
         height_(Granule(rows.total)) {
     scratch_.resize(static_cast<size_t>(x_.IsSparse() ? x_.columns() : 0));
   }
-  void Read(const double* weights, const int64_t* rows, int64_t count, GroupTree& tree) {
+  template <typename Number>
+  void Read(const double* weights, const int64_t* rows, int64_t count, GroupTree<Number>& tree) {
     for (int64_t at = 0; at < count;) {
       const int64_t panel = (begin_ + rows[at]) / height_;
       int64_t end = at + 1;
       while (end < count && (begin_ + rows[end]) / height_ == panel) ++end;
-      double* payload = tree.Next(panel);
+      Number* payload = tree.Next(panel);
       payload_.Make(x_, weights, rows + at, end - at, scratch_.data(), payload);
       if (!payload_.IsEmpty(payload)) tree.Push();
       at = end;
@@ -183,11 +186,97 @@ class GroupReader {
   std::vector<double> scratch_;
 };
 
+bool AllFinite(const double* numbers, int64_t count) {
+  return simd::FindNonFinite(numbers, 0, count) == count;
+}
+
+// By column, whether a sum over these rows may have left the range of doubles: all its cells are finite.
+std::vector<bool> FiniteColumns(const Matrix& x, const double* weights, const int64_t* rows, int64_t count) {
+  std::vector<bool> finite(static_cast<size_t>(x.columns()), true);
+  for (int64_t r = 0; r < count; ++r) {
+    const int64_t row = rows[r];
+    if (weights != nullptr && !std::isfinite(weights[row])) finite.assign(finite.size(), false);
+    const int64_t first = x.IsSparse() ? x.row_offsets()[row] : row * x.columns();
+    const int64_t last = x.IsSparse() ? x.row_offsets()[row + 1] : first + x.columns();
+    const double* const cells = x.IsSparse() ? x.values() : x.data();
+    for (int64_t k = first; (k = simd::FindNonFinite(cells, k, last)) < last; ++k)
+      finite[static_cast<size_t>(x.IsSparse() ? x.column_indexes()[k] : k - first)] = false;
+  }
+  return finite;
+}
+
+// Puts results of wide numbers where those of doubles are infinite or NaN though the cells are finite.
+void TakeWideResults(const GroupPayload& payload, const WideNumber* root, const std::vector<bool>& finite,
+                     double* results) {
+  std::vector<double> wide(finite.size());
+  payload.Finish(root, wide.data());
+  for (size_t j = 0; j < finite.size(); ++j)
+    if (finite[j] && !std::isfinite(results[j])) results[j] = wide[j];
+}
+
+// Rows of a partial value that hold numbers of a node which are no doubles, or should not be infinite or NaN
+// (docs/numerics.md, section 3), have the panel -1 - 2 * panel for doubles, and one less for larger numbers.
+bool IsWideRow(const double* row) { return row[0] < 0; }
+int64_t PanelOfWideRow(const double* row) { return (-1 - static_cast<int64_t>(row[0])) / 2; }
+bool HoldsLarger(const double* row) { return static_cast<int64_t>(row[0]) % 2 == 0; }
+
+void AddWideRows(const GroupPayload& payload, int64_t group, const std::vector<bool>& finite,
+                 const GroupTree<WideNumber>& tree, std::vector<double>* cells) {
+  for (int64_t node = 0; node < tree.Nodes(); ++node)
+    for (const bool larger : {false, true}) {
+      cells->push_back(static_cast<double>(-1 - 2 * tree.PanelOf(node) - (larger ? 1 : 0)));
+      cells->push_back(static_cast<double>(group));
+      for (int64_t place = 0; place < payload.width(); ++place) {
+        const WideNumber& number = tree.PayloadOf(node)[place];
+        const int64_t column = payload.ColumnOf(place);
+        const bool is_told =
+            number.IsBeyond() == larger && (column < 0 || finite[static_cast<size_t>(column)]);
+        cells->push_back(is_told ? number.stored() : std::numeric_limits<double>::quiet_NaN());
+      }
+    }
+}
+
+// The rows of a group in a partial value, plain ones and wide ones.
+struct GroupNodes {
+  std::vector<const double*> plain, wide;
+};
+
+void CorrectGroup(const GroupPayload& payload, const GroupNodes& nodes, int64_t columns, double* results) {
+  if (!payload.AddsUp() || AllFinite(results, columns)) return;
+  std::vector<bool> finite(static_cast<size_t>(columns), true);
+  GroupTree<WideNumber> tree(payload, 0, std::numeric_limits<int64_t>::max());
+  for (const double* const row : nodes.plain) {
+    const auto panel = static_cast<int64_t>(row[0]);
+    WideNumber* const numbers = tree.Next(panel);
+    for (int64_t place = 0; place < payload.width(); ++place) {
+      numbers[place] = row[2 + place];
+      if (std::isfinite(row[2 + place])) continue;
+      bool found = false;
+      for (const double* const wide : nodes.wide) {
+        if (PanelOfWideRow(wide) != panel || std::isnan(wide[2 + place])) continue;
+        numbers[place] = HoldsLarger(wide) ? WideNumber::FromScaled(wide[2 + place]) : wide[2 + place];
+        found = true;
+      }
+      const int64_t column = payload.ColumnOf(place);
+      if (!found && column >= 0) finite[static_cast<size_t>(column)] = false;
+    }
+    tree.Push();
+  }
+  TakeWideResults(payload, tree.Root(), finite, results);
+}
+
 // The largest group of a partial value decides how many there are, if nothing else does.
 Result<Value> Finish(const KernelCall& call, const GroupPayload& payload, int64_t columns) {
   const Matrix& list = call.inputs[0]->matrix();
-  std::vector<int64_t> order(static_cast<size_t>(list.rows()));
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<int64_t> order;
+  std::map<int64_t, std::vector<const double*>> wide;  // By group.
+  for (int64_t i = 0; i < list.rows(); ++i) {
+    const double* const row = list.data() + i * list.columns();
+    if (IsWideRow(row))
+      wide[static_cast<int64_t>(row[1])].push_back(row);
+    else
+      order.push_back(i);
+  }
   const auto group = [&](int64_t row) { return static_cast<int64_t>(list.data()[row * list.columns() + 1]); };
   const auto panel = [&](int64_t row) { return static_cast<int64_t>(list.data()[row * list.columns()]); };
   std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
@@ -196,12 +285,18 @@ Result<Value> Finish(const KernelCall& call, const GroupPayload& payload, int64_
   int64_t count = call.node.info.shape.rows;
   if (count == kUnknown) count = order.empty() ? 0 : 1 + group(order.back());
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, FilledMatrix(count, columns, payload.Absent()));
-  GroupTree tree(payload, 0, std::numeric_limits<int64_t>::max());
+  GroupTree<double> tree(payload, 0, std::numeric_limits<int64_t>::max());
+  GroupNodes nodes;
   for (size_t at = 0; at < order.size(); ++at) {
+    nodes.plain.push_back(list.data() + order[at] * list.columns());
     std::copy_n(list.data() + order[at] * list.columns() + 2, payload.width(), tree.Next(panel(order[at])));
     tree.Push();
     if (at + 1 < order.size() && group(order[at + 1]) == group(order[at])) continue;
-    payload.Finish(tree.Root(), result.mutable_data() + group(order[at]) * columns);
+    double* const results = result.mutable_data() + group(order[at]) * columns;
+    payload.Finish(tree.Root(), results);
+    if (const auto found = wide.find(group(order[at])); found != wide.end()) nodes.wide = found->second;
+    CorrectGroup(payload, nodes, columns, results);
+    nodes = {};
     tree.Clear();
   }
   return Value(std::move(result));
@@ -217,12 +312,20 @@ Result<Value> RunWhole(const KernelCall& call, const GroupPayload& payload, cons
   constexpr int64_t kGroupsOfATask = 16;
   ParallelFor(static_cast<int64_t>(grouping.runs.size()), kGroupsOfATask, [&](int64_t begin, int64_t end) {
     GroupReader reader(call, payload, {0, x.rows(), x.rows()});
-    GroupTree tree(payload, 0, std::numeric_limits<int64_t>::max());
+    GroupTree<double> tree(payload, 0, std::numeric_limits<int64_t>::max());
     for (int64_t r = begin; r < end && !IsCancelled(call.context.cancelled); ++r) {
       const Run& run = grouping.runs[static_cast<size_t>(r)];
       tree.Clear();
       reader.Read(weights, grouping.rows.data() + run.begin, run.end - run.begin, tree);
-      if (const double* root = tree.Root()) payload.Finish(root, out + run.group * x.columns());
+      const double* const root = tree.Root();
+      if (root == nullptr) continue;
+      double* const results = out + run.group * x.columns();
+      payload.Finish(root, results);
+      if (!payload.AddsUp() || AllFinite(results, x.columns())) continue;
+      const int64_t* const rows = grouping.rows.data() + run.begin;
+      GroupTree<WideNumber> wide(payload, 0, std::numeric_limits<int64_t>::max());
+      reader.Read(weights, rows, run.end - run.begin, wide);
+      TakeWideResults(payload, wide.Root(), FiniteColumns(x, weights, rows, run.end - run.begin), results);
     }
   });
   if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
@@ -236,17 +339,26 @@ Result<Value> RunPartial(const KernelCall& call, const GroupPayload& payload, co
   const int64_t height = Granule(rows.total);
   const int64_t last = rows.end == rows.total ? std::numeric_limits<int64_t>::max() : rows.end / height;
   GroupReader reader(call, payload, rows);
-  GroupTree tree(payload, rows.begin / height, last);
+  GroupTree<double> tree(payload, rows.begin / height, last);
   std::vector<double> cells;
   for (const Run& run : grouping.runs) {
     if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
     tree.Clear();
     reader.Read(weights, grouping.rows.data() + run.begin, run.end - run.begin, tree);
+    bool finite = true;
     for (int64_t node = 0; node < tree.Nodes(); ++node) {
+      finite = finite && AllFinite(tree.PayloadOf(node), payload.width());
       cells.push_back(static_cast<double>(tree.PanelOf(node)));
       cells.push_back(static_cast<double>(run.group));
       cells.insert(cells.end(), tree.PayloadOf(node), tree.PayloadOf(node) + payload.width());
     }
+    if (finite || !payload.AddsUp()) continue;
+    const int64_t* const members = grouping.rows.data() + run.begin;
+    GroupTree<WideNumber> wide(payload, rows.begin / height, last);
+    reader.Read(weights, members, run.end - run.begin, wide);
+    AddWideRows(payload, run.group,
+                FiniteColumns(call.inputs[kTarget]->matrix(), weights, members, run.end - run.begin), wide,
+                &cells);
   }
   const int64_t width = payload.width() + 2;
   HEDDLE_ASSIGN_OR_RETURN(Matrix list, Matrix::Dense(static_cast<int64_t>(cells.size()) / width, width));

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 namespace heddle::ops {
 namespace {
@@ -27,6 +28,9 @@ const double* CellsOfRow(const Matrix& x, int64_t i, double* scratch) {
   return scratch;
 }
 
+double ToNearest(double x) { return x; }
+double ToNearest(const WideNumber& x) { return x.ToNearestDouble(); }
+
 double WeightOf(const double* weights, int64_t row) { return weights == nullptr ? 1.0 : weights[row]; }
 
 }  // namespace
@@ -44,17 +48,18 @@ int64_t GroupPayload::width() const {
   return 1 + order_ * columns_;
 }
 
+template <typename Number>
 void GroupPayload::MakeSums(const Matrix& x, const double* weights, const int64_t* rows, int64_t count,
-                            double* sums) const {
-  std::fill_n(sums, columns_, 0.0);
+                            Number* sums) const {
+  std::fill_n(sums, columns_, Number(0.0));
   for (int64_t r = 0; r < count; ++r) {
-    const double weight = WeightOf(weights, rows[r]);
+    const Number weight = WeightOf(weights, rows[r]);
     if (x.IsSparse()) {
       for (int64_t k = x.row_offsets()[rows[r]]; k < x.row_offsets()[rows[r] + 1]; ++k)
-        sums[x.column_indexes()[k]] += weight * x.values()[k];
+        sums[x.column_indexes()[k]] = sums[x.column_indexes()[k]] + weight * x.values()[k];
     } else {
       const double* row = x.data() + rows[r] * columns_;
-      for (int64_t j = 0; j < columns_; ++j) sums[j] += weight * row[j];
+      for (int64_t j = 0; j < columns_; ++j) sums[j] = sums[j] + weight * row[j];
     }
   }
 }
@@ -75,93 +80,111 @@ void GroupPayload::MakeExtremes(const Matrix& x, const double* weights, const in
   }
 }
 
-void GroupPayload::AddDeviations(const double* row, double weight, double* payload) const {
-  const double* means = payload + 1;
-  double* squares = payload + 1 + columns_;
+template <typename Number>
+void GroupPayload::AddDeviations(const double* row, double weight, Number* payload) const {
+  const Number* means = payload + 1;
+  Number* squares = payload + 1 + columns_;
   for (int64_t j = 0; j < columns_; ++j) {
-    const double d = row[j] - means[j];
-    squares[j] += weight * (d * d);
-    if (order_ >= 3) squares[columns_ + j] += weight * (d * d * d);
-    if (order_ >= 4) squares[2 * columns_ + j] += weight * ((d * d) * (d * d));
+    const Number d = row[j] - means[j];
+    squares[j] = squares[j] + weight * (d * d);
+    if (order_ >= 3) squares[columns_ + j] = squares[columns_ + j] + weight * (d * d * d);
+    if (order_ >= 4) squares[2 * columns_ + j] = squares[2 * columns_ + j] + weight * ((d * d) * (d * d));
   }
 }
 
+template <typename Number>
 void GroupPayload::Make(const Matrix& x, const double* weights, const int64_t* rows, int64_t count,
-                        double* scratch, double* payload) const {
-  switch (function_) {
-    case GroupFunction::kSum: return MakeSums(x, weights, rows, count, payload);
-    case GroupFunction::kMinimum:
-    case GroupFunction::kMaximum: return MakeExtremes(x, weights, rows, count, scratch, payload);
-    default: break;
-  }
-  payload[0] = 0;
-  for (int64_t r = 0; r < count; ++r) payload[0] += WeightOf(weights, rows[r]);
+                        double* scratch, Number* payload) const {
+  if (function_ == GroupFunction::kSum) return MakeSums(x, weights, rows, count, payload);
+  if constexpr (std::is_same_v<Number, double>)
+    if (function_ == GroupFunction::kMinimum || function_ == GroupFunction::kMaximum)
+      return MakeExtremes(x, weights, rows, count, scratch, payload);
+  payload[0] = 0.0;
+  for (int64_t r = 0; r < count; ++r) payload[0] = payload[0] + WeightOf(weights, rows[r]);
   if (function_ == GroupFunction::kCount) return;
   MakeSums(x, weights, rows, count, payload + 1);
   if (function_ == GroupFunction::kMean) return;
-  for (int64_t j = 0; j < columns_; ++j) payload[1 + j] /= payload[0];
-  std::fill(payload + 1 + columns_, payload + width(), 0.0);
+  for (int64_t j = 0; j < columns_; ++j) payload[1 + j] = payload[1 + j] / payload[0];
+  std::fill(payload + 1 + columns_, payload + width(), Number(0.0));
   for (int64_t r = 0; r < count; ++r)
     AddDeviations(CellsOfRow(x, rows[r], scratch), WeightOf(weights, rows[r]), payload);
 }
 
-void GroupPayload::JoinMoments(double* left, const double* right) const {
-  const double a = left[0], b = right[0], n = a + b;
+template <typename Number>
+void GroupPayload::JoinMoments(Number* left, const Number* right) const {
+  const Number a = left[0], b = right[0], n = a + b;
   const int64_t c = columns_;
   for (int64_t j = 1; j <= c; ++j) {
-    const double d = right[j] - left[j];
-    const double share = b / n, product = a * share;
-    const double left2 = left[c + j], right2 = right[c + j];
+    const Number d = right[j] - left[j];
+    const Number share = b / n, product = a * share;
+    const Number left2 = left[c + j], right2 = right[c + j];
     if (order_ >= 4) {
-      left[3 * c + j] += right[3 * c + j] +
+      left[3 * c + j] = left[3 * c + j] +
+                        (right[3 * c + j] +
                          (d * d) * (d * d) * (product * (a * a - a * b + b * b) / (n * n)) +
-                         6 * (d * d) * ((a * a * right2 + b * b * left2) / (n * n)) +
-                         4 * d * ((a * right[2 * c + j] - b * left[2 * c + j]) / n);
+                         6.0 * (d * d) * ((a * a * right2 + b * b * left2) / (n * n)) +
+                         4.0 * d * ((a * right[2 * c + j] - b * left[2 * c + j]) / n));
     }
     if (order_ >= 3) {
-      left[2 * c + j] +=
-          right[2 * c + j] + (d * d * d) * (product * (a - b) / n) + 3 * d * ((a * right2 - b * left2) / n);
+      left[2 * c + j] = left[2 * c + j] + (right[2 * c + j] + (d * d * d) * (product * (a - b) / n) +
+                                           3.0 * d * ((a * right2 - b * left2) / n));
     }
     left[c + j] = (left2 + right2) + (d * d) * product;
-    left[j] += d * share;
+    left[j] = left[j] + d * share;
   }
   left[0] = n;
 }
 
-void GroupPayload::Join(double* left, const double* right) const {
+template <typename Number>
+void GroupPayload::Join(Number* left, const Number* right) const {
   if (KeepsMoments()) return JoinMoments(left, right);
   const int64_t n = width();
   for (int64_t k = 0; k < n; ++k) {
-    if (function_ == GroupFunction::kMinimum)
-      left[k] = Smaller(left[k], right[k]);
-    else if (function_ == GroupFunction::kMaximum)
-      left[k] = Larger(left[k], right[k]);
-    else
-      left[k] += right[k];
+    if constexpr (std::is_same_v<Number, double>) {
+      if (function_ == GroupFunction::kMinimum || function_ == GroupFunction::kMaximum) {
+        left[k] =
+            function_ == GroupFunction::kMinimum ? Smaller(left[k], right[k]) : Larger(left[k], right[k]);
+        continue;
+      }
+    }
+    left[k] = left[k] + right[k];
   }
 }
 
-void GroupPayload::Finish(const double* payload, double* results) const {
+template <typename Number>
+void GroupPayload::Finish(const Number* payload, double* results) const {
   for (int64_t j = 0; j < columns_; ++j) {
+    WideNumber result;
     switch (function_) {
       case GroupFunction::kSum:
       case GroupFunction::kMinimum:
-      case GroupFunction::kMaximum: results[j] = payload[j]; break;
-      case GroupFunction::kCount: results[j] = payload[0]; break;
-      case GroupFunction::kMean: results[j] = payload[1 + j] / payload[0]; break;
-      case GroupFunction::kVariance:
-        results[j] = payload[0] == 1 ? 0 : payload[1 + columns_ + j] / (payload[0] - 1);
+      case GroupFunction::kMaximum: result = payload[j]; break;
+      case GroupFunction::kCount: result = payload[0]; break;
+      case GroupFunction::kMean: results[j] = ToNearest(payload[1 + j] / payload[0]); continue;
+      case GroupFunction::kVariance: {
+        const Number degrees = payload[0] - 1.0;
+        result = WideNumber(degrees).ToDouble() == 0 ? Number(0.0) : payload[1 + columns_ + j] / degrees;
         break;
+      }
       case GroupFunction::kCentralMoment:
-        results[j] = payload[1 + (order_ - 1) * columns_ + j] / payload[0];
+        result = payload[1 + (order_ - 1) * columns_ + j] / payload[0];
         break;
     }
+    results[j] = result.ToDouble();
   }
 }
 
+template void GroupPayload::Make(const Matrix&, const double*, const int64_t*, int64_t, double*,
+                                 double*) const;
+template void GroupPayload::Make(const Matrix&, const double*, const int64_t*, int64_t, double*,
+                                 WideNumber*) const;
+template void GroupPayload::Finish(const double*, double*) const;
+template void GroupPayload::Finish(const WideNumber*, double*) const;
+
 double GroupPayload::Absent() const { return function_ == GroupFunction::kCentralMoment ? kNan : 0; }
 
-double* GroupTree::Next(int64_t panel) {
+template <typename Number>
+Number* GroupTree<Number>::Next(int64_t panel) {
   const auto level = [](int64_t a, int64_t b) {
     return static_cast<int>(std::bit_width(static_cast<uint64_t>(a ^ b)));
   };
@@ -179,16 +202,21 @@ double* GroupTree::Next(int64_t panel) {
   return memory_.data() + static_cast<int64_t>(panels_.size()) * width_;
 }
 
-void GroupTree::JoinLast() {
-  double* left = memory_.data() + (Nodes() - 2) * width_;
+template <typename Number>
+void GroupTree<Number>::JoinLast() {
+  Number* left = memory_.data() + (Nodes() - 2) * width_;
   payload_.Join(left, left + width_);
   panels_.pop_back();
 }
 
-const double* GroupTree::Root() {
+template <typename Number>
+const Number* GroupTree<Number>::Root() {
   if (panels_.empty()) return nullptr;
   while (panels_.size() > 1) JoinLast();
   return memory_.data();
 }
+
+template class GroupTree<double>;
+template class GroupTree<WideNumber>;
 
 }  // namespace heddle::ops

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/values/matrix.h"
+#include "ops/reduction/wide_number.h"
 
 // What aggregate() keeps of the rows of a group (ops/statistics/group_aggregate.cc).
 namespace heddle::ops {
@@ -12,7 +13,8 @@ namespace heddle::ops {
 enum class GroupFunction : uint8_t { kSum, kCount, kMean, kVariance, kMinimum, kMaximum, kCentralMoment };
 
 /// A payload: the numbers from which the results of a group can be told, and which can be joined with those
-/// of other rows of the group. Its layout, for c columns:
+/// of other rows of the group; doubles, or wide numbers for sums that leave their range (docs/numerics.md,
+/// section 3). Its layout, for c columns:
 ///   sum, minimum, maximum    c cells
 ///   count                    the sum of the weights
 ///   mean                     the sum of the weights, c sums
@@ -25,18 +27,34 @@ class GroupPayload {
       : function_(function), order_(order), columns_(columns) {}
 
   int64_t width() const;
+  /// True if some of it is a sum of cells.
+  bool AddsUp() const {
+    return function_ == GroupFunction::kSum || function_ == GroupFunction::kMean || KeepsMoments();
+  }
+  /// The column of x that place `place` is about; -1 for the weights.
+  int64_t ColumnOf(int64_t place) const {
+    return function_ == GroupFunction::kMean || KeepsMoments() ? (place == 0 ? -1 : (place - 1) % columns_)
+                                                               : place;
+  }
   /// True if no row of the group is in it, as the language has it: its weights are all 0.
-  bool IsEmpty(const double* payload) const { return KeepsMoments() && payload[0] == 0; }
+  template <typename Number>
+  bool IsEmpty(const Number* payload) const {
+    return KeepsMoments() && WideNumber(payload[0]).ToDouble() == 0;
+  }
 
   /// Of these rows of x, in this order; `weights` may be nullptr, `scratch` has room for a row of x.
+  /// Minima and maxima are doubles.
+  template <typename Number>
   void Make(const Matrix& x, const double* weights, const int64_t* rows, int64_t count, double* scratch,
-            double* payload) const;
+            Number* payload) const;
   /// left = left joined with right, which holds later rows. Moments by Pebay's formulas (Formulas for robust,
   /// one-pass parallel computation of covariances and arbitrary-order statistical moments, Sandia report
   /// SAND2008-6212, 2008).
-  void Join(double* left, const double* right) const;
+  template <typename Number>
+  void Join(Number* left, const Number* right) const;
   /// The results, a cell for each column.
-  void Finish(const double* payload, double* results) const;
+  template <typename Number>
+  void Finish(const Number* payload, double* results) const;
   /// The result of a group without rows.
   double Absent() const;
 
@@ -44,12 +62,15 @@ class GroupPayload {
   bool KeepsMoments() const {
     return function_ == GroupFunction::kVariance || function_ == GroupFunction::kCentralMoment;
   }
+  template <typename Number>
   void MakeSums(const Matrix& x, const double* weights, const int64_t* rows, int64_t count,
-                double* sums) const;
+                Number* sums) const;
   void MakeExtremes(const Matrix& x, const double* weights, const int64_t* rows, int64_t count,
                     double* scratch, double* payload) const;
-  void AddDeviations(const double* row, double weight, double* payload) const;
-  void JoinMoments(double* left, const double* right) const;
+  template <typename Number>
+  void AddDeviations(const double* row, double weight, Number* payload) const;
+  template <typename Number>
+  void JoinMoments(Number* left, const Number* right) const;
 
   GroupFunction function_;
   int order_;  // Of the central moment.
@@ -58,6 +79,7 @@ class GroupPayload {
 
 /// Joins the payloads of panels, given in ascending order of panels, along the tree of docs/numerics.md,
 /// section 2. Panels that are not given change nothing.
+template <typename Number>
 class GroupTree {
  public:
   /// Joins only nodes of the tree that lie in panels [first, last), so that what is before and behind them
@@ -66,14 +88,14 @@ class GroupTree {
       : payload_(payload), width_(payload.width()), first_(first), last_(last) {}
 
   /// Where to write the payload of `panel`, or of a node that holds it; Push() when it is written.
-  double* Next(int64_t panel);
+  Number* Next(int64_t panel);
   void Push() { panels_.push_back(next_); }
   /// The nodes that are left, ascending: a panel in each, and its payload.
   int64_t Nodes() const { return static_cast<int64_t>(panels_.size()); }
   int64_t PanelOf(int64_t node) const { return panels_[static_cast<size_t>(node)]; }
-  const double* PayloadOf(int64_t node) const { return memory_.data() + node * width_; }
+  const Number* PayloadOf(int64_t node) const { return memory_.data() + node * width_; }
   /// All joined, also nodes that are not within [first, last). nullptr if there were none.
-  const double* Root();
+  const Number* Root();
   void Clear() { panels_.clear(); }
 
  private:
@@ -83,7 +105,7 @@ class GroupTree {
   int64_t width_, first_, last_;
   int64_t next_ = 0;
   std::vector<int64_t> panels_;
-  std::vector<double> memory_;
+  std::vector<Number> memory_;
 };
 
 }  // namespace heddle::ops

@@ -38,19 +38,20 @@ Result<Value> RunMoment(const KernelCall& call) {
   HEDDLE_RETURN_IF_ERROR(CheckOrder(order, StatusCode::kFailedPrecondition));
   const bool weighted = matrices == 2;
   const auto weight = [&](const double* const* x, int64_t k) { return weighted ? x[1][k] : 1.0; };
-  double count = static_cast<double>(cells[0].cells());
+  WideNumber count = static_cast<double>(cells[0].cells());
   if (weighted) {
     HEDDLE_ASSIGN_OR_RETURN(count, SumOf(call, cells, weight));
   }
-  HEDDLE_ASSIGN_OR_RETURN(const double sum, SumOf(call, cells, [&](const double* const* x, int64_t k) {
+  HEDDLE_ASSIGN_OR_RETURN(const WideNumber sum, SumOf(call, cells, [&](const double* const* x, int64_t k) {
                             return x[0][k] * weight(x, k);
                           }));
-  const double mean = sum / count;
+  const double mean = (sum / count).ToDouble();
   if (order == 0) return Value(Scalar(mean));
-  HEDDLE_ASSIGN_OR_RETURN(const double moments, SumOf(call, cells, [&](const double* const* x, int64_t k) {
-                            return Power(x[0][k] - mean, order) * weight(x, k);
-                          }));
-  return Value(Scalar(moments / count));
+  const auto power = [&](const double* const* x, int64_t k) {
+    return Power(x[0][k] - mean, order) * weight(x, k);
+  };
+  HEDDLE_ASSIGN_OR_RETURN(const WideNumber moments, SumOf(call, cells, power));
+  return Value(Scalar((moments / count).ToDouble()));
 }
 
 double MomentWorkingBytes(const Node& node, std::span<const ValueInfo> inputs) {

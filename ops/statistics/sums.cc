@@ -4,13 +4,14 @@
 #include <array>
 
 #include "ops/aggregate/aggregate.h"
+#include "ops/aggregate/wide_sums.h"
 #include "ops/arguments.h"
 #include "ops/cells/storage.h"
 #include "ops/parallel.h"
 
 namespace heddle::ops {
 
-Result<double> SumOf(const KernelCall& call, std::span<const Matrix> cells,
+Result<WideNumber> SumOf(const KernelCall& call, std::span<const Matrix> cells,
                      const std::function<double(const double* const* cells, int64_t k)>& f) {
   std::vector<const double*> data;
   for (const Matrix& matrix : cells) data.push_back(matrix.data());
@@ -19,7 +20,7 @@ Result<double> SumOf(const KernelCall& call, std::span<const Matrix> cells,
   ParallelFor(terms.cells(), 32768, [&](int64_t begin, int64_t end) {
     for (int64_t k = begin; k < end; ++k) out[k] = f(data.data(), k);
   });
-  const Value value(std::move(terms));
+  const Value value(terms);
   const std::array<const Value*, 1> inputs = {&value};
   const std::array<ValueInfo, 1> infos = {ValueInfo::OfMatrix(cells[0].shape())};
   HEDDLE_ASSIGN_OR_RETURN(const Value sum, RunFullAggregate({.node = call.node,
@@ -28,7 +29,7 @@ Result<double> SumOf(const KernelCall& call, std::span<const Matrix> cells,
                                                              .input_infos = infos,
                                                              .context = call.context},
                                                             AggregateKind::kSum));
-  return sum.scalar().AsDouble();
+  return WideSum(terms, sum.scalar().AsDouble());
 }
 
 Result<std::vector<Matrix>> CellsOfOneShape(const KernelCall& call, std::string_view name, size_t count) {

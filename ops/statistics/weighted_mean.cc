@@ -11,12 +11,12 @@ Result<ValueInfo> InferWeightedMean(const InferContext& context) {
 
 Result<Value> RunWeightedMean(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<Matrix> cells, CellsOfOneShape(call, "mean", 2));
-  HEDDLE_ASSIGN_OR_RETURN(const double sum, SumOf(call, cells, [](const double* const* x, int64_t k) {
+  HEDDLE_ASSIGN_OR_RETURN(const WideNumber sum, SumOf(call, cells, [](const double* const* x, int64_t k) {
                             return x[0][k] * x[1][k];
                           }));
-  HEDDLE_ASSIGN_OR_RETURN(const double weights,
+  HEDDLE_ASSIGN_OR_RETURN(const WideNumber weights,
                           SumOf(call, cells, [](const double* const* x, int64_t k) { return x[1][k]; }));
-  return Value(Scalar(sum / weights));
+  return Value(Scalar((sum / weights).ToDouble()));
 }
 
 double WeightedMeanWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {

@@ -55,6 +55,18 @@ inline void AddSpecials(Matrix& x, Special special) {
   if (all || special == Special::kNaN) put(13, std::nan(""));
 }
 
+/// The digits of the same cells, those that are not 0 as large as doubles are: their sums are not.
+inline Matrix Enlarged(const Matrix& x, uint64_t seed) {
+  Matrix large = *FilledMatrix(x.rows(), x.columns(), 0.0);
+  uint64_t state = seed;
+  for (int64_t i = 0; i < x.cells(); ++i) {
+    const int exponent = 1024 - static_cast<int>(NextBits(state) % 4);
+    int ignored = 0;
+    large.mutable_data()[i] = std::ldexp(std::frexp(x.data()[i], &ignored), exponent);
+  }
+  return large;
+}
+
 /// As rows [begin, end) of a larger CSR matrix, so that the first offset is not zero.
 inline Matrix SparseView(const Matrix& dense) {
   Matrix tall = *FilledMatrix(dense.rows() + 2, dense.columns(), 1.0);

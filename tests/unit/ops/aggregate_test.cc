@@ -63,6 +63,85 @@ TEST(AggregateTest, ManyPanelsHaveTheCellsOfTheDefinition) {
     ExpectDefinition(op, RandomCells(2011, 100, 0.1, 5), 3);
 }
 
+// Cells as large as doubles are, alone, among ordinary ones, beside infinities and NaN.
+TEST(AggregateTest, SumsThatLeaveTheRangeHaveTheCellsOfTheDefinition) {
+  for (int64_t m : {1, 5, 64, 65, 999})
+    for (int64_t n : {1, 2, 7, 8, 9, 13}) {
+      const auto seed = static_cast<uint64_t>(m * 1000 + n);
+      Matrix x = Enlarged(RandomCells(m, n, n % 2 == 0 ? 0.9 : 0.3, seed), seed);
+      ExpectAllDefinitions(x, 3);
+      for (int64_t i = 0; i < x.cells(); ++i)
+        if (i % 3 != 0) x.mutable_data()[i] = std::ldexp(x.data()[i], -1000);
+      ExpectAllDefinitions(x, 2);
+      AddSpecials(x, m % 2 == 0 ? Special::kInfinity : Special::kNaN);
+      ExpectAllDefinitions(x, 2);
+    }
+  for (int64_t n : {1, 7, 10}) ExpectAllDefinitions(Enlarged(RandomCells(20011, n, 0.5, 3), 4), 4);
+  for (const char* op : {"sum", "mean", "sd", "var", "colMeans", "colSds", "rowMeans", "colSums"}) {
+    ExpectDefinition(op, Enlarged(RandomCells(2011, 100, 0.1, 5), 6), 3);
+    ExpectDefinition(op, Enlarged(RandomCells(70, 2500, 0.9, 5), 7), 2);
+    ExpectDefinition(op, Enlarged(RandomCells(3, 131073, 0.001, 5), 8), 2);
+    ExpectDefinition(op, Enlarged(RandomCells(2, 70001, 1.0, 5), 9), 2);
+  }
+  const Matrix square = Enlarged(RandomCells(130, 130, 0.8, 1), 2);
+  ExpectDefinition("trace", square, 2);
+}
+
+// A sum of whole multiples of a power of two is exact, however they are added up.
+TEST(AggregateTest, SumsThatLeaveTheRangeAreThoseOfWholeNumbers) {
+  constexpr int kUnit = 1012;
+  for (const auto& [m, n] : {std::pair<int64_t, int64_t>{1, 4}, {4, 1}, {300, 20}, {5000, 3}, {2, 70000}}) {
+    Matrix x = *FilledMatrix(m, n, 0.0);
+    std::vector<int64_t> of_rows(static_cast<size_t>(m)), of_columns(static_cast<size_t>(n));
+    uint64_t state = 1;
+    int64_t sum = 0;
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        // Ascending by sign, and all together small.
+        const int64_t sign = (2 * i < m) == (2 * j < n) ? 1 : -1;
+        const int64_t cell = static_cast<int64_t>(NextBits(state) % 4096) * sign;
+        x.mutable_data()[i * n + j] = std::ldexp(static_cast<double>(cell), kUnit);
+        sum += cell;
+        of_rows[static_cast<size_t>(i)] += cell;
+        of_columns[static_cast<size_t>(j)] += cell;
+      }
+    }
+    const auto value = [](int64_t whole) { return std::ldexp(static_cast<double>(whole), kUnit); };
+    const auto result = [&](std::string_view op) {
+      return OperatorRun(OperatorNamed(AggregateOperators(), op), {x}).Result1();
+    };
+    EXPECT_EQ(result("sum").At(0, 0), value(sum));
+    const double mean = static_cast<double>(sum) / static_cast<double>(m * n);
+    EXPECT_EQ(result("mean").At(0, 0), std::ldexp(mean, kUnit));
+    const Matrix rows = result("rowSums"), columns = result("colSums");
+    for (int64_t i = 0; i < m; ++i) EXPECT_EQ(rows.At(i, 0), value(of_rows[static_cast<size_t>(i)]));
+    for (int64_t j = 0; j < n; ++j) EXPECT_EQ(columns.At(0, j), value(of_columns[static_cast<size_t>(j)]));
+  }
+}
+
+TEST(AggregateTest, MeansAndDeviationsOfTheLargestCells) {
+  const double largest = std::numeric_limits<double>::max(), large = 1.7e308;
+  const auto of = [](std::string_view op, const Matrix& x) {
+    return OperatorRun(OperatorNamed(AggregateOperators(), op), {x}).Result1().At(0, 0);
+  };
+  for (int64_t m : {2, 10, 1000}) {
+    const Matrix most = *FilledMatrix(m, 3, largest), equal = *FilledMatrix(2, 1, large);
+    for (const char* op : {"mean", "rowMeans", "colMeans"}) {
+      EXPECT_LE(of(op, most), largest) << op;
+      EXPECT_GT(of(op, most), largest * (1 - 1e-13)) << op;
+      EXPECT_EQ(of(op, equal), large) << op;
+    }
+    EXPECT_EQ(of("var", equal), 0.0);
+    EXPECT_EQ(of("sum", equal), std::numeric_limits<double>::infinity());
+  }
+  // The variance is beyond the largest double, the deviation is not.
+  Matrix x = *FilledMatrix(2, 1, 3e200);
+  x.mutable_data()[0] = 1e200;
+  EXPECT_EQ(of("var", x), std::numeric_limits<double>::infinity());
+  EXPECT_DOUBLE_EQ(of("sd", x), 1.4142135623730951e200);
+  EXPECT_DOUBLE_EQ(of("colSds", x), 1.4142135623730951e200);
+}
+
 // Here Granule(m) is 128, ColumnPanelHeight(m, n) 128 and 64, FullPanelHeight(m, n) 32 and 64,
 // MomentsPanelHeight(m, n) 64.
 TEST(AggregateTest, PanelHeightsFollowTheShape) {

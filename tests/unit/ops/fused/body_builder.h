@@ -41,6 +41,13 @@ inline Matrix Cells(int64_t rows, int64_t columns, uint32_t seed, bool special =
   return *std::move(result);
 }
 
+/// The same cells so large that their sums leave the range of doubles.
+inline Matrix Enlarged(const Matrix& x) {
+  Matrix large = *FilledMatrix(x.rows(), x.columns(), 0.0);
+  for (int64_t i = 0; i < x.cells(); ++i) large.mutable_data()[i] = std::ldexp(x.data()[i], 1020);
+  return large;
+}
+
 /// Around the cuts of tiles, panels and registers.
 inline const std::vector<Shape> kShapes = {{2, 1},     {65, 1},    {4099, 1},   {3, 2},     {130, 3},
                                            {1000, 7},  {999, 8},   {1025, 9},   {777, 10},  {333, 31},
