@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "cluster/cli/connection.h"
+#include "cluster/cli/data_roots.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
 #include "cluster/machine/process_limits.h"
@@ -31,6 +32,7 @@ constexpr Option kOptions[] = {
     {"most-output", Kind::kValue, "SIZE", "of standard output of a job (default 256M)"},
     {"lease-ms", Kind::kValue, "N", "a worker that is silent for so long is lost (default 10000)"},
     {"most-workers", Kind::kValue, "N", "of a job; one that wants more is refused (default 4096)"},
+    kDataRootOption,
     kCoreDumpsOption,
     {"verbose", Kind::kFlag, "", "tell on stderr what happens"},
 };
@@ -61,6 +63,8 @@ Result<MasterOptions> ReadOptions(const Arguments& arguments) {
   HEDDLE_ASSIGN_OR_RETURN(const int64_t most_workers,
                           arguments.Integer("most-workers", options.core.most_workers, 1, kMostWorkers));
   options.core.most_workers = static_cast<int>(most_workers);
+  HEDDLE_ASSIGN_OR_RETURN(options.core.data_roots, ReadDataRoots(arguments));
+  options.core.closed_paths = ClosedPaths(arguments, {"token-file", "tls-key"}, options.listen);
   return options;
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/master/master_submit.h"
 
+#include <fmt/format.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <map>
 
 #include "cluster/master/master_wire.h"
@@ -14,6 +16,7 @@
 #include "compiler/compile.h"
 #include "compiler/explain.h"
 #include "core/environment/random.h"
+#include "ops/files/folders.h"
 
 namespace heddle::cluster {
 namespace {
@@ -68,8 +71,8 @@ Result<Program> Compile(const SubmitRequest& request, const SessionOptions& sess
 }
 
 // Compiles and plans: what a job needs before it can be queued.
-Status Prepare(const SubmitRequest& request, const SessionOptions& expected, JobSpecification* specification,
-               SubmitReply* reply) {
+Status Prepare(const SubmitRequest& request, const SessionOptions& expected, const ops::FileRoots& roots,
+               JobSpecification* specification, SubmitReply* reply) {
   HEDDLE_ASSIGN_OR_RETURN(const Program program,
                           Compile(request, specification->options, reply->mutable_warnings()));
   specification->program = program.ToText();
@@ -79,10 +82,23 @@ Status Prepare(const SubmitRequest& request, const SessionOptions& expected, Job
   specification->options.ranks = expected.ranks;
   // For plans made here and for those of rank 0 alike.
   specification->options.constants = expected.constants;
-  const std::unique_ptr<ops::Files> files = MakeFilesAhead(specification->directory);
+  const std::unique_ptr<ops::Files> files = MakeFilesAhead(specification->directory, roots);
   specification->options.plans = Precompile(program, expected, files.get());
   if (request.explain())
     for (const std::string& plan : specification->options.plans) *reply->mutable_explanation() += plan + "\n";
+  return OkStatus();
+}
+
+// What a job names by --data-root, where the master says what jobs may use: told before it is queued.
+Status CheckDataRoots(const std::vector<std::string>& named, const std::vector<std::string>& allowed) {
+  for (const std::string& root : named) {
+    if (allowed.empty() || std::any_of(allowed.begin(), allowed.end(), [&](const std::string& folder) {
+          return ops::IsWithin(ops::FollowLinks(root), ops::FollowLinks(folder));
+        }))
+      continue;
+    return Usage("--data-root: '{}' is in none of the folders that the master lets jobs use", root)
+        .WithNote(fmt::format("these are '{}'", fmt::join(allowed, "', '")));
+  }
   return OkStatus();
 }
 
@@ -93,6 +109,8 @@ Status Submit(MasterHub* hub, CompileQueue* compiling, const SubmitRequest& requ
   HEDDLE_ASSIGN_OR_RETURN(specification.digest, DigestOf(request));
   specification.script = request.script_name();
   specification.directory = request.directory();
+  specification.data_roots = {request.data_roots().begin(), request.data_roots().end()};
+  specification.named_paths = {request.named_paths().begin(), request.named_paths().end()};
   specification.workers_wanted = request.workers();
   if (request.has_retry_for_ms()) specification.retry_for_ms = request.retry_for_ms();
   specification.options = FromProto(request.options());
@@ -102,9 +120,11 @@ Status Submit(MasterHub* hub, CompileQueue* compiling, const SubmitRequest& requ
   // Before: a thread that gives way must not hold the lock of the hub meanwhile.
   const SessionOptions expected =
       hub->Call([&](MasterCore& core) { return core.ExpectedOptions(specification); });
+  const ops::FileRoots roots = hub->Call([&](MasterCore& core) { return core.RootsOf(specification); });
+  HEDDLE_RETURN_IF_ERROR(CheckDataRoots(specification.data_roots, roots.of_master));
   Status prepared;
   HEDDLE_RETURN_IF_ERROR(
-      compiling->Run([&] { prepared = Prepare(request, expected, &specification, reply); }, given_up));
+      compiling->Run([&] { prepared = Prepare(request, expected, roots, &specification, reply); }, given_up));
   HEDDLE_RETURN_IF_ERROR(prepared);
   return hub->Call([&](MasterCore& core) -> Status {
     HEDDLE_ASSIGN_OR_RETURN(const Job* job, core.Submit(specification));
