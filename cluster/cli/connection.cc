@@ -6,6 +6,7 @@
 #include "cluster/master/master_folder.h"
 #include "cluster/master/master_server.h"
 #include "cluster/master/token_file.h"
+#include "ops/files/own_folders.h"
 
 namespace heddle::cluster::cli {
 
@@ -25,7 +26,7 @@ std::vector<Option> MasterVerbOptions() {
   return JoinOptions({json, ConnectionOptions()});
 }
 
-std::string DevelopmentFolder() { return UserStateFolder() + "/master"; }
+std::string DevelopmentFolder() { return ops::UserStateFolder() + "/master"; }
 
 Result<std::string> CheckAddress(std::string_view option, const std::string& address) {
   constexpr int kHighestPort = 65535;

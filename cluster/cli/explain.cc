@@ -8,6 +8,7 @@
 #include "cluster/cli/report.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
+#include "cluster/session/local_run.h"
 
 namespace heddle::cluster::cli {
 namespace {
@@ -19,7 +20,7 @@ constexpr Option kOptions[] = {
 
 Result<std::string> ExplainScript(const Arguments& arguments) {
   HEDDLE_ASSIGN_OR_RETURN(const ScriptInput script, ReadScript(arguments));
-  compiler::FileSourceLoader loader(WorkingDirectory());
+  compiler::FileSourceLoader loader(WorkingDirectory(), RootsOfRun());
   HEDDLE_ASSIGN_OR_RETURN(const compiler::CompileOptions options,
                           ReadCompileOptions(script, arguments, &loader));
   compiler::Diagnostics diagnostics;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "cluster/cli/script_input.h"
+#include "cluster/session/local_run.h"
 #include "compiler/codegen/codegen.h"
 #include "compiler/fuse/dag.h"
 #include "compiler/fuse/fuse.h"
@@ -180,7 +181,7 @@ class FusionText {
 }  // namespace
 
 Result<std::string> ExplainFusion(Program program, std::string_view level, const SessionOptions& session) {
-  const std::unique_ptr<ops::Files> files = ops::MakeFiles(WorkingDirectory());
+  const std::unique_ptr<ops::Files> files = ops::MakeFiles(WorkingDirectory(), nullptr, RootsOfRun());
   compiler::Diagnostics diagnostics;
   compiler::PropagateShapes(&program, &diagnostics, files.get());
   HEDDLE_RETURN_IF_ERROR(diagnostics.HasErrors() ? diagnostics.ToStatus() : OkStatus());

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "cluster/cli/connection.h"
+#include "cluster/cli/data_roots.h"
 #include "cluster/cli/job_report.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/script_input.h"
@@ -21,6 +22,8 @@ constexpr Option kOptions[] = {
     {"retry-for", Kind::kValue, "TIME",
      "start again for so long after machines are lost (default 24h; 0: not)"},
     {"detach", Kind::kFlag, "", "print the job's id and do not wait for it"},
+    {"data-root", Kind::kValue, "DIR",
+     "folder that the script may use beside this one and its arguments; may be given again"},
     {"request-id", Kind::kValue, "ID", "the same id again is the same job (default: a new one)"},
 };
 
@@ -36,6 +39,11 @@ Result<JobSubmission> ReadSubmission(const Arguments& arguments) {
   submission.explain = arguments.Has("explain");
   submission.request_id = arguments.Value("request-id").value_or(MakeToken());
   submission.directory = WorkingDirectory();
+  if (submission.directory.empty())
+    return NotFound("the working folder was deleted, so that a job cannot begin there")
+        .WithNote("go to a folder that is there");
+  submission.data_roots = NamedRoots(arguments, submission.directory);
+  submission.named_paths = NamedPaths(script, submission.directory);
   HEDDLE_ASSIGN_OR_RETURN(submission.libraries, ReadLibraries(arguments));
   submission.files =
       CollectSources(script.name, script.text, script.parameters, submission.directory, submission.libraries);

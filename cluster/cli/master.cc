@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "cluster/cli/connection.h"
+#include "cluster/cli/data_roots.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
 #include "cluster/compiling/compile_queue.h"
@@ -39,6 +40,7 @@ constexpr Option kOptions[] = {
     {"compile-memory", Kind::kValue, "SIZE",
      "of a process that compiles a script (default 2G, or a share of --memory)"},
     {"compile-seconds", Kind::kValue, "N", "a script that takes longer to compile is refused (default 60)"},
+    kDataRootOption,
     kCoreDumpsOption,
     {"verbose", Kind::kFlag, "", "tell on stderr what happens"},
 };
@@ -80,6 +82,8 @@ Result<MasterOptions> ReadOptions(const Arguments& arguments) {
       arguments.Integer("compile-seconds", options.compile.most_ns / kNsPerSecond, 1, 86'400));
   options.compile.most_ns = seconds * kNsPerSecond;
   options.compile.core_dumps = arguments.Has("core-dumps");
+  HEDDLE_ASSIGN_OR_RETURN(options.core.data_roots, ReadDataRoots(arguments));
+  options.core.closed_paths = ClosedPaths(arguments, {"token-file", "tls-key"}, options.listen);
   return options;
 }
 

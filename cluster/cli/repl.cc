@@ -43,7 +43,7 @@ Result<InteractiveSession::Options> ReadOptions(const Arguments& arguments, comp
 }
 
 int Run(const Arguments& arguments) {
-  compiler::FileSourceLoader loader(WorkingDirectory());
+  compiler::FileSourceLoader loader(WorkingDirectory(), RootsOfRun());
   Result<InteractiveSession::Options> options = ReadOptions(arguments, &loader);
   if (!options.ok()) return Report(options.status());
   LimitMemory(options->session.memory_bytes, options->session.ranks);

@@ -15,6 +15,7 @@
 
 #include "cluster/cli/report.h"
 #include "cluster/machine/machine_constants.h"
+#include "cluster/session/local_run.h"
 #include "compiler/optimize/pass.h"
 #include "compiler/parse/parser.h"
 #include "core/text/utf8.h"
@@ -69,7 +70,7 @@ std::vector<Option> RunOptions() {
 std::string WorkingDirectory() {
   std::error_code error;
   const std::filesystem::path path = std::filesystem::current_path(error);
-  return error ? "/" : path.string();
+  return error ? "" : path.string();
 }
 
 namespace {
@@ -171,7 +172,7 @@ Result<compiler::CompileOptions> ReadCompileOptions(const ScriptInput& script, c
 
 Result<Program> Compile(const ScriptInput& script, const Arguments& arguments,
                         compiler::Diagnostics* diagnostics) {
-  compiler::FileSourceLoader loader(WorkingDirectory());
+  compiler::FileSourceLoader loader(WorkingDirectory(), RootsOfRun());
   HEDDLE_ASSIGN_OR_RETURN(compiler::CompileOptions options, ReadCompileOptions(script, arguments, &loader));
   compiler::Diagnostics own;
   if (diagnostics == nullptr) diagnostics = &own;

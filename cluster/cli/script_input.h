@@ -50,6 +50,7 @@ Result<int> ReadWorkers(const Arguments& arguments);
 /// Makes this process use the kernels of its first worker; kUsage for those of any that this machine lacks.
 Status UseCpu(const SessionOptions& options);
 
+/// Where relative paths begin; "" when that folder was deleted.
 std::string WorkingDirectory();
 
 }  // namespace heddle::cluster::cli

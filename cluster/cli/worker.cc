@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/cli/connection.h"
+#include "cluster/cli/data_roots.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
 #include "cluster/machine/process_limits.h"
-#include "cluster/master/master_folder.h"
 #include "cluster/session/interrupt.h"
 #include "cluster/worker/worker_daemon.h"
 #include "core/environment/log.h"
 #include "core/memory/memory_bounds.h"
+#include "ops/files/own_folders.h"
 
 namespace heddle::cluster::cli {
 namespace {
@@ -20,6 +21,7 @@ constexpr Option kOptions[] = {
     {"name", Kind::kValue, "NAME", "as others see it (default: HOST-1, HOST-2, ...)"},
     {"peer-host", Kind::kValue, "ADDRESS", "of this machine, for executors elsewhere (default: none)"},
     {"patience-ms", Kind::kValue, "N", "how long to go on computing without a master (default 600000)"},
+    kDataRootOption,
     kCoreDumpsOption,
     {"verbose", Kind::kFlag, "", "tell on stderr what happens"},
 };
@@ -33,7 +35,9 @@ Result<WorkerOptions> ReadOptions(const Arguments& arguments) {
   options.name = arguments.Value("name").value_or("");
   options.peer_host = arguments.Value("peer-host").value_or("");
   options.core_dumps = arguments.Has("core-dumps");
-  options.folder = UserStateFolder();
+  HEDDLE_ASSIGN_OR_RETURN(options.data_roots, ReadDataRoots(arguments));
+  options.closed_paths = ClosedPaths(arguments, {"token-file", "tls-key"});
+  options.folder = ops::UserStateFolder();
   options.find_master = [&arguments] { return FindMaster(arguments, Role::kWorker); };
   return options;
 }

@@ -34,10 +34,17 @@ constexpr auto kNextReminders = std::chrono::milliseconds(30'000);
 constexpr int64_t kFirstPauseMs = 50;
 constexpr int64_t kLongestPauseMs = 1'000;
 
+// What a script sources goes to the master: nothing that Heddle keeps.
+ops::FileRoots RootsOfSources() {
+  ops::FileRoots roots;
+  roots.own_folders = ops::FileRoots::OwnFolders::kClosed;
+  return roots;
+}
+
 class RecordingLoader : public compiler::SourceLoader {
  public:
   RecordingLoader(const std::string& directory, std::map<std::string, std::string>* files)
-      : loader_(directory), files_(files) {}
+      : loader_(directory, RootsOfSources()), files_(files) {}
   Result<std::string> Load(const std::string& path) override {
     Result<std::string> text = loader_.Load(path);
     if (text.ok()) (*files_)[path] = *text;
@@ -159,6 +166,8 @@ class GrpcClient : public Client {
     for (const auto& [name, value] : submission.parameters) (*request.mutable_arguments())[name] = value;
     for (const std::string& library : submission.libraries) request.add_libraries(library);
     request.set_directory(submission.directory);
+    for (const std::string& root : submission.data_roots) request.add_data_roots(root);
+    for (const std::string& path : submission.named_paths) request.add_named_paths(path);
     request.set_workers(submission.workers);
     request.set_retry_for_ms(submission.retry_for_ms);
     request.set_explain(submission.explain);

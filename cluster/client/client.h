@@ -38,6 +38,8 @@ struct JobSubmission {
   std::vector<std::string> libraries;        ///< Folders of which `files` has what is called, as searched.
   std::map<std::string, std::string> parameters;
   std::string directory;
+  std::vector<std::string> data_roots;   ///< Folders that the script may use beside `directory`; absolute.
+  std::vector<std::string> named_paths;  ///< Paths among the arguments; absolute (ops::FileRoots).
   int workers = 0;
   int64_t retry_for_ms = 0;  ///< JobSpecification::retry_for_ms
   bool explain = false;

@@ -55,7 +55,7 @@ Status Prepare(const SubmitRequest& request, const ExecutorStart& start, Compile
   reply->set_program(program.ToText());
   // Should the job get other workers than expected, its executors make plans of their own.
   if (request.explain()) *reply->mutable_explanation() = compiler::ExplainProgram(program);
-  const std::unique_ptr<ops::Files> files = MakeFilesAhead(start.directory);
+  const std::unique_ptr<ops::Files> files = MakeFilesAhead(start.directory, start.roots);
   for (std::string& plan : Precompile(program, start.options, files.get())) {
     if (request.explain()) *reply->mutable_explanation() += plan + "\n";
     reply->add_plans(std::move(plan));

@@ -141,7 +141,7 @@ class ExecutorRun {
         channel_(channel),
         inbox_(inbox),
         gate_([this](const ExecutorCommit& commit) { Ask(commit); }, LeaseClock()),
-        files_(ops::MakeFiles(start.directory, start.epoch != 0 ? &gate_ : nullptr)) {}
+        files_(ops::MakeFiles(start.directory, start.epoch != 0 ? &gate_ : nullptr, start.roots)) {}
 
   ExecutorDone Run() {
     ExecutorDone done;

@@ -138,6 +138,30 @@ void ReadOptions(const Json& json, SessionOptions* options) {
   Read(json, "max_call_depth", &options->max_call_depth);
 }
 
+Json ToJson(const ops::FileRoots& roots) {
+  return {{"own_folders", static_cast<int>(roots.own_folders)},
+          {"is_job", roots.is_job},
+          {"named", ToJson(roots.named)},
+          {"arguments", ToJson(roots.arguments)},
+          {"of_master", ToJson(roots.of_master)},
+          {"of_worker", ToJson(roots.of_worker)},
+          {"closed", ToJson(roots.closed)}};
+}
+
+void ReadRoots(const Json& json, ops::FileRoots* roots) {
+  using OwnFolders = ops::FileRoots::OwnFolders;
+  int own_folders = static_cast<int>(OwnFolders::kClosed);
+  Read(json, "own_folders", &own_folders);
+  constexpr int kMost = static_cast<int>(OwnFolders::kClosed);
+  roots->own_folders = static_cast<OwnFolders>(std::clamp(own_folders, 0, kMost));
+  Read(json, "is_job", &roots->is_job);
+  Read(json, "named", &roots->named);
+  Read(json, "arguments", &roots->arguments);
+  Read(json, "of_master", &roots->of_master);
+  Read(json, "of_worker", &roots->of_worker);
+  Read(json, "closed", &roots->closed);
+}
+
 Json ToJson(const ExecutorStart& start) {
   return {{"job", ToText(start.job)},
           {"attempt", start.attempt},
@@ -145,6 +169,7 @@ Json ToJson(const ExecutorStart& start) {
           {"token", ToText(start.token)},
           {"program", ToText(start.program)},
           {"directory", ToText(start.directory)},
+          {"roots", ToJson(start.roots)},
           {"listen", ToText(start.listen)},
           {"silence_ms", start.silence_ms},
           {"show_plans", start.show_plans},
@@ -161,6 +186,7 @@ ExecutorStart ReadStart(const Json& json) {
   Read(json, "token", &start.token);
   Read(json, "program", &start.program);
   Read(json, "directory", &start.directory);
+  if (json.contains("roots")) ReadRoots(json["roots"], &start.roots);
   Read(json, "sharers", &start.sharers);
   Read(json, "listen", &start.listen);
   Read(json, "silence_ms", &start.silence_ms);

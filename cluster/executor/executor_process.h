@@ -13,6 +13,7 @@
 #include "cluster/executor/commit_gate.h"
 #include "cluster/session/session.h"
 #include "core/status.h"
+#include "ops/files/file_roots.h"
 
 // The launching side of an executor process (runtime reference 5.4): used by `heddle sim` and by worker
 // daemons.
@@ -28,6 +29,7 @@ struct ExecutorStart {
   std::string token;                   ///< Secret of this attempt: executors only talk to peers that know it.
   std::string program;                 ///< Program::ToText().
   std::string directory;               ///< Where relative paths of the script start; absolute.
+  ops::FileRoots roots;                ///< Which files the script may use.
   std::string listen = "127.0.0.1:0";  ///< Address to bind (GrpcLinkOptions).
   int64_t silence_ms =
       10'000;               ///< It gives a sign of life ten times as often; silent for so long, it is stuck.

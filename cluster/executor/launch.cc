@@ -189,6 +189,7 @@ RunOutcome RunOnLocalProcesses(const Program& program, const SessionOptions& opt
   start.token = MakeToken();
   start.program = program.ToText();
   start.directory = surroundings.directory;
+  start.roots = RootsOfRun();
   start.silence_ms = surroundings.silence_ms;
   start.sharers = options.ranks;
   start.options = options;

@@ -11,16 +11,14 @@
 #include <atomic>
 #include <charconv>
 #include <cstring>
-#include <filesystem>
 
 #include "cluster/version.h"
-#include "compiler/codegen/object_cache.h"
 #include "core/hash.h"
+#include "ops/files/own_folders.h"
 
 namespace heddle::cluster {
 namespace {
 
-namespace fs = std::filesystem;
 using compiler::MachineConstants;
 
 constexpr std::string_view kFirstLine = "heddle machine constants 1\n";
@@ -102,8 +100,8 @@ std::string MachineKey(int threads) {
 }
 
 std::string ConstantsCache::DefaultFolder() {
-  const std::string code = codegen::ObjectCache::DefaultFolder();
-  return code.empty() ? code : (fs::path(code).parent_path() / "machine").string();
+  const std::string cache = ops::UserCacheFolder();
+  return cache.empty() ? cache : cache + "/machine";
 }
 
 std::string ConstantsCache::PathOf(const std::string& key) const {
@@ -112,8 +110,7 @@ std::string ConstantsCache::PathOf(const std::string& key) const {
 
 bool ConstantsCache::IsUsable() const {
   if (folder_.empty()) return false;
-  std::error_code error;
-  fs::create_directories(folder_, error);
+  if (!ops::MakeFolderForUser(folder_)) return false;
   return access(folder_.c_str(), W_OK | X_OK) == 0;
 }
 

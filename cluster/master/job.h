@@ -41,7 +41,9 @@ struct JobSpecification {
   std::string script;      ///< Name, for people.
   std::string program;     ///< Program::ToText().
   std::string directory;   ///< Where relative paths start.
-  int workers_wanted = 0;  ///< 0: all that are alive.
+  std::vector<std::string> data_roots;   ///< Folders that it may use beside `directory`.
+  std::vector<std::string> named_paths;  ///< Paths among its arguments.
+  int workers_wanted = 0;                ///< 0: all that are alive.
   /// How long after the first loss of a machine the job is still started again; 0: a loss ends it.
   int64_t retry_for_ms = kDefaultRetryForMs;
   SessionOptions

@@ -405,6 +405,8 @@ class SqliteJobStore : public JobStore {
     message.start.emplace();
     message.start->program = specification.program;
     message.start->directory = specification.directory;
+    message.start->roots.named = specification.data_roots;
+    message.start->roots.arguments = specification.named_paths;
     message.start->options = specification.options;
     message.start->options.plans.clear();  // executors make what they miss
     return ToLine(message);
@@ -430,6 +432,8 @@ class SqliteJobStore : public JobStore {
     if (!message.start || !state) return DataLoss("job store: the record of job {} is malformed", job.id);
     job.specification.program = std::move(message.start->program);
     job.specification.directory = std::move(message.start->directory);
+    job.specification.data_roots = std::move(message.start->roots.named);
+    job.specification.named_paths = std::move(message.start->roots.arguments);
     job.specification.options = std::move(message.start->options);
     job.specification.workers_wanted = static_cast<int>(query.Integer(4));
     job.state = *state;

@@ -39,6 +39,8 @@ struct MasterCoreOptions {
   /// Later jobs may take the workers that are free while a job waits for others to become free; after so long
   /// they are kept for it.
   int64_t overtaking_ns = 60'000'000'000;
+  std::vector<std::string> data_roots;    ///< The only folders that jobs may use; none: what they name.
+  std::vector<std::string> closed_paths;  ///< Files of the master that no job may use, whatever it names.
 };
 
 /// The master's mind: events in, orders out (runtime reference 5.2 to 5.11). A job gets all its workers or
@@ -66,6 +68,8 @@ class MasterCore {
   /// Those its executors would start with if it got the workers that are here now: ranks, memory budget and
   /// constants filled in.
   SessionOptions ExpectedOptions(const JobSpecification& specification) const;
+  /// Which files it may use, as far as the master has a say.
+  ops::FileRoots RootsOf(const JobSpecification& specification) const;
   /// kNotFound for a job that is not known.
   Result<const Job*> Find(const std::string& job) const;
   /// Asks a job to stop. A finished job stays as it is.

@@ -9,25 +9,15 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
 #include "cluster/executor/executor_process.h"
+#include "ops/files/own_folders.h"
 
 namespace heddle::cluster {
 namespace {
 
 constexpr size_t kMostLineBytes = 8192;
-
-// Those that are missing; private like what they are made for.
-void MakeParents(const std::string& path) {
-  std::error_code ignored;
-  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
-    const std::string parent = path.substr(0, slash);
-    if (!std::filesystem::exists(parent, ignored)) mkdir(parent.c_str(), 0700);
-  }
-}
 
 // So that a new name in it is still there after a power failure. A file system that cannot do it does not
 // need it.
@@ -38,23 +28,10 @@ void SyncFolder(const std::string& folder) {
   close(fd);
 }
 
-std::string FromEnvironment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 }  // namespace
 
-std::string UserStateFolder() {
-  if (const std::string state = FromEnvironment("XDG_STATE_HOME"); state.starts_with("/"))
-    return state + "/heddle";
-  const std::string home = FromEnvironment("HOME");
-  return home.empty() ? fmt::format("/tmp/heddle-{}", geteuid()) : home + "/.local/state/heddle";
-}
-
 Status MakePrivateFolder(const std::string& path) {
-  MakeParents(path);
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+  if (!ops::MakeFolderForUser(path))
     return PermissionDenied("cannot make the folder '{}': {}", path, strerror(errno));
   struct stat status = {};
   if (stat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
@@ -62,6 +39,7 @@ Status MakePrivateFolder(const std::string& path) {
   if (status.st_uid != geteuid() || (status.st_mode & 077) != 0)
     return PermissionDenied("the folder '{}' is open to others", path)
         .WithNote("close it: chmod 700 " + path);
+  ops::MarkOwnFolder(path);
   return OkStatus();
 }
 

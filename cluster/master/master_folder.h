@@ -10,10 +10,8 @@
 // flag.
 namespace heddle::cluster {
 
-/// $XDG_STATE_HOME/heddle, or ~/.local/state/heddle, or, for a user without a home, /tmp/heddle-UID.
-std::string UserStateFolder();
-
-/// Makes a folder that only this user may enter, with those above it. kPermissionDenied when that is not
+/// Makes a folder that only this user may enter, with those above it, and marks it as Heddle's own, so that
+/// scripts are kept out of it (ops/files/own_folders.h). kPermissionDenied when that is not
 /// possible or when others may enter it.
 Status MakePrivateFolder(const std::string& path);
 

@@ -206,6 +206,7 @@ LauncherMessage MasterCore::StartMessage(const Entry& entry, size_t rank) const 
   start.silence_ms = std::max(options_.ttl_ns / kNsPerMs, kLeastSilenceMs);
   start.program = job.specification.program;
   start.directory = job.specification.directory;
+  start.roots = RootsOf(job.specification);
   start.options = job.specification.options;
   start.options.rank = static_cast<int>(rank);
   start.options.ranks = static_cast<int>(job.workers.size());
@@ -217,6 +218,17 @@ LauncherMessage MasterCore::StartMessage(const Entry& entry, size_t rank) const 
     if (found != membership_.workers().end()) LimitMemory(found->second, &start.options);
   }
   return message;
+}
+
+ops::FileRoots MasterCore::RootsOf(const JobSpecification& specification) const {
+  ops::FileRoots roots;
+  roots.own_folders = ops::FileRoots::OwnFolders::kClosed;
+  roots.is_job = true;
+  roots.named = specification.data_roots;
+  roots.arguments = specification.named_paths;
+  roots.of_master = options_.data_roots;
+  roots.closed = options_.closed_paths;
+  return roots;
 }
 
 SessionOptions MasterCore::ExpectedOptions(const JobSpecification& specification) const {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/master/master_submit.h"
 
+#include <fmt/format.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <map>
 
 #include "cluster/executor/executor_messages.h"
@@ -12,6 +14,7 @@
 #include "cluster/wire/value_wire.h"
 #include "core/environment/clock.h"
 #include "core/environment/random.h"
+#include "ops/files/folders.h"
 
 namespace heddle::cluster {
 namespace {
@@ -48,11 +51,13 @@ Result<std::string> DigestOf(const SubmitRequest& request) {
 }
 
 // Compiles and plans, in a process of its own: what a job needs before it can be queued.
-Status Prepare(const SubmitRequest& request, const SessionOptions& expected, const CompileLimits& limits,
-               const std::function<bool()>& given_up, JobSpecification* specification, SubmitReply* reply) {
+Status Prepare(const SubmitRequest& request, const SessionOptions& expected, const ops::FileRoots& roots,
+               const CompileLimits& limits, const std::function<bool()>& given_up,
+               JobSpecification* specification, SubmitReply* reply) {
   LauncherMessage message;
   ExecutorStart& start = message.start.emplace();
   start.directory = specification->directory;
+  start.roots = roots;
   start.options = expected;
   CompileRequest compile;
   *compile.mutable_submit() = request;
@@ -73,6 +78,19 @@ Status Prepare(const SubmitRequest& request, const SessionOptions& expected, con
   return OkStatus();
 }
 
+// What a job names by --data-root, where the master says what jobs may use: told before it is queued.
+Status CheckDataRoots(const std::vector<std::string>& named, const std::vector<std::string>& allowed) {
+  for (const std::string& root : named) {
+    if (allowed.empty() || std::any_of(allowed.begin(), allowed.end(), [&](const std::string& folder) {
+          return ops::IsWithin(ops::FollowLinks(root), ops::FollowLinks(folder));
+        }))
+      continue;
+    return Usage("--data-root: '{}' is in none of the folders that the master lets jobs use", root)
+        .WithNote(fmt::format("these are '{}'", fmt::join(allowed, "', '")));
+  }
+  return OkStatus();
+}
+
 Status Submit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& request,
               const std::function<bool()>& given_up, SubmitReply* reply) {
   JobSpecification specification;
@@ -80,6 +98,8 @@ Status Submit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& req
   HEDDLE_ASSIGN_OR_RETURN(specification.digest, DigestOf(request));
   specification.script = request.script_name();
   specification.directory = request.directory();
+  specification.data_roots = {request.data_roots().begin(), request.data_roots().end()};
+  specification.named_paths = {request.named_paths().begin(), request.named_paths().end()};
   specification.workers_wanted = request.workers();
   if (request.has_retry_for_ms()) specification.retry_for_ms = request.retry_for_ms();
   specification.options = FromProto(request.options());
@@ -88,10 +108,12 @@ Status Submit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& req
     specification.options.seed = static_cast<int64_t>(SystemRandom().Next() >> 11);
   const SessionOptions expected =
       hub->Call([&](MasterCore& core) { return core.ExpectedOptions(specification); });
+  const ops::FileRoots roots = hub->Call([&](MasterCore& core) { return core.RootsOf(specification); });
+  HEDDLE_RETURN_IF_ERROR(CheckDataRoots(specification.data_roots, roots.of_master));
   Status prepared;
   HEDDLE_RETURN_IF_ERROR(compiler->queue.Run(
       request.request_id(),
-      [&] { prepared = Prepare(request, expected, compiler->limits, given_up, &specification, reply); },
+      [&] { prepared = Prepare(request, expected, roots, compiler->limits, given_up, &specification, reply); },
       given_up));
   HEDDLE_RETURN_IF_ERROR(prepared);
   return hub->Call([&](MasterCore& core) -> Status {

@@ -12,6 +12,7 @@ namespace {
 constexpr int64_t kMostRequestIdBytes = 200;
 constexpr int64_t kMostNameBytes = 256;
 constexpr int64_t kMostEntries = 10'000;
+constexpr int64_t kMostRoots = 1000;
 constexpr int64_t kMostScriptBytes = 16 << 20;  // with all that it sources
 constexpr int64_t kMostCertificateBytes = 64 << 10;
 
@@ -33,6 +34,12 @@ Status CheckMessage(const SubmitRequest& request) {
     return InvalidArgument("the script has {} bytes with what it sources; it has {} at most", script_bytes,
                            kMostScriptBytes);
   HEDDLE_RETURN_IF_ERROR(CheckFolder("SubmitRequest.directory", request.directory()));
+  HEDDLE_RETURN_IF_ERROR(CheckCount("SubmitRequest.data_roots", request.data_roots_size(), kMostRoots));
+  for (const std::string& root : request.data_roots())
+    HEDDLE_RETURN_IF_ERROR(CheckFolder("SubmitRequest.data_roots", root));
+  HEDDLE_RETURN_IF_ERROR(CheckCount("SubmitRequest.named_paths", request.named_paths_size(), kMostEntries));
+  for (const std::string& path : request.named_paths())
+    HEDDLE_RETURN_IF_ERROR(CheckFolder("SubmitRequest.named_paths", path));
   HEDDLE_RETURN_IF_ERROR(CheckNumber("SubmitRequest.workers", request.workers(), 0, kMostWorkers));
   HEDDLE_RETURN_IF_ERROR(
       CheckNumber("SubmitRequest.retry_for_ms", request.retry_for_ms(), 0, kLongestRetryForMs));

@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "cluster/master/message_limits.h"
+#include "ops/files/own_folders.h"
 
 namespace heddle::cluster {
 namespace {
@@ -54,6 +55,7 @@ std::string PlaceOf(const std::string& folder) {
 Result<bool> TryIdentity(const std::string& state_folder, const std::string& name, WorkerIdentity* identity) {
   const std::string folder = state_folder + "/workers/" + name;
   HEDDLE_RETURN_IF_ERROR(MakePrivateFolder(folder));
+  ops::MarkOwnFolder(state_folder);
   HEDDLE_ASSIGN_OR_RETURN(identity->lock, FolderLock::TryTake(folder + "/lock"));
   if (identity->lock == nullptr) return false;
   HEDDLE_ASSIGN_OR_RETURN(identity->secret, ReadOrMakeSecret(folder + "/identity"));

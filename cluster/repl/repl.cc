@@ -8,6 +8,7 @@
 #include "cluster/repl/describe_variable.h"
 #include "cluster/repl/prompt_signals.h"
 #include "cluster/session/interrupt.h"
+#include "cluster/session/local_run.h"
 #include "compiler/parse/diagnostics.h"
 #include "compiler/parse/parser.h"
 #include "core/environment/clock.h"
@@ -155,7 +156,7 @@ void Repl::HandleCommand(const std::string& line) {
 }
 
 void Repl::Load(const std::string& path) {
-  compiler::FileSourceLoader loader(session_.directory());
+  compiler::FileSourceLoader loader(session_.directory(), RootsOfRun());
   const Result<std::string> text = loader.Load(path);
   const int32_t line = session_.definitions().next_line();
   if (text.ok())

@@ -10,6 +10,7 @@
 
 #include "ops/files/input_files.h"
 #include "ops/files/packing.h"
+#include "ops/files/script_paths.h"
 
 namespace heddle::cluster {
 namespace {
@@ -29,8 +30,8 @@ class NoFiles : public ops::Files {
 
 class FilesAhead : public ops::Files {
  public:
-  FilesAhead(std::string directory, const FilesAheadLimits& limits)
-      : files_(ops::MakeFiles(directory)), directory_(std::move(directory)), limits_(limits) {}
+  FilesAhead(const std::string& directory, const ops::FileRoots& roots, const FilesAheadLimits& limits)
+      : files_(ops::MakeFiles(directory, nullptr, roots)), paths_(directory, roots), limits_(limits) {}
 
   Result<std::unique_ptr<ops::InputFile>> Open(const std::string& path) override {
     ops::CountedBytes bytes;
@@ -52,11 +53,11 @@ class FilesAhead : public ops::Files {
 
  private:
   bool ReadWhole(const std::string& path, ops::CountedBytes* bytes) const {
-    const std::string absolute = path.starts_with('/') ? path : directory_ + "/" + path;
+    const Result<ops::FilePlace> place = paths_.Find(path, ops::ScriptPaths::Use::kRead);
     struct stat status {};
     // Opening a pipe and closing it again would end the program that writes into it.
-    if (stat(absolute.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
-    const int fd = open(absolute.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (!place.ok() || !place->Look(&status) || !S_ISREG(status.st_mode)) return false;
+    const int fd = place->Open(O_RDONLY | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return false;
     bool whole =
         fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= limits_.most_file_bytes;
@@ -74,14 +75,15 @@ class FilesAhead : public ops::Files {
   }
 
   const std::unique_ptr<ops::Files> files_;
-  const std::string directory_;
+  const ops::ScriptPaths paths_;
   const FilesAheadLimits limits_;
 };
 
 }  // namespace
 
-std::unique_ptr<ops::Files> MakeFilesAhead(std::string directory, const FilesAheadLimits& limits) {
-  return std::make_unique<FilesAhead>(std::move(directory), limits);
+std::unique_ptr<ops::Files> MakeFilesAhead(const std::string& directory, const ops::FileRoots& roots,
+                                           const FilesAheadLimits& limits) {
+  return std::make_unique<FilesAhead>(directory, roots, limits);
 }
 
 std::unique_ptr<ops::Files> MakeNoFiles() { return std::make_unique<NoFiles>(); }

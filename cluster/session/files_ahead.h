@@ -15,9 +15,11 @@ struct FilesAheadLimits {
 };
 
 /// Files of a user as the master looks at them, for the sizes of what a script reads: ordinary files of
-/// bounded size that this process may read, and nothing else. What is read is a copy, so that nobody can pull
-/// a file from under the master. Whatever is refused is kUnavailable: the executors will see for themselves.
-std::unique_ptr<ops::Files> MakeFilesAhead(std::string directory, const FilesAheadLimits& limits = {});
+/// bounded size that this process may read and `roots` let the script use, and nothing else. What is read is
+/// a copy, so that nobody can pull a file from under the master. Whatever is refused is kUnavailable: the
+/// executors will see for themselves.
+std::unique_ptr<ops::Files> MakeFilesAhead(const std::string& directory, const ops::FileRoots& roots = {},
+                                           const FilesAheadLimits& limits = {});
 
 /// Knows no file at all.
 std::unique_ptr<ops::Files> MakeNoFiles();

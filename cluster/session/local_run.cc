@@ -8,13 +8,19 @@
 
 namespace heddle::cluster {
 
+ops::FileRoots RootsOfRun() {
+  ops::FileRoots roots;
+  roots.own_folders = ops::FileRoots::OwnFolders::kClosedToOther;
+  return roots;
+}
+
 RunOutcome RunLocally(const Program& program, SessionOptions options, const RunSurroundings& surroundings) {
   options.rank = 0;
   options.ranks = 1;
   if (options.seed == -1) options.seed = static_cast<int64_t>(SystemRandom().Next() >> 11);
   if (options.memory_bytes > 0) MemoryBudget::Process().SetLimit(options.memory_bytes);
 
-  const std::unique_ptr<ops::Files> files = ops::MakeFiles(surroundings.directory);
+  const std::unique_ptr<ops::Files> files = ops::MakeFiles(surroundings.directory, nullptr, RootsOfRun());
   SessionEnvironment environment;
   environment.files = files.get();
   environment.clock = &SystemClock();

@@ -8,8 +8,13 @@
 
 #include "cluster/session/cancellation.h"
 #include "cluster/session/session.h"
+#include "ops/files/file_roots.h"
 
 namespace heddle::cluster {
+
+/// What the script of a user may use who runs it: all that the user may, but for what other users' Heddle
+/// keeps, and no changes to what one's own keeps.
+ops::FileRoots RootsOfRun();
 
 /// How a run went: what `run`, `sim` and an executor's launcher report.
 struct RunOutcome {

@@ -32,6 +32,8 @@ WorkerExecutorsOptions ExecutorsOptions(const WorkerOptions& options, const Work
   WorkerExecutorsOptions executors;
   executors.threads = options.threads;
   executors.core_dumps = options.core_dumps;
+  executors.data_roots = options.data_roots;
+  executors.closed_paths = options.closed_paths;
   executors.log_folder = identity.folder + "/logs";
   if (!options.peer_host.empty()) executors.listen = options.peer_host + ":0";
   return executors;

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "cluster/client/client.h"
 #include "cluster/master/membership.h"
@@ -20,8 +21,10 @@ struct WorkerOptions {
   int64_t memory_bytes = 0;  ///< Of an executor; 0: not known.
   std::string
       peer_host;  ///< Address by which the executors of other machines reach ours, by TLS; "": loopback.
-  bool core_dumps = false;        ///< Of its executors.
-  int64_t patience_ms = 600'000;  ///< How long it goes on without a master.
+  bool core_dumps = false;                ///< Of its executors.
+  std::vector<std::string> data_roots;    ///< The only folders that jobs may use here; none: what they name.
+  std::vector<std::string> closed_paths;  ///< Files that no job may use: those of tokens and keys.
+  int64_t patience_ms = 600'000;          ///< How long it goes on without a master.
 };
 
 /// A worker of the cluster, until `cancellation` ends it (kCancelled then is success), the master refuses it,

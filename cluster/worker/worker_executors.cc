@@ -95,6 +95,11 @@ void WorkerExecutors::Start(const Key& key, const LauncherMessage& message) {
   if (start.options.threads <= 0) start.options.threads = options_.threads;
   start.listen = options_.listen;
   start.core_dumps = options_.core_dumps;
+  start.roots.is_job = true;
+  start.roots.own_folders = ops::FileRoots::OwnFolders::kClosed;
+  start.roots.of_worker = options_.data_roots;
+  start.roots.closed.insert(start.roots.closed.end(), options_.closed_paths.begin(),
+                            options_.closed_paths.end());
   record->news.job = start.job;
   record->news.attempt = start.attempt;
   record->news.epoch = start.epoch;

@@ -8,10 +8,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <vector>
+
+#include "ops/files/sha256.h"
 
 namespace heddle::codegen {
 namespace {
@@ -21,42 +22,54 @@ namespace fs = std::filesystem;
 constexpr char kExtension[] = ".code";
 constexpr int64_t kLargestFile = int64_t{16} << 20;
 
-/// What a file begins with; key and object follow.
+constexpr char kNameOfSecret[] = "code.key";
+constexpr mode_t kOpenToOthers = 077;
+
+/// What a file begins with; key, object and the code over all of it follow.
 struct Header {
-  char magic[8] = {'h', 'e', 'd', 'd', 'l', 'e', 'c', '1'};
+  char magic[8] = {'h', 'e', 'd', 'd', 'l', 'e', 'c', '2'};
   uint64_t key_size = 0;
   uint64_t object_size = 0;
-  uint64_t checksum = 0;  ///< Of key and object.
 };
 
-// FNV-1a. It names files and finds damage; the key itself is compared, so a collision costs time only.
-uint64_t Hash(std::string_view bytes, uint64_t hash = 0xcbf29ce484222325u) {
-  for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3u;
-  return hash;
+std::string_view BytesOf(const Header& header) {
+  return {reinterpret_cast<const char*>(&header), sizeof header};
 }
 
-std::optional<std::string> ReadOwnFile(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-  if (file < 0) return std::nullopt;
+std::string_view BytesOf(const ops::Sha256Digest& digest) {
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
+// Of the secret as well, so that processes with different ones do not replace each other's files.
+std::string NameOf(const std::string& secret, std::string_view key) {
+  constexpr size_t kBytesOfName = 8;
+  const ops::Sha256Digest hash = ops::HmacSha256(secret, {key});
+  std::string name;
+  for (size_t i = 0; i < kBytesOfName; ++i) name += fmt::format("{:02x}", hash[i]);
+  return name + kExtension;
+}
+
+// Looks at what was opened, not at the name.
+std::optional<std::string> ReadOwnFile(int folder, const std::string& name) {
+  // Nobody waits for the writer of a pipe.
+  const ops::Descriptor file(
+      ::openat(folder, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
   struct stat status;
-  std::optional<std::string> text;
-  if (::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid() &&
-      status.st_size <= kLargestFile) {
-    text.emplace(static_cast<size_t>(status.st_size), '\0');
-    size_t have = 0;
-    while (have < text->size()) {
-      const ssize_t got = ::read(file, text->data() + have, text->size() - have);
-      if (got <= 0) break;
-      have += static_cast<size_t>(got);
-    }
-    if (have < text->size()) text.reset();
+  if (!file.ok() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
+      status.st_uid != ::geteuid() || (status.st_mode & kOpenToOthers) != 0 || status.st_nlink != 1 ||
+      status.st_size > kLargestFile)
+    return std::nullopt;
+  std::string text(static_cast<size_t>(status.st_size), '\0');
+  for (size_t have = 0; have < text.size();) {
+    const ssize_t got = ::read(file.get(), text.data() + have, text.size() - have);
+    if (got <= 0) return std::nullopt;
+    have += static_cast<size_t>(got);
   }
-  ::close(file);
   return text;
 }
 
-bool WriteFile(const std::string& path, std::initializer_list<std::string_view> parts) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+bool WriteFile(int folder, const std::string& name, std::initializer_list<std::string_view> parts) {
+  const int file = ::openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0) return false;
   bool good = true;
   for (std::string_view part : parts) {
@@ -72,46 +85,65 @@ bool WriteFile(const std::string& path, std::initializer_list<std::string_view> 
 }  // namespace
 
 std::string ObjectCache::DefaultFolder() {
-  if (const char* const cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && cache[0] == '/')
-    return std::string(cache) + "/heddle/code";
-  if (const char* const home = std::getenv("HOME"); home != nullptr && home[0] == '/')
-    return std::string(home) + "/.cache/heddle/code";
-  return {};
+  const std::string cache = ops::UserCacheFolder();
+  return cache.empty() ? cache : cache + "/code";
 }
 
 std::string ObjectCache::PathOf(std::string_view key) const {
-  return fmt::format("{}/{:016x}{}", folder_, Hash(key), kExtension);
+  return Secret() ? fmt::format("{}/{}", folder_, NameOf(*Secret(), key)) : "";
+}
+
+// One that others may enter is closed first.
+ops::Descriptor ObjectCache::OpenFolder() const {
+  ops::Descriptor folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  struct stat status;
+  if (!folder.ok() || ::fstat(folder.get(), &status) != 0 || status.st_uid != ::geteuid() ||
+      ((status.st_mode & kOpenToOthers) != 0 && ::fchmod(folder.get(), S_IRWXU) != 0))
+    return ops::Descriptor();
+  return folder;
+}
+
+const std::optional<std::string>& ObjectCache::Secret() const {
+  std::call_once(secret_read_, [&] { secret_ = ops::SecretOfUser(state_folder_, kNameOfSecret); });
+  return secret_;
 }
 
 std::optional<std::string> ObjectCache::Find(std::string_view key) const {
   if (folder_.empty()) return std::nullopt;
-  std::optional<std::string> text = ReadOwnFile(PathOf(key));
+  const ops::Descriptor folder = OpenFolder();
+  if (!folder.ok() || !Secret()) return std::nullopt;
+  const std::string name = NameOf(*Secret(), key);
+  const std::optional<std::string> text = ReadOwnFile(folder.get(), name);
+  constexpr size_t kCodeBytes = sizeof(ops::Sha256Digest);
   Header header;
-  if (!text || text->size() < sizeof header) return std::nullopt;
+  if (!text || text->size() < sizeof header + key.size() + kCodeBytes) return std::nullopt;
+  const std::string_view all = *text;
   std::memcpy(&header, text->data(), sizeof header);
-  const std::string_view rest = std::string_view(*text).substr(sizeof header);
+  const std::string_view object =
+      all.substr(sizeof header + key.size(), all.size() - sizeof header - key.size() - kCodeBytes);
   if (std::memcmp(header.magic, Header().magic, sizeof header.magic) != 0 || header.key_size != key.size() ||
-      header.key_size > rest.size() || header.object_size != rest.size() - header.key_size ||
-      rest.substr(0, key.size()) != key || Hash(rest) != header.checksum)
+      header.object_size != object.size() || all.substr(sizeof header, key.size()) != key ||
+      BytesOf(ops::HmacSha256(*Secret(), {all.substr(0, all.size() - kCodeBytes)})) !=
+          all.substr(all.size() - kCodeBytes))
     return std::nullopt;
-  ::utimensat(AT_FDCWD, PathOf(key).c_str(), nullptr, AT_SYMLINK_NOFOLLOW);  // It was used now.
-  return std::string(rest.substr(key.size()));
+  ::utimensat(folder.get(), name.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);  // It was used now.
+  return std::string(object);
 }
 
 void ObjectCache::Store(std::string_view key, std::string_view object) const {
-  if (folder_.empty()) return;
-  std::error_code ignored;
-  fs::create_directories(folder_, ignored);
+  if (folder_.empty() || !Secret() || !ops::MakeFolderForUser(folder_)) return;
+  ops::MarkOwnFolder(folder_);
+  const ops::Descriptor folder = OpenFolder();
+  if (!folder.ok()) return;
   static std::atomic<int> count = 0;
-  const std::string temporary = fmt::format("{}/{}-{}.new", folder_, ::getpid(), count++);
+  const std::string temporary = fmt::format("{}-{}.new", ::getpid(), count++);
   Header header;
   header.key_size = key.size();
   header.object_size = object.size();
-  header.checksum = Hash(object, Hash(key));
-  const std::string_view header_bytes(reinterpret_cast<const char*>(&header), sizeof header);
-  if (!WriteFile(temporary, {header_bytes, key, object}) ||
-      ::rename(temporary.c_str(), PathOf(key).c_str()) != 0)
-    ::unlink(temporary.c_str());
+  const ops::Sha256Digest code = ops::HmacSha256(*Secret(), {BytesOf(header), key, object});
+  if (!WriteFile(folder.get(), temporary, {BytesOf(header), key, object, BytesOf(code)}) ||
+      ::renameat(folder.get(), temporary.c_str(), folder.get(), NameOf(*Secret(), key).c_str()) != 0)
+    ::unlinkat(folder.get(), temporary.c_str(), 0);
   else
     Shrink();
 }
@@ -128,7 +160,7 @@ void ObjectCache::Shrink() const {
   std::error_code error;
   for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error)) {
     std::error_code gone;
-    if (!at->is_regular_file(gone)) continue;
+    if (!at->is_regular_file(gone) || at->path().filename() == ops::kOwnFolderMark) continue;
     File file{at->last_write_time(gone), static_cast<int64_t>(at->file_size(gone)), at->path()};
     if (gone) continue;
     total += file.bytes;

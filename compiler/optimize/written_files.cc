@@ -5,6 +5,7 @@
 
 #include "ops/files/file_versions.h"
 #include "ops/files/files.h"
+#include "ops/files/folders.h"
 
 namespace heddle::compiler {
 namespace {
@@ -101,7 +102,7 @@ bool WrittenFiles::MayChange(const std::optional<Scalar>& path) const {
 
 std::string WrittenFiles::IdentityOf(const std::string& path) const {
   if (files_ != nullptr && files_->versions() != nullptr) return files_->versions()->Identity(path);
-  return ops::FileVersions("/").Identity(path);
+  return ops::FollowLinks("/" + path);
 }
 
 std::optional<Scalar> LiteralPath(const Graph& graph, const Node& node) {

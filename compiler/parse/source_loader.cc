@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/parse/source_loader.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "compiler/parse/parser.h"
 #include "compiler/parse/source_path.h"
+#include "ops/files/script_paths.h"
 
 namespace heddle::compiler {
 namespace {
 
-constexpr int64_t kPieceBytes = 64 << 10;
+constexpr size_t kPieceBytes = 64 << 10;
 constexpr size_t kMostMetadataBytes = size_t{1} << 20;
 
 }  // namespace
@@ -25,35 +31,47 @@ std::string JoinPath(const std::string& directory, const std::string& path) {
   return joined.empty() ? path : joined;
 }
 
-Result<std::string> FileSourceLoader::Load(const std::string& path) {
+FileSourceLoader::FileSourceLoader(const std::string& directory, ops::FileRoots roots)
+    : directory_(directory), paths_(std::make_unique<ops::ScriptPaths>(directory, std::move(roots))) {}
+FileSourceLoader::~FileSourceLoader() = default;
+
+Result<std::string> FileSourceLoader::Read(const std::string& path, size_t most_bytes,
+                                           bool only_ordinary) const {
   const std::string place = JoinPath(directory_, path);
-  std::error_code error;
-  const auto status = std::filesystem::status(place, error);
-  if (!std::filesystem::exists(status)) return NotFound("script not found: {}", place);
-  if (std::filesystem::is_directory(status)) return NotFound("not a script but a directory: {}", place);
-  std::ifstream stream(place, std::ios::binary);
+  const Result<ops::FilePlace> found = paths_->Find(place, ops::ScriptPaths::Use::kRead);
+  if (!found.ok())
+    return found.status().code() == StatusCode::kNotFound ? NotFound("script not found: {}", place)
+                                                          : found.status();
+  struct stat status {};
+  if (!found->Look(&status)) return NotFound("script not found: {}", place);
+  if (S_ISDIR(status.st_mode)) return NotFound("not a script but a directory: {}", place);
+  // A pipe would be waited for.
+  if (only_ordinary && !S_ISREG(status.st_mode))
+    return PermissionDenied("script cannot be read: {} (no ordinary file)", place);
+  const ops::Descriptor file(found->Open(O_RDONLY | O_NOCTTY));
+  if (!file.ok()) return PermissionDenied("script cannot be read: {} ({})", place, std::strerror(errno));
   std::string text;
   // A device may never end: what is longer than a script may be is refused by its length alone.
-  while (stream && text.size() <= kMostScriptBytes) {
+  while (text.size() <= most_bytes) {
     const size_t before = text.size();
     text.resize(before + kPieceBytes);
-    stream.read(text.data() + before, kPieceBytes);
-    text.resize(before + static_cast<size_t>(stream.gcount()));
-  }
-  if (stream.bad() || (!stream && !stream.eof())) {
-    return PermissionDenied("script cannot be read: {} ({})", place, std::strerror(errno));
+    const ssize_t got = read(file.get(), text.data() + before, kPieceBytes);
+    text.resize(before + static_cast<size_t>(std::max<ssize_t>(got, 0)));
+    if (got == 0) return text;
+    if (got < 0 && errno != EINTR)
+      return PermissionDenied("script cannot be read: {} ({})", place, std::strerror(errno));
   }
   return text;
 }
 
+Result<std::string> FileSourceLoader::Load(const std::string& path) {
+  return Read(path, kMostScriptBytes, /*only_ordinary=*/false);
+}
+
 std::string FileSourceLoader::LoadMetadata(const std::string& path) {
-  // A pipe of that name would be waited for, and what is longer describes nothing.
-  std::error_code error;
-  const std::string place = JoinPath(directory_, path);
-  if (!std::filesystem::is_regular_file(place, error)) return "";
-  if (std::filesystem::file_size(place, error) > kMostMetadataBytes || error) return "";
-  const Result<std::string> text = Load(path);
-  return text.ok() ? *text : "";
+  const Result<std::string> text = Read(path, kMostMetadataBytes, /*only_ordinary=*/true);
+  // What is longer describes nothing.
+  return text.ok() && text->size() <= kMostMetadataBytes ? *text : "";
 }
 
 std::string FileSourceLoader::LoadNames(const std::string& path) {

@@ -2,9 +2,15 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 
 #include "core/status.h"
+#include "ops/files/file_roots.h"
+
+namespace heddle::ops {
+class ScriptPaths;
+}
 
 namespace heddle::compiler {
 
@@ -23,16 +29,22 @@ class SourceLoader {
   virtual std::string LoadNames(const std::string& path) = 0;
 };
 
-/// Reads files below a directory of this machine; "" is the working directory of the process.
+/// Reads files of this machine; relative paths are those of `directory`, as ops::MakeFiles has it. `roots`
+/// says which files a script may use.
 class FileSourceLoader : public SourceLoader {
  public:
-  explicit FileSourceLoader(std::string directory = "") : directory_(std::move(directory)) {}
+  explicit FileSourceLoader(const std::string& directory, ops::FileRoots roots = {});
+  ~FileSourceLoader() override;
   Result<std::string> Load(const std::string& path) override;
   std::string LoadMetadata(const std::string& path) override;
   std::string LoadNames(const std::string& path) override;
 
  private:
-  std::string directory_;
+  // At most `most_bytes`; an ordinary file if `only_ordinary`.
+  Result<std::string> Read(const std::string& path, size_t most_bytes, bool only_ordinary) const;
+
+  const std::string directory_;
+  const std::unique_ptr<const ops::ScriptPaths> paths_;
 };
 
 /// Serves files that travelled with a job: ScriptFile::path -> text.

@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/files/file_versions.h"
 
-#include <dirent.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <cstdio>
 #include <ctime>
 #include <utility>
 #include <vector>
 
+#include "ops/files/folder_parts.h"
+#include "ops/files/folders.h"
+
 namespace heddle::ops {
 namespace {
-
-// As many as Linux follows.
-constexpr int kMostLinks = 40;
 
 uint64_t Fold(uint64_t hash, std::string_view bytes) {
   for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
@@ -55,8 +52,7 @@ FileVersion VersionOf(const struct stat& status) {
 }
 
 bool IsBelow(const std::string& path, const std::string& folder) {
-  return path.size() > folder.size() && path.starts_with(folder) &&
-         (folder.ends_with('/') || path[folder.size()] == '/');
+  return path.size() > folder.size() && IsWithin(path, folder);
 }
 
 bool AreOneFile(const std::string& a, const std::string& b) {
@@ -64,27 +60,6 @@ bool AreOneFile(const std::string& a, const std::string& b) {
   }, of_b{};
   return stat(a.c_str(), &of_a) == 0 && stat(b.c_str(), &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
          of_a.st_ino == of_b.st_ino;
-}
-
-std::string FolderOf(const std::string& identity) {
-  const size_t slash = identity.rfind('/');
-  return slash == 0 ? "/" : identity.substr(0, slash);
-}
-
-std::string_view NameOf(const std::string& identity) {
-  return std::string_view(identity).substr(identity.rfind('/') + 1);
-}
-
-// The parts of a path, last first.
-std::vector<std::string> PartsOf(std::string_view path) {
-  std::vector<std::string> parts;
-  while (!path.empty()) {
-    const size_t slash = path.find('/');
-    if (slash != 0) parts.emplace_back(path.substr(0, slash));
-    path = slash == std::string_view::npos ? std::string_view() : path.substr(slash + 1);
-  }
-  std::reverse(parts.begin(), parts.end());
-  return parts;
 }
 
 }  // namespace
@@ -137,21 +112,20 @@ Result<FileVersion> FileVersion::Parse(std::string_view text) {
   return version;
 }
 
-std::string FileVersions::Absolute(const std::string& path) const {
-  return path.starts_with('/') ? path : directory_ + "/" + path;
-}
-
 FileVersion FileVersions::Find(const std::string& path) const {
-  const std::string absolute = Absolute(path);
   FileVersion version;
   struct stat status {};
-  if (stat(absolute.c_str(), &status) != 0) {
+  const Result<FilePlace> place = paths_.Find(path, ScriptPaths::Use::kLook);
+  if (!place.ok()) {
+    const bool missing = place.status().code() == StatusCode::kNotFound;
+    version.kind = missing ? FileVersion::Kind::kMissing : FileVersion::Kind::kOther;
+  } else if (!place->Look(&status)) {
     // Nothing can be where a name is too long. Whatever else is wrong shows when it is opened.
     const bool missing = errno == ENOENT || errno == ENAMETOOLONG;
     version.kind = missing ? FileVersion::Kind::kMissing : FileVersion::Kind::kOther;
   } else {
     version = VersionOf(status);
-    if (version.kind == FileVersion::Kind::kFolder) version = FindFolder(absolute);
+    if (version.kind == FileVersion::Kind::kFolder) version = FindFolder(path, *place);
   }
   const std::string identity = Identity(path);
   const std::lock_guard lock(mutex_);
@@ -160,19 +134,18 @@ FileVersion FileVersions::Find(const std::string& path) const {
   return version;
 }
 
-FileVersion FileVersions::FindFolder(const std::string& absolute) const {
+FileVersion FileVersions::FindFolder(const std::string& path, const FilePlace& place) const {
   FileVersion folder;
   folder.kind = FileVersion::Kind::kFolder;
-  DIR* directory = opendir(absolute.c_str());
-  if (directory == nullptr) return folder;
   std::vector<std::string> names;
-  while (const dirent* entry = readdir(directory))
-    if (entry->d_name[0] != '.' && entry->d_name[0] != '_') names.emplace_back(entry->d_name);
-  closedir(directory);
-  std::sort(names.begin(), names.end());
+  const Result<FolderParts> parts = FolderParts::Open(place, path);
+  if (!parts.ok()) return folder;
+  for (const std::string& name : parts->names())
+    if (name[0] != '.' && name[0] != '_') names.push_back(name);
   for (const std::string& name : names) {
     struct stat status {};
-    if (stat((absolute + "/" + name).c_str(), &status) != 0 || S_ISDIR(status.st_mode)) continue;
+    const Result<FilePlace> found = parts->Find(name, paths_, ScriptPaths::Use::kLook);
+    if (!found.ok() || !found->Look(&status) || S_ISDIR(status.st_mode)) continue;
     const FileVersion part = VersionOf(status);
     folder.bytes += part.bytes;
     if (std::pair(part.seconds, part.nanoseconds) > std::pair(folder.seconds, folder.nanoseconds)) {
@@ -186,29 +159,7 @@ FileVersion FileVersions::FindFolder(const std::string& absolute) const {
 }
 
 std::string FileVersions::Identity(const std::string& path) const {
-  std::vector<std::string> rest = PartsOf(Absolute(path));
-  std::string identity;
-  for (int links = 0; !rest.empty();) {
-    const std::string part = std::move(rest.back());
-    rest.pop_back();
-    if (part == ".") continue;
-    if (part == "..") {
-      identity.resize(identity.empty() ? 0 : identity.rfind('/'));
-      continue;
-    }
-    const std::string here = identity + "/" + part;
-    std::array<char, PATH_MAX> target{};
-    const ssize_t length = links < kMostLinks ? readlink(here.c_str(), target.data(), target.size()) : -1;
-    if (length <= 0) {
-      identity = here;
-      continue;
-    }
-    ++links;
-    const std::string_view text(target.data(), static_cast<size_t>(length));
-    if (text.starts_with('/')) identity.clear();
-    for (std::string& inner : PartsOf(text)) rest.push_back(std::move(inner));
-  }
-  return identity.empty() ? "/" : identity;
+  return FollowLinks(paths_.Absolute(path));
 }
 
 bool FileVersions::MayMeet(const std::string& written, const std::string& read) {

@@ -14,6 +14,9 @@ struct stat;
 
 namespace heddle::ops {
 
+class FilePlace;    // ops/files/script_paths.h
+class ScriptPaths;  // the same
+
 /// What was at a path at one moment, as far as the file system tells without reading it.
 struct FileVersion {
   enum class Kind : uint8_t { kMissing, kFile, kFolder, kOther };
@@ -41,7 +44,8 @@ struct FileVersion {
 /// Which files are which, and which versions of them a script is to see. One per Files; any thread.
 class FileVersions {
  public:
-  explicit FileVersions(std::string directory) : directory_(std::move(directory)) {}
+  /// Looks for files by `paths`, which outlive it.
+  explicit FileVersions(const ScriptPaths& paths) : paths_(paths) {}
 
   /// What is at `path` now.
   FileVersion Find(const std::string& path) const;
@@ -69,10 +73,9 @@ class FileVersions {
   std::string Fingerprint(const std::string& path) const;
 
  private:
-  FileVersion FindFolder(const std::string& absolute) const;
-  std::string Absolute(const std::string& path) const;
+  FileVersion FindFolder(const std::string& path, const FilePlace& place) const;
 
-  const std::string directory_;
+  const ScriptPaths& paths_;
   mutable std::mutex mutex_;
   std::map<std::string, int64_t> writes_;  // by identity
   std::map<std::string, FileVersion> expected_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/files/files.h"
 
-#include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,72 +8,86 @@
 #include <cerrno>
 
 #include "ops/files/file_versions.h"
+#include "ops/files/folder_parts.h"
 #include "ops/files/input_files.h"
 #include "ops/files/replacement.h"
 
 namespace heddle::ops {
 namespace {
 
+using Use = ScriptPaths::Use;
+
 class RealFiles : public Files {
  public:
-  RealFiles(std::string directory, ChangeGate* gate)
-      : directory_(std::move(directory)), versions_(directory_), gate_(gate) {}
+  RealFiles(std::string directory, ChangeGate* gate, FileRoots roots)
+      : paths_(std::move(directory), std::move(roots)), versions_(paths_), gate_(gate) {}
 
   Result<std::unique_ptr<InputFile>> Open(const std::string& path) override {
     if (versions_.IsExpected(path) == false) return NotFound("cannot read '{}': no such file", path);
-    if (IsDirectory(path)) return OpenFolder(path);
-    Result<std::unique_ptr<InputFile>> file = OpenOrdinaryFile(Absolute(path), path, &versions_);
+    const Result<FilePlace> place = paths_.Find(path, Use::kRead);
+    if (IsRefused(place)) return place.status();
+    Result<std::unique_ptr<InputFile>> file =
+        place.ok() ? OpenAt(path, *place) : Result<std::unique_ptr<InputFile>>(place.status());
     // That it is another version than the one expected says more than why it cannot be opened.
     if (!file.ok()) HEDDLE_RETURN_IF_ERROR(versions_.Check(path, versions_.Find(path)));
     return file;
   }
 
   bool Exists(const std::string& path) override {
-    return versions_.IsExpected(path).value_or(access(Absolute(path).c_str(), F_OK) == 0);
+    const Result<FilePlace> place = paths_.Find(path, Use::kLook);
+    if (IsRefused(place)) return false;  // opening it will tell why
+    struct stat status {};
+    return versions_.IsExpected(path).value_or(place.ok() && place->Look(&status));
   }
 
   bool IsDirectory(const std::string& path) override {
     struct stat status {};
-    return stat(Absolute(path).c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+    return Look(path, &status).ok() && S_ISDIR(status.st_mode);
   }
 
   Result<std::vector<std::string>> List(const std::string& path) override {
-    DIR* directory = opendir(Absolute(path).c_str());
-    if (directory == nullptr) return FileError("list", path);
-    std::vector<std::string> names;
-    while (const dirent* entry = readdir(directory)) names.emplace_back(entry->d_name);
-    closedir(directory);
-    std::erase_if(names, [](const std::string& name) { return name == "." || name == ".."; });
-    std::sort(names.begin(), names.end());
-    return names;
+    HEDDLE_ASSIGN_OR_RETURN(const FilePlace place, paths_.Find(path, Use::kRead));
+    HEDDLE_ASSIGN_OR_RETURN(const FolderParts parts, FolderParts::Open(place, path));
+    return parts.names();
   }
 
   Result<std::string> Fingerprint(const std::string& path) override {
     struct stat status {};
-    if (stat(Absolute(path).c_str(), &status) != 0) return FileError("read", path);
+    HEDDLE_RETURN_IF_ERROR(Look(path, &status));
     return versions_.Fingerprint(path);
   }
 
   Status Replace(const std::string& path, const ByteSource& source) override {
-    HEDDLE_ASSIGN_OR_RETURN(Replacement replacement, Replacement::Begin(Absolute(path), path));
+    HEDDLE_ASSIGN_OR_RETURN(FilePlace place, paths_.Find(path, Use::kWrite));
+    HEDDLE_ASSIGN_OR_RETURN(Replacement replacement, Replacement::Begin(std::move(place), path));
     HEDDLE_RETURN_IF_ERROR(
         source([&](std::string_view bytes) { return WriteAll(replacement.fd(), bytes, path); }));
     return replacement.Commit(gate_);
   }
 
   Status Remove(const std::string& path) override {
-    if (access(Absolute(path).c_str(), F_OK) != 0) return OkStatus();
+    const Result<FilePlace> place = paths_.Find(path, Use::kRemove);
+    if (place.status().code() == StatusCode::kNotFound) return OkStatus();
+    HEDDLE_RETURN_IF_ERROR(place.status());
+    struct stat status {};
+    if (!place->Look(&status)) return OkStatus();
     const auto nothing = [] { return OkStatus(); };
     return ChangeThrough(gate_, path, nothing, [&] {
-      return unlink(Absolute(path).c_str()) == 0 || errno == ENOENT ? OkStatus() : FileError("remove", path);
+      return unlinkat(place->folder(), place->name(), 0) == 0 || errno == ENOENT ? OkStatus()
+                                                                                 : FileError("remove", path);
     });
   }
 
   FileVersions* versions() override { return &versions_; }
 
  private:
-  std::string Absolute(const std::string& path) const {
-    return !path.empty() && path[0] == '/' ? path : directory_ + "/" + path;
+  static bool IsRefused(const Result<FilePlace>& place) {
+    return !place.ok() && place.status().code() != StatusCode::kNotFound;
+  }
+
+  Status Look(const std::string& path, struct stat* status) const {
+    HEDDLE_ASSIGN_OR_RETURN(const FilePlace place, paths_.Find(path, Use::kLook));
+    return place.Look(status) ? OkStatus() : FileError("read", path);
   }
 
   static Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
@@ -87,25 +100,34 @@ class RealFiles : public Files {
     return OkStatus();
   }
 
+  Result<std::unique_ptr<InputFile>> OpenAt(const std::string& path, const FilePlace& place) {
+    struct stat status {};
+    if (place.Look(&status) && S_ISDIR(status.st_mode)) return OpenParts(path, place);
+    return OpenOrdinaryFile(place, path, &versions_);
+  }
+
   // A directory of part files reads as one file: the parts in the order of their names.
-  Result<std::unique_ptr<InputFile>> OpenFolder(const std::string& path) {
-    HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> names, List(path));
+  Result<std::unique_ptr<InputFile>> OpenParts(const std::string& path, const FilePlace& place) {
+    HEDDLE_ASSIGN_OR_RETURN(const FolderParts folder, FolderParts::Open(place, path));
+    const std::vector<std::string>& names = folder.names();
     std::vector<FilePart> parts;
     for (const std::string& name : names) {
-      const std::string part = path + "/" + name;
       // Metadata that a script has written beside a part are no part.
       const bool describes_part =
           name.ends_with(".mtd") &&
           std::binary_search(names.begin(), names.end(), name.substr(0, name.size() - 4));
-      if (name[0] != '.' && name[0] != '_' && !describes_part && !IsDirectory(part))
-        parts.push_back({Absolute(part), part});
+      if (name[0] == '.' || name[0] == '_' || describes_part) continue;
+      HEDDLE_ASSIGN_OR_RETURN(FilePlace part, folder.Find(name, paths_, Use::kRead));
+      struct stat status {};
+      if (!part.Look(&status) || !S_ISDIR(status.st_mode))
+        parts.push_back({std::move(part), path + "/" + name});
     }
-    Result<std::unique_ptr<InputFile>> whole = OpenParts(parts);
+    Result<std::unique_ptr<InputFile>> whole = ops::OpenParts(parts);
     HEDDLE_RETURN_IF_ERROR(versions_.CheckUnchanged(path));
     return whole;
   }
 
-  const std::string directory_;
+  const ScriptPaths paths_;
   FileVersions versions_;
   ChangeGate* const gate_;
 };
@@ -119,8 +141,8 @@ Status InputFile::ReadInto(int64_t begin, int64_t count, char* out) const {
   return OkStatus();
 }
 
-std::unique_ptr<Files> MakeFiles(std::string directory, ChangeGate* gate) {
-  return std::make_unique<RealFiles>(std::move(directory), gate);
+std::unique_ptr<Files> MakeFiles(std::string directory, ChangeGate* gate, FileRoots roots) {
+  return std::make_unique<RealFiles>(std::move(directory), gate, std::move(roots));
 }
 
 }  // namespace heddle::ops

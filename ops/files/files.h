@@ -10,6 +10,7 @@
 #include "core/status.h"
 #include "ops/files/change_gate.h"
 #include "ops/files/counted_bytes.h"
+#include "ops/files/file_roots.h"
 
 namespace heddle::ops {
 
@@ -65,8 +66,9 @@ class Files {
   virtual FileVersions* versions() { return nullptr; }
 };
 
-/// The real file system; relative paths are those of `directory`. `gate` (nullptr: always open) outlives it
-/// and is asked before a file appears under its name, is replaced or removed.
-std::unique_ptr<Files> MakeFiles(std::string directory, ChangeGate* gate = nullptr);
+/// The real file system; relative paths are those of `directory` ("": errors, as the folder was deleted).
+/// `gate` (nullptr: always open) outlives it and is asked before a file appears under its name, is replaced
+/// or removed. `roots` says which files may be used.
+std::unique_ptr<Files> MakeFiles(std::string directory, ChangeGate* gate = nullptr, FileRoots roots = {});
 
 }  // namespace heddle::ops

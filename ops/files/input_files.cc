@@ -34,13 +34,13 @@ Status NoOrdinaryFile(const std::string& path, mode_t mode) {
 
 class OrdinaryFile : public InputFile {
  public:
-  static Result<std::unique_ptr<OrdinaryFile>> Open(const std::string& place, const std::string& path,
+  static Result<std::unique_ptr<OrdinaryFile>> Open(const FilePlace& place, const std::string& path,
                                                     const FileVersions* versions) {
     struct stat status {};
-    if (stat(place.c_str(), &status) != 0) return CannotRead(path, errno);
+    if (!place.Look(&status)) return CannotRead(path, errno);
     if (!S_ISREG(status.st_mode)) return NoOrdinaryFile(path, status.st_mode);
     // Should a pipe have taken the name just now, O_NONBLOCK keeps us from waiting for its writer.
-    const int fd = open(place.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    const int fd = place.Open(O_RDONLY | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return CannotRead(path, errno);
     std::unique_ptr<OrdinaryFile> file(new OrdinaryFile(fd, path));
     if (fstat(fd, &status) != 0) return CannotRead(path, errno);
@@ -111,9 +111,7 @@ class FileInMemory : public InputFile {
 class Parts : public InputFile {
  public:
   Status Add(const FilePart& named) {
-    Part part;
-    part.named = named;
-    part.begin = size_;
+    Part part{.named = named, .begin = size_};
     CountedBytes buffer;
     HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<InputFile> file,
                             OpenOrdinaryFile(named.place, named.path, nullptr));
@@ -191,7 +189,7 @@ std::unique_ptr<InputFile> MakeFileInMemory(CountedBytes bytes) {
   return std::make_unique<FileInMemory>(std::move(bytes));
 }
 
-Result<std::unique_ptr<InputFile>> OpenOrdinaryFile(const std::string& place, const std::string& path,
+Result<std::unique_ptr<InputFile>> OpenOrdinaryFile(const FilePlace& place, const std::string& path,
                                                     const FileVersions* versions) {
   HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<OrdinaryFile> file, OrdinaryFile::Open(place, path, versions));
   CountedBytes buffer;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ops/files/files.h"
+#include "ops/files/script_paths.h"
 
 // The kinds of input file that Files::Open gives.
 namespace heddle::ops {
@@ -15,11 +16,11 @@ std::unique_ptr<InputFile> MakeFileInMemory(CountedBytes bytes);
 
 /// The file at `place`; messages call it `path`. What is no ordinary file is refused without opening it,
 /// because opening a pipe may wait for ever; so is another version than `versions` (nullptr: any) expects.
-Result<std::unique_ptr<InputFile>> OpenOrdinaryFile(const std::string& place, const std::string& path,
+Result<std::unique_ptr<InputFile>> OpenOrdinaryFile(const FilePlace& place, const std::string& path,
                                                     const FileVersions* versions);
 
 struct FilePart {
-  std::string place;
+  FilePlace place;
   std::string path;  ///< For messages.
 };
 /// Parts as one file, in this order: each without byte order mark and ended by a newline. Packed parts

@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <climits>
 #include <cstring>
 #include <functional>
 #include <mutex>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "core/environment/random.h"
@@ -18,68 +18,41 @@
 namespace heddle::ops {
 namespace {
 
-constexpr int kMostLinks = 40;  // as many as the kernel follows
 constexpr int kMostNames = 100;
 
-// The names of files that are on their way, so that a process that ends in the midst of them can take them
-// away. A file takes its place under the lock.
+// The names of files that are on their way, each with the descriptor of its folder, so that a process that ends
+// in the midst of them can take them away. A file takes its place under the lock.
 class TemporaryNames {
  public:
-  void Add(const std::string& name) {
+  void Add(int folder, const std::string& name) {
     const std::lock_guard lock(mutex_);
-    names_.insert(name);
+    names_.emplace(folder, name);
   }
-  void Remove(const std::string& name) {
+  void Remove(int folder, const std::string& name) {
     const std::lock_guard lock(mutex_);
-    names_.erase(name);
+    names_.erase({folder, name});
   }
   // False when `rename` fails: the name is still that of a temporary.
-  bool TakePlace(const std::string& name, const std::function<bool()>& rename) {
+  bool TakePlace(int folder, const std::string& name, const std::function<bool()>& rename) {
     const std::lock_guard lock(mutex_);
     if (!rename()) return false;
-    names_.erase(name);
+    names_.erase({folder, name});
     return true;
   }
   // Keeps the lock: the process is about to end.
   void Abandon() {
     mutex_.lock();
-    for (const std::string& name : names_) unlink(name.c_str());
+    for (const auto& [folder, name] : names_) unlinkat(folder, name.c_str(), 0);
   }
 
  private:
   std::mutex mutex_;
-  std::set<std::string> names_;
+  std::set<std::pair<int, std::string>> names_;
 };
 
 TemporaryNames& Temporaries() {
   static TemporaryNames names;
   return names;
-}
-
-std::string FolderOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-// Where a path leads when its last part is a link, or a link to a link; the file there need not exist.
-Result<std::string> FollowLinks(std::string path, const std::string& shown) {
-  for (int links = 0; links < kMostLinks; ++links) {
-    char next[PATH_MAX];
-    const ssize_t size = readlink(path.c_str(), next, sizeof(next));
-    if (size < 0) return path;  // no link, or nothing yet
-    const std::string text(next, static_cast<size_t>(size));
-    path = text.starts_with("/") ? text : FolderOf(path) + "/" + text;
-  }
-  return DataLoss("cannot write '{}': it is a link that leads round in a circle", shown);
-}
-
-Status MakeFolders(const std::string& folder, const std::string& shown) {
-  for (size_t end = folder.find('/', 1);; end = folder.find('/', end + 1)) {
-    const std::string part = folder.substr(0, end);
-    if (!part.empty() && mkdir(part.c_str(), 0777) != 0 && errno != EEXIST && access(part.c_str(), F_OK) != 0)
-      return FileError("write", shown);
-    if (end == std::string::npos) return OkStatus();
-  }
 }
 
 }  // namespace
@@ -94,28 +67,23 @@ Status FileError(const char* what, const std::string& path) {
   return DataLoss("cannot {} '{}': {}", what, path, why);
 }
 
-Replacement::Replacement(std::string target, std::string shown)
-    : target_(std::move(target)), folder_(FolderOf(target_)), shown_(std::move(shown)) {}
-
 Replacement::Replacement(Replacement&& other) noexcept
-    : target_(std::move(other.target_)),
-      folder_(std::move(other.folder_)),
+    : place_(std::move(other.place_)),
       shown_(std::move(other.shown_)),
       temporary_(std::exchange(other.temporary_, std::string())),
       fd_(std::exchange(other.fd_, -1)) {}
 
 Replacement::~Replacement() {
   if (!temporary_.empty()) {
-    unlink(temporary_.c_str());
-    Temporaries().Remove(temporary_);
+    unlinkat(place_.folder(), temporary_.c_str(), 0);
+    Temporaries().Remove(place_.folder(), temporary_);
   }
   if (fd_ >= 0) close(fd_);
 }
 
-Result<Replacement> Replacement::Begin(const std::string& absolute, const std::string& shown) {
-  HEDDLE_ASSIGN_OR_RETURN(std::string target, FollowLinks(absolute, shown));
-  struct stat present{};
-  if (stat(target.c_str(), &present) == 0) {
+Result<Replacement> Replacement::Begin(FilePlace place, const std::string& shown) {
+  struct stat present {};
+  if (place.Look(&present)) {
     if (S_ISDIR(present.st_mode))
       return DataLoss("cannot write '{}': a directory of that name is there", shown);
     // A device or a pipe would be gone afterwards.
@@ -123,15 +91,14 @@ Result<Replacement> Replacement::Begin(const std::string& absolute, const std::s
   } else if (errno == ENAMETOOLONG) {  // told before much is written
     return FileError("write", shown);
   }
-  Replacement replacement(std::move(target), shown);
-  HEDDLE_RETURN_IF_ERROR(MakeFolders(replacement.folder_, shown));
+  Replacement replacement(std::move(place), shown);
   HEDDLE_RETURN_IF_ERROR(replacement.Open());
   return replacement;
 }
 
 Status Replacement::Open() {
   // A file without a name vanishes with the process, however that ends.
-  fd_ = open(folder_.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  fd_ = openat(place_.folder(), ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
   if (fd_ >= 0) return OkStatus();
   if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL) return FileError("write", shown_);
   return MakeName();
@@ -141,18 +108,18 @@ Status Replacement::Open() {
 // replaced. Processes with the same number in different containers may share a folder, hence random.
 Status Replacement::MakeName() {
   for (int tries = 0; tries < kMostNames; ++tries) {
-    const std::string name = fmt::format("{}/.{:016x}.heddle", folder_, SystemRandom().Next());
-    Temporaries().Add(name);
+    const std::string name = fmt::format(".{:016x}.heddle", SystemRandom().Next());
+    Temporaries().Add(place_.folder(), name);
     if (fd_ < 0) {
-      fd_ = open(name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+      fd_ = openat(place_.folder(), name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
       if (fd_ >= 0) temporary_ = name;
-    } else if (linkat(AT_FDCWD, fmt::format("/proc/self/fd/{}", fd_).c_str(), AT_FDCWD, name.c_str(),
+    } else if (linkat(AT_FDCWD, fmt::format("/proc/self/fd/{}", fd_).c_str(), place_.folder(), name.c_str(),
                       AT_SYMLINK_FOLLOW) == 0) {
       temporary_ = name;
     }
     if (!temporary_.empty()) return OkStatus();
     const int error = errno;
-    Temporaries().Remove(name);
+    Temporaries().Remove(place_.folder(), name);
     errno = error;
     if (errno != EEXIST) break;
   }
@@ -160,10 +127,10 @@ Status Replacement::MakeName() {
 }
 
 // What an older file allows others stays as it is; never more than that, also for a moment.
-Status Replacement::TakeOverFrom(const std::string& target) {
-  struct stat old{};
-  if (stat(target.c_str(), &old) != 0) return OkStatus();
-  struct stat own{};
+Status Replacement::TakeOver() {
+  struct stat old {};
+  if (!place_.Look(&old) || !S_ISREG(old.st_mode)) return OkStatus();
+  struct stat own {};
   if (fstat(fd_, &own) != 0) return FileError("write", shown_);
   mode_t mode = old.st_mode & 07777;
   if (fchmod(fd_, mode & 0700) != 0) return FileError("write", shown_);
@@ -177,12 +144,13 @@ Status Replacement::TakeOverFrom(const std::string& target) {
 }
 
 Status Replacement::Commit(ChangeGate* gate) {
-  HEDDLE_RETURN_IF_ERROR(TakeOverFrom(target_));
+  HEDDLE_RETURN_IF_ERROR(TakeOver());
   if (fsync(fd_) != 0) return FileError("write", shown_);
   const auto give_name = [&] { return temporary_.empty() ? MakeName() : OkStatus(); };
   return ChangeThrough(gate, shown_, give_name, [&] {
-    if (!Temporaries().TakePlace(temporary_,
-                                 [&] { return rename(temporary_.c_str(), target_.c_str()) == 0; }))
+    if (!Temporaries().TakePlace(place_.folder(), temporary_, [&] {
+          return renameat(place_.folder(), temporary_.c_str(), place_.folder(), place_.name()) == 0;
+        }))
       return FileError("write", shown_);
     temporary_.clear();
     return OkStatus();

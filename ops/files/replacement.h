@@ -2,22 +2,24 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "core/status.h"
 #include "ops/files/change_gate.h"
+#include "ops/files/script_paths.h"
 
 namespace heddle::ops {
 
 /// A new content on its way to a name: it is written to a file without a name (or with one that nobody knows,
 /// where the file system has no such files) beside its place, and takes the place when it is whole.
 ///
-/// A name that is a link is followed, so that the link stays and what it points to is replaced. An older file
-/// hands on its mode, and its owner and group where that is allowed; a new file gets what the umask says.
+/// An older file hands on its mode, and its owner and group where that is allowed; a new file gets what the
+/// umask says.
 class Replacement {
  public:
-  /// `absolute` is where, `shown` how errors name it. Makes folders that are missing. kDataLoss when
-  /// something other than a file is there.
-  static Result<Replacement> Begin(const std::string& absolute, const std::string& shown);
+  /// `place` is where (ScriptPaths::Use::kWrite), `shown` how errors name it. kDataLoss when something other
+  /// than a file is there.
+  static Result<Replacement> Begin(FilePlace place, const std::string& shown);
   Replacement(Replacement&& other) noexcept;
   Replacement& operator=(Replacement&&) = delete;
   /// Without a Commit nothing is left.
@@ -29,15 +31,14 @@ class Replacement {
   Status Commit(ChangeGate* gate = nullptr);
 
  private:
-  Replacement(std::string target, std::string shown);
+  Replacement(FilePlace place, std::string shown) : place_(std::move(place)), shown_(std::move(shown)) {}
   Status Open();
   Status MakeName();
-  Status TakeOverFrom(const std::string& target);
+  Status TakeOver();
 
-  std::string target_;  // with links followed
-  std::string folder_;
+  FilePlace place_;
   std::string shown_;
-  std::string temporary_;  // "" while the file has no name
+  std::string temporary_;  // beside it; "" while the file has no name
   int fd_ = -1;
 };
 

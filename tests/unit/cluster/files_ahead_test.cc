@@ -37,7 +37,7 @@ TEST_F(FilesAheadTest, OrdinaryFilesAreRead) {
 TEST_F(FilesAheadTest, LargeFilesAndOthersAreNot) {
   FilesAheadLimits limits;
   limits.most_file_bytes = 7;
-  EXPECT_FALSE(MakeFilesAhead(folder_, limits)->Open("ahead.csv").ok());
+  EXPECT_FALSE(MakeFilesAhead(folder_, {}, limits)->Open("ahead.csv").ok());
   const auto files = MakeFilesAhead(folder_);
   ASSERT_EQ(mkfifo((folder_ + "/ahead.pipe").c_str(), 0600), 0);
   EXPECT_FALSE(files->Open("ahead.pipe").ok());  // and it does not wait for a writer
@@ -63,7 +63,7 @@ TEST_F(FilesAheadTest, CompressedFilesAreUnpackedUpToALimit) {
   EXPECT_EQ(Bytes(MakeFilesAhead(folder_).get(), "ahead.csv.gz"), text);
   FilesAheadLimits limits;
   limits.most_unpacked_bytes = 99'999;
-  EXPECT_FALSE(MakeFilesAhead(folder_, limits)->Open("ahead.csv.gz").ok());
+  EXPECT_FALSE(MakeFilesAhead(folder_, {}, limits)->Open("ahead.csv.gz").ok());
   ASSERT_EQ(truncate(path.c_str(), 50), 0);
   EXPECT_FALSE(MakeFilesAhead(folder_)->Open("ahead.csv.gz").ok());
 }

@@ -15,6 +15,8 @@ JobSpecification Specification(const std::string& request_id) {
   specification.script = "a.dml";
   specification.program = "program \xff text";
   specification.directory = "/home/someone";
+  specification.data_roots = {"/data"};
+  specification.named_paths = {"/tmp/model \xff.csv"};
   specification.workers_wanted = 2;
   specification.retry_for_ms = 60'000;
   specification.options.seed = 7;
@@ -96,6 +98,8 @@ TEST(JobStoreTest, KeepsJobsOverARestart) {
   EXPECT_EQ(job.output_bytes, 12);
   EXPECT_EQ(job.specification.program, "") << "nobody runs it again";
   EXPECT_EQ(job.specification.directory, "/home/someone");
+  EXPECT_EQ(job.specification.data_roots, std::vector<std::string>{"/data"});
+  EXPECT_EQ(job.specification.named_paths, std::vector<std::string>{"/tmp/model \xff.csv"});
   EXPECT_EQ(job.specification.options.seed, 7);
   EXPECT_EQ(job.specification.options.min_distributed_bytes, 0);
   const auto transitions = (*store)->Transitions("j1");

@@ -61,6 +61,10 @@ TEST(MessageLimitsTest, ASubmitNamesTheFieldThatIsOutOfItsLimits) {
             "SubmitRequest.directory: the folder 'here' of a job is not absolute");
   EXPECT_EQ(Wrong([](R& request, O&) { request.set_directory(std::string("/a\0b", 4)); }),
             "SubmitRequest.directory has a zero byte");
+  EXPECT_EQ(Wrong([](R& request, O&) { request.add_data_roots("here"); }),
+            "SubmitRequest.data_roots: the folder 'here' of a job is not absolute");
+  EXPECT_EQ(Wrong([](R& request, O&) { request.add_named_paths(std::string("/a\0b", 4)); }),
+            "SubmitRequest.named_paths has a zero byte");
 }
 
 TEST(MessageLimitsTest, NamesMayHoldAnyBytes) {

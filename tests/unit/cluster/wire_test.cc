@@ -285,6 +285,13 @@ TEST(ExecutorMessagesTest, AStartKeepsEveryByteAndOption) {
   message.start->token = MakeToken();
   message.start->program = std::string("line\n\"\xc3\xa4\xff\x01", 10);
   message.start->directory = "/tmp/\xe9";
+  message.start->roots.own_folders = ops::FileRoots::OwnFolders::kClosed;
+  message.start->roots.is_job = true;
+  message.start->roots.named = {"/data/\xe9", "/more"};
+  message.start->roots.arguments = {"/X.csv"};
+  message.start->roots.of_master = {"/of/master"};
+  message.start->roots.of_worker = {"/of/worker"};
+  message.start->roots.closed = {"/etc/heddle/token"};
   message.start->options.rank = 1;
   message.start->options.ranks = 3;
   message.start->options.min_distributed_bytes = 0;
@@ -298,6 +305,13 @@ TEST(ExecutorMessagesTest, AStartKeepsEveryByteAndOption) {
   ASSERT_TRUE(parsed.ok() && parsed->start.has_value());
   EXPECT_EQ(parsed->start->program, message.start->program);
   EXPECT_EQ(parsed->start->directory, message.start->directory);
+  EXPECT_EQ(parsed->start->roots.own_folders, ops::FileRoots::OwnFolders::kClosed);
+  EXPECT_TRUE(parsed->start->roots.is_job);
+  EXPECT_EQ(parsed->start->roots.named, message.start->roots.named);
+  EXPECT_EQ(parsed->start->roots.arguments, message.start->roots.arguments);
+  EXPECT_EQ(parsed->start->roots.of_master, message.start->roots.of_master);
+  EXPECT_EQ(parsed->start->roots.of_worker, message.start->roots.of_worker);
+  EXPECT_EQ(parsed->start->roots.closed, message.start->roots.closed);
   EXPECT_EQ(parsed->start->token, message.start->token);
   EXPECT_EQ(parsed->start->attempt, 2);
   EXPECT_EQ(parsed->start->options.rank, 1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,8 @@
 #include "compiler/codegen/code_module.h"
 #include "compiler/codegen/codegen.h"
 #include "compiler/codegen/object_cache.h"
+#include "ops/files/own_folders.h"
+#include "tests/support/process.h"
 #include "tests/unit/codegen/region_case.h"
 
 namespace heddle::codegen {
@@ -26,8 +29,12 @@ class CodeCacheTest : public testing::Test {
     char name[] = "/tmp/heddle-code-cache-XXXXXX";
     ASSERT_NE(::mkdtemp(name), nullptr);
     folder_ = name;
+    ::setenv("XDG_STATE_HOME", (folder_ + "/state").c_str(), 1);
   }
-  void TearDown() override { fs::remove_all(folder_); }
+  void TearDown() override {
+    ::unsetenv("XDG_STATE_HOME");
+    fs::remove_all(folder_);
+  }
 
   std::unique_ptr<GeneratedCode> Source(int64_t disk_bytes = int64_t{1} << 20, size_t entries = 1024) const {
     CodegenOptions options;
@@ -38,7 +45,8 @@ class CodeCacheTest : public testing::Test {
   }
   std::vector<fs::path> Files() const {
     std::vector<fs::path> files;
-    for (const auto& entry : fs::directory_iterator(folder_ + "/code")) files.push_back(entry.path());
+    for (const auto& entry : fs::directory_iterator(folder_ + "/code"))
+      if (entry.path().filename() != ops::kOwnFolderMark) files.push_back(entry.path());
     return files;
   }
   // Copies of this program run with the modules that a test puts beside them, and the folder's own default
@@ -168,8 +176,8 @@ TEST_F(CodeCacheTest, AFileOfAnotherKeyIsNotUsed) {
 TEST_F(CodeCacheTest, AnObjectThatCannotBeLoadedIsReplaced) {
   ASSERT_TRUE(Source()->Compile(AddNumber(1)).ok());
   std::ifstream file(Files().at(0), std::ios::binary);
-  uint64_t magic = 0, key_size = 0, object_size = 0, checksum = 0;  // As in object_cache.cc.
-  for (uint64_t* field : {&magic, &key_size, &object_size, &checksum})
+  uint64_t magic = 0, key_size = 0, object_size = 0;  // As in object_cache.cc.
+  for (uint64_t* field : {&magic, &key_size, &object_size})
     file.read(reinterpret_cast<char*>(field), sizeof *field);
   std::string key(key_size, '\0'), object(object_size, '\0');
   file.read(key.data(), static_cast<std::streamsize>(key_size))
@@ -188,6 +196,89 @@ TEST_F(CodeCacheTest, AnObjectThatCannotBeLoadedIsReplaced) {
     EXPECT_TRUE(IsRight(AddNumber(1), **code));
     EXPECT_EQ(cache.Find(key), object);
   }
+}
+
+// Each in every way in which somebody else could have put it there, or have changed it. The same bytes are
+// made again.
+TEST_F(CodeCacheTest, OnlyPlainFilesOfThisUserWithHisCodeAreUsed) {
+  const ObjectCache cache(folder_ + "/code", 1 << 20);
+  cache.Store("key", "object");
+  const fs::path file = cache.PathOf("key");
+  const auto mode_of = [](const fs::path& path) {
+    struct stat status = {};
+    EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;
+    return status.st_mode & 07777;
+  };
+  EXPECT_EQ(mode_of(folder_ + "/code"), 0700u);
+  EXPECT_EQ(mode_of(file), 0600u);
+  EXPECT_EQ(mode_of(folder_ + "/state/heddle/code.key"), 0600u);
+  const std::string good = testing_support::ReadText(file);
+  const auto expect_made_again = [&](const std::string& why) {
+    EXPECT_EQ(cache.Find("key"), std::nullopt) << why;
+    cache.Store("key", "object");
+    EXPECT_EQ(cache.Find("key"), "object") << why;
+    EXPECT_EQ(testing_support::ReadText(file), good) << why;
+  };
+
+  for (const mode_t mode : {0620, 0602, 0640, 0604, 0666}) {
+    ASSERT_EQ(::chmod(file.c_str(), mode), 0);
+    expect_made_again(fmt::format("mode {:o}", mode));
+  }
+  fs::create_hard_link(file, folder_ + "/code/second");
+  expect_made_again("two names");
+  fs::remove(folder_ + "/code/second");
+  fs::rename(file, folder_ + "/elsewhere");
+  fs::create_symlink(folder_ + "/elsewhere", file);
+  expect_made_again("a link");
+  ASSERT_TRUE(fs::remove(file));
+  ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+  expect_made_again("a pipe without a writer");
+  if (::geteuid() == 0) {
+    ASSERT_EQ(::chown(file.c_str(), 1234, 1234), 0);
+    expect_made_again("another user's");
+  }
+  // Another object, with all that a forger knows: the sizes and the key, but not the secret.
+  std::string forged = good;
+  forged.replace(forged.find("object"), 6, "forged");
+  for (const std::string& text : {forged, forged.substr(0, forged.size() - 32)}) {
+    testing_support::WriteText(file, text);
+    expect_made_again("forged");
+  }
+
+  // Others could enter the folder: it is closed, and files are looked at as before.
+  ASSERT_EQ(::chmod((folder_ + "/code").c_str(), 0777), 0);
+  EXPECT_EQ(cache.Find("key"), "object");
+  EXPECT_EQ(mode_of(folder_ + "/code"), 0700u);
+}
+
+// A secret that others may have read, or have made, is none.
+TEST_F(CodeCacheTest, ASecretThatIsNoneIsMadeAnew) {
+  const fs::path secret = folder_ + "/state/heddle/code.key";
+  const auto store_and_find = [&] {
+    const ObjectCache cache(folder_ + "/code", 1 << 20);
+    const bool found = cache.Find("key").has_value();
+    cache.Store("key", "object");
+    EXPECT_EQ(cache.Find("key"), "object");
+    return found;
+  };
+  EXPECT_FALSE(store_and_find());
+  EXPECT_TRUE(store_and_find());
+  const std::string first = testing_support::ReadText(secret);
+  ASSERT_EQ(::chmod(secret.c_str(), 0644), 0);
+  EXPECT_FALSE(store_and_find());
+  EXPECT_NE(testing_support::ReadText(secret), first);
+  testing_support::WriteText(secret, "short");
+  EXPECT_FALSE(store_and_find());
+  fs::rename(secret, folder_ + "/elsewhere");
+  fs::create_symlink(folder_ + "/elsewhere", secret);
+  EXPECT_FALSE(store_and_find());
+  EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(secret)));
+  EXPECT_TRUE(store_and_find());
+  fs::remove_all(folder_ + "/state");
+  testing_support::WriteText(folder_ + "/state", "no folder");
+  const ObjectCache cache(folder_ + "/code", 1 << 20);
+  cache.Store("key", "object");
+  EXPECT_EQ(cache.Find("key"), std::nullopt) << "without a secret there is no cache";
 }
 
 // A writer that was killed leaves a file that nobody asks for.

@@ -105,7 +105,10 @@ TEST_F(ReplacementTest, EveryNameThatTheFileSystemTakesCanBeWritten) {
 TEST_F(ReplacementTest, WithoutCommitNothingHasHappened) {
   WriteText(PathOf("old"), "old");
   {
-    Result<Replacement> replacement = Replacement::Begin(PathOf("old"), "old");
+    const ScriptPaths paths(folder_.path(), {});
+    Result<FilePlace> place = paths.Find("old", ScriptPaths::Use::kWrite);
+    ASSERT_TRUE(place.ok());
+    Result<Replacement> replacement = Replacement::Begin(*std::move(place), "old");
     ASSERT_TRUE(replacement.ok());
     ASSERT_EQ(write(replacement->fd(), "new", 3), 3);
   }

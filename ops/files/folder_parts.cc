@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/files/folder_parts.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "ops/files/replacement.h"
+
+namespace heddle::ops {
+
+Result<FolderParts> FolderParts::Open(const FilePlace& place, const std::string& path) {
+  Descriptor folder(place.Open(O_RDONLY | O_DIRECTORY));
+  if (!folder.ok()) return FileError("list", path);
+  DIR* const directory = fdopendir(folder.get());
+  if (directory == nullptr) return FileError("list", path);
+  folder.Release();
+  std::vector<std::string> names;
+  while (const dirent* entry = readdir(directory)) names.emplace_back(entry->d_name);
+  Descriptor inside(fcntl(dirfd(directory), F_DUPFD_CLOEXEC, 0));
+  const bool held = inside.ok();
+  FolderParts parts(FilePlace(std::move(inside), "."), path);
+  closedir(directory);
+  if (!held) return FileError("list", path);
+  std::erase_if(names, [](const std::string& name) { return name == "." || name == ".."; });
+  std::sort(names.begin(), names.end());
+  parts.names_ = std::move(names);
+  return parts;
+}
+
+Result<FilePlace> FolderParts::Find(const std::string& name, const ScriptPaths& paths,
+                                    ScriptPaths::Use use) const {
+  FilePlace place = inside_.Sibling(name);
+  struct stat status {};
+  if (place.Look(&status) && S_ISLNK(status.st_mode)) return paths.Find(path_ + "/" + name, use);
+  return place;
+}
+
+}  // namespace heddle::ops
