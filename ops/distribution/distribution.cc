@@ -61,6 +61,17 @@ double Probability(const Distribution& distribution, double x, Tail tail) {
   return WithLaw(distribution, [&](const auto& law) { return ProbabilityOf(law, x, tail); });
 }
 
+double Density(const Distribution& distribution, double x) {
+  if (std::isnan(x)) return x;
+  if (x < LowerEnd(distribution.family) || std::isinf(x)) return 0;
+  if (x == 0) {  // Where Boost.Math says "overflow" of what is not finite.
+    const bool has_end = distribution.family == DistributionFamily::kChiSquared ||
+                         distribution.family == DistributionFamily::kF;
+    if (has_end && distribution.degrees < 2) return kInfinity;
+  }
+  return WithLaw(distribution, [&](const auto& law) { return math::pdf(law, x); });
+}
+
 double Quantile(const Distribution& distribution, double p) {
   if (std::isnan(p)) return p;
   if (p == 0) return LowerEnd(distribution.family);

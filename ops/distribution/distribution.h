@@ -24,6 +24,10 @@ enum class Tail : uint8_t { kLower, kUpper };
 /// Error: a few units in the last place; some hundred where the degrees of freedom are large.
 double Probability(const Distribution& distribution, double x, Tail tail);
 
+/// The derivative of P(X <= x) by x, from above at an end of the range: 0 outside of the range, Infinity of
+/// the chi-squared distribution and F with fewer than two degrees of freedom at 0. NaN of NaN.
+double Density(const Distribution& distribution, double x);
+
 /// The x with P(X <= x) = p, 0 <= p <= 1: ends of the range, also infinite ones, for 0 and 1. NaN of NaN.
 double Quantile(const Distribution& distribution, double p);
 
