@@ -218,8 +218,9 @@ TEST_P(ElementwiseTest, SelectTakesAnyMixOfMatricesAndScalars) {
         }
         Result<Value> got(OkStatus());
         ValueInfo info;
-        arena_->Execute(
-            [&] { got = RunOperator("ifelse", {arguments[0], arguments[1], arguments[2]}, &info); });
+        arena_->Execute([&] {
+          got = RunOperator("ifelse", {arguments[0], arguments[1], arguments[2]}, &info);
+        });
         ExpectCells(got, info, reference::Select(arguments[0].value, arguments[1].value, arguments[2].value),
                     fmt::format("mix {}", mix));
       }
