@@ -38,6 +38,7 @@ namespace heddle::ops {
   Operator(kDropInvalidLength)     \
   Operator(kDropInvalidType)       \
   Operator(kEigen)                 \
+  Operator(kEigenBackward)         \
   Operator(kEinsum)                \
   Operator(kErf)                   \
   Operator(kFrame)                 \
@@ -57,6 +58,7 @@ namespace heddle::ops {
   Operator(kPhased)                \
   Operator(kQr)                    \
   Operator(kQuantile)              \
+  Operator(kRanksBackward)         \
   Operator(kRecursiveBackwardCall) \
   Operator(kRecursiveCall)         \
   Operator(kRecursiveForwardCall)  \

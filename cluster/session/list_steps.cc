@@ -138,6 +138,15 @@ Result<Variable> ListSteps::Evaluate(const Block& step, Frame* frame) {
       HEDDLE_ASSIGN_OR_RETURN(const Variable* path, Operand(step, *frame, "path"));
       return ReadList(step, path->value.scalar().ToText(), /*depth=*/1, frame);
     }
+    case ListOperation::kSum: {
+      HEDDLE_ASSIGN_OR_RETURN(const Variable* list, Operand(step, *frame, "list"));
+      HEDDLE_ASSIGN_OR_RETURN(const Variable* other, Operand(step, *frame, "other"));
+      return SumOf(step, Variable(*list), Variable(*other), frame);
+    }
+    case ListOperation::kZeros: {
+      HEDDLE_ASSIGN_OR_RETURN(const Variable* list, Operand(step, *frame, "list"));
+      return ZerosOf(step, Variable(*list), frame);
+    }
     case ListOperation::kRemove:
     case ListOperation::kWrite: break;
   }
@@ -191,6 +200,26 @@ Result<Variable> ListSteps::Bind(const Block& step, Frame* frame) {
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<List> list, ListOperand(step, *frame));
   HEDDLE_RETURN_IF_ERROR(compiler::CheckElements(step.operation, TypesOf(*list, {0, list->size()})));
   return Apply(step, GraphFor(step, Name(step.operation), list->size(), false), list->elements, frame);
+}
+
+// Of two lists of one structure, element by element; of two elements as matrices.
+Result<Variable> ListSteps::SumOf(const Block& step, const Variable& a, const Variable& b, Frame* frame) {
+  if (a.list == nullptr || b.list == nullptr) return Apply(step, GraphFor(step, "+", 2, true), {a, b}, frame);
+  if (a.list->size() != b.list->size()) return Internal("adjoints of a list have one structure");
+  auto sum = std::make_shared<List>(*a.list);
+  for (size_t i = 0; i < sum->size(); ++i) {
+    HEDDLE_ASSIGN_OR_RETURN(sum->elements[i], SumOf(step, a.list->elements[i], b.list->elements[i], frame));
+  }
+  return Variable::OfList(std::move(sum));
+}
+
+Result<Variable> ListSteps::ZerosOf(const Block& step, const Variable& value, Frame* frame) {
+  if (value.list == nullptr) return Apply(step, GraphFor(step, "matrix", 1, true), {value}, frame);
+  auto zeros = std::make_shared<List>(*value.list);
+  for (Variable& element : zeros->elements) {
+    HEDDLE_ASSIGN_OR_RETURN(element, ZerosOf(step, Variable(element), frame));
+  }
+  return Variable::OfList(std::move(zeros));
 }
 
 // The text of an element (language reference 2.9). The options of toString() are those of its matrices.
@@ -266,6 +295,12 @@ const Graph& ListSteps::GraphFor(const Block& step, std::string_view op, size_t 
       if (option != kOptions.end()) all[static_cast<size_t>(option - kOptions.begin()) + 1] = nodes[next++];
     }
     nodes = std::move(all);
+  }
+  if (op == "matrix") {  // of zeros, as large as the input
+    const NodeId rows = add("nrow", {nodes[0]}), columns = add("ncol", {nodes[0]}), zero = add("literal", {});
+    graph[zero].SetAttribute("value", Scalar(0.0));
+    graph[zero].info = ValueInfo::OfScalar(ValueType::kDouble);
+    nodes = {zero, rows, columns};
   }
   const NodeId result = add("assign", {add(op, std::move(nodes))});
   graph[result].SetAttribute("name", std::string(kResult));

@@ -34,6 +34,8 @@ class ListSteps {
   Result<Variable> Make(const Block& step, const Frame& frame);
   Result<Variable> As(const Block& step, Frame* frame);
   Result<Variable> Bind(const Block& step, Frame* frame);
+  Result<Variable> SumOf(const Block& step, const Variable& a, const Variable& b, Frame* frame);
+  Result<Variable> ZerosOf(const Block& step, const Variable& value, Frame* frame);
   Status AppendText(const Block& step, const Variable& value, Frame* frame, std::string* text);
   Result<Variable> Apply(const Block& step, const Graph& graph, const std::vector<Variable>& inputs,
                          Frame* frame);

@@ -30,6 +30,8 @@ LiveIn ResultOf(ListOperation operation) {
     case ListOperation::kAssign:
     case ListOperation::kAppend:
     case ListOperation::kRemove:
+    case ListOperation::kSum:
+    case ListOperation::kZeros:
     case ListOperation::kAsList: return OfType(DataType::kList, ValueType::kUnknown);
     case ListOperation::kLength: return OfType(DataType::kScalar, ValueType::kInteger);
     case ListOperation::kAsScalar: return OfType(DataType::kScalar, ValueType::kUnknown);

@@ -55,7 +55,7 @@ Program ProgramBuilder::Build() {
   }
   BuildNeeded();
   BuildCandidates();
-  if (program_.functions.contains(kListSum)) KeepReached();  // not what only made derivatives
+  if (has_gradients_) KeepReached();  // not what only made derivatives
   if (options.continuation != nullptr && !options.continuation->checks_functions) return std::move(program_);
 
   // The rest of the main script is checked, then forgotten.
@@ -177,13 +177,7 @@ void ProgramBuilder::NeedGradient(GradientRequest request) {
 void ProgramBuilder::BuildGradients() {
   const std::vector<GradientRequest> requests = std::exchange(gradients_, {});
   if (requests.empty() || diagnostics.HasErrors()) return;
-  if (!program_.functions.contains(kListSum)) {
-    const int32_t file = loader.AddWritten(kGradientFile, std::string(GradientScript()), {});
-    functions.Add(scripts);
-    for (const char* name : {"sum_of_lists", "zeros_of_list"})
-      Need(*functions.Find(file, "", name), requests[0].position);
-    BuildNeeded();
-  }
+  has_gradients_ = true;
   for (const Status& error : AddGradients(requests, &program_, &next_block_id)) diagnostics.AddStatus(error);
 }
 

@@ -102,6 +102,7 @@ class ProgramBuilder {
   bool is_certain_ = true;                // and not only by an eval() that may call anything
   std::vector<EvalSite> eval_sites_;
   std::vector<GradientRequest> gradients_;                          // not made yet
+  bool has_gradients_ = false;                                      // of any that was asked for
   std::map<std::string, std::vector<std::string>> names_in_files_;  // By the path that a text names.
   std::map<std::string, std::string> missing_parts_;  // of DML, in functions that only eval() reaches: by key
 };

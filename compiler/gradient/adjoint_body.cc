@@ -347,11 +347,7 @@ void AdjointBody::AddTo(const std::string& variable, const std::string& given, s
     const Block block = NewBlock(Block::Kind::kBasic);
     backward->push_back(CopyBlock(adjoint, given, type, block.id, position_));
   } else if (type.data_type == DataType::kList) {
-    Block add = NewBlock(Block::Kind::kCall);
-    add.function = kListSum;
-    add.arguments = {{"a", adjoint}, {"b", given}};
-    add.results = {adjoint};
-    backward->push_back(std::move(add));
+    backward->push_back(ListStep(ListOperation::kSum, {{"list", adjoint}, {"other", given}}, adjoint));
   } else {
     Block add = NewBlock(Block::Kind::kBasic);
     BlockBuilder builder;
@@ -368,11 +364,7 @@ void AdjointBody::AddZeros(const std::string& variable, std::vector<Block>* forw
                            std::vector<Block>* backward) {
   const ValueInfo& type = state_.TypeOf(variable);
   if (type.data_type == DataType::kList) {
-    Block make = NewBlock(Block::Kind::kCall);
-    make.function = kListZeros;
-    make.arguments = {{"a", variable}};
-    make.results = {AdjointName(variable)};
-    backward->push_back(std::move(make));
+    backward->push_back(ListStep(ListOperation::kZeros, {{"list", variable}}, AdjointName(variable)));
     return;
   }
   BlockBuilder zeros;

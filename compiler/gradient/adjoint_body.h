@@ -45,7 +45,7 @@ class AdjointBody {
   Result<Function> WriteRounds(const Function& function, const AdjointPair& pair,
                                const std::set<std::string>& varying);
   /// Gives the adjoint of a variable zeros, for whose size `forward` is told to look.
-  /// Of a list, its function for that takes the list itself.
+  /// Of a list, the step for that reads the list itself.
   void AddZeros(const std::string& variable, std::vector<Block>* forward, std::vector<Block>* backward);
   /// Puts variables into the list `name`, and takes them out again.
   void Pack(const std::string& name, const std::vector<std::string>& variables, std::vector<Block>* blocks);
@@ -82,6 +82,9 @@ class AdjointBody {
   // --- adjoint_list.cc: steps on lists. The adjoint of a list is a list of matrices.
   Status OfList(const Block& block, std::vector<Block>* backward);
   Status OfElement(const Block& step, std::vector<Block>* backward);
+  Status OfPart(const Block& step, std::vector<Block>* backward);
+  /// A list of one element, this variable: what an assignment to an element that is a list takes.
+  std::string Wrapped(const std::string& variable, std::vector<Block>* backward);
   void OfMade(const Block& step, std::vector<Block>* backward);
   Status OfAssigned(const Block& step, std::vector<Block>* backward);
   Status OfAppended(const Block& step, std::vector<Block>* backward);

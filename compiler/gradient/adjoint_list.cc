@@ -30,6 +30,8 @@ Status AdjointBody::OfList(const Block& step, std::vector<Block>* backward) {
     case ListOperation::kCopy: AddTo(ArgumentOf(step, "list"), AdjointName(step.results[0]), backward); break;
     case ListOperation::kAsScalar:
     case ListOperation::kAsMatrix: HEDDLE_RETURN_IF_ERROR(OfElement(step, backward)); break;
+    case ListOperation::kSlice:
+    case ListOperation::kAsList: HEDDLE_RETURN_IF_ERROR(OfPart(step, backward)); break;
     case ListOperation::kAssign: HEDDLE_RETURN_IF_ERROR(OfAssigned(step, backward)); break;
     case ListOperation::kAppend: HEDDLE_RETURN_IF_ERROR(OfAppended(step, backward)); break;
     default:
@@ -52,8 +54,10 @@ void AdjointBody::AddElementTo(const std::string& variable, const std::string& a
                                const std::string& index, std::vector<Block>* backward) {
   const ValueInfo type = TypeOnly(state_.TypeOf(variable));
   const std::string given = state_.NewName(type);
-  backward->push_back(ListStep(type.IsScalar() ? ListOperation::kAsScalar : ListOperation::kAsMatrix,
-                               {{"list", adjoint}, {"from", index}, {"to", index}}, given));
+  const ListOperation operation = type.IsScalar()                     ? ListOperation::kAsScalar
+                                  : type.data_type == DataType::kList ? ListOperation::kAsList
+                                                                      : ListOperation::kAsMatrix;
+  backward->push_back(ListStep(operation, {{"list", adjoint}, {"from", index}, {"to", index}}, given));
   AddTo(variable, given, backward);
 }
 
@@ -91,30 +95,57 @@ Status AdjointBody::OfElement(const Block& step, std::vector<Block>* backward) {
   return OkStatus();
 }
 
-// list[index] = value: the value gets that element of the adjoint, the old element nothing.
+// as.list(list[index]), list[from:to]: so does a list that is an element, or a part of the list.
+Status AdjointBody::OfPart(const Block& step, std::vector<Block>* backward) {
+  const std::string list = ArgumentOf(step, "list");
+  if (!state_.activity->IsActive(list)) return OkStatus();
+  if (state_.present.insert(list).second) AddZeros(list, nullptr, backward);
+  const bool is_slice = step.operation == ListOperation::kSlice;
+  std::string from = ArgumentOf(step, "from"), to = ArgumentOf(step, "to");
+  if (from.empty()) from = to = Number(1, backward);  // as.list(l) of a list of one
+  const std::string adjoint = AdjointName(list), given = AdjointName(step.results[0]);
+  const ValueInfo type = ValueInfo::OfDeclared(DataType::kList, ValueType::kUnknown);
+  const std::string before = state_.NewName(type), sum = state_.NewName(type);
+  backward->push_back(ListStep(step.operation, {{"list", adjoint}, {"from", from}, {"to", to}}, before));
+  backward->push_back(ListStep(ListOperation::kSum, {{"list", before}, {"other", given}}, sum));
+  const std::string elements = is_slice ? sum : Wrapped(sum, backward);
+  backward->push_back(ListStep(
+      ListOperation::kAssign, {{"list", adjoint}, {"from", from}, {"to", to}, {"value", elements}}, adjoint));
+  return OkStatus();
+}
+
+std::string AdjointBody::Wrapped(const std::string& variable, std::vector<Block>* backward) {
+  std::string list = state_.NewName(ValueInfo::OfDeclared(DataType::kList, ValueType::kUnknown));
+  backward->push_back(ListStep(ListOperation::kMake, {{"", variable}}, list));
+  return list;
+}
+
+// list[index] = value: the value gets that element of the adjoint, the old element nothing. A list gives its
+// elements, one for each place.
 Status AdjointBody::OfAssigned(const Block& step, std::vector<Block>* backward) {
   const std::string list = ArgumentOf(step, "list"), index = IndexOf(step), value = ArgumentOf(step, "value");
-  if (index.empty() || state_.TypeOf(value).data_type == DataType::kList)
-    return Refuse(step, "only single elements of a list that are no lists can be assigned");
+  const std::string from = ArgumentOf(step, "from"), to = ArgumentOf(step, "to");
+  const bool is_list = state_.TypeOf(value).data_type == DataType::kList;
+  if (index.empty() && !is_list)
+    return Refuse(step, "only a list can be assigned to several elements of a list");
   const std::string adjoint = AdjointName(step.results[0]);
-  if (state_.activity->IsActive(value)) AddElementTo(value, adjoint, index, backward);
+  const ValueInfo type = ValueInfo::OfDeclared(DataType::kList, ValueType::kUnknown);
+  const auto part_of = [&](const std::string& whole) {
+    std::string part = state_.NewName(type);
+    backward->push_back(ListStep(ListOperation::kSlice, {{"list", whole}, {"from", from}, {"to", to}}, part));
+    return part;
+  };
+  if (state_.activity->IsActive(value)) {
+    if (is_list)
+      AddTo(value, part_of(adjoint), backward);
+    else
+      AddElementTo(value, adjoint, index, backward);
+  }
   if (!state_.activity->IsActive(list)) return OkStatus();
-  const ValueInfo matrix = ValueInfo::OfMatrix(Shape());
-  const std::string old = state_.NewName(matrix), zeros = state_.NewName(matrix);
-  backward->push_back(
-      ListStep(ListOperation::kAsMatrix, {{"list", list}, {"from", index}, {"to", index}}, old));
-  BlockBuilder builder;
-  const NodeId cells = builder.Read(old, {matrix, std::nullopt, nullptr}, position_);
-  const NodeId rows = builder.Add("nrow", {cells}, position_),
-               columns = builder.Add("ncol", {cells}, position_);
-  builder.Assign(zeros,
-                 builder.Add("matrix", {builder.Literal(Scalar(0.0), position_), rows, columns}, position_),
-                 position_);
-  backward->push_back(NewBlock(Block::Kind::kBasic));
-  backward->back().graph = builder.Finish();
-  const std::string rest = state_.NewName(ValueInfo::OfDeclared(DataType::kList, ValueType::kUnknown));
+  const std::string zeros = state_.NewName(type), rest = state_.NewName(type);
+  backward->push_back(ListStep(ListOperation::kZeros, {{"list", part_of(list)}}, zeros));
   backward->push_back(ListStep(ListOperation::kAssign,
-                               {{"list", adjoint}, {"from", index}, {"to", index}, {"value", zeros}}, rest));
+                               {{"list", adjoint}, {"from", from}, {"to", to}, {"value", zeros}}, rest));
   AddTo(list, rest, backward);
   return OkStatus();
 }

@@ -234,23 +234,6 @@ class Gradients {
 
 }  // namespace
 
-std::string_view GradientScript() {
-  return R"dml(
-sum_of_lists = function(list[unknown] a, list[unknown] b) return (list[unknown] c) {
-  c = a
-  for (i in seq(1, length(a), 1)) c[i] = as.matrix(a[i]) + as.matrix(b[i])
-}
-
-zeros_of_list = function(list[unknown] a) return (list[unknown] c) {
-  c = a
-  for (i in seq(1, length(a), 1)) {
-    m = as.matrix(a[i])
-    c[i] = matrix(0, nrow(m), ncol(m))
-  }
-}
-)dml";
-}
-
 std::string GradientName(const std::string& function, const std::vector<std::string>& parameters,
                          bool takes_adjoint) {
   std::string names;

@@ -27,13 +27,6 @@ constexpr const char* kGivenAdjoint = "%adjoint";
 std::string GradientName(const std::string& function, const std::vector<std::string>& parameters,
                          bool takes_adjoint = false);
 
-/// A script with the functions that AddGradients needs for lists, and their names in it: the sum of two lists
-/// of matrices, and zeros of the sizes of a list's elements.
-std::string_view GradientScript();
-constexpr const char* kGradientFile = "heddle/gradient.dml";
-constexpr const char* kListSum = "heddle/gradient.dml::sum_of_lists";
-constexpr const char* kListZeros = "heddle/gradient.dml::zeros_of_list";
-
 /// What a call of a recursive function keeps for its backward call is one list, the last result of the
 /// function "forward ..." and the first parameter of "backward ...", which also takes all parameters of the
 /// function and the adjoints of all results that can vary, under AdjointName of their names in the function.

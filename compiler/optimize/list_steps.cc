@@ -61,6 +61,8 @@ class ListStep {
       case ListOperation::kExists: return {OfInfo(ValueInfo::OfScalar(ValueType::kBoolean))};
       case ListOperation::kRead: return {UnknownList()};
       case ListOperation::kWrite: return {};
+      case ListOperation::kSum:
+      case ListOperation::kZeros: return {OfMatrices(Operand("list"))};
     }
     return {};
   }
@@ -107,6 +109,24 @@ class ListStep {
     if (range.ok()) return *range;
     Fail(range.status());
     return std::nullopt;
+  }
+
+  // A list with a matrix in the place of each element that is no list.
+  static LiveIn OfMatrices(const LiveIn& known) {
+    if (known.list == nullptr) return UnknownList();
+    KnownList matrices = *known.list;
+    for (LiveIn& element : matrices.elements) {
+      const ValueInfo info = element.info;
+      if (info.data_type == DataType::kList)
+        element = OfMatrices(element);
+      else if (info.data_type == DataType::kUnknown)
+        element = LiveIn();
+      else
+        element = OfInfo(ValueInfo::OfMatrix(info.IsMatrix()   ? info.shape
+                                             : info.IsScalar() ? Shape{1, 1}
+                                                               : Shape()));
+    }
+    return OfList(std::move(matrices));
   }
 
   LiveIn Slice() {

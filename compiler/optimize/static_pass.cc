@@ -18,6 +18,7 @@
 #include "compiler/optimize/written_files.h"
 #include "compiler/parse/ast.h"
 #include "core/call_site.h"
+#include "ops/generate/sequence.h"
 #include "ops/operator.h"
 #include "ops/scalar/evaluate_scalar.h"
 
@@ -130,6 +131,7 @@ class StaticPass {
       }
       CheckRounds(block.graph, outcome.values, context);
     }
+    if (context.record) WarnOfLostNumbers(block, outcome.values);
     LiveIns assigned;
     for (NodeId id = 0; id < block.graph.size(); ++id) {
       const Node& node = block.graph[id];
@@ -210,6 +212,34 @@ class StaticPass {
         warning.notes.begin() + static_cast<std::ptrdiff_t>(status.notes().size()),
         may_be_unread ? "the script ends with this error if it comes here, unless nothing reads the result"
                       : "the script ends with this error if it comes here");
+  }
+
+  // seq(0.05, 0.95, 0.05) ends at 0.9.
+  void WarnOfLostNumbers(const Block& block, const std::vector<std::optional<Scalar>>& values) {
+    if (untold_ > 0 || diagnostics_ == nullptr) return;
+    for (NodeId id = 0; id < block.graph.size(); ++id) {
+      const Node& node = block.graph[id];
+      if (!node.Is("seq")) continue;
+      const auto value = [&](size_t i) -> const Scalar* {
+        const bool is_given = i < node.inputs.size() && node.inputs[i] != kNoNode;
+        const std::optional<Scalar>* known =
+            is_given ? &values[static_cast<size_t>(node.inputs[i])] : nullptr;
+        return known != nullptr && known->has_value() && !(*known)->IsString() ? &**known : nullptr;
+      };
+      const Scalar *const from = value(0), *const to = value(1), *const increment = value(2);
+      if (from == nullptr || to == nullptr || increment == nullptr) continue;
+      const std::optional<double> lost = ops::NumberLostBySeq(from->AsDouble(), to->AsDouble(), increment);
+      if (!lost || !warned_.insert({block.id, id}).second) continue;
+      const SourcePosition& at = node.position;
+      diagnostics_
+          ->Warning(
+              at.file, {{at.line, at.column}, {at.line, at.column}},
+              fmt::format("seq: the last number is missing, because rounding makes it {}, which is beyond {}",
+                          Scalar(*lost).ToText(), to->ToText()))
+          .notes.push_back(fmt::format("an end half a step further keeps it: seq({}, {}, {})", from->ToText(),
+                                       Scalar(to->AsDouble() + increment->AsDouble() / 2).ToText(),
+                                       increment->ToText()));
+    }
   }
 
   void WalkIf(Block& block, State& state, Context& context) {
@@ -483,6 +513,7 @@ class StaticPass {
   ops::Files* files_;
   std::map<int32_t, std::set<NodeId>> behind_writes_;  // reads that see other files than `files_`
   std::set<int32_t> recorded_;
+  std::set<std::pair<int32_t, NodeId>> warned_;  // calls of seq() whose warning was given
   std::map<std::string, CallOutcome> outcomes_;  // by function and what is known of the arguments
   std::map<const Function*, int> calls_;
   std::map<const Function*, int> active_;

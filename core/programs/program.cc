@@ -10,9 +10,10 @@ namespace heddle {
 namespace {
 
 constexpr std::array<std::string_view, 7> kKinds = {"basic", "if", "while", "for", "parfor", "call", "list"};
-constexpr std::array<std::string_view, 17> kListOperations = {
-    "make",     "copy",    "slice", "assign", "append",   "remove", "length", "as.scalar", "as.matrix",
-    "as.frame", "as.list", "cbind", "rbind",  "toString", "exists", "read",   "write"};
+constexpr std::array<std::string_view, 19> kListOperations = {
+    "make",      "copy",      "slice",    "assign",  "append", "remove", "length",
+    "as.scalar", "as.matrix", "as.frame", "as.list", "cbind",  "rbind",  "toString",
+    "exists",    "read",      "write",    "sum",     "zeros"};
 constexpr int kDeepest = 2000;  // Nested blocks; a bound on the recursion, for texts from outside.
 
 class Writer {

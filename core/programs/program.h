@@ -32,6 +32,9 @@ enum class ListOperation : uint8_t {
   kExists,    ///< Whether the variable x has a value.
   kRead,      ///< The list in the folder path.
   kWrite,     ///< No result: writes list into the folder path [options of write()].
+  // Of adjoints (compiler/gradient), in lists within lists as well:
+  kSum,    ///< list with each element the sum of it and of that of other, as matrices.
+  kZeros,  ///< list with each element a matrix of zeros of its size.
 };
 std::string_view Name(ListOperation operation);  ///< "make", "copy", ...
 

@@ -91,6 +91,21 @@ double ProbabilityInside(const Distribution& d, double x, Tail tail) {
   return ProbabilityOfT(d.degrees, x, tail);
 }
 
+double DensityInside(const Distribution& d, double x) {
+  switch (d.family) {
+    case DistributionFamily::kNormal:
+      return math::pdf(math::normal_distribution<double, Policy>(d.mean, d.sd), x);
+    case DistributionFamily::kExponential:
+      return math::pdf(math::exponential_distribution<double, Policy>(d.rate), x);
+    case DistributionFamily::kChiSquared:
+      return math::pdf(math::chi_squared_distribution<double, Policy>(d.degrees), x);
+    case DistributionFamily::kF:
+      return math::pdf(math::fisher_f_distribution<double, Policy>(d.degrees, d.denominator), x);
+    case DistributionFamily::kT: break;
+  }
+  return math::pdf(math::students_t_distribution<double, Policy>(d.degrees), x);
+}
+
 // The smallest x > 0 with P(X <= x) >= p, or with P(X > x) <= p: halves the range of doubles, whose bits are
 // in their order, 63 times. Boost's own inverses search for a bracket, which may not end, and throw whatever
 // the policy is.
@@ -148,6 +163,17 @@ Result<double> Probability(const Distribution& distribution, double x, Tail tail
   if (x <= LowerEnd(distribution.family)) return tail == Tail::kLower ? 0.0 : 1.0;
   if (x == kInfinity) return tail == Tail::kLower ? 1.0 : 0.0;
   return Computed(distribution, [&] { return ProbabilityInside(distribution, x, tail); });
+}
+
+Result<double> Density(const Distribution& distribution, double x) {
+  if (std::isnan(x)) return x;
+  if (x < LowerEnd(distribution.family) || std::isinf(x)) return 0.0;
+  if (x == 0) {  // Where Boost.Math says "overflow" of what is not finite.
+    const bool has_end = distribution.family == DistributionFamily::kChiSquared ||
+                         distribution.family == DistributionFamily::kF;
+    if (has_end && distribution.degrees < 2) return kInfinity;
+  }
+  return Computed(distribution, [&] { return DensityInside(distribution, x); });
 }
 
 Result<double> Quantile(const Distribution& distribution, double p) {

@@ -28,6 +28,11 @@ enum class Tail : uint8_t { kLower, kUpper };
 /// freedom on both sides.
 Result<double> Probability(const Distribution& distribution, double x, Tail tail);
 
+/// The derivative of P(X <= x) by x, from above at an end of the range: 0 outside of the range, Infinity of
+/// the chi-squared distribution and F with fewer than two degrees of freedom at 0. NaN of NaN. Fails as
+/// Probability does.
+Result<double> Density(const Distribution& distribution, double x);
+
 /// The x with P(X <= x) = p, 0 <= p <= 1: ends of the range, also infinite ones, for 0 and 1. NaN of NaN.
 /// Ends after 64 calls of Probability at most, and fails where that does.
 Result<double> Quantile(const Distribution& distribution, double p);

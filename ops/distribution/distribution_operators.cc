@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "ops/adjoint.h"
 #include "ops/arguments.h"
 #include "ops/catalog.h"
 #include "ops/distribution/distribution.h"
@@ -43,7 +44,7 @@ constexpr NamedFamily kFamilies[] = {
 };
 
 Result<const NamedFamily*> FamilyOf(const Node& node) {
-  if (node.Is("cdf") || node.Is("icdf")) {
+  if (node.Is("cdf") || node.Is("icdf") || node.Is("density")) {
     std::string name = node.Text("dist");
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
     for (const NamedFamily& family : kFamilies)
@@ -110,6 +111,8 @@ Result<ValueInfo> InferDistribution(const InferContext& context) {
   return ValueInfo::OfScalar(ValueType::kDouble);
 }
 
+bool IsDensity(const Node& node) { return node.Is("density"); }
+
 // Inputs that are left out at the end may be missing from the span.
 Result<Scalar> EvaluateDistribution(const Operator&, const Node& node,
                                     std::span<const Scalar* const> inputs) {
@@ -129,9 +132,10 @@ Result<Scalar> EvaluateDistribution(const Operator&, const Node& node,
                                      .denominator = number(kDf2, 1)};
   const double target = values[kTarget]->AsDouble();
   const bool lower = values[kLowerTail] == nullptr || values[kLowerTail]->AsBoolean();
-  const Result<double> found = IsInverse(node)
-                                   ? Quantile(distribution, target)
-                                   : Probability(distribution, target, lower ? Tail::kLower : Tail::kUpper);
+  const Result<double> found = IsInverse(node)   ? Quantile(distribution, target)
+                               : IsDensity(node) ? Density(distribution, target)
+                                                 : Probability(distribution, target,
+                                                               lower ? Tail::kLower : Tail::kUpper);
   if (found.ok()) return Scalar(*found);
   Status failure(found.status().code(), fmt::format("{}: {}", node.op, found.status().message()));
   for (const std::string& note : found.status().notes()) failure = failure.WithNote(note);
@@ -148,7 +152,66 @@ Result<Value> RunDistribution(const KernelCall& call) {
   return Value(std::move(result));
 }
 
-constexpr Operator OfOne(std::string_view name, std::string_view parameters) {
+// Whether the distributions of a family differ by this parameter.
+bool HasParameter(DistributionFamily family, size_t input) {
+  switch (input) {
+    case kTarget: return true;
+    case kMean:
+    case kSd: return family == DistributionFamily::kNormal;
+    case kDf: return family == DistributionFamily::kChiSquared || family == DistributionFamily::kT;
+    case kDf1:
+    case kDf2: return family == DistributionFamily::kF;
+    case kRate: return family == DistributionFamily::kExponential;
+    default: return false;
+  }
+}
+
+// With the density f: P changes by f with the target, by -f with the mean, by -f z with sd, z = (x - mean) /
+// sd, and by f x / rate with the rate; a quantile by 1 / f with p, and so that P stays what it is with the
+// others.
+void DifferentiateDistribution(AdjointCall& call) {
+  const Node& node = call.node();
+  const Result<const NamedFamily*> family = FamilyOf(node);
+  if (!family.ok()) return call.Refuse(family.status().message());
+  const auto given = [&](Input input) {
+    const bool is_there = input < node.inputs.size() && node.inputs[input] != kNoNode;
+    return is_there ? call.Input(input) : kNoNode;
+  };
+  const auto or_else = [&](Input input, double value) {
+    const NodeId node_given = given(input);
+    return node_given == kNoNode ? call.Literal(Scalar(value)) : node_given;
+  };
+  for (const Input degrees : {kDf, kDf1, kDf2})
+    if (call.IsWanted(degrees) && HasParameter((*family)->family, degrees))
+      return call.Refuse(
+          fmt::format("the derivative of {}() by {} has no closed form", node.op, kNames[degrees]));
+  const bool is_inverse = IsInverse(node);
+  const NodeId x = is_inverse ? call.Computed() : call.Input(kTarget);
+  const NodeId density =
+      call.Add("density", {x, given(kMean), given(kSd), given(kDf), given(kDf1), given(kDf2), given(kRate)},
+               {{"dist", Scalar(std::string((*family)->name))}});
+  const NodeId lower = is_inverse ? kNoNode : given(kLowerTail);
+  // What a step of 1 in x gives to the adjoint; of a quantile what keeps P gives in its place.
+  const NodeId step = is_inverse ? call.Adjoint()
+                      : lower == kNoNode
+                          ? call.Formula("dy * f", {{"f", density}})
+                          : call.Formula("dy * f * ifelse(lower, 1, -1)", {{"f", density}, {"lower", lower}});
+  const auto give = [&](Input input, std::string_view formula) {
+    if (!call.IsWanted(input) || !HasParameter((*family)->family, input)) return;
+    call.Give(input, call.Formula(formula, {{"g", step},
+                                            {"f", density},
+                                            {"v", x},
+                                            {"m", or_else(kMean, 0)},
+                                            {"s", or_else(kSd, 1)},
+                                            {"r", or_else(kRate, 1)}}));
+  };
+  give(kTarget, is_inverse ? "g / f" : "g");
+  give(kMean, is_inverse ? "g" : "-g");
+  give(kSd, is_inverse ? "g * ((v - m) / s)" : "-g * ((v - m) / s)");
+  give(kRate, is_inverse ? "-g * (v / r)" : "g * (v / r)");
+}
+
+constexpr Operator OfOne(std::string_view name, std::string_view parameters, bool differentiable = true) {
   return {.name = name,
           .form = CallForm::kNamed,
           .parameters = parameters,
@@ -159,7 +222,15 @@ constexpr Operator OfOne(std::string_view name, std::string_view parameters) {
           .run = RunDistribution,
           .may_fail = true,
           .scalar_type = DistributionType,
-          .evaluate = EvaluateDistribution};
+          .evaluate = EvaluateDistribution,
+          .adjoints = differentiable ? "*" : "",
+          .differentiate = differentiable ? DifferentiateDistribution : nullptr};
+}
+// The derivative of cdf() by its target: for the derivatives of all of these functions.
+constexpr Operator Density() {
+  Operator op = OfOne("density", "target @dist mean? sd? df? df1? df2? rate?", /*differentiable=*/false);
+  op.form = CallForm::kNone;
+  return op;
 }
 constexpr std::string_view kOfProbabilities = "target mean? sd? df? df1? df2? rate? lower.tail?";
 constexpr std::string_view kOfQuantiles = "target mean? sd? df? df1? df2? rate?";
@@ -167,6 +238,7 @@ constexpr std::string_view kOfQuantiles = "target mean? sd? df? df1? df2? rate?"
 constexpr Operator kOperators[] = {
     OfOne("cdf", "target @dist mean? sd? df? df1? df2? rate? lower.tail?"),
     OfOne("icdf", "target @dist mean? sd? df? df1? df2? rate?"),
+    Density(),
     OfOne("pnorm", kOfProbabilities),
     OfOne("qnorm", kOfQuantiles),
     OfOne("pexp", kOfProbabilities),

@@ -33,6 +33,21 @@ void DifferentiateExtreme(AdjointCall& call, std::string_view wins, std::string_
 void DifferentiateMaximum(AdjointCall& call) { DifferentiateExtreme(call, ">", "<"); }
 void DifferentiateMinimum(AdjointCall& call) { DifferentiateExtreme(call, "<", ">"); }
 
+// Where b is 0, or a is, the other factor of a derivative of 0 may be infinite. A root, b between 0 and 1,
+// has at 0 the slope of sqrt() there.
+void DifferentiatePower(AdjointCall& call) {
+  const Scalar* const known = call.Known(1);
+  const bool may_be_root = known == nullptr || (known->AsDouble() > 0 && known->AsDouble() < 1);
+  if (call.IsWanted(0) && may_be_root) {
+    const NodeId is_root_of_0 = call.Formula("(a == 0) * (b > 0) * (b < 1)");
+    call.Give(0, call.Formula("sumTo(dy * ((Z + a) ^ (b - 1 + (b == 0)) * ((1 - Z) * b)), a)",
+                              {{"Z", is_root_of_0}}));
+  } else if (call.IsWanted(0)) {
+    call.Give(0, call.Formula("sumTo(dy * (a ^ (b - 1 + (b == 0)) * b), a)"));
+  }
+  if (call.IsWanted(1)) call.Give(1, call.Formula("sumTo(dy * (y * log(a + (a == 0))), b)"));
+}
+
 // log(x), log(x, base) = log(x) / log(base).
 void DifferentiateLogarithm(AdjointCall& call) {
   const bool has_base = call.node().inputs.size() > 1 && call.node().inputs[1] != kNoNode;
@@ -70,9 +85,8 @@ constexpr Operator kOperators[] = {
                     .binary = BinaryCode::kPower,
                     .function = true,
                     .fusion = {.published_flops = 16, .flops = 45},
-                    // Where b is 0, or a is, the other factor of a derivative of 0 may be infinite.
-                    .adjoints = "sumTo(dy * (a ^ (b - 1 + (b == 0)) * b), a);"
-                                "sumTo(dy * (y * log(a + (a == 0))), b)"}),
+                    .adjoints = "*; *",
+                    .differentiate = DifferentiatePower}),
     BinaryOperator({.name = "%%",
                     .outer = "%%",
                     .binary = BinaryCode::kModulus,
@@ -171,7 +185,9 @@ constexpr Operator kOperators[] = {
     CellFunction({.name = "sqrt",
                   .unary = UnaryCode::kSquareRoot,
                   .fusion = {.published_flops = 2, .flops = 9},
-                  .derivative = "0.5 / y"}),
+                  // At 0, where the slope is infinite, the one of the constant below: a distance of equal
+                  // points, sqrt(sum((a - b)^2)), does not change with them to either side.
+                  .derivative = "0.5 * (y != 0) / (y + (y == 0))"}),
     CellFunction({.name = "exp",
                   .unary = UnaryCode::kExponential,
                   .function = true,

@@ -27,14 +27,6 @@ bool IsWhole(double x) {
   return std::trunc(x) == x && x >= -kBound && x <= kBound;
 }
 
-// FP32 keeps what the float's own text says: 0.1 is that float to whoever reads it.
-bool IsSingle(double x) {
-  if (!std::isfinite(x)) return true;
-  std::string text;
-  AppendSingle(static_cast<float>(x), &text);
-  return ParseDouble(text) == x;
-}
-
 bool Holds(ColumnType type, double x) {
   switch (type) {
     case ColumnType::kBoolean: return x == 0 || x == 1;
@@ -51,14 +43,17 @@ bool Holds(ColumnType type, double x) {
 constexpr ColumnType kByWidth[] = {ColumnType::kBoolean, ColumnType::kInteger32, ColumnType::kInteger64,
                                    ColumnType::kFloat32, ColumnType::kFloat64};
 
-// The first type that holds a cell and is none of those that an earlier cell did not fit in. So whole numbers
-// before a fraction become floats even where these do not tell them apart, as in SystemDS.
+// The first type that holds all cells. Each type before FP32 holds the cells of those before it, FP32 does
+// not: whole numbers before a fraction may be too long for it.
 ColumnType TypeOf(const Matrix& matrix, int64_t column) {
-  const double* const cells = matrix.data() + column;
+  const auto cell = [&](int64_t i) { return matrix.data()[i * matrix.columns() + column]; };
   size_t type = 0;
   for (int64_t i = 0; i < matrix.rows(); ++i)
-    while (!Holds(kByWidth[type], cells[i * matrix.columns()])) ++type;
-  return kByWidth[type];
+    while (!Holds(kByWidth[type], cell(i))) ++type;
+  if (kByWidth[type] != ColumnType::kFloat32) return kByWidth[type];
+  for (int64_t i = 0; i < matrix.rows(); ++i)
+    if (!IsSingle(cell(i))) return ColumnType::kFloat64;
+  return ColumnType::kFloat32;
 }
 
 void Fill(const Matrix& matrix, int64_t from, Column* column) {

@@ -44,10 +44,11 @@ bool IsBoolean(std::string_view text) {
 }
 
 std::optional<ColumnType> IntegerType(std::string_view text) {
-  std::string_view digits;
-  if (text.size() > kLongestInteger || !IsInteger(text, &digits)) return std::nullopt;
-  const std::optional<double> value = ParseDouble(digits);
-  return *value >= -0x1p31 && *value < 0x1p31 ? ColumnType::kInteger32 : ColumnType::kInteger64;
+  const std::optional<int64_t> value = text.size() > kLongestInteger ? std::nullopt : IntegerInText(text);
+  if (!value) return std::nullopt;
+  const bool is_short =
+      *value >= std::numeric_limits<int32_t>::min() && *value <= std::numeric_limits<int32_t>::max();
+  return is_short ? ColumnType::kInteger32 : ColumnType::kInteger64;
 }
 
 std::optional<ColumnType> FloatType(std::string_view text) {
@@ -59,11 +60,7 @@ std::optional<ColumnType> FloatType(std::string_view text) {
                        text.find_first_of("0123456789") != text.npos;
   const std::optional<double> value = numeric ? ParseDouble(text) : std::nullopt;
   if (!value) return std::nullopt;
-  if (text.size() <= 7 || (text.size() == 8 && text[0] == '-')) return ColumnType::kFloat32;
-  if (text.size() >= 13 || *value >= 10000 || *value < 0.00001) return ColumnType::kFloat64;
-  std::string single;
-  AppendSingle(static_cast<float>(*value), &single);
-  return single == FormatDouble(*value) ? ColumnType::kFloat32 : ColumnType::kFloat64;
+  return IsSingle(*value) ? ColumnType::kFloat32 : ColumnType::kFloat64;
 }
 
 constexpr std::string_view kMayBeEmpty = "\u00B7n";
@@ -97,6 +94,7 @@ ColumnType DetectedType(const Frame& frame, int64_t column) {
   const ColumnType own = frame.column(column).type();
   if (own != ColumnType::kString && own != ColumnType::kFloat64) return own;
   std::optional<ColumnType> type;
+  bool are_single = true, has_letters = false;
   for (int64_t i = 0; i < frame.rows(); ++i) {
     const std::optional<std::string> text = TextOfCell(frame, i, column);
     const std::optional<ColumnType> one =
@@ -105,8 +103,14 @@ ColumnType DetectedType(const Frame& frame, int64_t column) {
     const bool letters = type && IsNumeric(*type) != IsNumeric(*one);
     type = !type ? *one : letters ? ColumnType::kString : WiderOf(*type, *one);
     if (type == ColumnType::kString) break;
+    const std::optional<double> number = NumberInText(*text);
+    are_single &= number && IsSingle(*number);
+    has_letters |= IsBoolean(*text) && !number;  // t, f
   }
-  return type.value_or(ColumnType::kString);
+  if (!type || !IsNumeric(*type)) return type.value_or(ColumnType::kString);
+  if (has_letters && type != ColumnType::kBoolean) return ColumnType::kString;
+  // Whole numbers before a fraction may be too long for a float.
+  return type == ColumnType::kFloat32 && !are_single ? ColumnType::kFloat64 : *type;
 }
 
 std::string NameInSchema(const Frame& frame, int64_t column) {

@@ -11,8 +11,8 @@
 namespace heddle::ops {
 
 /// The first of BOOLEAN (0, 1, t, f, true, false), INT32, INT64, FP32, FP64, CHARACTER (one letter) and
-/// STRING, from `least` on, that a cell of this text fits; nullopt for the empty text. FP32 and FP64 are told
-/// apart by the length of what is written, as SystemDS does.
+/// STRING, from `least` on, that a cell of this text fits; nullopt for the empty text. FP32 fits a number
+/// that a float is (IsSingle).
 std::optional<ColumnType> TypeOfText(std::string_view text, ColumnType least = ColumnType::kBoolean);
 
 /// The text as the checks of types see it: without blanks around it and quotation marks, in small letters.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -19,6 +20,13 @@ constexpr std::array kByWidth = {ColumnType::kBoolean, ColumnType::kInteger32, C
 bool EqualsIgnoringCase(std::string_view text, std::string_view upper) {
   return std::equal(text.begin(), text.end(), upper.begin(), upper.end(),
                     [](char a, char b) { return (a >= 'a' && a <= 'z' ? a - 'a' + 'A' : a) == b; });
+}
+
+// What stands for booleans beside the words that are numbers, too.
+std::optional<double> BooleanInText(std::string_view text) {
+  if (EqualsIgnoringCase(text, "T")) return 1;
+  if (EqualsIgnoringCase(text, "F")) return 0;
+  return std::nullopt;
 }
 
 // nullopt where a text is no number.
@@ -64,8 +72,13 @@ Result<Column> ToNumbers(const Column& column, ColumnType type, bool may_miss) {
   for (int64_t i = 0; i < column.rows(); ++i) {
     const bool is_missing = column.IsMissing(i) || (has_texts && column.TextAt(i).empty());
     if (is_missing && result.MayMiss()) result.mutable_missing()[i] = 1;
-    const std::optional<double> number = is_missing ? 0 : NumberAt(column, i);
+    std::optional<double> number = is_missing ? 0 : NumberAt(column, i);
+    if (!number && type == ColumnType::kBoolean && has_texts) number = BooleanInText(column.TextAt(i));
     if (!number) return NoCell(column, i, type);
+    // Integers beyond 2^53 are not told by a double; the largest is 2^63 as a double.
+    std::optional<int64_t> integer;
+    if (column.storage() == ColumnStorage::kIntegers && !is_missing) integer = column.integers()[i];
+    if (has_texts && !is_missing) integer = IntegerInText(column.TextAt(i));
     switch (result.storage()) {
       case ColumnStorage::kDoubles:
         result.mutable_doubles()[i] =
@@ -73,11 +86,9 @@ Result<Column> ToNumbers(const Column& column, ColumnType type, bool may_miss) {
         break;
       case ColumnStorage::kIntegers: {
         const double limit = type == ColumnType::kInteger32 ? 0x1p31 : 0x1p63;
-        const bool is_integer = column.storage() == ColumnStorage::kIntegers && !is_missing;
-        // Integers beyond 2^53 are not told by a double; the largest is 2^63 as a double.
         const bool fits = std::trunc(*number) >= -limit && *number < limit;
-        if (!fits && !(is_integer && type == ColumnType::kInteger64)) return NoCell(column, i, type);
-        result.mutable_integers()[i] = is_integer ? column.integers()[i] : static_cast<int64_t>(*number);
+        if (!fits && !(integer && type == ColumnType::kInteger64)) return NoCell(column, i, type);
+        result.mutable_integers()[i] = integer ? *integer : static_cast<int64_t>(*number);
         break;
       }
       case ColumnStorage::kBooleans:
@@ -110,7 +121,32 @@ std::optional<double> NumberInText(std::string_view text) {
   if (text.empty()) return std::numeric_limits<double>::quiet_NaN();
   if (EqualsIgnoringCase(text, "TRUE")) return 1;
   if (EqualsIgnoringCase(text, "FALSE")) return 0;
-  return ParseDouble(text);
+  if (const std::optional<double> number = ParseDouble(text)) return number;
+  const double sign = text.front() == '-' ? -1 : 1;
+  if (text.front() == '-' || text.front() == '+') text.remove_prefix(1);
+  if (EqualsIgnoringCase(text, "INF") || EqualsIgnoringCase(text, "INFINITY"))
+    return sign * std::numeric_limits<double>::infinity();
+  if (EqualsIgnoringCase(text, "NAN")) return std::numeric_limits<double>::quiet_NaN();
+  return std::nullopt;
+}
+
+std::optional<int64_t> IntegerInText(std::string_view text) {
+  const std::string_view digits = text.substr(0, text.find('.'));
+  const std::string_view rest = text.substr(digits.size());
+  if (!rest.empty() && rest.find_first_not_of('0', 1) != rest.npos) return std::nullopt;
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return value;
+}
+
+bool IsSingle(double x) {
+  if (!std::isfinite(x)) return true;
+  const auto single = static_cast<float>(x);
+  if (static_cast<double>(single) != x) return false;
+  std::string text;
+  AppendSingle(single, &text);
+  return ParseDouble(text) == x;
 }
 
 ColumnType WiderOf(ColumnType a, ColumnType b) {

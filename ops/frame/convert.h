@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -9,9 +10,17 @@
 // Cells of one type as cells of another.
 namespace heddle::ops {
 
-/// The number that a cell of text is: as Java reads it, 1 and 0 for TRUE and FALSE in any case, NaN for the
-/// empty text; nullopt for what is none.
+/// The number that a cell of text is: as Java reads it, 1 and 0 for TRUE and FALSE, infinity for inf and
+/// infinity, NaN for nan, in any case; NaN for the empty text; nullopt for what is none.
 std::optional<double> NumberInText(std::string_view text);
+
+/// The integer that a text of digits is, with a sign and nothing but zeros behind a point perhaps; nullopt
+/// for another text, and for what 64 bits do not hold.
+std::optional<int64_t> IntegerInText(std::string_view text);
+
+/// True if a column of FP32 keeps this number: a float is no other number, and neither is its own text, which
+/// is that of such a cell wherever it is shown or written.
+bool IsSingle(double x);
 
 /// Appends the text of a cell that is not missing: as scalars have it, but for "true" and "false".
 void AppendCell(const Column& column, int64_t row, std::string* out);

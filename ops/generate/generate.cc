@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "ops/cells/move_cells.h"
 #include "ops/generate/rand.h"
 #include "ops/generate/seed.h"
+#include "ops/generate/sequence.h"
 #include "ops/parallel.h"
 #include "ops/whole_number.h"
 
@@ -212,6 +214,20 @@ Result<Sequence> MakeSequence(double from, double to, const Scalar* increment_gi
   const bool one_more = increment > 0 ? next <= to : next >= to;
   return Sequence{from, increment, 1 + static_cast<int64_t>(steps) + (one_more ? 1 : 0)};
 }
+
+}  // namespace
+
+std::optional<double> NumberLostBySeq(double from, double to, const Scalar* increment) {
+  const Result<Sequence> sequence = MakeSequence(from, to, increment, StatusCode::kInvalidArgument);
+  if (!sequence.ok()) return std::nullopt;
+  const double next = from + static_cast<double>(sequence->count) * sequence->increment;
+  // Of what rounding the increment, the product and the sum can do.
+  const double error = 8 * std::numeric_limits<double>::epsilon() * std::max(std::fabs(from), std::fabs(to));
+  const bool is_near = std::fabs(next - to) <= std::min(error, 1e-3 * std::fabs(sequence->increment));
+  return is_near ? std::optional(next) : std::nullopt;
+}
+
+namespace {
 
 Result<ValueInfo> InferSeq(const InferContext& context) {
   for (int i = 0; i < 3; ++i) {

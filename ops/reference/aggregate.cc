@@ -305,4 +305,26 @@ Matrix Cumulative(std::string_view op, const Matrix& x) {
   return result;
 }
 
+// A product of i cells by cell j: that of the others. An extreme: of the first cell since which it is the
+// same.
+Matrix CumulativeAdjoint(std::string_view op, const Matrix& x, const Matrix& y, const Matrix& dy) {
+  Matrix result = *FilledMatrix(x.rows(), x.columns(), 0);
+  const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
+  for (int64_t c = 0; c < x.columns(); ++c) {
+    for (int64_t i = 0; i < x.rows(); ++i) {
+      int64_t first = i;
+      while (first > 0 && same(y.At(first - 1, c), y.At(i, c))) --first;
+      for (int64_t j = 0; j <= i; ++j) {
+        double slope = j == first ? 1 : 0;
+        if (op == "cumprod") {
+          slope = 1;
+          for (int64_t k = 0; k <= i; ++k) slope *= k == j ? 1 : x.At(k, c);
+        }
+        result.mutable_data()[j * x.columns() + c] += slope == 0 ? 0 : slope * dy.At(i, c);
+      }
+    }
+  }
+  return result;
+}
+
 }  // namespace heddle::ops::reference

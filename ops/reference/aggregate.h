@@ -28,5 +28,7 @@ Matrix RowAggregate(std::string_view op, const Matrix& x);
 Matrix ColumnAggregate(std::string_view op, const Matrix& x);
 /// "cumsum" "cumprod" "cummin" "cummax".
 Matrix Cumulative(std::string_view op, const Matrix& x);
+/// The adjoint of X from y = op(X) and its adjoint, "cumprod" "cummin" "cummax".
+Matrix CumulativeAdjoint(std::string_view op, const Matrix& x, const Matrix& y, const Matrix& dy);
 
 }  // namespace heddle::ops::reference

@@ -81,7 +81,10 @@ double UnaryCell(std::string_view op, double x) {
   if (op == "exp") return Exp(x);
   if (op == "log") return Log(x);
   if (op == "abs") return std::fabs(x);
-  if (op == "round") return std::isnan(x) ? 0.0 : std::floor(x + 0.5);
+  if (op == "round") {
+    const double below = std::floor(x);
+    return below + (x - below >= 0.5 ? 1.0 : 0.0);
+  }
   if (op == "floor") return std::floor(x);
   if (op == "ceil") return std::ceil(x);
   if (op == "sign") return x > 0 ? 1 : x < 0 ? -1 : x;

@@ -10,9 +10,10 @@
 namespace heddle::ops::reference {
 namespace {
 
-// The shortest text that names the float names the double.
+// The number is that of a float, and the shortest text that names the float names it, too.
 bool NamesSingle(double x) {
   if (std::isnan(x) || std::isinf(x)) return true;
+  if (static_cast<double>(static_cast<float>(x)) != x) return false;
   char text[64];
   const auto end = std::to_chars(text, text + sizeof(text), static_cast<float>(x)).ptr;
   double back = 0;
@@ -35,6 +36,8 @@ Frame AsFrame(const Matrix& x) {
       if (width == 2 && !whole) width = 3;
       if (width == 3 && !NamesSingle(cell)) width = 4;
     }
+    for (int64_t i = 0; i < x.rows() && width == 3; ++i)
+      if (!NamesSingle(x.At(i, j))) width = 4;
     constexpr ColumnType kTypes[] = {ColumnType::kBoolean, ColumnType::kInteger32, ColumnType::kInteger64,
                                      ColumnType::kFloat32, ColumnType::kFloat64};
     const ColumnType type = kTypes[width];

@@ -62,9 +62,10 @@ bool Matches(const std::string& text, const char* expression) {
 // D (64), C, S.
 char KindOf(const std::string& text) {
   if (Matches(text, "[tTfF]|(?:[tT][rR][uU][eE])|(?:[fF][aA][lL][sS][eE])|[01](\\.0*)?")) return 'B';
-  if (Matches(text, "-?[0-9]+(\\.0*)?"))
+  if (Matches(text, "-?[0-9]+(\\.0*)?") && std::abs(std::stold(text)) < 0x1p63L)
     return std::abs(std::stod(text)) < 0x1p31 || std::stod(text) == -0x1p31 ? 'I' : 'L';
-  if (Matches(text, "-?[0-9]*\\.?[0-9]+([eE][-+]?[0-9]+)?")) return text.size() <= 7 ? 'F' : 'D';
+  if (Matches(text, "-?[0-9]*\\.?[0-9]+([eE][-+]?[0-9]+)?"))
+    return static_cast<double>(static_cast<float>(std::stod(text))) == std::stod(text) ? 'F' : 'D';
   return text.size() == 1 ? 'C' : 'S';
 }
 

@@ -21,9 +21,9 @@ Rows Beside(const Matrix& a, const Matrix& b) {
 }
 
 // Makes the first columns the identity; returns the product of the pivots, with the sign of the exchanges.
-double Eliminate(Rows* rows) {
+long double Eliminate(Rows* rows) {
   const size_t n = rows->size();
-  double determinant = 1;
+  long double determinant = 1;  // No product of doubles leaves its range.
   for (size_t k = 0; k < n; ++k) {
     size_t pivot = k;
     for (size_t i = k; i < n; ++i)
@@ -78,7 +78,7 @@ Matrix Cholesky(const Matrix& a) {
 
 double Determinant(const Matrix& a) {
   Rows rows = Beside(a, *Matrix::Dense(a.rows(), 0));
-  return Eliminate(&rows);
+  return static_cast<double>(Eliminate(&rows));
 }
 
 Matrix SquareRoot(const Matrix& a) {

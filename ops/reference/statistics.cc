@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -13,43 +14,94 @@ double WeightAt(const Matrix* weights, int64_t i, int64_t j) {
   return weights == nullptr ? 1 : weights->At(i, j);
 }
 
-// Every value as often as it counts, ascending, each with the place of its row in that order.
+// Every value as often as it counts, ascending, each with its row.
 std::vector<std::pair<double, int64_t>> Expanded(const Matrix& x, const Matrix* weights) {
-  std::vector<std::pair<double, double>> rows;
-  for (int64_t i = 0; i < x.rows(); ++i) rows.emplace_back(x.At(i, 0), WeightAt(weights, i, 0));
-  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
-    return a.first < b.first || (std::isnan(b.first) && !std::isnan(a.first));
-  });
   std::vector<std::pair<double, int64_t>> values;
-  for (size_t i = 0; i < rows.size(); ++i)
-    values.insert(values.end(), static_cast<size_t>(rows[i].second),
-                  {rows[i].first, static_cast<int64_t>(i)});
+  for (int64_t i = 0; i < x.rows(); ++i)
+    values.insert(values.end(), static_cast<size_t>(WeightAt(weights, i, 0)), {x.At(i, 0), i});
+  std::stable_sort(values.begin(), values.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   return values;
+}
+
+bool HasNaN(const std::vector<std::pair<double, int64_t>>& values) {
+  return std::any_of(values.begin(), values.end(), [](const auto& value) { return std::isnan(value.first); });
+}
+
+// How much of each of n sorted values there is in their quantile.
+std::vector<double> PartsInQuantile(size_t n, double p, bool averages) {
+  std::vector<double> parts(n, 0.0);
+  const double rank = p * static_cast<double>(n);
+  const auto last = static_cast<int64_t>(n) - 1, below = static_cast<int64_t>(std::floor(rank + 0x1p-50));
+  const bool is_whole = rank <= static_cast<double>(below);
+  const auto at = [&](int64_t i) -> double& {
+    return parts[static_cast<size_t>(std::clamp<int64_t>(i, 0, last))];
+  };
+  at(is_whole ? below - 1 : averages ? below : static_cast<int64_t>(std::ceil(rank)) - 1) += 0.5;
+  at(averages ? below : static_cast<int64_t>(std::ceil(rank)) - 1) += 0.5;
+  return parts;
+}
+
+std::vector<double> PartsInMiddleHalf(size_t n) {
+  std::vector<double> parts;
+  const auto count = static_cast<double>(n);
+  for (size_t i = 0; i < n; ++i) {
+    const auto begin = static_cast<double>(i);
+    const double inside = std::min(begin + 1, 0.75 * count) - std::max(begin, 0.25 * count);
+    parts.push_back(std::max(0.0, inside) / (count / 2));
+  }
+  return parts;
+}
+
+double SumOf(const std::vector<std::pair<double, int64_t>>& values, const std::vector<double>& parts) {
+  double sum = 0;
+  for (size_t i = 0; i < values.size(); ++i)
+    if (parts[i] != 0) sum += parts[i] * values[i].first;
+  return sum;
 }
 
 }  // namespace
 
 double Quantile(const Matrix& x, const Matrix* weights, double p, bool may_average) {
   const auto values = Expanded(x, weights);
-  const auto n = static_cast<int64_t>(values.size());
-  const auto wanted = static_cast<int64_t>(std::ceil(p * static_cast<double>(n)));
-  const int64_t rank = std::max<int64_t>(1, wanted);
-  const auto& here = values[static_cast<size_t>(rank - 1)];
-  if (!may_average || n % 2 != 0 || wanted < 1 || rank == n || rank >= x.rows()) return here.first;
-  const auto& next = values[static_cast<size_t>(rank)];
-  return next.second == here.second ? here.first : (here.first + next.first) / 2;
+  if (HasNaN(values)) return std::numeric_limits<double>::quiet_NaN();
+  return SumOf(values, PartsInQuantile(values.size(), p, may_average));
 }
 
 double InterQuartileMean(const Matrix& x, const Matrix* weights) {
   const auto values = Expanded(x, weights);
-  const auto n = static_cast<double>(values.size());
-  double sum = 0;
-  for (size_t i = 0; i < values.size(); ++i) {
-    const auto begin = static_cast<double>(i);
-    const double inside = std::min(begin + 1, 0.75 * n) - std::max(begin, 0.25 * n);
-    sum += std::max(0.0, inside) * values[i].first;
+  if (HasNaN(values)) return std::numeric_limits<double>::quiet_NaN();
+  return SumOf(values, PartsInMiddleHalf(values.size()));
+}
+
+Matrix RanksAdjoint(std::string_view of, const Matrix& x, const Matrix* weights, const Value* p,
+                    const Value& adjoint) {
+  const auto values = Expanded(x, weights);
+  Matrix result = *FilledMatrix(x.rows(), 1, HasNaN(values) ? std::numeric_limits<double>::quiet_NaN() : 0.0);
+  if (HasNaN(values)) return result;
+  std::vector<double> parts(values.size(), 0.0);
+  const auto add = [&](const std::vector<double>& more, double factor) {
+    for (size_t i = 0; i < parts.size(); ++i) parts[i] += factor * more[i];
+  };
+  if (of == "interQuartileMean") {
+    add(PartsInMiddleHalf(values.size()), adjoint.scalar().AsDouble());
+  } else if (adjoint.IsScalar()) {
+    add(PartsInQuantile(values.size(), p == nullptr ? 0.5 : p->scalar().AsDouble(), true),
+        adjoint.scalar().AsDouble());
+  } else {
+    for (int64_t i = 0; i < p->matrix().rows(); ++i)
+      add(PartsInQuantile(values.size(), p->matrix().At(i, 0), false), adjoint.matrix().At(i, 0));
   }
-  return sum / (n / 2);
+  for (const auto& [value, row] : values) {
+    double sum = 0, count = 0;
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (values[i].first != value) continue;
+      sum += parts[i];
+      count += 1;
+    }
+    result.mutable_data()[row] += sum / count;
+  }
+  return result;
 }
 
 double Moment(const Matrix& x, const Matrix* weights, int64_t k) {

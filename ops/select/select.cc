@@ -228,6 +228,7 @@ void DifferentiateReplace(AdjointCall& call) {
 std::span<const Operator> SelectOperators() {
   static const Operator kOperators[] = {
       kTableOperator,
+      kTableBackwardOperator,
       {.name = "removeEmpty",
        .form = CallForm::kNamed,
        .parameters = "target select? @margin @empty.return?",

@@ -8,6 +8,8 @@ namespace heddle::ops {
 
 /// table(A, B, W, d1, d2): contingency table, ops/select/table.cc.
 extern const Operator kTableOperator;
+/// table_backward(A, B, W, dF): the adjoint of its weights, ops/select/table.cc.
+extern const Operator kTableBackwardOperator;
 /// order(target, by, decreasing, index.return): stable sort of rows, ops/select/order.cc.
 extern const Operator kOrderOperator;
 

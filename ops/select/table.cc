@@ -8,6 +8,7 @@
 
 #include "core/values/panels.h"
 #include "core/values/sizes.h"
+#include "ops/adjoint.h"
 #include "ops/arguments.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
@@ -284,6 +285,40 @@ Result<Value> RunTable(const KernelCall& call) {
   return Value(std::move(result));
 }
 
+Result<ValueInfo> InferTableBackward(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, kA, "argument 1"));
+  const ValueInfo& w = context.inputs[kW];
+  return w.IsMatrix() ? ValueInfo::OfMatrix(w.shape) : ValueInfo::OfScalar(ValueType::kDouble);
+}
+
+Result<Value> RunTableBackward(const KernelCall& call) {
+  const Matrix& a = call.inputs[kA]->matrix();
+  const Value& weights = *call.inputs[kW];
+  const Matrix& table = call.inputs[kW + 1]->matrix();
+  HEDDLE_ASSIGN_OR_RETURN(const Operand b, Operand::Of(call, kB, 1));
+  HEDDLE_ASSIGN_OR_RETURN(const Operand w, Operand::Of(call, kW, 1));
+  const bool is_matrix = weights.IsMatrix();
+  const Shape shape = is_matrix ? weights.matrix().shape() : Shape{1, 1};
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, FilledMatrix(shape.rows, shape.columns, 0));
+  // Of weights with more columns than A has the first ones count, else they are read by position.
+  const int64_t n = a.columns(), skipped = shape.columns > n ? shape.columns - n : 0;
+  for (int64_t k = 0; k < a.cells(); ++k) {
+    if (k % kCellsBetweenPolls == 0 && IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
+    if (std::isnan(a.data()[k]) || std::isnan(b[k]) || std::isnan(w[k])) continue;
+    const int64_t row = Key(a.data()[k]), column = Key(b[k]);
+    if (row < 0 || column < 0) return BadKey(row < 0 ? a.data()[k] : b[k], k, n);
+    if (row >= table.rows() || column >= table.columns()) continue;
+    result.mutable_data()[is_matrix ? k + k / n * skipped : 0] +=
+        table.data()[row * table.columns() + column];
+  }
+  if (is_matrix) return Value(std::move(result));
+  return Value(Scalar(result.At(0, 0)));
+}
+
+void DifferentiateTable(AdjointCall& call) {
+  call.Give(kW, call.Add("table_backward", {call.Input(kA), call.Input(kB), call.Input(kW), call.Adjoint()}));
+}
+
 double TableWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
   return sizeof(Entry) * static_cast<double>(inputs[kA].shape.rows) *
          static_cast<double>(inputs[kA].shape.columns);
@@ -314,6 +349,20 @@ constexpr Operator kTableOperator = {.name = "table",
                                      .may_fail = true,
                                      .storages = Storages::kDense,
                                      .working_bytes = TableWorkingBytes,
-                                     .adjoints = "0; 0; ; 0"};  // by the weights there is none
+                                     .adjoints = "0; 0; *; 0",
+                                     .differentiate = DifferentiateTable};
+
+// table_backward(A, B, W, dF): the adjoint of the weights, from that of the table: for each the cell to which
+// it was added, 0 where it was left out; of a scalar W their sum, in row order.
+//
+// Shapes: as of table(); the result has the shape of W. Cost: a look-up for each cell of A.
+constexpr Operator kTableBackwardOperator = {.name = "table_backward",
+                                             .parameters = "A B W dF",
+                                             .min_inputs = 4,
+                                             .max_inputs = 4,
+                                             .infer = InferTableBackward,
+                                             .run = RunTableBackward,
+                                             .may_fail = true,
+                                             .storages = Storages::kDense};
 
 }  // namespace heddle::ops

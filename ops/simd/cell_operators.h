@@ -80,8 +80,10 @@ HEDDLE_UNARY(SquareRoot, false, Sqrt(a))
 HEDDLE_UNARY(Exponential, true, Exp(a))
 HEDDLE_UNARY(Logarithm, true, Log(a))
 HEDDLE_UNARY(Absolute, false, Abs(a))
+// The nearest whole number, of two the larger one. Not Floor(a + 0.5): that sum is rounded itself, to 1 where
+// a is the number before 0.5, and to an even number where a is whole and odd, from 2^52 on.
 HEDDLE_UNARY(Round, false,
-             KeepWhere(Equal(a, a), Floor(a + Broadcast(0.5))))  // NaN gives 0: a quirk of the language
+             Floor(a) + OneWhere(HEDDLE_SIMD_NAMESPACE::GreaterEqual(a - Floor(a), Broadcast(0.5))))
 HEDDLE_UNARY(RoundDown, false, Floor(a))
 HEDDLE_UNARY(RoundUp, false, Ceil(a))
 HEDDLE_UNARY(Sign, false,

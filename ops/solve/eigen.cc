@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include "ops/adjoint.h"
 #include "ops/arguments.h"
 #include "ops/catalog.h"
 #include "ops/solve/eigen_general.h"
@@ -51,6 +52,55 @@ Status RunEigen(const KernelCall& call, std::span<Value> results) {
   return OkStatus();
 }
 
+// ---- eigen_backward(A, values, vectors, dvalues, dvectors): the adjoint of a symmetric A, made symmetric as
+// A is. With v the vectors and l the values: v (diag(dvalues) + F * (t(v) dvectors)) t(v), where F[i, j] = 1
+// / (l[j] - l[i]), and 0 where these are equal: vectors of equal values are any basis of their space, and
+// only functions that do not depend on which have a derivative. Either of the two adjoints may be left out.
+
+enum BackwardInput { kA, kValues, kVectors, kOfValues, kOfVectors };
+
+Result<ValueInfo> InferEigenBackward(const InferContext& context) {
+  return ValueInfo::OfMatrix(context.inputs[kA].shape);
+}
+
+Result<Value> RunEigenBackward(const KernelCall& call) {
+  FixCacheSizes();
+  HEDDLE_ASSIGN_OR_RETURN(Cells a, ToEigen(call.inputs[kA]->matrix()));
+  if (!CheckSymmetric("eigen", a, kSymmetric, /*of_all=*/true).ok())
+    return FailedPrecondition(
+               "gradient(): eigen() has a derivative where its matrix is symmetric, and this one is not")
+        .WithNote("(A + t(A)) / 2 is symmetric");
+  HEDDLE_ASSIGN_OR_RETURN(const Cells values, ToEigen(call.inputs[kValues]->matrix()));
+  HEDDLE_ASSIGN_OR_RETURN(const Cells vectors, ToEigen(call.inputs[kVectors]->matrix()));
+  const auto given_adjoint = [&](size_t i) { return i < call.inputs.size() ? call.inputs[i] : nullptr; };
+  const Eigen::Index n = a.rows();
+  Cells inner = Cells::Zero(n, n);
+  if (const Value* const adjoint = given_adjoint(kOfVectors)) {
+    HEDDLE_ASSIGN_OR_RETURN(const Cells given, ToEigen(adjoint->matrix()));
+    inner.noalias() = vectors.transpose() * given;
+    for (Eigen::Index i = 0; i < n; ++i) {
+      for (Eigen::Index j = 0; j < n; ++j) {
+        const double gap = values(j, 0) - values(i, 0);
+        inner(i, j) = gap == 0 ? 0 : inner(i, j) / gap;
+      }
+    }
+  }
+  if (const Value* const adjoint = given_adjoint(kOfValues)) {
+    HEDDLE_ASSIGN_OR_RETURN(const Cells given, ToEigen(adjoint->matrix()));
+    for (Eigen::Index i = 0; i < n; ++i) inner(i, i) += given(i, 0);
+  }
+  a.noalias() = vectors * inner;
+  inner.noalias() = a * vectors.transpose();
+  a = 0.5 * (inner + inner.transpose());
+  return FromEigen(a);
+}
+
+void DifferentiateEigen(AdjointCall& call) {
+  const auto adjoint = [&](size_t i) { return call.HasAdjoint(i) ? call.Adjoint(i) : kNoNode; };
+  call.Give(0, call.Add("eigen_backward",
+                        {call.Input(0), call.Computed(0), call.Computed(1), adjoint(0), adjoint(1)}));
+}
+
 Cost EigenCost(const Node&, std::span<const ValueInfo> inputs) {
   const Shape shape = inputs.empty() ? Shape{} : inputs[0].shape;
   if (!shape.IsKnown()) return {};
@@ -74,6 +124,18 @@ extern constexpr Operator kEigen = {.name = "eigen",
                                     .cost = EigenCost,
                                     .run_several = Interruptible<RunEigen>,
                                     .may_fail = true,
-                                    .working_bytes = EigenWorkingBytes};
+                                    .working_bytes = EigenWorkingBytes,
+                                    .adjoints = "*",
+                                    .differentiate = DifferentiateEigen};
+
+extern constexpr Operator kEigenBackward = {.name = "eigen_backward",
+                                            .parameters = "A values vectors dvalues? dvectors?",
+                                            .min_inputs = 3,
+                                            .max_inputs = 5,
+                                            .infer = InferEigenBackward,
+                                            .cost = CubicCost,
+                                            .run = RunEigenBackward,
+                                            .may_fail = true,
+                                            .working_bytes = EigenWorkingBytes};
 
 }  // namespace heddle::ops

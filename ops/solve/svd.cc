@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <utility>
 
+#include "ops/adjoint.h"
 #include "ops/arguments.h"
 #include "ops/catalog.h"
 #include "ops/solve/dense_cells.h"
@@ -52,6 +54,37 @@ Status RunSvd(const KernelCall& call, std::span<Value> results) {
   return OkStatus();
 }
 
+// Townsend, Differentiating the singular value decomposition (2016), of the thin factors, s the singular
+// values: the adjoint of X is (U (F * (P - t(P))) diag(s) + (dU - U P) diag(1 / s)) t(V) with P = t(U) dU,
+// plus U diag(diag(dS)) t(V), plus U (diag(s) (F * (Q - t(Q))) t(V) + diag(1 / s) t(dV - V Q)) with Q = t(V)
+// dV; F[i, j] = 1 / (s[j]^2 - s[i]^2), and as in eigen_backward 0 where these are equal, as 1 / s is 0 for s
+// = 0.
+void DifferentiateSvd(AdjointCall& call) {
+  const NodeId u = call.Computed(0), v = call.Computed(2);
+  const NodeId s = call.Formula("diag(S)", {{"S", call.Computed(1)}});
+  const auto skew = [&](NodeId factor, NodeId adjoint) {
+    const NodeId gaps = call.Formula("S ^ 2 - t(S ^ 2)", {{"S", s}});
+    const NodeId p = call.Formula("t(B) %*% A", {{"B", factor}, {"A", adjoint}});
+    return std::pair(p, call.Formula("(D != 0) / (-1 * D + (D == 0)) * (P - t(P))", {{"D", gaps}, {"P", p}}));
+  };
+  const NodeId inverse = call.Formula("t((S != 0) / (S + (S == 0)))", {{"S", s}});
+  const auto give = [&](NodeId left, NodeId right) {
+    call.Give(0, call.Formula("L %*% t(R)", {{"L", left}, {"R", right}}));
+  };
+  if (call.HasAdjoint(1)) give(call.Formula("U * t(diag(D))", {{"U", u}, {"D", call.Adjoint(1)}}), v);
+  if (call.HasAdjoint(0)) {
+    const auto [p, k] = skew(u, call.Adjoint(0));
+    give(call.Formula("U %*% (K * t(S)) + (A - U %*% P) * I",
+                      {{"U", u}, {"K", k}, {"S", s}, {"A", call.Adjoint(0)}, {"P", p}, {"I", inverse}}),
+         v);
+  }
+  if (call.HasAdjoint(2)) {
+    const auto [p, k] = skew(v, call.Adjoint(2));
+    give(u, call.Formula("V %*% t(K * S) + (A - V %*% P) * I",
+                         {{"V", v}, {"K", k}, {"S", s}, {"A", call.Adjoint(2)}, {"P", p}, {"I", inverse}}));
+  }
+}
+
 Cost SvdCost(const Node&, std::span<const ValueInfo> inputs) {
   const Shape shape = inputs.empty() ? Shape{} : inputs[0].shape;
   if (!shape.IsKnown()) return {};
@@ -81,6 +114,8 @@ extern constexpr Operator kSvd = {.name = "svd",
                                   .cost = SvdCost,
                                   .run_several = Interruptible<RunSvd>,
                                   .may_fail = true,
-                                  .working_bytes = SvdWorkingBytes};
+                                  .working_bytes = SvdWorkingBytes,
+                                  .adjoints = "*",
+                                  .differentiate = DifferentiateSvd};
 
 }  // namespace heddle::ops

@@ -10,6 +10,7 @@
 
 #include "core/values/panels.h"
 #include "core/values/sizes.h"
+#include "ops/adjoint.h"
 #include "ops/arguments.h"
 #include "ops/catalog.h"
 #include "ops/cells/storage.h"
@@ -393,6 +394,38 @@ Result<Value> RunAggregate(const KernelCall& call) {
                  : RunWhole(call, payload, grouping, most, cells);
 }
 
+// With P[i, g] = 1 where row i is of group g, and no 1 where that group is dropped: sums are t(P) %*% (w *
+// X), a count is t(P) %*% w, a mean their quotient.
+void DifferentiateAggregate(AdjointCall& call) {
+  const Result<Form> form = FormOf(call.node());
+  if (!form.ok()) return call.Refuse(form.status().message());
+  const GroupFunction function = form->function;
+  if (function != GroupFunction::kSum && function != GroupFunction::kCount &&
+      function != GroupFunction::kMean)
+    return call.Refuse(fmt::format("aggregate() has a derivative of sums, counts and means, not of fn=\"{}\"",
+                                   call.node().Text("fn")));
+  const bool weighted = IsGiven(call.node(), kWeights);
+  if (function == GroupFunction::kCount && !call.IsWanted(kWeights)) return;
+  const NodeId groups = call.Formula("table(seq(1, nrow(target)), groups, none, nrow(target), nrow(dy))");
+  NodeId given = call.Adjoint();
+  if (function == GroupFunction::kMean) {
+    const NodeId ones = weighted ? call.Input(kWeights) : call.Formula("matrix(1, nrow(target), 1)");
+    const NodeId counts = call.Formula("t(P) %*% W", {{"P", groups}, {"W", ones}});
+    given = call.Formula("dy / (N + (N == 0))", {{"N", counts}});
+  }
+  const NodeId of_rows = call.Formula("P %*% G", {{"P", groups}, {"G", given}});
+  if (call.IsWanted(kTarget) && function != GroupFunction::kCount)
+    call.Give(kTarget, weighted ? call.Formula("R * weights", {{"R", of_rows}}) : of_rows);
+  if (!call.IsWanted(kWeights)) return;
+  if (function == GroupFunction::kCount)
+    return call.Give(kWeights, call.Formula("rowSums(R)", {{"R", of_rows}}));
+  const NodeId products = call.Formula("R * target", {{"R", of_rows}});
+  call.Give(kWeights,
+            function == GroupFunction::kSum
+                ? call.Formula("rowSums(A)", {{"A", products}})
+                : call.Formula("rowSums(A - P %*% (G * y))", {{"A", products}, {"P", groups}, {"G", given}}));
+}
+
 // The groups of all rows, and the rows in their order.
 double AggregateWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
   return 2 * sizeof(int64_t) * static_cast<double>(inputs[kTarget].shape.rows);
@@ -425,6 +458,8 @@ extern constexpr Operator kGroupAggregate = {.name = "aggregate",
                                              .input_use = ByRows,
                                              .run = RunAggregate,
                                              .may_fail = true,
-                                             .working_bytes = AggregateWorkingBytes};
+                                             .working_bytes = AggregateWorkingBytes,
+                                             .adjoints = "*; 0; *; 0",
+                                             .differentiate = DifferentiateAggregate};
 
 }  // namespace heddle::ops

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
+#include <limits>
 
 #include "ops/statistics/ranks.h"
 
@@ -13,20 +13,11 @@ Result<ValueInfo> InferInterQuartileMean(const InferContext& context) {
 
 Result<Value> RunInterQuartileMean(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(const RankedColumn column, RankColumn(call, "interQuartileMean", 1));
-  // Ranks up to the first quarter and up to the third, and what of the value there is beyond.
-  const double first = 0.25 * column.total, third = 0.75 * column.total;
-  size_t i = 0;
-  double reached = column.weights[0];
-  const auto go_to = [&](double rank, auto visit) {
-    while (reached < std::ceil(rank) && i + 1 < column.values.size()) {
-      reached += column.weights[++i];
-      visit();
-    }
-  };
-  go_to(first, [] {});
-  double sum = (reached - first) * column.values[i];
-  go_to(third, [&] { sum += column.weights[i] * column.values[i]; });
-  sum -= (reached - third) * column.values[i];
+  if (column.has_nan) return Value(Scalar(std::numeric_limits<double>::quiet_NaN()));
+  double sum = 0;
+  column.ForMiddleHalf([&](size_t place, double amount) {
+    if (amount != 0) sum += amount * column.values[place];
+  });
   return Value(Scalar(sum / (0.5 * column.total)));
 }
 
@@ -40,6 +31,7 @@ double SortedWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
 /// times; values at the ranks N/4 and 3N/4 count with the part of them that is inside.
 ///
 /// Shapes:  X and W are n x 1; a number.
+/// Value:   NaN if a cell that counts is.
 /// Errors:  as quantile.
 /// Order:   the values add up in ascending order.
 /// Cost:    sorts a copy of X.
@@ -51,6 +43,8 @@ extern constexpr Operator kInterQuartileMean = {.name = "interQuartileMean",
                                                 .infer = InferInterQuartileMean,
                                                 .run = RunInterQuartileMean,
                                                 .may_fail = true,
-                                                .working_bytes = SortedWorkingBytes};
+                                                .working_bytes = SortedWorkingBytes,
+                                                .adjoints = "*; 0",
+                                                .differentiate = DifferentiateRanks};
 
 }  // namespace heddle::ops

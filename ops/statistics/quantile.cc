@@ -53,6 +53,8 @@ double SortedWorkingBytes(const Node& node, std::span<const ValueInfo> inputs) {
 }
 
 constexpr Operator Quantile(Operator op) {
+  op.adjoints = op.max_inputs == 3 ? "*; 0; 0" : "*; 0";
+  op.differentiate = DifferentiateRanks;
   op.infer = InferQuantile;
   op.run = RunQuantile;
   op.may_fail = true;
@@ -79,8 +81,9 @@ double MedianWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
 /// quantile(X, p): the value at rank max(1, ceil(p * N)) of the N cells of a column in ascending order.
 ///
 /// Shapes:  X is n x 1. A number p gives a number, a column p of k numbers k x 1.
-/// Value:   for a number p and an even N the mean of this rank and the next, if it is below N (language
-///          reference 3.6); never averaged for a column p. NaN counts as the largest value.
+/// Value:   for a number p whose p * N is whole, the mean of this rank and the next, if it is below N (R's
+/// type
+///          2); never averaged for a column p (R's type 1). NaN if a cell is.
 /// Errors:  X that is no column or has no rows; p outside [0, 1].
 /// Cost:    sorts a copy of X.
 extern constexpr Operator kQuantile = Quantile({.name = "quantile",
@@ -103,6 +106,8 @@ extern constexpr Operator kMedian = {.name = "median",
                                      .infer = InferMedian,
                                      .run = RunMedian,
                                      .may_fail = true,
-                                     .working_bytes = MedianWorkingBytes};
+                                     .working_bytes = MedianWorkingBytes,
+                                     .adjoints = "*; 0",
+                                     .differentiate = DifferentiateRanks};
 
 }  // namespace heddle::ops

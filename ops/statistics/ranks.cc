@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "ops/arguments.h"
@@ -35,19 +36,32 @@ Status CheckRankedColumns(const InferContext& context, std::string_view name, in
                       StatusCode::kInvalidArgument);
 }
 
-double RankedColumn::AtRank(double rank, bool averages) const {
+size_t RankedColumn::PlaceOfRank(double rank) const {
   size_t i = 0;
   double reached = weights[0];
   while (reached < rank && i + 1 < values.size()) reached += weights[++i];
-  if (!averages || reached != rank || !(rank < static_cast<double>(values.size()))) return values[i];
-  size_t next = i + 1;
-  while (next < values.size() && weights[next] == 0) ++next;
-  return next == values.size() ? values[i] : (values[i] + values[next]) / 2;
+  return i;
 }
 
-double RankedColumn::Quantile(double p, bool may_average) const {
-  const double rank = std::ceil(p * total);
-  return AtRank(std::max(1.0, rank), may_average && std::fmod(total, 2) == 0 && rank >= 1);
+// Hyndman, Fan, Sample quantiles in statistical packages (1996), definitions 1 and 2. R allows a product a
+// few units in the last place below a whole number, 3 of 0.3 * 10, to be that number.
+std::pair<size_t, size_t> RankedColumn::PlacesOf(double p, bool averages) const {
+  constexpr double kFuzz = 4 * std::numeric_limits<double>::epsilon();
+  const double rank = p * total;
+  const auto place = [&](double wanted) { return PlaceOfRank(std::clamp(wanted, 1.0, total)); };
+  if (!averages) {
+    const size_t one = place(std::ceil(rank));
+    return {one, one};
+  }
+  const double below = std::floor(rank + kFuzz);
+  const size_t next = place(below + 1);
+  return {rank > below ? next : place(below), next};
+}
+
+double RankedColumn::Quantile(double p, bool averages) const {
+  if (has_nan) return std::numeric_limits<double>::quiet_NaN();
+  const auto [low, high] = PlacesOf(p, averages);
+  return low == high ? values[low] : std::midpoint(values[low], values[high]);
 }
 
 Result<RankedColumn> RankColumn(const KernelCall& call, std::string_view name, int weights) {
@@ -57,11 +71,14 @@ Result<RankedColumn> RankColumn(const KernelCall& call, std::string_view name, i
   HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, AsDense(x));
   const auto n = static_cast<size_t>(x.rows());
   RankedColumn column{.values = std::vector<double>(cells.data(), cells.data() + n)};
-  const auto before = [](double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); };
+  const auto has_nan = [](const std::vector<double>& values) {
+    return std::any_of(values.begin(), values.end(), [](double value) { return std::isnan(value); });
+  };
   const bool weighted = weights >= 0 && static_cast<size_t>(weights) < call.inputs.size() &&
                         call.inputs[static_cast<size_t>(weights)] != nullptr;
   if (!weighted) {
-    std::sort(column.values.begin(), column.values.end(), before);
+    column.has_nan = has_nan(column.values);
+    if (!column.has_nan) std::sort(column.values.begin(), column.values.end());
     column.weights.assign(n, 1.0);
     column.total = static_cast<double>(n);
     return column;
@@ -69,17 +86,23 @@ Result<RankedColumn> RankColumn(const KernelCall& call, std::string_view name, i
   const Matrix& w = call.inputs[static_cast<size_t>(weights)]->matrix();
   HEDDLE_RETURN_IF_ERROR(CheckWeights(name, x.shape(), w.shape(), StatusCode::kFailedPrecondition));
   HEDDLE_ASSIGN_OR_RETURN(const Matrix counts, AsDense(w));
-  std::vector<size_t> order(n);
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return before(cells.data()[a], cells.data()[b]); });
+  std::vector<size_t> order;
+  column.values.clear();
   for (size_t i = 0; i < n; ++i) {
-    const double count = counts.data()[order[i]];
+    const double count = counts.data()[i];
     if (!(count >= 0 && count < 0x1p53 && std::floor(count) == count))
       return FailedPrecondition("{}: weights are counts, but one is {}", name, Scalar(count).ToText());
-    column.values[i] = cells.data()[order[i]];
-    column.weights.push_back(count);
-    column.total += count;
+    if (count > 0) order.push_back(i);
+  }
+  for (const size_t i : order) column.values.push_back(cells.data()[i]);
+  column.has_nan = has_nan(column.values);
+  if (!column.has_nan)
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return cells.data()[a] < cells.data()[b]; });
+  for (size_t k = 0; k < order.size(); ++k) {
+    column.values[k] = cells.data()[order[k]];
+    column.weights.push_back(counts.data()[order[k]]);
+    column.total += column.weights[k];
   }
   if (column.total == 0) return FailedPrecondition("{}: all weights are 0", name);
   return column;

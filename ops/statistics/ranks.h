@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
+#include <utility>
 #include <vector>
 
 #include "ops/operator.h"
@@ -12,21 +14,51 @@ namespace heddle::ops {
 /// `name` is the function as scripts know it.
 Status CheckRankedColumns(const InferContext& context, std::string_view name, int weights);
 
-/// A column sorted ascending, NaN last (as order() has it), with whole weights.
+/// The cells of a column that count, sorted ascending, with whole positive weights.
 struct RankedColumn {
   std::vector<double> values;
   std::vector<double> weights;
-  double total = 0;  ///< Sum of the weights: the number of values.
+  double total = 0;      ///< Sum of the weights: the number of values.
+  bool has_nan = false;  ///< A cell that counts is NaN; it has no rank, so every order statistic is NaN.
 
-  /// Value of rank 1 <= rank <= total. With `averages` the mean of that rank and the next where a value ends
-  /// at this rank, another follows, and the rank is below the number of rows (language reference 3.6).
-  double AtRank(double rank, bool averages) const;
-  /// The value at ceil(p * total), averaged where `may_average`, the total is even and this is a rank.
-  double Quantile(double p, bool may_average) const;
+  /// Places in `values` whose mean is the quantile for p; twice the same where it is one of them. With
+  /// `averages` as R's type 2, where p * total is whole the values at this rank and the next; else always
+  /// that at rank ceil(p * total), R's type 1. `values` has no NaN.
+  std::pair<size_t, size_t> PlacesOf(double p, bool averages) const;
+  /// Their mean, NaN of a column with NaN.
+  double Quantile(double p, bool averages) const;
+  /// Calls add(place, amount) for the values of the middle half: the rank from a quarter of the total to
+  /// three quarters, values at its ends with the part of them that is inside. Ascending; a value at an end is
+  /// counted whole first, and what is outside taken off by a second call.
+  template <typename Add>
+  void ForMiddleHalf(const Add& add) const;
+
+ private:
+  size_t PlaceOfRank(double rank) const;
 };
 
 /// Of input 0 with the weights of input `weights`, or 1 each where that is -1 or left out.
 /// kFailedPrecondition for what is no column, no rows, weights that are no counts.
 Result<RankedColumn> RankColumn(const KernelCall& call, std::string_view name, int weights);
+
+/// Of quantile, median and interQuartileMean: by the operator ranks_backward (ranks_backward.cc).
+void DifferentiateRanks(AdjointCall& call);
+
+template <typename Add>
+void RankedColumn::ForMiddleHalf(const Add& add) const {
+  const double first = 0.25 * total, third = 0.75 * total;
+  size_t i = 0;
+  double reached = weights[0];
+  const auto go_to = [&](double rank, const auto& visit) {
+    while (reached < std::ceil(rank) && i + 1 < values.size()) {
+      reached += weights[++i];
+      visit();
+    }
+  };
+  go_to(first, [] {});
+  add(i, reached - first);
+  go_to(third, [&] { add(i, weights[i]); });
+  add(i, third - reached);
+}
 
 }  // namespace heddle::ops

@@ -234,6 +234,32 @@ std::vector<Case> AllCases() {
       {"cumsum(A)", {{"A", {5, 3}}}},
       {"rowcumsum(A)", {{"A", {5, 3}}}},
       {"cumprod(A)", {{"A", {5, 3}}}},
+      {"cumprod(A * (A > 0.5))", {{"A", {5, 3}}}},
+      {"cummax(A)", {{"A", {9, 3}}}},
+      {"cummin(A)", {{"A", {9, 3}}}},
+      {"median(A)", {{"A", {9, 1}}}},
+      {"median(A)", {{"A", {8, 1}}}},
+      {"median(A, round(B * 4))", {{"A", {9, 1}}, {"B", {9, 1}}}},
+      {"quantile(A, 0.3)", {{"A", {9, 1}}}},
+      {"quantile(A, 0.3)", {{"A", {10, 1}}}},
+      {"quantile(A, B)", {{"A", {10, 1}}, {"B", {4, 1}}}},
+      {"weightedQuantile(A, round(B * 4), 0.4)", {{"A", {9, 1}}, {"B", {9, 1}}}},
+      {"interQuartileMean(A)", {{"A", {9, 1}}}},
+      {"interQuartileMean(A, round(B * 4))", {{"A", {9, 1}}, {"B", {9, 1}}}},
+      {"table(round(3 * A), round(3 * A), W)", {{"A", {6, 2}}, {"W", {6, 2}}}},
+      {"table(round(3 * A), 2, W, 2, 2)", {{"A", {6, 1}}, {"W", {6, 1}}}},
+      {"table(round(3 * A), round(3 * A), w, 3, 3)", {{"A", {6, 1}}, {"w"}}},
+      {"pnorm(x, m, s)", {{"x"}, {"m"}, {"s"}}},
+      {"pnorm(x, m, s, none, none, none, none, FALSE)", {{"x"}, {"m"}, {"s"}}},
+      {"qnorm(x, m, s)", {{"x"}, {"m"}, {"s"}}},
+      {"pexp(x, none, none, none, none, none, k)", {{"x"}, {"k"}}},
+      {"qexp(x, none, none, none, none, none, k)", {{"x"}, {"k"}}},
+      {"pchisq(x, none, none, 3)", {{"x"}}},
+      {"qchisq(x, none, none, 3)", {{"x"}}},
+      {"pt(x, none, none, 3)", {{"x"}}},
+      {"qt(x, none, none, 3)", {{"x"}}},
+      {"pf(x, none, none, none, 3, 4)", {{"x"}}},
+      {"qf(x, none, none, none, 3, 4)", {{"x"}}},
       {"cumsumprod(A)", {{"A", {5, 2}}}},
       {"upper.tri(A, TRUE, TRUE)", {{"A", {4, 4}}}},
       {"lower.tri(A, FALSE, TRUE)", {{"A", {4, 4}}}},
@@ -288,8 +314,9 @@ TEST(GradientTest, DerivativesAreNearDifferenceQuotients) {
     GradientCase(given).Run();
   }
   // Operators of several results and those that only the front end forms are differentiated by scripts
-  // (tests/scripts/cases/gradient_*.dml).
-  const std::set<std::string> in_scripts = {"lstm", "batch_norm2d", "as.declared", "removeEmpty"};
+  // (tests/scripts/cases/gradient_*.dml), and so are those that an attribute of the call chooses.
+  const std::set<std::string> in_scripts = {"lstm", "batch_norm2d", "as.declared", "removeEmpty", "eigen",
+                                            "svd",  "aggregate",    "cdf",         "icdf"};
   for (const ops::Operator* op : ops::AllOperators()) {
     const std::string name(op->name);
     EXPECT_TRUE(!HasDerivative(*op) || in_scripts.contains(name) || checked.contains(name)) << name;
@@ -299,7 +326,8 @@ TEST(GradientTest, DerivativesAreNearDifferenceQuotients) {
 // The derivative of a product of cells, one of which is zero, is that of the others.
 TEST(GradientTest, ProductsMayHaveZeros) {
   for (const char* formula :
-       {"prod(X * (X > 0.5))", "rowProds(X * (X > 0.45))", "colProds(X * (X > 0.45))"}) {
+       {"prod(X * (X > 0.5))", "rowProds(X * (X > 0.45))", "colProds(X * (X > 0.45))",
+        "cumprod(X * (X > 0.5))", "cumprod(X * (X > 0.8))", "cumsumprod(X * (X > 0.6))"}) {
     SCOPED_TRACE(formula);
     GradientCase({formula, {{"X", {3, 2}}}}).Run();
   }

@@ -85,7 +85,7 @@ def deviations(function):
 AGGREGATES = dict(Sums=np.sum, Means=np.mean, Maxs=np.max, Mins=np.min, Sds=deviations(np.std), Vars=deviations(np.var))
 LANGUAGE = {
     **{name: getattr(np, name) for name in "exp log sqrt abs sin cos tanh sinh floor ceil sign sum mean trace".split()},
-    "atan": np.arctan, "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "round": lambda x: np.floor(x + 0.5),
+    "atan": np.arctan, "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "round": lambda x: np.floor(x) + (x - np.floor(x) >= 0.5),
     "min": extreme(np.minimum, np.min), "max": extreme(np.maximum, np.max), "ifelse": np.where,
     "greater": lambda x, y: (x > y) * 1.0, "nonzero": lambda x: (x != 0) * 1.0, "t": np.transpose,
     "rev": lambda x: x[::-1], "cumsum": lambda x: np.cumsum(x, axis=0), "diag": lambda x: np.diag(x[:, 0]),

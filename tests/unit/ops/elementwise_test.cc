@@ -49,8 +49,9 @@ Matrix MakeMatrix(int64_t rows, int64_t columns, const std::vector<double>& cell
 
 // Numbers with all the awkward ones among them; `zeros` of ten are 0.
 Matrix RandomMatrix(int64_t rows, int64_t columns, uint32_t seed, int zeros, Format format) {
-  static constexpr double kSpecial[] = {kNaN, kInfinity, -kInfinity, -0.0,  4.9e-324, -2.5, 0.5,
-                                        1,    -1,        2,          1e308, 1e-310,   3,    64};
+  static constexpr double kSpecial[] = {
+      kNaN, kInfinity, -kInfinity,          -0.0,      4.9e-324, -2.5, 0.5, 1, -1, 2, 1e308, 1e-310,
+      3,    64,        0.49999999999999994, 0x1p52 + 1};
   std::mt19937 random(seed);
   Matrix matrix = *Matrix::Dense(rows, columns);
   for (int64_t i = 0; i < rows * columns; ++i) {

@@ -32,7 +32,7 @@ Frame TextsOf(const std::vector<std::string_view>& cells) {
                {*Column::OfTexts(cells)});
 }
 
-// Types are those that SystemDS gives a column of these cells.
+// Types are those that SystemDS gives a column of these cells, but for FP32, which keeps every cell.
 TEST(FrameOfTest, TheTypeOfAColumnGrowsUntilItHoldsEveryCell) {
   const std::pair<std::vector<double>, ColumnType> cases[] = {
       {{0, 1, -0.0}, ColumnType::kBoolean},
@@ -44,15 +44,15 @@ TEST(FrameOfTest, TheTypeOfAColumnGrowsUntilItHoldsEveryCell) {
       {{kNan, 1}, ColumnType::kFloat32},
       {{0, kInfinity}, ColumnType::kFloat32},
       {{2.5, 3.25, -1}, ColumnType::kFloat32},
-      {{0.1}, ColumnType::kFloat32},
-      {{1e19}, ColumnType::kFloat32},
+      {{0.1}, ColumnType::kFloat64},
+      {{0.10000000149011612}, ColumnType::kFloat64},  // the float whose text is 0.1
+      {{1e19}, ColumnType::kFloat64},
       {{0.1, 0.2, 0.3333333333333}, ColumnType::kFloat64},
       {{0x1p70}, ColumnType::kFloat64},
       {{16777217.5}, ColumnType::kFloat64},
       {{1e300}, ColumnType::kFloat64},
       {{1e-46}, ColumnType::kFloat64},
-      // Cells are looked at in turn.
-      {{16777217, 0.5}, ColumnType::kFloat32},
+      {{16777217, 0.5}, ColumnType::kFloat64},
       {{0.5, 16777217}, ColumnType::kFloat64},
   };
   for (const auto& [cells, type] : cases) {
@@ -63,6 +63,20 @@ TEST(FrameOfTest, TheTypeOfAColumnGrowsUntilItHoldsEveryCell) {
     EXPECT_EQ(frame->schema()->names, std::vector<std::string>{"C1"});
     EXPECT_TRUE(Frame::SameCells(*frame, reference::AsFrame(matrix))) << ::testing::PrintToString(cells);
     EXPECT_TRUE(Frame::SameCells(*frame, *FrameOf(*ToSparse(matrix))));
+  }
+}
+
+// Numbers of every size and length, alone and two in a column.
+TEST(FrameOfTest, AsAMatrixItIsWhatItWasMadeOf) {
+  const double cells[] = {
+      0,        1,       -1,     0.1,      0.5,     1.0 / 3,     3.1415927, 123456.7,
+      16777217, 2.5e-45, 1e-310, 0x1p31,   -0x1p31, -0x1p31 - 1, 0x1p53,    9007199254740991.0,
+      0x1p63,   -0x1p63, 0x1p70, 3.402e38, 3.41e38, 1e300,       kInfinity, kNan};
+  for (const double a : cells) {
+    for (const double b : cells) {
+      const Matrix matrix = ColumnOf({a, b});
+      EXPECT_TRUE(Matrix::SameCells(*MatrixOf(*FrameOf(matrix)), matrix)) << a << " " << b;
+    }
   }
 }
 

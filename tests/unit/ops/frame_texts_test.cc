@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "ops/frame/cast.h"
 #include "ops/frame/cell_types.h"
 #include "ops/frame/text_column.h"
 #include "ops/map/syntactic_patterns.h"
@@ -90,6 +93,76 @@ TEST(FrameTextsTest, TypesAreTheNarrowestThatHoldAllCells) {
   ExpectSame(RunOn("detectSchema", {Mixed()}), reference::DetectSchema(Mixed()));
   ExpectSame(RunOn("detectSchema", {Mixed()}),
              RowOfTexts({"BOOLEAN·n", "INT32", "INT64·n", "FP32", "CHARACTER", "STRING"}));
+}
+
+// Whatever texts stand in a column, one or two: the types that detectSchema finds can be applied, and no
+// digit of a number is lost that a double has.
+TEST(FrameTextsTest, DetectedTypesHoldTheCells) {
+  const std::string texts[] = {"0",
+                               "1",
+                               "t",
+                               "F",
+                               "TRUE",
+                               "false",
+                               "-0",
+                               "+5",
+                               "5.",
+                               "7.00",
+                               "2147483647",
+                               "2147483648",
+                               "-2147483649",
+                               "9007199254740993",
+                               "9223372036854775807",
+                               "-9223372036854775808",
+                               "9223372036854775808",
+                               "-9223372036854775809",
+                               "9223372036854775807.0",
+                               "123456789012345678901234567890",
+                               "0.5",
+                               "0.1",
+                               "16777217",
+                               "16777217.0",
+                               "1e10",
+                               "1E19",
+                               "1e-46",
+                               "3.1415927",
+                               "1e400",
+                               "Infinity",
+                               "-Infinity",
+                               "inf",
+                               "NaN",
+                               "nan",
+                               ".5",
+                               "-.5e-3",
+                               "1e",
+                               "--1",
+                               "e",
+                               "1.2.3",
+                               "x",
+                               "a text",
+                               "007"};
+  for (const std::string& a : texts) {
+    for (const std::string& b : texts) {
+      SCOPED_TRACE(a + " " + b);
+      const Frame frame = FrameOfTexts({{a, b}});
+      const Outcome schema = RunOn("detectSchema", {frame});
+      const Outcome applied = RunOn("applySchema", {frame, *schema.frame});
+      ASSERT_TRUE(applied.frame.has_value()) << applied.error;
+      const Result<Matrix> before = MatrixOf(frame), after = MatrixOf(*applied.frame);
+      if (!before.ok() || !after.ok()) continue;
+      for (int64_t i = 0; i < 2; ++i) {
+        const double x = before->At(i, 0), y = after->At(i, 0);  // -0 is 0 as an integer
+        EXPECT_TRUE(x == y || (std::isnan(x) && std::isnan(y))) << x << " " << y;
+      }
+    }
+  }
+  const auto ends = [](const std::string& text) {
+    return *TextOfCell(*RunOn("applySchema", {FrameOfTexts({{text}}), RowOfTexts({"INT64"})}).frame, 0, 0);
+  };
+  for (const char* text : {"9223372036854775807", "-9223372036854775808", "9007199254740993"})
+    EXPECT_EQ(ends(text), text);
+  EXPECT_EQ(RunOn("applySchema", {FrameOfTexts({{"9223372036854775808"}}), RowOfTexts({"INT64"})}).error,
+            "applySchema: column C1: '9223372036854775808' is no INT64");
 }
 
 TEST(FrameTextsTest, CellsOfOtherTypesAreDropped) {

@@ -143,7 +143,25 @@ TEST(ScalarTest, FunctionsOfNumbers) {
   EXPECT_EQ(Evaluate("exp", {1.0}), Scalar(Exp(1.0)));
   EXPECT_EQ(Evaluate("log", {8, 2}), Scalar(Log(8.0) / Log(2.0)));
   EXPECT_EQ(Evaluate("round", {-2.5}), Scalar(-2.0));
-  EXPECT_EQ(Evaluate("round", {std::nan("")}), Scalar(0.0));
+  // Halves and their neighbours, whole numbers that have no fraction any more, and no numbers.
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const std::pair<double, double> rounded[] = {{0.49999999999999994, 0},
+                                               {0.5, 1},
+                                               {-0.5, 0},
+                                               {-0.49999999999999994, 0},
+                                               {-0.5000000000000001, -1},
+                                               {1.5, 2},
+                                               {-1.5, -1},
+                                               {0x1p52 + 1, 0x1p52 + 1},
+                                               {0x1p53 - 1, 0x1p53 - 1},
+                                               {-0x1p52 - 1, -0x1p52 - 1},
+                                               {0x1p51 + 0.5, 0x1p51 + 1},
+                                               {-1e-300, 0},
+                                               {1e300, 1e300},
+                                               {kInfinity, kInfinity},
+                                               {-kInfinity, -kInfinity}};
+  for (const auto& [x, expected] : rounded) EXPECT_EQ(Evaluate("round", {x}), Scalar(expected)) << x;
+  EXPECT_TRUE(std::isnan(Evaluate("round", {std::nan("")}).AsDouble()));
   EXPECT_EQ(Evaluate("sign", {-0.5}), Scalar(-1.0));
   EXPECT_EQ(Evaluate("ceil", {1.2}), Scalar(2.0));
 }

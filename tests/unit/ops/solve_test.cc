@@ -2,6 +2,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <thread>
 
 #include "ops/catalog.h"
@@ -15,6 +16,8 @@ using testing::Inputs;
 using testing::Invocation;
 using testing::RandomCells;
 using testing::Rows;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Invocation Call(std::string name, Inputs inputs) {
   return Invocation(SolveOperators(), std::move(name), std::move(inputs));
@@ -163,6 +166,18 @@ TEST(DetTest, KnownDeterminants) {
   EXPECT_DOUBLE_EQ(Call("det", {Rows({{1, 2}, {3, 4}})}).Run().scalar().AsDouble(), -2);
   EXPECT_EQ(Call("det", {Rows({{0, 1}, {1, 0}})}).Run().scalar().AsDouble(), -1);
   EXPECT_EQ(Call("det", {Rows({{1, 2}, {2, 4}})}).Run().scalar().AsDouble(), 0);
+  // The product of the pivots leaves the range of doubles on the way, below and above, or at its end.
+  EXPECT_DOUBLE_EQ(
+      Call("det", {Rows({{1e-200, 0, 0}, {0, 1e-200, 0}, {0, 0, 1e300}})}).Run().scalar().AsDouble(), 1e-100);
+  EXPECT_DOUBLE_EQ(
+      Call("det", {Rows({{1e200, 0, 0}, {0, -1e200, 0}, {0, 0, 1e-300}})}).Run().scalar().AsDouble(), -1e100);
+  Matrix scaled = *FilledMatrix(700, 700, 0);
+  for (int64_t i = 0; i < 700; ++i)
+    scaled.mutable_data()[i * 701] = i % 2 == 0 ? 1e10 : i < 350 ? 2e-10 : 0.5e-10;
+  EXPECT_NEAR(Call("det", {scaled}).Run().scalar().AsDouble(), 1, 1e-12);
+  EXPECT_EQ(Call("det", {Rows({{1e200, 0}, {0, -1e200}})}).Run().scalar().AsDouble(), -kInfinity);
+  EXPECT_EQ(Call("det", {Rows({{1e-200, 0}, {0, 1e-200}})}).Run().scalar().AsDouble(), 0);
+  EXPECT_EQ(Call("det", {Rows({{0x1p-600, 0}, {0, 0x1p-474}})}).Run().scalar().AsDouble(), 0x1p-1074);
 }
 
 TEST(SolveTest, TheSameBitsEveryTime) {

@@ -35,7 +35,8 @@ Value N(double number) { return Value(Scalar(number)); }
 TEST(QuantileTest, IsTheValueAtARankOrTheMeanOfTwo) {
   for (const Matrix& x : Forms(Eight())) {
     EXPECT_EQ(NumberOf("median", {x, std::nullopt}), 4.5);
-    EXPECT_EQ(NumberOf("quantile", {x, N(0.26)}), 3.5);
+    EXPECT_EQ(NumberOf("quantile", {x, N(0.26)}), 3.0);  // 0.26 * 8 is not whole
+    EXPECT_EQ(NumberOf("quantile", {x, N(0.25)}), 2.5);
     EXPECT_EQ(NumberOf("quantile", {x, N(0)}), 1.0);
     EXPECT_EQ(NumberOf("quantile", {x, N(1)}), 9.0);
     EXPECT_TRUE(
@@ -44,15 +45,91 @@ TEST(QuantileTest, IsTheValueAtARankOrTheMeanOfTwo) {
   }
   EXPECT_EQ(NumberOf("median", {Eight().Rows(0, 7)}), 4.0);
   EXPECT_EQ(NumberOf("median", {Eight().Rows(0, 1)}), 5.0);
-  EXPECT_EQ(NumberOf("median", {Rows({{kNaN}, {2}, {1}})}), 2.0);  // NaN is the largest value.
+}
+
+// R 4.2: quantile(c(5, 1, 4, 2, 3, 9, 7, 8, 6, 10), p, type = 2) and type = 1.
+TEST(QuantileTest, ANumberIsOfRsType2AndAColumnOfType1) {
+  const Matrix x = Rows({{5}, {1}, {4}, {2}, {3}, {9}, {7}, {8}, {6}, {10}});
+  const double p[] = {0.1, 0.12, 0.3, 0.35, 0.55, 0.7, 0.95};
+  const double two[] = {1.5, 2, 3.5, 4, 6, 7.5, 10}, one[] = {1, 2, 3, 4, 6, 7, 10};
+  for (size_t i = 0; i < std::size(p); ++i) {
+    EXPECT_EQ(NumberOf("quantile", {x, N(p[i])}), two[i]) << p[i];
+    EXPECT_EQ(Invocation("quantile", {x, Rows({{p[i]}})}).RunMatrix().At(0, 0), one[i]) << p[i];
+  }
+}
+
+TEST(QuantileTest, OfNaNIsNaN) {
+  const Matrix x = Rows({{kNaN}, {2}, {1}, {7}}), w = Rows({{1}, {1}, {2}, {1}}),
+               none = Rows({{0}, {1}, {2}, {1}});
+  for (const char* op : {"median", "interQuartileMean"}) {
+    EXPECT_TRUE(std::isnan(NumberOf(op, {x, std::nullopt}))) << op;
+    EXPECT_TRUE(std::isnan(NumberOf(op, {x, w}))) << op;
+    EXPECT_FALSE(std::isnan(NumberOf(op, {x, none}))) << op << ": the cell that is NaN counts 0 times";
+  }
+  EXPECT_TRUE(std::isnan(NumberOf("quantile", {x, N(0)})));
+  EXPECT_TRUE(std::isnan(NumberOf("weightedQuantile", {x, w, N(0.5)})));
+  EXPECT_TRUE(std::isnan(Invocation("quantile", {x, Rows({{0.1}})}).RunMatrix().At(0, 0)));
+  EXPECT_EQ(NumberOf("median", {x, none}), 1.5);
+}
+
+// Of two that are too large to be added up, of infinite ones, and of none between them.
+TEST(QuantileTest, TheMeanOfTwoDoesNotOverflow) {
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(NumberOf("median", {Rows({{kLargest}, {kLargest}})}), kLargest);
+  EXPECT_EQ(NumberOf("median", {Rows({{kInfinity}, {kInfinity}})}), kInfinity);
+  EXPECT_TRUE(std::isnan(NumberOf("median", {Rows({{kInfinity}, {-kInfinity}})})));
+  EXPECT_EQ(NumberOf("interQuartileMean", {Rows({{-kInfinity}, {1}, {2}, {kInfinity}})}), 1.5);
+}
+
+TEST(RanksBackwardTest, AgreesWithTheReference) {
+  Matrix x = RandomCells(60, 1, 5), w = *Matrix::Dense(60, 1);
+  for (int64_t i = 0; i < 60; ++i) {
+    x.mutable_data()[i] = std::floor(8 * x.data()[i]) / 8;  // equal cells
+    w.mutable_data()[i] = static_cast<double>((i * 7) % 4);
+  }
+  const Matrix p = Rows({{0}, {0.1}, {0.5}, {0.77}, {1}}), dy = Rows({{1}, {2}, {3}, {4}, {5}});
+  for (const bool weighted : {false, true}) {
+    const std::optional<Value> weights = weighted ? std::optional<Value>(w) : std::nullopt;
+    const std::vector<std::pair<const char*, std::pair<std::optional<Value>, Value>>> cases = {
+        {"median", {std::nullopt, N(3)}},
+        {"quantile", {N(0.3), N(2)}},
+        {"quantile", {N(0.31), N(2)}},
+        {"quantile", {p, dy}},
+        {"interQuartileMean", {std::nullopt, N(7)}}};
+    for (const auto& [of, rest] : cases) {
+      SCOPED_TRACE(of);
+      Invocation call("ranks_backward", {x, rest.second, weights, rest.first},
+                      {{"of", Scalar(std::string(of))}});
+      const Value values(x);
+      const std::vector<const Value*> given = {&values, &rest.second, weights ? &*weights : nullptr,
+                                               rest.first ? &*rest.first : nullptr};
+      const Matrix got = call.RunMatrix(),
+                   expected = reference::FindKernel("ranks_backward")(call.node, given).matrix();
+      for (int64_t i = 0; i < 60; ++i) EXPECT_NEAR(got.At(i, 0), expected.At(i, 0), 1e-12) << i;
+    }
+  }
+}
+
+TEST(RanksBackwardTest, EqualCellsShareAndNaNStaysNaN) {
+  const auto of_median = [](const Matrix& x, std::optional<Value> w) {
+    return Invocation("ranks_backward", {x, N(1), std::move(w), std::nullopt}, {{"of", Scalar("median")}})
+        .RunMatrix();
+  };
+  EXPECT_TRUE(
+      Matrix::SameCells(of_median(Rows({{2}, {1}, {2}, {9}}), std::nullopt), Rows({{0.5}, {0}, {0.5}, {0}})));
+  EXPECT_TRUE(Matrix::SameCells(of_median(Rows({{2}, {1}, {2}, {9}}), Rows({{3}, {1}, {1}, {0}})),
+                                Rows({{0.75}, {0}, {0.25}, {0}})));
+  EXPECT_TRUE(std::isnan(of_median(Rows({{2}, {kNaN}, {3}}), std::nullopt).At(0, 0)));
 }
 
 TEST(QuantileTest, WeightsSayHowOftenValuesCount) {
-  const double expected[] = {2, 2.5, 3, 3, 3.5, 5, 5, 7, 8};
+  // 12 values: 1 2 2 3 3 3 4 5 5 7 8 9.
+  const double expected[] = {2, 2, 3, 3, 3.5, 5, 5, 7, 8};
   for (int k = 1; k <= 9; ++k)
     EXPECT_EQ(NumberOf("weightedQuantile", {Eight(), Weights(), N(k / 10.0)}), expected[k - 1]) << k;
   EXPECT_EQ(NumberOf("median", {Eight(), Weights()}), 3.5);
-  EXPECT_EQ(NumberOf("median", {Rows({{1}, {2}}), Rows({{2}, {2}})}), 1.0);
+  EXPECT_EQ(NumberOf("median", {Rows({{1}, {2}}), Rows({{2}, {2}})}), 1.5);
   EXPECT_EQ(NumberOf("median", {Rows({{1}, {2}, {3}, {4}, {5}}), Rows({{3}, {1}, {1}, {2}, {1}})}), 2.5);
   EXPECT_EQ(NumberOf("weightedQuantile", {Rows({{3}, {1}, {2}}), Rows({{0}, {5}, {0}}), N(0.9)}), 1.0);
 }
