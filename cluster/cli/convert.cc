@@ -26,11 +26,15 @@ constexpr Option kOptions[] = {
     {"schema", Kind::kValue, "TYPES", "types of the columns of a frame: \"string,double,int,boolean\""},
     {"header", Kind::kValue, "BOOL", "whether line 1 of IN holds names: TRUE or FALSE"},
     {"sep", Kind::kValue, "TEXT", "what separates the fields of IN"},
+    {"dataset", Kind::kValue, "NAME", "which of the arrays of IN"},
+    {"transposed", Kind::kFlag, "", "with rows and columns of an array of IN exchanged"},
     {"rows", Kind::kValue, "N", "size of a matrix in format text"},
     {"cols", Kind::kValue, "N", "size of a matrix in format text"},
     {"nan", Kind::kFlag, "", "empty cells of IN are NaN in a matrix (default: 0)"},
     {"to-header", Kind::kValue, "BOOL", "whether OUT begins with names (default: where there are some)"},
     {"to-sep", Kind::kValue, "TEXT", "what separates the fields of OUT"},
+    {"sparse", Kind::kFlag, "",
+     "OUT has the cells alone that are not 0: npz as SciPy has it, empty fields in csv"},
     {"threads", Kind::kValue, "N", "threads (default: all cores)"},
     {"memory", Kind::kValue, "SIZE", "most memory of the process; larger files go through piece by piece"},
     {"json", Kind::kFlag, "", "print the outcome as one JSON object"}};
@@ -67,6 +71,9 @@ Result<ops::ConvertOptions> ReadOptions(const Arguments& arguments) {
   HEDDLE_ASSIGN_OR_RETURN(options.rows, ReadSize(arguments, "rows"));
   HEDDLE_ASSIGN_OR_RETURN(options.columns, ReadSize(arguments, "cols"));
   options.empty_as_nan = arguments.Has("nan");
+  options.dataset = arguments.Value("dataset");
+  options.transposed = arguments.Has("transposed");
+  options.sparse = arguments.Has("sparse");
   options.schema = arguments.Value("schema");
   if (options.schema)
     if (Status status = ops::ParseSchema(*options.schema).status(); !status.ok())

@@ -28,6 +28,8 @@ constexpr Option kOptions[] = {
     {"format", Option::Kind::kValue, "NAME", "what it is, where that cannot be seen"},
     {"header", Option::Kind::kValue, "BOOL", "whether line 1 of a csv file holds names: TRUE or FALSE"},
     {"sep", Option::Kind::kValue, "TEXT", "what separates the fields of a csv file"},
+    {"dataset", Option::Kind::kValue, "NAME", "which of the arrays of the file"},
+    {"transposed", Option::Kind::kFlag, "", "with rows and columns of an array exchanged"},
     {"rows", Option::Kind::kValue, "N", "rows to show (default 5)"},
     {"whole", Option::Kind::kFlag, "", "look at all of it, not at the first 64 MB"},
     {"memory", Option::Kind::kValue, "SIZE", "most memory of the process"},
@@ -163,6 +165,8 @@ Result<FileFacts> Inspect(const Arguments& arguments) {
   }
   HEDDLE_ASSIGN_OR_RETURN(options.header, ReadHeader(arguments));
   options.separator = arguments.Value("sep");
+  options.dataset = arguments.Value("dataset");
+  options.transposed = arguments.Has("transposed");
   if (arguments.Has("whole")) options.bytes_looked_at = INT64_MAX;
   HEDDLE_ASSIGN_OR_RETURN(options.rows_shown, arguments.Integer("rows", options.rows_shown, 0, 1'000'000));
   const std::unique_ptr<ops::Files> files = ops::MakeFiles(WorkingDirectory());

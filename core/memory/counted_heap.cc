@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/memory/block_pool.h"
+#include "core/memory/heap_of_process.h"
 #include "core/memory/heap_of_thread.h"
 #include "core/memory/memory_bounds.h"
 #include "core/memory/memory_budget.h"
@@ -41,6 +42,9 @@ constinit thread_local HeapMode mode = HeapMode::kCounts;
 // noted then, because the failing kernel gives much of it back before the error is told.
 constinit std::atomic<size_t> refused_bytes{0};
 constinit std::atomic<int64_t> used_when_refused{0};
+// Of a forked process (core/memory/heap_of_process.h): the most that its heap may count.
+constexpr int64_t kNoBound = INT64_MAX;
+constinit int64_t bound_of_process = kNoBound;
 
 // No allocation on the way: there is no memory.
 [[noreturn]] void ExitOutOfMemory(size_t bytes) {
@@ -84,6 +88,21 @@ Status HeapRefused(std::string_view user, bool is_absurd) {
 void NoteRefused(int64_t bytes) {
   refused_bytes.store(static_cast<size_t>(bytes), std::memory_order_relaxed);
   used_when_refused.store(MemoryBudget::Process().used(), std::memory_order_relaxed);
+}
+
+void BoundHeapOfProcess(int64_t bytes) {
+  refused_bytes = 0;
+  bound_of_process = heap_bytes.load(std::memory_order_relaxed) + bytes;
+}
+void MoveBoundOfProcess(int64_t bytes) {
+  if (bound_of_process != kNoBound) bound_of_process += bytes;
+}
+int64_t RoomInBoundOfProcess() {
+  if (!kHeapIsCounted || bound_of_process == kNoBound) return kNoBound;
+  return bound_of_process - heap_bytes.load(std::memory_order_relaxed);
+}
+int64_t RefusedToProcess() {
+  return bound_of_process == kNoBound ? 0 : static_cast<int64_t>(refused_bytes.load());
 }
 
 void PrepareHeap() {
@@ -150,6 +169,7 @@ inline void Count(int64_t bytes) {
 
 // True when the budget holds all that is counted, perhaps after free blocks were returned to the machine.
 bool HasRoom(int64_t bytes) {
+  if (bound_of_process != kNoBound) return RoomInBoundOfProcess() >= 0;
   MemoryBudget& budget = MemoryBudget::Process();
   if (!budget.IsOver()) return true;
   is_making_room = true;
@@ -161,6 +181,7 @@ bool HasRoom(int64_t bytes) {
 
 // Free blocks of the pool and of the heap go back to the machine.
 bool Reclaim() {
+  if (bound_of_process != kNoBound) return malloc_trim(0) != 0;
   if (mode == HeapMode::kInPool || is_making_room) return malloc_trim(0) != 0;
   is_making_room = true;
   const bool any = BlockPool::Process().Trim() > 0;

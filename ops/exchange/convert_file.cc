@@ -29,11 +29,6 @@ bool HoldsMissingNumbers(FileFormat format) {
   return EntryOf(format).writes_frames && format != FileFormat::kText;
 }
 
-// Cells come in any order: each piece is one pass over the file.
-bool IsUnordered(const ReadOptions& read) {
-  return read.format == FileFormat::kText || read.format == FileFormat::kMatrixMarket;
-}
-
 bool IsQuoted(std::string_view text) { return text.size() >= 2 && text.front() == '"' && text.back() == '"'; }
 
 // Quotes are how csv keeps a text together; `read` leaves them, as DML does, and other formats need none.
@@ -80,14 +75,16 @@ class Conversion {
     result_.from = *read_.format;
     read_.any_cell_may_miss = writes_frame_ ? HoldsMissingNumbers(result_.to) : options_.empty_as_nan;
     HEDDLE_ASSIGN_OR_RETURN(summary_, Summarize(read_, files_));
+    if (!summary_.column_major_writer.empty())
+      result_.warnings.push_back(TransposeOf(summary_.column_major_writer) + "; --transposed turns it");
     PiecedValue value;
     value.shape = summary_.shape;
     if (writes_frame_) value.schema = SchemaToWrite();
     value.rows_at_once = RowsAtOnce();
     value.read = [this](int64_t begin, int64_t end) { return Read(begin, end); };
     const WriteOptions write = OptionsToWrite(value);
-    HEDDLE_RETURN_IF_ERROR(IsUnordered(read_) ? WriteWhole(value, write)
-                                              : WritePieces(value, to_, write, files_));
+    HEDDLE_RETURN_IF_ERROR(summary_.is_unordered ? WriteWhole(value, write)
+                                                 : WritePieces(value, to_, write, files_));
     result_.data_type = writes_frame_ ? DataType::kFrame : DataType::kMatrix;
     result_.shape = summary_.shape;
     return result_;
@@ -102,6 +99,9 @@ class Conversion {
     if (read_.data_type == DataType::kScalar)
       return InvalidArgument("convert: '{}' is a scalar, which is a line of text in every format", from_);
     const FormatEntry& target = EntryOf(result_.to);
+    if (!target.writes_matrices && !target.writes_frames)
+      return InvalidArgument("convert: files of format '{}' are read, not written", target.name)
+          .WithNote("formats that are written are " + NamesOfWrittenFormats());
     writes_frame_ = read_.data_type == DataType::kFrame ? target.writes_frames : !target.writes_matrices;
     return OkStatus();
   }
@@ -121,6 +121,8 @@ class Conversion {
     inspect.format = options_.from;
     inspect.header = options_.header;
     inspect.separator = options_.separator;
+    inspect.dataset = options_.dataset;
+    inspect.transposed = options_.transposed;
     HEDDLE_ASSIGN_OR_RETURN(FileFacts facts, InspectFile(from_, inspect, files_));
     const bool keeps_names = facts.header && result_.to == FileFormat::kCsv;
     if (!data_type_ && !facts.is_frame && !keeps_names) {
@@ -175,6 +177,8 @@ class Conversion {
     if (separator) node.SetAttribute("sep", *separator);
     if (schema_) node.SetAttribute("schema", *schema_);
     if (options_.empty_as_nan) node.SetAttribute("default", std::numeric_limits<double>::quiet_NaN());
+    if (options_.dataset) node.SetAttribute("dataset", *options_.dataset);
+    if (options_.transposed) node.SetAttribute("transposed", true);
     if (options_.rows) node.SetAttribute("rows", *options_.rows);
     if (options_.columns) node.SetAttribute("cols", *options_.columns);
     return node;
@@ -196,6 +200,7 @@ class Conversion {
                       : Lower(WithoutPackedEnding(to_)).ends_with(".tsv") ? "\t"
                                                                           : ",";
     if (options_.to_separator) write.separator = *options_.to_separator;
+    write.sparse = options_.sparse;
     write.cancelled = options_.cancelled;
     return write;
   }

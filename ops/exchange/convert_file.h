@@ -18,10 +18,13 @@ struct ConvertOptions {
   std::optional<std::string> separator;
   std::optional<std::string> schema;     ///< Of a frame.
   std::optional<int64_t> rows, columns;  ///< Of a file of cells.
+  std::optional<std::string> dataset;    ///< Of a file of several arrays.
+  bool transposed = false;               ///< Of an array.
   /// Empty cells of numbers in csv are NaN where they become cells of a matrix; else they are 0.
   bool empty_as_nan = false;
   std::optional<bool> to_header;  ///< Of the csv file that is written; else where there are names.
   std::optional<std::string> to_separator;
+  bool sparse = false;  ///< As sparse= of write().
   const std::atomic<bool>* cancelled = nullptr;
 };
 

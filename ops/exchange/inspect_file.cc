@@ -26,6 +26,8 @@ Node ReadNode(const InspectOptions& options) {
   if (options.format) node.SetAttribute("format", std::string(Name(*options.format)));
   if (options.header) node.SetAttribute("header", *options.header);
   if (options.separator) node.SetAttribute("sep", *options.separator);
+  if (options.dataset) node.SetAttribute("dataset", *options.dataset);
+  if (options.transposed) node.SetAttribute("transposed", true);
   return node;
 }
 
@@ -62,6 +64,15 @@ std::string WhyFormat(const ReadOptions& read, const InspectOptions& options, bo
   }
 }
 
+}  // namespace
+
+std::string TransposeOf(std::string_view writer) {
+  return fmt::format(
+      "{} wrote it and keeps matrices column by column: this is the transpose of the matrix there", writer);
+}
+
+namespace {
+
 // What the values of a file are whose reader knows its rows: piece by piece.
 class ValueInspector {
  public:
@@ -72,6 +83,9 @@ class ValueInspector {
     HEDDLE_ASSIGN_OR_RETURN(summary_, Summarize(read_, files_));
     facts_.rows = summary_.shape.rows;
     facts_.columns = summary_.shape.columns;
+    if (!summary_.column_major_writer.empty())
+      facts_.warnings.push_back(TransposeOf(summary_.column_major_writer) +
+                                "; transposed=TRUE in read() turns it");
     const int64_t shown = std::min(facts_.columns, FileFacts::kMostColumns);
     for (int64_t j = 0; j < shown; ++j)
       facts_.facts.emplace_back().name =
@@ -93,10 +107,6 @@ class ValueInspector {
   }
 
  private:
-  // Cells come in any order in these: each piece is one pass over the file.
-  bool IsUnordered() const {
-    return read_.format == FileFormat::kText || read_.format == FileFormat::kMatrixMarket;
-  }
   double BytesOfRow() const {
     const bool is_sparse = summary_.format == Format::kSparse && summary_.stored != kUnknown;
     const double rows = static_cast<double>(std::max<int64_t>(1, facts_.rows));
@@ -110,7 +120,7 @@ class ValueInspector {
                                                     : std::max<int64_t>(1, static_cast<int64_t>(rows));
   }
   int64_t RowsAtOnce() const {
-    if (IsUnordered()) return std::max<int64_t>(1, facts_.rows);
+    if (summary_.is_unordered) return std::max<int64_t>(1, facts_.rows);
     const double bytes = static_cast<double>(kCellsAtOnce * kBytesOfCell);
     return std::max<int64_t>(1, static_cast<int64_t>(bytes / BytesOfRow()));
   }
@@ -227,8 +237,18 @@ std::string Quoted(std::string_view text) {
   return quoted + "\"";
 }
 
+// What was said of a file of arrays: its format, which array, and whether it is turned.
+std::string ArrayOptions(const ReadOptions& read, const FileFacts& facts) {
+  std::string options;
+  if (!read.guessed && !facts.has_metadata && read.format != FileFormat::kCsv)
+    options += fmt::format(", format=\"{}\"", Name(*read.format));
+  if (!read.dataset.empty()) options += ", dataset=" + Quoted(read.dataset);
+  if (read.transposed) options += ", transposed=TRUE";
+  return options;
+}
+
 std::string HowToRead(const ReadOptions& read, const FileFacts& facts) {
-  std::string call = "read(" + Quoted(facts.path);
+  std::string call = "read(" + Quoted(facts.path) + ArrayOptions(read, facts);
   if (facts.has_metadata && facts.is_frame == (read.data_type == DataType::kFrame)) return call + ")";
   const bool is_table = facts.format == FileFormat::kCsv;
   const bool lacks_schema = is_table || LacksSchema(read);

@@ -40,6 +40,8 @@ struct InspectOptions {
   std::optional<FileFormat> format;
   std::optional<bool> header;
   std::optional<std::string> separator;
+  std::optional<std::string> dataset;  ///< Of a file of several arrays.
+  bool transposed = false;             ///< Of an array.
   int64_t rows_shown = 5;
   int64_t bytes_looked_at = int64_t{64} << 20;  ///< INT64_MAX: the whole file.
 };
@@ -47,5 +49,8 @@ struct InspectOptions {
 /// Looks at a file; memory for a few pieces of it. Errors: kNotFound, kDataLoss for what is no file of a
 /// format that Heddle reads.
 Result<FileFacts> InspectFile(const std::string& path, const InspectOptions& options, Files& files);
+
+/// The warning of a matrix that `writer` keeps column by column (FileSummary::column_major_writer).
+std::string TransposeOf(std::string_view writer);
 
 }  // namespace heddle::ops

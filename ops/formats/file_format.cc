@@ -19,11 +19,11 @@ namespace {
 
 // What summaries depend on besides the file's bytes.
 std::string SummaryKey(const ReadOptions& options, const std::string& fingerprint) {
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", options.path, fingerprint,
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", options.path, fingerprint,
                      Name(options.data_type), options.schema, Name(*options.format), options.rows,
                      options.columns, options.nonzeros, options.header.value_or(false), options.any_blanks,
                      options.separator, options.index_separator, options.dataset,
-                     options.zero_based ? static_cast<int>(*options.zero_based) : -1);
+                     options.zero_based ? static_cast<int>(*options.zero_based) : -1, options.transposed);
 }
 
 // What is wrong first in the rows before `row_end`; Ok when nothing is. `read` reads rows [begin, end).

@@ -25,7 +25,9 @@ enum class FileFormat : uint8_t {
   kNpz,
   kHdf5,
   kParquet,
-  kArrow
+  kArrow,
+  kMat,
+  kOctave
 };
 
 /// How to read one file: what the script, its .mtd and its first lines say (language reference 4.1, 4.3).
@@ -54,6 +56,7 @@ struct ReadOptions {
   std::string index_separator = ":";
   std::optional<bool> zero_based;  ///< libsvm: whether indexes begin at 0; else an index 0 tells.
   std::string dataset;             ///< Of a file that holds several: its name; "": the only one.
+  bool transposed = false;         ///< Of formats of arrays: with its indexes in the other order.
   const std::atomic<bool>* cancelled = nullptr;  ///< Polled between pieces; then kCancelled.
 };
 
@@ -84,6 +87,10 @@ struct FileSummary {
   std::vector<int64_t> chunk_stored;   ///< and non-zeros;
   int64_t first_index = 1;             ///< where indexes of columns begin.
   Format format = Format::kDense;
+  bool is_unordered = false;  ///< Cells come in any order: all of the file is read for any rows.
+  /// Who wrote a matrix that is column by column there and row by row in the file: what is read is its
+  /// transpose. "": nobody of whom that is known.
+  std::string column_major_writer;
   int64_t text_bytes = 0;  ///< Of the text or binary file; one of another size is another version.
   int64_t chunks() const { return static_cast<int64_t>(chunk_offsets.size()) - 1; }
 };

@@ -112,8 +112,9 @@ Result<Value> RunWrite(const KernelCall& call) {
 constexpr Operator kOperators[] = {
     {.name = "read",
      .form = CallForm::kRead,
-     .parameters = "path @format? @data_type? @value_type? @rows? @cols? @nnz? @header? @sep? @fill? "
-                   "@default? @naStrings? @schema? @rows_in_block? @cols_in_block? @indSep? @dataset?",
+     .parameters =
+         "path @format? @data_type? @value_type? @rows? @cols? @nnz? @header? @sep? @fill? "
+         "@default? @naStrings? @schema? @rows_in_block? @cols_in_block? @indSep? @dataset? @transposed?",
      .aliases = "readMM",
      .min_inputs = 1,
      .max_inputs = 1,

@@ -10,10 +10,12 @@
 #include "ops/formats/json/jsonl.h"
 #include "ops/formats/libraries/arrow_table.h"
 #include "ops/formats/libraries/hdf5.h"
+#include "ops/formats/libraries/mat.h"
 #include "ops/formats/numpy/npy.h"
 #include "ops/formats/numpy/npz.h"
 #include "ops/formats/options.h"
 #include "ops/formats/readers.h"
+#include "ops/formats/text/octave.h"
 
 namespace heddle::ops {
 namespace {
@@ -69,6 +71,7 @@ constexpr FormatEntry kFormats[] = {
      .name = "npy",
      .endings = ".npy",
      .mark = kNpyMark,
+     .turns_arrays = true,
      .summarize = SummarizeNpy,
      .read = ReadNpy,
      .write = WriteNpy},
@@ -76,6 +79,7 @@ constexpr FormatEntry kFormats[] = {
      .name = "npz",
      .endings = ".npz",
      .mark = kZipMark,
+     .turns_arrays = true,
      .packs_pieces = false,
      .summarize = SummarizeNpz,
      .read = ReadNpz,
@@ -85,6 +89,8 @@ constexpr FormatEntry kFormats[] = {
      .other_names = "h5",
      .endings = ".h5 .hdf5",
      .mark = kHdf5Mark,
+     .is_one = IsHdf5,
+     .turns_arrays = true,
      .summarize = SummarizeHdf5,
      .read = ReadHdf5,
      .write = WriteHdf5},
@@ -111,6 +117,22 @@ constexpr FormatEntry kFormats[] = {
      .read_frame = ReadArrowFrame,
      .write = WriteArrowMatrix,
      .write_frame = WriteArrowFrame},
+    {.format = FileFormat::kMat,
+     .name = "mat",
+     .other_names = "matlab",
+     .endings = ".mat",
+     .mark = kMatMark,
+     .is_one = IsMat,
+     .writes_matrices = false,
+     .turns_arrays = true,
+     .summarize = SummarizeMat,
+     .read = ReadMat},
+    {.format = FileFormat::kOctave,
+     .name = "octave",
+     .mark = kOctaveMark,
+     .writes_matrices = false,
+     .summarize_text = SummarizeOctave,
+     .read_text = ReadOctave},
 };
 
 // Whether one of the words, which have blanks between them, is this one.
@@ -121,6 +143,18 @@ bool HasWord(std::string_view words, std::string_view word) {
     words.remove_prefix(std::min(end + 1, words.size()));
   }
   return false;
+}
+
+// "a, b and c": those for which `is_meant` holds.
+template <typename IsMeant>
+std::string NamesOf(const IsMeant& is_meant) {
+  std::vector<std::string_view> names;
+  for (const FormatEntry& entry : kFormats)
+    if (is_meant(entry)) names.push_back(entry.name);
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i)
+    text.append(i == 0 ? "" : i + 1 == names.size() ? " and " : ", ").append(names[i]);
+  return text;
 }
 
 }  // namespace
@@ -150,16 +184,22 @@ const FormatEntry* FindFormatByEnding(std::string_view path) {
 }
 
 std::string NamesOfFormats(DataType type) {
-  std::vector<std::string_view> names;
-  for (const FormatEntry& entry : kFormats) {
-    if (type == DataType::kMatrix && !entry.ReadsMatrices()) continue;
-    if (type == DataType::kFrame && !entry.ReadsFrames()) continue;
-    names.push_back(entry.name);
-  }
-  std::string text;
-  for (size_t i = 0; i < names.size(); ++i)
-    text.append(i == 0 ? "" : i + 1 == names.size() ? " and " : ", ").append(names[i]);
-  return text;
+  return NamesOf([&](const FormatEntry& entry) {
+    return type == DataType::kMatrix  ? entry.ReadsMatrices()
+           : type == DataType::kFrame ? entry.ReadsFrames()
+                                      : true;
+  });
+}
+
+std::string NamesOfWrittenFormats(DataType type) {
+  return NamesOf([&](const FormatEntry& entry) {
+    return (entry.writes_matrices && type != DataType::kFrame) ||
+           (entry.writes_frames && type != DataType::kMatrix);
+  });
+}
+
+std::string NamesOfReadFormats() {
+  return NamesOf([](const FormatEntry& entry) { return !entry.writes_matrices && !entry.writes_frames; });
 }
 
 std::string_view Name(FileFormat format) { return EntryOf(format).name; }
@@ -171,8 +211,9 @@ Result<FileFormat> ParseFileFormat(std::string_view name) {
   for (const std::string_view known : {"compressed", "proto", "cog", "delta", "federated"})
     if (lower == known)
       return Unimplemented("format '{}' is part of DML but Heddle does not read or write it; use {}", lower,
-                           NamesOfFormats());
-  return InvalidArgument("unknown file format '{}'; Heddle reads and writes {}", name, NamesOfFormats());
+                           NamesOfWrittenFormats());
+  return InvalidArgument("unknown file format '{}'; Heddle reads and writes {}, and reads {}", name,
+                         NamesOfWrittenFormats(), NamesOfReadFormats());
 }
 
 }  // namespace heddle::ops

@@ -19,8 +19,11 @@ struct FormatEntry {
   std::string_view other_names = {};  ///< Which format= takes as well; blanks between them.
   std::string_view endings = {};      ///< Of names of files, with their points and blanks between them.
   std::string_view mark = {};         ///< The first bytes of every such file; "" where it has none.
+  /// Where the first bytes do not tell: whether a file that has no other mark is one; nullptr: they do.
+  Result<bool> (*is_one)(const std::string& path, const InputFile&) = nullptr;
   bool writes_matrices = true;
   bool writes_frames = false;
+  bool turns_arrays = false;  ///< Its readers know options.transposed.
   /// Its writers pack pieces as options.packing says, on all threads; the others are packed as they give.
   bool packs_pieces = true;
 
@@ -57,7 +60,11 @@ const FormatEntry* FindFormatByMark(std::string_view beginning);
 /// The format that the end of a path names, in any case; endings of packed files (.gz, .zst) do not count.
 const FormatEntry* FindFormatByEnding(std::string_view path);
 
-/// "csv, text and binary": the names of the formats that can hold such a value; kUnknown: all.
+/// "csv, text and binary": the names of the formats in which such a value is read; kUnknown: any value.
 std::string NamesOfFormats(DataType type = DataType::kUnknown);
+/// The same of the formats in which it is written.
+std::string NamesOfWrittenFormats(DataType type = DataType::kUnknown);
+/// Those that are read and not written.
+std::string NamesOfReadFormats();
 
 }  // namespace heddle::ops

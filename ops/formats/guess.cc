@@ -44,7 +44,7 @@ Result<Beginning> ReadBeginning(const std::string& path, Files& files) {
   return beginning;
 }
 
-// The format of a file that is no text: its first bytes tell.
+// The format of a file that is no text: its first bytes tell, or those that its format looks at.
 Result<std::optional<FileFormat>> FormatByMark(const std::string& path, Files& files) {
   constexpr int64_t kBytesOfMarks = 16;
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file, files.Open(path));
@@ -52,8 +52,14 @@ Result<std::optional<FileFormat>> FormatByMark(const std::string& path, Files& f
   HEDDLE_ASSIGN_OR_RETURN(const std::string_view beginning,
                           file->Read(0, std::min(file->size(), kBytesOfMarks), &buffer));
   if (BinaryFile::IsOfSystemDs(beginning)) return std::optional(FileFormat::kBinary);
-  const FormatEntry* const entry = FindFormatByMark(beginning);
-  return entry == nullptr ? std::nullopt : std::optional(entry->format);
+  if (const FormatEntry* const entry = FindFormatByMark(beginning); entry != nullptr)
+    return std::optional(entry->format);
+  for (const FormatEntry& entry : FormatTable()) {
+    if (entry.is_one == nullptr) continue;
+    HEDDLE_ASSIGN_OR_RETURN(const bool is_one, entry.is_one(path, *file));
+    if (is_one) return std::optional(entry.format);
+  }
+  return std::optional<FileFormat>();
 }
 
 bool HasSuffix(const std::string& path, std::string_view suffix) {
@@ -137,11 +143,19 @@ Result<FileFormat> ChooseCellsOrTable(const Beginning& beginning, const ReadOpti
                 "\" for a table");
 }
 
+// Octave's own first line is a mark; others leave it out.
+bool LooksLikeOctave(const Beginning& beginning) {
+  return beginning.lines.size() > 1 && beginning.lines[0].starts_with("# name: ") &&
+         beginning.lines[1].starts_with("# type: ");
+}
+
 Status ChooseFormatOf(const Beginning& beginning, ReadOptions* options) {
   options->guessed = true;
   const bool named_table = HasSuffix(options->path, ".csv") || HasSuffix(options->path, ".tsv");
   if (IsMatrixMarketBanner(beginning.first())) {
     options->format = FileFormat::kMatrixMarket;
+  } else if (LooksLikeOctave(beginning)) {
+    options->format = FileFormat::kOctave;
   } else if (!named_table && BeginsWithLibsvm(beginning, *options)) {
     options->format = FileFormat::kLibsvm;
   } else if (HasSuffix(options->path, ".ijv")) {

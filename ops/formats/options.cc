@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "core/values/sizes.h"
 #include "ops/formats/fields.h"
@@ -100,6 +101,8 @@ Status ApplyReadOption(std::string_view name, const Scalar& value, ReadOptions* 
     HEDDLE_RETURN_IF_ERROR(TakeFlag("read", name, value, &options->zero_based.emplace()));
   } else if (name == "dataset") {
     options->dataset = value.ToText();
+  } else if (name == "transposed") {
+    HEDDLE_RETURN_IF_ERROR(TakeFlag("read", name, value, &options->transposed));
   }
   return OkStatus();
 }
@@ -159,6 +162,9 @@ Status CheckFormatHolds(const ReadOptions& options) {
   if (!options.format) return OkStatus();
   const FormatEntry& entry = EntryOf(*options.format);
   const bool frame = options.data_type == DataType::kFrame;
+  if (options.transposed && !entry.turns_arrays)
+    return InvalidArgument("read: transposed= is of arrays, '{}' is in format '{}'", options.path, entry.name)
+        .WithNote("t() transposes a matrix");
   if (frame ? entry.ReadsFrames() : entry.ReadsMatrices()) return OkStatus();
   const Status fault =
       InvalidArgument("read: no {} can be in format '{}'", frame ? "frame" : "matrix", entry.name);
@@ -177,6 +183,11 @@ Result<ReadOptions> ResolveReadOptions(const Node& node, const std::string& path
   if (options.data_type == DataType::kList)
     return DataLoss("cannot read '{}': it is a list", path).WithNote("say data_type=\"list\"");
   const bool described = options.format.has_value();
+  if (const Scalar* transposed = node.FindAttribute("transposed"); transposed != nullptr) {
+    // Metadata tell the sizes in the file, the script those of what it gets.
+    HEDDLE_RETURN_IF_ERROR(ApplyReadOption("transposed", *transposed, &options));
+    if (options.transposed) std::swap(options.rows, options.columns);
+  }
   for (const auto& [name, value] : node.attributes)
     HEDDLE_RETURN_IF_ERROR(ApplyReadOption(name, value, &options));
   if (options.data_type == DataType::kScalar) return options;  // one line, no format

@@ -226,7 +226,7 @@ Status WriteMatrix(const Matrix& matrix, const WriteOptions& options, const Byte
   const FormatEntry& entry = EntryOf(options.format);
   if (!entry.writes_matrices)
     return FailedPrecondition("write: a matrix cannot be written in format '{}'", entry.name)
-        .WithNote("formats of matrices are " + NamesOfFormats(DataType::kMatrix));
+        .WithNote("formats of matrices are " + NamesOfWrittenFormats(DataType::kMatrix));
   if (entry.write != nullptr) return entry.write(matrix, options, sink);
   bool any_bytes = false;
   const ByteSink pack = PackingSink(options.packing, sink);

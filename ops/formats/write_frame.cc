@@ -88,7 +88,7 @@ Status WriteFrame(const Frame& frame, const WriteOptions& options, const ByteSin
   const FormatEntry& entry = EntryOf(options.format);
   if (!entry.writes_frames)
     return FailedPrecondition("write: a frame cannot be written in format '{}'", entry.name)
-        .WithNote("formats of frames are " + NamesOfFormats(DataType::kFrame));
+        .WithNote("formats of frames are " + NamesOfWrittenFormats(DataType::kFrame));
   if (entry.write_frame != nullptr) return entry.write_frame(frame, options, sink);
   const bool csv = options.format == FileFormat::kCsv;
   if (csv && options.header && options.rows_before == 0) {

@@ -54,6 +54,7 @@ const std::vector<Library>& Libraries() {
       {"llvm/", {"compiler/codegen/module/"}},
       {"boost/", {"ops/distribution/"}},
       {"hdf5.h", {"ops/formats/module/"}},
+      {"matio.h", {"ops/formats/module/"}},
       {"arrow/", {"ops/formats/module/"}},
       {"parquet/", {"ops/formats/module/"}},
       {"zstd.h", {"ops/files/"}},

@@ -18,6 +18,7 @@
 #include "ops/exchange/convert_file.h"
 #include "ops/exchange/inspect_file.h"
 #include "ops/formats/file_format.h"
+#include "ops/formats/libraries/format_module.h"
 #include "ops/kernel.h"
 #include "ops/map/java_expression.h"
 #include "ops/map/java_regex.h"
@@ -122,6 +123,24 @@ void AddFormat(const std::string& format, std::vector<Inlet>* inlets) {
     inlets->push_back(OfFile(format + (is_frame ? "_frame" : ""), attributes, std::move(seeds)));
     if (format == "binary") inlets->back().repair = RepairBinary;
   }
+}
+
+// A file of another tool, and an array of it; nothing where this build lacks the library.
+struct FileOfData {
+  std::string name, dataset;
+};
+
+void AddArrays(const std::string& name, const std::string& format, const FileOfData& file,
+               std::vector<Inlet>* inlets) {
+  const bool is_hdf5 = format == "hdf5" || file.name == "matlab73.mat";
+  if ((is_hdf5 && !ops::OpenHdf5Module().ok()) || (format == "mat" && !ops::OpenMatModule().ok())) return;
+  const std::string bytes =
+      testing_support::ReadText(HEDDLE_SOURCE_DIR "/tests/unit/ops/formats/data/" + file.name);
+  inlets->push_back(OfFile(name,
+                           {{"format", Scalar(format)},
+                            {"dataset", Scalar(file.dataset)},
+                            {"transposed", Scalar(format != "octave")}},
+                           {bytes}));
 }
 
 // What an operator of one frame and a spec makes of a frame of three rows.
@@ -248,6 +267,17 @@ std::vector<Inlet> MakeInlets() {
       {"regular_expression", ReadRegularExpression, RegularExpressionSeeds(), nullptr},
       {"script", ReadScript, ScriptSeeds(), nullptr},
   };
+  // Those that are read only, and what Heddle itself does not write.
+  AddArrays("mat", "mat", {"matlab5.mat", "S"}, &inlets);
+  AddArrays("mat_of_octave", "mat", {"octave7.mat", "X"}, &inlets);
+  AddArrays("mat_version_4", "mat", {"octave4.mat", "S"}, &inlets);
+  AddArrays("mat_version_73", "mat", {"matlab73.mat", "X"}, &inlets);
+  AddArrays("octave", "octave", {"octave.txt", "T"}, &inlets);
+  AddArrays("hdf5_of_octave", "hdf5", {"octave.h5", "S"}, &inlets);
+  AddArrays("hdf5_of_r", "hdf5", {"r.h5", "doubles"}, &inlets);
+  AddArrays("hdf5_chunks", "hdf5", {"types.h5", "chunks"}, &inlets);
+  for (const char* kind : {"csr", "coo", "dia", "blocks"})
+    AddArrays(fmt::format("npz_{}", kind), "npz", {fmt::format("sparse_{}.npz", kind), ""}, &inlets);
   for (const char* format : {"binary", "npy", "npz", "jsonl", "hdf5"}) AddFormat(format, &inlets);
   return inlets;
 }

@@ -11,15 +11,28 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <new>
+#include <stdexcept>
 #include <utility>
+
+#include "core/memory/block_pool.h"
+#include "core/memory/counted_heap.h"
+#include "core/memory/heap_of_process.h"
+#include "core/values/sizes.h"
 
 namespace heddle::ops {
 namespace {
 
 // Cells of one answer: what a process holds of an array at a time.
 constexpr int64_t kMostCells = 1 << 17;
-// Processor seconds of a process for one answer; far more than decoding so many cells takes.
+// Processor seconds of a process for one answer; far more than decoding so many cells takes. Where a library
+// decodes more than it answers, it has a second more for so many bytes.
 constexpr rlim_t kMostSeconds = 30;
+constexpr int64_t kBytesOfSecond = int64_t{16} << 20;
+// What a library may take to find an array, beside its share of the memory that is left: more of that makes
+// files readable whose tables are large.
+constexpr int64_t kLeastRoom = int64_t{16} << 20, kMostRoom = int64_t{256} << 20;
+constexpr int64_t kShareOfRoom = 8;
 
 bool Send(int socket, const void* bytes, size_t size) {
   const char* at = static_cast<const char*>(bytes);
@@ -81,79 +94,207 @@ bool ReceiveStatus(int socket, Status* status) {
   return true;
 }
 
+// Memory of the budget that the process is charged for.
+class Charge {
+ public:
+  ~Charge() { MemoryBudget::Process().Release(bytes_); }
+  int64_t bytes() const { return bytes_; }
+  // False, and nothing is charged, where it does not fit.
+  bool Raise(int64_t more) {
+    MemoryBudget& budget = MemoryBudget::Process();
+    while (!budget.TryCharge(more))
+      if (more > budget.limit() || BlockPool::Process().Trim(more) == 0) return false;
+    bytes_ += more;
+    return true;
+  }
+
+ private:
+  int64_t bytes_ = 0;
+};
+
 // Of the process that is about to answer.
-void LimitTime() {
+void LimitTime(int64_t bytes_of_read) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  const rlim_t most = static_cast<rlim_t>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + kMostSeconds;
+  const rlim_t most = static_cast<rlim_t>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + kMostSeconds +
+                      static_cast<rlim_t>(bytes_of_read / kBytesOfSecond);
   const rlimit limit{most, RLIM_INFINITY};
   setrlimit(RLIMIT_CPU, &limit);
 }
 
+// work(), whose allocations fail beyond the bound of the process. Whatever it makes of that, it is told.
+template <typename Work>
+Status WithinBound(const std::string& path, const Work& work) {
+  Status status;
+  try {
+    const HeapModeScope refuses(HeapMode::kRefuses);
+    status = work();
+  } catch (const std::bad_alloc&) {
+    status = ResourceExhausted("out of memory: cannot read '{}'", path);
+  } catch (const std::length_error&) {
+    return DataLoss("cannot read '{}': it is damaged", path);
+  }
+  if (status.ok() || RefusedToProcess() == 0) return status;
+  return ResourceExhausted("out of memory: cannot read '{}': {} bytes are asked for at once, {} are left",
+                           path, RefusedToProcess(), std::max<int64_t>(0, RoomInBoundOfProcess()))
+      .WithNote(
+          "it is damaged, or its pieces are very large: write it in smaller ones, or allow more memory with "
+          "--memory BYTES");
+}
+
+// What the process tells of an array that is open.
+struct Head {
+  int64_t indexes = 0;
+  int64_t rows_of_chunk = 1;
+  int64_t bytes_of_read = 0;
+  int64_t stored = kUnknown;
+};
+
+struct Request {
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t more_bytes = 0;  // Charged since the last request.
+  bool of_stored = false;
+};
+
+int64_t WidthOf(const std::vector<int64_t>& sizes) {
+  int64_t width = 1;  // Cells of one value of the first index.
+  for (size_t i = 1; i < sizes.size(); ++i) width = SaturatingProduct(width, sizes[i]);
+  return width;
+}
+
+// Answers a request for items [begin, end) of `width` values.
+template <typename T, typename Read>
+bool Answer(int socket, const std::string& path, int64_t count, const Read& read) {
+  std::vector<T> values;
+  const Status status = WithinBound(path, [&] {
+    values.resize(static_cast<size_t>(count));
+    return read(values.data());
+  });
+  return SendStatus(socket, status) &&
+         (!status.ok() || Send(socket, values.data(), values.size() * sizeof(T)));
+}
+
 // Answers until the other end is closed.
-void Serve(int socket, const std::function<Result<std::unique_ptr<Hdf5Array>>()>& open) {
-  LimitTime();
-  Result<std::unique_ptr<Hdf5Array>> opened = open();
-  if (!SendStatus(socket, opened.status()) || !opened.ok()) return;
-  Hdf5Array& array = **opened;
-  const int64_t head[] = {static_cast<int64_t>(array.sizes().size()), array.rows_of_chunk()};
-  if (!Send(socket, head, sizeof(head)) ||
-      !Send(socket, array.sizes().data(), array.sizes().size() * sizeof(int64_t)))
+void Serve(int socket, const std::string& path, int64_t room,
+           const std::function<Result<std::unique_ptr<StoredArray>>()>& open) {
+  BoundHeapOfProcess(room);
+  LimitTime(room);
+  std::unique_ptr<StoredArray> array;
+  const Status opened = WithinBound(path, [&]() -> Status {
+    HEDDLE_ASSIGN_OR_RETURN(array, open());
+    return OkStatus();
+  });
+  if (!SendStatus(socket, opened) || !opened.ok()) return;
+  const std::vector<int64_t>& sizes = array->sizes();
+  const Head head = {.indexes = static_cast<int64_t>(sizes.size()),
+                     .rows_of_chunk = array->rows_of_chunk(),
+                     .bytes_of_read = array->bytes_of_read(),
+                     .stored = array->stored()};
+  if (!Send(socket, &head, sizeof(head)) || !Send(socket, sizes.data(), sizes.size() * sizeof(int64_t)) ||
+      !SendText(socket, array->column_major_writer()))
     return;
-  for (int64_t range[2]; Receive(socket, range, sizeof(range));) {
-    LimitTime();
-    int64_t width = 1;  // Cells of one value of the first index; who asks for rows has looked at the sizes.
-    for (size_t i = 1; i < array.sizes().size(); ++i) width *= array.sizes()[i];
-    std::vector<double> cells(static_cast<size_t>((range[1] - range[0]) * width));
-    const Status status = array.Read(range[0], range[1], cells.data());
-    if (!SendStatus(socket, status)) return;
-    if (status.ok() && !Send(socket, cells.data(), cells.size() * sizeof(double))) return;
+  for (Request request; Receive(socket, &request, sizeof(request));) {
+    MoveBoundOfProcess(request.more_bytes);
+    LimitTime(head.bytes_of_read);
+    const auto [begin, end] = std::pair(request.begin, request.end);
+    const bool goes_on =
+        request.of_stored
+            ? Answer<StoredCell>(socket, path, end - begin,
+                                 [&](StoredCell* out) { return array->ReadStored(begin, end, out); })
+            : Answer<double>(socket, path, SaturatingProduct(end - begin, WidthOf(sizes)),
+                             [&](double* out) { return array->Read(begin, end, out); });
+    if (!goes_on) return;
   }
 }
 
-class ArrayProcess : public Hdf5Array {
+class ArrayProcess : public StoredArray {
  public:
-  ArrayProcess(std::string path, int socket, pid_t process)
-      : path_(std::move(path)), socket_(socket), process_(process) {}
+  ArrayProcess(std::string path, std::string library, std::unique_ptr<Charge> charge, int socket,
+               pid_t process)
+      : path_(std::move(path)),
+        library_(std::move(library)),
+        charge_(std::move(charge)),
+        opening_bytes_(charge_->bytes()),
+        socket_(socket),
+        process_(process) {}
   ~ArrayProcess() override { End(); }
 
   Status Open() {
     Status status;
     if (!ReceiveStatus(socket_, &status)) return Lost();
     HEDDLE_RETURN_IF_ERROR(status);
-    int64_t head[2] = {};
-    if (!Receive(socket_, head, sizeof(head)) || head[0] < 0 || head[0] > 64) return Lost();
-    sizes_.resize(static_cast<size_t>(head[0]));
-    rows_of_chunk_ = std::max<int64_t>(1, head[1]);
-    if (!Receive(socket_, sizes_.data(), sizes_.size() * sizeof(int64_t))) return Lost();
+    if (!Receive(socket_, &head_, sizeof(head_)) || head_.indexes < 0 || head_.indexes > 64) return Lost();
+    sizes_.resize(static_cast<size_t>(head_.indexes));
+    head_.rows_of_chunk = std::max<int64_t>(1, head_.rows_of_chunk);
+    if (!Receive(socket_, sizes_.data(), sizes_.size() * sizeof(int64_t)) || !ReceiveText(socket_, &writer_))
+      return Lost();
     return OkStatus();
   }
 
   const std::vector<int64_t>& sizes() const override { return sizes_; }
-  int64_t rows_of_chunk() const override { return rows_of_chunk_; }
+  int64_t rows_of_chunk() const override { return head_.rows_of_chunk; }
+  int64_t bytes_of_read() const override { return head_.bytes_of_read; }
+  int64_t stored() const override { return head_.stored; }
+  const std::string& column_major_writer() const override { return writer_; }
 
   Status Read(int64_t begin, int64_t end, double* out) override {
     const std::lock_guard lock(mutex_);
-    int64_t width = 1;
-    for (size_t i = 1; i < sizes_.size(); ++i) width *= sizes_[i];
-    // Whole chunks, so that none is decoded twice.
-    const int64_t rows =
-        std::max(rows_of_chunk_, kMostCells / std::max<int64_t>(width, 1) / rows_of_chunk_ * rows_of_chunk_);
+    const int64_t width = WidthOf(sizes_);
+    const int64_t few = std::max<int64_t>(1, kMostCells / std::max<int64_t>(width, 1));
+    // Whole chunks, so that none is decoded twice, where there is memory for so many cells.
+    int64_t rows = std::max(head_.rows_of_chunk, few / head_.rows_of_chunk * head_.rows_of_chunk);
+    const auto bytes_of = [&](int64_t count) {
+      return SaturatingProduct(std::min(count, end - begin), SaturatingProduct(width, 8));
+    };
+    if (rows > few && !Prepare(bytes_of(rows))) rows = few;
+    if (!Prepare(bytes_of(rows))) return NoRoom(bytes_of(rows));
     for (int64_t row = begin, next; row < end; row = next) {
       next = std::min(end, (row / rows + 1) * rows);
-      const int64_t range[] = {row, next};
-      const int64_t cells = (next - row) * width;
-      Status status;
-      if (socket_ < 0 || !Send(socket_, range, sizeof(range)) || !ReceiveStatus(socket_, &status))
-        return Lost();
-      HEDDLE_RETURN_IF_ERROR(status);
-      if (!Receive(socket_, out, static_cast<size_t>(cells) * sizeof(double))) return Lost();
-      out += cells;
+      HEDDLE_RETURN_IF_ERROR(Ask({.begin = row, .end = next}, out, (next - row) * width * 8));
+      out += (next - row) * width;
+    }
+    return OkStatus();
+  }
+
+  Status ReadStored(int64_t begin, int64_t end, StoredCell* out) override {
+    constexpr int64_t kCellBytes = sizeof(StoredCell);
+    const std::lock_guard lock(mutex_);
+    if (!Prepare(kMostCells * kCellBytes)) return NoRoom(kMostCells * kCellBytes);
+    for (int64_t at = begin, next; at < end; at = next) {
+      next = std::min(end, at + kMostCells);
+      HEDDLE_RETURN_IF_ERROR(
+          Ask({.begin = at, .end = next, .of_stored = true}, out, (next - at) * kCellBytes));
+      out += next - at;
     }
     return OkStatus();
   }
 
  private:
+  // Whether the process has memory to read `bytes` of cells.
+  bool Prepare(int64_t bytes) {
+    const int64_t wanted = SaturatingSum(opening_bytes_, SaturatingSum(head_.bytes_of_read, bytes));
+    const int64_t more = wanted - charge_->bytes();
+    if (more <= 0) return true;
+    if (!charge_->Raise(more)) return false;
+    unsaid_bytes_ += more;
+    return true;
+  }
+  Status NoRoom(int64_t bytes) const {
+    return DoesNotFit(fmt::format("what {} takes to read '{}', {} bytes,", library_, path_,
+                                  SaturatingSum(head_.bytes_of_read, bytes)),
+                      MemoryBudget::Process());
+  }
+
+  Status Ask(Request request, void* out, int64_t bytes) {
+    request.more_bytes = std::exchange(unsaid_bytes_, 0);
+    Status status;
+    if (socket_ < 0 || !Send(socket_, &request, sizeof(request)) || !ReceiveStatus(socket_, &status))
+      return Lost();
+    HEDDLE_RETURN_IF_ERROR(status);
+    return Receive(socket_, out, static_cast<size_t>(bytes)) ? OkStatus() : Lost();
+  }
+
   // The process ends when it finds the socket shut down; others that began meanwhile may hold it open.
   int End() {
     if (socket_ >= 0) {
@@ -171,7 +312,7 @@ class ArrayProcess : public Hdf5Array {
 
   Status Lost() {
     const int status = End();
-    const Status lost = DataLoss("cannot read '{}': it is damaged, or HDF5 cannot handle it", path_);
+    const Status lost = DataLoss("cannot read '{}': it is damaged, or {} cannot handle it", path_, library_);
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
       return lost.WithNote(fmt::format("its library did not end within {} s", kMostSeconds));
     if (WIFSIGNALED(status))
@@ -179,18 +320,35 @@ class ArrayProcess : public Hdf5Array {
     return lost;
   }
 
-  const std::string path_;
+  const std::string path_, library_;
   std::mutex mutex_;
+  const std::unique_ptr<Charge> charge_;
+  const int64_t opening_bytes_;
+  int64_t unsaid_bytes_ = 0;  // Charged, but the process does not know it yet.
   int socket_;
   pid_t process_;
+  Head head_;
   std::vector<int64_t> sizes_;
-  int64_t rows_of_chunk_ = 1;
+  std::string writer_;
 };
+
+// What a library may take to open a file whose bytes are not in memory.
+int64_t RoomToOpen() {
+  const MemoryBudget& budget = MemoryBudget::Process();
+  const int64_t left = std::max<int64_t>(0, budget.limit() - budget.used());
+  return std::clamp(left / kShareOfRoom, kLeastRoom, kMostRoom);
+}
 
 }  // namespace
 
-Result<std::unique_ptr<Hdf5Array>> OpenInProcess(
-    const std::string& path, const std::function<Result<std::unique_ptr<Hdf5Array>>()>& open) {
+Result<std::unique_ptr<StoredArray>> OpenInProcess(
+    const std::string& path, const std::string& library, int64_t bytes_of_open,
+    const std::function<Result<std::unique_ptr<StoredArray>>()>& open) {
+  const int64_t room = SaturatingSum(RoomToOpen(), bytes_of_open);
+  auto charge = std::make_unique<Charge>();
+  if (!charge->Raise(room))
+    return DoesNotFit(fmt::format("what {} takes to open '{}', {} bytes,", library, path, room),
+                      MemoryBudget::Process());
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
     return ResourceExhausted("cannot read '{}': no socket: {}", path, std::strerror(errno));
@@ -207,13 +365,13 @@ Result<std::unique_ptr<Hdf5Array>> OpenInProcess(
     for (const int fault : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGXCPU, SIGTERM})
       signal(fault, SIG_DFL);
     signal(SIGINT, SIG_IGN);
-    Serve(ends[1], open);
+    Serve(ends[1], path, room, open);
     _exit(0);
   }
   close(ends[1]);
-  auto array = std::make_unique<ArrayProcess>(path, ends[0], process);
+  auto array = std::make_unique<ArrayProcess>(path, library, std::move(charge), ends[0], process);
   HEDDLE_RETURN_IF_ERROR(array->Open());
-  return std::unique_ptr<Hdf5Array>(std::move(array));
+  return std::unique_ptr<StoredArray>(std::move(array));
 }
 
 }  // namespace heddle::ops

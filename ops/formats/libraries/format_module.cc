@@ -34,6 +34,12 @@ Result<const Hdf5Module*> OpenHdf5Module() {
   return static_cast<const Hdf5Module*>(**found);
 }
 
+Result<const MatModule*> OpenMatModule() {
+  static const auto* const found = new Result<const void*>(OpenFormatModule("heddle_mat", "HeddleOpenMat"));
+  if (!found->ok()) return found->status();
+  return static_cast<const MatModule*>(**found);
+}
+
 Result<const ArrowModule*> OpenArrowModule() {
   static const auto* const found =
       new Result<const void*>(OpenFormatModule("heddle_arrow", "HeddleOpenArrow"));

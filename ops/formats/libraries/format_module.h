@@ -10,6 +10,8 @@
 
 #include "core/status.h"
 #include "core/values/schema.h"
+#include "core/values/shape.h"
+#include "ops/formats/stored_cell.h"
 
 // Formats that need a large library: what knows it is a module of its own (ops/formats/module/), which is
 // loaded when the first file of such a format is met. So no other run pays for it, and Heddle can be built
@@ -17,7 +19,7 @@
 namespace heddle::ops {
 
 /// Change it with any of the interfaces of modules.
-constexpr int32_t kFormatModuleAbi = 1;
+constexpr int32_t kFormatModuleAbi = 2;
 
 /// What the function `symbol` of lib`name`.so gives for kFormatModuleAbi. The module is looked for in the
 /// folder of the executable, its parent, and ../lib/heddle; it stays loaded. kNotFound where it is in none of
@@ -31,17 +33,34 @@ struct ModuleInput {
   std::function<Status(int64_t begin, int64_t count, char* out)> read;
 };
 
-/// An array of numbers in a file of HDF5. All functions may be called by any thread; the library does one
-/// thing at a time.
-class Hdf5Array {
+/// Which array of a file is meant.
+struct ArrayChoice {
+  std::string dataset;      ///< Its name; "": the default one or the only one.
+  bool transposed = false;  ///< With its indexes in the other order: the last one counts rows.
+};
+
+/// An array of numbers in a file. All functions may be called by any thread; a library does one thing at a
+/// time.
+class StoredArray {
  public:
-  virtual ~Hdf5Array() = default;
-  /// One size for each index; none of a single number.
+  virtual ~StoredArray() = default;
+  /// One size for each index, in the order in which it is read; none of a single number. A sparse array has
+  /// two.
   virtual const std::vector<int64_t>& sizes() const = 0;
   /// How many of the first index are stored together.
-  virtual int64_t rows_of_chunk() const = 0;
-  /// Everything below the first index's values [begin, end), the last index fastest.
+  virtual int64_t rows_of_chunk() const { return 1; }
+  /// Memory that the library takes to read some of it, beside what it gives.
+  virtual int64_t bytes_of_read() const { return 0; }
+  /// How many cells a sparse array stores; kUnknown: it is dense.
+  virtual int64_t stored() const { return kUnknown; }
+  /// Who wrote it, of a tool that keeps matrices column by column in a format that keeps them row by row, so
+  /// that there this array is the transpose of what is read. "": nobody of whom that is known, or it was
+  /// asked for transposed.
+  virtual const std::string& column_major_writer() const = 0;
+  /// Of a dense array: everything below the first index's values [begin, end), the last index fastest.
   virtual Status Read(int64_t begin, int64_t end, double* out) = 0;
+  /// Of a sparse array: its stored cells [begin, end) in the order of the file, each inside of its sizes.
+  virtual Status ReadStored(int64_t begin, int64_t end, StoredCell* out) = 0;
 };
 
 /// A file with one array of doubles, but for its cells, which stand between.
@@ -51,12 +70,21 @@ struct Hdf5Image {
 };
 
 struct Hdf5Module {
-  /// The array `dataset`; "": systemdsh5, or the only one. kDataLoss says what is wrong.
-  Result<std::unique_ptr<Hdf5Array>> (*open)(const ModuleInput& input, const std::string& dataset);
+  /// The array that is meant, by default systemdsh5. kDataLoss says what is wrong.
+  Result<std::unique_ptr<StoredArray>> (*open)(const ModuleInput& input, const ArrayChoice& choice);
   Result<Hdf5Image> (*make_image)(int64_t rows, int64_t columns, const std::string& dataset);
 };
 /// Fails as OpenFormatModule does.
 Result<const Hdf5Module*> OpenHdf5Module();
+
+/// Files of MATLAB, versions 4 and 5.
+struct MatModule {
+  /// The library opens a file at a `place` by itself; messages call it `path`.
+  Result<std::unique_ptr<StoredArray>> (*open)(const std::string& place, const std::string& path,
+                                               const ArrayChoice& choice);
+};
+/// Fails as OpenFormatModule does.
+Result<const MatModule*> OpenMatModule();
 
 /// Cells of one column of a table: the array that its type has. Missing ones are 0 or empty, and marked.
 struct ModuleColumn {

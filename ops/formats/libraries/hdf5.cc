@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <mutex>
 
-#include "core/values/sizes.h"
 #include "ops/formats/libraries/array_process.h"
 #include "ops/formats/libraries/format_module.h"
+#include "ops/formats/libraries/mat.h"
+#include "ops/formats/libraries/stored_array.h"
 #include "ops/formats/plain_cells.h"
-#include "ops/formats/readers.h"
 
 namespace heddle::ops {
 namespace {
@@ -20,89 +20,57 @@ Status IsMissing(std::string_view verb, std::string_view what, const Status& why
   return why.code() == StatusCode::kNotFound ? fault : fault.WithNote(why.message());
 }
 
-// The mark stands at the beginning, or behind a block of somebody else's, at 512, 1024, 2048, ...
-Result<bool> HasMark(const InputFile& file) {
+// The library is used in processes of their own, but for the making of files; none begins meanwhile.
+std::mutex library_mutex;
+
+Result<StoredArrayFile> OpenHdf5File(const ReadOptions& options, Files& files) {
+  StoredArrayFile opened;
+  HEDDLE_ASSIGN_OR_RETURN(opened.file, OpenOneFile(options, files));
+  HEDDLE_ASSIGN_OR_RETURN(const bool has_mark, HasHdf5Mark(*opened.file, INT64_MAX));
+  if (!has_mark) {
+    const Status fault = DataLoss("cannot read '{}': it is no HDF5 file", options.path);
+    HEDDLE_ASSIGN_OR_RETURN(const MatVersion version, VersionOfMat(*opened.file));
+    return version == MatVersion::kNone
+               ? fault.WithNote("format= says what it is")
+               : fault.WithNote("it is a MATLAB file of an older version: format=\"mat\"");
+  }
+  const Result<const Hdf5Module*> module = OpenHdf5Module();
+  if (!module.ok()) return IsMissing("read", fmt::format("'{}'", options.path), module.status());
+  const ModuleInput input = ModuleInputOf(options.path, opened.file);
+  const std::lock_guard lock(library_mutex);
+  HEDDLE_ASSIGN_OR_RETURN(opened.array, OpenInProcess(options.path, "HDF5", 0, [&] {
+                            return (*module)->open(input, {options.dataset, options.transposed});
+                          }));
+  return opened;
+}
+
+}  // namespace
+
+Result<bool> HasHdf5Mark(const InputFile& file, int64_t most) {
   CountedBytes buffer;
   const auto length = static_cast<int64_t>(kHdf5Mark.size());
-  for (int64_t at = 0; at + length <= file.size(); at = at == 0 ? 512 : at * 2) {
+  for (int64_t at = 0; at <= std::min(most, file.size() - length); at = at == 0 ? 512 : at * 2) {
     HEDDLE_ASSIGN_OR_RETURN(const std::string_view bytes, file.Read(at, length, &buffer));
     if (bytes == kHdf5Mark) return true;
   }
   return false;
 }
 
-// The library is used in processes of their own, but for the making of files; none begins meanwhile.
-std::mutex library_mutex;
-
-// Pieces that need no block of the pool, whose locks another thread may have held when the process began.
-constexpr int64_t kMostBytes = 1 << 20;
-
-Status CopyBytes(const InputFile& file, int64_t begin, int64_t count, char* out) {
-  for (int64_t at = 0; at < count; at += kMostBytes) {
-    CountedBytes buffer;
-    HEDDLE_ASSIGN_OR_RETURN(const std::string_view bytes,
-                            file.Read(begin + at, std::min(kMostBytes, count - at), &buffer));
-    out = std::copy(bytes.begin(), bytes.end(), out);
-  }
-  return OkStatus();
+Result<bool> IsHdf5(const std::string&, const InputFile& file) {
+  // MATLAB 7.3 has half a kilobyte before it; nobody has much more.
+  constexpr int64_t kMostBefore = int64_t{1} << 20;
+  return HasHdf5Mark(file, kMostBefore);
 }
-
-// An array whose file is open.
-struct OpenedArray {
-  std::shared_ptr<const InputFile> file;
-  std::unique_ptr<Hdf5Array> array;
-  Shape shape;
-};
-
-Result<OpenedArray> OpenArray(const ReadOptions& options, Files& files) {
-  OpenedArray opened;
-  HEDDLE_ASSIGN_OR_RETURN(opened.file, OpenOneFile(options, files));
-  HEDDLE_ASSIGN_OR_RETURN(const bool has_mark, HasMark(*opened.file));
-  if (!has_mark)
-    return DataLoss("cannot read '{}': it is no HDF5 file", options.path).WithNote("format= says what it is");
-  const Result<const Hdf5Module*> module = OpenHdf5Module();
-  if (!module.ok()) return IsMissing("read", fmt::format("'{}'", options.path), module.status());
-  const ModuleInput input{.path = options.path,
-                          .size = opened.file->size(),
-                          .read = [file = opened.file](int64_t begin, int64_t count, char* out) {
-                            return CopyBytes(*file, begin, count, out);
-                          }};
-  const std::lock_guard lock(library_mutex);
-  HEDDLE_ASSIGN_OR_RETURN(
-      opened.array, OpenInProcess(options.path, [&] { return (*module)->open(input, options.dataset); }));
-  opened.shape = {1, 1};
-  const std::vector<int64_t>& sizes = opened.array->sizes();
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    int64_t& length = i == 0 ? opened.shape.rows : opened.shape.columns;
-    length = SaturatingProduct(length, sizes[i]);
-  }
-  const Shape& shape = opened.shape;
-  if (shape.rows > kMostLength || shape.columns > kMostLength || shape.Cells() == INT64_MAX ||
-      (shape.Cells() == 0 && std::max(shape.rows, shape.columns) > kMostLengthOfEmpty))
-    return DataLoss("cannot read '{}': it is larger than a matrix can be", options.path);
-  return opened;
-}
-
-}  // namespace
 
 Result<FileSummary> SummarizeHdf5(const ReadOptions& options, Files& files) {
-  HEDDLE_ASSIGN_OR_RETURN(const OpenedArray opened, OpenArray(options, files));
-  HEDDLE_RETURN_IF_ERROR(CheckSaidSizes(options, opened.shape));
-  FileSummary summary;
-  summary.shape = opened.shape;
-  summary.stored = options.nonzeros;
-  summary.format = ChooseFormat(summary.shape, summary.stored);
-  summary.text_bytes = opened.file->size();
-  return summary;
+  HEDDLE_ASSIGN_OR_RETURN(const StoredArrayFile opened, OpenHdf5File(options, files));
+  return SummarizeStored(options, opened);
 }
 
 Result<Matrix> ReadHdf5(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
                         int64_t row_end, Files& files) {
-  HEDDLE_ASSIGN_OR_RETURN(const OpenedArray opened, OpenArray(options, files));
-  if (opened.file->size() != summary.text_bytes || opened.shape != summary.shape) return ItChanged(options);
-  return CollectRows(
-      options, summary, row_begin, row_end, opened.array->rows_of_chunk(),
-      [&](int64_t begin, int64_t end, double* out) { return opened.array->Read(begin, end, out); });
+  HEDDLE_ASSIGN_OR_RETURN(const StoredArrayFile opened, OpenHdf5File(options, files));
+  return ReadStoredRows(options, summary, opened, row_begin, row_end);
 }
 
 Status WriteHdf5(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink) {

@@ -93,7 +93,6 @@ class ArrayCells {
     return OkStatus();
   }
 
- private:
   // Cells [first, first + count) of the file into every `step`-th of `out`.
   Status Take(int64_t first, int64_t count, int64_t step, double* out) const {
     CountedBytes buffer;
@@ -108,6 +107,7 @@ class ArrayCells {
     return OkStatus();
   }
 
+ private:
   // The columns of a matrix count the indexes behind the first one with the last one fastest, those of an
   // array in Fortran order with the first of them fastest.
   int64_t PlaceOfColumn(int64_t column) const {
@@ -145,11 +145,12 @@ Result<Matrix> ReadArrayRows(const ReadOptions& options, const FileSummary& summ
                      [&](int64_t begin, int64_t end, double* out) { return cells.Fill(begin, end, out); });
 }
 
-namespace {
+Status ReadNpyCells(const NpyHeader& header, const InputFile& file, int64_t begin, int64_t end, double* out) {
+  return ArrayCells(header, file).Take(begin, end - begin, 1, out);
+}
 
-std::string HeaderOfArray(const Shape& shape) {
-  std::string text = fmt::format("{{'descr': '<f8', 'fortran_order': False, 'shape': ({}, {}), }}",
-                                 shape.rows, shape.columns);
+std::string HeaderOfArray(std::string_view kind, const std::string& sizes) {
+  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", kind, sizes);
   const auto before = static_cast<int64_t>(kNpyMark.size()) + 4;
   const int64_t whole = (before + static_cast<int64_t>(text.size()) + 1 + kHeaderMultiple - 1) /
                         kHeaderMultiple * kHeaderMultiple;
@@ -160,21 +161,28 @@ std::string HeaderOfArray(const Shape& shape) {
   return bytes + text;
 }
 
+namespace {
+
+std::string HeaderOfMatrix(const Shape& shape) {
+  return HeaderOfArray("<f8", fmt::format("{}, {}", shape.rows, shape.columns));
+}
+
 }  // namespace
 
 int64_t BytesOfArray(const Shape& shape) {
-  return static_cast<int64_t>(HeaderOfArray(shape).size()) + shape.Cells() * 8;
+  return static_cast<int64_t>(HeaderOfMatrix(shape).size()) + shape.Cells() * 8;
 }
 
 Status WriteArray(const Matrix& matrix, const std::optional<Packing>& packing,
                   const std::atomic<bool>* cancelled, const ByteSink& sink) {
-  HEDDLE_RETURN_IF_ERROR(PackingSink(packing, sink)(HeaderOfArray(matrix.shape())));
+  HEDDLE_RETURN_IF_ERROR(PackingSink(packing, sink)(HeaderOfMatrix(matrix.shape())));
   return GiveCells(matrix, packing, cancelled, sink);
 }
 
 Result<FileSummary> SummarizeNpy(const ReadOptions& options, Files& files) {
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file, OpenOneFile(options, files));
-  HEDDLE_ASSIGN_OR_RETURN(const NpyHeader header, ReadNpyHeader(options.path, *file, 0, file->size()));
+  HEDDLE_ASSIGN_OR_RETURN(NpyHeader header, ReadNpyHeader(options.path, *file, 0, file->size()));
+  if (options.transposed) header.Transpose();
   HEDDLE_ASSIGN_OR_RETURN(FileSummary summary, SummarizeArray(options, header));
   summary.text_bytes = file->size();
   return summary;
@@ -183,7 +191,8 @@ Result<FileSummary> SummarizeNpy(const ReadOptions& options, Files& files) {
 Result<Matrix> ReadNpy(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
                        int64_t row_end, Files& files) {
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file, OpenOneFile(options, files));
-  HEDDLE_ASSIGN_OR_RETURN(const NpyHeader header, ReadNpyHeader(options.path, *file, 0, file->size()));
+  HEDDLE_ASSIGN_OR_RETURN(NpyHeader header, ReadNpyHeader(options.path, *file, 0, file->size()));
+  if (options.transposed) header.Transpose();
   if (file->size() != summary.text_bytes || header.shape() != summary.shape) return ItChanged(options);
   return ReadArrayRows(options, summary, header, *file, row_begin, row_end);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -25,15 +26,26 @@ struct NpyHeader {
   /// As a matrix: the first index counts rows, all others together columns, as DML keeps tensors. An array
   /// with one index is a column, one with none a single cell.
   Shape shape() const;
+  /// The array with its indexes in the other order.
+  void Transpose() {
+    std::reverse(sizes.begin(), sizes.end());
+    fortran = !fortran;
+  }
 };
 
 /// An array in bytes [begin, end) of a file. kDataLoss, which calls it `name`, says what it is instead.
 Result<NpyHeader> ReadNpyHeader(const std::string& name, const InputFile& file, int64_t begin, int64_t end);
+/// The text that is such an array's only cell, of which it may have as many as `most` characters.
+Result<std::string> ReadNpyText(const std::string& name, const InputFile& file, size_t most);
+/// Cells [begin, end) of an array, in the order of the file.
+Status ReadNpyCells(const NpyHeader& header, const InputFile& file, int64_t begin, int64_t end, double* out);
 /// What a look at it tells.
 Result<FileSummary> SummarizeArray(const ReadOptions& options, const NpyHeader& header);
 /// Rows [row_begin, row_end) of it.
 Result<Matrix> ReadArrayRows(const ReadOptions& options, const FileSummary& summary, const NpyHeader& header,
                              const InputFile& file, int64_t row_begin, int64_t row_end);
+/// The header of an array that is written: `kind` is NumPy's name of its cells.
+std::string HeaderOfArray(std::string_view kind, const std::string& sizes);
 /// The bytes of an array: doubles in C order. Pieces are packed where `packing` says how.
 Status WriteArray(const Matrix& matrix, const std::optional<Packing>& packing,
                   const std::atomic<bool>* cancelled, const ByteSink& sink);

@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t kMostHeaderBytes = int64_t{1} << 20;
 constexpr size_t kMostIndexes = 64;
+constexpr int64_t kBytesOfCharacter = 4;
 
 // Takes the tokens of a dictionary of texts, booleans and tuples of numbers. Each Take is false, and takes
 // nothing that matters, where something else comes next.
@@ -76,13 +77,17 @@ class Dictionary {
   std::string_view rest_;
 };
 
-// The kind of a cell: "<f8", "|b1", ">i4".
-bool SetKind(std::string_view text, NpyHeader* header) {
+// The kind of a cell: "<f8", "|b1", ">i4"; of texts "|S3", or "<U3" where a character takes 4 bytes.
+bool SetKind(std::string_view text, bool is_text, NpyHeader* header) {
   if (text.size() < 3) return false;
   header->swapped = text[0] == '>';
   header->kind = text[1];
   const auto [end, error] = std::from_chars(text.data() + 2, text.data() + text.size(), header->bytes);
   if (error != std::errc() || end != text.data() + text.size()) return false;
+  if (is_text) {
+    if (header->kind == 'U') header->bytes = SaturatingProduct(header->bytes, kBytesOfCharacter);
+    return header->bytes > 0 && (header->kind == 'S' || header->kind == 'U');
+  }
   const int64_t bytes = header->bytes;
   switch (header->kind) {
     case 'b': return bytes == 1;
@@ -93,7 +98,7 @@ bool SetKind(std::string_view text, NpyHeader* header) {
   }
 }
 
-Status ReadDictionary(const std::string& name, std::string_view text, NpyHeader* header) {
+Status ReadDictionary(const std::string& name, std::string_view text, bool is_text, NpyHeader* header) {
   const Status damaged = DataLoss("cannot read '{}': its header is damaged", name);
   Dictionary dictionary(text);
   if (!dictionary.Take('{')) return damaged;
@@ -122,7 +127,7 @@ Status ReadDictionary(const std::string& name, std::string_view text, NpyHeader*
     }
   }
   if (!has_kind || !has_order || !has_sizes || !dictionary.AtEnd()) return damaged;
-  if (SetKind(kind, header)) return OkStatus();
+  if (SetKind(kind, is_text, header)) return OkStatus();
   return DataLoss("cannot read '{}': its cells have the type '{}'", name, ShownInLine(kind, 20))
       .WithNote(
           "Heddle reads integers, booleans and floats of up to 8 bytes; array.astype(\"float64\") makes "
@@ -140,7 +145,10 @@ Shape NpyHeader::shape() const {
   return shape;
 }
 
-Result<NpyHeader> ReadNpyHeader(const std::string& name, const InputFile& file, int64_t begin, int64_t end) {
+namespace {
+
+Result<NpyHeader> ReadHeader(const std::string& name, const InputFile& file, int64_t begin, int64_t end,
+                             bool is_text) {
   constexpr int64_t kFixedBytes = 8;  // mark and version
   const Status cut = DataLoss("cannot read '{}': it is cut off inside of its header", name);
   CountedBytes buffer;
@@ -162,7 +170,7 @@ Result<NpyHeader> ReadNpyHeader(const std::string& name, const InputFile& file, 
   if (text_bytes > kMostHeaderBytes) return DataLoss("cannot read '{}': its header is damaged", name);
   HEDDLE_ASSIGN_OR_RETURN(const std::string_view text, file.Read(text_begin, text_bytes, &buffer));
   NpyHeader header;
-  HEDDLE_RETURN_IF_ERROR(ReadDictionary(name, text, &header));
+  HEDDLE_RETURN_IF_ERROR(ReadDictionary(name, text, is_text, &header));
   header.cells_begin = text_begin + text_bytes;
   const Shape shape = header.shape();
   if (shape.rows > kMostLength || shape.columns > kMostLength || shape.Cells() == INT64_MAX ||
@@ -176,6 +184,25 @@ Result<NpyHeader> ReadNpyHeader(const std::string& name, const InputFile& file, 
     return DataLoss("cannot read '{}': {} bytes follow the array", name, has - bytes)
         .WithNote("a file that Heddle reads holds one array; numpy.savez() writes several");
   return header;
+}
+
+}  // namespace
+
+Result<NpyHeader> ReadNpyHeader(const std::string& name, const InputFile& file, int64_t begin, int64_t end) {
+  return ReadHeader(name, file, begin, end, /*is_text=*/false);
+}
+
+Result<std::string> ReadNpyText(const std::string& name, const InputFile& file, size_t most) {
+  HEDDLE_ASSIGN_OR_RETURN(const NpyHeader header, ReadHeader(name, file, 0, file.size(), /*is_text=*/true));
+  const int64_t character = header.kind == 'U' ? kBytesOfCharacter : 1;
+  if (header.shape().Cells() != 1 || header.bytes / character > static_cast<int64_t>(most))
+    return DataLoss("cannot read '{}': it is not the short text that it should be", name);
+  CountedBytes buffer;
+  HEDDLE_ASSIGN_OR_RETURN(const std::string_view bytes, file.Read(header.cells_begin, header.bytes, &buffer));
+  std::string text;
+  for (int64_t at = header.swapped ? character - 1 : 0; at < header.bytes; at += character)
+    if (bytes[static_cast<size_t>(at)] != '\0') text.push_back(bytes[static_cast<size_t>(at)]);
+  return text;
 }
 
 }  // namespace heddle::ops

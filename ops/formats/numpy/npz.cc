@@ -5,8 +5,10 @@
 
 #include "core/text/utf8.h"
 #include "ops/formats/numpy/npy.h"
+#include "ops/formats/numpy/sparse_npz.h"
 #include "ops/formats/plain_cells.h"
 #include "ops/formats/readers.h"
+#include "ops/formats/single_cells.h"
 
 namespace heddle::ops {
 namespace {
@@ -23,11 +25,19 @@ std::string NamesOf(const std::vector<ZipMember>& members) {
   return names.size() <= kMostBytes ? names : std::string(CutAtCharacter(names, kMostBytes)) + ", ...";
 }
 
-// The array that is asked for, in an archive that is open.
+// What is asked for, in an archive that is open: an array or a sparse matrix.
 struct ChosenArray {
   std::unique_ptr<InputFile> archive;
   std::unique_ptr<InputFile> cells;  // of `archive`
   NpyHeader header;
+  std::unique_ptr<SparseNpz> sparse;  // of `archive`
+  bool transposed = false;
+
+  Shape shape() const {
+    if (sparse == nullptr) return header.shape();
+    const Shape& shape = sparse->shape();
+    return transposed ? Shape{shape.columns, shape.rows} : shape;
+  }
 };
 
 Result<ZipMember> Choose(const ReadOptions& options, std::vector<ZipMember> members) {
@@ -58,9 +68,16 @@ Result<ChosenArray> OpenArray(const ReadOptions& options, Files& files) {
     return DataLoss("cannot read '{}': it is no npz file", options.path)
         .WithNote("numpy.savez() writes such a file; format= says what else it is");
   HEDDLE_ASSIGN_OR_RETURN(std::vector<ZipMember> members, ReadZipDirectory(options.path, *chosen.archive));
+  chosen.transposed = options.transposed;
+  // Nobody asks for one of the arrays that are a matrix together.
+  if (options.dataset.empty() && HoldsSparse(members)) {
+    HEDDLE_ASSIGN_OR_RETURN(chosen.sparse, OpenSparseNpz(options, *chosen.archive, members));
+    return chosen;
+  }
   HEDDLE_ASSIGN_OR_RETURN(const ZipMember member, Choose(options, std::move(members)));
   HEDDLE_ASSIGN_OR_RETURN(chosen.cells, OpenZipMember(options.path, *chosen.archive, member));
   HEDDLE_ASSIGN_OR_RETURN(chosen.header, ReadNpyHeader(options.path, *chosen.cells, 0, chosen.cells->size()));
+  if (options.transposed) chosen.header.Transpose();
   return chosen;
 }
 
@@ -68,7 +85,17 @@ Result<ChosenArray> OpenArray(const ReadOptions& options, Files& files) {
 
 Result<FileSummary> SummarizeNpz(const ReadOptions& options, Files& files) {
   HEDDLE_ASSIGN_OR_RETURN(const ChosenArray chosen, OpenArray(options, files));
-  HEDDLE_ASSIGN_OR_RETURN(FileSummary summary, SummarizeArray(options, chosen.header));
+  FileSummary summary;
+  if (chosen.sparse == nullptr) {
+    HEDDLE_ASSIGN_OR_RETURN(summary, SummarizeArray(options, chosen.header));
+  } else {
+    summary.shape = chosen.shape();
+    HEDDLE_RETURN_IF_ERROR(CheckLength(options.path, summary.shape, /*is_sparse=*/true));
+    HEDDLE_RETURN_IF_ERROR(CheckSaidSizes(options, summary.shape));
+    summary.is_unordered = true;
+    summary.stored = chosen.sparse->stored();
+    summary.format = ChooseFormat(summary.shape, summary.stored);
+  }
   summary.text_bytes = chosen.archive->size();
   return summary;
 }
@@ -76,19 +103,36 @@ Result<FileSummary> SummarizeNpz(const ReadOptions& options, Files& files) {
 Result<Matrix> ReadNpz(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
                        int64_t row_end, Files& files) {
   HEDDLE_ASSIGN_OR_RETURN(const ChosenArray chosen, OpenArray(options, files));
-  if (chosen.archive->size() != summary.text_bytes || chosen.header.shape() != summary.shape)
+  if (chosen.archive->size() != summary.text_bytes || chosen.shape() != summary.shape)
     return ItChanged(options);
-  return ReadArrayRows(options, summary, chosen.header, *chosen.cells, row_begin, row_end);
+  if (chosen.sparse == nullptr)
+    return ReadArrayRows(options, summary, chosen.header, *chosen.cells, row_begin, row_end);
+  return CollectCells(options, summary, chosen.sparse->stored(), row_begin, row_end,
+                      [&](int64_t begin, int64_t end, StoredCell* out) {
+                        HEDDLE_RETURN_IF_ERROR(chosen.sparse->Fill(begin, end, out));
+                        if (chosen.transposed)
+                          for (StoredCell* cell = out; cell != out + (end - begin); ++cell)
+                            std::swap(cell->row, cell->column);
+                        return OkStatus();
+                      });
 }
 
 Status WriteNpz(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink) {
+  if (options.sparse) {
+    if (!options.dataset.empty())
+      return FailedPrecondition("write: dataset='{}' names an array, a sparse matrix in npz is several",
+                                options.dataset)
+          .WithNote("leave out dataset= or sparse=TRUE");
+    return WriteSparseNpz(matrix, options.cancelled, sink);
+  }
   const std::string name = (options.dataset.empty() ? std::string(kFirstName) : options.dataset);
   if (name.size() > 60'000)
     return FailedPrecondition("write: the name of an array in an npz file is shorter than {} bytes",
                               name.size());
   return WriteZip(
-      name + std::string(kEnding), BytesOfArray(matrix.shape()),
-      [&](const ByteSink& to) { return WriteArray(matrix, std::nullopt, options.cancelled, to); }, sink);
+      {{name + std::string(kEnding), BytesOfArray(matrix.shape()),
+        [&](const ByteSink& to) { return WriteArray(matrix, std::nullopt, options.cancelled, to); }}},
+      sink);
 }
 
 }  // namespace heddle::ops

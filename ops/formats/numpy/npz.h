@@ -7,7 +7,9 @@
 namespace heddle::ops {
 
 /// Zip archives of arrays, as NumPy's savez() and savez_compressed() write them. dataset= says which array;
-/// without it the archive has one. What is written is one array: dataset=, else arr_0.
+/// without it the archive has one, or those that are a sparse matrix of SciPy together
+/// (ops/formats/numpy/sparse_npz.h). What is written is one array: dataset=, else arr_0; with sparse=TRUE a
+/// sparse matrix.
 Result<FileSummary> SummarizeNpz(const ReadOptions& options, Files& files);
 Result<Matrix> ReadNpz(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
                        int64_t row_end, Files& files);

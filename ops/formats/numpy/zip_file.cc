@@ -216,45 +216,77 @@ Result<std::unique_ptr<InputFile>> OpenZipMember(const std::string& path, const 
   return std::unique_ptr<InputFile>(std::make_unique<MemberInMemory>(std::move(bytes)));
 }
 
-Status WriteZip(const std::string& name, int64_t bytes, const ByteSource& source, const ByteSink& sink) {
-  uLong checksum = 0;
-  HEDDLE_RETURN_IF_ERROR(source([&](std::string_view piece) {
-    checksum = crc32(checksum, reinterpret_cast<const Bytef*>(piece.data()), static_cast<uInt>(piece.size()));
-    return OkStatus();
-  }));
-  const bool large = bytes >= kIn64;
-  const auto size = static_cast<uint64_t>(bytes);
+namespace {
+
+// The records of a member, but for its bytes.
+struct MemberRecords {
+  std::string local;      // Before its bytes.
+  std::string directory;  // In the directory.
+};
+
+MemberRecords RecordsOf(const ZipSource& member, uint32_t checksum, uint64_t begin) {
+  const bool large = member.bytes >= kIn64, far = begin >= kIn64;
+  const auto size = static_cast<uint64_t>(member.bytes);
   const uint32_t shown = large ? kIn64 : static_cast<uint32_t>(size);
-  const uint16_t version = large ? 45 : 20;
+  const uint16_t version = large || far ? 45 : 20;
   constexpr uint16_t kUtf8 = 1 << 11, kFirstDay = 33;  // 1980-01-01: the bytes must not tell the time
   // Version to extract, flags, method, time, day, checksum, sizes, length of the name: alike in both records.
   std::string common;
   for (const uint16_t field : {version, kUtf8, kStored, uint16_t{0}, kFirstDay}) Append(field, &common);
-  for (const uint32_t field : {static_cast<uint32_t>(checksum), shown, shown}) Append(field, &common);
-  Append(static_cast<uint16_t>(name.size()), &common);
-  std::string extra;
+  for (const uint32_t field : {checksum, shown, shown}) Append(field, &common);
+  Append(static_cast<uint16_t>(member.name.size()), &common);
+  std::string sizes;  // That stand in an extra field, because they do not fit.
   if (large) {
-    Append(kExtra64, &extra);
-    Append(uint16_t{16}, &extra);
-    Append(size, &extra);
-    Append(size, &extra);
+    Append(size, &sizes);
+    Append(size, &sizes);
   }
-  std::string local;
-  Append(kLocalMark, &local);
-  local += common;
-  Append(static_cast<uint16_t>(extra.size()), &local);
-  local += name + extra;
-  HEDDLE_RETURN_IF_ERROR(sink(local));
-  HEDDLE_RETURN_IF_ERROR(source(sink));
+  const auto append_extra = [](const std::string& numbers, std::string* out) {
+    if (numbers.empty()) return;
+    Append(kExtra64, out);
+    Append(static_cast<uint16_t>(numbers.size()), out);
+    *out += numbers;
+  };
+  const auto bytes_of_extra = [](const std::string& numbers) {
+    return static_cast<uint16_t>(numbers.empty() ? 0 : numbers.size() + 4);
+  };
+  MemberRecords records;
+  Append(kLocalMark, &records.local);
+  records.local += common;
+  Append(bytes_of_extra(sizes), &records.local);
+  records.local += member.name;
+  append_extra(sizes, &records.local);
+  if (far) Append(begin, &sizes);
+  Append(kEntryMark, &records.directory);
+  Append(version, &records.directory);
+  records.directory += common;
+  Append(bytes_of_extra(sizes), &records.directory);
+  for (const uint16_t field : {uint16_t{0}, uint16_t{0}, uint16_t{0}}) Append(field, &records.directory);
+  Append(uint32_t{0}, &records.directory);  // attributes
+  Append(far ? kIn64 : static_cast<uint32_t>(begin), &records.directory);
+  records.directory += member.name;
+  append_extra(sizes, &records.directory);
+  return records;
+}
+
+}  // namespace
+
+Status WriteZip(const std::vector<ZipSource>& members, const ByteSink& sink) {
   std::string directory;
-  Append(kEntryMark, &directory);
-  Append(version, &directory);
-  directory += common;
-  Append(static_cast<uint16_t>(extra.size()), &directory);
-  for (const uint16_t field : {uint16_t{0}, uint16_t{0}, uint16_t{0}}) Append(field, &directory);
-  for (const uint32_t field : {uint32_t{0}, uint32_t{0}}) Append(field, &directory);  // attributes, begin
-  directory += name + extra;
-  const uint64_t begin = local.size() + size, directory_bytes = directory.size();
+  uint64_t begin = 0;
+  for (const ZipSource& member : members) {
+    uLong checksum = 0;
+    HEDDLE_RETURN_IF_ERROR(member.source([&](std::string_view piece) {
+      checksum =
+          crc32(checksum, reinterpret_cast<const Bytef*>(piece.data()), static_cast<uInt>(piece.size()));
+      return OkStatus();
+    }));
+    const MemberRecords records = RecordsOf(member, static_cast<uint32_t>(checksum), begin);
+    HEDDLE_RETURN_IF_ERROR(sink(records.local));
+    HEDDLE_RETURN_IF_ERROR(member.source(sink));
+    directory += records.directory;
+    begin += records.local.size() + static_cast<uint64_t>(member.bytes);
+  }
+  const uint64_t directory_bytes = directory.size(), count = members.size();
   std::string end;
   const bool far = begin >= kIn64;
   if (far) {
@@ -262,14 +294,15 @@ Status WriteZip(const std::string& name, int64_t bytes, const ByteSource& source
     Append(uint64_t{kEnd64Bytes - 12}, &end);
     for (const uint16_t field : {uint16_t{45}, uint16_t{45}}) Append(field, &end);
     for (const uint32_t field : {uint32_t{0}, uint32_t{0}}) Append(field, &end);
-    for (const uint64_t field : {uint64_t{1}, uint64_t{1}, directory_bytes, begin}) Append(field, &end);
+    for (const uint64_t field : {count, count, directory_bytes, begin}) Append(field, &end);
     Append(kLocatorMark, &end);
     Append(uint32_t{0}, &end);
     Append(begin + directory_bytes, &end);
     Append(uint32_t{1}, &end);
   }
+  const auto shown_count = static_cast<uint16_t>(count);
   Append(kEndMark, &end);
-  for (const uint16_t field : {uint16_t{0}, uint16_t{0}, uint16_t{1}, uint16_t{1}}) Append(field, &end);
+  for (const uint16_t field : {uint16_t{0}, uint16_t{0}, shown_count, shown_count}) Append(field, &end);
   Append(static_cast<uint32_t>(directory_bytes), &end);
   Append(far ? kIn64 : static_cast<uint32_t>(begin), &end);
   Append(uint16_t{0}, &end);

@@ -31,7 +31,13 @@ Result<std::vector<ZipMember>> ReadZipDirectory(const std::string& path, const I
 Result<std::unique_ptr<InputFile>> OpenZipMember(const std::string& path, const InputFile& archive,
                                                  const ZipMember& member);
 
-/// An archive with one stored member of `bytes` bytes, which `source` gives: twice, first for their checksum.
-Status WriteZip(const std::string& name, int64_t bytes, const ByteSource& source, const ByteSink& sink);
+/// A member of `bytes` bytes, which `source` gives: twice, first for their checksum.
+struct ZipSource {
+  std::string name;
+  int64_t bytes = 0;
+  ByteSource source;
+};
+/// An archive of few members, all of them stored.
+Status WriteZip(const std::vector<ZipSource>& members, const ByteSink& sink);
 
 }  // namespace heddle::ops

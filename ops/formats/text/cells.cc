@@ -399,6 +399,7 @@ Result<FileSummary> SummarizeCells(const ReadOptions& options, const TextFile& t
     all.stored += found.stored;
   }
   summary.stored = all.stored;
+  summary.is_unordered = true;
   if (summary.shape.rows == kUnknown) summary.shape.rows = all.largest.rows;
   if (summary.shape.columns == kUnknown) summary.shape.columns = all.largest.columns;
   const bool is_given = lines.header.shape.rows != kUnknown && lines.header.shape.columns != kUnknown;

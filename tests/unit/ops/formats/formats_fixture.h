@@ -33,6 +33,11 @@ class FormatsTest : public testing::Test {
     std::ifstream file(directory_ + "/" + name, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
+  /// A file of another tool (data/make_data.py and its like) beside the others.
+  void PutData(const std::string& name) {
+    std::filesystem::copy_file(HEDDLE_SOURCE_DIR "/tests/unit/ops/formats/data/" + name,
+                               directory_ + "/" + name, std::filesystem::copy_options::overwrite_existing);
+  }
   Result<Matrix> Read(const std::string& name, std::vector<std::pair<std::string, Scalar>> attributes = {}) {
     Node node;
     for (auto& [key, value] : attributes) node.SetAttribute(key, value);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of HDF5: those of h5py, those of Heddle, and what is none.
 #include "core/environment/random.h"
+#include "core/memory/memory_budget.h"
 #include "ops/formats/libraries/format_module.h"
 #include "ops/parallel.h"
 #include "tests/unit/ops/formats/cells.h"
@@ -118,6 +119,113 @@ TEST_F(Hdf5Test, TheBytesDependOnTheCellsAlone) {
       EXPECT_TRUE(Get("m.h5") == bytes);
     });
   }
+}
+
+TEST_F(Hdf5Test, MissingValuesOfRAreNone) {
+  PutData("r.h5");
+  ExpectCells(Read("r.h5", {{"dataset", "integers"}}), 3, 1, {1, kNaN, 3});
+  ExpectCells(Read("r.h5", {{"dataset", "logicals"}}), 3, 1, {1, kNaN, 0});
+  ExpectCells(Read("r.h5", {{"dataset", "doubles"}}), 3, 2, {1.5, kNaN, 3, 4, 5, 6});
+  ExpectCells(Read("r.h5", {{"dataset", "doubles"}, {"transposed", true}}), 2, 3, {1.5, 3, 5, kNaN, 4, 6});
+  PutData("types.h5");
+  ExpectCells(Read("types.h5", {{"dataset", "enumeration"}}), 3, 1, {1, kNaN, 0});
+}
+
+TEST_F(Hdf5Test, BitFieldsOfAByteAreBooleans) {
+  PutData("types.h5");
+  ExpectCells(Read("types.h5", {{"dataset", "bits"}}), 3, 1, {0, 1, 1});
+  EXPECT_EQ(Fault("types.h5", {{"dataset", "wide"}}),
+            "cannot read 'types.h5': dataset 'wide' holds bit fields of 2 bytes, not numbers");
+  EXPECT_EQ(Fault("types.h5", {{"dataset", "complex"}}),
+            "cannot read 'types.h5': dataset 'complex' holds complex numbers, not numbers");
+}
+
+// MATLAB 7.3 puts half a kilobyte before it, h5py's userblock_size any power of two.
+TEST_F(Hdf5Test, ABlockBeforeTheMarkIsLookedBehind) {
+  PutData("matlab73.mat");
+  ExpectCells(Read("matlab73.mat", {{"dataset", "X"}}), 3, 2, {0, 3, 1, 4, 2, 5});
+  PutData("types.h5");
+  ExpectCells(Read("types.h5", {{"dataset", "X"}}), 2, 3, {0, 0, 1.5, -2, 0, 0});
+  Put("m.h5", std::string(1 << 16, 'x') + Get("data.h5"));
+  EXPECT_NE(Fault("m.h5"), "it is read");  // The block's size is told by the file, here it lies.
+}
+
+TEST_F(Hdf5Test, EmptyMatricesOfMatlabAndOctaveHaveTheirSizes) {
+  PutData("matlab73.mat");
+  PutData("octave.h5");
+  for (const bool transposed : {false, true}) {
+    ExpectCells(Read("matlab73.mat", {{"dataset", "E"}, {"transposed", transposed}}), 0, 3, {});
+    ExpectCells(Read("octave.h5", {{"dataset", "E"}, {"transposed", transposed}}), 0, 3, {});
+  }
+}
+
+TEST_F(Hdf5Test, MatricesOfMatlabAndOctaveAreTurnedWhereItIsAskedFor) {
+  PutData("matlab73.mat");
+  PutData("octave.h5");
+  const auto turned = [&](const std::string& file, const std::string& name) {
+    return Read(file, {{"dataset", name}, {"transposed", true}});
+  };
+  ExpectCells(turned("matlab73.mat", "X"), 2, 3, {0, 1, 2, 3, 4, 5});
+  ExpectCells(Read("octave.h5", {{"dataset", "X"}}), 3, 2, {1, 4, 2, 5, 3, 6});
+  ExpectCells(turned("octave.h5", "X"), 2, 3, {1, 2, 3, 4, 5, 6});
+  std::vector<double> tensor;
+  for (int k = 0; k < 24; ++k) tensor.push_back(k);
+  ExpectCells(turned("matlab73.mat", "T"), 2, 12, tensor);
+  const std::vector<double> sparse = {1.5, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, -2, 0, 0, 0};
+  ExpectCells(turned("octave.h5", "S"), 3, 5, sparse);
+  ExpectCells(Read("octave.h5", {{"dataset", "S"}}), 5, 3, {1.5, 0, 0, 0, 0, -2, 0, 0, 0, 0, 3, 0, 0, 0, 0});
+}
+
+// Every way in which cells lie in a file: together, in chunks, with one, two and three indexes.
+TEST_F(Hdf5Test, TransposedIsTheOtherOrderOfIndexes) {
+  PutData("types.h5");
+  const Result<Matrix> chunks = Read("types.h5", {{"dataset", "chunks"}});
+  const Result<Matrix> turned = Read("types.h5", {{"dataset", "chunks"}, {"transposed", true}});
+  ASSERT_TRUE(turned.ok()) << turned.status().ToString();
+  ASSERT_EQ(turned->shape(), (Shape{7, 5}));
+  for (int64_t i = 0; i < 5; ++i)
+    for (int64_t j = 0; j < 7; ++j) EXPECT_EQ(turned->At(j, i), chunks->At(i, j));
+  const Result<Matrix> tensor = Read("types.h5", {{"dataset", "tensor"}, {"transposed", true}});
+  ASSERT_TRUE(tensor.ok()) << tensor.status().ToString();
+  ASSERT_EQ(tensor->shape(), (Shape{4, 6}));
+  for (int64_t i = 0; i < 2; ++i)
+    for (int64_t j = 0; j < 3; ++j)
+      for (int64_t k = 0; k < 4; ++k)
+        EXPECT_EQ(tensor->At(k, j * 2 + i), static_cast<double>(i * 12 + j * 4 + k));
+  ExpectCells(Read("data.h5", {{"dataset", "booleans"}, {"transposed", true}}), 2, 1, {1, 0});
+  ExpectCells(Read("data.h5", {{"dataset", "single"}, {"transposed", true}}), 1, 1, {2.5});
+  EXPECT_EQ(Read("data.h5", {{"dataset", "rows_none"}, {"transposed", true}})->shape(), (Shape{3, 0}));
+  ExpectCells(Read("types.h5", {{"dataset", "X"}, {"transposed", true}}), 3, 2, {0, -2, 0, 0, 1.5, 0});
+  Put("t.csv", "1,2\n");
+  const Status fault = Read("t.csv", {{"transposed", true}}).status();
+  EXPECT_EQ(fault.ToString(),
+            "read: transposed= is of arrays, 't.csv' is in format 'csv'\nt() transposes a matrix");
+}
+
+TEST_F(Hdf5Test, WhatIsNewerThanTheLibraryIsTold) {
+  PutData("newer.h5");
+  const std::string fault = Fault("newer.h5");
+  if (fault == "it is read") GTEST_SKIP() << "this HDF5 is as new";
+  EXPECT_EQ(Ours(fault), "cannot read 'newer.h5': dataset 'booleans' cannot be opened");
+  EXPECT_NE(fault.find("\nHDF5 1.12 or later wrote it, this Heddle has HDF5 1."), std::string::npos) << fault;
+  EXPECT_NE(fault.find("libver=(\"earliest\", \"v110\")"), std::string::npos) << fault;
+}
+
+// Some hundred bytes whose one chunk is 128 MB.
+TEST_F(Hdf5Test, AChunkThatDoesNotFitIsRefusedBeforeItIsRead) {
+  PutData("large_chunk.h5");
+  MemoryBudget& budget = MemoryBudget::Process();
+  const int64_t limit = budget.limit();
+  budget.SetLimit(budget.used() + (int64_t{100} << 20));
+  const Result<Matrix> refused = Read("large_chunk.h5");
+  const int64_t used = budget.used();
+  budget.SetLimit(limit);
+  EXPECT_EQ(refused.status().code(), StatusCode::kResourceExhausted);
+  EXPECT_TRUE(refused.status().message().starts_with(
+      "out of memory: what HDF5 takes to read 'large_chunk.h5', 272629792 bytes, does not fit: "))
+      << refused.status().ToString();
+  EXPECT_LE(used, budget.used() + (int64_t{1} << 20));  // What it was charged is given back.
+  ExpectCells(Read("large_chunk.h5"), 2, 2, {1, 2, 3, 4});
 }
 
 TEST_F(Hdf5Test, NamesThatHdf5DoesNotTakeAreToldBeforeAnythingIsWritten) {
