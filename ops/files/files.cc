@@ -34,7 +34,7 @@ class RealFiles : public Files {
   }
 
   bool IsDirectory(const std::string& path) override {
-    struct stat status {};
+    struct stat status{};
     return stat(Absolute(path).c_str(), &status) == 0 && S_ISDIR(status.st_mode);
   }
 
@@ -50,7 +50,7 @@ class RealFiles : public Files {
   }
 
   Result<std::string> Fingerprint(const std::string& path) override {
-    struct stat status {};
+    struct stat status{};
     if (stat(Absolute(path).c_str(), &status) != 0) return FileError("read", path);
     return versions_.Fingerprint(path);
   }
@@ -111,6 +111,8 @@ class RealFiles : public Files {
 };
 
 }  // namespace
+
+Status InputFile::HideRepeated(std::string_view) { return OkStatus(); }
 
 Status InputFile::ReadInto(int64_t begin, int64_t count, char* out) const {
   CountedBytes buffer;
