@@ -54,8 +54,7 @@ bool FieldCutter::Next(std::string_view* field) {
   return true;
 }
 
-std::string_view ContentOf(std::string_view field, std::string* room) {
-  if (!IsQuoted(field)) return field;
+std::string_view WithoutQuotes(std::string_view field, std::string* room) {
   const size_t first = field.find('"', 1);
   if (first == field.size() - 1) return field.substr(1, first - 1);
   const size_t closing = first == std::string_view::npos ? first : FindClosingQuote(field, first);

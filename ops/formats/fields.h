@@ -36,9 +36,13 @@ class FieldCutter {
 
 /// Of a field as FieldCutter gives it.
 inline bool IsQuoted(std::string_view field) { return !field.empty() && field.front() == '"'; }
-/// What is in the field: a quoted one without its quotes, which keeps blanks. In `room` where it does not
-/// stand like that in the file.
-std::string_view ContentOf(std::string_view field, std::string* room);
+/// What is in a quoted field, blanks at its ends as well. In `room` where it does not stand like that in the
+/// file.
+std::string_view WithoutQuotes(std::string_view field, std::string* room);
+/// What is in any field.
+inline std::string_view ContentOf(std::string_view field, std::string* room) {
+  return IsQuoted(field) ? WithoutQuotes(field, room) : field;
+}
 /// Whether a text must be quoted to be read as this text: others would divide it, trim it, or take it for a
 /// number, a boolean or a missing cell.
 bool NeedsQuotes(std::string_view text, std::string_view separator);

@@ -54,17 +54,28 @@ Result<int64_t> EndOfData(const TextFile& text, int64_t begin, std::string_view 
 }  // namespace
 
 int64_t CountNewlines(std::string_view text) {
+  bool has_quote = false;
+  return CountNewlines(text, &has_quote);
+}
+
+int64_t CountNewlines(std::string_view text, bool* has_quote) {
   const char* const data = text.data();
   const auto size = static_cast<int64_t>(text.size());
   int64_t count = 0;
   int64_t i = 0;
-  const __m256i newline = _mm256_set1_epi8('\n');
+  const __m256i newline = _mm256_set1_epi8('\n'), quote = _mm256_set1_epi8('"');
+  __m256i quotes = _mm256_setzero_si256();
   for (; i + 32 <= size; i += 32) {
     const __m256i block = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(data + i));
     count +=
         __builtin_popcount(static_cast<unsigned>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(block, newline))));
+    quotes = _mm256_or_si256(quotes, _mm256_cmpeq_epi8(block, quote));
   }
-  for (; i < size; ++i) count += data[i] == '\n';
+  *has_quote = _mm256_movemask_epi8(quotes) != 0;
+  for (; i < size; ++i) {
+    count += data[i] == '\n';
+    *has_quote = *has_quote || data[i] == '"';
+  }
   return count;
 }
 

@@ -46,5 +46,7 @@ Status VisitChunks(const TextFile& text, const std::vector<int64_t>& offsets,
                    const std::function<void(size_t chunk, std::string_view text)>& visit);
 
 int64_t CountNewlines(std::string_view text);
+/// The same, and whether a double quote is among the characters.
+int64_t CountNewlines(std::string_view text, bool* has_quote);
 
 }  // namespace heddle::ops

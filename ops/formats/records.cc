@@ -59,7 +59,6 @@ ChunkScan ScanChunk(std::string_view text, const QuoteGrammar& grammar, bool beg
 
 struct ChunkScans {
   int64_t lines = 0;
-  bool has_quotes = false;
   ChunkScan outside, inside;
 };
 
@@ -221,9 +220,10 @@ Result<RecordChunks> CutRecords(const ReadOptions& options, const TextFile& text
   HEDDLE_RETURN_IF_ERROR(VisitChunks(text, offsets, [&](size_t chunk, std::string_view piece) {
     ChunkScans& own = scans[chunk];
     if (chunk + 1 == scans.size()) lacks_newline = piece.back() != '\n';
-    own.lines = CountNewlines(piece);
     // Hardly any file of numbers has a quote.
-    if (piece.find('"') == kNone) {
+    bool has_quote = false;
+    own.lines = CountNewlines(piece, &has_quote);
+    if (!has_quote) {
       own.outside.records = own.lines;
       own.inside.ends_inside = true;
       return;

@@ -2,6 +2,7 @@
 #include "ops/formats/csv/csv_frame_rows.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
@@ -29,10 +30,10 @@ bool IsMissingText(std::string_view field, const ReadOptions& options) {
   return field.empty() || (!options.missing_texts.empty() && IsMissing(field, options));
 }
 
-// Of a number or boolean, by its field and what is in it: many programs write all in quotes.
-bool IsMissingNumber(std::string_view field, std::string_view content, const ReadOptions& options) {
-  return content.empty() || IsMissingText(field, options) ||
-         (!options.missing_texts.empty() && IsMissing(content, options));
+// Of a number or boolean in quotes, by its field and what is in it: many programs write all in quotes.
+bool IsMissingInQuotes(std::string_view field, std::string_view content, const ReadOptions& options) {
+  return content.empty() ||
+         (!options.missing_texts.empty() && (IsMissing(field, options) || IsMissing(content, options)));
 }
 
 // The columns of a frame that is read: the cells of each row go to their places.
@@ -78,12 +79,15 @@ class CellPlaces {
   // that are made in `room`.
   Fault Put(size_t column, int64_t row, std::string_view field, int64_t* at, int64_t end, std::string* room) {
     Column& cells = columns_[column];
-    if (cells.storage() == ColumnStorage::kTexts) return PutText(&cells, row, field, at, end, room);
+    const ColumnStorage storage = cells.storage();
+    if (storage == ColumnStorage::kTexts) return PutText(&cells, row, field, at, end, room);
     const ColumnType type = cells.type();
-    const std::string_view text = IsQuoted(field) ? Trim(ContentOf(field, room)) : field;
-    const bool missing = IsMissingNumber(field, text, options_);
+    const bool is_quoted = IsQuoted(field);
+    const std::string_view text = is_quoted ? Trim(WithoutQuotes(field, room)) : field;
+    const bool missing =
+        is_quoted ? IsMissingInQuotes(field, text, options_) : IsMissingText(field, options_);
     if (missing && options_.any_cell_may_miss) cells.mutable_missing()[row] = 1;
-    switch (cells.storage()) {
+    switch (storage) {
       case ColumnStorage::kDoubles: {
         const std::optional<double> x = missing ? 0 : DoubleInText(text, type);
         if (!x) return Fault::kNoCell;
@@ -121,7 +125,7 @@ class CellPlaces {
       const std::string_view text = ContentOf(field, room);
       if (cells->type() == ColumnType::kCharacter && !IsOneCharacter(text)) return Fault::kNoCell;
       if (static_cast<int64_t>(text.size()) > end - *at) return Fault::kNoRoom;
-      std::copy_n(text.data(), text.size(), cells->mutable_texts() + *at);
+      std::memcpy(cells->mutable_texts() + *at, text.data(), text.size());
       *at += static_cast<int64_t>(text.size());
     }
     cells->mutable_offsets()[row + 1] = *at;
