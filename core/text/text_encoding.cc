@@ -40,6 +40,10 @@ std::optional<ForeignEncoding> FindByZeroBytes(std::string_view text) {
 
 size_t ByteOrderMarkBytes(std::string_view text) { return text.starts_with("\xEF\xBB\xBF") ? 3 : 0; }
 
+bool IsInQuotes(std::string_view text, size_t place) {
+  return std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(place), '"') % 2 == 1;
+}
+
 std::optional<ForeignEncoding> FindForeignEncoding(std::string_view beginning) {
   if (const auto kind = FindFileKind(beginning)) return kind;
   // The mark of UTF-32 begins with that of UTF-16.
@@ -51,7 +55,11 @@ std::optional<ForeignEncoding> FindForeignEncoding(std::string_view beginning) {
   std::string_view line = beginning.substr(0, beginning.find('\n'));
   while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t'))
     line.remove_suffix(1);
-  if (line.find('\r') != std::string_view::npos) return kCarriageReturns;
+  bool is_quoted = false;
+  for (const char c : line) {
+    if (c == '"') is_quoted = !is_quoted;
+    if (c == '\r' && !is_quoted) return kCarriageReturns;
+  }
   return std::nullopt;
 }
 

@@ -63,29 +63,66 @@ void ColumnFacts::AddNumber(double number) {
   greatest = std::max(greatest, number);
 }
 
-void ColumnFacts::Add(const Field& field, int64_t row) {
-  if (field.text.empty()) {
+void ColumnLook::Cells::Add(std::string_view text, int64_t row) {
+  const std::string_view word = Trim(text);
+  if (text.empty()) {
     ++missing;
     return;
   }
-  if (const std::optional<double> number = ParseNumber(field.text)) {
-    const bool is_whole = IsWhole(field.text);
+  if (const std::optional<double> number = ParseNumber(word)) {
+    const bool is_whole = IsWhole(word);
     ++(is_whole ? integers : fractions);
-    quoted_numbers += field.quoted;
-    if (is_whole && LosesDigits(field.text, *number) && inexact++ == 0) first_inexact = Example(field.text);
+    if (is_whole && LosesDigits(word, *number) && inexact++ == 0) first_inexact = Example(word);
     if (row_of_number == 0) {
       row_of_number = row;
-      first_number = Example(field.text);
+      first_number = Example(word);
     }
     return AddNumber(*number);
   }
-  const std::string_view boolean = field.text;
-  const bool is_boolean = boolean == "TRUE" || boolean == "FALSE" || boolean == "true" ||
-                          boolean == "false" || boolean == "True" || boolean == "False";
-  ++(is_boolean ? booleans : IsDate(field.text) ? dates : texts);
+  ++(IsBooleanWord(word) ? booleans : IsDate(word) ? dates : texts);
   if (row_of_text != 0) return;
   row_of_text = row;
-  first_text = Example(field.text);
+  first_text = Example(text);
+}
+
+ColumnFacts ColumnLook::Facts(Quotes quotes) const {
+  ColumnFacts facts = plain_;
+  const auto keep_first = [](int64_t other_row, const std::string& other, int64_t* row, std::string* text) {
+    if (other_row == 0 || (*row != 0 && *row < other_row)) return;
+    *row = other_row;
+    *text = other;
+  };
+  // Other programs write numbers that are not finite as texts, too: beside numbers they are such.
+  const bool all_nonfinite = quoted_.numbers() == quoted_.nan + quoted_.infinite;
+  const bool are_numbers = quotes == Quotes::kNothing ||
+                           (plain_.numbers() > 0 && (quotes == Quotes::kTextsOfColumn || all_nonfinite));
+  const bool are_booleans =
+      quotes == Quotes::kNothing || (quotes == Quotes::kTextsOfColumn && plain_.booleans > 0);
+  facts.texts += quoted_.texts;
+  facts.dates += quoted_.dates;
+  (are_booleans ? facts.booleans : facts.texts) += quoted_.booleans;
+  keep_first(quoted_.row_of_text, quoted_.first_text, &facts.row_of_text, &facts.first_text);
+  if (are_numbers) {
+    facts.quoted_numbers = quoted_.numbers();
+    facts.integers += quoted_.integers;
+    facts.fractions += quoted_.fractions;
+    facts.nan += quoted_.nan;
+    facts.infinite += quoted_.infinite;
+    facts.zeros += quoted_.zeros;
+    facts.least = std::min(facts.least, quoted_.least);
+    facts.greatest = std::max(facts.greatest, quoted_.greatest);
+    if (facts.inexact == 0) facts.first_inexact = quoted_.first_inexact;
+    facts.inexact += quoted_.inexact;
+    keep_first(quoted_.row_of_number, quoted_.first_number, &facts.row_of_number, &facts.first_number);
+  } else {
+    facts.texts += quoted_.numbers();
+    keep_first(quoted_.row_of_number, quoted_.first_number, &facts.row_of_text, &facts.first_text);
+  }
+  // An empty text is what other programs have for a missing number; beside texts, or alone, it is one.
+  const bool are_texts =
+      quotes == Quotes::kText || (quotes == Quotes::kTextsOfColumn && facts.numbers() == 0);
+  (are_texts || facts.HasTexts() ? facts.texts : facts.missing) += quoted_.missing;
+  return facts;
 }
 
 std::string_view ColumnFacts::kind() const {
@@ -101,34 +138,6 @@ std::string_view ColumnFacts::schema_type() const {
   if (is == "int") return nan == 0 ? "INT64" : "FP64";
   if (is == "double" || is == "empty") return "FP64";
   return is == "boolean" ? "BOOLEAN" : "STRING";
-}
-
-bool FieldReader::Next(Field* field) {
-  if (!more_) return false;
-  if (any_blanks_) rest_ = Trim(rest_);
-  size_t begin = 0;
-  while (begin < rest_.size() && IsBlank(rest_[begin]) && !rest_.substr(begin).starts_with(separator_))
-    ++begin;
-  size_t search = 0;
-  if (begin < rest_.size() && rest_[begin] == '"') {
-    size_t quote = rest_.find('"', begin + 1);
-    while (quote != std::string_view::npos && rest_.substr(quote + 1).starts_with('"'))
-      quote = rest_.find('"', quote + 2);
-    if (quote != std::string_view::npos) {
-      met_separator_in_quotes_ |=
-          rest_.substr(begin, quote - begin).find(separator_) != std::string_view::npos;
-      search = quote + 1;
-    }
-  }
-  const size_t end = any_blanks_ ? rest_.find_first_of(" \t", search) : rest_.find(separator_, search);
-  std::string_view text = Trim(rest_.substr(0, end));
-  field->quoted = text.size() >= 2 && text.front() == '"' && text.back() == '"';
-  if (field->quoted) text = Trim(text.substr(1, text.size() - 2));
-  field->text = text;
-  more_ = end != std::string_view::npos;
-  if (more_) rest_.remove_prefix(end + (any_blanks_ ? 1 : separator_.size()));
-  if (any_blanks_ && Trim(rest_).empty()) more_ = false;
-  return true;
 }
 
 }  // namespace heddle::ops

@@ -8,10 +8,19 @@
 
 namespace heddle::ops {
 
-/// A field of a file of text: what stands between two separators, and whether quotes stood around it.
+/// A cell of a file of text, and whether quotes stood around it.
 struct Field {
-  std::string_view text;  ///< Without quotes, and without blanks around it.
+  std::string_view text;  ///< Without quotes.
   bool quoted = false;
+};
+
+/// What quotes around a cell say of its type.
+enum class Quotes : uint8_t {
+  kNothing,  ///< All cells have them.
+  /// A text that would be read as a number or boolean otherwise: in csv, where the numbers of a column have
+  /// none or all of them.
+  kTextsOfColumn,
+  kText  ///< It is a text, whatever it looks like: jsonl.
 };
 
 /// What the cells of one column are.
@@ -34,7 +43,6 @@ struct ColumnFacts {
   std::string first_text, first_number, first_inexact;
   int64_t row_of_text = 0, row_of_number = 0;
 
-  void Add(const Field& field, int64_t row);
   void AddNumber(double number);
 
   int64_t numbers() const { return integers + fractions; }
@@ -46,21 +54,18 @@ struct ColumnFacts {
   std::string_view schema_type() const;
 };
 
-/// Cuts a line at a separator outside of quotes.
-class FieldReader {
+/// The cells of one column as they come. What those in quotes are is known when all have been looked at.
+class ColumnLook {
  public:
-  FieldReader(std::string_view line, std::string_view separator, bool any_blanks)
-      : rest_(line), separator_(separator), any_blanks_(any_blanks) {}
-  bool Next(Field* field);
-  /// True if a field had a separator within quotes.
-  bool met_separator_in_quotes() const { return met_separator_in_quotes_; }
+  void Add(const Field& field, int64_t row) { (field.quoted ? quoted_ : plain_).Add(field.text, row); }
+  /// The facts, without a name.
+  ColumnFacts Facts(Quotes quotes) const;
 
  private:
-  std::string_view rest_;
-  const std::string_view separator_;
-  const bool any_blanks_;
-  bool more_ = true;
-  bool met_separator_in_quotes_ = false;
+  struct Cells : ColumnFacts {
+    void Add(std::string_view text, int64_t row);
+  };
+  Cells plain_, quoted_;
 };
 
 }  // namespace heddle::ops

@@ -15,7 +15,6 @@
 #include "ops/formats/options.h"
 #include "ops/formats/write_pieces.h"
 #include "ops/frame/cast.h"
-#include "ops/frame/text_column.h"
 
 namespace heddle::ops {
 namespace {
@@ -27,32 +26,6 @@ constexpr double kBytesOfCell = 8, kBytesOfText = 32, kBytesOfEntry = 12;
 // Of a frame. Files of cells leave out what is missing, and read() takes what they leave out for 0.
 bool HoldsMissingNumbers(FileFormat format) {
   return EntryOf(format).writes_frames && format != FileFormat::kText;
-}
-
-bool IsQuoted(std::string_view text) { return text.size() >= 2 && text.front() == '"' && text.back() == '"'; }
-
-// Quotes are how csv keeps a text together; `read` leaves them, as DML does, and other formats need none.
-Result<Frame> WithoutQuotes(const Frame& frame) {
-  std::vector<Column> columns;
-  for (int64_t j = 0; j < frame.columns(); ++j) {
-    columns.push_back(frame.column(j));
-    const Column& column = columns.back();
-    if (column.type() != ColumnType::kString) continue;
-    bool some = false;
-    for (int64_t i = 0; i < frame.rows() && !some; ++i) some = IsQuoted(column.TextAt(i));
-    if (!some) continue;
-    std::vector<std::optional<std::string>> texts(static_cast<size_t>(frame.rows()));
-    for (int64_t i = 0; i < frame.rows(); ++i) {
-      if (column.IsMissing(i)) continue;
-      std::string& text = texts[static_cast<size_t>(i)].emplace(column.TextAt(i));
-      if (!IsQuoted(text)) continue;
-      text = text.substr(1, text.size() - 2);
-      for (size_t at = text.find("\"\""); at != std::string::npos; at = text.find("\"\"", at + 1))
-        text.erase(at, 1);
-    }
-    HEDDLE_ASSIGN_OR_RETURN(columns.back(), TextColumn(texts));
-  }
-  return Frame(frame.schema(), std::move(columns));
 }
 
 Result<FileFormat> FormatOfPath(const std::string& path) {
@@ -222,9 +195,6 @@ class Conversion {
   Result<Value> Read(int64_t begin, int64_t end) const {
     if (read_.data_type == DataType::kFrame) {
       HEDDLE_ASSIGN_OR_RETURN(Frame rows, ReadFrameRows(read_, summary_, begin, end, files_));
-      if (read_.format == FileFormat::kCsv && result_.to != FileFormat::kCsv) {
-        HEDDLE_ASSIGN_OR_RETURN(rows, WithoutQuotes(rows));
-      }
       if (writes_frame_) return Value(std::move(rows));
       Result<Matrix> cells = MatrixOf(rows);
       if (!cells.ok())

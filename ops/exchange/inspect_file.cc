@@ -90,6 +90,7 @@ class ValueInspector {
     for (int64_t j = 0; j < shown; ++j)
       facts_.facts.emplace_back().name =
           summary_.schema != nullptr ? summary_.schema->NameOf(j) : fmt::format("C{}", j + 1);
+    if (facts_.is_frame) looks_.resize(facts_.facts.size());
     const int64_t rows_at_once = RowsAtOnce();
     const int64_t most = MostRows();
     facts_.nonzeros = facts_.is_frame ? kUnknown : 0;
@@ -99,6 +100,13 @@ class ValueInspector {
       const int64_t end = std::min({row + rows_at_once, most, facts_.rows});
       HEDDLE_RETURN_IF_ERROR(facts_.is_frame ? TakeFrame(row, end) : TakeMatrix(row, end));
       row = end;
+    }
+    for (size_t j = 0; j < looks_.size(); ++j) {
+      const std::string name = facts_.facts[j].name;
+      facts_.facts[j] = looks_[j].Facts(Quotes::kText);
+      facts_.facts[j].name = name;
+      // Lines of JSON leave out what is missing.
+      facts_.facts[j].missing += std::min(most, facts_.rows) - facts_.facts[j].cells();
     }
     facts_.rows_looked_at = std::min(most, facts_.rows);
     facts_.looked_at_all = facts_.rows_looked_at == facts_.rows;
@@ -170,15 +178,14 @@ class ValueInspector {
     facts_.first_rows.resize(static_cast<size_t>(std::min(rows, options_.rows_shown)),
                              std::vector<std::string>(shown));
     HEDDLE_ASSIGN_OR_RETURN(const TextFile text, TextFile::Open(read_.path, files_));
-    HEDDLE_RETURN_IF_ERROR(
-        VisitJsonlCells(read_, summary_, text, rows, [&](int64_t row, int64_t column, std::string_view cell) {
-          const auto j = static_cast<size_t>(column);
-          if (j >= shown) return;
-          const bool quoted = cell.size() >= 2 && cell.front() == '"' && cell.back() == '"';
-          facts_.facts[j].Add({quoted ? cell.substr(1, cell.size() - 2) : cell, quoted}, row + 1);
-          if (row < options_.rows_shown) facts_.first_rows[static_cast<size_t>(row)][j] = cell;
-        }));
-    for (ColumnFacts& column : facts_.facts) column.missing += rows - column.cells();
+    HEDDLE_RETURN_IF_ERROR(VisitJsonlCells(read_, summary_, text, rows,
+                                           [&](int64_t row, int64_t column, const JsonValue& value) {
+                                             const auto j = static_cast<size_t>(column);
+                                             if (j >= shown) return;
+                                             looks_[j].Add({value.text, value.is_text}, row + 1);
+                                             if (row < options_.rows_shown)
+                                               facts_.first_rows[static_cast<size_t>(row)][j] = value.text;
+                                           }));
     return OkStatus();
   }
 
@@ -191,10 +198,7 @@ class ValueInspector {
       for (size_t j = 0; j < facts_.facts.size(); ++j) {
         text.clear();
         rows.AppendText(i, static_cast<int64_t>(j), &text);
-        const bool quoted = text.size() >= 2 && text.front() == '"' && text.back() == '"';
-        const std::string_view bare =
-            quoted ? std::string_view(text).substr(1, text.size() - 2) : std::string_view(text);
-        facts_.facts[j].Add({bare, quoted}, begin + i + 1);
+        looks_[j].Add({text}, begin + i + 1);
         if (is_shown) facts_.first_rows.back().push_back(text);
       }
     }
@@ -206,6 +210,7 @@ class ValueInspector {
   Files& files_;
   FileFacts& facts_;
   FileSummary summary_;
+  std::vector<ColumnLook> looks_;  // Of a frame.
 };
 
 // What the .mtd says and the file does not.

@@ -7,9 +7,9 @@
 #include <map>
 
 #include "core/text/utf8.h"
-#include "ops/files/text_file.h"
 #include "ops/formats/fields.h"
 #include "ops/formats/lines.h"
+#include "ops/formats/records.h"
 
 namespace heddle::ops {
 namespace {
@@ -45,96 +45,105 @@ class TableInspector {
       : read_(read), options_(options), facts_(*facts) {}
 
   Status Run(Files& files) {
-    HEDDLE_ASSIGN_OR_RETURN(const TextFile text, TextFile::Open(read_.path, files));
-    LineReader reader(text);
+    HEDDLE_ASSIGN_OR_RETURN(const TextFile text, OpenText(read_, files));
+    const QuoteGrammar grammar = QuoteGrammar::OfFields(read_);
+    RecordReader reader(text, grammar);
     bool is_first = facts_.header;
-    for (std::string_view line; reader.offset() < options_.bytes_looked_at && reader.Next(&line);) {
-      ++line_;
+    for (std::string_view record; reader.offset() < options_.bytes_looked_at && reader.Next(&record);
+         line_ = reader.lines()) {
+      LookAtRecord(record);
       if (is_first) {
-        TakeNames(line);
+        TakeNames(record);
         is_first = false;
-      } else if (!IsToldOfColumns(line)) {
-        TakeRow(line);
+      } else if (!IsToldOfColumns(record)) {
+        TakeRow(record);
       }
     }
     HEDDLE_RETURN_IF_ERROR(reader.status());
     facts_.rows_looked_at = facts_.rows = rows_;
     facts_.looked_at_all = reader.offset() >= text.size();
-    if (!facts_.looked_at_all) HEDDLE_RETURN_IF_ERROR(CountRest(text, reader.offset()));
+    if (!facts_.looked_at_all) {
+      HEDDLE_ASSIGN_OR_RETURN(const RecordChunks rest, CutRecords(read_, text, reader.offset(), grammar));
+      facts_.rows += rest.records.back();
+    }
     facts_.columns = fields_;
     Finish();
     return OkStatus();
   }
 
  private:
-  void TakeNames(std::string_view line) {
-    LookAtLine(line);
-    FieldReader fields = ReaderOf(line);
-    for (Field field; fields.Next(&field); ++fields_)
-      if (fields_ < FileFacts::kMostColumns) facts_.facts.emplace_back().name = std::string(field.text);
+  void TakeNames(std::string_view record) {
+    FieldCutter fields(LineBody(record, read_), read_);
+    std::string room;
+    for (std::string_view field; fields.Next(&field); ++fields_) {
+      LookAtQuotes(field);
+      if (fields_ >= FileFacts::kMostColumns) continue;
+      names_.emplace_back(ContentOf(field, &room));
+      looks_.emplace_back();
+    }
   }
 
-  void TakeRow(std::string_view line) {
-    LookAtLine(line);
-    if (IsBlankLine(line, read_)) {
+  void TakeRow(std::string_view record) {
+    if (IsBlankLine(record, read_)) {
       ++open_blank_lines_;  // At the end they mean nothing.
       return;
     }
-    if (open_blank_lines_ > 0) blank_.Add(line_ - open_blank_lines_);
+    if (open_blank_lines_ > 0) blank_.Add(line_ + 1 - open_blank_lines_);
     open_blank_lines_ = 0;
     ++rows_;
-    FieldReader fields = ReaderOf(line);
+    FieldCutter fields(LineBody(record, read_), read_);
+    std::string room;
     int64_t count = 0;
     const bool is_shown = static_cast<int64_t>(facts_.first_rows.size()) < options_.rows_shown;
     if (is_shown) facts_.first_rows.emplace_back();
-    for (Field field; fields.Next(&field); ++count) {
-      if (IsMissing(field.text, read_)) field.text = {};
+    for (std::string_view field; fields.Next(&field); ++count) {
+      LookAtQuotes(field);
+      Field cell = {.text = ContentOf(field, &room), .quoted = IsQuoted(field)};
+      if (IsMissing(field, read_)) cell = {};
       if (count < FileFacts::kMostColumns) {
-        while (static_cast<int64_t>(facts_.facts.size()) <= count) facts_.facts.emplace_back();
-        facts_.facts[static_cast<size_t>(count)].Add(field, rows_);
-        if (is_shown) facts_.first_rows.back().emplace_back(field.text);
+        while (static_cast<int64_t>(looks_.size()) <= count) looks_.emplace_back();
+        looks_[static_cast<size_t>(count)].Add(cell, rows_);
+        if (is_shown) facts_.first_rows.back().emplace_back(cell.text);
       } else {
-        others_.Add(field, rows_);
+        others_.Add(cell, rows_);
       }
     }
-    has_separators_in_quotes_ |= fields.met_separator_in_quotes();
     if (fields_ == 0) fields_ = count;
     if (count != fields_) {
-      ragged_.Add(line_);
+      ragged_.Add(line_ + 1);
       if (ragged_.times == 1) fields_of_ragged_ = count;
     }
   }
 
-  FieldReader ReaderOf(std::string_view line) const {
-    return {LineBody(line, read_), read_.separator, read_.any_blanks};
-  }
-
-  void LookAtLine(std::string_view line) {
-    ++(line.ends_with('\r') ? with_carriage_return_ : without_);
-    if (!IsUtf8(line)) foreign_.Add(line_);
-  }
-
-  // The lines of a part of the file that is not looked at.
-  Status CountRest(const TextFile& text, int64_t begin) {
-    constexpr int64_t kPiece = 1 << 20;
-    CountedBytes buffer;
-    bool ends_in_line = false;
-    for (int64_t at = begin; at < text.size(); at += kPiece) {
-      HEDDLE_ASSIGN_OR_RETURN(const std::string_view piece,
-                              text.Read(at, std::min(kPiece, text.size() - at), &buffer));
-      facts_.rows += std::count(piece.begin(), piece.end(), '\n');
-      ends_in_line = !piece.ends_with('\n');
+  // Programs that write every field in quotes say nothing of types by them.
+  void LookAtQuotes(std::string_view field) {
+    if (field.empty() || any_without_quotes_) return;
+    if (!IsQuoted(field)) {
+      any_without_quotes_ = true;
+    } else if (!any_needless_quotes_) {
+      std::string room;
+      any_needless_quotes_ = !NeedsQuotes(ContentOf(field, &room), read_.separator);
     }
-    facts_.rows += ends_in_line;
-    return OkStatus();
+  }
+
+  void LookAtRecord(std::string_view record) {
+    ++(record.ends_with('\r') ? with_carriage_return_ : without_);
+    if (!IsUtf8(record)) foreign_.Add(line_ + 1);
   }
 
   void Finish() {
-    for (size_t i = 0; i < facts_.facts.size(); ++i)
-      if (facts_.facts[i].name.empty()) facts_.facts[i].name = fmt::format("C{}", i + 1);
+    const bool all_quoted = any_needless_quotes_ && !any_without_quotes_;
+    const Quotes quotes = all_quoted ? Quotes::kNothing : Quotes::kTextsOfColumn;
+    const ColumnFacts others = others_.Facts(quotes);
+    for (size_t i = 0; i < looks_.size(); ++i) {
+      facts_.facts.push_back(looks_[i].Facts(quotes));
+      std::string& name = facts_.facts.back().name;
+      if (i < names_.size()) name = names_[i];
+      if (name.empty()) name = fmt::format("C{}", i + 1);
+    }
     const bool has_texts = std::any_of(facts_.facts.begin(), facts_.facts.end(),
                                        [](const ColumnFacts& column) { return column.HasTexts(); });
-    facts_.is_frame |= has_texts || others_.HasTexts() || has_separators_in_quotes_;
+    facts_.is_frame |= has_texts || others.HasTexts();
     int64_t cells = 0;
     facts_.nonzeros = 0;
     const auto count = [&](const ColumnFacts& column) {
@@ -142,7 +151,7 @@ class TableInspector {
       facts_.nonzeros += column.numbers() - column.zeros;
     };
     for (const ColumnFacts& column : facts_.facts) count(column);
-    count(others_);
+    count(others);
     if (facts_.is_frame) facts_.nonzeros = kUnknown;
     Warn();
   }
@@ -172,10 +181,13 @@ class TableInspector {
   const ReadOptions& read_;
   const InspectOptions& options_;
   FileFacts& facts_;
-  ColumnFacts others_;  // Columns beyond those that have facts of their own.
-  int64_t line_ = 0, rows_ = 0, fields_ = 0, open_blank_lines_ = 0, fields_of_ragged_ = 0;
+  std::vector<std::string> names_;
+  std::vector<ColumnLook> looks_;
+  ColumnLook others_;  // Columns beyond those that have facts of their own.
+  int64_t line_ = 0;   // Lines before the record that is looked at.
+  int64_t rows_ = 0, fields_ = 0, open_blank_lines_ = 0, fields_of_ragged_ = 0;
   int64_t with_carriage_return_ = 0, without_ = 0;
-  bool has_separators_in_quotes_ = false;
+  bool any_without_quotes_ = false, any_needless_quotes_ = false;
   Met ragged_, blank_, foreign_;
 };
 

@@ -134,6 +134,8 @@ class RealFiles : public Files {
 
 }  // namespace
 
+Status InputFile::HideRepeated(std::string_view) { return OkStatus(); }
+
 Status InputFile::ReadInto(int64_t begin, int64_t count, char* out) const {
   CountedBytes buffer;
   HEDDLE_ASSIGN_OR_RETURN(const std::string_view bytes, Read(begin, count, &buffer));

@@ -30,6 +30,18 @@ class InputFile {
   virtual Result<std::string_view> Read(int64_t begin, int64_t count, CountedBytes* buffer) const = 0;
   /// The same bytes into memory of the caller.
   virtual Status ReadInto(int64_t begin, int64_t count, char* out) const;
+
+  /// One of the files that a folder holds.
+  struct Part {
+    int64_t begin = 0;         ///< Where it begins in the whole.
+    std::string path;          ///< For messages.
+    int64_t hidden_lines = 0;  ///< Lines at its beginning that HideRepeated left out.
+  };
+  /// The files of a folder in order; none where this is one file.
+  virtual std::vector<Part> parts() const { return {}; }
+  /// Leaves `line`, which ends with a newline, out of every part but the first that begins with it. Offsets
+  /// and the size are those of what is left.
+  virtual Status HideRepeated(std::string_view line);
 };
 
 /// Takes the next bytes of a file.

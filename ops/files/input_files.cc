@@ -133,6 +133,38 @@ class Parts : public InputFile {
 
   int64_t size() const override { return size_; }
 
+  std::vector<InputFile::Part> parts() const override {
+    std::vector<InputFile::Part> all;
+    for (const Part& part : parts_) all.push_back({part.begin, part.named.path, part.hidden_lines});
+    return all;
+  }
+
+  Status HideRepeated(std::string_view line) override {
+    std::vector<Part> left;
+    CountedBytes buffer;
+    size_ = 0;
+    for (Part& part : parts_) {
+      const auto length = static_cast<int64_t>(line.size());
+      if (!left.empty() && part.bytes + part.lacks_newline >= length) {
+        HEDDLE_RETURN_IF_ERROR(buffer.Renew(length, part.named.path));
+        HEDDLE_RETURN_IF_ERROR(part.ReadInto(0, length, buffer.data()));
+        if (buffer.view() == line) {
+          part.lacks_newline = part.lacks_newline && part.bytes >= length;
+          const int64_t hidden = std::min(length, part.bytes);
+          part.skipped += hidden;
+          part.bytes -= hidden;
+          part.hidden_lines = std::count(line.begin(), line.end(), '\n');
+        }
+      }
+      if (part.bytes == 0) continue;
+      part.begin = size_;
+      size_ += part.bytes + part.lacks_newline;
+      left.push_back(std::move(part));
+    }
+    parts_ = std::move(left);
+    return OkStatus();
+  }
+
   Result<std::string_view> Read(int64_t begin, int64_t count, CountedBytes* buffer) const override {
     if (count == 0) return std::string_view();
     // The last part that begins at or before `begin`.
@@ -153,8 +185,9 @@ class Parts : public InputFile {
   struct Part {
     FilePart named;
     int64_t begin = 0;    // in the whole
-    int64_t skipped = 0;  // its byte order mark
-    int64_t bytes = 0;    // without that
+    int64_t skipped = 0;  // its byte order mark, and lines that are left out
+    int64_t hidden_lines = 0;
+    int64_t bytes = 0;  // without that
     bool lacks_newline = false;
     struct stat status = {};
     std::unique_ptr<InputFile> unpacked;  // if it is packed

@@ -19,7 +19,8 @@ Result<TextFile> TextFile::Open(const std::string& path, Files& files) {
                           file->Read(0, std::min(kPieceBytes, file->size()), &buffer));
   if (const auto foreign = FindForeignEncoding(beginning))
     return DataLoss("cannot read '{}': it is {}", path, foreign->name).WithNote(std::string(foreign->remedy));
-  if (beginning.find('\0') != std::string_view::npos)
+  const size_t zero = beginning.find('\0');
+  if (zero != std::string_view::npos && !IsInQuotes(beginning, zero))
     return DataLoss("cannot read '{}': it holds zero bytes, so it is no text", path)
         .WithNote("Heddle reads csv, libsvm, MatrixMarket and text (row column value) files");
   TextFile text(path, nullptr);

@@ -13,7 +13,8 @@ namespace heddle::ops {
 class TextFile {
  public:
   /// kDataLoss says what else than text in lines it is: UTF-16, UTF-32, lines that end with carriage returns
-  /// alone, or bytes among which are zeros.
+  /// alone, or bytes among which are zeros. Carriage returns and zeros inside of double quotes are characters
+  /// of a text.
   static Result<TextFile> Open(const std::string& path, Files& files);
 
   const std::string& path() const { return path_; }
@@ -22,6 +23,9 @@ class TextFile {
   Result<std::string_view> Read(int64_t begin, int64_t count, CountedBytes* buffer) const {
     return file_->Read(start_ + begin, count, buffer);
   }
+  /// As those of InputFile.
+  std::vector<InputFile::Part> parts() const { return file_->parts(); }
+  Status HideRepeated(std::string_view line) { return file_->HideRepeated(line); }
 
  private:
   TextFile(const std::string& path, std::unique_ptr<InputFile> file) : path_(path), file_(std::move(file)) {}

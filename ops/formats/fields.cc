@@ -22,20 +22,85 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 
+size_t FindClosingQuote(std::string_view text, size_t at) {
+  while (true) {
+    const size_t quote = text.find('"', at);
+    if (quote == std::string_view::npos || quote + 1 == text.size() || text[quote + 1] != '"') return quote;
+    at = quote + 2;
+  }
+}
+
 bool FieldCutter::Next(std::string_view* field) {
   if (!more_) return false;
+  // Where the field may end: behind its quotes if it has some.
+  size_t from = 0;
+  if (!any_blanks_)
+    while (from < rest_.size() && IsBlank(rest_[from]) && !rest_.substr(from).starts_with(separator_)) ++from;
+  if (from < rest_.size() && rest_[from] == '"') {
+    const size_t quote = FindClosingQuote(rest_, from + 1);
+    from = quote == std::string_view::npos ? rest_.size() : quote + 1;
+  }
   if (any_blanks_) {
-    const auto end = std::find_if(rest_.begin(), rest_.end(), IsBlank);
+    const auto end = std::find_if(rest_.begin() + static_cast<ptrdiff_t>(from), rest_.end(), IsBlank);
     *field = rest_.substr(0, static_cast<size_t>(end - rest_.begin()));
     rest_ = Trim(rest_.substr(field->size()));
     more_ = !rest_.empty();
     return true;
   }
-  const size_t end = rest_.find(separator_);
+  const size_t end = rest_.find(separator_, from);
   *field = Trim(rest_.substr(0, end));
   more_ = end != std::string_view::npos;
   if (more_) rest_.remove_prefix(end + separator_.size());
   return true;
+}
+
+std::string_view WithoutQuotes(std::string_view field, std::string* room) {
+  const size_t first = field.find('"', 1);
+  if (first == field.size() - 1) return field.substr(1, first - 1);
+  const size_t closing = first == std::string_view::npos ? first : FindClosingQuote(field, first);
+  if (closing == std::string_view::npos) return field;
+  room->clear();
+  for (size_t i = 1; i < closing; ++i) {
+    room->push_back(field[i]);
+    if (field[i] == '"') ++i;
+  }
+  room->append(field.substr(closing + 1));
+  return *room;
+}
+
+bool IsBooleanWord(std::string_view text) {
+  for (const std::string_view word : {"TRUE", "FALSE", "true", "false", "True", "False"})
+    if (text == word) return true;
+  return false;
+}
+
+bool NeedsQuotes(std::string_view text, std::string_view separator) {
+  // Without quotes it would be a missing cell.
+  if (text.empty() || text == "NA") return true;
+  const auto is_visible = [](char c) { return static_cast<unsigned char>(c) > ' '; };
+  if (!is_visible(text.front()) || !is_visible(text.back())) return true;
+  const char separating = separator.size() == 1 ? separator[0] : '\n';
+  for (const char c : text)
+    if (c == separating || c == '"' || c == '\n' || c == '\r' || c == '\0') return true;
+  if (separator.size() > 1 && text.find(separator) != std::string_view::npos) return true;
+  switch (text.front()) {
+    case '\xef':  // A byte order mark would be skipped at the beginning of a file.
+      return text.starts_with("\xef\xbb\xbf");
+    case '#':  // So begin lines that tell of the columns (ops/formats/csv/csv_frame.cc).
+      return text.starts_with("#Meta\u00b7");
+    case 't':
+    case 'T':
+    case 'f':
+    case 'F': return IsBooleanWord(text);
+    case '+':
+    case '-':
+    case '.':
+    case 'n':
+    case 'N':
+    case 'i':
+    case 'I': return ParseNumber(text).has_value();
+    default: return IsDigit(text.front()) && ParseNumber(text).has_value();
+  }
 }
 
 std::string_view LineBody(std::string_view line, const ReadOptions& options) {
@@ -55,17 +120,9 @@ bool IsBlankLine(std::string_view line, const ReadOptions& options) {
   return Trim(line).empty() && (options.any_blanks || line.find(options.separator) == std::string_view::npos);
 }
 
-std::string_view Unquote(std::string_view field) {
-  if (field.size() < 2 || field.front() != '"' || field.back() != '"') return field;
-  return Trim(field.substr(1, field.size() - 2));
-}
-
-bool IsMissing(std::string_view field, const ReadOptions& options) {
-  const auto given = [&](std::string_view text) {
-    return std::find(options.missing_texts.begin(), options.missing_texts.end(), text) !=
-           options.missing_texts.end();
-  };
-  return given(field) || given(Unquote(field));
+bool IsMissing(std::string_view text, const ReadOptions& options) {
+  return std::find(options.missing_texts.begin(), options.missing_texts.end(), text) !=
+         options.missing_texts.end();
 }
 
 std::optional<double> ParseNumber(std::string_view text) {

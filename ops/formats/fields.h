@@ -5,19 +5,26 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "ops/formats/file_format.h"
 
-// What csv files consist of.
+// What csv files consist of. A field that begins with a double quote, blanks before it aside, is quoted: it
+// ends at the first separator or line end behind the next quote, and of two quotes inside it has one. A quote
+// elsewhere is a character like any other. (RFC 4180, and as Python and pandas read what it leaves open.)
 namespace heddle::ops {
 
-/// The fields of a line, one after the other, without blanks around them.
+/// Where the quote is that closes a field, looked for from `at` on, behind the one that opens it; npos where
+/// nothing closes it.
+size_t FindClosingQuote(std::string_view text, size_t at);
+
+/// The fields of a record, one after the other, without blanks around them; quoted ones with their quotes.
 class FieldCutter {
  public:
-  /// `line` as LineBody() gives it.
-  FieldCutter(std::string_view line, const ReadOptions& options)
-      : rest_(line), separator_(options.separator), any_blanks_(options.any_blanks) {}
+  /// `record` as LineBody() gives it.
+  FieldCutter(std::string_view record, const ReadOptions& options)
+      : rest_(record), separator_(options.separator), any_blanks_(options.any_blanks) {}
   bool Next(std::string_view* field);
 
  private:
@@ -27,16 +34,29 @@ class FieldCutter {
   bool more_ = true;
 };
 
+/// Of a field as FieldCutter gives it.
+inline bool IsQuoted(std::string_view field) { return !field.empty() && field.front() == '"'; }
+/// What is in a quoted field, blanks at its ends as well. In `room` where it does not stand like that in the
+/// file.
+std::string_view WithoutQuotes(std::string_view field, std::string* room);
+/// What is in any field.
+inline std::string_view ContentOf(std::string_view field, std::string* room) {
+  return IsQuoted(field) ? WithoutQuotes(field, room) : field;
+}
+/// Whether a text must be quoted to be read as this text: others would divide it, trim it, or take it for a
+/// number, a boolean or a missing cell.
+bool NeedsQuotes(std::string_view text, std::string_view separator);
+/// TRUE, FALSE and their other spellings that programs write.
+bool IsBooleanWord(std::string_view text);
+
 /// The line without carriage returns at its end, and without blanks around it where runs of them separate.
 std::string_view LineBody(std::string_view line, const ReadOptions& options);
 int64_t CountFields(std::string_view line, const ReadOptions& options);
 /// Nothing but blanks, and no separator among them.
 bool IsBlankLine(std::string_view line, const ReadOptions& options);
 
-/// Without the double quotes around it and blanks inside of them, if it has a pair.
-std::string_view Unquote(std::string_view field);
-/// One of naStrings, quoted or not.
-bool IsMissing(std::string_view field, const ReadOptions& options);
+/// One of naStrings, as it stands there.
+bool IsMissing(std::string_view text, const ReadOptions& options);
 
 /// A number as Java reads it, or NaN, Inf or Infinity in any case and with any sign, as other programs write
 /// them.

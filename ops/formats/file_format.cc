@@ -13,16 +13,17 @@
 #include "ops/formats/lines.h"
 #include "ops/formats/options.h"
 #include "ops/formats/readers.h"
+#include "ops/formats/records.h"
 
 namespace heddle::ops {
 namespace {
 
 // What summaries depend on besides the file's bytes.
 std::string SummaryKey(const ReadOptions& options, const std::string& fingerprint) {
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", options.path, fingerprint,
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", options.path, fingerprint,
                      Name(options.data_type), options.schema, Name(*options.format), options.rows,
                      options.columns, options.nonzeros, options.header.value_or(false), options.any_blanks,
-                     options.separator, options.index_separator, options.dataset,
+                     options.separator, options.index_separator, options.dataset, options.chunk_bytes,
                      options.zero_based ? static_cast<int>(*options.zero_based) : -1, options.transposed);
 }
 
@@ -60,7 +61,7 @@ std::string_view TrimLines(std::string_view text) {
 Result<FileSummary> LookAt(const ReadOptions& options, Files& files) {
   const FormatEntry& entry = EntryOf(*options.format);
   if (!entry.IsText()) return entry.summarize(options, files);
-  HEDDLE_ASSIGN_OR_RETURN(const TextFile text, TextFile::Open(options.path, files));
+  HEDDLE_ASSIGN_OR_RETURN(const TextFile text, OpenText(options, files));
   const auto summarize =
       options.data_type == DataType::kFrame ? entry.summarize_text_frame : entry.summarize_text;
   HEDDLE_ASSIGN_OR_RETURN(FileSummary summary, summarize(options, text));
@@ -94,7 +95,7 @@ Result<Matrix> ReadRows(const ReadOptions& options, const FileSummary& summary, 
     return ReadOrFirstFault(summary, row_begin, row_end, [&](int64_t begin, int64_t end) {
       return entry.read(options, summary, begin, end, files);
     });
-  HEDDLE_ASSIGN_OR_RETURN(const TextFile text, TextFile::Open(options.path, files));
+  HEDDLE_ASSIGN_OR_RETURN(const TextFile text, OpenText(options, files));
   if (summary.text_bytes != text.size()) return ItChanged(options);
   return ReadOrFirstFault(summary, row_begin, row_end, [&](int64_t begin, int64_t end) {
     return entry.read_text(options, summary, text, begin, end);
@@ -108,7 +109,7 @@ Result<Frame> ReadFrameRows(const ReadOptions& options, const FileSummary& summa
     return ReadOrFirstFault(summary, row_begin, row_end, [&](int64_t begin, int64_t end) {
       return entry.read_frame(options, summary, begin, end, files);
     });
-  HEDDLE_ASSIGN_OR_RETURN(const TextFile text, TextFile::Open(options.path, files));
+  HEDDLE_ASSIGN_OR_RETURN(const TextFile text, OpenText(options, files));
   if (summary.text_bytes != text.size()) return ItChanged(options);
   return ReadOrFirstFault(summary, row_begin, row_end, [&](int64_t begin, int64_t end) {
     return entry.read_text_frame(options, summary, text, begin, end);

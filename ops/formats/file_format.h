@@ -57,6 +57,7 @@ struct ReadOptions {
   std::optional<bool> zero_based;  ///< libsvm: whether indexes begin at 0; else an index 0 tells.
   std::string dataset;             ///< Of a file that holds several: its name; "": the only one.
   bool transposed = false;         ///< Of formats of arrays: with its indexes in the other order.
+  int64_t chunk_bytes = int64_t{1} << 20;  ///< Of the chunks that a file of lines is cut into, about.
   const std::atomic<bool>* cancelled = nullptr;  ///< Polled between pieces; then kCancelled.
 };
 
@@ -83,9 +84,11 @@ struct FileSummary {
   int64_t stored = kUnknown;  ///< Upper bound of its non-zeros; kUnknown for csv without nnz in its metadata.
   std::vector<int64_t> chunk_offsets;  ///< Line formats: byte offsets at line starts, and
   std::vector<int64_t> chunk_rows;     ///< the row that begins there (also of binary blocks); last the end.
-  std::vector<int64_t> chunk_lines;    ///< libsvm, where a line may hold no row: lines before each of them,
-  std::vector<int64_t> chunk_stored;   ///< and non-zeros;
-  int64_t first_index = 1;             ///< where indexes of columns begin.
+  /// Lines before each of them: of libsvm, where a line may hold no row, and of csv, where a row may be
+  /// several lines.
+  std::vector<int64_t> chunk_lines;
+  std::vector<int64_t> chunk_stored;  ///< libsvm: non-zeros before each of them, and
+  int64_t first_index = 1;            ///< where indexes of columns begin.
   Format format = Format::kDense;
   bool is_unordered = false;  ///< Cells come in any order: all of the file is read for any rows.
   /// Who wrote a matrix that is column by column there and row by row in the file: what is read is its

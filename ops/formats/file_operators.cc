@@ -119,7 +119,8 @@ constexpr Operator kOperators[] = {
      .form = CallForm::kRead,
      .parameters =
          "path @format? @data_type? @value_type? @rows? @cols? @nnz? @header? @sep? @fill? "
-         "@default? @naStrings? @schema? @rows_in_block? @cols_in_block? @indSep? @dataset? @transposed?",
+         "@default? @naStrings? @schema? @rows_in_block? @cols_in_block? @indSep? @dataset? @transposed? "
+         "@zero_based?",
      .aliases = "readMM",
      .min_inputs = 1,
      .max_inputs = 1,

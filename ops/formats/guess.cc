@@ -16,6 +16,7 @@
 #include "ops/formats/matrix_market.h"
 #include "ops/formats/options.h"
 #include "ops/formats/readers.h"
+#include "ops/formats/records.h"
 
 namespace heddle::ops {
 namespace {
@@ -26,7 +27,8 @@ constexpr size_t kBytesLookedAt =
     1 << 18;  // and the line that goes beyond, so that there are two in any case
 
 struct Beginning {
-  std::vector<std::string> lines;  // As they are, the first first; none where the file is empty.
+  std::string text;                // Whole lines, and
+  std::vector<std::string> lines;  // each without its newline; none where the file is empty.
   std::string_view first() const { return lines.empty() ? std::string_view() : std::string_view(lines[0]); }
 };
 
@@ -34,14 +36,23 @@ Result<Beginning> ReadBeginning(const std::string& path, Files& files) {
   HEDDLE_ASSIGN_OR_RETURN(const TextFile text, TextFile::Open(path, files));
   Beginning beginning;
   LineReader reader(text);
-  size_t bytes = 0;
   for (std::string_view line; beginning.lines.size() < kLinesLookedAt && reader.Next(&line);) {
     beginning.lines.emplace_back(line);
-    bytes += line.size();
-    if (bytes > kBytesLookedAt && beginning.lines.size() > 1) break;
+    beginning.text.append(line).push_back('\n');
+    if (beginning.text.size() > kBytesLookedAt && beginning.lines.size() > 1) break;
   }
   HEDDLE_RETURN_IF_ERROR(reader.status());
   return beginning;
+}
+
+// The first records, when the separator is known. One that goes on behind what is looked at is cut there.
+std::vector<std::string_view> FirstRecords(const Beginning& beginning, const ReadOptions& options,
+                                           size_t most) {
+  const QuoteGrammar grammar = QuoteGrammar::OfFields(options);
+  std::vector<std::string_view> records;
+  for (std::string_view rest = beginning.text; !rest.empty() && records.size() < most;)
+    records.push_back(TakeRecord(&rest, grammar));
+  return records;
 }
 
 // The format of a file that is no text: its first bytes tell, or those that its format looks at.
@@ -68,7 +79,7 @@ bool HasSuffix(const std::string& path, std::string_view suffix) {
 
 bool BeginsWithLibsvm(const Beginning& beginning, const ReadOptions& options) {
   // Comments may come first.
-  for (const std::string& line : beginning.lines) {
+  for (const std::string_view line : beginning.lines) {
     const std::string_view content = Trim(line);
     if (!content.empty() && content.front() != '#') return LooksLikeLibsvm(content, options.index_separator);
   }
@@ -80,7 +91,7 @@ bool BeginsWithLibsvm(const Beginning& beginning, const ReadOptions& options) {
 bool LooksLikeCells(const Beginning& beginning, bool* repeats) {
   bool any = false;
   std::set<std::pair<int64_t, int64_t>> places;
-  for (const std::string& line : beginning.lines) {
+  for (const std::string_view line : beginning.lines) {
     std::string_view rest = Trim(line);
     if (rest.empty() && line.find('\t') != std::string::npos) return false;
     if (rest.empty() || rest.front() == '%') continue;
@@ -102,7 +113,7 @@ bool LooksLikeJsonl(const Beginning& beginning, const std::string& path) {
   const FormatEntry* const named = FindFormatByEnding(path);
   if (named != nullptr) return named->format == FileFormat::kJsonl;
   if (beginning.lines.empty()) return false;
-  for (const std::string& line : beginning.lines) {
+  for (const std::string_view line : beginning.lines) {
     JsonLine json(line);
     std::string_view name;
     JsonValue value;
@@ -116,11 +127,19 @@ bool LooksLikeJsonl(const Beginning& beginning, const std::string& path) {
 }
 
 // "row column text", as a frame in format text has it.
-bool LooksLikeFrameCell(const std::string& line) {
+bool LooksLikeFrameCell(std::string_view line) {
   std::string_view rest = line;
   int64_t row = 0, column = 0;
-  return TakeInteger(&rest, &row) && TakeInteger(&rest, &column) && row >= 1 && column >= 1 &&
-         rest.starts_with(' ');
+  // Rows -1 and -2 tell of columns (ops/formats/text/text_frame.cc).
+  return TakeInteger(&rest, &row) && TakeInteger(&rest, &column) && (row >= 1 || row == -1 || row == -2) &&
+         column >= 1 && rest.starts_with(' ');
+}
+
+bool LooksLikeFrameCells(const Beginning& beginning) {
+  const QuoteGrammar grammar = QuoteGrammar::OfCells();
+  for (std::string_view rest = beginning.text; !rest.empty();)
+    if (!LooksLikeFrameCell(TakeRecord(&rest, grammar))) return false;
+  return !beginning.text.empty();
 }
 
 // "row column value" lines are a table of three columns, too. DML takes every file without a format for
@@ -168,20 +187,27 @@ Status ChooseFormatOf(const Beginning& beginning, ReadOptions* options) {
   return OkStatus();
 }
 
-// The separator of a table: a comma, semicolon or tab where the first line has one, else any number of
-// blanks.
-void GuessSeparator(std::string_view line, ReadOptions* options) {
+// The separator of a table: a comma, semicolon or tab where the first line has one outside of quotes, else
+// any number of blanks.
+void GuessSeparator(std::string_view text, ReadOptions* options) {
+  std::string bare;  // The first line without what is in quotes.
+  bool is_quoted = false;
+  for (const char c : text) {
+    if (c == '"') is_quoted = !is_quoted;
+    if (c == '\n' && !is_quoted) break;
+    if (!is_quoted) bare.push_back(c);
+  }
   for (const char* separator : {",", ";", "\t"}) {
-    if (line.find(separator) == std::string_view::npos) continue;
+    if (bare.find(separator) == std::string::npos) continue;
     options->separator = separator;
     return;
   }
-  options->any_blanks = Trim(line).find(' ') != std::string_view::npos;
+  options->any_blanks = Trim(bare).find(' ') != std::string_view::npos;
   options->separator = options->any_blanks ? " " : ",";
 }
 
-bool IsNumber(std::string_view field, const ReadOptions& options) {
-  return ParseNumber(Unquote(field)).has_value() || IsMissing(field, options);
+bool IsNumber(std::string_view content, const ReadOptions& options) {
+  return ParseNumber(content).has_value() || IsMissing(content, options);
 }
 
 // A field by its number, from 1; 0: there is none.
@@ -196,19 +222,19 @@ struct FirstLine {
   NumberedField name, plain, quoted;
 };
 
-FirstLine LookAtFirstLine(const Beginning& beginning, const ReadOptions& options) {
+FirstLine LookAtFirstLine(const std::vector<std::string_view>& records, const ReadOptions& options) {
   FirstLine found;
-  const std::string_view second = beginning.lines.size() > 1 ? std::string_view(beginning.lines[1]) : "";
-  FieldCutter above(LineBody(beginning.first(), options), options);
-  FieldCutter below(LineBody(second, options), options);
+  FieldCutter above(LineBody(records.empty() ? "" : records[0], options), options);
+  FieldCutter below(LineBody(records.size() > 1 ? records[1] : "", options), options);
   std::string_view field, under;
+  std::string room;
   for (int64_t number = 1; above.Next(&field); ++number) {
     const bool has_under = below.Next(&under);
-    const bool quoted = field.starts_with('"');
-    if (Unquote(field).empty()) continue;  // says nothing
-    if (!IsNumber(field, options)) {
+    const std::string_view content = Trim(ContentOf(field, &room));
+    if (content.empty()) continue;  // says nothing
+    if (!IsNumber(content, options) && !IsMissing(field, options)) {
       if (found.name.number == 0) found.name = {number, field};
-    } else if (quoted && has_under && !under.starts_with('"') && ParseNumber(under)) {
+    } else if (IsQuoted(field) && has_under && !IsQuoted(under) && ParseNumber(under)) {
       if (found.quoted.number == 0) found.quoted = {number, field};
     } else if (found.plain.number == 0) {
       found.plain = {number, field};
@@ -220,7 +246,8 @@ FirstLine LookAtFirstLine(const Beginning& beginning, const ReadOptions& options
 // Names are found only where nothing in the first line is a number. Years as names, or a word among numbers,
 // may mean either.
 Status GuessHeader(const Beginning& beginning, ReadOptions* options) {
-  const FirstLine found = LookAtFirstLine(beginning, *options);
+  const std::vector<std::string_view> records = FirstRecords(beginning, *options, 2);
+  const FirstLine found = LookAtFirstLine(records, *options);
   constexpr char kRemedy[] = "say header=TRUE if line 1 holds names, header=FALSE if it holds data";
   if (found.name.number > 0 && found.plain.number > 0)
     return DataLoss("cannot read '{}': line 1 has a name, field {}, '{}', and a number, field {}, '{}'",
@@ -249,7 +276,7 @@ Status GuessFormat(Files& files, ReadOptions* options) {
   HEDDLE_ASSIGN_OR_RETURN(const Beginning beginning, ReadBeginning(options->path, files));
   if (!options->format) HEDDLE_RETURN_IF_ERROR(ChooseFormatOf(beginning, options));
   if (*options->format != FileFormat::kCsv) return OkStatus();
-  if (options->separator.empty()) GuessSeparator(beginning.first(), options);
+  if (options->separator.empty()) GuessSeparator(beginning.text, options);
   return options->header ? OkStatus() : GuessHeader(beginning, options);
 }
 
@@ -262,8 +289,7 @@ Status GuessFrameFormat(Files& files, ReadOptions* options) {
   HEDDLE_ASSIGN_OR_RETURN(const Beginning beginning, ReadBeginning(options->path, files));
   if (LooksLikeJsonl(beginning, options->path)) {
     options->format = FileFormat::kJsonl;
-  } else if (!beginning.lines.empty() &&
-             std::all_of(beginning.lines.begin(), beginning.lines.end(), LooksLikeFrameCell)) {
+  } else if (LooksLikeFrameCells(beginning)) {
     options->format = FileFormat::kText;
   }
   return OkStatus();

@@ -213,7 +213,7 @@ bool LooksLikeLibsvm(std::string_view line, std::string_view index_separator) {
 
 Result<FileSummary> SummarizeLibsvm(const ReadOptions& options, const TextFile& text) {
   FileSummary summary;
-  HEDDLE_ASSIGN_OR_RETURN(LineChunks chunks, CutLines(text, 0));
+  HEDDLE_ASSIGN_OR_RETURN(LineChunks chunks, CutLines(text, 0, options.chunk_bytes));
   const size_t count = chunks.offsets.size();
   std::vector<int64_t> rows(count, 0), largest(count, 0), stored(count, 0);
   std::vector<uint8_t> has_index_0(count, 0);

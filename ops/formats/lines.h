@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -31,9 +32,21 @@ struct LineChunks {
   std::vector<int64_t> lines;    ///< Lines before chunk i; the last entry counts all.
 };
 
-/// Chunks of about 1 MiB of the text from `begin` on. Blank lines at the end are not counted; where a
+/// Chunks of about `chunk_bytes` of the text from `begin` on. Blank lines at the end are not counted; where a
 /// separator of blanks is given, a line that has it is not blank: its fields are empty. Two passes, the
 /// longer one in parallel.
-Result<LineChunks> CutLines(const TextFile& text, int64_t begin, std::string_view blank_separator = "");
+Result<LineChunks> CutLines(const TextFile& text, int64_t begin, int64_t chunk_bytes,
+                            std::string_view blank_separator = "");
+
+/// Where these chunks begin, and last where the text ends that is not blank.
+Result<std::vector<int64_t>> CutAtLineEnds(const TextFile& text, int64_t begin, int64_t chunk_bytes,
+                                           std::string_view blank_separator);
+/// Calls visit(i, the text between offsets i and i + 1) for each, several at once.
+Status VisitChunks(const TextFile& text, const std::vector<int64_t>& offsets,
+                   const std::function<void(size_t chunk, std::string_view text)>& visit);
+
+int64_t CountNewlines(std::string_view text);
+/// The same, and whether a double quote is among the characters.
+int64_t CountNewlines(std::string_view text, bool* has_quote);
 
 }  // namespace heddle::ops

@@ -5,13 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "ops/formats/fields.h"
 #include "ops/formats/format_table.h"
+#include "ops/formats/lines.h"
 #include "ops/formats/piece_text.h"
 #include "ops/formats/row_pieces.h"
 
 namespace heddle::ops {
 namespace {
 
+// A number or boolean.
 void AppendCell(const Column& column, int64_t row, PieceText* out) {
   if (column.IsMissing(row)) return;
   switch (column.storage()) {
@@ -21,8 +24,9 @@ void AppendCell(const Column& column, int64_t row, PieceText* out) {
       return out->AppendNumber(column.doubles()[row]);
     case ColumnStorage::kIntegers: return out->AppendNumber(column.integers()[row]);
     case ColumnStorage::kBooleans: return out->Append(column.booleans()[row] != 0 ? "true" : "false");
-    case ColumnStorage::kTexts: return out->Append(column.TextAt(row));
+    case ColumnStorage::kTexts: break;
   }
+  HEDDLE_CHECK(false, "texts are written as their format has them");
 }
 
 // True of a cell that files of cells leave out.
@@ -37,25 +41,26 @@ bool IsLeftOut(const Column& column, int64_t row) {
   HEDDLE_CHECK(false, "cells of every storage are written or left out");
 }
 
-// Whole in quotes, those inside doubled: as a csv file has it, and as `read` leaves it.
-bool IsQuoted(std::string_view text) {
-  if (text.size() < 2 || text.front() != '"' || text.back() != '"') return false;
-  for (size_t i = 1; i + 1 < text.size(); ++i)
-    if (text[i] == '"' && (++i + 1 >= text.size() || text[i] != '"')) return false;
-  return true;
+void AppendInQuotes(std::string_view text, PieceText* out) {
+  out->Append('"');
+  for (size_t quote = text.find('"'); quote != std::string_view::npos; quote = text.find('"')) {
+    out->Append(text.substr(0, quote + 1));
+    out->Append('"');
+    text.remove_prefix(quote + 1);
+  }
+  out->Append(text);
+  out->Append('"');
 }
 
-// In quotes where it would be another field, or several, without.
 void AppendCsvText(std::string_view text, const std::string& separator, PieceText* out) {
-  const bool divides =
-      text.find(separator) != std::string_view::npos || text.find_first_of("\n\r") != std::string_view::npos;
-  if (text.empty() || (!divides && text.front() != '"') || IsQuoted(text)) return out->Append(text);
-  out->Append('"');
-  for (const char c : text) {
-    if (c == '"') out->Append('"');
-    out->Append(c);
-  }
-  out->Append('"');
+  NeedsQuotes(text, separator) ? AppendInQuotes(text, out) : out->Append(text);
+}
+
+// A cell of a file of cells is the rest of its line without blanks at its end.
+void AppendCellText(std::string_view text, PieceText* out) {
+  const bool is_plain = text.find_first_of(std::string_view("\"\n\r\0", 4)) == std::string_view::npos &&
+                        (text.empty() || !IsBlank(text.back()));
+  is_plain ? out->Append(text) : AppendInQuotes(text, out);
 }
 
 void AppendCsvRow(std::span<const Column> columns, int64_t row, const WriteOptions& options, PieceText* out) {
@@ -77,7 +82,10 @@ void AppendCells(std::span<const Column> columns, int64_t row, int64_t number, P
     out->Append(' ');
     out->AppendNumber(static_cast<int64_t>(j) + 1);
     out->Append(' ');
-    AppendCell(columns[j], row, out);
+    if (columns[j].storage() == ColumnStorage::kTexts)
+      AppendCellText(columns[j].TextAt(row), out);
+    else
+      AppendCell(columns[j], row, out);
     out->Append('\n');
   }
 }

@@ -29,11 +29,13 @@ std::vector<std::string> CsvSeeds() {
 
 std::vector<std::string> FrameSeeds() {
   return {"name,3,1.5,TRUE\nother,4,2,FALSE\n", "\"a,b\",1,0.5,true\n\"q\"\"r\",,NaN,\n",
-          "\xC3\xA9,-9223372036854775808,1e308,FALSE\n,0,,TRUE\n", "a\n\nb\n"};
+          "\xC3\xA9,-9223372036854775808,1e308,FALSE\n,0,,TRUE\n", "a\n\nb\n",
+          "\"x\n\"\"y\"\"\",\"1\",2.5,TRUE\n\" z \"a,2,\"\",false\n"};
 }
 
 std::vector<std::string> CellSeeds() {
-  return {"1 1 5.5\n2 3 -1\n3 1 1e-300\n", "0 0 0\n", "1 1 a text\n2 2 b\n", "10 1 1\n1 10 2\n1 1 3\n"};
+  return {"1 1 5.5\n2 3 -1\n3 1 1e-300\n", "0 0 0\n", "1 1 a text\n2 2 b\n", "10 1 1\n1 10 2\n1 1 3\n",
+          "1 1 \"x\n\"\"y\"\"\"\n-1 1 2\n2 1 z\n"};
 }
 
 std::vector<std::string> MatrixMarketSeeds() {

@@ -3,6 +3,7 @@
 #include <limits>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -12,24 +13,37 @@
 #include "ops/formats/lines.h"
 #include "ops/formats/read_chunks.h"
 #include "ops/formats/readers.h"
+#include "ops/formats/records.h"
 #include "ops/kernel.h"
 #include "ops/parallel.h"
 
 namespace heddle::ops {
 namespace {
 
-class LineParser {
+class RecordParser {
  public:
-  LineParser(const ReadOptions& options, int64_t columns) : options_(options), columns_(columns) {}
+  RecordParser(const ReadOptions& options, int64_t columns)
+      : options_(options), grammar_(QuoteGrammar::OfFields(options)), columns_(columns) {}
 
-  // Takes the first line of `rest` into `columns` doubles. `line_number` counts from 1 in the file.
-  Status Take(std::string_view* rest, int64_t line_number, double* out) const {
+  const QuoteGrammar& grammar() const { return grammar_; }
+
+  // Takes the first record of `rest` into `columns` doubles.
+  Status Take(std::string_view* rest, const RecordPlaces& places, double* out) const {
     if (options_.separator.size() == 1 && options_.missing_texts.empty() && TakePlain(rest, out))
       return OkStatus();
-    return ParseCarefully(LineBody(TakeLine(rest), options_), line_number, out);
+    const char* const begin = rest->data();
+    const std::string_view record = TakeRecord(rest, grammar_);
+    return ParseCarefully(LineBody(record, options_), {places, begin}, out);
   }
 
  private:
+  // Looked for only where something is wrong with a record.
+  struct Where {
+    const RecordPlaces& places;
+    const char* record;
+    RecordPlace Find() const { return places.Of(record); }
+  };
+
   // The usual line: numbers without blanks around them. False leaves the line to ParseCarefully.
   bool TakePlain(std::string_view* rest, double* out) const {
     const char* at = rest->data();
@@ -52,57 +66,65 @@ class LineParser {
     return true;
   }
 
-  Status ParseCarefully(std::string_view line, int64_t line_number, double* out) const {
+  Status ParseCarefully(std::string_view line, const Where& where, double* out) const {
     // A blank line is no row of defaults, not even where a row is one field.
-    if (IsBlankLine(line, options_))
-      return DataLoss("cannot read '{}': line {} is blank", options_.path, line_number)
+    if (IsBlankLine(line, options_)) {
+      const RecordPlace place = where.Find();
+      return DataLoss("cannot read '{}': line {} is blank", place.path, place.line)
           .WithNote("blank lines may stand at the end of a csv file only");
+    }
     int64_t fields = CountFields(line, options_);
     // Many programs set numbers in columns of the page: blanks around the line separate nothing then.
     if (fields != columns_ && options_.separator == " ") {
       line = Trim(line);
       fields = CountFields(line, options_);
     }
-    if (fields != columns_) return WrongCount(line_number, fields);
+    if (fields != columns_) return WrongCount(where.Find(), fields);
     FieldCutter cutter(line, options_);
     std::string_view field;
+    std::string room;
     for (int64_t j = 0; j < columns_ && cutter.Next(&field); ++j)
-      HEDDLE_RETURN_IF_ERROR(ParseField(field, line_number, j + 1, out + j));
+      HEDDLE_RETURN_IF_ERROR(ParseField(field, where, j + 1, &room, out + j));
     return OkStatus();
   }
 
-  Status ParseField(std::string_view field, int64_t line_number, int64_t number, double* out) const {
-    const std::string_view text = Unquote(field);
+  Status ParseField(std::string_view field, const Where& where, int64_t number, std::string* room,
+                    double* out) const {
+    const std::string_view text = Trim(ContentOf(field, room));
     if (text.empty()) {
-      if (!options_.fill)
-        return DataLoss("cannot read '{}': line {}, field {} is empty and fill=FALSE", options_.path,
-                        line_number, number);
+      if (!options_.fill) {
+        const RecordPlace place = where.Find();
+        return DataLoss("cannot read '{}': line {}, field {} is empty and fill=FALSE", place.path, place.line,
+                        number);
+      }
       *out = options_.default_value;
       return OkStatus();
     }
-    if (IsMissing(field, options_)) {
+    if (IsMissing(text, options_) || IsMissing(field, options_)) {
       *out = std::numeric_limits<double>::quiet_NaN();
       return OkStatus();
     }
     const std::optional<double> value = ParseNumber(text);
     if (!value) {
-      const Status status = DataLoss("cannot read '{}': line {}, field {}: '{}' is not a number",
-                                     options_.path, line_number, number, ShownInLine(field, 40));
-      return line_number == 1 ? status.WithNote("if the first line holds names, say header=TRUE")
-                              : status.WithNote("texts that mean a missing value go into naStrings=");
+      const RecordPlace place = where.Find();
+      const Status status = DataLoss("cannot read '{}': line {}, field {}: '{}' is not a number", place.path,
+                                     place.line, number, ShownInLine(field, 40));
+      return place.line == 1 ? status.WithNote("if the first line holds names, say header=TRUE")
+                             : status.WithNote("texts that mean a missing value go into naStrings=");
     }
     *out = *value;
     return OkStatus();
   }
 
-  Status WrongCount(int64_t line_number, int64_t fields) const {
-    return DataLoss("cannot read '{}': line {} has {} field{}, the lines before have {}", options_.path,
-                    line_number, fields, fields == 1 ? "" : "s", columns_)
+  Status WrongCount(const RecordPlace& place, int64_t fields) const {
+    return DataLoss("cannot read '{}': line {} has {} field{}, the lines before have {}", place.path,
+                    place.line, fields, fields == 1 ? "" : "s", columns_)
         .WithNote("every line of a csv file needs the same number of fields; set sep= if the separator is " +
                   (options_.any_blanks ? "not blanks" : "not '" + options_.separator + "'"));
   }
 
   const ReadOptions& options_;
+  const QuoteGrammar grammar_;
   const int64_t columns_;
 };
 
@@ -117,11 +139,12 @@ int64_t CountColumns(std::string_view line, const ReadOptions& options) {
 // Where the first row begins.
 Result<int64_t> BeginOfRows(const ReadOptions& options, const TextFile& text) {
   if (!options.header.value_or(false)) return 0;
-  LineReader lines(text);
+  const QuoteGrammar grammar = QuoteGrammar::OfFields(options);
+  RecordReader records(text, grammar);
   std::string_view names;
-  lines.Next(&names);
-  HEDDLE_RETURN_IF_ERROR(lines.status());
-  return lines.offset();
+  records.Next(&names);
+  HEDDLE_RETURN_IF_ERROR(records.status());
+  return records.offset();
 }
 
 std::string_view BlankSeparator(const ReadOptions& options) {
@@ -142,15 +165,17 @@ Format ChooseFormat(const Shape& shape, int64_t stored) {
 Result<FileSummary> SummarizeCsv(const ReadOptions& options, const TextFile& text) {
   FileSummary summary;
   HEDDLE_ASSIGN_OR_RETURN(const int64_t begin, BeginOfRows(options, text));
-  HEDDLE_ASSIGN_OR_RETURN(LineChunks chunks, CutLines(text, begin, BlankSeparator(options)));
-  if (chunks.lines.back() == 0)
+  const QuoteGrammar grammar = QuoteGrammar::OfFields(options);
+  HEDDLE_ASSIGN_OR_RETURN(RecordChunks chunks,
+                          CutRecords(options, text, begin, grammar, BlankSeparator(options)));
+  if (chunks.records.back() == 0)
     return DataLoss("cannot read '{}': it holds no data{}", options.path,
                     begin > 0 ? " but a line of names" : "");
-  LineReader lines(text, begin);
+  RecordReader records(text, grammar, begin);
   std::string_view first;
-  lines.Next(&first);
-  HEDDLE_RETURN_IF_ERROR(lines.status());
-  summary.shape.rows = chunks.lines.back();
+  records.Next(&first);
+  HEDDLE_RETURN_IF_ERROR(records.status());
+  summary.shape.rows = chunks.records.back();
   summary.shape.columns = CountColumns(LineBody(first, options), options);
   for (const auto& [name, said, found] : {std::tuple{"rows", options.rows, summary.shape.rows},
                                           std::tuple{"cols", options.columns, summary.shape.columns}})
@@ -159,7 +184,8 @@ Result<FileSummary> SummarizeCsv(const ReadOptions& options, const TextFile& tex
                       found);
   summary.stored = options.nonzeros;
   summary.chunk_offsets = std::move(chunks.offsets);
-  summary.chunk_rows = std::move(chunks.lines);
+  summary.chunk_rows = std::move(chunks.records);
+  summary.chunk_lines = std::move(chunks.lines);
   summary.format = ChooseFormat(summary.shape, summary.stored);
   return summary;
 }
@@ -178,18 +204,18 @@ struct CsvRows {
   // first of them. `parts(chunk)` gives both.
   template <typename Parts>
   Status Parse(const Parts& parts) const {
-    const LineParser parser(options, summary.shape.columns);
-    const int64_t first_line = options.header.value_or(false) ? 2 : 1;
+    const RecordParser parser(options, summary.shape.columns);
     const auto parse = [&](size_t chunk, int64_t first_row, std::string_view rest, FirstFailure* failure) {
       auto rows = parts(chunk);
+      const RecordPlaces places(options, summary, text, chunk, rest);
       for (int64_t row = first_row; row < std::min(end, summary.chunk_rows[chunk + 1]); ++row) {
         Status status;
         if (rest.empty()) {
           status = ItChanged(options);  // Fewer lines than the summary counted.
         } else if (row < begin) {
-          TakeLine(&rest);
+          TakeRecord(&rest, parser.grammar());
         } else {
-          status = parser.Take(&rest, row + first_line, rows.PlaceOf(row - begin));
+          status = parser.Take(&rest, places, rows.PlaceOf(row - begin));
           if (status.ok() && !rows.Take(row - begin)) status = ItChanged(options);
         }
         if (!status.ok()) return failure->Add(row, status), false;
@@ -253,9 +279,8 @@ Result<Matrix> ReadCsv(const ReadOptions& options, const FileSummary& summary, c
   for (int64_t& begin : begins) stored += std::exchange(begin, stored);
   HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, Matrix::Sparse(row_end - row_begin, columns, stored));
   matrix.mutable_row_offsets()[0] = 0;
-  HEDDLE_RETURN_IF_ERROR(rows.Parse([&](size_t chunk) {
-    return CompressedRows{one_row(), &matrix, begins[chunk], begins[chunk + 1]};
-  }));
+  HEDDLE_RETURN_IF_ERROR(rows.Parse(
+      [&](size_t chunk) { return CompressedRows{one_row(), &matrix, begins[chunk], begins[chunk + 1]}; }));
   for (size_t c = 0; c + 1 < summary.chunk_rows.size(); ++c) {
     const int64_t end = std::min(row_end, summary.chunk_rows[c + 1]);
     if (end > row_begin && matrix.row_offsets()[end - row_begin] != begins[c + 1]) return ItChanged(options);

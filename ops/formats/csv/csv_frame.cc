@@ -2,6 +2,8 @@
 // Frames in csv files (language reference 4.1).
 #include <algorithm>
 #include <optional>
+#include <string>
+#include <tuple>
 
 #include "ops/formats/csv/csv_frame_rows.h"
 #include "ops/formats/csv/quoted_fields.h"
@@ -9,6 +11,7 @@
 #include "ops/formats/lines.h"
 #include "ops/formats/options.h"
 #include "ops/formats/readers.h"
+#include "ops/formats/records.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/stack_rows.h"
 #include "ops/frame/text_column.h"
@@ -16,9 +19,9 @@
 namespace heddle::ops {
 namespace {
 
-std::vector<std::string_view> FieldsOf(std::string_view line, const ReadOptions& options) {
+std::vector<std::string_view> FieldsOf(std::string_view record, const ReadOptions& options) {
   std::vector<std::string_view> fields;
-  CutQuotedFields(line, options, &fields);
+  CutQuotedFields(record, options, &fields);
   return fields;
 }
 
@@ -36,19 +39,19 @@ struct Preface {
   // Of each column, what transformencode put in the place of missing cells ("cell\u00b7impute"), as metadata
   // have it in their last row; empty where it is not known of any column.
   std::vector<std::optional<std::string>> imputed;
-  int64_t lines = 0;
   int64_t end = 0;        // Where the first row begins.
   std::string first_row;  // Without its line end; empty where there is none.
 };
 
 std::vector<std::optional<std::string>> ImputedCells(std::string_view line, const ReadOptions& options) {
   std::vector<std::optional<std::string>> cells;
+  std::string room;
   bool any = false;
   for (const std::string_view field :
        FieldsOf(line.substr(kReplacements.size() + options.separator.size()), options)) {
     cells.emplace_back();
     if (field == "null") continue;
-    cells.back() = fmt::format("{}\u00b7impute", Unquote(field));
+    cells.back() = fmt::format("{}\u00b7impute", ContentOf(field, &room));
     any = true;
   }
   if (!any) cells.clear();
@@ -57,22 +60,23 @@ std::vector<std::optional<std::string>> ImputedCells(std::string_view line, cons
 
 Result<Preface> ReadPreface(const ReadOptions& options, const TextFile& text) {
   Preface preface;
-  LineReader lines(text);
-  std::string_view line;
-  if (options.header.value_or(false) && lines.Next(&line)) {
-    for (const std::string_view name : FieldsOf(line, options)) preface.names.emplace_back(Unquote(name));
-    ++preface.lines;
-    preface.end = lines.offset();
+  const QuoteGrammar grammar = QuoteGrammar::OfFields(options);
+  RecordReader records(text, grammar);
+  std::string_view record;
+  std::string room;
+  if (options.header.value_or(false) && records.Next(&record)) {
+    for (const std::string_view name : FieldsOf(record, options))
+      preface.names.emplace_back(ContentOf(name, &room));
+    preface.end = records.offset();
   }
-  bool more = lines.Next(&line);
-  while (more && (TellsOf(kReplacements, line, options) || TellsOf(kDistinctCounts, line, options))) {
-    if (TellsOf(kReplacements, line, options)) preface.imputed = ImputedCells(line, options);
-    ++preface.lines;
-    preface.end = lines.offset();
-    more = lines.Next(&line);
+  bool more = records.Next(&record);
+  while (more && (TellsOf(kReplacements, record, options) || TellsOf(kDistinctCounts, record, options))) {
+    if (TellsOf(kReplacements, record, options)) preface.imputed = ImputedCells(record, options);
+    preface.end = records.offset();
+    more = records.Next(&record);
   }
-  HEDDLE_RETURN_IF_ERROR(lines.status());
-  if (more) preface.first_row = line;
+  HEDDLE_RETURN_IF_ERROR(records.status());
+  if (more) preface.first_row = record;
   return preface;
 }
 
@@ -92,6 +96,30 @@ Result<Frame> ImputedRow(const Preface& preface, const std::shared_ptr<const Sch
   return Frame(schema, std::move(columns));
 }
 
+// Blank lines at the end as rows, as many as are told to be there.
+Status AddBlankRows(const ReadOptions& options, const TextFile& text, RecordChunks* chunks) {
+  constexpr int64_t kMostBytes = 1 << 20;
+  CountedBytes buffer;
+  int64_t end = chunks->offsets.back();
+  while (chunks->records.back() < options.rows && end < text.size()) {
+    HEDDLE_ASSIGN_OR_RETURN(const std::string_view rest,
+                            text.Read(end, std::min(kMostBytes, text.size() - end), &buffer));
+    int64_t rows = 0;
+    size_t at = 0;
+    for (; chunks->records.back() + rows < options.rows; ++rows) {
+      const size_t newline = rest.find('\n', at);
+      if (newline == std::string_view::npos) break;
+      at = newline + 1;
+    }
+    if (rows == 0) break;  // What is left is no line.
+    end += static_cast<int64_t>(at);
+    chunks->offsets.push_back(end);
+    chunks->records.push_back(chunks->records.back() + rows);
+    chunks->lines.push_back(chunks->lines.back() + rows);
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<FileSummary> SummarizeCsvFrame(const ReadOptions& options, const TextFile& text) {
@@ -101,20 +129,21 @@ Result<FileSummary> SummarizeCsvFrame(const ReadOptions& options, const TextFile
   schema->names = std::move(preface.names);
   const bool has_names = !schema->names.empty();
   const std::string_view separator = options.separator;
-  HEDDLE_ASSIGN_OR_RETURN(
-      LineChunks chunks,
-      CutLines(text, preface.end, Trim(separator).empty() ? separator : std::string_view()));
-  if (chunks.lines.back() == 0)
+  HEDDLE_ASSIGN_OR_RETURN(RecordChunks chunks,
+                          CutRecords(options, text, preface.end, QuoteGrammar::OfFields(options),
+                                     Trim(separator).empty() ? separator : std::string_view()));
+  const size_t columns = FieldsOf(preface.first_row, options).size();
+  if (MayRowsBeBlank(options, columns)) HEDDLE_RETURN_IF_ERROR(AddBlankRows(options, text, &chunks));
+  if (chunks.records.back() == 0)
     return DataLoss("cannot read '{}': it holds no data{}", options.path,
                     has_names ? " but a line of names" : "");
-  const size_t columns = FieldsOf(preface.first_row, options).size();
   if (has_names && schema->names.size() != columns)
     return DataLoss("cannot read '{}': its first line has {} names, the next one {} fields", options.path,
                     schema->names.size(), columns);
   // Names that only count are none: in a part of the frame its columns are counted anew, as in SystemDS.
   if (AreCounted(schema->names)) schema->names.clear();
   HEDDLE_ASSIGN_OR_RETURN(schema->types, ColumnTypesOf(options, columns));
-  summary.shape = {chunks.lines.back(), static_cast<int64_t>(columns)};
+  summary.shape = {chunks.records.back(), static_cast<int64_t>(columns)};
   for (const auto& [name, said, found] : {std::tuple{"rows", options.rows, summary.shape.rows},
                                           std::tuple{"cols", options.columns, summary.shape.columns}})
     if (said != kUnknown && said != found)
@@ -122,7 +151,8 @@ Result<FileSummary> SummarizeCsvFrame(const ReadOptions& options, const TextFile
                       found);
   if (HasImputedRow(preface, *schema)) ++summary.shape.rows;
   summary.chunk_offsets = std::move(chunks.offsets);
-  summary.chunk_rows = std::move(chunks.lines);
+  summary.chunk_rows = std::move(chunks.records);
+  summary.chunk_lines = std::move(chunks.lines);
   summary.schema = std::move(schema);
   return summary;
 }
@@ -130,10 +160,10 @@ Result<FileSummary> SummarizeCsvFrame(const ReadOptions& options, const TextFile
 Result<Frame> ReadCsvFrame(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                            int64_t row_begin, int64_t row_end) {
   HEDDLE_ASSIGN_OR_RETURN(const Preface preface, ReadPreface(options, text));
-  const int64_t lines = summary.chunk_rows.back();
-  HEDDLE_ASSIGN_OR_RETURN(Frame rows, ReadCsvFrameRows(options, summary, text, preface.lines + 1,
-                                                       std::min(row_begin, lines), std::min(row_end, lines)));
-  if (row_begin == row_end || row_end <= lines) return rows;
+  const int64_t records = summary.chunk_rows.back();
+  HEDDLE_ASSIGN_OR_RETURN(Frame rows, ReadCsvFrameRows(options, summary, text, std::min(row_begin, records),
+                                                       std::min(row_end, records)));
+  if (row_begin == row_end || row_end <= records) return rows;
   HEDDLE_ASSIGN_OR_RETURN(Frame last, ImputedRow(preface, summary.schema));
   if (rows.rows() == 0) return last;
   const Frame pieces[] = {std::move(rows), std::move(last)};

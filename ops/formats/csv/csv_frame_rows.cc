@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/text/utf8.h"
 #include "ops/formats/csv/quoted_fields.h"
 #include "ops/formats/fields.h"
 #include "ops/formats/frame_cells.h"
+#include "ops/formats/lines.h"
 #include "ops/formats/read_chunks.h"
 #include "ops/formats/readers.h"
 
@@ -22,9 +25,15 @@ struct TextSize {
   bool any_missing = false;
 };
 
-// Empty, or a text that means a missing cell.
-bool IsMissingCell(std::string_view field, const ReadOptions& options) {
+// Empty, or a text that means a missing cell. What stands in quotes is a text, also an empty one.
+bool IsMissingText(std::string_view field, const ReadOptions& options) {
   return field.empty() || (!options.missing_texts.empty() && IsMissing(field, options));
+}
+
+// Of a number or boolean in quotes, by its field and what is in it: many programs write all in quotes.
+bool IsMissingInQuotes(std::string_view field, std::string_view content, const ReadOptions& options) {
+  return content.empty() ||
+         (!options.missing_texts.empty() && (IsMissing(field, options) || IsMissing(content, options)));
 }
 
 // The columns of a frame that is read: the cells of each row go to their places.
@@ -66,13 +75,19 @@ class CellPlaces {
 
   enum class Fault { kNone, kNoCell, kNoRoom };
 
-  // Cell `row` of column `column`. Texts go to `at`, below `end`.
-  Fault Put(size_t column, int64_t row, std::string_view text, int64_t* at, int64_t end) {
+  // Cell `row` of column `column`. Texts go to `at`, below `end`; those that do not stand in the file like
+  // that are made in `room`.
+  Fault Put(size_t column, int64_t row, std::string_view field, int64_t* at, int64_t end, std::string* room) {
     Column& cells = columns_[column];
+    const ColumnStorage storage = cells.storage();
+    if (storage == ColumnStorage::kTexts) return PutText(&cells, row, field, at, end, room);
     const ColumnType type = cells.type();
-    const bool missing = IsMissingCell(text, options_);
+    const bool is_quoted = IsQuoted(field);
+    const std::string_view text = is_quoted ? Trim(WithoutQuotes(field, room)) : field;
+    const bool missing =
+        is_quoted ? IsMissingInQuotes(field, text, options_) : IsMissingText(field, options_);
     if (missing && options_.any_cell_may_miss) cells.mutable_missing()[row] = 1;
-    switch (cells.storage()) {
+    switch (storage) {
       case ColumnStorage::kDoubles: {
         const std::optional<double> x = missing ? 0 : DoubleInText(text, type);
         if (!x) return Fault::kNoCell;
@@ -93,17 +108,7 @@ class CellPlaces {
       }
       case ColumnStorage::kTexts: break;
     }
-    if (missing) {
-      if (!cells.MayMiss()) return Fault::kNoRoom;
-      cells.mutable_missing()[row] = 1;
-    } else {
-      if (type == ColumnType::kCharacter && !IsOneCharacter(text)) return Fault::kNoCell;
-      if (static_cast<int64_t>(text.size()) > end - *at) return Fault::kNoRoom;
-      std::memcpy(cells.mutable_texts() + *at, text.data(), text.size());
-      *at += static_cast<int64_t>(text.size());
-    }
-    cells.mutable_offsets()[row + 1] = *at;
-    return Fault::kNone;
+    HEDDLE_CHECK(false, "cells of every storage are read");
   }
 
   std::vector<Column> Finish() && { return std::move(columns_); }
@@ -111,13 +116,29 @@ class CellPlaces {
  private:
   explicit CellPlaces(const ReadOptions& options) : options_(options) {}
 
+  Fault PutText(Column* cells, int64_t row, std::string_view field, int64_t* at, int64_t end,
+                std::string* room) const {
+    if (IsMissingText(field, options_)) {
+      if (!cells->MayMiss()) return Fault::kNoRoom;
+      cells->mutable_missing()[row] = 1;
+    } else {
+      const std::string_view text = ContentOf(field, room);
+      if (cells->type() == ColumnType::kCharacter && !IsOneCharacter(text)) return Fault::kNoCell;
+      if (static_cast<int64_t>(text.size()) > end - *at) return Fault::kNoRoom;
+      std::memcpy(cells->mutable_texts() + *at, text.data(), text.size());
+      *at += static_cast<int64_t>(text.size());
+    }
+    cells->mutable_offsets()[row + 1] = *at;
+    return Fault::kNone;
+  }
+
   const ReadOptions& options_;
   std::vector<Column> columns_;
   std::vector<int64_t> text_bytes_;
   std::vector<std::vector<TextSize>> begins_;
 };
 
-// What the texts of each column take in each chunk. Lines that are none of the file's columns end a chunk
+// What the texts of each column take in each chunk. Records that are none of the file's columns end a chunk
 // here: the second pass tells.
 std::vector<std::vector<TextSize>> MeasureTexts(const ReadOptions& options, const FileSummary& summary,
                                                 const TextFile& text, int64_t row_begin, int64_t row_end) {
@@ -130,17 +151,18 @@ std::vector<std::vector<TextSize>> MeasureTexts(const ReadOptions& options, cons
   const auto measure = [&](size_t chunk, int64_t first_row, std::string_view piece, FirstFailure*) {
     std::vector<TextSize>& own = sizes[chunk];
     own.resize(types.size());
-    QuotedLines lines(piece, options);
-    for (int64_t row = first_row; row < std::min(row_end, summary.chunk_rows[chunk + 1]) && lines.Next();
+    QuotedRecords records(piece, options);
+    std::string room;
+    for (int64_t row = first_row; row < std::min(row_end, summary.chunk_rows[chunk + 1]) && records.Next();
          ++row) {
       if (row < row_begin) continue;
-      if (lines.fields().size() != types.size()) break;
+      if (records.fields().size() != types.size()) break;
       for (const size_t j : of_texts) {
-        const std::string_view field = lines.fields()[j];
-        if (IsMissingCell(field, options))
+        const std::string_view field = records.fields()[j];
+        if (IsMissingText(field, options))
           own[j].any_missing = true;
         else
-          own[j].bytes += static_cast<int64_t>(field.size());
+          own[j].bytes += static_cast<int64_t>(ContentOf(field, &room).size());
       }
     }
     return true;
@@ -150,61 +172,74 @@ std::vector<std::vector<TextSize>> MeasureTexts(const ReadOptions& options, cons
   return sizes;
 }
 
-Status CheckLine(const ReadOptions& options, const QuotedLines& lines, size_t columns, int64_t line_number) {
-  const size_t fields = lines.fields().size();
-  if (fields == columns && (fields > 1 || !IsBlankLine(lines.line(), options))) return OkStatus();
-  if (IsBlankLine(lines.line(), options))
-    return DataLoss("cannot read '{}': line {} is blank", options.path, line_number)
-        .WithNote("blank lines may stand at the end of a csv file only");
-  return DataLoss("cannot read '{}': line {} has {} field{}, the lines before have {}", options.path,
-                  line_number, fields, fields == 1 ? "" : "s", columns)
+Status NotARow(const ReadOptions& options, const QuotedRecords& records, size_t columns,
+               const RecordPlace& place) {
+  const size_t fields = records.fields().size();
+  if (IsBlankLine(records.record(), options)) {
+    const Status status = DataLoss("cannot read '{}': line {} is blank", place.path, place.line)
+                              .WithNote("blank lines may stand at the end of a csv file only");
+    return columns > 1 ? status : status.WithNote("say rows= to read them as missing cells");
+  }
+  return DataLoss("cannot read '{}': line {} has {} field{}, the lines before have {}", place.path,
+                  place.line, fields, fields == 1 ? "" : "s", columns)
       .WithNote(
           "every line of a csv file needs the same number of fields; set sep= if the separator is not '" +
           options.separator + "'");
 }
 
-Status NoCell(const ReadOptions& options, std::string_view field, ColumnType type, size_t column,
-              int64_t line_number) {
-  return DataLoss("cannot read '{}': line {}, field {}: '{}' is no {}", options.path, line_number, column + 1,
+bool IsRow(const ReadOptions& options, const QuotedRecords& records, size_t columns) {
+  if (records.fields().size() != columns) return false;
+  return columns > 1 || !IsBlankLine(records.record(), options) || MayRowsBeBlank(options, columns);
+}
+
+Status NoCell(const std::string& field, ColumnType type, size_t column, const RecordPlace& place) {
+  return DataLoss("cannot read '{}': line {}, field {}: '{}' is no {}", place.path, place.line, column + 1,
                   ShownInLine(field, 40), Name(type))
-      .WithNote(line_number == 1 ? "if the first line holds names, say header=TRUE"
-                                 : "schema= says the types of the columns; STRING takes any text");
+      .WithNote(place.line == 1 ? "if the first line holds names, say header=TRUE"
+                                : "schema= says the types of the columns; STRING takes any text");
 }
 
 }  // namespace
 
+bool MayRowsBeBlank(const ReadOptions& options, size_t columns) {
+  return columns == 1 && options.rows != kUnknown;
+}
+
 Result<Frame> ReadCsvFrameRows(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
-                               int64_t first_line, int64_t row_begin, int64_t row_end) {
+                               int64_t row_begin, int64_t row_end) {
   const Schema& schema = *summary.schema;
   const size_t columns = schema.types.size();
   HEDDLE_ASSIGN_OR_RETURN(CellPlaces places,
                           CellPlaces::Make(options, schema, row_end - row_begin,
                                            MeasureTexts(options, summary, text, row_begin, row_end)));
-  const auto put_line = [&](const QuotedLines& lines, int64_t row, std::vector<int64_t>* at,
-                            const std::vector<int64_t>& end) {
-    const int64_t line_number = row + first_line;
-    HEDDLE_RETURN_IF_ERROR(CheckLine(options, lines, columns, line_number));
-    for (size_t j = 0; j < columns; ++j) {
-      const std::string_view field = lines.fields()[j];
-      switch (places.Put(j, row - row_begin, field, &(*at)[j], end[j])) {
-        case CellPlaces::Fault::kNone: continue;
-        case CellPlaces::Fault::kNoCell: return NoCell(options, field, schema.types[j], j, line_number);
-        case CellPlaces::Fault::kNoRoom: return ItChanged(options);
-      }
-    }
-    return OkStatus();
-  };
   const auto parse = [&](size_t chunk, int64_t first_row, std::string_view piece, FirstFailure* failure) {
-    QuotedLines lines(piece, options);
+    QuotedRecords records(piece, options);
     std::vector<int64_t> at = places.BeginOf(chunk);
     const std::vector<int64_t> end = places.EndOf(chunk);
+    std::string room;
+    const auto place = [&] {
+      return RecordPlaces(options, summary, text, chunk, piece).Of(records.record().data());
+    };
+    const auto put_record = [&](int64_t row) {
+      if (!IsRow(options, records, columns)) return NotARow(options, records, columns, place());
+      for (size_t j = 0; j < columns; ++j) {
+        const std::string_view field = records.fields()[j];
+        switch (places.Put(j, row - row_begin, field, &at[j], end[j], &room)) {
+          case CellPlaces::Fault::kNone: continue;
+          case CellPlaces::Fault::kNoCell:
+            return NoCell(std::string(ContentOf(field, &room)), schema.types[j], j, place());
+          case CellPlaces::Fault::kNoRoom: return ItChanged(options);
+        }
+      }
+      return OkStatus();
+    };
     int64_t row = first_row;
     for (; row < std::min(row_end, summary.chunk_rows[chunk + 1]); ++row) {
       Status status;
-      if (!lines.Next())
-        status = ItChanged(options);  // Fewer lines than the summary counted.
+      if (!records.Next())
+        status = ItChanged(options);  // Fewer records than the summary counted.
       else if (row >= row_begin)
-        status = put_line(lines, row, &at, end);
+        status = put_record(row);
       if (!status.ok()) return failure->Add(row, status), false;
     }
     if (at != end) return failure->Add(row, ItChanged(options)), false;

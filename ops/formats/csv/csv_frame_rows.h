@@ -6,11 +6,13 @@
 
 namespace heddle::ops {
 
-/// Rows [row_begin, row_end) of a frame in a csv file, all of them lines of the file; the line of row 0 is
-/// number `first_line`. Two passes, both in parallel: the first adds up what the texts of each column take,
-/// the second puts every cell where it belongs, so that nothing but the frame is in memory, and a piece of
-/// the file for each thread.
+/// Rows [row_begin, row_end) of a frame in a csv file, all of them records of the file. Two passes, both in
+/// parallel: the first adds up what the texts of each column take, the second puts every cell where it
+/// belongs, so that nothing but the frame is in memory, and a piece of the file for each thread.
 Result<Frame> ReadCsvFrameRows(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
-                               int64_t first_line, int64_t row_begin, int64_t row_end);
+                               int64_t row_begin, int64_t row_end);
+/// A blank line in a frame of one column is a missing cell where the number of rows is told, which counts it;
+/// elsewhere it is an error, as in a matrix.
+bool MayRowsBeBlank(const ReadOptions& options, size_t columns);
 
 }  // namespace heddle::ops

@@ -15,18 +15,6 @@ namespace {
 
 constexpr int64_t kBlock = 64;
 
-// Where the field at the front of `rest` ends; npos at the end of the line.
-size_t EndOfField(std::string_view rest, std::string_view separator) {
-  size_t begin = 0;
-  while (begin < rest.size() && IsBlank(rest[begin]) && !rest.substr(begin).starts_with(separator)) ++begin;
-  if (begin == rest.size() || rest[begin] != '"') return rest.find(separator);
-  size_t quote = rest.find('"', begin + 1);
-  while (quote != std::string_view::npos && rest.substr(quote + 1).starts_with('"'))
-    quote = rest.find('"', quote + 2);
-  if (quote != std::string_view::npos) return rest.find(separator, quote + 1);
-  return rest.find(separator, begin);  // A quote that nothing closes is a character like any other.
-}
-
 // One bit for each of 64 bytes that is `a` or `b`.
 uint64_t MarksIn(const char* block, char a, char b) {
   const __m256i is_a = _mm256_set1_epi8(a), is_b = _mm256_set1_epi8(b);
@@ -46,19 +34,16 @@ bool IsPlain(std::string_view field) {
 
 }  // namespace
 
-void CutQuotedFields(std::string_view line, const ReadOptions& options,
+void CutQuotedFields(std::string_view record, const ReadOptions& options,
                      std::vector<std::string_view>* fields) {
   fields->clear();
-  for (std::string_view rest = LineBody(line, options);;) {
-    const size_t end = EndOfField(rest, options.separator);
-    fields->push_back(Trim(rest.substr(0, end)));
-    if (end == std::string_view::npos) return;
-    rest.remove_prefix(end + options.separator.size());
-  }
+  FieldCutter cutter(LineBody(record, options), options);
+  for (std::string_view field; cutter.Next(&field);) fields->push_back(field);
 }
 
-QuotedLines::QuotedLines(std::string_view text, const ReadOptions& options)
+QuotedRecords::QuotedRecords(std::string_view text, const ReadOptions& options)
     : options_(options),
+      grammar_(QuoteGrammar::OfFields(options)),
       end_(text.data() + text.size()),
       may_be_plain_(options.separator.size() == 1 && !options.any_blanks),
       separator_(options.separator.empty() ? '\n' : options.separator[0]),
@@ -66,42 +51,41 @@ QuotedLines::QuotedLines(std::string_view text, const ReadOptions& options)
   GoTo(next_);
 }
 
-bool QuotedLines::Next() {
+bool QuotedRecords::Next() {
   if (next_ == end_) return false;
-  if (may_be_plain_ && CutPlainLine()) return true;
-  const auto* newline = static_cast<const char*>(std::memchr(next_, '\n', static_cast<size_t>(end_ - next_)));
-  const char* const line_end = newline == nullptr ? end_ : newline;
-  line_ = {next_, static_cast<size_t>(line_end - next_)};
-  next_ = newline == nullptr ? end_ : newline + 1;
-  CutQuotedFields(line_, options_, &fields_);
+  if (may_be_plain_ && CutPlainRecord()) return true;
+  std::string_view rest(next_, static_cast<size_t>(end_ - next_));
+  record_ = TakeRecord(&rest, grammar_);
+  next_ = rest.empty() ? end_ : rest.data();
+  CutQuotedFields(record_, options_, &fields_);
   GoTo(next_);
   return true;
 }
 
-// The usual line, of plain fields that are not all empty; false leaves it to CutQuotedFields.
-bool QuotedLines::CutPlainLine() {
+// The usual record, a line of plain fields that are not all empty; false leaves it to CutQuotedFields.
+bool QuotedRecords::CutPlainRecord() {
   fields_.clear();
   const char* begin = next_;
   while (true) {
     const char* const mark = NextMark();
-    const bool ends_line = mark == end_ || *mark == '\n';
+    const bool ends_record = mark == end_ || *mark == '\n';
     std::string_view field(begin, static_cast<size_t>(mark - begin));
-    if (ends_line && field.ends_with('\r')) field.remove_suffix(1);
+    if (ends_record && field.ends_with('\r')) field.remove_suffix(1);
     if (!IsPlain(field)) return false;
     fields_.push_back(field);
-    if (!ends_line) {
+    if (!ends_record) {
       begin = mark + 1;
       continue;
     }
     if (fields_.size() == 1 && field.empty()) return false;
-    line_ = {next_, static_cast<size_t>(mark - next_)};
+    record_ = {next_, static_cast<size_t>(mark - next_)};
     next_ = mark == end_ ? end_ : mark + 1;
     return true;
   }
 }
 
 // The next separator or newline, or the end of the text.
-const char* QuotedLines::NextMark() {
+const char* QuotedRecords::NextMark() {
   while (marks_ == 0) {
     if (end_ - block_ <= kBlock) return end_;
     GoTo(block_ + kBlock);
@@ -111,7 +95,7 @@ const char* QuotedLines::NextMark() {
   return mark;
 }
 
-void QuotedLines::GoTo(const char* at) {
+void QuotedRecords::GoTo(const char* at) {
   block_ = at;
   if (end_ - at >= kBlock) {
     marks_ = MarksIn(at, separator_, '\n');

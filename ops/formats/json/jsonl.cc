@@ -257,7 +257,7 @@ Status LookAtLine(const ReadOptions& options, std::string_view text, int64_t lin
 Result<FileSummary> SummarizeJsonl(const ReadOptions& options, const TextFile& text) {
   FileSummary summary;
   HEDDLE_ASSIGN_OR_RETURN(const char kind, KindOfFile(text));
-  HEDDLE_ASSIGN_OR_RETURN(LineChunks chunks, CutLines(text, 0));
+  HEDDLE_ASSIGN_OR_RETURN(LineChunks chunks, CutLines(text, 0, options.chunk_bytes));
   summary.chunk_offsets = std::move(chunks.offsets);
   summary.chunk_rows = std::move(chunks.lines);
   const int64_t rows = summary.chunk_rows.back();
@@ -342,8 +342,7 @@ Status VisitJsonlCells(const ReadOptions& options, const FileSummary& summary, c
                                        const size_t column = kind == '{' ? names.Find(name, index) : index;
                                        if (column >= static_cast<size_t>(summary.schema->columns()))
                                          return ItChanged(options);
-                                       if (!value.is_null)
-                                         visit(row, static_cast<int64_t>(column), value.text);
+                                       if (!value.is_null) visit(row, static_cast<int64_t>(column), value);
                                        return OkStatus();
                                      }));
   }

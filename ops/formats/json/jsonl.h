@@ -6,6 +6,7 @@
 
 #include "ops/files/text_file.h"
 #include "ops/formats/file_format.h"
+#include "ops/formats/json_line.h"
 
 namespace heddle::ops {
 
@@ -19,7 +20,7 @@ Result<Frame> ReadJsonl(const ReadOptions& options, const FileSummary& summary, 
 
 /// The values of the first `rows` lines but for null, in their order, as the text of strings or as they stand
 /// in the file. Time and memory are those of the values, however many columns the file has.
-using JsonlVisitor = std::function<void(int64_t row, int64_t column, std::string_view text)>;
+using JsonlVisitor = std::function<void(int64_t row, int64_t column, const JsonValue& value)>;
 Status VisitJsonlCells(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                        int64_t rows, const JsonlVisitor& visit);
 

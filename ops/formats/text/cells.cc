@@ -139,7 +139,7 @@ bool HoldsNoCell(std::string_view line) { return line.empty() || line.front() ==
 Result<CellLines> CutCellLines(const ReadOptions& options, const TextFile& text) {
   CellLines lines;
   HEDDLE_ASSIGN_OR_RETURN(lines.header, ReadHeader(options, text));
-  HEDDLE_ASSIGN_OR_RETURN(lines.chunks, CutLines(text, lines.header.body));
+  HEDDLE_ASSIGN_OR_RETURN(lines.chunks, CutLines(text, lines.header.body, options.chunk_bytes));
   if (lines.header.coordinates) return lines;
   std::vector<int64_t> values(lines.count());
   HEDDLE_RETURN_IF_ERROR(VisitLineChunks(

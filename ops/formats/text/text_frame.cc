@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames in format text: "row column cell", the cells in any order (language reference 4.2).
+// Frames in format text: "row column cell", the cells in any order (language reference 4.2). A cell may stand
+// in double quotes, as a field of csv.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -15,20 +16,28 @@
 #include "ops/formats/options.h"
 #include "ops/formats/read_chunks.h"
 #include "ops/formats/readers.h"
+#include "ops/formats/records.h"
 #include "ops/formats/text/cell_set.h"
 
 namespace heddle::ops {
 namespace {
 
-// One line; row and column count from 0.
+// One record; row and column count from 0.
 struct FrameCell {
   int64_t line = 0;
   int64_t row = 0;
   int64_t column = 0;
-  std::string_view text;
+  std::string_view text;  // As it stands in the file: a quoted one with its quotes.
 };
 
-// Takes the place off the line of a cell, whose rest becomes its text.
+// SystemDS writes what it knows of column j of a frame as cells (-1, j), its number of distinct cells, and
+// (-2, j), what replaces missing ones.
+bool TellsOfColumn(std::string_view record) {
+  int64_t row = 0;
+  return TakeInteger(&record, &row) && (row == -1 || row == -2);
+}
+
+// Takes the place off the record of a cell, whose rest becomes its text.
 Status TakePlace(const ReadOptions& options, const Shape& shape, std::string_view line, FrameCell* cell) {
   cell->text = line;
   if (cell->text.ends_with('\r')) cell->text.remove_suffix(1);
@@ -51,19 +60,33 @@ Status TakePlace(const ReadOptions& options, const Shape& shape, std::string_vie
   return OkStatus();
 }
 
-// Calls visit(chunk, cell), which returns a Status, for every line of the file; blank ones are skipped.
+// A file in records, in chunks that are read in parallel.
+struct CellRecords {
+  QuoteGrammar grammar = QuoteGrammar::OfCells();
+  LineChunks chunks;  // Of records: how many lines stand before each chunk.
+};
+
+Result<CellRecords> CutCellRecords(const ReadOptions& options, const TextFile& text) {
+  CellRecords records;
+  HEDDLE_ASSIGN_OR_RETURN(RecordChunks chunks, CutRecords(options, text, 0, records.grammar));
+  records.chunks = {std::move(chunks.offsets), std::move(chunks.lines)};
+  return records;
+}
+
+// Calls visit(chunk, cell), which returns a Status, for every record of the file; blank lines are skipped.
 template <typename Visit>
 Status VisitFrameCells(const ReadOptions& options, const Shape& shape, const TextFile& text,
-                       const LineChunks& chunks, ChunkOrder order, const Visit& visit) {
+                       const CellRecords& records, ChunkOrder order, const Visit& visit) {
   return VisitLineChunks(
-      options, text, chunks, order, [](size_t) { return true; },
+      options, text, records.chunks, order, [](size_t) { return true; },
       [&](size_t chunk, std::string_view rest, int64_t* lines) {
         FrameCell cell;
         while (!rest.empty()) {
-          const std::string_view line = TakeLine(&rest);
-          cell.line = chunks.lines[chunk] + ++*lines;
-          if (Trim(line).empty()) continue;
-          HEDDLE_RETURN_IF_ERROR(TakePlace(options, shape, line, &cell));
+          const std::string_view record = TakeRecord(&rest, records.grammar);
+          cell.line = records.chunks.lines[chunk] + ++*lines;
+          if (record.find('\n') != std::string_view::npos) *lines += CountNewlines(record);
+          if (Trim(record).empty() || TellsOfColumn(record)) continue;
+          HEDDLE_RETURN_IF_ERROR(TakePlace(options, shape, record, &cell));
           HEDDLE_RETURN_IF_ERROR(visit(chunk, cell));
         }
         return OkStatus();
@@ -86,8 +109,11 @@ class ScatteredColumn {
     return column;
   }
 
-  // False if the text is no cell of the column. A row that is not `wanted` is looked at all the same.
-  bool Add(int64_t row, bool wanted, std::string_view text) {
+  // False if the text, which may be quoted, is no cell of the column. A row that is not `wanted` is looked at
+  // all the same.
+  bool Add(int64_t row, bool wanted, std::string_view quoted) {
+    std::string room;
+    const std::string_view text = ContentOf(quoted, &room);
     const ColumnType type = cells_.type();
     const std::string_view word = Trim(text);
     switch (cells_.storage()) {
@@ -131,8 +157,10 @@ class ScatteredColumn {
     return OkStatus();
   }
 
-  void AddText(int64_t row, std::string_view text) {
+  void AddText(int64_t row, std::string_view quoted) {
     if (!HasTexts(cells_.type())) return;
+    std::string room;
+    const std::string_view text = ContentOf(quoted, &room);
     const int64_t begin = cells_.offsets()[row], end = cells_.offsets()[row + 1];
     // One that is written over may be longer.
     std::copy_n(text.data(), std::min<int64_t>(end - begin, static_cast<int64_t>(text.size())),
@@ -176,9 +204,9 @@ Result<FileSummary> SummarizeTextFrame(const ReadOptions& options, const TextFil
     return DataLoss("cannot read '{}': the schema has {} types, the file has {} columns", options.path, typed,
                     options.columns);
   summary.shape = {options.rows, options.columns == kUnknown ? typed : options.columns};
-  HEDDLE_ASSIGN_OR_RETURN(const LineChunks chunks, CutLines(text, 0));
-  std::vector<Shape> of_chunks(chunks.offsets.size(), Shape{0, 0});
-  HEDDLE_RETURN_IF_ERROR(VisitFrameCells(options, summary.shape, text, chunks, ChunkOrder::kAny,
+  HEDDLE_ASSIGN_OR_RETURN(const CellRecords records, CutCellRecords(options, text));
+  std::vector<Shape> of_chunks(records.chunks.offsets.size(), Shape{0, 0});
+  HEDDLE_RETURN_IF_ERROR(VisitFrameCells(options, summary.shape, text, records, ChunkOrder::kAny,
                                          [&](size_t chunk, const FrameCell& cell) {
                                            Shape& largest = of_chunks[chunk];
                                            largest.rows = std::max(largest.rows, cell.row + 1);
@@ -202,7 +230,7 @@ Result<FileSummary> SummarizeTextFrame(const ReadOptions& options, const TextFil
 Result<Frame> ReadTextFrame(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                             int64_t row_begin, int64_t row_end) {
   const int64_t rows = row_end - row_begin;
-  HEDDLE_ASSIGN_OR_RETURN(const LineChunks chunks, CutLines(text, 0));
+  HEDDLE_ASSIGN_OR_RETURN(const CellRecords records, CutCellRecords(options, text));
   const auto is_wanted = [&](const FrameCell& cell) { return cell.row >= row_begin && cell.row < row_end; };
   const auto is_missing = [&](const FrameCell& cell) { return IsMissing(Trim(cell.text), options); };
   std::vector<ScatteredColumn> columns;
@@ -217,7 +245,7 @@ Result<Frame> ReadTextFrame(const ReadOptions& options, const FileSummary& summa
   // Every rank looks at all cells, so that all tell the same fault. `puts(cell)` says whether a cell is put
   // into its place.
   const auto put_cells = [&](ChunkOrder order, const auto& puts) {
-    return VisitFrameCells(options, summary.shape, text, chunks, order, [&](size_t, const FrameCell& cell) {
+    return VisitFrameCells(options, summary.shape, text, records, order, [&](size_t, const FrameCell& cell) {
       const auto j = static_cast<size_t>(cell.column);
       if (is_missing(cell) || columns[j].Add(cell.row - row_begin, is_wanted(cell) && puts(cell), cell.text))
         return OkStatus();
@@ -242,7 +270,7 @@ Result<Frame> ReadTextFrame(const ReadOptions& options, const FileSummary& summa
   }
   HEDDLE_RETURN_IF_ERROR(MakeRoomForTexts(&columns, rows));
   HEDDLE_RETURN_IF_ERROR(
-      VisitFrameCells(options, summary.shape, text, chunks, order, [&](size_t, const FrameCell& cell) {
+      VisitFrameCells(options, summary.shape, text, records, order, [&](size_t, const FrameCell& cell) {
         if (is_wanted(cell) && !is_missing(cell))
           columns[static_cast<size_t>(cell.column)].AddText(cell.row - row_begin, cell.text);
         return OkStatus();

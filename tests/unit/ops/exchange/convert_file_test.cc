@@ -64,7 +64,7 @@ TEST_F(ConvertFileTest, QuotesAreThoseOfCsv) {
       "{\"the name\":\"eve, x\",\"n, m\":1}\n{\"the name\":\"\\\"a\\\" b\",\"n, m\":2}\n{\"the name\":\"he \\\"hi\\\"\",\"n, m\":3}\n";
   Put("a.jsonl", lines);
   Convert("a.jsonl", "b.csv");
-  EXPECT_EQ(Get("b.csv"), "the name,\"n, m\"\n\"eve, x\",1\n\"\"\"a\"\" b\",2\nhe \"hi\",3\n");
+  EXPECT_EQ(Get("b.csv"), "the name,\"n, m\"\n\"eve, x\",1\n\"\"\"a\"\" b\",2\n\"he \"\"hi\"\"\",3\n");
   Convert("b.csv", "c.jsonl");
   EXPECT_EQ(Get("c.jsonl"), lines);
   Convert("b.csv", "d.csv");

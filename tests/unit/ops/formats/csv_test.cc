@@ -74,8 +74,17 @@ TEST_F(CsvTest, QuotedFields) {
   Put("r.csv", "\"\",\"V1\",\"V2\"\n\"1\",0.5,2\n\"2\",1,4\n");
   ExpectCells(Read("r.csv"), 2, 3, {1, 0.5, 2, 2, 1, 4});
   Put("half.csv", "1,\"2\n");
-  EXPECT_EQ(Fault("half.csv", {{"format", "csv"}}).substr(0, 56),
-            "cannot read 'half.csv': line 1, field 2: '\"2' is not a n");
+  EXPECT_EQ(Fault("half.csv", {{"format", "csv"}}).substr(0, 61),
+            "cannot read 'half.csv': line 1: nothing closes the quote that");
+  Put("separator.csv", "\"1\";\"2\"\n\"3\";\" 4\n \"\n");
+  ExpectCells(Read("separator.csv"), 2, 2, {1, 2, 3, 4});
+  Put("names.csv", "\"a;\nb\",\"c\"\n1,\"2\"\n");
+  ExpectCells(Read("names.csv"), 1, 2, {1, 2});
+  Put("blanks", "\"a b\" c\n1   \"2\"\n");
+  ExpectCells(Read("blanks"), 1, 2, {1, 2});
+  Put("fault.csv", "1,\"\n2\"\n3,x\n");
+  EXPECT_EQ(Fault("fault.csv", {{"format", "csv"}}).substr(0, 61),
+            "cannot read 'fault.csv': line 3, field 2: 'x' is not a number");
 }
 
 TEST_F(CsvTest, NamesAreFoundWhereNothingIsANumber) {
@@ -109,6 +118,17 @@ TEST_F(CsvTest, AFirstLineThatMayBeNamesOrNumbersIsNotGuessed) {
       "cannot read 'quoted.csv': line 1, field 2: \"2019\" may be a name, it has quotes that line 2 has not\n"
       "say header=TRUE if line 1 holds names, header=FALSE if it holds data");
   ExpectCells(Read("quoted.csv", {{"header", false}}), 2, 3, {0, 2019, 2020, 1, 0.5, 2});
+}
+
+TEST_F(CsvTest, PartsThatBeginWithTheNamesHaveNoRowsOfThem) {
+  std::filesystem::create_directory(directory_ + "/parts");
+  Put("parts/data_0.csv", "a,b\n1,2\n");
+  Put("parts/data_1.csv", "a,b");
+  Put("parts/data_2.csv", "a,b\n3,4\n");
+  ExpectCells(Read("parts"), 2, 2, {1, 2, 3, 4});
+  Put("parts/data_2.csv", "a,b\n3,4\n5\n");
+  EXPECT_EQ(Fault("parts").substr(0, 73),
+            "cannot read 'parts/data_2.csv': line 3 has 1 field, the lines before have");
 }
 
 // Whoever reads which rows: every worker tells the fault that stands first in the file.

@@ -165,18 +165,24 @@ std::vector<std::string> FieldsByHand(const std::string& line, char separator) {
       continue;
     }
     if (c == '"' && !is_begun) {
-      in_quotes = true;
-    } else if (c == '"' && in_quotes) {
-      if (i + 1 < line.size() && line[i + 1] == '"')
-        fields.back() += line[i++];
-      else
+      is_begun = in_quotes = true;
+      fields.back() = '"';  // Marks what is not trimmed.
+      continue;
+    }
+    if (c == '"' && in_quotes) {
+      if (i + 1 == line.size() || line[i + 1] != '"') {
         in_quotes = false;
+        continue;
+      }
+      ++i;
     }
     is_begun = is_begun || c != ' ';
     fields.back() += c;
   }
   for (std::string& field : fields) {
-    field.erase(0, std::min(field.find_first_not_of(' '), field.size()));
+    const bool is_quoted = field.starts_with('"');
+    if (is_quoted) field.erase(0, 1);
+    if (!is_quoted) field.erase(0, std::min(field.find_first_not_of(' '), field.size()));
     field.erase(field.find_last_not_of(' ') + 1);
   }
   return fields;
