@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/files/replacement.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "core/environment/random.h"
@@ -20,8 +23,8 @@ namespace {
 
 constexpr int kMostNames = 100;
 
-// The names of files that are on their way, each with the descriptor of its folder, so that a process that ends
-// in the midst of them can take them away. A file takes its place under the lock.
+// The names of files that are on their way, each with the descriptor of its folder, so that a process that
+// ends in the midst of them can take them away. A file takes its place under the lock.
 class TemporaryNames {
  public:
   void Add(int folder, const std::string& name) {
@@ -55,6 +58,59 @@ TemporaryNames& Temporaries() {
   return names;
 }
 
+// ".0123456789abcdef.part.heddle": short, so that every name that the file system takes can be replaced, and
+// random, as processes with the same number in different containers may share a folder.
+constexpr std::string_view kPartEnding = ".part.heddle";
+constexpr size_t kDigits = 16;
+std::string NameOfPart() { return fmt::format(".{:016x}{}", SystemRandom().Next(), kPartEnding); }
+bool IsNameOfPart(std::string_view name) {
+  return name.size() == 1 + kDigits + kPartEnding.size() && name[0] == '.' && name.ends_with(kPartEnding) &&
+         name.substr(1, kDigits).find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+// Who writes a part holds its lock, so that the lock of one whose writer was killed is free. A file system
+// without locks keeps such files.
+bool Lock(int fd) { return flock(fd, LOCK_EX | LOCK_NB) == 0; }
+// Takes the lock of a part that this process has made; false when a sweeper was faster.
+bool LockOwn(int fd) {
+  if (!Lock(fd) && errno == EWOULDBLOCK) return false;
+  struct stat status{};
+  return fstat(fd, &status) == 0 && status.st_nlink > 0;
+}
+
+void RemoveIfAbandoned(int folder, const char* name) {
+  const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return;
+  struct stat opened{}, named{};
+  const bool is_same = fstat(fd, &opened) == 0 && S_ISREG(opened.st_mode) && Lock(fd) &&
+                       fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+                       opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+  if (is_same) unlinkat(folder, name, 0);
+  close(fd);
+}
+
+// Parts that writers left in a folder who were killed in the moment in which a part has a name. Looked for
+// once in each folder by a process, before it writes there.
+void SweepOnce(int folder) {
+  static std::mutex mutex;
+  static std::set<std::pair<dev_t, ino_t>> swept;
+  struct stat status{};
+  if (fstat(folder, &status) != 0) return;
+  {
+    const std::lock_guard lock(mutex);
+    if (!swept.emplace(status.st_dev, status.st_ino).second) return;
+  }
+  const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* const entries = fd < 0 ? nullptr : fdopendir(fd);
+  if (entries == nullptr) {
+    if (fd >= 0) close(fd);
+    return;
+  }
+  while (const dirent* const entry = readdir(entries))
+    if (IsNameOfPart(entry->d_name)) RemoveIfAbandoned(folder, entry->d_name);
+  closedir(entries);
+}
+
 }  // namespace
 
 void AbandonReplacements() { Temporaries().Abandon(); }
@@ -82,7 +138,7 @@ Replacement::~Replacement() {
 }
 
 Result<Replacement> Replacement::Begin(FilePlace place, const std::string& shown) {
-  struct stat present {};
+  struct stat present{};
   if (place.Look(&present)) {
     if (S_ISDIR(present.st_mode))
       return DataLoss("cannot write '{}': a directory of that name is there", shown);
@@ -91,6 +147,7 @@ Result<Replacement> Replacement::Begin(FilePlace place, const std::string& shown
   } else if (errno == ENAMETOOLONG) {  // told before much is written
     return FileError("write", shown);
   }
+  SweepOnce(place.folder());
   Replacement replacement(std::move(place), shown);
   HEDDLE_RETURN_IF_ERROR(replacement.Open());
   return replacement;
@@ -99,19 +156,25 @@ Result<Replacement> Replacement::Begin(FilePlace place, const std::string& shown
 Status Replacement::Open() {
   // A file without a name vanishes with the process, however that ends.
   fd_ = openat(place_.folder(), ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
-  if (fd_ >= 0) return OkStatus();
+  if (fd_ >= 0) {
+    Lock(fd_);
+    return OkStatus();
+  }
   if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL) return FileError("write", shown_);
   return MakeName();
 }
 
-// Gives the file a name that no other has: a short one, so that every name that the file system takes can be
-// replaced. Processes with the same number in different containers may share a folder, hence random.
+// Gives the file a name that no other has.
 Status Replacement::MakeName() {
   for (int tries = 0; tries < kMostNames; ++tries) {
-    const std::string name = fmt::format(".{:016x}.heddle", SystemRandom().Next());
+    const std::string name = NameOfPart();
     Temporaries().Add(place_.folder(), name);
     if (fd_ < 0) {
       fd_ = openat(place_.folder(), name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+      if (fd_ >= 0 && !LockOwn(fd_)) {
+        close(std::exchange(fd_, -1));
+        errno = EEXIST;
+      }
       if (fd_ >= 0) temporary_ = name;
     } else if (linkat(AT_FDCWD, fmt::format("/proc/self/fd/{}", fd_).c_str(), place_.folder(), name.c_str(),
                       AT_SYMLINK_FOLLOW) == 0) {
@@ -128,9 +191,9 @@ Status Replacement::MakeName() {
 
 // What an older file allows others stays as it is; never more than that, also for a moment.
 Status Replacement::TakeOver() {
-  struct stat old {};
+  struct stat old{};
   if (!place_.Look(&old) || !S_ISREG(old.st_mode)) return OkStatus();
-  struct stat own {};
+  struct stat own{};
   if (fstat(fd_, &own) != 0) return FileError("write", shown_);
   mode_t mode = old.st_mode & 07777;
   if (fchmod(fd_, mode & 0700) != 0) return FileError("write", shown_);

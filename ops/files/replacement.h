@@ -14,7 +14,7 @@ namespace heddle::ops {
 /// where the file system has no such files) beside its place, and takes the place when it is whole.
 ///
 /// An older file hands on its mode, and its owner and group where that is allowed; a new file gets what the
-/// umask says.
+/// umask says. What a writer who was killed has left beside it goes when another process writes there.
 class Replacement {
  public:
   /// `place` is where (ScriptPaths::Use::kWrite), `shown` how errors name it. kDataLoss when something other

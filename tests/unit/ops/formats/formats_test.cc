@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <atomic>
+#include <set>
 
 #include "tests/unit/ops/formats/formats_fixture.h"
 
@@ -277,6 +281,23 @@ TEST_F(FormatsTest, ReplaceKeepsTheOldFileWhenItCannotWrite) {
   // No temporary is left anywhere.
   for (const auto& entry : std::filesystem::recursive_directory_iterator(directory_))
     EXPECT_EQ(entry.path().string().find(".heddle"), std::string::npos) << entry.path();
+}
+
+// What a writer has left who was killed between giving a new file a name and renaming it: free of his lock.
+TEST_F(FormatsTest, WhatKilledWritersHaveLeftGoesWithTheNextWrite) {
+  std::filesystem::create_directory(directory_ + "/results");
+  Put("results/.0123456789abcdef.part.heddle", "half");
+  Put("results/.fedcba9876543210.part.heddle", "of one at work");
+  Put("results/.0123456789abcdeg.part.heddle", "of somebody else");
+  const int at_work = open((directory_ + "/results/.fedcba9876543210.part.heddle").c_str(), O_WRONLY);
+  ASSERT_EQ(flock(at_work, LOCK_EX | LOCK_NB), 0);
+  EXPECT_TRUE(files_->Replace("results/out.csv", "1").ok());
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(directory_ + "/results"))
+    names.insert(entry.path().filename().string());
+  EXPECT_EQ(names, (std::set<std::string>{".0123456789abcdeg.part.heddle", ".fedcba9876543210.part.heddle",
+                                          "out.csv"}));
+  close(at_work);
 }
 
 // A file that remembers the largest piece it was given, and can refuse pieces.
