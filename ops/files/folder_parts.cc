@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "core/text/natural_order.h"
 #include "ops/files/replacement.h"
 
 namespace heddle::ops {
@@ -25,7 +26,7 @@ Result<FolderParts> FolderParts::Open(const FilePlace& place, const std::string&
   closedir(directory);
   if (!held) return FileError("list", path);
   std::erase_if(names, [](const std::string& name) { return name == "." || name == ".."; });
-  std::sort(names.begin(), names.end());
+  std::sort(names.begin(), names.end(), ComesBefore);
   parts.names_ = std::move(names);
   return parts;
 }

@@ -134,6 +134,12 @@ std::optional<double> ParseNumber(std::string_view text) {
   return negative ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
 }
 
+std::optional<double> ParseCell(std::string_view text) {
+  if (const std::optional<double> number = ParseNumber(text)) return number;
+  if (!IsBooleanWord(text)) return std::nullopt;
+  return text[0] == 't' || text[0] == 'T' ? 1 : 0;
+}
+
 std::optional<double> ParseFortranNumber(std::string_view text) {
   if (const std::optional<double> value = ParseNumber(text)) return value;
   constexpr size_t kLongest = 100;

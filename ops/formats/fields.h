@@ -61,6 +61,8 @@ bool IsMissing(std::string_view text, const ReadOptions& options);
 /// A number as Java reads it, or NaN, Inf or Infinity in any case and with any sign, as other programs write
 /// them.
 std::optional<double> ParseNumber(std::string_view text);
+/// A cell of a matrix: a number, or 1 and 0 of truth values (IsBooleanWord), as pandas writes its dummies.
+std::optional<double> ParseCell(std::string_view text);
 /// Takes a number as most are written off the front. False, and nothing taken, where there is none or it
 /// takes a closer look: ParseNumber() has the last word.
 inline bool TakePlainNumber(const char** at, const char* end, double* value) {

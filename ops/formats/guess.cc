@@ -207,7 +207,7 @@ void GuessSeparator(std::string_view text, ReadOptions* options) {
 }
 
 bool IsNumber(std::string_view content, const ReadOptions& options) {
-  return ParseNumber(content).has_value() || IsMissing(content, options);
+  return ParseCell(content).has_value() || IsMissing(content, options);
 }
 
 // A field by its number, from 1; 0: there is none.

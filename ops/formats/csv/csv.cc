@@ -104,7 +104,7 @@ class RecordParser {
       *out = std::numeric_limits<double>::quiet_NaN();
       return OkStatus();
     }
-    const std::optional<double> value = ParseNumber(text);
+    const std::optional<double> value = ParseCell(text);
     if (!value) {
       const RecordPlace place = where.Find();
       const Status status = DataLoss("cannot read '{}': line {}, field {}: '{}' is not a number", place.path,

@@ -120,6 +120,22 @@ TEST_F(CsvTest, AFirstLineThatMayBeNamesOrNumbersIsNotGuessed) {
   ExpectCells(Read("quoted.csv", {{"header", false}}), 2, 3, {0, 2019, 2020, 1, 0.5, 2});
 }
 
+// pandas' get_dummies(...).to_csv(): truth values under names, or without names.
+TEST_F(CsvTest, TruthValuesAreOnesAndZeros) {
+  Put("a", "a,m\nFalse,True\nTRUE,0.5\n");
+  ExpectCells(Read("a"), 2, 2, {0, 1, 1, 0.5});
+  Put("b", "True,false\n\"False\",true\n");
+  ExpectCells(Read("b"), 2, 2, {1, 0, 0, 1});
+}
+
+// As DuckDB and others count their parts: data_2 comes before data_10.
+TEST_F(CsvTest, PartsComeInTheOrderOfTheNumbersInTheirNames) {
+  std::filesystem::create_directory(directory_ + "/parts");
+  for (const int part : {10, 9, 2, 1, 11}) Put("parts/data_" + std::to_string(part), std::to_string(part) + "\n");
+  Put("parts/data_002b", "2.5\n");
+  ExpectCells(Read("parts", {{"format", "csv"}}), 6, 1, {1, 2, 2.5, 9, 10, 11});
+}
+
 TEST_F(CsvTest, PartsThatBeginWithTheNamesHaveNoRowsOfThem) {
   std::filesystem::create_directory(directory_ + "/parts");
   Put("parts/data_0.csv", "a,b\n1,2\n");

@@ -121,7 +121,9 @@ TEST_F(ReplacementTest, AProcessThatEndsInTheMidstLetsNoFileTakeItsPlace) {
   WriteText(PathOf("old"), "old");
   EXPECT_EXIT(
       {
-        Result<Replacement> replacement = Replacement::Begin(PathOf("old"), "old");
+        Result<FilePlace> place = ScriptPaths(folder_.path(), {}).Find("old", ScriptPaths::Use::kWrite);
+        if (!place.ok()) _exit(1);
+        Result<Replacement> replacement = Replacement::Begin(*std::move(place), "old");
         if (!replacement.ok() || write(replacement->fd(), "new", 3) != 3) _exit(1);
         AbandonReplacements();
         std::thread commits([&] {
