@@ -113,7 +113,9 @@ Status Submit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& req
   Status prepared;
   HEDDLE_RETURN_IF_ERROR(compiler->queue.Run(
       request.request_id(),
-      [&] { prepared = Prepare(request, expected, roots, compiler->limits, given_up, &specification, reply); },
+      [&] {
+        prepared = Prepare(request, expected, roots, compiler->limits, given_up, &specification, reply);
+      },
       given_up));
   HEDDLE_RETURN_IF_ERROR(prepared);
   return hub->Call([&](MasterCore& core) -> Status {

@@ -36,12 +36,12 @@ class RealFiles : public Files {
   bool Exists(const std::string& path) override {
     const Result<FilePlace> place = paths_.Find(path, Use::kLook);
     if (IsRefused(place)) return false;  // opening it will tell why
-    struct stat status {};
+    struct stat status{};
     return versions_.IsExpected(path).value_or(place.ok() && place->Look(&status));
   }
 
   bool IsDirectory(const std::string& path) override {
-    struct stat status {};
+    struct stat status{};
     return Look(path, &status).ok() && S_ISDIR(status.st_mode);
   }
 
@@ -52,13 +52,14 @@ class RealFiles : public Files {
   }
 
   Result<std::string> Fingerprint(const std::string& path) override {
-    struct stat status {};
+    struct stat status{};
     HEDDLE_RETURN_IF_ERROR(Look(path, &status));
     return versions_.Fingerprint(path);
   }
 
   Status Replace(const std::string& path, const ByteSource& source) override {
     HEDDLE_ASSIGN_OR_RETURN(FilePlace place, paths_.Find(path, Use::kWrite));
+    abandoned_.RemoveOnce(place.folder());
     HEDDLE_ASSIGN_OR_RETURN(Replacement replacement, Replacement::Begin(std::move(place), path));
     HEDDLE_RETURN_IF_ERROR(
         source([&](std::string_view bytes) { return WriteAll(replacement.fd(), bytes, path); }));
@@ -69,7 +70,7 @@ class RealFiles : public Files {
     const Result<FilePlace> place = paths_.Find(path, Use::kRemove);
     if (place.status().code() == StatusCode::kNotFound) return OkStatus();
     HEDDLE_RETURN_IF_ERROR(place.status());
-    struct stat status {};
+    struct stat status{};
     if (!place->Look(&status)) return OkStatus();
     const auto nothing = [] { return OkStatus(); };
     return ChangeThrough(gate_, path, nothing, [&] {
@@ -101,7 +102,7 @@ class RealFiles : public Files {
   }
 
   Result<std::unique_ptr<InputFile>> OpenAt(const std::string& path, const FilePlace& place) {
-    struct stat status {};
+    struct stat status{};
     if (place.Look(&status) && S_ISDIR(status.st_mode)) return OpenParts(path, place);
     return OpenOrdinaryFile(place, path, &versions_);
   }
@@ -118,7 +119,7 @@ class RealFiles : public Files {
           std::binary_search(names.begin(), names.end(), name.substr(0, name.size() - 4));
       if (name[0] == '.' || name[0] == '_' || describes_part) continue;
       HEDDLE_ASSIGN_OR_RETURN(FilePlace part, folder.Find(name, paths_, Use::kRead));
-      struct stat status {};
+      struct stat status{};
       if (!part.Look(&status) || !S_ISDIR(status.st_mode))
         parts.push_back({std::move(part), path + "/" + name});
     }
@@ -130,6 +131,7 @@ class RealFiles : public Files {
   const ScriptPaths paths_;
   FileVersions versions_;
   ChangeGate* const gate_;
+  AbandonedParts abandoned_;
 };
 
 }  // namespace

@@ -89,16 +89,14 @@ void RemoveIfAbandoned(int folder, const char* name) {
   close(fd);
 }
 
-// Parts that writers left in a folder who were killed in the moment in which a part has a name. Looked for
-// once in each folder by a process, before it writes there.
-void SweepOnce(int folder) {
-  static std::mutex mutex;
-  static std::set<std::pair<dev_t, ino_t>> swept;
+}  // namespace
+
+void AbandonedParts::RemoveOnce(int folder) {
   struct stat status{};
   if (fstat(folder, &status) != 0) return;
   {
-    const std::lock_guard lock(mutex);
-    if (!swept.emplace(status.st_dev, status.st_ino).second) return;
+    const std::lock_guard lock(mutex_);
+    if (!seen_.emplace(status.st_dev, status.st_ino).second) return;
   }
   const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* const entries = fd < 0 ? nullptr : fdopendir(fd);
@@ -110,8 +108,6 @@ void SweepOnce(int folder) {
     if (IsNameOfPart(entry->d_name)) RemoveIfAbandoned(folder, entry->d_name);
   closedir(entries);
 }
-
-}  // namespace
 
 void AbandonReplacements() { Temporaries().Abandon(); }
 
@@ -147,7 +143,6 @@ Result<Replacement> Replacement::Begin(FilePlace place, const std::string& shown
   } else if (errno == ENAMETOOLONG) {  // told before much is written
     return FileError("write", shown);
   }
-  SweepOnce(place.folder());
   Replacement replacement(std::move(place), shown);
   HEDDLE_RETURN_IF_ERROR(replacement.Open());
   return replacement;

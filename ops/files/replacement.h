@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -14,7 +17,7 @@ namespace heddle::ops {
 /// where the file system has no such files) beside its place, and takes the place when it is whole.
 ///
 /// An older file hands on its mode, and its owner and group where that is allowed; a new file gets what the
-/// umask says. What a writer who was killed has left beside it goes when another process writes there.
+/// umask says.
 class Replacement {
  public:
   /// `place` is where (ScriptPaths::Use::kWrite), `shown` how errors name it. kDataLoss when something other
@@ -40,6 +43,18 @@ class Replacement {
   std::string shown_;
   std::string temporary_;  // beside it; "" while the file has no name
   int fd_ = -1;
+};
+
+/// Removes what writers have left who were killed in the moment in which their new content had a name: its
+/// lock is free then. Thread-safe.
+class AbandonedParts {
+ public:
+  /// Those of an open folder, the first time that it is named.
+  void RemoveOnce(int folder);
+
+ private:
+  std::mutex mutex_;
+  std::set<std::pair<uint64_t, uint64_t>> seen_;  // by device and inode
 };
 
 /// Before the process ends in the midst of its work: no Replacement commits any more, and the files that

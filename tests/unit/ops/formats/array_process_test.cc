@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "core/memory/block_pool.h"
 #include "core/memory/counted_heap.h"
 #include "core/memory/memory_budget.h"
 
@@ -64,6 +65,7 @@ class MemoryOfArrayProcessTest : public testing::Test {
   void SetUp() override {
     if (!kHeapIsCounted) GTEST_SKIP() << "the heap is the sanitizer's";
     limit_ = MemoryBudget::Process().limit();
+    BlockPool::Process().Trim(INT64_MAX);  // What earlier tests have left there would make room.
     MemoryBudget::Process().SetLimit(MemoryBudget::Process().used() + 100 * kMegabyte);
   }
   void TearDown() override {
