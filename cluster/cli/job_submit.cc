@@ -45,8 +45,8 @@ Result<JobSubmission> ReadSubmission(const Arguments& arguments) {
   submission.data_roots = NamedRoots(arguments, submission.directory);
   submission.named_paths = NamedPaths(script, submission.directory);
   HEDDLE_ASSIGN_OR_RETURN(submission.libraries, ReadLibraries(arguments));
-  submission.files =
-      CollectSources(script.name, script.text, script.parameters, submission.directory, submission.libraries);
+  submission.files = CollectSources(script.name, script.text, script.parameters, submission.directory,
+                                    submission.libraries, ClosedPaths(arguments, {"token-file", "tls-key"}));
   if (!arguments.Has("json") && !arguments.Has("no-warnings"))
     submission.tell = [](const std::string& line) {
       std::fputs(fmt::format("heddle: {}\n", line).c_str(), stderr);

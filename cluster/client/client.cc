@@ -35,16 +35,18 @@ constexpr int64_t kFirstPauseMs = 50;
 constexpr int64_t kLongestPauseMs = 1'000;
 
 // What a script sources goes to the master: nothing that Heddle keeps.
-ops::FileRoots RootsOfSources() {
+ops::FileRoots RootsOfSources(const std::vector<std::string>& closed) {
   ops::FileRoots roots;
   roots.own_folders = ops::FileRoots::OwnFolders::kClosed;
+  roots.closed = closed;
   return roots;
 }
 
 class RecordingLoader : public compiler::SourceLoader {
  public:
-  RecordingLoader(const std::string& directory, std::map<std::string, std::string>* files)
-      : loader_(directory, RootsOfSources()), files_(files) {}
+  RecordingLoader(const std::string& directory, const std::vector<std::string>& closed,
+                  std::map<std::string, std::string>* files)
+      : loader_(directory, RootsOfSources(closed)), files_(files) {}
   Result<std::string> Load(const std::string& path) override {
     Result<std::string> text = loader_.Load(path);
     if (text.ok()) (*files_)[path] = *text;
@@ -334,9 +336,10 @@ class GrpcClient : public Client {
 std::map<std::string, std::string> CollectSources(const std::string& name, const std::string& text,
                                                   const std::map<std::string, std::string>& arguments,
                                                   const std::string& directory,
-                                                  const std::vector<std::string>& libraries) {
+                                                  const std::vector<std::string>& libraries,
+                                                  const std::vector<std::string>& closed) {
   std::map<std::string, std::string> files;
-  RecordingLoader loader(directory, &files);
+  RecordingLoader loader(directory, closed, &files);
   // The master finds the same errors and reports them.
   (void)WithinMemory("the script", [&] {
     compiler::Diagnostics diagnostics;

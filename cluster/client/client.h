@@ -58,11 +58,12 @@ struct SubmittedJob {
 
 /// The texts of all files that the compiler looks at, found as it finds them from `directory`: those that a
 /// script sources, directly or not, those of the library functions that it calls, and the metadata of scalars
-/// that it reads. `arguments` are the script's.
+/// that it reads. `arguments` are the script's; `closed` are files that it may not name.
 std::map<std::string, std::string> CollectSources(const std::string& name, const std::string& text,
                                                   const std::map<std::string, std::string>& arguments,
                                                   const std::string& directory,
-                                                  const std::vector<std::string>& libraries);
+                                                  const std::vector<std::string>& libraries,
+                                                  const std::vector<std::string>& closed = {});
 
 /// Calls of a user to the master. Errors: kUnavailable when it cannot be reached, kPermissionDenied for a
 /// wrong token, kNotFound for an unknown job.

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/master/job_attempt.h"
 
+#include <signal.h>
+
 #include <algorithm>
 
 namespace heddle::cluster {
 namespace {
 
-// A signal that a process does not give itself comes from outside: an operator, the system, a shutdown.
+// Signals of an operator, of the system, of a shutdown. What bounds a process sends others.
 Blame BlameOf(const ExecutorExit& exit) {
   if (exit.CodeOf() == StatusCode::kResourceExhausted) return Blame::kScript;
   const bool from_outside =
-      exit.signalled && exit.silent_ms == 0 && exit.CodeOf() == StatusCode::kUnavailable;
+      exit.signalled && exit.silent_ms == 0 &&
+      (exit.value == SIGKILL || exit.value == SIGTERM || exit.value == SIGINT || exit.value == SIGHUP);
   return from_outside ? Blame::kMachine : Blame::kCrash;
 }
 
@@ -41,8 +44,12 @@ void JobAttempt::Report(const ExecutorNews& news) {
   if (news.done && !member.done) {
     member.done = news.done;
     if (!news.done->status.ok()) {
+      // One that could not be reached by the others may never be: that is no loss. A link that breaks is one.
+      const bool unreachable = news.done->status.code() == StatusCode::kUnavailable;
       if (news.done->own_cause)
-        SetCause(news.done->status);
+        SetCause(news.done->status, !unreachable ? Blame::kScript
+                                    : peers_sent ? Blame::kMachine
+                                                 : Blame::kCrash);
       else if (provisional_.ok())
         provisional_ = news.done->status;
     }
@@ -50,7 +57,7 @@ void JobAttempt::Report(const ExecutorNews& news) {
   if (!news.failure.ok() && !member.ended) {
     member.ended = true;
     broken_workers_.push_back(member.worker);
-    SetCause(Unavailable("{}: {}", member.name, news.failure.message()));
+    SetCause(Unavailable("{}: {}", member.name, news.failure.message()), Blame::kCrash);
   }
   if (news.exit && !member.ended) {
     member.ended = true;
@@ -66,7 +73,7 @@ void JobAttempt::Report(const ExecutorNews& news) {
           crash_ = crash_.WithNote(fmt::format("its log is {} on that worker's machine", news.exit->log));
       }
       cause_is_crash_ |= cause_.ok();
-      SetCause(crash_);
+      SetCause(crash_, crash_blame_);
     }
   }
 }
@@ -77,11 +84,13 @@ void JobAttempt::Lose(size_t rank, const std::string& why) {
   member.ended = true;
   if (member.done) return;
   broken_workers_.push_back(member.worker);
-  SetCause(Unavailable("{} {}", member.name, why));
+  SetCause(Unavailable("{} {}", member.name, why), Blame::kMachine);
 }
 
-void JobAttempt::SetCause(const Status& cause) {
-  if (cause_.ok()) cause_ = cause;
+void JobAttempt::SetCause(const Status& cause, Blame blame) {
+  if (!cause_.ok()) return;
+  cause_ = cause;
+  cause_blame_ = blame;
 }
 
 bool JobAttempt::AllReady() const {
@@ -109,6 +118,7 @@ Status JobAttempt::Cause() const {
 
 Blame JobAttempt::BlameOfCause() const {
   if (IsExplainedByCrash()) return crash_blame_;
+  if (!cause_.ok()) return cause_blame_;
   return Cause().code() == StatusCode::kUnavailable ? Blame::kMachine : Blame::kScript;
 }
 

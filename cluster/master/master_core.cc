@@ -21,6 +21,7 @@ MasterCore::MasterCore(JobStore& store, Clock& clock, const MasterCoreOptions& o
       membership_(options.ttl_ns) {}
 
 Status MasterCore::Start() {
+  started_ms_ = clock_.WallMs();
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<KnownWorker> drained, store_.Drained());
   for (const KnownWorker& worker : drained) drained_[worker.uuid] = worker.name;
   HEDDLE_ASSIGN_OR_RETURN(last_epoch_, store_.LastEpoch());

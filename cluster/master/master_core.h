@@ -171,6 +171,7 @@ class MasterCore {
   std::map<std::string, Entry, InOrder> entries_;
   int64_t schedule_again_ns_ = Membership::kNever;  // after the store refused
   int64_t last_epoch_ = 0;
+  int64_t started_ms_ = 0;      // by the wall clock
   std::set<std::string> here_;  // of whom the store says that they are here
   std::map<std::string, std::string> drained_;
   std::vector<WorkerOrder> orders_;

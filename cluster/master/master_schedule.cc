@@ -380,8 +380,8 @@ Status MasterCore::WhyFinal(const Job& job, Blame blame, const Status& cause) co
     case Blame::kScript: return cause;
     case Blame::kCrash:
       if (job.crashes < options_.most_crashes) return OkStatus();
-      return cause.WithNote(
-          fmt::format("the job was started {} times; {} of its executors crashed", job.attempt, job.crashes));
+      return cause.WithNote(fmt::format("the job was started {} times; {} attempts broke by themselves",
+                                        job.attempt, job.crashes));
     case Blame::kMachine: break;
   }
   const int64_t since_ms = clock_.WallMs() - job.first_loss_ms;
@@ -395,7 +395,10 @@ Status MasterCore::WhyFinal(const Job& job, Blame blame, const Status& cause) co
 int64_t MasterCore::GivesUpAtMs(const Entry& entry) const {
   const Job& job = entry.job;
   const bool waits = entry.attempt == nullptr && job.state == JobState::kRecovering && job.losses > 0;
-  return waits ? job.first_loss_ms + job.specification.retry_for_ms : Membership::kNever;
+  if (!waits) return Membership::kNever;
+  // Workers need a moment to find a master that has just been started.
+  return std::max(job.first_loss_ms + job.specification.retry_for_ms,
+                  started_ms_ + 2 * options_.ttl_ns / kNsPerMs);
 }
 
 // True when the time of the job is over, whether its end could be stored or not.

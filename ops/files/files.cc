@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/text/natural_order.h"
 #include "ops/files/file_versions.h"
 #include "ops/files/folder_parts.h"
 #include "ops/files/input_files.h"
@@ -116,7 +117,7 @@ class RealFiles : public Files {
       // Metadata that a script has written beside a part are no part.
       const bool describes_part =
           name.ends_with(".mtd") &&
-          std::binary_search(names.begin(), names.end(), name.substr(0, name.size() - 4));
+          std::binary_search(names.begin(), names.end(), name.substr(0, name.size() - 4), ComesBefore);
       if (name[0] == '.' || name[0] == '_' || describes_part) continue;
       HEDDLE_ASSIGN_OR_RETURN(FilePlace part, folder.Find(name, paths_, Use::kRead));
       struct stat status{};

@@ -20,11 +20,8 @@ Result<FolderParts> FolderParts::Open(const FilePlace& place, const std::string&
   folder.Release();
   std::vector<std::string> names;
   while (const dirent* entry = readdir(directory)) names.emplace_back(entry->d_name);
-  Descriptor inside(fcntl(dirfd(directory), F_DUPFD_CLOEXEC, 0));
-  const bool held = inside.ok();
-  FolderParts parts(FilePlace(std::move(inside), "."), path);
   closedir(directory);
-  if (!held) return FileError("list", path);
+  FolderParts parts(path);
   std::erase_if(names, [](const std::string& name) { return name == "." || name == ".."; });
   std::sort(names.begin(), names.end(), ComesBefore);
   parts.names_ = std::move(names);
@@ -33,10 +30,7 @@ Result<FolderParts> FolderParts::Open(const FilePlace& place, const std::string&
 
 Result<FilePlace> FolderParts::Find(const std::string& name, const ScriptPaths& paths,
                                     ScriptPaths::Use use) const {
-  FilePlace place = inside_.Sibling(name);
-  struct stat status {};
-  if (place.Look(&status) && S_ISLNK(status.st_mode)) return paths.Find(path_ + "/" + name, use);
-  return place;
+  return paths.Find(path_ + "/" + name, use);
 }
 
 }  // namespace heddle::ops

@@ -9,20 +9,19 @@
 
 namespace heddle::ops {
 
-/// A folder that is held open, and what it holds.
+/// What a folder holds.
 class FolderParts {
  public:
   /// Errors call the folder `path`.
   static Result<FolderParts> Open(const FilePlace& place, const std::string& path);
 
   const std::vector<std::string>& names() const { return names_; }  ///< Sorted.
-  /// Where one of them is. A link is followed as `paths` has it.
+  /// Where one of them is, if the script may use it: a folder that it may use can hold files that it may not.
   Result<FilePlace> Find(const std::string& name, const ScriptPaths& paths, ScriptPaths::Use use) const;
 
  private:
-  FolderParts(FilePlace inside, std::string path) : inside_(std::move(inside)), path_(std::move(path)) {}
+  explicit FolderParts(std::string path) : path_(std::move(path)) {}
 
-  FilePlace inside_;
   std::string path_;
   std::vector<std::string> names_;
 };

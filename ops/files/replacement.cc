@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <functional>
 #include <mutex>
 #include <set>
@@ -78,11 +79,16 @@ bool LockOwn(int fd) {
   return fstat(fd, &status) == 0 && status.st_nlink > 0;
 }
 
+// Some file systems of several machines keep locks on each: a part that has not been written to for so long
+// is nobody's there either.
+constexpr time_t kAbandonedAfterSeconds = 24 * 3600;
+
 void RemoveIfAbandoned(int folder, const char* name) {
-  const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  const int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);  // NFS locks no others
   if (fd < 0) return;
   struct stat opened{}, named{};
-  const bool is_same = fstat(fd, &opened) == 0 && S_ISREG(opened.st_mode) && Lock(fd) &&
+  const bool is_same = fstat(fd, &opened) == 0 && S_ISREG(opened.st_mode) &&
+                       opened.st_mtime < time(nullptr) - kAbandonedAfterSeconds && Lock(fd) &&
                        fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
                        opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
   if (is_same) unlinkat(folder, name, 0);

@@ -33,7 +33,7 @@ const char* VerbOf(Use use) {
 bool Changes(Use use) { return use == Use::kWrite || use == Use::kRemove; }
 
 bool IsFolder(const std::string& path) {
-  struct stat status {};
+  struct stat status{};
   return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
@@ -68,6 +68,17 @@ std::string ListOf(std::vector<std::string> folders) {
 
 Status WithTarget(Status status, const std::string& path, const std::string& identity) {
   return path == identity ? status : status.WithNote(fmt::format("it is '{}'", identity));
+}
+
+// Whether a folder is marked as Heddle's own, and whose it is. Only the owner of a folder marks it: in a
+// folder that all may write to, such as /tmp, anybody else could close what lies below.
+bool HasMark(int folder, uid_t* user) {
+  struct stat mark{}, own{};
+  if (fstatat(folder, kOwnFolderMark, &mark, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(mark.st_mode))
+    return false;
+  if (fstat(folder, &own) != 0 || own.st_uid != mark.st_uid) return false;
+  *user = mark.st_uid;
+  return true;
 }
 
 }  // namespace
@@ -165,7 +176,7 @@ Result<FilePlace> ScriptPaths::FindOnce(const std::string& path, Use use, bool* 
   }
   HEDDLE_RETURN_IF_ERROR(CheckOwnFolders(path, identity, opened.get(), use));
   FilePlace place(std::move(opened), identity == "/" ? "." : NameOf(identity));
-  struct stat status {};
+  struct stat status{};
   *moved = use != Use::kRemove && place.Look(&status) && S_ISLNK(status.st_mode);
   return place;
 }
@@ -176,7 +187,7 @@ Status ScriptPaths::CheckOwnRead(const std::string& path, const std::string& abs
   for (bool is_followed = false;; is_followed = true) {
     const Descriptor folder(open(FolderOf(file).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!folder.ok()) return OkStatus();  // nor can the file be opened
-    struct stat status {};
+    struct stat status{};
     const bool is_link = fstatat(folder.get(), NameOf(file).c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
                          S_ISLNK(status.st_mode);
     if (!is_link || is_followed) return CheckOwnFolders(path, file, folder.get(), Use::kRead);
@@ -218,10 +229,11 @@ Status ScriptPaths::CheckOwnFolders(const std::string& path, const std::string& 
   if (!refused) {
     const Descriptor itself(
         openat(folder, NameOf(identity).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
-    struct stat mark {};
-    if (itself.ok() && fstatat(itself.get(), kOwnFolderMark, &mark, AT_SYMLINK_NOFOLLOW) == 0)
-      refused = is_closed || mark.st_uid != geteuid() || Changes(use);
+    uid_t user = 0;
+    if (itself.ok() && HasMark(itself.get(), &user)) refused = is_closed || user != geteuid() || Changes(use);
   }
+  // A mark that a script makes would close the folder to all others.
+  refused |= Changes(use) && NameOf(identity) == kOwnFolderMark;
   if (!refused) return OkStatus();
   return WithTarget(DataLoss("cannot {} '{}': Heddle keeps files of its own there", VerbOf(use), path), path,
                     identity)
@@ -230,7 +242,7 @@ Status ScriptPaths::CheckOwnFolders(const std::string& path, const std::string& 
 
 // Whether it, or a folder above it, has the mark; and whether that is another user's.
 bool ScriptPaths::IsMarkedOwn(int folder, bool* by_other) const {
-  struct stat here {};
+  struct stat here{};
   if (fstat(folder, &here) != 0) return false;
   const std::pair<uint64_t, uint64_t> key(here.st_dev, here.st_ino);
   {
@@ -239,13 +251,13 @@ bool ScriptPaths::IsMarkedOwn(int folder, bool* by_other) const {
   }
   Descriptor above;
   for (int at = folder;; at = above.get()) {
-    struct stat mark {};
-    if (fstatat(at, kOwnFolderMark, &mark, AT_SYMLINK_NOFOLLOW) == 0) {
-      *by_other = mark.st_uid != geteuid();
+    uid_t user = 0;
+    if (HasMark(at, &user)) {
+      *by_other = user != geteuid();
       return true;
     }
     Descriptor next(openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
-    struct stat there {};
+    struct stat there{};
     if (!next.ok() || fstat(next.get(), &there) != 0) break;
     if (there.st_dev == here.st_dev && there.st_ino == here.st_ino) break;  // the root
     here = there;

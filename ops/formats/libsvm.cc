@@ -138,14 +138,13 @@ Status TakeLabel(const ReadOptions& options, int64_t line_number, std::string_vi
                     ShownInLine(first, 40));
   }
   *label = *value;
-  // "1,3 2:0.5": a number behind a comma that no index is.
-  const bool comma_follows = first.size() < all.size() && all[first.size()] == ',';
-  std::string_view rest = *line;
+  // "1,3 2:0.5": a number behind a comma that is no index.
+  if (first.size() == all.size() || all[first.size()] != ',') return OkStatus();
+  std::string_view rest = *line, pair = *line;
   const std::string_view second = TakeWord(&rest);
-  std::string_view pair = *line;
   int64_t index = 0;
   double cell = 0;
-  if (comma_follows && ParseNumber(second) && !TakePair(&pair, options.index_separator, &index, &cell))
+  if (ParseNumber(second) && !TakePair(&pair, options.index_separator, &index, &cell))
     return DataLoss("cannot read '{}': line {}: it has several labels, '{}' and '{}'; a row has one",
                     options.path, line_number, ShownInLine(first, 40), ShownInLine(second, 40));
   return OkStatus();

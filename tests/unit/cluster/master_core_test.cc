@@ -63,7 +63,7 @@ TEST_F(MasterCoreTest, ACrashIsTriedThreeTimesAndThenNamed) {
   }
   EXPECT_EQ(Get(id).state, JobState::kFailed);
   EXPECT_EQ(Get(id).outcome.message(), "worker 0 (worker-a, pid 100) was killed by signal 11");
-  EXPECT_EQ(Get(id).outcome.notes()[0], "the job was started 3 times; 3 of its executors crashed");
+  EXPECT_EQ(Get(id).outcome.notes()[0], "the job was started 3 times; 3 attempts broke by themselves");
   EXPECT_EQ(ExitCode(Get(id).outcome), 70);
 }
 
@@ -83,6 +83,26 @@ TEST_F(MasterCoreTest, LossesOfMachinesAreNoFaultOfTheJob) {
   RunUntilRunning(id);
   End(id, 0, OkStatus());
   EXPECT_EQ(Get(id).state, JobState::kSucceeded);
+}
+
+// An address that cannot be bound, a limit of processor time: they come again with every attempt.
+TEST_F(MasterCoreTest, WhatAWorkerCannotDoIsNoLoss) {
+  Connect("a");
+  const std::string id = Submit(1);
+  for (int attempt = 1; attempt <= 3; ++attempt) {
+    SCOPED_TRACE(attempt);
+    ASSERT_EQ(Get(id).attempt, attempt);
+    if (attempt == 1) End(id, 0, Unavailable("cannot listen on 192.0.2.1:0"), /*own_cause=*/true);
+    if (attempt == 2) Crash(id, 0, SIGXCPU);
+    if (attempt == 3) {
+      ExecutorNews news = News(Get(id), 0);
+      news.failure = Unavailable("cannot start an executor");
+      core_->News("a", news);
+    }
+    Pass(kNsPerSecond, {"a"});
+  }
+  EXPECT_EQ(Get(id).losses, 0);
+  EXPECT_EQ(Get(id).state, JobState::kFailed);
 }
 
 TEST_F(MasterCoreTest, EachFailureDoublesThePauseBeforeTheNextAttempt) {
@@ -108,6 +128,7 @@ TEST_F(MasterCoreTest, EachFailureDoublesThePauseBeforeTheNextAttempt) {
 
 TEST_F(MasterCoreTest, AJobThatKeepsLosingMachinesIsGivenUpAfterItsTime) {
   Connect("a");
+  Pass(30 * kNsPerSecond, {"a"});
   const std::string id = Submit(1, /*retry_for_ms=*/10'000);
   RunUntilRunning(id);
   Crash(id, 0, SIGKILL);

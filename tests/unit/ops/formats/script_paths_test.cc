@@ -291,13 +291,26 @@ TEST_F(ScriptPathsTest, WhatHeddleKeepsIsClosedToJobsAndReadOnlyToItsUser) {
   }
   EXPECT_FALSE(job->Open("keys/token").ok());
   EXPECT_FALSE(job->Replace("keys/token", "x").ok());
+  EXPECT_FALSE(job->Open("keys").ok()) << "as a part of a folder";
   EXPECT_EQ(ReadText(PathOf("job/keys/token")), "secret");
 
   if (geteuid() != 0) GTEST_SKIP() << "only root gives files away";
   ASSERT_EQ(chown((PathOf("job/elsewhere/") + kOwnFolderMark).c_str(), 1234, 1234), 0);
+  EXPECT_EQ(TextOf(*FilesOf(of_run), "elsewhere/deep/down/admin.token"), "secret")
+      << "a mark of somebody who does not own the folder says nothing";
+  ASSERT_EQ(chown(PathOf("job/elsewhere").c_str(), 1234, 1234), 0);
   EXPECT_FALSE(run->Open("elsewhere/deep/down/admin.token").ok()) << "another user's";
   EXPECT_FALSE(run->Open("harmless.csv").ok());
   EXPECT_FALSE(run->List("elsewhere").ok());
+}
+
+// It would close the folder to everybody.
+TEST_F(ScriptPathsTest, NoScriptMarksAFolder) {
+  const std::string mark = kOwnFolderMark;
+  const auto job = FilesOf(RootsOfJob());
+  EXPECT_EQ(job->Replace(mark, "x").message(),
+            "cannot write '" + mark + "': Heddle keeps files of its own there");
+  EXPECT_FALSE(fs::exists(PathOf("job/" + mark)));
 }
 
 TEST_F(ScriptPathsTest, WithoutAWorkingFolderRelativePathsAreErrors) {
