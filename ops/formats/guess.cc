@@ -260,7 +260,15 @@ Status GuessHeader(const Beginning& beginning, ReadOptions* options) {
                     options->path, found.quoted.number, ShownInLine(found.quoted.text, 40))
         .WithNote(kRemedy);
   options->header = found.name.number > 0;
-  return OkStatus();
+  if (!*options->header || records.size() < 2 || IsBlankLine(records[1], *options)) return OkStatus();
+  // Names of some of the columns only would be those of the wrong ones.
+  const int64_t names = CountFields(LineBody(records[0], *options), *options);
+  const int64_t fields = CountFields(LineBody(records[1], *options), *options);
+  if (names == fields) return OkStatus();
+  return DataLoss("cannot read '{}': its first line has {} names, the next one {} fields", options->path,
+                  names, fields)
+      .WithNote("say header=TRUE to skip the first line as it is")
+      .WithNote("write.table() of R gives names of rows a column without a name: write.csv() names it");
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "ops/formats/libraries/array_process.h"
 #include "ops/formats/libraries/format_module.h"
 #include "ops/formats/libraries/hdf5.h"
+#include "ops/formats/libraries/mat_elements.h"
 #include "ops/formats/libraries/stored_array.h"
 #include "ops/formats/options.h"
 #include "ops/formats/plain_cells.h"
@@ -77,7 +78,8 @@ Result<std::string> CopyToMemory(const ModuleInput& input) {
   return fmt::format("/proc/self/fd/{}", descriptor);
 }
 
-Result<StoredArrayFile> OpenMatFile(const ReadOptions& options, std::shared_ptr<const InputFile> file) {
+Result<StoredArrayFile> OpenMatFile(const ReadOptions& options, std::shared_ptr<const InputFile> file,
+                                    bool is_version_5) {
   const Result<const MatModule*> module = OpenMatModule();
   if (!module.ok()) {
     const Status fault =
@@ -91,6 +93,7 @@ Result<StoredArrayFile> OpenMatFile(const ReadOptions& options, std::shared_ptr<
   HEDDLE_ASSIGN_OR_RETURN(
       opened.array,
       OpenInProcess(options.path, "libmatio", input.size, [&]() -> Result<std::unique_ptr<StoredArray>> {
+        if (is_version_5) HEDDLE_RETURN_IF_ERROR(CheckMatElements(input));
         HEDDLE_ASSIGN_OR_RETURN(const std::string place, CopyToMemory(input));
         return (*module)->open(place, options.path, {options.dataset, options.transposed});
       }));
@@ -100,6 +103,7 @@ Result<StoredArrayFile> OpenMatFile(const ReadOptions& options, std::shared_ptr<
 struct OpenedFile {
   std::shared_ptr<const InputFile> file;
   bool is_hdf5 = false;
+  bool is_version_5 = false;
 };
 
 Result<OpenedFile> OpenVersion(const ReadOptions& options, Files& files) {
@@ -110,6 +114,7 @@ Result<OpenedFile> OpenVersion(const ReadOptions& options, Files& files) {
     return DataLoss("cannot read '{}': it is no MATLAB file", options.path)
         .WithNote("format= says what it is");
   opened.is_hdf5 = version == MatVersion::k73;
+  opened.is_version_5 = version == MatVersion::k5;
   return opened;
 }
 
@@ -135,7 +140,7 @@ Result<bool> IsMat(const std::string& path, const InputFile& file) {
 Result<FileSummary> SummarizeMat(const ReadOptions& options, Files& files) {
   HEDDLE_ASSIGN_OR_RETURN(const OpenedFile file, OpenVersion(options, files));
   if (file.is_hdf5) return SummarizeHdf5(OptionsOfHdf5(options), files);
-  HEDDLE_ASSIGN_OR_RETURN(const StoredArrayFile opened, OpenMatFile(options, file.file));
+  HEDDLE_ASSIGN_OR_RETURN(const StoredArrayFile opened, OpenMatFile(options, file.file, file.is_version_5));
   HEDDLE_ASSIGN_OR_RETURN(FileSummary summary, SummarizeStored(options, opened));
   summary.is_unordered = true;  // The library reads a whole variable.
   return summary;
@@ -145,7 +150,7 @@ Result<Matrix> ReadMat(const ReadOptions& options, const FileSummary& summary, i
                        int64_t row_end, Files& files) {
   HEDDLE_ASSIGN_OR_RETURN(const OpenedFile file, OpenVersion(options, files));
   if (file.is_hdf5) return ReadHdf5(OptionsOfHdf5(options), summary, row_begin, row_end, files);
-  HEDDLE_ASSIGN_OR_RETURN(const StoredArrayFile opened, OpenMatFile(options, file.file));
+  HEDDLE_ASSIGN_OR_RETURN(const StoredArrayFile opened, OpenMatFile(options, file.file, file.is_version_5));
   return ReadStoredRows(options, summary, opened, row_begin, row_end);
 }
 

@@ -120,6 +120,18 @@ TEST_F(CsvTest, AFirstLineThatMayBeNamesOrNumbersIsNotGuessed) {
   ExpectCells(Read("quoted.csv", {{"header", false}}), 2, 3, {0, 2019, 2020, 1, 0.5, 2});
 }
 
+// As write.table() of R writes them, and lines with a separator inside of a number.
+TEST_F(CsvTest, NamesOfOtherNumberThanFieldsAreNotGuessed) {
+  Put("r", "\"x\" \"y\"\n\"1\" 1 2\n\"2\" 3 4\n");
+  EXPECT_EQ(Read("r").status().message(),
+            "cannot read 'r': its first line has 2 names, the next one 3 fields");
+  ExpectCells(Read("r", {{"header", true}, {"sep", " "}}), 2, 3, {1, 1, 2, 2, 3, 4});
+  Put("s", "a,b\n1,000,2\n");
+  EXPECT_FALSE(Read("s").ok());
+  Put("t", "a,b\n1\n2\n");
+  EXPECT_FALSE(Read("t").ok());
+}
+
 // pandas' get_dummies(...).to_csv(): truth values under names, or without names.
 TEST_F(CsvTest, TruthValuesAreOnesAndZeros) {
   Put("a", "a,m\nFalse,True\nTRUE,0.5\n");
@@ -131,7 +143,8 @@ TEST_F(CsvTest, TruthValuesAreOnesAndZeros) {
 // As DuckDB and others count their parts: data_2 comes before data_10.
 TEST_F(CsvTest, PartsComeInTheOrderOfTheNumbersInTheirNames) {
   std::filesystem::create_directory(directory_ + "/parts");
-  for (const int part : {10, 9, 2, 1, 11}) Put("parts/data_" + std::to_string(part), std::to_string(part) + "\n");
+  for (const int part : {10, 9, 2, 1, 11})
+    Put("parts/data_" + std::to_string(part), std::to_string(part) + "\n");
   Put("parts/data_002b", "2.5\n");
   ExpectCells(Read("parts", {{"format", "csv"}}), 6, 1, {1, 2, 2.5, 9, 10, 11});
 }
