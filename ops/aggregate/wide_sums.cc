@@ -248,9 +248,7 @@ class Leaves {
   const bool needs_all_;
 };
 
-int64_t ResultsOf(const SumsOfMatrix& sums) {
-  return sums.scope == AggregateScope::kFull ? 1 : sums.columns;
-}
+int64_t ResultsOf(const SumsOfMatrix& sums) { return sums.scope == AggregateScope::kFull ? 1 : sums.columns; }
 int64_t LanesOf(const SumsOfMatrix& sums) {
   return sums.scope == AggregateScope::kFull || sums.columns <= kNarrow ? 8 : 1;
 }
@@ -302,8 +300,7 @@ class WideNodes {
     for (const double* const row : plain) HEDDLE_RETURN_IF_ERROR(DropExplained(row));
     if (suspects_.empty()) return nodes;
     std::vector<std::vector<double>> added;
-    for (const double* const row : plain)
-      HEDDLE_RETURN_IF_ERROR(AddRows(row, nodes.columns(), &added));
+    for (const double* const row : plain) HEDDLE_RETURN_IF_ERROR(AddRows(row, nodes.columns(), &added));
     HEDDLE_ASSIGN_OR_RETURN(
         Matrix all, Matrix::Dense(nodes.rows() + static_cast<int64_t>(added.size()), nodes.columns()));
     double* to = std::copy_n(nodes.data(), nodes.cells(), all.mutable_data());
@@ -503,17 +500,6 @@ void EachNonFinite(const double* numbers, int64_t count, const Body& body) {
 
 }  // namespace
 
-bool AddsUp(AggregateKind kind) {
-  switch (kind) {
-    case AggregateKind::kSum:
-    case AggregateKind::kMean:
-    case AggregateKind::kTrace:
-    case AggregateKind::kVariance:
-    case AggregateKind::kDeviation: return true;
-    default: return false;
-  }
-}
-
 Result<Matrix> AddWideNodes(const SumsOfMatrix& sums, Matrix nodes, const RowsOfMatrix& rows,
                             const std::atomic<bool>* cancelled) {
   return WideNodes(sums, rows, cancelled).Run(std::move(nodes));
@@ -524,9 +510,8 @@ void CorrectResults(const SumsOfMatrix& sums, const Matrix& nodes, double* resul
   if (simd::FindNonFinite(results, 0, count) == count) return;
   const std::vector<NodeRows> rows = RowsInOrder(nodes);
   if (rows.empty()) return;
-  const double cells =
-      static_cast<double>(sums.rows) *
-      (sums.scope == AggregateScope::kFull ? static_cast<double>(sums.columns) : 1.0);
+  const double cells = static_cast<double>(sums.rows) *
+                       (sums.scope == AggregateScope::kFull ? static_cast<double>(sums.columns) : 1.0);
   EachNonFinite(results, count, [&](int64_t r) {
     WideTree tree(IsSpread(sums.kind));
     for (const NodeRows& node : rows) {

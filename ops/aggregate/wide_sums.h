@@ -17,7 +17,10 @@
 namespace heddle::ops {
 
 /// True for the aggregates this is about: sums, means, variances and standard deviations.
-bool AddsUp(AggregateKind kind);
+constexpr bool AddsUp(AggregateKind kind) {
+  return kind == AggregateKind::kSum || kind == AggregateKind::kMean || kind == AggregateKind::kTrace ||
+         IsSpread(kind);
+}
 
 /// A full or column aggregate of a matrix, as its partial value has it.
 struct SumsOfMatrix {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/values/panels.h"
+#include "ops/aggregate/wide_sums.h"
 #include "ops/broadcast.h"
 #include "ops/fused/lower_roots.h"
 #include "ops/fused/places.h"
@@ -352,7 +353,7 @@ class Lowering : private Places {
     PlaceOf(fold) = place;
     builder->step.outputs.push_back(place);
     builder->step.output_roots.push_back(-1);
-    builder->step.output_folds.push_back(fold);
+    builder->step.output_folds.push_back(AddsUp(kind) ? fold : kNoNode);
     builder->row_folds.push_back(place);
     sunk_row_folds_.insert(fold);
   }

@@ -296,7 +296,7 @@ void TileSteps::CorrectFolds(const Step& step, const RegionArguments& arguments,
 }
 
 void TileSteps::CorrectFold(NodeId fold, int64_t row, int64_t row_end, double* out) const {
-  if (program_.single || simd::FindNonFinite(out, 0, row_end - row) == row_end - row) return;
+  if (program_.single || simd::AllFinite(out, row_end - row)) return;
   if (!AddsUp(FindAggregate(program_.fused.body[fold].op)->kind)) return;
   if (Status status = body_->Correct(fold, row, row_end, out); !status.ok()) {
     const std::lock_guard lock(failing_);
@@ -341,10 +341,6 @@ void TileSteps::FoldRows(TileScratch& scratch, const Step& step, int64_t row, in
   if (step.index >= 0)
     return AggregateRows(step.aggregate, inputs_.doubles[static_cast<size_t>(step.index)], row, row + rows,
                          out - row);
-  const auto divide = [&](int64_t first, int64_t count) {
-    if (step.aggregate != AggregateKind::kMean) return;
-    for (int64_t i = first; i < first + count; ++i) out[i] = out[i] / static_cast<double>(step.columns);
-  };
   if (IsByEntry(step.from)) {
     const Entries entries = scratch.EntriesAt(Locate(scratch, step.from, row).cells, row);
     const double* const elsewhere = Locate(scratch, step.elsewhere, row).cells;
@@ -353,8 +349,6 @@ void TileSteps::FoldRows(TileScratch& scratch, const Step& step, int64_t row, in
       SumRows(entries, rows, step.columns, out);
     else
       FoldDefaultedRows(fold, entries, elsewhere, rows, step.columns, out);
-    divide(0, rows);
-    CorrectFold(step.node, row, row + rows, out);
   } else {
     const simd::Ahead ahead = step.reads_memory && !program_.single
                                   ? simd::Ahead::OfStream(program_.processor.memory_streams)
@@ -369,11 +363,15 @@ void TileSteps::FoldRows(TileScratch& scratch, const Step& step, int64_t row, in
                    else
                      simd::FoldRows(FoldOf(step.aggregate), cells, count, stride, step.columns, out + first,
                                     ahead);
-                   divide(first, count);
-                   if (!IsSpread(step.aggregate) && !program_.single)
-                     CorrectDenseRows(step.aggregate, cells, count, stride, step.columns, out + first);
                  });
   }
+  if (step.aggregate == AggregateKind::kMean)
+    for (int64_t i = 0; i < rows; ++i) out[i] = out[i] / static_cast<double>(step.columns);
+  const bool corrects = AddsUp(step.aggregate) && !IsSpread(step.aggregate) && !program_.single;
+  if (!corrects || simd::AllFinite(out, rows)) return;
+  if (IsByEntry(step.from)) return CorrectFold(step.node, row, row + rows, out);
+  const Place place = Locate(scratch, step.from, row);
+  CorrectDenseRows(step.aggregate, place.cells, rows, place.stride, step.columns, out);
 }
 
 // What a product of rows at x fetches of the next tile.

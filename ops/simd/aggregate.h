@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "ops/simd/ahead.h"
@@ -40,6 +41,15 @@ void FoldRows(Fold fold, const double* x, int64_t rows, int64_t stride, int64_t 
 
 /// The first p >= from at which x[p] is infinite or NaN; `count` if there is none.
 int64_t FindNonFinite(const double* x, int64_t from, int64_t count);
+/// Whether none of the numbers is infinite or NaN. For the few results of a tile, where a call would take
+/// longer.
+inline bool AllFinite(const double* x, int64_t count) {
+  constexpr uint64_t kExponent = uint64_t{0x7FF} << 52;
+  uint64_t carries = 0;  // An exponent of ones alone carries into the highest bit.
+  for (int64_t p = 0; p < count; ++p)
+    carries |= (std::bit_cast<uint64_t>(x[p]) & kExponent) + (uint64_t{1} << 52);
+  return carries >> 63 == 0;
+}
 
 /// lanes[p mod 8] += (x[p] - mean)^2, multiply then add.
 void DeviateFlat(const double* x, int64_t count, double mean, double lanes[8]);
