@@ -2,6 +2,7 @@
 #include "ops/aggregate/wide_sums.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -22,6 +23,16 @@ constexpr int64_t kTaskCells = 1 << 18;
 constexpr int kMostTaskLevels = 6;
 // Up to so many columns each has eight chains.
 constexpr int64_t kNarrow = 8;
+
+// Whether none of any number of results is infinite or NaN: on all threads where they are many.
+bool AreFinite(const double* numbers, int64_t count) {
+  if (count <= kTaskCells) return simd::FindNonFinite(numbers, 0, count) == count;
+  std::atomic<bool> finite = true;
+  ParallelFor(count, kTaskCells, [&](int64_t begin, int64_t end) {
+    if (simd::FindNonFinite(numbers, begin, end) < end) finite = false;
+  });
+  return finite;
+}
 
 // Cells of a leaf, row-major: all of them, or `count` entries, the k-th at place places[k].
 struct LeafCells {
@@ -316,6 +327,7 @@ class WideNodes {
       const double* const row = nodes.data() + i * nodes.columns();
       const double* const payload = row + 2 + sums_.offset;
       const int64_t width = IsSpread(sums_.kind) ? 1 + 2 * results : LanesOf(sums_) * results;
+      if (AreFinite(payload, width)) continue;
       for (int64_t at = 0; (at = simd::FindNonFinite(payload, at, width)) < width; ++at) {
         if (NodeOf(row).level >= kWideLevel) break;
         is_suspect.resize(static_cast<size_t>(results), false);
@@ -507,7 +519,7 @@ Result<Matrix> AddWideNodes(const SumsOfMatrix& sums, Matrix nodes, const RowsOf
 
 void CorrectResults(const SumsOfMatrix& sums, const Matrix& nodes, double* results) {
   const int64_t count = ResultsOf(sums);
-  if (simd::FindNonFinite(results, 0, count) == count) return;
+  if (AreFinite(results, count)) return;
   const std::vector<NodeRows> rows = RowsInOrder(nodes);
   if (rows.empty()) return;
   const double cells = static_cast<double>(sums.rows) *
