@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <thread>
 
 #include "cluster/cli/connection.h"
 #include "cluster/cli/data_roots.h"
@@ -73,10 +74,12 @@ Result<MasterOptions> ReadOptions(const Arguments& arguments) {
   options.core.most_workers = static_cast<int>(most_workers);
   HEDDLE_ASSIGN_OR_RETURN(const int64_t memory, arguments.Bytes("memory", 0));
   if (memory > 0) MemoryBudget::Process().SetLimit(memory);
-  // The master itself and all of them share what there is.
-  const int64_t share = MemoryBudget::Process().limit() / (ScriptsAtATime() + 1);
-  HEDDLE_ASSIGN_OR_RETURN(options.compile.memory_bytes,
-                          arguments.Bytes("compile-memory", std::min(options.compile.memory_bytes, share)));
+  const CompileShares shares =
+      SharesOf(MemoryBudget::Process().limit(), static_cast<int>(std::thread::hardware_concurrency()));
+  options.compile.at_a_time = shares.at_a_time;
+  HEDDLE_ASSIGN_OR_RETURN(
+      options.compile.memory_bytes,
+      arguments.Bytes("compile-memory", std::min(options.compile.memory_bytes, shares.bytes)));
   HEDDLE_ASSIGN_OR_RETURN(
       const int64_t seconds,
       arguments.Integer("compile-seconds", options.compile.most_ns / kNsPerSecond, 1, 86'400));

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -60,8 +61,18 @@ void Warn(std::string_view text) {
 }
 
 bool PrintOutput(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
+  // A signal ends the wait for a slow reader; what it asks for is not said by an error of the output.
+  const auto was_interrupted = [] {
+    if (errno != EINTR) return false;
+    std::clearerr(stdout);
     return true;
+  };
+  do {
+    text.remove_prefix(std::fwrite(text.data(), 1, text.size(), stdout));
+  } while (!text.empty() && was_interrupted());
+  bool is_out = text.empty();
+  while (is_out && std::fflush(stdout) != 0) is_out = was_interrupted();
+  if (is_out) return true;
   int none = 0;
   output_errno.compare_exchange_strong(none, errno);
   return false;

@@ -12,6 +12,7 @@ namespace heddle::cluster {
 
 /// What one script may take of a server that compiles it for somebody else.
 struct CompileLimits {
+  int at_a_time = 2;                        ///< Scripts that are compiled at once.
   int64_t memory_bytes = int64_t{2} << 30;  ///< Of the process.
   int64_t most_ns = 60'000'000'000;         ///< From its start on.
   bool core_dumps = false;

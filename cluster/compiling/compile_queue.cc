@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <thread>
 
 #include "core/environment/clock.h"
@@ -14,7 +15,13 @@ constexpr auto kAskAgain = std::chrono::milliseconds(200);
 
 }  // namespace
 
-int ScriptsAtATime() { return std::max(2, static_cast<int>(std::thread::hardware_concurrency())); }
+CompileShares SharesOf(int64_t memory_bytes, int processors) {
+  const auto share = [memory_bytes](int scripts) { return memory_bytes / (scripts + 1); };
+  CompileShares shares = {.at_a_time = std::max(2, processors)};
+  while (shares.at_a_time > 1 && share(shares.at_a_time) < kLeastCompileBytes) --shares.at_a_time;
+  shares.bytes = share(shares.at_a_time);
+  return shares;
+}
 
 Status CompileQueue::Run(const std::string& request_id, const std::function<void()>& work,
                          const std::function<bool()>& given_up) {
@@ -36,10 +43,14 @@ Status CompileQueue::Run(const std::string& request_id, const std::function<void
   place->since_ns = now_ns();
   changed_.notify_all();  // the next one may have its turn as well
   lock.unlock();
+  // Also when work() throws: what serves a call catches that, and the place would be lost for good.
+  const auto leave = [&](void*) {
+    const std::lock_guard again(mutex_);
+    running_.erase(place);
+    changed_.notify_all();
+  };
+  const std::unique_ptr<void, decltype(leave)> guard(this, leave);
   work();
-  lock.lock();
-  running_.erase(place);
-  changed_.notify_all();
   return OkStatus();
 }
 

@@ -13,9 +13,15 @@
 
 namespace heddle::cluster {
 
-/// How many scripts a master compiles at a time: two at least, so that a long one does not hold up all
-/// others.
-int ScriptsAtATime();
+/// How a server that compiles for others divides its memory.
+struct CompileShares {
+  int at_a_time = 2;  ///< Scripts that are compiled at once.
+  int64_t bytes = 0;  ///< For each of them, and as much for the server itself.
+};
+/// One script for each processor, and two at least, so that a long one does not hold up all others; fewer
+/// where a share would be less than a script of some thousand lines takes.
+CompileShares SharesOf(int64_t memory_bytes, int processors);
+constexpr int64_t kLeastCompileBytes = int64_t{256} << 20;
 
 /// The order in which a server compiles scripts for others: a few at a time, those that came first, a few
 /// more wait, and the rest is refused. Thread-safe.

@@ -346,7 +346,9 @@ void MasterCore::Finish(Entry& entry) {
 bool MasterCore::FinishFailed(Entry& entry) {
   const JobAttempt& attempt = *entry.attempt;
   Job& job = entry.job;
-  const Job before = job;
+  JobSpecification specification = std::move(job.specification);  // Large, and never changes.
+  Job before = job;
+  job.specification = std::move(specification);
   const Status cause = attempt.Cause();
   const Blame blame = attempt.BlameOfCause();
   if (blame == Blame::kCrash) ++job.crashes;
@@ -366,7 +368,8 @@ bool MasterCore::FinishFailed(Entry& entry) {
     moved = Move(entry, JobState::kFailed, cause.message());
   }
   if (!moved) {
-    job = before;
+    before.specification = std::move(job.specification);
+    job = std::move(before);
     return false;
   }
   for (const std::string& uuid : attempt.broken_workers()) ++entry.failures[uuid];

@@ -79,7 +79,7 @@ class Refused : public Reactor {
 class JobsService : public Jobs::WithCallbackMethod_Watch<Jobs::Service> {
  public:
   JobsService(MasterHub* hub, std::shared_ptr<const RoleTokens> tokens, const CompileLimits& limits)
-      : hub_(hub), tokens_(std::move(tokens)), compiler_{{ScriptsAtATime(), kMostThreads / 2}, limits} {}
+      : hub_(hub), tokens_(std::move(tokens)), compiler_{{limits.at_a_time, kMostThreads / 2}, limits} {}
 
   grpc::Status Submit(grpc::ServerContext* context, const SubmitRequest* request,
                       SubmitReply* reply) override {

@@ -68,6 +68,11 @@ Status Prepare(const SubmitRequest& request, const SessionOptions& expected, con
   if (!made.status().empty()) {
     Status refused;
     HEDDLE_RETURN_IF_ERROR(DecodeStatus(made.status(), &refused));
+    if (refused.code() == StatusCode::kResourceExhausted)
+      refused =
+          refused.WithNote(fmt::format("the master compiles each script within {} bytes; 'heddle master "
+                                       "--compile-memory SIZE' allows more",
+                                       limits.memory_bytes));
     return refused;
   }
   specification->program = std::move(*made.mutable_program());

@@ -129,7 +129,7 @@ TEST(CompilingTest, AKilledMasterLeavesNoCompiler) {
   cluster.master().Wait();
   EXPECT_EQ(submits[0]->Wait(), 6);
   const auto end = Clock::now() + seconds(5 * kPatience);
-  while (kill(compilers[0], 0) == 0 && Clock::now() < end) usleep(5'000);
+  while (kill(compilers[0], 0) == 0 && Clock::now() < end) usleep(5'000);  // Between two looks.
   EXPECT_NE(kill(compilers[0], 0), 0);
 }
 

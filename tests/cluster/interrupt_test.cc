@@ -63,6 +63,19 @@ TEST(InterruptedTest, SimAnswersWithinASecond) {
   ExpectAnswer({"sim", "--workers", "2", "--threads", "1"}, "x = sum(inv(A))");
 }
 
+// The signal ends a write to a pipe that nobody empties, which is no fault of the output.
+TEST(InterruptedTest, AnswersWhileNobodyReadsItsOutput) {
+  TemporaryFolder folder;
+  BackgroundProcess process(
+      {Binary(), "run", "-e", "s = \"line\"\nfor (i in 1:10) { s = s + s }\nwhile (TRUE) { print(s) }"},
+      folder.path());
+  ASSERT_TRUE(process.WaitFor("line"));
+  usleep(300'000);  // The pipe is full by then.
+  process.Signal(SIGINT);
+  usleep(1'500'000);  // It may write no more: what is asked is how it ends.
+  EXPECT_EQ(process.Wait(), 8);
+}
+
 // Processor time of a process so far, in hundredths of a second.
 int64_t TicksOf(pid_t pid) {
   const std::string stat = ReadText("/proc/" + std::to_string(pid) + "/stat");

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/formats/libraries/array_process.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <new>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "core/memory/block_pool.h"
 #include "core/memory/counted_heap.h"
@@ -339,6 +344,24 @@ int64_t RoomToOpen() {
   return std::clamp(left / kShareOfRoom, kLeastRoom, kMostRoom);
 }
 
+// In the process that reads: files stay open, and whatever others wait for the end of is closed, such as the
+// socket of an executor. They would take this process for its parent when that one has ended.
+void CloseConversations(int own_socket) {
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (int standard = 0; standard <= 2; ++standard) dup2(null, standard);
+  std::vector<int> open_now;
+  if (DIR* const all = opendir("/proc/self/fd")) {
+    while (const dirent* const entry = readdir(all))
+      if (entry->d_name[0] != '.') open_now.push_back(std::atoi(entry->d_name));
+    closedir(all);
+  }
+  for (const int fd : open_now) {
+    struct stat status{};
+    const bool is_file = fstat(fd, &status) == 0 && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
+    if (fd > 2 && fd != own_socket && !is_file) close(fd);
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<StoredArray>> OpenInProcess(
@@ -359,7 +382,7 @@ Result<std::unique_ptr<StoredArray>> OpenInProcess(
     return ResourceExhausted("cannot read '{}': no process: {}", path, std::strerror(why));
   }
   if (process == 0) {
-    close(ends[0]);
+    CloseConversations(ends[1]);
     // Faults are told by the signal: whoever handles it elsewhere has nothing to say here. An interrupt at
     // the terminal is for the parent, which then closes the socket.
     for (const int fault : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGXCPU, SIGTERM})

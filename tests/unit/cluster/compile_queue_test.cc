@@ -6,6 +6,7 @@
 #include <atomic>
 #include <future>
 #include <list>
+#include <new>
 #include <optional>
 #include <thread>
 
@@ -107,6 +108,25 @@ TEST(CompileQueueTest, WhoHasGivenUpIsNotCompiledFor) {
   const Running first(&queue, "first");
   EXPECT_EQ(queue.Run("second", [] { FAIL(); }, [] { return true; }).code(), StatusCode::kCancelled);
   EXPECT_FALSE(queue.Find("second").has_value());
+}
+
+TEST(CompileQueueTest, WorkThatThrowsLeavesItsPlace) {
+  CompileQueue queue(/*at_a_time=*/1, /*most_waiting=*/1);
+  const auto never = [] { return false; };
+  EXPECT_THROW((void)queue.Run("a", [] { throw std::bad_alloc(); }, never), std::bad_alloc);
+  bool ran = false;
+  EXPECT_TRUE(queue.Run("b", [&] { ran = true; }, never).ok());
+  EXPECT_TRUE(ran);
+}
+
+TEST(CompileQueueTest, SharesAreLargeEnoughForAScript) {
+  constexpr int64_t kGiB = int64_t{1} << 30;
+  EXPECT_EQ(SharesOf(24 * kGiB, 2).at_a_time, 2);
+  EXPECT_EQ(SharesOf(24 * kGiB, 2).bytes, 8 * kGiB);
+  EXPECT_EQ(SharesOf(24 * kGiB, 1).at_a_time, 2) << "a long one does not hold up all others";
+  EXPECT_EQ(SharesOf(2 * kGiB, 64).at_a_time, 7) << "many processors share little memory";
+  EXPECT_EQ(SharesOf(2 * kGiB, 64).bytes, kLeastCompileBytes);
+  EXPECT_EQ(SharesOf(kGiB / 8, 64).at_a_time, 1);
 }
 
 }  // namespace

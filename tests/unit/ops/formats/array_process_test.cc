@@ -60,6 +60,20 @@ TEST(ArrayProcessTest, CellsAndFaultsComeBack) {
             "nothing is there");
 }
 
+// Who waits for the end of a pipe or socket does not wait for a process that reads a file.
+TEST(ArrayProcessTest, HoldsNoConversationOfItsParent) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const Opened array = Open([]() -> Opened { return Make(1000); });
+  ASSERT_TRUE(array.ok()) << array.status().ToString();
+  close(ends[1]);
+  char byte = 0;
+  EXPECT_EQ(read(ends[0], &byte, 1), 0);
+  close(ends[0]);
+  double cells[2];
+  EXPECT_TRUE((*array)->Read(7, 8, cells).ok());
+}
+
 class MemoryOfArrayProcessTest : public testing::Test {
  protected:
   void SetUp() override {
