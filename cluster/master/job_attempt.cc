@@ -72,7 +72,6 @@ void JobAttempt::Report(const ExecutorNews& news) {
         if (!news.exit->log.empty())
           crash_ = crash_.WithNote(fmt::format("its log is {} on that worker's machine", news.exit->log));
       }
-      cause_is_crash_ |= cause_.ok();
       SetCause(crash_, crash_blame_);
     }
   }

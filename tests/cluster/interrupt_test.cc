@@ -67,8 +67,7 @@ TEST(InterruptedTest, SimAnswersWithinASecond) {
 TEST(InterruptedTest, AnswersWhileNobodyReadsItsOutput) {
   TemporaryFolder folder;
   BackgroundProcess process(
-      {Binary(), "run", "-e", "s = \"line\"\nfor (i in 1:10) { s = s + s }\nwhile (TRUE) { print(s) }"},
-      folder.path());
+      {Binary(), "run", "-e", "for (i in 1:100000000) { print(\"a line of text \" + i) }"}, folder.path());
   ASSERT_TRUE(process.WaitFor("line"));
   usleep(300'000);  // The pipe is full by then.
   process.Signal(SIGINT);
