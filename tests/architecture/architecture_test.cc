@@ -53,7 +53,7 @@ const std::vector<Library>& Libraries() {
       {"spdlog/", {"core/environment/log.cc"}},
       {"llvm/", {"compiler/codegen/module/"}},
       {"boost/", {"ops/distribution/"}},
-      {"hdf5.h", {"ops/formats/module/"}},
+      {"hdf5.h", {"ops/formats/module/hdf5/"}},
       {"matio.h", {"ops/formats/module/"}},
       {"arrow/", {"ops/formats/module/"}},
       {"parquet/", {"ops/formats/module/"}},
