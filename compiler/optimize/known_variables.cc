@@ -60,4 +60,46 @@ LiveIn ToDeclared(const Parameter& parameter, LiveIn known) {
   return known;
 }
 
+void ForgetAssigned(const std::vector<Block>& blocks, State* state) {
+  const auto forget = [&](const std::string& name) {
+    if (!state->contains(name)) return;
+    LiveIn& known = (*state)[name];
+    KeepTypeOnly(&known);
+    known.info.value_type = known.info.IsMatrix() ? ValueType::kDouble : ValueType::kUnknown;
+  };
+  for (const Block& block : blocks) {
+    if (block.kind == Block::Kind::kBasic)
+      for (const Node& node : block.graph.nodes)
+        if (node.Is("assign")) forget(node.Text("name"));
+    for (const std::string& result : block.results) forget(result);
+    if (!block.variable.empty()) forget(block.variable);
+    ForgetAssigned(block.body, state);
+    ForgetAssigned(block.otherwise, state);
+  }
+}
+
+void AppendToKey(const LiveIn& known, std::string* key) {
+  *key += fmt::format(":{}:{}:{}", static_cast<int>(known.info.data_type),
+                      static_cast<int>(known.info.value_type), known.info.shape);
+  if (known.value) *key += known.value->ToLiteral();
+  if (known.list == nullptr) return;
+  *key += '[';
+  for (size_t i = 0; i < known.list->size(); ++i) {
+    if (!known.list->names.empty()) *key += Scalar(known.list->names[i]).ToLiteral();
+    AppendToKey(known.list->elements[i], key);
+  }
+  *key += ']';
+}
+
+bool IsExcluded(const CallCandidate& candidate, const Block& block, const State& state) {
+  const LiveIn* const name = state.Find(block.selector);
+  if (name != nullptr && name->value && name->value->ToText() != candidate.name) return true;
+  const LiveIn* const first = state.Find(block.first_argument);
+  if (first == nullptr) return false;
+  DataType type = first->info.data_type;
+  // For eval a list of arguments counts as a matrix.
+  if (!block.selector.empty() && type == DataType::kList) type = DataType::kMatrix;
+  return type != DataType::kUnknown && !candidate.Takes(type);
+}
+
 }  // namespace heddle::compiler

@@ -15,10 +15,10 @@
 #include "compiler/optimize/known_variables.h"
 #include "compiler/optimize/list_steps.h"
 #include "compiler/optimize/loop_range.h"
+#include "compiler/optimize/static_reports.h"
 #include "compiler/optimize/written_files.h"
 #include "compiler/parse/ast.h"
 #include "core/call_site.h"
-#include "ops/generate/sequence.h"
 #include "ops/operator.h"
 #include "ops/scalar/evaluate_scalar.h"
 
@@ -45,7 +45,7 @@ class StaticPass {
  public:
   // Without `diagnostics` nothing is reported; with `values` they are found, and the infos stay as they are.
   StaticPass(Program* program, Diagnostics* diagnostics, LiveInValues* values, ops::Files* files)
-      : program_(*program), diagnostics_(diagnostics), values_(values), files_(files) {
+      : program_(*program), reports_(diagnostics), values_(values), files_(files) {
     if (files != nullptr) behind_writes_ = ReadsBehindWrites(*program, files);
   }
 
@@ -62,7 +62,7 @@ class StaticPass {
       waiting_.pop_back();
       Context later;
       later.certain = false;
-      stack_ = call.stack;
+      reports_.SetCalls(call.stack);
       Call(*call.function, call.arguments, *call.block, later);
     }
   }
@@ -127,11 +127,11 @@ class StaticPass {
       for (const auto& [id, status] : errors) {
         // A variable without a value is an error of the run by the definition of the language.
         const bool certain = context.certain && id < first_stop && !block.graph[id].Is("variable");
-        Report(status, certain, block.graph[id].Is("indexAssign"));
+        reports_.Report(status, certain, block.graph[id].Is("indexAssign"));
       }
-      CheckRounds(block.graph, outcome.values, context);
+      if (!context.may_stop) reports_.CheckRounds(block.graph, outcome.values, rounds_);
+      reports_.WarnOfLostNumbers(block, outcome.values);
     }
-    if (context.record) WarnOfLostNumbers(block, outcome.values);
     LiveIns assigned;
     for (NodeId id = 0; id < block.graph.size(); ++id) {
       const Node& node = block.graph[id];
@@ -176,69 +176,6 @@ class StaticPass {
       const std::optional<Scalar>& value = values[static_cast<size_t>(id)];
       const auto [known, is_new] = values_->try_emplace({block.id, id}, value);
       if (!is_new && !IsSameValue(known->second, value)) known->second.reset();
-    }
-  }
-
-  // Indexes that some round of a loop would find outside of their matrix.
-  void CheckRounds(const Graph& graph, const std::vector<std::optional<Scalar>>& values,
-                   const Context& context) {
-    if (context.may_stop || untold_ > 0) return;
-    for (NodeId id = 0; id < graph.size(); ++id) {
-      if (!graph[id].Is("indexAssign") && !graph[id].Is("index")) continue;
-      const Status status = rounds_.CheckIndex(graph, values, id);
-      const SourcePosition& at = graph[id].position;
-      if (!status.ok() && reported_rounds_.insert(at.ToString()).second)
-        Report(status.At(at), /*certain=*/false, /*may_be_unread=*/true);
-    }
-  }
-
-  // `may_be_unread`: of values, which are not computed where nothing reads them.
-  void Report(const Status& status, bool certain, bool may_be_unread = false) {
-    if (untold_ > 0 || diagnostics_ == nullptr) return;
-    Status shown = status;
-    std::vector<CallSite> calls;
-    for (auto call = stack_.rbegin(); call != stack_.rend(); ++call)
-      AppendCall(call->function, call->position, &calls);
-    for (std::string& note : CallStackNotes(calls)) shown = shown.WithNote(std::move(note));
-    if (certain) {
-      diagnostics_->AddStatus(shown);
-      return;
-    }
-    const SourcePosition& at = shown.position();
-    Diagnostic& warning =
-        diagnostics_->Warning(at.file, {{at.line, at.column}, {at.line, at.column}}, shown.message());
-    warning.notes = shown.notes();
-    warning.notes.insert(
-        warning.notes.begin() + static_cast<std::ptrdiff_t>(status.notes().size()),
-        may_be_unread ? "the script ends with this error if it comes here, unless nothing reads the result"
-                      : "the script ends with this error if it comes here");
-  }
-
-  // seq(0.05, 0.95, 0.05) ends at 0.9.
-  void WarnOfLostNumbers(const Block& block, const std::vector<std::optional<Scalar>>& values) {
-    if (untold_ > 0 || diagnostics_ == nullptr) return;
-    for (NodeId id = 0; id < block.graph.size(); ++id) {
-      const Node& node = block.graph[id];
-      if (!node.Is("seq")) continue;
-      const auto value = [&](size_t i) -> const Scalar* {
-        const bool is_given = i < node.inputs.size() && node.inputs[i] != kNoNode;
-        const std::optional<Scalar>* known =
-            is_given ? &values[static_cast<size_t>(node.inputs[i])] : nullptr;
-        return known != nullptr && known->has_value() && !(*known)->IsString() ? &**known : nullptr;
-      };
-      const Scalar *const from = value(0), *const to = value(1), *const increment = value(2);
-      if (from == nullptr || to == nullptr || increment == nullptr) continue;
-      const std::optional<double> lost = ops::NumberLostBySeq(from->AsDouble(), to->AsDouble(), increment);
-      if (!lost || !warned_.insert({block.id, id}).second) continue;
-      const SourcePosition& at = node.position;
-      diagnostics_
-          ->Warning(
-              at.file, {{at.line, at.column}, {at.line, at.column}},
-              fmt::format("seq: the last number is missing, because rounding makes it {}, which is beyond {}",
-                          Scalar(*lost).ToText(), to->ToText()))
-          .notes.push_back(fmt::format("an end half a step further keeps it: seq({}, {}, {})", from->ToText(),
-                                       Scalar(to->AsDouble() + increment->AsDouble() / 2).ToText(),
-                                       increment->ToText()));
     }
   }
 
@@ -334,7 +271,7 @@ class StaticPass {
     for (const auto& [name, bound] : bounds) {
       if (!bound.value || !context.record) continue;
       const Result<std::optional<int64_t>> whole = LoopBound(*bound.value);
-      if (!whole.ok()) return Report(whole.status().At(loop.position), context.certain);
+      if (!whole.ok()) return reports_.Report(whole.status().At(loop.position), context.certain);
     }
   }
 
@@ -345,44 +282,12 @@ class StaticPass {
     return inside + (block.kind == Block::Kind::kWhile || !block.variable.empty() ? 1 : 0);
   }
 
-  static void ForgetAssigned(const std::vector<Block>& blocks, State* state) {
-    const auto forget = [&](const std::string& name) {
-      if (!state->contains(name)) return;
-      LiveIn& known = (*state)[name];
-      KeepTypeOnly(&known);
-      known.info.value_type = known.info.IsMatrix() ? ValueType::kDouble : ValueType::kUnknown;
-    };
-    for (const Block& block : blocks) {
-      if (block.kind == Block::Kind::kBasic)
-        for (const Node& node : block.graph.nodes)
-          if (node.Is("assign")) forget(node.Text("name"));
-      for (const std::string& result : block.results) forget(result);
-      if (!block.variable.empty()) forget(block.variable);
-      ForgetAssigned(block.body, state);
-      ForgetAssigned(block.otherwise, state);
-    }
-  }
-
   void WalkList(const Block& block, State& state, const Context& context) {
     Status error;
     std::vector<LiveIn> results = InferListStep(block, FindIn(state), &error);
-    if (!error.ok() && context.record) Report(error.At(block.position), context.certain);
+    if (!error.ok() && context.record) reports_.Report(error.At(block.position), context.certain);
     for (size_t i = 0; i < block.results.size(); ++i)
       if (!block.results[i].empty()) state[block.results[i]] = std::move(results[i]);
-  }
-
-  // What the function may do with a list is decided by what is known of its elements.
-  static void AppendToKey(const LiveIn& known, std::string* key) {
-    *key += fmt::format(":{}:{}:{}", static_cast<int>(known.info.data_type),
-                        static_cast<int>(known.info.value_type), known.info.shape);
-    if (known.value) *key += known.value->ToLiteral();
-    if (known.list == nullptr) return;
-    *key += '[';
-    for (size_t i = 0; i < known.list->size(); ++i) {
-      if (!known.list->names.empty()) *key += Scalar(known.list->names[i]).ToLiteral();
-      AppendToKey(known.list->elements[i], key);
-    }
-    *key += ']';
   }
 
   void WalkCall(Block& block, State& state, Context& context) {
@@ -395,9 +300,9 @@ class StaticPass {
       inside.certain = false;
       State after = before;
       // Most functions that eval() may call are not meant, and would not fit.
-      if (!block.selector.empty()) ++untold_;
+      if (!block.selector.empty()) reports_.Mute();
       WalkCallOf(candidate.function, candidate.arguments, block, &after, inside);
-      if (!block.selector.empty()) --untold_;
+      if (!block.selector.empty()) reports_.Unmute();
       if (is_first) {
         state = std::move(after);
       } else {
@@ -409,18 +314,6 @@ class StaticPass {
       for (const std::string& result : block.results) state[result] = LiveIn();
     context.may_stop = true;  // none may be the one
     context.certain = false;
-  }
-
-  // True if what is known says that the candidate is not the one that runs.
-  static bool IsExcluded(const CallCandidate& candidate, const Block& block, const State& state) {
-    const LiveIn* const name = state.Find(block.selector);
-    if (name != nullptr && name->value && name->value->ToText() != candidate.name) return true;
-    const LiveIn* const first = state.Find(block.first_argument);
-    if (first == nullptr) return false;
-    DataType type = first->info.data_type;
-    // For eval a list of arguments counts as a matrix.
-    if (!block.selector.empty() && type == DataType::kList) type = DataType::kMatrix;
-    return type != DataType::kUnknown && !candidate.Takes(type);
   }
 
   void WalkCallOf(const std::string& name, const std::vector<std::pair<std::string, std::string>>& given,
@@ -452,8 +345,8 @@ class StaticPass {
       if (function.results[i].data_type != DataType::kMatrix || !result.info.IsScalar()) continue;
       result = LiveIn();
       if (context.record)
-        Report(ScalarForMatrix(function, function.results[i]).At(block.position),
-               context.certain && !outcome.may_stop);
+        reports_.Report(ScalarForMatrix(function, function.results[i]).At(block.position),
+                        context.certain && !outcome.may_stop);
     }
     if (outcome.may_stop) {
       context.may_stop = true;
@@ -480,7 +373,7 @@ class StaticPass {
     if (is_too_deep) {
       outcome.may_stop = true;  // as far as known now
       if (context.record && waiting_keys_.insert(std::move(key)).second)
-        waiting_.push_back({&function, std::move(arguments), &call, stack_});
+        waiting_.push_back({&function, std::move(arguments), &call, reports_.calls()});
       return outcome;
     }
 
@@ -493,11 +386,11 @@ class StaticPass {
     State state;
     for (auto& [name, known] : arguments) state[name] = std::move(known);
     AddStandIns(&state);
-    stack_.push_back({function.name, call.position});
+    reports_.EnterCall({function.name, call.position});
     KnownRounds rounds = std::exchange(rounds_, {});
     Walk(function.body, state, inside);
     rounds_ = std::move(rounds);
-    stack_.pop_back();
+    reports_.LeaveCall();
     --active;
     for (size_t i = 0; i < function.results.size(); ++i)
       if (const LiveIn* const known = state.Find(function.results[i].name); known != nullptr)
@@ -508,20 +401,16 @@ class StaticPass {
   }
 
   Program& program_;
-  Diagnostics* diagnostics_;
+  StaticReports reports_;
   LiveInValues* values_;
   ops::Files* files_;
   std::map<int32_t, std::set<NodeId>> behind_writes_;  // reads that see other files than `files_`
   std::set<int32_t> recorded_;
-  std::set<std::pair<int32_t, NodeId>> warned_;  // calls of seq() whose warning was given
   std::map<std::string, CallOutcome> outcomes_;  // by function and what is known of the arguments
   std::map<const Function*, int> calls_;
   std::map<const Function*, int> active_;
-  std::vector<CallSite> stack_;            // the calls that are walked, the innermost last
-  KnownRounds rounds_;                     // of the loops around what is walked
-  std::set<std::string> reported_rounds_;  // places
-  int untold_ = 0;                         // candidates of eval() that are walked
-  int depth_ = 0;                          // blocks and calls that are walked inside each other
+  KnownRounds rounds_;  // of the loops around what is walked
+  int depth_ = 0;       // blocks and calls that are walked inside each other
   std::vector<WaitingCall> waiting_;
   std::set<std::string> waiting_keys_;
 };
