@@ -48,7 +48,7 @@ bool Take(std::string_view* bytes, size_t count, std::string_view* taken) {
 
 }  // namespace
 
-bool BinaryFile::IsOfSystemDs(std::string_view beginning) {
+bool IsBinaryOfSystemDs(std::string_view beginning) {
   // A table may begin with these three letters, but not with a version, a byte below a blank, behind them.
   return beginning.starts_with(kSequenceFile) && beginning.size() > kSequenceFile.size() &&
          static_cast<uint8_t>(beginning[kSequenceFile.size()]) < '\t';

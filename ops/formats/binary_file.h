@@ -45,8 +45,6 @@ class BinaryFile {
  public:
   /// kDataLoss says what is wrong with the file, or what it is instead.
   static Result<BinaryFile> Open(const ReadOptions& options, Files& files);
-  /// True if a file that begins so is one of SystemDS (which Open refuses).
-  static bool IsOfSystemDs(std::string_view beginning);
 
   const std::string& path() const { return path_; }
   Shape shape() const { return shape_; }

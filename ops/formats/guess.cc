@@ -8,7 +8,6 @@
 
 #include "core/text/utf8.h"
 #include "ops/files/packing.h"
-#include "ops/formats/binary_file.h"
 #include "ops/formats/fields.h"
 #include "ops/formats/format_table.h"
 #include "ops/formats/json_line.h"
@@ -62,7 +61,7 @@ Result<std::optional<FileFormat>> FormatByMark(const std::string& path, Files& f
   CountedBytes buffer;
   HEDDLE_ASSIGN_OR_RETURN(const std::string_view beginning,
                           file->Read(0, std::min(file->size(), kBytesOfMarks), &buffer));
-  if (BinaryFile::IsOfSystemDs(beginning)) return std::optional(FileFormat::kBinary);
+  if (IsBinaryOfSystemDs(beginning)) return std::optional(FileFormat::kBinary);
   if (const FormatEntry* const entry = FindFormatByMark(beginning); entry != nullptr)
     return std::optional(entry->format);
   for (const FormatEntry& entry : FormatTable()) {

@@ -30,6 +30,9 @@ Result<Matrix> ReadLibsvm(const ReadOptions& options, const FileSummary& summary
 /// A label and at least one index:value pair.
 bool LooksLikeLibsvm(std::string_view line, std::string_view index_separator);
 
+/// Whether a file that begins so is a binary file of SystemDS, which Heddle does not read.
+bool IsBinaryOfSystemDs(std::string_view beginning);
+
 /// kText and kMatrixMarket: one cell per line, in any order.
 Result<FileSummary> SummarizeCells(const ReadOptions& options, const TextFile& text);
 Result<Matrix> ReadCells(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
