@@ -13,7 +13,7 @@
 #include "ops/exchange/resolve.h"
 #include "ops/formats/format_table.h"
 #include "ops/formats/options.h"
-#include "ops/formats/write_pieces.h"
+#include "ops/formats/write/write_pieces.h"
 #include "ops/frame/cast.h"
 
 namespace heddle::ops {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "ops/files/packing.h"
-#include "ops/formats/binary_file.h"
-#include "ops/formats/binary_layout.h"
+#include "ops/formats/binary/binary_file.h"
+#include "ops/formats/binary/binary_layout.h"
 #include "ops/formats/json/jsonl.h"
 #include "ops/formats/libraries/arrow_table.h"
 #include "ops/formats/libraries/hdf5.h"

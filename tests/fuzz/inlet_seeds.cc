@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "ops/files/crc32c.h"
-#include "ops/formats/binary_layout.h"
+#include "ops/formats/binary/binary_layout.h"
 #include "ops/formats/file_format.h"
 #include "tests/fuzz/corpus.h"
 #include "tests/fuzz/data_generator.h"

@@ -6,7 +6,7 @@
 
 #include "ops/formats/json/jsonl.h"
 #include "ops/formats/json_line.h"
-#include "ops/formats/row_pieces.h"
+#include "ops/formats/write/row_pieces.h"
 
 namespace heddle::ops {
 namespace {

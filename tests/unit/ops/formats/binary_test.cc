@@ -6,7 +6,7 @@
 
 #include "core/environment/random.h"
 #include "ops/files/crc32c.h"
-#include "ops/formats/binary_layout.h"
+#include "ops/formats/binary/binary_layout.h"
 #include "tests/support/frames.h"
 #include "tests/unit/ops/formats/cells.h"
 #include "tests/unit/ops/formats/formats_fixture.h"

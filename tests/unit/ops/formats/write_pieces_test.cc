@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is written piece by piece has the bytes of what is written at once, metadata included.
-#include "ops/formats/write_pieces.h"
+#include "ops/formats/write/write_pieces.h"
 
 #include <random>
 

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "ops/files/crc32c.h"
-#include "ops/formats/binary_file.h"
-#include "ops/formats/binary_layout.h"
+#include "ops/formats/binary/binary_file.h"
+#include "ops/formats/binary/binary_layout.h"
 #include "ops/formats/ordered_pieces.h"
 
 namespace heddle::ops {

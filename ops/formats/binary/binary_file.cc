@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/formats/binary_file.h"
+#include "ops/formats/binary/binary_file.h"
 
 #include <tuple>
 
 #include "core/values/sizes.h"
 #include "ops/files/crc32c.h"
-#include "ops/formats/binary_layout.h"
+#include "ops/formats/binary/binary_layout.h"
 #include "ops/formats/options.h"
 #include "ops/formats/readers.h"
 #include "ops/kernel.h"

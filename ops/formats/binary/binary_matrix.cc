@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/formats/binary_file.h"
-#include "ops/formats/binary_layout.h"
+#include "ops/formats/binary/binary_file.h"
+#include "ops/formats/binary/binary_layout.h"
 #include "ops/formats/readers.h"
 #include "ops/parallel.h"
 

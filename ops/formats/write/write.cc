@@ -7,9 +7,9 @@
 #include "core/environment/log.h"
 #include "ops/formats/format_table.h"
 #include "ops/formats/ordered_pieces.h"
-#include "ops/formats/piece_text.h"
-#include "ops/formats/write_frame.h"
-#include "ops/formats/write_parts.h"
+#include "ops/formats/write/piece_text.h"
+#include "ops/formats/write/write_frame.h"
+#include "ops/formats/write/write_parts.h"
 #include "ops/kernel.h"
 
 namespace heddle::ops {

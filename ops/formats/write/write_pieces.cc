@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/formats/write_pieces.h"
+#include "ops/formats/write/write_pieces.h"
 
 #include <algorithm>
 #include <optional>
 
-#include "ops/formats/binary_file.h"
+#include "ops/formats/binary/binary_file.h"
 #include "ops/formats/format_table.h"
-#include "ops/formats/write_frame.h"
-#include "ops/formats/write_parts.h"
+#include "ops/formats/write/write_frame.h"
+#include "ops/formats/write/write_parts.h"
 
 namespace heddle::ops {
 namespace {

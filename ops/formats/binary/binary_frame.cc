@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "core/text/utf8.h"
-#include "ops/formats/binary_file.h"
-#include "ops/formats/binary_layout.h"
+#include "ops/formats/binary/binary_file.h"
+#include "ops/formats/binary/binary_layout.h"
 #include "ops/formats/readers.h"
 
 namespace heddle::ops {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/formats/write_frame.h"
+#include "ops/formats/write/write_frame.h"
 
 #include <span>
 #include <string>
@@ -8,8 +8,8 @@
 #include "ops/formats/fields.h"
 #include "ops/formats/format_table.h"
 #include "ops/formats/lines.h"
-#include "ops/formats/piece_text.h"
-#include "ops/formats/row_pieces.h"
+#include "ops/formats/write/piece_text.h"
+#include "ops/formats/write/row_pieces.h"
 
 namespace heddle::ops {
 namespace {
