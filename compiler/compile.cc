@@ -4,7 +4,7 @@
 #include "compiler/build/build.h"
 #include "compiler/optimize/parallel_loops.h"
 #include "compiler/optimize/pass.h"
-#include "compiler/optimize/static_pass.h"
+#include "compiler/optimize/static/static_pass.h"
 #include "compiler/optimize/verify_program.h"
 #include "compiler/parse/load_scripts.h"
 #include "compiler/parse/print_ast.h"

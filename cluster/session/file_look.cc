@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/optimize/written_files.h"
+#include "compiler/optimize/static/written_files.h"
 #include "ops/files/files.h"
 
 namespace heddle::cluster {

@@ -12,7 +12,7 @@
 #include "cluster/session/scalar_block.h"
 #include "cluster/variables/random_seeds.h"
 #include "compiler/optimize/loop_range.h"
-#include "compiler/optimize/written_files.h"
+#include "compiler/optimize/static/written_files.h"
 #include "core/environment/clock.h"
 #include "core/hash.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checking a script whose arguments nobody knows (BuildOptions::any_arguments).
 #include "compiler/build/body_builder.h"
-#include "compiler/optimize/any_value.h"
+#include "compiler/optimize/static/any_value.h"
 
 namespace heddle::compiler {
 

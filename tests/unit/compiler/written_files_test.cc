@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/optimize/written_files.h"
+#include "compiler/optimize/static/written_files.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/optimize/static_pass.h"
+#include "compiler/optimize/static/static_pass.h"
 
 #include <algorithm>
 #include <map>
@@ -8,15 +8,15 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/optimize/any_value.h"
 #include "compiler/optimize/declared_result.h"
 #include "compiler/optimize/infer.h"
-#include "compiler/optimize/known_rounds.h"
-#include "compiler/optimize/known_variables.h"
 #include "compiler/optimize/list_steps.h"
 #include "compiler/optimize/loop_range.h"
-#include "compiler/optimize/static_reports.h"
-#include "compiler/optimize/written_files.h"
+#include "compiler/optimize/static/any_value.h"
+#include "compiler/optimize/static/known_rounds.h"
+#include "compiler/optimize/static/known_variables.h"
+#include "compiler/optimize/static/static_reports.h"
+#include "compiler/optimize/static/written_files.h"
 #include "compiler/parse/ast.h"
 #include "core/call_site.h"
 #include "ops/operator.h"

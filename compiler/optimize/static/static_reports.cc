@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/optimize/static_reports.h"
+#include "compiler/optimize/static/static_reports.h"
 
 #include <fmt/format.h>
 

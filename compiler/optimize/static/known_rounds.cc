@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/optimize/known_rounds.h"
+#include "compiler/optimize/static/known_rounds.h"
 
 #include <algorithm>
 #include <set>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/optimize/pass.h"
-#include "compiler/optimize/static_pass.h"
+#include "compiler/optimize/static/static_pass.h"
 
 namespace heddle::compiler {
 

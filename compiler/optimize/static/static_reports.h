@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/optimize/known_rounds.h"
+#include "compiler/optimize/static/known_rounds.h"
 #include "compiler/parse/diagnostics.h"
 #include "core/call_site.h"
 #include "core/programs/program.h"
