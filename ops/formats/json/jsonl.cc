@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/text/utf8.h"
-#include "ops/formats/frame_cells.h"
+#include "ops/formats/column_builder.h"
 #include "ops/formats/json_line.h"
 #include "ops/formats/options.h"
 #include "ops/formats/plain_cells.h"
@@ -79,100 +79,6 @@ class Names {
   std::unordered_map<std::string, size_t> places_;
 };
 
-// Cells of one column as they come, one a row. A missing one is 0, FALSE or empty, and marked.
-class JsonColumn {
- public:
-  explicit JsonColumn(ColumnType type) : type_(type) {
-    if (StorageOf(type_) == ColumnStorage::kTexts) numbers_.push_back(0);
-  }
-
-  int64_t rows() const { return rows_; }
-
-  /// Missing cells up to row `rows`. What lines leave out costs nothing until then.
-  void MissUntil(int64_t rows) {
-    if (rows_ >= rows) return;
-    missing_.resize(static_cast<size_t>(rows_), 0);
-    missing_.resize(static_cast<size_t>(rows), 1);
-    const auto size = static_cast<size_t>(rows);
-    switch (StorageOf(type_)) {
-      case ColumnStorage::kDoubles: doubles_.resize(size, 0); break;
-      case ColumnStorage::kTexts: numbers_.resize(size + 1, static_cast<int64_t>(texts_.size())); break;
-      default: numbers_.resize(size, 0);
-    }
-    rows_ = rows;
-  }
-  // False if the value is no cell of the column.
-  bool Add(std::string_view text) {
-    switch (StorageOf(type_)) {
-      case ColumnStorage::kDoubles: {
-        const std::optional<double> x = DoubleInText(text, type_);
-        if (!x) return false;
-        doubles_.push_back(*x);
-        ++rows_;
-        return true;
-      }
-      case ColumnStorage::kIntegers: {
-        const std::optional<int64_t> x = IntegerInText(text, type_);
-        if (x) Append(*x);
-        return x.has_value();
-      }
-      case ColumnStorage::kBooleans: {
-        const std::optional<bool> x = BooleanInText(text);
-        if (x) Append(*x);
-        return x.has_value();
-      }
-      case ColumnStorage::kTexts:
-        if (type_ == ColumnType::kCharacter && !IsOneCharacter(text)) return false;
-        texts_.append(text);
-        Append(0);
-        return true;
-    }
-    return false;
-  }
-
-  /// The column with this many rows.
-  Result<Column> Finish(int64_t rows) {
-    MissUntil(rows);
-    HEDDLE_ASSIGN_OR_RETURN(
-        Column column, Column::Make(type_, rows_, static_cast<int64_t>(texts_.size()), !missing_.empty()));
-    switch (column.storage()) {
-      case ColumnStorage::kDoubles:
-        std::copy(doubles_.begin(), doubles_.end(), column.mutable_doubles());
-        break;
-      case ColumnStorage::kIntegers:
-        std::copy(numbers_.begin(), numbers_.end(), column.mutable_integers());
-        break;
-      case ColumnStorage::kBooleans:
-        std::copy(numbers_.begin(), numbers_.end(), column.mutable_booleans());
-        break;
-      case ColumnStorage::kTexts:
-        std::copy(numbers_.begin(), numbers_.end(), column.mutable_offsets());
-        std::copy(texts_.begin(), texts_.end(), column.mutable_texts());
-        break;
-    }
-    if (!missing_.empty()) std::copy(missing_.begin(), missing_.end(), column.mutable_missing());
-    *this = JsonColumn(type_);  // Gives its memory back before the next column is made.
-    return column;
-  }
-
- private:
-  void Append(int64_t number) {
-    switch (StorageOf(type_)) {
-      case ColumnStorage::kDoubles: doubles_.push_back(static_cast<double>(number)); break;
-      case ColumnStorage::kTexts: numbers_.push_back(static_cast<int64_t>(texts_.size())); break;
-      default: numbers_.push_back(number);
-    }
-    ++rows_;
-  }
-
-  ColumnType type_;
-  int64_t rows_ = 0;
-  std::vector<double> doubles_;
-  std::vector<int64_t> numbers_;  // Of texts their ends.
-  std::string texts_;
-  std::vector<uint8_t> missing_;  // Up to the last one that is.
-};
-
 // The rows of one chunk.
 class RowReader {
  public:
@@ -204,7 +110,7 @@ class RowReader {
   /// Once.
   Result<Frame> Finish(const std::shared_ptr<const Schema>& schema) {
     std::vector<Column> columns;
-    for (JsonColumn& reader : columns_) {
+    for (ColumnBuilder& reader : columns_) {
       HEDDLE_ASSIGN_OR_RETURN(Column column, reader.Finish(rows_));
       columns.push_back(std::move(column));
     }
@@ -216,7 +122,7 @@ class RowReader {
   const Schema& schema_;
   const char kind_;
   Names names_;
-  std::vector<JsonColumn> columns_;
+  std::vector<ColumnBuilder> columns_;
   int64_t rows_ = 0;
 };
 
