@@ -78,18 +78,6 @@ bool IsWebPage(std::string_view beginning) {
   return BeginsWith(beginning, "<!doctype html") || BeginsWith(beginning, "<html");
 }
 
-// Weka's format: comments behind '%', then the name of the relation.
-bool IsArff(std::string_view beginning) {
-  while (!beginning.empty()) {
-    const size_t end = std::min(beginning.find('\n'), beginning.size());
-    std::string_view line = beginning.substr(0, end);
-    beginning.remove_prefix(std::min(end + 1, beginning.size()));
-    line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
-    if (!line.empty() && line.front() != '%') return BeginsWith(line, "@relation");
-  }
-  return false;
-}
-
 }  // namespace
 
 std::optional<ForeignEncoding> FindFileKind(std::string_view beginning) {
@@ -97,9 +85,6 @@ std::optional<ForeignEncoding> FindFileKind(std::string_view beginning) {
     if (beginning.size() < mark.offset || !beginning.substr(mark.offset).starts_with(mark.bytes)) continue;
     if (!mark.needs_zero || beginning.find('\0') != std::string_view::npos) return mark.kind;
   }
-  if (IsArff(beginning))
-    return ForeignEncoding{"an ARFF file of Weka",
-                           "save its table as csv: Weka, scipy.io.arff and R's foreign read it"};
   if (IsWebPage(beginning))
     return ForeignEncoding{"an HTML page",
                            "perhaps a server's answer instead of the file: look at it in a browser"};

@@ -59,6 +59,7 @@ std::string WhyFormat(const ReadOptions& read, const InspectOptions& options, bo
     case FileFormat::kLibsvm: return "its lines are a label and index:value pairs";
     case FileFormat::kText: return "its lines are row, column and value";
     case FileFormat::kJsonl: return "its lines are JSON";
+    case FileFormat::kArff: return "its first line is @relation";
     case FileFormat::kCsv: return "no other format fits";
     default: return "it begins with the mark of such files";
   }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/status.h"
-#include "core/values/column.h"
+#include "core/values/frame.h"
 
 namespace heddle::ops {
 

@@ -21,6 +21,7 @@ enum class FileFormat : uint8_t {
   kLibsvm,
   kBinary,
   kJsonl,
+  kArff,
   kNpy,
   kNpz,
   kHdf5,
@@ -84,11 +85,11 @@ struct FileSummary {
   int64_t stored = kUnknown;  ///< Upper bound of its non-zeros; kUnknown for csv without nnz in its metadata.
   std::vector<int64_t> chunk_offsets;  ///< Line formats: byte offsets at line starts, and
   std::vector<int64_t> chunk_rows;     ///< the row that begins there (also of binary blocks); last the end.
-  /// Lines before each of them: of libsvm, where a line may hold no row, and of csv, where a row may be
-  /// several lines.
+  /// Lines before each of them: of libsvm and arff, where a line may hold no row, and of csv, where a row may
+  /// be several lines.
   std::vector<int64_t> chunk_lines;
-  std::vector<int64_t> chunk_stored;  ///< libsvm: non-zeros before each of them, and
-  int64_t first_index = 1;            ///< where indexes of columns begin.
+  std::vector<int64_t> chunk_stored;  ///< libsvm, arff: non-zeros before each of them.
+  int64_t first_index = 1;            ///< libsvm: where indexes of columns begin.
   Format format = Format::kDense;
   bool is_unordered = false;  ///< Cells come in any order: all of the file is read for any rows.
   /// Who wrote a matrix that is column by column there and row by row in the file: what is read is its

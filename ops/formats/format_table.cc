@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ops/files/packing.h"
+#include "ops/formats/arff/arff.h"
 #include "ops/formats/binary/binary_file.h"
 #include "ops/formats/binary/binary_layout.h"
 #include "ops/formats/json/jsonl.h"
@@ -67,6 +68,17 @@ constexpr FormatEntry kFormats[] = {
      .summarize_text_frame = SummarizeJsonl,
      .read_text_frame = ReadJsonl,
      .write_frame = WriteJsonl},
+    {.format = FileFormat::kArff,
+     .name = "arff",
+     .endings = ".arff",
+     .is_one = IsArff,
+     .writes_matrices = false,
+     .writes_frames = true,
+     .summarize_text = SummarizeArff,
+     .read_text = ReadArff,
+     .summarize_text_frame = SummarizeArffFrame,
+     .read_text_frame = ReadArffFrame,
+     .write_frame = WriteArff},
     {.format = FileFormat::kNpy,
      .name = "npy",
      .endings = ".npy",

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/text/utf8.h"
+#include "ops/formats/entry_rows.h"
 #include "ops/formats/fields.h"
 #include "ops/formats/lines.h"
 #include "ops/formats/read_chunks.h"
@@ -19,14 +20,9 @@ namespace {
 // The largest index: columns of sparse matrices are 32-bit numbers, and there is one more for the label.
 constexpr int64_t kMostIndex = std::numeric_limits<int32_t>::max() - 1;
 
-struct Entry {
-  int32_t index;  // as the file has it
-  double value;
-};
-
 struct Row {
   double label = 0;
-  std::vector<Entry> entries;  // by ascending index
+  std::vector<Entry> entries;  // Their columns are indexes as the file has them, ascending.
   bool has_index_0 = false;    // also where the cell is 0
 };
 
@@ -165,16 +161,16 @@ Status ParseRow(const ReadOptions& options, std::string_view line, int64_t line_
     HEDDLE_RETURN_IF_ERROR(CheckIndex(options, line_number, index));
     row->has_index_0 |= index == 0;
     if (cell == 0) continue;
-    if (!row->entries.empty() && row->entries.back().index >= index) ascending = false;
+    if (!row->entries.empty() && row->entries.back().column >= index) ascending = false;
     row->entries.push_back({static_cast<int32_t>(index), cell});
   }
   if (ascending) return OkStatus();
   std::stable_sort(row->entries.begin(), row->entries.end(),
-                   [](const Entry& a, const Entry& b) { return a.index < b.index; });
+                   [](const Entry& a, const Entry& b) { return a.column < b.column; });
   for (size_t i = 1; i < row->entries.size(); ++i)
-    if (row->entries[i].index == row->entries[i - 1].index)
+    if (row->entries[i].column == row->entries[i - 1].column)
       return DataLoss("cannot read '{}': line {}: index {} is given twice", options.path, line_number,
-                      row->entries[i].index);
+                      row->entries[i].column);
   return OkStatus();
 }
 
@@ -220,7 +216,7 @@ Result<FileSummary> SummarizeLibsvm(const ReadOptions& options, const TextFile& 
       options, text, chunks, ChunkOrder::kAny, [](size_t) { return true; },
       [&](size_t c, std::string_view chunk, int64_t* lines) {
         return VisitRows(options, chunk, chunks.lines[c], lines, [&](const Row& row) {
-          if (!row.entries.empty()) largest[c] = std::max<int64_t>(largest[c], row.entries.back().index);
+          if (!row.entries.empty()) largest[c] = std::max<int64_t>(largest[c], row.entries.back().column);
           has_index_0[c] |= row.has_index_0 ? 1 : 0;
           stored[c] += StoredOf(row);
           ++rows[c + 1];
@@ -253,107 +249,22 @@ Result<FileSummary> SummarizeLibsvm(const ReadOptions& options, const TextFile& 
   return summary;
 }
 
-namespace {
-
-// Where the entries of a row go.
-struct RowPlace {
-  int64_t row = 0;
-  int64_t entry = 0;
-};
-
-// Puts rows into a matrix that has room for them.
-class RowsPlaced {
- public:
-  RowsPlaced(Matrix* matrix, int64_t stored, int64_t first_index)
-      : matrix_(matrix), stored_(stored), first_index_(static_cast<int32_t>(first_index)) {
-    if (matrix_->IsSparse()) matrix_->mutable_row_offsets()[0] = 0;
-  }
-
-  // False where it does not fit, as the file is another by now.
-  bool Put(const Row& row, RowPlace* place) {
-    const auto label_column = static_cast<int32_t>(matrix_->columns() - 1);
-    if (!row.entries.empty() &&
-        (row.entries.back().index - first_index_ >= label_column || row.entries.front().index < first_index_))
-      return false;
-    const int64_t end = place->entry + StoredOf(row);
-    if (end > stored_) return false;
-    if (matrix_->IsSparse()) {
-      for (const Entry& entry : row.entries) PutEntry(entry.index - first_index_, entry.value, place);
-      if (row.label != 0) PutEntry(label_column, row.label, place);
-      matrix_->mutable_row_offsets()[place->row + 1] = place->entry;
-    } else {
-      double* const cells = matrix_->mutable_data() + place->row * matrix_->columns();
-      std::fill_n(cells, matrix_->columns(), 0.0);
-      for (const Entry& entry : row.entries) cells[entry.index - first_index_] = entry.value;
-      if (row.label != 0) cells[label_column] = row.label;
-      place->entry = end;
-    }
-    ++place->row;
-    return true;
-  }
-
- private:
-  void PutEntry(int32_t column, double value, RowPlace* place) {
-    matrix_->mutable_column_indexes()[place->entry] = column;
-    matrix_->mutable_values()[place->entry++] = value;
-  }
-
-  Matrix* const matrix_;
-  const int64_t stored_;
-  const int32_t first_index_;
-};
-
-}  // namespace
-
 Result<Matrix> ReadLibsvm(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                           int64_t row_begin, int64_t row_end) {
-  const LineChunks chunks = {summary.chunk_offsets, summary.chunk_lines};
-  const auto is_wanted = [&](size_t c) {
-    return std::max(row_begin, summary.chunk_rows[c]) < std::min(row_end, summary.chunk_rows[c + 1]);
-  };
-  // Calls take(row), which says whether all is well, for the wanted rows of a chunk.
-  const auto visit_wanted = [&](size_t c, std::string_view chunk, int64_t* lines, const auto& take) {
-    int64_t row = summary.chunk_rows[c];
-    const int64_t end = std::min(row_end, summary.chunk_rows[c + 1]);
-    bool fits = true;
-    HEDDLE_RETURN_IF_ERROR(VisitRows(options, chunk, summary.chunk_lines[c], lines, [&](const Row& taken) {
-      if (row >= row_begin) fits = take(taken);
-      return fits && ++row < end;
-    }));
-    return fits && row == end ? OkStatus() : ItChanged(options);
-  };
-  // Entries of the wanted rows of each chunk; then where they begin. Of the first and the last chunk only
-  // some rows may be wanted, which are gone through once more.
-  std::vector<int64_t> begins(summary.chunk_offsets.size());
-  HEDDLE_RETURN_IF_ERROR(VisitLineChunks(
-      options, text, chunks, ChunkOrder::kAny,
-      [&](size_t c) {
-        const bool is_whole = row_begin <= summary.chunk_rows[c] && summary.chunk_rows[c + 1] <= row_end;
-        if (is_whole) begins[c] = summary.chunk_stored[c + 1] - summary.chunk_stored[c];
-        return is_wanted(c) && !is_whole;
-      },
-      [&](size_t c, std::string_view chunk, int64_t* lines) {
-        return visit_wanted(c, chunk, lines, [&](const Row& row) {
-          begins[c] += StoredOf(row);
-          return true;
-        });
-      }));
-  int64_t stored = 0;
-  for (int64_t& begin : begins) stored += std::exchange(begin, stored);
-  const int64_t rows = row_end - row_begin, columns = summary.shape.columns;
-  HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, summary.format == Format::kSparse
-                                             ? Matrix::Sparse(rows, columns, stored)
-                                             : Matrix::Dense(rows, columns));
-  RowsPlaced placed(&matrix, stored, summary.first_index);
-  HEDDLE_RETURN_IF_ERROR(
-      VisitLineChunks(options, text, chunks, ChunkOrder::kAny, is_wanted,
-                      [&](size_t c, std::string_view chunk, int64_t* lines) {
-                        RowPlace place{std::max<int64_t>(0, summary.chunk_rows[c] - row_begin), begins[c]};
-                        HEDDLE_RETURN_IF_ERROR(visit_wanted(
-                            c, chunk, lines, [&](const Row& row) { return placed.Put(row, &place); }));
-                        return place.entry == begins[c + 1] ? OkStatus() : ItChanged(options);
-                      }));
-  return matrix;
+  const auto label_column = static_cast<int32_t>(summary.shape.columns - 1);
+  return ReadEntryRows(
+      options, summary, text, row_begin, row_end,
+      [&](size_t c, std::string_view chunk, int64_t* lines, const auto& take) -> Status {
+        bool fits = true;
+        HEDDLE_RETURN_IF_ERROR(VisitRows(options, chunk, summary.chunk_lines[c], lines, [&](Row& row) {
+          for (Entry& entry : row.entries) entry.column -= static_cast<int32_t>(summary.first_index);
+          // The label would be below an index that the first look has not met.
+          fits = row.entries.empty() || row.entries.back().column < label_column;
+          if (row.label != 0) row.entries.push_back({label_column, row.label});
+          return fits && take(row.entries);
+        }));
+        return fits ? OkStatus() : ItChanged(options);
+      });
 }
 
 }  // namespace heddle::ops

@@ -42,7 +42,6 @@ TEST(TextEncodingTest, FilesOfOtherKindsAreNamed) {
   EXPECT_EQ(name_of("ORC\x08\0"sv), "an ORC file");
   EXPECT_EQ(name_of(std::string(257, 'a') + std::string("ustar\0", 6)), "a tar archive");
   EXPECT_EQ(name_of("\n<!DOCTYPE HTML>\n<p>"), "an HTML page");
-  EXPECT_EQ(name_of("% iris\n\n@RELATION iris\n@attribute a numeric\n"), "an ARFF file of Weka");
   // Texts may begin with the letters of a mark.
   for (const char* text :
        {"ORC,GOBLIN\n1,2\n", "BZh9,a\n", "GIF8 1:2\n", "FEA1\n5\n", "X\n1\n", "<html", "PK,1"})
