@@ -15,8 +15,9 @@ Result<ReadOptions> ResolveAnyType(const Node& node, const std::string& path, Fi
   of_frame.SetAttribute("data_type", std::string(Name(DataType::kFrame)));
   Result<ReadOptions> frame = ResolveReadOptions(of_frame, path, files);
   // Whatever is nothing else is csv as a frame.
-  const bool is_frame = frame.ok() && frame->format != FileFormat::kCsv && Summarize(*frame, files).ok();
-  return is_frame ? frame : Result<ReadOptions>(fault);
+  if (!frame.ok() || frame->format == FileFormat::kCsv) return fault;
+  HEDDLE_RETURN_IF_ERROR(Summarize(*frame, files).status());
+  return frame;
 }
 
 bool LacksSchema(const ReadOptions& read) {

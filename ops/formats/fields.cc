@@ -82,7 +82,8 @@ bool NeedsQuotes(std::string_view text, std::string_view separator) {
   const char separating = separator.size() == 1 ? separator[0] : '\n';
   for (const char c : text)
     if (c == separating || c == '"' || c == '\n' || c == '\r' || c == '\0') return true;
-  if (separator.size() > 1 && text.find(separator) != std::string_view::npos) return true;
+  // A separator of several characters may also begin in the text and end behind it.
+  if (separator.size() > 1 && std::string(text).append(separator).find(separator) < text.size()) return true;
   switch (text.front()) {
     case '\xef':  // A byte order mark would be skipped at the beginning of a file.
       return text.starts_with("\xef\xbb\xbf");

@@ -51,10 +51,15 @@ std::vector<std::string> LibsvmSeeds() {
   return {"1 1:0.5 3:2\n-1 2:1\n", "0 qid:3 1:1 2:2 # comment\n\n1\n", "1 1 : 2\n2 2:3\n"};
 }
 
+std::vector<std::string> ArffSeeds() {
+  return {"% c\n@relation r\n@attribute a numeric\n@attribute 'b c' integer\n@data\n1,2\n?,3 % c\n{1 4}\n",
+          "@relation r\n@attribute a {x,'y z'}\n@attribute s string\n@data\n'y z','a\\n\\'b'\n{1 \"c\"}\n"};
+}
+
 std::vector<std::string> GuessedSeeds() {
   std::vector<std::string> all;
   for (const auto& seeds : {CsvSeeds(), FrameSeeds(), CellSeeds(), MatrixMarketSeeds(), LibsvmSeeds(),
-                            WrittenSeeds("binary", false)})
+                            ArffSeeds(), WrittenSeeds("binary", false)})
     all.insert(all.end(), seeds.begin(), seeds.end());
   return all;
 }

@@ -12,6 +12,7 @@ std::vector<std::string> FrameSeeds();
 std::vector<std::string> CellSeeds();
 std::vector<std::string> MatrixMarketSeeds();
 std::vector<std::string> LibsvmSeeds();
+std::vector<std::string> ArffSeeds();
 std::vector<std::string> GuessedSeeds();  ///< All of these.
 std::vector<std::string> GzipSeeds();
 std::vector<std::string> MetadataSeeds();

@@ -255,6 +255,7 @@ std::vector<Inlet> MakeInlets() {
       OfFile("text_frame", {{"format", Scalar("text")}, {"data_type", Scalar("frame")}}, CellSeeds()),
       OfFile("mm", {{"format", Scalar("mm")}}, MatrixMarketSeeds()),
       OfFile("libsvm", {{"format", Scalar("libsvm")}}, LibsvmSeeds()),
+      OfFile("arff", {{"format", Scalar("arff")}}, ArffSeeds()),
       OfFile("gzip", {}, GzipSeeds()),
       OfFile("scalar", {{"data_type", Scalar("scalar")}, {"value_type", Scalar("double")}},
              {"1.5\n", "-3", "NaN\n"}),
@@ -278,7 +279,7 @@ std::vector<Inlet> MakeInlets() {
   AddArrays("hdf5_chunks", "hdf5", {"types.h5", "chunks"}, &inlets);
   for (const char* kind : {"csr", "coo", "dia", "blocks"})
     AddArrays(fmt::format("npz_{}", kind), "npz", {fmt::format("sparse_{}.npz", kind), ""}, &inlets);
-  for (const char* format : {"binary", "npy", "npz", "jsonl", "hdf5"}) AddFormat(format, &inlets);
+  for (const char* format : {"binary", "npy", "npz", "jsonl", "arff", "hdf5"}) AddFormat(format, &inlets);
   return inlets;
 }
 

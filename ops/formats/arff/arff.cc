@@ -17,6 +17,7 @@
 #include "ops/formats/arff/arff_values.h"
 #include "ops/formats/column_builder.h"
 #include "ops/formats/entry_rows.h"
+#include "ops/formats/fields.h"
 #include "ops/formats/frame_cells.h"
 #include "ops/formats/lines.h"
 #include "ops/formats/options.h"
@@ -118,10 +119,11 @@ Status NoSuchValue(const Line& line, std::string_view name, std::string_view tex
   return line.Fault(fmt::format("'{}': '{}' is no {}", ShownInLine(name, 40), ShownInLine(text, 40), type));
 }
 
-// A value of an attribute of numbers.
+// A value of an attribute of numbers. R's foreign writes logical columns as numeric, with TRUE and FALSE.
 std::optional<double> NumberIn(const ArffValue& value) {
   if (value.IsMissing()) return std::numeric_limits<double>::quiet_NaN();
-  return DoubleInText(value.text, ColumnType::kFloat64);
+  if (const std::optional<double> number = DoubleInText(value.text, ColumnType::kFloat64)) return number;
+  return ParseCell(value.text);
 }
 
 // Where chunks begin and how many rows they have. body(line, &stored) looks at each row, and counts the cells
@@ -237,6 +239,8 @@ class FrameRows {
       return OkStatus();
     }
     if (columns_[column].Add(value.text)) return OkStatus();
+    if (IsBooleanWord(value.text) && columns_[column].Add(*ParseCell(value.text) == 0 ? "0" : "1"))
+      return OkStatus();
     const Status fault =
         NoSuchValue(line, header_.attributes[column].name, value.text, Name(schema_->types[column]));
     return options_.schema.empty()

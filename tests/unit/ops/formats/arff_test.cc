@@ -78,6 +78,18 @@ TEST_F(ArffTest, IntegersThatAreNoneAreNumbers) {
   EXPECT_EQ(CellsOf(header + "9223372036854775807,2\n"), (Texts{"9223372036854775807", "2"}));
 }
 
+// R's foreign 0.8-84 writes logical columns so.
+TEST_F(ArffTest, LogicalValuesAreNumbers) {
+  EXPECT_EQ(
+      CellsOf("@relation r\n@attribute l numeric\n@attribute s string\n@data\nTRUE,TRUE\nFALSE,x\n?,''\n"),
+      (Texts{"1.0", "TRUE", "0.0", "x", "<missing>", ""}));
+  Put("a.arff", "@relation r\n@attribute l numeric\n@data\nTRUE\nFALSE\n");
+  const Result<Matrix> matrix = Read("a.arff");
+  ASSERT_TRUE(matrix.ok()) << matrix.status().ToString();
+  EXPECT_EQ(CellOf(*matrix, 0, 0), 1);
+  EXPECT_EQ(CellOf(*matrix, 1, 0), 0);
+}
+
 TEST_F(ArffTest, RowsInBracesHaveWhatIsNotZero) {
   const std::string header =
       "@relation r\n@attribute c {red,green}\n@attribute n NUMERIC\n@attribute s string\n@attribute i integer\n"

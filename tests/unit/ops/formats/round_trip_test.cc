@@ -128,7 +128,7 @@ TEST_F(RoundTripTest, FramesThroughEveryFormatOfText) {
     write.separator = separators[Below(std::size(separators))];
     write.header = names;
     for (const FileFormat format :
-         {FileFormat::kCsv, FileFormat::kText, FileFormat::kJsonl, FileFormat::kBinary}) {
+         {FileFormat::kCsv, FileFormat::kText, FileFormat::kJsonl, FileFormat::kArff, FileFormat::kBinary}) {
       SCOPED_TRACE(Name(format));
       write.format = format;
       ASSERT_TRUE(WriteValue(frame, "f", write, *files_).ok());
