@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/formats/arff/arff_values.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "core/text/utf8.h"
@@ -108,12 +109,15 @@ bool ArffValues::TakeQuoted(ArffValue* value) {
 // Up to the separator, or the comment that a blank stands before.
 void ArffValues::TakeWord(ArffValue* value) {
   size_t end = 0;
-  for (; end < rest_.size(); ++end) {
-    const char c = rest_[end];
-    if (c == ',' || (separator_ == ArffSeparator::kBlanks && IsBlank(c))) break;
-    if (c == '%' && IsBlank(rest_[end - 1])) break;
+  if (separator_ == ArffSeparator::kComma) {
+    end = std::min(rest_.find(','), rest_.size());
+  } else {
+    while (end < rest_.size() && rest_[end] != ',' && !IsBlank(rest_[end])) ++end;
   }
-  *value = {Trim(rest_.substr(0, end)), false};
+  std::string_view word = rest_.substr(0, end);
+  for (size_t at = word.find('%'); at != std::string_view::npos; at = word.find('%', at + 1))
+    if (IsBlank(word[at - 1])) word = word.substr(0, end = at);
+  *value = {Trim(word), false};
   rest_.remove_prefix(end);
 }
 
