@@ -38,28 +38,10 @@ Result<std::string> ReadWhole(const std::string& path, int64_t most_bytes, Files
   return std::string(bytes);
 }
 
-bool LineReader::Next(std::string_view* line) {
-  for (size_t searched = at_;;) {
-    const size_t end = window_.find('\n', searched);
-    if (end != std::string_view::npos) {
-      *line = window_.substr(at_, end - at_);
-      at_ = end + 1;
-      return true;
-    }
-    searched = window_.size() - at_;
-    if (Refill()) continue;
-    if (!status_.ok() || at_ == window_.size()) return false;
-    *line = window_.substr(at_);
-    at_ = window_.size();
-    return true;
-  }
-}
-
-// Makes the window begin at the next line and longer than what it had of that line. False at the end.
-bool LineReader::Refill() {
-  const int64_t had = static_cast<int64_t>(window_.size() - at_);
+bool TextWindow::Lengthen(int64_t end) {
+  const auto had = static_cast<int64_t>(window_.size() - at_);
   const int64_t begin = offset();
-  const int64_t count = std::min(std::max(kPieceBytes, 2 * had), text_.size() - begin);
+  const int64_t count = std::min(std::max(kPieceBytes, 2 * had), end - begin);
   if (!status_.ok() || count <= had) return false;
   Result<std::string_view> piece = text_.Read(begin, count, &buffer_);
   if (!piece.ok()) {
@@ -67,9 +49,27 @@ bool LineReader::Refill() {
     return false;
   }
   window_ = *piece;
-  window_begin_ = begin;
+  begin_ = begin;
   at_ = 0;
   return true;
+}
+
+bool LineReader::Next(std::string_view* line) {
+  for (size_t searched = 0;;) {
+    const std::string_view rest = window_.rest();
+    const size_t end = rest.find('\n', searched);
+    if (end != std::string_view::npos) {
+      *line = rest.substr(0, end);
+      window_.Take(end + 1);
+      return true;
+    }
+    searched = rest.size();
+    if (window_.Lengthen(text_.size())) continue;
+    if (!status().ok() || rest.empty()) return false;
+    *line = rest;
+    window_.Take(rest.size());
+    return true;
+  }
 }
 
 }  // namespace heddle::ops

@@ -38,26 +38,44 @@ class TextFile {
 /// The whole text. kDataLoss when it is longer than `most_bytes`.
 Result<std::string> ReadWhole(const std::string& path, int64_t most_bytes, Files& files);
 
-/// The lines of a text from `begin` on, one after the other.
-class LineReader {
+/// What is in memory of a text that is read from `begin` on.
+class TextWindow {
  public:
-  explicit LineReader(const TextFile& text, int64_t begin = 0) : text_(text), window_begin_(begin) {}
+  TextWindow(const TextFile& text, int64_t begin) : text_(text), begin_(begin) {}
 
-  /// The next line without its newline; valid until the next call. False at the end and when reading fails.
-  bool Next(std::string_view* line);
+  /// What is here and was not taken; valid until Lengthen().
+  std::string_view rest() const { return window_.substr(at_); }
+  void Take(size_t count) { at_ += count; }
+  /// Where rest() begins in the text.
+  int64_t offset() const { return begin_ + static_cast<int64_t>(at_); }
+  /// Makes rest() longer, at most to `end` of the text. False where it ends there already, and when reading
+  /// fails.
+  bool Lengthen(int64_t end);
   const Status& status() const { return status_; }
-  /// Where the line begins that Next would give.
-  int64_t offset() const { return window_begin_ + static_cast<int64_t>(at_); }
 
  private:
-  bool Refill();
-
   const TextFile& text_;
   CountedBytes buffer_;
   std::string_view window_;
-  int64_t window_begin_;
+  int64_t begin_;  // of the window
   size_t at_ = 0;  // in the window
   Status status_;
+};
+
+/// The lines of a text from `begin` on, one after the other.
+class LineReader {
+ public:
+  explicit LineReader(const TextFile& text, int64_t begin = 0) : text_(text), window_(text, begin) {}
+
+  /// The next line without its newline; valid until the next call. False at the end and when reading fails.
+  bool Next(std::string_view* line);
+  const Status& status() const { return window_.status(); }
+  /// Where the line begins that Next would give.
+  int64_t offset() const { return window_.offset(); }
+
+ private:
+  const TextFile& text_;
+  TextWindow window_;
 };
 
 }  // namespace heddle::ops

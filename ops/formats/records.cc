@@ -239,26 +239,28 @@ Result<RecordChunks> CutRecords(const ReadOptions& options, const TextFile& text
 }
 
 RecordReader::RecordReader(const TextFile& text, const QuoteGrammar& grammar, int64_t begin)
-    : text_(text), grammar_(grammar), parts_(text.parts()), window_begin_(begin) {}
+    : text_(text), grammar_(grammar), parts_(text.parts()), window_(text, begin) {}
 
 bool RecordReader::Next(std::string_view* record) {
   while (status_.ok()) {
-    const RecordEnd end = FindRecordEnd(window_.substr(at_), grammar_);
+    const std::string_view rest = window_.rest();
+    const RecordEnd end = FindRecordEnd(rest, grammar_);
     if (end.newline != kNone) {
-      *record = window_.substr(at_, end.newline);
-      at_ += end.newline + 1;
+      *record = rest.substr(0, end.newline);
+      window_.Take(end.newline + 1);
       lines_ += CountNewlines(*record) + 1;
       return true;
     }
-    if (Refill()) continue;
+    if (window_.Lengthen(EndOfPart(offset()))) continue;
+    status_ = window_.status();
     if (!status_.ok()) return false;
     if (end.open_quote != kNone) {
       status_ = UnclosedQuote(text_, offset() + static_cast<int64_t>(end.open_quote));
       return false;
     }
-    if (at_ == window_.size()) return false;
-    *record = window_.substr(at_);
-    at_ = window_.size();
+    if (rest.empty()) return false;
+    *record = rest;
+    window_.Take(rest.size());
     ++lines_;
     return true;
   }
@@ -269,24 +271,6 @@ int64_t RecordReader::EndOfPart(int64_t offset) const {
   const auto next = std::upper_bound(parts_.begin(), parts_.end(), offset,
                                      [](int64_t at, const InputFile::Part& p) { return at < p.begin; });
   return next == parts_.end() ? text_.size() : next->begin;
-}
-
-// Makes the window begin at the next record and longer than what it had of that record. False at the end of
-// the text, and in the middle of a record at the end of a part.
-bool RecordReader::Refill() {
-  const auto had = static_cast<int64_t>(window_.size() - at_);
-  const int64_t begin = offset();
-  const int64_t count = std::min(std::max(kWindowBytes, 2 * had), EndOfPart(begin) - begin);
-  if (count <= had) return false;
-  Result<std::string_view> piece = text_.Read(begin, count, &buffer_);
-  if (!piece.ok()) {
-    status_ = piece.status();
-    return false;
-  }
-  window_ = *piece;
-  window_begin_ = begin;
-  at_ = 0;
-  return true;
 }
 
 Status UnclosedQuote(const TextFile& text, int64_t quote) {

@@ -76,20 +76,16 @@ class RecordReader {
   bool Next(std::string_view* record);
   const Status& status() const { return status_; }
   /// Where the record begins that Next would give, and the lines before it from `begin` on.
-  int64_t offset() const { return window_begin_ + static_cast<int64_t>(at_); }
+  int64_t offset() const { return window_.offset(); }
   int64_t lines() const { return lines_; }
 
  private:
-  bool Refill();
   int64_t EndOfPart(int64_t offset) const;
 
   const TextFile& text_;
   const QuoteGrammar& grammar_;
   std::vector<InputFile::Part> parts_;
-  CountedBytes buffer_;
-  std::string_view window_;  // Never beyond the end of a part.
-  int64_t window_begin_;
-  size_t at_ = 0;  // in the window
+  TextWindow window_;  // Never beyond the end of a part.
   int64_t lines_ = 0;
   Status status_;
 };
