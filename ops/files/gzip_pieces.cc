@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "ops/files/gzip.h"
+#include "ops/files/little_endian.h"
 
 namespace heddle::ops {
 namespace {
@@ -21,12 +22,6 @@ constexpr int64_t kFixedHeader = 12, kTrailer = 8;     // a header with an extra
 
 Status Damaged(const std::string& path) {
   return DataLoss("cannot read '{}': its gzip data is damaged or cut short", path);
-}
-
-uint64_t LittleEndian(std::string_view bytes, size_t begin, size_t count) {
-  uint64_t value = 0;
-  for (size_t i = 0; i < count; ++i) value |= uint64_t{static_cast<uint8_t>(bytes[begin + i])} << (8 * i);
-  return value;
 }
 
 void AppendLittleEndian(uint64_t value, size_t count, std::string* out) {
@@ -77,12 +72,7 @@ class Inflater {
     stream_.avail_out = static_cast<uInt>(count);
     while (stream_.avail_out > 0) {
       if (stream_.avail_in == 0) {
-        if (at >= end) return Damaged(path_);
-        HEDDLE_ASSIGN_OR_RETURN(const std::string_view piece,
-                                packed.Read(at, std::min(kReadBytes, end - at), &buffer));
-        stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(piece.data()));
-        stream_.avail_in = static_cast<uInt>(piece.size());
-        at += static_cast<int64_t>(piece.size());
+        HEDDLE_RETURN_IF_ERROR(Feed(packed, &at, end, &buffer));
         SkipTrailer();
         if (stream_.avail_in == 0) continue;
       }
@@ -106,14 +96,7 @@ class Inflater {
     CountedBytes buffer;
     Bytef extra;
     while (!ended_ || stream_.avail_in > 0 || at < end) {
-      if (stream_.avail_in == 0) {
-        if (at >= end) return Damaged(path_);
-        HEDDLE_ASSIGN_OR_RETURN(const std::string_view piece,
-                                packed.Read(at, std::min(kReadBytes, end - at), &buffer));
-        stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(piece.data()));
-        stream_.avail_in = static_cast<uInt>(piece.size());
-        at += static_cast<int64_t>(piece.size());
-      }
+      if (stream_.avail_in == 0) HEDDLE_RETURN_IF_ERROR(Feed(packed, &at, end, &buffer));
       stream_.next_out = &extra;
       stream_.avail_out = 1;
       const int code = inflate(&stream_, Z_NO_FLUSH);
@@ -127,6 +110,16 @@ class Inflater {
 
  private:
   static Status NotStarted() { return Internal("zlib does not start"); }
+  // Gives inflate the bytes at `*at`, which must lie before `end`, and moves `*at` behind them.
+  Status Feed(const InputFile& packed, int64_t* at, int64_t end, CountedBytes* buffer) {
+    if (*at >= end) return Damaged(path_);
+    HEDDLE_ASSIGN_OR_RETURN(const std::string_view piece,
+                            packed.Read(*at, std::min(kReadBytes, end - *at), buffer));
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(piece.data()));
+    stream_.avail_in = static_cast<uInt>(piece.size());
+    *at += static_cast<int64_t>(piece.size());
+    return OkStatus();
+  }
   void SkipTrailer() {
     const auto skipped = static_cast<uInt>(std::min<int64_t>(trailer_, stream_.avail_in));
     stream_.next_in += skipped;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/files/little_endian.h"
+
 namespace heddle::ops {
 namespace {
 
@@ -16,12 +18,6 @@ constexpr uint32_t kSkippable = 0x184d2a50, kSkippableMask = 0xfffffff0;
 
 Status Damaged(const std::string& path) {
   return DataLoss("cannot read '{}': its zstd data is damaged or cut short", path);
-}
-
-uint32_t LittleEndian(std::string_view bytes, size_t begin, size_t count) {
-  uint32_t value = 0;
-  for (size_t i = 0; i < count; ++i) value |= uint32_t{static_cast<uint8_t>(bytes[begin + i])} << (8 * i);
-  return value;
 }
 
 bool IsSkippable(std::string_view bytes) {
@@ -72,7 +68,7 @@ class ZstdPieces : public PackedPieces {
     for (int64_t at = 0; at < packed.size();) {
       HEDDLE_ASSIGN_OR_RETURN(const std::string_view head, walk.Look(at, kMostHeaderBytes));
       if (IsSkippable(head) && head.size() >= 8) {
-        at += 8 + int64_t{LittleEndian(head, 4, 4)};
+        at += 8 + static_cast<int64_t>(LittleEndian(head, 4, 4));
         if (at > packed.size()) return false;
         continue;
       }
@@ -113,7 +109,7 @@ class ZstdPieces : public PackedPieces {
     for (bool last = false; !last;) {
       if (at + 3 > size) return kNone;
       HEDDLE_ASSIGN_OR_RETURN(const std::string_view head, walk->Look(at, 3));
-      const uint32_t header = LittleEndian(head, 0, 3);
+      const auto header = static_cast<uint32_t>(LittleEndian(head, 0, 3));
       last = (header & 1) != 0;
       const bool repeated_byte = (header >> 1 & 3) == 1;
       at += 3 + (repeated_byte ? 1 : int64_t{header >> 3});
