@@ -71,6 +71,15 @@ size_t Utf8Length(std::string_view text, size_t offset) {
   return offset < text.size() ? FirstOf(text.substr(offset)).bytes : 0;
 }
 
+bool IsUtf8(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const size_t length = Utf8Length(text, i);
+    if (length == 0) return false;
+    i += length;
+  }
+  return true;
+}
+
 std::string EscapeInvalidUtf8(std::string_view bytes) {
   return Escape(bytes, [](uint32_t) { return false; });
 }

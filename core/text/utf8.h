@@ -13,6 +13,9 @@ namespace heddle {
 /// forms, surrogates and values above U+10FFFF are not well-formed.
 size_t Utf8Length(std::string_view text, size_t offset);
 
+/// True of a text that is characters alone.
+bool IsUtf8(std::string_view text);
+
 /// The text with every byte that is not part of a UTF-8 character written as \xHH.
 std::string EscapeInvalidUtf8(std::string_view bytes);
 

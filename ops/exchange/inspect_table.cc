@@ -27,15 +27,6 @@ struct Met {
 
 std::string_view Plural(int64_t count) { return count == 1 ? "" : "s"; }
 
-bool IsUtf8(std::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    const size_t length = Utf8Length(text, i);
-    if (length == 0) return false;
-    i += length;
-  }
-  return true;
-}
-
 // SystemDS writes what it knows of the columns of a frame in lines before the rows.
 bool IsToldOfColumns(std::string_view line) { return line.starts_with("#Meta\u00b7"); }
 

@@ -157,15 +157,6 @@ ModuleColumn CellsOf(const Column& column) {
   return cells;
 }
 
-bool IsUtf8(std::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    const size_t length = Utf8Length(text, i);
-    if (length == 0) return false;
-    i += length;
-  }
-  return true;
-}
-
 // Arrow's texts and names are UTF-8.
 Status CheckTexts(const Frame& frame, std::string_view format) {
   for (int64_t j = 0; j < frame.columns(); ++j) {

@@ -8,8 +8,12 @@ namespace {
 
 TEST(Utf8Test, WhatIsUtf8StaysAndOtherBytesAreWritten) {
   for (const char* text :
-       {"", "plain\n\ttext", "caf\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x90\x91", "\x1b[31m", "\\xff"})
+       {"", "plain\n\ttext", "caf\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x90\x91", "\x1b[31m", "\\xff"}) {
     EXPECT_EQ(EscapeInvalidUtf8(text), text);
+    EXPECT_TRUE(IsUtf8(text)) << text;
+  }
+  for (const char* text : {"3,\xff\xfe\n", "caf\xe9!", "cut \xe2\x82", "\x80", "\xc0\xaf"})
+    EXPECT_FALSE(IsUtf8(text)) << text;
   EXPECT_EQ(EscapeInvalidUtf8("3,\xff\xfe\n"), "3,\\xff\\xfe\n");
   EXPECT_EQ(EscapeInvalidUtf8("caf\xe9!"), "caf\\xe9!");
   EXPECT_EQ(EscapeInvalidUtf8("cut \xe2\x82"), "cut \\xe2\\x82");
