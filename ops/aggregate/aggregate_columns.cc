@@ -137,17 +137,6 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, Reduction red
   });
 }
 
-Result<Matrix> WithWideNodes(const KernelCall& call, const SumsOfMatrix& sums, Matrix nodes) {
-  const Matrix& x = call.inputs[0]->matrix();
-  const RowSpan span = SpanOf(call);
-  return AddWideNodes(
-      sums, std::move(nodes),
-      [&](int64_t begin, int64_t end) -> Result<Matrix> {
-        return x.Rows(begin - span.begin, end - span.begin);
-      },
-      call.context.cancelled);
-}
-
 }  // namespace
 
 void ColumnMoments(const double* cells, int64_t rows, int64_t n, const simd::Ahead& ahead, double* payload) {
@@ -190,15 +179,12 @@ Result<Value> RunColumnAggregate(const KernelCall& call, AggregateKind kind) {
                           .kind = kind,
                           .rows = call.phase == Phase::kFinish ? m : SpanOf(call).total,
                           .columns = n};
-  Matrix nodes;
-  if (call.phase == Phase::kFinish) {
-    nodes = call.inputs[0]->matrix();
-  } else {
-    HEDDLE_ASSIGN_OR_RETURN(nodes, Partial(call, kind, reduction));
-    if (AddsUp(kind)) {
-      HEDDLE_ASSIGN_OR_RETURN(nodes, WithWideNodes(call, sums, std::move(nodes)));
-    }
-  }
+  HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, NodesOf(
+                                            call, sums, [&] { return Partial(call, kind, reduction); },
+                                            [&](int64_t begin, int64_t end) -> Result<Matrix> {
+                                              const int64_t here = SpanOf(call).begin;
+                                              return call.inputs[0]->matrix().Rows(begin - here, end - here);
+                                            }));
   if (call.phase == Phase::kPartial) return Value(std::move(nodes));
   // First what the budget may refuse: without rows there are no nodes that it could have refused before.
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(1, n));

@@ -147,17 +147,12 @@ SumsOfMatrix SumsOf(AggregateKind kind, const Shape& shape) {
   return {.kind = kind, .rows = shape.rows, .columns = trace ? 1 : shape.columns};
 }
 
-Result<Matrix> WithWideNodes(const KernelCall& call, AggregateKind kind, Matrix nodes) {
+// Rows [begin, end) of the whole matrix, all of them here.
+Result<Matrix> RowsToAddUp(const KernelCall& call, AggregateKind kind, int64_t begin, int64_t end) {
   const Matrix& x = call.inputs[0]->matrix();
-  const RowSpan span = SpanOf(call);
-  return AddWideNodes(
-      SumsOf(kind, {span.total, x.columns()}), std::move(nodes),
-      [&](int64_t begin, int64_t end) -> Result<Matrix> {
-        if (kind == AggregateKind::kTrace)
-          return DiagonalRows(x, begin - span.begin, end - span.begin, span.begin);
-        return x.Rows(begin - span.begin, end - span.begin);
-      },
-      call.context.cancelled);
+  const int64_t here = SpanOf(call).begin;
+  if (kind == AggregateKind::kTrace) return DiagonalRows(x, begin - here, end - here, here);
+  return x.Rows(begin - here, end - here);
 }
 
 }  // namespace
@@ -165,24 +160,21 @@ Result<Matrix> WithWideNodes(const KernelCall& call, AggregateKind kind, Matrix 
 Result<Value> RunFullAggregate(const KernelCall& call, AggregateKind kind) {
   const Reduction reduction{
       .join = JoinOf(kind), .width = IsSpread(kind) ? 3 : 8, .cancelled = call.context.cancelled};
-  Matrix nodes;
-  if (call.phase == Phase::kFinish) {
-    nodes = call.inputs[0]->matrix();
-  } else {
-    HEDDLE_ASSIGN_OR_RETURN(nodes, Partial(call, kind, reduction));
-    if (AddsUp(kind)) {
-      HEDDLE_ASSIGN_OR_RETURN(nodes, WithWideNodes(call, kind, std::move(nodes)));
-    }
-  }
+  const Shape shape = call.phase == Phase::kFinish
+                          ? call.input_infos[0].shape
+                          : Shape{SpanOf(call).total, call.inputs[0]->matrix().columns()};
+  const SumsOfMatrix sums = SumsOf(kind, shape);
+  HEDDLE_ASSIGN_OR_RETURN(
+      Matrix nodes, NodesOf(
+                        call, sums, [&] { return Partial(call, kind, reduction); },
+                        [&](int64_t begin, int64_t end) { return RowsToAddUp(call, kind, begin, end); }));
   if (call.phase == Phase::kPartial) return Value(std::move(nodes));
   HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(reduction, nodes));
-  const Shape shape =
-      call.phase == Phase::kFinish ? call.input_infos[0].shape : call.inputs[0]->matrix().shape();
   double result =
       IsSpread(kind) ? SpreadOf(kind, root[0], root[2]) : simd::FoldLanes(FoldOf(kind), root.data());
   if (kind == AggregateKind::kMean)
     result = result / (static_cast<double>(shape.rows) * static_cast<double>(shape.columns));
-  if (AddsUp(kind)) CorrectResults(SumsOf(kind, shape), nodes, &result);
+  if (AddsUp(kind)) CorrectResults(sums, nodes, &result);
   return Value(Scalar(result));
 }
 

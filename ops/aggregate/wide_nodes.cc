@@ -192,4 +192,12 @@ Result<Matrix> AddWideNodes(const SumsOfMatrix& sums, Matrix nodes, const RowsOf
   return WideNodes(sums, rows, cancelled).Run(std::move(nodes));
 }
 
+Result<Matrix> NodesOf(const KernelCall& call, const SumsOfMatrix& sums,
+                       const std::function<Result<Matrix>()>& partial, const RowsOfMatrix& rows) {
+  if (call.phase == Phase::kFinish) return call.inputs[0]->matrix();
+  HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, partial());
+  if (!AddsUp(sums.kind)) return nodes;
+  return AddWideNodes(sums, std::move(nodes), rows, call.context.cancelled);
+}
+
 }  // namespace heddle::ops

@@ -38,6 +38,10 @@ using RowsOfMatrix = std::function<Result<Matrix>(int64_t begin, int64_t end)>;
 /// over both). `rows` gives the rows of the leaves of the nodes; it may be called from several threads.
 Result<Matrix> AddWideNodes(const SumsOfMatrix& sums, Matrix nodes, const RowsOfMatrix& rows,
                             const std::atomic<bool>* cancelled);
+/// The nodes of an aggregate in any phase: those that arrived, or those that `partial` makes of the rows that
+/// are here, with their wide nodes where sums are added up.
+Result<Matrix> NodesOf(const KernelCall& call, const SumsOfMatrix& sums,
+                       const std::function<Result<Matrix>()>& partial, const RowsOfMatrix& rows);
 /// `results`, one, or one for each column, are those of all `nodes`, as AddWideNodes has left them: replaces
 /// the ones that are infinite or NaN where the cells are finite.
 void CorrectResults(const SumsOfMatrix& sums, const Matrix& nodes, double* results);
