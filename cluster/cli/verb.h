@@ -46,8 +46,8 @@ extern const Verb kAdminDrainVerb;
 extern const Verb kAdminUndrainVerb;
 extern const Verb kVersionVerb;     // version.cc
 extern const Verb kCompletionVerb;  // completion.cc
-extern const Verb kExecutorVerb;    // executor_verb.cc; started by sim and by workers
-extern const Verb kCompilerVerb;    // compiler_verb.cc; started by masters
+extern const Verb kExecutorVerb;    // process_verbs.cc; started by sim and by workers
+extern const Verb kCompilerVerb;    // started by masters
 
 /// The whole command line: finds the verb, parses its options, runs it. Usage mistakes go to stderr with exit
 /// code 2; a standard output that could not be written turns success into exit code 5.

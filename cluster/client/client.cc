@@ -6,12 +6,12 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
-#include <thread>
 
 #include "cluster/machine/machine_constants.h"
 #include "cluster/master/job.h"
 #include "cluster/master/message_limits.h"
 #include "cluster/network/newcomers.h"
+#include "cluster/process/repeated_work.h"
 #include "cluster/security/rpc_security.h"
 #include "cluster/wire/value_wire.h"
 #include "compiler/build/build.h"
@@ -106,35 +106,6 @@ class CallControl {
   Status why_;
 };
 
-// Calls `work` after two seconds and then every half minute, on a thread of its own, until it is destroyed.
-class Reminder {
- public:
-  explicit Reminder(std::function<void()> work)
-      : thread_([this, work = std::move(work)] {
-          std::unique_lock lock(mutex_);
-          for (auto pause = kFirstReminder; !changed_.wait_for(lock, pause, [&] { return ended_; });
-               pause = kNextReminders) {
-            lock.unlock();
-            work();
-            lock.lock();
-          }
-        }) {}
-  ~Reminder() {
-    {
-      const std::lock_guard lock(mutex_);
-      ended_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ended_ = false;
-  std::thread thread_;
-};
-
 // Where a submission is on its way, for people. "" when there is nothing to say.
 std::string Describe(const ProgressReply& progress) {
   if (!progress.known()) return "";
@@ -191,9 +162,9 @@ class GrpcClient : public Client {
       HEDDLE_RETURN_IF_ERROR(Introduce(request.request_id()));
     SubmitReply reply;
     CallControl control(cancellation);
-    std::optional<Reminder> reminder;
+    std::optional<RepeatedWork> reminder;
     if (submission.tell)
-      reminder.emplace([&, id = request.request_id()] {
+      reminder.emplace(kFirstReminder, kNextReminders, [&, id = request.request_id()] {
         if (const std::string line = Progress(id); !line.empty()) submission.tell(line);
       });
     HEDDLE_RETURN_IF_ERROR(Call([&](grpc::ClientContext* context) {

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -14,6 +13,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "cluster/process/process_end.h"
+#include "cluster/process/verb_process.h"
 #include "core/environment/clock.h"
 #include "core/environment/log.h"
 #include "core/text/utf8.h"
@@ -21,36 +22,12 @@
 namespace heddle::cluster {
 namespace {
 
-constexpr int kControlFd = 3;
-constexpr int kFirstFreeFd = 10;  // above all descriptors that the child uses
-constexpr int kAskAgainMs = 50;   // whether somebody still waits
+constexpr std::string_view kName = "a process that compiles";
+constexpr int kAskAgainMs = 50;  // whether somebody still waits
 constexpr int kMostLastMs = 2000;
 constexpr size_t kMostReplyBytes = size_t{512} << 20;
 constexpr size_t kMostWordsBytes = 2000;  // of what it says of its end
 constexpr int64_t kNsPerSecond = 1'000'000'000;
-constexpr int kBugExitCode = 70;
-constexpr int kMemoryExitCode = 5;
-
-// A descriptor that is closed on every way out.
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  ~Descriptor() { Close(); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    Close();
-    fd_ = std::exchange(other.fd_, -1);
-    return *this;
-  }
-  void Close() {
-    if (fd_ >= 0) close(fd_);
-    fd_ = -1;
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 // The child, started by Start(), ended and reaped by the destructor at the latest.
 class Child {
@@ -60,23 +37,23 @@ class Child {
   Child(const Child&) = delete;
 
   Status Start(const std::string& binary) {
-    int sockets[2];
+    HEDDLE_ASSIGN_OR_RETURN(ControlSockets sockets, MakeControlSockets(kName));
     int pipes[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sockets) != 0)
-      return CannotStart(errno);
-    control_ = Descriptor(sockets[0]);
-    const Descriptor low_control(sockets[1]);
-    if (pipe2(pipes, O_CLOEXEC | O_NONBLOCK) != 0) return CannotStart(errno);
-    words_ = Descriptor(pipes[0]);
-    const Descriptor low_words(pipes[1]);
-    const Descriptor their_control(fcntl(low_control.get(), F_DUPFD_CLOEXEC, kFirstFreeFd));
-    const Descriptor their_words(fcntl(low_words.get(), F_DUPFD_CLOEXEC, kFirstFreeFd));
-    if (their_control.get() < 0 || their_words.get() < 0) return CannotStart(errno);
-    // The child waits for what it reads and writes.
-    fcntl(their_control.get(), F_SETFL, 0);
-    fcntl(their_words.get(), F_SETFL, 0);
-    const int error = Spawn(binary, their_control.get(), their_words.get());
-    return error == 0 ? OkStatus() : CannotStart(error);
+    if (pipe2(pipes, O_CLOEXEC) != 0) return CannotStart(errno);
+    control_ = std::move(sockets.own);
+    words_ = ops::Descriptor(pipes[0]);
+    const ops::Descriptor their_words = AboveThoseOfChild(ops::Descriptor(pipes[1]));
+    if (!their_words.ok()) return CannotStart(errno);
+    // The child waits for what it reads and writes, the master does not.
+    fcntl(control_.get(), F_SETFL, O_NONBLOCK);
+    fcntl(words_.get(), F_SETFL, O_NONBLOCK);
+    HEDDLE_ASSIGN_OR_RETURN(pid_, StartVerb({.child = kName,
+                                             .verb = "compiler",
+                                             .binary = binary,
+                                             .control = sockets.child.get(),
+                                             .log = their_words.get(),
+                                             .closes_all = true}));
+    return OkStatus();
   }
 
   int control() const { return control_.get(); }
@@ -94,9 +71,7 @@ class Child {
   }
 
  private:
-  static Status CannotStart(int error) {
-    return Unavailable("cannot start a process that compiles: {}", strerror(error));
-  }
+  static Status CannotStart(int error) { return Unavailable("cannot start {}: {}", kName, strerror(error)); }
 
   // True when there is no child any more.
   bool Reap(int options) {
@@ -108,38 +83,10 @@ class Child {
     return true;
   }
 
-  int Spawn(const std::string& binary, int control, int words) {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, words, 1);
-    posix_spawn_file_actions_adddup2(&actions, words, 2);
-    posix_spawn_file_actions_adddup2(&actions, control, kControlFd);
-    posix_spawn_file_actions_addclosefrom_np(&actions, kControlFd + 1);  // of libraries, which may forget it
-    posix_spawnattr_init(&attributes);
-    sigset_t none;
-    sigemptyset(&none);
-    sigset_t defaults;
-    sigemptyset(&defaults);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD}) sigaddset(&defaults, number);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &defaults);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    std::string arguments[] = {"heddle", "compiler", "--control-fd", fmt::format("{}", kControlFd)};
-    char* const list[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(), arguments[3].data(),
-                          nullptr};
-    const int error = posix_spawn(&pid_, binary.c_str(), &actions, &attributes, list, environ);
-    if (error != 0) pid_ = -1;
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-    return error;
-  }
-
   pid_t pid_ = -1;
   int status_ = 0;
-  Descriptor control_;
-  Descriptor words_;  // standard output and error of the child
+  ops::Descriptor control_;
+  ops::Descriptor words_;  // standard output and error of the child
 };
 
 enum class Outcome : uint8_t { kClosed, kGivenUp, kTooLong, kTooLarge };
@@ -195,9 +142,7 @@ Status DescribeEnd(const std::string& script, int status, const std::string& wor
     const std::string how = signalled ? fmt::format("was ended by signal {} ({})", value, strsignal(value))
                                       : fmt::format("ended with code {}", value);
     const std::string text = fmt::format("the compiler {} while it compiled the script '{}'", how, script);
-    const bool is_bug = signalled ? value == SIGABRT || value == SIGSEGV || value == SIGBUS ||
-                                        value == SIGILL || value == SIGFPE
-                                  : value == kBugExitCode || value == 0;
+    const bool is_bug = signalled ? IsSignalOfBug(value) : value == kBugExitCode || value == 0;
     if (is_bug)
       failure = Internal("{}", text).WithNote("this is a bug of Heddle; nothing else was touched by it");
     else if (signalled && value == SIGKILL)
@@ -219,7 +164,7 @@ Result<CompileReply> CompileInProcess(CompileRequest request, const CompileLimit
   request.set_most_seconds(std::max<int64_t>(1, limits.most_ns / kNsPerSecond));
   request.set_core_dumps(limits.core_dumps);
   Child child;
-  HEDDLE_RETURN_IF_ERROR(child.Start(binary.empty() ? "/proc/self/exe" : binary));
+  HEDDLE_RETURN_IF_ERROR(child.Start(binary));
   std::string bytes;
   std::string words;
   const Outcome outcome = Converse(child, request.SerializeAsString(), end_ns, given_up, &bytes, &words);

@@ -15,18 +15,19 @@
 
 #include "cluster/executor/executor_messages.h"
 #include "cluster/machine/process_limits.h"
+#include "cluster/process/process_end.h"
 #include "cluster/session/files_ahead.h"
 #include "cluster/session/precompile.h"
 #include "cluster/wire/value_wire.h"
 #include "compiler/compile.h"
 #include "compiler/explain.h"
+#include "core/environment/socket_bytes.h"
 #include "core/memory/counted_heap.h"
 #include "core/memory/memory_budget.h"
 
 namespace heddle::cluster {
 namespace {
 
-constexpr int kBugExitCode = 70;
 constexpr int kNiceness = 5;  // the master answers others meanwhile
 constexpr int kOutOfMemoryScore =
     500;  // of 1000: without memory the kernel ends this process, not the master
@@ -73,16 +74,6 @@ bool ReadAll(int fd, std::string* bytes) {
   }
 }
 
-bool WriteAll(int fd, const std::string& bytes) {
-  for (size_t written = 0; written < bytes.size();) {
-    const ssize_t size = send(fd, bytes.data() + written, bytes.size() - written, MSG_NOSIGNAL);
-    if (size < 0 && errno == EINTR) continue;
-    if (size <= 0) return false;
-    written += static_cast<size_t>(size);
-  }
-  return true;
-}
-
 void Bound(int resource, int64_t most) {
   rlimit limit = {};
   if (getrlimit(static_cast<__rlimit_resource_t>(resource), &limit) != 0) return;
@@ -126,7 +117,7 @@ int RunCompiler(int control_fd) {
   if (!ReadAll(control_fd, &bytes) || !request.ParseFromString(bytes)) return kBugExitCode;
   bytes = std::string();
   TakeLimits(request);
-  return WriteAll(control_fd, CompileForMaster(request).SerializeAsString()) ? 0 : kBugExitCode;
+  return SendAll(control_fd, CompileForMaster(request).SerializeAsString()) ? 0 : kBugExitCode;
 }
 
 }  // namespace heddle::cluster

@@ -18,6 +18,8 @@
 #include "cluster/executor/start_limits.h"
 #include "cluster/link/grpc_link.h"
 #include "cluster/machine/process_limits.h"
+#include "cluster/process/process_end.h"
+#include "cluster/process/repeated_work.h"
 #include "cluster/session/background_measurement.h"
 #include "cluster/session/session.h"
 #include "core/environment/clock.h"
@@ -29,7 +31,6 @@
 namespace heddle::cluster {
 namespace {
 
-constexpr int kBugExitCode = 70;
 constexpr int kSignsInSilence = 10;
 
 // What the launcher said so far. One thread reads, the main thread waits for the parts it needs.
@@ -96,34 +97,6 @@ class LauncherInbox {
   std::function<void(const Status&)> listener_;
   std::function<void(const ExecutorGrant&)> grant_listener_;
   bool finished_ = false;
-  std::thread thread_;
-};
-
-// Tells the launcher again and again that this process runs.
-class SignsOfLife {
- public:
-  SignsOfLife(LineChannel& channel, int64_t silence_ms)
-      : thread_([this, &channel, pause = std::chrono::milliseconds(silence_ms / kSignsInSilence)] {
-          std::unique_lock lock(mutex_);
-          while (!changed_.wait_for(lock, pause, [&] { return ended_; })) {
-            lock.unlock();
-            channel.WriteLine(ToLine(ExecutorMessage()));
-            lock.lock();
-          }
-        }) {}
-  ~SignsOfLife() {
-    {
-      const std::lock_guard lock(mutex_);
-      ended_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ended_ = false;
   std::thread thread_;
 };
 
@@ -268,7 +241,9 @@ int RunExecutor(int control_fd) {
   if (Status status = CheckStart(start); !status.ok()) {
     message.done = ExecutorDone{status, /*own_cause=*/true, std::nullopt};
   } else {
-    const SignsOfLife signs(channel, start.silence_ms);
+    // Tells the launcher again and again that this process runs.
+    const std::chrono::milliseconds pause(start.silence_ms / kSignsInSilence);
+    const RepeatedWork signs(pause, pause, [&] { channel.WriteLine(ToLine(ExecutorMessage())); });
     message.done = ExecutorRun(start, channel, inbox).Run();
   }
   if (!channel.WriteLine(ToLine(message))) return kBugExitCode;

@@ -2,13 +2,9 @@
 #include "cluster/executor/executor_process.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,66 +16,16 @@
 
 #include "cluster/executor/executor_messages.h"
 #include "cluster/executor/line_channel.h"
+#include "cluster/process/process_end.h"
+#include "cluster/process/verb_process.h"
 #include "core/environment/random.h"
 #include "core/memory/memory_bounds.h"
 
 namespace heddle::cluster {
 namespace {
 
-constexpr int kControlFd = 3;
-constexpr int kFirstFreeFd = 10;  // above all descriptors that the child uses
+constexpr std::string_view kName = "an executor";
 constexpr int kBeatsUntilStuck = 10;
-
-// posix_spawn's argument objects, given back whatever happens.
-class SpawnSetup {
- public:
-  SpawnSetup(int control, int log) {
-    posix_spawn_file_actions_init(&actions_);
-    posix_spawn_file_actions_addopen(&actions_, 0, "/dev/null", O_RDONLY, 0);
-    if (log >= 0) posix_spawn_file_actions_adddup2(&actions_, log, 2);
-    posix_spawn_file_actions_adddup2(&actions_, 2, 1);  // standard output belongs to the launcher's script
-    posix_spawn_file_actions_adddup2(&actions_, control, kControlFd);
-    posix_spawnattr_init(&attributes_);
-    sigset_t none;
-    sigemptyset(&none);
-    sigset_t defaults;
-    sigemptyset(&defaults);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD}) sigaddset(&defaults, number);
-    posix_spawnattr_setsigmask(&attributes_, &none);
-    posix_spawnattr_setsigdefault(&attributes_, &defaults);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  }
-  ~SpawnSetup() {
-    posix_spawn_file_actions_destroy(&actions_);
-    posix_spawnattr_destroy(&attributes_);
-  }
-
-  Result<pid_t> Spawn(const std::string& binary) {
-    std::string words[] = {"heddle", "executor", "--control-fd", fmt::format("{}", kControlFd)};
-    char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), nullptr};
-    pid_t pid = 0;
-    const int error = posix_spawn(&pid, binary.c_str(), &actions_, &attributes_, arguments, environ);
-    if (error != 0) return Unavailable("cannot start an executor ({}): {}", binary, strerror(error));
-    return pid;
-  }
-
- private:
-  posix_spawn_file_actions_t actions_;
-  posix_spawnattr_t attributes_;
-};
-
-// Both ends of a socket pair, out of the way of the child's descriptors, closed on exec.
-Status MakeSockets(int* own, int* child) {
-  int pair[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
-    return Unavailable("cannot make a socket for an executor: {}", strerror(errno));
-  *own = pair[0];
-  *child = fcntl(pair[1], F_DUPFD_CLOEXEC, kFirstFreeFd);
-  close(pair[1]);
-  if (*child >= 0) return OkStatus();
-  close(*own);
-  return Unavailable("cannot make a socket for an executor: {}", strerror(errno));
-}
 
 class ExecutorProcessImpl : public ExecutorProcess {
  public:
@@ -92,27 +38,28 @@ class ExecutorProcessImpl : public ExecutorProcess {
 
   // The thread that spawns is the one that stays until the process has ended: the kernel kills the child with
   // it.
-  Status Spawn(const ExecutorStart& start, const std::string& binary, int child_fd, int log) {
+  Status Spawn(const ExecutorStart& start, const std::string& binary, ops::Descriptor control, int log) {
     silence_ms_ = start.silence_ms;
     std::promise<Result<pid_t>> spawned;
     std::future<Result<pid_t>> result = spawned.get_future();
     LauncherMessage message;
     message.start = start;
-    thread_ = std::thread(
-        [this, line = ToLine(message), binary, child_fd, log, spawned = std::move(spawned)]() mutable {
-          const int64_t memory_kills = MemoryKills();
-          Result<pid_t> pid = SpawnSetup(child_fd, log).Spawn(binary);
-          close(child_fd);
-          const bool running = pid.ok();
-          if (running) pid_ = *pid;
-          spawned.set_value(std::move(pid));
-          if (!running) return;
-          channel_.LimitWriting(silence_ms_);
-          if (!channel_.WriteLine(line)) Kill();  // it does not even listen
-          Read();
-          WaitForEnd();
-          Reap(memory_kills);
-        });
+    thread_ = std::thread([this, line = ToLine(message), binary, control = std::move(control), log,
+                           spawned = std::move(spawned)]() mutable {
+      const int64_t memory_kills = MemoryKills();
+      Result<pid_t> pid = StartVerb(
+          {.child = kName, .verb = "executor", .binary = binary, .control = control.get(), .log = log});
+      control = ops::Descriptor();
+      const bool running = pid.ok();
+      if (running) pid_ = *pid;
+      spawned.set_value(std::move(pid));
+      if (!running) return;
+      channel_.LimitWriting(silence_ms_);
+      if (!channel_.WriteLine(line)) Kill();  // it does not even listen
+      Read();
+      WaitForEnd();
+      Reap(memory_kills);
+    });
     return result.get().status();
   }
 
@@ -238,22 +185,17 @@ std::string ExecutorExit::Describe() const {
 }
 
 StatusCode ExecutorExit::CodeOf() const {
-  constexpr int kBugExitCode = 70, kMemoryExitCode = 5;
   if (out_of_memory || (!signalled && value == kMemoryExitCode)) return StatusCode::kResourceExhausted;
-  const bool is_bug = signalled ? value == SIGABRT || value == SIGSEGV || value == SIGBUS ||
-                                      value == SIGILL || value == SIGFPE
-                                : value == kBugExitCode;
+  const bool is_bug = signalled ? IsSignalOfBug(value) : value == kBugExitCode;
   return is_bug ? StatusCode::kInternal : StatusCode::kUnavailable;
 }
 
 Result<std::unique_ptr<ExecutorProcess>> ExecutorProcess::Start(const ExecutorStart& start,
                                                                 ExecutorEvents events,
                                                                 const std::string& binary, int log) {
-  int own_fd = -1;
-  int child_fd = -1;
-  HEDDLE_RETURN_IF_ERROR(MakeSockets(&own_fd, &child_fd));
-  auto process = std::make_unique<ExecutorProcessImpl>(own_fd, std::move(events));
-  HEDDLE_RETURN_IF_ERROR(process->Spawn(start, binary.empty() ? "/proc/self/exe" : binary, child_fd, log));
+  HEDDLE_ASSIGN_OR_RETURN(ControlSockets sockets, MakeControlSockets(kName));
+  auto process = std::make_unique<ExecutorProcessImpl>(sockets.own.Release(), std::move(events));
+  HEDDLE_RETURN_IF_ERROR(process->Spawn(start, binary, std::move(sockets.child), log));
   return std::unique_ptr<ExecutorProcess>(std::move(process));
 }
 

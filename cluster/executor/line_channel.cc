@@ -7,6 +7,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "core/environment/socket_bytes.h"
+
 namespace heddle::cluster {
 namespace {
 constexpr size_t kMostLineBytes = size_t{1} << 30;
@@ -46,13 +48,7 @@ bool LineChannel::WriteLine(const std::string& line) {
   std::string text = line;
   text.push_back('\n');
   const std::lock_guard lock(write_mutex_);
-  for (size_t written = 0; written < text.size();) {
-    const ssize_t size = send(fd_, text.data() + written, text.size() - written, MSG_NOSIGNAL);
-    if (size < 0 && errno == EINTR) continue;
-    if (size <= 0) return false;
-    written += static_cast<size_t>(size);
-  }
-  return true;
+  return SendAll(fd_, text);
 }
 
 void LineChannel::Shutdown() { shutdown(fd_, SHUT_RDWR); }

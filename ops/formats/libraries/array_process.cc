@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/environment/socket_bytes.h"
 #include "core/memory/block_pool.h"
 #include "core/memory/counted_heap.h"
 #include "core/memory/heap_of_process.h"
@@ -40,15 +41,7 @@ constexpr int64_t kLeastRoom = int64_t{16} << 20, kMostRoom = int64_t{256} << 20
 constexpr int64_t kShareOfRoom = 8;
 
 bool Send(int socket, const void* bytes, size_t size) {
-  const char* at = static_cast<const char*>(bytes);
-  while (size > 0) {
-    const ssize_t sent = send(socket, at, size, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent <= 0) return false;
-    at += sent;
-    size -= static_cast<size_t>(sent);
-  }
-  return true;
+  return SendAll(socket, {static_cast<const char*>(bytes), size});
 }
 
 bool Receive(int socket, void* bytes, size_t size) {
@@ -356,7 +349,7 @@ void CloseConversations(int own_socket) {
     closedir(all);
   }
   for (const int fd : open_now) {
-    struct stat status{};
+    struct stat status {};
     const bool is_file = fstat(fd, &status) == 0 && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
     if (fd > 2 && fd != own_socket && !is_file) close(fd);
   }

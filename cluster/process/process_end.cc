@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/process/process_end.h"
+
+#include <signal.h>
+
+namespace heddle::cluster {
+
+bool IsSignalOfBug(int signal) {
+  return signal == SIGABRT || signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE;
+}
+
+}  // namespace heddle::cluster

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// How a process of Heddle that ended without an answer tells why: by its exit code (core/status.h: ExitCode)
+// or by the signal that ended it.
+namespace heddle::cluster {
+
+inline constexpr int kMemoryExitCode = 5;
+inline constexpr int kBugExitCode = 70;
+
+/// True for signals that a process brings on itself: a failed check, a wrong address, instruction or
+/// division.
+bool IsSignalOfBug(int signal);
+
+}  // namespace heddle::cluster
