@@ -18,17 +18,22 @@ const Run* RunAt(const Run (&runs)[size], char16_t unit) {
   return next == runs ? nullptr : next - 1;
 }
 
+// The same of runs with steps; nullptr where the unit is in none.
+template <typename Run, size_t size>
+const Run* RunOf(const Run (&runs)[size], char16_t unit) {
+  const Run* const run = RunAt(runs, unit);
+  return run != nullptr && unit <= run->last && (unit - run->first) % run->step == 0 ? run : nullptr;
+}
+
 template <size_t size>
-bool IsIn(const LetterRun (&runs)[size], char16_t unit) {
-  const LetterRun* const run = RunAt(runs, unit);
-  return run != nullptr && unit <= run->last;
+bool IsIn(const UnitRun (&runs)[size], char16_t unit) {
+  return RunOf(runs, unit) != nullptr;
 }
 
 template <size_t size>
 char16_t OtherCase(const CaseRun (&runs)[size], char16_t unit) {
-  const CaseRun* const run = RunAt(runs, unit);
-  if (run == nullptr || unit > run->last || (unit - run->first) % run->step != 0) return unit;
-  return static_cast<char16_t>(unit + run->distance);
+  const CaseRun* const run = RunOf(runs, unit);
+  return run == nullptr ? unit : static_cast<char16_t>(unit + run->distance);
 }
 
 }  // namespace
