@@ -67,12 +67,7 @@ Value OfSumTo(const Node&, Inputs inputs) {
 }
 
 Value OfSpreadTo(const Node&, Inputs inputs) {
-  const Matrix& g = M(inputs, 0);
-  Matrix result = *FilledMatrix(Integer(inputs, 1, 1), Integer(inputs, 2, 1), 0);
-  for (int64_t i = 0; i < result.rows(); ++i)
-    for (int64_t j = 0; j < result.columns(); ++j)
-      result.mutable_data()[i * result.columns() + j] = g.At(g.rows() == 1 ? 0 : i, g.columns() == 1 ? 0 : j);
-  return result;
+  return SpreadTo(M(inputs, 0), Integer(inputs, 1, 1), Integer(inputs, 2, 1));
 }
 
 Value OfIndex(const Node&, Inputs inputs) {
@@ -220,46 +215,14 @@ Value OfRanksAdjoint(const Node& node, Inputs inputs) {
 Value OfCumulativeAdjoint(const Node& node, Inputs inputs) {
   return CumulativeAdjoint(node.Text("of"), M(inputs, 0), M(inputs, 1), M(inputs, 2));
 }
-// By a column of keys, and a column of weights or one number.
 Value OfTableAdjoint(const Node&, Inputs inputs) {
-  const Matrix &a = M(inputs, 0), &table = M(inputs, 3);
-  Matrix result = *FilledMatrix(a.rows(), 1, 0);
-  double sum = 0;
-  for (int64_t i = 0; i < a.rows(); ++i) {
-    const double row = a.At(i, 0),
-                 column = inputs[1]->IsMatrix() ? M(inputs, 1).At(i, 0) : Number(inputs, 1, 0);
-    const double weight = inputs[2]->IsMatrix() ? M(inputs, 2).At(i, 0) : Number(inputs, 2, 0);
-    const bool counts = row < static_cast<double>(table.rows() + 1) &&
-                        column < static_cast<double>(table.columns() + 1) && !std::isnan(weight);
-    if (!counts) continue;
-    result.mutable_data()[i] = table.At(static_cast<int64_t>(row) - 1, static_cast<int64_t>(column) - 1);
-    sum += result.At(i, 0);
-  }
-  return inputs[2]->IsMatrix() ? Value(result) : Value(Scalar(sum));
+  return TableAdjoint(M(inputs, 0), *inputs[1], *inputs[2], M(inputs, 3));
 }
-// Of the values and vectors that are given, cell by cell of A: the derivative of each by A[i, j] and A[j, i]
-// together, halved.
 Value OfEigenAdjoint(const Node&, Inputs inputs) {
-  const Matrix &values = M(inputs, 1), &v = M(inputs, 2);
-  const int64_t n = v.rows();
-  Matrix result = *FilledMatrix(n, n, 0);
-  for (int64_t i = 0; i < n; ++i) {
-    for (int64_t j = 0; j < n; ++j) {
-      for (int64_t k = 0; k < n; ++k) {
-        if (Given(inputs, 3) != nullptr)
-          result.mutable_data()[i * n + j] += M(inputs, 3).At(k, 0) * v.At(i, k) * v.At(j, k);
-        for (int64_t l = 0; l < n && Given(inputs, 4) != nullptr; ++l) {
-          const double gap = values.At(k, 0) - values.At(l, 0);
-          const double mixed = (v.At(i, l) * v.At(j, k) + v.At(j, l) * v.At(i, k)) / 2;
-          for (int64_t r = 0; r < n && gap != 0; ++r)
-            result.mutable_data()[i * n + j] += M(inputs, 4).At(r, k) * v.At(r, l) * mixed / gap;
-        }
-      }
-    }
-  }
-  return result;
+  const Value *values = Given(inputs, 3), *vectors = Given(inputs, 4);
+  return EigenAdjoint(M(inputs, 1), M(inputs, 2), values == nullptr ? nullptr : &values->matrix(),
+                      vectors == nullptr ? nullptr : &vectors->matrix());
 }
-
 Value OfMoment(const Node&, Inputs inputs) {
   const Matrix* weights = inputs.size() == 3 ? &M(inputs, 1) : nullptr;
   return Scalar(Moment(M(inputs, 0), weights, Integer(inputs, inputs.size() - 1, 0)));

@@ -110,6 +110,27 @@ std::vector<Matrix> Eigen(const Matrix& matrix) {
   return {values.ToMatrix(), Ordered(vectors, order).ToMatrix()};
 }
 
+Matrix EigenAdjoint(const Matrix& values, const Matrix& v, const Matrix* adjoint_of_values,
+                    const Matrix* adjoint_of_vectors) {
+  const int64_t n = v.rows();
+  Matrix result = *FilledMatrix(n, n, 0);
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      for (int64_t k = 0; k < n; ++k) {
+        if (adjoint_of_values != nullptr)
+          result.mutable_data()[i * n + j] += adjoint_of_values->At(k, 0) * v.At(i, k) * v.At(j, k);
+        for (int64_t l = 0; l < n && adjoint_of_vectors != nullptr; ++l) {
+          const double gap = values.At(k, 0) - values.At(l, 0);
+          const double mixed = (v.At(i, l) * v.At(j, k) + v.At(j, l) * v.At(i, k)) / 2;
+          for (int64_t r = 0; r < n && gap != 0; ++r)
+            result.mutable_data()[i * n + j] += adjoint_of_vectors->At(r, k) * v.At(r, l) * mixed / gap;
+        }
+      }
+    }
+  }
+  return result;
+}
+
 std::vector<Matrix> SingularValues(const Matrix& matrix) {
   Table x(matrix);
   const int64_t n = x.columns(), k = std::min(x.rows(), n);

@@ -13,6 +13,11 @@ namespace heddle::ops::reference {
 /// eigen.
 std::vector<Matrix> Eigen(const Matrix& a);
 
+/// The adjoint of a symmetric matrix, of whose eigenvalues and vectors the adjoints are given or nullptr;
+/// cell by cell: the derivative of each value and vector by cells [i, j] and [j, i] together, halved.
+Matrix EigenAdjoint(const Matrix& values, const Matrix& vectors, const Matrix* adjoint_of_values,
+                    const Matrix* adjoint_of_vectors);
+
 /// U, S, V by rotations of pairs of columns until all are orthogonal (one-sided Jacobi), with the signs of
 /// svd. Vectors of singular values that are zero are left zero in U.
 std::vector<Matrix> SingularValues(const Matrix& x);

@@ -66,6 +66,11 @@ Matrix IndexAssign(const Matrix& x, const Matrix& v, int64_t rl, int64_t ru, int
   });
 }
 
+Matrix SpreadTo(const Matrix& g, int64_t rows, int64_t columns) {
+  return Build(rows, columns,
+               [&](int64_t i, int64_t j) { return g.At(g.rows() == 1 ? 0 : i, g.columns() == 1 ? 0 : j); });
+}
+
 Matrix Reshape(const Matrix& x, int64_t rows, int64_t columns, bool by_row) {
   return Build(rows, columns, [&](int64_t i, int64_t j) {
     if (by_row) {

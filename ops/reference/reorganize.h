@@ -18,6 +18,8 @@ Matrix Rev(const Matrix& x);
 Matrix Index(const Matrix& x, int64_t rl, int64_t ru, int64_t cl, int64_t cu);
 /// v of the region's size, or 1 x 1.
 Matrix IndexAssign(const Matrix& x, const Matrix& v, int64_t rl, int64_t ru, int64_t cl, int64_t cu);
+/// Row, column or cell g repeated to so many cells.
+Matrix SpreadTo(const Matrix& g, int64_t rows, int64_t columns);
 Matrix Reshape(const Matrix& x, int64_t rows, int64_t columns, bool by_row);
 
 }  // namespace heddle::ops::reference

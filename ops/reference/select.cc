@@ -88,6 +88,23 @@ Matrix Table(const Matrix& a, const std::vector<double>& b, const std::vector<do
   return result;
 }
 
+Value TableAdjoint(const Matrix& a, const Value& b, const Value& weights, const Matrix& table) {
+  const auto cell = [](const Value& value, int64_t i) {
+    return value.IsMatrix() ? value.matrix().At(i, 0) : value.scalar().AsDouble();
+  };
+  Matrix result = *FilledMatrix(a.rows(), 1, 0);
+  double sum = 0;
+  for (int64_t i = 0; i < a.rows(); ++i) {
+    const double row = a.At(i, 0), column = cell(b, i), weight = cell(weights, i);
+    const bool counts = row < static_cast<double>(table.rows() + 1) &&
+                        column < static_cast<double>(table.columns() + 1) && !std::isnan(weight);
+    if (!counts) continue;
+    result.mutable_data()[i] = table.At(static_cast<int64_t>(row) - 1, static_cast<int64_t>(column) - 1);
+    sum += result.At(i, 0);
+  }
+  return weights.IsMatrix() ? Value(result) : Value(Scalar(sum));
+}
+
 Matrix Replace(const Matrix& x, double pattern, double replacement) {
   Matrix result = Filled(x.rows(), x.columns());
   for (int64_t i = 0; i < x.rows(); ++i) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/values/matrix.h"
+#include "core/values/value.h"
 
 // What the selecting operators mean, as literal loops. Slow; results are dense. For tests only.
 namespace heddle::ops::reference {
@@ -17,6 +18,9 @@ std::vector<int64_t> SortedRows(const Matrix& x, const std::vector<int64_t>& col
 /// explicit recursion over all panels of docs/numerics.md, empty ones included.
 Matrix Table(const Matrix& a, const std::vector<double>& b, const std::vector<double>& w, int64_t rows,
              int64_t columns);
+/// The adjoint of the weights, a column or one number, from that of `table`; keys are columns, those of b or
+/// one number.
+Value TableAdjoint(const Matrix& a, const Value& b, const Value& weights, const Matrix& table);
 Matrix Replace(const Matrix& x, double pattern, double replacement);
 /// C and N of rowClassMeet(A, B), every column compared with every other one; cells are small whole numbers.
 std::vector<Matrix> ClassMeet(const Matrix& a, const Matrix& b);
