@@ -5,7 +5,7 @@
 
 // exp, log and the hyperbolic functions on eight lanes: THE definition of these functions
 // (docs/numerics.md R5). Every rounding below is part of it: do not regroup a sum, do not fuse a product, do
-// not approximate a division. Error bounds are of the tests in tests/unit/ops/math_test.cc.
+// not approximate a division. Error bounds are of the tests in tests/unit/ops/simd/math_test.cc.
 namespace heddle::ops::HEDDLE_SIMD_NAMESPACE {
 
 /// high + low, |low| <= ulp(high) / 2.

@@ -5,7 +5,7 @@
 
 // x ^ y on eight lanes: THE definition of this operator (docs/numerics.md R5 and section 7). e^(y ln x) with
 // the logarithm, the product and the argument of e as pairs of doubles, so that the last addition is the one
-// rounding that counts: at most 0.502 ulp (tests/unit/ops/power_test.cc asks for 0.52), and the result itself
+// rounding that counts: at most 0.502 ulp (tests/unit/ops/simd/power_test.cc asks for 0.52), and the result itself
 // wherever it is a double. Every rounding is part of the definition. The way to the result is as short as the
 // number of operations: parts that only correct are added late, and polynomials are split into even and odd.
 namespace heddle::ops::HEDDLE_SIMD_NAMESPACE {

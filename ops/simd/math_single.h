@@ -6,7 +6,7 @@
 // The functions that single precision computes in floats: THE definition of them in programs of floats
 // (docs/numerics.md, section 9). Every rounding below is part of it. Polynomials are those of the least
 // largest error of the function's own size on their interval; bounds are of
-// tests/unit/ops/math_single_test.cc, which tries every 1009th float.
+// tests/unit/ops/simd/math_single_test.cc, which tries every 1009th float.
 namespace heddle::ops::HEDDLE_SIMD_NAMESPACE {
 
 /// c[0] + c[1] x + c[2] x^2 + ..., from the last on.

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "ops/cpu.h"
-#include "tests/unit/ops/ulp_error.h"
+#include "tests/unit/ops/simd/ulp_error.h"
 
 // Accuracy is measured against the C library's 64-bit-mantissa long double functions, which our code never
 // calls.

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "aggregate_cases.h"
+#include "tests/unit/ops/aggregate_cases.h"
 #include "ops/catalog.h"
 #include "ops/cpu.h"
 #include "ops/simd/sparse_rows.h"

@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "aggregate_cases.h"
+#include "tests/unit/ops/aggregate_cases.h"
 #include "ops/catalog.h"
-#include "run_operator.h"
+#include "tests/unit/ops/run_operator.h"
 
 namespace heddle::ops {
 namespace {

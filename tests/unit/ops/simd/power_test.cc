@@ -12,7 +12,7 @@
 
 #include "ops/cpu.h"
 #include "ops/simd/math.h"
-#include "tests/unit/ops/ulp_error.h"
+#include "tests/unit/ops/simd/ulp_error.h"
 
 // x ^ y: the bound of docs/numerics.md, section 7, results that are doubles, and the same bits in every
 // kernel.
