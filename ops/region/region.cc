@@ -9,6 +9,8 @@
 #include <optional>
 #include <span>
 
+#include "core/text/named_value.h"
+
 namespace heddle::ops {
 namespace {
 
@@ -21,13 +23,6 @@ constexpr std::array<std::string_view, kUnaryCodes> kUnaryNames = {HEDDLE_UNARY_
 constexpr std::array<std::string_view, 4> kAccessNames = {"cells", "row", "column", "scalar"};
 constexpr std::array<std::string_view, 4> kSinkNames = {"store", "fold-flat", "fold-columns", "fold-rows"};
 constexpr std::array<std::string_view, 4> kFoldNames = {"add", "multiply", "minimum", "maximum"};
-
-/// Position of `name` among `names`; nullopt when it is none of them.
-std::optional<int> Find(std::span<const std::string_view> names, std::string_view name) {
-  for (size_t i = 0; i < names.size(); ++i)
-    if (names[i] == name) return static_cast<int>(i);
-  return std::nullopt;
-}
 
 std::string HexadecimalText(double x) {
   if (std::isnan(x)) return "nan";
@@ -106,11 +101,11 @@ bool ReadNode(Words words, RegionNode* node) {
       node->op = RegionOp::kLiteral;
       return ReadLiteral(words[1], &node->literal);
     }
-    if (const auto access = Find(kAccessNames, words[0])) {
+    if (const auto access = ValueNamed<int>(kAccessNames, words[0])) {
       node->access = static_cast<Access>(*access);
       return ReadInteger(words[1], &node->input);
     }
-    const auto code = Find(kUnaryNames, words[0]);
+    const auto code = ValueNamed<int>(kUnaryNames, words[0]);
     if (!code) return false;
     node->op = RegionOp::kUnary;
     node->unary = static_cast<UnaryCode>(*code);
@@ -121,7 +116,7 @@ bool ReadNode(Words words, RegionNode* node) {
     node->op = RegionOp::kSelect;
     return words[0] == "select" && ReadOperand(words[3], &node->c);
   }
-  const auto code = Find(kBinaryNames, words[0]);
+  const auto code = ValueNamed<int>(kBinaryNames, words[0]);
   if (words.size() != 3 || !code) return false;
   node->op = RegionOp::kBinary;
   node->binary = static_cast<BinaryCode>(*code);
@@ -131,7 +126,7 @@ bool ReadNode(Words words, RegionNode* node) {
 /// "store %3", "store %3 single", "fold-rows add %3", "fold-rows add %3 mean" or "fold-flat add %3 eights 5".
 bool ReadOutput(Words words, RegionOutput* output) {
   if (words.empty()) return false;
-  const auto sink = Find(kSinkNames, words[0]);
+  const auto sink = ValueNamed<int>(kSinkNames, words[0]);
   if (!sink) return false;
   output->sink = static_cast<Sink>(*sink);
   if (output->sink == Sink::kStore && words.size() == 3 && words.back() == "single") {
@@ -148,7 +143,7 @@ bool ReadOutput(Words words, RegionOutput* output) {
     words = words.first(3);
   }
   if (words.size() != 3) return false;
-  const auto fold = Find(kFoldNames, words[1]);
+  const auto fold = ValueNamed<int>(kFoldNames, words[1]);
   if (!fold) return false;
   output->fold = static_cast<simd::Fold>(*fold);
   return ReadOperand(words[2], &output->node);
