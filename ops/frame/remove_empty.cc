@@ -5,20 +5,15 @@
 #include <memory>
 
 #include "ops/frame/arrange.h"
+#include "ops/frame/empty_cell.h"
 #include "ops/frame/text_column.h"
 
 namespace heddle::ops {
 namespace {
 
 bool IsEmpty(const Column& column, int64_t row) {
-  if (column.IsMissing(row)) return true;
-  switch (column.storage()) {
-    case ColumnStorage::kDoubles: return column.doubles()[row] == 0;
-    case ColumnStorage::kIntegers: return column.integers()[row] == 0;
-    case ColumnStorage::kBooleans: return column.booleans()[row] == 0;
-    case ColumnStorage::kTexts: return column.TextAt(row) == "0";
-  }
-  HEDDLE_CHECK(false, "cells of every storage may be empty");
+  return IsMissingOrZero(column, row) ||
+         (column.storage() == ColumnStorage::kTexts && column.TextAt(row) == "0");
 }
 
 Result<Column> RowsOf(const Column& column, std::span<const int64_t> kept) {

@@ -10,6 +10,7 @@
 #include "ops/formats/lines.h"
 #include "ops/formats/write/piece_text.h"
 #include "ops/formats/write/row_pieces.h"
+#include "ops/frame/empty_cell.h"
 
 namespace heddle::ops {
 namespace {
@@ -27,18 +28,6 @@ void AppendCell(const Column& column, int64_t row, PieceText* out) {
     case ColumnStorage::kTexts: break;
   }
   HEDDLE_CHECK(false, "texts are written as their format has them");
-}
-
-// True of a cell that files of cells leave out.
-bool IsLeftOut(const Column& column, int64_t row) {
-  if (column.IsMissing(row)) return true;
-  switch (column.storage()) {
-    case ColumnStorage::kDoubles: return column.doubles()[row] == 0;
-    case ColumnStorage::kIntegers: return column.integers()[row] == 0;
-    case ColumnStorage::kBooleans: return column.booleans()[row] == 0;
-    case ColumnStorage::kTexts: return false;
-  }
-  HEDDLE_CHECK(false, "cells of every storage are written or left out");
 }
 
 void AppendInQuotes(std::string_view text, PieceText* out) {
@@ -77,7 +66,7 @@ void AppendCsvRow(std::span<const Column> columns, int64_t row, const WriteOptio
 // `number` is that of the row in the file.
 void AppendCells(std::span<const Column> columns, int64_t row, int64_t number, PieceText* out) {
   for (size_t j = 0; j < columns.size(); ++j) {
-    if (IsLeftOut(columns[j], row)) continue;
+    if (IsMissingOrZero(columns[j], row)) continue;  // Files of cells leave it out.
     out->AppendNumber(number);
     out->Append(' ');
     out->AppendNumber(static_cast<int64_t>(j) + 1);
