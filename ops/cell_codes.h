@@ -7,7 +7,7 @@
 // ops/simd/vector.h.
 namespace heddle::ops {
 
-/// Binary operators. The meaning of each is at its line in ops/simd/cell_operators.h.
+/// Binary operators. The meaning of each is at its line in ops/simd/cellwise/cell_operators.h.
 // clang-format off
 #define HEDDLE_BINARY_KERNELS(X)                                                                                   \
   X(Add) X(Subtract) X(Multiply) X(Divide) X(Power) X(Modulus) X(IntegerDivide)                                    \

@@ -18,7 +18,7 @@
 #include "ops/files/files.h"
 #include "ops/formats/file_format.h"
 #include "ops/fused/fused.h"
-#include "ops/fused/tile_program.h"
+#include "ops/fused/program/tile_program.h"
 
 namespace heddle::cluster::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "core/memory/block_pool.h"
 #include "ops/parallel.h"
 #include "ops/simd/aggregate.h"
-#include "ops/simd/elementwise.h"
+#include "ops/simd/cellwise/elementwise.h"
 
 namespace heddle::cluster {
 namespace {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "ops/simd/elementwise.h"
+#include "ops/simd/cellwise/elementwise.h"
 
 namespace heddle::codegen {
 namespace {

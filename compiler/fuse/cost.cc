@@ -6,11 +6,11 @@
 
 #include "compiler/fuse/template.h"
 #include "core/values/panels.h"
-#include "ops/fused/run_long_rows.h"
-#include "ops/fused/tile_sizes.h"
+#include "ops/fused/lower/tile_sizes.h"
+#include "ops/fused/run/run_long_rows.h"
 #include "ops/product/matmul.h"
 #include "ops/product/matmul_gemm.h"
-#include "ops/simd/elementwise_codes.h"
+#include "ops/simd/cellwise/elementwise_codes.h"
 #include "ops/sparse/sparse_leaves.h"
 #include "ops/split.h"
 
@@ -34,7 +34,7 @@ constexpr double kWorkOfEntry = 25, kWorkOfEntriesRow = 45, kWorkOfGathering = 2
 constexpr double kWorkOfFunction = 6;  // From here on a cell-wise operator counts as a heavy one.
 
 // Multiplications that take as long as a power that is a product or a quotient by definition
-// (ops/simd/math_power.h); 0 for others.
+// (ops/simd/cellwise/math_power.h); 0 for others.
 double WorkOfPower(const Dag& dag, NodeId id) {
   const Node& node = (*dag.graph)[id];
   if (dag[id].op->binary != ops::BinaryCode::kPower) return 0;

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/values/panels.h"
-#include "ops/simd/elementwise_codes.h"
+#include "ops/simd/cellwise/elementwise_codes.h"
 #include "ops/split.h"
 #include "ops/whole_number.h"
 

@@ -3,10 +3,10 @@
 
 #include "compiler/fuse/template.h"
 #include "ops/aggregate/aggregate.h"
-#include "ops/simd/elementwise_codes.h"
+#include "ops/simd/cellwise/elementwise_codes.h"
 
 // Which CSR values an operator can compute along the entries of its driver: what the executor finds in a body
-// (ops/fused/walk_entries.cc), asked of nodes before there is one.
+// (ops/fused/program/walk_entries.cc), asked of nodes before there is one.
 namespace heddle::compiler::fusion {
 namespace {
 

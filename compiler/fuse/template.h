@@ -45,8 +45,8 @@ bool FollowsEntries(const Dag& dag, NodeId node);
 /// zero).
 bool HasRowDefaults(const Dag& dag, NodeId node);
 /// True if an operator that is no Outer may hold `node` and `input` (which it computes) as far as CSR values
-/// go: one that is walked along its entries (ops/fused/walk_entries.cc) where every value is CSR, or dense
-/// tiles that some value needs anyway. What would make dense what is CSR operator by operator is no
+/// go: one that is walked along its entries (ops/fused/program/walk_entries.cc) where every value is CSR, or
+/// dense tiles that some value needs anyway. What would make dense what is CSR operator by operator is no
 /// candidate. sparse_values.cc.
 bool KeepsSparsity(const Dag& dag, NodeId node, NodeId input);
 

@@ -8,7 +8,7 @@
 
 #include "compiler/optimize/rewrite.h"
 #include "ops/operator.h"
-#include "ops/simd/elementwise_codes.h"
+#include "ops/simd/cellwise/elementwise_codes.h"
 
 namespace heddle::compiler {
 namespace {

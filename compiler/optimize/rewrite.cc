@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "ops/operator.h"
-#include "ops/simd/elementwise_codes.h"
+#include "ops/simd/cellwise/elementwise_codes.h"
 
 namespace heddle::compiler {
 

@@ -7,7 +7,7 @@
 
 #include "ops/catalog.h"
 #include "ops/cpu.h"
-#include "ops/simd/elementwise.h"
+#include "ops/simd/cellwise/elementwise.h"
 
 namespace heddle::ops {
 namespace {

@@ -4,10 +4,10 @@
 #include "ops/adjoint.h"
 #include "ops/catalog.h"
 #include "ops/elementwise/elementwise.h"
-#include "ops/simd/elementwise_codes.h"
+#include "ops/simd/cellwise/elementwise_codes.h"
 
-// The cell-wise operators. What each computes is one line of ops/simd/cell_operators.h; formats and special
-// values are in docs/numerics.md, section 7.
+// The cell-wise operators. What each computes is one line of ops/simd/cellwise/cell_operators.h; formats and
+// special values are in docs/numerics.md, section 7.
 namespace heddle::ops {
 namespace {
 

@@ -11,7 +11,7 @@
 #include "ops/elementwise/elementwise_single.h"
 #include "ops/elementwise/elementwise_sparse.h"
 #include "ops/elementwise/single_precision.h"
-#include "ops/simd/elementwise_codes.h"
+#include "ops/simd/cellwise/elementwise_codes.h"
 
 // Kernels and inference of cell-wise operators, which are listed in cell_operators.cc. Binary ones broadcast
 // as language reference 2.4 says: the right operand may be a vector. Shapes, formats and special values:

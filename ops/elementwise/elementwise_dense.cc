@@ -7,7 +7,7 @@
 #include "ops/cells/storage.h"
 #include "ops/kernel.h"
 #include "ops/parallel.h"
-#include "ops/simd/elementwise.h"
+#include "ops/simd/cellwise/elementwise.h"
 
 namespace heddle::ops {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "core/values/matrix.h"
 #include "ops/broadcast.h"
-#include "ops/simd/elementwise.h"
+#include "ops/simd/cellwise/elementwise.h"
 
 // Cell-wise operators with a dense result. Parallel over cells or rows; nothing depends on how they are cut.
 namespace heddle::ops {

@@ -8,7 +8,7 @@
 #include "ops/elementwise/single_precision.h"
 #include "ops/kernel.h"
 #include "ops/parallel.h"
-#include "ops/simd/single_functions.h"
+#include "ops/simd/cellwise/single_functions.h"
 
 namespace heddle::ops {
 namespace {

@@ -14,9 +14,9 @@
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
 #include "ops/parallel.h"
-#include "ops/simd/elementwise.h"
-#include "ops/simd/elementwise_codes.h"
-#include "ops/simd/math.h"
+#include "ops/simd/cellwise/elementwise.h"
+#include "ops/simd/cellwise/elementwise_codes.h"
+#include "ops/simd/cellwise/math.h"
 #include "ops/sparse/gather_cells.h"
 
 namespace heddle::ops {

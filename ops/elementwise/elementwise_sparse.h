@@ -3,7 +3,7 @@
 
 #include "core/values/matrix.h"
 #include "ops/elementwise/elementwise_dense.h"
-#include "ops/simd/elementwise.h"
+#include "ops/simd/cellwise/elementwise.h"
 
 // Cell-wise operators with a CSR result (docs/numerics.md, section 7). Results hold no explicit zeros, so
 // -0.0 becomes +0.0.

@@ -8,7 +8,7 @@ namespace heddle::ops {
 /// Shapes:  the result has the shape of x.
 /// Format:  x's, as erf(0) is 0.
 /// Error:   at most 1 ulp.
-/// Cost:    three divisions and an exponential a cell (ops/simd/math_error_function.h).
+/// Cost:    three divisions and an exponential a cell (ops/simd/cellwise/math_error_function.h).
 extern constexpr Operator kErf =
     CellFunction({.name = "erf",
                   .unary = UnaryCode::kErrorFunction,

@@ -11,7 +11,7 @@
 #include "ops/cells/storage.h"
 #include "ops/elementwise/elementwise_sparse.h"
 #include "ops/parallel.h"
-#include "ops/simd/elementwise.h"
+#include "ops/simd/cellwise/elementwise.h"
 
 namespace heddle::ops {
 namespace {

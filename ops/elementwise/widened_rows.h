@@ -6,7 +6,7 @@
 
 #include "core/values/matrix.h"
 #include "ops/reduction/reduction_tree.h"
-#include "ops/simd/elementwise.h"
+#include "ops/simd/cellwise/elementwise.h"
 
 // Dense rows for loops over doubles: those of a matrix of doubles where they are, those of floats widened a
 // few thousand cells at a time, which stay in the first-level cache (docs/numerics.md, section 9).

@@ -7,9 +7,9 @@
 
 #include "core/environment/clock.h"
 #include "ops/catalog.h"
-#include "ops/fused/region_walk.h"
-#include "ops/fused/run_tiles.h"
-#include "ops/fused/tile_program.h"
+#include "ops/fused/program/region_walk.h"
+#include "ops/fused/program/tile_program.h"
+#include "ops/fused/run/run_tiles.h"
 
 namespace heddle::ops {
 namespace {

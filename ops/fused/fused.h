@@ -22,7 +22,7 @@
 namespace heddle::ops {
 
 struct KernelCall;   // ops/kernel.h
-struct TileProgram;  // ops/fused/tile_program.h
+struct TileProgram;  // ops/fused/program/tile_program.h
 
 /// Whether the skeletons of this folder can run it; OK, or kUnimplemented with the reason. The planner asks
 /// before it forms an operator, so that a fused node always runs.

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "ops/simd/precise_math.h"
+#include "ops/simd/cellwise/precise_math.h"
 
 namespace heddle::ops {
 namespace {

@@ -14,7 +14,7 @@
 #include "ops/generate/random_stream.h"
 #include "ops/kernel.h"
 #include "ops/parallel.h"
-#include "ops/simd/precise_math.h"
+#include "ops/simd/cellwise/precise_math.h"
 
 namespace heddle::ops {
 namespace {

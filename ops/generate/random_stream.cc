@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/simd/precise_math.h"
+#include "ops/simd/cellwise/precise_math.h"
 
 namespace heddle::ops {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "core/text/double_text.h"
 #include "ops/map/java_method_table.h"
-#include "ops/simd/math.h"
-#include "ops/simd/precise_math.h"
+#include "ops/simd/cellwise/math.h"
+#include "ops/simd/cellwise/precise_math.h"
 #include "ops/text/java_text.h"
 
 // The methods of Integer, Long, Double, Boolean and Math.

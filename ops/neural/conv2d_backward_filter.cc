@@ -11,7 +11,7 @@
 #include "ops/product/matmul_gemm.h"
 #include "ops/product/matmul_pack.h"
 #include "ops/reduction/reduction_tree.h"
-#include "ops/simd/gemm.h"
+#include "ops/simd/product/gemm.h"
 #include "ops/simd/transpose.h"
 
 namespace heddle::ops {

@@ -11,7 +11,7 @@
 #include "ops/parallel.h"
 #include "ops/product/matmul_gemm.h"
 #include "ops/product/matmul_pack.h"
-#include "ops/simd/elementwise.h"
+#include "ops/simd/cellwise/elementwise.h"
 
 namespace heddle::ops {
 namespace {

@@ -9,7 +9,7 @@
 #include "ops/neural/check_shape.h"
 #include "ops/neural/pooling.h"
 #include "ops/parallel.h"
-#include "ops/simd/elementwise.h"
+#include "ops/simd/cellwise/elementwise.h"
 
 namespace heddle::ops {
 namespace {

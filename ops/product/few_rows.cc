@@ -7,7 +7,7 @@
 #include "core/values/panels.h"
 #include "ops/parallel.h"
 #include "ops/product/matmul_pack.h"
-#include "ops/simd/gemm.h"
+#include "ops/simd/product/gemm.h"
 
 namespace heddle::ops {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "core/values/panels.h"
 #include "ops/cpu.h"
-#include "ops/simd/gemm.h"
+#include "ops/simd/product/gemm.h"
 
 // What the tiles of a product fetch while they compute.
 namespace heddle::ops {

@@ -11,9 +11,9 @@
 #include "ops/product/matmul.h"
 #include "ops/product/matmul_gemm.h"
 #include "ops/simd/aggregate.h"
-#include "ops/simd/elementwise.h"
-#include "ops/simd/matmul.h"
-#include "ops/simd/sparse_rows.h"
+#include "ops/simd/cellwise/elementwise.h"
+#include "ops/simd/product/matmul.h"
+#include "ops/simd/product/sparse_rows.h"
 #include "ops/sparse/sparse_vectors.h"
 
 namespace heddle::ops {

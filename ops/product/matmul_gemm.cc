@@ -19,8 +19,8 @@
 #include "ops/parallel.h"
 #include "ops/product/gemm_fetches.h"
 #include "ops/product/matmul_pack.h"
-#include "ops/simd/gemm.h"
-#include "ops/simd/matmul.h"
+#include "ops/simd/product/gemm.h"
+#include "ops/simd/product/matmul.h"
 
 namespace heddle::ops {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "core/memory/block_pool.h"
 #include "ops/product/matmul_gemm.h"
-#include "ops/simd/gemm.h"
+#include "ops/simd/product/gemm.h"
 
 // Operands of products as tiles read them: strips of a few columns of B, or rows of A, k-major within a
 // strip.

@@ -9,9 +9,9 @@
 #include "ops/parallel.h"
 #include "ops/product/matmul.h"
 #include "ops/product/matmul_gemm.h"
-#include "ops/simd/elementwise.h"
-#include "ops/simd/gemm.h"
-#include "ops/simd/single_rows.h"
+#include "ops/simd/cellwise/elementwise.h"
+#include "ops/simd/product/gemm.h"
+#include "ops/simd/product/single_rows.h"
 
 namespace heddle::ops {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "ops/parallel.h"
 #include "ops/product/matmul.h"
-#include "ops/simd/gemm.h"
-#include "ops/simd/sparse_rows.h"
+#include "ops/simd/product/gemm.h"
+#include "ops/simd/product/sparse_rows.h"
 
 namespace heddle::ops {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "ops/product/matmul_gemm.h"
-#include "ops/simd/gemm.h"
+#include "ops/simd/product/gemm.h"
 
 namespace heddle::ops {
 namespace {

@@ -9,8 +9,8 @@
 #include "core/values/panels.h"
 #include "ops/aggregate/aggregate.h"
 #include "ops/operator.h"
-#include "ops/simd/cell_operators.h"
-#include "ops/simd/elementwise_codes.h"
+#include "ops/simd/cellwise/cell_operators.h"
+#include "ops/simd/cellwise/elementwise_codes.h"
 
 namespace heddle::ops {
 namespace {

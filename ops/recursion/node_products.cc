@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "ops/product/matmul_gemm.h"
-#include "ops/simd/elementwise.h"
-#include "ops/simd/matmul.h"
-#include "ops/simd/single_rows.h"
+#include "ops/simd/cellwise/elementwise.h"
+#include "ops/simd/product/matmul.h"
+#include "ops/simd/product/single_rows.h"
 
 namespace heddle::ops {
 namespace {

@@ -11,7 +11,7 @@
 #include "ops/cell_codes.h"
 #include "ops/recursion/structure_steps.h"
 #include "ops/recursion/structure_ways.h"
-#include "ops/simd/math.h"
+#include "ops/simd/cellwise/math.h"
 
 namespace heddle::ops {
 namespace {

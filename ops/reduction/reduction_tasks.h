@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "ops/reduction/reduction_tree.h"
 
 // How a run of leaves becomes tasks and a partial value: what dense and sparse payloads share.
 namespace heddle::ops {
+
+/// A task should be worth about this many cells.
+inline constexpr int64_t kCellsOfTask = 1 << 18;
+/// The most tasks of payloads of `width` doubles: enough to balance the threads, and not more than memory
+/// should hold of payloads.
+inline int64_t MostTasks(int64_t width) {
+  constexpr int64_t kMost = 256, kMostPayloads = 1 << 22;
+  return std::clamp<int64_t>(kMostPayloads / std::max<int64_t>(width, 1), 8, kMost);
+}
 
 /// The nodes that cover a run of leaves, those above a level divided into their descendants of that level; a
 /// task is one of them. Every task fills its payload; then Close() joins the pieces of each node.

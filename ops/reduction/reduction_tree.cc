@@ -19,11 +19,6 @@
 namespace heddle::ops {
 namespace {
 
-// A task should be worth about this many cells, and there should be enough tasks to balance the threads.
-constexpr int64_t kTaskCells = 1 << 18;
-constexpr int64_t kMostTasks = 256;
-constexpr int64_t kMostPayloads = 1 << 22;  // Doubles of all tasks' payloads.
-
 // What changes nothing when it is joined; moments of no leaves count nothing.
 double IdentityOf(Join join) {
   switch (join) {
@@ -49,9 +44,8 @@ void ReduceNode(const Reduction& reduction, int64_t begin, int64_t end, const Le
 int LevelOfTasks(const Reduction& reduction, int64_t leaves) {
   const int64_t width = reduction.width;
   int level = 0;
-  const int64_t most_tasks = std::clamp<int64_t>(kMostPayloads / std::max<int64_t>(width, 1), 8, kMostTasks);
-  while ((std::max<int64_t>(reduction.leaf_cells, width) << level) < kTaskCells ||
-         (leaves >> level) > most_tasks)
+  while ((std::max<int64_t>(reduction.leaf_cells, width) << level) < kCellsOfTask ||
+         (leaves >> level) > MostTasks(width))
     ++level;
   return level;
 }

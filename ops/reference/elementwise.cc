@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "ops/simd/math.h"
+#include "ops/simd/cellwise/math.h"
 
 namespace heddle::ops::reference {
 namespace {

@@ -9,8 +9,8 @@
 // R6).
 namespace heddle::ops::reference {
 
-/// One cell. Functions such as exp have one definition (ops/simd/math.h), which is checked against exact
-/// values elsewhere.
+/// One cell. Functions such as exp have one definition (ops/simd/cellwise/math.h), which is checked against
+/// exact values elsewhere.
 double BinaryCell(std::string_view op, double x, double y);
 double UnaryCell(std::string_view op, double x);
 

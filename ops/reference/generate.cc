@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "ops/generate/random_stream.h"
-#include "ops/simd/precise_math.h"
+#include "ops/simd/cellwise/precise_math.h"
 
 namespace heddle::ops::reference {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "ops/simd/math.h"
+#include "ops/simd/cellwise/math.h"
 
 namespace heddle::ops::reference {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "ops/cell_codes.h"
 #include "ops/elementwise/single_precision.h"
-#include "ops/simd/elementwise.h"
+#include "ops/simd/cellwise/elementwise.h"
 
 namespace heddle::ops::reference {
 namespace {

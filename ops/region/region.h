@@ -9,7 +9,7 @@
 
 #include "core/status.h"
 #include "ops/simd/aggregate.h"
-#include "ops/simd/elementwise.h"
+#include "ops/simd/cellwise/elementwise.h"
 
 // A region is a maximal chain of cell-wise operators of a fused operator that one loop can compute: the unit
 // of code generation. It knows nothing of matrices, formats and threads; the skeletons of this folder call it
@@ -121,8 +121,8 @@ class RegionSource {
   virtual Result<std::shared_ptr<const RegionCode>> Compile(const Region& region) = 0;
 };
 
-/// Runs regions by the kernels of ops/simd/elementwise.h on runs of a few hundred cells that stay in the
-/// first-level cache: the same bits as generated code, about two to five times slower. Never fails.
+/// Runs regions by the kernels of ops/simd/cellwise/elementwise.h on runs of a few hundred cells that stay in
+/// the first-level cache: the same bits as generated code, about two to five times slower. Never fails.
 RegionSource& InterpretedRegions();
 
 }  // namespace heddle::ops

@@ -5,8 +5,8 @@
 
 #include "core/memory/counted_heap.h"
 #include "core/text/double_text.h"
-#include "ops/simd/elementwise_codes.h"
-#include "ops/simd/math.h"
+#include "ops/simd/cellwise/elementwise_codes.h"
+#include "ops/simd/cellwise/math.h"
 
 namespace heddle::ops {
 namespace {

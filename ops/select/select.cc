@@ -14,7 +14,7 @@
 #include "ops/frame/remove_empty.h"
 #include "ops/parallel.h"
 #include "ops/select/select_operators.h"
-#include "ops/simd/elementwise_codes.h"
+#include "ops/simd/cellwise/elementwise_codes.h"
 
 namespace heddle::ops {
 namespace {

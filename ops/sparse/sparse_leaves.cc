@@ -13,7 +13,7 @@
 #include "ops/fetch.h"
 #include "ops/parallel.h"
 #include "ops/reduction/reduction_tasks.h"
-#include "ops/simd/sparse_rows.h"
+#include "ops/simd/product/sparse_rows.h"
 #include "ops/thread_slots.h"
 
 namespace heddle::ops {

@@ -6,7 +6,7 @@
 #include <bit>
 #include <utility>
 
-#include "ops/simd/precise_math.h"
+#include "ops/simd/cellwise/precise_math.h"
 
 namespace heddle::ops {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/codegen/module/emit_cell.h"
 
-#include "ops/simd/cell_operators.h"
+#include "ops/simd/cellwise/cell_operators.h"
 
 namespace heddle::codegen {
 

@@ -9,8 +9,8 @@
 
 // The interface of ops/simd/vector.h once more, where every function emits the LLVM IR of what its namesake
 // there does. ops/simd/vector.h includes this file (HEDDLE_SIMD_VECTOR_HEADER) in the files of this folder
-// that need it, so that the operators and functions of ops/simd/cell_operators.h become generators of
-// themselves: one source, the same bits. No fast-math flags, no intrinsic that is not exact.
+// that need it, so that the operators and functions of ops/simd/cellwise/cell_operators.h become generators
+// of themselves: one source, the same bits. No fast-math flags, no intrinsic that is not exact.
 #define HEDDLE_SIMD_NAMESPACE emitted
 #define HEDDLE_SIMD_SINGLE_HEADER "compiler/codegen/module/emitted_single.h"
 #define HEDDLE_SIMD_INLINE [[maybe_unused]] static inline
@@ -162,8 +162,8 @@ inline bool All(Mask mask) {
   return true;
 }
 
-// Doubles as 64-bit integers, truncated as ops/simd/integer_operators.h does it; NaN is 0, what does not fit
-// saturates.
+// Doubles as 64-bit integers, truncated as ops/simd/cellwise/integer_operators.h does it; NaN is 0, what does
+// not fit saturates.
 inline Integers Truncate(Vector x) {
   Emitter& emitter = Emitter::Current();
   const Vector sign = And(x, Broadcast(-0.0));

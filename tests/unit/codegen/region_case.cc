@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "compiler/codegen/codegen.h"
-#include "ops/simd/math.h"
+#include "ops/simd/cellwise/math.h"
 
 namespace heddle::codegen {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "compiler/rules/rule_pattern.h"
 #include "ops/operator.h"
-#include "ops/simd/math.h"
+#include "ops/simd/cellwise/math.h"
 
 // Operator::derivative is DML text about a number x and the value y there; a difference quotient is what it
 // must be near to.

@@ -10,7 +10,7 @@
 #include "ops/catalog.h"
 #include "ops/operator.h"
 #include "ops/scalar/evaluate_scalar.h"
-#include "ops/simd/math.h"
+#include "ops/simd/cellwise/math.h"
 
 namespace heddle::ops {
 namespace {

@@ -2,8 +2,8 @@
 // Functions of a CSR matrix that are not zero elsewhere: values at its entries and one for the rest of each
 // row.
 #include "body_builder.h"
-#include "ops/fused/default_rows.h"
-#include "ops/fused/tile_program.h"
+#include "ops/fused/program/tile_program.h"
+#include "ops/fused/rows/default_rows.h"
 
 namespace heddle::ops::testing {
 namespace {

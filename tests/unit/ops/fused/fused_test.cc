@@ -9,7 +9,7 @@
 #include <random>
 
 #include "body_builder.h"
-#include "ops/fused/tile_program.h"
+#include "ops/fused/program/tile_program.h"
 
 namespace heddle::ops::testing {
 namespace {

@@ -2,7 +2,7 @@
 // Rows of several column chunks whose aggregates are read inside: phases over the same columns in one
 // operator.
 #include "body_builder.h"
-#include "ops/fused/tile_program.h"
+#include "ops/fused/program/tile_program.h"
 
 namespace heddle::ops::testing {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "body_builder.h"
 #include "ops/fused/fused.h"
-#include "ops/fused/tile_program.h"
+#include "ops/fused/program/tile_program.h"
 
 namespace heddle::ops::testing {
 namespace {

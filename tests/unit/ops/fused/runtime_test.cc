@@ -4,8 +4,8 @@
 
 #include "body_builder.h"
 #include "ops/fused/fused.h"
-#include "ops/fused/tile_inputs.h"
-#include "ops/fused/tile_program.h"
+#include "ops/fused/program/tile_program.h"
+#include "ops/fused/run/tile_inputs.h"
 
 namespace heddle::ops::testing {
 namespace {

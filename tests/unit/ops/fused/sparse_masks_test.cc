@@ -2,7 +2,7 @@
 // Softmax at the entries of a sparse mask, as it is written in DML, into every root, and several results of
 // one pass over the entries.
 #include "body_builder.h"
-#include "ops/fused/tile_program.h"
+#include "ops/fused/program/tile_program.h"
 
 namespace heddle::ops::testing {
 namespace {

@@ -3,7 +3,7 @@
 // after them, with the bytes of the operators one by one.
 #include "body_builder.h"
 #include "ops/cpu.h"
-#include "ops/fused/tile_program.h"
+#include "ops/fused/program/tile_program.h"
 #include "ops/product/matmul.h"
 
 namespace heddle::ops::testing {

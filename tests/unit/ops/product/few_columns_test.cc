@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with few columns (ops/simd/matmul.h) against their definition, for every number of columns and
-// rows of every length.
+// Products with few columns (ops/simd/product/matmul.h) against their definition, for every number of columns
+// and rows of every length.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@
 
 #include "ops/cpu.h"
 #include "ops/reduction/reduction_tree.h"
-#include "ops/simd/matmul.h"
+#include "ops/simd/product/matmul.h"
 
 namespace heddle::ops::simd {
 namespace {

@@ -6,10 +6,10 @@
 #include <limits>
 #include <vector>
 
-#include "tests/unit/ops/aggregate_cases.h"
 #include "ops/catalog.h"
 #include "ops/cpu.h"
-#include "ops/simd/sparse_rows.h"
+#include "ops/simd/product/sparse_rows.h"
+#include "tests/unit/ops/aggregate_cases.h"
 
 namespace heddle::ops {
 namespace {

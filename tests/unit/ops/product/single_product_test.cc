@@ -15,7 +15,7 @@
 #include "ops/cpu.h"
 #include "ops/parallel.h"
 #include "ops/product/matmul_gemm.h"
-#include "ops/simd/gemm.h"
+#include "ops/simd/product/gemm.h"
 
 namespace heddle::ops {
 namespace {

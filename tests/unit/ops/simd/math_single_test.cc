@@ -12,8 +12,8 @@
 
 #include "ops/cell_codes.h"
 #include "ops/cpu.h"
-#include "ops/simd/elementwise.h"
-#include "ops/simd/single_functions.h"
+#include "ops/simd/cellwise/elementwise.h"
+#include "ops/simd/cellwise/single_functions.h"
 
 namespace heddle::ops {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/simd/math.h"
+#include "ops/simd/cellwise/math.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "ops/cpu.h"
-#include "ops/simd/math.h"
+#include "ops/simd/cellwise/math.h"
 #include "tests/unit/ops/simd/ulp_error.h"
 
 // x ^ y: the bound of docs/numerics.md, section 7, results that are doubles, and the same bits in every

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/simd/precise_math.h"
+#include "ops/simd/cellwise/precise_math.h"
 
 #include <gtest/gtest.h>
 

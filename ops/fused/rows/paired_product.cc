@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/fused/rows/paired_product.h"
+
+#include <algorithm>
+
+namespace heddle::ops {
+namespace {
+
+// True if some step before `end` writes the buffer: the next tile would overwrite it before its product.
+bool IsWrittenBefore(const TileProgram& program, const TileRef& buffer, int end) {
+  for (int s = 0; s < end; ++s) {
+    const Step& step = program.steps[static_cast<size_t>(s)];
+    const auto is_buffer = [&](const TileRef& ref) {
+      return ref.kind == buffer.kind && ref.index == buffer.index;
+    };
+    if (is_buffer(step.to) || std::any_of(step.outputs.begin(), step.outputs.end(), is_buffer)) return true;
+  }
+  return false;
+}
+
+// 1 if the step behind that product rounds it to floats, else 0.
+int RoundsAfter(const TileProgram& program, int multiply) {
+  const auto next = static_cast<size_t>(multiply) + 1;
+  return next < program.steps.size() && program.steps[next].kind == Step::Kind::kRound &&
+                 program.steps[next].to == program.steps[next - 1].to
+             ? 1
+             : 0;
+}
+
+// Columns of X. Two steps on tiles of rows would leave memory idle while the second computes; rows of so many
+// stay in the first-level cache from the first to the second use, those of the tile before eight at least.
+constexpr int64_t kMostColumnsAtOnce = 1024, kMostColumnsOfTwoTiles = 128;
+
+}  // namespace
+
+PairedProduct FindPairedProduct(const TileProgram& program) {
+  PairedProduct pair;
+  if (program.by_pattern) return pair;
+  for (int s = 0; s < static_cast<int>(program.steps.size()); ++s) {
+    const Step& step = program.steps[static_cast<size_t>(s)];
+    if (step.kind == Step::Kind::kMultiply && step.index < 0 && step.columns == 1 &&
+        step.from.kind == TileRef::Kind::kInput && pair.multiply < 0)
+      pair.multiply = s;
+    if (step.kind != Step::Kind::kRoot || pair.multiply < 0 || step.right >= 0) continue;
+    const TileRoot& root = program.roots[static_cast<size_t>(step.index)];
+    if (root.kind != TileRoot::Kind::kVectors || root.k != 1 || root.n <= 8) continue;
+    const Step& multiply = program.steps[static_cast<size_t>(pair.multiply)];
+    const bool kept = step.from_right.kind == TileRef::Kind::kBuffer &&
+                      program.buffers[static_cast<size_t>(step.from_right.index)] == 1 &&
+                      !IsWrittenBefore(program, step.from_right, pair.multiply);
+    const bool at_once =
+        s == pair.multiply + 1 + RoundsAfter(program, pair.multiply) && step.from_right == multiply.to;
+    if (!kept || step.from != multiply.from ||
+        root.n > (at_once ? kMostColumnsAtOnce : kMostColumnsOfTwoTiles))
+      continue;
+    pair.root = s;
+    pair.at_once = at_once;
+    pair.keeps = !at_once || multiply.to.kind != TileRef::Kind::kBuffer ||
+                 std::any_of(program.steps.begin() + s + 1, program.steps.end(),
+                             [&](const Step& later) { return Reads(later, multiply.to); });
+    return pair;
+  }
+  return {};
+}
+
+PairedProduct FindSparsePair(const TileProgram& program) {
+  for (int s = 0; s + 1 < static_cast<int>(program.steps.size()); ++s) {
+    const Step &multiply = program.steps[static_cast<size_t>(s)],
+               &root = program.steps[static_cast<size_t>(s) + 1];
+    if (multiply.kind != Step::Kind::kMultiply || multiply.index < 0 || multiply.columns != 1) continue;
+    if (root.kind != Step::Kind::kRoot || root.right != multiply.index || root.from_right != multiply.to)
+      continue;
+    const TileRoot& target = program.roots[static_cast<size_t>(root.index)];
+    if (target.kind == TileRoot::Kind::kVectors && target.k == 1) return {s, s + 1};
+  }
+  return {};
+}
+
+}  // namespace heddle::ops

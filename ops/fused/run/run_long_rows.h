@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ops/fused/program/tile_program.h"
+#include "ops/fused/run/tile_steps.h"
+#include "ops/kernel.h"
+
+namespace heddle::ops {
+
+/// True for what RunLongRows does: rows of more columns than a column chunk whose results have a row for each
+/// of the driver's, or whose aggregates are read inside.
+bool RunsInPhases(const TileProgram& program);
+
+/// Rows of so many columns that are worked on at once, where `full` values of such rows are read, kept
+/// between phases or written: what one phase reads or writes of them is in the last-level cache for the next
+/// one, as long as that is enough for all threads.
+int64_t RowsOfGroup(int64_t rows, int64_t columns, int64_t full, int threads);
+
+/// Runs it in the phase of the call (ops/kernel.h). All threads share the column chunks of a few rows at a
+/// time, which the phases over them find in the cache.
+Status RunLongRows(const TileProgram& program, const KernelCall& call, TileSteps& steps,
+                   std::span<Value> results);
+
+}  // namespace heddle::ops

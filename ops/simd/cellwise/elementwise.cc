@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/simd/cellwise/elementwise.h"
+
+#include "ops/cpu.h"
+
+namespace heddle::ops {
+
+const ElementwiseKernels& SelectedElementwiseKernels() {
+  return SelectedCpu() == Cpu::kAvx512 ? kElementwiseKernelsAvx512 : kElementwiseKernelsAvx2;
+}
+
+}  // namespace heddle::ops

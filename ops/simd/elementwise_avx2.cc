@@ -1,3 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-#define HEDDLE_ELEMENTWISE_TABLE kElementwiseKernelsAvx2
-#include "ops/simd/elementwise.inc"

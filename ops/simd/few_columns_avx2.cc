@@ -1,5 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-#include "ops/simd/rows.h"
-#define HEDDLE_FEW_COLUMNS kFewColumnsAvx2
-#define HEDDLE_FEW_SINGLE_COLUMNS kFewSingleColumnsAvx2
-#include "ops/simd/few_columns.inc"

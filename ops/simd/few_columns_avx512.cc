@@ -1,4 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-#define HEDDLE_FEW_COLUMNS kFewColumnsAvx512
-#define HEDDLE_FEW_SINGLE_COLUMNS kFewSingleColumnsAvx512
-#include "ops/simd/few_columns.inc"

@@ -1,3 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-#define HEDDLE_SINGLE_FUNCTIONS_TABLE kSingleFunctionsAvx2
-#include "ops/simd/single_functions.inc"
