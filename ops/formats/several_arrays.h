@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/status.h"
-#include "core/text/utf8.h"
 
 // Files that hold several arrays, one of which read() takes: dataset= says which.
 namespace heddle::ops {
 
 inline constexpr std::string_view kDatasetSaysWhich = "dataset= says which: ";
 
-/// The names for a message: the first of them where they are many, the beginning of one that is long.
+/// The names for a message: the first of them where they are many or long.
 inline std::string ListOfArrays(const std::vector<std::string>& names) {
   constexpr size_t kMostBytes = 300;
   std::string list;
   for (const std::string& name : names) {
     if (list.size() > kMostBytes) return list + ", ...";
-    list += (list.empty() ? "" : ", ") + ShownInLine(name, kMostBytes);
+    list.append(list.empty() ? "" : ", ").append(name.size() > kMostBytes ? "..." : name);
   }
   return list;
 }
@@ -31,11 +31,20 @@ inline Status SeveralArrays(const std::string& path, std::string_view what,
       .WithNote(std::string(kDatasetSaysWhich) + ListOfArrays(names));
 }
 
-/// kDataLoss: the one that dataset= names is not there. `what`: "array", "variable".
-inline Status NoSuchArray(const std::string& path, std::string_view what, const std::string& wanted,
-                          const std::vector<std::string>& names) {
-  return DataLoss("cannot read '{}': it has no {} '{}'", path, what, wanted)
-      .WithNote("it has: " + ListOfArrays(names));
+/// The names that the note of SeveralArrays() lists; none of another status.
+inline std::vector<std::string> ArraysToChooseFrom(const Status& status) {
+  constexpr std::string_view kBetween = ", ";
+  std::vector<std::string> names;
+  for (const std::string& note : status.notes()) {
+    if (!note.starts_with(kDatasetSaysWhich)) continue;
+    std::string_view rest = std::string_view(note).substr(kDatasetSaysWhich.size());
+    while (!rest.empty()) {
+      const size_t end = std::min(rest.find(kBetween), rest.size());
+      names.emplace_back(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + kBetween.size(), rest.size()));
+    }
+  }
+  return names;
 }
 
 }  // namespace heddle::ops

@@ -129,7 +129,9 @@ class MatArray : public StoredArray {
       return DataLoss("cannot read '{}': variable '{}' holds {}, not real numbers", path_, name, holds);
     }
     if (names.empty()) return DataLoss("cannot read '{}': it holds no matrix of numbers", path_);
-    if (!dataset.empty()) return NoSuchArray(path_, "variable", dataset, names);
+    if (!dataset.empty())
+      return DataLoss("cannot read '{}': it has no variable '{}'", path_, dataset)
+          .WithNote("it has: " + ListOfArrays(names));
     if (names.size() == 1) return OkStatus();
     return SeveralArrays(path_, "matrices", names);
   }

@@ -48,9 +48,9 @@ Result<ZipMember> Choose(const ReadOptions& options, std::vector<ZipMember> memb
                                    : member.name == options.dataset + std::string(kEnding);
   });
   if (found != members.end()) return *found;
-  const std::vector<std::string> names = NamesOf(members);
-  if (options.dataset.empty()) return SeveralArrays(options.path, "arrays", names);
-  return NoSuchArray(options.path, "array", options.dataset, names);
+  if (options.dataset.empty()) return SeveralArrays(options.path, "arrays", NamesOf(members));
+  return DataLoss("cannot read '{}': it has no array '{}'", options.path, options.dataset)
+      .WithNote("it has: " + ListOfArrays(NamesOf(members)));
 }
 
 Result<ChosenArray> OpenArray(const ReadOptions& options, Files& files) {

@@ -283,7 +283,9 @@ Result<Chosen> Choose(const ReadOptions& options, const TextFile& text, bool fir
   if (names.empty())
     return DataLoss("cannot read '{}': it holds no matrix of numbers", options.path)
         .WithNote("save -text FILE X, in Octave, writes one");
-  if (!options.dataset.empty()) return NoSuchArray(options.path, "variable", options.dataset, names);
+  if (!options.dataset.empty())
+    return DataLoss("cannot read '{}': it has no variable '{}'", options.path, options.dataset)
+        .WithNote("it has: " + ListOfArrays(names));
   if (names.size() == 1) return chosen;
   return SeveralArrays(options.path, "matrices", names);
 }

@@ -137,7 +137,8 @@ class OpenArray : public StoredArray {
       return Fault(fmt::format("dataset '{}' cannot be opened", found.unreadable), found.cause);
     if (names.empty()) return DataLoss("cannot read '{}': it holds no dataset of numbers", input_.path);
     if (dataset.empty()) return SeveralArrays(input_.path, "datasets", names);
-    return NoSuchArray(input_.path, "dataset", dataset, names);
+    return DataLoss("cannot read '{}': it has no dataset '{}'", input_.path, dataset)
+        .WithNote("it has: " + ListOfArrays(names));
   }
 
   Status LookAtDense(const std::string& name) {
