@@ -30,6 +30,9 @@ void AppendCell(const Column& column, int64_t row, PieceText* out) {
   HEDDLE_CHECK(false, "texts are written as their format has them");
 }
 
+// True of a cell that files of cells leave out.
+bool IsLeftOut(const Column& column, int64_t row) { return IsMissingOrZero(column, row); }
+
 void AppendInQuotes(std::string_view text, PieceText* out) {
   out->Append('"');
   for (size_t quote = text.find('"'); quote != std::string_view::npos; quote = text.find('"')) {
@@ -66,7 +69,7 @@ void AppendCsvRow(std::span<const Column> columns, int64_t row, const WriteOptio
 // `number` is that of the row in the file.
 void AppendCells(std::span<const Column> columns, int64_t row, int64_t number, PieceText* out) {
   for (size_t j = 0; j < columns.size(); ++j) {
-    if (IsMissingOrZero(columns[j], row)) continue;  // Files of cells leave it out.
+    if (IsLeftOut(columns[j], row)) continue;
     out->AppendNumber(number);
     out->Append(' ');
     out->AppendNumber(static_cast<int64_t>(j) + 1);
