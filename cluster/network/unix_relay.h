@@ -10,8 +10,8 @@
 namespace heddle::cluster {
 
 /// Stands between the connections of a unix socket and the server that reads them, and counts what they
-/// send, which the kernel does not. One thread passes on the bytes of both directions, a buffer at a time, and
-/// reads no further while the other side is busy. Thread-safe.
+/// send, which the kernel does not. One thread passes on the bytes of both directions, a buffer at a time,
+/// and reads no further while the other side is busy. Thread-safe.
 class UnixRelay {
  public:
   /// Descriptors that a connection needs: its own, and two of the pair behind it.

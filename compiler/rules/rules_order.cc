@@ -138,6 +138,8 @@ bool TransposesOperand(const Match& match) {
 }
 bool KnowsOperands(const Match& match) { return match.KnowsOperands(); }
 bool TakesScalars(const Match& match) { return match.TakesScalars("f"); }
+// There is a chain: what a transposed matrix alone sums up to has a rule of its own, for shared ones, too.
+bool TakesScalarsBetween(const Match& match) { return TakesScalars(match) && !match.Chain("f").empty(); }
 
 // A sum of cells that are smaller than those of X may be a double where that of X is not. So a factor leaves
 // the sum only where it makes no cell smaller. Before a product it does so in any case: without it there is
@@ -173,8 +175,8 @@ constexpr Rule kRules[] = {
     // Sums of what has been moved around.
     {"sum-of-transpose", "sum(t(X))", "sum(X)", nullptr, true},
     {"mean-of-transpose", "mean(t(X))", "mean(X)", nullptr, true},
-    {"sum-of-transposed-cells", "sum(f(t(X)))", "sum(f(X))", TakesScalars},
-    {"mean-of-transposed-cells", "mean(f(t(X)))", "mean(f(X))", TakesScalars},
+    {"sum-of-transposed-cells", "sum(f(t(X)))", "sum(f(X))", TakesScalarsBetween},
+    {"mean-of-transposed-cells", "mean(f(t(X)))", "mean(f(X))", TakesScalarsBetween},
     {"row-sums-of-transpose", "rowSums(f(t(X)))", "t(colSums(f(X)))", TakesScalars},
     {"column-sums-of-transpose", "colSums(f(t(X)))", "t(rowSums(f(X)))", TakesScalars},
     {"row-means-of-transpose", "rowMeans(f(t(X)))", "t(colMeans(f(X)))", TakesScalars},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that gradient() forms, against literal loops: cumulative_backward, table_backward, eigen_backward,
-// det_backward and density (ranks_backward is in statistics_test.cc). That they are derivatives is shown by
-// tests/property/gradient_test.cc and tests/scripts/cases/gradient_statistics.dml.
+// Operators that gradient() forms, against literal loops: cumulative_backward, table_backward,
+// eigen_backward, det_backward and density (ranks_backward is in statistics_test.cc). That they are
+// derivatives is shown by tests/property/gradient_test.cc and tests/scripts/cases/gradient_statistics.dml.
 #include <cmath>
 #include <limits>
 
@@ -112,12 +112,13 @@ TEST(DeterminantBackwardTest, IsTheDefinitionAlsoWhereTheMatrixIsSingular) {
     for (int64_t copied = 0; copied < std::min<int64_t>(n, 3); ++copied) {
       Matrix a = RandomCells(n, n, static_cast<uint32_t>(10 * n + copied));
       for (int64_t i = 0; i < copied; ++i)
-        for (int64_t j = 0; j < n; ++j) a.mutable_data()[i * n + j] = a.At(n - 1, j) * static_cast<double>(i + 2);
+        for (int64_t j = 0; j < n; ++j)
+          a.mutable_data()[i * n + j] = a.At(n - 1, j) * static_cast<double>(i + 2);
       SCOPED_TRACE(::testing::Message() << n << " " << copied);
       const Value x(a);
+      const std::vector<const Value*> inputs = {&x, &dy};
       Invocation call("det_backward", {a, dy});
-      ExpectNear(call.RunMatrix(),
-                 reference::FindKernel("det_backward")(call.node, std::vector<const Value*>{&x, &dy}).matrix());
+      ExpectNear(call.RunMatrix(), reference::FindKernel("det_backward")(call.node, inputs).matrix());
     }
   }
 }
