@@ -35,6 +35,8 @@ namespace heddle::ops {
   Operator(kCovariance)            \
   Operator(kCumsumprod)            \
   Operator(kDetectSchema)          \
+  Operator(kDeterminant)           \
+  Operator(kDeterminantBackward)   \
   Operator(kDropInvalidLength)     \
   Operator(kDropInvalidType)       \
   Operator(kEigen)                 \

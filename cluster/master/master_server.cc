@@ -244,6 +244,7 @@ class MasterServerImpl : public MasterServer {
     if (lock_ == nullptr) return Unavailable("another master works on '{}'", options_.folder);
     HEDDLE_ASSIGN_OR_RETURN(RoleTokens read, RoleTokens::Read(options_.folder, options_.token_file));
     const auto newcomers = std::make_shared<Newcomers>();
+    if (IsUnixAddress(options_.listen)) HEDDLE_RETURN_IF_ERROR(newcomers->CountUnixSockets());
     read.AdmitTo(newcomers);
     const auto tokens = std::make_shared<const RoleTokens>(std::move(read));
     HEDDLE_ASSIGN_OR_RETURN(store_,
@@ -268,7 +269,8 @@ class MasterServerImpl : public MasterServer {
             [tokens](std::string_view caller) { return tokens->RoleOf(caller).has_value(); }));
     if (const std::string path = SocketPath(options_.listen); !path.empty())
       HEDDLE_RETURN_IF_ERROR(ClearSocket(path));
-    HEDDLE_ASSIGN_OR_RETURN(acceptor_, Acceptor::Listen(options_.listen, LimitsForStrangers(), newcomers));
+    const ConnectionLimits limits = LimitsForStrangers(newcomers->descriptors_of_connection());
+    HEDDLE_ASSIGN_OR_RETURN(acceptor_, Acceptor::Listen(options_.listen, limits, newcomers));
     grpc::ServerBuilder builder;
     // Half of what the master may hold is for messages on their way.
     grpc::ResourceQuota quota("master");

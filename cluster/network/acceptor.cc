@@ -49,14 +49,20 @@ void Reset(int fd) {
   close(fd);
 }
 
+uid_t UserOf(int unix_socket) {
+  ucred credentials = {};
+  socklen_t size = sizeof(credentials);
+  getsockopt(unix_socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size);
+  return credentials.uid;
+}
+bool IsOfOwnUser(int unix_socket) {
+  const uid_t user = UserOf(unix_socket);
+  return user == geteuid() || user == 0;
+}
+
 // Who is at the other end, as far as the limit goes: an address without its port, or a user.
 std::string PeerOf(int fd, const SocketAddress& address) {
-  if (address.family() == AF_UNIX) {
-    ucred credentials = {};
-    socklen_t size = sizeof(credentials);
-    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size);
-    return fmt::format("user {}", credentials.uid);
-  }
+  if (address.family() == AF_UNIX) return fmt::format("user {}", UserOf(fd));
   if (address.family() == AF_INET) {
     const auto* v4 = reinterpret_cast<const sockaddr_in*>(&address.storage);
     return std::string(reinterpret_cast<const char*>(&v4->sin_addr), sizeof(v4->sin_addr));
@@ -116,7 +122,7 @@ class OpenConnections {
 class AcceptorImpl : public Acceptor {
  public:
   AcceptorImpl(const ConnectionLimits& limits, std::shared_ptr<Newcomers> newcomers)
-      : connections_(limits), newcomers_(std::move(newcomers)) {}
+      : connections_(limits), only_own_user_(limits.only_own_user), newcomers_(std::move(newcomers)) {}
   ~AcceptorImpl() override {
     if (thread_.joinable()) {
       const uint64_t one = 1;
@@ -225,12 +231,17 @@ class AcceptorImpl : public Acceptor {
   }
 
   void Take(int fd, const SocketAddress& peer) {
+    if (only_own_user_ && peer.family() == AF_UNIX && !IsOfOwnUser(fd)) {
+      Reset(fd);
+      return TellRefusal("another user");
+    }
     if (!connections_.Admit(fd, PeerOf(fd, peer))) {
       Reset(fd);
       return TellRefusal("too many connections");
     }
-    if (newcomers_ != nullptr) newcomers_->Note(fd, peer);
-    taker_(fd);
+    const int taken = newcomers_ != nullptr ? newcomers_->Note(fd, peer) : fd;
+    if (taken < 0) return TellRefusal("no descriptor is free");
+    taker_(taken);
   }
 
   bool RefuseByReserve(int listener) {
@@ -252,6 +263,7 @@ class AcceptorImpl : public Acceptor {
   }
 
   OpenConnections connections_;
+  const bool only_own_user_;
   const std::shared_ptr<Newcomers> newcomers_;
   std::string address_;
   in_port_t port_ = 0;  // of the network's order
@@ -266,16 +278,17 @@ class AcceptorImpl : public Acceptor {
 
 }  // namespace
 
-ConnectionLimits LimitsForStrangers() {
+ConnectionLimits LimitsForStrangers(int descriptors) {
   const int limit = DescriptorLimit();
-  const int most = std::clamp(limit - std::min(kOwnDescriptors, limit / 2), 1, kMostConnections);
+  const int most =
+      std::clamp((limit - std::min(kOwnDescriptors, limit / 2)) / descriptors, 1, kMostConnections);
   return {most, std::min(most, std::max(kLeastOfAPeer, most / kPartsForPeers))};
 }
 
 ConnectionLimits LimitsForPeers(int peers) {
   const int most =
       std::min(LimitsForStrangers().most, kConnectionsOfARank * std::max(peers, 1) + kLeastOfAPeer);
-  return {most, most};
+  return {most, most, /*only_own_user=*/true};
 }
 
 Result<std::unique_ptr<Acceptor>> Acceptor::Listen(const std::string& address, const ConnectionLimits& limits,

@@ -14,12 +14,14 @@ namespace heddle::cluster {
 struct ConnectionLimits {
   int most = 0;
   int most_of_a_peer = 0;  ///< From one address of a machine, or of one user of a unix socket.
+  /// Connections of a unix socket that are of another user are closed at once. The superuser's are not.
+  bool only_own_user = false;
 };
 
 /// For a server that strangers reach: as many as the process has descriptors for, less those that it needs
-/// itself, and a part of them for each peer.
-ConnectionLimits LimitsForStrangers();
-/// For a server whose peers are known by number.
+/// itself, and a part of them for each peer. `descriptors`: how many of them a connection needs.
+ConnectionLimits LimitsForStrangers(int descriptors = 1);
+/// For a server whose peers are known by number, and of one user on this machine.
 ConnectionLimits LimitsForPeers(int peers);
 
 /// Listens on an address and hands connections on. gRPC's own listener is deaf for ever once it had no

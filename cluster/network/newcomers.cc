@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
@@ -19,6 +20,9 @@ namespace {
 constexpr int kLookAgainMs = 20;
 constexpr size_t kOftenLookedAt = 64;
 constexpr int kLookAtManyAgainMs = 200;
+
+// Names of peers behind a relay begin with it. An inode is that of one open socket.
+constexpr std::string_view kRelayed = "heddle-connection-";
 
 std::string NameOf(const void* address, int family, in_port_t port) {
   char text[INET6_ADDRSTRLEN] = "";
@@ -66,22 +70,33 @@ int64_t ReceivedBytes(int fd) {
 
 }  // namespace
 
-void Newcomers::Note(int fd, const SocketAddress& peer) {
-  const std::optional<std::string> name = NameOf(peer);
+Status Newcomers::CountUnixSockets() {
+  HEDDLE_ASSIGN_OR_RETURN(relay_, UnixRelay::Start(most_bytes_));
+  return OkStatus();
+}
+
+int Newcomers::Note(int fd, const SocketAddress& peer) {
   struct stat status{};
-  if (!name || fstat(fd, &status) != 0) return;
-  const std::lock_guard lock(mutex_);
-  newcomers_[*name] = {fd, status.st_ino};
+  if (fstat(fd, &status) != 0) return fd;
+  if (peer.family() == AF_UNIX && relay_ != nullptr)
+    return relay_->Join(fd, fmt::format("{}{}-{}", kRelayed, getpid(), status.st_ino));
+  if (const std::optional<std::string> name = NameOf(peer)) {
+    const std::lock_guard lock(mutex_);
+    newcomers_[*name] = {fd, status.st_ino};
+  }
+  return fd;
 }
 
 void Newcomers::Admit(const std::string& peer) {
+  if (const size_t name = peer.find(kRelayed); relay_ != nullptr && name != std::string::npos)
+    return relay_->Admit(peer.substr(name));
   const std::lock_guard lock(mutex_);
   if (!newcomers_.empty()) newcomers_.erase(NameOf(std::string_view(peer)));
 }
 
 int Newcomers::ShutDownTalkers() {
+  int talkers = relay_ != nullptr ? relay_->TakeTalkers() : 0;
   const std::lock_guard lock(mutex_);
-  int talkers = 0;
   std::erase_if(newcomers_, [&](const auto& entry) {
     const Newcomer& newcomer = entry.second;
     if (!IsStill(newcomer.fd, newcomer.inode)) return true;
@@ -94,6 +109,7 @@ int Newcomers::ShutDownTalkers() {
 }
 
 int Newcomers::NextLookMs() const {
+  if (relay_ != nullptr && relay_->HasNewcomers()) return kLookAtManyAgainMs;
   const std::lock_guard lock(mutex_);
   if (newcomers_.empty()) return -1;
   return newcomers_.size() <= kOftenLookedAt ? kLookAgainMs : kLookAtManyAgainMs;

@@ -5,10 +5,13 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 
 #include "cluster/network/address.h"
+#include "cluster/network/unix_relay.h"
+#include "core/status.h"
 
 namespace heddle::cluster {
 
@@ -18,16 +21,21 @@ constexpr int64_t kMostBytesOfNewcomers = int64_t{1} << 20;
 
 /// The connections of a server of which no call has been let in yet. Each may send a bounded number of bytes:
 /// all that strangers send, calls that are refused, pings and settings, costs the server memory before it is
-/// dealt with. The kernel counts the bytes of a TCP connection; those of unix sockets, which only this
-/// machine's users reach, are not counted. Thread-safe.
+/// dealt with. The kernel counts the bytes of a TCP connection, and a relay those of a unix socket.
+/// Thread-safe.
 class Newcomers {
  public:
   explicit Newcomers(int64_t most_bytes = kMostBytesOfNewcomers) : most_bytes_(most_bytes) {}
 
-  /// A connection from `peer`, which somebody else reads and closes.
-  void Note(int fd, const SocketAddress& peer);
+  /// Connections of unix sockets are counted as well, and come by a relay, for as long as this object lives.
+  Status CountUnixSockets();
+  int descriptors_of_connection() const { return relay_ == nullptr ? 1 : UnixRelay::kDescriptors; }
+
+  /// A connection from `peer`. Returns what stands for it, which somebody else reads and closes; -1 where no
+  /// descriptor is free, and the connection is closed.
+  int Note(int fd, const SocketAddress& peer);
   /// A call of the connection was let in. `peer` as gRPC names it: "ipv4:127.0.0.1:4711",
-  /// "ipv6:%5B::1%5D:4711".
+  /// "ipv6:%5B::1%5D:4711", "unix-abstract:NAME".
   void Admit(const std::string& peer);
   /// Looks at all and shuts down those that have sent too much; their number.
   int ShutDownTalkers();
@@ -41,6 +49,7 @@ class Newcomers {
   };
 
   const int64_t most_bytes_;
+  std::unique_ptr<UnixRelay> relay_;
   mutable std::mutex mutex_;
   std::map<std::string, Newcomer> newcomers_;  // by "address port"
 };

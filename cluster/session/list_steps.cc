@@ -147,6 +147,10 @@ Result<Variable> ListSteps::Evaluate(const Block& step, Frame* frame) {
       HEDDLE_ASSIGN_OR_RETURN(const Variable* list, Operand(step, *frame, "list"));
       return ZerosOf(step, Variable(*list), frame);
     }
+    case ListOperation::kAppended: return Appended(step, *frame);
+    case ListOperation::kInserted: return Inserted(step, frame);
+    case ListOperation::kRowsOf:
+    case ListOperation::kColumnsOf: return PartsOf(step, frame);
     case ListOperation::kRemove:
     case ListOperation::kWrite: break;
   }
@@ -222,6 +226,63 @@ Result<Variable> ListSteps::ZerosOf(const Block& step, const Variable& value, Fr
   return Variable::OfList(std::move(zeros));
 }
 
+// A list of one element gave that element, another is one.
+Result<Variable> ListSteps::Appended(const Block& step, const Frame& frame) const {
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<List> list, ListOperand(step, frame));
+  HEDDLE_ASSIGN_OR_RETURN(const Variable* value, Operand(step, frame, "value"));
+  if (value->list == nullptr || list->size() == 0)
+    return Internal("a step '{}' without a list that was appended", Name(step.operation));
+  if (value->list->size() != 1) return list->elements.back();
+  auto appended = std::make_shared<List>(*value->list);
+  appended->elements[0] = list->elements.back();
+  return Variable::OfList(std::move(appended));
+}
+
+Result<Variable> ListSteps::Inserted(const Block& step, Frame* frame) {
+  HEDDLE_ASSIGN_OR_RETURN(const Variable* const found, Operand(step, *frame, "list"));
+  const Variable like = *found;
+  if (like.list == nullptr) return Internal("a step '{}' without a list", Name(step.operation));
+  HEDDLE_ASSIGN_OR_RETURN(const ListRange range, Range(step, *frame, *like.list));
+  const auto given = [&](std::string_view argument) -> Result<std::shared_ptr<List>> {
+    if (VariableOf(step, argument) == nullptr) return std::shared_ptr<List>();
+    HEDDLE_ASSIGN_OR_RETURN(const Variable* const variable, Operand(step, *frame, argument));
+    return variable->list;
+  };
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<List> rest, given("rest"));
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<List> removed, given("removed"));
+  HEDDLE_ASSIGN_OR_RETURN(const Variable zeros, ZerosOf(step, like, frame));
+  auto whole = std::make_shared<List>(*zeros.list);
+  for (size_t i = 0; i < whole->size(); ++i) {
+    const bool is_removed = i >= range.begin && i < range.end;
+    const std::shared_ptr<List>& from = is_removed ? removed : rest;
+    if (from == nullptr) continue;
+    whole->elements[i] =
+        from->elements[is_removed ? i - range.begin : i < range.begin ? i : i - range.size()];
+  }
+  return Variable::OfList(std::move(whole));
+}
+
+Result<Variable> ListSteps::PartsOf(const Block& step, Frame* frame) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<List> list, ListOperand(step, *frame));
+  HEDDLE_ASSIGN_OR_RETURN(const Variable* const found, Operand(step, *frame, "value"));
+  const Variable value = *found;
+  auto parts = std::make_shared<List>(*list);
+  int64_t end = 0;
+  for (Variable& element : parts->elements) {
+    const Shape shape = element.info.IsScalar() ? Shape{1, 1} : element.info.shape;
+    const int64_t begin = end + 1;
+    end += step.operation == ListOperation::kRowsOf ? shape.rows : shape.columns;
+    if (end < begin) {
+      HEDDLE_ASSIGN_OR_RETURN(element, ZerosOf(step, Variable(element), frame));
+    } else {
+      HEDDLE_ASSIGN_OR_RETURN(element,
+                              Apply(step, PartGraph(step),
+                                    {value, Variable::OfScalar(begin), Variable::OfScalar(end)}, frame));
+    }
+  }
+  return Variable::OfList(std::move(parts));
+}
+
 // The text of an element (language reference 2.9). The options of toString() are those of its matrices.
 Status ListSteps::AppendText(const Block& step, const Variable& value, Frame* frame, std::string* text) {
   if (value.info.IsScalar()) {
@@ -262,6 +323,31 @@ Result<Variable> ListSteps::Apply(const Block& step, const Graph& graph, const s
   for (size_t i = 0; i < inputs.size(); ++i) frame->Erase(InputName(i));
   HEDDLE_RETURN_IF_ERROR(status);
   return frame->Take(kResult);
+}
+
+// Of the first input the rows or columns from the second to the third, numbers.
+const Graph& ListSteps::PartGraph(const Block& step) {
+  constexpr size_t kInputs = 3;
+  auto [found, is_new] = graphs_.try_emplace({step.id, kInputs});
+  Graph& graph = found->second;
+  if (!is_new) return graph;
+  std::vector<NodeId> nodes;
+  const auto add = [&](std::string_view op, std::string_view name) -> Node& {
+    Node node;
+    node.op = op;
+    node.position = step.position;
+    if (!name.empty()) node.SetAttribute("name", std::string(name));
+    nodes.push_back(graph.Add(std::move(node)));
+    return graph[nodes.back()];
+  };
+  for (size_t i = 0; i < kInputs; ++i) add("variable", InputName(i));
+  if (step.operation == ListOperation::kRowsOf)
+    add("index", "").inputs = {nodes[0], nodes[1], nodes[2], kNoNode, kNoNode};
+  else
+    add("index", "").inputs = {nodes[0], kNoNode, kNoNode, nodes[1], nodes[2]};
+  const NodeId part = nodes.back();
+  add("assign", kResult).inputs = {part};
+  return graph;
 }
 
 // op of the inputs, each of which is made a matrix first if `as_matrices`. Those of toString() after the

@@ -36,6 +36,10 @@ class ListSteps {
   Result<Variable> Bind(const Block& step, Frame* frame);
   Result<Variable> SumOf(const Block& step, const Variable& a, const Variable& b, Frame* frame);
   Result<Variable> ZerosOf(const Block& step, const Variable& value, Frame* frame);
+  Result<Variable> Appended(const Block& step, const Frame& frame) const;
+  Result<Variable> Inserted(const Block& step, Frame* frame);
+  Result<Variable> PartsOf(const Block& step, Frame* frame);
+  const Graph& PartGraph(const Block& step);
   Status AppendText(const Block& step, const Variable& value, Frame* frame, std::string* text);
   Result<Variable> Apply(const Block& step, const Graph& graph, const std::vector<Variable>& inputs,
                          Frame* frame);

@@ -32,6 +32,10 @@ LiveIn ResultOf(ListOperation operation) {
     case ListOperation::kRemove:
     case ListOperation::kSum:
     case ListOperation::kZeros:
+    case ListOperation::kAppended:
+    case ListOperation::kInserted:
+    case ListOperation::kRowsOf:
+    case ListOperation::kColumnsOf:
     case ListOperation::kAsList: return OfType(DataType::kList, ValueType::kUnknown);
     case ListOperation::kLength: return OfType(DataType::kScalar, ValueType::kInteger);
     case ListOperation::kAsScalar: return OfType(DataType::kScalar, ValueType::kUnknown);

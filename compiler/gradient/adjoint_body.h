@@ -88,6 +88,9 @@ class AdjointBody {
   void OfMade(const Block& step, std::vector<Block>* backward);
   Status OfAssigned(const Block& step, std::vector<Block>* backward);
   Status OfAppended(const Block& step, std::vector<Block>* backward);
+  void OfRemoved(const Block& step, std::vector<Block>* backward);
+  /// One matrix of all elements, or of some.
+  void OfBound(const Block& step, std::vector<Block>* backward);
   /// Adds `given` to the adjoint of a variable.
   void AddTo(const std::string& variable, const std::string& given, std::vector<Block>* backward);
   /// Adds element `index` (a variable) of the list `adjoint` to the adjoint of a variable.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
 #include <utility>
 
 #include "compiler/blocks/block_builder.h"
@@ -28,8 +29,16 @@ Status AdjointBody::OfList(const Block& step, std::vector<Block>* backward) {
   switch (step.operation) {
     case ListOperation::kMake: OfMade(step, backward); break;
     case ListOperation::kCopy: AddTo(ArgumentOf(step, "list"), AdjointName(step.results[0]), backward); break;
-    case ListOperation::kAsScalar:
-    case ListOperation::kAsMatrix: HEDDLE_RETURN_IF_ERROR(OfElement(step, backward)); break;
+    case ListOperation::kRemove: OfRemoved(step, backward); break;
+    case ListOperation::kCbind:
+    case ListOperation::kRbind: OfBound(step, backward); break;
+    case ListOperation::kAsMatrix:
+      if (IndexOf(step).empty()) {
+        OfBound(step, backward);
+        break;
+      }
+      [[fallthrough]];
+    case ListOperation::kAsScalar: HEDDLE_RETURN_IF_ERROR(OfElement(step, backward)); break;
     case ListOperation::kSlice:
     case ListOperation::kAsList: HEDDLE_RETURN_IF_ERROR(OfPart(step, backward)); break;
     case ListOperation::kAssign: HEDDLE_RETURN_IF_ERROR(OfAssigned(step, backward)); break;
@@ -72,9 +81,11 @@ void AdjointBody::OfMade(const Block& step, std::vector<Block>* backward) {
 }
 
 // An element that is taken out adds to that of the adjoint.
+// Without an index, and of several, as.scalar() takes the first.
 Status AdjointBody::OfElement(const Block& step, std::vector<Block>* backward) {
-  const std::string list = ArgumentOf(step, "list"), index = IndexOf(step);
-  if (index.empty()) return Refuse(step, "several elements of a list in one matrix have no derivative");
+  const std::string list = ArgumentOf(step, "list");
+  std::string index = ArgumentOf(step, "from");
+  if (index.empty()) index = Number(1, backward);
   if (!state_.activity->IsActive(list)) return OkStatus();
   if (state_.present.insert(list).second) AddZeros(list, nullptr, backward);
   const ValueInfo matrix = ValueInfo::OfMatrix(Shape());
@@ -153,20 +164,67 @@ Status AdjointBody::OfAssigned(const Block& step, std::vector<Block>* backward) 
 // append(list, value): the last element of the adjoint is the value's.
 Status AdjointBody::OfAppended(const Block& step, std::vector<Block>* backward) {
   const std::string list = ArgumentOf(step, "list"), value = ArgumentOf(step, "value");
-  if (state_.TypeOf(value).data_type == DataType::kList)
-    return Refuse(step, "a list that is appended to another has no derivative");
   const ValueInfo type = ValueInfo::OfDeclared(DataType::kList, ValueType::kUnknown);
   const std::string last = state_.NewName(ValueInfo::OfScalar(ValueType::kInteger));
   const std::string rest = state_.NewName(type), removed = state_.NewName(type);
   const std::string adjoint = AdjointName(step.results[0]);
   backward->push_back(ListStep(ListOperation::kLength, {{"list", adjoint}}, last));
-  if (state_.activity->IsActive(value)) AddElementTo(value, adjoint, last, backward);
+  if (state_.activity->IsActive(value)) {
+    if (state_.TypeOf(value).data_type == DataType::kList) {
+      const std::string given = state_.NewName(type);
+      backward->push_back(
+          ListStep(ListOperation::kAppended, {{"list", adjoint}, {"value", value}}, given));
+      AddTo(value, given, backward);
+    } else {
+      AddElementTo(value, adjoint, last, backward);
+    }
+  }
   if (!state_.activity->IsActive(list)) return OkStatus();
   Block remove = ListStep(ListOperation::kRemove, {{"list", adjoint}, {"from", last}, {"to", last}}, rest);
   remove.results.push_back(removed);
   backward->push_back(std::move(remove));
   AddTo(list, rest, backward);
   return OkStatus();
+}
+
+// [rest, removed] = remove(list, index): each element gets its adjoint back from where it has gone.
+void AdjointBody::OfRemoved(const Block& step, std::vector<Block>* backward) {
+  const std::string list = ArgumentOf(step, "list");
+  if (!state_.activity->IsActive(list)) return;
+  std::vector<std::pair<std::string, std::string>> arguments = step.arguments;
+  constexpr std::array<const char*, 2> kParts = {"rest", "removed"};
+  for (size_t i = 0; i < kParts.size(); ++i)
+    if (state_.present.contains(step.results[i]))
+      arguments.emplace_back(kParts[i], AdjointName(step.results[i]));
+  const std::string whole = state_.NewName(ValueInfo::OfDeclared(DataType::kList, ValueType::kUnknown));
+  backward->push_back(ListStep(ListOperation::kInserted, std::move(arguments), whole));
+  AddTo(list, whole, backward);
+}
+
+// cbind(list), rbind(list), as.matrix(list[from:to]): elements get their rows or columns of the adjoint.
+void AdjointBody::OfBound(const Block& step, std::vector<Block>* backward) {
+  const std::string list = ArgumentOf(step, "list"), from = ArgumentOf(step, "from"),
+                    to = ArgumentOf(step, "to"), given = AdjointName(step.results[0]);
+  if (!state_.activity->IsActive(list)) return;
+  const ListOperation operation =
+      step.operation == ListOperation::kCbind ? ListOperation::kColumnsOf : ListOperation::kRowsOf;
+  const auto new_list = [&] {
+    return state_.NewName(ValueInfo::OfDeclared(DataType::kList, ValueType::kUnknown));
+  };
+  const std::string parts = new_list();
+  if (from.empty()) {
+    backward->push_back(ListStep(operation, {{"list", list}, {"value", given}}, parts));
+    return AddTo(list, parts, backward);
+  }
+  const std::string adjoint = AdjointName(list), some = new_list(), before = new_list(), sum = new_list();
+  if (state_.present.insert(list).second) AddZeros(list, nullptr, backward);
+  backward->push_back(ListStep(ListOperation::kSlice, {{"list", list}, {"from", from}, {"to", to}}, some));
+  backward->push_back(ListStep(operation, {{"list", some}, {"value", given}}, parts));
+  backward->push_back(
+      ListStep(ListOperation::kSlice, {{"list", adjoint}, {"from", from}, {"to", to}}, before));
+  backward->push_back(ListStep(ListOperation::kSum, {{"list", before}, {"other", parts}}, sum));
+  backward->push_back(ListStep(
+      ListOperation::kAssign, {{"list", adjoint}, {"from", from}, {"to", to}, {"value", sum}}, adjoint));
 }
 
 }  // namespace heddle::compiler

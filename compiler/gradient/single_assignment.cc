@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compiler/blocks/block_builder.h"
+#include "compiler/optimize/infer.h"
 #include "compiler/optimize/list_steps.h"
 #include "compiler/optimize/liveness.h"
 
@@ -74,6 +75,7 @@ class Converter {
     switch (block.kind) {
       case Block::Kind::kBasic:
         ReadCurrent(&block.graph, *versions);
+        InferKnownTypes(&block.graph);
         for (Node& node : block.graph.nodes)
           if (node.Is("assign"))
             node.SetAttribute("name", Assign(node.Text("name"), TypeOfValue(block.graph, node), versions));
@@ -265,6 +267,23 @@ class Converter {
       if (node.Is("variable")) node.SetAttribute("name", Current(versions, node.Text("name")));
   }
 
+  // What list steps make of elements has no type in the text. Adjoints follow types, so those that are known
+  // here are told to the operators that read such values.
+  void InferKnownTypes(Graph* graph) const {
+    LiveIns known;
+    bool any_is_new = false;
+    for (const Node& node : graph->nodes) {
+      if (!node.Is("variable")) continue;
+      const auto type = made_.types.find(node.Text("name"));
+      const bool is_known = type != made_.types.end() && type->second.data_type != DataType::kUnknown;
+      any_is_new |= is_known && node.info.data_type == DataType::kUnknown;
+      known[node.Text("name")] = {is_known ? type->second : node.info, std::nullopt, nullptr};
+    }
+    if (!any_is_new) return;
+    InferOutcome outcome = InferShapes(*graph, known, nullptr);
+    if (outcome.error.ok()) *graph = std::move(outcome.graph);
+  }
+
   static std::string Current(const Versions& versions, const std::string& name) {
     const auto found = versions.find(name);
     return found == versions.end() ? name : found->second;
@@ -289,6 +308,9 @@ class Converter {
     if (block.kind == Block::Kind::kList) {
       if (block.operation == ListOperation::kCopy)
         return ValueInfo::OfDeclared(DataType::kList, ValueType::kUnknown);
+      // Of frames, of which no cell varies, they make frames, to whose type nobody looks here.
+      if (block.operation == ListOperation::kCbind || block.operation == ListOperation::kRbind)
+        return ValueInfo::OfMatrix(Shape());
       Status ignored;
       std::vector<LiveIn> results = InferListStep(
           block, [](std::string_view) { return nullptr; }, &ignored);

@@ -61,7 +61,11 @@ class ListStep {
       case ListOperation::kExists: return {OfInfo(ValueInfo::OfScalar(ValueType::kBoolean))};
       case ListOperation::kRead: return {UnknownList()};
       case ListOperation::kWrite: return {};
+      case ListOperation::kAppended: return {OfMatrices(Operand("value"))};
       case ListOperation::kSum:
+      case ListOperation::kInserted:
+      case ListOperation::kRowsOf:
+      case ListOperation::kColumnsOf:
       case ListOperation::kZeros: return {OfMatrices(Operand("list"))};
     }
     return {};

@@ -42,6 +42,7 @@ class Match {
   bool IsColumn(std::string_view letter) const { return ShapeOf(letter).columns == 1; }
   bool IsRow(std::string_view letter) const { return ShapeOf(letter).rows == 1; }
   bool IsLiteral(std::string_view letter) const { return subject_->graph[NodeOf(letter)].Is("literal"); }
+  std::string_view OperatorOf(std::string_view letter) const { return subject_->graph[NodeOf(letter)].op; }
   /// Its number; nullptr where it is not known.
   const Scalar* LiteralOf(std::string_view letter) const {
     return IsLiteral(letter) ? subject_->graph[NodeOf(letter)].FindAttribute("value") : nullptr;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
 #include "compiler/rules/rules.h"
 #include "core/values/sizes.h"
 
@@ -135,6 +137,27 @@ bool TransposesOperand(const Match& match) {
          Cells(match.ShapeOf("A")) < Cells(match.ShapeOfRoot());
 }
 bool KnowsOperands(const Match& match) { return match.KnowsOperands(); }
+bool TakesScalars(const Match& match) { return match.TakesScalars("f"); }
+// There is a chain: what a transposed matrix alone sums up to has a rule of its own, for shared ones, too.
+bool TakesScalarsBetween(const Match& match) { return TakesScalars(match) && !match.Chain("f").empty(); }
+
+// A sum of cells that are smaller than those of X may be a double where that of X is not. So a factor leaves
+// the sum only where it makes no cell smaller. Before a product it does so in any case: without it there is
+// much less to compute, and the sums that stand for the product leave the range of doubles anyway
+// (docs/numerics.md, section 3).
+bool IsProduct(const Match& match) {
+  return match.OperatorOf("X") == "%*%" || match.OperatorOf("X") == "t%*%";
+}
+bool IsFactorOf1OrMore(const Match& match) {
+  const Scalar* const factor = match.LiteralOf("s");
+  return IsProduct(match) || (factor != nullptr && std::abs(factor->AsDouble()) >= 1 &&
+                              std::isfinite(factor->AsDouble()));
+}
+bool IsDivisorOf1OrLess(const Match& match) {
+  const Scalar* const divisor = match.LiteralOf("s");
+  return IsProduct(match) ||
+         (divisor != nullptr && std::abs(divisor->AsDouble()) <= 1 && divisor->AsDouble() != 0);
+}
 bool IsOnesRow(const Match& match) {
   return match.KnowsOperands() && AreKnown(match, {"V"}) && match.IsColumn("V") &&
          match.ShapeOf("A").columns > 1 && match.ShapeOf("A") == match.ShapeOfRoot();
@@ -152,19 +175,21 @@ constexpr Rule kRules[] = {
     // Sums of what has been moved around.
     {"sum-of-transpose", "sum(t(X))", "sum(X)", nullptr, true},
     {"mean-of-transpose", "mean(t(X))", "mean(X)", nullptr, true},
-    {"row-sums-of-transpose", "rowSums(t(X))", "t(colSums(X))"},
-    {"column-sums-of-transpose", "colSums(t(X))", "t(rowSums(X))"},
-    {"row-means-of-transpose", "rowMeans(t(X))", "t(colMeans(X))"},
-    {"column-means-of-transpose", "colMeans(t(X))", "t(rowMeans(X))"},
+    {"sum-of-transposed-cells", "sum(f(t(X)))", "sum(f(X))", TakesScalarsBetween},
+    {"mean-of-transposed-cells", "mean(f(t(X)))", "mean(f(X))", TakesScalarsBetween},
+    {"row-sums-of-transpose", "rowSums(f(t(X)))", "t(colSums(f(X)))", TakesScalars},
+    {"column-sums-of-transpose", "colSums(f(t(X)))", "t(rowSums(f(X)))", TakesScalars},
+    {"row-means-of-transpose", "rowMeans(f(t(X)))", "t(colMeans(f(X)))", TakesScalars},
+    {"column-means-of-transpose", "colMeans(f(t(X)))", "t(rowMeans(f(X)))", TakesScalars},
     {"sum-of-row-sums", "sum(rowSums(X))", "sum(X)"},
     {"sum-of-column-sums", "sum(colSums(X))", "sum(X)"},
     // A common factor leaves the sum.
-    {"sum-of-scaled", "sum(s * X)", "s * sum(X)"},
-    {"row-sums-of-scaled", "rowSums(s * X)", "s * rowSums(X)"},
-    {"column-sums-of-scaled", "colSums(s * X)", "s * colSums(X)"},
-    {"sum-of-divided", "sum(X / s)", "sum(X) / s"},
-    {"row-sums-of-divided", "rowSums(X / s)", "rowSums(X) / s"},
-    {"column-sums-of-divided", "colSums(X / s)", "colSums(X) / s"},
+    {"sum-of-scaled", "sum(s * X)", "s * sum(X)", IsFactorOf1OrMore},
+    {"row-sums-of-scaled", "rowSums(s * X)", "s * rowSums(X)", IsFactorOf1OrMore},
+    {"column-sums-of-scaled", "colSums(s * X)", "s * colSums(X)", IsFactorOf1OrMore},
+    {"sum-of-divided", "sum(X / s)", "sum(X) / s", IsDivisorOf1OrLess},
+    {"row-sums-of-divided", "rowSums(X / s)", "rowSums(X) / s", IsDivisorOf1OrLess},
+    {"column-sums-of-divided", "colSums(X / s)", "colSums(X) / s", IsDivisorOf1OrLess},
     // Sums over products need no product.
     {"sum-of-product", "sum(A %*% B)", "sum(t(colSums(A)) * rowSums(B))", IsRealProduct},
     {"row-sums-of-product", "rowSums(A %*% B)", "A %*% rowSums(B)", IsRealProduct},

@@ -10,10 +10,11 @@ namespace heddle {
 namespace {
 
 constexpr std::array<std::string_view, 7> kKinds = {"basic", "if", "while", "for", "parfor", "call", "list"};
-constexpr std::array<std::string_view, 19> kListOperations = {
+constexpr std::array<std::string_view, 23> kListOperations = {
     "make",      "copy",      "slice",    "assign",  "append", "remove", "length",
     "as.scalar", "as.matrix", "as.frame", "as.list", "cbind",  "rbind",  "toString",
-    "exists",    "read",      "write",    "sum",     "zeros"};
+    "exists",    "read",      "write",    "sum",     "zeros",  "appended", "inserted",
+    "rows.of",   "columns.of"};
 constexpr int kDeepest = 2000;  // Nested blocks; a bound on the recursion, for texts from outside.
 
 class Writer {

@@ -35,6 +35,11 @@ enum class ListOperation : uint8_t {
   // Of adjoints (compiler/gradient), in lists within lists as well:
   kSum,    ///< list with each element the sum of it and of that of other, as matrices.
   kZeros,  ///< list with each element a matrix of zeros of its size.
+  kAppended,  ///< What append() has put behind the others in list, as the list value that it was given.
+  kInserted,  ///< Zeros as kZeros of list, but for the elements [from:to], those of the list removed, and all
+              ///< others, those of the list rest [rest, removed].
+  kRowsOf,     ///< The rows of value below each other, to each element of list as many as it has.
+  kColumnsOf,  ///< The same of columns side by side.
 };
 std::string_view Name(ListOperation operation);  ///< "make", "copy", ...
 

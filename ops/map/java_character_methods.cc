@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/map/java_method_table.h"
 #include "ops/text/java_text.h"
+#include "ops/text/letter_case.h"
 
 // The methods of Character, of a char and of an int, which is a code point.
 namespace heddle::ops {
@@ -19,18 +20,64 @@ Result<char16_t> UnitOf(const JavaCall& a) {
   return static_cast<char16_t>(point);
 }
 
+constexpr int32_t kLastPoint = 0x10FFFF;
+bool IsCodePoint(int32_t point) { return point >= 0 && point <= kLastPoint; }
+bool IsFarPoint(int32_t point) { return point > 0xFFFF && point <= kLastPoint; }
+bool IsNearPoint(int32_t point) { return point >= 0 && point <= 0xFFFF; }
+bool IsHighHalf(char16_t unit) { return unit >= 0xD800 && unit < 0xDC00; }
+bool IsLowHalf(char16_t unit) { return unit >= 0xDC00 && unit < 0xE000; }
+bool IsHalf(char16_t unit) { return IsHighHalf(unit) || IsLowHalf(unit); }
+bool ArePair(char16_t high, char16_t low) { return IsHighHalf(high) && IsLowHalf(low); }
+// As Java computes them, of any numbers.
+char16_t HighHalf(int32_t point) {
+  return static_cast<char16_t>((static_cast<uint32_t>(point) >> 10) + (0xD800 - (0x10000 >> 10)));
+}
+char16_t LowHalf(int32_t point) {
+  return static_cast<char16_t>((static_cast<uint32_t>(point) & 0x3FF) + 0xDC00);
+}
+int32_t PointOfPair(char16_t high, char16_t low) {
+  return (int32_t{high} << 10) + low + (0x10000 - (0xD800 << 10) - 0xDC00);
+}
+int32_t UnitsOf(int32_t point) { return point > 0xFFFF ? 2 : 1; }
+char16_t BytesReversed(char16_t unit) { return static_cast<char16_t>(unit << 8 | unit >> 8); }
+
+Result<JavaValue> UnitsOfPoint(const JavaCall& a) {
+  const int32_t point = a.Integer(0);
+  if (!IsCodePoint(point)) return FailedPrecondition("{} is no code point", point);
+  if (IsNearPoint(point)) return JavaValue(JavaCharacters{JavaText(1, static_cast<char16_t>(point))});
+  return JavaValue(JavaCharacters{{HighHalf(point), LowHalf(point)}});
+}
+
+bool IsControl(char16_t unit) { return unit <= 0x1F || (unit >= 0x7F && unit <= 0x9F); }
+
+// Letters of two with a capital first, and capitals of Greek with a small iota.
+bool IsTitle(char32_t point) {
+  return point == 0x1C5 || point == 0x1C8 || point == 0x1CB || point == 0x1F2 ||
+         (point >= 0x1F88 && point <= 0x1FAF && (point & 8) != 0) || point == 0x1FBC || point == 0x1FCC ||
+         point == 0x1FFC;
+}
+bool IsTitleUnit(char16_t unit) { return IsTitle(unit); }
+char32_t TitlePoint(char32_t point) {
+  if (IsTitle(point)) return point;
+  if (point >= 0x1C4 && point <= 0x1CC) return 0x1C5 + (point - 0x1C4) / 3 * 3;
+  if (point >= 0x1F1 && point <= 0x1F3) return 0x1F2;
+  const bool is_georgian = (point >= 0x10D0 && point <= 0x10FA) || (point >= 0x10FD && point <= 0x10FF);
+  return is_georgian ? point : UpperCasePoint(point);
+}
+
 // f of the unit.
 template <auto f>
 Result<JavaValue> OfUnit(const JavaCall& a) {
   HEDDLE_ASSIGN_OR_RETURN(const char16_t unit, UnitOf(a));
   return JavaValue(f(unit));
 }
-// The other case of a char is a char, of an int an int.
+// The other case of a char is a char, of an int, any code point, an int.
 template <auto f>
 Result<JavaValue> OtherCase(const JavaCall& a) {
-  HEDDLE_ASSIGN_OR_RETURN(const char16_t unit, UnitOf(a));
-  if (TypeOf(a[0]) == kCharacter) return JavaValue(f(unit));
-  return JavaValue(int32_t{f(unit)});
+  if (const auto* const unit = std::get_if<char16_t>(&a[0]))
+    return JavaValue(static_cast<char16_t>(f(char32_t{*unit})));
+  const int32_t point = a.Integer(0);
+  return JavaValue(IsCodePoint(point) ? static_cast<int32_t>(f(static_cast<char32_t>(point))) : point);
 }
 
 bool IsLetterOrDigit(char16_t unit) { return IsLetter(unit) || IsDecimalDigit(unit); }
@@ -66,15 +113,32 @@ std::vector<JavaMethod> MakeTable() {
   Add("isUpperCase", kBoolean, OfUnit<IsUpperCase>, &table);
   Add("isLowerCase", kBoolean, OfUnit<IsLowerCase>, &table);
   Add("isWhitespace", kBoolean, OfUnit<IsWhitespace>, &table);
+  Add("isTitleCase", kBoolean, OfUnit<IsTitleUnit>, &table);
+  Add("isISOControl", kBoolean, OfUnit<IsControl>, &table);
   Add("isSpaceChar", kBoolean, OfUnit<IsSpaceCharacter>, &table);
   Add("getNumericValue", kInteger, OfUnit<NumericValue>, &table);
   Add("toString", kString, OfUnit<TextOfUnit>, &table);
   const JavaMethod methods[] = {
       {"Character", false, "isAlphabetic", {kInteger}, kBoolean, OfUnit<IsAlphabetic>},
-      {"Character", false, "toUpperCase", {kCharacter}, kCharacter, OtherCase<UpperCase>},
-      {"Character", false, "toUpperCase", {kInteger}, kInteger, OtherCase<UpperCase>},
-      {"Character", false, "toLowerCase", {kCharacter}, kCharacter, OtherCase<LowerCase>},
-      {"Character", false, "toLowerCase", {kInteger}, kInteger, OtherCase<LowerCase>},
+      {"Character", false, "toUpperCase", {kCharacter}, kCharacter, OtherCase<UpperCasePoint>},
+      {"Character", false, "toUpperCase", {kInteger}, kInteger, OtherCase<UpperCasePoint>},
+      {"Character", false, "toLowerCase", {kCharacter}, kCharacter, OtherCase<LowerCasePoint>},
+      {"Character", false, "toLowerCase", {kInteger}, kInteger, OtherCase<LowerCasePoint>},
+      {"Character", false, "toTitleCase", {kCharacter}, kCharacter, OtherCase<TitlePoint>},
+      {"Character", false, "toTitleCase", {kInteger}, kInteger, OtherCase<TitlePoint>},
+      {"Character", false, "isHighSurrogate", {kCharacter}, kBoolean, OfOne<char16_t, IsHighHalf>},
+      {"Character", false, "isLowSurrogate", {kCharacter}, kBoolean, OfOne<char16_t, IsLowHalf>},
+      {"Character", false, "isSurrogate", {kCharacter}, kBoolean, OfOne<char16_t, IsHalf>},
+      {"Character", false, "isSurrogatePair", {kCharacter, kCharacter}, kBoolean, OfTwo<char16_t, ArePair>},
+      {"Character", false, "isValidCodePoint", {kInteger}, kBoolean, OfOne<int32_t, IsCodePoint>},
+      {"Character", false, "isBmpCodePoint", {kInteger}, kBoolean, OfOne<int32_t, IsNearPoint>},
+      {"Character", false, "isSupplementaryCodePoint", {kInteger}, kBoolean, OfOne<int32_t, IsFarPoint>},
+      {"Character", false, "charCount", {kInteger}, kInteger, OfOne<int32_t, UnitsOf>},
+      {"Character", false, "toChars", {kInteger}, kCharacters, UnitsOfPoint},
+      {"Character", false, "toCodePoint", {kCharacter, kCharacter}, kInteger, OfTwo<char16_t, PointOfPair>},
+      {"Character", false, "highSurrogate", {kInteger}, kCharacter, OfOne<int32_t, HighHalf>},
+      {"Character", false, "lowSurrogate", {kInteger}, kCharacter, OfOne<int32_t, LowHalf>},
+      {"Character", false, "reverseBytes", {kCharacter}, kCharacter, OfOne<char16_t, BytesReversed>},
       {"Character", false, "digit", {kCharacter, kInteger}, kInteger, DigitOf},
       {"Character", false, "digit", {kInteger, kInteger}, kInteger, DigitOf},
       {"Character", false, "forDigit", {kInteger, kInteger}, kCharacter, OfTwo<int32_t, ForDigit>},

@@ -4,6 +4,7 @@
 #include "ops/map/java_method_table.h"
 #include "ops/text/java_format.h"
 #include "ops/text/java_text.h"
+#include "ops/text/letter_case.h"
 
 // The methods of String.
 namespace heddle::ops {
@@ -51,23 +52,8 @@ Result<JavaValue> Trimmed(const JavaCall& a) {
 
 // ---- Other texts.
 
-template <char16_t (*change)(char16_t)>
-Result<JavaValue> Changed(const JavaCall& a) {
-  JavaText text = a.Text(0);
-  std::transform(text.begin(), text.end(), text.begin(), change);
-  return JavaValue(std::move(text));
-}
-
-// The small ß has no capital of one letter.
-Result<JavaValue> Capitals(const JavaCall& a) {
-  JavaText text;
-  for (const char16_t unit : a.Text(0))
-    if (unit == 0xDF)
-      text += u"SS";
-    else
-      text.push_back(UpperCase(unit));
-  return JavaValue(std::move(text));
-}
+JavaText Small(const JavaText& text) { return LowerCaseText(text); }
+JavaText Capital(const JavaText& text) { return UpperCaseText(text); }
 
 Result<JavaValue> ReplaceUnit(const JavaCall& a) {
   JavaText text = a.Text(0);
@@ -182,10 +168,9 @@ int32_t HashOf(const JavaText& text) {
 }
 
 bool SameIgnoringCase(const JavaText& a, const JavaText& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char16_t x, char16_t y) {
-    return LowerCase(UpperCase(x)) == LowerCase(UpperCase(y));
-  });
+  return a.size() == b.size() && CompareIgnoringCase(a, b) == 0;
 }
+int32_t DifferenceIgnoringCase(const JavaText& a, const JavaText& b) { return CompareIgnoringCase(a, b); }
 
 int32_t Compare(const JavaText& a, const JavaText& b) {
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i)
@@ -235,14 +220,6 @@ Result<JavaValue> MatchesWhole(const JavaCall& a) {
   JavaRegexSearch search(*a.regex, a.Text(0), a.cancelled);
   HEDDLE_RETURN_IF_ERROR(search.status());
   return JavaValue(search.MatchesAll());
-}
-
-int32_t CompareIgnoringCase(const JavaText& a, const JavaText& b) {
-  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    const int32_t x = LowerCase(UpperCase(a[i])), y = LowerCase(UpperCase(b[i]));
-    if (x != y) return x - y;
-  }
-  return static_cast<int32_t>(a.size()) - static_cast<int32_t>(b.size());
 }
 
 // strip() and its relatives.
@@ -348,10 +325,10 @@ const JavaMethod kMethods[] = {
     {"String", true, "strip", {kString}, kString, OfOne<JavaText, Stripped<true, true>>},
     {"String", true, "stripLeading", {kString}, kString, OfOne<JavaText, Stripped<true, false>>},
     {"String", true, "stripTrailing", {kString}, kString, OfOne<JavaText, Stripped<false, true>>},
-    {"String", true, "toLowerCase", {kString}, kString, Changed<LowerCase>},
-    {"String", true, "toLowerCase", {kString, kLocale}, kString, Changed<LowerCase>},
-    {"String", true, "toUpperCase", {kString}, kString, Capitals},
-    {"String", true, "toUpperCase", {kString, kLocale}, kString, Capitals},
+    {"String", true, "toLowerCase", {kString}, kString, OfOne<JavaText, Small>},
+    {"String", true, "toLowerCase", {kString, kLocale}, kString, OfOne<JavaText, Small>},
+    {"String", true, "toUpperCase", {kString}, kString, OfOne<JavaText, Capital>},
+    {"String", true, "toUpperCase", {kString, kLocale}, kString, OfOne<JavaText, Capital>},
     {"String", true, "concat", {kString, kString}, kString, OfTwo<JavaText, Joined>},
     {"String", true, "repeat", {kString, kInteger}, kString, Repeated},
     {"String", true, "toString", {kString}, kString, FirstOf},
@@ -366,7 +343,7 @@ const JavaMethod kMethods[] = {
      "compareToIgnoreCase",
      {kString, kString},
      kInteger,
-     OfTwo<JavaText, CompareIgnoringCase>},
+     OfTwo<JavaText, DifferenceIgnoringCase>},
     {"String", true, "contains", {kString, kString}, kBoolean, OfTwo<JavaText, Contains>},
     {"String", true, "startsWith", {kString, kString}, kBoolean, OfTwo<JavaText, StartsWith>},
     {"String", true, "startsWith", {kString, kString, kInteger}, kBoolean, StartsWithAt},

@@ -399,6 +399,10 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
     {"ranks_backward", OfRanksAdjoint},
     {"cumulative_backward", OfCumulativeAdjoint},
     {"table_backward", OfTableAdjoint},
+    {"det_backward",
+     [](const Node&, Inputs inputs) -> Value {
+       return Cofactors(M(inputs, 0), inputs[1]->scalar().AsDouble());
+     }},
     {"eigen_backward", OfEigenAdjoint},
     {"moment", OfMoment},
     {"weightedMoment", OfMoment},

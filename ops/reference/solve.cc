@@ -34,6 +34,7 @@ long double Eliminate(Rows* rows) {
     }
     determinant *= (*rows)[k][k];
     const double scale = (*rows)[k][k];
+    if (scale == 0) return 0;
     for (double& cell : (*rows)[k]) cell /= scale;
     for (size_t i = 0; i < n; ++i) {
       const double factor = (*rows)[i][k];
@@ -79,6 +80,21 @@ Matrix Cholesky(const Matrix& a) {
 double Determinant(const Matrix& a) {
   Rows rows = Beside(a, *Matrix::Dense(a.rows(), 0));
   return static_cast<double>(Eliminate(&rows));
+}
+
+Matrix Cofactors(const Matrix& a, double scale) {
+  const int64_t n = a.rows();
+  Matrix result = *FilledMatrix(n, n, 0);
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      Matrix minor = *Matrix::Dense(n - 1, n - 1);
+      for (int64_t r = 0; r < n - 1; ++r)
+        for (int64_t c = 0; c < n - 1; ++c)
+          minor.mutable_data()[r * (n - 1) + c] = a.At(r < i ? r : r + 1, c < j ? c : c + 1);
+      result.mutable_data()[i * n + j] = ((i + j) % 2 == 0 ? scale : -scale) * Determinant(minor);
+    }
+  }
+  return result;
 }
 
 Matrix SquareRoot(const Matrix& a) {

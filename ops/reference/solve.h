@@ -12,6 +12,8 @@ Matrix Inverse(const Matrix& a);
 /// The lower L with positive diagonal for which L %*% t(L) = A, of a symmetric positive definite A.
 Matrix Cholesky(const Matrix& a);
 double Determinant(const Matrix& a);
+/// Of each cell the determinant of `a` without its row and column, with the sign of its place, times `scale`.
+Matrix Cofactors(const Matrix& a, double scale);
 /// The B with positive eigenvalues for which B %*% B = A, of a symmetric positive definite A (Denman,
 /// Beavers, The matrix sign function and computations in systems, 1976).
 Matrix SquareRoot(const Matrix& a);

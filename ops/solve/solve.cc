@@ -118,35 +118,6 @@ Result<Value> RunCholesky(const KernelCall& call) {
   return FromEigen(factor.matrixL());
 }
 
-// ---- det(A): the determinant of a square matrix, a double scalar, by LU with row exchanges. 1 for 0 x 0.
-// The pivots are multiplied as numbers in [1/2, 1) beside powers of two, so that only a determinant that is
-// itself too large or small for a double becomes Infinity or 0. Cost: 2 n^3 / 3.
-
-Result<ValueInfo> InferDeterminant(const InferContext& context) {
-  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "argument 1"));
-  HEDDLE_RETURN_IF_ERROR(CheckSquare("det", context.inputs[0].shape, StatusCode::kInvalidArgument));
-  return ValueInfo::OfScalar(ValueType::kDouble);
-}
-
-Result<Value> RunDeterminant(const KernelCall& call) {
-  FixCacheSizes();
-  HEDDLE_RETURN_IF_ERROR(
-      CheckSquare("det", call.inputs[0]->matrix().shape(), StatusCode::kFailedPrecondition));
-  HEDDLE_ASSIGN_OR_RETURN(const Cells a, ToEigen(call.inputs[0]->matrix()));
-  if (a.rows() == 0) return Value(Scalar(1.0));
-  const Eigen::PartialPivLU<Cells> factors(a);
-  double mantissa = static_cast<double>(factors.permutationP().determinant());
-  int64_t exponent = 0;
-  for (Eigen::Index j = 0; j < a.cols(); ++j) {
-    int of_pivot = 0, of_product = 0;
-    mantissa = std::frexp(mantissa * std::frexp(factors.matrixLU()(j, j), &of_pivot), &of_product);
-    if (mantissa == 0 || !std::isfinite(mantissa)) return Value(Scalar(mantissa));
-    exponent += of_pivot + of_product;
-  }
-  constexpr int64_t kBeyond = 5000;  // of the exponent of any double
-  return Value(Scalar(std::ldexp(mantissa, static_cast<int>(std::clamp(exponent, -kBeyond, kBeyond)))));
-}
-
 // Murray, Differentiation of the Cholesky decomposition (2016), section 3: with the lower triangle P of
 // t(L) %*% dL, its diagonal halved, dA is inv(t(L)) %*% P %*% inv(L), made symmetric as A is.
 void DifferentiateCholesky(AdjointCall& call) {
@@ -192,16 +163,6 @@ constexpr Operator kOperators[] = {
      .working_bytes = FactorsWorkingBytes,
      .adjoints = "*",
      .differentiate = DifferentiateCholesky},
-    {.name = "det",
-     .form = CallForm::kPositional,
-     .parameters = "A",
-     .min_inputs = 1,
-     .max_inputs = 1,
-     .infer = InferDeterminant,
-     .cost = CubicCost,
-     .run = Interruptible<RunDeterminant>,
-     .working_bytes = FactorsWorkingBytes,
-     .adjoints = "t(inv(A)) * (dy * y)"},
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "core/text/double_text.h"
 #include "core/text/utf8.h"
 #include "ops/text/java_text.h"
+#include "ops/text/letter_case.h"
 
 namespace heddle::ops {
 namespace {
@@ -109,16 +110,7 @@ std::string Pad(std::string text, const Specifier& spec) {
   return spec.left ? text + blanks : blanks + text;
 }
 
-std::string Upper(const std::string& text) {
-  std::u16string units;
-  for (const char16_t unit : ToUtf16(text)) {
-    if (unit == 0xDF)
-      units += u"SS";  // The small sharp s has no capital of one letter.
-    else
-      units.push_back(UpperCase(unit));
-  }
-  return ToUtf8(units);
-}
+std::string Upper(const std::string& text) { return ToUtf8(UpperCaseText(ToUtf16(text))); }
 
 // Adds sign, grouping and padding to the digits of |x| ("123.45", "1.5e+10").
 std::string FinishNumber(std::string digits, bool negative, const Specifier& spec) {

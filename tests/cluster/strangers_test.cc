@@ -21,10 +21,10 @@ namespace {
 class MasterOnAPort {
  public:
   explicit MasterOnAPort(const std::string& options = "", const std::string& limits = "true",
-                         const std::string& host = "localhost") {
+                         const std::string& listen = "localhost:0") {
     master_ = std::make_unique<BackgroundProcess>(
         std::vector<std::string>{"/bin/bash", "-c",
-                                 limits + "; exec " + Binary() + " master --listen " + host + ":0 --state " +
+                                 limits + "; exec " + Binary() + " master --listen " + listen + " --state " +
                                      state() + " " + options},
         folder_.path());
     const std::string word = "listens on ";
@@ -86,7 +86,7 @@ int64_t KilobytesOf(pid_t pid, const std::string& field) {
 }
 
 TEST(StrangersTest, AFloodOfIdleConnectionsIsOverWhenItIsOver) {
-  MasterOnAPort master("", "ulimit -n 1024", "127.0.0.1");
+  MasterOnAPort master("", "ulimit -n 1024", "127.0.0.1:0");
   EXPECT_EQ(master.Run({"job", "list"}).code, 0);
   const cluster::SocketAddress to = (*cluster::Resolve(master.address()))[0];
   {
@@ -162,8 +162,8 @@ TEST(StrangersTest, WhatComesWithoutATokenIsNotTakenIn) {
 
 // Frames that need no call and no token: each wants an answer, which waits as long as nobody reads it. Three
 // MiB of them, of which the master takes in one.
-TEST(StrangersTest, AFloodOfFramesIsShutOut) {
-  MasterOnAPort master("", "true", "127.0.0.1");
+void ExpectAFloodIsShutOut(const std::string& listen) {
+  MasterOnAPort master("", "true", listen);
   EXPECT_EQ(master.Run({"job", "list"}).code, 0);
   const cluster::SocketAddress to = (*cluster::Resolve(master.address()))[0];
   const int fd = socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -196,6 +196,9 @@ TEST(StrangersTest, AFloodOfFramesIsShutOut) {
   EXPECT_NE(master.process().output().find("too much was sent before a call was let in"), std::string::npos)
       << master.process().output();
 }
+
+TEST(StrangersTest, AFloodOfFramesIsShutOut) { ExpectAFloodIsShutOut("127.0.0.1:0"); }
+TEST(StrangersTest, AFloodOfFramesOverAUnixSocketIsShutOut) { ExpectAFloodIsShutOut("unix:$PWD/socket"); }
 
 TEST(StrangersTest, ATokenThatCannotBeSentIsTold) {
   MasterOnAPort master;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames in csv files (language reference 4.1).
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -96,17 +97,18 @@ Result<Frame> ImputedRow(const Preface& preface, const std::shared_ptr<const Sch
   return Frame(schema, std::move(columns));
 }
 
-// Blank lines at the end as rows, as many as are told to be there.
+// Blank lines at the end as rows: of one column each is a missing cell.
 Status AddBlankRows(const ReadOptions& options, const TextFile& text, RecordChunks* chunks) {
   constexpr int64_t kMostBytes = 1 << 20;
+  const int64_t most = options.rows == kUnknown ? std::numeric_limits<int64_t>::max() : options.rows;
   CountedBytes buffer;
   int64_t end = chunks->offsets.back();
-  while (chunks->records.back() < options.rows && end < text.size()) {
+  while (chunks->records.back() < most && end < text.size()) {
     HEDDLE_ASSIGN_OR_RETURN(const std::string_view rest,
                             text.Read(end, std::min(kMostBytes, text.size() - end), &buffer));
     int64_t rows = 0;
     size_t at = 0;
-    for (; chunks->records.back() + rows < options.rows; ++rows) {
+    for (; chunks->records.back() + rows < most; ++rows) {
       const size_t newline = rest.find('\n', at);
       if (newline == std::string_view::npos) break;
       at = newline + 1;
@@ -133,7 +135,8 @@ Result<FileSummary> SummarizeCsvFrame(const ReadOptions& options, const TextFile
                           CutRecords(options, text, preface.end, QuoteGrammar::OfFields(options),
                                      Trim(separator).empty() ? separator : std::string_view()));
   const size_t columns = FieldsOf(preface.first_row, options).size();
-  if (MayRowsBeBlank(options, columns)) HEDDLE_RETURN_IF_ERROR(AddBlankRows(options, text, &chunks));
+  if (MayRowsBeBlank(columns) && schema->names.size() <= 1)
+    HEDDLE_RETURN_IF_ERROR(AddBlankRows(options, text, &chunks));
   if (chunks.records.back() == 0)
     return DataLoss("cannot read '{}': it holds no data{}", options.path,
                     has_names ? " but a line of names" : "");

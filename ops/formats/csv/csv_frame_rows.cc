@@ -176,9 +176,8 @@ Status NotARow(const ReadOptions& options, const QuotedRecords& records, size_t 
                const RecordPlace& place) {
   const size_t fields = records.fields().size();
   if (IsBlankLine(records.record(), options)) {
-    const Status status = DataLoss("cannot read '{}': line {} is blank", place.path, place.line)
-                              .WithNote("blank lines may stand at the end of a csv file only");
-    return columns > 1 ? status : status.WithNote("say rows= to read them as missing cells");
+    return DataLoss("cannot read '{}': line {} is blank", place.path, place.line)
+        .WithNote("blank lines may stand at the end of a csv file only");
   }
   return DataLoss("cannot read '{}': line {} has {} field{}, the lines before have {}", place.path,
                   place.line, fields, fields == 1 ? "" : "s", columns)
@@ -189,7 +188,7 @@ Status NotARow(const ReadOptions& options, const QuotedRecords& records, size_t 
 
 bool IsRow(const ReadOptions& options, const QuotedRecords& records, size_t columns) {
   if (records.fields().size() != columns) return false;
-  return columns > 1 || !IsBlankLine(records.record(), options) || MayRowsBeBlank(options, columns);
+  return MayRowsBeBlank(columns) || !IsBlankLine(records.record(), options);
 }
 
 Status NoCell(const std::string& field, ColumnType type, size_t column, const RecordPlace& place) {
@@ -200,10 +199,6 @@ Status NoCell(const std::string& field, ColumnType type, size_t column, const Re
 }
 
 }  // namespace
-
-bool MayRowsBeBlank(const ReadOptions& options, size_t columns) {
-  return columns == 1 && options.rows != kUnknown;
-}
 
 Result<Frame> ReadCsvFrameRows(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                                int64_t row_begin, int64_t row_end) {

@@ -11,8 +11,7 @@ namespace heddle::ops {
 /// belongs, so that nothing but the frame is in memory, and a piece of the file for each thread.
 Result<Frame> ReadCsvFrameRows(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                                int64_t row_begin, int64_t row_end);
-/// A blank line in a frame of one column is a missing cell where the number of rows is told, which counts it;
-/// elsewhere it is an error, as in a matrix.
-bool MayRowsBeBlank(const ReadOptions& options, size_t columns);
+/// A blank line in a frame of one column is a missing cell; elsewhere it is an error, as in a matrix.
+inline bool MayRowsBeBlank(size_t columns) { return columns == 1; }
 
 }  // namespace heddle::ops

@@ -7,6 +7,8 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <condition_variable>
@@ -19,6 +21,11 @@
 
 namespace heddle::cluster {
 namespace {
+
+void WaitForInput(int fd) {
+  pollfd poller = {fd, POLLIN, 0};
+  EXPECT_EQ(poll(&poller, 1, 20'000), 1);
+}
 
 // A server that holds what it is given.
 class Holder {
@@ -43,6 +50,23 @@ class Holder {
     EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(20), [&] { return held_.size() >= number; }));
     EXPECT_EQ(held_.size(), number);
   }
+  /// What gRPC would call the peer of a connection of a unix socket.
+  std::string PeerOf(size_t i) {
+    const std::lock_guard lock(mutex_);
+    SocketAddress peer;
+    peer.size = sizeof(peer.storage);
+    EXPECT_EQ(getpeername(held_[i], peer.get(), &peer.size), 0);
+    const char* const name = reinterpret_cast<const sockaddr_un*>(&peer.storage)->sun_path + 1;
+    return "unix-abstract:" + std::string(name, peer.size - offsetof(sockaddr_un, sun_path) - 1);
+  }
+  std::string Receive(size_t i) {
+    char bytes[100];
+    const ssize_t got = (WaitForInput(held_[i]), recv(held_[i], bytes, sizeof(bytes), 0));
+    return got < 0 ? "error" : std::string(bytes, static_cast<size_t>(got));
+  }
+  void Reply(size_t i, const std::string& text) {
+    EXPECT_EQ(send(held_[i], text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+  }
   void CloseOne() {
     const std::lock_guard lock(mutex_);
     close(held_.back());
@@ -59,6 +83,14 @@ class Holder {
 
 class Caller {
  public:
+  std::string Receive() const {
+    char bytes[100];
+    WaitForInput(fd_);
+    const ssize_t got = recv(fd_, bytes, sizeof(bytes), 0);
+    return got < 0 ? "error" : std::string(bytes, static_cast<size_t>(got));
+  }
+  void EndSending() const { shutdown(fd_, SHUT_WR); }
+
   explicit Caller(const std::string& address) {
     const SocketAddress to = (*Resolve(address))[0];
     fd_ = socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -182,6 +214,67 @@ TEST(AcceptorTest, AStrangerThatSaysMuchIsShutOut) {
   EXPECT_TRUE(talker.IsRefused());
   EXPECT_TRUE(quiet.IsOpen());
   EXPECT_TRUE(known.IsOpen());
+}
+
+TEST(AcceptorTest, AStrangerThatSaysMuchOverAUnixSocketIsShutOut) {
+  testing_support::TemporaryFolder folder;
+  const std::string address = "unix:" + folder.path() + "/socket";
+  const auto newcomers = std::make_shared<Newcomers>(/*most_bytes=*/1000);
+  ASSERT_TRUE(newcomers->CountUnixSockets().ok());
+  Holder server(address, {10, 10}, newcomers);
+  const Caller known(address);
+  server.WaitFor(1);
+  const Caller talker(address), quiet(address);
+  server.WaitFor(3);
+  newcomers->Admit(server.PeerOf(0));
+  quiet.Send(1000);
+  known.Send(200'000);
+  talker.Send(1001);
+  EXPECT_TRUE(talker.IsRefused());
+  EXPECT_TRUE(quiet.IsOpen());
+  EXPECT_TRUE(known.IsOpen());
+  EXPECT_EQ(newcomers->ShutDownTalkers(), 1);
+  newcomers->Admit(server.PeerOf(2));
+  EXPECT_EQ(newcomers->NextLookMs(), -1) << "all are known";
+}
+
+TEST(AcceptorTest, WhatIsCountedArrivesOnBothWays) {
+  testing_support::TemporaryFolder folder;
+  const std::string address = "unix:" + folder.path() + "/socket";
+  const auto newcomers = std::make_shared<Newcomers>();
+  ASSERT_TRUE(newcomers->CountUnixSockets().ok());
+  Holder server(address, {10, 10}, newcomers);
+  const Caller caller(address);
+  server.WaitFor(1);
+  caller.Send(3);
+  EXPECT_EQ(server.Receive(0), "xxx");
+  server.Reply(0, "answer");
+  EXPECT_EQ(caller.Receive(), "answer");
+  caller.EndSending();
+  EXPECT_EQ(server.Receive(0), "");
+  server.Reply(0, "farewell");
+  EXPECT_EQ(caller.Receive(), "farewell");
+  server.CloseOne();
+  EXPECT_EQ(caller.Receive(), "");
+}
+
+// Another process of the superuser takes the part of the other user.
+TEST(AcceptorTest, AUnixSocketForOneUserTakesNoOther) {
+  if (geteuid() != 0) GTEST_SKIP() << "only the superuser can be another user";
+  const std::string address = "unix-abstract:heddle-test-" + std::to_string(getpid());
+  Holder server(address, LimitsForPeers(1));
+  const Caller own(address);
+  server.WaitFor(1);
+  const pid_t other = fork();
+  if (other == 0) {
+    constexpr uid_t kNobody = 65534;
+    if (setuid(kNobody) != 0) _exit(2);
+    _exit(Caller(address).IsRefused() ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(other, &status, 0), other);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_TRUE(own.IsOpen());
 }
 
 // As gRPC writes addresses of the new kind, and those of the old kind that a socket for both shows.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that gradient() forms, against literal loops: cumulative_backward, table_backward, eigen_backward
-// and density (ranks_backward is in statistics_test.cc). That they are derivatives is shown by
-// tests/property/gradient_test.cc and tests/scripts/cases/gradient_statistics.dml.
+// Operators that gradient() forms, against literal loops: cumulative_backward, table_backward,
+// eigen_backward, det_backward and density (ranks_backward is in statistics_test.cc). That they are
+// derivatives is shown by tests/property/gradient_test.cc and tests/scripts/cases/gradient_statistics.dml.
 #include <cmath>
 #include <limits>
 
@@ -102,6 +102,38 @@ TEST(EigenBackwardTest, EqualValuesGiveNoInfinityAndOthersAreRefused) {
   StatusCode code;
   EXPECT_EQ(Invocation("eigen_backward", {skew, values, skew, values, std::nullopt}).RunTimeError(&code),
             "gradient(): eigen() has a derivative where its matrix is symmetric, and this one is not");
+}
+
+// Of rank n, n - 1 and n - 2.
+TEST(DeterminantBackwardTest, IsTheDefinitionAlsoWhereTheMatrixIsSingular) {
+  const double scale = 1.5;
+  const Value dy(Scalar{scale});
+  for (int64_t n = 1; n <= 7; ++n) {
+    for (int64_t copied = 0; copied < std::min<int64_t>(n, 3); ++copied) {
+      Matrix a = RandomCells(n, n, static_cast<uint32_t>(10 * n + copied));
+      for (int64_t i = 0; i < copied; ++i)
+        for (int64_t j = 0; j < n; ++j)
+          a.mutable_data()[i * n + j] = a.At(n - 1, j) * static_cast<double>(i + 2);
+      SCOPED_TRACE(::testing::Message() << n << " " << copied);
+      const Value x(a);
+      const std::vector<const Value*> inputs = {&x, &dy};
+      Invocation call("det_backward", {a, dy});
+      ExpectNear(call.RunMatrix(), reference::FindKernel("det_backward")(call.node, inputs).matrix());
+    }
+  }
+}
+
+TEST(DeterminantBackwardTest, NothingOnTheWayLeavesTheRangeOfDoubles) {
+  const auto of = [](const Matrix& a, double dy) {
+    return Invocation("det_backward", {a, Value(Scalar{dy})}).RunMatrix();
+  };
+  EXPECT_TRUE(Matrix::SameCells(of(Rows({{1e-200, 0}, {0, 1e200}}), 1), Rows({{1e200, 0}, {0, 1e-200}})));
+  // The cofactors are infinite, what is asked for is not.
+  const Matrix large = of(Rows({{0x1p600, 0, 0}, {0, 0x1p600, 0}, {0, 0, 0x1p-300}}), 0x1p-900);
+  EXPECT_TRUE(Matrix::SameCells(large, Rows({{0x1p-600, 0, 0}, {0, 0x1p-600, 0}, {0, 0, 0x1p300}})));
+  EXPECT_TRUE(Matrix::SameCells(of(Rows({{0, 0}, {0, 0}}), 1), Rows({{0, 0}, {0, 0}})));
+  EXPECT_TRUE(Matrix::SameCells(of(Rows({{1, kNaN}, {0, 1}}), 1), Rows({{kNaN, kNaN}, {kNaN, kNaN}})));
+  EXPECT_EQ(of(*Matrix::Dense(0, 0), 1).shape(), (Shape{0, 0}));
 }
 
 // SciPy 1.10: norm.pdf, expon.pdf, chi2.pdf, f.pdf, t.pdf.

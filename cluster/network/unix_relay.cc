@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/network/unix_relay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <list>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace heddle::cluster {
+namespace {
+
+constexpr size_t kBufferBytes = 64 << 10;
+
+bool IsLater(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
+
+// One direction: bytes that were read and are not written yet.
+struct Direction {
+  int from = -1, to = -1;
+  std::vector<char> buffer;  // empty while nothing waits
+  size_t written = 0;
+  bool has_ended = false;  // `from` sends no more, and `to` knows it
+  int64_t passed = 0;
+
+  bool Waits() const { return written < buffer.size(); }
+
+  // Reads if nothing waits, writes what does. False when the connection is over.
+  bool Move() {
+    if (!Waits() && !has_ended) {
+      buffer.resize(kBufferBytes);
+      written = 0;
+      const ssize_t got = recv(from, buffer.data(), buffer.size(), MSG_DONTWAIT);
+      buffer.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+      if (got < 0) return IsLater(errno);
+      if (got == 0) {
+        has_ended = true;
+        return shutdown(to, SHUT_WR) == 0;
+      }
+      passed += got;
+    }
+    while (Waits()) {
+      const ssize_t sent =
+          send(to, buffer.data() + written, buffer.size() - written, MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (sent < 0) return IsLater(errno);
+      written += static_cast<size_t>(sent);
+    }
+    buffer = {};  // thousands of connections may be idle
+    written = 0;
+    return true;
+  }
+};
+
+struct Connection {
+  std::string name;
+  Direction in, out;
+  bool is_admitted = false;
+};
+
+class UnixRelayImpl : public UnixRelay {
+ public:
+  explicit UnixRelayImpl(int64_t most_bytes) : most_bytes_(most_bytes) {}
+  ~UnixRelayImpl() override {
+    if (thread_.joinable()) {
+      ends_ = true;
+      Wake();
+      thread_.join();
+    }
+    for (const Connection& connection : connections_) Close(connection);
+    if (wake_ >= 0) close(wake_);
+  }
+
+  Status Start() {
+    wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (wake_ < 0) return Unavailable("cannot listen on a unix socket: {}", strerror(errno));
+    thread_ = std::thread([this] { Run(); });
+    return OkStatus();
+  }
+
+  int Join(int connection, const std::string& name) override {
+    std::array<int, 2> pair = {-1, -1};
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    const size_t length = std::min(name.size(), sizeof(address.sun_path) - 1);
+    std::copy_n(name.begin(), length, address.sun_path + 1);
+    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair.data()) != 0 ||
+        bind(pair[1], reinterpret_cast<const sockaddr*>(&address), size) != 0) {
+      for (const int fd : {connection, pair[0], pair[1]})
+        if (fd >= 0) close(fd);
+      return -1;
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      Connection& joined = connections_.emplace_back();
+      joined.name = name;
+      joined.in.from = joined.out.to = connection;
+      joined.in.to = joined.out.from = pair[1];
+    }
+    Wake();
+    return pair[0];
+  }
+
+  void Admit(const std::string& name) override {
+    const std::lock_guard lock(mutex_);
+    for (Connection& connection : connections_)
+      if (connection.name == name) connection.is_admitted = true;
+  }
+
+  int TakeTalkers() override { return talkers_.exchange(0); }
+
+  bool HasNewcomers() const override {
+    const std::lock_guard lock(mutex_);
+    return std::any_of(connections_.begin(), connections_.end(),
+                       [](const Connection& connection) { return !connection.is_admitted; });
+  }
+
+ private:
+  static void Close(const Connection& connection) {
+    close(connection.in.from);
+    close(connection.in.to);
+  }
+
+  void Wake() const {
+    const uint64_t one = 1;
+    (void)!write(wake_, &one, sizeof(one));
+  }
+
+  // What to wait for at the two descriptors of each connection, in order.
+  std::vector<pollfd> WaitedFor() const {
+    std::vector<pollfd> polled = {{wake_, POLLIN, 0}};
+    const std::lock_guard lock(mutex_);
+    for (const Connection& connection : connections_) {
+      const auto wait = [&](int fd, const Direction& read, const Direction& written) {
+        const bool reads = !read.has_ended && !read.Waits();
+        const auto events = static_cast<int16_t>((reads ? POLLIN : 0) | (written.Waits() ? POLLOUT : 0));
+        // poll() reports that a side has hung up in any case, again and again, but of no descriptor.
+        polled.push_back({events != 0 ? fd : -1, events, 0});
+      };
+      wait(connection.in.from, connection.in, connection.out);
+      wait(connection.in.to, connection.out, connection.in);
+    }
+    return polled;
+  }
+
+  void Run() {
+    while (!ends_) {
+      std::vector<pollfd> polled = WaitedFor();
+      if (poll(polled.data(), polled.size(), -1) < 0) continue;  // a signal
+      uint64_t woken = 0;
+      if (polled[0].revents != 0) (void)!read(wake_, &woken, sizeof(woken));
+      const std::lock_guard lock(mutex_);
+      // Connections that have joined since stand behind those that were polled.
+      auto connection = connections_.begin();
+      for (size_t i = 1; i < polled.size(); i += 2) {
+        const bool is_quiet = polled[i].revents == 0 && polled[i + 1].revents == 0;
+        const bool moves = is_quiet || Move(&*connection);
+        if (!moves) Close(*connection);
+        connection = moves ? std::next(connection) : connections_.erase(connection);
+      }
+    }
+  }
+
+  // False when the connection is over.
+  bool Move(Connection* connection) {
+    if (!connection->in.Move() || !connection->out.Move()) return false;
+    if (!connection->is_admitted && connection->in.passed > most_bytes_) {
+      ++talkers_;
+      return false;
+    }
+    return !(connection->in.has_ended && connection->out.has_ended);
+  }
+
+  const int64_t most_bytes_;
+  int wake_ = -1;
+  std::atomic<bool> ends_ = false;
+  std::atomic<int> talkers_ = 0;
+  mutable std::mutex mutex_;
+  std::list<Connection> connections_;  // removed by the thread alone
+  std::thread thread_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<UnixRelay>> UnixRelay::Start(int64_t most_bytes) {
+  auto relay = std::make_unique<UnixRelayImpl>(most_bytes);
+  HEDDLE_RETURN_IF_ERROR(relay->Start());
+  return std::unique_ptr<UnixRelay>(std::move(relay));
+}
+
+}  // namespace heddle::cluster
