@@ -48,6 +48,12 @@ bool LosesDigits(std::string_view whole, double number) {
   return fmt::format("{:.0f}", std::abs(number)) != whole;
 }
 
+// 01234, -007, 00.5: numbers that are also names of things, such as postal codes.
+bool HasZerosInFront(std::string_view number) {
+  if (number.starts_with('-') || number.starts_with('+')) number.remove_prefix(1);
+  return number.size() > 1 && number[0] == '0' && number[1] >= '0' && number[1] <= '9';
+}
+
 std::string Example(std::string_view text) { return EscapeForTerminal(CutAtCharacter(text, kMostExample)); }
 
 }  // namespace
@@ -73,6 +79,7 @@ void ColumnLook::Cells::Add(std::string_view text, int64_t row) {
     const bool is_whole = IsWhole(word);
     ++(is_whole ? integers : fractions);
     if (is_whole && LosesDigits(word, *number) && inexact++ == 0) first_inexact = Example(word);
+    if (HasZerosInFront(word) && zeros_in_front++ == 0) first_zeros_in_front = Example(word);
     if (row_of_number == 0) {
       row_of_number = row;
       first_number = Example(word);
@@ -113,6 +120,8 @@ ColumnFacts ColumnLook::Facts(Quotes quotes) const {
     facts.greatest = std::max(facts.greatest, quoted_.greatest);
     if (facts.inexact == 0) facts.first_inexact = quoted_.first_inexact;
     facts.inexact += quoted_.inexact;
+    if (facts.zeros_in_front == 0) facts.first_zeros_in_front = quoted_.first_zeros_in_front;
+    facts.zeros_in_front += quoted_.zeros_in_front;
     keep_first(quoted_.row_of_number, quoted_.first_number, &facts.row_of_number, &facts.first_number);
   } else {
     facts.texts += quoted_.numbers();

@@ -9,6 +9,8 @@ Result<ReadOptions> ResolveAnyType(const Node& node, const std::string& path, Fi
   if (read.ok() &&
       (read->data_type != DataType::kMatrix || read->data_type_said || read->format == FileFormat::kCsv))
     return read;
+  // The lines may mean two things, or metadata are malformed: a frame would be a guess.
+  if (!read.ok() && read.status().code() == StatusCode::kDataLoss) return read;
   const Status fault = read.ok() ? Summarize(*read, files).status() : read.status();
   if (fault.ok() || fault.code() == StatusCode::kNotFound) return read;
   Node of_frame = node;

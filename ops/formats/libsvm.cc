@@ -190,13 +190,23 @@ Status VisitRows(const ReadOptions& options, std::string_view chunk, int64_t lin
   return OkStatus();
 }
 
+bool LooksLikePair(std::string_view line, std::string_view index_separator) {
+  int64_t index = 0;
+  double value = 0;
+  return TakePair(&line, index_separator, &index, &value);
+}
+
 int64_t StoredOf(const Row& row) { return static_cast<int64_t>(row.entries.size()) + (row.label != 0); }
 
 }  // namespace
 
 bool LooksLikeLibsvm(std::string_view line, std::string_view index_separator) {
   line = Content(line);
-  if (!ParseNumber(TakeWord(&line))) return false;
+  const auto behind_comma = [&line, at = line.data()] { return line.data() > at && line.data()[-1] == ','; };
+  do {
+    if (!ParseNumber(TakeWord(&line))) return false;
+    // Several labels, "1,3 2:0.5", which the reader refuses by name.
+  } while (behind_comma() && !LooksLikePair(line, index_separator));
   TakeQuery(&line);
   if (line.empty()) return false;
   int64_t index = 0;
