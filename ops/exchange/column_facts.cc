@@ -144,7 +144,9 @@ std::string_view ColumnFacts::kind() const {
 
 std::string_view ColumnFacts::schema_type() const {
   const std::string_view is = kind();
-  if (is == "int") return nan == 0 ? "INT64" : "FP64";
+  constexpr double kBeyondIntegers = 9223372036854775808.0;  // 2^63
+  const bool are_integers = is == "int" && nan == 0 && least >= -kBeyondIntegers && greatest < kBeyondIntegers;
+  if (is == "int") return are_integers ? "INT64" : "FP64";
   if (is == "double" || is == "empty") return "FP64";
   return is == "boolean" ? "BOOLEAN" : "STRING";
 }

@@ -91,6 +91,7 @@ class Conversion {
     const bool is_open = first.format == FileFormat::kCsv && first.data_type == DataType::kMatrix;
     if (!is_open && !LacksSchema(first)) return OkStatus();
     InspectOptions inspect;
+    inspect.finds_call = false;
     inspect.format = options_.from;
     inspect.header = options_.header;
     inspect.separator = options_.separator;

@@ -68,9 +68,10 @@ std::vector<Attributes> PossibleCalls(const ReadOptions& read, const FileFacts& 
   call.emplace_back("header", Scalar(facts.header));
   if (facts.separator != ",")
     call.emplace_back("sep", Scalar(facts.separator.empty() ? " " : facts.separator));
-  if (facts.is_frame && facts.columns <= FileFacts::kMostColumns)
-    call.emplace_back("schema", Scalar(SchemaOf(facts)));
-  if (facts.is_frame && facts.blank_rows > 0) call.emplace_back("rows", Scalar(facts.rows));
+  if (facts.is_frame && facts.columns <= FileFacts::kMostColumns) {
+    calls.push_back(call);
+    calls.back().emplace_back("schema", Scalar(SchemaOf(facts)));
+  }
   calls.push_back(call);
   return calls;
 }
@@ -97,12 +98,9 @@ Status TryToRead(const Attributes& attributes, const InspectOptions& options, co
   HEDDLE_ASSIGN_OR_RETURN(ReadOptions read, ResolveReadOptions(node, facts.path, files));
   HEDDLE_RETURN_IF_ERROR(CheckMeaning(read, options, facts));
   HEDDLE_ASSIGN_OR_RETURN(const FileSummary summary, Summarize(read, files));
-  if (summary.shape != Shape{facts.rows, facts.columns})
-    return FailedPrecondition("it is read as a {} of {} rows and {} columns", Name(read.data_type),
-                              summary.shape.rows, summary.shape.columns);
   // The rows of other formats were read when they were looked at.
-  if (facts.format != FileFormat::kCsv && node.FindAttribute("schema") == nullptr) return OkStatus();
-  const int64_t end = std::min(facts.rows_looked_at, facts.rows);
+  const bool was_read = facts.format != FileFormat::kCsv && node.FindAttribute("schema") == nullptr;
+  const int64_t end = was_read ? 0 : std::min(facts.rows_looked_at, summary.shape.rows);
   const int64_t at_once =
       summary.is_unordered ? end : std::max<int64_t>(1, kCellsAtOnce / std::max<int64_t>(1, facts.columns));
   for (int64_t row = 0; row < end; row += at_once) {
@@ -110,7 +108,9 @@ Status TryToRead(const Attributes& attributes, const InspectOptions& options, co
     HEDDLE_RETURN_IF_ERROR(facts.is_frame ? ReadFrameRows(read, summary, row, next, files).status()
                                           : ReadRows(read, summary, row, next, files).status());
   }
-  return OkStatus();
+  if (summary.shape == Shape{facts.rows, facts.columns}) return OkStatus();
+  return FailedPrecondition("it is read as a {} of {} rows and {} columns", Name(read.data_type),
+                            summary.shape.rows, summary.shape.columns);
 }
 
 // The message of read(), which begins with the path that everything here is about.

@@ -13,13 +13,13 @@ namespace heddle::ops {
 
 inline constexpr std::string_view kDatasetSaysWhich = "dataset= says which: ";
 
-/// The names for a message: the first of them where they are many.
+/// The names for a message: the first of them where they are many or long.
 inline std::string ListOfArrays(const std::vector<std::string>& names) {
   constexpr size_t kMostBytes = 300;
   std::string list;
   for (const std::string& name : names) {
     if (list.size() > kMostBytes) return list + ", ...";
-    list += (list.empty() ? "" : ", ") + name;
+    list.append(list.empty() ? "" : ", ").append(name.size() > kMostBytes ? "..." : name);
   }
   return list;
 }

@@ -10,6 +10,7 @@
 
 #include "core/values/sizes.h"
 #include "ops/formats/libraries/format_module.h"
+#include "ops/formats/several_arrays.h"
 
 namespace heddle::ops {
 namespace {
@@ -127,21 +128,12 @@ class MatArray : public StoredArray {
       if (is_matrix) return OkStatus();
       return DataLoss("cannot read '{}': variable '{}' holds {}, not real numbers", path_, name, holds);
     }
-    std::string list;
-    for (const std::string& name : names) {
-      if (list.size() > 300) {
-        list += ", ...";
-        break;
-      }
-      list += (list.empty() ? "" : ", ") + name;
-    }
     if (names.empty()) return DataLoss("cannot read '{}': it holds no matrix of numbers", path_);
     if (!dataset.empty())
       return DataLoss("cannot read '{}': it has no variable '{}'", path_, dataset)
-          .WithNote("it has: " + list);
+          .WithNote("it has: " + ListOfArrays(names));
     if (names.size() == 1) return OkStatus();
-    return DataLoss("cannot read '{}': it holds {} matrices", path_, names.size())
-        .WithNote("dataset= says which: " + list);
+    return SeveralArrays(path_, "matrices", names);
   }
 
   Status Look(bool transposed) {

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "core/text/utf8.h"
 #include "ops/formats/numpy/npy.h"
 #include "ops/formats/numpy/sparse_npz.h"
 #include "ops/formats/plain_cells.h"
 #include "ops/formats/readers.h"
+#include "ops/formats/several_arrays.h"
 #include "ops/formats/single_cells.h"
 
 namespace heddle::ops {
@@ -16,13 +16,11 @@ namespace {
 constexpr std::string_view kEnding = ".npy";
 constexpr std::string_view kFirstName = "arr_0";  // as NumPy calls an array without a name
 
-std::string NamesOf(const std::vector<ZipMember>& members) {
-  constexpr size_t kMostBytes = 300;
-  std::string names;
+std::vector<std::string> NamesOf(const std::vector<ZipMember>& members) {
+  std::vector<std::string> names;
   for (const ZipMember& member : members)
-    names.append(names.empty() ? "" : ", ")
-        .append(member.name.substr(0, member.name.size() - kEnding.size()));
-  return names.size() <= kMostBytes ? names : std::string(CutAtCharacter(names, kMostBytes)) + ", ...";
+    names.push_back(member.name.substr(0, member.name.size() - kEnding.size()));
+  return names;
 }
 
 // What is asked for, in an archive that is open: an array or a sparse matrix.
@@ -50,11 +48,9 @@ Result<ZipMember> Choose(const ReadOptions& options, std::vector<ZipMember> memb
                                    : member.name == options.dataset + std::string(kEnding);
   });
   if (found != members.end()) return *found;
-  if (options.dataset.empty())
-    return DataLoss("cannot read '{}': it holds {} arrays", options.path, members.size())
-        .WithNote("dataset= says which: " + NamesOf(members));
+  if (options.dataset.empty()) return SeveralArrays(options.path, "arrays", NamesOf(members));
   return DataLoss("cannot read '{}': it has no array '{}'", options.path, options.dataset)
-      .WithNote("it has: " + NamesOf(members));
+      .WithNote("it has: " + ListOfArrays(NamesOf(members)));
 }
 
 Result<ChosenArray> OpenArray(const ReadOptions& options, Files& files) {

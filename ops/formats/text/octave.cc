@@ -14,6 +14,7 @@
 #include "ops/formats/matrix_market.h"
 #include "ops/formats/plain_cells.h"
 #include "ops/formats/readers.h"
+#include "ops/formats/several_arrays.h"
 #include "ops/formats/single_cells.h"
 #include "ops/kernel.h"
 
@@ -282,20 +283,11 @@ Result<Chosen> Choose(const ReadOptions& options, const TextFile& text, bool fir
   if (names.empty())
     return DataLoss("cannot read '{}': it holds no matrix of numbers", options.path)
         .WithNote("save -text FILE X, in Octave, writes one");
-  std::string list;
-  for (const std::string& name : names) {
-    if (list.size() > 300) {
-      list += ", ...";
-      break;
-    }
-    list += (list.empty() ? "" : ", ") + name;
-  }
   if (!options.dataset.empty())
     return DataLoss("cannot read '{}': it has no variable '{}'", options.path, options.dataset)
-        .WithNote("it has: " + list);
+        .WithNote("it has: " + ListOfArrays(names));
   if (names.size() == 1) return chosen;
-  return DataLoss("cannot read '{}': it holds {} matrices", options.path, names.size())
-      .WithNote("dataset= says which: " + list);
+  return SeveralArrays(options.path, "matrices", names);
 }
 
 // The cells of a variable, line by line.

@@ -19,6 +19,7 @@
 #include "ops/formats/module/hdf5/library.h"
 #include "ops/formats/module/hdf5/sparse_group.h"
 #include "ops/formats/module/hdf5/storage.h"
+#include "ops/formats/several_arrays.h"
 
 namespace heddle::ops::hdf5 {
 namespace {
@@ -132,22 +133,12 @@ class OpenArray : public StoredArray {
     const FoundMatrices found = FindMatrices(file_.id());
     const std::vector<std::string>& names = found.names;
     if (dataset.empty() && names.size() == 1) return names[0];
-    std::string list;
-    for (const std::string& name : names) {
-      if (list.size() > 300) {
-        list += ", ...";
-        break;
-      }
-      list += (list.empty() ? "" : ", ") + name;
-    }
     if (names.empty() && !found.cause.empty())
       return Fault(fmt::format("dataset '{}' cannot be opened", found.unreadable), found.cause);
     if (names.empty()) return DataLoss("cannot read '{}': it holds no dataset of numbers", input_.path);
-    if (dataset.empty())
-      return DataLoss("cannot read '{}': it holds {} datasets", input_.path, names.size())
-          .WithNote("dataset= says which: " + list);
+    if (dataset.empty()) return SeveralArrays(input_.path, "datasets", names);
     return DataLoss("cannot read '{}': it has no dataset '{}'", input_.path, dataset)
-        .WithNote("it has: " + list);
+        .WithNote("it has: " + ListOfArrays(names));
   }
 
   Status LookAtDense(const std::string& name) {
