@@ -43,19 +43,17 @@ std::string Number(double number) {
   return text;
 }
 
-// Whether a double has the digits of all whole numbers from 0 to there.
-bool IsExactInteger(double number) { return number == std::trunc(number) && std::abs(number) <= 0x1p53; }
-
 // The least or greatest number of a column: an integer where all are.
 std::string Limit(const ColumnFacts& column, double number) {
   if (!HasRange(column)) return "";
-  return column.kind() == "int" && IsExactInteger(number) ? fmt::format("{:.0f}", number) : Number(number);
+  const bool is_integer = column.kind() == "int" && ops::IsExactInteger(number);
+  return is_integer ? std::to_string(static_cast<int64_t>(number)) : Number(number);
 }
 
 Json JsonOfLimit(const ColumnFacts& column, double number) {
   // JSON has no infinite numbers.
   if (!std::isfinite(number)) return Number(number);
-  if (column.kind() == "int" && IsExactInteger(number)) return static_cast<int64_t>(number);
+  if (column.kind() == "int" && ops::IsExactInteger(number)) return static_cast<int64_t>(number);
   return number;
 }
 

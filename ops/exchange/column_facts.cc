@@ -58,6 +58,8 @@ std::string Example(std::string_view text) { return EscapeForTerminal(CutAtChara
 
 }  // namespace
 
+bool IsExactInteger(double number) { return number == std::trunc(number) && std::abs(number) <= 0x1p53; }
+
 void ColumnFacts::AddNumber(double number) {
   if (std::isnan(number)) {
     ++nan;
@@ -145,7 +147,8 @@ std::string_view ColumnFacts::kind() const {
 std::string_view ColumnFacts::schema_type() const {
   const std::string_view is = kind();
   constexpr double kBeyondIntegers = 9223372036854775808.0;  // 2^63
-  const bool are_integers = is == "int" && nan == 0 && least >= -kBeyondIntegers && greatest < kBeyondIntegers;
+  const bool are_integers =
+      is == "int" && nan == 0 && least >= -kBeyondIntegers && greatest < kBeyondIntegers;
   if (is == "int") return are_integers ? "INT64" : "FP64";
   if (is == "double" || is == "empty") return "FP64";
   return is == "boolean" ? "BOOLEAN" : "STRING";

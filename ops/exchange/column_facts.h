@@ -36,7 +36,7 @@ struct ColumnFacts {
   int64_t infinite = 0;
   int64_t zeros = 0;
   int64_t quoted_numbers = 0;
-  int64_t inexact = 0;  ///< Whole numbers beyond 2^53 that a double does not hold.
+  int64_t inexact = 0;         ///< Whole numbers beyond 2^53 that a double does not hold.
   int64_t zeros_in_front = 0;  ///< Numbers such as 01234, which is 1234 where it is read as a number.
   double least = std::numeric_limits<double>::infinity();
   double greatest = -std::numeric_limits<double>::infinity();
@@ -56,6 +56,9 @@ struct ColumnFacts {
   /// How many numbers are read without the zeros in front of them: none where the cells are texts.
   int64_t LostZeros() const { return schema_type() == "STRING" ? 0 : zeros_in_front; }
 };
+
+/// Whether a number can be shown as an integer: doubles have all of those up to 2^53.
+bool IsExactInteger(double number);
 
 /// The cells of one column as they come. What those in quotes are is known when all have been looked at.
 class ColumnLook {

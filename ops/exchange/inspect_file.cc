@@ -76,10 +76,8 @@ std::string TransposeOf(std::string_view writer) {
 
 namespace {
 
-// Whole numbers as integers.
 void AppendCell(double cell, std::string* text) {
-  constexpr double kMostExact = 0x1p53;
-  if (cell == std::trunc(cell) && std::abs(cell) <= kMostExact)
+  if (IsExactInteger(cell))
     text->append(std::to_string(static_cast<int64_t>(cell)));
   else
     AppendDouble(cell, text);
@@ -299,9 +297,8 @@ Result<FileFacts> InspectFile(const std::string& path, const InspectOptions& opt
     of_one.dataset = name;
     facts = InspectValue(path, of_one, files);
     if (!facts.ok()) continue;
-    facts->warnings.insert(
-        facts->warnings.begin(),
-        fmt::format("{}; this is '{}'; {}", several.message(), name, fmt::join(several.notes(), "; ")));
+    facts->warnings.insert(facts->warnings.begin(), fmt::format("{}; this is '{}'; {}", several.message(),
+                                                                name, fmt::join(several.notes(), "; ")));
     return facts;
   }
   return several;

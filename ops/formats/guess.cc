@@ -187,8 +187,8 @@ Status ChooseFormatOf(const Beginning& beginning, ReadOptions* options) {
   return OkStatus();
 }
 
-}  // namespace
-
+// The separator of a table: a comma, semicolon or tab where its first line that is not blank has one outside
+// of quotes, else any number of blanks.
 void GuessSeparator(std::string_view text, ReadOptions* options) {
   std::string bare;  // The first line without what is in quotes.
   bool is_quoted = false;
@@ -210,8 +210,6 @@ void GuessSeparator(std::string_view text, ReadOptions* options) {
   options->any_blanks = Trim(bare).find(' ') != std::string_view::npos;
   options->separator = options->any_blanks ? " " : ",";
 }
-
-namespace {
 
 bool IsNumber(std::string_view content, const ReadOptions& options) {
   return ParseCell(content).has_value() || IsMissing(content, options);

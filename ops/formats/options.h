@@ -29,14 +29,11 @@ Status ReadMetadata(Files& files, ReadOptions* options);
 /// Finds out by the first lines of the file what is not said: format, separator, and whether the first line
 /// holds names. Where the lines may mean two things this is an error that tells how to say it.
 Status GuessFormat(Files& files, ReadOptions* options);
-/// Of a table that begins with `text` the separator: a comma, semicolon or tab where its first line that is
-/// not blank has one outside of quotes, else any number of blanks.
-void GuessSeparator(std::string_view text, ReadOptions* options);
 /// The same of a frame: binary or text where the file looks like that, else csv.
 Status GuessFrameFormat(Files& files, ReadOptions* options);
 
-/// kInvalidArgument: what is to separate fields would not, because it may be in the cells of a matrix, or ends
-/// a line. Texts that have a separator are quoted.
+/// kInvalidArgument: what is to separate fields would not, because it may be in the cells of a matrix, or
+/// ends a line. Texts that have a separator are quoted.
 Status CheckSeparators(const WriteOptions& options);
 
 }  // namespace heddle::ops

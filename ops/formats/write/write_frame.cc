@@ -2,6 +2,7 @@
 #include "ops/formats/write/write_frame.h"
 
 #include <charconv>
+#include <cstring>
 #include <span>
 #include <string>
 #include <vector>
@@ -60,7 +61,8 @@ void AppendCsvText(std::string_view text, const std::string& separator, PieceTex
 // A cell of a file of cells is the rest of its line without blanks at its end.
 bool IsPlainCell(std::string_view text) {
   for (const char c : text)
-    if (static_cast<unsigned char>(c) <= '"' && (c == '"' || c == '\n' || c == '\r' || c == '\0')) return false;
+    if (static_cast<unsigned char>(c) <= '"' && (c == '"' || c == '\n' || c == '\r' || c == '\0'))
+      return false;
   return text.empty() || !IsBlank(text.back());
 }
 
@@ -77,16 +79,18 @@ void AppendCsvRow(std::span<const Column> columns, int64_t row, const WriteOptio
 
 // `number` is that of the row in the file.
 void AppendCells(std::span<const Column> columns, int64_t row, int64_t number, PieceText* out) {
-  char digits[kNumberRoom];
-  char* const end = std::to_chars(digits, digits + sizeof(digits) - 1, number).ptr;
+  char beginning[kNumberRoom] = {};  // "row "
+  char* const end = std::to_chars(beginning, beginning + kNumberRoom - 1, number).ptr;
   *end = ' ';
-  const std::string_view beginning(digits, static_cast<size_t>(end - digits) + 1);
+  const ptrdiff_t size = end - beginning + 1;
   for (size_t j = 0; j < columns.size(); ++j) {
     const Column& column = columns[j];
     if (IsLeftOut(column, row)) continue;
-    out->Append(beginning);
-    out->AppendNumber(static_cast<int64_t>(j) + 1);
-    out->Append(' ');
+    char* at = out->Room(2 * kNumberRoom + 1);
+    std::memcpy(at, beginning, kNumberRoom);  // A constant size is copied without a call.
+    at = std::to_chars(at + size, at + size + kNumberRoom, j + 1).ptr;
+    *at = ' ';
+    out->Take(at + 1);
     if (column.storage() != ColumnStorage::kTexts) {
       AppendCell(column, row, out);
     } else {
