@@ -147,10 +147,9 @@ class Conversion {
     for (const ColumnFacts& column : facts.facts) {
       const int64_t lost = column.LostZeros();
       if (lost == 0) continue;
-      result_.warnings.push_back(fmt::format("{}{} number{} of '{}' lose{} the zeros in front: {}",
-                                             facts.looked_at_all ? "" : "at least ", lost,
-                                             lost == 1 ? "" : "s", column.name, lost == 1 ? "s" : "",
-                                             column.first_zeros_in_front));
+      result_.warnings.push_back(fmt::format(
+          "{}{} number{} of '{}' lose{} the zeros in front: {}", facts.looked_at_all ? "" : "at least ", lost,
+          lost == 1 ? "" : "s", column.name, lost == 1 ? "s" : "", column.first_zeros_in_front));
     }
   }
 

@@ -62,8 +62,8 @@ class InspectAdviceTest : public testing::Test {
   void RunCall(const Advice& advice) const {
     const std::string what = advice.shape.substr(0, advice.shape.find(' '));
     WriteText(folder_.path() + "/read.dml",
-              "X = " + advice.call +
-                  "\nprint(\"" + what + " of \" + nrow(X) + \" row\" + ifelse(nrow(X) == 1, \"\", \"s\") + \" and \" + "
+              "X = " + advice.call + "\nprint(\"" + what +
+                  " of \" + nrow(X) + \" row\" + ifelse(nrow(X) == 1, \"\", \"s\") + \" and \" + "
                   "ncol(X) + \" column\" + ifelse(ncol(X) == 1, \"\", \"s\"))\ntext = toString(X)\n");
     const Finished run = Heddle({"run", "read.dml"});
     EXPECT_EQ(run.code, 0) << advice.call << "\n" << run.errors;
@@ -127,8 +127,9 @@ TEST_F(InspectAdviceTest, WorksForTables) {
       {"fractions.csv", "a,b\n1e5,x\n2.5,y\n"},
       {"twice.csv", "a,a\n1,x\n"},
       {"latin.csv", "a,b\ncaf\xe9,1\n"},
-      {"mark.csv", "\xef\xbb\xbf"
-                   "a,b\n1,x\n"},
+      {"mark.csv",
+       "\xef\xbb\xbf"
+       "a,b\n1,x\n"},
       {"windows.csv", "a,b\r\n1,2\r\nx,3\r\n"},
       {"mixed_ends.csv", "1,2\r\n3,4\n5,6\r\n"},
       {"separator_at_end.csv", "a,b,\n1,2,\n"},
@@ -164,9 +165,12 @@ TEST_F(InspectAdviceTest, WorksForOtherText) {
       {"labels.txt", "1\n2\n", {"--format", "libsvm"}},
       {"objects.jsonl", "{\"a\":1,\"b\":\"x\"}\n{\"a\":2,\"b\":{\"c\":[1]}}\n"},
       {"arrays.jsonl", "[1,2]\n[3,4]\n"},
+      {"texts.arff", "@relation r\n@attribute a numeric\n@attribute b {x,y}\n@data\n1,x\n2,y\n"},
+      {"numbers.arff", "@relation r\n@attribute a numeric\n@attribute b integer\n@data\n1.5,2\n{1 3}\n"},
       {"coordinates.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n2 1 4\n"},
       {"one_variable.txt", "# name: x\n# type: matrix\n# rows: 1\n# columns: 2\n 1 2\n\n"},
-      {"variables.txt", "# name: x\n# type: matrix\n# rows: 1\n# columns: 2\n 1 2\n\n\n# name: y\n# type: scalar\n3\n"},
+      {"variables.txt",
+       "# name: x\n# type: matrix\n# rows: 1\n# columns: 2\n 1 2\n\n\n# name: y\n# type: scalar\n3\n"},
       {"said.txt", "# name: x\n# type: scalar\n1\n\n\n# name: y\n# type: scalar\n3\n", {"--dataset", "y"}},
   };
   for (const Kind& kind : kinds) {
@@ -193,8 +197,8 @@ for (i in 1:7) {
   format = as.scalar(matrices[i])
   write(X, "X." + format, format=format)
 }
-frames = list("csv", "text", "binary", "jsonl")
-for (i in 1:4) {
+frames = list("csv", "text", "binary", "jsonl", "arff")
+for (i in 1:5) {
   format = as.scalar(frames[i])
   write(F, "F." + format, format=format)
 }
@@ -212,7 +216,7 @@ write(X, "spaces.libsvm", format="libsvm", sep=" ")
     if (file.path().extension() != ".mtd" && file.path().extension() != ".dml")
       names.push_back(file.path().filename());
   std::sort(names.begin(), names.end());
-  ASSERT_EQ(names.size(), 17u);
+  ASSERT_EQ(names.size(), 18u);
   for (const std::string& name : names) ExpectWorks(name);
   for (const std::string& name : names) {
     fs::remove(folder_.path() + "/" + name + ".mtd");
@@ -230,7 +234,8 @@ TEST_F(InspectAdviceTest, WorksForEveryFileOfTheTests) {
       SCOPED_TRACE(name);
       const Advice advice = Inspect(file.path());
       // 3: this Heddle was built without the library; 4: read() refuses it, too.
-      const bool may_lack_library = ending == ".h5" || ending == ".mat" || ending == ".parquet" || ending == ".feather";
+      const bool may_lack_library =
+          ending == ".h5" || ending == ".mat" || ending == ".parquet" || ending == ".feather";
       if (advice.code == 3 && may_lack_library) continue;
       if (advice.code == 4 && (name == "newer.h5" || name == "sparse_complex.npz")) continue;
       ASSERT_EQ(advice.code, 0) << advice.output;
@@ -249,7 +254,8 @@ TEST_F(InspectAdviceTest, SaysWhyThereIsNone) {
   ExpectReason({"blank_first.csv", "\n\na;b\n1;2\n"}, "line 1 is blank");
   ExpectReason({"names_of_rows.csv", "\"x\",\"y\"\n\"a\",1,2\n\"b\",3,4\n"},
                "its first line has 2 names, the next one 3 fields");
-  ExpectReason({"names_of_rows.txt", "x y\n1 1 2\n2 3 4\n"}, "it is read as a matrix of 2 rows and 3 columns");
+  ExpectReason({"names_of_rows.txt", "x y\n1 1 2\n2 3 4\n"},
+               "it is read as a matrix of 2 rows and 3 columns");
   ExpectReason({"comment.csv", "# made by a program\na,b\n1,2\n"},
                "its first line has 5 names, the next one 1 fields");
   ExpectReason({"names_alone.csv", "a,b\n"}, "it holds no data but a line of names");
