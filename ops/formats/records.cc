@@ -315,6 +315,8 @@ class NamesOfParts {
   NamesOfParts(std::string_view names, const TextFile& text, const ReadOptions& options)
       : names_(ContentsOf(names, options)),
         sorted_(Sorted(names_)),
+        any_number_(std::any_of(names_.begin(), names_.end(),
+                                [](const std::string& name) { return ParseNumber(name).has_value(); })),
         most_bytes_(kMostLonger * static_cast<int64_t>(names.size()) + 2),
         text_(text),
         options_(options) {}
@@ -329,7 +331,7 @@ class NamesOfParts {
     const std::vector<std::string> fields = ContentsOf(record, options_);
     if (fields == names_)
       return InputFile::Beginning{static_cast<int64_t>(newline) + 1, CountNewlines(record) + 1};
-    if (names_.size() < 2 || Sorted(fields) != sorted_) return InputFile::Beginning();
+    if (any_number_ || Sorted(fields) != sorted_) return InputFile::Beginning();
     return DataLoss("cannot read '{}': its names are those of '{}' in another order", part.path, first)
         .WithNote("the parts of a folder have the same columns in the same order");
   }
@@ -343,6 +345,7 @@ class NamesOfParts {
   }
 
   const std::vector<std::string> names_, sorted_;
+  const bool any_number_;  // Then a line of the same fields in another order may be a row.
   const int64_t most_bytes_;
   const TextFile& text_;
   const ReadOptions& options_;

@@ -141,6 +141,11 @@ TEST_F(CsvFrameTest, NamesOfPartsAreTheSameHoweverTheyAreWritten) {
   EXPECT_EQ(Text("parts", attributes), fault);
   EXPECT_EQ(Text("parts", {{"header", true}}), fault);
   EXPECT_EQ(Fault("parts"), fault);
+  // Names that are numbers may be cells, too.
+  std::filesystem::create_directory(directory_ + "/years");
+  Put("years/0.csv", "1,2\n3,4\n");
+  Put("years/1.csv", "2,1\n");
+  EXPECT_EQ(Text("years", {{"header", true}}), "STRING \"1\", STRING \"2\"\n3|4\n2|1");
 }
 
 TEST_F(CsvFrameTest, BlankLinesOfOneColumnAreMissingCellsWhereRowsAreTold) {
