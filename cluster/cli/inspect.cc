@@ -35,10 +35,26 @@ constexpr Option kOptions[] = {
     {"memory", Option::Kind::kValue, "SIZE", "most memory of the process"},
     {"json", Option::Kind::kFlag, "", "print one JSON object"}};
 
+bool HasRange(const ColumnFacts& column) { return column.least <= column.greatest; }
+
 std::string Number(double number) {
   std::string text;
   AppendDouble(number, &text);
   return text;
+}
+
+// The least or greatest number of a column: an integer where all are.
+std::string Limit(const ColumnFacts& column, double number) {
+  if (!HasRange(column)) return "";
+  const bool is_integer = column.kind() == "int" && ops::IsExactInteger(number);
+  return is_integer ? std::to_string(static_cast<int64_t>(number)) : Number(number);
+}
+
+Json JsonOfLimit(const ColumnFacts& column, double number) {
+  // JSON has no infinite numbers.
+  if (!std::isfinite(number)) return Number(number);
+  if (column.kind() == "int" && ops::IsExactInteger(number)) return static_cast<int64_t>(number);
+  return number;
 }
 
 std::string Short(const std::string& text) {
@@ -51,8 +67,6 @@ std::string Size(int64_t bytes) {
   if (bytes < 10'000'000) return fmt::format("{} kB", bytes / 1000);
   return fmt::format("{} MB", bytes / 1'000'000);
 }
-
-bool HasRange(const ColumnFacts& column) { return column.least <= column.greatest; }
 
 // Columns of texts side by side, as wide as their widest.
 std::string Aligned(const std::vector<std::vector<std::string>>& lines) {
@@ -76,8 +90,8 @@ std::string ColumnTable(const FileFacts& facts) {
   for (size_t i = 0; i < std::min(facts.facts.size(), kMostShown); ++i) {
     const ColumnFacts& column = facts.facts[i];
     lines.push_back({std::to_string(i + 1), Short(column.name), std::string(column.kind()),
-                     std::to_string(column.missing), HasRange(column) ? Number(column.least) : "",
-                     HasRange(column) ? Number(column.greatest) : ""});
+                     std::to_string(column.missing), Limit(column, column.least),
+                     Limit(column, column.greatest)});
   }
   std::string text = Aligned(lines);
   if (facts.columns > static_cast<int64_t>(kMostShown))
@@ -116,6 +130,8 @@ std::string ToText(const FileFacts& facts) {
   }
   if (!facts.warnings.empty()) text += "\n";
   for (const std::string& warning : facts.warnings) text += "warning: " + EscapeForTerminal(warning) + "\n";
+  if (facts.how_to_read.empty())
+    return text + "\nno call of read() gives it: " + EscapeForTerminal(facts.why_not_read) + "\n";
   return text + "\nread it: " + EscapeForTerminal(facts.how_to_read) + "\n";
 }
 
@@ -124,10 +140,9 @@ Json ToJson(const ColumnFacts& column) {
                {"integers", column.integers}, {"fractions", column.fractions}, {"booleans", column.booleans},
                {"dates", column.dates},       {"texts", column.texts},         {"nan", column.nan},
                {"infinite", column.infinite}, {"zeros", column.zeros}};
-  // JSON has no infinite numbers.
   if (HasRange(column)) {
-    json["least"] = std::isfinite(column.least) ? Json(column.least) : Json(Number(column.least));
-    json["greatest"] = std::isfinite(column.greatest) ? Json(column.greatest) : Json(Number(column.greatest));
+    json["least"] = JsonOfLimit(column, column.least);
+    json["greatest"] = JsonOfLimit(column, column.greatest);
   }
   return json;
 }
@@ -151,7 +166,8 @@ std::string ToJson(const FileFacts& facts) {
   for (const ColumnFacts& column : facts.facts) json["schema"].push_back(ToJson(column));
   json["first_rows"] = facts.first_rows;
   json["warnings"] = facts.warnings;
-  json["read"] = facts.how_to_read;
+  json["read"] = facts.how_to_read.empty() ? Json() : Json(facts.how_to_read);
+  if (facts.how_to_read.empty()) json["why_not_read"] = facts.why_not_read;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -48,9 +48,17 @@ bool LosesDigits(std::string_view whole, double number) {
   return fmt::format("{:.0f}", std::abs(number)) != whole;
 }
 
+// 01234, -007, 00.5: numbers that are also names of things, such as postal codes.
+bool HasZerosInFront(std::string_view number) {
+  if (number.starts_with('-') || number.starts_with('+')) number.remove_prefix(1);
+  return number.size() > 1 && number[0] == '0' && number[1] >= '0' && number[1] <= '9';
+}
+
 std::string Example(std::string_view text) { return EscapeForTerminal(CutAtCharacter(text, kMostExample)); }
 
 }  // namespace
+
+bool IsExactInteger(double number) { return number == std::trunc(number) && std::abs(number) <= 0x1p53; }
 
 void ColumnFacts::AddNumber(double number) {
   if (std::isnan(number)) {
@@ -73,6 +81,7 @@ void ColumnLook::Cells::Add(std::string_view text, int64_t row) {
     const bool is_whole = IsWhole(word);
     ++(is_whole ? integers : fractions);
     if (is_whole && LosesDigits(word, *number) && inexact++ == 0) first_inexact = Example(word);
+    if (HasZerosInFront(word) && zeros_in_front++ == 0) first_zeros_in_front = Example(word);
     if (row_of_number == 0) {
       row_of_number = row;
       first_number = Example(word);
@@ -113,6 +122,8 @@ ColumnFacts ColumnLook::Facts(Quotes quotes) const {
     facts.greatest = std::max(facts.greatest, quoted_.greatest);
     if (facts.inexact == 0) facts.first_inexact = quoted_.first_inexact;
     facts.inexact += quoted_.inexact;
+    if (facts.zeros_in_front == 0) facts.first_zeros_in_front = quoted_.first_zeros_in_front;
+    facts.zeros_in_front += quoted_.zeros_in_front;
     keep_first(quoted_.row_of_number, quoted_.first_number, &facts.row_of_number, &facts.first_number);
   } else {
     facts.texts += quoted_.numbers();
@@ -135,7 +146,10 @@ std::string_view ColumnFacts::kind() const {
 
 std::string_view ColumnFacts::schema_type() const {
   const std::string_view is = kind();
-  if (is == "int") return nan == 0 ? "INT64" : "FP64";
+  constexpr double kBeyondIntegers = 9223372036854775808.0;  // 2^63
+  const bool are_integers =
+      is == "int" && nan == 0 && least >= -kBeyondIntegers && greatest < kBeyondIntegers;
+  if (is == "int") return are_integers ? "INT64" : "FP64";
   if (is == "double" || is == "empty") return "FP64";
   return is == "boolean" ? "BOOLEAN" : "STRING";
 }

@@ -36,11 +36,12 @@ struct ColumnFacts {
   int64_t infinite = 0;
   int64_t zeros = 0;
   int64_t quoted_numbers = 0;
-  int64_t inexact = 0;  ///< Whole numbers beyond 2^53 that a double does not hold.
+  int64_t inexact = 0;         ///< Whole numbers beyond 2^53 that a double does not hold.
+  int64_t zeros_in_front = 0;  ///< Numbers such as 01234, which is 1234 where it is read as a number.
   double least = std::numeric_limits<double>::infinity();
   double greatest = -std::numeric_limits<double>::infinity();
   /// The first text among numbers, or number among texts, with its row from 1.
-  std::string first_text, first_number, first_inexact;
+  std::string first_text, first_number, first_inexact, first_zeros_in_front;
   int64_t row_of_text = 0, row_of_number = 0;
 
   void AddNumber(double number);
@@ -52,7 +53,12 @@ struct ColumnFacts {
   std::string_view kind() const;
   /// The type that a schema needs: FP64, INT64, BOOLEAN or STRING.
   std::string_view schema_type() const;
+  /// How many numbers are read without the zeros in front of them: none where the cells are texts.
+  int64_t LostZeros() const { return schema_type() == "STRING" ? 0 : zeros_in_front; }
 };
+
+/// Whether a number can be shown as an integer: doubles have all of those up to 2^53.
+bool IsExactInteger(double number);
 
 /// The cells of one column as they come. What those in quotes are is known when all have been looked at.
 class ColumnLook {

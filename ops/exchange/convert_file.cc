@@ -91,6 +91,7 @@ class Conversion {
     const bool is_open = first.format == FileFormat::kCsv && first.data_type == DataType::kMatrix;
     if (!is_open && !LacksSchema(first)) return OkStatus();
     InspectOptions inspect;
+    inspect.finds_call = false;
     inspect.format = options_.from;
     inspect.header = options_.header;
     inspect.separator = options_.separator;
@@ -102,6 +103,7 @@ class Conversion {
       if (facts.header)
         result_.warnings.push_back(
             "the names of the columns are left out: a matrix has none (--data-type frame)");
+      WarnOfZerosInFront(facts);
       // Metadata say what an empty cell is.
       if (!facts.has_metadata) WarnOfEmptyCells(facts, /*in_matrix=*/true);
       return OkStatus();
@@ -121,6 +123,7 @@ class Conversion {
       schema_ = "STRING";  // of all columns
     } else {
       for (const ColumnFacts& column : facts.facts) schema_->append(column.schema_type()).push_back(',');
+      WarnOfZerosInFront(facts);
       if (!HoldsMissingNumbers(result_.to))
         WarnOfEmptyCells(facts, /*in_matrix=*/!EntryOf(result_.to).writes_frames);
     }
@@ -137,6 +140,16 @@ class Conversion {
       result_.warnings.push_back(fmt::format(
           "{}{} empty cell{} of '{}' become{} {}", facts.looked_at_all ? "" : "at least ", column.missing,
           column.missing == 1 ? "" : "s", column.name, column.missing == 1 ? "s" : "", becomes));
+    }
+  }
+
+  void WarnOfZerosInFront(const FileFacts& facts) {
+    for (const ColumnFacts& column : facts.facts) {
+      const int64_t lost = column.LostZeros();
+      if (lost == 0) continue;
+      result_.warnings.push_back(fmt::format(
+          "{}{} number{} of '{}' lose{} the zeros in front: {}", facts.looked_at_all ? "" : "at least ", lost,
+          lost == 1 ? "" : "s", column.name, lost == 1 ? "s" : "", column.first_zeros_in_front));
     }
   }
 

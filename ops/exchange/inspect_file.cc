@@ -9,9 +9,11 @@
 #include "core/text/double_text.h"
 #include "core/text/text_encoding.h"
 #include "ops/exchange/inspect_table.h"
+#include "ops/exchange/read_call.h"
 #include "ops/exchange/resolve.h"
 #include "ops/formats/json/jsonl.h"
 #include "ops/formats/options.h"
+#include "ops/formats/several_arrays.h"
 
 namespace heddle::ops {
 namespace {
@@ -36,19 +38,19 @@ Result<ReadOptions> ResolveOrGuess(const std::string& path, const InspectOptions
                                    FileFacts* facts) {
   Node node = ReadNode(options);
   Result<ReadOptions> read = ResolveAnyType(node, path, files);
-  for (const bool header : {true, false}) {
-    if (read.ok() || read.status().code() != StatusCode::kDataLoss || options.header) break;
-    const Status why = read.status();
-    node.SetAttribute("header", header);
-    Result<ReadOptions> guessed = ResolveReadOptions(node, path, files);
-    if (!guessed.ok() || guessed->format != FileFormat::kCsv) continue;
-    // Names and numbers in one line: names are what is more often the case.
-    facts->warnings.push_back(why.notes().empty() ? why.message()
-                                                  : fmt::format("{}; {}", why.message(), why.notes()[0]));
-    facts->why_header = "guessed";
-    return guessed;
-  }
-  return read;
+  if (read.ok() || read.status().code() != StatusCode::kDataLoss || options.header) return read;
+  node.SetAttribute("header", true);
+  Result<ReadOptions> table = ResolveReadOptions(node, path, files);
+  if (!table.ok() || table->format != FileFormat::kCsv) return read;
+  const Status& why = read.status();
+  facts->warnings.push_back(why.notes().empty() ? why.message()
+                                                : fmt::format("{}; {}", why.message(), why.notes()[0]));
+  // In a table names may be told from numbers. Where they stand in one line, names are the more frequent.
+  ReadOptions with_names = *table;
+  with_names.header.reset();
+  if (GuessFormat(files, &with_names).ok()) return with_names;
+  facts->why_header = "guessed";
+  return table;
 }
 
 std::string WhyFormat(const ReadOptions& read, const InspectOptions& options, bool has_metadata) {
@@ -73,6 +75,13 @@ std::string TransposeOf(std::string_view writer) {
 }
 
 namespace {
+
+void AppendCell(double cell, std::string* text) {
+  if (IsExactInteger(cell))
+    text->append(std::to_string(static_cast<int64_t>(cell)));
+  else
+    AppendDouble(cell, text);
+}
 
 // What the values of a file are whose reader knows its rows: piece by piece.
 class ValueInspector {
@@ -152,7 +161,7 @@ class ValueInspector {
         if (shown == nullptr) return;
         std::string& text = (*shown)[static_cast<size_t>(column)];
         text.clear();
-        AppendDouble(cell, &text);
+        AppendCell(cell, &text);
       };
       if (rows.IsSparse()) {
         for (int64_t k = rows.row_offsets()[i]; k < rows.row_offsets()[i + 1]; ++k)
@@ -231,47 +240,6 @@ void CompareWithMetadata(const ReadOptions& read, FileFacts* facts) {
     facts->warnings.push_back("the .mtd says that it is a matrix, but it has texts");
 }
 
-std::string Quoted(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') quoted.push_back('\\');
-    if (c == '\t')
-      quoted += "\\t";
-    else
-      quoted.push_back(c);
-  }
-  return quoted + "\"";
-}
-
-// What was said of a file of arrays: its format, which array, and whether it is turned.
-std::string ArrayOptions(const ReadOptions& read, const FileFacts& facts) {
-  std::string options;
-  if (!read.guessed && !facts.has_metadata && read.format != FileFormat::kCsv)
-    options += fmt::format(", format=\"{}\"", Name(*read.format));
-  if (!read.dataset.empty()) options += ", dataset=" + Quoted(read.dataset);
-  if (read.transposed) options += ", transposed=TRUE";
-  return options;
-}
-
-std::string HowToRead(const ReadOptions& read, const FileFacts& facts) {
-  std::string call = "read(" + Quoted(facts.path) + ArrayOptions(read, facts);
-  if (facts.has_metadata && facts.is_frame == (read.data_type == DataType::kFrame)) return call + ")";
-  const bool is_table = facts.format == FileFormat::kCsv;
-  const bool lacks_schema = is_table || LacksSchema(read);
-  if (facts.is_frame) call += ", data_type=\"frame\"";
-  if (is_table && (facts.is_frame || facts.why_header == "guessed")) {
-    call += fmt::format(", format=\"csv\", header={}", facts.header ? "TRUE" : "FALSE");
-    if (facts.separator != ",") call += ", sep=" + Quoted(facts.separator.empty() ? " " : facts.separator);
-  }
-  if (lacks_schema && facts.is_frame && facts.columns <= FileFacts::kMostColumns) {
-    call += ", schema=\"";
-    for (size_t i = 0; i < facts.facts.size(); ++i)
-      call.append(i > 0 ? "," : "").append(facts.facts[i].schema_type());
-    call += "\"";
-  }
-  return call + ")";
-}
-
 // Before what a text begins with.
 Status LookAtBytes(const std::string& path, Files& files, FileFacts* facts) {
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file, files.Open(path));
@@ -286,7 +254,9 @@ Status LookAtBytes(const std::string& path, Files& files, FileFacts* facts) {
 
 }  // namespace
 
-Result<FileFacts> InspectFile(const std::string& path, const InspectOptions& options, Files& files) {
+namespace {
+
+Result<FileFacts> InspectValue(const std::string& path, const InspectOptions& options, Files& files) {
   FileFacts facts;
   facts.path = path;
   HEDDLE_RETURN_IF_ERROR(LookAtBytes(path, files, &facts));
@@ -311,8 +281,27 @@ Result<FileFacts> InspectFile(const std::string& path, const InspectOptions& opt
     HEDDLE_RETURN_IF_ERROR(InspectTable(read, options, files, &facts));
   }
   CompareWithMetadata(read, &facts);
-  facts.how_to_read = HowToRead(read, facts);
+  if (options.finds_call) FindReadCall(read, options, files, &facts);
   return facts;
+}
+
+}  // namespace
+
+Result<FileFacts> InspectFile(const std::string& path, const InspectOptions& options, Files& files) {
+  Result<FileFacts> facts = InspectValue(path, options, files);
+  if (facts.ok() || options.dataset) return facts;
+  // Of several arrays the first that can be looked at.
+  const Status several = facts.status();
+  InspectOptions of_one = options;
+  for (const std::string& name : ArraysToChooseFrom(several)) {
+    of_one.dataset = name;
+    facts = InspectValue(path, of_one, files);
+    if (!facts.ok()) continue;
+    facts->warnings.insert(facts->warnings.begin(), fmt::format("{}; this is '{}'; {}", several.message(),
+                                                                name, fmt::join(several.notes(), "; ")));
+    return facts;
+  }
+  return several;
 }
 
 }  // namespace heddle::ops

@@ -31,7 +31,8 @@ struct FileFacts {
   std::vector<ColumnFacts> facts;  ///< One a column, of the first kMostColumns.
   std::vector<std::vector<std::string>> first_rows;
   std::vector<std::string> warnings;
-  std::string how_to_read;  ///< The call of read() that gives it.
+  std::string how_to_read;   ///< The call of read() that gives it; empty where no call was found, and
+  std::string why_not_read;  ///< why.
 
   static constexpr int64_t kMostColumns = 1000;
 };
@@ -43,6 +44,7 @@ struct InspectOptions {
   std::optional<std::string> dataset;  ///< Of a file of several arrays.
   bool transposed = false;             ///< Of an array.
   int64_t rows_shown = 5;
+  bool finds_call = true;  ///< FileFacts::how_to_read, for which the file is read once more.
   int64_t bytes_looked_at = int64_t{64} << 20;  ///< INT64_MAX: the whole file.
 };
 

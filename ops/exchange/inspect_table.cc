@@ -219,6 +219,10 @@ void WarnOfColumns(FileFacts* facts) {
            fmt::format("{} has {} whole number{} that a double does not hold, which lose{} digits: {}", what,
                        column.inexact, Plural(column.inexact), column.inexact == 1 ? "s" : "",
                        column.first_inexact));
+    if (column.LostZeros() > 0)
+      warn("zeros in front",
+           fmt::format("{} has {} number{} with zeros in front, which are lost: {}", what,
+                       column.zeros_in_front, Plural(column.zeros_in_front), column.first_zeros_in_front));
     if (column.nan > 0) warn("nan", fmt::format("{} has {} NaN", what, column.nan));
     if (column.infinite > 0)
       warn("infinite",

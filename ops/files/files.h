@@ -35,13 +35,17 @@ class InputFile {
   struct Part {
     int64_t begin = 0;         ///< Where it begins in the whole.
     std::string path;          ///< For messages.
-    int64_t hidden_lines = 0;  ///< Lines at its beginning that HideRepeated left out.
+    int64_t hidden_lines = 0;  ///< Lines at its beginning that were left out.
   };
   /// The files of a folder in order; none where this is one file.
   virtual std::vector<Part> parts() const { return {}; }
-  /// Leaves `line`, which ends with a newline, out of every part but the first that begins with it. Offsets
-  /// and the size are those of what is left.
-  virtual Status HideRepeated(std::string_view line);
+  /// What is left out of a part: so many bytes at its beginning, which are so many lines.
+  struct Beginning {
+    int64_t bytes = 0;
+    int64_t lines = 0;
+  };
+  /// Leaves out the beginnings of the parts, of each one. Offsets and the size are those of what is left.
+  virtual void LeaveOut(const std::vector<Beginning>& beginnings);
 };
 
 /// Takes the next bytes of a file.

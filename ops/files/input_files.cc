@@ -139,30 +139,22 @@ class Parts : public InputFile {
     return all;
   }
 
-  Status HideRepeated(std::string_view line) override {
+  void LeaveOut(const std::vector<Beginning>& beginnings) override {
     std::vector<Part> left;
-    CountedBytes buffer;
     size_ = 0;
-    for (Part& part : parts_) {
-      const auto length = static_cast<int64_t>(line.size());
-      if (!left.empty() && part.bytes + part.lacks_newline >= length) {
-        HEDDLE_RETURN_IF_ERROR(buffer.Renew(length, part.named.path));
-        HEDDLE_RETURN_IF_ERROR(part.ReadInto(0, length, buffer.data()));
-        if (buffer.view() == line) {
-          part.lacks_newline = part.lacks_newline && part.bytes >= length;
-          const int64_t hidden = std::min(length, part.bytes);
-          part.skipped += hidden;
-          part.bytes -= hidden;
-          part.hidden_lines = std::count(line.begin(), line.end(), '\n');
-        }
-      }
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      Part& part = parts_[i];
+      const auto [bytes, lines] = beginnings[i];
+      part.lacks_newline = part.lacks_newline && part.bytes >= bytes;
+      part.skipped += std::min(bytes, part.bytes);
+      part.bytes -= std::min(bytes, part.bytes);
+      part.hidden_lines += lines;
       if (part.bytes == 0) continue;
       part.begin = size_;
       size_ += part.bytes + part.lacks_newline;
       left.push_back(std::move(part));
     }
     parts_ = std::move(left);
-    return OkStatus();
   }
 
   Result<std::string_view> Read(int64_t begin, int64_t count, CountedBytes* buffer) const override {

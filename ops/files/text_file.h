@@ -25,7 +25,7 @@ class TextFile {
   }
   /// As those of InputFile.
   std::vector<InputFile::Part> parts() const { return file_->parts(); }
-  Status HideRepeated(std::string_view line) { return file_->HideRepeated(line); }
+  void LeaveOut(const std::vector<InputFile::Beginning>& beginnings) { file_->LeaveOut(beginnings); }
 
  private:
   TextFile(const std::string& path, std::unique_ptr<InputFile> file) : path_(path), file_(std::move(file)) {}

@@ -77,10 +77,11 @@ bool HasSuffix(const std::string& path, std::string_view suffix) {
 }
 
 bool BeginsWithLibsvm(const Beginning& beginning, const ReadOptions& options) {
-  // Comments may come first.
+  // Comments may come first, and rows of zeros, which are a label alone.
   for (const std::string_view line : beginning.lines) {
-    const std::string_view content = Trim(line);
-    if (!content.empty() && content.front() != '#') return LooksLikeLibsvm(content, options.index_separator);
+    const std::string_view content = Trim(line.substr(0, line.find('#')));
+    if (content.empty() || ParseNumber(content)) continue;
+    return LooksLikeLibsvm(content, options.index_separator);
   }
   return false;
 }
@@ -186,14 +187,19 @@ Status ChooseFormatOf(const Beginning& beginning, ReadOptions* options) {
   return OkStatus();
 }
 
-// The separator of a table: a comma, semicolon or tab where the first line has one outside of quotes, else
-// any number of blanks.
+// The separator of a table: a comma, semicolon or tab where its first line that is not blank has one outside
+// of quotes, else any number of blanks.
 void GuessSeparator(std::string_view text, ReadOptions* options) {
   std::string bare;  // The first line without what is in quotes.
   bool is_quoted = false;
   for (const char c : text) {
     if (c == '"') is_quoted = !is_quoted;
-    if (c == '\n' && !is_quoted) break;
+    if (c == '\n' && !is_quoted) {
+      // Lines of blanks alone tell nothing; a line of tabs is a row of empty fields.
+      if (!Trim(bare).empty() || bare.find('\t') != std::string::npos) break;
+      bare.clear();
+      continue;
+    }
     if (!is_quoted) bare.push_back(c);
   }
   for (const char* separator : {",", ";", "\t"}) {

@@ -190,13 +190,27 @@ Status VisitRows(const ReadOptions& options, std::string_view chunk, int64_t lin
   return OkStatus();
 }
 
+bool LooksLikePair(std::string_view line, std::string_view index_separator) {
+  int64_t index = 0;
+  double value = 0;
+  return TakePair(&line, index_separator, &index, &value);
+}
+
 int64_t StoredOf(const Row& row) { return static_cast<int64_t>(row.entries.size()) + (row.label != 0); }
 
 }  // namespace
 
 bool LooksLikeLibsvm(std::string_view line, std::string_view index_separator) {
   line = Content(line);
-  if (!ParseNumber(TakeWord(&line))) return false;
+  // SystemDS has commas between label and pairs, "1,2:0.5"; several labels, "1,3 2:0.5", which the reader
+  // refuses by name, are followed by a blank.
+  const auto is_behind_comma = [&line] { return line.data()[-1] == ','; };
+  int labels = 0;
+  do {
+    if (!ParseNumber(TakeWord(&line))) return false;
+    ++labels;
+  } while (is_behind_comma() && !LooksLikePair(line, index_separator));
+  if (labels > 1 && is_behind_comma()) return false;
   TakeQuery(&line);
   if (line.empty()) return false;
   int64_t index = 0;

@@ -211,6 +211,28 @@ Result<ReadOptions> ResolveReadOptions(const Node& node, const std::string& path
   return options;
 }
 
+Status CheckSeparators(const WriteOptions& options) {
+  const bool is_libsvm = options.format == FileFormat::kLibsvm;
+  if (!is_libsvm && options.format != FileFormat::kCsv) return OkStatus();
+  const auto check = [](std::string_view name, std::string_view separator) {
+    constexpr std::string_view kOfValues =
+        "0123456789.+-EeNaInfityrulse";  // -1.5E-7, NaN, Infinity, true, false
+    if (separator.empty()) return InvalidArgument("write: {} is empty: nothing would separate fields", name);
+    if (separator.find_first_of(std::string_view("\"\n\r\0", 4)) != std::string_view::npos)
+      return InvalidArgument("write: {} has a quote, a line end or a zero byte, which separate no fields",
+                             name);
+    if (separator.find_first_not_of(kOfValues) != std::string_view::npos) return OkStatus();
+    return InvalidArgument("write: {}='{}' may be in a number or truth value: fields could not be told apart",
+                           name, separator);
+  };
+  HEDDLE_RETURN_IF_ERROR(check("sep", options.separator));
+  if (!is_libsvm) return OkStatus();
+  HEDDLE_RETURN_IF_ERROR(check("indSep", options.index_separator));
+  if (options.separator != options.index_separator) return OkStatus();
+  return InvalidArgument("write: sep and indSep are both '{}': cells could not be told apart",
+                         options.separator);
+}
+
 Result<WriteOptions> ResolveWriteOptions(const Node& node) {
   WriteOptions options;
   for (const auto& [name, value] : node.attributes) {
@@ -236,6 +258,7 @@ Result<WriteOptions> ResolveWriteOptions(const Node& node) {
       options.description = value.ToText();
     }
   }
+  HEDDLE_RETURN_IF_ERROR(CheckSeparators(options));
   return options;
 }
 

@@ -32,4 +32,8 @@ Status GuessFormat(Files& files, ReadOptions* options);
 /// The same of a frame: binary or text where the file looks like that, else csv.
 Status GuessFrameFormat(Files& files, ReadOptions* options);
 
+/// kInvalidArgument: what is to separate fields would not, because it may be in the cells of a matrix, or
+/// ends a line. Texts that have a separator are quoted.
+Status CheckSeparators(const WriteOptions& options);
+
 }  // namespace heddle::ops

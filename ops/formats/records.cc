@@ -283,15 +283,77 @@ Status UnclosedQuote(const TextFile& text, int64_t quote) {
       .WithNote("a field that begins with a quote ends with one; quotes inside it are doubled");
 }
 
+namespace {
+
+std::vector<std::string> ContentsOf(std::string_view record, const ReadOptions& options) {
+  std::vector<std::string> contents;
+  FieldCutter fields(LineBody(record, options), options);
+  std::string room;
+  for (std::string_view field; fields.Next(&field);) contents.emplace_back(ContentOf(field, &room));
+  return contents;
+}
+
+// What is to be left out of parts that begin with the names of the first one: these, written in any way.
+class NamesOfParts {
+ public:
+  NamesOfParts(std::string_view names, const TextFile& text, const ReadOptions& options)
+      : names_(ContentsOf(names, options)),
+        sorted_(Sorted(names_)),
+        any_number_(std::any_of(names_.begin(), names_.end(),
+                                [](const std::string& name) { return ParseNumber(name).has_value(); })),
+        most_bytes_(kMostLonger * static_cast<int64_t>(names.size()) + 2),
+        text_(text),
+        options_(options) {}
+
+  // kDataLoss where a part has them in another order.
+  Result<InputFile::Beginning> Find(const InputFile::Part& part, int64_t end, const std::string& first) {
+    HEDDLE_ASSIGN_OR_RETURN(const std::string_view beginning,
+                            text_.Read(part.begin, std::min(end - part.begin, most_bytes_), &buffer_));
+    const size_t newline = FindRecordEnd(beginning, grammar_).newline;
+    if (newline == kNone) return InputFile::Beginning();  // It is longer than the names can be.
+    const std::string_view record = beginning.substr(0, newline);
+    const std::vector<std::string> fields = ContentsOf(record, options_);
+    if (fields == names_)
+      return InputFile::Beginning{static_cast<int64_t>(newline) + 1, CountNewlines(record) + 1};
+    if (any_number_ || Sorted(fields) != sorted_) return InputFile::Beginning();
+    return DataLoss("cannot read '{}': its names are those of '{}' in another order", part.path, first)
+        .WithNote("the parts of a folder have the same columns in the same order");
+  }
+
+ private:
+  static constexpr int64_t kMostLonger = 8;  // with quotes and blanks
+
+  static std::vector<std::string> Sorted(std::vector<std::string> names) {
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  const std::vector<std::string> names_, sorted_;
+  const bool any_number_;  // Then a line of the same fields in another order may be a row.
+  const int64_t most_bytes_;
+  const TextFile& text_;
+  const ReadOptions& options_;
+  const QuoteGrammar grammar_ = QuoteGrammar::OfFields(options_);
+  CountedBytes buffer_;
+};
+
+}  // namespace
+
 Result<TextFile> OpenText(const ReadOptions& options, Files& files) {
   HEDDLE_ASSIGN_OR_RETURN(TextFile text, TextFile::Open(options.path, files));
-  if (options.format != FileFormat::kCsv || !options.header.value_or(false) || text.parts().size() < 2)
-    return text;
+  const std::vector<InputFile::Part> parts = text.parts();
+  if (options.format != FileFormat::kCsv || !options.header.value_or(false) || parts.size() < 2) return text;
   const QuoteGrammar grammar = QuoteGrammar::OfFields(options);
   RecordReader reader(text, grammar);
   std::string_view names;
   if (!reader.Next(&names)) return text;  // Whoever reads it says why.
-  HEDDLE_RETURN_IF_ERROR(text.HideRepeated(std::string(names) + '\n'));
+  NamesOfParts repeated(names, text, options);
+  std::vector<InputFile::Beginning> beginnings(parts.size());
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const int64_t end = i + 1 < parts.size() ? parts[i + 1].begin : text.size();
+    HEDDLE_ASSIGN_OR_RETURN(beginnings[i], repeated.Find(parts[i], end, parts[0].path));
+  }
+  text.LeaveOut(beginnings);
   return text;
 }
 

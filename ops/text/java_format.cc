@@ -27,10 +27,14 @@ struct Specifier {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
+constexpr int kMostWidth = 100'000;  // and precision
+constexpr size_t kMostBytes = size_t{1} << 30;
+
+// kMostWidth + 1 of any number beyond that.
 int ReadNumber(std::string_view text, size_t* at) {
   int number = 0;
   while (*at < text.size() && IsDigit(text[*at]))
-    number = std::min(number * 10 + (text[(*at)++] - '0'), 100000);
+    number = std::min(number * 10 + (text[(*at)++] - '0'), kMostWidth + 1);
   return number;
 }
 
@@ -83,6 +87,9 @@ Result<Specifier> ReadSpecifier(std::string_view text, size_t* at) {
   spec.text = text.substr(begin, *at - begin);
   if (std::string_view("dxXofeEgGsSbBcCn%").find(spec.conversion) == std::string_view::npos)
     return FailedPrecondition("format: unknown conversion {}", spec.text);
+  if (std::max(spec.width, spec.precision) > kMostWidth)
+    return FailedPrecondition("format: the {} of {} is beyond {}",
+                              spec.width > kMostWidth ? "width" : "precision", spec.text, kMostWidth);
   if ((spec.left || spec.zero) && spec.width < 0 && spec.conversion != 'n')
     return FailedPrecondition("format: a width is missing in {}", spec.text);
   if ((spec.left && spec.zero) || (spec.plus && spec.blank))
@@ -343,6 +350,8 @@ Result<std::string> JavaFormat(std::string_view format, std::span<const JavaForm
     last = index;
     HEDDLE_ASSIGN_OR_RETURN(const std::string text,
                             FormatArgument(spec, arguments[static_cast<size_t>(index)]));
+    if (out.size() + text.size() > kMostBytes)
+      return ResourceExhausted("format: the text is longer than {} bytes", kMostBytes);
     out += text;
   }
   return out;

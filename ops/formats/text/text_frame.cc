@@ -81,11 +81,14 @@ Status VisitFrameCells(const ReadOptions& options, const Shape& shape, const Tex
       options, text, records.chunks, order, [](size_t) { return true; },
       [&](size_t chunk, std::string_view rest, int64_t* lines) {
         FrameCell cell;
+        // Most files have no cell in quotes: there every line is a record.
+        const bool has_quote = rest.find('"') != std::string_view::npos;
         while (!rest.empty()) {
-          const std::string_view record = TakeRecord(&rest, records.grammar);
+          const std::string_view record = has_quote ? TakeRecord(&rest, records.grammar) : TakeLine(&rest);
           cell.line = records.chunks.lines[chunk] + ++*lines;
-          if (record.find('\n') != std::string_view::npos) *lines += CountNewlines(record);
-          if (Trim(record).empty() || TellsOfColumn(record)) continue;
+          if (has_quote) *lines += CountNewlines(record);
+          const std::string_view content = Trim(record);
+          if (content.empty() || (content.front() == '-' && TellsOfColumn(content))) continue;
           HEDDLE_RETURN_IF_ERROR(TakePlace(options, shape, record, &cell));
           HEDDLE_RETURN_IF_ERROR(visit(chunk, cell));
         }
@@ -111,9 +114,40 @@ class ScatteredColumn {
 
   // False if the text, which may be quoted, is no cell of the column. A row that is not `wanted` is looked at
   // all the same.
-  bool Add(int64_t row, bool wanted, std::string_view quoted) {
+  bool Add(int64_t row, bool wanted, std::string_view text) {
+    if (!IsQuoted(text)) return AddContent(row, wanted, text);
     std::string room;
-    const std::string_view text = ContentOf(quoted, &room);
+    return AddContent(row, wanted, WithoutQuotes(text, &room));
+  }
+
+  // Between the two times.
+  Status MakeRoomForTexts() {
+    if (!HasTexts(cells_.type())) return OkStatus();
+    const int64_t rows = cells_.rows();
+    int64_t* const offsets = cells_.mutable_offsets();
+    for (int64_t i = 0; i < rows; ++i) offsets[i + 1] += offsets[i];
+    const bool may_miss = std::count(cells_.missing(), cells_.missing() + rows, 1) > 0;
+    HEDDLE_ASSIGN_OR_RETURN(Column whole, Column::Make(cells_.type(), rows, offsets[rows], may_miss));
+    std::copy_n(offsets, rows + 1, whole.mutable_offsets());
+    if (may_miss) std::copy_n(cells_.missing(), rows, whole.mutable_missing());
+    cells_ = std::move(whole);
+    return OkStatus();
+  }
+
+  // Of a text, which may be quoted.
+  void AddText(int64_t row, std::string_view text) {
+    if (!HasTexts(cells_.type())) return;
+    if (!IsQuoted(text)) return PutText(row, text);
+    std::string room;
+    PutText(row, WithoutQuotes(text, &room));
+  }
+
+  Column Finish() && { return std::move(cells_); }
+
+ private:
+  static bool HasTexts(ColumnType type) { return StorageOf(type) == ColumnStorage::kTexts; }
+
+  bool AddContent(int64_t row, bool wanted, std::string_view text) {
     const ColumnType type = cells_.type();
     const std::string_view word = Trim(text);
     switch (cells_.storage()) {
@@ -143,34 +177,12 @@ class ScatteredColumn {
     return false;
   }
 
-  // Between the two times.
-  Status MakeRoomForTexts() {
-    if (!HasTexts(cells_.type())) return OkStatus();
-    const int64_t rows = cells_.rows();
-    int64_t* const offsets = cells_.mutable_offsets();
-    for (int64_t i = 0; i < rows; ++i) offsets[i + 1] += offsets[i];
-    const bool may_miss = std::count(cells_.missing(), cells_.missing() + rows, 1) > 0;
-    HEDDLE_ASSIGN_OR_RETURN(Column whole, Column::Make(cells_.type(), rows, offsets[rows], may_miss));
-    std::copy_n(offsets, rows + 1, whole.mutable_offsets());
-    if (may_miss) std::copy_n(cells_.missing(), rows, whole.mutable_missing());
-    cells_ = std::move(whole);
-    return OkStatus();
-  }
-
-  void AddText(int64_t row, std::string_view quoted) {
-    if (!HasTexts(cells_.type())) return;
-    std::string room;
-    const std::string_view text = ContentOf(quoted, &room);
+  void PutText(int64_t row, std::string_view text) {
     const int64_t begin = cells_.offsets()[row], end = cells_.offsets()[row + 1];
     // One that is written over may be longer.
     std::copy_n(text.data(), std::min<int64_t>(end - begin, static_cast<int64_t>(text.size())),
                 cells_.mutable_texts() + begin);
   }
-
-  Column Finish() && { return std::move(cells_); }
-
- private:
-  static bool HasTexts(ColumnType type) { return StorageOf(type) == ColumnStorage::kTexts; }
 
   Column cells_;
 };

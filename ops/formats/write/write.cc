@@ -6,6 +6,7 @@
 
 #include "core/environment/log.h"
 #include "ops/formats/format_table.h"
+#include "ops/formats/options.h"
 #include "ops/formats/ordered_pieces.h"
 #include "ops/formats/write/piece_text.h"
 #include "ops/formats/write/write_frame.h"
@@ -298,6 +299,7 @@ WrittenValue Written(const Value& value) {
 Status CheckWrite(Value::Kind kind, const Shape& shape, const std::string& path,
                   const WriteOptions& options) {
   if (path.empty()) return NotFound("cannot write '': the path is empty");
+  HEDDLE_RETURN_IF_ERROR(CheckSeparators(options));
   if (kind == Value::Kind::kMatrix && options.format == FileFormat::kLibsvm && shape.columns < 1)
     return FailedPrecondition("write: a libsvm file needs a label column, the matrix is {}", shape);
   const bool needs_cells = options.format == FileFormat::kCsv || options.format == FileFormat::kLibsvm;

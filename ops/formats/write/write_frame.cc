@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/formats/write/write_frame.h"
 
+#include <charconv>
+#include <cstring>
 #include <span>
 #include <string>
 #include <vector>
@@ -49,10 +51,11 @@ void AppendCsvText(std::string_view text, const std::string& separator, PieceTex
 }
 
 // A cell of a file of cells is the rest of its line without blanks at its end.
-void AppendCellText(std::string_view text, PieceText* out) {
-  const bool is_plain = text.find_first_of(std::string_view("\"\n\r\0", 4)) == std::string_view::npos &&
-                        (text.empty() || !IsBlank(text.back()));
-  is_plain ? out->Append(text) : AppendInQuotes(text, out);
+bool IsPlainCell(std::string_view text) {
+  for (const char c : text)
+    if (static_cast<unsigned char>(c) <= '"' && (c == '"' || c == '\n' || c == '\r' || c == '\0'))
+      return false;
+  return text.empty() || !IsBlank(text.back());
 }
 
 void AppendCsvRow(std::span<const Column> columns, int64_t row, const WriteOptions& options, PieceText* out) {
@@ -68,16 +71,24 @@ void AppendCsvRow(std::span<const Column> columns, int64_t row, const WriteOptio
 
 // `number` is that of the row in the file.
 void AppendCells(std::span<const Column> columns, int64_t row, int64_t number, PieceText* out) {
+  char beginning[kNumberRoom] = {};  // "row "
+  char* const end = std::to_chars(beginning, beginning + kNumberRoom - 1, number).ptr;
+  *end = ' ';
+  const ptrdiff_t size = end - beginning + 1;
   for (size_t j = 0; j < columns.size(); ++j) {
-    if (IsLeftOut(columns[j], row)) continue;
-    out->AppendNumber(number);
-    out->Append(' ');
-    out->AppendNumber(static_cast<int64_t>(j) + 1);
-    out->Append(' ');
-    if (columns[j].storage() == ColumnStorage::kTexts)
-      AppendCellText(columns[j].TextAt(row), out);
-    else
-      AppendCell(columns[j], row, out);
+    const Column& column = columns[j];
+    if (IsLeftOut(column, row)) continue;
+    char* at = out->Room(2 * kNumberRoom + 1);
+    std::memcpy(at, beginning, kNumberRoom);  // A constant size is copied without a call.
+    at = std::to_chars(at + size, at + size + kNumberRoom, j + 1).ptr;
+    *at = ' ';
+    out->Take(at + 1);
+    if (column.storage() != ColumnStorage::kTexts) {
+      AppendCell(column, row, out);
+    } else {
+      const std::string_view text = column.TextAt(row);
+      IsPlainCell(text) ? out->Append(text) : AppendInQuotes(text, out);
+    }
     out->Append('\n');
   }
 }

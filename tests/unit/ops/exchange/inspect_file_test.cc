@@ -87,6 +87,43 @@ TEST_F(InspectFileTest, WhatReadRefusesToGuessIsAWarningToo) {
   EXPECT_EQ(facts.why_header, "guessed");
 }
 
+TEST_F(InspectFileTest, LinesThatMayBeCellsAreATable) {
+  Put("f.csv", "1 1 2\n2 2 3\n");
+  const Result<FileFacts> facts = InspectFile("f.csv", {}, *files_);
+  ASSERT_TRUE(facts.ok()) << facts.status().ToString();
+  EXPECT_EQ(facts->warnings,
+            Texts({"cannot read 'f.csv': its lines are cells (row column value) or rows of a table of 3 "
+                   "columns; say which: format=\"text\" for cells, format=\"csv\", sep=\" \" for a table"}));
+  EXPECT_FALSE(facts->is_frame);
+  EXPECT_FALSE(facts->header);
+  EXPECT_EQ(facts->why_header, "line 1 has numbers");
+  EXPECT_EQ(facts->how_to_read, "read(\"f.csv\", header=FALSE)");
+}
+
+TEST_F(InspectFileTest, ZerosThatAreLostInFrontOfNumbersAreCounted) {
+  const FileFacts facts = Inspect("zip,n,text\n01067,0,01\n-007,00.5,x\n10115,\"02\",03\n");
+  EXPECT_EQ(facts.warnings[0], "column 1 (zip) has 2 numbers with zeros in front, which are lost: 01067");
+  EXPECT_EQ(facts.facts[1].LostZeros(), 2);
+  EXPECT_EQ(facts.facts[2].LostZeros(), 0);  // It is read as texts.
+}
+
+TEST_F(InspectFileTest, OfSeveralArraysTheFirstThatCanBeReadIsTaken) {
+  PutData("arrays.npz");
+  const Result<FileFacts> facts = InspectFile("arrays.npz", {}, *files_);
+  ASSERT_TRUE(facts.ok()) << facts.status().ToString();
+  EXPECT_EQ(facts->warnings[0].substr(0, 38), "cannot read 'arrays.npz': it holds 3 a");
+  EXPECT_EQ(facts->how_to_read, "read(\"arrays.npz\", dataset=\"cells\")");
+}
+
+TEST_F(InspectFileTest, NoCallIsAdvisedThatGivesSomethingElse) {
+  const FileFacts facts = Inspect("1,2\n3\n");
+  EXPECT_EQ(facts.how_to_read, "");
+  EXPECT_EQ(facts.why_not_read, "line 2 has 1 field, the lines before have 2");
+  InspectOptions options;
+  options.finds_call = false;
+  EXPECT_EQ(Inspect("1,2\n", options).how_to_read, "");
+}
+
 TEST_F(InspectFileTest, MetadataThatDisagreeAreAWarning) {
   Put("f.mtd",
       R"({"data_type": "matrix", "format": "csv", "rows": 3, "cols": 2, "nnz": 9, "header": false, "sep": ","})");
@@ -110,7 +147,7 @@ TEST_F(InspectFileTest, OtherFormats) {
   const FileFacts market = Inspect("%%MatrixMarket matrix coordinate real general\n2 2 1\n2 1 4\n");
   EXPECT_EQ(market.format, FileFormat::kMatrixMarket);
   EXPECT_EQ(market.why, "its first line is the banner of MatrixMarket");
-  EXPECT_EQ(market.first_rows, (std::vector<Texts>{{"0", "0"}, {"4.0", "0"}}));
+  EXPECT_EQ(market.first_rows, (std::vector<Texts>{{"0", "0"}, {"4", "0"}}));
   const FileFacts svm = Inspect("1 1:2 3:4\n-1 2:1\n");
   EXPECT_EQ(svm.format, FileFormat::kLibsvm);
   EXPECT_EQ(svm.columns, 4);

@@ -117,6 +117,37 @@ TEST_F(CsvFrameTest, PartsThatBeginWithTheNamesHaveNoRowsOfThem) {
   EXPECT_EQ(Text("parts", {{"header", true}}).find("\nb|a\n3|z"), size_t{31});
 }
 
+TEST_F(CsvFrameTest, NamesOfPartsAreTheSameHoweverTheyAreWritten) {
+  std::filesystem::create_directory(directory_ + "/parts");
+  Put("parts/0.csv", "a,b b\n1,x\n");
+  Put("parts/1.csv", "a,b b\r\n2,y\r\n3,z\r\n");
+  Put("parts/2.csv", "\"a\", \"b b\" \n4,\"w\"\n");
+  Put("parts/3.csv", "5,v\r\n");
+  Put("parts/4.csv", "a,b b\r\n");
+  Put("parts/5.csv", "a,b b");
+  const Attributes attributes = {{"header", true}, {"schema", "int,string"}};
+  const std::string frame = "INT64 a, STRING \"b b\"\n1|x\n2|y\n3|z\n4|w\n5|v";
+  EXPECT_EQ(Text("parts", attributes), frame);
+  // The same where the first part has the other line ends.
+  std::filesystem::rename(directory_ + "/parts/4.csv", directory_ + "/parts/.4.csv");
+  Put("parts/0.csv", "a,b b\r\n1,x\r\n");
+  Put("parts/1.csv", "a,b b\n2,y\n3,z\n");
+  EXPECT_EQ(Text("parts", attributes), frame);
+  // Cells of the second column would be read as those of the first.
+  Put("parts/1.csv", "\"b b\",a\ny,2\n");
+  const std::string fault =
+      "cannot read 'parts/1.csv': its names are those of 'parts/0.csv' in another order\n"
+      "the parts of a folder have the same columns in the same order";
+  EXPECT_EQ(Text("parts", attributes), fault);
+  EXPECT_EQ(Text("parts", {{"header", true}}), fault);
+  EXPECT_EQ(Fault("parts"), fault);
+  // Names that are numbers may be cells, too.
+  std::filesystem::create_directory(directory_ + "/years");
+  Put("years/0.csv", "1,2\n3,4\n");
+  Put("years/1.csv", "2,1\n");
+  EXPECT_EQ(Text("years", {{"header", true}}), "STRING \"1\", STRING \"2\"\n3|4\n2|1");
+}
+
 TEST_F(CsvFrameTest, BlankLinesOfOneColumnAreMissingCellsWhereRowsAreTold) {
   Put("a.csv", "a\n\nb\n\n\n");
   EXPECT_EQ(Text("a.csv", {{"rows", 5}}), "STRING\na\n?\nb\n?\n?");
@@ -171,7 +202,7 @@ TEST_F(CsvFrameTest, WhatIsNoCellOfItsColumnIsNamed) {
   EXPECT_EQ(fault("", "string"), "cannot read 'f.csv': it holds no data");
   EXPECT_EQ(Text("f.csv", {{"format", "libsvm"}}),
             "read: no frame can be in format 'libsvm'\n"
-            "formats of frames are csv, text, binary, jsonl, parquet and arrow");
+            "formats of frames are csv, text, binary, jsonl, arff, parquet and arrow");
   Put("f.csv", "x,y\n1\n");
   EXPECT_EQ(Text("f.csv", {{"header", true}}),
             "cannot read 'f.csv': its first line has 2 names, the next one 1 fields");

@@ -80,6 +80,17 @@ TEST_F(LibsvmTest, SeveralLabelsOrNoneAreNamed) {
   ExpectCells(Of("1,1:2,2:3\n"), 1, 3, {2, 3, 1});
 }
 
+TEST_F(LibsvmTest, IsFoundBehindLabelsAloneAndWithSeveralLabels) {
+  Put("zeros", "# labels\n1\n0 # nothing\n-1 2:1\n");
+  ExpectCells(Read("zeros"), 3, 3, {0, 0, 1, 0, 0, 0, 0, 1, -1});
+  Put("several", "1,3 2:0.5\n");
+  EXPECT_EQ(Fault("several"),
+            "cannot read 'several': line 1: it has several labels, '1' and '3'; a row has one");
+  Put("times", "1,2,12:30\n");
+  EXPECT_EQ(Read("times", {{"header", false}}).status().message().substr(0, 43),
+            "cannot read 'times': line 1, field 3: '12:3");
+}
+
 // Lines without a row in every chunk: rows and lines are numbered apart.
 TEST_F(LibsvmTest, CommentsAcrossChunks) {
   std::string text;

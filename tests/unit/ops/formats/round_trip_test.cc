@@ -37,7 +37,9 @@ class RoundTripTest : public FormatsTest {
                                         "0x1",    "\xEF\xBB\xBFmark",
                                         "1 1 x",  "two words",
                                         "plain",  "a||b",
-                                        "Inf",    ".5"};
+                                        "Inf",    ".5",
+                                        "a|",     "|b",
+                                        "x,",     ","};
     if (Below(2) == 0) return words[Below(std::size(words))];
     std::string text;
     const size_t length = Below(8);
