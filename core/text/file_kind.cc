@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
+#include <cstring>
 
 namespace heddle {
 namespace {
@@ -50,8 +52,10 @@ constexpr Mark kMarks[] = {
     {"Obj\x01", {"an Avro file", "convert it to csv, jsonl or parquet"}},
     {"ORC", {"an ORC file", "convert it to csv, jsonl or parquet"}, true},
     {"FEA1",
-     {"a Feather file of version 1", "write it as version 2 (Arrow): pyarrow.feather.write_feather"},
+     {"a Feather file of version 1",
+      "write it as version 2, in Python: pyarrow.feather.write_feather(pyarrow.feather.read_table(OLD), NEW)"},
      true},
+    {"PARE", {"an encrypted Parquet file", "write it without encryption of its footer and columns"}, true},
     {"CDF\x01", {"a NetCDF file of version 3", "convert it to HDF5: nccopy -k nc4 OLD NEW"}},
     {"CDF\x02", {"a NetCDF file of version 3", "convert it to HDF5: nccopy -k nc4 OLD NEW"}},
     {"\x0E\x03\x13\x01", {"an HDF4 file", "convert it to HDF5: h4toh5 OLD NEW"}},
@@ -78,6 +82,17 @@ bool IsWebPage(std::string_view beginning) {
   return BeginsWith(beginning, "<!doctype html") || BeginsWith(beginning, "<html");
 }
 
+// Messages of Arrow without the table of contents that a file has: first the size of the schema, a multiple
+// of 8, then where in it its root is.
+bool IsArrowStream(std::string_view beginning) {
+  constexpr size_t kBytesOfHead = 12;
+  if (beginning.size() < kBytesOfHead || !beginning.starts_with("\xFF\xFF\xFF\xFF")) return false;
+  uint32_t size = 0, root = 0;
+  std::memcpy(&size, beginning.data() + 4, sizeof(size));
+  std::memcpy(&root, beginning.data() + 8, sizeof(root));
+  return size > 0 && size % 8 == 0 && root >= 4 && root < size;
+}
+
 }  // namespace
 
 std::optional<ForeignEncoding> FindFileKind(std::string_view beginning) {
@@ -85,6 +100,11 @@ std::optional<ForeignEncoding> FindFileKind(std::string_view beginning) {
     if (beginning.size() < mark.offset || !beginning.substr(mark.offset).starts_with(mark.bytes)) continue;
     if (!mark.needs_zero || beginning.find('\0') != std::string_view::npos) return mark.kind;
   }
+  if (IsArrowStream(beginning))
+    return ForeignEncoding{
+        "a stream of Arrow, not a file",
+        "write it as a file (Feather): pyarrow.feather.write_feather(pyarrow.ipc.open_stream(OLD).read_all(), "
+        "NEW), or write_ipc of Polars"};
   if (IsWebPage(beginning))
     return ForeignEncoding{"an HTML page",
                            "perhaps a server's answer instead of the file: look at it in a browser"};

@@ -48,6 +48,9 @@ class Conversion {
     result_.from = *read_.format;
     read_.any_cell_may_miss = writes_frame_ ? HoldsMissingNumbers(result_.to) : options_.empty_as_nan;
     HEDDLE_ASSIGN_OR_RETURN(summary_, Summarize(read_, files_));
+    if (!summary_.left_out.empty()) result_.warnings.push_back(LeftOut(summary_.left_out));
+    const Schema* const table = summary_.schema != nullptr ? summary_.schema.get() : summary_.table.get();
+    if (!writes_frame_ && table != nullptr && !table->names.empty()) WarnOfNames();
     if (!summary_.column_major_writer.empty())
       result_.warnings.push_back(TransposeOf(summary_.column_major_writer) + "; --transposed turns it");
     PiecedValue value;
@@ -88,6 +91,13 @@ class Conversion {
     if (data_type_ == DataType::kMatrix || (data_type_ && schema_)) return OkStatus();
     HEDDLE_ASSIGN_OR_RETURN(const ReadOptions first, ResolveAnyType(ReadNode(), from_, files_));
     if (first.data_type == DataType::kFrame) data_type_ = DataType::kFrame;
+    const bool takes_names = EntryOf(result_.to).is_table;
+    if (!data_type_ && !first.data_type_said && takes_names && EntryOf(*first.format).is_table &&
+        first.format != FileFormat::kCsv) {
+      // A table stays one, with the names and types of its columns.
+      HEDDLE_ASSIGN_OR_RETURN(const FileSummary found, Summarize(first, files_));
+      if (found.table != nullptr) data_type_ = DataType::kFrame;
+    }
     const bool is_open = first.format == FileFormat::kCsv && first.data_type == DataType::kMatrix;
     if (!is_open && !LacksSchema(first)) return OkStatus();
     InspectOptions inspect;
@@ -97,11 +107,9 @@ class Conversion {
     inspect.dataset = options_.dataset;
     inspect.transposed = options_.transposed;
     HEDDLE_ASSIGN_OR_RETURN(FileFacts facts, InspectFile(from_, inspect, files_));
-    const bool keeps_names = facts.header && result_.to == FileFormat::kCsv;
+    const bool keeps_names = facts.header && takes_names;
     if (!data_type_ && !facts.is_frame && !keeps_names) {
-      if (facts.header)
-        result_.warnings.push_back(
-            "the names of the columns are left out: a matrix has none (--data-type frame)");
+      if (facts.header) WarnOfNames();
       // Metadata say what an empty cell is.
       if (!facts.has_metadata) WarnOfEmptyCells(facts, /*in_matrix=*/true);
       return OkStatus();
@@ -125,6 +133,14 @@ class Conversion {
         WarnOfEmptyCells(facts, /*in_matrix=*/!EntryOf(result_.to).writes_frames);
     }
     return OkStatus();
+  }
+
+  // Those of the columns, which a matrix has not.
+  void WarnOfNames() {
+    result_.warnings.push_back(
+        EntryOf(result_.to).writes_frames
+            ? "the names of the columns are left out: a matrix has none (--data-type frame)"
+            : fmt::format("the names of the columns are left out: format {} has none", Name(result_.to)));
   }
 
   // Those of numbers and booleans, which become something else than missing.
@@ -189,7 +205,8 @@ class Conversion {
     }
     // Making a piece costs something for each column: a wide one has some rows, too.
     const double least = std::min(kLeastRows, kMostBytesOfLeast / bytes);
-    return std::max<int64_t>(1, static_cast<int64_t>(std::max(kBytesAtOnce / bytes, least)));
+    const double most = std::max(kBytesAtOnce / bytes, least);
+    return RowsWithGroup(std::max<int64_t>(1, static_cast<int64_t>(most)), summary_, bytes);
   }
 
   Result<Value> Read(int64_t begin, int64_t end) const {

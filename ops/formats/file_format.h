@@ -95,6 +95,10 @@ struct FileSummary {
   /// Who wrote a matrix that is column by column there and row by row in the file: what is read is its
   /// transpose. "": nobody of whom that is known.
   std::string column_major_writer;
+  /// The table that a matrix is in the file, where it has names of columns or types other than FP64.
+  std::shared_ptr<const Schema> table;
+  std::vector<std::string> left_out;  ///< Names of columns that are not read: an index of pandas.
+  int64_t rows_of_group = 1;          ///< So many are decoded together, also to read few of them.
   int64_t text_bytes = 0;  ///< Of the text or binary file; one of another size is another version.
   int64_t chunks() const { return static_cast<int64_t>(chunk_offsets.size()) - 1; }
 };

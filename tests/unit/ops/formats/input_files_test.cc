@@ -87,6 +87,20 @@ TEST_F(InputFilesTest, FilesOfOtherProgramsAreNamed) {
   EXPECT_EQ(
       Fault("a.csv.bz2"),
       "cannot read 'a.csv.bz2': it is a file packed by bzip2\nunpack it: bunzip2 FILE; gzip and zstd are read packed");
+  PutData("tables/feather1.feather");
+  PutData("tables/stream.arrows");
+  using Attributes = std::vector<std::pair<std::string, Scalar>>;
+  for (const Attributes& said : {Attributes(), Attributes{{"format", Scalar("arrow")}}}) {
+    EXPECT_EQ(Fault("tables/feather1.feather", said),
+              "cannot read 'tables/feather1.feather': it is a Feather file of version 1\n"
+              "write it as version 2, in Python: "
+              "pyarrow.feather.write_feather(pyarrow.feather.read_table(OLD), NEW)");
+    EXPECT_EQ(Fault("tables/stream.arrows", said),
+              "cannot read 'tables/stream.arrows': it is a stream of Arrow, not a file\n"
+              "write it as a file (Feather): "
+              "pyarrow.feather.write_feather(pyarrow.ipc.open_stream(OLD).read_all(), NEW), or write_ipc of "
+              "Polars");
+  }
 }
 
 TEST_F(InputFilesTest, CarriageReturnsAloneAreNamed) {
