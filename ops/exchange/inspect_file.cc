@@ -185,8 +185,8 @@ class ValueInspector {
            summary_.table->types[static_cast<size_t>(column)] == ColumnType::kInteger64;
   }
 
-  // Integers that may have been rounded are looked up in the table. Where that cannot have them, those without
-  // a sign, all so large ones count.
+  // Integers that may have been rounded are looked up in the table. Where that cannot have them, those
+  // without a sign, all so large ones count.
   void LookForLostDigits(const Matrix& rows, int64_t begin) {
     ReadOptions read = read_;
     read.data_type = DataType::kFrame;

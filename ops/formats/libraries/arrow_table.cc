@@ -29,7 +29,8 @@ Status IsMissing(std::string_view verb, std::string_view what, std::string_view 
       Unimplemented("cannot {} {}: this Heddle was built without the Arrow library, which format {} needs",
                     verb, what, format)
           .WithNote(
-              "build it where find_package(Arrow) and find_package(Parquet) succeed, or export the data: "
+              "build it with the libraries of pyarrow (cmake -DHEDDLE_PYARROW=FOLDER) or where find_package(Arrow) "
+              "succeeds, or export the data: "
               "pandas.read_parquet(FILE).to_csv(FILE, index=False) makes a csv file");
   return why.code() == StatusCode::kNotFound ? fault : fault.WithNote(why.message());
 }
@@ -55,7 +56,8 @@ Status CheckMark(const ReadOptions& options, const InputFile& file) {
     return DataLoss("cannot read '{}': it is no {} file", options.path, Name(*options.format))
         .WithNote(fmt::format("it begins as files of format {} do", other->name));
   if (const auto kind = FindFileKind(beginning))
-    return DataLoss("cannot read '{}': it is {}", options.path, kind->name).WithNote(std::string(kind->remedy));
+    return DataLoss("cannot read '{}': it is {}", options.path, kind->name)
+        .WithNote(std::string(kind->remedy));
   return DataLoss("cannot read '{}': it is no {} file, or it is damaged", options.path, Name(*options.format))
       .WithNote("it does not begin with the mark of such files");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the module of Arrow and Parquet gives to the program. Only this folder's arrow/ knows the libraries: they
-// see files through two classes, run no threads of their own, and what they throw is caught there.
+// What the module of Arrow and Parquet gives to the program. Only this folder's arrow/ knows the libraries:
+// they see files through two classes, run no threads of their own, and what they throw is caught there.
 #include "ops/formats/libraries/format_module.h"
 #include "ops/formats/module/arrow/table.h"
 #include "ops/formats/module/arrow/write_table.h"

@@ -53,7 +53,8 @@ bool AppendIntegers(const arrow::Array& array, std::vector<Out>* out) {
 }
 
 arrow::Status TooLarge(const std::string& number) {
-  return arrow::Status::CapacityError("holds ", number, ", which is larger than an INT64 can be: a matrix has it, as the "
+  return arrow::Status::CapacityError("holds ", number,
+                                      ", which is larger than an INT64 can be: a matrix has it, as the "
                                       "nearest double");
 }
 
@@ -122,14 +123,14 @@ arrow::Status AppendDoubles(const arrow::Array& array, std::vector<double>* out)
     case arrow::Type::NA: out->resize(out->size() + static_cast<size_t>(array.length()), 0); break;
     case arrow::Type::BOOL: {
       const auto& cells = static_cast<const arrow::BooleanArray&>(array);
-      for (int64_t i = 0; i < cells.length(); ++i)
-        out->push_back(!cells.IsNull(i) && cells.Value(i) ? 1 : 0);
+      for (int64_t i = 0; i < cells.length(); ++i) out->push_back(!cells.IsNull(i) && cells.Value(i) ? 1 : 0);
       break;
     }
     case arrow::Type::HALF_FLOAT: {
       const auto& cells = static_cast<const arrow::HalfFloatArray&>(array);
       for (int64_t i = 0; i < cells.length(); ++i)
-        out->push_back(cells.IsNull(i) ? 0 : double{arrow::util::Float16::FromBits(cells.Value(i)).ToFloat()});
+        out->push_back(cells.IsNull(i) ? 0
+                                       : double{arrow::util::Float16::FromBits(cells.Value(i)).ToFloat()});
       break;
     }
     case arrow::Type::FLOAT: AppendNumbers<arrow::FloatType>(array, out); break;

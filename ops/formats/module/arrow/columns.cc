@@ -34,7 +34,8 @@ ColumnType TypeOf(const arrow::DataType& type) {
     case arrow::Type::FLOAT: return ColumnType::kFloat32;
     case arrow::Type::DOUBLE:
     case arrow::Type::NA: return ColumnType::kFloat64;
-    case arrow::Type::DICTIONARY: return TypeOf(*static_cast<const arrow::DictionaryType&>(type).value_type());
+    case arrow::Type::DICTIONARY:
+      return TypeOf(*static_cast<const arrow::DictionaryType&>(type).value_type());
     case arrow::Type::RUN_END_ENCODED:
       return TypeOf(*static_cast<const arrow::RunEndEncodedType&>(type).value_type());
     case arrow::Type::EXTENSION: {

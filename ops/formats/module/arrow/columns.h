@@ -20,10 +20,11 @@ enum class BytesAre : uint8_t { kText, kUuid, kInterval };
 /// The columns of a file that are read.
 struct TableColumns {
   Schema schema;
-  std::vector<std::string> types;     ///< As Arrow calls them: "decimal128(5, 1)".
-  std::vector<int> fields;            ///< Which one of the file each is, from 0.
-  std::vector<BytesAre> bytes_are;    ///< All kText.
-  std::vector<std::string> left_out;  ///< The names of those that are not read: the index of a frame of pandas.
+  std::vector<std::string> types;   ///< As Arrow calls them: "decimal128(5, 1)".
+  std::vector<int> fields;          ///< Which one of the file each is, from 0.
+  std::vector<BytesAre> bytes_are;  ///< All kText.
+  std::vector<std::string>
+      left_out;  ///< The names of those that are not read: the index of a frame of pandas.
 };
 
 /// Booleans, integers, floats and decimals are numbers; so are dictionaries and runs of them. A column of

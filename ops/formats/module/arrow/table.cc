@@ -88,7 +88,9 @@ class Table : public ArrowTable {
   /// Gives each column of a group.
   virtual arrow::Status VisitGroup(int group, const TakeArray& take) const = 0;
 
-  static arrow::Status OtherRows() { return arrow::Status::Invalid("a group has other rows than the file says"); }
+  static arrow::Status OtherRows() {
+    return arrow::Status::Invalid("a group has other rows than the file says");
+  }
   arrow::Status AddGroup(int64_t rows) {
     constexpr int64_t kMostRows = int64_t{1} << 53;
     if (rows < 0 || begins_.back() > kMostRows - rows)
@@ -138,7 +140,8 @@ class ParquetTable : public Table {
   arrow::Result<std::shared_ptr<Reader>> TakeReader() const {
     if (std::shared_ptr<Reader> idle = readers_.Take()) return idle;
     parquet::arrow::FileReaderBuilder builder;
-    ARROW_RETURN_NOT_OK(builder.Open(std::make_shared<Input>(input()), parquet::ReaderProperties(Pool()), metadata_));
+    ARROW_RETURN_NOT_OK(
+        builder.Open(std::make_shared<Input>(input()), parquet::ReaderProperties(Pool()), metadata_));
     std::unique_ptr<Reader> reader;
     ARROW_RETURN_NOT_OK(builder.memory_pool(Pool())->Build(&reader));
     reader->set_use_threads(false);
@@ -165,7 +168,8 @@ class ParquetTable : public Table {
     for (size_t j = 0; j < columns_.fields.size(); ++j) {
       const int leaf = fields[static_cast<size_t>(columns_.fields[j])].column_index;
       if (leaf < 0) continue;
-      const std::shared_ptr<const parquet::LogicalType>& note = metadata_->schema()->Column(leaf)->logical_type();
+      const std::shared_ptr<const parquet::LogicalType>& note =
+          metadata_->schema()->Column(leaf)->logical_type();
       if (note == nullptr) continue;
       if (note->is_UUID()) columns_.bytes_are[j] = BytesAre::kUuid;
       if (note->is_interval()) columns_.bytes_are[j] = BytesAre::kInterval;

@@ -82,23 +82,25 @@ TEST_F(ArrowTest, AnIndexOfPandasIsLeftOutAndTold) {
       "the index of pandas is left out, columns 'k', 'n'; reset_index() before the file is written keeps it";
   EXPECT_EQ(Warnings("pandas_rows.parquet"), std::vector{rows});
   EXPECT_EQ(Warnings("pandas_index.feather"), std::vector{index});
-  EXPECT_EQ(Converted("pandas_rows.parquet", "rows.csv"), "warning: " + rows + "\nx,n\n1.5,1\n2.0,2\n4.0,4\n");
+  EXPECT_EQ(Converted("pandas_rows.parquet", "rows.csv"),
+            "warning: " + rows + "\nx,n\n1.5,1\n2.0,2\n4.0,4\n");
 }
 
 TEST_F(ArrowTest, NumbersOfAllKindsAreNumbers) {
   const double n = kNaN;
   ExpectCells(Read("numbers.feather"), 4, 10,
-              {0.1,  7, 12345678901234567890.12, 500, 12.34, 1.5, 1, 7, n, 0,   //
-               18,   n, 12345678901234567890.12, 500, 12.34, 2,   n, 7, n, 1,   //
-               n,    -9, 12345678901234567890.12, 500, 12.34, n,  0, n, n, n,   //
-               -0.3, 0, 12345678901234567890.12, 500, 12.34, 1.5, 1, 9, n, 1});
-  EXPECT_EQ(FrameText(ReadFrame("numbers.feather")),
-            "FP64 d, INT64 whole, FP64 long, FP64 hundreds, FP64 small, FP64 entries, BOOLEAN flags, INT64 runs, "
-            "FP64 none, BOOLEAN bytes\n"
-            "0.1|7|1.2345678901234567E19|500.0|12.34|1.5|TRUE|7|-|FALSE\n"
-            "18.0|-|1.2345678901234567E19|500.0|12.34|2.0|-|7|-|TRUE\n"
-            "-|-9|1.2345678901234567E19|500.0|12.34|-|FALSE|-|-|-\n"
-            "-0.3|0|1.2345678901234567E19|500.0|12.34|1.5|TRUE|9|-|TRUE\n");
+              {0.1,  7,  12345678901234567890.12, 500, 12.34, 1.5, 1, 7, n, 0,  //
+               18,   n,  12345678901234567890.12, 500, 12.34, 2,   n, 7, n, 1,  //
+               n,    -9, 12345678901234567890.12, 500, 12.34, n,   0, n, n, n,  //
+               -0.3, 0,  12345678901234567890.12, 500, 12.34, 1.5, 1, 9, n, 1});
+  EXPECT_EQ(
+      FrameText(ReadFrame("numbers.feather")),
+      "FP64 d, INT64 whole, FP64 long, FP64 hundreds, FP64 small, FP64 entries, BOOLEAN flags, INT64 runs, "
+      "FP64 none, BOOLEAN bytes\n"
+      "0.1|7|1.2345678901234567E19|500.0|12.34|1.5|TRUE|7|-|FALSE\n"
+      "18.0|-|1.2345678901234567E19|500.0|12.34|2.0|-|7|-|TRUE\n"
+      "-|-9|1.2345678901234567E19|500.0|12.34|-|FALSE|-|-|-\n"
+      "-0.3|0|1.2345678901234567E19|500.0|12.34|1.5|TRUE|9|-|TRUE\n");
   EXPECT_EQ(FrameText(ReadFrame("texts.feather")),
             "STRING runs, STRING id, STRING sums\n"
             "a|00010203-0405-0607-0809-0a0b0c0d0e0f|[0.5, null]\n"
@@ -116,9 +118,10 @@ TEST_F(ArrowTest, TablesOfPolarsAndDuckDbAreRead) {
 
 TEST_F(ArrowTest, IntegersThatDoNotFitAreNamed) {
   ExpectCells(Read("large.parquet"), 2, 2, {1, 0x1p53, 0x1p64, 0x1p60});
-  EXPECT_EQ(ReadFrame("large.parquet").status().ToString(),
-            "cannot read 'large.parquet': column 'u' holds 18446744073709551615, which is larger than an INT64 "
-            "can be: a matrix has it, as the nearest double");
+  EXPECT_EQ(
+      ReadFrame("large.parquet").status().ToString(),
+      "cannot read 'large.parquet': column 'u' holds 18446744073709551615, which is larger than an INT64 "
+      "can be: a matrix has it, as the nearest double");
   EXPECT_EQ(Warnings("large.parquet").front(),
             "column 1 (u) has 1 whole number that a double does not hold, which loses digits: "
             "1.8446744073709552E19");
@@ -129,8 +132,9 @@ TEST_F(ArrowTest, IntegersThatDoNotFitAreNamed) {
   const Frame table(std::make_shared<Schema>(Schema{{ColumnType::kInteger64}, {"x"}}),
                     {*Column::OfIntegers(std::vector<int64_t>{(int64_t{1} << 53) + 1, int64_t{1} << 60, 3})});
   ASSERT_TRUE(WriteValue(table, "x.parquet", {.format = FileFormat::kParquet}, *files_).ok());
-  EXPECT_EQ(Warnings("x.parquet"), std::vector<std::string>{"column 1 (x) has 1 whole number that a double does "
-                                                            "not hold, which loses digits: 9007199254740993"});
+  EXPECT_EQ(Warnings("x.parquet"),
+            std::vector<std::string>{"column 1 (x) has 1 whole number that a double does "
+                                     "not hold, which loses digits: 9007199254740993"});
   EXPECT_EQ(Converted("x.parquet", "x.csv"), "x\n9007199254740993\n1152921504606846976\n3\n");
 }
 
@@ -214,13 +218,13 @@ TEST_F(ArrowTest, OnlyTheTableOfContentsIsReadAgain) {
 TEST_F(ArrowTest, AGroupThatMemoryDoesNotHoldIsRefused) {
   if (!kHeapIsCounted) GTEST_SKIP() << "the heap is not counted here";
   // A few bytes in the file.
-  const ArrowSource source{.schema = {{ColumnType::kFloat64}, {"a"}},
-                           .rows = int64_t{1} << 20,
-                           .rows_of_group = int64_t{1} << 20,
-                           .cells = [](int64_t, int64_t begin, int64_t end) {
-                             return ModuleColumn{
-                                 .doubles = std::vector<double>(static_cast<size_t>(end - begin), 1.5)};
-                           }};
+  const ArrowSource source{
+      .schema = {{ColumnType::kFloat64}, {"a"}},
+      .rows = int64_t{1} << 20,
+      .rows_of_group = int64_t{1} << 20,
+      .cells = [](int64_t, int64_t begin, int64_t end) {
+        return ModuleColumn{.doubles = std::vector<double>(static_cast<size_t>(end - begin), 1.5)};
+      }};
   std::string bytes;
   const auto keep = [&](std::string_view piece) {
     bytes += piece;
@@ -334,7 +338,8 @@ TEST(ArrowAbsenceTest, WhatIsMissingIsNamed) {
   EXPECT_EQ(Summarize(*options, *files).status().ToString(),
             "cannot read '" + path +
                 "': this Heddle was built without the Arrow library, which format parquet needs\n"
-                "build it where find_package(Arrow) and find_package(Parquet) succeed, or export the data: "
+                "build it with the libraries of pyarrow (cmake -DHEDDLE_PYARROW=FOLDER) or where "
+                "find_package(Arrow) succeeds, or export the data: "
                 "pandas.read_parquet(FILE).to_csv(FILE, index=False) makes a csv file");
 }
 

@@ -87,6 +87,10 @@ TEST_F(InputFilesTest, FilesOfOtherProgramsAreNamed) {
   EXPECT_EQ(
       Fault("a.csv.bz2"),
       "cannot read 'a.csv.bz2': it is a file packed by bzip2\nunpack it: bunzip2 FILE; gzip and zstd are read packed");
+  Put("x.bin", "Octave-1-L\0\1\0\0\0X\0\0\0\0\0\xff\6\0\0\0matrix"s);
+  EXPECT_EQ(Fault("x.bin"),
+            "cannot read 'x.bin': it is a binary file of Octave (save -binary)\n"
+            "write it as text in Octave: load OLD; save -text NEW VARIABLE");
   PutData("tables/feather1.feather");
   PutData("tables/stream.arrows");
   using Attributes = std::vector<std::pair<std::string, Scalar>>;
