@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
@@ -61,6 +63,10 @@ class Conversion {
     const WriteOptions write = OptionsToWrite(value);
     HEDDLE_RETURN_IF_ERROR(summary_.is_unordered ? WriteWhole(value, write)
                                                  : WritePieces(value, to_, write, files_));
+    if (has_large_integers_)
+      result_.warnings.push_back(
+          "whole numbers beyond 2^53 are the nearest doubles in a matrix; heddle inspect counts those that lose "
+          "digits");
     result_.data_type = writes_frame_ ? DataType::kFrame : DataType::kMatrix;
     result_.shape = summary_.shape;
     return result_;
@@ -219,6 +225,7 @@ class Conversion {
       return Value(*std::move(cells));
     }
     HEDDLE_ASSIGN_OR_RETURN(Matrix rows, ReadRows(read_, summary_, begin, end, files_));
+    LookForLargeIntegers(rows);
     if (!writes_frame_) return Value(std::move(rows));
     HEDDLE_ASSIGN_OR_RETURN(rows, ToDense(rows));
     std::vector<Column> columns;
@@ -230,6 +237,16 @@ class Conversion {
       columns.push_back(std::move(column));
     }
     return Value(Frame(SchemaToWrite(), std::move(columns)));
+  }
+
+  // Those of a table whose cells became doubles.
+  void LookForLargeIntegers(const Matrix& rows) const {
+    if (summary_.table == nullptr) return;
+    for (int64_t j = 0; j < rows.columns(); ++j) {
+      if (summary_.table->types[static_cast<size_t>(j)] != ColumnType::kInteger64) continue;
+      for (int64_t i = 0; i < rows.rows(); ++i)
+        if (std::abs(rows.At(i, j)) >= kExactIntegers) has_large_integers_ = true;
+    }
   }
 
   Status WriteWhole(const PiecedValue& value, const WriteOptions& write) const {
@@ -253,6 +270,7 @@ class Conversion {
   ReadOptions read_;
   FileSummary summary_;
   bool writes_frame_ = false;
+  mutable std::atomic<bool> has_large_integers_ = false;  // pieces are read by several threads
 };
 
 }  // namespace

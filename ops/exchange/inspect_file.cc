@@ -18,7 +18,6 @@ namespace {
 
 constexpr int64_t kCellsAtOnce = 1 << 20;
 constexpr int64_t kBytesOfCell = 8;
-constexpr double kExactIntegers = 0x1p53;
 constexpr int64_t kBytesOfEntry = 16;  // of a sparse matrix, its column with it
 
 Node ReadNode(const InspectOptions& options) {

@@ -76,6 +76,7 @@ constexpr FormatEntry kFormats[] = {
      .is_one = IsArff,
      .writes_matrices = false,
      .writes_frames = true,
+     .is_table = true,
      .summarize_text = SummarizeArff,
      .read_text = ReadArff,
      .summarize_text_frame = SummarizeArffFrame,

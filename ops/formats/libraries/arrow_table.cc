@@ -6,9 +6,8 @@
 #include <limits>
 
 #include "core/memory/counted_heap.h"
-#include "core/text/file_kind.h"
 #include "core/text/utf8.h"
-#include "ops/formats/format_table.h"
+#include "ops/formats/libraries/arrow_open.h"
 #include "ops/formats/libraries/format_module.h"
 #include "ops/formats/options.h"
 #include "ops/formats/plain_cells.h"
@@ -23,80 +22,6 @@ namespace {
 
 constexpr int64_t kRowsOfGroup = int64_t{1} << 17;
 constexpr int64_t kCellsOfGroup = int64_t{1} << 22;
-
-Status IsMissing(std::string_view verb, std::string_view what, std::string_view format, const Status& why) {
-  const Status fault =
-      Unimplemented("cannot {} {}: this Heddle was built without the Arrow library, which format {} needs",
-                    verb, what, format)
-          .WithNote(
-              "build it with the libraries of pyarrow (cmake -DHEDDLE_PYARROW=FOLDER) or where find_package(Arrow) "
-              "succeeds, or export the data: "
-              "pandas.read_parquet(FILE).to_csv(FILE, index=False) makes a csv file");
-  return why.code() == StatusCode::kNotFound ? fault : fault.WithNote(why.message());
-}
-
-ArrowKind KindOf(FileFormat format) {
-  return format == FileFormat::kParquet ? ArrowKind::kParquet : ArrowKind::kArrow;
-}
-
-struct OpenedTable {
-  std::shared_ptr<const InputFile> file;
-  std::unique_ptr<ArrowTable> table;
-  int64_t rows() const { return table->begins().back(); }
-};
-
-// What this is that does not begin as a file of its format does.
-Status CheckMark(const ReadOptions& options, const InputFile& file) {
-  constexpr int64_t kBytesOfMarks = 512;
-  CountedBytes buffer;
-  HEDDLE_ASSIGN_OR_RETURN(const std::string_view beginning,
-                          file.Read(0, std::min(file.size(), kBytesOfMarks), &buffer));
-  if (beginning.starts_with(EntryOf(*options.format).mark)) return OkStatus();
-  if (const FormatEntry* const other = FindFormatByMark(beginning))
-    return DataLoss("cannot read '{}': it is no {} file", options.path, Name(*options.format))
-        .WithNote(fmt::format("it begins as files of format {} do", other->name));
-  if (const auto kind = FindFileKind(beginning))
-    return DataLoss("cannot read '{}': it is {}", options.path, kind->name)
-        .WithNote(std::string(kind->remedy));
-  return DataLoss("cannot read '{}': it is no {} file, or it is damaged", options.path, Name(*options.format))
-      .WithNote("it does not begin with the mark of such files");
-}
-
-// The module says only that memory was refused.
-bool IsRefused(const Status& status) {
-  return status.code() == StatusCode::kResourceExhausted && status.notes().empty();
-}
-
-// work(), whose memory comes from the heap of the process.
-Status WithLibrary(const std::string& path, const std::function<Status()>& work) {
-  const Status status = WithinMemory(path, work);
-  if (!IsRefused(status)) return status;
-  return HeapRefused(path, false).WithNote("the file is damaged, or its groups of rows are very large");
-}
-
-// `begins`: of the groups, when the file was opened before.
-Result<OpenedTable> OpenTable(const ReadOptions& options, Files& files, const std::vector<int64_t>& begins) {
-  OpenedTable opened;
-  HEDDLE_ASSIGN_OR_RETURN(opened.file, OpenOneFile(options, files));
-  HEDDLE_RETURN_IF_ERROR(CheckMark(options, *opened.file));
-  const Result<const ArrowModule*> module = OpenArrowModule();
-  if (!module.ok())
-    return IsMissing("read", fmt::format("'{}'", options.path), Name(*options.format), module.status());
-  const ModuleInput input{.path = options.path,
-                          .size = opened.file->size(),
-                          .read = [file = opened.file](int64_t begin, int64_t count, char* out) -> Status {
-                            CountedBytes buffer;
-                            HEDDLE_ASSIGN_OR_RETURN(const std::string_view bytes,
-                                                    file->Read(begin, count, &buffer));
-                            std::copy(bytes.begin(), bytes.end(), out);
-                            return OkStatus();
-                          }};
-  HEDDLE_RETURN_IF_ERROR(WithLibrary(options.path, [&]() -> Status {
-    HEDDLE_ASSIGN_OR_RETURN(opened.table, (*module)->open(KindOf(*options.format), input, begins));
-    return OkStatus();
-  }));
-  return opened;
-}
 
 // Rows [from, to) of a column of a group.
 Result<Column> CutColumn(const ModuleColumn& cells, ColumnType type, int64_t from, int64_t to) {
@@ -153,7 +78,7 @@ Status VisitGroups(const ReadOptions& options, const ArrowTable& table, int64_t 
       const size_t g = groups.first + static_cast<size_t>(i);
       const int64_t from = std::max(row_begin, begins[g]), to = std::min(row_end, begins[g + 1]);
       if (from >= to) continue;
-      const Status status = WithLibrary(options.path, [&] {
+      const Status status = WithArrow(options.path, [&] {
         return table.Read(g, as_doubles, [&](size_t column, const ModuleColumn& cells) {
           return take(g, column, cells, from - begins[g], to - begins[g]);
         });
@@ -168,13 +93,13 @@ Status VisitGroups(const ReadOptions& options, const ArrowTable& table, int64_t 
 Status Write(const ArrowSource& source, const WriteOptions& options, const ByteSink& sink) {
   const Result<const ArrowModule*> module = OpenArrowModule();
   if (!module.ok())
-    return IsMissing("write", fmt::format("in format {}", Name(options.format)), Name(options.format),
-                     module.status());
-  const Status status = (*module)->write(KindOf(options.format), source, [&](std::string_view bytes) {
+    return ArrowIsMissing("write", fmt::format("in format {}", Name(options.format)), Name(options.format),
+                          module.status());
+  const Status status = (*module)->write(ArrowKindOf(options.format), source, [&](std::string_view bytes) {
     if (IsCancelled(options.cancelled)) return Cancelled("cancelled");
     return sink(bytes);
   });
-  return IsRefused(status) ? HeapRefused("write", false) : status;
+  return MemoryWasRefused(status) ? HeapRefused("write", false) : status;
 }
 
 ModuleColumn CellsOf(const Column& column) {
@@ -239,7 +164,7 @@ Status CheckNumbers(const ReadOptions& options, const ArrowTable& table, size_t 
       .WithNote("say data_type=\"frame\"; transformencode makes numbers of texts");
 }
 
-bool HasChanged(const OpenedTable& opened, const FileSummary& summary) {
+bool HasChanged(const OpenedArrow& opened, const FileSummary& summary) {
   return opened.file->size() != summary.text_bytes || opened.table->begins() != summary.chunk_rows;
 }
 
@@ -250,7 +175,7 @@ int64_t RowsOfGroup(int64_t columns) {
 }  // namespace
 
 Result<FileSummary> SummarizeArrow(const ReadOptions& options, Files& files) {
-  HEDDLE_ASSIGN_OR_RETURN(const OpenedTable opened, OpenTable(options, files, {}));
+  HEDDLE_ASSIGN_OR_RETURN(const OpenedArrow opened, OpenArrowTable(options, files, {}));
   auto schema = std::make_shared<Schema>(opened.table->schema());
   FileSummary summary;
   summary.shape = {opened.rows(), schema->columns()};
@@ -285,7 +210,7 @@ Result<FileSummary> SummarizeArrow(const ReadOptions& options, Files& files) {
 
 Result<Matrix> ReadArrowMatrix(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
                                int64_t row_end, Files& files) {
-  HEDDLE_ASSIGN_OR_RETURN(const OpenedTable opened, OpenTable(options, files, summary.chunk_rows));
+  HEDDLE_ASSIGN_OR_RETURN(const OpenedArrow opened, OpenArrowTable(options, files, summary.chunk_rows));
   const int64_t columns = summary.shape.columns;
   if (HasChanged(opened, summary) || opened.table->schema().columns() != columns) return ItChanged(options);
   HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, Matrix::Dense(row_end - row_begin, columns));
@@ -307,7 +232,7 @@ Result<Matrix> ReadArrowMatrix(const ReadOptions& options, const FileSummary& su
 
 Result<Frame> ReadArrowFrame(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
                              int64_t row_end, Files& files) {
-  HEDDLE_ASSIGN_OR_RETURN(const OpenedTable opened, OpenTable(options, files, summary.chunk_rows));
+  HEDDLE_ASSIGN_OR_RETURN(const OpenedArrow opened, OpenArrowTable(options, files, summary.chunk_rows));
   const std::vector<ColumnType>& types = summary.schema->types;
   if (HasChanged(opened, summary) || opened.table->schema().types != types) return ItChanged(options);
   const GroupRange groups = GroupsOf(summary.chunk_rows, row_begin, row_end);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/exchange/convert_file.h"
 
+#include "ops/exchange/inspect_file.h"
 #include "tests/unit/ops/formats/formats_fixture.h"
 
 namespace heddle::ops {
@@ -40,6 +41,15 @@ TEST_F(ConvertFileTest, AFrameKeepsNamesTypesAndMissingCells) {
   EXPECT_EQ(Get("c.csv"), Get("a.csv"));
   EXPECT_EQ(Convert("c.csv", "d.tsv").data_type, DataType::kFrame);
   EXPECT_EQ(Get("d.tsv"), "id\tname\tok\n1\tAnna\ttrue\n20\t\tfalse\n");
+}
+
+TEST_F(ConvertFileTest, NumbersOfArffKeepTheirNames) {
+  Put("a.arff", "@relation r\n@attribute x numeric\n@attribute 'a b' numeric\n@data\n1,2.5\n?,3\n");
+  EXPECT_EQ(InspectFile("a.arff", {}, *files_)->facts[1].name, "a b");
+  EXPECT_EQ(Convert("a.arff", "b.csv").data_type, DataType::kFrame);
+  EXPECT_EQ(Get("b.csv"), "x,a b\n1.0,2.5\n,3.0\n");
+  EXPECT_EQ(Convert("a.arff", "b.npy").warnings,
+            std::vector<std::string>{"the names of the columns are left out: format npy has none"});
 }
 
 TEST_F(ConvertFileTest, LinesOfJsonAreFramesWithTheTypesOfTheirCells) {

@@ -136,6 +136,11 @@ TEST_F(ArrowTest, IntegersThatDoNotFitAreNamed) {
             std::vector<std::string>{"column 1 (x) has 1 whole number that a double does "
                                      "not hold, which loses digits: 9007199254740993"});
   EXPECT_EQ(Converted("x.parquet", "x.csv"), "x\n9007199254740993\n1152921504606846976\n3\n");
+  EXPECT_EQ(
+      Converted("large.parquet", "large.npy"),
+      "warning: the names of the columns are left out: format npy has none\n"
+      "warning: whole numbers beyond 2^53 are the nearest doubles in a matrix; heddle inspect counts those "
+      "that lose digits\n");
 }
 
 TEST_F(ArrowTest, TablesKeepTheirNamesWhenTheyAreConverted) {
@@ -160,6 +165,30 @@ TEST_F(ArrowTest, TextsThatLookLikeNumbersAreTextsToInspect) {
   ASSERT_TRUE(facts.ok()) << facts.status().ToString();
   EXPECT_EQ(facts->facts[0].kind(), "text");
   EXPECT_EQ(facts->facts[0].texts, 2);
+}
+
+// As Spark and DuckDB write them.
+TEST_F(ArrowTest, AFolderIsTheTablesOfItsFiles) {
+  std::filesystem::create_directory(directory_ + "/parts");
+  for (const FileFormat format : kKinds) {
+    ASSERT_TRUE(Write(Make(2, 2, {1, 2, 3, 4}), "parts/data_2", {.format = format}).ok());
+    ASSERT_TRUE(Write(Make(0, 2, {}), "parts/data_3", {.format = format}).ok());
+    ASSERT_TRUE(Write(Make(1, 2, {5, 6}), "parts/data_10", {.format = format}).ok());
+    for (const char* name : {"data_2", "data_3", "data_10"})
+      std::filesystem::remove(directory_ + "/parts/" + name + ".mtd");
+    Put("parts/_SUCCESS", "");
+    ExpectCells(Read("parts"), 3, 2, {1, 2, 3, 4, 5, 6});
+    EXPECT_EQ(FrameText(ReadFrame("parts")), "FP64, FP64\n1.0|2.0\n3.0|4.0\n5.0|6.0\n");
+  }
+  ASSERT_TRUE(Write(Make(1, 1, {5}), "parts/data_10", {.format = FileFormat::kArrow}).ok());
+  std::filesystem::remove(directory_ + "/parts/data_10.mtd");
+  EXPECT_EQ(Fault("parts"),
+            "cannot read 'parts/data_10': it has other columns than 'parts/data_2'\n"
+            "they are FP64 C1, and there FP64 C1, FP64 C2");
+  Put("parts/data_3", "1,2\n");
+  EXPECT_EQ(Fault("parts"),
+            "cannot read 'parts/data_3': it is no arrow file, or it is damaged\n"
+            "it does not begin with the mark of such files");
 }
 
 // So that a file in many small batches costs as much for each of them as one in few.
