@@ -86,15 +86,24 @@ bool IsWebPage(std::string_view beginning) {
   return BeginsWith(beginning, "<!doctype html") || BeginsWith(beginning, "<html");
 }
 
-// Messages of Arrow without the table of contents that a file has: first the size of the schema, a multiple
-// of 8, then where in it its root is.
+uint32_t NumberAt(std::string_view bytes, size_t place) {
+  uint32_t number = 0;
+  std::memcpy(&number, bytes.data() + place, sizeof(number));
+  return number;
+}
+
+// Messages of Arrow without the table of contents that a file has. The first is the schema: a mark, which
+// Arrow 0.14 and before left out, the size, which ends at a multiple of 8, and where its root is.
 bool IsArrowStream(std::string_view beginning) {
   constexpr size_t kBytesOfHead = 12;
-  if (beginning.size() < kBytesOfHead || !beginning.starts_with("\xFF\xFF\xFF\xFF")) return false;
-  uint32_t size = 0, root = 0;
-  std::memcpy(&size, beginning.data() + 4, sizeof(size));
-  std::memcpy(&root, beginning.data() + 8, sizeof(root));
-  return size > 0 && size % 8 == 0 && root >= 4 && root < size;
+  if (beginning.size() < kBytesOfHead) return false;
+  if (beginning.starts_with("\xFF\xFF\xFF\xFF")) {
+    const uint32_t size = NumberAt(beginning, 4), root = NumberAt(beginning, 8);
+    return size > 0 && size % 8 == 0 && root >= 4 && root < size;
+  }
+  constexpr uint32_t kRoot = 16;  // as that version had it, and the size of the root's list of fields
+  return NumberAt(beginning, 0) % 8 == 4 && NumberAt(beginning, 4) == kRoot &&
+         beginning.substr(8).starts_with("\0\0\x0A\0"sv);
 }
 
 }  // namespace

@@ -91,6 +91,9 @@ TEST_F(InputFilesTest, FilesOfOtherProgramsAreNamed) {
   EXPECT_EQ(Fault("x.bin"),
             "cannot read 'x.bin': it is a binary file of Octave (save -binary)\n"
             "write it as text in Octave: load OLD; save -text NEW VARIABLE");
+  Put("old.arrows", "t\0\0\0\x10\0\0\0\0\0\n\0\f\0\6\0\5\0\b\0\n\0\0\0\0\1\4\0"s);
+  EXPECT_EQ(Fault("old.arrows").substr(0, 62),
+            "cannot read 'old.arrows': it is a stream of Arrow, not a file\n");
   PutData("tables/feather1.feather");
   PutData("tables/stream.arrows");
   using Attributes = std::vector<std::pair<std::string, Scalar>>;
