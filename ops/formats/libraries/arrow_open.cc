@@ -130,6 +130,9 @@ Result<OpenedArrow> OpenArrowTable(const ReadOptions& options, Files& files,
                                    const std::vector<int64_t>& begins) {
   OpenedArrow opened;
   HEDDLE_ASSIGN_OR_RETURN(opened.file, files.Open(options.path));
+  if (opened.file->size() == 0 && files.IsDirectory(options.path))
+    return DataLoss("cannot read '{}': it holds no data", options.path)
+        .WithNote("files of folders inside of it are not looked for");
   const std::vector<TableFile> parts = FilesOf(options.path, opened.file);
   for (const TableFile& part : parts) HEDDLE_RETURN_IF_ERROR(CheckMark(part, *options.format));
   const Result<const ArrowModule*> module = OpenArrowModule();

@@ -185,6 +185,9 @@ TEST_F(ArrowTest, AFolderIsTheTablesOfItsFiles) {
   EXPECT_EQ(Fault("parts"),
             "cannot read 'parts/data_10': it has other columns than 'parts/data_2'\n"
             "they are FP64 C1, and there FP64 C1, FP64 C2");
+  std::filesystem::create_directories(directory_ + "/folders/k=1");
+  EXPECT_EQ(Fault("folders", {{"format", Scalar("parquet")}}),
+            "cannot read 'folders': it holds no data\nfiles of folders inside of it are not looked for");
   Put("parts/data_3", "1,2\n");
   EXPECT_EQ(Fault("parts"),
             "cannot read 'parts/data_3': it is no arrow file, or it is damaged\n"
