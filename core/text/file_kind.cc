@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
+#include <cstring>
 
 namespace heddle {
 namespace {
@@ -50,7 +52,13 @@ constexpr Mark kMarks[] = {
     {"Obj\x01", {"an Avro file", "convert it to csv, jsonl or parquet"}},
     {"ORC", {"an ORC file", "convert it to csv, jsonl or parquet"}, true},
     {"FEA1",
-     {"a Feather file of version 1", "write it as version 2 (Arrow): pyarrow.feather.write_feather"},
+     {"a Feather file of version 1",
+      "write it as version 2, in Python: pyarrow.feather.write_feather(pyarrow.feather.read_table(OLD), NEW)"},
+     true},
+    {"PARE", {"an encrypted Parquet file", "write it without encryption of its footer and columns"}, true},
+    {"Octave-1-",
+     {"a binary file of Octave (save -binary)",
+      "write it as text in Octave: load OLD; save -text NEW VARIABLE"},
      true},
     {"CDF\x01", {"a NetCDF file of version 3", "convert it to HDF5: nccopy -k nc4 OLD NEW"}},
     {"CDF\x02", {"a NetCDF file of version 3", "convert it to HDF5: nccopy -k nc4 OLD NEW"}},
@@ -78,6 +86,26 @@ bool IsWebPage(std::string_view beginning) {
   return BeginsWith(beginning, "<!doctype html") || BeginsWith(beginning, "<html");
 }
 
+uint32_t NumberAt(std::string_view bytes, size_t place) {
+  uint32_t number = 0;
+  std::memcpy(&number, bytes.data() + place, sizeof(number));
+  return number;
+}
+
+// Messages of Arrow without the table of contents that a file has. The first is the schema: a mark, which
+// Arrow 0.14 and before left out, the size, which ends at a multiple of 8, and where its root is.
+bool IsArrowStream(std::string_view beginning) {
+  constexpr size_t kBytesOfHead = 12;
+  if (beginning.size() < kBytesOfHead) return false;
+  if (beginning.starts_with("\xFF\xFF\xFF\xFF")) {
+    const uint32_t size = NumberAt(beginning, 4), root = NumberAt(beginning, 8);
+    return size > 0 && size % 8 == 0 && root >= 4 && root < size;
+  }
+  constexpr uint32_t kRoot = 16;  // as that version had it, and the size of the root's list of fields
+  return NumberAt(beginning, 0) % 8 == 4 && NumberAt(beginning, 4) == kRoot &&
+         beginning.substr(8).starts_with("\0\0\x0A\0"sv);
+}
+
 }  // namespace
 
 std::optional<ForeignEncoding> FindFileKind(std::string_view beginning) {
@@ -85,6 +113,11 @@ std::optional<ForeignEncoding> FindFileKind(std::string_view beginning) {
     if (beginning.size() < mark.offset || !beginning.substr(mark.offset).starts_with(mark.bytes)) continue;
     if (!mark.needs_zero || beginning.find('\0') != std::string_view::npos) return mark.kind;
   }
+  if (IsArrowStream(beginning))
+    return ForeignEncoding{
+        "a stream of Arrow, not a file",
+        "write it as a file (Feather): pyarrow.feather.write_feather(pyarrow.ipc.open_stream(OLD).read_all(), "
+        "NEW), or write_ipc of Polars"};
   if (IsWebPage(beginning))
     return ForeignEncoding{"an HTML page",
                            "perhaps a server's answer instead of the file: look at it in a browser"};

@@ -41,9 +41,9 @@ bool IsWhole(std::string_view text) {
   return IsDigits(text);
 }
 
-// Beyond 2^53 a double is not every whole number: what became of it is compared digit by digit.
+// What became of a whole number that a double may not hold is compared digit by digit.
 bool LosesDigits(std::string_view whole, double number) {
-  if (std::abs(number) < 0x1p53) return false;
+  if (std::abs(number) < kExactIntegers) return false;
   whole.remove_prefix(std::min(whole.find_first_not_of("+-0"), whole.size()));
   return fmt::format("{:.0f}", std::abs(number)) != whole;
 }

@@ -8,6 +8,9 @@
 
 namespace heddle::ops {
 
+/// From here on a double is not every whole number.
+constexpr double kExactIntegers = 0x1p53;
+
 /// A cell of a file of text, and whether quotes stood around it.
 struct Field {
   std::string_view text;  ///< Without quotes.

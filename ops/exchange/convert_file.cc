@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
@@ -48,6 +50,9 @@ class Conversion {
     result_.from = *read_.format;
     read_.any_cell_may_miss = writes_frame_ ? HoldsMissingNumbers(result_.to) : options_.empty_as_nan;
     HEDDLE_ASSIGN_OR_RETURN(summary_, Summarize(read_, files_));
+    if (!summary_.left_out.empty()) result_.warnings.push_back(LeftOut(summary_.left_out));
+    const Schema* const table = summary_.schema != nullptr ? summary_.schema.get() : summary_.table.get();
+    if (!writes_frame_ && table != nullptr && !table->names.empty()) WarnOfNames();
     if (!summary_.column_major_writer.empty())
       result_.warnings.push_back(TransposeOf(summary_.column_major_writer) + "; --transposed turns it");
     PiecedValue value;
@@ -58,6 +63,10 @@ class Conversion {
     const WriteOptions write = OptionsToWrite(value);
     HEDDLE_RETURN_IF_ERROR(summary_.is_unordered ? WriteWhole(value, write)
                                                  : WritePieces(value, to_, write, files_));
+    if (has_large_integers_)
+      result_.warnings.push_back(
+          "whole numbers beyond 2^53 are the nearest doubles in a matrix; heddle inspect counts those that lose "
+          "digits");
     result_.data_type = writes_frame_ ? DataType::kFrame : DataType::kMatrix;
     result_.shape = summary_.shape;
     return result_;
@@ -88,6 +97,13 @@ class Conversion {
     if (data_type_ == DataType::kMatrix || (data_type_ && schema_)) return OkStatus();
     HEDDLE_ASSIGN_OR_RETURN(const ReadOptions first, ResolveAnyType(ReadNode(), from_, files_));
     if (first.data_type == DataType::kFrame) data_type_ = DataType::kFrame;
+    const bool takes_names = EntryOf(result_.to).is_table;
+    if (!data_type_ && !first.data_type_said && takes_names && EntryOf(*first.format).is_table &&
+        first.format != FileFormat::kCsv) {
+      // A table stays one, with the names and types of its columns.
+      HEDDLE_ASSIGN_OR_RETURN(const FileSummary found, Summarize(first, files_));
+      if (found.table != nullptr) data_type_ = DataType::kFrame;
+    }
     const bool is_open = first.format == FileFormat::kCsv && first.data_type == DataType::kMatrix;
     if (!is_open && !LacksSchema(first)) return OkStatus();
     InspectOptions inspect;
@@ -98,11 +114,9 @@ class Conversion {
     inspect.dataset = options_.dataset;
     inspect.transposed = options_.transposed;
     HEDDLE_ASSIGN_OR_RETURN(FileFacts facts, InspectFile(from_, inspect, files_));
-    const bool keeps_names = facts.header && result_.to == FileFormat::kCsv;
+    const bool keeps_names = facts.header && takes_names;
     if (!data_type_ && !facts.is_frame && !keeps_names) {
-      if (facts.header)
-        result_.warnings.push_back(
-            "the names of the columns are left out: a matrix has none (--data-type frame)");
+      if (facts.header) WarnOfNames();
       WarnOfZerosInFront(facts);
       // Metadata say what an empty cell is.
       if (!facts.has_metadata) WarnOfEmptyCells(facts, /*in_matrix=*/true);
@@ -128,6 +142,14 @@ class Conversion {
         WarnOfEmptyCells(facts, /*in_matrix=*/!EntryOf(result_.to).writes_frames);
     }
     return OkStatus();
+  }
+
+  // Those of the columns, which a matrix has not.
+  void WarnOfNames() {
+    result_.warnings.push_back(
+        EntryOf(result_.to).writes_frames
+            ? "the names of the columns are left out: a matrix has none (--data-type frame)"
+            : fmt::format("the names of the columns are left out: format {} has none", Name(result_.to)));
   }
 
   // Those of numbers and booleans, which become something else than missing.
@@ -202,7 +224,8 @@ class Conversion {
     }
     // Making a piece costs something for each column: a wide one has some rows, too.
     const double least = std::min(kLeastRows, kMostBytesOfLeast / bytes);
-    return std::max<int64_t>(1, static_cast<int64_t>(std::max(kBytesAtOnce / bytes, least)));
+    const double most = std::max(kBytesAtOnce / bytes, least);
+    return RowsWithGroup(std::max<int64_t>(1, static_cast<int64_t>(most)), summary_, bytes);
   }
 
   Result<Value> Read(int64_t begin, int64_t end) const {
@@ -215,6 +238,7 @@ class Conversion {
       return Value(*std::move(cells));
     }
     HEDDLE_ASSIGN_OR_RETURN(Matrix rows, ReadRows(read_, summary_, begin, end, files_));
+    LookForLargeIntegers(rows);
     if (!writes_frame_) return Value(std::move(rows));
     HEDDLE_ASSIGN_OR_RETURN(rows, ToDense(rows));
     std::vector<Column> columns;
@@ -226,6 +250,16 @@ class Conversion {
       columns.push_back(std::move(column));
     }
     return Value(Frame(SchemaToWrite(), std::move(columns)));
+  }
+
+  // Those of a table whose cells became doubles.
+  void LookForLargeIntegers(const Matrix& rows) const {
+    if (summary_.table == nullptr) return;
+    for (int64_t j = 0; j < rows.columns(); ++j) {
+      if (summary_.table->types[static_cast<size_t>(j)] != ColumnType::kInteger64) continue;
+      for (int64_t i = 0; i < rows.rows(); ++i)
+        if (std::abs(rows.At(i, j)) >= kExactIntegers) has_large_integers_ = true;
+    }
   }
 
   Status WriteWhole(const PiecedValue& value, const WriteOptions& write) const {
@@ -249,6 +283,7 @@ class Conversion {
   ReadOptions read_;
   FileSummary summary_;
   bool writes_frame_ = false;
+  mutable std::atomic<bool> has_large_integers_ = false;  // pieces are read by several threads
 };
 
 }  // namespace

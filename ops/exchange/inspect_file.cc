@@ -96,10 +96,11 @@ class ValueInspector {
     if (!summary_.column_major_writer.empty())
       facts_.warnings.push_back(TransposeOf(summary_.column_major_writer) +
                                 "; transposed=TRUE in read() turns it");
+    if (!summary_.left_out.empty()) facts_.warnings.push_back(LeftOut(summary_.left_out));
     const int64_t shown = std::min(facts_.columns, FileFacts::kMostColumns);
+    const Schema* const named = facts_.is_frame ? summary_.schema.get() : summary_.table.get();
     for (int64_t j = 0; j < shown; ++j)
-      facts_.facts.emplace_back().name =
-          summary_.schema != nullptr ? summary_.schema->NameOf(j) : fmt::format("C{}", j + 1);
+      facts_.facts.emplace_back().name = named != nullptr ? named->NameOf(j) : fmt::format("C{}", j + 1);
     if (facts_.is_frame) looks_.resize(facts_.facts.size());
     const int64_t rows_at_once = RowsAtOnce();
     const int64_t most = MostRows();
@@ -140,11 +141,13 @@ class ValueInspector {
   int64_t RowsAtOnce() const {
     if (summary_.is_unordered) return std::max<int64_t>(1, facts_.rows);
     const double bytes = static_cast<double>(kCellsAtOnce * kBytesOfCell);
-    return std::max<int64_t>(1, static_cast<int64_t>(bytes / BytesOfRow()));
+    const auto rows = std::max<int64_t>(1, static_cast<int64_t>(bytes / BytesOfRow()));
+    return RowsWithGroup(rows, summary_, BytesOfRow());
   }
 
   Status TakeMatrix(int64_t begin, int64_t end) {
     HEDDLE_ASSIGN_OR_RETURN(const Matrix rows, ReadRows(read_, summary_, begin, end, files_));
+    bool is_doubtful = false;
     for (int64_t i = 0; i < rows.rows(); ++i) {
       const bool is_shown = begin + i < options_.rows_shown;
       std::vector<std::string>* shown = nullptr;
@@ -158,6 +161,7 @@ class ValueInspector {
         ColumnFacts& facts = facts_.facts[static_cast<size_t>(column)];
         ++(cell == std::trunc(cell) ? facts.integers : facts.fractions);
         facts.AddNumber(cell);
+        is_doubtful |= std::abs(cell) >= kExactIntegers && IsInteger(column);
         if (shown == nullptr) return;
         std::string& text = (*shown)[static_cast<size_t>(column)];
         text.clear();
@@ -179,7 +183,46 @@ class ValueInspector {
       column.least = std::min(column.least, 0.0);
       column.greatest = std::max(column.greatest, 0.0);
     }
+    if (is_doubtful) LookForLostDigits(rows, begin);
     return OkStatus();
+  }
+
+  // Whether the table that a matrix is in the file has integers of 64 bits there.
+  bool IsInteger(int64_t column) const {
+    return summary_.table != nullptr &&
+           summary_.table->types[static_cast<size_t>(column)] == ColumnType::kInteger64;
+  }
+
+  // Integers that may have been rounded are looked up in the table. Where that cannot have them, those
+  // without a sign, all so large ones count.
+  void LookForLostDigits(const Matrix& rows, int64_t begin) {
+    ReadOptions read = read_;
+    read.data_type = DataType::kFrame;
+    FileSummary summary = summary_;
+    summary.schema = summary_.table;
+    const Result<Frame> table = ReadFrameRows(read, summary, begin, begin + rows.rows(), files_);
+    std::string text;
+    for (size_t j = 0; j < facts_.facts.size(); ++j) {
+      const auto column = static_cast<int64_t>(j);
+      if (!IsInteger(column)) continue;
+      ColumnFacts& facts = facts_.facts[j];
+      ColumnLook look;
+      for (int64_t i = 0; i < rows.rows(); ++i) {
+        const double cell = rows.At(i, column);
+        if (!(std::abs(cell) >= kExactIntegers)) continue;
+        text.clear();
+        if (table.ok()) {
+          table->AppendText(i, column, &text);
+          look.Add({text}, begin + i + 1);
+        } else if (facts.inexact++ == 0) {
+          AppendDouble(cell, &text);
+          facts.first_inexact = text;
+        }
+      }
+      const ColumnFacts found = look.Facts(Quotes::kNothing);
+      if (facts.inexact == 0) facts.first_inexact = found.first_inexact;
+      facts.inexact += found.inexact;
+    }
   }
 
   // Lines may leave out most columns: what they leave out is counted, not read.
@@ -201,14 +244,19 @@ class ValueInspector {
 
   Status TakeFrame(int64_t begin, int64_t end) {
     HEDDLE_ASSIGN_OR_RETURN(const Frame rows, ReadFrameRows(read_, summary_, begin, end, files_));
+    const bool is_typed = !LacksSchema(read_);
     std::string text;
     for (int64_t i = 0; i < rows.rows(); ++i) {
       const bool is_shown = begin + i < options_.rows_shown;
       if (is_shown) facts_.first_rows.emplace_back();
       for (size_t j = 0; j < facts_.facts.size(); ++j) {
         text.clear();
-        rows.AppendText(i, static_cast<int64_t>(j), &text);
-        looks_[j].Add({text}, begin + i + 1);
+        const auto column = static_cast<int64_t>(j);
+        rows.AppendText(i, column, &text);
+        // Where the file says that it is a text it is one, whatever it looks like.
+        const bool is_text = is_typed && !rows.IsMissing(i, column) &&
+                             StorageOf(rows.schema()->types[j]) == ColumnStorage::kTexts;
+        looks_[j].Add({text, is_text}, begin + i + 1);
         if (is_shown) facts_.first_rows.back().push_back(text);
       }
     }

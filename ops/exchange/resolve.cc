@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/exchange/resolve.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/memory/memory_budget.h"
+#include "core/text/utf8.h"
+
 namespace heddle::ops {
 
 Result<ReadOptions> ResolveAnyType(const Node& node, const std::string& path, Files& files) {
@@ -31,6 +38,22 @@ bool LacksSchema(const ReadOptions& read) {
   return read.data_type == DataType::kFrame && read.schema.empty() &&
          (read.format == FileFormat::kCsv || read.format == FileFormat::kJsonl ||
           read.format == FileFormat::kText);
+}
+
+int64_t RowsWithGroup(int64_t rows, const FileSummary& summary, double bytes_of_row) {
+  constexpr double kShareOfBudget = 8;
+  const auto budget = static_cast<double>(MemoryBudget::Process().limit());
+  const double most = budget / kShareOfBudget / bytes_of_row;
+  const double group = std::min(static_cast<double>(summary.rows_of_group), most);
+  return std::max(rows, static_cast<int64_t>(group));
+}
+
+std::string LeftOut(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "'" : ", '") + ShownInLine(name, 40) + "'";
+  return fmt::format(
+      "the index of pandas is left out, column{} {}; reset_index() before the file is written keeps it",
+      names.size() == 1 ? "" : "s", list);
 }
 
 }  // namespace heddle::ops

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "ops/formats/file_format.h"
 
@@ -13,5 +15,12 @@ Result<ReadOptions> ResolveAnyType(const Node& node, const std::string& path, Fi
 
 /// The schema of a frame is nowhere but in what its cells look like.
 bool LacksSchema(const ReadOptions& read);
+
+/// Rows to read at once where so many are `rows` as memory wants it: a whole group of those that are decoded
+/// together, unless that takes a large part of the budget. `bytes_of_row`: in memory.
+int64_t RowsWithGroup(int64_t rows, const FileSummary& summary, double bytes_of_row);
+
+/// The warning of columns that are not read (FileSummary::left_out).
+std::string LeftOut(const std::vector<std::string>& names);
 
 }  // namespace heddle::ops

@@ -34,6 +34,7 @@ class InputFile {
   /// One of the files that a folder holds.
   struct Part {
     int64_t begin = 0;         ///< Where it begins in the whole.
+    int64_t bytes = 0;         ///< Of it: without a newline that is put behind it where it has none.
     std::string path;          ///< For messages.
     int64_t hidden_lines = 0;  ///< Lines at its beginning that were left out.
   };

@@ -135,7 +135,8 @@ class Parts : public InputFile {
 
   std::vector<InputFile::Part> parts() const override {
     std::vector<InputFile::Part> all;
-    for (const Part& part : parts_) all.push_back({part.begin, part.named.path, part.hidden_lines});
+    for (const Part& part : parts_)
+      all.push_back({part.begin, part.bytes, part.named.path, part.hidden_lines});
     return all;
   }
 

@@ -55,9 +55,9 @@ struct ReadOptions {
   /// FALSE in their place.
   bool any_cell_may_miss = false;
   std::string index_separator = ":";
-  std::optional<bool> zero_based;  ///< libsvm: whether indexes begin at 0; else an index 0 tells.
-  std::string dataset;             ///< Of a file that holds several: its name; "": the only one.
-  bool transposed = false;         ///< Of formats of arrays: with its indexes in the other order.
+  std::optional<bool> zero_based;          ///< libsvm: whether indexes begin at 0; else an index 0 tells.
+  std::string dataset;                     ///< Of a file that holds several: its name; "": the only one.
+  bool transposed = false;                 ///< Of formats of arrays: with its indexes in the other order.
   int64_t chunk_bytes = int64_t{1} << 20;  ///< Of the chunks that a file of lines is cut into, about.
   const std::atomic<bool>* cancelled = nullptr;  ///< Polled between pieces; then kCancelled.
 };
@@ -95,7 +95,11 @@ struct FileSummary {
   /// Who wrote a matrix that is column by column there and row by row in the file: what is read is its
   /// transpose. "": nobody of whom that is known.
   std::string column_major_writer;
-  int64_t text_bytes = 0;  ///< Of the text or binary file; one of another size is another version.
+  /// The table that a matrix is in the file, where it has names of columns or types other than FP64.
+  std::shared_ptr<const Schema> table;
+  std::vector<std::string> left_out;  ///< Names of columns that are not read: an index of pandas.
+  int64_t rows_of_group = 1;          ///< So many are decoded together, also to read few of them.
+  int64_t text_bytes = 0;             ///< Of the text or binary file; one of another size is another version.
   int64_t chunks() const { return static_cast<int64_t>(chunk_offsets.size()) - 1; }
 };
 

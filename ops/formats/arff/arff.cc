@@ -174,6 +174,10 @@ Result<FileSummary> SummarizeArff(const ReadOptions& options, const TextFile& te
         });
       }));
   summary.format = ChooseFormat(summary.shape, summary.stored);
+  Schema table;
+  for (const ArffAttribute& attribute : attributes) table.names.push_back(attribute.name);
+  table.types.assign(attributes.size(), ColumnType::kFloat64);
+  if (!AreCounted(table.names)) summary.table = std::make_shared<Schema>(std::move(table));
   return summary;
 }
 

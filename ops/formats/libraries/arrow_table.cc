@@ -2,11 +2,12 @@
 #include "ops/formats/libraries/arrow_table.h"
 
 #include <algorithm>
-#include <cmath>
+#include <functional>
 #include <limits>
-#include <mutex>
 
+#include "core/memory/counted_heap.h"
 #include "core/text/utf8.h"
+#include "ops/formats/libraries/arrow_open.h"
 #include "ops/formats/libraries/format_module.h"
 #include "ops/formats/options.h"
 #include "ops/formats/plain_cells.h"
@@ -21,45 +22,6 @@ namespace {
 
 constexpr int64_t kRowsOfGroup = int64_t{1} << 17;
 constexpr int64_t kCellsOfGroup = int64_t{1} << 22;
-
-Status IsMissing(std::string_view verb, std::string_view what, std::string_view format, const Status& why) {
-  const Status fault =
-      Unimplemented("cannot {} {}: this Heddle was built without the Arrow library, which format {} needs",
-                    verb, what, format)
-          .WithNote(
-              "build it where find_package(Arrow) and find_package(Parquet) succeed, or export the data: "
-              "pandas.read_parquet(FILE).to_csv(FILE, index=False) makes a csv file");
-  return why.code() == StatusCode::kNotFound ? fault : fault.WithNote(why.message());
-}
-
-ArrowKind KindOf(FileFormat format) {
-  return format == FileFormat::kParquet ? ArrowKind::kParquet : ArrowKind::kArrow;
-}
-
-struct OpenedTable {
-  std::shared_ptr<const InputFile> file;
-  std::unique_ptr<ArrowTable> table;
-  int64_t rows() const { return table->begins().back(); }
-};
-
-Result<OpenedTable> OpenTable(const ReadOptions& options, Files& files) {
-  OpenedTable opened;
-  HEDDLE_ASSIGN_OR_RETURN(opened.file, OpenOneFile(options, files));
-  const Result<const ArrowModule*> module = OpenArrowModule();
-  if (!module.ok())
-    return IsMissing("read", fmt::format("'{}'", options.path), Name(*options.format), module.status());
-  const ModuleInput input{.path = options.path,
-                          .size = opened.file->size(),
-                          .read = [file = opened.file](int64_t begin, int64_t count, char* out) -> Status {
-                            CountedBytes buffer;
-                            HEDDLE_ASSIGN_OR_RETURN(const std::string_view bytes,
-                                                    file->Read(begin, count, &buffer));
-                            std::copy(bytes.begin(), bytes.end(), out);
-                            return OkStatus();
-                          }};
-  HEDDLE_ASSIGN_OR_RETURN(opened.table, (*module)->open(KindOf(*options.format), input));
-  return opened;
-}
 
 // Rows [from, to) of a column of a group.
 Result<Column> CutColumn(const ModuleColumn& cells, ColumnType type, int64_t from, int64_t to) {
@@ -90,21 +52,37 @@ Result<Column> CutColumn(const ModuleColumn& cells, ColumnType type, int64_t fro
   return column;
 }
 
-// Calls take(group, columns, from, to) for the groups that have rows of [row_begin, row_end), several at
-// once; those are rows [from, to) of the group.
+// Groups of a table that have rows of [begin, end): from the first one to before the last one.
+struct GroupRange {
+  size_t first = 0, last = 0;
+};
+
+GroupRange GroupsOf(const std::vector<int64_t>& begins, int64_t begin, int64_t end) {
+  if (begin >= end) return {};
+  const auto after = std::upper_bound(begins.begin(), begins.end(), begin);
+  const auto behind = std::lower_bound(after, begins.end(), end);
+  return {static_cast<size_t>(after - begins.begin()) - 1, static_cast<size_t>(behind - begins.begin())};
+}
+
+// Calls take(group, column, cells, from, to) for the columns of the groups that have rows of
+// [row_begin, row_end), several groups at once; those are rows [from, to) of the group.
 template <typename Take>
 Status VisitGroups(const ReadOptions& options, const ArrowTable& table, int64_t row_begin, int64_t row_end,
-                   const Take& take) {
+                   bool as_doubles, const Take& take) {
   const std::vector<int64_t>& begins = table.begins();
+  const GroupRange groups = GroupsOf(begins, row_begin, row_end);
   FirstFailure failure;
-  ParallelFor(static_cast<int64_t>(begins.size()) - 1, 1, [&](int64_t first, int64_t last) {
-    for (auto g = static_cast<size_t>(first); g < static_cast<size_t>(last); ++g) {
+  ParallelFor(static_cast<int64_t>(groups.last - groups.first), 1, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
       if (IsCancelled(options.cancelled)) return;
+      const size_t g = groups.first + static_cast<size_t>(i);
       const int64_t from = std::max(row_begin, begins[g]), to = std::min(row_end, begins[g + 1]);
       if (from >= to) continue;
-      const Result<std::vector<ModuleColumn>> columns = table.Read(g);
-      const Status status =
-          columns.ok() ? take(g, *columns, from - begins[g], to - begins[g]) : columns.status();
+      const Status status = WithArrow(options.path, [&] {
+        return table.Read(g, as_doubles, [&](size_t column, const ModuleColumn& cells) {
+          return take(g, column, cells, from - begins[g], to - begins[g]);
+        });
+      });
       if (!status.ok()) return failure.Add(static_cast<int64_t>(g), status);
     }
   });
@@ -112,25 +90,16 @@ Status VisitGroups(const ReadOptions& options, const ArrowTable& table, int64_t 
   return failure.status();
 }
 
-double NumberAt(const ModuleColumn& column, ColumnType type, size_t row) {
-  // A number that is missing is none, as other programs have it.
-  if (!column.missing.empty() && column.missing[row] != 0) return std::numeric_limits<double>::quiet_NaN();
-  switch (StorageOf(type)) {
-    case ColumnStorage::kDoubles: return column.doubles[row];
-    case ColumnStorage::kIntegers: return static_cast<double>(column.integers[row]);
-    default: return column.booleans[row];
-  }
-}
-
 Status Write(const ArrowSource& source, const WriteOptions& options, const ByteSink& sink) {
   const Result<const ArrowModule*> module = OpenArrowModule();
   if (!module.ok())
-    return IsMissing("write", fmt::format("in format {}", Name(options.format)), Name(options.format),
-                     module.status());
-  return (*module)->write(KindOf(options.format), source, [&](std::string_view bytes) {
+    return ArrowIsMissing("write", fmt::format("in format {}", Name(options.format)), Name(options.format),
+                          module.status());
+  const Status status = (*module)->write(ArrowKindOf(options.format), source, [&](std::string_view bytes) {
     if (IsCancelled(options.cancelled)) return Cancelled("cancelled");
     return sink(bytes);
   });
+  return MemoryWasRefused(status) ? HeapRefused("write", false) : status;
 }
 
 ModuleColumn CellsOf(const Column& column) {
@@ -175,6 +144,21 @@ Status CheckTexts(const Frame& frame, std::string_view format) {
   return OkStatus();
 }
 
+// A matrix has numbers only.
+Status CheckNumbers(const ReadOptions& options, const ArrowTable& table, size_t column) {
+  if (StorageOf(table.schema().types[column]) != ColumnStorage::kTexts) return OkStatus();
+  const std::string name = ShownInLine(table.schema().NameOf(static_cast<int64_t>(column)), 40);
+  const std::string& type = table.types()[column];
+  const bool is_text = type.find("string") != std::string::npos;
+  return DataLoss("cannot read '{}': column '{}' holds {}", options.path, name,
+                  is_text ? "texts" : ShownInLine(type, 80) + ", which are read as texts")
+      .WithNote("say data_type=\"frame\"; transformencode makes numbers of texts");
+}
+
+bool HasChanged(const OpenedArrow& opened, const FileSummary& summary) {
+  return opened.file->size() != summary.text_bytes || opened.table->begins() != summary.chunk_rows;
+}
+
 int64_t RowsOfGroup(int64_t columns) {
   return std::clamp<int64_t>(kCellsOfGroup / std::max<int64_t>(1, columns), 1, kRowsOfGroup);
 }
@@ -182,19 +166,24 @@ int64_t RowsOfGroup(int64_t columns) {
 }  // namespace
 
 Result<FileSummary> SummarizeArrow(const ReadOptions& options, Files& files) {
-  HEDDLE_ASSIGN_OR_RETURN(const OpenedTable opened, OpenTable(options, files));
+  HEDDLE_ASSIGN_OR_RETURN(const OpenedArrow opened, OpenArrowTable(options, files, {}));
   auto schema = std::make_shared<Schema>(opened.table->schema());
   FileSummary summary;
   summary.shape = {opened.rows(), schema->columns()};
   HEDDLE_RETURN_IF_ERROR(CheckSaidSizes(options, summary.shape));
   summary.text_bytes = opened.file->size();
   summary.chunk_rows = opened.table->begins();
+  for (size_t g = 0; g + 1 < summary.chunk_rows.size(); ++g)
+    summary.rows_of_group =
+        std::max(summary.rows_of_group, summary.chunk_rows[g + 1] - summary.chunk_rows[g]);
+  summary.left_out = opened.table->left_out();
+  const bool are_doubles = std::all_of(schema->types.begin(), schema->types.end(),
+                                       [](ColumnType type) { return type == ColumnType::kFloat64; });
+  if (AreCounted(schema->names)) schema->names.clear();
   if (options.data_type != DataType::kFrame) {
     for (int64_t j = 0; j < schema->columns(); ++j)
-      if (StorageOf(schema->types[static_cast<size_t>(j)]) == ColumnStorage::kTexts)
-        return DataLoss("cannot read '{}': column '{}' holds texts", options.path,
-                        ShownInLine(schema->NameOf(j), 40))
-            .WithNote("say data_type=\"frame\"; transformencode makes numbers of texts");
+      HEDDLE_RETURN_IF_ERROR(CheckNumbers(options, *opened.table, static_cast<size_t>(j)));
+    if (!are_doubles || !schema->names.empty()) summary.table = std::move(schema);
     summary.stored = options.nonzeros;
     summary.format = ChooseFormat(summary.shape, summary.stored);
     return summary;
@@ -206,27 +195,27 @@ Result<FileSummary> SummarizeArrow(const ReadOptions& options, Files& files) {
       return DataLoss("cannot read '{}': its columns have the types {}, the schema says others", options.path,
                       Schema{schema->types, {}}.ToText());
   }
-  if (AreCounted(schema->names)) schema->names.clear();
   summary.schema = std::move(schema);
   return summary;
 }
 
 Result<Matrix> ReadArrowMatrix(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
                                int64_t row_end, Files& files) {
-  HEDDLE_ASSIGN_OR_RETURN(const OpenedTable opened, OpenTable(options, files));
-  const Schema& schema = opened.table->schema();
+  HEDDLE_ASSIGN_OR_RETURN(const OpenedArrow opened, OpenArrowTable(options, files, summary.chunk_rows));
   const int64_t columns = summary.shape.columns;
-  if (opened.file->size() != summary.text_bytes || Shape{opened.rows(), schema.columns()} != summary.shape)
-    return ItChanged(options);
+  if (HasChanged(opened, summary) || opened.table->schema().columns() != columns) return ItChanged(options);
   HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, Matrix::Dense(row_end - row_begin, columns));
+  const std::vector<int64_t>& begins = summary.chunk_rows;
   HEDDLE_RETURN_IF_ERROR(VisitGroups(
-      options, *opened.table, row_begin, row_end,
-      [&](size_t group, const std::vector<ModuleColumn>& cells, int64_t from, int64_t to) {
-        double* const out = matrix.mutable_data() + (opened.table->begins()[group] - row_begin) * columns;
-        for (size_t j = 0; j < cells.size(); ++j)
-          for (int64_t i = from; i < to; ++i)
-            out[i * columns + static_cast<int64_t>(j)] =
-                NumberAt(cells[j], schema.types[j], static_cast<size_t>(i));
+      options, *opened.table, row_begin, row_end, /*as_doubles=*/true,
+      [&](size_t group, size_t column, const ModuleColumn& cells, int64_t from, int64_t to) {
+        double* out = matrix.mutable_data() + (begins[group] + from - row_begin) * columns + column;
+        for (int64_t i = from; i < to; ++i, out += columns) {
+          const auto at = static_cast<size_t>(i);
+          // A number that is missing is none, as other programs have it.
+          const bool is_missing = !cells.missing.empty() && cells.missing[at] != 0;
+          *out = is_missing ? std::numeric_limits<double>::quiet_NaN() : cells.doubles[at];
+        }
         return OkStatus();
       }));
   return summary.format == Format::kSparse ? ToSparse(matrix) : Result<Matrix>(std::move(matrix));
@@ -234,26 +223,24 @@ Result<Matrix> ReadArrowMatrix(const ReadOptions& options, const FileSummary& su
 
 Result<Frame> ReadArrowFrame(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
                              int64_t row_end, Files& files) {
-  HEDDLE_ASSIGN_OR_RETURN(const OpenedTable opened, OpenTable(options, files));
-  if (opened.file->size() != summary.text_bytes || opened.rows() != summary.shape.rows ||
-      opened.table->schema().types != summary.schema->types)
-    return ItChanged(options);
-  std::vector<Frame> pieces(opened.table->begins().size());
+  HEDDLE_ASSIGN_OR_RETURN(const OpenedArrow opened, OpenArrowTable(options, files, summary.chunk_rows));
+  const std::vector<ColumnType>& types = summary.schema->types;
+  if (HasChanged(opened, summary) || opened.table->schema().types != types) return ItChanged(options);
+  const GroupRange groups = GroupsOf(summary.chunk_rows, row_begin, row_end);
+  std::vector<std::vector<Column>> pieces(groups.last - groups.first, std::vector<Column>(types.size()));
   HEDDLE_RETURN_IF_ERROR(VisitGroups(
-      options, *opened.table, row_begin, row_end,
-      [&](size_t group, const std::vector<ModuleColumn>& cells, int64_t from, int64_t to) -> Status {
-        std::vector<Column> columns;
-        for (size_t j = 0; j < cells.size(); ++j) {
-          HEDDLE_ASSIGN_OR_RETURN(Column column, CutColumn(cells[j], summary.schema->types[j], from, to));
-          columns.push_back(std::move(column));
-        }
-        pieces[group] = Frame(summary.schema, std::move(columns));
+      options, *opened.table, row_begin, row_end, /*as_doubles=*/false,
+      [&](size_t group, size_t column, const ModuleColumn& cells, int64_t from, int64_t to) -> Status {
+        HEDDLE_ASSIGN_OR_RETURN(pieces[group - groups.first][column],
+                                CutColumn(cells, types[column], from, to));
         return OkStatus();
       }));
-  std::erase_if(pieces, [](const Frame& piece) { return piece.rows() == 0; });
-  if (!pieces.empty()) return StackRows(pieces);
+  std::vector<Frame> frames;
+  for (std::vector<Column>& columns : pieces)
+    if (!columns.empty() && columns[0].rows() > 0) frames.emplace_back(summary.schema, std::move(columns));
+  if (!frames.empty()) return StackRows(frames);
   std::vector<Column> columns;
-  for (const ColumnType type : summary.schema->types) {
+  for (const ColumnType type : types) {
     HEDDLE_ASSIGN_OR_RETURN(Column column, Column::Make(type, 0, 0, false));
     if (column.storage() == ColumnStorage::kTexts) column.mutable_offsets()[0] = 0;
     columns.push_back(std::move(column));

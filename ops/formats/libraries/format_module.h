@@ -19,7 +19,7 @@
 namespace heddle::ops {
 
 /// Change it with any of the interfaces of modules.
-constexpr int32_t kFormatModuleAbi = 2;
+constexpr int32_t kFormatModuleAbi = 3;
 
 /// What the function `symbol` of lib`name`.so gives for kFormatModuleAbi. The module is looked for in the
 /// folder of the executable, its parent, and ../lib/heddle; it stays loaded. kNotFound where it is in none of
@@ -100,10 +100,17 @@ class ArrowTable {
  public:
   virtual ~ArrowTable() = default;
   virtual const Schema& schema() const = 0;
+  /// What Arrow calls the type of each column: "decimal128(5, 1)".
+  virtual const std::vector<std::string>& types() const = 0;
+  /// The names of columns that the schema leaves out: they are the index of a frame of pandas.
+  virtual const std::vector<std::string>& left_out() const = 0;
   /// Where each group begins; one more for the end.
   virtual const std::vector<int64_t>& begins() const = 0;
-  /// All columns of a group.
-  virtual Result<std::vector<ModuleColumn>> Read(size_t group) const = 0;
+  /// Gives the columns of a group, one after the other. `as_doubles`: numbers and booleans of every type are
+  /// doubles, the nearest ones; else each column has what its type has. kDataLoss says what is wrong,
+  /// kResourceExhausted that memory was refused; what `take` says.
+  virtual Status Read(size_t group, bool as_doubles,
+                      const std::function<Status(size_t column, const ModuleColumn& cells)>& take) const = 0;
 };
 
 /// A table that is written: `cells` gives those of rows [begin, end) of one column.
@@ -117,7 +124,9 @@ struct ArrowSource {
 enum class ArrowKind : uint8_t { kParquet, kArrow };
 
 struct ArrowModule {
-  Result<std::unique_ptr<ArrowTable>> (*open)(ArrowKind kind, const ModuleInput& input);
+  /// `begins`: what they were when the same file was opened before; empty: not known.
+  Result<std::unique_ptr<ArrowTable>> (*open)(ArrowKind kind, const ModuleInput& input,
+                                              const std::vector<int64_t>& begins);
   Status (*write)(ArrowKind kind, const ArrowSource& source,
                   const std::function<Status(std::string_view bytes)>& sink);
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/exchange/convert_file.h"
 
+#include "ops/exchange/inspect_file.h"
 #include "tests/unit/ops/formats/formats_fixture.h"
 
 namespace heddle::ops {
@@ -40,6 +41,15 @@ TEST_F(ConvertFileTest, AFrameKeepsNamesTypesAndMissingCells) {
   EXPECT_EQ(Get("c.csv"), Get("a.csv"));
   EXPECT_EQ(Convert("c.csv", "d.tsv").data_type, DataType::kFrame);
   EXPECT_EQ(Get("d.tsv"), "id\tname\tok\n1\tAnna\ttrue\n20\t\tfalse\n");
+}
+
+TEST_F(ConvertFileTest, NumbersOfArffKeepTheirNames) {
+  Put("a.arff", "@relation r\n@attribute x numeric\n@attribute 'a b' numeric\n@data\n1,2.5\n?,3\n");
+  EXPECT_EQ(InspectFile("a.arff", {}, *files_)->facts[1].name, "a b");
+  EXPECT_EQ(Convert("a.arff", "b.csv").data_type, DataType::kFrame);
+  EXPECT_EQ(Get("b.csv"), "x,a b\n1.0,2.5\n,3.0\n");
+  EXPECT_EQ(Convert("a.arff", "b.npy").warnings,
+            std::vector<std::string>{"the names of the columns are left out: format npy has none"});
 }
 
 TEST_F(ConvertFileTest, LinesOfJsonAreFramesWithTheTypesOfTheirCells) {
@@ -121,11 +131,12 @@ TEST_F(ConvertFileTest, WhereTheFormatCannotEmptyCellsAreZeroWithAWarningOrNaN) 
   ExpectCells(Read("a.npy"), 3, 2, {1, 2, 3, kNaN, kNaN, kNaN});
   // A frame that becomes a matrix.
   Put("b.csv", "x,y\n1,TRUE\n,FALSE\n3,\n");
+  const std::string names = "the names of the columns are left out: format mm has none";
   EXPECT_EQ(Convert("b.csv", "b.mtx").warnings,
             (std::vector<std::string>{"1 empty cell of 'x' becomes 0 (--nan: NaN)",
-                                      "1 empty cell of 'y' becomes 0 (--nan: NaN)"}));
+                                      "1 empty cell of 'y' becomes 0 (--nan: NaN)", names}));
   ExpectCells(Read("b.mtx"), 3, 2, {1, 1, 0, 0, 3, 0});
-  EXPECT_EQ(Convert("b.csv", "b.mtx", nan).warnings, none);
+  EXPECT_EQ(Convert("b.csv", "b.mtx", nan).warnings, std::vector{names});
   ExpectCells(Read("b.mtx"), 3, 2, {1, 1, kNaN, 0, 3, kNaN});
   // Files of cells leave out what is missing, and a number that is not there is 0.
   EXPECT_EQ(Convert("b.csv", "b.ijv").warnings,

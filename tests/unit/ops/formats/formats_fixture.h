@@ -35,8 +35,10 @@ class FormatsTest : public testing::Test {
   }
   /// A file of another tool (data/make_data.py and its like) beside the others.
   void PutData(const std::string& name) {
-    std::filesystem::copy_file(HEDDLE_SOURCE_DIR "/tests/unit/ops/formats/data/" + name,
-                               directory_ + "/" + name, std::filesystem::copy_options::overwrite_existing);
+    const std::filesystem::path copy = directory_ + "/" + name;
+    std::filesystem::create_directories(copy.parent_path());
+    std::filesystem::copy_file(HEDDLE_SOURCE_DIR "/tests/unit/ops/formats/data/" + name, copy,
+                               std::filesystem::copy_options::overwrite_existing);
   }
   Result<Matrix> Read(const std::string& name, std::vector<std::pair<std::string, Scalar>> attributes = {}) {
     Node node;

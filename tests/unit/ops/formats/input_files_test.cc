@@ -87,6 +87,27 @@ TEST_F(InputFilesTest, FilesOfOtherProgramsAreNamed) {
   EXPECT_EQ(
       Fault("a.csv.bz2"),
       "cannot read 'a.csv.bz2': it is a file packed by bzip2\nunpack it: bunzip2 FILE; gzip and zstd are read packed");
+  Put("x.bin", "Octave-1-L\0\1\0\0\0X\0\0\0\0\0\xff\6\0\0\0matrix"s);
+  EXPECT_EQ(Fault("x.bin"),
+            "cannot read 'x.bin': it is a binary file of Octave (save -binary)\n"
+            "write it as text in Octave: load OLD; save -text NEW VARIABLE");
+  Put("old.arrows", "t\0\0\0\x10\0\0\0\0\0\n\0\f\0\6\0\5\0\b\0\n\0\0\0\0\1\4\0"s);
+  EXPECT_EQ(Fault("old.arrows").substr(0, 62),
+            "cannot read 'old.arrows': it is a stream of Arrow, not a file\n");
+  PutData("tables/feather1.feather");
+  PutData("tables/stream.arrows");
+  using Attributes = std::vector<std::pair<std::string, Scalar>>;
+  for (const Attributes& said : {Attributes(), Attributes{{"format", Scalar("arrow")}}}) {
+    EXPECT_EQ(Fault("tables/feather1.feather", said),
+              "cannot read 'tables/feather1.feather': it is a Feather file of version 1\n"
+              "write it as version 2, in Python: "
+              "pyarrow.feather.write_feather(pyarrow.feather.read_table(OLD), NEW)");
+    EXPECT_EQ(Fault("tables/stream.arrows", said),
+              "cannot read 'tables/stream.arrows': it is a stream of Arrow, not a file\n"
+              "write it as a file (Feather): "
+              "pyarrow.feather.write_feather(pyarrow.ipc.open_stream(OLD).read_all(), NEW), or write_ipc of "
+              "Polars");
+  }
 }
 
 TEST_F(InputFilesTest, CarriageReturnsAloneAreNamed) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the files of this folder, with NumPy, SciPy, h5py, hdf5storage and pyarrow as their users do; tests read
-them. make_data.py FUNCTION... writes those of some functions. Those of Octave and R: make_data.m, make_data.R."""
+"""Writes the files of this folder, with NumPy, SciPy, h5py, hdf5storage, pyarrow, pandas, Polars and DuckDB as their
+users do; tests read them. make_data.py FUNCTION... writes those of some functions. Those of Octave and R: make_data.m, make_data.R."""
 import os
 import sys
 
@@ -42,7 +42,7 @@ def tables():
 
     numbers = pa.table({"a": pa.array([1.5, -0.0, None, 5e-324]), "b": pa.array([1, 2, 3, None], "int16"),
                         "c": pa.array([True, None, False, True])})
-    pa.parquet.write_table(numbers, f"{folder}/numbers.parquet", row_group_size=3, compression="zstd")
+    pa.parquet.write_table(numbers, f"{folder}/tables/numbers.parquet", row_group_size=3, compression="zstd")
     table = pa.table({
         "text": pa.array(["a", None, "\u00e4\n", ""]),
         "word": pa.array(["x", "y", None, "x"]).dictionary_encode(),
@@ -53,8 +53,56 @@ def tables():
         "list": pa.array([[1, 2], None, [], [3]]),
         "none": pa.nulls(4),
     })
-    pa.parquet.write_table(table.drop(["half"]), f"{folder}/table.parquet", row_group_size=3)
-    pa.feather.write_feather(table, f"{folder}/table.feather", chunksize=3, compression="lz4")
+    pa.parquet.write_table(table.drop(["half"]), f"{folder}/tables/table.parquet", row_group_size=3)
+    pa.feather.write_feather(table, f"{folder}/tables/table.feather", chunksize=3, compression="lz4")
+
+
+def tables_of_others():
+    """Tables of pandas, Polars and DuckDB, and what of Arrow such programs write."""
+    from decimal import Decimal
+    import duckdb
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+    import pyarrow.feather
+    import pyarrow.parquet
+
+    tables = f"{folder}/tables"
+    frame = pd.DataFrame({"x": [1.5, 2, 3, 4], "n": [1, 2, 3, 4]})
+    frame[frame.x != 3].to_parquet(f"{tables}/pandas_rows.parquet")
+    frame.assign(k=list("abcd")).set_index(["k", "n"]).to_feather(f"{tables}/pandas_index.feather")
+
+    numbers = pa.table({
+        "d": pa.array([Decimal("0.1"), Decimal("18.0"), None, Decimal("-0.3")], pa.decimal128(5, 1)),
+        "whole": pa.array([Decimal(7), None, Decimal(-9), Decimal(0)], pa.decimal128(18, 0)),
+        "long": pa.array([Decimal("12345678901234567890.12")] * 4, pa.decimal256(50, 2)),
+        "hundreds": pa.array([Decimal(500)] * 4, pa.decimal128(9, -2)),
+        "small": pa.array([Decimal("12.34")] * 4, pa.decimal32(6, 2)),
+        "entries": pa.array([1.5, 2, None, 1.5]).dictionary_encode(),
+        "flags": pa.array([True, None, False, True]).dictionary_encode(),
+        "runs": pa.RunEndEncodedArray.from_arrays(pa.array([2, 3, 4], pa.int16()), pa.array([7, None, 9])),
+        "none": pa.nulls(4),
+        "bytes": pa.ExtensionArray.from_storage(pa.bool8(), pa.array([0, 1, None, 5], pa.int8())),
+    })
+    pa.feather.write_feather(numbers, f"{tables}/numbers.feather", chunksize=3, compression="uncompressed")
+    texts = pa.table({
+        "runs": pa.RunEndEncodedArray.from_arrays(pa.array([2, 3]), pa.array(["a", None])),
+        "id": pa.array([bytes(range(16)), None, bytes(16)], pa.uuid()),
+        "sums": pa.array([[Decimal("0.5"), None], [], None], pa.list_(pa.decimal128(3, 1))),
+    })
+    pa.feather.write_feather(texts, f"{tables}/texts.feather", compression="uncompressed")
+    large = pa.table({"u": pa.array([1, 2**64 - 1], pa.uint64()), "i": [2**53 + 1, 2**60]})
+    pa.parquet.write_table(large, f"{tables}/large.parquet")
+    with pa.OSFile(f"{tables}/stream.arrows", "wb") as file, pa.ipc.new_stream(file, large.schema) as writer:
+        writer.write_table(large)
+    pa.feather.write_feather(frame, f"{tables}/feather1.feather", version=1)
+
+    polars = pl.DataFrame({"t": ["x", None, "a text of more than twelve"], "c": pl.Series(["u", "v", "u"], dtype=pl.Categorical),
+                           "d": pl.Series([Decimal("0.5"), None, Decimal("2.0")], dtype=pl.Decimal(10, 1))})
+    polars.write_ipc(f"{tables}/polars.arrow")
+    pl.DataFrame({"wide": pl.Series([1, 2**70], dtype=pl.Int128)}).write_ipc(f"{tables}/wide.arrow")
+    duckdb.sql("""copy (select 0.1 as d, 5::hugeint as h, 'a'::enum('a', 'b') as e, interval 2 day as i, null as n,
+                  '00112233-4455-6677-8899-aabbccddeeff'::uuid as u) to '""" + f"{tables}/duckdb.parquet' (format parquet)")
 
 
 def sparse():
@@ -120,5 +168,5 @@ def others():
             h5py.h5s.ALL, h5py.h5s.ALL, np.array([[1.0, 2], [3, 4]]))
 
 
-for function in sys.argv[1:] or ["arrays", "tables", "sparse", "matlab", "others"]:
+for function in sys.argv[1:] or ["arrays", "tables", "tables_of_others", "sparse", "matlab", "others"]:
     globals()[function]()
