@@ -50,6 +50,7 @@ class Conversion {
     HEDDLE_ASSIGN_OR_RETURN(summary_, Summarize(read_, files_));
     if (!summary_.column_major_writer.empty())
       result_.warnings.push_back(TransposeOf(summary_.column_major_writer) + "; --transposed turns it");
+    result_.warnings.insert(result_.warnings.end(), summary_.warnings.begin(), summary_.warnings.end());
     PiecedValue value;
     value.shape = summary_.shape;
     if (writes_frame_) value.schema = SchemaToWrite();
