@@ -91,7 +91,9 @@ Status RFileReader::Add(bool keep, RType type, Found* found) {
   if (file_.objects_.size() >= kMostObjects)
     return DataLoss("cannot read '{}': it holds more than {} objects", file_.path_, kMostObjects);
   found->object = static_cast<int32_t>(file_.objects_.size());
-  file_.objects_.emplace_back().type = type;
+  RObject& object = file_.objects_.emplace_back();
+  object.type = type;
+  if (type == RType::kOther) object.begin = kNoObject;
   return OkStatus();
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of R: matrices, sparse ones, lists and workspaces, and what is no matrix.
-#include <zlib.h>
-
+#include "ops/files/gzip.h"
 #include "tests/support/r_objects.h"
 #include "tests/unit/ops/formats/formats_fixture.h"
 
@@ -12,16 +11,8 @@ namespace r = testing_support::r;
 using Attributes = std::vector<std::pair<std::string, Scalar>>;
 
 std::string Gzip(const std::string& bytes) {
-  std::string packed(bytes.size() + 1024, '\0');
-  z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  packed.resize(stream.total_out);
-  deflateEnd(&stream);
+  std::string packed;
+  EXPECT_TRUE(AppendGzipMember(bytes, &packed).ok());
   return packed;
 }
 
@@ -310,16 +301,14 @@ TEST_F(RdsTest, SizesAreThoseOfTheFile) {
             "cannot read 'x.rds': it is damaged: the sizes of an array are not those of its 2 cells");
   EXPECT_EQ(FaultOf(r::Doubles({1, 2}, r::Dim({-1, -2}))),
             "cannot read 'x.rds': it is damaged: the sizes of an array are not those of its 2 cells");
-  EXPECT_EQ(FaultOf(r::Doubles({}, r::Dim({2'000'000'000, 2'000'000'000, 2'000'000'000, 0}))),
-            "cannot read 'x.rds': it is damaged: the sizes of an array are not those of its 0 cells");
+  EXPECT_EQ(FaultOf(r::Doubles({}, r::Dim({0, 2'000'000'000, 2'000'000'000, 2'000'000'000}))),
+            "cannot read 'x.rds': it is larger than a matrix can be");
   EXPECT_EQ(FaultOf(r::Int(255 | 7 << 8)),
             "cannot read 'x.rds': it is damaged at byte 27: it refers to an object that is not there");
   EXPECT_EQ(FaultOf(r::Int(77)), "cannot read 'x.rds': it is damaged at byte 27: no object has the type 77");
   EXPECT_EQ(FaultOf(r::Sequence(1e300, 1, 1)).substr(0, 36), "cannot read 'x.rds': it is damaged a");
   EXPECT_EQ(FaultOf(r::Sequence(0x1p52, 1, 1, "compact_realseq")),
             "cannot read 'x.rds': it is larger than a matrix can be");
-  std::string nested = r::Null();
-  for (int i = 0; i < 100'000; ++i) nested = r::Int(19) + r::Int(1) + (i == 0 ? nested : "");
   std::string lists;
   for (int i = 0; i < 100'000; ++i) lists += r::Int(19) + r::Int(1);
   EXPECT_EQ(FaultOf(lists), "cannot read 'x.rds': its objects are inside of each other, more than 500");
