@@ -19,6 +19,8 @@
 namespace heddle::ops {
 namespace {
 
+constexpr char kNamesLeftOut[] =
+    "the names of the columns are left out: a matrix has none (--data-type frame)";
 constexpr double kBytesAtOnce = 4 << 20;
 constexpr double kLeastRows = 64, kMostBytesOfLeast = 64 << 20;
 constexpr double kBytesOfCell = 8, kBytesOfText = 32, kBytesOfEntry = 12;
@@ -51,6 +53,8 @@ class Conversion {
     if (!summary_.column_major_writer.empty())
       result_.warnings.push_back(TransposeOf(summary_.column_major_writer) + "; --transposed turns it");
     result_.warnings.insert(result_.warnings.end(), summary_.warnings.begin(), summary_.warnings.end());
+    if (!writes_frame_ && summary_.table != nullptr && !summary_.table->names.empty())
+      result_.warnings.push_back(kNamesLeftOut);
     PiecedValue value;
     value.shape = summary_.shape;
     if (writes_frame_) value.schema = SchemaToWrite();
@@ -89,6 +93,13 @@ class Conversion {
     if (data_type_ == DataType::kMatrix || (data_type_ && schema_)) return OkStatus();
     HEDDLE_ASSIGN_OR_RETURN(const ReadOptions first, ResolveAnyType(ReadNode(), from_, files_));
     if (first.data_type == DataType::kFrame) data_type_ = DataType::kFrame;
+    const bool takes_names = EntryOf(result_.to).is_table;
+    if (!data_type_ && !first.data_type_said && takes_names && EntryOf(*first.format).is_table &&
+        first.format != FileFormat::kCsv) {
+      // A table stays one, with the names and types of its columns.
+      HEDDLE_ASSIGN_OR_RETURN(const FileSummary found, Summarize(first, files_));
+      if (found.table != nullptr) data_type_ = DataType::kFrame;
+    }
     const bool is_open = first.format == FileFormat::kCsv && first.data_type == DataType::kMatrix;
     if (!is_open && !LacksSchema(first)) return OkStatus();
     InspectOptions inspect;
@@ -100,9 +111,7 @@ class Conversion {
     HEDDLE_ASSIGN_OR_RETURN(FileFacts facts, InspectFile(from_, inspect, files_));
     const bool keeps_names = facts.header && result_.to == FileFormat::kCsv;
     if (!data_type_ && !facts.is_frame && !keeps_names) {
-      if (facts.header)
-        result_.warnings.push_back(
-            "the names of the columns are left out: a matrix has none (--data-type frame)");
+      if (facts.header) result_.warnings.push_back(kNamesLeftOut);
       // Metadata say what an empty cell is.
       if (!facts.has_metadata) WarnOfEmptyCells(facts, /*in_matrix=*/true);
       return OkStatus();

@@ -89,9 +89,9 @@ class ValueInspector {
                                 "; transposed=TRUE in read() turns it");
     facts_.warnings.insert(facts_.warnings.end(), summary_.warnings.begin(), summary_.warnings.end());
     const int64_t shown = std::min(facts_.columns, FileFacts::kMostColumns);
+    const Schema* const named = facts_.is_frame ? summary_.schema.get() : summary_.table.get();
     for (int64_t j = 0; j < shown; ++j)
-      facts_.facts.emplace_back().name =
-          summary_.schema != nullptr ? summary_.schema->NameOf(j) : fmt::format("C{}", j + 1);
+      facts_.facts.emplace_back().name = named != nullptr ? named->NameOf(j) : fmt::format("C{}", j + 1);
     if (facts_.is_frame) looks_.resize(facts_.facts.size());
     const int64_t rows_at_once = RowsAtOnce();
     const int64_t most = MostRows();

@@ -23,6 +23,7 @@ struct FormatEntry {
   Result<bool> (*is_one)(const std::string& path, const InputFile&) = nullptr;
   bool writes_matrices = true;
   bool writes_frames = false;
+  bool is_table = false;      ///< Its columns have names.
   bool turns_arrays = false;  ///< Its readers know options.transposed.
   /// Its writers pack pieces as options.packing says, on all threads; the others are packed as they give.
   bool packs_pieces = true;

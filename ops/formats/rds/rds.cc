@@ -89,7 +89,9 @@ Result<FileSummary> SummarizeRds(const ReadOptions& options, Files& files) {
       return summary;
     }
     HEDDLE_RETURN_IF_ERROR(CheckNumbers(file, *chosen.table));
-    summary.table = std::move(schema);
+    const bool are_doubles = std::all_of(schema->types.begin(), schema->types.end(),
+                                         [](ColumnType type) { return type == ColumnType::kFloat64; });
+    if (!are_doubles || !schema->names.empty()) summary.table = std::move(schema);
   }
   summary.stored = chosen.sparse ? chosen.sparse->stored() : kUnknown;
   summary.format = ChooseFormat(summary.shape, summary.stored);
