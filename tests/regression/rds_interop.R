@@ -14,7 +14,7 @@ cells <- function(column) {
   text <- if (inherits(column, "POSIXct")) {
     format(column, "%Y-%m-%dT%H:%M:%SZ", tz = "UTC")
   } else if (is_number && !inherits(column, "integer64")) {
-    formatC(column, digits = 17, format = "g")
+    trimws(formatC(column, digits = 17, format = "g"))
   } else {
     as.character(column)
   }

@@ -70,11 +70,11 @@ print(as.scalar(F[20000, 2]) + " " + as.scalar(read("w.RData", dataset="n")))
   for (const std::vector<std::string>& words : WaysToRun("read.dml")) {
     const Finished run = RunProcess(words, folder.path());
     EXPECT_EQ(run.code, 0) << run.errors;
-    EXPECT_EQ(run.output, "199990000.000 599990000.000\n\n2.0001E8 20000.0\nb 20000.0\n") << words[1];
+    EXPECT_EQ(run.output, "199990000.000 599990000.000\n\n2.0001E8 20001.0\nb 20000.0\n") << words[1];
   }
   const Finished converted = RunProcess({kBinary, "convert", "m.rds", "m.csv"}, folder.path());
   EXPECT_EQ(converted.code, 0) << converted.errors;
-  EXPECT_EQ(ReadText(folder.path() + "/m.csv").substr(0, 28), "u,v\n0.0,20000.0\n1.0,20001.0");
+  EXPECT_EQ(ReadText(folder.path() + "/m.csv").substr(0, 27), "u,v\n0.0,20000.0\n1.0,20001.0");
   const Finished inspected = RunProcess({kBinary, "inspect", "--dataset", "f", "w.RData"}, folder.path());
   EXPECT_EQ(inspected.code, 0) << inspected.errors;
   EXPECT_NE(inspected.output.find("frame of 20000 rows and 2 columns"), std::string::npos)
@@ -82,7 +82,7 @@ print(as.scalar(F[20000, 2]) + " " + as.scalar(read("w.RData", dataset="n")))
   EXPECT_NE(inspected.output.find("read(\"w.RData\", dataset=\"f\", data_type=\"frame\")"), std::string::npos)
       << inspected.output;
   const Finished refused = RunProcess({kBinary, "convert", "m.csv", "back.rds"}, folder.path());
-  EXPECT_EQ(refused.code, 2) << refused.errors;
+  EXPECT_EQ(refused.code, 3) << refused.errors;
   EXPECT_NE(refused.errors.find("files of format 'rds' are read, not written"), std::string::npos)
       << refused.errors;
 }
