@@ -20,7 +20,4 @@ bool LacksSchema(const ReadOptions& read);
 /// together, unless that takes a large part of the budget. `bytes_of_row`: in memory.
 int64_t RowsWithGroup(int64_t rows, const FileSummary& summary, double bytes_of_row);
 
-/// The warning of columns that are not read (FileSummary::left_out).
-std::string LeftOut(const std::vector<std::string>& names);
-
 }  // namespace heddle::ops

@@ -163,6 +163,15 @@ int64_t RowsOfGroup(int64_t columns) {
   return std::clamp<int64_t>(kCellsOfGroup / std::max<int64_t>(1, columns), 1, kRowsOfGroup);
 }
 
+// Columns of an index of pandas are not read.
+std::string IndexLeftOut(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "'" : ", '") + ShownInLine(name, 40) + "'";
+  return fmt::format(
+      "the index of pandas is left out, column{} {}; reset_index() before the file is written keeps it",
+      names.size() == 1 ? "" : "s", list);
+}
+
 }  // namespace
 
 Result<FileSummary> SummarizeArrow(const ReadOptions& options, Files& files) {
@@ -176,7 +185,8 @@ Result<FileSummary> SummarizeArrow(const ReadOptions& options, Files& files) {
   for (size_t g = 0; g + 1 < summary.chunk_rows.size(); ++g)
     summary.rows_of_group =
         std::max(summary.rows_of_group, summary.chunk_rows[g + 1] - summary.chunk_rows[g]);
-  summary.left_out = opened.table->left_out();
+  if (const std::vector<std::string>& index = opened.table->left_out(); !index.empty())
+    summary.warnings.push_back(IndexLeftOut(index));
   const bool are_doubles = std::all_of(schema->types.begin(), schema->types.end(),
                                        [](ColumnType type) { return type == ColumnType::kFloat64; });
   if (AreCounted(schema->names)) schema->names.clear();
