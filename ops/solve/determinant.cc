@@ -78,6 +78,9 @@ Result<Value> RunDeterminant(const KernelCall& call) {
 // Shapes: as A. NaN where a cell of A is NaN or infinite. Cost: 3 n^3.
 
 Result<ValueInfo> InferDeterminantBackward(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "argument 1"));
+  HEDDLE_RETURN_IF_ERROR(CheckSquare("det", context.inputs[0].shape, StatusCode::kInvalidArgument));
+  HEDDLE_RETURN_IF_ERROR(RequireScalar(context, 1, "argument 2"));
   return ValueInfo::OfMatrix(context.inputs[0].shape);
 }
 

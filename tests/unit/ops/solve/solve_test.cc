@@ -20,7 +20,7 @@ using testing::Rows;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Invocation Call(std::string name, Inputs inputs) {
-  return Invocation(SolveOperators(), std::move(name), std::move(inputs));
+  return Invocation(std::move(name), std::move(inputs));
 }
 
 Matrix Product(const Matrix& a, const Matrix& b) {
