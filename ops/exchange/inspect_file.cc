@@ -193,8 +193,8 @@ class ValueInspector {
            summary_.table->types[static_cast<size_t>(column)] == ColumnType::kInteger64;
   }
 
-  // Integers that may have been rounded are looked up in the table. Where that cannot have them, those
-  // without a sign, all so large ones count.
+  // Integers that may have been rounded are looked up in a frame of the same rows. It cannot be made where a
+  // number without a sign is larger than an INT64; then every number beyond 2^53 is taken for a rounded one.
   void LookForLostDigits(const Matrix& rows, int64_t begin) {
     ReadOptions read = read_;
     read.data_type = DataType::kFrame;

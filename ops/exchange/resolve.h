@@ -16,8 +16,9 @@ Result<ReadOptions> ResolveAnyType(const Node& node, const std::string& path, Fi
 /// The schema of a frame is nowhere but in what its cells look like.
 bool LacksSchema(const ReadOptions& read);
 
-/// Rows to read at once where so many are `rows` as memory wants it: a whole group of those that are decoded
-/// together, unless that takes a large part of the budget. `bytes_of_row`: in memory.
+/// How many rows a piece has that would have `rows` for the sake of memory: at least a whole group of those
+/// that are decoded together, so that none is decoded many times, unless that takes an eighth of the budget.
+/// `bytes_of_row`: in memory.
 int64_t RowsWithGroup(int64_t rows, const FileSummary& summary, double bytes_of_row);
 
 }  // namespace heddle::ops
