@@ -87,7 +87,7 @@ class ValueInspector {
     if (!summary_.column_major_writer.empty())
       facts_.warnings.push_back(TransposeOf(summary_.column_major_writer) +
                                 "; transposed=TRUE in read() turns it");
-    if (!summary_.left_out.empty()) facts_.warnings.push_back(LeftOut(summary_.left_out));
+    facts_.warnings.insert(facts_.warnings.end(), summary_.warnings.begin(), summary_.warnings.end());
     const int64_t shown = std::min(facts_.columns, FileFacts::kMostColumns);
     const Schema* const named = facts_.is_frame ? summary_.schema.get() : summary_.table.get();
     for (int64_t j = 0; j < shown; ++j)

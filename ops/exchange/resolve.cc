@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/exchange/resolve.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "core/memory/memory_budget.h"
-#include "core/text/utf8.h"
 
 namespace heddle::ops {
 
@@ -39,14 +36,6 @@ int64_t RowsWithGroup(int64_t rows, const FileSummary& summary, double bytes_of_
   const double most = budget / kShareOfBudget / bytes_of_row;
   const double group = std::min(static_cast<double>(summary.rows_of_group), most);
   return std::max(rows, static_cast<int64_t>(group));
-}
-
-std::string LeftOut(const std::vector<std::string>& names) {
-  std::string list;
-  for (const std::string& name : names) list += (list.empty() ? "'" : ", '") + ShownInLine(name, 40) + "'";
-  return fmt::format(
-      "the index of pandas is left out, column{} {}; reset_index() before the file is written keeps it",
-      names.size() == 1 ? "" : "s", list);
 }
 
 }  // namespace heddle::ops

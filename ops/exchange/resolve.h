@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "ops/formats/file_format.h"
 
@@ -20,8 +19,5 @@ bool LacksSchema(const ReadOptions& read);
 /// that are decoded together, so that none is decoded many times, unless that takes an eighth of the budget.
 /// `bytes_of_row`: in memory.
 int64_t RowsWithGroup(int64_t rows, const FileSummary& summary, double bytes_of_row);
-
-/// The warning of columns that are not read (FileSummary::left_out).
-std::string LeftOut(const std::vector<std::string>& names);
 
 }  // namespace heddle::ops

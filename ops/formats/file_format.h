@@ -28,7 +28,8 @@ enum class FileFormat : uint8_t {
   kParquet,
   kArrow,
   kMat,
-  kOctave
+  kOctave,
+  kRds
 };
 
 /// How to read one file: what the script, its .mtd and its first lines say (language reference 4.1, 4.3).
@@ -97,7 +98,7 @@ struct FileSummary {
   std::string column_major_writer;
   /// The table that a matrix is in the file, where it has names of columns or types other than FP64.
   std::shared_ptr<const Schema> table;
-  std::vector<std::string> left_out;  ///< Names of columns that are not read: an index of pandas.
+  std::vector<std::string> warnings;  ///< What of the file is not read, in words.
   int64_t rows_of_group = 1;          ///< So many are decoded together, also to read few of them.
   int64_t text_bytes = 0;             ///< Of the text or binary file; one of another size is another version.
   int64_t chunks() const { return static_cast<int64_t>(chunk_offsets.size()) - 1; }

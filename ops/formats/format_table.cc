@@ -15,6 +15,8 @@
 #include "ops/formats/numpy/npy.h"
 #include "ops/formats/numpy/npz.h"
 #include "ops/formats/options.h"
+#include "ops/formats/rds/r_file.h"
+#include "ops/formats/rds/rds.h"
 #include "ops/formats/readers.h"
 #include "ops/formats/text/octave.h"
 
@@ -150,6 +152,18 @@ constexpr FormatEntry kFormats[] = {
      .writes_matrices = false,
      .summarize_text = SummarizeOctave,
      .read_text = ReadOctave},
+    {.format = FileFormat::kRds,
+     .name = "rds",
+     .other_names = "rdata rda",
+     .endings = ".rds .rda .rdata",
+     .mark = kRdsMark,
+     .is_one = IsRds,
+     .writes_matrices = false,
+     .is_table = true,
+     .turns_arrays = true,
+     .summarize = SummarizeRds,
+     .read = ReadRdsMatrix,
+     .read_frame = ReadRdsFrame},
 };
 
 // Whether one of the words, which have blanks between them, is this one.

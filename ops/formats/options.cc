@@ -156,6 +156,15 @@ Result<std::vector<ColumnType>> ColumnTypesOf(const ReadOptions& options, size_t
                   types.size(), columns);
 }
 
+Status CheckSaidTypes(const ReadOptions& options, const Schema& found) {
+  if (options.schema.empty()) return OkStatus();
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<ColumnType> said,
+                          ColumnTypesOf(options, static_cast<size_t>(found.columns())));
+  if (said == found.types) return OkStatus();
+  return DataLoss("cannot read '{}': its columns have the types {}, the schema says others", options.path,
+                  Schema{found.types, {}}.ToText());
+}
+
 namespace {
 
 Status CheckFormatHolds(const ReadOptions& options) {

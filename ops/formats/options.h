@@ -23,6 +23,9 @@ Result<std::vector<ColumnType>> ParseSchema(std::string_view text);
 /// schema= says nothing. kDataLoss where it says another number.
 Result<std::vector<ColumnType>> ColumnTypesOf(const ReadOptions& options, size_t columns);
 
+/// kDataLoss where schema= says other types than a file has that says them itself.
+Status CheckSaidTypes(const ReadOptions& options, const Schema& found);
+
 /// What `<path>.mtd` says, if it exists.
 Status ReadMetadata(Files& files, ReadOptions* options);
 

@@ -11,6 +11,7 @@
 #include "tests/fuzz/data_generator.h"
 #include "tests/support/frames.h"
 #include "tests/support/process.h"
+#include "tests/support/r_objects.h"
 
 namespace heddle::fuzz {
 
@@ -70,6 +71,30 @@ std::vector<std::string> GzipSeeds() {
   packed.push_back(Gzip("1,2\n") + Gzip("3,4\n"));
   packed.push_back(Gzip(std::string(30000, '1') + "\n"));
   return packed;
+}
+
+std::vector<std::string> RdsSeeds() {
+  namespace r = testing_support::r;
+  const std::string names = r::List({r::Texts({"a", "b"}), r::Texts({"u", "v"})});
+  const std::string matrix =
+      r::Integers({1, r::kNaInteger, 3, 4}, {{"dim", r::Integers({2, 2})}, {"dimnames", names}});
+  const std::string frame = r::DataFrame(
+      {{"n", r::Doubles({1.5, r::kNaDouble})},
+       {"s", r::TextVector({r::Text("a b"), r::Missing()})},
+       {"f", r::Factor({2, 1}, {"no", "yes"})},
+       {"d", r::Doubles({19753, -1}, {{"class", r::Texts({"Date"})}})},
+       {"c", r::Alternative("deferred_string", "base", r::Dotted(r::Sequence(2, 1, 1), r::Integers({0})))}},
+      r::CountedRows(2));
+  const std::string environment =
+      r::Int(4) + r::Int(0) + r::Int(242) + r::PairsOf({{"dim", r::Integers({1})}}) + r::Null() + r::Null();
+  const std::string function = r::Int(3 | r::kHasTag) + environment + r::PairsOf({{"x", r::Int(251)}}) +
+                               r::Int(21) + r::Int(1) + r::Integers({7}) + r::Int(0);
+  return {r::Rds(matrix),
+          r::Rds(frame),
+          r::Rds(r::Doubles({1, 2, 3, 4, 5, 6}, r::Dim({1, 2, 3}))),
+          r::Rds(r::ColumnSparse("dsCMatrix", {3, 3}, {0, 1, 2, 4}, {0, 0, 1, 2}, {1.5, 2, 3, 4})),
+          r::Rds(r::List({matrix, r::Texts({"a"})}, {{"names", r::Texts({"x", "y"})}})),
+          r::Workspace({{"f", function}, {"frame", frame}})};
 }
 
 std::vector<std::string> MetadataSeeds() {

@@ -15,6 +15,7 @@ std::vector<std::string> LibsvmSeeds();
 std::vector<std::string> ArffSeeds();
 std::vector<std::string> GuessedSeeds();  ///< All of these.
 std::vector<std::string> GzipSeeds();
+std::vector<std::string> RdsSeeds();  ///< Files of R: matrices, sparse ones, data frames and workspaces.
 std::vector<std::string> MetadataSeeds();
 std::vector<std::string> TransformSeeds();
 std::vector<std::string> TokenizeSeeds();

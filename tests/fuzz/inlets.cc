@@ -257,6 +257,8 @@ std::vector<Inlet> MakeInlets() {
       OfFile("libsvm", {{"format", Scalar("libsvm")}}, LibsvmSeeds()),
       OfFile("arff", {{"format", Scalar("arff")}}, ArffSeeds()),
       OfFile("gzip", {}, GzipSeeds()),
+      OfFile("rds", {{"format", Scalar("rds")}}, RdsSeeds()),
+      OfFile("rds_frame", {{"format", Scalar("rds")}, {"data_type", Scalar("frame")}}, RdsSeeds()),
       OfFile("scalar", {{"data_type", Scalar("scalar")}, {"value_type", Scalar("double")}},
              {"1.5\n", "-3", "NaN\n"}),
       {"metadata", [](std::string_view bytes) { return ReadFile("1,2\n3,4\n", std::string(bytes), {}); },

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/formats/binary/binary_file.h"
 
-#include <tuple>
-
 #include "core/values/sizes.h"
 #include "ops/files/crc32c.h"
 #include "ops/formats/binary/binary_layout.h"
 #include "ops/formats/options.h"
+#include "ops/formats/plain_cells.h"
 #include "ops/formats/readers.h"
 #include "ops/kernel.h"
 #include "ops/parallel.h"
@@ -201,18 +200,8 @@ Result<FileSummary> SummarizeBinary(const ReadOptions& options, Files& files) {
                     Name(options.data_type))
         .WithNote(is_frame ? "say data_type=\"frame\""
                            : "read it as a matrix; as.frame() makes a frame of it");
-  for (const auto& [name, said, found] : {std::tuple{"rows", options.rows, file.shape().rows},
-                                          std::tuple{"cols", options.columns, file.shape().columns}})
-    if (said != kUnknown && said != found)
-      return DataLoss("cannot read '{}': {}={} was asked for, the file has {}", options.path, name, said,
-                      found);
-  if (is_frame && !options.schema.empty()) {
-    HEDDLE_ASSIGN_OR_RETURN(std::vector<ColumnType> types, ParseSchema(options.schema));
-    if (types.size() == 1) types.assign(static_cast<size_t>(file.shape().columns), types[0]);
-    if (types != file.schema()->types)
-      return DataLoss("cannot read '{}': its columns have the types {}, the schema says others", options.path,
-                      Schema{file.schema()->types, {}}.ToText());
-  }
+  HEDDLE_RETURN_IF_ERROR(CheckSaidSizes(options, file.shape()));
+  if (is_frame) HEDDLE_RETURN_IF_ERROR(CheckSaidTypes(options, *file.schema()));
   FileSummary summary;
   summary.shape = file.shape();
   summary.schema = file.schema();

@@ -172,6 +172,14 @@ int64_t RowsOfGroup(int64_t columns) {
   return std::clamp<int64_t>(kCellsOfGroup / std::max<int64_t>(1, columns), 1, kRowsOfGroup);
 }
 
+std::string IndexLeftOut(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "'" : ", '") + ShownInLine(name, 40) + "'";
+  return fmt::format(
+      "the index of pandas is left out, column{} {}; reset_index() before the file is written keeps it",
+      names.size() == 1 ? "" : "s", list);
+}
+
 }  // namespace
 
 Result<FileSummary> SummarizeArrow(const ReadOptions& options, Files& files) {
@@ -185,25 +193,17 @@ Result<FileSummary> SummarizeArrow(const ReadOptions& options, Files& files) {
   for (size_t g = 0; g + 1 < summary.chunk_rows.size(); ++g)
     summary.rows_of_group =
         std::max(summary.rows_of_group, summary.chunk_rows[g + 1] - summary.chunk_rows[g]);
-  summary.left_out = opened.table->left_out();
-  const bool are_doubles = std::all_of(schema->types.begin(), schema->types.end(),
-                                       [](ColumnType type) { return type == ColumnType::kFloat64; });
+  if (!opened.table->left_out().empty()) summary.warnings.push_back(IndexLeftOut(opened.table->left_out()));
   if (AreCounted(schema->names)) schema->names.clear();
   if (options.data_type != DataType::kFrame) {
     for (int64_t j = 0; j < schema->columns(); ++j)
       HEDDLE_RETURN_IF_ERROR(CheckNumbers(options, *opened.table, static_cast<size_t>(j)));
-    if (!are_doubles || !schema->names.empty()) summary.table = std::move(schema);
+    summary.table = TableOfMatrix(std::move(schema));
     summary.stored = options.nonzeros;
     summary.format = ChooseFormat(summary.shape, summary.stored);
     return summary;
   }
-  if (!options.schema.empty()) {
-    HEDDLE_ASSIGN_OR_RETURN(const std::vector<ColumnType> said,
-                            ColumnTypesOf(options, static_cast<size_t>(schema->columns())));
-    if (said != schema->types)
-      return DataLoss("cannot read '{}': its columns have the types {}, the schema says others", options.path,
-                      Schema{schema->types, {}}.ToText());
-  }
+  HEDDLE_RETURN_IF_ERROR(CheckSaidTypes(options, *schema));
   summary.schema = std::move(schema);
   return summary;
 }

@@ -37,8 +37,6 @@ TEST(TextEncodingTest, FilesOfOtherKindsAreNamed) {
             "a workbook of Excel (xls) or another Office document");
   EXPECT_EQ(name_of("%PDF-1.7\n"), "a PDF document");
   EXPECT_EQ(name_of("\x80\x04\x95\x1a\0"sv), "a pickle of Python");
-  EXPECT_EQ(name_of("X\n\0\0\0\x03\0\4\2\2"sv), "an R object (saveRDS)");
-  EXPECT_EQ(name_of("RDX3\nX\n"), "an R workspace (save)");
   EXPECT_EQ(name_of("ORC\x08\0"sv), "an ORC file");
   EXPECT_EQ(name_of(std::string(257, 'a') + std::string("ustar\0", 6)), "a tar archive");
   EXPECT_EQ(name_of("\n<!DOCTYPE HTML>\n<p>"), "an HTML page");
