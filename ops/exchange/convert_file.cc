@@ -50,11 +50,11 @@ class Conversion {
     result_.from = *read_.format;
     read_.any_cell_may_miss = writes_frame_ ? HoldsMissingNumbers(result_.to) : options_.empty_as_nan;
     HEDDLE_ASSIGN_OR_RETURN(summary_, Summarize(read_, files_));
+    result_.warnings.insert(result_.warnings.end(), summary_.warnings.begin(), summary_.warnings.end());
     const Schema* const table = summary_.schema != nullptr ? summary_.schema.get() : summary_.table.get();
     if (!writes_frame_ && table != nullptr && !table->names.empty()) WarnOfNames();
     if (!summary_.column_major_writer.empty())
       result_.warnings.push_back(TransposeOf(summary_.column_major_writer) + "; --transposed turns it");
-    result_.warnings.insert(result_.warnings.end(), summary_.warnings.begin(), summary_.warnings.end());
     PiecedValue value;
     value.shape = summary_.shape;
     if (writes_frame_) value.schema = SchemaToWrite();

@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "ops/formats/ordered_pieces.h"
@@ -161,6 +162,12 @@ Result<std::unique_ptr<InputFile>> OpenOneFile(const ReadOptions& options, Files
     return DataLoss("cannot read '{}': it is a folder, in format {} a matrix is one file", options.path,
                     Name(*options.format));
   return files.Open(options.path);
+}
+
+std::shared_ptr<const Schema> TableOfMatrix(std::shared_ptr<const Schema> schema) {
+  const bool are_doubles = std::all_of(schema->types.begin(), schema->types.end(),
+                                       [](ColumnType type) { return type == ColumnType::kFloat64; });
+  return are_doubles && schema->names.empty() ? nullptr : std::move(schema);
 }
 
 Status CheckSaidSizes(const ReadOptions& options, const Shape& found) {

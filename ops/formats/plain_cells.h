@@ -35,6 +35,9 @@ Status GiveCells(const Matrix& matrix, const std::optional<Packing>& packing,
 /// kDataLoss if rows= or cols= say another size than the file has.
 Status CheckSaidSizes(const ReadOptions& options, const Shape& found);
 
+/// FileSummary::table of a matrix that is this table; nullptr of columns of FP64 without names.
+std::shared_ptr<const Schema> TableOfMatrix(std::shared_ptr<const Schema> schema);
+
 /// A file that is no folder of part files: those are for formats of lines.
 Result<std::unique_ptr<InputFile>> OpenOneFile(const ReadOptions& options, Files& files);
 

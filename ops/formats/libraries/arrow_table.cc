@@ -185,26 +185,17 @@ Result<FileSummary> SummarizeArrow(const ReadOptions& options, Files& files) {
   for (size_t g = 0; g + 1 < summary.chunk_rows.size(); ++g)
     summary.rows_of_group =
         std::max(summary.rows_of_group, summary.chunk_rows[g + 1] - summary.chunk_rows[g]);
-  if (const std::vector<std::string>& index = opened.table->left_out(); !index.empty())
-    summary.warnings.push_back(IndexLeftOut(index));
-  const bool are_doubles = std::all_of(schema->types.begin(), schema->types.end(),
-                                       [](ColumnType type) { return type == ColumnType::kFloat64; });
+  if (!opened.table->left_out().empty()) summary.warnings.push_back(IndexLeftOut(opened.table->left_out()));
   if (AreCounted(schema->names)) schema->names.clear();
   if (options.data_type != DataType::kFrame) {
     for (int64_t j = 0; j < schema->columns(); ++j)
       HEDDLE_RETURN_IF_ERROR(CheckNumbers(options, *opened.table, static_cast<size_t>(j)));
-    if (!are_doubles || !schema->names.empty()) summary.table = std::move(schema);
+    summary.table = TableOfMatrix(std::move(schema));
     summary.stored = options.nonzeros;
     summary.format = ChooseFormat(summary.shape, summary.stored);
     return summary;
   }
-  if (!options.schema.empty()) {
-    HEDDLE_ASSIGN_OR_RETURN(const std::vector<ColumnType> said,
-                            ColumnTypesOf(options, static_cast<size_t>(schema->columns())));
-    if (said != schema->types)
-      return DataLoss("cannot read '{}': its columns have the types {}, the schema says others", options.path,
-                      Schema{schema->types, {}}.ToText());
-  }
+  HEDDLE_RETURN_IF_ERROR(CheckSaidTypes(options, *schema));
   summary.schema = std::move(schema);
   return summary;
 }

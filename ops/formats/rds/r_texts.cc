@@ -21,15 +21,6 @@ bool IsAscii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<uint8_t>(c) < 0x80; });
 }
 
-bool IsUtf8(std::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    const size_t length = Utf8Length(text, i);
-    if (length == 0) return false;
-    i += length;
-  }
-  return true;
-}
-
 bool IsLatin1(std::string_view encoding) {
   for (const std::string_view known :
        {"latin1", "iso-8859-1", "iso8859-1", "iso88591", "cp1252", "windows-1252", "1252"})

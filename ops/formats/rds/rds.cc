@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/formats/rds/rds.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -89,9 +88,7 @@ Result<FileSummary> SummarizeRds(const ReadOptions& options, Files& files) {
       return summary;
     }
     HEDDLE_RETURN_IF_ERROR(CheckNumbers(file, *chosen.table));
-    const bool are_doubles = std::all_of(schema->types.begin(), schema->types.end(),
-                                         [](ColumnType type) { return type == ColumnType::kFloat64; });
-    if (!are_doubles || !schema->names.empty()) summary.table = std::move(schema);
+    summary.table = TableOfMatrix(std::move(schema));
   }
   summary.stored = chosen.sparse ? chosen.sparse->stored() : kUnknown;
   summary.format = ChooseFormat(summary.shape, summary.stored);
