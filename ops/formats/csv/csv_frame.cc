@@ -41,7 +41,7 @@ struct Preface {
   // have it in their last row; empty where it is not known of any column.
   std::vector<std::optional<std::string>> imputed;
   int64_t end = 0;        // Where the first row begins.
-  std::string first_row;  // Without its line end; empty where there is none.
+  std::string first_row;  // The first that is not blank, without its line end; else empty.
 };
 
 std::vector<std::optional<std::string>> ImputedCells(std::string_view line, const ReadOptions& options) {
@@ -76,8 +76,14 @@ Result<Preface> ReadPreface(const ReadOptions& options, const TextFile& text) {
     preface.end = records.offset();
     more = records.Next(&record);
   }
-  HEDDLE_RETURN_IF_ERROR(records.status());
   if (more) preface.first_row = record;
+  // A blank line is a missing cell of one column, or wrong: a line that is not blank tells how many there
+  // are.
+  while (more && IsBlankLine(record, options)) {
+    more = records.Next(&record);
+    if (more) preface.first_row = record;
+  }
+  HEDDLE_RETURN_IF_ERROR(records.status());
   return preface;
 }
 

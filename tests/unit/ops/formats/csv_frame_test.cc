@@ -202,7 +202,7 @@ TEST_F(CsvFrameTest, WhatIsNoCellOfItsColumnIsNamed) {
   EXPECT_EQ(fault("", "string"), "cannot read 'f.csv': it holds no data");
   EXPECT_EQ(Text("f.csv", {{"format", "libsvm"}}),
             "read: no frame can be in format 'libsvm'\n"
-            "formats of frames are csv, text, binary, jsonl, arff, parquet and arrow");
+            "formats of frames are csv, text, binary, jsonl, arff, parquet, arrow and rds");
   Put("f.csv", "x,y\n1\n");
   EXPECT_EQ(Text("f.csv", {{"header", true}}),
             "cannot read 'f.csv': its first line has 2 names, the next one 1 fields");
