@@ -218,7 +218,13 @@ Result<Variable> ListSteps::SumOf(const Block& step, const Variable& a, const Va
 }
 
 Result<Variable> ListSteps::ZerosOf(const Block& step, const Variable& value, Frame* frame) {
-  if (value.list == nullptr) return Apply(step, GraphFor(step, "matrix", 1, true), {value}, frame);
+  if (value.list == nullptr) {
+    // What is no number has no derivative. A single zero keeps its place.
+    const bool are_numbers =
+        value.info.IsMatrix() || (value.info.IsScalar() && !value.value.scalar().IsString());
+    const Variable like = are_numbers ? value : Variable::OfScalar(0.0);
+    return Apply(step, GraphFor(step, "matrix", 1, true), {like}, frame);
+  }
   auto zeros = std::make_shared<List>(*value.list);
   for (Variable& element : zeros->elements) {
     HEDDLE_ASSIGN_OR_RETURN(element, ZerosOf(step, Variable(element), frame));
@@ -256,8 +262,9 @@ Result<Variable> ListSteps::Inserted(const Block& step, Frame* frame) {
     const bool is_removed = i >= range.begin && i < range.end;
     const std::shared_ptr<List>& from = is_removed ? removed : rest;
     if (from == nullptr) continue;
-    whole->elements[i] =
-        from->elements[is_removed ? i - range.begin : i < range.begin ? i : i - range.size()];
+    whole->elements[i] = from->elements[is_removed        ? i - range.begin
+                                        : i < range.begin ? i
+                                                          : i - range.size()];
   }
   return Variable::OfList(std::move(whole));
 }
@@ -275,9 +282,9 @@ Result<Variable> ListSteps::PartsOf(const Block& step, Frame* frame) {
     if (end < begin) {
       HEDDLE_ASSIGN_OR_RETURN(element, ZerosOf(step, Variable(element), frame));
     } else {
-      HEDDLE_ASSIGN_OR_RETURN(element,
-                              Apply(step, PartGraph(step),
-                                    {value, Variable::OfScalar(begin), Variable::OfScalar(end)}, frame));
+      HEDDLE_ASSIGN_OR_RETURN(
+          element,
+          Apply(step, PartGraph(step), {value, Variable::OfScalar(begin), Variable::OfScalar(end)}, frame));
     }
   }
   return Variable::OfList(std::move(parts));
