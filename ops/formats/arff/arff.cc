@@ -175,8 +175,11 @@ Result<FileSummary> SummarizeArff(const ReadOptions& options, const TextFile& te
       }));
   summary.format = ChooseFormat(summary.shape, summary.stored);
   Schema table;
-  for (const ArffAttribute& attribute : attributes) table.names.push_back(attribute.name);
-  table.types.assign(attributes.size(), ColumnType::kFloat64);
+  for (const ArffAttribute& attribute : attributes) {
+    table.names.push_back(attribute.name);
+    table.types.push_back(attribute.type == ArffType::kInteger ? ColumnType::kInteger64
+                                                               : ColumnType::kFloat64);
+  }
   if (!AreCounted(table.names)) summary.table = std::make_shared<Schema>(std::move(table));
   return summary;
 }
@@ -287,14 +290,14 @@ Result<FileSummary> SummarizeArffFrame(const ReadOptions& options, const TextFil
   if (is_said) {
     HEDDLE_ASSIGN_OR_RETURN(schema->types, ColumnTypesOf(options, attributes.size()));
   }
-  // Other programs take any number, and missing ones, for integers.
+  // Other programs take any number for an integer.
   std::vector<std::atomic<bool>> has_fractions(attributes.size());
   HEDDLE_ASSIGN_OR_RETURN(
       FileSummary summary, SummarizeRows(options, header, text, [&](const Line& line, int64_t*) {
         return VisitValues(line, attributes.size(), [&](size_t column, const ArffValue& value) {
           const ArffAttribute& attribute = attributes[column];
           if (is_said || attribute.type == ArffType::kText) return OkStatus();
-          if (attribute.type == ArffType::kInteger && !IsWhole(value.text))
+          if (attribute.type == ArffType::kInteger && !value.IsMissing() && !IsWhole(value.text))
             has_fractions[column].store(true, std::memory_order_relaxed);
           return NumberIn(value) ? OkStatus() : NoSuchValue(line, attribute.name, value.text, "number");
         });

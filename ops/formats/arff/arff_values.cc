@@ -166,9 +166,13 @@ size_t FindArffBrace(std::string_view text) {
 }
 
 void AppendArffText(std::string_view text, std::string* out) {
-  const bool is_plain =
-      !text.empty() && text != "?" && text.front() != '@' && Trim(text).size() == text.size() &&
-      text.find_first_of(std::string_view(" \t\n\r\f\v\b\a,{}'\"%\\\0", 16)) == std::string_view::npos;
+  // Weka takes every control character for a blank.
+  const auto is_special = [](char c) {
+    return static_cast<unsigned char>(c) <= ' ' ||
+           std::string_view(",{}'\"%\\").find(c) != std::string_view::npos;
+  };
+  const bool is_plain = !text.empty() && text != "?" && text.front() != '@' &&
+                        std::none_of(text.begin(), text.end(), is_special);
   if (is_plain) {
     out->append(text);
     return;

@@ -4,6 +4,7 @@
 
 #include "core/environment/random.h"
 #include "ops/formats/column_builder.h"
+#include "ops/frame/text_column.h"
 #include "tests/support/frames.h"
 #include "tests/unit/ops/formats/formats_fixture.h"
 
@@ -73,9 +74,10 @@ TEST_F(ArffTest, RowsHaveTheTypesOfTheirAttributes) {
 
 TEST_F(ArffTest, IntegersThatAreNoneAreNumbers) {
   const std::string header = "@relation r\n@attribute a integer\n@attribute b integer\n@data\n";
-  EXPECT_EQ(CellsOf(header + "1,2\n2,?\n"), (Texts{"1", "2.0", "2", "<missing>"}));
+  EXPECT_EQ(CellsOf(header + "1,2\n2,?\n"), (Texts{"1", "2", "2", "<missing>"}));
   EXPECT_EQ(CellsOf(header + "1,2\n2.5,3\n"), (Texts{"1.0", "2", "2.5", "3"}));
-  EXPECT_EQ(CellsOf(header + "9223372036854775807,2\n"), (Texts{"9223372036854775807", "2"}));
+  EXPECT_EQ(CellsOf(header + "9223372036854775807,?\n?,9007199254740993\n"),
+            (Texts{"9223372036854775807", "<missing>", "<missing>", "9007199254740993"}));
 }
 
 // R's foreign 0.8-84 writes logical columns so.
@@ -255,6 +257,15 @@ TEST_F(ArffTest, ColumnsOfAllTypesSurvive) {
   ASSERT_TRUE(back.ok()) << back.status().ToString();
   EXPECT_EQ(*back->schema(), *frame.schema());
   EXPECT_TRUE(Frame::SameCells(*back, frame));
+}
+
+// Weka 3.9.7 takes control characters outside of quotes for blanks.
+TEST_F(ArffTest, ControlCharactersAreWrittenInQuotes) {
+  const std::vector<std::optional<std::string>> cells = {"\x01", "a\x1f", "\x0b", "\x7f"};
+  auto schema = std::make_shared<Schema>();
+  schema->types = {ColumnType::kString};
+  ASSERT_TRUE(WriteValue(Frame(schema, {*TextColumn(cells)}), "f.arff", kArff, *files_).ok());
+  EXPECT_TRUE(Get("f.arff").ends_with("@data\n'\x01'\n'a\x1f'\n'\x0b'\n\x7f\n")) << Get("f.arff");
 }
 
 TEST_F(ArffTest, MatricesAreWrittenAsFrames) {
