@@ -2,6 +2,7 @@
 #include "ops/exchange/column_facts.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <iterator>
 
@@ -39,6 +40,16 @@ bool IsDate(std::string_view text) {
 bool IsWhole(std::string_view text) {
   if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
   return IsDigits(text);
+}
+
+constexpr double kBeyondIntegers = 0x1p63;
+
+// Whether no INT64 is a whole number. Its largest is no double, so that the next double does not tell.
+bool IsTooLarge(std::string_view whole, double number) {
+  if (std::abs(number) < kBeyondIntegers) return false;
+  if (whole.starts_with('+')) whole.remove_prefix(1);
+  int64_t integer = 0;
+  return std::from_chars(whole.data(), whole.data() + whole.size(), integer).ec != std::errc();
 }
 
 // What became of a whole number that a double may not hold is compared digit by digit.
@@ -81,6 +92,7 @@ void ColumnLook::Cells::Add(std::string_view text, int64_t row) {
     const bool is_whole = IsWhole(word);
     ++(is_whole ? integers : fractions);
     if (is_whole && LosesDigits(word, *number) && inexact++ == 0) first_inexact = Example(word);
+    if (is_whole && IsTooLarge(word, *number)) ++too_large;
     if (HasZerosInFront(word) && zeros_in_front++ == 0) first_zeros_in_front = Example(word);
     if (row_of_number == 0) {
       row_of_number = row;
@@ -122,6 +134,7 @@ ColumnFacts ColumnLook::Facts(Quotes quotes) const {
     facts.greatest = std::max(facts.greatest, quoted_.greatest);
     if (facts.inexact == 0) facts.first_inexact = quoted_.first_inexact;
     facts.inexact += quoted_.inexact;
+    facts.too_large += quoted_.too_large;
     if (facts.zeros_in_front == 0) facts.first_zeros_in_front = quoted_.first_zeros_in_front;
     facts.zeros_in_front += quoted_.zeros_in_front;
     keep_first(quoted_.row_of_number, quoted_.first_number, &facts.row_of_number, &facts.first_number);
@@ -146,10 +159,7 @@ std::string_view ColumnFacts::kind() const {
 
 std::string_view ColumnFacts::schema_type() const {
   const std::string_view is = kind();
-  constexpr double kBeyondIntegers = 9223372036854775808.0;  // 2^63
-  const bool are_integers =
-      is == "int" && nan == 0 && least >= -kBeyondIntegers && greatest < kBeyondIntegers;
-  if (is == "int") return are_integers ? "INT64" : "FP64";
+  if (is == "int") return nan == 0 && too_large == 0 ? "INT64" : "FP64";
   if (is == "double" || is == "empty") return "FP64";
   return is == "boolean" ? "BOOLEAN" : "STRING";
 }

@@ -40,6 +40,7 @@ struct ColumnFacts {
   int64_t zeros = 0;
   int64_t quoted_numbers = 0;
   int64_t inexact = 0;         ///< Whole numbers beyond 2^53 that a double does not hold.
+  int64_t too_large = 0;       ///< Whole numbers that no INT64 is.
   int64_t zeros_in_front = 0;  ///< Numbers such as 01234, which is 1234 where it is read as a number.
   double least = std::numeric_limits<double>::infinity();
   double greatest = -std::numeric_limits<double>::infinity();

@@ -11,8 +11,10 @@
 #include "ops/exchange/inspect_table.h"
 #include "ops/exchange/read_call.h"
 #include "ops/exchange/resolve.h"
+#include "ops/formats/fields.h"
 #include "ops/formats/json/jsonl.h"
 #include "ops/formats/options.h"
+#include "ops/formats/records.h"
 #include "ops/formats/several_arrays.h"
 
 namespace heddle::ops {
@@ -33,6 +35,16 @@ Node ReadNode(const InspectOptions& options) {
   return node;
 }
 
+// Whether a line that is not blank follows the first one.
+Result<bool> HasSecondLine(const ReadOptions& read, Files& files) {
+  HEDDLE_ASSIGN_OR_RETURN(const TextFile text, OpenText(read, files));
+  RecordReader records(text, QuoteGrammar::OfFields(read));
+  int64_t lines = 0;
+  for (std::string_view record; lines < 2 && records.Next(&record);) lines += !IsBlankLine(record, read);
+  HEDDLE_RETURN_IF_ERROR(records.status());
+  return lines == 2;
+}
+
 // Where the lines may mean two things, read() refuses; here it is a warning, and they are taken for a table.
 Result<ReadOptions> ResolveOrGuess(const std::string& path, const InspectOptions& options, Files& files,
                                    FileFacts* facts) {
@@ -50,6 +62,7 @@ Result<ReadOptions> ResolveOrGuess(const std::string& path, const InspectOptions
   with_names.header.reset();
   if (GuessFormat(files, &with_names).ok()) return with_names;
   facts->why_header = "guessed";
+  HEDDLE_ASSIGN_OR_RETURN(table->header, HasSecondLine(*table, files));
   return table;
 }
 
@@ -160,6 +173,7 @@ class ValueInspector {
         if (column >= static_cast<int64_t>(facts_.facts.size())) return;
         ColumnFacts& facts = facts_.facts[static_cast<size_t>(column)];
         ++(cell == std::trunc(cell) ? facts.integers : facts.fractions);
+        facts.too_large += std::abs(cell) >= 0x1p63 && cell != -0x1p63;
         facts.AddNumber(cell);
         is_doubtful |= std::abs(cell) >= kExactIntegers && IsInteger(column);
         if (shown == nullptr) return;

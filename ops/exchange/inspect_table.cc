@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/text/utf8.h"
+#include "ops/formats/csv/csv_frame_rows.h"
 #include "ops/formats/fields.h"
 #include "ops/formats/lines.h"
 #include "ops/formats/records.h"
@@ -57,8 +58,8 @@ class TableInspector {
       HEDDLE_ASSIGN_OR_RETURN(const RecordChunks rest, CutRecords(read_, text, reader.offset(), grammar));
       facts_.rows += rest.records.back();
     }
-    facts_.columns = fields_;
     Finish();
+    facts_.columns = fields_;
     return OkStatus();
   }
 
@@ -77,11 +78,14 @@ class TableInspector {
   void TakeRow(std::string_view record) {
     if (IsBlankLine(record, read_)) {
       ++open_blank_lines_;  // At the end they mean nothing.
+      if (const int64_t row = rows_ + blank_lines_++; row < options_.rows_shown)
+        blank_rows_shown_.push_back(row);
       return;
     }
     if (open_blank_lines_ > 0) blank_.Add(line_ + 1 - open_blank_lines_);
     open_blank_lines_ = 0;
     ++rows_;
+    const int64_t row = fields_ <= 1 ? rows_ + blank_lines_ : rows_;
     FieldCutter fields(LineBody(record, read_), read_);
     std::string room;
     int64_t count = 0;
@@ -93,10 +97,10 @@ class TableInspector {
       if (IsMissing(field, read_)) cell = {};
       if (count < FileFacts::kMostColumns) {
         while (static_cast<int64_t>(looks_.size()) <= count) looks_.emplace_back();
-        looks_[static_cast<size_t>(count)].Add(cell, rows_);
+        looks_[static_cast<size_t>(count)].Add(cell, row);
         if (is_shown) facts_.first_rows.back().emplace_back(cell.text);
       } else {
-        others_.Add(cell, rows_);
+        others_.Add(cell, row);
       }
     }
     if (fields_ == 0) fields_ = count;
@@ -122,7 +126,24 @@ class TableInspector {
     if (!IsUtf8(record)) foreign_.Add(line_ + 1);
   }
 
+  // In a frame of one column a blank line is a missing cell, wherever it stands.
+  void TakeBlankRows() {
+    facts_.facts[0].missing += blank_lines_;
+    facts_.rows += blank_lines_;
+    facts_.rows_looked_at += blank_lines_;
+    std::vector<std::vector<std::string>>& shown = facts_.first_rows;
+    for (const int64_t row : blank_rows_shown_)
+      shown.insert(shown.begin() + row, std::vector<std::string>(1));
+    if (static_cast<int64_t>(shown.size()) > options_.rows_shown)
+      shown.resize(static_cast<size_t>(options_.rows_shown));
+    blank_ = {};
+  }
+
   void Finish() {
+    if (facts_.is_frame && fields_ == 0 && blank_lines_ > 0) {
+      fields_ = 1;
+      looks_.emplace_back();
+    }
     const bool all_quoted = any_needless_quotes_ && !any_without_quotes_;
     const Quotes quotes = all_quoted ? Quotes::kNothing : Quotes::kTextsOfColumn;
     const ColumnFacts others = others_.Facts(quotes);
@@ -135,6 +156,7 @@ class TableInspector {
     const bool has_texts = std::any_of(facts_.facts.begin(), facts_.facts.end(),
                                        [](const ColumnFacts& column) { return column.HasTexts(); });
     facts_.is_frame |= has_texts || others.HasTexts();
+    if (facts_.is_frame && MayRowsBeBlank(static_cast<size_t>(fields_))) TakeBlankRows();
     int64_t cells = 0;
     facts_.nonzeros = 0;
     const auto count = [&](const ColumnFacts& column) {
@@ -176,7 +198,9 @@ class TableInspector {
   std::vector<ColumnLook> looks_;
   ColumnLook others_;  // Columns beyond those that have facts of their own.
   int64_t line_ = 0;   // Lines before the record that is looked at.
-  int64_t rows_ = 0, fields_ = 0, open_blank_lines_ = 0, fields_of_ragged_ = 0;
+  int64_t rows_ = 0, fields_ = 0, fields_of_ragged_ = 0;  // Rows without blank lines.
+  int64_t blank_lines_ = 0, open_blank_lines_ = 0;        // Where rows begin; those behind the last row.
+  std::vector<int64_t> blank_rows_shown_;  // Which rows they are in a frame of one column, ascending.
   int64_t with_carriage_return_ = 0, without_ = 0;
   bool any_without_quotes_ = false, any_needless_quotes_ = false;
   Met ragged_, blank_, foreign_;

@@ -14,7 +14,8 @@ Result<ReadOptions> ResolveAnyType(const Node& node, const std::string& path, Fi
       (read->data_type != DataType::kMatrix || read->data_type_said || read->format == FileFormat::kCsv))
     return read;
   // Whether lines are cells of numbers or a table is not to be told, but they are no frame.
-  if (!read.ok() && node.FindAttribute("format") == nullptr) {
+  if (!read.ok() && read.status().code() == StatusCode::kDataLoss &&
+      node.FindAttribute("format") == nullptr) {
     Node of_cells = node;
     of_cells.SetAttribute("format", std::string(Name(FileFormat::kText)));
     const Result<ReadOptions> cells = ResolveReadOptions(of_cells, path, files);

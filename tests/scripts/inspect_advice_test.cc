@@ -105,6 +105,8 @@ TEST_F(InspectAdviceTest, WorksForTables) {
       {"write_csv_of_r.csv", "\"\",\"x\",\"y\"\n\"1\",1,2\n\"2\",3,4\n"},
       {"comment_is_names.csv", "# x, y\n1,2\n3,4\n"},
       {"blank_end.csv", "a,b\n1,x\n\n\n"},
+      {"blanks_of_one_column.csv", "a\n\nx\n\n5\n\n"},
+      {"names_and_numbers_alone.csv", "1.5,Anna\n"},
       {"semicolons.csv", "a;b\n1;x\n"},
       {"decimal_commas.csv", "a;b\n1,5;2,5\n"},
       {"tabs.tsv", "a\tb\n1\tx\n"},

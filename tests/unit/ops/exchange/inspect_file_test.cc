@@ -87,6 +87,56 @@ TEST_F(InspectFileTest, WhatReadRefusesToGuessIsAWarningToo) {
   EXPECT_EQ(facts.why_header, "guessed");
 }
 
+TEST_F(InspectFileTest, ALineAloneIsData) {
+  const FileFacts facts = Inspect("1.5,Anna\n\n");
+  EXPECT_FALSE(facts.header);
+  EXPECT_EQ(facts.rows, 1);
+  EXPECT_EQ(facts.how_to_read,
+            "read(\"f\", data_type=\"frame\", format=\"csv\", header=FALSE, schema=\"FP64,STRING\")");
+}
+
+TEST_F(InspectFileTest, ABlankLineOfAFrameOfOneColumnIsAMissingCell) {
+  const FileFacts facts = Inspect("a\n\nx\n\n\ny\n5\n\n", {.rows_shown = 4});
+  EXPECT_EQ(facts.rows, 7);
+  EXPECT_EQ(facts.facts[0].missing, 4);
+  EXPECT_EQ(facts.first_rows, (std::vector<Texts>{{""}, {"x"}, {""}, {""}}));
+  EXPECT_EQ(facts.warnings, Texts({"column 1 (a) has 1 number and 2 texts: '5' in row 6, 'x' in row 2"}));
+  EXPECT_EQ(facts.how_to_read,
+            "read(\"f\", data_type=\"frame\", format=\"csv\", header=TRUE, schema=\"STRING\")");
+}
+
+TEST_F(InspectFileTest, AFrameOfOneColumnMayHaveBlankLinesOnly) {
+  Put("f.mtd", R"({"data_type": "frame", "format": "csv", "schema": "STRING"})");
+  const FileFacts facts = Inspect("\n\n");
+  EXPECT_EQ(facts.rows, 2);
+  EXPECT_EQ(facts.columns, 1);
+  EXPECT_EQ(facts.how_to_read, "read(\"f\")");
+}
+
+TEST_F(InspectFileTest, WholeNumbersUpToTheLargestAreIntegers) {
+  const FileFacts facts = Inspect(
+      "a,b,c,d\n9223372036854775807,9223372036854775808,-9223372036854775808,x\n"
+      "+0009223372036854775807,1,-9223372036854775808,x\n");
+  EXPECT_EQ(facts.facts[0].schema_type(), "INT64");
+  EXPECT_EQ(facts.facts[1].schema_type(), "FP64");
+  EXPECT_EQ(facts.facts[2].schema_type(), "INT64");
+}
+
+TEST_F(InspectFileTest, IntegersOfArffThatLoseDigitsAreCounted) {
+  Put("f.arff", "@relation r\n@attribute a integer\n@data\n9007199254740993\n?\n");
+  const Result<FileFacts> facts = InspectFile("f.arff", {}, *files_);
+  ASSERT_TRUE(facts.ok()) << facts.status().ToString();
+  EXPECT_EQ(facts->facts[0].first_inexact, "9007199254740993");
+}
+
+// Cells of numbers are no reason to take it for another format.
+TEST_F(InspectFileTest, AFileNamedJsonlHasLinesOfJson) {
+  Put("f.jsonl", "2 1 3\n");
+  const Status status = InspectFile("f.jsonl", {}, *files_).status();
+  EXPECT_EQ(ExitCode(status), 4);
+  EXPECT_EQ(status.message(), "cannot read 'f.jsonl': line 1, character 1: an object begins with {");
+}
+
 TEST_F(InspectFileTest, LinesThatMayBeCellsAreATable) {
   Put("f.csv", "1 1 2\n2 2 3\n");
   const Result<FileFacts> facts = InspectFile("f.csv", {}, *files_);
