@@ -140,12 +140,15 @@ Result<FileSummary> SummarizeCsvFrame(const ReadOptions& options, const TextFile
   HEDDLE_ASSIGN_OR_RETURN(RecordChunks chunks,
                           CutRecords(options, text, preface.end, QuoteGrammar::OfFields(options),
                                      Trim(separator).empty() ? separator : std::string_view()));
-  const size_t columns = FieldsOf(preface.first_row, options).size();
+  size_t columns = FieldsOf(preface.first_row, options).size();
   if (MayRowsBeBlank(columns) && schema->names.size() <= 1)
     HEDDLE_RETURN_IF_ERROR(AddBlankRows(options, text, &chunks));
-  if (chunks.records.back() == 0)
-    return DataLoss("cannot read '{}': it holds no data{}", options.path,
-                    has_names ? " but a line of names" : "");
+  if (chunks.records.back() == 0) {
+    if (options.rows != 0 || (!has_names && options.columns == kUnknown))
+      return DataLoss("cannot read '{}': it holds no data{}", options.path,
+                      has_names ? " but a line of names" : "");
+    columns = has_names ? schema->names.size() : static_cast<size_t>(options.columns);
+  }
   if (has_names && schema->names.size() != columns)
     return DataLoss("cannot read '{}': its first line has {} names, the next one {} fields", options.path,
                     schema->names.size(), columns);

@@ -208,6 +208,19 @@ TEST_F(CsvFrameTest, WhatIsNoCellOfItsColumnIsNamed) {
             "cannot read 'f.csv': its first line has 2 names, the next one 1 fields");
 }
 
+TEST_F(CsvFrameTest, AFrameWithoutRowsHasItsColumnsWhereThatIsSaid) {
+  Put("f.csv", "x,y\n");
+  const Result<Frame> frame = ReadFrame("f.csv", {{"header", true}, {"rows", int64_t{0}}, {"schema", "int"}});
+  ASSERT_TRUE(frame.ok()) << frame.status().ToString();
+  EXPECT_EQ(frame->shape(), (Shape{0, 2}));
+  EXPECT_EQ(frame->schema()->names, (std::vector<std::string>{"x", "y"}));
+  Put("e.csv", "");
+  const Result<Frame> unnamed = ReadFrame("e.csv", {{"rows", int64_t{0}}, {"cols", int64_t{3}}});
+  ASSERT_TRUE(unnamed.ok()) << unnamed.status().ToString();
+  EXPECT_EQ(unnamed->shape(), (Shape{0, 3}));
+  EXPECT_EQ(Text("f.csv", {{"header", true}}), "cannot read 'f.csv': it holds no data but a line of names");
+}
+
 TEST_F(CsvFrameTest, OfSeveralFaultsTheFirstInTheFileIsTold) {
   std::string text;
   for (int row = 0; row < 4000; ++row) text += row == 1500 || row == 3500 ? "x\n" : "1\n";
