@@ -65,10 +65,11 @@ class TableInspector {
 
  private:
   void TakeNames(std::string_view record) {
+    const int64_t columns = CountFields(LineBody(record, read_), read_);
     FieldCutter fields(LineBody(record, read_), read_);
     std::string room;
     for (std::string_view field; fields.Next(&field); ++fields_) {
-      LookAtQuotes(field);
+      LookAtQuotes(field, columns);
       if (fields_ >= FileFacts::kMostColumns) continue;
       names_.emplace_back(ContentOf(field, &room));
       looks_.emplace_back();
@@ -89,10 +90,12 @@ class TableInspector {
     FieldCutter fields(LineBody(record, read_), read_);
     std::string room;
     int64_t count = 0;
+    const bool is_first = rows_ == 1 && !facts_.header;
+    const int64_t columns = is_first ? CountFields(LineBody(record, read_), read_) : 0;
     const bool is_shown = static_cast<int64_t>(facts_.first_rows.size()) < options_.rows_shown;
     if (is_shown) facts_.first_rows.emplace_back();
     for (std::string_view field; fields.Next(&field); ++count) {
-      LookAtQuotes(field);
+      LookAtQuotes(field, columns);
       Field cell = {.text = ContentOf(field, &room), .quoted = IsQuoted(field)};
       if (IsMissing(field, read_)) cell = {};
       if (count < FileFacts::kMostColumns) {
@@ -110,14 +113,17 @@ class TableInspector {
     }
   }
 
-  // Programs that write every field in quotes say nothing of types by them.
-  void LookAtQuotes(std::string_view field) {
+  // Programs that write every field in quotes say nothing of types by them. `columns` counts those of the
+  // first line, for its fields; else 0.
+  void LookAtQuotes(std::string_view field, int64_t columns) {
     if (field.empty() || any_without_quotes_) return;
     if (!IsQuoted(field)) {
       any_without_quotes_ = true;
     } else if (!any_needless_quotes_) {
       std::string room;
-      any_needless_quotes_ = !NeedsQuotes(ContentOf(field, &room), read_.separator);
+      const std::string_view text = ContentOf(field, &room);
+      any_needless_quotes_ = !NeedsQuotes(text, read_.separator) &&
+                             !(columns > 0 && MisleadsGuess(text, read_.separator, columns));
     }
   }
 

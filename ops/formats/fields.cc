@@ -74,6 +74,14 @@ bool IsBooleanWord(std::string_view text) {
   return false;
 }
 
+bool MisleadsGuess(std::string_view text, std::string_view separator, int64_t columns) {
+  for (const char guessed : kGuessedSeparators) {
+    if (columns > 1 && separator == std::string_view(&guessed, 1)) return false;
+    if (text.find(guessed) != std::string_view::npos) return true;
+  }
+  return columns == 1 && text.find(' ') != std::string_view::npos;
+}
+
 bool NeedsQuotes(std::string_view text, std::string_view separator) {
   // Without quotes it would be a missing cell.
   if (text.empty() || text == "NA") return true;

@@ -46,6 +46,12 @@ inline std::string_view ContentOf(std::string_view field, std::string* room) {
 /// Whether a text must be quoted to be read as this text: others would divide it, trim it, or take it for a
 /// number, a boolean or a missing cell.
 bool NeedsQuotes(std::string_view text, std::string_view separator);
+/// Separators that are found by looking at the first line of a table, in this order. Where it has none of
+/// them, blanks separate.
+inline constexpr char kGuessedSeparators[] = {',', ';', '\t'};
+/// Whether a text of the first line must be quoted because of what it says of the separator of `columns`
+/// columns.
+bool MisleadsGuess(std::string_view text, std::string_view separator, int64_t columns);
 /// TRUE, FALSE and their other spellings that programs write.
 bool IsBooleanWord(std::string_view text);
 

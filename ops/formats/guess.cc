@@ -202,7 +202,7 @@ void GuessSeparator(std::string_view text, ReadOptions* options) {
     }
     if (!is_quoted) bare.push_back(c);
   }
-  for (const char* separator : {",", ";", "\t"}) {
+  for (const char separator : kGuessedSeparators) {
     if (bare.find(separator) == std::string::npos) continue;
     options->separator = separator;
     return;

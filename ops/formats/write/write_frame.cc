@@ -46,8 +46,11 @@ void AppendInQuotes(std::string_view text, PieceText* out) {
   out->Append('"');
 }
 
-void AppendCsvText(std::string_view text, const std::string& separator, PieceText* out) {
-  NeedsQuotes(text, separator) ? AppendInQuotes(text, out) : out->Append(text);
+// A field of a line of so many; the first line tells readers what separates.
+void AppendCsvText(std::string_view text, const std::string& separator, int64_t fields, bool is_first,
+                   PieceText* out) {
+  const bool in_quotes = NeedsQuotes(text, separator) || (is_first && MisleadsGuess(text, separator, fields));
+  in_quotes ? AppendInQuotes(text, out) : out->Append(text);
 }
 
 // A cell of a file of cells is the rest of its line without blanks at its end.
@@ -58,15 +61,24 @@ bool IsPlainCell(std::string_view text) {
   return text.empty() || !IsBlank(text.back());
 }
 
-void AppendCsvRow(std::span<const Column> columns, int64_t row, const WriteOptions& options, PieceText* out) {
+void AppendCsvRow(std::span<const Column> columns, int64_t row, const WriteOptions& options, bool is_first,
+                  PieceText* out) {
   for (size_t j = 0; j < columns.size(); ++j) {
     if (j > 0) out->Append(options.separator);
     if (columns[j].storage() == ColumnStorage::kTexts && !columns[j].IsMissing(row))
-      AppendCsvText(columns[j].TextAt(row), options.separator, out);
+      AppendCsvText(columns[j].TextAt(row), options.separator, std::ssize(columns), is_first, out);
     else
       AppendCell(columns[j], row, out);
   }
   out->Append('\n');
+}
+
+// The row whose line is the first that is not blank in a csv file, where it is one of these; else -1.
+int64_t FirstRowOfFile(std::span<const Column> columns, int64_t rows, const WriteOptions& options) {
+  if (options.header || options.rows_before > 0) return -1;
+  int64_t row = 0;
+  while (columns.size() == 1 && row < rows && columns[0].IsMissing(row)) ++row;
+  return row;
 }
 
 // `number` is that of the row in the file.
@@ -106,17 +118,18 @@ Status WriteFrame(const Frame& frame, const WriteOptions& options, const ByteSin
     PieceText names;
     for (int64_t j = 0; j < frame.columns(); ++j) {
       if (j > 0) names.Append(options.separator);
-      AppendCsvText(frame.schema()->NameOf(j), options.separator, &names);
+      AppendCsvText(frame.schema()->NameOf(j), options.separator, frame.columns(), /*is_first=*/true, &names);
     }
     names.Append('\n');
     HEDDLE_RETURN_IF_ERROR(PackingSink(options.packing, sink)(names.view()));
   }
   std::vector<Column> columns;
   for (int64_t j = 0; j < frame.columns(); ++j) columns.push_back(frame.column(j));
+  const int64_t first = FirstRowOfFile(columns, frame.rows(), options);
   return GiveRows<PieceText>(frame, options, sink, [&](int64_t begin, int64_t end, PieceText* text) {
     text->Clear();
     for (int64_t i = begin; i < end; ++i)
-      csv ? AppendCsvRow(columns, i, options, text)
+      csv ? AppendCsvRow(columns, i, options, i == first, text)
           : AppendCells(columns, i, options.rows_before + i + 1, text);
     return OkStatus();
   });

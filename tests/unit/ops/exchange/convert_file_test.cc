@@ -81,6 +81,28 @@ TEST_F(ConvertFileTest, QuotesAreThoseOfCsv) {
   EXPECT_EQ(Get("d.csv"), Get("b.csv"));
 }
 
+TEST_F(ConvertFileTest, TheFirstLineOfCsvTellsWhatSeparates) {
+  ConvertOptions frame, semicolons;
+  frame.data_type = semicolons.data_type = DataType::kFrame;
+  semicolons.to_separator = ";";
+  const auto written = [&](const std::string& text, const ConvertOptions& options) {
+    Put("a.jsonl", text);
+    Convert("a.jsonl", "b.csv", options);
+    EXPECT_TRUE(files_->Remove("b.csv.mtd").ok());
+    Convert("b.csv", "c.bin", frame);
+    const Result<Frame> before = ReadFrame("a.jsonl"), after = ReadFrame("c.bin");
+    EXPECT_TRUE(before.ok() && after.ok() && before->schema()->names == after->schema()->names &&
+                before->rows() == after->rows());
+    return Get("b.csv");
+  };
+  EXPECT_EQ(written("{\"a b\": 1}\n{\"a b\": 2}\n", frame), "\"a b\"\n1\n2\n");
+  EXPECT_EQ(written("{\"a b\": \"1\"}\n{\"a b\": \"2\"}\n", frame), "\"a b\"\n\"1\"\n\"2\"\n");
+  EXPECT_EQ(written("{\"a;b\": \"x y\"}\n", frame), "\"a;b\"\nx y\n");
+  EXPECT_EQ(written("[null]\n[\"a b\"]\n[\"a b\"]\n", frame), "\n\"a b\"\na b\n");
+  EXPECT_EQ(written("{\"a b\": 1, \"c;d\": 2}\n", frame), "a b,c;d\n1,2\n");
+  EXPECT_EQ(written("{\"a,b\": 1, \"c\": \"x,y\"}\n", semicolons), "\"a,b\";c\n1;x,y\n");
+}
+
 TEST_F(ConvertFileTest, NamesOfNumbersAreKeptInCsvAndElseAWarning) {
   Put("a.csv", "x;y\n1;2.5\n3;4\n");
   EXPECT_EQ(Convert("a.csv", "b.csv").data_type, DataType::kFrame);
