@@ -6,9 +6,9 @@
 #include <limits>
 #include <string>
 
-#include "cluster/session/local_run.h"
 #include "compiler/compile.h"
 #include "core/environment/clock.h"
+#include "engine/control/local_run.h"
 
 namespace heddle::bench {
 namespace {

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "cluster/session/bytes_moved.h"
 #include "compiler/codegen/codegen.h"
 #include "compiler/compile.h"
 #include "compiler/fuse/fuse.h"
@@ -14,6 +13,7 @@
 #include "core/environment/clock.h"
 #include "core/programs/fused_operator.h"
 #include "core/programs/phased_operator.h"
+#include "engine/blocks/bytes_moved.h"
 #include "ops/fused/fused.h"
 #include "ops/kernel.h"
 

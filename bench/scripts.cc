@@ -11,8 +11,8 @@
 
 #include "bench/probe.h"
 #include "bench/random_matrices.h"
-#include "cluster/session/statistics.h"
 #include "core/status.h"
+#include "engine/session/statistics.h"
 
 namespace heddle::bench {
 namespace {

@@ -29,7 +29,7 @@ if(HEDDLE_SANITIZE)
   endif()
   if(HEDDLE_SANITIZE MATCHES "thread")
     # This sanitizer does not follow Asio's fences; what they order is ordered by a mutex as well.
-    set_source_files_properties(cluster/session/interrupt.cc cluster/master/master_server.cc PROPERTIES COMPILE_DEFINITIONS ASIO_DISABLE_FENCED_BLOCK)
+    set_source_files_properties(cluster/process/interrupt.cc cluster/master/master_server.cc PROPERTIES COMPILE_DEFINITIONS ASIO_DISABLE_FENCED_BLOCK)
   endif()
 endif()
 target_include_directories(heddle_options INTERFACE ${CMAKE_SOURCE_DIR})

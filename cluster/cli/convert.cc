@@ -9,7 +9,7 @@
 #include "cluster/cli/report.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
-#include "cluster/session/interrupt.h"
+#include "cluster/process/interrupt.h"
 #include "ops/exchange/convert_file.h"
 #include "ops/formats/options.h"
 #include "ops/parallel.h"

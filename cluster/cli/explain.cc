@@ -8,7 +8,7 @@
 #include "cluster/cli/report.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
-#include "cluster/session/local_run.h"
+#include "engine/control/local_run.h"
 
 namespace heddle::cluster::cli {
 namespace {

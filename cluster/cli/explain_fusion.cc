@@ -7,7 +7,6 @@
 #include <set>
 
 #include "cluster/cli/script_input.h"
-#include "cluster/session/local_run.h"
 #include "compiler/codegen/codegen.h"
 #include "compiler/fuse/dag.h"
 #include "compiler/fuse/fuse.h"
@@ -15,6 +14,7 @@
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/static/static_pass.h"
 #include "compiler/optimize/static/written_files.h"
+#include "engine/control/local_run.h"
 #include "ops/files/files.h"
 #include "ops/formats/file_format.h"
 #include "ops/fused/fused.h"

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "cluster/session/session.h"
 #include "core/programs/program.h"
+#include "engine/session/session.h"
 
 namespace heddle::cluster::cli {
 

@@ -7,7 +7,7 @@
 #include "cluster/cli/report.h"
 #include "cluster/cli/run_script.h"
 #include "cluster/master/job.h"
-#include "cluster/session/interrupt.h"
+#include "cluster/process/interrupt.h"
 #include "core/text/utf8.h"
 
 namespace heddle::cluster::cli {

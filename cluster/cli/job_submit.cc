@@ -9,7 +9,7 @@
 #include "cluster/cli/verb.h"
 #include "cluster/executor/executor_process.h"
 #include "cluster/master/job.h"
-#include "cluster/session/interrupt.h"
+#include "cluster/process/interrupt.h"
 #include "core/text/utf8.h"
 
 namespace heddle::cluster::cli {

@@ -9,10 +9,10 @@
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
 #include "cluster/compiling/compile_queue.h"
-#include "cluster/machine/process_limits.h"
 #include "cluster/master/master_server.h"
 #include "cluster/master/message_limits.h"
-#include "cluster/session/interrupt.h"
+#include "cluster/process/interrupt.h"
+#include "cluster/process/process_limits.h"
 #include "core/environment/log.h"
 #include "core/memory/memory_budget.h"
 

@@ -10,8 +10,8 @@
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
 #include "cluster/repl/history.h"
-#include "cluster/version.h"
 #include "core/text/utf8.h"
+#include "core/version.h"
 
 namespace heddle::cluster::cli {
 namespace {

@@ -2,7 +2,7 @@
 #include "cluster/cli/run_script.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
-#include "cluster/session/background_measurement.h"
+#include "engine/control/background_measurement.h"
 
 namespace heddle::cluster::cli {
 namespace {

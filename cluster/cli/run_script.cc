@@ -6,7 +6,7 @@
 #include "cluster/cli/recompilations.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/script_input.h"
-#include "cluster/session/interrupt.h"
+#include "cluster/process/interrupt.h"
 #include "compiler/explain.h"
 #include "core/memory/memory_bounds.h"
 #include "core/memory/memory_budget.h"

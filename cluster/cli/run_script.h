@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "cluster/cli/arguments.h"
-#include "cluster/session/local_run.h"
+#include "engine/control/local_run.h"
 
 namespace heddle::cluster::cli {
 

@@ -14,11 +14,11 @@
 #include <sstream>
 
 #include "cluster/cli/report.h"
-#include "cluster/machine/machine_constants.h"
-#include "cluster/session/local_run.h"
 #include "compiler/optimize/pass.h"
 #include "compiler/parse/parser.h"
 #include "core/text/utf8.h"
+#include "engine/control/local_run.h"
+#include "engine/machine/machine_constants.h"
 #include "ops/cpu.h"
 #include "ops/files/files.h"
 

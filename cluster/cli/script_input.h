@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "cluster/cli/arguments.h"
-#include "cluster/session/session.h"
 #include "compiler/compile.h"
 #include "core/programs/program.h"
+#include "engine/session/session.h"
 
 namespace heddle::cluster::cli {
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/version.h"
+#include "core/version.h"
 
 #include <nlohmann/json.hpp>
 
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
+#include "cluster/protocol_version.h"
 #include "ops/cpu.h"
 
 namespace heddle::cluster::cli {

@@ -7,18 +7,18 @@
 #include <mutex>
 #include <optional>
 
-#include "cluster/machine/machine_constants.h"
 #include "cluster/master/job.h"
 #include "cluster/master/message_limits.h"
 #include "cluster/network/newcomers.h"
 #include "cluster/process/repeated_work.h"
 #include "cluster/security/rpc_security.h"
-#include "cluster/wire/value_wire.h"
 #include "compiler/build/build.h"
 #include "compiler/parse/load_scripts.h"
 #include "core/environment/clock.h"
 #include "core/memory/counted_heap.h"
 #include "core/text/utf8.h"
+#include "engine/machine/machine_constants.h"
+#include "engine/wire/value_wire.h"
 #include "ops/formats/file_format.h"
 #include "proto/master.grpc.pb.h"
 

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "cluster/session/cancellation.h"
-#include "cluster/session/session.h"
 #include "core/status.h"
+#include "engine/session/cancellation.h"
+#include "engine/session/session.h"
 
 namespace heddle {
 class JobDescription;

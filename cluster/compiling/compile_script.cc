@@ -14,16 +14,16 @@
 #include <string>
 
 #include "cluster/executor/executor_messages.h"
-#include "cluster/machine/process_limits.h"
 #include "cluster/process/process_end.h"
-#include "cluster/session/files_ahead.h"
-#include "cluster/session/precompile.h"
-#include "cluster/wire/value_wire.h"
+#include "cluster/process/process_limits.h"
 #include "compiler/compile.h"
 #include "compiler/explain.h"
 #include "core/environment/socket_bytes.h"
 #include "core/memory/counted_heap.h"
 #include "core/memory/memory_budget.h"
+#include "engine/blocks/files_ahead.h"
+#include "engine/blocks/precompile.h"
+#include "engine/wire/value_wire.h"
 
 namespace heddle::cluster {
 namespace {

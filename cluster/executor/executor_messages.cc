@@ -5,7 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "cluster/machine/machine_constants.h"
+#include "engine/machine/machine_constants.h"
 
 namespace heddle::cluster {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cluster/executor/executor_process.h"
-#include "cluster/session/statistics.h"
 #include "core/status.h"
+#include "engine/session/statistics.h"
 
 // What a launcher and its executor say to each other: one JSON object a line. Text may hold any bytes; each
 // byte travels as the character of that number.

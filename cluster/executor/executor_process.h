@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "cluster/executor/commit_gate.h"
-#include "cluster/session/session.h"
 #include "core/status.h"
+#include "engine/session/session.h"
 #include "ops/files/file_roots.h"
 
 // The launching side of an executor process (runtime reference 5.4): used by `heddle sim` and by worker

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "cluster/session/local_run.h"
+#include "engine/control/local_run.h"
 
 namespace heddle::cluster {
 

@@ -13,8 +13,8 @@
 
 #include "cluster/link/peer_connections.h"
 #include "cluster/network/grpc_library.h"
-#include "cluster/wire/small_values.h"
-#include "cluster/wire/value_wire.h"
+#include "engine/wire/small_values.h"
+#include "engine/wire/value_wire.h"
 
 namespace heddle::cluster {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "actor/link.h"
-#include "cluster/link/control_channel.h"
 #include "core/status.h"
+#include "engine/session/control_channel.h"
 
 namespace heddle::cluster {
 

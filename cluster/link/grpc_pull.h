@@ -10,7 +10,7 @@
 
 #include "actor/link.h"
 #include "cluster/link/grpc_stream.h"
-#include "cluster/wire/value_wire.h"
+#include "engine/wire/value_wire.h"
 
 namespace heddle::cluster {
 

@@ -8,7 +8,7 @@
 #include "cluster/network/grpc_acceptor.h"
 #include "cluster/security/peer_tls.h"
 #include "cluster/security/rpc_security.h"
-#include "cluster/wire/value_wire.h"
+#include "engine/wire/value_wire.h"
 #include "proto/executor.grpc.pb.h"
 
 namespace heddle::cluster {

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "actor/link.h"
+#include "cluster/link/control_frames.h"
 #include "cluster/link/grpc_link.h"
 #include "cluster/link/grpc_pull.h"
 #include "cluster/link/link_calls.h"
 #include "cluster/link/link_repair.h"
-#include "cluster/wire/control_frames.h"
 
 namespace heddle::cluster {
 

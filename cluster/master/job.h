@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cluster/session/session.h"
 #include "core/status.h"
+#include "engine/session/session.h"
 
 namespace heddle::cluster {
 

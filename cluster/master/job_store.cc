@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "cluster/executor/executor_messages.h"
-#include "cluster/wire/value_wire.h"
+#include "engine/wire/value_wire.h"
 
 namespace heddle::cluster {
 namespace {

@@ -23,10 +23,10 @@
 #include "cluster/network/grpc_acceptor.h"
 #include "cluster/network/grpc_library.h"
 #include "cluster/security/rpc_security.h"
-#include "cluster/wire/value_wire.h"
 #include "core/environment/log.h"
 #include "core/memory/memory_budget.h"
 #include "core/text/utf8.h"
+#include "engine/wire/value_wire.h"
 #include "proto/master.grpc.pb.h"
 
 namespace heddle::cluster {

@@ -11,9 +11,9 @@
 
 #include "cluster/executor/executor_messages.h"
 #include "cluster/master/master_wire.h"
-#include "cluster/wire/value_wire.h"
 #include "core/environment/clock.h"
 #include "core/environment/random.h"
+#include "engine/wire/value_wire.h"
 #include "ops/files/folders.h"
 
 namespace heddle::cluster {

@@ -2,9 +2,9 @@
 #include "cluster/master/master_wire.h"
 
 #include "cluster/executor/executor_messages.h"
-#include "cluster/machine/machine_constants.h"
-#include "cluster/wire/value_wire.h"
 #include "core/text/utf8.h"
+#include "engine/machine/machine_constants.h"
+#include "engine/wire/value_wire.h"
 
 namespace heddle::cluster {
 namespace {

@@ -11,8 +11,8 @@
 #include "cluster/master/master_wire.h"
 #include "cluster/master/message_limits.h"
 #include "cluster/master/worker_identity.h"
-#include "cluster/wire/value_wire.h"
 #include "core/environment/log.h"
+#include "engine/wire/value_wire.h"
 
 namespace heddle::cluster {
 namespace {

@@ -3,9 +3,10 @@
 
 #include "cluster/master/master_folder.h"
 #include "cluster/master/token_file.h"
+#include "cluster/protocol_version.h"
 #include "cluster/security/grpc_hello.h"
 #include "cluster/security/rpc_security.h"
-#include "cluster/version.h"
+#include "core/version.h"
 
 namespace heddle::cluster {
 namespace {

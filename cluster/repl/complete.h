@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cluster/repl/interactive_session.h"
+#include "engine/interactive/interactive_session.h"
 
 namespace heddle::cluster {
 

@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <array>
 
+#include "cluster/process/interrupt.h"
 #include "cluster/repl/commands.h"
-#include "cluster/repl/describe_variable.h"
 #include "cluster/repl/prompt_signals.h"
-#include "cluster/session/interrupt.h"
-#include "cluster/session/local_run.h"
 #include "compiler/parse/diagnostics.h"
 #include "compiler/parse/parser.h"
 #include "core/environment/clock.h"
+#include "engine/control/local_run.h"
+#include "engine/interactive/describe_variable.h"
 
 namespace heddle::cluster {
 namespace {

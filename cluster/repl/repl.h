@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
-#include "cluster/repl/interactive_session.h"
 #include "cluster/repl/line_source.h"
+#include "engine/interactive/interactive_session.h"
 
 namespace heddle::cluster {
 

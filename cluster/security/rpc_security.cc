@@ -5,9 +5,10 @@
 
 #include "cluster/network/grpc_library.h"
 #include "cluster/network/unreachable.h"
-#include "cluster/version.h"
-#include "cluster/wire/value_wire.h"
+#include "cluster/protocol_version.h"
 #include "core/text/utf8.h"
+#include "core/version.h"
+#include "engine/wire/value_wire.h"
 
 namespace heddle::cluster {
 namespace {

@@ -6,8 +6,8 @@
 #include "cluster/master/master_wire.h"
 #include "cluster/master/message_limits.h"
 #include "cluster/security/rpc_security.h"
-#include "cluster/wire/value_wire.h"
 #include "core/environment/clock.h"
+#include "engine/wire/value_wire.h"
 #include "proto/master.grpc.pb.h"
 
 namespace heddle::cluster {

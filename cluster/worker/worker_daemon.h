@@ -7,8 +7,8 @@
 
 #include "cluster/client/client.h"
 #include "cluster/master/membership.h"
-#include "cluster/session/cancellation.h"
 #include "core/status.h"
+#include "engine/session/cancellation.h"
 
 namespace heddle::cluster {
 

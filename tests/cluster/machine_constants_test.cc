@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constants of the cost model over processes: kept behind a large run, used by the next ones and by jobs.
-#include "cluster/machine/machine_constants.h"
+#include "engine/machine/machine_constants.h"
 
 #include <gtest/gtest.h>
 

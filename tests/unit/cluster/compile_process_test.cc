@@ -7,8 +7,8 @@
 #include <chrono>
 
 #include "cluster/executor/executor_messages.h"
-#include "cluster/wire/value_wire.h"
 #include "core/memory/counted_heap.h"
+#include "engine/wire/value_wire.h"
 #include "tests/support/process.h"
 
 namespace heddle::cluster {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/wire/control_frames.h"
+#include "cluster/link/control_frames.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 
 #include "cluster/executor/executor_process.h"
 #include "cluster/executor/launch.h"
-#include "tests/unit/cluster/script_runner.h"
+#include "tests/unit/engine/script_runner.h"
 
 namespace heddle::cluster {
 namespace {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/machine/machine_constants.h"
+#include "engine/machine/machine_constants.h"
 
 #include <gtest/gtest.h>
 
 #include "cluster/executor/executor_messages.h"
 #include "cluster/master/master_wire.h"
-#include "cluster/session/background_measurement.h"
-#include "cluster/session/block_compiler.h"
-#include "cluster/session/statistics.h"
 #include "core/environment/clock.h"
 #include "core/memory/block_pool.h"
 #include "core/memory/memory_budget.h"
+#include "engine/blocks/block_compiler.h"
+#include "engine/control/background_measurement.h"
+#include "engine/session/statistics.h"
 #include "tests/support/process.h"
-#include "tests/unit/cluster/script_runner.h"
+#include "tests/unit/engine/script_runner.h"
 
 namespace heddle::cluster {
 namespace {
@@ -233,8 +233,7 @@ class BackgroundMeasurementTest : public testing::Test {
   bool RunBehind(int64_t bytes, const std::string& folder) {
     SessionStatistics job;
     job.bytes_moved = bytes;
-    BackgroundMeasurement measurement(
-        ConstantsCache(folder), [this](int) { return Work(); }, &clock_);
+    BackgroundMeasurement measurement(ConstantsCache(folder), [this](int) { return Work(); }, &clock_);
     return measurement.StartBehind(job, kThreads);
   }
   std::unique_ptr<ProbeWork> Work() {

@@ -10,9 +10,10 @@
 #include "cluster/master/master_folder.h"
 #include "cluster/master/role_tokens.h"
 #include "cluster/master/worker_identity.h"
+#include "cluster/protocol_version.h"
 #include "cluster/security/rpc_security.h"
-#include "cluster/version.h"
-#include "cluster/wire/value_wire.h"
+#include "core/version.h"
+#include "engine/wire/value_wire.h"
 #include "proto/master.grpc.pb.h"
 #include "tests/support/process.h"
 

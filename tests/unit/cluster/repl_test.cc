@@ -4,9 +4,9 @@
 #include <sys/stat.h>
 
 #include "cluster/repl/complete.h"
-#include "cluster/repl/definitions.h"
 #include "cluster/repl/history.h"
 #include "compiler/parse/parser.h"
+#include "engine/interactive/definitions.h"
 #include "tests/support/process.h"
 
 namespace heddle::cluster {

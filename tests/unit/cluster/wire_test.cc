@@ -7,10 +7,10 @@
 
 #include "actor/run_number.h"
 #include "cluster/executor/executor_messages.h"
-#include "cluster/wire/bytes.h"
-#include "cluster/wire/frame_wire.h"
-#include "cluster/wire/small_values.h"
-#include "cluster/wire/value_wire.h"
+#include "engine/wire/bytes.h"
+#include "engine/wire/frame_wire.h"
+#include "engine/wire/small_values.h"
+#include "engine/wire/value_wire.h"
 #include "tests/support/frames.h"
 
 namespace heddle::cluster {
@@ -27,7 +27,7 @@ Result<Value> Carry(Value value, int* frames = nullptr) {
     EXPECT_EQ(header.request, 7u);
     EXPECT_LE(header.size, kChunkBytes);
     if (header.kind == FrameKind::kData) {
-      HEDDLE_ASSIGN_OR_RETURN(uint8_t * place, incoming.Place(header));
+      HEDDLE_ASSIGN_OR_RETURN(uint8_t* place, incoming.Place(header));
       std::memcpy(place, frame->payload, header.size);
     } else {
       HEDDLE_RETURN_IF_ERROR(incoming.Accept(header, frame->owned));
@@ -154,7 +154,7 @@ Status ErrorOfColumn(const std::string& columns, const std::string& parts) {
   HEDDLE_RETURN_IF_ERROR(incoming.Begin(2, static_cast<int64_t>(columns.size())));
   std::memcpy(incoming.schema_data(), columns.data(), columns.size());
   HEDDLE_RETURN_IF_ERROR(incoming.MakeColumns());
-  HEDDLE_ASSIGN_OR_RETURN(uint8_t * place, incoming.Place(0, parts.size()));
+  HEDDLE_ASSIGN_OR_RETURN(uint8_t* place, incoming.Place(0, parts.size()));
   std::memcpy(place, parts.data(), parts.size());
   return incoming.Finish().status();
 }

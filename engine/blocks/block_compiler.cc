@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/blocks/block_compiler.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "compiler/fuse/fuse.h"
+#include "compiler/optimize/pass.h"
+#include "core/hash.h"
+#include "engine/blocks/graph_cut.h"
+#include "engine/machine/machine_constants.h"
+#include "ops/fused/fused.h"
+#include "scheduler/schedule.h"
+
+namespace heddle::cluster {
+namespace {
+
+// What inference may know about the variables that `graph` reads. A missing variable stays missing: inference
+// names it.
+compiler::LiveIns LiveInsOf(const Graph& graph, const Frame& frame) {
+  compiler::LiveIns live_in;
+  for (const Node& node : graph.nodes) {
+    if (!node.Is("variable")) continue;
+    const std::string& name = node.Text("name");
+    const Variable* variable = frame.Find(name);
+    if (variable == nullptr) continue;
+    compiler::LiveIn& entry = live_in[name];
+    entry.info = variable->info;
+    if (variable->info.IsScalar() && !variable->is_ahead && !compiler::IsLongText(variable->value.scalar()))
+      entry.value = variable->value.scalar();
+  }
+  return live_in;
+}
+
+// By runs of one type; the names one by one. Makes no text of them: a frame may have millions of columns.
+uint64_t FoldSchema(uint64_t hash, const Schema& schema) {
+  for (size_t begin = 0; begin < schema.types.size();) {
+    size_t end = begin + 1;
+    while (end < schema.types.size() && schema.types[end] == schema.types[begin]) ++end;
+    hash = FoldHash(FoldHash(hash, static_cast<uint64_t>(schema.types[begin])), end - begin);
+    begin = end;
+  }
+  for (const std::string& name : schema.names) hash = FoldHash(hash, name);
+  return FoldHash(hash, schema.names.size());
+}
+
+uint64_t FoldInfo(uint64_t hash, const ValueInfo& info) {
+  const uint64_t kind = static_cast<uint64_t>(info.data_type) << 16 |
+                        static_cast<uint64_t>(info.value_type) << 8 |
+                        static_cast<uint64_t>(info.element_type) << 4 | static_cast<uint64_t>(info.format);
+  hash = FoldHash(hash, kind);
+  if (!info.IsTabular()) return hash;
+  hash = FoldHash(FoldHash(hash, static_cast<uint64_t>(info.shape.rows)),
+                  static_cast<uint64_t>(info.shape.columns));
+  return info.schema == nullptr ? hash : FoldSchema(hash, *info.schema);
+}
+
+uint64_t FoldDistribution(uint64_t hash, const Distribution& distribution) {
+  hash = FoldHash(hash, static_cast<uint64_t>(distribution.kind));
+  if (!distribution.IsSplit()) return hash;
+  hash = FoldHash(hash, static_cast<uint64_t>(distribution.split.axis));
+  for (const int64_t cut : distribution.split.cuts) hash = FoldHash(hash, static_cast<uint64_t>(cut));
+  return hash;
+}
+
+// Share of the cells of a matrix that are present; of a split one, of this rank's rows. Not told ahead of a
+// run.
+std::optional<double> SparsityOf(const Variable* variable) {
+  if (variable == nullptr || variable->is_ahead || !variable->value.IsMatrix() ||
+      variable->distribution.kind == Distribution::Kind::kPartial)
+    return std::nullopt;
+  const Matrix& matrix = variable->value.matrix();
+  if (matrix.cells() == 0 && variable->info.shape.Cells() > 0)
+    return std::nullopt;  // All rows are elsewhere.
+  return static_cast<double>(matrix.stored()) / static_cast<double>(std::max<int64_t>(matrix.cells(), 1));
+}
+
+// The last step before placement: nothing it chooses changes a bit.
+Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const Frame& frame, Clock* clock,
+                        compiler::FuseReport* report) {
+  compiler::FuseOptions options;
+  options.clock = clock;
+  HEDDLE_RETURN_IF_ERROR(compiler::SetMode(session.fusion, &options));
+  options.memory_budget = session.memory_bytes;
+  options.constants = session.constants;
+  options.threads = session.threads;
+  options.ranks = session.ranks;
+  options.min_distributed_bytes = session.min_distributed_bytes;
+  options.can_run = [](const FusedOperator& fused) { return ops::CanRunFused(fused).ok(); };
+  options.sparsity_of = [&](std::string_view name) { return SparsityOf(frame.Find(name)).value_or(-1); };
+  options.is_split = [&](std::string_view name) {
+    const Variable* variable = frame.Find(std::string(name));
+    return variable != nullptr && variable->distribution.IsSplit();
+  };
+  return compiler::Fuse(graph, options, report);
+}
+
+std::map<std::string, Distribution> DistributionsIn(const Graph& graph, const Frame& frame) {
+  std::map<std::string, Distribution> distributions;
+  for (const Node& node : graph.nodes)
+    if (node.Is("variable")) distributions[node.Text("name")] = frame.Find(node.Text("name"))->distribution;
+  return distributions;
+}
+
+scheduler::ScheduleOptions ScheduleOptionsOf(const SessionOptions& session) {
+  scheduler::ScheduleOptions options;
+  options.ranks = session.ranks;
+  options.min_distributed_bytes = session.min_distributed_bytes;
+  options.memory_bytes = session.memory_bytes;
+  return options;
+}
+
+// Adds the time of its life to a sum.
+class TimeIn {
+ public:
+  TimeIn(Clock& clock, int64_t* sum) : clock_(clock), sum_(sum), begin_ns_(clock.MonotonicNs()) {}
+  ~TimeIn() { *sum_ += clock_.MonotonicNs() - begin_ns_; }
+  TimeIn(const TimeIn&) = delete;
+  TimeIn& operator=(const TimeIn&) = delete;
+
+ private:
+  Clock& clock_;
+  int64_t* sum_;
+  int64_t begin_ns_;
+};
+
+}  // namespace
+
+BlockCompiler::BlockCompiler(const SessionOptions& options, ops::Files* files, Clock* clock)
+    : options_(options), files_(files), clock_(clock) {
+  uint64_t hash = FoldHash(1, static_cast<uint64_t>(options.ranks));
+  hash = FoldHash(hash, static_cast<uint64_t>(options.min_distributed_bytes));
+  hash = FoldHash(hash, static_cast<uint64_t>(options.memory_bytes));
+  for (const std::string& pass : options.disabled_passes) hash = FoldHash(hash, pass);
+  hash = FoldHash(hash, options.fusion);
+  hash = FoldHash(hash, static_cast<uint64_t>(options.element_type));
+  hash = FoldHash(hash, EncodeConstants(options.constants));  // they choose among fused operators
+  options_hash_ = hash;
+}
+
+uint64_t BlockCompiler::FirstHistory(int32_t block) const {
+  return FoldHash(options_hash_, static_cast<uint64_t>(block));
+}
+
+FileLook BlockCompiler::LookAt(const Graph& rest, const Frame& frame) const {
+  return LookAtFiles(rest, LiveInsOf(rest, frame), files_);
+}
+
+uint64_t BlockCompiler::HistoryOf(uint64_t history, const FileLook& look) {
+  return look.waiting.empty() ? history : FoldHash(history, static_cast<uint64_t>(*look.waiting.begin()) + 1);
+}
+
+Result<BlockPart> BlockCompiler::NextPart(int32_t block, Graph rest, const Frame& frame, int part,
+                                          const FileLook& look) {
+  const compiler::LiveIns live_in = LiveInsOf(rest, frame);
+  compiler::InferOutcome inferred =
+      compiler::InferShapes(std::move(rest), live_in, files_, nullptr, options_.element_type, &look.waiting);
+  BlockPart result;
+  result.complete = inferred.complete;
+  result.error = inferred.error;
+  if (inferred.complete) {
+    result.graph = std::move(inferred.graph);
+    result.values = std::move(inferred.values);
+    return result;
+  }
+  Cut cut = CutGraph(inferred, part);
+  if (cut.first.nodes.empty()) {
+    if (!inferred.error.ok()) {
+      failed_by_size_ = inferred.error.code() == StatusCode::kResourceExhausted &&
+                        !inferred.graph[inferred.failed].Is("read");
+      return inferred.error;
+    }
+    // A text that is too long to be kept among what is known.
+    if (inferred.waiting != kNoNode)
+      return NotFound("read: the path is longer than that of any file")
+          .At(inferred.graph[inferred.waiting].position);
+    return Internal("block {} waits for sizes that nothing tells", block);
+  }
+  result.graph = std::move(cut.first);
+  result.rest = std::move(cut.rest);
+  result.temporaries = std::move(cut.temporaries);
+  return result;
+}
+
+uint64_t BlockCompiler::KeyOf(uint64_t history, const Graph& graph, const Frame& frame) const {
+  uint64_t hash = FoldHash(history, graph.nodes.size());
+  for (const Node& node : graph.nodes) {
+    hash = FoldInfo(hash, node.info);
+    for (const ValueInfo& result : node.results) hash = FoldInfo(hash, result);
+    if (!node.Is("variable")) continue;
+    const Variable* variable = frame.Find(node.Text("name"));
+    hash = FoldDistribution(hash, variable->distribution);
+  }
+  return hash == 0 ? 1 : hash;
+}
+
+Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const Frame& frame,
+                                     const std::map<std::string, Distribution>& wanted) {
+  const TimeIn planning(*clock_, &planning_ns_);
+  compiler::PassOptions passes;
+  passes.infos_are_exact = true;
+  passes.disabled.insert(options_.disabled_passes.begin(), options_.disabled_passes.end());
+  HEDDLE_ASSIGN_OR_RETURN(Graph optimized, compiler::RunGraphPasses(graph, passes));
+  compiler::InferOutcome inferred = compiler::InferShapes(std::move(optimized), LiveInsOf(graph, frame),
+                                                          files_, nullptr, options_.element_type);
+  HEDDLE_RETURN_IF_ERROR(inferred.error);
+
+  compiler::FuseReport report;
+  const auto fuse = [&] {
+    const TimeIn choosing(*clock_, &fusion_ns_);
+    return FuseGraph(options_, inferred.graph, frame, clock_, &report);
+  };
+  HEDDLE_ASSIGN_OR_RETURN(const Graph fused, fuse());
+  fusion_costed_ += compiler::CostedPlans(report);
+  scheduler::ScheduleOptions options = ScheduleOptionsOf(options_);
+  options.live_out = wanted;
+  return scheduler::Schedule(fused, DistributionsIn(fused, frame), options);
+}
+
+Result<Plan> BlockCompiler::MakeExchange(const Graph& graph,
+                                         const std::map<std::string, Distribution>& wanted,
+                                         const Frame& frame) const {
+  scheduler::ScheduleOptions options = ScheduleOptionsOf(options_);
+  options.live_out = wanted;
+  return scheduler::Schedule(graph, DistributionsIn(graph, frame), options);
+}
+
+}  // namespace heddle::cluster

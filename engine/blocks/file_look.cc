@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/blocks/file_look.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "compiler/optimize/static/written_files.h"
+#include "ops/files/files.h"
+
+namespace heddle::cluster {
+namespace {
+
+constexpr uint64_t kMostNumber = 1'000'000'000;
+
+// Takes the bytes up to the next blank or newline from the front of `rest`; nullopt when there are none.
+std::optional<uint64_t> TakeNumber(std::string_view* rest) {
+  const size_t end = rest->find_first_of(" \n");
+  if (end == 0 || end == std::string_view::npos) return std::nullopt;
+  uint64_t number = 0;
+  for (const char digit : rest->substr(0, end)) {
+    if (digit < '0' || digit > '9' || number > kMostNumber) return std::nullopt;
+    number = number * 10 + static_cast<uint64_t>(digit - '0');
+  }
+  rest->remove_prefix(end + 1);
+  return number;
+}
+
+}  // namespace
+
+// "W P\n", W node ids each with a newline, then P times "BYTES VERSION\nPATH\n".
+std::string FileLook::ToText() const {
+  std::string text = fmt::format("{} {}\n", waiting.size(), versions.size());
+  for (const NodeId id : waiting) text += fmt::format("{}\n", id);
+  for (const auto& [path, version] : versions)
+    text += fmt::format("{} {}\n{}\n", path.size(), version.ToText(), path);
+  return text;
+}
+
+Result<FileLook> FileLook::Parse(const std::string& text) {
+  const Status malformed = Internal("what rank 0 saw of the files arrived malformed");
+  std::string_view rest = text;
+  const std::optional<uint64_t> waiting = TakeNumber(&rest);
+  const std::optional<uint64_t> versions = TakeNumber(&rest);
+  if (!waiting || !versions) return malformed;
+  FileLook look;
+  for (uint64_t i = 0; i < *waiting; ++i) {
+    const std::optional<uint64_t> id = TakeNumber(&rest);
+    if (!id) return malformed;
+    look.waiting.insert(static_cast<NodeId>(*id));
+  }
+  for (uint64_t i = 0; i < *versions; ++i) {
+    const std::optional<uint64_t> bytes = TakeNumber(&rest);
+    const size_t line = rest.find('\n');
+    if (!bytes || line == std::string_view::npos || rest.size() - line < *bytes + 2) return malformed;
+    HEDDLE_ASSIGN_OR_RETURN(const ops::FileVersion version, ops::FileVersion::Parse(rest.substr(0, line)));
+    look.versions.emplace(rest.substr(line + 1, *bytes), version);
+    rest.remove_prefix(line + *bytes + 2);
+  }
+  return look;
+}
+
+bool ReadsFiles(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const Node& node) { return node.Is("read"); });
+}
+
+FileLook LookAtFiles(const Graph& graph, const compiler::LiveIns& live_in, ops::Files* files) {
+  FileLook look;
+  ops::FileVersions* versions = files != nullptr ? files->versions() : nullptr;
+  // Computed paths, of writes where a read follows.
+  std::optional<compiler::InferOutcome> known;
+  compiler::WrittenFiles written(files);
+  const auto path_of = [&](const Node& node) {
+    if (std::optional<Scalar> literal = compiler::LiteralPath(graph, node)) return literal;
+    if (!known) {
+      std::vector<std::pair<NodeId, Status>> ignored;
+      known = compiler::InferShapes(graph, live_in, nullptr, &ignored);
+    }
+    return known->values[static_cast<size_t>(node.inputs[node.Is("write") ? 1 : 0])];
+  };
+  std::vector<NodeId> writes;  // since the last read
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph[id];
+    if (node.Is("write")) writes.push_back(id);
+    if (!node.Is("read")) continue;
+    for (const NodeId write : writes) written.Add(path_of(graph[write]));
+    writes.clear();
+    const std::optional<Scalar> path = path_of(node);
+    if (!path || !look.waiting.empty() || written.MayChange(path)) {
+      look.waiting.insert(id);
+    } else if (versions != nullptr) {
+      for (const std::string& name : {path->ToText(), path->ToText() + ".mtd"})
+        if (!look.versions.contains(name)) look.versions.emplace(name, versions->Find(name));
+    }
+  }
+  return look;
+}
+
+}  // namespace heddle::cluster

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "actor/runtime.h"
+#include "engine/blocks/plan_cache.h"
+#include "engine/recursion/kernels.h"
+#include "engine/session/session.h"
+
+namespace heddle::cluster {
+
+/// What all that a session runs at once shares: its plans, and the runtime with its lanes. Thread-safe.
+class SessionRuntime {
+ public:
+  /// All outlive it. `context` is that of lane 0.
+  SessionRuntime(const Program& program, const SessionOptions& options, const SessionEnvironment& environment,
+                 ops::KernelContext& context);
+
+  PlanCache& plans() { return plans_; }
+  const PlanCache& plans() const { return plans_; }
+  /// The runtime of this rank, made when first asked for.
+  actor::Runtime& runtime();
+  /// Ends what runs and all that follows.
+  void Cancel(const Status& why);
+  const ops::KernelSource& kernels() const { return kernels_; }
+  RecursionKernels& recursions() { return kernels_; }
+  /// SessionEnvironment::observe_plan, one at a time.
+  void Show(const Plan& plan);
+
+ private:
+  const SessionOptions& options_;
+  const SessionEnvironment& environment_;
+  ops::KernelContext& context_;
+  RecursionKernels kernels_;
+  PlanCache plans_;
+  std::mutex mutex_;
+  std::unique_ptr<actor::Runtime> runtime_;
+  Status cancelled_;  // under mutex_
+};
+
+}  // namespace heddle::cluster

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/call_site.h"
+#include "core/programs/program.h"
+#include "engine/blocks/block_runner.h"
+#include "engine/control/list_steps.h"
+#include "engine/recursion/gradient.h"
+#include "engine/recursion/runner.h"
+#include "engine/variables/control_state.h"
+#include "engine/variables/variables.h"
+
+namespace heddle::cluster {
+
+/// Who runs the blocks of an iteration that add to sums over all iterations.
+class SumTaker {
+ public:
+  virtual ~SumTaker() = default;
+  /// False: the block has nothing to do with sums, and has not run.
+  virtual Result<bool> Run(const Block& block, Frame* frame) = 0;
+};
+
+/// The rounds of a loop, and what the seeds of a parfor's come from.
+struct LoopRange {
+  int64_t from = 0;
+  int64_t increment = 1;
+  uint64_t rounds = 0;
+  int64_t seed = 0;
+  uint64_t first = 0;  ///< Number of its first round in the loop,
+  uint64_t step = 1;   ///< and by how much the next one has more: a share of a parfor's iterations.
+  RecursionForests::Evaluated forest;  ///< What calls of a recursion in its rounds find; nullptr: nothing.
+
+  int64_t ValueOf(uint64_t round) const {
+    return static_cast<int64_t>(static_cast<uint64_t>(from) + round * static_cast<uint64_t>(increment));
+  }
+  uint64_t NumberOf(uint64_t round) const { return first + round * step; }
+};
+
+/// Who runs the iterations of a parfor in another way than one after the other.
+class IterationRunner {
+ public:
+  virtual ~IterationRunner() = default;
+  /// Runs all rounds of a loop inside of `depth` calls. Leaves the loop variable and what was assigned in
+  /// `frame`. Errors carry their place. False: nothing has happened, and they are to be run in order.
+  virtual Result<bool> Run(const Block& loop, const LoopRange& range, size_t depth, Frame* frame) = 0;
+  /// The calls within the body on the way to the error of the last loop.
+  virtual const std::vector<CallSite>& open_calls() const = 0;
+  /// Adds what it did to the statistics of the session; once, when all is over.
+  virtual void Finish() = 0;
+};
+
+/// Interprets the control flow of a program. Every rank runs the same one on the same scalars (replicated
+/// control, runtime reference 4.3). Keeps its own stack, so that a deep recursion of the script is an error
+/// of the script.
+class ControlProgram {
+ public:
+  /// All outlive it. `cancelled` ends the run between blocks; `between_blocks` as in SessionEnvironment.
+  /// `stopped`, where given, ends it too.
+  ControlProgram(const Program& program, const SessionOptions& options, BlockRunner& blocks,
+                 const std::atomic<bool>& cancelled, const BetweenBlocks& between_blocks,
+                 const std::atomic<bool>* stopped = nullptr)
+      : program_(program),
+        options_(options),
+        blocks_(blocks),
+        lists_(&blocks),
+        recursions_(program, options, blocks),
+        gradients_(program, options, blocks),
+        cancelled_(cancelled),
+        between_blocks_(between_blocks),
+        stopped_(stopped) {}
+
+  /// Iterations of a parfor may be run by `iterations`, which outlives the program.
+  void set_iterations(IterationRunner* iterations) { iterations_ = iterations; }
+  /// Runs the main program to its end, from `variables` on. kCancelled when `cancelled` ended it.
+  Status Run(Frame variables = {});
+  /// What Run() has left of the variables of the main program.
+  Frame TakeVariables() { return std::move(*frames_.front()); }
+  /// The same from where another one stood, instead of from the beginning. kFailedPrecondition when `state`
+  /// is not one of this program.
+  Status Resume(ControlState state);
+  /// Runs the body of a parfor inside of `depth` calls to its end, once, on the variables of `*frame`. Errors
+  /// do not tell the calls on the way to them: open_calls() does. Where it is not alone, other iterations of
+  /// the loop run, too.
+  Status RunBody(const Block& loop, Frame* frame, size_t depth, SumTaker* sums, bool is_alone);
+  /// What calls of a recursion in bodies find, from now on.
+  void Adopt(RecursionForests::Evaluated forest) { recursions_.Adopt(std::move(forest)); }
+  /// True when the last RunBody ended at a loop that counts down, against what lets iterations run at once.
+  bool met_downward_loop() const { return met_downward_loop_; }
+  std::vector<CallSite> open_calls() const;
+
+ private:
+  using Kind = ControlState::Activation::Kind;
+
+  // One entry of the stack: a list of blocks in progress, and what happens at its end.
+  struct Activation {
+    Kind kind = Kind::kSequence;
+    const std::vector<Block>* blocks = nullptr;
+    size_t next = 0;
+    const Block* owner = nullptr;        // The block that this is the body of; nullptr for the main program.
+    const Function* function = nullptr;  // kCall
+    int64_t value = 0;                   // kFor, kParallelFor: of the loop variable,
+    int64_t increment = 0;               // its step,
+    uint64_t rounds = 0;                 // rounds left after this one.
+    uint64_t round = 0;                  // number of this one, from 0;
+    int64_t seed = 0;                    // kParallelFor: what the seeds of its rounds come from.
+  };
+
+  Status RunToEnd();
+  Status EnterLoopsAgain();
+  ControlState State() const;
+  Frame& frame() { return *frames_.back(); }
+  Status WithCalls(Status status) const;
+  Result<bool> RunIterations(const Block& block, const LoopRange& range);
+  Status Enter(const Block& block);
+  Status FinishBody();
+  Status EnterFor(const Block& block);
+  Status EnterCall(const Block& block);
+  Status BindArgument(const Block& block, const Function& function, std::string_view parameter,
+                      const Variable* variable, Frame* callee) const;
+  Result<bool> EvaluateForest(const Block& loop, LoopRange* range);
+  bool IsInside(const Function& function) const;
+  Status FinishCall(const Block& block, const Function& function);
+  Status BindList(const Block& block, const Function& function, const Frame& callee);
+  Result<bool> Decide(const Block& block);
+  Result<std::optional<int64_t>> LoopBound(const Block& block, const char* name);
+  Status Record(const Block& block, std::string_view decision);
+  void FreeDead(const Block& block);
+
+  const Program& program_;
+  const SessionOptions& options_;
+  BlockRunner& blocks_;
+  ListSteps lists_;
+  RecursionRunner recursions_;
+  RecursionGradient gradients_;
+  const std::atomic<bool>& cancelled_;
+  const BetweenBlocks& between_blocks_;
+  const std::atomic<bool>* stopped_;
+  IterationRunner* iterations_ = nullptr;
+  std::vector<Activation> stack_;
+  std::vector<std::unique_ptr<Frame>> frames_;
+  size_t depth_ = 0;               // Calls around the program.
+  SumTaker* sums_ = nullptr;       // RunBody only.
+  const Block* beside_ = nullptr;  // The loop whose other iterations run, too.
+  bool met_downward_loop_ = false;
+  std::vector<CallSite> calls_below_;  // Open in what failed, an iteration or a recursion.
+  int64_t decisions_ = 0;
+  uint64_t program_hash_ = 0;  // Where states are asked for.
+};
+
+}  // namespace heddle::cluster

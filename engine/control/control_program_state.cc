@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// The control program written down and read back.
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "engine/control/control_program.h"
+
+namespace heddle::cluster {
+namespace {
+
+using BlocksById = std::unordered_map<int32_t, const Block*>;
+
+void AddBlocks(const std::vector<Block>& blocks, BlocksById* by_id) {
+  for (const Block& block : blocks) {
+    by_id->emplace(block.id, &block);
+    AddBlocks(block.body, by_id);
+    AddBlocks(block.otherwise, by_id);
+  }
+}
+
+BlocksById BlocksOf(const Program& program) {
+  BlocksById by_id;
+  AddBlocks(program.main, &by_id);
+  for (const auto& [name, function] : program.functions) AddBlocks(function.body, &by_id);
+  return by_id;
+}
+
+// It holds what it says, where this rank has a part of it.
+bool HoldsWhatItSays(const Variable& variable, int rank) {
+  const bool is_held = variable.IsHeldBy(rank);
+  switch (variable.info.data_type) {
+    case DataType::kScalar: return variable.value.IsScalar();
+    case DataType::kMatrix: return !is_held || variable.value.IsMatrix();
+    case DataType::kFrame: return !is_held || variable.value.IsFrame();
+    case DataType::kList:
+      return variable.list != nullptr &&
+             std::all_of(variable.list->elements.begin(), variable.list->elements.end(),
+                         [rank](const Variable& element) { return HoldsWhatItSays(element, rank); });
+    case DataType::kUnknown:
+    case DataType::kTuple: return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+ControlState ControlProgram::State() const {
+  ControlState state;
+  state.program = program_hash_;
+  for (const Activation& activation : stack_) {
+    ControlState::Activation saved;
+    saved.kind = activation.kind;
+    if (activation.owner != nullptr) {
+      saved.owner = activation.owner->id;
+      saved.otherwise = activation.blocks == &activation.owner->otherwise;
+    }
+    for (const auto& [key, function] : program_.functions)
+      if (&function == activation.function) saved.function = key;
+    saved.next = activation.next;
+    saved.value = activation.value;
+    saved.increment = activation.increment;
+    saved.rounds = activation.rounds;
+    saved.round = activation.round;
+    saved.seed = activation.seed;
+    state.stack.push_back(std::move(saved));
+  }
+  for (const std::unique_ptr<Frame>& frame : frames_) state.frames.push_back(*frame);
+  state.decisions = decisions_;
+  state.seeds = blocks_.seeds().scopes();
+  state.guard = blocks_.guard();
+  return state;
+}
+
+Status ControlProgram::Resume(ControlState state) {
+  const auto foreign = [](std::string_view why) {
+    return FailedPrecondition("a state of the control program cannot be resumed here: {}", why);
+  };
+  program_hash_ = ControlState::HashOf(program_);
+  if (state.program != program_hash_) return foreign("it is one of another program");
+  const BlocksById by_id = BlocksOf(program_);
+  size_t calls = 0, loops = 0;
+  for (const ControlState::Activation& saved : state.stack) {
+    Activation activation;
+    activation.kind = saved.kind;
+    activation.blocks = &program_.main;
+    if (saved.owner != ControlState::Activation::kMain) {
+      const auto owner = by_id.find(saved.owner);
+      if (owner == by_id.end()) return foreign("the program has no such block");
+      activation.owner = owner->second;
+      activation.blocks = saved.otherwise ? &owner->second->otherwise : &owner->second->body;
+    }
+    if (saved.kind == Kind::kCall) {
+      const auto function = program_.functions.find(saved.function);
+      if (function == program_.functions.end() || activation.owner == nullptr)
+        return foreign("the program has no such function");
+      activation.function = &function->second;
+      activation.blocks = &function->second.body;
+      ++calls;
+    }
+    loops += saved.kind == Kind::kParallelFor;
+    if (saved.next > activation.blocks->size()) return foreign("a list of blocks is too short");
+    activation.next = saved.next;
+    activation.value = saved.value;
+    activation.increment = saved.increment;
+    activation.rounds = saved.rounds;
+    activation.round = saved.round;
+    activation.seed = saved.seed;
+    stack_.push_back(activation);
+  }
+  if (state.seeds.size() != loops + 1) return foreign("loops and their seeds do not match");
+  if (state.frames.size() != calls + 1) return foreign("calls and their variables do not match");
+  for (Frame& frame : state.frames) {
+    for (const auto& [name, variable] : frame.variables())
+      if (!HoldsWhatItSays(variable, options_.rank)) return foreign("a variable is not what it says");
+    frames_.push_back(std::make_unique<Frame>(std::move(frame)));
+  }
+  decisions_ = state.decisions;
+  blocks_.seeds().scopes() = std::move(state.seeds);
+  blocks_.guard() = std::move(state.guard);
+  HEDDLE_RETURN_IF_ERROR(EnterLoopsAgain());
+  return WithCalls(RunToEnd());
+}
+
+// Rounds that are left call roots of the forests that their loops have been from the beginning.
+Status ControlProgram::EnterLoopsAgain() {
+  size_t frame = 0;
+  for (const Activation& activation : stack_) {
+    if (activation.kind == Kind::kCall) ++frame;
+    if (activation.kind != Kind::kFor && activation.kind != Kind::kParallelFor) continue;
+    LoopRange range = {.from = activation.value, .increment = activation.increment};
+    range.from = range.ValueOf(-activation.round);
+    range.rounds = activation.round + 1 + activation.rounds;
+    const auto value_of = [&](uint64_t round) { return range.ValueOf(round); };
+    const Block& loop = *activation.owner;
+    Frame* const variables = frames_[frame].get();
+    HEDDLE_RETURN_IF_ERROR(gradients_.EnterLoop(loop, value_of, range.rounds, variables).status());
+    HEDDLE_RETURN_IF_ERROR(recursions_.EnterLoop(loop, value_of, range.rounds, variables).status());
+  }
+  return OkStatus();
+}
+
+}  // namespace heddle::cluster

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/session/cancellation.h"
+#include "engine/session/session.h"
+#include "ops/files/file_roots.h"
+
+namespace heddle::cluster {
+
+/// What the script of a user may use who runs it: all that the user may, but for what other users' Heddle
+/// keeps, and no changes to what one's own keeps.
+ops::FileRoots RootsOfRun();
+
+/// How a run went: what `run`, `sim` and an executor's launcher report.
+struct RunOutcome {
+  Status status;
+  std::vector<SessionStatistics> statistics;  ///< By rank; those that reported.
+};
+
+/// Where a run takes its files from and puts its output.
+struct RunSurroundings {
+  std::string directory;                             ///< Relative paths of the script; absolute itself.
+  std::function<void(std::string_view text)> print;  ///< Standard output of the script, in order.
+  Cancellation* cancellation = nullptr;              ///< nullptr: cannot be cancelled.
+  int64_t silence_ms = 10'000;  ///< An executor without a sign of life for so long is stuck.
+  std::function<void(std::string_view text)>
+      show_plan;                          ///< Called with every plan before it runs; may be empty.
+  SessionVariables* variables = nullptr;  ///< As of SessionEnvironment; of a run in this process.
+};
+
+/// `heddle run`: one session of one rank in the calling process, without gRPC. options.rank and .ranks are
+/// ignored.
+RunOutcome RunLocally(const Program& program, SessionOptions options, const RunSurroundings& surroundings);
+
+}  // namespace heddle::cluster

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <optional>
+
+#include "compiler/codegen/codegen.h"
+#include "core/environment/clock.h"
+#include "core/environment/log.h"
+#include "core/memory/block_pool.h"
+#include "engine/blocks/block_runner.h"
+#include "engine/control/control_program.h"
+#include "engine/control/parallel_iterations.h"
+#include "engine/control/shared_iterations.h"
+#include "engine/session/control_channel.h"
+#include "engine/session/session.h"
+#include "engine/variables/random_seeds.h"
+#include "ops/fused/fused.h"
+
+namespace heddle::cluster {
+namespace {
+
+ops::KernelContext MakeContext(const SessionOptions& options, const SessionEnvironment& environment,
+                               const std::atomic<bool>& cancelled) {
+  ops::KernelContext context;
+  context.files = environment.files;
+  context.clock = environment.clock != nullptr ? environment.clock : &SystemClock();
+  context.print = environment.print;
+  context.cancelled = &cancelled;
+  context.times_operators = options.times_operators;
+  context.threads = options.threads;
+  context.rank = options.rank;
+  return context;
+}
+
+class SessionOfOneRank : public Session {
+ public:
+  SessionOfOneRank(const SessionOptions& options, Program program, const SessionEnvironment& environment)
+      : options_(options),
+        environment_(environment),
+        program_(std::move(program)),
+        context_(MakeContext(options_, environment_, cancelled_)),
+        code_(codegen::GeneratedRegions()),
+        fused_(code_, options_.fusion_strict,
+               [](const Status& why) {
+                 HEDDLE_LOG(kWarning, "fused operators run without machine code", {"why", why});
+               }),
+        runtime_(program_, options_, environment_, context_),
+        blocks_(options_, environment_, context_, runtime_, RandomSeeds(options_.seed)) {
+    context_.fused = &fused_;
+    RandomSeeds::Connect(&program_);
+    if (options_.ranks > 1) {
+      shared_ =
+          std::make_unique<SharedIterations>(program_, options_, environment_, context_, blocks_, cancelled_);
+    } else {
+      parallel_ = std::make_unique<ParallelIterations>(program_, options_, environment_, context_, runtime_,
+                                                       blocks_, cancelled_);
+    }
+  }
+
+  Status Run() override { return Run(std::nullopt); }
+  Status Resume(ControlState state) override { return Run(std::move(state)); }
+
+  void Cancel(Status why) override {
+    {
+      std::lock_guard lock(mutex_);
+      if (why_.ok()) why_ = why;
+    }
+    cancelled_.store(true);
+    runtime_.Cancel(why);
+    if (shared_ != nullptr) shared_->Cancel(why);
+    if (environment_.control != nullptr) environment_.control->Interrupt(why);
+  }
+
+  actor::LinkHandler* handler() override { return &runtime_.runtime(); }
+  bool own_cause() const override { return own_cause_; }
+  const SessionStatistics& statistics() const override { return blocks_.statistics(); }
+
+ private:
+  Status Run(std::optional<ControlState> state) {
+    const int64_t begin_ns = context_.clock->MonotonicNs();
+    Status status = blocks_.AddPlans();
+    if (status.ok()) {
+      ControlProgram control(program_, options_, blocks_, cancelled_, environment_.between_blocks);
+      IterationRunner& iterations = shared_ != nullptr ? static_cast<IterationRunner&>(*shared_) : *parallel_;
+      control.set_iterations(&iterations);
+      status = state ? control.Resume(*std::move(state)) : RunFromVariables(&control);
+      iterations.Finish();
+    }
+    Finish(context_.clock->MonotonicNs() - begin_ns);
+    if (MeetsRankZeroIn(status)) (void)environment_.control->Receive();  // ends with rank 0's failure
+    std::lock_guard lock(mutex_);
+    // Whatever stopped because of a cancellation, the cancellation is the cause.
+    if (!status.ok() && !why_.ok()) return why_;
+    own_cause_ = !status.ok();
+    return status;
+  }
+
+  Status RunFromVariables(ControlProgram* control) {
+    SessionVariables* const variables = environment_.variables;
+    if (variables == nullptr) return control->Run();
+    if (variables->seeds) blocks_.seeds().scopes() = {*variables->seeds};
+    HEDDLE_RETURN_IF_ERROR(control->Run(variables->frame));
+    variables->frame = control->TakeVariables();
+    variables->seeds = blocks_.seeds().scopes().front();
+    return OkStatus();
+  }
+
+  // A failure of the replicated control program happens on rank 0 as well, perhaps later: rank 0 prints first
+  // what comes before it in the script, and its report is the one that counts.
+  bool MeetsRankZeroIn(const Status& status) const {
+    if (options_.rank == 0 || environment_.control == nullptr || blocks_.failed_in_plan()) return false;
+    if (blocks_.compiler().failed_by_size()) return true;
+    return status.code() == StatusCode::kFailedPrecondition ||
+           status.code() == StatusCode::kInvalidArgument || status.code() == StatusCode::kAborted ||
+           status.code() == StatusCode::kNotFound;  // rank 0 has said that there is no such file
+  }
+
+  void Finish(int64_t elapsed_ns) {
+    SessionStatistics& statistics = blocks_.statistics();
+    statistics.rank = options_.rank;
+    statistics.ranks = options_.ranks;
+    statistics.seed = options_.seed;
+    statistics.elapsed_ns = elapsed_ns;
+    statistics.constants = compiler::OrDefault(options_.constants, options_.threads);
+    statistics.plans_ahead = blocks_.plans().ahead();
+    statistics.plans_compiled = blocks_.plans().misses();
+    statistics.planning_ns += blocks_.compiler().planning_ns();
+    statistics.fusion_ns += blocks_.compiler().fusion_ns();
+    statistics.fusion_costed += blocks_.compiler().fusion_costed();
+    statistics.plans_reused = blocks_.plans().hits();
+    const codegen::CodegenStatistics code = code_->statistics();
+    statistics.code_compiled = code.compiled;
+    statistics.code_from_disk = code.from_disk;
+    statistics.code_ns = static_cast<int64_t>(code.compile_ms * 1e6);
+    statistics.fusion_fallbacks = fused_.fallbacks();
+    for (const ops::FusedCounts& counts : fused_.Counts()) {
+      statistics.fused.push_back(
+          {counts.label, counts.calls, counts.nanoseconds, counts.bytes, counts.interpreted});
+      statistics.bytes_moved += counts.bytes;
+    }
+    for (std::string& text : blocks_.recursions().bodies().Texts())
+      statistics.recursions.push_back(std::move(text));
+    for (const auto& [form, times] : blocks_.recursions().bodies().Forms())
+      statistics.recursion_forms[form] += times;
+    statistics.peak_bytes = BlockPool::Process().Statistics().peak_in_use_bytes;
+  }
+
+  const SessionOptions options_;
+  const SessionEnvironment environment_;
+  Program program_;
+  std::atomic<bool> cancelled_{false};
+  ops::KernelContext context_;
+  std::shared_ptr<codegen::GeneratedCode> code_;
+  ops::FusedRuntime fused_;
+  SessionRuntime runtime_;
+  BlockRunner blocks_;
+  std::unique_ptr<ParallelIterations> parallel_;  // With one rank,
+  std::unique_ptr<SharedIterations> shared_;      // with several.
+  bool own_cause_ = false;
+  std::mutex mutex_;
+  Status why_;  // of the cancellation; under mutex_
+};
+
+}  // namespace
+
+std::unique_ptr<Session> Session::Create(const SessionOptions& options, Program program,
+                                         const SessionEnvironment& environment) {
+  return std::make_unique<SessionOfOneRank>(options, std::move(program), environment);
+}
+
+}  // namespace heddle::cluster

@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/control/shared_iterations.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "compiler/optimize/parallel_loops.h"
+#include "compiler/optimize/split_sums.h"
+#include "core/hash.h"
+#include "core/memory/counted_heap.h"
+#include "core/values/sizes.h"
+#include "engine/variables/merge_cells.h"
+#include "engine/variables/merge_variable.h"
+#include "engine/variables/shared_changes.h"
+#include "engine/variables/variable_bytes.h"
+
+namespace heddle::cluster {
+namespace {
+
+// What the exchanges before and after a loop take, about.
+constexpr int64_t kExchangeNs = 2'000'000;
+// Matrices that are cut by rows are put together up to so many times the size from which they are cut: larger
+// ones keep all ranks busy with each operator.
+constexpr int64_t kSmallSplits = 32;
+// Of a rank's memory, the part that whole copies of the variables may take.
+constexpr int64_t kMemoryParts = 4;
+
+SessionOptions LocalOptions(const SessionOptions& options) {
+  SessionOptions local = options;
+  local.rank = 0;
+  local.ranks = 1;
+  local.plans.clear();
+  return local;
+}
+
+SessionEnvironment LocalEnvironment(const SessionEnvironment& environment) {
+  SessionEnvironment local = environment;
+  local.link = nullptr;
+  local.control = nullptr;
+  local.observe_plan = nullptr;
+  local.between_blocks = nullptr;
+  return local;
+}
+
+ops::KernelContext LocalContext(ops::KernelContext context) {
+  context.rank = 0;
+  return context;
+}
+
+// Adds the variables that blocks read or assign; tells whether one assigns `counter`.
+bool AddNames(const std::vector<Block>& blocks, const std::string& counter, std::set<std::string>* names) {
+  bool assigns_counter = false;
+  for (const Block& block : blocks) {
+    for (const Node& node : block.graph.nodes) {
+      if (!node.Is("variable") && !node.Is("assign")) continue;
+      names->insert(node.Text("name"));
+      assigns_counter |= node.Is("assign") && node.Text("name") == counter;
+    }
+    ForEachArguments(block, [&](const auto& arguments) {
+      for (const auto& [parameter, variable] : arguments) names->insert(variable);
+    });
+    for (const std::string& name : {block.selector, block.first_argument, block.variable})
+      names->insert(name);
+    assigns_counter |= block.variable == counter;
+    for (const std::string& result : block.results) assigns_counter |= result == counter;
+    assigns_counter |= AddNames(block.body, counter, names);
+    assigns_counter |= AddNames(block.otherwise, counter, names);
+  }
+  return assigns_counter;
+}
+
+// Finds the blocks that add to sums; false when one does anything else.
+bool FindAdding(const std::vector<Block>& blocks, std::span<const std::string> sums,
+                std::map<int32_t, const Block*>* adding) {
+  return std::all_of(blocks.begin(), blocks.end(), [&](const Block& block) {
+    if (compiler::TouchesSums(block.graph, sums)) {
+      adding->emplace(block.id, &block);
+      if (block.kind != Block::Kind::kBasic || !compiler::OnlyAdds(block.graph, sums)) return false;
+    }
+    return FindAdding(block.body, sums, adding) && FindAdding(block.otherwise, sums, adding);
+  });
+}
+
+// Whether it has to be brought to every rank.
+bool IsElsewhere(const Variable& value) { return value.info.IsTabular() && !value.distribution.IsEach(); }
+
+// Changes of frames and lists travel as bytes, those of matrices as cells to where the matrix is.
+bool ChangesAsBytes(const Block& loop, const Frame& before) {
+  return std::any_of(loop.merged.begin(), loop.merged.end(),
+                     [&](const std::string& name) { return !before.Find(name)->info.IsMatrix(); });
+}
+
+// What the first rank that assigned variable i says of it; nullptr when none has.
+const ShareReport::Change* WhoTouched(const std::vector<ShareReport>& reports, size_t i) {
+  for (const ShareReport& report : reports)
+    if (report.changes[i].is_touched) return &report.changes[i];
+  return nullptr;
+}
+
+// All rows on rank r alone, as a distribution.
+Distribution RowsOfEach(const std::vector<int64_t>& rows) {
+  Distribution distribution{.kind = Distribution::Kind::kSplit};
+  distribution.split.cuts = {0};
+  for (const int64_t count : rows) distribution.split.cuts.push_back(distribution.split.cuts.back() + count);
+  return distribution;
+}
+
+Result<Variable> TextOfThisRank(std::string_view text, int ranks) {
+  static const auto kSchema = std::make_shared<const Schema>(Schema{.types = {ColumnType::kString}});
+  Variable variable;
+  variable.distribution = RowsOfEach(std::vector<int64_t>(static_cast<size_t>(ranks), 1));
+  variable.info = ValueInfo::OfFrame(ranks, kSchema);
+  const std::string_view texts[] = {text};
+  HEDDLE_ASSIGN_OR_RETURN(Column column, Column::OfTexts(texts));
+  variable.value = Value(heddle::Frame(kSchema, {std::move(column)}));
+  return variable;
+}
+
+}  // namespace
+
+SharedIterations::SharedIterations(const Program& program, const SessionOptions& options,
+                                   const SessionEnvironment& environment, const ops::KernelContext& context,
+                                   BlockRunner& blocks, const std::atomic<bool>& cancelled)
+    : program_(program),
+      options_(options),
+      environment_(environment),
+      blocks_(blocks),
+      cancelled_(cancelled),
+      local_options_(LocalOptions(options)),
+      local_environment_(LocalEnvironment(environment)),
+      local_context_(LocalContext(context)),
+      runtime_(program, local_options_, local_environment_, local_context_),
+      local_blocks_(local_options_, local_environment_, local_context_, runtime_, RandomSeeds(options.seed)),
+      local_(program, local_options_, local_environment_, local_context_, runtime_, local_blocks_,
+             cancelled) {}
+
+SharedIterations::Text& SharedIterations::TextOf(const Block& loop) {
+  const auto [found, is_new] = texts_.try_emplace(&loop);
+  Text& text = found->second;
+  if (!is_new) return text;
+  const bool assigns_counter = AddNames(loop.body, loop.variable, &text.names);
+  text.names.insert(loop.merged.begin(), loop.merged.end());
+  for (const std::string& sum : loop.sums) text.names.erase(sum);
+  const bool only_adds = FindAdding(loop.body, loop.sums, &text.adding);
+  text.can_be_shared =
+      loop.independent && only_adds && !assigns_counter && !compiler::MayRun(loop.body, program_, "read");
+  return text;
+}
+
+bool SharedIterations::CanBeShared(const Text& text, const Block& loop, const LoopRange& range,
+                                   const Frame& frame, const SessionOptions& options) {
+  if (!text.can_be_shared || range.rounds < 2 || !IsAsChecked(loop, range, frame)) return false;
+  int64_t bytes = 0, split_bytes = 0;
+  for (const std::string& name : text.names) {
+    const Variable* const variable = frame.Find(name);
+    if (variable == nullptr) continue;
+    ForEachValue(*variable, [&](const Variable& value) {
+      if (!value.info.IsTabular()) return;
+      const int64_t own_bytes = KnownBytes(value.info);
+      bytes = SaturatingSum(bytes, own_bytes);
+      if (value.distribution.IsSplit()) split_bytes = SaturatingSum(split_bytes, own_bytes);
+    });
+  }
+  if (options.memory_bytes > 0 && bytes > options.memory_bytes / kMemoryParts) return false;
+  if (split_bytes > SaturatingProduct(options.min_distributed_bytes, kSmallSplits)) return false;
+  const auto is_there = [&](const std::string& name) { return frame.Find(name) != nullptr; };
+  return std::all_of(loop.sums.begin(), loop.sums.end(), is_there) &&
+         std::all_of(loop.merged.begin(), loop.merged.end(), [&](const std::string& name) {
+           return is_there(name) && !frame.Find(name)->info.IsScalar();
+         });
+}
+
+// Rank 0 decides for all, by what iterations took the last time. The bytes do not depend on it.
+Result<bool> SharedIterations::Pays(const Block& loop, const Text& text, const LoopRange& range,
+                                    const Frame& frame) {
+  if (!text.has_run) return true;
+  int64_t bytes = 0;  // A nanosecond each.
+  for (const std::string& name : text.names)
+    if (const Variable* variable = frame.Find(name); variable != nullptr)
+      ForEachValue(*variable, [&](const Variable& value) {
+        if (IsElsewhere(value)) bytes = SaturatingSum(bytes, std::max<int64_t>(KnownBytes(value.info), 0));
+      });
+  const uint64_t key = FoldHash(FoldHash(3, static_cast<uint64_t>(loop.id)), range.rounds);
+  HEDDLE_ASSIGN_OR_RETURN(const std::string answer, blocks_.Share(key, [&] {
+    const double saved = static_cast<double>(range.rounds) * static_cast<double>(text.iteration_ns) *
+                         (1.0 - 1.0 / options_.ranks);
+    return std::string(saved > static_cast<double>(kExchangeNs) + static_cast<double>(bytes) ? "share"
+                                                                                             : "keep");
+  }));
+  return answer == "share";
+}
+
+Status SharedIterations::Replicate(const Text& text, const Frame& frame, Frame* local) {
+  // The values of variables and of elements of lists, by numbers.
+  Frame copies;
+  std::map<std::string, Distribution> wanted;
+  const auto add = [&](const Variable& value) {
+    if (!IsElsewhere(value)) return;
+    const std::string copy = fmt::format("%copy.{}", wanted.size());
+    copies.Set(copy, value);
+    wanted[copy] = Distribution::Each();
+  };
+  for (const std::string& name : text.names)
+    if (const Variable* variable = frame.Find(name)) ForEachValue(*variable, add);
+  if (!wanted.empty()) HEDDLE_RETURN_IF_ERROR(blocks_.Exchange(wanted, &copies));
+  size_t taken = 0;
+  const auto whole = [&](const Variable& value) {
+    return IsElsewhere(value) ? *copies.Find(fmt::format("%copy.{}", taken++)) : value;
+  };
+  for (const std::string& name : text.names)
+    if (const Variable* variable = frame.Find(name)) local->Set(name, WithValues(*variable, whole));
+  return OkStatus();
+}
+
+LoopRange SharedIterations::ShareOf(const LoopRange& range) const {
+  const auto rank = static_cast<uint64_t>(options_.rank), ranks = static_cast<uint64_t>(options_.ranks);
+  LoopRange share = range;
+  share.from = range.ValueOf(rank);
+  share.increment = static_cast<int64_t>(static_cast<uint64_t>(range.increment) * ranks);
+  share.rounds = range.rounds > rank ? (range.rounds - rank - 1) / ranks + 1 : 0;
+  share.first = rank;
+  share.step = ranks;
+  return share;
+}
+
+Result<bool> SharedIterations::Run(const Block& loop, const LoopRange& range, size_t depth, Frame* frame) {
+  Text& text = TextOf(loop);
+  if (!CanBeShared(text, loop, range, *frame, options_)) return false;
+  HEDDLE_ASSIGN_OR_RETURN(const bool pays, Pays(loop, text, range, *frame));
+  if (!pays) return false;
+  Frame before;
+  HEDDLE_RETURN_IF_ERROR(Replicate(text, *frame, &before).At(loop.position));
+
+  const LoopRange share = ShareOf(range);
+  Told told;
+  Frame after = before;
+  Status status;
+  SumTerms terms;
+  const auto print = [&](uint64_t round, std::string_view line) {
+    told.printed.push_back({share.NumberOf(round), std::string(line)});
+  };
+  if (share.rounds > 0) status = local_.RunAll(loop, share, depth, &after, print, &terms);
+  if (cancelled_.load()) return Cancelled("the job was cancelled");
+
+  ShareReport own;
+  std::vector<Matrix> cells(loop.merged.size());
+  own.iteration_ns = local_.IterationNs(loop);
+  if (status.ok())
+    status = WithinMemory("changes of a parfor",
+                          [&] { return FindChanges(loop, before, after, &own, &cells, &told); });
+  after = Frame();
+  if (status.ok())
+    status = WithinMemory("terms of a sum", [&] {
+      told.terms = EncodeTerms(terms.terms());
+      return OkStatus();
+    });
+  terms.Clear();
+  size_t bytes = told.terms.size();
+  for (const std::string& changes : told.changes) bytes += changes.size();
+  own.has_failed = !status.ok() || (options_.memory_bytes > 0 &&
+                                    static_cast<int64_t>(bytes) > options_.memory_bytes / kMemoryParts);
+  if (own.has_failed) {
+    own.changes.clear();
+    told = Told();
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<ShareReport> reports, ExchangeReports(loop, before, own, &told));
+  text.has_run = true;
+  text.iteration_ns = reports[0].iteration_ns;
+  if (std::any_of(reports.begin(), reports.end(),
+                  [](const ShareReport& report) { return report.has_failed; }))
+    return false;
+  if (!loop.sums.empty()) {
+    std::vector<SumTerm> all;
+    HEDDLE_RETURN_IF_ERROR(DecodeTerms(told.terms, &all));
+    if (!AddTerms(loop, std::move(all), frame)) {
+      if (cancelled_.load()) return Cancelled("the job was cancelled");
+      return false;
+    }
+  }
+
+  HEDDLE_RETURN_IF_ERROR(ExchangeCells(loop, reports, before, std::move(cells), frame).At(loop.position));
+  HEDDLE_RETURN_IF_ERROR(AdoptChanges(loop, reports, before, told.changes, frame).At(loop.position));
+  std::stable_sort(told.printed.begin(), told.printed.end(),
+                   [](const PrintedText& a, const PrintedText& b) { return a.iteration < b.iteration; });
+  if (options_.rank == 0)
+    for (const PrintedText& line : told.printed) environment_.print(line.text);
+  frame->Set(loop.variable, Variable::OfScalar(range.ValueOf(range.rounds - 1)));
+  return true;
+}
+
+Status SharedIterations::FindChanges(const Block& loop, const Frame& before, const Frame& after,
+                                     ShareReport* own, std::vector<Matrix>* cells, Told* told) {
+  ListOf<Variable> changes;  // Of each variable; none of matrices.
+  for (size_t i = 0; i < loop.merged.size(); ++i) {
+    const Variable& old = *before.Find(loop.merged[i]);
+    const Variable* const changed = after.Find(loop.merged[i]);
+    ShareReport::Change& change = own->changes.emplace_back();
+    change.info = changed == nullptr ? old.info : changed->info;
+    change.is_touched = changed != nullptr && !SharesValue(old, *changed);
+    Variable others = Variable::OfList(std::make_shared<ListOf<Variable>>());
+    if (change.is_touched && old.info.IsMatrix()) {
+      HEDDLE_ASSIGN_OR_RETURN((*cells)[i], ChangedCells(old.value.matrix(), changed->value.matrix()));
+      change.cells = (*cells)[i].rows();
+    } else if (change.is_touched) {
+      HEDDLE_ASSIGN_OR_RETURN(others, ChangesOf(old, *changed));
+    }
+    HEDDLE_RETURN_IF_ERROR(changes.Add("", std::move(others)));
+  }
+  if (ChangesAsBytes(loop, before))
+    told->changes = {
+        EncodeVariable(Variable::OfList(std::make_shared<ListOf<Variable>>(std::move(changes))))};
+  return OkStatus();
+}
+
+Result<std::vector<ShareReport>> SharedIterations::ExchangeReports(const Block& loop, const Frame& before,
+                                                                   const ShareReport& own, Told* told) {
+  Frame texts;
+  HEDDLE_ASSIGN_OR_RETURN(Variable report, TextOfThisRank(own.ToText(), options_.ranks));
+  texts.Set("%report", std::move(report));
+  HEDDLE_ASSIGN_OR_RETURN(Variable lines, TextOfThisRank(EncodeTexts(told->printed), options_.ranks));
+  texts.Set("%printed", std::move(lines));
+  std::map<std::string, Distribution> wanted = {{"%report", Distribution::Each()},
+                                                {"%printed", Distribution::One()}};
+  const bool has_sums = !loop.sums.empty(), has_changes = ChangesAsBytes(loop, before);
+  if (has_sums) {
+    HEDDLE_ASSIGN_OR_RETURN(Variable own_terms, TextOfThisRank(told->terms, options_.ranks));
+    texts.Set("%terms", std::move(own_terms));
+    wanted["%terms"] = Distribution::Each();
+  }
+  if (has_changes) {
+    const std::string_view own_changes = told->changes.empty() ? std::string_view() : told->changes[0];
+    HEDDLE_ASSIGN_OR_RETURN(Variable changes, TextOfThisRank(own_changes, options_.ranks));
+    texts.Set("%changes", std::move(changes));
+    wanted["%changes"] = Distribution::Each();
+  }
+  HEDDLE_RETURN_IF_ERROR(blocks_.Exchange(wanted, &texts));
+  *told = Told();
+  if (has_sums) {
+    const Column all = texts.Find("%terms")->value.frame().column(0);
+    for (int64_t rank = 0; rank < all.rows(); ++rank) told->terms.append(all.TextAt(rank));
+  }
+  if (has_changes) {
+    const Column all = texts.Find("%changes")->value.frame().column(0);
+    for (int64_t rank = 0; rank < all.rows(); ++rank) told->changes.emplace_back(all.TextAt(rank));
+  }
+  std::vector<ShareReport> reports;
+  const Column column = texts.Find("%report")->value.frame().column(0);
+  for (int64_t rank = 0; rank < column.rows(); ++rank) {
+    HEDDLE_ASSIGN_OR_RETURN(reports.emplace_back(), ShareReport::Parse(column.TextAt(rank)));
+  }
+  if (options_.rank != 0) return reports;
+  const Column all = texts.Find("%printed")->value.frame().column(0);
+  for (int64_t rank = 0; rank < all.rows(); ++rank)
+    HEDDLE_RETURN_IF_ERROR(DecodeTexts(all.TextAt(rank), &told->printed));
+  return reports;
+}
+
+bool SharedIterations::AddTerms(const Block& loop, std::vector<SumTerm> terms, Frame* frame) {
+  std::stable_sort(terms.begin(), terms.end(),
+                   [](const SumTerm& a, const SumTerm& b) { return a.iteration < b.iteration; });
+  const Text& text = TextOf(loop);
+  Frame sums;
+  for (const std::string& name : loop.sums) sums.Set(name, *frame->Find(name));
+  for (SumTerm& term : terms) {
+    const auto block = text.adding.find(term.block);
+    if (block == text.adding.end()) return false;
+    for (auto& [name, variable] : term.values) sums.Set(name, std::move(variable));
+    if (!blocks_.Run(term.block, block->second->graph, &sums).ok()) return false;
+  }
+  if (!blocks_.Settle().ok()) return false;
+  for (const std::string& name : loop.sums) frame->Set(name, *sums.Find(name));
+  return true;
+}
+
+Status SharedIterations::ExchangeCells(const Block& loop, const std::vector<ShareReport>& reports,
+                                       const Frame& before, std::vector<Matrix> cells, Frame* frame) {
+  Frame changes;
+  std::map<std::string, Distribution> wanted;
+  for (size_t i = 0; i < loop.merged.size(); ++i) {
+    std::vector<int64_t> rows;
+    for (const ShareReport& report : reports) rows.push_back(report.changes[i].cells);
+    Variable variable;
+    variable.distribution = RowsOfEach(rows);
+    if (variable.distribution.split.Length() == 0) continue;
+    variable.info = ValueInfo::OfMatrix({variable.distribution.split.Length(), 2});
+    if (cells[i].columns() != 2) {
+      HEDDLE_ASSIGN_OR_RETURN(cells[i], Matrix::Dense(0, 2));
+    }
+    variable.value = Value(std::move(cells[i]));
+    changes.Set(loop.merged[i], std::move(variable));
+    const bool is_one = frame->Find(loop.merged[i])->distribution.IsOne();
+    wanted[loop.merged[i]] = is_one ? Distribution::One() : Distribution::Each();
+  }
+  if (!wanted.empty()) HEDDLE_RETURN_IF_ERROR(blocks_.Exchange(wanted, &changes));
+  for (size_t i = 0; i < loop.merged.size(); ++i) {
+    const std::string& name = loop.merged[i];
+    const ShareReport::Change* const touched = WhoTouched(reports, i);
+    if (touched == nullptr || !before.Find(name)->info.IsMatrix()) continue;
+    Variable merged = *frame->Find(name);
+    merged.info = touched->info;
+    if (merged.IsHeldBy(options_.rank)) {
+      const Variable* const changed = changes.Find(name);
+      Matrix result = merged.value.matrix();
+      if (changed != nullptr) {
+        const Matrix& whole = before.Find(name)->value.matrix();
+        const bool is_split = merged.distribution.IsSplit();
+        HEDDLE_ASSIGN_OR_RETURN(
+            result, WithCells(whole, is_split ? merged.distribution.split.Begin(options_.rank) : 0,
+                              is_split ? merged.distribution.split.End(options_.rank) : whole.rows(),
+                              changed->value.matrix()));
+      }
+      HEDDLE_ASSIGN_OR_RETURN(result,
+                              merged.info.format == Format::kDense ? ToDense(result) : ToSparse(result));
+      merged.value = Value(std::move(result));
+    }
+    frame->Set(name, std::move(merged));
+  }
+  return OkStatus();
+}
+
+Status SharedIterations::AdoptChanges(const Block& loop, const std::vector<ShareReport>& reports,
+                                      const Frame& before, const std::vector<std::string>& changes,
+                                      Frame* frame) {
+  std::vector<Variable> of_ranks;
+  for (const std::string& bytes : changes) {
+    HEDDLE_ASSIGN_OR_RETURN(of_ranks.emplace_back(), DecodeVariable(bytes));
+    if (of_ranks.back().list == nullptr || of_ranks.back().list->size() != loop.merged.size())
+      return Internal("what a parfor changed arrived damaged");
+  }
+  for (size_t i = 0; i < loop.merged.size() && !of_ranks.empty(); ++i) {
+    const std::string& name = loop.merged[i];
+    const ShareReport::Change* const touched = WhoTouched(reports, i);
+    if (touched == nullptr || touched->info.IsMatrix()) continue;
+    std::vector<Variable> own;
+    for (const Variable& all : of_ranks) own.push_back(all.list->elements[i]);
+    Variable merged = *frame->Find(name);
+    if (touched->info.IsFrame()) {
+      merged.info = touched->info;
+      if (merged.IsHeldBy(options_.rank)) {
+        HEDDLE_ASSIGN_OR_RETURN(const Variable whole, WithChanges(*before.Find(name), own));
+        const heddle::Frame& cells = whole.value.frame();
+        std::vector<Column> columns;
+        for (int64_t j = 0; j < cells.columns(); ++j) columns.push_back(cells.column(j));
+        const heddle::Frame renamed(merged.info.schema, std::move(columns));
+        const Split& split = merged.distribution.split;
+        merged.value = Value(merged.distribution.IsSplit()
+                                 ? renamed.Rows(split.Begin(options_.rank), split.End(options_.rank))
+                                 : renamed);
+      }
+    } else {
+      // Elements that nobody changed stay where they are.
+      HEDDLE_ASSIGN_OR_RETURN(merged, WithChanges(merged, own));
+    }
+    frame->Set(name, std::move(merged));
+  }
+  return OkStatus();
+}
+
+}  // namespace heddle::cluster

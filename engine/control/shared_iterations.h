@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "core/programs/program.h"
+#include "engine/blocks/block_runner.h"
+#include "engine/blocks/session_runtime.h"
+#include "engine/control/control_program.h"
+#include "engine/control/parallel_iterations.h"
+#include "engine/variables/share_report.h"
+
+namespace heddle::cluster {
+
+/// Shares the iterations of a parfor out over the ranks of a session (docs/parfor.md): rank r of n runs
+/// number r, r + n, r + 2n, ... on its own, as a session of one rank would, on its threads. Every rank
+/// decides alike and takes part in the exchanges before and after.
+///
+/// When an iteration fails anywhere, nothing has happened: the loop is run in order, and the error and what
+/// is printed before it are those of that run.
+class SharedIterations : public IterationRunner {
+ public:
+  /// All outlive it. `blocks` is the runner of the program around the loops, `context` its kernels'.
+  SharedIterations(const Program& program, const SessionOptions& options,
+                   const SessionEnvironment& environment, const ops::KernelContext& context,
+                   BlockRunner& blocks, const std::atomic<bool>& cancelled);
+
+  Result<bool> Run(const Block& loop, const LoopRange& range, size_t depth, Frame* frame) override;
+  /// Loops that fail here are run in order, where the calls are known.
+  const std::vector<CallSite>& open_calls() const override { return local_.open_calls(); }
+  /// Adds what was done to the statistics of `blocks`; at the end.
+  void Finish() override {
+    local_.Finish();
+    blocks_.Absorb(local_blocks_);
+  }
+  /// Ends what runs on this rank alone, and all that follows. Any thread.
+  void Cancel(const Status& why) { runtime_.Cancel(why); }
+
+ private:
+  // What the text of a loop says.
+  struct Text {
+    std::set<std::string> names;             // Variables that its body reads or writes.
+    std::map<int32_t, const Block*> adding;  // Blocks that add to sums, by number.
+    bool can_be_shared = false;
+    bool has_run = false;
+    int64_t iteration_ns = 0;  // On average, on rank 0.
+  };
+
+  Text& TextOf(const Block& loop);
+  static bool CanBeShared(const Text& text, const Block& loop, const LoopRange& range, const Frame& frame,
+                          const SessionOptions& options);
+  Result<bool> Pays(const Block& loop, const Text& text, const LoopRange& range, const Frame& frame);
+  /// The variables that the body names, whole on this rank.
+  Status Replicate(const Text& text, const Frame& frame, Frame* local);
+  LoopRange ShareOf(const LoopRange& range) const;
+  // What the ranks tell each other behind the report.
+  struct Told {
+    std::vector<PrintedText> printed;
+    std::string terms;                 // Of sums.
+    std::vector<std::string> changes;  // Of frames and lists, of each rank.
+  };
+  /// What the iterations of this rank did to the variables: of matrices the cells, of the others in `told`.
+  Status FindChanges(const Block& loop, const Frame& before, const Frame& after, ShareReport* own,
+                     std::vector<Matrix>* cells, Told* told);
+  /// Tells all ranks what every rank reports, the terms of sums and the changes of frames and lists, and rank
+  /// 0 what was printed.
+  Result<std::vector<ShareReport>> ExchangeReports(const Block& loop, const Frame& before,
+                                                   const ShareReport& own, Told* told);
+  /// Adds the terms of all iterations to the sums of `frame`, in their order. False: that failed, and the
+  /// sums are as before.
+  bool AddTerms(const Block& loop, std::vector<SumTerm> terms, Frame* frame);
+  /// Puts the changed cells of all ranks into the matrices of `frame`.
+  Status ExchangeCells(const Block& loop, const std::vector<ShareReport>& reports, const Frame& before,
+                       std::vector<Matrix> cells, Frame* frame);
+  /// Puts what all ranks changed of frames and lists into those of `frame`.
+  Status AdoptChanges(const Block& loop, const std::vector<ShareReport>& reports, const Frame& before,
+                      const std::vector<std::string>& changes, Frame* frame);
+
+  const Program& program_;
+  const SessionOptions& options_;
+  const SessionEnvironment& environment_;
+  BlockRunner& blocks_;
+  const std::atomic<bool>& cancelled_;
+  // A session of one rank within this one.
+  const SessionOptions local_options_;
+  const SessionEnvironment local_environment_;
+  ops::KernelContext local_context_;
+  SessionRuntime runtime_;
+  BlockRunner local_blocks_;
+  ParallelIterations local_;
+  std::unordered_map<const Block*, Text> texts_;
+};
+
+}  // namespace heddle::cluster

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/recursion/bodies.h"
+
+#include <atomic>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "compiler/gradient/adjoint_graph.h"
+#include "compiler/recursion/adjoint_class.h"
+#include "core/environment/log.h"
+#include "core/programs/text_format.h"
+#include "engine/recursion/texts.h"
+#include "engine/variables/live_in.h"
+
+namespace heddle::cluster {
+namespace {
+
+// Bodies of a function; more ways through a function, or sizes, than that and all are made again.
+constexpr size_t kMostBodies = 4096;
+// Bodies of derivatives take dense matrices: labels in rows of few cells are made dense.
+constexpr int64_t kMostColumns = 64;
+
+// Sizes of the parameters, way of the class, what the function's results are.
+using BodyKey = std::tuple<std::string, std::vector<bool>, std::string>;
+
+// Of "forward ...": the parameters that "backward ..." has adjoints of.
+std::vector<std::string> WantedIn(const Program& program, const std::string& key, const Function& function) {
+  constexpr std::string_view kForward = "forward";
+  std::vector<std::string> wanted;
+  if (!key.starts_with(kForward)) return wanted;
+  const auto backward = program.functions.find("backward" + key.substr(kForward.size()));
+  if (backward == program.functions.end()) return wanted;
+  for (const Parameter& parameter : function.parameters)
+    for (const Parameter& result : backward->second.results)
+      if (result.name == compiler::AdjointName(parameter.name)) wanted.push_back(parameter.name);
+  return wanted;
+}
+
+compiler::ClassContext WithChildren(const compiler::ClassContext& context, const Function& function,
+                                    const std::vector<ValueInfo>& children) {
+  compiler::ClassContext of_class = context;
+  of_class.children = children;
+  for (size_t i = 0; i < children.size(); ++i)
+    if (children[i].IsScalar() && function.results[i].value_type == ValueType::kBoolean)
+      of_class.children[i].value_type = ValueType::kBoolean;
+  return of_class;
+}
+
+std::string TextOf(const std::vector<ValueInfo>& infos) {
+  std::string text;
+  for (const ValueInfo& info : infos) AppendType(info, &text);
+  return text;
+}
+
+}  // namespace
+
+struct RecursionBodies::Known {
+  compiler::Recognition found;
+  std::vector<std::string> wanted;
+  std::atomic<bool> was_told = false;
+  std::map<BodyKey, std::shared_ptr<const ops::RecursiveBody>> bodies;
+  std::map<std::pair<bool, BodyKey>, std::shared_ptr<const ops::RecursiveAdjoint>> adjoints;
+};
+
+RecursionBodies::RecursionBodies(const Program& program, const SessionOptions& options)
+    : program_(program), options_(options) {}
+
+RecursionBodies::~RecursionBodies() = default;
+
+RecursionBodies::Known& RecursionBodies::KnownOf(const Function& function) const {
+  std::lock_guard lock(known_mutex_);
+  std::unique_ptr<Known>& known = known_[&function];
+  if (known == nullptr) {
+    known = std::make_unique<Known>();
+    for (const auto& [key, candidate] : program_.functions)
+      if (&candidate == &function) {
+        known->wanted = WantedIn(program_, key, function);
+        known->found = compiler::Recognise(key, function, {known->wanted.begin(), known->wanted.end()});
+      }
+  }
+  return *known;
+}
+
+std::vector<std::string> RecursionBodies::Texts() const {
+  std::lock_guard lock(bodies_mutex_);
+  return texts_;
+}
+
+void RecursionBodies::CountForm(const std::string& form) const {
+  std::lock_guard lock(bodies_mutex_);
+  ++forms_[form];
+}
+
+std::map<std::string, int64_t> RecursionBodies::Forms() const {
+  std::lock_guard lock(bodies_mutex_);
+  return forms_;
+}
+
+const compiler::Recognition& RecursionBodies::FoundAt(const Function& function) const {
+  return KnownOf(function).found;
+}
+
+const std::vector<std::string>& RecursionBodies::WantedOf(const Function& function) const {
+  return KnownOf(function).wanted;
+}
+
+void RecursionBodies::SayWhy(const Function& function, const std::string& why) const {
+  Known& known = KnownOf(function);
+  if (known.was_told.exchange(true) || options_.rank != 0) return;
+  const char* const what = known.found.recursion.keeps
+                               ? "the derivative of a structural recursion is interpreted"
+                               : "a structural recursion is interpreted";
+  HEDDLE_LOG(kWarning, what, {"function", function.name}, {"why", why});
+}
+
+Frame RecursionBodies::InputsOf(const Function& function, const ops::KernelCall& call, size_t first) const {
+  Frame inputs;
+  for (const std::string& name : FoundAt(function).recursion.Inputs(function)) {
+    Variable parameter;
+    parameter.value = *call.inputs[first];
+    parameter.info = call.input_infos[first++];
+    inputs.Set(name, std::move(parameter));
+  }
+  return inputs;
+}
+
+compiler::ClassContext RecursionBodies::ContextOf(const Function& function, const Frame& inputs,
+                                                  std::string* sizes) const {
+  const compiler::Recursion& recursion = FoundAt(function).recursion;
+  compiler::ClassContext context;
+  context.element_type = options_.element_type;
+  context.disabled.insert(options_.disabled_passes.begin(), options_.disabled_passes.end());
+  context.fusion = options_.fusion;
+  context.pushes_down = !recursion.keeps;
+  for (const std::string& name : recursion.Inputs(function)) {
+    const Variable* const variable = inputs.Find(name);
+    if (variable == nullptr) continue;
+    compiler::LiveIn known = LiveInOf(*variable);
+    if (recursion.keeps && known.info.IsMatrix() && known.info.shape.columns <= kMostColumns)
+      known.info.format = Format::kDense;
+    if (recursion.free.contains(name)) known.value.reset();
+    AppendType(known.info, sizes);
+    if (known.value) *sizes += known.value->ToLiteral();
+    context.parameters[name] = std::move(known);
+  }
+  return context;
+}
+
+Result<std::optional<std::vector<ValueInfo>>> RecursionBodies::ResultsAt(const Function& function,
+                                                                         int64_t root,
+                                                                         const Frame& inputs) const {
+  const std::optional<std::vector<ValueInfo>> none;
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const ops::Linearized> structure,
+                          StructureOf(function, {root}, inputs));
+  if (structure == nullptr || structure->batches.empty()) return none;
+  std::string sizes;
+  const compiler::ClassContext context = ContextOf(function, inputs, &sizes);
+  const ops::Linearized::Class& first =
+      structure->classes[static_cast<size_t>(structure->batches.front().node_class)];
+  std::shared_ptr<const ops::RecursiveBody> body;
+  size_t kept = 0;
+  if (FoundAt(function).recursion.keeps) {
+    HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const ops::RecursiveAdjoint> adjoint,
+                            AdjointOf(function, sizes, first, {}, context, /*keeps=*/true));
+    if (adjoint == nullptr) return none;
+    kept = adjoint->kept.size();
+    body = std::shared_ptr<const ops::RecursiveBody>(adjoint, &adjoint->forward);
+  } else {
+    HEDDLE_ASSIGN_OR_RETURN(body, BodyOf(function, sizes, first, {}, context));
+    if (body == nullptr) return none;
+  }
+  std::optional<std::vector<ValueInfo>> results = ops::ResultsOf(*body);
+  if (results)
+    results->resize(results->size() - kept);
+  else
+    SayWhy(function, "results differ in size from node to node (C7)");
+  return results;
+}
+
+Result<std::shared_ptr<const ops::Linearized>> RecursionBodies::StructureOf(const Function& function,
+                                                                            const std::vector<int64_t>& roots,
+                                                                            const Frame& inputs) const {
+  std::string why;
+  HEDDLE_ASSIGN_OR_RETURN(
+      std::shared_ptr<const ops::Linearized> structure,
+      structures_.Of(function, FoundAt(function).recursion.structure, roots, inputs, &why));
+  if (structure == nullptr) SayWhy(function, why);
+  return structure;
+}
+
+Result<std::shared_ptr<const ops::RecursiveBody>> RecursionBodies::BodyOf(
+    const Function& function, const std::string& sizes, const ops::Linearized::Class& node_class,
+    const std::vector<ValueInfo>& children, const compiler::ClassContext& context) const {
+  Known& known = KnownOf(function);
+  std::lock_guard lock(bodies_mutex_);
+  if (known.bodies.size() >= kMostBodies) known.bodies.clear();
+  std::shared_ptr<const ops::RecursiveBody>& kept = known.bodies[{sizes, node_class.path, TextOf(children)}];
+  if (kept != nullptr) return kept;
+  const compiler::ClassContext of_class = WithChildren(context, function, children);
+  std::string why;
+  const std::optional<compiler::ClassGraph> graph =
+      compiler::JoinBlocks(known.found.recursion, function, node_class.path, of_class, &why);
+  std::optional<ops::RecursiveBody> body;
+  if (graph) body = compiler::BatchOperators(*graph, of_class, &why);
+  if (!body) {
+    SayWhy(function, why);
+    return kept;
+  }
+  kept = std::make_shared<const ops::RecursiveBody>(*std::move(body));
+  texts_.push_back(TextOfBody(function.name, node_class.calls, kept, weights_));
+  return kept;
+}
+
+Result<std::shared_ptr<const ops::RecursiveAdjoint>> RecursionBodies::AdjointOf(
+    const Function& function, const std::string& sizes, const ops::Linearized::Class& node_class,
+    const std::vector<ValueInfo>& children, const compiler::ClassContext& context, bool keeps) const {
+  Known& known = KnownOf(function);
+  std::lock_guard lock(bodies_mutex_);
+  if (known.adjoints.size() >= kMostBodies) known.adjoints.clear();
+  std::shared_ptr<const ops::RecursiveAdjoint>& kept =
+      known.adjoints[{keeps, {sizes, node_class.path, TextOf(children)}}];
+  if (kept != nullptr) return kept;
+  const compiler::ClassContext of_class = WithChildren(context, function, children);
+  std::string why;
+  const std::optional<compiler::ClassGraph> graph =
+      compiler::JoinBlocks(known.found.recursion, function, node_class.path, of_class, &why);
+  std::optional<ops::RecursiveAdjoint> adjoint;
+  if (graph)
+    adjoint = compiler::DifferentiateClass(
+        *graph, of_class,
+        {.parameters = {known.wanted.begin(), known.wanted.end()}, .calls = node_class.calls, .keeps = keeps},
+        &why);
+  if (!adjoint) {
+    SayWhy(function, why);
+    return kept;
+  }
+  kept = std::make_shared<const ops::RecursiveAdjoint>(*std::move(adjoint));
+  for (std::string& text : TextsOfAdjoint(function.name, node_class.calls, keeps, kept, weights_))
+    texts_.push_back(std::move(text));
+  return kept;
+}
+
+}  // namespace heddle::cluster

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/recursion/plans.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/hash.h"
+#include "core/memory/counted_heap.h"
+#include "core/programs/text_format.h"
+#include "engine/recursion/graph_runner.h"
+#include "engine/recursion/structure_inputs.h"
+#include "ops/elementwise/single_precision.h"
+#include "ops/recursion/recursive_operator.h"
+#include "ops/recursion/root_groups.h"
+
+namespace heddle::cluster {
+namespace {
+
+using Attributes = ops::RecursiveAttributes;
+
+// Graphs kept; one more forgets them all. Numbers of roots that change from call to call give new ones.
+constexpr size_t kMostGraphs = 1024;
+// Variables of a plan that no script has.
+constexpr const char* kRoots = "%recursion.roots";
+constexpr const char* kPlace = "%recursion.place";
+constexpr const char* kGiven = "%recursion.given";
+constexpr const char* kRows = "%recursion.rows";
+
+Result<Matrix> ColumnOf(const std::vector<int64_t>& numbers) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix column, Matrix::Dense(static_cast<int64_t>(numbers.size()), 1));
+  std::transform(numbers.begin(), numbers.end(), column.mutable_data(),
+                 [](int64_t number) { return static_cast<double>(number); });
+  return column;
+}
+
+Result<Matrix> NumberOf(const std::shared_ptr<const RecursionAdjoints::Place>& place) {
+  return ColumnOf({place == nullptr ? 0 : place->number()});
+}
+
+Result<Matrix> RowsOf(const std::map<int64_t, Matrix>& groups) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix rows,
+                          Matrix::Dense(static_cast<int64_t>(groups.size()), 1 + ops::kMostRootsOfGroup));
+  double* to = rows.mutable_data();
+  for (const auto& [number, row] : groups) to = std::copy_n(row.data(), rows.columns(), to);
+  return rows;
+}
+
+// A row for each root: its group and place, the cells of its adjoints.
+Result<Matrix> RowsOf(const GivenAdjoints& given) {
+  const auto cells_of = [](const Value& value) { return value.IsScalar() ? 1 : value.matrix().cells(); };
+  int64_t width = 2;
+  for (const size_t result : given.results) width += cells_of(given.roots[0].of_results[result]);
+  HEDDLE_ASSIGN_OR_RETURN(Matrix rows, Matrix::Dense(static_cast<int64_t>(given.roots.size()), width));
+  double* to = rows.mutable_data();
+  for (const GivenAdjoints::OfRoot& root : given.roots) {
+    const double* const end = to + width;
+    *to++ = static_cast<double>(root.group);
+    *to++ = static_cast<double>(root.place);
+    for (const size_t result : given.results) {
+      const Value& value = root.of_results[result];
+      if (end - to < cells_of(value)) return Internal("adjoints differ in size");
+      if (value.IsScalar()) {
+        *to++ = value.scalar().AsDouble();
+        continue;
+      }
+      HEDDLE_ASSIGN_OR_RETURN(const Matrix dense, ToDense(value.matrix()));
+      if (dense.element_type() == ElementType::kFloat64)
+        to = std::copy_n(dense.data<double>(), dense.cells(), to);
+      else
+        to = std::copy_n(dense.data<float>(), dense.cells(), to);
+    }
+    if (to != end) return Internal("adjoints differ in size");
+  }
+  return rows;
+}
+
+std::string NameOfAdjoint(size_t i) { return fmt::format("%recursion.adjoint{}", i); }
+
+}  // namespace
+
+RecursionPlans::RecursionPlans(const Program& program, const SessionOptions& options, GraphRunner& runner)
+    : program_(program), options_(options), runner_(runner), lists_(options) {}
+
+const RecursionBodies& RecursionPlans::bodies() const { return runner_.recursions().bodies(); }
+
+// nullopt where a parameter is none of a plan.
+std::optional<std::string> RecursionPlans::SizesOf(const Function& function, const Frame& callee) const {
+  std::string sizes;
+  const compiler::Recursion& recursion = bodies().FoundAt(function).recursion;
+  for (const std::string& name : recursion.Inputs(function)) {
+    const Variable* const variable = callee.Find(name);
+    if (variable == nullptr || variable->info.data_type == DataType::kList) return std::nullopt;
+    AppendType(variable->info, &sizes);
+    if (variable->info.IsScalar() && !recursion.free.contains(name) &&
+        !compiler::IsLongText(variable->value.scalar()))
+      sizes += variable->value.scalar().ToLiteral();
+  }
+  return sizes;
+}
+
+// Rank 0 finds what the results are, where nobody knows it yet: it has the structure.
+Result<std::optional<std::vector<ValueInfo>>> RecursionPlans::ResultsOf(const Function& function,
+                                                                        int64_t root,
+                                                                        const std::string& sizes,
+                                                                        Frame* callee) {
+  if (results_.size() >= kMostGraphs) results_.clear();
+  const auto [kept, is_new] = results_.try_emplace({&function, sizes});
+  if (!is_new) return kept->second;
+  const auto forget = [&, at = kept] { results_.erase(at); };
+  const compiler::Recursion& recursion = bodies().FoundAt(function).recursion;
+  std::map<std::string, Distribution> wanted;
+  for (const std::string& name : recursion.structure.matrices)
+    if (const Variable* const matrix = callee->Find(name);
+        matrix != nullptr && matrix->distribution.IsSplit())
+      wanted[name] = Distribution::Each();
+  if (!wanted.empty())
+    if (Status status = runner_.Exchange(wanted, callee); !status.ok()) {
+      forget();
+      return status;
+    }
+  Status failed;
+  const uint64_t key = FoldHash(FoldHash(1, function.name), sizes);
+  const Result<std::string> text = runner_.Share(key, [&] {
+    std::string found;
+    failed = WithinMemory("variables", [&]() -> Status {
+      HEDDLE_ASSIGN_OR_RETURN(const std::optional<std::vector<ValueInfo>> infos,
+                              bodies().ResultsAt(function, root, *callee));
+      if (infos)
+        for (const ValueInfo& info : *infos) AppendType(info, &(found += " "));
+      return OkStatus();
+    });
+    return failed.ok() ? found : std::string("error");
+  });
+  if (!text.ok() || *text == "error") {
+    // The plan meets it, too, and says where: of whatever size its results are.
+    forget();
+    if (!text.ok()) return text.status();
+    const size_t results = function.results.size() - (recursion.keeps ? 1 : 0);
+    return std::optional<std::vector<ValueInfo>>(
+        std::vector<ValueInfo>(results, ValueInfo::OfMatrix({1, 1})));
+  }
+  if (text->empty()) return kept->second;
+  TextReader reader(*text, "results");
+  kept->second.emplace();
+  while (!reader.AtEnd()) kept->second->push_back(reader.Type());
+  HEDDLE_RETURN_IF_ERROR(reader.status());
+  return kept->second;
+}
+
+const std::string& RecursionPlans::KeyOf(const Function& function) const {
+  return std::find_if(program_.functions.begin(), program_.functions.end(),
+                      [&](const auto& entry) { return &entry.second == &function; })
+      ->first;
+}
+
+// With the variables that it reads, which the frame has: `before`, the parameters, `behind`.
+Node RecursionPlans::OperatorOf(const Block& call, const Function& function, std::string_view op,
+                                const std::vector<const char*>& before,
+                                const std::vector<const char*>& behind, const Frame& callee,
+                                Graph* graph) const {
+  Node recursive = {.op = std::string(op), .position = call.position};
+  const auto add_variable = [&](const std::string& name) {
+    Node variable = {.op = "variable", .info = callee.Find(name)->info, .position = call.position};
+    variable.SetAttribute("name", name);
+    recursive.inputs.push_back(graph->Add(std::move(variable)));
+  };
+  for (const char* name : before) add_variable(name);
+  for (const std::string& name : bodies().FoundAt(function).recursion.Inputs(function)) add_variable(name);
+  for (const char* name : behind) add_variable(name);
+  recursive.SetAttribute(Attributes::kFunction, KeyOf(function));
+  recursive.SetAttribute(Attributes::kEvenRows, true);
+  return recursive;
+}
+
+Graph RecursionPlans::ForwardGraph(const Block& call, const Function& function,
+                                   const RecursionEvaluation& evaluation, bool may_fail,
+                                   const Frame& callee) const {
+  Graph graph;
+  const bool keeps = bodies().FoundAt(function).recursion.keeps;
+  Node recursive =
+      keeps ? OperatorOf(call, function, ops::kRecursiveForward, {kRoots, kPlace}, {}, callee, &graph)
+            : OperatorOf(call, function, ops::kRecursive, {kRoots}, {}, callee, &graph);
+  int64_t width = 1;
+  for (const ValueInfo& info : evaluation.infos) width += ops::CellsOf(info);
+  const auto roots = static_cast<int64_t>(evaluation.roots.size());
+  recursive.SetAttribute(Attributes::kWidth, width);
+  recursive.SetAttribute(Attributes::kMayFail, may_fail);
+  if (keeps) recursive.SetAttribute(Attributes::kRoots, roots);
+  recursive.info = ValueInfo::OfMatrix({roots, width});
+  Node rows = {.op = "assign", .info = recursive.info, .position = call.position};
+  rows.inputs = {graph.Add(std::move(recursive))};
+  rows.SetAttribute("name", std::string(kRows));
+  graph.Add(std::move(rows));
+  return graph;
+}
+
+Graph RecursionPlans::BackwardGraph(const Block& call, const Function& function, const GivenAdjoints& given,
+                                    const Frame& callee) const {
+  Graph graph;
+  Node recursive =
+      OperatorOf(call, function, ops::kRecursiveBackward, {}, {kRoots, kPlace, kGiven}, callee, &graph);
+  const std::vector<std::string> names = bodies().FoundAt(function).recursion.Inputs(function);
+  std::vector<size_t> parameters;
+  for (const std::string& name : bodies().WantedOf(function)) {
+    parameters.push_back(static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin()));
+    const ValueInfo& info = callee.Find(name)->info;
+    recursive.results.push_back(ValueInfo::OfMatrix(info.IsScalar() ? Shape{1, 1} : info.shape));
+    if (info.IsMatrix()) recursive.results.back().element_type = info.element_type;
+  }
+  recursive.SetAttribute(Attributes::kGiven, ops::TextOfNumbers(given.results));
+  recursive.SetAttribute(Attributes::kWanted, ops::TextOfNumbers(parameters));
+  recursive.info = ValueInfo::OfTuple();
+  const size_t results = recursive.results.size();
+  const NodeId tuple = graph.Add(std::move(recursive));
+  for (size_t i = 0; i < results; ++i) {
+    Node result = ResultOf(graph, tuple, i);
+    Node adjoint = {.op = "assign", .info = result.info, .position = call.position};
+    adjoint.inputs = {graph.Add(std::move(result))};
+    adjoint.SetAttribute("name", NameOfAdjoint(i));
+    graph.Add(std::move(adjoint));
+  }
+  return graph;
+}
+
+// The way back reads them again: they are brought to all ranks once for both.
+Status RecursionPlans::ShareParameters(const Function& function, Frame* callee,
+                                       RecursionEvaluation* evaluation) {
+  std::map<std::string, Distribution> wanted;
+  const std::vector<std::string> names = bodies().FoundAt(function).recursion.Inputs(function);
+  for (const std::string& name : names)
+    if (const Variable& parameter = *callee->Find(name);
+        parameter.info.IsTabular() && !parameter.distribution.IsEach())
+      wanted[name] = Distribution::Each();
+  if (!wanted.empty()) HEDDLE_RETURN_IF_ERROR(runner_.Exchange(wanted, callee));
+  auto shared = std::make_shared<SharedParameters>();
+  shared->ranks = options_.ranks;
+  for (const std::string& name : names) shared->variables.Set(name, *callee->Find(name));
+  evaluation->parameters = std::move(shared);
+  return OkStatus();
+}
+
+// Every rank has it.
+void RecursionPlans::SetMatrix(const char* name, Matrix matrix, Frame* callee) const {
+  callee->Set(name, VariableOf(std::move(matrix), ValueType::kDouble, options_.ranks));
+}
+
+const Graph& RecursionPlans::Kept(const Block& call, const std::string& key,
+                                  const std::function<Graph()>& make) {
+  if (graphs_.size() >= kMostGraphs) graphs_.clear();
+  const auto [kept, is_new] = graphs_.try_emplace({&call, key});
+  if (is_new) kept->second = make();
+  return kept->second;
+}
+
+Result<std::optional<RecursionEvaluation>> RecursionPlans::Evaluate(const Block& call,
+                                                                    const Function& function,
+                                                                    const std::vector<int64_t>& roots,
+                                                                    bool may_fail, Frame* callee) {
+  const std::optional<RecursionEvaluation> none;
+  const compiler::Recursion& recursion = bodies().FoundAt(function).recursion;
+  // Derivatives by lists, and by their elements, are those of their calls.
+  const std::vector<std::string>& wanted = bodies().WantedOf(function);
+  const bool has_list =
+      !recursion.elements.empty() ||
+      std::any_of(function.parameters.begin(), function.parameters.end(), [&](const Parameter& parameter) {
+        return parameter.data_type == DataType::kList &&
+               std::find(wanted.begin(), wanted.end(), parameter.name) != wanted.end();
+      });
+  if (recursion.keeps && has_list) return none;
+  HEDDLE_ASSIGN_OR_RETURN(const bool has_elements, lists_.TakeElements(recursion, callee));
+  if (!has_elements) {
+    bodies().SayWhy(function, "a list has not the elements that nodes read, or they differ in size");
+    return none;
+  }
+  const std::optional<std::string> sizes = SizesOf(function, *callee);
+  if (!sizes) return none;
+  HEDDLE_ASSIGN_OR_RETURN(std::optional<std::vector<ValueInfo>> infos,
+                          ResultsOf(function, roots[0], *sizes, callee));
+  if (!infos) return none;
+
+  RecursionEvaluation evaluation;
+  evaluation.roots = roots;
+  evaluation.infos = *std::move(infos);
+  if (recursion.keeps && options_.ranks > 1)
+    HEDDLE_RETURN_IF_ERROR(ShareParameters(function, callee, &evaluation));
+  HEDDLE_RETURN_IF_ERROR(WithinMemory("variables", [&]() -> Status {
+    HEDDLE_ASSIGN_OR_RETURN(Matrix rows, recursion.keeps ? ops::RowsOfGroups(roots) : ColumnOf(roots));
+    SetMatrix(kRoots, rows, callee);
+    if (!recursion.keeps) return OkStatus();
+    evaluation.groups = std::move(rows);
+    evaluation.place = runner_.recursions().adjoints().NewPlace();
+    HEDDLE_ASSIGN_OR_RETURN(Matrix number, NumberOf(evaluation.place));
+    SetMatrix(kPlace, std::move(number), callee);
+    return OkStatus();
+  }));
+  std::string key = fmt::format("{} {} {}", roots.size(), may_fail, *sizes);
+  for (const ValueInfo& info : evaluation.infos) AppendType(info, &key);
+  const Graph& graph =
+      Kept(call, key, [&] { return ForwardGraph(call, function, evaluation, may_fail, *callee); });
+  const Status status = runner_.RunForAll(call.id, graph, FoldHash(1, key), {kRows}, callee);
+  callee->Erase(kRoots);
+  callee->Erase(kPlace);
+  HEDDLE_RETURN_IF_ERROR(status);
+  HEDDLE_ASSIGN_OR_RETURN(Variable made, callee->Take(kRows));
+  evaluation.rows = made.value.matrix();
+  for (int64_t i = 0; i < evaluation.rows.rows(); ++i)
+    if (evaluation.rows.At(i, 0) == ops::kLeft) {
+      if (!may_fail) bodies().SayWhy(function, "another worker found what only calls can tell");
+      return none;
+    }
+  return std::optional<RecursionEvaluation>(std::move(evaluation));
+}
+
+Status RecursionPlans::TakeResults(const Function& function, const RecursionEvaluation& evaluation,
+                                   size_t root, Frame* callee) const {
+  const double* cells =
+      evaluation.rows.data<double>() + static_cast<int64_t>(root) * evaluation.rows.columns() + 1;
+  for (size_t i = 0; i < evaluation.infos.size(); ++i) {
+    const ValueInfo& info = evaluation.infos[i];
+    const std::string& name = function.results[i].name;
+    if (info.IsScalar()) {
+      callee->Set(name, VariableOf(Scalar(*cells++), function.results[i].value_type, options_.ranks));
+      continue;
+    }
+    HEDDLE_ASSIGN_OR_RETURN(Matrix result, WithinMemory("variables", [&]() -> Result<Matrix> {
+                              HEDDLE_ASSIGN_OR_RETURN(Matrix doubles,
+                                                      Matrix::Dense(info.shape.rows, info.shape.columns));
+                              std::copy(cells, cells + ops::CellsOf(info), doubles.mutable_data());
+                              if (info.element_type == ElementType::kFloat64) return doubles;
+                              return ops::Narrow(doubles);
+                            }));
+    cells += ops::CellsOf(info);
+    callee->Set(name, VariableOf(std::move(result), function.results[i].value_type, options_.ranks));
+  }
+  return OkStatus();
+}
+
+Result<std::vector<Matrix>> RecursionPlans::SweepBack(const Block& call, const Function& forward,
+                                                      const GivenAdjoints& given, Frame* callee) {
+  // Values are those of the way forth. A list of a session of other ranks has not what all of these have.
+  if (given.parameters != nullptr && given.parameters->ranks == options_.ranks)
+    for (const auto& [name, parameter] : given.parameters->variables.variables())
+      callee->Set(name, parameter);
+  const std::optional<std::string> sizes = SizesOf(forward, *callee);
+  if (!sizes) return Internal("the derivative of a recursion misses its parameters");
+  HEDDLE_RETURN_IF_ERROR(WithinMemory("variables", [&]() -> Status {
+    HEDDLE_ASSIGN_OR_RETURN(Matrix groups, RowsOf(given.groups));
+    SetMatrix(kRoots, std::move(groups), callee);
+    HEDDLE_ASSIGN_OR_RETURN(Matrix number, NumberOf(given.place));
+    SetMatrix(kPlace, std::move(number), callee);
+    HEDDLE_ASSIGN_OR_RETURN(Matrix rows, RowsOf(given));
+    SetMatrix(kGiven, std::move(rows), callee);
+    return OkStatus();
+  }));
+  std::vector<std::string> names;
+  for (size_t i = 0; i < bodies().WantedOf(forward).size(); ++i) names.push_back(NameOfAdjoint(i));
+  const std::string key =
+      fmt::format("back {} {} {} {} {}", given.groups.size(), given.roots.size(),
+                  callee->Find(kGiven)->info.shape.columns, ops::TextOfNumbers(given.results), *sizes);
+  const Graph& graph = Kept(call, key, [&] { return BackwardGraph(call, forward, given, *callee); });
+  const Status status = runner_.RunForAll(call.id, graph, FoldHash(1, key), names, callee);
+  for (const char* name : {kRoots, kPlace, kGiven}) callee->Erase(name);
+  HEDDLE_RETURN_IF_ERROR(status);
+  std::vector<Matrix> adjoints;
+  for (const std::string& name : names) {
+    HEDDLE_ASSIGN_OR_RETURN(Variable made, callee->Take(name));
+    adjoints.push_back(made.value.matrix());
+  }
+  return adjoints;
+}
+
+}  // namespace heddle::cluster

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/recursion/texts.h"
+
+#include <fmt/format.h>
+
+#include "ops/recursion/body_program.h"
+
+namespace heddle::cluster {
+
+std::string TextOfBody(const std::string& function, int32_t calls,
+                       const std::shared_ptr<const ops::RecursiveBody>& body, ops::WeightCache& weights) {
+  return fmt::format("{}, nodes with {} calls: {}", function, calls, weights.ProgramOf(body)->ToText());
+}
+
+std::vector<std::string> TextsOfAdjoint(const std::string& function, int32_t calls, bool keeps,
+                                        const std::shared_ptr<const ops::RecursiveAdjoint>& adjoint,
+                                        ops::WeightCache& weights) {
+  using Body = std::shared_ptr<const ops::RecursiveBody>;
+  const std::string kept = keeps ? fmt::format("keeps {} bytes a node", BytesOfRows(adjoint->kept))
+                                 : std::string("keeps nothing, for want of memory");
+  return {TextOfBody(fmt::format("gradient of {}, forth, {}", function, kept), calls,
+                     Body(adjoint, &adjoint->forward), weights),
+          TextOfBody(fmt::format("gradient of {}, back", function), calls, Body(adjoint, &adjoint->backward),
+                     weights)};
+}
+
+std::string TextOfForm(const std::string& function, const ops::TreeParts& parts) {
+  return fmt::format("{} by {}", function, ops::ToText(parts));
+}
+
+std::string TextOfGroups(const std::string& function, size_t groups) {
+  return fmt::format("{} by groups of roots, {} of them, for want of memory", function, groups);
+}
+
+int64_t BytesOfRows(const std::vector<ops::RecursiveAdjoint::Row>& rows) {
+  int64_t bytes = 0;
+  for (const ops::RecursiveAdjoint::Row& row : rows) bytes += row.cells * BytesOf(row.type);
+  return bytes;
+}
+
+}  // namespace heddle::cluster

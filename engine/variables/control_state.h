@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/programs/program.h"
+#include "engine/variables/divergence_guard.h"
+#include "engine/variables/random_seeds.h"
+#include "engine/variables/variables.h"
+
+namespace heddle::cluster {
+
+/// Where the control program of one rank stands between two blocks, and all that it goes on with: the same
+/// program on the same number of ranks, from these states of its ranks, gives the bytes that it would have
+/// given without the interruption. Plain data; matrices share their memory with the program that goes on.
+struct ControlState {
+  /// One entry of the control program's stack: a list of blocks in progress.
+  struct Activation {
+    enum class Kind : uint8_t { kSequence, kWhile, kFor, kParallelFor, kCall };
+    static constexpr int32_t kMain = -1;
+
+    Kind kind = Kind::kSequence;
+    int32_t owner = kMain;   ///< The block whose body this is, by its id; kMain: the main program.
+    bool otherwise = false;  ///< The else branch of its owner.
+    std::string function;    ///< kCall: the function that was chosen (key in Program::functions).
+    uint64_t next = 0;       ///< Position of the next block in the list.
+    int64_t value = 0;       ///< kFor, kParallelFor: of the loop variable,
+    int64_t increment = 0;   ///< its step,
+    uint64_t rounds = 0;     ///< rounds left after this one.
+    uint64_t round = 0;      ///< number of this one, from 0;
+    int64_t seed = 0;        ///< kParallelFor: what the seeds of its rounds come from.
+  };
+
+  uint64_t program = 0;  ///< HashOf the program.
+  std::vector<Activation> stack;
+  std::vector<Frame> frames;  ///< Of the main program and of the calls under way, innermost last.
+  int64_t decisions = 0;      ///< Predicates and loop bounds so far.
+  std::vector<RandomSeeds::Scope> seeds;
+  DivergenceGuard guard;
+
+  /// What states and programs are joined by.
+  static uint64_t HashOf(const Program& program);
+
+  /// Hands the bytes of the state to `sink`, piece by piece: text, then the values in wire form (a matrix is
+  /// never copied whole). An error of `sink` ends it.
+  Status Write(const std::function<Status(std::string_view bytes)>& sink) const;
+  /// The state of which all bytes are given; kDataLoss when they are not such bytes.
+  static Result<ControlState> Parse(std::string_view bytes);
+};
+
+}  // namespace heddle::cluster

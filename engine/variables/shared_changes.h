@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "engine/variables/variables.h"
+
+// What the iterations of a parfor that another rank ran did to frames and lists of before the loop.
+namespace heddle::cluster {
+
+/// Calls `visit` for a variable that is no list, or for each element that is none of a list, in order.
+void ForEachValue(const Variable& variable, const std::function<void(const Variable&)>& visit);
+/// The same variable with what `map` makes of each of these.
+Variable WithValues(const Variable& variable, const std::function<Variable(const Variable&)>& map);
+
+/// The changes that made `after` of `before`, both of them whole, as a list to be sent: of a frame a list of
+/// column, rows and cells for each column that has changed cells; of a list one of position, name and value
+/// for each element that is another one. Errors of ChangedCells, and those of lists too deep.
+Result<Variable> ChangesOf(const Variable& before, const Variable& after);
+/// `before` with such changes of several ranks, of other cells or elements each. Elements that a list gets
+/// are held by every rank. kInternal for places that `before` does not have.
+Result<Variable> WithChanges(const Variable& before, std::span<const Variable> changes);
+
+}  // namespace heddle::cluster

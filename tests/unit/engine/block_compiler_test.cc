@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans are made of what is known of the variables that a block finds, ahead of a run and in it.
+#include "engine/blocks/block_compiler.h"
+
+#include <gtest/gtest.h>
+
+#include "core/environment/clock.h"
+#include "tests/unit/engine/script_runner.h"
+
+namespace heddle::cluster {
+namespace {
+
+constexpr int64_t kRows = 1000, kColumns = 1000;
+
+// X is CSR. Both sums need F, the second one all of it. Computed where X has entries only, F for the first
+// one costs little or nothing if X has few of them, and more than a matrix in between if it has many.
+constexpr const char* kScript =
+    "X = rand(rows=1000, cols=1000, sparsity=0.01, seed=1)\nD = rand(rows=1000, cols=1000, seed=2)\n"
+    "for (i in 1:2) {\n  F = sin(sin(sin(sin(sin(sin(D))))))\n  print(sum(X * F) + sum(F * D))\n  D = sqrt(D)\n}";
+
+// Every step-th cell of a row is present; none with 0.
+Variable Csr(int64_t step) {
+  const int64_t of_row = step == 0 ? 0 : kColumns / step;
+  Matrix x = *Matrix::Sparse(kRows, kColumns, kRows * of_row);
+  for (int64_t i = 0; i < kRows; ++i) {
+    x.mutable_row_offsets()[i + 1] = (i + 1) * of_row;
+    for (int64_t e = 0; e < of_row; ++e) {
+      x.mutable_column_indexes()[i * of_row + e] = static_cast<int32_t>(e * step);
+      x.mutable_values()[i * of_row + e] = 1;
+    }
+  }
+  const ValueInfo info = ValueInfo::OfMatrix(x.shape(), FormatOf(x.storage()));
+  return {.value = Value(std::move(x)), .distribution = Distribution::One(), .info = info};
+}
+
+std::string PlanOfLoop(const Variable& x) {
+  const Program program = CompileOrDie(kScript);
+  Frame frame;
+  frame.Set("X", x);
+  frame.Set("D",
+            Variable::Ahead(Distribution::One(), ValueInfo::OfMatrix({kRows, kColumns}, Format::kDense)));
+  const SessionOptions options;
+  BlockCompiler compiler(options, nullptr, &SystemClock());
+  const Block& body = program.main.back().body.at(0);
+  const Result<BlockPart> part = compiler.NextPart(body.id, body.graph, frame, 0);
+  EXPECT_TRUE(part.ok() && part->complete) << part.status().ToString();
+  if (!part.ok()) return "";
+  const Result<Plan> plan = compiler.MakePlan(part->graph, frame);
+  EXPECT_TRUE(plan.ok()) << plan.status().ToString();
+  return plan.ok() ? plan->ToText() : "";
+}
+
+// A matrix without a value is neither empty nor full.
+TEST(BlockCompilerTest, PlansMadeAheadGuessTheSparsityThatARunTells) {
+  const Variable tenth = Csr(10);  // The guess: kGuessedSparsity of compiler/fuse/dag.h.
+  const std::string ahead = PlanOfLoop(Variable::Ahead(tenth.distribution, tenth.info));
+  EXPECT_EQ(ahead, PlanOfLoop(tenth));
+  EXPECT_NE(ahead, PlanOfLoop(Csr(1000)));
+  EXPECT_NE(ahead, PlanOfLoop(Csr(0)));
+  // The rows that rank 0 has stand for those of all.
+  Variable split = Csr(1000);
+  split.distribution = Distribution::SplitRows(kRows, 2);
+  EXPECT_NE(PlanOfLoop(Variable::Ahead(split.distribution, split.info)), PlanOfLoop(split));
+}
+
+}  // namespace
+}  // namespace heddle::cluster

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions that stop between two blocks and go on elsewhere.
+#include "engine/variables/control_state.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "tests/unit/engine/script_runner.h"
+
+namespace heddle::cluster {
+namespace {
+
+// Every kind of block and of value, seeds, sizes that only a run tells, cells written in place.
+const char* const kScripts[] = {
+    // loops in loops, branches, unseeded numbers
+    "X = rand(rows=60, cols=3)\ns = 0\nfor (i in 1:3) {\n  if (i %% 2 == 1) {\n    j = 0\n"
+    "    while (j < 2) { X = X + rand(rows=60, cols=3); j = j + 1 }\n  } else {\n    X[i, 2] = sum(X)\n  }\n"
+    "  s = s + sum(X)\n  print(i + \" \" + s)\n}\nfor (k in seq(9, 1, -4)) { print(k) }\n"
+    "print(toString(colSums(X), decimal=17))",
+    // calls within calls, with variables of their own and several results
+    "f = function(matrix[double] A, integer n) return (matrix[double] B, double t) {\n"
+    "  B = A\n  t = 0\n  if (n > 0) {\n    [B, t] = f(A * 1.5, n - 1)\n    t = t + sum(B)\n  }\n}\n"
+    "A = rand(rows=40, cols=2, seed=3)\n[C, t] = f(A, 3)\nprint(t)\nprint(sum(C))",
+    // CSR, text, logical, removeEmpty
+    "S = rand(rows=80, cols=5, sparsity=0.1, seed=4)\nname = \"ünï \\\"x\\\"\"\nb = TRUE\n"
+    "while (b) {\n  S = removeEmpty(target=S, margin=\"rows\")\n  print(name + nrow(S))\n"
+    "  b = nrow(S) > 30\n  if (b) { S = S[1:(nrow(S) - 5), ] }\n  name = name + \"'\"\n}\n"
+    "print(toString(S))",
+    // lists, in lists, with names and without
+    "L = list(1, matrix(2, rows=3, cols=2), name=\"x\")\nM = list(a=L, b=TRUE)\nfor (i in 1:3) {\n"
+    "  M = append(M, list(c=i))\n  L[1] = i * 1.5\n}\nprint(length(M) + \" \" + length(L))\n"
+    "print(sum(as.matrix(L[2])) + as.scalar(L[1]))\nprint(toString(as.scalar(M[\"b\"])))",
+    // a parfor whose iterations nobody may run at once, and what it leaves
+    "R = matrix(0, rows=4, cols=2)\nparfor (i in 1:4, check=0) {\n  v = rand(rows=30, cols=1)\n"
+    "  R[as.integer(i), 1] = sum(v)\n  R[i, 2] = max(v)\n}\nprint(toString(R, decimal=17))",
+};
+
+// Stops before every block of `program` in turn, and goes on in other sessions.
+void StopEverywhere(const Program& program, const SessionOptions& options, int64_t step) {
+  Stretch whole;
+  const ScriptOutcome expected = RunProgram(program, options, &whole);
+  ASSERT_TRUE(expected.status.ok()) << expected.status.ToString();
+  ASSERT_GT(whole.blocks, 4);
+  for (int64_t block = 0; block < whole.blocks; block += step) {
+    SCOPED_TRACE(block);
+    Stretch first{.end = block};
+    const ScriptOutcome before = RunProgram(program, options, &first);
+    ASSERT_EQ(before.status.message(), "it stands still");
+    Stretch second{.begin = first.states};
+    const ScriptOutcome after = RunProgram(program, options, &second);
+    ASSERT_TRUE(after.status.ok()) << after.status.ToString();
+    ASSERT_EQ(before.output + after.output, expected.output);
+    ASSERT_EQ(second.blocks, whole.blocks - block) << "nothing is done twice";
+  }
+}
+
+TEST(ControlStateTest, ASessionGoesOnFromEveryBlockWithTheSameBytes) {
+  for (const char* script : kScripts) {
+    SCOPED_TRACE(script);
+    StopEverywhere(CompileOrDie(script), {}, 1);
+  }
+}
+
+// 34 trees are two groups: a session that goes on between the way forth and the way back, or between two
+// rounds, has nothing that the first one kept.
+TEST(ControlStateTest, ADerivativeOfARecursionGoesOn) {
+  const Program program = CompileOrDie(
+      "net = function(matrix[double] T, integer n, matrix[double] E, matrix[double] W) return (matrix[double] h) {\n"
+      "  if (as.scalar(T[n,1]) == 0) h = E[as.integer(as.scalar(T[n,3])),]\n"
+      "  else {\n"
+      "    a = net(T, as.integer(as.scalar(T[n,1])), E, W)\n    b = net(T, as.integer(as.scalar(T[n,2])), E, W)\n"
+      "    h = tanh((a + b) %*% W)\n  }\n}\n"
+      "loss = function(matrix[double] T, matrix[double] R, matrix[double] E, matrix[double] W) return (double s) {\n"
+      "  s = 0.0\n"
+      "  for (i in 1:nrow(R)) {\n    h = net(T, as.integer(as.scalar(R[i,1])), E, W)\n    s = s + sum(h ^ 2)\n  }\n}\n"
+      "i = seq(1, 40)\n"
+      "T = cbind((i > 3) * (i %% 3 + 1), (i > 3) * pmax(i - 7, 1), i %% 5 + 1)\n"
+      "R = 41 - seq(1, 34)\n"
+      "E = rand(rows=5, cols=9, min=-1, max=1, seed=1)\nW = rand(rows=9, cols=9, min=-1, max=1, seed=2)\n"
+      "[s, dE, dW] = gradient(\"loss\", [\"E\", \"W\"], T, R, E, W)\n"
+      "print(toString(rbind(dE, dW), decimal=17))");
+  StopEverywhere(program, {}, 13);
+  StopEverywhere(program, SplitOver(2), 41);
+}
+
+TEST(ControlStateTest, SeveralRanksGoOnTogether) {
+  for (const char* script : kScripts) {
+    SCOPED_TRACE(script);
+    StopEverywhere(CompileOrDie(script), SplitOver(3), 3);
+  }
+}
+
+TEST(ControlStateTest, FilesAreWrittenOnce) {
+  const std::string path = testing::TempDir() + "/control_state.csv";
+  const auto text = [&] {
+    std::ostringstream out;
+    out << std::ifstream(path).rdbuf();
+    return out.str();
+  };
+  const Program program = CompileOrDie(
+      "X = rand(rows=5, cols=2, seed=1)\nfor (i in 1:3) { X = X + i; print(sum(X)) }\n"
+      "write(X, \"control_state.csv\", format=\"csv\")\nif (sum(X) > 0) { print(\"written\") }\n"
+      "Y = read(\"control_state.csv\")\nprint(sum(Y - X))");
+  Stretch whole;
+  ASSERT_TRUE(RunProgram(program, {}, &whole).status.ok());
+  const std::string expected = text();
+  for (int64_t block = 0; block < whole.blocks; ++block) {
+    std::remove(path.c_str());
+    Stretch first{.end = block};
+    RunProgram(program, {}, &first);
+    Stretch second{.begin = first.states};
+    const ScriptOutcome after = RunProgram(program, {}, &second);
+    ASSERT_TRUE(after.status.ok()) << block << after.status.ToString();
+    EXPECT_EQ(text(), expected) << block;
+  }
+}
+
+TEST(ControlStateTest, AStateOfAnotherProgramIsRefused) {
+  const std::string text = "x = 1\nwhile (x < 5) { x = x + 1 }\nprint(x)";
+  Stretch first{.end = 3};
+  RunProgram(CompileOrDie(text), {}, &first);
+  Stretch second{.begin = first.states};
+  const ScriptOutcome outcome = RunProgram(CompileOrDie(text + "\nprint(1)"), {}, &second);
+  EXPECT_EQ(outcome.status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(outcome.status.message(),
+            "a state of the control program cannot be resumed here: it is one of another program");
+}
+
+TEST(ControlStateTest, CutAndDamagedBytesAreDataLossOrGiveAState) {
+  Stretch first{.end = 12};
+  RunProgram(CompileOrDie(kScripts[1]), {}, &first);
+  const std::string& bytes = first.states[0];
+  ASSERT_TRUE(ControlState::Parse(bytes).ok());
+  EXPECT_EQ(ControlState::Parse("").status().message(), "these bytes are no state of a control program");
+  EXPECT_EQ(ControlState::Parse(bytes + "x").status().message(),
+            "bytes are left behind a state of the control program");
+  for (size_t size = 0; size < bytes.size(); size += 7)
+    EXPECT_EQ(ControlState::Parse(bytes.substr(0, size)).status().code(), StatusCode::kDataLoss) << size;
+  for (size_t at = 0; at < bytes.size(); at += 3) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x41);
+    const Result<ControlState> parsed = ControlState::Parse(damaged);
+    EXPECT_TRUE(parsed.ok() || parsed.status().code() == StatusCode::kDataLoss) << parsed.status().ToString();
+  }
+}
+
+}  // namespace
+}  // namespace heddle::cluster

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/engine/script_runner.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "actor/in_process_link.h"
+#include "compiler/compile.h"
+#include "core/environment/clock.h"
+#include "ops/files/files.h"
+#include "tests/unit/engine/control_channel_in_process.h"
+
+namespace heddle::cluster {
+
+Program CompileOrDie(const std::string& text) {
+  compiler::CompileOptions options;
+  options.script = "test.dml";
+  compiler::Diagnostics diagnostics;
+  Result<Program> program = compiler::CompileScript(text, options, &diagnostics);
+  HEDDLE_CHECK(program.ok(), program.status().ToString().c_str());
+  return *std::move(program);
+}
+
+SessionOptions SplitOver(int ranks, int threads) {
+  SessionOptions options;
+  options.ranks = ranks;
+  options.threads = threads;
+  options.min_distributed_bytes = 0;
+  return options;
+}
+
+namespace {
+
+std::string BytesOf(const ControlState& state) {
+  std::string bytes;
+  const Status written = state.Write([&](std::string_view part) {
+    bytes.append(part);
+    return OkStatus();
+  });
+  EXPECT_TRUE(written.ok()) << written.ToString();
+  return bytes;
+}
+
+// Stands still before block number stretch->end of this rank.
+BetweenBlocks StopAtTheEnd(Stretch* stretch, size_t rank) {
+  return [stretch, rank, block = int64_t{0}](const std::function<ControlState()>& state) mutable {
+    if (rank == 0) stretch->blocks = block + 1;
+    if (block++ != stretch->end) return OkStatus();
+    stretch->states[rank] = BytesOf(state());
+    return Cancelled("it stands still");
+  };
+}
+
+Status RunFrom(Session& session, const std::string& state) {
+  if (state.empty()) return session.Run();
+  HEDDLE_ASSIGN_OR_RETURN(ControlState begin, ControlState::Parse(state));
+  return session.Resume(std::move(begin));
+}
+
+}  // namespace
+
+ScriptOutcome RunScript(const std::string& text, SessionOptions options, const ops::KernelSource* kernels) {
+  Stretch whole;
+  return RunProgram(CompileOrDie(text), std::move(options), &whole, kernels);
+}
+
+ScriptOutcome RunProgram(const Program& program, SessionOptions options, Stretch* stretch,
+                         const ops::KernelSource* kernels) {
+  const auto ranks = static_cast<size_t>(options.ranks);
+  if (options.seed == -1) options.seed = 42;
+  stretch->begin.resize(ranks);
+  stretch->states.resize(ranks);
+  ScriptOutcome outcome;
+  actor::InProcessNetwork network(static_cast<uint32_t>(options.ranks));
+  const std::vector<std::unique_ptr<ControlChannel>> channels = InProcessChannels(options.ranks);
+  std::vector<std::unique_ptr<ops::Files>> files;
+  std::vector<std::unique_ptr<Session>> sessions;
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    options.rank = static_cast<int>(rank);
+    files.push_back(ops::MakeFiles(testing::TempDir()));
+    SessionEnvironment environment;
+    environment.files = files.back().get();
+    environment.clock = &SystemClock();
+    environment.print = [&outcome](std::string_view part) { outcome.output += part; };  // rank 0 only
+    environment.link = ranks > 1 ? &network.LinkOf(static_cast<uint32_t>(rank)) : nullptr;
+    environment.control = ranks > 1 ? channels[rank].get() : nullptr;
+    environment.kernels = kernels;
+    environment.between_blocks = StopAtTheEnd(stretch, rank);
+    sessions.push_back(Session::Create(options, program, environment));
+    if (ranks > 1) network.Attach(static_cast<uint32_t>(rank), *sessions.back()->handler());
+  }
+  std::vector<Status> statuses(ranks);
+  std::vector<std::thread> threads;
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      statuses[rank] = RunFrom(*sessions[rank], stretch->begin[rank]);
+      if (statuses[rank].ok() || !stretch->states[rank].empty()) return;
+      for (size_t other = 0; other < ranks; ++other)
+        if (other != rank) sessions[other]->Cancel(statuses[rank]);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    if (ranks > 1) network.Detach(static_cast<uint32_t>(rank));
+    outcome.statistics.push_back(sessions[rank]->statistics());
+    if (outcome.status.ok()) outcome.status = statuses[rank];
+  }
+  return outcome;
+}
+
+}  // namespace heddle::cluster

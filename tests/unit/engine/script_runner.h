@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/session/session.h"
+#include "engine/variables/control_state.h"
+
+namespace heddle::cluster {
+
+/// What a script did.
+struct ScriptOutcome {
+  Status status;
+  std::string output;
+  std::vector<SessionStatistics> statistics;  ///< By rank.
+};
+
+/// Compiles `text` as "test.dml"; stops the test when that fails.
+Program CompileOrDie(const std::string& text);
+/// Runs a script with options.ranks sessions in this process, on real threads, joined by the in-memory
+/// network. `kernels`: instead of those of the catalog.
+ScriptOutcome RunScript(const std::string& text, SessionOptions options = {},
+                        const ops::KernelSource* kernels = nullptr);
+/// The same, of a program, between two moments. Each rank begins with the entry of `begin` (bytes of a
+/// ControlState) or, where that is empty, at the beginning; before block number `end` (from 0, of this run;
+/// -1: never) all ranks stand still and leave their states in `states`.
+struct Stretch {
+  std::vector<std::string> begin;
+  int64_t end = -1;
+  std::vector<std::string> states;
+  int64_t blocks = 0;  ///< How often rank 0 stood between two blocks.
+};
+ScriptOutcome RunProgram(const Program& program, SessionOptions options, Stretch* stretch,
+                         const ops::KernelSource* kernels = nullptr);
+/// Options for `ranks` ranks that split every matrix that can be split.
+SessionOptions SplitOver(int ranks, int threads = 1);
+
+}  // namespace heddle::cluster
