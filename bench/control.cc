@@ -78,14 +78,14 @@ Result<Program> Compile(const std::string& text, bool types_only = false) {
 
 Result<int64_t> NanosecondsOf(const std::string& text, int threads) {
   HEDDLE_ASSIGN_OR_RETURN(const Program program, Compile(text));
-  cluster::SessionOptions options;
+  engine::SessionOptions options;
   options.threads = threads;
   options.seed = 1;
-  cluster::RunSurroundings surroundings;
+  engine::RunSurroundings surroundings;
   surroundings.directory = "/";
   surroundings.print = [](std::string_view) {};
   const int64_t begin_ns = SystemClock().MonotonicNs();
-  const cluster::RunOutcome outcome = cluster::RunLocally(program, options, surroundings);
+  const engine::RunOutcome outcome = engine::RunLocally(program, options, surroundings);
   HEDDLE_RETURN_IF_ERROR(outcome.status);
   return SystemClock().MonotonicNs() - begin_ns;
 }

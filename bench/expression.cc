@@ -202,7 +202,7 @@ std::vector<Value> Expression::Run() {
       } else if (node.Is("result")) {
         values[i] = tuples.at(node.inputs[0])[node.ResultIndex()];
       } else if (!node.Is("assign")) {
-        if (!CountsForItself(node)) s.bytes_moved += cluster::BytesMoved(s.graph, id);
+        if (!CountsForItself(node)) s.bytes_moved += engine::BytesMoved(s.graph, id);
         std::vector<const Value*> operands;
         for (NodeId input : node.inputs)
           operands.push_back(input == kNoNode ? nullptr : &values[static_cast<size_t>(input)]);

@@ -22,7 +22,7 @@ constexpr int64_t kProbeCells = 25'000'000;
 
 struct ScriptRun {
   std::string output;  // What the script printed.
-  cluster::SessionStatistics statistics;
+  engine::SessionStatistics statistics;
 };
 
 // In a process of its own, as users run it.
@@ -45,7 +45,7 @@ Result<ScriptRun> RunScript(const std::string& heddle, const std::string& file, 
     const std::string line = text.substr(begin, end - begin);
     begin = end + 1;
     if (line.starts_with("{\"rank\"")) {
-      HEDDLE_ASSIGN_OR_RETURN(run.statistics, cluster::ParseStatistics(line));
+      HEDDLE_ASSIGN_OR_RETURN(run.statistics, engine::ParseStatistics(line));
     } else if (!line.starts_with("{\"code\"")) {
       run.output += line + '\n';
     }
@@ -56,14 +56,14 @@ Result<ScriptRun> RunScript(const std::string& heddle, const std::string& file, 
 double Seconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
 
 // Time that no plan changes: drawing the data.
-double SecondsOfDrawing(const cluster::SessionStatistics& statistics) {
+double SecondsOfDrawing(const engine::SessionStatistics& statistics) {
   const auto found = statistics.operators.find("rand");
   return found == statistics.operators.end() ? 0 : Seconds(found->second.kernel_ns);
 }
 
 // Operators on matrices that are no products: what stitching makes fewer. A fused one counts as one, whatever
 // is inside.
-int64_t OperatorsBetweenProducts(const cluster::SessionStatistics& statistics) {
+int64_t OperatorsBetweenProducts(const engine::SessionStatistics& statistics) {
   int64_t operators = statistics.matrix_operators;
   for (const auto& [name, counts] : statistics.operators) {
     const std::string_view op = std::string_view(name).substr(0, name.find('.'));
@@ -80,7 +80,7 @@ struct Figures {
 
 void Print(const std::string& name, const char* mode, const Figures& own, const Figures& off, double probe,
            const BenchOptions& options) {
-  const cluster::SessionStatistics& statistics = own.run.statistics;
+  const engine::SessionStatistics& statistics = own.run.statistics;
   const double saved = static_cast<double>(off.run.statistics.bytes_moved - statistics.bytes_moved);
   const double gigabytes = static_cast<double>(statistics.bytes_moved) / 1e9;
   const double factor = off.seconds / own.seconds, predicted = 1 + saved / (probe * 1e9) / own.seconds;
@@ -122,7 +122,7 @@ Status Measure(const std::string& heddle, const std::string& file, const Matrix&
   return OkStatus();
 }
 
-void PrintOptimizer(const std::string& name, const cluster::SessionStatistics& statistics,
+void PrintOptimizer(const std::string& name, const engine::SessionStatistics& statistics,
                     const BenchOptions& options) {
   const double planning = 1e3 * Seconds(statistics.planning_ns), fusion = 1e3 * Seconds(statistics.fusion_ns);
   if (options.json)
@@ -142,7 +142,7 @@ int RunOptimizer(const BenchOptions& options, const std::vector<std::string>& fi
   const std::string parameters = options.data.empty() ? "" : fmt::format("-nvargs 'X={}'", options.data);
   bool all_ran = true;
   for (const std::string& file : files) {
-    std::optional<cluster::SessionStatistics> best;
+    std::optional<engine::SessionStatistics> best;
     for (int round = 0; round < options.rounds; ++round) {
       Result<ScriptRun> run = RunScript(OwnHeddle(), file, "cost", options.threads, parameters);
       if (!run.ok()) {

@@ -87,7 +87,7 @@ Result<ops::Converted> Convert(const Arguments& arguments) {
   HEDDLE_RETURN_IF_ERROR(LimitMemoryOfFiles(arguments));
   HEDDLE_ASSIGN_OR_RETURN(ops::ConvertOptions options, ReadOptions(arguments));
   HEDDLE_ASSIGN_OR_RETURN(const int threads, ReadThreads(arguments));
-  Cancellation cancellation;
+  engine::Cancellation cancellation;
   std::atomic<bool> cancelled = false;
   InterruptGuard guard(cancellation, /*survives=*/false, [&] { EndProcess(arguments, cancellation.why()); });
   cancellation.Listen([&](const Status&) { cancelled = true; });

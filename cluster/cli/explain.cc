@@ -20,11 +20,11 @@ constexpr Option kOptions[] = {
 
 Result<std::string> ExplainScript(const Arguments& arguments) {
   HEDDLE_ASSIGN_OR_RETURN(const ScriptInput script, ReadScript(arguments));
-  compiler::FileSourceLoader loader(WorkingDirectory(), RootsOfRun());
+  compiler::FileSourceLoader loader(WorkingDirectory(), engine::RootsOfRun());
   HEDDLE_ASSIGN_OR_RETURN(const compiler::CompileOptions options,
                           ReadCompileOptions(script, arguments, &loader));
   compiler::Diagnostics diagnostics;
-  HEDDLE_ASSIGN_OR_RETURN(SessionOptions session, ReadSessionOptions(arguments));
+  HEDDLE_ASSIGN_OR_RETURN(engine::SessionOptions session, ReadSessionOptions(arguments));
   HEDDLE_ASSIGN_OR_RETURN(session.ranks, ReadWorkers(arguments));
   HEDDLE_RETURN_IF_ERROR(UseCpu(session));
   const std::string level = arguments.Value("level").value_or("program");

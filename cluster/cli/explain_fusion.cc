@@ -59,7 +59,7 @@ Result<std::string> CodeText(const std::string& text) {
 
 class FusionText {
  public:
-  FusionText(std::string_view level, compiler::FuseOptions options, const SessionOptions& session,
+  FusionText(std::string_view level, compiler::FuseOptions options, const engine::SessionOptions& session,
              ops::Files* files, std::map<int32_t, std::set<NodeId>> behind_writes)
       : level_(level),
         options_(std::move(options)),
@@ -180,8 +180,9 @@ class FusionText {
 
 }  // namespace
 
-Result<std::string> ExplainFusion(Program program, std::string_view level, const SessionOptions& session) {
-  const std::unique_ptr<ops::Files> files = ops::MakeFiles(WorkingDirectory(), nullptr, RootsOfRun());
+Result<std::string> ExplainFusion(Program program, std::string_view level,
+                                  const engine::SessionOptions& session) {
+  const std::unique_ptr<ops::Files> files = ops::MakeFiles(WorkingDirectory(), nullptr, engine::RootsOfRun());
   compiler::Diagnostics diagnostics;
   compiler::PropagateShapes(&program, &diagnostics, files.get());
   HEDDLE_RETURN_IF_ERROR(diagnostics.HasErrors() ? diagnostics.ToStatus() : OkStatus());

@@ -15,6 +15,7 @@ inline constexpr std::string_view kFusionLevels[] = {"fusion", "cost", "codegen"
 
 /// The text of one of them. Sizes are those known without running: reads are looked up for their sizes.
 /// Blocks whose sizes only a run tells are named as such.
-Result<std::string> ExplainFusion(Program program, std::string_view level, const SessionOptions& session);
+Result<std::string> ExplainFusion(Program program, std::string_view level,
+                                  const engine::SessionOptions& session);
 
 }  // namespace heddle::cluster::cli

@@ -45,7 +45,7 @@ void WarnOfVersion(const Client& client) {
 }
 
 int FollowJob(const Arguments& arguments, Client& client, const std::string& job, bool print) {
-  Cancellation cancellation;
+  engine::Cancellation cancellation;
   InterruptGuard guard(cancellation);
   Client::WatchEvents events;
   events.output = [&cancellation, print](std::string_view text) {
@@ -75,9 +75,9 @@ int FollowJob(const Arguments& arguments, Client& client, const std::string& job
   }
   if (watched.code() == StatusCode::kUnavailable) return ReportOutcome(arguments, watched.WithNote(again));
   if (!watched.ok()) return ReportOutcome(arguments, watched);
-  std::vector<SessionStatistics> statistics;
+  std::vector<engine::SessionStatistics> statistics;
   for (const std::string& text : last.statistics())
-    if (Result<SessionStatistics> one = ParseStatistics(text); one.ok())
+    if (Result<engine::SessionStatistics> one = engine::ParseStatistics(text); one.ok())
       statistics.push_back(*std::move(one));
   PrintStatistics(arguments, statistics);
   return ReportOutcome(arguments, OutcomeOf(last));

@@ -59,7 +59,7 @@ Result<JobSubmission> ReadSubmission(const Arguments& arguments) {
 
 // Ctrl-C while the master compiles gives up waiting for its answer.
 Result<SubmittedJob> Submit(Client& client, const JobSubmission& submission) {
-  Cancellation cancellation;
+  engine::Cancellation cancellation;
   InterruptGuard guard(cancellation);
   Result<SubmittedJob> job = client.Submit(submission, &cancellation);
   if (job.ok() || cancellation.why().ok()) return job;

@@ -100,7 +100,7 @@ int Run(const Arguments& arguments) {
   std::mutex mutex;
   std::condition_variable changed;
   bool ended = false;
-  Cancellation cancellation;
+  engine::Cancellation cancellation;
   InterruptGuard guard(cancellation);
   const Result<std::unique_ptr<MasterServer>> server = MasterServer::Start(*options);
   if (!server.ok()) return Report(server.status());

@@ -26,10 +26,11 @@ constexpr Option kOptions[] = {
     {"nvargs", Kind::kRest, "K=V...", "values of $K; takes the rest of the line"},
 };
 
-Result<InteractiveSession::Options> ReadOptions(const Arguments& arguments, compiler::SourceLoader* loader) {
-  InteractiveSession::Options options;
+Result<engine::InteractiveSession::Options> ReadOptions(const Arguments& arguments,
+                                                        compiler::SourceLoader* loader) {
+  engine::InteractiveSession::Options options;
   ScriptInput script;
-  script.name = InteractiveSession::kScript;
+  script.name = engine::InteractiveSession::kScript;
   HEDDLE_ASSIGN_OR_RETURN(script.parameters, ScriptParameters(arguments));
   HEDDLE_ASSIGN_OR_RETURN(options.compile, ReadCompileOptions(script, arguments, loader));
   HEDDLE_ASSIGN_OR_RETURN(options.session, ReadSessionOptions(arguments));
@@ -43,13 +44,13 @@ Result<InteractiveSession::Options> ReadOptions(const Arguments& arguments, comp
 }
 
 int Run(const Arguments& arguments) {
-  compiler::FileSourceLoader loader(WorkingDirectory(), RootsOfRun());
-  Result<InteractiveSession::Options> options = ReadOptions(arguments, &loader);
+  compiler::FileSourceLoader loader(WorkingDirectory(), engine::RootsOfRun());
+  Result<engine::InteractiveSession::Options> options = ReadOptions(arguments, &loader);
   if (!options.ok()) return Report(options.status());
   LimitMemory(options->session.memory_bytes, options->session.ranks);
   if (Status status = UseCpu(options->session); !status.ok()) return Report(status);
   const auto print = options->print;
-  InteractiveSession session(*std::move(options));
+  engine::InteractiveSession session(*std::move(options));
   const bool is_terminal = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
   std::unique_ptr<LineSource> lines;
   if (is_terminal) {

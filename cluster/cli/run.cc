@@ -8,14 +8,14 @@ namespace heddle::cluster::cli {
 namespace {
 
 int Run(const Arguments& arguments) {
-  BackgroundMeasurement measurement;
-  return RunScript(
-      arguments, 1,
-      [&](const Program& program, const SessionOptions& options, const RunSurroundings& surroundings) {
-        RunOutcome outcome = RunLocally(program, options, surroundings);
-        if (outcome.status.ok()) measurement.StartBehind(outcome.statistics[0], options.threads);
-        return outcome;
-      });
+  engine::BackgroundMeasurement measurement;
+  return RunScript(arguments, 1,
+                   [&](const Program& program, const engine::SessionOptions& options,
+                       const engine::RunSurroundings& surroundings) {
+                     engine::RunOutcome outcome = engine::RunLocally(program, options, surroundings);
+                     if (outcome.status.ok()) measurement.StartBehind(outcome.statistics[0], options.threads);
+                     return outcome;
+                   });
 }
 
 }  // namespace

@@ -14,10 +14,10 @@
 
 namespace heddle::cluster::cli {
 
-void PrintStatistics(const Arguments& arguments, const std::vector<SessionStatistics>& ranks) {
+void PrintStatistics(const Arguments& arguments, const std::vector<engine::SessionStatistics>& ranks) {
   if (!arguments.Has("stats")) return;
   if (arguments.Has("json")) {
-    for (const SessionStatistics& rank : ranks) std::fputs((ToJson(rank) + "\n").c_str(), stderr);
+    for (const engine::SessionStatistics& rank : ranks) std::fputs((ToJson(rank) + "\n").c_str(), stderr);
     return;
   }
   const Result<int64_t> most = arguments.Integer("stats", 20, 1, 1000);
@@ -37,17 +37,17 @@ void LimitMemory(int64_t bytes, int processes) {
 int RunScript(const Arguments& arguments, int ranks, const Execute& execute) {
   const Result<ScriptInput> script = ReadScript(arguments);
   if (!script.ok()) return ReportOutcome(arguments, script.status());
-  Result<SessionOptions> options = ReadSessionOptions(arguments);
+  Result<engine::SessionOptions> options = ReadSessionOptions(arguments);
   if (!options.ok()) return ReportOutcome(arguments, options.status());
   options->ranks = ranks;
   LimitMemory(options->memory_bytes, ranks);
   if (Status status = UseCpu(*options); !status.ok()) return ReportOutcome(arguments, status);
-  Cancellation cancellation;
+  engine::Cancellation cancellation;
   InterruptGuard guard(cancellation, /*survives=*/false, [&] { EndProcess(arguments, cancellation.why()); });
   const Result<Program> program = Compile(*script, arguments);
   if (!program.ok()) return ReportOutcome(arguments, program.status());
 
-  RunSurroundings surroundings;
+  engine::RunSurroundings surroundings;
   surroundings.directory = WorkingDirectory();
   surroundings.print = [&cancellation](std::string_view text) {
     if (!PrintOutput(text)) cancellation.Request(OutputStatus());
@@ -65,7 +65,7 @@ int RunScript(const Arguments& arguments, int ranks, const Execute& execute) {
       std::fputs(fmt::format("{}\n", text).c_str(), stderr);
     };
   }
-  const RunOutcome outcome = execute(*program, *options, surroundings);
+  const engine::RunOutcome outcome = execute(*program, *options, surroundings);
   PrintStatistics(arguments, outcome.statistics);
   return ReportOutcome(arguments, outcome.status.ok() ? OutputStatus() : outcome.status);
 }

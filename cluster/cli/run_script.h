@@ -10,8 +10,9 @@ namespace heddle::cluster::cli {
 
 /// What `run` and `sim` share: reads and compiles the script, runs it by `execute`, prints explain,
 /// statistics and the outcome. Returns the exit code.
-using Execute = std::function<RunOutcome(const Program& program, const SessionOptions& options,
-                                         const RunSurroundings& surroundings)>;
+using Execute =
+    std::function<engine::RunOutcome(const Program& program, const engine::SessionOptions& options,
+                                     const engine::RunSurroundings& surroundings)>;
 int RunScript(const Arguments& arguments, int ranks, const Execute& execute);
 
 /// --memory, from here on and of all that the process holds, the script's text and programs as well; a
@@ -20,6 +21,6 @@ int RunScript(const Arguments& arguments, int ranks, const Execute& execute);
 void LimitMemory(int64_t bytes, int processes);
 
 /// -stats and --json of a finished run, on stderr.
-void PrintStatistics(const Arguments& arguments, const std::vector<SessionStatistics>& ranks);
+void PrintStatistics(const Arguments& arguments, const std::vector<engine::SessionStatistics>& ranks);
 
 }  // namespace heddle::cluster::cli

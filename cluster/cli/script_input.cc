@@ -172,7 +172,7 @@ Result<compiler::CompileOptions> ReadCompileOptions(const ScriptInput& script, c
 
 Result<Program> Compile(const ScriptInput& script, const Arguments& arguments,
                         compiler::Diagnostics* diagnostics) {
-  compiler::FileSourceLoader loader(WorkingDirectory(), RootsOfRun());
+  compiler::FileSourceLoader loader(WorkingDirectory(), engine::RootsOfRun());
   HEDDLE_ASSIGN_OR_RETURN(compiler::CompileOptions options, ReadCompileOptions(script, arguments, &loader));
   compiler::Diagnostics own;
   if (diagnostics == nullptr) diagnostics = &own;
@@ -185,7 +185,7 @@ Result<Program> Compile(const ScriptInput& script, const Arguments& arguments,
 
 namespace {
 
-Status ReadFusion(const Arguments& arguments, SessionOptions* options) {
+Status ReadFusion(const Arguments& arguments, engine::SessionOptions* options) {
   options->fusion = arguments.Value("fusion").value_or(options->fusion);
   constexpr std::string_view kModes[] = {"off", "all", "no-redundancy", "cost"};
   if (std::find(std::begin(kModes), std::end(kModes), options->fusion) == std::end(kModes))
@@ -215,15 +215,15 @@ Result<int> ReadWorkers(const Arguments& arguments) {
   return static_cast<int>(workers);
 }
 
-Status UseCpu(const SessionOptions& options) {
+Status UseCpu(const engine::SessionOptions& options) {
   for (int rank = options.ranks; rank-- > 0 && !options.cpu.empty();)
     if (Status status = ops::ForceCpu(ops::CpuOfRank(options.cpu, rank)); !status.ok())
       return Usage("--cpu: {}", status.message());
   return OkStatus();
 }
 
-Result<SessionOptions> ReadSessionOptions(const Arguments& arguments) {
-  SessionOptions options;
+Result<engine::SessionOptions> ReadSessionOptions(const Arguments& arguments) {
+  engine::SessionOptions options;
   HEDDLE_ASSIGN_OR_RETURN(options.threads, ReadThreads(arguments));
   HEDDLE_ASSIGN_OR_RETURN(options.memory_bytes, arguments.Bytes("memory", 0));
   HEDDLE_ASSIGN_OR_RETURN(options.min_distributed_bytes,
@@ -239,8 +239,9 @@ Result<SessionOptions> ReadSessionOptions(const Arguments& arguments) {
     return Usage("--precision takes double or single, not '{}'", precision);
   if (precision == "single") options.element_type = ElementType::kFloat32;
   options.times_operators = arguments.Has("stats");
-  options.constants =
-      ConstantsCache().Find(MachineKey(options.threads)).value_or(compiler::MachineConstants());
+  options.constants = engine::ConstantsCache()
+                          .Find(engine::MachineKey(options.threads))
+                          .value_or(compiler::MachineConstants());
   return options;
 }
 

@@ -44,11 +44,11 @@ Result<Program> Compile(const ScriptInput& script, const Arguments& arguments,
 
 /// --threads, --min-distributed-bytes, --memory, --seed, --cpu, --disable-pass, --fusion; and the constants
 /// of the cost model where this machine has measured them.
-Result<SessionOptions> ReadSessionOptions(const Arguments& arguments);
+Result<engine::SessionOptions> ReadSessionOptions(const Arguments& arguments);
 /// --workers of sim and explain; 1 when it was not given.
 Result<int> ReadWorkers(const Arguments& arguments);
 /// Makes this process use the kernels of its first worker; kUsage for those of any that this machine lacks.
-Status UseCpu(const SessionOptions& options);
+Status UseCpu(const engine::SessionOptions& options);
 
 /// Where relative paths begin; "" when that folder was deleted.
 std::string WorkingDirectory();

@@ -17,11 +17,11 @@ int Run(const Arguments& arguments) {
                          Usage("sim needs the number of workers: heddle sim --workers 2 SCRIPT.dml"));
   const Result<int> workers = ReadWorkers(arguments);
   if (!workers.ok()) return ReportOutcome(arguments, workers.status());
-  return RunScript(
-      arguments, *workers,
-      [](const Program& program, const SessionOptions& options, const RunSurroundings& surroundings) {
-        return RunOnLocalProcesses(program, options, surroundings);
-      });
+  return RunScript(arguments, *workers,
+                   [](const Program& program, const engine::SessionOptions& options,
+                      const engine::RunSurroundings& surroundings) {
+                     return RunOnLocalProcesses(program, options, surroundings);
+                   });
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ int Run(const Arguments& arguments) {
   if (arguments.Has("verbose")) SetLogLevel(LogLevel::kInfo);
   RaiseDescriptorLimit();
   if (!options->core_dumps) ForbidCoreDumps();
-  Cancellation cancellation;
+  engine::Cancellation cancellation;
   InterruptGuard guard(cancellation);
   return Report(RunWorker(*options, &cancellation, [](const std::string& name, const std::string& address) {
     PrintOutput(fmt::format("heddle worker {} works for the master at {}\n", name, address));

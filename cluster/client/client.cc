@@ -72,7 +72,7 @@ class RecordingLoader : public compiler::SourceLoader {
 // Ends the waiting and the call in progress when somebody cancels.
 class CallControl {
  public:
-  explicit CallControl(Cancellation* cancellation) : cancellation_(cancellation) {
+  explicit CallControl(engine::Cancellation* cancellation) : cancellation_(cancellation) {
     if (cancellation_ == nullptr) return;
     cancellation_->Listen([this](const Status& why) {
       const std::lock_guard lock(mutex_);
@@ -99,7 +99,7 @@ class CallControl {
   }
 
  private:
-  Cancellation* cancellation_;
+  engine::Cancellation* cancellation_;
   std::mutex mutex_;
   std::condition_variable changed_;
   grpc::ClientContext* context_ = nullptr;
@@ -126,7 +126,7 @@ class GrpcClient : public Client {
         jobs_(Jobs::NewStub(channel_)),
         admin_(Admin::NewStub(channel_)) {}
 
-  Result<SubmittedJob> Submit(const JobSubmission& submission, Cancellation* cancellation) override {
+  Result<SubmittedJob> Submit(const JobSubmission& submission, engine::Cancellation* cancellation) override {
     SubmitRequest request;
     request.set_request_id(EscapeInvalidUtf8(submission.request_id));
     request.set_script_name(submission.script_name);
@@ -155,7 +155,7 @@ class GrpcClient : public Client {
     options->set_fusion_strict(submission.options.fusion_strict);
     options->set_single_precision(submission.options.element_type == ElementType::kFloat32);
     if (ArePlausible(submission.options.constants))
-      options->set_constants(EncodeConstants(submission.options.constants));
+      options->set_constants(engine::EncodeConstants(submission.options.constants));
     HEDDLE_RETURN_IF_ERROR(CheckMessage(request));  // as the master does, before all of it travels
     // The master takes in a large message of those only whom it knows.
     if (static_cast<int64_t>(request.ByteSizeLong()) > kMostBytesOfNewcomers / 2)
@@ -177,7 +177,7 @@ class GrpcClient : public Client {
     reminder.reset();
     if (!reply.status().empty()) {
       Status refused;
-      HEDDLE_RETURN_IF_ERROR(DecodeStatus(reply.status(), &refused));
+      HEDDLE_RETURN_IF_ERROR(engine::DecodeStatus(reply.status(), &refused));
       return refused.ok() ? Internal("the master refused the job and did not say why") : refused;
     }
     return SubmittedJob{reply.job().job(), reply.warnings(), reply.explanation()};
@@ -216,8 +216,8 @@ class GrpcClient : public Client {
     return Call([&](grpc::ClientContext* context) { return admin_->Drain(context, request, description); });
   }
 
-  Status Watch(const std::string& job, bool follow, const WatchEvents& events, Cancellation* cancellation,
-               JobDescription* last, int64_t patience_ms) override {
+  Status Watch(const std::string& job, bool follow, const WatchEvents& events,
+               engine::Cancellation* cancellation, JobDescription* last, int64_t patience_ms) override {
     CallControl control(cancellation);
     WatchRequest request;
     request.set_job(EscapeInvalidUtf8(job));
@@ -332,7 +332,7 @@ Status OutcomeOf(const JobDescription& job) {
   const std::optional<JobState> state = ParseJobState(job.state());
   if (!state || !IsFinal(*state)) return Unavailable("job {} is not finished: {}", job.job(), job.state());
   Status outcome;
-  if (!job.status().empty()) HEDDLE_RETURN_IF_ERROR(DecodeStatus(job.status(), &outcome));
+  if (!job.status().empty()) HEDDLE_RETURN_IF_ERROR(engine::DecodeStatus(job.status(), &outcome));
   return outcome;
 }
 

@@ -43,7 +43,7 @@ struct JobSubmission {
   int workers = 0;
   int64_t retry_for_ms = 0;  ///< JobSpecification::retry_for_ms
   bool explain = false;
-  SessionOptions options;  ///< threads 0: what each worker has.
+  engine::SessionOptions options;  ///< threads 0: what each worker has.
   /// Called on another thread with a line for the user, now and then while the master has not answered; may
   /// be empty.
   std::function<void(const std::string& line)> tell;
@@ -74,7 +74,8 @@ class Client {
 
   /// Queues a job. The errors of the script are the status. `cancellation` (may be nullptr) gives up waiting
   /// for the answer.
-  virtual Result<SubmittedJob> Submit(const JobSubmission& submission, Cancellation* cancellation) = 0;
+  virtual Result<SubmittedJob> Submit(const JobSubmission& submission,
+                                      engine::Cancellation* cancellation) = 0;
   virtual Status List(int most, std::vector<JobDescription>* jobs) = 0;  ///< Newest first; 0: all.
   virtual Status Get(const std::string& job, JobDescription* description) = 0;
   virtual Status Cancel(const std::string& job, JobDescription* description) = 0;
@@ -90,7 +91,7 @@ class Client {
   /// description goes to `last`. A master that goes away is waited for (kUnavailable after `patience_ms`);
   /// what was told is not told again. `cancellation` ends it with its own status.
   virtual Status Watch(const std::string& job, bool follow, const WatchEvents& events,
-                       Cancellation* cancellation, JobDescription* last, int64_t patience_ms) = 0;
+                       engine::Cancellation* cancellation, JobDescription* last, int64_t patience_ms) = 0;
 
   /// Set after a call when the master is of another version: a text for the user.
   virtual std::string version_warning() const = 0;

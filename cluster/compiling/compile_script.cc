@@ -35,7 +35,8 @@ constexpr int64_t kLibraryBytes = int64_t{256} << 20;  // tables and arenas of l
 constexpr double kHeapOverhead = 1.15;                 // what a heap holds beyond what is in use
 constexpr int64_t kPatienceSeconds = 60;               // beyond the master's own, which should have ended us
 
-Result<Program> Compile(const SubmitRequest& request, const SessionOptions& session, std::string* warnings) {
+Result<Program> Compile(const SubmitRequest& request, const engine::SessionOptions& session,
+                        std::string* warnings) {
   std::map<std::string, std::string> sources;
   for (const SourceFile& file : request.files()) sources[file.path()] = file.text();
   compiler::MemorySourceLoader loader(std::move(sources));
@@ -56,8 +57,8 @@ Status Prepare(const SubmitRequest& request, const ExecutorStart& start, Compile
   reply->set_program(program.ToText());
   // Should the job get other workers than expected, its executors make plans of their own.
   if (request.explain()) *reply->mutable_explanation() = compiler::ExplainProgram(program);
-  const std::unique_ptr<ops::Files> files = MakeFilesAhead(start.directory, start.roots);
-  for (std::string& plan : Precompile(program, start.options, files.get())) {
+  const std::unique_ptr<ops::Files> files = engine::MakeFilesAhead(start.directory, start.roots);
+  for (std::string& plan : engine::Precompile(program, start.options, files.get())) {
     if (request.explain()) *reply->mutable_explanation() += plan + "\n";
     reply->add_plans(std::move(plan));
   }
@@ -103,7 +104,7 @@ CompileReply CompileForMaster(const CompileRequest& request) {
   if (message.ok())
     status = message->start ? Prepare(request.submit(), *message->start, &reply)
                             : Internal("the master said nothing of the executors");
-  if (!status.ok()) reply.set_status(EncodeStatus(status));
+  if (!status.ok()) reply.set_status(engine::EncodeStatus(status));
   return reply;
 }
 

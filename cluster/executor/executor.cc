@@ -150,7 +150,7 @@ class ExecutorRun {
     if (!start_.options.cpu.empty())
       HEDDLE_RETURN_IF_ERROR(ops::ForceCpu(ops::CpuOfRank(start_.options.cpu, start_.options.rank)));
     HEDDLE_ASSIGN_OR_RETURN(Program program, Program::Parse(start_.program));
-    const SessionOptions& options = start_.options;
+    const engine::SessionOptions& options = start_.options;
     MemoryBudget::Process().SetLimit(options.memory_bytes > 0
                                          ? options.memory_bytes
                                          : ReadMemoryBounds().DefaultLimit(std::max(start_.sharers, 1)));
@@ -164,7 +164,7 @@ class ExecutorRun {
       link.listen = start_.listen;
       HEDDLE_ASSIGN_OR_RETURN(link_, GrpcLink::Listen(link));
     }
-    SessionEnvironment environment;
+    engine::SessionEnvironment environment;
     environment.files = files_.get();
     environment.clock = &SystemClock();
     environment.print = [this](std::string_view text) {
@@ -180,7 +180,7 @@ class ExecutorRun {
       };
     environment.link = link_.get();
     environment.control = link_.get();
-    session_ = Session::Create(options, std::move(program), environment);
+    session_ = engine::Session::Create(options, std::move(program), environment);
     if (link_ != nullptr) link_->Serve(session_->handler(), [this](const Status& why) { Stop(why); });
     return OkStatus();
   }
@@ -205,8 +205,8 @@ class ExecutorRun {
     return status;
   }
 
-  SessionStatistics Statistics() const {
-    SessionStatistics statistics = session_->statistics();
+  engine::SessionStatistics Statistics() const {
+    engine::SessionStatistics statistics = session_->statistics();
     if (link_ == nullptr) return statistics;
     const LinkStatistics link = link_->statistics();
     statistics.bytes_sent = link.bytes_sent;
@@ -221,7 +221,7 @@ class ExecutorRun {
   CommitGate gate_;
   std::unique_ptr<ops::Files> files_;
   std::unique_ptr<GrpcLink> link_;
-  std::unique_ptr<Session> session_;
+  std::unique_ptr<engine::Session> session_;
 };
 
 }  // namespace
@@ -249,7 +249,7 @@ int RunExecutor(int control_fd) {
   if (!channel.WriteLine(ToLine(message))) return kBugExitCode;
   // Nobody waits for this process any more. One measures, as several may share a machine.
   if (start.options.rank == 0 && message.done->status.ok() && message.done->statistics)
-    BackgroundMeasurement().StartBehind(*message.done->statistics, start.options.threads);
+    engine::BackgroundMeasurement().StartBehind(*message.done->statistics, start.options.threads);
   return 0;
 }
 

@@ -98,7 +98,7 @@ Status ReadStatus(const Json& json) {
   return status;
 }
 
-Json ToJson(const SessionOptions& options) {
+Json ToJson(const engine::SessionOptions& options) {
   return {{"rank", options.rank},
           {"ranks", options.ranks},
           {"threads", options.threads},
@@ -110,13 +110,13 @@ Json ToJson(const SessionOptions& options) {
           {"fusion", ToText(options.fusion)},
           {"fusion_strict", options.fusion_strict},
           {"single_precision", options.element_type == ElementType::kFloat32},
-          {"constants", EncodeConstants(options.constants)},
+          {"constants", engine::EncodeConstants(options.constants)},
           {"times_operators", options.times_operators},
           {"cpu", ToText(options.cpu)},
           {"max_call_depth", options.max_call_depth}};
 }
 
-void ReadOptions(const Json& json, SessionOptions* options) {
+void ReadOptions(const Json& json, engine::SessionOptions* options) {
   Read(json, "rank", &options->rank);
   Read(json, "ranks", &options->ranks);
   Read(json, "threads", &options->threads);
@@ -132,7 +132,7 @@ void ReadOptions(const Json& json, SessionOptions* options) {
   options->element_type = single ? ElementType::kFloat32 : ElementType::kFloat64;
   std::string constants;
   Read(json, "constants", &constants);
-  options->constants = DecodeConstants(constants).value_or(compiler::MachineConstants());
+  options->constants = engine::DecodeConstants(constants).value_or(compiler::MachineConstants());
   Read(json, "times_operators", &options->times_operators);
   Read(json, "cpu", &options->cpu);
   Read(json, "max_call_depth", &options->max_call_depth);
@@ -279,7 +279,7 @@ Result<ExecutorMessage> ParseExecutorMessage(const std::string& line) {
     message.done->status = ReadStatus(json["done"]);
     Read(json, "own_cause", &message.done->own_cause);
     if (json.contains("statistics")) {
-      Result<SessionStatistics> statistics = ParseStatistics(json["statistics"].dump());
+      Result<engine::SessionStatistics> statistics = engine::ParseStatistics(json["statistics"].dump());
       if (statistics.ok()) message.done->statistics = *std::move(statistics);
     }
   }

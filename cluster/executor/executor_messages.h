@@ -16,7 +16,7 @@ namespace heddle::cluster {
 struct ExecutorDone {
   Status status;
   bool own_cause = false;
-  std::optional<SessionStatistics> statistics;
+  std::optional<engine::SessionStatistics> statistics;
 };
 
 /// Launcher to executor: exactly one of these is set.

@@ -35,8 +35,8 @@ struct ExecutorStart {
       10'000;               ///< It gives a sign of life ten times as often; silent for so long, it is stuck.
   bool show_plans = false;  ///< Tell the plans that it makes or receives.
   int sharers = 1;  ///< Executors of this attempt that share the memory of the machine, itself included.
-  bool core_dumps = true;  ///< As the launcher has them; false: none, whatever it has.
-  SessionOptions options;  ///< rank and ranks included.
+  bool core_dumps = true;          ///< As the launcher has them; false: none, whatever it has.
+  engine::SessionOptions options;  ///< rank and ranks included.
 };
 
 /// One entry of the rank table.
@@ -73,7 +73,7 @@ struct ExecutorEvents {
   std::function<void(std::string_view text)> output;  ///< Standard output of the script (rank 0).
   std::function<void(std::string_view text)> plan;    ///< Of every plan, when `show_plans` was set.
   std::function<void(const Status& status, bool own_cause,
-                     std::optional<SessionStatistics> statistics)>
+                     std::optional<engine::SessionStatistics> statistics)>
       done;                                                  ///< own_cause: the failure began there.
   std::function<void(const ExecutorCommit& commit)> commit;  ///< Waits for Grant (ExecutorStart::epoch).
   std::function<void(const ExecutorExit& exit)> exited;

@@ -22,7 +22,7 @@ struct Member {
   std::string certificate;
   std::optional<Status> done;
   bool own_cause = false;
-  std::optional<SessionStatistics> statistics;
+  std::optional<engine::SessionStatistics> statistics;
   std::optional<ExecutorExit> exit;
 
   bool Crashed() const { return exit.has_value() && !done.has_value(); }
@@ -30,13 +30,14 @@ struct Member {
 
 class Launch {
  public:
-  Launch(const RunSurroundings& surroundings, size_t ranks) : surroundings_(surroundings), members_(ranks) {}
+  Launch(const engine::RunSurroundings& surroundings, size_t ranks)
+      : surroundings_(surroundings), members_(ranks) {}
 
   ~Launch() {
     for (Member& member : members_) member.process.reset();  // kills and waits
   }
 
-  RunOutcome Run(const ExecutorStart& start, const std::string& binary) {
+  engine::RunOutcome Run(const ExecutorStart& start, const std::string& binary) {
     if (surroundings_.cancellation != nullptr) {
       surroundings_.cancellation->Listen([this](const Status& why) {
         const std::lock_guard lock(mutex_);
@@ -44,7 +45,7 @@ class Launch {
         changed_.notify_all();
       });
     }
-    RunOutcome outcome;
+    engine::RunOutcome outcome;
     outcome.status = StartAll(start, binary);
     if (outcome.status.ok()) outcome.status = Supervise();
     if (surroundings_.cancellation != nullptr) surroundings_.cancellation->Listen(nullptr);
@@ -80,7 +81,7 @@ class Launch {
     events.output = surroundings_.print;
     events.plan = surroundings_.show_plan;
     events.done = [this, rank](const Status& status, bool own_cause,
-                               std::optional<SessionStatistics> statistics) {
+                               std::optional<engine::SessionStatistics> statistics) {
       const std::lock_guard lock(mutex_);
       members_[rank].done = status;
       members_[rank].own_cause = own_cause;
@@ -172,7 +173,7 @@ class Launch {
     return fmt::format("worker {} (pid {})", rank, members_[rank].process->pid());
   }
 
-  const RunSurroundings& surroundings_;
+  const engine::RunSurroundings& surroundings_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Member> members_;
@@ -182,14 +183,15 @@ class Launch {
 
 }  // namespace
 
-RunOutcome RunOnLocalProcesses(const Program& program, const SessionOptions& options,
-                               const RunSurroundings& surroundings, const std::string& binary) {
+engine::RunOutcome RunOnLocalProcesses(const Program& program, const engine::SessionOptions& options,
+                                       const engine::RunSurroundings& surroundings,
+                                       const std::string& binary) {
   ExecutorStart start;
   start.job = "sim";
   start.token = MakeToken();
   start.program = program.ToText();
   start.directory = surroundings.directory;
-  start.roots = RootsOfRun();
+  start.roots = engine::RootsOfRun();
   start.silence_ms = surroundings.silence_ms;
   start.sharers = options.ranks;
   start.options = options;

@@ -9,7 +9,8 @@ namespace heddle::cluster {
 /// between them. Returns when all of them are gone, whatever happened; nothing of them is left behind. A died
 /// executor ends the run: kUnavailable "worker 2 (pid 1234) was killed by signal 9". `binary`: program to
 /// start as executor; empty: this one.
-RunOutcome RunOnLocalProcesses(const Program& program, const SessionOptions& options,
-                               const RunSurroundings& surroundings, const std::string& binary = "");
+engine::RunOutcome RunOnLocalProcesses(const Program& program, const engine::SessionOptions& options,
+                                       const engine::RunSurroundings& surroundings,
+                                       const std::string& binary = "");
 
 }  // namespace heddle::cluster

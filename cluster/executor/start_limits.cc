@@ -78,7 +78,7 @@ Status CheckFolder(std::string_view field, const std::string& folder) {
   return OkStatus();
 }
 
-Status CheckOptions(std::string_view name, const SessionOptions& options) {
+Status CheckOptions(std::string_view name, const engine::SessionOptions& options) {
   const auto field = [&](std::string_view one) { return fmt::format("{}.{}", name, one); };
   HEDDLE_RETURN_IF_ERROR(CheckNumber(field("threads"), options.threads, 0, kMostThreads));
   HEDDLE_RETURN_IF_ERROR(

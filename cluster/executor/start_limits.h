@@ -27,7 +27,7 @@ Status CheckCount(std::string_view field, int64_t count, int64_t most);
 /// The folder of a job: absolute.
 Status CheckFolder(std::string_view field, const std::string& folder);
 /// The options of a job; `name` is that of the message in errors.
-Status CheckOptions(std::string_view name, const SessionOptions& options);
+Status CheckOptions(std::string_view name, const engine::SessionOptions& options);
 /// Of a launcher to its executor.
 Status CheckStart(const ExecutorStart& start);
 

@@ -62,7 +62,7 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
     ControlFrame frame;
     frame.mutable_error()->set_run(run);
     frame.mutable_error()->set_node(node);
-    frame.mutable_error()->set_status(EncodeStatus(status));
+    frame.mutable_error()->set_status(engine::EncodeStatus(status));
     connections_.Push(rank, std::move(frame));
   }
 
@@ -107,7 +107,7 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
       if (failure_.ok()) failure_ = why;
     }
     ControlFrame frame;
-    frame.set_failure(EncodeStatus(why));
+    frame.set_failure(engine::EncodeStatus(why));
     connections_.PushToAll(frame);
     {
       std::unique_lock lock(mutex_);
@@ -133,7 +133,7 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
  private:
   struct Peer {
     std::string partial_decision;
-    SmallValues small_values;
+    engine::SmallValues small_values;
   };
 
   // Under mutex_.
@@ -163,7 +163,7 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
 
   static Status StatusOf(const std::string& bytes) {
     Status status;
-    const Status decoded = DecodeStatus(bytes, &status);
+    const Status decoded = engine::DecodeStatus(bytes, &status);
     if (!decoded.ok()) return decoded;
     return status.ok() ? Internal("a peer failed and did not say why") : status;
   }
@@ -172,7 +172,7 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
     for (const SmallValue& small : batch.values()) {
       counters_.bytes_received.fetch_add(static_cast<int64_t>(small.frames().size()),
                                          std::memory_order_relaxed);
-      Result<Value> value = DecodeValue(small.frames());
+      Result<Value> value = engine::DecodeValue(small.frames());
       if (!value.ok()) continue;  // then it is pulled, and says why it cannot be
       const std::lock_guard lock(mutex_);
       peers_[rank].small_values.Put(small.run(), small.register_id(), small.slot(), *std::move(value));
@@ -206,7 +206,7 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
   std::string SmallValueOf(const actor::Message& message) {
     const Result<Value> value = handler_->Published(message.run, message.register_id, message.slot);
     if (!value.ok()) return "";  // a control register
-    std::string frames = SmallValues::Encode(*value);
+    std::string frames = engine::SmallValues::Encode(*value);
     counters_.bytes_sent.fetch_add(static_cast<int64_t>(frames.size()), std::memory_order_relaxed);
     return frames;
   }

@@ -40,7 +40,7 @@ struct LinkStatistics {
 /// The links of one executor to all others over gRPC: one control stream a pair, one data stream a direction,
 /// each data stream on a connection of its own (HTTP/2 flow control is shared by the streams of a
 /// connection). A stream that breaks is opened again, and goes on where it broke.
-class GrpcLink : public actor::Link, public ControlChannel {
+class GrpcLink : public actor::Link, public engine::ControlChannel {
  public:
   /// Binds the address and answers calls. kUnavailable when it cannot be bound.
   static Result<std::unique_ptr<GrpcLink>> Listen(const GrpcLinkOptions& options);

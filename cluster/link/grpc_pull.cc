@@ -11,7 +11,7 @@ namespace {
 // Values that one peer may be fetching at a time; a plan has far fewer copies in flight.
 constexpr size_t kMostPulls = 65'536;
 
-grpc::ByteBuffer HeaderOnly(const FrameHeader& header) {
+grpc::ByteBuffer HeaderOnly(const engine::FrameHeader& header) {
   const auto bytes = header.Encode();
   const grpc::Slice slice(bytes.data(), bytes.size());
   return grpc::ByteBuffer(&slice, 1);
@@ -19,7 +19,7 @@ grpc::ByteBuffer HeaderOnly(const FrameHeader& header) {
 
 void Release(void* keep_alive) { delete static_cast<std::shared_ptr<const Value>*>(keep_alive); }
 
-grpc::ByteBuffer ToBuffer(const OutgoingFrame& frame) {
+grpc::ByteBuffer ToBuffer(const engine::OutgoingFrame& frame) {
   const auto bytes = frame.header.Encode();
   if (frame.payload == nullptr) {
     const grpc::Slice slices[] = {grpc::Slice(bytes.data(), bytes.size()), grpc::Slice(frame.owned)};
@@ -49,12 +49,12 @@ bool Copy(const std::vector<grpc::Slice>& slices, size_t begin, size_t size, uin
   return size == 0;
 }
 
-Result<FrameHeader> ReadHeader(const grpc::ByteBuffer& frame, std::vector<grpc::Slice>* slices) {
-  uint8_t bytes[kHeaderBytes];
-  if (!frame.Dump(slices).ok() || !Copy(*slices, 0, kHeaderBytes, bytes))
+Result<engine::FrameHeader> ReadHeader(const grpc::ByteBuffer& frame, std::vector<grpc::Slice>* slices) {
+  uint8_t bytes[engine::kHeaderBytes];
+  if (!frame.Dump(slices).ok() || !Copy(*slices, 0, engine::kHeaderBytes, bytes))
     return DataLoss("a frame shorter than its header");
-  HEDDLE_ASSIGN_OR_RETURN(const FrameHeader header, FrameHeader::Decode(bytes));
-  if (frame.Length() != kHeaderBytes + header.size) return DataLoss("a frame of the wrong length");
+  HEDDLE_ASSIGN_OR_RETURN(const engine::FrameHeader header, engine::FrameHeader::Decode(bytes));
+  if (frame.Length() != engine::kHeaderBytes + header.size) return DataLoss("a frame of the wrong length");
   return header;
 }
 
@@ -71,9 +71,9 @@ void Wake(const std::weak_ptr<StreamPort>& weak) {
 bool PullServer::NextFrame(grpc::ByteBuffer* frame) {
   const std::lock_guard lock(mutex_);
   while (!active_.empty()) {
-    OutgoingValue value = std::move(active_.front());
+    engine::OutgoingValue value = std::move(active_.front());
     active_.pop_front();
-    const std::optional<OutgoingFrame> next = value.Next();
+    const std::optional<engine::OutgoingFrame> next = value.Next();
     if (!next) continue;
     bytes_sent_.fetch_add(next->header.size, std::memory_order_relaxed);
     *frame = ToBuffer(*next);
@@ -85,8 +85,8 @@ bool PullServer::NextFrame(grpc::ByteBuffer* frame) {
 
 void PullServer::OnFrame(grpc::ByteBuffer& frame) {
   std::vector<grpc::Slice> slices;
-  const Result<FrameHeader> header = ReadHeader(frame, &slices);
-  if (!header.ok() || header->kind != FrameKind::kPull) return Abort(port_);  // not one of ours
+  const Result<engine::FrameHeader> header = ReadHeader(frame, &slices);
+  if (!header.ok() || header->kind != engine::FrameKind::kPull) return Abort(port_);  // not one of ours
   Result<Value> value = handler_.Published(header->run, header->register_id, header->slot);
   {
     const std::lock_guard lock(mutex_);
@@ -116,8 +116,8 @@ void PullClient::Use(std::weak_ptr<StreamPort> port) {
 
 void PullClient::Pull(uint32_t run, RegisterId register_id, uint8_t slot, Done done) {
   auto pending = std::make_shared<Pending>();
-  FrameHeader& header = pending->request;
-  header.kind = FrameKind::kPull;
+  engine::FrameHeader& header = pending->request;
+  header.kind = engine::FrameKind::kPull;
   header.run = run;
   header.register_id = register_id;
   header.slot = slot;
@@ -146,15 +146,15 @@ bool PullClient::NextFrame(grpc::ByteBuffer* frame) {
   return true;
 }
 
-Status PullClient::Accept(const FrameHeader& header, Pending& pending,
+Status PullClient::Accept(const engine::FrameHeader& header, Pending& pending,
                           const std::vector<grpc::Slice>& slices) {
-  if (header.kind == FrameKind::kData) {
+  if (header.kind == engine::FrameKind::kData) {
     HEDDLE_ASSIGN_OR_RETURN(uint8_t* const place, pending.value.Place(header));
-    Copy(slices, kHeaderBytes, header.size, place);
+    Copy(slices, engine::kHeaderBytes, header.size, place);
     return OkStatus();
   }
   std::string payload(header.size, '\0');
-  Copy(slices, kHeaderBytes, header.size, reinterpret_cast<uint8_t*>(payload.data()));
+  Copy(slices, engine::kHeaderBytes, header.size, reinterpret_cast<uint8_t*>(payload.data()));
   return pending.value.Accept(header, payload);
 }
 
@@ -169,7 +169,7 @@ void PullClient::AbortStream() {
 
 void PullClient::OnFrame(grpc::ByteBuffer& frame) {
   std::vector<grpc::Slice> slices;
-  const Result<FrameHeader> header = ReadHeader(frame, &slices);
+  const Result<engine::FrameHeader> header = ReadHeader(frame, &slices);
   if (!header.ok()) return AbortStream();
   bytes_received_.fetch_add(header->size, std::memory_order_relaxed);
   std::shared_ptr<Pending> pending;

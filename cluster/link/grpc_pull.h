@@ -33,7 +33,7 @@ class PullServer : public StreamEvents<grpc::ByteBuffer> {
   std::atomic<int64_t>& bytes_sent_;
   std::weak_ptr<StreamPort> port_;
   std::mutex mutex_;
-  std::deque<OutgoingValue> active_;
+  std::deque<engine::OutgoingValue> active_;
 };
 
 /// The end of data streams that pulls. Streams may follow one another: what has not arrived is asked for
@@ -62,12 +62,12 @@ class PullClient : public StreamEvents<grpc::ByteBuffer> {
 
  private:
   struct Pending {
-    FrameHeader request;
-    IncomingValue value;
+    engine::FrameHeader request;
+    engine::IncomingValue value;
     Done done;
   };
   void AbortStream();
-  Status Accept(const FrameHeader& header, Pending& pending, const std::vector<grpc::Slice>& slices);
+  Status Accept(const engine::FrameHeader& header, Pending& pending, const std::vector<grpc::Slice>& slices);
 
   std::atomic<int64_t>& bytes_received_;
   const Events events_;
@@ -75,7 +75,7 @@ class PullClient : public StreamEvents<grpc::ByteBuffer> {
   std::weak_ptr<StreamPort> port_;
   Status failure_;
   uint64_t next_request_ = 1;
-  std::deque<FrameHeader> requests_;                      // not sent yet
+  std::deque<engine::FrameHeader> requests_;              // not sent yet
   std::map<uint64_t, std::shared_ptr<Pending>> pending_;  // each touched by the reading thread only
 };
 

@@ -15,7 +15,7 @@ namespace heddle::cluster {
 namespace {
 
 constexpr int kMostControlBytes = 4 << 20;
-constexpr int kMostDataBytes = static_cast<int>(kChunkBytes) + 4096;
+constexpr int kMostDataBytes = static_cast<int>(engine::kChunkBytes) + 4096;
 
 using DataStub = grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer>;
 

@@ -46,7 +46,7 @@ struct JobSpecification {
   int workers_wanted = 0;                ///< 0: all that are alive.
   /// How long after the first loss of a machine the job is still started again; 0: a loss ends it.
   int64_t retry_for_ms = kDefaultRetryForMs;
-  SessionOptions
+  engine::SessionOptions
       options;  ///< rank open; ranks: those of its plans; threads 0: what each worker has; seed drawn.
 
   /// Of a job that ended: what nobody needs any more.

@@ -263,7 +263,7 @@ class SqliteJobStore : public JobStore {
             .BindBytes(reason)
             .BindBytes(ToText(moved.workers))
             .BindBytes(ToText(moved.worker_names))
-            .BindBytes(IsFinal(state) ? EncodeStatus(moved.outcome) : "")
+            .BindBytes(IsFinal(state) ? engine::EncodeStatus(moved.outcome) : "")
             .BindBytes(ToText(moved.statistics))
             .Bind(moved.finished_ms)
             .Bind(moved.crashes)
@@ -442,7 +442,7 @@ class SqliteJobStore : public JobStore {
     job.workers = ToList(query.Bytes(8));
     job.worker_names = ToList(query.Bytes(9));
     if (const std::string outcome = query.Bytes(10); !outcome.empty())
-      HEDDLE_RETURN_IF_ERROR(DecodeStatus(outcome, &job.outcome));
+      HEDDLE_RETURN_IF_ERROR(engine::DecodeStatus(outcome, &job.outcome));
     job.statistics = ToList(query.Bytes(11));
     job.submitted_ms = query.Integer(12);
     job.finished_ms = query.Integer(13);

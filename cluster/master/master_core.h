@@ -67,7 +67,7 @@ class MasterCore {
   Result<const Job*> Submit(const JobSpecification& specification);
   /// Those its executors would start with if it got the workers that are here now: ranks, memory budget and
   /// constants filled in.
-  SessionOptions ExpectedOptions(const JobSpecification& specification) const;
+  engine::SessionOptions ExpectedOptions(const JobSpecification& specification) const;
   /// Which files it may use, as far as the master has a say.
   ops::FileRoots RootsOf(const JobSpecification& specification) const;
   /// kNotFound for a job that is not known.

@@ -39,7 +39,7 @@ std::string Duration(int64_t ms) {
 
 std::string Times(int count) { return count == 1 ? "once" : fmt::format("{} times", count); }
 
-void LimitMemory(const Worker& worker, SessionOptions* options) {
+void LimitMemory(const Worker& worker, engine::SessionOptions* options) {
   const int64_t limit = worker.description.memory_bytes;
   if (limit > 0 && (options->memory_bytes == 0 || limit < options->memory_bytes))
     options->memory_bytes = limit;
@@ -231,8 +231,8 @@ ops::FileRoots MasterCore::RootsOf(const JobSpecification& specification) const 
   return roots;
 }
 
-SessionOptions MasterCore::ExpectedOptions(const JobSpecification& specification) const {
-  SessionOptions options = specification.options;
+engine::SessionOptions MasterCore::ExpectedOptions(const JobSpecification& specification) const {
+  engine::SessionOptions options = specification.options;
   int alive = 0;
   int threads = options.threads;
   for (const auto& [uuid, worker] : membership_.workers()) {

@@ -140,9 +140,9 @@ class JobsService : public Jobs::WithCallbackMethod_Watch<Jobs::Service> {
     description->set_reason(std::string(CutAtCharacter(description->reason(), kMostTextBytes)));
     if (description->status().size() <= kMostTextBytes) return;
     const Status& outcome = job.outcome;
-    description->set_status(
-        EncodeStatus(Status(outcome.code(), std::string(CutAtCharacter(outcome.message(), kMostTextBytes)))
-                         .At(outcome.position())));
+    description->set_status(engine::EncodeStatus(
+        Status(outcome.code(), std::string(CutAtCharacter(outcome.message(), kMostTextBytes)))
+            .At(outcome.position())));
   }
 
   Status Describe(const std::string& id, JobDescription* reply) {

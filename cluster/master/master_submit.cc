@@ -51,9 +51,9 @@ Result<std::string> DigestOf(const SubmitRequest& request) {
 }
 
 // Compiles and plans, in a process of its own: what a job needs before it can be queued.
-Status Prepare(const SubmitRequest& request, const SessionOptions& expected, const ops::FileRoots& roots,
-               const CompileLimits& limits, const std::function<bool()>& given_up,
-               JobSpecification* specification, SubmitReply* reply) {
+Status Prepare(const SubmitRequest& request, const engine::SessionOptions& expected,
+               const ops::FileRoots& roots, const CompileLimits& limits,
+               const std::function<bool()>& given_up, JobSpecification* specification, SubmitReply* reply) {
   LauncherMessage message;
   ExecutorStart& start = message.start.emplace();
   start.directory = specification->directory;
@@ -67,7 +67,7 @@ Status Prepare(const SubmitRequest& request, const SessionOptions& expected, con
   reply->set_explanation(std::move(*made.mutable_explanation()));
   if (!made.status().empty()) {
     Status refused;
-    HEDDLE_RETURN_IF_ERROR(DecodeStatus(made.status(), &refused));
+    HEDDLE_RETURN_IF_ERROR(engine::DecodeStatus(made.status(), &refused));
     if (refused.code() == StatusCode::kResourceExhausted)
       refused =
           refused.WithNote(fmt::format("the master compiles each script within {} bytes; 'heddle master "
@@ -111,7 +111,7 @@ Status Submit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& req
   // Drawn once, so that a later attempt prints and writes the same bytes.
   if (specification.options.seed == -1)
     specification.options.seed = static_cast<int64_t>(SystemRandom().Next() >> 11);
-  const SessionOptions expected =
+  const engine::SessionOptions expected =
       hub->Call([&](MasterCore& core) { return core.ExpectedOptions(specification); });
   const ops::FileRoots roots = hub->Call([&](MasterCore& core) { return core.RootsOf(specification); });
   HEDDLE_RETURN_IF_ERROR(CheckDataRoots(specification.data_roots, roots.of_master));
@@ -135,7 +135,7 @@ Status Submit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& req
 void ServeSubmit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& request,
                  const std::function<bool()>& given_up, SubmitReply* reply) {
   const Status status = Submit(hub, compiler, request, given_up, reply);
-  if (!status.ok()) reply->set_status(EncodeStatus(status));
+  if (!status.ok()) reply->set_status(engine::EncodeStatus(status));
 }
 
 void ServeProgress(const ScriptCompiler& compiler, const ProgressRequest& request, ProgressReply* reply) {

@@ -26,7 +26,7 @@ void ToProto(const Job& job, JobDescription* proto) {
   proto->set_finished_ms(job.finished_ms);
   proto->set_output_bytes(job.output_bytes);
   if (!IsFinal(job.state)) return;
-  proto->set_status(EncodeStatus(job.outcome));
+  proto->set_status(engine::EncodeStatus(job.outcome));
   for (const std::string& statistics : job.statistics) proto->add_statistics(statistics);
 }
 
@@ -105,7 +105,7 @@ void ToProto(const ExecutorNews& news, ExecutorReport* proto) {
     message.done = news.done;
     proto->set_done(ToLine(message));
   }
-  if (!news.failure.ok()) proto->set_failure(EncodeStatus(news.failure));
+  if (!news.failure.ok()) proto->set_failure(engine::EncodeStatus(news.failure));
   if (news.exit) {
     proto->mutable_exit()->set_signalled(news.exit->signalled);
     proto->mutable_exit()->set_value(news.exit->value);
@@ -151,7 +151,7 @@ Result<ExecutorNews> FromProto(const ExecutorReport& proto) {
     HEDDLE_ASSIGN_OR_RETURN(ExecutorMessage message, ParseExecutorMessage(proto.done()));
     news.done = std::move(message.done);
   }
-  if (!proto.failure().empty()) HEDDLE_RETURN_IF_ERROR(DecodeStatus(proto.failure(), &news.failure));
+  if (!proto.failure().empty()) HEDDLE_RETURN_IF_ERROR(engine::DecodeStatus(proto.failure(), &news.failure));
   if (proto.has_exit()) {
     news.exit.emplace();
     news.exit->pid = static_cast<pid_t>(proto.pid());
@@ -167,8 +167,8 @@ Result<ExecutorNews> FromProto(const ExecutorReport& proto) {
   return news;
 }
 
-SessionOptions FromProto(const SubmitOptions& proto) {
-  SessionOptions options;
+engine::SessionOptions FromProto(const SubmitOptions& proto) {
+  engine::SessionOptions options;
   options.threads = proto.threads();
   options.min_distributed_bytes = proto.min_distributed_bytes();
   options.memory_bytes = proto.memory_bytes();
@@ -178,7 +178,7 @@ SessionOptions FromProto(const SubmitOptions& proto) {
   options.fusion_strict = proto.fusion_strict();
   options.times_operators = true;  // The master keeps what a job did; who asks for it may come later.
   options.element_type = proto.single_precision() ? ElementType::kFloat32 : ElementType::kFloat64;
-  options.constants = DecodeConstants(proto.constants()).value_or(compiler::MachineConstants());
+  options.constants = engine::DecodeConstants(proto.constants()).value_or(compiler::MachineConstants());
   options.disabled_passes.assign(proto.disabled_passes().begin(), proto.disabled_passes().end());
   return options;
 }

@@ -24,6 +24,6 @@ void ToProto(const ExecutorNews& news, ExecutorReport* proto);
 WorkerDescription FromProto(const WorkerIntroduction& proto);
 /// kDataLoss when malformed.
 Result<ExecutorNews> FromProto(const ExecutorReport& proto);
-SessionOptions FromProto(const SubmitOptions& proto);
+engine::SessionOptions FromProto(const SubmitOptions& proto);
 
 }  // namespace heddle::cluster

@@ -146,7 +146,7 @@ class ConnectedWorker : public StreamEvents<WorkerFrame>,
   void Refuse(const Status& why) {
     {
       const std::lock_guard lock(mutex_);
-      outgoing_.emplace_back().frame.set_refused(EncodeStatus(why));
+      outgoing_.emplace_back().frame.set_refused(engine::EncodeStatus(why));
     }
     Wake();
   }

@@ -31,7 +31,7 @@ struct InterruptGuard::Impl {
   std::atomic<bool> wants_end{false};
   std::thread thread;
 
-  void Wait(Cancellation& cancellation) {
+  void Wait(engine::Cancellation& cancellation) {
     signals.async_wait([this, &cancellation](const asio::error_code& error, int number) {
       if (error) return;
       if (asked && !survives) _exit(kCancelledExitCode);
@@ -58,7 +58,8 @@ std::unique_ptr<InterruptGuard::Impl> InterruptGuard::MakeImpl() {
   }
 }
 
-InterruptGuard::InterruptGuard(Cancellation& cancellation, bool survives, std::function<void()> when_late)
+InterruptGuard::InterruptGuard(engine::Cancellation& cancellation, bool survives,
+                               std::function<void()> when_late)
     : impl_(MakeImpl()) {
   if (impl_ == nullptr) return;
   impl_->survives = survives;

@@ -17,7 +17,7 @@ namespace heddle::cluster {
 /// within a second.
 class InterruptGuard {
  public:
-  explicit InterruptGuard(Cancellation& cancellation, bool survives = false,
+  explicit InterruptGuard(engine::Cancellation& cancellation, bool survives = false,
                           std::function<void()> when_late = nullptr);
   ~InterruptGuard();
   /// Whether one of the signals, SIGTERM or SIGHUP, wants the process to end.

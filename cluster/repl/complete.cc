@@ -79,7 +79,7 @@ void AddFiles(std::string_view path, std::vector<std::string>* words) {
   }
 }
 
-void AddLibrary(const InteractiveSession& session, std::vector<std::string>* words) {
+void AddLibrary(const engine::InteractiveSession& session, std::vector<std::string>* words) {
   std::vector<std::string> folders = {"scripts/builtin"};
   for (const std::string& library : session.libraries())
     folders.insert(folders.end(), {library, library + "/builtin", library + "/scripts/builtin"});
@@ -90,12 +90,12 @@ void AddLibrary(const InteractiveSession& session, std::vector<std::string>* wor
   }
 }
 
-void AddArguments(std::string_view function, const InteractiveSession& session,
+void AddArguments(std::string_view function, const engine::InteractiveSession& session,
                   std::vector<std::string>* words) {
   if (const ops::Operator* builtin = ops::FindBuiltin(function))
     for (const ops::OperatorParameter& parameter : ops::ParseParameters(builtin->parameters))
       words->push_back(std::string(parameter.name) + "=");
-  for (const Definitions::FunctionHead& head : session.definitions().functions())
+  for (const engine::Definitions::FunctionHead& head : session.definitions().functions())
     if (head.name == function)
       for (const std::string& parameter : head.parameters) words->push_back(parameter + "=");
 }
@@ -113,7 +113,7 @@ std::string Completions::Common() const {
   return common;
 }
 
-Completions Complete(std::string_view text, const InteractiveSession& session) {
+Completions Complete(std::string_view text, const engine::InteractiveSession& session) {
   Completions found;
   const size_t quoted = OpenString(text);
   const bool is_command = text.starts_with(':');
@@ -136,7 +136,7 @@ Completions Complete(std::string_view text, const InteractiveSession& session) {
     while (found.begin > 0 && IsNameCharacter(text[found.begin - 1]) && !(is_command && found.begin == 1))
       --found.begin;
     for (const auto& [name, variable] : session.variables().variables()) found.words.push_back(name);
-    for (const Definitions::FunctionHead& head : session.definitions().functions())
+    for (const engine::Definitions::FunctionHead& head : session.definitions().functions())
       found.words.push_back(head.name);
     for (const std::string& name : session.definitions().name_spaces()) found.words.push_back(name + "::");
     for (const std::string& name : ops::BuiltinNames()) found.words.push_back(name);

@@ -20,6 +20,6 @@ struct Completions {
 /// Completes `text`, the line up to the cursor: commands of the loop behind a ":" that begins it, names of
 /// files within quotes, else variables, functions (builtin, of the library, defined, namespaces), named
 /// arguments of the call that is open, and reserved words.
-Completions Complete(std::string_view text, const InteractiveSession& session);
+Completions Complete(std::string_view text, const engine::InteractiveSession& session);
 
 }  // namespace heddle::cluster

@@ -85,7 +85,7 @@ bool Repl::GoesOnWithElse(const std::string& entry) const {
   if (lines_.IsTerminal()) return false;
   compiler::Diagnostics diagnostics;
   const compiler::ScriptFile file =
-      compiler::Parse(InteractiveSession::kScript, entry, &diagnostics, /*takes_expressions=*/true);
+      compiler::Parse(engine::InteractiveSession::kScript, entry, &diagnostics, /*takes_expressions=*/true);
   if (diagnostics.HasErrors() || file.statements.empty()) return false;
   const compiler::Statement& last = file.statements.back();
   if (last.kind != compiler::Statement::Kind::kIf || !last.otherwise.empty()) return false;
@@ -102,7 +102,7 @@ void Repl::Handle(const std::string& entry) {
 
 // `note` is told with an error.
 void Repl::RunEntry(const std::string& entry, const std::string& note) {
-  Cancellation cancellation;
+  engine::Cancellation cancellation;
   InterruptGuard guard(cancellation, /*survives=*/true, [] {
     std::fputs(
         "heddle: this step of the statement cannot be interrupted: it is waited for; Ctrl-\\ ends Heddle\n",
@@ -156,7 +156,7 @@ void Repl::HandleCommand(const std::string& line) {
 }
 
 void Repl::Load(const std::string& path) {
-  compiler::FileSourceLoader loader(session_.directory(), RootsOfRun());
+  compiler::FileSourceLoader loader(session_.directory(), engine::RootsOfRun());
   const Result<std::string> text = loader.Load(path);
   const int32_t line = session_.definitions().next_line();
   if (text.ok())
@@ -174,7 +174,8 @@ void Repl::ListVariables() const {
   std::string text;
   for (const auto& [name, variable] : variables)
     text += fmt::format("{:<{}}  {}\n", name, width, Describe(variable));
-  for (const Definitions::FunctionHead& head : session_.definitions().functions()) text += head.text + "\n";
+  for (const engine::Definitions::FunctionHead& head : session_.definitions().functions())
+    text += head.text + "\n";
   surroundings_.print(text);
 }
 

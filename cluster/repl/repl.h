@@ -18,7 +18,7 @@ class Repl {
   };
 
   /// All outlive it.
-  Repl(InteractiveSession* session, LineSource* lines, Surroundings surroundings)
+  Repl(engine::InteractiveSession* session, LineSource* lines, Surroundings surroundings)
       : session_(*session), lines_(*lines), surroundings_(std::move(surroundings)) {}
 
   /// Runs the statements of a file, as :load does.
@@ -36,7 +36,7 @@ class Repl {
   std::string PromptFor(const std::string& entry) const;
   void Report(const Status& status);
 
-  InteractiveSession& session_;
+  engine::InteractiveSession& session_;
   LineSource& lines_;
   const Surroundings surroundings_;
   bool is_over_ = false;

@@ -104,7 +104,7 @@ grpc::Status ToGrpc(const Status& status) {
   const auto code = status.code() == StatusCode::kUsage
                         ? grpc::StatusCode::INVALID_ARGUMENT
                         : static_cast<grpc::StatusCode>(static_cast<int>(status.code()));
-  std::string details = EncodeStatus(status);
+  std::string details = engine::EncodeStatus(status);
   if (details.size() > kMostDetailBytes) details.clear();
   return {code, std::string(CutAtCharacter(status.message(), kMostDetailBytes / 2)), details};
 }
@@ -112,7 +112,8 @@ grpc::Status ToGrpc(const Status& status) {
 Status FromGrpc(const grpc::Status& status, const std::string& address) {
   if (status.ok()) return OkStatus();
   Status decoded;
-  if (!status.error_details().empty() && DecodeStatus(status.error_details(), &decoded).ok() && !decoded.ok())
+  if (!status.error_details().empty() && engine::DecodeStatus(status.error_details(), &decoded).ok() &&
+      !decoded.ok())
     return decoded;
   switch (status.error_code()) {
     case grpc::StatusCode::UNAUTHENTICATED:

@@ -99,7 +99,7 @@ void WorkerConnection::OnFrame(WorkerFrame& frame) {
       state_.heard_ns = introduced_ns_;
     }
     state_.heard_ns = std::max(state_.heard_ns, frame.heard_ns());
-    if (!frame.refused().empty() && !DecodeStatus(frame.refused(), &state_.refused).ok())
+    if (!frame.refused().empty() && !engine::DecodeStatus(frame.refused(), &state_.refused).ok())
       state_.refused = Unavailable("the master refused this worker");
   }
   on_change_();

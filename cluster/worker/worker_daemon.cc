@@ -55,7 +55,7 @@ class Daemon {
     description_.memory_bytes = options.memory_bytes;
   }
 
-  Status Run(Cancellation* cancellation,
+  Status Run(engine::Cancellation* cancellation,
              const std::function<void(const std::string&, const std::string&)>& connected) {
     cancellation->Listen([this](const Status& why) {
       const std::lock_guard lock(mutex_);
@@ -253,7 +253,7 @@ class Daemon {
 
 }  // namespace
 
-Status RunWorker(const WorkerOptions& options, Cancellation* cancellation,
+Status RunWorker(const WorkerOptions& options, engine::Cancellation* cancellation,
                  const std::function<void(const std::string& name, const std::string& address)>& connected) {
   HEDDLE_ASSIGN_OR_RETURN(WorkerIdentity identity, TakeIdentity(options.folder, options.name));
   const WorkerExecutorsOptions executors = ExecutorsOptions(options, identity);

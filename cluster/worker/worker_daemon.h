@@ -30,7 +30,7 @@ struct WorkerOptions {
 /// A worker of the cluster, until `cancellation` ends it (kCancelled then is success), the master refuses it,
 /// or no master answers for `patience_ms` (at the start: a few seconds). `connected` is called with the
 /// worker's name at the first connection.
-Status RunWorker(const WorkerOptions& options, Cancellation* cancellation,
+Status RunWorker(const WorkerOptions& options, engine::Cancellation* cancellation,
                  const std::function<void(const std::string& name, const std::string& address)>& connected);
 
 }  // namespace heddle::cluster

@@ -153,7 +153,7 @@ ExecutorEvents WorkerExecutors::EventsOf(const std::shared_ptr<Record>& record) 
   };
   events.output = [this, record](std::string_view text) { OnOutput(*record, text); };
   events.done = [this, record](const Status& status, bool own_cause,
-                               std::optional<SessionStatistics> statistics) {
+                               std::optional<engine::SessionStatistics> statistics) {
     {
       const std::lock_guard lock(mutex_);
       record->news.done = ExecutorDone{status, own_cause, std::move(statistics)};

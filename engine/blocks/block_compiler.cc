@@ -12,7 +12,7 @@
 #include "ops/fused/fused.h"
 #include "scheduler/schedule.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 // What inference may know about the variables that `graph` reads. A missing variable stays missing: inference
@@ -225,4 +225,4 @@ Result<Plan> BlockCompiler::MakeExchange(const Graph& graph,
   return scheduler::Schedule(graph, DistributionsIn(graph, frame), options);
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

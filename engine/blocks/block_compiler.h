@@ -10,7 +10,7 @@
 #include "engine/session/session.h"
 #include "engine/variables/variables.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// What can run next of a block.
 struct BlockPart {
@@ -67,4 +67,4 @@ class BlockCompiler {
   int64_t planning_ns_ = 0, fusion_ns_ = 0, fusion_costed_ = 0;
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -12,7 +12,7 @@
 #include "engine/blocks/bytes_moved.h"
 #include "ops/files/files.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 constexpr int32_t kExchange = -1;  // No block has this number.
@@ -364,4 +364,4 @@ void BlockRunner::Count(const std::shared_ptr<const Plan>& plan, const actor::Ru
   }
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -20,7 +20,7 @@
 #include "engine/variables/variables.h"
 #include "ops/parallel.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// Runs the graph of one block on this rank: in place when it is scalar arithmetic; part by part, when sizes
 /// come to light only on the way, directly where a part is small (known_parts.h), else by a plan made for
@@ -133,4 +133,4 @@ class BlockRunner : public GraphRunner {
   uint32_t runs_ = 0;  // in the lane
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

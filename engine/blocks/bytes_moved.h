@@ -5,7 +5,7 @@
 
 #include "core/programs/graph.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// About what the operator of this node reads and writes: its dense operands and results. Fused operators
 /// count for themselves (ops::FusedCounts).
@@ -31,4 +31,4 @@ inline bool MovesMatrices(const Graph& graph, NodeId id) {
                              [&](NodeId input) { return input != kNoNode && is_matrix(graph[input].info); });
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -12,7 +12,7 @@
 #include "ops/operator.h"
 #include "ops/parallel.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 bool IsSizedNode(const Node& node) {
@@ -328,4 +328,4 @@ Variable DirectProgram::Assigned(const Node& node) const {
   return variable;
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -20,7 +20,7 @@ namespace heddle::ops {
 struct Operator;
 }
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// About the bytes that an operator moves and the operations that it takes. `appends`: its first input is
 /// overwritten, or made longer where it is.
@@ -119,4 +119,4 @@ class DirectProgram {
   std::vector<std::pair<const std::string*, Variable>> assigned_;
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -10,7 +10,7 @@
 #include "compiler/optimize/static/written_files.h"
 #include "ops/files/files.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 constexpr uint64_t kMostNumber = 1'000'000'000;
@@ -99,4 +99,4 @@ FileLook LookAtFiles(const Graph& graph, const compiler::LiveIns& live_in, ops::
   return look;
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -9,7 +9,7 @@
 #include "core/programs/graph.h"
 #include "ops/files/file_versions.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// What rank 0 sees of the files that a graph reads, before any rank opens one of them. Every rank takes it
 /// from rank 0: it has made all earlier writes of the script by then, and all ranks read the same version.
@@ -30,4 +30,4 @@ bool ReadsFiles(const Graph& graph);
 /// wait, too.
 FileLook LookAtFiles(const Graph& graph, const compiler::LiveIns& live_in, ops::Files* files);
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -12,7 +12,7 @@
 #include "ops/files/packing.h"
 #include "ops/files/script_paths.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 Status NotLookedAt(const std::string& path) { return Unavailable("{} is not looked at ahead", path); }
@@ -88,4 +88,4 @@ std::unique_ptr<ops::Files> MakeFilesAhead(const std::string& directory, const o
 
 std::unique_ptr<ops::Files> MakeNoFiles() { return std::make_unique<NoFiles>(); }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -7,7 +7,7 @@
 
 #include "ops/files/files.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 struct FilesAheadLimits {
   int64_t most_file_bytes = int64_t{128} << 20;      ///< As stored.
@@ -24,4 +24,4 @@ std::unique_ptr<ops::Files> MakeFilesAhead(const std::string& directory, const o
 /// Knows no file at all.
 std::unique_ptr<ops::Files> MakeNoFiles();
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -5,7 +5,7 @@
 
 #include "ops/operator.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 bool IsOrdered(const Node& node) {
@@ -153,4 +153,4 @@ Cut CutGraph(const compiler::InferOutcome& inferred, int part) {
   return cut;
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -7,7 +7,7 @@
 #include "compiler/optimize/infer.h"
 #include "core/programs/graph.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// A graph in two parts: what can run now, and what waits for sizes that only running the first part tells,
 /// or for files that it writes.
@@ -28,4 +28,4 @@ struct Cut {
 /// fault, and no further. So it is with a read that waits: what else the block computes goes with it.
 Cut CutGraph(const compiler::InferOutcome& inferred, int part);
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

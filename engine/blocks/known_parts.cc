@@ -8,7 +8,7 @@
 #include "compiler/optimize/pass.h"
 #include "ops/operator.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 // Bytes and operations of a part that are done before a plan of it would have begun: actors take some 20
@@ -207,4 +207,4 @@ KnownPart* KnownParts::Add(std::unique_ptr<KnownPart> part) {
   return parts_.back().get();
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -10,7 +10,7 @@
 #include "engine/blocks/direct_program.h"
 #include "engine/blocks/scalar_block.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 class KnownPart;
 
@@ -114,4 +114,4 @@ bool RunsDirectly(const SessionOptions& options);
 /// Whether a part with these sizes is small enough for it.
 bool IsSmall(const Graph& graph);
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -5,7 +5,7 @@
 #include "engine/session/control_channel.h"
 #include "engine/wire/value_wire.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 // A decision of rank 0 as text: one line of fixed fields, the trace, then the body.
@@ -157,4 +157,4 @@ Status PlanCache::Compare(const DivergenceGuard& guard) {
   return CheckAgreement(rank_, decision, 'c', 0, guard);
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

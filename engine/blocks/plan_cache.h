@@ -14,7 +14,7 @@
 #include "core/status.h"
 #include "engine/variables/divergence_guard.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 class ControlChannel;
 
@@ -73,4 +73,4 @@ class PlanCache {
   int64_t misses_ = 0;
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -16,7 +16,7 @@
 #include "engine/blocks/scalar_block.h"
 #include "engine/variables/random_seeds.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 // In the second round variables of a loop have the homes that they keep.
@@ -253,4 +253,4 @@ std::vector<std::string> Precompile(const Program& program, const SessionOptions
   return Precompiler(program, options, files, limits).Run();
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

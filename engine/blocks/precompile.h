@@ -12,7 +12,7 @@ namespace heddle {
 class Clock;
 }
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// Where compiling ahead ends at the latest.
 struct PrecompileLimits {
@@ -35,4 +35,4 @@ struct PrecompileLimits {
 std::vector<std::string> Precompile(const Program& program, const SessionOptions& options, ops::Files* files,
                                     const PrecompileLimits& limits = {});
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -7,7 +7,7 @@
 #include "core/programs/program.h"
 #include "ops/operator.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 // Whether the operator is defined on scalars, given that so many inputs are there.
@@ -173,4 +173,4 @@ Status ScalarBlocks::Act(const Node& node) {
   return result.status().At(node.position);
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -12,7 +12,7 @@ namespace heddle::ops {
 struct Operator;
 }
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// Evaluates graphs that are scalar arithmetic on known scalars (and renaming of variables) in place, without
 /// a plan: loop counters, predicates, arguments of calls. Equal on every rank, because scalars are.
@@ -71,4 +71,4 @@ class ScalarBlocks {
   std::vector<const Scalar*> inputs_;
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/blocks/session_runtime.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 SessionRuntime::SessionRuntime(const Program& program, const SessionOptions& options,
                                const SessionEnvironment& environment, ops::KernelContext& context)
@@ -37,4 +37,4 @@ void SessionRuntime::Cancel(const Status& why) {
   if (runtime_ != nullptr) runtime_->Cancel(why);
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -9,7 +9,7 @@
 #include "engine/recursion/kernels.h"
 #include "engine/session/session.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// What all that a session runs at once shares: its plans, and the runtime with its lanes. Thread-safe.
 class SessionRuntime {
@@ -40,4 +40,4 @@ class SessionRuntime {
   Status cancelled_;  // under mutex_
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -6,7 +6,7 @@
 #include "core/environment/clock.h"
 #include "engine/session/statistics.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 BackgroundMeasurement::BackgroundMeasurement(ConstantsCache cache, MakeWork make_work, Clock* clock)
     : cache_(std::move(cache)),
@@ -33,4 +33,4 @@ bool BackgroundMeasurement::StartBehind(const SessionStatistics& job, int thread
   return true;
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -8,7 +8,7 @@
 #include "engine/machine/machine_constants.h"
 #include "engine/machine/machine_probe.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 struct SessionStatistics;
 
@@ -37,4 +37,4 @@ class BackgroundMeasurement {
   std::thread thread_;
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

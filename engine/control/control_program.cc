@@ -9,7 +9,7 @@
 #include "core/call_site.h"
 #include "engine/variables/resolve_call.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 // Ranks compare notes after so many decisions, when no plan has to be made meanwhile.
@@ -413,4 +413,4 @@ void ControlProgram::FreeDead(const Block& block) {
   for (const std::string& name : block.dead_after) frame().Erase(name);
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -15,7 +15,7 @@
 #include "engine/variables/control_state.h"
 #include "engine/variables/variables.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// Who runs the blocks of an iteration that add to sums over all iterations.
 class SumTaker {
@@ -152,4 +152,4 @@ class ControlProgram {
   uint64_t program_hash_ = 0;  // Where states are asked for.
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -6,7 +6,7 @@
 
 #include "engine/control/control_program.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 using BlocksById = std::unordered_map<int32_t, const Block*>;
@@ -140,4 +140,4 @@ Status ControlProgram::EnterLoopsAgain() {
   return OkStatus();
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

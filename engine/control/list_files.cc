@@ -7,7 +7,7 @@
 #include "core/memory/counted_heap.h"
 #include "engine/control/list_steps.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 constexpr const char* kPath = "%list.path";
@@ -125,4 +125,4 @@ Status ListSteps::RunFileGraph(const Block& step, std::string_view op, const Nod
   return blocks_.Run(step.id, graph, frame, FoldHash(1, key));
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -8,7 +8,7 @@
 #include "compiler/optimize/list_steps.h"
 #include "core/memory/counted_heap.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 constexpr const char* kResult = "%list.result";
@@ -400,4 +400,4 @@ const Graph& ListSteps::GraphFor(const Block& step, std::string_view op, size_t 
   return graph;
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -11,7 +11,7 @@
 #include "engine/blocks/block_runner.h"
 #include "engine/variables/variables.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// Runs the steps on lists of the control program, on every rank alike: elements are variables, so a step
 /// moves handles and touches no cell of a matrix. What needs cells (the text of an element, a list bound to
@@ -62,4 +62,4 @@ class ListSteps {
   std::map<std::pair<int32_t, std::string>, Graph> file_graphs_;
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

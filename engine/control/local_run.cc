@@ -6,7 +6,7 @@
 #include "core/memory/memory_budget.h"
 #include "ops/files/files.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 ops::FileRoots RootsOfRun() {
   ops::FileRoots roots;
@@ -38,4 +38,4 @@ RunOutcome RunLocally(const Program& program, SessionOptions options, const RunS
   return outcome;
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -10,7 +10,7 @@
 #include "engine/session/session.h"
 #include "ops/files/file_roots.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// What the script of a user may use who runs it: all that the user may, but for what other users' Heddle
 /// keeps, and no changes to what one's own keeps.
@@ -37,4 +37,4 @@ struct RunSurroundings {
 /// ignored.
 RunOutcome RunLocally(const Program& program, SessionOptions options, const RunSurroundings& surroundings);
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// Iterations that run at once have their turns one after the other: it is that of the first one that is not
 /// over. It prints as it goes, what later ones print waits for their turn. Thread-safe.
@@ -93,4 +93,4 @@ class OrderedOutput {
   std::map<uint64_t, Waiting> waiting_;  ///< Of iterations from next_ on.
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

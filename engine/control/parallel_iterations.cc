@@ -17,7 +17,7 @@
 #include "engine/variables/merge_variable.h"
 #include "ops/parallel.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 constexpr int kMostWorkers = 64;
@@ -388,4 +388,4 @@ Status ParallelIterations::Adopt(Loop* loop, Frame* frame) const {
   return OkStatus();
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -14,7 +14,7 @@
 #include "engine/control/ordered_output.h"
 #include "engine/variables/sum_terms.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// Whether what the check of a parfor took for granted holds (Block::natural).
 bool IsAsChecked(const Block& loop, const LoopRange& range, const Frame& frame);
@@ -79,4 +79,4 @@ class ParallelIterations : public IterationRunner {
   std::vector<CallSite> open_calls_;
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

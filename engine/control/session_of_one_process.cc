@@ -15,7 +15,7 @@
 #include "engine/variables/random_seeds.h"
 #include "ops/fused/fused.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 ops::KernelContext MakeContext(const SessionOptions& options, const SessionEnvironment& environment,
@@ -167,4 +167,4 @@ std::unique_ptr<Session> Session::Create(const SessionOptions& options, Program 
   return std::make_unique<SessionOfOneRank>(options, std::move(program), environment);
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

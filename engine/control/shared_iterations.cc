@@ -14,7 +14,7 @@
 #include "engine/variables/shared_changes.h"
 #include "engine/variables/variable_bytes.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 // What the exchanges before and after a loop take, about.
@@ -456,4 +456,4 @@ Status SharedIterations::AdoptChanges(const Block& loop, const std::vector<Share
   return OkStatus();
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

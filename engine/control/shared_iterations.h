@@ -18,7 +18,7 @@
 #include "engine/control/parallel_iterations.h"
 #include "engine/variables/share_report.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// Shares the iterations of a parfor out over the ranks of a session (docs/parfor.md): rank r of n runs
 /// number r, r + n, r + 2n, ... on its own, as a session of one rank would, on its threads. Every rank
@@ -99,4 +99,4 @@ class SharedIterations : public IterationRunner {
   std::unordered_map<const Block*, Text> texts_;
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

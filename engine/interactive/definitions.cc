@@ -5,7 +5,7 @@
 
 #include "core/text/utf8.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 using compiler::Place;
@@ -110,4 +110,4 @@ void Definitions::Clear() {
   name_spaces_.clear();
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

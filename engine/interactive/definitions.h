@@ -6,7 +6,7 @@
 
 #include "compiler/parse/ast.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// The text of a session: what has been defined so far (functions, source(), setwd()), each definition on the
 /// line where it was entered, and blanks for everything else. Lines count from 1 through the session.
@@ -51,4 +51,4 @@ class Definitions {
   int32_t next_line_ = 1;
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -5,7 +5,7 @@
 
 #include "core/text/utf8.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 constexpr size_t kMostText = 60;  // bytes of a string that are shown
@@ -54,4 +54,4 @@ std::string Describe(const Variable& variable) {
   return text;
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -11,7 +11,7 @@
 #include "engine/control/local_run.h"
 #include "engine/interactive/describe_variable.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 using compiler::Diagnostic;
@@ -247,4 +247,4 @@ void InteractiveSession::Clear() {
   definitions_.Clear();
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -12,7 +12,7 @@
 #include "engine/session/cancellation.h"
 #include "engine/session/session.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// Variables and functions that live on from one statement to the next, each of which is compiled for them
 /// and run by a session of its own (docs/repl.md). One thread.
@@ -74,4 +74,4 @@ class InteractiveSession {
   SessionVariables variables_;
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

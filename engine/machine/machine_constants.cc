@@ -16,7 +16,7 @@
 #include "core/version.h"
 #include "ops/files/own_folders.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 using compiler::MachineConstants;
@@ -136,4 +136,4 @@ void ConstantsCache::Store(const std::string& key, const MachineConstants& const
   if (close(file) != 0 || !written || rename(next.c_str(), PathOf(key).c_str()) != 0) unlink(next.c_str());
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

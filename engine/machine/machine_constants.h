@@ -10,7 +10,7 @@
 // Constants of the cost model on their way: from job to job in the user's cache, from rank to rank in the
 // header of a job. They choose among plans that give the same bytes, so that losing them costs time and
 // nothing else.
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// On one line, every bit of every number.
 std::string EncodeConstants(const compiler::MachineConstants& constants);
@@ -41,4 +41,4 @@ class ConstantsCache {
   std::string folder_;
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -13,7 +13,7 @@
 #include "ops/simd/aggregate.h"
 #include "ops/simd/cellwise/elementwise.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 constexpr int64_t kBytes = int64_t{128} << 20;  // More than last-level caches of these years keep.
@@ -129,4 +129,4 @@ std::optional<compiler::MachineConstants> MeasureMachine(ProbeWork& work, int th
   return constants;
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

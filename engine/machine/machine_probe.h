@@ -11,7 +11,7 @@ namespace heddle {
 class Clock;
 }
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// Work that shows how fast a machine is. Each call does a fixed amount with all threads and tells how much
 /// it was.
@@ -34,4 +34,4 @@ std::unique_ptr<ProbeWork> MakeProbeWork(int threads);
 /// time for all threads in no round: what others leave of a machine is no constant.
 std::optional<compiler::MachineConstants> MeasureMachine(ProbeWork& work, int threads, Clock& clock);
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -13,7 +13,7 @@
 #include "ops/recursion/recursive_operator.h"
 #include "ops/recursion/root_groups.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 using Attributes = ops::RecursiveAttributes;
@@ -270,4 +270,4 @@ Result<ops::AdjointSums> RecursionAdjoints::SweepBack(const ops::KernelCall& cal
                               call.context, bodies_.weights());
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -13,7 +13,7 @@
 #include "ops/kernel.h"
 #include "ops/recursion/adjoint_sums.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// The kernels of "recursiveForward" and "recursiveBackward" on one rank
 /// (ops/recursion/recursive_operator.h), group by group, and what they keep between the two. Thread-safe.
@@ -71,4 +71,4 @@ class RecursionAdjoints::Place {
   const int64_t number_;
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

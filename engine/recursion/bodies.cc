@@ -13,7 +13,7 @@
 #include "engine/recursion/texts.h"
 #include "engine/variables/live_in.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 // Bodies of a function; more ways through a function, or sizes, than that and all are made again.
@@ -241,4 +241,4 @@ Result<std::shared_ptr<const ops::RecursiveAdjoint>> RecursionBodies::AdjointOf(
   return kept;
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

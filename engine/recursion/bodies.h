@@ -17,7 +17,7 @@
 #include "ops/recursion/packed_weights.h"
 #include "ops/recursion/recursive_adjoint.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// What is known of the recursive functions of a program: what was found at each, the last structures as
 /// arrays, the bodies of classes and of their derivatives. Thread-safe.
@@ -78,4 +78,4 @@ class RecursionBodies {
   mutable StructureCache structures_;
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -7,7 +7,7 @@
 #include "engine/recursion/graph_runner.h"
 #include "engine/recursion/structure_inputs.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 constexpr uint64_t kMostRoots = 1 << 20;
@@ -103,4 +103,4 @@ Result<RecursionForests::Evaluated> RecursionForests::EvaluateLoop(const Evaluat
   return Evaluated(forests_.back());
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -14,7 +14,7 @@
 #include "engine/variables/session_options.h"
 #include "engine/variables/variables.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 class GraphRunner;
 
@@ -71,4 +71,4 @@ class RecursionForests {
   Evaluated adopted_;
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -13,7 +13,7 @@
 #include "ops/recursion/adjoint_sums.h"
 #include "ops/recursion/root_groups.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 constexpr std::string_view kForward = "forward", kBackward = "backward";
@@ -288,4 +288,4 @@ Result<bool> RecursionGradient::EnterLoop(const Block& loop,
 
 void RecursionGradient::LeaveLoop(const Block& loop) { forests_.LeaveLoop(loop); }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

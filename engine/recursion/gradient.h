@@ -13,7 +13,7 @@
 #include "engine/variables/session_options.h"
 #include "engine/variables/variables.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 class GraphRunner;
 
@@ -67,4 +67,4 @@ class RecursionGradient {
   RecursionForests forests_;
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -11,7 +11,7 @@
 #include "engine/recursion/kernels.h"
 #include "engine/variables/variables.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// What recursions need of the session that runs them, on one rank. All ranks take part in each call, in the
 /// same order.
@@ -32,4 +32,4 @@ class GraphRunner {
   virtual RecursionKernels& recursions() = 0;
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -12,7 +12,7 @@
 #include "engine/recursion/texts.h"
 #include "ops/recursion/recursive_operator.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 using Attributes = ops::RecursiveAttributes;
 
@@ -143,4 +143,4 @@ Result<RecursionParts> RecursionKernels::Evaluate(const Function& function, cons
   return RecursionParts(std::move(parts));
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

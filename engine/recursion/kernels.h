@@ -10,7 +10,7 @@
 #include "engine/variables/session_options.h"
 #include "ops/kernel.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// The kernels of a session with those of the operators of recursions (ops/recursion/recursive_operator.h):
 /// runs structurally recursive functions as batches of nodes, children first. Kept for all its calls, from
@@ -40,4 +40,4 @@ class RecursionKernels : public ops::KernelSource {
   RecursionAdjoints adjoints_;
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -8,7 +8,7 @@
 
 #include "core/memory/counted_heap.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 constexpr size_t kMostStacked = 4;
@@ -95,4 +95,4 @@ Result<const RecursionLists::Stacked*> RecursionLists::StackedOf(
   return &stacked_.front();
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -8,7 +8,7 @@
 #include "engine/variables/session_options.h"
 #include "engine/variables/variables.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// Lists that a recursion reads, as variables that a plan can have (compiler::Recursion::elements). Keeps the
 /// matrices of the last lists whose elements nodes look up.
@@ -32,4 +32,4 @@ class RecursionLists {
   std::list<Stacked> stacked_;  // The last used first.
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -13,7 +13,7 @@
 #include "ops/recursion/recursive_operator.h"
 #include "ops/recursion/root_groups.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 using Attributes = ops::RecursiveAttributes;
@@ -369,4 +369,4 @@ Result<std::vector<Matrix>> RecursionPlans::SweepBack(const Block& call, const F
   return adjoints;
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

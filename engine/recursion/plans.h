@@ -17,7 +17,7 @@
 #include "engine/variables/session_options.h"
 #include "engine/variables/variables.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 class GraphRunner;
 
@@ -101,4 +101,4 @@ class RecursionPlans {
   std::map<std::pair<const Block*, std::string>, Graph> graphs_;  // By call and sizes.
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

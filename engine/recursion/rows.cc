@@ -5,7 +5,7 @@
 
 #include "ops/recursion/recursive_operator.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 using Attributes = ops::RecursiveAttributes;
 
@@ -42,4 +42,4 @@ Result<Matrix> RowsOfRoots(const ops::KernelCall& call, int64_t first, int64_t c
   return rows;
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

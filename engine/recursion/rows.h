@@ -9,7 +9,7 @@
 #include "ops/recursion/linearize.h"
 #include "ops/recursion/recursive_body.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// The nodes that some roots reach, and their results.
 struct RecursionPart {
@@ -26,4 +26,4 @@ using RecursionParts = std::optional<std::vector<RecursionPart>>;
 Result<Matrix> RowsOfRoots(const ops::KernelCall& call, int64_t first, int64_t count,
                            const Result<RecursionParts>& parts);
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -8,7 +8,7 @@
 #include "engine/recursion/graph_runner.h"
 #include "engine/recursion/structure_inputs.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 RecursionRunner::RecursionRunner(const Program& program, const SessionOptions& options, GraphRunner& runner)
     : runner_(runner),
@@ -71,4 +71,4 @@ Result<RecursionForests::Evaluated> RecursionRunner::EvaluateLoop(const Function
   });
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -10,7 +10,7 @@
 #include "engine/variables/session_options.h"
 #include "engine/variables/variables.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 class GraphRunner;
 
@@ -52,4 +52,4 @@ class RecursionRunner {
   RecursionForests forests_;
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

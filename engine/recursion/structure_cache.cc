@@ -8,7 +8,7 @@
 
 #include "ops/recursion/linearize.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 // The last structure is kept whatever its size, and with it others of so many bytes.
@@ -111,4 +111,4 @@ void StructureCache::GiveBack(Visitor visitor) {
   if (visitors_.size() > kMostVisitors) visitors_.pop_back();
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

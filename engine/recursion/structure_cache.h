@@ -13,7 +13,7 @@
 #include "engine/recursion/structure_inputs.h"
 #include "ops/recursion/visit_structure.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// The structures that recursive functions went over last, as arrays: epochs over a few batches meet them
 /// again, and so do functions that go the same ways, as one and its derivative may. Thread-safe.
@@ -54,4 +54,4 @@ class StructureCache {
   std::list<Structure> structures_;  // the structures.
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

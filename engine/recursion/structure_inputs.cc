@@ -9,7 +9,7 @@
 #include "compiler/optimize/infer.h"
 #include "ops/recursion/visit_structure.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 // Doubles are the whole numbers up to here.
@@ -111,4 +111,4 @@ Variable VariableOf(Value value, ValueType type, int ranks) {
   return variable;
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -11,7 +11,7 @@
 #include "ops/recursion/recursive_body.h"
 #include "ops/recursion/structure_program.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// What a structure program reads, of the variables of a call.
 struct StructureInputs {
@@ -38,4 +38,4 @@ Result<Value> ValueAt(const ops::NodeResults& results, size_t i, int32_t place);
 /// may know that all are.
 Variable VariableOf(Value value, ValueType type, int ranks);
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -5,7 +5,7 @@
 
 #include "ops/recursion/body_program.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 std::string TextOfBody(const std::string& function, int32_t calls,
                        const std::shared_ptr<const ops::RecursiveBody>& body, ops::WeightCache& weights) {
@@ -38,4 +38,4 @@ int64_t BytesOfRows(const std::vector<ops::RecursiveAdjoint::Row>& rows) {
   return bytes;
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

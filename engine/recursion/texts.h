@@ -11,7 +11,7 @@
 #include "ops/recursion/recursive_adjoint.h"
 #include "ops/recursion/tree_parts.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// What -stats says of the bodies of recursions (docs/recursion.md), one line each.
 
@@ -32,4 +32,4 @@ std::string TextOfGroups(const std::string& function, size_t groups);
 /// Bytes that these rows take of one node.
 int64_t BytesOfRows(const std::vector<ops::RecursiveAdjoint::Row>& rows);
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

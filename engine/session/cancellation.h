@@ -6,7 +6,7 @@
 
 #include "core/status.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// One request to stop, from whoever may ask (Ctrl-C, a cancelled job) to whoever runs. Thread-safe.
 class Cancellation {
@@ -36,4 +36,4 @@ class Cancellation {
   std::function<void(const Status&)> listener_;
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -5,7 +5,7 @@
 
 #include "core/status.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// How rank 0 tells the other ranks of a job what it decided (plans, checks): in order, whole, to all of
 /// them. Bulk data never travels here. Implemented by GrpcLink and, for tests, by InProcessChannels.
@@ -20,4 +20,4 @@ class ControlChannel {
   virtual void Interrupt(const Status& why) = 0;
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

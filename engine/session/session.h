@@ -16,7 +16,7 @@
 #include "engine/variables/variables.h"
 #include "ops/kernel.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 class ControlChannel;
 struct ControlState;
@@ -72,4 +72,4 @@ class Session {
   virtual const SessionStatistics& statistics() const = 0;
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

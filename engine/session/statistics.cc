@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 struct Field {
@@ -228,4 +228,4 @@ Result<SessionStatistics> ParseStatistics(const std::string& text) {
   return statistics;
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -9,7 +9,7 @@
 #include "compiler/fuse/machine_constants.h"
 #include "core/status.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// What one operator did in a session, all its tasks together.
 struct OperatorStatistics {
@@ -73,4 +73,4 @@ std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operato
 std::string ToJson(const SessionStatistics& statistics);
 Result<SessionStatistics> ParseStatistics(const std::string& json);
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

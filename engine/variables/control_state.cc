@@ -8,7 +8,7 @@
 #include "core/text/quoted.h"
 #include "engine/variables/variable_bytes.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 using Activation = ControlState::Activation;
@@ -141,4 +141,4 @@ Result<ControlState> ControlState::Parse(std::string_view bytes) {
   return state;
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -12,7 +12,7 @@
 #include "engine/variables/random_seeds.h"
 #include "engine/variables/variables.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// Where the control program of one rank stands between two blocks, and all that it goes on with: the same
 /// program on the same number of ranks, from these states of its ranks, gives the bytes that it would have
@@ -52,4 +52,4 @@ struct ControlState {
   static Result<ControlState> Parse(std::string_view bytes);
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -9,7 +9,7 @@
 #include "core/programs/text_format.h"
 #include "core/text/quoted.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 DivergenceGuard::Step& DivergenceGuard::NextStep(int32_t block) {
   Step& step = last_[static_cast<size_t>(steps_++) % last_.size()];
@@ -67,4 +67,4 @@ DivergenceGuard DivergenceGuard::Read(TextReader& reader) {
   return guard;
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

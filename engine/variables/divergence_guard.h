@@ -10,7 +10,7 @@ namespace heddle {
 class TextReader;
 }
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// What one rank's control program did so far, as a hash that must be equal on all ranks, and the last steps
 /// in words.
@@ -43,4 +43,4 @@ class DivergenceGuard {
   std::array<Step, 12> last_;  // ring
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 Result<Matrix> SideBySide(std::span<const Matrix> pieces) {
@@ -78,4 +78,4 @@ Status GrownColumns::Settle() {
   return OkStatus();
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -8,7 +8,7 @@
 #include "core/values/matrix.h"
 #include "engine/variables/variables.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// Matrices that X = cbind(X, v) makes wider round by round, as pieces side by side: putting v beside the
 /// rows of X would copy all of X each time. Pieces of about the same width are joined, as in a binary
@@ -40,4 +40,4 @@ class GrownColumns {
   std::vector<Grown> grown_;
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 compiler::LiveIn LiveInOf(const Variable& variable) {
   compiler::LiveIn known{variable.info, std::nullopt, nullptr};
@@ -12,4 +12,4 @@ compiler::LiveIn LiveInOf(const Variable& variable) {
   return known;
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

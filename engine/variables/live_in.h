@@ -4,9 +4,9 @@
 #include "compiler/optimize/infer.h"
 #include "engine/variables/variables.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// What inference may know about a variable when a block is entered.
 compiler::LiveIn LiveInOf(const Variable& variable);
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -6,7 +6,7 @@
 
 #include "ops/parallel.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 constexpr int64_t kGrainCells = 1 << 14;
@@ -103,4 +103,4 @@ Result<Matrix> WithCells(const Matrix& before, int64_t begin, int64_t end, const
   return result;
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

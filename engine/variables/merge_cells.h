@@ -7,7 +7,7 @@
 #include "core/values/frame.h"
 #include "core/values/matrix.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// The cells of `last`, but where one of the others differs from `before` (other bytes: NaN equals NaN, -0.0
 /// is not +0.0) its cell: what `before` became when each of the matrices stands for changes of other cells of
@@ -40,4 +40,4 @@ Result<std::vector<ColumnChange>> ChangedCells(const heddle::Frame& before, cons
 /// types that `before` does not have.
 Result<heddle::Frame> WithCells(const heddle::Frame& before, std::span<const ColumnChange> changes);
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

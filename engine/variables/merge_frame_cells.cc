@@ -7,7 +7,7 @@
 
 #include "engine/variables/merge_cells.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 // Bytes of a cell of numbers.
@@ -156,4 +156,4 @@ Result<heddle::Frame> WithCells(const heddle::Frame& before, std::span<const Col
   return heddle::Frame(before.schema(), std::move(columns));
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

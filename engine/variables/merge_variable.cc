@@ -8,7 +8,7 @@
 
 #include "engine/variables/merge_cells.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 bool SameScalar(const Scalar& a, const Scalar& b) {
@@ -112,4 +112,4 @@ Result<Variable> MergeVariable(const Variable& before, std::vector<Variable> cha
   return Internal("several iterations of a parfor assigned a {} of before it", Name(data_type));
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -5,7 +5,7 @@
 
 #include "engine/variables/variables.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// Whether two variables are the same without a look at cells: scalars of one type and with the same bytes,
 /// matrices, frames and lists that share their memory.
@@ -16,4 +16,4 @@ bool SharesValue(const Variable& a, const Variable& b);
 /// they cannot be put together; kResourceExhausted.
 Result<Variable> MergeVariable(const Variable& before, std::vector<Variable> changed);
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -7,7 +7,7 @@
 #include "engine/variables/variables.h"
 #include "ops/operator.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 constexpr std::string_view kPrefix = "%seed";
@@ -140,4 +140,4 @@ void RandomSeeds::DrawFor(const Graph& graph, Frame* frame) {
       frame->Set(node.Text("name"), Variable::OfScalar(seed));
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

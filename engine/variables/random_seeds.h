@@ -7,7 +7,7 @@
 
 #include "core/programs/program.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 class Frame;
 
@@ -50,4 +50,4 @@ class RandomSeeds {
   std::vector<Scope> scopes_;
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

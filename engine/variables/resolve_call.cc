@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 using Arguments = std::vector<std::pair<std::string, std::string>>;
@@ -104,4 +104,4 @@ Result<ResolvedCall> ResolveCall(const Program& program, const Block& call, cons
   return resolved;
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -8,7 +8,7 @@
 #include "core/programs/program.h"
 #include "engine/variables/variables.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// What a call runs: a function of the program, and for its parameters the caller's variables (nullptr for
 /// one without a value), elements of a list, or defaults.
@@ -25,4 +25,4 @@ struct ResolvedCall {
 /// does not hold its arguments; kUnimplemented for one that Heddle does not run.
 Result<ResolvedCall> ResolveCall(const Program& program, const Block& call, const Frame& caller);
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

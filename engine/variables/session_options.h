@@ -8,7 +8,7 @@
 #include "compiler/fuse/machine_constants.h"
 #include "core/values/data_type.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// How a job is run; the same on every rank but `rank`. Plain data: travels to executors.
 struct SessionOptions {
@@ -31,4 +31,4 @@ struct SessionOptions {
   int max_call_depth = 10'000;   ///< Calls within calls; more is an error of the script.
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

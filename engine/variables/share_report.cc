@@ -6,7 +6,7 @@
 
 #include "core/programs/text_format.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 std::string ShareReport::ToText() const {
   std::string text = fmt::format("{} iteration {}\n", has_failed ? "failed" : "done", iteration_ns);
@@ -60,4 +60,4 @@ Status DecodeTexts(std::string_view bytes, std::vector<PrintedText>* texts) {
   return OkStatus();
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -9,7 +9,7 @@
 #include "core/programs/graph.h"
 #include "core/status.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// What a rank tells the others of its share of a parfor's iterations.
 struct ShareReport {
@@ -38,4 +38,4 @@ std::string EncodeTexts(const std::vector<PrintedText>& texts);
 /// Appends them. kInternal when these are no such bytes.
 Status DecodeTexts(std::string_view bytes, std::vector<PrintedText>* texts);
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

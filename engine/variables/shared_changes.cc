@@ -10,7 +10,7 @@
 #include "engine/variables/merge_cells.h"
 #include "engine/variables/merge_variable.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 using List = ListOf<Variable>;
@@ -138,4 +138,4 @@ Result<Variable> WithChanges(const Variable& before, std::span<const Variable> c
   return before.list != nullptr ? WithListChanges(before, changes) : WithFrameChanges(before, changes);
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

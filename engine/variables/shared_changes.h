@@ -7,7 +7,7 @@
 #include "engine/variables/variables.h"
 
 // What the iterations of a parfor that another rank ran did to frames and lists of before the loop.
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// Calls `visit` for a variable that is no list, or for each element that is none of a list, in order.
 void ForEachValue(const Variable& variable, const std::function<void(const Variable&)>& visit);
@@ -22,4 +22,4 @@ Result<Variable> ChangesOf(const Variable& before, const Variable& after);
 /// are held by every rank. kInternal for places that `before` does not have.
 Result<Variable> WithChanges(const Variable& before, std::span<const Variable> changes);
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -7,7 +7,7 @@
 #include "core/text/quoted.h"
 #include "engine/wire/value_wire.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 // The line at the front, which goes.
@@ -63,4 +63,4 @@ Status DecodeTerms(std::string_view bytes, std::vector<SumTerm>* terms) {
   return OkStatus();
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

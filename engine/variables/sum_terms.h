@@ -10,7 +10,7 @@
 
 #include "engine/variables/variables.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// What an iteration of a parfor has computed for a block that adds to sums: the variables that the block
 /// reads, but the sums.
@@ -44,4 +44,4 @@ class SumTerms {
 std::string EncodeTerms(const std::vector<SumTerm>& terms);
 Status DecodeTerms(std::string_view bytes, std::vector<SumTerm>* terms);
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

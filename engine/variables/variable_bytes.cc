@@ -8,7 +8,7 @@
 #include "core/text/quoted.h"
 #include "engine/wire/value_wire.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 Status WriteValue(const Value& value, const std::function<Status(std::string_view)>& sink) {
@@ -117,4 +117,4 @@ Result<Variable> DecodeVariable(std::string_view bytes) {
   return variable;
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -9,7 +9,7 @@
 #include "engine/variables/variables.h"
 
 // Variables as bytes, lists included: a text that says what they are, then the values of it in wire form.
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// Appends what a variable is, without its values; what it is called stands before.
 void AppendVariable(const Variable& variable, std::string* out);
@@ -23,4 +23,4 @@ Status TakeValues(std::string_view* bytes, Variable* variable);
 std::string EncodeVariable(const Variable& variable);
 Result<Variable> DecodeVariable(std::string_view bytes);
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -4,7 +4,7 @@
 #include <tuple>
 #include <utility>
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 Variable Variable::OfScalar(Scalar scalar) {
   const ValueType type = scalar.type();
@@ -98,4 +98,4 @@ Result<Variable> ConvertTo(const Variable& variable, DataType data_type, ValueTy
   return Variable::OfScalar(scalar.AsDouble());
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

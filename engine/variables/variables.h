@@ -12,7 +12,7 @@
 #include "core/values/list.h"
 #include "core/values/value.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// A variable of the script as one rank sees it. Every rank has the same info and distribution.
 struct Variable {
@@ -59,4 +59,4 @@ bool IsOfType(const Variable& variable, DataType data_type, ValueType value_type
 Result<Variable> ConvertTo(const Variable& variable, DataType data_type, ValueType value_type,
                            const std::string& what);
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

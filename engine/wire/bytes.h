@@ -8,7 +8,7 @@
 
 // Numbers and texts as bytes one behind the other, and back; every Take is false when the bytes end too
 // early.
-namespace heddle::cluster {
+namespace heddle::engine {
 
 template <typename T>
 void Append(std::string* out, T value) {
@@ -38,4 +38,4 @@ inline bool TakeText(std::string_view* in, std::string* text) {
   return true;
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

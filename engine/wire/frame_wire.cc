@@ -7,7 +7,7 @@
 #include "core/values/sizes.h"
 #include "engine/wire/bytes.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 Status Malformed() { return DataLoss("the columns of a frame arrived malformed"); }
@@ -146,4 +146,4 @@ Status StartAtZero(int64_t* offsets, int64_t rows, int64_t entries, const char* 
   return OkStatus();
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -11,7 +11,7 @@
 
 // The wire form of a frame of columns: what its columns are, then their memory, column by column: cells (of
 // texts the offsets, which begin anywhere), bytes of texts, marks of missing cells.
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// Number, types, names and sizes of the columns as bytes.
 std::string EncodeColumns(const heddle::Frame& frame);
@@ -66,4 +66,4 @@ class IncomingFrame {
 /// from there to `entries`; `what` owns them ("a sparse matrix").
 Status StartAtZero(int64_t* offsets, int64_t rows, int64_t entries, const char* what);
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -6,7 +6,7 @@
 #include "actor/run_number.h"
 #include "engine/wire/value_wire.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 constexpr int64_t kSmallValueBytes = 4 << 10;
@@ -30,4 +30,4 @@ std::string SmallValues::Encode(const Value& value) {
   return EncodeValue(value);
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -10,7 +10,7 @@
 #include "core/programs/plan.h"
 #include "core/values/value.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// Values that came with the message that announces them and have not been pulled yet. Not thread-safe.
 class SmallValues {
@@ -26,4 +26,4 @@ class SmallValues {
   std::map<std::tuple<uint32_t, RegisterId, uint32_t>, Value> values_;
 };
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

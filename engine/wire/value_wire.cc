@@ -10,7 +10,7 @@
 #include "core/values/sizes.h"
 #include "engine/wire/bytes.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 static_assert(std::endian::native == std::endian::little,
@@ -441,4 +441,4 @@ Status DecodeStatus(std::string_view bytes, Status* decoded) {
   return OkStatus();
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

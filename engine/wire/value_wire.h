@@ -15,7 +15,7 @@
 
 // How a value travels between executors: frames of a 32-byte little-endian header and a payload of at most
 // kChunkBytes (runtime reference 5.6). Nothing here knows gRPC.
-namespace heddle::cluster {
+namespace heddle::engine {
 
 constexpr int64_t kChunkBytes = int64_t{1} << 20;
 constexpr size_t kHeaderBytes = 32;
@@ -124,4 +124,4 @@ std::string EncodeStatus(const Status& status);
 /// kDataLoss when malformed.
 Status DecodeStatus(std::string_view bytes, Status* decoded);
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -49,8 +49,8 @@ class MachineConstantsTest : public testing::Test {
     compiler::MachineConstants constants = compiler::DefaultConstants(1);
     constants.measured = true;
     constants.read *= 2;
-    const cluster::ConstantsCache cache(folder + "/heddle/machine");
-    cache.Store(cluster::MachineKey(/*threads=*/1), constants);
+    const engine::ConstantsCache cache(folder + "/heddle/machine");
+    cache.Store(engine::MachineKey(/*threads=*/1), constants);
     ASSERT_EQ(FilesIn(folder + "/heddle/machine"), 1u);
   }
 

@@ -49,7 +49,7 @@ TEST_F(CompileProcessTest, AProgramAndItsWarningsComeBack) {
   const Result<CompileReply> refused = CompileInProcess(RequestOf("print(y)"), {}, Never);
   ASSERT_TRUE(refused.ok());
   Status status;
-  ASSERT_TRUE(DecodeStatus(refused->status(), &status).ok());
+  ASSERT_TRUE(engine::DecodeStatus(refused->status(), &status).ok());
   EXPECT_EQ(ExitCode(status), 3) << status.ToString();
 }
 
@@ -98,7 +98,7 @@ TEST_F(CompileProcessTest, ACompilerThatDoesNotEndIsEnded) {
   const Result<CompileReply> large = CompileInProcess(RequestOf(text + "print(1)\n"), small, Never);
   Status status = large.status();
   if (large.ok()) {
-    ASSERT_TRUE(DecodeStatus(large->status(), &status).ok());
+    ASSERT_TRUE(engine::DecodeStatus(large->status(), &status).ok());
   }
   EXPECT_EQ(ExitCode(status), 5) << status.ToString();
 }

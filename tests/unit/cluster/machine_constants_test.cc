@@ -42,15 +42,16 @@ std::vector<std::string> FilesIn(const std::string& folder) {
 
 TEST(MachineConstantsTest, ALineKeepsEveryBit) {
   for (const MachineConstants& constants : {Odd(), compiler::DefaultConstants(1)})
-    EXPECT_EQ(DecodeConstants(EncodeConstants(constants)), constants) << EncodeConstants(constants);
+    EXPECT_EQ(engine::DecodeConstants(engine::EncodeConstants(constants)), constants)
+        << engine::EncodeConstants(constants);
 }
 
 TEST(MachineConstantsTest, LinesThatNobodyWroteAreRefused) {
-  const std::string good = EncodeConstants(Odd());
+  const std::string good = engine::EncodeConstants(Odd());
   for (size_t size = 0; size < good.size(); ++size) {
     // A shorter number may still be one; a shorter line of fewer fields is none.
     if (size < good.find("operator ") + 9) {
-      EXPECT_EQ(DecodeConstants(good.substr(0, size)), std::nullopt) << size;
+      EXPECT_EQ(engine::DecodeConstants(good.substr(0, size)), std::nullopt) << size;
     }
   }
   for (const std::string& bad :
@@ -61,23 +62,24 @@ TEST(MachineConstantsTest, LinesThatNobodyWroteAreRefused) {
         std::string("measured read 0 write 1e10 compute 1e10 broadcast 1e9 operator 3e-06"),
         std::string("measured read 1e10 write 1e10 compute 1e10 broadcast 1e9 operator 1e9"),
         std::string("measured write 1e10 read 1e10 compute 1e10 broadcast 1e9 operator 3e-06")})
-    EXPECT_EQ(DecodeConstants(bad), std::nullopt) << bad;
-  EXPECT_EQ(DecodeConstants(EncodeConstants(MachineConstants())), std::nullopt) << "what nobody has set";
+    EXPECT_EQ(engine::DecodeConstants(bad), std::nullopt) << bad;
+  EXPECT_EQ(engine::DecodeConstants(engine::EncodeConstants(MachineConstants())), std::nullopt)
+      << "what nobody has set";
 }
 
 TEST(MachineConstantsTest, TheKeyTellsThreadsApart) {
-  EXPECT_EQ(MachineKey(2), MachineKey(2));
-  EXPECT_NE(MachineKey(2), MachineKey(12));
+  EXPECT_EQ(engine::MachineKey(2), engine::MachineKey(2));
+  EXPECT_NE(engine::MachineKey(2), engine::MachineKey(12));
 }
 
 TEST(ConstantsCacheTest, WhatIsStoredIsFoundUnderItsKeyOnly) {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/a/machine";
-  const ConstantsCache cache(path);
+  const engine::ConstantsCache cache(path);
   EXPECT_EQ(cache.Find("key"), std::nullopt);
   EXPECT_FALSE(std::filesystem::exists(path)) << "looking makes no folder";
   cache.Store("key", Odd());
-  EXPECT_EQ(ConstantsCache(path).Find("key"), Odd());
+  EXPECT_EQ(engine::ConstantsCache(path).Find("key"), Odd());
   EXPECT_EQ(cache.Find("another processor"), std::nullopt);
   cache.Store("key", compiler::DefaultConstants(1));
   EXPECT_EQ(cache.Find("key"), compiler::DefaultConstants(1)) << "replaced";
@@ -86,7 +88,7 @@ TEST(ConstantsCacheTest, WhatIsStoredIsFoundUnderItsKeyOnly) {
 
 TEST(ConstantsCacheTest, DamagedAndForeignFilesAreAsGoodAsAbsent) {
   const TemporaryFolder folder;
-  const ConstantsCache cache(folder.path());
+  const engine::ConstantsCache cache(folder.path());
   cache.Store("key", Odd());
   const std::string path = cache.PathOf("key");
   const std::string good = ReadText(path);
@@ -120,17 +122,17 @@ TEST(ConstantsCacheTest, WithoutAFolderNothingIsFoundOrStored) {
   const TemporaryFolder folder;
   WriteText(folder.path() + "/file", "");
   for (const std::string& path : {std::string(), folder.path() + "/file/machine"}) {
-    const ConstantsCache cache(path);
+    const engine::ConstantsCache cache(path);
     EXPECT_FALSE(cache.IsUsable());
     cache.Store("key", Odd());
     EXPECT_EQ(cache.Find("key"), std::nullopt);
   }
   EXPECT_EQ(FilesIn(folder.path()), std::vector<std::string>{"file"});
-  EXPECT_EQ(ConstantsCache::DefaultFolder(), HEDDLE_BINARY_DIR "/cache-of-tests/heddle/machine");
+  EXPECT_EQ(engine::ConstantsCache::DefaultFolder(), HEDDLE_BINARY_DIR "/cache-of-tests/heddle/machine");
 }
 
 // Moves a clock by set times instead of working.
-class FakeWork : public ProbeWork {
+class FakeWork : public engine::ProbeWork {
  public:
   explicit FakeWork(VirtualClock& clock) : clock_(clock) {}
   double Write() override { return Do(write_ns); }
@@ -161,7 +163,7 @@ TEST(MeasureMachineTest, TheFastestRoundCountsAndTheFirstWriteDoesNot) {
   work.write_ns = {1, 3'000'000, 2'000'000, 4'000'000};  // the first call touches the pages
   work.read_ns = {1'500'000, 1'000'000, 1'500'000};
   work.compute_ns = {3'700'000, 3'800'000};
-  const auto measured = MeasureMachine(work, 2, clock);
+  const auto measured = engine::MeasureMachine(work, 2, clock);
   ASSERT_TRUE(measured.has_value());
   MachineConstants expected = compiler::DefaultConstants(2);
   expected.write = 15e9;
@@ -176,7 +178,7 @@ TEST(MeasureMachineTest, ASlowMachineIsAskedOnce) {
   FakeWork work(clock);
   work.write_ns = {1'000'000, 60'000'000};
   work.read_ns = work.compute_ns = {60'000'000};
-  const auto measured = MeasureMachine(work, 2, clock);
+  const auto measured = engine::MeasureMachine(work, 2, clock);
   ASSERT_TRUE(measured.has_value());
   EXPECT_EQ(measured->read, 5e8);
   EXPECT_EQ(work.calls, 4);
@@ -188,12 +190,12 @@ TEST(MeasureMachineTest, RoundsOnABusyMachineDoNotCount) {
   work.write_ns = work.compute_ns = {1'000'000};
   work.read_ns = {1'000'000, 2'000'000};
   work.processors = {2, 1, 1, 1, 2};  // others have a half while the first round runs
-  const auto measured = MeasureMachine(work, 2, clock);
+  const auto measured = engine::MeasureMachine(work, 2, clock);
   ASSERT_TRUE(measured.has_value());
   EXPECT_EQ(measured->read, 15e9);
   work.processors = {1};
-  EXPECT_EQ(MeasureMachine(work, 2, clock), std::nullopt) << "a later run may find the machine idle";
-  EXPECT_TRUE(MeasureMachine(work, 1, clock).has_value()) << "one thread had all it needs";
+  EXPECT_EQ(engine::MeasureMachine(work, 2, clock), std::nullopt) << "a later run may find the machine idle";
+  EXPECT_TRUE(engine::MeasureMachine(work, 1, clock).has_value()) << "one thread had all it needs";
 }
 
 TEST(MeasureMachineTest, WhatCannotBeTrueIsNothing) {
@@ -201,19 +203,19 @@ TEST(MeasureMachineTest, WhatCannotBeTrueIsNothing) {
   FakeWork work(clock);
   work.write_ns = work.compute_ns = {1'000'000};
   work.read_ns = {0};  // a clock that stands still
-  EXPECT_EQ(MeasureMachine(work, 2, clock), std::nullopt);
+  EXPECT_EQ(engine::MeasureMachine(work, 2, clock), std::nullopt);
 }
 
 // Other tests may have the processors, so that there may be no measurement; the work itself is done.
 TEST(MeasureMachineTest, TheRealWorkTellsItsAmounts) {
-  const std::unique_ptr<ProbeWork> work = MakeProbeWork(2);
+  const std::unique_ptr<engine::ProbeWork> work = engine::MakeProbeWork(2);
   ASSERT_NE(work, nullptr);
   const int64_t begin_ns = work->ProcessorNs();
   EXPECT_EQ(work->Write(), 128 << 20);
   EXPECT_EQ(work->Read(), 128 << 20);
   EXPECT_EQ(work->Compute(), 2.0 * 4 * 4096 * 512);
   EXPECT_GT(work->ProcessorNs(), begin_ns);
-  const auto measured = MeasureMachine(*work, 2, SystemClock());
+  const auto measured = engine::MeasureMachine(*work, 2, SystemClock());
   EXPECT_TRUE(!measured || (measured->measured && ArePlausible(*measured)));
 }
 
@@ -222,7 +224,7 @@ TEST(MeasureMachineTest, ABudgetWithoutRoomIsRespected) {
   const int64_t limit = budget.limit();
   BlockPool::Process().Trim();
   budget.SetLimit(1);
-  const std::unique_ptr<ProbeWork> work = MakeProbeWork(1);
+  const std::unique_ptr<engine::ProbeWork> work = engine::MakeProbeWork(1);
   budget.SetLimit(limit);
   EXPECT_EQ(work, nullptr);
 }
@@ -231,12 +233,13 @@ class BackgroundMeasurementTest : public testing::Test {
  protected:
   // True when it was started; it has ended then.
   bool RunBehind(int64_t bytes, const std::string& folder) {
-    SessionStatistics job;
+    engine::SessionStatistics job;
     job.bytes_moved = bytes;
-    BackgroundMeasurement measurement(ConstantsCache(folder), [this](int) { return Work(); }, &clock_);
+    engine::BackgroundMeasurement measurement(
+        engine::ConstantsCache(folder), [this](int) { return Work(); }, &clock_);
     return measurement.StartBehind(job, kThreads);
   }
-  std::unique_ptr<ProbeWork> Work() {
+  std::unique_ptr<engine::ProbeWork> Work() {
     ++made_;
     auto work = std::make_unique<FakeWork>(clock_);
     work->processors = {kThreads};
@@ -244,7 +247,7 @@ class BackgroundMeasurementTest : public testing::Test {
     return has_memory_ ? std::move(work) : nullptr;
   }
   std::optional<MachineConstants> Found() {
-    return ConstantsCache(folder_.path()).Find(MachineKey(kThreads));
+    return engine::ConstantsCache(folder_.path()).Find(engine::MachineKey(kThreads));
   }
 
   static constexpr int kThreads = 3;
@@ -283,61 +286,61 @@ TEST(ConstantsOfAJobTest, TravelInItsHeader) {
 
   SubmitOptions submitted;
   EXPECT_EQ(FromProto(submitted).constants, MachineConstants());
-  submitted.set_constants(EncodeConstants(Odd()));
+  submitted.set_constants(engine::EncodeConstants(Odd()));
   EXPECT_EQ(FromProto(submitted).constants, Odd());
   submitted.set_constants("measured read nan");
   EXPECT_EQ(FromProto(submitted).constants, MachineConstants()) << "the master takes its own";
 }
 
 TEST(ConstantsOfAJobTest, ComeBackInStatistics) {
-  SessionStatistics statistics;
+  engine::SessionStatistics statistics;
   statistics.constants = Odd();
   statistics.bytes_moved = int64_t{1} << 50;
   statistics.recursions = {"f, nodes with 2 calls: ahead: nothing; a level: 1 products"};
   statistics.recursion_forms = {{"f by levels", 3}};
-  const Result<SessionStatistics> back = ParseStatistics(ToJson(statistics));
+  const Result<engine::SessionStatistics> back = engine::ParseStatistics(ToJson(statistics));
   ASSERT_TRUE(back.ok());
   EXPECT_EQ(back->constants, Odd());
   EXPECT_EQ(back->bytes_moved, int64_t{1} << 50);
   EXPECT_EQ(back->recursions, statistics.recursions);
   EXPECT_EQ(back->recursion_forms, statistics.recursion_forms);
-  EXPECT_NE(ToText({statistics, statistics})
+  EXPECT_NE(engine::ToText({statistics, statistics})
                 .find("Recursion " + statistics.recursions[0] + "\nRecursion f by levels: 6 times\n"),
             std::string::npos);
-  EXPECT_NE(ToText({statistics})
+  EXPECT_NE(engine::ToText({statistics})
                 .find("Plans chosen by measured constants: read 33.3 GB/s, write 14.3 GB/s, "
                       "compute 1.11 G/s, broadcast 1 GB/s, 0.333 us an operator\n"),
             std::string::npos)
-      << ToText({statistics});
+      << engine::ToText({statistics});
 }
 
 TEST(ConstantsOfAJobTest, ASessionUsesThoseOfItsOptionsOrTheBuiltInOnes) {
-  SessionOptions options;
+  engine::SessionOptions options;
   options.threads = 2;
-  EXPECT_EQ(RunScript("print(1)", options).statistics[0].constants, compiler::DefaultConstants(2));
+  EXPECT_EQ(engine::RunScript("print(1)", options).statistics[0].constants, compiler::DefaultConstants(2));
   options.constants = Odd();
-  EXPECT_EQ(RunScript("print(1)", options).statistics[0].constants, Odd());
+  EXPECT_EQ(engine::RunScript("print(1)", options).statistics[0].constants, Odd());
 }
 
 TEST(ConstantsOfAJobTest, PlansOfOtherConstantsHaveOtherKeys) {
-  SessionOptions options;
-  const uint64_t history = BlockCompiler(options, nullptr, &SystemClock()).FirstHistory(3);
+  engine::SessionOptions options;
+  const uint64_t history = engine::BlockCompiler(options, nullptr, &SystemClock()).FirstHistory(3);
   options.constants = Odd();
-  EXPECT_NE(BlockCompiler(options, nullptr, &SystemClock()).FirstHistory(3), history);
-  EXPECT_EQ(BlockCompiler(options, nullptr, &SystemClock()).FirstHistory(3),
-            BlockCompiler(options, nullptr, &SystemClock()).FirstHistory(3));
+  EXPECT_NE(engine::BlockCompiler(options, nullptr, &SystemClock()).FirstHistory(3), history);
+  EXPECT_EQ(engine::BlockCompiler(options, nullptr, &SystemClock()).FirstHistory(3),
+            engine::BlockCompiler(options, nullptr, &SystemClock()).FirstHistory(3));
 }
 
 // Reads 80 kB and writes 80 kB, fused or not; then reads 80 kB.
 TEST(BytesMovedTest, CountsWhatOperatorsReadAndWrite) {
-  SessionOptions options;
+  engine::SessionOptions options;
   for (const char* fusion : {"off", "cost"}) {
     options.fusion = fusion;
     const auto moved = [&](int rounds) {
-      const ScriptOutcome outcome =
-          RunScript("X = rand(rows=1000, cols=10, seed=1)\nfor (i in 1:" + std::to_string(rounds) +
-                        ") {\n  X = X + i\n}\nprint(sum(X))",
-                    options);
+      const engine::ScriptOutcome outcome =
+          engine::RunScript("X = rand(rows=1000, cols=10, seed=1)\nfor (i in 1:" + std::to_string(rounds) +
+                                ") {\n  X = X + i\n}\nprint(sum(X))",
+                            options);
       EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
       return outcome.statistics[0].bytes_moved;
     };
@@ -348,10 +351,10 @@ TEST(BytesMovedTest, CountsWhatOperatorsReadAndWrite) {
 
 // Batch norm is one operator of phases; some of its members are fused, others are not.
 TEST(BytesMovedTest, CellsOfFloatsAreHalfAsLarge) {
-  SessionOptions options;
+  engine::SessionOptions options;
   const auto moved = [&](ElementType type) {
     options.element_type = type;
-    const ScriptOutcome outcome = RunScript(
+    const engine::ScriptOutcome outcome = engine::RunScript(
         "X = rand(rows=5000, cols=100, seed=1)\nC = X - colMeans(X)\nprint(sum(C / sqrt(colMeans(C^2) + 1)))",
         options);
     EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
@@ -362,14 +365,14 @@ TEST(BytesMovedTest, CellsOfFloatsAreHalfAsLarge) {
 
 // Three operators on matrices a round, or one that is fused; numbers are none.
 TEST(MatrixOperatorsTest, CountsAFusedOperatorOnce) {
-  SessionOptions options;
+  engine::SessionOptions options;
   for (const auto& [fusion, of_round] : {std::pair("off", 3), std::pair("cost", 1)}) {
     options.fusion = fusion;
     const auto operators = [&](int rounds) {
-      const ScriptOutcome outcome =
-          RunScript("X = rand(rows=100000, cols=10, seed=1)\nfor (i in 1:" + std::to_string(rounds) +
-                        ") {\n  X = abs(X + i * 2) * i\n}\nprint(sum(X) + 1)",
-                    options);
+      const engine::ScriptOutcome outcome =
+          engine::RunScript("X = rand(rows=100000, cols=10, seed=1)\nfor (i in 1:" + std::to_string(rounds) +
+                                ") {\n  X = abs(X + i * 2) * i\n}\nprint(sum(X) + 1)",
+                            options);
       EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
       return outcome.statistics[0].matrix_operators;
     };

@@ -111,7 +111,7 @@ TEST_F(MasterServerTest, ASubmitThatIsCancelledGivesUpWaiting) {
   submission.script_text = "print(1)";
   submission.directory = "/";
   auto client = Client::Connect(master_);
-  Cancellation cancellation;
+  engine::Cancellation cancellation;
   cancellation.Request(Cancelled("enough"));
   EXPECT_EQ(ExitCode((*client)->Submit(submission, &cancellation).status()), 6);
 }
@@ -175,7 +175,7 @@ TEST_F(MasterServerTest, WorkersSayPlainThingsOfThemselves) {
     WorkerFrame answer;
     Status refused;
     if (stream->Read(&answer) && !answer.refused().empty()) {
-      EXPECT_TRUE(DecodeStatus(answer.refused(), &refused).ok());
+      EXPECT_TRUE(engine::DecodeStatus(answer.refused(), &refused).ok());
     }
     context.TryCancel();
     return refused.message();

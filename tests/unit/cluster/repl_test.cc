@@ -19,15 +19,15 @@ using testing_support::WriteText;
 
 class InteractiveSessionTest : public testing::Test {
  protected:
-  static InteractiveSession::Options OptionsWith(std::string* printed) {
-    InteractiveSession::Options options;
+  static engine::InteractiveSession::Options OptionsWith(std::string* printed) {
+    engine::InteractiveSession::Options options;
     options.directory = "/";
     options.print = [printed](std::string_view text) { *printed += text; };
     options.warn = [](std::string_view) {};
     return options;
   }
   std::string printed_;
-  InteractiveSession session_{OptionsWith(&printed_)};
+  engine::InteractiveSession session_{OptionsWith(&printed_)};
 };
 
 TEST_F(InteractiveSessionTest, AFailedStatementLeavesCellsThatItHasAssigned) {
@@ -41,9 +41,9 @@ TEST_F(InteractiveSessionTest, AFailedStatementLeavesCellsThatItHasAssigned) {
 TEST_F(InteractiveSessionTest, UnseededNumbersGoOnAndASeedRepeatsThem) {
   const auto run = [](int64_t seed) {
     std::string printed;
-    InteractiveSession::Options options = OptionsWith(&printed);
+    engine::InteractiveSession::Options options = OptionsWith(&printed);
     options.session.seed = seed;
-    InteractiveSession session(std::move(options));
+    engine::InteractiveSession session(std::move(options));
     EXPECT_TRUE(session.Run("as.scalar(rand(rows=1, cols=1))", nullptr).ok());
     EXPECT_TRUE(session.Run("as.scalar(rand(rows=1, cols=1))", nullptr).ok());
     return printed;
@@ -56,7 +56,7 @@ TEST_F(InteractiveSessionTest, UnseededNumbersGoOnAndASeedRepeatsThem) {
 }
 
 TEST_F(InteractiveSessionTest, ACancelledEntryStopsBetweenStatementsToo) {
-  Cancellation cancellation;
+  engine::Cancellation cancellation;
   cancellation.Request(Cancelled("stop"));
   EXPECT_EQ(session_.Run("x = 1; y = sum(rand(rows=10, cols=10))", &cancellation).code(),
             StatusCode::kCancelled);
@@ -89,10 +89,10 @@ TEST(CompleteTest, FunctionsOfNamespaces) {
        "first = function(double a) return (double b) { b = a }\n"
        "second = function(double a) return (double b) { b = a }\n"}};
   compiler::MemorySourceLoader loader(files);
-  InteractiveSession::Options options;
+  engine::InteractiveSession::Options options;
   options.print = options.warn = [](std::string_view) {};
   options.compile.loader = &loader;
-  InteractiveSession session(std::move(options));
+  engine::InteractiveSession session(std::move(options));
   ASSERT_TRUE(session.Run("source(\"lib.dml\") as lib", nullptr).ok());
   EXPECT_EQ(Complete("x = li", session).words, Words({"lib::", "list"}));
   EXPECT_EQ(Complete("x = lib::", session).words, Words({"first", "second"}));
@@ -150,7 +150,7 @@ TEST(HistoryTest, TwoSessionsAddToOneFileAndALongOneIsShortened) {
 }
 
 TEST(DefinitionsTest, TheTextKeepsDefinitionsOnTheirLinesAndNothingElse) {
-  Definitions definitions;
+  engine::Definitions definitions;
   const auto add = [&](const std::string& entry) {
     compiler::Diagnostics diagnostics;
     const compiler::ScriptFile file =

@@ -18,15 +18,15 @@ namespace {
 
 // Carries every frame of `value` over and puts it together again; counts the frames.
 Result<Value> Carry(Value value, int* frames = nullptr) {
-  OutgoingValue outgoing(7, std::move(value));
-  IncomingValue incoming;
-  while (std::optional<OutgoingFrame> frame = outgoing.Next()) {
+  engine::OutgoingValue outgoing(7, std::move(value));
+  engine::IncomingValue incoming;
+  while (std::optional<engine::OutgoingFrame> frame = outgoing.Next()) {
     if (frames != nullptr) ++*frames;
     const auto bytes = frame->header.Encode();
-    HEDDLE_ASSIGN_OR_RETURN(const FrameHeader header, FrameHeader::Decode(bytes.data()));
+    HEDDLE_ASSIGN_OR_RETURN(const engine::FrameHeader header, engine::FrameHeader::Decode(bytes.data()));
     EXPECT_EQ(header.request, 7u);
-    EXPECT_LE(header.size, kChunkBytes);
-    if (header.kind == FrameKind::kData) {
+    EXPECT_LE(header.size, engine::kChunkBytes);
+    if (header.kind == engine::FrameKind::kData) {
       HEDDLE_ASSIGN_OR_RETURN(uint8_t* place, incoming.Place(header));
       std::memcpy(place, frame->payload, header.size);
     } else {
@@ -141,16 +141,17 @@ TEST(ValueWireTest, LongColumnsAreCutIntoChunks) {
 }
 
 TEST(ValueWireTest, SmallFramesTravelWithTheirMessage) {
-  const std::string frames = SmallValues::Encode(NumberedFrame(5));
+  const std::string frames = engine::SmallValues::Encode(NumberedFrame(5));
   ASSERT_FALSE(frames.empty());
-  EXPECT_TRUE(heddle::Frame::SameCells(DecodeValue(frames)->frame(), NumberedFrame(5)));
-  for (size_t size = 0; size < frames.size(); ++size) EXPECT_FALSE(DecodeValue(frames.substr(0, size)).ok());
-  EXPECT_EQ(SmallValues::Encode(NumberedFrame(1000)), "");
+  EXPECT_TRUE(heddle::Frame::SameCells(engine::DecodeValue(frames)->frame(), NumberedFrame(5)));
+  for (size_t size = 0; size < frames.size(); ++size)
+    EXPECT_FALSE(engine::DecodeValue(frames.substr(0, size)).ok());
+  EXPECT_EQ(engine::SmallValues::Encode(NumberedFrame(1000)), "");
 }
 
 // What a peer sends as one column of two rows: `columns` for EncodeColumns, then `parts`.
 Status ErrorOfColumn(const std::string& columns, const std::string& parts) {
-  IncomingFrame incoming;
+  engine::IncomingFrame incoming;
   HEDDLE_RETURN_IF_ERROR(incoming.Begin(2, static_cast<int64_t>(columns.size())));
   std::memcpy(incoming.schema_data(), columns.data(), columns.size());
   HEDDLE_RETURN_IF_ERROR(incoming.MakeColumns());
@@ -161,18 +162,18 @@ Status ErrorOfColumn(const std::string& columns, const std::string& parts) {
 
 std::string ColumnBytes(ColumnType type, bool may_miss, int64_t text_bytes) {
   std::string out;
-  Append(&out, uint64_t{1});
-  Append(&out, uint8_t{0});
-  Append(&out, static_cast<uint8_t>(type));
-  Append(&out, static_cast<uint8_t>(may_miss));
-  Append(&out, text_bytes);
+  engine::Append(&out, uint64_t{1});
+  engine::Append(&out, uint8_t{0});
+  engine::Append(&out, static_cast<uint8_t>(type));
+  engine::Append(&out, static_cast<uint8_t>(may_miss));
+  engine::Append(&out, text_bytes);
   return out;
 }
 
 TEST(ValueWireTest, AnUnsoundFrameIsRefused) {
   const auto offsets = [](int64_t a, int64_t b, int64_t c) {
     std::string out;
-    for (const int64_t offset : {a, b, c}) Append(&out, offset);
+    for (const int64_t offset : {a, b, c}) engine::Append(&out, offset);
     return out;
   };
   const std::string texts = ColumnBytes(ColumnType::kString, false, 0);
@@ -193,7 +194,7 @@ TEST(ValueWireTest, AnUnsoundFrameIsRefused) {
 
 TEST(ValueWireTest, BytesOutsideTheirColumnAreRefused) {
   const std::string columns = ColumnBytes(ColumnType::kInteger64, true, 0);
-  IncomingFrame incoming;
+  engine::IncomingFrame incoming;
   ASSERT_TRUE(incoming.Begin(2, static_cast<int64_t>(columns.size())).ok());
   std::memcpy(incoming.schema_data(), columns.data(), columns.size());
   ASSERT_TRUE(incoming.MakeColumns().ok());
@@ -205,11 +206,11 @@ TEST(ValueWireTest, BytesOutsideTheirColumnAreRefused) {
 }
 
 TEST(ValueWireTest, FramesOutsideTheirMatrixAreRefused) {
-  OutgoingValue outgoing(1, Value(Numbered(4, 4)));
-  IncomingValue incoming;
-  const OutgoingFrame begin = *outgoing.Next();
+  engine::OutgoingValue outgoing(1, Value(Numbered(4, 4)));
+  engine::IncomingValue incoming;
+  const engine::OutgoingFrame begin = *outgoing.Next();
   ASSERT_TRUE(incoming.Accept(begin.header, begin.owned).ok());
-  OutgoingFrame data = *outgoing.Next();
+  engine::OutgoingFrame data = *outgoing.Next();
   data.header.offset = 8;
   EXPECT_EQ(incoming.Place(data.header).status().code(), StatusCode::kDataLoss);
   data.header.offset = std::numeric_limits<uint64_t>::max();
@@ -218,12 +219,12 @@ TEST(ValueWireTest, FramesOutsideTheirMatrixAreRefused) {
 }
 
 TEST(ValueWireTest, MalformedFramesAreRefused) {
-  uint8_t bytes[kHeaderBytes] = {};
-  EXPECT_EQ(FrameHeader::Decode(bytes).status().code(), StatusCode::kDataLoss);
-  FrameHeader begin;
-  begin.kind = FrameKind::kBegin;
+  uint8_t bytes[engine::kHeaderBytes] = {};
+  EXPECT_EQ(engine::FrameHeader::Decode(bytes).status().code(), StatusCode::kDataLoss);
+  engine::FrameHeader begin;
+  begin.kind = engine::FrameKind::kBegin;
   for (const std::string payload : {"", "m", "x123", "s", "sd"}) {
-    IncomingValue incoming;
+    engine::IncomingValue incoming;
     EXPECT_FALSE(incoming.Accept(begin, payload).ok()) << payload;
   }
 }
@@ -238,25 +239,28 @@ TEST(ValueWireTest, AnUnsoundSparseMatrixIsRefused) {
 }
 
 TEST(ValueWireTest, AFailureArrivesWithItsCode) {
-  OutgoingValue outgoing(1, Cancelled("not published"));
-  const OutgoingFrame frame = *outgoing.Next();
+  engine::OutgoingValue outgoing(1, Cancelled("not published"));
+  const engine::OutgoingFrame frame = *outgoing.Next();
   EXPECT_TRUE(frame.header.last);
-  IncomingValue incoming;
+  engine::IncomingValue incoming;
   const Status status = incoming.Accept(frame.header, frame.owned);
   EXPECT_EQ(status.code(), StatusCode::kCancelled);
   EXPECT_EQ(status.message(), "not published");
 }
 
 TEST(ValueWireTest, SmallValuesTravelInOnePiece) {
-  EXPECT_TRUE(Matrix::SameCells(DecodeValue(EncodeValue(Diagonal(5)))->matrix(), Diagonal(5)));
-  EXPECT_TRUE(Matrix::SameCells(DecodeValue(EncodeValue(Numbered(3, 4)))->matrix(), Numbered(3, 4)));
-  const std::string frames = EncodeValue(Scalar("abc"));
-  EXPECT_EQ(DecodeValue(frames)->scalar().AsString(), "abc");
-  for (size_t size = 0; size < frames.size(); ++size) EXPECT_FALSE(DecodeValue(frames.substr(0, size)).ok());
+  EXPECT_TRUE(
+      Matrix::SameCells(engine::DecodeValue(engine::EncodeValue(Diagonal(5)))->matrix(), Diagonal(5)));
+  EXPECT_TRUE(
+      Matrix::SameCells(engine::DecodeValue(engine::EncodeValue(Numbered(3, 4)))->matrix(), Numbered(3, 4)));
+  const std::string frames = engine::EncodeValue(Scalar("abc"));
+  EXPECT_EQ(engine::DecodeValue(frames)->scalar().AsString(), "abc");
+  for (size_t size = 0; size < frames.size(); ++size)
+    EXPECT_FALSE(engine::DecodeValue(frames.substr(0, size)).ok());
 }
 
 TEST(SmallValuesTest, ARunDropsThoseOfEarlierRunsOfItsLane) {
-  SmallValues values;
+  engine::SmallValues values;
   values.Put(actor::MakeRun(0, 5), 1, 0, Value(1.0));
   values.Put(actor::MakeRun(2, 3), 1, 0, Value(2.0));
   values.Put(actor::MakeRun(0, 6), 1, 0, Value(3.0));
@@ -269,12 +273,12 @@ TEST(ValueWireTest, AStatusArrivesWhole) {
   const Status status =
       FailedPrecondition("no: {}", 3).At({"a b.dml", 12, 9}).WithNote("why").WithNote("next");
   Status decoded;
-  ASSERT_TRUE(DecodeStatus(EncodeStatus(status), &decoded).ok());
+  ASSERT_TRUE(engine::DecodeStatus(engine::EncodeStatus(status), &decoded).ok());
   EXPECT_EQ(decoded.code(), status.code());
   EXPECT_EQ(decoded.ToString(), status.ToString());
-  ASSERT_TRUE(DecodeStatus(EncodeStatus(OkStatus()), &decoded).ok());
+  ASSERT_TRUE(engine::DecodeStatus(engine::EncodeStatus(OkStatus()), &decoded).ok());
   EXPECT_TRUE(decoded.ok());
-  EXPECT_FALSE(DecodeStatus("nonsense", &decoded).ok());
+  EXPECT_FALSE(engine::DecodeStatus("nonsense", &decoded).ok());
 }
 
 TEST(ExecutorMessagesTest, AStartKeepsEveryByteAndOption) {

@@ -7,7 +7,7 @@
 #include "core/environment/clock.h"
 #include "tests/unit/engine/script_runner.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 constexpr int64_t kRows = 1000, kColumns = 1000;
@@ -64,4 +64,4 @@ TEST(BlockCompilerTest, PlansMadeAheadGuessTheSparsityThatARunTells) {
 }
 
 }  // namespace
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -5,7 +5,7 @@
 #include <deque>
 #include <mutex>
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 struct Inbox {
@@ -62,4 +62,4 @@ std::vector<std::unique_ptr<ControlChannel>> InProcessChannels(int ranks) {
   return channels;
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -6,10 +6,10 @@
 
 #include "engine/session/control_channel.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// Control channels of `ranks` sessions in one process; element r is the one of rank r. They share a queue a
 /// rank and may outlive one another.
 std::vector<std::unique_ptr<ControlChannel>> InProcessChannels(int ranks);
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -9,7 +9,7 @@
 
 #include "tests/unit/engine/script_runner.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 // Every kind of block and of value, seeds, sizes that only a run tells, cells written in place.
@@ -147,4 +147,4 @@ TEST(ControlStateTest, CutAndDamagedBytesAreDataLossOrGiveAState) {
 }
 
 }  // namespace
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

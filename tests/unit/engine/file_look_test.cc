@@ -5,7 +5,7 @@
 
 #include "ops/files/files.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 constexpr char kRest[] = " : unknown unknown ?x? dense @ \"a.dml\":1:1\n";
@@ -82,4 +82,4 @@ TEST(FileLookTest, WhatRankZeroSawTravelsAsText) {
 }
 
 }  // namespace
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -14,7 +14,7 @@
 #include "tests/unit/engine/control_channel_in_process.h"
 #include "tests/unit/engine/script_runner.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 using testing_support::TemporaryFolder;
@@ -224,4 +224,4 @@ TEST(FileOrderTest, WorkersThatSeeDifferentFilesSaySo) {
 }
 
 }  // namespace
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

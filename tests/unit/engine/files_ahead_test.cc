@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 class FilesAheadTest : public testing::Test {
@@ -69,4 +69,4 @@ TEST_F(FilesAheadTest, CompressedFilesAreUnpackedUpToALimit) {
 }
 
 }  // namespace
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

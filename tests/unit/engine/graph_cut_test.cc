@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 // A graph in its text form, inferred with X (100 x 3) and n (5) known.
@@ -176,4 +176,4 @@ TEST(GraphCutTest, AFaultBehindAReadThatWaitsComesLater) {
 }
 
 }  // namespace
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -13,7 +13,7 @@
 #include "tests/support/all_plans.h"
 #include "tests/unit/engine/script_runner.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 constexpr int64_t kMemory = int64_t{64} << 20;
@@ -228,4 +228,4 @@ TEST_P(HostileNumbersTest, EverySizeAndCountIsRefusedOrRight) {
 INSTANTIATE_TEST_SUITE_P(Ranks, HostileNumbersTest, testing::Values(1, 2));
 
 }  // namespace
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -5,7 +5,7 @@
 
 #include "tests/unit/engine/script_runner.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 ScriptOutcome RunWith(const std::string& text, const std::string& fusion) {
@@ -167,4 +167,4 @@ TEST(DirectBlocksTest, AnUnreplacedVariableKeepsItsCells) {
 }
 
 }  // namespace
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

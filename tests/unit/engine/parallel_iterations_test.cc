@@ -16,7 +16,7 @@
 #include "ops/files/files.h"
 #include "tests/unit/engine/script_runner.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 SessionOptions OnThreads(int threads) {
@@ -347,4 +347,4 @@ TEST(ParallelIterationsTest, TheProgramSaysWhatIterationsShare) {
 }
 
 }  // namespace
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -7,7 +7,7 @@
 #include "scheduler/place.h"
 #include "tests/unit/fuse/random_graph.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 TEST(PlacementTest, TheCostModelForeseesIt) {
@@ -45,4 +45,4 @@ TEST(PlacementTest, TheCostModelForeseesIt) {
 }
 
 }  // namespace
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

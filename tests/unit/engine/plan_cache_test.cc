@@ -5,7 +5,7 @@
 
 #include "tests/unit/engine/control_channel_in_process.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 Result<Plan> TwoRankPlan() {
@@ -121,4 +121,4 @@ TEST_F(PlanCacheTest, PlansMadeAheadAreHits) {
 }
 
 }  // namespace
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -8,7 +8,7 @@
 #include "ops/files/files.h"
 #include "tests/unit/engine/script_runner.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 // The loop keeps what is before it, in it and after it in blocks of their own.
@@ -168,4 +168,4 @@ TEST(PrecompileTest, LimitsEndIt) {
 }
 
 }  // namespace
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

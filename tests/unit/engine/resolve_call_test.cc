@@ -5,7 +5,7 @@
 
 #include "engine/control/local_run.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 // m_f and s_f, of which the type of the first argument chooses; g by its name alone.
@@ -120,4 +120,4 @@ function "s_f" {
 }
 
 }  // namespace
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

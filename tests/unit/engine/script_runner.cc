@@ -11,7 +11,7 @@
 #include "ops/files/files.h"
 #include "tests/unit/engine/control_channel_in_process.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 Program CompileOrDie(const std::string& text) {
   compiler::CompileOptions options;
@@ -109,4 +109,4 @@ ScriptOutcome RunProgram(const Program& program, SessionOptions options, Stretch
   return outcome;
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -7,7 +7,7 @@
 #include "engine/session/session.h"
 #include "engine/variables/control_state.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 /// What a script did.
 struct ScriptOutcome {
@@ -36,4 +36,4 @@ ScriptOutcome RunProgram(const Program& program, SessionOptions options, Stretch
 /// Options for `ranks` ranks that split every matrix that can be split.
 SessionOptions SplitOver(int ranks, int threads = 1);
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -7,7 +7,7 @@
 #include "engine/variables/random_seeds.h"
 #include "tests/unit/engine/script_runner.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 std::string OutputOf(const std::string& text) {
@@ -224,4 +224,4 @@ TEST(StatisticsTest, FusedOperatorsAreThoseOfAllWorkers) {
 }
 
 }  // namespace
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -10,7 +10,7 @@
 #include "engine/variables/variable_bytes.h"
 
 // What iterations changed of frames and lists, as it travels between ranks.
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 heddle::Frame Table(std::vector<double> numbers, std::vector<std::string_view> texts) {
@@ -120,4 +120,4 @@ TEST(VariableBytesTest, CutBytesAreDataLoss) {
 }
 
 }  // namespace
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

@@ -10,7 +10,7 @@
 #include "engine/variables/sum_terms.h"
 #include "tests/unit/engine/script_runner.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 SessionOptions OnRanks(int ranks, int threads = 1) {
@@ -298,4 +298,4 @@ TEST(MergeCellsTest, ChangedCellsAreTakenOutAndPutIn) {
 }
 
 }  // namespace
-}  // namespace heddle::cluster
+}  // namespace heddle::engine

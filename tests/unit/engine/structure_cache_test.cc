@@ -9,7 +9,7 @@
 
 #include "ops/recursion/linearize.h"
 
-namespace heddle::cluster {
+namespace heddle::engine {
 namespace {
 
 // Calls T[n, 1], where that is not 0, and gives operators T[n, 2].
@@ -70,4 +70,4 @@ TEST_F(StructureCacheTest, FunctionsThatGoTheSameWaysShareArrays) {
 }
 
 }  // namespace
-}  // namespace heddle::cluster
+}  // namespace heddle::engine
