@@ -17,7 +17,7 @@ namespace {
 
 // What inference may know about the variables that `graph` reads. A missing variable stays missing: inference
 // names it.
-compiler::LiveIns LiveInsOf(const Graph& graph, const Frame& frame) {
+compiler::LiveIns LiveInsOf(const Graph& graph, const VariableTable& frame) {
   compiler::LiveIns live_in;
   for (const Node& node : graph.nodes) {
     if (!node.Is("variable")) continue;
@@ -76,8 +76,8 @@ std::optional<double> SparsityOf(const Variable* variable) {
 }
 
 // The last step before placement: nothing it chooses changes a bit.
-Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const Frame& frame, Clock* clock,
-                        compiler::FuseReport* report) {
+Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const VariableTable& frame,
+                        Clock* clock, compiler::FuseReport* report) {
   compiler::FuseOptions options;
   options.clock = clock;
   HEDDLE_RETURN_IF_ERROR(compiler::SetMode(session.fusion, &options));
@@ -95,7 +95,7 @@ Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const
   return compiler::Fuse(graph, options, report);
 }
 
-std::map<std::string, Distribution> DistributionsIn(const Graph& graph, const Frame& frame) {
+std::map<std::string, Distribution> DistributionsIn(const Graph& graph, const VariableTable& frame) {
   std::map<std::string, Distribution> distributions;
   for (const Node& node : graph.nodes)
     if (node.Is("variable")) distributions[node.Text("name")] = frame.Find(node.Text("name"))->distribution;
@@ -142,7 +142,7 @@ uint64_t BlockCompiler::FirstHistory(int32_t block) const {
   return FoldHash(options_hash_, static_cast<uint64_t>(block));
 }
 
-FileLook BlockCompiler::LookAt(const Graph& rest, const Frame& frame) const {
+FileLook BlockCompiler::LookAt(const Graph& rest, const VariableTable& frame) const {
   return LookAtFiles(rest, LiveInsOf(rest, frame), files_);
 }
 
@@ -150,7 +150,7 @@ uint64_t BlockCompiler::HistoryOf(uint64_t history, const FileLook& look) {
   return look.waiting.empty() ? history : FoldHash(history, static_cast<uint64_t>(*look.waiting.begin()) + 1);
 }
 
-Result<BlockPart> BlockCompiler::NextPart(int32_t block, Graph rest, const Frame& frame, int part,
+Result<BlockPart> BlockCompiler::NextPart(int32_t block, Graph rest, const VariableTable& frame, int part,
                                           const FileLook& look) {
   const compiler::LiveIns live_in = LiveInsOf(rest, frame);
   compiler::InferOutcome inferred =
@@ -182,7 +182,7 @@ Result<BlockPart> BlockCompiler::NextPart(int32_t block, Graph rest, const Frame
   return result;
 }
 
-uint64_t BlockCompiler::KeyOf(uint64_t history, const Graph& graph, const Frame& frame) const {
+uint64_t BlockCompiler::KeyOf(uint64_t history, const Graph& graph, const VariableTable& frame) const {
   uint64_t hash = FoldHash(history, graph.nodes.size());
   for (const Node& node : graph.nodes) {
     hash = FoldInfo(hash, node.info);
@@ -194,7 +194,7 @@ uint64_t BlockCompiler::KeyOf(uint64_t history, const Graph& graph, const Frame&
   return hash == 0 ? 1 : hash;
 }
 
-Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const Frame& frame,
+Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const VariableTable& frame,
                                      const std::map<std::string, Distribution>& wanted) {
   const TimeIn planning(*clock_, &planning_ns_);
   compiler::PassOptions passes;
@@ -219,7 +219,7 @@ Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const Frame& frame,
 
 Result<Plan> BlockCompiler::MakeExchange(const Graph& graph,
                                          const std::map<std::string, Distribution>& wanted,
-                                         const Frame& frame) const {
+                                         const VariableTable& frame) const {
   scheduler::ScheduleOptions options = ScheduleOptionsOf(options_);
   options.live_out = wanted;
   return scheduler::Schedule(graph, DistributionsIn(graph, frame), options);

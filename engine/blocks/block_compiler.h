@@ -33,22 +33,22 @@ class BlockCompiler {
   /// Where the history of a block starts.
   uint64_t FirstHistory(int32_t block) const;
   /// What rank 0 sees of the files that `rest` reads.
-  FileLook LookAt(const Graph& rest, const Frame& frame) const;
+  FileLook LookAt(const Graph& rest, const VariableTable& frame) const;
   /// The history of what is cut where reads wait.
   static uint64_t HistoryOf(uint64_t history, const FileLook& look);
   /// The next part of `rest`. kInternal, or the error of the first node, when nothing can run.
-  Result<BlockPart> NextPart(int32_t block, Graph rest, const Frame& frame, int part,
+  Result<BlockPart> NextPart(int32_t block, Graph rest, const VariableTable& frame, int part,
                              const FileLook& look = {});
   /// The plan cache's key of an inferred graph: options, block, parts before it, sizes, formats,
   /// distributions. Never 0.
-  uint64_t KeyOf(uint64_t history, const Graph& graph, const Frame& frame) const;
+  uint64_t KeyOf(uint64_t history, const Graph& graph, const VariableTable& frame) const;
   /// The plan of an inferred graph, without its key. `wanted`: where variables that it assigns are to be, if
   /// not where they are made. Errors carry their place; kResourceExhausted past the budget.
-  Result<Plan> MakePlan(const Graph& graph, const Frame& frame,
+  Result<Plan> MakePlan(const Graph& graph, const VariableTable& frame,
                         const std::map<std::string, Distribution>& wanted = {});
   /// The plan that brings variables from where they are to where they are wanted, without its key.
   Result<Plan> MakeExchange(const Graph& graph, const std::map<std::string, Distribution>& wanted,
-                            const Frame& frame) const;
+                            const VariableTable& frame) const;
   /// True when NextPart failed because a value would be too large: every rank comes to that by itself. What a
   /// read finds may differ.
   bool failed_by_size() const { return failed_by_size_; }

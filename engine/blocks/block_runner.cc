@@ -45,7 +45,7 @@ Status BlockRunner::AddPlans() {
   return OkStatus();
 }
 
-Status BlockRunner::Run(int32_t block, const Graph& graph, Frame* frame, uint64_t variant) {
+Status BlockRunner::Run(int32_t block, const Graph& graph, VariableTable* frame, uint64_t variant) {
   if (graph.nodes.empty()) return OkStatus();
   const Status status = RunBlock(block, graph, variant, frame);
   // What is refused between operators still has the place of its statement.
@@ -66,7 +66,7 @@ Status BlockRunner::Settle() {
   return WithinMemory("variables", [&] { return grown_.Settle(); });
 }
 
-Result<const Scalar*> BlockRunner::Decide(const Graph& graph, const Frame& frame) {
+Result<const Scalar*> BlockRunner::Decide(const Graph& graph, const VariableTable& frame) {
   Known& known = KnownOf(graph);
   if (known.draws) return nullptr;
   Result<const Scalar*> decided = WithinMemory(
@@ -76,7 +76,7 @@ Result<const Scalar*> BlockRunner::Decide(const Graph& graph, const Frame& frame
   return decided;
 }
 
-Status BlockRunner::RunBlock(int32_t block, const Graph& graph, uint64_t variant, Frame* frame) {
+Status BlockRunner::RunBlock(int32_t block, const Graph& graph, uint64_t variant, VariableTable* frame) {
   Known& known = KnownOf(graph);
   if (known.draws) seeds_.DrawFor(graph, frame);
   if (!grown_.empty() && known.scalars.renames) HEDDLE_RETURN_IF_ERROR(Settle());
@@ -91,7 +91,7 @@ Status BlockRunner::RunBlock(int32_t block, const Graph& graph, uint64_t variant
 }
 
 Status BlockRunner::RunParts(int32_t block, const Graph& graph, uint64_t variant, Known* known,
-                             Frame* frame) {
+                             VariableTable* frame) {
   Rest rest;
   rest.graph = &graph;
   rest.parts = &known->parts;
@@ -117,7 +117,7 @@ Status BlockRunner::RunParts(int32_t block, const Graph& graph, uint64_t variant
   return status;
 }
 
-Result<bool> BlockRunner::RunKnownPart(int32_t block, Rest* rest, Frame* frame,
+Result<bool> BlockRunner::RunKnownPart(int32_t block, Rest* rest, VariableTable* frame,
                                        std::vector<std::string>* temporaries) {
   if (rest->parts == nullptr) return false;
   HEDDLE_ASSIGN_OR_RETURN(KnownPart* const part, WithinMemory("variables", [&]() -> Result<KnownPart*> {
@@ -130,7 +130,7 @@ Result<bool> BlockRunner::RunKnownPart(int32_t block, Rest* rest, Frame* frame,
   return true;
 }
 
-Status BlockRunner::RunPart(int32_t block, KnownPart* part, Rest* rest, Frame* frame,
+Status BlockRunner::RunPart(int32_t block, KnownPart* part, Rest* rest, VariableTable* frame,
                             std::vector<std::string>* temporaries) {
   const std::vector<std::string>& made = part->temporaries();
   temporaries->insert(temporaries->end(), made.begin(), made.end());
@@ -146,7 +146,7 @@ Status BlockRunner::RunPart(int32_t block, KnownPart* part, Rest* rest, Frame* f
   return OkStatus();
 }
 
-Status BlockRunner::RunDirectly(KnownPart* part, Frame* frame) {
+Status BlockRunner::RunDirectly(KnownPart* part, VariableTable* frame) {
   if (alone_ == nullptr) {
     shared_.runtime();  // Its arena comes first: oneTBB never has more threads than the first one asks for.
     alone_ = std::make_unique<ops::Arena>(1);
@@ -161,7 +161,7 @@ Status BlockRunner::RunDirectly(KnownPart* part, Frame* frame) {
   return OkStatus();
 }
 
-Status BlockRunner::RunNewPart(int32_t block, Rest* rest, Frame* frame,
+Status BlockRunner::RunNewPart(int32_t block, Rest* rest, VariableTable* frame,
                                std::vector<std::string>* temporaries) {
   HEDDLE_RETURN_IF_ERROR(Settle());
   HEDDLE_ASSIGN_OR_RETURN(const FileLook look, Look(rest->history, *rest->graph, *frame));
@@ -190,7 +190,7 @@ Status BlockRunner::RunNewPart(int32_t block, Rest* rest, Frame* frame,
 
 // nullptr where nothing is to be kept of it.
 Result<KnownPart*> BlockRunner::KeepPart(const BlockPart& next, uint64_t key, const Rest* rest,
-                                         const Frame& frame) {
+                                         const VariableTable& frame) {
   KnownParts* const parts = rest->parts;
   if (runs_directly_) {
     HEDDLE_ASSIGN_OR_RETURN(
@@ -211,7 +211,7 @@ Result<KnownPart*> BlockRunner::KeepPart(const BlockPart& next, uint64_t key, co
   return parts->Add(KnownPart::MakePlanned(*rest->graph, next, key, options_, frame, parts));
 }
 
-Result<FileLook> BlockRunner::Look(uint64_t history, const Graph& rest, const Frame& frame) {
+Result<FileLook> BlockRunner::Look(uint64_t history, const Graph& rest, const VariableTable& frame) {
   if (!ReadsFiles(rest)) return FileLook();
   HEDDLE_ASSIGN_OR_RETURN(const std::string text,
                           Share(history, [&] { return compiler_.LookAt(rest, frame).ToText(); }));
@@ -221,7 +221,7 @@ Result<FileLook> BlockRunner::Look(uint64_t history, const Graph& rest, const Fr
   return look;
 }
 
-Status BlockRunner::Exchange(const std::map<std::string, Distribution>& wanted, Frame* frame) {
+Status BlockRunner::Exchange(const std::map<std::string, Distribution>& wanted, VariableTable* frame) {
   HEDDLE_RETURN_IF_ERROR(Settle());
   Graph graph;
   uint64_t history = FoldHash(compiler_.FirstHistory(kExchange), wanted.size());
@@ -243,7 +243,7 @@ Status BlockRunner::Exchange(const std::map<std::string, Distribution>& wanted, 
 }
 
 Status BlockRunner::RunForAll(int32_t block, const Graph& graph, uint64_t history,
-                              const std::vector<std::string>& wanted, Frame* frame) {
+                              const std::vector<std::string>& wanted, VariableTable* frame) {
   std::map<std::string, Distribution> everywhere;
   for (const std::string& name : wanted)
     if (options_.ranks > 1) everywhere[name] = Distribution::Each();
@@ -255,7 +255,7 @@ Status BlockRunner::RunForAll(int32_t block, const Graph& graph, uint64_t histor
 }
 
 Status BlockRunner::RunPlan(int32_t block, uint64_t key, const std::function<Result<Plan>()>& make,
-                            Frame* frame) {
+                            VariableTable* frame) {
   guard_.AddPlan(block, key);
   bool is_new = false;
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const Plan> plan, plans().Obtain(key, guard_, make, &is_new));
@@ -272,7 +272,7 @@ Status BlockRunner::RunPlan(int32_t block, uint64_t key, const std::function<Res
   return Adopt(*plan, *std::move(result), frame);
 }
 
-Status BlockRunner::TakeLiveIns(int32_t block, const Plan& plan, Frame* frame,
+Status BlockRunner::TakeLiveIns(int32_t block, const Plan& plan, VariableTable* frame,
                                 std::map<std::string, Value>* live_in) const {
   for (const Binding& binding : plan.live_in) {
     const Variable* variable = frame->Find(binding.variable);
@@ -293,7 +293,7 @@ Status BlockRunner::TakeLiveIns(int32_t block, const Plan& plan, Frame* frame,
   return OkStatus();
 }
 
-Status BlockRunner::Adopt(const Plan& plan, actor::RunResult result, Frame* frame) {
+Status BlockRunner::Adopt(const Plan& plan, actor::RunResult result, VariableTable* frame) {
   for (const Binding& binding : plan.live_out) {
     Variable variable;
     variable.distribution = binding.distribution;

@@ -36,16 +36,16 @@ class BlockRunner : public GraphRunner {
   /// Reads the variables that `graph` names from `frame` and sets those it assigns. Errors carry their place.
   /// The graph stays where it is as long as the runner lives. A block with several graphs that differ in more
   /// than their inputs gives each a number, so that none gets another's plan.
-  Status Run(int32_t block, const Graph& graph, Frame* frame, uint64_t variant = 0);
-  Status Exchange(const std::map<std::string, Distribution>& wanted, Frame* frame) override;
+  Status Run(int32_t block, const Graph& graph, VariableTable* frame, uint64_t variant = 0);
+  Status Exchange(const std::map<std::string, Distribution>& wanted, VariableTable* frame) override;
   /// The value of a predicate that is scalar arithmetic, valid until the next call; nullptr where Run has to
   /// find it.
-  Result<const Scalar*> Decide(const Graph& graph, const Frame& frame);
+  Result<const Scalar*> Decide(const Graph& graph, const VariableTable& frame);
   /// Variables whose cells are here, because they grow, get their values; before anybody else reads the
   /// variables of a frame, or ends it.
   Status Settle();
   Status RunForAll(int32_t block, const Graph& graph, uint64_t history,
-                   const std::vector<std::string>& wanted, Frame* frame) override;
+                   const std::vector<std::string>& wanted, VariableTable* frame) override;
   Result<std::string> Share(uint64_t key, const std::function<std::string()>& make) override {
     return plans().Share(key, guard_, make);
   }
@@ -83,22 +83,25 @@ class BlockRunner : public GraphRunner {
   };
   bool failed_in_plan_ = false;
   Known& KnownOf(const Graph& graph);
-  Status RunParts(int32_t block, const Graph& graph, uint64_t variant, Known* known, Frame* frame);
+  Status RunParts(int32_t block, const Graph& graph, uint64_t variant, Known* known, VariableTable* frame);
   // These leave in `rest` what is left then, or an empty graph.
-  Result<bool> RunKnownPart(int32_t block, Rest* rest, Frame* frame, std::vector<std::string>* temporaries);
-  Status RunNewPart(int32_t block, Rest* rest, Frame* frame, std::vector<std::string>* temporaries);
-  Status RunPart(int32_t block, KnownPart* part, Rest* rest, Frame* frame,
+  Result<bool> RunKnownPart(int32_t block, Rest* rest, VariableTable* frame,
+                            std::vector<std::string>* temporaries);
+  Status RunNewPart(int32_t block, Rest* rest, VariableTable* frame, std::vector<std::string>* temporaries);
+  Status RunPart(int32_t block, KnownPart* part, Rest* rest, VariableTable* frame,
                  std::vector<std::string>* temporaries);
-  Status RunDirectly(KnownPart* part, Frame* frame);
-  Result<KnownPart*> KeepPart(const BlockPart& next, uint64_t key, const Rest* rest, const Frame& frame);
+  Status RunDirectly(KnownPart* part, VariableTable* frame);
+  Result<KnownPart*> KeepPart(const BlockPart& next, uint64_t key, const Rest* rest,
+                              const VariableTable& frame);
   // At the files that a graph reads, as rank 0 tells it: from then on this rank sees those versions.
-  Result<FileLook> Look(uint64_t history, const Graph& rest, const Frame& frame);
-  Status RunBlock(int32_t block, const Graph& graph, uint64_t variant, Frame* frame);
+  Result<FileLook> Look(uint64_t history, const Graph& rest, const VariableTable& frame);
+  Status RunBlock(int32_t block, const Graph& graph, uint64_t variant, VariableTable* frame);
   /// The plan of `key`, which `make` makes where it is missing.
-  Status RunPlan(int32_t block, uint64_t key, const std::function<Result<Plan>()>& make, Frame* frame);
-  Status TakeLiveIns(int32_t block, const Plan& plan, Frame* frame,
+  Status RunPlan(int32_t block, uint64_t key, const std::function<Result<Plan>()>& make,
+                 VariableTable* frame);
+  Status TakeLiveIns(int32_t block, const Plan& plan, VariableTable* frame,
                      std::map<std::string, Value>* live_in) const;
-  Status Adopt(const Plan& plan, actor::RunResult result, Frame* frame);
+  Status Adopt(const Plan& plan, actor::RunResult result, VariableTable* frame);
   // What is counted of each act of a task, the same in all runs of a plan.
   struct TaskFacts {
     OperatorStatistics* counts = nullptr;

@@ -51,7 +51,7 @@ double WorkOf(const Node& node, std::span<const ValueInfo> inputs, bool appends)
 InferredGraph::InferredGraph(Graph graph, ElementType element_type)
     : graph_(std::move(graph)), values_(graph_.nodes.size()), inference_(nullptr, element_type) {}
 
-bool InferredGraph::Infer(const Frame& frame, bool knows_values) {
+bool InferredGraph::Infer(const VariableTable& frame, bool knows_values) {
   for (NodeId id = 0; id < graph_.size(); ++id) {
     Node& node = graph_[id];
     std::optional<Scalar>& value = values_[static_cast<size_t>(id)];
@@ -78,7 +78,7 @@ bool InferredGraph::IsComplete() const {
   });
 }
 
-bool InferredGraph::IsFreeOfValues(const Frame& frame) const {
+bool InferredGraph::IsFreeOfValues(const VariableTable& frame) const {
   InferredGraph without(graph_, ElementType::kFloat64);
   without.inference_ = inference_;
   if (!without.Infer(frame, /*knows_values=*/false)) return false;
@@ -181,7 +181,7 @@ bool DirectProgram::ReadsCellsOf(const std::string& name) const {
   });
 }
 
-bool DirectProgram::Enter(const Frame& frame) {
+bool DirectProgram::Enter(const VariableTable& frame) {
   const bool needs_values = !is_free_of_values_.value_or(true);
   bool is_same = !needs_values && !entered_.empty();
   for (size_t i = 0; i < variables_.size() && is_same; ++i) {
@@ -229,7 +229,7 @@ bool DirectProgram::Enter(const Frame& frame) {
 
 double DirectProgram::Work() const { return work_; }
 
-Status DirectProgram::Run(const ops::KernelSource& kernels, ops::KernelContext& context, Frame* frame,
+Status DirectProgram::Run(const ops::KernelSource& kernels, ops::KernelContext& context, VariableTable* frame,
                           GrownColumns* grown) {
   ops::SetFloatingPointMode();
   const Status status = RunSteps(kernels, context, frame, grown);
@@ -243,7 +243,7 @@ Status DirectProgram::Run(const ops::KernelSource& kernels, ops::KernelContext& 
   return status;
 }
 
-Status DirectProgram::ReadVariable(Step& step, Frame* frame) {
+Status DirectProgram::ReadVariable(Step& step, VariableTable* frame) {
   if (step.is_replaced) {
     HEDDLE_ASSIGN_OR_RETURN(Variable own, frame->Take(*step.name));
     step.results.assign(1, std::move(own.value));
@@ -256,8 +256,8 @@ Status DirectProgram::ReadVariable(Step& step, Frame* frame) {
   return OkStatus();
 }
 
-Status DirectProgram::RunSteps(const ops::KernelSource& kernels, ops::KernelContext& context, Frame* frame,
-                               GrownColumns* grown) {
+Status DirectProgram::RunSteps(const ops::KernelSource& kernels, ops::KernelContext& context,
+                               VariableTable* frame, GrownColumns* grown) {
   for (NodeId id = 0; id < graph().size(); ++id) {
     const Node& node = graph()[id];
     Step& step = At(id);

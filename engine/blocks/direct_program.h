@@ -34,17 +34,17 @@ class InferredGraph {
 
   /// Infers all nodes from the variables of `frame`. False where something cannot be, is missing, or a
   /// variable is a list.
-  bool Infer(const Frame& frame) { return Infer(frame, /*knows_values=*/true); }
+  bool Infer(const VariableTable& frame) { return Infer(frame, /*knows_values=*/true); }
   /// True if every size and type is known.
   bool IsComplete() const;
   /// Whether the nodes' infos come out of the variables' infos alone, whatever their scalars are. After
   /// Infer.
-  bool IsFreeOfValues(const Frame& frame) const;
+  bool IsFreeOfValues(const VariableTable& frame) const;
   const Graph& graph() const { return graph_; }
   const std::vector<std::optional<Scalar>>& values() const { return values_; }
 
  private:
-  bool Infer(const Frame& frame, bool knows_values);
+  bool Infer(const VariableTable& frame, bool knows_values);
 
   Graph graph_;
   std::vector<std::optional<Scalar>> values_;
@@ -62,13 +62,13 @@ class DirectProgram {
   void CountIn(SessionStatistics* statistics);
 
   /// Takes the sizes of the variables as they are now. False where the graph cannot run with them.
-  bool Enter(const Frame& frame);
+  bool Enter(const VariableTable& frame);
   /// About the bytes that a run moves and the operations that it takes. After Enter.
   double Work() const;
   /// Reads variables and sets those that the graph assigns. After Enter, with the same variables. An error
   /// has the place of its operator. `grown` holds no variable that the graph reads, but those that it does
   /// nothing with but make them wider: that is done there.
-  Status Run(const ops::KernelSource& kernels, ops::KernelContext& context, Frame* frame,
+  Status Run(const ops::KernelSource& kernels, ops::KernelContext& context, VariableTable* frame,
              GrownColumns* grown);
   /// Whether it reads the cells of the variable.
   bool ReadsCellsOf(const std::string& name) const;
@@ -95,9 +95,9 @@ class DirectProgram {
 
   void FindLastReaders();
   void FindGrowing();
-  Status RunSteps(const ops::KernelSource& kernels, ops::KernelContext& context, Frame* frame,
+  Status RunSteps(const ops::KernelSource& kernels, ops::KernelContext& context, VariableTable* frame,
                   GrownColumns* grown);
-  Status ReadVariable(Step& step, Frame* frame);
+  Status ReadVariable(Step& step, VariableTable* frame);
   Status RunKernel(Step& step, const Node& node, const ops::KernelSource& kernels,
                    ops::KernelContext& context);
   Variable Assigned(const Node& node) const;

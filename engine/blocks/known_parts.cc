@@ -77,7 +77,7 @@ bool RunsDirectly(const SessionOptions& options) {
 }
 
 KnownPart::KnownPart(const BlockPart& next, uint64_t key, const InferredGraph& source, bool sizes_matter,
-                     const Frame& frame)
+                     const VariableTable& frame)
     : key_(key),
       sizes_matter_(sizes_matter),
       is_free_of_values_(source.IsFreeOfValues(frame)),
@@ -95,7 +95,7 @@ KnownPart::KnownPart(const BlockPart& next, uint64_t key, const InferredGraph& s
 
 Result<std::unique_ptr<KnownPart>> KnownPart::MakeDirect(const Graph& before, const BlockPart& next,
                                                          uint64_t key, const SessionOptions& options,
-                                                         const Frame& frame, KnownParts* parts,
+                                                         const VariableTable& frame, KnownParts* parts,
                                                          SessionStatistics* statistics) {
   if (UsesFiles(before) || !IsSmall(next.graph)) return std::unique_ptr<KnownPart>();
   compiler::PassOptions passes;
@@ -120,7 +120,7 @@ Result<std::unique_ptr<KnownPart>> KnownPart::MakeDirect(const Graph& before, co
 }
 
 std::unique_ptr<KnownPart> KnownPart::MakePlanned(const Graph& before, const BlockPart& next, uint64_t key,
-                                                  const SessionOptions& options, const Frame& frame,
+                                                  const SessionOptions& options, const VariableTable& frame,
                                                   KnownParts* parts) {
   if (UsesFiles(before)) return nullptr;
   const InferredGraph* const source = parts->Infer(before, options.element_type, frame);
@@ -144,7 +144,7 @@ void KnownPart::Classify(const InferredGraph& source, std::vector<NodeClass>* cl
   }
 }
 
-bool KnownPart::IsAsBefore(const Frame& frame) {
+bool KnownPart::IsAsBefore(const VariableTable& frame) {
   if (!is_free_of_values_) return false;
   for (const Entered& entered : entered_) {
     const Variable* variable = frame.Find(entered.name);
@@ -154,7 +154,7 @@ bool KnownPart::IsAsBefore(const Frame& frame) {
   return Enters(frame);
 }
 
-bool KnownPart::Takes(const InferredGraph& source, const Frame& frame) {
+bool KnownPart::Takes(const InferredGraph& source, const VariableTable& frame) {
   for (const Entered& entered : entered_) {
     const Variable* variable = frame.Find(entered.name);
     if (variable == nullptr || !IsPlaced(entered, *variable)) return false;
@@ -171,19 +171,20 @@ bool KnownPart::IsPlaced(const Entered& entered, const Variable& variable) const
   return IsDirect() || variable.distribution == entered.distribution;
 }
 
-bool KnownPart::Enters(const Frame& frame) {
+bool KnownPart::Enters(const VariableTable& frame) {
   return !IsDirect() || (program_->Enter(frame) && program_->Work() <= MostWork(program_->graph()));
 }
 
 KnownParts::KnownParts() = default;
 KnownParts::~KnownParts() = default;
 
-const InferredGraph* KnownParts::Infer(const Graph& graph, ElementType element_type, const Frame& frame) {
+const InferredGraph* KnownParts::Infer(const Graph& graph, ElementType element_type,
+                                       const VariableTable& frame) {
   if (!source_) source_.emplace(graph, element_type);
   return source_->Infer(frame) ? &*source_ : nullptr;
 }
 
-KnownPart* KnownParts::Find(const Frame& frame) {
+KnownPart* KnownParts::Find(const VariableTable& frame) {
   for (size_t i = 0; i < parts_.size(); ++i)
     if (parts_[i]->IsAsBefore(frame)) return MoveUp(i);
   if (parts_.empty() || !source_->Infer(frame)) return nullptr;

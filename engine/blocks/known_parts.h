@@ -21,12 +21,12 @@ class KnownParts {
   ~KnownParts();
 
   /// The part that takes the variables as they are; nullptr where there is none.
-  KnownPart* Find(const Frame& frame);
+  KnownPart* Find(const VariableTable& frame);
   /// Adds a part; drops an old one when there are many. nullptr where `part` is.
   KnownPart* Add(std::unique_ptr<KnownPart> part);
   /// What was left of the block, `graph`, inferred from the variables as they are; nullptr where it cannot
   /// be.
-  const InferredGraph* Infer(const Graph& graph, ElementType element_type, const Frame& frame);
+  const InferredGraph* Infer(const Graph& graph, ElementType element_type, const VariableTable& frame);
   /// True from the second time on. Most blocks of a script run once: to keep how would be in vain.
   bool WasHere() { return std::exchange(was_here_, true); }
 
@@ -48,16 +48,16 @@ class KnownPart {
   /// much work, files.
   static Result<std::unique_ptr<KnownPart>> MakeDirect(const Graph& before, const BlockPart& next,
                                                        uint64_t key, const SessionOptions& options,
-                                                       const Frame& frame, KnownParts* parts,
+                                                       const VariableTable& frame, KnownParts* parts,
                                                        SessionStatistics* statistics);
   /// The same by its plan. nullptr where infos do not tell which plan it is: files.
   static std::unique_ptr<KnownPart> MakePlanned(const Graph& before, const BlockPart& next, uint64_t key,
-                                                const SessionOptions& options, const Frame& frame,
+                                                const SessionOptions& options, const VariableTable& frame,
                                                 KnownParts* parts);
 
   bool IsDirect() const { return program_.has_value(); }
   /// Of a direct one, after Find with the same variables.
-  Status Run(const ops::KernelSource& kernels, ops::KernelContext& context, Frame* frame,
+  Status Run(const ops::KernelSource& kernels, ops::KernelContext& context, VariableTable* frame,
              GrownColumns* grown) {
     return program_->Run(kernels, context, frame, grown);
   }
@@ -85,13 +85,13 @@ class KnownPart {
     Distribution distribution;
   };
   KnownPart(const BlockPart& next, uint64_t key, const InferredGraph& source, bool sizes_matter,
-            const Frame& frame);
+            const VariableTable& frame);
   /// Whether the variables are those of the last time, as far as it matters.
-  bool IsAsBefore(const Frame& frame);
+  bool IsAsBefore(const VariableTable& frame);
   /// Whether it can run with these variables, of which `source` is inferred.
-  bool Takes(const InferredGraph& source, const Frame& frame);
+  bool Takes(const InferredGraph& source, const VariableTable& frame);
   bool IsPlaced(const Entered& entered, const Variable& variable) const;
-  bool Enters(const Frame& frame);
+  bool Enters(const VariableTable& frame);
   void Classify(const InferredGraph& source, std::vector<NodeClass>* classes) const;
 
   const uint64_t key_;

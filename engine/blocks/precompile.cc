@@ -30,7 +30,7 @@ bool IsKnown(const ValueInfo& info) {
   return info.IsSized() && (!info.IsScalar() || info.value_type != ValueType::kUnknown);
 }
 
-bool KnowsAllValues(const Graph& graph, const Frame& frame) {
+bool KnowsAllValues(const Graph& graph, const VariableTable& frame) {
   return std::all_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
     if (!node.Is("variable")) return true;
     const Variable* variable = frame.Find(node.Text("name"));
@@ -240,7 +240,7 @@ class Precompiler {
   compiler::WrittenFiles written_;  // by the parts passed so far
   ScalarBlocks scalars_;
   RandomSeeds seeds_;
-  Frame frame_;
+  VariableTable frame_;
   std::map<uint64_t, std::vector<Binding>> plans_;  // by key: the variables that the plan leaves
   std::vector<std::string> texts_;
   int64_t bytes_ = 0;

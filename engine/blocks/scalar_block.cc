@@ -66,12 +66,12 @@ ScalarBlocks::Prepared ScalarBlocks::Prepare(const Graph& graph) {
   return prepared;
 }
 
-Result<bool> ScalarBlocks::EvaluateOnce(const Graph& graph, Frame* frame) {
+Result<bool> ScalarBlocks::EvaluateOnce(const Graph& graph, VariableTable* frame) {
   Prepared prepared = Prepare(graph);
   return Evaluate(graph, &prepared, frame);
 }
 
-Result<bool> ScalarBlocks::Evaluate(const Graph& graph, Prepared* prepared, Frame* frame) {
+Result<bool> ScalarBlocks::Evaluate(const Graph& graph, Prepared* prepared, VariableTable* frame) {
   if (!prepared->possible || !Compute(graph, prepared, *frame)) return false;
   if (prepared->acts) {
     for (NodeId id = 0; id < graph.size(); ++id) {
@@ -84,14 +84,14 @@ Result<bool> ScalarBlocks::Evaluate(const Graph& graph, Prepared* prepared, Fram
   return true;
 }
 
-const Scalar* ScalarBlocks::Decide(const Graph& graph, Prepared* prepared, const Frame& frame) {
+const Scalar* ScalarBlocks::Decide(const Graph& graph, Prepared* prepared, const VariableTable& frame) {
   if (!prepared->possible || prepared->decision == kNoNode || !Compute(graph, prepared, frame))
     return nullptr;
   return slots_[static_cast<size_t>(prepared->decision)].scalar;
 }
 
 // Variables that are renamed may be the ones that are assigned: all are read before any is written.
-void ScalarBlocks::Assign(const Graph& graph, const Prepared& prepared, Frame* frame) {
+void ScalarBlocks::Assign(const Graph& graph, const Prepared& prepared, VariableTable* frame) {
   std::vector<std::pair<const std::string*, Variable>> renamed;
   for (const NodeId id : prepared.assigns) {
     Slot& slot = slots_[static_cast<size_t>(graph[id].inputs[0])];
@@ -110,7 +110,7 @@ void ScalarBlocks::Assign(const Graph& graph, const Prepared& prepared, Frame* f
   for (auto& [name, variable] : renamed) frame->Set(*name, std::move(variable));
 }
 
-bool ScalarBlocks::Compute(const Graph& graph, Prepared* prepared, const Frame& frame) {
+bool ScalarBlocks::Compute(const Graph& graph, Prepared* prepared, const VariableTable& frame) {
   if (slots_.size() < graph.nodes.size()) slots_.resize(graph.nodes.size());
   for (NodeId id = 0; id < graph.size(); ++id) {
     Slot& slot = slots_[static_cast<size_t>(id)];

@@ -45,12 +45,12 @@ class ScalarBlocks {
 
   /// True: done, `frame` has the results and effects have acted (prints on rank 0 only). False: needs a plan,
   /// nothing has happened. An error is one of an effect (stop, assert). `prepared` is that of `graph`.
-  Result<bool> Evaluate(const Graph& graph, Prepared* prepared, Frame* frame);
+  Result<bool> Evaluate(const Graph& graph, Prepared* prepared, VariableTable* frame);
   /// The same for a graph that will not be seen again.
-  Result<bool> EvaluateOnce(const Graph& graph, Frame* frame);
+  Result<bool> EvaluateOnce(const Graph& graph, VariableTable* frame);
   /// The value of the predicate that is all that the graph assigns; nullptr where it has to be evaluated like
   /// any other graph. Valid until the next call.
-  const Scalar* Decide(const Graph& graph, Prepared* prepared, const Frame& frame);
+  const Scalar* Decide(const Graph& graph, Prepared* prepared, const VariableTable& frame);
 
  private:
   using StepKind = Prepared::StepKind;
@@ -59,9 +59,9 @@ class ScalarBlocks {
     const Variable* variable = nullptr;
     Scalar own;
   };
-  bool Compute(const Graph& graph, Prepared* prepared, const Frame& frame);
+  bool Compute(const Graph& graph, Prepared* prepared, const VariableTable& frame);
   bool ComputeNode(const Graph& graph, NodeId id, Prepared* prepared);
-  void Assign(const Graph& graph, const Prepared& prepared, Frame* frame);
+  void Assign(const Graph& graph, const Prepared& prepared, VariableTable* frame);
   Status Act(const Node& node);
 
   int rank_;

@@ -27,29 +27,30 @@ uint64_t RoundsOf(int64_t from, int64_t to, int64_t increment) {
 
 // Most arguments and results are scalars, which are set at less cost.
 template <typename Given>
-void Bind(const std::string& name, Given&& given, Frame* frame) {
+void Bind(const std::string& name, Given&& given, VariableTable* frame) {
   if (given.info.IsScalar() && !given.is_ahead) return frame->SetScalar(name, given.value.scalar());
   frame->Set(name, std::forward<Given>(given));
 }
 
 }  // namespace
 
-Status ControlProgram::Run(Frame variables) {
+Status ControlProgram::Run(VariableTable variables) {
   if (between_blocks_) program_hash_ = ControlState::HashOf(program_);
-  frames_.push_back(std::make_unique<Frame>(std::move(variables)));
+  frames_.push_back(std::make_unique<VariableTable>(std::move(variables)));
   stack_.push_back({.kind = Kind::kSequence, .blocks = &program_.main});
   Status status = RunToEnd();
   if (status.ok() && !program_.kept.empty()) status = blocks_.Settle();
   return WithCalls(std::move(status));
 }
 
-Status ControlProgram::RunBody(const Block& loop, Frame* frame, size_t depth, SumTaker* sums, bool is_alone) {
+Status ControlProgram::RunBody(const Block& loop, VariableTable* frame, size_t depth, SumTaker* sums,
+                               bool is_alone) {
   depth_ = depth;
   sums_ = sums;
   beside_ = is_alone ? nullptr : &loop;
   met_downward_loop_ = false;
   frames_.clear();
-  frames_.push_back(std::make_unique<Frame>(std::move(*frame)));
+  frames_.push_back(std::make_unique<VariableTable>(std::move(*frame)));
   stack_.assign(1, {.kind = Kind::kSequence, .blocks = &loop.body});
   Status status = RunToEnd();
   if (status.ok()) status = blocks_.Settle();
@@ -277,7 +278,7 @@ Status ControlProgram::EnterCall(const Block& block) {
                               options_.max_call_depth)
         .WithNote("does a recursion never end?")
         .At(block.position);
-  auto callee = std::make_unique<Frame>();
+  auto callee = std::make_unique<VariableTable>();
   for (const auto& [parameter, variable] : call.arguments)
     HEDDLE_RETURN_IF_ERROR(BindArgument(block, function, parameter, variable, callee.get()));
   const bool is_recursion = recursions_.Knows(function);
@@ -305,7 +306,7 @@ Status ControlProgram::EnterCall(const Block& block) {
 
 // As its parameter declares it.
 Status ControlProgram::BindArgument(const Block& block, const Function& function, std::string_view parameter,
-                                    const Variable* variable, Frame* callee) const {
+                                    const Variable* variable, VariableTable* callee) const {
   if (variable == nullptr)
     return FailedPrecondition("function '{}': argument '{}' has no value here", function.name, parameter)
         .WithNote("it is assigned only in branches or loops that did not run")
@@ -336,7 +337,7 @@ Result<bool> ControlProgram::EvaluateForest(const Block& loop, LoopRange* range)
   if (block == nullptr) return true;
   const Result<ResolvedCall> call = ResolveCall(program_, *block, frame());
   if (!call.ok() || IsInside(*call->function)) return false;
-  Frame callee;
+  VariableTable callee;
   for (const auto& [parameter, variable] : call->arguments)
     if (parameter != recursions_.NodeOf(*call->function) &&
         !BindArgument(*block, *call->function, parameter, variable, &callee).ok())
@@ -355,7 +356,7 @@ bool ControlProgram::IsInside(const Function& function) const {
 }
 
 Status ControlProgram::FinishCall(const Block& block, const Function& function) {
-  const std::unique_ptr<Frame> callee = std::move(frames_.back());
+  const std::unique_ptr<VariableTable> callee = std::move(frames_.back());
   frames_.pop_back();
   if (block.gives_list) return BindList(block, function, *callee);
   for (size_t i = 0; i < block.results.size(); ++i) {
@@ -384,7 +385,7 @@ Status ControlProgram::FinishCall(const Block& block, const Function& function) 
 }
 
 // evalList(): all results under their names.
-Status ControlProgram::BindList(const Block& block, const Function& function, const Frame& callee) {
+Status ControlProgram::BindList(const Block& block, const Function& function, const VariableTable& callee) {
   if (block.results.empty() || block.results[0].empty()) return OkStatus();
   const auto list = std::make_shared<ListOf<Variable>>();
   for (const Parameter& declared : function.results) {

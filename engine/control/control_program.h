@@ -22,7 +22,7 @@ class SumTaker {
  public:
   virtual ~SumTaker() = default;
   /// False: the block has nothing to do with sums, and has not run.
-  virtual Result<bool> Run(const Block& block, Frame* frame) = 0;
+  virtual Result<bool> Run(const Block& block, VariableTable* frame) = 0;
 };
 
 /// The rounds of a loop, and what the seeds of a parfor's come from.
@@ -47,7 +47,7 @@ class IterationRunner {
   virtual ~IterationRunner() = default;
   /// Runs all rounds of a loop inside of `depth` calls. Leaves the loop variable and what was assigned in
   /// `frame`. Errors carry their place. False: nothing has happened, and they are to be run in order.
-  virtual Result<bool> Run(const Block& loop, const LoopRange& range, size_t depth, Frame* frame) = 0;
+  virtual Result<bool> Run(const Block& loop, const LoopRange& range, size_t depth, VariableTable* frame) = 0;
   /// The calls within the body on the way to the error of the last loop.
   virtual const std::vector<CallSite>& open_calls() const = 0;
   /// Adds what it did to the statistics of the session; once, when all is over.
@@ -77,16 +77,16 @@ class ControlProgram {
   /// Iterations of a parfor may be run by `iterations`, which outlives the program.
   void set_iterations(IterationRunner* iterations) { iterations_ = iterations; }
   /// Runs the main program to its end, from `variables` on. kCancelled when `cancelled` ended it.
-  Status Run(Frame variables = {});
+  Status Run(VariableTable variables = {});
   /// What Run() has left of the variables of the main program.
-  Frame TakeVariables() { return std::move(*frames_.front()); }
+  VariableTable TakeVariables() { return std::move(*frames_.front()); }
   /// The same from where another one stood, instead of from the beginning. kFailedPrecondition when `state`
   /// is not one of this program.
   Status Resume(ControlState state);
   /// Runs the body of a parfor inside of `depth` calls to its end, once, on the variables of `*frame`. Errors
   /// do not tell the calls on the way to them: open_calls() does. Where it is not alone, other iterations of
   /// the loop run, too.
-  Status RunBody(const Block& loop, Frame* frame, size_t depth, SumTaker* sums, bool is_alone);
+  Status RunBody(const Block& loop, VariableTable* frame, size_t depth, SumTaker* sums, bool is_alone);
   /// What calls of a recursion in bodies find, from now on.
   void Adopt(RecursionForests::Evaluated forest) { recursions_.Adopt(std::move(forest)); }
   /// True when the last RunBody ended at a loop that counts down, against what lets iterations run at once.
@@ -113,7 +113,7 @@ class ControlProgram {
   Status RunToEnd();
   Status EnterLoopsAgain();
   ControlState State() const;
-  Frame& frame() { return *frames_.back(); }
+  VariableTable& frame() { return *frames_.back(); }
   Status WithCalls(Status status) const;
   Result<bool> RunIterations(const Block& block, const LoopRange& range);
   Status Enter(const Block& block);
@@ -121,11 +121,11 @@ class ControlProgram {
   Status EnterFor(const Block& block);
   Status EnterCall(const Block& block);
   Status BindArgument(const Block& block, const Function& function, std::string_view parameter,
-                      const Variable* variable, Frame* callee) const;
+                      const Variable* variable, VariableTable* callee) const;
   Result<bool> EvaluateForest(const Block& loop, LoopRange* range);
   bool IsInside(const Function& function) const;
   Status FinishCall(const Block& block, const Function& function);
-  Status BindList(const Block& block, const Function& function, const Frame& callee);
+  Status BindList(const Block& block, const Function& function, const VariableTable& callee);
   Result<bool> Decide(const Block& block);
   Result<std::optional<int64_t>> LoopBound(const Block& block, const char* name);
   Status Record(const Block& block, std::string_view decision);
@@ -142,7 +142,7 @@ class ControlProgram {
   const std::atomic<bool>* stopped_;
   IterationRunner* iterations_ = nullptr;
   std::vector<Activation> stack_;
-  std::vector<std::unique_ptr<Frame>> frames_;
+  std::vector<std::unique_ptr<VariableTable>> frames_;
   size_t depth_ = 0;               // Calls around the program.
   SumTaker* sums_ = nullptr;       // RunBody only.
   const Block* beside_ = nullptr;  // The loop whose other iterations run, too.

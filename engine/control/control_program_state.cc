@@ -65,7 +65,7 @@ ControlState ControlProgram::State() const {
     saved.seed = activation.seed;
     state.stack.push_back(std::move(saved));
   }
-  for (const std::unique_ptr<Frame>& frame : frames_) state.frames.push_back(*frame);
+  for (const std::unique_ptr<VariableTable>& frame : frames_) state.frames.push_back(*frame);
   state.decisions = decisions_;
   state.seeds = blocks_.seeds().scopes();
   state.guard = blocks_.guard();
@@ -110,10 +110,10 @@ Status ControlProgram::Resume(ControlState state) {
   }
   if (state.seeds.size() != loops + 1) return foreign("loops and their seeds do not match");
   if (state.frames.size() != calls + 1) return foreign("calls and their variables do not match");
-  for (Frame& frame : state.frames) {
+  for (VariableTable& frame : state.frames) {
     for (const auto& [name, variable] : frame.variables())
       if (!HoldsWhatItSays(variable, options_.rank)) return foreign("a variable is not what it says");
-    frames_.push_back(std::make_unique<Frame>(std::move(frame)));
+    frames_.push_back(std::make_unique<VariableTable>(std::move(frame)));
   }
   decisions_ = state.decisions;
   blocks_.seeds().scopes() = std::move(state.seeds);
@@ -133,7 +133,7 @@ Status ControlProgram::EnterLoopsAgain() {
     range.rounds = activation.round + 1 + activation.rounds;
     const auto value_of = [&](uint64_t round) { return range.ValueOf(round); };
     const Block& loop = *activation.owner;
-    Frame* const variables = frames_[frame].get();
+    VariableTable* const variables = frames_[frame].get();
     HEDDLE_RETURN_IF_ERROR(gradients_.EnterLoop(loop, value_of, range.rounds, variables).status());
     HEDDLE_RETURN_IF_ERROR(recursions_.EnterLoop(loop, value_of, range.rounds, variables).status());
   }

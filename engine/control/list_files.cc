@@ -16,7 +16,8 @@ constexpr const char* kResult = "%list.result";
 
 }  // namespace
 
-Result<Variable> ListSteps::ReadList(const Block& step, const std::string& path, int depth, Frame* frame) {
+Result<Variable> ListSteps::ReadList(const Block& step, const std::string& path, int depth,
+                                     VariableTable* frame) {
   if (depth > kMostNestedLists) return NestedTooDeep();
   HEDDLE_ASSIGN_OR_RETURN(const Variable listed,
                           ReadFile(step, path, DataType::kList, ValueType::kUnknown, frame));
@@ -34,7 +35,7 @@ Result<Variable> ListSteps::ReadList(const Block& step, const std::string& path,
 }
 
 Result<Variable> ListSteps::ReadFile(const Block& step, const std::string& path, DataType type,
-                                     ValueType value_type, Frame* frame) {
+                                     ValueType value_type, VariableTable* frame) {
   NodeAttributes options = {{"data_type", Scalar(std::string(Name(type)))}};
   if (type == DataType::kScalar) options.emplace_back("value_type", Scalar(std::string(Name(value_type))));
   frame->Set(kPath, Variable::OfScalar(path));
@@ -44,7 +45,7 @@ Result<Variable> ListSteps::ReadFile(const Block& step, const std::string& path,
   return frame->Take(kResult);
 }
 
-Status ListSteps::Write(const Block& step, Frame* frame) {
+Status ListSteps::Write(const Block& step, VariableTable* frame) {
   std::shared_ptr<List> list;
   std::string path;
   NodeAttributes options;
@@ -69,7 +70,7 @@ Status ListSteps::Write(const Block& step, Frame* frame) {
 }
 
 Status ListSteps::WriteList(const Block& step, const List& list, const std::string& path,
-                            const NodeAttributes& options, Frame* frame) {
+                            const NodeAttributes& options, VariableTable* frame) {
   std::vector<ops::ListedElement> listed;
   for (size_t i = 0; i < list.size(); ++i) {
     const Variable& element = list.elements[i];
@@ -83,7 +84,7 @@ Status ListSteps::WriteList(const Block& step, const List& list, const std::stri
 }
 
 Status ListSteps::WriteFile(const Block& step, const Variable& value, const std::string& path,
-                            const NodeAttributes& options, Frame* frame) {
+                            const NodeAttributes& options, VariableTable* frame) {
   frame->Set(kValue, value);
   frame->Set(kPath, Variable::OfScalar(path));
   const Status status = RunFileGraph(step, "write", options, frame);
@@ -94,7 +95,7 @@ Status ListSteps::WriteFile(const Block& step, const Variable& value, const std:
 
 // Runs read(path), assigned to the result, or write(value, path).
 Status ListSteps::RunFileGraph(const Block& step, std::string_view op, const NodeAttributes& options,
-                               Frame* frame) {
+                               VariableTable* frame) {
   std::string key(op);
   for (const auto& [name, value] : options) key += fmt::format(" {}={}", name, value.ToLiteral());
   auto [found, is_new] = file_graphs_.try_emplace({step.id, key});

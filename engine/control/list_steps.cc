@@ -21,27 +21,27 @@ const std::string* VariableOf(const Block& step, std::string_view argument) {
   return nullptr;
 }
 
-Result<const Variable*> Find(const Frame& frame, const std::string& name) {
+Result<const Variable*> Find(const VariableTable& frame, const std::string& name) {
   const Variable* variable = frame.Find(name);
   if (variable != nullptr) return variable;
   return FailedPrecondition("variable '{}' has no value here", name)
       .WithNote("it is assigned only in branches or loops that did not run");
 }
 
-Result<const Variable*> Operand(const Block& step, const Frame& frame, std::string_view argument) {
+Result<const Variable*> Operand(const Block& step, const VariableTable& frame, std::string_view argument) {
   const std::string* name = VariableOf(step, argument);
   if (name == nullptr) return Internal("a step '{}' without {}", Name(step.operation), argument);
   return Find(frame, *name);
 }
 
-Result<std::shared_ptr<ListOf<Variable>>> ListOperand(const Block& step, const Frame& frame) {
+Result<std::shared_ptr<ListOf<Variable>>> ListOperand(const Block& step, const VariableTable& frame) {
   HEDDLE_ASSIGN_OR_RETURN(const Variable* variable, Operand(step, frame, "list"));
   if (variable->list != nullptr) return variable->list;
   return FailedPrecondition("'{}' is a {}, not a list", *VariableOf(step, "list"),
                             Name(variable->info.data_type));
 }
 
-Result<ListRange> Range(const Block& step, const Frame& frame, const ListOf<Variable>& list) {
+Result<ListRange> Range(const Block& step, const VariableTable& frame, const ListOf<Variable>& list) {
   HEDDLE_ASSIGN_OR_RETURN(const Variable* from, Operand(step, frame, "from"));
   HEDDLE_ASSIGN_OR_RETURN(const Variable* to, Operand(step, frame, "to"));
   for (const Variable* bound : {from, to})
@@ -67,7 +67,7 @@ DataType WantedBy(ListOperation operation) {
 
 // The list to change: the step's own if its variable gets the result and nobody else has it, else a copy.
 std::shared_ptr<ListOf<Variable>> Own(const Block& step, std::shared_ptr<ListOf<Variable>> list,
-                                      Frame* frame) {
+                                      VariableTable* frame) {
   if (*VariableOf(step, "list") == step.results[0]) frame->Erase(step.results[0]);
   if (list.use_count() == 1) return list;
   return std::make_shared<ListOf<Variable>>(*list);
@@ -75,9 +75,11 @@ std::shared_ptr<ListOf<Variable>> Own(const Block& step, std::shared_ptr<ListOf<
 
 }  // namespace
 
-Status ListSteps::Run(const Block& step, Frame* frame) { return RunStep(step, frame).At(step.position); }
+Status ListSteps::Run(const Block& step, VariableTable* frame) {
+  return RunStep(step, frame).At(step.position);
+}
 
-Status ListSteps::RunStep(const Block& step, Frame* frame) {
+Status ListSteps::RunStep(const Block& step, VariableTable* frame) {
   if (step.operation == ListOperation::kRemove) return Remove(step, frame);
   if (step.operation == ListOperation::kWrite) return Write(step, frame);
   HEDDLE_ASSIGN_OR_RETURN(Variable result, Evaluate(step, frame));
@@ -85,7 +87,7 @@ Status ListSteps::RunStep(const Block& step, Frame* frame) {
   return OkStatus();
 }
 
-Result<Variable> ListSteps::Evaluate(const Block& step, Frame* frame) {
+Result<Variable> ListSteps::Evaluate(const Block& step, VariableTable* frame) {
   switch (step.operation) {
     case ListOperation::kMake: return Make(step, *frame);
     case ListOperation::kCopy: {
@@ -157,7 +159,7 @@ Result<Variable> ListSteps::Evaluate(const Block& step, Frame* frame) {
   return Internal("a step '{}' cannot be evaluated", Name(step.operation));
 }
 
-Status ListSteps::Remove(const Block& step, Frame* frame) {
+Status ListSteps::Remove(const Block& step, VariableTable* frame) {
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<List> list, ListOperand(step, *frame));
   HEDDLE_ASSIGN_OR_RETURN(const ListRange range, Range(step, *frame, *list));
   return WithinMemory("variables", [&] {
@@ -171,7 +173,7 @@ Status ListSteps::Remove(const Block& step, Frame* frame) {
   });
 }
 
-Result<Variable> ListSteps::Make(const Block& step, const Frame& frame) {
+Result<Variable> ListSteps::Make(const Block& step, const VariableTable& frame) {
   return WithinMemory("variables", [&]() -> Result<Variable> {
     auto list = std::make_shared<List>();
     for (const auto& [name, variable] : step.arguments) {
@@ -184,7 +186,7 @@ Result<Variable> ListSteps::Make(const Block& step, const Frame& frame) {
 
 // An element as what the script says it is: itself, or what an operator makes of it. Of several elements
 // as.matrix makes a column.
-Result<Variable> ListSteps::As(const Block& step, Frame* frame) {
+Result<Variable> ListSteps::As(const Block& step, VariableTable* frame) {
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<List> list, ListOperand(step, *frame));
   ListRange range{0, list->size()};
   if (VariableOf(step, "from") != nullptr) {
@@ -200,14 +202,15 @@ Result<Variable> ListSteps::As(const Block& step, Frame* frame) {
 }
 
 // All elements in one matrix or frame.
-Result<Variable> ListSteps::Bind(const Block& step, Frame* frame) {
+Result<Variable> ListSteps::Bind(const Block& step, VariableTable* frame) {
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<List> list, ListOperand(step, *frame));
   HEDDLE_RETURN_IF_ERROR(compiler::CheckElements(step.operation, TypesOf(*list, {0, list->size()})));
   return Apply(step, GraphFor(step, Name(step.operation), list->size(), false), list->elements, frame);
 }
 
 // Of two lists of one structure, element by element; of two elements as matrices.
-Result<Variable> ListSteps::SumOf(const Block& step, const Variable& a, const Variable& b, Frame* frame) {
+Result<Variable> ListSteps::SumOf(const Block& step, const Variable& a, const Variable& b,
+                                  VariableTable* frame) {
   if (a.list == nullptr || b.list == nullptr) return Apply(step, GraphFor(step, "+", 2, true), {a, b}, frame);
   if (a.list->size() != b.list->size()) return Internal("adjoints of a list have one structure");
   auto sum = std::make_shared<List>(*a.list);
@@ -217,7 +220,7 @@ Result<Variable> ListSteps::SumOf(const Block& step, const Variable& a, const Va
   return Variable::OfList(std::move(sum));
 }
 
-Result<Variable> ListSteps::ZerosOf(const Block& step, const Variable& value, Frame* frame) {
+Result<Variable> ListSteps::ZerosOf(const Block& step, const Variable& value, VariableTable* frame) {
   if (value.list == nullptr) {
     // What is no number has no derivative. A single zero keeps its place.
     const bool are_numbers =
@@ -233,7 +236,7 @@ Result<Variable> ListSteps::ZerosOf(const Block& step, const Variable& value, Fr
 }
 
 // A list of one element gave that element, another is one.
-Result<Variable> ListSteps::Appended(const Block& step, const Frame& frame) const {
+Result<Variable> ListSteps::Appended(const Block& step, const VariableTable& frame) const {
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<List> list, ListOperand(step, frame));
   HEDDLE_ASSIGN_OR_RETURN(const Variable* value, Operand(step, frame, "value"));
   if (value->list == nullptr || list->size() == 0)
@@ -244,7 +247,7 @@ Result<Variable> ListSteps::Appended(const Block& step, const Frame& frame) cons
   return Variable::OfList(std::move(appended));
 }
 
-Result<Variable> ListSteps::Inserted(const Block& step, Frame* frame) {
+Result<Variable> ListSteps::Inserted(const Block& step, VariableTable* frame) {
   HEDDLE_ASSIGN_OR_RETURN(const Variable* const found, Operand(step, *frame, "list"));
   const Variable like = *found;
   if (like.list == nullptr) return Internal("a step '{}' without a list", Name(step.operation));
@@ -269,7 +272,7 @@ Result<Variable> ListSteps::Inserted(const Block& step, Frame* frame) {
   return Variable::OfList(std::move(whole));
 }
 
-Result<Variable> ListSteps::PartsOf(const Block& step, Frame* frame) {
+Result<Variable> ListSteps::PartsOf(const Block& step, VariableTable* frame) {
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<List> list, ListOperand(step, *frame));
   HEDDLE_ASSIGN_OR_RETURN(const Variable* const found, Operand(step, *frame, "value"));
   const Variable value = *found;
@@ -291,7 +294,8 @@ Result<Variable> ListSteps::PartsOf(const Block& step, Frame* frame) {
 }
 
 // The text of an element (language reference 2.9). The options of toString() are those of its matrices.
-Status ListSteps::AppendText(const Block& step, const Variable& value, Frame* frame, std::string* text) {
+Status ListSteps::AppendText(const Block& step, const Variable& value, VariableTable* frame,
+                             std::string* text) {
   if (value.info.IsScalar()) {
     return WithinMemory("toString", [&] {
       text->append(value.value.scalar().ToText());
@@ -324,7 +328,7 @@ Status ListSteps::AppendText(const Block& step, const Variable& value, Frame* fr
 }
 
 Result<Variable> ListSteps::Apply(const Block& step, const Graph& graph, const std::vector<Variable>& inputs,
-                                  Frame* frame) {
+                                  VariableTable* frame) {
   for (size_t i = 0; i < inputs.size(); ++i) frame->Set(InputName(i), inputs[i]);
   const Status status = blocks_.Run(step.id, graph, frame);
   for (size_t i = 0; i < inputs.size(); ++i) frame->Erase(InputName(i));

@@ -47,7 +47,7 @@ int64_t BytesToCopy(const Variable& variable) {
 
 }  // namespace
 
-bool IsAsChecked(const Block& loop, const LoopRange& range, const Frame& frame) {
+bool IsAsChecked(const Block& loop, const LoopRange& range, const VariableTable& frame) {
   const int64_t least = std::min(range.from, range.ValueOf(range.rounds - 1));
   return std::all_of(loop.natural.begin(), loop.natural.end(), [&](const std::string& name) {
     return name == loop.variable ? least >= 0 : IsNatural(frame.Find(name));
@@ -97,7 +97,7 @@ class ParallelIterations::Worker : public SumTaker {
   Worker(Lane* lane, Loop* loop) : lane_(*lane), loop_(*loop) {}
 
   Lane& lane() const { return lane_; }
-  Frame& frame() { return frame_; }
+  VariableTable& frame() { return frame_; }
   // The one that it is at.
   std::atomic<uint64_t>& iteration() { return iteration_; }
   uint64_t at() const { return iteration_.load(); }
@@ -105,7 +105,7 @@ class ParallelIterations::Worker : public SumTaker {
   uint64_t last() const { return last_; }
   int64_t busy_ns = 0;
 
-  Result<bool> Run(const Block& block, Frame* frame) override {
+  Result<bool> Run(const Block& block, VariableTable* frame) override {
     const auto found = loop_.adding.find(&block);
     if (found == loop_.adding.end()) return false;
     if (loop_.terms != nullptr) {
@@ -134,7 +134,7 @@ class ParallelIterations::Worker : public SumTaker {
   }
 
  private:
-  Status Keep(const Block& block, const std::vector<std::string>& names, const Frame& frame) {
+  Status Keep(const Block& block, const std::vector<std::string>& names, const VariableTable& frame) {
     HEDDLE_RETURN_IF_ERROR(lane_.runner->Settle());
     SumTerm term{.iteration = loop_.range.NumberOf(at()), .block = block.id};
     for (const std::string& name : names) {
@@ -149,7 +149,7 @@ class ParallelIterations::Worker : public SumTaker {
 
   Lane& lane_;
   Loop& loop_;
-  Frame frame_;
+  VariableTable frame_;
   std::atomic<uint64_t> iteration_{UINT64_MAX};
   uint64_t last_ = UINT64_MAX;
   bool has_turn_ = false;  // and the sums.
@@ -173,7 +173,7 @@ void ParallelIterations::Finish() {
   for (const auto& lane : lanes_) blocks_.Absorb(*lane->runner);
 }
 
-int ParallelIterations::WorkersFor(const Block& loop, uint64_t rounds, const Frame& frame) const {
+int ParallelIterations::WorkersFor(const Block& loop, uint64_t rounds, const VariableTable& frame) const {
   int64_t workers = std::min<int64_t>(options_.threads, kMostWorkers);
   if (rounds < kMostWorkers) workers = std::min(workers, static_cast<int64_t>(rounds));
   if (loop.most_workers > 0) workers = std::min<int64_t>(workers, loop.most_workers);
@@ -187,7 +187,7 @@ int ParallelIterations::WorkersFor(const Block& loop, uint64_t rounds, const Fra
   return static_cast<int>(std::max<int64_t>(workers, 1));
 }
 
-bool ParallelIterations::CanRun(const Block& loop, const LoopRange& range, const Frame& frame) {
+bool ParallelIterations::CanRun(const Block& loop, const LoopRange& range, const VariableTable& frame) {
   if (!loop.independent || options_.ranks > 1 || WorkersFor(loop, range.rounds, frame) < 2) return false;
   const auto known = iteration_ns_.find(&loop);
   return (known == iteration_ns_.end() || known->second >= kShortIterationNs) &&
@@ -242,7 +242,8 @@ void ParallelIterations::OpenLanes(int count, Loop* loop) {
   }
 }
 
-Result<bool> ParallelIterations::Run(const Block& loop, const LoopRange& range, size_t depth, Frame* frame) {
+Result<bool> ParallelIterations::Run(const Block& loop, const LoopRange& range, size_t depth,
+                                     VariableTable* frame) {
   if (!CanRun(loop, range, *frame)) return false;
   const auto print = [this](uint64_t, std::string_view text) { environment_.print(text); };
   HEDDLE_RETURN_IF_ERROR(RunAll(loop, range, depth, frame, print));
@@ -254,8 +255,8 @@ int64_t ParallelIterations::IterationNs(const Block& loop) const {
   return known == iteration_ns_.end() ? 0 : known->second;
 }
 
-Status ParallelIterations::RunAll(const Block& block, const LoopRange& range, size_t depth, Frame* frame,
-                                  const OrderedOutput::Print& print, SumTerms* terms) {
+Status ParallelIterations::RunAll(const Block& block, const LoopRange& range, size_t depth,
+                                  VariableTable* frame, const OrderedOutput::Print& print, SumTerms* terms) {
   int64_t printed = 0;
   for (int workers = WorkersFor(block, range.rounds, *frame);; workers = 1) {
     if (terms != nullptr) terms->Clear();
@@ -269,7 +270,7 @@ Status ParallelIterations::RunAll(const Block& block, const LoopRange& range, si
   }
 }
 
-Status ParallelIterations::Attempt(Loop* loop, int count, Frame* frame) {
+Status ParallelIterations::Attempt(Loop* loop, int count, VariableTable* frame) {
   OpenLanes(count, loop);
   const bool is_alone = count == 1;
   if (is_alone) {
@@ -356,15 +357,15 @@ void ParallelIterations::Fail(Loop* loop, uint64_t iteration, const Worker& work
 }
 
 // Into a copy, so that the variables are those of before the loop when there is no memory for it.
-Status ParallelIterations::Adopt(Loop* loop, Frame* frame) const {
+Status ParallelIterations::Adopt(Loop* loop, VariableTable* frame) const {
   // The one that ran the last iteration comes first: it has the loop variable.
   const auto last = std::find_if(loop->workers.begin(), loop->workers.end(), [&](const auto& worker) {
     return worker->last() == loop->range.rounds - 1;
   });
   HEDDLE_CHECK(last != loop->workers.end(), "all iterations ran to their end");
   std::iter_swap(loop->workers.begin(), last);
-  Frame& final_frame = loop->workers[0]->frame();
-  Frame merged;
+  VariableTable& final_frame = loop->workers[0]->frame();
+  VariableTable merged;
   for (const auto& [name, before] : frame->variables())
     if (final_frame.Find(name) != nullptr) merged.Set(name, before);
   for (auto& [name, sum] : loop->sums) merged.Set(name, std::move(sum));

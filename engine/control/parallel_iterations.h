@@ -17,7 +17,7 @@
 namespace heddle::engine {
 
 /// Whether what the check of a parfor took for granted holds (Block::natural).
-bool IsAsChecked(const Block& loop, const LoopRange& range, const Frame& frame);
+bool IsAsChecked(const Block& loop, const LoopRange& range, const VariableTable& frame);
 
 /// Runs iterations of a parfor at once, on threads of this rank: the same bytes as one after the other.
 ///
@@ -38,12 +38,12 @@ class ParallelIterations : public IterationRunner {
 
   /// Whether iterations of this parfor may run at once, and it is worth it: they are independent, there are
   /// several threads and rounds, and earlier rounds took long enough.
-  bool CanRun(const Block& loop, const LoopRange& range, const Frame& frame);
-  Result<bool> Run(const Block& loop, const LoopRange& range, size_t depth, Frame* frame) override;
+  bool CanRun(const Block& loop, const LoopRange& range, const VariableTable& frame);
+  Result<bool> Run(const Block& loop, const LoopRange& range, size_t depth, VariableTable* frame) override;
   /// The same of any loop that is independent, where CanRun says or not; `print` gets what iterations print,
   /// and their numbers in `range`. With `terms` nothing is added to sums, which `frame` does not have then:
   /// they get what would be.
-  Status RunAll(const Block& loop, const LoopRange& range, size_t depth, Frame* frame,
+  Status RunAll(const Block& loop, const LoopRange& range, size_t depth, VariableTable* frame,
                 const OrderedOutput::Print& print, SumTerms* terms = nullptr);
   const std::vector<CallSite>& open_calls() const override { return open_calls_; }
   /// What an iteration of the loop took on average, when it ran last; 0 before.
@@ -56,14 +56,14 @@ class ParallelIterations : public IterationRunner {
   // The blocks in a loop's body that add to its sums, and the other variables that they read.
   using Adding = std::unordered_map<const Block*, std::vector<std::string>>;
 
-  int WorkersFor(const Block& loop, uint64_t rounds, const Frame& frame) const;
+  int WorkersFor(const Block& loop, uint64_t rounds, const VariableTable& frame) const;
   const Adding& AddingOf(const Block& loop);
   /// The lanes of so many workers, with kernels that print through `loop`.
   void OpenLanes(int count, Loop* loop);
-  Status Attempt(Loop* loop, int workers, Frame* frame);
+  Status Attempt(Loop* loop, int workers, VariableTable* frame);
   void RunWorker(Loop* loop, Worker* worker);
   void Fail(Loop* loop, uint64_t iteration, const Worker& worker, const Status& status);
-  Status Adopt(Loop* loop, Frame* frame) const;
+  Status Adopt(Loop* loop, VariableTable* frame) const;
 
   const Program& program_;
   const SessionOptions& options_;

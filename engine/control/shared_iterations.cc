@@ -85,7 +85,7 @@ bool FindAdding(const std::vector<Block>& blocks, std::span<const std::string> s
 bool IsElsewhere(const Variable& value) { return value.info.IsTabular() && !value.distribution.IsEach(); }
 
 // Changes of frames and lists travel as bytes, those of matrices as cells to where the matrix is.
-bool ChangesAsBytes(const Block& loop, const Frame& before) {
+bool ChangesAsBytes(const Block& loop, const VariableTable& before) {
   return std::any_of(loop.merged.begin(), loop.merged.end(),
                      [&](const std::string& name) { return !before.Find(name)->info.IsMatrix(); });
 }
@@ -112,7 +112,7 @@ Result<Variable> TextOfThisRank(std::string_view text, int ranks) {
   variable.info = ValueInfo::OfFrame(ranks, kSchema);
   const std::string_view texts[] = {text};
   HEDDLE_ASSIGN_OR_RETURN(Column column, Column::OfTexts(texts));
-  variable.value = Value(heddle::Frame(kSchema, {std::move(column)}));
+  variable.value = Value(Frame(kSchema, {std::move(column)}));
   return variable;
 }
 
@@ -148,7 +148,7 @@ SharedIterations::Text& SharedIterations::TextOf(const Block& loop) {
 }
 
 bool SharedIterations::CanBeShared(const Text& text, const Block& loop, const LoopRange& range,
-                                   const Frame& frame, const SessionOptions& options) {
+                                   const VariableTable& frame, const SessionOptions& options) {
   if (!text.can_be_shared || range.rounds < 2 || !IsAsChecked(loop, range, frame)) return false;
   int64_t bytes = 0, split_bytes = 0;
   for (const std::string& name : text.names) {
@@ -172,7 +172,7 @@ bool SharedIterations::CanBeShared(const Text& text, const Block& loop, const Lo
 
 // Rank 0 decides for all, by what iterations took the last time. The bytes do not depend on it.
 Result<bool> SharedIterations::Pays(const Block& loop, const Text& text, const LoopRange& range,
-                                    const Frame& frame) {
+                                    const VariableTable& frame) {
   if (!text.has_run) return true;
   int64_t bytes = 0;  // A nanosecond each.
   for (const std::string& name : text.names)
@@ -190,9 +190,9 @@ Result<bool> SharedIterations::Pays(const Block& loop, const Text& text, const L
   return answer == "share";
 }
 
-Status SharedIterations::Replicate(const Text& text, const Frame& frame, Frame* local) {
+Status SharedIterations::Replicate(const Text& text, const VariableTable& frame, VariableTable* local) {
   // The values of variables and of elements of lists, by numbers.
-  Frame copies;
+  VariableTable copies;
   std::map<std::string, Distribution> wanted;
   const auto add = [&](const Variable& value) {
     if (!IsElsewhere(value)) return;
@@ -223,17 +223,18 @@ LoopRange SharedIterations::ShareOf(const LoopRange& range) const {
   return share;
 }
 
-Result<bool> SharedIterations::Run(const Block& loop, const LoopRange& range, size_t depth, Frame* frame) {
+Result<bool> SharedIterations::Run(const Block& loop, const LoopRange& range, size_t depth,
+                                   VariableTable* frame) {
   Text& text = TextOf(loop);
   if (!CanBeShared(text, loop, range, *frame, options_)) return false;
   HEDDLE_ASSIGN_OR_RETURN(const bool pays, Pays(loop, text, range, *frame));
   if (!pays) return false;
-  Frame before;
+  VariableTable before;
   HEDDLE_RETURN_IF_ERROR(Replicate(text, *frame, &before).At(loop.position));
 
   const LoopRange share = ShareOf(range);
   Told told;
-  Frame after = before;
+  VariableTable after = before;
   Status status;
   SumTerms terms;
   const auto print = [&](uint64_t round, std::string_view line) {
@@ -248,7 +249,7 @@ Result<bool> SharedIterations::Run(const Block& loop, const LoopRange& range, si
   if (status.ok())
     status = WithinMemory("changes of a parfor",
                           [&] { return FindChanges(loop, before, after, &own, &cells, &told); });
-  after = Frame();
+  after = VariableTable();
   if (status.ok())
     status = WithinMemory("terms of a sum", [&] {
       told.terms = EncodeTerms(terms.terms());
@@ -288,8 +289,9 @@ Result<bool> SharedIterations::Run(const Block& loop, const LoopRange& range, si
   return true;
 }
 
-Status SharedIterations::FindChanges(const Block& loop, const Frame& before, const Frame& after,
-                                     ShareReport* own, std::vector<Matrix>* cells, Told* told) {
+Status SharedIterations::FindChanges(const Block& loop, const VariableTable& before,
+                                     const VariableTable& after, ShareReport* own, std::vector<Matrix>* cells,
+                                     Told* told) {
   ListOf<Variable> changes;  // Of each variable; none of matrices.
   for (size_t i = 0; i < loop.merged.size(); ++i) {
     const Variable& old = *before.Find(loop.merged[i]);
@@ -312,9 +314,10 @@ Status SharedIterations::FindChanges(const Block& loop, const Frame& before, con
   return OkStatus();
 }
 
-Result<std::vector<ShareReport>> SharedIterations::ExchangeReports(const Block& loop, const Frame& before,
+Result<std::vector<ShareReport>> SharedIterations::ExchangeReports(const Block& loop,
+                                                                   const VariableTable& before,
                                                                    const ShareReport& own, Told* told) {
-  Frame texts;
+  VariableTable texts;
   HEDDLE_ASSIGN_OR_RETURN(Variable report, TextOfThisRank(own.ToText(), options_.ranks));
   texts.Set("%report", std::move(report));
   HEDDLE_ASSIGN_OR_RETURN(Variable lines, TextOfThisRank(EncodeTexts(told->printed), options_.ranks));
@@ -355,11 +358,11 @@ Result<std::vector<ShareReport>> SharedIterations::ExchangeReports(const Block& 
   return reports;
 }
 
-bool SharedIterations::AddTerms(const Block& loop, std::vector<SumTerm> terms, Frame* frame) {
+bool SharedIterations::AddTerms(const Block& loop, std::vector<SumTerm> terms, VariableTable* frame) {
   std::stable_sort(terms.begin(), terms.end(),
                    [](const SumTerm& a, const SumTerm& b) { return a.iteration < b.iteration; });
   const Text& text = TextOf(loop);
-  Frame sums;
+  VariableTable sums;
   for (const std::string& name : loop.sums) sums.Set(name, *frame->Find(name));
   for (SumTerm& term : terms) {
     const auto block = text.adding.find(term.block);
@@ -373,8 +376,9 @@ bool SharedIterations::AddTerms(const Block& loop, std::vector<SumTerm> terms, F
 }
 
 Status SharedIterations::ExchangeCells(const Block& loop, const std::vector<ShareReport>& reports,
-                                       const Frame& before, std::vector<Matrix> cells, Frame* frame) {
-  Frame changes;
+                                       const VariableTable& before, std::vector<Matrix> cells,
+                                       VariableTable* frame) {
+  VariableTable changes;
   std::map<std::string, Distribution> wanted;
   for (size_t i = 0; i < loop.merged.size(); ++i) {
     std::vector<int64_t> rows;
@@ -419,8 +423,8 @@ Status SharedIterations::ExchangeCells(const Block& loop, const std::vector<Shar
 }
 
 Status SharedIterations::AdoptChanges(const Block& loop, const std::vector<ShareReport>& reports,
-                                      const Frame& before, const std::vector<std::string>& changes,
-                                      Frame* frame) {
+                                      const VariableTable& before, const std::vector<std::string>& changes,
+                                      VariableTable* frame) {
   std::vector<Variable> of_ranks;
   for (const std::string& bytes : changes) {
     HEDDLE_ASSIGN_OR_RETURN(of_ranks.emplace_back(), DecodeVariable(bytes));
@@ -438,10 +442,10 @@ Status SharedIterations::AdoptChanges(const Block& loop, const std::vector<Share
       merged.info = touched->info;
       if (merged.IsHeldBy(options_.rank)) {
         HEDDLE_ASSIGN_OR_RETURN(const Variable whole, WithChanges(*before.Find(name), own));
-        const heddle::Frame& cells = whole.value.frame();
+        const Frame& cells = whole.value.frame();
         std::vector<Column> columns;
         for (int64_t j = 0; j < cells.columns(); ++j) columns.push_back(cells.column(j));
-        const heddle::Frame renamed(merged.info.schema, std::move(columns));
+        const Frame renamed(merged.info.schema, std::move(columns));
         const Split& split = merged.distribution.split;
         merged.value = Value(merged.distribution.IsSplit()
                                  ? renamed.Rows(split.Begin(options_.rank), split.End(options_.rank))

@@ -33,7 +33,7 @@ class SharedIterations : public IterationRunner {
                    const SessionEnvironment& environment, const ops::KernelContext& context,
                    BlockRunner& blocks, const std::atomic<bool>& cancelled);
 
-  Result<bool> Run(const Block& loop, const LoopRange& range, size_t depth, Frame* frame) override;
+  Result<bool> Run(const Block& loop, const LoopRange& range, size_t depth, VariableTable* frame) override;
   /// Loops that fail here are run in order, where the calls are known.
   const std::vector<CallSite>& open_calls() const override { return local_.open_calls(); }
   /// Adds what was done to the statistics of `blocks`; at the end.
@@ -55,11 +55,11 @@ class SharedIterations : public IterationRunner {
   };
 
   Text& TextOf(const Block& loop);
-  static bool CanBeShared(const Text& text, const Block& loop, const LoopRange& range, const Frame& frame,
-                          const SessionOptions& options);
-  Result<bool> Pays(const Block& loop, const Text& text, const LoopRange& range, const Frame& frame);
+  static bool CanBeShared(const Text& text, const Block& loop, const LoopRange& range,
+                          const VariableTable& frame, const SessionOptions& options);
+  Result<bool> Pays(const Block& loop, const Text& text, const LoopRange& range, const VariableTable& frame);
   /// The variables that the body names, whole on this rank.
-  Status Replicate(const Text& text, const Frame& frame, Frame* local);
+  Status Replicate(const Text& text, const VariableTable& frame, VariableTable* local);
   LoopRange ShareOf(const LoopRange& range) const;
   // What the ranks tell each other behind the report.
   struct Told {
@@ -68,21 +68,21 @@ class SharedIterations : public IterationRunner {
     std::vector<std::string> changes;  // Of frames and lists, of each rank.
   };
   /// What the iterations of this rank did to the variables: of matrices the cells, of the others in `told`.
-  Status FindChanges(const Block& loop, const Frame& before, const Frame& after, ShareReport* own,
-                     std::vector<Matrix>* cells, Told* told);
+  Status FindChanges(const Block& loop, const VariableTable& before, const VariableTable& after,
+                     ShareReport* own, std::vector<Matrix>* cells, Told* told);
   /// Tells all ranks what every rank reports, the terms of sums and the changes of frames and lists, and rank
   /// 0 what was printed.
-  Result<std::vector<ShareReport>> ExchangeReports(const Block& loop, const Frame& before,
+  Result<std::vector<ShareReport>> ExchangeReports(const Block& loop, const VariableTable& before,
                                                    const ShareReport& own, Told* told);
   /// Adds the terms of all iterations to the sums of `frame`, in their order. False: that failed, and the
   /// sums are as before.
-  bool AddTerms(const Block& loop, std::vector<SumTerm> terms, Frame* frame);
+  bool AddTerms(const Block& loop, std::vector<SumTerm> terms, VariableTable* frame);
   /// Puts the changed cells of all ranks into the matrices of `frame`.
-  Status ExchangeCells(const Block& loop, const std::vector<ShareReport>& reports, const Frame& before,
-                       std::vector<Matrix> cells, Frame* frame);
+  Status ExchangeCells(const Block& loop, const std::vector<ShareReport>& reports,
+                       const VariableTable& before, std::vector<Matrix> cells, VariableTable* frame);
   /// Puts what all ranks changed of frames and lists into those of `frame`.
-  Status AdoptChanges(const Block& loop, const std::vector<ShareReport>& reports, const Frame& before,
-                      const std::vector<std::string>& changes, Frame* frame);
+  Status AdoptChanges(const Block& loop, const std::vector<ShareReport>& reports, const VariableTable& before,
+                      const std::vector<std::string>& changes, VariableTable* frame);
 
   const Program& program_;
   const SessionOptions& options_;

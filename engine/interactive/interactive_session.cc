@@ -243,7 +243,7 @@ std::vector<std::string> InteractiveSession::FunctionsOf(std::string_view name_s
 }
 
 void InteractiveSession::Clear() {
-  variables_.frame = Frame();
+  variables_.frame = VariableTable();
   definitions_.Clear();
 }
 

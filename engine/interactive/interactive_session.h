@@ -44,7 +44,7 @@ class InteractiveSession {
   /// Functions of the file that a namespace is bound to.
   std::vector<std::string> FunctionsOf(std::string_view name_space) const;
 
-  const Frame& variables() const { return variables_.frame; }
+  const VariableTable& variables() const { return variables_.frame; }
   const Definitions& definitions() const { return definitions_; }
   const std::string& directory() const { return options_.directory; }
   const std::vector<std::string>& libraries() const { return options_.compile.libraries; }

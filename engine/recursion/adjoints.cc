@@ -62,7 +62,7 @@ struct RecursionAdjoints::Kept {
 
 struct RecursionAdjoints::Setting {
   const Function* function = nullptr;
-  Frame inputs;
+  VariableTable inputs;
   compiler::ClassContext context;
   std::string sizes;
   std::map<std::string, Value> parameters;

@@ -114,8 +114,9 @@ void RecursionBodies::SayWhy(const Function& function, const std::string& why) c
   HEDDLE_LOG(kWarning, what, {"function", function.name}, {"why", why});
 }
 
-Frame RecursionBodies::InputsOf(const Function& function, const ops::KernelCall& call, size_t first) const {
-  Frame inputs;
+VariableTable RecursionBodies::InputsOf(const Function& function, const ops::KernelCall& call,
+                                        size_t first) const {
+  VariableTable inputs;
   for (const std::string& name : FoundAt(function).recursion.Inputs(function)) {
     Variable parameter;
     parameter.value = *call.inputs[first];
@@ -125,7 +126,7 @@ Frame RecursionBodies::InputsOf(const Function& function, const ops::KernelCall&
   return inputs;
 }
 
-compiler::ClassContext RecursionBodies::ContextOf(const Function& function, const Frame& inputs,
+compiler::ClassContext RecursionBodies::ContextOf(const Function& function, const VariableTable& inputs,
                                                   std::string* sizes) const {
   const compiler::Recursion& recursion = FoundAt(function).recursion;
   compiler::ClassContext context;
@@ -149,7 +150,7 @@ compiler::ClassContext RecursionBodies::ContextOf(const Function& function, cons
 
 Result<std::optional<std::vector<ValueInfo>>> RecursionBodies::ResultsAt(const Function& function,
                                                                          int64_t root,
-                                                                         const Frame& inputs) const {
+                                                                         const VariableTable& inputs) const {
   const std::optional<std::vector<ValueInfo>> none;
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const ops::Linearized> structure,
                           StructureOf(function, {root}, inputs));
@@ -178,9 +179,8 @@ Result<std::optional<std::vector<ValueInfo>>> RecursionBodies::ResultsAt(const F
   return results;
 }
 
-Result<std::shared_ptr<const ops::Linearized>> RecursionBodies::StructureOf(const Function& function,
-                                                                            const std::vector<int64_t>& roots,
-                                                                            const Frame& inputs) const {
+Result<std::shared_ptr<const ops::Linearized>> RecursionBodies::StructureOf(
+    const Function& function, const std::vector<int64_t>& roots, const VariableTable& inputs) const {
   std::string why;
   HEDDLE_ASSIGN_OR_RETURN(
       std::shared_ptr<const ops::Linearized> structure,

@@ -34,7 +34,7 @@ class RecursionBodies {
   /// What the function's results are at one node, as the first node reached from `root` tells: that at which
   /// evaluation begins. nullopt: it is to be interpreted, the user was told why.
   Result<std::optional<std::vector<ValueInfo>>> ResultsAt(const Function& function, int64_t root,
-                                                          const Frame& inputs) const;
+                                                          const VariableTable& inputs) const;
   /// Tells the user once of each function why it is interpreted.
   void SayWhy(const Function& function, const std::string& why) const;
   /// Of each body that was made, what it runs (texts.h).
@@ -46,11 +46,12 @@ class RecursionBodies {
   /// The nodes that are reached from the roots; nullptr where only the interpreter can tell them.
   Result<std::shared_ptr<const ops::Linearized>> StructureOf(const Function& function,
                                                              const std::vector<int64_t>& roots,
-                                                             const Frame& inputs) const;
+                                                             const VariableTable& inputs) const;
   /// The parameters, as they are given to an operator whose inputs they are from `first` on.
-  Frame InputsOf(const Function& function, const ops::KernelCall& call, size_t first) const;
+  VariableTable InputsOf(const Function& function, const ops::KernelCall& call, size_t first) const;
   /// What all bodies of an evaluation depend on; in `sizes` as a text.
-  compiler::ClassContext ContextOf(const Function& function, const Frame& inputs, std::string* sizes) const;
+  compiler::ClassContext ContextOf(const Function& function, const VariableTable& inputs,
+                                   std::string* sizes) const;
   /// The body of a class. nullptr where there is none.
   Result<std::shared_ptr<const ops::RecursiveBody>> BodyOf(const Function& function, const std::string& sizes,
                                                            const ops::Linearized::Class& node_class,

@@ -13,7 +13,8 @@ namespace {
 constexpr uint64_t kMostRoots = 1 << 20;
 
 // What has to be exchanged for every rank to read the matrices.
-std::map<std::string, Distribution> Scattered(const std::vector<std::string>& matrices, const Frame& frame) {
+std::map<std::string, Distribution> Scattered(const std::vector<std::string>& matrices,
+                                              const VariableTable& frame) {
   std::map<std::string, Distribution> wanted;
   for (const std::string& name : matrices) {
     const Variable* const variable = frame.Find(name);
@@ -42,7 +43,7 @@ RecursionForests::~RecursionForests() = default;
 
 Result<bool> RecursionForests::EnterLoop(const Block& loop,
                                          const std::function<int64_t(uint64_t round)>& value_of,
-                                         uint64_t rounds, Frame* frame) {
+                                         uint64_t rounds, VariableTable* frame) {
   const auto [found, is_new] = loops_.try_emplace(&loop);
   if (is_new) found->second = compiler::FindRoots(loop, node_of_);
   if (!found->second) return false;

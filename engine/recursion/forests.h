@@ -34,7 +34,7 @@ class RecursionForests {
 
   /// Before the rounds of a loop whose counter takes these values. True if calls in them will be run as one.
   Result<bool> EnterLoop(const Block& loop, const std::function<int64_t(uint64_t round)>& value_of,
-                         uint64_t rounds, Frame* frame);
+                         uint64_t rounds, VariableTable* frame);
   /// Behind the last round of any loop.
   void LeaveLoop(const Block& loop);
 

@@ -104,7 +104,7 @@ bool RecursionGradient::Knows(const Function& function) {
   return is_on_ && KnownOf(function).kind != Known::Kind::kOther;
 }
 
-Result<bool> RecursionGradient::Run(const Block& call, const Function& function, Frame* callee) {
+Result<bool> RecursionGradient::Run(const Block& call, const Function& function, VariableTable* callee) {
   switch (KnownOf(function).kind) {
     case Known::Kind::kForward: return RunForward(call, function, callee);
     case Known::Kind::kBackward: return RunBackward(call, function, callee);
@@ -114,7 +114,8 @@ Result<bool> RecursionGradient::Run(const Block& call, const Function& function,
   return false;
 }
 
-Result<bool> RecursionGradient::RunForward(const Block& call, const Function& function, Frame* callee) {
+Result<bool> RecursionGradient::RunForward(const Block& call, const Function& function,
+                                           VariableTable* callee) {
   const std::string& name = function.parameters[KnownOf(function).node_parameter].name;
   const std::optional<int64_t> node = NodeIn(name, *callee);
   if (!node) return false;
@@ -157,7 +158,7 @@ std::vector<const Parameter*> RecursionGradient::AdjointParameters(const Functio
 // By the results of the forward function; Value() where one has none. With several ranks each gets the cells.
 Result<std::vector<Value>> RecursionGradient::AdjointsIn(const Function& backward,
                                                          const std::vector<Variable>& given) {
-  Frame frame;
+  VariableTable frame;
   std::map<std::string, Distribution> wanted;
   const Function& forward = *KnownOf(backward).partner;
   const std::vector<const Parameter*> parameters = AdjointParameters(backward);
@@ -207,7 +208,8 @@ Result<bool> RecursionGradient::AddRound(const Function& backward, const Variabl
   return true;
 }
 
-Result<bool> RecursionGradient::RunBackward(const Block& call, const Function& function, Frame* callee) {
+Result<bool> RecursionGradient::RunBackward(const Block& call, const Function& function,
+                                            VariableTable* callee) {
   const Variable* const kept = callee->Find(compiler::kKept);
   if (!IsBatched(kept)) return false;
   std::vector<Variable> adjoints;
@@ -222,7 +224,8 @@ Result<bool> RecursionGradient::RunBackward(const Block& call, const Function& f
 }
 
 // Rounds whose roots were computed together go back together.
-Result<bool> RecursionGradient::RunRounds(const Block& call, const Function& function, Frame* callee) {
+Result<bool> RecursionGradient::RunRounds(const Block& call, const Function& function,
+                                          VariableTable* callee) {
   const Function& backward = *KnownOf(function).partner;
   if (KnownOf(backward).kind != Known::Kind::kBackward) return false;
   const Variable* const rounds = callee->Find(compiler::kRounds);
@@ -242,7 +245,7 @@ Result<bool> RecursionGradient::RunRounds(const Block& call, const Function& fun
 }
 
 Result<bool> RecursionGradient::Sum(const Block& call, const Function& backward, const Given& given,
-                                    Frame* callee) {
+                                    VariableTable* callee) {
   const Function& forward = *KnownOf(backward).partner;
   std::vector<Matrix> sums;
   for (const auto& [number, of_evaluation] : given) {
@@ -281,7 +284,7 @@ std::string RecursionGradient::NodeOf(const std::string& function) {
 
 Result<bool> RecursionGradient::EnterLoop(const Block& loop,
                                           const std::function<int64_t(uint64_t round)>& value_of,
-                                          uint64_t rounds, Frame* frame) {
+                                          uint64_t rounds, VariableTable* frame) {
   if (!is_on_) return false;
   return forests_.EnterLoop(loop, value_of, rounds, frame);
 }

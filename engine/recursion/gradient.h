@@ -31,11 +31,11 @@ class RecursionGradient {
   bool Knows(const Function& function);
   /// Runs a call whose arguments are in `callee` and leaves the results there. False: nothing has happened,
   /// it is to be interpreted; the user was told why, once. Errors name nodes.
-  Result<bool> Run(const Block& call, const Function& function, Frame* callee);
+  Result<bool> Run(const Block& call, const Function& function, VariableTable* callee);
   /// Before the rounds of a loop whose counter takes these values. True if the calls of one block in them
   /// will be run as one, when the first of them is made.
   Result<bool> EnterLoop(const Block& loop, const std::function<int64_t(uint64_t round)>& value_of,
-                         uint64_t rounds, Frame* frame);
+                         uint64_t rounds, VariableTable* frame);
   /// Behind the last round of any loop.
   void LeaveLoop(const Block& loop);
 
@@ -48,13 +48,13 @@ class RecursionGradient {
   Known& KnownOf(const Function& function);
   bool HasRounds(const Function& backward);
   std::string NodeOf(const std::string& function);
-  Result<bool> RunForward(const Block& call, const Function& function, Frame* callee);
+  Result<bool> RunForward(const Block& call, const Function& function, VariableTable* callee);
   Result<std::shared_ptr<ListOf<Variable>>> KeptAt(const RecursionEvaluation& evaluation, size_t root) const;
-  Result<bool> RunBackward(const Block& call, const Function& function, Frame* callee);
-  Result<bool> RunRounds(const Block& call, const Function& function, Frame* callee);
+  Result<bool> RunBackward(const Block& call, const Function& function, VariableTable* callee);
+  Result<bool> RunRounds(const Block& call, const Function& function, VariableTable* callee);
   Result<bool> AddRound(const Function& backward, const Variable& kept, const std::vector<Variable>& adjoints,
                         Given* given);
-  Result<bool> Sum(const Block& call, const Function& backward, const Given& given, Frame* callee);
+  Result<bool> Sum(const Block& call, const Function& backward, const Given& given, VariableTable* callee);
   Result<std::vector<Value>> AdjointsIn(const Function& backward, const std::vector<Variable>& given);
   std::vector<const Parameter*> AdjointParameters(const Function& backward) const;
 

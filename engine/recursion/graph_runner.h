@@ -20,11 +20,11 @@ class GraphRunner {
   virtual ~GraphRunner() = default;
 
   /// Brings variables of `frame`, matrices or frames, to where they are wanted.
-  virtual Status Exchange(const std::map<std::string, Distribution>& wanted, Frame* frame) = 0;
+  virtual Status Exchange(const std::map<std::string, Distribution>& wanted, VariableTable* frame) = 0;
   /// Runs a graph of known sizes as one plan, whose variables named in `wanted` every rank has then.
   /// `history` tells it from others of the block whose nodes have the same sizes. Errors carry their place.
   virtual Status RunForAll(int32_t block, const Graph& graph, uint64_t history,
-                           const std::vector<std::string>& wanted, Frame* frame) = 0;
+                           const std::vector<std::string>& wanted, VariableTable* frame) = 0;
   /// A text that rank 0 makes and all ranks get, about what is to come next by `key`. kInternal when the
   /// ranks disagree about what comes next.
   virtual Result<std::string> Share(uint64_t key, const std::function<std::string()>& make) = 0;

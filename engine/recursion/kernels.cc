@@ -102,7 +102,8 @@ Result<Matrix> RecursionKernels::RowsOf(const ops::KernelCall& call, const Funct
 }
 
 Result<RecursionParts> RecursionKernels::Evaluate(const Function& function, const std::vector<int64_t>& roots,
-                                                  const Frame& inputs, ops::KernelContext& context) const {
+                                                  const VariableTable& inputs,
+                                                  ops::KernelContext& context) const {
   std::string sizes;
   const compiler::ClassContext of_classes = bodies_.ContextOf(function, inputs, &sizes);
   const ops::FindBody find_body = [&](const ops::Linearized::Class& node_class,

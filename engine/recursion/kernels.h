@@ -32,7 +32,7 @@ class RecursionKernels : public ops::KernelSource {
   /// In groups of roots, one after the other, where the nodes of all would not fit into the memory that is
   /// left; of each group what its roots are is kept.
   Result<RecursionParts> Evaluate(const Function& function, const std::vector<int64_t>& roots,
-                                  const Frame& inputs, ops::KernelContext& context) const;
+                                  const VariableTable& inputs, ops::KernelContext& context) const;
 
   const Program& program_;
   const ops::KernelSource& kernels_;

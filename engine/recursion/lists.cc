@@ -39,7 +39,7 @@ std::optional<ValueInfo> InfoOfAll(const ListOf<Variable>& list, ElementType typ
 
 }  // namespace
 
-Result<bool> RecursionLists::TakeElements(const compiler::Recursion& recursion, Frame* callee) {
+Result<bool> RecursionLists::TakeElements(const compiler::Recursion& recursion, VariableTable* callee) {
   for (const compiler::Recursion::Element& element : recursion.elements) {
     const Variable* const variable = callee->Find(element.list);
     if (variable == nullptr || variable->list == nullptr) return false;

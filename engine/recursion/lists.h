@@ -18,7 +18,7 @@ class RecursionLists {
 
   /// Sets the variables that stand for elements of the lists in `callee`. False where an element is missing
   /// or no variable of a plan, or those of a list differ in size, are sparse, or are spread over ranks.
-  Result<bool> TakeElements(const compiler::Recursion& recursion, Frame* callee);
+  Result<bool> TakeElements(const compiler::Recursion& recursion, VariableTable* callee);
 
  private:
   struct Stacked {

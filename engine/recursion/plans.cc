@@ -84,7 +84,8 @@ RecursionPlans::RecursionPlans(const Program& program, const SessionOptions& opt
 const RecursionBodies& RecursionPlans::bodies() const { return runner_.recursions().bodies(); }
 
 // nullopt where a parameter is none of a plan.
-std::optional<std::string> RecursionPlans::SizesOf(const Function& function, const Frame& callee) const {
+std::optional<std::string> RecursionPlans::SizesOf(const Function& function,
+                                                   const VariableTable& callee) const {
   std::string sizes;
   const compiler::Recursion& recursion = bodies().FoundAt(function).recursion;
   for (const std::string& name : recursion.Inputs(function)) {
@@ -102,7 +103,7 @@ std::optional<std::string> RecursionPlans::SizesOf(const Function& function, con
 Result<std::optional<std::vector<ValueInfo>>> RecursionPlans::ResultsOf(const Function& function,
                                                                         int64_t root,
                                                                         const std::string& sizes,
-                                                                        Frame* callee) {
+                                                                        VariableTable* callee) {
   if (results_.size() >= kMostGraphs) results_.clear();
   const auto [kept, is_new] = results_.try_emplace({&function, sizes});
   if (!is_new) return kept->second;
@@ -156,7 +157,7 @@ const std::string& RecursionPlans::KeyOf(const Function& function) const {
 // With the variables that it reads, which the frame has: `before`, the parameters, `behind`.
 Node RecursionPlans::OperatorOf(const Block& call, const Function& function, std::string_view op,
                                 const std::vector<const char*>& before,
-                                const std::vector<const char*>& behind, const Frame& callee,
+                                const std::vector<const char*>& behind, const VariableTable& callee,
                                 Graph* graph) const {
   Node recursive = {.op = std::string(op), .position = call.position};
   const auto add_variable = [&](const std::string& name) {
@@ -174,7 +175,7 @@ Node RecursionPlans::OperatorOf(const Block& call, const Function& function, std
 
 Graph RecursionPlans::ForwardGraph(const Block& call, const Function& function,
                                    const RecursionEvaluation& evaluation, bool may_fail,
-                                   const Frame& callee) const {
+                                   const VariableTable& callee) const {
   Graph graph;
   const bool keeps = bodies().FoundAt(function).recursion.keeps;
   Node recursive =
@@ -195,7 +196,7 @@ Graph RecursionPlans::ForwardGraph(const Block& call, const Function& function,
 }
 
 Graph RecursionPlans::BackwardGraph(const Block& call, const Function& function, const GivenAdjoints& given,
-                                    const Frame& callee) const {
+                                    const VariableTable& callee) const {
   Graph graph;
   Node recursive =
       OperatorOf(call, function, ops::kRecursiveBackward, {}, {kRoots, kPlace, kGiven}, callee, &graph);
@@ -223,7 +224,7 @@ Graph RecursionPlans::BackwardGraph(const Block& call, const Function& function,
 }
 
 // The way back reads them again: they are brought to all ranks once for both.
-Status RecursionPlans::ShareParameters(const Function& function, Frame* callee,
+Status RecursionPlans::ShareParameters(const Function& function, VariableTable* callee,
                                        RecursionEvaluation* evaluation) {
   std::map<std::string, Distribution> wanted;
   const std::vector<std::string> names = bodies().FoundAt(function).recursion.Inputs(function);
@@ -240,7 +241,7 @@ Status RecursionPlans::ShareParameters(const Function& function, Frame* callee,
 }
 
 // Every rank has it.
-void RecursionPlans::SetMatrix(const char* name, Matrix matrix, Frame* callee) const {
+void RecursionPlans::SetMatrix(const char* name, Matrix matrix, VariableTable* callee) const {
   callee->Set(name, VariableOf(std::move(matrix), ValueType::kDouble, options_.ranks));
 }
 
@@ -255,7 +256,7 @@ const Graph& RecursionPlans::Kept(const Block& call, const std::string& key,
 Result<std::optional<RecursionEvaluation>> RecursionPlans::Evaluate(const Block& call,
                                                                     const Function& function,
                                                                     const std::vector<int64_t>& roots,
-                                                                    bool may_fail, Frame* callee) {
+                                                                    bool may_fail, VariableTable* callee) {
   const std::optional<RecursionEvaluation> none;
   const compiler::Recursion& recursion = bodies().FoundAt(function).recursion;
   // Derivatives by lists, and by their elements, are those of their calls.
@@ -312,7 +313,7 @@ Result<std::optional<RecursionEvaluation>> RecursionPlans::Evaluate(const Block&
 }
 
 Status RecursionPlans::TakeResults(const Function& function, const RecursionEvaluation& evaluation,
-                                   size_t root, Frame* callee) const {
+                                   size_t root, VariableTable* callee) const {
   const double* cells =
       evaluation.rows.data<double>() + static_cast<int64_t>(root) * evaluation.rows.columns() + 1;
   for (size_t i = 0; i < evaluation.infos.size(); ++i) {
@@ -336,7 +337,7 @@ Status RecursionPlans::TakeResults(const Function& function, const RecursionEval
 }
 
 Result<std::vector<Matrix>> RecursionPlans::SweepBack(const Block& call, const Function& forward,
-                                                      const GivenAdjoints& given, Frame* callee) {
+                                                      const GivenAdjoints& given, VariableTable* callee) {
   // Values are those of the way forth. A list of a session of other ranks has not what all of these have.
   if (given.parameters != nullptr && given.parameters->ranks == options_.ranks)
     for (const auto& [name, parameter] : given.parameters->variables.variables())

@@ -24,7 +24,7 @@ class GraphRunner;
 /// Parameters that every one of so many ranks has whole.
 struct SharedParameters {
   int ranks = 1;
-  Frame variables;
+  VariableTable variables;
 };
 
 /// A recursive function at some roots.
@@ -67,29 +67,29 @@ class RecursionPlans {
   /// too.
   Result<std::optional<RecursionEvaluation>> Evaluate(const Block& call, const Function& function,
                                                       const std::vector<int64_t>& roots, bool may_fail,
-                                                      Frame* callee);
+                                                      VariableTable* callee);
   /// Sets the function's results at root number `root`.
   Status TakeResults(const Function& function, const RecursionEvaluation& evaluation, size_t root,
-                     Frame* callee) const;
+                     VariableTable* callee) const;
   /// What this adds to the adjoints of the parameters of a "forward ..." that are wanted, in their order.
   Result<std::vector<Matrix>> SweepBack(const Block& call, const Function& forward,
-                                        const GivenAdjoints& given, Frame* callee);
+                                        const GivenAdjoints& given, VariableTable* callee);
 
  private:
   const RecursionBodies& bodies() const;
-  std::optional<std::string> SizesOf(const Function& function, const Frame& callee) const;
+  std::optional<std::string> SizesOf(const Function& function, const VariableTable& callee) const;
   Result<std::optional<std::vector<ValueInfo>>> ResultsOf(const Function& function, int64_t root,
-                                                          const std::string& sizes, Frame* callee);
+                                                          const std::string& sizes, VariableTable* callee);
   const std::string& KeyOf(const Function& function) const;
   Node OperatorOf(const Block& call, const Function& function, std::string_view op,
                   const std::vector<const char*>& before, const std::vector<const char*>& behind,
-                  const Frame& callee, Graph* graph) const;
+                  const VariableTable& callee, Graph* graph) const;
   Graph ForwardGraph(const Block& call, const Function& function, const RecursionEvaluation& evaluation,
-                     bool may_fail, const Frame& callee) const;
+                     bool may_fail, const VariableTable& callee) const;
   Graph BackwardGraph(const Block& call, const Function& function, const GivenAdjoints& given,
-                      const Frame& callee) const;
-  Status ShareParameters(const Function& function, Frame* callee, RecursionEvaluation* evaluation);
-  void SetMatrix(const char* name, Matrix matrix, Frame* callee) const;
+                      const VariableTable& callee) const;
+  Status ShareParameters(const Function& function, VariableTable* callee, RecursionEvaluation* evaluation);
+  void SetMatrix(const char* name, Matrix matrix, VariableTable* callee) const;
   const Graph& Kept(const Block& call, const std::string& key, const std::function<Graph()>& make);
 
   const Program& program_;

@@ -37,7 +37,7 @@ bool RecursionRunner::Knows(const Function& function) {
   return found.is_recognised && !found.recursion.keeps;
 }
 
-Result<bool> RecursionRunner::Run(const Block& call, const Function& function, Frame* callee) {
+Result<bool> RecursionRunner::Run(const Block& call, const Function& function, VariableTable* callee) {
   const std::optional<int64_t> node = NodeIn(NodeOf(function), *callee);
   if (!node) return false;
   const auto evaluate_all = [&](const Block& loop, const std::vector<int64_t>& roots) {
@@ -58,14 +58,15 @@ Result<bool> RecursionRunner::Run(const Block& call, const Function& function, F
 
 Result<bool> RecursionRunner::EnterLoop(const Block& loop,
                                         const std::function<int64_t(uint64_t round)>& value_of,
-                                        uint64_t rounds, Frame* frame) {
+                                        uint64_t rounds, VariableTable* frame) {
   if (!is_on_) return false;
   return forests_.EnterLoop(loop, value_of, rounds, frame);
 }
 
 void RecursionRunner::LeaveLoop(const Block& loop) { forests_.LeaveLoop(loop); }
 
-Result<RecursionForests::Evaluated> RecursionRunner::EvaluateLoop(const Function& function, Frame* callee) {
+Result<RecursionForests::Evaluated> RecursionRunner::EvaluateLoop(const Function& function,
+                                                                  VariableTable* callee) {
   return forests_.EvaluateLoop([&](const Block& loop, const std::vector<int64_t>& roots) {
     return plans_.Evaluate(loop, function, roots, /*may_fail=*/true, callee);
   });

@@ -26,11 +26,11 @@ class RecursionRunner {
   bool Knows(const Function& function);
   /// Runs a call whose arguments are in `callee` and leaves the function's results there. False: nothing has
   /// happened, it is to be interpreted; the user was told why, once. Errors name nodes.
-  Result<bool> Run(const Block& call, const Function& function, Frame* callee);
+  Result<bool> Run(const Block& call, const Function& function, VariableTable* callee);
   /// Before the rounds of a loop whose counter takes these values. True if calls of a function in them will
   /// be run as one, when the first of them is made.
   Result<bool> EnterLoop(const Block& loop, const std::function<int64_t(uint64_t round)>& value_of,
-                         uint64_t rounds, Frame* frame);
+                         uint64_t rounds, VariableTable* frame);
   /// Behind the last round of any loop.
   void LeaveLoop(const Block& loop);
 
@@ -39,7 +39,7 @@ class RecursionRunner {
   /// `callee` but for the node.
   const Block* CallOf(const Block& loop) const { return forests_.CallOf(loop); }
   const std::string& NodeOf(const Function& function) const;
-  Result<RecursionForests::Evaluated> EvaluateLoop(const Function& function, Frame* callee);
+  Result<RecursionForests::Evaluated> EvaluateLoop(const Function& function, VariableTable* callee);
   /// What rounds of another program's loop find (RecursionForests::Adopt).
   void Adopt(RecursionForests::Evaluated forest) { forests_.Adopt(std::move(forest)); }
 

@@ -36,7 +36,8 @@ size_t BytesOf(const ops::Linearized& arrays, const StructureInputs& inputs) {
 Result<std::shared_ptr<const ops::Linearized>> StructureCache::Of(const Function& function,
                                                                   const ops::StructureProgram& program,
                                                                   const std::vector<int64_t>& roots,
-                                                                  const Frame& frame, std::string* why) {
+                                                                  const VariableTable& frame,
+                                                                  std::string* why) {
   const std::shared_ptr<const ops::Linearized> none;
   *why = "its structure is no matrix here";
   std::optional<StructureInputs> inputs = InputsOf(program, frame);

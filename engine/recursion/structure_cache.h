@@ -23,8 +23,8 @@ class StructureCache {
   /// with `why`, where only the interpreter can tell them. Errors name nodes. `program` outlives it.
   Result<std::shared_ptr<const ops::Linearized>> Of(const Function& function,
                                                     const ops::StructureProgram& program,
-                                                    const std::vector<int64_t>& roots, const Frame& frame,
-                                                    std::string* why);
+                                                    const std::vector<int64_t>& roots,
+                                                    const VariableTable& frame, std::string* why);
 
  private:
   struct Structure {

@@ -40,7 +40,7 @@ Result<std::vector<Matrix>> StructureInputs::Dense() const {
   return dense;
 }
 
-std::optional<StructureInputs> InputsOf(const ops::StructureProgram& program, const Frame& frame) {
+std::optional<StructureInputs> InputsOf(const ops::StructureProgram& program, const VariableTable& frame) {
   StructureInputs given;
   for (const std::string& name : program.matrices) {
     const Variable* const matrix = frame.Find(name);
@@ -63,7 +63,7 @@ std::optional<StructureInputs> InputsOf(const ops::StructureProgram& program, co
   return given;
 }
 
-std::optional<int64_t> NodeIn(const std::string& name, const Frame& callee) {
+std::optional<int64_t> NodeIn(const std::string& name, const VariableTable& callee) {
   const Variable* const node = callee.Find(name);
   if (node == nullptr || !node->info.IsScalar() || node->value.scalar().IsString()) return std::nullopt;
   const double number = node->value.scalar().AsDouble();
@@ -73,7 +73,7 @@ std::optional<int64_t> NodeIn(const std::string& name, const Frame& callee) {
 
 std::optional<std::vector<int64_t>> RootsOf(const ops::StructureProgram& structure,
                                             const std::function<int64_t(uint64_t round)>& value_of,
-                                            uint64_t rounds, const Frame& frame) {
+                                            uint64_t rounds, const VariableTable& frame) {
   const std::optional<StructureInputs> given = InputsOf(structure, frame);
   if (!given) return std::nullopt;
   Result<std::vector<Matrix>> dense = given->Dense();

@@ -24,13 +24,13 @@ struct StructureInputs {
 };
 
 /// nullopt where a variable is not what the program takes it for.
-std::optional<StructureInputs> InputsOf(const ops::StructureProgram& program, const Frame& frame);
+std::optional<StructureInputs> InputsOf(const ops::StructureProgram& program, const VariableTable& frame);
 /// The node that a variable is; nullopt for what is no node.
-std::optional<int64_t> NodeIn(const std::string& name, const Frame& callee);
+std::optional<int64_t> NodeIn(const std::string& name, const VariableTable& callee);
 /// The roots of the rounds of a loop (compiler/recursion/find_roots.h). nullopt where only rounds can tell.
 std::optional<std::vector<int64_t>> RootsOf(const ops::StructureProgram& structure,
                                             const std::function<int64_t(uint64_t round)>& value_of,
-                                            uint64_t rounds, const Frame& frame);
+                                            uint64_t rounds, const VariableTable& frame);
 
 /// Result `i` at a place, in memory of its own.
 Result<Value> ValueAt(const ops::NodeResults& results, size_t i, int32_t place);

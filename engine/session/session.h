@@ -27,7 +27,7 @@ using BetweenBlocks = std::function<Status(const std::function<ControlState()>& 
 
 /// What a program begins with that goes on with the variables of others (Program::given), and what it leaves.
 struct SessionVariables {
-  Frame frame;
+  VariableTable frame;
   std::optional<RandomSeeds::Scope> seeds;  ///< Where the draws of the programs before have come to.
 };
 

@@ -68,7 +68,7 @@ std::string Text(const ControlState& state) {
     text.append(fmt::format("seed {} draws {} loops {}\n", scope.seed, scope.draws, scope.loops));
   state.guard.AppendTo(&text);
   for (const Activation& activation : state.stack) AppendActivation(activation, &text);
-  for (const Frame& frame : state.frames) {
+  for (const VariableTable& frame : state.frames) {
     text.append("frame\n");
     for (const auto& [name, variable] : frame.variables()) {
       text.append("variable ");
@@ -99,7 +99,7 @@ Result<ControlState> ReadText(std::string_view text) {
   state.guard = DivergenceGuard::Read(reader);
   while (reader.AcceptWord("in")) state.stack.push_back(ReadActivation(reader));
   while (reader.AcceptWord("frame")) {
-    Frame& frame = state.frames.emplace_back();
+    VariableTable& frame = state.frames.emplace_back();
     while (reader.AcceptWord("variable")) {
       const std::string name = reader.Quoted();
       frame.Set(name, ReadVariable(reader));
@@ -117,7 +117,7 @@ uint64_t ControlState::HashOf(const Program& program) { return FoldHash(0, progr
 Status ControlState::Write(const std::function<Status(std::string_view bytes)>& sink) const {
   const std::string text = Text(*this);
   HEDDLE_RETURN_IF_ERROR(sink(fmt::format("{}{}\n{}", kMagic, text.size(), text)));
-  for (const Frame& frame : frames)
+  for (const VariableTable& frame : frames)
     for (const auto& [name, variable] : frame.variables())
       HEDDLE_RETURN_IF_ERROR(WriteValues(variable, sink));
   return OkStatus();
@@ -134,7 +134,7 @@ Result<ControlState> ControlState::Parse(std::string_view bytes) {
     return DataLoss("a state of the control program is cut off");
   HEDDLE_ASSIGN_OR_RETURN(ControlState state, ReadText(bytes.substr(line + 1, static_cast<size_t>(size))));
   bytes.remove_prefix(line + 1 + static_cast<size_t>(size));
-  for (Frame& frame : state.frames) {
+  for (VariableTable& frame : state.frames) {
     for (auto& [name, variable] : frame.variables()) HEDDLE_RETURN_IF_ERROR(TakeValues(&bytes, &variable));
   }
   if (!bytes.empty()) return DataLoss("bytes are left behind a state of the control program");

@@ -37,8 +37,8 @@ struct ControlState {
 
   uint64_t program = 0;  ///< HashOf the program.
   std::vector<Activation> stack;
-  std::vector<Frame> frames;  ///< Of the main program and of the calls under way, innermost last.
-  int64_t decisions = 0;      ///< Predicates and loop bounds so far.
+  std::vector<VariableTable> frames;  ///< Of the main program and of the calls under way, innermost last.
+  int64_t decisions = 0;              ///< Predicates and loop bounds so far.
   std::vector<RandomSeeds::Scope> seeds;
   DivergenceGuard guard;
 

@@ -27,14 +27,14 @@ Result<Matrix> SideBySide(std::span<const Matrix> pieces) {
 
 }  // namespace
 
-GrownColumns::Grown* GrownColumns::Find(const Frame* frame, const std::string& name) {
+GrownColumns::Grown* GrownColumns::Find(const VariableTable* frame, const std::string& name) {
   const auto found = std::find_if(grown_.begin(), grown_.end(), [&](const Grown& grown) {
     return grown.frame == frame && grown.name == name;
   });
   return found == grown_.end() ? nullptr : &*found;
 }
 
-Status GrownColumns::Append(Frame* frame, const std::string& name, const Matrix& piece) {
+Status GrownColumns::Append(VariableTable* frame, const std::string& name, const Matrix& piece) {
   Variable* variable = frame->FindMutable(name);
   if (variable == nullptr) return Internal("a variable that grows has no value: {}", name);
   Grown* grown = Find(frame, name);
@@ -60,7 +60,8 @@ Status GrownColumns::Append(Frame* frame, const std::string& name, const Matrix&
   return OkStatus();
 }
 
-bool GrownColumns::Any(const Frame* frame, const std::function<bool(const std::string& name)>& holds) const {
+bool GrownColumns::Any(const VariableTable* frame,
+                       const std::function<bool(const std::string& name)>& holds) const {
   return std::any_of(grown_.begin(), grown_.end(),
                      [&](const Grown& grown) { return grown.frame == frame && holds(grown.name); });
 }

@@ -20,10 +20,10 @@ class GrownColumns {
  public:
   /// Puts a dense piece beside the variable `name` of `frame`, a dense matrix of as many rows. Not of a
   /// variable that is not whole.
-  Status Append(Frame* frame, const std::string& name, const Matrix& piece);
+  Status Append(VariableTable* frame, const std::string& name, const Matrix& piece);
   bool empty() const { return grown_.empty(); }
   /// Whether `holds` for one of the variables of `frame` that grow.
-  bool Any(const Frame* frame, const std::function<bool(const std::string& name)>& holds) const;
+  bool Any(const VariableTable* frame, const std::function<bool(const std::string& name)>& holds) const;
   /// Gives all variables that grow their value.
   Status Settle();
   /// Forgets all variables, which are gone.
@@ -31,11 +31,11 @@ class GrownColumns {
 
  private:
   struct Grown {
-    Frame* frame;
+    VariableTable* frame;
     std::string name;
     std::vector<Matrix> pieces;
   };
-  Grown* Find(const Frame* frame, const std::string& name);
+  Grown* Find(const VariableTable* frame, const std::string& name);
 
   std::vector<Grown> grown_;
 };

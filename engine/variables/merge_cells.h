@@ -18,8 +18,7 @@ namespace heddle::engine {
 Result<Matrix> MergeCells(const Matrix& before, Matrix last, std::span<const Matrix> others);
 /// The same of frames, which have the same column types (else kInternal); a missing cell is like another
 /// missing one only. Columns that none of the others changed are those of `last`. At most 255 others.
-Result<heddle::Frame> MergeCells(const heddle::Frame& before, const heddle::Frame& last,
-                                 std::span<const heddle::Frame> others);
+Result<Frame> MergeCells(const Frame& before, const Frame& last, std::span<const Frame> others);
 
 /// The cells of `after` that differ from those of `before` by their bytes, to be sent: a row each, its place
 /// (row by row, from 0) and its value; of binary32 the bits of the value as a number. Errors as above.
@@ -35,9 +34,9 @@ struct ColumnChange {
   Column cells;  ///< and what they are.
 };
 /// The cells of `after` that differ from those of `before`, a change for each column that has some.
-Result<std::vector<ColumnChange>> ChangedCells(const heddle::Frame& before, const heddle::Frame& after);
+Result<std::vector<ColumnChange>> ChangedCells(const Frame& before, const Frame& after);
 /// `before` with those cells changed; columns without a change share its memory. kInternal for places and
 /// types that `before` does not have.
-Result<heddle::Frame> WithCells(const heddle::Frame& before, std::span<const ColumnChange> changes);
+Result<Frame> WithCells(const Frame& before, std::span<const ColumnChange> changes);
 
 }  // namespace heddle::engine

@@ -65,10 +65,9 @@ Status OtherColumns() { return Internal("iterations of a parfor made frames of d
 
 }  // namespace
 
-Result<heddle::Frame> MergeCells(const heddle::Frame& before, const heddle::Frame& last,
-                                 std::span<const heddle::Frame> others) {
+Result<Frame> MergeCells(const Frame& before, const Frame& last, std::span<const Frame> others) {
   std::vector<Column> merged;
-  for (const heddle::Frame& other : others) {
+  for (const Frame& other : others) {
     if (other.shape() != before.shape() || last.shape() != before.shape() ||
         other.schema()->types != before.schema()->types || last.schema()->types != before.schema()->types)
       return OtherColumns();
@@ -78,7 +77,7 @@ Result<heddle::Frame> MergeCells(const heddle::Frame& before, const heddle::Fram
     std::vector<Column> columns = {last.column(j)};
     std::vector<uint8_t> sources(static_cast<size_t>(last.rows()), 0);  // By row the column of its cell.
     bool is_changed = false, may_miss = columns[0].MayMiss();
-    for (const heddle::Frame& other : others) {
+    for (const Frame& other : others) {
       columns.push_back(other.column(j));
       const Column& cells = columns.back();
       if (SharesMemory(cells, old)) continue;
@@ -98,10 +97,10 @@ Result<heddle::Frame> MergeCells(const heddle::Frame& before, const heddle::Fram
       merged.push_back(columns[0]);
     }
   }
-  return heddle::Frame(last.schema(), std::move(merged));
+  return Frame(last.schema(), std::move(merged));
 }
 
-Result<std::vector<ColumnChange>> ChangedCells(const heddle::Frame& before, const heddle::Frame& after) {
+Result<std::vector<ColumnChange>> ChangedCells(const Frame& before, const Frame& after) {
   if (after.shape() != before.shape() || after.schema()->types != before.schema()->types)
     return OtherColumns();
   std::vector<ColumnChange> changes;
@@ -124,7 +123,7 @@ Result<std::vector<ColumnChange>> ChangedCells(const heddle::Frame& before, cons
   return changes;
 }
 
-Result<heddle::Frame> WithCells(const heddle::Frame& before, std::span<const ColumnChange> changes) {
+Result<Frame> WithCells(const Frame& before, std::span<const ColumnChange> changes) {
   std::vector<Column> columns;
   for (int64_t j = 0; j < before.columns(); ++j) {
     const Column old = before.column(j);
@@ -153,7 +152,7 @@ Result<heddle::Frame> WithCells(const heddle::Frame& before, std::span<const Col
                             }));
     columns.push_back(std::move(column));
   }
-  return heddle::Frame(before.schema(), std::move(columns));
+  return Frame(before.schema(), std::move(columns));
 }
 
 }  // namespace heddle::engine

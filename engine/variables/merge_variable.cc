@@ -23,7 +23,7 @@ bool SharesMatrix(const Matrix& a, const Matrix& b) {
          (!a.IsSparse() || a.row_offsets() == b.row_offsets());
 }
 
-bool SharesFrame(const heddle::Frame& a, const heddle::Frame& b) {
+bool SharesFrame(const Frame& a, const Frame& b) {
   if (a.shape() != b.shape() || a.schema() != b.schema()) return false;
   for (int64_t j = 0; j < a.columns(); ++j)
     if (a.column(j).booleans() != b.column(j).booleans() || a.column(j).missing() != b.column(j).missing())
@@ -96,9 +96,9 @@ Result<Variable> MergeVariable(const Variable& before, std::vector<Variable> cha
     }
     case DataType::kFrame: {
       HEDDLE_ASSIGN_OR_RETURN(
-          const std::vector<heddle::Frame> others,
-          (ValuesOf<heddle::Frame>(changed, data_type, [](const Variable& v) { return v.value.frame(); })));
-      HEDDLE_ASSIGN_OR_RETURN(heddle::Frame cells,
+          const std::vector<Frame> others,
+          (ValuesOf<Frame>(changed, data_type, [](const Variable& v) { return v.value.frame(); })));
+      HEDDLE_ASSIGN_OR_RETURN(Frame cells,
                               MergeCells(before.value.frame(), changed[0].value.frame(), others));
       Variable merged = std::move(changed[0]);
       merged.value = Value(std::move(cells));

@@ -133,7 +133,7 @@ bool RandomSeeds::IsDrawnFor(const Graph& graph) {
   });
 }
 
-void RandomSeeds::DrawFor(const Graph& graph, Frame* frame) {
+void RandomSeeds::DrawFor(const Graph& graph, VariableTable* frame) {
   int64_t seed = 0;
   for (const Node& node : graph.nodes)
     if (node.Is("variable") && Draw(node.Text("name"), &seed))

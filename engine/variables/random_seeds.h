@@ -9,7 +9,7 @@
 
 namespace heddle::engine {
 
-class Frame;
+class VariableTable;
 
 /// Gives every call that draws (rand, sample) without a seed, or whose seed turns out to be -1, a seed of its
 /// own each time it runs: a function of the job's seed, the call's place in the script, and how often it ran
@@ -27,7 +27,7 @@ class RandomSeeds {
   /// Whether `graph` reads seed variables.
   static bool IsDrawnFor(const Graph& graph);
   /// Draws all seed variables that `graph` reads into `frame`; before every run of it.
-  void DrawFor(const Graph& graph, Frame* frame);
+  void DrawFor(const Graph& graph, VariableTable* frame);
 
   /// What draws come from: the job, or an iteration of a parfor. Iterations have seeds of their own, so that
   /// they may run in any order.

@@ -44,7 +44,7 @@ Result<ResolvedCall> ExpandList(const Function& function, const ListOf<Variable>
 }
 
 Result<ResolvedCall> Resolve(const Program& program, const std::string& name, const Arguments& arguments,
-                             const Frame& caller) {
+                             const VariableTable& caller) {
   const auto found = program.functions.find(name);
   if (found == program.functions.end()) return Internal("there is no function {}", name);
   const Function& function = found->second;
@@ -64,7 +64,7 @@ Result<ResolvedCall> Resolve(const Program& program, const std::string& name, co
 }
 
 // The text that names the function.
-Result<std::string> NameOf(const Block& call, const Frame& caller) {
+Result<std::string> NameOf(const Block& call, const VariableTable& caller) {
   if (call.selector.empty()) return std::string();
   const Variable* name = caller.Find(call.selector);
   if (name == nullptr || !name->info.IsScalar() || !name->value.scalar().IsString())
@@ -72,7 +72,7 @@ Result<std::string> NameOf(const Block& call, const Frame& caller) {
   return name->value.scalar().AsString();
 }
 
-Result<ResolvedCall> ChooseCandidate(const Program& program, const Block& call, const Frame& caller) {
+Result<ResolvedCall> ChooseCandidate(const Program& program, const Block& call, const VariableTable& caller) {
   HEDDLE_ASSIGN_OR_RETURN(const std::string name, NameOf(call, caller));
   const Variable* first = call.first_argument.empty() ? nullptr : caller.Find(call.first_argument);
   DataType type = first == nullptr ? DataType::kUnknown : first->info.data_type;
@@ -96,7 +96,7 @@ Result<ResolvedCall> ChooseCandidate(const Program& program, const Block& call, 
 
 }  // namespace
 
-Result<ResolvedCall> ResolveCall(const Program& program, const Block& call, const Frame& caller) {
+Result<ResolvedCall> ResolveCall(const Program& program, const Block& call, const VariableTable& caller) {
   Result<ResolvedCall> resolved = call.candidates.empty()
                                       ? Resolve(program, call.function, call.arguments, caller)
                                       : ChooseCandidate(program, call, caller);

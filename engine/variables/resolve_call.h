@@ -23,6 +23,6 @@ struct ResolvedCall {
 /// caller's variables hold, which are the same on every rank. Errors, at the place of the call:
 /// kFailedPrecondition when there is none, when it takes other arguments or gives no result, or when a list
 /// does not hold its arguments; kUnimplemented for one that Heddle does not run.
-Result<ResolvedCall> ResolveCall(const Program& program, const Block& call, const Frame& caller);
+Result<ResolvedCall> ResolveCall(const Program& program, const Block& call, const VariableTable& caller);
 
 }  // namespace heddle::engine

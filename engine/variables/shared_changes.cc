@@ -26,7 +26,7 @@ Variable OfColumn(Column column) {
   const auto schema = std::make_shared<const Schema>(Schema{.types = {column.type()}});
   Variable variable;
   variable.info = ValueInfo::OfFrame(column.rows(), schema);
-  variable.value = Value(heddle::Frame(schema, {std::move(column)}));
+  variable.value = Value(Frame(schema, {std::move(column)}));
   return variable;
 }
 
@@ -36,7 +36,7 @@ Status AddTriple(Variable place, Variable second, Variable third, List* changes)
   return changes->Add("", Variable::OfList(std::move(triple)));
 }
 
-Status AddChanges(const heddle::Frame& before, const heddle::Frame& after, List* changes) {
+Status AddChanges(const Frame& before, const Frame& after, List* changes) {
   HEDDLE_ASSIGN_OR_RETURN(std::vector<ColumnChange> columns, ChangedCells(before, after));
   for (ColumnChange& change : columns)
     HEDDLE_RETURN_IF_ERROR(AddTriple(Variable::OfScalar(change.column), OfMatrix(std::move(change.rows)),
@@ -82,7 +82,7 @@ Result<Variable> WithFrameChanges(const Variable& before, std::span<const Variab
                          .rows = parts[1].value.matrix(),
                          .cells = parts[2].value.frame().column(0)});
     }
-  HEDDLE_ASSIGN_OR_RETURN(heddle::Frame frame, WithCells(before.value.frame(), columns));
+  HEDDLE_ASSIGN_OR_RETURN(Frame frame, WithCells(before.value.frame(), columns));
   Variable result = before;
   result.value = Value(std::move(frame));
   return result;

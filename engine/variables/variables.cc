@@ -22,21 +22,21 @@ Variable Variable::Ahead(Distribution distribution, const ValueInfo& info) {
   return {.distribution = distribution, .info = info, .is_ahead = true};
 }
 
-const Variable* Frame::Find(std::string_view name) const {
+const Variable* VariableTable::Find(std::string_view name) const {
   auto found = variables_.find(name);
   return found == variables_.end() ? nullptr : &found->second;
 }
 
-Variable* Frame::FindMutable(std::string_view name) {
+Variable* VariableTable::FindMutable(std::string_view name) {
   auto found = variables_.find(name);
   return found == variables_.end() ? nullptr : &found->second;
 }
 
-void Frame::Set(const std::string& name, Variable variable) {
+void VariableTable::Set(const std::string& name, Variable variable) {
   variables_.insert_or_assign(name, std::move(variable));
 }
 
-void Frame::SetScalar(const std::string& name, const Scalar& scalar) {
+void VariableTable::SetScalar(const std::string& name, const Scalar& scalar) {
   const auto found = variables_.lower_bound(name);
   if (found == variables_.end() || found->first != name) {
     Variable& made = variables_
@@ -56,12 +56,12 @@ void Frame::SetScalar(const std::string& name, const Scalar& scalar) {
   variable.info.value_type = scalar.type();
 }
 
-void Frame::Erase(std::string_view name) {
+void VariableTable::Erase(std::string_view name) {
   auto found = variables_.find(name);
   if (found != variables_.end()) variables_.erase(found);
 }
 
-Result<Variable> Frame::Take(std::string_view name) {
+Result<Variable> VariableTable::Take(std::string_view name) {
   auto found = variables_.find(name);
   if (found == variables_.end()) return Internal("the control program misses {}", name);
   Result<Variable> variable(std::move(found->second));

@@ -33,7 +33,7 @@ struct Variable {
 };
 
 /// The variables of one function call (or of the main program).
-class Frame {
+class VariableTable {
  public:
   /// nullptr when nothing assigned it.
   const Variable* Find(std::string_view name) const;

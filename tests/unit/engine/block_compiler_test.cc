@@ -35,7 +35,7 @@ Variable Csr(int64_t step) {
 
 std::string PlanOfLoop(const Variable& x) {
   const Program program = CompileOrDie(kScript);
-  Frame frame;
+  VariableTable frame;
   frame.Set("X", x);
   frame.Set("D",
             Variable::Ahead(Distribution::One(), ValueInfo::OfMatrix({kRows, kColumns}, Format::kDense)));

@@ -288,20 +288,20 @@ TEST(MergeCellsTest, ChangedCellsAreTakenFromWhoChangedThem) {
   EXPECT_EQ(MergeCells(before, before, {{Row({1, 2})}}).status().code(), StatusCode::kInternal);
 }
 
-heddle::Frame Table(std::vector<double> numbers, std::vector<std::string_view> texts) {
+Frame Table(std::vector<double> numbers, std::vector<std::string_view> texts) {
   auto schema = std::make_shared<Schema>();
   schema->types = {ColumnType::kFloat64, ColumnType::kString};
-  return heddle::Frame(schema, {*Column::OfDoubles(numbers), *Column::OfTexts(texts)});
+  return Frame(schema, {*Column::OfDoubles(numbers), *Column::OfTexts(texts)});
 }
 
 TEST(MergeCellsTest, CellsOfFramesAreTakenFromWhoChangedThem) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  const heddle::Frame before = Table({1, nan, 3}, {"a", "", "c"});
-  const heddle::Frame last = Table({1, nan, 5}, {"a", "", "cc"});
-  const heddle::Frame others[] = {Table({-1, nan, 3}, {"a", "", "c"}), Table({1, nan, 3}, {"a", "bbb", "c"})};
-  const Result<heddle::Frame> merged = MergeCells(before, last, others);
+  const Frame before = Table({1, nan, 3}, {"a", "", "c"});
+  const Frame last = Table({1, nan, 5}, {"a", "", "cc"});
+  const Frame others[] = {Table({-1, nan, 3}, {"a", "", "c"}), Table({1, nan, 3}, {"a", "bbb", "c"})};
+  const Result<Frame> merged = MergeCells(before, last, others);
   ASSERT_TRUE(merged.ok()) << merged.status().ToString();
-  EXPECT_TRUE(heddle::Frame::SameCells(*merged, Table({-1, nan, 5}, {"a", "bbb", "cc"})));
+  EXPECT_TRUE(Frame::SameCells(*merged, Table({-1, nan, 5}, {"a", "bbb", "cc"})));
   EXPECT_EQ(MergeCells(before, last, {{Table({1}, {"a"})}}).status().code(), StatusCode::kInternal);
 }
 

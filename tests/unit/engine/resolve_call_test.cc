@@ -25,7 +25,7 @@ class ResolveCallTest : public testing::Test {
   }
 
   std::string Resolve(const std::string& name, const Variable& x) {
-    Frame frame;
+    VariableTable frame;
     frame.Set("name", Variable::OfScalar(Scalar(name)));
     frame.Set("x", x);
     const Result<ResolvedCall> resolved = ResolveCall(program_, call_, frame);

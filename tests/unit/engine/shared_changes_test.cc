@@ -13,13 +13,13 @@
 namespace heddle::engine {
 namespace {
 
-heddle::Frame Table(std::vector<double> numbers, std::vector<std::string_view> texts) {
+Frame Table(std::vector<double> numbers, std::vector<std::string_view> texts) {
   auto schema = std::make_shared<Schema>();
   schema->types = {ColumnType::kFloat64, ColumnType::kString};
-  return heddle::Frame(schema, {*Column::OfDoubles(numbers), *Column::OfTexts(texts)});
+  return Frame(schema, {*Column::OfDoubles(numbers), *Column::OfTexts(texts)});
 }
 
-Variable OfFrame(heddle::Frame frame) {
+Variable OfFrame(Frame frame) {
   Variable variable;
   variable.info = ValueInfo::OfFrame(frame.rows(), frame.schema());
   variable.value = Value(std::move(frame));
@@ -54,13 +54,12 @@ Result<Variable> Together(const Variable& before, const std::vector<Variable>& a
 
 TEST(SharedChangesTest, CellsOfFramesAreThoseOfWhoChangedThem) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  const heddle::Frame before = Table({1, nan, 0.0, 4}, {"a", "", "c", "d"});
+  const Frame before = Table({1, nan, 0.0, 4}, {"a", "", "c", "d"});
   const Result<Variable> merged =
       Together(OfFrame(before), {OfFrame(Table({1, nan, -0.0, 4}, {"a", "longer", "c", "d"})),
                                  OfFrame(before), OfFrame(Table({nan, nan, 0.0, 4}, {"a", "", "c", ""}))});
   ASSERT_TRUE(merged.ok()) << merged.status().ToString();
-  EXPECT_TRUE(
-      heddle::Frame::SameCells(merged->value.frame(), Table({nan, nan, -0.0, 4}, {"a", "longer", "c", ""})));
+  EXPECT_TRUE(Frame::SameCells(merged->value.frame(), Table({nan, nan, -0.0, 4}, {"a", "longer", "c", ""})));
   EXPECT_TRUE(std::signbit(merged->value.frame().At(2, 0).AsDouble()));
   EXPECT_EQ(before.At(1, 1).ToText(), "") << "what others hold stays";
 }
@@ -70,13 +69,13 @@ TEST(SharedChangesTest, MissingCellsTravel) {
   std::fill_n(some.mutable_doubles(), 3, 0.0);
   some.mutable_missing()[1] = 1;
   const auto schema = std::make_shared<const Schema>(Schema{.types = {ColumnType::kFloat64}});
-  const heddle::Frame before(schema, {*Column::OfDoubles(std::array{0.0, 0.0, 0.0})});
-  const heddle::Frame after(schema, {some});
+  const Frame before(schema, {*Column::OfDoubles(std::array{0.0, 0.0, 0.0})});
+  const Frame after(schema, {some});
   const Result<std::vector<ColumnChange>> changes = ChangedCells(before, after);
   ASSERT_TRUE(changes.ok());
   ASSERT_EQ(changes->size(), 1u);
   EXPECT_EQ((*changes)[0].rows.rows(), 1);
-  EXPECT_TRUE(heddle::Frame::SameCells(*WithCells(before, *changes), after));
+  EXPECT_TRUE(Frame::SameCells(*WithCells(before, *changes), after));
 }
 
 TEST(SharedChangesTest, ElementsOfListsAreThoseOfWhoChangedThem) {

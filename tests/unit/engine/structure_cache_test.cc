@@ -50,7 +50,7 @@ class StructureCacheTest : public ::testing::Test {
 
   StructureCache cache_;
   Function function_;
-  Frame frame_;
+  VariableTable frame_;
 };
 
 TEST_F(StructureCacheTest, FunctionsThatGoTheSameWaysShareArrays) {
