@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/text/utf8.h"
 #include "ops/map/java_expression.h"
 #include "ops/map/java_lexer.h"
 #include "ops/map/java_typing.h"
@@ -10,6 +11,7 @@ namespace heddle::ops {
 namespace {
 
 constexpr int kMostNested = 200;
+constexpr size_t kMostOfWord = 40;    // of the expression, in a message
 constexpr size_t kMostTokens = 2000;  // Operands of one operator nest as deep as there are.
 
 using Kind = JavaExpression::Kind;
@@ -40,7 +42,8 @@ class JavaParser {
     HEDDLE_ASSIGN_OR_RETURN(lambda_.body_, Choice());
     if (!HasText(lambda_.body_.type))
       return WrongExpression(lambda_.body_.at, fmt::format("a {} has no text", Name(lambda_.body_.type)));
-    if (Now().kind != JavaToken::Kind::kEnd) return Wrong("'" + Now().text + "' is one too many");
+    if (Now().kind != JavaToken::Kind::kEnd)
+      return Wrong(fmt::format("'{}' is one too many", ShownInLine(Now().text, kMostOfWord)));
     return std::move(lambda_);
   }
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "core/text/utf8.h"
 #include "ops/map/java_methods.h"
 
 namespace heddle::ops {
@@ -26,7 +27,10 @@ std::string TypesOf(std::span<const JavaType> types) {
 }  // namespace
 
 Status WrongExpression(size_t at, const std::string& what) {
-  return InvalidArgument("map: {} at character {} of the expression", what, at).WithNote(kManual);
+  // Words of the expression, which may be as long as it is.
+  constexpr size_t kMostShown = 300;
+  return InvalidArgument("map: {} at character {} of the expression", ShownInLine(what, kMostShown), at)
+      .WithNote(kManual);
 }
 
 JavaExpression MakeExpression(Kind kind, JavaType type, size_t at, std::vector<JavaExpression> operands) {

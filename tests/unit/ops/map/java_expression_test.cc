@@ -136,6 +136,7 @@ TEST(JavaExpressionTest, WhatDoesNotCompileIsNamedWithItsPlace) {
       {"x -> x[0]", "map: a String has no elements at character 7 of the expression"},
       {"x -> (x", "map: ')' is missing at character 8 of the expression"},
       {"x -> x x", "map: 'x' is one too many at character 8 of the expression"},
+      {"x -> x \"a\nb\"", "map: '\"a b\"' is one too many at character 8 of the expression"},
       {"x -> \"a", "map: a quotation without an end at character 6 of the expression"},
       {"x -> @", "map: '@' is no part of Java that map() knows at character 6 of the expression"},
       {"x -> 3000000000", "map: a number too large for its type at character 6 of the expression"},
