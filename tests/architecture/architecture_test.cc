@@ -48,6 +48,8 @@ const std::vector<Library>& Libraries() {
       {"grpcpp/", {"cluster/"}},
       {"google/protobuf/", {"cluster/"}},
       {"sqlite3.h", {"cluster/"}},
+      {"openssl/", {"cluster/"}},
+      {"histedit.h", {"cluster/repl/"}},
       {"tbb/", {"ops/", "actor/"}},
       {"oneapi/", {"ops/", "actor/"}},
       {"Eigen/", {"ops/", "bench/"}},
