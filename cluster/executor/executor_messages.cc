@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "core/status_numbers.h"
 #include "engine/machine/machine_constants.h"
 
 namespace heddle::cluster {
@@ -81,7 +82,7 @@ Json ToJson(const Status& status) {
 }
 
 Status ReadStatus(const Json& json) {
-  int code = static_cast<int>(StatusCode::kInternal);
+  auto code = static_cast<int64_t>(StatusCode::kInternal);
   std::string message;
   SourcePosition position;
   std::vector<std::string> notes;
@@ -91,8 +92,9 @@ Status ReadStatus(const Json& json) {
   Read(json, "line", &position.line);
   Read(json, "column", &position.column);
   Read(json, "notes", &notes);
-  if (code == 0) return OkStatus();
-  Status status(static_cast<StatusCode>(code), message);
+  const StatusCode known = FindStatusCode(code).value_or(StatusCode::kInternal);
+  if (known == StatusCode::kOk) return OkStatus();
+  Status status(known, message);
   if (position.IsKnown()) status = status.At(position);
   for (const std::string& note : notes) status = status.WithNote(note);
   return status;

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/memory/counted_heap.h"
+#include "core/status_numbers.h"
 #include "core/values/sizes.h"
 #include "engine/wire/bytes.h"
 
@@ -427,9 +428,11 @@ Status DecodeStatus(std::string_view bytes, Status* decoded) {
       !Take(&bytes, &position.line) || !Take(&bytes, &position.column) || !Take(&bytes, &notes) ||
       notes > 1000)
     return DataLoss("a status arrived malformed");
+  const std::optional<StatusCode> known = FindStatusCode(code);
+  if (!known) return DataLoss("a status arrived malformed");
   Status status;
-  if (code != 0) {
-    status = Status(static_cast<StatusCode>(code), message);
+  if (*known != StatusCode::kOk) {
+    status = Status(*known, message);
     if (position.IsKnown()) status = status.At(position);
   }
   for (uint32_t i = 0; i < notes; ++i) {

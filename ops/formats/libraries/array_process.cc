@@ -24,6 +24,7 @@
 #include "core/memory/block_pool.h"
 #include "core/memory/counted_heap.h"
 #include "core/memory/heap_of_process.h"
+#include "core/status_numbers.h"
 #include "core/values/sizes.h"
 
 namespace heddle::ops {
@@ -81,10 +82,12 @@ bool SendStatus(int socket, const Status& status) {
 bool ReceiveStatus(int socket, Status* status) {
   uint64_t code = 0, notes = 0;
   if (!Receive(socket, &code, sizeof(code))) return false;
-  if (static_cast<StatusCode>(code) == StatusCode::kOk) return true;
+  const std::optional<StatusCode> known = FindStatusCode(static_cast<int64_t>(code));
+  if (!known) return false;
+  if (*known == StatusCode::kOk) return true;
   std::string text;
   if (!ReceiveText(socket, &text) || !Receive(socket, &notes, sizeof(notes)) || notes > 100) return false;
-  *status = Status(static_cast<StatusCode>(code), text);
+  *status = Status(*known, text);
   for (uint64_t i = 0; i < notes; ++i) {
     if (!ReceiveText(socket, &text)) return false;
     *status = status->WithNote(text);
@@ -349,7 +352,7 @@ void CloseConversations(int own_socket) {
     closedir(all);
   }
   for (const int fd : open_now) {
-    struct stat status {};
+    struct stat status{};
     const bool is_file = fstat(fd, &status) == 0 && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
     if (fd > 2 && fd != own_socket && !is_file) close(fd);
   }

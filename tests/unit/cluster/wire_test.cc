@@ -7,6 +7,7 @@
 
 #include "actor/run_number.h"
 #include "cluster/executor/executor_messages.h"
+#include "core/status_numbers.h"
 #include "engine/wire/bytes.h"
 #include "engine/wire/frame_wire.h"
 #include "engine/wire/small_values.h"
@@ -281,6 +282,20 @@ TEST(ValueWireTest, AStatusArrivesWhole) {
   EXPECT_FALSE(engine::DecodeStatus("nonsense", &decoded).ok());
 }
 
+// A number that no code has is no status: as one it would end a process with any exit code, 0 among them.
+TEST(ValueWireTest, NumbersThatNoCodeHasAreRefused) {
+  std::string bytes = engine::EncodeStatus(Aborted("why"));
+  for (int code = 0; code < 256; ++code) {
+    bytes[0] = static_cast<char>(code);
+    Status decoded;
+    const bool is_known = FindStatusCode(code).has_value();
+    EXPECT_EQ(engine::DecodeStatus(bytes, &decoded).ok(), is_known) << code;
+    EXPECT_EQ(is_known, StatusCodeName(static_cast<StatusCode>(code)) != std::string("unknown")) << code;
+  }
+  for (const int64_t code : {int64_t{-1}, int64_t{256}, int64_t{265}, INT64_MAX})
+    EXPECT_FALSE(FindStatusCode(code).has_value()) << code;
+}
+
 TEST(ExecutorMessagesTest, AStartKeepsEveryByteAndOption) {
   LauncherMessage message;
   message.start.emplace();
@@ -342,6 +357,23 @@ TEST(ExecutorMessagesTest, AnOutcomeKeepsItsStatusAndStatistics) {
   EXPECT_EQ(parsed->done->statistics->bytes_sent, 123);
   EXPECT_EQ(parsed->done->statistics->operators.at("sum.partial").acts, 4);
   EXPECT_FALSE(ParseExecutorMessage("[1]").ok());
+}
+
+TEST(ExecutorMessagesTest, AnOutcomeWhoseCodeIsNoneIsAFault) {
+  ExecutorMessage message;
+  message.done.emplace();
+  message.done->status = Aborted("why");
+  std::string line = ToLine(message);
+  const std::string code = "\"code\":10";
+  const size_t at = line.find(code);
+  ASSERT_NE(at, std::string::npos) << line;
+  for (const char* other : {"256", "266", "-1", "2"}) {
+    std::string changed = line;
+    changed.replace(at + code.size() - 2, 2, other);
+    const Result<ExecutorMessage> parsed = ParseExecutorMessage(changed);
+    ASSERT_TRUE(parsed.ok() && parsed->done.has_value()) << changed;
+    EXPECT_EQ(parsed->done->status.code(), StatusCode::kInternal) << other;
+  }
 }
 
 }  // namespace
