@@ -148,7 +148,7 @@ Result<FrameHeader> FrameHeader::Decode(const uint8_t* bytes) {
   header.register_id = Get<int32_t>(bytes, 20);
   header.size = Get<uint32_t>(bytes, 24);
   if (bytes[28] < 1 || bytes[28] > 4) return DataLoss("a frame of unknown kind {}", bytes[28]);
-  if (bytes[29] > 3) return DataLoss("a frame of unknown section {}", bytes[29]);
+  if (bytes[29] >= kSections) return DataLoss("a frame of unknown section {}", bytes[29]);
   header.kind = static_cast<FrameKind>(bytes[28]);
   header.section = static_cast<Section>(bytes[29]);
   header.slot = bytes[30];
@@ -255,15 +255,23 @@ int64_t IncomingValue::SectionBytes(Section section) const {
   return 0;
 }
 
+// Of a frame, whose schema says how many bytes they have.
+Status IncomingValue::MakeColumns() {
+  if (received_[static_cast<size_t>(Section::kSchema)] != static_cast<uint64_t>(frame_.schema_bytes()))
+    return DataLoss("the columns of a frame came before its schema");
+  return frame_.MakeColumns();
+}
+
 Result<uint8_t*> IncomingValue::Place(const FrameHeader& header) {
   if (form_ == Form::kNone || form_ == Form::kScalar || header.kind != FrameKind::kData)
     return DataLoss("a data frame without a matrix");
-  if (form_ == Form::kFrame && header.section == Section::kValues)
-    HEDDLE_RETURN_IF_ERROR(frame_.MakeColumns());
+  if (form_ == Form::kFrame && header.section == Section::kValues) HEDDLE_RETURN_IF_ERROR(MakeColumns());
   const auto bytes = static_cast<uint64_t>(SectionBytes(header.section));
   if (header.offset > bytes || header.size > bytes - header.offset)
     return DataLoss("a data frame outside its matrix");
-  received_ += header.size;
+  uint64_t& received = received_[static_cast<size_t>(header.section)];
+  if (header.offset != received) return DataLoss("a data frame out of order");
+  received += header.size;
   void* base = nullptr;
   switch (form_) {
     case Form::kNone:
@@ -341,12 +349,12 @@ Status IncomingValue::BeginMatrix(std::string_view payload) {
 
 Result<Value> IncomingValue::Finish() {
   if (form_ == Form::kNone) return DataLoss("a value without a beginning");
-  if (form_ == Form::kFrame) HEDDLE_RETURN_IF_ERROR(frame_.MakeColumns());
-  int64_t expected = 0;
-  for (const Section section :
-       {Section::kRowOffsets, Section::kColumnIndexes, Section::kValues, Section::kSchema})
-    expected += SectionBytes(section);
-  if (received_ != expected) return DataLoss("a value arrived with {} of {} bytes", received_, expected);
+  if (form_ == Form::kFrame) HEDDLE_RETURN_IF_ERROR(MakeColumns());
+  for (size_t i = 0; i < kSections; ++i) {
+    const auto expected = static_cast<uint64_t>(SectionBytes(static_cast<Section>(i)));
+    if (received_[i] != expected)
+      return DataLoss("a value arrived with {} of {} bytes", received_[i], expected);
+  }
   switch (form_) {
     case Form::kNone: break;
     case Form::kScalar: return Value(std::move(scalar_));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -29,6 +30,7 @@ enum class FrameKind : uint8_t {
 /// Parts of a value's memory. Of a matrix they are sent in the order of this list; of a frame first its
 /// schema, then as values the bytes of one column after the other.
 enum class Section : uint8_t { kRowOffsets = 0, kColumnIndexes = 1, kValues = 2, kSchema = 3 };
+constexpr size_t kSections = 4;
 
 /// In memory order: request u64 | offset u64 | run u32 | register i32 | size u32 | kind u8 | section u8 |
 /// slot u8 | last u8.
@@ -91,7 +93,8 @@ class OutgoingValue {
 /// Puts the frames of one value together.
 class IncomingValue {
  public:
-  /// Where the payload of a kData frame goes: header.size bytes. kDataLoss when it lies outside the value;
+  /// Where the payload of a kData frame goes: header.size bytes. kDataLoss when it lies outside the value, or
+  /// not right behind what came before it in its section, as a frame that arrives twice;
   /// kResourceExhausted when the columns of a frame do not fit.
   Result<uint8_t*> Place(const FrameHeader& header);
   /// The payload of a kBegin or kFailed frame. Allocates a matrix. Returns what kFailed says.
@@ -103,6 +106,7 @@ class IncomingValue {
   enum class Form : uint8_t { kNone, kScalar, kText, kMatrix, kFrame };
 
   int64_t SectionBytes(Section section) const;
+  Status MakeColumns();
   Status BeginMatrix(std::string_view payload);
   Result<Value> FinishMatrix();
 
@@ -112,7 +116,7 @@ class IncomingValue {
   Matrix matrix_;
   IncomingFrame frame_;
   int64_t stored_ = 0;
-  int64_t received_ = 0;
+  std::array<uint64_t, kSections> received_ = {};  // Bytes of each section, from its first on.
 };
 
 /// All frames of a value in one text, for values of a few kilobytes; and back. kDataLoss when malformed.

@@ -219,6 +219,31 @@ TEST(ValueWireTest, FramesOutsideTheirMatrixAreRefused) {
   EXPECT_EQ(incoming.Finish().status().code(), StatusCode::kDataLoss);
 }
 
+// What arrives twice would stand for what never came, and memory that nobody wrote would be the value.
+TEST(ValueWireTest, BytesThatArriveTwiceAreRefused) {
+  engine::OutgoingValue outgoing(1, Value(Numbered(4, 4)));
+  engine::IncomingValue incoming;
+  const engine::OutgoingFrame begin = *outgoing.Next();
+  ASSERT_TRUE(incoming.Accept(begin.header, begin.owned).ok());
+  engine::FrameHeader half = outgoing.Next()->header;
+  half.size /= 2;
+  ASSERT_TRUE(incoming.Place(half).ok());
+  EXPECT_EQ(incoming.Place(half).status().message(), "a data frame out of order");
+  EXPECT_EQ(incoming.Finish().status().message(), "a value arrived with 64 of 128 bytes");
+}
+
+TEST(ValueWireTest, ColumnsBeforeTheirSchemaAreRefused) {
+  engine::OutgoingValue outgoing(1, Value(NumberedFrame(3)));
+  engine::IncomingValue incoming;
+  const engine::OutgoingFrame begin = *outgoing.Next();
+  ASSERT_TRUE(incoming.Accept(begin.header, begin.owned).ok());
+  engine::FrameHeader values = outgoing.Next()->header;
+  values.section = engine::Section::kValues;
+  values.size = 1;
+  EXPECT_EQ(incoming.Place(values).status().message(), "the columns of a frame came before its schema");
+  EXPECT_EQ(incoming.Finish().status().message(), "the columns of a frame came before its schema");
+}
+
 TEST(ValueWireTest, MalformedFramesAreRefused) {
   uint8_t bytes[engine::kHeaderBytes] = {};
   EXPECT_EQ(engine::FrameHeader::Decode(bytes).status().code(), StatusCode::kDataLoss);
