@@ -80,6 +80,25 @@ bool IsUtf8(std::string_view text) {
   return true;
 }
 
+void AppendUtf8(uint32_t character, std::string* text) {
+  const auto add = [text](uint32_t byte) { text->push_back(static_cast<char>(byte)); };
+  if (character < 0x80) {
+    add(character);
+  } else if (character < 0x800) {
+    add(0xC0 | character >> 6);
+    add(0x80 | (character & 0x3F));
+  } else if (character < 0x10000) {
+    add(0xE0 | character >> 12);
+    add(0x80 | (character >> 6 & 0x3F));
+    add(0x80 | (character & 0x3F));
+  } else {
+    add(0xF0 | character >> 18);
+    add(0x80 | (character >> 12 & 0x3F));
+    add(0x80 | (character >> 6 & 0x3F));
+    add(0x80 | (character & 0x3F));
+  }
+}
+
 std::string EscapeInvalidUtf8(std::string_view bytes) {
   return Escape(bytes, [](uint32_t) { return false; });
 }

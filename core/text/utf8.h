@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,9 @@ size_t Utf8Length(std::string_view text, size_t offset);
 
 /// True of a text that is characters alone.
 bool IsUtf8(std::string_view text);
+
+/// Appends a character, up to U+10FFFF, as UTF-8: 1 to 4 bytes.
+void AppendUtf8(uint32_t character, std::string* text);
 
 /// The text with every byte that is not part of a UTF-8 character written as \xHH.
 std::string EscapeInvalidUtf8(std::string_view bytes);

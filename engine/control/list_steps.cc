@@ -261,13 +261,12 @@ Result<Variable> ListSteps::Inserted(const Block& step, VariableTable* frame) {
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<List> removed, given("removed"));
   HEDDLE_ASSIGN_OR_RETURN(const Variable zeros, ZerosOf(step, like, frame));
   auto whole = std::make_shared<List>(*zeros.list);
+  size_t next_of_rest = 0;
   for (size_t i = 0; i < whole->size(); ++i) {
     const bool is_removed = i >= range.begin && i < range.end;
+    const size_t place = is_removed ? i - range.begin : next_of_rest++;
     const std::shared_ptr<List>& from = is_removed ? removed : rest;
-    if (from == nullptr) continue;
-    whole->elements[i] = from->elements[is_removed        ? i - range.begin
-                                        : i < range.begin ? i
-                                                          : i - range.size()];
+    if (from != nullptr) whole->elements[i] = from->elements[place];
   }
   return Variable::OfList(std::move(whole));
 }

@@ -86,4 +86,14 @@ void ColumnBuilder::Append(int64_t number) {
   ++rows_;
 }
 
+Result<Frame> FinishFrame(const std::shared_ptr<const Schema>& schema, int64_t rows,
+                          std::vector<ColumnBuilder>* builders) {
+  std::vector<Column> columns;
+  for (ColumnBuilder& builder : *builders) {
+    HEDDLE_ASSIGN_OR_RETURN(Column column, builder.Finish(rows));
+    columns.push_back(std::move(column));
+  }
+  return Frame(schema, std::move(columns));
+}
+
 }  // namespace heddle::ops

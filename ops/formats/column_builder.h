@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,5 +36,9 @@ class ColumnBuilder {
   std::string texts_;
   std::vector<uint8_t> missing_;  // Up to the last one that is.
 };
+
+/// The frame of such columns, all with this many rows; the builders are empty then.
+Result<Frame> FinishFrame(const std::shared_ptr<const Schema>& schema, int64_t rows,
+                          std::vector<ColumnBuilder>* builders);
 
 }  // namespace heddle::ops

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "core/values/matrix.h"
 #include "ops/formats/file_format.h"
@@ -21,6 +22,21 @@ using FillCells = std::function<Status(int64_t begin, int64_t end, StoredCell* o
 /// those that are +0.0 are not stored. kDataLoss where one is outside of the matrix.
 Result<Matrix> CollectCells(const ReadOptions& options, const FileSummary& summary, int64_t stored,
                             int64_t row_begin, int64_t row_end, const FillCells& fill);
+
+/// The same of a sparse array, whose stored() and Fill() tell of its cells; `is_transposed`: its rows are the
+/// columns of the matrix.
+template <typename Array>
+Result<Matrix> CollectArray(const ReadOptions& options, const FileSummary& summary, Array& array,
+                            bool is_transposed, int64_t row_begin, int64_t row_end) {
+  return CollectCells(options, summary, array.stored(), row_begin, row_end,
+                      [&](int64_t begin, int64_t end, StoredCell* out) {
+                        HEDDLE_RETURN_IF_ERROR(array.Fill(begin, end, out));
+                        if (is_transposed)
+                          for (StoredCell* cell = out; cell != out + (end - begin); ++cell)
+                            std::swap(cell->row, cell->column);
+                        return OkStatus();
+                      });
+}
 
 /// kDataLoss if a matrix cannot be as large, or so large and sparse.
 Status CheckLength(const std::string& path, const Shape& shape, bool is_sparse);

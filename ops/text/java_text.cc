@@ -65,7 +65,6 @@ std::u16string ToUtf16(std::string_view text) {
 std::string ToUtf8(std::u16string_view text) {
   std::string bytes;
   bytes.reserve(text.size());
-  const auto add = [&](uint32_t byte) { bytes.push_back(static_cast<char>(byte)); };
   for (size_t i = 0; i < text.size(); ++i) {
     uint32_t point = text[i];
     const bool high = point >= 0xD800 && point < 0xDC00;
@@ -74,21 +73,10 @@ std::string ToUtf8(std::u16string_view text) {
     } else if (point >= 0xD800 && point < 0xE000) {
       point = '?';
     }
-    if (point < 0x80) {
-      add(point);
-    } else if (point < 0x800) {
-      add(0xC0 | point >> 6);
-      add(0x80 | (point & 0x3F));
-    } else if (point < 0x10000) {
-      add(0xE0 | point >> 12);
-      add(0x80 | (point >> 6 & 0x3F));
-      add(0x80 | (point & 0x3F));
-    } else {
-      add(0xF0 | point >> 18);
-      add(0x80 | (point >> 12 & 0x3F));
-      add(0x80 | (point >> 6 & 0x3F));
-      add(0x80 | (point & 0x3F));
-    }
+    if (point < 0x80)
+      bytes.push_back(static_cast<char>(point));
+    else
+      AppendUtf8(point, &bytes);
   }
   return bytes;
 }

@@ -230,14 +230,7 @@ class FrameRows {
   }
 
   /// Once.
-  Result<Frame> Finish() {
-    std::vector<Column> columns;
-    for (ColumnBuilder& builder : columns_) {
-      HEDDLE_ASSIGN_OR_RETURN(Column column, builder.Finish(rows_));
-      columns.push_back(std::move(column));
-    }
-    return Frame(schema_, std::move(columns));
-  }
+  Result<Frame> Finish() { return FinishFrame(schema_, rows_, &columns_); }
 
  private:
   Status AddValue(const Line& line, size_t column, const ArffValue& value) {

@@ -12,19 +12,6 @@ namespace {
 
 bool IsQuote(char c) { return c == '\'' || c == '"'; }
 
-void AppendUtf8(uint32_t code, std::string* out) {
-  if (code < 0x80) {
-    out->push_back(static_cast<char>(code));
-  } else if (code < 0x800) {
-    out->push_back(static_cast<char>(0xC0 | (code >> 6)));
-    out->push_back(static_cast<char>(0x80 | (code & 0x3F)));
-  } else {
-    out->push_back(static_cast<char>(0xE0 | (code >> 12)));
-    out->push_back(static_cast<char>(0x80 | ((code >> 6) & 0x3F)));
-    out->push_back(static_cast<char>(0x80 | (code & 0x3F)));
-  }
-}
-
 // Takes a number of `least` to `most` digits off the front.
 bool TakeCode(std::string_view* text, size_t least, size_t most, int base, uint32_t* code) {
   const std::string_view digits = text->substr(0, most);

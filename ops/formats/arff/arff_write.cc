@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <span>
 #include <string>
+#include <vector>
 
 #include "core/values/frame.h"
 #include "ops/formats/arff/arff.h"
@@ -29,18 +31,18 @@ std::string HeaderOf(const Schema& schema) {
   return text + "\n@data\n";
 }
 
-void AppendRow(const Frame& frame, int64_t row, std::string* out) {
-  for (int64_t j = 0; j < frame.columns(); ++j) {
+void AppendRow(const Frame& frame, std::span<const Column> columns, int64_t row, std::string* out) {
+  for (size_t j = 0; j < columns.size(); ++j) {
     if (j > 0) out->push_back(',');
-    if (frame.IsMissing(row, j)) {
+    if (columns[j].IsMissing(row)) {
       out->push_back('?');
       continue;
     }
-    switch (StorageOf(frame.schema()->types[static_cast<size_t>(j)])) {
-      case ColumnStorage::kTexts: AppendArffText(frame.At(row, j).AsString(), out); break;
-      case ColumnStorage::kBooleans: out->append(frame.At(row, j).AsBoolean() ? "true" : "false"); break;
+    switch (columns[j].storage()) {
+      case ColumnStorage::kTexts: AppendArffText(columns[j].TextAt(row), out); break;
+      case ColumnStorage::kBooleans: out->append(columns[j].booleans()[row] != 0 ? "true" : "false"); break;
       case ColumnStorage::kDoubles:
-      case ColumnStorage::kIntegers: frame.AppendText(row, j, out); break;
+      case ColumnStorage::kIntegers: frame.AppendText(row, static_cast<int64_t>(j), out); break;
     }
   }
   out->push_back('\n');
@@ -51,9 +53,11 @@ void AppendRow(const Frame& frame, int64_t row, std::string* out) {
 Status WriteArff(const Frame& frame, const WriteOptions& options, const ByteSink& sink) {
   if (options.rows_before == 0)
     HEDDLE_RETURN_IF_ERROR(PackingSink(options.packing, sink)(HeaderOf(*frame.schema())));
+  std::vector<Column> columns;
+  for (int64_t j = 0; j < frame.columns(); ++j) columns.push_back(frame.column(j));
   return GiveRows<std::string>(frame, options, sink, [&](int64_t begin, int64_t end, std::string* text) {
     text->clear();
-    for (int64_t i = begin; i < end; ++i) AppendRow(frame, i, text);
+    for (int64_t i = begin; i < end; ++i) AppendRow(frame, columns, i, text);
     return OkStatus();
   });
 }

@@ -109,12 +109,7 @@ class RowReader {
 
   /// Once.
   Result<Frame> Finish(const std::shared_ptr<const Schema>& schema) {
-    std::vector<Column> columns;
-    for (ColumnBuilder& reader : columns_) {
-      HEDDLE_ASSIGN_OR_RETURN(Column column, reader.Finish(rows_));
-      columns.push_back(std::move(column));
-    }
-    return Frame(schema, std::move(columns));
+    return FinishFrame(schema, rows_, &columns_);
   }
 
  private:

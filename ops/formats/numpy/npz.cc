@@ -103,14 +103,7 @@ Result<Matrix> ReadNpz(const ReadOptions& options, const FileSummary& summary, i
     return ItChanged(options);
   if (chosen.sparse == nullptr)
     return ReadArrayRows(options, summary, chosen.header, *chosen.cells, row_begin, row_end);
-  return CollectCells(options, summary, chosen.sparse->stored(), row_begin, row_end,
-                      [&](int64_t begin, int64_t end, StoredCell* out) {
-                        HEDDLE_RETURN_IF_ERROR(chosen.sparse->Fill(begin, end, out));
-                        if (chosen.transposed)
-                          for (StoredCell* cell = out; cell != out + (end - begin); ++cell)
-                            std::swap(cell->row, cell->column);
-                        return OkStatus();
-                      });
+  return CollectArray(options, summary, *chosen.sparse, chosen.transposed, row_begin, row_end);
 }
 
 Status WriteNpz(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink) {

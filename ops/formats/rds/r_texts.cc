@@ -28,19 +28,6 @@ bool IsLatin1(std::string_view encoding) {
   return false;
 }
 
-void AppendCharacter(uint32_t character, std::string* text) {
-  if (character < 0x80) {
-    text->push_back(static_cast<char>(character));
-  } else if (character < 0x800) {
-    text->push_back(static_cast<char>(0xC0 | character >> 6));
-    text->push_back(static_cast<char>(0x80 | (character & 63)));
-  } else {
-    text->push_back(static_cast<char>(0xE0 | character >> 12));
-    text->push_back(static_cast<char>(0x80 | (character >> 6 & 63)));
-    text->push_back(static_cast<char>(0x80 | (character & 63)));
-  }
-}
-
 // R calls the encoding of Windows Latin-1 as well, which has characters where Latin-1 has controls.
 std::string OfLatin1(std::string_view bytes) {
   static constexpr std::array<uint16_t, 32> kOfWindows = {
@@ -50,7 +37,7 @@ std::string OfLatin1(std::string_view bytes) {
   std::string text;
   for (const char c : bytes) {
     const auto byte = static_cast<uint8_t>(c);
-    AppendCharacter(byte >= 0x80 && byte < 0xA0 ? kOfWindows[byte - 0x80] : byte, &text);
+    AppendUtf8(byte >= 0x80 && byte < 0xA0 ? kOfWindows[byte - 0x80] : byte, &text);
   }
   return text;
 }

@@ -105,14 +105,7 @@ Result<Matrix> ReadRdsMatrix(const ReadOptions& options, const FileSummary& summ
     HEDDLE_RETURN_IF_ERROR(CheckNumbers(file, *chosen.table));
     return ReadTableAsMatrix(options, file, *chosen.table, row_begin, row_end);
   }
-  return CollectCells(options, summary, chosen.sparse->stored(), row_begin, row_end,
-                      [&](int64_t begin, int64_t end, StoredCell* out) {
-                        HEDDLE_RETURN_IF_ERROR(chosen.sparse->Fill(begin, end, out));
-                        if (chosen.transposed)
-                          for (StoredCell* cell = out; cell != out + (end - begin); ++cell)
-                            std::swap(cell->row, cell->column);
-                        return OkStatus();
-                      });
+  return CollectArray(options, summary, *chosen.sparse, chosen.transposed, row_begin, row_end);
 }
 
 Result<Frame> ReadRdsFrame(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,

@@ -16,16 +16,6 @@ const WriteOptions kArff = {.format = FileFormat::kArff};
 
 class ArffTest : public FormatsTest {
  protected:
-  static Texts Cells(const Result<Frame>& frame) {
-    if (!frame.ok()) return {frame.status().ToString()};
-    Texts cells;
-    for (int64_t i = 0; i < frame->rows(); ++i)
-      for (int64_t j = 0; j < frame->columns(); ++j) {
-        cells.emplace_back(frame->IsMissing(i, j) ? "<missing>" : "");
-        frame->AppendText(i, j, &cells.back());
-      }
-    return cells;
-  }
   Texts CellsOf(const std::string& text) {
     Put("a.arff", text);
     return Cells(ReadFrame("a.arff"));

@@ -55,6 +55,17 @@ class FormatsTest : public testing::Test {
     EXPECT_TRUE(Matrix::SameCells(whole.Rows(half, whole.rows()), bottom));
     return whole;
   }
+  /// The cells of a frame, row by row: <missing> where one is.
+  static std::vector<std::string> Cells(const Result<Frame>& frame) {
+    if (!frame.ok()) return {frame.status().ToString()};
+    std::vector<std::string> cells;
+    for (int64_t i = 0; i < frame->rows(); ++i)
+      for (int64_t j = 0; j < frame->columns(); ++j) {
+        cells.emplace_back(frame->IsMissing(i, j) ? "<missing>" : "");
+        frame->AppendText(i, j, &cells.back());
+      }
+    return cells;
+  }
   /// The same, as a frame, also in pieces that begin and end inside of blocks.
   Result<Frame> ReadFrame(const std::string& name,
                           std::vector<std::pair<std::string, Scalar>> attributes = {}) {

@@ -15,17 +15,6 @@ const WriteOptions kJsonl = {.format = FileFormat::kJsonl};
 
 class JsonlTest : public FormatsTest {
  protected:
-  // The cells of a frame, row by row: <missing> where one is.
-  std::vector<std::string> Cells(const Result<Frame>& frame) {
-    if (!frame.ok()) return {frame.status().ToString()};
-    std::vector<std::string> cells;
-    for (int64_t i = 0; i < frame->rows(); ++i)
-      for (int64_t j = 0; j < frame->columns(); ++j) {
-        cells.emplace_back(frame->IsMissing(i, j) ? "<missing>" : "");
-        frame->AppendText(i, j, &cells.back());
-      }
-    return cells;
-  }
   std::string FrameFault(const std::string& text,
                          std::vector<std::pair<std::string, Scalar>> attributes = {}) {
     Put("a.jsonl", text);
