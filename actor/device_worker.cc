@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/status.h"
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 
 namespace heddle::actor {
 

@@ -8,7 +8,7 @@
 #include "actor/device_worker.h"
 #include "actor/run_number.h"
 #include "core/environment/clock.h"
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 
 namespace heddle::actor {
 namespace {

@@ -19,7 +19,7 @@
 #include "actor/run_number.h"
 #include "actor/runtime.h"
 #include "actor/stall_detector.h"
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 
 namespace heddle::actor {
 

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <vector>
 
+#include "ops/base/parallel.h"
 #include "ops/frame/stack_rows.h"
-#include "ops/parallel.h"
 
 namespace heddle::actor {
 namespace {

@@ -7,7 +7,7 @@
 #include "actor/row_pieces.h"
 #include "core/memory/counted_heap.h"
 #include "core/programs/text_format.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::actor {
 namespace {

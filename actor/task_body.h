@@ -10,7 +10,7 @@
 #include "actor/plan_instance.h"
 #include "core/programs/plan.h"
 #include "core/values/value.h"
-#include "ops/kernel.h"
+#include "ops/base/kernel.h"
 
 namespace heddle::actor {
 

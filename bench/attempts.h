@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "core/values/matrix.h"
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 
 // What rows of the benchmarks share: timing between two probes of one machine's moment, and comparing.
 namespace heddle::bench {

@@ -6,7 +6,7 @@
 #include <Eigen/Core>
 #include <cstdlib>
 
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 
 namespace heddle::bench {
 namespace {

@@ -14,8 +14,8 @@
 #include "core/programs/fused_operator.h"
 #include "core/programs/phased_operator.h"
 #include "engine/blocks/bytes_moved.h"
+#include "ops/base/kernel.h"
 #include "ops/fused/fused.h"
-#include "ops/kernel.h"
 
 namespace heddle::bench {
 

@@ -9,7 +9,7 @@
 #include "core/programs/graph.h"
 #include "core/status.h"
 #include "core/values/value.h"
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 
 namespace heddle::bench {
 

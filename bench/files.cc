@@ -18,8 +18,8 @@
 #include "bench/probe.h"
 #include "bench/random_matrices.h"
 #include "core/memory/block_pool.h"
-#include "ops/formats/file_format.h"
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
+#include "ops/io/formats/file_format.h"
 
 namespace heddle::bench {
 namespace {

@@ -10,7 +10,7 @@
 #include "bench/operators.h"
 #include "core/values/matrix.h"
 #include "core/values/value.h"
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 
 namespace heddle::bench {
 

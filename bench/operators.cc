@@ -11,9 +11,9 @@
 #include "bench/probe.h"
 #include "bench/random_matrices.h"
 #include "core/environment/clock.h"
-#include "ops/files/files.h"
-#include "ops/operator.h"
-#include "ops/parallel.h"
+#include "ops/base/operator.h"
+#include "ops/base/parallel.h"
+#include "ops/io/files/files.h"
 
 namespace heddle::bench {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/values/matrix.h"
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 
 // Data to measure with. All stop the process when memory runs out.
 namespace heddle::bench {

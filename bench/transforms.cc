@@ -9,8 +9,8 @@
 #include "bench/probe.h"
 #include "core/environment/clock.h"
 #include "core/values/frame.h"
-#include "ops/operator.h"
-#include "ops/parallel.h"
+#include "ops/base/operator.h"
+#include "ops/base/parallel.h"
 
 namespace heddle::bench {
 namespace {

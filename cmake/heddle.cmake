@@ -129,7 +129,7 @@ function(heddle_codegen_module)
 endfunction()
 
 # heddle_format_module(NAME SOURCES... LIBRARIES ...): a module for a format that needs a large library, loaded when a file of
-# that format is met (ops/formats/libraries/format_module.h): libheddle_NAME.so in the build folder, beside the binaries.
+# that format is met (ops/io/formats/libraries/format_module.h): libheddle_NAME.so in the build folder, beside the binaries.
 function(heddle_format_module name)
   cmake_parse_arguments(arg "" "" "LIBRARIES" ${ARGN})
   # It shares no object files with the program: these are compiled once more.

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compiler/recursion/recognise.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::compiler {
 namespace {

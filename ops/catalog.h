@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 // The operators, one line each in ops/catalog.cc; each file declares its own here. Names and inputs:
 // docs/architecture.md.
@@ -28,7 +28,7 @@ std::span<const Operator> FourierOperators();        ///< ops/spectrum/fourier_o
 std::span<const Operator> ScalarOperators();         ///< ops/scalar/scalar.cc: casts, nrow, ncol, length
 std::span<const Operator> DeclaredTypeOperators();   ///< ops/scalar/declared_type.cc: as.declared
 std::span<const Operator> TextOperators();   ///< ops/text/text.cc: toString, format, print, stop, assert
-std::span<const Operator> FileOperators();   ///< ops/formats/file_operators.cc: read, write
+std::span<const Operator> FileOperators();   ///< ops/io/formats/file_operators.cc: read, write
 std::span<const Operator> FusedOperators();  ///< ops/fused/fused.cc: fused
 
 }  // namespace heddle::ops

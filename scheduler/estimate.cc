@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::scheduler {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ops/split.h"
+#include "ops/base/split.h"
 
 namespace heddle::scheduler {
 namespace {

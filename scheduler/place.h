@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/programs/plan.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 #include "scheduler/schedule.h"
 
 namespace heddle::scheduler {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/values/sizes.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::scheduler {
 namespace {

@@ -7,7 +7,7 @@
 #include "bench/hand/functions.h"
 #include "bench/hand/fusion.h"
 #include "bench/hand/slices.h"
-#include "ops/cpu.h"
+#include "ops/base/cpu.h"
 
 // 256-bit vectors suffice: these loops wait for memory.
 namespace heddle::bench {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 
 namespace heddle::bench {
 

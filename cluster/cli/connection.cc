@@ -6,7 +6,7 @@
 #include "cluster/master/master_folder.h"
 #include "cluster/master/master_server.h"
 #include "cluster/master/token_file.h"
-#include "ops/files/own_folders.h"
+#include "ops/io/files/own_folders.h"
 
 namespace heddle::cluster::cli {
 

@@ -10,9 +10,9 @@
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
 #include "cluster/process/interrupt.h"
-#include "ops/exchange/convert_file.h"
-#include "ops/formats/options.h"
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
+#include "ops/io/exchange/convert_file.h"
+#include "ops/io/formats/options.h"
 
 namespace heddle::cluster::cli {
 namespace {

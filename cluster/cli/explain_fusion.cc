@@ -15,10 +15,10 @@
 #include "compiler/optimize/static/static_pass.h"
 #include "compiler/optimize/static/written_files.h"
 #include "engine/control/local_run.h"
-#include "ops/files/files.h"
-#include "ops/formats/file_format.h"
 #include "ops/fused/fused.h"
 #include "ops/fused/program/tile_program.h"
+#include "ops/io/files/files.h"
+#include "ops/io/formats/file_format.h"
 
 namespace heddle::cluster::cli {
 namespace {

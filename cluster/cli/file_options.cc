@@ -2,7 +2,7 @@
 #include "cluster/cli/file_options.h"
 
 #include "core/memory/memory_budget.h"
-#include "ops/formats/options.h"
+#include "ops/io/formats/options.h"
 
 namespace heddle::cluster::cli {
 

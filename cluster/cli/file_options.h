@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cluster/cli/arguments.h"
-#include "ops/formats/file_format.h"
+#include "ops/io/formats/file_format.h"
 
 // Options of the verbs that look at files of data.
 namespace heddle::cluster::cli {

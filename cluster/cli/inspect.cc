@@ -12,7 +12,7 @@
 #include "cluster/cli/verb.h"
 #include "core/text/double_text.h"
 #include "core/text/utf8.h"
-#include "ops/exchange/inspect_file.h"
+#include "ops/io/exchange/inspect_file.h"
 
 namespace heddle::cluster::cli {
 namespace {

@@ -16,8 +16,8 @@ int Report(const Status& status);
 int ReportOutcome(const Arguments& arguments, const Status& status);
 void Warn(std::string_view text);
 /// Ends the process: prints the outcome as ReportOutcome does, with what was printed before it whole. No file
-/// takes its place from then on and no temporary one is left (ops/files/replacement.h). For a process whose
-/// work cannot be stopped.
+/// takes its place from then on and no temporary one is left (ops/io/files/replacement.h). For a process
+/// whose work cannot be stopped.
 [[noreturn]] void EndProcess(const Arguments& arguments, const Status& status);
 /// Writes to standard output at once, whole; the script's own output goes here. False when it could not be
 /// written; OutputStatus() tells why from then on.

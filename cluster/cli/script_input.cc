@@ -19,8 +19,8 @@
 #include "core/text/utf8.h"
 #include "engine/control/local_run.h"
 #include "engine/machine/machine_constants.h"
-#include "ops/cpu.h"
-#include "ops/files/files.h"
+#include "ops/base/cpu.h"
+#include "ops/io/files/files.h"
 
 namespace heddle::cluster::cli {
 

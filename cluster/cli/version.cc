@@ -6,7 +6,7 @@
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
 #include "cluster/protocol_version.h"
-#include "ops/cpu.h"
+#include "ops/base/cpu.h"
 
 namespace heddle::cluster::cli {
 namespace {

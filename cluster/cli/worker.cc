@@ -8,7 +8,7 @@
 #include "cluster/worker/worker_daemon.h"
 #include "core/environment/log.h"
 #include "core/memory/memory_bounds.h"
-#include "ops/files/own_folders.h"
+#include "ops/io/files/own_folders.h"
 
 namespace heddle::cluster::cli {
 namespace {

@@ -19,7 +19,7 @@
 #include "core/text/utf8.h"
 #include "engine/machine/machine_constants.h"
 #include "engine/wire/value_wire.h"
-#include "ops/formats/file_format.h"
+#include "ops/io/formats/file_format.h"
 #include "proto/master.grpc.pb.h"
 
 namespace heddle::cluster {

@@ -9,7 +9,7 @@
 
 #include "core/environment/clock.h"
 #include "core/status.h"
-#include "ops/files/change_gate.h"
+#include "ops/io/files/change_gate.h"
 
 namespace heddle::cluster {
 

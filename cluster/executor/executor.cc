@@ -25,8 +25,8 @@
 #include "core/memory/memory_budget.h"
 #include "engine/control/background_measurement.h"
 #include "engine/session/session.h"
-#include "ops/cpu.h"
-#include "ops/files/files.h"
+#include "ops/base/cpu.h"
+#include "ops/io/files/files.h"
 
 namespace heddle::cluster {
 namespace {

@@ -13,7 +13,7 @@
 #include "cluster/executor/commit_gate.h"
 #include "core/status.h"
 #include "engine/session/session.h"
-#include "ops/files/file_roots.h"
+#include "ops/io/files/file_roots.h"
 
 // The launching side of an executor process (runtime reference 5.4): used by `heddle sim` and by worker
 // daemons.

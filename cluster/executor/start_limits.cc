@@ -6,7 +6,7 @@
 
 #include "compiler/optimize/pass.h"
 #include "core/text/utf8.h"
-#include "ops/cpu.h"
+#include "ops/base/cpu.h"
 
 namespace heddle::cluster {
 namespace {

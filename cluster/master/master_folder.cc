@@ -12,7 +12,7 @@
 #include <fstream>
 
 #include "cluster/executor/executor_process.h"
-#include "ops/files/own_folders.h"
+#include "ops/io/files/own_folders.h"
 
 namespace heddle::cluster {
 namespace {

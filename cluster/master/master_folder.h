@@ -11,7 +11,7 @@
 namespace heddle::cluster {
 
 /// Makes a folder that only this user may enter, with those above it, and marks it as Heddle's own, so that
-/// scripts are kept out of it (ops/files/own_folders.h). kPermissionDenied when that is not
+/// scripts are kept out of it (ops/io/files/own_folders.h). kPermissionDenied when that is not
 /// possible or when others may enter it.
 Status MakePrivateFolder(const std::string& path);
 

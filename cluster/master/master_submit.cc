@@ -14,7 +14,7 @@
 #include "core/environment/clock.h"
 #include "core/environment/random.h"
 #include "engine/wire/value_wire.h"
-#include "ops/files/folders.h"
+#include "ops/io/files/folders.h"
 
 namespace heddle::cluster {
 namespace {

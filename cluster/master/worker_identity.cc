@@ -11,7 +11,7 @@
 #include <limits>
 
 #include "cluster/master/message_limits.h"
-#include "ops/files/own_folders.h"
+#include "ops/io/files/own_folders.h"
 
 namespace heddle::cluster {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/status.h"
-#include "ops/files/descriptor.h"
+#include "ops/io/files/descriptor.h"
 
 // Processes in which this program runs one of its own verbs (`heddle executor`, `heddle compiler`), with a
 // socket to whoever started them.

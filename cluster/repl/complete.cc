@@ -6,8 +6,8 @@
 
 #include "cluster/repl/commands.h"
 #include "compiler/build/body_builder.h"
-#include "ops/operator.h"
-#include "ops/operator_traits.h"
+#include "ops/base/operator.h"
+#include "ops/base/operator_traits.h"
 
 namespace heddle::cluster {
 namespace {

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ops/files/files.h"
+#include "ops/io/files/files.h"
 
 namespace heddle::cluster {
 namespace {

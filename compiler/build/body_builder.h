@@ -13,7 +13,7 @@
 #include "compiler/blocks/block_builder.h"
 #include "compiler/build/paramserv.h"
 #include "compiler/build/program_builder.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::compiler {
 

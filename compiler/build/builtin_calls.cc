@@ -5,7 +5,7 @@
 #include "compiler/build/body_builder.h"
 #include "compiler/build/other_functions.h"
 #include "core/text/double_text.h"
-#include "ops/broadcast.h"
+#include "ops/base/broadcast.h"
 
 namespace heddle::compiler {
 namespace {

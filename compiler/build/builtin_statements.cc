@@ -4,7 +4,7 @@
 
 #include "compiler/build/body_builder.h"
 #include "compiler/build/file_options.h"
-#include "ops/formats/file_format.h"
+#include "ops/io/formats/file_format.h"
 
 // read, write, print, stop and assert.
 namespace heddle::compiler {

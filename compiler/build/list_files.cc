@@ -4,8 +4,8 @@
 
 #include "compiler/build/body_builder.h"
 #include "compiler/build/file_options.h"
-#include "ops/formats/file_format.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
+#include "ops/io/formats/file_format.h"
 
 namespace heddle::compiler {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "compiler/build/body_builder.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 #include "ops/text/java_hash_map.h"
 
 // Lists are variables of the control program: what a statement does with them becomes steps before the block

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::compiler {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "compiler/codegen/module_abi.h"
-#include "ops/cpu.h"
+#include "ops/base/cpu.h"
 #include "ops/region/region.h"
 
 namespace heddle::codegen {

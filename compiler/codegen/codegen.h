@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "ops/cpu.h"
+#include "ops/base/cpu.h"
 #include "ops/region/region.h"
 
 namespace heddle::codegen {

@@ -26,8 +26,8 @@ struct HeddleSymbol {
 struct HeddleCodegenModule {
   /// Version of LLVM and hash of the contents of the module: part of the key of whatever it made.
   const char* identity;
-  /// The region in its text form, for a level of ops/cpu.h (0 AVX2, 1 AVX-512). 0 on success, else *error
-  /// says why.
+  /// The region in its text form, for a level of ops/base/cpu.h (0 AVX2, 1 AVX-512). 0 on success, else
+  /// *error says why.
   int32_t (*compile)(const char* region_text, int32_t cpu, HeddleProduct product, HeddleBytes* out,
                      HeddleBytes* error);
   /// Puts an object of `compile` into memory, executable and not writable. 0 on success. The code lives until

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "ops/files/descriptor.h"
-#include "ops/files/own_folders.h"
+#include "ops/io/files/descriptor.h"
+#include "ops/io/files/own_folders.h"
 
 namespace heddle::codegen {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "compiler/fuse/template.h"
-#include "ops/broadcast.h"
+#include "ops/base/broadcast.h"
 
 // Cell: chains of cell-wise operators of one shape, ended by an aggregate in any direction.
 namespace heddle::compiler::fusion {

@@ -6,13 +6,13 @@
 
 #include "compiler/fuse/template.h"
 #include "core/values/panels.h"
+#include "ops/base/split.h"
 #include "ops/fused/lower/tile_sizes.h"
 #include "ops/fused/run/run_long_rows.h"
 #include "ops/product/matmul.h"
 #include "ops/product/matmul_gemm.h"
 #include "ops/simd/cellwise/elementwise_codes.h"
 #include "ops/sparse/sparse_leaves.h"
-#include "ops/split.h"
 
 namespace heddle::compiler {
 

@@ -21,7 +21,7 @@ struct CostModel {
   int64_t memory_budget = 0;  ///< Bytes that one operator may take on a rank; 0: no limit.
   int threads = 1;            ///< Of a rank.
   int ranks = 1;
-  int64_t min_distributed_bytes = 0;  ///< As in placement (ops/split.h).
+  int64_t min_distributed_bytes = 0;  ///< As in placement (ops/base/split.h).
   /// Whether the executor can run an operator; empty: everything.
   std::function<bool(const FusedOperator&)> can_run;
 };

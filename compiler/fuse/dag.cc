@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "core/values/panels.h"
+#include "ops/base/split.h"
+#include "ops/base/whole_number.h"
 #include "ops/simd/cellwise/elementwise_codes.h"
-#include "ops/split.h"
-#include "ops/whole_number.h"
 
 namespace heddle::compiler::fusion {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/programs/graph.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::compiler::fusion {
 

@@ -9,7 +9,7 @@
 #include "compiler/fuse/dag.h"
 #include "core/programs/fused_operator.h"
 #include "core/programs/phased_operator.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 #include "ops/product/matmul.h"
 
 namespace heddle::compiler::fusion {

@@ -8,8 +8,8 @@
 #include "core/programs/fused_operator.h"
 #include "core/programs/phased_operator.h"
 #include "core/values/panels.h"
+#include "ops/base/operator.h"
 #include "ops/fused/fused.h"
-#include "ops/operator.h"
 
 namespace heddle::compiler {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <deque>
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::compiler {
 namespace {

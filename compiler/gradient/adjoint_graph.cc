@@ -6,8 +6,8 @@
 
 #include "compiler/blocks/block_builder.h"
 #include "compiler/rules/rule_pattern.h"
-#include "ops/adjoint.h"
-#include "ops/operator.h"
+#include "ops/base/adjoint.h"
+#include "ops/base/operator.h"
 
 namespace heddle::compiler {
 namespace {

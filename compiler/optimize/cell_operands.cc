@@ -4,8 +4,8 @@
 
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/rewrite.h"
-#include "ops/broadcast.h"
-#include "ops/operator.h"
+#include "ops/base/broadcast.h"
+#include "ops/base/operator.h"
 
 namespace heddle::compiler {
 namespace {

@@ -11,7 +11,7 @@
 #include "compiler/optimize/liveness.h"
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/rewrite.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 // A value that no later statement names is not computed, so it cannot fail (language reference 2.8). This is
 // what the script means, not how fast it runs: it is decided on the program as it is written, before a

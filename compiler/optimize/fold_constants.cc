@@ -4,7 +4,7 @@
 #include "compiler/optimize/infer.h"
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/rewrite.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 #include "ops/scalar/declared_type.h"
 
 namespace heddle::compiler {

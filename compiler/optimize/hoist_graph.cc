@@ -7,7 +7,7 @@
 #include <string>
 
 #include "compiler/optimize/rewrite.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 #include "ops/simd/cellwise/elementwise_codes.h"
 
 namespace heddle::compiler {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/values/sizes.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::compiler {
 namespace {

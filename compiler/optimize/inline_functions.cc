@@ -13,7 +13,7 @@
 #include "compiler/optimize/pass.h"
 #include "compiler/parse/ast.h"
 #include "core/call_site.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 // Which calls become the body of their function: those of functions that are called in one place, of those
 // that are one straight-line block of a few operators, and of those that a function that calls itself uses,

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "compiler/optimize/rewrite.h"
-#include "ops/whole_number.h"
+#include "ops/base/whole_number.h"
 
 namespace heddle::compiler {
 

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 #include "ops/simd/cellwise/elementwise_codes.h"
 
 namespace heddle::compiler {

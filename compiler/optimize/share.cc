@@ -7,7 +7,7 @@
 
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/rewrite.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::compiler {
 namespace {

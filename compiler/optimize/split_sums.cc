@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "compiler/optimize/pass.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::compiler {
 namespace {

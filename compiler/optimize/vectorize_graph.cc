@@ -9,7 +9,7 @@
 
 #include "compiler/optimize/infer.h"
 #include "compiler/optimize/rewrite.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::compiler {
 namespace {

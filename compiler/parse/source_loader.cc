@@ -15,7 +15,7 @@
 
 #include "compiler/parse/parser.h"
 #include "compiler/parse/source_path.h"
-#include "ops/files/script_paths.h"
+#include "ops/io/files/script_paths.h"
 
 namespace heddle::compiler {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/status.h"
-#include "ops/files/file_roots.h"
+#include "ops/io/files/file_roots.h"
 
 namespace heddle::ops {
 class ScriptPaths;

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "compiler/parse/source_path.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::compiler {
 namespace {

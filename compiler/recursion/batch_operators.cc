@@ -8,7 +8,7 @@
 #include "compiler/recursion/class_body.h"
 #include "compiler/recursion/fuse_items.h"
 #include "compiler/recursion/join_columns.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::compiler {
 namespace {

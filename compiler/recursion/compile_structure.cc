@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "compiler/optimize/names.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::compiler {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "compiler/recursion/number_facts.h"
 #include "compiler/recursion/recognise.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::compiler {
 namespace {

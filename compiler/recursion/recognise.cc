@@ -12,7 +12,7 @@
 #include "compiler/recursion/compile_structure.h"
 #include "compiler/recursion/free_parameters.h"
 #include "compiler/recursion/number_facts.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::compiler {
 namespace {

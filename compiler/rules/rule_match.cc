@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::compiler {
 namespace {

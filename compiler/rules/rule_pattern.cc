@@ -4,7 +4,7 @@
 #include <map>
 
 #include "compiler/parse/parser.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::compiler {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "compiler/parse/ast.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 /// Going through syntax trees.
 namespace heddle::compiler {

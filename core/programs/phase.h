@@ -6,8 +6,9 @@
 
 namespace heddle {
 
-/// Which part of the work of its node a task does. The first three are the operator's own (ops/operator.h),
-/// the others move values between ranks and kernels know nothing of them (scheduler/README.md).
+/// Which part of the work of its node a task does. The first three are the operator's own
+/// (ops/base/operator.h), the others move values between ranks and kernels know nothing of them
+/// (scheduler/README.md).
 enum class Phase : uint8_t {
   kWhole,    ///< The operator, all of it.
   kPartial,  ///< Of a reduction: rows to a list of tree nodes.

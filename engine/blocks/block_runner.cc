@@ -10,7 +10,7 @@
 #include "core/memory/counted_heap.h"
 #include "core/programs/fused_operator.h"
 #include "engine/blocks/bytes_moved.h"
-#include "ops/files/files.h"
+#include "ops/io/files/files.h"
 
 namespace heddle::engine {
 namespace {

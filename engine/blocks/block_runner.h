@@ -18,7 +18,7 @@
 #include "engine/variables/divergence_guard.h"
 #include "engine/variables/random_seeds.h"
 #include "engine/variables/variables.h"
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 
 namespace heddle::engine {
 

@@ -9,8 +9,8 @@
 #include "core/environment/clock.h"
 #include "engine/blocks/bytes_moved.h"
 #include "engine/variables/live_in.h"
-#include "ops/operator.h"
-#include "ops/parallel.h"
+#include "ops/base/operator.h"
+#include "ops/base/parallel.h"
 
 namespace heddle::engine {
 namespace {

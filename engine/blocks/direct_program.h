@@ -14,7 +14,7 @@
 #include "engine/session/statistics.h"
 #include "engine/variables/grown_columns.h"
 #include "engine/variables/variables.h"
-#include "ops/kernel.h"
+#include "ops/base/kernel.h"
 
 namespace heddle::ops {
 struct Operator;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compiler/optimize/static/written_files.h"
-#include "ops/files/files.h"
+#include "ops/io/files/files.h"
 
 namespace heddle::engine {
 namespace {

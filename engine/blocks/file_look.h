@@ -7,7 +7,7 @@
 
 #include "compiler/optimize/infer.h"
 #include "core/programs/graph.h"
-#include "ops/files/file_versions.h"
+#include "ops/io/files/file_versions.h"
 
 namespace heddle::engine {
 

@@ -8,9 +8,9 @@
 
 #include <utility>
 
-#include "ops/files/input_files.h"
-#include "ops/files/packing.h"
-#include "ops/files/script_paths.h"
+#include "ops/io/files/input_files.h"
+#include "ops/io/files/packing.h"
+#include "ops/io/files/script_paths.h"
 
 namespace heddle::engine {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "ops/files/files.h"
+#include "ops/io/files/files.h"
 
 namespace heddle::engine {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::engine {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "compiler/fuse/fuse.h"
 #include "compiler/optimize/pass.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::engine {
 namespace {

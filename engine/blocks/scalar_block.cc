@@ -5,7 +5,7 @@
 
 #include "core/memory/counted_heap.h"
 #include "core/programs/program.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::engine {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "core/programs/graph.h"
 #include "engine/variables/variables.h"
-#include "ops/kernel.h"
+#include "ops/base/kernel.h"
 
 namespace heddle::ops {
 struct Operator;

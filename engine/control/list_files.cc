@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists in folders: each element is read and written by the plan of a graph of its own, as a matrix of a
 // script is, so that all ranks take part and see the files of one moment.
-#include "ops/formats/list_files.h"
+#include "ops/io/formats/list_files.h"
 
 #include "core/hash.h"
 #include "core/memory/counted_heap.h"

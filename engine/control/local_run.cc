@@ -4,7 +4,7 @@
 #include "core/environment/clock.h"
 #include "core/environment/random.h"
 #include "core/memory/memory_budget.h"
-#include "ops/files/files.h"
+#include "ops/io/files/files.h"
 
 namespace heddle::engine {
 

@@ -8,7 +8,7 @@
 
 #include "engine/session/cancellation.h"
 #include "engine/session/session.h"
-#include "ops/files/file_roots.h"
+#include "ops/io/files/file_roots.h"
 
 namespace heddle::engine {
 

@@ -15,7 +15,7 @@
 #include "core/memory/heap_of_thread.h"
 #include "core/memory/memory_budget.h"
 #include "engine/variables/merge_variable.h"
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 
 namespace heddle::engine {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "core/hash.h"
 #include "core/version.h"
-#include "ops/files/own_folders.h"
+#include "ops/io/files/own_folders.h"
 
 namespace heddle::engine {
 namespace {

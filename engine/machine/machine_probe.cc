@@ -9,7 +9,7 @@
 
 #include "core/environment/clock.h"
 #include "core/memory/block_pool.h"
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 #include "ops/simd/aggregate.h"
 #include "ops/simd/cellwise/elementwise.h"
 

@@ -8,7 +8,7 @@
 #include "core/memory/counted_heap.h"
 #include "engine/recursion/rows.h"
 #include "engine/recursion/texts.h"
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 #include "ops/recursion/adjoint_total.h"
 #include "ops/recursion/recursive_operator.h"
 #include "ops/recursion/root_groups.h"

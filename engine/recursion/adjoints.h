@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/recursion/bodies.h"
-#include "ops/kernel.h"
+#include "ops/base/kernel.h"
 #include "ops/recursion/adjoint_sums.h"
 
 namespace heddle::engine {

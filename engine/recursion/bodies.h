@@ -13,7 +13,7 @@
 #include "engine/recursion/structure_cache.h"
 #include "engine/recursion/structure_inputs.h"
 #include "engine/variables/session_options.h"
-#include "ops/kernel.h"
+#include "ops/base/kernel.h"
 #include "ops/recursion/packed_weights.h"
 #include "ops/recursion/recursive_adjoint.h"
 

@@ -8,7 +8,7 @@
 #include "engine/recursion/bodies.h"
 #include "engine/recursion/rows.h"
 #include "engine/variables/session_options.h"
-#include "ops/kernel.h"
+#include "ops/base/kernel.h"
 
 namespace heddle::engine {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "ops/kernel.h"
+#include "ops/base/kernel.h"
 #include "ops/recursion/linearize.h"
 #include "ops/recursion/recursive_body.h"
 

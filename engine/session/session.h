@@ -14,7 +14,7 @@
 #include "engine/variables/random_seeds.h"
 #include "engine/variables/session_options.h"
 #include "engine/variables/variables.h"
-#include "ops/kernel.h"
+#include "ops/base/kernel.h"
 
 namespace heddle::engine {
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 
 namespace heddle::engine {
 namespace {

@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "engine/variables/variables.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::engine {
 namespace {

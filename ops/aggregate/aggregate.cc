@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/base/cpu.h"
 #include "ops/catalog.h"
-#include "ops/cpu.h"
 #include "ops/simd/cellwise/elementwise.h"
 
 namespace heddle::ops {

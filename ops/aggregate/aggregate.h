@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "core/values/panels.h"
-#include "ops/kernel.h"
+#include "ops/base/kernel.h"
 #include "ops/reduction/reduction_tree.h"
 #include "ops/simd/aggregate.h"
 
@@ -74,7 +74,7 @@ struct RowSpan {
 };
 RowSpan SpanOf(const KernelCall& call);
 
-/// The kernels of the three scopes; call.phase as ops/operator.h says.
+/// The kernels of the three scopes; call.phase as ops/base/operator.h says.
 Result<Value> RunFullAggregate(const KernelCall& call, AggregateKind kind);
 Result<Value> RunRowAggregate(const KernelCall& call, AggregateKind kind);
 Result<Value> RunColumnAggregate(const KernelCall& call, AggregateKind kind);

@@ -7,9 +7,9 @@
 
 #include "ops/aggregate/aggregate.h"
 #include "ops/aggregate/wide_sums.h"
+#include "ops/base/parallel.h"
 #include "ops/elementwise/single_precision.h"
 #include "ops/elementwise/widened_rows.h"
-#include "ops/parallel.h"
 #include "ops/sparse/sparse_leaves.h"
 
 namespace heddle::ops {

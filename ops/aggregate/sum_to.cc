@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
+#include "ops/base/kernel.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
-#include "ops/kernel.h"
 
 namespace heddle::ops {
 namespace {

@@ -9,8 +9,8 @@
 #include "ops/aggregate/wide_leaves.h"
 #include "ops/aggregate/wide_payload.h"
 #include "ops/aggregate/wide_sums.h"
-#include "ops/kernel.h"
-#include "ops/parallel.h"
+#include "ops/base/kernel.h"
+#include "ops/base/parallel.h"
 #include "ops/simd/aggregate.h"
 
 namespace heddle::ops {

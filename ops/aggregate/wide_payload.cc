@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 #include "ops/simd/aggregate.h"
 
 namespace heddle::ops {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/values/panels.h"
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 #include "ops/simd/transpose.h"
 
 namespace heddle::ops {

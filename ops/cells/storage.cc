@@ -7,8 +7,8 @@
 #include <bit>
 #include <vector>
 
+#include "ops/base/parallel.h"
 #include "ops/cells/move_cells.h"
-#include "ops/parallel.h"
 
 namespace heddle::ops {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 // The one place where matrices change their storage for a kernel. An operator says which storages its kernel
 // takes (Operator::storages); how cells are stored is no part of what they mean, so a kernel that knows few

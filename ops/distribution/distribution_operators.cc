@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "ops/adjoint.h"
-#include "ops/arguments.h"
+#include "ops/base/adjoint.h"
+#include "ops/base/arguments.h"
 #include "ops/catalog.h"
 #include "ops/distribution/distribution.h"
 

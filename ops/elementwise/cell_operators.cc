@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string_view>
 
-#include "ops/adjoint.h"
+#include "ops/base/adjoint.h"
 #include "ops/catalog.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/simd/cellwise/elementwise_codes.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/adjoint.h"
-#include "ops/arguments.h"
+#include "ops/base/adjoint.h"
+#include "ops/base/arguments.h"
 #include "ops/cells/storage.h"
 
 namespace heddle::ops {

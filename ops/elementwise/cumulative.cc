@@ -7,9 +7,9 @@
 #include <string>
 
 #include "core/values/panels.h"
-#include "ops/adjoint.h"
+#include "ops/base/adjoint.h"
+#include "ops/base/parallel.h"
 #include "ops/catalog.h"
-#include "ops/parallel.h"
 #include "ops/reduction/reduction_tree.h"
 #include "ops/simd/aggregate.h"
 

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "core/text/double_text.h"
-#include "ops/broadcast.h"
+#include "ops/base/broadcast.h"
 #include "ops/cells/storage.h"
 #include "ops/elementwise/elementwise_dense.h"
 #include "ops/elementwise/elementwise_single.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 #include "ops/scalar/evaluate_scalar.h"
 
 // What all cell-wise operators share. An operator says its name, its kernel (`binary`, `unary`) and what else

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "ops/base/kernel.h"
+#include "ops/base/parallel.h"
 #include "ops/cells/storage.h"
-#include "ops/kernel.h"
-#include "ops/parallel.h"
 #include "ops/simd/cellwise/elementwise.h"
 
 namespace heddle::ops {

@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "core/values/matrix.h"
-#include "ops/broadcast.h"
+#include "ops/base/broadcast.h"
 #include "ops/simd/cellwise/elementwise.h"
 
 // Cell-wise operators with a dense result. Parallel over cells or rows; nothing depends on how they are cut.

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <array>
 
+#include "ops/base/kernel.h"
+#include "ops/base/parallel.h"
 #include "ops/cells/move_cells.h"
 #include "ops/elementwise/single_precision.h"
-#include "ops/kernel.h"
-#include "ops/parallel.h"
 #include "ops/simd/cellwise/single_functions.h"
 
 namespace heddle::ops {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "core/values/panels.h"
+#include "ops/base/parallel.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
-#include "ops/parallel.h"
 #include "ops/simd/cellwise/elementwise.h"
 #include "ops/simd/cellwise/elementwise_codes.h"
 #include "ops/simd/cellwise/math.h"

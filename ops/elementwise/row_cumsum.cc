@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
+#include "ops/base/parallel.h"
 #include "ops/cells/storage.h"
-#include "ops/parallel.h"
 
 namespace heddle::ops {
 namespace {

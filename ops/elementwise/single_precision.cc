@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/values/panels.h"
+#include "ops/base/parallel.h"
 #include "ops/cells/storage.h"
 #include "ops/elementwise/elementwise_sparse.h"
-#include "ops/parallel.h"
 #include "ops/simd/cellwise/elementwise.h"
 
 namespace heddle::ops {

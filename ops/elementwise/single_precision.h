@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 // Single precision (docs/numerics.md, section 9): cells are stored as binary32, every operator computes its
 // binary64 definition on them, and each cell of its result is rounded once. Kernels that know doubles only

@@ -10,10 +10,10 @@
 
 #include "core/text/double_text.h"
 #include "core/text/utf8.h"
+#include "ops/base/parallel.h"
 #include "ops/cells/storage.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/convert.h"
-#include "ops/parallel.h"
 
 namespace heddle::ops {
 namespace {

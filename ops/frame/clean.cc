@@ -2,12 +2,12 @@
 #include <cmath>
 #include <memory>
 
+#include "ops/base/operator.h"
 #include "ops/cells/storage.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/cell_types.h"
 #include "ops/frame/convert.h"
 #include "ops/frame/text_column.h"
-#include "ops/operator.h"
 #include "ops/text/java_text.h"
 
 // Frames whose cells are checked against types and lengths: detectSchema, applySchema, dropInvalidType,

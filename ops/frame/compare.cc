@@ -3,9 +3,9 @@
 #include <array>
 #include <memory>
 
+#include "ops/base/operator.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/text_column.h"
-#include "ops/operator.h"
 
 // Frames compared cell by cell.
 namespace heddle::ops {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
 
+#include "ops/base/operator.h"
 #include "ops/frame/arrange.h"
-#include "ops/operator.h"
 
 // What the columns of a frame are, as frames of strings.
 namespace heddle::ops {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
 
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
+#include "ops/base/operator.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/convert.h"
 #include "ops/frame/text_column.h"
-#include "ops/operator.h"
 
 // Frames made of texts, or of one row: frame() and freplicate().
 namespace heddle::ops {

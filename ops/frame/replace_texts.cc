@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
 
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
+#include "ops/base/operator.h"
 #include "ops/frame/convert.h"
 #include "ops/frame/text_column.h"
-#include "ops/operator.h"
 
 // replace() of a frame: the text of the pattern is looked for among the texts of the cells.
 namespace heddle::ops {

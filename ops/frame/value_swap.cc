@@ -3,9 +3,9 @@
 #include <limits>
 #include <memory>
 
+#include "ops/base/operator.h"
 #include "ops/frame/cell_types.h"
 #include "ops/frame/text_column.h"
-#include "ops/operator.h"
 #include "ops/text/java_text.h"
 
 namespace heddle::ops {

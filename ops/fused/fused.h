@@ -13,7 +13,7 @@
 
 #include "core/programs/fused_operator.h"
 #include "core/values/value.h"
-#include "ops/cpu.h"
+#include "ops/base/cpu.h"
 #include "ops/fused/by_text.h"
 #include "ops/region/region.h"
 
@@ -21,7 +21,7 @@
 // "operator" = FusedOperator::ToText().
 namespace heddle::ops {
 
-struct KernelCall;   // ops/kernel.h
+struct KernelCall;   // ops/base/kernel.h
 struct TileProgram;  // ops/fused/program/tile_program.h
 
 /// Whether the skeletons of this folder can run it; OK, or kUnimplemented with the reason. The planner asks

@@ -13,10 +13,10 @@
 #include "core/environment/clock.h"
 #include "core/programs/fused_operator.h"
 #include "core/programs/phased_operator.h"
+#include "ops/base/parallel.h"
 #include "ops/catalog.h"
 #include "ops/fused/by_text.h"
 #include "ops/fused/fused.h"
-#include "ops/parallel.h"
 
 namespace heddle::ops {
 namespace {

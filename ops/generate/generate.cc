@@ -10,15 +10,15 @@
 
 #include "core/environment/clock.h"
 #include "core/text/double_text.h"
-#include "ops/adjoint.h"
-#include "ops/arguments.h"
+#include "ops/base/adjoint.h"
+#include "ops/base/arguments.h"
+#include "ops/base/parallel.h"
+#include "ops/base/whole_number.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
 #include "ops/generate/rand.h"
 #include "ops/generate/seed.h"
 #include "ops/generate/sequence.h"
-#include "ops/parallel.h"
-#include "ops/whole_number.h"
 
 namespace heddle::ops {
 namespace {

@@ -9,11 +9,11 @@
 
 #include "core/memory/block_pool.h"
 #include "core/values/panels.h"
+#include "ops/base/kernel.h"
+#include "ops/base/parallel.h"
 #include "ops/cells/storage.h"
 #include "ops/generate/philox.h"
 #include "ops/generate/random_stream.h"
-#include "ops/kernel.h"
-#include "ops/parallel.h"
 #include "ops/simd/cellwise/precise_math.h"
 
 namespace heddle::ops {

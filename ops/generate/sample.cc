@@ -2,11 +2,11 @@
 #include <limits>
 #include <utility>
 
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
+#include "ops/base/whole_number.h"
 #include "ops/catalog.h"
 #include "ops/generate/random_stream.h"
 #include "ops/generate/seed.h"
-#include "ops/whole_number.h"
 
 namespace heddle::ops {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/generate/seed.h"
 
-#include "ops/arguments.h"
-#include "ops/whole_number.h"
+#include "ops/base/arguments.h"
+#include "ops/base/whole_number.h"
 
 namespace heddle::ops {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "ops/kernel.h"
+#include "ops/base/kernel.h"
 
 namespace heddle::ops {
 

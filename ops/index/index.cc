@@ -7,14 +7,14 @@
 
 #include "core/text/double_text.h"
 #include "core/values/sizes.h"
-#include "ops/adjoint.h"
-#include "ops/arguments.h"
+#include "ops/base/adjoint.h"
+#include "ops/base/arguments.h"
+#include "ops/base/parallel.h"
+#include "ops/base/whole_number.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/cast.h"
-#include "ops/parallel.h"
-#include "ops/whole_number.h"
 
 namespace heddle::ops {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <unordered_set>
 
-#include "ops/kernel.h"
+#include "ops/base/kernel.h"
 #include "ops/map/java_method_table.h"
 
 // The methods of streams, and of the arrays and lists that they come from. A stage is done with all elements

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/text/utf8.h"
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/text_column.h"
 #include "ops/map/java_expression.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
-#include "ops/adjoint.h"
-#include "ops/arguments.h"
+#include "ops/base/adjoint.h"
+#include "ops/base/arguments.h"
+#include "ops/base/parallel.h"
 #include "ops/neural/cell_types.h"
 #include "ops/neural/channels.h"
-#include "ops/parallel.h"
 
 namespace heddle::ops {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
+#include "ops/base/parallel.h"
 #include "ops/neural/cell_types.h"
 #include "ops/neural/channels.h"
-#include "ops/parallel.h"
 
 namespace heddle::ops {
 namespace {

@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <type_traits>
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 #include "ops/product/matmul_gemm.h"
 
 // Operators that are written once for matrices of doubles and of floats (docs/numerics.md, section 9).

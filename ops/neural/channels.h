@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 #include "ops/simd/aggregate.h"
 
 // What the operators of batch normalisation share: an image is a row, and channel k of `channels` has the

@@ -3,12 +3,12 @@
 #include <type_traits>
 
 #include "core/values/panels.h"
-#include "ops/adjoint.h"
-#include "ops/arguments.h"
+#include "ops/base/adjoint.h"
+#include "ops/base/arguments.h"
+#include "ops/base/parallel.h"
 #include "ops/neural/cell_types.h"
 #include "ops/neural/check_shape.h"
 #include "ops/neural/unfold.h"
-#include "ops/parallel.h"
 #include "ops/product/matmul_gemm.h"
 #include "ops/product/matmul_pack.h"
 

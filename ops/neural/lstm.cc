@@ -5,10 +5,10 @@
 
 #include "core/values/panels.h"
 #include "core/values/sizes.h"
-#include "ops/adjoint.h"
-#include "ops/arguments.h"
+#include "ops/base/adjoint.h"
+#include "ops/base/arguments.h"
+#include "ops/base/parallel.h"
 #include "ops/neural/cell_types.h"
-#include "ops/parallel.h"
 #include "ops/product/matmul_gemm.h"
 #include "ops/product/matmul_pack.h"
 #include "ops/simd/cellwise/elementwise.h"

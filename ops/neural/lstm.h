@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 // What lstm and its gradient share.
 namespace heddle::ops {

@@ -3,12 +3,12 @@
 #include <vector>
 
 #include "core/values/sizes.h"
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
+#include "ops/base/parallel.h"
 #include "ops/elementwise/single_precision.h"
 #include "ops/neural/cell_types.h"
 #include "ops/neural/check_shape.h"
 #include "ops/neural/lstm.h"
-#include "ops/parallel.h"
 #include "ops/product/matmul_gemm.h"
 #include "ops/product/matmul_pack.h"
 #include "ops/simd/product/gemm.h"

@@ -6,11 +6,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "ops/adjoint.h"
-#include "ops/arguments.h"
+#include "ops/base/adjoint.h"
+#include "ops/base/arguments.h"
+#include "ops/base/parallel.h"
 #include "ops/neural/cell_types.h"
 #include "ops/neural/check_shape.h"
-#include "ops/parallel.h"
 
 namespace heddle::ops {
 namespace {

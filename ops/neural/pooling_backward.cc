@@ -4,11 +4,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
+#include "ops/base/parallel.h"
 #include "ops/neural/cell_types.h"
 #include "ops/neural/check_shape.h"
 #include "ops/neural/pooling.h"
-#include "ops/parallel.h"
 #include "ops/simd/cellwise/elementwise.h"
 
 namespace heddle::ops {

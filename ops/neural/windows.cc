@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "core/values/sizes.h"
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
 
 namespace heddle::ops {
 namespace {

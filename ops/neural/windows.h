@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "core/values/panels.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 // The sliding windows that conv2d and the pooling operators share: what a script says of images, filters,
 // strides and padding, checked, and the size of the result that follows.

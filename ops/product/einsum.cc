@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "core/values/sizes.h"
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
+#include "ops/base/parallel.h"
 #include "ops/catalog.h"
 #include "ops/cells/storage.h"
-#include "ops/parallel.h"
 #include "ops/product/einsum_equation.h"
 
 namespace heddle::ops {

@@ -8,7 +8,7 @@
 
 #include "core/values/matrix.h"
 #include "core/values/panels.h"
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 
 namespace heddle::ops {
 

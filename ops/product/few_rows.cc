@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "core/values/panels.h"
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 #include "ops/product/matmul_pack.h"
 #include "ops/simd/product/gemm.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "core/values/panels.h"
-#include "ops/cpu.h"
+#include "ops/base/cpu.h"
 #include "ops/simd/product/gemm.h"
 
 // What the tiles of a product fetch while they compute.

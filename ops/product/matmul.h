@@ -5,7 +5,7 @@
 
 #include "core/values/matrix.h"
 #include "core/values/panels.h"
-#include "ops/kernel.h"
+#include "ops/base/kernel.h"
 #include "ops/reduction/reduction_tree.h"
 
 // What the files matmul*.cc and sparse_matmul*.cc share. Which definition of docs/numerics.md, section 3 a

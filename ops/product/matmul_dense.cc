@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/base/parallel.h"
 #include "ops/cells/storage.h"
 #include "ops/elementwise/single_precision.h"
 #include "ops/elementwise/widened_rows.h"
-#include "ops/parallel.h"
 #include "ops/product/matmul.h"
 #include "ops/product/matmul_gemm.h"
 #include "ops/simd/aggregate.h"

@@ -9,9 +9,9 @@
 
 #include "core/memory/counted_heap.h"
 #include "core/values/panels.h"
-#include "ops/cpu.h"
-#include "ops/kernel.h"
-#include "ops/parallel.h"
+#include "ops/base/cpu.h"
+#include "ops/base/kernel.h"
+#include "ops/base/parallel.h"
 #include "ops/simd/rows.h"
 #include "ops/simd/transpose.h"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 #include "ops/product/matmul.h"
 #include "ops/product/matmul_gemm.h"
 #include "ops/simd/cellwise/elementwise.h"

@@ -9,11 +9,11 @@
 #include <cmath>
 #include <vector>
 
+#include "ops/base/fetch.h"
+#include "ops/base/parallel.h"
 #include "ops/cells/storage.h"
 #include "ops/elementwise/single_precision.h"
 #include "ops/elementwise/widened_rows.h"
-#include "ops/fetch.h"
-#include "ops/parallel.h"
 #include "ops/product/entry_cuts.h"
 #include "ops/product/matmul.h"
 #include "ops/product/matmul_gemm.h"

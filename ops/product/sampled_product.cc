@@ -6,10 +6,10 @@
 #include <algorithm>
 
 #include "core/values/panels.h"
+#include "ops/base/parallel.h"
 #include "ops/catalog.h"
 #include "ops/cells/storage.h"
 #include "ops/elementwise/elementwise_sparse.h"
-#include "ops/parallel.h"
 #include "ops/reduction/reduction_tree.h"
 #include "ops/simd/rows.h"
 #include "ops/sparse/gathered_rows.h"

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 #include "ops/product/matmul.h"
 #include "ops/simd/product/gemm.h"
 #include "ops/simd/product/sparse_rows.h"

@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 
 namespace heddle::ops {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/values/panels.h"
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 
 namespace heddle::ops {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 #include "ops/recursion/packed_weights.h"
 
 namespace heddle::ops {

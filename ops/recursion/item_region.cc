@@ -8,7 +8,7 @@
 
 #include "core/values/panels.h"
 #include "ops/aggregate/aggregate.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 #include "ops/simd/cellwise/cell_operators.h"
 #include "ops/simd/cellwise/elementwise_codes.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 #include "ops/product/few_rows.h"
 #include "ops/product/matmul_gemm.h"
 #include "ops/recursion/batch_time.h"

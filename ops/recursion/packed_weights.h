@@ -8,8 +8,8 @@
 #include <unordered_map>
 
 #include "core/values/matrix.h"
+#include "ops/base/thread_slots.h"
 #include "ops/product/matmul_gemm.h"
-#include "ops/thread_slots.h"
 
 namespace heddle::ops {
 

@@ -12,7 +12,7 @@
 
 #include "core/programs/graph.h"
 #include "core/values/value.h"
-#include "ops/kernel.h"
+#include "ops/base/kernel.h"
 #include "ops/recursion/linearize.h"
 #include "ops/recursion/tree_parts.h"
 

@@ -8,7 +8,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::ops {
 namespace {

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <utility>
 
-#include "ops/operator.h"
-#include "ops/parallel.h"
+#include "ops/base/operator.h"
+#include "ops/base/parallel.h"
 #include "ops/recursion/adjoint_sums.h"
 #include "ops/recursion/recursive_adjoint.h"
 #include "ops/recursion/run_classes.h"

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "core/values/panels.h"
+#include "ops/base/operator.h"
+#include "ops/base/parallel.h"
 #include "ops/cells/move_cells.h"
-#include "ops/operator.h"
-#include "ops/parallel.h"
 #include "ops/recursion/matrix_rows.h"
 
 namespace heddle::ops {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 #include "ops/recursion/batch_time.h"
 
 namespace heddle::ops {

@@ -7,9 +7,9 @@
 #include <mutex>
 #include <utility>
 
+#include "ops/base/operator.h"
+#include "ops/base/parallel.h"
 #include "ops/elementwise/single_precision.h"
-#include "ops/operator.h"
-#include "ops/parallel.h"
 #include "ops/recursion/run_body.h"
 
 namespace heddle::ops {

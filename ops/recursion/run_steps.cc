@@ -5,9 +5,9 @@
 #include <type_traits>
 
 #include "core/values/scalar.h"
+#include "ops/base/operator.h"
+#include "ops/base/parallel.h"
 #include "ops/cells/move_cells.h"
-#include "ops/operator.h"
-#include "ops/parallel.h"
 #include "ops/recursion/matrix_rows.h"
 #include "ops/recursion/node_products.h"
 #include "ops/recursion/run_body.h"

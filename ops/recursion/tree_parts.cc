@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 #include "ops/recursion/batch_time.h"
 
 namespace heddle::ops {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/values/scalar.h"
-#include "ops/cell_codes.h"
+#include "ops/base/cell_codes.h"
 #include "ops/recursion/structure_steps.h"
 #include "ops/recursion/structure_ways.h"
 #include "ops/simd/cellwise/math.h"

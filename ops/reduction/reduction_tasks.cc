@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 
 namespace heddle::ops {
 namespace {

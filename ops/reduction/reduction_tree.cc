@@ -12,7 +12,7 @@
 #include <new>
 
 #include "core/values/panels.h"
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 #include "ops/reduction/reduction_tasks.h"
 #include "ops/simd/aggregate.h"
 

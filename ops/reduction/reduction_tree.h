@@ -10,7 +10,7 @@
 
 #include "core/status.h"
 #include "core/values/matrix.h"
-#include "ops/kernel.h"
+#include "ops/base/kernel.h"
 
 // The tree of docs/numerics.md, section 2: T(a, b) = T(a, a + s) + T(a + s, b) over leaves, s the largest
 // power of two < b - a. It is the perfect binary tree over leaves 0, 1, 2, ... with the missing ones left

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::ops {
 

@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "core/values/sizes.h"
-#include "ops/adjoint.h"
-#include "ops/arguments.h"
+#include "ops/base/adjoint.h"
+#include "ops/base/arguments.h"
+#include "ops/base/parallel.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
 #include "ops/frame/arrange.h"
-#include "ops/parallel.h"
 
 namespace heddle::ops {
 namespace {

@@ -2,10 +2,10 @@
 #include <numeric>
 #include <vector>
 
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
+#include "ops/base/whole_number.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
-#include "ops/whole_number.h"
 
 namespace heddle::ops {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
+#include "ops/base/parallel.h"
 #include "ops/catalog.h"
 #include "ops/cells/storage.h"
-#include "ops/parallel.h"
 
 namespace heddle::ops {
 namespace {

@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
+#include "ops/base/operator.h"
 #include "ops/catalog.h"
-#include "ops/operator.h"
 #include "ops/scalar/evaluate_scalar.h"
 
 namespace heddle::ops {

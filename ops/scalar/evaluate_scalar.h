@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "core/values/scalar.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::ops {
 

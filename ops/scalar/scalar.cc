@@ -2,11 +2,11 @@
 #include <array>
 #include <memory>
 
-#include "ops/adjoint.h"
+#include "ops/base/adjoint.h"
+#include "ops/base/operator.h"
 #include "ops/catalog.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/cast.h"
-#include "ops/operator.h"
 #include "ops/scalar/evaluate_scalar.h"
 
 // Casts (language reference 2.3) and the sizes of a matrix.

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
 #include "ops/cells/storage.h"
 
 namespace heddle::ops {

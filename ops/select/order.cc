@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "ops/adjoint.h"
-#include "ops/arguments.h"
+#include "ops/base/adjoint.h"
+#include "ops/base/arguments.h"
+#include "ops/base/parallel.h"
+#include "ops/base/whole_number.h"
 #include "ops/cells/move_cells.h"
-#include "ops/parallel.h"
 #include "ops/select/select_operators.h"
-#include "ops/whole_number.h"
 
 namespace heddle::ops {
 namespace {

@@ -4,15 +4,15 @@
 #include <cstring>
 #include <vector>
 
-#include "ops/adjoint.h"
-#include "ops/arguments.h"
+#include "ops/base/adjoint.h"
+#include "ops/base/arguments.h"
+#include "ops/base/parallel.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
 #include "ops/elementwise/elementwise_sparse.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/remove_empty.h"
-#include "ops/parallel.h"
 #include "ops/select/select_operators.h"
 #include "ops/simd/cellwise/elementwise_codes.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 // The members of the family in ops/select/select.cc that have files of their own.
 namespace heddle::ops {

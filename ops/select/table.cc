@@ -8,8 +8,8 @@
 
 #include "core/values/panels.h"
 #include "core/values/sizes.h"
-#include "ops/adjoint.h"
-#include "ops/arguments.h"
+#include "ops/base/adjoint.h"
+#include "ops/base/arguments.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
 #include "ops/select/select_operators.h"

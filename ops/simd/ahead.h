@@ -6,7 +6,7 @@
 
 // No header of the library: files that are compiled for AVX-512 include this one.
 namespace heddle::ops {
-int MemoryStreams();  // ops/cpu.h
+int MemoryStreams();  // ops/base/cpu.h
 }
 
 namespace heddle::ops::simd {

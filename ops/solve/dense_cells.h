@@ -6,7 +6,7 @@
 // with it every bit of a result, depends on the shapes only.
 #include <string_view>
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 #include "ops/solve/eigen_library.h"
 
 namespace heddle::ops {

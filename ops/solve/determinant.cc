@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
 #include "ops/catalog.h"
 #include "ops/solve/dense_cells.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "ops/adjoint.h"
-#include "ops/arguments.h"
+#include "ops/base/adjoint.h"
+#include "ops/base/arguments.h"
 #include "ops/catalog.h"
 #include "ops/solve/eigen_general.h"
 

@@ -49,7 +49,7 @@ consteval bool IsOfAStep(std::string_view condition) {
 #include <Eigen/SVD>
 #include <unsupported/Eigen/MatrixFunctions>
 
-#include "ops/kernel.h"
+#include "ops/base/kernel.h"
 
 namespace heddle::ops {
 

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
 #include "ops/catalog.h"
 #include "ops/solve/dense_cells.h"
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/adjoint.h"
-#include "ops/arguments.h"
+#include "ops/base/adjoint.h"
+#include "ops/base/arguments.h"
 #include "ops/catalog.h"
 #include "ops/solve/dense_cells.h"
 

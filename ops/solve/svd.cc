@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "ops/adjoint.h"
-#include "ops/arguments.h"
+#include "ops/base/adjoint.h"
+#include "ops/base/arguments.h"
 #include "ops/catalog.h"
 #include "ops/solve/dense_cells.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "ops/fetch.h"
+#include "ops/base/fetch.h"
 
 namespace heddle::ops {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/values/matrix.h"
-#include "ops/cpu.h"
+#include "ops/base/cpu.h"
 
 // The entries of some rows of a CSR matrix read the rows of a dense matrix that their columns name. Where
 // those rows are long and all of them are more than the second-level cache holds, they are read block after

@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "core/values/panels.h"
-#include "ops/fetch.h"
-#include "ops/parallel.h"
+#include "ops/base/fetch.h"
+#include "ops/base/parallel.h"
+#include "ops/base/thread_slots.h"
 #include "ops/reduction/reduction_tasks.h"
 #include "ops/simd/product/sparse_rows.h"
-#include "ops/thread_slots.h"
 
 namespace heddle::ops {
 namespace {

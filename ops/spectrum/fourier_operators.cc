@@ -4,13 +4,13 @@
 #include <vector>
 
 #include "core/values/sizes.h"
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
+#include "ops/base/parallel.h"
+#include "ops/base/whole_number.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
-#include "ops/parallel.h"
 #include "ops/spectrum/fourier_plan.h"
-#include "ops/whole_number.h"
 
 // Fourier transforms. All have two results, the real and the imaginary part.
 //

@@ -10,14 +10,14 @@
 
 #include "core/values/panels.h"
 #include "core/values/sizes.h"
-#include "ops/adjoint.h"
-#include "ops/arguments.h"
+#include "ops/base/adjoint.h"
+#include "ops/base/arguments.h"
+#include "ops/base/parallel.h"
+#include "ops/base/whole_number.h"
 #include "ops/catalog.h"
 #include "ops/cells/storage.h"
-#include "ops/parallel.h"
 #include "ops/simd/aggregate.h"
 #include "ops/statistics/group_payload.h"
-#include "ops/whole_number.h"
 
 namespace heddle::ops {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
 #include "ops/cells/storage.h"
 #include "ops/statistics/ranks.h"
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
 #include "ops/cells/storage.h"
 
 namespace heddle::ops {

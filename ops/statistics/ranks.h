@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 // What the order statistics share: a column in ascending order, each value so often as its weight says.
 namespace heddle::ops {

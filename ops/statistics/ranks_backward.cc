@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "ops/adjoint.h"
-#include "ops/arguments.h"
+#include "ops/base/adjoint.h"
+#include "ops/base/arguments.h"
 #include "ops/cells/storage.h"
 #include "ops/statistics/ranks.h"
 

@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
+#include "ops/base/parallel.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
-#include "ops/parallel.h"
 
 namespace heddle::ops {
 namespace {

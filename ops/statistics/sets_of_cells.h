@@ -5,9 +5,9 @@
 #include <mutex>
 
 #include "core/values/matrix.h"
+#include "ops/base/kernel.h"
+#include "ops/base/parallel.h"
 #include "ops/cells/move_cells.h"
-#include "ops/kernel.h"
-#include "ops/parallel.h"
 
 // Sets of the cells of a matrix, on all threads of the arena. `Set` is DistinctValues or SmallestHashes.
 namespace heddle::ops {

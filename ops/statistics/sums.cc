@@ -5,9 +5,9 @@
 
 #include "ops/aggregate/aggregate.h"
 #include "ops/aggregate/wide_sums.h"
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
+#include "ops/base/parallel.h"
 #include "ops/cells/storage.h"
-#include "ops/parallel.h"
 
 namespace heddle::ops {
 

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 #include "ops/reduction/wide_number.h"
 
 // What mean, moment and cov of weighted or centred cells share: sums in the order of sum() (docs/numerics.md,

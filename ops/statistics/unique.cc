@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
 #include "ops/statistics/direction.h"

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/text/double_text.h"
-#include "ops/arguments.h"
-#include "ops/operator.h"
-#include "ops/whole_number.h"
+#include "ops/base/arguments.h"
+#include "ops/base/operator.h"
+#include "ops/base/whole_number.h"
 
 // Tensors hold one value in all their cells (compiler/build/tensors.cc), so that they are two scalars: the
 // value, and the dimensions as a text of numbers with blanks between them.

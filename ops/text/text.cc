@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "core/text/double_text.h"
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
+#include "ops/base/operator.h"
+#include "ops/base/whole_number.h"
 #include "ops/catalog.h"
-#include "ops/operator.h"
 #include "ops/text/java_format.h"
-#include "ops/whole_number.h"
 
 // toString, format, and the effects on the script's output: print, stop, assert (language reference 2.9 and
 // 3.10).

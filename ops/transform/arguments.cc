@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/transform/arguments.h"
 
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
 
 namespace heddle::ops {
 

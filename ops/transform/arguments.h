@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 #include "ops/transform/spec.h"
 
 // What the transforms have in common: arguments that are frames, and the spec.

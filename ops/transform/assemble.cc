@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 
 namespace heddle::ops {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 #include "ops/transform/encoders.h"
 
 namespace heddle::ops {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 #include "ops/transform/encoders.h"
 
 namespace heddle::ops {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
 #include "ops/catalog.h"
 #include "ops/transform/arguments.h"
 #include "ops/transform/metadata.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/text/double_text.h"
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
 #include "ops/catalog.h"
 #include "ops/transform/arguments.h"
 #include "ops/transform/assemble.h"

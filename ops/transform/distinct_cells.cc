@@ -7,9 +7,9 @@
 #include <limits>
 #include <string_view>
 
+#include "ops/base/kernel.h"
+#include "ops/base/parallel.h"
 #include "ops/frame/convert.h"
-#include "ops/kernel.h"
-#include "ops/parallel.h"
 #include "ops/transform/key_table.h"
 
 namespace heddle::ops {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
+#include "ops/base/parallel.h"
 #include "ops/catalog.h"
-#include "ops/parallel.h"
 #include "ops/transform/arguments.h"
 #include "ops/transform/assemble.h"
 #include "ops/transform/encoders.h"

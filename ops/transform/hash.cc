@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <limits>
 
+#include "ops/base/parallel.h"
 #include "ops/frame/convert.h"
-#include "ops/parallel.h"
 #include "ops/transform/encoders.h"
 
 namespace heddle::ops {

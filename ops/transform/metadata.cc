@@ -9,8 +9,8 @@
 #include "core/text/double_text.h"
 #include "core/text/quoted.h"
 #include "core/text/utf8.h"
+#include "ops/base/parallel.h"
 #include "ops/frame/convert.h"
-#include "ops/parallel.h"
 #include "ops/text/java_hash_map.h"
 
 namespace heddle::ops {

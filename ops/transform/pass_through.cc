@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "core/text/utf8.h"
+#include "ops/base/parallel.h"
 #include "ops/frame/convert.h"
-#include "ops/parallel.h"
 #include "ops/transform/encoders.h"
 
 namespace heddle::ops {

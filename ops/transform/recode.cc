@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 #include "ops/transform/encoders.h"
 #include "ops/transform/key_table.h"
 

@@ -2,15 +2,15 @@
 #include <algorithm>
 #include <limits>
 
-#include "ops/arguments.h"
+#include "ops/base/arguments.h"
+#include "ops/base/parallel.h"
+#include "ops/base/whole_number.h"
 #include "ops/catalog.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/convert.h"
 #include "ops/frame/text_column.h"
-#include "ops/parallel.h"
 #include "ops/transform/arguments.h"
 #include "ops/transform/tokenizer.h"
-#include "ops/whole_number.h"
 
 namespace heddle::ops {
 namespace {

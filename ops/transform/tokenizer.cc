@@ -5,7 +5,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "ops/kernel.h"
+#include "ops/base/kernel.h"
 #include "ops/text/java_hash_map.h"
 #include "ops/text/java_text.h"
 

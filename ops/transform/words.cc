@@ -5,8 +5,8 @@
 #include <limits>
 #include <unordered_map>
 
+#include "ops/base/parallel.h"
 #include "ops/frame/convert.h"
-#include "ops/parallel.h"
 #include "ops/text/java_text.h"
 
 namespace heddle::ops {

@@ -56,11 +56,11 @@ const std::vector<Library>& Libraries() {
       {"spdlog/", {"core/environment/log.cc"}},
       {"llvm/", {"compiler/codegen/module/"}},
       {"boost/", {"ops/distribution/"}},
-      {"hdf5.h", {"ops/formats/module/hdf5/"}},
-      {"matio.h", {"ops/formats/module/"}},
-      {"arrow/", {"ops/formats/module/"}},
-      {"parquet/", {"ops/formats/module/"}},
-      {"zstd.h", {"ops/files/"}},
+      {"hdf5.h", {"ops/io/formats/module/hdf5/"}},
+      {"matio.h", {"ops/io/formats/module/"}},
+      {"arrow/", {"ops/io/formats/module/"}},
+      {"parquet/", {"ops/io/formats/module/"}},
+      {"zstd.h", {"ops/io/files/"}},
   };
   return *libraries;
 }
@@ -282,14 +282,36 @@ TEST(ArchitectureTest, ALibraryHeaderBehindAProjectHeaderIsFound) {
 }
 
 // Each folder can be read after those that it includes. ops/catalog.cc is the list of all operators and
-// ops/formats/format_table.cc that of all formats: what declares them may be known everywhere.
+// ops/io/formats/format_table.cc that of all formats: what declares them may be known everywhere.
 TEST(ArchitectureTest, NoFoldersIncludeEachOther) {
   const Files files = SourcesUnder(TableFolders());
-  const Includes includes = FolderIncludes(files, {"ops/catalog.cc", "ops/formats/format_table.cc"});
+  const Includes includes = FolderIncludes(files, {"ops/catalog.cc", "ops/io/formats/format_table.cc"});
   EXPECT_GT(includes.size(), 20u);
   EXPECT_EQ(FindCycle(includes), "");
   EXPECT_EQ(FindCycle({{"a", {"b", "c"}}, {"b", {"c"}}, {"c", {"d"}}}), "");
   EXPECT_EQ(FindCycle({{"a", {"b"}}, {"b", {"c", "d"}}, {"d", {"b"}}}), "b -> d -> b");
+}
+
+// Operators compute on values; files are read and written by tasks of the plan.
+TEST(ArchitectureTest, NoOperatorKnowsFilesAndTheBaseKnowsNoOperator) {
+  int read = 0;
+  for (const auto& [path, text] : SourcesUnder({"ops"})) {
+    if (path.starts_with("ops/io/") || path == "ops/catalog.cc") continue;
+    ++read;
+    for (const Include& include : IncludesOf(text)) {
+      EXPECT_FALSE(include.name.starts_with("ops/io/")) << path << " includes " << include.name;
+      if (path.starts_with("ops/base/") && include.name.starts_with("ops/"))
+        EXPECT_TRUE(include.name.starts_with("ops/base/")) << path << " includes " << include.name;
+    }
+  }
+  EXPECT_GT(read, 400);
+}
+
+TEST(ArchitectureTest, NoFolderHidesTwoConcepts) {
+  std::map<std::string, int> sizes;
+  for (const auto& [path, text] : SourcesUnder(TableFolders())) ++sizes[fs::path(path).parent_path()];
+  for (const auto& [folder, files] : sizes)
+    EXPECT_LE(files, 45) << folder << " has " << files << " files: about forty are a room, more are two";
 }
 
 TEST(ArchitectureTest, NoFileCollectsEverything) {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 #include "tests/fuzz/fuzz_case.h"
 #include "tests/fuzz/minimize.h"
 #include "tests/fuzz/script_text.h"

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 #include "tests/fuzz/hostile.h"
 
 namespace heddle::fuzz {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ops/files/crc32c.h"
-#include "ops/formats/binary/binary_layout.h"
-#include "ops/formats/file_format.h"
+#include "ops/io/files/crc32c.h"
+#include "ops/io/formats/binary/binary_layout.h"
+#include "ops/io/formats/file_format.h"
 #include "tests/fuzz/corpus.h"
 #include "tests/fuzz/data_generator.h"
 #include "tests/support/frames.h"

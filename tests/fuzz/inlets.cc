@@ -14,12 +14,12 @@
 #include "compiler/parse/parser.h"
 #include "core/memory/counted_heap.h"
 #include "core/text/utf8.h"
+#include "ops/base/kernel.h"
 #include "ops/catalog.h"
-#include "ops/exchange/convert_file.h"
-#include "ops/exchange/inspect_file.h"
-#include "ops/formats/file_format.h"
-#include "ops/formats/libraries/format_module.h"
-#include "ops/kernel.h"
+#include "ops/io/exchange/convert_file.h"
+#include "ops/io/exchange/inspect_file.h"
+#include "ops/io/formats/file_format.h"
+#include "ops/io/formats/libraries/format_module.h"
 #include "ops/map/java_expression.h"
 #include "ops/map/java_regex.h"
 #include "ops/map/moving_average.h"
@@ -135,7 +135,7 @@ void AddArrays(const std::string& name, const std::string& format, const FileOfD
   const bool is_hdf5 = format == "hdf5" || file.name == "matlab73.mat";
   if ((is_hdf5 && !ops::OpenHdf5Module().ok()) || (format == "mat" && !ops::OpenMatModule().ok())) return;
   const std::string bytes =
-      testing_support::ReadText(HEDDLE_SOURCE_DIR "/tests/unit/ops/formats/data/" + file.name);
+      testing_support::ReadText(HEDDLE_SOURCE_DIR "/tests/unit/ops/io/formats/data/" + file.name);
   inlets->push_back(OfFile(name,
                            {{"format", Scalar(format)},
                             {"dataset", Scalar(file.dataset)},

@@ -9,7 +9,7 @@
 #include <new>
 
 #include "core/memory/memory_budget.h"
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 #include "tests/fuzz/damage.h"
 #include "tests/fuzz/inlets.h"
 #include "tests/fuzz/kept_inputs.h"

@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "ops/kernel.h"
+#include "ops/base/kernel.h"
 
 namespace heddle::compiler::testing_support {
 

@@ -13,7 +13,7 @@
 #include "compiler/optimize/infer.h"
 #include "compiler/optimize/pass.h"
 #include "compiler/rules/rule_pattern.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 #include "tests/property/evaluate_graph.h"
 
 namespace heddle::compiler {

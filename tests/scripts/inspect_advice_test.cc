@@ -233,7 +233,7 @@ TEST_F(InspectAdviceTest, WorksForEveryFileOfTheTests) {
                                          "stream.arrows", "wide.arrow"};
   int tried = 0;
   for (const char* const folder :
-       {"/tests/unit/ops/formats/data", "/tests/unit/ops/formats/data/tables", "/examples/data"})
+       {"/tests/unit/ops/io/formats/data", "/tests/unit/ops/io/formats/data/tables", "/examples/data"})
     for (const fs::directory_entry& file : fs::directory_iterator(std::string(HEDDLE_SOURCE_DIR) + folder)) {
       const std::string name = file.path().filename(), ending = file.path().extension();
       if (name.starts_with("make_data") || ending == ".md" || file.is_directory()) continue;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 #include "ops/scalar/evaluate_scalar.h"
 
 namespace heddle::compiler {

@@ -19,7 +19,7 @@
 #include "compiler/optimize/static/written_files.h"
 #include "compiler/parse/ast.h"
 #include "core/call_site.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 #include "ops/scalar/evaluate_scalar.h"
 
 namespace heddle::compiler {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "ops/files/file_versions.h"
-#include "ops/files/files.h"
-#include "ops/files/folders.h"
+#include "ops/io/files/file_versions.h"
+#include "ops/io/files/files.h"
+#include "ops/io/files/folders.h"
 
 namespace heddle::compiler {
 namespace {

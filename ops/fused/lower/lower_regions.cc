@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "ops/aggregate/wide_sums.h"
-#include "ops/broadcast.h"
+#include "ops/base/broadcast.h"
 #include "ops/fused/program/region_walk.h"
 #include "ops/simd/cellwise/elementwise_codes.h"
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/values/panels.h"
-#include "ops/cpu.h"
+#include "ops/base/cpu.h"
 #include "ops/fused/lower/tile_sizes.h"
 #include "ops/fused/program/region_walk.h"
 #include "ops/fused/rows/dense_rows.h"

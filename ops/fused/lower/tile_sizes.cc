@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "core/values/panels.h"
+#include "ops/base/parallel.h"
 #include "ops/fused/rows/entries.h"
-#include "ops/parallel.h"
 #include "ops/sparse/gathered_rows.h"
 #include "ops/sparse/sparse_leaves.h"
 

@@ -5,9 +5,9 @@
 
 #include "core/values/panels.h"
 #include "ops/aggregate/aggregate.h"
-#include "ops/broadcast.h"
+#include "ops/base/broadcast.h"
+#include "ops/base/operator.h"
 #include "ops/fused/program/region_walk.h"
-#include "ops/operator.h"
 #include "ops/product/matmul.h"
 #include "ops/simd/cellwise/elementwise_codes.h"
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "ops/broadcast.h"
+#include "ops/base/broadcast.h"
+#include "ops/base/operator.h"
 #include "ops/fused/program/tile_program.h"
-#include "ops/operator.h"
 #include "ops/simd/cellwise/elementwise_codes.h"
 
 namespace heddle::ops {

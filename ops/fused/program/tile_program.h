@@ -9,7 +9,7 @@
 
 #include "core/programs/fused_operator.h"
 #include "ops/aggregate/aggregate.h"
-#include "ops/cpu.h"
+#include "ops/base/cpu.h"
 #include "ops/fused/program/body.h"
 #include "ops/product/matmul.h"
 #include "ops/reduction/reduction_tree.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/values/panels.h"
+#include "ops/base/operator.h"
 #include "ops/fused/program/body_view.h"
 #include "ops/fused/program/region_walk.h"
-#include "ops/operator.h"
 #include "ops/simd/cellwise/elementwise_codes.h"
 
 namespace heddle::ops {

@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "core/values/panels.h"
-#include "ops/cpu.h"
-#include "ops/kernel.h"
+#include "ops/base/cpu.h"
+#include "ops/base/kernel.h"
 #include "ops/product/matmul.h"
 #include "ops/product/matmul_gemm.h"
 #include "ops/simd/aggregate.h"

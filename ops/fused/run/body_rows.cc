@@ -4,10 +4,10 @@
 #include <optional>
 #include <utility>
 
+#include "ops/base/operator.h"
+#include "ops/base/parallel.h"
 #include "ops/cells/storage.h"
 #include "ops/fused/program/body_view.h"
-#include "ops/operator.h"
-#include "ops/parallel.h"
 
 namespace heddle::ops {
 namespace {

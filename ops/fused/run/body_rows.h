@@ -6,8 +6,8 @@
 #include "core/status.h"
 #include "core/values/matrix.h"
 #include "ops/aggregate/wide_sums.h"
+#include "ops/base/kernel.h"
 #include "ops/fused/program/tile_program.h"
-#include "ops/kernel.h"
 
 // What a fused operator looks at once more, operator by operator, when a sum of its values has come out
 // infinite or NaN (ops/aggregate/wide_sums.h): the plain kernels compute the same bits as tiles do.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/fused/run/body_scalars.h"
 
+#include "ops/base/operator.h"
 #include "ops/fused/program/body_view.h"
-#include "ops/operator.h"
 
 namespace heddle::ops {
 namespace {

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "ops/base/kernel.h"
 #include "ops/fused/program/tile_program.h"
-#include "ops/kernel.h"
 
 namespace heddle::ops {
 

@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "core/values/panels.h"
+#include "ops/base/operator.h"
 #include "ops/fused/run/body_rows.h"
 #include "ops/fused/run/run_tiles.h"
-#include "ops/operator.h"
 
 namespace heddle::ops {
 

@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "core/values/panels.h"
+#include "ops/base/parallel.h"
 #include "ops/cells/storage.h"
 #include "ops/fused/run/body_rows.h"
 #include "ops/fused/run/run_tiles.h"
-#include "ops/parallel.h"
 #include "ops/reduction/reduction_tree.h"
 #include "ops/simd/aggregate.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ops/base/kernel.h"
 #include "ops/fused/program/tile_program.h"
 #include "ops/fused/run/tile_steps.h"
-#include "ops/kernel.h"
 
 namespace heddle::ops {
 
@@ -16,8 +16,8 @@ bool RunsInPhases(const TileProgram& program);
 /// one, as long as that is enough for all threads.
 int64_t RowsOfGroup(int64_t rows, int64_t columns, int64_t full, int threads);
 
-/// Runs it in the phase of the call (ops/kernel.h). All threads share the column chunks of a few rows at a
-/// time, which the phases over them find in the cache.
+/// Runs it in the phase of the call (ops/base/kernel.h). All threads share the column chunks of a few rows at
+/// a time, which the phases over them find in the cache.
 Status RunLongRows(const TileProgram& program, const KernelCall& call, TileSteps& steps,
                    std::span<Value> results);
 

@@ -9,12 +9,12 @@
 #include <map>
 
 #include "core/values/panels.h"
+#include "ops/base/parallel.h"
 #include "ops/cells/storage.h"
 #include "ops/fused/rows/pattern_result.h"
 #include "ops/fused/run/body_rows.h"
 #include "ops/fused/run/run_tiles.h"
 #include "ops/fused/run/tile_steps.h"
-#include "ops/parallel.h"
 #include "ops/reduction/reduction_tasks.h"
 #include "ops/simd/cellwise/elementwise.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ops/base/kernel.h"
 #include "ops/fused/program/tile_program.h"
-#include "ops/kernel.h"
 
 namespace heddle::ops {
 

@@ -5,14 +5,14 @@
 #include <memory>
 
 #include "core/values/panels.h"
+#include "ops/base/operator.h"
+#include "ops/base/parallel.h"
 #include "ops/cells/storage.h"
 #include "ops/fused/rows/pattern_result.h"
 #include "ops/fused/run/body_rows.h"
 #include "ops/fused/run/run_long_rows.h"
 #include "ops/fused/run/run_stitch.h"
 #include "ops/fused/run/tile_steps.h"
-#include "ops/operator.h"
-#include "ops/parallel.h"
 #include "ops/reduction/reduction_tasks.h"
 #include "ops/sparse/gather_cells.h"
 #include "ops/sparse/sparse_leaves.h"

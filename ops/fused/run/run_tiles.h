@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ops/base/kernel.h"
 #include "ops/fused/program/tile_program.h"
-#include "ops/kernel.h"
 
 namespace heddle::ops {
 
-/// Computes a fused operator tile by tile in the phase that `call` names (ops/kernel.h), with a result for
-/// each root. Dense walk: CSR inputs that cell-wise operators read are made dense tile by tile.
+/// Computes a fused operator tile by tile in the phase that `call` names (ops/base/kernel.h), with a result
+/// for each root. Dense walk: CSR inputs that cell-wise operators read are made dense tile by tile.
 Status RunTiles(const TileProgram& program, const KernelCall& call, std::span<Value> results);
 
 /// The result of one reduction, which has a tree of its own, from all its nodes: the last phase of its

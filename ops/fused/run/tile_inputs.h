@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "ops/base/kernel.h"
 #include "ops/fused/program/tile_program.h"
-#include "ops/kernel.h"
 
 namespace heddle::ops {
 

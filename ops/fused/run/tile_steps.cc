@@ -5,13 +5,13 @@
 #include <cstring>
 
 #include "core/values/panels.h"
-#include "ops/cpu.h"
+#include "ops/base/cpu.h"
+#include "ops/base/operator.h"
 #include "ops/elementwise/elementwise_sparse.h"
 #include "ops/elementwise/single_precision.h"
 #include "ops/fused/rows/dense_rows.h"
 #include "ops/fused/run/run_tiles.h"
 #include "ops/fused/run/tile_inputs.h"
-#include "ops/operator.h"
 #include "ops/product/sampled_product.h"
 #include "ops/simd/cellwise/elementwise.h"
 #include "ops/simd/product/matmul.h"

@@ -11,6 +11,8 @@
 
 #include "core/status.h"
 #include "core/values/matrix.h"
+#include "ops/base/kernel.h"
+#include "ops/base/thread_slots.h"
 #include "ops/elementwise/widened_rows.h"
 #include "ops/fused/lower/tile_sizes.h"
 #include "ops/fused/program/tile_program.h"
@@ -20,7 +22,6 @@
 #include "ops/fused/run/body_rows.h"
 #include "ops/fused/run/body_scalars.h"
 #include "ops/fused/run/tile_inputs.h"
-#include "ops/kernel.h"
 #include "ops/product/matmul.h"
 #include "ops/product/matmul_gemm.h"
 #include "ops/product/transposed_singles.h"
@@ -28,7 +29,6 @@
 #include "ops/reduction/reduction_tree.h"
 #include "ops/simd/ahead.h"
 #include "ops/sparse/gather_cells.h"
-#include "ops/thread_slots.h"
 
 namespace heddle::ops {
 

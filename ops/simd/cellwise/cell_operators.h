@@ -103,7 +103,7 @@ HEDDLE_UNARY(IsNaN, false, OneWhere(Unordered(a, a)))
 HEDDLE_UNARY(IsInfinite, false, OneWhere(Equal(Abs(a), Broadcast(kInfinity))))
 HEDDLE_UNARY(RoundToSingle, false,
              ToSingle(a))  // No operator of the language: what storing a cell as a float does to it.
-// Functions of floats, of cells that are floats (InSingles of ops/cell_codes.h).
+// Functions of floats, of cells that are floats (InSingles of ops/base/cell_codes.h).
 HEDDLE_UNARY(SingleExponential, true, Widen(Exp(Narrow(a))))
 HEDDLE_UNARY(SingleLogarithm, true, Widen(Log(Narrow(a))))
 HEDDLE_UNARY(SingleHyperbolicTangent, true, Widen(Tanh(Narrow(a))))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/simd/cellwise/elementwise.h"
 
-#include "ops/cpu.h"
+#include "ops/base/cpu.h"
 
 namespace heddle::ops {
 

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "ops/cell_codes.h"
+#include "ops/base/cell_codes.h"
 
 // Cell-wise kernels on flat arrays, one table per target. The same code serves matrices, scalars and the
 // constant folder: it is the one definition of every cell-wise operator (docs/numerics.md R5). No standard
@@ -45,7 +45,7 @@ struct ElementwiseKernels {
 extern const ElementwiseKernels kElementwiseKernelsAvx2;
 extern const ElementwiseKernels kElementwiseKernelsAvx512;
 
-/// The table for SelectedCpu() (ops/cpu.h).
+/// The table for SelectedCpu() (ops/base/cpu.h).
 const ElementwiseKernels& SelectedElementwiseKernels();
 
 }  // namespace heddle::ops

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/simd/cellwise/elementwise_codes.h"
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 #include "ops/simd/cellwise/math.h"
 
 namespace heddle::ops {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "core/programs/graph.h"
-#include "ops/broadcast.h"
+#include "ops/base/broadcast.h"
 #include "ops/simd/cellwise/elementwise.h"
 
 namespace heddle::ops {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/simd/cellwise/single_functions.h"
 
-#include "ops/cpu.h"
+#include "ops/base/cpu.h"
 
 namespace heddle::ops {
 

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "ops/cell_codes.h"
+#include "ops/base/cell_codes.h"
 
 namespace heddle::ops {
 
@@ -30,7 +30,7 @@ struct SingleFunctions {
 extern const SingleFunctions kSingleFunctionsAvx2;
 extern const SingleFunctions kSingleFunctionsAvx512;
 
-/// The table for SelectedCpu() (ops/cpu.h).
+/// The table for SelectedCpu() (ops/base/cpu.h).
 const SingleFunctions& SelectedSingleFunctions();
 
 }  // namespace heddle::ops

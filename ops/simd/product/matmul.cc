@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "core/values/panels.h"
-#include "ops/cpu.h"
+#include "ops/base/cpu.h"
 #include "ops/simd/product/few_columns.h"
 #include "ops/simd/product/join_rows.h"
 #include "ops/simd/product/product_rows.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/values/panels.h"
-#include "ops/cpu.h"
+#include "ops/base/cpu.h"
 #include "ops/simd/product/few_columns.h"
 #include "ops/simd/product/matmul.h"
 #include "ops/simd/rows.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "core/memory/counted_heap.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 #include "tests/simulation/plan_writer.h"
 #include "tests/support/frames.h"
 #include "tests/unit/actor/test_kernels.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/programs/graph.h"
-#include "ops/kernel.h"
+#include "ops/base/kernel.h"
 
 namespace heddle::actor {
 

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "cluster/master/beat_clock.h"
-#include "ops/files/files.h"
+#include "ops/io/files/files.h"
 #include "tests/support/process.h"
 
 namespace heddle::cluster {

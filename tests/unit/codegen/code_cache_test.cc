@@ -12,7 +12,7 @@
 #include "compiler/codegen/code_module.h"
 #include "compiler/codegen/codegen.h"
 #include "compiler/codegen/object_cache.h"
-#include "ops/files/own_folders.h"
+#include "ops/io/files/own_folders.h"
 #include "tests/support/process.h"
 #include "tests/unit/codegen/region_case.h"
 

@@ -5,7 +5,7 @@
 #include "compiler/build/polynomial.h"
 #include "compiler/build/script_arguments.h"
 #include "compiler/explain.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::compiler {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "compiler/rules/rule_pattern.h"
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 #include "ops/simd/cellwise/math.h"
 
 // Operator::derivative is DML text about a number x and the value y there; a difference quotient is what it

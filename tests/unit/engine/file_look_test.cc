@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ops/files/files.h"
+#include "ops/io/files/files.h"
 
 namespace heddle::engine {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "actor/in_process_link.h"
 #include "core/environment/clock.h"
-#include "ops/files/files.h"
+#include "ops/io/files/files.h"
 #include "tests/support/process.h"
 #include "tests/unit/engine/control_channel_in_process.h"
 #include "tests/unit/engine/script_runner.h"

@@ -13,7 +13,7 @@
 #include "engine/control/ordered_output.h"
 #include "engine/variables/merge_cells.h"
 #include "engine/variables/merge_variable.h"
-#include "ops/files/files.h"
+#include "ops/io/files/files.h"
 #include "tests/unit/engine/script_runner.h"
 
 namespace heddle::engine {

@@ -5,7 +5,7 @@
 
 #include "core/environment/clock.h"
 #include "core/programs/plan.h"
-#include "ops/files/files.h"
+#include "ops/io/files/files.h"
 #include "tests/unit/engine/script_runner.h"
 
 namespace heddle::engine {

@@ -8,7 +8,7 @@
 #include "actor/in_process_link.h"
 #include "compiler/compile.h"
 #include "core/environment/clock.h"
-#include "ops/files/files.h"
+#include "ops/io/files/files.h"
 #include "tests/unit/engine/control_channel_in_process.h"
 
 namespace heddle::engine {

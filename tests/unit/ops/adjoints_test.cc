@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/reference/aggregate.h"
-#include "ops/reference/catalog.h"
+#include "tests/reference/aggregate.h"
+#include "tests/reference/catalog.h"
 #include "tests/unit/ops/run_operator.h"
 
 namespace heddle::ops {

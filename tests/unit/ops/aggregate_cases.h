@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "core/values/panels.h"
-#include "ops/kernel.h"
-#include "ops/operator.h"
-#include "ops/parallel.h"
+#include "ops/base/kernel.h"
+#include "ops/base/operator.h"
+#include "ops/base/parallel.h"
 
 // Matrices that are awkward for reductions, and ways to run an operator: whole, or split among workers.
 namespace heddle::ops {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reference/aggregate.h"
+#include "tests/reference/aggregate.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reference/catalog.h"
+#include "tests/reference/catalog.h"
 
 #include <cmath>
 #include <filesystem>
@@ -45,7 +45,7 @@ TEST(CatalogTest, EveryOperatorHasAReferenceKernel) {
     if (NeedsReference(*op)) {
       const bool is_there = op->results == 1 ? reference::FindKernel(op->name) != nullptr
                                              : reference::FindSeveralKernel(op->name) != nullptr;
-      EXPECT_TRUE(is_there) << op->name << ": a reference kernel belongs in ops/reference and its table";
+      EXPECT_TRUE(is_there) << op->name << ": a reference kernel belongs in tests/reference and its table";
     }
   }
 }

@@ -3,7 +3,7 @@
 
 #include "aggregate_cases.h"
 #include "ops/catalog.h"
-#include "ops/reference/aggregate.h"
+#include "tests/reference/aggregate.h"
 
 namespace heddle::ops {
 namespace {

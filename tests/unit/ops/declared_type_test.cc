@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 namespace heddle::ops {
 namespace {

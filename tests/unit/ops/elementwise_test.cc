@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reference/elementwise.h"
+#include "tests/reference/elementwise.h"
 
 #include <gtest/gtest.h>
 
@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "core/values/value.h"
+#include "ops/base/cpu.h"
+#include "ops/base/operator.h"
+#include "ops/base/parallel.h"
 #include "ops/catalog.h"
-#include "ops/cpu.h"
-#include "ops/operator.h"
-#include "ops/parallel.h"
 
 namespace heddle::ops {
 namespace {

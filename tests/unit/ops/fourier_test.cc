@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reference/fourier.h"
+#include "tests/reference/fourier.h"
 
 #include <cmath>
 #include <random>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reference/generate.h"
+#include "tests/reference/generate.h"
 
 #include <cmath>
 
 #include "core/environment/clock.h"
 #include "ops/catalog.h"
-#include "ops/reference/reorganize.h"
+#include "tests/reference/reorganize.h"
 #include "tests/unit/ops/run_operator.h"
 
 namespace heddle::ops {

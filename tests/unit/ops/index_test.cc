@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "ops/catalog.h"
-#include "ops/reference/reorganize.h"
+#include "tests/reference/reorganize.h"
 #include "tests/unit/ops/run_operator.h"
 
 namespace heddle::ops {

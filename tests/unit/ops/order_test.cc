@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "ops/catalog.h"
-#include "ops/reference/select.h"
+#include "tests/reference/select.h"
 #include "tests/unit/ops/run_operator.h"
 
 namespace heddle::ops {

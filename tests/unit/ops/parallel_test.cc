@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/parallel.h"
+#include "ops/base/parallel.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <new>
 
 #include "aggregate_cases.h"
-#include "ops/reference/aggregate.h"
+#include "tests/reference/aggregate.h"
 
 namespace heddle::ops {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reference/reorganize.h"
+#include "tests/reference/reorganize.h"
 
 #include "ops/catalog.h"
 #include "tests/unit/ops/run_operator.h"

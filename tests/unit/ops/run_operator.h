@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "core/values/panels.h"
-#include "ops/operator.h"
-#include "ops/parallel.h"
+#include "ops/base/operator.h"
+#include "ops/base/parallel.h"
 
 // Runs one operator of a family as the system does: infer, check that the result is what inference promised,
 // run.

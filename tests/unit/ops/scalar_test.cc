@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/values/value.h"
+#include "ops/base/operator.h"
 #include "ops/catalog.h"
-#include "ops/operator.h"
 #include "ops/scalar/evaluate_scalar.h"
 #include "ops/simd/cellwise/math.h"
 

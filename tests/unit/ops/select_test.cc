@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reference/select.h"
+#include "tests/reference/select.h"
 
 #include <cmath>
 
 #include "ops/catalog.h"
-#include "ops/reference/reorganize.h"
+#include "tests/reference/reorganize.h"
 #include "tests/unit/ops/run_operator.h"
 
 namespace heddle::ops {

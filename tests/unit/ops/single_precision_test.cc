@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "ops/catalog.h"
-#include "ops/reference/matmul.h"
 #include "ops/simd/cellwise/elementwise.h"
 #include "ops/simd/cellwise/elementwise_codes.h"
+#include "tests/reference/matmul.h"
 #include "tests/unit/ops/run_operator.h"
 
 namespace heddle::ops {

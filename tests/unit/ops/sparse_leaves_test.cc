@@ -8,7 +8,7 @@
 #include <random>
 
 #include "aggregate_cases.h"
-#include "ops/reference/aggregate.h"
+#include "tests/reference/aggregate.h"
 
 namespace heddle::ops {
 namespace {

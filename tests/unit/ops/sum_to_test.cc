@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reference/catalog.h"
+#include "tests/reference/catalog.h"
 #include "tests/unit/ops/run_operator.h"
 
 // sumTo and spreadTo, which gradient() puts around operands of other sizes.

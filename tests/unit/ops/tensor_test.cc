@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 
 // What tensors are made of: a value and dimensions.
 namespace heddle::ops {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/values/value.h"
+#include "ops/base/operator.h"
 #include "ops/catalog.h"
-#include "ops/operator.h"
 #include "ops/text/java_format.h"
 
 namespace heddle::ops {

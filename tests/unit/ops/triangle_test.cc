@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
-#include "ops/reference/catalog.h"
+#include "tests/reference/catalog.h"
 #include "tests/unit/ops/run_operator.h"
 
 // upper.tri and lower.tri, cumsumprod and rowcumsum, contains.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/whole_number.h"
+#include "ops/base/whole_number.h"
 
 #include <gtest/gtest.h>
 

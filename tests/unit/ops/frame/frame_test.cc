@@ -11,7 +11,7 @@
 #include "ops/frame/cast.h"
 #include "ops/frame/convert.h"
 #include "ops/frame/stack_rows.h"
-#include "ops/reference/frame.h"
+#include "tests/reference/frame.h"
 #include "tests/support/frames.h"
 #include "tests/unit/ops/run_operator.h"
 

@@ -3,13 +3,13 @@
 
 #include <cmath>
 
+#include "ops/base/operator.h"
 #include "ops/frame/cast.h"
 #include "ops/frame/cell_types.h"
 #include "ops/frame/text_column.h"
 #include "ops/map/syntactic_patterns.h"
 #include "ops/map/text_measures.h"
-#include "ops/operator.h"
-#include "ops/reference/frame.h"
+#include "tests/reference/frame.h"
 
 // The operators on texts of frames, beside their reference.
 namespace heddle::ops {

@@ -15,10 +15,10 @@
 #include "core/programs/fused_operator.h"
 #include "core/programs/phased_operator.h"
 #include "core/values/panels.h"
+#include "ops/base/operator.h"
+#include "ops/base/parallel.h"
 #include "ops/elementwise/single_precision.h"
 #include "ops/fused/fused.h"
-#include "ops/operator.h"
-#include "ops/parallel.h"
 
 // Builds the body of a fused operator together with the values of its inputs, and runs it both ways: by
 // tiles, and one operator after the other by the kernels of the catalog.

@@ -2,7 +2,7 @@
 // Products with wide right operands inside fused operators, tile by tile: cell-wise operators before and
 // after them, with the bytes of the operators one by one.
 #include "body_builder.h"
-#include "ops/cpu.h"
+#include "ops/base/cpu.h"
 #include "ops/fused/program/tile_program.h"
 #include "ops/product/matmul.h"
 

@@ -2,7 +2,7 @@
 #include <functional>
 #include <limits>
 
-#include "ops/reference/catalog.h"
+#include "tests/reference/catalog.h"
 #include "tests/unit/ops/run_phases.h"
 
 // conv2d, pooling and biases, and their gradients.

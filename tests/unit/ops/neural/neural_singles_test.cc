@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators of neural networks on floats: products against their literal loops, everything else against the
 // definition for doubles, rounded (docs/numerics.md, section 9).
-#include "ops/reference/neural_singles.h"
+#include "tests/reference/neural_singles.h"
 
 #include <cmath>
 
-#include "ops/cpu.h"
+#include "ops/base/cpu.h"
 #include "ops/elementwise/single_precision.h"
-#include "ops/reference/catalog.h"
+#include "tests/reference/catalog.h"
 #include "tests/unit/ops/run_phases.h"
 
 namespace heddle::ops {

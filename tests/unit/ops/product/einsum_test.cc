@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reference/einsum.h"
+#include "tests/reference/einsum.h"
 
 #include <cmath>
 #include <map>

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "ops/cpu.h"
+#include "ops/base/cpu.h"
 #include "ops/reduction/reduction_tree.h"
 #include "ops/simd/product/matmul.h"
 

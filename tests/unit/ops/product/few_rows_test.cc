@@ -10,8 +10,8 @@
 #include "core/values/matrix.h"
 #include "ops/recursion/node_products.h"
 #include "ops/recursion/packed_weights.h"
-#include "ops/reference/matmul.h"
 #include "ops/simd/transpose.h"
+#include "tests/reference/matmul.h"
 
 namespace heddle::ops {
 namespace {

@@ -10,8 +10,8 @@
 #include <random>
 #include <vector>
 
-#include "ops/cpu.h"
-#include "ops/parallel.h"
+#include "ops/base/cpu.h"
+#include "ops/base/parallel.h"
 #include "ops/reduction/reduction_tree.h"
 
 namespace heddle::ops {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reference/matmul.h"
+#include "tests/reference/matmul.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <vector>
 
+#include "ops/base/cpu.h"
 #include "ops/catalog.h"
-#include "ops/cpu.h"
 #include "ops/simd/product/sparse_rows.h"
 #include "tests/unit/ops/aggregate_cases.h"
 

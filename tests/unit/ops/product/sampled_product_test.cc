@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reference/sampled_product.h"
+#include "tests/reference/sampled_product.h"
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/ops/aggregate_cases.h"
 #include "ops/catalog.h"
+#include "tests/unit/ops/aggregate_cases.h"
 #include "tests/unit/ops/run_operator.h"
 
 namespace heddle::ops {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "ops/cpu.h"
-#include "ops/parallel.h"
+#include "ops/base/cpu.h"
+#include "ops/base/parallel.h"
 #include "ops/product/matmul_gemm.h"
 #include "ops/simd/product/gemm.h"
 

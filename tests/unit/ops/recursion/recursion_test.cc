@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/operator.h"
+#include "ops/base/operator.h"
 #include "ops/recursion/distinct_rows.h"
 #include "ops/recursion/linearize.h"
 #include "ops/recursion/recursive_operator.h"

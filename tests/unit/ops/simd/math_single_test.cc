@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "ops/cell_codes.h"
-#include "ops/cpu.h"
+#include "ops/base/cell_codes.h"
+#include "ops/base/cpu.h"
 #include "ops/simd/cellwise/elementwise.h"
 #include "ops/simd/cellwise/single_functions.h"
 

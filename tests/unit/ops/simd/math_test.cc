@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "ops/cpu.h"
+#include "ops/base/cpu.h"
 #include "tests/unit/ops/simd/ulp_error.h"
 
 // Accuracy is measured against the C library's 64-bit-mantissa long double functions, which our code never

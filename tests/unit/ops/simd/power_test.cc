@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/cpu.h"
+#include "ops/base/cpu.h"
 #include "ops/simd/cellwise/math.h"
 #include "tests/unit/ops/simd/ulp_error.h"
 

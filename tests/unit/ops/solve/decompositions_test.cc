@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// eigen, svd, qr, lu: what the factors promise, and the same by the plain loops of ops/reference.
-#include "ops/reference/decompositions.h"
+// eigen, svd, qr, lu: what the factors promise, and the same by the plain loops of tests/reference.
+#include "tests/reference/decompositions.h"
 
 #include <cmath>
 #include <limits>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reference/distinct.h"
+#include "tests/reference/distinct.h"
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reference/group_aggregate.h"
+#include "tests/reference/group_aggregate.h"
 
 #include <cmath>
 #include <random>

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/reference/catalog.h"
+#include "tests/reference/catalog.h"
 #include "tests/unit/ops/run_operator.h"
 
 // quantile and its relatives, moments and covariance. Numbers that look arbitrary are what Apache

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "ops/frame/text_column.h"
-#include "ops/reference/transform.h"
 #include "ops/transform/tokenizer.h"
+#include "tests/reference/transform.h"
 #include "tests/unit/ops/run_operator.h"
 
 // What is expected was printed by SystemDS 3.4, but for the positions of words that stand in the text before,

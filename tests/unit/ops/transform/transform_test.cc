@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reference/transform.h"
+#include "tests/reference/transform.h"
 
 #include <gtest/gtest.h>
 

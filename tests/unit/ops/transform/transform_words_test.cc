@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "ops/frame/text_column.h"
-#include "ops/reference/transform.h"
 #include "ops/transform/key_table.h"
 #include "ops/transform/spec.h"
 #include "ops/transform/words.h"
+#include "tests/reference/transform.h"
 #include "tests/unit/ops/run_operator.h"
 
 // Encoders that make several columns of a text: bags of words and word embeddings.

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/catalog.h"
+#include "ops/io/files/file_versions.h"
+#include "ops/io/formats/file_format.h"
+#include "ops/io/formats/list_files.h"
+
+namespace heddle::ops {
+namespace {
+
+/// read(path): a matrix, frame or scalar from a file (language reference 4.1). With data_type="list", which
+/// only steps on lists ask for, the text that names the elements in a folder (ops/io/formats/list_files.h).
+///
+/// Shapes:  those of the file, found by a first look when the block is entered.
+/// Error:   none; numbers are read to the nearest double.
+/// Cost:    one scan to find lines, one pass to parse; every rank parses its own rows.
+Result<ValueInfo> InferRead(const InferContext& context) {
+  const Node& node = context.node;
+  if (context.inputs[0].IsTabular())
+    return InvalidArgument("read: the path is a string, not a {}", Name(context.inputs[0].data_type));
+  if (FileTypeOf(node).data_type == DataType::kList) return ValueInfo::OfScalar(ValueType::kString);
+  if (context.files == nullptr || context.scalars[0] == nullptr) {
+    FileType type = FileTypeOf(node);
+    // Metadata may say which scalar it is.
+    if (context.scalars[0] == nullptr && node.FindAttribute("value_type") == nullptr)
+      type.value_type = ValueType::kUnknown;
+    return ValueInfo::OfDeclared(type.data_type, type.value_type);
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const ReadOptions options,
+                          ResolveReadOptions(node, context.scalars[0]->ToText(), *context.files));
+  if (options.data_type == DataType::kScalar) return ValueInfo::OfScalar(options.value_type);
+  HEDDLE_ASSIGN_OR_RETURN(const FileSummary summary, Summarize(options, *context.files));
+  if (options.data_type == DataType::kFrame) return ValueInfo::OfFrame(summary.shape.rows, summary.schema);
+  return ValueInfo::OfMatrix(summary.shape, summary.format);
+}
+
+Status CheckUnchanged(const std::string& path, Files& files) {
+  return files.versions() == nullptr ? OkStatus() : files.versions()->CheckUnchanged(path);
+}
+
+Result<Value> RunRead(const KernelCall& call) {
+  Files& files = *call.context.files;
+  const std::string path = call.inputs[0]->scalar().ToText();
+  if (FileTypeOf(call.node).data_type == DataType::kList) {
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<ListedElement> elements, ListElements(path, files));
+    HEDDLE_RETURN_IF_ERROR(CheckUnchanged(path, files));
+    return Value(Scalar(ToText(elements)));
+  }
+  HEDDLE_ASSIGN_OR_RETURN(ReadOptions options, ResolveReadOptions(call.node, path, files));
+  options.cancelled = call.context.cancelled;
+  if (options.data_type == DataType::kScalar) {
+    HEDDLE_ASSIGN_OR_RETURN(Scalar scalar, ReadScalar(options, files));
+    HEDDLE_RETURN_IF_ERROR(CheckUnchanged(path, files));
+    return Value(std::move(scalar));
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const FileSummary summary, Summarize(options, files));
+  const ValueInfo found = options.data_type == DataType::kFrame
+                              ? ValueInfo::OfFrame(summary.shape.rows, summary.schema)
+                              : ValueInfo::OfMatrix(summary.shape, summary.format);
+  const ValueInfo& expected = call.node.info;
+  const bool same_schema =
+      !found.IsFrame() || (expected.schema != nullptr && *found.schema == *expected.schema);
+  if (found.data_type != expected.data_type || found.shape != expected.shape ||
+      found.format != expected.format || !same_schema)
+    return DataLoss("cannot read '{}': it changed while the script ran", path);
+  if (found.IsFrame()) {
+    HEDDLE_ASSIGN_OR_RETURN(Frame frame,
+                            ReadFrameRows(options, summary, call.row_begin, call.row_end, files));
+    HEDDLE_RETURN_IF_ERROR(CheckUnchanged(path, files));
+    return Value(std::move(frame));
+  }
+  HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, ReadRows(options, summary, call.row_begin, call.row_end, files));
+  HEDDLE_RETURN_IF_ERROR(CheckUnchanged(path, files));
+  return Value(std::move(matrix));
+}
+
+RowRule GenerateRows(const Node&, std::span<const ValueInfo>) { return RowRule::kGenerate; }
+
+// A format that only the run tells is the third input.
+Result<WriteOptions> WriteOptionsOf(const Node& node, const Scalar* format) {
+  if (format == nullptr) return ResolveWriteOptions(node);
+  Node known = node;
+  known.SetAttribute("format", *format);
+  return ResolveWriteOptions(known);
+}
+
+/// write(x, path): a matrix, frame or scalar into a file, whole or not at all, and its .mtd (language
+/// reference 4.2). With data_type="list", again of steps only, x names the elements that are in a folder now.
+Result<ValueInfo> InferWrite(const InferContext& context) {
+  if (context.inputs[1].IsTabular())
+    return InvalidArgument("write: the path is a string, not a {}", Name(context.inputs[1].data_type));
+  if (context.inputs.size() > 2 && context.inputs[2].IsTabular())
+    return InvalidArgument("write: the format is a string, not a {}", Name(context.inputs[2].data_type));
+  const Scalar* const format = context.scalars.size() > 2 ? context.scalars[2] : nullptr;
+  HEDDLE_RETURN_IF_ERROR(WriteOptionsOf(context.node, format).status());
+  return ValueInfo{};
+}
+
+Result<Value> RunWrite(const KernelCall& call) {
+  const Scalar* const format = call.inputs.size() > 2 ? &call.inputs[2]->scalar() : nullptr;
+  Result<WriteOptions> found = WriteOptionsOf(call.node, format);
+  if (!found.ok() && found.status().code() == StatusCode::kInvalidArgument)
+    return FailedPrecondition("{}", found.status().message());
+  HEDDLE_ASSIGN_OR_RETURN(WriteOptions options, std::move(found));
+  options.cancelled = call.context.cancelled;
+  const std::string path = call.inputs[1]->scalar().ToText();
+  const bool of_list = FileTypeOf(call.node).data_type == DataType::kList;
+  const Status status = of_list ? FinishList(call.inputs[0]->scalar().ToText(), path, *call.context.files)
+                                : WriteValue(*call.inputs[0], path, options, *call.context.files);
+  if (FileVersions* versions = call.context.files->versions(); versions != nullptr) {
+    versions->CountWrite(path);
+    versions->CountWrite(path + ".mtd");
+  }
+  HEDDLE_RETURN_IF_ERROR(status);
+  return Value();
+}
+
+constexpr Operator kOperators[] = {
+    {.name = "read",
+     .form = CallForm::kRead,
+     .parameters =
+         "path @format? @data_type? @value_type? @rows? @cols? @nnz? @header? @sep? @fill? "
+         "@default? @naStrings? @schema? @rows_in_block? @cols_in_block? @indSep? @dataset? @transposed? "
+         "@zero_based?",
+     .aliases = "readMM",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = InferRead,
+     .row_rule = GenerateRows,
+     .run = RunRead,
+     .may_fail = true,
+     .pure = false,
+     .files = true},
+    {.name = "write",
+     .form = CallForm::kWrite,
+     .parameters =
+         "x path format_of_run? @format? @data_type? @value_type? @sep? @header? @sparse? @description? "
+         "@rows_in_block? @cols_in_block? @indSep? @dataset? @compression?",
+     .min_inputs = 2,
+     .max_inputs = 3,
+     .infer = InferWrite,
+     .run = RunWrite,
+     .effect = true,
+     .may_fail = true,
+     .pure = false,
+     .takes_singles = TakesAnySingles,
+     .takes_frames = true,
+     .files = true},
+};
+
+}  // namespace
+
+std::span<const Operator> FileOperators() { return kOperators; }
+
+}  // namespace heddle::ops

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/io/formats/libraries/stored_array.h"
+
+#include <algorithm>
+
+#include "core/values/sizes.h"
+#include "ops/io/formats/plain_cells.h"
+#include "ops/io/formats/readers.h"
+#include "ops/io/formats/single_cells.h"
+
+namespace heddle::ops {
+namespace {
+
+Shape ShapeOf(const StoredArray& array) {
+  Shape shape{1, 1};
+  for (size_t i = 0; i < array.sizes().size(); ++i) {
+    int64_t& length = i == 0 ? shape.rows : shape.columns;
+    length = SaturatingProduct(length, array.sizes()[i]);
+  }
+  return shape;
+}
+
+}  // namespace
+
+ModuleInput ModuleInputOf(const std::string& path, std::shared_ptr<const InputFile> file) {
+  static constexpr int64_t kMostBytes = 1 << 20;
+  const int64_t size = file->size();
+  return {.path = path,
+          .size = size,
+          .read = [file = std::move(file)](int64_t begin, int64_t count, char* out) -> Status {
+            for (int64_t at = 0; at < count; at += kMostBytes) {
+              CountedBytes buffer;
+              HEDDLE_ASSIGN_OR_RETURN(const std::string_view bytes,
+                                      file->Read(begin + at, std::min(kMostBytes, count - at), &buffer));
+              out = std::copy(bytes.begin(), bytes.end(), out);
+            }
+            return OkStatus();
+          }};
+}
+
+Result<FileSummary> SummarizeStored(const ReadOptions& options, const StoredArrayFile& opened) {
+  const StoredArray& array = *opened.array;
+  FileSummary summary;
+  summary.shape = ShapeOf(array);
+  HEDDLE_RETURN_IF_ERROR(CheckLength(options.path, summary.shape, array.stored() != kUnknown));
+  HEDDLE_RETURN_IF_ERROR(CheckSaidSizes(options, summary.shape));
+  summary.is_unordered = array.stored() != kUnknown;
+  summary.stored = summary.is_unordered ? array.stored() : options.nonzeros;
+  summary.format = ChooseFormat(summary.shape, summary.stored);
+  summary.text_bytes = opened.file->size();
+  summary.column_major_writer = array.column_major_writer();
+  return summary;
+}
+
+Result<Matrix> ReadStoredRows(const ReadOptions& options, const FileSummary& summary,
+                              const StoredArrayFile& opened, int64_t row_begin, int64_t row_end) {
+  StoredArray& array = *opened.array;
+  const bool is_sparse = array.stored() != kUnknown;
+  if (opened.file->size() != summary.text_bytes || ShapeOf(array) != summary.shape ||
+      (is_sparse && array.stored() != summary.stored))
+    return ItChanged(options);
+  if (is_sparse)
+    return CollectCells(
+        options, summary, array.stored(), row_begin, row_end,
+        [&](int64_t begin, int64_t end, StoredCell* out) { return array.ReadStored(begin, end, out); });
+  return CollectRows(options, summary, row_begin, row_end, array.rows_of_chunk(),
+                     [&](int64_t begin, int64_t end, double* out) { return array.Read(begin, end, out); });
+}
+
+}  // namespace heddle::ops

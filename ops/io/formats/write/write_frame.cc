@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/io/formats/write/write_frame.h"
+
+#include <charconv>
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ops/frame/empty_cell.h"
+#include "ops/io/formats/fields.h"
+#include "ops/io/formats/format_table.h"
+#include "ops/io/formats/lines.h"
+#include "ops/io/formats/write/piece_text.h"
+#include "ops/io/formats/write/row_pieces.h"
+
+namespace heddle::ops {
+namespace {
+
+// A number or boolean.
+void AppendCell(const Column& column, int64_t row, PieceText* out) {
+  if (column.IsMissing(row)) return;
+  switch (column.storage()) {
+    case ColumnStorage::kDoubles:
+      if (column.type() == ColumnType::kFloat32)
+        return out->AppendNumber(static_cast<float>(column.doubles()[row]));
+      return out->AppendNumber(column.doubles()[row]);
+    case ColumnStorage::kIntegers: return out->AppendNumber(column.integers()[row]);
+    case ColumnStorage::kBooleans: return out->Append(column.booleans()[row] != 0 ? "true" : "false");
+    case ColumnStorage::kTexts: break;
+  }
+  HEDDLE_CHECK(false, "texts are written as their format has them");
+}
+
+// True of a cell that files of cells leave out.
+bool IsLeftOut(const Column& column, int64_t row) { return IsMissingOrZero(column, row); }
+
+void AppendInQuotes(std::string_view text, PieceText* out) {
+  out->Append('"');
+  for (size_t quote = text.find('"'); quote != std::string_view::npos; quote = text.find('"')) {
+    out->Append(text.substr(0, quote + 1));
+    out->Append('"');
+    text.remove_prefix(quote + 1);
+  }
+  out->Append(text);
+  out->Append('"');
+}
+
+// A field of a line of so many; the first line tells readers what separates.
+void AppendCsvText(std::string_view text, const std::string& separator, int64_t fields, bool is_first,
+                   PieceText* out) {
+  const bool in_quotes = NeedsQuotes(text, separator) || (is_first && MisleadsGuess(text, separator, fields));
+  in_quotes ? AppendInQuotes(text, out) : out->Append(text);
+}
+
+// A cell of a file of cells is the rest of its line without blanks at its end.
+bool IsPlainCell(std::string_view text) {
+  for (const char c : text)
+    if (static_cast<unsigned char>(c) <= '"' && (c == '"' || c == '\n' || c == '\r' || c == '\0'))
+      return false;
+  return text.empty() || !IsBlank(text.back());
+}
+
+void AppendCsvRow(std::span<const Column> columns, int64_t row, const WriteOptions& options, bool is_first,
+                  PieceText* out) {
+  for (size_t j = 0; j < columns.size(); ++j) {
+    if (j > 0) out->Append(options.separator);
+    if (columns[j].storage() == ColumnStorage::kTexts && !columns[j].IsMissing(row))
+      AppendCsvText(columns[j].TextAt(row), options.separator, std::ssize(columns), is_first, out);
+    else
+      AppendCell(columns[j], row, out);
+  }
+  out->Append('\n');
+}
+
+// The row whose line is the first that is not blank in a csv file, where it is one of these; else -1.
+int64_t FirstRowOfFile(std::span<const Column> columns, int64_t rows, const WriteOptions& options) {
+  if (options.header || options.rows_before > 0) return -1;
+  int64_t row = 0;
+  while (columns.size() == 1 && row < rows && columns[0].IsMissing(row)) ++row;
+  return row;
+}
+
+// `number` is that of the row in the file.
+void AppendCells(std::span<const Column> columns, int64_t row, int64_t number, PieceText* out) {
+  char beginning[kNumberRoom] = {};  // "row "
+  char* const end = std::to_chars(beginning, beginning + kNumberRoom - 1, number).ptr;
+  *end = ' ';
+  const ptrdiff_t size = end - beginning + 1;
+  for (size_t j = 0; j < columns.size(); ++j) {
+    const Column& column = columns[j];
+    if (IsLeftOut(column, row)) continue;
+    char* at = out->Room(2 * kNumberRoom + 1);
+    std::memcpy(at, beginning, kNumberRoom);  // A constant size is copied without a call.
+    at = std::to_chars(at + size, at + size + kNumberRoom, j + 1).ptr;
+    *at = ' ';
+    out->Take(at + 1);
+    if (column.storage() != ColumnStorage::kTexts) {
+      AppendCell(column, row, out);
+    } else {
+      const std::string_view text = column.TextAt(row);
+      IsPlainCell(text) ? out->Append(text) : AppendInQuotes(text, out);
+    }
+    out->Append('\n');
+  }
+}
+
+}  // namespace
+
+Status WriteFrame(const Frame& frame, const WriteOptions& options, const ByteSink& sink) {
+  const FormatEntry& entry = EntryOf(options.format);
+  if (!entry.writes_frames)
+    return FailedPrecondition("write: a frame cannot be written in format '{}'", entry.name)
+        .WithNote("formats of frames are " + NamesOfWrittenFormats(DataType::kFrame));
+  if (entry.write_frame != nullptr) return entry.write_frame(frame, options, sink);
+  const bool csv = options.format == FileFormat::kCsv;
+  if (csv && options.header && options.rows_before == 0) {
+    PieceText names;
+    for (int64_t j = 0; j < frame.columns(); ++j) {
+      if (j > 0) names.Append(options.separator);
+      AppendCsvText(frame.schema()->NameOf(j), options.separator, frame.columns(), /*is_first=*/true, &names);
+    }
+    names.Append('\n');
+    HEDDLE_RETURN_IF_ERROR(PackingSink(options.packing, sink)(names.view()));
+  }
+  std::vector<Column> columns;
+  for (int64_t j = 0; j < frame.columns(); ++j) columns.push_back(frame.column(j));
+  const int64_t first = FirstRowOfFile(columns, frame.rows(), options);
+  return GiveRows<PieceText>(frame, options, sink, [&](int64_t begin, int64_t end, PieceText* text) {
+    text->Clear();
+    for (int64_t i = begin; i < end; ++i)
+      csv ? AppendCsvRow(columns, i, options, i == first, text)
+          : AppendCells(columns, i, options.rows_before + i + 1, text);
+    return OkStatus();
+  });
+}
+
+std::string SchemaText(const Schema& schema) {
+  std::string text;
+  for (const ColumnType type : schema.types) text.append(Name(type)).push_back(',');
+  return text;
+}
+
+}  // namespace heddle::ops
