@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/explain.h"
+#include "compiler/explain/explain.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cluster/cli/explain_fusion.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
 #include "engine/control/local_run.h"
+#include "engine/session/planning.h"
+#include "ops/io/files/files.h"
 
 namespace heddle::cluster::cli {
 namespace {
@@ -27,13 +27,10 @@ Result<std::string> ExplainScript(const Arguments& arguments) {
   HEDDLE_ASSIGN_OR_RETURN(engine::SessionOptions session, ReadSessionOptions(arguments));
   HEDDLE_ASSIGN_OR_RETURN(session.ranks, ReadWorkers(arguments));
   HEDDLE_RETURN_IF_ERROR(UseCpu(session));
-  const std::string level = arguments.Value("level").value_or("program");
-  HEDDLE_RETURN_IF_ERROR(compiler::CheckStage(level, kFusionLevels));
-  const bool of_fusion =
-      std::find(std::begin(kFusionLevels), std::end(kFusionLevels), level) != std::end(kFusionLevels);
-  if (!of_fusion) return compiler::Explain(script.text, options, level, &diagnostics);
-  HEDDLE_ASSIGN_OR_RETURN(Program program, compiler::CompileScript(script.text, options, &diagnostics));
-  return ExplainFusion(std::move(program), level, session);
+  const std::unique_ptr<ops::Files> files = ops::MakeFiles(WorkingDirectory(), nullptr, engine::RootsOfRun());
+  HEDDLE_ASSIGN_OR_RETURN(compiler::FuseOptions fuse, engine::FuseOptionsOf(session));
+  return compiler::Explain(script.text, options, arguments.Value("level").value_or("program"), &diagnostics,
+                           {std::move(fuse), session.element_type, files.get()});
 }
 
 int Run(const Arguments& arguments) {

@@ -3,11 +3,11 @@
 
 #include <cstdio>
 
-#include "cluster/cli/recompilations.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/process/interrupt.h"
-#include "compiler/explain.h"
+#include "compiler/explain/explain.h"
+#include "compiler/explain/recompilations.h"
 #include "core/memory/memory_bounds.h"
 #include "core/memory/memory_budget.h"
 #include "core/text/utf8.h"
@@ -53,7 +53,7 @@ int RunScript(const Arguments& arguments, int ranks, const Execute& execute) {
     if (!PrintOutput(text)) cancellation.Request(OutputStatus());
   };
   surroundings.cancellation = &cancellation;
-  Recompilations recompilations;
+  compiler::Recompilations recompilations;
   if (arguments.Value("explain").value_or("").starts_with("recompile")) {
     surroundings.show_plan = [&recompilations](std::string_view text) {
       const Result<std::string> line = recompilations.Describe(text);

@@ -17,7 +17,7 @@
 #include "cluster/process/process_end.h"
 #include "cluster/process/process_limits.h"
 #include "compiler/compile.h"
-#include "compiler/explain.h"
+#include "compiler/explain/explain.h"
 #include "core/environment/socket_bytes.h"
 #include "core/memory/counted_heap.h"
 #include "core/memory/memory_budget.h"

@@ -86,7 +86,7 @@ class Fuser {
               options.ranks,
               options.min_distributed_bytes,
               options.can_run};
-    search_.kept_plans = options.told_plans;
+    search_.kept_plans = options.reported_plans;
     search_.clock = options.clock != nullptr ? options.clock : &SystemClock();
     search_.deadline_ns = search_.clock->MonotonicNs() + options.deadline_ms * 1'000'000;
   }
@@ -144,7 +144,7 @@ class Fuser {
     described->fuse_all = found.all_zero;
     described->cut_all = found.all_one;
     described->gap = found.cost > 0 ? (found.cost - found.lower_bound) / found.cost : 0;
-    if (options_.told_plans > 0) TellCosts(partition, found, &cost, described);
+    if (options_.reported_plans > 0) TellCosts(partition, found, &cost, described);
     return found.assignment;
   }
 

@@ -44,7 +44,7 @@ struct FuseOptions {
   std::function<bool(const FusedOperator&)> can_run;
   /// Of each partition the report lists so many of the cheapest plans that were costed, and what belongs to
   /// them: the operators of the chosen one, the cost without redundancy. 0: none of this, which takes time.
-  size_t told_plans = 0;
+  size_t reported_plans = 0;
   /// Gets the report as text (ToText with costs); may be empty.
   std::function<void(std::string_view text)> observe;
 };

@@ -9,7 +9,7 @@
 #include "core/hash.h"
 #include "engine/blocks/graph_cut.h"
 #include "engine/machine/machine_constants.h"
-#include "ops/fused/fused.h"
+#include "engine/session/planning.h"
 #include "scheduler/schedule.h"
 
 namespace heddle::engine {
@@ -78,15 +78,8 @@ std::optional<double> SparsityOf(const Variable* variable) {
 // The last step before placement: nothing it chooses changes a bit.
 Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const VariableTable& frame,
                         Clock* clock, compiler::FuseReport* report) {
-  compiler::FuseOptions options;
+  HEDDLE_ASSIGN_OR_RETURN(compiler::FuseOptions options, FuseOptionsOf(session));
   options.clock = clock;
-  HEDDLE_RETURN_IF_ERROR(compiler::SetMode(session.fusion, &options));
-  options.memory_budget = session.memory_bytes;
-  options.constants = session.constants;
-  options.threads = session.threads;
-  options.ranks = session.ranks;
-  options.min_distributed_bytes = session.min_distributed_bytes;
-  options.can_run = [](const FusedOperator& fused) { return ops::CanRunFused(fused).ok(); };
   options.sparsity_of = [&](std::string_view name) { return SparsityOf(frame.Find(name)).value_or(-1); };
   options.is_split = [&](std::string_view name) {
     const Variable* variable = frame.Find(std::string(name));

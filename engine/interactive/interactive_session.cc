@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "compiler/explain.h"
+#include "compiler/explain/explain.h"
 #include "compiler/parse/lexer.h"
 #include "compiler/parse/load_scripts.h"
 #include "compiler/parse/parser.h"

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "compiler/explain.h"
+#include "compiler/explain/explain.h"
 
 // Every file below tests/golden is a case: a script, then one or more sections
 //

@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-#include "compiler/explain.h"
+#include "compiler/explain/explain.h"
 #include "compiler/gradient/adjoint_graph.h"
 #include "compiler/optimize/infer.h"
 #include "compiler/optimize/pass.h"

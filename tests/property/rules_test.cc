@@ -9,7 +9,7 @@
 #include <limits>
 #include <random>
 
-#include "compiler/explain.h"
+#include "compiler/explain/explain.h"
 #include "compiler/optimize/infer.h"
 #include "compiler/optimize/pass.h"
 #include "tests/property/evaluate_graph.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compiler/compile.h"
-#include "compiler/explain.h"
+#include "compiler/explain/explain.h"
 #include "compiler/optimize/infer.h"
 #include "compiler/optimize/vectorize_graph.h"
 #include "tests/property/evaluate_graph.h"

@@ -4,7 +4,7 @@
 #include "compiler/build/other_functions.h"
 #include "compiler/build/polynomial.h"
 #include "compiler/build/script_arguments.h"
-#include "compiler/explain.h"
+#include "compiler/explain/explain.h"
 #include "ops/base/operator.h"
 
 namespace heddle::compiler {

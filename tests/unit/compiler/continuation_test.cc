@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/compile.h"
-#include "compiler/explain.h"
+#include "compiler/explain/explain.h"
 #include "compiler/parse/parser.h"
 #include "compiler/parse/print_ast.h"
 

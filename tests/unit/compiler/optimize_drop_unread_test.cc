@@ -2,7 +2,7 @@
 // Values that no statement names are not computed, whatever passes run.
 #include <gtest/gtest.h>
 
-#include "compiler/explain.h"
+#include "compiler/explain/explain.h"
 
 namespace heddle::compiler {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "compiler/explain.h"
+#include "compiler/explain/explain.h"
 #include "compiler/optimize/pass.h"
 
 namespace heddle::compiler {

@@ -2,7 +2,7 @@
 // The passes that rewrite the control program: constants between blocks, merging, hoisting.
 #include <gtest/gtest.h>
 
-#include "compiler/explain.h"
+#include "compiler/explain/explain.h"
 #include "compiler/optimize/pass.h"
 
 namespace heddle::compiler {

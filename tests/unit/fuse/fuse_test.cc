@@ -317,7 +317,7 @@ TEST(FuseTest, TheReportTellsWhatWasDecided) {
   FuseOptions options;
   options.constants = PublishedConstants(8);
   FuseReport report;
-  options.told_plans = 3;
+  options.reported_plans = 3;
   std::string observed;
   options.observe = [&](std::string_view text) { observed = text; };
   Fused(ExampleC(), options, &report);

@@ -25,7 +25,7 @@ TEST(GoldenReportTest, TheExamplesAreExplainedAsWritten) {
   for (const auto& [name, graph, constants] : examples) {
     FuseOptions options;
     options.constants = constants;
-    options.told_plans = 10;
+    options.reported_plans = 10;
     options.sparsity_of = [](std::string_view) { return 1e-3; };
     FuseReport report;
     const Result<Graph> fused = Fuse(graph, options, &report);

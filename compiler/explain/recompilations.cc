@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/cli/recompilations.h"
+#include "compiler/explain/recompilations.h"
 
 #include <fmt/format.h>
 
 #include <vector>
 
-namespace heddle::cluster::cli {
+namespace heddle::compiler {
 namespace {
 
 // A variable that the script does not name: a seed, or what an earlier part has left for this one.
@@ -69,4 +69,4 @@ Result<std::string> Recompilations::Describe(std::string_view text) {
       plan.tasks.empty() ? "run directly" : fmt::format("a plan of {} tasks", plan.tasks.size()), operators);
 }
 
-}  // namespace heddle::cluster::cli
+}  // namespace heddle::compiler

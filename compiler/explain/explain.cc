@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/explain.h"
+#include "compiler/explain/explain.h"
 
 #include <fmt/format.h>
 
@@ -293,39 +293,48 @@ class ProgramText {
   std::string text_;
 };
 
+// All names and the nearest one, unless `level` is one of them.
+Status CheckLevel(std::string_view level) {
+  std::vector<std::string> known = {"ast", "program", "recursion", "all"};
+  for (std::string_view name : Stages()) known.emplace_back(name);
+  known.insert(known.end(), std::begin(kFusionLevels), std::end(kFusionLevels));
+  if (std::find(known.begin(), known.end(), level) != known.end()) return OkStatus();
+  Status error =
+      Usage("unknown stage '{}'", level).WithNote(fmt::format("stages are {}", fmt::join(known, ", ")));
+  const std::string nearest = SuggestName(level, known);
+  return nearest.empty() ? error : error.WithNote(fmt::format("did you mean '{}'?", nearest));
+}
+
+bool IsOfFusion(std::string_view level) {
+  return std::find(std::begin(kFusionLevels), std::end(kFusionLevels), level) != std::end(kFusionLevels);
+}
+
 }  // namespace
 
 std::string ExplainGraph(const Graph& graph, int indent) { return GraphText(graph).Text(indent); }
 
 std::string ExplainProgram(const Program& program) { return ProgramText().Text(program); }
 
-Status CheckStage(std::string_view stage, std::span<const std::string_view> others) {
-  std::vector<std::string> known = {"ast", "program", "recursion", "all"};
-  for (std::string_view name : Stages()) known.emplace_back(name);
-  known.insert(known.end(), others.begin(), others.end());
-  if (std::find(known.begin(), known.end(), stage) != known.end()) return OkStatus();
-  Status error =
-      Usage("unknown stage '{}'", stage).WithNote(fmt::format("stages are {}", fmt::join(known, ", ")));
-  const std::string nearest = SuggestName(stage, known);
-  return nearest.empty() ? error : error.WithNote(fmt::format("did you mean '{}'?", nearest));
-}
-
-Result<std::string> Explain(std::string text, const CompileOptions& options, std::string_view stage,
-                            Diagnostics* diagnostics) {
-  HEDDLE_RETURN_IF_ERROR(CheckStage(stage));
+Result<std::string> Explain(std::string text, const CompileOptions& options, std::string_view level,
+                            Diagnostics* diagnostics, const PlanningOptions& planning) {
+  HEDDLE_RETURN_IF_ERROR(CheckLevel(level));
+  if (IsOfFusion(level)) {
+    HEDDLE_ASSIGN_OR_RETURN(Program program, CompileScript(std::move(text), options, diagnostics));
+    return ExplainFusion(std::move(program), level, options.disabled_passes, planning);
+  }
   std::string result;
   const auto add = [&](std::string_view name, const std::string& content) {
-    if (stage == "all") result += fmt::format("---- {}\n{}", name, content);
-    if (stage == name) result += content;
+    if (level == "all") result += fmt::format("---- {}\n{}", name, content);
+    if (level == name) result += content;
   };
   CompileOptions observed = options;
   observed.observe_ast = [&](std::string_view ast) { add("ast", std::string(ast)); };
   observed.observe = [&](std::string_view name, const Program& program) {
-    if (stage == "all" || stage == name) add(name, ExplainProgram(program));
+    if (level == "all" || level == name) add(name, ExplainProgram(program));
   };
   HEDDLE_ASSIGN_OR_RETURN(const Program program, CompileScript(std::move(text), observed, diagnostics));
-  if (stage == "program") add("program", ExplainProgram(program));
-  if (stage == "recursion") add("recursion", ExplainRecursion(program));
+  if (level == "program") add("program", ExplainProgram(program));
+  if (level == "recursion") add("recursion", ExplainRecursion(program));
   return result;
 }
 

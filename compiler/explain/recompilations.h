@@ -7,7 +7,7 @@
 #include "core/programs/plan.h"
 #include "core/status.h"
 
-namespace heddle::cluster::cli {
+namespace heddle::compiler {
 
 /// What `-explain recompile_hops` tells of each part of a block that is compiled while a script runs: where
 /// it stands, for which sizes of its variables, how it runs, and what was other when the part was compiled
@@ -25,4 +25,4 @@ class Recompilations {
   std::map<std::string, Compiled> parts_;  // by their places and variables
 };
 
-}  // namespace heddle::cluster::cli
+}  // namespace heddle::compiler

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 
 #include "compiler/compile.h"
+#include "compiler/explain/explain_fusion.h"
 
 namespace heddle::compiler {
 
@@ -19,12 +19,13 @@ std::string ExplainGraph(const Graph& graph, int indent = 0);
 /// A whole program: the main script, then the functions it reaches; control flow by indentation.
 std::string ExplainProgram(const Program& program);
 
-/// kUsage, with all names and the nearest one, unless `stage` is one that Explain knows or one of `others`.
-Status CheckStage(std::string_view stage, std::span<const std::string_view> others = {});
-
-/// What one stage made of a script: "ast", a name of Stages(), "program" (after the last stage) or "all"
-/// (everything, each under a heading). Errors: those of CompileScript and CheckStage.
-Result<std::string> Explain(std::string text, const CompileOptions& options, std::string_view stage,
-                            Diagnostics* diagnostics);
+/// What the compiler makes of a script; nothing is run. Levels are "ast", a name of Stages(), "program"
+/// (after the last stage), "recursion", "all" (every stage, each under a heading), and those of
+/// kFusionLevels, which alone look at `planning`.
+///
+/// Errors: those of CompileScript; kUsage, with all names and the nearest one, for a level that does not
+/// exist.
+Result<std::string> Explain(std::string text, const CompileOptions& options, std::string_view level,
+                            Diagnostics* diagnostics, const PlanningOptions& planning = {});
 
 }  // namespace heddle::compiler

@@ -1,33 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/cli/explain_fusion.h"
+#include "compiler/explain/explain_fusion.h"
 
 #include <fmt/format.h>
 
 #include <map>
 #include <set>
 
-#include "cluster/cli/script_input.h"
 #include "compiler/codegen/codegen.h"
 #include "compiler/fuse/dag.h"
-#include "compiler/fuse/fuse.h"
 #include "compiler/optimize/infer.h"
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/static/static_pass.h"
 #include "compiler/optimize/static/written_files.h"
-#include "engine/control/local_run.h"
 #include "ops/fused/fused.h"
 #include "ops/fused/program/tile_program.h"
 #include "ops/io/files/files.h"
 #include "ops/io/formats/file_format.h"
 
-namespace heddle::cluster::cli {
+namespace heddle::compiler {
 namespace {
 
-constexpr size_t kToldPlans = 10;  // Of each partition, with "cost".
+constexpr size_t kReportedPlans = 10;  // Of each partition, with "cost".
 
 // Live-ins of a graph as the static pass left them in its nodes, in the program's precision.
-compiler::LiveIns LiveInsOf(const Graph& graph, ElementType element_type) {
-  compiler::LiveIns live_in;
+LiveIns LiveInsOf(const Graph& graph, ElementType element_type) {
+  LiveIns live_in;
   for (const Node& node : graph.nodes) {
     if (!node.Is("variable")) continue;
     ValueInfo& info = live_in[node.Text("name")].info;
@@ -59,15 +56,18 @@ Result<std::string> CodeText(const std::string& text) {
 
 class FusionText {
  public:
-  FusionText(std::string_view level, compiler::FuseOptions options, const engine::SessionOptions& session,
-             ops::Files* files, std::map<int32_t, std::set<NodeId>> behind_writes)
+  FusionText(std::string_view level, const std::set<std::string, std::less<>>& disabled_passes,
+             const PlanningOptions& planning, std::map<int32_t, std::set<NodeId>> behind_writes)
       : level_(level),
-        options_(std::move(options)),
-        element_type_(session.element_type),
-        files_(files),
+        options_(planning.fuse),
+        element_type_(planning.element_type),
+        files_(planning.files),
         behind_writes_(std::move(behind_writes)) {
     passes_.infos_are_exact = true;
-    passes_.disabled.insert(session.disabled_passes.begin(), session.disabled_passes.end());
+    passes_.disabled = disabled_passes;
+    options_.constants = OrDefault(options_.constants, options_.threads);
+    options_.reported_plans = level == "cost" ? kReportedPlans : 0;
+    options_.can_run = [](const FusedOperator& fused) { return ops::CanRunFused(fused).ok(); };
     options_.sparsity_of = [this](std::string_view name) {
       const auto found = sparsity_.find(name);
       return found == sparsity_.end() ? -1.0 : found->second;
@@ -77,14 +77,14 @@ class FusionText {
   Status Add(const Block& block) {
     if (block.graph.nodes.empty()) return OkStatus();
     FindWaiting(block);
-    compiler::InferOutcome inferred = Infer(block.graph, block);
+    InferOutcome inferred = Infer(block.graph, block);
     HEDDLE_RETURN_IF_ERROR(inferred.error);
-    HEDDLE_ASSIGN_OR_RETURN(Graph graph, compiler::RunGraphPasses(std::move(inferred.graph), passes_));
+    HEDDLE_ASSIGN_OR_RETURN(Graph graph, RunGraphPasses(std::move(inferred.graph), passes_));
     inferred = Infer(std::move(graph), block);
     HEDDLE_RETURN_IF_ERROR(inferred.error);
     const std::string sparsities = SparsitiesOf(inferred.graph);
-    compiler::FuseReport report;
-    HEDDLE_ASSIGN_OR_RETURN(const Graph fused, compiler::Fuse(inferred.graph, options_, &report));
+    FuseReport report;
+    HEDDLE_ASSIGN_OR_RETURN(const Graph fused, Fuse(inferred.graph, options_, &report));
     Remember(inferred.graph);
     if (report.memo.empty() && !HasMatrixOfUnknownSize(inferred.graph)) return OkStatus();
     text_ += fmt::format("block at line {}\n", block.position.line);
@@ -92,7 +92,7 @@ class FusionText {
       text_ += "  some sizes are known only when it runs: see run -explain\n";
     text_ += sparsities;
     if (level_ != "codegen") {
-      text_ += compiler::ToText(report, level_ == "cost") + "\n";
+      text_ += ToText(report, level_ == "cost") + "\n";
       return OkStatus();
     }
     for (const std::string& operator_text : report.fused) {
@@ -102,7 +102,10 @@ class FusionText {
     return OkStatus();
   }
 
-  std::string Take() { return text_.empty() ? "nothing is fused\n" : std::move(text_); }
+  std::string Take() {
+    return (level_ == "cost" ? ToText(options_.constants) + "\n" : "") +
+           (text_.empty() ? "nothing is fused\n" : std::move(text_));
+  }
 
  private:
   // The passes number nodes anew: reads are known by their paths.
@@ -110,30 +113,31 @@ class FusionText {
     waiting_.clear();
     computed_path_waits_ = false;
     for (const NodeId id : behind_writes_[block.id]) {
-      if (const auto path = compiler::LiteralPath(block.graph, block.graph[id]))
+      if (const auto path = LiteralPath(block.graph, block.graph[id]))
         waiting_.insert(path->ToText());
       else
         computed_path_waits_ = true;
     }
   }
 
-  compiler::InferOutcome Infer(Graph graph, const Block& block) {
+  InferOutcome Infer(Graph graph, const Block& block) {
     std::set<NodeId> waiting;
     for (NodeId id = 0; id < graph.size(); ++id) {
       if (!graph[id].Is("read")) continue;
-      const auto path = compiler::LiteralPath(graph, graph[id]);
+      const auto path = LiteralPath(graph, graph[id]);
       if (path ? waiting_.contains(path->ToText()) : computed_path_waits_) waiting.insert(id);
     }
-    return compiler::InferShapes(std::move(graph), LiveInsOf(block.graph, element_type_), files_, nullptr,
-                                 element_type_, &waiting);
+    return InferShapes(std::move(graph), LiveInsOf(block.graph, element_type_), files_, nullptr,
+                       element_type_, &waiting);
   }
 
   // Share of cells that are present, as far as a script and the files it reads tell; negative when they do
   // not.
   double KnownSparsity(const Graph& graph, const Node& node) {
     if (node.Is("variable")) return options_.sparsity_of(node.Text("name"));
-    if (!node.Is("read")) return compiler::fusion::DrawnSparsity(graph, node);
-    const std::optional<Scalar> name = compiler::LiteralPath(graph, node);
+    if (!node.Is("read")) return fusion::DrawnSparsity(graph, node);
+    if (files_ == nullptr) return -1;
+    const std::optional<Scalar> name = LiteralPath(graph, node);
     if (!name || !name->IsString() || waiting_.contains(name->AsString())) return -1;
     const Result<ops::ReadOptions> options = ops::ResolveReadOptions(node, name->AsString(), *files_);
     if (!options.ok()) return -1;
@@ -152,9 +156,9 @@ class FusionText {
           node.Is("variable") ? node.Text("name") : fmt::format("{} in line {}", node.op, node.position.line);
       // A file is counted on once it is a variable, as in a run.
       const double known = node.Is("read") ? -1 : KnownSparsity(graph, node);
-      text += known < 0 ? fmt::format("  sparsity of {} not known, guessed as {}\n", name,
-                                      compiler::fusion::kGuessedSparsity)
-                        : fmt::format("  sparsity of {} known: {:.3g}\n", name, known);
+      text += known < 0
+                  ? fmt::format("  sparsity of {} not known, guessed as {}\n", name, fusion::kGuessedSparsity)
+                  : fmt::format("  sparsity of {} known: {:.3g}\n", name, known);
     }
     return text;
   }
@@ -167,8 +171,8 @@ class FusionText {
   }
 
   std::string_view level_;
-  compiler::FuseOptions options_;
-  compiler::PassOptions passes_;
+  FuseOptions options_;
+  PassOptions passes_;
   std::map<std::string, double, std::less<>> sparsity_;  // Of variables, negative when unknown.
   ElementType element_type_;
   ops::Files* files_;
@@ -181,29 +185,18 @@ class FusionText {
 }  // namespace
 
 Result<std::string> ExplainFusion(Program program, std::string_view level,
-                                  const engine::SessionOptions& session) {
-  const std::unique_ptr<ops::Files> files = ops::MakeFiles(WorkingDirectory(), nullptr, engine::RootsOfRun());
-  compiler::Diagnostics diagnostics;
-  compiler::PropagateShapes(&program, &diagnostics, files.get());
+                                  const std::set<std::string, std::less<>>& disabled_passes,
+                                  const PlanningOptions& planning) {
+  Diagnostics diagnostics;
+  PropagateShapes(&program, &diagnostics, planning.files);
   HEDDLE_RETURN_IF_ERROR(diagnostics.HasErrors() ? diagnostics.ToStatus() : OkStatus());
-  compiler::FuseOptions options;
-  HEDDLE_RETURN_IF_ERROR(compiler::SetMode(session.fusion, &options));
-  options.constants = compiler::OrDefault(session.constants, session.threads);
-  options.threads = session.threads;
-  options.memory_budget = session.memory_bytes;
-  options.ranks = session.ranks;
-  options.min_distributed_bytes = session.min_distributed_bytes;
-  options.can_run = [](const FusedOperator& fused) { return ops::CanRunFused(fused).ok(); };
-  if (level == "cost") options.told_plans = kToldPlans;
-  const std::string constants = level == "cost" ? compiler::ToText(options.constants) + "\n" : "";
-  FusionText text(level, std::move(options), session, files.get(),
-                  compiler::ReadsBehindWrites(program, files.get()));
+  FusionText text(level, disabled_passes, planning, ReadsBehindWrites(program, planning.files));
   Status status;
-  compiler::ForEachBlock(&program, [&](Block& block) {
+  ForEachBlock(&program, [&](Block& block) {
     if (status.ok()) status = text.Add(block);
   });
   HEDDLE_RETURN_IF_ERROR(status);
-  return constants + text.Take();
+  return text.Take();
 }
 
-}  // namespace heddle::cluster::cli
+}  // namespace heddle::compiler

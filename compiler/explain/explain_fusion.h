@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "compiler/fuse/fuse.h"
+#include "core/programs/program.h"
+#include "core/values/data_type.h"
+
+namespace heddle {
+namespace ops {
+class Files;
+}
+
+namespace compiler {
+
+/// The levels of `explain` that show what fusion makes of each block: "fusion" (candidates, partitions,
+/// choice), "cost" (the same with every alternative's cost) and "codegen" (the code of every region).
+inline constexpr std::string_view kFusionLevels[] = {"fusion", "cost", "codegen"};
+
+/// What a run would plan with, for those levels.
+struct PlanningOptions {
+  /// Its callbacks and `reported_plans` are set by ExplainFusion.
+  FuseOptions fuse;
+  ElementType element_type = ElementType::kFloat64;  ///< Of all matrices: the precision of the program.
+  ops::Files* files = nullptr;  ///< Where reads find the sizes of their files; nullptr: nowhere.
+};
+
+/// The text of one of them. Sizes are those known without running: reads are looked up for their sizes.
+/// Blocks whose sizes only a run tells are named as such.
+Result<std::string> ExplainFusion(Program program, std::string_view level,
+                                  const std::set<std::string, std::less<>>& disabled_passes,
+                                  const PlanningOptions& planning);
+
+}  // namespace compiler
+}  // namespace heddle

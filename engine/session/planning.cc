@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/session/planning.h"
+
+#include "ops/fused/fused.h"
+
+namespace heddle::engine {
+
+Result<compiler::FuseOptions> FuseOptionsOf(const SessionOptions& session) {
+  compiler::FuseOptions options;
+  HEDDLE_RETURN_IF_ERROR(compiler::SetMode(session.fusion, &options));
+  options.memory_budget = session.memory_bytes;
+  options.constants = session.constants;
+  options.threads = session.threads;
+  options.ranks = session.ranks;
+  options.min_distributed_bytes = session.min_distributed_bytes;
+  options.can_run = [](const FusedOperator& fused) { return ops::CanRunFused(fused).ok(); };
+  return options;
+}
+
+}  // namespace heddle::engine
