@@ -33,7 +33,7 @@ const char* StatusCodeName(StatusCode code) {
 }
 
 Status::Status(StatusCode code, std::string message)
-    : rep_(std::make_shared<const Rep>(Rep{code, std::move(message), {}, {}})) {}
+    : rep_(std::make_shared<const Rep>(Rep{code, std::move(message), {}, {}, {}, false})) {}
 
 const std::string& Status::message() const {
   static const std::string kEmpty;
@@ -50,33 +50,50 @@ const std::vector<std::string>& Status::notes() const {
   return rep_ ? rep_->notes : kNone;
 }
 
+const std::vector<std::string>& Status::choices() const {
+  static const std::vector<std::string> kNone;
+  return rep_ ? rep_->choices : kNone;
+}
+
+template <typename Change>
+Status Status::Changed(const Change& change) const {
+  if (ok()) return *this;
+  const auto rep = std::make_shared<Rep>(*rep_);
+  change(*rep);
+  Status result;
+  result.rep_ = rep;
+  return result;
+}
+
 Status Status::At(const SourcePosition& position) const {
   if (ok() || rep_->position.IsKnown()) return *this;
-  Rep rep = *rep_;
-  rep.position = position;
-  rep.position.call = nullptr;
-  for (std::string& note : CallStackNotes(CallsAround(position))) rep.notes.push_back(std::move(note));
-  Status result;
-  result.rep_ = std::make_shared<const Rep>(std::move(rep));
-  return result;
+  return Changed([&](Rep& rep) {
+    rep.position = position;
+    rep.position.call = nullptr;
+    for (std::string& note : CallStackNotes(CallsAround(position))) rep.notes.push_back(std::move(note));
+  });
 }
 
 Status Status::WithNote(std::string note) const {
-  if (ok()) return *this;
-  Rep rep = *rep_;
-  rep.notes.push_back(std::move(note));
-  Status result;
-  result.rep_ = std::make_shared<const Rep>(std::move(rep));
-  return result;
+  return Changed([&](Rep& rep) { rep.notes.push_back(std::move(note)); });
 }
 
 Status Status::WithCode(StatusCode code) const {
-  if (ok()) return *this;
-  Rep rep = *rep_;
-  rep.code = code;
-  Status result;
-  result.rep_ = std::make_shared<const Rep>(std::move(rep));
-  return result;
+  return Changed([&](Rep& rep) { rep.code = code; });
+}
+
+Status Status::WithChoices(std::vector<std::string> names) const {
+  return Changed([&](Rep& rep) { rep.choices = std::move(names); });
+}
+
+Status Status::OnEveryRank() const {
+  if (is_on_every_rank()) return *this;
+  return Changed([](Rep& rep) { rep.is_on_every_rank = true; });
+}
+
+Status Status::OnThisRank() const {
+  if (!is_on_every_rank()) return *this;
+  return Changed([](Rep& rep) { rep.is_on_every_rank = false; });
 }
 
 std::string Status::ToString() const {

@@ -48,12 +48,22 @@ class [[nodiscard]] Status {
   const SourcePosition& position() const;
   /// Further lines for the user: why, and what to do next.
   const std::vector<std::string>& notes() const;
+  /// Names of which the user has to choose one, where that would mend it; a note lists them as well.
+  const std::vector<std::string>& choices() const;
+  /// True when every rank of the job comes to this failure by itself, at the same step of the script: it
+  /// follows from what all of them have alike (program, scalars, sizes, what rank 0 has told all). False for
+  /// what may have happened on this rank alone (memory, files, links, kernels): the others must be told.
+  /// It does not travel with the status: on which ranks a failure is that was received, the receiver knows.
+  bool is_on_every_rank() const { return rep_ != nullptr && rep_->is_on_every_rank; }
 
   /// Adds the place unless one is known already (the innermost place wins), and a note for each call that it
   /// was put in place of.
   Status At(const SourcePosition& position) const;
   Status WithNote(std::string note) const;
   Status WithCode(StatusCode code) const;
+  Status WithChoices(std::vector<std::string> names) const;
+  Status OnEveryRank() const;  ///< Says that is_on_every_rank().
+  Status OnThisRank() const;   ///< Says that it is not, whatever was said before.
 
   /// "file:line:column: message" followed by one line per note; at most 12 lines.
   std::string ToString() const;
@@ -64,7 +74,13 @@ class [[nodiscard]] Status {
     std::string message;
     SourcePosition position;
     std::vector<std::string> notes;
+    std::vector<std::string> choices;
+    bool is_on_every_rank = false;
   };
+  /// A copy that `change` has changed; ok stays ok.
+  template <typename Change>
+  Status Changed(const Change& change) const;
+
   std::shared_ptr<const Rep> rep_;
 };
 

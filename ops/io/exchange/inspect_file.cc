@@ -15,7 +15,6 @@
 #include "ops/io/formats/json/jsonl.h"
 #include "ops/io/formats/options.h"
 #include "ops/io/formats/records.h"
-#include "ops/io/formats/several_arrays.h"
 
 namespace heddle::ops {
 namespace {
@@ -355,7 +354,7 @@ Result<FileFacts> InspectFile(const std::string& path, const InspectOptions& opt
   // Of several arrays the first that can be looked at.
   const Status several = facts.status();
   InspectOptions of_one = options;
-  for (const std::string& name : ArraysToChooseFrom(several)) {
+  for (const std::string& name : several.choices()) {
     of_one.dataset = name;
     facts = InspectValue(path, of_one, files);
     if (!facts.ok()) continue;

@@ -69,29 +69,43 @@ bool ReceiveText(int socket, std::string* text) {
   return Receive(socket, text->data(), text->size());
 }
 
-bool SendStatus(int socket, const Status& status) {
-  const auto code = static_cast<uint64_t>(status.code());
-  if (!Send(socket, &code, sizeof(code))) return false;
-  if (status.ok()) return true;
-  const uint64_t notes = status.notes().size();
-  bool good = SendText(socket, status.message()) && Send(socket, &notes, sizeof(notes));
-  for (const std::string& note : status.notes()) good = good && SendText(socket, note);
+constexpr size_t kMostTexts = 1000;  // Of notes or choices of a status.
+
+bool SendTexts(int socket, const std::vector<std::string>& texts) {
+  const uint64_t count = std::min(texts.size(), kMostTexts);
+  bool good = Send(socket, &count, sizeof(count));
+  for (uint64_t i = 0; i < count; ++i) good = good && SendText(socket, texts[i]);
   return good;
 }
 
+bool ReceiveTexts(int socket, std::vector<std::string>* texts) {
+  uint64_t count = 0;
+  if (!Receive(socket, &count, sizeof(count)) || count > kMostTexts) return false;
+  texts->resize(count);
+  return std::all_of(texts->begin(), texts->end(),
+                     [&](std::string& text) { return ReceiveText(socket, &text); });
+}
+
+bool SendStatus(int socket, const Status& status) {
+  const auto code = static_cast<uint64_t>(status.code());
+  if (!Send(socket, &code, sizeof(code))) return false;
+  return status.ok() || (SendText(socket, status.message()) && SendTexts(socket, status.notes()) &&
+                         SendTexts(socket, status.choices()));
+}
+
 bool ReceiveStatus(int socket, Status* status) {
-  uint64_t code = 0, notes = 0;
+  uint64_t code = 0;
   if (!Receive(socket, &code, sizeof(code))) return false;
   const std::optional<StatusCode> known = FindStatusCode(static_cast<int64_t>(code));
   if (!known) return false;
   if (*known == StatusCode::kOk) return true;
-  std::string text;
-  if (!ReceiveText(socket, &text) || !Receive(socket, &notes, sizeof(notes)) || notes > 100) return false;
-  *status = Status(*known, text);
-  for (uint64_t i = 0; i < notes; ++i) {
-    if (!ReceiveText(socket, &text)) return false;
-    *status = status->WithNote(text);
-  }
+  std::string message;
+  std::vector<std::string> notes, choices;
+  if (!ReceiveText(socket, &message) || !ReceiveTexts(socket, &notes) || !ReceiveTexts(socket, &choices))
+    return false;
+  *status = Status(*known, message);
+  for (std::string& note : notes) *status = status->WithNote(std::move(note));
+  if (!choices.empty()) *status = status->WithChoices(std::move(choices));
   return true;
 }
 

@@ -165,6 +165,15 @@ TEST_F(InspectFileTest, OfSeveralArraysTheFirstThatCanBeReadIsTaken) {
   EXPECT_EQ(facts->how_to_read, "read(\"arrays.npz\", dataset=\"cells\")");
 }
 
+TEST_F(InspectFileTest, NamesOfArraysMayHoldWhatStandsBetweenThemInTheMessage) {
+  Put("f.txt",
+      "# name: a, b\n# type: matrix\n# rows: 1\n# columns: 2\n 1 2\n\n"
+      "# name: b\n# type: matrix\n# rows: 1\n# columns: 1\n 3\n\n");
+  const Result<FileFacts> facts = InspectFile("f.txt", {}, *files_);
+  ASSERT_TRUE(facts.ok()) << facts.status().ToString();
+  EXPECT_EQ(facts->how_to_read, "read(\"f.txt\", dataset=\"a, b\")");
+}
+
 TEST_F(InspectFileTest, NoCallIsAdvisedThatGivesSomethingElse) {
   const FileFacts facts = Inspect("1,2\n3\n");
   EXPECT_EQ(facts.how_to_read, "");
