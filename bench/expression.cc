@@ -99,11 +99,10 @@ bool CountsForItself(const Node& node) { return IsFused(node) || node.Is("phased
 
 // The machine code of what is fused in the node.
 Status CompileFused(const Node& node, ops::FusedRuntime& fused) {
-  if (IsFused(node)) return fused.Get(node.Text("operator")).status();
+  if (IsFused(node)) return fused.Get(node.fused).status();
   if (!node.Is("phased")) return OkStatus();
-  HEDDLE_ASSIGN_OR_RETURN(const PhasedOperator phased, PhasedOperator::Parse(node.Text("operator")));
-  for (const Node& inner : phased.body.nodes)
-    if (IsFused(inner)) HEDDLE_RETURN_IF_ERROR(fused.Get(inner.Text("operator")).status());
+  for (const Node& inner : node.phased->body.nodes)
+    if (IsFused(inner)) HEDDLE_RETURN_IF_ERROR(fused.Get(inner.fused).status());
   return OkStatus();
 }
 
@@ -243,16 +242,14 @@ std::string Expression::Plan() const {
   for (const Node& node : state_->graph.nodes) {
     if (!IsOperator(node)) continue;
     std::string name = node.op;
-    if (IsFused(node))
-      if (const Result<FusedOperator> fused = FusedOperator::Parse(node.Text("operator")); fused.ok()) {
-        name = "fused " + std::string(Name(fused->kind));
-        for (NodeId root : fused->roots) name += " " + fused->body[root].op;
-      }
-    if (node.Is("phased"))
-      if (const Result<PhasedOperator> phased = PhasedOperator::Parse(node.Text("operator")); phased.ok()) {
-        const std::vector<int> phases = PhasesOf(phased->body);
-        name += fmt::format(" {} phases", 1 + *std::max_element(phases.begin(), phases.end()));
-      }
+    if (IsFused(node)) {
+      name = "fused " + std::string(Name(node.fused->kind));
+      for (NodeId root : node.fused->roots) name += " " + node.fused->body[root].op;
+    }
+    if (node.Is("phased")) {
+      const std::vector<int> phases = PhasesOf(node.phased->body);
+      name += fmt::format(" {} phases", 1 + *std::max_element(phases.begin(), phases.end()));
+    }
     text += (text.empty() ? "" : ", ") + name;
   }
   return text;

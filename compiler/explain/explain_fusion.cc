@@ -40,10 +40,9 @@ bool HasMatrixOfUnknownSize(const Graph& graph) {
   return false;
 }
 
-Result<std::string> CodeText(const std::string& text) {
-  HEDDLE_ASSIGN_OR_RETURN(FusedOperator fused, FusedOperator::Parse(text));
+Result<std::string> CodeText(const FusedOperator& fused) {
   std::string out = fmt::format("{} operator\n", Name(fused.kind));
-  HEDDLE_ASSIGN_OR_RETURN(const ops::TileProgram program, ops::Lower(std::move(fused)));
+  HEDDLE_ASSIGN_OR_RETURN(const ops::TileProgram program, ops::Lower(fused));
   out += fmt::format("tiles of {} rows, {} steps, {} regions\n", program.tile_rows, program.steps.size(),
                      program.regions.size());
   for (const ops::Region& region : program.regions) {
@@ -95,8 +94,8 @@ class FusionText {
       text_ += ToText(report, level_ == "cost") + "\n";
       return OkStatus();
     }
-    for (const std::string& operator_text : report.fused) {
-      HEDDLE_ASSIGN_OR_RETURN(const std::string code, CodeText(operator_text));
+    for (const auto& operators : report.fused) {
+      HEDDLE_ASSIGN_OR_RETURN(const std::string code, CodeText(*operators));
       text_ += code + "\n";
     }
     return OkStatus();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "core/environment/clock.h"
 #include "core/programs/fused_operator.h"
 #include "core/programs/graph.h"
+#include "core/programs/phased_operator.h"
 
 namespace heddle::compiler {
 
@@ -71,19 +73,18 @@ struct PartitionReport {
 struct FuseReport {
   std::string memo;
   std::vector<PartitionReport> partitions;
-  std::vector<std::string> fused;  ///< FusedOperator::ToText, in the order of the result.
+  std::vector<std::shared_ptr<const FusedOperator>> fused;  ///< In the order of the result.
   std::vector<std::string> again;  ///< For each of them: operators in it that others compute, too: "exp %*%".
-  std::vector<std::string> phased;   ///< PhasedOperator::ToText of what they and others were put together to.
-  std::vector<std::string> refused;  ///< Roots whose operators the executor refused.
+  std::vector<std::shared_ptr<const PhasedOperator>> phased;  ///< What they and others were put together to.
+  std::vector<std::string> refused;                           ///< Roots whose operators the executor refused.
 };
 std::string ToText(const FuseReport& report, bool with_costs);
 /// Plans, whole or partial, whose cost was computed in all partitions.
 int64_t CostedPlans(const FuseReport& report);
 
-/// A copy of the graph in which sets of nodes are replaced by nodes "fused" with the attribute "operator", a
-/// string FusedOperator::ToText(). Its inputs are those of the fused operator, in order. Those of a node with
-/// several results (multi-aggregate, stitch) are read by nodes "result". Nodes that stay keep their order,
-/// and every node its position in the script.
+/// A copy of the graph in which sets of nodes are replaced by nodes "fused" (Node::fused), whose inputs are
+/// those of the fused operator, in order. The results of a node with several (multi-aggregate, stitch) are
+/// read by nodes "result". Nodes that stay keep their order, and every node its position in the script.
 ///
 /// At last operators between two products, fused or not, are put together to nodes "phased" (fuse/phases.h).
 ///

@@ -46,7 +46,7 @@ class PhaseJoiner {
  public:
   PhaseJoiner(const Graph& graph, const PhaseOptions& options) : graph_(graph), options_(options) {}
 
-  Result<Graph> Run(std::vector<std::string>* phased) {
+  Result<Graph> Run(std::vector<std::shared_ptr<const PhasedOperator>>* phased) {
     if (!Group() && !Group()) return graph_;
     return groups_.empty() ? graph_ : Rewrite(phased);
   }
@@ -139,9 +139,7 @@ class PhaseJoiner {
   // a few columns are not.
   static bool IsBoundByMemory(const Node& node, const ops::Operator& op) {
     if (!IsFused(node)) return IsPassOf(node, op);
-    const Result<FusedOperator> fused = FusedOperator::Parse(node.Text("operator"));
-    if (!fused.ok()) return false;
-    const std::vector<Node>& body = fused->body.nodes;
+    const std::vector<Node>& body = node.fused->body.nodes;
     return std::all_of(body.begin(), body.end(), [](const Node& inner) {
       const ops::Operator* const own = ops::FindOperator(inner.op);
       return own == nullptr || IsPassOf(inner, *own);
@@ -310,7 +308,7 @@ class PhaseJoiner {
     return outside;
   }
 
-  Result<Graph> Rewrite(std::vector<std::string>* phased) {
+  Result<Graph> Rewrite(std::vector<std::shared_ptr<const PhasedOperator>>* phased) {
     const std::vector<bool> read_outside = ReadOutside();
     std::vector<Built> built;
     for (size_t g = 0; g < groups_.size(); ++g) {
@@ -369,7 +367,7 @@ class PhaseJoiner {
 
   void EmitGroup(const Built& built, const std::vector<NodeId>& group, Graph* result,
                  std::vector<NodeId>* new_id, std::vector<NodeId>* acts,
-                 std::vector<std::string>* phased) const {
+                 std::vector<std::shared_ptr<const PhasedOperator>>* phased) const {
     Node node{.op = "phased"};
     for (const NodeId input : built.inputs) node.inputs.push_back((*new_id)[Index(input)]);
     for (const NodeId earlier : built.after) node.after.push_back((*acts)[Index(earlier)]);
@@ -378,9 +376,8 @@ class PhaseJoiner {
     node.position = graph_[built.roots[0]].position;
     node.info = ValueInfo::OfTuple();
     for (const NodeId root : built.roots) node.results.push_back(graph_[root].info);
-    std::string text = built.phased.ToText();
-    phased->push_back(text);
-    node.SetAttribute("operator", Scalar(std::move(text)));
+    node.phased = std::make_shared<const PhasedOperator>(built.phased);
+    phased->push_back(node.phased);
     const NodeId tuple = result->Add(std::move(node));
     for (const NodeId id : group) (*new_id)[Index(id)] = (*acts)[Index(id)] = tuple;
     for (size_t i = 0; i < built.roots.size(); ++i) {
@@ -404,7 +401,8 @@ class PhaseJoiner {
 
 }  // namespace
 
-Result<Graph> JoinPhases(const Graph& graph, const PhaseOptions& options, std::vector<std::string>* phased) {
+Result<Graph> JoinPhases(const Graph& graph, const PhaseOptions& options,
+                         std::vector<std::shared_ptr<const PhasedOperator>>* phased) {
   HEDDLE_ASSIGN_OR_RETURN(Graph result, PhaseJoiner(graph, options).Run(phased));
   HEDDLE_RETURN_IF_ERROR(Verify(result));
   return result;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,8 @@ struct PhaseOptions {
 /// are spread over ranks stay alone: what they reduce to goes between ranks, by the plan.
 ///
 /// `graph` is what the choice of fused operators left, infos inferred. Keeps every bit of every result.
-/// Linear in the graph. `phased` gets the texts of the operators that were made.
-Result<Graph> JoinPhases(const Graph& graph, const PhaseOptions& options, std::vector<std::string>* phased);
+/// Linear in the graph. `phased` gets the operators that were made.
+Result<Graph> JoinPhases(const Graph& graph, const PhaseOptions& options,
+                         std::vector<std::shared_ptr<const PhasedOperator>>* phased);
 
 }  // namespace heddle::compiler::fusion

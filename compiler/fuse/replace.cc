@@ -208,13 +208,12 @@ class Replacer {
     node.op = several ? "fusedSeveral" : "fused";
     for (NodeId input : unit.built->inputs) node.inputs.push_back(new_id_[static_cast<size_t>(input)]);
     node.position = graph_[unit.roots[0]].position;
-    std::string text = unit.built->fused.ToText();
-    report_->fused.push_back(text);
+    node.fused = std::make_shared<const FusedOperator>(unit.built->fused);
+    report_->fused.push_back(node.fused);
     std::string again;
     for (NodeId id : unit.covered)
       if (computed_[static_cast<size_t>(id)] > 1) again += (again.empty() ? "" : " ") + graph_[id].op;
     report_->again.push_back(std::move(again));
-    node.SetAttribute("operator", Scalar(std::move(text)));
     if (!several) {
       node.info = graph_[unit.roots[0]].info;
       new_id_[static_cast<size_t>(unit.roots[0])] = result_.Add(std::move(node));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,7 @@ struct ReplaceOptions {
 };
 
 struct ReplaceReport {
-  std::vector<std::string> fused;
+  std::vector<std::shared_ptr<const FusedOperator>> fused;
   std::vector<std::string> again;  ///< For each: operators in it that others compute, too.
   std::vector<std::string> refused;
 };

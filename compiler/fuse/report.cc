@@ -42,12 +42,7 @@ void AppendPartition(const PartitionReport& partition, bool with_costs, std::str
 }
 
 // "cell colMeans", "stitch sum colSums" of fused operators, "sqrt" of others.
-std::string NameOf(const Node& node) {
-  const Result<FusedOperator> fused = IsFused(node)
-                                          ? FusedOperator::Parse(node.Text("operator"))
-                                          : Result<FusedOperator>(Internal("{} is not fused", node.op));
-  return fused.ok() ? ops::NameOf(*fused) : node.op;
-}
+std::string NameOf(const Node& node) { return IsFused(node) ? ops::NameOf(*node.fused) : node.op; }
 
 double Megabytes(std::span<const ValueInfo> infos) {
   double bytes = 0;
@@ -86,14 +81,12 @@ std::vector<int> SweepsOf(const Graph& body) {
 }
 
 // What a fused operator reads, keeps in its tiles, computes although others do so, too, and leaves.
-std::string FusedText(const std::string& text, const std::string& again) {
-  const Result<FusedOperator> fused = FusedOperator::Parse(text);
-  if (!fused.ok()) return "";
-  const Graph& body = fused->body;
+std::string FusedText(const FusedOperator& fused, const std::string& again) {
+  const Graph& body = fused.body;
   const std::vector<int> sweeps = SweepsOf(body);
   const int most = *std::max_element(sweeps.begin(), sweeps.end()) + 1;
   std::vector<NodeId> read, inside;
-  const std::set<NodeId> roots(fused->roots.begin(), fused->roots.end());
+  const std::set<NodeId> roots(fused.roots.begin(), fused.roots.end());
   bool long_rows = false;
   for (NodeId id = 0; id < body.size(); ++id) {
     const Node& node = body[id];
@@ -106,7 +99,7 @@ std::string FusedText(const std::string& text, const std::string& again) {
                  body[node.inputs[0]].info.shape.columns > kColumnChunk;
   }
   std::string result =
-      fmt::format("{}: {} phase{}, {} sweep{} of a row\n", ops::NameOf(*fused), long_rows ? most : 1,
+      fmt::format("{}: {} phase{}, {} sweep{} of a row\n", ops::NameOf(fused), long_rows ? most : 1,
                   long_rows && most > 1 ? "s" : "", long_rows ? 1 : most, !long_rows && most > 1 ? "s" : "");
   result += "  reads from memory: " + ValuesText(body, read) + "\n";
   result += "  keeps in the cache: " + ValuesText(body, inside) + "\n";
@@ -116,12 +109,10 @@ std::string FusedText(const std::string& text, const std::string& again) {
 }
 
 // What each phase of an operator does, what it reads and what it leaves to the later ones.
-std::string PhasesText(const std::string& text) {
-  const Result<PhasedOperator> phased = PhasedOperator::Parse(text);
-  if (!phased.ok()) return "";
-  const Graph& body = phased->body;
+std::string PhasesText(const PhasedOperator& phased) {
+  const Graph& body = phased.body;
   const std::vector<int> phases = PhasesOf(body);
-  const std::set<NodeId> roots(phased->roots.begin(), phased->roots.end());
+  const std::set<NodeId> roots(phased.roots.begin(), phased.roots.end());
   std::vector<std::string> lines(static_cast<size_t>(*std::max_element(phases.begin(), phases.end())) + 1);
   for (NodeId id = 0; id < body.size(); ++id) {
     const int phase = phases[static_cast<size_t>(id)];
@@ -136,7 +127,7 @@ std::string PhasesText(const std::string& text) {
         fmt::format("    {}: reads {:.4g} MB, {} {:.4g} MB in the {}\n", NameOf(node), read,
                     leaves ? "leaves" : "keeps", made, leaves ? "memory" : LevelOf(made));
   }
-  std::string result = fmt::format("phased, {} results\n", phased->roots.size());
+  std::string result = fmt::format("phased, {} results\n", phased.roots.size());
   for (size_t i = 0; i < lines.size(); ++i) result += fmt::format("  phase {}\n{}", i + 1, lines[i]);
   return result;
 }
@@ -153,13 +144,13 @@ std::string ToText(const FuseReport& report, bool with_costs) {
   std::string text = "memo\n";
   AppendIndented(report.memo, &text);
   for (const PartitionReport& partition : report.partitions) AppendPartition(partition, with_costs, &text);
-  for (const std::string& fused : report.fused) {
+  for (const auto& fused : report.fused) {
     text += "fused\n";
-    AppendIndented(fused, &text);
+    AppendIndented(fused->ToText(), &text);
   }
   for (size_t i = 0; with_costs && i < report.fused.size(); ++i)
-    text += FusedText(report.fused[i], report.again[i]);
-  for (const std::string& phased : report.phased) text += PhasesText(phased);
+    text += FusedText(*report.fused[i], report.again[i]);
+  for (const auto& phased : report.phased) text += PhasesText(*phased);
   for (const std::string& refused : report.refused) text += "refused by the executor: " + refused + "\n";
   return text;
 }

@@ -49,7 +49,7 @@ class FirstNodes {
   }
 
   bool IsSame(const Node& a, const Node& b) const {
-    return a.op == b.op &&
+    return a.op == b.op && a.fused == b.fused && a.phased == b.phased &&
            std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(),
                       [&](NodeId x, NodeId y) { return Input(x) == Input(y); }) &&
            std::equal(a.attributes.begin(), a.attributes.end(), b.attributes.begin(), b.attributes.end(),

@@ -16,9 +16,9 @@ enum class FusionTemplate : uint8_t { kMultiAggregate, kStitch, kOuter, kRow, kC
 constexpr size_t kFusionTemplates = 5;
 std::string_view Name(FusionTemplate kind);  ///< "multi-aggregate" "stitch" "outer" "row" "cell"
 
-/// Several operators of a block that are computed in one pass over the rows of their inputs. Plain data: it
-/// travels in the attribute "operator" of a graph node named "fused" or "fusedSeveral"; machine code does not
-/// travel.
+/// Several operators of a block that are computed in one pass over the rows of their inputs. Plain data, held
+/// by a graph node named "fused" or "fusedSeveral" (Node::fused); with the text of the graph it travels as
+/// the node's attribute "operator". Machine code does not travel.
 ///
 /// The body is a graph of the operators that it replaces, unchanged: its "variable" nodes are named "0", "1",
 /// ... after the inputs of the fused node, all other nodes are operators of ops/catalog.h with their known
@@ -41,7 +41,7 @@ struct FusedOperator {
   static Result<FusedOperator> Parse(std::string_view text);
 };
 
-/// True for the two operators whose attribute "operator" is a fused operator.
+/// True for the two operators whose nodes hold a fused operator.
 inline bool IsFused(const Node& node) { return node.Is("fused") || node.Is("fusedSeveral"); }
 
 /// Ids, roots, driver, input names. An error here is our bug (kInternal).

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/programs/fused_operator.h"
+#include "core/programs/phased_operator.h"
 #include "core/programs/text_format.h"
 #include "core/text/quoted.h"
 
@@ -38,6 +40,30 @@ bool IsPlainOperator(std::string_view op) {
   return !op.empty() && op.find_first_of("(\" \n\t\r") == std::string_view::npos;
 }
 
+// Of nodes that hold operators: their text, as an attribute.
+constexpr std::string_view kOperators = "operator";
+
+void AppendOperators(const Node& node, std::string* out) {
+  if (node.fused == nullptr && node.phased == nullptr) return;
+  out->append(" ").append(kOperators).append("=");
+  AppendQuoted(node.fused != nullptr ? node.fused->ToText() : node.phased->ToText(), out);
+}
+
+void ReadOperators(TextReader& reader, Node* node) {
+  const std::string text = reader.Quoted();
+  if (node->Is("phased")) {
+    Result<PhasedOperator> phased = PhasedOperator::Parse(text);
+    if (const Status status = phased.ok() ? Verify(*phased) : phased.status(); !status.ok())
+      return reader.Fail(status);
+    node->phased = std::make_shared<const PhasedOperator>(*std::move(phased));
+    return;
+  }
+  Result<FusedOperator> fused = FusedOperator::Parse(text);
+  if (const Status status = fused.ok() ? Verify(*fused) : fused.status(); !status.ok())
+    return reader.Fail(status);
+  node->fused = std::make_shared<const FusedOperator>(*std::move(fused));
+}
+
 void AppendNode(NodeId id, const Node& node, std::string* out) {
   AppendNodeId(id, out);
   out->append(" = ");
@@ -57,6 +83,7 @@ void AppendNode(NodeId id, const Node& node, std::string* out) {
     out->push_back('=');
     out->append(value.ToLiteral());
   }
+  AppendOperators(node, out);
   AppendInfo(node.info, out);
   for (size_t i = 0; i < node.results.size(); ++i) {
     out->append(i == 0 ? " results(" : ", ");
@@ -77,7 +104,10 @@ Node ReadNode(TextReader& reader) {
   while (reader.ok() && reader.Peek() != ':') {
     std::string name = reader.Name();
     reader.Expect("=");
-    node.attributes.emplace_back(std::move(name), reader.Literal());
+    if (name == kOperators && (IsFused(node) || node.Is("phased")))
+      ReadOperators(reader, &node);
+    else
+      node.attributes.emplace_back(std::move(name), reader.Literal());
   }
   node.info = reader.Info();
   if (reader.Accept("results(")) {
@@ -95,14 +125,20 @@ Status Broken(NodeId id, const Node& node, std::string_view why) {
 }
 
 // The operators that say something about their nodes.
-enum class Form : uint8_t { kLiteral, kVariable, kAssign, kResult, kOther };
+enum class Form : uint8_t { kLiteral, kVariable, kAssign, kResult, kFused, kPhased, kOther };
 
 // Every graph is verified after every pass: the size tells most operators apart.
 Form FormOf(const Node& node) {
   switch (node.op.size()) {
-    case 6: return node.op == "assign" ? Form::kAssign : node.op == "result" ? Form::kResult : Form::kOther;
+    case 5: return node.op == "fused" ? Form::kFused : Form::kOther;
+    case 6:
+      return node.op == "assign"   ? Form::kAssign
+             : node.op == "result" ? Form::kResult
+             : node.op == "phased" ? Form::kPhased
+                                   : Form::kOther;
     case 7: return node.op == "literal" ? Form::kLiteral : Form::kOther;
     case 8: return node.op == "variable" ? Form::kVariable : Form::kOther;
+    case 12: return node.op == "fusedSeveral" ? Form::kFused : Form::kOther;
     default: return Form::kOther;
   }
 }
@@ -128,6 +164,9 @@ Status VerifyNode(NodeId id, const Node& node, Form form) {
   if ((form == Form::kAssign || form == Form::kResult) &&
       (node.inputs.size() != 1 || node.inputs[0] == kNoNode))
     return Broken(id, node, "does not have one input");
+  if ((form == Form::kFused) != (node.fused != nullptr) ||
+      (form == Form::kPhased) != (node.phased != nullptr))
+    return Broken(id, node, "does not hold the operators that it runs, or runs none and holds some");
   if (node.info.IsTuple() == node.results.empty())
     return Broken(id, node, "has a tuple without results, or results without a tuple");
   return OkStatus();

@@ -17,6 +17,9 @@
 
 namespace heddle {
 
+struct FusedOperator;   // core/programs/fused_operator.h
+struct PhasedOperator;  // core/programs/phased_operator.h
+
 /// Index of a node in Graph::nodes.
 using NodeId = int32_t;
 constexpr NodeId kNoNode = -1;
@@ -83,6 +86,12 @@ struct Node {
   ValueInfo info;
   std::vector<ValueInfo> results;  ///< Of a tuple, in order; else empty.
   SourcePosition position;
+  /// The operators that a node "fused" or "fusedSeveral" computes in one pass; nullptr in every other node.
+  /// Copies of the node share them, so that what is derived from them is found by their address. The text
+  /// form of the graph has them as the attribute "operator".
+  std::shared_ptr<const FusedOperator> fused = nullptr;
+  /// The operators that a node "phased" runs; nullptr in every other node. Shared and written as `fused`.
+  std::shared_ptr<const PhasedOperator> phased = nullptr;
 
   const Scalar* FindAttribute(std::string_view name) const;
   void SetAttribute(std::string_view name, Scalar value);

@@ -10,8 +10,8 @@
 namespace heddle {
 
 /// Several operators of a block that run as one, in phases: what one phase has finished, the next one reads.
-/// Plain data: it travels in the attribute "operator" of a graph node named "phased", whose results are those
-/// of `roots` in their order.
+/// Plain data, held by a graph node named "phased" (Node::phased), whose results are those of `roots` in
+/// their order; with the text of the graph it travels as the node's attribute "operator".
 ///
 /// The body is a graph of the operators that it replaces, unchanged, fused ones among them: its "variable"
 /// nodes are named "0", "1", ... after the inputs of the phased node. It assigns nothing and acts on nothing

@@ -90,6 +90,10 @@ void TextReader::Fail(std::string_view expected) {
                      at_ - line_begin + 1, expected, found);
 }
 
+void TextReader::Fail(const Status& status) {
+  if (ok()) status_ = status;
+}
+
 bool TextReader::AtEnd() {
   SkipBlanks();
   return !ok() || at_ == text_.size();

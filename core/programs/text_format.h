@@ -61,6 +61,8 @@ class TextReader {
   char Peek();
   /// Fails with "expected <expected>" at the cursor, unless something failed before.
   void Fail(std::string_view expected);
+  /// Fails with an error of a text that was read inside of this one, unless something failed before.
+  void Fail(const Status& status);
 
  private:
   void SkipBlanks();

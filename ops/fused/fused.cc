@@ -14,8 +14,6 @@
 namespace heddle::ops {
 namespace {
 
-const std::string& TextOf(const Node& node) { return node.Text("operator"); }
-
 std::string LabelOf(const FusedOperator& fused) {
   std::string label = NameOf(fused);
   for (NodeId root : fused.roots)
@@ -78,15 +76,16 @@ FusedRuntime::FusedRuntime(std::shared_ptr<RegionSource> source, bool strict,
     : source_(std::move(source)), strict_(strict), processor_(processor), warn_(std::move(warn)) {}
 FusedRuntime::~FusedRuntime() = default;
 
-std::shared_ptr<FusedRuntime::Entry> FusedRuntime::EntryOf(const std::string& text) {
+std::shared_ptr<FusedRuntime::Entry> FusedRuntime::EntryOf(
+    const std::shared_ptr<const FusedOperator>& fused) {
   const std::lock_guard lock(mutex_);
-  if (std::shared_ptr<Entry> found = entries_.Find(text)) return found;
+  if (std::shared_ptr<Entry> found = entries_.Find(fused)) return found;
   if (entries_.size() >= kMostPrograms) {
-    for (const auto& [unused, old] : entries_.all()) {
+    for (const auto& [unused, old] : entries_.by_text()) {
       const std::lock_guard counting(old->counting);
       old->is_forgotten = true;
       if (old->counts.calls == 0) continue;
-      FusedCounts& sum = forgotten_[old->counts.label];
+      FusedCounts& sum = other_counts_[old->counts.label];
       sum.label = old->counts.label;
       sum.interpreted = old->counts.interpreted;
       Add(old->counts.calls, old->counts.nanoseconds, old->counts.bytes, &sum);
@@ -94,19 +93,19 @@ std::shared_ptr<FusedRuntime::Entry> FusedRuntime::EntryOf(const std::string& te
     entries_.Clear();
   }
   auto entry = std::make_shared<Entry>();
-  entries_.Add(text, entry);
+  entries_.Add(fused, entry);
   return entry;
 }
 
-Result<std::shared_ptr<const TileProgram>> FusedRuntime::Get(const std::string& text,
-                                                             const KernelCall* call) {
-  return ProgramOf(EntryOf(text).get(), text, call);
+Result<std::shared_ptr<const TileProgram>> FusedRuntime::Get(
+    const std::shared_ptr<const FusedOperator>& fused, const KernelCall* call) {
+  return ProgramOf(EntryOf(fused).get(), *fused, call);
 }
 
-Result<std::shared_ptr<const TileProgram>> FusedRuntime::ProgramOf(Entry* entry, const std::string& text,
+Result<std::shared_ptr<const TileProgram>> FusedRuntime::ProgramOf(Entry* entry, const FusedOperator& fused,
                                                                    const KernelCall* call) {
   const std::lock_guard lock(entry->mutex);
-  if (entry->program == nullptr && entry->status.ok()) Lower(entry, text);
+  if (entry->program == nullptr && entry->status.ok()) Lower(entry, fused);
   // What joins partial results runs no region.
   const bool runs_regions = call == nullptr || call->phase != Phase::kFinish;
   if (entry->status.ok() && !entry->uncompiled.empty() && runs_regions) entry->status = Compile(entry, call);
@@ -115,10 +114,8 @@ Result<std::shared_ptr<const TileProgram>> FusedRuntime::ProgramOf(Entry* entry,
   return entry->program;
 }
 
-void FusedRuntime::Lower(Entry* entry, const std::string& text) {
-  Result<FusedOperator> fused = FusedOperator::Parse(text);
-  Result<TileProgram> program =
-      fused.ok() ? ops::Lower(*std::move(fused), processor_) : Result<TileProgram>(fused.status());
+void FusedRuntime::Lower(Entry* entry, const FusedOperator& fused) {
+  Result<TileProgram> program = ops::Lower(fused, processor_);
   if (!program.ok()) {
     entry->status = program.status();
     return;
@@ -172,12 +169,11 @@ bool FusedRuntime::IsWorthCompiling(size_t region, double work) {
 }
 
 Status FusedRuntime::Run(const KernelCall& call, std::span<Value> results) {
-  const std::string& text = TextOf(call.node);
-  const std::shared_ptr<Entry> entry = EntryOf(text);
+  const std::shared_ptr<Entry> entry = EntryOf(call.node.fused);
   const TileProgram* program = entry->settled.load(std::memory_order_acquire);
   std::shared_ptr<const TileProgram> own;
   if (program == nullptr) {
-    HEDDLE_ASSIGN_OR_RETURN(own, ProgramOf(entry.get(), text, &call));
+    HEDDLE_ASSIGN_OR_RETURN(own, ProgramOf(entry.get(), *call.node.fused, &call));
     program = own.get();
   }
   const bool is_timed = call.context.times_operators && call.context.clock != nullptr;
@@ -215,7 +211,7 @@ Result<std::shared_ptr<const RegionCode>> FusedRuntime::CodeOf(const Region& reg
 
 void FusedRuntime::Record(const std::string& label, int64_t nanoseconds, int64_t bytes) {
   const std::lock_guard lock(mutex_);
-  FusedCounts& counts = forgotten_[label];
+  FusedCounts& counts = other_counts_[label];
   if (counts.calls == 0) counts.label = label;
   Add(1, nanoseconds, bytes, &counts);
 }
@@ -228,11 +224,11 @@ size_t FusedRuntime::programs() const {
 std::vector<FusedCounts> FusedRuntime::Counts() const {
   const std::lock_guard lock(mutex_);
   std::vector<FusedCounts> counts;
-  for (const auto& [text, entry] : entries_.all()) {
+  for (const auto& [text, entry] : entries_.by_text()) {
     const std::lock_guard counting(entry->counting);
     if (entry->counts.calls > 0) counts.push_back(entry->counts);
   }
-  for (const auto& [label, old] : forgotten_) counts.push_back(old);
+  for (const auto& [label, old] : other_counts_) counts.push_back(old);
   std::sort(counts.begin(), counts.end(), [](const FusedCounts& a, const FusedCounts& b) {
     return std::tie(b.nanoseconds, a.label) < std::tie(a.nanoseconds, b.label);
   });
@@ -260,16 +256,16 @@ namespace {
 
 // Inference, placement and cost ask several times for each node while a plan is made.
 Result<std::shared_ptr<const TileProgram>> ProgramOf(const Node& node) {
-  return InterpretedRuntime().Get(TextOf(node));
+  return InterpretedRuntime().Get(node.fused);
 }
 
 Result<ValueInfo> InferFused(const InferContext& context) {
-  HEDDLE_ASSIGN_OR_RETURN(const FusedOperator fused, FusedOperator::Parse(TextOf(context.node)));
+  const FusedOperator& fused = *context.node.fused;
   return fused.body[fused.roots[0]].info;
 }
 
 Result<std::vector<ValueInfo>> InferSeveralFused(const InferContext& context) {
-  HEDDLE_ASSIGN_OR_RETURN(const FusedOperator fused, FusedOperator::Parse(TextOf(context.node)));
+  const FusedOperator& fused = *context.node.fused;
   std::vector<ValueInfo> results;
   for (const NodeId root : fused.roots) results.push_back(fused.body[root].info);
   return results;

@@ -14,11 +14,11 @@
 #include "core/programs/fused_operator.h"
 #include "core/values/value.h"
 #include "ops/base/cpu.h"
-#include "ops/fused/by_text.h"
+#include "ops/fused/by_operators.h"
 #include "ops/region/region.h"
 
-// The operators "fused", of one root, and "fusedSeveral" (docs/fusion.md): any number of inputs, attribute
-// "operator" = FusedOperator::ToText().
+// The operators "fused", of one root, and "fusedSeveral" (docs/fusion.md): any number of inputs. What they
+// compute is in Node::fused.
 namespace heddle::ops {
 
 struct KernelCall;   // ops/base/kernel.h
@@ -50,22 +50,25 @@ class FusedRuntime {
                const Processor& processor = {});
   ~FusedRuntime();
 
-  /// Programs kept; one more forgets them all. Sizes that change from round to round give new texts for ever.
+  /// Lowered programs that are held; one more forgets them all. Sizes that change from round to round need
+  /// new ones for ever.
   static constexpr size_t kMostPrograms = 1024;
 
-  /// What calls compute by interpreting a region, whichever operators have it, before it is compiled:
-  /// additions at a cell, where a function counts for several. About as long as compiling takes, so that
-  /// small data do not wait for it and large data lose little.
+  /// How much the calls of a region, of whichever operators, compute by the interpreter before the region is
+  /// compiled: in additions, where a function counts for several. That takes about as long as compiling, so
+  /// small data do not wait for the compiler and large data lose little.
   static constexpr double kInterpretedWork = 1 << 25;
-  /// Regions whose work is counted; one more forgets the counts.
+  /// Regions whose work is counted; one more forgets all counts.
   static constexpr size_t kMostCounted = 1 << 16;
 
-  /// The lowered program with the code that `call` is to run, from a cache by text. What the call will
-  /// compute is counted towards kInterpretedWork; without a call, or where strict, everything is compiled.
-  Result<std::shared_ptr<const TileProgram>> Get(const std::string& text, const KernelCall* call = nullptr);
+  /// The program of these operators, lowered by the first who asks, with the code that `call` is to run. What
+  /// the call will compute counts towards kInterpretedWork; without a call, or where strict, everything is
+  /// compiled at once.
+  Result<std::shared_ptr<const TileProgram>> Get(const std::shared_ptr<const FusedOperator>& fused,
+                                                 const KernelCall* call = nullptr);
   /// Runs the fused operator of the call's node, and counts what it did.
   Status Run(const KernelCall& call, std::span<Value> results);
-  /// Counts a call of what is no fused operator, but is listed beside them.
+  /// Counts a call of an operator that is not fused, but stands in the same list of statistics.
   void Record(const std::string& label, int64_t nanoseconds, int64_t bytes);
   /// Code for a region that is part of no fused operator, of which so much is about to be computed; nullptr
   /// while that is not worth compiling, or there is no source.
@@ -77,10 +80,10 @@ class FusedRuntime {
 
  private:
   struct Entry;
-  std::shared_ptr<Entry> EntryOf(const std::string& text);
-  Result<std::shared_ptr<const TileProgram>> ProgramOf(Entry* entry, const std::string& text,
+  std::shared_ptr<Entry> EntryOf(const std::shared_ptr<const FusedOperator>& fused);
+  Result<std::shared_ptr<const TileProgram>> ProgramOf(Entry* entry, const FusedOperator& fused,
                                                        const KernelCall* call);
-  void Lower(Entry* entry, const std::string& text);
+  void Lower(Entry* entry, const FusedOperator& fused);
   Status Compile(Entry* entry, const KernelCall* call);
   bool IsWorthCompiling(size_t region, double work);
 
@@ -89,9 +92,10 @@ class FusedRuntime {
   Processor processor_;
   std::function<void(const Status&)> warn_;
   mutable std::mutex mutex_;
-  ByText<Entry> entries_;
-  std::unordered_map<size_t, double> work_;  ///< By the hash of a region's text: done by interpreting it.
-  std::map<std::string, FusedCounts> forgotten_;  ///< By label: of programs that went, and of what is none.
+  ByOperators<FusedOperator, Entry> entries_;
+  std::unordered_map<size_t, double> work_;  ///< By the hash of a region's text: done by the interpreter.
+  /// By label: what programs did that are forgotten, and what was counted by Record.
+  std::map<std::string, FusedCounts> other_counts_;
   int64_t fallbacks_ = 0;
 };
 

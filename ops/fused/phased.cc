@@ -15,7 +15,7 @@
 #include "core/programs/phased_operator.h"
 #include "ops/base/parallel.h"
 #include "ops/catalog.h"
-#include "ops/fused/by_text.h"
+#include "ops/fused/by_operators.h"
 #include "ops/fused/fused.h"
 
 namespace heddle::ops {
@@ -176,23 +176,21 @@ class PhasedCompiler {
   std::vector<bool> is_root_;
 };
 
-// Programs of texts, for all executors of the process: a program is a function of its text alone.
+// For all executors of the process: a program is a function of its operators alone.
 Result<std::shared_ptr<const PhasedProgram>> ProgramOf(const Node& node) {
   static constexpr size_t kMostPrograms = 1024;  // One more forgets them all.
   static std::mutex mutex;
-  static ByText<const PhasedProgram> programs;
-  const std::string& text = node.Text("operator");
+  static ByOperators<PhasedOperator, const PhasedProgram> programs;
   {
     const std::lock_guard lock(mutex);
-    if (std::shared_ptr<const PhasedProgram> found = programs.Find(text)) return found;
+    if (std::shared_ptr<const PhasedProgram> found = programs.Find(node.phased)) return found;
   }
-  HEDDLE_ASSIGN_OR_RETURN(PhasedOperator phased, PhasedOperator::Parse(text));
-  HEDDLE_ASSIGN_OR_RETURN(PhasedProgram compiled, PhasedCompiler(std::move(phased)).Run());
+  HEDDLE_ASSIGN_OR_RETURN(PhasedProgram compiled, PhasedCompiler(*node.phased).Run());
   auto program = std::make_shared<const PhasedProgram>(std::move(compiled));
   const std::lock_guard lock(mutex);
-  if (std::shared_ptr<const PhasedProgram> found = programs.Find(text)) return found;
+  if (std::shared_ptr<const PhasedProgram> found = programs.Find(node.phased)) return found;
   if (programs.size() >= kMostPrograms) programs.Clear();
-  programs.Add(text, program);
+  programs.Add(node.phased, program);
   return std::shared_ptr<const PhasedProgram>(std::move(program));
 }
 
@@ -289,7 +287,7 @@ class PhasedRun {
 };
 
 Result<std::vector<ValueInfo>> InferPhased(const InferContext& context) {
-  HEDDLE_ASSIGN_OR_RETURN(const PhasedOperator phased, PhasedOperator::Parse(context.node.Text("operator")));
+  const PhasedOperator& phased = *context.node.phased;
   std::vector<ValueInfo> results;
   for (const NodeId root : phased.roots) results.push_back(phased.body[root].info);
   return results;

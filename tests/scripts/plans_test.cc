@@ -31,9 +31,8 @@ std::vector<Node> WithoutPhases(const Graph& graph) {
   std::vector<Node> nodes = graph.nodes;
   for (const Node& node : graph.nodes) {
     if (!node.Is("phased")) continue;
-    const Result<PhasedOperator> phased = PhasedOperator::Parse(node.Text("operator"));
-    EXPECT_TRUE(phased.ok()) << phased.status().ToString() << "\n" << node.Text("operator");
-    if (phased.ok()) nodes.insert(nodes.end(), phased->body.nodes.begin(), phased->body.nodes.end());
+    const std::vector<Node>& inner = node.phased->body.nodes;
+    nodes.insert(nodes.end(), inner.begin(), inner.end());
   }
   return nodes;
 }
@@ -51,11 +50,9 @@ std::vector<std::vector<FusedOperator>> PlansOf(const std::string& explained) {
     plans.emplace_back();
     for (const Node& node : WithoutPhases(plan->graph)) {
       if (!IsFused(node)) continue;
-      Result<FusedOperator> fused = FusedOperator::Parse(node.Text("operator"));
-      EXPECT_TRUE(fused.ok()) << fused.status().ToString() << "\n" << node.Text("operator");
-      if (!fused.ok()) continue;
-      for (Node& replaced : fused->body.nodes) replaced.position = {};
-      plans.back().push_back(*std::move(fused));
+      FusedOperator fused = *node.fused;
+      for (Node& replaced : fused.body.nodes) replaced.position = {};
+      plans.back().push_back(std::move(fused));
     }
   }
   return plans;

@@ -2,7 +2,10 @@
 // Graph, Program and Plan travel as text: parse(print(x)) == x.
 #include <gtest/gtest.h>
 
+#include "core/programs/fused_operator.h"
+#include "core/programs/phased_operator.h"
 #include "core/programs/text_format.h"
+#include "core/text/quoted.h"
 #include "tests/unit/core/random_values.h"
 
 // Left-out members have their defaults.
@@ -40,6 +43,59 @@ TEST(TextFormTest, ARandomPlanSurvives) {
     ExpectSurvivesText(RandomValues(seed).Plan(), seed);
     if (HasFailure()) break;
   }
+}
+
+// exp(x) fused, alone and as the only operator of "phased".
+Graph FusedAndPhased() {
+  const ValueInfo info = ValueInfo::OfMatrix({4, 2});
+  FusedOperator fused{.roots = {1}};
+  Node input{.op = "variable", .info = info};
+  input.SetAttribute("name", "0");
+  fused.body.Add(input);
+  fused.body.Add({.op = "exp", .inputs = {0}, .info = info, .position = {"a \"b\".dml", 1, 2}});
+  Graph graph;
+  graph.Add(input);
+  Node node{.op = "fused", .inputs = {0}, .info = info};
+  node.fused = std::make_shared<const FusedOperator>(fused);
+  graph.Add(node);
+  PhasedOperator phased{{}, {1}};
+  phased.body.Add(input);
+  phased.body.Add(node);
+  node = {.op = "phased", .inputs = {1}, .info = ValueInfo::OfTuple(), .results = {info}};
+  node.phased = std::make_shared<const PhasedOperator>(phased);
+  graph.Add(node);
+  return graph;
+}
+
+TEST(TextFormTest, OperatorsInsideOfNodesAreReadWithTheGraph) {
+  const Graph graph = FusedAndPhased();
+  ASSERT_TRUE(Verify(graph).ok()) << Verify(graph).ToString();
+  const Result<Graph> parsed = Graph::Parse(graph.ToText());
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  EXPECT_TRUE(Verify(*parsed).ok()) << Verify(*parsed).ToString();
+  EXPECT_EQ(parsed->ToText(), graph.ToText());
+  EXPECT_TRUE((*parsed)[1].attributes.empty());
+  ASSERT_NE((*parsed)[1].fused, nullptr);
+  EXPECT_EQ((*parsed)[1].fused->body[1].position.file, "a \"b\".dml");
+  ASSERT_NE((*parsed)[2].phased, nullptr);
+  ASSERT_NE((*parsed)[2].phased->body[1].fused, nullptr);
+  EXPECT_EQ((*parsed)[2].phased->body[1].fused->ToText(), graph[1].fused->ToText());
+}
+
+TEST(TextFormTest, OperatorsInsideOfNodesAreVerified) {
+  const auto error = [](std::string_view op, std::string_view operators) {
+    std::string text = fmt::format("%0 = {}() operator=", op);
+    AppendQuoted(operators, &text);
+    return Graph::Parse(text + " : matrix double 4x2 dense\n").status().ToString();
+  };
+  const auto has = [](const std::string& text, std::string_view part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  has(error("fused", "cell driver=0 roots=(%7)\n"), "a root is not in the body");
+  has(error("fusedSeveral", "cell driver=0"), "fused operator text");
+  has(error("phased", "phased roots=(%0)\n"), "a root is not in the body");
+  has(error("phased", "cell"), "operator of phases text");
+  has(error("fused", ""), "a template");
 }
 
 TEST(TextFormTest, TheColumnsOfAFrameAreNamedWhereTheyAreKnown) {

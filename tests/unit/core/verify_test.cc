@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "core/programs/fused_operator.h"
 #include "core/programs/plan.h"
 
 // Left-out members have their defaults.
@@ -74,6 +75,10 @@ TEST(VerifyGraphTest, EachFaultIsNamed) {
          g[4].inputs = {2, 3};
        }},
       {"assigns a variable a second time", [](Graph& g) { g.Add(Assign("y", 2)); }},
+      {"does not hold the operators that it runs", [](Graph& g) { g[3].op = "fused"; }},
+      {"does not hold the operators that it runs", [](Graph& g) { g[3].op = "fusedSeveral"; }},
+      {"does not hold the operators that it runs", [](Graph& g) { g[3].op = "phased"; }},
+      {"runs none and holds some", [](Graph& g) { g[3].fused = std::make_shared<const FusedOperator>(); }},
   };
   for (const auto& [why, damage] : cases) {
     Graph graph = LegalGraph();

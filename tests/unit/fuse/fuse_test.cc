@@ -33,7 +33,7 @@ Graph Fused(const Graph& graph, FusionMode mode, uint64_t seed = 0) {
 std::vector<FusedOperator> OperatorsOf(const Graph& graph) {
   std::vector<FusedOperator> operators;
   for (const Node& node : graph.nodes)
-    if (IsFused(node)) operators.push_back(*FusedOperator::Parse(node.Text("operator")));
+    if (IsFused(node)) operators.push_back(*node.fused);
   return operators;
 }
 

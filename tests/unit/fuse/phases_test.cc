@@ -29,7 +29,7 @@ Outcome OutcomeOf(const Graph& graph, FuseOptions options = {}) {
   Outcome outcome{*fused, {}, {}};
   for (const Node& node : fused->nodes) {
     if (node.Is("phased"))
-      outcome.phased.push_back(*PhasedOperator::Parse(node.Text("operator")));
+      outcome.phased.push_back(*node.phased);
     else if (!node.Is("variable") && !node.Is("literal") && !node.Is("assign") && !node.Is("result"))
       outcome.alone.push_back(node.op);
   }

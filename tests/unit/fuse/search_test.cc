@@ -122,14 +122,12 @@ std::set<NodeId> NodesOf(const FusedOperator& fused) {
 }
 
 // Of each fused operator "results <- all that it computes".
-std::multiset<std::string> OperatorsOf(const std::vector<std::string>& fused) {
+std::multiset<std::string> OperatorsOf(const std::vector<std::shared_ptr<const FusedOperator>>& made) {
   std::multiset<std::string> operators;
-  for (const std::string& text : fused) {
-    const Result<FusedOperator> parsed = FusedOperator::Parse(text);
-    EXPECT_TRUE(parsed.ok()) << parsed.status().ToString();
+  for (const auto& fused : made) {
     std::set<NodeId> roots;
-    for (const NodeId root : parsed->roots) roots.insert(parsed->body[root].position.line - 1);
-    operators.insert(fmt::format("{} <- {}", fmt::join(roots, ","), fmt::join(NodesOf(*parsed), ",")));
+    for (const NodeId root : fused->roots) roots.insert(fused->body[root].position.line - 1);
+    operators.insert(fmt::format("{} <- {}", fmt::join(roots, ","), fmt::join(NodesOf(*fused), ",")));
   }
   return operators;
 }
@@ -184,10 +182,9 @@ TEST(SearchTest, TheReplacementMakesWhatTheSearchPlanned) {
       ReplaceReport report;
       const Result<Graph> replaced = Replace(random.dag, random.memo, picker, replace, &report);
       ASSERT_TRUE(replaced.ok()) << replaced.status().ToString();
-      if (std::any_of(report.fused.begin(), report.fused.end(), [&](const std::string& text) {
+      if (std::any_of(report.fused.begin(), report.fused.end(), [&](const auto& fused) {
             std::set<int> parts;
-            for (const NodeId id : NodesOf(*FusedOperator::Parse(text)))
-              parts.insert(partition_of[static_cast<size_t>(id)]);
+            for (const NodeId id : NodesOf(*fused)) parts.insert(partition_of[static_cast<size_t>(id)]);
             return parts.size() > 1 || parts.contains(-1);
           })) {
         ++shared;

@@ -24,7 +24,7 @@ std::vector<FusedOperator> OperatorsOf(const Graph& graph, FusionMode mode = Fus
   EXPECT_EQ(meaning.Of(*fused), meaning.Of(graph)) << fused->ToText();
   std::vector<FusedOperator> operators;
   for (const Node& node : WithoutPhases(*fused).nodes)
-    if (IsFused(node)) operators.push_back(*FusedOperator::Parse(node.Text("operator")));
+    if (IsFused(node)) operators.push_back(*node.fused);
   return operators;
 }
 

@@ -29,10 +29,11 @@ inline Graph WithoutPhases(const Graph& graph) {
       new_id.push_back(flat.Add(std::move(node)));
       continue;
     }
-    const Result<PhasedOperator> phased = PhasedOperator::Parse(node.Text("operator"));
-    EXPECT_TRUE(phased.ok() && Verify(*phased).ok()) << node.Text("operator");
+    const std::string text = node.phased->ToText();
+    const Result<PhasedOperator> phased = PhasedOperator::Parse(text);
+    EXPECT_TRUE(phased.ok() && Verify(*phased).ok()) << text;
     if (!phased.ok()) return flat;
-    EXPECT_EQ(phased->ToText(), node.Text("operator"));
+    EXPECT_EQ(phased->ToText(), text);
     std::vector<NodeId> inside;
     for (Node inner : phased->body.nodes) {
       if (inner.Is("variable")) {

@@ -231,7 +231,7 @@ TEST(ScheduleTest, AReductionOfSeveralResultsFinishesThemTogether) {
   GraphUnderTest g;
   const NodeId x = g.Variable("X", MatrixOf(100'000, 50));
   const NodeId fused = g.Op("fusedSeveral", {x}, ValueInfo::OfTuple());
-  g.graph[fused].SetAttribute("operator", Scalar(sums.ToText()));
+  g.graph[fused].fused = std::make_shared<const FusedOperator>(sums);
   g.graph[fused].results.assign(2, ValueInfo::OfScalar(ValueType::kDouble));
   g.Assign("s", g.graph.Add(ResultOf(g.graph, fused, 0)));
   g.Assign("m", g.graph.Add(ResultOf(g.graph, fused, 1)));

@@ -133,7 +133,7 @@ class BodyBuilder {
   Result<std::vector<Value>> RootsFused(int workers, int threads, FusedRuntime* runtime = nullptr) {
     Node node{.op = fused_.roots.size() == 1 ? "fused" : "fusedSeveral"};
     for (size_t i = 0; i < inputs_.size(); ++i) node.inputs.push_back(static_cast<NodeId>(i));
-    node.SetAttribute("operator", Scalar(fused_.ToText()));
+    node.fused = std::make_shared<const FusedOperator>(fused_);
     HEDDLE_ASSIGN_OR_RETURN(node.info, Infer({.node = node, .inputs = infos_, .scalars = {}}, &node.results));
     context_.fused = runtime;
     Result<std::vector<Value>> results = Status();
@@ -144,9 +144,8 @@ class BodyBuilder {
   Result<std::vector<Value>> RootsPhased(int threads) {
     Node node{.op = "phased"};
     for (size_t i = 0; i < inputs_.size(); ++i) node.inputs.push_back(static_cast<NodeId>(i));
-    const PhasedOperator phased{fused_.body, fused_.roots};
-    HEDDLE_RETURN_IF_ERROR(Verify(phased));
-    node.SetAttribute("operator", Scalar(phased.ToText()));
+    node.phased = std::make_shared<const PhasedOperator>(fused_.body, fused_.roots);
+    HEDDLE_RETURN_IF_ERROR(Verify(*node.phased));
     HEDDLE_ASSIGN_OR_RETURN(node.info, Infer({.node = node, .inputs = infos_, .scalars = {}}, &node.results));
     std::vector<const Value*> inputs;
     for (const Value& input : inputs_) inputs.push_back(&input);

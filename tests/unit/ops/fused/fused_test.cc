@@ -23,7 +23,7 @@ TEST(FusedTest, EachRootIsAResult) {
   body.fused().kind = FusionTemplate::kMultiAggregate;
   ASSERT_TRUE(Verify(body.fused()).ok()) << Verify(body.fused()).ToString();
   Node node{.op = "fusedSeveral", .inputs = {0}};
-  node.SetAttribute("operator", Scalar(body.fused().ToText()));
+  node.fused = std::make_shared<const FusedOperator>(body.fused());
   const ValueInfo infos[] = {ValueInfo::OfMatrix({900, 7})};
   const Result<ValueInfo> tuple = Infer({.node = node, .inputs = infos, .scalars = {}}, &node.results);
   ASSERT_TRUE(tuple.ok()) << tuple.status().ToString();
@@ -38,7 +38,7 @@ TEST(FusedTest, EachRootIsAResult) {
   // Of one root there is one value, and no tuple.
   body.Finish({sum});
   node = {.op = "fused", .inputs = {0}};
-  node.SetAttribute("operator", Scalar(body.fused().ToText()));
+  node.fused = std::make_shared<const FusedOperator>(body.fused());
   const Result<ValueInfo> one = Infer({.node = node, .inputs = infos, .scalars = {}}, &node.results);
   ASSERT_TRUE(one.ok()) << one.status().ToString();
   EXPECT_TRUE(one->IsScalar());

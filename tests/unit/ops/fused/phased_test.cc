@@ -83,7 +83,7 @@ TEST(PhasedTest, OperatorsOfSeveralResults) {
   BodyBuilder body;
   const NodeId x = body.Input(Value(Cells(300, 8, 7)));
   Node fused{.op = "fusedSeveral", .inputs = {x}, .info = ValueInfo::OfTuple()};
-  fused.SetAttribute("operator", Scalar(inner.fused().ToText()));
+  fused.fused = std::make_shared<const FusedOperator>(inner.fused());
   for (const NodeId root : inner.fused().roots) fused.results.push_back(inner.info(root));
   const NodeId tuple = body.fused().body.Add(std::move(fused));
   const NodeId values = body.fused().body.Add(ResultOf(body.fused().body, tuple, 0)),

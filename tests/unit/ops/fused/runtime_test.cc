@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // When regions are compiled, and what the runtime keeps.
 #include <cmath>
+#include <memory>
+#include <optional>
 
 #include "body_builder.h"
 #include "ops/fused/fused.h"
@@ -33,6 +35,33 @@ TEST(FusedRuntimeTest, ProgramsAreForgottenButNotWhatTheyDid) {
   }
   EXPECT_EQ(calls, kRounds);
   EXPECT_EQ(bytes, 8 * rows_read);
+}
+
+// Plans come and go: each has its own objects, and a new one may lie where an old one lay.
+TEST(FusedRuntimeTest, EqualOperatorsOfSeveralPlansShareAProgram) {
+  FusedRuntime runtime(nullptr, false, nullptr);
+  const auto get = [&](const std::shared_ptr<const FusedOperator>& fused) {
+    Result<std::shared_ptr<const TileProgram>> program = runtime.Get(fused);
+    EXPECT_TRUE(program.ok()) << program.status().ToString();
+    return *std::move(program);
+  };
+  const auto make = [](const char* op) {
+    BodyBuilder body;
+    body.Finish({body.Op("sum", {body.Op(op, {body.Input(Value(Cells(5, 3, 1)))})})});
+    return body.fused();
+  };
+  const auto first = std::make_shared<const FusedOperator>(make("abs"));
+  EXPECT_EQ(get(first), get(first));
+  EXPECT_EQ(get(first), get(std::make_shared<const FusedOperator>(make("abs"))));
+  EXPECT_EQ(runtime.programs(), 1u);
+  // At one address, one after the other.
+  std::optional<FusedOperator> place;
+  for (const char* const op : {"abs", "exp", "abs"}) {
+    place = make(op);
+    const std::shared_ptr<const FusedOperator> here(&*place, [](const FusedOperator*) {});
+    EXPECT_EQ(get(here)->fused.ToText(), place->ToText());
+  }
+  EXPECT_EQ(runtime.programs(), 2u);
 }
 
 // Counts what is asked of it; interprets, or refuses.
@@ -94,11 +123,11 @@ TEST(FusedRuntimeTest, LargeCallsAndStrictRuntimesCompileAtOnce) {
   EXPECT_EQ(source->asked, 1);
   ASSERT_TRUE(small.RunFused(1, 1, &strict).ok());
   EXPECT_EQ(source->asked, 2);
-  ASSERT_TRUE(runtime.Get(large.fused().ToText()).ok());
+  ASSERT_TRUE(runtime.Get(std::make_shared<const FusedOperator>(large.fused())).ok());
   EXPECT_EQ(source->asked, 2);
   BodyBuilder unseen;
   SumOf({20, 3}, &unseen);
-  ASSERT_TRUE(runtime.Get(unseen.fused().ToText()).ok());
+  ASSERT_TRUE(runtime.Get(std::make_shared<const FusedOperator>(unseen.fused())).ok());
   EXPECT_EQ(source->asked, 3) << "nobody says what will be computed";
 }
 
