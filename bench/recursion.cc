@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "core/status.h"
-#include "ops/recursion/linearize.h"
+#include "ops/recursion/structure/linearize.h"
 
 namespace heddle::bench {
 namespace {

@@ -256,7 +256,7 @@ class ClassDifferentiator {
     return (*again)[id] = graph->Add(std::move(copy));
   }
 
-  // Rows of children and of the node itself by their numbers (ops/recursion/recursive_adjoint.h).
+  // Rows of children and of the node itself by their numbers (ops/recursion/adjoint/recursive_adjoint.h).
   void Rename(Graph* graph) const {
     const size_t outputs = made_.outputs.size(), results = from_.results.size();
     for (Node& node : graph->nodes) {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "compiler/recursion/class_body.h"
-#include "ops/recursion/recursive_adjoint.h"
+#include "ops/recursion/adjoint/recursive_adjoint.h"
 
 namespace heddle::compiler {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/programs/graph.h"
-#include "ops/recursion/recursive_adjoint.h"
+#include "ops/recursion/adjoint/recursive_adjoint.h"
 
 namespace heddle::compiler {
 

@@ -8,7 +8,7 @@
 
 #include "compiler/optimize/infer.h"
 #include "compiler/recursion/recognise.h"
-#include "ops/recursion/recursive_body.h"
+#include "ops/recursion/body/recursive_body.h"
 
 namespace heddle::compiler {
 
@@ -44,7 +44,7 @@ std::optional<ClassGraph> JoinBlocks(const Recursion& recursion, const Function&
                                      const std::vector<bool>& path, const ClassContext& context,
                                      std::string* why);
 
-/// The graph of one node as operators on all nodes of its class (ops/recursion/recursive_body.h). nullopt,
+/// The graph of one node as operators on all nodes of its class (ops/recursion/body/recursive_body.h). nullopt,
 /// with `why`, as above.
 std::optional<ops::RecursiveBody> BatchOperators(const ClassGraph& graph, const ClassContext& context,
                                                  std::string* why);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/programs/program.h"
-#include "ops/recursion/structure_program.h"
+#include "ops/recursion/structure/structure_program.h"
 
 namespace heddle::compiler {
 

@@ -10,8 +10,8 @@
 
 #include "compiler/fuse/fuse.h"
 #include "core/environment/random.h"
-#include "ops/recursion/item_region.h"
-#include "ops/recursion/packed_weights.h"
+#include "ops/recursion/body/item_region.h"
+#include "ops/recursion/run/packed_weights.h"
 
 namespace heddle::compiler {
 namespace {

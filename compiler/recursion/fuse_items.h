@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "core/status.h"
-#include "ops/recursion/recursive_body.h"
+#include "ops/recursion/body/recursive_body.h"
 
 namespace heddle::compiler {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "ops/recursion/packed_weights.h"
+#include "ops/recursion/run/packed_weights.h"
 
 namespace heddle::compiler {
 namespace {

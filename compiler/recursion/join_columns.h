@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ops/recursion/recursive_body.h"
+#include "ops/recursion/body/recursive_body.h"
 
 namespace heddle::compiler {
 

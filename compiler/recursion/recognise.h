@@ -11,7 +11,7 @@
 #include "compiler/optimize/names.h"
 #include "compiler/parse/diagnostics.h"
 #include "core/programs/program.h"
-#include "ops/recursion/structure_program.h"
+#include "ops/recursion/structure/structure_program.h"
 
 namespace heddle::compiler {
 

@@ -9,9 +9,9 @@
 #include "engine/recursion/rows.h"
 #include "engine/recursion/texts.h"
 #include "ops/base/parallel.h"
-#include "ops/recursion/adjoint_total.h"
+#include "ops/recursion/adjoint/adjoint_total.h"
 #include "ops/recursion/recursive_operator.h"
-#include "ops/recursion/root_groups.h"
+#include "ops/recursion/structure/root_groups.h"
 
 namespace heddle::engine {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "engine/recursion/bodies.h"
 #include "ops/base/kernel.h"
-#include "ops/recursion/adjoint_sums.h"
+#include "ops/recursion/adjoint/adjoint_sums.h"
 
 namespace heddle::engine {
 

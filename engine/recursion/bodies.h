@@ -14,8 +14,8 @@
 #include "engine/recursion/structure_inputs.h"
 #include "engine/variables/session_options.h"
 #include "ops/base/kernel.h"
-#include "ops/recursion/packed_weights.h"
-#include "ops/recursion/recursive_adjoint.h"
+#include "ops/recursion/adjoint/recursive_adjoint.h"
+#include "ops/recursion/run/packed_weights.h"
 
 namespace heddle::engine {
 

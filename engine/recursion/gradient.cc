@@ -10,8 +10,8 @@
 #include "core/hash.h"
 #include "engine/recursion/graph_runner.h"
 #include "engine/recursion/structure_inputs.h"
-#include "ops/recursion/adjoint_sums.h"
-#include "ops/recursion/root_groups.h"
+#include "ops/recursion/adjoint/adjoint_sums.h"
+#include "ops/recursion/structure/root_groups.h"
 
 namespace heddle::engine {
 namespace {

@@ -11,7 +11,7 @@
 #include "engine/recursion/structure_inputs.h"
 #include "ops/elementwise/single_precision.h"
 #include "ops/recursion/recursive_operator.h"
-#include "ops/recursion/root_groups.h"
+#include "ops/recursion/structure/root_groups.h"
 
 namespace heddle::engine {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "ops/base/kernel.h"
-#include "ops/recursion/linearize.h"
-#include "ops/recursion/recursive_body.h"
+#include "ops/recursion/body/recursive_body.h"
+#include "ops/recursion/structure/linearize.h"
 
 namespace heddle::engine {
 

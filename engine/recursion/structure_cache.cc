@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "ops/recursion/linearize.h"
+#include "ops/recursion/structure/linearize.h"
 
 namespace heddle::engine {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "core/programs/program.h"
 #include "engine/recursion/structure_inputs.h"
-#include "ops/recursion/visit_structure.h"
+#include "ops/recursion/structure/visit_structure.h"
 
 namespace heddle::engine {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "compiler/optimize/infer.h"
-#include "ops/recursion/visit_structure.h"
+#include "ops/recursion/structure/visit_structure.h"
 
 namespace heddle::engine {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "engine/variables/variables.h"
-#include "ops/recursion/recursive_body.h"
-#include "ops/recursion/structure_program.h"
+#include "ops/recursion/body/recursive_body.h"
+#include "ops/recursion/structure/structure_program.h"
 
 namespace heddle::engine {
 

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "ops/recursion/body_program.h"
+#include "ops/recursion/body/body_program.h"
 
 namespace heddle::engine {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "ops/recursion/packed_weights.h"
-#include "ops/recursion/recursive_adjoint.h"
-#include "ops/recursion/tree_parts.h"
+#include "ops/recursion/adjoint/recursive_adjoint.h"
+#include "ops/recursion/run/packed_weights.h"
+#include "ops/recursion/run/tree_parts.h"
 
 namespace heddle::engine {
 

@@ -19,7 +19,7 @@ namespace heddle::ops {
 constexpr std::string_view kRecursive = "recursive";
 
 /// The same of the "forward ..." of a derivative, which keeps what the way back reads. Inputs: groups of
-/// roots (ops/recursion/root_groups.h); a matrix of one cell, the number under which each rank keeps it; the
+/// roots (ops/recursion/structure/root_groups.h); a matrix of one cell, the number under which each rank keeps it; the
 /// parameters. Result: as of "recursive".
 constexpr std::string_view kRecursiveForward = "recursiveForward";
 

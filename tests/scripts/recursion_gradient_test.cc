@@ -86,7 +86,7 @@ TEST(RecursionGradient, HasTheSameBytesHoweverItRuns) {
   }
 }
 
-// Forests of one group of roots and of several (ops/recursion/root_groups.h), which threads and workers take
+// Forests of one group of roots and of several (ops/recursion/structure/root_groups.h), which threads and workers take
 // a group each; trees of different groups share nodes.
 TEST(RecursionGradient, HasTheSameBytesInGroups) {
   const std::string script = HEDDLE_SOURCE_DIR "/tests/scripts/data/recursion_groups.dml";

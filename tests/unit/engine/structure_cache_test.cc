@@ -7,7 +7,7 @@
 #include <array>
 #include <string>
 
-#include "ops/recursion/linearize.h"
+#include "ops/recursion/structure/linearize.h"
 
 namespace heddle::engine {
 namespace {

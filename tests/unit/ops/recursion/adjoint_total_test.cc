@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What groups of roots add to the adjoints of parameters: the same bits whoever has computed which of them.
-#include "ops/recursion/adjoint_total.h"
+#include "ops/recursion/adjoint/adjoint_total.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "ops/recursion/root_groups.h"
+#include "ops/recursion/structure/root_groups.h"
 
 namespace heddle::ops {
 namespace {

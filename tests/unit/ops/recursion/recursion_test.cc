@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "ops/base/operator.h"
-#include "ops/recursion/distinct_rows.h"
-#include "ops/recursion/linearize.h"
 #include "ops/recursion/recursive_operator.h"
-#include "ops/recursion/visit_structure.h"
+#include "ops/recursion/run/distinct_rows.h"
+#include "ops/recursion/structure/linearize.h"
+#include "ops/recursion/structure/visit_structure.h"
 
 namespace heddle::ops {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Structure programs do what their steps say, one by one, whatever is put together of them.
-#include "ops/recursion/structure_steps.h"
+#include "ops/recursion/structure/structure_steps.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/values/scalar.h"
-#include "ops/recursion/visit_structure.h"
+#include "ops/recursion/structure/visit_structure.h"
 
 namespace heddle::ops {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trees over threads: which nodes a part has, and when there are parts.
-#include "ops/recursion/tree_parts.h"
+#include "ops/recursion/run/tree_parts.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "ops/recursion/batch_time.h"
-#include "ops/recursion/visit_structure.h"
+#include "ops/recursion/run/batch_time.h"
+#include "ops/recursion/structure/visit_structure.h"
 
 namespace heddle::ops {
 namespace {

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "core/values/matrix.h"
+#include "ops/base/thread_slots.h"
+#include "ops/product/matmul_gemm.h"
+
+namespace heddle::ops {
+
+class BodyProgram;     // ops/recursion/body/body_program.h
+struct BodyWorkspace;  // likewise
+struct RecursiveBody;  // ops/recursion/body/recursive_body.h
+
+/// A dense matrix B that many small products have on the right, as they read it: packed once for all batches,
+/// and for all evaluations with the same matrix.
+class PackedWeights {
+ public:
+  explicit PackedWeights(Matrix b);
+  ~PackedWeights();
+  /// C = A %*% B for `rows` rows of A and C, row-major, of B's element type, so many cells apart: the chain
+  /// of docs/numerics.md, section 3, of floats that of section 9. On the threads of the calling arena, where
+  /// that is expected to take less time.
+  void Multiply(const void* a, int64_t a_row, int64_t rows, void* c, int64_t c_row,
+                const std::atomic<bool>* cancelled) const;
+  /// Whether this is the packed form of those very cells.
+  bool IsOf(const Matrix& b) const;
+  /// Whether products with B are the plain chain for any number of rows of A: more than eight columns, and
+  /// fewer terms than a chain is cut at. Others are for the operator.
+  static bool Takes(Shape b);
+
+ private:
+  const Matrix given_;                   ///< Kept: no other matrix takes its place in memory.
+  std::unique_ptr<PackedRight> packed_;  ///< Of doubles, or
+  std::unique_ptr<SinglePackedRight> singles_;
+};
+
+/// The last of them, and how the last bodies are computed. Thread-safe, where threads run in arenas of their
+/// own: who packs must not take up another evaluation meanwhile.
+class WeightCache {
+ public:
+  WeightCache();
+  ~WeightCache();
+  std::shared_ptr<const PackedWeights> Of(const Matrix& b);
+  std::shared_ptr<const BodyProgram> ProgramOf(const std::shared_ptr<const RecursiveBody>& body);
+  std::unique_ptr<BodyWorkspace> TakeWorkspace();
+  void GiveBack(std::unique_ptr<BodyWorkspace> workspace);
+
+ private:
+  struct Lowered {
+    std::shared_ptr<const RecursiveBody> body;  // Kept: no other body takes its place in memory.
+    std::shared_ptr<const BodyProgram> program;
+  };
+  std::mutex mutex_;
+  std::list<std::shared_ptr<const PackedWeights>> kept_;  // The last used first.
+  std::unordered_map<const RecursiveBody*, Lowered> programs_;
+  const std::unique_ptr<ThreadSlots<BodyWorkspace>> workspaces_;
+};
+
+}  // namespace heddle::ops
