@@ -6,7 +6,7 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
-option(HEDDLE_WARNINGS_AS_ERRORS "Stop at the first compiler warning" ON)
+option(HEDDLE_WARNINGS_AS_ERRORS "Stop at the first compiler warning" ${PROJECT_IS_TOP_LEVEL})
 set(HEDDLE_SANITIZE "" CACHE STRING "Sanitizers for -fsanitize=, e.g. address,undefined or thread")
 
 find_program(CCACHE ccache)
@@ -32,7 +32,7 @@ if(HEDDLE_SANITIZE)
     set_source_files_properties(cluster/process/interrupt.cc cluster/master/master_server.cc PROPERTIES COMPILE_DEFINITIONS ASIO_DISABLE_FENCED_BLOCK)
   endif()
 endif()
-target_include_directories(heddle_options INTERFACE ${CMAKE_SOURCE_DIR})
+target_include_directories(heddle_options INTERFACE ${PROJECT_SOURCE_DIR})
 
 # heddle_library(NAME [FOLDER folder] [WITHOUT subfolder] DEPENDS ...): all sources under the folder (NAME/) but
 # those under a main/ or the named subfolder.
@@ -42,12 +42,12 @@ function(heddle_library name)
   if(arg_FOLDER)
     set(folder ${arg_FOLDER})
   endif()
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cc)
-  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.h)
-  list(FILTER sources EXCLUDE REGEX "^${CMAKE_SOURCE_DIR}/.*/main/")  # the checkout itself may be called main
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cc)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.h)
+  list(FILTER sources EXCLUDE REGEX "^${PROJECT_SOURCE_DIR}/.*/main/")  # the checkout itself may be called main
   if(arg_WITHOUT)
-    list(FILTER sources EXCLUDE REGEX "^${CMAKE_SOURCE_DIR}/${folder}/${arg_WITHOUT}/")
-    list(FILTER headers EXCLUDE REGEX "^${CMAKE_SOURCE_DIR}/${folder}/${arg_WITHOUT}/")
+    list(FILTER sources EXCLUDE REGEX "^${PROJECT_SOURCE_DIR}/${folder}/${arg_WITHOUT}/")
+    list(FILTER headers EXCLUDE REGEX "^${PROJECT_SOURCE_DIR}/${folder}/${arg_WITHOUT}/")
   endif()
   if(NOT sources)
     add_library(heddle_${name} INTERFACE)
@@ -55,14 +55,14 @@ function(heddle_library name)
     return()
   endif()
   add_library(heddle_${name} STATIC ${sources})
-  target_sources(heddle_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR} FILES ${headers})
+  target_sources(heddle_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
   set_target_properties(heddle_${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
   target_link_libraries(heddle_${name} PUBLIC heddle_options ${arg_DEPENDS})
 endfunction()
 
 # heddle_proto_library(NAME): messages and services of NAME/*.proto.
 function(heddle_proto_library name)
-  file(GLOB protos CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.proto)
+  file(GLOB protos CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.proto)
   set(out ${CMAKE_BINARY_DIR}/generated)
   set(generated)
   foreach(proto ${protos})
@@ -71,7 +71,7 @@ function(heddle_proto_library name)
     add_custom_command(
       OUTPUT ${files}
       COMMAND ${CMAKE_COMMAND} -E make_directory ${out}
-      COMMAND protobuf::protoc --proto_path=${CMAKE_SOURCE_DIR} --cpp_out=${out} --grpc_out=${out}
+      COMMAND protobuf::protoc --proto_path=${PROJECT_SOURCE_DIR} --cpp_out=${out} --grpc_out=${out}
               --plugin=protoc-gen-grpc=${GRPC_CPP_PLUGIN} ${proto}
       DEPENDS ${proto})
     list(APPEND generated ${files})
@@ -109,7 +109,7 @@ function(heddle_codegen_module)
     set(llvm_libraries LLVM-19)
     set(system_libraries)
   endif()
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/compiler/codegen/module/*.cc)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/compiler/codegen/module/*.cc)
   # It shares no object files with the program: these are compiled once more.
   add_library(heddle_codegen_module MODULE ${sources} ops/region/region.cc core/call_site.cc core/status.cc)
   set_target_properties(heddle_codegen_module PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
@@ -144,20 +144,20 @@ endfunction()
 function(heddle_binary name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE ${arg_DEPENDS})
+  target_link_libraries(${name} PRIVATE ${arg_DEPENDS} heddle_counted_heap)
 endfunction()
 
 # heddle_test(NAME FOLDER [SHARDS n] DEPENDS ...): one GoogleTest binary from all sources in tests/FOLDER. ctest runs a
 # long suite as n tests NAME_1 ... NAME_n, each with every n-th case, and begins with those.
 function(heddle_test name folder)
   cmake_parse_arguments(arg "" "SHARDS" "DEPENDS" ${ARGN})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${folder}/*.cc)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/*.cc)
   if(NOT sources)
     return()
   endif()
   add_executable(${name} ${sources})
-  target_link_libraries(${name} PRIVATE ${arg_DEPENDS} GTest::gtest GTest::gtest_main)
-  target_compile_definitions(${name} PRIVATE HEDDLE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" HEDDLE_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  target_link_libraries(${name} PRIVATE ${arg_DEPENDS} heddle_counted_heap GTest::gtest GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE HEDDLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" HEDDLE_BINARY_DIR="${CMAKE_BINARY_DIR}")
   if(NOT arg_SHARDS)
     add_test(NAME ${name} COMMAND ${name})
     return()

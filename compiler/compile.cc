@@ -20,7 +20,7 @@ Result<Program> Compile(std::string text, const CompileOptions& options, Diagnos
   SourceLoader* loader = options.loader != nullptr ? options.loader : &no_files;
   ScriptLoader scripts({options.libraries}, loader, diagnostics);
   const Continuation* const continuation = options.continuation ? &*options.continuation : nullptr;
-  scripts.LoadMain(options.script, std::move(text), continuation != nullptr);
+  scripts.LoadMain(options.script, std::move(text), /*takes_expressions=*/!IsWholeScript(continuation));
   if (options.observe_ast) options.observe_ast(PrintScript(scripts.scripts().files[0]));
   // Names are not judged in a text that does not parse: a statement left out would make others look wrong.
   if (diagnostics->HasErrors()) return diagnostics->ToStatus();
@@ -42,7 +42,7 @@ Result<Program> Compile(std::string text, const CompileOptions& options, Diagnos
   passes.disabled = options.disabled_passes;
   passes.observe = options.observe;
   HEDDLE_RETURN_IF_ERROR(RunPasses(&program, passes));
-  if (continuation == nullptr) WarnOfInterpreted(program, diagnostics);
+  if (IsWholeScript(continuation)) WarnOfInterpreted(program, diagnostics);
   return program;
 }
 

@@ -28,18 +28,21 @@ std::string ToJson(const Status& status, const compiler::Diagnostics& diagnostic
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+Status CheckScript(const engine::Script& script, const Arguments& arguments,
+                   compiler::Diagnostics* diagnostics) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<engine::Engine> engine, MakeEngine(arguments));
+  return engine->Compile(script, diagnostics).status();
+}
+
 int Run(const Arguments& arguments) {
-  const Result<int64_t> memory = arguments.Bytes("memory", 0);
-  if (!memory.ok()) return Report(memory.status());
-  LimitMemory(*memory, /*processes=*/1);
   if (const std::optional<std::string> folder = arguments.Value("compat")) {
     if (!arguments.positional().empty() || arguments.Has("e") || arguments.Has("f"))
       return Report(Usage("--compat checks the scripts of a folder; a script beside it is too much"));
     return CheckFolder(*folder, arguments);
   }
   compiler::Diagnostics diagnostics;
-  const Result<ScriptInput> script = ReadScript(arguments);
-  const Status status = script.ok() ? Compile(*script, arguments, &diagnostics).status() : script.status();
+  const Result<engine::Script> script = ReadScript(arguments);
+  const Status status = script.ok() ? CheckScript(*script, arguments, &diagnostics) : script.status();
   if (arguments.Has("json")) {
     PrintOutput(ToJson(status, diagnostics));
     return ExitCode(status);

@@ -204,20 +204,21 @@ std::string ToJson(const std::string& folder, const std::vector<CheckedScript>& 
 
 int CheckFolder(const std::string& folder, const Arguments& arguments) {
   compiler::FileSourceLoader loader(WorkingDirectory());
-  ScriptInput script;
+  engine::Script script;
   Result<std::map<std::string, std::string>> parameters = ScriptParameters(arguments);
   if (!parameters.ok()) return ReportOutcome(arguments, parameters.status());
   script.parameters = *std::move(parameters);
-  Result<compiler::CompileOptions> options = ReadCompileOptions(script, arguments, &loader);
-  if (!options.ok()) return ReportOutcome(arguments, options.status());
-  options->any_arguments = true;
+  const Result<std::unique_ptr<engine::Engine>> engine = MakeEngine(arguments);
+  if (!engine.ok()) return ReportOutcome(arguments, engine.status());
+  compiler::CompileOptions options = (*engine)->CompileOptionsOf(script, &loader);
+  options.any_arguments = true;
   // Scripts of a checkout call and source each other.
-  options->libraries.push_back(folder);
+  options.libraries.push_back(folder);
   const Result<std::vector<std::string>> paths = FindScripts(folder);
   if (!paths.ok()) return ReportOutcome(arguments, paths.status());
   std::vector<CheckedScript> scripts;
   for (const std::string& path : *paths) {
-    scripts.push_back(Check(folder, path, *options));
+    scripts.push_back(Check(folder, path, options));
     if (arguments.Has("no-warnings")) scripts.back().warnings.clear();
   }
   PrintOutput(arguments.Has("json") ? ToJson(folder, scripts) : ToText(scripts));

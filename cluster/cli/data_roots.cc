@@ -47,7 +47,7 @@ std::vector<std::string> NamedRoots(const Arguments& arguments, const std::strin
   return roots;
 }
 
-std::vector<std::string> NamedPaths(const ScriptInput& script, const std::string& directory) {
+std::vector<std::string> NamedPaths(const engine::Script& script, const std::string& directory) {
   std::vector<std::string> paths;
   const auto add = [&](const std::string& text) {
     const bool is_short = text.size() < kMostPathBytes - directory.size();

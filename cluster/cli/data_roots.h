@@ -25,6 +25,6 @@ std::vector<std::string> ClosedPaths(const Arguments& arguments, std::initialize
 /// What a user names who submits a job: folders by --data-root, which other machines may have.
 std::vector<std::string> NamedRoots(const Arguments& arguments, const std::string& directory);
 /// And paths by the arguments of the script, and by -e CODE; absolute.
-std::vector<std::string> NamedPaths(const ScriptInput& script, const std::string& directory);
+std::vector<std::string> NamedPaths(const engine::Script& script, const std::string& directory);
 
 }  // namespace heddle::cluster::cli

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/explain/explain.h"
-
 #include <nlohmann/json.hpp>
 
 #include "cluster/cli/report.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
-#include "engine/control/local_run.h"
-#include "engine/session/planning.h"
-#include "ops/io/files/files.h"
 
 namespace heddle::cluster::cli {
 namespace {
@@ -19,18 +14,10 @@ constexpr Option kOptions[] = {
     {"workers", Option::Kind::kValue, "N", "workers that fusion plans for, as sim (default 1)"}};
 
 Result<std::string> ExplainScript(const Arguments& arguments) {
-  HEDDLE_ASSIGN_OR_RETURN(const ScriptInput script, ReadScript(arguments));
-  compiler::FileSourceLoader loader(WorkingDirectory(), engine::RootsOfRun());
-  HEDDLE_ASSIGN_OR_RETURN(const compiler::CompileOptions options,
-                          ReadCompileOptions(script, arguments, &loader));
-  compiler::Diagnostics diagnostics;
-  HEDDLE_ASSIGN_OR_RETURN(engine::SessionOptions session, ReadSessionOptions(arguments));
-  HEDDLE_ASSIGN_OR_RETURN(session.ranks, ReadWorkers(arguments));
-  HEDDLE_RETURN_IF_ERROR(UseCpu(session));
-  const std::unique_ptr<ops::Files> files = ops::MakeFiles(WorkingDirectory(), nullptr, engine::RootsOfRun());
-  HEDDLE_ASSIGN_OR_RETURN(compiler::FuseOptions fuse, engine::FuseOptionsOf(session));
-  return compiler::Explain(script.text, options, arguments.Value("level").value_or("program"), &diagnostics,
-                           {std::move(fuse), session.element_type, files.get()});
+  HEDDLE_ASSIGN_OR_RETURN(const engine::Script script, ReadScript(arguments));
+  HEDDLE_ASSIGN_OR_RETURN(const int workers, ReadWorkers(arguments));
+  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<engine::Engine> engine, MakeEngine(arguments, workers));
+  return engine->Explain(script, arguments.Value("level").value_or("program"));
 }
 
 int Run(const Arguments& arguments) {

@@ -29,8 +29,9 @@ constexpr Option kOptions[] = {
 
 Result<JobSubmission> ReadSubmission(const Arguments& arguments) {
   JobSubmission submission;
-  HEDDLE_ASSIGN_OR_RETURN(ScriptInput script, ReadScript(arguments));
-  HEDDLE_ASSIGN_OR_RETURN(submission.options, ReadSessionOptions(arguments));
+  HEDDLE_ASSIGN_OR_RETURN(engine::Script script, ReadScript(arguments));
+  HEDDLE_ASSIGN_OR_RETURN(engine::EngineOptions options, ReadEngineOptions(arguments));
+  submission.options = options.session;
   if (!arguments.Has("threads")) submission.options.threads = 0;  // what each worker has
   HEDDLE_ASSIGN_OR_RETURN(const int64_t workers, arguments.Integer("workers", 0, 1, 4096));
   submission.workers = static_cast<int>(workers);
@@ -44,7 +45,7 @@ Result<JobSubmission> ReadSubmission(const Arguments& arguments) {
         .WithNote("go to a folder that is there");
   submission.data_roots = NamedRoots(arguments, submission.directory);
   submission.named_paths = NamedPaths(script, submission.directory);
-  HEDDLE_ASSIGN_OR_RETURN(submission.libraries, ReadLibraries(arguments));
+  submission.libraries = std::move(options.libraries);
   submission.files = CollectSources(script.name, script.text, script.parameters, submission.directory,
                                     submission.libraries, ClosedPaths(arguments, {"token-file", "tls-key"}));
   if (!arguments.Has("json") && !arguments.Has("no-warnings"))

@@ -4,9 +4,10 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <functional>
+#include <memory>
 
 #include "cluster/cli/report.h"
-#include "cluster/cli/run_script.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
 #include "cluster/repl/history.h"
@@ -26,31 +27,25 @@ constexpr Option kOptions[] = {
     {"nvargs", Kind::kRest, "K=V...", "values of $K; takes the rest of the line"},
 };
 
-Result<engine::InteractiveSession::Options> ReadOptions(const Arguments& arguments,
-                                                        compiler::SourceLoader* loader) {
-  engine::InteractiveSession::Options options;
-  ScriptInput script;
-  script.name = engine::InteractiveSession::kScript;
-  HEDDLE_ASSIGN_OR_RETURN(script.parameters, ScriptParameters(arguments));
-  HEDDLE_ASSIGN_OR_RETURN(options.compile, ReadCompileOptions(script, arguments, loader));
-  HEDDLE_ASSIGN_OR_RETURN(options.session, ReadSessionOptions(arguments));
+// The session of the command line; `print` shows what its statements print.
+Result<std::unique_ptr<engine::InteractiveSession>> OpenSession(
+    const Arguments& arguments, const std::function<void(std::string_view text)>& print) {
   if (arguments.positional().size() > 1)
     return Usage("two scripts, '{}' and '{}'; repl loads one at most", arguments.positional()[0],
                  arguments.positional()[1]);
-  options.directory = WorkingDirectory();
-  options.print = [](std::string_view text) { PrintOutput(text); };
-  options.warn = [](std::string_view text) { std::fputs(EscapeForTerminal(text).c_str(), stderr); };
-  return options;
+  HEDDLE_ASSIGN_OR_RETURN(const auto parameters, ScriptParameters(arguments));
+  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<engine::Engine> engine, MakeEngine(arguments));
+  engine::RunCallbacks callbacks;
+  callbacks.print = print;
+  callbacks.warn = [](std::string_view text) { std::fputs(EscapeForTerminal(text).c_str(), stderr); };
+  return engine->NewSession(callbacks, parameters);
 }
 
 int Run(const Arguments& arguments) {
-  compiler::FileSourceLoader loader(WorkingDirectory(), engine::RootsOfRun());
-  Result<engine::InteractiveSession::Options> options = ReadOptions(arguments, &loader);
-  if (!options.ok()) return Report(options.status());
-  LimitMemory(options->session.memory_bytes, options->session.ranks);
-  if (Status status = UseCpu(options->session); !status.ok()) return Report(status);
-  const auto print = options->print;
-  engine::InteractiveSession session(*std::move(options));
+  const auto print = [](std::string_view text) { PrintOutput(text); };
+  const Result<std::unique_ptr<engine::InteractiveSession>> opened = OpenSession(arguments, print);
+  if (!opened.ok()) return Report(opened.status());
+  engine::InteractiveSession& session = **opened;
   const bool is_terminal = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
   std::unique_ptr<LineSource> lines;
   if (is_terminal) {

@@ -8,8 +8,6 @@
 #include "cluster/process/interrupt.h"
 #include "compiler/explain/explain.h"
 #include "compiler/explain/recompilations.h"
-#include "core/memory/memory_bounds.h"
-#include "core/memory/memory_budget.h"
 #include "core/text/utf8.h"
 
 namespace heddle::cluster::cli {
@@ -24,27 +22,14 @@ void PrintStatistics(const Arguments& arguments, const std::vector<engine::Sessi
   std::fputs(EscapeForTerminal(ToText(ranks, most.ok() ? static_cast<int>(*most) : 20)).c_str(), stderr);
 }
 
-void LimitMemory(int64_t bytes, int processes) {
-  if (bytes <= 0) return;
-  MemoryBudget::Process().SetLimit(bytes);
-  const MemoryBounds bounds = ReadMemoryBounds();
-  const int64_t available = bounds.Smallest() / processes;
-  if (bytes > available)
-    Warn(fmt::format("--memory {} is more than there is: {} gives each of {} process{} {} bytes", bytes,
-                     bounds.NameOfSmallest(), processes, processes > 1 ? "es" : "", available));
-}
-
 int RunScript(const Arguments& arguments, int ranks, const Execute& execute) {
-  const Result<ScriptInput> script = ReadScript(arguments);
+  const Result<engine::Script> script = ReadScript(arguments);
   if (!script.ok()) return ReportOutcome(arguments, script.status());
-  Result<engine::SessionOptions> options = ReadSessionOptions(arguments);
-  if (!options.ok()) return ReportOutcome(arguments, options.status());
-  options->ranks = ranks;
-  LimitMemory(options->memory_bytes, ranks);
-  if (Status status = UseCpu(*options); !status.ok()) return ReportOutcome(arguments, status);
+  const Result<std::unique_ptr<engine::Engine>> engine = MakeEngine(arguments, ranks);
+  if (!engine.ok()) return ReportOutcome(arguments, engine.status());
   engine::Cancellation cancellation;
   InterruptGuard guard(cancellation, /*survives=*/false, [&] { EndProcess(arguments, cancellation.why()); });
-  const Result<Program> program = Compile(*script, arguments);
+  const Result<Program> program = Compile(**engine, *script, arguments);
   if (!program.ok()) return ReportOutcome(arguments, program.status());
 
   engine::RunSurroundings surroundings;
@@ -65,7 +50,7 @@ int RunScript(const Arguments& arguments, int ranks, const Execute& execute) {
       std::fputs(fmt::format("{}\n", text).c_str(), stderr);
     };
   }
-  const engine::RunOutcome outcome = execute(*program, *options, surroundings);
+  const engine::RunOutcome outcome = execute(*program, (*engine)->options().session, surroundings);
   PrintStatistics(arguments, outcome.statistics);
   return ReportOutcome(arguments, outcome.status.ok() ? OutputStatus() : outcome.status);
 }

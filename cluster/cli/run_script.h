@@ -15,11 +15,6 @@ using Execute =
                                      const engine::RunSurroundings& surroundings)>;
 int RunScript(const Arguments& arguments, int ranks, const Execute& execute);
 
-/// --memory, from here on and of all that the process holds, the script's text and programs as well; a
-/// warning where that is more than there is, which would end in a kill. 0: no option was given. `processes`
-/// share the machine.
-void LimitMemory(int64_t bytes, int processes);
-
 /// -stats and --json of a finished run, on stderr.
 void PrintStatistics(const Arguments& arguments, const std::vector<engine::SessionStatistics>& ranks);
 

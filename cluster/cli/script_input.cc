@@ -8,18 +8,12 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <sstream>
 
 #include "cluster/cli/report.h"
-#include "compiler/optimize/pass.h"
 #include "compiler/parse/parser.h"
 #include "core/text/utf8.h"
-#include "engine/control/local_run.h"
-#include "engine/machine/machine_constants.h"
-#include "ops/base/cpu.h"
 #include "ops/io/files/files.h"
 
 namespace heddle::cluster::cli {
@@ -92,8 +86,8 @@ Result<std::string> ReadScriptFile(const std::string& name) {
 
 }  // namespace
 
-Result<ScriptInput> ReadScript(const Arguments& arguments) {
-  ScriptInput script;
+Result<engine::Script> ReadScript(const Arguments& arguments) {
+  engine::Script script;
   HEDDLE_ASSIGN_OR_RETURN(script.parameters, ScriptParameters(arguments));
   std::vector<std::string> names = arguments.positional();
   if (const auto file = arguments.Value("f")) names.push_back(*file);
@@ -130,56 +124,13 @@ Result<ScriptInput> ReadScript(const Arguments& arguments) {
   return script;
 }
 
-namespace {
-
-Status CheckPasses(const std::vector<std::string>& disabled) {
-  const std::vector<std::string> names = compiler::NamesToDisable();
-  for (const std::string& name : disabled) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    const std::string nearest = compiler::SuggestName(name, names);
-    return Usage("--disable-pass: '{}' is no pass or rule{}", name,
-                 nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest))
-        .WithNote(fmt::format("there are {}", fmt::join(names, ", ")));
-  }
-  return OkStatus();
-}
-
-}  // namespace
-
-Result<std::vector<std::string>> ReadLibraries(const Arguments& arguments) {
-  std::vector<std::string> libraries = arguments.rest("library");
-  const std::unique_ptr<ops::Files> files = ops::MakeFiles(WorkingDirectory());
-  for (const std::string& library : libraries)
-    if (!files->IsDirectory(library)) return NotFound("--library: there is no folder '{}'", library);
-  const char* path = std::getenv("HEDDLE_LIBRARY_PATH");
-  std::istringstream folders(path != nullptr ? path : "");
-  for (std::string folder; std::getline(folders, folder, ':');)
-    if (!folder.empty()) libraries.push_back(folder);
-  return libraries;
-}
-
-Result<compiler::CompileOptions> ReadCompileOptions(const ScriptInput& script, const Arguments& arguments,
-                                                    compiler::SourceLoader* loader) {
-  HEDDLE_RETURN_IF_ERROR(CheckPasses(arguments.rest("disable-pass")));
-  compiler::CompileOptions options;
-  options.script = script.name;
-  options.arguments = script.parameters;
-  options.loader = loader;
-  HEDDLE_ASSIGN_OR_RETURN(options.libraries, ReadLibraries(arguments));
-  for (const std::string& pass : arguments.rest("disable-pass")) options.disabled_passes.insert(pass);
-  return options;
-}
-
-Result<Program> Compile(const ScriptInput& script, const Arguments& arguments,
-                        compiler::Diagnostics* diagnostics) {
-  compiler::FileSourceLoader loader(WorkingDirectory(), engine::RootsOfRun());
-  HEDDLE_ASSIGN_OR_RETURN(compiler::CompileOptions options, ReadCompileOptions(script, arguments, &loader));
-  compiler::Diagnostics own;
-  if (diagnostics == nullptr) diagnostics = &own;
-  Result<Program> program = compiler::CompileScript(script.text, options, diagnostics);
+Result<Program> Compile(const engine::Engine& engine, const engine::Script& script,
+                        const Arguments& arguments) {
+  compiler::Diagnostics diagnostics;
+  Result<Program> program = engine.Compile(script, &diagnostics);
   // Warnings of a script with errors are mostly about what the errors left out.
   if (program.ok() && !arguments.Has("json") && !arguments.Has("no-warnings"))
-    std::fputs(EscapeForTerminal(diagnostics->RenderAll(compiler::Severity::kWarning)).c_str(), stderr);
+    std::fputs(EscapeForTerminal(diagnostics.RenderAll(compiler::Severity::kWarning)).c_str(), stderr);
   return program;
 }
 
@@ -187,9 +138,6 @@ namespace {
 
 Status ReadFusion(const Arguments& arguments, engine::SessionOptions* options) {
   options->fusion = arguments.Value("fusion").value_or(options->fusion);
-  constexpr std::string_view kModes[] = {"off", "all", "no-redundancy", "cost"};
-  if (std::find(std::begin(kModes), std::end(kModes), options->fusion) == std::end(kModes))
-    return Usage("--fusion takes off, all, no-redundancy or cost, not '{}'", options->fusion);
   options->fusion_strict = arguments.Has("fusion-strict");
   if (!arguments.Has("fusion-seed")) return OkStatus();
   if (arguments.Has("fusion")) return Usage("--fusion and --fusion-seed exclude each other");
@@ -198,14 +146,11 @@ Status ReadFusion(const Arguments& arguments, engine::SessionOptions* options) {
   return OkStatus();
 }
 
-Status CheckCpu(const std::string& names) {
-  if (names.empty()) return OkStatus();
-  for (int i = 0; i <= std::count(names.begin(), names.end(), ','); ++i) {
-    const std::string_view name = ops::CpuOfRank(names, i);
-    if (name != "auto" && name != "avx2" && name != "avx512")
-      return Usage("--cpu takes auto, avx2 or avx512, not '{}'", name);
-  }
-  return OkStatus();
+// The engine calls an option by its name alone.
+Status AsOption(const Status& status) {
+  Status named(status.code(), "--" + status.message());
+  for (const std::string& note : status.notes()) named = named.WithNote(note);
+  return named;
 }
 
 }  // namespace
@@ -215,34 +160,34 @@ Result<int> ReadWorkers(const Arguments& arguments) {
   return static_cast<int>(workers);
 }
 
-Status UseCpu(const engine::SessionOptions& options) {
-  for (int rank = options.ranks; rank-- > 0 && !options.cpu.empty();)
-    if (Status status = ops::ForceCpu(ops::CpuOfRank(options.cpu, rank)); !status.ok())
-      return Usage("--cpu: {}", status.message());
-  return OkStatus();
-}
-
-Result<engine::SessionOptions> ReadSessionOptions(const Arguments& arguments) {
-  engine::SessionOptions options;
-  HEDDLE_ASSIGN_OR_RETURN(options.threads, ReadThreads(arguments));
-  HEDDLE_ASSIGN_OR_RETURN(options.memory_bytes, arguments.Bytes("memory", 0));
-  HEDDLE_ASSIGN_OR_RETURN(options.min_distributed_bytes,
-                          arguments.Bytes("min-distributed-bytes", options.min_distributed_bytes));
-  HEDDLE_ASSIGN_OR_RETURN(options.seed, arguments.Integer("seed", -1, -1, INT64_MAX));
-  HEDDLE_RETURN_IF_ERROR(CheckPasses(arguments.rest("disable-pass")));
-  options.disabled_passes = arguments.rest("disable-pass");
-  options.cpu = arguments.Value("cpu").value_or("");
-  HEDDLE_RETURN_IF_ERROR(CheckCpu(options.cpu));
-  HEDDLE_RETURN_IF_ERROR(ReadFusion(arguments, &options));
+Result<engine::EngineOptions> ReadEngineOptions(const Arguments& arguments, int ranks) {
+  engine::EngineOptions options;
+  options.directory = WorkingDirectory();
+  options.libraries = arguments.rest("library");
+  engine::SessionOptions& session = options.session;
+  session.ranks = ranks;
+  HEDDLE_ASSIGN_OR_RETURN(session.threads, ReadThreads(arguments));
+  HEDDLE_ASSIGN_OR_RETURN(session.memory_bytes, arguments.Bytes("memory", 0));
+  HEDDLE_ASSIGN_OR_RETURN(session.min_distributed_bytes,
+                          arguments.Bytes("min-distributed-bytes", session.min_distributed_bytes));
+  HEDDLE_ASSIGN_OR_RETURN(session.seed, arguments.Integer("seed", -1, -1, INT64_MAX));
+  session.disabled_passes = arguments.rest("disable-pass");
+  session.cpu = arguments.Value("cpu").value_or("");
+  HEDDLE_RETURN_IF_ERROR(ReadFusion(arguments, &session));
   const std::string precision = arguments.Value("precision").value_or("double");
   if (precision != "double" && precision != "single")
     return Usage("--precision takes double or single, not '{}'", precision);
-  if (precision == "single") options.element_type = ElementType::kFloat32;
-  options.times_operators = arguments.Has("stats");
-  options.constants = engine::ConstantsCache()
-                          .Find(engine::MachineKey(options.threads))
-                          .value_or(compiler::MachineConstants());
-  return options;
+  if (precision == "single") session.element_type = ElementType::kFloat32;
+  session.times_operators = arguments.Has("stats");
+  Result<engine::EngineOptions> completed = engine::CompleteOptions(std::move(options));
+  return completed.ok() ? std::move(completed) : AsOption(completed.status());
+}
+
+Result<std::unique_ptr<engine::Engine>> MakeEngine(const Arguments& arguments, int ranks) {
+  HEDDLE_ASSIGN_OR_RETURN(engine::EngineOptions options, ReadEngineOptions(arguments, ranks));
+  options.warn = [](std::string_view text) { Warn(fmt::format("--{}", text)); };
+  Result<std::unique_ptr<engine::Engine>> made = engine::Engine::Create(std::move(options));
+  return made.ok() ? std::move(made) : AsOption(made.status());
 }
 
 }  // namespace heddle::cluster::cli

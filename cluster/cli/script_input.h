@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "cluster/cli/arguments.h"
-#include "compiler/compile.h"
 #include "core/programs/program.h"
-#include "engine/session/session.h"
+#include "engine/engine.h"
 
 namespace heddle::cluster::cli {
 
@@ -18,37 +17,23 @@ std::vector<Option> ScriptOptions();
 std::vector<Option> PlanOptions();
 std::vector<Option> RunOptions();
 
-/// A script as the command line gave it: a file, -e CODE, or - (standard input), with its parameters.
-struct ScriptInput {
-  std::string name;  ///< For messages: the path as given, "-e" or "-".
-  std::string text;
-  std::map<std::string, std::string> parameters;
-};
+/// A script as the command line gave it: a file, -e CODE (its name is "-e"), or - (standard input), with its
+/// parameters. kUsage without a script or with two; kNotFound (exit 4) for a file or standard input that
+/// cannot be read.
+Result<engine::Script> ReadScript(const Arguments& arguments);
 
-/// kUsage without a script or with two; kNotFound (exit 4) for a file or standard input that cannot be read.
-Result<ScriptInput> ReadScript(const Arguments& arguments);
+/// What the options of the command line make of an engine; checked, and completed for this machine. An error
+/// names the option as it is written.
+Result<engine::EngineOptions> ReadEngineOptions(const Arguments& arguments, int ranks = 1);
+/// The engine of this process. Warns of more memory than there is.
+Result<std::unique_ptr<engine::Engine>> MakeEngine(const Arguments& arguments, int ranks = 1);
 
-/// The library folders of --library, then those of HEDDLE_LIBRARY_PATH (separated by colons). kNotFound for
-/// one of --library that is no folder; a path in the environment may name folders that this machine lacks.
-Result<std::vector<std::string>> ReadLibraries(const Arguments& arguments);
+/// Parses, builds and checks; prints warnings to stderr (not with --json or --no-warnings).
+Result<Program> Compile(const engine::Engine& engine, const engine::Script& script,
+                        const Arguments& arguments);
 
-/// What the compiler needs to know of a script; `loader` looks for what it sources. kUsage for an unknown
-/// --disable-pass.
-Result<compiler::CompileOptions> ReadCompileOptions(const ScriptInput& script, const Arguments& arguments,
-                                                    compiler::SourceLoader* loader);
-
-/// Parses, builds and checks; prints warnings to stderr (not with --json or --no-warnings). `diagnostics`, if
-/// given, has them all, and that is all that is asked for: the passes do not run.
-Result<Program> Compile(const ScriptInput& script, const Arguments& arguments,
-                        compiler::Diagnostics* diagnostics = nullptr);
-
-/// --threads, --min-distributed-bytes, --memory, --seed, --cpu, --disable-pass, --fusion; and the constants
-/// of the cost model where this machine has measured them.
-Result<engine::SessionOptions> ReadSessionOptions(const Arguments& arguments);
 /// --workers of sim and explain; 1 when it was not given.
 Result<int> ReadWorkers(const Arguments& arguments);
-/// Makes this process use the kernels of its first worker; kUsage for those of any that this machine lacks.
-Status UseCpu(const engine::SessionOptions& options);
 
 /// Where relative paths begin; "" when that folder was deleted.
 std::string WorkingDirectory();

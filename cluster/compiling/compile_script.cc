@@ -90,7 +90,7 @@ void TakeLimits(const CompileRequest& request) {
     MemoryBudget::Process().SetLimit(request.memory_bytes());
     // A sanitizer maps far more than it uses.
     const double most = kHeapOverhead * static_cast<double>(request.memory_bytes());
-    if (kHeapIsCounted) Bound(RLIMIT_DATA, static_cast<int64_t>(most) + kLibraryBytes);
+    if (HeapIsCounted()) Bound(RLIMIT_DATA, static_cast<int64_t>(most) + kLibraryBytes);
   }
   if (request.most_seconds() > 0) Bound(RLIMIT_CPU, request.most_seconds() + kPatienceSeconds);
 }

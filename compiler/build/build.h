@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,15 +13,24 @@
 
 namespace heddle::compiler {
 
-/// What a script needs to know that goes on where others have ended: an entry of a session at a terminal.
-/// All its variables are kept, and expressions alone may be statements (kExpressionValue).
+/// What a script needs to know that begins with variables: an entry of a session at a terminal, where
+/// expressions alone may be statements (kExpressionValue), or a whole script that a host program runs.
 struct Continuation {
   std::vector<GivenVariable> given;  ///< Variables that are there.
+  /// A script as it stands in a file: all of it is checked, and read as without a continuation.
+  bool is_whole_script = false;
+  /// Of its variables only these are kept; one that nothing assigns and nobody gave is an error. nullopt: all.
+  std::optional<std::vector<std::string>> outputs;
   /// Of the statements at the top level only so many are built, from number `first` on.
   size_t first = 0;
   size_t count = SIZE_MAX;
   bool checks_functions = false;  ///< Also functions that nothing calls are checked.
 };
+
+/// True of a script that is read as one that stands in a file.
+inline bool IsWholeScript(const Continuation* continuation) {
+  return continuation == nullptr || continuation->is_whole_script;
+}
 
 struct BuildOptions {
   /// -args and -nvargs: "1", "2", ... or names, with the text as given.

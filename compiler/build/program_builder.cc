@@ -46,7 +46,7 @@ Program ProgramBuilder::Build() {
     main.GoOnWith(program_.given);
   }
   program_.main = main.BuildMain(Chosen(scripts.files[0].statements, options.continuation));
-  if (options.continuation != nullptr) program_.kept = main.NamesToKeep();
+  if (options.continuation != nullptr) program_.kept = KeptOf(main, *options.continuation);
   for (const auto& function : scripts.files[0].functions) {
     if (!options.any_arguments) break;
     const DmlFunction& called = *functions.Find(0, "", function.name);
@@ -56,7 +56,8 @@ Program ProgramBuilder::Build() {
   BuildNeeded();
   BuildCandidates();
   if (has_gradients_) KeepReached();  // not what only made derivatives
-  if (options.continuation != nullptr && !options.continuation->checks_functions) return std::move(program_);
+  if (!IsWholeScript(options.continuation) && !options.continuation->checks_functions)
+    return std::move(program_);
 
   // The rest of the main script is checked, then forgotten.
   std::set<std::string> reached;
@@ -67,6 +68,19 @@ Program ProgramBuilder::Build() {
   BuildNeeded();
   std::erase_if(program_.functions, [&](const auto& entry) { return !reached.contains(entry.first); });
   return std::move(program_);
+}
+
+std::vector<std::string> ProgramBuilder::KeptOf(const BodyBuilder& main, const Continuation& continuation) {
+  std::vector<std::string> names = main.NamesToKeep();
+  if (!continuation.outputs) return names;
+  for (const std::string& output : *continuation.outputs) {
+    if (std::find(names.begin(), names.end(), output) != names.end()) continue;
+    Diagnostic& error = diagnostics.Error(
+        program_.script, {}, fmt::format("there is no variable '{}' at the end of the script", output));
+    error.notes.push_back("it is asked for as an output; nothing assigns it");
+    error.suggestion = SuggestName(output, names);
+  }
+  return *continuation.outputs;
 }
 
 const Callee* ProgramBuilder::FindCallee(int32_t file, const Expression& call) {

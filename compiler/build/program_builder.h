@@ -15,6 +15,8 @@
 
 namespace heddle::compiler {
 
+class BodyBuilder;
+
 /// What the bodies of one program share while they are built.
 class ProgramBuilder {
  public:
@@ -79,6 +81,8 @@ class ProgramBuilder {
 
   void BuildNeeded();
   void BuildGradients();
+  // The variables that live on behind the main script; an error for an output that nothing assigns.
+  std::vector<std::string> KeptOf(const BodyBuilder& main, const Continuation& continuation);
   // --- eval_candidates.cc
   void BuildCandidates();
   std::set<std::string> NamesInTexts();

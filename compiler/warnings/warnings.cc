@@ -37,12 +37,12 @@ void WarnOfMistakes(const ScriptSet& scripts, const std::map<std::string, std::s
   for (const ScriptFile& file : scripts.files) {
     if (file.is_library) continue;
     // Of scripts that go on, what was said before is not said again.
-    if (continuation != nullptr && (&file != &main || !continuation->checks_functions)) continue;
+    if (!IsWholeScript(continuation) && (&file != &main || !continuation->checks_functions)) continue;
     for (const FunctionDefinition& function : file.functions)
       WarnOf(scripts, file, function.body, diagnostics);
   }
   // Whoever goes on may still read an argument.
-  if (continuation == nullptr) WarnOfArguments(scripts, arguments, diagnostics);
+  if (IsWholeScript(continuation)) WarnOfArguments(scripts, arguments, diagnostics);
 }
 
 }  // namespace heddle::compiler

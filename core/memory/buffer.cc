@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/memory/buffer.h"
 
+#include <utility>
+
 #include "core/memory/block_pool.h"
 
 namespace heddle {
@@ -16,7 +18,18 @@ Result<std::shared_ptr<Buffer>> Buffer::Allocate(int64_t bytes, MemorySpace spac
   return std::shared_ptr<Buffer>(new Buffer(data, bytes, space));
 }
 
+std::shared_ptr<Buffer> Buffer::Adopt(const void* data, int64_t bytes, std::function<void()> release) {
+  std::shared_ptr<Buffer> buffer(new Buffer(const_cast<void*>(data), bytes, MemorySpace::kHost));
+  buffer->is_adopted_ = true;
+  buffer->release_ = std::move(release);
+  return buffer;
+}
+
 Buffer::~Buffer() {
+  if (is_adopted_) {
+    if (release_) release_();
+    return;
+  }
   switch (space_) {
     case MemorySpace::kHost: BlockPool::Process().Free(data_, bytes_); break;
   }

@@ -1,87 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/memory/counted_heap.h"
 
-#include <errno.h>
-#include <malloc.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <cstdlib>
-#include <exception>
-#include <system_error>
 #include <utility>
 
 #include "core/memory/block_pool.h"
+#include "core/memory/heap_counters.h"
 #include "core/memory/heap_of_process.h"
 #include "core/memory/heap_of_thread.h"
-#include "core/memory/memory_bounds.h"
 #include "core/memory/memory_budget.h"
 
 namespace heddle {
-namespace {
 
-constexpr int kExitOutOfMemory = 5;
-constexpr int64_t kFlushBytes = int64_t{64} << 10;  // What a thread counts on its own.
-// Whoever asks for more does not expect to get it (a size of a script, a test).
-constexpr size_t kMostPlausibleBytes = size_t{1} << 40;
+bool HeapIsCounted() { return heap::is_counted; }
+std::atomic<int64_t>& HeapBytes() { return heap::bytes; }
+int64_t HeapAllocations() { return heap::own_allocations; }
+void ShareHeapCount() { heap::bytes.fetch_add(std::exchange(heap::own_bytes, 0), std::memory_order_relaxed); }
+HeapMode CurrentHeapMode() { return heap::mode; }
 
-constexpr int kArenasInLittleSpace = 2;
-// Larger blocks are mappings of their own, which go back to the machine when they are freed; otherwise glibc
-// keeps blocks of up to 32 MiB, that nobody counts, between others that are in use.
-constexpr int kMappedFromBytes = 4 << 20;
-constexpr int kKeptAtTheTopBytes = 8 << 20;
-
-constinit std::atomic<int64_t> heap_bytes{0};
-// Unused where a sanitizer has the heap.
-[[maybe_unused]] constinit thread_local int64_t own_bytes = 0;  // Of this thread, not yet in heap_bytes.
-constinit thread_local int64_t own_allocations = 0;             // Of this thread, for ever.
-constinit thread_local HeapMode mode = HeapMode::kCounts;
-[[maybe_unused]] constinit thread_local bool is_making_room = false;
-// Of the last refusal by any thread: a kernel's threads fail for one another. What was in use beside it is
-// noted then, because the failing kernel gives much of it back before the error is told.
-constinit std::atomic<size_t> refused_bytes{0};
-constinit std::atomic<int64_t> used_when_refused{0};
-// Of a forked process (core/memory/heap_of_process.h): the most that its heap may count.
-constexpr int64_t kNoBound = INT64_MAX;
-constinit int64_t bound_of_process = kNoBound;
-
-// No allocation on the way: there is no memory.
-[[noreturn]] void ExitOutOfMemory(size_t bytes) {
-  const MemoryBudget& budget = MemoryBudget::Process();
-  char text[512];
-  const int size = std::snprintf(
-      text, sizeof(text),
-      "heddle: error: out of memory: %zu bytes are not to be had: %lld of %lld bytes in use\n"
-      "  note: the machine, a control group or ulimit gives less than the limit; state a smaller --memory BYTES, "
-      "use smaller or sparser matrices, or more workers\n",
-      bytes, static_cast<long long>(budget.used()), static_cast<long long>(budget.limit()));
-  if (size > 0) (void)!write(STDERR_FILENO, text, static_cast<size_t>(size));
-  _exit(kExitOutOfMemory);
-}
-
-size_t StackBytes() {
-  rlimit limit{};
-  return getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < kMostPlausibleBytes ? limit.rlim_cur : 0;
-}
-
-}  // namespace
-
-std::atomic<int64_t>& HeapBytes() { return heap_bytes; }
-int64_t HeapAllocations() { return own_allocations; }
-void ShareHeapCount() { heap_bytes.fetch_add(std::exchange(own_bytes, 0), std::memory_order_relaxed); }
-HeapMode CurrentHeapMode() { return mode; }
-
-HeapModeScope::HeapModeScope(HeapMode wanted) : before_(mode) {
+HeapModeScope::HeapModeScope(HeapMode wanted) : before_(heap::mode) {
   if (wanted == HeapMode::kRefuses) MemoryBudget::Process();  // There before it is asked.
-  mode = wanted;
+  heap::mode = wanted;
 }
-HeapModeScope::~HeapModeScope() { mode = before_; }
+HeapModeScope::~HeapModeScope() { heap::mode = before_; }
 
 Status HeapRefused(std::string_view user, bool is_absurd) {
-  const std::string size =
-      is_absurd ? "more bytes than there are addresses" : fmt::format("{} bytes", refused_bytes.load());
-  return DoesNotFit(fmt::format("working memory of {} for '{}'", size, user), used_when_refused.load(),
+  std::string size = is_absurd ? "more bytes than there are addresses" : "more bytes than the machine has";
+  if (!is_absurd && heap::refused_bytes > 0) size = fmt::format("{} bytes", heap::refused_bytes.load());
+  return DoesNotFit(fmt::format("working memory of {} for '{}'", size, user), heap::used_when_refused.load(),
                     MemoryBudget::Process());
 }
 
@@ -91,207 +36,23 @@ Status LeftByException(std::string_view user, const std::exception& error) {
 }
 
 void NoteRefused(int64_t bytes) {
-  refused_bytes.store(static_cast<size_t>(bytes), std::memory_order_relaxed);
-  used_when_refused.store(MemoryBudget::Process().used(), std::memory_order_relaxed);
+  heap::refused_bytes.store(static_cast<size_t>(bytes), std::memory_order_relaxed);
+  heap::used_when_refused.store(MemoryBudget::Process().used(), std::memory_order_relaxed);
 }
 
 void BoundHeapOfProcess(int64_t bytes) {
-  refused_bytes = 0;
-  bound_of_process = heap_bytes.load(std::memory_order_relaxed) + bytes;
+  heap::refused_bytes = 0;
+  heap::bound_of_process = heap::bytes.load(std::memory_order_relaxed) + bytes;
 }
 void MoveBoundOfProcess(int64_t bytes) {
-  if (bound_of_process != kNoBound) bound_of_process += bytes;
+  if (heap::bound_of_process != heap::kNoBound) heap::bound_of_process += bytes;
 }
 int64_t RoomInBoundOfProcess() {
-  if (!kHeapIsCounted || bound_of_process == kNoBound) return kNoBound;
-  return bound_of_process - heap_bytes.load(std::memory_order_relaxed);
+  if (!HeapIsCounted() || heap::bound_of_process == heap::kNoBound) return heap::kNoBound;
+  return heap::bound_of_process - heap::bytes.load(std::memory_order_relaxed);
 }
 int64_t RefusedToProcess() {
-  return bound_of_process == kNoBound ? 0 : static_cast<int64_t>(refused_bytes.load());
-}
-
-void PrepareHeap() {
-  mallopt(M_MMAP_THRESHOLD, kMappedFromBytes);
-  mallopt(M_TRIM_THRESHOLD, kKeptAtTheTopBytes);
-  if (ReadMemoryBounds().address_space != MemoryBounds::kNoBound) mallopt(M_ARENA_MAX, kArenasInLittleSpace);
-  static std::terminate_handler before = std::get_terminate();
-  std::set_terminate([] {
-    if (const std::exception_ptr failure = std::current_exception()) {
-      try {
-        std::rethrow_exception(failure);
-      } catch (const std::bad_alloc&) {
-        ExitOutOfMemory(refused_bytes.load());
-      } catch (const std::system_error& error) {  // No room for the stack of a thread.
-        if (error.code() == std::errc::resource_unavailable_try_again) ExitOutOfMemory(StackBytes());
-      } catch (...) {
-      }
-    }
-    before();
-  });
+  return heap::bound_of_process == heap::kNoBound ? 0 : static_cast<int64_t>(heap::refused_bytes.load());
 }
 
 }  // namespace heddle
-
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-
-// glibc's own heap under the names that a heap in the program leaves to it.
-extern "C" {
-void* __libc_malloc(size_t bytes);
-void* __libc_calloc(size_t count, size_t bytes);
-void* __libc_realloc(void* block, size_t bytes);
-void* __libc_memalign(size_t alignment, size_t bytes);
-void __libc_free(void* block);
-}
-
-namespace heddle {
-namespace {
-
-// Adds what a thread has counted when it ends.
-struct LastCount {
-  ~LastCount() { heap_bytes.fetch_add(std::exchange(own_bytes, 0), std::memory_order_relaxed); }
-};
-
-// Bytes of the chunk that holds a block: what glibc keeps before it, less the flags in its low bits. The
-// public malloc_usable_size() also looks behind the block, which costs as much as the allocation itself
-// (CountedHeapTest.ChunksAreAsLargeAsTheHeapSays compares them).
-inline int64_t ChunkBytes(const void* block) {
-  constexpr size_t kFlags = 7;
-  return static_cast<int64_t>(static_cast<const size_t*>(block)[-1] & ~kFlags);
-}
-
-[[gnu::noinline]] void ShareCount() {
-  heap_bytes.fetch_add(std::exchange(own_bytes, 0), std::memory_order_relaxed);
-  thread_local LastCount last_count;
-  (void)&last_count;
-}
-
-inline bool IsSmall(int64_t bytes) { return bytes < kFlushBytes && bytes > -kFlushBytes; }
-
-inline void Count(int64_t bytes) {
-  own_bytes += bytes;
-  if (!IsSmall(own_bytes)) ShareCount();
-}
-
-// True when the budget holds all that is counted, perhaps after free blocks were returned to the machine.
-bool HasRoom(int64_t bytes) {
-  if (bound_of_process != kNoBound) return RoomInBoundOfProcess() >= 0;
-  MemoryBudget& budget = MemoryBudget::Process();
-  if (!budget.IsOver()) return true;
-  is_making_room = true;
-  while (budget.IsOver() && BlockPool::Process().Trim(std::max<int64_t>(bytes, kFlushBytes)) > 0) {
-  }
-  is_making_room = false;
-  return !budget.IsOver();
-}
-
-// Free blocks of the pool and of the heap go back to the machine.
-bool Reclaim() {
-  if (bound_of_process != kNoBound) return malloc_trim(0) != 0;
-  if (mode == HeapMode::kInPool || is_making_room) return malloc_trim(0) != 0;
-  is_making_room = true;
-  const bool any = BlockPool::Process().Trim() > 0;
-  is_making_room = false;
-  return malloc_trim(0) != 0 || any;
-}
-
-void* Refuse(size_t bytes, bool by_budget) {
-  // Counts of threads are shared late. What the budget refuses is more than the limit with what is in use.
-  const MemoryBudget& budget = MemoryBudget::Process();
-  const auto asked = static_cast<int64_t>(std::min(bytes, kMostPlausibleBytes));
-  const int64_t least = by_budget ? budget.limit() - asked + 1 : 0;
-  refused_bytes.store(bytes, std::memory_order_relaxed);
-  used_when_refused.store(std::max(budget.used(), least), std::memory_order_relaxed);
-  errno = ENOMEM;
-  return nullptr;
-}
-
-bool MayRefuse() { return mode == HeapMode::kRefuses && !is_making_room; }
-
-// Of `bytes` that are many, or that the heap had none for at first.
-template <typename Get>
-[[gnu::noinline]] void* AllocateLarge(size_t bytes, int64_t before, const Get& get) {
-  const int64_t more = static_cast<int64_t>(std::min(bytes, kMostPlausibleBytes)) - before;
-  // Counted first, so that of two threads one at least sees the other.
-  const int64_t reserved = MayRefuse() && more >= kFlushBytes ? more : 0;
-  heap_bytes.fetch_add(reserved, std::memory_order_relaxed);
-  void* block = reserved > 0 && !HasRoom(more) ? nullptr : get();
-  const bool is_refused = block == nullptr && reserved > 0 && !HasRoom(0);
-  if (block == nullptr && !is_refused && bytes < kMostPlausibleBytes) {
-    if (Reclaim()) block = get();
-    if (block == nullptr && !MayRefuse()) ExitOutOfMemory(bytes);
-  }
-  Count(block == nullptr ? -reserved : ChunkBytes(block) - before - reserved);
-  return block == nullptr ? Refuse(bytes, is_refused) : block;
-}
-
-// The count of this thread has grown enough to be shared: is all still inside?
-[[gnu::noinline]] void* KeepOrRefuse(void* block, size_t bytes, int64_t before) {
-  ShareCount();
-  if (before > 0 || !MayRefuse() || HasRoom(0)) return block;
-  Count(-ChunkBytes(block));
-  __libc_free(block);
-  return Refuse(bytes, /*by_budget=*/true);
-}
-
-// `get` allocates `bytes` in place of a chunk of `before` bytes.
-template <typename Get>
-inline void* Allocate(size_t bytes, int64_t before, const Get& get) {
-  ++own_allocations;
-  if (bytes >= static_cast<size_t>(kFlushBytes)) return AllocateLarge(bytes, before, get);
-  void* const block = get();
-  if (block == nullptr) return AllocateLarge(bytes, before, get);
-  own_bytes += ChunkBytes(block) - before;
-  return IsSmall(own_bytes) ? block : KeepOrRefuse(block, bytes, before);
-}
-
-void* AllocateAligned(size_t alignment, size_t bytes) {
-  return Allocate(bytes, 0, [&] { return __libc_memalign(alignment, bytes); });
-}
-
-}  // namespace
-}  // namespace heddle
-
-extern "C" {
-
-void* malloc(size_t bytes) noexcept {
-  return heddle::Allocate(bytes, 0, [&] { return __libc_malloc(bytes); });
-}
-
-void* calloc(size_t count, size_t bytes) noexcept {
-  size_t total = 0;
-  if (__builtin_mul_overflow(count, bytes, &total)) return heddle::Refuse(SIZE_MAX, /*by_budget=*/false);
-  return heddle::Allocate(total, 0, [&] { return __libc_calloc(count, bytes); });
-}
-
-void* realloc(void* block, size_t bytes) noexcept {
-  const int64_t before = block == nullptr ? 0 : heddle::ChunkBytes(block);
-  if (block != nullptr && bytes == 0) {
-    heddle::Count(-before);
-    __libc_free(block);
-    return nullptr;
-  }
-  return heddle::Allocate(bytes, before, [&] { return __libc_realloc(block, bytes); });
-}
-
-void free(void* block) noexcept {
-  if (block == nullptr) return;
-  heddle::Count(-heddle::ChunkBytes(block));
-  __libc_free(block);
-}
-
-void* memalign(size_t alignment, size_t bytes) noexcept { return heddle::AllocateAligned(alignment, bytes); }
-void* aligned_alloc(size_t alignment, size_t bytes) noexcept {
-  return heddle::AllocateAligned(alignment, bytes);
-}
-
-int posix_memalign(void** block, size_t alignment, size_t bytes) noexcept {
-  if (alignment % sizeof(void*) != 0 || (alignment & (alignment - 1)) != 0 || alignment == 0) return EINVAL;
-  void* const got = heddle::AllocateAligned(alignment, bytes);
-  if (got == nullptr) return ENOMEM;
-  *block = got;
-  return 0;
-}
-
-}  // extern "C"
-
-#endif

@@ -12,22 +12,20 @@
 
 namespace heddle {
 
-// The heap counts: malloc and its relatives, and with them operator new, the standard library and every
-// library of the process, add up what they gave (core/memory/counted_heap.cc). So a string, a vector of a
-// kernel or a buffer of zlib is part of what MemoryBudget::Process() holds, without a word in the code that
-// uses it.
+// The heap of Heddle's executables counts: malloc and its relatives, and with them operator new, the standard
+// library and every library of the process, add up what they gave (core/memory/main/counted_malloc.cc). So a
+// string, a vector of a kernel or a buffer of zlib is part of what MemoryBudget::Process() holds, without a
+// word in the code that uses it. A program that embeds the engine has a heap of its own, which is not counted:
+// there the budget holds blocks of matrices and buffers of files, and nothing below refuses.
 //
 // Where somebody can tell the user, the heap also refuses: while a HeapLimit lives on a thread, an allocation
 // for which the budget has no room fails as one for which the machine has none, and WithinMemory() makes an
 // error of it. Elsewhere (gRPC, LLVM, logs) allocations are counted and given; should the machine have none
 // there, the process says so and ends with the exit code of memory, 5.
 
-/// False under sanitizers, which have a heap of their own.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kHeapIsCounted = false;
-#else
-inline constexpr bool kHeapIsCounted = true;
-#endif
+/// Whether the heap of this program is the one that counts: false where the engine is embedded, and under
+/// sanitizers, which have a heap of their own.
+bool HeapIsCounted();
 
 /// Bytes of the heap that are in use, but for up to 64 KiB of each thread.
 std::atomic<int64_t>& HeapBytes();
@@ -85,7 +83,7 @@ auto WithinMemory(std::string_view user, const Work& work) -> decltype(work()) {
   }
 }
 
-/// Called by main, first. What is freed goes back to the machine soon. What ends with std::terminate for want
+/// Called first by main of an executable whose heap counts. What is freed goes back to the machine soon. What ends with std::terminate for want
 /// of memory says so, and ends with exit code 5. Where ulimit bounds the address space, threads share few
 /// arenas of the heap, each of which maps 64 MiB.
 void PrepareHeap();

@@ -9,7 +9,7 @@
 namespace heddle {
 
 /// From now on allocations under HeapMode::kRefuses fail once this process has taken `bytes` more than it
-/// has now. Without effect under sanitizers (kHeapIsCounted).
+/// has now. Without effect where the heap is not counted.
 void BoundHeapOfProcess(int64_t bytes);
 /// Raises the bound by `bytes`, or lowers it where they are negative.
 void MoveBoundOfProcess(int64_t bytes);

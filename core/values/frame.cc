@@ -5,9 +5,12 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <utility>
 
 #include "core/memory/block_pool.h"
 #include "core/text/double_text.h"
+#include "core/text/utf8.h"
 #include "core/values/sizes.h"
 
 namespace heddle {
@@ -51,6 +54,72 @@ bool SameCell(const Column& a, const Column& b, int64_t row) {
     case ColumnStorage::kTexts: return a.TextAt(row) == b.TextAt(row);
   }
   HEDDLE_CHECK(false, "cells of every storage compare");
+}
+
+// What is wrong with cell `row`, which is not missing; nullptr: nothing.
+const char* FaultOf(const Column& column, int64_t row) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  switch (column.type()) {
+    case ColumnType::kFloat64:
+    case ColumnType::kInteger64: return nullptr;
+    case ColumnType::kFloat32: {
+      const double cell = column.doubles()[row];
+      return SameBits(static_cast<float>(cell), cell) ? nullptr : "is no float";
+    }
+    case ColumnType::kInteger32: {
+      const int64_t cell = column.integers()[row];
+      return -kMost - 1 <= cell && cell <= kMost ? nullptr : "is no integer of 32 bits";
+    }
+    case ColumnType::kBoolean: return column.booleans()[row] <= 1 ? nullptr : "is neither 0 nor 1";
+    case ColumnType::kString: return IsUtf8(column.TextAt(row)) ? nullptr : "is not UTF-8";
+    case ColumnType::kCharacter: {
+      const std::string_view text = column.TextAt(row);
+      return text.empty() || Utf8Length(text, 0) == text.size() ? nullptr : "is more than one character of UTF-8";
+    }
+  }
+  return "has no type";
+}
+
+bool IsZeroOrEmpty(const Column& column, int64_t row) {
+  switch (column.storage()) {
+    case ColumnStorage::kDoubles: return SameBits(column.doubles()[row], 0);
+    case ColumnStorage::kIntegers: return column.integers()[row] == 0;
+    case ColumnStorage::kBooleans: return column.booleans()[row] == 0;
+    case ColumnStorage::kTexts: return column.TextAt(row).empty();
+  }
+  return false;
+}
+
+Status CheckAdopted(const Column& column) {
+  const int64_t rows = column.rows();
+  const bool is_text = column.storage() == ColumnStorage::kTexts;
+  if (rows < 0 || rows > kMostLength) return InvalidArgument("no column has {} rows", rows);
+  const void* const cells = column.integers();
+  if (cells == nullptr && (rows > 0 || is_text)) return InvalidArgument("the cells of a column are at no address");
+  if (reinterpret_cast<uintptr_t>(cells) % static_cast<uintptr_t>(EntryBytes(column.storage())) != 0)
+    return InvalidArgument("the cells of a column are not aligned to their own size");
+  if (is_text) {
+    const int64_t* const offsets = column.offsets();
+    if (offsets[0] < 0) return InvalidArgument("the first offset of texts is negative: {}", offsets[0]);
+    for (int64_t i = 0; i < rows; ++i)
+      if (offsets[i + 1] < offsets[i])
+        return InvalidArgument("offsets of texts fall: {} of row {}, {} of the next", offsets[i], i + 1,
+                               offsets[i + 1]);
+    if (column.texts() == nullptr && offsets[rows] > offsets[0])
+      return InvalidArgument("the texts of a column are at no address");
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    if (column.MayMiss() && column.missing()[i] > 1)
+      return InvalidArgument("the mark of row {} is neither 0 nor 1: {}", i + 1, column.missing()[i]);
+    if (column.IsMissing(i)) {
+      if (!IsZeroOrEmpty(column, i))
+        return InvalidArgument("the missing cell in row {} holds something; 0 or the empty text stands there",
+                               i + 1);
+    } else if (const char* const fault = FaultOf(column, i); fault != nullptr) {
+      return InvalidArgument("the cell in row {} of a column of {} {}", i + 1, Name(column.type()), fault);
+    }
+  }
+  return OkStatus();
 }
 
 }  // namespace
@@ -108,6 +177,19 @@ Result<Column> Column::OfBooleans(std::span<const bool> cells) {
   return OfNumbers(cells, ColumnType::kBoolean);
 }
 
+Result<Column> Column::Adopt(ColumnType type, int64_t rows, const void* cells, const char* texts,
+                             const uint8_t* missing, std::function<void()> release) {
+  Column column;
+  column.type_ = type;
+  column.rows_ = rows;
+  column.cells_ = const_cast<void*>(cells);
+  column.texts_ = const_cast<char*>(texts);
+  column.missing_ = const_cast<uint8_t*>(missing);
+  HEDDLE_RETURN_IF_ERROR(CheckAdopted(column));
+  column.memory_ = Buffer::Adopt(cells, CellBytes(column.storage(), rows), std::move(release));
+  return column;
+}
+
 Column Column::Rows(int64_t begin, int64_t end) const {
   HEDDLE_CHECK(0 <= begin && begin <= end && end <= rows_, "a view lies within its column");
   Column view = *this;
@@ -119,6 +201,20 @@ Column Column::Rows(int64_t begin, int64_t end) const {
 
 int64_t Column::bytes() const {
   return CellBytes(storage(), rows_) + text_bytes() + (missing_ == nullptr ? 0 : rows_);
+}
+
+Result<Frame> Frame::Of(std::vector<std::string> names, std::vector<Column> columns) {
+  if (!names.empty() && names.size() != columns.size())
+    return InvalidArgument("a frame has {} columns and {} names", columns.size(), names.size());
+  auto schema = std::make_shared<Schema>();
+  for (size_t j = 0; j < columns.size(); ++j) {
+    if (columns[j].rows() != columns[0].rows())
+      return InvalidArgument("column {} of a frame has {} rows, the first has {}", j + 1, columns[j].rows(),
+                             columns[0].rows());
+    schema->types.push_back(columns[j].type());
+  }
+  schema->names = std::move(names);
+  return Frame(std::move(schema), std::move(columns));
 }
 
 Frame::Frame(std::shared_ptr<const Schema> schema, std::vector<Column> columns) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -36,6 +37,13 @@ class Column {
   static Result<Column> OfDoubles(std::span<const double> cells, ColumnType type = ColumnType::kFloat64);
   static Result<Column> OfIntegers(std::span<const int64_t> cells, ColumnType type = ColumnType::kInteger64);
   static Result<Column> OfBooleans(std::span<const bool> cells);
+
+  /// Cells in memory of somebody else, as Buffer::Adopt has it, laid out as said above: `rows` numbers or
+  /// booleans, or `rows` + 1 offsets into `texts`; `missing`: nullptr, or a byte a row. kInvalidArgument,
+  /// `release` not called, for what no column holds: unaligned cells, falling offsets, texts that are not
+  /// UTF-8, numbers that the type cannot hold, marks other than 0 and 1, missing cells that are not 0 or empty.
+  static Result<Column> Adopt(ColumnType type, int64_t rows, const void* cells, const char* texts,
+                              const uint8_t* missing, std::function<void()> release);
 
   ColumnType type() const { return type_; }
   ColumnStorage storage() const { return StorageOf(type_); }
@@ -85,6 +93,9 @@ class Column {
 class Frame {
  public:
   Frame() = default;  ///< 0 x 0.
+  /// Of columns that the caller cannot vouch for: kInvalidArgument where they differ in their rows or there
+  /// are other names than columns; no names at all are C1 to Cn.
+  static Result<Frame> Of(std::vector<std::string> names, std::vector<Column> columns);
   /// All columns have the same number of rows and the types of the schema.
   Frame(std::shared_ptr<const Schema> schema, std::vector<Column> columns);
 

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/memory/block_pool.h"
 #include "core/values/sizes.h"
@@ -24,6 +25,18 @@ int64_t CheckedProduct(int64_t a, int64_t b) {
 
 Status AbsurdSize(int64_t rows, int64_t columns) {
   return DoesNotFit(fmt::format("a matrix of {} x {} cells", rows, columns), MemoryBudget::Process());
+}
+
+// What is given as `count` elements of `bytes` bytes each of a matrix of this size.
+Status CheckAdopted(int64_t rows, int64_t columns, const void* array, int64_t bytes, int64_t count) {
+  if (rows < 0 || columns < 0 || rows > kMostLength || columns > kMostLength ||
+      CheckedProduct(rows, columns) < 0 || CheckedProduct(count, bytes) < 0)
+    return InvalidArgument("no matrix has {} x {} cells", rows, columns);
+  if (count > 0 && array == nullptr) return InvalidArgument("{} x {} cells at no address", rows, columns);
+  if (reinterpret_cast<uintptr_t>(array) % static_cast<uintptr_t>(bytes) != 0)
+    return InvalidArgument("the cells are not aligned: an address of elements of {} bytes is a multiple of {}",
+                           bytes, bytes);
+  return OkStatus();
 }
 
 // Calls visit(T{}) with the type of the cells.
@@ -152,6 +165,52 @@ Result<Matrix> Matrix::Sparse(int64_t rows, int64_t columns, int64_t nonzeros, E
   return matrix;
 }
 
+Result<Matrix> Matrix::AdoptDense(const void* cells, int64_t rows, int64_t columns, ElementType type,
+                                  std::function<void()> release) {
+  HEDDLE_RETURN_IF_ERROR(CheckAdopted(rows, columns, cells, BytesOf(type), CheckedProduct(rows, columns)));
+  Matrix matrix;
+  matrix.memory_ = Buffer::Adopt(cells, rows * columns * BytesOf(type), std::move(release));
+  matrix.rows_ = rows;
+  matrix.columns_ = columns;
+  matrix.element_type_ = type;
+  matrix.values_pointer_ = matrix.memory_->data();
+  return matrix;
+}
+
+Result<Matrix> Matrix::AdoptSparse(const void* values, const int32_t* column_indexes,
+                                   const int64_t* row_offsets, int64_t rows, int64_t columns,
+                                   ElementType type, std::function<void()> release) {
+  if (columns > std::numeric_limits<int32_t>::max())
+    return InvalidArgument("a sparse matrix has at most 2147483647 columns, not {}", columns);
+  HEDDLE_RETURN_IF_ERROR(CheckAdopted(rows, columns, row_offsets, sizeof(int64_t), SaturatingSum(rows, 1)));
+  if (row_offsets[0] < 0) return InvalidArgument("the first row offset is negative: {}", row_offsets[0]);
+  for (int64_t i = 0; i < rows; ++i)
+    if (row_offsets[i + 1] < row_offsets[i])
+      return InvalidArgument("row offsets fall: {} of row {}, {} of the next", row_offsets[i], i + 1,
+                             row_offsets[i + 1]);
+  const int64_t entries = row_offsets[rows] - row_offsets[0];
+  HEDDLE_RETURN_IF_ERROR(CheckAdopted(rows, columns, values, BytesOf(type), entries));
+  HEDDLE_RETURN_IF_ERROR(CheckAdopted(rows, columns, column_indexes, sizeof(int32_t), entries));
+  for (int64_t i = 0; i < rows; ++i) {
+    int64_t before = -1;
+    for (int64_t k = row_offsets[i]; k < row_offsets[i + 1]; before = column_indexes[k++])
+      if (column_indexes[k] <= before || column_indexes[k] >= columns)
+        return InvalidArgument("columns of row {} are not ascending from 0 to {}: {} stands behind {}", i + 1,
+                               columns - 1, column_indexes[k], before)
+            .WithNote("columns of entries count from 0; sort the entries of each row, and add up double ones");
+  }
+  Matrix matrix;
+  matrix.memory_ = Buffer::Adopt(values, entries * BytesOf(type), std::move(release));
+  matrix.rows_ = rows;
+  matrix.columns_ = columns;
+  matrix.storage_ = Storage::kCsr;
+  matrix.element_type_ = type;
+  matrix.values_pointer_ = matrix.memory_->data();
+  matrix.column_indexes_pointer_ = const_cast<int32_t*>(column_indexes);
+  matrix.row_offsets_pointer_ = const_cast<int64_t*>(row_offsets);
+  return matrix;
+}
+
 int64_t Matrix::CountNonzeros() const {
   // All entries lie side by side, also in a view of rows.
   const int64_t first = IsSparse() && rows_ > 0 ? row_offsets_pointer_[0] : 0;
@@ -180,7 +239,7 @@ Matrix Matrix::Rows(int64_t begin, int64_t end) const {
 }
 
 bool Matrix::HoldsCellsAlone() const {
-  if (IsSparse() || memory_.use_count() != 1) return false;
+  if (IsSparse() || memory_.use_count() != 1 || memory_->IsAdopted()) return false;
   // Counts are read without order. Taking part in the counting puts what others did with the cells before
   // what follows.
   const std::shared_ptr<Buffer> counted = memory_;
@@ -255,6 +314,27 @@ Result<Matrix> ToSparse(const Matrix& matrix) {
                                                         matrix.CountNonzeros(), matrix.element_type()));
   WithElementType(matrix.element_type(), [&](auto cell) { CompressRows<decltype(cell)>(matrix, &sparse); });
   return sparse;
+}
+
+Result<Matrix> ToElementType(const Matrix& matrix, ElementType type) {
+  if (matrix.element_type() == type) return matrix;
+  const bool is_sparse = matrix.IsSparse();
+  HEDDLE_ASSIGN_OR_RETURN(Matrix converted, is_sparse ? Matrix::Sparse(matrix.rows(), matrix.columns(),
+                                                                       matrix.stored(), type)
+                                                      : Matrix::Dense(matrix.rows(), matrix.columns(), type));
+  const int64_t first = is_sparse && matrix.rows() > 0 ? matrix.row_offsets()[0] : 0;
+  WithElementType(matrix.element_type(), [&](auto cell) {
+    const auto* const from = matrix.data<decltype(cell)>() + first;
+    WithElementType(type, [&](auto result) {
+      std::transform(from, from + matrix.stored(), converted.mutable_data<decltype(result)>(),
+                     [](auto x) { return static_cast<decltype(result)>(x); });
+    });
+  });
+  if (!is_sparse) return converted;
+  std::copy_n(matrix.column_indexes() + first, matrix.stored(), converted.mutable_column_indexes());
+  for (int64_t i = 0; i <= matrix.rows() && matrix.rows() > 0; ++i)
+    converted.mutable_row_offsets()[i] = matrix.row_offsets()[i] - first;
+  return converted;
 }
 
 }  // namespace heddle

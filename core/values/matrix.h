@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "core/memory/buffer.h"
@@ -32,6 +33,19 @@ class Matrix {
   /// otherwise.
   static Result<Matrix> Sparse(int64_t rows, int64_t columns, int64_t nonzeros,
                                ElementType type = ElementType::kFloat64);
+
+  /// Row-major cells in memory of somebody else, as Buffer::Adopt has it; `cells` may be nullptr where there
+  /// are none. kInvalidArgument for a negative or unaddressable size and for cells that are not aligned to
+  /// their own size; `release` is then not called.
+  static Result<Matrix> AdoptDense(const void* cells, int64_t rows, int64_t columns, ElementType type,
+                                   std::function<void()> release);
+  /// The arrays of a CSR matrix: rows + 1 offsets, and as many column indexes and values as the last offset
+  /// says less the first. kInvalidArgument, `release` not called, for arrays that are none: offsets that
+  /// fall, columns that are not strictly ascending within their row or not in the matrix. Reads the indexes
+  /// once.
+  static Result<Matrix> AdoptSparse(const void* values, const int32_t* column_indexes,
+                                    const int64_t* row_offsets, int64_t rows, int64_t columns,
+                                    ElementType type, std::function<void()> release);
 
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }
@@ -76,7 +90,8 @@ class Matrix {
   /// The same cells read as rows x columns (row-major reshape); dense only, same number of cells.
   Matrix Reshaped(int64_t rows, int64_t columns) const;
 
-  /// True if no other matrix, view or copy, holds these dense cells any more: they may be overwritten. Only
+  /// True if no other matrix, view or copy, and nobody else (AdoptDense), holds these dense cells any more:
+  /// they may be overwritten. Only
   /// the thread that alone can copy this matrix may ask.
   bool HoldsCellsAlone() const;
 
@@ -107,5 +122,8 @@ Result<Matrix> FilledMatrix(int64_t rows, int64_t columns, double value);
 /// Same cells as dense / as CSR (drops zeros). Returns the argument when it is stored so already.
 Result<Matrix> ToDense(const Matrix& matrix);
 Result<Matrix> ToSparse(const Matrix& matrix);
+/// Cells of that type in the same storage: floats are exact as doubles, doubles are rounded to the nearest
+/// float. Returns the argument when its cells are of that type already.
+Result<Matrix> ToElementType(const Matrix& matrix, ElementType type);
 
 }  // namespace heddle

@@ -24,12 +24,6 @@ constexpr int64_t kMostRows = 20, kMostColumns = 12, kHead = 10;
 // What is entered cannot be called so.
 constexpr const char* kPrinted = "value";
 
-GivenVariable GivenOf(const std::string& name, const Variable& variable) {
-  GivenVariable given{name, variable.info, std::nullopt};
-  if (variable.info.IsScalar()) given.value = variable.value.scalar();
-  return given;
-}
-
 // Runs nothing, so that it has no effect here.
 bool IsDefinition(const compiler::Statement& statement) {
   return statement.kind == compiler::Statement::Kind::kSource ||
@@ -57,6 +51,7 @@ const ValueInfo* FindInfo(const Program& program, ValueInfo* declared) {
 
 InteractiveSession::InteractiveSession(Options options) : options_(std::move(options)) {
   options_.compile.script = kScript;
+  options_.compile.loader = options_.loader.get();
   if (options_.session.seed == -1) options_.session.seed = static_cast<int64_t>(SystemRandom().Next() >> 11);
 }
 
@@ -240,6 +235,22 @@ std::vector<std::string> InteractiveSession::FunctionsOf(std::string_view name_s
       names.push_back(function.name);
   }
   return names;
+}
+
+Status InteractiveSession::Set(const std::string& name, const HostValue& value) {
+  HEDDLE_ASSIGN_OR_RETURN(Variable variable, ToVariable(name, value, options_.session.element_type));
+  variables_.frame.Set(name, std::move(variable));
+  return OkStatus();
+}
+
+Result<HostValue> InteractiveSession::Get(const std::string& name) const {
+  const Variable* const variable = variables_.frame.Find(name);
+  if (variable != nullptr) return ToHostValue(*variable);
+  std::vector<std::string> names;
+  for (const auto& [known, value] : variables_.frame.variables()) names.push_back(known);
+  const std::string nearest = compiler::SuggestName(name, names);
+  return NotFound("there is no variable '{}'{}", name,
+                  nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest));
 }
 
 void InteractiveSession::Clear() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "engine/interactive/definitions.h"
 #include "engine/session/cancellation.h"
 #include "engine/session/session.h"
+#include "engine/variables/host_value.h"
 
 namespace heddle::engine {
 
@@ -22,7 +24,8 @@ class InteractiveSession {
   static constexpr const char* kScript = "input";
 
   struct Options {
-    compiler::CompileOptions compile;  ///< Without script and continuation; its loader outlives the session.
+    compiler::CompileOptions compile;  ///< Without script, loader and continuation.
+    std::shared_ptr<compiler::SourceLoader> loader;  ///< Where source() finds files.
     SessionOptions session;
     std::string directory;                             ///< Relative paths of statements; absolute itself.
     std::function<void(std::string_view text)> print;  ///< Output of statements and values of expressions.
@@ -38,6 +41,10 @@ class InteractiveSession {
   Result<std::string> TypeOf(const std::string& expression);
   /// What the compiler makes of an entry.
   Result<std::string> Explain(const std::string& entry);
+  /// Gives a variable a value of the host program, or another one; errors of ToVariable().
+  Status Set(const std::string& name, const HostValue& value);
+  /// kNotFound where no variable has that name.
+  Result<HostValue> Get(const std::string& name) const;
   /// Forgets variables and functions.
   void Clear();
 

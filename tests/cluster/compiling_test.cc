@@ -82,7 +82,7 @@ TEST(CompilingTest, AScriptThatTakesTooLongOrTooMuchIsRefused) {
     cluster.ExpectAnswers();
     cluster.EndAndExpectNothingLeft();
   }
-  if (!kHeapIsCounted) return;
+  if (!HeapIsCounted()) return;
   Compiling cluster({"--compile-memory", "48M"});
   const Finished submit = cluster.Run({"job", "submit", "--detach", "long.dml"});
   EXPECT_EQ(submit.code, 5) << submit.errors;
@@ -96,7 +96,7 @@ TEST(CompilingTest, CheckAndRunStayInTheirLimitAsWell) {
   WriteText(folder.path() + "/long.dml", LongScript());
   for (const char* verb : {"check", "run"}) {
     const Finished finished = RunProcess({Binary(), verb, "--memory", "48M", "long.dml"}, folder.path());
-    if (!kHeapIsCounted) break;
+    if (!HeapIsCounted()) break;
     EXPECT_EQ(finished.code, 5) << finished.errors;
     EXPECT_NE(finished.errors.find("out of memory"), std::string::npos) << finished.errors;
   }

@@ -167,7 +167,7 @@ void ExpectOutcome(const MemoryCase& c, const Ended& ended) {
 class MemoryPromise : public testing::TestWithParam<MemoryCase> {
  protected:
   void SetUp() override {
-    if (!kHeapIsCounted) GTEST_SKIP() << "sanitizers take memory of their own";
+    if (!HeapIsCounted()) GTEST_SKIP() << "sanitizers take memory of their own";
     WriteText(folder_.path() + "/case.dml", GetParam().script);
     if (std::string(GetParam().name) == "read_parts") WriteParts();
   }

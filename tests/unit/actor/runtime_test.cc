@@ -293,7 +293,7 @@ TEST_F(RuntimeTest, ActsAreTimedWhenSomebodyAsks) {
 
 // A run of a thousand acts more takes no allocation more.
 TEST_F(RuntimeTest, ActsInSteadyStateAllocateNothing) {
-  if (!kHeapIsCounted) GTEST_SKIP() << "sanitizers have a heap of their own";
+  if (!HeapIsCounted()) GTEST_SKIP() << "sanitizers have a heap of their own";
   kernels_.Set("pass", [](const ops::KernelCall& call) -> Result<Value> { return *call.inputs[0]; });
   const auto few = ThreeTasks("pass", 1);
   writer_.SetKey(2);

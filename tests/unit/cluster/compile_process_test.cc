@@ -90,7 +90,7 @@ TEST_F(CompileProcessTest, ACompilerThatDoesNotEndIsEnded) {
   int asked = 0;
   EXPECT_EQ(Run("exec sleep 600", {}, [&] { return ++asked == 3; }).code(), StatusCode::kCancelled);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20 * kPatience));
-  if (!kHeapIsCounted) return;
+  if (!HeapIsCounted()) return;
   CompileLimits small;
   small.memory_bytes = int64_t{40} << 20;
   std::string text;

@@ -88,10 +88,10 @@ TEST(CompleteTest, FunctionsOfNamespaces) {
       {"lib.dml",
        "first = function(double a) return (double b) { b = a }\n"
        "second = function(double a) return (double b) { b = a }\n"}};
-  compiler::MemorySourceLoader loader(files);
+  const auto loader = std::make_shared<compiler::MemorySourceLoader>(files);
   engine::InteractiveSession::Options options;
   options.print = options.warn = [](std::string_view) {};
-  options.compile.loader = &loader;
+  options.loader = loader;
   engine::InteractiveSession session(std::move(options));
   ASSERT_TRUE(session.Run("source(\"lib.dml\") as lib", nullptr).ok());
   EXPECT_EQ(Complete("x = li", session).words, Words({"lib::", "list"}));

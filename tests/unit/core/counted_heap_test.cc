@@ -29,11 +29,11 @@ constexpr int64_t kNotYet = int64_t{128} << 10;
 class CountedHeapTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (!kHeapIsCounted) GTEST_SKIP() << "sanitizers have a heap of their own";
+    if (!HeapIsCounted()) GTEST_SKIP() << "sanitizers have a heap of their own";
     limit_ = MemoryBudget::Process().limit();
   }
   void TearDown() override {
-    if (kHeapIsCounted) MemoryBudget::Process().SetLimit(limit_);
+    if (HeapIsCounted()) MemoryBudget::Process().SetLimit(limit_);
   }
   // So that `bytes` more fit.
   void LeaveRoomFor(int64_t bytes) {
@@ -49,7 +49,7 @@ class CountedHeapAtTheLimitTest : public CountedHeapTest {
  protected:
   void SetUp() override {
     CountedHeapTest::SetUp();
-    if (kHeapIsCounted) allowance_.resize(static_cast<size_t>(MemoryBudget::kHeapAllowance));
+    if (HeapIsCounted()) allowance_.resize(static_cast<size_t>(MemoryBudget::kHeapAllowance));
   }
   std::string allowance_;
 };

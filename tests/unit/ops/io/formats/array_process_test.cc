@@ -77,13 +77,13 @@ TEST(ArrayProcessTest, HoldsNoConversationOfItsParent) {
 class MemoryOfArrayProcessTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (!kHeapIsCounted) GTEST_SKIP() << "the heap is the sanitizer's";
+    if (!HeapIsCounted()) GTEST_SKIP() << "the heap is the sanitizer's";
     limit_ = MemoryBudget::Process().limit();
     BlockPool::Process().Trim(INT64_MAX);  // What earlier tests have left there would make room.
     MemoryBudget::Process().SetLimit(MemoryBudget::Process().used() + 100 * kMegabyte);
   }
   void TearDown() override {
-    if (kHeapIsCounted) MemoryBudget::Process().SetLimit(limit_);
+    if (HeapIsCounted()) MemoryBudget::Process().SetLimit(limit_);
   }
   int64_t limit_ = 0;
 };

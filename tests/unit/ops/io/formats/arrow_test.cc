@@ -248,7 +248,7 @@ TEST_F(ArrowTest, OnlyTheTableOfContentsIsReadAgain) {
 }
 
 TEST_F(ArrowTest, AGroupThatMemoryDoesNotHoldIsRefused) {
-  if (!kHeapIsCounted) GTEST_SKIP() << "the heap is not counted here";
+  if (!HeapIsCounted()) GTEST_SKIP() << "the heap is not counted here";
   // A few bytes in the file.
   const ArrowSource source{
       .schema = {{ColumnType::kFloat64}, {"a"}},

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <sstream>
+#include <thread>
+#include <utility>
+
+#include "compiler/explain/explain.h"
+#include "compiler/optimize/pass.h"
+#include "core/memory/memory_bounds.h"
+#include "core/memory/memory_budget.h"
+#include "engine/machine/machine_constants.h"
+#include "engine/session/planning.h"
+#include "ops/base/cpu.h"
+#include "ops/io/files/files.h"
+
+namespace heddle::engine {
+namespace {
+
+Status CheckPasses(const std::vector<std::string>& disabled) {
+  const std::vector<std::string> names = compiler::NamesToDisable();
+  for (const std::string& name : disabled) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    const std::string nearest = compiler::SuggestName(name, names);
+    return Usage("disable-pass: '{}' is no pass or rule{}", name,
+                 nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest))
+        .WithNote(fmt::format("there are {}", fmt::join(names, ", ")));
+  }
+  return OkStatus();
+}
+
+Status CheckFusion(const std::string& fusion) {
+  constexpr std::string_view kModes[] = {"off", "all", "no-redundancy", "cost"};
+  if (std::find(std::begin(kModes), std::end(kModes), fusion) != std::end(kModes)) return OkStatus();
+  if (fusion.starts_with("random:")) return OkStatus();
+  return Usage("fusion takes off, all, no-redundancy or cost, not '{}'", fusion);
+}
+
+Status CheckCpu(const std::string& names) {
+  if (names.empty()) return OkStatus();
+  for (int i = 0; i <= std::count(names.begin(), names.end(), ','); ++i) {
+    const std::string_view name = ops::CpuOfRank(names, i);
+    if (name != "auto" && name != "avx2" && name != "avx512")
+      return Usage("cpu takes auto, avx2 or avx512, not '{}'", name);
+  }
+  return OkStatus();
+}
+
+Result<std::vector<std::string>> LibraryFolders(std::vector<std::string> libraries,
+                                                const std::string& directory) {
+  const std::unique_ptr<ops::Files> files = ops::MakeFiles(directory);
+  for (const std::string& library : libraries)
+    if (!files->IsDirectory(library)) return NotFound("library: there is no folder '{}'", library);
+  // The path in the environment may name folders that this machine lacks.
+  const char* const path = std::getenv("HEDDLE_LIBRARY_PATH");
+  std::istringstream folders(path != nullptr ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (!folder.empty()) libraries.push_back(folder);
+  return libraries;
+}
+
+// The kernels of the first rank are those of this process; all that are named must be there.
+Status UseCpu(const SessionOptions& options) {
+  for (int rank = options.ranks; rank-- > 0 && !options.cpu.empty();)
+    if (Status status = ops::ForceCpu(ops::CpuOfRank(options.cpu, rank)); !status.ok())
+      return Usage("cpu: {}", status.message());
+  return OkStatus();
+}
+
+void LimitMemory(const SessionOptions& options, const std::function<void(std::string_view text)>& warn) {
+  if (options.memory_bytes <= 0) return;
+  MemoryBudget::Process().SetLimit(options.memory_bytes);
+  const MemoryBounds bounds = ReadMemoryBounds();
+  const int64_t available = bounds.Smallest() / options.ranks;
+  if (options.memory_bytes > available && warn)
+    warn(fmt::format("memory {} is more than there is: {} gives each of {} process{} {} bytes",
+                     options.memory_bytes, bounds.NameOfSmallest(), options.ranks,
+                     options.ranks > 1 ? "es" : "", available));
+}
+
+// The continuation of a whole script that begins with these variables.
+compiler::Continuation ContinuationOf(const VariableTable& variables) {
+  compiler::Continuation continuation;
+  continuation.is_whole_script = true;
+  for (const auto& [name, variable] : variables.variables())
+    continuation.given.push_back(GivenOf(name, variable));
+  return continuation;
+}
+
+Result<VariableTable> VariablesOf(const HostValues& values, ElementType element_type) {
+  VariableTable variables;
+  for (const auto& [name, value] : values) {
+    HEDDLE_ASSIGN_OR_RETURN(Variable variable, ToVariable(name, value, element_type));
+    variables.Set(name, std::move(variable));
+  }
+  return variables;
+}
+
+std::function<void(std::string_view text)> OrNothing(std::function<void(std::string_view text)> callback) {
+  return callback ? std::move(callback) : [](std::string_view) {};
+}
+
+}  // namespace
+
+Result<EngineOptions> CompleteOptions(EngineOptions options) {
+  if (options.directory.empty()) {
+    std::error_code error;  // of a folder that was deleted: scripts may do without
+    options.directory = std::filesystem::current_path(error).string();
+  }
+  SessionOptions& session = options.session;
+  if (session.threads <= 0)
+    session.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  HEDDLE_RETURN_IF_ERROR(CheckPasses(session.disabled_passes));
+  HEDDLE_RETURN_IF_ERROR(CheckCpu(session.cpu));
+  HEDDLE_RETURN_IF_ERROR(CheckFusion(session.fusion));
+  if (!compiler::ArePlausible(session.constants))
+    session.constants = ConstantsCache().Find(MachineKey(session.threads)).value_or(session.constants);
+  HEDDLE_ASSIGN_OR_RETURN(options.libraries, LibraryFolders(std::move(options.libraries), options.directory));
+  return options;
+}
+
+Result<std::unique_ptr<Engine>> Engine::Create(EngineOptions options) {
+  HEDDLE_ASSIGN_OR_RETURN(options, CompleteOptions(std::move(options)));
+  LimitMemory(options.session, options.warn);
+  HEDDLE_RETURN_IF_ERROR(UseCpu(options.session));
+  return std::unique_ptr<Engine>(new Engine(std::move(options)));
+}
+
+std::unique_ptr<compiler::SourceLoader> Engine::NewLoader() const {
+  return std::make_unique<compiler::FileSourceLoader>(options_.directory, RootsOfRun());
+}
+
+compiler::CompileOptions Engine::CompileOptionsOf(const Script& script, compiler::SourceLoader* loader) const {
+  compiler::CompileOptions options;
+  options.script = script.name;
+  options.arguments = script.parameters;
+  options.loader = loader;
+  options.libraries = options_.libraries;
+  for (const std::string& pass : options_.session.disabled_passes) options.disabled_passes.insert(pass);
+  return options;
+}
+
+Result<Program> Engine::Compile(const Script& script, compiler::Diagnostics* diagnostics) const {
+  const std::unique_ptr<compiler::SourceLoader> loader = NewLoader();
+  return compiler::CompileScript(script.text, CompileOptionsOf(script, loader.get()), diagnostics);
+}
+
+Result<RunResults> Engine::Run(const Script& script, const HostValues& inputs,
+                               const std::vector<std::string>& outputs, const RunCallbacks& callbacks) const {
+  SessionVariables variables;
+  HEDDLE_ASSIGN_OR_RETURN(variables.frame, VariablesOf(inputs, options_.session.element_type));
+  const std::unique_ptr<compiler::SourceLoader> loader = NewLoader();
+  compiler::CompileOptions options = CompileOptionsOf(script, loader.get());
+  options.continuation = ContinuationOf(variables.frame);
+  options.continuation->outputs = outputs;
+  compiler::Diagnostics diagnostics;
+  HEDDLE_ASSIGN_OR_RETURN(const Program program,
+                          compiler::CompileScript(script.text, options, &diagnostics));
+  if (callbacks.warn && diagnostics.warnings() > 0)
+    callbacks.warn(diagnostics.RenderAll(compiler::Severity::kWarning));
+
+  RunSurroundings surroundings;
+  surroundings.directory = options_.directory;
+  surroundings.print = OrNothing(callbacks.print);
+  surroundings.cancellation = callbacks.cancellation;
+  surroundings.show_plan = callbacks.observe;
+  surroundings.variables = &variables;
+  RunOutcome outcome = RunLocally(program, options_.session, surroundings);
+  HEDDLE_RETURN_IF_ERROR(outcome.status);
+  RunResults results;
+  results.statistics = std::move(outcome.statistics[0]);
+  for (const std::string& output : outputs) {
+    const Variable* const variable = variables.frame.Find(output);
+    if (variable == nullptr)
+      return FailedPrecondition("the output '{}' has no value at the end of the script", output)
+          .WithNote("no statement that ran has assigned it");
+    results.outputs[output] = ToHostValue(*variable);
+  }
+  return results;
+}
+
+compiler::Diagnostics Engine::Check(const Script& script, const HostValues& inputs) const {
+  compiler::Diagnostics diagnostics;
+  const Result<VariableTable> variables = VariablesOf(inputs, options_.session.element_type);
+  if (!variables.ok()) {
+    diagnostics.AddStatus(variables.status());
+    return diagnostics;
+  }
+  const std::unique_ptr<compiler::SourceLoader> loader = NewLoader();
+  compiler::CompileOptions options = CompileOptionsOf(script, loader.get());
+  options.continuation = ContinuationOf(*variables);
+  const Status status = compiler::CompileScript(script.text, options, &diagnostics).status();
+  if (!status.ok() && !diagnostics.HasErrors()) diagnostics.AddStatus(status);
+  return diagnostics;
+}
+
+Result<std::string> Engine::Explain(const Script& script, std::string_view level) const {
+  const std::unique_ptr<compiler::SourceLoader> loader = NewLoader();
+  const std::unique_ptr<ops::Files> files = ops::MakeFiles(options_.directory, nullptr, RootsOfRun());
+  HEDDLE_ASSIGN_OR_RETURN(compiler::FuseOptions fuse, FuseOptionsOf(options_.session));
+  compiler::Diagnostics diagnostics;
+  return compiler::Explain(script.text, CompileOptionsOf(script, loader.get()), level, &diagnostics,
+                           {std::move(fuse), options_.session.element_type, files.get()});
+}
+
+std::unique_ptr<InteractiveSession> Engine::NewSession(
+    const RunCallbacks& callbacks, const std::map<std::string, std::string>& parameters) const {
+  InteractiveSession::Options options;
+  options.loader = NewLoader();
+  options.compile = CompileOptionsOf({.name = InteractiveSession::kScript, .parameters = parameters}, nullptr);
+  options.session = options_.session;
+  options.directory = options_.directory;
+  options.print = OrNothing(callbacks.print);
+  options.warn = OrNothing(callbacks.warn);
+  return std::make_unique<InteractiveSession>(std::move(options));
+}
+
+}  // namespace heddle::engine
