@@ -136,7 +136,8 @@ std::unique_ptr<compiler::SourceLoader> Engine::NewLoader() const {
   return std::make_unique<compiler::FileSourceLoader>(options_.directory, RootsOfRun());
 }
 
-compiler::CompileOptions Engine::CompileOptionsOf(const Script& script, compiler::SourceLoader* loader) const {
+compiler::CompileOptions Engine::CompileOptionsOf(const Script& script,
+                                                  compiler::SourceLoader* loader) const {
   compiler::CompileOptions options;
   options.script = script.name;
   options.arguments = script.parameters;
@@ -160,8 +161,7 @@ Result<RunResults> Engine::Run(const Script& script, const HostValues& inputs,
   options.continuation = ContinuationOf(variables.frame);
   options.continuation->outputs = outputs;
   compiler::Diagnostics diagnostics;
-  HEDDLE_ASSIGN_OR_RETURN(const Program program,
-                          compiler::CompileScript(script.text, options, &diagnostics));
+  HEDDLE_ASSIGN_OR_RETURN(const Program program, compiler::CompileScript(script.text, options, &diagnostics));
   if (callbacks.warn && diagnostics.warnings() > 0)
     callbacks.warn(diagnostics.RenderAll(compiler::Severity::kWarning));
 
@@ -213,7 +213,8 @@ std::unique_ptr<InteractiveSession> Engine::NewSession(
     const RunCallbacks& callbacks, const std::map<std::string, std::string>& parameters) const {
   InteractiveSession::Options options;
   options.loader = NewLoader();
-  options.compile = CompileOptionsOf({.name = InteractiveSession::kScript, .parameters = parameters}, nullptr);
+  options.compile =
+      CompileOptionsOf({.name = InteractiveSession::kScript, .parameters = parameters}, nullptr);
   options.session = options_.session;
   options.directory = options_.directory;
   options.print = OrNothing(callbacks.print);

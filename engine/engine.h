@@ -47,8 +47,9 @@ Result<EngineOptions> CompleteOptions(EngineOptions options);
 /// A script and its parameters.
 struct Script {
   std::string text;
-  std::string name = "script.dml";                ///< For messages.
-  std::map<std::string, std::string> parameters;  ///< Of $1, $2, ... or $NAME. Texts as a command line has them.
+  std::string name = "script.dml";  ///< For messages.
+  std::map<std::string, std::string>
+      parameters;  ///< Of $1, $2, ... or $NAME. Texts as a command line has them.
 };
 
 /// The surroundings of one run. All may be empty; none is called after the run has returned.
@@ -66,9 +67,9 @@ struct RunResults {
   SessionStatistics statistics;
 };
 
-/// Compiles and runs scripts in this process. Thread-safe: any number of runs and sessions at once, each as if
-/// it were alone but for the budget of memory, which all share. Starts no thread before the first run; every
-/// failure is a Status, with the place in the script where it has one.
+/// Compiles and runs scripts in this process. Thread-safe: any number of runs and sessions at once, each as
+/// if it were alone but for the budget of memory, which all share. Starts no thread before the first run;
+/// every failure is a Status, with the place in the script where it has one.
 class Engine {
  public:
   /// Errors of CompleteOptions(), and kUsage for a cpu that this machine is not.
@@ -98,7 +99,8 @@ class Engine {
   /// The first half of Run(), for whoever runs the program elsewhere. `diagnostics` has all warnings.
   Result<Program> Compile(const Script& script, compiler::Diagnostics* diagnostics) const;
 
-  /// What the compiler needs to know of a script; `loader`, which looks for what it sources, outlives its use.
+  /// What the compiler needs to know of a script; `loader`, which looks for what it sources, outlives its
+  /// use.
   compiler::CompileOptions CompileOptionsOf(const Script& script, compiler::SourceLoader* loader) const;
   std::unique_ptr<compiler::SourceLoader> NewLoader() const;
 

@@ -31,7 +31,7 @@ std::string ToJson(const Status& status, const compiler::Diagnostics& diagnostic
 Status CheckScript(const engine::Script& script, const Arguments& arguments,
                    compiler::Diagnostics* diagnostics) {
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<engine::Engine> engine, MakeEngine(arguments));
-  return engine->Compile(script, diagnostics).status();
+  return Compile(*engine, script, arguments, diagnostics).status();
 }
 
 int Run(const Arguments& arguments) {

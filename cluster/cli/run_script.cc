@@ -29,7 +29,8 @@ int RunScript(const Arguments& arguments, int ranks, const Execute& execute) {
   if (!engine.ok()) return ReportOutcome(arguments, engine.status());
   engine::Cancellation cancellation;
   InterruptGuard guard(cancellation, /*survives=*/false, [&] { EndProcess(arguments, cancellation.why()); });
-  const Result<Program> program = Compile(**engine, *script, arguments);
+  compiler::Diagnostics diagnostics;
+  const Result<Program> program = Compile(**engine, *script, arguments, &diagnostics);
   if (!program.ok()) return ReportOutcome(arguments, program.status());
 
   engine::RunSurroundings surroundings;

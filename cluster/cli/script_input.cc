@@ -125,12 +125,11 @@ Result<engine::Script> ReadScript(const Arguments& arguments) {
 }
 
 Result<Program> Compile(const engine::Engine& engine, const engine::Script& script,
-                        const Arguments& arguments) {
-  compiler::Diagnostics diagnostics;
-  Result<Program> program = engine.Compile(script, &diagnostics);
+                        const Arguments& arguments, compiler::Diagnostics* diagnostics) {
+  Result<Program> program = engine.Compile(script, diagnostics);
   // Warnings of a script with errors are mostly about what the errors left out.
   if (program.ok() && !arguments.Has("json") && !arguments.Has("no-warnings"))
-    std::fputs(EscapeForTerminal(diagnostics.RenderAll(compiler::Severity::kWarning)).c_str(), stderr);
+    std::fputs(EscapeForTerminal(diagnostics->RenderAll(compiler::Severity::kWarning)).c_str(), stderr);
   return program;
 }
 

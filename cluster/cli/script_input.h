@@ -28,9 +28,10 @@ Result<engine::EngineOptions> ReadEngineOptions(const Arguments& arguments, int 
 /// The engine of this process. Warns of more memory than there is.
 Result<std::unique_ptr<engine::Engine>> MakeEngine(const Arguments& arguments, int ranks = 1);
 
-/// Parses, builds and checks; prints warnings to stderr (not with --json or --no-warnings).
+/// Parses, builds and checks; prints warnings to stderr (not with --json or --no-warnings). All that was
+/// found is in `diagnostics`.
 Result<Program> Compile(const engine::Engine& engine, const engine::Script& script,
-                        const Arguments& arguments);
+                        const Arguments& arguments, compiler::Diagnostics* diagnostics);
 
 /// --workers of sim and explain; 1 when it was not given.
 Result<int> ReadWorkers(const Arguments& arguments);

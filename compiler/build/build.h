@@ -19,7 +19,8 @@ struct Continuation {
   std::vector<GivenVariable> given;  ///< Variables that are there.
   /// A script as it stands in a file: all of it is checked, and read as without a continuation.
   bool is_whole_script = false;
-  /// Of its variables only these are kept; one that nothing assigns and nobody gave is an error. nullopt: all.
+  /// Of its variables only these are kept; one that nothing assigns and nobody gave is an error. nullopt:
+  /// all.
   std::optional<std::vector<std::string>> outputs;
   /// Of the statements at the top level only so many are built, from number `first` on.
   size_t first = 0;

@@ -15,8 +15,8 @@ namespace heddle {
 // The heap of Heddle's executables counts: malloc and its relatives, and with them operator new, the standard
 // library and every library of the process, add up what they gave (core/memory/main/counted_malloc.cc). So a
 // string, a vector of a kernel or a buffer of zlib is part of what MemoryBudget::Process() holds, without a
-// word in the code that uses it. A program that embeds the engine has a heap of its own, which is not counted:
-// there the budget holds blocks of matrices and buffers of files, and nothing below refuses.
+// word in the code that uses it. A program that embeds the engine has a heap of its own, which is not
+// counted: there the budget holds blocks of matrices and buffers of files, and nothing below refuses.
 //
 // Where somebody can tell the user, the heap also refuses: while a HeapLimit lives on a thread, an allocation
 // for which the budget has no room fails as one for which the machine has none, and WithinMemory() makes an
@@ -83,9 +83,9 @@ auto WithinMemory(std::string_view user, const Work& work) -> decltype(work()) {
   }
 }
 
-/// Called first by main of an executable whose heap counts. What is freed goes back to the machine soon. What ends with std::terminate for want
-/// of memory says so, and ends with exit code 5. Where ulimit bounds the address space, threads share few
-/// arenas of the heap, each of which maps 64 MiB.
+/// Called first by main of an executable whose heap counts. What is freed goes back to the machine soon. What
+/// ends with std::terminate for want of memory says so, and ends with exit code 5. Where ulimit bounds the
+/// address space, threads share few arenas of the heap, each of which maps 64 MiB.
 void PrepareHeap();
 
 }  // namespace heddle

@@ -41,7 +41,7 @@ class Column {
   /// Cells in memory of somebody else, as Buffer::Adopt has it, laid out as said above: `rows` numbers or
   /// booleans, or `rows` + 1 offsets into `texts`; `missing`: nullptr, or a byte a row. kInvalidArgument,
   /// `release` not called, for what no column holds: unaligned cells, falling offsets, texts that are not
-  /// UTF-8, numbers that the type cannot hold, marks other than 0 and 1, missing cells that are not 0 or empty.
+  /// UTF-8, numbers that the type cannot hold, marks but 0 and 1, missing cells that are not 0 or empty.
   static Result<Column> Adopt(ColumnType type, int64_t rows, const void* cells, const char* texts,
                               const uint8_t* missing, std::function<void()> release);
 

@@ -69,7 +69,8 @@ HostValue ToHostValue(const Variable& variable) {
   value.list = std::make_shared<ListOf<HostValue>>();
   value.list->names = variable.list->names;
   value.list->depth = variable.list->depth;
-  for (const Variable& element : variable.list->elements) value.list->elements.push_back(ToHostValue(element));
+  for (const Variable& element : variable.list->elements)
+    value.list->elements.push_back(ToHostValue(element));
   return value;
 }
 

@@ -16,7 +16,7 @@ namespace heddle::engine {
 /// Matrix::AdoptSparse, Column::Adopt).
 struct HostValue {
   HostValue() = default;
-  HostValue(Value value) : value(std::move(value)) {}    // NOLINT: implicit by design
+  HostValue(Value value) : value(std::move(value)) {}     // NOLINT: implicit by design
   HostValue(Scalar scalar) : value(std::move(scalar)) {}  // NOLINT: implicit by design
   HostValue(Matrix matrix) : value(std::move(matrix)) {}  // NOLINT: implicit by design
   HostValue(Frame frame) : value(std::move(frame)) {}     // NOLINT: implicit by design

