@@ -16,6 +16,7 @@ if(CCACHE)
 endif()
 
 add_library(heddle_options INTERFACE)
+target_compile_features(heddle_options INTERFACE cxx_std_20)
 # The baseline is AVX2 and FMA, whatever machine builds it. Nothing may contract a*b+c on its own (docs/numerics.md R1).
 target_compile_options(heddle_options INTERFACE -march=x86-64-v3 -mtune=generic -ffp-contract=off -fno-math-errno -Wall -Wextra -Wno-psabi -Wno-missing-field-initializers)
 if(HEDDLE_WARNINGS_AS_ERRORS)

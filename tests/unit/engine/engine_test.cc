@@ -42,20 +42,41 @@ TEST(EngineTest, InputsAreReadWhereTheyAreAndOutputsMayShareThem) {
   EXPECT_EQ(released, 1);
 }
 
-// Assignments to cells, and rows that are appended, happen in place where nobody else holds the cells.
+// Assignments to cells, iterations of a parfor, and rows that are appended write in place where nobody else
+// holds the cells.
 TEST(EngineTest, WhatAScriptDoesToAnInputTheHostDoesNotSee) {
-  std::vector<double> cells(4000);
-  std::iota(cells.begin(), cells.end(), 0);
-  const std::vector<double> before = cells;
-  const char* script =
-      "X[1, 1] = 99\nfor (i in 1:3) { X[i, 2] = i }\nX = rbind(X, X[1, ])\nX = X * 2\nr = sum(X)";
-  HostValues inputs;
-  inputs["X"] = MatrixOf(cells, 4);
-  const Result<RunResults> results = TheEngine().Run({.text = script}, inputs, {"X"});
-  ASSERT_TRUE(results.ok()) << MessageOf(results.status());
-  EXPECT_EQ(results->outputs.at("X").value.matrix().rows(), 1001);
-  EXPECT_EQ(results->outputs.at("X").value.matrix().At(0, 0), 198);
-  EXPECT_EQ(cells, before);
+  const std::vector<std::pair<const char*, double>> scripts = {
+      {"X[1, 1] = 99\nfor (i in 1:3) { X[i, 2] = i }\nX = rbind(X, X[1, ])\nX = X * 2", 198},
+      {"parfor (i in 1:1000) { X[i, 1] = i }", 1},
+      {"for (i in 1:20) { X = cbind(X, X[, 1]) }\nX[1, 1] = 5", 5},
+      {"f = function(matrix[double] A) return (matrix[double] A) { A[1, 1] = 7 }\nX = f(X)", 7},
+      {"l = list(X)\nY = as.matrix(l[1])\nY[1, 1] = 3\nX = Y", 3},
+      {"while (as.scalar(X[1, 1]) < 50) { X[1, ] = X[1, ] + 25 }", 50},
+  };
+  for (const auto& [script, first] : scripts) {
+    std::vector<double> cells(4000);
+    std::iota(cells.begin(), cells.end(), 0);
+    const std::vector<double> before = cells;
+    HostValues inputs;
+    inputs["X"] = MatrixOf(cells, 4);
+    const Result<RunResults> results = TheEngine().Run({.text = script}, std::move(inputs), {"X"});
+    ASSERT_TRUE(results.ok()) << script << MessageOf(results.status());
+    EXPECT_EQ(results->outputs.at("X").value.matrix().At(0, 0), first) << script;
+    EXPECT_EQ(cells, before) << script;
+  }
+}
+
+TEST(EngineTest, SessionsAndOutputsOutliveTheirEngine) {
+  Result<std::unique_ptr<Engine>> engine = Engine::Create();
+  ASSERT_TRUE(engine.ok());
+  const std::unique_ptr<InteractiveSession> session = (*engine)->NewSession();
+  const Result<RunResults> results = (*engine)->Run({.text = "A = matrix(3, rows=100, cols=100)"}, {}, {"A"});
+  engine->reset();
+  ASSERT_TRUE(results.ok());
+  ASSERT_TRUE(session->Set("A", results->outputs.at("A")).ok());
+  ASSERT_TRUE(session->Run("source(\"nowhere.dml\") as n", nullptr).code() == StatusCode::kInvalidArgument);
+  ASSERT_TRUE(session->Run("s = sum(A)", nullptr).ok());
+  EXPECT_EQ(session->Get("s")->value.scalar().AsDouble(), 30000);
 }
 
 TEST(EngineTest, SparseMatricesAreAdoptedAndArraysThatAreNoneAreRefused) {
