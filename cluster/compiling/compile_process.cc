@@ -41,18 +41,17 @@ class Child {
     int pipes[2];
     if (pipe2(pipes, O_CLOEXEC) != 0) return CannotStart(errno);
     control_ = std::move(sockets.own);
-    words_ = ops::Descriptor(pipes[0]);
-    const ops::Descriptor their_words = AboveThoseOfChild(ops::Descriptor(pipes[1]));
+    words_ = Descriptor(pipes[0]);
+    const Descriptor their_words = AboveThoseOfChild(Descriptor(pipes[1]));
     if (!their_words.ok()) return CannotStart(errno);
     // The child waits for what it reads and writes, the master does not.
     fcntl(control_.get(), F_SETFL, O_NONBLOCK);
     fcntl(words_.get(), F_SETFL, O_NONBLOCK);
-    HEDDLE_ASSIGN_OR_RETURN(pid_, StartVerb({.child = kName,
-                                             .verb = "compiler",
-                                             .binary = binary,
-                                             .control = sockets.child.get(),
-                                             .log = their_words.get(),
-                                             .closes_all = true}));
+    HEDDLE_ASSIGN_OR_RETURN(pid_, StartVerb("compiler", {.child = kName,
+                                                         .program = binary,
+                                                         .control = sockets.child.get(),
+                                                         .log = their_words.get(),
+                                                         .closes_all = true}));
     return OkStatus();
   }
 
@@ -85,8 +84,8 @@ class Child {
 
   pid_t pid_ = -1;
   int status_ = 0;
-  ops::Descriptor control_;
-  ops::Descriptor words_;  // standard output and error of the child
+  Descriptor control_;
+  Descriptor words_;  // standard output and error of the child
 };
 
 enum class Outcome : uint8_t { kClosed, kGivenUp, kTooLong, kTooLarge };

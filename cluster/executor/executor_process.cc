@@ -38,7 +38,7 @@ class ExecutorProcessImpl : public ExecutorProcess {
 
   // The thread that spawns is the one that stays until the process has ended: the kernel kills the child with
   // it.
-  Status Spawn(const ExecutorStart& start, const std::string& binary, ops::Descriptor control, int log) {
+  Status Spawn(const ExecutorStart& start, const std::string& binary, Descriptor control, int log) {
     silence_ms_ = start.silence_ms;
     std::promise<Result<pid_t>> spawned;
     std::future<Result<pid_t>> result = spawned.get_future();
@@ -47,9 +47,9 @@ class ExecutorProcessImpl : public ExecutorProcess {
     thread_ = std::thread([this, line = ToLine(message), binary, control = std::move(control), log,
                            spawned = std::move(spawned)]() mutable {
       const int64_t memory_kills = MemoryKills();
-      Result<pid_t> pid = StartVerb(
-          {.child = kName, .verb = "executor", .binary = binary, .control = control.get(), .log = log});
-      control = ops::Descriptor();
+      Result<pid_t> pid =
+          StartVerb("executor", {.child = kName, .program = binary, .control = control.get(), .log = log});
+      control = Descriptor();
       const bool running = pid.ok();
       if (running) pid_ = *pid;
       spawned.set_value(std::move(pid));

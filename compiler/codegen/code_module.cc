@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/codegen/code_module.h"
 
-#include <dlfcn.h>
-
-#include <filesystem>
 #include <vector>
 
+#include "core/environment/modules.h"
 #include "ops/simd/cellwise/elementwise.h"
 
 namespace heddle::codegen {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr char kFileName[] = "libheddle_codegen.so";
 
@@ -41,21 +37,9 @@ class LoadedCode : public ops::RegionCode {
 }  // namespace
 
 Result<const CodeModule*> CodeModule::Find() {
-  std::error_code error;
-  const fs::path executable = fs::read_symlink("/proc/self/exe", error);
-  if (error) return Unavailable("codegen: where this program lies is unknown: {}", error.message());
-  const fs::path folder = executable.parent_path();
-  for (const fs::path& place : {folder, folder.parent_path(), folder.parent_path() / "lib" / "heddle"}) {
-    const fs::path file = place / kFileName;
-    if (!fs::exists(file, error)) continue;
-    void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) return Unavailable("codegen: {}", dlerror());
-    const auto open = reinterpret_cast<decltype(&HeddleOpenCodegen)>(dlsym(library, "HeddleOpenCodegen"));
-    const HeddleCodegenModule* const functions = open == nullptr ? nullptr : open(kHeddleModuleAbi);
-    if (functions == nullptr) return Unavailable("codegen: {} belongs to another version", file.string());
-    return new CodeModule(functions);
-  }
-  return Unavailable("codegen: {} is not beside {}", kFileName, executable.string());
+  const Result<const void*> functions = OpenModule(kFileName, "HeddleOpenCodegen", kHeddleModuleAbi);
+  if (!functions.ok()) return Unavailable("codegen: {}", functions.status().message());
+  return new CodeModule(static_cast<const HeddleCodegenModule*>(*functions));
 }
 
 Result<const CodeModule*> CodeModule::Open() {

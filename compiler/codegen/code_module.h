@@ -13,8 +13,8 @@ namespace heddle::codegen {
 /// The loaded libheddle_codegen.so. It stays loaded.
 class CodeModule {
  public:
-  /// Loads it on the first call: from the folder of the executable, its parent, or ../lib/heddle.
-  /// kUnavailable when it is in none of them or was made for another version. The outcome is remembered.
+  /// Loads it on the first call, as OpenModule does (core/environment/modules.h). kUnavailable when it is not
+  /// there or was made for another version. The outcome is remembered.
   static Result<const CodeModule*> Open();
 
   std::string_view identity() const { return functions_->identity; }

@@ -52,7 +52,7 @@ std::string NameOf(const std::string& secret, std::string_view key) {
 // Looks at what was opened, not at the name.
 std::optional<std::string> ReadOwnFile(int folder, const std::string& name) {
   // Nobody waits for the writer of a pipe.
-  const ops::Descriptor file(
+  const Descriptor file(
       ::openat(folder, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
   struct stat status;
   if (!file.ok() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
@@ -94,12 +94,12 @@ std::string ObjectCache::PathOf(std::string_view key) const {
 }
 
 // One that others may enter is closed first.
-ops::Descriptor ObjectCache::OpenFolder() const {
-  ops::Descriptor folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+Descriptor ObjectCache::OpenFolder() const {
+  Descriptor folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat status;
   if (!folder.ok() || ::fstat(folder.get(), &status) != 0 || status.st_uid != ::geteuid() ||
       ((status.st_mode & kOpenToOthers) != 0 && ::fchmod(folder.get(), S_IRWXU) != 0))
-    return ops::Descriptor();
+    return Descriptor();
   return folder;
 }
 
@@ -110,7 +110,7 @@ const std::optional<std::string>& ObjectCache::Secret() const {
 
 std::optional<std::string> ObjectCache::Find(std::string_view key) const {
   if (folder_.empty()) return std::nullopt;
-  const ops::Descriptor folder = OpenFolder();
+  const Descriptor folder = OpenFolder();
   if (!folder.ok() || !Secret()) return std::nullopt;
   const std::string name = NameOf(*Secret(), key);
   const std::optional<std::string> text = ReadOwnFile(folder.get(), name);
@@ -133,7 +133,7 @@ std::optional<std::string> ObjectCache::Find(std::string_view key) const {
 void ObjectCache::Store(std::string_view key, std::string_view object) const {
   if (folder_.empty() || !Secret() || !ops::MakeFolderForUser(folder_)) return;
   ops::MarkOwnFolder(folder_);
-  const ops::Descriptor folder = OpenFolder();
+  const Descriptor folder = OpenFolder();
   if (!folder.ok()) return;
   static std::atomic<int> count = 0;
   const std::string temporary = fmt::format("{}-{}.new", ::getpid(), count++);

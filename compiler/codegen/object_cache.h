@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "ops/io/files/descriptor.h"
+#include "core/environment/descriptor.h"
 #include "ops/io/files/own_folders.h"
 
 namespace heddle::codegen {
@@ -35,7 +35,7 @@ class ObjectCache {
   std::string PathOf(std::string_view key) const;
 
  private:
-  ops::Descriptor OpenFolder() const;
+  Descriptor OpenFolder() const;
   const std::optional<std::string>& Secret() const;
   void Shrink() const;
 

@@ -48,7 +48,7 @@ Result<std::string> FileSourceLoader::Read(const std::string& path, size_t most_
   // A pipe would be waited for.
   if (only_ordinary && !S_ISREG(status.st_mode))
     return PermissionDenied("script cannot be read: {} (no ordinary file)", place);
-  const ops::Descriptor file(found->Open(O_RDONLY | O_NOCTTY));
+  const Descriptor file(found->Open(O_RDONLY | O_NOCTTY));
   if (!file.ok()) return PermissionDenied("script cannot be read: {} ({})", place, std::strerror(errno));
   std::string text;
   // A device may never end: what is longer than a script may be is refused by its length alone.

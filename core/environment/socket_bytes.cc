@@ -17,4 +17,16 @@ bool SendAll(int socket, std::string_view bytes) {
   return true;
 }
 
+bool ReceiveAll(int socket, void* bytes, size_t size) {
+  char* at = static_cast<char*>(bytes);
+  while (size > 0) {
+    const ssize_t received = recv(socket, at, size, 0);
+    if (received < 0 && errno == EINTR) continue;
+    if (received <= 0) return false;
+    at += received;
+    size -= static_cast<size_t>(received);
+  }
+  return true;
+}
+
 }  // namespace heddle

@@ -3,9 +3,8 @@
 
 #include <cstdint>
 
-// The heap of a process that was forked to call a library on bytes of strangers. It has one thread, and a
-// bound of its own: the budget that it inherits is the parent's, and blocks of the pool, which could make
-// room there, are behind locks that a thread of the parent may have held when the process began.
+// The heap of a process that calls a library on bytes of strangers (heddle-array-process). It has one thread,
+// no pool of blocks, and a bound in place of a budget: what the budget of its parent is charged for it.
 namespace heddle {
 
 /// From now on allocations under HeapMode::kRefuses fail once this process has taken `bytes` more than it

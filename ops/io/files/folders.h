@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "ops/io/files/descriptor.h"
+#include "core/environment/descriptor.h"
 
 // Paths without links, and folders that are opened by them.
 namespace heddle::ops {

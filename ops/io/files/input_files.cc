@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "core/text/text_encoding.h"
+#include "ops/io/files/descriptor_bytes.h"
 #include "ops/io/files/file_versions.h"
 #include "ops/io/files/packing.h"
 
@@ -75,18 +76,9 @@ class OrdinaryFile : public InputFile {
   }
 
   Status ReadInto(int64_t begin, int64_t count, char* out) const override {
-    for (int64_t done = 0; done < count;) {
-      const ssize_t got =
-          pread(fd_, out + done, static_cast<size_t>(std::min<int64_t>(count - done, 1 << 30)), begin + done);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return CannotRead(path_, errno);
-      if (got == 0)
-        return DataLoss("cannot read '{}': it became shorter while it was read, it had {} bytes", path_,
-                        size());
-      done += got;
-    }
-    return OkStatus();
+    return ReadBytesAt(fd_, path_, size(), begin, count, out);
   }
+  int descriptor() const { return fd_; }
 
  private:
   OrdinaryFile(int fd, const std::string& path) : fd_(fd), path_(path) {}
@@ -210,6 +202,11 @@ class Parts : public InputFile {
 };
 
 }  // namespace
+
+int DescriptorOf(const InputFile& file) {
+  const auto* const ordinary = dynamic_cast<const OrdinaryFile*>(&file);
+  return ordinary == nullptr ? -1 : ordinary->descriptor();
+}
 
 std::unique_ptr<InputFile> MakeFileInMemory(CountedBytes bytes) {
   return std::make_unique<FileInMemory>(std::move(bytes));

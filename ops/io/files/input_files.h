@@ -19,6 +19,10 @@ std::unique_ptr<InputFile> MakeFileInMemory(CountedBytes bytes);
 Result<std::unique_ptr<InputFile>> OpenOrdinaryFile(const FilePlace& place, const std::string& path,
                                                     const FileVersions* versions);
 
+/// The descriptor from which all bytes of the file can be read at their own offsets; -1 of one that is
+/// packed, in parts or in memory.
+int DescriptorOf(const InputFile& file);
+
 struct FilePart {
   FilePlace place;
   std::string path;  ///< For messages.

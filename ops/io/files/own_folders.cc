@@ -12,7 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "ops/io/files/descriptor.h"
+#include "core/environment/descriptor.h"
 
 namespace heddle::ops {
 namespace {

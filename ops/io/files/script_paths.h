@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/environment/descriptor.h"
 #include "core/status.h"
-#include "ops/io/files/descriptor.h"
 #include "ops/io/files/file_roots.h"
 
 struct stat;

@@ -1,48 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/io/formats/libraries/format_module.h"
 
-#include <dlfcn.h>
-
-#include <filesystem>
+#include "core/environment/modules.h"
 
 namespace heddle::ops {
 
-Result<const void*> OpenFormatModule(const std::string& name, const std::string& symbol) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  const fs::path executable = fs::read_symlink("/proc/self/exe", error);
-  if (error) return Unavailable("where this program lies is unknown: {}", error.message());
-  const fs::path folder = executable.parent_path();
-  const std::string file_name = "lib" + name + ".so";
-  for (const fs::path& place : {folder, folder.parent_path(), folder.parent_path() / "lib" / "heddle"}) {
-    const fs::path file = place / file_name;
-    if (!fs::exists(file, error)) continue;
-    void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) return Unavailable("{}", dlerror());
-    using OpenModule = const void* (*)(int32_t abi);
-    const auto open = reinterpret_cast<OpenModule>(dlsym(library, symbol.c_str()));
-    const void* const functions = open == nullptr ? nullptr : open(kFormatModuleAbi);
-    if (functions == nullptr) return Unavailable("{} belongs to another version", file.string());
-    return functions;
-  }
-  return NotFound("{} is not beside {}", file_name, executable.string());
+std::string_view NameOf(ArrayLibrary library) { return library == ArrayLibrary::kHdf5 ? "HDF5" : "libmatio"; }
+
+std::string_view ModuleOf(ArrayLibrary library) {
+  return library == ArrayLibrary::kHdf5 ? "libheddle_hdf5.so" : "libheddle_mat.so";
+}
+
+Status WithoutLibrary(ArrayLibrary library, std::string_view verb, std::string_view what, const Status& why) {
+  const Status fault =
+      Unimplemented("cannot {} {}: this Heddle was built without {}", verb, what, NameOf(library))
+          .WithNote(library == ArrayLibrary::kHdf5
+                        ? "install libhdf5-dev and build it again, or use format=\"npy\" or \"csv\""
+                        : "install libmatio-dev and build it again, or save(FILE, '-v7.3') in MATLAB");
+  return why.code() == StatusCode::kNotFound ? fault : fault.WithNote(why.message());
 }
 
 Result<const Hdf5Module*> OpenHdf5Module() {
-  static const auto* const found = new Result<const void*>(OpenFormatModule("heddle_hdf5", "HeddleOpenHdf5"));
+  static const auto* const found =
+      new Result<const void*>(OpenModule(ModuleOf(ArrayLibrary::kHdf5), "HeddleOpenHdf5", kFormatModuleAbi));
   if (!found->ok()) return found->status();
   return static_cast<const Hdf5Module*>(**found);
 }
 
 Result<const MatModule*> OpenMatModule() {
-  static const auto* const found = new Result<const void*>(OpenFormatModule("heddle_mat", "HeddleOpenMat"));
+  static const auto* const found =
+      new Result<const void*>(OpenModule(ModuleOf(ArrayLibrary::kMat5), "HeddleOpenMat", kFormatModuleAbi));
   if (!found->ok()) return found->status();
   return static_cast<const MatModule*>(**found);
 }
 
 Result<const ArrowModule*> OpenArrowModule() {
   static const auto* const found =
-      new Result<const void*>(OpenFormatModule("heddle_arrow", "HeddleOpenArrow"));
+      new Result<const void*>(OpenModule("libheddle_arrow.so", "HeddleOpenArrow", kFormatModuleAbi));
   if (!found->ok()) return found->status();
   return static_cast<const ArrowModule*>(**found);
 }

@@ -21,10 +21,13 @@ namespace heddle::ops {
 /// Change it with any of the interfaces of modules.
 constexpr int32_t kFormatModuleAbi = 3;
 
-/// What the function `symbol` of lib`name`.so gives for kFormatModuleAbi. The module is looked for in the
-/// folder of the executable, its parent, and ../lib/heddle; it stays loaded. kNotFound where it is in none of
-/// them, kUnavailable where it cannot be loaded.
-Result<const void*> OpenFormatModule(const std::string& name, const std::string& symbol);
+/// Who reads the arrays of a file, in a process of its own (array_process.h).
+enum class ArrayLibrary : uint8_t { kHdf5, kMat4, kMat5 };
+std::string_view NameOf(ArrayLibrary library);    ///< "HDF5", "libmatio"
+std::string_view ModuleOf(ArrayLibrary library);  ///< "libheddle_hdf5.so"
+/// "cannot VERB WHAT: this Heddle was built without HDF5", kUnimplemented; with `why`, unless that is that
+/// there is no module.
+Status WithoutLibrary(ArrayLibrary library, std::string_view verb, std::string_view what, const Status& why);
 
 /// A file that a module reads. `read` puts `count` bytes from `begin` on into `out`.
 struct ModuleInput {
@@ -74,7 +77,7 @@ struct Hdf5Module {
   Result<std::unique_ptr<StoredArray>> (*open)(const ModuleInput& input, const ArrayChoice& choice);
   Result<Hdf5Image> (*make_image)(int64_t rows, int64_t columns, const std::string& dataset);
 };
-/// Fails as OpenFormatModule does.
+/// Fails as OpenModule does (core/environment/modules.h).
 Result<const Hdf5Module*> OpenHdf5Module();
 
 /// Files of MATLAB, versions 4 and 5.
@@ -83,7 +86,7 @@ struct MatModule {
   Result<std::unique_ptr<StoredArray>> (*open)(const std::string& place, const std::string& path,
                                                const ArrayChoice& choice);
 };
-/// Fails as OpenFormatModule does.
+/// Fails as OpenModule does (core/environment/modules.h).
 Result<const MatModule*> OpenMatModule();
 
 /// Cells of one column of a table: the array that its type has. Missing ones are 0 or empty, and marked.
@@ -130,7 +133,7 @@ struct ArrowModule {
   Status (*write)(ArrowKind kind, const ArrowSource& source,
                   const std::function<Status(std::string_view bytes)>& sink);
 };
-/// Fails as OpenFormatModule does.
+/// Fails as OpenModule does (core/environment/modules.h).
 Result<const ArrowModule*> OpenArrowModule();
 
 }  // namespace heddle::ops

@@ -13,16 +13,6 @@
 namespace heddle::ops {
 namespace {
 
-Status IsMissing(std::string_view verb, std::string_view what, const Status& why) {
-  const Status fault =
-      Unimplemented("cannot {} {}: this Heddle was built without HDF5", verb, what)
-          .WithNote("install libhdf5-dev and build it again, or use format=\"npy\" or \"csv\"");
-  return why.code() == StatusCode::kNotFound ? fault : fault.WithNote(why.message());
-}
-
-// The library is used in processes of their own, but for the making of files; none begins meanwhile.
-std::mutex library_mutex;
-
 Result<StoredArrayFile> OpenHdf5File(const ReadOptions& options, Files& files) {
   StoredArrayFile opened;
   HEDDLE_ASSIGN_OR_RETURN(opened.file, OpenOneFile(options, files));
@@ -34,13 +24,10 @@ Result<StoredArrayFile> OpenHdf5File(const ReadOptions& options, Files& files) {
                ? fault.WithNote("format= says what it is")
                : fault.WithNote("it is a MATLAB file of an older version: format=\"mat\"");
   }
-  const Result<const Hdf5Module*> module = OpenHdf5Module();
-  if (!module.ok()) return IsMissing("read", fmt::format("'{}'", options.path), module.status());
-  const ModuleInput input = ModuleInputOf(options.path, opened.file);
-  const std::lock_guard lock(library_mutex);
-  HEDDLE_ASSIGN_OR_RETURN(opened.array, OpenInProcess(options.path, "HDF5", 0, [&] {
-                            return (*module)->open(input, {options.dataset, options.transposed});
-                          }));
+  HEDDLE_ASSIGN_OR_RETURN(opened.array, OpenInProcess({.library = ArrayLibrary::kHdf5,
+                                                       .path = options.path,
+                                                       .file = opened.file,
+                                                       .choice = {options.dataset, options.transposed}}));
   return opened;
 }
 
@@ -75,8 +62,10 @@ Result<Matrix> ReadHdf5(const ReadOptions& options, const FileSummary& summary, 
 
 Status WriteHdf5(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink) {
   const Result<const Hdf5Module*> module = OpenHdf5Module();
-  if (!module.ok()) return IsMissing("write", "a matrix in format hdf5", module.status());
+  if (!module.ok())
+    return WithoutLibrary(ArrayLibrary::kHdf5, "write", "a matrix in format hdf5", module.status());
   const auto make_image = [&] {
+    static std::mutex library_mutex;  // The library does one thing at a time.
     const std::lock_guard lock(library_mutex);
     return (*module)->make_image(matrix.rows(), matrix.columns(), options.dataset);
   };

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/io/formats/libraries/mat.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
 
-#include "core/memory/heap_of_process.h"
 #include "ops/io/files/packing.h"
 #include "ops/io/formats/libraries/array_process.h"
 #include "ops/io/formats/libraries/format_module.h"
 #include "ops/io/formats/libraries/hdf5.h"
-#include "ops/io/formats/libraries/mat_elements.h"
 #include "ops/io/formats/libraries/stored_array.h"
 #include "ops/io/formats/options.h"
 #include "ops/io/formats/plain_cells.h"
@@ -55,48 +49,14 @@ ReadOptions OptionsOfHdf5(const ReadOptions& options) {
   return turned;
 }
 
-// The library takes names of files alone, and what Heddle has opened may be packed, or another version than
-// has that name by now: the bytes are copied into a file that has no name but that of its descriptor, in the
-// process that reads them. They are memory of that process as its heap is.
-Result<std::string> CopyToMemory(const ModuleInput& input) {
-  constexpr int64_t kPieceBytes = 1 << 20;
-  const int descriptor = memfd_create("heddle-mat", MFD_CLOEXEC);
-  if (descriptor < 0)
-    return ResourceExhausted("cannot read '{}': no file in memory: {}", input.path, std::strerror(errno));
-  MoveBoundOfProcess(-input.size);
-  std::string piece;
-  for (int64_t at = 0; at < input.size; at += kPieceBytes) {
-    piece.resize(static_cast<size_t>(std::min(kPieceBytes, input.size - at)));
-    HEDDLE_RETURN_IF_ERROR(input.read(at, static_cast<int64_t>(piece.size()), piece.data()));
-    for (std::string_view rest = piece; !rest.empty();) {
-      const ssize_t written = write(descriptor, rest.data(), rest.size());
-      if (written <= 0)
-        return ResourceExhausted("cannot read '{}': no file in memory: {}", input.path, std::strerror(errno));
-      rest.remove_prefix(static_cast<size_t>(written));
-    }
-  }
-  return fmt::format("/proc/self/fd/{}", descriptor);
-}
-
 Result<StoredArrayFile> OpenMatFile(const ReadOptions& options, std::shared_ptr<const InputFile> file,
                                     bool is_version_5) {
-  const Result<const MatModule*> module = OpenMatModule();
-  if (!module.ok()) {
-    const Status fault =
-        Unimplemented("cannot read '{}': this Heddle was built without libmatio", options.path)
-            .WithNote("install libmatio-dev and build it again, or save(FILE, '-v7.3') in MATLAB");
-    return module.status().code() == StatusCode::kNotFound ? fault
-                                                           : fault.WithNote(module.status().message());
-  }
   StoredArrayFile opened{.file = std::move(file), .array = nullptr};
-  const ModuleInput input = ModuleInputOf(options.path, opened.file);
-  HEDDLE_ASSIGN_OR_RETURN(
-      opened.array,
-      OpenInProcess(options.path, "libmatio", input.size, [&]() -> Result<std::unique_ptr<StoredArray>> {
-        if (is_version_5) HEDDLE_RETURN_IF_ERROR(CheckMatElements(input));
-        HEDDLE_ASSIGN_OR_RETURN(const std::string place, CopyToMemory(input));
-        return (*module)->open(place, options.path, {options.dataset, options.transposed});
-      }));
+  HEDDLE_ASSIGN_OR_RETURN(opened.array,
+                          OpenInProcess({.library = is_version_5 ? ArrayLibrary::kMat5 : ArrayLibrary::kMat4,
+                                         .path = options.path,
+                                         .file = opened.file,
+                                         .choice = {options.dataset, options.transposed}}));
   return opened;
 }
 

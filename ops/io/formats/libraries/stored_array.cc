@@ -22,22 +22,6 @@ Shape ShapeOf(const StoredArray& array) {
 
 }  // namespace
 
-ModuleInput ModuleInputOf(const std::string& path, std::shared_ptr<const InputFile> file) {
-  static constexpr int64_t kMostBytes = 1 << 20;
-  const int64_t size = file->size();
-  return {.path = path,
-          .size = size,
-          .read = [file = std::move(file)](int64_t begin, int64_t count, char* out) -> Status {
-            for (int64_t at = 0; at < count; at += kMostBytes) {
-              CountedBytes buffer;
-              HEDDLE_ASSIGN_OR_RETURN(const std::string_view bytes,
-                                      file->Read(begin + at, std::min(kMostBytes, count - at), &buffer));
-              out = std::copy(bytes.begin(), bytes.end(), out);
-            }
-            return OkStatus();
-          }};
-}
-
 Result<FileSummary> SummarizeStored(const ReadOptions& options, const StoredArrayFile& opened) {
   const StoredArray& array = *opened.array;
   FileSummary summary;

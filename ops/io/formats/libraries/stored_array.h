@@ -15,10 +15,6 @@ struct StoredArrayFile {
   std::unique_ptr<StoredArray> array;
 };
 
-/// For the process that opens the array: it reads the file without a block of the pool, whose locks another
-/// thread may have held when it began.
-ModuleInput ModuleInputOf(const std::string& path, std::shared_ptr<const InputFile> file);
-
 /// The first index counts rows, all others together columns. kDataLoss: larger than a matrix can be, or not
 /// of the size that is asked for.
 Result<FileSummary> SummarizeStored(const ReadOptions& options, const StoredArrayFile& opened);

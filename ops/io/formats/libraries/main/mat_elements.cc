@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/io/formats/libraries/mat_elements.h"
+#include "ops/io/formats/libraries/main/mat_elements.h"
 
 #include <zlib.h>
 

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace heddle::ops {
+namespace heddle {
 
 /// A file descriptor that is closed with its owner; -1 for none.
 class Descriptor {
@@ -29,4 +29,4 @@ class Descriptor {
   int fd_ = -1;
 };
 
-}  // namespace heddle::ops
+}  // namespace heddle
