@@ -228,9 +228,7 @@ class FileCase {
 int RunFiles(const BenchOptions& options) {
   ops::Arena arena(options.threads);
   const bool is_kept = !options.data.empty();
-  const std::string folder =
-      is_kept ? options.data
-              : fmt::format("{}/heddle-bench-{}", std::filesystem::temp_directory_path().string(), getpid());
+  const std::string folder = is_kept ? options.data : MakeTemporaryFolder();
   std::filesystem::create_directories(folder);
   const auto files = ops::MakeFiles(folder);
   const int64_t rows = options.cells / 20;

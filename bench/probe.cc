@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <thread>
 #include <vector>
 
@@ -96,6 +99,15 @@ void OnThreads(int threads, int64_t count, int64_t grain,
   for (int t = 1; t < threads; ++t) others.emplace_back([&, t] { body(t, cut(t), cut(t + 1)); });
   body(0, cut(0), cut(1));
   for (auto& thread : others) thread.join();
+}
+
+std::string MakeTemporaryFolder() {
+  std::string path = std::filesystem::temp_directory_path() / "heddle-bench-XXXXXX";
+  if (mkdtemp(path.data()) == nullptr) {
+    std::perror("heddle-bench: no temporary folder");
+    std::exit(1);
+  }
+  return path;
 }
 
 double Time(const std::function<void()>& work) {

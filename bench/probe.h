@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 namespace heddle::bench {
 
@@ -10,6 +11,9 @@ namespace heddle::bench {
 /// `grain`.
 void OnThreads(int threads, int64_t count, int64_t grain,
                const std::function<void(int thread, int64_t begin, int64_t end)>& body);
+
+/// A new folder for the files of a benchmark; stops the process where there can be none.
+std::string MakeTemporaryFolder();
 
 /// Milliseconds of one call.
 double Time(const std::function<void()>& work);

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/probe.h"
 #include "core/status.h"
 #include "ops/recursion/structure/linearize.h"
 
@@ -324,9 +325,7 @@ Status Measure(const BenchOptions& options) {
   } else {
     HEDDLE_ASSIGN_OR_RETURN(sentences, ReadTrees(options.data));
   }
-  const std::string folder =
-      (std::filesystem::temp_directory_path() / fmt::format("heddle-recursion-{}", ::getpid())).string();
-  std::filesystem::create_directory(folder);
+  const std::string folder = MakeTemporaryFolder();
   Status status = TimeLinearizer(sentences, options);
   for (const Case& one : cases) {
     if (!status.ok() || (!options.only.empty() && one.model.find(options.only) == std::string::npos))

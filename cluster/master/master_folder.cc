@@ -31,14 +31,7 @@ void SyncFolder(const std::string& folder) {
 }  // namespace
 
 Status MakePrivateFolder(const std::string& path) {
-  if (!ops::MakeFolderForUser(path))
-    return PermissionDenied("cannot make the folder '{}': {}", path, strerror(errno));
-  struct stat status = {};
-  if (stat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
-    return PermissionDenied("'{}' is not a folder", path);
-  if (status.st_uid != geteuid() || (status.st_mode & 077) != 0)
-    return PermissionDenied("the folder '{}' is open to others", path)
-        .WithNote("close it: chmod 700 " + path);
+  HEDDLE_RETURN_IF_ERROR(ops::OpenFolderForUser(path).status());
   ops::MarkOwnFolder(path);
   return OkStatus();
 }

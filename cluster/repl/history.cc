@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "ops/io/files/files.h"
+#include "ops/io/files/own_folders.h"
 
 namespace heddle::cluster {
 namespace {
@@ -69,10 +70,8 @@ void History::Add(const std::string& entry) {
   if (path_.empty()) return;
   const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
   std::error_code ignored;
-  if (!folder.empty() && !std::filesystem::exists(folder, ignored)) {
-    std::filesystem::create_directories(folder.parent_path(), ignored);
-    (void)mkdir(folder.c_str(), S_IRWXU);
-  }
+  if (!folder.empty() && !std::filesystem::exists(folder, ignored) && !ops::OpenFolderForUser(folder).ok())
+    return;
   // One write at the end of the file: entries of other sessions stay whole.
   const int file = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (file < 0) return;

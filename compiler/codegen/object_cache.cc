@@ -93,16 +93,6 @@ std::string ObjectCache::PathOf(std::string_view key) const {
   return Secret() ? fmt::format("{}/{}", folder_, NameOf(*Secret(), key)) : "";
 }
 
-// One that others may enter is closed first.
-Descriptor ObjectCache::OpenFolder() const {
-  Descriptor folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  struct stat status;
-  if (!folder.ok() || ::fstat(folder.get(), &status) != 0 || status.st_uid != ::geteuid() ||
-      ((status.st_mode & kOpenToOthers) != 0 && ::fchmod(folder.get(), S_IRWXU) != 0))
-    return Descriptor();
-  return folder;
-}
-
 const std::optional<std::string>& ObjectCache::Secret() const {
   std::call_once(secret_read_, [&] { secret_ = ops::SecretOfUser(state_folder_, kNameOfSecret); });
   return secret_;
@@ -110,10 +100,10 @@ const std::optional<std::string>& ObjectCache::Secret() const {
 
 std::optional<std::string> ObjectCache::Find(std::string_view key) const {
   if (folder_.empty()) return std::nullopt;
-  const Descriptor folder = OpenFolder();
+  const Result<Descriptor> folder = ops::OpenFolderForUser(folder_, {.is_made = false, .is_closed = true});
   if (!folder.ok() || !Secret()) return std::nullopt;
   const std::string name = NameOf(*Secret(), key);
-  const std::optional<std::string> text = ReadOwnFile(folder.get(), name);
+  const std::optional<std::string> text = ReadOwnFile(folder->get(), name);
   constexpr size_t kCodeBytes = sizeof(ops::Sha256Digest);
   Header header;
   if (!text || text->size() < sizeof header + key.size() + kCodeBytes) return std::nullopt;
@@ -126,24 +116,24 @@ std::optional<std::string> ObjectCache::Find(std::string_view key) const {
       BytesOf(ops::HmacSha256(*Secret(), {all.substr(0, all.size() - kCodeBytes)})) !=
           all.substr(all.size() - kCodeBytes))
     return std::nullopt;
-  ::utimensat(folder.get(), name.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);  // It was used now.
+  ::utimensat(folder->get(), name.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);  // It was used now.
   return std::string(object);
 }
 
 void ObjectCache::Store(std::string_view key, std::string_view object) const {
-  if (folder_.empty() || !Secret() || !ops::MakeFolderForUser(folder_)) return;
-  ops::MarkOwnFolder(folder_);
-  const Descriptor folder = OpenFolder();
+  if (folder_.empty() || !Secret()) return;
+  const Result<Descriptor> folder = ops::OpenFolderForUser(folder_, {.is_closed = true});
   if (!folder.ok()) return;
+  ops::MarkOwnFolder(folder_);
   static std::atomic<int> count = 0;
   const std::string temporary = fmt::format("{}-{}.new", ::getpid(), count++);
   Header header;
   header.key_size = key.size();
   header.object_size = object.size();
   const ops::Sha256Digest code = ops::HmacSha256(*Secret(), {BytesOf(header), key, object});
-  if (!WriteFile(folder.get(), temporary, {BytesOf(header), key, object, BytesOf(code)}) ||
-      ::renameat(folder.get(), temporary.c_str(), folder.get(), NameOf(*Secret(), key).c_str()) != 0)
-    ::unlinkat(folder.get(), temporary.c_str(), 0);
+  if (!WriteFile(folder->get(), temporary, {BytesOf(header), key, object, BytesOf(code)}) ||
+      ::renameat(folder->get(), temporary.c_str(), folder->get(), NameOf(*Secret(), key).c_str()) != 0)
+    ::unlinkat(folder->get(), temporary.c_str(), 0);
   else
     Shrink();
 }

@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "core/environment/descriptor.h"
 #include "ops/io/files/own_folders.h"
 
 namespace heddle::codegen {
@@ -35,7 +34,6 @@ class ObjectCache {
   std::string PathOf(std::string_view key) const;
 
  private:
-  Descriptor OpenFolder() const;
   const std::optional<std::string>& Secret() const;
   void Shrink() const;
 

@@ -59,11 +59,11 @@ bool TakeNumber(std::string_view* line, double* number) {
 }
 
 // nullopt unless it is an ordinary small file of this user.
-std::optional<std::string> ReadOwnFile(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+std::optional<std::string> ReadOwnFile(int folder, const std::string& name) {
+  const int file = openat(folder, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (file < 0) return std::nullopt;
   std::array<char, kMostBytes> block;
-  struct stat status{};
+  struct stat status {};
   ssize_t got = -1;
   if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid())
     got = read(file, block.data(), block.size());
@@ -71,6 +71,8 @@ std::optional<std::string> ReadOwnFile(const std::string& path) {
   if (got < 0) return std::nullopt;
   return std::string(block.data(), static_cast<size_t>(got));
 }
+
+std::string NameOf(const std::string& key) { return fmt::format("{:016x}", FoldHash(1, key)); }
 
 }  // namespace
 
@@ -104,19 +106,19 @@ std::string ConstantsCache::DefaultFolder() {
   return cache.empty() ? cache : cache + "/machine";
 }
 
-std::string ConstantsCache::PathOf(const std::string& key) const {
-  return fmt::format("{}/{:016x}", folder_, FoldHash(1, key));
-}
+std::string ConstantsCache::PathOf(const std::string& key) const { return folder_ + "/" + NameOf(key); }
 
 bool ConstantsCache::IsUsable() const {
   if (folder_.empty()) return false;
-  if (!ops::MakeFolderForUser(folder_)) return false;
-  return access(folder_.c_str(), W_OK | X_OK) == 0;
+  const Result<Descriptor> folder = ops::OpenFolderForUser(folder_, {.is_closed = true});
+  return folder.ok() && faccessat(folder->get(), ".", W_OK | X_OK, 0) == 0;
 }
 
 std::optional<MachineConstants> ConstantsCache::Find(const std::string& key) const {
   if (folder_.empty()) return std::nullopt;
-  const std::optional<std::string> text = ReadOwnFile(PathOf(key));
+  const Result<Descriptor> folder = ops::OpenFolderForUser(folder_, {.is_made = false, .is_closed = true});
+  if (!folder.ok()) return std::nullopt;
+  const std::optional<std::string> text = ReadOwnFile(folder->get(), NameOf(key));
   if (!text) return std::nullopt;
   std::string_view rest = *text;
   if (!TakeWord(&rest, kFirstLine) || !TakeWord(&rest, key + "\n")) return std::nullopt;
@@ -126,14 +128,18 @@ std::optional<MachineConstants> ConstantsCache::Find(const std::string& key) con
 }
 
 void ConstantsCache::Store(const std::string& key, const MachineConstants& constants) const {
-  if (!IsUsable()) return;
+  if (folder_.empty()) return;
+  const Result<Descriptor> folder = ops::OpenFolderForUser(folder_, {.is_closed = true});
+  if (!folder.ok()) return;
   static std::atomic<int> count = 0;
-  const std::string next = fmt::format("{}/{}-{}.new", folder_, getpid(), count++);
+  const std::string next = fmt::format("{}-{}.new", getpid(), count++);
   const std::string text = fmt::format("{}{}\n{}\n", kFirstLine, key, EncodeConstants(constants));
-  const int file = open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const int in = folder->get();
+  const int file = openat(in, next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0) return;
   const bool written = write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  if (close(file) != 0 || !written || rename(next.c_str(), PathOf(key).c_str()) != 0) unlink(next.c_str());
+  if (close(file) != 0 || !written || renameat(in, next.c_str(), in, NameOf(key).c_str()) != 0)
+    unlinkat(in, next.c_str(), 0);
 }
 
 }  // namespace heddle::engine

@@ -7,18 +7,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-
-#include "core/environment/descriptor.h"
+#include <cstring>
 
 namespace heddle::ops {
 namespace {
 
 constexpr mode_t kForUser = 0700;
 constexpr mode_t kOpenToOthers = 077;
+constexpr mode_t kWritableByOthers = S_IWGRP | S_IWOTH;
+constexpr int kFindsFolders = O_PATH | O_DIRECTORY | O_CLOEXEC;
 constexpr size_t kSecretBytes = 32;
 
 std::string AbsoluteFromEnvironment(const char* name) {
@@ -28,6 +30,49 @@ std::string AbsoluteFromEnvironment(const char* name) {
 
 bool WriteAll(int fd, const std::string& bytes) {
   return write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
+}
+
+struct FoundFolder {
+  Descriptor descriptor;  // O_PATH
+  struct stat status {};
+};
+
+// Also of a folder that the umask has closed to this user, which a descriptor for reading is not to be had
+// of.
+bool CloseToOthers(int folder) {
+  return chmod(fmt::format("/proc/self/fd/{}", folder).c_str(), kForUser) == 0;
+}
+
+// The folder `name` inside of `above`, for messages at `path`.
+Result<FoundFolder> EnterFolder(const FoundFolder& above, const std::string& name, const std::string& path,
+                                const FolderRules& rules) {
+  const auto cannot = [&](const char* what) {
+    return PermissionDenied("cannot {} the folder '{}': {}", what, path, std::strerror(errno));
+  };
+  const int in = above.descriptor.get();
+  const auto find = [&] { return Descriptor(openat(in, name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC)); };
+  FoundFolder found{.descriptor = find()};
+  const bool is_missing = !found.descriptor.ok() && errno == ENOENT && rules.is_made;
+  const bool is_new = is_missing && mkdirat(in, name.c_str(), kForUser) == 0;
+  if (is_missing && !is_new && errno != EEXIST) return cannot("make");
+  if (is_missing) found.descriptor = find();
+  if (!found.descriptor.ok() || fstat(found.descriptor.get(), &found.status) != 0) return cannot("find");
+  const bool anybody_may_plant = (above.status.st_mode & S_IWOTH) != 0;
+  if (S_ISLNK(found.status.st_mode)) {
+    if (anybody_may_plant)
+      return PermissionDenied("'{}' is a link in a folder that everybody may write to", path)
+          .WithNote("somebody else may have made it: remove it, or name another folder");
+    found.descriptor = Descriptor(openat(in, name.c_str(), kFindsFolders));
+    if (!found.descriptor.ok() || fstat(found.descriptor.get(), &found.status) != 0) return cannot("find");
+  }
+  if (!S_ISDIR(found.status.st_mode)) return PermissionDenied("'{}' is not a folder", path);
+  if (anybody_may_plant && found.status.st_uid != geteuid() && found.status.st_uid != 0)
+    return PermissionDenied("the folder '{}' belongs to another user", path);
+  if (is_new && (found.status.st_mode & ACCESSPERMS) != kForUser) {
+    if (!CloseToOthers(found.descriptor.get())) return cannot("make");
+    found.status.st_mode = S_IFDIR | kForUser;
+  }
+  return found;
 }
 
 std::optional<std::string> ReadSecret(int folder, const std::string& name) {
@@ -68,14 +113,33 @@ std::vector<std::string> OwnPathsOfUser() {
   return paths;
 }
 
-bool MakeFolderForUser(const std::string& path) {
-  struct stat status {};
-  for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
-    const std::string folder = path.substr(0, slash);
-    if (stat(folder.c_str(), &status) != 0 && mkdir(folder.c_str(), kForUser) != 0 && errno != EEXIST)
-      return false;
-    if (slash == std::string::npos) return true;
+Result<Descriptor> OpenFolderForUser(const std::string& path, const FolderRules& rules) {
+  size_t end = path.starts_with('/') ? 1 : 0;
+  FoundFolder folder;
+  folder.descriptor = Descriptor(open(end == 1 ? "/" : ".", kFindsFolders));
+  if (!folder.descriptor.ok() || fstat(folder.descriptor.get(), &folder.status) != 0)
+    return PermissionDenied("cannot find the folder '{}': {}", path, std::strerror(errno));
+  while (end < path.size()) {
+    const size_t begin = end;
+    end = std::min(path.find('/', begin), path.size());
+    const std::string name = path.substr(begin, end - begin);
+    const std::string so_far = path.substr(0, end);
+    ++end;
+    if (name.empty()) continue;
+    HEDDLE_ASSIGN_OR_RETURN(folder, EnterFolder(folder, name, so_far, rules));
   }
+  const int descriptor = folder.descriptor.get();
+  if (folder.status.st_uid != geteuid())
+    return PermissionDenied("the folder '{}' belongs to another user", path);
+  const mode_t of_others = folder.status.st_mode & kOpenToOthers;
+  if ((of_others & kWritableByOthers) != 0 || (of_others != 0 && !rules.is_closed))
+    return PermissionDenied("the folder '{}' is open to others", path)
+        .WithNote("close it: chmod 700 " + path);
+  if (of_others != 0 && !CloseToOthers(descriptor))
+    return PermissionDenied("cannot close the folder '{}' to others: {}", path, std::strerror(errno));
+  Descriptor readable(openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!readable.ok()) return PermissionDenied("cannot open the folder '{}': {}", path, std::strerror(errno));
+  return readable;
 }
 
 void MarkOwnFolder(const std::string& path) {
@@ -84,14 +148,11 @@ void MarkOwnFolder(const std::string& path) {
 }
 
 std::optional<std::string> SecretOfUser(const std::string& state_folder, const std::string& name) {
-  if (!MakeFolderForUser(state_folder)) return std::nullopt;
-  MarkOwnFolder(state_folder);
-  const Descriptor folder(open(state_folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  struct stat status {};
   // Whoever may write into the folder could put a secret of his own there.
-  if (!folder.ok() || fstat(folder.get(), &status) != 0 || status.st_uid != geteuid() ||
-      (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-    return std::nullopt;
+  const Result<Descriptor> opened = OpenFolderForUser(state_folder, {.is_closed = true});
+  if (!opened.ok()) return std::nullopt;
+  const Descriptor& folder = *opened;
+  MarkOwnFolder(state_folder);
   if (std::optional<std::string> present = ReadSecret(folder.get(), name)) return present;
   std::array<char, kSecretBytes> random{};
   if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) return std::nullopt;

@@ -246,9 +246,31 @@ TEST_F(CodeCacheTest, OnlyPlainFilesOfThisUserWithHisCodeAreUsed) {
   }
 
   // Others could enter the folder: it is closed, and files are looked at as before.
-  ASSERT_EQ(::chmod((folder_ + "/code").c_str(), 0777), 0);
+  ASSERT_EQ(::chmod((folder_ + "/code").c_str(), 0755), 0);
   EXPECT_EQ(cache.Find("key"), "object");
   EXPECT_EQ(mode_of(folder_ + "/code"), 0700u);
+  // Where others could write, nothing is found and nothing is stored.
+  ASSERT_EQ(::chmod((folder_ + "/code").c_str(), 0777), 0);
+  EXPECT_EQ(cache.Find("key"), std::nullopt);
+  cache.Store("another", "object");
+  EXPECT_FALSE(fs::exists(cache.PathOf("another")));
+}
+
+// Whatever the umask of the process is.
+TEST_F(CodeCacheTest, TheFolderIsForThisUserAlone) {
+  for (const mode_t mask : {0, 022, 0777}) {
+    const std::string folder = fmt::format("{}/{:o}/code", folder_, mask);
+    const mode_t before = ::umask(mask);
+    const ObjectCache cache(folder, 1 << 20);
+    cache.Store("key", "object");
+    ::umask(before);
+    EXPECT_EQ(cache.Find("key"), "object") << folder;
+    for (const fs::path& path : {fs::path(folder), fs::path(folder).parent_path()}) {
+      struct stat status = {};
+      ASSERT_EQ(::stat(path.c_str(), &status), 0) << path;
+      EXPECT_EQ(status.st_mode & 07777, 0700u) << path;
+    }
+  }
 }
 
 // A secret that others may have read, or have made, is none.
