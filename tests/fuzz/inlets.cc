@@ -122,6 +122,7 @@ void AddFormat(const std::string& format, std::vector<Inlet>* inlets) {
     if (is_frame) attributes.emplace_back("data_type", Scalar("frame"));
     inlets->push_back(OfFile(format + (is_frame ? "_frame" : ""), attributes, std::move(seeds)));
     if (format == "binary") inlets->back().repair = RepairBinary;
+    inlets->back().is_slow = format == "hdf5";
   }
 }
 
@@ -141,6 +142,7 @@ void AddArrays(const std::string& name, const std::string& format, const FileOfD
                             {"dataset", Scalar(file.dataset)},
                             {"transposed", Scalar(format != "octave")}},
                            {bytes}));
+  inlets->back().is_slow = is_hdf5 || format == "mat";
 }
 
 // What an operator of one frame and a spec makes of a frame of three rows.
@@ -263,12 +265,12 @@ std::vector<Inlet> MakeInlets() {
              {"1.5\n", "-3", "NaN\n"}),
       {"metadata", [](std::string_view bytes) { return ReadFile("1,2\n3,4\n", std::string(bytes), {}); },
        MetadataSeeds(), nullptr},
-      {"convert", InspectAndConvert, GuessedSeeds(), nullptr},
+      {"convert", InspectAndConvert, GuessedSeeds(), nullptr, /*is_slow=*/true},
       {"transform_spec", ReadTransformSpec, TransformSeeds(), nullptr},
       {"tokenize_spec", ReadTokenizeSpec, TokenizeSeeds(), nullptr},
       {"map", ReadMap, MapSeeds(), nullptr},
       {"regular_expression", ReadRegularExpression, RegularExpressionSeeds(), nullptr},
-      {"script", ReadScript, ScriptSeeds(), nullptr},
+      {"script", ReadScript, ScriptSeeds(), nullptr, /*is_slow=*/true},
   };
   // Those that are read only, and what Heddle itself does not write.
   AddArrays("mat", "mat", {"matlab5.mat", "S"}, &inlets);

@@ -19,6 +19,7 @@ struct Inlet {
   std::vector<std::string> seeds;  ///< Valid inputs, small.
   /// Makes checksums right again in damaged bytes, so that what is behind them is reached; may be empty.
   std::function<void(std::string* bytes)> repair;
+  bool is_slow = false;  ///< It compiles a script, or reads in a process of its own: fewer inputs are tried.
 };
 
 /// All of them. Formats that this build does not have are left out.

@@ -68,8 +68,7 @@ TEST_P(InletTest, ComesBackWhateverTheBytesAre) {
   for (size_t i = 0; i < inputs.size(); ++i) Try(inputs[i], fmt::format("corpus{}", i));
   inputs.insert(inputs.end(), inlet().seeds.begin(), inlet().seeds.end());
   const int64_t first = Number("HEDDLE_FUZZ_SEED", 1);
-  const bool is_slow = inlet().name == "script" || inlet().name == "convert";
-  const int64_t count = Number("HEDDLE_FUZZ_INPUTS", is_slow ? 300 : 1500);
+  const int64_t count = Number("HEDDLE_FUZZ_INPUTS", inlet().is_slow ? 300 : 1500);
   for (int64_t seed = first; seed < first + count && !HasFailure(); ++seed) {
     Chooser choose(static_cast<uint64_t>(seed));
     std::string bytes = Damaged(inputs, choose);

@@ -37,6 +37,19 @@ const char* const kVariants[] = {
     "sim --workers 3 --threads 2 --min-distributed-bytes 0 --fusion off",
 };
 
+// Of every script in single precision: each value of an option occurs, with few more runs than fusion modes.
+// What two options do together is the same code in both precisions.
+const char* const kSingleVariants[] = {
+    "run --threads 2 --fusion-strict",
+    "run --threads 2 --cpu avx2 --fusion off --disable-pass recursion",
+    "run --threads 1 --disable-pass share --disable-pass fold-constants --fusion all",
+    "run --threads 1 --disable-pass inline-functions --disable-pass hoist --disable-pass remove-unread "
+    "--disable-pass remove-dead --fusion no-redundancy",
+    "sim --workers 2 --threads 2 --cpu avx2 --min-distributed-bytes 0 --fusion-seed 2 --fusion-strict",
+    "sim --workers 3 --threads 1 --min-distributed-bytes 0 --fusion all --fusion-strict",
+    "sim --workers 2 --threads 1 --cpu avx2,auto --min-distributed-bytes 0 --fusion-strict",
+};
+
 // Everything, for deploy/test --all-plans.
 std::vector<std::string> AllVariants() {
   std::vector<std::string> modes;
@@ -64,6 +77,11 @@ std::vector<std::string> Variants() {
   return testing_support::RunsAllPlans() ? AllVariants() : UsualVariants();
 }
 
+std::vector<std::string> SingleVariants() {
+  if (testing_support::RunsAllPlans() || testing_support::RunsQuickly()) return UsualVariants();
+  return {std::begin(kSingleVariants), std::end(kSingleVariants)};
+}
+
 class ScriptCase : public testing::TestWithParam<std::string> {};
 
 TEST_P(ScriptCase, PrintsTheSameBytesHoweverItRuns) {
@@ -86,7 +104,7 @@ TEST_P(ScriptCase, PrintsTheSameBytesHoweverItRuns) {
 // Cells of floats have bytes of their own: the first run is what the others must print.
 TEST_P(ScriptCase, PrintsTheSameBytesInSinglePrecision) {
   std::optional<std::string> expected;
-  for (const std::string& variant : UsualVariants()) {
+  for (const std::string& variant : SingleVariants()) {
     SCOPED_TRACE(variant);
     const Finished finished = RunCase(variant + " --precision single", GetParam());
     ASSERT_EQ(finished.code, 0) << finished.errors;
@@ -147,6 +165,22 @@ TEST(VariantsTest, EveryTwoValuesOfTwoOptionsMeet) {
     }
   }
   EXPECT_EQ(pairs, 3 * 5 * 2 + 3 * 2 * 2);
+}
+
+TEST(VariantsTest, EveryValueAndEveryPassOccursInSinglePrecision) {
+  std::set<std::string> settings, passes, passes_of_all;
+  for (const char* variant : kSingleVariants) settings.merge(SettingsOf(variant));
+  for (const auto& [option, values] : kOptions)
+    for (const std::string& value : values)
+      EXPECT_TRUE(settings.contains(option + " " + value)) << option << " " << value;
+  const auto add_passes = [](const std::string& variant, std::set<std::string>* passes) {
+    const std::vector<std::string> words = testing_support::SplitWords(variant);
+    for (size_t i = 0; i + 1 < words.size(); ++i)
+      if (words[i] == "--disable-pass") passes->insert(words[i + 1]);
+  };
+  for (const char* variant : kVariants) add_passes(variant, &passes_of_all);
+  for (const char* variant : kSingleVariants) add_passes(variant, &passes);
+  EXPECT_EQ(passes, passes_of_all);
 }
 
 }  // namespace
