@@ -5,6 +5,7 @@
 
 #include "ops/catalog.h"
 #include "ops/cells/storage.h"
+#include "ops/elementwise/widened_rows.h"
 
 // %*% and t%*% (t(X) %*% Y): shapes, placement, and the choice of the kernel.
 namespace heddle::ops {
@@ -58,8 +59,6 @@ Cost ProductCost(const Node& node, std::span<const ValueInfo> inputs) {
           .bytes = 8 * (static_cast<double>(x.Cells()) + static_cast<double>(y.Cells()) + cells)};
 }
 
-bool IsSingle(const Matrix& matrix) { return matrix.element_type() == ElementType::kFloat32; }
-
 Result<Value> RunProduct(const KernelCall& call) {
   const Matrix &a = call.inputs[0]->matrix(), &b = call.inputs[1]->matrix();
   if (Status inner = CheckInner(a.shape(), b.shape()); !inner.ok())
@@ -72,8 +71,6 @@ Result<Value> RunProduct(const KernelCall& call) {
     HEDDLE_ASSIGN_OR_RETURN(result, MultiplySplit(a, b, call.context));
   } else if (a.IsSparse() && b.IsSparse()) {
     HEDDLE_ASSIGN_OR_RETURN(result, MultiplySparse(a, b, call.context));
-  } else if (IsSingle(a)) {
-    HEDDLE_ASSIGN_OR_RETURN(result, MultiplyWideSingles(a, b, call.context));
   } else {
     HEDDLE_ASSIGN_OR_RETURN(result, MultiplyWide(a, b, call.context));
   }
@@ -87,7 +84,7 @@ Result<Value> RunProduct(const KernelCall& call) {
 // (docs/numerics.md, section 9).
 bool TakesSingles(const KernelCall& call) {
   const Matrix &a = call.inputs[0]->matrix(), &b = call.inputs[1]->matrix();
-  if (!IsSingle(a) || !IsSingle(b)) return false;
+  if (!HoldsSingles(a) || !HoldsSingles(b)) return false;
   return !IsNarrow(b.columns()) || (!a.IsSparse() && a.columns() <= kColumnChunk);
 }
 

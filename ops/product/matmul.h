@@ -51,27 +51,23 @@ struct NarrowRight {
 /// Rows [begin, end) of A %*% B, B made for the format of A, to out[i * b.count + c] for row i.
 void MultiplyNarrowRows(const Matrix& a, const NarrowRight& b, int64_t begin, int64_t end, double* out);
 
-/// A %*% B for the rows of A at hand.
-/// B has at most 8 columns. A of floats is dense and at most kColumnChunk columns wide; then B, and the
-/// result, are of floats.
+/// A %*% B for the rows of A at hand, by the number of columns of B and the sizes of the whole product. Both
+/// operands hold doubles, or both floats.
+///
+/// At most 8 columns. Floats: A is dense and at most kColumnChunk columns wide.
 Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b, const KernelContext& context);
-Result<Matrix> MultiplySplit(const Matrix& a, const Matrix& b,
-                             const KernelContext& context);  ///< SplitsInner of the whole.
-Result<Matrix> MultiplyWide(const Matrix& a, const Matrix& b,
-                            const KernelContext& context);  ///< One chain over all of k.
-/// CSR %*% CSR with more than 8 columns, one chain a cell; zeros are dropped.
+/// More columns, and SplitsInner says so of the whole product: panels of the inner dimension and the tree.
+Result<Matrix> MultiplySplit(const Matrix& a, const Matrix& b, const KernelContext& context);
+/// All other products with a dense result: one chain over the whole inner dimension.
+Result<Matrix> MultiplyWide(const Matrix& a, const Matrix& b, const KernelContext& context);
+/// CSR %*% CSR with a CSR result, without zeros: the chains of MultiplyWide.
 Result<Matrix> MultiplySparse(const Matrix& a, const Matrix& b, const KernelContext& context);
 
-/// The same of floats with more than 8 columns of B, but for the split inner dimension (MultiplySplit) and
-/// CSR
-/// %*% CSR (MultiplySparse), which take both types of cells.
-Result<Matrix> MultiplyWideSingles(const Matrix& a, const Matrix& b, const KernelContext& context);
-/// MultiplySparseRows of floats, not rounded; `begin` is a multiple of kSingleBlock.
-void MultiplySparseRowsOfSingles(const Matrix& a, const Matrix& b, int64_t row_begin, int64_t row_end,
-                                 int64_t begin, int64_t end, double* out);
-
-/// Rows [row_begin, row_end) of A %*% B over inner indexes [begin, end) to row-major `out` (row stride
-/// b.columns()): one chain a cell, + 0.0. Any pair of formats but dense x dense.
+/// MultiplyWide where A, B or both are CSR.
+Result<Matrix> MultiplyWithSparse(const Matrix& a, const Matrix& b, const KernelContext& context);
+/// Rows [row_begin, row_end) of such a product over inner indexes [begin, end) to row-major `out` (row stride
+/// b.columns()). Of doubles one chain a cell, + 0.0; of floats the sums of the chains of all blocks, not
+/// rounded, and `begin` is a multiple of kSingleBlock.
 void MultiplySparseRows(const Matrix& a, const Matrix& b, int64_t row_begin, int64_t row_end, int64_t begin,
                         int64_t end, double* out);
 

@@ -29,7 +29,7 @@ void TileSteps::MultiplySingles(TileScratch& scratch, size_t s, int64_t row, int
   const Matrix& right = inputs_.singles[static_cast<size_t>(step.right)];
   if (step.index >= 0) {
     const Matrix& left = inputs_.singles[static_cast<size_t>(step.index)];
-    return MultiplySparseRowsOfSingles(left, right, row, row_end, 0, left.columns(), out);
+    return MultiplySparseRows(left, right, row, row_end, 0, left.columns(), out);
   }
   if (IsByEntry(step.from)) {
     const Entries x = LeftEntries(scratch, step, row, rows);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A %*% B, the three definitions of docs/numerics.md, section 3: few columns (eight lanes over k), a small
-// result of a long inner dimension (panels of k and the tree), and the plain chain.
+// A %*% B with at most 8 columns of B: eight lanes over the inner dimension (docs/numerics.md, section 3).
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +8,6 @@
 #include "ops/elementwise/single_precision.h"
 #include "ops/elementwise/widened_rows.h"
 #include "ops/product/matmul.h"
-#include "ops/product/matmul_gemm.h"
 #include "ops/simd/aggregate.h"
 #include "ops/simd/cellwise/elementwise.h"
 #include "ops/simd/product/matmul.h"
@@ -20,8 +18,6 @@ namespace heddle::ops {
 namespace {
 
 constexpr int64_t kTaskCells = 1 << 17;
-// With fewer rows than this a product streams B row by row instead of packing it.
-constexpr int64_t kFewRows = 4;
 // With fewer rows than this, chunks of long rows are the tasks, not rows.
 constexpr int64_t kFewLongRows = 16;
 
@@ -88,22 +84,6 @@ void MultiplyLongRows(const Matrix& a, const NarrowRight& b, int64_t begin, int6
     else
       std::fill_n(out + i * b.count, b.count, 0.0);
   }
-}
-
-// Inner indexes [begin, end) of A %*% B, floats, to a payload. Granules of so long an inner dimension are
-// whole blocks of chains.
-void MultiplyLeafOfSingles(const Matrix& a, const Matrix& b, int64_t begin, int64_t end, double* payload) {
-  if (a.IsSparse() || b.IsSparse())
-    return MultiplySparseRowsOfSingles(a, b, 0, a.rows(), begin, end, payload);
-  Run(SingleGemm{.m = a.rows(),
-                 .n = b.columns(),
-                 .k = end - begin,
-                 .a = a.data<float>() + begin,
-                 .a_row = a.columns(),
-                 .b = b.data<float>() + begin * b.columns(),
-                 .b_row = b.columns(),
-                 .c = payload,
-                 .c_row = b.columns()});
 }
 
 }  // namespace
@@ -187,80 +167,6 @@ Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b, const KernelCont
                 else
                   MultiplyNarrowRows(a, right, begin, end, result.mutable_data());
               });
-  return result;
-}
-
-Result<Matrix> MultiplySplit(const Matrix& a, const Matrix& b, const KernelContext& context) {
-  const int64_t m = a.rows(), n = b.columns(), inner = a.columns(), height = Granule(inner);
-  const bool single = a.element_type() == ElementType::kFloat32;
-  const Reduction reduction{
-      .join = Join::kSum, .width = m * n, .leaf_cells = height * (m + n), .cancelled = context.cancelled};
-  HEDDLE_ASSIGN_OR_RETURN(
-      const Matrix nodes,
-      ReduceLeaves(reduction, 0, CeilDivide(inner, height), [&](int64_t leaf, double* payload) {
-        const int64_t begin = leaf * height, end = std::min(inner, begin + height);
-        if (single) {
-          MultiplyLeafOfSingles(a, b, begin, end, payload);
-        } else if (a.IsSparse() || b.IsSparse()) {
-          MultiplySparseRows(a, b, 0, m, begin, end, payload);
-        } else {
-          Run(Gemm{.m = m,
-                   .n = n,
-                   .k = end - begin,
-                   .a = a.data() + begin,
-                   .a_row = inner,
-                   .b = b.data() + begin * n,
-                   .b_row = n,
-                   .c = payload,
-                   .c_row = n});
-        }
-        return true;
-      }));
-  HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(reduction, nodes));
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(m, n));
-  for (int64_t i = 0; i < m * n; ++i) result.mutable_data()[i] = root.data()[i] + 0.0;
-  return single ? Narrow(result) : result;
-}
-
-Result<Matrix> MultiplyWide(const Matrix& a, const Matrix& b, const KernelContext& context) {
-  const int64_t m = a.rows(), n = b.columns(), inner = a.columns();
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(m, n));
-  double* out = result.mutable_data();
-  if (a.IsSparse() || b.IsSparse()) {
-    const int64_t row_work =
-        a.IsSparse() ? (a.stored() / std::max<int64_t>(m, 1) + 1) * n : inner + b.stored();
-    ParallelFor(m, std::max<int64_t>(1, kTaskCells / std::max<int64_t>(row_work, 1)),
-                [&](int64_t begin, int64_t end) {
-                  if (!IsCancelled(context.cancelled))
-                    MultiplySparseRows(a, b, begin, end, 0, inner, out + begin * n);
-                });
-  } else if (m < kFewRows) {
-    // Tasks are runs of columns; B is read once for each row of A.
-    ParallelFor(n, std::clamp<int64_t>(kTaskCells / std::max<int64_t>(inner, 1) / 8 * 8, 64, 4096),
-                [&](int64_t begin, int64_t end) {
-                  if (IsCancelled(context.cancelled)) return;
-                  AlignedArray columns(end - begin);
-                  for (int64_t i = 0; i < m; ++i) {
-                    std::fill_n(columns.data(), (end - begin + 7) / 8 * 8, 0.0);
-                    simd::MultiplyColumns(b.data() + begin, inner, n, end - begin, a.data() + i * inner, 1, 1,
-                                          columns.data(), 0);
-                    for (int64_t j = begin; j < end; ++j) out[i * n + j] = columns[j - begin] + 0.0;
-                  }
-                });
-  } else {
-    Run(Gemm{.m = m,
-             .n = n,
-             .k = inner,
-             .a = a.data(),
-             .a_row = inner,
-             .b = b.data(),
-             .b_row = n,
-             .c = out,
-             .c_row = n,
-             .canonical = true,
-             .parallel = true,
-             .cancelled = context.cancelled});
-  }
   return result;
 }
 
