@@ -37,7 +37,7 @@ struct NodeWork {
   double packed_bytes = 0;   ///< Inside a fused operator: copies of operands for all threads,
   double scratch_bytes = 0;  ///< and what each thread keeps beside a tile.
   /// Of `along`: what is not computed where values are computed at the entries of a CSR matrix and once for
-  /// the rest of a row (ops/fused/lower/entry_defaults.h). That pays where some value is a heavy function.
+  /// the rest of a row (ops/fused/lower/row_background.h). That pays where some value is a heavy function.
   double elsewhere = 0;
   bool heavy = false;
   /// Of rows of several column chunks (ops/fused/lower/long_rows.h): something folds them, so that there are

@@ -28,7 +28,7 @@ struct DagNode {
   NodeId pattern =
       kNoNode;  ///< Of a CSR value: the node that its present cells follow; itself when they are its own.
   /// Of a dense value that is equal at all cells of a row where a CSR value has no entry: the share of the
-  /// others (ops/fused/lower/entry_defaults.h). 1 of any other value.
+  /// others (ops/fused/lower/row_background.h). 1 of any other value.
   double entry_share = 1;
   double bytes = 8;         ///< Memory of the value.
   int64_t range_begin = 0;  ///< Of kColumnRange: its first column, from 1.

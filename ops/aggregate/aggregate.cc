@@ -123,9 +123,9 @@ const double* PanelCells::Get(int64_t row_begin, int64_t row_end, int64_t column
   return scratch_.data();
 }
 
-simd::Ahead AheadOf(const Matrix& x) {
+simd::Prefetch PrefetchOf(const Matrix& x) {
   const bool streams = !x.IsSparse() && x.element_type() == ElementType::kFloat64;
-  return streams && x.bytes() >= kFetchedBytes ? simd::Ahead::OfStream() : simd::Ahead();
+  return streams && x.bytes() >= kFetchedBytes ? simd::Prefetch::OfStream() : simd::Prefetch();
 }
 
 RowSpan SpanOf(const KernelCall& call) {

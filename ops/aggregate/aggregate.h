@@ -45,7 +45,7 @@ Join JoinOf(AggregateKind kind);
 double SpreadOf(AggregateKind kind, double count, double squares);
 
 /// What loops over the cells of x, or over the scratch copies of a CSR x or of floats, fetch.
-simd::Ahead AheadOf(const Matrix& x);
+simd::Prefetch PrefetchOf(const Matrix& x);
 
 /// A run of cells of one panel, row-major without gaps: the matrix's own memory when dense doubles, a scratch
 /// copy when CSR or floats.
@@ -79,11 +79,12 @@ Result<Value> RunFullAggregate(const KernelCall& call, AggregateKind kind);
 Result<Value> RunRowAggregate(const KernelCall& call, AggregateKind kind);
 Result<Value> RunColumnAggregate(const KernelCall& call, AggregateKind kind);
 /// A leaf of colVars and colSds: (count, means, squares), 1 + 2n doubles, of rows without gaps.
-void ColumnMoments(const double* cells, int64_t rows, int64_t n, const simd::Ahead& ahead, double* payload);
+void ColumnMoments(const double* cells, int64_t rows, int64_t n, const simd::Prefetch& prefetch,
+                   double* payload);
 /// A row aggregate of rows [begin, end) of x, to out[begin] and so on.
 void AggregateRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end, double* out);
 /// rowVars or rowSds of dense rows of up to kColumnChunk columns, `stride` apart.
 void SpreadRows(AggregateKind kind, const double* x, int64_t rows, int64_t stride, int64_t n, double* out,
-                const simd::Ahead& ahead);
+                const simd::Prefetch& prefetch);
 
 }  // namespace heddle::ops

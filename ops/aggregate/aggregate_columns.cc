@@ -55,19 +55,19 @@ void SparseExtremes(simd::Fold fold, const Panel& panel, double* payload) {
     if (counts[static_cast<size_t>(j)] < panel.rows()) payload[j] = simd::FoldTwo(fold, payload[j], 0.0);
 }
 
-void DenseFold(simd::Fold fold, const double* cells, const simd::Ahead& ahead, int64_t rows, int64_t n,
+void DenseFold(simd::Fold fold, const double* cells, const simd::Prefetch& prefetch, int64_t rows, int64_t n,
                double* payload) {
   if (n <= kNarrow)
-    simd::FoldNarrow(fold, cells, rows, n, payload, ahead);
+    simd::FoldNarrow(fold, cells, rows, n, payload, prefetch);
   else
-    simd::FoldColumns(fold, cells, rows, n, n, payload, ahead);
+    simd::FoldColumns(fold, cells, rows, n, n, payload, prefetch);
 }
 
 bool ReducePanel(AggregateKind kind, const Panel& panel, int64_t width, double* payload) {
   if (IsSpread(kind)) {
     PanelCells cells(panel.x);
     ColumnMoments(cells.Get(panel.row_begin, panel.row_end, 0, panel.columns()), panel.rows(),
-                  panel.columns(), AheadOf(panel.x), payload);
+                  panel.columns(), PrefetchOf(panel.x), payload);
     return true;
   }
   const simd::Fold fold = FoldOf(kind);
@@ -80,12 +80,12 @@ bool ReducePanel(AggregateKind kind, const Panel& panel, int64_t width, double* 
   if (!panel.x.IsSparse()) {
     EachRows(panel.x, panel.row_begin, panel.row_end, 0, panel.columns(),
              [&](const double* cells, int64_t, int64_t, int64_t rows) {
-               DenseFold(fold, cells, AheadOf(panel.x), rows, panel.columns(), payload);
+               DenseFold(fold, cells, PrefetchOf(panel.x), rows, panel.columns(), payload);
              });
     return true;
   }
   PanelCells cells(panel.x);
-  DenseFold(fold, cells.Get(panel.row_begin, panel.row_end, 0, panel.columns()), AheadOf(panel.x),
+  DenseFold(fold, cells.Get(panel.row_begin, panel.row_end, 0, panel.columns()), PrefetchOf(panel.x),
             panel.rows(), panel.columns(), payload);
   return true;
 }
@@ -139,7 +139,8 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, Reduction red
 
 }  // namespace
 
-void ColumnMoments(const double* cells, int64_t rows, int64_t n, const simd::Ahead& ahead, double* payload) {
+void ColumnMoments(const double* cells, int64_t rows, int64_t n, const simd::Prefetch& prefetch,
+                   double* payload) {
   const int64_t lanes = n <= kNarrow ? 8 : 1, padded = (n * lanes + 7) / 8 * 8;
   AlignedArray sums(padded);
   double *means = payload + 1, *squares = payload + 1 + n;
@@ -151,7 +152,7 @@ void ColumnMoments(const double* cells, int64_t rows, int64_t n, const simd::Ahe
     }
   };
   std::fill_n(sums.data(), padded, 0.0);
-  DenseFold(simd::Fold::kAdd, cells, ahead, rows, n, sums.data());
+  DenseFold(simd::Fold::kAdd, cells, prefetch, rows, n, sums.data());
   close(means);
   for (int64_t j = 0; j < n; ++j) means[j] = means[j] / static_cast<double>(rows);
   std::fill_n(sums.data(), padded, 0.0);

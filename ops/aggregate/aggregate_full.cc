@@ -66,20 +66,21 @@ bool ReduceLeaf(AggregateKind kind, const Matrix& x, const Area& area, double* p
     return true;
   }
   if (!IsSpread(kind) && !x.IsSparse()) {
-    EachCells(
-        x, area.row_begin * x.columns() + area.column_begin, area.Cells(),
-        [&](const double* cells, int64_t count) { simd::FoldFlat(fold, cells, count, payload, AheadOf(x)); });
+    EachCells(x, area.row_begin * x.columns() + area.column_begin, area.Cells(),
+              [&](const double* cells, int64_t count) {
+                simd::FoldFlat(fold, cells, count, payload, PrefetchOf(x));
+              });
     return true;
   }
   PanelCells panel(x);
   const double* cells = panel.Get(area.row_begin, area.row_end, area.column_begin, area.column_end);
   if (!IsSpread(kind)) {
-    simd::FoldFlat(fold, cells, area.Cells(), payload, AheadOf(x));
+    simd::FoldFlat(fold, cells, area.Cells(), payload, PrefetchOf(x));
     return true;
   }
   double lanes[8] = {0, 0, 0, 0, 0, 0, 0, 0}, squares[8] = {0, 0, 0, 0, 0, 0, 0, 0};
   const double count = static_cast<double>(area.Cells());
-  simd::FoldFlat(simd::Fold::kAdd, cells, area.Cells(), lanes, AheadOf(x));
+  simd::FoldFlat(simd::Fold::kAdd, cells, area.Cells(), lanes, PrefetchOf(x));
   const double mean = simd::FoldLanes(simd::Fold::kAdd, lanes) / count;
   simd::DeviateFlat(cells, area.Cells(), mean, squares);
   payload[0] = count;

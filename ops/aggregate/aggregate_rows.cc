@@ -23,9 +23,9 @@ struct Moments {
 };
 
 // Of at least one cell. Reads it twice.
-Moments MomentsOf(const double* cells, int64_t count, const simd::Ahead& ahead) {
+Moments MomentsOf(const double* cells, int64_t count, const simd::Prefetch& prefetch) {
   double lanes[8] = {0, 0, 0, 0, 0, 0, 0, 0}, squares[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-  simd::FoldFlat(simd::Fold::kAdd, cells, count, lanes, ahead);
+  simd::FoldFlat(simd::Fold::kAdd, cells, count, lanes, prefetch);
   const double mean = simd::FoldLanes(simd::Fold::kAdd, lanes) / static_cast<double>(count);
   simd::DeviateFlat(cells, count, mean, squares);
   return {mean, simd::FoldLanes(simd::Fold::kAdd, squares)};
@@ -39,10 +39,10 @@ void ReduceChunk(AggregateKind kind, const Matrix& x, PanelCells& panel, int64_t
   if (!IsSpread(kind)) std::fill_n(payload, 8, simd::StartOf(fold));
   const double* cells = panel.Get(row, row + 1, column_begin, column_end);
   if (!IsSpread(kind)) {
-    simd::FoldFlat(fold, cells, count, payload, AheadOf(x));
+    simd::FoldFlat(fold, cells, count, payload, PrefetchOf(x));
     return;
   }
-  const Moments moments = MomentsOf(cells, count, AheadOf(x));
+  const Moments moments = MomentsOf(cells, count, PrefetchOf(x));
   payload[0] = static_cast<double>(count);
   payload[1] = moments.mean;
   payload[2] = moments.squares;
@@ -101,10 +101,10 @@ void SparseIndexes(bool largest, const Matrix& x, int64_t begin, int64_t end, do
 }
 
 void SpreadPlainRows(AggregateKind kind, const double* x, int64_t rows, int64_t stride, int64_t n,
-                     double* out, const simd::Ahead& ahead) {
+                     double* out, const simd::Prefetch& prefetch) {
   for (int64_t i = 0; i < rows; ++i)
     out[i] = n == 0 ? SpreadOf(kind, 0, 0)
-                    : SpreadOf(kind, static_cast<double>(n), MomentsOf(x + i * stride, n, ahead).squares);
+                    : SpreadOf(kind, static_cast<double>(n), MomentsOf(x + i * stride, n, prefetch).squares);
 }
 
 void AggregatePlainRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end, double* out) {
@@ -119,9 +119,9 @@ void AggregatePlainRows(AggregateKind kind, const Matrix& x, int64_t begin, int6
   if (n <= kColumnChunk && !x.IsSparse()) {
     EachRows(x, begin, end, 0, n, [&](const double* cells, int64_t, int64_t row, int64_t rows) {
       if (IsSpread(kind))
-        SpreadPlainRows(kind, cells, rows, n, n, out + begin + row, AheadOf(x));
+        SpreadPlainRows(kind, cells, rows, n, n, out + begin + row, PrefetchOf(x));
       else
-        simd::FoldRows(FoldOf(kind), cells, rows, n, n, out + begin + row, AheadOf(x));
+        simd::FoldRows(FoldOf(kind), cells, rows, n, n, out + begin + row, PrefetchOf(x));
     });
   } else if (x.IsSparse() && FoldOf(kind) == simd::Fold::kAdd && !IsSpread(kind)) {
     simd::SumSparseRows({x.row_offsets() + begin, x.column_indexes(), x.values(), end - begin}, n,
@@ -138,8 +138,8 @@ void AggregatePlainRows(AggregateKind kind, const Matrix& x, int64_t begin, int6
 }  // namespace
 
 void SpreadRows(AggregateKind kind, const double* x, int64_t rows, int64_t stride, int64_t n, double* out,
-                const simd::Ahead& ahead) {
-  SpreadPlainRows(kind, x, rows, stride, n, out, ahead);
+                const simd::Prefetch& prefetch) {
+  SpreadPlainRows(kind, x, rows, stride, n, out, prefetch);
   CorrectDenseRows(kind, x, rows, stride, n, out);
 }
 

@@ -8,10 +8,10 @@
 #include "ops/base/cpu.h"
 #include "ops/simd/product/gemm.h"
 
-// What the tiles of a product fetch while they compute.
+// What the tiles of a product prefetch while they compute: each tile takes the next part of it.
 namespace heddle::ops {
 
-/// What is read next and in the third-level cache: part after part of it is fetched while this one computes.
+/// The next strip of B, which is in the third-level cache: `part` cells for each tile.
 template <typename Cell>
 class NextStrip {
  public:
@@ -31,8 +31,8 @@ class NextStrip {
   int64_t count_ = 0, part_ = 0;
 };
 
-/// So many lines with as many products as a line has cells: of rows so many cells apart, or, if that is 0, in
-/// the order in which they lie in memory.
+/// Prefetches `lines` cache lines each time that a tile has done as many inner indexes as a line has cells:
+/// of rows `apart` cells apart, or, if that is 0, in the order of memory.
 template <typename Cell>
 void FetchMemory(const Cell* cells, int64_t lines, int64_t apart, GemmFetches<Cell>* fetches) {
   constexpr int64_t kLine = GemmFetches<Cell>::kLine;
@@ -42,8 +42,9 @@ void FetchMemory(const Cell* cells, int64_t lines, int64_t apart, GemmFetches<Ce
   fetches->memory_step = apart > 0 ? kLine : kLine * lines;
 }
 
-/// What is read next and in memory: each of so many tiles fetches a few times `depth` cells, line after line,
-/// or rows as far apart as they can be where the CPU likes several pages side by side.
+/// `count` cells in memory that are read next, shared out over so many tiles. They are prefetched in the
+/// order of memory, or, where the processor follows a stream in each page (MemoryStreams), from places as far
+/// apart as possible.
 template <typename Cell>
 class NextMemory {
  public:

@@ -12,7 +12,7 @@
 // product follows depends on the whole shapes only.
 namespace heddle::ops {
 namespace simd {
-class Ahead;
+class Prefetch;
 }
 
 /// Results (and right operands) with at most this many columns are computed as X %*% v, column by column.
@@ -77,8 +77,8 @@ Result<Value> RunTransposedProduct(const KernelCall& call);
 bool TakesSinglesTransposed(const KernelCall& call);
 
 /// out[j * k + c] = fma(x[i * x_stride + j], y[i * y_stride + c], .), i ascending over `rows`, for j < n and
-/// c < k, by simd::MultiplyColumns, with its `ahead`: for simd::AreFewForTiles(n, k).
+/// c < k, by simd::MultiplyColumns, with its `prefetch`: for simd::AreFewForTiles(n, k).
 void AddProductByColumns(const double* x, int64_t rows, int64_t x_stride, int64_t n, const double* y,
-                         int64_t y_stride, int64_t k, double* out, const simd::Ahead& ahead);
+                         int64_t y_stride, int64_t k, double* out, const simd::Prefetch& prefetch);
 
 }  // namespace heddle::ops

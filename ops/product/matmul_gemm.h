@@ -7,18 +7,18 @@
 
 namespace heddle::ops {
 
-/// Rows of A that are packed together; a block of them stays in the second-level cache while a strip of B is
-/// used from the first.
+/// Rows of A in one block: packed, they stay in the second-level cache while tiles read a strip of B from the
+/// first.
 constexpr int64_t kBlockRows = 144;
 
-/// All of a k x n matrix B (row-major, without gaps) as Run reads it, for several products with one B; packed
-/// in parallel by the threads of the calling arena. As large as B; k and n are 1 at least.
+/// A copy of a k x n matrix B (row-major, without gaps) in the order in which Run reads it, for several
+/// products with one B. The threads of the calling arena make it together. k and n are at least 1.
 template <typename Cell>
 class PackedRightOf {
  public:
   PackedRightOf(const Cell* b, int64_t k, int64_t n);
   ~PackedRightOf();
-  /// Strips of the step of Run that begins with that column and row of B.
+  /// The strips that begin with that column and row of B, which a step of Run begins with.
   const Cell* At(int64_t j0, int64_t k0) const;
 
  private:
@@ -42,27 +42,27 @@ struct GemmOf {
   int64_t a_row = 0, a_column = 1;
   const Cell* b = nullptr;
   int64_t b_row = 0;  ///< Cells between rows of B.
-  const PackedRightOf<Cell>* packed =
-      nullptr;  ///< All of B, which is not read then; A's cells of a row lie side by side.
+  /// All of B, in place of `b`; then the cells of a row of A lie side by side.
+  const PackedRightOf<Cell>* packed = nullptr;
   double* c = nullptr;
   int64_t c_row = 0;
-  /// Of floats only: C rounded to floats, as far apart; `c` is not read or written then.
+  /// Of floats only: C, rounded to floats, in place of `c`.
   float* singles = nullptr;
-  /// Of floats only: k terms of one block, the chains of which have not ended; they are in `singles`, not
-  /// rounded. With `accumulate` they go on from there.
+  /// Of floats only: all k terms belong to one block, and more terms of it may follow in a later call. The
+  /// chains stay in `singles`; with `accumulate` they continue from there.
   bool open = false;
-  /// Chains go on from the cells of C; those of floats are added to them, so that what C has must be of whole
+  /// Chains continue from the cells of C. Chains of floats are added to them, so C must hold sums of whole
   /// blocks.
   bool accumulate = false;
-  bool canonical = false;  ///< End every cell with + 0.0; k must be all of its chain.
-  /// Cells below the diagonal of C need not be right (they are left or overwritten). With `accumulate` they
-  /// are what products of the same size and kind have left there, or as the cells above.
+  bool canonical = false;  ///< Add + 0.0 to every cell at the end; k is the whole length of its chain.
+  /// Cells below the diagonal of C need not be right: they may be left as they are or overwritten. With
+  /// `accumulate` C must hold zeros, or the sums of an earlier product of the same shape.
   bool upper_only = false;
-  bool b_continues = false;  ///< The caller multiplies the rows behind those of B next.
+  bool b_continues = false;  ///< The caller's next product reads the rows behind those of B: prefetch them.
   bool parallel = false;     ///< Blocks of rows of C are tasks of the calling arena.
-  /// What the caller reads next from memory: so many cells are fetched meanwhile. Not with `parallel`.
-  const Cell* ahead = nullptr;
-  int64_t ahead_cells = 0;
+  /// Cells that the caller reads next: the product prefetches so many of them. Not with `parallel`.
+  const Cell* prefetched = nullptr;
+  int64_t prefetched_cells = 0;
   const std::atomic<bool>* cancelled = nullptr;  ///< When set, C is left unfinished.
 };
 using Gemm = GemmOf<double>;

@@ -112,7 +112,7 @@ void MultiplyNarrowRows(const Matrix& a, const NarrowRight& b, int64_t begin, in
   else
     WithCells(a, [&](const auto* cells) {
       simd::MultiplyRows(cells + begin * n, end - begin, n, n, b.cells.data(), b.stride, k, out + begin * k,
-                         k, simd::Ahead::OfProduct(k));
+                         k, simd::Prefetch::OfProduct(k));
     });
 }
 

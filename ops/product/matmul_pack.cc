@@ -18,12 +18,12 @@
 namespace heddle::ops {
 namespace {
 
-// Cells of a row that are packed together, and how many rows ahead they are fetched: rows lie pages apart,
-// and every row would begin with a wait for memory.
-constexpr int64_t kCellsTogether = 144, kRowsAhead = 6;
-// With so many strips of B, packing rows of A would cost more than it gives (columns of A: kFewStrips).
+// Cells of a row that are packed together, and how many rows earlier they are prefetched: rows lie pages
+// apart, so that otherwise every row would begin with a wait for memory.
+constexpr int64_t kCellsTogether = 144, kRowsPrefetched = 6;
+// Up to so many strips of B, packing rows of A costs more than it gives (columns of A: kFewStrips).
 constexpr int64_t kUnpackedStrips = 4;
-// Rows of C and columns of B of a product whose B is not packed.
+// The most rows of C and columns of B of a product that reads B in place.
 constexpr int64_t kFewRowsInPlace = 128, kFewColumnsInPlace = 256;
 
 template <typename Cell>
@@ -46,7 +46,7 @@ void PackStrips(const Cell* from, int64_t stride, int64_t depth, int64_t width, 
     const Cell* row = from;
     for (int64_t k = 0; k < depth; ++k, row += stride) {
       for (int64_t j = 0; j < strips * width; j += kLine)
-        _mm_prefetch(reinterpret_cast<const char*>(row + kRowsAhead * stride + j), _MM_HINT_T0);
+        _mm_prefetch(reinterpret_cast<const char*>(row + kRowsPrefetched * stride + j), _MM_HINT_T0);
       for (int64_t strip = 0; strip < strips; ++strip)
         for (int64_t v = 0; v < width; v += 4)
           CopyFour(row + strip * width + v, out + strip * strip_cells + k * width + v);
@@ -151,38 +151,38 @@ bool IsSymmetric(const GemmOf<Cell>& g) {
 }
 
 template <typename Cell>
-FormOfA FindForm(const GemmOf<Cell>& g, const GemmKernel<Cell>& kernel) {
-  if (ReadsInPlace(g, kernel)) return FormOfA::kUnpacked;
-  if (IsSymmetric(g) && g.n <= kBlockColumns) return FormOfA::kSymmetric;
+SourceOfA FindSourceOfA(const GemmOf<Cell>& g, const GemmKernel<Cell>& kernel) {
+  if (ReadsInPlace(g, kernel)) return SourceOfA::kInPlace;
+  if (IsSymmetric(g) && g.n <= kBlockColumns) return SourceOfA::kPackedB;
   const int64_t few = g.a_column == 1 ? kUnpackedStrips : g.a_row == 1 ? kFewStrips : 0;
-  return g.n <= few * kernel.columns && g.packed == nullptr ? FormOfA::kUnpacked : FormOfA::kPacked;
+  return g.n <= few * kernel.columns && g.packed == nullptr ? SourceOfA::kInPlace : SourceOfA::kPacked;
 }
 
 template <typename Cell>
 int64_t DepthOf(const GemmOf<Cell>& g, const GemmKernel<Cell>& kernel) {
   if (kIsSingle<Cell>) return std::min(kSingleDepth, g.k);
   if (ReadsInPlace(g, kernel)) return std::min(kernel.depth / 4, g.k);
-  const bool apart = g.a_row == 1 && FindForm(g, kernel) != FormOfA::kPacked;
+  const bool apart = g.a_row == 1 && FindSourceOfA(g, kernel) != SourceOfA::kPacked;
   return std::min(apart ? kernel.depth / 2 : kernel.depth, g.k);
 }
 
 template <typename Cell>
 void RowsOfA<Cell>::Prepare(const GemmStep& step, int64_t i0, int64_t rows, const Cell* packed_b) {
   const int64_t height = kernel_.rows, depth = step.depth, whole = rows / height * height;
-  if (form_ == FormOfA::kPacked) {
+  if (source_ == SourceOfA::kPacked) {
     PackA(g_, i0, rows, step.k0, depth, height, packed_.data());
-  } else if (form_ == FormOfA::kUnpacked && whole < rows) {
+  } else if (source_ == SourceOfA::kInPlace && whole < rows) {
     PackA(g_, i0 + whole, rows - whole, step.k0, depth, height, packed_.data());
   }
   for (int64_t i = 0; i < rows; i += height) {
     GemmRows<Cell>& strip = strips_[i / height];
     strip = {packed_.data(), nullptr, 1, height};
-    if (form_ == FormOfA::kSymmetric) {
+    if (source_ == SourceOfA::kPackedB) {
       // A strip of B holds whole strips of A: they are the same cells.
       const int64_t row = i0 + i, of_b = row / kernel_.columns, first = of_b * kernel_.columns;
       strip.a = packed_b + of_b * StripCells(kernel_.columns, depth) + (row - first);
       strip.column = kernel_.TileFor(std::min(kernel_.columns, step.columns - first)).columns;
-    } else if (form_ == FormOfA::kPacked) {
+    } else if (source_ == SourceOfA::kPacked) {
       strip.a += i / height * StripCells(height, depth);
     } else if (i < whole) {
       strip = {g_.a + (i0 + i) * g_.a_row + step.k0 * g_.a_column, nullptr, g_.a_row, g_.a_column};
@@ -249,7 +249,7 @@ const Cell* PackedRightOf<Cell>::At(int64_t j0, int64_t k0) const {
   template void PackB(const GemmOf<Cell>&, const GemmKernel<Cell>&, const GemmStep&, int64_t, int64_t, \
                       Cell*);                                                                          \
   template bool ReadsInPlace(const GemmOf<Cell>&, const GemmKernel<Cell>&);                            \
-  template FormOfA FindForm(const GemmOf<Cell>&, const GemmKernel<Cell>&);                             \
+  template SourceOfA FindSourceOfA(const GemmOf<Cell>&, const GemmKernel<Cell>&);                      \
   template bool IsSymmetric(const GemmOf<Cell>&);                                                      \
   template int64_t DepthOf(const GemmOf<Cell>&, const GemmKernel<Cell>&);
 HEDDLE_PRODUCTS_OF(double)

@@ -2,9 +2,13 @@
 // t(X) %*% Y, X m x n, Y m x k: a leaf is a panel of rows, each cell a chain over its rows (docs/numerics.md,
 // section 3).
 //
-//   n * k <= 8   eight chains a cell by row mod 8; payload place lane * n * k + j * k + c; L at the root
-//   k <= 8       panels of ColumnPanelHeight(m, n); payload place c * padded(n) + j (of CSR j * k + c until
-//   the nodes are complete) k > 8        panels of Granule(m); payload place j * k + c
+// | sizes      | accumulation | rows of a leaf    | place of cell (j, c) in the payload of a leaf |
+// |------------|--------------|-------------------|-----------------------------------------------|
+// | n * k <= 8 | kLanes       | ColumnPanelHeight | lane * n * k + j * k + c, lane = row mod 8    |
+// | k <= 8     | kVectors     | ColumnPanelHeight | c * padded(n) + j; of a CSR X j * k + c       |
+// | k > 8      | kCells       | Granule           | j * k + c                                     |
+//
+// The root of kLanes joins the eight lanes of a cell by L.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -30,7 +34,8 @@
 namespace heddle::ops {
 namespace {
 
-enum class Form { kLanes, kVectors, kProduct };
+// How the cells of the result are accumulated (the table above).
+enum class Accumulation { kLanes, kVectors, kCells };
 
 // Payloads wider than this are computed in tiles, so that the nodes in flight stay small.
 constexpr int64_t kWide = 1 << 16;
@@ -47,25 +52,29 @@ constexpr int64_t kMostPlaces = 1 << 22;
 using simd::kMostRegisterColumns;
 
 struct Product {
-  Form form;
+  Accumulation accumulation;
   int64_t m, n, k;  // Of the whole.
   int64_t height;   // Rows of a leaf.
   int64_t padded;   // n rounded up to whole vectors (kVectors).
-  bool single;      // Chains are of floats: kProduct of floats.
+  bool single;      // Chains are of floats: kCells of floats.
   bool symmetric;   // t(X) %*% X: only the upper triangle is computed, the root is mirrored.
   Reduction reduction;
 
   Product(const KernelCall& call, int64_t rows, int64_t x_columns, int64_t y_columns)
       : m(rows), n(x_columns), k(y_columns) {
-    form = n * k <= 8 ? Form::kLanes : k <= kFewColumns ? Form::kVectors : Form::kProduct;
+    accumulation = n * k <= 8         ? Accumulation::kLanes
+                   : k <= kFewColumns ? Accumulation::kVectors
+                                      : Accumulation::kCells;
     height = k <= kFewColumns ? ColumnPanelHeight(m, n) : Granule(m);
     padded = (n + 7) / 8 * 8;
-    single = form == Form::kProduct && TakesSinglesTransposed(call);
+    single = accumulation == Accumulation::kCells && TakesSinglesTransposed(call);
     const std::span<const ValueInfo> infos = call.input_infos;
-    symmetric = form == Form::kProduct && call.node.inputs[0] == call.node.inputs[1] &&
+    symmetric = accumulation == Accumulation::kCells && call.node.inputs[0] == call.node.inputs[1] &&
                 call.node.inputs[0] != kNoNode && infos[0].format == Format::kDense;
-    reduction.width = form == Form::kLanes ? 8 * n * k : form == Form::kVectors ? k * padded : n * k;
-    reduction.leaf_cells = height * (form == Form::kProduct ? n + k : n) + 1;
+    reduction.width = accumulation == Accumulation::kLanes     ? 8 * n * k
+                      : accumulation == Accumulation::kVectors ? k * padded
+                                                               : n * k;
+    reduction.leaf_cells = height * (accumulation == Accumulation::kCells ? n + k : n) + 1;
     reduction.cancelled = call.context.cancelled;
   }
 
@@ -129,8 +138,8 @@ void LanesLeaf(const Product& p, const Matrix& x, const Matrix& y, Rows rows, do
   }
 }
 
-// kVectors of a CSR X: the cells of a column of X lie together in payloads, apart in the nodes. `whole`:
-// these are all leaves.
+// kVectors of a CSR X. In the payloads of leaves the cells that one column of X makes lie side by side;
+// SeparateCells moves them apart in the nodes. `whole`: [begin, end) is all leaves.
 Result<Matrix> SparseVectors(const Product& p, const Matrix& x, const Matrix& y, int64_t begin, int64_t end,
                              bool whole, const std::function<Rows(int64_t)>& rows_of) {
   const int64_t* offsets = x.row_offsets();
@@ -170,13 +179,13 @@ void DenseVectorsLeaf(const Product& p, const Matrix& x, const Matrix& y, Rows r
   const RightRows right(p, y, rows);
   WithCells(x, [&](const auto* cells) {
     simd::MultiplyColumns(cells + rows.begin * p.n + first, rows.count(), p.n, width, right.cells(), p.k, p.k,
-                          payload, stride, width == p.n ? simd::Ahead::OfProduct(p.k) : simd::Ahead());
+                          payload, stride, width == p.n ? simd::Prefetch::OfProduct(p.k) : simd::Prefetch());
   });
 }
 
 // The entries of a tile lie here and there in memory: no prefetcher of the machine finds those of the next
 // rows.
-constexpr int64_t kRowsAhead = 8;
+constexpr int64_t kRowsPrefetched = 8;
 [[gnu::always_inline]] inline void FetchEntries(const Matrix& x, std::pair<int64_t, int64_t> entries) {
   // Lines that begin and end somewhere: one more.
   FetchLines(x.values() + entries.first, entries.second - entries.first + 7);
@@ -198,7 +207,7 @@ void SparseProductLeaf(const Matrix& x, const Matrix& y, const Tiles& tiles, Row
   for (int64_t i = rows.begin; i < rows.end; ++i) {
     if (x.IsSparse() && !y.IsSparse() && tile.columns <= kMostRegisterColumns) {
       const auto [first, last] = tiles.x.Of(i, tile.row);
-      if (i + kRowsAhead < rows.end) FetchEntries(x, tiles.x.Of(i + kRowsAhead, tile.row));
+      if (i + kRowsPrefetched < rows.end) FetchEntries(x, tiles.x.Of(i + kRowsPrefetched, tile.row));
       simd::AddScaledRow(x.values() + first, x.column_indexes() + first, last - first,
                          y.data() + i * k + tile.column, tile.columns, payload - tile.row * tile.columns);
       continue;
@@ -233,7 +242,7 @@ int64_t CountProducts(const Matrix& x, const Matrix& y) {
   return count;
 }
 
-// kProduct of two CSR matrices, entry by entry.
+// kCells of two CSR matrices, entry by entry.
 void AddProductsOfEntries(const Matrix& x, const Matrix& y, Rows rows, SparseLeaf& terms) {
   for (int64_t i = rows.begin; i < rows.end; ++i) {
     for (int64_t f = y.row_offsets()[i]; f < y.row_offsets()[i + 1]; ++f) {
@@ -315,7 +324,7 @@ bool ProductLeaf(const Product& p, const Matrix& x, const Matrix& y, const Tiles
   if (simd::AreFewForTiles(tile.rows, tile.columns)) {
     clear();
     AddProductByColumns(left, rows.count(), p.n, tile.rows, right, p.k, tile.columns, payload,
-                        tile.rows == p.n ? simd::Ahead(simd::Ahead::kFar) : simd::Ahead());
+                        tile.rows == p.n ? simd::Prefetch(simd::Prefetch::kFar) : simd::Prefetch());
     return true;
   }
   if (tile.rows <= 2) {
@@ -346,7 +355,7 @@ bool ProductLeaf(const Product& p, const Matrix& x, const Matrix& y, const Tiles
 // Whether leaves are too few, or too small, for tasks that keep the threads busy, where the product is work
 // for them: then each thread computes some columns.
 bool PaysStrips(const Product& p, const Matrix& x, const Matrix& y, int64_t leaves) {
-  return p.form == Form::kProduct && !x.IsSparse() && !y.IsSparse() && !p.symmetric &&
+  return p.accumulation == Accumulation::kCells && !x.IsSparse() && !y.IsSparse() && !p.symmetric &&
          p.reduction.width <= kWide && x.rows() * p.n * p.k >= kWorthThreads && ParallelThreads() > 1 &&
          TasksOfLeaves(p.reduction, leaves) < 2 * ParallelThreads();
 }
@@ -380,14 +389,14 @@ Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64
   const auto rows_of = [&](int64_t leaf) {
     return Rows{leaf * height - row_begin, std::min(row_end, (leaf + 1) * height) - row_begin};
   };
-  if (p.form == Form::kProduct && !p.single && x.IsSparse() && y.IsSparse() &&
+  if (p.accumulation == Accumulation::kCells && !p.single && x.IsSparse() && y.IsSparse() &&
       p.reduction.width <= kMostPlaces &&
       AreSparseLeaves(CountProducts(x, y), end - begin, p.reduction.width, 1))
     return ReduceSparseLeaves(p.reduction, 1, begin, end, whole, [&](int64_t leaf, SparseLeaf& terms) {
       AddProductsOfEntries(x, y, rows_of(leaf), terms);
     });
-  const bool tiled =
-      p.form == Form::kProduct && (p.reduction.width > kWide || PaysStrips(p, x, y, end - begin));
+  const bool tiled = p.accumulation == Accumulation::kCells &&
+                     (p.reduction.width > kWide || PaysStrips(p, x, y, end - begin));
   const Tiles tiles(tiled ? TilingOf(p, x, y) : Tiling{p.n, p.k, p.n, p.k}, x, y);
   if (tiled)
     return ReduceTiles(p.reduction, begin, end, tiles.tiling,
@@ -395,7 +404,7 @@ Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64
                          return ProductLeaf(p, x, y, tiles, rows_of(leaf), tile, payload);
                        });
   if (const int64_t tile_columns = ColumnsOfTiles(p.reduction.width, end - begin);
-      tile_columns > 0 && p.form == Form::kVectors && !x.IsSparse())
+      tile_columns > 0 && p.accumulation == Accumulation::kVectors && !x.IsSparse())
     return ReduceTiles(p.reduction, begin, end, Tiling{p.k, p.padded, p.k, tile_columns},
                        [&](const Tile& tile, int64_t leaf, double* payload) {
                          std::fill_n(payload, tile.Cells(), 0.0);
@@ -403,12 +412,14 @@ Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64
                                           std::min(tile.columns, p.n - tile.column), tile.columns, payload);
                          return true;
                        });
-  if (p.form == Form::kVectors && x.IsSparse()) return SparseVectors(p, x, y, begin, end, whole, rows_of);
+  if (p.accumulation == Accumulation::kVectors && x.IsSparse())
+    return SparseVectors(p, x, y, begin, end, whole, rows_of);
   return ReduceLeaves(p.reduction, begin, end, [&](int64_t leaf, double* payload) {
     const Rows rows = rows_of(leaf);
-    if (p.form == Form::kProduct) return ProductLeaf(p, x, y, tiles, rows, Tile{0, 0, p.n, p.k}, payload);
+    if (p.accumulation == Accumulation::kCells)
+      return ProductLeaf(p, x, y, tiles, rows, Tile{0, 0, p.n, p.k}, payload);
     std::fill_n(payload, p.reduction.width, 0.0);
-    if (p.form == Form::kLanes)
+    if (p.accumulation == Accumulation::kLanes)
       LanesLeaf(p, x, y, rows, payload);
     else
       DenseVectorsLeaf(p, x, y, rows, 0, p.n, p.padded, payload);
@@ -430,12 +441,12 @@ Result<Matrix> Finish(const Product& p, const Matrix& nodes) {
     return simd::FoldLanes(simd::Fold::kAdd, lanes);
   };
   ParallelFor(p.n, CeilDivide(kRootCells, std::max<int64_t>(p.k, 1)), [&](int64_t begin, int64_t end) {
-    if (p.form == Form::kVectors) {
+    if (p.accumulation == Accumulation::kVectors) {
       for (int64_t c = 0; c < p.k; ++c)
         for (int64_t j = begin; j < end; ++j) out[j * p.k + c] = cells[c * p.padded + j] + 0.0;
       return;
     }
-    if (p.form == Form::kProduct && !p.symmetric) {
+    if (p.accumulation == Accumulation::kCells && !p.symmetric) {
       for (int64_t i = begin * p.k; i < end * p.k; ++i) out[i] = cells[i] + 0.0;
       return;
     }
@@ -448,11 +459,11 @@ Result<Matrix> Finish(const Product& p, const Matrix& nodes) {
 }  // namespace
 
 void AddProductByColumns(const double* x, int64_t rows, int64_t x_stride, int64_t n, const double* y,
-                         int64_t y_stride, int64_t k, double* out, const simd::Ahead& ahead) {
+                         int64_t y_stride, int64_t k, double* out, const simd::Prefetch& prefetch) {
   const int64_t stride = CeilDivide(n, 8) * 8;
   AlignedArray columns(k * stride);
   simd::Transpose(out, k, n, k, columns.data(), stride);
-  simd::MultiplyColumns(x, rows, x_stride, n, y, y_stride, k, columns.data(), stride, ahead);
+  simd::MultiplyColumns(x, rows, x_stride, n, y, y_stride, k, columns.data(), stride, prefetch);
   simd::Transpose(columns.data(), stride, k, n, out, k);
 }
 

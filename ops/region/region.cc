@@ -47,8 +47,8 @@ std::string NodeText(const RegionNode& node) {
     case RegionOp::kSelect: text = fmt::format("select %{} %{} %{}", node.a, node.b, node.c); break;
   }
   if (node.single) text += " single";
-  if (node.ahead != RowsAhead::kNone)
-    text += node.ahead == RowsAhead::kInOrder ? " ahead-in-order" : " ahead";
+  if (node.prefetch != RowPrefetch::kNone)
+    text += node.prefetch == RowPrefetch::kInOrder ? " prefetch-in-order" : " prefetch";
   if (node.skips_a) text += " skips-a";
   if (node.skips_b) text += " skips-b";
   if (node.drops_negative_zero) text += " drops-negative-zero";
@@ -83,8 +83,8 @@ bool ReadLiteral(std::string_view word, double* value) {
 /// What follows "%7 = ".
 bool ReadNode(Words words, RegionNode* node) {
   for (; !words.empty(); words = words.first(words.size() - 1)) {
-    if (words.back() == "ahead" || words.back() == "ahead-in-order") {
-      node->ahead = words.back() == "ahead" ? RowsAhead::kSideBySide : RowsAhead::kInOrder;
+    if (words.back() == "prefetch" || words.back() == "prefetch-in-order") {
+      node->prefetch = words.back() == "prefetch" ? RowPrefetch::kPagesInTurn : RowPrefetch::kInOrder;
       continue;
     }
     bool* const flag = words.back() == "single"                ? &node->single
@@ -149,10 +149,10 @@ bool ReadOutput(Words words, RegionOutput* output) {
   return ReadOperand(words[2], &output->node);
 }
 
-/// "region 2", "region 2 columns 10", and either followed by "halves".
+/// "region 2", "region 2 columns 10", and either followed by "half-registers".
 bool ReadHead(Words words, Region* region) {
-  if (!words.empty() && words.back() == "halves") {
-    region->halves = true;
+  if (!words.empty() && words.back() == "half-registers") {
+    region->half_registers = true;
     words = words.first(words.size() - 1);
   }
   if (words.size() == 4 && words[2] == "columns")
@@ -194,7 +194,7 @@ bool KeepsSingles(const RegionNode& node) {
 std::string Region::ToText() const {
   std::string text = fmt::format("region {}", inputs);
   if (columns > 0) text += fmt::format(" columns {}", columns);
-  text += halves ? " halves\n" : "\n";
+  text += half_registers ? " half-registers\n" : "\n";
   for (size_t i = 0; i < nodes.size(); ++i) text += fmt::format("%{} = {}\n", i, NodeText(nodes[i]));
   for (const RegionOutput& output : outputs) {
     text += kSinkNames[static_cast<size_t>(output.sink)];
@@ -256,11 +256,11 @@ Status Verify(const Region& region) {
     if (node.single)
       good = good && node.op == RegionOp::kInput &&
              (node.access == Access::kCells || node.access == Access::kPerRow);
-    const bool fetched = node.ahead != RowsAhead::kNone;
+    const bool fetched = node.prefetch != RowPrefetch::kNone;
     if (fetched) good = good && node.op == RegionOp::kInput && node.access == Access::kCells;
     for (const RegionNode& other : region.nodes)
-      if (fetched && other.ahead != RowsAhead::kNone)
-        good = good && other.single == node.single && other.ahead == node.ahead;
+      if (fetched && other.prefetch != RowPrefetch::kNone)
+        good = good && other.single == node.single && other.prefetch == node.prefetch;
     for (const RegionNode& other : region.nodes)
       if (node.op == RegionOp::kInput && other.op == RegionOp::kInput && other.input == node.input)
         good = good && other.single == node.single;

@@ -77,15 +77,15 @@ double LanesOf(const double* r) {
 
 // Cells in their order: a row, or all of an array.
 template <typename Op>
-void Flat(const double* x, int64_t count, double* lanes, const Ahead& ahead = {}) {
+void Flat(const double* x, int64_t count, double* lanes, const Prefetch& prefetch = {}) {
   __m256d low = _mm256_loadu_pd(lanes), high = _mm256_loadu_pd(lanes + 4);
   const auto add = [&](const double* eight) __attribute__((always_inline)) {
     low = Op::Of(low, _mm256_loadu_pd(eight));
     high = Op::Of(high, _mm256_loadu_pd(eight + 4));
   };
   int64_t p = 0;
-  for (; ahead && p + 64 <= count; p += 64) {
-    ahead.Fetch(x + p, 8, 8);
+  for (; prefetch && p + 64 <= count; p += 64) {
+    prefetch.Fetch(x + p, 8, 8);
 #pragma GCC unroll 8
     for (int64_t q = 0; q < 64; q += 8) add(x + p + q);
   }
@@ -99,12 +99,12 @@ void Flat(const double* x, int64_t count, double* lanes, const Ahead& ahead = {}
 // 4).
 template <typename Op, int kVectors>
 void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n, double* columns,
-                        const Ahead& ahead) {
+                        const Prefetch& prefetch) {
   __m256d sums[kVectors];
 #pragma GCC unroll 12
   for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_load_pd(columns + 4 * v);
   for (int64_t i = 0; i < rows; ++i, x += stride) {
-    ahead.Fetch(x, 8, (n + 7) / 8);
+    prefetch.Fetch(x, 8, (n + 7) / 8);
 #pragma GCC unroll 12
     for (int v = 0; v + 1 < kVectors; ++v) sums[v] = Op::Of(sums[v], _mm256_loadu_pd(x + 4 * v));
     sums[kVectors - 1] =
@@ -117,37 +117,38 @@ void ColumnsInRegisters(const double* x, int64_t rows, int64_t stride, int64_t n
 // Many columns. Returns the rows done: kRows at a time.
 template <typename Op, int kRows, bool kFetch>
 int64_t ColumnsInMemory(const double* x, int64_t rows, int64_t stride, int64_t n, double* columns,
-                        const Ahead& ahead) {
+                        const Prefetch& prefetch) {
   int64_t i = 0;
   for (; i + kRows <= rows; i += kRows, x += kRows * stride)
     UpdateColumns<kRows, kFetch>(
-        x, stride, n, columns, ahead,
+        x, stride, n, columns, prefetch,
         [](int, __m256d sum, __m256d cells) __attribute__((always_inline)) { return Op::Of(sum, cells); });
   return i;
 }
 
 template <typename Op>
-void Columns(const double* x, int64_t rows, int64_t stride, int64_t n, double* columns, const Ahead& ahead) {
+void Columns(const double* x, int64_t rows, int64_t stride, int64_t n, double* columns,
+             const Prefetch& prefetch) {
   if (n == 0) return;
   const bool few = WithConstant<1, 8>(CeilDivide(n, 4), [&](auto vectors) {
-    ColumnsInRegisters<Op, vectors>(x, rows, stride, n, columns, ahead);
+    ColumnsInRegisters<Op, vectors>(x, rows, stride, n, columns, prefetch);
   });
   if (few) return;
-  const int64_t done = ahead          ? ColumnsInMemory<Op, 8, true>(x, rows, stride, n, columns, ahead)
+  const int64_t done = prefetch       ? ColumnsInMemory<Op, 8, true>(x, rows, stride, n, columns, prefetch)
                        : n < kLongRow ? 0
-                                      : ColumnsInMemory<Op, 8, false>(x, rows, stride, n, columns, ahead);
-  ColumnsInMemory<Op, 1, false>(x + done * stride, rows - done, stride, n, columns, ahead);
+                                      : ColumnsInMemory<Op, 8, false>(x, rows, stride, n, columns, prefetch);
+  ColumnsInMemory<Op, 1, false>(x + done * stride, rows - done, stride, n, columns, prefetch);
 }
 
 // Eight rows of n cells are 8n cells in sequence, and 2n accumulators take them as they come.
 template <typename Op, int kColumns>
-void NarrowInRegisters(const double* x, int64_t rows, double* narrow, const Ahead& ahead) {
+void NarrowInRegisters(const double* x, int64_t rows, double* narrow, const Prefetch& prefetch) {
   __m256d sums[2 * kColumns];
 #pragma GCC unroll 16
   for (int v = 0; v < 2 * kColumns; ++v) sums[v] = _mm256_load_pd(narrow + 4 * v);
   int64_t i = 0;
   for (; i + 8 <= rows; i += 8, x += 8 * kColumns) {
-    ahead.Fetch(x, 8, kColumns);
+    prefetch.Fetch(x, 8, kColumns);
 #pragma GCC unroll 16
     for (int v = 0; v < 2 * kColumns; ++v) sums[v] = Op::Of(sums[v], _mm256_loadu_pd(x + 4 * v));
   }
@@ -168,10 +169,10 @@ template <typename Op>
 // its whole eights: kTail 0: nothing, 1: at most four cells, 2: more. kWhole is the number of whole eights,
 // -1 when it is not a constant.
 template <typename Op, int kWhole, int kTail>
-[[gnu::always_inline]] inline __m256d HalfLanes(const double* x, int64_t n, const Ahead& ahead) {
+[[gnu::always_inline]] inline __m256d HalfLanes(const double* x, int64_t n, const Prefetch& prefetch) {
   const __m256d start = _mm256_set1_pd(Op::kStart);
   __m256d low = start, high = start;
-  ahead.Fetch(x, 8, (n + 7) / 8);
+  prefetch.Fetch(x, 8, (n + 7) / 8);
   const int64_t whole = kWhole >= 0 ? 8 * kWhole : n / 8 * 8;
   int64_t j = 0;
   for (; j < whole; j += 8) {
@@ -197,11 +198,11 @@ inline __m256d JoinFourRows(__m256d a, __m256d b, __m256d c, __m256d d) {
 
 template <typename Op, int kWhole, int kTail>
 int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n, double* out,
-                        const Ahead& ahead) {
+                        const Prefetch& prefetch) {
   int64_t i = 0;
   for (; i + 4 <= rows; i += 4, x += 4 * stride) {
     const auto row = [&](int64_t r) __attribute__((always_inline)) {
-      return HalfLanes<Op, kWhole, kTail>(x + r * stride, n, ahead);
+      return HalfLanes<Op, kWhole, kTail>(x + r * stride, n, prefetch);
     };
     const __m256d a = row(0), b = row(1), c = row(2), d = row(3);
     _mm256_storeu_pd(out + i, JoinFourRows<Op>(a, b, c, d));
@@ -211,10 +212,10 @@ int64_t FourRowsAtATime(const double* x, int64_t rows, int64_t stride, int64_t n
 
 template <typename Op, int kWhole>
 int64_t FourRowsByTail(const double* x, int64_t rows, int64_t stride, int64_t n, double* out,
-                       const Ahead& ahead) {
-  if (n % 8 == 0) return FourRowsAtATime<Op, kWhole, 0>(x, rows, stride, n, out, ahead);
-  if (n % 8 <= 4) return FourRowsAtATime<Op, kWhole, 1>(x, rows, stride, n, out, ahead);
-  return FourRowsAtATime<Op, kWhole, 2>(x, rows, stride, n, out, ahead);
+                       const Prefetch& prefetch) {
+  if (n % 8 == 0) return FourRowsAtATime<Op, kWhole, 0>(x, rows, stride, n, out, prefetch);
+  if (n % 8 <= 4) return FourRowsAtATime<Op, kWhole, 1>(x, rows, stride, n, out, prefetch);
+  return FourRowsAtATime<Op, kWhole, 2>(x, rows, stride, n, out, prefetch);
 }
 
 // Extremes have no order: four short rows are four lanes. Returns the rows done.
@@ -234,12 +235,13 @@ int64_t ExtremesOfShortRows(const double* x, int64_t rows, int64_t stride, int64
 
 // Longer rows one after the other: so the processor's prefetcher follows them.
 template <typename Op, int kRest, bool kMasked>
-void RowByRow(const double* x, int64_t rows, int64_t stride, int64_t n, double* out, const Ahead& ahead) {
+void RowByRow(const double* x, int64_t rows, int64_t stride, int64_t n, double* out,
+              const Prefetch& prefetch) {
   const __m256d start = _mm256_set1_pd(Op::kStart);
   for (int64_t i = 0; i < rows; ++i, x += stride) {
     __m256d lanes[2] = {start, start};
     EachFour<kRest, kMasked>(
-        x, n, ahead, [&](int64_t j, int half, bool masked) __attribute__((always_inline)) {
+        x, n, prefetch, [&](int64_t j, int half, bool masked) __attribute__((always_inline)) {
           lanes[half] = Op::Of(lanes[half], masked ? LoadRest<Op>(x + j, n - j) : _mm256_loadu_pd(x + j));
         });
     const __m256d half = Op::Of(lanes[0], lanes[1]),
@@ -249,11 +251,12 @@ void RowByRow(const double* x, int64_t rows, int64_t stride, int64_t n, double* 
 }
 
 template <typename Op>
-void Rows(const double* x, int64_t rows, int64_t stride, int64_t n, double* out, const Ahead& ahead) {
+void Rows(const double* x, int64_t rows, int64_t stride, int64_t n, double* out, const Prefetch& prefetch) {
   constexpr bool kExtreme = std::is_same_v<Op, Minimum> || std::is_same_v<Op, Maximum>;
   int64_t i = 0;
   if (n > kShortRow) {
-    WithRest(n, [&](auto rest, auto masked) { RowByRow<Op, rest, masked>(x, rows, stride, n, out, ahead); });
+    WithRest(n,
+             [&](auto rest, auto masked) { RowByRow<Op, rest, masked>(x, rows, stride, n, out, prefetch); });
     return;
   }
   if (n == 1 && stride == 1) {
@@ -262,11 +265,11 @@ void Rows(const double* x, int64_t rows, int64_t stride, int64_t n, double* out,
   } else if (kExtreme && n > 0 && n < 8) {
     i = ExtremesOfShortRows<Op>(x, rows, stride, n, out);
   } else if (n < 8) {
-    i = FourRowsByTail<Op, 0>(x, rows, stride, n, out, ahead);
+    i = FourRowsByTail<Op, 0>(x, rows, stride, n, out, prefetch);
   } else if (n < 16) {
-    i = FourRowsByTail<Op, 1>(x, rows, stride, n, out, ahead);
+    i = FourRowsByTail<Op, 1>(x, rows, stride, n, out, prefetch);
   } else {
-    i = FourRowsByTail<Op, -1>(x, rows, stride, n, out, ahead);
+    i = FourRowsByTail<Op, -1>(x, rows, stride, n, out, prefetch);
   }
   for (; i < rows; ++i) {
     double lanes[8];
@@ -300,22 +303,23 @@ double FoldTwo(Fold fold, double a, double b) {
 double FoldLanes(Fold fold, const double lanes[8]) {
   return Dispatch(fold, [&](auto op) { return LanesOf<decltype(op)>(lanes); });
 }
-void FoldFlat(Fold fold, const double* x, int64_t count, double lanes[8], const Ahead& ahead) {
-  Dispatch(fold, [&](auto op) { Flat<decltype(op)>(x, count, lanes, ahead); });
+void FoldFlat(Fold fold, const double* x, int64_t count, double lanes[8], const Prefetch& prefetch) {
+  Dispatch(fold, [&](auto op) { Flat<decltype(op)>(x, count, lanes, prefetch); });
 }
 void FoldColumns(Fold fold, const double* x, int64_t rows, int64_t stride, int64_t n, double* columns,
-                 const Ahead& ahead) {
-  Dispatch(fold, [&](auto op) { Columns<decltype(op)>(x, rows, stride, n, columns, ahead); });
+                 const Prefetch& prefetch) {
+  Dispatch(fold, [&](auto op) { Columns<decltype(op)>(x, rows, stride, n, columns, prefetch); });
 }
-void FoldNarrow(Fold fold, const double* x, int64_t rows, int64_t n, double* narrow, const Ahead& ahead) {
+void FoldNarrow(Fold fold, const double* x, int64_t rows, int64_t n, double* narrow,
+                const Prefetch& prefetch) {
   Dispatch(fold, [&](auto op) {
     WithConstant<1, 8>(
-        n, [&](auto columns) { NarrowInRegisters<decltype(op), columns>(x, rows, narrow, ahead); });
+        n, [&](auto columns) { NarrowInRegisters<decltype(op), columns>(x, rows, narrow, prefetch); });
   });
 }
 void FoldRows(Fold fold, const double* x, int64_t rows, int64_t stride, int64_t n, double* out,
-              const Ahead& ahead) {
-  Dispatch(fold, [&](auto op) { Rows<decltype(op)>(x, rows, stride, n, out, ahead); });
+              const Prefetch& prefetch) {
+  Dispatch(fold, [&](auto op) { Rows<decltype(op)>(x, rows, stride, n, out, prefetch); });
 }
 
 int64_t FindNonFinite(const double* x, int64_t from, int64_t count) {

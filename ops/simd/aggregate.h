@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "ops/simd/ahead.h"
+#include "ops/simd/prefetch.h"
 
 // Inner loops of sums, products, extremes and squared deviations over dense doubles (docs/numerics.md,
 // section 3). AVX2 on every CPU: these loops run at the speed of memory, and 256-bit loads are faster than
@@ -26,18 +26,19 @@ double FoldTwo(Fold fold, double a, double b);
 /// L: ((r0+r4)+(r2+r6)) + ((r1+r5)+(r3+r7)) with the fold in place of +.
 double FoldLanes(Fold fold, const double lanes[8]);
 
-// Lines are fetched meanwhile as `ahead` says (Ahead::OfStream for cells in memory).
+// Lines are fetched meanwhile as `prefetch` says (Prefetch::OfStream for cells in memory).
 
 /// lanes[p mod 8] takes x[p], p ascending.
-void FoldFlat(Fold fold, const double* x, int64_t count, double lanes[8], const Ahead& ahead = {});
+void FoldFlat(Fold fold, const double* x, int64_t count, double lanes[8], const Prefetch& prefetch = {});
 /// columns[j] takes x[i, j], i ascending; rows are `stride` apart.
 void FoldColumns(Fold fold, const double* x, int64_t rows, int64_t stride, int64_t n, double* columns,
-                 const Ahead& ahead = {});
+                 const Prefetch& prefetch = {});
 /// narrow[(i mod 8) * n + j] takes x[i, j], i ascending, for n <= 8 and rows without gaps.
-void FoldNarrow(Fold fold, const double* x, int64_t rows, int64_t n, double* narrow, const Ahead& ahead = {});
+void FoldNarrow(Fold fold, const double* x, int64_t rows, int64_t n, double* narrow,
+                const Prefetch& prefetch = {});
 /// out[i] = L of row i: eight lanes over j, started afresh.
 void FoldRows(Fold fold, const double* x, int64_t rows, int64_t stride, int64_t n, double* out,
-              const Ahead& ahead = {});
+              const Prefetch& prefetch = {});
 
 /// The first p >= from at which x[p] is infinite or NaN; `count` if there is none.
 int64_t FindNonFinite(const double* x, int64_t from, int64_t count);

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "ops/simd/ahead.h"
+#include "ops/simd/prefetch.h"
 
 // What the loops over dense rows (aggregate.cc, matmul.cc) share. AVX2 only.
 namespace heddle::ops::simd {
@@ -74,12 +74,13 @@ inline bool WithConstant(int64_t value, const Body& body) {
 /// whether fewer than four are left. Meanwhile the lines of each sixteen cells are fetched for. kRest: the
 /// fours after the last sixteen cells, the last one masked with kMasked.
 template <int kRest, bool kMasked, typename Cell, typename Add>
-[[gnu::always_inline]] inline void EachFour(const Cell* row, int64_t n, const Ahead& ahead, const Add& add) {
+[[gnu::always_inline]] inline void EachFour(const Cell* row, int64_t n, const Prefetch& prefetch,
+                                            const Add& add) {
   const auto fetch = [&](int64_t j, int64_t lines) __attribute__((always_inline)) {
     if constexpr (std::is_same_v<Cell, float>)
-      ahead.FetchLine(row + j, j / 16);
+      prefetch.FetchLine(row + j, j / 16);
     else
-      ahead.Fetch(row + j, 8, lines);
+      prefetch.Fetch(row + j, 8, lines);
   };
   int64_t j = 0;
   for (int64_t turns = n / 16; turns > 0; --turns, j += 16) {
@@ -106,7 +107,7 @@ void WithRest(int64_t n, const Body& body) {
 /// traffic (docs/numerics.md, section 4). kFetch: lines are fetched meanwhile.
 template <int kRows, bool kFetch, typename Cell, typename Join>
 inline __attribute__((always_inline)) void UpdateColumns(const Cell* x, int64_t stride, int64_t n,
-                                                         double* columns, const Ahead& ahead,
+                                                         double* columns, const Prefetch& prefetch,
                                                          const Join& join) {
   const int64_t whole = n / 4 * 4;
   const auto update = [&](int64_t j) __attribute__((always_inline)) {
@@ -120,10 +121,10 @@ inline __attribute__((always_inline)) void UpdateColumns(const Cell* x, int64_t 
 #pragma GCC unroll 4
     for (int64_t v = 0; v < 16; v += 4) {
       if constexpr (kFetch && std::is_same_v<Cell, double>) {
-        if (v % 8 == 0) ahead.Fetch(x + j + v, stride, kRows);
+        if (v % 8 == 0) prefetch.Fetch(x + j + v, stride, kRows);
       } else if constexpr (kFetch) {
         if (v == 0)
-          for (int r = 0; r < kRows; ++r) ahead.FetchLine(x + r * stride + j, r);
+          for (int r = 0; r < kRows; ++r) prefetch.FetchLine(x + r * stride + j, r);
       }
       update(j + v);
     }

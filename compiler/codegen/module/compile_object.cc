@@ -119,7 +119,7 @@ Result<std::string> Emit(llvm::Module& module, llvm::TargetMachine& machine, int
 
 Result<std::string> CompileRegion(const ops::Region& region, int cpu, HeddleProduct product) {
   llvm::LLVMContext context;
-  const int register_lanes = region.halves ? 4 : kCpuLevels[cpu].register_lanes;
+  const int register_lanes = region.half_registers ? 4 : kCpuLevels[cpu].register_lanes;
   const std::unique_ptr<llvm::Module> module = LowerRegion(region, register_lanes, context);
   std::string fault;
   llvm::raw_string_ostream fault_stream(fault);

@@ -24,7 +24,7 @@ namespace {
 
 // What is fetched at a time, and from how many pages side by side.
 constexpr int64_t kAheadPages = 8, kPageBytes = 4096;
-// How far ahead in the order of memory: as simd::Ahead::kFar.
+// How far ahead in the order of memory: as simd::Prefetch::kFar.
 constexpr int64_t kAheadBytes = 8192;
 
 // Lanes first ... first + width / 2 - 1.
@@ -162,7 +162,7 @@ void Lowering::JoinRows() {
 // size, so that one call goes on where the call before it ended; those of the others, beside them.
 void Lowering::FindAhead() {
   for (const RegionNode& node : region_.nodes) {
-    if (node.ahead == ops::RowsAhead::kNone) continue;
+    if (node.prefetch == ops::RowPrefetch::kNone) continue;
     const Cells input = inputs_[static_cast<size_t>(node.input)];
     if (ahead_first_ == nullptr) {
       llvm::Value* const address = b_.CreatePtrToInt(input.at, b_.getInt64Ty());
@@ -170,7 +170,7 @@ void Lowering::FindAhead() {
                                    Integer(input.single ? 2 : 3));
       ahead_row_ = ahead_first_;
     }
-    ahead_in_order_ = node.ahead == ops::RowsAhead::kInOrder;
+    prefetches_in_order_ = node.prefetch == ops::RowPrefetch::kInOrder;
     ahead_.push_back({b_.CreateGEP(input.type(), input.at, b_.CreateNeg(ahead_first_)), input.single});
   }
 }
@@ -192,7 +192,7 @@ void Lowering::FetchAhead(llvm::Value* cell, int64_t eights) {
   llvm::Value* const first = b_.CreateLShr(b_.CreateNSWAdd(ahead_row_, cell), Integer(single ? 4 : 3));
   for (int64_t l = 0; l < lines; ++l) {
     llvm::Value* const line = b_.CreateAdd(first, Integer(l));
-    if (ahead_in_order_) {
+    if (prefetches_in_order_) {
       fetch(b_.CreateAdd(b_.CreateShl(line, Integer(6)), Integer(kAheadBytes)));
       continue;
     }
@@ -215,7 +215,7 @@ void Lowering::BeginRow(llvm::Value* i) {
     if (output_strides_[o] != nullptr)
       rows_of_outputs_[o] = PointerTo(outputs_[o], b_.CreateMul(i, output_strides_[o]));
   for (const RegionNode& node : region_.nodes)
-    if (node.ahead != ops::RowsAhead::kNone)
+    if (node.prefetch != ops::RowPrefetch::kNone)
       ahead_row_ =
           b_.CreateAdd(ahead_first_, b_.CreateMul(i, input_strides_[static_cast<size_t>(node.input)]));
   ComputeAt(Rate::kPerRow, values_);

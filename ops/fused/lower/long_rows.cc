@@ -9,12 +9,12 @@
 namespace heddle::ops {
 namespace {
 
-// Operators on full rows that a value may take to be computed anew.
+// A value that takes more operators on full rows is saved and not computed again.
 constexpr int kMostRepeated = 4;
 
-class Divider {
+class PhaseDivider {
  public:
-  explicit Divider(const BodyView& view) : view_(view) {}
+  explicit PhaseDivider(const BodyView& view) : view_(view) {}
 
   PhasedBody Run() {
     const auto count = static_cast<size_t>(view_.body().size());
@@ -24,15 +24,15 @@ class Divider {
     for (NodeId id = 0; id < view_.body().size(); ++id) FindEarliest(id);
     for (NodeId id = view_.body().size() - 1; id >= 0; --id) FindNeeds(id);
     CopyNodes();
-    ChooseKeeps();
-    return std::move(made_);
+    ChooseSaved();
+    return std::move(phased_);
   }
 
  private:
   static size_t Index(NodeId id) { return BodyView::Index(id); }
   BodyRole Role(NodeId id) const { return view_.program().roles.nodes[Index(id)]; }
   bool IsFold(NodeId id) const { return Role(id) == BodyRole::kFold; }
-  // A computed value of full rows; vectors are computed again wherever they are read.
+  // A computed value of full rows. Vectors cost little: each phase that reads one computes it.
   bool IsFull(NodeId id) const { return view_.IsCellwise(id) && view_.Columns(id) > 1; }
 
   void FindEarliest(NodeId id) {
@@ -77,8 +77,8 @@ class Divider {
 
   void CopyNodes() {
     const FusedOperator& fused = view_.program().fused;
-    made_.fused = fused;
-    made_.fused.body = Graph();
+    phased_.fused = fused;
+    phased_.fused.body = Graph();
     copies_.resize(fused.body.nodes.size());
     for (NodeId id = 0; id < fused.body.size(); ++id) {
       const bool fold = IsFold(id);
@@ -87,43 +87,45 @@ class Divider {
         Node copy = fused.body[id];
         for (NodeId& input : copy.inputs)
           if (input != kNoNode) input = CopyFor(input, fold ? phase - 1 : phase);
-        copies_[Index(id)][phase] = made_.fused.body.Add(std::move(copy));
-        made_.phases.push_back(phase);
+        copies_[Index(id)][phase] = phased_.fused.body.Add(std::move(copy));
+        phased_.phases.push_back(phase);
       }
     }
-    for (NodeId& root : made_.fused.roots) root = copies_[Index(root)].begin()->second;
+    for (NodeId& root : phased_.fused.roots) root = copies_[Index(root)].begin()->second;
   }
 
-  void ChooseKeeps() {
+  void ChooseSaved() {
     const std::vector<NodeId>& roots = view_.program().fused.roots;
     std::set<int> taken;
     for (NodeId id = 0; id < view_.body().size(); ++id) {
       if (!IsFull(id) || IsCheap(id) || needs_[Index(id)].size() < 2) continue;
       const NodeId copy = copies_[Index(id)].begin()->second;
-      KeptValue& keep = made_.keeps[copy];
+      SavedValue& saved = phased_.saved[copy];
       if (const int own = view_.RowRoot(id); own >= 0) {
-        keep.result = own;
+        saved.result = own;
         continue;
       }
-      // Where a result is written in the last phase that reads this, each of its cells is written after the
-      // same cell of this was read.
-      for (size_t r = 0; r < roots.size() && keep.result < 0; ++r)
+      // The rows of a result can hold the value until the phase that writes the result: that phase reads
+      // each cell of the value before it writes the same cell of the result.
+      for (size_t r = 0; r < roots.size() && saved.result < 0; ++r)
         if (IsFull(roots[r]) && *needs_[Index(roots[r])].begin() >= *needs_[Index(id)].rbegin() &&
             !taken.contains(static_cast<int>(r)))
-          keep.result = static_cast<int>(r);
-      if (keep.result >= 0)
-        taken.insert(keep.result);
+          saved.result = static_cast<int>(r);
+      if (saved.result >= 0)
+        taken.insert(saved.result);
       else
-        keep.kept = made_.kept++;
+        saved.array = phased_.saved_arrays++;
     }
   }
 
   const BodyView& view_;
-  std::vector<int> earliest_;         // Of an aggregate: the phase from which on it is there.
-  std::vector<int> operators_;        // On full rows, to compute the value; more than kMostRepeated: heavy.
-  std::vector<std::set<int>> needs_;  // Phases that read a value of full rows.
-  std::vector<std::map<int, NodeId>> copies_;
-  PhasedBody made_;
+  // By node: the first phase that can compute it; of an aggregate, the first that can read it.
+  std::vector<int> earliest_;
+  // By node: operators on full rows that computing it takes; one that is heavy counts as too many.
+  std::vector<int> operators_;
+  std::vector<std::set<int>> needs_;           // Phases that read a value of full rows.
+  std::vector<std::map<int, NodeId>> copies_;  // By node and phase: the node of the new body.
+  PhasedBody phased_;
 };
 
 }  // namespace
@@ -133,7 +135,7 @@ bool FoldsLongRows(const BodyView& view) {
   return std::find(roles.begin(), roles.end(), BodyRole::kFold) != roles.end();
 }
 
-PhasedBody DivideIntoPhases(const BodyView& view) { return Divider(view).Run(); }
+PhasedBody DivideIntoPhases(const BodyView& view) { return PhaseDivider(view).Run(); }
 
 void FinishPhases(TileProgram* program) {
   if (program->phases == 1) return;
@@ -141,7 +143,7 @@ void FinishPhases(TileProgram* program) {
   program->phases = 1;
   for (Step& step : steps) {
     program->phases = std::max(program->phases, step.phase + 1);
-    // What is read again should stay in the caches.
+    // A result that another step reads should stay in the caches.
     step.stream =
         step.stream && std::none_of(step.outputs.begin(), step.outputs.end(), [&](const TileRef& tile) {
           return tile.kind != TileRef::Kind::kNone &&
@@ -152,14 +154,14 @@ void FinishPhases(TileProgram* program) {
   const auto writes = [](const Step& step, const TileRef& tile) {
     return step.to == tile || std::find(step.outputs.begin(), step.outputs.end(), tile) != step.outputs.end();
   };
-  const auto makes_for = [&](const Step& earlier, const Step& reader) {
+  const auto fills_buffer_of = [&](const Step& earlier, const Step& reader) {
     std::vector<TileRef> made = earlier.outputs;
     made.push_back(earlier.to);
     return std::any_of(made.begin(), made.end(), [&](const TileRef& tile) {
-      // Results of full rows are there in later phases, and what is kept.
+      // Full rows of results, and saved values, are still there in later phases; buffers are not.
       const bool in_tile = tile.kind == TileRef::Kind::kBuffer ||
                            (tile.kind == TileRef::Kind::kResult && earlier.columns == 1);
-      // A step that works in place belongs to the one that makes the value.
+      // A step that changes a buffer in place runs whenever the step that fills it does.
       return in_tile && (Reads(reader, tile) || writes(reader, tile));
     });
   };
@@ -168,7 +170,7 @@ void FinishPhases(TileProgram* program) {
     for (size_t s = steps.size(); s-- > 0;) {
       run[s] = steps[s].phase == phase;
       for (size_t later = s + 1; later < steps.size() && steps[s].phase < phase && !run[s]; ++later)
-        run[s] = run[later] && makes_for(steps[s], steps[later]);
+        run[s] = run[later] && fills_buffer_of(steps[s], steps[later]);
     }
     program->runs.push_back(std::move(run));
   }

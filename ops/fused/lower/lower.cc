@@ -27,7 +27,7 @@ class Lowering : private RegionMaker {
     program_.single = IsSingle(Driver());
     HEDDLE_RETURN_IF_ERROR(MakeRoots(*this, &program_));
     program_.by_pattern = CanWalkEntries(*this);
-    if (std::optional<DefaultedBody> made = FindDefaults(*this))
+    if (std::optional<BodyWithBackgrounds> made = FindBackgrounds(*this))
       Take(*std::move(made));
     else if (!program_.by_pattern && LosesSparsity(*this))
       return Unimplemented("CSR values with entries where the driver has none");
@@ -58,7 +58,7 @@ class Lowering : private RegionMaker {
  private:
   void SetStages() {
     stage_ = phases_.empty() ? FindStages(*this) : phases_;
-    HastenDefaults(&stage_);
+    HastenBackgrounds(&stage_);
     std::set<int64_t> widths;
     for (NodeId id = 0; id < body().size(); ++id)
       if (IsCellwise(id)) widths.insert(Columns(id));
@@ -124,9 +124,9 @@ class Lowering : private RegionMaker {
       step.aggregate = aggregate.kind;
       step.columns = Columns(n.inputs[0]);
       const NodeId operand = n.inputs[0];
-      if (IsPattern(operand) && FoldsRows(n) && !(program_.has_defaults && IsCsrInput(operand))) {
+      if (IsPattern(operand) && FoldsRows(n) && !(program_.has_background && IsCsrInput(operand))) {
         step.from = PlaceOf(operand);
-        step.elsewhere = DefaultPlace(operand);
+        step.background = BackgroundPlace(operand);
       } else if (IsCsrInput(operand)) {  // By its entries: dense cells would be mostly zeros.
         step.index = InputPosition(node(operand));
       } else {
@@ -160,9 +160,9 @@ class Lowering : private RegionMaker {
       }
     } else {
       const bool gaps = root.kind == TileRoot::Kind::kColumns && root.n > 8;
-      const bool sparse = node(n.inputs[0]).info.format == Format::kSparse || !HasDefault(n.inputs[0]);
+      const bool sparse = node(n.inputs[0]).info.format == Format::kSparse || !HasBackground(n.inputs[0]);
       const bool entries = IsPattern(n.inputs[0]) && sparse && FoldOf(root.aggregate) == simd::Fold::kAdd;
-      if (entries) step.elsewhere = DefaultPlace(n.inputs[0]);
+      if (entries) step.background = BackgroundPlace(n.inputs[0]);
       step.from = entries                        ? PlaceOf(n.inputs[0])
                   : IsReadAsSingles(n.inputs[0]) ? SinglesPlace(n.inputs[0])
                   : gaps                         ? DensePlace(n.inputs[0])

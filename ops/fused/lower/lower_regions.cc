@@ -206,7 +206,7 @@ Status RegionMaker::AddMember(RegionBuilder* builder, NodeId id) {
 }
 
 void RegionMaker::AddOutputs(RegionBuilder* builder, NodeId id) {
-  bool is_read = IsDefault(id);  // By other steps.
+  bool is_read = IsBackground(id);  // By other steps.
   for (NodeId consumer : consumers(id)) {
     if (IsRows(consumer)) {
       if (!builder->step.flat && FoldsRows(node(consumer))) {

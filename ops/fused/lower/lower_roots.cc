@@ -36,11 +36,11 @@ constexpr int64_t kPassCells = 1 << 17;
 // How a region fetches rows. Where memory is read page after page the processor's own prefetcher is fast
 // enough for bodies that memory limits; beside functions, whose instructions fill the queue in which later
 // reads wait, it is not.
-RowsAhead RowsAheadOf(const Region& region, const Processor& processor) {
-  if (processor.memory_streams > 1) return RowsAhead::kSideBySide;
+RowPrefetch RowPrefetchOf(const Region& region, const Processor& processor) {
+  if (processor.memory_streams > 1) return RowPrefetch::kPagesInTurn;
   const bool heavy = std::any_of(region.nodes.begin(), region.nodes.end(),
                                  [](const RegionNode& node) { return IsHeavy(node); });
-  return heavy ? RowsAhead::kInOrder : RowsAhead::kNone;
+  return heavy ? RowPrefetch::kInOrder : RowPrefetch::kNone;
 }
 
 // True if `step` is the first to read those rows of an input, which come from memory, and no product fetches
@@ -66,14 +66,14 @@ void ChooseFetchesOfOthers(TileProgram* program) {
     if (step->kind == Step::Kind::kFoldRows && ReadsMemory(view, step, step->from)) step->reads_memory = true;
     if (step->kind != Step::Kind::kRegion) continue;
     Region& region = program->regions[static_cast<size_t>(step->index)];
-    const RowsAhead ahead = RowsAheadOf(region, program->processor);
-    if (ahead == RowsAhead::kNone) continue;
+    const RowPrefetch prefetch = RowPrefetchOf(region, program->processor);
+    if (prefetch == RowPrefetch::kNone) continue;
     for (RegionNode& read : region.nodes) {
       if (read.op != RegionOp::kInput || read.access != Access::kCells || read.single != program->single)
         continue;
       const RegionOperand& operand = step->operands[static_cast<size_t>(read.input)];
       if (operand.from == RegionOperand::From::kTile && ReadsMemory(view, step, operand.tile))
-        read.ahead = ahead;
+        read.prefetch = prefetch;
     }
   }
 }
@@ -225,14 +225,14 @@ void ChooseTileRows(TileProgram* program) {
   for (const Step& step : program->steps) {
     read(step.from);
     read(step.from_right);
-    read(step.elsewhere);
+    read(step.background);
     for (const RegionOperand& operand : step.operands) read(operand.tile);
   }
   int64_t bytes = 0, widest = 1;
   for (const int result : results)
     bytes += 8 * view.Columns(program->fused.roots[static_cast<size_t>(result)]);
   const bool once =
-      !FindPairedProduct(*program).keeps;  // Rows stay in registers, or in the first-level cache.
+      !FindPairedProduct(*program).stores_product;  // Rows stay in registers, or in the first-level cache.
   for (int64_t columns : program->buffers) bytes += 8 * columns;
   for (const auto& [input, count] : reads) {
     const int64_t columns = view.Columns(program->roles.variables[static_cast<size_t>(input)]);
@@ -339,7 +339,7 @@ void ChooseReads(TileProgram* program) {
     }
   }
   ChooseFetchesOfOthers(program);
-  for (Region& region : program->regions) region.halves = ReadsByHalves(region);
+  for (Region& region : program->regions) region.half_registers = ReadsByHalves(region);
 }
 
 }  // namespace heddle::ops

@@ -15,31 +15,31 @@ Places::Places(FusedOperator fused, const Processor& processor) : BodyView(progr
 
 Status Places::Take(PhasedBody made) {
   program_.fused = std::move(made.fused);
-  program_.kept = made.kept;
+  program_.saved_arrays = made.saved_arrays;
   program_.phases = 1 + *std::max_element(made.phases.begin(), made.phases.end());
   phases_ = std::move(made.phases);
-  keeps_ = std::move(made.keeps);
+  saved_ = std::move(made.saved);
   places_.assign(body().nodes.size(), {});
   FindConsumers();
   HEDDLE_ASSIGN_OR_RETURN(program_.roles, FindRoles(program_.fused, LongRowFolds::kInChunks));
   return OkStatus();
 }
 
-void Places::Take(DefaultedBody made) {
+void Places::Take(BodyWithBackgrounds made) {
   program_.fused = std::move(made.fused);
   program_.roles = std::move(made.roles);
   for (TileRoot& root : program_.roots) root.node = made.copies[Index(root.node)];
   by_entry_ = std::move(made.by_entry);
-  defaults_ = std::move(made.defaults);
+  backgrounds_ = std::move(made.backgrounds);
   usually_zero_ = std::move(made.usually_zero);
-  program_.by_pattern = program_.has_defaults = true;
+  program_.by_pattern = program_.has_background = true;
   places_.assign(body().nodes.size(), {});
   FindConsumers();
 }
 
-void Places::HastenDefaults(std::vector<int>* stages) const {
+void Places::HastenBackgrounds(std::vector<int>* stages) const {
   for (NodeId id = 0; id < body().size(); ++id) {
-    if (!IsDefault(id)) continue;
+    if (!IsBackground(id)) continue;
     int& stage = (*stages)[Index(id)];
     stage = 0;
     for (const NodeId input : node(id).inputs)
@@ -55,7 +55,7 @@ void Places::PlaceInputs() {
       places_[Index(id)] = {Kind::kInput, InputPosition(node(id)), 0};
   if (!program_.by_pattern) return;
   places_[Index(Driver())] = {Kind::kDriver, 0, 0};
-  if (program_.has_defaults) return;
+  if (program_.has_background) return;
   const std::vector<NodeId> shared = SharedPatterns(*this);
   if (shared.empty()) return;
   Step step{.kind = Step::Kind::kIntersect};
@@ -93,9 +93,9 @@ TileRef Places::PatternPlace(NodeId input, Pattern pattern) {
 }
 
 TileRef Places::NewPlace(NodeId id, bool only_result) {
-  if (const auto keep = keeps_.find(id); keep != keeps_.end())
+  if (const auto keep = saved_.find(id); keep != saved_.end())
     return keep->second.result >= 0 ? TileRef{Kind::kResult, keep->second.result, 0}
-                                    : TileRef{Kind::kKept, keep->second.kept, 0};
+                                    : TileRef{Kind::kSaved, keep->second.array, 0};
   const int root = RowRoot(id);
   if (IsPattern(id)) {
     if (root < 0 || node(id).info.format == Format::kDense || !consumers(id).empty()) return NewPattern();
@@ -109,13 +109,13 @@ TileRef Places::NewPlace(NodeId id, bool only_result) {
 int64_t Places::StrideOf(const TileRef& ref) const {
   if (ref.kind == Kind::kInput) return Columns(program_.roles.variables[static_cast<size_t>(ref.index)]);
   if (ref.kind == Kind::kResult) return Columns(program_.fused.roots[static_cast<size_t>(ref.index)]);
-  if (ref.kind == Kind::kKept) return program_.cut_columns;
+  if (ref.kind == Kind::kSaved) return program_.cut_columns;
   HEDDLE_CHECK(ref.kind == Kind::kBuffer, "values at entries have no rows");
   return program_.buffers[static_cast<size_t>(ref.index)];
 }
 
 TileRef Places::DensePlace(NodeId id) {
-  if (program_.has_defaults && IsPattern(id)) {
+  if (program_.has_background && IsPattern(id)) {
     TileRef& spread = spread_[id];
     if (spread.kind == Kind::kNone) {
       spread = {Kind::kBuffer, NewBuffer(Columns(id)), 0};
@@ -140,7 +140,7 @@ Step Places::SpreadTo(NodeId id, const TileRef& to) const {
           .columns = Columns(id),
           .from = places_[Index(id)],
           .to = to,
-          .elsewhere = DefaultPlace(id)};
+          .background = BackgroundPlace(id)};
 }
 
 void Places::FinishPatterned(NodeId root, const TileRef& result) {
@@ -149,11 +149,11 @@ void Places::FinishPatterned(NodeId root, const TileRef& result) {
   if (PlaceOf(root) != result)
     program_.steps.push_back(
         {.kind = Step::Kind::kCopy, .columns = Columns(root), .from = PlaceOf(root), .to = result});
-  if (HasDefault(root))
+  if (HasBackground(root))
     program_.steps.push_back({.kind = Step::Kind::kCopy,
                               .columns = 1,
-                              .from = DefaultPlace(root),
-                              .to = {Kind::kElsewhere, result.index, 0}});
+                              .from = BackgroundPlace(root),
+                              .to = {Kind::kBackground, result.index, 0}});
 }
 
 TileRef Places::ContiguousPlace(NodeId id) {
@@ -171,9 +171,9 @@ Status Places::ReadForProduct(NodeId id, Step* step, int* csr_input) {
   *csr_input = -1;
   const bool sparse = node(id).info.format == Format::kSparse;
   const bool multiplies = step->kind == Step::Kind::kMultiply;
-  if (IsPattern(id) && (sparse || !HasDefault(id) || (multiplies && usually_zero_[Index(id)]))) {
+  if (IsPattern(id) && (sparse || !HasBackground(id) || (multiplies && usually_zero_[Index(id)]))) {
     step->from = PlaceOf(id);
-    step->elsewhere = DefaultPlace(id);
+    step->background = BackgroundPlace(id);
     step->multiplies_zeros = multiplies && !sparse;
     return OkStatus();
   }

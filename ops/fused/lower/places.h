@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/values/panels.h"
-#include "ops/fused/lower/entry_defaults.h"
 #include "ops/fused/lower/long_rows.h"
+#include "ops/fused/lower/row_background.h"
 #include "ops/fused/program/body_view.h"
 
 namespace heddle::ops {
@@ -22,23 +22,25 @@ class Places : public BodyView {
   TileRef& PlaceOf(NodeId id) { return places_[Index(id)]; }
   /// A value at the entries of a CSR driver.
   bool IsPattern(NodeId id) const {
-    return program_.by_pattern && (program_.has_defaults ? by_entry_[Index(id)] : HasDriversShape(id));
+    return program_.by_pattern && (program_.has_background ? by_entry_[Index(id)] : HasDriversShape(id));
   }
-  /// Likewise; elsewhere it is not 0.
-  bool HasDefault(NodeId id) const { return program_.has_defaults && defaults_[Index(id)] != kNoNode; }
-  TileRef DefaultPlace(NodeId id) const {
-    return HasDefault(id) ? places_[Index(defaults_[Index(id)])] : TileRef();
+  /// Such a value whose background is not always 0.
+  bool HasBackground(NodeId id) const {
+    return program_.has_background && backgrounds_[Index(id)] != kNoNode;
   }
-  /// True for the column of another value's defaults.
-  bool IsDefault(NodeId id) const {
-    return std::find(defaults_.begin(), defaults_.end(), id) != defaults_.end();
+  TileRef BackgroundPlace(NodeId id) const {
+    return HasBackground(id) ? places_[Index(backgrounds_[Index(id)])] : TileRef();
+  }
+  /// True for the column that holds the background of another value.
+  bool IsBackground(NodeId id) const {
+    return std::find(backgrounds_.begin(), backgrounds_.end(), id) != backgrounds_.end();
   }
 
-  /// A body in phases takes the place of the one that was given.
+  /// Replaces the body by one in phases, or by one with values at the entries of its driver.
   Status Take(PhasedBody body);
-  /// So does one with values at the entries of its driver.
-  void Take(DefaultedBody body);
-  /// Inputs, aggregates of long rows, and the patterns of the walk along the entries of a driver.
+  void Take(BodyWithBackgrounds body);
+  /// Gives places to inputs and to aggregates of long rows, and makes the step that finds the entries which
+  /// CSR inputs share with the driver.
   void PlaceInputs();
   /// Values of an operand at the driver's entries.
   TileRef PatternPlace(NodeId input, Pattern pattern);
@@ -46,8 +48,8 @@ class Places : public BodyView {
     program_.buffers.push_back(columns);
     return static_cast<int>(program_.buffers.size()) - 1;
   }
-  /// Of what a step makes. `only_result`: a region computes it and no other step reads it, so that it is
-  /// written as floats; of other results the floats are made at the end.
+  /// A place for what a step makes. `only_result`: a region computes it and no other step reads it, so the
+  /// region writes it as floats; the floats of other results are made at the end.
   TileRef NewPlace(NodeId id, bool only_result = false);
   int64_t StrideOf(const TileRef& ref) const;
   /// Where the dense cells of a value are, as doubles; CSR inputs are made dense, and floats widened, when
@@ -64,12 +66,12 @@ class Places : public BodyView {
     return IsInput(id) && IsSingle(id) && !IsCsrInput(id) && Columns(id) <= kColumnChunk;
   }
   TileRef SinglesPlace(NodeId id);
-  /// Defaults are there beside what they belong to: as early as their operands.
-  void HastenDefaults(std::vector<int>* stages) const;
-  /// The pattern and the values there are a CSR result, and what each row is elsewhere, where that may not be
-  /// 0.
+  /// Moves backgrounds to the stage of their operands, so that they are there when their values are.
+  void HastenBackgrounds(std::vector<int>* stages) const;
+  /// The last steps of a CSR result with the driver's entries: its values, and its backgrounds where those
+  /// may not be 0.
   void FinishPatterned(NodeId root, const TileRef& result);
-  /// What a step that is no region computed is rounded as if it had been stored.
+  /// Rounds what a step that is no region computed, as if it had been stored as floats.
   void RoundIfSingle(const TileRef& place, int64_t columns) {
     if (program_.single)
       program_.steps.push_back({.kind = Step::Kind::kRound, .columns = columns, .to = place});
@@ -85,10 +87,10 @@ class Places : public BodyView {
 
   std::vector<TileRef> places_;
   std::map<NodeId, TileRef> copies_, gathered_, spread_;
-  std::vector<bool> by_entry_;  // As in DefaultedBody.
-  std::vector<NodeId> defaults_;
+  std::vector<bool> by_entry_;  // As in BodyWithBackgrounds.
+  std::vector<NodeId> backgrounds_;
   std::vector<bool> usually_zero_;
-  std::map<NodeId, KeptValue> keeps_;
+  std::map<NodeId, SavedValue> saved_;
 };
 
 }  // namespace heddle::ops

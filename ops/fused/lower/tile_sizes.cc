@@ -46,7 +46,7 @@ int64_t TileRows(const TileProgram& program, const PairedProduct& pair, const st
     const int64_t tiles = CeilDivide(CeilDivide(all, rows), threads) * threads;
     rows = std::min(rows, CeilDivide(CeilDivide(all, tiles), kRowsTogether) * kRowsTogether);
   }
-  if (pair.root >= 0 && !pair.at_once) {
+  if (pair.root >= 0 && !pair.same_rows) {
     const int64_t cell_bytes = program.single ? 4 : 8,
                   row_bytes = cell_bytes * program.steps[static_cast<size_t>(pair.root)].columns;
     rows = std::min(rows, FloorPowerOfTwo(kPairedTileBytes / row_bytes));
@@ -78,7 +78,7 @@ bool IsBlocked(const TileProgram& program, const std::vector<Matrix>& inputs) {
 
 int64_t TileEntries(const TileProgram& program, bool blocked) {
   if (!program.by_pattern) return 0;
-  if (blocked || (program.has_defaults && HasWideProduct(program))) return kEntriesTogether;
+  if (blocked || (program.has_background && HasWideProduct(program))) return kEntriesTogether;
   int64_t entries = kTileEntries;
   for (const Step& step : program.steps)
     if (step.kind == Step::Kind::kMultiply && IsByEntry(step.from))
@@ -103,7 +103,7 @@ int64_t RowWork(const TileProgram& program, const std::vector<Matrix>& inputs) {
       if (step.kind == Step::Kind::kSample)
         work_of_entry += inputs[static_cast<size_t>(step.index)].columns();
     const Matrix& driver = Driver(program, inputs);
-    const int64_t cells = program.has_defaults ? driver.columns() / kCellsOfWork : 0;
+    const int64_t cells = program.has_background ? driver.columns() / kCellsOfWork : 0;
     return (driver.stored() / std::max<int64_t>(driver.rows(), 1) + 1) * work_of_entry + cells;
   }
   int64_t widest = 1;

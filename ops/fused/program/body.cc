@@ -137,7 +137,7 @@ class RoleFinder {
     }
     if (node.Is("sampledProduct")) {
       if (input(0) != roles_.variables[static_cast<size_t>(fused_.driver)])
-        return Unimplemented("a product sampled elsewhere than at the driver");
+        return Unimplemented("a product sampled background than at the driver");
       if (!body_[input(1)].Is("variable") || body_[input(1)].info.format != Format::kDense)
         return Unimplemented("a sampled product of a computed factor");
       HEDDLE_RETURN_IF_ERROR(Demand(input(0), BodyRole::kRows));

@@ -23,15 +23,15 @@ namespace heddle::ops {
 struct TileRef {
   enum class Kind : uint8_t {
     kNone,
-    kInput,      ///< Dense rows of an input.
-    kBuffer,     ///< Dense rows.
-    kResult,     ///< Rows of result `index`; its entries' values where it has the driver's pattern.
-    kDriver,     ///< Values of the driver's entries.
-    kPattern,    ///< A buffer with one value for each entry of the driver.
-    kKept,       ///< Rows of a value that one phase makes and a later one reads (long_rows.h).
-    kElsewhere,  ///< A number for each row: result `index` but at the driver's entries (pattern_result.h).
+    kInput,       ///< Dense rows of an input.
+    kBuffer,      ///< Dense rows.
+    kResult,      ///< Rows of result `index`, or the values at its entries where it has the driver's pattern.
+    kDriver,      ///< Values of the driver's entries.
+    kPattern,     ///< A buffer with one value for each entry of the driver.
+    kSaved,       ///< Rows of a value that one phase makes and a later one reads (lower/long_rows.h).
+    kBackground,  ///< The background of each row of result `index` (rows/pattern_result.h).
   } kind = Kind::kNone;
-  int index = 0;       ///< Input, result or buffer number; kPattern and kKept count their own.
+  int index = 0;       ///< Input, result or buffer number; kPattern and kSaved count their own.
   int64_t column = 0;  ///< First column, of a column range.
   bool operator==(const TileRef&) const = default;
 };
@@ -71,7 +71,7 @@ struct Step {
     kGatherColumn,  ///< The cell of a column vector in the entry's row.
     kSample,        ///< U %*% t(V): rows of input `index`, all of input `right`.
     kGatherRow,     ///< The cell of the whole row vector, input `index`, in the entry's column.
-    kSpread,        ///< `from` at the entries and `elsewhere` to dense rows.
+    kSpread,        ///< Dense rows of `from` at the entries and `background` in all other cells.
   } kind = Kind::kRegion;
   NodeId node = kNoNode;  ///< kFoldRows: the aggregate.
   int index = 0;  ///< Of the region or root; the input of kDensify, kWiden, a kMultiply or kFoldRows by
@@ -86,17 +86,17 @@ struct Step {
   bool stream = false;               ///< kRegion: what it stores in the result goes past the caches.
   int64_t columns = 0;
   TileRef from, from_right, to;
-  /// What each row of a `from` at the driver's entries is elsewhere: a column; kNone: 0.
-  TileRef elsewhere;
+  /// The column with the backgrounds of a `from` at the driver's entries (lower/row_background.h); kNone: 0.
+  TileRef background;
   int right = -1;                                 ///< kMultiply: input
   AggregateKind aggregate = AggregateKind::kSum;  ///< kFoldRows
   bool reads_memory = false;                      ///< kFoldRows
-  /// kMultiply: `from` at entries is of a dense matrix, whose zeros elsewhere are multiplied, too: the same
-  /// where `right` is finite.
+  /// kMultiply: `from` at entries stands for a dense matrix, whose zeros count: 0 * Infinity is NaN. Skipping
+  /// them gives the same bits only where `right` is finite.
   bool multiplies_zeros = false;
   int phase = 0;  ///< Of rows that are cut by columns (long_rows.h).
-  /// What kMultiply and kRoot fetch meanwhile of the rows of input `fetched` in the next tile: all lines, or
-  /// every second one, which another step over the same rows may complete.
+  /// Which cache lines of the next tile's rows of input `fetched` a kMultiply or kRoot prefetches while it
+  /// computes: all, or the even or odd ones, where another step over the same rows prefetches the rest.
   enum class Fetch : uint8_t { kNothing, kEven, kOdd, kAll } fetch = Fetch::kNothing;
   TileRef fetched;
 };
@@ -106,7 +106,7 @@ inline bool Reads(const Step& step, const TileRef& tile) {
   const auto is_tile = [&](const RegionOperand& operand) {
     return operand.from == RegionOperand::From::kTile && operand.tile == tile;
   };
-  return step.from == tile || step.from_right == tile || step.elsewhere == tile ||
+  return step.from == tile || step.from_right == tile || step.background == tile ||
          std::any_of(step.operands.begin(), step.operands.end(), is_tile);
 }
 
@@ -116,7 +116,8 @@ inline bool PacksRight(const Step& step) {
          step.columns >= kWideProduct;
 }
 
-/// A reduction: where its payload is and what goes into it.
+/// A reduction over all rows, or over one long row: where its accumulators (its payload) are, and what is
+/// added to them.
 struct TileRoot {
   enum class Kind : uint8_t {
     kFull,
@@ -137,8 +138,8 @@ struct TileRoot {
   int64_t padded = 0;      ///< kVectors: n rounded up to 8.
   int input = -1;          ///< kMoments
   bool symmetric = false;  ///< kProduct: t(X) %*% X; the upper half is enough, as the root's "finish" knows.
-  /// The aggregate of each row of several column chunks: `phase` makes it, steps of later ones read it in
-  /// `value`, a buffer of one cell. `result` is -1 where it is no result.
+  /// It is the aggregate of each row of several column chunks: complete after `phase`, after which steps read
+  /// it in `value`, a buffer of one cell. `result` is -1 where it is no result of the operator.
   bool of_rows = false;
   int phase = 0;
   TileRef value;
@@ -146,8 +147,8 @@ struct TileRoot {
 
 class TileSteps;  // tile_steps.h
 
-/// What calls of a program that compute little have made and the next one needs again: to make it anew takes
-/// longer than they do. Belongs to one program: a copy of it begins without any. Thread-safe.
+/// Prepared steps that no call uses just now. A call of a small operator takes less time than preparing its
+/// steps, so the next call takes them from here. A copy of a program begins without any. Thread-safe.
 class IdleTileSteps {
  public:
   IdleTileSteps() = default;
@@ -171,10 +172,11 @@ struct TileProgram {
   std::vector<std::shared_ptr<const RegionCode>> codes;  ///< Of `regions`.
   bool interpreted = false;                              ///< Some region is interpreted.
   std::vector<int64_t> buffers;                          ///< Columns of each.
-  bool single = false;          ///< Matrices hold floats (docs/numerics.md, section 9).
-  bool by_pattern = false;      ///< Cells are those at the entries of the CSR driver.
-  int patterns = 0;             ///< kPattern buffers.
-  bool has_defaults = false;    ///< By pattern, but not all values of the driver's shape (entry_defaults.h).
+  bool single = false;      ///< Matrices hold floats (docs/numerics.md, section 9).
+  bool by_pattern = false;  ///< Cells are those at the entries of the CSR driver.
+  int patterns = 0;         ///< kPattern buffers.
+  /// By pattern, and some values have a background that is not 0 (lower/row_background.h).
+  bool has_background = false;
   std::vector<bool> patterned;  ///< By result: it has the driver's pattern; empty if none has.
   bool IsPatterned(int result) const { return !patterned.empty() && patterned[static_cast<size_t>(result)]; }
   struct Repeated {
@@ -192,7 +194,7 @@ struct TileProgram {
       0;  ///< Not 0: columns of rows of which a tile has some of one row; every step goes cell by cell.
   int phases = 1;                       ///< Passes over such rows.
   std::vector<std::vector<bool>> runs;  ///< By phase and step: whether it runs; empty if all do.
-  int kept = 0;                         ///< Values of kKept.
+  int saved_arrays = 0;                 ///< How many values of TileRef::Kind::kSaved there are.
   Reduction reduction;                  ///< Of all payloads together; of a stitch each root has its own.
   mutable IdleTileSteps idle;
 };

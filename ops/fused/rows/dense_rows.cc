@@ -42,10 +42,10 @@ void AddRows(const TileRoot& root, const double* x, int64_t x_stride, int64_t ro
 }
 
 void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const double* y, int64_t y_stride,
-                int64_t rows, const simd::Ahead& ahead, int64_t lane, double* payload) {
+                int64_t rows, const simd::Prefetch& prefetch, int64_t lane, double* payload) {
   switch (root.kind) {
     case TileRoot::Kind::kLanes:
-      if (root.k == 1) return simd::MultiplyNarrow(x, rows, root.n, y, payload, ahead);
+      if (root.k == 1) return simd::MultiplyNarrow(x, rows, root.n, y, payload, prefetch);
       if (root.n == 1) return simd::MultiplyNarrow(y, rows, root.k, x, payload);
       for (int64_t i = 0; i < rows; ++i) {
         double* cells = payload + ((lane + i) & 7) * root.n * root.k;
@@ -58,7 +58,7 @@ void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const d
       if (root.n <= kFewColumns && root.k <= simd::kMostRegisterColumns)
         return simd::MultiplyFewColumns(x, rows, x_stride, root.n, y, y_stride, root.k, payload);
       if (simd::AreFewForTiles(root.n, root.k))
-        return AddProductByColumns(x, rows, x_stride, root.n, y, y_stride, root.k, payload, ahead);
+        return AddProductByColumns(x, rows, x_stride, root.n, y, y_stride, root.k, payload, prefetch);
       return Run(Gemm{.m = root.n,
                       .n = root.k,
                       .k = rows,
@@ -71,8 +71,8 @@ void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const d
                       .c_row = root.k,
                       .accumulate = true,
                       .upper_only = root.symmetric,
-                      .ahead = ahead ? x + rows * x_stride : nullptr,
-                      .ahead_cells = rows * root.n / 4});
+                      .prefetched = prefetch ? x + rows * x_stride : nullptr,
+                      .prefetched_cells = rows * root.n / 4});
   }
 }
 

@@ -47,7 +47,7 @@ void AddByColumn(const Entries& x, int64_t first, int64_t last, double* lanes) {
 }  // namespace
 
 bool HoldsSeveralLeaves(const TileProgram& program) {
-  if (!program.by_pattern || program.has_defaults || !program.buffers.empty()) return false;
+  if (!program.by_pattern || program.has_background || !program.buffers.empty()) return false;
   for (const Step& step : program.steps) {
     for (int root : step.output_roots)
       if (root >= 0) return false;
@@ -111,7 +111,7 @@ void SumRows(const Entries& x, int64_t rows, int64_t n, double* out) {
 
 // Eight lanes for few columns of B, else one chain a cell; + 0.0 at the end.
 void MultiplyEntries(const Entries& x, int64_t rows, const Matrix& b, const NarrowRight& narrow, double* out,
-                     int64_t ahead) {
+                     int64_t prefetch_distance) {
   const int64_t k = b.columns();
   if (k > 1 && k <= kFewColumns)
     return simd::MultiplyRowsByLanes(x.values, x.columns, x.offsets, rows, b.data(), k, out);
@@ -119,7 +119,7 @@ void MultiplyEntries(const Entries& x, int64_t rows, const Matrix& b, const Narr
   for (int64_t i = 0; i < rows; ++i, out += k) {
     const int64_t begin = x.offsets[i];
     simd::MultiplySparseRow(x.values + begin, x.columns + begin, x.offsets[i + 1] - begin, b.data(), k, k,
-                            out, ahead);
+                            out, prefetch_distance);
   }
 }
 

@@ -35,9 +35,9 @@ void AddTerms(const TileRoot& root, const Entries& x, int64_t rows, const double
               SparseLeaf& terms);
 /// rowSums of rows of n columns.
 void SumRows(const Entries& x, int64_t rows, int64_t n, double* out);
-/// X %*% B; `ahead` as in simd::MultiplySparseRow.
+/// X %*% B; `prefetch_distance` as in simd::MultiplySparseRow.
 void MultiplyEntries(const Entries& x, int64_t rows, const Matrix& b, const NarrowRight& narrow, double* out,
-                     int64_t ahead);
+                     int64_t prefetch_distance);
 /// Adds some rows to the payload of a sum or of column sums; `row_in_panel` is that of the first.
 void AddEntries(const TileRoot& root, const Entries& x, int64_t rows, int64_t row_in_panel, double* payload);
 /// True for sums whose lanes follow from the columns alone.

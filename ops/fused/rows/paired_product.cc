@@ -6,7 +6,8 @@
 namespace heddle::ops {
 namespace {
 
-// True if some step before `end` writes the buffer: the next tile would overwrite it before its product.
+// True if some step before `end` writes the buffer: then the next tile would overwrite w before the root has
+// read it.
 bool IsWrittenBefore(const TileProgram& program, const TileRef& buffer, int end) {
   for (int s = 0; s < end; ++s) {
     const Step& step = program.steps[static_cast<size_t>(s)];
@@ -27,9 +28,9 @@ int RoundsAfter(const TileProgram& program, int multiply) {
              : 0;
 }
 
-// Columns of X. Two steps on tiles of rows would leave memory idle while the second computes; rows of so many
-// stay in the first-level cache from the first to the second use, those of the tile before eight at least.
-constexpr int64_t kMostColumnsAtOnce = 1024, kMostColumnsOfTwoTiles = 128;
+// Columns of X up to which a pair pays: rows must stay in the first-level cache from the first half to the
+// second. Of two tiles at least eight rows each have to.
+constexpr int64_t kMostColumnsOfSameRows = 1024, kMostColumnsOfTwoTiles = 128;
 
 }  // namespace
 
@@ -45,19 +46,19 @@ PairedProduct FindPairedProduct(const TileProgram& program) {
     const TileRoot& root = program.roots[static_cast<size_t>(step.index)];
     if (root.kind != TileRoot::Kind::kVectors || root.k != 1 || root.n <= 8) continue;
     const Step& multiply = program.steps[static_cast<size_t>(pair.multiply)];
-    const bool kept = step.from_right.kind == TileRef::Kind::kBuffer &&
-                      program.buffers[static_cast<size_t>(step.from_right.index)] == 1 &&
-                      !IsWrittenBefore(program, step.from_right, pair.multiply);
-    const bool at_once =
+    const bool w_waits = step.from_right.kind == TileRef::Kind::kBuffer &&
+                         program.buffers[static_cast<size_t>(step.from_right.index)] == 1 &&
+                         !IsWrittenBefore(program, step.from_right, pair.multiply);
+    const bool same_rows =
         s == pair.multiply + 1 + RoundsAfter(program, pair.multiply) && step.from_right == multiply.to;
-    if (!kept || step.from != multiply.from ||
-        root.n > (at_once ? kMostColumnsAtOnce : kMostColumnsOfTwoTiles))
+    if (!w_waits || step.from != multiply.from ||
+        root.n > (same_rows ? kMostColumnsOfSameRows : kMostColumnsOfTwoTiles))
       continue;
     pair.root = s;
-    pair.at_once = at_once;
-    pair.keeps = !at_once || multiply.to.kind != TileRef::Kind::kBuffer ||
-                 std::any_of(program.steps.begin() + s + 1, program.steps.end(),
-                             [&](const Step& later) { return Reads(later, multiply.to); });
+    pair.same_rows = same_rows;
+    pair.stores_product = !same_rows || multiply.to.kind != TileRef::Kind::kBuffer ||
+                          std::any_of(program.steps.begin() + s + 1, program.steps.end(),
+                                      [&](const Step& later) { return Reads(later, multiply.to); });
     return pair;
   }
   return {};

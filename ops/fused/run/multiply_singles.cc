@@ -57,8 +57,8 @@ void TileSteps::MultiplySingles(TileScratch& scratch, size_t s, int64_t row, int
                   .c_row = k};
   if (step.fetch != Step::Fetch::kNothing) {
     const Place next = Locate(scratch, step.fetched, row_end);
-    gemm.ahead = reinterpret_cast<const float*>(next.cells);
-    gemm.ahead_cells = rows * next.stride;
+    gemm.prefetched = reinterpret_cast<const float*>(next.cells);
+    gemm.prefetched_cells = rows * next.stride;
   }
   Run(gemm);
 }

@@ -42,8 +42,8 @@ bool TileSteps::MustSpread(TileScratch& scratch, size_t s, int64_t row, int64_t 
   const Step& step = program_.steps[s];
   if (!step.multiplies_zeros) return false;
   if (!finite_[s]) return true;
-  const bool zero = step.elsewhere.kind == TileRef::Kind::kNone;
-  return !zero && HasNonzero(Locate(scratch, step.elsewhere, row).cells, rows);
+  const bool zero = step.background.kind == TileRef::Kind::kNone;
+  return !zero && HasNonzero(Locate(scratch, step.background, row).cells, rows);
 }
 
 void TileSteps::MultiplySpread(TileScratch& scratch, size_t s, int64_t row, int64_t rows) const {
@@ -53,12 +53,12 @@ void TileSteps::MultiplySpread(TileScratch& scratch, size_t s, int64_t row, int6
   const auto right = static_cast<size_t>(step.right);
   double* out = Locate(scratch, step.to, row).cells;
   Entries entries = scratch.EntriesAt(Locate(scratch, step.from, row).cells, row);
-  const double* elsewhere = Locate(scratch, step.elsewhere, row).cells;
+  const double* background = Locate(scratch, step.background, row).cells;
   scratch.spread.resize(static_cast<size_t>(piece * inner));
   double* const cells = scratch.spread.data();
   for (int64_t i = 0; i < rows; i += piece) {
     const int64_t count = std::min(piece, rows - i);
-    SpreadDefaultedRows(entries, elsewhere, count, inner, cells, inner);
+    SpreadRowsWithBackground(entries, background, count, inner, cells, inner);
     if (k <= kFewColumns) {
       const NarrowRight& narrow = narrow_spread_[s];
       simd::MultiplyRows(cells, count, inner, inner, narrow.cells.data(), narrow.stride, k, out, k, {});
@@ -88,7 +88,7 @@ void TileSteps::MultiplySpread(TileScratch& scratch, size_t s, int64_t row, int6
     }
     out += count * k;
     entries.offsets += count;
-    if (elsewhere != nullptr) elsewhere += count;
+    if (background != nullptr) background += count;
   }
 }
 

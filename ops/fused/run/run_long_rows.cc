@@ -35,9 +35,10 @@ class LongRows {
     payloads_ = AlignedArray(rows_ * chunks_ * width_ + 8);
     MakeColumnLeaves();
     folds_.assign(static_cast<size_t>(group) * program_.roots.size(), 0.0);
-    for (int i = 0; i < program_.kept; ++i) kept_.emplace_back(group * program_.cut_columns + 8);
+    for (int i = 0; i < program_.saved_arrays; ++i) saved_.emplace_back(group * program_.cut_columns + 8);
     for (int64_t row = 0; row < rows_ && !IsCancelled(call_.context.cancelled); row += group) {
-      for (int i = 0; i < program_.kept; ++i) steps_.KeepIn(i, kept_[static_cast<size_t>(i)].data(), row);
+      for (int i = 0; i < program_.saved_arrays; ++i)
+        steps_.SaveIn(i, saved_[static_cast<size_t>(i)].data(), row);
       const int64_t end = std::min(rows_, row + group);
       for (int phase = 0; phase < program_.phases; ++phase) {
         RunPhase(phase, row, end);
@@ -77,7 +78,7 @@ class LongRows {
 
   int64_t GroupRows() const {
     if (program_.phases == 1) return rows_;
-    int64_t full = program_.kept;
+    int64_t full = program_.saved_arrays;
     for (size_t i = 0; i < program_.roles.inputs.size(); ++i)
       full += program_.roles.inputs[i] == BodyRole::kRows && steps_.inputs()[i].columns() > 1 ? 1 : 0;
     for (size_t i = 0; i < made_.size(); ++i) full += made_[i].columns() > 1 ? 1 : 0;
@@ -241,7 +242,7 @@ class LongRows {
   AlignedArray payloads_;     // Of each chunk of each row, those of all roots but sums of columns.
   std::vector<AlignedArray> column_leaves_;  // Of those, by root.
   std::vector<double> folds_;                // By row of the group and root.
-  std::vector<AlignedArray> kept_;
+  std::vector<AlignedArray> saved_;
 };
 
 }  // namespace

@@ -11,9 +11,9 @@ namespace heddle::ops {
 /// of the driver's, or whose aggregates are read inside.
 bool RunsInPhases(const TileProgram& program);
 
-/// Rows of so many columns that are worked on at once, where `full` values of such rows are read, kept
-/// between phases or written: what one phase reads or writes of them is in the last-level cache for the next
-/// one, as long as that is enough for all threads.
+/// How many rows all phases pass over before the next rows are taken, for rows of so many columns of which
+/// each phase reads, saves or writes `full` values: few enough that the next phase finds them in the
+/// last-level cache, but enough to give every thread work.
 int64_t RowsOfGroup(int64_t rows, int64_t columns, int64_t full, int threads);
 
 /// Runs it in the phase of the call (ops/base/kernel.h). All threads share the column chunks of a few rows at

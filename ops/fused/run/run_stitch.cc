@@ -152,7 +152,7 @@ class Stitch {
       if (!IsRows(i)) continue;
       if (program_.IsPatterned(static_cast<int>(i))) {
         HEDDLE_ASSIGN_OR_RETURN(PatternResult result, PatternResult::Make(steps_.driver()));
-        steps_.WriteTo(i, result.values(), result.elsewhere());
+        steps_.WriteTo(i, result.values(), result.background());
         patterned_.emplace(i, std::move(result));
         continue;
       }

@@ -35,7 +35,7 @@ Result<Matrix> RunRows(const TileProgram& program, const KernelCall& call, TileS
   PatternResult entries;
   if (patterned) {
     HEDDLE_ASSIGN_OR_RETURN(entries, PatternResult::Make(steps.driver()));
-    steps.WriteTo(0, entries.values(), entries.elsewhere());
+    steps.WriteTo(0, entries.values(), entries.background());
   } else {
     HEDDLE_ASSIGN_OR_RETURN(result, Matrix::Dense(rows, info.shape.columns, info.element_type));
     steps.WriteTo(0, result.mutable_data());

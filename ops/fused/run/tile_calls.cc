@@ -59,9 +59,9 @@ TileSteps::TileSteps(const TileProgram& program)
       packed_(program.steps.size()),
       packed_singles_(program.steps.size()),
       results_(program.fused.roots.size(), nullptr),
-      elsewhere_(program.fused.roots.size(), nullptr),
+      background_(program.fused.roots.size(), nullptr),
       column_leaves_(program.roots.size()),
-      kept_(static_cast<size_t>(program.kept), nullptr) {}
+      saved_(static_cast<size_t>(program.saved_arrays), nullptr) {}
 
 TileSteps::~TileSteps() { delete of_others_.load(std::memory_order_relaxed); }
 
@@ -118,7 +118,7 @@ bool TileSteps::Release() {
   inputs_.doubles.clear();
   inputs_.singles.clear();
   std::fill(results_.begin(), results_.end(), nullptr);
-  std::fill(elsewhere_.begin(), elsewhere_.end(), nullptr);
+  std::fill(background_.begin(), background_.end(), nullptr);
   owner_.store(kNobody, std::memory_order_relaxed);
   int64_t doubles = of_owner_ == nullptr ? 0 : of_owner_->room;
   for (const TileProgram::Repeated& repeated : program_.repeated) doubles += sizes_.rows * repeated.columns;

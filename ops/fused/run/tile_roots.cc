@@ -78,7 +78,7 @@ void TileSteps::MultiplyAndAdd(TileScratch& scratch, const Step& step, const Nar
   const Step& root = program_.steps[static_cast<size_t>(pair_.root)];
   const Place x = Locate(scratch, step.from, row);
   double products[4];
-  double* const out = pair_.keeps ? Locate(scratch, step.to, row).cells : products;
+  double* const out = pair_.stores_product ? Locate(scratch, step.to, row).cells : products;
   WithCells(step.from, x, [&]<typename Cell>(const Cell* cells) {
     simd::MultiplyRowsAndColumns(simd::RowsAndColumnsCall<Cell>{
         .n = root.columns,
@@ -87,12 +87,12 @@ void TileSteps::MultiplyAndAdd(TileScratch& scratch, const Step& step, const Nar
         .rows = rows,
         .v = right.cells.data(),
         .out = out,
-        .previous = pair_.at_once ? cells : reinterpret_cast<const Cell*>(scratch.waiting),
-        .previous_rows = pair_.at_once ? rows : scratch.waiting_rows,
-        .w = pair_.keeps ? Locate(scratch, root.from_right, row).cells : products,
+        .previous = pair_.same_rows ? cells : reinterpret_cast<const Cell*>(scratch.waiting),
+        .previous_rows = pair_.same_rows ? rows : scratch.waiting_rows,
+        .w = pair_.stores_product ? Locate(scratch, root.from_right, row).cells : products,
         .columns = payload + program_.roots[static_cast<size_t>(root.index)].offset,
-        .out_step = pair_.keeps ? 1 : 0,
-        .ahead = simd::Ahead(simd::Ahead::kFar, program_.processor.memory_streams)});
+        .out_step = pair_.stores_product ? 1 : 0,
+        .prefetch = simd::Prefetch(simd::Prefetch::kFar, program_.processor.memory_streams)});
   });
   scratch.waiting_rows = 0;
 }
@@ -163,10 +163,10 @@ void TileSteps::AddToRoot(TileScratch& scratch, const Step& step, int64_t row, i
       simd::MultiplyColumns(cells, rows, x.stride, root.n, y.cells, y.stride, root.k, out, root.padded,
                             ToFetch(step, x, rows));
     });
-  const simd::Ahead ahead = program_.single ? simd::Ahead() : ToFetch(step, x, rows);
+  const simd::Prefetch prefetch = program_.single ? simd::Prefetch() : ToFetch(step, x, rows);
   EachTileRows(scratch, step.from, row, rows, root.n,
                [&](const double* cells, int64_t stride, int64_t first, int64_t count) {
-                 AddProduct(root, cells, stride, y.cells + first * y.stride, y.stride, count, ahead,
+                 AddProduct(root, cells, stride, y.cells + first * y.stride, y.stride, count, prefetch,
                             (row_in_panel + first) & 7, out);
                });
 }

@@ -76,11 +76,11 @@ TileSteps::Place TileSteps::Locate(TileScratch& scratch, const TileRef& ref, int
                       row * columns + column),
               columns};
     }
-    case TileRef::Kind::kKept:
-      return {kept_[static_cast<size_t>(ref.index)] + (row - first_kept_) * program_.cut_columns +
+    case TileRef::Kind::kSaved:
+      return {saved_[static_cast<size_t>(ref.index)] + (row - first_saved_row_) * program_.cut_columns +
                   scratch.first_column,
               program_.cut_columns};
-    case TileRef::Kind::kElsewhere: return {elsewhere_[static_cast<size_t>(ref.index)] + row, 1};
+    case TileRef::Kind::kBackground: return {background_[static_cast<size_t>(ref.index)] + row, 1};
     case TileRef::Kind::kNone: break;
   }
   return {};
@@ -88,10 +88,10 @@ TileSteps::Place TileSteps::Locate(TileScratch& scratch, const TileRef& ref, int
 
 Entries TileSteps::LeftEntries(TileScratch& scratch, const Step& step, int64_t row, int64_t rows) const {
   const Entries entries = scratch.EntriesAt(Locate(scratch, step.from, row).cells, row);
-  if (step.elsewhere.kind == TileRef::Kind::kNone) return entries;
-  const double* const elsewhere = Locate(scratch, step.elsewhere, row).cells;
-  if (!HasNonzero(elsewhere, rows)) return entries;
-  scratch.filled.Fill(entries, elsewhere, rows, driver().columns());
+  if (step.background.kind == TileRef::Kind::kNone) return entries;
+  const double* const background = Locate(scratch, step.background, row).cells;
+  if (!HasNonzero(background, rows)) return entries;
+  scratch.filled.Fill(entries, background, rows, driver().columns());
   return scratch.filled.entries();
 }
 
@@ -136,7 +136,8 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
       }
       case Step::Kind::kRound: {
         // The product of a pair that nobody else reads is in no buffer.
-        if (static_cast<int>(s) == pair_.multiply + 1 && pair_.at_once && !pair_.keeps && payload != nullptr)
+        if (static_cast<int>(s) == pair_.multiply + 1 && pair_.same_rows && !pair_.stores_product &&
+            payload != nullptr)
           break;
         const bool by_entries =
             step.to.kind == TileRef::Kind::kPattern ||
@@ -195,15 +196,15 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
       }
       case Step::Kind::kSpread: {
         const Place to = Locate(scratch, step.to, row);
-        SpreadDefaultedRows(scratch.EntriesAt(Locate(scratch, step.from, row).cells, row),
-                            Locate(scratch, step.elsewhere, row).cells, rows, step.columns, to.cells,
-                            to.stride);
+        SpreadRowsWithBackground(scratch.EntriesAt(Locate(scratch, step.from, row).cells, row),
+                                 Locate(scratch, step.background, row).cells, rows, step.columns, to.cells,
+                                 to.stride);
         break;
       }
       case Step::Kind::kFoldRows: FoldRows(scratch, step, row, rows); break;
       case Step::Kind::kMultiply:
         if (static_cast<int>(s) == pair_.multiply && payload != nullptr &&
-            (pair_.at_once || scratch.waiting_rows >= rows))
+            (pair_.same_rows || scratch.waiting_rows >= rows))
           MultiplyAndAdd(scratch, step, narrow_[s], row, rows, payload);
         else if (static_cast<int>(s) == sparse_pair_.multiply && payload != nullptr)
           MultiplyAndAddRows(inputs_.doubles[static_cast<size_t>(step.index)], narrow_[s].dense.data(), row,
@@ -217,7 +218,7 @@ void TileSteps::RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int6
         break;
       case Step::Kind::kRoot:
         if (payload == nullptr || static_cast<int>(s) == sparse_pair_.root) break;
-        if (static_cast<int>(s) == pair_.root && pair_.at_once) break;
+        if (static_cast<int>(s) == pair_.root && pair_.same_rows) break;
         if (static_cast<int>(s) == pair_.root) {
           scratch.waiting = Locate(scratch, step.from, row).cells;
           scratch.waiting_rows = rows;
@@ -343,26 +344,26 @@ void TileSteps::FoldRows(TileScratch& scratch, const Step& step, int64_t row, in
                          out - row);
   if (IsByEntry(step.from)) {
     const Entries entries = scratch.EntriesAt(Locate(scratch, step.from, row).cells, row);
-    const double* const elsewhere = Locate(scratch, step.elsewhere, row).cells;
+    const double* const background = Locate(scratch, step.background, row).cells;
     const simd::Fold fold = FoldOf(step.aggregate);
-    if (fold == simd::Fold::kAdd && (elsewhere == nullptr || !HasNonzero(elsewhere, rows)))
+    if (fold == simd::Fold::kAdd && (background == nullptr || !HasNonzero(background, rows)))
       SumRows(entries, rows, step.columns, out);
     else
-      FoldDefaultedRows(fold, entries, elsewhere, rows, step.columns, out);
+      FoldRowsWithBackground(fold, entries, background, rows, step.columns, out);
   } else {
-    const simd::Ahead ahead = step.reads_memory && !program_.single
-                                  ? simd::Ahead::OfStream(program_.processor.memory_streams)
-                                  : simd::Ahead();
+    const simd::Prefetch prefetch = step.reads_memory && !program_.single
+                                        ? simd::Prefetch::OfStream(program_.processor.memory_streams)
+                                        : simd::Prefetch();
     const bool largest = step.aggregate == AggregateKind::kIndexMax;
     EachTileRows(scratch, step.from, row, rows, step.columns,
                  [&](const double* cells, int64_t stride, int64_t first, int64_t count) {
                    if (largest || step.aggregate == AggregateKind::kIndexMin)
                      simd::IndexOfExtreme(largest, cells, count, step.columns, out + first);
                    else if (IsSpread(step.aggregate))
-                     SpreadRows(step.aggregate, cells, count, stride, step.columns, out + first, ahead);
+                     SpreadRows(step.aggregate, cells, count, stride, step.columns, out + first, prefetch);
                    else
                      simd::FoldRows(FoldOf(step.aggregate), cells, count, stride, step.columns, out + first,
-                                    ahead);
+                                    prefetch);
                  });
   }
   if (step.aggregate == AggregateKind::kMean)
@@ -375,9 +376,9 @@ void TileSteps::FoldRows(TileScratch& scratch, const Step& step, int64_t row, in
 }
 
 // What a product of rows at x fetches of the next tile.
-simd::Ahead TileSteps::ToFetch(const Step& step, const Place& x, int64_t rows) const {
+simd::Prefetch TileSteps::ToFetch(const Step& step, const Place& x, int64_t rows) const {
   const int64_t cells = rows * x.stride;
-  const simd::Ahead all(ReadsSingles(step.from) ? cells / 2 : cells, program_.processor.memory_streams);
+  const simd::Prefetch all(ReadsSingles(step.from) ? cells / 2 : cells, program_.processor.memory_streams);
   switch (step.fetch) {
     case Step::Fetch::kNothing: break;
     case Step::Fetch::kEven: return all.Even();
@@ -440,8 +441,8 @@ void TileSteps::Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t ro
             .canonical = true};
   if (step.fetch != Step::Fetch::kNothing) {
     const Place next = Locate(scratch, step.fetched, row_end);
-    gemm.ahead = next.cells;
-    gemm.ahead_cells = rows * next.stride;
+    gemm.prefetched = next.cells;
+    gemm.prefetched_cells = rows * next.stride;
   }
   Run(gemm);
 }

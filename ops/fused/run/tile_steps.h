@@ -16,7 +16,7 @@
 #include "ops/elementwise/widened_rows.h"
 #include "ops/fused/lower/tile_sizes.h"
 #include "ops/fused/program/tile_program.h"
-#include "ops/fused/rows/default_rows.h"
+#include "ops/fused/rows/background_rows.h"
 #include "ops/fused/rows/entries.h"
 #include "ops/fused/rows/paired_product.h"
 #include "ops/fused/run/body_rows.h"
@@ -27,7 +27,7 @@
 #include "ops/product/transposed_singles.h"
 #include "ops/reduction/lane_tree.h"
 #include "ops/reduction/reduction_tree.h"
-#include "ops/simd/ahead.h"
+#include "ops/simd/prefetch.h"
 #include "ops/sparse/gather_cells.h"
 
 namespace heddle::ops {
@@ -36,7 +36,7 @@ namespace heddle::ops {
 /// order depends on it.
 constexpr int64_t kTileColumns = 1 << 13;
 
-/// Of a region's call: what stays where it is from tile to tile, and room for the rest.
+/// Arguments of a region's call, from tile to tile: addresses that stay, and which of them move.
 struct RegionArguments {
   std::vector<const double*> inputs;
   std::vector<double*> outputs;
@@ -104,10 +104,10 @@ class TileSteps {
   int64_t Count(int64_t row, int64_t row_end) const {
     return driver().row_offsets()[row_end] - driver().row_offsets()[row];
   }
-  /// Where the rows of result `i` go; of a PatternResult its values, and what rows are elsewhere.
-  void WriteTo(size_t i, double* cells, double* elsewhere = nullptr) {
+  /// Where the rows of result `i` go; of a PatternResult the values of its entries, and its background.
+  void WriteTo(size_t i, double* cells, double* background = nullptr) {
     results_[i] = cells;
-    elsewhere_[i] = elsewhere;
+    background_[i] = background;
   }
 
   /// Looks at results of the row aggregate `fold` once more, rows [row, row_end), where sums that are
@@ -125,10 +125,10 @@ class TileSteps {
   /// the leaf of every root, if it is taken modulo the rows of a leaf.
   void RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int64_t row_in_panel,
                double* payload) const;
-  /// Where the value `i` is kept whose rows begin at `first_row`.
-  void KeepIn(int i, double* cells, int64_t first_row) {
-    kept_[static_cast<size_t>(i)] = cells;
-    first_kept_ = first_row;
+  /// The array of saved value `i` (TileRef::Kind::kSaved), whose first row is row `first_row` of the call.
+  void SaveIn(int i, double* cells, int64_t first_row) {
+    saved_[static_cast<size_t>(i)] = cells;
+    first_saved_row_ = first_row;
   }
   /// The leaves of root `r`, sums of columns longer than a column chunk beside other results: one after the
   /// other, that of row `first_row` of all rows, the first of this rank, first.
@@ -162,7 +162,7 @@ class TileSteps {
   Place Locate(TileScratch& scratch, const TileRef& ref, int64_t row) const;
   // Where a tile that begins at `row` adds to root `r`.
   double* PayloadOf(const TileScratch& scratch, int r, int64_t row, double* payload) const;
-  // The entries of the step's left operand, valid until the next call; rows that are not 0 elsewhere have
+  // The entries of the step's left operand, valid until the next call; rows whose background is not 0 have
   // all their cells.
   Entries LeftEntries(TileScratch& scratch, const Step& step, int64_t row, int64_t rows) const;
   // Of what has so many columns, those of the tile.
@@ -185,7 +185,7 @@ class TileSteps {
   void Densify(TileScratch& scratch, const Step& step, int64_t row, int64_t row_end) const;
   void CorrectFolds(const Step& step, const RegionArguments& arguments, int64_t row, int64_t rows) const;
   void FoldRows(TileScratch& scratch, const Step& step, int64_t row, int64_t rows) const;
-  simd::Ahead ToFetch(const Step& step, const Place& x, int64_t rows) const;
+  simd::Prefetch ToFetch(const Step& step, const Place& x, int64_t rows) const;
   int64_t EntriesAhead(const TileScratch& scratch, const Matrix& right, int64_t row, int64_t row_end) const;
   void Multiply(TileScratch& scratch, size_t s, int64_t row, int64_t row_end) const;
   struct SingleRows {
@@ -222,7 +222,8 @@ class TileSteps {
                       int64_t rows, double* payload) const;
   // True if rows of that root wait for the next product.
   bool IsPaired(int root) const {
-    return pair_.root >= 0 && !pair_.at_once && program_.steps[static_cast<size_t>(pair_.root)].index == root;
+    return pair_.root >= 0 && !pair_.same_rows &&
+           program_.steps[static_cast<size_t>(pair_.root)].index == root;
   }
   void AddWaiting(TileScratch& scratch, double* payload) const;
   void AddSingles(TileScratch& scratch, const Step& step, int64_t row, int64_t rows, int64_t row_in_leaf,
@@ -250,15 +251,15 @@ class TileSteps {
   std::vector<int64_t> buffer_offsets_;
   int64_t scratch_doubles_ = 0;
   TileSizes sizes_;
-  std::vector<double*> results_;    // By root of the operator; of reductions none.
-  std::vector<double*> elsewhere_;  // Likewise.
+  std::vector<double*> results_;     // By root of the operator; of reductions none.
+  std::vector<double*> background_;  // Likewise.
   struct ColumnLeaves {
     double* cells = nullptr;
     int64_t first_row = 0;
   };
   std::vector<ColumnLeaves> column_leaves_;  // By root.
-  std::vector<double*> kept_;
-  int64_t first_kept_ = 0;
+  std::vector<double*> saved_;
+  int64_t first_saved_row_ = 0;
   // The first thread that asks has a place of its own; most small operators need no other one.
   std::atomic<size_t> owner_ = kNobody;
   std::unique_ptr<TileScratch> of_owner_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ops/simd/ahead.h"
+#include "ops/simd/prefetch.h"
 
 namespace heddle::ops::simd {
 
@@ -13,11 +13,11 @@ struct FewColumns {
   /// All rows but the last ones of an incomplete group of four; returns the rows done.
   int64_t (*multiply_rows)(const Cell* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
                            int64_t vector_stride, int64_t count, double* out, int64_t out_stride,
-                           const Ahead& ahead);
+                           const Prefetch& prefetch);
   int64_t most_columns;  ///< Of one call of multiply_columns.
   void (*multiply_columns)(const Cell* x, int64_t rows, int64_t stride, int64_t n, const double* w,
                            int64_t w_stride, int64_t count, double* columns, int64_t columns_stride,
-                           const Ahead& ahead);
+                           const Prefetch& prefetch);
 };
 extern const FewColumns<double> kFewColumnsAvx2, kFewColumnsAvx512;
 extern const FewColumns<float> kFewSingleColumnsAvx2, kFewSingleColumnsAvx512;

@@ -21,8 +21,8 @@ struct GemmRows {
   int64_t row, column;
 };
 
-/// What later tiles read and a tile fetches meanwhile, bit by bit where the CPU waits for a burst of it;
-/// nothing unless said.
+/// What a tile prefetches for later tiles while it computes: a few lines after every few inner indexes, since
+/// the processor would wait for a burst of them.
 template <typename Cell>
 struct GemmFetches {
   static constexpr int64_t kLine = 64 / sizeof(Cell);  ///< Cells of a cache line.

@@ -9,7 +9,7 @@ namespace {
 
 using Cell = double;
 using Register = __m256d;
-constexpr int kWidth = 4, kStripRows = 4, kStripColumns = 12, kUnrolled = 8, kAheadOfB = 0;
+constexpr int kWidth = 4, kStripRows = 4, kStripColumns = 12, kUnrolled = 8, kPrefetchOfB = 0;
 constexpr int64_t kBlock = 0;
 constexpr bool kAnyB = false;
 

@@ -9,8 +9,8 @@ namespace {
 
 using Cell = double;
 using Register = __m512d;
-// A strip of B does not stay in the first-level cache: its lines are fetched kAheadOfB doubles ahead.
-constexpr int kWidth = 8, kStripRows = 8, kStripColumns = 24, kUnrolled = 4, kAheadOfB = 384;
+// A strip of B does not stay in the first-level cache: its lines are fetched kPrefetchOfB doubles ahead.
+constexpr int kWidth = 8, kStripRows = 8, kStripColumns = 24, kUnrolled = 4, kPrefetchOfB = 384;
 constexpr int64_t kBlock = 0;
 constexpr bool kAnyB = true;
 

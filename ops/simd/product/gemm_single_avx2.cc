@@ -9,7 +9,7 @@ namespace {
 
 using Cell = float;
 using Register = __m256;
-constexpr int kWidth = 8, kStripRows = 4, kStripColumns = 24, kUnrolled = 8, kAheadOfB = 0;
+constexpr int kWidth = 8, kStripRows = 4, kStripColumns = 24, kUnrolled = 8, kPrefetchOfB = 0;
 constexpr int64_t kBlock = kSingleBlock;
 constexpr bool kAnyB = false;
 

@@ -9,8 +9,8 @@ namespace {
 
 using Cell = float;
 using Register = __m512;
-// A strip of B does not stay in the first-level cache: its lines are fetched kAheadOfB floats ahead.
-constexpr int kWidth = 16, kStripRows = 8, kStripColumns = 48, kUnrolled = 4, kAheadOfB = 768;
+// A strip of B does not stay in the first-level cache: its lines are fetched kPrefetchOfB floats ahead.
+constexpr int kWidth = 16, kStripRows = 8, kStripColumns = 48, kUnrolled = 4, kPrefetchOfB = 768;
 constexpr int64_t kBlock = kSingleBlock;
 constexpr bool kAnyB = true;
 

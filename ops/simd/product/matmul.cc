@@ -35,7 +35,7 @@ const FewColumns<float>& FewColumnsOf(const float*, Cpu cpu) {
 // One lane is one row of accumulators: kVectors = ceil(n / 4) registers.
 template <int kVectors>
 void NarrowInRegisters(const double* x, int64_t rows, int64_t n, const double* w, double* lanes,
-                       const Ahead& ahead) {
+                       const Prefetch& prefetch) {
   const int64_t last = n - 4 * (kVectors - 1);
   __m256d sums[8][kVectors];
 #pragma GCC unroll 8
@@ -51,7 +51,7 @@ void NarrowInRegisters(const double* x, int64_t rows, int64_t n, const double* w
   };
   int64_t i = 0;
   for (; i + 8 <= rows; i += 8, x += 8 * n, w += 8) {
-    ahead.Fetch(x, 8, n);
+    prefetch.Fetch(x, 8, n);
 #pragma GCC unroll 8
     for (int lane = 0; lane < 8; ++lane) add_row(lane, x + lane * n, w[lane]);
   }
@@ -67,27 +67,27 @@ void NarrowInRegisters(const double* x, int64_t rows, int64_t n, const double* w
 // them.
 template <typename Cell>
 void RowByRow(const Cell* x, int64_t rows, int64_t stride, int64_t n, const double* v, double* out,
-              int64_t out_stride, const Ahead& ahead) {
+              int64_t out_stride, const Prefetch& prefetch) {
   WithRest(n, [&](auto rest, auto masked) {
     for (int64_t i = 0; i < rows; ++i)
-      out[i * out_stride] = MultiplyRow<rest, masked>(x + i * stride, v, n, ahead);
+      out[i * out_stride] = MultiplyRow<rest, masked>(x + i * stride, v, n, prefetch);
   });
 }
 
 // One column of Y: memory limits, and rows that begin anywhere are read faster by half vectors.
 template <typename Cell>
 void AddOneColumn(const Cell* x, int64_t rows, int64_t stride, int64_t n, const double* w, int64_t w_stride,
-                  double* columns, const Ahead& ahead) {
+                  double* columns, const Prefetch& prefetch) {
   if (n <= kFewForRegisters)
     return FewColumnsOf(x, Cpu::kAvx2)
-        .multiply_columns(x, rows, stride, n, w, w_stride, 1, columns, 0, ahead);
+        .multiply_columns(x, rows, stride, n, w, w_stride, 1, columns, 0, prefetch);
   int64_t done = 0;
-  if (ahead)
-    done = AddRowsToColumns<8, true>(x, rows, stride, n, w, w_stride, columns, ahead);
+  if (prefetch)
+    done = AddRowsToColumns<8, true>(x, rows, stride, n, w, w_stride, columns, prefetch);
   else if (n >= kLongRow)
-    done = AddRowsToColumns<8, false>(x, rows, stride, n, w, w_stride, columns, ahead);
+    done = AddRowsToColumns<8, false>(x, rows, stride, n, w, w_stride, columns, prefetch);
   AddRowsToColumns<1, false>(x + done * stride, rows - done, stride, n, w + done * w_stride, w_stride,
-                             columns, ahead);
+                             columns, prefetch);
 }
 
 int64_t BlockOfCells(int64_t cells, int64_t n) {
@@ -97,7 +97,7 @@ int64_t BlockOfCells(int64_t cells, int64_t n) {
 template <typename Cell>
 void MultiplyRowsOf(const Cell* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
                     int64_t vector_stride, int64_t count, double* out, int64_t out_stride,
-                    const Ahead& ahead) {
+                    const Prefetch& prefetch) {
   // Several vectors: a block of rows stays in L1 while four vectors at a time pass over it, of which the
   // first ones fetch.
   const int64_t block = count > 4 ? BlockOfCells(kBlockCells, n) : std::max<int64_t>(1, rows);
@@ -107,7 +107,7 @@ void MultiplyRowsOf(const Cell* x, int64_t rows, int64_t stride, int64_t n, cons
       const Cell* const from = x + i * stride;
       const double* const v = vectors + c * vector_stride;
       double* to = out + i * out_stride + c;
-      const Ahead fetches = c == 0 ? ahead : Ahead();
+      const Prefetch fetches = c == 0 ? prefetch : Prefetch();
       const int64_t together = std::min<int64_t>(4, count - c);
       if (together == 1 && n > kShortRow) {
         RowByRow(from, here, stride, n, v, to, out_stride, fetches);
@@ -119,7 +119,7 @@ void MultiplyRowsOf(const Cell* x, int64_t rows, int64_t stride, int64_t n, cons
           few.multiply_rows(from, here, stride, n, v, vector_stride, together, to, out_stride, fetches);
       for (int64_t one = 0; one < together; ++one)
         RowByRow(from + done * stride, here - done, stride, n, v + one * vector_stride,
-                 to + done * out_stride + one, out_stride, Ahead());
+                 to + done * out_stride + one, out_stride, Prefetch());
     }
   }
 }
@@ -127,18 +127,18 @@ void MultiplyRowsOf(const Cell* x, int64_t rows, int64_t stride, int64_t n, cons
 template <typename Cell>
 void MultiplyColumnsOf(const Cell* x, int64_t rows, int64_t stride, int64_t n, const double* w,
                        int64_t w_stride, int64_t count, double* columns, int64_t columns_stride,
-                       const Ahead& ahead) {
+                       const Prefetch& prefetch) {
   if (n == 0) return;
-  if (count == 1) return AddOneColumn(x, rows, stride, n, w, w_stride, columns, ahead);
+  if (count == 1) return AddOneColumn(x, rows, stride, n, w, w_stride, columns, prefetch);
   const FewColumns<Cell>& few = FewColumnsOf(x, SelectedCpu());
   const int64_t block = BlockOfCells(kBlockCells, n), passes = CeilDivide(count, few.most_columns);
-  const Ahead fetches = ahead.Beyond(std::min(rows, block) * n);
+  const Prefetch fetches = prefetch.Beyond(std::min(rows, block) * n);
   for (int64_t i = 0; i < rows; i += block) {
     const int64_t here = std::min(block, rows - i);
     for (int64_t pass = 1, done = 0, width; pass <= passes; ++pass, done += width) {
       width = count * pass / passes - done;
       few.multiply_columns(x + i * stride, here, stride, n, w + i * w_stride + done, w_stride, width,
-                           columns + done * columns_stride, columns_stride, done == 0 ? fetches : Ahead());
+                           columns + done * columns_stride, columns_stride, done == 0 ? fetches : Prefetch());
     }
   }
 }
@@ -158,12 +158,14 @@ void MultiplyFlat(const double* x, const double* v, int64_t count, double lanes[
 }
 
 void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
-                  int64_t vector_stride, int64_t count, double* out, int64_t out_stride, const Ahead& ahead) {
-  MultiplyRowsOf(x, rows, stride, n, vectors, vector_stride, count, out, out_stride, ahead);
+                  int64_t vector_stride, int64_t count, double* out, int64_t out_stride,
+                  const Prefetch& prefetch) {
+  MultiplyRowsOf(x, rows, stride, n, vectors, vector_stride, count, out, out_stride, prefetch);
 }
 void MultiplyRows(const float* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
-                  int64_t vector_stride, int64_t count, double* out, int64_t out_stride, const Ahead& ahead) {
-  MultiplyRowsOf(x, rows, stride, n, vectors, vector_stride, count, out, out_stride, ahead);
+                  int64_t vector_stride, int64_t count, double* out, int64_t out_stride,
+                  const Prefetch& prefetch) {
+  MultiplyRowsOf(x, rows, stride, n, vectors, vector_stride, count, out, out_stride, prefetch);
 }
 
 bool IsSkinny(int64_t rows, int64_t n, int64_t columns) {
@@ -178,13 +180,13 @@ bool AreFewForTiles(int64_t n, int64_t columns) {
 
 void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
                      int64_t w_stride, int64_t count, double* columns, int64_t columns_stride,
-                     const Ahead& ahead) {
-  MultiplyColumnsOf(x, rows, stride, n, w, w_stride, count, columns, columns_stride, ahead);
+                     const Prefetch& prefetch) {
+  MultiplyColumnsOf(x, rows, stride, n, w, w_stride, count, columns, columns_stride, prefetch);
 }
 void MultiplyColumns(const float* x, int64_t rows, int64_t stride, int64_t n, const double* w,
                      int64_t w_stride, int64_t count, double* columns, int64_t columns_stride,
-                     const Ahead& ahead) {
-  MultiplyColumnsOf(x, rows, stride, n, w, w_stride, count, columns, columns_stride, ahead);
+                     const Prefetch& prefetch) {
+  MultiplyColumnsOf(x, rows, stride, n, w, w_stride, count, columns, columns_stride, prefetch);
 }
 
 void MultiplyFewColumns(const double* x, int64_t rows, int64_t x_stride, int64_t n, const double* y,
@@ -197,10 +199,10 @@ void MultiplyFewColumns(const double* x, int64_t rows, int64_t x_stride, int64_t
 }
 
 void MultiplyNarrow(const double* x, int64_t rows, int64_t n, const double* w, double* lanes,
-                    const Ahead& ahead) {
+                    const Prefetch& prefetch) {
   if (n == 1) return MultiplyFlat(x, w, rows, lanes);
-  if (n <= 4) return NarrowInRegisters<1>(x, rows, n, w, lanes, ahead);
-  return NarrowInRegisters<2>(x, rows, n, w, lanes, ahead);
+  if (n <= 4) return NarrowInRegisters<1>(x, rows, n, w, lanes, prefetch);
+  return NarrowInRegisters<2>(x, rows, n, w, lanes, prefetch);
 }
 
 }  // namespace heddle::ops::simd

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "ops/simd/ahead.h"
+#include "ops/simd/prefetch.h"
 
 // Inner loops of matrix-vector products over dense doubles: every cell is a chain s = fma(x, y, s)
 // (docs/numerics.md, section 3). AVX2, as simd/aggregate.h says, but for several vectors or columns where the
@@ -16,14 +16,14 @@ void MultiplyFlat(const double* x, const double* v, int64_t count, double lanes[
 
 /// out[i * out_stride + c] = L of eight lanes over j of fma(x[i, j], v_c[j], .), plus +0.0, for c < count;
 /// v_c = vectors + c * vector_stride is 64-byte aligned and padded with zeros to a multiple of 8. Lines
-/// are fetched meanwhile as `ahead` says.
+/// are fetched meanwhile as `prefetch` says.
 void MultiplyRows(const double* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
                   int64_t vector_stride, int64_t count, double* out, int64_t out_stride,
-                  const Ahead& ahead = {});
+                  const Prefetch& prefetch = {});
 /// The same of floats, which are doubles from the register on.
 void MultiplyRows(const float* x, int64_t rows, int64_t stride, int64_t n, const double* vectors,
                   int64_t vector_stride, int64_t count, double* out, int64_t out_stride,
-                  const Ahead& ahead = {});
+                  const Prefetch& prefetch = {});
 
 /// Columns of a skinny product, which has eight rows at least.
 constexpr int kLeastSkinny = 9, kMostSkinny = 13;
@@ -33,7 +33,7 @@ bool IsSkinny(int64_t rows, int64_t n, int64_t columns);
 /// out[i * out_stride + c] = chain of fma(x[i, j], b[j * count + c], .), j ascending from +0.0, plus +0.0 at
 /// the end.
 void MultiplySkinny(const double* x, int64_t rows, int64_t stride, int64_t n, const double* b, int64_t count,
-                    double* out, int64_t out_stride, const Ahead& ahead = {});
+                    double* out, int64_t out_stride, const Prefetch& prefetch = {});
 
 /// True for so few columns of Y that t(X) Y, n columns of X, is fastest as MultiplyColumns with the rows of X
 /// as vectors: tiles of GemmKernel leave lanes empty, and packing short rows takes longer than the product.
@@ -41,10 +41,10 @@ bool AreFewForTiles(int64_t n, int64_t columns);
 /// columns[c * columns_stride + j] = fma(x[i, j], w[i * w_stride + c], .), i ascending, for c < count.
 void MultiplyColumns(const double* x, int64_t rows, int64_t stride, int64_t n, const double* w,
                      int64_t w_stride, int64_t count, double* columns, int64_t columns_stride,
-                     const Ahead& ahead = {});
+                     const Prefetch& prefetch = {});
 void MultiplyColumns(const float* x, int64_t rows, int64_t stride, int64_t n, const double* w,
                      int64_t w_stride, int64_t count, double* columns, int64_t columns_stride,
-                     const Ahead& ahead = {});
+                     const Prefetch& prefetch = {});
 
 /// So many columns of a row are held in registers at once.
 constexpr int64_t kMostRegisterColumns = 32;
@@ -71,13 +71,13 @@ struct RowsAndColumnsCall {
   double* columns;
   int64_t out_step = 1;  ///< 0: nobody reads the products after this (previous == x); `out` and `w` are the
                          ///< same four places.
-  Ahead ahead = {};
+  Prefetch prefetch = {};
 };
 void MultiplyRowsAndColumns(const RowsAndColumnsCall<double>& call);
 void MultiplyRowsAndColumns(const RowsAndColumnsCall<float>& call);
 
 /// lanes[(i mod 8) * n + j] = fma(x[i, j], w[i], .), i ascending, for n <= 8 and rows without gaps.
 void MultiplyNarrow(const double* x, int64_t rows, int64_t n, const double* w, double* lanes,
-                    const Ahead& ahead = {});
+                    const Prefetch& prefetch = {});
 
 }  // namespace heddle::ops::simd

@@ -51,9 +51,9 @@ int64_t RowsAndColumns(const RowsAndColumnsCall<Cell>& call) {
           });
     const Cell* x = call.x + i * stride;
     if constexpr (std::is_same_v<Cell, double>) {
-      call.ahead.Fetch(x, 8, (4 * stride + 7) / 8);
+      call.prefetch.Fetch(x, 8, (4 * stride + 7) / 8);
     } else {
-      for (int64_t line = 0; 16 * line < 4 * stride; ++line) call.ahead.FetchLine(x + 16 * line, line);
+      for (int64_t line = 0; 16 * line < 4 * stride; ++line) call.prefetch.FetchLine(x + 16 * line, line);
     }
     __m256d half[4];
 #pragma GCC unroll 4
@@ -94,7 +94,7 @@ int64_t NarrowRowsAndColumns(const RowsAndColumnsCall<Cell>& call) {
 template <bool kSame, int kRest, bool kMasked, typename Cell>
 int64_t RowByRow(const RowsAndColumnsCall<Cell>& call) {
   const int64_t n = call.n, rows = std::min(call.rows, call.previous_rows);
-  const Ahead even = call.ahead.Even(), odd = call.ahead.Odd();
+  const Prefetch even = call.prefetch.Even(), odd = call.prefetch.Odd();
   const auto add_columns = [&](const Cell* row, double w) __attribute__((always_inline)) {
     const __m256d weight = _mm256_set1_pd(w);
     EachFour<kRest, kMasked>(

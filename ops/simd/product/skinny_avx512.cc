@@ -74,7 +74,7 @@ template <int kCount>
 
 template <int kCount>
 void EightRows(const double* x, int64_t stride, int64_t n, const double* b, double* out, int64_t out_stride,
-               const Ahead& ahead) {
+               const Prefetch& prefetch) {
   __m512d sums[kCount];
 #pragma GCC unroll 13
   for (int c = 0; c < kCount; ++c) sums[c] = _mm512_setzero_pd();
@@ -85,7 +85,7 @@ void EightRows(const double* x, int64_t stride, int64_t n, const double* b, doub
   };
   int64_t j = 0;
   for (; j + 8 <= n; j += 8) {
-    ahead.Fetch(x + j, stride, 8);
+    prefetch.Fetch(x + j, stride, 8);
     __m512d columns[8];
     LoadFourColumns<true>(x + j, stride, 0xf, columns);
     LoadFourColumns<true>(x + j + 4, stride, 0xf, columns + 4);
@@ -116,12 +116,12 @@ auto EightRowsOf(int64_t count) {
 }  // namespace
 
 void MultiplySkinny(const double* x, int64_t rows, int64_t stride, int64_t n, const double* b, int64_t count,
-                    double* out, int64_t out_stride, const Ahead& ahead) {
+                    double* out, int64_t out_stride, const Prefetch& prefetch) {
   const auto run = EightRowsOf(count);
   // Eight rows at the end may be done in part already: they become the same again.
   for (int64_t i = 0; i < rows; i += 8) {
     const int64_t first = i + 8 <= rows ? i : rows - 8;
-    run(x + first * stride, stride, n, b, out + first * out_stride, out_stride, ahead);
+    run(x + first * stride, stride, n, b, out + first * out_stride, out_stride, prefetch);
   }
 }
 

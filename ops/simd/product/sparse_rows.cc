@@ -18,14 +18,15 @@ constexpr int64_t kMostAvx2Columns = 40;
 // MultiplySparseRow of n <= 4 * kVectors columns, all in registers.
 template <int kVectors>
 void SparseRowInRegisters(const double* values, const int32_t* columns, int64_t entries, const double* b,
-                          int64_t b_stride, int64_t n, double* out, int64_t ahead) {
+                          int64_t b_stride, int64_t n, double* out, int64_t prefetch_distance) {
   const int64_t last = n - 4 * (kVectors - 1);
   __m256d sums[kVectors];
 #pragma GCC unroll 12
   for (int v = 0; v < kVectors; ++v) sums[v] = _mm256_setzero_pd();
   for (int64_t e = 0; e < entries; ++e) {
-    if (ahead > 0) {  // Of the lines of a row every second one; the processor's prefetcher finds the others.
-      const double* next = b + columns[e + ahead] * b_stride;
+    if (prefetch_distance >
+        0) {  // Of the lines of a row every second one; the processor's prefetcher finds the others.
+      const double* next = b + columns[e + prefetch_distance] * b_stride;
 #pragma GCC unroll 3
       for (int v = 0; v < kVectors; v += 4)
         _mm_prefetch(reinterpret_cast<const char*>(next + 4 * v), _MM_HINT_T1);
@@ -168,7 +169,7 @@ void RowsByLanes(const double* values, const int32_t* columns, const int64_t* of
 }  // namespace
 
 void MultiplySparseRow(const double* values, const int32_t* columns, int64_t entries, const double* b,
-                       int64_t b_stride, int64_t n, double* out, int64_t ahead) {
+                       int64_t b_stride, int64_t n, double* out, int64_t prefetch_distance) {
   if (n > kMostAvx2Columns && SelectedCpu() == Cpu::kAvx512)
     return MultiplySparseRowAvx512(values, columns, entries, b, b_stride, n, out);
   constexpr int64_t kMost = 4 * kMostVectors;
@@ -176,7 +177,8 @@ void MultiplySparseRow(const double* values, const int32_t* columns, int64_t ent
   for (int64_t c = 0; c < n; c += together) {
     const int64_t here = std::min(together, n - c);
     WithConstant<1, kMostVectors>(CeilDivide(here, 4), [&](auto vectors) {
-      SparseRowInRegisters<vectors>(values, columns, entries, b + c, b_stride, here, out + c, ahead);
+      SparseRowInRegisters<vectors>(values, columns, entries, b + c, b_stride, here, out + c,
+                                    prefetch_distance);
     });
   }
 }

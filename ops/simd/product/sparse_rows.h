@@ -11,11 +11,11 @@
 namespace heddle::ops::simd {
 
 /// One row of CSR times dense: out[c] = fma(values[e], b[columns[e], c], .) from 0 over entries e in order,
-/// then + 0.0, for c < n. An explicit zero counts as absent. Where `ahead` is not 0, the rows of b that
-/// entries so many places on name (they exist) are fetched into the second-level cache meanwhile; not by the
-/// loop for more than 40 columns with AVX-512.
+/// then + 0.0, for c < n. An explicit zero counts as absent. Where `prefetch_distance` is not 0, the rows of
+/// b that entries so many places on name (they exist) are fetched into the second-level cache meanwhile; not
+/// by the loop for more than 40 columns with AVX-512.
 void MultiplySparseRow(const double* values, const int32_t* columns, int64_t entries, const double* b,
-                       int64_t b_stride, int64_t n, double* out, int64_t ahead = 0);
+                       int64_t b_stride, int64_t n, double* out, int64_t prefetch_distance = 0);
 
 /// Lanes of a row times 2 <= k <= 8 columns: lanes[l * LaneStride(k) + c] is the chain of fma(values[e],
 /// b[columns[e] * k + c], .) from +0.0 over the entries whose column is l modulo 8. 32-byte aligned. An

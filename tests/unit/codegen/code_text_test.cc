@@ -41,7 +41,7 @@ TEST(CodeTextTest, CodeIsAsWideAsItsLevelAndCallsNothing) {
     EXPECT_NE(narrow.find("ymm"), std::string::npos) << line;
     EXPECT_EQ(narrow.find("zmm"), std::string::npos) << line;
     EXPECT_NE(wide.find("zmm"), std::string::npos) << line;
-    EXPECT_EQ(TextOf("region 2 halves\n" + body, CodeText::kAssembly, Cpu::kAvx512).find("zmm"),
+    EXPECT_EQ(TextOf("region 2 half-registers\n" + body, CodeText::kAssembly, Cpu::kAvx512).find("zmm"),
               std::string::npos)
         << line;
     EXPECT_EQ(std::regex_search(narrow, calls), calls_kernel) << line << narrow;
@@ -73,7 +73,7 @@ TEST(CodeTextTest, LoopsFetchWhatIsAhead) {
       ++count;
     return count;
   };
-  const std::string head = "%0 = cells 0 ahead\n%1 = cells 1\n%2 = Multiply %0 %1\n";
+  const std::string head = "%0 = cells 0 prefetch\n%1 = cells 1\n%2 = Multiply %0 %1\n";
   for (const Cpu cpu : {Cpu::kAvx2, Cpu::kAvx512}) {
     EXPECT_EQ(fetches("region 2\n%0 = cells 0\n%1 = cells 1\n%2 = Multiply %0 %1\nstore %2\n", cpu), 0);
     EXPECT_EQ(fetches("region 2\n" + head + "fold-flat add %2\n", cpu),
@@ -84,11 +84,12 @@ TEST(CodeTextTest, LoopsFetchWhatIsAhead) {
               (cpu == Cpu::kAvx512 ? 4 : 2) + 1);
   }
   EXPECT_EQ(
-      fetches("region 2\n%0 = cells 0 ahead\n%1 = cells 1 ahead\n%2 = Multiply %0 %1\nfold-flat add %2\n",
-              Cpu::kAvx2),
+      fetches(
+          "region 2\n%0 = cells 0 prefetch\n%1 = cells 1 prefetch\n%2 = Multiply %0 %1\nfold-flat add %2\n",
+          Cpu::kAvx2),
       8);
   // Two eights of floats are one line.
-  EXPECT_EQ(fetches("region 1\n%0 = cells 0 single ahead\nfold-flat add %0\n", Cpu::kAvx2), 1 + 1 + 1);
+  EXPECT_EQ(fetches("region 1\n%0 = cells 0 single prefetch\nfold-flat add %0\n", Cpu::kAvx2), 1 + 1 + 1);
 }
 
 // A square costs a multiplication, as in hand-written kernels.

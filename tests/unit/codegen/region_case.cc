@@ -224,7 +224,7 @@ void ExpectSameBits(const ops::Region& region, const std::vector<CaseShape>& sha
   const auto generated = source.Compile(region);
   ASSERT_TRUE(generated.ok()) << generated.status().ToString();
   ops::Region halved_region = region;
-  halved_region.halves = true;
+  halved_region.half_registers = true;
   const auto halved = source.Compile(halved_region);
   ASSERT_TRUE(halved.ok()) << halved.status().ToString();
   const auto interpreted = ops::InterpretedRegions().Compile(region);
@@ -282,10 +282,11 @@ ops::Region RandomRegion(std::mt19937& random, int nodes, bool flat) {
       if (node.op == RegionOp::kInput && node.input == k) node.single = single;
   }
   const bool fetches_single = random() % 2 == 0;
-  const ops::RowsAhead ahead = random() % 2 == 0 ? ops::RowsAhead::kSideBySide : ops::RowsAhead::kInOrder;
+  const ops::RowPrefetch prefetch =
+      random() % 2 == 0 ? ops::RowPrefetch::kPagesInTurn : ops::RowPrefetch::kInOrder;
   for (RegionNode& node : region.nodes)
     if (node.op == RegionOp::kInput && node.access == Access::kCells && node.single == fetches_single)
-      node.ahead = random() % 2 == 0 ? ahead : ops::RowsAhead::kNone;
+      node.prefetch = random() % 2 == 0 ? prefetch : ops::RowPrefetch::kNone;
   const int eights = random() % 2 == 0 ? 1 : 1 + static_cast<int>(random() % 8);
   const uint32_t outputs = 1 + random() % 3;
   for (uint32_t o = 0; o < outputs; ++o) {

@@ -14,7 +14,7 @@ using ops::Region;
 TEST(RegionTextTest, ReadsLikeThis) {
   const char* const text =
       "region 2\n"
-      "%0 = cells 0 ahead\n"
+      "%0 = cells 0 prefetch\n"
       "%1 = row 1\n"
       "%2 = literal -0x1.8p+1\n"
       "%3 = Multiply %0 %1 skips-a drops-negative-zero\n"
@@ -24,8 +24,8 @@ TEST(RegionTextTest, ReadsLikeThis) {
       "fold-rows maximum %3\n";
   const Result<Region> region = Region::Parse(text);
   ASSERT_TRUE(region.ok()) << region.status().ToString();
-  EXPECT_EQ(region->nodes[0].ahead, ops::RowsAhead::kSideBySide);
-  EXPECT_EQ(region->nodes[1].ahead, ops::RowsAhead::kNone);
+  EXPECT_EQ(region->nodes[0].prefetch, ops::RowPrefetch::kPagesInTurn);
+  EXPECT_EQ(region->nodes[1].prefetch, ops::RowPrefetch::kNone);
   EXPECT_EQ(region->nodes[2].literal, -3.0);
   EXPECT_TRUE(region->nodes[3].skips_a);
   EXPECT_FALSE(region->nodes[3].skips_b);
@@ -43,21 +43,21 @@ TEST(RegionTextTest, ColumnsAndMeans) {
   const Result<Region> flat = Region::Parse("region 1\n%0 = cells 0\nfold-flat minimum %0 eights 5\n");
   ASSERT_TRUE(flat.ok()) << flat.status().ToString();
   EXPECT_EQ(flat->outputs[0].eights, 5);
-  for (const char* const by_halves : {"region 1 halves\n%0 = cells 0\nfold-flat add %0\n",
-                                      "region 1 columns 3 halves\n%0 = cells 0\nstore %0\n"}) {
+  for (const char* const by_halves : {"region 1 half-registers\n%0 = cells 0\nfold-flat add %0\n",
+                                      "region 1 columns 3 half-registers\n%0 = cells 0\nstore %0\n"}) {
     const Result<Region> halves = Region::Parse(by_halves);
     ASSERT_TRUE(halves.ok()) << halves.status().ToString();
-    EXPECT_TRUE(halves->halves);
+    EXPECT_TRUE(halves->half_registers);
     EXPECT_EQ(halves->ToText(), by_halves);
   }
 }
 
 TEST(RegionTextTest, RowsAreFetchedInOneWay) {
-  const Result<Region> one = Region::Parse("region 1\n%0 = cells 0 ahead-in-order\nfold-flat add %0\n");
+  const Result<Region> one = Region::Parse("region 1\n%0 = cells 0 prefetch-in-order\nfold-flat add %0\n");
   ASSERT_TRUE(one.ok()) << one.status().ToString();
-  EXPECT_EQ(one->nodes[0].ahead, ops::RowsAhead::kInOrder);
-  EXPECT_FALSE(Region::Parse("region 1\n%0 = row 0 ahead-in-order\nfold-flat add %0\n").ok());
-  EXPECT_FALSE(Region::Parse("region 2\n%0 = cells 0 ahead\n%1 = cells 1 ahead-in-order\n"
+  EXPECT_EQ(one->nodes[0].prefetch, ops::RowPrefetch::kInOrder);
+  EXPECT_FALSE(Region::Parse("region 1\n%0 = row 0 prefetch-in-order\nfold-flat add %0\n").ok());
+  EXPECT_FALSE(Region::Parse("region 2\n%0 = cells 0 prefetch\n%1 = cells 1 prefetch-in-order\n"
                              "%2 = Add %0 %1\nfold-flat add %2\n")
                    .ok());
 }
@@ -92,7 +92,7 @@ TEST(RegionTextTest, LiteralsKeepEveryBit) {
 TEST(RegionTextTest, WrongTextsAndRegionsAreRefused) {
   for (const char* const text : {"",
                                  "region",
-                                 "region halves",
+                                 "region half-registers",
                                  "region x\n",
                                  "region 1\n%0 = cells 0\n",
                                  "region 1\n%0 = cells 1\nstore %0\n",

@@ -3,7 +3,7 @@
 // row.
 #include "body_builder.h"
 #include "ops/fused/program/tile_program.h"
-#include "ops/fused/rows/default_rows.h"
+#include "ops/fused/rows/background_rows.h"
 
 namespace heddle::ops::testing {
 namespace {
@@ -42,7 +42,7 @@ constexpr RowsCase kCases[] = {
 void ExpectDefaults(BodyBuilder& body, const std::string& what) {
   const Result<TileProgram> program = Lower(body.fused());
   ASSERT_TRUE(program.ok()) << what << ": " << program.status().ToString();
-  EXPECT_TRUE(program->has_defaults) << what;
+  EXPECT_TRUE(program->has_background) << what;
   body.ExpectSame(what);
 }
 
@@ -126,7 +126,7 @@ TEST(DefaultsTest, DenseTilesWhereNothingIsSaved) {
   BodyBuilder body;
   const NodeId x = body.Input(Value(*ToSparse(Cells(300, 20, 9, false, 0.1))));
   body.Finish({body.Op("+", {body.Op("*", {x, body.Literal(Scalar(2.0))}), body.Literal(Scalar(1.0))})});
-  EXPECT_FALSE(Lower(body.fused())->has_defaults);
+  EXPECT_FALSE(Lower(body.fused())->has_background);
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ namespace {
 
 constexpr double kBefore = 0.25;  // In memory that is not to be written.
 // What may be fetched meanwhile, on any machine: nothing, one page after the other, pages in turns, a half.
-const Ahead kEveryAhead[] = {Ahead(), Ahead(Ahead::kFar, 1), Ahead(Ahead::kFar, 8), Ahead(100, 8).Odd()};
+const Prefetch kEveryPrefetch[] = {Prefetch(), Prefetch(Prefetch::kFar, 1), Prefetch(Prefetch::kFar, 8),
+                                   Prefetch(100, 8).Odd()};
 
 // Every eighth cell is a zero of either sign.
 std::vector<double> Cells(int64_t count, uint32_t seed) {
@@ -56,8 +57,8 @@ TEST(FewColumnsTest, ASkinnyProductIsOneChainACell) {
           for (const int64_t stride : {n, n + gap}) {
             const std::vector<double> x = Cells(rows * stride, 1);
             std::vector<double> out(static_cast<size_t>(rows * (count + gap)), kBefore);
-            for (const Ahead& ahead : kEveryAhead) {
-              MultiplySkinny(x.data(), rows, stride, n, b.data(), count, out.data(), count + gap, ahead);
+            for (const Prefetch& prefetch : kEveryPrefetch) {
+              MultiplySkinny(x.data(), rows, stride, n, b.data(), count, out.data(), count + gap, prefetch);
               for (int64_t i = 0; i < rows; ++i) {
                 const double* cells = out.data() + i * (count + gap);
                 for (int64_t c = 0; c < count; ++c) {
@@ -93,7 +94,7 @@ TEST(FewColumnsTest, RowsTimesVectorsAreLanes) {
           const std::vector<double> x = Cells(rows * stride, 6);
           std::vector<double> out(static_cast<size_t>(rows * (count + gap)), kBefore);
           MultiplyRows(x.data(), rows, stride, n, vectors.data(), padded, count, out.data(), count + gap,
-                       kEveryAhead[rows % 4]);
+                       kEveryPrefetch[rows % 4]);
           for (int64_t i = 0; i < rows; ++i) {
             const double* const cells = out.data() + i * (count + gap);
             for (int64_t c = 0; c < count; ++c) {
@@ -124,7 +125,7 @@ TEST(FewColumnsTest, ColumnsOfEveryNumberGoOnFromWhatIsThere) {
         AlignedArray columns(count * padded);
         for (int64_t k = 0; k < count * padded; ++k) columns.data()[k] = kBefore;
         MultiplyColumns(x.data(), rows, n + gap, n, w.data(), count + gap, count, columns.data(), padded,
-                        kEveryAhead[n % 4]);
+                        kEveryPrefetch[n % 4]);
         for (int64_t c = 0; c < count; ++c) {
           for (int64_t j = 0; j < n; ++j) {
             double chain = kBefore;
@@ -184,7 +185,7 @@ TEST(FewColumnsTest, RowsAndColumnsAtOnce) {
                                   .previous_rows = previous_rows,
                                   .w = same ? out.data() : w.data(),
                                   .columns = columns.data(),
-                                  .ahead = kEveryAhead[(n + rows) % 4]});
+                                  .prefetch = kEveryPrefetch[(n + rows) % 4]});
           SCOPED_TRACE(testing::Message()
                        << rows << " and " << previous_rows << " rows of " << n << (same ? ", the same" : ""));
           EXPECT_EQ(std::memcmp(out.data(), expected_out.data(), out.size() * sizeof(double)), 0);
@@ -234,19 +235,19 @@ TEST(FewColumnsTest, FloatsAreTheDoublesThatTheyAre) {
       const std::vector<double> w = Cells(rows * 8, 2);
       for (const int64_t count : {1, 2, 3, 4, 5, 8}) {
         SCOPED_TRACE(testing::Message() << n << " columns, " << count);
-        const Ahead& ahead = kEveryAhead[(n + count) % 4];
+        const Prefetch& prefetch = kEveryPrefetch[(n + count) % 4];
         std::vector<double> expected(static_cast<size_t>(rows * count)), found = expected;
         MultiplyRows(x.doubles.data(), rows, stride, n, vectors.data(), padded, count, expected.data(),
                      count);
         MultiplyRows(x.singles.data(), rows, stride, n, vectors.data(), padded, count, found.data(), count,
-                     ahead);
+                     prefetch);
         EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(double)), 0);
         AlignedArray sums(count * padded), singles(count * padded);
         std::fill_n(sums.data(), count * padded, kBefore);
         std::fill_n(singles.data(), count * padded, kBefore);
         MultiplyColumns(x.doubles.data(), rows, stride, n, w.data(), count, count, sums.data(), padded);
         MultiplyColumns(x.singles.data(), rows, stride, n, w.data(), count, count, singles.data(), padded,
-                        ahead);
+                        prefetch);
         for (int64_t c = 0; c < count; ++c)
           EXPECT_EQ(std::memcmp(singles.data() + c * padded, sums.data() + c * padded,
                                 static_cast<size_t>(n) * sizeof(double)),
@@ -285,7 +286,7 @@ TEST(FewColumnsTest, PairsOfFloatsRoundWhatGoesFromOneToTheOther) {
                                                          .w = out.data(),
                                                          .columns = found.data(),
                                                          .out_step = step,
-                                                         .ahead = kEveryAhead[(n + rows) % 4]});
+                                                         .prefetch = kEveryPrefetch[(n + rows) % 4]});
         EXPECT_EQ(std::memcmp(found.data(), expected.data(), static_cast<size_t>(n) * sizeof(double)), 0)
             << "step " << step;
         if (step == 1) {

@@ -95,7 +95,7 @@ TEST_P(GemmTest, EveryCellIsOneChain) {
         g.parallel = false;
         g.canonical = false;
         g.accumulate = true;
-        g.ahead = a.data();
+        g.prefetched = a.data();
         ExpectChains(g, "C + A B");
         g.a_row = 1;
         g.a_column = m;
@@ -222,8 +222,8 @@ TEST_P(GemmTest, PackedOnceForManyProducts) {
       g.packed = packed.get();
       ExpectChains(g, "A packed B");
       g.canonical = true;
-      g.ahead = a.data();
-      g.ahead_cells = rows * k;
+      g.prefetched = a.data();
+      g.prefetched_cells = rows * k;
       ExpectChains(g, "A packed B, fetching");
     }
   }

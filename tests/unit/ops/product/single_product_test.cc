@@ -203,8 +203,8 @@ TEST_P(SingleProductTest, PackedOnceForManyProducts) {
     for (const int64_t rows : {1, 9, 63, 144}) {
       SingleGemm g{.m = rows, .n = n, .k = k, .a = a.data(), .a_row = k, .b = b.data(), .b_row = n};
       g.packed = packed.get();
-      g.ahead = a.data();
-      g.ahead_cells = rows * k;
+      g.prefetched = a.data();
+      g.prefetched_cells = rows * k;
       ExpectBlocks(g, false, "A packed B");
     }
   }

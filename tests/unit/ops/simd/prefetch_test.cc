@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/simd/ahead.h"
+#include "ops/simd/prefetch.h"
 
 #include <gtest/gtest.h>
 
@@ -29,18 +29,18 @@ INSTANTIATE_TEST_SUITE_P(Streams, AheadTest, testing::Values(1, 8));
 // Who reads three blocks fetches three later ones, each line once.
 TEST_P(AheadTest, EveryLineOnceAndPagesInTurn) {
   for (const int64_t cells : {100, 1024, 4096, 5000}) {
-    const Ahead ahead(cells, GetParam());
-    EXPECT_TRUE(ahead);
+    const Prefetch prefetch(cells, GetParam());
+    EXPECT_TRUE(prefetch);
     const uint64_t first = 40 * kBlock / kLine, count = 3 * kBlock / kLine;
     std::set<uint64_t> lines;
     for (uint64_t line = first; line < first + count; ++line) {
-      const uint64_t fetched = LineOf(ahead.Of(AtLine(line)));
+      const uint64_t fetched = LineOf(prefetch.Of(AtLine(line)));
       lines.insert(fetched);
       if (GetParam() == 1) {
         EXPECT_EQ(fetched, line + static_cast<uint64_t>(cells) / 8);
       } else {
         EXPECT_EQ(fetched * kLine / kBlock, line * kLine / kBlock + (cells <= 4096 ? 1 : 2)) << line;
-        EXPECT_NE(fetched * kLine / kPage, LineOf(ahead.Of(AtLine(line + 1))) * kLine / kPage) << line;
+        EXPECT_NE(fetched * kLine / kPage, LineOf(prefetch.Of(AtLine(line + 1))) * kLine / kPage) << line;
       }
     }
     EXPECT_EQ(lines.size(), count) << cells;
@@ -49,18 +49,19 @@ TEST_P(AheadTest, EveryLineOnceAndPagesInTurn) {
 
 // A line that is read from its middle is the same line.
 TEST_P(AheadTest, CellsOfALineAreAlike) {
-  const Ahead ahead(Ahead::kFar, GetParam());
+  const Prefetch prefetch(Prefetch::kFar, GetParam());
   for (uint64_t line = 8000; line < 8600; ++line)
     for (int cell = 1; cell < 8; ++cell)
-      EXPECT_EQ(LineOf(ahead.Of(AtLine(line) + cell)), LineOf(ahead.Of(AtLine(line)))) << line << " " << cell;
+      EXPECT_EQ(LineOf(prefetch.Of(AtLine(line) + cell)), LineOf(prefetch.Of(AtLine(line))))
+          << line << " " << cell;
 }
 
 TEST(NoAheadTest, FetchesNothing) {
-  EXPECT_FALSE(Ahead());
-  EXPECT_FALSE(Ahead().Even());
-  EXPECT_FALSE(Ahead().Odd());
-  EXPECT_FALSE(Ahead::OfStream(1));
-  EXPECT_TRUE(Ahead::OfStream(8));
+  EXPECT_FALSE(Prefetch());
+  EXPECT_FALSE(Prefetch().Even());
+  EXPECT_FALSE(Prefetch().Odd());
+  EXPECT_FALSE(Prefetch::OfStream(1));
+  EXPECT_TRUE(Prefetch::OfStream(8));
 }
 
 // NaNs are alike (docs/numerics.md, R7).
@@ -89,7 +90,7 @@ TEST_P(AheadTest, FoldsOfMemoryAreThoseOfTheCache) {
       AlignedArray flat[2], columns[2], narrow[2];
       std::vector<double> out[2];
       for (const size_t which : {0u, 1u}) {
-        const Ahead from = which == 0 ? Ahead() : Ahead(Ahead::kFar, GetParam());
+        const Prefetch from = which == 0 ? Prefetch() : Prefetch(Prefetch::kFar, GetParam());
         for (AlignedArray* array : {&flat[which], &columns[which], &narrow[which]}) {
           *array = AlignedArray(std::max<int64_t>(8, padded));
           std::fill_n(array->data(), std::max<int64_t>(8, padded), StartOf(fold));

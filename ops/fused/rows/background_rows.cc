@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/fused/rows/default_rows.h"
+#include "ops/fused/rows/background_rows.h"
 
 #include <algorithm>
 #include <bit>
@@ -97,10 +97,10 @@ bool HasNonzero(const double* numbers, int64_t count) {
   return std::any_of(numbers, numbers + count, [](double number) { return number != 0; });
 }
 
-void FilledRows::Fill(const Entries& x, const double* defaults, int64_t rows, int64_t n) {
+void FilledRows::Fill(const Entries& x, const double* backgrounds, int64_t rows, int64_t n) {
   offsets.assign(1, 0);
   for (int64_t i = 0; i < rows; ++i)
-    offsets.push_back(offsets.back() + (defaults[i] != 0 ? n : x.offsets[i + 1] - x.offsets[i]));
+    offsets.push_back(offsets.back() + (backgrounds[i] != 0 ? n : x.offsets[i + 1] - x.offsets[i]));
   // Loops over entries may read a register past the last one.
   const auto room = static_cast<size_t>(offsets.back() + kGatherOverrun);
   columns.assign(room, 0);
@@ -109,24 +109,24 @@ void FilledRows::Fill(const Entries& x, const double* defaults, int64_t rows, in
     int32_t* const to = columns.data() + offsets[static_cast<size_t>(i)];
     double* const cells = values.data() + offsets[static_cast<size_t>(i)];
     const int64_t first = x.offsets[i], last = x.offsets[i + 1];
-    if (defaults[i] == 0) {
+    if (backgrounds[i] == 0) {
       std::copy(x.columns + first, x.columns + last, to);
       std::copy(x.values + first, x.values + last, cells);
       continue;
     }
     for (int64_t j = 0; j < n; ++j) to[j] = static_cast<int32_t>(j);
-    std::fill_n(cells, n, defaults[i]);
+    std::fill_n(cells, n, backgrounds[i]);
     for (int64_t e = first; e < last; ++e) cells[x.columns[e]] = x.values[e];
   }
 }
 
-void FoldDefaultedRows(simd::Fold fold, const Entries& x, const double* defaults, int64_t rows, int64_t n,
-                       double* out) {
+void FoldRowsWithBackground(simd::Fold fold, const Entries& x, const double* backgrounds, int64_t rows,
+                            int64_t n, double* out) {
   const bool ordered = fold == simd::Fold::kAdd || fold == simd::Fold::kMultiply;
   alignas(64) double lanes[8];
   simd::LaneTree tree;
   for (int64_t i = 0; i < rows; ++i) {
-    const double absent = defaults == nullptr ? 0.0 : defaults[i];
+    const double absent = backgrounds == nullptr ? 0.0 : backgrounds[i];
     const int64_t first = x.offsets[i], last = x.offsets[i + 1];
     std::fill_n(lanes, 8, simd::StartOf(fold));
     if (!ordered) {
@@ -148,10 +148,10 @@ void FoldDefaultedRows(simd::Fold fold, const Entries& x, const double* defaults
   }
 }
 
-void SpreadDefaultedRows(const Entries& x, const double* defaults, int64_t rows, int64_t n, double* out,
-                         int64_t stride) {
+void SpreadRowsWithBackground(const Entries& x, const double* backgrounds, int64_t rows, int64_t n,
+                              double* out, int64_t stride) {
   for (int64_t i = 0; i < rows; ++i, out += stride) {
-    std::fill_n(out, n, defaults == nullptr ? 0.0 : defaults[i]);
+    std::fill_n(out, n, backgrounds == nullptr ? 0.0 : backgrounds[i]);
     for (int64_t e = x.offsets[i]; e < x.offsets[i + 1]; ++e) out[x.columns[e]] = x.values[e];
   }
 }

@@ -7,8 +7,8 @@
 #include "ops/fused/rows/entries.h"
 #include "ops/simd/aggregate.h"
 
-// Rows that have values at the entries of a CSR matrix and one value everywhere else (entry_defaults.h):
-// `defaults` has it by row; null: 0.
+// Rows that have values at the entries of a CSR matrix and one value in all other cells
+// (lower/row_background.h). `backgrounds` has that value by row; null: 0.
 namespace heddle::ops {
 
 /// `sum + x + x + ...`, so many additions one after the other, each rounded. Takes steps of a whole binade of
@@ -18,22 +18,22 @@ double AddRepeatedly(double sum, double x, int64_t times);
 /// True if some of the numbers is not 0.
 bool HasNonzero(const double* numbers, int64_t count);
 
-/// Rows whose entries are where they are not 0: all cells of those that are something else elsewhere.
+/// Such rows as entries of their own: a row whose background is not 0 has an entry in every cell.
 struct FilledRows {
   std::vector<int64_t> offsets;
   std::vector<int32_t> columns;
   std::vector<double> values;
-  void Fill(const Entries& x, const double* defaults, int64_t rows, int64_t n);
+  void Fill(const Entries& x, const double* backgrounds, int64_t rows, int64_t n);
   Entries entries() const { return {offsets.data(), columns.data(), values.data()}; }
 };
 
 /// The fold of each of `rows` rows of n columns, in the order of simd::FoldRows, or of the
 /// tree over its column chunks.
-void FoldDefaultedRows(simd::Fold fold, const Entries& x, const double* defaults, int64_t rows, int64_t n,
-                       double* out);
+void FoldRowsWithBackground(simd::Fold fold, const Entries& x, const double* backgrounds, int64_t rows,
+                            int64_t n, double* out);
 
 /// All cells of the rows, `stride` apart.
-void SpreadDefaultedRows(const Entries& x, const double* defaults, int64_t rows, int64_t n, double* out,
-                         int64_t stride);
+void SpreadRowsWithBackground(const Entries& x, const double* backgrounds, int64_t rows, int64_t n,
+                              double* out, int64_t stride);
 
 }  // namespace heddle::ops
