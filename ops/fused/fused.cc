@@ -80,20 +80,16 @@ std::shared_ptr<FusedRuntime::Entry> FusedRuntime::EntryOf(
     const std::shared_ptr<const FusedOperator>& fused) {
   const std::lock_guard lock(mutex_);
   if (std::shared_ptr<Entry> found = entries_.Find(fused)) return found;
-  if (entries_.size() >= kMostPrograms) {
-    for (const auto& [unused, old] : entries_.by_text()) {
-      const std::lock_guard counting(old->counting);
-      old->is_forgotten = true;
-      if (old->counts.calls == 0) continue;
-      FusedCounts& sum = other_counts_[old->counts.label];
-      sum.label = old->counts.label;
-      sum.interpreted = old->counts.interpreted;
-      Add(old->counts.calls, old->counts.nanoseconds, old->counts.bytes, &sum);
-    }
-    entries_.Clear();
-  }
   auto entry = std::make_shared<Entry>();
-  entries_.Add(fused, entry);
+  entries_.Add(fused, entry, [&](Entry& old) {
+    const std::lock_guard counting(old.counting);
+    old.is_forgotten = true;
+    if (old.counts.calls == 0) return;
+    FusedCounts& sum = other_counts_[old.counts.label];
+    sum.label = old.counts.label;
+    sum.interpreted = old.counts.interpreted;
+    Add(old.counts.calls, old.counts.nanoseconds, old.counts.bytes, &sum);
+  });
   return entry;
 }
 
@@ -164,8 +160,9 @@ Status FusedRuntime::Compile(Entry* entry, const KernelCall* call) {
 
 bool FusedRuntime::IsWorthCompiling(size_t region, double work) {
   const std::lock_guard lock(mutex_);
-  if (work_.size() >= kMostCounted && !work_.contains(region)) work_.clear();
-  return (work_[region] += work) >= kInterpretedWork;
+  double* done = work_.Find(region);
+  if (done == nullptr) done = &work_.Add(region, 0.0);
+  return (*done += work) >= kInterpretedWork;
 }
 
 Status FusedRuntime::Run(const KernelCall& call, std::span<Value> results) {
@@ -224,10 +221,10 @@ size_t FusedRuntime::programs() const {
 std::vector<FusedCounts> FusedRuntime::Counts() const {
   const std::lock_guard lock(mutex_);
   std::vector<FusedCounts> counts;
-  for (const auto& [text, entry] : entries_.by_text()) {
-    const std::lock_guard counting(entry->counting);
-    if (entry->counts.calls > 0) counts.push_back(entry->counts);
-  }
+  entries_.Each([&](Entry& entry) {
+    const std::lock_guard counting(entry.counting);
+    if (entry.counts.calls > 0) counts.push_back(entry.counts);
+  });
   for (const auto& [label, old] : other_counts_) counts.push_back(old);
   std::sort(counts.begin(), counts.end(), [](const FusedCounts& a, const FusedCounts& b) {
     return std::tie(b.nanoseconds, a.label) < std::tie(a.nanoseconds, b.label);

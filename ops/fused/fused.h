@@ -8,10 +8,10 @@
 #include <mutex>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "core/programs/fused_operator.h"
+#include "core/recently_used.h"
 #include "core/values/value.h"
 #include "ops/base/cpu.h"
 #include "ops/fused/by_operators.h"
@@ -50,15 +50,14 @@ class FusedRuntime {
                const Processor& processor = {});
   ~FusedRuntime();
 
-  /// Lowered programs that are held; one more forgets them all. Sizes that change from round to round need
-  /// new ones for ever.
+  /// Lowered programs that are held; sizes that change from round to round need new ones for ever.
   static constexpr size_t kMostPrograms = 1024;
 
   /// How much the calls of a region, of whichever operators, compute by the interpreter before the region is
   /// compiled: in additions, where a function counts for several. That takes about as long as compiling, so
   /// small data do not wait for the compiler and large data lose little.
   static constexpr double kInterpretedWork = 1 << 25;
-  /// Regions whose work is counted; one more forgets all counts.
+  /// Regions whose work is counted.
   static constexpr size_t kMostCounted = 1 << 16;
 
   /// The program of these operators, lowered by the first who asks, with the code that `call` is to run. What
@@ -92,8 +91,9 @@ class FusedRuntime {
   Processor processor_;
   std::function<void(const Status&)> warn_;
   mutable std::mutex mutex_;
-  ByOperators<FusedOperator, Entry> entries_;
-  std::unordered_map<size_t, double> work_;  ///< By the hash of a region's text: done by the interpreter.
+  ByOperators<FusedOperator, Entry> entries_{kMostPrograms};
+  /// By the hash of a region's text: work done by the interpreter.
+  RecentlyUsedMap<size_t, double> work_{kMostCounted};
   /// By label: what programs did that are forgotten, and what was counted by Record.
   std::map<std::string, FusedCounts> other_counts_;
   int64_t fallbacks_ = 0;

@@ -178,9 +178,9 @@ class PhasedCompiler {
 
 // For all executors of the process: a program is a function of its operators alone.
 Result<std::shared_ptr<const PhasedProgram>> ProgramOf(const Node& node) {
-  static constexpr size_t kMostPrograms = 1024;  // One more forgets them all.
+  static constexpr size_t kMostPrograms = 1024;
   static std::mutex mutex;
-  static ByOperators<PhasedOperator, const PhasedProgram> programs;
+  static ByOperators<PhasedOperator, const PhasedProgram> programs(kMostPrograms);
   {
     const std::lock_guard lock(mutex);
     if (std::shared_ptr<const PhasedProgram> found = programs.Find(node.phased)) return found;
@@ -189,8 +189,7 @@ Result<std::shared_ptr<const PhasedProgram>> ProgramOf(const Node& node) {
   auto program = std::make_shared<const PhasedProgram>(std::move(compiled));
   const std::lock_guard lock(mutex);
   if (std::shared_ptr<const PhasedProgram> found = programs.Find(node.phased)) return found;
-  if (programs.size() >= kMostPrograms) programs.Clear();
-  programs.Add(node.phased, program);
+  programs.Add(node.phased, program, [](const PhasedProgram&) {});
   return std::shared_ptr<const PhasedProgram>(std::move(program));
 }
 
