@@ -19,15 +19,15 @@ struct Entries {
   const double* values;
 };
 
-/// True if all that happens before the sums is one value for each entry, so that a tile may span leaves.
+/// True if every step before the sums makes one value for each entry: then one tile may span several leaves.
 bool HoldsSeveralLeaves(const TileProgram& program);
 
-/// Adds t(X) Y of some rows of X to a payload, of vectors with the cells of a column of X side by side
-/// (SeparateCells). `lane` is the first row's place in its panel, modulo 8.
+/// Adds t(X) Y of some rows of X to a payload. In a payload of vectors the cells that one column of X makes
+/// lie side by side (SeparateCells moves them apart). `lane` is the first row's place in its panel, modulo 8.
 void AddSparseProduct(const TileRoot& root, const Entries& x, int64_t rows, const double* y, int64_t y_stride,
                       int64_t lane, double* payload);
-/// w = X %*% v for rows [begin, end) of X, to out, and t(X) %*% w of these rows, added to a payload of
-/// vectors: each row's entries are read once.
+/// Writes w = X %*% v for rows [begin, end) of X to `out` and adds t(X) %*% w of these rows to a payload of
+/// vectors; the entries of each row are read once.
 void MultiplyAndAddRows(const Matrix& x, const double* v, int64_t begin, int64_t end, double* out,
                         double* payload);
 /// The terms of AddEntries of column sums, and of AddSparseProduct into vectors.

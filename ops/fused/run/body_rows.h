@@ -9,8 +9,9 @@
 #include "ops/base/kernel.h"
 #include "ops/fused/program/tile_program.h"
 
-// What a fused operator looks at once more, operator by operator, when a sum of its values has come out
-// infinite or NaN (ops/aggregate/wide_sums.h): the plain kernels compute the same bits as tiles do.
+// Computes values of the body operator by operator for some rows. A sum that has come out infinite or NaN
+// must be added again in a wider range (ops/aggregate/wide_sums.h), and the tiles did not store its terms;
+// the plain kernels give the same bits as tiles do.
 namespace heddle::ops {
 
 /// Values of the body on some rows, outside of tiles. Thread-safe.

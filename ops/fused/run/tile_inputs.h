@@ -8,11 +8,11 @@
 
 namespace heddle::ops {
 
-/// The matrices of a call in the forms that tiles read, by input; empty where an input is none of these.
+/// The matrices of a call as tiles read them, by input; empty where tiles do not read an input so.
 struct TileInputs {
-  std::vector<Matrix> doubles;  ///< But what is only read as floats stays floats.
-  std::vector<Matrix> singles;  ///< Floats of the inputs that products or regions read, or a step widens tile
-                                ///< by tile.
+  std::vector<Matrix> doubles;  ///< An input that is read as floats only stays one of floats here.
+  std::vector<Matrix> singles;  ///< Inputs of floats that products or regions read, or that a step widens
+                                ///< tile by tile.
 };
 Status MakeTileInputs(const TileProgram& program, const KernelCall& call, TileInputs* inputs);
 

@@ -53,37 +53,40 @@ struct RegionArguments {
   }
 };
 
-/// Memory of one thread's tile.
+/// What one thread needs to compute tiles, one after the other.
 struct TileScratch {
-  int64_t call = 0;  ///< Of TileSteps: for which `arguments` are right.
+  int64_t call = 0;  ///< The call of TileSteps whose addresses are in `arguments`.
   int64_t room = 0;  ///< Doubles of `buffers`.
   AlignedArray buffers, patterns;
-  int64_t entries = 0;                   ///< Room of each of `patterns`.
-  std::map<int, SpreadRow> spread_rows;  ///< By input.
-  RowPattern pattern;                    ///< Of the tile's rows: the driver's, or what kIntersect left of it.
-  int64_t pattern_row = 0;               ///< Its first row.
-  std::vector<int64_t> offsets;          ///< Of kIntersect.
+  int64_t entries = 0;                   ///< Doubles of each of `patterns`.
+  std::map<int, SpreadRow> spread_rows;  ///< By input: a CSR row written out, where steps gather its cells.
+  RowPattern pattern;       ///< Entries of the tile's rows: the driver's, or those that kIntersect found.
+  int64_t pattern_row = 0;  ///< The first of these rows.
+  std::vector<int64_t> offsets;  ///< The arrays of `pattern` after kIntersect.
   std::vector<int32_t> columns;
   std::vector<RegionArguments> arguments;  ///< By step.
-  const double* waiting = nullptr;  ///< Rows of X (floats, too) whose part of a paired root is still to
-                                    ///< be added.
+  /// Rows of X of the tile before, doubles or floats, that a paired root (rows/paired_product.h) has not
+  /// added.
+  const double* waiting = nullptr;
   int64_t waiting_rows = 0;
-  int64_t first_column = 0, width = 0;   ///< Of the tile, where they are cut by columns.
-  size_t phase = 0;                      ///< Likewise.
-  std::vector<double> cells;             ///< By result: of one column, in tiles that are not the row's first.
+  int64_t first_column = 0, width = 0;  ///< Columns of the tile, where long rows are cut by columns.
+  size_t phase = 0;                     ///< Phase of the steps that run, of long rows.
+  /// By result of one column: a cell to write in tiles that do not begin the row, since the first tile has
+  /// written the result.
+  std::vector<double> cells;
   int64_t held_begin = 0, held_end = 0;  ///< Rows whose values at the driver's entries are in `patterns`.
-  std::vector<float> singles, right_singles;  ///< Rows of floats that buffers have as doubles, for a product.
-  std::map<int, TransposedSingles> chains;    ///< By root: of its leaf, those that have not ended.
+  std::vector<float> singles, right_singles;  ///< Rows of buffers as floats, for a product of floats.
+  std::map<int, TransposedSingles> chains;    ///< By root: the chains of its leaf that have not ended.
   std::vector<double> leaf_sums;              ///< Eight lanes for each leaf of a tile.
-  FilledRows filled;                          ///< What a step reads along entries.
-  std::vector<double> spread;                 ///< Dense rows of it.
+  FilledRows filled;                          ///< Rows along entries, those with a background as full rows.
+  std::vector<double> spread;                 ///< Dense rows for a product that cannot go along entries.
   /// Rows from `row` on, as far as the tile goes.
   RowPattern PatternAt(int64_t row) const;
   Entries EntriesAt(const double* values, int64_t row) const;
 };
 
-/// The steps of a tile program over the operands of a call: what a tile computes, whatever rows it has. One
-/// call after the other may use them.
+/// The steps of a tile program, bound to the operands of one call at a time: Prepare, then tiles on any
+/// threads, then Release.
 class TileSteps {
  public:
   /// `program` outlives it.
@@ -91,8 +94,8 @@ class TileSteps {
   ~TileSteps();
   /// Before a call.
   Status Prepare(const KernelCall& call);
-  /// After a call: lets go of its operands. False if what is left takes so much memory, or may hold so much
-  /// of the call, that it is for no other one.
+  /// After a call: lets go of its operands. False if the buffers that remain are too large to wait for
+  /// another call.
   bool Release();
 
   const TileSizes& sizes() const { return sizes_; }
@@ -110,10 +113,10 @@ class TileSteps {
     background_[i] = background;
   }
 
-  /// Looks at results of the row aggregate `fold` once more, rows [row, row_end), where sums that are
-  /// infinite or NaN should not be: out[0] is that of `row`.
+  /// Corrects results of the row aggregate `fold`, rows [row, row_end), that are infinite or NaN only because
+  /// a sum on the way left the range of doubles. out[0] is the result of `row`.
   void CorrectFold(NodeId fold, int64_t row, int64_t row_end, double* out) const;
-  /// What went wrong in tiles, after the last one.
+  /// The first failure in a tile; to be asked after the last tile.
   Status failure() const;
 
   std::unique_ptr<TileScratch> Take();
@@ -121,8 +124,8 @@ class TileSteps {
 
   /// End of the tile that begins at `row`, at most `last`.
   int64_t TileEnd(int64_t row, int64_t last) const;
-  /// All steps; roots are added to `payload` unless it is null. `row_in_panel`: the place of the first row in
-  /// the leaf of every root, if it is taken modulo the rows of a leaf.
+  /// Runs all steps on rows [row, row_end) and adds to `payload` what they contribute to the roots, unless it
+  /// is null. `row_in_panel`: the first row's place in its leaf (for each root modulo the rows of its leaf).
   void RunTile(TileScratch& scratch, int64_t row, int64_t row_end, int64_t row_in_panel,
                double* payload) const;
   /// The array of saved value `i` (TileRef::Kind::kSaved), whose first row is row `first_row` of the call.
@@ -130,24 +133,26 @@ class TileSteps {
     saved_[static_cast<size_t>(i)] = cells;
     first_saved_row_ = first_row;
   }
-  /// The leaves of root `r`, sums of columns longer than a column chunk beside other results: one after the
-  /// other, that of row `first_row` of all rows, the first of this rank, first.
+  /// Where the column sums of root `r` go, of rows longer than a column chunk: arrays for its leaves, one
+  /// after the other, from the leaf of row `first_row` on, the first row of this rank.
   void SumColumnsIn(size_t r, double* leaves, int64_t first_row) { column_leaves_[r] = {leaves, first_row}; }
-  /// What RunColumns runs from now on, and the aggregates of its row that there are: by root.
+  /// The phase whose steps RunColumns runs from now on, and by root the aggregates of its row that earlier
+  /// phases have completed.
   void SetPhase(TileScratch& scratch, int phase, const double* folds) const;
-  /// All steps on at most so many columns of a row (TileProgram::cut_columns); `payload` is the leaf's, or
-  /// that of these columns, of which there are kTileColumns at most.
+  /// Runs the steps on at most so many columns of one row (TileProgram::cut_columns). `payload` is that of
+  /// the leaf; or of these columns alone, if they are at most kTileColumns.
   void RunColumns(TileScratch& scratch, int64_t row, int64_t first_column, int64_t most_columns,
                   double* payload) const;
-  /// The last rows of a leaf of root `root` that its payload lacks: those that no further product took along,
-  /// and chains of floats that have not ended.
+  /// Adds to the payload of root `root` what is missing after the last tile of a leaf: rows that wait for the
+  /// other half of their pair, and chains of floats that have not ended.
   void EndLeaf(TileScratch& scratch, int root, double* payload) const;
-  /// Sums of CSR times several columns have the cells of a place together in payloads (AddSparseProduct), not
-  /// in nodes: puts them where the root's "finish" looks, the payload of root `r` beginning at `offset`.
+  /// Moves the cells of root `r`, whose payload begins at `offset`, to where its "finish" looks for them:
+  /// sums of CSR times several columns have them in another order while leaves are computed
+  /// (AddSparseProduct).
   void SeparateRoot(int r, int64_t offset, Matrix* nodes) const;
-  /// The root of few places (RootOfFewPlaces), after RunTile without a payload.
+  /// Adds the terms of a root of few places (RootOfFewPlaces), after RunTile without a payload.
   void AddTermsOf(TileScratch& scratch, const Step& root, int64_t row, int64_t rows, SparseLeaf& terms) const;
-  /// Roots of rows [first, last) of those held.
+  /// Adds rows [first, last), which are among those held (TileScratch::held_begin), to all roots.
   void AddHeldEntries(TileScratch& scratch, int64_t first, int64_t last, double* payload) const;
   /// Sums of the tile of rows [row, row_end), a part of one leaf or whole ones, as far as they belong to
   /// leaves [begin, end). Row 0 is row `span_begin` of all.
