@@ -21,9 +21,10 @@
 namespace heddle::ops {
 namespace {
 
-// An operator of less work takes one thread, and the operators of its phase take the others.
+// An operator of less work (bytes and flops) runs on one thread, beside other such operators of its phase.
 constexpr double kWorkOfThreads = 1 << 19;
-// Operators of one phase that are less work together are done before other threads would have begun.
+// If all small operators of a phase are less work than this, one thread runs them: others would come too
+// late.
 constexpr double kWorkOfOneThread = 1 << 17;
 
 struct PhasedStep {
@@ -31,22 +32,23 @@ struct PhasedStep {
   const Operator* op = nullptr;
   std::vector<ValueInfo> input_infos;
   int64_t rows = 0;         // KernelCall::total_rows
-  bool reads_last = false;  // Nobody else reads the first input in its phase or later.
+  bool reads_last = false;  // No other step of this phase or a later one reads its first input.
 };
 
 struct PhaseSteps {
-  std::vector<PhasedStep> wide, small;  // One after the other by all threads; several at once.
-  double small_work = 0;                // Of all small ones.
-  std::vector<NodeId> frees;            // Values that nobody reads behind this phase.
+  std::vector<PhasedStep> wide;   // Each runs on all threads, one after the other.
+  std::vector<PhasedStep> small;  // Each runs on one thread, several at a time.
+  double small_work = 0;          // Work of all small steps.
+  std::vector<NodeId> frees;      // Values that no later phase reads.
 };
 
 struct PhasedProgram {
   PhasedOperator phased;
   std::vector<PhaseSteps> phases;
   std::vector<int> inputs;   // By node: the input that a variable stands for, or -1.
-  std::vector<int> first;    // By node: where its results begin among all; of a node "result" that result.
-  int results = 0;           // Of all nodes.
-  double working_bytes = 0;  // Most that inner values and one operator hold.
+  std::vector<int> first;    // By node: the index of its first result among those of all nodes.
+  int results = 0;           // Results of all nodes together.
+  double working_bytes = 0;  // The most that inner values and the operators of a phase hold at one time.
   std::string label;         // "phased of 7 train.dml:12:9"
   int64_t bytes = 0;         // Read and written by the operators that are not fused.
 };
@@ -59,7 +61,7 @@ double BytesOf(const Node& node) {
   return bytes;
 }
 
-// The node whose values a node's are: its tuple, of a result.
+// The node that computes a value: for a node "result" its tuple, else the node itself.
 NodeId MakerOf(const Graph& body, NodeId id) { return body[id].Is("result") ? body[id].inputs[0] : id; }
 
 class PhasedCompiler {
@@ -171,8 +173,8 @@ class PhasedCompiler {
   }
 
   PhasedProgram program_;
-  std::vector<int> phase_of_, last_phase_;  // By node; of the last reader.
-  std::vector<int> readers_in_last_;
+  std::vector<int> phase_of_, last_phase_;  // By node: its phase; the phase of its last reader.
+  std::vector<int> readers_in_last_;        // By node: readers in that last phase.
   std::vector<bool> is_root_;
 };
 

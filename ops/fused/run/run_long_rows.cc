@@ -15,7 +15,9 @@
 namespace heddle::ops {
 namespace {
 
+// What all phases read, save and write of one group of rows, so that it stays in the last-level cache.
 constexpr int64_t kGroupBytes = 8 << 20;
+// Tasks of one phase for each thread.
 constexpr int64_t kTasksOfThread = 4;
 
 class LongRows {
@@ -51,7 +53,7 @@ class LongRows {
 
  private:
   static bool SumsColumns(const TileRoot& root) { return root.kind == TileRoot::Kind::kColumns; }
-  // Of what each chunk of a row has of its own.
+  // Doubles of the payload that each chunk of a row has of its own.
   static int64_t WidthOf(const TileProgram& program) {
     int64_t width = 0;
     for (const TileRoot& root : program.roots)
@@ -66,12 +68,12 @@ class LongRows {
   }
 
   Status MakeRows() {
-    made_.resize(program_.fused.roots.size());
-    for (size_t i = 0; i < made_.size(); ++i) {
+    rows_of_results_.resize(program_.fused.roots.size());
+    for (size_t i = 0; i < rows_of_results_.size(); ++i) {
       if (IsReduced(i)) continue;
-      HEDDLE_ASSIGN_OR_RETURN(made_[i],
+      HEDDLE_ASSIGN_OR_RETURN(rows_of_results_[i],
                               Matrix::Dense(rows_, InfoOf(i).shape.columns, InfoOf(i).element_type));
-      steps_.WriteTo(i, made_[i].mutable_data());
+      steps_.WriteTo(i, rows_of_results_[i].mutable_data());
     }
     return OkStatus();
   }
@@ -81,7 +83,7 @@ class LongRows {
     int64_t full = program_.saved_arrays;
     for (size_t i = 0; i < program_.roles.inputs.size(); ++i)
       full += program_.roles.inputs[i] == BodyRole::kRows && steps_.inputs()[i].columns() > 1 ? 1 : 0;
-    for (size_t i = 0; i < made_.size(); ++i) full += made_[i].columns() > 1 ? 1 : 0;
+    for (size_t i = 0; i < rows_of_results_.size(); ++i) full += rows_of_results_[i].columns() > 1 ? 1 : 0;
     return RowsOfGroup(rows_, program_.cut_columns, full, ParallelThreads());
   }
 
@@ -92,7 +94,7 @@ class LongRows {
     return folds_.data() + static_cast<size_t>(row_in_group) * program_.roots.size();
   }
 
-  // Panels of rows of the sums of columns, which a few rows of X are as large as.
+  // How many leaves (panels of rows) the column sums of a root have on this rank.
   int64_t Leaves(const TileRoot& root) const {
     return rows_ == 0 ? 0 : (first_row_ + rows_ - 1) / root.height - first_row_ / root.height + 1;
   }
@@ -108,8 +110,9 @@ class LongRows {
     }
   }
 
-  // A phase that adds to sums of columns goes down the rows, some columns in each task: a chunk where it
-  // makes aggregates of rows as well, whose cells come in order.
+  // True if the phase adds to column sums: then each task takes some columns of all rows of the group, so
+  // that no two tasks add to one sum. The columns are a whole chunk if the phase also folds rows, cell after
+  // cell.
   bool GoesDownColumns(int phase, int64_t* columns) const {
     bool down = false, folds = false;
     for (const TileRoot& root : program_.roots) {
@@ -138,7 +141,7 @@ class LongRows {
   void RunPhase(int phase, int64_t begin, int64_t end) {
     int64_t columns = 0;
     if (GoesDownColumns(phase, &columns)) return RunDownColumns(phase, begin, end, columns);
-    // Where only vectors are left, one task computes those of a row.
+    // If no step of the phase works on full rows, one task for each row is enough.
     const int64_t chunks = HasFullSteps(phase) ? chunks_ : 1;
     ParallelFor((end - begin) * chunks, 1, [&](int64_t first, int64_t last) {
       std::unique_ptr<TileScratch> scratch = steps_.Take();
@@ -167,7 +170,7 @@ class LongRows {
         FillPayload(payload + root.offset, root.width, simd::StartOf(FoldOf(root.aggregate)));
   }
 
-  // The aggregates that a phase has made of rows [begin, end).
+  // Joins the chunks of rows [begin, end) for the row aggregates that the phase has completed.
   void FinishFolds(int phase, int64_t begin, int64_t end) {
     for (size_t r = 0; r < program_.roots.size(); ++r) {
       const TileRoot& root = program_.roots[r];
@@ -185,7 +188,7 @@ class LongRows {
         if (single) value = static_cast<float>(value);
         FoldsOf(row - begin)[r] = value;
         if (root.result < 0) continue;
-        Matrix& result = made_[static_cast<size_t>(root.result)];
+        Matrix& result = rows_of_results_[static_cast<size_t>(root.result)];
         if (single)
           result.mutable_data<float>()[row] = static_cast<float>(value);
         else
@@ -194,7 +197,8 @@ class LongRows {
     }
   }
 
-  // The nodes of a reduction over all rows: each chunk of each row is a leaf, or a panel of rows.
+  // The nodes of a reduction over all rows. Its leaves are the chunks of rows, or, of column sums, panels of
+  // rows.
   Result<Matrix> NodesOf(size_t r) {
     const TileRoot& root = program_.roots[r];
     const Reduction reduction{.join = root.join,
@@ -217,12 +221,12 @@ class LongRows {
   }
 
   Status Close(std::span<Value> results) {
-    for (size_t i = 0; i < made_.size(); ++i) {
+    for (size_t i = 0; i < rows_of_results_.size(); ++i) {
       if (IsReduced(i)) continue;
       if (InfoOf(i).format == Format::kSparse) {
-        HEDDLE_ASSIGN_OR_RETURN(made_[i], AsSparse(made_[i]));
+        HEDDLE_ASSIGN_OR_RETURN(rows_of_results_[i], AsSparse(rows_of_results_[i]));
       }
-      results[i] = std::move(made_[i]);
+      results[i] = std::move(rows_of_results_[i]);
     }
     for (size_t r = 0; r < program_.roots.size(); ++r) {
       const TileRoot& root = program_.roots[r];
@@ -238,10 +242,10 @@ class LongRows {
   const KernelCall& call_;
   TileSteps& steps_;
   const int64_t rows_, chunks_, first_row_, width_;
-  std::vector<Matrix> made_;  // By result.
-  AlignedArray payloads_;     // Of each chunk of each row, those of all roots but sums of columns.
-  std::vector<AlignedArray> column_leaves_;  // Of those, by root.
-  std::vector<double> folds_;                // By row of the group and root.
+  std::vector<Matrix> rows_of_results_;      // By result.
+  AlignedArray payloads_;                    // By row and chunk: the payload of all roots but column sums.
+  std::vector<AlignedArray> column_leaves_;  // By root: the leaves of column sums.
+  std::vector<double> folds_;  // By row of the group and root: row aggregates that are complete.
   std::vector<AlignedArray> saved_;
 };
 
