@@ -77,17 +77,17 @@ TEST(LongRowsTest, HeavyValuesAreKept) {
     body.Finish({body.Op("rowSums", {q})});
     const Result<TileProgram> program = Lower(body.fused());
     ASSERT_TRUE(program.ok()) << program.status().ToString();
-    EXPECT_EQ(program->kept, 1);
-    ExpectPhases(body, 3, fmt::format("kept {}", shape));
+    EXPECT_EQ(program->saved_arrays, 1);
+    ExpectPhases(body, 3, fmt::format("saved {}", shape));
     body.Finish({q});
-    EXPECT_EQ(Lower(body.fused())->kept, 0);
-    body.ExpectSame(fmt::format("kept in the result {}", shape));
+    EXPECT_EQ(Lower(body.fused())->saved_arrays, 0);
+    body.ExpectSame(fmt::format("saved in the result {}", shape));
     body.fused().kind = FusionTemplate::kStitch;
     body.Finish({e, p, q});
-    EXPECT_EQ(Lower(body.fused())->kept, 0);
-    body.ExpectSame(fmt::format("kept values are results {}", shape));
+    EXPECT_EQ(Lower(body.fused())->saved_arrays, 0);
+    body.ExpectSame(fmt::format("saved values are results {}", shape));
     body.Finish({p, body.Op("rowMins", {q})});
-    EXPECT_EQ(Lower(body.fused())->kept, 1);
+    EXPECT_EQ(Lower(body.fused())->saved_arrays, 1);
     body.ExpectSame(fmt::format("read after a result is written {}", shape));
   }
 }
