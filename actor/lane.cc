@@ -9,7 +9,6 @@
 namespace heddle::actor {
 namespace {
 
-constexpr size_t kCachedPlans = 256;
 constexpr size_t kWaitLines = 6;
 constexpr uint16_t kDescribeWaits = 1;  // Port of a kAbort that ends a stalled run.
 constexpr uint16_t kRunDone = 1;        // Port of a kIdle from a rank that is through with the run.
@@ -27,8 +26,7 @@ int64_t StatedBytes(const Plan& plan, uint32_t rank) {
 Lane::Lane(uint32_t number, const LaneSurroundings& surroundings)
     : number_(number),
       surroundings_(surroundings),
-      caller_(surroundings.options.rank, surroundings.control, surroundings.link),
-      plans_(kCachedPlans) {
+      caller_(surroundings.options.rank, surroundings.control, surroundings.link) {
   active_.caller = &caller_;
 }
 
@@ -182,7 +180,7 @@ Result<ReadyPlan*> Lane::Prepare(const std::shared_ptr<const Plan>& plan) {
   }
   if (fresh.instance->HasRemoteEdges() && surroundings_.link == nullptr)
     return Internal("a plan of {} ranks needs a link", plan->ranks);
-  return plans_.Insert(std::move(fresh));
+  return plans_.Add(std::move(fresh));
 }
 
 Status Lane::Begin(ReadyPlan& ready, uint32_t run) {

@@ -13,7 +13,7 @@
 #include "actor/active_run.h"
 #include "actor/device_worker.h"
 #include "actor/dispatcher.h"
-#include "actor/plan_cache.h"
+#include "actor/ready_plan.h"
 #include "actor/run_admission.h"
 #include "actor/run_errors.h"
 #include "actor/run_number.h"
@@ -101,7 +101,7 @@ class Lane {
   std::unique_ptr<DeviceWorker> device_;  ///< Of `arena_`'s size.
   ops::KernelContext own_context_;
   ops::KernelContext* context_ = nullptr;
-  PlanCache plans_;
+  ReadyPlans plans_;
   std::vector<TaskStatistics> statistics_;
   std::vector<Dispatcher*> participants_;  ///< Those with actors in the run in flight. Changed under mutex_.
   bool is_alone_ = false;                  ///< One thread serves the run, and no other rank takes part.

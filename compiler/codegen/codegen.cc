@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/codegen/codegen.h"
 
-#include <list>
+#include <algorithm>
 #include <mutex>
-#include <unordered_map>
+#include <optional>
 
 #include "compiler/codegen/code_module.h"
 #include "compiler/codegen/object_cache.h"
 #include "core/environment/clock.h"
 #include "core/memory/counted_heap.h"
+#include "core/recently_used.h"
 
 namespace heddle::codegen {
 namespace {
@@ -18,7 +19,6 @@ using Code = std::shared_ptr<const ops::RegionCode>;
 /// One region for one level. `once` makes concurrent requests compile it once; `outcome` is written before it
 /// is left.
 struct Entry {
-  std::string key;
   std::once_flag once;
   std::optional<Result<Code>> outcome;
 };
@@ -30,7 +30,8 @@ class Generated : public GeneratedCode {
         disk_(!options.use_disk_cache        ? std::string()
               : options.cache_folder.empty() ? ObjectCache::DefaultFolder()
                                              : options.cache_folder,
-              options.disk_cache_bytes) {}
+              options.disk_cache_bytes),
+        entries_(std::max<size_t>(options.memory_cache_entries, 1)) {}
 
   Result<Code> Compile(const ops::Region& region) override;
 
@@ -40,31 +41,20 @@ class Generated : public GeneratedCode {
   }
 
  private:
-  std::shared_ptr<Entry> EntryOf(std::string key);
+  std::shared_ptr<Entry> EntryOf(const std::string& key);
   Result<Code> Make(const std::string& region_text, ops::Cpu cpu, bool* from_disk) const;
 
   const CodegenOptions options_;
   const ObjectCache disk_;
   mutable std::mutex mutex_;
-  std::list<std::shared_ptr<Entry>> entries_;  ///< Most recently used first.
-  std::unordered_map<std::string_view, std::list<std::shared_ptr<Entry>>::iterator> by_key_;
+  RecentlyUsedMap<std::string, std::shared_ptr<Entry>> entries_;
   CodegenStatistics statistics_;
 };
 
-std::shared_ptr<Entry> Generated::EntryOf(std::string key) {
+std::shared_ptr<Entry> Generated::EntryOf(const std::string& key) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = by_key_.find(key); found != by_key_.end()) {
-    entries_.splice(entries_.begin(), entries_, found->second);
-    return entries_.front();
-  }
-  entries_.push_front(std::make_shared<Entry>());
-  entries_.front()->key = std::move(key);
-  by_key_[entries_.front()->key] = entries_.begin();
-  while (entries_.size() > std::max<size_t>(options_.memory_cache_entries, 1)) {
-    by_key_.erase(entries_.back()->key);
-    entries_.pop_back();
-  }
-  return entries_.front();
+  if (const auto* const found = entries_.Find(key)) return *found;
+  return entries_.Add(key, std::make_shared<Entry>());
 }
 
 Result<Code> Generated::Make(const std::string& region_text, ops::Cpu cpu, bool* from_disk) const {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <map>
 #include <mutex>
 
+#include "core/recently_used.h"
 #include "ops/io/files/gzip.h"
 #include "ops/io/files/input_files.h"
 #include "ops/io/files/zstd.h"
@@ -30,18 +30,16 @@ std::string_view EndingOf(Packing packing) {
 Result<std::shared_ptr<const PackedPieces>> FindPieces(const InputFile& packed, Packing packing,
                                                        const std::string& path, const std::string& identity) {
   static std::mutex mutex;
-  static std::map<std::string, std::shared_ptr<const PackedPieces>> known;  // nullptr: there are none
-  constexpr size_t kMostKnown = 8;
+  // By identity of the file; nullptr: it is packed in one piece.
+  static RecentlyUsedMap<std::string, std::shared_ptr<const PackedPieces>> known(8);
   {
     const std::lock_guard lock(mutex);
-    if (const auto found = known.find(identity); found != known.end()) return found->second;
+    if (const auto* const found = known.Find(identity)) return *found;
   }
   HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<const PackedPieces> pieces,
                           packing == Packing::kGzip ? FindGzipPieces(packed, path) : FindZstdPieces(packed));
   const std::lock_guard lock(mutex);
-  if (known.size() >= kMostKnown) known.clear();
-  known[identity] = pieces;
-  return pieces;
+  return known.Add(identity, std::move(pieces));
 }
 
 }  // namespace

@@ -17,9 +17,8 @@ namespace {
 
 using Use = ScriptPaths::Use;
 
-constexpr int kMostTries = 16;             // while links change
-constexpr size_t kMostShown = 8;           // folders, in a message
-constexpr size_t kMostUnmarked = 1 << 14;  // that are remembered
+constexpr int kMostTries = 16;    // while links change
+constexpr size_t kMostShown = 8;  // folders, in a message
 constexpr char kMovesAbout[] = "links on the way to it change while it is opened";
 
 const char* VerbOf(Use use) {
@@ -33,7 +32,7 @@ const char* VerbOf(Use use) {
 bool Changes(Use use) { return use == Use::kWrite || use == Use::kRemove; }
 
 bool IsFolder(const std::string& path) {
-  struct stat status{};
+  struct stat status {};
   return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
@@ -73,7 +72,8 @@ Status WithTarget(Status status, const std::string& path, const std::string& ide
 // Whether a folder is marked as Heddle's own, and whose it is. Only the owner of a folder marks it: in a
 // folder that all may write to, such as /tmp, anybody else could close what lies below.
 bool HasMark(int folder, uid_t* user) {
-  struct stat mark{}, own{};
+  struct stat mark {
+  }, own{};
   if (fstatat(folder, kOwnFolderMark, &mark, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(mark.st_mode))
     return false;
   if (fstat(folder, &own) != 0 || own.st_uid != mark.st_uid) return false;
@@ -176,7 +176,7 @@ Result<FilePlace> ScriptPaths::FindOnce(const std::string& path, Use use, bool* 
   }
   HEDDLE_RETURN_IF_ERROR(CheckOwnFolders(path, identity, opened.get(), use));
   FilePlace place(std::move(opened), identity == "/" ? "." : NameOf(identity));
-  struct stat status{};
+  struct stat status {};
   *moved = use != Use::kRemove && place.Look(&status) && S_ISLNK(status.st_mode);
   return place;
 }
@@ -187,7 +187,7 @@ Status ScriptPaths::CheckOwnRead(const std::string& path, const std::string& abs
   for (bool is_followed = false;; is_followed = true) {
     const Descriptor folder(open(FolderOf(file).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!folder.ok()) return OkStatus();  // nor can the file be opened
-    struct stat status{};
+    struct stat status {};
     const bool is_link = fstatat(folder.get(), NameOf(file).c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
                          S_ISLNK(status.st_mode);
     if (!is_link || is_followed) return CheckOwnFolders(path, file, folder.get(), Use::kRead);
@@ -242,12 +242,12 @@ Status ScriptPaths::CheckOwnFolders(const std::string& path, const std::string& 
 
 // Whether it, or a folder above it, has the mark; and whether that is another user's.
 bool ScriptPaths::IsMarkedOwn(int folder, bool* by_other) const {
-  struct stat here{};
+  struct stat here {};
   if (fstat(folder, &here) != 0) return false;
   const std::pair<uint64_t, uint64_t> key(here.st_dev, here.st_ino);
   {
     const std::lock_guard lock(mutex_);
-    if (unmarked_.contains(key)) return false;
+    if (unmarked_.Find(key) != nullptr) return false;
   }
   Descriptor above;
   for (int at = folder;; at = above.get()) {
@@ -257,15 +257,14 @@ bool ScriptPaths::IsMarkedOwn(int folder, bool* by_other) const {
       return true;
     }
     Descriptor next(openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
-    struct stat there{};
+    struct stat there {};
     if (!next.ok() || fstat(next.get(), &there) != 0) break;
     if (there.st_dev == here.st_dev && there.st_ino == here.st_ino) break;  // the root
     here = there;
     above = std::move(next);
   }
   const std::lock_guard lock(mutex_);
-  if (unmarked_.size() >= kMostUnmarked) unmarked_.clear();
-  unmarked_.insert(key);
+  unmarked_.Add(key, {});
   return false;
 }
 

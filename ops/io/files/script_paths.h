@@ -4,12 +4,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/environment/descriptor.h"
+#include "core/recently_used.h"
 #include "core/status.h"
 #include "ops/io/files/file_roots.h"
 
@@ -74,7 +75,8 @@ class ScriptPaths {
   FileRoots roots_;           // with links followed
   std::vector<std::string> own_;
   mutable std::mutex mutex_;
-  mutable std::set<std::pair<uint64_t, uint64_t>> unmarked_;  // folders that are known to be no own ones
+  // Folders, by device and inode, that are known to be no own ones.
+  mutable RecentlyUsedMap<std::pair<uint64_t, uint64_t>, std::monostate> unmarked_{1 << 14};
 };
 
 }  // namespace heddle::ops

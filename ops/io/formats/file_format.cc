@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 
+#include "core/recently_used.h"
 #include "core/text/utf8.h"
 #include "ops/io/formats/fields.h"
 #include "ops/io/formats/format_table.h"
@@ -73,19 +74,16 @@ Result<FileSummary> LookAt(const ReadOptions& options, Files& files) {
 
 Result<FileSummary> Summarize(const ReadOptions& options, Files& files) {
   static std::mutex mutex;
-  static std::map<std::string, FileSummary> known;
-  constexpr size_t kMostKnown = 256;
+  static RecentlyUsedMap<std::string, FileSummary> known(256);
   HEDDLE_ASSIGN_OR_RETURN(const std::string fingerprint, files.Fingerprint(options.path));
   const std::string key = SummaryKey(options, fingerprint);
   {
     const std::lock_guard lock(mutex);
-    if (auto found = known.find(key); found != known.end()) return found->second;
+    if (const FileSummary* const found = known.Find(key)) return *found;
   }
   HEDDLE_ASSIGN_OR_RETURN(FileSummary summary, LookAt(options, files));
   const std::lock_guard lock(mutex);
-  if (known.size() >= kMostKnown) known.clear();
-  known.emplace(key, summary);
-  return summary;
+  return known.Add(key, std::move(summary));
 }
 
 Result<Matrix> ReadRows(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
