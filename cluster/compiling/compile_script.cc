@@ -21,7 +21,7 @@
 #include "core/environment/socket_bytes.h"
 #include "core/memory/counted_heap.h"
 #include "core/memory/memory_budget.h"
-#include "engine/blocks/files_ahead.h"
+#include "engine/blocks/planning_files.h"
 #include "engine/blocks/precompile.h"
 #include "engine/wire/value_wire.h"
 
@@ -57,7 +57,7 @@ Status Prepare(const SubmitRequest& request, const ExecutorStart& start, Compile
   reply->set_program(program.ToText());
   // Should the job get other workers than expected, its executors make plans of their own.
   if (request.explain()) *reply->mutable_explanation() = compiler::ExplainProgram(program);
-  const std::unique_ptr<ops::Files> files = engine::MakeFilesAhead(start.directory, start.roots);
+  const std::unique_ptr<ops::Files> files = engine::MakePlanningFiles(start.directory, start.roots);
   for (std::string& plan : engine::Precompile(program, start.options, files.get())) {
     if (request.explain()) *reply->mutable_explanation() += plan + "\n";
     reply->add_plans(std::move(plan));

@@ -10,29 +10,25 @@
 #include "engine/blocks/graph_cut.h"
 #include "engine/machine/machine_constants.h"
 #include "engine/session/planning.h"
+#include "engine/variables/live_in.h"
 #include "scheduler/schedule.h"
 
 namespace heddle::engine {
 namespace {
 
-// What inference may know about the variables that `graph` reads. A missing variable stays missing: inference
-// names it.
+// The variables that `graph` reads. One that is missing stays missing: inference names it in its error.
 compiler::LiveIns LiveInsOf(const Graph& graph, const VariableTable& frame) {
   compiler::LiveIns live_in;
   for (const Node& node : graph.nodes) {
     if (!node.Is("variable")) continue;
     const std::string& name = node.Text("name");
-    const Variable* variable = frame.Find(name);
-    if (variable == nullptr) continue;
-    compiler::LiveIn& entry = live_in[name];
-    entry.info = variable->info;
-    if (variable->info.IsScalar() && !variable->is_ahead && !compiler::IsLongText(variable->value.scalar()))
-      entry.value = variable->value.scalar();
+    if (const Variable* variable = frame.Find(name)) live_in[name] = LiveInOf(*variable);
   }
   return live_in;
 }
 
-// By runs of one type; the names one by one. Makes no text of them: a frame may have millions of columns.
+// Types that are the same one after the other count together, and no text is made: a frame may have millions
+// of columns.
 uint64_t FoldSchema(uint64_t hash, const Schema& schema) {
   for (size_t begin = 0; begin < schema.types.size();) {
     size_t end = begin + 1;
@@ -63,10 +59,10 @@ uint64_t FoldDistribution(uint64_t hash, const Distribution& distribution) {
   return hash;
 }
 
-// Share of the cells of a matrix that are present; of a split one, of this rank's rows. Not told ahead of a
-// run.
+// The share of the cells of a matrix that are stored; of a split one, of this rank's rows. nullopt where this
+// rank has no cells to count.
 std::optional<double> SparsityOf(const Variable* variable) {
-  if (variable == nullptr || variable->is_ahead || !variable->value.IsMatrix() ||
+  if (variable == nullptr || variable->is_placeholder || !variable->value.IsMatrix() ||
       variable->distribution.kind == Distribution::Kind::kPartial)
     return std::nullopt;
   const Matrix& matrix = variable->value.matrix();
@@ -118,6 +114,14 @@ class TimeIn {
 };
 
 }  // namespace
+
+Result<Graph> RunPasses(const SessionOptions& options, const Graph& graph, bool* sizes_matter) {
+  compiler::PassOptions passes;
+  passes.infos_are_exact = true;
+  passes.disabled.insert(options.disabled_passes.begin(), options.disabled_passes.end());
+  passes.sizes_matter = sizes_matter;
+  return compiler::RunGraphPasses(graph, passes);
+}
 
 BlockCompiler::BlockCompiler(const SessionOptions& options, ops::Files* files, Clock* clock)
     : options_(options), files_(files), clock_(clock) {
@@ -190,10 +194,7 @@ uint64_t BlockCompiler::KeyOf(uint64_t history, const Graph& graph, const Variab
 Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const VariableTable& frame,
                                      const std::map<std::string, Distribution>& wanted) {
   const TimeIn planning(*clock_, &planning_ns_);
-  compiler::PassOptions passes;
-  passes.infos_are_exact = true;
-  passes.disabled.insert(options_.disabled_passes.begin(), options_.disabled_passes.end());
-  HEDDLE_ASSIGN_OR_RETURN(Graph optimized, compiler::RunGraphPasses(graph, passes));
+  HEDDLE_ASSIGN_OR_RETURN(Graph optimized, RunPasses(options_, graph));
   compiler::InferOutcome inferred = compiler::InferShapes(std::move(optimized), LiveInsOf(graph, frame),
                                                           files_, nullptr, options_.element_type);
   HEDDLE_RETURN_IF_ERROR(inferred.error);

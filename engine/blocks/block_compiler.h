@@ -12,47 +12,52 @@
 
 namespace heddle::engine {
 
-/// What can run next of a block.
+/// The part of a block that can run next: all of it, or what its sizes allow (graph_cut.h).
 struct BlockPart {
-  Graph graph;                           ///< Inferred.
-  Graph rest;                            ///< What waits for the run of `graph`; empty when nothing does.
+  Graph graph;  ///< Inferred: the size of every value is known, or found by running it.
+  Graph rest;   ///< The nodes that wait for the run of `graph`; may be empty.
   std::vector<std::string> temporaries;  ///< Variables that `graph` assigns for `rest`.
   std::vector<std::optional<Scalar>>
-      values;            ///< Of the nodes of `graph` when `complete`, as in InferOutcome.
-  bool complete = true;  ///< Every size of what was left of the block is known.
-  Status error;          ///< Of a node behind `graph` that cannot be.
+      values;            ///< The known scalars among the nodes of `graph`, when `complete`.
+  bool complete = true;  ///< `graph` is all that was left of the block.
+  Status error;          ///< Why a node of `rest` cannot run at all.
 };
 
-/// From the graph of a block and the variables it finds to plans and their keys. The session and whoever
-/// compiles ahead of it share this, so that both come to the same keys.
+/// What the passes of the compiler make of an inferred graph. `*sizes_matter`, where given: one of them
+/// looked at a size.
+Result<Graph> RunPasses(const SessionOptions& options, const Graph& graph, bool* sizes_matter = nullptr);
+
+/// Makes plans, and the keys of plans, from the graph of a block and the variables that it is entered with.
+/// The session and Precompile share it, so that both come to the same keys.
 class BlockCompiler {
  public:
   /// All outlive the compiler. `files` tells reads their sizes.
   BlockCompiler(const SessionOptions& options, ops::Files* files, Clock* clock);
 
-  /// Where the history of a block starts.
+  /// A history is a hash of the parts of a block that have run. That of a block which is entered:
   uint64_t FirstHistory(int32_t block) const;
-  /// What rank 0 sees of the files that `rest` reads.
+  /// The files that `rest` reads, as this rank finds them now.
   FileLook LookAt(const Graph& rest, const VariableTable& frame) const;
-  /// The history of what is cut where reads wait.
+  /// The history where some reads of the rest wait for writes.
   static uint64_t HistoryOf(uint64_t history, const FileLook& look);
   /// The next part of `rest`. kInternal, or the error of the first node, when nothing can run.
   Result<BlockPart> NextPart(int32_t block, Graph rest, const VariableTable& frame, int part,
                              const FileLook& look = {});
-  /// The plan cache's key of an inferred graph: options, block, parts before it, sizes, formats,
-  /// distributions. Never 0.
+  /// The key of the plan of an inferred graph: a hash of the history, of all sizes and formats, and of where
+  /// the variables are. Never 0.
   uint64_t KeyOf(uint64_t history, const Graph& graph, const VariableTable& frame) const;
-  /// The plan of an inferred graph, without its key. `wanted`: where variables that it assigns are to be, if
-  /// not where they are made. Errors carry their place; kResourceExhausted past the budget.
+  /// The plan of an inferred graph, without its key. `wanted` says for some of the variables that it assigns
+  /// on which ranks they have to be; the others stay where they are made. Errors carry their place;
+  /// kResourceExhausted past the budget.
   Result<Plan> MakePlan(const Graph& graph, const VariableTable& frame,
                         const std::map<std::string, Distribution>& wanted = {});
-  /// The plan that brings variables from where they are to where they are wanted, without its key.
+  /// The plan that moves variables to the ranks that want them, without its key.
   Result<Plan> MakeExchange(const Graph& graph, const std::map<std::string, Distribution>& wanted,
                             const VariableTable& frame) const;
-  /// True when NextPart failed because a value would be too large: every rank comes to that by itself. What a
-  /// read finds may differ.
+  /// True when NextPart failed because a value would be too large. Every rank finds that out by itself,
+  /// unless it is the size of a file.
   bool failed_by_size() const { return failed_by_size_; }
-  /// Time in MakePlan so far, and the part of it that chose fused operators.
+  /// Time in MakePlan so far, and how much of it chose fused operators.
   int64_t planning_ns() const { return planning_ns_; }
   int64_t fusion_ns() const { return fusion_ns_; }
   /// Plans of fused operators that were costed in it.

@@ -10,9 +10,10 @@
 
 #include "actor/runtime.h"
 #include "engine/blocks/block_compiler.h"
-#include "engine/blocks/known_parts.h"
-#include "engine/blocks/scalar_block.h"
+#include "engine/blocks/compiled_block.h"
+#include "engine/blocks/scalar_program.h"
 #include "engine/blocks/session_runtime.h"
+#include "engine/blocks/task_counts.h"
 #include "engine/recursion/graph_runner.h"
 #include "engine/session/session.h"
 #include "engine/variables/divergence_guard.h"
@@ -22,9 +23,10 @@
 
 namespace heddle::engine {
 
-/// Runs the graph of one block on this rank: in place when it is scalar arithmetic; part by part, when sizes
-/// come to light only on the way, directly where a part is small (known_parts.h), else by a plan made for
-/// the exact sizes of its variables.
+/// Runs the graph of one block on this rank, by the first way that can (docs/architecture.md, "How a block
+/// runs"): in place, when it is scalar arithmetic; directly, when it is small; else by a plan made for the
+/// exact sizes of its variables. A block of which a run has to tell some sizes runs part by part, each part
+/// by a way of its own.
 class BlockRunner : public GraphRunner {
  public:
   /// All but `lane` outlive the runner. Runs of plans are in `lane`, with the seeds of `seeds`.
@@ -66,72 +68,49 @@ class BlockRunner : public GraphRunner {
   const SessionStatistics& statistics() const { return statistics_; }
 
  private:
-  // What is kept of the graph of a block from one entry to the next.
-  struct Known {
-    ScalarBlocks::Prepared scalars;
-    bool draws = false;  ///< Reads seeds.
-    KnownParts parts;
-  };
-  // What is left of a block, and how it got there.
-  struct Rest {
-    const Graph* graph = nullptr;
-    ScalarBlocks::Prepared* scalars = nullptr;  ///< nullptr: not prepared.
-    KnownParts* parts = nullptr;                ///< nullptr: nothing is kept for this place.
+  // One entry of a block: what is left of it, and how it got there.
+  struct Entry {
+    int32_t block = 0;
+    CompiledBlock* left = nullptr;
     uint64_t history = 0;
-    int number = 0;
-    Graph own;  ///< What `graph` is, where nobody else keeps it.
+    int part_number = 0;
+    std::vector<std::unique_ptr<CompiledPart>> single_use;  ///< Parts that no compiled block has.
+    std::vector<std::string> temporaries;                   ///< Of the parts so far.
   };
-  bool failed_in_plan_ = false;
-  Known& KnownOf(const Graph& graph);
-  Status RunParts(int32_t block, const Graph& graph, uint64_t variant, Known* known, VariableTable* frame);
-  // These leave in `rest` what is left then, or an empty graph.
-  Result<bool> RunKnownPart(int32_t block, Rest* rest, VariableTable* frame,
-                            std::vector<std::string>* temporaries);
-  Status RunNewPart(int32_t block, Rest* rest, VariableTable* frame, std::vector<std::string>* temporaries);
-  Status RunPart(int32_t block, KnownPart* part, Rest* rest, VariableTable* frame,
-                 std::vector<std::string>* temporaries);
-  Status RunDirectly(KnownPart* part, VariableTable* frame);
-  Result<KnownPart*> KeepPart(const BlockPart& next, uint64_t key, const Rest* rest,
-                              const VariableTable& frame);
+  using PlanMaker = std::function<Result<Plan>()>;
+
+  CompiledBlock& CompiledFor(const Graph& graph);
+  Status RunBlock(int32_t block, const Graph& graph, uint64_t variant, VariableTable* frame);
+  Status RunParts(Entry* entry, VariableTable* frame);
+  // The three ways. In place: false where the graph needs more.
+  Result<bool> RunInPlace(CompiledBlock* block, VariableTable* frame);
+  Status RunDirectly(DirectProgram* program, VariableTable* frame);
+  Status RunByPlan(int32_t block, uint64_t key, const PlanMaker& make, VariableTable* frame);
+  // With which part the rest of the block begins, compiled before or now.
+  Result<CompiledPart*> FindPart(Entry* entry, VariableTable* frame);
+  Result<CompiledPart*> CompilePart(Entry* entry, VariableTable* frame);
+  void ShowDirect(const CompiledPart& part);
   // At the files that a graph reads, as rank 0 tells it: from then on this rank sees those versions.
   Result<FileLook> Look(uint64_t history, const Graph& rest, const VariableTable& frame);
-  Status RunBlock(int32_t block, const Graph& graph, uint64_t variant, VariableTable* frame);
-  /// The plan of `key`, which `make` makes where it is missing.
-  Status RunPlan(int32_t block, uint64_t key, const std::function<Result<Plan>()>& make,
-                 VariableTable* frame);
   Status TakeLiveIns(int32_t block, const Plan& plan, VariableTable* frame,
                      std::map<std::string, Value>* live_in) const;
-  Status Adopt(const Plan& plan, actor::RunResult result, VariableTable* frame);
-  // What is counted of each act of a task, the same in all runs of a plan.
-  struct TaskFacts {
-    OperatorStatistics* counts = nullptr;
-    int64_t bytes = 0;  ///< Read and written.
-    int64_t rows = 0;   ///< Of the whole result; more than there are of what is a part for sure.
-    bool moves_matrices = false;
-  };
-  struct PlanFacts {
-    std::weak_ptr<const Plan> plan;  ///< Which caches may have dropped.
-    std::vector<TaskFacts> tasks;
-  };
-  static constexpr size_t kMostFacts = 256;  ///< More forget them all.
-  PlanFacts& FactsOf(const std::shared_ptr<const Plan>& plan,
-                     const std::vector<actor::TaskStatistics>& tasks);
-  void Count(const std::shared_ptr<const Plan>& plan, const actor::RunResult& result);
+  Status SetLiveOuts(const Plan& plan, actor::RunResult result, VariableTable* frame);
 
   const SessionOptions& options_;
   const SessionEnvironment& environment_;
   SessionRuntime& shared_;
   ops::KernelContext& context_;
   const bool runs_directly_;
-  std::unordered_map<const Graph*, Known> known_;
-  std::unique_ptr<ops::Arena> alone_;  ///< Direct parts have one thread.
+  bool failed_in_plan_ = false;
+  std::unordered_map<const Graph*, CompiledBlock> compiled_;
+  std::unique_ptr<ops::Arena> one_thread_;  ///< Of direct parts.
   GrownColumns grown_;
-  ScalarBlocks scalars_;
+  ScalarEvaluator scalars_;
   RandomSeeds seeds_;
   DivergenceGuard guard_;
   BlockCompiler compiler_;
   SessionStatistics statistics_;
-  std::unordered_map<uint64_t, PlanFacts> facts_;  // By key.
+  TaskCounts counts_;
   const uint32_t lane_;
   uint32_t runs_ = 0;  // in the lane
 };

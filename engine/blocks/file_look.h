@@ -11,13 +11,13 @@
 
 namespace heddle::engine {
 
-/// What rank 0 sees of the files that a graph reads, before any rank opens one of them. Every rank takes it
-/// from rank 0: it has made all earlier writes of the script by then, and all ranks read the same version.
+/// The files that a graph reads, as rank 0 finds them before any rank opens one. Rank 0 has made all earlier
+/// writes of the script by then; it sends this to all ranks, so that they read the same version of each file.
 struct FileLook {
-  /// Reads that come after a write of the graph that may change what they read, or whose path the graph
-  /// computes from what is not known yet.
+  /// Reads that cannot run yet: a write of the graph comes before them and may change their file, or the
+  /// graph has yet to compute their path.
   std::set<NodeId> waiting;
-  std::map<std::string, ops::FileVersion> versions;  ///< Of all files that the other reads look at, by path.
+  std::map<std::string, ops::FileVersion> versions;  ///< By path: the files of all other reads.
 
   std::string ToText() const;
   static Result<FileLook> Parse(const std::string& text);
@@ -26,8 +26,8 @@ struct FileLook {
 /// Whether a graph reads files at all.
 bool ReadsFiles(const Graph& graph);
 
-/// `live_in` tells the paths, as far as they are known. Behind the first read that waits all others
-/// wait, too.
+/// `live_in` has the variables that paths are computed from. Behind the first read that waits all others
+/// wait.
 FileLook LookAtFiles(const Graph& graph, const compiler::LiveIns& live_in, ops::Files* files);
 
 }  // namespace heddle::engine

@@ -9,8 +9,8 @@
 
 namespace heddle::engine {
 
-/// A graph in two parts: what can run now, and what waits for sizes that only running the first part tells,
-/// or for files that it writes.
+/// A graph in two parts. The second waits for the first: for sizes that are known when it has run, or for
+/// files that it writes.
 struct Cut {
   Graph first;  ///< Empty when nothing can run.
   Graph rest;   ///< Empty when `first` is everything.
@@ -18,14 +18,15 @@ struct Cut {
       temporaries;  ///< Variables "%cut<part>_<node>" that `first` assigns and `rest` reads.
 };
 
-/// Cuts an inferred graph that has unknown sizes, a read that waits (inferred.waiting), or a node that cannot
-/// be (inferred.failed).
+/// Cuts an inferred graph that has unknown sizes, a read that waits for a write (inferred.waiting), or a node
+/// that fails whatever the cells are (inferred.failed).
 ///
-/// A node goes first when all its inputs go first with known sizes, everything it must come after goes first,
-/// and its own size is known or depends on cells alone (removeEmpty), which the run tells. Assignments of
-/// variables wait for the last part, so that every part reads the variables as the block found them. When a
-/// node cannot be, only what the effects before it need goes first: the script is seen to act up to the
-/// fault, and no further. So it is with a read that waits: what else the block computes goes with it.
+/// A node is in the first part when all its inputs are, with known sizes, when everything that it must come
+/// after is, and when its own size is known or depends on cells alone (removeEmpty), so that a run finds it.
+/// Assignments of variables are in the last part, so that every part reads the variables as the block found
+/// them. Where a node fails, the first part is only what the effects before it need: a user sees the script
+/// act up to the fault and no further. The same holds for a read that waits; the rest of the block runs with
+/// it.
 Cut CutGraph(const compiler::InferOutcome& inferred, int part);
 
 }  // namespace heddle::engine

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/blocks/plan_cache.h"
 
-#include "core/programs/frames_of_plan.h"
 #include "engine/session/control_channel.h"
 #include "engine/wire/value_wire.h"
 
@@ -64,23 +63,14 @@ Status PlanCache::AddText(const std::string& text) {
   const std::lock_guard lock(mutex_);
   if (plan.ranks != ranks_)
     return Internal("a plan for {} ranks was delivered to a job of {}", plan.ranks, ranks_);
-  Insert(std::make_shared<const Plan>(std::move(plan)), /*is_ahead=*/true);
+  Insert(std::make_shared<const Plan>(std::move(plan)), /*is_precompiled=*/true);
   return OkStatus();
 }
 
-void PlanCache::Insert(std::shared_ptr<const Plan> plan, bool is_ahead) {
+void PlanCache::Insert(std::shared_ptr<const Plan> plan, bool is_precompiled) {
   const uint64_t key = plan->key;
-  if (plans_.contains(key)) return;
-  uses_.push_front(key);
   const int64_t columns = ColumnsOfFrames(*plan);
-  columns_ += columns;
-  plans_[key] = {std::move(plan), uses_.begin(), is_ahead, columns};
-  while (plans_.size() > capacity_ || (columns_ > kMostColumnsOfPlans && plans_.size() > 1)) {
-    const auto oldest = plans_.find(uses_.back());
-    columns_ -= oldest->second.columns;
-    plans_.erase(oldest);
-    uses_.pop_back();
-  }
+  if (plans_.Find(key) == nullptr) plans_.Add(key, {std::move(plan), is_precompiled}, columns);
 }
 
 Result<std::shared_ptr<const Plan>> PlanCache::Obtain(uint64_t key, const DivergenceGuard& guard,
@@ -88,18 +78,17 @@ Result<std::shared_ptr<const Plan>> PlanCache::Obtain(uint64_t key, const Diverg
                                                       bool* is_new) {
   const std::lock_guard lock(mutex_);
   if (is_new != nullptr) *is_new = false;
-  if (auto found = plans_.find(key); found != plans_.end()) {
+  if (Entry* const found = plans_.Find(key)) {
     ++hits_;
-    if (std::exchange(found->second.is_unused_ahead, false)) ++ahead_;
-    uses_.splice(uses_.begin(), uses_, found->second.use);
-    return found->second.plan;
+    if (std::exchange(found->is_unused_precompiled, false)) ++precompiled_;
+    return found->plan;
   }
   ++misses_;
   if (is_new != nullptr) *is_new = true;
   Result<Plan> made = rank_ == 0 ? MakeAndSend(key, guard, make) : ReceivePlan(key, guard);
   HEDDLE_RETURN_IF_ERROR(made.status());
   auto plan = std::make_shared<const Plan>(*std::move(made));
-  Insert(plan, /*is_ahead=*/false);
+  Insert(plan, /*is_precompiled=*/false);
   return plan;
 }
 

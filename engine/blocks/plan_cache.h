@@ -3,14 +3,14 @@
 
 #include <cstdint>
 #include <functional>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "core/programs/frames_of_plan.h"
 #include "core/programs/plan.h"
+#include "core/recently_used.h"
 #include "core/status.h"
 #include "engine/variables/divergence_guard.h"
 
@@ -26,9 +26,9 @@ class PlanCache {
  public:
   /// `control` may be nullptr with one rank. `capacity` plans are kept.
   PlanCache(int rank, int ranks, ControlChannel* control, size_t capacity = 256)
-      : rank_(rank), ranks_(ranks), control_(control), capacity_(capacity) {}
+      : rank_(rank), ranks_(ranks), control_(control), plans_(capacity, kMostColumnsOfPlans) {}
 
-  /// A plan made ahead, under the key it carries.
+  /// Adds a plan that came with the job (precompile.h), under the key it carries.
   Status AddText(const std::string& text);
 
   /// The plan of `key`; `make` is called on rank 0 when it is missing. An error of `make` is the error on
@@ -45,17 +45,15 @@ class PlanCache {
 
   // Only while nobody asks for plans.
   int64_t hits() const { return hits_; }
-  int64_t ahead() const { return ahead_; }  ///< Plans made ahead that were asked for.
+  int64_t precompiled() const { return precompiled_; }  ///< Plans that came with the job and were asked for.
   int64_t misses() const { return misses_; }
 
  private:
   struct Entry {
     std::shared_ptr<const Plan> plan;
-    std::list<uint64_t>::iterator use;
-    bool is_unused_ahead = false;  // made ahead and not asked for yet
-    int64_t columns = 0;           // of all frames in it
+    bool is_unused_precompiled = false;  // it came with the job, and nobody has asked for it yet
   };
-  void Insert(std::shared_ptr<const Plan> plan, bool is_ahead);
+  void Insert(std::shared_ptr<const Plan> plan, bool is_precompiled);
   Result<Plan> MakeAndSend(uint64_t key, const DivergenceGuard& guard,
                            const std::function<Result<Plan>()>& make);
   Result<Plan> ReceivePlan(uint64_t key, const DivergenceGuard& guard);
@@ -63,13 +61,10 @@ class PlanCache {
   int rank_;
   int ranks_;
   ControlChannel* control_;
-  size_t capacity_;
   std::mutex mutex_;  // Guards what follows, and is held while a plan is made.
-  std::unordered_map<uint64_t, Entry> plans_;
-  std::list<uint64_t> uses_;  // most recent first
-  int64_t columns_ = 0;       // of all plans
+  RecentlyUsedMap<uint64_t, Entry> plans_;
   int64_t hits_ = 0;
-  int64_t ahead_ = 0;
+  int64_t precompiled_ = 0;
   int64_t misses_ = 0;
 };
 

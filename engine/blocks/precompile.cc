@@ -11,20 +11,20 @@
 #include "core/environment/clock.h"
 #include "core/hash.h"
 #include "engine/blocks/block_compiler.h"
-#include "engine/blocks/files_ahead.h"
-#include "engine/blocks/known_parts.h"
-#include "engine/blocks/scalar_block.h"
+#include "engine/blocks/compiled_block.h"
+#include "engine/blocks/planning_files.h"
+#include "engine/blocks/scalar_program.h"
 #include "engine/variables/random_seeds.h"
 
 namespace heddle::engine {
 namespace {
 
-// In the second round variables of a loop have the homes that they keep.
-constexpr int kRoundsAhead = 2;
+// In the second round variables of a loop are on the ranks on which they stay.
+constexpr int kRoundsOfLoop = 2;
 constexpr int kSilentRank = 1;  // rank 0 prints
 
-// All that planning asks for: of matrices and frames it takes the sizes only.
-bool HasValue(const Variable& variable) { return variable.info.IsTabular() || !variable.is_ahead; }
+// Whether there is all that planning asks for: the value of a scalar, and of matrices and frames the size.
+bool HasValue(const Variable& variable) { return variable.info.IsTabular() || !variable.is_placeholder; }
 
 bool IsKnown(const ValueInfo& info) {
   return info.IsSized() && (!info.IsScalar() || info.value_type != ValueType::kUnknown);
@@ -86,7 +86,7 @@ class Precompiler {
   }
 
   bool FollowWhile(const Block& block) {
-    for (int round = 0; round < kRoundsAhead; ++round) {
+    for (int round = 0; round < kRoundsOfLoop; ++round) {
       const std::optional<Scalar> predicate = TakeValue(Block::kPredicate);
       // An unknown predicate is taken for true: it costs a plan or two when it is not.
       if (predicate && !predicate->AsBoolean()) return Leave(block);
@@ -105,7 +105,7 @@ class Precompiler {
     // seq(from, to, increment) may be empty and may run down: left to the session.
     if (block.has_increment && (step <= 0 || value > last)) return false;
     if (!block.has_increment && value > last) step = -1;
-    for (int round = 0; round < kRoundsAhead; ++round) {
+    for (int round = 0; round < kRoundsOfLoop; ++round) {
       frame_.Set(block.variable, Variable::OfScalar(value));
       if (!Follow(block.body)) return false;
       if (__builtin_add_overflow(value, step, &value)) return false;
@@ -180,7 +180,8 @@ class Precompiler {
   bool EvaluateInPlace(const Graph& graph, bool* done) {
     *done = false;
     if (!KnowsAllValues(graph, frame_)) return true;
-    const Result<bool> evaluated = scalars_.EvaluateOnce(graph, &frame_);
+    ScalarProgram program(graph);
+    const Result<bool> evaluated = scalars_.Evaluate(&program, &frame_);
     *done = evaluated.ok() && *evaluated;
     return evaluated.ok();
   }
@@ -199,7 +200,7 @@ class Precompiler {
     bool known = true;
     for (const Binding& binding : found->second) {
       known = known && IsKnown(binding.info);
-      frame_.Set(binding.variable, Variable::Ahead(binding.distribution, binding.info));
+      frame_.Set(binding.variable, Variable::Placeholder(binding.distribution, binding.info));
     }
     // A scalar of a complete part may be known although the plan computes it.
     for (size_t i = 0; i < part.values.size(); ++i) {
@@ -212,19 +213,19 @@ class Precompiler {
 
   Result<Plan> Make(const Graph& graph, uint64_t key, bool knows_all) {
     if (static_cast<int>(plans_.size()) >= limits_.most_plans || clock_.MonotonicNs() > end_ns_)
-      return ResourceExhausted("enough plans were made ahead");
+      return ResourceExhausted("enough plans were made before the run");
     HEDDLE_ASSIGN_OR_RETURN(Plan plan, compiler_.MakePlan(graph, frame_));
     // The passes may have hidden a size behind a value that the session knows and we do not.
     if (!knows_all)
       for (const Node& node : plan.graph.nodes)
         if (node.info.IsTabular() && !node.info.IsSized())
-          return FailedPrecondition("a size is not known ahead").At(node.position);
+          return FailedPrecondition("a size is not known before the run").At(node.position);
     plan.key = key;
     // What the session runs directly it has no use for a plan of. Here the plan tells what comes out.
     if (RunsDirectly(options_) && IsSmall(graph)) return plan;
     std::string text = plan.ToText();
     bytes_ += static_cast<int64_t>(text.size());
-    if (bytes_ > limits_.most_bytes) return ResourceExhausted("the plans made ahead are too large");
+    if (bytes_ > limits_.most_bytes) return ResourceExhausted("the plans made before the run are too large");
     texts_.push_back(std::move(text));
     return plan;
   }
@@ -238,7 +239,7 @@ class Precompiler {
   ops::KernelContext context_;
   BlockCompiler compiler_;
   compiler::WrittenFiles written_;  // by the parts passed so far
-  ScalarBlocks scalars_;
+  ScalarEvaluator scalars_;
   RandomSeeds seeds_;
   VariableTable frame_;
   std::map<uint64_t, std::vector<Binding>> plans_;  // by key: the variables that the plan leaves

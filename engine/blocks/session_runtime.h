@@ -11,7 +11,8 @@
 
 namespace heddle::engine {
 
-/// What all that a session runs at once shares: its plans, and the runtime with its lanes. Thread-safe.
+/// What the block runners of a session, one for each lane, share: its plans, kernels and actor runtime.
+/// Thread-safe.
 class SessionRuntime {
  public:
   /// All outlive it. `context` is that of lane 0.

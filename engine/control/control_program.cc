@@ -28,7 +28,7 @@ uint64_t RoundsOf(int64_t from, int64_t to, int64_t increment) {
 // Most arguments and results are scalars, which are set at less cost.
 template <typename Given>
 void Bind(const std::string& name, Given&& given, VariableTable* frame) {
-  if (given.info.IsScalar() && !given.is_ahead) return frame->SetScalar(name, given.value.scalar());
+  if (given.info.IsScalar() && !given.is_placeholder) return frame->SetScalar(name, given.value.scalar());
   frame->Set(name, std::forward<Given>(given));
 }
 

@@ -121,7 +121,7 @@ class SessionOfOneRank : public Session {
     statistics.seed = options_.seed;
     statistics.elapsed_ns = elapsed_ns;
     statistics.constants = compiler::OrDefault(options_.constants, options_.threads);
-    statistics.plans_ahead = blocks_.plans().ahead();
+    statistics.plans_ahead = blocks_.plans().precompiled();
     statistics.plans_compiled = blocks_.plans().misses();
     statistics.planning_ns += blocks_.compiler().planning_ns();
     statistics.fusion_ns += blocks_.compiler().fusion_ns();

@@ -15,7 +15,7 @@ constexpr size_t kMostStacked = 4;
 
 bool IsPartOfPlans(const Variable& element) {
   return element.list == nullptr && (element.info.IsScalar() || element.info.IsMatrix()) &&
-         !element.is_growing && !element.is_ahead;
+         !element.is_growing && !element.is_placeholder;
 }
 
 // What elements of a list are, if all are alike: a number is a matrix of one cell.

@@ -44,7 +44,7 @@ std::optional<StructureInputs> InputsOf(const ops::StructureProgram& program, co
   StructureInputs given;
   for (const std::string& name : program.matrices) {
     const Variable* const matrix = frame.Find(name);
-    if (matrix == nullptr || !matrix->info.IsMatrix() || matrix->is_growing || matrix->is_ahead)
+    if (matrix == nullptr || !matrix->info.IsMatrix() || matrix->is_growing || matrix->is_placeholder)
       return std::nullopt;
     given.matrices.push_back(matrix->value);
   }

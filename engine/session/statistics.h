@@ -42,7 +42,7 @@ struct SessionStatistics {
   int64_t fusion_costed = 0;     ///< In that time, whole and partial choices whose cost was computed.
   int64_t plans_reused = 0;      ///< Hits.
   int64_t scalar_blocks = 0;     ///< Blocks evaluated in place, without a plan.
-  int64_t direct_parts = 0;      ///< Parts of blocks run directly (known_parts.h),
+  int64_t direct_parts = 0;      ///< Parts of blocks run directly (direct_program.h),
   int64_t direct_compiled = 0;   ///< for so many compiled ones.
   int64_t rows_held = 0;         ///< With several ranks: most rows that this rank held or computed at once.
   int64_t bytes_moved = 0;       ///< About what operators read and wrote; of CSR what fused operators did.

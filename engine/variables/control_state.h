@@ -14,11 +14,12 @@
 
 namespace heddle::engine {
 
-/// Where the control program of one rank stands between two blocks, and all that it goes on with: the same
-/// program on the same number of ranks, from these states of its ranks, gives the bytes that it would have
-/// given without the interruption. Plain data; matrices share their memory with the program that goes on.
+/// Where the control program of one rank stands between two blocks, and every value that the blocks to come
+/// can read. A program that resumes from the states of all its ranks writes the bytes that it would have
+/// written without the interruption. Plain data; matrices share their memory with the program that is
+/// running.
 struct ControlState {
-  /// One entry of the control program's stack: a list of blocks in progress.
+  /// One entry of the control program's stack: a list of blocks of which some have run.
   struct Activation {
     enum class Kind : uint8_t { kSequence, kWhile, kFor, kParallelFor, kCall };
     static constexpr int32_t kMain = -1;
@@ -42,7 +43,7 @@ struct ControlState {
   std::vector<RandomSeeds::Scope> seeds;
   DivergenceGuard guard;
 
-  /// What states and programs are joined by.
+  /// A state belongs to the programs that have this hash.
   static uint64_t HashOf(const Program& program);
 
   /// Hands the bytes of the state to `sink`, piece by piece: text, then the values in wire form (a matrix is

@@ -12,8 +12,9 @@ class TextReader;
 
 namespace heddle::engine {
 
-/// What one rank's control program did so far, as a hash that must be equal on all ranks, and the last steps
-/// in words.
+/// Finds out whether two ranks have run different blocks or decided differently, which would be our bug: a
+/// hash of all steps of one rank's control program, which must be equal on all ranks, and the last steps in
+/// words for the error message.
 class DivergenceGuard {
  public:
   /// A plan that is about to run.

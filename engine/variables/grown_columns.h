@@ -10,21 +10,21 @@
 
 namespace heddle::engine {
 
-/// Matrices that X = cbind(X, v) makes wider round by round, as pieces side by side: putting v beside the
-/// rows of X would copy all of X each time. Pieces of about the same width are joined, as in a binary
-/// counter, so that n columns cost n log n and are log n pieces. Who reads the cells has them put together
-/// before.
+/// Matrices that a loop makes wider, X = cbind(X, v), as pieces that stand side by side: one matrix would be
+/// copied whole for each v. Pieces of about the same width are joined, as the digits of a binary counter are,
+/// so that n columns are at most log n pieces and are copied log n times. Before anybody reads cells of X the
+/// pieces are joined to one matrix (Settle).
 ///
-/// A variable that grows says so (Variable::is_growing): its info is right, its value is here.
+/// Meanwhile Variable::is_growing is true: its info is that of all columns, and its value is empty.
 class GrownColumns {
  public:
-  /// Puts a dense piece beside the variable `name` of `frame`, a dense matrix of as many rows. Not of a
-  /// variable that is not whole.
+  /// Adds a dense piece at the right of the variable `name` of `frame`, a dense matrix of as many rows, which
+  /// is whole on this rank.
   Status Append(VariableTable* frame, const std::string& name, const Matrix& piece);
   bool empty() const { return grown_.empty(); }
-  /// Whether `holds` for one of the variables of `frame` that grow.
+  /// Whether `holds` is true for the name of one of the variables of `frame` that grow.
   bool Any(const VariableTable* frame, const std::function<bool(const std::string& name)>& holds) const;
-  /// Gives all variables that grow their value.
+  /// Joins the pieces: all variables have their values again.
   Status Settle();
   /// Forgets all variables, which are gone.
   void Clear() { grown_.clear(); }

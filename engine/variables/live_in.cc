@@ -7,7 +7,7 @@ namespace heddle::engine {
 
 compiler::LiveIn LiveInOf(const Variable& variable) {
   compiler::LiveIn known{variable.info, std::nullopt, nullptr};
-  if (variable.info.IsScalar() && !variable.is_ahead && !compiler::IsLongText(variable.value.scalar()))
+  if (variable.info.IsScalar() && !variable.is_placeholder && !compiler::IsLongText(variable.value.scalar()))
     known.value = variable.value.scalar();
   return known;
 }

@@ -11,9 +11,9 @@ namespace heddle::engine {
 /// matrices, frames and lists that share their memory.
 bool SharesValue(const Variable& a, const Variable& b);
 
-/// What a variable of before a parfor became when each of `changed` (one at least, the first is that of the
-/// last iteration) stands for changes of other cells of it, or of other elements of a list. kInternal when
-/// they cannot be put together; kResourceExhausted.
+/// One variable of what the iterations of a parfor made of `before`: each of `changed` has other cells
+/// changed, or other elements of a list. There is at least one, and the first is that of the last iteration.
+/// kInternal when two of them cannot come from one variable; kResourceExhausted.
 Result<Variable> MergeVariable(const Variable& before, std::vector<Variable> changed);
 
 }  // namespace heddle::engine

@@ -11,11 +11,12 @@ namespace heddle::engine {
 
 class VariableTable;
 
-/// Gives every call that draws (rand, sample) without a seed, or whose seed turns out to be -1, a seed of its
-/// own each time it runs: a function of the job's seed, the call's place in the script, and how often it ran
-/// (in a parfor: of the iteration, and how often it ran there). Equal on every rank and for any distribution.
+/// The seeds of calls (rand, sample) that have none, or -1, in the script. Each time such a call runs it gets
+/// another one: a function of the job's seed, the call's place in the script, and how often seeds were drawn
+/// before (in a parfor: of the iteration, and how often it drew). So every rank draws the same seeds, however
+/// values are distributed.
 ///
-/// The seed arrives as a variable "%seed<stream>" of the block, so that a plan does not depend on it.
+/// A seed reaches the operator as a variable "%seed<stream>" of the block, and no plan depends on its value.
 class RandomSeeds {
  public:
   explicit RandomSeeds(int64_t job_seed) : scopes_{{.seed = job_seed}} {}
@@ -29,8 +30,8 @@ class RandomSeeds {
   /// Draws all seed variables that `graph` reads into `frame`; before every run of it.
   void DrawFor(const Graph& graph, VariableTable* frame);
 
-  /// What draws come from: the job, or an iteration of a parfor. Iterations have seeds of their own, so that
-  /// they may run in any order.
+  /// Whose draws are counted together: the job's, or those of one iteration of a parfor, so that iterations
+  /// may run in any order.
   struct Scope {
     int64_t seed = 0;
     int64_t draws = 0;  ///< So far,
@@ -39,7 +40,7 @@ class RandomSeeds {
   };
   /// A parfor begins: the seed of its iterations.
   int64_t EnterLoop();
-  /// What iteration `number` (from 0) of a parfor draws from.
+  /// The scope of iteration `number` (from 0) of a parfor.
   static Scope Iteration(int64_t loop_seed, uint64_t number);
 
   /// The job's, and within it those of the iterations under way; never empty.

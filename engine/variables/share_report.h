@@ -11,17 +11,18 @@
 
 namespace heddle::engine {
 
-/// What a rank tells the others of its share of a parfor's iterations.
+/// How a rank's share of the iterations of a parfor went. Ranks send it to each other when their shares end,
+/// before the changed cells themselves.
 struct ShareReport {
   struct Change {
-    int64_t cells = 0;        ///< Rows of the matrix of changed cells.
+    int64_t cells = 0;        ///< How many cells changed: as many rows of ChangedCells follow.
     bool is_touched = false;  ///< The variable was assigned, perhaps without a changed cell.
     ValueInfo info;           ///< Of the variable afterwards.
     bool operator==(const Change&) const = default;
   };
   bool has_failed = false;
   int64_t iteration_ns = 0;     ///< What an iteration took on average.
-  std::vector<Change> changes;  ///< Of the variables of which iterations write cells, in their order.
+  std::vector<Change> changes;  ///< Of each variable of which iterations write cells, in the loop's order.
 
   bool operator==(const ShareReport&) const = default;
   std::string ToText() const;

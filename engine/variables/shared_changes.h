@@ -6,12 +6,14 @@
 
 #include "engine/variables/variables.h"
 
-// What the iterations of a parfor that another rank ran did to frames and lists of before the loop.
+// Changes of frames and lists that the iterations of a parfor made on one rank, as a value that the other
+// ranks receive and apply. (Changes of matrices are matrices: merge_cells.h.)
 namespace heddle::engine {
 
-/// Calls `visit` for a variable that is no list, or for each element that is none of a list, in order.
+/// Calls `visit` for each scalar, matrix and frame in a variable: itself, or the elements of a list, and of
+/// the lists in it, in order.
 void ForEachValue(const Variable& variable, const std::function<void(const Variable&)>& visit);
-/// The same variable with what `map` makes of each of these.
+/// The same variable, each of these replaced by what `map` makes of it.
 Variable WithValues(const Variable& variable, const std::function<Variable(const Variable&)>& map);
 
 /// The changes that made `after` of `before`, both of them whole, as a list to be sent: of a frame a list of

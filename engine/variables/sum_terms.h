@@ -12,16 +12,16 @@
 
 namespace heddle::engine {
 
-/// What an iteration of a parfor has computed for a block that adds to sums: the variables that the block
-/// reads, but the sums.
+/// One term of sums to which the iterations of a parfor add (s = s + f(i)). Sums of doubles depend on the
+/// order, so terms that were computed on other threads or ranks are added later, iteration by iteration: by
+/// running the block that adds, with the variables that it reads beside the sums.
 struct SumTerm {
   uint64_t iteration = 0;
   int32_t block = 0;
   std::map<std::string, Variable> values;  ///< Scalars, matrices and frames, whole.
 };
 
-/// The terms of iterations that run where the sums are not, those of one iteration in their order.
-/// Thread-safe.
+/// The terms of the iterations that have run; those of one iteration in their order. Thread-safe.
 class SumTerms {
  public:
   void Add(SumTerm term) {

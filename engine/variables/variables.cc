@@ -18,8 +18,8 @@ Variable Variable::OfList(std::shared_ptr<ListOf<Variable>> list) {
           .list = std::move(list)};
 }
 
-Variable Variable::Ahead(Distribution distribution, const ValueInfo& info) {
-  return {.distribution = distribution, .info = info, .is_ahead = true};
+Variable Variable::Placeholder(Distribution distribution, const ValueInfo& info) {
+  return {.distribution = distribution, .info = info, .is_placeholder = true};
 }
 
 const Variable* VariableTable::Find(std::string_view name) const {
@@ -48,7 +48,7 @@ void VariableTable::SetScalar(const std::string& name, const Scalar& scalar) {
     return;
   }
   Variable& variable = found->second;
-  if (!variable.info.IsScalar() || variable.is_ahead) {
+  if (!variable.info.IsScalar() || variable.is_placeholder) {
     variable = Variable::OfScalar(scalar);
     return;
   }

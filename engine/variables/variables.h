@@ -16,18 +16,18 @@ namespace heddle::engine {
 
 /// A variable of the script as one rank sees it. Every rank has the same info and distribution.
 struct Variable {
-  Value value;  ///< This rank's piece; meaningless on ranks that hold nothing of it, and ahead of a run.
+  Value value;  ///< This rank's piece. Empty on ranks that hold nothing of it, of a list, of a placeholder,
+                ///< and while it is growing.
   Distribution distribution = Distribution::Each();
   ValueInfo info;                          ///< Of the whole value.
-  std::shared_ptr<ListOf<Variable>> list;  ///< Of a list, which has no value: its elements, in the order of
-                                           ///< the script. Changed by its only owner, else copied first.
-  bool is_ahead = false;  ///< Stands for what a run will find here: its info and distribution are known, its
-                          ///< value is not.
-  bool is_growing = false;  ///< Its value is with whoever makes it wider (grown_columns.h).
+  std::shared_ptr<ListOf<Variable>> list;  ///< The elements of a list, in the order of the script. Changed by
+                                           ///< their only owner, else copied first.
+  bool is_placeholder = false;  ///< What a plan that has not run yet will leave here (precompile.h).
+  bool is_growing = false;      ///< Its cells are with GrownColumns, which makes it wider.
 
   static Variable OfScalar(Scalar scalar);
   static Variable OfList(std::shared_ptr<ListOf<Variable>> list);
-  static Variable Ahead(Distribution distribution, const ValueInfo& info);
+  static Variable Placeholder(Distribution distribution, const ValueInfo& info);
   /// Whether `rank` holds cells of it.
   bool IsHeldBy(int rank) const { return !distribution.IsOne() || rank == 0; }
 };

@@ -37,8 +37,8 @@ std::string PlanOfLoop(const Variable& x) {
   const Program program = CompileOrDie(kScript);
   VariableTable frame;
   frame.Set("X", x);
-  frame.Set("D",
-            Variable::Ahead(Distribution::One(), ValueInfo::OfMatrix({kRows, kColumns}, Format::kDense)));
+  frame.Set("D", Variable::Placeholder(Distribution::One(),
+                                       ValueInfo::OfMatrix({kRows, kColumns}, Format::kDense)));
   const SessionOptions options;
   BlockCompiler compiler(options, nullptr, &SystemClock());
   const Block& body = program.main.back().body.at(0);
@@ -53,14 +53,14 @@ std::string PlanOfLoop(const Variable& x) {
 // A matrix without a value is neither empty nor full.
 TEST(BlockCompilerTest, PlansMadeAheadGuessTheSparsityThatARunTells) {
   const Variable tenth = Csr(10);  // The guess: kGuessedSparsity of compiler/fuse/dag.h.
-  const std::string ahead = PlanOfLoop(Variable::Ahead(tenth.distribution, tenth.info));
+  const std::string ahead = PlanOfLoop(Variable::Placeholder(tenth.distribution, tenth.info));
   EXPECT_EQ(ahead, PlanOfLoop(tenth));
   EXPECT_NE(ahead, PlanOfLoop(Csr(1000)));
   EXPECT_NE(ahead, PlanOfLoop(Csr(0)));
   // The rows that rank 0 has stand for those of all.
   Variable split = Csr(1000);
   split.distribution = Distribution::SplitRows(kRows, 2);
-  EXPECT_NE(PlanOfLoop(Variable::Ahead(split.distribution, split.info)), PlanOfLoop(split));
+  EXPECT_NE(PlanOfLoop(Variable::Placeholder(split.distribution, split.info)), PlanOfLoop(split));
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ class ResolveCallTest : public testing::Test {
   StatusCode code_ = StatusCode::kOk;  // Of what Resolve() did last.
 };
 
-Variable MatrixVariable() { return Variable::Ahead(Distribution::Each(), ValueInfo::OfMatrix({3, 2})); }
+Variable MatrixVariable() { return Variable::Placeholder(Distribution::Each(), ValueInfo::OfMatrix({3, 2})); }
 
 TEST_F(ResolveCallTest, TheTypeOfTheFirstArgumentChoosesTheEntryPoint) {
   EXPECT_EQ(Resolve("f", MatrixVariable()), "m_f");

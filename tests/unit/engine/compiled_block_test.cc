@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/blocks/known_parts.h"
+#include "engine/blocks/compiled_block.h"
 
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ TEST(DirectBlocksTest, LargeBlocksHavePlans) {
 
 // From the second time on a block is entered with what it did before; only where the sizes that its variables
 // and their values make are the same.
-TEST(PlannedPartsTest, AKnownPlanServesItsOwnSizesOnly) {
+TEST(PlannedPartsTest, APlanServesItsOwnSizesOnly) {
   const std::string loop =
       "X = matrix(1, rows=3000, cols=100)\ns = 0\nfor (i in 1:12) {\n"
       "  k = (i %% 3 + 1) * 1000\n  s = s + sum(X[1:k,] * 2 + 1)\n"
@@ -67,7 +67,7 @@ TEST(PlannedPartsTest, AKnownPlanServesItsOwnSizesOnly) {
 }
 
 // A part in which the size of a value comes to light has a plan, and so has the rest.
-TEST(PlannedPartsTest, ThePartsOfACutBlockAreKnownOneByOne) {
+TEST(PlannedPartsTest, ThePartsOfACutBlockAreCompiledOneByOne) {
   const std::string loop =
       "X = matrix(seq(1, 200000), rows=2000, cols=100)\ns = 0\nfor (i in 1:9) {\n"
       "  Y = removeEmpty(target=X * (X > (i %% 2) * 100000), margin=\"rows\")\n"
@@ -95,6 +95,16 @@ TEST(DirectBlocksTest, SizesThatDecideHowAProductIsOrderedCompileAnew) {
       "for (i in 1:12) {\n"
       "  print(toString(A %*% B %*% C, decimal=17))\n  C = cbind(C, C[, 1] * i + 0.1)\n}");
   EXPECT_GE(statistics.direct_compiled, 10);
+}
+
+// Eight sizes in turn, as many as a block has parts: each compiles once.
+TEST(DirectBlocksTest, SizesThatComeInTurnCompileOnceEach) {
+  const SessionStatistics statistics = ExpectSameAsPlans(
+      "A = rand(rows=9, cols=2, seed=1)\nB = rand(rows=2, cols=9, seed=2)\nC = rand(rows=9, cols=8, seed=3)\n"
+      "s = 0\nfor (i in 1:64) {\n  s = s + sum(A %*% B %*% C[, 1:(i %% 8 + 1)])\n}\nprint(s)");
+  EXPECT_GE(statistics.direct_parts, 64);
+  EXPECT_GE(statistics.direct_compiled, 8);
+  EXPECT_LE(statistics.direct_compiled, 12);
 }
 
 TEST(DirectBlocksTest, SizesThatCellsDecideAreFoundOnTheWay) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/blocks/files_ahead.h"
+#include "engine/blocks/planning_files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,9 @@
 namespace heddle::engine {
 namespace {
 
-Status NotLookedAt(const std::string& path) { return Unavailable("{} is not looked at ahead", path); }
+Status NotLookedAt(const std::string& path) {
+  return Unavailable("{} is not looked at before the run", path);
+}
 
 class NoFiles : public ops::Files {
  public:
@@ -28,9 +30,9 @@ class NoFiles : public ops::Files {
   Status Remove(const std::string& path) override { return NotLookedAt(path); }
 };
 
-class FilesAhead : public ops::Files {
+class PlanningFiles : public ops::Files {
  public:
-  FilesAhead(const std::string& directory, const ops::FileRoots& roots, const FilesAheadLimits& limits)
+  PlanningFiles(const std::string& directory, const ops::FileRoots& roots, const PlanningFileLimits& limits)
       : files_(ops::MakeFiles(directory, nullptr, roots)), paths_(directory, roots), limits_(limits) {}
 
   Result<std::unique_ptr<ops::InputFile>> Open(const std::string& path) override {
@@ -54,7 +56,7 @@ class FilesAhead : public ops::Files {
  private:
   bool ReadWhole(const std::string& path, ops::CountedBytes* bytes) const {
     const Result<ops::FilePlace> place = paths_.Find(path, ops::ScriptPaths::Use::kRead);
-    struct stat status{};
+    struct stat status {};
     // Opening a pipe and closing it again would end the program that writes into it.
     if (!place.ok() || !place->Look(&status) || !S_ISREG(status.st_mode)) return false;
     const int fd = place->Open(O_RDONLY | O_NONBLOCK | O_NOCTTY);
@@ -76,14 +78,14 @@ class FilesAhead : public ops::Files {
 
   const std::unique_ptr<ops::Files> files_;
   const ops::ScriptPaths paths_;
-  const FilesAheadLimits limits_;
+  const PlanningFileLimits limits_;
 };
 
 }  // namespace
 
-std::unique_ptr<ops::Files> MakeFilesAhead(const std::string& directory, const ops::FileRoots& roots,
-                                           const FilesAheadLimits& limits) {
-  return std::make_unique<FilesAhead>(directory, roots, limits);
+std::unique_ptr<ops::Files> MakePlanningFiles(const std::string& directory, const ops::FileRoots& roots,
+                                              const PlanningFileLimits& limits) {
+  return std::make_unique<PlanningFiles>(directory, roots, limits);
 }
 
 std::unique_ptr<ops::Files> MakeNoFiles() { return std::make_unique<NoFiles>(); }

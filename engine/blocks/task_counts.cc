@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/blocks/task_counts.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "core/programs/fused_operator.h"
+#include "engine/blocks/bytes_moved.h"
+
+namespace heddle::engine {
+namespace {
+
+// Whether the bytes of a task count as the operator's. Fused operators and those of phases count for
+// themselves.
+bool CountsBytes(const Plan& plan, const actor::TaskStatistics& task) {
+  const Node& node = plan.graph[task.node];
+  return (task.phase == Phase::kWhole || task.phase == Phase::kPartial) && !node.Is("variable") &&
+         !node.Is("assign") && !IsFused(node) && !node.Is("phased");
+}
+
+}  // namespace
+
+const std::vector<TaskCounts::Act>& TaskCounts::ActsOf(const std::shared_ptr<const Plan>& plan,
+                                                       std::span<const actor::TaskStatistics> tasks) {
+  if (const OfPlan* const found = by_key_.Find(plan->key); found != nullptr && found->plan.lock() == plan)
+    return found->acts;
+  OfPlan made{.plan = plan, .acts = {}};
+  for (const actor::TaskStatistics& task : tasks) {
+    Act& act = made.acts.emplace_back();
+    if (task.node == kNoNode) continue;
+    const Node& node = plan->graph[task.node];
+    const bool whole = task.phase == Phase::kWhole;
+    act.counts = &statistics_.operators[whole ? node.op : fmt::format("{}.{}", node.op, Name(task.phase))];
+    if (CountsBytes(*plan, task)) act.bytes = BytesMoved(plan->graph, task.node);
+    const ValueInfo& first = ResultsOf(node)[0];
+    act.rows = !whole ? std::numeric_limits<int64_t>::max() : first.IsTabular() ? first.shape.rows : 0;
+    act.moves_matrices = task.phase != Phase::kFinish && MovesMatrices(plan->graph, task.node);
+  }
+  return by_key_.Add(plan->key, std::move(made)).acts;
+}
+
+void TaskCounts::Add(const std::shared_ptr<const Plan>& plan, std::span<const actor::TaskStatistics> tasks) {
+  const std::vector<Act>& acts = ActsOf(plan, tasks);
+  for (size_t i = 0; i < acts.size(); ++i) {
+    const Act& act = acts[i];
+    const actor::TaskStatistics& task = tasks[i];
+    if (act.counts == nullptr || task.acts == 0) continue;
+    act.counts->acts += task.acts;
+    act.counts->kernel_ns += task.kernel_ns;
+    act.counts->rows += task.rows;
+    act.counts->bytes_in += task.bytes_in;
+    // Of the rows of all ranks, these are some.
+    const bool is_part = task.rows / task.acts < act.rows;
+    statistics_.bytes_moved += task.acts * act.bytes / (is_part ? plan->ranks : 1);
+    if (act.moves_matrices) statistics_.matrix_operators += task.acts;
+    if (plan->ranks > 1) statistics_.rows_held = std::max(statistics_.rows_held, task.rows / task.acts);
+  }
+}
+
+}  // namespace heddle::engine
