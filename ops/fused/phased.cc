@@ -3,7 +3,6 @@
 // costs one task, whatever is in it, and what only its operators read never leaves it. A phase ends where its
 // parallel loops end, so no thread waits for another one inside of a loop.
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <charconv>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "core/environment/clock.h"
 #include "core/programs/fused_operator.h"
 #include "core/programs/phased_operator.h"
+#include "ops/base/graph_run.h"
 #include "ops/base/parallel.h"
 #include "ops/catalog.h"
 #include "ops/fused/by_operators.h"
@@ -27,27 +27,18 @@ constexpr double kWorkOfThreads = 1 << 19;
 // late.
 constexpr double kWorkOfOneThread = 1 << 17;
 
-struct PhasedStep {
-  NodeId node = kNoNode;
-  const Operator* op = nullptr;
-  std::vector<ValueInfo> input_infos;
-  int64_t rows = 0;         // KernelCall::total_rows
-  bool reads_last = false;  // No other step of this phase or a later one reads its first input.
-};
-
 struct PhaseSteps {
-  std::vector<PhasedStep> wide;   // Each runs on all threads, one after the other.
-  std::vector<PhasedStep> small;  // Each runs on one thread, several at a time.
-  double small_work = 0;          // Work of all small steps.
-  std::vector<NodeId> frees;      // Values that no later phase reads.
+  std::vector<OperatorStep> wide;   // Each runs on all threads, one after the other.
+  std::vector<OperatorStep> small;  // Each runs on one thread, several at a time.
+  double small_work = 0;            // Work of all small steps.
+  std::vector<NodeId> frees;        // Values that no later phase reads.
 };
 
 struct PhasedProgram {
   PhasedOperator phased;
   std::vector<PhaseSteps> phases;
-  std::vector<int> inputs;   // By node: the input that a variable stands for, or -1.
-  std::vector<int> first;    // By node: the index of its first result among those of all nodes.
-  int results = 0;           // Results of all nodes together.
+  std::vector<int> inputs;  // By node: the input that a variable stands for, or -1.
+  GraphLayout layout;
   double working_bytes = 0;  // The most that inner values and the operators of a phase hold at one time.
   std::string label;         // "phased of 7 train.dml:12:9"
   int64_t bytes = 0;         // Read and written by the operators that are not fused.
@@ -81,7 +72,7 @@ class PhasedCompiler {
       }
       if (phase_of_[Index(id)] >= 0) HEDDLE_RETURN_IF_ERROR(AddStep(id));
     }
-    NumberResults();
+    program_.layout = GraphLayout(body());
     CountBytes();
     SetLabel();
     return std::move(program_);
@@ -89,17 +80,6 @@ class PhasedCompiler {
 
  private:
   const Graph& body() const { return program_.phased.body; }
-
-  void NumberResults() {
-    for (NodeId id = 0; id < body().size(); ++id) {
-      const Node& node = body()[id];
-      const bool is_result = node.Is("result");
-      program_.first.push_back(is_result ? program_.first[Index(node.inputs[0])] +
-                                               static_cast<int>(node.ResultIndex())
-                                         : program_.results);
-      if (!is_result) program_.results += std::max(1, static_cast<int>(ResultsOf(node).size()));
-    }
-  }
 
   void FindReaders() {
     last_phase_.assign(body().nodes.size(), -1);
@@ -120,11 +100,9 @@ class PhasedCompiler {
 
   Status AddStep(NodeId id) {
     const Node& node = body()[id];
-    PhasedStep step{.node = id, .op = FindOperator(node.op)};
+    OperatorStep step{.node = id, .op = FindOperator(node.op)};
     if (step.op == nullptr) return Internal("no operator {} in an operator of phases", node.op);
-    for (const NodeId input : node.inputs)
-      step.input_infos.push_back(input == kNoNode ? ValueInfo() : body()[input].info);
-    step.rows = TotalRowsOf(*step.op, node, step.input_infos);
+    SetSizes(body(), &step);
     if (!node.inputs.empty() && node.inputs[0] != kNoNode) {
       const size_t first = Index(node.inputs[0]);
       step.reads_last = phase_of_[first] >= 0 && !is_root_[first] && readers_in_last_[first] == 1 &&
@@ -151,11 +129,11 @@ class PhasedCompiler {
     double held = 0;
     for (const PhaseSteps& phase : program_.phases) {
       double most = 0, of_small = 0;
-      for (const PhasedStep& step : phase.wide) {
+      for (const OperatorStep& step : phase.wide) {
         most = std::max(most, WorkingBytesOf(body()[step.node], step.input_infos));
         held += is_root_[Index(step.node)] ? 0 : BytesOf(body()[step.node]);
       }
-      for (const PhasedStep& step : phase.small) {
+      for (const OperatorStep& step : phase.small) {
         of_small += WorkingBytesOf(body()[step.node], step.input_infos);
         held += is_root_[Index(step.node)] ? 0 : BytesOf(body()[step.node]);
       }
@@ -199,27 +177,22 @@ Result<std::shared_ptr<const PhasedProgram>> ProgramOf(const Node& node) {
 class PhasedRun {
  public:
   PhasedRun(const PhasedProgram& program, const KernelCall& call)
-      : program_(program), call_(call), results_(Index(program.results)), values_(body().nodes.size()) {
+      : program_(program), call_(call), values_(body(), program.layout) {
     for (NodeId id = 0; id < body().size(); ++id) {
-      const int input = program.inputs[Index(id)];
-      if (input >= 0) {
-        values_[Index(id)] = call.inputs[Index(input)];
-        continue;
-      }
-      Value& own = results_[Index(program.first[Index(id)])];
-      if (const Node& node = body()[id]; node.Is("literal")) own = *node.FindAttribute("value");
-      values_[Index(id)] = &own;
+      if (const int input = program.inputs[Index(id)]; input >= 0)
+        values_.Refer(id, call.inputs[Index(input)]);
+      else if (body()[id].Is("literal"))
+        values_.Own(id)[0] = *body()[id].FindAttribute("value");
     }
   }
 
   Status Run(std::span<Value> results) {
     for (const PhaseSteps& phase : program_.phases) {
-      for (const PhasedStep& step : phase.wide) HEDDLE_RETURN_IF_ERROR(RunStep(step));
+      for (const OperatorStep& step : phase.wide) HEDDLE_RETURN_IF_ERROR(RunStep(step));
       HEDDLE_RETURN_IF_ERROR(RunSmall(phase));
-      for (const NodeId id : phase.frees)
-        for (Value& value : OwnOf(id)) value = Value();
+      for (const NodeId id : phase.frees) values_.Reset(id);
     }
-    for (size_t i = 0; i < results.size(); ++i) results[i] = *values_[Index(program_.phased.roots[i])];
+    for (size_t i = 0; i < results.size(); ++i) results[i] = *values_.Of(program_.phased.roots[i]);
     return OkStatus();
   }
 
@@ -229,45 +202,22 @@ class PhasedRun {
  private:
   const Graph& body() const { return program_.phased.body; }
 
-  // What a node leaves.
-  std::span<Value> OwnOf(NodeId id) {
-    return std::span(results_).subspan(Index(program_.first[Index(id)]), ResultsOf(body()[id]).size());
-  }
-
-  Status RunStep(const PhasedStep& step) {
+  Status RunStep(const OperatorStep& step) {
     if (IsCancelled(call_.context.cancelled)) return Cancelled("cancelled");
-    const Node& node = body()[step.node];
-    constexpr size_t kFew = 16;
-    std::array<const Value*, kFew> few;
-    std::vector<const Value*> many;
-    if (node.inputs.size() > kFew) many.resize(node.inputs.size());
-    const std::span inputs(many.empty() ? few.data() : many.data(), node.inputs.size());
-    for (size_t i = 0; i < inputs.size(); ++i)
-      inputs[i] = node.inputs[i] == kNoNode ? nullptr : values_[Index(node.inputs[i])];
-    Clock* const clock = call_.context.times_operators && !IsFused(node) ? call_.context.clock : nullptr;
+    const bool is_timed = call_.context.times_operators && !IsFused(body()[step.node]);
+    Clock* const clock = is_timed ? call_.context.clock : nullptr;
     const int64_t start = clock != nullptr ? clock->MonotonicNs() : 0;
-    Value* const last_read = step.reads_last ? OwnOf(node.inputs[0]).data() : nullptr;
-    const Status status = CatalogKernels().Run({.node = node,
-                                                .phase = Phase::kWhole,
-                                                .inputs = inputs,
-                                                .input_infos = step.input_infos,
-                                                .row_begin = 0,
-                                                .row_end = step.rows,
-                                                .total_rows = step.rows,
-                                                .context = call_.context,
-                                                .last_read = last_read,
-                                                .op = step.op},
-                                               OwnOf(step.node));
+    const Status status = values_.Run(step, CatalogKernels(), call_.context);
     if (clock != nullptr) nanoseconds_ += clock->MonotonicNs() - start;
-    return status.At(node.position);
+    return status;
   }
 
   // The first error in their order.
   Status RunSmall(const PhaseSteps& phase) {
-    const std::vector<PhasedStep>& steps = phase.small;
+    const std::vector<OperatorStep>& steps = phase.small;
     if (steps.size() < 2 || phase.small_work < kWorkOfOneThread) {
       const SerialLoops serial;
-      for (const PhasedStep& step : steps) HEDDLE_RETURN_IF_ERROR(RunStep(step));
+      for (const OperatorStep& step : steps) HEDDLE_RETURN_IF_ERROR(RunStep(step));
       return OkStatus();
     }
     std::vector<Status> statuses(steps.size());
@@ -282,8 +232,7 @@ class PhasedRun {
 
   const PhasedProgram& program_;
   const KernelCall& call_;
-  std::vector<Value> results_;  // Of all nodes.
-  std::vector<const Value*> values_;
+  GraphValues values_;
   std::atomic<int64_t> nanoseconds_ = 0;
 };
 
@@ -299,8 +248,8 @@ Cost PhasedCost(const Node& node, std::span<const ValueInfo>) {
   const auto program = ProgramOf(node);
   if (!program.ok()) return cost;
   for (const PhaseSteps& phase : (*program)->phases)
-    for (const std::vector<PhasedStep>* steps : {&phase.wide, &phase.small})
-      for (const PhasedStep& step : *steps) {
+    for (const std::vector<OperatorStep>* steps : {&phase.wide, &phase.small})
+      for (const OperatorStep& step : *steps) {
         const Cost own = CostOf((*program)->phased.body[step.node], step.input_infos);
         cost.flops += own.flops;
         cost.bytes += own.bytes;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "ops/base/graph_run.h"
 #include "ops/base/operator.h"
 #include "ops/base/parallel.h"
 #include "ops/cells/storage.h"
@@ -20,60 +21,46 @@ bool MayNeedWideSums(const TileProgram& program, const TileRoot& root) {
 
 }  // namespace
 
-// By node of the body; of a variable that is no rows the input itself.
-struct BodyRows::Values {
-  explicit Values(size_t nodes) : own(nodes), pointers(nodes, nullptr) {}
-  std::vector<Value> own;
-  std::vector<const Value*> pointers;
-};
-
-Status BodyRows::Make(NodeId id, int64_t begin, int64_t end, Values* values) const {
-  const size_t index = BodyView::Index(id);
-  if (values->pointers[index] != nullptr) return OkStatus();
-  const Node& node = program_.fused.body[id];
-  Value& own = values->own[index];
-  values->pointers[index] = &own;
-  if (node.Is("literal")) {
-    own = Value(*node.FindAttribute("value"));
-    return OkStatus();
-  }
-  if (node.Is("variable")) {
-    const auto input = static_cast<size_t>(BodyView::InputPosition(node));
-    if (program_.roles.inputs[input] == BodyRole::kRows)
-      own = Value(call_.inputs[input]->matrix().Rows(begin, end));
-    else
-      values->pointers[index] = call_.inputs[input];
-    return OkStatus();
-  }
-  std::vector<const Value*> inputs;
-  std::vector<ValueInfo> infos;
-  for (const NodeId input : node.inputs) {
-    if (input == kNoNode) {
-      inputs.push_back(nullptr);
-      infos.emplace_back();
-      continue;
-    }
-    HEDDLE_RETURN_IF_ERROR(Make(input, begin, end, values));
-    inputs.push_back(values->pointers[BodyView::Index(input)]);
-    infos.push_back(program_.fused.body[input].info);
-  }
-  return CatalogKernels().Run({.node = node,
-                               .phase = Phase::kWhole,
-                               .inputs = inputs,
-                               .input_infos = infos,
-                               .row_begin = FirstRow() + begin,
-                               .row_end = FirstRow() + end,
-                               .total_rows = program_.roles.rows,
-                               .context = call_.context},
-                              {&own, 1});
+// The nodes that are needed for this one, and no others: a body has other roots.
+std::vector<bool> BodyRows::NeededFor(NodeId root) const {
+  const Graph& body = program_.fused.body;
+  std::vector<bool> needed(body.nodes.size(), false);
+  needed[BodyView::Index(root)] = true;
+  for (NodeId id = root; id >= 0; --id)
+    if (needed[BodyView::Index(id)])
+      for (const NodeId input : body[id].inputs)
+        if (input != kNoNode) needed[BodyView::Index(input)] = true;
+  return needed;
 }
 
-Result<Matrix> BodyRows::Get(NodeId id, int64_t begin, int64_t end) const {
+Result<Matrix> BodyRows::Get(NodeId root, int64_t begin, int64_t end) const {
   // A tile that asks is one task of many.
   const SerialLoops serial;
-  Values values(program_.fused.body.nodes.size());
-  HEDDLE_RETURN_IF_ERROR(Make(id, begin, end, &values));
-  return values.pointers[BodyView::Index(id)]->matrix();
+  const Graph& body = program_.fused.body;
+  const std::vector<bool> needed = NeededFor(root);
+  const GraphLayout layout(body);
+  GraphValues values(body, layout);
+  for (NodeId id = 0; id <= root; ++id) {
+    if (!needed[BodyView::Index(id)]) continue;
+    const Node& node = body[id];
+    if (node.Is("literal")) {
+      values.Own(id)[0] = Value(*node.FindAttribute("value"));
+    } else if (node.Is("variable")) {
+      const auto input = static_cast<size_t>(BodyView::InputPosition(node));
+      if (program_.roles.inputs[input] == BodyRole::kRows)
+        values.Own(id)[0] = Value(call_.inputs[input]->matrix().Rows(begin, end));
+      else
+        values.Refer(id, call_.inputs[input]);
+    } else {
+      OperatorStep step{.node = id, .op = FindOperator(node.op)};
+      SetSizes(body, &step);
+      step.row_begin = FirstRow() + begin;
+      step.row_end = FirstRow() + end;
+      step.total_rows = program_.roles.rows;
+      HEDDLE_RETURN_IF_ERROR(values.Run(step, CatalogKernels(), call_.context));
+    }
+  }
+  return values.Of(root)->matrix();
 }
 
 Status BodyRows::Correct(NodeId fold, int64_t begin, int64_t end, double* out) const {

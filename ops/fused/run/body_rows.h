@@ -21,13 +21,12 @@ class BodyRows {
   BodyRows(const TileProgram& program, const KernelCall& call) : program_(program), call_(call) {}
 
   /// Rows [begin, end) of this rank's rows of a body node.
-  Result<Matrix> Get(NodeId id, int64_t begin, int64_t end) const;
+  Result<Matrix> Get(NodeId root, int64_t begin, int64_t end) const;
   /// CorrectRows of the row aggregate `fold` for rows [begin, end), that of the first in out[0].
   Status Correct(NodeId fold, int64_t begin, int64_t end, double* out) const;
 
  private:
-  struct Values;
-  Status Make(NodeId id, int64_t begin, int64_t end, Values* values) const;
+  std::vector<bool> NeededFor(NodeId root) const;
   int64_t FirstRow() const { return call_.phase == Phase::kPartial ? call_.row_begin : 0; }
 
   const TileProgram& program_;
