@@ -28,11 +28,14 @@ std::optional<Scalar> Decided(const std::string& op, std::span<const ValueInfo> 
 Status InferVariable(const FindLiveIn& live_in, Node& node, std::optional<Scalar>& value) {
   const std::string& name = node.Text("name");
   const LiveIn* const known = live_in(name);
+  // The result of a call within an expression has a variable, of which the script knows nothing.
+  const std::string shown =
+      name.starts_with('%') ? "the result of this call" : fmt::format("variable '{}'", name);
   if (known == nullptr)
-    return FailedPrecondition("variable '{}' has no value here", name)
+    return FailedPrecondition("{} has no value here", shown)
         .WithNote("it is assigned only in branches or loops that did not run");
   if (known->info.data_type == DataType::kList)
-    return FailedPrecondition("variable '{}' is a list here", name)
+    return FailedPrecondition("{} is a list here", shown)
         .WithNote("as.scalar(l[i]) and as.matrix(l[i]) take an element of a list");
   node.info = known->info;
   value = known->value;

@@ -114,8 +114,8 @@ void ScriptLoader::LoadImports(size_t importer) {
 
 // Index of the file, or -1 after reporting why there is none. May add a file.
 int32_t ScriptLoader::LoadImport(const ScriptFile& importer, const Import& import) {
-  const std::vector<std::string> candidates = ImportCandidates(import, options_);
-  for (const std::string& candidate : candidates) {
+  std::vector<std::string> tried;
+  for (const std::string& candidate : ImportCandidates(import, options_)) {
     if (const auto known = files_.find(candidate); known != files_.end()) return known->second;
     Result<std::string> text = loader_.Load(candidate);
     if (text.ok()) return Add(candidate, *std::move(text));
@@ -123,10 +123,12 @@ int32_t ScriptLoader::LoadImport(const ScriptFile& importer, const Import& impor
       diagnostics_.Error(importer.path, import.range, text.status().message()).notes = text.status().notes();
       return -1;
     }
+    tried.push_back(fmt::format("tried {}{}", OneLine(candidate),
+                                text.status().notes().empty() ? "" : ": " + text.status().notes()[0]));
   }
   Diagnostic& diagnostic = diagnostics_.Error(
       importer.path, import.range, fmt::format("cannot source '{}': no such file", OneLine(import.path)));
-  for (const std::string& candidate : candidates) diagnostic.notes.push_back("tried " + OneLine(candidate));
+  diagnostic.notes = std::move(tried);
   return -1;
 }
 

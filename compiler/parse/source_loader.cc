@@ -44,7 +44,7 @@ Result<std::string> FileSourceLoader::Read(const std::string& path, size_t most_
                                                           : found.status();
   struct stat status {};
   if (!found->Look(&status)) return NotFound("script not found: {}", place);
-  if (S_ISDIR(status.st_mode)) return NotFound("not a script but a directory: {}", place);
+  if (S_ISDIR(status.st_mode)) return NotFound("script not found: {}", place).WithNote("it is a directory");
   // A pipe would be waited for.
   if (only_ordinary && !S_ISREG(status.st_mode))
     return PermissionDenied("script cannot be read: {} (no ordinary file)", place);

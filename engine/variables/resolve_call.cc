@@ -14,8 +14,8 @@ using Arguments = std::vector<std::pair<std::string, std::string>>;
 Result<ResolvedCall> ExpandList(const Function& function, const ListOf<Variable>& list) {
   const std::vector<Parameter>& parameters = function.parameters;
   if (list.size() > parameters.size())
-    return FailedPrecondition("function '{}' takes {} arguments, the list has {} elements", function.name,
-                              parameters.size(), list.size());
+    return FailedPrecondition("function '{}' takes {} argument{}, the list has {} elements", function.name,
+                              parameters.size(), parameters.size() == 1 ? "" : "s", list.size());
   for (const std::string& name : list.names)
     if (std::none_of(parameters.begin(), parameters.end(),
                      [&](const Parameter& p) { return p.name == name; }))

@@ -188,8 +188,8 @@ Result<int64_t> PlaceOf(std::string_view op, const TransformSpec& spec, const Sc
   }
   if (j >= metadata.columns() && !needs_any) return -1;
   if (j >= metadata.columns())
-    return FailedPrecondition("{}: the metadata have {} columns, column {} is missing", op,
-                              metadata.columns(), j + 1);
+    return FailedPrecondition("{}: the metadata have {} column{}, column {} is missing", op,
+                              metadata.columns(), metadata.columns() == 1 ? "" : "s", j + 1);
   return j;
 }
 

@@ -24,8 +24,13 @@ TEST(AddressTest, HostsAndSockets) {
   EXPECT_EQ(SocketPath("unix-abstract:a"), "");
   EXPECT_EQ((*Resolve("127.0.0.1:80"))[0].family(), AF_INET);
   EXPECT_EQ((*Resolve("[::1]:80"))[0].family(), AF_INET6);
-  EXPECT_EQ(Resolve("no-such-host.invalid:80").status().code(), StatusCode::kUnavailable);
-  EXPECT_EQ(Resolve("unix:/" + std::string(200, 'a')).status().code(), StatusCode::kUsage);
+  const Status unknown = Resolve("no-such-host.invalid:80").status();
+  EXPECT_EQ(unknown.code(), StatusCode::kUnavailable);
+  EXPECT_TRUE(unknown.message().starts_with("'no-such-host.invalid' is not known: ")) << unknown.message();
+  const std::string long_address = "unix:/" + std::string(200, 'a');
+  EXPECT_EQ(Resolve(long_address).status().code(), StatusCode::kUsage);
+  EXPECT_EQ(Resolve(long_address).status().message(),
+            long_address + " is too long for a socket: 107 characters are the most");
 }
 
 }  // namespace

@@ -106,7 +106,9 @@ TEST(CompileQueueTest, TheFirstToComeIsTheFirstToRun) {
 TEST(CompileQueueTest, WhoHasGivenUpIsNotCompiledFor) {
   CompileQueue queue(/*at_a_time=*/1, /*most_waiting=*/1);
   const Running first(&queue, "first");
-  EXPECT_EQ(queue.Run("second", [] { FAIL(); }, [] { return true; }).code(), StatusCode::kCancelled);
+  const Status given_up = queue.Run("second", [] { FAIL(); }, [] { return true; });
+  EXPECT_EQ(given_up.code(), StatusCode::kCancelled);
+  EXPECT_EQ(given_up.message(), "nobody waits for this script any more");
   EXPECT_FALSE(queue.Find("second").has_value());
 }
 

@@ -120,13 +120,13 @@ TEST(ControlFramesTest, OnlyUnsentBatchesGrow) {
 TEST(ControlFramesTest, APeerThatCannotBeRightIsRefused) {
   ControlFrames frames;
   frames.Begin();
-  EXPECT_FALSE(frames.Accept(Numbered(0)).ok());  // no beginning
+  EXPECT_EQ(frames.Accept(Numbered(0)).status().message(), "a peer did not begin at the beginning");
   ControlFrame linked;
   linked.mutable_linked()->set_received(1);
-  EXPECT_FALSE(frames.Accept(linked).ok());  // it got nothing yet
+  EXPECT_EQ(frames.Accept(linked).status().message(), "a peer acknowledged what it cannot have got");
   linked.mutable_linked()->set_received(0);
   EXPECT_TRUE(frames.Accept(linked).ok());
-  EXPECT_FALSE(frames.Accept(linked).ok());  // twice
+  EXPECT_EQ(frames.Accept(linked).status().message(), "a peer began twice");
 }
 
 TEST(LinkRepairTest, TheDeadlineCountsFromTheFirstBreak) {

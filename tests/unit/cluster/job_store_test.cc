@@ -148,7 +148,29 @@ TEST(JobStoreTest, TakesOverAStoreOfTheFirstVersion) {
   ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(database, "PRAGMA user_version=99;", nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(database);
-  EXPECT_EQ(JobStore::Open(path, {}, clock).status().code(), StatusCode::kFailedPrecondition);
+  const Status newer = JobStore::Open(path, {}, clock).status();
+  EXPECT_EQ(newer.code(), StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(newer.message().starts_with(
+      fmt::format("job store '{}': written by a newer version of Heddle (format 99, this one knows ", path)))
+      << newer.message();
+}
+
+TEST(JobStoreTest, AStoreThatIsNoneIsNamed) {
+  const testing_support::TemporaryFolder folder;
+  VirtualClock clock;
+  const Status refused = JobStore::Open(folder.path(), {}, clock).status();
+  EXPECT_EQ(ExitCode(refused), 5);
+  EXPECT_EQ(refused.message(),
+            fmt::format("job store: cannot open '{}': unable to open database file", folder.path()));
+  const std::string path = folder.path() + "/jobs.sqlite";
+  const auto store = JobStore::Open(path, {}, clock);
+  bool existed = false;
+  ASSERT_TRUE((*store)->Add(Specification("r1"), &existed).ok());
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(database, "UPDATE transitions SET state='ASLEEP'", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(database);
+  EXPECT_EQ((*store)->Transitions("j1").status().message(), "job store: job j1 has an unknown state");
 }
 
 TEST(JobStoreTest, KeepsWhichWorkersAreDrained) {
@@ -227,7 +249,11 @@ TEST(JobStoreTest, BoundsOutputAndForgetsOldJobs) {
   bool existed = false;
   Job first = *(*store)->Add(Specification("a"), &existed);
   EXPECT_TRUE((*store)->AppendOutput(&first, "0123456789").ok());
-  EXPECT_EQ((*store)->AppendOutput(&first, "x").code(), StatusCode::kResourceExhausted);
+  const Status full = (*store)->AppendOutput(&first, "x");
+  EXPECT_EQ(ExitCode(full), 5);
+  EXPECT_EQ(full.ToString(),
+            "the script printed more than the 10 bytes that the master keeps\n"
+            "write results to a file with write(), or raise --most-output of heddle master");
   EXPECT_EQ(first.output_bytes, 10);
   Job second = *(*store)->Add(Specification("b"), &existed);
   Job third = *(*store)->Add(Specification("c"), &existed);

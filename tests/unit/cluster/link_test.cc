@@ -206,6 +206,8 @@ TEST(GrpcLinkTest, AWrongTokenIsRefused) {
   Links links(2, {"right", "wrong"});
   const std::vector<Status> statuses = links.Connect();
   EXPECT_EQ(statuses[1].code(), StatusCode::kPermissionDenied) << statuses[1].ToString();
+  EXPECT_TRUE(statuses[1].message().starts_with("worker 0 (pid 1000) refused the link: "))
+      << statuses[1].ToString();
   EXPECT_FALSE(statuses[0].ok());
 }
 
@@ -236,13 +238,16 @@ TEST(GrpcLinkTest, AnExecutorWithAnotherCertificateIsNotSpokenTo) {
     return links[0].Connect({links.peer(0), links.peer(1)}, 300);
   });
   EXPECT_EQ(links[1].Connect({links.peer(0), links.peer(1)}, 300).code(), StatusCode::kUnavailable);
-  EXPECT_EQ(own.get().code(), StatusCode::kUnavailable);  // nobody called it
+  EXPECT_EQ(own.get().message(), "worker 1 (pid 1001) did not link up within 0.3 s");  // nobody called it
 }
 
 TEST(GrpcLinkTest, AnExecutorElsewhereWithoutCertificateIsNotSpokenTo) {
   Links links(2, {}, "0.0.0.0:0");
   links.peer(0).certificate.clear();
-  EXPECT_EQ(links[1].Connect({links.peer(0), links.peer(1)}, 300).code(), StatusCode::kPermissionDenied);
+  const Status refused = links[1].Connect({links.peer(0), links.peer(1)}, 300);
+  EXPECT_EQ(refused.code(), StatusCode::kPermissionDenied);
+  EXPECT_EQ(refused.message(), fmt::format("the executor at {} is on another machine and has no certificate",
+                                           links.peer(0).endpoint));
 }
 
 TEST(GrpcLinkTest, ABrokenConnectionIsMendedAndNothingIsLost) {

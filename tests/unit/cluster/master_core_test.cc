@@ -230,7 +230,9 @@ TEST_F(MasterCoreTest, AFaultOfTheScriptIsFinalAndTheFirstCauseWins) {
   const std::string id = Submit(2);
   RunUntilRunning(id);
   End(id, 0, Unavailable("worker 1 is gone"));
-  EXPECT_EQ(Count(Kind::kCancel), 1u);
+  const std::vector<WorkerOrder> orders = Take(Kind::kCancel);
+  ASSERT_EQ(orders.size(), 1u);
+  EXPECT_EQ(orders[0].message.cancel->message(), "another executor failed: worker 1 is gone");
   End(id, 1, Aborted("enough"), /*own_cause=*/true);
   EXPECT_EQ(Get(id).state, JobState::kFailed);
   EXPECT_EQ(Get(id).outcome.message(), "enough");
@@ -467,6 +469,7 @@ TEST_F(MasterCoreTest, CancelKillsWhatDoesNotStop) {
   Crash(id, 0, 9);
   EXPECT_EQ(Get(id).state, JobState::kCancelled);
   EXPECT_EQ(ExitCode(Get(id).outcome), 8);
+  EXPECT_EQ(Get(id).outcome.message(), "the job was cancelled");
   EXPECT_TRUE(core_->Cancel(id).ok());
 }
 

@@ -67,6 +67,14 @@ TEST(MessageLimitsTest, ASubmitNamesTheFieldThatIsOutOfItsLimits) {
             "SubmitRequest.named_paths has a zero byte");
 }
 
+TEST(MessageLimitsTest, ListsHaveABound) {
+  WorkerIntroduction worker;
+  for (int i = 0; i <= kMostEntries; ++i) worker.add_executors();
+  EXPECT_EQ(CheckMessage(worker).message(),
+            fmt::format("WorkerIntroduction.executors has {} entries; it has {} at most", kMostEntries + 1,
+                        kMostEntries));
+}
+
 TEST(MessageLimitsTest, NamesMayHoldAnyBytes) {
   SubmitRequest request = Sound();
   request.set_directory("/data/\xff\xfe");

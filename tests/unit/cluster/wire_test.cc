@@ -213,7 +213,7 @@ TEST(ValueWireTest, FramesOutsideTheirMatrixAreRefused) {
   ASSERT_TRUE(incoming.Accept(begin.header, begin.owned).ok());
   engine::OutgoingFrame data = *outgoing.Next();
   data.header.offset = 8;
-  EXPECT_EQ(incoming.Place(data.header).status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(incoming.Place(data.header).status().message(), "a data frame outside its matrix");
   data.header.offset = std::numeric_limits<uint64_t>::max();
   EXPECT_EQ(incoming.Place(data.header).status().code(), StatusCode::kDataLoss);
   EXPECT_EQ(incoming.Finish().status().code(), StatusCode::kDataLoss);
@@ -246,13 +246,42 @@ TEST(ValueWireTest, ColumnsBeforeTheirSchemaAreRefused) {
 
 TEST(ValueWireTest, MalformedFramesAreRefused) {
   uint8_t bytes[engine::kHeaderBytes] = {};
-  EXPECT_EQ(engine::FrameHeader::Decode(bytes).status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(engine::FrameHeader::Decode(bytes).status().message(), "a frame of unknown kind 0");
+  bytes[28] = 1;
+  bytes[29] = 77;
+  EXPECT_EQ(engine::FrameHeader::Decode(bytes).status().message(), "a frame of unknown section 77");
   engine::FrameHeader begin;
   begin.kind = engine::FrameKind::kBegin;
-  for (const std::string payload : {"", "m", "x123", "s", "sd"}) {
+  const auto fault = [&](const std::string& payload) {
     engine::IncomingValue incoming;
-    EXPECT_FALSE(incoming.Accept(begin, payload).ok()) << payload;
-  }
+    const Status status = incoming.Accept(begin, payload);
+    EXPECT_EQ(status.code(), StatusCode::kDataLoss) << payload;
+    return status.message();
+  };
+  // What a value of each kind begins with, and then other bytes.
+  const auto tag = [](const Value& value) {
+    engine::OutgoingValue outgoing(1, value);
+    return outgoing.Next()->owned.substr(0, 1);
+  };
+  EXPECT_EQ(fault(""), "a value frame out of order");
+  EXPECT_EQ(fault(tag(Scalar(1.5))), "a scalar frame is cut off");
+  EXPECT_EQ(fault(tag(Scalar(1.5)) + std::string(1, static_cast<char>(ValueType::kDouble))),
+            "a scalar frame is malformed");
+  EXPECT_EQ(fault(tag(Scalar(std::string(3'000'000, 'a'))) + "123"), "a text frame is malformed");
+  EXPECT_EQ(fault(tag(NumberedFrame(3)) + "123"), "a frame of columns is malformed");
+  EXPECT_EQ(fault(tag(Numbered(2, 2)) + "123"), "a matrix frame is malformed");
+  EXPECT_EQ(fault("?123"), "a matrix frame is malformed");
+
+  engine::IncomingValue incoming;
+  engine::FrameHeader data;
+  data.kind = engine::FrameKind::kData;
+  EXPECT_EQ(incoming.Place(data).status().message(), "a data frame without a matrix");
+  EXPECT_EQ(incoming.Finish().status().message(), "a value without a beginning");
+  EXPECT_EQ(engine::DecodeValue("").status().message(), "a value arrived cut off");
+  engine::FrameHeader failed;
+  failed.kind = engine::FrameKind::kFailed;
+  EXPECT_EQ(incoming.Accept(failed, engine::EncodeStatus(OkStatus())).message(),
+            "a peer failed without a cause");
 }
 
 TEST(ValueWireTest, AnUnsoundSparseMatrixIsRefused) {
@@ -261,7 +290,7 @@ TEST(ValueWireTest, AnUnsoundSparseMatrixIsRefused) {
   EXPECT_EQ(Carry(matrix).status().code(), StatusCode::kDataLoss);
   matrix = Diagonal(3);
   matrix.mutable_column_indexes()[2] = 3;
-  EXPECT_EQ(Carry(matrix).status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(Carry(matrix).status().message(), "a sparse matrix arrived with a column outside it");
 }
 
 TEST(ValueWireTest, AFailureArrivesWithItsCode) {
@@ -304,7 +333,11 @@ TEST(ValueWireTest, AStatusArrivesWhole) {
   EXPECT_EQ(decoded.ToString(), status.ToString());
   ASSERT_TRUE(engine::DecodeStatus(engine::EncodeStatus(OkStatus()), &decoded).ok());
   EXPECT_TRUE(decoded.ok());
-  EXPECT_FALSE(engine::DecodeStatus("nonsense", &decoded).ok());
+  EXPECT_EQ(engine::DecodeStatus("nonsense", &decoded).message(), "a status arrived malformed");
+  // Cut within its notes.
+  const std::string whole = engine::EncodeStatus(status);
+  EXPECT_EQ(engine::DecodeStatus(whole.substr(0, whole.size() - 1), &decoded).message(),
+            "a status arrived malformed");
 }
 
 // A number that no code has is no status: as one it would end a process with any exit code, 0 among them.

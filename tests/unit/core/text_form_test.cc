@@ -307,6 +307,46 @@ TEST(TextFormTest, MalformedTextsAreErrors) {
     EXPECT_FALSE(Plan::Parse(text).ok()) << text;
 }
 
+// Each says what is expected, where, and what is there.
+TEST(TextFormTest, MalformedTextsSayWhatIsExpected) {
+  const auto expects = [](const Status& status, const std::string& what) {
+    EXPECT_EQ(status.code(), StatusCode::kDataLoss) << what;
+    EXPECT_NE(status.message().find(": expected " + what + ", found \""), std::string::npos)
+        << status.message();
+  };
+  const std::string node = "%0 = t() : matrix double 1x1 dense";
+  expects(Graph::Parse("%1 = t() : matrix double 1x1 dense").status(), "nodes numbered from %0");
+  expects(Graph::Parse("%0 = t(%99999999999) : matrix double 1x1 dense").status(), "an integer of 32 bits");
+  std::string calls = node;
+  for (int i = 0; i < 5000; ++i) calls += " @ \"f\":1:1 in \"g\"";
+  expects(Graph::Parse(calls).status(), "fewer calls around a place");
+  expects(Graph::Parse(node + " @ \"f\":1:1 in \"g\"").status(), "the place of a call");
+
+  const std::string plan = "plan 0x1 ranks 1 ";
+  expects(Plan::Parse("plan 0xg ranks 1 graph { }").status(), "a hexadecimal number");
+  expects(Plan::Parse(plan + "stream tube 0 compute \"c\" graph { }").status(), "a type of device");
+  expects(Plan::Parse(plan + "stream cpu 999999 compute \"c\" graph { }").status(), "the index of a device");
+  expects(Plan::Parse(plan + "stream cpu 0 dance \"c\" graph { }").status(), "a kind of stream");
+  expects(Plan::Parse(plan + "graph { } task 0:0:1 compute phase \"waltz\"").status(), "a phase of a task");
+  expects(Plan::Parse(plan + "graph { } dance").status(), "a line of a plan");
+
+  const auto body = [](const std::string& text) {
+    return Program::Parse("program \"a\" main { " + text + " }").status();
+  };
+  const auto function = [](const std::string& text) {
+    return Program::Parse("program \"a\" main { } function \"f\" { " + text + " }").status();
+  };
+  expects(body("loop 1 { }"), "a kind of block");
+  expects(body("call 1 { candidates \"f\" cube \"g\" \"\" }"), "a data type before this");
+  std::string nested;
+  for (int i = 0; i < 100'000; ++i) nested += "if 1 { body { ";
+  expects(body(nested), "less nesting");
+  expects(function("parameters \"x\" cube double"), "a data type before this");
+  expects(function("parameters \"x\" matrix complex"), "a value type before this");
+  expects(Program::Parse("program \"a\" main { } function \"f\" { } function \"f\" { }").status(),
+          "each function once");
+}
+
 TEST(TextFormTest, CutAndDamagedTextsNeverCrash) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     RandomValues values(seed);

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <functional>
 #include <sstream>
 
+#include "engine/variables/variable_bytes.h"
 #include "tests/unit/engine/script_runner.h"
 
 namespace heddle::engine {
@@ -128,6 +130,46 @@ TEST(ControlStateTest, AStateOfAnotherProgramIsRefused) {
             "a state of the control program cannot be resumed here: it is one of another program");
 }
 
+// A state that says of itself that it is of this program, and does not fit it.
+TEST(ControlStateTest, EveryPartMustFitTheProgram) {
+  const Program program = CompileOrDie("n = 0\nX = rand(rows=3, cols=2)\nwhile (n < 3) { n = n + sum(X) }");
+  Stretch first{.end = 3};
+  RunProgram(program, {}, &first);
+  const auto fault = [&](const std::function<void(ControlState&)>& change) {
+    Result<ControlState> state = ControlState::Parse(first.states[0]);
+    EXPECT_TRUE(state.ok() && !state->stack.empty() && !state->frames.empty());
+    change(*state);
+    Stretch second;
+    EXPECT_TRUE(state
+                    ->Write([&bytes = second.begin.emplace_back()](std::string_view piece) {
+                      bytes.append(piece);
+                      return OkStatus();
+                    })
+                    .ok());
+    const Status status = RunProgram(program, {}, &second).status;
+    EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.ToString();
+    return status.message();
+  };
+  const std::string start = "a state of the control program cannot be resumed here: ";
+  EXPECT_EQ(fault([](ControlState& state) { state.stack.back().owner = 999; }),
+            start + "the program has no such block");
+  EXPECT_EQ(fault([](ControlState& state) {
+              state.stack.push_back({.kind = ControlState::Activation::Kind::kCall, .function = "g"});
+            }),
+            start + "the program has no such function");
+  EXPECT_EQ(fault([](ControlState& state) { state.stack.back().next = 999; }),
+            start + "a list of blocks is too short");
+  EXPECT_EQ(fault([](ControlState& state) { state.seeds.emplace_back(); }),
+            start + "loops and their seeds do not match");
+  EXPECT_EQ(fault([](ControlState& state) { state.frames.emplace_back(); }),
+            start + "calls and their variables do not match");
+  EXPECT_EQ(fault([](ControlState& state) {
+              Variable& x = *state.frames[0].FindMutable("X");
+              x.info = ValueInfo::OfFrame(3, nullptr);
+            }),
+            start + "a variable is not what it says");
+}
+
 TEST(ControlStateTest, CutAndDamagedBytesAreDataLossOrGiveAState) {
   Stretch first{.end = 12};
   RunProgram(CompileOrDie(kScripts[1]), {}, &first);
@@ -136,6 +178,18 @@ TEST(ControlStateTest, CutAndDamagedBytesAreDataLossOrGiveAState) {
   EXPECT_EQ(ControlState::Parse("").status().message(), "these bytes are no state of a control program");
   EXPECT_EQ(ControlState::Parse(bytes + "x").status().message(),
             "bytes are left behind a state of the control program");
+  const size_t text = bytes.find("program ");
+  EXPECT_EQ(ControlState::Parse(bytes.substr(0, text)).status().message(),
+            "a state of the control program is cut off");
+  const auto damaged_at = [&](const std::string& word, const std::string& other) {
+    std::string damaged = bytes;
+    EXPECT_NE(damaged.find(word, text), std::string::npos) << word;
+    return ControlState::Parse(damaged.replace(damaged.find(word, text), word.size(), other)).status().message();
+  };
+  EXPECT_NE(damaged_at("in sequence", "in disorder").find("expected a kind of step, found \"disorder"),
+            std::string::npos);
+  EXPECT_NE(damaged_at("frame\n", "Frame\n").find("expected a line of a control state, found \"Frame\""),
+            std::string::npos);
   for (size_t size = 0; size < bytes.size(); size += 7)
     EXPECT_EQ(ControlState::Parse(bytes.substr(0, size)).status().code(), StatusCode::kDataLoss) << size;
   for (size_t at = 0; at < bytes.size(); at += 3) {
@@ -144,6 +198,20 @@ TEST(ControlStateTest, CutAndDamagedBytesAreDataLossOrGiveAState) {
     const Result<ControlState> parsed = ControlState::Parse(damaged);
     EXPECT_TRUE(parsed.ok() || parsed.status().code() == StatusCode::kDataLoss) << parsed.status().ToString();
   }
+}
+
+TEST(VariableBytesTest, CutAndLongBytesAreDataLoss) {
+  const std::string bytes = EncodeVariable(Variable::OfScalar(Scalar(1.5)));
+  ASSERT_TRUE(DecodeVariable(bytes).ok());
+  const auto fault = [](const std::string& damaged) {
+    const Status status = DecodeVariable(damaged).status();
+    EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+    return status.message();
+  };
+  EXPECT_EQ(fault(""), "a variable is cut off");
+  EXPECT_EQ(fault(bytes.substr(0, bytes.find('\n') + 3)), "a variable is cut off");
+  EXPECT_EQ(fault(bytes.substr(0, bytes.size() - 1)), "the value of a variable is cut off");
+  EXPECT_EQ(fault(bytes + "x"), "bytes are left behind a variable");
 }
 
 }  // namespace

@@ -115,9 +115,10 @@ Status WriteNpz(const Matrix& matrix, const WriteOptions& options, const ByteSin
     return WriteSparseNpz(matrix, options.cancelled, sink);
   }
   const std::string name = (options.dataset.empty() ? std::string(kFirstName) : options.dataset);
-  if (name.size() > 60'000)
-    return FailedPrecondition("write: the name of an array in an npz file is shorter than {} bytes",
-                              name.size());
+  constexpr size_t kMostBytesOfName = 60'000;  // The archive has 16 bits for the length.
+  if (name.size() > kMostBytesOfName)
+    return FailedPrecondition("write: the name of an array in an npz file has {} bytes at most, not {}",
+                              kMostBytesOfName, name.size());
   return WriteZip(
       {{name + std::string(kEnding), BytesOfArray(matrix.shape()),
         [&](const ByteSink& to) { return WriteArray(matrix, std::nullopt, options.cancelled, to); }}},

@@ -173,6 +173,77 @@ TEST(JavaExpressionTest, WhatJavaThrowsIsAnErrorOfTheRun) {
             "the expression has no group that a replacement could mean with $1");
 }
 
+TEST(JavaExpressionTest, WordsThatAreNoneAreNamed) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"x -> 1_", "map: a number that ends with _ at character 6 of the expression"},
+      {"x -> 1.5f", "map: a float, which map() does not know, at character 6 of the expression"},
+      {"x -> 1a", "map: a number that map() cannot read at character 6 of the expression"},
+      {"x -> 1e999", "map: a number that map() cannot read at character 6 of the expression"},
+      {"x -> 0x", "map: a number that map() cannot read at character 6 of the expression"},
+      {"x -> 0x1g", "map: a number that map() cannot read at character 6 of the expression"},
+      {"x -> 017", "map: an octal number at character 6 of the expression"},
+      {R"(x -> "\q")",
+       "map: a quotation with an escape that map() does not know at character 6 of the expression"},
+      {R"(x -> "\07")",
+       "map: a quotation with an escape that map() does not know at character 6 of the expression"},
+      {R"(x -> "\u12")", "map: an escape without four digits at character 6 of the expression"},
+      {"x -> 'ab'", "map: a character of another length than one at character 6 of the expression"},
+      {"x -> x.", "map: a name is missing at character 8 of the expression"},
+      {"x -> (int) x", "map: a String cannot become a int at character 6 of the expression"},
+      {"x -> x.split(\",\")[1.5]", "map: an index is an int, not a double at character 19 of the expression"},
+      {"x -> x.concat(", "map: the expression ends too early at character 15 of the expression"},
+      {"x -> *", "map: '*' cannot stand here at character 6 of the expression"},
+      {"x -> new Integer[]{1}", "map: map() does not know new Integer at character 6 of the expression"},
+      {"x -> new StringBuilder(1.5)",
+       "map: map() does not know new StringBuilder(double) at character 6 of the expression"},
+      {"x -> new String[]{1}", "map: a String is needed, not a int at character 19 of the expression"},
+      {"x -> x.matches(\"[a[b]]\")",
+       "map: the regular expression \"[a[b]]\": a set of sets at character 3, at character 16 of the expression"},
+  };
+  for (const auto& [expression, message] : cases) EXPECT_EQ(Applied(expression, "a"), message) << expression;
+  const std::string groups = std::string(300, '(') + "a" + std::string(300, ')');
+  EXPECT_NE(Applied("x -> x.matches(\"" + groups + "\")", "a").find("groups nested too deep"),
+            std::string::npos);
+}
+
+TEST(JavaExpressionTest, NumbersBeyondARangeAreErrorsOfTheRun) {
+  const std::tuple<const char*, const char*, const char*> cases[] = {
+      {"x -> new StringBuilder(Integer.parseInt(x))", "-1", "a StringBuilder of the capacity -1"},
+      {"x -> Character.isDigit(Integer.parseInt(x))", "70000",
+       "map() knows the characters from 0 to 65535, and 70000 is none of them"},
+      {"x -> Character.toChars(Integer.parseInt(x)).length", "-5", "-5 is no code point"},
+      {"x -> UtilFunctions.dateFormat(Long.parseLong(x), \"yyyy\")", "9000000000000000000",
+       "9000000000000000000 milliseconds are no date"},
+      {"x -> UtilFunctions.addTimeToDate(x, -5000, \"y\")", "2020-01-31",
+       "addTimeToDate: the date lies before the year 0"},
+      {"x -> java.time.LocalDate.of(Integer.parseInt(x), 1, 1)", "1000000000",
+       "the year 1000000000 is not one from -999999999 to 999999999"},
+      {"x -> java.time.LocalDate.of(2020, 1, 1).plusMonths(Long.parseLong(x))", "9223372036854775807",
+       "a date 9223372036854775807 months later is no date"},
+      {"x -> java.time.LocalDate.of(2020, 1, 1).plusDays(Long.parseLong(x))", "9223372036854775807",
+       "a date 9223372036854775807 days later is no date"},
+      {"x -> java.time.LocalDate.of(2020, 1, 1).plusYears(Long.parseLong(x))", "9223372036854775807",
+       "a date 9223372036854775807 later is no date"},
+      {"x -> java.time.Period.ofWeeks(Integer.parseInt(x))", "2000000000",
+       "2000000000 weeks have more days than an int can hold"},
+      {"x -> java.time.DayOfWeek.of(Integer.parseInt(x))", "8", "8 is no day of the week"},
+      {"x -> Integer.parseInt(x, 99)", "1", "99 is no radix from 2 to 36"},
+      {"x -> Math.negateExact(Integer.parseInt(x))", "-2147483648",
+       "-(-2147483648) is no integer of 32 bits"},
+      {"x -> x.chars().limit(Integer.parseInt(x)).count()", "-1", "limit: -1 is less than 0"},
+      {"x -> x.chars().skip(Integer.parseInt(x)).count()", "-1", "skip: -1 is less than 0"},
+      {"x -> x.chars().filter(c -> c > 200).max().getAsInt()", "a", "the stream has no element to get"},
+      {"x -> Arrays.copyOfRange(x.split(\",\"), 3, 4).length", "a,b", "copyOfRange: from 3 to 4 of 2"},
+      {"x -> x.substring(1, 9)", "abc", "substring: the end 9 is beyond the text 'abc' of length 3"},
+      {"x -> x.repeat(Integer.parseInt(x))", "-1", "repeat: -1 is less than 0"},
+      {"x -> x.repeat(Integer.parseInt(x))", "2000000000",
+       "repeat: 2000000000 times a text of length 10 is too long"},
+      {"x -> x.replaceAll(\"a\", \"$\")", "a", "nothing stands behind the last $ of a replacement"},
+  };
+  for (const auto& [expression, cell, message] : cases)
+    EXPECT_EQ(Applied(expression, cell), message) << expression;
+}
+
 TEST(JavaExpressionTest, NestingHasABound) {
   const std::string open(300, '(');
   EXPECT_NE(Applied("x -> " + open + "x", "a").find("an expression nested too deep"), std::string::npos);

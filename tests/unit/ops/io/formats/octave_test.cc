@@ -82,6 +82,27 @@ TEST_F(OctaveTest, FaultsNameTheirLine) {
             "cannot read 'x': stored cell 1, (3, 1), is outside of the 2x2 matrix");
   EXPECT_EQ(fault("string\n# elements: 1\n# length: 2\nab\n"),
             "cannot read 'x': it holds no matrix of numbers\nsave -text FILE X, in Octave, writes one");
+  const std::pair<const char*, const char*> heads[] = {
+      {"permutation matrix\n# size: 2\n", "line 3: '# size: 2': the size of a permutation is missing"},
+      {"permutation matrix\n# size: 2\n# rows: 2\n", "line 4: '# rows: 2': it must be '# orient:'"},
+      {"range\n# base, limit, increment\n",
+       "line 3: '# base, limit, increment': a range is cut off"},
+      {"range\n# base, limit, increment\n1 2\n",
+       "line 4: '1 2': a range has a first number, a limit and a step"},
+      {"range\n# base, limit, increment\n0 1e300 1\n", "line 4: '0 1e300 1': a range has too many numbers"},
+      {"matrix\n", "line 2: '# type: matrix': its sizes are missing"},
+      {"matrix\n# size: 2\n", "line 3: '# size: 2': it must be '# rows:' or '# ndims:'"},
+      {"matrix\n# ndims: 0\n", "line 3: '# ndims: 0': its sizes are missing"},
+      {"matrix\n# ndims: 2\n 1 -1\n", "line 4: ' 1 -1': it must be the sizes of an array"},
+      {"string\n# elements: 1\n# length: 5\nab\n", "line 5: 'ab': a text is cut off"},
+      {"sparse matrix\n# nnz: 1\n# rows: 2\n# columns: 2\nx y 5\n",
+       "line 6: 'x y 5': it must begin with a row and a column"},
+  };
+  for (const auto& [text, message] : heads)
+    EXPECT_EQ(fault(text), fmt::format("cannot read 'x': {}", message)) << text;
+  Put("x", "# name: X\n# rows: 2\n");
+  EXPECT_EQ(Fault("x", {{"format", "octave"}}),
+            "cannot read 'x': line 2: '# rows: 2': '# type:' must follow '# name:'");
 }
 
 }  // namespace

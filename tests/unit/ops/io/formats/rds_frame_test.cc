@@ -167,6 +167,12 @@ TEST_F(RdsFrameTest, ColumnsThatAreNoneAreNamed) {
   EXPECT_EQ(fault(r::Doubles({1})), "cannot read 'x.rds': column 'y' has 1 rows, others 2");
   EXPECT_EQ(fault(r::Factor({1, 3}, {"a", "b"})),
             "cannot read 'x.rds': it is damaged: column 'y', row 2: there is no such level");
+  EXPECT_EQ(fault(r::Integers({1, 2}, {{"class", r::Texts({"factor"})}})),
+            "cannot read 'x.rds': it is damaged: column 'y' is a factor without levels");
+  EXPECT_EQ(TextOf(r::List({r::Doubles({1})}, {{"names", r::Texts({"x", "y"})},
+                                               {"class", r::Texts({"data.frame"})},
+                                               {"row.names", r::CountedRows(1)}})),
+            "cannot read 'x.rds': it is damaged: a data frame has other names than columns");
   EXPECT_EQ(fault(r::Texts({"a", "b"}, r::Dim({1, 2}))),
             "cannot read 'x.rds': column 'y' is a matrix of texts");
   EXPECT_EQ(TextOf(r::Texts({"a", "b"}, r::Dim({1, 2}))),

@@ -317,6 +317,62 @@ TEST_F(RdsTest, SizesAreThoseOfTheFile) {
   EXPECT_EQ(FaultOf(symbols).substr(0, 36), "cannot read 'x.rds': it is damaged a");
 }
 
+// What no R writes: a byte says where it is.
+TEST_F(RdsTest, DamagedObjectsAreNamed) {
+  const std::pair<std::string, const char*> cases[] = {
+      {r::Int(14) + r::Int(-1) + r::Wide(uint64_t{1} << 63), "a vector has less than no cells"},
+      {r::Int(7) + r::Int(-1), "a name has less than no bytes"},
+      {r::Int(9) + r::Int(-2), "a text has less than no bytes"},
+      {r::Int(1) + r::Int(9) + r::Int(-2), "a text has less than no bytes"},
+      {r::Symbol(std::string(10'001, 'a')), "a name is too long"},
+      {r::Int(238) + r::Null() + r::Null() + r::Null(), "a vector does not say of which class it is"},
+      {r::Alternative("deferred_string", "base", r::Null()), "texts are of no numbers"},
+      {r::Alternative("wrap_real", "base", r::Null()), "a vector is missing"},
+      {r::Alternative("compact_intseq", "base", r::Doubles({1, 2})), "a sequence is of no three numbers"},
+      {r::Sequence(1.5, 1, 1), "a sequence is of no numbers"},
+  };
+  for (const auto& [object, what] : cases) {
+    const std::string fault = FaultOf(object);
+    EXPECT_TRUE(fault.starts_with("cannot read 'x.rds': it is damaged at byte ")) << fault;
+    EXPECT_TRUE(fault.ends_with(std::string(": ") + what)) << fault;
+  }
+  std::string code, pairs = r::Int(21) + r::Int(1);
+  for (int i = 0; i < 1000; ++i) code += r::Int(21) + r::Null() + r::Int(1);
+  EXPECT_NE(FaultOf(r::Int(21) + r::Int(1) + code).find("its objects are too deep"), std::string::npos);
+  pairs += r::Null() + r::Int(1);
+  for (int i = 0; i < 1000; ++i) pairs += r::Int(2) + r::Null();
+  EXPECT_NE(FaultOf(pairs).find("its objects are too deep"), std::string::npos);
+  Put("x.rds", "X\n" + r::Int(3) + r::Int(0x40202) + r::Int(0x30500) + r::Int(300) + std::string(300, 'a'));
+  EXPECT_EQ(Fault("x.rds"), "cannot read 'x.rds': it is damaged at byte 18: no encoding has such a name");
+}
+
+TEST_F(RdsTest, MatricesThatLackAPartAreNamed) {
+  const auto of = [](const std::string& name, r::Pairs slots) {
+    slots.emplace_back("class", r::Texts({name}));
+    return r::S4(slots);
+  };
+  const std::string size = r::Integers({2, 2}), cells = r::Doubles({1, 2, 3, 4}), texts = r::Texts({"a"}),
+                    one = r::Integers({0});
+  const std::pair<std::string, const char*> cases[] = {
+      {r::Doubles({1, 2}, {{"dim", r::Doubles({1, 2})}}), "the sizes of an array are none"},
+      {of("dgeMatrix", {{"Dim", size}, {"x", r::Doubles({1})}}), "a matrix has other sizes than cells"},
+      {of("dgeMatrix", {{"Dim", size}}), "a matrix has no cells"},
+      {of("dgeMatrix", {{"Dim", size}, {"x", texts}}), "the cells of a matrix are no numbers"},
+      {of("dgeMatrix", {{"x", cells}}), "a matrix has no sizes"},
+      {of("dgeMatrix", {{"Dim", r::Integers({-1, 2})}, {"x", cells}}), "a matrix has no sizes"},
+      {of("dgTMatrix", {{"i", one}, {"j", one}, {"Dim", size}, {"x", texts}}),
+       "the cells of a sparse matrix are no numbers"},
+      {of("dgTMatrix", {{"i", one}, {"j", one}, {"Dim", size}}), "a sparse matrix has no cells"},
+      {of("ddiMatrix", {{"Dim", size}, {"x", r::Doubles({1})}}), "a diagonal is too short"},
+      {of("dgTMatrix", {{"i", one}, {"Dim", size}, {"x", r::Doubles({1})}}),
+       "the places of the cells of a sparse matrix are missing"},
+      {of("dgTMatrix", {{"i", one}, {"j", r::Integers({})}, {"Dim", size}, {"x", r::Doubles({1})}}),
+       "a sparse matrix has rows without columns"},
+  };
+  for (const auto& [object, what] : cases)
+    EXPECT_EQ(FaultOf(object), fmt::format("cannot read 'x.rds': it is damaged: {}", what));
+}
+
 // More rows than memory has room for, in a file of a hundred bytes.
 TEST_F(RdsTest, NumbersThatNoFileHoldsFindNoRoom) {
   for (const std::string& object :

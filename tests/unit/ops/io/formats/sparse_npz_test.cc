@@ -137,9 +137,68 @@ TEST_F(SparseNpzTest, WhatIsDamagedIsNamed) {
   EXPECT_EQ(FaultWith("format", HeaderOfArray("|S3", "") + "lil"),
             "cannot read 'a.npz': it is a sparse matrix in format 'lil'\n"
             "Heddle reads csr, csc, coo, bsr and dia: scipy.sparse.save_npz(FILE, matrix.tocsr())");
+  const std::string shape = Array<int64_t>("<i8", "2,", {2, 3});
+  const auto named = [](const std::string& format) { return HeaderOfArray("|S3", "") + format; };
+  PutArchive({{"format", named("bsr")},
+              {"shape", shape},
+              {"indptr", Array<int32_t>("<i4", "3,", {0, 1, 1})},
+              {"indices", Array<int32_t>("<i4", "1,", {0})},
+              {"data", Array<double>("<f8", "1,", {5})}});
+  EXPECT_EQ(Fault("a.npz"), start + "'data' must be as many blocks as there are 'indices'");
+  PutArchive({{"format", named("coo")},
+              {"shape", shape},
+              {"row", Array<int32_t>("<i4", "2,", {0, 1})},
+              {"col", Array<int32_t>("<i4", "1,", {0})},
+              {"data", Array<double>("<f8", "1,", {5})}});
+  EXPECT_EQ(Fault("a.npz"), start + "'row', 'col' and 'data' must be as long as each other");
+  PutArchive({{"format", named("coo")},
+              {"shape", shape},
+              {"coords", Array<int32_t>("<i4", "2, 2", {0, 1, 0, 1})},
+              {"data", Array<double>("<f8", "1,", {5})}});
+  EXPECT_EQ(Fault("a.npz"), start + "'coords' and 'data' do not fit each other");
+  PutArchive({{"format", named("dia")},
+              {"shape", shape},
+              {"offsets", Array<int32_t>("<i4", "2,", {0, 1})},
+              {"data", Array<double>("<f8", "1, 3", {5, 6, 7})}});
+  EXPECT_EQ(Fault("a.npz"), start + "'data' must have a row for each of 'offsets'");
   PutData("sparse_complex.npz");
   EXPECT_TRUE(
       Fault("sparse_complex.npz").starts_with("cannot read 'sparse_complex.npz': its cells have the type"));
+}
+
+// The places and sizes that an archive says of itself: its end, its directory, the heads of its members.
+TEST_F(SparseNpzTest, ArchivesThatContradictThemselvesAreNamed) {
+  const std::string start = "cannot read 'a.npz': it is a zip archive that is cut off or damaged: ";
+  ASSERT_TRUE(Write(Make(1, 2, {1, 2}), "m.npz", {.format = FileFormat::kNpz}).ok());
+  const std::string whole = Get("m.npz");
+  const size_t end = whole.rfind("PK\x05\x06"), entry = whole.find("PK\x01\x02");
+  ASSERT_NE(end, std::string::npos);
+  ASSERT_NE(entry, std::string::npos);
+  const auto fault = [&](size_t at, const std::string& bytes) {
+    std::string damaged = whole;
+    damaged.replace(at, bytes.size(), bytes);
+    Put("a.npz", damaged);
+    return Fault("a.npz");
+  };
+  EXPECT_EQ(fault(end + 16, "\xff\xff\xff\x7f"), start + "its directory is not inside of it");
+  EXPECT_EQ(fault(entry, "XX"), start + "entry 1 of its directory");
+  EXPECT_EQ(fault(whole.find("PK\x03\x04"), "XX"), start + "a member is not where it should be");
+  // A locator in front of the end says where the end of archives beyond 4 GB is.
+  const auto with_locator = [&](uint64_t place) {
+    std::string locator("PK\x06\x07\0\0\0\0", 8);
+    locator.append(reinterpret_cast<const char*>(&place), sizeof place).append(4, '\0');
+    Put("a.npz", whole.substr(0, end) + locator + whole.substr(end));
+    return Fault("a.npz");
+  };
+  EXPECT_EQ(with_locator(uint64_t{1} << 40), start + "its end record points behind its end");
+  EXPECT_EQ(with_locator(0), start + "its end record is none");
+}
+
+TEST_F(SparseNpzTest, NamesOfArraysHaveABound) {
+  EXPECT_EQ(Write(Make(1, 1, {1}), "n.npz",
+                  {.format = FileFormat::kNpz, .dataset = std::string(60'001, 'a')})
+                .ToString(),
+            "write: the name of an array in an npz file has 60000 bytes at most, not 60001");
 }
 
 }  // namespace
