@@ -119,7 +119,8 @@ std::optional<CallChoice> BodyBuilder::ChooseGradient(const Expression& call) {
   }
   if (!ChooseEntryPoints(call, *callee, &choice)) return std::nullopt;
   if (choice.functions.size() > 1) {
-    Error(range, fmt::format("which function '{}' is, only the run tells", *name));
+    Error(range, fmt::format("which function '{}' is, only the run tells", *name))
+        .notes.emplace_back("as.matrix(x) or as.scalar(x) says of which type its first argument is");
     return std::nullopt;
   }
   const DmlFunction& function = *choice.functions[0].second;

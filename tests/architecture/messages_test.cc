@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every message that a user can meet has a test that expects its words: tests/untested-messages looks for them.
+// Every message that a user can meet has a test that expects its words, which tests/untested-messages looks
+// for.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What depends on more than files and words: the folders of a user, limits of the machine, and lines of the log.
+// What depends on more than files and words: folders of a user, modules beside the program, lines of the log.
 #include <gtest/gtest.h>
 
 #include "tests/support/process.h"
@@ -14,7 +14,8 @@ Finished Shell(const std::string& command) {
 }
 
 TEST(EnvironmentTest, WithoutAMasterThereAreNoJobs) {
-  const Finished finished = Shell("TMPDIR=$PWD XDG_RUNTIME_DIR=$PWD HOME=$PWD XDG_STATE_HOME=$PWD $heddle job list");
+  const Finished finished =
+      Shell("TMPDIR=$PWD XDG_RUNTIME_DIR=$PWD HOME=$PWD XDG_STATE_HOME=$PWD $heddle job list");
   EXPECT_EQ(finished.code, 6);
   EXPECT_EQ(finished.errors,
             "heddle: error: no master of this user is running\n"
@@ -29,25 +30,64 @@ TEST(EnvironmentTest, AJobNeedsAWorkingFolder) {
             "go to a folder that is there\n");
 }
 
+// The program alone, without the modules that are built beside it.
+TEST(EnvironmentTest, ModulesThatAreNotThereAreNamed) {
+  const std::string write =
+      "./heddle run -e 'write(matrix(1, rows=2, cols=2), \"x.h5\", format=\"hdf5\")'; code=$?; ";
+  const std::string fault =
+      "-e:1:1: error: cannot write a matrix in format hdf5: this Heddle was built without HDF5\n"
+      "install libhdf5-dev and build it again, or use format=\"npy\" or \"csv\"\n";
+  const Finished alone = Shell("cp $heddle .; " + write + "test -e x.h5 || exit $code");
+  EXPECT_EQ(alone.code, 3);
+  EXPECT_EQ(alone.errors, fault);
+  const Finished explained =
+      Shell("cp $heddle .; ./heddle explain --level codegen -e 'print(1)' 2>&1 | sed \"s#$PWD#.#\"");
+  EXPECT_EQ(explained.output, "heddle: error: codegen: libheddle_codegen.so is not beside ./heddle\n");
+}
+
+// A library of this name that has nothing of what the program looks for.
+TEST(EnvironmentTest, ModulesOfAnotherVersionAreNamed) {
+  if (!std::filesystem::exists(HEDDLE_BINARY_DIR "/libheddle_codegen.so"))
+    GTEST_SKIP() << "no module was built";
+  const std::string module = HEDDLE_BINARY_DIR "/libheddle_codegen.so";
+  const Finished of_format = Shell("cp $heddle .; cp " + module +
+                                   " libheddle_hdf5.so; ./heddle run -e 'write(matrix(1, rows=2, cols=2), "
+                                   "\"x.h5\", format=\"hdf5\")' 2>&1 | sed \"s#$PWD#.#\"");
+  EXPECT_EQ(of_format.output,
+            "-e:1:1: error: cannot write a matrix in format hdf5: this Heddle was built without HDF5\n"
+            "install libhdf5-dev and build it again, or use format=\"npy\" or \"csv\"\n"
+            "./libheddle_hdf5.so belongs to another version\n");
+  const std::string other = HEDDLE_BINARY_DIR "/libheddle_hdf5.so";
+  if (!std::filesystem::exists(other)) GTEST_SKIP() << "only one module was built";
+  const Finished of_code =
+      Shell("cp $heddle .; cp " + other +
+            " libheddle_codegen.so; ./heddle explain --level codegen -e 'print(1)' 2>&1 | "
+            "sed \"s#$PWD#.#\"");
+  EXPECT_EQ(of_code.output, "heddle: error: codegen: ./libheddle_codegen.so belongs to another version\n");
+}
+
 // The results are those of the interpreter; the log says why it computes them.
 TEST(EnvironmentTest, WhyARecursionIsInterpretedIsInTheLog) {
   const auto log_of = [](const std::string& child, const std::string& children) {
-    return Shell("$heddle run -e '\n"
-                 "f = function(Matrix[Double] T, Integer n, Matrix[Double] X) return (Matrix[Double] h) {\n"
-                 "  h = X[n,]\n" +
-                 child +
-                 "\n  if (c > 0) { l = f(T, c, X); h = h + l }\n"
-                 "}\n"
-                 "print(sum(f(matrix(\"" +
-                 children + "\", 3, 1), 3, matrix(1, 3, 1))))'")
+    return Shell(
+               "$heddle run -e '\n"
+               "f = function(Matrix[Double] T, Integer n, Matrix[Double] X) return (Matrix[Double] h) {\n"
+               "  h = X[n,]\n" +
+               child +
+               "\n  if (c > 0) { l = f(T, c, X); h = h + l }\n"
+               "}\n"
+               "print(sum(f(matrix(\"" +
+               children + "\", 3, 1), 3, matrix(1, 3, 1))))'")
         .errors;
   };
   const auto expect = [](const std::string& log, const std::string& why) {
-    EXPECT_NE(log.find("a structural recursion is interpreted function=f why=\"" + why + "\""), std::string::npos)
+    EXPECT_NE(log.find("a structural recursion is interpreted function=f why=\"" + why + "\""),
+              std::string::npos)
         << log;
   };
-  expect(log_of("  c = as.integer(as.scalar(T[n,1]))\n  d = 10 %/% (c - 2)\n  if (d > 900) { c = 0 }", "0 1 2"),
-         "node 3 divides integers by zero");
+  expect(
+      log_of("  c = as.integer(as.scalar(T[n,1]))\n  d = 10 %/% (c - 2)\n  if (d > 900) { c = 0 }", "0 1 2"),
+      "node 3 divides integers by zero");
   expect(log_of("  c = as.integer(as.scalar(T[n,1])) * 9000000000000000", "0 1 2"),
          "node 3 has a number that no integer holds");
   expect(log_of("  c = 0\n  for (i in 1:as.scalar(T[n,1])) { c = c + 1 }", "0 0 1.5"),

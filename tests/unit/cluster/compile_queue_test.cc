@@ -72,7 +72,8 @@ TEST(CompileQueueTest, AFewAtATimeAFewMoreWaitAndTheRestIsRefused) {
       const Running second(&queue, "second");
       third.emplace(&queue, "third", [&] { order += "third "; });
       fourth.emplace(&queue, "fourth", [] {});
-      const Status refused = queue.Run("fifth", [] { FAIL(); }, Never);
+      const Status refused = queue.Run(
+          "fifth", [] { FAIL(); }, Never);
       EXPECT_EQ(refused.message(), "the master compiles 2 scripts and 2 wait for it: try again later");
       EXPECT_EQ(ExitCode(refused), 6);
       EXPECT_FALSE(queue.Find("second")->waits);
@@ -86,7 +87,10 @@ TEST(CompileQueueTest, AFewAtATimeAFewMoreWaitAndTheRestIsRefused) {
     }
   }
   EXPECT_EQ(order, "third ");
-  EXPECT_TRUE(queue.Run("sixth", [&] { order += "sixth"; }, Never).ok());
+  EXPECT_TRUE(queue
+                  .Run(
+                      "sixth", [&] { order += "sixth"; }, Never)
+                  .ok());
   EXPECT_EQ(order, "third sixth");
   EXPECT_FALSE(queue.Find("sixth").has_value());
 }
@@ -106,7 +110,8 @@ TEST(CompileQueueTest, TheFirstToComeIsTheFirstToRun) {
 TEST(CompileQueueTest, WhoHasGivenUpIsNotCompiledFor) {
   CompileQueue queue(/*at_a_time=*/1, /*most_waiting=*/1);
   const Running first(&queue, "first");
-  const Status given_up = queue.Run("second", [] { FAIL(); }, [] { return true; });
+  const Status given_up = queue.Run(
+      "second", [] { FAIL(); }, [] { return true; });
   EXPECT_EQ(given_up.code(), StatusCode::kCancelled);
   EXPECT_EQ(given_up.message(), "nobody waits for this script any more");
   EXPECT_FALSE(queue.Find("second").has_value());
@@ -115,9 +120,14 @@ TEST(CompileQueueTest, WhoHasGivenUpIsNotCompiledFor) {
 TEST(CompileQueueTest, WorkThatThrowsLeavesItsPlace) {
   CompileQueue queue(/*at_a_time=*/1, /*most_waiting=*/1);
   const auto never = [] { return false; };
-  EXPECT_THROW((void)queue.Run("a", [] { throw std::bad_alloc(); }, never), std::bad_alloc);
+  EXPECT_THROW((void)queue.Run(
+                   "a", [] { throw std::bad_alloc(); }, never),
+               std::bad_alloc);
   bool ran = false;
-  EXPECT_TRUE(queue.Run("b", [&] { ran = true; }, never).ok());
+  EXPECT_TRUE(queue
+                  .Run(
+                      "b", [&] { ran = true; }, never)
+                  .ok());
   EXPECT_TRUE(ran);
 }
 

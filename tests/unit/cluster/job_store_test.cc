@@ -168,7 +168,8 @@ TEST(JobStoreTest, AStoreThatIsNoneIsNamed) {
   ASSERT_TRUE((*store)->Add(Specification("r1"), &existed).ok());
   sqlite3* database = nullptr;
   ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(database, "UPDATE transitions SET state='ASLEEP'", nullptr, nullptr, nullptr), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(database, "UPDATE transitions SET state='ASLEEP'", nullptr, nullptr, nullptr),
+            SQLITE_OK);
   sqlite3_close(database);
   EXPECT_EQ((*store)->Transitions("j1").status().message(), "job store: job j1 has an unknown state");
 }

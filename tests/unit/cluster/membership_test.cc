@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "cluster/master/worker_identity.h"
+#include "tests/support/process.h"
+
 namespace heddle::cluster {
 namespace {
 
@@ -78,6 +81,23 @@ TEST(MembershipTest, AnIdentityIsOneProcessAtATime) {
   EXPECT_EQ(membership.MayRegister(copy).code(), StatusCode::kUnavailable);
   membership.Leave("a");
   EXPECT_TRUE(membership.MayRegister(copy).ok());
+}
+
+TEST(WorkerIdentityTest, ANameIsTakenOnce) {
+  const testing_support::TemporaryFolder folder;
+  {
+    const Result<WorkerIdentity> first = TakeIdentity(folder.path(), "alpha");
+    ASSERT_TRUE(first.ok()) << first.status().ToString();
+    const Status second = TakeIdentity(folder.path(), "alpha").status();
+    EXPECT_EQ(ExitCode(second), 2);
+    EXPECT_EQ(second.message(), "a worker called 'alpha' is running already");
+  }
+  EXPECT_TRUE(TakeIdentity(folder.path(), "alpha").ok());
+  std::vector<WorkerIdentity> all;
+  Result<WorkerIdentity> next = TakeIdentity(folder.path(), "");
+  for (; next.ok() && all.size() < 1000; next = TakeIdentity(folder.path(), ""))
+    all.push_back(*std::move(next));
+  EXPECT_EQ(next.status().message(), fmt::format("{} workers run on this machine already", all.size()));
 }
 
 TEST(MembershipTest, AwaitedWorkersHaveALease) {

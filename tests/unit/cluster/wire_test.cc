@@ -8,6 +8,7 @@
 #include "actor/run_number.h"
 #include "cluster/executor/executor_messages.h"
 #include "core/status_numbers.h"
+#include "engine/session/statistics.h"
 #include "engine/wire/bytes.h"
 #include "engine/wire/frame_wire.h"
 #include "engine/wire/small_values.h"
@@ -28,7 +29,7 @@ Result<Value> Carry(Value value, int* frames = nullptr) {
     EXPECT_EQ(header.request, 7u);
     EXPECT_LE(header.size, engine::kChunkBytes);
     if (header.kind == engine::FrameKind::kData) {
-      HEDDLE_ASSIGN_OR_RETURN(uint8_t* place, incoming.Place(header));
+      HEDDLE_ASSIGN_OR_RETURN(uint8_t * place, incoming.Place(header));
       std::memcpy(place, frame->payload, header.size);
     } else {
       HEDDLE_RETURN_IF_ERROR(incoming.Accept(header, frame->owned));
@@ -156,7 +157,7 @@ Status ErrorOfColumn(const std::string& columns, const std::string& parts) {
   HEDDLE_RETURN_IF_ERROR(incoming.Begin(2, static_cast<int64_t>(columns.size())));
   std::memcpy(incoming.schema_data(), columns.data(), columns.size());
   HEDDLE_RETURN_IF_ERROR(incoming.MakeColumns());
-  HEDDLE_ASSIGN_OR_RETURN(uint8_t* place, incoming.Place(0, parts.size()));
+  HEDDLE_ASSIGN_OR_RETURN(uint8_t * place, incoming.Place(0, parts.size()));
   std::memcpy(place, parts.data(), parts.size());
   return incoming.Finish().status();
 }
@@ -415,6 +416,15 @@ TEST(ExecutorMessagesTest, AnOutcomeKeepsItsStatusAndStatistics) {
   EXPECT_EQ(parsed->done->statistics->bytes_sent, 123);
   EXPECT_EQ(parsed->done->statistics->operators.at("sum.partial").acts, 4);
   EXPECT_FALSE(ParseExecutorMessage("[1]").ok());
+}
+
+TEST(ExecutorMessagesTest, LinesThatAreNoObjectsAreDataLoss) {
+  for (const char* line : {"", "[]", "{", "3"}) {
+    const Status fault = ParseLauncherMessage(line).status();
+    EXPECT_EQ(fault.code(), StatusCode::kDataLoss) << line;
+    EXPECT_EQ(fault.message(), "a line between launcher and executor is not a JSON object");
+    EXPECT_EQ(engine::ParseStatistics(line).status().message(), "statistics are not a JSON object");
+  }
 }
 
 TEST(ExecutorMessagesTest, AnOutcomeWhoseCodeIsNoneIsAFault) {

@@ -87,7 +87,7 @@ TEST(ScalarTest, LiteralsAreExact) {
 TEST(ScalarTest, MalformedLiteralsAreRefused) {
   for (const char* text : {"", "-", "1.5", "true", "0x", "0xzz", "0x-1p0", "1x", "\"open", "\"a\" b",
                            "\"\\q\"", "\"\\x1\"", "99999999999999999999", "--1"})
-    EXPECT_FALSE(Scalar::ParseLiteral(text).ok()) << text;
+    EXPECT_EQ(Scalar::ParseLiteral(text).status().message(), std::string("malformed literal: ") + text);
 }
 
 }  // namespace

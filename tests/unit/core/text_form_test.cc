@@ -337,7 +337,7 @@ TEST(TextFormTest, MalformedTextsSayWhatIsExpected) {
     return Program::Parse("program \"a\" main { } function \"f\" { " + text + " }").status();
   };
   expects(body("loop 1 { }"), "a kind of block");
-  expects(body("call 1 { candidates \"f\" cube \"g\" \"\" }"), "a data type before this");
+  expects(body("call 1 { candidate \"f\" cube \"g\" \"\" }"), "a data type before this");
   std::string nested;
   for (int i = 0; i < 100'000; ++i) nested += "if 1 { body { ";
   expects(body(nested), "less nesting");

@@ -184,7 +184,9 @@ TEST(ControlStateTest, CutAndDamagedBytesAreDataLossOrGiveAState) {
   const auto damaged_at = [&](const std::string& word, const std::string& other) {
     std::string damaged = bytes;
     EXPECT_NE(damaged.find(word, text), std::string::npos) << word;
-    return ControlState::Parse(damaged.replace(damaged.find(word, text), word.size(), other)).status().message();
+    return ControlState::Parse(damaged.replace(damaged.find(word, text), word.size(), other))
+        .status()
+        .message();
   };
   EXPECT_NE(damaged_at("in sequence", "in disorder").find("expected a kind of step, found \"disorder"),
             std::string::npos);

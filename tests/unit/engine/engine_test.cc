@@ -116,6 +116,13 @@ TEST(EngineTest, CellsAtOddAddressesAndAbsurdSizesAreRefused) {
       Matrix::AdoptDense(cells.data(), int64_t{1} << 40, int64_t{1} << 40, type, nullptr).status().code(),
       StatusCode::kInvalidArgument);
   EXPECT_TRUE(Matrix::AdoptDense(nullptr, 0, 3, type, nullptr).ok());
+  HostValues inputs;
+  inputs["X"] = Value(*Matrix::AdoptDense(nullptr, 0, int64_t{1} << 32, type, nullptr));
+  EXPECT_EQ(TheEngine().Run({.text = "s = ncol(X)"}, inputs, {"s"}).status().message(),
+            "input 'X': 0x4294967296 is more than a matrix or frame of a script has");
+  EXPECT_EQ(
+      Matrix::AdoptSparse(nullptr, nullptr, nullptr, 0, int64_t{1} << 31, type, nullptr).status().message(),
+      "a sparse matrix has at most 2147483647 columns, not 2147483648");
 }
 
 TEST(EngineTest, FramesComeAndGo) {
@@ -159,7 +166,27 @@ TEST(EngineTest, ColumnsThatNoFrameHoldsAreRefused) {
             "offsets of texts fall: 3 of row 2, 1 of the next");
   EXPECT_EQ(message(ColumnType::kString, offsets.data(), bytes.data(), nullptr),
             "the cell in row 2 of a column of STRING is not UTF-8");
+  const std::vector<uint8_t> truth = {7, 0};
+  EXPECT_EQ(message(ColumnType::kInteger64, integers.data(), nullptr, truth.data()),
+            "the mark of row 1 is neither 0 nor 1: 7");
+  const std::vector<int64_t> negative = {-1, 0, 1};
+  EXPECT_EQ(message(ColumnType::kString, negative.data(), bytes.data(), nullptr),
+            "the first offset of texts is negative: -1");
+  EXPECT_EQ(message(ColumnType::kString, offsets.data(), nullptr, nullptr),
+            "the texts of a column are at no address");
+  EXPECT_EQ(message(ColumnType::kInteger64, nullptr, nullptr, nullptr),
+            "the cells of a column are at no address");
+  EXPECT_EQ(
+      message(ColumnType::kInteger64, reinterpret_cast<const char*>(integers.data()) + 1, nullptr, nullptr),
+      "the cells of a column are not aligned to their own size");
+  EXPECT_EQ(Column::Adopt(ColumnType::kInteger64, -3, integers.data(), nullptr, nullptr, nullptr)
+                .status()
+                .message(),
+            "no column has -3 rows");
   const Result<Column> column = Column::OfDoubles(doubles);
+  const std::vector<double> one = {1};
+  EXPECT_EQ(Frame::Of({}, {*column, *Column::OfDoubles(one)}).status().message(),
+            "column 2 of a frame has 1 rows, the first has 2");
   EXPECT_EQ(Frame::Of({"a", "b"}, {*column}).status().message(), "a frame has 1 columns and 2 names");
 }
 

@@ -90,6 +90,14 @@ TEST(FuseTest, RandomPlansDiffer) {
             Fused(ExampleE(), FusionMode::kRandom, 7).ToText());
 }
 
+TEST(FuseTest, ModesThatAreNoneAreNamed) {
+  FuseOptions options;
+  EXPECT_TRUE(SetMode("random:7", &options).ok());
+  EXPECT_EQ(options.seed, 7u);
+  EXPECT_EQ(SetMode("random:x", &options).message(), "'x' is no seed of a fusion plan");
+  EXPECT_EQ(SetMode("sometimes", &options).message(), "unknown fusion mode sometimes");
+}
+
 TEST(FuseTest, OffLeavesTheGraphAlone) {
   EXPECT_EQ(Fused(ExampleB(), FusionMode::kOff).ToText(), ExampleB().ToText());
 }

@@ -6,6 +6,7 @@
 
 #include "core/environment/random.h"
 #include "ops/io/files/crc32c.h"
+#include "ops/io/formats/binary/binary_file.h"
 #include "ops/io/formats/binary/binary_layout.h"
 #include "tests/support/frames.h"
 #include "tests/unit/ops/io/formats/cells.h"
@@ -309,6 +310,32 @@ TEST_F(BinaryTest, ContentThatIsNoneIsRefusedUnderRightChecksums) {
             "cannot read 'm': its blocks are compressed in a way that this Heddle does not know");
   EXPECT_EQ(fault_at(bytes.size() - 48, 9),
             "cannot read 'm': rows 1 to 2: the index does not agree with itself");
+}
+
+// The index of a sparse matrix says for how many entries room is made, also where a block is dense.
+TEST_F(BinaryTest, ABlockWithMoreCellsThanTheIndexSaysIsRefused) {
+  Matrix matrix = *FilledMatrix(4000, 100, 0);
+  for (int64_t i = 0; i < 4000; ++i)
+    for (int64_t j = 0; j < 100; ++j)
+      if (i >= 3000 || j == i % 100) matrix.mutable_data()[i * 100 + j] = static_cast<double>(i + j + 1);
+  ASSERT_TRUE(Write(matrix, "m", kBinary).ok());
+  std::string bytes = Get("m");
+  auto end = Load<BinaryEnd>(bytes.data() + bytes.size() - kEndBytes);
+  int changed = 0;
+  for (size_t at = end.index; at + kEntryBytes <= bytes.size() - kEndBytes; at += kEntryBytes) {
+    auto entry = Load<BinaryEntry>(bytes.data() + at);
+    if (static_cast<BlockLayout>(entry.layout) != BlockLayout::kDense64) continue;
+    --entry.stored;
+    --end.stored;
+    ++changed;
+    std::memcpy(bytes.data() + at, &entry, sizeof(entry));
+  }
+  ASSERT_GT(changed, 0);
+  std::memcpy(bytes.data() + bytes.size() - kEndBytes, &end, sizeof(end));
+  Seal(&bytes);
+  Put("m", bytes);
+  const std::string fault = Fault("m");
+  EXPECT_TRUE(fault.ends_with(": they have more cells than the index says")) << fault;
 }
 
 TEST_F(BinaryTest, SealedChangesNeverCrash) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of HDF5: those of h5py, those of Heddle, and what is none.
+#include <cstring>
+
 #include "core/environment/random.h"
 #include "core/memory/block_pool.h"
 #include "core/memory/memory_budget.h"
@@ -93,6 +95,25 @@ TEST_F(Hdf5Test, WhatIsNoMatrixIsNamed) {
   EXPECT_EQ(Ours(Fault("t.h5", {{"dataset", "cells"}})), "cannot read 't.h5': it is damaged or cut short");
   EXPECT_EQ(Fault("data.h5", {{"dataset", "cells"}, {"rows", 5}}),
             "cannot read 'data.h5': rows=5 was asked for, the file has 6");
+}
+
+// The places are those in types.h5: of the sizes of the lists of X (what they are and may become), and of
+// where the cells of `indptr` are.
+TEST_F(Hdf5Test, SparseMatricesThatAreDamagedAreNamed) {
+  PutData("types.h5");
+  const std::string whole = Get("types.h5");
+  const auto fault = [&](size_t place, const std::vector<int64_t>& now, const std::vector<int64_t>& then) {
+    std::string changed = whole;
+    const size_t bytes = now.size() * sizeof(int64_t);
+    EXPECT_EQ(std::memcmp(whole.data() + place, now.data(), bytes), 0);
+    std::memcpy(changed.data() + place, then.data(), bytes);
+    Put("t.h5", changed);
+    return Fault("t.h5", {{"dataset", "X"}});
+  };
+  const std::string start = "cannot read 't.h5': sparse matrix 'X' is damaged: ";
+  EXPECT_EQ(fault(11568, {3, 3}, {1, 1}), start + "its sizes do not fit each other");
+  EXPECT_EQ(fault(11296, {2, 2}, {1, 1}), start + "it has too few cells");
+  EXPECT_EQ(Ours(fault(11634, {2108}, {int64_t{1} << 40})), "cannot read 't.h5': its cells cannot be read");
 }
 
 TEST_F(Hdf5Test, WhatIsWrittenIsReadBitForBit) {

@@ -85,8 +85,7 @@ TEST_F(OctaveTest, FaultsNameTheirLine) {
   const std::pair<const char*, const char*> heads[] = {
       {"permutation matrix\n# size: 2\n", "line 3: '# size: 2': the size of a permutation is missing"},
       {"permutation matrix\n# size: 2\n# rows: 2\n", "line 4: '# rows: 2': it must be '# orient:'"},
-      {"range\n# base, limit, increment\n",
-       "line 3: '# base, limit, increment': a range is cut off"},
+      {"range\n# base, limit, increment\n", "line 3: '# base, limit, increment': a range is cut off"},
       {"range\n# base, limit, increment\n1 2\n",
        "line 4: '1 2': a range has a first number, a limit and a step"},
       {"range\n# base, limit, increment\n0 1e300 1\n", "line 4: '0 1e300 1': a range has too many numbers"},

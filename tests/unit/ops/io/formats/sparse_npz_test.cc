@@ -178,7 +178,7 @@ TEST_F(SparseNpzTest, ArchivesThatContradictThemselvesAreNamed) {
     std::string damaged = whole;
     damaged.replace(at, bytes.size(), bytes);
     Put("a.npz", damaged);
-    return Fault("a.npz");
+    return Fault("a.npz", {{"format", "npz"}});
   };
   EXPECT_EQ(fault(end + 16, "\xff\xff\xff\x7f"), start + "its directory is not inside of it");
   EXPECT_EQ(fault(entry, "XX"), start + "entry 1 of its directory");
@@ -195,8 +195,7 @@ TEST_F(SparseNpzTest, ArchivesThatContradictThemselvesAreNamed) {
 }
 
 TEST_F(SparseNpzTest, NamesOfArraysHaveABound) {
-  EXPECT_EQ(Write(Make(1, 1, {1}), "n.npz",
-                  {.format = FileFormat::kNpz, .dataset = std::string(60'001, 'a')})
+  EXPECT_EQ(Write(Make(1, 1, {1}), "n.npz", {.format = FileFormat::kNpz, .dataset = std::string(60'001, 'a')})
                 .ToString(),
             "write: the name of an array in an npz file has 60000 bytes at most, not 60001");
 }
