@@ -287,6 +287,20 @@ OperatorKind KindOf(const Node& node) {
   return op == nullptr ? OperatorKind::kOther : op->kind;
 }
 
+Role RoleOf(const Node& node) {
+  const Operator* op = FindOperator(node.op);
+  return op == nullptr ? Role::kNone : op->role;
+}
+
+bool HasRole(const Node& node, std::initializer_list<Role> roles) {
+  return std::find(roles.begin(), roles.end(), RoleOf(node)) != roles.end();
+}
+
+bool IsSize(const Node& node) {
+  const Operator* op = FindOperator(node.op);
+  return op != nullptr && op->size_of != nullptr;
+}
+
 RowUse RowUseOf(const Node& node) {
   const Operator* op = FindOperator(node.op);
   return op == nullptr ? RowUse::kNone : op->fusion.use;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "ops/base/operator.h"
+
 namespace heddle::scheduler {
 namespace {
 
@@ -279,7 +281,8 @@ void PlanBuilder::EmitOperator(NodeId id) {
   const Placement& placement = placements_[static_cast<size_t>(id)];
   const bool has_effect = ops::FindOperator(node.op)->effect;
   const std::vector<size_t> reduced = ReducedResults(id);
-  const std::vector<size_t> others = node.Is("write") ? OtherRanksReady(id) : std::vector<size_t>();
+  const std::vector<size_t> others =
+      ops::RoleOf(node) == ops::Role::kWrite ? OtherRanksReady(id) : std::vector<size_t>();
   // The results of kReduce are finished from one list together.
   const bool together = placement.rule == ops::RowRule::kReduce && !reduced.empty();
   std::vector<std::vector<RegisterId>> partials(together ? 1 : reduced.size());

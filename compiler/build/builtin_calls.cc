@@ -6,6 +6,7 @@
 #include "compiler/build/other_functions.h"
 #include "core/text/double_text.h"
 #include "ops/base/broadcast.h"
+#include "ops/base/operator.h"
 
 namespace heddle::compiler {
 namespace {
@@ -388,7 +389,8 @@ bool BodyBuilder::NumbersRows(NodeId id) {
     const std::optional<Scalar>& value = block_.ValueOf(input);
     return value && !value->IsString() && value->AsDouble() == 1;
   };
-  return node.Is("seq") && is_one(node.inputs[0]) && (node.inputs[2] == kNoNode || is_one(node.inputs[2]));
+  return ops::RoleOf(node) == ops::Role::kSequence && is_one(node.inputs[0]) &&
+         (node.inputs[2] == kNoNode || is_one(node.inputs[2]));
 }
 
 // table(A, B [, W] [, d1, d2] [, outputEmptyBlocks]) as inputs A, B, W, d1, d2. A table of rows that are

@@ -55,7 +55,8 @@ std::string TypeText(const ValueInfo& info) {
 }
 
 bool IsStatement(const Node& node) {
-  return node.Is("print") || node.Is("stop") || node.Is("assert") || node.Is("write") || node.Is("assign");
+  using enum ops::Role;
+  return ops::HasRole(node, {kPrint, kStop, kAssert, kWrite}) || node.Is("assign");
 }
 
 struct Line {

@@ -12,6 +12,7 @@
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/static/static_pass.h"
 #include "compiler/optimize/static/written_files.h"
+#include "ops/base/operator.h"
 #include "ops/fused/fused.h"
 #include "ops/fused/program/tile_program.h"
 #include "ops/io/files/files.h"
@@ -122,7 +123,7 @@ class FusionText {
   InferOutcome Infer(Graph graph, const Block& block) {
     std::set<NodeId> waiting;
     for (NodeId id = 0; id < graph.size(); ++id) {
-      if (!graph[id].Is("read")) continue;
+      if (ops::RoleOf(graph[id]) != ops::Role::kRead) continue;
       const auto path = LiteralPath(graph, graph[id]);
       if (path ? waiting_.contains(path->ToText()) : computed_path_waits_) waiting.insert(id);
     }
@@ -134,7 +135,7 @@ class FusionText {
   // not.
   double KnownSparsity(const Graph& graph, const Node& node) {
     if (node.Is("variable")) return options_.sparsity_of(node.Text("name"));
-    if (!node.Is("read")) return fusion::DrawnSparsity(graph, node);
+    if (ops::RoleOf(node) != ops::Role::kRead) return fusion::DrawnSparsity(graph, node);
     if (files_ == nullptr) return -1;
     const std::optional<Scalar> name = LiteralPath(graph, node);
     if (!name || !name->IsString() || waiting_.contains(name->AsString())) return -1;
@@ -150,11 +151,11 @@ class FusionText {
     std::string text;
     for (const Node& node : graph.nodes) {
       if (!node.info.IsMatrix() || node.info.format != Format::kSparse) continue;
-      if (!node.Is("variable") && !node.Is("rand") && !node.Is("read")) continue;
+      if (!node.Is("variable") && !ops::HasRole(node, {ops::Role::kRandom, ops::Role::kRead})) continue;
       const std::string name =
           node.Is("variable") ? node.Text("name") : fmt::format("{} in line {}", node.op, node.position.line);
       // A file is counted on once it is a variable, as in a run.
-      const double known = node.Is("read") ? -1 : KnownSparsity(graph, node);
+      const double known = ops::RoleOf(node) == ops::Role::kRead ? -1 : KnownSparsity(graph, node);
       text += known < 0
                   ? fmt::format("  sparsity of {} not known, guessed as {}\n", name, fusion::kGuessedSparsity)
                   : fmt::format("  sparsity of {} known: {:.3g}\n", name, known);

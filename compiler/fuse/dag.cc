@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/values/panels.h"
+#include "ops/base/operator.h"
 #include "ops/base/split.h"
 #include "ops/base/whole_number.h"
 #include "ops/simd/cellwise/elementwise_codes.h"
@@ -143,7 +144,9 @@ std::vector<ValueInfo> InfosOfInputs(const Graph& graph, const Node& node) {
 
 double DrawnSparsity(const Graph& graph, const Node& node) {
   constexpr size_t kSparsity = 4;  // Among the inputs of rand (ops/generate/generate.cc).
-  if (!node.Is("rand") || node.inputs.size() <= kSparsity || node.inputs[kSparsity] == kNoNode) return -1;
+  if (ops::RoleOf(node) != ops::Role::kRandom || node.inputs.size() <= kSparsity ||
+      node.inputs[kSparsity] == kNoNode)
+    return -1;
   const Node& sparsity = graph[node.inputs[kSparsity]];
   const Scalar* value = sparsity.Is("literal") ? sparsity.FindAttribute("value") : nullptr;
   return value != nullptr && !value->IsString() ? value->AsDouble() : -1;

@@ -131,8 +131,8 @@ class PhaseJoiner {
 
   // X = rbind(X, v) makes its variable longer where it lies.
   bool GrowsVariable(const Node& node, const ops::Operator& op) const {
-    return (op.fusion.use == ops::RowUse::kCbind || node.Is("rbind")) && !node.inputs.empty() &&
-           graph_[node.inputs[0]].Is("variable");
+    return (op.fusion.use == ops::RowUse::kCbind || ops::RoleOf(node) == ops::Role::kRbind) &&
+           !node.inputs.empty() && graph_[node.inputs[0]].Is("variable");
   }
 
   // One pass or few over what it reads, as of operators that do not say what they cost; products of more than

@@ -7,6 +7,7 @@
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/rewrite.h"
 #include "compiler/rules/rules.h"
+#include "ops/base/operator.h"
 
 namespace heddle::compiler {
 namespace {
@@ -71,7 +72,7 @@ class Round {
   static constexpr size_t kMostApplied = 8;
 
   NodeId Append(Node node, int readers) {
-    bool known = options_.infos_are_exact || (!node.Is("variable") && !node.Is("read"));
+    bool known = options_.infos_are_exact || (!node.Is("variable") && ops::RoleOf(node) != ops::Role::kRead);
     for (const NodeId input : node.inputs)
       known = known && (input == kNoNode || subject_.format_is_known[static_cast<size_t>(input)]);
     subject_.format_is_known.push_back(known || node.info.IsScalar());

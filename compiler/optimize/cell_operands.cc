@@ -40,8 +40,8 @@ class CellOperands {
           copy.inputs[0] = Repeat(copy.inputs[0], node.info.shape, node.position);
       }
       if (IsBias(node)) {
-        new_ids_.push_back(Biased(node.Is("bias_add") ? "+" : "*", copy.inputs[0], copy.inputs[1],
-                                  node.info.shape, node.position));
+        new_ids_.push_back(Biased(ops::RoleOf(node) == ops::Role::kBiasAdd ? "+" : "*", copy.inputs[0],
+                                  copy.inputs[1], node.info.shape, node.position));
       } else if (IsBatchNorm(node)) {
         new_ids_.push_back(Moments(node, std::move(copy)));
       } else if (node.Is("result") && IsBatchNorm(graph_[node.inputs[0]])) {
@@ -71,8 +71,9 @@ class CellOperands {
   // A op "7", ifelse(A, "7", 0), A[i, j] = "7" and rand(min="7"): cells of frames of strings count as the
   // numbers that they name.
   bool HasText(const Node& node) const {
-    if (!IsCellWise(node) && !node.Is("ifelse") && !node.Is("indexAssign") && !node.Is("rand")) return false;
-    bool matrix = node.Is("rand"), text = false;
+    using enum ops::Role;
+    if (!IsCellWise(node) && !ops::HasRole(node, {kChoose, kRangeAssign, kRandom})) return false;
+    bool matrix = ops::RoleOf(node) == kRandom, text = false;
     for (const NodeId input : node.inputs) {
       if (input == kNoNode) continue;
       matrix |= graph_[input].info.IsMatrix();
@@ -83,13 +84,13 @@ class CellOperands {
 
   // bias_add(X, b), and bias_multiply, which would skip the cells that a CSR X has not if it were "*".
   bool IsBias(const Node& node) const {
-    if (!node.Is("bias_add") && !node.Is("bias_multiply")) return false;
+    if (!ops::HasRole(node, {ops::Role::kBiasAdd, ops::Role::kBiasMultiply})) return false;
     return node.info.IsMatrix() && HaveChannels(node, 1) &&
-           (node.Is("bias_add") || (exact_ && InfoOf(node, 0).format == Format::kDense));
+           (ops::RoleOf(node) == ops::Role::kBiasAdd || (exact_ && InfoOf(node, 0).format == Format::kDense));
   }
   // In a mode that is known. Inference has found all results: nothing that it may fail for is left.
   bool IsBatchNorm(const Node& node) const {
-    if (!node.Is("batch_norm2d") || node.results.empty()) return false;
+    if (ops::RoleOf(node) != ops::Role::kBatchNorm || node.results.empty()) return false;
     return HaveChannels(node, kMode - 1) && graph_[node.inputs[kMode]].Is("literal");
   }
   // Whether the inputs 1 to `last` are known to have one number for each channel of the first.

@@ -8,6 +8,7 @@
 
 #include "core/values/sizes.h"
 #include "ops/base/operator.h"
+#include "ops/simd/cellwise/elementwise_codes.h"
 
 namespace heddle::compiler {
 namespace {
@@ -16,8 +17,9 @@ namespace {
 // it acts or may fail (IsOrdered).
 std::optional<Scalar> Decided(const std::string& op, std::span<const ValueInfo> infos,
                               std::span<const Scalar* const> scalars) {
-  if (op != "&" && op != "|") return std::nullopt;
-  const bool deciding = op == "|";
+  const std::optional<ops::BinaryCode> code = ops::FindBinaryCode(op);
+  if (code != ops::BinaryCode::kLogicalAnd && code != ops::BinaryCode::kLogicalOr) return std::nullopt;
+  const bool deciding = code == ops::BinaryCode::kLogicalOr;
   for (const ValueInfo& info : infos)
     if (info.value_type == ValueType::kUnknown) return std::nullopt;  // a string is an error of the run
   for (const Scalar* scalar : scalars)
@@ -64,28 +66,29 @@ bool IsComplete(const Node& node) {
   return std::all_of(results.begin(), results.end(), [](const ValueInfo& info) { return info.IsSized(); });
 }
 
-constexpr std::array<std::string_view, 6> kComparisons = {"==", "!=", "<", "<=", ">", ">="};
-
-bool IsComparison(std::string_view op) {
-  return std::find(kComparisons.begin(), kComparisons.end(), op) != kComparisons.end();
+bool IsComparison(const Node& node) {
+  const ops::Operator* const op = ops::FindOperator(node.op);
+  return op != nullptr && ops::IsComparison(*op);
 }
 
 // What a script writes in one way for matrices and for frames: only the types of the operands tell.
-bool IsChosenByTypes(std::string_view op) {
-  return op == "compareFrames" || op == "replace" || op == "replaceTexts" || IsComparison(op);
+bool IsChosenByTypes(const Node& node) {
+  using enum ops::Role;
+  return ops::HasRole(node, {kCompareFrames, kReplace, kReplaceText}) || IsComparison(node);
 }
 
 void ChooseForFrames(std::span<const ValueInfo> infos, Node& node) {
   const bool frames = std::any_of(infos.begin(), infos.end(), [](const ValueInfo& x) { return x.IsFrame(); });
-  if (!frames && node.op == "compareFrames") {  // Other arguments of the same function.
+  const ops::Role role = ops::RoleOf(node);
+  if (!frames && role == ops::Role::kCompareFrames) {  // Other arguments of the same function.
     node.op = std::string(node.Text("comparison"));
     return;
   }
-  if (node.op == "replace" || node.op == "replaceTexts") {
+  if (role == ops::Role::kReplace || role == ops::Role::kReplaceText) {
     node.op = infos[0].IsFrame() ? "replaceTexts" : "replace";
     return;
   }
-  if (!frames || !IsComparison(node.op)) return;
+  if (!frames || !IsComparison(node)) return;
   node.SetAttribute("comparison", Scalar(node.op));
   node.op = "compareFrames";
 }
@@ -112,7 +115,7 @@ NodesBefore::NodesBefore(const Graph& graph) {
   facts_.reserve(graph.nodes.size());
   for (NodeId id = 0; id < graph.size(); ++id) {
     facts_.push_back({graph[id].info, graph[id].results});
-    if (IsChosenByTypes(graph[id].op)) chosen_.emplace_back(id, graph[id]);
+    if (IsChosenByTypes(graph[id])) chosen_.emplace_back(id, graph[id]);
   }
 }
 

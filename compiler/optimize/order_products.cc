@@ -7,9 +7,14 @@
 #include "compiler/optimize/infer.h"
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/rewrite.h"
+#include "ops/base/operator.h"
 
 namespace heddle::compiler {
 namespace {
+
+bool IsProduct(const Node& node) {
+  return ops::HasRole(node, {ops::Role::kProduct, ops::Role::kTransposedProduct});
+}
 
 // The dynamic program is cubic; a longer chain is no program that anybody wrote.
 constexpr size_t kLongestChain = 100;
@@ -66,16 +71,14 @@ class Chain {
     return true;
   }
 
-  bool IsInner(NodeId id) const {
-    return (graph_[id].op == "%*%" || graph_[id].op == "t%*%") && readers_[static_cast<size_t>(id)] == 1;
-  }
+  bool IsInner(NodeId id) const { return IsProduct(graph_[id]) && readers_[static_cast<size_t>(id)] == 1; }
 
   // Returns the share of non-zeros of what is at `id`.
   double Visit(NodeId id, bool is_root) {
     const Node& node = graph_[id];
     if ((!is_root && !IsInner(id)) || factors_.size() > kLongestChain) return AddFactor(id, false);
     const NodeId a = node.inputs[0], b = node.inputs[1];
-    const bool transposed = node.op == "t%*%";
+    const bool transposed = ops::RoleOf(node) == ops::Role::kTransposedProduct;
     const double left = transposed ? AddFactor(a, true) : Visit(a, false);
     const double right = Visit(b, false);
     const Shape& x = graph_[a].info.shape;
@@ -174,7 +177,7 @@ class Reorderer {
     for (NodeId id = 0; id < old_.size(); ++id) {
       const Node& node = old_[id];
       NodeId& new_id = new_ids_[static_cast<size_t>(id)];
-      const bool is_root = (node.Is("%*%") || node.Is("t%*%")) && !is_inside[static_cast<size_t>(id)];
+      const bool is_root = IsProduct(node) && !is_inside[static_cast<size_t>(id)];
       const bool is_chain = is_root && chain.Collect(id);
       if (sizes_matter_ != nullptr && is_root && chain.factors().size() >= 3) *sizes_matter_ = true;
       if (is_chain) {
@@ -199,8 +202,8 @@ class Reorderer {
   std::vector<bool> FindInnerProducts() const {
     std::vector<bool> is_inside(old_.nodes.size(), false);
     for (const Node& node : old_.nodes) {
-      if (!node.Is("%*%") && !node.Is("t%*%")) continue;
-      for (size_t i = node.Is("t%*%") ? 1 : 0; i < 2; ++i) {
+      if (!IsProduct(node)) continue;
+      for (size_t i = ops::RoleOf(node) == ops::Role::kTransposedProduct ? 1 : 0; i < 2; ++i) {
         const auto input = static_cast<size_t>(node.inputs[i]);
         if (readers_[input] == 1) is_inside[input] = true;
       }
@@ -211,7 +214,7 @@ class Reorderer {
   // A product inside of another one makes three factors; two have one order.
   bool HasChain(const std::vector<bool>& is_inside) const {
     for (NodeId id = 0; id < old_.size(); ++id)
-      if (is_inside[static_cast<size_t>(id)] && (old_[id].Is("%*%") || old_[id].Is("t%*%"))) return true;
+      if (is_inside[static_cast<size_t>(id)] && IsProduct(old_[id])) return true;
     return false;
   }
 

@@ -10,6 +10,7 @@
 #include "compiler/optimize/infer.h"
 #include "compiler/optimize/rewrite.h"
 #include "ops/base/operator.h"
+#include "ops/simd/cellwise/elementwise_codes.h"
 
 namespace heddle::compiler {
 namespace {
@@ -83,10 +84,10 @@ class BodyVectorizer {
     if (node.Is("assign")) return ClassifyAssign(node, &fact);
     if (std::all_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) { return IsSame(input); }))
       return IsRepeatable(node);
-    if (node.Is("index")) return ClassifyIndex(node, &fact);
-    if (node.Is("indexAssign")) return ClassifyWrite(node, &fact);
+    if (ops::RoleOf(node) == ops::Role::kRange) return ClassifyIndex(node, &fact);
+    if (ops::RoleOf(node) == ops::Role::kRangeAssign) return ClassifyWrite(node, &fact);
     fact.form = Form::kRows;
-    if (node.Is("as.scalar")) {
+    if (ops::RoleOf(node) == ops::Role::kAsScalar) {
       fact = FactOf(node.inputs[0]);
       fact.is_scalar = true;
       return fact.form == Form::kRows && fact.width == 1;
@@ -106,7 +107,7 @@ class BodyVectorizer {
       fact.width = 1;
       return rows.form == Form::kRows && !rows.is_scalar;
     }
-    if (node.Is("%*%") && by_rows_) {
+    if (ops::RoleOf(node) == ops::Role::kProduct && by_rows_) {
       fact.width = node.info.shape.columns;
       return FactOf(node.inputs[0]).form == Form::kRows && !FactOf(node.inputs[0]).is_scalar &&
              IsSame(node.inputs[1]) && body_[node.inputs[1]].info.IsMatrix();
@@ -136,7 +137,9 @@ class BodyVectorizer {
 
   // counter + k and counter - k.
   bool IsShift(const Node& node) const {
-    if ((node.op != "+" && node.op != "-") || node.inputs.size() != 2) return false;
+    const std::optional<ops::BinaryCode> code = ops::FindBinaryCode(node.op);
+    const bool adds = code == ops::BinaryCode::kAdd;
+    if ((!adds && code != ops::BinaryCode::kSubtract) || node.inputs.size() != 2) return false;
     const auto is_counter = [&](NodeId id) {
       return body_[id].Is("variable") && FactOf(id).form == Form::kCounter;
     };
@@ -144,7 +147,7 @@ class BodyVectorizer {
       return IsSame(id) && body_[id].info.IsScalar() && body_[id].info.value_type == ValueType::kInteger;
     };
     return (is_counter(node.inputs[0]) && is_step(node.inputs[1])) ||
-           (node.op == "+" && is_step(node.inputs[0]) && is_counter(node.inputs[1]));
+           (adds && is_step(node.inputs[0]) && is_counter(node.inputs[1]));
   }
 
   // Positions of an index node begin at input `first`: rows, then columns, a begin and an end each. Those of
@@ -231,7 +234,7 @@ class BodyVectorizer {
              FactOf(node.inputs[value]).form == Form::kRows && FactOf(node.inputs[value]).is_scalar &&
              body_[node.inputs[value]].info.value_type == ValueType::kDouble;
     };
-    return fits(0, 1) || (node.op != "-" && fits(1, 0));
+    return fits(0, 1) || (ops::FindBinaryCode(node.op) != ops::BinaryCode::kSubtract && fits(1, 0));
   }
 
   // Of an aggregate of one row.
@@ -302,12 +305,13 @@ class BodyVectorizer {
   // A node of all rounds, or (`last`) of the last one.
   template <typename InputOf>
   NodeId Copy(const Node& node, const InputOf& input_of, bool last) {
-    if (node.Is("as.scalar") && !last && FactOf(node.inputs[0]).form == Form::kRows)
+    if (ops::RoleOf(node) == ops::Role::kAsScalar && !last && FactOf(node.inputs[0]).form == Form::kRows)
       return input_of(node.inputs[0]);
     Node copy = node;
     copy.info = {};
-    const size_t positions = node.Is("index") ? 1 : 2;
-    const bool picks = (node.Is("index") || node.Is("indexAssign")) && IsOfCounter(node, positions);
+    const size_t positions = ops::RoleOf(node) == ops::Role::kRange ? 1 : 2;
+    const bool picks =
+        ops::HasRole(node, {ops::Role::kRange, ops::Role::kRangeAssign}) && IsOfCounter(node, positions);
     for (size_t k = 0; k < copy.inputs.size(); ++k) {
       NodeId& input = copy.inputs[k];
       if (input == kNoNode) continue;

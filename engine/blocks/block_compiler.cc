@@ -11,6 +11,7 @@
 #include "engine/machine/machine_constants.h"
 #include "engine/session/planning.h"
 #include "engine/variables/live_in.h"
+#include "ops/base/operator.h"
 #include "scheduler/schedule.h"
 
 namespace heddle::engine {
@@ -164,7 +165,7 @@ Result<BlockPart> BlockCompiler::NextPart(int32_t block, Graph rest, const Varia
   if (cut.first.nodes.empty()) {
     if (!inferred.error.ok()) {
       failed_by_size_ = inferred.error.code() == StatusCode::kResourceExhausted &&
-                        !inferred.graph[inferred.failed].Is("read");
+                        ops::RoleOf(inferred.graph[inferred.failed]) != ops::Role::kRead;
       return inferred.error;
     }
     // A text that is too long to be kept among what is known.

@@ -15,6 +15,7 @@
 #include "engine/blocks/planning_files.h"
 #include "engine/blocks/scalar_program.h"
 #include "engine/variables/random_seeds.h"
+#include "ops/base/operator.h"
 
 namespace heddle::engine {
 namespace {
@@ -170,7 +171,7 @@ class Precompiler {
   // Files that the script has written by then have sizes that only a run tells.
   bool ReadsWhatIsWritten(const Graph& graph, const FileLook& look) const {
     for (NodeId id = 0; id < graph.size(); ++id)
-      if (graph[id].Is("read") && !look.waiting.contains(id) &&
+      if (ops::RoleOf(graph[id]) == ops::Role::kRead && !look.waiting.contains(id) &&
           written_.MayChange(compiler::LiteralPath(graph, graph[id])))
         return true;
     return false;
@@ -196,7 +197,7 @@ class Precompiler {
       found = plans_.emplace(*key, std::move(made->live_out)).first;
     }
     for (const Node& node : part.graph.nodes)
-      if (node.Is("write")) written_.Add(compiler::LiteralPath(part.graph, node));
+      if (ops::RoleOf(node) == ops::Role::kWrite) written_.Add(compiler::LiteralPath(part.graph, node));
     bool known = true;
     for (const Binding& binding : found->second) {
       known = known && IsKnown(binding.info);

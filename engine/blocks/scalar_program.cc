@@ -33,9 +33,9 @@ ScalarProgram::ScalarProgram(const Graph& graph) : graph_(graph) {
     if (step.kind == Step::Kind::kAssign) assignments_.push_back(id);
     if (step.kind == Step::Kind::kResult) is_possible_ = false;
     if (step.kind != Step::Kind::kOperator) continue;
-    if (node.Is("print")) {
+    if (ops::RoleOf(node) == ops::Role::kPrint) {
       step.use = Step::Use::kPrint;
-    } else if (node.Is("stop") || node.Is("assert")) {
+    } else if (ops::HasRole(node, {ops::Role::kStop, ops::Role::kAssert})) {
       step.use = Step::Use::kCheck;
     } else if (step.op != nullptr && step.op->size_of != nullptr) {
       step.use = Step::Use::kSize;

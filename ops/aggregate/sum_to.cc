@@ -70,6 +70,7 @@ extern constexpr Operator kSumTo = {.name = "sumTo",
                                     .max_inputs = 3,
                                     .infer = InferSumTo,
                                     .run = RunSumTo,
+                                    .role = Role::kSumTo,
                                     .adjoints = "spreadTo(dy, G); 0; 0"};
 
 }  // namespace heddle::ops

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -120,6 +121,7 @@ struct Operator {
 
   // ---- For rewrites and fusion (compiler/optimize, compiler/fuse).
   OperatorKind kind = OperatorKind::kOther;
+  Role role = Role::kNone;
   std::optional<BinaryCode> binary = {};  ///< Cell-wise on two operands: its kernel.
   std::optional<UnaryCode> unary = {};    ///< Cell-wise on one operand: its kernel.
   const Aggregate* aggregate = nullptr;
@@ -146,6 +148,11 @@ struct Operator {
   void (*differentiate)(AdjointCall& call) = nullptr;
 };
 
+/// == != < <= > >=
+inline bool IsComparison(const Operator& op) {
+  return op.binary && *op.binary >= BinaryCode::kLess && *op.binary <= BinaryCode::kNotEqual;
+}
+
 /// For Operator::takes_singles: whatever the call.
 inline bool TakesAnySingles(const KernelCall&) { return true; }
 
@@ -166,7 +173,10 @@ Result<ValueInfo> Infer(const InferContext& context, std::vector<ValueInfo>* res
 Result<ValueInfo> Infer(const InferContext& context);
 RowRule RowRuleOf(const Node& node, std::span<const ValueInfo> inputs);
 OperatorKind KindOf(const Node& node);  ///< kOther for the nodes that are no operators.
-RowUse RowUseOf(const Node& node);      ///< kNone for those.
+Role RoleOf(const Node& node);          ///< kNone for those.
+bool HasRole(const Node& node, std::initializer_list<Role> roles);  ///< Whether it is one of them.
+bool IsSize(const Node& node);                                      ///< nrow, ncol and length of a value.
+RowUse RowUseOf(const Node& node);                                  ///< kNone for those.
 InputUse InputUseOf(const Node& node, std::span<const ValueInfo> inputs, int i);
 Cost CostOf(const Node& node, std::span<const ValueInfo> inputs);
 /// KernelCall::total_rows of a call on whole values: of the dimension that the row rule would cut.

@@ -43,6 +43,43 @@ enum class OperatorKind : uint8_t {
   kTranspose,
 };
 
+/// Which operator this is, for code that treats one operator unlike all others: it asks for the role and
+/// never for the name. At most one operator has a role; most have none.
+enum class Role : uint8_t {
+  kNone,
+  kProduct,            ///< X %*% Y
+  kTransposedProduct,  ///< t(X) %*% Y without the transposed X
+  kSampledProduct,     ///< U %*% t(V) at the non-zeros of W
+  kTranspose,          ///< t(X)
+  kRange,              ///< X[a:b, c:d]
+  kRangeAssign,        ///< X[a:b, c:d] = Y
+  kCbind,
+  kRbind,
+  kReshape,      ///< matrix(X, rows, columns), of a number or of the cells of X
+  kAsMatrix,     ///< as.matrix
+  kAsScalar,     ///< as.scalar
+  kAsDouble,     ///< as.double
+  kAsInteger,    ///< as.integer
+  kAsLogical,    ///< as.logical
+  kAsDeclared,   ///< What is passed to a parameter, as a number of the type that the parameter declares.
+  kChoose,       ///< ifelse(C, A, B)
+  kReplace,      ///< replace(X, pattern, replacement)
+  kReplaceText,  ///< The same in the texts of a frame.
+  kCompareFrames,
+  kSumTo,     ///< Adds up what broadcasting has repeated.
+  kSpreadTo,  ///< Repeats what an aggregate has added up.
+  kRandom,    ///< rand(...)
+  kSequence,  ///< seq(from, to, step)
+  kBiasAdd,
+  kBiasMultiply,
+  kBatchNorm,
+  kRead,
+  kWrite,
+  kPrint,
+  kStop,
+  kAssert,
+};
+
 /// What an operator does to the rows that a fused operator walks.
 enum class RowUse : uint8_t {
   kNone,               ///< It never is part of a fused operator.

@@ -289,6 +289,7 @@ constexpr Operator kOperators[] = {
                   .run = RunSelect,
                   .scalar_type = SelectScalarType,
                   .evaluate = EvaluateSelectScalar,
+                  .role = Role::kChoose,
                   .fusion = {.published_flops = 2, .flops = 0.3},
                   .vanishes = SelectVanishesAt,
                   .adjoints = "0; sumTo(ifelse(c, dy, 0), a); sumTo(ifelse(c, 0, dy), b)"}),

@@ -104,6 +104,7 @@ extern constexpr Operator kCompareFrames = {.name = "compareFrames",
                                             .max_inputs = 2,
                                             .infer = InferCompare,
                                             .run = RunCompare,
-                                            .takes_frames = true};
+                                            .takes_frames = true,
+                                            .role = Role::kCompareFrames};
 
 }  // namespace heddle::ops

@@ -93,6 +93,7 @@ extern constexpr Operator kReplaceTexts = {.name = "replaceTexts",
                                            .infer = InferReplaceTexts,
                                            .run = RunReplaceTexts,
                                            .may_fail = true,
-                                           .takes_frames = true};
+                                           .takes_frames = true,
+                                           .role = Role::kReplaceText};
 
 }  // namespace heddle::ops

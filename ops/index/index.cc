@@ -444,6 +444,7 @@ constexpr Operator kOperators[] = {
      .may_fail = true,
      .takes_singles = TakesAnySingles,
      .takes_frames = true,
+     .role = Role::kRange,
      .fusion = {.use = RowUse::kColumnRange, .cell = true, .row = true},
      .adjoints = "*; 0",
      .differentiate = DifferentiateIndex},
@@ -459,6 +460,7 @@ constexpr Operator kOperators[] = {
      .updates = true,
      .takes_singles = TakesAnySingles,
      .takes_frames = true,
+     .role = Role::kRangeAssign,
      .adjoints = "*; *; 0",
      .differentiate = DifferentiateIndexAssign},
 };

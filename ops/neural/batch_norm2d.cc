@@ -215,6 +215,7 @@ extern constexpr Operator kBatchNorm2d = {.name = "batch_norm2d",
                                           .may_fail = true,
                                           .takes_singles = TakesSingles,
                                           .storages = Storages::kDense,
+                                          .role = Role::kBatchNorm,
                                           .adjoints = "*; *; *; 0",
                                           .differentiate = DifferentiateBatchNorm};
 

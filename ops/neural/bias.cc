@@ -62,7 +62,7 @@ Result<Value> RunBias(const KernelCall& call, const Combine& combine) {
   return TakesSingles(call) ? RunCells<float>(call, combine) : RunCells<double>(call, combine);
 }
 
-constexpr Operator Bias(std::string_view name, Result<Value> (*run)(const KernelCall&),
+constexpr Operator Bias(std::string_view name, Role role, Result<Value> (*run)(const KernelCall&),
                         std::string_view adjoints) {
   return {.name = name,
           .form = CallForm::kPositional,
@@ -75,6 +75,7 @@ constexpr Operator Bias(std::string_view name, Result<Value> (*run)(const Kernel
           .run = run,
           .takes_singles = TakesSingles,
           .storages = Storages::kDense,
+          .role = role,
           .adjoints = adjoints};
 }
 
@@ -87,10 +88,11 @@ constexpr Operator Bias(std::string_view name, Result<Value> (*run)(const Kernel
 /// Order:   one rounding a cell.
 /// Cost:    reads and writes X once.
 extern constexpr Operator kBiasAdd = Bias(
-    "bias_add", [](const KernelCall& call) { return RunBias(call, [](auto x, auto b) { return x + b; }); },
+    "bias_add", Role::kBiasAdd,
+    [](const KernelCall& call) { return RunBias(call, [](auto x, auto b) { return x + b; }); },
     "dy; rowSums(matrix(colSums(dy), nrow(b), ncol(X) %/% nrow(b)))");
 extern constexpr Operator kBiasMultiply = Bias(
-    "bias_multiply",
+    "bias_multiply", Role::kBiasMultiply,
     [](const KernelCall& call) { return RunBias(call, [](auto x, auto b) { return x * b; }); },
     "bias_multiply(dy, b); rowSums(matrix(colSums(dy * X), nrow(b), ncol(X) %/% nrow(b)))");
 

@@ -11,7 +11,7 @@
 namespace heddle::ops {
 namespace {
 
-bool IsTransposed(const Node& node) { return node.op == "t%*%"; }
+bool IsTransposed(const Node& node) { return RoleOf(node) == Role::kTransposedProduct; }
 
 Status CheckMatrix(const ValueInfo& info, const char* side) {
   if (info.data_type == DataType::kMatrix || info.data_type == DataType::kUnknown) return OkStatus();
@@ -88,7 +88,7 @@ bool TakesSingles(const KernelCall& call) {
   return !IsNarrow(b.columns()) || (!a.IsSparse() && a.columns() <= kColumnChunk);
 }
 
-constexpr Operator Describe(std::string_view name, Result<Value> (*run)(const KernelCall&),
+constexpr Operator Describe(std::string_view name, Role role, Result<Value> (*run)(const KernelCall&),
                             bool (*takes_singles)(const KernelCall&), FusionTraits fusion,
                             std::string_view adjoints) {
   return {.name = name,
@@ -102,6 +102,7 @@ constexpr Operator Describe(std::string_view name, Result<Value> (*run)(const Ke
           .run = run,
           .takes_singles = takes_singles,
           .kind = OperatorKind::kProduct,
+          .role = role,
           .fusion = fusion,
           .adjoints = adjoints};
 }
@@ -112,10 +113,10 @@ std::span<const Operator> MatmulOperators() {
   // Multiply-adds run at the peak of the machine, eight times the rate of single operations through the
   // caches.
   static constexpr Operator kOperators[] = {
-      Describe("%*%", RunProduct, TakesSingles,
+      Describe("%*%", Role::kProduct, RunProduct, TakesSingles,
                {.use = RowUse::kProduct, .row = true, .outer = true, .published_flops = 2, .flops = 0.3},
                "dy %*% t(Y); t(X) %*% dy"),
-      Describe("t%*%", RunTransposedProduct, TakesSinglesTransposed,
+      Describe("t%*%", Role::kTransposedProduct, RunTransposedProduct, TakesSinglesTransposed,
                {.use = RowUse::kTransposedProduct,
                 .cell = true,
                 .row = true,

@@ -19,10 +19,12 @@ class Prefetch;
 constexpr int64_t kFewColumns = 8;
 /// A narrow right operand counts as dense: its absent cells are 0.0.
 constexpr bool IsNarrow(int64_t columns) { return columns <= kFewColumns; }
+/// Terms a cell from which a product is cut into panels, where it has few cells.
+constexpr int64_t kPanelTerms = 65536;
 /// A %*% B with more than 8 columns is cut into panels of Granule(inner) along the inner dimension, joined by
 /// the tree.
 constexpr bool SplitsInner(int64_t rows, int64_t inner, int64_t columns) {
-  return !IsNarrow(columns) && rows * columns <= 65536 && inner >= 65536;
+  return !IsNarrow(columns) && rows * columns <= 65536 && inner >= kPanelTerms;
 }
 
 /// Inside a fused operator a product of dense rows with so many columns or more packs its right operand once,

@@ -249,6 +249,7 @@ constexpr Operator kOperators[] = {
      .input_use = SampledInputUse,
      .cost = SampledCost,
      .run = RunSampled,
+     .role = Role::kSampledProduct,
      .fusion = {.use = RowUse::kSampledProduct, .outer = true, .published_flops = 2}},
 };
 

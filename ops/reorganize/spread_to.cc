@@ -65,6 +65,7 @@ extern constexpr Operator kSpreadTo = {.name = "spreadTo",
                                        .infer = InferSpreadTo,
                                        .run = RunSpreadTo,
                                        .takes_singles = TakesAnySingles,
+                                       .role = Role::kSpreadTo,
                                        .adjoints = "sumTo(dy, G); 0; 0"};
 
 }  // namespace heddle::ops

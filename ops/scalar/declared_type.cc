@@ -69,6 +69,7 @@ constexpr Operator kOperators[] = {{.name = "as.declared",
                                     .run = RunDeclared,
                                     .may_fail = true,
                                     .evaluate = Evaluate,
+                                    .role = Role::kAsDeclared,
                                     .adjoints = "dy"}};
 
 }  // namespace

@@ -146,7 +146,7 @@ void DifferentiateForm(AdjointCall& call) {
 }
 
 template <ValueType type>
-constexpr Operator CastTo(std::string_view name, std::string_view aliases, bool may_fail) {
+constexpr Operator CastTo(std::string_view name, std::string_view aliases, bool may_fail, Role role) {
   return {.name = name,
           .form = CallForm::kPositional,
           .parameters = "x",
@@ -158,6 +158,7 @@ constexpr Operator CastTo(std::string_view name, std::string_view aliases, bool 
           .may_fail = may_fail,
           .scalar_type = CastType<type>,
           .evaluate = Cast<type>,
+          .role = role,
           .adjoints = type == ValueType::kDouble ? "dy" : "0"};
 }
 
@@ -192,6 +193,7 @@ constexpr Operator kOperators[] = {
      .takes_frames = true,
      .scalar_type = TypeOfInput,
      .evaluate = GiveInput,
+     .role = Role::kAsScalar,
      .adjoints = "*",
      .differentiate = DifferentiateForm},
     {.name = "as.matrix",
@@ -205,6 +207,7 @@ constexpr Operator kOperators[] = {
      .run = RunAsMatrix,
      .may_fail = true,
      .takes_frames = true,
+     .role = Role::kAsMatrix,
      .adjoints = "*",
      .differentiate = DifferentiateForm},
     {.name = "as.frame",
@@ -214,9 +217,9 @@ constexpr Operator kOperators[] = {
      .max_inputs = 1,
      .infer = InferAsFrame,
      .run = RunAsFrame},
-    CastTo<ValueType::kDouble>("as.double", "", /*may_fail=*/true),
-    CastTo<ValueType::kInteger>("as.integer", "", /*may_fail=*/true),
-    CastTo<ValueType::kBoolean>("as.logical", "as.boolean", /*may_fail=*/false),
+    CastTo<ValueType::kDouble>("as.double", "", /*may_fail=*/true, Role::kAsDouble),
+    CastTo<ValueType::kInteger>("as.integer", "", /*may_fail=*/true, Role::kAsInteger),
+    CastTo<ValueType::kBoolean>("as.logical", "as.boolean", /*may_fail=*/false, Role::kAsLogical),
     SizeOperator("nrow", RowsOf),
     SizeOperator("ncol", ColumnsOf),
     SizeOperator("length", CellsOf),

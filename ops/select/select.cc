@@ -249,6 +249,7 @@ std::span<const Operator> SelectOperators() {
        .row_rule = ReplaceRowRule,
        .input_use = ReplaceInputUse,
        .run = RunReplace,
+       .role = Role::kReplace,
        .fusion = {.use = RowUse::kCells,
                   .cell = true,
                   .row = true,

@@ -179,7 +179,8 @@ constexpr Operator kOperators[] = {
      .run = RunPrint,
      .effect = true,
      .pure = false,
-     .takes_frames = true},
+     .takes_frames = true,
+     .role = Role::kPrint},
     {.name = "stop",
      .form = CallForm::kStop,
      .parameters = "message?",
@@ -189,7 +190,8 @@ constexpr Operator kOperators[] = {
      .run = RunStop,
      .effect = true,
      .may_fail = true,
-     .pure = false},
+     .pure = false,
+     .role = Role::kStop},
     {.name = "assert",
      .form = CallForm::kAssert,
      .parameters = "condition",
@@ -199,7 +201,8 @@ constexpr Operator kOperators[] = {
      .run = RunAssert,
      .effect = true,
      .may_fail = true,
-     .pure = false},
+     .pure = false,
+     .role = Role::kAssert},
 };
 
 }  // namespace

@@ -122,12 +122,12 @@ class StaticPass {
     block.graph = std::move(outcome.graph);
     NodeId first_stop = block.graph.size();
     for (NodeId id = block.graph.size(); id-- > 0;)
-      if (block.graph[id].Is("stop") || block.graph[id].Is("assert")) first_stop = id;
+      if (ops::HasRole(block.graph[id], {ops::Role::kStop, ops::Role::kAssert})) first_stop = id;
     if (context.record) {
       for (const auto& [id, status] : errors) {
         // A variable without a value is an error of the run by the definition of the language.
         const bool certain = context.certain && id < first_stop && !block.graph[id].Is("variable");
-        reports_.Report(status, certain, block.graph[id].Is("indexAssign"));
+        reports_.Report(status, certain, ops::RoleOf(block.graph[id]) == ops::Role::kRangeAssign);
       }
       if (!context.may_stop) reports_.CheckRounds(block.graph, outcome.values, rounds_);
       reports_.WarnOfLostNumbers(block, outcome.values);

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 
+#include "ops/base/operator.h"
 #include "ops/generate/sequence.h"
 
 namespace heddle::compiler {
@@ -34,7 +35,7 @@ void StaticReports::WarnOfLostNumbers(const Block& block, const std::vector<std:
   if (muted_ > 0 || diagnostics_ == nullptr) return;
   for (NodeId id = 0; id < block.graph.size(); ++id) {
     const Node& node = block.graph[id];
-    if (!node.Is("seq")) continue;
+    if (ops::RoleOf(node) != ops::Role::kSequence) continue;
     const auto value = [&](size_t i) -> const Scalar* {
       const bool is_given = i < node.inputs.size() && node.inputs[i] != kNoNode;
       const std::optional<Scalar>* known = is_given ? &values[static_cast<size_t>(node.inputs[i])] : nullptr;
@@ -60,7 +61,7 @@ void StaticReports::CheckRounds(const Graph& graph, const std::vector<std::optio
                                 const KnownRounds& rounds) {
   if (muted_ > 0) return;
   for (NodeId id = 0; id < graph.size(); ++id) {
-    if (!graph[id].Is("indexAssign") && !graph[id].Is("index")) continue;
+    if (!ops::HasRole(graph[id], {ops::Role::kRange, ops::Role::kRangeAssign})) continue;
     const Status status = rounds.CheckIndex(graph, values, id);
     const SourcePosition& at = graph[id].position;
     if (!status.ok() && reported_rounds_.insert(at.ToString()).second)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ops/base/operator.h"
 #include "ops/io/files/file_versions.h"
 #include "ops/io/files/files.h"
 #include "ops/io/files/folders.h"
@@ -45,8 +46,9 @@ class ProgramWalk {
     AddListWrite(block);
     for (NodeId id = 0; id < block.graph.size(); ++id) {
       const Node& node = block.graph[id];
-      if (node.Is("write")) written_.Add(LiteralPath(block.graph, node));
-      if (node.Is("read") && written_.MayChange(LiteralPath(block.graph, node))) reads_[block.id].insert(id);
+      if (ops::RoleOf(node) == ops::Role::kWrite) written_.Add(LiteralPath(block.graph, node));
+      if (ops::RoleOf(node) == ops::Role::kRead && written_.MayChange(LiteralPath(block.graph, node)))
+        reads_[block.id].insert(id);
     }
   }
 
@@ -60,7 +62,7 @@ class ProgramWalk {
     for (const Block& block : blocks) {
       AddListWrite(block);
       for (const Node& node : block.graph.nodes)
-        if (node.Is("write")) written_.Add(LiteralPath(block.graph, node));
+        if (ops::RoleOf(node) == ops::Role::kWrite) written_.Add(LiteralPath(block.graph, node));
       AddWrites(block.body, seen);
       AddWrites(block.otherwise, seen);
       ForEachCallee(block, [&](const std::string& function, const auto&) { AddWritesOf(function, seen); });
@@ -106,7 +108,7 @@ std::string WrittenFiles::IdentityOf(const std::string& path) const {
 }
 
 std::optional<Scalar> LiteralPath(const Graph& graph, const Node& node) {
-  const Node& path = graph[node.inputs[node.Is("write") ? 1 : 0]];
+  const Node& path = graph[node.inputs[ops::RoleOf(node) == ops::Role::kWrite ? 1 : 0]];
   if (!path.Is("literal")) return std::nullopt;
   return *path.FindAttribute("value");
 }

@@ -7,6 +7,7 @@
 
 #include "ops/aggregate/wide_sums.h"
 #include "ops/base/broadcast.h"
+#include "ops/base/operator.h"
 #include "ops/fused/program/region_walk.h"
 #include "ops/simd/cellwise/elementwise_codes.h"
 
@@ -152,11 +153,11 @@ Status RegionMaker::AddMember(RegionBuilder* builder, NodeId id) {
   RegionNode value;
   const bool binary = n.inputs.size() == 2 && n.inputs[1] != kNoNode;
   HEDDLE_ASSIGN_OR_RETURN(value.a, Operand(builder, id, 0));
-  if (n.Is("ifelse")) {
+  if (RoleOf(n) == Role::kChoose) {
     value.op = RegionOp::kSelect;
     HEDDLE_ASSIGN_OR_RETURN(value.b, Operand(builder, id, 1));
     HEDDLE_ASSIGN_OR_RETURN(value.c, Operand(builder, id, 2));
-  } else if (n.Is("replace")) {  // x == pattern ? replacement : x
+  } else if (RoleOf(n) == Role::kReplace) {  // x == pattern ? replacement : x
     RegionNode matches{.op = RegionOp::kUnary, .unary = UnaryCode::kIsNaN, .a = value.a};
     if (!std::isnan(node(n.inputs[1]).FindAttribute("value")->AsDouble())) {
       matches = {.op = RegionOp::kBinary, .binary = BinaryCode::kEqual, .a = value.a};

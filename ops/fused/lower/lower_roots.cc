@@ -8,6 +8,7 @@
 
 #include "core/values/panels.h"
 #include "ops/base/cpu.h"
+#include "ops/base/operator.h"
 #include "ops/fused/lower/tile_sizes.h"
 #include "ops/fused/program/region_walk.h"
 #include "ops/fused/rows/dense_rows.h"
@@ -145,7 +146,7 @@ Status MakeRoots(const BodyView& view, TileProgram* program) {
     const Node& n = view.node(id);
     root.n = view.Columns(n.inputs[0]);
     int64_t& height = root.height;
-    if (n.Is("t%*%")) {
+    if (RoleOf(n) == Role::kTransposedProduct) {
       root.k = view.Columns(n.inputs[1]);
       root.padded = (root.n + 7) / 8 * 8;
       root.kind = root.n * root.k <= 8    ? TileRoot::Kind::kLanes

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/values/panels.h"
+#include "ops/base/operator.h"
 #include "ops/fused/program/region_walk.h"
 #include "ops/simd/cellwise/math.h"
 
@@ -64,7 +65,7 @@ class BackgroundFinder {
   void FindTraits(NodeId id) {
     if (!view_.HasDriversShape(id) || refused_[Index(id)]) return;
     Traits& traits = traits_[Index(id)];
-    if (id == view_.Driver() || view_.node(id).Is("sampledProduct")) {
+    if (id == view_.Driver() || RoleOf(view_.node(id)) == Role::kSampledProduct) {
       traits = {true, true, true};
     } else if (view_.IsInput(id)) {
       traits = {.at_entries = true};
@@ -100,7 +101,7 @@ class BackgroundFinder {
   // The operand of ifelse that no background reads: X in ifelse(M == 0, -Infinity, X), as M is 0 there.
   bool IsUnread(NodeId id, size_t i) const {
     const Node& node = view_.node(id);
-    if (!node.Is("ifelse") || i == 0) return false;
+    if (RoleOf(node) != Role::kChoose || i == 0) return false;
     const std::optional<double>& condition = background_[Index(node.inputs[0])];
     return condition && (*condition != 0) != (i == 1);
   }
@@ -163,7 +164,7 @@ class BackgroundFinder {
   }
   bool CanReadLongRows(NodeId id, bool sparse) const {
     const Node& node = view_.node(id);
-    if (node.Is("%*%") || node.Is("t%*%")) return sparse;
+    if (HasRole(node, {Role::kProduct, Role::kTransposedProduct})) return sparse;
     const Aggregate* aggregate = FindAggregate(node.op);
     if (aggregate == nullptr) return false;
     const simd::Fold fold = FoldOf(aggregate->kind);
@@ -206,7 +207,7 @@ class BackgroundFinder {
       if (!operand) return std::nullopt;
       operands.push_back(*operand);
     }
-    if (node.Is("ifelse")) return operands[0] != 0 ? operands[1] : operands[2];
+    if (RoleOf(node) == Role::kChoose) return operands[0] != 0 ? operands[1] : operands[2];
     if (const auto binary = FindBinaryCode(node.op); binary && operands.size() == 2)
       return Apply(*binary, operands[0], operands[1]);
     const auto unary = FindUnaryCode(node.op);

@@ -129,6 +129,7 @@ constexpr Operator kOperators[] = {
      .run = RunRead,
      .may_fail = true,
      .pure = false,
+     .role = Role::kRead,
      .files = true},
     {.name = "write",
      .form = CallForm::kWrite,
@@ -144,6 +145,7 @@ constexpr Operator kOperators[] = {
      .pure = false,
      .takes_singles = TakesAnySingles,
      .takes_frames = true,
+     .role = Role::kWrite,
      .files = true},
 };
 
