@@ -183,7 +183,7 @@ class Writer : public ops::AdjointCall {
     NodeId value = kNoNode;
     if (node.Is("literal"))
       value = backward_.Literal(*node.FindAttribute("value"), node.position);
-    else if (node.Is("t"))
+    else if (ops::RoleOf(node) == ops::Role::kTranspose)
       value = backward_.Add("t", {Value(node.inputs[0])}, node.position);
     else
       value = backward_.Read(Kept(id), {TypeOnly(node.info), std::nullopt, nullptr}, node.position);
@@ -235,11 +235,13 @@ class Writer : public ops::AdjointCall {
     const Node& part = formula[id];
     if (part.Is("variable")) return Letter(part.Text("name"));
     if (part.Is("literal")) return Literal(*part.FindAttribute("value"));
-    if (part.Is("nrow") || part.Is("ncol"))
+    if (ops::IsSize(part))
       if (const std::optional<NodeId> subject = Subject(formula[part.inputs[0]]))
         return SizeOf(part.op, *subject);
-    if (part.Is("sumTo")) return SumTo(WriteFormula(formula, part.inputs[0]), formula[part.inputs[1]]);
-    if (part.Is("spreadTo")) return SpreadTo(WriteFormula(formula, part.inputs[0]), formula[part.inputs[1]]);
+    if (ops::RoleOf(part) == ops::Role::kSumTo)
+      return SumTo(WriteFormula(formula, part.inputs[0]), formula[part.inputs[1]]);
+    if (ops::RoleOf(part) == ops::Role::kSpreadTo)
+      return SpreadTo(WriteFormula(formula, part.inputs[0]), formula[part.inputs[1]]);
     std::vector<NodeId> inputs;
     for (const NodeId input : part.inputs)
       inputs.push_back(input == kNoNode ? kNoNode : WriteFormula(formula, input));

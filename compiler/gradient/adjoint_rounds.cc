@@ -58,6 +58,7 @@ Result<Function> AdjointBody::WriteRounds(const Function& function, const Adjoin
   Function made;
   made.name = fmt::format("gradient of {}", function.name);
   made.position = function.position;
+  made.derivative = {DerivativeRole::Kind::kRounds, pair.backward, {}};
   made.parameters.push_back({kRounds, DataType::kList, ValueType::kUnknown, {}});
   Block call = NewBlock(Block::Kind::kCall);
   call.function = pair.backward;

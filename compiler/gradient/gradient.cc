@@ -116,7 +116,7 @@ class Gradients {
     pair.is_recursive = is_recursive;
     if (is_recursive) {
       // What a call of itself keeps is not known yet: it is one list.
-      pair.kept.push_back({kKept, DataType::kList, ValueType::kUnknown, {}});
+      pair.kept.push_back({kSaved, DataType::kList, ValueType::kUnknown, {}});
       for (const Parameter& parameter : program_.functions.at(call.function).parameters)
         pair.passed.push_back(parameter.name);
       pairs_[suffix] = pair;
@@ -152,8 +152,8 @@ class Gradients {
     }
     HEDDLE_RETURN_IF_ERROR(body.MakeDefinite(kept, &code.function.body));
     if (is_recursive) {
-      body.Pack(kKept, kept, &code.function.body);
-      HEDDLE_RETURN_IF_ERROR(body.Unpack(kKept, kept, &begin));
+      body.Pack(kSaved, kept, &code.function.body);
+      HEDDLE_RETURN_IF_ERROR(body.Unpack(kSaved, kept, &begin));
     } else {
       pair->passed = passed;
       for (const std::string& variable : kept) {
@@ -188,7 +188,16 @@ class Gradients {
       adjoint.results.push_back(ParameterOf(AdjointName(parameter), body.TypeOf(parameter)));
     std::move(backward.begin(), backward.end(), std::back_inserter(begin));
     adjoint.body = std::move(begin);
-    if (is_recursive) CallForward(name, *pair, function.results.size(), &forward.body);
+    if (is_recursive) {
+      CallForward(name, *pair, function.results.size(), &forward.body);
+      forward.derivative = {DerivativeRole::Kind::kForward, pair->backward, {}};
+      adjoint.derivative = {DerivativeRole::Kind::kBackward, pair->forward, {}};
+      for (const Parameter& result : function.results) {
+        const bool has_adjoint = std::find(pair->of_results.begin(), pair->of_results.end(), result.name) !=
+                                 pair->of_results.end();
+        adjoint.derivative.adjoints.push_back(has_adjoint ? AdjointName(result.name) : "");
+      }
+    }
     program_.functions[pair->forward] = std::move(forward);
     program_.functions[pair->backward] = std::move(adjoint);
     return OkStatus();

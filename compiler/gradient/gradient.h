@@ -27,13 +27,13 @@ constexpr const char* kGivenAdjoint = "%adjoint";
 std::string GradientName(const std::string& function, const std::vector<std::string>& parameters,
                          bool takes_adjoint = false);
 
-/// What a call of a recursive function keeps for its backward call is one list, the last result of the
-/// function "forward ..." and the first parameter of "backward ...", which also takes all parameters of the
-/// function and the adjoints of all results that can vary, under AdjointName of their names in the function.
-/// Backward calls of the rounds of a loop are one call of "rounds of backward ...": its first parameter is a
-/// list, in which each round has a list of what that round passes: what was kept, parameters that are not
-/// passed beside it, adjoints, in the order in which "backward ..." has them (docs/gradient.md).
-constexpr const char* kKept = "%kept";
+/// What a call of a recursive function saves for its backward call is one list, kSaved: the last result of
+/// the forward function and the first parameter of the backward one (DerivativeRole), which also takes all
+/// parameters of the function and the adjoints of all results that can vary. Backward calls in the rounds of
+/// a loop are one call of a function of DerivativeRole::Kind::kRounds: its first parameter, kRounds, is a
+/// list that has for each round the list of what that round passes: what was saved, parameters that differ
+/// from round to round, adjoints, in the order in which the backward function has them (docs/gradient.md).
+constexpr const char* kSaved = "%kept";
 constexpr const char* kRounds = "%rounds";
 /// How names of variables begin that derivatives make.
 constexpr const char* kMadeName = "%g";

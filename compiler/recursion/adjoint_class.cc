@@ -10,6 +10,7 @@
 #include "compiler/gradient/adjoint_graph.h"
 #include "compiler/optimize/pass.h"
 #include "compiler/recursion/adjoint_terms.h"
+#include "ops/base/operator.h"
 
 namespace heddle::compiler {
 namespace {
@@ -17,6 +18,12 @@ namespace {
 using ops::RecursiveAdjoint;
 
 std::string ResultName(size_t i) { return fmt::format("%result{}", i); }
+
+// What the backward graph reads of the node itself, beside what it reads of the node's calls: a row each.
+struct OwnRow {
+  enum class Kind : uint8_t { kResult, kSaved, kResultAdjoint } kind = Kind::kResult;
+  size_t number = 0;
+};
 
 RecursiveAdjoint::Row RowFor(const ValueInfo& info) {
   if (info.IsScalar()) return {};
@@ -32,19 +39,19 @@ class ClassDifferentiator {
   std::optional<RecursiveAdjoint> Run() {
     Graph backward;
     if (!WriteAdjoint(&backward) || !Infer(&backward)) return std::nullopt;
-    AdjointTerms terms(std::move(backward), options_.parameters);
-    backward = terms.Take(&made_);
+    AdjointTerms terms(std::move(backward), from_, options_.parameters);
+    AdjointTerms::Outputs outputs = terms.Take(&made_);
     PassOptions passes;
     passes.infos_are_exact = true;
     passes.disabled = context_.disabled;
-    Result<Graph> optimized = RunGraphPasses(std::move(backward), passes);
+    Result<Graph> optimized = RunGraphPasses(std::move(outputs.graph), passes);
     if (!optimized.ok()) return No(optimized.status().message());
     ClassGraph forward = from_, of_backward;
-    JoinKept(*optimized, &forward, &of_backward);
+    JoinKept(*optimized, outputs.variables, &forward, &of_backward);
     std::optional<ops::RecursiveBody> body = BatchOperators(forward, context_, &why_);
     if (!body) return std::nullopt;
     made_.forward = *std::move(body);
-    Rename(&of_backward.graph);
+    of_backward.inputs = InputsOfBackward();
     body = BatchOperators(of_backward, context_, &why_);
     if (!body) return std::nullopt;
     made_.backward = *std::move(body);
@@ -68,13 +75,14 @@ class ClassDifferentiator {
       const std::string& name = node.Text("name");
       code.types[name] = TypeOnly(node.info);
       known_[name] = {node.info, std::nullopt, nullptr};
-      if (name.starts_with("%child") && CanVary(node.info)) from.insert(name);
+      if (IsChild(name) && CanVary(node.info)) from.insert(name);
     }
     for (size_t i = 0; i < from_.results.size(); ++i) {
       const ValueInfo& info = from_.graph[from_.results[i]].info;
       AddAssign(&block_.graph, ResultName(i), from_.results[i], {});
       code.types[ResultName(i)] = TypeOnly(info);
       known_[AdjointName(ResultName(i))] = {info, std::nullopt, nullptr};
+      own_rows_[AdjointName(ResultName(i))] = {OwnRow::Kind::kResultAdjoint, i};
       if (CanVary(info)) results.insert(ResultName(i));
     }
     code.function.body = {block_};
@@ -149,28 +157,31 @@ class ClassDifferentiator {
     bool is_same = true;
     for (const NodeId input : node.inputs)
       if (input != kNoNode) is_same &= IsSame(input);
-    const bool is_lookup = node.Is("index") && IsSame(node.inputs[0]);
+    const bool is_lookup = ops::RoleOf(node) == ops::Role::kRange && IsSame(node.inputs[0]);
     return is_same || is_lookup;
   }
   bool IsSame(NodeId id) const {
     const Node& node = from_.graph[id];
-    if (node.Is("variable")) {
-      const std::string& name = node.Text("name");
-      return !name.starts_with("%child") && !name.starts_with("%number");
-    }
+    if (node.Is("variable")) return from_.InputNamed(node.Text("name")) == nullptr;
     return std::all_of(node.inputs.begin(), node.inputs.end(),
                        [&](NodeId input) { return input == kNoNode || IsSame(input); });
   }
 
+  bool IsChild(std::string_view name) const {
+    const ClassInput* const input = from_.InputNamed(name);
+    return input != nullptr && input->kind == ClassInput::Kind::kChildResult;
+  }
+
   // What the backward graph reads of the body's values is kept, or becomes part of it.
-  void JoinKept(const Graph& optimized, ClassGraph* forward, ClassGraph* backward) {
+  void JoinKept(const Graph& optimized, const std::vector<std::string>& variables, ClassGraph* forward,
+                ClassGraph* backward) {
     std::map<NodeId, NodeId> again;  // forward nodes in the backward graph
     std::vector<NodeId> now(static_cast<size_t>(optimized.size()), kNoNode);
-    std::vector<std::pair<std::string, NodeId>> outputs;
+    std::map<std::string, NodeId> assigned;
     for (NodeId id = 0; id < optimized.size(); ++id) {
       const Node& node = optimized[id];
       if (node.Is("assign")) {
-        outputs.emplace_back(node.Text("name"), now[static_cast<size_t>(node.inputs[0])]);
+        assigned[node.Text("name")] = now[static_cast<size_t>(node.inputs[0])];
         continue;
       }
       const auto kept = node.Is("variable") ? kept_.find(node.Text("name")) : kept_.end();
@@ -188,13 +199,13 @@ class ClassDifferentiator {
         if (input != kNoNode) input = now[static_cast<size_t>(input)];
       now[static_cast<size_t>(id)] = backward->graph.Add(std::move(copy));
     }
+    std::vector<NodeId> outputs;
+    for (const std::string& variable : variables) outputs.push_back(assigned.at(variable));
     NumberOutputs(outputs, backward);
   }
 
   // Values that have become one are one output.
-  void NumberOutputs(const std::vector<std::pair<std::string, NodeId>>& outputs, ClassGraph* backward) {
-    std::vector<NodeId> values(made_.outputs.size());
-    for (const auto& [name, id] : outputs) values[AdjointTerms::OutputNamed(name)] = id;
+  void NumberOutputs(const std::vector<NodeId>& values, ClassGraph* backward) {
     std::vector<NodeId>& results = backward->results;
     std::vector<int32_t> now;
     made_.outputs.clear();
@@ -214,13 +225,17 @@ class ClassDifferentiator {
   NodeId Value(NodeId id, ClassGraph* forward, std::map<NodeId, NodeId>* again, Graph* graph) {
     if (IsCheap(id)) return Again(id, again, graph);
     const auto result = std::find(from_.results.begin(), from_.results.end(), id);
-    if (result != from_.results.end()) return OwnResult(result - from_.results.begin(), graph);
+    if (result != from_.results.end())
+      return Own({OwnRow::Kind::kResult, static_cast<size_t>(result - from_.results.begin())}, id, graph);
     return options_.keeps ? KeptValue(id, forward, graph) : Again(id, again, graph);
   }
 
-  NodeId OwnResult(std::ptrdiff_t result, Graph* graph) {
-    Node node = {.op = "variable", .info = from_.graph[from_.results[static_cast<size_t>(result)]].info};
-    node.SetAttribute("name", fmt::format("%own{}", result));
+  // A row of the node itself that has what node `id` of the forward graph has computed.
+  NodeId Own(const OwnRow& row, NodeId id, Graph* graph) {
+    const char* const name = row.kind == OwnRow::Kind::kResult ? "%own" : "%saved";
+    Node node = {.op = "variable", .info = from_.graph[id].info};
+    node.SetAttribute("name", fmt::format("{}{}", name, row.number));
+    own_rows_[node.Text("name")] = row;
     return Variable(node, graph);
   }
 
@@ -231,9 +246,7 @@ class ClassDifferentiator {
       forward->results.push_back(id);
       made_.kept.push_back(RowFor(from_.graph[id].info));
     }
-    Node node = {.op = "variable", .info = from_.graph[id].info};
-    node.SetAttribute("name", fmt::format("%kept{}", at - from_.results.size()));
-    return Variable(node, graph);
+    return Own({OwnRow::Kind::kSaved, at - from_.results.size()}, id, graph);
   }
 
   // A node for each variable.
@@ -249,33 +262,32 @@ class ClassDifferentiator {
     if (copy.Is("variable")) return (*again)[id] = Variable(copy, graph);
     const auto result = std::find(from_.results.begin(), from_.results.end(), id);
     if (result != from_.results.end() && !IsCheap(id))
-      return (*again)[id] = OwnResult(result - from_.results.begin(), graph);
+      return (*again)[id] =
+                 Own({OwnRow::Kind::kResult, static_cast<size_t>(result - from_.results.begin())}, id, graph);
     copy.after.clear();
     for (NodeId& input : copy.inputs)
       if (input != kNoNode) input = Again(input, again, graph);
     return (*again)[id] = graph->Add(std::move(copy));
   }
 
-  // Rows of children and of the node itself by their numbers (ops/recursion/adjoint/recursive_adjoint.h).
-  void Rename(Graph* graph) const {
-    const size_t outputs = made_.outputs.size(), results = from_.results.size();
-    for (Node& node : graph->nodes) {
-      if (!node.Is("variable")) continue;
-      const std::string& name = node.Text("name");
-      const auto own = [&](size_t at) { return fmt::format("%child{}.{}", options_.calls, at); };
-      if (name.starts_with("%child")) {
-        const size_t dot = name.find('.');
-        const size_t result = std::stoul(name.substr(dot + 1));
-        node.SetAttribute("name", fmt::format("{}.{}", name.substr(0, dot), outputs + result));
-      } else if (name.starts_with("%own")) {
-        node.SetAttribute("name", own(outputs + std::stoul(name.substr(4))));
-      } else if (name.starts_with("%kept")) {
-        node.SetAttribute("name", own(outputs + results + std::stoul(name.substr(5))));
-      } else if (name.starts_with(AdjointName("%result"))) {
-        const size_t result = std::stoul(name.substr(AdjointName("%result").size()));
-        node.SetAttribute("name", own(outputs + results + made_.kept.size() + result));
-      }
+  // The backward body reads rows of the children and, as of one call more, of the node itself, by their
+  // numbers in RecursiveAdjoint::backward.
+  std::map<std::string, ClassInput, std::less<>> InputsOfBackward() const {
+    const size_t outputs = made_.outputs.size(), results = from_.results.size(), saved = made_.kept.size();
+    const auto row_of = [&](int32_t call, size_t row) {
+      return ClassInput{ClassInput::Kind::kChildResult, call, static_cast<int32_t>(row)};
+    };
+    std::map<std::string, ClassInput, std::less<>> inputs = from_.inputs;
+    for (auto& [name, input] : inputs)
+      if (input.kind == ClassInput::Kind::kChildResult)
+        input = row_of(input.index, outputs + static_cast<size_t>(input.result));
+    for (const auto& [name, own] : own_rows_) {
+      size_t first = outputs;
+      if (own.kind != OwnRow::Kind::kResult) first += results;
+      if (own.kind == OwnRow::Kind::kResultAdjoint) first += saved;
+      inputs[name] = row_of(options_.calls, first + own.number);
     }
+    return inputs;
   }
 
   const ClassGraph& from_;
@@ -286,6 +298,7 @@ class ClassDifferentiator {
   LiveIns known_;
   std::map<std::string, NodeId> kept_;  // variables that hold values of the body
   std::map<std::string, NodeId> variables_;
+  std::map<std::string, OwnRow> own_rows_;  // By variable of the backward graph.
   RecursiveAdjoint made_;
 };
 

@@ -9,16 +9,11 @@
 
 #include "compiler/gradient/adjoint_graph.h"
 #include "compiler/recursion/assigned_ranges.h"
+#include "ops/base/operator.h"
+#include "ops/simd/cellwise/elementwise_codes.h"
 
 namespace heddle::compiler {
 namespace {
-
-constexpr std::string_view kOutput = "%output";
-constexpr std::string_view kNumber = "%number";
-
-bool IsNumber(const Node& node) {
-  return node.Is("variable") && std::string_view(node.Text("name")).starts_with(kNumber);
-}
 
 std::optional<int64_t> Position(const Graph& graph, NodeId id) {
   if (id == kNoNode || !graph[id].Is("literal")) return std::nullopt;
@@ -27,27 +22,22 @@ std::optional<int64_t> Position(const Graph& graph, NodeId id) {
 
 }  // namespace
 
-AdjointTerms::AdjointTerms(Graph graph, const std::set<std::string>& parameters)
-    : graph_(std::move(graph)), parameters_(parameters) {}
+AdjointTerms::AdjointTerms(Graph graph, const ClassGraph& node, const std::set<std::string>& parameters)
+    : graph_(std::move(graph)), class_node_(node), parameters_(parameters) {}
 
-size_t AdjointTerms::OutputNamed(std::string_view name) {
-  return std::stoul(std::string(name.substr(kOutput.size())));
-}
-
-Graph AdjointTerms::Take(ops::RecursiveAdjoint* made) {
+AdjointTerms::Outputs AdjointTerms::Take(ops::RecursiveAdjoint* made) {
   made_ = made;
-  const std::string child = AdjointName("%child");
+  std::map<std::string, ClassInput> children;  // By the names of their adjoints.
+  for (const auto& [name, input] : class_node_.inputs)
+    if (input.kind == ClassInput::Kind::kChildResult) children.emplace(AdjointName(name), input);
   std::vector<Node> assigned;
   for (const Node& node : graph_.nodes)
     if (node.Is("assign")) assigned.push_back(node);
   for (const Node& node : assigned) {
     const std::string& name = node.Text("name");
-    if (name.starts_with(child)) {
-      const size_t dot = name.find('.', child.size());
-      made->children.push_back({.call = std::stoi(name.substr(child.size(), dot - child.size())),
-                                .result = std::stoi(name.substr(dot + 1)),
-                                .output = Output(node.inputs[0])});
-    }
+    if (const auto child = children.find(name); child != children.end())
+      made->children.push_back(
+          {.call = child->second.index, .result = child->second.result, .output = Output(node.inputs[0])});
     for (const std::string& parameter : parameters_) {
       if (name != AdjointName(parameter)) continue;
       const ValueInfo& info = graph_[node.inputs[0]].info;
@@ -57,7 +47,7 @@ Graph AdjointTerms::Take(ops::RecursiveAdjoint* made) {
       Split(node.inputs[0], whole);
     }
   }
-  Graph out;
+  Outputs out;
   std::vector<NodeId> now(static_cast<size_t>(graph_.size()), kNoNode);
   for (NodeId id = 0; id < graph_.size(); ++id) {
     Node node = graph_[id];
@@ -65,15 +55,18 @@ Graph AdjointTerms::Take(ops::RecursiveAdjoint* made) {
     node.after.clear();
     for (NodeId& input : node.inputs)
       if (input != kNoNode) input = now[static_cast<size_t>(input)];
-    now[static_cast<size_t>(id)] = out.Add(std::move(node));
+    now[static_cast<size_t>(id)] = out.graph.Add(std::move(node));
   }
+  out.variables.resize(outputs_.size());
   for (const auto& [id, output] : outputs_) {
+    const std::string variable = fmt::format("%output{}", output);
     Node node;
     node.op = "assign";
     node.inputs = {now[static_cast<size_t>(id)]};
     node.info = graph_[id].info;
-    node.SetAttribute("name", fmt::format("{}{}", kOutput, output));
-    out.Add(std::move(node));
+    node.SetAttribute("name", variable);
+    out.graph.Add(std::move(node));
+    out.variables[static_cast<size_t>(output)] = variable;
   }
   made->outputs.resize(outputs_.size());
   return out;
@@ -85,7 +78,7 @@ int32_t AdjointTerms::Output(NodeId id) {
 
 bool AdjointTerms::IsZeros(NodeId id) const {
   const Node& node = graph_[id];
-  const NodeId value = node.Is("matrix") ? node.inputs[0] : id;
+  const NodeId value = ops::RoleOf(node) == ops::Role::kReshape ? node.inputs[0] : id;
   const Scalar* const cell = graph_[value].Is("literal") ? graph_[value].FindAttribute("value") : nullptr;
   return cell != nullptr && !cell->IsString() && cell->AsDouble() == 0;
 }
@@ -97,18 +90,21 @@ void AdjointTerms::Split(NodeId id, const Term& rectangle) {
     const ValueInfo& info = graph_[input].info;
     return info.data_type == node.info.data_type && info.shape == node.info.shape;
   };
-  if (node.Is("+") && is_whole(node.inputs[0]) && is_whole(node.inputs[1])) {
+  if (ops::FindBinaryCode(node.op) == ops::BinaryCode::kAdd && is_whole(node.inputs[0]) &&
+      is_whole(node.inputs[1])) {
     Split(node.inputs[0], rectangle);
     Split(node.inputs[1], rectangle);
     return;
   }
-  if (node.Is("sumTo") && is_whole(node.inputs[0])) return Split(node.inputs[0], rectangle);
+  if (ops::RoleOf(node) == ops::Role::kSumTo && is_whole(node.inputs[0]))
+    return Split(node.inputs[0], rectangle);
   // A row all of whose columns are assigned to is one value in any case: products read it.
   const bool is_whole_row = rectangle.shape.rows == 1 && AssignedParts(graph_, id);
-  if (node.Is("indexAssign") && !is_whole_row && SplitAssigned(id, rectangle)) return;
+  if (ops::RoleOf(node) == ops::Role::kRangeAssign && !is_whole_row && SplitAssigned(id, rectangle)) return;
   Term term = rectangle;
-  const bool is_turned = node.Is("%*%") && graph_[node.inputs[0]].Is("t");
-  if ((is_turned || node.Is("t%*%")) && node.info.shape.rows > 1) {
+  const bool is_turned = ops::RoleOf(node) == ops::Role::kProduct &&
+                         ops::RoleOf(graph_[node.inputs[0]]) == ops::Role::kTranspose;
+  if ((is_turned || ops::RoleOf(node) == ops::Role::kTransposedProduct) && node.info.shape.rows > 1) {
     const NodeId left = is_turned ? graph_[node.inputs[0]].inputs[0] : node.inputs[0], right = node.inputs[1];
     if (graph_[left].info.shape.rows == 1 && graph_[right].info.shape.rows == 1) {
       term.kind = Term::Kind::kProduct;
@@ -133,7 +129,8 @@ bool AdjointTerms::SplitAssigned(NodeId id, const Term& rectangle) {
   if (!is_new) {
     // index(base, the same cells) + added
     const Node& sum = graph_[added];
-    if (!sum.Is("+") || !graph_[sum.inputs[0]].Is("index") || graph_[sum.inputs[0]].inputs[0] != base)
+    if (ops::FindBinaryCode(sum.op) != ops::BinaryCode::kAdd ||
+        ops::RoleOf(graph_[sum.inputs[0]]) != ops::Role::kRange || graph_[sum.inputs[0]].inputs[0] != base)
       return false;
     const Node& index = graph_[sum.inputs[0]];
     for (size_t i = 2; i < 6; ++i)
@@ -143,10 +140,13 @@ bool AdjointTerms::SplitAssigned(NodeId id, const Term& rectangle) {
   if (!graph_[added].info.IsMatrix()) return false;
   Term part = rectangle;
   part.shape = graph_[added].info.shape;
+  const ClassInput* number = nullptr;  // That says the row.
+  if (bound(2) != kNoNode && bound(2) == bound(3) && graph_[bound(2)].Is("variable"))
+    number = class_node_.InputNamed(graph_[bound(2)].Text("name"));
   bool is_lookup = false;
   if (bound(2) != kNoNode || bound(3) != kNoNode) {
-    is_lookup = bound(2) != kNoNode && bound(2) == bound(3) && IsNumber(graph_[bound(2)]) &&
-                rectangle.row == 0 && part.shape.rows == 1;
+    is_lookup = number != nullptr && number->kind == ClassInput::Kind::kNumber && rectangle.row == 0 &&
+                part.shape.rows == 1;
     const std::optional<int64_t> first = Position(graph_, bound(2));
     if (!is_lookup && !first) return false;
     if (first) part.row += *first - 1;
@@ -162,7 +162,7 @@ bool AdjointTerms::SplitAssigned(NodeId id, const Term& rectangle) {
     return true;
   }
   part.kind = Term::Kind::kLookup;
-  part.number = std::stoi(graph_[bound(2)].Text("name").substr(kNumber.size()));
+  part.number = number->index;
   part.right = Output(added);
   made_->terms.push_back(std::move(part));
   return true;

@@ -4,8 +4,9 @@
 #include <map>
 #include <set>
 #include <string>
-#include <string_view>
+#include <vector>
 
+#include "compiler/recursion/class_body.h"
 #include "core/programs/graph.h"
 #include "ops/recursion/adjoint/recursive_adjoint.h"
 
@@ -16,12 +17,16 @@ namespace heddle::compiler {
 /// (RecursiveAdjoint::Term): t(a) %*% g of rows is one product of all nodes' rows.
 class AdjointTerms {
  public:
-  /// `graph`: its sizes are known; adjoints are assigned to variables (AdjointName).
-  AdjointTerms(Graph graph, const std::set<std::string>& parameters);
-  /// Fills in `children`, `terms` and, by their number, `outputs`. The graph assigns these.
-  Graph Take(ops::RecursiveAdjoint* made);
+  /// `graph`: its sizes are known; it assigns adjoints to the variables of AdjointName. `node`: what is
+  /// differentiated, whose inputs the graph reads. Both references outlive the object.
+  AdjointTerms(Graph graph, const ClassGraph& node, const std::set<std::string>& parameters);
 
-  static size_t OutputNamed(std::string_view name);
+  struct Outputs {
+    Graph graph;
+    std::vector<std::string> variables;  ///< That the graph assigns: output i is variables[i].
+  };
+  /// Fills in `children` and `terms`, and gives `outputs` its size.
+  Outputs Take(ops::RecursiveAdjoint* made);
 
  private:
   using Term = ops::RecursiveAdjoint::Term;
@@ -31,6 +36,7 @@ class AdjointTerms {
   bool IsZeros(NodeId id) const;
 
   Graph graph_;
+  const ClassGraph& class_node_;
   const std::set<std::string>& parameters_;
   std::map<NodeId, int32_t> outputs_;
   ops::RecursiveAdjoint* made_ = nullptr;

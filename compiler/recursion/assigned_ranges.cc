@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "ops/base/operator.h"
+
 namespace heddle::compiler {
 namespace {
 
@@ -41,7 +43,7 @@ std::optional<Range> RangeOf(const Graph& graph, NodeId id, size_t bounds) {
 // Of a row with a range of columns assigned to.
 std::optional<Range> AssignedRange(const Graph& graph, NodeId id) {
   const Node& node = graph[id];
-  if (!node.Is("indexAssign") || !IsRow(node.info)) return std::nullopt;
+  if (ops::RoleOf(node) != ops::Role::kRangeAssign || !IsRow(node.info)) return std::nullopt;
   const std::optional<Range> range = RangeOf(graph, id, 2);
   const ValueInfo &base = graph[node.inputs[0]].info, &value = graph[node.inputs[1]].info;
   const auto is_like = [&](const ValueInfo& info, int64_t columns) {
@@ -84,6 +86,7 @@ std::optional<std::vector<NodeId>> AssignedParts(const Graph& graph, NodeId id) 
 ClassGraph JoinAssigned(const ClassGraph& given) {
   const Graph& from = given.graph;
   ClassGraph joined;
+  joined.inputs = given.inputs;
   std::vector<NodeId> now;
   const auto of = [&](NodeId id) { return id == kNoNode ? kNoNode : now[static_cast<size_t>(id)]; };
   for (NodeId id = 0; id < from.size(); ++id) {
@@ -92,7 +95,7 @@ ClassGraph JoinAssigned(const ClassGraph& given) {
       node.op = "cbind";
       node.inputs = *std::move(parts);
       node.attributes.clear();
-    } else if (node.Is("index")) {
+    } else if (ops::RoleOf(node) == ops::Role::kRange) {
       if (const std::optional<Range> range = RangeOf(from, id, 1)) {
         bool is_value = false;
         const NodeId row = Assigned(from, node.inputs[0], *range, &is_value);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <numeric>
-#include <string_view>
 #include <utility>
 
 #include "compiler/recursion/assigned_ranges.h"
@@ -9,6 +8,7 @@
 #include "compiler/recursion/fuse_items.h"
 #include "compiler/recursion/join_columns.h"
 #include "ops/base/operator.h"
+#include "ops/product/matmul.h"
 
 namespace heddle::compiler {
 namespace {
@@ -17,16 +17,6 @@ using ops::RecursiveBody;
 using Form = RecursiveBody::Form;
 using Source = RecursiveBody::Source;
 using Stage = RecursiveBody::Stage;
-
-// Products with so many terms a cell take panels where the result is small, which depends on the number of
-// rows (docs/numerics.md, section 3).
-constexpr int64_t kPanelTerms = 65536;
-
-// The number behind "%number" or "%child"; -1 where the name begins in another way.
-int32_t NumberBehind(std::string_view name, std::string_view prefix) {
-  if (!name.starts_with(prefix)) return -1;
-  return static_cast<int32_t>(std::stol(std::string(name.substr(prefix.size()))));
-}
 
 class Batcher {
  public:
@@ -82,21 +72,26 @@ class Batcher {
     return true;
   }
 
-  static void BatchVariable(const std::string& name, Item* item) {
-    if (const int32_t number = NumberBehind(name, "%number"); number >= 0) {
-      item->source = Source::kNumber;
-      item->stage = Stage::kAhead;
-      item->form = Form::kColumn;
-      item->index = number;
-    } else if (const int32_t call = NumberBehind(name, "%child"); call >= 0) {
-      item->source = Source::kChild;
-      item->stage = Stage::kLevel;
-      item->form = item->node.info.IsScalar() ? Form::kColumn : Form::kRows;
-      item->index = call;
-      item->result = NumberBehind(name, fmt::format("%child{}.", call));
-    } else {
+  void BatchVariable(const std::string& name, Item* item) const {
+    const ClassInput* const input = from_.InputNamed(name);
+    if (input == nullptr) {
       item->source = Source::kParameter;
       item->name = name;
+      return;
+    }
+    item->index = input->index;
+    item->result = input->result;
+    switch (input->kind) {
+      case ClassInput::Kind::kNumber:
+        item->source = Source::kNumber;
+        item->stage = Stage::kAhead;
+        item->form = Form::kColumn;
+        break;
+      case ClassInput::Kind::kChildResult:
+        item->source = Source::kChild;
+        item->stage = Stage::kLevel;
+        item->form = item->node.info.IsScalar() ? Form::kColumn : Form::kRows;
+        break;
     }
   }
 
@@ -149,13 +144,16 @@ class Batcher {
   // The number in a matrix of one cell, or such a matrix of a number.
   bool IsConversion(const Node& node) const {
     const NodeId input = node.inputs.empty() ? kNoNode : node.inputs[0];
-    if (node.Is("as.matrix")) return Of(input).form == Form::kColumn;
-    return node.Is("as.scalar") && graph_[input].info.IsMatrix() && graph_[input].info.shape == Shape{1, 1};
+    if (ops::RoleOf(node) == ops::Role::kAsMatrix) return Of(input).form == Form::kColumn;
+    return ops::RoleOf(node) == ops::Role::kAsScalar && graph_[input].info.IsMatrix() &&
+           graph_[input].info.shape == Shape{1, 1};
   }
 
   // X[i, ] with a number of the node.
   bool IsLookup(const Node& node) const {
-    if (!node.Is("index") || !IsSame(node.inputs[0]) || !graph_[node.inputs[0]].info.IsMatrix()) return false;
+    if (ops::RoleOf(node) != ops::Role::kRange || !IsSame(node.inputs[0]) ||
+        !graph_[node.inputs[0]].info.IsMatrix())
+      return false;
     const auto input = [&](size_t i) { return i < node.inputs.size() ? node.inputs[i] : kNoNode; };
     return input(1) != kNoNode && input(1) == input(2) && Of(input(1)).source == Source::kNumber &&
            input(3) == kNoNode && input(4) == kNoNode;
@@ -168,9 +166,9 @@ class Batcher {
                                                             : BatchFullAggregate(node, item);
     if (ops::KindOf(node) == ops::OperatorKind::kCells) return BatchCells(node, item);
     if (node.info.shape.rows != 1) return false;
-    if (node.Is("%*%"))
+    if (ops::RoleOf(node) == ops::Role::kProduct)
       return IsRow(node.inputs[0]) && IsSame(node.inputs[1]) &&
-             graph_[node.inputs[0]].info.shape.columns < kPanelTerms;
+             graph_[node.inputs[0]].info.shape.columns < ops::kPanelTerms;
     switch (ops::RowUseOf(node)) {
       case ops::RowUse::kCbind: return BatchCbind(node, item);
       case ops::RowUse::kRowAggregate: return IsRow(node.inputs[0]);
@@ -190,18 +188,13 @@ class Batcher {
       });
     };
     if (node.info.value_type == ValueType::kBoolean) {
-      if (!all_are([](ValueType type) { return type == ValueType::kBoolean; }) && !IsComparison(*op))
+      if (!all_are([](ValueType type) { return type == ValueType::kBoolean; }) &&
+          !ops::IsComparison(*op))
         return false;
     } else if (node.info.value_type != ValueType::kDouble) {
       return false;
     }
     return all_are([](ValueType type) { return type != ValueType::kString; }) && BatchCells(node, item);
-  }
-
-  static bool IsComparison(const ops::Operator& op) {
-    using enum ops::BinaryCode;
-    return op.binary == kEqual || op.binary == kNotEqual || op.binary == kLess || op.binary == kLessEqual ||
-           op.binary == kGreater || op.binary == kGreaterEqual;
   }
 
   // sum(x) of a row is rowSums: the same lanes. Rounded to floats it would not be, so that floats are
@@ -306,7 +299,7 @@ class Batcher {
     const size_t count = body_.items.size();
     const auto is_reshaped = [&](const Item& item) {
       return item.source == Source::kOperator && item.form == Form::kRows &&
-             (item.node.Is("matrix") || item.node.Is("t") || item.node.Is("index"));
+             ops::HasRole(item.node, {ops::Role::kReshape, ops::Role::kTranspose, ops::Role::kRange});
     };
     std::vector<bool> waits(count, true);  // Whether nothing ahead needs it.
     for (size_t id = count; id-- > 0;) {
@@ -365,8 +358,8 @@ class Batcher {
   void JoinProducts() {
     const auto is_product = [&](size_t id) {
       const Item& item = body_.items[id];
-      return item.stage == Stage::kLevel && item.source == Source::kOperator && item.node.Is("%*%") &&
-             !item.node_by_node && !item.pushed;
+      return item.stage == Stage::kLevel && item.source == Source::kOperator &&
+             ops::RoleOf(item.node) == ops::Role::kProduct && !item.node_by_node && !item.pushed;
     };
     for (size_t id = 0; id < body_.items.size(); ++id) {
       if (!is_product(id)) continue;

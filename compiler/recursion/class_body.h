@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/optimize/infer.h"
@@ -24,13 +27,28 @@ struct ClassContext {
   bool pushes_down = false;
 };
 
-/// The operators of one node of a class: the blocks on its way, each through the passes as at its entry in
-/// the interpreter, joined. Variables of the graph: parameters by their names, "%number0" for the numbers
-/// given,
-/// "%child0.1" for results of calls.
+/// What a variable of a ClassGraph stands for that is no parameter of the function.
+struct ClassInput {
+  enum class Kind : uint8_t {
+    kNumber,       ///< Number `index` of those that the structure program gives to the node's operators.
+    kChildResult,  ///< Result `result` of the function at the node of call `index`.
+  } kind = Kind::kNumber;
+  int32_t index = 0, result = 0;
+};
+
+/// The operators of one node of a class: the blocks that the node runs, joined, each after the passes that
+/// its entry in the interpreter would run.
 struct ClassGraph {
   Graph graph;
+  /// By the names of variables, which nothing else is read from; all other variables are parameters.
+  std::map<std::string, ClassInput, std::less<>> inputs;
   std::vector<NodeId> results;  ///< Of the function, in order.
+
+  /// nullptr for a parameter.
+  const ClassInput* InputNamed(std::string_view name) const {
+    const auto found = inputs.find(name);
+    return found == inputs.end() ? nullptr : &found->second;
+  }
 };
 
 /// Whether batches take what a node of a graph makes: dense, of known size, one result, a number or a matrix.
@@ -44,8 +62,8 @@ std::optional<ClassGraph> JoinBlocks(const Recursion& recursion, const Function&
                                      const std::vector<bool>& path, const ClassContext& context,
                                      std::string* why);
 
-/// The graph of one node as operators on all nodes of its class (ops/recursion/body/recursive_body.h). nullopt,
-/// with `why`, as above.
+/// The graph of one node as operators on all nodes of its class (ops/recursion/body/recursive_body.h).
+/// nullopt, with `why`, as above.
 std::optional<ops::RecursiveBody> BatchOperators(const ClassGraph& graph, const ClassContext& context,
                                                  std::string* why);
 

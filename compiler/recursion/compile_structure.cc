@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compiler/optimize/names.h"
+#include "compiler/recursion/structure_operators.h"
 #include "ops/base/operator.h"
 
 namespace heddle::compiler {
@@ -163,7 +164,7 @@ class StructureCompiler {
 
   // An index that only makes a number of the structure: as.scalar(T[n, 1]).
   static bool IsPartOfNumber(const Graph& graph, NodeId id, const std::vector<NumberFact>& facts) {
-    if (!graph[id].Is("index")) return false;
+    if (ops::RoleOf(graph[id]) != ops::Role::kRange) return false;
     for (NodeId reader = id + 1; reader < graph.size(); ++reader)
       for (const NodeId input : graph[reader].inputs)
         if (input == id && !(facts[static_cast<size_t>(reader)].is_structural &&
@@ -191,7 +192,7 @@ class StructureCompiler {
     if (node.Is("literal"))
       return AddTo({.code = Code::kConstant, .constant = node.FindAttribute("value")->AsDouble()});
     if (node.Is("variable")) return EmitVariable(node.Text("name"));
-    if (node.Is("as.scalar") && graph[node.inputs[0]].Is("index")) {
+    if (ops::RoleOf(node) == ops::Role::kAsScalar) {
       const Node& index = graph[node.inputs[0]];
       const int32_t row = Emit(graph, index.inputs[1]), column = Emit(graph, index.inputs[3]);
       program_.positions[static_cast<int32_t>(program_.steps.size())] = node.position;
@@ -200,8 +201,7 @@ class StructureCompiler {
                     .b = column,
                     .index = PlaceOf(graph[index.inputs[0]].Text("name"), &program_.matrices)});
     }
-    if (node.Is("nrow") || node.Is("ncol") || node.Is("length"))
-      return EmitUniform({graph[node.inputs[0]].Text("name"), node.op});
+    if (ops::IsSize(node)) return EmitUniform({graph[node.inputs[0]].Text("name"), node.op});
     return EmitOperator(graph, node);
   }
 
@@ -231,36 +231,10 @@ class StructureCompiler {
   int32_t EmitOperator(const Graph& graph, const Node& node) {
     const int32_t a = Emit(graph, node.inputs[0]);
     const int32_t b = node.inputs.size() > 1 && node.inputs[1] != kNoNode ? Emit(graph, node.inputs[1]) : 0;
+    const StructureOperator op = *StructureOperatorOf(node);
     const bool is_whole = node.info.value_type == ValueType::kInteger;
-    const auto binary = [&](Code code) {
-      return AddTo({.code = code, .is_whole = is_whole, .a = a, .b = b});
-    };
-    const auto swapped = [&](Code code) { return AddTo({.code = code, .a = b, .b = a}); };
-    if (node.Is("+")) return binary(Code::kAdd);
-    if (node.Is("-")) return binary(Code::kSubtract);
-    if (node.Is("*")) return binary(Code::kMultiply);
-    if (node.Is("/")) return binary(Code::kDivide);
-    if (node.Is("==")) return binary(Code::kEqual);
-    if (node.Is("!=")) return binary(Code::kNotEqual);
-    if (node.Is("<")) return binary(Code::kLess);
-    if (node.Is("<=")) return binary(Code::kLessEqual);
-    if (node.Is(">")) return swapped(Code::kLess);
-    if (node.Is(">=")) return swapped(Code::kLessEqual);
-    if (node.Is("&")) return binary(Code::kAnd);
-    if (node.Is("|")) return binary(Code::kOr);
-    if (node.Is("!")) return binary(Code::kNot);
-    if (node.Is("as.integer")) return binary(Code::kTruncate);
-    if (node.Is("as.logical")) return binary(Code::kBoolean);
-    if (node.Is("as.declared")) {
-      if (node.Text("type") == Name(ValueType::kInteger)) return binary(Code::kWhole);
-      return binary(node.Text("type") == Name(ValueType::kBoolean) ? Code::kBoolean : Code::kDouble);
-    }
-    if (node.Is("as.double")) return binary(Code::kDouble);
-    const ops::Operator* const op = ops::FindOperator(node.op);
-    Step step = {.is_whole = is_whole, .a = a, .b = b};
-    step.code = op->binary ? Code::kBinary : Code::kUnary;
-    step.index = op->binary ? static_cast<int32_t>(*op->binary) : static_cast<int32_t>(*op->unary);
-    return AddTo(step);
+    if (op.swaps) return AddTo({.code = op.code, .a = b, .b = a});
+    return AddTo({.code = op.code, .is_whole = is_whole, .a = a, .b = b, .index = op.index});
   }
 
   static int32_t PlaceOf(const std::string& name, std::vector<std::string>* names) {

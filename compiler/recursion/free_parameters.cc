@@ -3,12 +3,20 @@
 
 #include <algorithm>
 
-#include "compiler/recursion/number_facts.h"
 #include "compiler/recursion/recognise.h"
+#include "compiler/recursion/structure_operators.h"
 #include "ops/base/operator.h"
 
 namespace heddle::compiler {
 namespace {
+
+// Whether the value of a number that the operator reads is in no size of its result.
+bool GivesNoSize(const Node& node) {
+  const ops::Role role = ops::RoleOf(node);
+  if (role == ops::Role::kAsDeclared) return false;
+  return ops::KindOf(node) == ops::OperatorKind::kCells || role == ops::Role::kAsMatrix ||
+         StructureOperatorOf(node);
+}
 
 // Follows one parameter.
 class Follower {
@@ -52,8 +60,7 @@ class Follower {
       if (!reads) continue;
       if (node.Is("assign")) {
         made_.insert(node.Text("name"));
-      } else if (ops::KindOf(node) != ops::OperatorKind::kCells && !IsStructuralOperator(node.op) &&
-                 !node.Is("as.matrix")) {
+      } else if (!GivesNoSize(node)) {
         is_free_ = false;
       } else {
         // Of a matrix only the cells depend on it.

@@ -10,8 +10,9 @@
 
 #include "compiler/fuse/fuse.h"
 #include "core/environment/random.h"
+#include "ops/base/operator.h"
 #include "ops/recursion/body/item_region.h"
-#include "ops/recursion/run/packed_weights.h"
+#include "ops/recursion/body/packed_weights.h"
 
 namespace heddle::compiler {
 namespace {
@@ -136,7 +137,9 @@ void PushProductsDown(ops::RecursiveBody* body) {
     return std::pair(left.result, item.inputs[1].value);
   };
   const auto can_move = [&](const Item& item) {
-    if (item.source != Source::kOperator || !item.node.Is("%*%") || item.node_by_node) return false;
+    if (item.source != Source::kOperator || ops::RoleOf(item.node) != ops::Role::kProduct ||
+        item.node_by_node)
+      return false;
     const Item& left = body->items[static_cast<size_t>(item.inputs[0].value)];
     const Item& right = body->items[static_cast<size_t>(item.inputs[1].value)];
     return left.source == Source::kChild && left.node.info.shape.rows == 1 &&

@@ -70,11 +70,13 @@ class Joiner {
   }
 
   void JoinCall(const Block& call) {
-    for (size_t i = 0; i < call.results.size(); ++i)
-      if (!call.results[i].empty() && i < context_.children.size())  // Not the list.
-        variables_[call.results[i]] = {
-            Placeholder(fmt::format("%child{}.{}", calls_, i), context_.children[i]),
-            {context_.children[i], std::nullopt, nullptr}};
+    for (size_t i = 0; i < call.results.size(); ++i) {
+      if (call.results[i].empty() || i >= context_.children.size()) continue;  // The last may be a list.
+      const std::string name = fmt::format("%child{}.{}", calls_, i);
+      out_.inputs[name] = {ClassInput::Kind::kChildResult, calls_, static_cast<int32_t>(i)};
+      variables_[call.results[i]] = {Placeholder(name, context_.children[i]),
+                                     {context_.children[i], std::nullopt, nullptr}};
+    }
     ++calls_;
   }
 
@@ -183,7 +185,8 @@ class Joiner {
 
   // The next of the numbers that the structure gives.
   NodeId NextNumber(Graph* graph, ValueType type, const SourcePosition& position) {
-    const std::string name = fmt::format("%number{}", given_++);
+    const std::string name = fmt::format("%number{}", given_);
+    out_.inputs[name] = {ClassInput::Kind::kNumber, given_++};
     const ValueInfo info =
         ValueInfo::OfScalar(type == ValueType::kInteger ? ValueType::kInteger : ValueType::kDouble);
     Node number = {.op = "variable", .info = info, .position = position};
@@ -252,7 +255,7 @@ class Joiner {
   const ClassContext& context_;
   std::string& why_;
   size_t decided_ = 0;
-  int calls_ = 0, given_ = 0;
+  int32_t calls_ = 0, given_ = 0;
   std::map<std::string, Held> variables_;
   std::map<std::string, NodeId> placeholders_;
   std::map<std::string, LiveIn, std::less<>> numbers_known_;

@@ -8,7 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "ops/recursion/run/packed_weights.h"
+#include "ops/base/operator.h"
+#include "ops/recursion/body/packed_weights.h"
 
 namespace heddle::compiler {
 namespace {
@@ -52,7 +53,9 @@ class ColumnJoiner {
   const Item& At(int32_t id) const { return body_.items[static_cast<size_t>(id)]; }
 
   bool IsProduct(const Item& item) const {
-    if (item.source != Source::kOperator || !item.node.Is("%*%") || item.node_by_node) return false;
+    if (item.source != Source::kOperator || ops::RoleOf(item.node) != ops::Role::kProduct ||
+        item.node_by_node)
+      return false;
     const Item &left = At(item.inputs[0].value), &right = At(item.inputs[1].value);
     return item.form == Form::kRows && item.node.info.shape.rows == 1 && left.form == Form::kRows &&
            right.form == Form::kSame && ops::PackedWeights::Takes(right.node.info.shape);

@@ -2,36 +2,21 @@
 #include "compiler/recursion/number_facts.h"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 #include <utility>
 
 #include "compiler/gradient/activity.h"
 #include "compiler/optimize/rewrite.h"
+#include "compiler/recursion/structure_operators.h"
+#include "ops/base/operator.h"
 
 namespace heddle::compiler {
 namespace {
-
-constexpr std::array<std::string_view, 26> kOperators = {
-    "+",   "-",     "*",    "/",     "==",   "!=",         "<",         "<=",        ">",
-    ">=",  "&",     "|",    "!",     "%%",   "%/%",        "pmin",      "pmax",      "xor",
-    "abs", "floor", "ceil", "round", "sign", "as.integer", "as.double", "as.logical"};
 
 bool IsNumberType(ValueType type) {
   return type == ValueType::kDouble || type == ValueType::kInteger || type == ValueType::kBoolean;
 }
 
-// A result of a function that has become part of this one, as a number of the type that was declared.
-bool IsDeclaredNumber(const Node& node) {
-  return node.Is("as.declared") && node.FindAttribute("keeps.fractions") == nullptr &&
-         IsNumberType(ParseValueType(node.Text("type")).value_or(ValueType::kUnknown));
-}
-
 }  // namespace
-
-bool IsStructuralOperator(std::string_view op) {
-  return std::find(kOperators.begin(), kOperators.end(), op) != kOperators.end();
-}
 
 bool IsOnePosition(const Graph& graph, const Node& index, size_t first) {
   if (first + 1 >= index.inputs.size()) return false;
@@ -134,7 +119,7 @@ NumberFact NumberFacts::OfNode(const Graph& graph, NodeId id, const std::vector<
     fact.from_call |= of.from_call;
     fact.from_cell |= of.from_cell;
   }
-  if (node.Is("as.scalar") && graph[node.inputs[0]].Is("index")) {
+  if (ops::RoleOf(node) == ops::Role::kAsScalar && ops::RoleOf(graph[node.inputs[0]]) == ops::Role::kRange) {
     const Node& index = graph[node.inputs[0]];
     fact.is_structural = index.inputs.size() == 5 && IsMatrixParameter(graph, index.inputs[0]) &&
                          IsOnePosition(graph, index, 1) && IsOnePosition(graph, index, 3);
@@ -146,12 +131,12 @@ NumberFact NumberFacts::OfNode(const Graph& graph, NodeId id, const std::vector<
     fact.from_cell |= fact.is_structural && fact_of(1).is_structural && fact_of(1).differs;
     for (size_t i = 1; i < index.inputs.size(); ++i) fact.is_structural &= fact_of(i).is_structural;
     fact.from_cell |= fact.is_structural;
-  } else if (node.Is("nrow") || node.Is("ncol") || node.Is("length")) {
+  } else if (ops::IsSize(node)) {
     fact.is_structural = IsMatrixParameter(graph, node.inputs[0]);
   } else if (node.Is("assign")) {
     fact.is_structural = all_structural;
   } else {
-    fact.is_structural = all_structural && (IsStructuralOperator(node.op) || IsDeclaredNumber(node));
+    fact.is_structural = all_structural && StructureOperatorOf(node);
   }
   return fact;
 }

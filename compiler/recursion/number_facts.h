@@ -53,8 +53,6 @@ class NumberFacts {
   std::map<std::string, Scalar> literals_;     // likewise
 };
 
-/// Whether a structure program computes this operator on numbers.
-bool IsStructuralOperator(std::string_view op);
 /// The bounds of an index that are one row (column): both the same node, or the same literal.
 bool IsOnePosition(const Graph& graph, const Node& index, size_t first);
 

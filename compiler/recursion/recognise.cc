@@ -32,27 +32,25 @@ std::string Culprit(const Graph& graph, NodeId id, const std::vector<NumberFact>
   const Node& node = graph[id];
   if (node.Is("variable")) return Named(node.Text("name"), what);
   for (const NodeId input : node.inputs)
-    if (input != kNoNode && !facts[static_cast<size_t>(input)].is_structural && !graph[input].Is("index"))
+    if (input != kNoNode && !facts[static_cast<size_t>(input)].is_structural &&
+        ops::RoleOf(graph[input]) != ops::Role::kRange)
       if (!(graph[input].Is("variable") && graph[input].info.IsMatrix() &&
             !facts[static_cast<size_t>(input)].from_call))
         return Culprit(graph, input, facts, what);
   return fmt::format("{}(), {}", node.op, what);
 }
 
-// Whether gradient() has made a function of another, which keeps what its derivative reads.
-bool Keeps(const Function& function) {
-  return !function.results.empty() && function.results.back().name == kKept;
+bool IsForward(const Function& function) {
+  return function.derivative.kind == DerivativeRole::Kind::kForward;
 }
-
-// Its "backward ...", which runs with that one.
 bool IsBackward(const Function& function) {
-  return !function.parameters.empty() && function.parameters[0].name == kKept;
+  return function.derivative.kind == DerivativeRole::Kind::kBackward;
 }
 
 // A step that only keeps values: batches keep theirs in another way.
 bool IsKeeping(const Block& step) {
   const bool adds = step.operation == ListOperation::kMake || step.operation == ListOperation::kAppend;
-  return adds && (step.results[0] == kKept || step.results[0].starts_with(kMadeName));
+  return adds && (step.results[0] == kSaved || step.results[0].starts_with(kMadeName));
 }
 
 class Recogniser {
@@ -89,7 +87,7 @@ class Recogniser {
       return out;
     }
     out.is_recognised = true;
-    out.recursion.keeps = Keeps(function_);
+    out.recursion.keeps = IsForward(function_);
     out.recursion.elements = std::move(elements_);
     out.recursion.function = function_.name;
     out.recursion.node_parameter = node;
@@ -164,7 +162,7 @@ class Recogniser {
     if (std::optional<Failure> failure = CheckBlocks(function_.body, facts)) return failure;
     if (!HasMatrix(function_.parameters)) return Failure{"C7", "it has no matrix to go over"};
     for (const Parameter& result : function_.results)
-      if (result.data_type != DataType::kMatrix && !IsNumber(result) && result.name != kKept)
+      if (result.data_type != DataType::kMatrix && !IsNumber(result) && result.name != kSaved)
         return Failure{"C7", fmt::format("its result '{}' is neither a matrix nor a number", result.name)};
     if (!MayEnd(function_.body)) return Failure{"C9", "every way through it calls it again"};
     return std::nullopt;
@@ -198,7 +196,7 @@ class Recogniser {
         case Block::Kind::kParallelFor:
           return Failure{"C8", fmt::format("the parfor at line {} is no loop over children", line)};
         case Block::Kind::kList:
-          if (Keeps(function_) && IsKeeping(block)) break;
+          if (IsForward(function_) && IsKeeping(block)) break;
           if (std::optional<Recursion::Element> element = ElementReadBy(block, facts)) {
             if (std::find(elements_.begin(), elements_.end(), *element) == elements_.end())
               elements_.push_back(*std::move(element));
@@ -304,7 +302,7 @@ void AppendSteps(const Recursion& recursion, const Function& function, std::stri
   }
   std::vector<std::string> results;
   for (const Parameter& result : function.results)
-    if (result.name != kKept) results.emplace_back(NameInFunction(result.name));
+    if (result.name != kSaved) results.emplace_back(NameInFunction(result.name));
   *text += fmt::format("  node: {}; the same in all calls: {}\n",
                        function.parameters[recursion.node_parameter].name, fmt::join(invariant, ", "));
   *text += fmt::format("  structure: cells of {}\n",
@@ -355,7 +353,7 @@ Recognition Recognise(const std::string& key, const Function& function, const st
 
 std::string NotRecognisedText(const Function& function, const Recognition& recognition) {
   return fmt::format("{}'{}' is not compiled as structural recursion: {} ({}); interpreted",
-                     Keeps(function) ? "the derivative of " : "", function.name, recognition.reason,
+                     IsForward(function) ? "the derivative of " : "", function.name, recognition.reason,
                      recognition.condition);
 }
 

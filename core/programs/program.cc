@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/programs/program.h"
 
+#include <algorithm>
 #include <array>
 
 #include "core/programs/text_format.h"
@@ -11,10 +12,10 @@ namespace {
 
 constexpr std::array<std::string_view, 7> kKinds = {"basic", "if", "while", "for", "parfor", "call", "list"};
 constexpr std::array<std::string_view, 23> kListOperations = {
-    "make",      "copy",      "slice",    "assign",  "append", "remove", "length",
-    "as.scalar", "as.matrix", "as.frame", "as.list", "cbind",  "rbind",  "toString",
-    "exists",    "read",      "write",    "sum",     "zeros",  "appended", "inserted",
-    "rows.of",   "columns.of"};
+    "make",      "copy",     "slice",   "assign",   "append",   "remove",   "length",    "as.scalar",
+    "as.matrix", "as.frame", "as.list", "cbind",    "rbind",    "toString", "exists",    "read",
+    "write",     "sum",      "zeros",   "appended", "inserted", "rows.of",  "columns.of"};
+constexpr std::array<std::string_view, 4> kDerivatives = {"none", "forward", "backward", "rounds"};
 constexpr int kDeepest = 2000;  // Nested blocks; a bound on the recursion, for texts from outside.
 
 class Writer {
@@ -67,6 +68,13 @@ class Writer {
     for (const Block& block : blocks) OneBlock(block);
     Close();
   }
+  void Derivative(const DerivativeRole& derivative) {
+    Line("derivative ");
+    out_.append(kDerivatives[static_cast<size_t>(derivative.kind)]).push_back(' ');
+    AppendQuoted(derivative.partner, &out_);
+    out_.push_back('\n');
+    Strings("adjoints", derivative.adjoints);
+  }
   void OneFunction(const std::string& key, const Function& function) {
     Line("function ");
     AppendQuoted(key, &out_);
@@ -78,6 +86,7 @@ class Writer {
     OpenBrace();
     Parameters("parameters", function.parameters);
     Parameters("results", function.results);
+    if (function.derivative.kind != DerivativeRole::Kind::kNone) Derivative(function.derivative);
     Blocks("body", function.body);
     Close();
   }
@@ -257,6 +266,19 @@ std::vector<Parameter> ReadParameters(TextReader& reader) {
   return parameters;
 }
 
+DerivativeRole ReadDerivative(TextReader& reader) {
+  DerivativeRole derivative;
+  const auto kind = std::find(kDerivatives.begin() + 1, kDerivatives.end(), reader.Word());
+  if (kind == kDerivatives.end()) {
+    reader.Fail("forward, backward or rounds before this");
+    return derivative;
+  }
+  derivative.kind = static_cast<DerivativeRole::Kind>(kind - kDerivatives.begin());
+  derivative.partner = reader.Quoted();
+  if (reader.AcceptWord("adjoints")) derivative.adjoints = ReadStrings(reader);
+  return derivative;
+}
+
 void ReadFunction(TextReader& reader, Program* program) {
   const std::string key = reader.Quoted();
   Function function;
@@ -265,6 +287,7 @@ void ReadFunction(TextReader& reader, Program* program) {
   reader.Expect("{");
   if (reader.AcceptWord("parameters")) function.parameters = ReadParameters(reader);
   if (reader.AcceptWord("results")) function.results = ReadParameters(reader);
+  if (reader.AcceptWord("derivative")) function.derivative = ReadDerivative(reader);
   if (reader.AcceptWord("body")) ReadBlocks(reader, 0, &function.body);
   reader.Expect("}");
   if (!program->functions.emplace(key, std::move(function)).second) reader.Fail("each function once");

@@ -33,12 +33,12 @@ enum class ListOperation : uint8_t {
   kRead,      ///< The list in the folder path.
   kWrite,     ///< No result: writes list into the folder path [options of write()].
   // Of adjoints (compiler/gradient), in lists within lists as well:
-  kSum,    ///< list with each element the sum of it and of that of other, as matrices.
-  kZeros,  ///< list with each element a matrix of zeros of its size.
+  kSum,       ///< list with each element the sum of it and of that of other, as matrices.
+  kZeros,     ///< list with each element a matrix of zeros of its size.
   kAppended,  ///< What append() has put behind the others in list, as the list value that it was given.
   kInserted,  ///< Zeros as kZeros of list, but for the elements [from:to], those of the list removed, and all
               ///< others, those of the list rest [rest, removed].
-  kRowsOf,     ///< The rows of value below each other, to each element of list as many as it has.
+  kRowsOf,    ///< The rows of value below each other, to each element of list as many as it has.
   kColumnsOf,  ///< The same of columns side by side.
 };
 std::string_view Name(ListOperation operation);  ///< "make", "copy", ...
@@ -123,12 +123,29 @@ struct Parameter {
   std::optional<Scalar> default_value;  ///< Where it is a literal: eval() of a list gives it.
 };
 
+/// What a function that gradient() has made is for (docs/gradient.md): a call of a recursive function becomes
+/// a call of a forward function, and behind it one of a backward function.
+struct DerivativeRole {
+  enum class Kind : uint8_t {
+    kNone,      ///< Written in a script, or called like any other function.
+    kForward,   ///< Returns what its function returns, and behind it a list of the values that it saves.
+    kBackward,  ///< Takes this list and adjoints of results, and returns adjoints of parameters.
+    kRounds,    ///< Takes a list of the arguments of many calls of a backward function, and returns the sums.
+  } kind = Kind::kNone;
+  /// Key in Program::functions: of kForward the backward function, of kBackward the forward one, of kRounds
+  /// the backward one.
+  std::string partner;
+  /// Of kBackward, by result of the function: the parameter that takes its adjoint; empty where it has none.
+  std::vector<std::string> adjoints;
+};
+
 struct Function {
   std::string name;  ///< "f", "ns::f" as the main script sees it, or "<file>::f" inside sourced files.
   std::vector<Parameter> parameters;
   std::vector<Parameter> results;
   std::vector<Block> body;
   SourcePosition position;
+  DerivativeRole derivative = {};
 };
 
 /// Calls visit(function, arguments) for all that a kCall may run: its function, or those of its candidates

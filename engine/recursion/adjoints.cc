@@ -96,8 +96,9 @@ std::shared_ptr<const RecursionAdjoints::Place> RecursionAdjoints::NewPlace() {
 
 Result<RecursionAdjoints::Setting> RecursionAdjoints::SettingOf(const ops::KernelCall& call,
                                                                 const Function& function,
+                                                                const std::vector<std::string>& names,
                                                                 size_t first_input) const {
-  Setting setting{.function = &function, .inputs = bodies_.InputsOf(function, call, first_input)};
+  Setting setting{.function = &function, .inputs = bodies_.InputsOf(names, call, first_input)};
   setting.context = bodies_.ContextOf(function, setting.inputs, &setting.sizes);
   for (const auto& [name, known] : setting.context.parameters) {
     Value& value = setting.parameters[name] = setting.inputs.Find(name)->value;
@@ -135,9 +136,9 @@ Result<std::shared_ptr<const RecursionAdjoints::Group>> RecursionAdjoints::Evalu
     room -= bytes;
     return adjoint;
   };
-  HEDDLE_ASSIGN_OR_RETURN(std::optional<ops::KeptNodes> nodes,
-                          ops::EvaluateKeeping(*group->structure, find, setting.parameters, kernels_, context,
-                                               bodies_.weights()));
+  HEDDLE_ASSIGN_OR_RETURN(
+      std::optional<ops::KeptNodes> nodes,
+      ops::EvaluateKeeping(*group->structure, find, setting.parameters, kernels_, context, bodies_.cache()));
   if (!nodes) {
     bodies_.SayWhy(*setting.function, "results differ in size from node to node (C7)");
     return none;
@@ -148,7 +149,8 @@ Result<std::shared_ptr<const RecursionAdjoints::Group>> RecursionAdjoints::Evalu
 }
 
 Result<Matrix> RecursionAdjoints::RunForward(const ops::KernelCall& call, const Function& function) const {
-  HEDDLE_ASSIGN_OR_RETURN(const Setting setting, SettingOf(call, function, ops::kForwardInputs));
+  const std::vector<std::string> names = bodies_.FoundAt(function).recursion.Inputs(function);
+  HEDDLE_ASSIGN_OR_RETURN(const Setting setting, SettingOf(call, function, names, ops::kForwardInputs));
   const Matrix& rows = InputOf(call, kGroups);
   std::vector<std::shared_ptr<const Group>> groups(static_cast<size_t>(rows.rows()));
   const Status status = ForGroups(0, rows.rows(), [&](int64_t row) -> Status {
@@ -180,10 +182,10 @@ Result<Matrix> RecursionAdjoints::RunForward(const ops::KernelCall& call, const 
 
 // In the order in which they are given.
 Result<std::vector<ops::AdjointAt>> RecursionAdjoints::GivenIn(const ops::KernelCall& call,
-                                                               const Group& group, int64_t number) const {
+                                                               const Function& function, const Group& group,
+                                                               int64_t number) const {
   const Matrix& given = InputOf(call, kGiven);
   const ops::NodeResults& results = group.nodes.results;
-  const std::vector<size_t> given_results = ops::NumbersIn(call.node.Text(Attributes::kGiven));
   std::vector<ops::AdjointAt> adjoints;
   for (int64_t row = 0; row < given.rows(); ++row) {
     const double* cells = given.data() + row * given.columns();
@@ -192,7 +194,7 @@ Result<std::vector<ops::AdjointAt>> RecursionAdjoints::GivenIn(const ops::Kernel
     adjoint.place = group.structure->roots[static_cast<size_t>(cells[1])];
     adjoint.of_results.resize(results.infos.size());
     cells += 2;
-    for (const size_t result : given_results) {
+    for (const size_t result : bodies_.ResultsWithAdjoints(function)) {
       if (results.infos[result].IsScalar()) {
         adjoint.of_results[result] = Scalar(*cells++);
         continue;
@@ -210,14 +212,14 @@ Result<std::vector<ops::AdjointAt>> RecursionAdjoints::GivenIn(const ops::Kernel
 
 Status RecursionAdjoints::RunBackward(const ops::KernelCall& call, const Function& function,
                                       std::span<Value> results) const {
-  const std::vector<std::string> names = bodies_.FoundAt(function).recursion.Inputs(function);
+  const std::vector<std::string> names = bodies_.BackwardInputs(function);
+  const auto wanted_count = static_cast<size_t>(call.node.FindAttribute(Attributes::kWanted)->AsInteger());
   std::map<std::string, ValueInfo> wanted;
-  const std::vector<size_t> parameters = ops::NumbersIn(call.node.Text(Attributes::kWanted));
-  for (const size_t parameter : parameters) wanted[names[parameter]] = call.input_infos[parameter];
+  for (size_t i = 0; i < wanted_count; ++i) wanted[names[i]] = call.input_infos[i];
   ops::AdjointTotal total(wanted);
   const auto take = [&]() -> Status {
-    for (size_t i = 0; i < parameters.size(); ++i) {
-      HEDDLE_ASSIGN_OR_RETURN(Matrix adjoint, total.Take(names[parameters[i]]));
+    for (size_t i = 0; i < wanted_count; ++i) {
+      HEDDLE_ASSIGN_OR_RETURN(Matrix adjoint, total.Take(names[i]));
       results[i] = std::move(adjoint);
     }
     return OkStatus();
@@ -226,7 +228,7 @@ Status RecursionAdjoints::RunBackward(const ops::KernelCall& call, const Functio
     HEDDLE_RETURN_IF_ERROR(total.AddLists(call.inputs[0]->matrix()));
     return take();
   }
-  HEDDLE_ASSIGN_OR_RETURN(const Setting setting, SettingOf(call, function, /*first_input=*/0));
+  HEDDLE_ASSIGN_OR_RETURN(const Setting setting, SettingOf(call, function, names, /*first_input=*/0));
   const int64_t groups = InputOf(call, kGroups).rows();
   if (groups > 0 && call.phase == Phase::kPartial)
     total.BeginPart(NumberOf(call, 0), NumberOf(call, groups - 1) + 1);
@@ -265,9 +267,10 @@ Result<ops::AdjointSums> RecursionAdjoints::SweepBack(const ops::KernelCall& cal
     HEDDLE_ASSIGN_OR_RETURN(group, Evaluate(setting, std::move(roots), call.context));
     if (group == nullptr) return Internal("a recursion has no batches when its derivative is computed");
   }
-  HEDDLE_ASSIGN_OR_RETURN(const std::vector<ops::AdjointAt> given, GivenIn(call, *group, number));
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<ops::AdjointAt> given,
+                          GivenIn(call, *setting.function, *group, number));
   return ops::EvaluateAdjoint(*group->structure, group->nodes, given, wanted, setting.parameters, kernels_,
-                              call.context, bodies_.weights());
+                              call.context, bodies_.cache());
 }
 
 }  // namespace heddle::engine

@@ -43,13 +43,14 @@ class RecursionAdjoints {
   struct Kept;     // All that is kept.
   struct Setting;  // What the groups of a call share.
 
-  Result<Setting> SettingOf(const ops::KernelCall& call, const Function& function, size_t first_input) const;
+  Result<Setting> SettingOf(const ops::KernelCall& call, const Function& function,
+                            const std::vector<std::string>& names, size_t first_input) const;
   Result<std::shared_ptr<const Group>> Evaluate(const Setting& setting, std::vector<int64_t> roots,
                                                 ops::KernelContext& context) const;
   Result<ops::AdjointSums> SweepBack(const ops::KernelCall& call, const Setting& setting,
                                      const std::map<std::string, ValueInfo>& wanted, int64_t row) const;
-  Result<std::vector<ops::AdjointAt>> GivenIn(const ops::KernelCall& call, const Group& group,
-                                              int64_t number) const;
+  Result<std::vector<ops::AdjointAt>> GivenIn(const ops::KernelCall& call, const Function& function,
+                                              const Group& group, int64_t number) const;
 
   const SessionOptions& options_;
   const RecursionBodies& bodies_;

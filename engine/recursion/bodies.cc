@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/recursion/bodies.h"
 
+#include <algorithm>
 #include <atomic>
 #include <set>
 #include <tuple>
@@ -24,17 +25,11 @@ constexpr int64_t kMostColumns = 64;
 // Sizes of the parameters, way of the class, what the function's results are.
 using BodyKey = std::tuple<std::string, std::vector<bool>, std::string>;
 
-// Of "forward ...": the parameters that "backward ..." has adjoints of.
-std::vector<std::string> WantedIn(const Program& program, const std::string& key, const Function& function) {
-  constexpr std::string_view kForward = "forward";
-  std::vector<std::string> wanted;
-  if (!key.starts_with(kForward)) return wanted;
-  const auto backward = program.functions.find("backward" + key.substr(kForward.size()));
-  if (backward == program.functions.end()) return wanted;
-  for (const Parameter& parameter : function.parameters)
-    for (const Parameter& result : backward->second.results)
-      if (result.name == compiler::AdjointName(parameter.name)) wanted.push_back(parameter.name);
-  return wanted;
+// The backward function of a forward one; nullptr of other functions.
+const Function* BackwardOf(const Program& program, const Function& function) {
+  if (function.derivative.kind != DerivativeRole::Kind::kForward) return nullptr;
+  const auto backward = program.functions.find(function.derivative.partner);
+  return backward == program.functions.end() ? nullptr : &backward->second;
 }
 
 compiler::ClassContext WithChildren(const compiler::ClassContext& context, const Function& function,
@@ -58,6 +53,7 @@ std::string TextOf(const std::vector<ValueInfo>& infos) {
 struct RecursionBodies::Known {
   compiler::Recognition found;
   std::vector<std::string> wanted;
+  std::vector<size_t> results_with_adjoints;
   std::atomic<bool> was_told = false;
   std::map<BodyKey, std::shared_ptr<const ops::RecursiveBody>> bodies;
   std::map<std::pair<bool, BodyKey>, std::shared_ptr<const ops::RecursiveAdjoint>> adjoints;
@@ -73,11 +69,16 @@ RecursionBodies::Known& RecursionBodies::KnownOf(const Function& function) const
   std::unique_ptr<Known>& known = known_[&function];
   if (known == nullptr) {
     known = std::make_unique<Known>();
+    if (const Function* const backward = BackwardOf(program_, function)) {
+      for (const Parameter& parameter : function.parameters)
+        for (const Parameter& result : backward->results)
+          if (result.name == compiler::AdjointName(parameter.name)) known->wanted.push_back(parameter.name);
+      for (size_t i = 0; i < backward->derivative.adjoints.size(); ++i)
+        if (!backward->derivative.adjoints[i].empty()) known->results_with_adjoints.push_back(i);
+    }
     for (const auto& [key, candidate] : program_.functions)
-      if (&candidate == &function) {
-        known->wanted = WantedIn(program_, key, function);
+      if (&candidate == &function)
         known->found = compiler::Recognise(key, function, {known->wanted.begin(), known->wanted.end()});
-      }
   }
   return *known;
 }
@@ -105,6 +106,17 @@ const std::vector<std::string>& RecursionBodies::WantedOf(const Function& functi
   return KnownOf(function).wanted;
 }
 
+const std::vector<size_t>& RecursionBodies::ResultsWithAdjoints(const Function& function) const {
+  return KnownOf(function).results_with_adjoints;
+}
+
+std::vector<std::string> RecursionBodies::BackwardInputs(const Function& function) const {
+  std::vector<std::string> names = WantedOf(function);
+  for (const std::string& name : FoundAt(function).recursion.Inputs(function))
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  return names;
+}
+
 void RecursionBodies::SayWhy(const Function& function, const std::string& why) const {
   Known& known = KnownOf(function);
   if (known.was_told.exchange(true) || options_.rank != 0) return;
@@ -114,10 +126,10 @@ void RecursionBodies::SayWhy(const Function& function, const std::string& why) c
   HEDDLE_LOG(kWarning, what, {"function", function.name}, {"why", why});
 }
 
-VariableTable RecursionBodies::InputsOf(const Function& function, const ops::KernelCall& call,
-                                        size_t first) const {
+VariableTable RecursionBodies::InputsOf(const std::vector<std::string>& names, const ops::KernelCall& call,
+                                        size_t first) {
   VariableTable inputs;
-  for (const std::string& name : FoundAt(function).recursion.Inputs(function)) {
+  for (const std::string& name : names) {
     Variable parameter;
     parameter.value = *call.inputs[first];
     parameter.info = call.input_infos[first++];
@@ -208,7 +220,7 @@ Result<std::shared_ptr<const ops::RecursiveBody>> RecursionBodies::BodyOf(
     return kept;
   }
   kept = std::make_shared<const ops::RecursiveBody>(*std::move(body));
-  texts_.push_back(TextOfBody(function.name, node_class.calls, kept, weights_));
+  texts_.push_back(TextOfBody(function.name, node_class.calls, kept, cache_));
   return kept;
 }
 
@@ -236,7 +248,7 @@ Result<std::shared_ptr<const ops::RecursiveAdjoint>> RecursionBodies::AdjointOf(
     return kept;
   }
   kept = std::make_shared<const ops::RecursiveAdjoint>(*std::move(adjoint));
-  for (std::string& text : TextsOfAdjoint(function.name, node_class.calls, keeps, kept, weights_))
+  for (std::string& text : TextsOfAdjoint(function.name, node_class.calls, keeps, kept, cache_))
     texts_.push_back(std::move(text));
   return kept;
 }

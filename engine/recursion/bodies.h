@@ -15,7 +15,7 @@
 #include "engine/variables/session_options.h"
 #include "ops/base/kernel.h"
 #include "ops/recursion/adjoint/recursive_adjoint.h"
-#include "ops/recursion/run/packed_weights.h"
+#include "ops/recursion/run/recursion_cache.h"
 
 namespace heddle::engine {
 
@@ -29,8 +29,12 @@ class RecursionBodies {
 
   /// What was found at a function of the program.
   const compiler::Recognition& FoundAt(const Function& function) const;
-  /// Of the "forward ..." of a derivative: the parameters whose adjoints are wanted.
+  /// Of a forward function (DerivativeRole): the parameters whose adjoints its backward function returns,
   const std::vector<std::string>& WantedOf(const Function& function) const;
+  /// and the results, by number, whose adjoints that function takes.
+  const std::vector<size_t>& ResultsWithAdjoints(const Function& function) const;
+  /// The parameters in the order of the inputs of ops::kRecursiveBackward.
+  std::vector<std::string> BackwardInputs(const Function& function) const;
   /// What the function's results are at one node, as the first node reached from `root` tells: that at which
   /// evaluation begins. nullopt: it is to be interpreted, the user was told why.
   Result<std::optional<std::vector<ValueInfo>>> ResultsAt(const Function& function, int64_t root,
@@ -47,8 +51,9 @@ class RecursionBodies {
   Result<std::shared_ptr<const ops::Linearized>> StructureOf(const Function& function,
                                                              const std::vector<int64_t>& roots,
                                                              const VariableTable& inputs) const;
-  /// The parameters, as they are given to an operator whose inputs they are from `first` on.
-  VariableTable InputsOf(const Function& function, const ops::KernelCall& call, size_t first) const;
+  /// The parameters of these names, which are the inputs of an operator from number `first` on.
+  static VariableTable InputsOf(const std::vector<std::string>& names, const ops::KernelCall& call,
+                                size_t first);
   /// What all bodies of an evaluation depend on; in `sizes` as a text.
   compiler::ClassContext ContextOf(const Function& function, const VariableTable& inputs,
                                    std::string* sizes) const;
@@ -61,7 +66,7 @@ class RecursionBodies {
   Result<std::shared_ptr<const ops::RecursiveAdjoint>> AdjointOf(
       const Function& function, const std::string& sizes, const ops::Linearized::Class& node_class,
       const std::vector<ValueInfo>& children, const compiler::ClassContext& context, bool keeps) const;
-  ops::WeightCache& weights() const { return weights_; }
+  ops::RecursionCache& cache() const { return cache_; }
 
  private:
   struct Known;  // of a function
@@ -75,7 +80,7 @@ class RecursionBodies {
   mutable std::mutex bodies_mutex_;         // Over the bodies of all functions: they are made one at a time.
   mutable std::vector<std::string> texts_;  // Under the same mutex,
   mutable std::map<std::string, int64_t> forms_;  // the same.
-  mutable ops::WeightCache weights_;
+  mutable ops::RecursionCache cache_;
   mutable StructureCache structures_;
 };
 

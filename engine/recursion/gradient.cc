@@ -7,57 +7,14 @@
 #include "compiler/gradient/adjoint_graph.h"
 #include "compiler/gradient/gradient.h"
 #include "compiler/optimize/pass.h"
-#include "core/hash.h"
 #include "engine/recursion/graph_runner.h"
 #include "engine/recursion/structure_inputs.h"
 #include "ops/recursion/adjoint/adjoint_sums.h"
 #include "ops/recursion/structure/root_groups.h"
 
 namespace heddle::engine {
-namespace {
 
-constexpr std::string_view kForward = "forward", kBackward = "backward";
-// What a kept list has where batches have kept the rest: the node, the evaluation, and the row of the node's
-// group of roots (ops::RowsOfGroups), from which all of it can be made again.
-constexpr const char* kBatched = "%batched";
-constexpr const char* kEvaluation = "%evaluation";
-constexpr const char* kGroup = "%group";
-enum KeptElement : size_t { kNodeElement, kEvaluationElement, kGroupElement, kKeptElements };
-
-bool IsBatched(const Variable* kept) {
-  return kept != nullptr && kept->list != nullptr && kept->list->names.size() == kKeptElements &&
-         kept->list->names[0] == kBatched;
-}
-
-// "backward ..." of "forward ...", or the other way round.
-const Function* Partner(const Program& program, const std::string& key, std::string_view from,
-                        std::string_view to) {
-  if (!key.starts_with(from)) return nullptr;
-  const auto found = program.functions.find(std::string(to) + key.substr(from.size()));
-  return found == program.functions.end() ? nullptr : &found->second;
-}
-
-// The same on all ranks, and where a program goes on from a state of another.
-int64_t NumberOf(const RecursionEvaluation& evaluation) {
-  uint64_t hash = evaluation.roots.size();
-  for (const int64_t root : evaluation.roots) hash = FoldHash(hash, static_cast<uint64_t>(root));
-  return static_cast<int64_t>(hash >> 1);
-}
-
-}  // namespace
-
-struct RecursionGradient::Known {
-  enum class Kind : uint8_t { kOther, kForward, kBackward, kRounds } kind = Kind::kOther;
-  size_t node_parameter = 0;          // kForward
-  const Function* partner = nullptr;  // kForward: backward; kBackward: forward; kRounds: backward
-};
-
-// Hangs on the list that a call keeps.
-struct RecursionGradient::Kept {
-  std::shared_ptr<const RecursionAdjoints::Place> place;
-  std::shared_ptr<const SharedParameters> parameters;
-  void operator()(ListOf<Variable>* list) const { delete list; }
-};
+using Kind = DerivativeRole::Kind;
 
 RecursionGradient::RecursionGradient(const Program& program, const SessionOptions& options,
                                      GraphRunner& runner)
@@ -71,52 +28,46 @@ RecursionGradient::RecursionGradient(const Program& program, const SessionOption
 
 RecursionGradient::~RecursionGradient() = default;
 
-RecursionGradient::Known& RecursionGradient::KnownOf(const Function& function) {
-  std::unique_ptr<Known>& known = known_[&function];
-  if (known != nullptr) return *known;
-  known = std::make_unique<Known>();
-  std::string key;
-  for (const auto& [name, candidate] : program_.functions)
-    if (&candidate == &function) key = name;
-  using Kind = Known::Kind;
-  const std::string first = function.parameters.empty() ? "" : function.parameters[0].name;
-  if (first == compiler::kRounds) {
-    for (const Block& block : function.body)
-      for (const Block& inner : block.body)
-        if (inner.kind == Block::Kind::kCall && inner.function.starts_with(kBackward)) {
-          known->partner = &program_.functions.at(inner.function);
-          known->kind = Kind::kRounds;
-        }
-  } else if (first == compiler::kKept) {
-    known->partner = Partner(program_, key, kBackward, kForward);
-    if (known->partner != nullptr && KnownOf(*known->partner).kind == Kind::kForward)
-      known->kind = Kind::kBackward;
-  } else if (!function.results.empty() && function.results.back().name == compiler::kKept) {
-    known->partner = Partner(program_, key, kForward, kBackward);
-    const compiler::Recognition& found = runner_.recursions().bodies().FoundAt(function);
-    known->node_parameter = found.recursion.node_parameter;
-    if (known->partner != nullptr && found.is_recognised) known->kind = Kind::kForward;
+const RecursionGradient::Derived& RecursionGradient::DerivedOf(const Function& function) {
+  const auto [found, is_new] = derived_.try_emplace(&function);
+  Derived& derived = found->second;
+  if (!is_new || function.derivative.kind == Kind::kNone) return derived;
+  const auto partner = program_.functions.find(function.derivative.partner);
+  if (partner == program_.functions.end()) return derived;
+  derived.partner = &partner->second;
+  switch (function.derivative.kind) {
+    case Kind::kNone: break;
+    case Kind::kForward: {
+      const compiler::Recognition& recognition = runner_.recursions().bodies().FoundAt(function);
+      derived.node_parameter = recognition.recursion.node_parameter;
+      if (recognition.is_recognised) derived.kind = Kind::kForward;
+      break;
+    }
+    case Kind::kBackward:
+      if (DerivedOf(*derived.partner).kind == Kind::kForward) derived.kind = Kind::kBackward;
+      break;
+    case Kind::kRounds: derived.kind = Kind::kRounds; break;
   }
-  return *known;
+  return derived;
 }
 
 bool RecursionGradient::Knows(const Function& function) {
-  return is_on_ && KnownOf(function).kind != Known::Kind::kOther;
+  return is_on_ && DerivedOf(function).kind != Kind::kNone;
 }
 
 Result<bool> RecursionGradient::Run(const Block& call, const Function& function, VariableTable* callee) {
-  switch (KnownOf(function).kind) {
-    case Known::Kind::kForward: return RunForward(call, function, callee);
-    case Known::Kind::kBackward: return RunBackward(call, function, callee);
-    case Known::Kind::kRounds: return RunRounds(call, function, callee);
-    case Known::Kind::kOther: break;
+  switch (DerivedOf(function).kind) {
+    case Kind::kForward: return RunForward(call, function, callee);
+    case Kind::kBackward: return RunBackward(call, function, callee);
+    case Kind::kRounds: return RunRounds(call, function, callee);
+    case Kind::kNone: break;
   }
   return false;
 }
 
 Result<bool> RecursionGradient::RunForward(const Block& call, const Function& function,
                                            VariableTable* callee) {
-  const std::string& name = function.parameters[KnownOf(function).node_parameter].name;
+  const std::string& name = function.parameters[DerivedOf(function).node_parameter].name;
   const std::optional<int64_t> node = NodeIn(name, *callee);
   if (!node) return false;
   const auto evaluate_all = [&](const Block& loop, const std::vector<int64_t>& roots) {
@@ -131,103 +82,92 @@ Result<bool> RecursionGradient::RunForward(const Block& call, const Function& fu
     root = {&*alone, 0};
   }
   HEDDLE_RETURN_IF_ERROR(plans_.TakeResults(function, *root->evaluation, root->number, callee));
-  HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<ListOf<Variable>> kept, KeptAt(*root->evaluation, root->number));
-  callee->Set(compiler::kKept, Variable::OfList(std::move(kept)));
+  HEDDLE_ASSIGN_OR_RETURN(Variable saved, SavedAt(*root->evaluation, root->number));
+  callee->Set(compiler::kSaved, std::move(saved));
   return true;
 }
 
-Result<std::shared_ptr<ListOf<Variable>>> RecursionGradient::KeptAt(const RecursionEvaluation& evaluation,
-                                                                    size_t root) const {
-  std::shared_ptr<ListOf<Variable>> kept(new ListOf<Variable>, Kept{evaluation.place, evaluation.parameters});
+Result<Variable> RecursionGradient::SavedAt(const RecursionEvaluation& evaluation, size_t root) const {
   const int64_t group =
       ops::GroupOf(static_cast<int64_t>(root), static_cast<int64_t>(evaluation.roots.size()));
-  HEDDLE_RETURN_IF_ERROR(kept->Add(kBatched, Variable::OfScalar(Scalar(evaluation.roots[root]))));
-  HEDDLE_RETURN_IF_ERROR(kept->Add(kEvaluation, Variable::OfScalar(Scalar(NumberOf(evaluation)))));
-  HEDDLE_RETURN_IF_ERROR(kept->Add(
-      kGroup, VariableOf(evaluation.groups.Rows(group, group + 1), ValueType::kDouble, options_.ranks)));
-  return kept;
+  const SavedCall call = {.node = evaluation.roots[root],
+                          .group = evaluation.groups.Rows(group, group + 1),
+                          .roots_hash = evaluation.roots_hash,
+                          .evaluation = evaluation.saved};
+  HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<ListOf<Variable>> list, call.ToList(options_.ranks));
+  return Variable::OfList(std::move(list));
 }
 
-std::vector<const Parameter*> RecursionGradient::AdjointParameters(const Function& backward) const {
-  std::vector<const Parameter*> parameters;
+// The parameters that take adjoints, in the order of the backward function's parameters.
+std::vector<std::string> RecursionGradient::AdjointParameters(const Function& backward) {
+  const std::vector<std::string>& adjoints = backward.derivative.adjoints;
+  std::vector<std::string> names;
   for (const Parameter& parameter : backward.parameters)
-    if (parameter.name.starts_with(compiler::AdjointName(""))) parameters.push_back(&parameter);
-  return parameters;
+    if (std::find(adjoints.begin(), adjoints.end(), parameter.name) != adjoints.end())
+      names.push_back(parameter.name);
+  return names;
 }
 
-// By the results of the forward function; Value() where one has none. With several ranks each gets the cells.
+// By result of the forward function; empty where a result has no adjoint. `given`: by AdjointParameters. With
+// several ranks each gets the cells.
 Result<std::vector<Value>> RecursionGradient::AdjointsIn(const Function& backward,
                                                          const std::vector<Variable>& given) {
   VariableTable frame;
   std::map<std::string, Distribution> wanted;
-  const Function& forward = *KnownOf(backward).partner;
-  const std::vector<const Parameter*> parameters = AdjointParameters(backward);
-  for (size_t i = 0; i < parameters.size(); ++i) {
+  const std::vector<std::string> names = AdjointParameters(backward);
+  for (size_t i = 0; i < names.size(); ++i) {
     if (given[i].info.IsTabular() && options_.ranks > 1 && !given[i].distribution.IsEach())
-      wanted[parameters[i]->name] = Distribution::Each();
-    frame.Set(parameters[i]->name, given[i]);
+      wanted[names[i]] = Distribution::Each();
+    frame.Set(names[i], given[i]);
   }
   if (!wanted.empty()) HEDDLE_RETURN_IF_ERROR(runner_.Exchange(wanted, &frame));
   std::vector<Value> adjoints;
-  for (const Parameter& result : forward.results) {
-    const Variable* const adjoint =
-        frame.Find(compiler::AdjointName(std::string(compiler::NameInFunction(result.name))));
-    adjoints.push_back(adjoint == nullptr ? Value() : adjoint->value);
-  }
-  adjoints.pop_back();  // Of what is kept.
+  for (const std::string& name : backward.derivative.adjoints)
+    adjoints.push_back(name.empty() ? Value() : frame.Find(name)->value);
   return adjoints;
 }
 
-// False where no batches have kept what a round gives adjoints for.
-Result<bool> RecursionGradient::AddRound(const Function& backward, const Variable& kept,
-                                         const std::vector<Variable>& adjoints, Given* given) {
-  if (!IsBatched(&kept)) return false;
-  const std::vector<Variable>& elements = kept.list->elements;
-  const int64_t number = elements[kEvaluationElement].value.scalar().AsInteger();
-  auto of_evaluation =
-      std::find_if(given->begin(), given->end(), [&](const auto& one) { return one.first == number; });
-  if (of_evaluation == given->end()) of_evaluation = given->insert(given->end(), {number, {}});
-  GivenAdjoints& all = of_evaluation->second;
-  if (const Kept* const here = std::get_deleter<Kept>(kept.list); here != nullptr && all.place == nullptr) {
-    all.place = here->place;
-    all.parameters = here->parameters;
-  }
-  const Matrix& row = elements[kGroupElement].value.matrix();
-  const std::vector<int64_t> roots = ops::RootsOf(row, 0);
+// Adds the adjoints of the results of one call, to those of its evaluation.
+Status RecursionGradient::AddRound(const Function& backward, const SavedCall& saved,
+                                   const std::vector<Variable>& adjoints, Given* given) {
+  auto found = std::find_if(given->begin(), given->end(),
+                            [&](const OfEvaluation& other) { return other.first.IsOfSameEvaluation(saved); });
+  if (found == given->end()) found = given->insert(given->end(), {.first = saved, .adjoints = {}});
+  GivenAdjoints& all = found->adjoints;
+  if (all.saved == nullptr) all.saved = saved.evaluation;
+  const std::vector<int64_t> roots = ops::RootsOf(saved.group, 0);
   GivenAdjoints::OfRoot root;
-  root.group = static_cast<int64_t>(row.At(0, 0));
-  root.place = std::find(roots.begin(), roots.end(), elements[kNodeElement].value.scalar().AsInteger()) -
-               roots.begin();
-  if (root.place == static_cast<int64_t>(roots.size())) return Internal("a kept list has another node");
+  root.group = static_cast<int64_t>(saved.group.At(0, 0));
+  root.place = std::find(roots.begin(), roots.end(), saved.node) - roots.begin();
+  if (root.place == static_cast<int64_t>(roots.size())) return Internal("a saved call has another node");
   HEDDLE_ASSIGN_OR_RETURN(root.of_results, AdjointsIn(backward, adjoints));
-  all.results.clear();
-  for (size_t i = 0; i < root.of_results.size(); ++i)
-    if (root.of_results[i].IsScalar() || root.of_results[i].IsMatrix()) all.results.push_back(i);
-  all.groups.try_emplace(root.group, row);
+  all.groups.try_emplace(root.group, saved.group);
   all.roots.push_back(std::move(root));
-  return true;
+  return OkStatus();
 }
 
 Result<bool> RecursionGradient::RunBackward(const Block& call, const Function& function,
                                             VariableTable* callee) {
-  const Variable* const kept = callee->Find(compiler::kKept);
-  if (!IsBatched(kept)) return false;
+  const Variable* const list = callee->Find(compiler::kSaved);
+  const std::optional<SavedCall> saved = list == nullptr ? std::nullopt : SavedCall::In(*list);
+  if (!saved) return false;
   std::vector<Variable> adjoints;
-  for (const Parameter* parameter : AdjointParameters(function)) {
-    const Variable* const variable = callee->Find(parameter->name);
+  for (const std::string& parameter : AdjointParameters(function)) {
+    const Variable* const variable = callee->Find(parameter);
     if (variable == nullptr) return false;
     adjoints.push_back(*variable);
   }
   Given given;
-  HEDDLE_ASSIGN_OR_RETURN(const bool is_batched, AddRound(function, *kept, adjoints, &given));
-  return is_batched ? Sum(call, function, given, callee) : Result<bool>(false);
+  HEDDLE_RETURN_IF_ERROR(AddRound(function, *saved, adjoints, &given));
+  HEDDLE_RETURN_IF_ERROR(Sum(call, function, given, callee));
+  return true;
 }
 
-// Rounds whose roots were computed together go back together.
+// Rounds whose roots were evaluated together are swept back together.
 Result<bool> RecursionGradient::RunRounds(const Block& call, const Function& function,
                                           VariableTable* callee) {
-  const Function& backward = *KnownOf(function).partner;
-  if (KnownOf(backward).kind != Known::Kind::kBackward) return false;
+  const Function& backward = *DerivedOf(function).partner;
+  if (DerivedOf(backward).kind != Kind::kBackward) return false;
   const Variable* const rounds = callee->Find(compiler::kRounds);
   if (rounds == nullptr || rounds->list == nullptr || rounds->list->size() == 0) return false;
   const size_t adjoints = AdjointParameters(backward).size();
@@ -235,21 +175,22 @@ Result<bool> RecursionGradient::RunRounds(const Block& call, const Function& fun
   for (const Variable& round : rounds->list->elements) {
     if (round.list == nullptr || round.list->size() < adjoints + 1) return false;
     const std::vector<Variable>& elements = round.list->elements;
-    HEDDLE_ASSIGN_OR_RETURN(
-        const bool is_batched,
-        AddRound(backward, elements[0],
-                 {elements.end() - static_cast<std::ptrdiff_t>(adjoints), elements.end()}, &given));
-    if (!is_batched) return false;
+    const std::optional<SavedCall> saved = SavedCall::In(elements[0]);
+    if (!saved) return false;
+    HEDDLE_RETURN_IF_ERROR(AddRound(
+        backward, *saved, {elements.end() - static_cast<std::ptrdiff_t>(adjoints), elements.end()}, &given));
   }
-  return Sum(call, backward, given, callee);
+  HEDDLE_RETURN_IF_ERROR(Sum(call, backward, given, callee));
+  return true;
 }
 
-Result<bool> RecursionGradient::Sum(const Block& call, const Function& backward, const Given& given,
-                                    VariableTable* callee) {
-  const Function& forward = *KnownOf(backward).partner;
+Status RecursionGradient::Sum(const Block& call, const Function& backward, const Given& given,
+                              VariableTable* callee) {
+  const Function& forward = *DerivedOf(backward).partner;
   std::vector<Matrix> sums;
-  for (const auto& [number, of_evaluation] : given) {
-    HEDDLE_ASSIGN_OR_RETURN(std::vector<Matrix> part, plans_.SweepBack(call, forward, of_evaluation, callee));
+  for (const OfEvaluation& evaluation : given) {
+    HEDDLE_ASSIGN_OR_RETURN(std::vector<Matrix> part,
+                            plans_.SweepBack(call, forward, evaluation.adjoints, callee));
     if (sums.empty())
       sums = std::move(part);
     else
@@ -262,23 +203,24 @@ Result<bool> RecursionGradient::Sum(const Block& call, const Function& backward,
     callee->Set(compiler::AdjointName(wanted[i]),
                 VariableOf(std::move(value), ValueType::kDouble, options_.ranks));
   }
-  return true;
+  return OkStatus();
 }
 
-// Else each round goes back alone, through all nodes.
+// Whether calls of the backward function in the rounds of a loop become one call. Where they do not, each
+// round sweeps back alone, through all nodes.
 bool RecursionGradient::HasRounds(const Function& backward) {
   return std::any_of(program_.functions.begin(), program_.functions.end(), [&](const auto& function) {
-    const Known& known = KnownOf(function.second);
-    return known.kind == Known::Kind::kRounds && known.partner == &backward;
+    const Derived& derived = DerivedOf(function.second);
+    return derived.kind == Kind::kRounds && derived.partner == &backward;
   });
 }
 
 std::string RecursionGradient::NodeOf(const std::string& function) {
   const auto found = program_.functions.find(function);
   if (found == program_.functions.end()) return "";
-  const Known& known = KnownOf(found->second);
-  return known.kind == Known::Kind::kForward && HasRounds(*known.partner)
-             ? found->second.parameters[known.node_parameter].name
+  const Derived& derived = DerivedOf(found->second);
+  return derived.kind == Kind::kForward && HasRounds(*derived.partner)
+             ? found->second.parameters[derived.node_parameter].name
              : "";
 }
 

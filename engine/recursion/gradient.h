@@ -10,6 +10,7 @@
 
 #include "engine/recursion/forests.h"
 #include "engine/recursion/plans.h"
+#include "engine/recursion/saved_call.h"
 #include "engine/variables/session_options.h"
 #include "engine/variables/variables.h"
 
@@ -17,10 +18,11 @@ namespace heddle::engine {
 
 class GraphRunner;
 
-/// Runs the functions that gradient() has made of a recursive one (compiler/gradient/gradient.h) as plans,
-/// where that one is a structural recursion (docs/gradient.md): "forward ..." for all roots of a loop at
-/// once, "backward ..." and "rounds of ..." as one way back through the batches. What is kept between the two
-/// hangs on the list that the program keeps. Every rank takes part and has the results.
+/// Runs the functions that gradient() has made of a recursive one (DerivativeRole) as plans, where that one
+/// is a structural recursion (docs/gradient.md): a forward function for all roots of a loop together, a
+/// backward one, or one for the rounds of a loop, as one sweep back through the batches. What the forward
+/// call saves hangs on the list that the program passes to the backward call (SavedCall). Every rank takes
+/// part and has the results.
 class RecursionGradient {
  public:
   /// All outlive it.
@@ -40,29 +42,37 @@ class RecursionGradient {
   void LeaveLoop(const Block& loop);
 
  private:
-  struct Known;
-  struct Kept;
-  // By evaluation, in the order in which rounds name them.
-  using Given = std::vector<std::pair<int64_t, GivenAdjoints>>;
+  // A function of a derivative that batches may run; of all others kNone.
+  struct Derived {
+    DerivativeRole::Kind kind = DerivativeRole::Kind::kNone;
+    size_t node_parameter = 0;          // Of a forward function.
+    const Function* partner = nullptr;  // DerivativeRole::partner
+  };
+  // Adjoints of one evaluation, which `first` is a call of.
+  struct OfEvaluation {
+    SavedCall first;
+    GivenAdjoints adjoints;
+  };
+  using Given = std::vector<OfEvaluation>;  // In the order in which rounds name the evaluations.
 
-  Known& KnownOf(const Function& function);
+  const Derived& DerivedOf(const Function& function);
   bool HasRounds(const Function& backward);
   std::string NodeOf(const std::string& function);
   Result<bool> RunForward(const Block& call, const Function& function, VariableTable* callee);
-  Result<std::shared_ptr<ListOf<Variable>>> KeptAt(const RecursionEvaluation& evaluation, size_t root) const;
+  Result<Variable> SavedAt(const RecursionEvaluation& evaluation, size_t root) const;
   Result<bool> RunBackward(const Block& call, const Function& function, VariableTable* callee);
   Result<bool> RunRounds(const Block& call, const Function& function, VariableTable* callee);
-  Result<bool> AddRound(const Function& backward, const Variable& kept, const std::vector<Variable>& adjoints,
-                        Given* given);
-  Result<bool> Sum(const Block& call, const Function& backward, const Given& given, VariableTable* callee);
+  Status AddRound(const Function& backward, const SavedCall& saved, const std::vector<Variable>& adjoints,
+                  Given* given);
+  Status Sum(const Block& call, const Function& backward, const Given& given, VariableTable* callee);
   Result<std::vector<Value>> AdjointsIn(const Function& backward, const std::vector<Variable>& given);
-  std::vector<const Parameter*> AdjointParameters(const Function& backward) const;
+  static std::vector<std::string> AdjointParameters(const Function& backward);
 
   const Program& program_;
   const SessionOptions& options_;
   GraphRunner& runner_;
   const bool is_on_;
-  std::map<const Function*, std::unique_ptr<Known>> known_;
+  std::map<const Function*, Derived> derived_;
   RecursionPlans plans_;
   RecursionForests forests_;
 };

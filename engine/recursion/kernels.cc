@@ -95,9 +95,10 @@ Result<Matrix> RecursionKernels::RowsOf(const ops::KernelCall& call, const Funct
   const Matrix& column = call.inputs[0]->matrix();
   std::vector<int64_t> roots;
   for (int64_t i = 0; i < column.rows(); ++i) roots.push_back(static_cast<int64_t>(column.At(i, 0)));
+  const std::vector<std::string> names = bodies_.FoundAt(function).recursion.Inputs(function);
   const Result<RecursionParts> parts =
       roots.empty() ? RecursionParts(std::vector<RecursionPart>())
-                    : Evaluate(function, roots, bodies_.InputsOf(function, call, /*first=*/1), call.context);
+                    : Evaluate(function, roots, bodies_.InputsOf(names, call, /*first=*/1), call.context);
   return RowsOfRoots(call, call.row_begin, column.rows(), parts);
 }
 
@@ -130,7 +131,7 @@ Result<RecursionParts> RecursionKernels::Evaluate(const Function& function, cons
     std::optional<ops::NodeResults> results;
     HEDDLE_RETURN_IF_ERROR(WithinMemory("variables", [&]() -> Status {
       HEDDLE_ASSIGN_OR_RETURN(results, ops::EvaluateRecursion(*structure, find_body, parameters, kernels_,
-                                                              context, bodies_.weights()));
+                                                              context, bodies_.cache()));
       if (results && groups.size() > 1) return KeepRoots(&structure, &*results);
       return OkStatus();
     }));

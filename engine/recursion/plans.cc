@@ -45,18 +45,18 @@ Result<Matrix> RowsOf(const std::map<int64_t, Matrix>& groups) {
   return rows;
 }
 
-// A row for each root: its group and place, the cells of its adjoints.
-Result<Matrix> RowsOf(const GivenAdjoints& given) {
+// A row for each root: its group and place, the cells of its adjoints, which are those of these results.
+Result<Matrix> RowsOf(const GivenAdjoints& given, const std::vector<size_t>& results) {
   const auto cells_of = [](const Value& value) { return value.IsScalar() ? 1 : value.matrix().cells(); };
   int64_t width = 2;
-  for (const size_t result : given.results) width += cells_of(given.roots[0].of_results[result]);
+  for (const size_t result : results) width += cells_of(given.roots[0].of_results[result]);
   HEDDLE_ASSIGN_OR_RETURN(Matrix rows, Matrix::Dense(static_cast<int64_t>(given.roots.size()), width));
   double* to = rows.mutable_data();
   for (const GivenAdjoints::OfRoot& root : given.roots) {
     const double* const end = to + width;
     *to++ = static_cast<double>(root.group);
     *to++ = static_cast<double>(root.place);
-    for (const size_t result : given.results) {
+    for (const size_t result : results) {
       const Value& value = root.of_results[result];
       if (end - to < cells_of(value)) return Internal("adjoints differ in size");
       if (value.IsScalar()) {
@@ -72,6 +72,12 @@ Result<Matrix> RowsOf(const GivenAdjoints& given) {
     if (to != end) return Internal("adjoints differ in size");
   }
   return rows;
+}
+
+int64_t WidthOf(const RecursionEvaluation& evaluation) {
+  int64_t width = 1;
+  for (const ValueInfo& info : evaluation.infos) width += ops::CellsOf(info);
+  return width;
 }
 
 std::string NameOfAdjoint(size_t i) { return fmt::format("%recursion.adjoint{}", i); }
@@ -154,20 +160,24 @@ const std::string& RecursionPlans::KeyOf(const Function& function) const {
       ->first;
 }
 
-// With the variables that it reads, which the frame has: `before`, the parameters, `behind`.
+uint64_t RecursionPlans::GraphKey::Hash() const {
+  uint64_t hash = FoldHash(FoldHash(is_backward ? 2 : 1, function), sizes);
+  for (const uint64_t number :
+       {uint64_t{may_fail}, uint64_t{roots}, uint64_t{groups}, static_cast<uint64_t>(columns)})
+    hash = FoldHash(hash, number);
+  return hash;
+}
+
+// A node whose inputs are variables of the frame.
 Node RecursionPlans::OperatorOf(const Block& call, const Function& function, std::string_view op,
-                                const std::vector<const char*>& before,
-                                const std::vector<const char*>& behind, const VariableTable& callee,
+                                const std::vector<std::string>& variables, const VariableTable& callee,
                                 Graph* graph) const {
   Node recursive = {.op = std::string(op), .position = call.position};
-  const auto add_variable = [&](const std::string& name) {
+  for (const std::string& name : variables) {
     Node variable = {.op = "variable", .info = callee.Find(name)->info, .position = call.position};
     variable.SetAttribute("name", name);
     recursive.inputs.push_back(graph->Add(std::move(variable)));
-  };
-  for (const char* name : before) add_variable(name);
-  for (const std::string& name : bodies().FoundAt(function).recursion.Inputs(function)) add_variable(name);
-  for (const char* name : behind) add_variable(name);
+  }
   recursive.SetAttribute(Attributes::kFunction, KeyOf(function));
   recursive.SetAttribute(Attributes::kEvenRows, true);
   return recursive;
@@ -177,12 +187,14 @@ Graph RecursionPlans::ForwardGraph(const Block& call, const Function& function,
                                    const RecursionEvaluation& evaluation, bool may_fail,
                                    const VariableTable& callee) const {
   Graph graph;
-  const bool keeps = bodies().FoundAt(function).recursion.keeps;
+  const compiler::Recursion& recursion = bodies().FoundAt(function).recursion;
+  const bool keeps = recursion.keeps;
+  std::vector<std::string> variables = {kRoots};
+  if (keeps) variables.emplace_back(kPlace);
+  for (std::string& name : recursion.Inputs(function)) variables.push_back(std::move(name));
   Node recursive =
-      keeps ? OperatorOf(call, function, ops::kRecursiveForward, {kRoots, kPlace}, {}, callee, &graph)
-            : OperatorOf(call, function, ops::kRecursive, {kRoots}, {}, callee, &graph);
-  int64_t width = 1;
-  for (const ValueInfo& info : evaluation.infos) width += ops::CellsOf(info);
+      OperatorOf(call, function, keeps ? ops::kRecursiveForward : ops::kRecursive, variables, callee, &graph);
+  const int64_t width = WidthOf(evaluation);
   const auto roots = static_cast<int64_t>(evaluation.roots.size());
   recursive.SetAttribute(Attributes::kWidth, width);
   recursive.SetAttribute(Attributes::kMayFail, may_fail);
@@ -195,21 +207,19 @@ Graph RecursionPlans::ForwardGraph(const Block& call, const Function& function,
   return graph;
 }
 
-Graph RecursionPlans::BackwardGraph(const Block& call, const Function& function, const GivenAdjoints& given,
+Graph RecursionPlans::BackwardGraph(const Block& call, const Function& function,
                                     const VariableTable& callee) const {
   Graph graph;
-  Node recursive =
-      OperatorOf(call, function, ops::kRecursiveBackward, {}, {kRoots, kPlace, kGiven}, callee, &graph);
-  const std::vector<std::string> names = bodies().FoundAt(function).recursion.Inputs(function);
-  std::vector<size_t> parameters;
-  for (const std::string& name : bodies().WantedOf(function)) {
-    parameters.push_back(static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin()));
+  std::vector<std::string> variables = bodies().BackwardInputs(function);
+  for (const char* name : {kRoots, kPlace, kGiven}) variables.emplace_back(name);
+  Node recursive = OperatorOf(call, function, ops::kRecursiveBackward, variables, callee, &graph);
+  const std::vector<std::string>& wanted = bodies().WantedOf(function);
+  for (const std::string& name : wanted) {
     const ValueInfo& info = callee.Find(name)->info;
     recursive.results.push_back(ValueInfo::OfMatrix(info.IsScalar() ? Shape{1, 1} : info.shape));
     if (info.IsMatrix()) recursive.results.back().element_type = info.element_type;
   }
-  recursive.SetAttribute(Attributes::kGiven, ops::TextOfNumbers(given.results));
-  recursive.SetAttribute(Attributes::kWanted, ops::TextOfNumbers(parameters));
+  recursive.SetAttribute(Attributes::kWanted, static_cast<int64_t>(wanted.size()));
   recursive.info = ValueInfo::OfTuple();
   const size_t results = recursive.results.size();
   const NodeId tuple = graph.Add(std::move(recursive));
@@ -223,9 +233,9 @@ Graph RecursionPlans::BackwardGraph(const Block& call, const Function& function,
   return graph;
 }
 
-// The way back reads them again: they are brought to all ranks once for both.
-Status RecursionPlans::ShareParameters(const Function& function, VariableTable* callee,
-                                       RecursionEvaluation* evaluation) {
+// The backward sweep reads the parameters again: they are brought to all ranks for both.
+Result<std::shared_ptr<const SharedParameters>> RecursionPlans::ShareParameters(const Function& function,
+                                                                                VariableTable* callee) {
   std::map<std::string, Distribution> wanted;
   const std::vector<std::string> names = bodies().FoundAt(function).recursion.Inputs(function);
   for (const std::string& name : names)
@@ -236,8 +246,7 @@ Status RecursionPlans::ShareParameters(const Function& function, VariableTable* 
   auto shared = std::make_shared<SharedParameters>();
   shared->ranks = options_.ranks;
   for (const std::string& name : names) shared->variables.Set(name, *callee->Find(name));
-  evaluation->parameters = std::move(shared);
-  return OkStatus();
+  return std::shared_ptr<const SharedParameters>(std::move(shared));
 }
 
 // Every rank has it.
@@ -245,12 +254,11 @@ void RecursionPlans::SetMatrix(const char* name, Matrix matrix, VariableTable* c
   callee->Set(name, VariableOf(std::move(matrix), ValueType::kDouble, options_.ranks));
 }
 
-const Graph& RecursionPlans::Kept(const Block& call, const std::string& key,
-                                  const std::function<Graph()>& make) {
+const Graph& RecursionPlans::GraphOf(const GraphKey& key, const std::function<Graph()>& make) {
   if (graphs_.size() >= kMostGraphs) graphs_.clear();
-  const auto [kept, is_new] = graphs_.try_emplace({&call, key});
-  if (is_new) kept->second = make();
-  return kept->second;
+  const auto [found, is_new] = graphs_.try_emplace(key);
+  if (is_new) found->second = make();
+  return found->second;
 }
 
 Result<std::optional<RecursionEvaluation>> RecursionPlans::Evaluate(const Block& call,
@@ -282,30 +290,39 @@ Result<std::optional<RecursionEvaluation>> RecursionPlans::Evaluate(const Block&
   RecursionEvaluation evaluation;
   evaluation.roots = roots;
   evaluation.infos = *std::move(infos);
-  if (recursion.keeps && options_.ranks > 1)
-    HEDDLE_RETURN_IF_ERROR(ShareParameters(function, callee, &evaluation));
+  SavedEvaluation saved;
+  if (recursion.keeps && options_.ranks > 1) {
+    HEDDLE_ASSIGN_OR_RETURN(saved.parameters, ShareParameters(function, callee));
+  }
   HEDDLE_RETURN_IF_ERROR(WithinMemory("variables", [&]() -> Status {
     HEDDLE_ASSIGN_OR_RETURN(Matrix rows, recursion.keeps ? ops::RowsOfGroups(roots) : ColumnOf(roots));
     SetMatrix(kRoots, rows, callee);
     if (!recursion.keeps) return OkStatus();
     evaluation.groups = std::move(rows);
-    evaluation.place = runner_.recursions().adjoints().NewPlace();
-    HEDDLE_ASSIGN_OR_RETURN(Matrix number, NumberOf(evaluation.place));
+    saved.roots = roots;
+    evaluation.roots_hash = HashOfRoots(roots);
+    saved.place = runner_.recursions().adjoints().NewPlace();
+    HEDDLE_ASSIGN_OR_RETURN(Matrix number, NumberOf(saved.place));
     SetMatrix(kPlace, std::move(number), callee);
+    evaluation.saved = std::make_shared<const SavedEvaluation>(std::move(saved));
     return OkStatus();
   }));
-  std::string key = fmt::format("{} {} {}", roots.size(), may_fail, *sizes);
-  for (const ValueInfo& info : evaluation.infos) AppendType(info, &key);
+  const GraphKey key = {.call = &call,
+                        .function = KeyOf(function),
+                        .may_fail = may_fail,
+                        .roots = roots.size(),
+                        .columns = WidthOf(evaluation),
+                        .sizes = *sizes};
   const Graph& graph =
-      Kept(call, key, [&] { return ForwardGraph(call, function, evaluation, may_fail, *callee); });
-  const Status status = runner_.RunForAll(call.id, graph, FoldHash(1, key), {kRows}, callee);
+      GraphOf(key, [&] { return ForwardGraph(call, function, evaluation, may_fail, *callee); });
+  const Status status = runner_.RunForAll(call.id, graph, key.Hash(), {kRows}, callee);
   callee->Erase(kRoots);
   callee->Erase(kPlace);
   HEDDLE_RETURN_IF_ERROR(status);
   HEDDLE_ASSIGN_OR_RETURN(Variable made, callee->Take(kRows));
   evaluation.rows = made.value.matrix();
   for (int64_t i = 0; i < evaluation.rows.rows(); ++i)
-    if (evaluation.rows.At(i, 0) == ops::kLeft) {
+    if (evaluation.rows.At(i, 0) == ops::kInterpreted) {
       if (!may_fail) bodies().SayWhy(function, "another worker found what only calls can tell");
       return none;
     }
@@ -339,27 +356,31 @@ Status RecursionPlans::TakeResults(const Function& function, const RecursionEval
 Result<std::vector<Matrix>> RecursionPlans::SweepBack(const Block& call, const Function& forward,
                                                       const GivenAdjoints& given, VariableTable* callee) {
   // Values are those of the way forth. A list of a session of other ranks has not what all of these have.
-  if (given.parameters != nullptr && given.parameters->ranks == options_.ranks)
-    for (const auto& [name, parameter] : given.parameters->variables.variables())
-      callee->Set(name, parameter);
+  const SharedParameters* const shared = given.saved == nullptr ? nullptr : given.saved->parameters.get();
+  if (shared != nullptr && shared->ranks == options_.ranks)
+    for (const auto& [name, parameter] : shared->variables.variables()) callee->Set(name, parameter);
   const std::optional<std::string> sizes = SizesOf(forward, *callee);
   if (!sizes) return Internal("the derivative of a recursion misses its parameters");
   HEDDLE_RETURN_IF_ERROR(WithinMemory("variables", [&]() -> Status {
     HEDDLE_ASSIGN_OR_RETURN(Matrix groups, RowsOf(given.groups));
     SetMatrix(kRoots, std::move(groups), callee);
-    HEDDLE_ASSIGN_OR_RETURN(Matrix number, NumberOf(given.place));
+    HEDDLE_ASSIGN_OR_RETURN(Matrix number, NumberOf(given.saved == nullptr ? nullptr : given.saved->place));
     SetMatrix(kPlace, std::move(number), callee);
-    HEDDLE_ASSIGN_OR_RETURN(Matrix rows, RowsOf(given));
+    HEDDLE_ASSIGN_OR_RETURN(Matrix rows, RowsOf(given, bodies().ResultsWithAdjoints(forward)));
     SetMatrix(kGiven, std::move(rows), callee);
     return OkStatus();
   }));
   std::vector<std::string> names;
   for (size_t i = 0; i < bodies().WantedOf(forward).size(); ++i) names.push_back(NameOfAdjoint(i));
-  const std::string key =
-      fmt::format("back {} {} {} {} {}", given.groups.size(), given.roots.size(),
-                  callee->Find(kGiven)->info.shape.columns, ops::TextOfNumbers(given.results), *sizes);
-  const Graph& graph = Kept(call, key, [&] { return BackwardGraph(call, forward, given, *callee); });
-  const Status status = runner_.RunForAll(call.id, graph, FoldHash(1, key), names, callee);
+  const GraphKey key = {.call = &call,
+                        .function = KeyOf(forward),
+                        .is_backward = true,
+                        .roots = given.roots.size(),
+                        .groups = given.groups.size(),
+                        .columns = callee->Find(kGiven)->info.shape.columns,
+                        .sizes = *sizes};
+  const Graph& graph = GraphOf(key, [&] { return BackwardGraph(call, forward, *callee); });
+  const Status status = runner_.RunForAll(call.id, graph, key.Hash(), names, callee);
   for (const char* name : {kRoots, kPlace, kGiven}) callee->Erase(name);
   HEDDLE_RETURN_IF_ERROR(status);
   std::vector<Matrix> adjoints;

@@ -14,6 +14,7 @@
 #include "engine/recursion/adjoints.h"
 #include "engine/recursion/bodies.h"
 #include "engine/recursion/lists.h"
+#include "engine/recursion/saved_call.h"
 #include "engine/variables/session_options.h"
 #include "engine/variables/variables.h"
 
@@ -21,37 +22,26 @@ namespace heddle::engine {
 
 class GraphRunner;
 
-/// Parameters that every one of so many ranks has whole.
-struct SharedParameters {
-  int ranks = 1;
-  VariableTable variables;
-};
-
 /// A recursive function at some roots.
 struct RecursionEvaluation {
   std::vector<int64_t> roots;
+  int64_t roots_hash = 0;        ///< HashOfRoots, of a forward function.
   std::vector<ValueInfo> infos;  ///< Of the results at one root.
   Matrix rows;                   ///< As the operators of recursions make them.
-  /// Of the "forward ..." of a derivative: its roots in groups (ops::RowsOfGroups), and what is kept of them
-  /// until nobody has the place.
+  /// Of a forward function: its roots in groups (ops::RowsOfGroups), and what is saved of them.
   Matrix groups;
-  /// The parameters as the ranks of the session had them for it, where these are several.
-  std::shared_ptr<const SharedParameters> parameters;
-  std::shared_ptr<const RecursionAdjoints::Place> place;
+  std::shared_ptr<const SavedEvaluation> saved;
 };
 
-/// Adjoints that are given for roots of one evaluation.
+/// Adjoints that are given for roots of one evaluation of a forward function.
 struct GivenAdjoints {
   struct OfRoot {
-    int64_t group = 0, place = 0;  ///< In the group.
-    std::vector<Value> of_results;
+    int64_t group = 0, place = 0;   ///< In the group.
+    std::vector<Value> of_results;  ///< By result of the function; empty for one that has no adjoint.
   };
-  /// nullptr: nothing is kept here.
-  std::shared_ptr<const RecursionAdjoints::Place> place;
-  std::shared_ptr<const SharedParameters> parameters;
-  std::map<int64_t, Matrix> groups;  ///< Rows of RowsOfGroups, by their numbers.
-  std::vector<size_t> results;       ///< Of the function, those of which they are.
-  std::vector<OfRoot> roots;         ///< In order.
+  std::shared_ptr<const SavedEvaluation> saved;  ///< nullptr: this session has saved nothing of it.
+  std::map<int64_t, Matrix> groups;              ///< Rows of ops::RowsOfGroups, by the number of the group.
+  std::vector<OfRoot> roots;                     ///< In the order in which they are given.
 };
 
 /// Makes plans of structurally recursive functions at some roots (docs/recursion.md, section 2), of one
@@ -71,7 +61,8 @@ class RecursionPlans {
   /// Sets the function's results at root number `root`.
   Status TakeResults(const Function& function, const RecursionEvaluation& evaluation, size_t root,
                      VariableTable* callee) const;
-  /// What this adds to the adjoints of the parameters of a "forward ..." that are wanted, in their order.
+  /// What these adjoints add to those of the parameters of a forward function that are wanted
+  /// (RecursionBodies::WantedOf), in their order.
   Result<std::vector<Matrix>> SweepBack(const Block& call, const Function& forward,
                                         const GivenAdjoints& given, VariableTable* callee);
 
@@ -81,16 +72,26 @@ class RecursionPlans {
   Result<std::optional<std::vector<ValueInfo>>> ResultsOf(const Function& function, int64_t root,
                                                           const std::string& sizes, VariableTable* callee);
   const std::string& KeyOf(const Function& function) const;
+  /// What tells the graph of an evaluation, or of a backward sweep, from others of the same call.
+  struct GraphKey {
+    const Block* call = nullptr;
+    std::string function;  ///< Key in Program::functions: a call may have several candidates.
+    bool is_backward = false, may_fail = false;
+    size_t roots = 0, groups = 0;
+    int64_t columns = 0;  ///< Of the result, or of the given adjoints.
+    std::string sizes;    ///< SizesOf
+    auto operator<=>(const GraphKey&) const = default;
+    uint64_t Hash() const;
+  };
   Node OperatorOf(const Block& call, const Function& function, std::string_view op,
-                  const std::vector<const char*>& before, const std::vector<const char*>& behind,
-                  const VariableTable& callee, Graph* graph) const;
+                  const std::vector<std::string>& variables, const VariableTable& callee, Graph* graph) const;
   Graph ForwardGraph(const Block& call, const Function& function, const RecursionEvaluation& evaluation,
                      bool may_fail, const VariableTable& callee) const;
-  Graph BackwardGraph(const Block& call, const Function& function, const GivenAdjoints& given,
-                      const VariableTable& callee) const;
-  Status ShareParameters(const Function& function, VariableTable* callee, RecursionEvaluation* evaluation);
+  Graph BackwardGraph(const Block& call, const Function& function, const VariableTable& callee) const;
+  Result<std::shared_ptr<const SharedParameters>> ShareParameters(const Function& function,
+                                                                  VariableTable* callee);
   void SetMatrix(const char* name, Matrix matrix, VariableTable* callee) const;
-  const Graph& Kept(const Block& call, const std::string& key, const std::function<Graph()>& make);
+  const Graph& GraphOf(const GraphKey& key, const std::function<Graph()>& make);
 
   const Program& program_;
   const SessionOptions& options_;
@@ -98,7 +99,7 @@ class RecursionPlans {
   RecursionLists lists_;
   // By function and the sizes of the parameters: what results are; nullopt where the function is interpreted.
   std::map<std::pair<const Function*, std::string>, std::optional<std::vector<ValueInfo>>> results_;
-  std::map<std::pair<const Block*, std::string>, Graph> graphs_;  // By call and sizes.
+  std::map<GraphKey, Graph> graphs_;
 };
 
 }  // namespace heddle::engine

@@ -24,7 +24,7 @@ Result<Matrix> RowsOfRoots(const ops::KernelCall& call, int64_t first, int64_t c
   if (!parts.ok() || !*parts) {
     for (int64_t i = 0; i < rows.rows(); ++i, row += rows.columns()) {
       begin_row();
-      row[numbers] = ops::kLeft;
+      row[numbers] = ops::kInterpreted;
     }
     return rows;
   }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ops/base/kernel.h"
-#include "ops/recursion/body/recursive_body.h"
+#include "ops/recursion/run/evaluate_recursion.h"
 #include "ops/recursion/structure/linearize.h"
 
 namespace heddle::engine {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/variables/variables.h"
-#include "ops/recursion/body/recursive_body.h"
+#include "ops/recursion/run/evaluate_recursion.h"
 #include "ops/recursion/structure/structure_program.h"
 
 namespace heddle::engine {

@@ -8,20 +8,20 @@
 namespace heddle::engine {
 
 std::string TextOfBody(const std::string& function, int32_t calls,
-                       const std::shared_ptr<const ops::RecursiveBody>& body, ops::WeightCache& weights) {
-  return fmt::format("{}, nodes with {} calls: {}", function, calls, weights.ProgramOf(body)->ToText());
+                       const std::shared_ptr<const ops::RecursiveBody>& body, ops::RecursionCache& cache) {
+  return fmt::format("{}, nodes with {} calls: {}", function, calls, cache.ProgramOf(body)->ToText());
 }
 
 std::vector<std::string> TextsOfAdjoint(const std::string& function, int32_t calls, bool keeps,
                                         const std::shared_ptr<const ops::RecursiveAdjoint>& adjoint,
-                                        ops::WeightCache& weights) {
+                                        ops::RecursionCache& cache) {
   using Body = std::shared_ptr<const ops::RecursiveBody>;
   const std::string kept = keeps ? fmt::format("keeps {} bytes a node", BytesOfRows(adjoint->kept))
                                  : std::string("keeps nothing, for want of memory");
   return {TextOfBody(fmt::format("gradient of {}, forth, {}", function, kept), calls,
-                     Body(adjoint, &adjoint->forward), weights),
+                     Body(adjoint, &adjoint->forward), cache),
           TextOfBody(fmt::format("gradient of {}, back", function), calls, Body(adjoint, &adjoint->backward),
-                     weights)};
+                     cache)};
 }
 
 std::string TextOfForm(const std::string& function, const ops::TreeParts& parts) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ops/recursion/adjoint/recursive_adjoint.h"
-#include "ops/recursion/run/packed_weights.h"
+#include "ops/recursion/run/recursion_cache.h"
 #include "ops/recursion/run/tree_parts.h"
 
 namespace heddle::engine {
@@ -17,11 +17,11 @@ namespace heddle::engine {
 
 /// "treefc, nodes with 2 calls: ahead: ...; a level: ...".
 std::string TextOfBody(const std::string& function, int32_t calls,
-                       const std::shared_ptr<const ops::RecursiveBody>& body, ops::WeightCache& weights);
+                       const std::shared_ptr<const ops::RecursiveBody>& body, ops::RecursionCache& cache);
 /// Those of a derivative: the way forth, and what it keeps of a node or that it keeps nothing, and back.
 std::vector<std::string> TextsOfAdjoint(const std::string& function, int32_t calls, bool keeps,
                                         const std::shared_ptr<const ops::RecursiveAdjoint>& adjoint,
-                                        ops::WeightCache& weights);
+                                        ops::RecursionCache& cache);
 
 /// "treelstm by trees over 2 threads": the form in which its nodes were computed.
 std::string TextOfForm(const std::string& function, const ops::TreeParts& parts);

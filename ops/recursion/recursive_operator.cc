@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/recursion/recursive_operator.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
-#include <charconv>
 #include <cstring>
+#include <vector>
 
 #include "ops/base/operator.h"
 
@@ -25,8 +21,9 @@ Result<ValueInfo> InferForward(const InferContext& context) {
 
 Result<std::vector<ValueInfo>> InferBackward(const InferContext& context) {
   std::vector<ValueInfo> adjoints;
-  for (const size_t parameter : NumbersIn(context.node.Text(RecursiveAttributes::kWanted))) {
-    const ValueInfo& info = context.inputs[parameter];
+  const auto wanted =
+      static_cast<size_t>(context.node.FindAttribute(RecursiveAttributes::kWanted)->AsInteger());
+  for (const ValueInfo& info : context.inputs.first(wanted)) {
     adjoints.push_back(ValueInfo::OfMatrix(info.IsScalar() ? Shape{1, 1} : info.shape));
     // Adjoints of numbers are doubles, in single precision as well.
     if (info.IsMatrix()) adjoints.back().element_type = info.element_type;
@@ -66,22 +63,6 @@ Status RunBackward(const KernelCall&, std::span<Value>) {
 }
 
 }  // namespace
-
-std::string TextOfNumbers(const std::vector<size_t>& numbers) {
-  return fmt::format("{}", fmt::join(numbers, " "));
-}
-
-std::vector<size_t> NumbersIn(std::string_view text) {
-  std::vector<size_t> numbers;
-  while (!text.empty()) {
-    size_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc()) break;
-    numbers.push_back(number);
-    text.remove_prefix(std::min(static_cast<size_t>(end - text.data()) + 1, text.size()));
-  }
-  return numbers;
-}
 
 /// Shapes:  n roots give n x width.
 /// Error:   each result is the one that a call of the function would give, bit for bit.

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/recursion/body/recursive_body.h"
+#include "ops/recursion/run/evaluate_recursion.h"
 
 namespace heddle::ops {
 
@@ -68,7 +68,7 @@ struct KeptNodes {
 Result<std::optional<KeptNodes>> EvaluateKeeping(const Linearized& structure, const FindAdjoint& find_adjoint,
                                                  const std::map<std::string, Value>& parameters,
                                                  const KernelSource& kernels, KernelContext& context,
-                                                 WeightCache& weights);
+                                                 RecursionCache& cache);
 
 /// Adjoints of results at a place.
 struct AdjointAt {
@@ -86,6 +86,6 @@ Result<AdjointSums> EvaluateAdjoint(const Linearized& structure, const KeptNodes
                                     const std::map<std::string, ValueInfo>& wanted,
                                     const std::map<std::string, Value>& parameters,
                                     const KernelSource& kernels, KernelContext& context,
-                                    WeightCache& weights);
+                                    RecursionCache& cache);
 
 }  // namespace heddle::ops

@@ -96,13 +96,13 @@ class BackwardSweep {
   BackwardSweep(const Linearized& structure, const KeptNodes& nodes,
                 const std::map<std::string, ValueInfo>& wanted,
                 const std::map<std::string, Value>& parameters, const KernelSource& kernels,
-                KernelContext& context, WeightCache& weights)
+                KernelContext& context, RecursionCache& cache)
       : structure_(structure),
         nodes_(nodes),
         parameters_(parameters),
         kernels_(kernels),
         context_(context),
-        weights_(weights),
+        cache_(cache),
         rooms_(static_cast<int64_t>(structure.nodes.size())),
         classes_(structure.classes.size()),
         sums_(wanted) {}
@@ -182,7 +182,7 @@ class BackwardSweep {
         one.rows.rows[i] = one.rows.rows[static_cast<size_t>(*row)];
     one.run = std::make_unique<BodyRun>(
         std::shared_ptr<const RecursiveBody>(nodes_.classes[at], &nodes_.classes[at]->backward),
-        one.node_class, structure_.nodes, kernels_, context_, weights_);
+        one.node_class, structure_.nodes, kernels_, context_, cache_);
     return one.run->Begin(parameters_, &one.rows);
   }
 
@@ -244,7 +244,7 @@ class BackwardSweep {
   const std::map<std::string, Value>& parameters_;
   const KernelSource& kernels_;
   KernelContext& context_;
-  WeightCache& weights_;
+  RecursionCache& cache_;
   Rooms rooms_;
   std::vector<OfClass> classes_;
   std::vector<Matrix> adjoints_;  // of results, by place
@@ -256,7 +256,7 @@ class BackwardSweep {
 Result<std::optional<KeptNodes>> EvaluateKeeping(const Linearized& structure, const FindAdjoint& find_adjoint,
                                                  const std::map<std::string, Value>& parameters,
                                                  const KernelSource& kernels, KernelContext& context,
-                                                 WeightCache& weights) {
+                                                 RecursionCache& cache) {
   Keeper keeper(structure, find_adjoint);
   std::vector<ClassRun> classes(structure.classes.size());
   std::vector<NodeResults> rows(structure.classes.size());
@@ -270,7 +270,7 @@ Result<std::optional<KeptNodes>> EvaluateKeeping(const Linearized& structure, co
     rows[at] = keeper.RowsOf(at);
     one.results = &rows[at];
     one.run = std::make_unique<BodyRun>(std::shared_ptr<const RecursiveBody>(adjoint, &adjoint->forward),
-                                        structure.classes[at], structure.nodes, kernels, context, weights);
+                                        structure.classes[at], structure.nodes, kernels, context, cache);
     HEDDLE_RETURN_IF_ERROR(one.run->Begin(parameters, one.results));
   }
   const TreeParts& parts = keeper.nodes_.results.parts = ChooseParts(structure, classes);
@@ -284,8 +284,8 @@ Result<AdjointSums> EvaluateAdjoint(const Linearized& structure, const KeptNodes
                                     const std::map<std::string, ValueInfo>& wanted,
                                     const std::map<std::string, Value>& parameters,
                                     const KernelSource& kernels, KernelContext& context,
-                                    WeightCache& weights) {
-  return BackwardSweep(structure, nodes, wanted, parameters, kernels, context, weights).Run(given);
+                                    RecursionCache& cache) {
+  return BackwardSweep(structure, nodes, wanted, parameters, kernels, context, cache).Run(given);
 }
 
 }  // namespace heddle::ops

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "ops/base/operator.h"
-#include "ops/recursion/run/packed_weights.h"
+#include "ops/recursion/body/packed_weights.h"
 
 namespace heddle::ops {
 
@@ -151,13 +151,14 @@ class ProgramBuilder {
     const Item& input = ItemAt(from);
     const Shape given = input.node.info.shape, shape = item.node.info.shape;
     const bool is_whole = CellsOf(input) == CellsOf(item);
-    if (item.node.Is("t") && is_whole && (given.rows == 1 || given.columns == 1)) return View{from, 0};
-    if (item.node.Is("matrix") && is_whole) {
+    if (RoleOf(item.node) == Role::kTranspose && is_whole && (given.rows == 1 || given.columns == 1))
+      return View{from, 0};
+    if (RoleOf(item.node) == Role::kReshape && is_whole) {
       const Scalar* const by_row = item.node.FindAttribute("byrow");
       if (by_row == nullptr || (by_row->IsBoolean() && by_row->AsBoolean())) return View{from, 0};
       return std::nullopt;
     }
-    if (!item.node.Is("index")) return std::nullopt;
+    if (RoleOf(item.node) != Role::kRange) return std::nullopt;
     const std::optional<int64_t> column = ColumnOfRange(item, 1, given, shape);
     return column ? std::optional(View{from, *column}) : std::nullopt;
   }
@@ -180,7 +181,8 @@ class ProgramBuilder {
   // Of rows some of whose cells are assigned to, which follow each other: where they begin.
   std::optional<int64_t> AssignedFrom(int32_t id) const {
     const Item& item = ItemAt(id);
-    if (!item.node.Is("indexAssign") || item.source != Source::kOperator || item.form != Form::kRows)
+    if (RoleOf(item.node) != Role::kRangeAssign || item.source != Source::kOperator ||
+        item.form != Form::kRows)
       return std::nullopt;
     for (size_t i = 0; i < 2; ++i)
       if (IsLeftOut(item, i) || !ItemAt(item.inputs[i].value).node.info.IsMatrix() ||
@@ -208,7 +210,7 @@ class ProgramBuilder {
   }
   std::optional<int32_t> PickedBy(int32_t id) const {
     const Item& item = ItemAt(id);
-    if (!item.node.Is("index") || item.source != Source::kOperator || item.form != Form::kRows ||
+    if (RoleOf(item.node) != Role::kRange || item.source != Source::kOperator || item.form != Form::kRows ||
         item.node.info.shape != Shape{1, 1} || !IsRow(item.inputs[0].value) ||
         TypeOf(item.inputs[0].value) != TypeOf(id))
       return std::nullopt;
@@ -216,8 +218,8 @@ class ProgramBuilder {
   }
   std::optional<int32_t> PutBy(int32_t id) const {
     const Item& item = ItemAt(id);
-    if (!item.node.Is("indexAssign") || item.source != Source::kOperator || item.form != Form::kRows ||
-        !IsRow(id))
+    if (RoleOf(item.node) != Role::kRangeAssign || item.source != Source::kOperator ||
+        item.form != Form::kRows || !IsRow(id))
       return std::nullopt;
     for (size_t i = 0; i < 2; ++i)
       if (IsLeftOut(item, i) || !IsRow(item.inputs[i].value) || TypeOf(item.inputs[i].value) != TypeOf(id))
@@ -265,7 +267,9 @@ class ProgramBuilder {
   bool PutsSideBySide(int32_t id) const {
     const Item& item = ItemAt(id);
     if (item.source != Source::kOperator || item.form != Form::kRows || !IsMade(id)) return false;
-    if (!(item.node.Is("rbind") || (item.node.Is("cbind") && item.node.info.shape.rows == 1))) return false;
+    if (!(RoleOf(item.node) == Role::kRbind ||
+          (RoleOf(item.node) == Role::kCbind && item.node.info.shape.rows == 1)))
+      return false;
     int64_t cells = 0;
     for (const RecursiveBody::Operand& input : item.inputs) {
       if (input.value == RecursiveBody::kNone || !ItemAt(input.value).node.info.IsMatrix() ||
@@ -303,14 +307,15 @@ class ProgramBuilder {
 
   bool IsProduct(int32_t id) const {
     const Item& item = ItemAt(id);
-    if (!IsMade(id) || item.pushed || !item.node.Is("%*%") || item.form != Form::kRows) return false;
+    if (!IsMade(id) || item.pushed || RoleOf(item.node) != Role::kProduct || item.form != Form::kRows)
+      return false;
     const Item &left = ItemAt(item.inputs[0].value), &right = ItemAt(item.inputs[1].value);
     return left.form == Form::kRows && right.form == Form::kSame &&
            PackedWeights::Takes(right.node.info.shape);
   }
   bool IsNodeProduct(int32_t id) const {
     const Item& item = ItemAt(id);
-    if (!item.node.Is("%*%") || item.form != Form::kRows) return false;
+    if (RoleOf(item.node) != Role::kProduct || item.form != Form::kRows) return false;
     const Item& right = ItemAt(item.inputs[1].value);
     return right.form == Form::kRows && PackedWeights::Takes(right.node.info.shape);
   }
@@ -419,7 +424,7 @@ class ProgramBuilder {
           {.kind = StepKind::kMultiply, .item = id, .joined = items, .stack = stacks_[Index(id)]});
     } else if (IsNodeProduct(id)) {
       steps->push_back({.kind = StepKind::kNodeProduct, .item = id});
-    } else if (item.node.Is("t") && ItemAt(item.inputs[0].value).form == Form::kRows) {
+    } else if (RoleOf(item.node) == Role::kTranspose && ItemAt(item.inputs[0].value).form == Form::kRows) {
       steps->push_back({.kind = StepKind::kTranspose, .item = id});
     } else if (PutsSideBySide(id)) {
       int64_t column = 0;

@@ -55,7 +55,7 @@ struct Codes {
 Codes CodesOf(const Item& item) {
   if (item.inputs.size() == 1) return {.unary = FindUnaryCode(item.node.op)};
   if (item.inputs.size() == 2) return {.binary = FindBinaryCode(item.node.op)};
-  return {.selects = item.inputs.size() == 3 && item.node.Is("ifelse")};
+  return {.selects = item.inputs.size() == 3 && RoleOf(item.node) == Role::kChoose};
 }
 
 bool IsOfNodes(const Item& item) {

@@ -2,23 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <map>
-#include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/programs/graph.h"
-#include "core/values/value.h"
-#include "ops/base/kernel.h"
-#include "ops/recursion/structure/linearize.h"
-#include "ops/recursion/run/tree_parts.h"
 
 namespace heddle::ops {
-
-class WeightCache;  // ops/recursion/run/packed_weights.h
 
 /// What a recursive function computes at the nodes of one class, as operators on all of them at once. A value
 /// that a call of the function has once, a batch of w nodes has in w rows: a row 1 x c becomes w x c, a
@@ -80,40 +70,13 @@ inline int64_t CellsOf(const ValueInfo& info) {
   return info.IsScalar() ? 1 : info.shape.rows * info.shape.columns;
 }
 inline int64_t CellsOf(const RecursiveBody::Item& item) { return CellsOf(item.node.info); }
+/// Bytes of one of them: numbers are doubles in any precision.
+inline int64_t CellBytes(const RecursiveBody::Item& item) {
+  return item.node.info.IsScalar() ? 8 : BytesOf(item.node.info.element_type);
+}
 
 /// What the function's results are at one node of the class: matrices of known sizes, and numbers, which are
 /// doubles here (a caller makes of them what the function declares); nullopt where they are something else.
 std::optional<std::vector<ValueInfo>> ResultsOf(const RecursiveBody& body);
-
-/// Finds the body of a class, when its first nodes are to be computed. `children`: what the function's
-/// results are at one node; empty while no node is known. nullptr: there is none, the interpreter is to run.
-using FindBody = std::function<Result<std::shared_ptr<const RecursiveBody>>(
-    const Linearized::Class& node_class, const std::vector<ValueInfo>& children)>;
-
-/// The results of a function at all nodes.
-struct NodeResults {
-  std::vector<ValueInfo> infos;  ///< ResultsOf
-  std::vector<Matrix> rows;      ///< By place: the cells of the node's result; a number is one.
-  /// Products of the nodes' results with a parameter (RecursiveBody::Item::pushed), rows by place.
-  struct Product {
-    size_t result = 0;
-    std::string parameter;
-    Matrix rows;
-  };
-  std::vector<Product> products;
-  TreeParts parts;  ///< How they were computed.
-};
-
-/// The bytes that these values take of all nodes, about: results, products with them, and what is ahead. 0
-/// where a class has no body.
-Result<int64_t> BytesOfNodes(const Linearized& structure, const FindBody& find_body);
-
-/// Computes the results of all nodes, children first. `parameters` are the function's, dense. nullopt where a
-/// class has no body, classes do not agree on what results look like, or an integer comes up that a double
-/// cannot hold. Errors name nodes; those of operators have their place.
-Result<std::optional<NodeResults>> EvaluateRecursion(const Linearized& structure, const FindBody& find_body,
-                                                     const std::map<std::string, Value>& parameters,
-                                                     const KernelSource& kernels, KernelContext& context,
-                                                     WeightCache& weights);
 
 }  // namespace heddle::ops

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "ops/recursion/body/recursive_body.h"
+#include "core/values/matrix.h"
 
 // Bytes of dense matrices of any element type that have a row for each node.
 namespace heddle::ops {
@@ -14,10 +14,5 @@ inline const char* RowOf(const Matrix& matrix, int64_t row) {
 }
 /// Of what this evaluation made.
 inline char* MutableRowOf(const Matrix& matrix, int64_t row) { return const_cast<char*>(RowOf(matrix, row)); }
-
-/// Of a cell of the item's value: numbers are doubles.
-inline int64_t CellBytes(const RecursiveBody::Item& item) {
-  return item.node.info.IsScalar() ? 8 : BytesOf(item.node.info.element_type);
-}
 
 }  // namespace heddle::ops

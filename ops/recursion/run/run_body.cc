@@ -41,14 +41,14 @@ bool IsSame(const Value& a, const Value& b) {
 
 BodyRun::BodyRun(std::shared_ptr<const RecursiveBody> body, const Linearized::Class& node_class,
                  std::span<const int64_t> nodes, const KernelSource& kernels, KernelContext& context,
-                 WeightCache& weights)
+                 RecursionCache& cache)
     : body_(std::move(body)),
-      program_(weights.ProgramOf(body_)),
+      program_(cache.ProgramOf(body_)),
       class_(node_class),
       nodes_(nodes),
       kernels_(kernels),
       context_(context),
-      weights_(weights),
+      cache_(cache),
       once_(body_->items.size()),
       numbers_(body_->items.size()),
       same_(body_->items.size()),
@@ -59,7 +59,7 @@ Status BodyRun::Begin(const std::map<std::string, Value>& parameters, NodeResult
   HEDDLE_RETURN_IF_ERROR(RunOnce());
   const auto pack = [&](int32_t id) {
     const Value& right = once_[static_cast<size_t>(ItemOf(id).inputs[1].value)];
-    packed_[static_cast<size_t>(id)] = weights_.Of(right.matrix());
+    packed_[static_cast<size_t>(id)] = cache_.Of(right.matrix());
   };
   for (const std::vector<BodyStep>* steps : {&program_->ahead(), &program_->level()})
     for (const BodyStep& step : *steps)
@@ -250,7 +250,7 @@ Status BodyRun::RunRows(int64_t begin, int64_t end, NodeResults* results) const 
 
 Status BodyRun::RunChunk(int64_t begin, int64_t end, NodeResults* results) const {
   if (IsCancelled(context_.cancelled)) return Cancelled("the job was cancelled");
-  std::unique_ptr<BodyWorkspace> workspace = weights_.TakeWorkspace();
+  std::unique_ptr<BodyWorkspace> workspace = cache_.TakeWorkspace();
   const Chunk chunk{*workspace, begin, end, results};
   const int64_t bytes = chunk.rows() * program_->row_bytes();
   if (workspace->bytes < bytes) {
@@ -267,7 +267,7 @@ Status BodyRun::RunChunk(int64_t begin, int64_t end, NodeResults* results) const
   }
   if (results != nullptr && status.ok())
     for (size_t i = 0; i < body_->results.size(); ++i) Store(i, chunk);
-  weights_.GiveBack(std::move(workspace));
+  cache_.GiveBack(std::move(workspace));
   return status;
 }
 

@@ -10,11 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "ops/recursion/body/batch_time.h"
 #include "ops/recursion/body/body_program.h"
 #include "ops/recursion/body/recursive_body.h"
-#include "ops/recursion/run/batch_time.h"
 #include "ops/recursion/run/distinct_rows.h"
-#include "ops/recursion/run/packed_weights.h"
+#include "ops/recursion/run/evaluate_recursion.h"
+#include "ops/recursion/run/recursion_cache.h"
 
 namespace heddle::ops {
 
@@ -32,7 +33,7 @@ class BodyRun {
   /// All outlive it.
   BodyRun(std::shared_ptr<const RecursiveBody> body, const Linearized::Class& node_class,
           std::span<const int64_t> nodes, const KernelSource& kernels, KernelContext& context,
-          WeightCache& weights);
+          RecursionCache& cache);
 
   /// Before all batches: stages kOnce and kAhead, and room in `results` for products with them.
   Status Begin(const std::map<std::string, Value>& parameters, NodeResults* results);
@@ -106,7 +107,7 @@ class BodyRun {
   const std::span<const int64_t> nodes_;  // By place.
   const KernelSource& kernels_;
   KernelContext& context_;
-  WeightCache& weights_;
+  RecursionCache& cache_;
   std::vector<Value> once_;      // By item: of kOnce; of kKept all rows.
   std::vector<double> numbers_;  // By item: of one cell that is the same for all.
   std::vector<ItemRows> same_;   // By item: of what is the same for all; else empty.

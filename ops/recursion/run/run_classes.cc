@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "ops/base/parallel.h"
-#include "ops/recursion/run/batch_time.h"
+#include "ops/recursion/body/batch_time.h"
 
 namespace heddle::ops {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "ops/base/parallel.h"
-#include "ops/recursion/run/batch_time.h"
+#include "ops/recursion/body/batch_time.h"
 
 namespace heddle::ops {
 namespace {

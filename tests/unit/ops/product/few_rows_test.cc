@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/values/matrix.h"
+#include "ops/recursion/body/packed_weights.h"
 #include "ops/recursion/run/node_products.h"
-#include "ops/recursion/run/packed_weights.h"
 #include "ops/simd/transpose.h"
 #include "tests/reference/matmul.h"
 

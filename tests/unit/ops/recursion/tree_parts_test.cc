@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/recursion/run/batch_time.h"
+#include "ops/recursion/body/batch_time.h"
 #include "ops/recursion/structure/visit_structure.h"
 
 namespace heddle::ops {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/recursion/run/batch_time.h"
+#include "ops/recursion/body/batch_time.h"
 
 #include <algorithm>
 
 #include "core/values/panels.h"
 #include "ops/recursion/body/body_program.h"
-#include "ops/recursion/run/matrix_rows.h"
+#include "ops/recursion/body/recursive_body.h"
 
 namespace heddle::ops {
 namespace {

@@ -2,20 +2,12 @@
 #pragma once
 
 #include <atomic>
-#include <list>
 #include <memory>
-#include <mutex>
-#include <unordered_map>
 
 #include "core/values/matrix.h"
-#include "ops/base/thread_slots.h"
 #include "ops/product/matmul_gemm.h"
 
 namespace heddle::ops {
-
-class BodyProgram;     // ops/recursion/body/body_program.h
-struct BodyWorkspace;  // likewise
-struct RecursiveBody;  // ops/recursion/body/recursive_body.h
 
 /// A dense matrix B that many small products have on the right, as they read it: packed once for all batches,
 /// and for all evaluations with the same matrix.
@@ -38,28 +30,6 @@ class PackedWeights {
   const Matrix given_;                   ///< Kept: no other matrix takes its place in memory.
   std::unique_ptr<PackedRight> packed_;  ///< Of doubles, or
   std::unique_ptr<SinglePackedRight> singles_;
-};
-
-/// The last of them, and how the last bodies are computed. Thread-safe, where threads run in arenas of their
-/// own: who packs must not take up another evaluation meanwhile.
-class WeightCache {
- public:
-  WeightCache();
-  ~WeightCache();
-  std::shared_ptr<const PackedWeights> Of(const Matrix& b);
-  std::shared_ptr<const BodyProgram> ProgramOf(const std::shared_ptr<const RecursiveBody>& body);
-  std::unique_ptr<BodyWorkspace> TakeWorkspace();
-  void GiveBack(std::unique_ptr<BodyWorkspace> workspace);
-
- private:
-  struct Lowered {
-    std::shared_ptr<const RecursiveBody> body;  // Kept: no other body takes its place in memory.
-    std::shared_ptr<const BodyProgram> program;
-  };
-  std::mutex mutex_;
-  std::list<std::shared_ptr<const PackedWeights>> kept_;  // The last used first.
-  std::unordered_map<const RecursiveBody*, Lowered> programs_;
-  const std::unique_ptr<ThreadSlots<BodyWorkspace>> workspaces_;
 };
 
 }  // namespace heddle::ops
