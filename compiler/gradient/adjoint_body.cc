@@ -39,7 +39,7 @@ AdjointBody::AdjointBody(const Program& program, SingleAssignment* code, const A
 Result<std::vector<Block>> AdjointBody::Write(const std::set<std::string>& seeds) {
   state_.present = seeds;
   std::vector<Block> backward;
-  HEDDLE_RETURN_IF_ERROR(Region(&code_.function.body, &backward));
+  HEDDLE_RETURN_IF_ERROR(ReverseBlocks(&code_.function.body, &backward));
   return backward;
 }
 
@@ -55,16 +55,16 @@ Status AdjointBody::Refuse(const Block& block, std::string_view what) const {
   return InvalidArgument("gradient(): {}", what).At(block.position);
 }
 
-// From the last block to the first. The backward blocks come in the order in which they run.
-Status AdjointBody::Region(std::vector<Block>* forward, std::vector<Block>* backward) {
+// Goes from the last block to the first, so that backward blocks are written in the order in which they run.
+Status AdjointBody::ReverseBlocks(std::vector<Block>* forward, std::vector<Block>* backward) {
   std::vector<std::vector<Block>> pieces;
   for (size_t i = forward->size(); i-- > 0;) {
-    Around around;
+    InsertedBlocks inserted;
     position_ = (*forward)[i].position;
-    HEDDLE_RETURN_IF_ERROR(One(&(*forward)[i], &around, backward));
-    std::vector<Block> piece = std::move(around.before);
+    HEDDLE_RETURN_IF_ERROR(ReverseBlock(&(*forward)[i], &inserted, backward));
+    std::vector<Block> piece = std::move(inserted.before);
     piece.push_back(std::move((*forward)[i]));
-    MoveTo(&piece, std::move(around.behind));
+    MoveTo(&piece, std::move(inserted.after));
     pieces.push_back(std::move(piece));
   }
   forward->clear();
@@ -72,15 +72,15 @@ Status AdjointBody::Region(std::vector<Block>* forward, std::vector<Block>* back
   return OkStatus();
 }
 
-Status AdjointBody::One(Block* block, Around* around, std::vector<Block>* backward) {
+Status AdjointBody::ReverseBlock(Block* block, InsertedBlocks* inserted, std::vector<Block>* backward) {
   switch (block->kind) {
-    case Block::Kind::kBasic: return OfGraph(block, backward);
-    case Block::Kind::kIf: return OfIf(block, around, backward);
+    case Block::Kind::kBasic: return ReverseGraph(block, backward);
+    case Block::Kind::kIf: return ReverseIf(block, inserted, backward);
     case Block::Kind::kWhile:
     case Block::Kind::kFor:
-    case Block::Kind::kParallelFor: return OfLoop(block, around, backward);
-    case Block::Kind::kCall: return OfCall(block, around, backward);
-    case Block::Kind::kList: return OfList(*block, backward);
+    case Block::Kind::kParallelFor: return ReverseLoop(block, inserted, backward);
+    case Block::Kind::kCall: return ReverseCall(block, inserted, backward);
+    case Block::Kind::kList: return ReverseListStep(*block, backward);
   }
   return OkStatus();
 }
@@ -90,20 +90,20 @@ bool AdjointBody::IsAnyPresent(const std::vector<std::string>& variables) const 
                      [&](const std::string& name) { return state_.present.contains(name); });
 }
 
-Status AdjointBody::OfGraph(Block* block, std::vector<Block>* backward) {
+Status AdjointBody::ReverseGraph(Block* block, std::vector<Block>* backward) {
   Block made = NewBlock(Block::Kind::kBasic);
   HEDDLE_ASSIGN_OR_RETURN(made.graph, AdjointGraph(block, &state_));
   if (!made.graph.nodes.empty()) backward->push_back(std::move(made));
   return OkStatus();
 }
 
-// The way that was taken is known by the predicate's value.
-Status AdjointBody::OfIf(Block* block, Around* around, std::vector<Block>* backward) {
+// The predicate becomes a variable, which the backward blocks read to take the same branch.
+Status AdjointBody::ReverseIf(Block* block, InsertedBlocks* inserted, std::vector<Block>* backward) {
   const std::set<std::string> before = state_.present;
   std::vector<Block> body, otherwise;
-  HEDDLE_RETURN_IF_ERROR(Region(&block->body, &body));
+  HEDDLE_RETURN_IF_ERROR(ReverseBlocks(&block->body, &body));
   const std::set<std::string> after_body = std::exchange(state_.present, before);
-  HEDDLE_RETURN_IF_ERROR(Region(&block->otherwise, &otherwise));
+  HEDDLE_RETURN_IF_ERROR(ReverseBlocks(&block->otherwise, &otherwise));
   const std::set<std::string> after_otherwise = state_.present;
   position_ = block->position;
   state_.present.insert(after_body.begin(), after_body.end());
@@ -120,7 +120,7 @@ Status AdjointBody::OfIf(Block* block, Around* around, std::vector<Block>* backw
   decide.graph = std::move(block->graph);
   for (Node& node : decide.graph.nodes)
     if (node.Is("assign")) node.SetAttribute("name", way);
-  around->before.push_back(std::move(decide));
+  inserted->before.push_back(std::move(decide));
   block->graph = Graph();
   AddAssign(&block->graph, Block::kPredicate, AddRead(&block->graph, way, type, position_), position_);
   Block made = NewBlock(Block::Kind::kIf);
@@ -143,18 +143,18 @@ std::set<std::string> AdjointBody::CandidatesOf(const Block& loop) const {
   return candidates;
 }
 
-Status AdjointBody::OfLoop(Block* block, Around* around, std::vector<Block>* backward) {
+Status AdjointBody::ReverseLoop(Block* block, InsertedBlocks* inserted, std::vector<Block>* backward) {
   const auto heads = code_.heads.find(block->id);
   if (heads == code_.heads.end() || !IsAnyPresent(heads->second)) return OkStatus();
   std::map<std::string, std::vector<Block>> zeros;  // of those whose adjoints begin here
   for (const std::string& variable : CandidatesOf(*block))
-    if (state_.present.insert(variable).second) AddZeros(variable, &around->behind, &zeros[variable]);
+    if (state_.present.insert(variable).second) AddZeros(variable, &inserted->after, &zeros[variable]);
   const std::set<std::string> around_rounds = state_.present;
   Block made = NewBlock(Block::Kind::kFor);
   Rounds rounds = {.assigned = AssignedIn(block->body)};
   if (!block->variable.empty()) rounds.assigned.insert(block->variable);
   Rounds* const outer = std::exchange(rounds_, &rounds);
-  const Status inside_status = Region(&block->body, &made.body);
+  const Status inside_status = ReverseBlocks(&block->body, &made.body);
   rounds_ = outer;
   HEDDLE_RETURN_IF_ERROR(inside_status);
   position_ = block->position;
@@ -164,42 +164,42 @@ Status AdjointBody::OfLoop(Block* block, Around* around, std::vector<Block>* bac
   block->body.insert(block->body.begin(), std::make_move_iterator(begin.begin()),
                      std::make_move_iterator(begin.end()));
   state_.present = around_rounds;
-  // Where only a call that stands for all rounds adds to an adjoint, it gives its value: that call has begun
-  // with zeros itself.
+  // An adjoint that only a deferred call adds to needs no zeros before the loop: the call returns its whole
+  // value.
   std::set<std::string> in_rounds = ReadIn(made.body);
   in_rounds.merge(AssignedIn(made.body));
-  const auto is_put_off = [&](const std::string& variable) {
+  const auto is_deferred = [&](const std::string& variable) {
     return !in_rounds.contains(AdjointName(variable)) &&
            std::any_of(rounds.added.begin(), rounds.added.end(),
                        [&](const auto& added) { return added.first == variable; });
   };
   for (auto& [variable, blocks] : zeros)
-    if (is_put_off(variable))
+    if (is_deferred(variable))
       state_.present.erase(variable);
     else
       MoveTo(backward, std::move(blocks));
   if (made.body.empty()) return OkStatus();
 
   const std::set<std::string> inside = AssignedIn(block->body);
-  std::vector<std::string> kept;
+  std::vector<std::string> saved;
   for (const std::string& name : ReadIn(made.body))
-    if (inside.contains(name)) kept.push_back(name);
+    if (inside.contains(name)) saved.push_back(name);
   std::string tape;
-  if (!kept.empty()) {
-    HEDDLE_RETURN_IF_ERROR(MakeDefinite(kept, &block->body));
+  if (!saved.empty()) {
+    HEDDLE_RETURN_IF_ERROR(MakeDefinite(saved, &block->body));
     tape = state_.NewName(ValueInfo::OfDeclared(DataType::kList, ValueType::kUnknown));
-    around->before.push_back(ListStep(ListOperation::kMake, {}, tape));
+    inserted->before.push_back(ListStep(ListOperation::kMake, {}, tape));
     const std::string round = state_.NewName(state_.TypeOf(tape));
-    Pack(round, kept, &block->body);
+    Pack(round, saved, &block->body);
     block->body.push_back(ListStep(ListOperation::kAppend, {{"list", tape}, {"value", round}}, tape));
     const std::string position = state_.NewName(ValueInfo::OfScalar(ValueType::kInteger));
     std::vector<Block> body = std::move(made.body);
     made.body.clear();
     made.body.push_back(
         ListStep(ListOperation::kAsList, {{"list", tape}, {"from", position}, {"to", position}}, round));
-    HEDDLE_RETURN_IF_ERROR(Unpack(round, kept, &made.body));
+    HEDDLE_RETURN_IF_ERROR(Unpack(round, saved, &made.body));
     MoveTo(&made.body, std::move(body));
-    // position = length(tape), and one less in each round.
+    // The position in the tape begins at its length and goes down by one in each round.
     backward->push_back(ListStep(ListOperation::kLength, {{"list", tape}}, position));
     Block count = NewBlock(Block::Kind::kBasic);
     BlockBuilder builder;
@@ -209,17 +209,17 @@ Status AdjointBody::OfLoop(Block* block, Around* around, std::vector<Block>* bac
     count.graph = builder.Finish();
     made.body.push_back(std::move(count));
   }
-  Reverse(block, tape, around, &made, backward);
+  CountDown(block, tape, inserted, &made, backward);
   MoveTo(backward, std::move(rounds.before));
   backward->push_back(std::move(made));
-  MoveTo(backward, std::move(rounds.behind));
+  MoveTo(backward, std::move(rounds.after));
   for (const auto& [variable, given] : rounds.added) AddTo(variable, given, backward);
   return OkStatus();
 }
 
-// Lets the backward loop count through the rounds from the last to the first.
-void AdjointBody::Reverse(Block* loop, const std::string& tape, Around* around, Block* backward,
-                          std::vector<Block>* blocks) {
+// Gives the backward loop its bounds: it counts through the rounds from the last to the first.
+void AdjointBody::CountDown(Block* loop, const std::string& tape, InsertedBlocks* inserted, Block* backward,
+                            std::vector<Block>* blocks) {
   const ValueInfo number = ValueInfo::OfScalar(ValueType::kUnknown);
   BlockBuilder bounds;
   const auto read = [&](const std::string& name) { return bounds.Read(name, Known(number), position_); };
@@ -232,8 +232,8 @@ void AdjointBody::Reverse(Block* loop, const std::string& tape, Around* around, 
     } else {
       BlockBuilder zero, more;
       zero.Assign(rounds, zero.Literal(Scalar(0), position_), position_);
-      around->before.push_back(NewBlock(Block::Kind::kBasic));
-      around->before.back().graph = zero.Finish();
+      inserted->before.push_back(NewBlock(Block::Kind::kBasic));
+      inserted->before.back().graph = zero.Finish();
       const NodeId sum = more.Add(
           "+", {more.Read(rounds, Known(number), position_), more.Literal(Scalar(1), position_)}, position_);
       more.Assign(rounds, sum, position_);
@@ -259,7 +259,7 @@ void AdjointBody::Reverse(Block* loop, const std::string& tape, Around* around, 
     node.SetAttribute("name", names[bound]);
     AddAssign(&loop->graph, bound, AddRead(&loop->graph, names[bound], number, position_), position_);
   }
-  around->before.push_back(std::move(decide));
+  inserted->before.push_back(std::move(decide));
   backward->variable = loop->variable;
   const NodeId from = read(names[Block::kFrom]), to = read(names[Block::kTo]);
   if (!loop->has_increment) {
@@ -277,7 +277,7 @@ void AdjointBody::Reverse(Block* loop, const std::string& tape, Around* around, 
   backward->graph = bounds.Finish();
 }
 
-Status AdjointBody::OfCall(Block* block, Around* around, std::vector<Block>* backward) {
+Status AdjointBody::ReverseCall(Block* block, InsertedBlocks* inserted, std::vector<Block>* backward) {
   if (!IsAnyPresent(block->results)) return OkStatus();
   if (block->function.empty())
     return Refuse(*block, "a call whose function only the run tells cannot be differentiated");
@@ -317,21 +317,21 @@ Status AdjointBody::OfCall(Block* block, Around* around, std::vector<Block>* bac
     std::string& variable = block->results[i];
     if (variable.empty())
       variable = state_.NewName(ValueInfo::OfDeclared(result.data_type, result.value_type));
-    if (!state_.present.contains(variable)) AddZeros(variable, &around->behind, backward);
+    if (!state_.present.contains(variable)) AddZeros(variable, &inserted->after, backward);
   }
   const Block call = *block;
   block->function = pair.forward;
-  for (const Parameter& kept : pair.kept) {
-    block->results.push_back(state_.NewName(ValueInfo::OfDeclared(kept.data_type, kept.value_type)));
-    made.arguments.emplace_back(kept.name, block->results.back());
+  for (const Parameter& saved : pair.saved) {
+    block->results.push_back(state_.NewName(ValueInfo::OfDeclared(saved.data_type, saved.value_type)));
+    made.arguments.emplace_back(saved.name, block->results.back());
   }
   for (const std::string& parameter : pair.passed)
     made.arguments.emplace_back(parameter, argument_of(parameter));
   for (const std::string& result : pair.of_results)
     made.arguments.emplace_back(AdjointName(result), AdjointName(result_of(result)));
   for (const std::string& result : block->results) state_.present.erase(result);
-  HEDDLE_ASSIGN_OR_RETURN(const bool is_put_off, PutOff(call, made, pair, backward));
-  if (is_put_off) return OkStatus();
+  HEDDLE_ASSIGN_OR_RETURN(const bool is_deferred, DeferCall(call, made, pair, backward));
+  if (is_deferred) return OkStatus();
   for (const std::string& parameter : pair.of_parameters)
     made.results.push_back(state_.NewName(state_.TypeOf(argument_of(parameter))));
   const std::vector<std::string> given = made.results;
@@ -399,7 +399,7 @@ Block AdjointBody::ListStep(ListOperation operation,
   return step;
 }
 
-// append() takes the element out of a list of one, so lists here have two elements at least.
+// append() would unpack a list of one element, so the lists here have two or more.
 void AdjointBody::Pack(const std::string& name, const std::vector<std::string>& variables,
                        std::vector<Block>* blocks) {
   std::vector<std::pair<std::string, std::string>> elements;

@@ -9,11 +9,11 @@
 
 namespace heddle::compiler {
 
-/// The two functions that a call becomes: one that also gives what the other needs, and that other.
+/// The two functions that a call becomes: the forward one, which also returns what the backward one reads.
 struct AdjointPair {
   std::string forward;
   std::string backward;
-  std::vector<Parameter> kept;             ///< What `forward` returns behind the results.
+  std::vector<Parameter> saved;            ///< What `forward` returns after the results.
   std::vector<std::string> passed;         ///< Parameters that `backward` takes as they were.
   std::vector<std::string> of_results;     ///< Results whose adjoints it takes,
   std::vector<std::string> of_parameters;  ///< parameters whose adjoints it returns.
@@ -29,16 +29,16 @@ using FindRounds = std::function<Result<std::string>(const Block& call, const Ad
 using FindPair = std::function<Result<AdjointPair>(const Block& call, const std::set<std::string>& results,
                                                    const std::set<std::string>& parameters)>;
 
-/// Writes the adjoint of a function's body (in single assignment): blocks that run behind it, in its reverse
-/// order. The body then keeps what these read: values of straight-line code in variables, those of the rounds
-/// of a loop in a list, the way of a branch in a variable.
+/// Writes the adjoint of a function's body (in single assignment): blocks that run after it, in the reverse
+/// order. The body is changed so that it saves what these read: values of straight-line code in variables,
+/// values of the rounds of a loop in a list, the decision of a branch in a variable.
 class AdjointBody {
  public:
   AdjointBody(const Program& program, SingleAssignment* code, const Activity& activity, FindPair find_pair,
               FindRounds find_rounds, int32_t* next_block_id, int* next_name);
 
-  /// `seeds`: variables whose adjoints the caller has assigned. Behind the blocks, present() has those of
-  /// parameters.
+  /// `seeds`: variables whose adjoints the caller has assigned. After the returned blocks, present() has the
+  /// parameters whose adjoints have a value.
   Result<std::vector<Block>> Write(const std::set<std::string>& seeds);
   const std::set<std::string>& present() const { return state_.present; }
   /// The function of FindRounds for a pair that is made, of `function`. The code of this object is empty.
@@ -58,47 +58,49 @@ class AdjointBody {
   Block NewBlock(Block::Kind kind) const;
 
  private:
-  struct Around {
-    std::vector<Block> before, behind;
+  // Blocks that the forward program runs before and after the one that is differentiated.
+  struct InsertedBlocks {
+    std::vector<Block> before, after;
   };
-  /// The innermost loop whose rounds are written.
+  // The innermost loop whose backward rounds are being written.
   struct Rounds {
     std::set<std::string> assigned;  ///< Variables of its body.
     std::vector<Block> before;       ///< The backward loop,
-    std::vector<Block> behind;       ///< and behind it: calls that stand for those of all rounds,
+    std::vector<Block> after;        ///< and after it: calls that stand for those of all rounds,
     /// whose results are added to the adjoints of variables: (variable, result).
     std::vector<std::pair<std::string, std::string>> added;
   };
-  Status Region(std::vector<Block>* forward, std::vector<Block>* backward);
-  Status One(Block* block, Around* around, std::vector<Block>* backward);
-  Status OfGraph(Block* block, std::vector<Block>* backward);
-  Status OfIf(Block* block, Around* around, std::vector<Block>* backward);
-  Status OfLoop(Block* block, Around* around, std::vector<Block>* backward);
-  Status OfCall(Block* block, Around* around, std::vector<Block>* backward);
+  Status ReverseBlocks(std::vector<Block>* forward, std::vector<Block>* backward);
+  Status ReverseBlock(Block* block, InsertedBlocks* inserted, std::vector<Block>* backward);
+  Status ReverseGraph(Block* block, std::vector<Block>* backward);
+  Status ReverseIf(Block* block, InsertedBlocks* inserted, std::vector<Block>* backward);
+  Status ReverseLoop(Block* block, InsertedBlocks* inserted, std::vector<Block>* backward);
+  Status ReverseCall(Block* block, InsertedBlocks* inserted, std::vector<Block>* backward);
   // --- adjoint_rounds.cc
-  /// The backward call of a round, put off until the loop has ended. False where each round needs its own.
-  Result<bool> PutOff(const Block& call, const Block& backward_call, const AdjointPair& pair,
-                      std::vector<Block>* backward);
+  // Gathers the arguments of a backward call instead of making it: one call after the loop stands for the
+  // calls of all rounds. False where each round needs its own call.
+  Result<bool> DeferCall(const Block& call, const Block& backward_call, const AdjointPair& pair,
+                         std::vector<Block>* backward);
   // --- adjoint_list.cc: steps on lists. The adjoint of a list is a list of matrices.
-  Status OfList(const Block& block, std::vector<Block>* backward);
-  Status OfElement(const Block& step, std::vector<Block>* backward);
-  Status OfPart(const Block& step, std::vector<Block>* backward);
+  Status ReverseListStep(const Block& block, std::vector<Block>* backward);
+  Status ReverseElement(const Block& step, std::vector<Block>* backward);
+  Status ReversePart(const Block& step, std::vector<Block>* backward);
   /// A list of one element, this variable: what an assignment to an element that is a list takes.
   std::string Wrapped(const std::string& variable, std::vector<Block>* backward);
-  void OfMade(const Block& step, std::vector<Block>* backward);
-  Status OfAssigned(const Block& step, std::vector<Block>* backward);
-  Status OfAppended(const Block& step, std::vector<Block>* backward);
-  void OfRemoved(const Block& step, std::vector<Block>* backward);
-  /// One matrix of all elements, or of some.
-  void OfBound(const Block& step, std::vector<Block>* backward);
+  void ReverseMake(const Block& step, std::vector<Block>* backward);
+  Status ReverseAssign(const Block& step, std::vector<Block>* backward);
+  Status ReverseAppend(const Block& step, std::vector<Block>* backward);
+  void ReverseRemove(const Block& step, std::vector<Block>* backward);
+  /// ReverseBlock matrix of all elements, or of some.
+  void ReverseBind(const Block& step, std::vector<Block>* backward);
   /// Adds `given` to the adjoint of a variable.
   void AddTo(const std::string& variable, const std::string& given, std::vector<Block>* backward);
   /// Adds element `index` (a variable) of the list `adjoint` to the adjoint of a variable.
   void AddElementTo(const std::string& variable, const std::string& adjoint, const std::string& index,
                     std::vector<Block>* backward);
   std::string Number(int64_t value, std::vector<Block>* blocks);
-  void Reverse(Block* loop, const std::string& tape, Around* around, Block* backward,
-               std::vector<Block>* blocks);
+  void CountDown(Block* loop, const std::string& tape, InsertedBlocks* inserted, Block* backward,
+                 std::vector<Block>* blocks);
   std::set<std::string> CandidatesOf(const Block& loop) const;
   bool IsAnyPresent(const std::vector<std::string>& variables) const;
   Status MakeDefinite(const std::string& variable, std::vector<Block>* blocks);

@@ -24,25 +24,25 @@ std::string IndexOf(const Block& step) {
 
 }  // namespace
 
-Status AdjointBody::OfList(const Block& step, std::vector<Block>* backward) {
+Status AdjointBody::ReverseListStep(const Block& step, std::vector<Block>* backward) {
   if (!IsAnyPresent(step.results)) return OkStatus();
   switch (step.operation) {
-    case ListOperation::kMake: OfMade(step, backward); break;
+    case ListOperation::kMake: ReverseMake(step, backward); break;
     case ListOperation::kCopy: AddTo(ArgumentOf(step, "list"), AdjointName(step.results[0]), backward); break;
-    case ListOperation::kRemove: OfRemoved(step, backward); break;
+    case ListOperation::kRemove: ReverseRemove(step, backward); break;
     case ListOperation::kCbind:
-    case ListOperation::kRbind: OfBound(step, backward); break;
+    case ListOperation::kRbind: ReverseBind(step, backward); break;
     case ListOperation::kAsMatrix:
       if (IndexOf(step).empty()) {
-        OfBound(step, backward);
+        ReverseBind(step, backward);
         break;
       }
       [[fallthrough]];
-    case ListOperation::kAsScalar: HEDDLE_RETURN_IF_ERROR(OfElement(step, backward)); break;
+    case ListOperation::kAsScalar: HEDDLE_RETURN_IF_ERROR(ReverseElement(step, backward)); break;
     case ListOperation::kSlice:
-    case ListOperation::kAsList: HEDDLE_RETURN_IF_ERROR(OfPart(step, backward)); break;
-    case ListOperation::kAssign: HEDDLE_RETURN_IF_ERROR(OfAssigned(step, backward)); break;
-    case ListOperation::kAppend: HEDDLE_RETURN_IF_ERROR(OfAppended(step, backward)); break;
+    case ListOperation::kAsList: HEDDLE_RETURN_IF_ERROR(ReversePart(step, backward)); break;
+    case ListOperation::kAssign: HEDDLE_RETURN_IF_ERROR(ReverseAssign(step, backward)); break;
+    case ListOperation::kAppend: HEDDLE_RETURN_IF_ERROR(ReverseAppend(step, backward)); break;
     default:
       return Refuse(step, fmt::format("the step '{}' on a list has no derivative", Name(step.operation)));
   }
@@ -71,7 +71,7 @@ void AdjointBody::AddElementTo(const std::string& variable, const std::string& a
 }
 
 // Elements get their parts of the adjoint.
-void AdjointBody::OfMade(const Block& step, std::vector<Block>* backward) {
+void AdjointBody::ReverseMake(const Block& step, std::vector<Block>* backward) {
   for (size_t i = 0; i < step.arguments.size(); ++i) {
     const std::string& variable = step.arguments[i].second;
     if (!state_.activity->IsActive(variable)) continue;
@@ -82,7 +82,7 @@ void AdjointBody::OfMade(const Block& step, std::vector<Block>* backward) {
 
 // An element that is taken out adds to that of the adjoint.
 // Without an index, and of several, as.scalar() takes the first.
-Status AdjointBody::OfElement(const Block& step, std::vector<Block>* backward) {
+Status AdjointBody::ReverseElement(const Block& step, std::vector<Block>* backward) {
   const std::string list = ArgumentOf(step, "list");
   std::string index = ArgumentOf(step, "from");
   if (index.empty()) index = Number(1, backward);
@@ -107,7 +107,7 @@ Status AdjointBody::OfElement(const Block& step, std::vector<Block>* backward) {
 }
 
 // as.list(list[index]), list[from:to]: so does a list that is an element, or a part of the list.
-Status AdjointBody::OfPart(const Block& step, std::vector<Block>* backward) {
+Status AdjointBody::ReversePart(const Block& step, std::vector<Block>* backward) {
   const std::string list = ArgumentOf(step, "list");
   if (!state_.activity->IsActive(list)) return OkStatus();
   if (state_.present.insert(list).second) AddZeros(list, nullptr, backward);
@@ -133,7 +133,7 @@ std::string AdjointBody::Wrapped(const std::string& variable, std::vector<Block>
 
 // list[index] = value: the value gets that element of the adjoint, the old element nothing. A list gives its
 // elements, one for each place.
-Status AdjointBody::OfAssigned(const Block& step, std::vector<Block>* backward) {
+Status AdjointBody::ReverseAssign(const Block& step, std::vector<Block>* backward) {
   const std::string list = ArgumentOf(step, "list"), index = IndexOf(step), value = ArgumentOf(step, "value");
   const std::string from = ArgumentOf(step, "from"), to = ArgumentOf(step, "to");
   const bool is_list = state_.TypeOf(value).data_type == DataType::kList;
@@ -162,7 +162,7 @@ Status AdjointBody::OfAssigned(const Block& step, std::vector<Block>* backward) 
 }
 
 // append(list, value): the last element of the adjoint is the value's.
-Status AdjointBody::OfAppended(const Block& step, std::vector<Block>* backward) {
+Status AdjointBody::ReverseAppend(const Block& step, std::vector<Block>* backward) {
   const std::string list = ArgumentOf(step, "list"), value = ArgumentOf(step, "value");
   const ValueInfo type = ValueInfo::OfDeclared(DataType::kList, ValueType::kUnknown);
   const std::string last = state_.NewName(ValueInfo::OfScalar(ValueType::kInteger));
@@ -172,8 +172,7 @@ Status AdjointBody::OfAppended(const Block& step, std::vector<Block>* backward) 
   if (state_.activity->IsActive(value)) {
     if (state_.TypeOf(value).data_type == DataType::kList) {
       const std::string given = state_.NewName(type);
-      backward->push_back(
-          ListStep(ListOperation::kAppended, {{"list", adjoint}, {"value", value}}, given));
+      backward->push_back(ListStep(ListOperation::kAppended, {{"list", adjoint}, {"value", value}}, given));
       AddTo(value, given, backward);
     } else {
       AddElementTo(value, adjoint, last, backward);
@@ -188,7 +187,7 @@ Status AdjointBody::OfAppended(const Block& step, std::vector<Block>* backward) 
 }
 
 // [rest, removed] = remove(list, index): each element gets its adjoint back from where it has gone.
-void AdjointBody::OfRemoved(const Block& step, std::vector<Block>* backward) {
+void AdjointBody::ReverseRemove(const Block& step, std::vector<Block>* backward) {
   const std::string list = ArgumentOf(step, "list");
   if (!state_.activity->IsActive(list)) return;
   std::vector<std::pair<std::string, std::string>> arguments = step.arguments;
@@ -202,7 +201,7 @@ void AdjointBody::OfRemoved(const Block& step, std::vector<Block>* backward) {
 }
 
 // cbind(list), rbind(list), as.matrix(list[from:to]): elements get their rows or columns of the adjoint.
-void AdjointBody::OfBound(const Block& step, std::vector<Block>* backward) {
+void AdjointBody::ReverseBind(const Block& step, std::vector<Block>* backward) {
   const std::string list = ArgumentOf(step, "list"), from = ArgumentOf(step, "from"),
                     to = ArgumentOf(step, "to"), given = AdjointName(step.results[0]);
   if (!state_.activity->IsActive(list)) return;
@@ -223,8 +222,8 @@ void AdjointBody::OfBound(const Block& step, std::vector<Block>* backward) {
   backward->push_back(
       ListStep(ListOperation::kSlice, {{"list", adjoint}, {"from", from}, {"to", to}}, before));
   backward->push_back(ListStep(ListOperation::kSum, {{"list", before}, {"other", parts}}, sum));
-  backward->push_back(ListStep(
-      ListOperation::kAssign, {{"list", adjoint}, {"from", from}, {"to", to}, {"value", sum}}, adjoint));
+  backward->push_back(ListStep(ListOperation::kAssign,
+                               {{"list", adjoint}, {"from", from}, {"to", to}, {"value", sum}}, adjoint));
 }
 
 }  // namespace heddle::compiler

@@ -10,9 +10,9 @@
 namespace heddle::compiler {
 
 // What a round adds to adjoints of what the loop does not change need not be added in it: the rounds gather
-// what their calls would be passed, and one call behind the loop stands for all.
-Result<bool> AdjointBody::PutOff(const Block& call, const Block& backward_call, const AdjointPair& pair,
-                                 std::vector<Block>* backward) {
+// what their calls would be passed, and one call after the loop stands for all.
+Result<bool> AdjointBody::DeferCall(const Block& call, const Block& backward_call, const AdjointPair& pair,
+                                    std::vector<Block>* backward) {
   // Inside of the recursion the pair is still being made: its calls have results of each other.
   if (rounds_ == nullptr || !pair.is_recursive || !program_.functions.contains(pair.backward)) return false;
   const auto is_of_round = [&](const std::string& variable) { return rounds_->assigned.contains(variable); };
@@ -25,14 +25,14 @@ Result<bool> AdjointBody::PutOff(const Block& call, const Block& backward_call, 
   HEDDLE_ASSIGN_OR_RETURN(const std::string function, find_rounds_(call, pair, varying));
   const ValueInfo list = ValueInfo::OfDeclared(DataType::kList, ValueType::kUnknown);
   const std::string gathered = state_.NewName(list), round = state_.NewName(list);
-  Block behind = NewBlock(Block::Kind::kCall);
-  behind.function = function;
-  behind.arguments = {{kRounds, gathered}};
+  Block after = NewBlock(Block::Kind::kCall);
+  after.function = function;
+  after.arguments = {{kRounds, gathered}};
   std::vector<std::string> of_round;
   for (const auto& [parameter, variable] : backward_call.arguments) {
     const bool is_passed = std::find(pair.passed.begin(), pair.passed.end(), parameter) != pair.passed.end();
     if (is_passed && !varying.contains(parameter))
-      behind.arguments.emplace_back(parameter, variable);
+      after.arguments.emplace_back(parameter, variable);
     else
       of_round.push_back(variable);
   }
@@ -42,10 +42,10 @@ Result<bool> AdjointBody::PutOff(const Block& call, const Block& backward_call, 
   for (const std::string& parameter : pair.of_parameters)
     for (const auto& [name, variable] : call.arguments)
       if (name == parameter) {
-        behind.results.push_back(state_.NewName(state_.TypeOf(variable)));
-        rounds_->added.emplace_back(variable, behind.results.back());
+        after.results.push_back(state_.NewName(state_.TypeOf(variable)));
+        rounds_->added.emplace_back(variable, after.results.back());
       }
-  rounds_->behind.push_back(std::move(behind));
+  rounds_->after.push_back(std::move(after));
   return true;
 }
 

@@ -116,7 +116,7 @@ class Gradients {
     pair.is_recursive = is_recursive;
     if (is_recursive) {
       // What a call of itself keeps is not known yet: it is one list.
-      pair.kept.push_back({kSaved, DataType::kList, ValueType::kUnknown, {}});
+      pair.saved.push_back({kSaved, DataType::kList, ValueType::kUnknown, {}});
       for (const Parameter& parameter : program_.functions.at(call.function).parameters)
         pair.passed.push_back(parameter.name);
       pairs_[suffix] = pair;
@@ -143,25 +143,25 @@ class Gradients {
     std::move(zeros.begin(), zeros.end(), std::back_inserter(backward));
 
     const std::set<std::string> made_forward = AssignedIn(code.function.body);
-    std::vector<std::string> kept, passed;
+    std::vector<std::string> saved, passed;
     for (const std::string& variable : ReadIn(backward)) {
       if (FindParameter(function.parameters, variable) != nullptr)
         passed.push_back(variable);
       else if (made_forward.contains(variable))
-        kept.push_back(variable);
+        saved.push_back(variable);
     }
-    HEDDLE_RETURN_IF_ERROR(body.MakeDefinite(kept, &code.function.body));
+    HEDDLE_RETURN_IF_ERROR(body.MakeDefinite(saved, &code.function.body));
     if (is_recursive) {
-      body.Pack(kSaved, kept, &code.function.body);
-      HEDDLE_RETURN_IF_ERROR(body.Unpack(kSaved, kept, &begin));
+      body.Pack(kSaved, saved, &code.function.body);
+      HEDDLE_RETURN_IF_ERROR(body.Unpack(kSaved, saved, &begin));
     } else {
       pair->passed = passed;
-      for (const std::string& variable : kept) {
+      for (const std::string& variable : saved) {
         const ValueInfo type = body.TypeOf(variable);
-        pair->kept.push_back(ParameterOf(variable, type));
+        pair->saved.push_back(ParameterOf(variable, type));
         if (FindParameter(code.function.results, variable) == nullptr) continue;
         // Each result has a name of its own.
-        std::string& name = pair->kept.back().name = body.NewName(type);
+        std::string& name = pair->saved.back().name = body.NewName(type);
         code.function.body.push_back(Copy(body, name, variable, type));
         begin.push_back(Copy(body, variable, name, type));
       }
@@ -171,7 +171,7 @@ class Gradients {
     forward.name = function.name;
     adjoint.name = fmt::format("gradient of {}", function.name);
     adjoint.position = function.position;
-    for (const Parameter& parameter : pair->kept) {
+    for (const Parameter& parameter : pair->saved) {
       forward.results.push_back(parameter);
       adjoint.parameters.push_back(parameter);
     }
@@ -210,7 +210,7 @@ class Gradients {
     for (Block& block : *blocks) {
       if (block.kind == Block::Kind::kCall && block.candidates.empty() && block.function == name) {
         block.function = pair.forward;
-        block.results.resize(results + pair.kept.size());
+        block.results.resize(results + pair.saved.size());
       }
       CallForward(name, pair, results, &block.body);
       CallForward(name, pair, results, &block.otherwise);

@@ -47,7 +47,7 @@ class ClassDifferentiator {
     Result<Graph> optimized = RunGraphPasses(std::move(outputs.graph), passes);
     if (!optimized.ok()) return No(optimized.status().message());
     ClassGraph forward = from_, of_backward;
-    JoinKept(*optimized, outputs.variables, &forward, &of_backward);
+    ReadForwardValues(*optimized, outputs.variables, &forward, &of_backward);
     std::optional<ops::RecursiveBody> body = BatchOperators(forward, context_, &why_);
     if (!body) return std::nullopt;
     made_.forward = *std::move(body);
@@ -109,7 +109,7 @@ class ClassDifferentiator {
     for (const Node& node : inferred.graph.nodes) {
       if (!node.Is("assign")) continue;
       const NodeId value = node.inputs[0];
-      kept_[node.Text("name")] = value;
+      forward_values_[node.Text("name")] = value;
       known_[node.Text("name")] = {inferred.graph[value].info, inferred.values[static_cast<size_t>(value)],
                                    nullptr};
     }
@@ -150,21 +150,21 @@ class ClassDifferentiator {
     return true;
   }
 
-  // Whether the nodes of the class have a value in common, or it is only looked up: then it is not kept.
+  // Whether the nodes of the class have a value in common, or it is only looked up: then it is not read.
   bool IsCheap(NodeId id) const {
     const Node& node = from_.graph[id];
     if (node.Is("variable") || node.Is("literal")) return true;
     bool is_same = true;
     for (const NodeId input : node.inputs)
-      if (input != kNoNode) is_same &= IsSame(input);
-    const bool is_lookup = ops::RoleOf(node) == ops::Role::kRange && IsSame(node.inputs[0]);
+      if (input != kNoNode) is_same &= IsShared(input);
+    const bool is_lookup = ops::RoleOf(node) == ops::Role::kRange && IsShared(node.inputs[0]);
     return is_same || is_lookup;
   }
-  bool IsSame(NodeId id) const {
+  bool IsShared(NodeId id) const {
     const Node& node = from_.graph[id];
     if (node.Is("variable")) return from_.InputNamed(node.Text("name")) == nullptr;
     return std::all_of(node.inputs.begin(), node.inputs.end(),
-                       [&](NodeId input) { return input == kNoNode || IsSame(input); });
+                       [&](NodeId input) { return input == kNoNode || IsShared(input); });
   }
 
   bool IsChild(std::string_view name) const {
@@ -172,10 +172,10 @@ class ClassDifferentiator {
     return input != nullptr && input->kind == ClassInput::Kind::kChildResult;
   }
 
-  // What the backward graph reads of the body's values is kept, or becomes part of it.
-  void JoinKept(const Graph& optimized, const std::vector<std::string>& variables, ClassGraph* forward,
-                ClassGraph* backward) {
-    std::map<NodeId, NodeId> again;  // forward nodes in the backward graph
+  // What the backward graph reads of the body's values is read, or becomes part of it.
+  void ReadForwardValues(const Graph& optimized, const std::vector<std::string>& variables,
+                         ClassGraph* forward, ClassGraph* backward) {
+    std::map<NodeId, NodeId> recomputed;  // forward nodes in the backward graph
     std::vector<NodeId> now(static_cast<size_t>(optimized.size()), kNoNode);
     std::map<std::string, NodeId> assigned;
     for (NodeId id = 0; id < optimized.size(); ++id) {
@@ -184,9 +184,9 @@ class ClassDifferentiator {
         assigned[node.Text("name")] = now[static_cast<size_t>(node.inputs[0])];
         continue;
       }
-      const auto kept = node.Is("variable") ? kept_.find(node.Text("name")) : kept_.end();
-      if (kept != kept_.end()) {
-        now[static_cast<size_t>(id)] = Value(kept->second, forward, &again, &backward->graph);
+      const auto read = node.Is("variable") ? forward_values_.find(node.Text("name")) : forward_values_.end();
+      if (read != forward_values_.end()) {
+        now[static_cast<size_t>(id)] = Value(read->second, forward, &recomputed, &backward->graph);
         continue;
       }
       if (node.Is("variable")) {
@@ -222,12 +222,12 @@ class ClassDifferentiator {
   }
 
   // A result of the node is there in any case.
-  NodeId Value(NodeId id, ClassGraph* forward, std::map<NodeId, NodeId>* again, Graph* graph) {
-    if (IsCheap(id)) return Again(id, again, graph);
+  NodeId Value(NodeId id, ClassGraph* forward, std::map<NodeId, NodeId>* recomputed, Graph* graph) {
+    if (IsCheap(id)) return Recomputed(id, recomputed, graph);
     const auto result = std::find(from_.results.begin(), from_.results.end(), id);
     if (result != from_.results.end())
       return Own({OwnRow::Kind::kResult, static_cast<size_t>(result - from_.results.begin())}, id, graph);
-    return options_.keeps ? KeptValue(id, forward, graph) : Again(id, again, graph);
+    return options_.saves ? SavedValue(id, forward, graph) : Recomputed(id, recomputed, graph);
   }
 
   // A row of the node itself that has what node `id` of the forward graph has computed.
@@ -239,12 +239,12 @@ class ClassDifferentiator {
     return Variable(node, graph);
   }
 
-  NodeId KeptValue(NodeId id, ClassGraph* forward, Graph* graph) {
+  NodeId SavedValue(NodeId id, ClassGraph* forward, Graph* graph) {
     size_t at = from_.results.size();
     while (at < forward->results.size() && forward->results[at] != id) ++at;
     if (at == forward->results.size()) {
       forward->results.push_back(id);
-      made_.kept.push_back(RowFor(from_.graph[id].info));
+      made_.saved.push_back(RowFor(from_.graph[id].info));
     }
     return Own({OwnRow::Kind::kSaved, at - from_.results.size()}, id, graph);
   }
@@ -256,24 +256,24 @@ class ClassDifferentiator {
     return found->second;
   }
 
-  NodeId Again(NodeId id, std::map<NodeId, NodeId>* again, Graph* graph) {
-    if (const auto found = again->find(id); found != again->end()) return found->second;
+  NodeId Recomputed(NodeId id, std::map<NodeId, NodeId>* recomputed, Graph* graph) {
+    if (const auto found = recomputed->find(id); found != recomputed->end()) return found->second;
     Node copy = from_.graph[id];
-    if (copy.Is("variable")) return (*again)[id] = Variable(copy, graph);
+    if (copy.Is("variable")) return (*recomputed)[id] = Variable(copy, graph);
     const auto result = std::find(from_.results.begin(), from_.results.end(), id);
     if (result != from_.results.end() && !IsCheap(id))
-      return (*again)[id] =
+      return (*recomputed)[id] =
                  Own({OwnRow::Kind::kResult, static_cast<size_t>(result - from_.results.begin())}, id, graph);
     copy.after.clear();
     for (NodeId& input : copy.inputs)
-      if (input != kNoNode) input = Again(input, again, graph);
-    return (*again)[id] = graph->Add(std::move(copy));
+      if (input != kNoNode) input = Recomputed(input, recomputed, graph);
+    return (*recomputed)[id] = graph->Add(std::move(copy));
   }
 
   // The backward body reads rows of the children and, as of one call more, of the node itself, by their
   // numbers in RecursiveAdjoint::backward.
   std::map<std::string, ClassInput, std::less<>> InputsOfBackward() const {
-    const size_t outputs = made_.outputs.size(), results = from_.results.size(), saved = made_.kept.size();
+    const size_t outputs = made_.outputs.size(), results = from_.results.size(), saved = made_.saved.size();
     const auto row_of = [&](int32_t call, size_t row) {
       return ClassInput{ClassInput::Kind::kChildResult, call, static_cast<int32_t>(row)};
     };
@@ -296,7 +296,7 @@ class ClassDifferentiator {
   std::string& why_;
   Block block_;
   LiveIns known_;
-  std::map<std::string, NodeId> kept_;  // variables that hold values of the body
+  std::map<std::string, NodeId> forward_values_;  // variables that hold values of the body
   std::map<std::string, NodeId> variables_;
   std::map<std::string, OwnRow> own_rows_;  // By variable of the backward graph.
   RecursiveAdjoint made_;

@@ -13,7 +13,9 @@ namespace heddle::compiler {
 struct ClassAdjointOptions {
   std::set<std::string> parameters;  ///< Whose adjoints are wanted.
   int32_t calls = 0;                 ///< Of one node of the class.
-  bool keeps = true;  ///< What the backward body reads is kept; else made again from results of the nodes.
+  /// Whether the forward body saves what the backward body reads; else the backward body computes it
+  /// recomputed from the results of the nodes.
+  bool saves = true;
 };
 
 /// The derivative of the body of one node (JoinBlocks), as operators on all nodes of its class. nullopt, with

@@ -5,7 +5,7 @@
 
 #include "compiler/recursion/assigned_ranges.h"
 #include "compiler/recursion/class_body.h"
-#include "compiler/recursion/fuse_items.h"
+#include "compiler/recursion/fuse_values.h"
 #include "compiler/recursion/join_columns.h"
 #include "ops/base/operator.h"
 #include "ops/product/matmul.h"
@@ -13,10 +13,11 @@
 namespace heddle::compiler {
 namespace {
 
+using ops::BodyValue;
 using ops::RecursiveBody;
-using Form = RecursiveBody::Form;
-using Source = RecursiveBody::Source;
-using Stage = RecursiveBody::Stage;
+using Layout = BodyValue::Layout;
+using Source = BodyValue::Source;
+using Stage = BodyValue::Stage;
 
 class Batcher {
  public:
@@ -24,17 +25,17 @@ class Batcher {
       : from_(from), graph_(from.graph), context_(context), why_(*why) {}
 
   std::optional<RecursiveBody> Run() {
-    item_of_.assign(graph_.nodes.size(), RecursiveBody::kNone);
+    value_of_.assign(graph_.nodes.size(), BodyValue::kNone);
     for (NodeId id = 0; id < graph_.size(); ++id)
       if (!Batch(id)) return std::nullopt;
-    for (const NodeId result : from_.results) body_.results.push_back(item_of_[static_cast<size_t>(result)]);
+    for (const NodeId result : from_.results) body_.results.push_back(value_of_[static_cast<size_t>(result)]);
     DropUnread();
     SinkLookups();
     if (context_.fusion != "off") JoinColumns(&body_);
     OrderByDepth();
-    if (context_.pushes_down) PushProductsDown(&body_);
+    if (context_.moves_products) MoveProductsToChildren(&body_);
     JoinProducts();
-    if (const Status fused = FuseItems(context_.fusion, &body_); !fused.ok()) {
+    if (const Status fused = FuseValues(context_.fusion, &body_); !fused.ok()) {
       why_ = fused.message();
       return std::nullopt;
     }
@@ -42,89 +43,87 @@ class Batcher {
   }
 
  private:
-  using Item = RecursiveBody::Item;
-
-  const Item& Of(NodeId id) const {
-    return body_.items[static_cast<size_t>(item_of_[static_cast<size_t>(id)])];
+  const BodyValue& Of(NodeId id) const {
+    return body_.values[static_cast<size_t>(value_of_[static_cast<size_t>(id)])];
   }
-  bool IsSame(NodeId id) const { return Of(id).form == Form::kSame; }
+  bool IsSame(NodeId id) const { return Of(id).layout == Layout::kShared; }
   bool IsRow(NodeId id) const {
-    return Of(id).form == Form::kRows && graph_[id].info.IsMatrix() && graph_[id].info.shape.rows == 1;
+    return Of(id).layout == Layout::kRows && graph_[id].info.IsMatrix() && graph_[id].info.shape.rows == 1;
   }
   bool IsSingle() const { return context_.element_type == ElementType::kFloat32; }
 
   bool Batch(NodeId id) {
     const Node& node = graph_[id];
-    Item item;
-    item.node = node;
+    BodyValue value;
+    value.node = node;
     if (node.Is("variable")) {
-      BatchVariable(node.Text("name"), &item);
+      BatchVariable(node.Text("name"), &value);
     } else if (node.Is("literal")) {
-      item.source = Source::kLiteral;
+      value.source = Source::kLiteral;
     } else if (node.info.IsTuple() || node.Is("result")) {
       why_ = fmt::format("line {}: {}() has several results", node.position.line, node.op);
       return false;
     } else {
-      BatchOperator(id, &item);
+      BatchOperator(id, &value);
     }
-    item_of_[static_cast<size_t>(id)] = static_cast<int32_t>(body_.items.size());
-    body_.items.push_back(std::move(item));
+    value_of_[static_cast<size_t>(id)] = static_cast<int32_t>(body_.values.size());
+    body_.values.push_back(std::move(value));
     return true;
   }
 
-  void BatchVariable(const std::string& name, Item* item) const {
+  void BatchVariable(const std::string& name, BodyValue* value) const {
     const ClassInput* const input = from_.InputNamed(name);
     if (input == nullptr) {
-      item->source = Source::kParameter;
-      item->name = name;
+      value->source = Source::kParameter;
+      value->name = name;
       return;
     }
-    item->index = input->index;
-    item->result = input->result;
+    value->index = input->index;
+    value->result = input->result;
     switch (input->kind) {
       case ClassInput::Kind::kNumber:
-        item->source = Source::kNumber;
-        item->stage = Stage::kAhead;
-        item->form = Form::kColumn;
+        value->source = Source::kNumber;
+        value->stage = Stage::kPerClass;
+        value->layout = Layout::kColumn;
         break;
       case ClassInput::Kind::kChildResult:
-        item->source = Source::kChild;
-        item->stage = Stage::kLevel;
-        item->form = item->node.info.IsScalar() ? Form::kColumn : Form::kRows;
+        value->source = Source::kChild;
+        value->stage = Stage::kPerBatch;
+        value->layout = value->node.info.IsScalar() ? Layout::kColumn : Layout::kRows;
         break;
     }
   }
 
-  void BatchOperator(NodeId id, Item* item) {
+  void BatchOperator(NodeId id, BodyValue* value) {
     const Node& node = graph_[id];
     for (const NodeId input : node.inputs) {
-      const int32_t value = input == kNoNode ? RecursiveBody::kNone : item_of_[static_cast<size_t>(input)];
-      item->inputs.push_back({.value = value});
+      const int32_t of = input == kNoNode ? BodyValue::kNone : value_of_[static_cast<size_t>(input)];
+      value->inputs.push_back({.id = of});
       if (input == kNoNode) continue;
-      item->stage = std::max(item->stage, Of(input).stage);
-      if (!IsSame(input)) item->form = node.info.IsScalar() ? Form::kColumn : Form::kRows;
+      value->stage = std::max(value->stage, Of(input).stage);
+      if (!IsSame(input)) value->layout = node.info.IsScalar() ? Layout::kColumn : Layout::kRows;
     }
-    if (item->form == Form::kSame) return FoldNumber(node, item);
+    if (value->layout == Layout::kShared) return FoldNumber(node, value);
     if (IsLookup(node)) {
-      item->source = Source::kLookup;
-      item->index = Of(node.inputs[1]).index;
-      item->inputs.resize(1);
+      value->source = Source::kLookup;
+      value->index = Of(node.inputs[1]).index;
+      value->inputs.resize(1);
       return;
     }
     if (IsConversion(node)) {
-      item->source = Source::kConvert;
+      value->source = Source::kConvert;
       return;
     }
     // Numbers of single-precision programs are doubles: no column of a matrix.
     const bool mixes = IsSingle() && node.info.IsMatrix() &&
                        std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
-                         return input != kNoNode && Of(input).form == Form::kColumn;
+                         return input != kNoNode && Of(input).layout == Layout::kColumn;
                        });
-    item->node_by_node = mixes || !BatchRows(node, item);
+    value->node_by_node = mixes || !BatchRows(node, value);
   }
 
-  // Numbers of known ones: bounds of columns, which blocks have as sizes of parameters.
-  void FoldNumber(const Node& node, Item* item) const {
+  // An operator on literals becomes a literal: bounds of columns are often computed from sizes of parameters.
+  void FoldNumber(const Node& node, BodyValue* value) const {
     const ops::Operator* const op = ops::FindOperator(node.op);
     if (!node.info.IsScalar() || op == nullptr || op->evaluate == nullptr || op->effect || op->may_fail)
       return;
@@ -135,21 +134,21 @@ class Batcher {
     }
     Result<Scalar> number = op->evaluate(*op, node, known);
     if (!number.ok() || number->IsString()) return;
-    item->node = {.op = "literal", .info = node.info, .position = node.position};
-    item->node.SetAttribute("value", *std::move(number));
-    item->source = Source::kLiteral;
-    item->inputs.clear();
+    value->node = {.op = "literal", .info = node.info, .position = node.position};
+    value->node.SetAttribute("value", *std::move(number));
+    value->source = Source::kLiteral;
+    value->inputs.clear();
   }
 
-  // The number in a matrix of one cell, or such a matrix of a number.
+  // as.scalar of a matrix of one cell, or as.matrix of a number.
   bool IsConversion(const Node& node) const {
     const NodeId input = node.inputs.empty() ? kNoNode : node.inputs[0];
-    if (ops::RoleOf(node) == ops::Role::kAsMatrix) return Of(input).form == Form::kColumn;
+    if (ops::RoleOf(node) == ops::Role::kAsMatrix) return Of(input).layout == Layout::kColumn;
     return ops::RoleOf(node) == ops::Role::kAsScalar && graph_[input].info.IsMatrix() &&
            graph_[input].info.shape == Shape{1, 1};
   }
 
-  // X[i, ] with a number of the node.
+  // X[i, ], where X is shared and i is a number that the structure program gives.
   bool IsLookup(const Node& node) const {
     if (ops::RoleOf(node) != ops::Role::kRange || !IsSame(node.inputs[0]) ||
         !graph_[node.inputs[0]].info.IsMatrix())
@@ -159,27 +158,28 @@ class Batcher {
            input(3) == kNoNode && input(4) == kNoNode;
   }
 
-  // Whether the operator on all rows is the operator on each; it is prepared for them, then.
-  bool BatchRows(const Node& node, Item* item) {
+  // Whether the operator may run on all rows together, as it would on each. If so, `value` is changed to what
+  // runs on rows.
+  bool BatchRows(const Node& node, BodyValue* value) {
     if (!node.info.IsMatrix())
-      return ops::KindOf(node) == ops::OperatorKind::kCells ? BatchNumbers(node, item)
-                                                            : BatchFullAggregate(node, item);
-    if (ops::KindOf(node) == ops::OperatorKind::kCells) return BatchCells(node, item);
+      return ops::KindOf(node) == ops::OperatorKind::kCells ? BatchNumbers(node, value)
+                                                            : BatchFullAggregate(node, value);
+    if (ops::KindOf(node) == ops::OperatorKind::kCells) return BatchCells(node, value);
     if (node.info.shape.rows != 1) return false;
     if (ops::RoleOf(node) == ops::Role::kProduct)
       return IsRow(node.inputs[0]) && IsSame(node.inputs[1]) &&
              graph_[node.inputs[0]].info.shape.columns < ops::kPanelTerms;
     switch (ops::RowUseOf(node)) {
-      case ops::RowUse::kCbind: return BatchCbind(node, item);
+      case ops::RowUse::kCbind: return BatchCbind(node, value);
       case ops::RowUse::kRowAggregate: return IsRow(node.inputs[0]);
-      case ops::RowUse::kColumnRange: return BatchColumnRange(node, item);
+      case ops::RowUse::kColumnRange: return BatchColumnRange(node, value);
       default: return false;
     }
   }
 
-  // Numbers of the nodes are a column of doubles, whose cells are computed as scalars are. What computes
-  // integers has its own rules.
-  bool BatchNumbers(const Node& node, Item* item) const {
+  // A cell-wise operator on numbers of the nodes: on columns of doubles it computes what it computes of
+  // scalars. Operators that give integers follow other rules.
+  bool BatchNumbers(const Node& node, BodyValue* value) const {
     const ops::Operator* const op = ops::FindOperator(node.op);
     if (op == nullptr || (op->binary == std::nullopt && op->unary == std::nullopt)) return false;
     const auto all_are = [&](auto&& of) {
@@ -188,37 +188,36 @@ class Batcher {
       });
     };
     if (node.info.value_type == ValueType::kBoolean) {
-      if (!all_are([](ValueType type) { return type == ValueType::kBoolean; }) &&
-          !ops::IsComparison(*op))
+      if (!all_are([](ValueType type) { return type == ValueType::kBoolean; }) && !ops::IsComparison(*op))
         return false;
     } else if (node.info.value_type != ValueType::kDouble) {
       return false;
     }
-    return all_are([](ValueType type) { return type != ValueType::kString; }) && BatchCells(node, item);
+    return all_are([](ValueType type) { return type != ValueType::kString; }) && BatchCells(node, value);
   }
 
-  // sum(x) of a row is rowSums: the same lanes. Rounded to floats it would not be, so that floats are
-  // widened.
-  bool BatchFullAggregate(const Node& node, Item* item) {
+  // sum(x) of a row is rowSums(x): both add in the same lanes. A sum of floats must not be rounded to a
+  // float, as rowSums would round it, so floats are widened first.
+  bool BatchFullAggregate(const Node& node, BodyValue* value) {
     const ops::Operator* const op = ops::FindOperator(node.op);
     if (op == nullptr || op->of_rows.empty() || node.inputs.size() != 1 || !IsRow(node.inputs[0]))
       return false;
-    item->node.op = op->of_rows;
+    value->node.op = op->of_rows;
     if (!IsSingle()) return true;
-    Item widened = {.source = Source::kConvert,
-                    .stage = Of(node.inputs[0]).stage,
-                    .form = Form::kRows,
-                    .node = {.op = "as.matrix", .info = graph_[node.inputs[0]].info},
-                    .inputs = {item->inputs[0]}};
+    BodyValue widened = {.source = Source::kConvert,
+                         .stage = Of(node.inputs[0]).stage,
+                         .layout = Layout::kRows,
+                         .node = {.op = "as.matrix", .info = graph_[node.inputs[0]].info},
+                         .inputs = {value->inputs[0]}};
     widened.node.info.element_type = ElementType::kFloat64;
-    item->inputs[0].value = static_cast<int32_t>(body_.items.size());
-    body_.items.push_back(std::move(widened));
+    value->inputs[0].id = static_cast<int32_t>(body_.values.size());
+    body_.values.push_back(std::move(widened));
     return true;
   }
 
-  // Cells of a node's value lie in its row, in order. Rows of the nodes that share an operand take it as a
-  // vector on the right; what the operator would not repeat is written out.
-  bool BatchCells(const Node& node, Item* item) const {
+  // The cells of a node's value are its row, in order. A shared operand is repeated over the rows, as a
+  // vector on the right; where the operator would not repeat an operand, it is written out (Operand::spread).
+  bool BatchCells(const Node& node, BodyValue* value) const {
     const Shape shape = node.info.IsScalar() ? Shape{1, 1} : node.info.shape;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const NodeId input = node.inputs[i];
@@ -227,113 +226,112 @@ class Batcher {
       if (info.IsScalar() && IsSame(input)) continue;
       const bool is_cell = info.IsScalar() || info.shape == Shape{1, 1};
       const bool fits = is_cell || info.shape == shape;
-      // Vectors along other axes than the row of cells, and matrices beside those of the nodes.
+      // A column is repeated along another axis than the row of cells; a shared matrix would be.
       if (!fits || (shape.rows != 1 && IsSame(input))) return false;
       const bool is_full = !IsSame(input) && info.IsMatrix() && info.shape == shape;
       const bool is_repeated = i == 1 && node.inputs.size() == 2;
-      item->inputs[i].spread = !is_full && !is_repeated;
+      value->inputs[i].spread = !is_full && !is_repeated;
     }
-    // What both operands may change places in takes the repeated one on the right.
+    // + and * give the same bits with their operands exchanged: the repeated one goes to the right.
     const ops::Operator* const op = ops::FindOperator(node.op);
     const bool commutes = op->binary == ops::BinaryCode::kAdd || op->binary == ops::BinaryCode::kMultiply;
-    if (commutes && item->inputs.size() == 2 && item->inputs[0].spread &&
-        Of(node.inputs[1]).form == Form::kRows && graph_[node.inputs[1]].info.shape == shape) {
-      std::swap(item->inputs[0], item->inputs[1]);
-      item->inputs[1].spread = false;
+    if (commutes && value->inputs.size() == 2 && value->inputs[0].spread &&
+        Of(node.inputs[1]).layout == Layout::kRows && graph_[node.inputs[1]].info.shape == shape) {
+      std::swap(value->inputs[0], value->inputs[1]);
+      value->inputs[1].spread = false;
     }
     return true;
   }
 
-  bool BatchCbind(const Node& node, Item* item) const {
+  bool BatchCbind(const Node& node, BodyValue* value) const {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const NodeId input = node.inputs[i];
       if (input == kNoNode || !graph_[input].info.IsMatrix() || graph_[input].info.shape.rows != 1)
         return false;
-      item->inputs[i].spread = IsSame(input);
+      value->inputs[i].spread = IsSame(input);
     }
     return true;
   }
 
-  // x[, a:b] of a row, where all nodes have the same bounds; x[1, a:b] is the same.
-  bool BatchColumnRange(const Node& node, Item* item) const {
+  // x[, a:b] or x[1, a:b] of a row, where all nodes have the same bounds.
+  bool BatchColumnRange(const Node& node, BodyValue* value) const {
     if (!IsRow(node.inputs[0])) return false;
     for (size_t i = 1; i < node.inputs.size(); ++i)
       if (node.inputs[i] != kNoNode && !IsSame(node.inputs[i])) return false;
     for (size_t i = 1; i <= 2 && i < node.inputs.size(); ++i) {
       const NodeId bound = node.inputs[i];
       if (bound == kNoNode) continue;
-      const Scalar* const value = graph_[bound].FindAttribute("value");
-      if (value == nullptr || value->AsInteger() != 1) return false;
-      item->inputs[i].value = RecursiveBody::kNone;
+      const Scalar* const literal = graph_[bound].FindAttribute("value");
+      if (literal == nullptr || literal->AsInteger() != 1) return false;
+      value->inputs[i].id = BodyValue::kNone;
     }
     return true;
   }
 
-  // Numbers that only say which row is looked up are not needed as columns.
+  // Drops values that nothing reads: numbers that only say which row is looked up are no operands.
   void DropUnread() {
-    std::vector<bool> is_read(body_.items.size(), false);
+    std::vector<bool> is_read(body_.values.size(), false);
     for (const int32_t result : body_.results) is_read[static_cast<size_t>(result)] = true;
-    for (size_t id = body_.items.size(); id-- > 0;)
+    for (size_t id = body_.values.size(); id-- > 0;)
       if (is_read[id])
-        for (const RecursiveBody::Operand& input : body_.items[id].inputs)
-          if (input.value != RecursiveBody::kNone) is_read[static_cast<size_t>(input.value)] = true;
-    std::vector<int32_t> now(body_.items.size(), RecursiveBody::kNone);
-    std::vector<Item> kept;
-    for (size_t id = 0; id < body_.items.size(); ++id) {
+        for (const BodyValue::Operand& input : body_.values[id].inputs)
+          if (input.id != BodyValue::kNone) is_read[static_cast<size_t>(input.id)] = true;
+    std::vector<int32_t> now(body_.values.size(), BodyValue::kNone);
+    std::vector<BodyValue> read;
+    for (size_t id = 0; id < body_.values.size(); ++id) {
       if (!is_read[id]) continue;
-      for (RecursiveBody::Operand& input : body_.items[id].inputs)
-        if (input.value != RecursiveBody::kNone) input.value = now[static_cast<size_t>(input.value)];
-      now[id] = static_cast<int32_t>(kept.size());
-      Item& item = kept.emplace_back(std::move(body_.items[id]));
+      for (BodyValue::Operand& input : body_.values[id].inputs)
+        if (input.id != BodyValue::kNone) input.id = now[static_cast<size_t>(input.id)];
+      now[id] = static_cast<int32_t>(read.size());
+      BodyValue& value = read.emplace_back(std::move(body_.values[id]));
       // Kernels ask the node which inputs there are.
-      item.node.inputs.clear();
-      for (const RecursiveBody::Operand& input : item.inputs) item.node.inputs.push_back(input.value);
+      value.node.inputs.clear();
+      for (const BodyValue::Operand& input : value.inputs) value.node.inputs.push_back(input.id);
     }
     for (int32_t& result : body_.results) result = now[static_cast<size_t>(result)];
-    body_.items = std::move(kept);
+    body_.values = std::move(read);
   }
 
-  // Rows that are looked up, and may be reshaped, are read where they are needed, unless something is
-  // computed of them ahead: then they are copied once.
+  // Rows that are looked up, and reshaped, are read in the batch that needs them. Where values of kPerClass
+  // are computed of them, they are copied for the whole class instead.
   void SinkLookups() {
-    const size_t count = body_.items.size();
-    const auto is_reshaped = [&](const Item& item) {
-      return item.source == Source::kOperator && item.form == Form::kRows &&
-             ops::HasRole(item.node, {ops::Role::kReshape, ops::Role::kTranspose, ops::Role::kRange});
+    const size_t count = body_.values.size();
+    const auto is_reshaped = [&](const BodyValue& value) {
+      return value.source == Source::kOperator && value.layout == Layout::kRows &&
+             ops::HasRole(value.node, {ops::Role::kReshape, ops::Role::kTranspose, ops::Role::kRange});
     };
-    std::vector<bool> waits(count, true);  // Whether nothing ahead needs it.
+    std::vector<bool> waits(count, true);  // Whether no value of kPerClass needs it.
     for (size_t id = count; id-- > 0;) {
-      const Item& item = body_.items[id];
-      if (item.stage != Stage::kAhead) continue;
-      if (item.source == Source::kLookup || (is_reshaped(item) && waits[id])) continue;
-      for (const RecursiveBody::Operand& input : item.inputs)
-        if (input.value != RecursiveBody::kNone) waits[static_cast<size_t>(input.value)] = false;
+      const BodyValue& value = body_.values[id];
+      if (value.stage != Stage::kPerClass) continue;
+      if (value.source == Source::kLookup || (is_reshaped(value) && waits[id])) continue;
+      for (const BodyValue::Operand& input : value.inputs)
+        if (input.id != BodyValue::kNone) waits[static_cast<size_t>(input.id)] = false;
     }
     for (size_t id = 0; id < count; ++id) {
-      Item& item = body_.items[id];
-      if (item.stage != Stage::kAhead || !waits[id]) continue;
-      const bool follows =
-          is_reshaped(item) && body_.items[static_cast<size_t>(item.inputs[0].value)].stage == Stage::kLevel;
-      if (item.source == Source::kLookup || follows) item.stage = Stage::kLevel;
+      BodyValue& value = body_.values[id];
+      if (value.stage != Stage::kPerClass || !waits[id]) continue;
+      const bool follows = is_reshaped(value) &&
+                           body_.values[static_cast<size_t>(value.inputs[0].id)].stage == Stage::kPerBatch;
+      if (value.source == Source::kLookup || follows) value.stage = Stage::kPerBatch;
     }
   }
 
-  // What is the same for all first, then what is ahead, then the levels, each item as early as it can be:
-  // equal depths are independent of each other.
+  // By stage, and in a stage by depth, the number of operators before a value: values of one depth do not
+  // depend on each other.
   void OrderByDepth() {
-    const size_t count = body_.items.size();
+    const size_t count = body_.values.size();
     depths_.assign(count, 0);
     for (size_t id = 0; id < count; ++id) {
-      const Item& item = body_.items[id];
-      for (const RecursiveBody::Operand& input : item.inputs)
-        if (input.value != RecursiveBody::kNone &&
-            body_.items[static_cast<size_t>(input.value)].stage == item.stage)
-          depths_[id] = std::max(depths_[id], depths_[static_cast<size_t>(input.value)] + 1);
+      const BodyValue& value = body_.values[id];
+      for (const BodyValue::Operand& input : value.inputs)
+        if (input.id != BodyValue::kNone && body_.values[static_cast<size_t>(input.id)].stage == value.stage)
+          depths_[id] = std::max(depths_[id], depths_[static_cast<size_t>(input.id)] + 1);
     }
     std::vector<size_t> order(count);
     std::iota(order.begin(), order.end(), size_t{0});
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-      return std::pair(body_.items[a].stage, depths_[a]) < std::pair(body_.items[b].stage, depths_[b]);
+      return std::pair(body_.values[a].stage, depths_[a]) < std::pair(body_.values[b].stage, depths_[b]);
     });
     std::vector<int32_t> now(count);
     std::vector<int> depths(count);
@@ -341,33 +339,33 @@ class Batcher {
       now[order[at]] = static_cast<int32_t>(at);
       depths[at] = depths_[order[at]];
     }
-    std::vector<Item> items;
+    std::vector<BodyValue> values;
     for (const size_t id : order) {
-      Item& item = items.emplace_back(std::move(body_.items[id]));
-      for (size_t i = 0; i < item.inputs.size(); ++i) {
-        int32_t& value = item.inputs[i].value;
-        if (value != RecursiveBody::kNone) value = now[static_cast<size_t>(value)];
-        item.node.inputs[i] = value;
+      BodyValue& value = values.emplace_back(std::move(body_.values[id]));
+      for (size_t i = 0; i < value.inputs.size(); ++i) {
+        int32_t& operand = value.inputs[i].id;
+        if (operand != BodyValue::kNone) operand = now[static_cast<size_t>(operand)];
+        value.node.inputs[i] = operand;
       }
     }
     for (int32_t& result : body_.results) result = now[static_cast<size_t>(result)];
-    body_.items = std::move(items);
+    body_.values = std::move(values);
     depths_ = std::move(depths);
   }
 
   void JoinProducts() {
     const auto is_product = [&](size_t id) {
-      const Item& item = body_.items[id];
-      return item.stage == Stage::kLevel && item.source == Source::kOperator &&
-             ops::RoleOf(item.node) == ops::Role::kProduct && !item.node_by_node && !item.pushed;
+      const BodyValue& value = body_.values[id];
+      return value.stage == Stage::kPerBatch && value.source == Source::kOperator &&
+             ops::RoleOf(value.node) == ops::Role::kProduct && !value.node_by_node && !value.with_child;
     };
-    for (size_t id = 0; id < body_.items.size(); ++id) {
+    for (size_t id = 0; id < body_.values.size(); ++id) {
       if (!is_product(id)) continue;
-      for (size_t first = 0; first < id && body_.items[id].joined == RecursiveBody::kNone; ++first) {
+      for (size_t first = 0; first < id && body_.values[id].stacked == BodyValue::kNone; ++first) {
         if (!is_product(first) || depths_[first] != depths_[id] ||
-            body_.items[first].inputs[1].value != body_.items[id].inputs[1].value)
+            body_.values[first].inputs[1].id != body_.values[id].inputs[1].id)
           continue;
-        body_.items[first].joined = body_.items[id].joined = static_cast<int32_t>(first);
+        body_.values[first].stacked = body_.values[id].stacked = static_cast<int32_t>(first);
       }
     }
   }
@@ -376,7 +374,7 @@ class Batcher {
   const Graph& graph_;
   const ClassContext& context_;
   std::string& why_;
-  std::vector<int32_t> item_of_;
+  std::vector<int32_t> value_of_;
   std::vector<int> depths_;
   RecursiveBody body_;
 };
@@ -385,8 +383,8 @@ class Batcher {
 
 std::optional<ops::RecursiveBody> BatchOperators(const ClassGraph& graph, const ClassContext& context,
                                                  std::string* why) {
-  const ClassGraph joined = JoinAssigned(graph);
-  return Batcher(joined, context, why).Run();
+  const ClassGraph stacked = JoinAssigned(graph);
+  return Batcher(stacked, context, why).Run();
 }
 
 }  // namespace heddle::compiler

@@ -15,16 +15,16 @@
 
 namespace heddle::compiler {
 
-/// What a body of a class depends on beside the way that its nodes go.
+/// What the body of a class depends on beside the decisions of its nodes.
 struct ClassContext {
-  LiveIns parameters;               ///< Of the function, with known scalars.
-  std::vector<ValueInfo> children;  ///< Results of one node, as far as calls are made.
+  LiveIns parameters;               ///< Of the function, with the values of scalars where they are known.
+  std::vector<ValueInfo> children;  ///< Results of one node; empty while no node has been computed.
   ElementType element_type = ElementType::kFloat64;
   std::set<std::string, std::less<>> disabled;  ///< Passes.
   std::string fusion = "cost";  ///< Of the operators of a body, as of a job (compiler/fuse/fuse.h).
-  /// Products of a child's result are computed with the child (PushProductsDown): where batches run in the
-  /// order of their heights with one NodeResults.
-  bool pushes_down = false;
+  /// Whether products with a child's result may be computed with the child (MoveProductsToChildren): batches
+  /// must then run by height, with one NodeResults.
+  bool moves_products = false;
 };
 
 /// What a variable of a ClassGraph stands for that is no parameter of the function.
@@ -51,7 +51,7 @@ struct ClassGraph {
   }
 };
 
-/// Whether batches take what a node of a graph makes: dense, of known size, one result, a number or a matrix.
+/// Whether batches can have the value of a node: one dense matrix of known size, or a number.
 bool IsPlain(const Node& node);
 /// "line 7: 'S' is sparse".
 std::string WhyNotPlain(const Node& node);

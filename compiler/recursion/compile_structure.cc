@@ -128,7 +128,7 @@ class StructureCompiler {
     of_node_.assign(graph.nodes.size(), -1);
     const auto is_number = [&](NodeId id) {
       const NumberFact& fact = facts[static_cast<size_t>(id)];
-      return fact.is_structural && fact.differs && !fact.is_active;
+      return fact.is_structural && fact.differs_by_node && !fact.is_active;
     };
     const auto of_assigned = [&](const Node& assign) { return facts_.OfVariable(assign.Text("name")); };
     const auto is_left_out = [](const NumberFact& fact) { return fact.is_structural && !fact.is_active; };
@@ -158,7 +158,7 @@ class StructureCompiler {
       Add({.code = Code::kCopy, .target = RegisterOf(name), .a = value});
       has_value_.insert(name);
       const NumberFact fact = facts_.OfVariable(name);
-      if (fact.differs && !fact.is_active) out_.numbers.insert(name);
+      if (fact.differs_by_node && !fact.is_active) out_.numbers.insert(name);
     }
   }
 

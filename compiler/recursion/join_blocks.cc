@@ -12,9 +12,9 @@ namespace {
 
 class Joiner {
  public:
-  Joiner(const Recursion& recursion, const Function& function, const std::vector<bool>& path,
+  Joiner(const Recursion& recursion, const Function& function, const std::vector<bool>& decisions,
          const ClassContext& context, std::string* why)
-      : recursion_(recursion), function_(function), path_(path), context_(context), why_(*why) {}
+      : recursion_(recursion), function_(function), decisions_(decisions), context_(context), why_(*why) {}
 
   std::optional<ClassGraph> Run() {
     if (!Visit(function_.body)) return std::nullopt;
@@ -38,12 +38,13 @@ class Joiner {
   }
 
  private:
-  struct Held {
-    NodeId id = kNoNode;
+  // What a variable of the function has been assigned so far.
+  struct AssignedValue {
+    NodeId id = kNoNode;  // In the joined graph.
     LiveIn known;
   };
 
-  bool Decide() { return decided_ < path_.size() && path_[decided_++]; }
+  bool NextDecision() { return next_decision_ < decisions_.size() && decisions_[next_decision_++]; }
 
   bool Visit(const std::vector<Block>& blocks) {
     for (const Block& block : blocks) {
@@ -52,11 +53,11 @@ class Joiner {
           if (!JoinBlock(block)) return false;
           break;
         case Block::Kind::kIf:
-          if (!Visit(Decide() ? block.body : block.otherwise)) return false;
+          if (!Visit(NextDecision() ? block.body : block.otherwise)) return false;
           break;
         case Block::Kind::kWhile:
         case Block::Kind::kFor:
-          while (Decide())
+          while (NextDecision())
             if (!Visit(block.body)) return false;
           break;
         case Block::Kind::kCall: JoinCall(block); break;
@@ -72,16 +73,16 @@ class Joiner {
   void JoinCall(const Block& call) {
     for (size_t i = 0; i < call.results.size(); ++i) {
       if (call.results[i].empty() || i >= context_.children.size()) continue;  // The last may be a list.
-      const std::string name = fmt::format("%child{}.{}", calls_, i);
-      out_.inputs[name] = {ClassInput::Kind::kChildResult, calls_, static_cast<int32_t>(i)};
+      const std::string name = fmt::format("%child{}.{}", calls_made_, i);
+      out_.inputs[name] = {ClassInput::Kind::kChildResult, calls_made_, static_cast<int32_t>(i)};
       variables_[call.results[i]] = {Placeholder(name, context_.children[i]),
                                      {context_.children[i], std::nullopt, nullptr}};
     }
-    ++calls_;
+    ++calls_made_;
   }
 
-  // An element of a list is a variable of its own, or the row of a matrix. Other steps on lists keep values
-  // for a derivative.
+  // An element of a list is a variable of its own, or a row of a matrix that has all elements. Other steps on
+  // lists save values for a derivative: batches save theirs in another way.
   bool JoinElement(const Block& step) {
     const bool as_matrix = step.operation == ListOperation::kAsMatrix;
     if (!as_matrix && step.operation != ListOperation::kAsScalar) return true;
@@ -89,9 +90,9 @@ class Joiner {
     Recursion::Element element{list, std::nullopt};
     const bool is_looked_up = recursion_.numbers.contains(index);
     if (!is_looked_up) {
-      const auto held = variables_.find(index);
-      if (held == variables_.end() || !held->second.known.value) return Refuse(step);
-      element.key = held->second.known.value;
+      const auto found_value = variables_.find(index);
+      if (found_value == variables_.end() || !found_value->second.known.value) return Refuse(step);
+      element.key = found_value->second.known.value;
     }
     const auto given = context_.parameters.find(element.name());
     if (given == context_.parameters.end()) return Refuse(step);
@@ -131,7 +132,7 @@ class Joiner {
         {.op = std::string(op), .inputs = std::move(inputs), .info = info, .position = step.position});
   }
 
-  // A variable of the joined graph; one node each.
+  // The node of a variable of the joined graph, of which there is one.
   NodeId Placeholder(const std::string& name, const ValueInfo& info) {
     const auto [found, is_new] = placeholders_.try_emplace(name, kNoNode);
     if (is_new) {
@@ -144,13 +145,13 @@ class Joiner {
 
   const LiveIn* Find(std::string_view name) const {
     if (const auto number = numbers_known_.find(name); number != numbers_known_.end()) return &number->second;
-    if (const auto held = variables_.find(std::string(name)); held != variables_.end())
-      return &held->second.known;
+    if (const auto found_value = variables_.find(std::string(name)); found_value != variables_.end())
+      return &found_value->second.known;
     const auto parameter = context_.parameters.find(name);
     return parameter == context_.parameters.end() ? nullptr : &parameter->second;
   }
 
-  // The part of a block that operators take, its numbers given: what only the structure needs is left out.
+  // The nodes of a block that are not part of the structure program. Numbers that they read of it are inputs.
   Graph OperatorsOf(const Block& block) {
     const Graph& graph = block.graph;
     const auto found = recursion_.given.find(block.id);
@@ -167,26 +168,27 @@ class Joiner {
         if (input != kNoNode) is_read[static_cast<size_t>(input)] = true;
     }
     Graph operators;
-    std::vector<NodeId> now(graph.nodes.size(), kNoNode);
+    std::vector<NodeId> new_id(graph.nodes.size(), kNoNode);
     for (NodeId id = 0; id < graph.size(); ++id) {
       if (is_given(id)) {
-        now[static_cast<size_t>(id)] = NextNumber(&operators, graph[id].info.value_type, graph[id].position);
+        new_id[static_cast<size_t>(id)] =
+            NextNumber(&operators, graph[id].info.value_type, graph[id].position);
         continue;
       }
       if (!is_read[static_cast<size_t>(id)]) continue;
       Node node = graph[id];
       for (NodeId& input : node.inputs)
-        if (input != kNoNode) input = now[static_cast<size_t>(input)];
+        if (input != kNoNode) input = new_id[static_cast<size_t>(input)];
       node.after.clear();
-      now[static_cast<size_t>(id)] = operators.Add(std::move(node));
+      new_id[static_cast<size_t>(id)] = operators.Add(std::move(node));
     }
     return operators;
   }
 
-  // The next of the numbers that the structure gives.
+  // The next of the numbers that the structure program gives.
   NodeId NextNumber(Graph* graph, ValueType type, const SourcePosition& position) {
-    const std::string name = fmt::format("%number{}", given_);
-    out_.inputs[name] = {ClassInput::Kind::kNumber, given_++};
+    const std::string name = fmt::format("%number{}", numbers_given_);
+    out_.inputs[name] = {ClassInput::Kind::kNumber, numbers_given_++};
     const ValueInfo info =
         ValueInfo::OfScalar(type == ValueType::kInteger ? ValueType::kInteger : ValueType::kDouble);
     Node number = {.op = "variable", .info = info, .position = position};
@@ -228,22 +230,23 @@ class Joiner {
   }
 
   void Append(const Graph& graph, std::map<std::string, LiveIn> known) {
-    std::vector<NodeId> now(graph.nodes.size(), kNoNode);
+    std::vector<NodeId> new_id(graph.nodes.size(), kNoNode);
     std::vector<std::pair<std::string, NodeId>> assigned;
     for (NodeId id = 0; id < graph.size(); ++id) {
       const Node& node = graph[id];
       if (node.Is("assign")) {
-        assigned.emplace_back(node.Text("name"), now[static_cast<size_t>(node.inputs[0])]);
+        assigned.emplace_back(node.Text("name"), new_id[static_cast<size_t>(node.inputs[0])]);
       } else if (node.Is("variable")) {
-        const auto held = variables_.find(node.Text("name"));
-        now[static_cast<size_t>(id)] =
-            held != variables_.end() ? held->second.id : Placeholder(node.Text("name"), node.info);
+        const auto found_value = variables_.find(node.Text("name"));
+        new_id[static_cast<size_t>(id)] = found_value != variables_.end()
+                                              ? found_value->second.id
+                                              : Placeholder(node.Text("name"), node.info);
       } else {
         Node copy = node;
         for (NodeId& input : copy.inputs)
-          if (input != kNoNode) input = now[static_cast<size_t>(input)];
+          if (input != kNoNode) input = new_id[static_cast<size_t>(input)];
         copy.after.clear();
-        now[static_cast<size_t>(id)] = out_.graph.Add(std::move(copy));
+        new_id[static_cast<size_t>(id)] = out_.graph.Add(std::move(copy));
       }
     }
     for (const auto& [name, id] : assigned) variables_[name] = {id, std::move(known[name])};
@@ -251,12 +254,12 @@ class Joiner {
 
   const Recursion& recursion_;
   const Function& function_;
-  const std::vector<bool>& path_;
+  const std::vector<bool>& decisions_;
   const ClassContext& context_;
   std::string& why_;
-  size_t decided_ = 0;
-  int32_t calls_ = 0, given_ = 0;
-  std::map<std::string, Held> variables_;
+  size_t next_decision_ = 0;
+  int32_t calls_made_ = 0, numbers_given_ = 0;
+  std::map<std::string, AssignedValue> variables_;
   std::map<std::string, NodeId> placeholders_;
   std::map<std::string, LiveIn, std::less<>> numbers_known_;
   ClassGraph out_;
@@ -283,9 +286,9 @@ std::string WhyNotPlain(const Node& node) {
 }
 
 std::optional<ClassGraph> JoinBlocks(const Recursion& recursion, const Function& function,
-                                     const std::vector<bool>& path, const ClassContext& context,
+                                     const std::vector<bool>& decisions, const ClassContext& context,
                                      std::string* why) {
-  return Joiner(recursion, function, path, context, why).Run();
+  return Joiner(recursion, function, decisions, context, why).Run();
 }
 
 }  // namespace heddle::compiler

@@ -67,7 +67,7 @@ NumberFact NumberFacts::OfVariable(const std::string& name) const {
     for (const Parameter& parameter : function_.parameters)
       if (parameter.name == name) {
         fact.is_structural &= parameter.data_type == DataType::kScalar && IsNumberType(parameter.value_type);
-        fact.differs |= name == node_;
+        fact.differs_by_node |= name == node_;
         fact.is_active |= active_.contains(name);
       }
     return fact;
@@ -76,7 +76,7 @@ NumberFact NumberFacts::OfVariable(const std::string& name) const {
     if (parameter.name == name)
       return {.is_structural = parameter.data_type == DataType::kScalar &&
                                (IsNumberType(parameter.value_type) || name == node_),
-              .differs = name == node_,
+              .differs_by_node = name == node_,
               .is_active = active_.contains(name)};
   return {};
 }
@@ -115,7 +115,7 @@ NumberFact NumberFacts::OfNode(const Graph& graph, NodeId id, const std::vector<
     const NumberFact& of = facts[static_cast<size_t>(node.inputs[i])];
     fact.is_active |= of.is_active && CanVary(node.info) && AdjointOf(node, i) != "0";
     all_structural &= of.is_structural;
-    fact.differs |= of.differs;
+    fact.differs_by_node |= of.differs_by_node;
     fact.from_call |= of.from_call;
     fact.from_cell |= of.from_cell;
   }
@@ -128,7 +128,7 @@ NumberFact NumberFacts::OfNode(const Graph& graph, NodeId id, const std::vector<
     };
     // A cell of the node's row, also in a column that only results tell: such a function is meant to go over
     // a structure.
-    fact.from_cell |= fact.is_structural && fact_of(1).is_structural && fact_of(1).differs;
+    fact.from_cell |= fact.is_structural && fact_of(1).is_structural && fact_of(1).differs_by_node;
     for (size_t i = 1; i < index.inputs.size(); ++i) fact.is_structural &= fact_of(i).is_structural;
     fact.from_cell |= fact.is_structural;
   } else if (ops::IsSize(node)) {
@@ -145,11 +145,11 @@ bool NumberFacts::Meet(const std::string& name, const NumberFact& fact) {
   NumberFact& known = variables_[name];
   const NumberFact before = known;
   known.is_structural &= fact.is_structural;
-  known.differs |= fact.differs;
+  known.differs_by_node |= fact.differs_by_node;
   known.from_call |= fact.from_call;
   known.from_cell |= fact.from_cell;
   known.is_active |= fact.is_active;
-  return known.is_structural != before.is_structural || known.differs != before.differs ||
+  return known.is_structural != before.is_structural || known.differs_by_node != before.differs_by_node ||
          known.from_call != before.from_call || known.from_cell != before.from_cell ||
          known.is_active != before.is_active;
 }
@@ -167,14 +167,14 @@ bool NumberFacts::Follow(const std::vector<Block>& blocks) {
         changed |= Meet(node.Text("name"), fact);
       } else if (!block.variable.empty()) {
         NumberFact counter = fact;
-        counter.differs = true;  // From round to round.
+        counter.differs_by_node = true;  // From round to round.
         counter.is_active = false;
         changed |= Meet(block.variable, counter);
       }
     }
     for (const std::string& result : block.results)
       if (!result.empty())
-        changed |= Meet(result, {.differs = true, .from_call = block.kind == Block::Kind::kCall});
+        changed |= Meet(result, {.differs_by_node = true, .from_call = block.kind == Block::Kind::kCall});
     changed |= Follow(block.body);
     changed |= Follow(block.otherwise);
   }

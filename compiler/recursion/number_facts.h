@@ -10,19 +10,19 @@
 
 namespace heddle::compiler {
 
-/// What is known of a value of a function that calls itself.
+/// What the value of a variable or node is made of, in a function that calls itself.
 struct NumberFact {
-  bool is_structural = false;  ///< A number made of the node, cells of the structure and constants alone.
-  bool differs = false;        ///< From node to node.
-  bool from_call = false;      ///< A result of a call of the function is in it.
-  bool from_cell = false;      ///< A cell of a matrix parameter is in it.
+  bool is_structural = false;    ///< A number made of the node, cells of the structure and constants alone.
+  bool differs_by_node = false;  ///< Nodes of the structure may have different values.
+  bool from_call = false;        ///< A result of a call of the function is in it.
+  bool from_cell = false;        ///< A cell of a matrix parameter is in it.
   /// It changes by small steps with a parameter by which the function is differentiated: structural or not,
   /// operators compute it, so that it has a derivative.
   bool is_active = false;
 };
 
-/// Tells for each variable and node of a function whether it is structural: found by going over the blocks
-/// until nothing changes.
+/// Finds for each variable and node of a function what it is made of, by going over the blocks until nothing
+/// changes.
 class NumberFacts {
  public:
   /// `node_parameter`: index in function.parameters. `active`: the parameters by which the function is

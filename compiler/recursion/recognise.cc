@@ -21,7 +21,7 @@ struct Failure {
   std::string condition, reason;
 };
 
-// A name as the script has it; those of temporaries say nothing.
+// 'name', what. Names of temporaries mean nothing to the user and are left out.
 std::string Named(const std::string& variable, std::string_view what) {
   return variable.empty() || variable[0] == '%' ? std::string(what) : fmt::format("'{}', {}", variable, what);
 }
@@ -47,8 +47,8 @@ bool IsBackward(const Function& function) {
   return function.derivative.kind == DerivativeRole::Kind::kBackward;
 }
 
-// A step that only keeps values: batches keep theirs in another way.
-bool IsKeeping(const Block& step) {
+// Whether the step only saves values for a derivative: batches save theirs in another way.
+bool IsSaving(const Block& step) {
   const bool adds = step.operation == ListOperation::kMake || step.operation == ListOperation::kAppend;
   return adds && (step.results[0] == kSaved || step.results[0].starts_with(kMadeName));
 }
@@ -87,7 +87,7 @@ class Recogniser {
       return out;
     }
     out.is_recognised = true;
-    out.recursion.keeps = IsForward(function_);
+    out.recursion.is_forward = IsForward(function_);
     out.recursion.elements = std::move(elements_);
     out.recursion.function = function_.name;
     out.recursion.node_parameter = node;
@@ -140,7 +140,7 @@ class Recogniser {
     return std::any_of(calls_.begin(), calls_.end(), [&](const Block* call) {
       return std::any_of(changed.begin(), changed.end(), [&](size_t parameter) {
         const NumberFact fact = facts.OfVariable(ArgumentOf(*call, parameter));
-        return fact.from_cell || (gives_matrix && fact.is_structural && fact.differs);
+        return fact.from_cell || (gives_matrix && fact.is_structural && fact.differs_by_node);
       });
     });
   }
@@ -196,7 +196,7 @@ class Recogniser {
         case Block::Kind::kParallelFor:
           return Failure{"C8", fmt::format("the parfor at line {} is no loop over children", line)};
         case Block::Kind::kList:
-          if (IsForward(function_) && IsKeeping(block)) break;
+          if (IsForward(function_) && IsSaving(block)) break;
           if (std::optional<Recursion::Element> element = ElementReadBy(block, facts)) {
             if (std::find(elements_.begin(), elements_.end(), *element) == elements_.end())
               elements_.push_back(*std::move(element));
@@ -246,7 +246,7 @@ class Recogniser {
       return std::nullopt;
     if (const Scalar* const literal = facts.LiteralOf(from)) return Recursion::Element{list, *literal};
     const NumberFact fact = facts.OfVariable(from);
-    if (!fact.is_structural || !fact.differs) return std::nullopt;
+    if (!fact.is_structural || !fact.differs_by_node) return std::nullopt;
     return Recursion::Element{list, std::nullopt};
   }
 
@@ -436,7 +436,7 @@ std::string ExplainRecursion(const Program& program) {
     }
     text += fmt::format("{}:{}: '{}' is a structural recursion{}\n", function.position.file,
                         function.position.line, function.name,
-                        recognition.recursion.keeps ? "; its derivative runs in batches as well" : "");
+                        recognition.recursion.is_forward ? "; its derivative runs in batches as well" : "");
     AppendSteps(recognition.recursion, function, &text);
   }
   return text.empty() ? "no function calls itself\n" : text;

@@ -15,22 +15,22 @@
 
 namespace heddle::compiler {
 
-/// A function that calls itself over a structure, so that the way it goes at a node follows from the
-/// structure alone (docs/recursion.md): what runs ahead of its operators, and where the two meet.
+/// A function that calls itself over a structure, so that what it decides and which nodes it calls follow
+/// from the structure alone (docs/recursion.md): the structure program, which runs before all operators, and
+/// the numbers that operators read of it.
 struct Recursion {
   std::string function;
-  size_t node_parameter = 0;  ///< The parameter that the calls change.
-  bool keeps = false;         ///< It is the "forward ..." of a derivative (compiler/gradient/gradient.h).
-  ops::StructureProgram structure;  ///< Way, calls and numbers of a node.
+  size_t node_parameter = 0;        ///< The parameter that the calls change.
+  bool is_forward = false;          ///< The function is the forward one of a derivative (DerivativeRole).
+  ops::StructureProgram structure;  ///< Decisions, calls and numbers of a node.
   /// Scalar variables that differ from node to node and that `structure` computes: graphs read them as
   /// numbers.
   Names numbers;
   /// By block: the nodes whose values operators read as numbers, in the order in which they are given. Behind
   /// those of all blocks come the results of the function that are in `numbers`.
   std::map<int32_t, std::vector<NodeId>> given;
-  /// What it reads of lists that it does not change: the element that has this name or position, or, without
-  /// one, those that a number of the node says: then all elements are of one size, and are the rows of a
-  /// matrix.
+  /// An element that it reads of a list parameter, by a literal name or position; without a key, the elements
+  /// that a number of the node says: all are of one size then, and become the rows of one matrix.
   struct Element {
     std::string list;
     std::optional<Scalar> key;
@@ -59,8 +59,8 @@ struct Recognition {
   std::string reason;     ///< what is against it, with its line.
 };
 
-/// Looks at a function of a program behind its passes. `key`: that of Program::functions. `active`: the
-/// parameters by which it is differentiated, for a "forward ...".
+/// Looks at a function of a program after its passes. `key`: that of Program::functions. `active`: of a
+/// forward function, the parameters by which it is differentiated.
 Recognition Recognise(const std::string& key, const Function& function,
                       const std::set<std::string>& active = {});
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/programs/graph.h"
-#include "ops/recursion/structure_program.h"
+#include "ops/recursion/structure/structure_program.h"
 
 namespace heddle::compiler {
 

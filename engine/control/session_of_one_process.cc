@@ -139,7 +139,7 @@ class SessionOfOneRank : public Session {
     }
     for (std::string& text : blocks_.recursions().bodies().Texts())
       statistics.recursions.push_back(std::move(text));
-    for (const auto& [form, times] : blocks_.recursions().bodies().Forms())
+    for (const auto& [form, times] : blocks_.recursions().bodies().EvaluationCounts())
       statistics.recursion_forms[form] += times;
     statistics.peak_bytes = BlockPool::Process().Statistics().peak_in_use_bytes;
   }

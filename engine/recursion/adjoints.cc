@@ -18,10 +18,10 @@ namespace {
 
 using Attributes = ops::RecursiveAttributes;
 
-// Kept values take at most this part of the memory budget: results, adjoints and what bodies give take
+// SavedGroups values take at most this part of the memory budget: results, adjoints and what bodies give take
 // several times as much (docs/gradient.md).
 constexpr int64_t kPartOfMemory = 8;
-// Groups of a thread whose sums wait to be put together.
+// Groups of each thread that run before their sums are added up.
 constexpr int64_t kGroupsOfThread = 4;
 
 enum Input { kGroups, kNumber, kGiven };
@@ -34,8 +34,8 @@ int64_t NumberOf(const ops::KernelCall& call, int64_t row) {
   return static_cast<int64_t>(InputOf(call, kGroups).At(row, 0));
 }
 
-// Groups are tasks of the threads, each alone, as long as there is one for every thread; the others have the
-// threads within.
+// Runs groups side by side, each on one thread, as long as there is one for every thread. The remaining
+// groups run one after the other, with the threads inside their operators.
 Status ForGroups(int64_t begin, int64_t end, const std::function<Status(int64_t group)>& run) {
   std::vector<Status> failed(static_cast<size_t>(end - begin));
   const auto run_one = [&](int64_t group) {
@@ -54,44 +54,43 @@ Status ForGroups(int64_t begin, int64_t end, const std::function<Status(int64_t 
 
 }  // namespace
 
-struct RecursionAdjoints::Kept {
+struct RecursionAdjoints::SavedGroups {
   std::mutex mutex;
-  int64_t places = 0;                                                         // So far.
+  int64_t slots = 0;                                                          // So far.
   std::map<int64_t, std::map<int64_t, std::shared_ptr<const Group>>> groups;  // By place and number.
 };
 
 struct RecursionAdjoints::Setting {
   const Function* function = nullptr;
   VariableTable inputs;
-  compiler::ClassContext context;
-  std::string sizes;
+  BodySetting bodies;
   std::map<std::string, Value> parameters;
-  int64_t room = -1;  // Bytes that a group may keep; negative: any.
+  int64_t memory = -1;  // Bytes that a group may save; negative: any.
 };
 
 RecursionAdjoints::RecursionAdjoints(const SessionOptions& options, const RecursionBodies& bodies,
                                      const ops::KernelSource& kernels)
-    : options_(options), bodies_(bodies), kernels_(kernels), kept_(std::make_shared<Kept>()) {}
+    : options_(options), bodies_(bodies), kernels_(kernels), saved_(std::make_shared<SavedGroups>()) {}
 
 RecursionAdjoints::~RecursionAdjoints() = default;
 
-RecursionAdjoints::Place::Place(std::shared_ptr<Kept> kept, int64_t number)
-    : kept_(std::move(kept)), number_(number) {}
+RecursionAdjoints::Slot::Slot(std::shared_ptr<SavedGroups> saved, int64_t number)
+    : saved_(std::move(saved)), number_(number) {}
 
-RecursionAdjoints::Place::~Place() {
+RecursionAdjoints::Slot::~Slot() {
   std::map<int64_t, std::shared_ptr<const Group>> groups;  // Freed outside of the lock.
-  std::lock_guard lock(kept_->mutex);
-  const auto found = kept_->groups.find(number_);
-  if (found == kept_->groups.end()) return;
+  std::lock_guard lock(saved_->mutex);
+  const auto found = saved_->groups.find(number_);
+  if (found == saved_->groups.end()) return;
   groups.swap(found->second);
-  kept_->groups.erase(found);
+  saved_->groups.erase(found);
 }
 
-std::shared_ptr<const RecursionAdjoints::Place> RecursionAdjoints::NewPlace() {
-  std::lock_guard lock(kept_->mutex);
-  const int64_t number = ++kept_->places;
-  kept_->groups[number];
-  return std::make_shared<const Place>(kept_, number);
+std::shared_ptr<const RecursionAdjoints::Slot> RecursionAdjoints::NewSlot() {
+  std::lock_guard lock(saved_->mutex);
+  const int64_t number = ++saved_->slots;
+  saved_->groups[number];
+  return std::make_shared<const Slot>(saved_, number);
 }
 
 Result<RecursionAdjoints::Setting> RecursionAdjoints::SettingOf(const ops::KernelCall& call,
@@ -99,15 +98,15 @@ Result<RecursionAdjoints::Setting> RecursionAdjoints::SettingOf(const ops::Kerne
                                                                 const std::vector<std::string>& names,
                                                                 size_t first_input) const {
   Setting setting{.function = &function, .inputs = bodies_.InputsOf(names, call, first_input)};
-  setting.context = bodies_.ContextOf(function, setting.inputs, &setting.sizes);
-  for (const auto& [name, known] : setting.context.parameters) {
+  setting.bodies = bodies_.SettingOf(function, setting.inputs);
+  for (const auto& [name, known] : setting.bodies.context.parameters) {
     Value& value = setting.parameters[name] = setting.inputs.Find(name)->value;
     if (!known.info.IsMatrix() || known.info.format != Format::kDense || !value.matrix().IsSparse()) continue;
     HEDDLE_ASSIGN_OR_RETURN(Matrix dense, ToDense(value.matrix()));
     value = std::move(dense);
   }
   const int64_t groups = std::max<int64_t>(InputOf(call, kGroups).rows(), 1);
-  if (options_.memory_bytes != 0) setting.room = options_.memory_bytes / kPartOfMemory / groups;
+  if (options_.memory_bytes != 0) setting.memory = options_.memory_bytes / kPartOfMemory / groups;
   return setting;
 }
 
@@ -119,37 +118,38 @@ Result<std::shared_ptr<const RecursionAdjoints::Group>> RecursionAdjoints::Evalu
   HEDDLE_ASSIGN_OR_RETURN(group->structure, bodies_.StructureOf(*setting.function, roots, setting.inputs));
   if (group->structure == nullptr) return none;
   group->roots = std::move(roots);
-  int64_t room = setting.room;
+  int64_t memory = setting.memory;
   const auto adjoint_of = [&](const ops::Linearized::Class& node_class,
-                              const std::vector<ValueInfo>& children, bool keeps) {
-    return bodies_.AdjointOf(*setting.function, setting.sizes, node_class, children, setting.context, keeps);
+                              const std::vector<ValueInfo>& children, bool saves) {
+    return bodies_.AdjointOf(*setting.function, setting.bodies, node_class, children, saves);
   };
-  // Classes come in the order in which their first batch does; those without room keep nothing.
+  // Classes come in the order of their first batches. A class whose values do not fit any more saves nothing.
   const ops::FindAdjoint find =
       [&](const ops::Linearized::Class& node_class,
           const std::vector<ValueInfo>& children) -> Result<std::shared_ptr<const ops::RecursiveAdjoint>> {
     HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<const ops::RecursiveAdjoint> adjoint,
-                            adjoint_of(node_class, children, /*keeps=*/true));
-    if (adjoint == nullptr || room < 0) return adjoint;
-    const int64_t bytes = BytesOfRows(adjoint->kept) * (node_class.end - node_class.begin);
-    if (bytes > room) return adjoint_of(node_class, children, /*keeps=*/false);
-    room -= bytes;
+                            adjoint_of(node_class, children, /*saves=*/true));
+    if (adjoint == nullptr || memory < 0) return adjoint;
+    const int64_t bytes = BytesOfRows(adjoint->saved) * (node_class.end - node_class.begin);
+    if (bytes > memory) return adjoint_of(node_class, children, /*saves=*/false);
+    memory -= bytes;
     return adjoint;
   };
   HEDDLE_ASSIGN_OR_RETURN(
-      std::optional<ops::KeptNodes> nodes,
-      ops::EvaluateKeeping(*group->structure, find, setting.parameters, kernels_, context, bodies_.cache()));
+      std::optional<ops::SavedNodes> nodes,
+      ops::EvaluateForward(*group->structure, find, setting.parameters, kernels_, context, bodies_.cache()));
   if (!nodes) {
-    bodies_.SayWhy(*setting.function, "results differ in size from node to node (C7)");
+    bodies_.ReportInterpreted(*setting.function, "results differ in size from node to node (C7)");
     return none;
   }
   group->nodes = *std::move(nodes);
-  bodies_.CountForm(TextOfForm("gradient of " + setting.function->name, group->nodes.results.parts));
+  bodies_.CountEvaluation(
+      TextOfEvaluation("gradient of " + setting.function->name, group->nodes.results.parts));
   return std::shared_ptr<const Group>(std::move(group));
 }
 
 Result<Matrix> RecursionAdjoints::RunForward(const ops::KernelCall& call, const Function& function) const {
-  const std::vector<std::string> names = bodies_.FoundAt(function).recursion.Inputs(function);
+  const std::vector<std::string> names = bodies_.RecognitionOf(function).recursion.Inputs(function);
   HEDDLE_ASSIGN_OR_RETURN(const Setting setting, SettingOf(call, function, names, ops::kForwardInputs));
   const Matrix& rows = InputOf(call, kGroups);
   std::vector<std::shared_ptr<const Group>> groups(static_cast<size_t>(rows.rows()));
@@ -169,11 +169,11 @@ Result<Matrix> RecursionAdjoints::RunForward(const ops::KernelCall& call, const 
   }
   if (!status.ok()) parts = status;
   if (parts.ok() && *parts) {
-    std::lock_guard lock(kept_->mutex);
-    const auto place = kept_->groups.find(static_cast<int64_t>(InputOf(call, kNumber).At(0, 0)));
-    if (place != kept_->groups.end())
+    std::lock_guard lock(saved_->mutex);
+    const auto slot = saved_->groups.find(static_cast<int64_t>(InputOf(call, kNumber).At(0, 0)));
+    if (slot != saved_->groups.end())
       for (size_t i = 0; i < groups.size(); ++i)
-        place->second[NumberOf(call, static_cast<int64_t>(i))] = std::move(groups[i]);
+        slot->second[NumberOf(call, static_cast<int64_t>(i))] = std::move(groups[i]);
   }
   const int64_t roots = call.node.FindAttribute(Attributes::kRoots)->AsInteger();
   const int64_t first = rows.rows() == 0 ? 0 : ops::FirstRootOf(NumberOf(call, 0), roots);
@@ -258,10 +258,10 @@ Result<ops::AdjointSums> RecursionAdjoints::SweepBack(const ops::KernelCall& cal
   std::vector<int64_t> roots = ops::RootsOf(InputOf(call, kGroups), row);
   std::shared_ptr<const Group> group;
   {
-    std::lock_guard lock(kept_->mutex);
-    const auto place = kept_->groups.find(static_cast<int64_t>(InputOf(call, kNumber).At(0, 0)));
-    if (place != kept_->groups.end())
-      if (const auto found = place->second.find(number); found != place->second.end()) group = found->second;
+    std::lock_guard lock(saved_->mutex);
+    const auto slot = saved_->groups.find(static_cast<int64_t>(InputOf(call, kNumber).At(0, 0)));
+    if (slot != saved_->groups.end())
+      if (const auto found = slot->second.find(number); found != slot->second.end()) group = found->second;
   }
   if (group == nullptr || group->roots != roots) {
     HEDDLE_ASSIGN_OR_RETURN(group, Evaluate(setting, std::move(roots), call.context));
@@ -269,8 +269,8 @@ Result<ops::AdjointSums> RecursionAdjoints::SweepBack(const ops::KernelCall& cal
   }
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<ops::AdjointAt> given,
                           GivenIn(call, *setting.function, *group, number));
-  return ops::EvaluateAdjoint(*group->structure, group->nodes, given, wanted, setting.parameters, kernels_,
-                              call.context, bodies_.cache());
+  return ops::SweepBackward(*group->structure, group->nodes, given, wanted, setting.parameters, kernels_,
+                            call.context, bodies_.cache());
 }
 
 }  // namespace heddle::engine

@@ -15,33 +15,33 @@
 
 namespace heddle::engine {
 
-/// The kernels of "recursiveForward" and "recursiveBackward" on one rank
-/// (ops/recursion/recursive_operator.h), group by group, and what they keep between the two. Thread-safe.
+/// The kernels of ops::kRecursiveForward and ops::kRecursiveBackward on one rank, which run one group of
+/// roots after the other, and the values that they save between the two. Thread-safe.
 class RecursionAdjoints {
  public:
   /// The nodes of one group of roots, as they were evaluated.
   struct Group {
     std::vector<int64_t> roots;
     std::shared_ptr<const ops::Linearized> structure;
-    ops::KeptNodes nodes;
+    ops::SavedNodes nodes;
   };
-  /// Groups that are kept, by their numbers, as long as there is a Place.
-  class Place;
+  /// A number under which groups are saved; frees them when it ends.
+  class Slot;
 
   /// All outlive it. `kernels`: those of all other operators.
   RecursionAdjoints(const SessionOptions& options, const RecursionBodies& bodies,
                     const ops::KernelSource& kernels);
   ~RecursionAdjoints();
 
-  /// A new place, whose number tells the operators of it.
-  std::shared_ptr<const Place> NewPlace();
+  /// A new number, which the operators of one evaluation are given.
+  std::shared_ptr<const Slot> NewSlot();
 
   Result<Matrix> RunForward(const ops::KernelCall& call, const Function& function) const;
   Status RunBackward(const ops::KernelCall& call, const Function& function, std::span<Value> results) const;
 
  private:
-  struct Kept;     // All that is kept.
-  struct Setting;  // What the groups of a call share.
+  struct SavedGroups;  // By slot.
+  struct Setting;      // What the groups of a call share.
 
   Result<Setting> SettingOf(const ops::KernelCall& call, const Function& function,
                             const std::vector<std::string>& names, size_t first_input) const;
@@ -55,20 +55,20 @@ class RecursionAdjoints {
   const SessionOptions& options_;
   const RecursionBodies& bodies_;
   const ops::KernelSource& kernels_;
-  const std::shared_ptr<Kept> kept_;
+  const std::shared_ptr<SavedGroups> saved_;
 };
 
-/// Gives back what is kept when it ends, also behind the session.
-class RecursionAdjoints::Place {
+/// May end after the session: the saved groups live as long as one of the two.
+class RecursionAdjoints::Slot {
  public:
-  Place(std::shared_ptr<Kept> kept, int64_t number);
-  ~Place();
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
+  Slot(std::shared_ptr<SavedGroups> saved, int64_t number);
+  ~Slot();
+  Slot(const Slot&) = delete;
+  Slot& operator=(const Slot&) = delete;
   int64_t number() const { return number_; }
 
  private:
-  const std::shared_ptr<Kept> kept_;
+  const std::shared_ptr<SavedGroups> saved_;
   const int64_t number_;
 };
 

@@ -38,7 +38,7 @@ const RecursionGradient::Derived& RecursionGradient::DerivedOf(const Function& f
   switch (function.derivative.kind) {
     case Kind::kNone: break;
     case Kind::kForward: {
-      const compiler::Recognition& recognition = runner_.recursions().bodies().FoundAt(function);
+      const compiler::Recognition& recognition = runner_.recursions().bodies().RecognitionOf(function);
       derived.node_parameter = recognition.recursion.node_parameter;
       if (recognition.is_recognised) derived.kind = Kind::kForward;
       break;

@@ -28,7 +28,7 @@ class GraphRunner {
   /// A text that rank 0 makes and all ranks get, about what is to come next by `key`. kInternal when the
   /// ranks disagree about what comes next.
   virtual Result<std::string> Share(uint64_t key, const std::function<std::string()>& make) = 0;
-  /// What the session keeps of its recursions on this rank.
+  /// What the session saves of its recursions on this rank.
   virtual RecursionKernels& recursions() = 0;
 };
 

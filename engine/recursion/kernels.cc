@@ -18,12 +18,12 @@ using Attributes = ops::RecursiveAttributes;
 
 namespace {
 
-// What the nodes of one evaluation may take of the memory that is left: the rest is for what is computed of
-// their rows, and for what runs beside.
+// The nodes of one evaluation may take this part of the memory that is left. The rest is for the workspaces,
+// and for what else runs.
 constexpr int64_t kPartOfMemory = 2;
 
-// Consecutive roots, whose nodes take `bytes` together. Roots do not see each other: the bytes of the results
-// are the same for any groups.
+// Cuts the roots, whose nodes take `bytes` together, into groups of roots that follow each other. Roots do
+// not see each other: the results have the same bits however they are cut.
 std::vector<std::vector<int64_t>> GroupsThatFit(const std::vector<int64_t>& roots,
                                                 const ops::Linearized& structure, int64_t bytes) {
   const MemoryBudget& budget = MemoryBudget::Process();
@@ -34,7 +34,7 @@ std::vector<std::vector<int64_t>> GroupsThatFit(const std::vector<int64_t>& root
   std::vector<std::vector<int64_t>> groups(1);
   double in_group = 0;
   for (size_t i = 0; i < roots.size(); ++i) {
-    // Where nodes are shared, nobody knows whose they are.
+    // A shared node belongs to no single root, so every root counts as the same share.
     const auto place = static_cast<size_t>(structure.roots[i]);
     const double of_root =
         structure.is_tree ? structure.subtrees[place] : nodes / static_cast<double>(roots.size());
@@ -48,8 +48,8 @@ std::vector<std::vector<int64_t>> GroupsThatFit(const std::vector<int64_t>& root
   return groups;
 }
 
-// The rows of the roots in place of those of all nodes.
-Status KeepRoots(std::shared_ptr<const ops::Linearized>* structure, ops::NodeResults* results) {
+// Replaces the rows of all nodes by those of the roots.
+Status StoreRootsOnly(std::shared_ptr<const ops::Linearized>* structure, ops::NodeResults* results) {
   auto kept = std::make_shared<ops::Linearized>();
   for (Matrix& rows : results->rows) {
     const auto row_bytes = static_cast<size_t>(rows.columns() * BytesOf(rows.element_type()));
@@ -95,7 +95,7 @@ Result<Matrix> RecursionKernels::RowsOf(const ops::KernelCall& call, const Funct
   const Matrix& column = call.inputs[0]->matrix();
   std::vector<int64_t> roots;
   for (int64_t i = 0; i < column.rows(); ++i) roots.push_back(static_cast<int64_t>(column.At(i, 0)));
-  const std::vector<std::string> names = bodies_.FoundAt(function).recursion.Inputs(function);
+  const std::vector<std::string> names = bodies_.RecognitionOf(function).recursion.Inputs(function);
   const Result<RecursionParts> parts =
       roots.empty() ? RecursionParts(std::vector<RecursionPart>())
                     : Evaluate(function, roots, bodies_.InputsOf(names, call, /*first=*/1), call.context);
@@ -105,11 +105,10 @@ Result<Matrix> RecursionKernels::RowsOf(const ops::KernelCall& call, const Funct
 Result<RecursionParts> RecursionKernels::Evaluate(const Function& function, const std::vector<int64_t>& roots,
                                                   const VariableTable& inputs,
                                                   ops::KernelContext& context) const {
-  std::string sizes;
-  const compiler::ClassContext of_classes = bodies_.ContextOf(function, inputs, &sizes);
+  const BodySetting setting = bodies_.SettingOf(function, inputs);
   const ops::FindBody find_body = [&](const ops::Linearized::Class& node_class,
                                       const std::vector<ValueInfo>& children) {
-    return bodies_.BodyOf(function, sizes, node_class, children, of_classes);
+    return bodies_.BodyOf(function, setting, node_class, children);
   };
   std::map<std::string, Value> parameters;
   for (const auto& [name, input] : inputs.variables()) parameters[name] = input.value;
@@ -121,7 +120,7 @@ Result<RecursionParts> RecursionKernels::Evaluate(const Function& function, cons
     HEDDLE_ASSIGN_OR_RETURN(const int64_t bytes, ops::BytesOfNodes(*structure, find_body));
     groups = GroupsThatFit(roots, *structure, bytes);
   }
-  if (groups.size() > 1) bodies_.CountForm(TextOfGroups(function.name, groups.size()));
+  if (groups.size() > 1) bodies_.CountEvaluation(TextOfGroups(function.name, groups.size()));
   std::vector<RecursionPart> parts;
   for (const std::vector<int64_t>& group : groups) {
     if (groups.size() > 1) {
@@ -132,14 +131,15 @@ Result<RecursionParts> RecursionKernels::Evaluate(const Function& function, cons
     HEDDLE_RETURN_IF_ERROR(WithinMemory("variables", [&]() -> Status {
       HEDDLE_ASSIGN_OR_RETURN(results, ops::EvaluateRecursion(*structure, find_body, parameters, kernels_,
                                                               context, bodies_.cache()));
-      if (results && groups.size() > 1) return KeepRoots(&structure, &*results);
+      if (results && groups.size() > 1) return StoreRootsOnly(&structure, &*results);
       return OkStatus();
     }));
     if (!results) {
-      bodies_.SayWhy(function, "results differ in size from node to node, or hold large integers (C7)");
+      bodies_.ReportInterpreted(function,
+                                "results differ in size from node to node, or hold large integers (C7)");
       return RecursionParts();
     }
-    bodies_.CountForm(TextOfForm(function.name, results->parts));
+    bodies_.CountEvaluation(TextOfEvaluation(function.name, results->parts));
     parts.push_back({std::move(structure), *std::move(results)});
   }
   return RecursionParts(std::move(parts));

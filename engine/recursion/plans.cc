@@ -18,11 +18,11 @@ namespace {
 
 using Attributes = ops::RecursiveAttributes;
 
-// Graphs kept; one more forgets them all. Numbers of roots that change from call to call give new ones.
+// Graphs that are there at once. Numbers of roots that change from call to call give new ones.
 constexpr size_t kMostGraphs = 1024;
 // Variables of a plan that no script has.
 constexpr const char* kRoots = "%recursion.roots";
-constexpr const char* kPlace = "%recursion.place";
+constexpr const char* kSlot = "%recursion.place";
 constexpr const char* kGiven = "%recursion.given";
 constexpr const char* kRows = "%recursion.rows";
 
@@ -33,8 +33,8 @@ Result<Matrix> ColumnOf(const std::vector<int64_t>& numbers) {
   return column;
 }
 
-Result<Matrix> NumberOf(const std::shared_ptr<const RecursionAdjoints::Place>& place) {
-  return ColumnOf({place == nullptr ? 0 : place->number()});
+Result<Matrix> NumberOf(const std::shared_ptr<const RecursionAdjoints::Slot>& slot) {
+  return ColumnOf({slot == nullptr ? 0 : slot->number()});
 }
 
 Result<Matrix> RowsOf(const std::map<int64_t, Matrix>& groups) {
@@ -85,7 +85,12 @@ std::string NameOfAdjoint(size_t i) { return fmt::format("%recursion.adjoint{}",
 }  // namespace
 
 RecursionPlans::RecursionPlans(const Program& program, const SessionOptions& options, GraphRunner& runner)
-    : program_(program), options_(options), runner_(runner), lists_(options) {}
+    : program_(program),
+      options_(options),
+      runner_(runner),
+      lists_(options),
+      results_(kMostGraphs),
+      graphs_(kMostGraphs) {}
 
 const RecursionBodies& RecursionPlans::bodies() const { return runner_.recursions().bodies(); }
 
@@ -93,7 +98,7 @@ const RecursionBodies& RecursionPlans::bodies() const { return runner_.recursion
 std::optional<std::string> RecursionPlans::SizesOf(const Function& function,
                                                    const VariableTable& callee) const {
   std::string sizes;
-  const compiler::Recursion& recursion = bodies().FoundAt(function).recursion;
+  const compiler::Recursion& recursion = bodies().RecognitionOf(function).recursion;
   for (const std::string& name : recursion.Inputs(function)) {
     const Variable* const variable = callee.Find(name);
     if (variable == nullptr || variable->info.data_type == DataType::kList) return std::nullopt;
@@ -110,48 +115,40 @@ Result<std::optional<std::vector<ValueInfo>>> RecursionPlans::ResultsOf(const Fu
                                                                         int64_t root,
                                                                         const std::string& sizes,
                                                                         VariableTable* callee) {
-  if (results_.size() >= kMostGraphs) results_.clear();
-  const auto [kept, is_new] = results_.try_emplace({&function, sizes});
-  if (!is_new) return kept->second;
-  const auto forget = [&, at = kept] { results_.erase(at); };
-  const compiler::Recursion& recursion = bodies().FoundAt(function).recursion;
+  const std::pair<const Function*, std::string> key(&function, sizes);
+  if (const auto* const found = results_.Find(key)) return *found;
+  const compiler::Recursion& recursion = bodies().RecognitionOf(function).recursion;
   std::map<std::string, Distribution> wanted;
   for (const std::string& name : recursion.structure.matrices)
     if (const Variable* const matrix = callee->Find(name);
         matrix != nullptr && matrix->distribution.IsSplit())
       wanted[name] = Distribution::Each();
-  if (!wanted.empty())
-    if (Status status = runner_.Exchange(wanted, callee); !status.ok()) {
-      forget();
-      return status;
-    }
-  Status failed;
-  const uint64_t key = FoldHash(FoldHash(1, function.name), sizes);
-  const Result<std::string> text = runner_.Share(key, [&] {
+  if (!wanted.empty()) HEDDLE_RETURN_IF_ERROR(runner_.Exchange(wanted, callee));
+  const Result<std::string> shared = runner_.Share(FoldHash(FoldHash(1, function.name), sizes), [&] {
     std::string found;
-    failed = WithinMemory("variables", [&]() -> Status {
+    const Status status = WithinMemory("variables", [&]() -> Status {
       HEDDLE_ASSIGN_OR_RETURN(const std::optional<std::vector<ValueInfo>> infos,
                               bodies().ResultsAt(function, root, *callee));
       if (infos)
         for (const ValueInfo& info : *infos) AppendType(info, &(found += " "));
       return OkStatus();
     });
-    return failed.ok() ? found : std::string("error");
+    return status.ok() ? found : std::string("error");
   });
-  if (!text.ok() || *text == "error") {
-    // The plan meets it, too, and says where: of whatever size its results are.
-    forget();
-    if (!text.ok()) return text.status();
-    const size_t results = function.results.size() - (recursion.keeps ? 1 : 0);
-    return std::optional<std::vector<ValueInfo>>(
-        std::vector<ValueInfo>(results, ValueInfo::OfMatrix({1, 1})));
+  HEDDLE_RETURN_IF_ERROR(shared.status());
+  if (*shared == "error") {
+    // The plan meets the error, too, and reports it at its place. Sizes of results do not matter then.
+    const size_t count = function.results.size() - (recursion.is_forward ? 1 : 0);
+    return std::optional<std::vector<ValueInfo>>(std::vector<ValueInfo>(count, ValueInfo::OfMatrix({1, 1})));
   }
-  if (text->empty()) return kept->second;
-  TextReader reader(*text, "results");
-  kept->second.emplace();
-  while (!reader.AtEnd()) kept->second->push_back(reader.Type());
-  HEDDLE_RETURN_IF_ERROR(reader.status());
-  return kept->second;
+  std::optional<std::vector<ValueInfo>> results;
+  if (!shared->empty()) {
+    TextReader reader(*shared, "results");
+    results.emplace();
+    while (!reader.AtEnd()) results->push_back(reader.Type());
+    HEDDLE_RETURN_IF_ERROR(reader.status());
+  }
+  return results_.Add(key, std::move(results));
 }
 
 const std::string& RecursionPlans::KeyOf(const Function& function) const {
@@ -187,18 +184,18 @@ Graph RecursionPlans::ForwardGraph(const Block& call, const Function& function,
                                    const RecursionEvaluation& evaluation, bool may_fail,
                                    const VariableTable& callee) const {
   Graph graph;
-  const compiler::Recursion& recursion = bodies().FoundAt(function).recursion;
-  const bool keeps = recursion.keeps;
+  const compiler::Recursion& recursion = bodies().RecognitionOf(function).recursion;
+  const bool saves = recursion.is_forward;
   std::vector<std::string> variables = {kRoots};
-  if (keeps) variables.emplace_back(kPlace);
+  if (saves) variables.emplace_back(kSlot);
   for (std::string& name : recursion.Inputs(function)) variables.push_back(std::move(name));
   Node recursive =
-      OperatorOf(call, function, keeps ? ops::kRecursiveForward : ops::kRecursive, variables, callee, &graph);
+      OperatorOf(call, function, saves ? ops::kRecursiveForward : ops::kRecursive, variables, callee, &graph);
   const int64_t width = WidthOf(evaluation);
   const auto roots = static_cast<int64_t>(evaluation.roots.size());
   recursive.SetAttribute(Attributes::kWidth, width);
   recursive.SetAttribute(Attributes::kMayFail, may_fail);
-  if (keeps) recursive.SetAttribute(Attributes::kRoots, roots);
+  if (saves) recursive.SetAttribute(Attributes::kRoots, roots);
   recursive.info = ValueInfo::OfMatrix({roots, width});
   Node rows = {.op = "assign", .info = recursive.info, .position = call.position};
   rows.inputs = {graph.Add(std::move(recursive))};
@@ -211,7 +208,7 @@ Graph RecursionPlans::BackwardGraph(const Block& call, const Function& function,
                                     const VariableTable& callee) const {
   Graph graph;
   std::vector<std::string> variables = bodies().BackwardInputs(function);
-  for (const char* name : {kRoots, kPlace, kGiven}) variables.emplace_back(name);
+  for (const char* name : {kRoots, kSlot, kGiven}) variables.emplace_back(name);
   Node recursive = OperatorOf(call, function, ops::kRecursiveBackward, variables, callee, &graph);
   const std::vector<std::string>& wanted = bodies().WantedOf(function);
   for (const std::string& name : wanted) {
@@ -237,7 +234,7 @@ Graph RecursionPlans::BackwardGraph(const Block& call, const Function& function,
 Result<std::shared_ptr<const SharedParameters>> RecursionPlans::ShareParameters(const Function& function,
                                                                                 VariableTable* callee) {
   std::map<std::string, Distribution> wanted;
-  const std::vector<std::string> names = bodies().FoundAt(function).recursion.Inputs(function);
+  const std::vector<std::string> names = bodies().RecognitionOf(function).recursion.Inputs(function);
   for (const std::string& name : names)
     if (const Variable& parameter = *callee->Find(name);
         parameter.info.IsTabular() && !parameter.distribution.IsEach())
@@ -255,10 +252,8 @@ void RecursionPlans::SetMatrix(const char* name, Matrix matrix, VariableTable* c
 }
 
 const Graph& RecursionPlans::GraphOf(const GraphKey& key, const std::function<Graph()>& make) {
-  if (graphs_.size() >= kMostGraphs) graphs_.clear();
-  const auto [found, is_new] = graphs_.try_emplace(key);
-  if (is_new) found->second = make();
-  return found->second;
+  if (const Graph* const found = graphs_.Find(key)) return *found;
+  return graphs_.Add(key, make());
 }
 
 Result<std::optional<RecursionEvaluation>> RecursionPlans::Evaluate(const Block& call,
@@ -266,7 +261,7 @@ Result<std::optional<RecursionEvaluation>> RecursionPlans::Evaluate(const Block&
                                                                     const std::vector<int64_t>& roots,
                                                                     bool may_fail, VariableTable* callee) {
   const std::optional<RecursionEvaluation> none;
-  const compiler::Recursion& recursion = bodies().FoundAt(function).recursion;
+  const compiler::Recursion& recursion = bodies().RecognitionOf(function).recursion;
   // Derivatives by lists, and by their elements, are those of their calls.
   const std::vector<std::string>& wanted = bodies().WantedOf(function);
   const bool has_list =
@@ -275,10 +270,11 @@ Result<std::optional<RecursionEvaluation>> RecursionPlans::Evaluate(const Block&
         return parameter.data_type == DataType::kList &&
                std::find(wanted.begin(), wanted.end(), parameter.name) != wanted.end();
       });
-  if (recursion.keeps && has_list) return none;
+  if (recursion.is_forward && has_list) return none;
   HEDDLE_ASSIGN_OR_RETURN(const bool has_elements, lists_.TakeElements(recursion, callee));
   if (!has_elements) {
-    bodies().SayWhy(function, "a list has not the elements that nodes read, or they differ in size");
+    bodies().ReportInterpreted(function,
+                               "a list has not the elements that nodes read, or they differ in size");
     return none;
   }
   const std::optional<std::string> sizes = SizesOf(function, *callee);
@@ -291,19 +287,19 @@ Result<std::optional<RecursionEvaluation>> RecursionPlans::Evaluate(const Block&
   evaluation.roots = roots;
   evaluation.infos = *std::move(infos);
   SavedEvaluation saved;
-  if (recursion.keeps && options_.ranks > 1) {
+  if (recursion.is_forward && options_.ranks > 1) {
     HEDDLE_ASSIGN_OR_RETURN(saved.parameters, ShareParameters(function, callee));
   }
   HEDDLE_RETURN_IF_ERROR(WithinMemory("variables", [&]() -> Status {
-    HEDDLE_ASSIGN_OR_RETURN(Matrix rows, recursion.keeps ? ops::RowsOfGroups(roots) : ColumnOf(roots));
+    HEDDLE_ASSIGN_OR_RETURN(Matrix rows, recursion.is_forward ? ops::RowsOfGroups(roots) : ColumnOf(roots));
     SetMatrix(kRoots, rows, callee);
-    if (!recursion.keeps) return OkStatus();
+    if (!recursion.is_forward) return OkStatus();
     evaluation.groups = std::move(rows);
     saved.roots = roots;
     evaluation.roots_hash = HashOfRoots(roots);
-    saved.place = runner_.recursions().adjoints().NewPlace();
-    HEDDLE_ASSIGN_OR_RETURN(Matrix number, NumberOf(saved.place));
-    SetMatrix(kPlace, std::move(number), callee);
+    saved.slot = runner_.recursions().adjoints().NewSlot();
+    HEDDLE_ASSIGN_OR_RETURN(Matrix number, NumberOf(saved.slot));
+    SetMatrix(kSlot, std::move(number), callee);
     evaluation.saved = std::make_shared<const SavedEvaluation>(std::move(saved));
     return OkStatus();
   }));
@@ -317,13 +313,13 @@ Result<std::optional<RecursionEvaluation>> RecursionPlans::Evaluate(const Block&
       GraphOf(key, [&] { return ForwardGraph(call, function, evaluation, may_fail, *callee); });
   const Status status = runner_.RunForAll(call.id, graph, key.Hash(), {kRows}, callee);
   callee->Erase(kRoots);
-  callee->Erase(kPlace);
+  callee->Erase(kSlot);
   HEDDLE_RETURN_IF_ERROR(status);
   HEDDLE_ASSIGN_OR_RETURN(Variable made, callee->Take(kRows));
   evaluation.rows = made.value.matrix();
   for (int64_t i = 0; i < evaluation.rows.rows(); ++i)
     if (evaluation.rows.At(i, 0) == ops::kInterpreted) {
-      if (!may_fail) bodies().SayWhy(function, "another worker found what only calls can tell");
+      if (!may_fail) bodies().ReportInterpreted(function, "another worker found what only calls can tell");
       return none;
     }
   return std::optional<RecursionEvaluation>(std::move(evaluation));
@@ -364,8 +360,8 @@ Result<std::vector<Matrix>> RecursionPlans::SweepBack(const Block& call, const F
   HEDDLE_RETURN_IF_ERROR(WithinMemory("variables", [&]() -> Status {
     HEDDLE_ASSIGN_OR_RETURN(Matrix groups, RowsOf(given.groups));
     SetMatrix(kRoots, std::move(groups), callee);
-    HEDDLE_ASSIGN_OR_RETURN(Matrix number, NumberOf(given.saved == nullptr ? nullptr : given.saved->place));
-    SetMatrix(kPlace, std::move(number), callee);
+    HEDDLE_ASSIGN_OR_RETURN(Matrix number, NumberOf(given.saved == nullptr ? nullptr : given.saved->slot));
+    SetMatrix(kSlot, std::move(number), callee);
     HEDDLE_ASSIGN_OR_RETURN(Matrix rows, RowsOf(given, bodies().ResultsWithAdjoints(forward)));
     SetMatrix(kGiven, std::move(rows), callee);
     return OkStatus();
@@ -381,7 +377,7 @@ Result<std::vector<Matrix>> RecursionPlans::SweepBack(const Block& call, const F
                         .sizes = *sizes};
   const Graph& graph = GraphOf(key, [&] { return BackwardGraph(call, forward, *callee); });
   const Status status = runner_.RunForAll(call.id, graph, key.Hash(), names, callee);
-  for (const char* name : {kRoots, kPlace, kGiven}) callee->Erase(name);
+  for (const char* name : {kRoots, kSlot, kGiven}) callee->Erase(name);
   HEDDLE_RETURN_IF_ERROR(status);
   std::vector<Matrix> adjoints;
   for (const std::string& name : names) {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/recently_used.h"
 #include "engine/recursion/adjoints.h"
 #include "engine/recursion/bodies.h"
 #include "engine/recursion/lists.h"
@@ -98,8 +99,8 @@ class RecursionPlans {
   GraphRunner& runner_;
   RecursionLists lists_;
   // By function and the sizes of the parameters: what results are; nullopt where the function is interpreted.
-  std::map<std::pair<const Function*, std::string>, std::optional<std::vector<ValueInfo>>> results_;
-  std::map<GraphKey, Graph> graphs_;
+  RecentlyUsedMap<std::pair<const Function*, std::string>, std::optional<std::vector<ValueInfo>>> results_;
+  RecentlyUsedMap<GraphKey, Graph> graphs_;
 };
 
 }  // namespace heddle::engine

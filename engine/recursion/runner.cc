@@ -23,18 +23,18 @@ RecursionRunner::RecursionRunner(const Program& program, const SessionOptions& o
 
 RecursionRunner::~RecursionRunner() = default;
 
-const compiler::Recognition& RecursionRunner::FoundAt(const Function& function) const {
-  return runner_.recursions().bodies().FoundAt(function);
+const compiler::Recognition& RecursionRunner::RecognitionOf(const Function& function) const {
+  return runner_.recursions().bodies().RecognitionOf(function);
 }
 
 const std::string& RecursionRunner::NodeOf(const Function& function) const {
-  return function.parameters[FoundAt(function).recursion.node_parameter].name;
+  return function.parameters[RecognitionOf(function).recursion.node_parameter].name;
 }
 
 bool RecursionRunner::Knows(const Function& function) {
   if (!is_on_) return false;
-  const compiler::Recognition& found = FoundAt(function);
-  return found.is_recognised && !found.recursion.keeps;
+  const compiler::Recognition& found = RecognitionOf(function);
+  return found.is_recognised && !found.recursion.is_forward;
 }
 
 Result<bool> RecursionRunner::Run(const Block& call, const Function& function, VariableTable* callee) {

@@ -44,7 +44,7 @@ class RecursionRunner {
   void Adopt(RecursionForests::Evaluated forest) { forests_.Adopt(std::move(forest)); }
 
  private:
-  const compiler::Recognition& FoundAt(const Function& function) const;
+  const compiler::Recognition& RecognitionOf(const Function& function) const;
 
   GraphRunner& runner_;
   const bool is_on_;

@@ -22,7 +22,7 @@ struct SharedParameters {
 /// What the calls of one evaluation of a forward function share.
 struct SavedEvaluation {
   std::vector<int64_t> roots;
-  std::shared_ptr<const RecursionAdjoints::Place> place;  ///< Of the values that this rank has saved.
+  std::shared_ptr<const RecursionAdjoints::Slot> slot;  ///< Of the values that this rank has saved.
   /// The parameters as the ranks of the session had them, where these are several.
   std::shared_ptr<const SharedParameters> parameters;
 };

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/recursion/structure_cache.h"
 
-#include <algorithm>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -11,24 +9,20 @@
 namespace heddle::engine {
 namespace {
 
-// The last structure is kept whatever its size, and with it others of so many bytes.
-constexpr size_t kMostStructures = 1024;
-constexpr size_t kMostStructureBytes = size_t{256} << 20;
-// Those of the matrices that were visited last, of so many bytes each: they have a number for each row.
-constexpr size_t kMostVisitors = 4;
+// A visitor has a number for each row of its matrices.
 constexpr size_t kMostVisitorBytes = size_t{16} << 20;
 // Decisions of one node: with more children than that a body would be a long list of operators.
 constexpr int32_t kMostDecisions = 512;
 
-size_t BytesOf(const ops::Linearized& arrays, const StructureInputs& inputs) {
+int64_t BytesOf(const ops::Linearized& arrays, const StructureInputs& inputs) {
   size_t bytes = arrays.nodes.size() * sizeof(int64_t) +
                  (arrays.roots.size() + arrays.order.size() + arrays.subtrees.size()) * sizeof(int32_t) +
                  arrays.batches.size() * sizeof(ops::Linearized::Batch);
   for (const ops::Linearized::Class& node_class : arrays.classes)
     bytes += node_class.children.size() * sizeof(int32_t) + node_class.numbers.size() * sizeof(double) +
-             node_class.path.size() / 8;
+             node_class.decisions.size() / 8;
   for (const Value& matrix : inputs.matrices) bytes += static_cast<size_t>(matrix.matrix().bytes());
-  return bytes;
+  return static_cast<int64_t>(bytes);
 }
 
 }  // namespace
@@ -42,7 +36,7 @@ Result<std::shared_ptr<const ops::Linearized>> StructureCache::Of(const Function
   *why = "its structure is no matrix here";
   std::optional<StructureInputs> inputs = InputsOf(program, frame);
   if (!inputs) return none;
-  if (std::shared_ptr<const ops::Linearized> kept = Find(program, roots, *inputs)) return kept;
+  if (std::shared_ptr<const ops::Linearized> found = Find(program, roots, *inputs)) return found;
   HEDDLE_ASSIGN_OR_RETURN(Visitor visitor, TakeVisitor(program, *inputs));
   HEDDLE_ASSIGN_OR_RETURN(const ops::VisitedStructure* const visited,
                           visitor.visitor->Visit(roots, function.name));
@@ -53,10 +47,12 @@ Result<std::shared_ptr<const ops::Linearized>> StructureCache::Of(const Function
   ops::Linearized linearized = ops::Linearize(*visited);
   GiveBack(std::move(visitor));
   Structure structure{.program = &program, .inputs = *std::move(inputs), .roots = roots};
-  structure.bytes = BytesOf(linearized, structure.inputs) + roots.size() * sizeof(int64_t);
+  const int64_t bytes =
+      BytesOf(linearized, structure.inputs) + static_cast<int64_t>(roots.size() * sizeof(int64_t));
   structure.linearized = std::make_shared<const ops::Linearized>(std::move(linearized));
   std::shared_ptr<const ops::Linearized> made = structure.linearized;
-  Keep(std::move(structure));
+  const std::lock_guard lock(mutex_);
+  structures_.Add(std::move(structure), bytes);
   return made;
 }
 
@@ -64,24 +60,12 @@ std::shared_ptr<const ops::Linearized> StructureCache::Find(const ops::Structure
                                                             const std::vector<int64_t>& roots,
                                                             const StructureInputs& inputs) {
   const std::lock_guard lock(mutex_);
-  for (auto kept = structures_.begin(); kept != structures_.end(); ++kept) {
-    if (kept->roots != roots || !kept->program->IsAlike(program) || !kept->inputs.IsSame(inputs)) continue;
-    kept->inputs = inputs;  // What is asked for next is more likely this one in memory.
-    structures_.splice(structures_.begin(), structures_, kept);
-    return structures_.front().linearized;
-  }
-  return nullptr;
-}
-
-void StructureCache::Keep(Structure structure) {
-  const std::lock_guard lock(mutex_);
-  structures_.push_front(std::move(structure));
-  size_t bytes = 0, count = 0;
-  for (auto kept = structures_.begin(); kept != structures_.end();) {
-    bytes += count == 0 ? 0 : kept->bytes;
-    kept =
-        ++count > kMostStructures || bytes > kMostStructureBytes ? structures_.erase(kept) : std::next(kept);
-  }
+  Structure* const found = structures_.FindIf([&](const Structure& structure) {
+    return structure.roots == roots && structure.program->IsAlike(program) && structure.inputs.IsSame(inputs);
+  });
+  if (found == nullptr) return nullptr;
+  found->inputs = inputs;  // What is asked for next is more likely this one in memory.
+  return found->linearized;
 }
 
 // Lanes that visit the same matrices at once have visitors of their own.
@@ -89,14 +73,9 @@ Result<StructureCache::Visitor> StructureCache::TakeVisitor(const ops::Structure
                                                             const StructureInputs& inputs) {
   {
     const std::lock_guard lock(mutex_);
-    const auto kept = std::find_if(visitors_.begin(), visitors_.end(), [&](const Visitor& visitor) {
-      return visitor.program == &program && visitor.inputs.IsSame(inputs);
-    });
-    if (kept != visitors_.end()) {
-      Visitor taken = std::move(*kept);
-      visitors_.erase(kept);
-      return taken;
-    }
+    std::optional<Visitor> taken = visitors_.TakeIf(
+        [&](const Visitor& visitor) { return visitor.program == &program && visitor.inputs.IsSame(inputs); });
+    if (taken) return *std::move(taken);
   }
   HEDDLE_ASSIGN_OR_RETURN(std::vector<Matrix> dense, inputs.Dense());
   return Visitor{.program = &program,
@@ -108,8 +87,7 @@ Result<StructureCache::Visitor> StructureCache::TakeVisitor(const ops::Structure
 void StructureCache::GiveBack(Visitor visitor) {
   if (visitor.visitor->bytes() > kMostVisitorBytes) return;
   const std::lock_guard lock(mutex_);
-  visitors_.push_front(std::move(visitor));
-  if (visitors_.size() > kMostVisitors) visitors_.pop_back();
+  visitors_.Add(std::move(visitor));
 }
 
 }  // namespace heddle::engine

@@ -3,13 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "core/programs/program.h"
+#include "core/recently_used.h"
 #include "engine/recursion/structure_inputs.h"
 #include "ops/recursion/structure/visit_structure.h"
 
@@ -27,12 +27,15 @@ class StructureCache {
                                                     const VariableTable& frame, std::string* why);
 
  private:
+  static constexpr size_t kMostVisitors = 4;
+  static constexpr size_t kMostStructures = 1024;
+  static constexpr int64_t kMostStructureBytes = int64_t{256} << 20;
+
   struct Structure {
     const ops::StructureProgram* program = nullptr;
     StructureInputs inputs;
     std::vector<int64_t> roots;
     std::shared_ptr<const ops::Linearized> linearized;
-    size_t bytes = 0;
   };
 
   /// What visits the nodes of `inputs`, while nobody does.
@@ -45,13 +48,13 @@ class StructureCache {
   std::shared_ptr<const ops::Linearized> Find(const ops::StructureProgram& program,
                                               const std::vector<int64_t>& roots,
                                               const StructureInputs& inputs);
-  void Keep(Structure structure);
   Result<Visitor> TakeVisitor(const ops::StructureProgram& program, const StructureInputs& inputs);
   void GiveBack(Visitor visitor);
 
   std::mutex mutex_;
-  std::list<Visitor> visitors_;      // The last used first, as are
-  std::list<Structure> structures_;  // the structures.
+  // Those of the matrices that were visited last.
+  RecentlyUsedList<Visitor> visitors_{kMostVisitors};
+  RecentlyUsedList<Structure> structures_{kMostStructures, kMostStructureBytes};
 };
 
 }  // namespace heddle::engine

@@ -12,19 +12,19 @@ std::string TextOfBody(const std::string& function, int32_t calls,
   return fmt::format("{}, nodes with {} calls: {}", function, calls, cache.ProgramOf(body)->ToText());
 }
 
-std::vector<std::string> TextsOfAdjoint(const std::string& function, int32_t calls, bool keeps,
+std::vector<std::string> TextsOfAdjoint(const std::string& function, int32_t calls, bool saves,
                                         const std::shared_ptr<const ops::RecursiveAdjoint>& adjoint,
                                         ops::RecursionCache& cache) {
   using Body = std::shared_ptr<const ops::RecursiveBody>;
-  const std::string kept = keeps ? fmt::format("keeps {} bytes a node", BytesOfRows(adjoint->kept))
-                                 : std::string("keeps nothing, for want of memory");
+  const std::string kept = saves ? fmt::format("saves {} bytes a node", BytesOfRows(adjoint->saved))
+                                 : std::string("saves nothing, for want of memory");
   return {TextOfBody(fmt::format("gradient of {}, forth, {}", function, kept), calls,
                      Body(adjoint, &adjoint->forward), cache),
           TextOfBody(fmt::format("gradient of {}, back", function), calls, Body(adjoint, &adjoint->backward),
                      cache)};
 }
 
-std::string TextOfForm(const std::string& function, const ops::TreeParts& parts) {
+std::string TextOfEvaluation(const std::string& function, const ops::TreeParts& parts) {
   return fmt::format("{} by {}", function, ops::ToText(parts));
 }
 

@@ -18,13 +18,13 @@ namespace heddle::engine {
 /// "treefc, nodes with 2 calls: ahead: ...; a level: ...".
 std::string TextOfBody(const std::string& function, int32_t calls,
                        const std::shared_ptr<const ops::RecursiveBody>& body, ops::RecursionCache& cache);
-/// Those of a derivative: the way forth, and what it keeps of a node or that it keeps nothing, and back.
-std::vector<std::string> TextsOfAdjoint(const std::string& function, int32_t calls, bool keeps,
+/// Those of a derivative: the way forth, and what it saves of a node or that it saves nothing, and back.
+std::vector<std::string> TextsOfAdjoint(const std::string& function, int32_t calls, bool saves,
                                         const std::shared_ptr<const ops::RecursiveAdjoint>& adjoint,
                                         ops::RecursionCache& cache);
 
 /// "treelstm by trees over 2 threads": the form in which its nodes were computed.
-std::string TextOfForm(const std::string& function, const ops::TreeParts& parts);
+std::string TextOfEvaluation(const std::string& function, const ops::TreeParts& parts);
 
 /// "treelstm by groups of roots, 4 of them, for want of memory".
 std::string TextOfGroups(const std::string& function, size_t groups);

@@ -308,6 +308,34 @@ TEST(ArchitectureTest, NoOperatorKnowsFilesAndTheBaseKnowsNoOperator) {
   EXPECT_GT(read, 400);
 }
 
+// Operators that code asks for by their names: Is("%*%").
+std::vector<std::string> OperatorsAskedFor(const std::string& text) {
+  static const std::set<std::string> kNoOperators = {"variable", "literal", "assign", "result", "phased"};
+  static const std::string_view kAsks = ".Is(\"";
+  std::vector<std::string> names;
+  for (size_t at = text.find(kAsks); at != std::string::npos; at = text.find(kAsks, at + 1)) {
+    const size_t begin = at + kAsks.size();
+    std::string name = text.substr(begin, text.find('"', begin) - begin);
+    if (!kNoOperators.contains(name)) names.push_back(std::move(name));
+  }
+  return names;
+}
+
+// What one operator is to others stands in its descriptor (ops/base/operator_traits.h, Role).
+TEST(ArchitectureTest, CodeAsksForRolesOfOperatorsAndNotForNames) {
+  int read = 0;
+  for (const auto& [path, text] : SourcesUnder(
+           {"compiler", "scheduler", "actor", "engine", "ops/fused", "ops/region", "ops/recursion"})) {
+    if (path.starts_with("compiler/parse/")) continue;
+    ++read;
+    for (const std::string& name : OperatorsAskedFor(text))
+      ADD_FAILURE() << path << " asks for the operator \"" << name << "\": give its descriptor a role";
+  }
+  EXPECT_GT(read, 300);
+  EXPECT_EQ(OperatorsAskedFor("if (node.Is(\"variable\") || graph[id].Is(\"%*%\"))"),
+            std::vector<std::string>{"%*%"});
+}
+
 TEST(ArchitectureTest, NoFolderHidesTwoConcepts) {
   std::map<std::string, int> sizes;
   for (const auto& [path, text] : SourcesUnder(TableFolders())) ++sizes[fs::path(path).parent_path()];

@@ -73,7 +73,7 @@ Status AdjointSums::Add(const Term& term, const Linearized::Class& node_class, c
                         const Matrix& right, const KernelSource& kernels, KernelContext& context) {
   if (term.kind == Term::Kind::kLookup) {
     const double* const numbers = node_class.numbers.data() + term.number * right.rows();
-    looked_.push_back({term.parameter, term.column, {numbers, numbers + right.rows()}, right});
+    lookups_.push_back({term.parameter, term.column, {numbers, numbers + right.rows()}, right});
     return OkStatus();
   }
   HEDDLE_ASSIGN_OR_RETURN(const Matrix sum, SumOf(term, left, right, kernels, context));

@@ -15,7 +15,7 @@ class AdjointSums {
  public:
   using Term = RecursiveAdjoint::Term;
   /// Rows of nodes that are to be added, one after the other, to rows of a parameter's adjoint.
-  struct Looked {
+  struct LookupRows {
     std::string parameter;
     int64_t column = 0;           ///< First cell in a row of the parameter.
     std::vector<double> numbers;  ///< Of rows of the parameter, from 1.
@@ -35,14 +35,14 @@ class AdjointSums {
   /// Sums of the parameters that have terms other than rows that are looked up.
   const std::map<std::string, Matrix>& cells() const { return cells_; }
   /// By class and term.
-  std::vector<Looked>& looked() { return looked_; }
+  std::vector<LookupRows>& lookups() { return lookups_; }
 
  private:
   Result<Matrix*> CellsOf(const std::string& parameter);
 
   const std::map<std::string, ValueInfo>* wanted_;
   std::map<std::string, Matrix> cells_;
-  std::vector<Looked> looked_;
+  std::vector<LookupRows> lookups_;
 };
 
 /// Adds cells [first, first + cells) of a row to those of another that begin at `to_first`.

@@ -37,7 +37,7 @@ void CopyAsDoubles(const Matrix& from, double* to) {
 }
 
 // Columns are shared out, so that each row of the parameter has the nodes' one after the other.
-Status AddLooked(const AdjointSums::Looked& looked, Matrix* to) {
+Status AddLooked(const AdjointSums::LookupRows& looked, Matrix* to) {
   constexpr int64_t kCellsAtOnce = 1 << 14;
   const int64_t width = looked.rows.columns();
   for (const double number : looked.numbers)
@@ -77,7 +77,7 @@ void AdjointTotal::Add(int64_t group, AdjointSums sums) {
     CopyAsDoubles(cells, stack->Next(group));
     stack->Push();
   }
-  for (AdjointSums::Looked& looked : sums.looked()) looked_.push_back({group, std::move(looked)});
+  for (AdjointSums::LookupRows& looked : sums.lookups()) lookups_.push_back({group, std::move(looked)});
 }
 
 void AdjointTotal::CloseNode() {
@@ -100,7 +100,7 @@ Result<Matrix> AdjointTotal::ToList() {
                                    Number(static_cast<int64_t>(sum.nodes.size()))});
     numbers.insert(numbers.end(), sum.nodes.begin(), sum.nodes.end());
   }
-  for (const LookedBy& looked : looked_) {
+  for (const LookupOfGroup& looked : lookups_) {
     const Matrix& rows = looked.rows.rows;
     numbers.insert(numbers.end(),
                    {Number(Piece::kLooked), PlaceOf(looked.rows.parameter), Number(looked.group),
@@ -150,7 +150,7 @@ Status AdjointTotal::AddPieces(const std::vector<double>& numbers) {
       at += size;
       continue;
     }
-    LookedBy looked;
+    LookupOfGroup looked;
     looked.group = next();
     looked.rows.parameter = parameter;
     looked.rows.column = next();
@@ -159,7 +159,7 @@ Status AdjointTotal::AddPieces(const std::vector<double>& numbers) {
     HEDDLE_ASSIGN_OR_RETURN(looked.rows.rows, Matrix::Dense(rows, columns));
     std::copy_n(at + rows, rows * columns, looked.rows.rows.mutable_data());
     at += rows + rows * columns;
-    looked_.push_back(std::move(looked));
+    lookups_.push_back(std::move(looked));
   }
   return OkStatus();
 }
@@ -187,9 +187,9 @@ Result<Matrix> AdjointTotal::Take(const std::string& parameter) {
       std::transform(root.data(), root.data() + adjoint.cells(), adjoint.mutable_data<float>(),
                      [](double cell) { return static_cast<float>(cell); });
   }
-  std::stable_sort(looked_.begin(), looked_.end(),
-                   [](const LookedBy& a, const LookedBy& b) { return a.group < b.group; });
-  for (const LookedBy& looked : looked_)
+  std::stable_sort(lookups_.begin(), lookups_.end(),
+                   [](const LookupOfGroup& a, const LookupOfGroup& b) { return a.group < b.group; });
+  for (const LookupOfGroup& looked : lookups_)
     if (looked.rows.parameter == parameter) HEDDLE_RETURN_IF_ERROR(AddLooked(looked.rows, &adjoint));
   return adjoint;
 }

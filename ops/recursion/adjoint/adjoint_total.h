@@ -20,16 +20,16 @@ class AdjointTotal {
   /// Nothing. `wanted`, which outlives it: the parameters.
   explicit AdjointTotal(const std::map<std::string, ValueInfo>& wanted) : wanted_(&wanted) {}
 
-  /// Before groups are added: of one who has all of them, numbers below `end`,
+  /// Comes before Add: all groups below `end` will be added here,
   void BeginAll(int64_t end);
-  /// or those of [begin, end), and makes a list of them.
+  /// or only those of [begin, end), and ToList gives them to another rank.
   void BeginPart(int64_t begin, int64_t end);
   /// Adds what a group gives, in ascending order of their numbers; some may give nothing.
   void Add(int64_t group, AdjointSums sums);
 
-  /// What has been added as a list of rows, for one who puts those of all together.
+  /// What has been added, as rows that AddLists takes.
   Result<Matrix> ToList();
-  /// Adds what stands in the lists of others, whose rows come in any order.
+  /// Adds the rows of the lists of all ranks, in any order.
   Status AddLists(const Matrix& list);
 
   /// The adjoint of a parameter: a matrix of its size and type. Once for each.
@@ -40,9 +40,9 @@ class AdjointTotal {
     std::unique_ptr<PayloadStack> stack;  // Of the covering node that groups are added to.
     std::vector<double> nodes;            // Those before: (index, level, cells) of each.
   };
-  struct LookedBy {
+  struct LookupOfGroup {
     int64_t group = 0;
-    AdjointSums::Looked rows;
+    AdjointSums::LookupRows rows;
   };
 
   int64_t CellsOf(const std::string& parameter) const;
@@ -53,9 +53,9 @@ class AdjointTotal {
 
   const std::map<std::string, ValueInfo>* wanted_;
   std::map<std::string, Sum> sums_;
-  std::vector<LookedBy> looked_;
-  std::vector<TreeNode> covering_;  // Of the groups that are being added,
-  size_t covered_ = 0;              // that to which they are.
+  std::vector<LookupOfGroup> lookups_;
+  std::vector<TreeNode> covering_;  // The nodes of the tree that cover the groups of this rank,
+  size_t covered_ = 0;              // and the one that groups are being added to.
 };
 
 }  // namespace heddle::ops

@@ -13,20 +13,21 @@
 
 namespace heddle::ops {
 
-/// The derivative of a recursive function at the nodes of one class (docs/gradient.md): a body that also
-/// gives what the backward one reads, and a backward body. Plain data.
+/// The derivative of a recursive function at the nodes of one class (docs/gradient.md): a forward body, which
+/// also saves what the backward body reads, and that backward body. Plain data.
 struct RecursiveAdjoint {
   /// A value of a node as a row.
   struct Row {
     int64_t cells = 1;
     ElementType type = ElementType::kFloat64;
   };
-  /// Its results are those of the function, then kept values.
+  /// Its results are those of the function, then the saved values.
   RecursiveBody forward;
-  std::vector<Row> kept;
+  std::vector<Row> saved;
 
-  /// Its results are `outputs`. It reads rows of the children and, as of one call more, of the node itself
-  /// (Source::kChild), by these numbers: outputs, results of the function, kept values, adjoints of results.
+  /// Its results are `outputs`. It reads rows of the children and, as those of one call more, rows of the
+  /// node itself (BodyValue::Source::kChild). `result` counts the node's outputs first, then the function's
+  /// results, the saved values, and the adjoints of results.
   RecursiveBody backward;
   std::vector<Row> outputs;
   /// Adjoints of the children's results.
@@ -56,19 +57,20 @@ struct RecursiveAdjoint {
 using FindAdjoint = std::function<Result<std::shared_ptr<const RecursiveAdjoint>>(
     const Linearized::Class& node_class, const std::vector<ValueInfo>& children)>;
 
-/// Results of all nodes, and what the backward evaluation reads of them.
-struct KeptNodes {
+/// Results of all nodes, and what the backward sweep reads of them.
+struct SavedNodes {
   NodeResults results;
-  /// By class: kept values, rows by place. Classes share matrices: their places are not the same.
-  std::vector<std::vector<Matrix>> kept;
+  /// By class: saved values, rows by place. Classes share matrices, as their places differ.
+  std::vector<std::vector<Matrix>> saved;
   std::vector<std::shared_ptr<const RecursiveAdjoint>> classes;
 };
 
-/// As EvaluateRecursion.
-Result<std::optional<KeptNodes>> EvaluateKeeping(const Linearized& structure, const FindAdjoint& find_adjoint,
-                                                 const std::map<std::string, Value>& parameters,
-                                                 const KernelSource& kernels, KernelContext& context,
-                                                 RecursionCache& cache);
+/// As EvaluateRecursion, with the forward bodies.
+Result<std::optional<SavedNodes>> EvaluateForward(const Linearized& structure,
+                                                  const FindAdjoint& find_adjoint,
+                                                  const std::map<std::string, Value>& parameters,
+                                                  const KernelSource& kernels, KernelContext& context,
+                                                  RecursionCache& cache);
 
 /// Adjoints of results at a place.
 struct AdjointAt {
@@ -78,14 +80,13 @@ struct AdjointAt {
 
 class AdjointSums;  // ops/recursion/adjoint/adjoint_sums.h
 
-/// What the nodes add to the adjoints of parameters: batches in the reverse order, each node's adjoints
-/// complete when its batch begins. Order of sums: docs/numerics.md. `wanted`, which outlives the sums:
-/// parameters; of a number a matrix of one cell.
-Result<AdjointSums> EvaluateAdjoint(const Linearized& structure, const KeptNodes& nodes,
-                                    const std::vector<AdjointAt>& given,
-                                    const std::map<std::string, ValueInfo>& wanted,
-                                    const std::map<std::string, Value>& parameters,
-                                    const KernelSource& kernels, KernelContext& context,
-                                    RecursionCache& cache);
+/// What the nodes add to the adjoints of parameters. Batches run in the reverse order, so a node's adjoints
+/// are complete when its batch begins. Order of sums: docs/numerics.md. `wanted`, which outlives the sums:
+/// the parameters, and what they are.
+Result<AdjointSums> SweepBackward(const Linearized& structure, const SavedNodes& nodes,
+                                  const std::vector<AdjointAt>& given,
+                                  const std::map<std::string, ValueInfo>& wanted,
+                                  const std::map<std::string, Value>& parameters, const KernelSource& kernels,
+                                  KernelContext& context, RecursionCache& cache);
 
 }  // namespace heddle::ops

@@ -14,12 +14,13 @@ namespace {
 
 using Term = RecursiveAdjoint::Term;
 
-// Matrices with a row for each place, which classes take for values of one width.
-class Rooms {
+// Matrices with a row for each place. Classes share them: one class takes the first of a width, and so does
+// the next, as nodes of two classes have different places.
+class RowMatrices {
  public:
   using Width = std::pair<int64_t, ElementType>;
   using Used = std::map<Width, size_t>;
-  explicit Rooms(int64_t places) : places_(places) {}
+  explicit RowMatrices(int64_t places) : places_(places) {}
 
   // `used`: how many of each width the class has taken.
   Result<Matrix> Take(const RecursiveAdjoint::Row& row, Used* used) {
@@ -38,13 +39,13 @@ class Rooms {
   std::map<Width, std::vector<Matrix>> by_width_;
 };
 
-class Keeper {
+class ForwardRows {
  public:
-  Keeper(const Linearized& structure, const FindAdjoint& find_adjoint)
+  ForwardRows(const Linearized& structure, const FindAdjoint& find_adjoint)
       : structure_(structure),
         find_adjoint_(find_adjoint),
-        rooms_(static_cast<int64_t>(structure.nodes.size())) {
-    nodes_.kept.resize(structure.classes.size());
+        row_matrices_(static_cast<int64_t>(structure.nodes.size())) {
+    nodes_.saved.resize(structure.classes.size());
     nodes_.classes.resize(structure.classes.size());
   }
 
@@ -53,9 +54,9 @@ class Keeper {
     HEDDLE_ASSIGN_OR_RETURN(nodes_.classes[at], find_adjoint_(structure_.classes[at], nodes_.results.infos));
     if (nodes_.classes[at] == nullptr) return false;
     const RecursiveAdjoint& adjoint = *nodes_.classes[at];
-    const size_t results = adjoint.forward.results.size() - adjoint.kept.size();
+    const size_t results = adjoint.forward.results.size() - adjoint.saved.size();
     for (size_t i = 0; i < results; ++i) {
-      ValueInfo info = adjoint.forward.items[static_cast<size_t>(adjoint.forward.results[i])].node.info;
+      ValueInfo info = adjoint.forward.values[static_cast<size_t>(adjoint.forward.results[i])].node.info;
       if (info.IsScalar()) info = ValueInfo::OfScalar(ValueType::kDouble);
       if (nodes_.results.infos.size() > i) {
         const ValueInfo& known = nodes_.results.infos[i];
@@ -68,32 +69,32 @@ class Keeper {
       nodes_.results.infos.push_back(info);
       nodes_.results.rows.push_back(std::move(rows));
     }
-    Rooms::Used used;
-    for (const RecursiveAdjoint::Row& row : adjoint.kept) {
-      HEDDLE_ASSIGN_OR_RETURN(Matrix rows, rooms_.Take(row, &used));
-      nodes_.kept[at].push_back(std::move(rows));
+    RowMatrices::Used used;
+    for (const RecursiveAdjoint::Row& row : adjoint.saved) {
+      HEDDLE_ASSIGN_OR_RETURN(Matrix rows, row_matrices_.Take(row, &used));
+      nodes_.saved[at].push_back(std::move(rows));
     }
     return true;
   }
 
-  // What the class's body stores: the function's results, and its kept values.
+  // Where the forward body of the class stores: the function's results, and the saved values of the class.
   NodeResults RowsOf(size_t at) const {
     NodeResults rows = nodes_.results;
-    rows.rows.insert(rows.rows.end(), nodes_.kept[at].begin(), nodes_.kept[at].end());
+    rows.rows.insert(rows.rows.end(), nodes_.saved[at].begin(), nodes_.saved[at].end());
     return rows;
   }
 
-  KeptNodes nodes_;
+  SavedNodes nodes_;
 
  private:
   const Linearized& structure_;
   const FindAdjoint& find_adjoint_;
-  Rooms rooms_;
+  RowMatrices row_matrices_;
 };
 
 class BackwardSweep {
  public:
-  BackwardSweep(const Linearized& structure, const KeptNodes& nodes,
+  BackwardSweep(const Linearized& structure, const SavedNodes& nodes,
                 const std::map<std::string, ValueInfo>& wanted,
                 const std::map<std::string, Value>& parameters, const KernelSource& kernels,
                 KernelContext& context, RecursionCache& cache)
@@ -103,7 +104,7 @@ class BackwardSweep {
         kernels_(kernels),
         context_(context),
         cache_(cache),
-        rooms_(static_cast<int64_t>(structure.nodes.size())),
+        row_matrices_(static_cast<int64_t>(structure.nodes.size())),
         classes_(structure.classes.size()),
         sums_(wanted) {}
 
@@ -121,7 +122,7 @@ class BackwardSweep {
   }
 
  private:
-  // A class while it runs. Its children are followed by the node itself.
+  // A class in the sweep. Its array of children has the node itself as one call more.
   struct OfClass {
     Linearized::Class node_class;
     std::unique_ptr<BodyRun> run;
@@ -159,23 +160,23 @@ class BackwardSweep {
     const auto calls = static_cast<int32_t>(static_cast<int64_t>(one.node_class.children.size()) / nodes);
     for (int64_t place = one.node_class.begin; place < one.node_class.end; ++place)
       one.node_class.children.push_back(static_cast<int32_t>(place));
-    // An output that is a row of the node itself is there already.
+    // An output that is a row of the node itself needs no matrix: the row is stored already.
     const auto own_row = [&](size_t output) -> std::optional<int32_t> {
       const RecursiveBody& body = adjoint.backward;
-      const RecursiveBody::Item& item = body.items[static_cast<size_t>(body.results[output])];
-      const bool is_own = item.source == RecursiveBody::Source::kChild && item.index == calls;
-      return is_own ? std::optional(item.result) : std::nullopt;
+      const BodyValue& value = body.values[static_cast<size_t>(body.results[output])];
+      const bool is_own = value.source == BodyValue::Source::kChild && value.index == calls;
+      return is_own ? std::optional(value.result) : std::nullopt;
     };
-    Rooms::Used used;
+    RowMatrices::Used used;
     for (size_t i = 0; i < adjoint.outputs.size(); ++i) {
       Matrix rows;
       if (!own_row(i)) {
-        HEDDLE_ASSIGN_OR_RETURN(rows, rooms_.Take(adjoint.outputs[i], &used));
+        HEDDLE_ASSIGN_OR_RETURN(rows, row_matrices_.Take(adjoint.outputs[i], &used));
       }
       one.rows.rows.push_back(std::move(rows));
     }
-    const std::vector<Matrix>& kept = nodes_.kept[at];
-    for (const std::vector<Matrix>* more : {&nodes_.results.rows, &kept, &std::as_const(adjoints_)})
+    const std::vector<Matrix>& saved = nodes_.saved[at];
+    for (const std::vector<Matrix>* more : {&nodes_.results.rows, &saved, &std::as_const(adjoints_)})
       one.rows.rows.insert(one.rows.rows.end(), more->begin(), more->end());
     for (size_t i = 0; i < adjoint.outputs.size(); ++i)
       if (const std::optional<int32_t> row = own_row(i))
@@ -199,7 +200,8 @@ class BackwardSweep {
     return OkStatus();
   }
 
-  // Calls in order, of each the nodes by place: columns are shared out, so that nodes may share children.
+  // Adds the rows of one call to the adjoints of the children, by place. Threads take columns, not rows, so
+  // two nodes may have one child.
   void AddToChildren(const OfClass& one, const RecursiveAdjoint::OfChild& child,
                      const Linearized::Batch& batch) {
     const Matrix& from = one.rows.rows[static_cast<size_t>(child.output)];
@@ -215,7 +217,7 @@ class BackwardSweep {
                 });
   }
 
-  // Terms that are matrices, in the order in which batches would run one after the other.
+  // Terms that are matrices are added in the order in which batches would run one after the other.
   Status AddCells() {
     for (size_t i = structure_.batches.size(); i-- > 0;) {
       const Linearized::Batch& batch = structure_.batches[i];
@@ -240,12 +242,12 @@ class BackwardSweep {
   static constexpr int64_t kCellsAtOnce = 1 << 14;
 
   const Linearized& structure_;
-  const KeptNodes& nodes_;
+  const SavedNodes& nodes_;
   const std::map<std::string, Value>& parameters_;
   const KernelSource& kernels_;
   KernelContext& context_;
   RecursionCache& cache_;
-  Rooms rooms_;
+  RowMatrices row_matrices_;
   std::vector<OfClass> classes_;
   std::vector<Matrix> adjoints_;  // of results, by place
   AdjointSums sums_;
@@ -253,38 +255,38 @@ class BackwardSweep {
 
 }  // namespace
 
-Result<std::optional<KeptNodes>> EvaluateKeeping(const Linearized& structure, const FindAdjoint& find_adjoint,
-                                                 const std::map<std::string, Value>& parameters,
-                                                 const KernelSource& kernels, KernelContext& context,
-                                                 RecursionCache& cache) {
-  Keeper keeper(structure, find_adjoint);
+Result<std::optional<SavedNodes>> EvaluateForward(const Linearized& structure,
+                                                  const FindAdjoint& find_adjoint,
+                                                  const std::map<std::string, Value>& parameters,
+                                                  const KernelSource& kernels, KernelContext& context,
+                                                  RecursionCache& cache) {
+  ForwardRows forward(structure, find_adjoint);
   std::vector<ClassRun> classes(structure.classes.size());
   std::vector<NodeResults> rows(structure.classes.size());
   for (const Linearized::Batch& batch : structure.batches) {
     const auto at = static_cast<size_t>(batch.node_class);
     ClassRun& one = classes[at];
     if (one.run != nullptr) continue;
-    HEDDLE_ASSIGN_OR_RETURN(const bool is_there, keeper.Prepare(at));
-    if (!is_there) return std::optional<KeptNodes>();
-    const std::shared_ptr<const RecursiveAdjoint>& adjoint = keeper.nodes_.classes[at];
-    rows[at] = keeper.RowsOf(at);
+    HEDDLE_ASSIGN_OR_RETURN(const bool is_there, forward.Prepare(at));
+    if (!is_there) return std::optional<SavedNodes>();
+    const std::shared_ptr<const RecursiveAdjoint>& adjoint = forward.nodes_.classes[at];
+    rows[at] = forward.RowsOf(at);
     one.results = &rows[at];
     one.run = std::make_unique<BodyRun>(std::shared_ptr<const RecursiveBody>(adjoint, &adjoint->forward),
                                         structure.classes[at], structure.nodes, kernels, context, cache);
     HEDDLE_RETURN_IF_ERROR(one.run->Begin(parameters, one.results));
   }
-  const TreeParts& parts = keeper.nodes_.results.parts = ChooseParts(structure, classes);
+  const TreeParts& parts = forward.nodes_.results.parts = ChooseParts(structure, classes);
   HEDDLE_ASSIGN_OR_RETURN(const bool is_there, RunClasses(structure, classes, parts));
-  if (!is_there) return std::optional<KeptNodes>();
-  return std::optional<KeptNodes>(std::move(keeper.nodes_));
+  if (!is_there) return std::optional<SavedNodes>();
+  return std::optional<SavedNodes>(std::move(forward.nodes_));
 }
 
-Result<AdjointSums> EvaluateAdjoint(const Linearized& structure, const KeptNodes& nodes,
-                                    const std::vector<AdjointAt>& given,
-                                    const std::map<std::string, ValueInfo>& wanted,
-                                    const std::map<std::string, Value>& parameters,
-                                    const KernelSource& kernels, KernelContext& context,
-                                    RecursionCache& cache) {
+Result<AdjointSums> SweepBackward(const Linearized& structure, const SavedNodes& nodes,
+                                  const std::vector<AdjointAt>& given,
+                                  const std::map<std::string, ValueInfo>& wanted,
+                                  const std::map<std::string, Value>& parameters, const KernelSource& kernels,
+                                  KernelContext& context, RecursionCache& cache) {
   return BackwardSweep(structure, nodes, wanted, parameters, kernels, context, cache).Run(given);
 }
 

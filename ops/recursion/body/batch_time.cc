@@ -10,7 +10,6 @@
 namespace heddle::ops {
 namespace {
 
-using Item = RecursiveBody::Item;
 using StepKind = BodyStep::Kind;
 
 // What one core does in a microsecond, about: multiply-adds of doubles, half as many as of floats, where many
@@ -38,34 +37,34 @@ int64_t RowsAtOnce(int64_t rows, int64_t row_bytes, int threads) {
 
 BodyTime::BodyTime(const BodyProgram& program) : row_bytes_(program.row_bytes()) {
   const RecursiveBody& body = program.body();
-  const auto item_at = [&](int32_t id) -> const Item& { return body.items[static_cast<size_t>(id)]; };
+  const auto value_at = [&](int32_t id) -> const BodyValue& { return body.values[static_cast<size_t>(id)]; };
   const auto bytes_of = [&](int32_t id) {
-    return static_cast<double>(CellsOf(item_at(id)) * CellBytes(item_at(id)));
+    return static_cast<double>(CellsOf(value_at(id)) * CellBytes(value_at(id)));
   };
   const auto multiplies = [&](int32_t id) {
-    const Shape a = item_at(item_at(id).inputs[0].value).node.info.shape;
-    const Shape b = item_at(item_at(id).inputs[1].value).node.info.shape;
-    return Product{a.rows, b, CellBytes(item_at(id))};
+    const Shape a = value_at(value_at(id).inputs[0].id).node.info.shape;
+    const Shape b = value_at(value_at(id).inputs[1].id).node.info.shape;
+    return Product{a.rows, b, CellBytes(value_at(id))};
   };
-  for (const int32_t id : program.pushed()) products_.push_back(multiplies(id));
-  for (const BodyStep& step : program.level()) {
+  for (const int32_t id : program.with_child()) products_.push_back(multiplies(id));
+  for (const BodyStep& step : program.batch_steps()) {
     of_batch_ += kStep;
     switch (step.kind) {
       case StepKind::kMultiply:
-        products_.push_back(multiplies(step.item));
-        products_.back().rows_of_node *= static_cast<int64_t>(std::max<size_t>(step.joined.size(), 1));
+        products_.push_back(multiplies(step.value));
+        products_.back().rows_of_node *= static_cast<int64_t>(std::max<size_t>(step.stacked.size(), 1));
         break;
       case StepKind::kRegion: {
-        const ItemRegion& region = program.region(step.item);
+        const BodyRegion& region = program.region(step.value);
         of_row_ += static_cast<double>(region.columns) * region.work / kAdditions;
         break;
       }
       case StepKind::kNodeProduct: {
-        const Product product = multiplies(step.item);
+        const Product product = multiplies(step.value);
         of_row_ += ProductMicroseconds(product.rows_of_node, product.b, product.cell_bytes);
         break;
       }
-      case StepKind::kKernel: of_row_ += kKernel + 2 * bytes_of(step.item) / kBytesMoved; break;
+      case StepKind::kKernel: of_row_ += kKernel + 2 * bytes_of(step.value) / kBytesMoved; break;
       case StepKind::kCopy: of_row_ += bytes_of(step.from) / kBytesMoved; break;
       case StepKind::kChildren:
       case StepKind::kLookup:
@@ -73,7 +72,7 @@ BodyTime::BodyTime(const BodyProgram& program) : row_bytes_(program.row_bytes())
       case StepKind::kPick:
       case StepKind::kPut:
       case StepKind::kConvert:
-      case StepKind::kTranspose: of_row_ += bytes_of(step.item) / kBytesMoved; break;
+      case StepKind::kTranspose: of_row_ += bytes_of(step.value) / kBytesMoved; break;
       case StepKind::kView: break;
     }
   }

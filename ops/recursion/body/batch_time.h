@@ -16,15 +16,15 @@ constexpr double kHandOverMicroseconds = 6;
 /// A product is shared out over threads where it is expected to take so long.
 constexpr double kMicrosecondsWorthThreads = 20;
 
-/// What one core is expected to take for `rows` rows times B: multiply-adds, or bytes of B where few rows
-/// share them.
+/// Microseconds that one core is expected to take for `rows` rows times B: bound by multiply-adds, or by the
+/// bytes of B where few rows share them.
 double ProductMicroseconds(int64_t rows, Shape b, int64_t cell_bytes);
 
-/// Rows of a batch that go through the steps of a body together: as many as their values leave room for in a
-/// second-level cache, but enough for products to run at their speed, and for each thread to have some.
+/// How many rows of a batch go through the steps of a body together: as many as fit into the second-level
+/// cache with their values, but enough for products to be fast, and for each thread to have some.
 int64_t RowsAtOnce(int64_t rows, int64_t row_bytes, int threads);
 
-/// How long the steps of a level take, about: the model by which the form of an evaluation is chosen
+/// How long a batch is expected to take: the model by which parts of an evaluation are chosen
 /// (tree_parts.h). No result depends on it.
 class BodyTime {
  public:

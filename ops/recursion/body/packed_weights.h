@@ -9,8 +9,8 @@
 
 namespace heddle::ops {
 
-/// A dense matrix B that many small products have on the right, as they read it: packed once for all batches,
-/// and for all evaluations with the same matrix.
+/// A dense matrix B that many small products have on the right, packed as they read it: for all batches, and
+/// for all evaluations with the same matrix.
 class PackedWeights {
  public:
   explicit PackedWeights(Matrix b);
@@ -22,12 +22,12 @@ class PackedWeights {
                 const std::atomic<bool>* cancelled) const;
   /// Whether this is the packed form of those very cells.
   bool IsOf(const Matrix& b) const;
-  /// Whether products with B are the plain chain for any number of rows of A: more than eight columns, and
-  /// fewer terms than a chain is cut at. Others are for the operator.
+  /// Whether a cell of A %*% B is one chain over all terms, however many rows A has: more than eight columns,
+  /// and fewer terms than products are cut into panels at. Other products are for the operator.
   static bool Takes(Shape b);
 
  private:
-  const Matrix given_;                   ///< Kept: no other matrix takes its place in memory.
+  const Matrix given_;                   ///< Held, so that no other matrix takes its place in memory.
   std::unique_ptr<PackedRight> packed_;  ///< Of doubles, or
   std::unique_ptr<SinglePackedRight> singles_;
 };

@@ -6,7 +6,7 @@ namespace heddle::ops {
 std::optional<std::vector<ValueInfo>> ResultsOf(const RecursiveBody& body) {
   std::vector<ValueInfo> infos;
   for (const int32_t id : body.results) {
-    const ValueInfo& info = body.items[static_cast<size_t>(id)].node.info;
+    const ValueInfo& info = body.values[static_cast<size_t>(id)].node.info;
     if (!info.IsScalar() && !(info.IsMatrix() && info.shape.IsKnown())) return std::nullopt;
     infos.push_back(info.IsScalar() ? ValueInfo::OfScalar(ValueType::kDouble) : info);
   }

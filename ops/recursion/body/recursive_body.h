@@ -10,69 +10,75 @@
 
 namespace heddle::ops {
 
-/// What a recursive function computes at the nodes of one class, as operators on all of them at once. A value
-/// that a call of the function has once, a batch of w nodes has in w rows: a row 1 x c becomes w x c, a
-/// number w x 1. Each operator's rows do not see each other (docs/numerics.md, section 3), so the bits are
-/// those of one call after the other. An operator of which that is not true, or that nobody has said it of,
-/// runs node by node on the rows. Plain data.
-struct RecursiveBody {
-  /// When a value is computed.
+/// A value that a recursive function has at a node: a parameter, a result of a call, or what an operator
+/// computes of earlier values. A body (below) computes it for many nodes together.
+struct BodyValue {
+  static constexpr int32_t kNone = -1;
+
+  /// How often it is computed.
   enum class Stage : uint8_t {
-    kOnce,   ///< Once an evaluation: it is the same for all nodes.
-    kAhead,  ///< For all nodes of the class at once, before the levels: no call's result is in it.
-    kLevel,  ///< Batch by batch.
+    kPerEvaluation,  ///< Once: it is the same for all nodes.
+    kPerClass,       ///< For all nodes of the class together, before the first batch: it depends on no call.
+    kPerBatch,       ///< For the nodes of a batch together, when the results of their children are there.
   };
-  enum class Form : uint8_t {
-    kSame,    ///< One value for all nodes, as it is.
+  /// How the values of many nodes lie in memory.
+  enum class Layout : uint8_t {
+    kShared,  ///< One value for all nodes, as it is.
     kColumn,  ///< A number of each node: w x 1.
-    kRows,    ///< A matrix of each node, in a row of its cells, row-major: w x cells.
+    kRows,    ///< A matrix of each node, its cells row-major in a row: w x cells.
   };
   enum class Source : uint8_t {
-    kParameter,  ///< `name` of the function
-    kLiteral,    ///< The value of `node`
-    kNumber,     ///< Number `index` given to the operators (Linearized::Class)
-    kLookup,     ///< The row of inputs[0], a matrix that is the same for all, that number `index` says
-    kChild,      ///< Result `result` of call `index`
-    kOperator,   ///< `node` of `inputs`
-    kConvert,    ///< The cells of inputs[0] as those of `node`: numbers are doubles in any precision
+    kParameter,  ///< `name` of the function.
+    kLiteral,    ///< The value of `node`.
+    kNumber,     ///< Number `index` that the structure program gives (Linearized::Class).
+    kLookup,     ///< The row of inputs[0], a shared matrix, that number `index` says.
+    kChild,      ///< Result `result` of call `index`.
+    kOperator,   ///< `node`, applied to `inputs`.
+    kConvert,    ///< The cells of inputs[0] as cells of the type of `node`: numbers are doubles in any
+                 ///< precision.
   };
   struct Operand {
-    int32_t value = -1;   ///< kNone: left out.
-    bool spread = false;  ///< As many cells as the result has: an operand that the operator would not repeat.
+    int32_t id = kNone;  ///< An earlier value; kNone: left out.
+    /// It is written out to as many cells as the result has: the operator would not repeat it by itself.
+    bool spread = false;
   };
-  static constexpr int32_t kNone = -1;
-  struct Item {
-    Source source = Source::kOperator;
-    Stage stage = Stage::kOnce;
-    Form form = Form::kSame;
-    bool node_by_node = false;
-    Node node;  ///< Its info is that of one node.
-    std::vector<Operand> inputs;
-    int32_t index = 0, result = 0;
-    /// Of products of a level with one matrix on the right that are independent of each other: the first of
-    /// them, whose rows stand above those of the others in one product; kNone: alone.
-    int32_t joined = -1;
-    /// Of cell-wise operators: the fused operator that computes it, one loop over the cells of a row for all
-    /// of its items (ops/recursion/body/item_region.h); kNone: it is computed by itself.
-    int32_t group = -1;
-    /// Of a product of a child's result with a parameter: it is computed once for each node, behind the
-    /// node's own results, and not for each parent.
-    bool pushed = false;
-    std::string name;
-  };
-  std::vector<Item> items;       ///< Inputs come first.
-  std::vector<int32_t> results;  ///< Of the function, in order: items.
-  int32_t groups = 0;            ///< Fused operators.
+  Source source = Source::kOperator;
+  Stage stage = Stage::kPerEvaluation;
+  Layout layout = Layout::kShared;
+  /// The operator runs on one node after the other: nobody has said that its rows do not see each other.
+  bool node_by_node = false;
+  Node node;  ///< Its info is that of one node.
+  std::vector<Operand> inputs;
+  int32_t index = 0, result = 0;
+  /// Of products per batch with one matrix on the right that do not depend on each other: the first of them.
+  /// Their left rows stand below each other, so that all are one product. kNone: a product of its own.
+  int32_t stacked = kNone;
+  /// The fused operator that computes it, in one loop over the cells of a row (body_region.h); kNone: it is
+  /// computed by itself.
+  int32_t fused_operator = kNone;
+  /// Of a product of a child's result with a parameter: it is computed for each node when the node's own
+  /// results are there, and not again for each of its parents.
+  bool with_child = false;
+  std::string name;
+};
+
+/// What a recursive function computes at the nodes of one class, for all of them together. What a node has as
+/// a row 1 x c is w x c for w nodes, what it has as a number is w x 1. The rows of an operator do not see
+/// each other (docs/numerics.md, section 3), so the bits are those of one call after the other. Plain data.
+struct RecursiveBody {
+  std::vector<BodyValue> values;  ///< Operands before what reads them.
+  std::vector<int32_t> results;   ///< Of the function, in order: values.
+  int32_t fused_operators = 0;    ///< How many there are.
 };
 
 /// Cells of a node's value, of which a number has one.
 inline int64_t CellsOf(const ValueInfo& info) {
   return info.IsScalar() ? 1 : info.shape.rows * info.shape.columns;
 }
-inline int64_t CellsOf(const RecursiveBody::Item& item) { return CellsOf(item.node.info); }
+inline int64_t CellsOf(const BodyValue& value) { return CellsOf(value.node.info); }
 /// Bytes of one of them: numbers are doubles in any precision.
-inline int64_t CellBytes(const RecursiveBody::Item& item) {
-  return item.node.info.IsScalar() ? 8 : BytesOf(item.node.info.element_type);
+inline int64_t CellBytes(const BodyValue& value) {
+  return value.node.info.IsScalar() ? 8 : BytesOf(value.node.info.element_type);
 }
 
 /// What the function's results are at one node of the class: matrices of known sizes, and numbers, which are

@@ -43,17 +43,17 @@ Result<int64_t> BytesOfNodes(const Linearized& structure, const FindBody& find_b
     if (!infos) return 0;
     if (children.empty())
       for (const int32_t result : body->results) {
-        const RecursiveBody::Item& item = body->items[static_cast<size_t>(result)];
-        bytes += all * CellsOf(item) * BytesOf(item.node.info.element_type);
+        const BodyValue& value = body->values[static_cast<size_t>(result)];
+        bytes += all * CellsOf(value) * BytesOf(value.node.info.element_type);
       }
     children = *infos;
-    for (const RecursiveBody::Item& item : body->items) {
-      const int64_t of_node = CellsOf(item) * BytesOf(item.node.info.element_type);
-      const bool is_ahead = item.stage == RecursiveBody::Stage::kAhead &&
-                            item.form != RecursiveBody::Form::kSame &&
-                            item.source == RecursiveBody::Source::kOperator;
-      if (item.pushed) bytes += all * of_node;
-      if (is_ahead && !item.pushed) bytes += (node_class.end - node_class.begin) * of_node;
+    for (const BodyValue& value : body->values) {
+      const int64_t of_node = CellsOf(value) * BytesOf(value.node.info.element_type);
+      const bool is_of_class = value.stage == BodyValue::Stage::kPerClass &&
+                               value.layout != BodyValue::Layout::kShared &&
+                               value.source == BodyValue::Source::kOperator;
+      if (value.with_child) bytes += all * of_node;
+      if (is_of_class && !value.with_child) bytes += (node_class.end - node_class.begin) * of_node;
     }
   }
   return bytes;

@@ -18,8 +18,9 @@ namespace heddle::ops {
 
 class RecursionCache;  // ops/recursion/run/recursion_cache.h
 
-/// Finds the body of a class, when its first nodes are to be computed. `children`: what the function's
-/// results are at one node; empty while no node is known. nullptr: there is none, the interpreter is to run.
+/// Finds the body of a class when its first nodes are to be computed. `children`: what the function's results
+/// are at one node; empty while no node has been computed. nullptr: there is no body, the interpreter must
+/// run.
 using FindBody = std::function<Result<std::shared_ptr<const RecursiveBody>>(
     const Linearized::Class& node_class, const std::vector<ValueInfo>& children)>;
 
@@ -27,7 +28,7 @@ using FindBody = std::function<Result<std::shared_ptr<const RecursiveBody>>(
 struct NodeResults {
   std::vector<ValueInfo> infos;  ///< ResultsOf
   std::vector<Matrix> rows;      ///< By place: the cells of the node's result; a number is one.
-  /// Products of the nodes' results with a parameter (RecursiveBody::Item::pushed), rows by place.
+  /// Products of the nodes' results with a parameter (BodyValue::with_child), rows by place.
   struct Product {
     size_t result = 0;
     std::string parameter;
@@ -37,8 +38,8 @@ struct NodeResults {
   TreeParts parts;  ///< How they were computed.
 };
 
-/// The bytes that these values take of all nodes, about: results, products with them, and what is ahead. 0
-/// where a class has no body.
+/// About how many bytes all nodes take: results, products with them, and values of Stage::kPerClass. 0 where
+/// a class has no body.
 Result<int64_t> BytesOfNodes(const Linearized& structure, const FindBody& find_body);
 
 /// Computes the results of all nodes, children first. `parameters` are the function's, dense. nullopt where a

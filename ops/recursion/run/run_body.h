@@ -19,15 +19,15 @@
 
 namespace heddle::ops {
 
-/// Places whose results there are and whose products (NodeResults::Product) nobody has needed so far: ranges,
-/// by product.
+/// By product (NodeResults::Product): ranges of places whose results are there and are not multiplied yet.
 using PendingProducts = std::vector<std::vector<std::pair<int64_t, int64_t>>>;
 
-/// One body in an evaluation: what is the same for all nodes, and what was computed ahead for those of its
-/// class.
+/// One body in an evaluation: values that all nodes share, and values that are computed for all nodes of the
+/// class before the first batch.
 ///
-/// A batch is computed some rows at a time, whose values stay in the caches: all steps of the body
-/// (body_program.h) for these rows, then the next ones; where there are threads, side by side.
+/// A batch is computed in chunks of rows, whose values stay in the caches: all steps of the body
+/// (body_program.h) for the rows of one chunk, then those of the next, or those of several on several
+/// threads.
 class BodyRun {
  public:
   /// All outlive it.
@@ -35,39 +35,40 @@ class BodyRun {
           std::span<const int64_t> nodes, const KernelSource& kernels, KernelContext& context,
           RecursionCache& cache);
 
-  /// Before all batches: stages kOnce and kAhead, and room in `results` for products with them.
+  /// Before all batches: computes the values of kPerEvaluation and kPerClass, and allocates the products with
+  /// `results`.
   Status Begin(const std::map<std::string, Value>& parameters, NodeResults* results);
-  /// Computes the nodes at these places and stores their results in `results`, which has those of all their
-  /// children; `pending` has those that the caller has computed and not multiplied yet. Several threads may
-  /// do so for different nodes, each with a `pending` of its own.
+  /// Computes the nodes at these places and stores their results in `results`, which must have the results of
+  /// all their children; `pending`: those that the caller has computed and not multiplied yet. Several
+  /// threads may run batches of different nodes, each with its own `pending`.
   Status RunBatch(int64_t begin, int64_t end, NodeResults* results, PendingProducts* pending) const;
-  /// How long a batch of the class takes, about.
+  /// How long a batch of the class is expected to take.
   BodyTime time() const { return BodyTime(*program_); }
-  /// Whether an integer has come up that doubles do not tell from its neighbours: then its results are none.
+  /// Whether an operator has given an integer that doubles do not tell from its neighbours: then the results
+  /// are not to be used.
   bool met_large_integer() const { return met_large_integer_.load(std::memory_order_relaxed); }
 
  private:
-  using Item = RecursiveBody::Item;
-  using Form = RecursiveBody::Form;
-  using Source = RecursiveBody::Source;
-  using Stage = RecursiveBody::Stage;
+  using Layout = BodyValue::Layout;
+  using Source = BodyValue::Source;
+  using Stage = BodyValue::Stage;
 
-  // Rows that are computed together: of what is ahead from 0 on, of a level by the places of the nodes.
+  // Rows that go through all steps together.
   struct Chunk {
     BodyWorkspace& workspace;
-    int64_t begin, end;
-    NodeResults* results;  // nullptr: ahead.
+    int64_t begin, end;    // Places of nodes in a batch; before the batches, rows counted from 0.
+    NodeResults* results;  // nullptr before the batches.
     int64_t rows() const { return end - begin; }
   };
 
   Status ReadParameters(const std::map<std::string, Value>& parameters);
-  Status RunOnce();
-  Status KeepDense(int32_t id);
-  Status RunOperatorOnce(int32_t id);
-  Status RunAhead();
-  bool PaysToShare() const;
-  Status ExpandShared(int32_t id);
-  Status MakeRoomForProducts(NodeResults* results);
+  Status ComputeShared();
+  Status StoreShared(int32_t id);
+  Status RunSharedOperator(int32_t id);
+  Status ComputeClassRows();
+  bool PaysToFindEqualNodes() const;
+  Status CopyToNodes(int32_t id);
+  Status AllocateProducts(NodeResults* results);
   void MultiplyChildren(NodeResults* results, PendingProducts* pending) const;
   Status RunRows(int64_t begin, int64_t end, NodeResults* results) const;
   Status RunChunk(int64_t begin, int64_t end, NodeResults* results) const;
@@ -79,14 +80,14 @@ class BodyRun {
   void Copy(const BodyStep& step, const Chunk& chunk) const;
   void Convert(int32_t id, const Chunk& chunk) const;
   void Multiply(const BodyStep& step, const Chunk& chunk) const;
-  Status CallRegion(int32_t group, const Chunk& chunk) const;
+  Status CallRegion(int32_t fused_operator, const Chunk& chunk) const;
   void Transpose(int32_t id, const Chunk& chunk) const;
   void MultiplyNodes(int32_t id, const Chunk& chunk) const;
   Status MoveNumbered(const BodyStep& step, const Chunk& chunk) const;
   void Store(size_t result, const Chunk& chunk) const;
   int64_t NodeAt(const Chunk& chunk, int64_t row) const;
   double NumberAt(int32_t index, int64_t node) const;
-  bool IsGathered(int32_t id) const;
+  bool HasDistinctRowsAlone(int32_t id) const;
 
   // run_kernels.cc: operators by their own kernels, on matrices.
   Status RunKernel(int32_t id, const Chunk& chunk) const;
@@ -96,8 +97,8 @@ class BodyRun {
                      std::span<const ValueInfo> infos, int64_t rows) const;
   Result<Value> ValueOf(int32_t id, const Chunk& chunk) const;
 
-  const Item& ItemOf(int32_t id) const { return body_->items[static_cast<size_t>(id)]; }
-  const ItemRows& RowsOf(int32_t id, const Chunk& chunk) const {
+  const BodyValue& ValueAt(int32_t id) const { return body_->values[static_cast<size_t>(id)]; }
+  const ValueRows& RowsOf(int32_t id, const Chunk& chunk) const {
     return chunk.workspace.at[static_cast<size_t>(id)];
   }
 
@@ -108,12 +109,14 @@ class BodyRun {
   const KernelSource& kernels_;
   KernelContext& context_;
   RecursionCache& cache_;
-  std::vector<Value> once_;      // By item: of kOnce; of kKept all rows.
-  std::vector<double> numbers_;  // By item: of one cell that is the same for all.
-  std::vector<ItemRows> same_;   // By item: of what is the same for all; else empty.
-  std::vector<std::shared_ptr<const PackedWeights>> packed_;  // By item: on the right of products.
-  std::vector<size_t> products_;                              // By the program's pushed(): of the results.
-  DistinctRows shared_;  // Nodes with the same numbers are computed once ahead; empty where all are.
+  std::vector<Value> shared_;  // By value: of kPerEvaluation, and all rows of ValuePlace::kClassRows.
+  std::vector<double> shared_numbers_;                        // By value: of shared values of one cell.
+  std::vector<ValueRows> shared_rows_;                        // By value: of shared matrices; else empty.
+  std::vector<std::shared_ptr<const PackedWeights>> packed_;  // By value: the right operand of a product.
+  std::vector<size_t> products_;  // By BodyProgram::with_child(): in NodeResults::products.
+  // Nodes with the same numbers have the same rows before the batches: one is computed of each. Empty where
+  // all rows are computed.
+  DistinctRows distinct_;
   mutable std::atomic<bool> met_large_integer_ = false;
 };
 

@@ -16,7 +16,7 @@ struct ClassRun {
   NodeResults* results = nullptr;
 };
 
-/// The form in which these classes are expected to be computed fastest on the threads of the calling arena.
+/// The parts in which these classes are expected to be computed fastest on the threads of the calling arena.
 TreeParts ChooseParts(const Linearized& structure, const std::vector<ClassRun>& classes);
 
 /// Computes the results of all nodes, children first. False where an integer has come up that a double cannot

@@ -26,13 +26,14 @@ Scalar NumberOf(double cell, ValueType type) {
 }
 
 // As many cells as the shape has, of a value that is repeated along rows or columns.
-Result<Value> Spread(const Value& value, Shape shape) {
-  if (value.IsScalar()) {
-    HEDDLE_ASSIGN_OR_RETURN(Matrix cells, FilledMatrix(shape.rows, shape.columns, value.scalar().AsDouble()));
+Result<Value> Spread(const Value& operand, Shape shape) {
+  if (operand.IsScalar()) {
+    HEDDLE_ASSIGN_OR_RETURN(Matrix cells,
+                            FilledMatrix(shape.rows, shape.columns, operand.scalar().AsDouble()));
     return Value(std::move(cells));
   }
-  const Matrix& given = value.matrix();
-  if (given.shape() == shape) return value;
+  const Matrix& given = operand.matrix();
+  if (given.shape() == shape) return operand;
   HEDDLE_ASSIGN_OR_RETURN(Matrix cells, Matrix::Dense(shape.rows, shape.columns, given.element_type()));
   const auto size = static_cast<size_t>(BytesOf(given.element_type()));
   const size_t given_bytes = size * static_cast<size_t>(given.columns());
@@ -67,7 +68,7 @@ Result<Value> BodyRun::Call(int32_t id, const Node& node, std::span<const Value*
                                    .row_end = rows,
                                    .total_rows = rows,
                                    .context = context_,
-                                   .op = FindOperator(ItemOf(id).node.op)},
+                                   .op = FindOperator(ValueAt(id).node.op)},
                                   {&result, 1})
                              .At(node.position));
   // Rows are of the type that inference tells: a kernel that repeats cells gives them as it has got them, and
@@ -80,15 +81,15 @@ Result<Value> BodyRun::Call(int32_t id, const Node& node, std::span<const Value*
 
 // The rows of the chunk as a matrix of their own.
 Result<Value> BodyRun::ValueOf(int32_t id, const Chunk& chunk) const {
-  const Item& item = ItemOf(id);
-  if (item.form == Form::kSame) return once_[static_cast<size_t>(id)];
-  const Value& kept = chunk.workspace.values[static_cast<size_t>(id)];
-  if (kept.IsMatrix()) return kept;
-  const ElementType type = item.node.info.IsScalar() ? ElementType::kFloat64 : item.node.info.element_type;
-  const int64_t cells = CellsOf(item);
+  const BodyValue& value = ValueAt(id);
+  if (value.layout == Layout::kShared) return shared_[static_cast<size_t>(id)];
+  const Value& made = chunk.workspace.kernel_results[static_cast<size_t>(id)];
+  if (made.IsMatrix()) return made;
+  const ElementType type = value.node.info.IsScalar() ? ElementType::kFloat64 : value.node.info.element_type;
+  const int64_t cells = CellsOf(value);
   HEDDLE_ASSIGN_OR_RETURN(Matrix rows, Matrix::Dense(chunk.rows(), cells, type));
   const auto size = static_cast<int64_t>(BytesOf(type));
-  const ItemRows& from = RowsOf(id, chunk);
+  const ValueRows& from = RowsOf(id, chunk);
   for (int64_t i = 0; i < chunk.rows(); ++i)
     std::memcpy(rows.mutable_data<char>() + i * cells * size, from.cells + i * from.stride * size,
                 static_cast<size_t>(cells * size));
@@ -96,81 +97,81 @@ Result<Value> BodyRun::ValueOf(int32_t id, const Chunk& chunk) const {
 }
 
 Status BodyRun::RunKernel(int32_t id, const Chunk& chunk) const {
-  const Item& item = ItemOf(id);
+  const BodyValue& value = ValueAt(id);
   Value result;
-  HEDDLE_RETURN_IF_ERROR(item.node_by_node ? RunNodeByNode(id, chunk, &result)
-                                           : RunRowsByKernel(id, chunk, &result));
+  HEDDLE_RETURN_IF_ERROR(value.node_by_node ? RunNodeByNode(id, chunk, &result)
+                                            : RunRowsByKernel(id, chunk, &result));
   const Matrix& rows = result.matrix();
   const auto size = static_cast<int64_t>(BytesOf(rows.element_type()));
-  const ItemRows& to = RowsOf(id, chunk);
+  const ValueRows& to = RowsOf(id, chunk);
   for (int64_t i = 0; i < chunk.rows(); ++i)
     std::memcpy(to.cells + i * to.stride * size, rows.data<char>() + i * rows.columns() * size,
                 static_cast<size_t>(rows.columns() * size));
-  chunk.workspace.values[static_cast<size_t>(id)] = std::move(result);
+  chunk.workspace.kernel_results[static_cast<size_t>(id)] = std::move(result);
   return OkStatus();
 }
 
 Status BodyRun::RunRowsByKernel(int32_t id, const Chunk& chunk, Value* result) const {
-  const Item& item = ItemOf(id);
+  const BodyValue& value = ValueAt(id);
   const int64_t rows = chunk.rows();
-  Node node = item.node;
-  node.info = ValueInfo::OfMatrix({rows, CellsOf(item)});
-  node.info.element_type = item.node.info.IsScalar() ? ElementType::kFloat64 : item.node.info.element_type;
+  Node node = value.node;
+  node.info = ValueInfo::OfMatrix({rows, CellsOf(value)});
+  node.info.element_type = value.node.info.IsScalar() ? ElementType::kFloat64 : value.node.info.element_type;
   const bool side_by_side = RowUseOf(node) == RowUse::kCbind;
-  std::vector<Value> values(item.inputs.size());
-  std::vector<const Value*> inputs(item.inputs.size(), nullptr);
-  std::vector<ValueInfo> infos(item.inputs.size());
-  for (size_t i = 0; i < item.inputs.size(); ++i) {
-    const RecursiveBody::Operand& input = item.inputs[i];
-    if (input.value == RecursiveBody::kNone) continue;
-    HEDDLE_ASSIGN_OR_RETURN(values[i], ValueOf(input.value, chunk));
+  std::vector<Value> operands(value.inputs.size());
+  std::vector<const Value*> inputs(value.inputs.size(), nullptr);
+  std::vector<ValueInfo> infos(value.inputs.size());
+  for (size_t i = 0; i < value.inputs.size(); ++i) {
+    const BodyValue::Operand& input = value.inputs[i];
+    if (input.id == BodyValue::kNone) continue;
+    HEDDLE_ASSIGN_OR_RETURN(operands[i], ValueOf(input.id, chunk));
     if (input.spread) {
       // Side by side each has its own columns.
-      const int64_t columns = side_by_side ? values[i].shape().columns : node.info.shape.columns;
-      HEDDLE_ASSIGN_OR_RETURN(values[i], Spread(values[i], {rows, columns}));
+      const int64_t columns = side_by_side ? operands[i].shape().columns : node.info.shape.columns;
+      HEDDLE_ASSIGN_OR_RETURN(operands[i], Spread(operands[i], {rows, columns}));
     }
-    inputs[i] = &values[i];
-    infos[i] = values[i].IsMatrix() ? InfoOf(values[i].matrix()) : ItemOf(input.value).node.info;
+    inputs[i] = &operands[i];
+    infos[i] = operands[i].IsMatrix() ? InfoOf(operands[i].matrix()) : ValueAt(input.id).node.info;
   }
   HEDDLE_ASSIGN_OR_RETURN(*result, Call(id, node, inputs, infos, rows));
   return OkStatus();
 }
 
 Status BodyRun::RunNodeByNode(int32_t id, const Chunk& chunk, Value* result) const {
-  const Item& item = ItemOf(id);
-  const ElementType type = item.node.info.IsScalar() ? ElementType::kFloat64 : item.node.info.element_type;
-  const int64_t cells = CellsOf(item);
+  const BodyValue& value = ValueAt(id);
+  const ElementType type = value.node.info.IsScalar() ? ElementType::kFloat64 : value.node.info.element_type;
+  const int64_t cells = CellsOf(value);
   HEDDLE_ASSIGN_OR_RETURN(Matrix all, Matrix::Dense(chunk.rows(), cells, type));
   std::vector<ValueInfo> infos;
   std::vector<Value> rows;
-  for (const RecursiveBody::Operand& input : item.inputs) {
-    const bool is_left_out = input.value == RecursiveBody::kNone;
-    infos.push_back(is_left_out ? ValueInfo() : ItemOf(input.value).node.info);
+  for (const BodyValue::Operand& input : value.inputs) {
+    const bool is_left_out = input.id == BodyValue::kNone;
+    infos.push_back(is_left_out ? ValueInfo() : ValueAt(input.id).node.info);
     rows.emplace_back();
     if (is_left_out) continue;
-    HEDDLE_ASSIGN_OR_RETURN(rows.back(), ValueOf(input.value, chunk));
+    HEDDLE_ASSIGN_OR_RETURN(rows.back(), ValueOf(input.id, chunk));
   }
   std::mutex mutex;
   Status failed;  // of the first node
   int64_t failed_at = chunk.rows();
   ParallelFor(chunk.rows(), 1, [&](int64_t from, int64_t to) {
     for (int64_t i = from; i < to && !IsCancelled(context_.cancelled); ++i) {
-      std::vector<Value> values(item.inputs.size());
-      std::vector<const Value*> inputs(item.inputs.size(), nullptr);
+      std::vector<Value> operands(value.inputs.size());
+      std::vector<const Value*> inputs(value.inputs.size(), nullptr);
       for (size_t k = 0; k < inputs.size(); ++k) {
-        const int32_t input = item.inputs[k].value;
-        if (input == RecursiveBody::kNone) continue;
-        const Item& read = ItemOf(input);
-        if (read.form == Form::kSame)
-          values[k] = rows[k];
-        else if (read.form == Form::kColumn)
-          values[k] = NumberOf(rows[k].matrix().At(i, 0), read.node.info.value_type);
+        const int32_t input = value.inputs[k].id;
+        if (input == BodyValue::kNone) continue;
+        const BodyValue& read = ValueAt(input);
+        if (read.layout == Layout::kShared)
+          operands[k] = rows[k];
+        else if (read.layout == Layout::kColumn)
+          operands[k] = NumberOf(rows[k].matrix().At(i, 0), read.node.info.value_type);
         else
-          values[k] = rows[k].matrix().Rows(i, i + 1).Reshaped(read.node.info.shape.rows,
-                                                               read.node.info.shape.columns);
-        inputs[k] = &values[k];
+          operands[k] = rows[k].matrix().Rows(i, i + 1).Reshaped(read.node.info.shape.rows,
+                                                                 read.node.info.shape.columns);
+        inputs[k] = &operands[k];
       }
-      Result<Value> of_node = Call(id, item.node, inputs, infos, item.node.info.shape.rows);
+      Result<Value> of_node = Call(id, value.node, inputs, infos, value.node.info.shape.rows);
       if (of_node.ok() && of_node->IsMatrix()) {
         Result<Matrix> dense = ToDense(of_node->matrix());
         of_node = dense.ok() ? Result<Value>(*std::move(dense)) : Result<Value>(dense.status());

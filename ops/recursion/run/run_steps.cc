@@ -16,7 +16,7 @@
 namespace heddle::ops {
 namespace {
 
-using PlaceKind = ItemPlace::Kind;
+using PlaceKind = ValuePlace::Kind;
 
 // Multiply-adds, or cells that are moved, that are worth another thread.
 constexpr int64_t kTaskWork = 1 << 20;
@@ -37,7 +37,8 @@ void CopyRows(const char* from, int64_t from_bytes, char* to, int64_t to_bytes, 
 // Which node of the class, counted from 0, a row of the chunk is computed for.
 int64_t BodyRun::NodeAt(const Chunk& chunk, int64_t row) const {
   if (chunk.results != nullptr) return chunk.begin + row - class_.begin;
-  return shared_.first.empty() ? chunk.begin + row : shared_.first[static_cast<size_t>(chunk.begin + row)];
+  return distinct_.first.empty() ? chunk.begin + row
+                                 : distinct_.first[static_cast<size_t>(chunk.begin + row)];
 }
 
 double BodyRun::NumberAt(int32_t index, int64_t node) const {
@@ -46,18 +47,18 @@ double BodyRun::NumberAt(int32_t index, int64_t node) const {
 
 Status BodyRun::Numbers(int32_t id, const Chunk& chunk) const {
   auto* const cells = reinterpret_cast<double*>(RowsOf(id, chunk).cells);
-  for (int64_t i = 0; i < chunk.rows(); ++i) cells[i] = NumberAt(ItemOf(id).index, NodeAt(chunk, i));
+  for (int64_t i = 0; i < chunk.rows(); ++i) cells[i] = NumberAt(ValueAt(id).index, NodeAt(chunk, i));
   return OkStatus();
 }
 
 Status BodyRun::Lookup(int32_t id, const Chunk& chunk) const {
-  const Item& item = ItemOf(id);
-  const Matrix& from = once_[static_cast<size_t>(item.inputs[0].value)].matrix();
-  const ItemRows& to = RowsOf(id, chunk);
-  const int64_t bytes = RowBytes(from), stride = to.stride * CellBytes(item);
+  const BodyValue& value = ValueAt(id);
+  const Matrix& from = shared_[static_cast<size_t>(value.inputs[0].id)].matrix();
+  const ValueRows& to = RowsOf(id, chunk);
+  const int64_t bytes = RowBytes(from), stride = to.stride * CellBytes(value);
   for (int64_t i = 0; i < chunk.rows(); ++i) {
     const int64_t node = NodeAt(chunk, i);
-    const double number = NumberAt(item.index, node);
+    const double number = NumberAt(value.index, node);
     const int64_t row = TruncateToInteger(number);
     if (row >= 1 && row <= from.rows()) {
       std::memcpy(to.cells + i * stride, RowOf(from, row - 1), static_cast<size_t>(bytes));
@@ -66,34 +67,34 @@ Status BodyRun::Lookup(int32_t id, const Chunk& chunk) const {
     return FailedPrecondition("node {} reads row {} of a matrix of {} rows",
                               nodes_[static_cast<size_t>(class_.begin + node)], number, from.rows())
         .WithNote("rows and columns are counted from 1")
-        .At(item.node.position);
+        .At(value.node.position);
   }
   return OkStatus();
 }
 
 // Of a call's results, or of their products.
 Status BodyRun::Children(int32_t id, const Chunk& chunk) const {
-  const Item& item = ItemOf(id);
-  const Item& child = item.pushed ? ItemOf(item.inputs[0].value) : item;
+  const BodyValue& value = ValueAt(id);
+  const BodyValue& child = value.with_child ? ValueAt(value.inputs[0].id) : value;
   const Matrix* all = &chunk.results->rows[static_cast<size_t>(child.result)];
-  if (item.pushed)
+  if (value.with_child)
     for (const NodeResults::Product& product : chunk.results->products)
       if (product.result == static_cast<size_t>(child.result) &&
-          product.parameter == ItemOf(item.inputs[1].value).name)
+          product.parameter == ValueAt(value.inputs[1].id).name)
         all = &product.rows;
   const int32_t* const places =
       class_.children.data() + child.index * (class_.end - class_.begin) - class_.begin + chunk.begin;
   const int64_t rows = chunk.rows(), bytes = RowBytes(*all);
-  ItemRows& to = chunk.workspace.at[static_cast<size_t>(id)];
+  ValueRows& to = chunk.workspace.at[static_cast<size_t>(id)];
   int64_t run = 1;
   while (run < rows && places[run] == places[run - 1] + 1) ++run;
   if (run == rows) {
     // Rows that stand next to each other are read where they are; results may be those very rows.
     char* const there = MutableRowOf(*all, places[0]);
-    if (program_->PlaceOf(id).kind == PlaceKind::kRoom) to = {there, all->columns()};
+    if (program_->PlaceOf(id).kind == PlaceKind::kWorkspace) to = {there, all->columns()};
     if (to.cells == there) return OkStatus();
   }
-  const int64_t stride = to.stride * CellBytes(item);
+  const int64_t stride = to.stride * CellBytes(value);
   ParallelFor(rows, RowGrain(all->columns()), [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i)
       std::memcpy(to.cells + i * stride, RowOf(*all, places[i]), static_cast<size_t>(bytes));
@@ -102,21 +103,21 @@ Status BodyRun::Children(int32_t id, const Chunk& chunk) const {
 }
 
 void BodyRun::Copy(const BodyStep& step, const Chunk& chunk) const {
-  const Item& item = ItemOf(step.from);
-  const ItemRows &from = RowsOf(step.from, chunk), &to = RowsOf(step.item, chunk);
-  const int64_t size = CellBytes(item);
+  const BodyValue& value = ValueAt(step.from);
+  const ValueRows &from = RowsOf(step.from, chunk), &to = RowsOf(step.value, chunk);
+  const int64_t size = CellBytes(value);
   CopyRows(from.cells, from.stride * size, to.cells + step.column * size, to.stride * size, chunk.rows(),
-           CellsOf(item) * size);
+           CellsOf(value) * size);
 }
 
-// A cell of each row, in the column that a number of the node says: to the item, or into its row.
+// A cell of each row, in the column that a number of the node says: to the value, or into its row.
 Status BodyRun::MoveNumbered(const BodyStep& step, const Chunk& chunk) const {
-  const Item& item = ItemOf(step.item);
+  const BodyValue& value = ValueAt(step.value);
   const bool picks = step.kind == BodyStep::Kind::kPick;
-  const ItemRows& given = RowsOf(item.inputs[picks ? 0 : 1].value, chunk);
-  const ItemRows &numbers = RowsOf(step.from, chunk), &to = RowsOf(step.item, chunk);
-  const int64_t size = CellBytes(item);
-  const int64_t columns = (picks ? ItemOf(item.inputs[0].value) : item).node.info.shape.columns;
+  const ValueRows& given = RowsOf(value.inputs[picks ? 0 : 1].id, chunk);
+  const ValueRows &numbers = RowsOf(step.from, chunk), &to = RowsOf(step.value, chunk);
+  const int64_t size = CellBytes(value);
+  const int64_t columns = (picks ? ValueAt(value.inputs[0].id) : value).node.info.shape.columns;
   for (int64_t i = 0; i < chunk.rows(); ++i) {
     const double number = reinterpret_cast<const double*>(numbers.cells)[i * numbers.stride];
     const int64_t column = TruncateToInteger(number) - 1;
@@ -125,7 +126,7 @@ Status BodyRun::MoveNumbered(const BodyStep& step, const Chunk& chunk) const {
       return FailedPrecondition("node {} reads column {} of a row of {} columns",
                                 nodes_[static_cast<size_t>(node)], number, columns)
           .WithNote("rows and columns are counted from 1")
-          .At(item.node.position);
+          .At(value.node.position);
     }
     const char* const from = given.cells + (i * given.stride + (picks ? column : 0)) * size;
     std::memcpy(to.cells + (i * to.stride + (picks ? 0 : column)) * size, from, static_cast<size_t>(size));
@@ -135,11 +136,11 @@ Status BodyRun::MoveNumbered(const BodyStep& step, const Chunk& chunk) const {
 
 // Floats as doubles, or the other way round.
 void BodyRun::Convert(int32_t id, const Chunk& chunk) const {
-  const Item& item = ItemOf(id);
-  const ItemRows &from = RowsOf(item.inputs[0].value, chunk), &to = RowsOf(id, chunk);
-  const int64_t cells = CellsOf(item);
+  const BodyValue& value = ValueAt(id);
+  const ValueRows &from = RowsOf(value.inputs[0].id, chunk), &to = RowsOf(id, chunk);
+  const int64_t cells = CellsOf(value);
   for (int64_t i = 0; i < chunk.rows(); ++i)
-    if (CellBytes(item) == 8)
+    if (CellBytes(value) == 8)
       std::copy_n(reinterpret_cast<const float*>(from.cells) + i * from.stride, cells,
                   reinterpret_cast<double*>(to.cells) + i * to.stride);
     else
@@ -150,21 +151,21 @@ void BodyRun::Convert(int32_t id, const Chunk& chunk) const {
 }
 
 void BodyRun::Multiply(const BodyStep& step, const Chunk& chunk) const {
-  const Item& item = ItemOf(step.item);
-  const Item& left = ItemOf(item.inputs[0].value);
-  const PackedWeights& weights = *packed_[static_cast<size_t>(step.item)];
-  const ItemRows& to = RowsOf(step.item, chunk);
-  const int64_t rows = chunk.rows(), size = CellBytes(item), terms = left.node.info.shape.columns;
-  const int64_t of_node = left.node.info.shape.rows, columns = item.node.info.shape.columns;
-  if (step.joined.size() > 1) {
-    // Rows below each other, in the order of the items.
-    const auto members = static_cast<int64_t>(step.joined.size());
-    char* stacked = RowsOf(item.inputs[0].value, chunk).cells;
-    if (step.stack >= 0) {
-      stacked = reinterpret_cast<char*>(chunk.workspace.memory.data()) + rows * step.stack;
+  const BodyValue& value = ValueAt(step.value);
+  const BodyValue& left = ValueAt(value.inputs[0].id);
+  const PackedWeights& weights = *packed_[static_cast<size_t>(step.value)];
+  const ValueRows& to = RowsOf(step.value, chunk);
+  const int64_t rows = chunk.rows(), size = CellBytes(value), terms = left.node.info.shape.columns;
+  const int64_t of_node = left.node.info.shape.rows, columns = value.node.info.shape.columns;
+  if (step.stacked.size() > 1) {
+    // Rows below each other, in the order of the values.
+    const auto members = static_cast<int64_t>(step.stacked.size());
+    char* stacked = RowsOf(value.inputs[0].id, chunk).cells;
+    if (step.stack_offset >= 0) {
+      stacked = reinterpret_cast<char*>(chunk.workspace.memory.data()) + rows * step.stack_offset;
       for (int64_t member = 0; member < members; ++member) {
-        const int32_t of = ItemOf(step.joined[static_cast<size_t>(member)]).inputs[0].value;
-        const ItemRows& from = RowsOf(of, chunk);
+        const int32_t of = ValueAt(step.stacked[static_cast<size_t>(member)]).inputs[0].id;
+        const ValueRows& from = RowsOf(of, chunk);
         CopyRows(from.cells, from.stride * size, stacked + member * rows * terms * size, terms * size, rows,
                  terms * size);
       }
@@ -172,7 +173,7 @@ void BodyRun::Multiply(const BodyStep& step, const Chunk& chunk) const {
     weights.Multiply(stacked, terms, members * rows, to.cells, columns, context_.cancelled);
     return;
   }
-  const ItemRows& from = RowsOf(item.inputs[0].value, chunk);
+  const ValueRows& from = RowsOf(value.inputs[0].id, chunk);
   if (of_node == 1) {
     weights.Multiply(from.cells, from.stride, rows, to.cells, to.stride, context_.cancelled);
   } else if (from.stride == of_node * terms && to.stride == of_node * columns) {
@@ -184,14 +185,14 @@ void BodyRun::Multiply(const BodyStep& step, const Chunk& chunk) const {
   }
 }
 
-Status BodyRun::CallRegion(int32_t group, const Chunk& chunk) const {
-  const ItemRegion& region = program_->region(group);
+Status BodyRun::CallRegion(int32_t fused_operator, const Chunk& chunk) const {
+  const BodyRegion& region = program_->region(fused_operator);
   BodyWorkspace& workspace = chunk.workspace;
   workspace.inputs.clear();
   workspace.input_strides.clear();
-  for (const ItemRegion::Input& input : region.inputs) {
-    const ItemRows& rows = RowsOf(input.item, chunk);
-    workspace.inputs.push_back(input.is_number ? &numbers_[static_cast<size_t>(input.item)]
+  for (const BodyRegion::Input& input : region.inputs) {
+    const ValueRows& rows = RowsOf(input.value, chunk);
+    workspace.inputs.push_back(input.is_number ? &shared_numbers_[static_cast<size_t>(input.value)]
                                                : reinterpret_cast<const double*>(rows.cells));
     workspace.input_strides.push_back(rows.stride);
   }
@@ -202,7 +203,8 @@ Status BodyRun::CallRegion(int32_t group, const Chunk& chunk) const {
     workspace.output_strides.push_back(RowsOf(output, chunk).stride);
   }
   FusedRuntime& runtime = context_.fused == nullptr ? InterpretedRuntime() : *context_.fused;
-  HEDDLE_ASSIGN_OR_RETURN(const RegionCode* const code, program_->CodeOf(group, chunk.rows(), runtime));
+  HEDDLE_ASSIGN_OR_RETURN(const RegionCode* const code,
+                          program_->CodeOf(fused_operator, chunk.rows(), runtime));
   code->Run({.rows = chunk.rows(),
              .columns = region.columns,
              .inputs = workspace.inputs.data(),
@@ -213,9 +215,9 @@ Status BodyRun::CallRegion(int32_t group, const Chunk& chunk) const {
 }
 
 void BodyRun::Transpose(int32_t id, const Chunk& chunk) const {
-  const Item& item = ItemOf(id);
-  const Shape of = ItemOf(item.inputs[0].value).node.info.shape;
-  const ItemRows &from = RowsOf(item.inputs[0].value, chunk), &to = RowsOf(id, chunk);
+  const BodyValue& value = ValueAt(id);
+  const Shape of = ValueAt(value.inputs[0].id).node.info.shape;
+  const ValueRows &from = RowsOf(value.inputs[0].id, chunk), &to = RowsOf(id, chunk);
   const auto transpose = [&](auto* given, auto* result) {
     ParallelFor(chunk.rows(), std::max<int64_t>(1, kTaskWork / 4 / of.Cells()),
                 [&](int64_t begin, int64_t end) {
@@ -224,17 +226,17 @@ void BodyRun::Transpose(int32_t id, const Chunk& chunk) const {
                                     result + i * to.stride, of.rows);
                 });
   };
-  if (CellBytes(item) == 4)
+  if (CellBytes(value) == 4)
     transpose(reinterpret_cast<const float*>(from.cells), reinterpret_cast<float*>(to.cells));
   else
     transpose(reinterpret_cast<const double*>(from.cells), reinterpret_cast<double*>(to.cells));
 }
 
 void BodyRun::MultiplyNodes(int32_t id, const Chunk& chunk) const {
-  const Item& item = ItemOf(id);
-  const int32_t left = item.inputs[0].value, right = item.inputs[1].value;
-  const Shape a = ItemOf(left).node.info.shape, b = ItemOf(right).node.info.shape;
-  const ItemRows &rows_a = RowsOf(left, chunk), &rows_b = RowsOf(right, chunk), &rows_c = RowsOf(id, chunk);
+  const BodyValue& value = ValueAt(id);
+  const int32_t left = value.inputs[0].id, right = value.inputs[1].id;
+  const Shape a = ValueAt(left).node.info.shape, b = ValueAt(right).node.info.shape;
+  const ValueRows &rows_a = RowsOf(left, chunk), &rows_b = RowsOf(right, chunk), &rows_c = RowsOf(id, chunk);
   const int64_t work = std::max<int64_t>(1, a.Cells() * b.columns), nodes = chunk.rows();
   // Rows of C are shared out where there are fewer nodes than threads, or some threads would have one more.
   const int64_t threads = ParallelThreads(), most = std::min(a.rows / kRowsOfPart, work / kTaskWork);
@@ -256,7 +258,7 @@ void BodyRun::MultiplyNodes(int32_t id, const Chunk& chunk) const {
       }
     });
   };
-  if (CellBytes(item) == 4)
+  if (CellBytes(value) == 4)
     multiply(reinterpret_cast<const float*>(rows_a.cells), reinterpret_cast<const float*>(rows_b.cells),
              reinterpret_cast<float*>(rows_c.cells));
   else
@@ -264,33 +266,33 @@ void BodyRun::MultiplyNodes(int32_t id, const Chunk& chunk) const {
              reinterpret_cast<double*>(rows_c.cells));
 }
 
-// Whether nodes of the class share rows of what is ahead, which only results need: they take theirs.
-bool BodyRun::IsGathered(int32_t id) const {
-  return !shared_.first.empty() && program_->PlaceOf(id).kind == PlaceKind::kKept &&
-         !program_->IsReadByLevels(id);
+// Whether the value has a row for each distinct node only: no step reads it, and results take their rows.
+bool BodyRun::HasDistinctRowsAlone(int32_t id) const {
+  return !distinct_.first.empty() && program_->PlaceOf(id).kind == PlaceKind::kClassRows &&
+         !program_->IsReadByBatches(id);
 }
 
 void BodyRun::Store(size_t result, const Chunk& chunk) const {
   const int32_t id = body_->results[result];
   const Matrix& all = chunk.results->rows[result];
   char* const to = MutableRowOf(all, chunk.begin);
-  if (ItemOf(id).form == Form::kSame && ItemOf(id).node.info.IsScalar()) {
-    std::fill_n(reinterpret_cast<double*>(to), chunk.rows(), numbers_[static_cast<size_t>(id)]);
+  if (ValueAt(id).layout == Layout::kShared && ValueAt(id).node.info.IsScalar()) {
+    std::fill_n(reinterpret_cast<double*>(to), chunk.rows(), shared_numbers_[static_cast<size_t>(id)]);
     return;
   }
   const BodyProgram::ResultBase& base = program_->BaseOfResult(result);
-  const int64_t bytes = RowBytes(all), first = base.column * CellBytes(ItemOf(id));
-  if (IsGathered(base.item)) {
-    const Matrix& distinct = once_[static_cast<size_t>(base.item)].matrix();
+  const int64_t bytes = RowBytes(all), first = base.column * CellBytes(ValueAt(id));
+  if (HasDistinctRowsAlone(base.value)) {
+    const Matrix& distinct = shared_[static_cast<size_t>(base.value)].matrix();
     for (int64_t i = 0; i < chunk.rows(); ++i)
       std::memcpy(to + i * bytes,
-                  RowOf(distinct, shared_.row_of[static_cast<size_t>(NodeAt(chunk, i))]) + first,
+                  RowOf(distinct, distinct_.row_of[static_cast<size_t>(NodeAt(chunk, i))]) + first,
                   static_cast<size_t>(bytes));
     return;
   }
-  const ItemRows& from = RowsOf(base.item, chunk);
+  const ValueRows& from = RowsOf(base.value, chunk);
   if (from.cells + first == to) return;  // It was written there.
-  CopyRows(from.cells + first, from.stride * CellBytes(ItemOf(id)), to, bytes, chunk.rows(), bytes);
+  CopyRows(from.cells + first, from.stride * CellBytes(ValueAt(id)), to, bytes, chunk.rows(), bytes);
 }
 
 }  // namespace heddle::ops

@@ -11,13 +11,13 @@
 namespace heddle::ops {
 namespace {
 
-// Nodes on the way to where a tree is cut, at most; and how far from an even share of the work a cut may be.
+// At most so many nodes may be above a cut; a cut may miss an even share of the work by this much.
 constexpr size_t kMostAbove = 64;
 constexpr double kUneven = 0.03;
 // Rows of a batch for which the work of a node is taken.
 constexpr int64_t kUsualRows = 8;
 
-// Nodes go by their numbers in Linearized::order: those of a subtree are the numbers from that of its top on.
+// Works on numbers of Linearized::order, in which the nodes of a subtree follow each other.
 class PartChooser {
  public:
   PartChooser(const Linearized& structure, int threads, const BatchTime& time)
@@ -65,7 +65,7 @@ class PartChooser {
     for (size_t i = 1; i < work_.size(); ++i) work_[i] += work_[i - 1];
   }
 
-  // A root may stand in the tree of another, and be given twice.
+  // The roots that are in no other tree. A root may be in the tree of another, and occur twice.
   void FindTops() {
     std::vector<int32_t> roots = structure_.roots;
     std::sort(roots.begin(), roots.end(), [&](int32_t a, int32_t b) { return NumberOf(a) < NumberOf(b); });
@@ -77,7 +77,7 @@ class PartChooser {
     }
   }
 
-  // Adds a bound between two parts, where nodes are shared: between components.
+  // Adds a bound between two parts of a graph whose nodes are shared: between two components.
   void PartAt(double work) {
     const std::vector<int32_t>& components = structure_.components;
     const auto behind = std::partition_point(components.begin(), components.end(),
@@ -88,8 +88,8 @@ class PartChooser {
     bounds_.push_back(std::max(bound, bounds_.back()));
   }
 
-  // The same in a forest, near where `work` has been done, at an end of a subtree. The farther down
-  // the tree that is, the nearer; but nodes above go to the rest, which is done one level after the other.
+  // Adds a bound in a forest, at an end of a subtree, near where `work` has been done. Farther down the tree
+  // the bound can be nearer, but the nodes above it go to the rest, which runs level by level.
   void CutAt(double work, double even) {
     const auto top = std::partition_point(tops_.begin(), tops_.end() - 1,
                                           [&](int32_t place) { return WorkBefore(EndOf(place)) <= work; });

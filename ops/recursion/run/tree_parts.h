@@ -11,9 +11,9 @@
 
 namespace heddle::ops {
 
-/// How the nodes of a structure are shared out over threads: parts of whole subtrees, each of which one
-/// thread computes from the leaves up and waits for nobody, and the rest, the nodes above them, batch by
-/// batch with the threads inside operators. What a node's result is does not depend on it.
+/// How the nodes of a structure are shared out over threads. A part is some whole subtrees, which one thread
+/// computes from the leaves up without waiting for another. The rest, the nodes above them, is computed batch
+/// by batch, with the threads inside operators. No result depends on the choice.
 ///
 ///           o            rest: o, o: two batches with all threads
 ///         /   \          parts: {x}, {x, x}: a thread each
@@ -21,9 +21,8 @@ namespace heddle::ops {
 ///      / \  (cut)
 ///     x   x
 ///
-/// Of a forest of many roots the parts are trees, and there is no rest. Of few roots they lie below a cut,
-/// where that is expected to take less time than going by level: narrow levels read the same matrices again
-/// for few rows each.
+/// The parts of a forest of many roots are its trees, and there is no rest. Few trees are cut, where this is
+/// expected to take less time than going by level: a narrow level reads whole matrices for few rows.
 struct TreeParts {
   using Batches = std::vector<Linearized::Batch>;  // Ranges of places, of batches of the structure.
   std::vector<Batches> parts;                      ///< Of each part, children first. Two or more, or none.
@@ -38,7 +37,7 @@ struct TreeParts {
 /// Microseconds that so many nodes of a class are expected to take as one batch on so many threads.
 using BatchTime = std::function<double(int32_t node_class, int64_t rows, int threads)>;
 
-/// The form that is expected to take less time. Nodes that share children are in the same part.
+/// The parts that are expected to take the least time. Nodes that share children are in one part.
 /// O(nodes + batches * threads).
 TreeParts ChooseParts(const Linearized& structure, int threads, const BatchTime& time);
 

@@ -11,25 +11,26 @@ namespace {
 
 using Places = std::vector<int32_t>;
 
-// Of a class, where its arrays are written.
-struct Room {
+// Where the arrays of a class are written.
+struct ClassArrays {
   int64_t begin = 0, size = 0;
-  int32_t calls = 0, given = 0;
+  int32_t calls = 0, number_count = 0;
   int32_t* children = nullptr;
   double* numbers = nullptr;
 };
 
-// Stable: `items` by what `key` says of each, which is below `keys`.
+// `numbers` in the order of their keys, which are below `keys`; equal keys stay in their order.
 template <typename Key>
-Places SortedBy(const Places& items, int32_t keys, const Key& key) {
-  Places next(static_cast<size_t>(keys) + 1, 0), sorted(items.size());
-  for (const int32_t item : items) ++next[static_cast<size_t>(key(item)) + 1];
+Places SortedBy(const Places& numbers, int32_t keys, const Key& key) {
+  Places next(static_cast<size_t>(keys) + 1, 0), sorted(numbers.size());
+  for (const int32_t number : numbers) ++next[static_cast<size_t>(key(number)) + 1];
   std::partial_sum(next.begin(), next.end(), next.begin());
-  for (const int32_t item : items) sorted[static_cast<size_t>(next[static_cast<size_t>(key(item))]++)] = item;
+  for (const int32_t number : numbers)
+    sorted[static_cast<size_t>(next[static_cast<size_t>(key(number))]++)] = number;
   return sorted;
 }
 
-// Classes and batches with their places. Of each batch of the visits, where it begins.
+// Gives classes and batches their places. Returns where each batch of the visits begins.
 std::vector<int64_t> MakeBatches(const VisitedStructure& visited, Linearized* out) {
   Places all(visited.batches.size());
   std::iota(all.begin(), all.end(), 0);
@@ -60,20 +61,20 @@ std::vector<int64_t> MakeBatches(const VisitedStructure& visited, Linearized* ou
   return begins;
 }
 
-std::vector<Room> MakeRooms(const VisitedStructure& visited, Linearized* out) {
-  std::vector<Room> rooms;
+std::vector<ClassArrays> AllocateClasses(const VisitedStructure& visited, Linearized* out) {
+  std::vector<ClassArrays> arrays;
   for (size_t k = 0; k < visited.classes.size(); ++k) {
     Linearized::Class& node_class = out->classes[k];
     const int64_t size = node_class.end - node_class.begin;
-    node_class.path = visited.classes[k].path;
+    node_class.decisions = visited.classes[k].decisions;
     node_class.calls = visited.classes[k].calls;
-    node_class.given = visited.classes[k].given;
+    node_class.number_count = visited.classes[k].number_count;
     node_class.children.resize(static_cast<size_t>(size * node_class.calls));
-    node_class.numbers.resize(static_cast<size_t>(size * node_class.given));
-    rooms.push_back({node_class.begin, size, node_class.calls, node_class.given, node_class.children.data(),
-                     node_class.numbers.data()});
+    node_class.numbers.resize(static_cast<size_t>(size * node_class.number_count));
+    arrays.push_back({node_class.begin, size, node_class.calls, node_class.number_count,
+                      node_class.children.data(), node_class.numbers.data()});
   }
-  return rooms;
+  return arrays;
 }
 
 }  // namespace
@@ -88,7 +89,7 @@ Linearized Linearize(const VisitedStructure& visited) {
   const size_t count = visited.visits.size();
   Linearized out;
   std::vector<int64_t> next = MakeBatches(visited, &out);
-  const std::vector<Room> rooms = MakeRooms(visited, &out);
+  const std::vector<ClassArrays> arrays = AllocateClasses(visited, &out);
   Places place_of(count);
   for (size_t v = 0; v < count; ++v)
     place_of[v] = static_cast<int32_t>(next[static_cast<size_t>(visited.visits[v].batch)]++);
@@ -106,11 +107,11 @@ Linearized Linearize(const VisitedStructure& visited) {
     out.order[place] = static_cast<int32_t>(v);
     if (out.is_tree) out.subtrees[place] = visit.subtree;
     const int32_t node_class = visited.batches[static_cast<size_t>(visit.batch)].node_class;
-    const Room& room = rooms[static_cast<size_t>(node_class)];
-    const int64_t i = place_of[v] - room.begin;
-    for (int32_t c = 0; c < room.calls; ++c)
-      room.children[c * room.size + i] = place_of[static_cast<size_t>(*child++)];
-    for (int32_t c = 0; c < room.given; ++c) room.numbers[c * room.size + i] = *number++;
+    const ClassArrays& of_class = arrays[static_cast<size_t>(node_class)];
+    const int64_t i = place_of[v] - of_class.begin;
+    for (int32_t c = 0; c < of_class.calls; ++c)
+      of_class.children[c * of_class.size + i] = place_of[static_cast<size_t>(*child++)];
+    for (int32_t c = 0; c < of_class.number_count; ++c) of_class.numbers[c * of_class.size + i] = *number++;
   }
   for (const int32_t root : visited.roots) out.roots.push_back(place_of[static_cast<size_t>(root)]);
   return out;

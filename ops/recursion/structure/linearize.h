@@ -8,11 +8,11 @@
 
 namespace heddle::ops {
 
-/// A structure as arrays: which nodes are computed together, and where their children stand. Nodes have
-/// places: those of one class next to each other, in them those of one height (0: no calls; else one more
-/// than the highest child). So a batch, nodes of one class and height, is a range of places; in it they stand
-/// depth first, root after root, so that of a subtree, and of subtrees behind each other, all nodes of a
-/// batch are a range of places, too.
+/// A structure as arrays: which nodes are computed together, and where their children are. Each node has a
+/// place. Nodes of one class are next to each other, and among them nodes of one height (0 without calls;
+/// else one more than the highest child). So a batch, the nodes of one class and height, is a range of
+/// places. In it nodes are in depth-first order, root after root, so the nodes of a batch that are in one
+/// subtree, or in subtrees that follow each other, are a range of places, too.
 struct Linearized {
   struct Batch {
     int32_t node_class = 0;
@@ -20,10 +20,10 @@ struct Linearized {
   };
   std::vector<Batch> batches;  ///< In the order in which they can be computed: by height.
   struct Class {
-    std::vector<bool> path;
-    int64_t begin = 0, end = 0;  ///< Places.
-    int32_t calls = 0;           ///< Of each node of the class,
-    int32_t given = 0;           ///< numbers given to its operators.
+    std::vector<bool> decisions;  ///< Of each node of the class.
+    int64_t begin = 0, end = 0;   ///< Places.
+    int32_t calls = 0;            ///< Of each node,
+    int32_t number_count = 0;     ///< numbers that the structure program gives to its operators.
     /// Places of the children: that of call c of the node at `begin + i` is at c * (end - begin) + i.
     std::vector<int32_t> children;
     std::vector<double> numbers;  ///< Laid out in the same way.
@@ -31,16 +31,16 @@ struct Linearized {
   std::vector<Class> classes;
   std::vector<int64_t> nodes;  ///< By place.
   std::vector<int32_t> roots;  ///< Places.
-  std::vector<int32_t> order;  ///< By place: the number of each node depth first, root after root, a node
-                               ///< before those that it calls, each where it is met first.
-  /// The numbers at which the nodes of a root begin that has none in common with those before.
+  /// By place: the number of the node in depth-first order, root after root, a node before those that it
+  /// calls.
+  std::vector<int32_t> order;
+  /// The numbers at which the nodes of those roots begin that share no node with earlier roots.
   std::vector<int32_t> components;
-  /// No node is called twice. Then, by place, the number of nodes of its subtree: these are the numbers from
-  /// its own on. Empty where nodes are shared.
-  bool is_tree = false;
+  bool is_tree = false;  ///< No node is called twice.
+  /// Of a tree, by place: how many nodes the subtree has. Their numbers follow that of the node itself. Empty
+  /// where nodes are shared.
   std::vector<int32_t> subtrees;
-  /// The places of the nodes of `batch` whose numbers in `order` are from `first` to before `end`: from
-  /// `begin` of the result to before its `end`.
+  /// The part of a batch whose numbers in `order` are in [first, end).
   Batch Within(const Batch& batch, int32_t first, int32_t end) const;
   int64_t levels = 0;
 };

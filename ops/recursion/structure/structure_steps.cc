@@ -31,7 +31,8 @@ bool Writes(Code code) {
   }
 }
 
-// Steps that may end the visit, or leave it to the interpreter, stay whoever reads them.
+// True for steps that do nothing but write their register. Other steps may end the visit, or leave it to the
+// interpreter, and stay even where nothing reads the register.
 bool OnlyWrites(const Step& step) {
   switch (step.code) {
     case Code::kAdd:
@@ -94,7 +95,7 @@ class Preparer {
   Step& At(size_t at) { return out_.steps[at]; }
   size_t size() const { return out_.steps.size(); }
 
-  // Registers that one constant, or one number that all nodes share, is written to.
+  // Finds registers that only one constant, or one number that all nodes share, is written to, and writes it.
   void SetKnown() {
     std::vector<int32_t> writes(known_.size(), 0);
     for (const int32_t unset : program_.unset) ++writes[static_cast<size_t>(unset)];
@@ -141,7 +142,8 @@ class Preparer {
     return any;
   }
 
-  // Of all steps that may read a register; more than there are does no harm.
+  // Counts the steps that may read a register. Counting a step too many only keeps a step that could be
+  // dropped.
   void CountReads() {
     reads_.assign(known_.size(), 0);
     const auto reads = [&](int32_t read) { ++reads_[static_cast<size_t>(read)]; };
@@ -168,8 +170,8 @@ class Preparer {
     out_.steps = std::move(steps);
   }
 
-  // `joined(at)`: into how many steps the one there was put together with those behind it: it stands at the
-  // place of the first now. None of the others is jumped to.
+  // Calls joined(at) for each step: it may replace the step by one that does the work of several, which begin
+  // there, and returns how many. No jump goes into their middle.
   template <typename Joined>
   bool Group(const Joined& joined) {
     CountReads();
@@ -190,7 +192,7 @@ class Preparer {
     return any;
   }
 
-  // Whether the next step is the only one to read what this one writes.
+  // Whether only the next step reads what this step writes.
   bool IsForNext(size_t at) {
     if (at + 1 >= size() || is_jumped_to_[at + 1]) return false;
     const auto target = static_cast<size_t>(At(at).target);
@@ -199,7 +201,7 @@ class Preparer {
            next.code != Code::kJump && next.code != Code::kEnd;
   }
 
-  // A comparison with a number that is known, and a decision by it: a decision between two numbers.
+  // A comparison with a known number and a branch by it: one decision, whether a register is in an interval.
   size_t IsDecision(size_t at) {
     if (!IsForNext(at) || At(at + 1).code != Code::kBranch) return 1;
     const Step& step = At(at);
@@ -231,7 +233,7 @@ class Preparer {
     return 2;
   }
 
-  // The end of a round of a loop, and the beginning of the next.
+  // counter += step, rounds -= 1, jump to the branch at the top of the loop: one step.
   size_t IsRound(size_t at) {
     if (at + 2 >= size() || is_jumped_to_[at + 1] || is_jumped_to_[at + 2]) return 1;
     const Step &add = At(at), &subtract = At(at + 1), &jump = At(at + 2);
@@ -266,7 +268,7 @@ class Preparer {
     step->column = matrix.data<char>() + (static_cast<int64_t>(column) - 1) * cell_bytes;
   }
 
-  // A cell that only the next step reads, which passes it on or truncates it.
+  // A cell that only the next step reads, to copy or truncate it.
   size_t IsTakenOn(size_t at) {
     if (At(at).code != Code::kCellOf || !IsForNext(at)) return 1;
     const Step& next = At(at + 1);
@@ -277,7 +279,7 @@ class Preparer {
     return 2;
   }
 
-  // A cell that only the next step reads, which calls, gives, or decides.
+  // A cell that only the next step reads, to call that node, to give the number, or to decide by it.
   size_t IsUsed(size_t at) {
     if (At(at).code != Code::kCellOf || !IsForNext(at)) return 1;
     Step& step = At(at);

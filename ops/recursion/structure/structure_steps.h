@@ -10,9 +10,9 @@
 
 namespace heddle::ops {
 
-/// A structure program made ready for given matrices and numbers: what is the same for all nodes stands in
-/// its registers before the first node, steps whose results nobody reads are gone, and common groups of steps
-/// are one. Nodes do what the program says.
+/// A structure program prepared for its matrices and numbers, so that it runs faster and does the same.
+/// Registers have the values that all nodes share before the first node runs; steps whose results nothing
+/// reads are dropped; common groups of steps, such as "read a cell and call that node", are one step.
 struct StructureSteps {
   struct Step {
     StructureProgram::Code code = StructureProgram::Code::kEnd;

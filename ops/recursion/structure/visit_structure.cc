@@ -9,8 +9,8 @@
 
 #include "core/values/scalar.h"
 #include "ops/base/cell_codes.h"
+#include "ops/recursion/structure/decision_tree.h"
 #include "ops/recursion/structure/structure_steps.h"
-#include "ops/recursion/structure/structure_ways.h"
 #include "ops/simd/cellwise/math.h"
 
 namespace heddle::ops {
@@ -51,7 +51,7 @@ class StructureVisitor::Machine {
         matrices_(std::move(matrices)),
         most_decisions_(most_decisions),
         steps_(PrepareSteps(program, matrices_, uniforms)),
-        ways_(most_decisions) {}
+        decisions_(most_decisions) {}
 
   Result<const VisitedStructure*> Visit(std::span<const int64_t> roots, std::string_view function) {
     Clear();
@@ -62,7 +62,7 @@ class StructureVisitor::Machine {
       out_.roots.push_back(visit_of_[static_cast<size_t>(node)]);
     }
     for (size_t k = 0; k < out_.classes.size(); ++k)
-      out_.classes[k].path = ways_.PathOf(static_cast<int32_t>(k));
+      out_.classes[k].decisions = decisions_.DecisionsOf(static_cast<int32_t>(k));
     return &out_;
   }
 
@@ -101,7 +101,7 @@ class StructureVisitor::Machine {
     out_.roots.clear();
     out_.is_tree = true;
     out_.components.clear();
-    ways_.Clear();
+    decisions_.Clear();
     low_batches_.clear();
     high_batches_.clear();
     open_.clear();
@@ -152,7 +152,7 @@ class StructureVisitor::Machine {
   // Runs a node that is met for the first time. Then its calls are to be visited.
   bool Enter(int32_t node) {
     const auto visit = static_cast<int32_t>(out_.visits.size());
-    const size_t calls = out_.children.size(), given = out_.numbers.size();
+    const size_t calls = out_.children.size(), number_count = out_.numbers.size();
     visit_of_[static_cast<size_t>(node)] = visit;
     if (!RunNode(node)) {
       visit_of_[static_cast<size_t>(node)] = kNotVisited;  // out_ does not have it.
@@ -160,7 +160,7 @@ class StructureVisitor::Machine {
     }
     const size_t end = out_.children.size();
     if (static_cast<size_t>(class_) == out_.classes.size())
-      AddClass(end - calls, out_.numbers.size() - given);
+      AddClass(end - calls, out_.numbers.size() - number_count);
     if (end == calls) {
       out_.visits.push_back({.node = node, .batch = BatchOf(class_, 0), .subtree = 1});
       return true;
@@ -170,8 +170,9 @@ class StructureVisitor::Machine {
     return true;
   }
 
-  [[gnu::noinline]] void AddClass(size_t calls, size_t given) {
-    out_.classes.push_back({.calls = static_cast<int32_t>(calls), .given = static_cast<int32_t>(given)});
+  [[gnu::noinline]] void AddClass(size_t calls, size_t number_count) {
+    out_.classes.push_back(
+        {.calls = static_cast<int32_t>(calls), .number_count = static_cast<int32_t>(number_count)});
     low_batches_.resize(out_.classes.size() * kLow, kOpen);
   }
 
@@ -286,7 +287,7 @@ class StructureVisitor::Machine {
     const Step* const first = steps_.steps.data();
     r[0] = node;
     for (const int32_t unset : program_.unset) r[unset] = std::numeric_limits<double>::quiet_NaN();
-    int32_t place = StructureWays::kStart;
+    int32_t place = DecisionTree::kRoot;
     for (const Step* at = first;;) {
       const Step& step = *at++;
       double cell = 0;
@@ -330,13 +331,13 @@ class StructureVisitor::Machine {
           if (!Call(r[step.a])) return false;
           continue;
         case Code::kGive: out_.numbers.push_back(r[step.a]); continue;
-        case Code::kEnd: class_ = ways_.ClassOf(place); return true;
+        case Code::kEnd: class_ = decisions_.ClassOf(place); return true;
         default:
           if (!Compute(step, node)) return false;
           continue;
       }
-      place = ways_.Decide(place, taken);
-      if (place == StructureWays::kNowhere) return RefuseDecisions(node);
+      place = decisions_.Decide(place, taken);
+      if (place == DecisionTree::kTooDeep) return RefuseDecisions(node);
       if (!taken) at = first + step.index;
     }
   }
@@ -416,7 +417,7 @@ class StructureVisitor::Machine {
   const int32_t most_decisions_;
   StructureSteps steps_;
   std::vector<int32_t> visit_of_;  // By node; all kNotVisited but those of out_.
-  StructureWays ways_;
+  DecisionTree decisions_;
   int32_t class_ = 0;                 // Of the last node that ran.
   std::vector<int32_t> low_batches_;  // kLow of each class, by height.
   std::unordered_map<std::pair<int32_t, int32_t>, int32_t, HashOfBatch>

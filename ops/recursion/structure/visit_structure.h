@@ -21,9 +21,9 @@ namespace heddle::ops {
 /// through the function are of one class: they run the same operators.
 struct VisitedStructure {
   struct Class {
-    std::vector<bool> path;  ///< The decisions on its way.
-    int32_t calls = 0;       ///< Of each of its nodes,
-    int32_t given = 0;       ///< numbers given to its operators.
+    std::vector<bool> decisions;  ///< Of each of its nodes.
+    int32_t calls = 0;            ///< Of each of its nodes,
+    int32_t number_count = 0;     ///< numbers given to its operators.
   };
   std::vector<Class> classes;
   /// Nodes of one class and one height: 0 without calls; else one more than the highest child.
@@ -39,9 +39,9 @@ struct VisitedStructure {
   };
   /// Depth first, root after root, a node before those that it calls, and these in the order of the calls.
   std::vector<Visit> visits;
-  std::vector<int32_t>
-      children;  ///< Numbers of visits: calls of the first node in their order, of the next ...
-  std::vector<double> numbers;  ///< Given to operators, in the same order.
+  /// Numbers of visits: the calls of the first node in their order, those of the second, ...
+  std::vector<int32_t> children;
+  std::vector<double> numbers;  ///< That are given to operators, in the same order.
   std::vector<int32_t> roots;   ///< Visits of the roots.
   /// No call met a node that had been visited before: the visits of a subtree are those from its node on.
   bool is_tree = true;
@@ -49,8 +49,8 @@ struct VisitedStructure {
   std::vector<int32_t> components;
 };
 
-/// Runs a structure program for roots and for all nodes that they reach; no recursion, each node once. What
-/// it needs is made once: the next roots over the same matrices are for their own nodes only. One thread at a
+/// Runs a structure program for roots and all nodes that they reach, each node once, without recursion. What
+/// it makes for the matrices serves all later calls, which then cost only their own nodes. One thread at a
 /// time.
 class StructureVisitor {
  public:

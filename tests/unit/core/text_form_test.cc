@@ -262,6 +262,29 @@ main {
   EXPECT_EQ(parsed->ToText(), text);
 }
 
+TEST(TextFormTest, AFunctionOfADerivativeNamesItsPartnerAndItsAdjoints) {
+  Program program;
+  program.script = "main.dml";
+  program.functions["backward f"].name = "gradient of f";
+  program.functions["backward f"].derivative = {
+      DerivativeRole::Kind::kBackward, "forward f", {"%d.h", "", "%d.c"}};
+  const std::string text = program.ToText();
+  EXPECT_EQ(text, R"(program "main.dml"
+function "backward f" named "gradient of f" {
+  derivative backward "forward f"
+  adjoints "%d.h" "" "%d.c"
+}
+)");
+  const Result<Program> parsed = Program::Parse(text);
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  const DerivativeRole& derivative = parsed->functions.at("backward f").derivative;
+  EXPECT_EQ(derivative.kind, DerivativeRole::Kind::kBackward);
+  EXPECT_EQ(derivative.partner, "forward f");
+  EXPECT_EQ(derivative.adjoints, (std::vector<std::string>{"%d.h", "", "%d.c"}));
+  EXPECT_EQ(parsed->ToText(), text);
+  EXPECT_FALSE(Program::Parse("program \"a\" function \"f\" { derivative sideways \"g\" }").ok());
+}
+
 TEST(TextFormTest, AnUnknownOperationOnListsIsRefused) {
   const Result<Program> parsed =
       Program::Parse("program \"x\" main { list 1 { operation \"sort\" results \"y\" } }");

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 #include <string>
@@ -84,6 +85,20 @@ TEST(CatalogTest, NamesThatItGivesAreInTheCatalog) {
   EXPECT_EQ(FindBuiltin("+"), nullptr);
   EXPECT_EQ(FindOperator("outer"), nullptr);
   EXPECT_NE(FindBuiltin("outer"), nullptr);
+}
+
+TEST(CatalogTest, NoTwoOperatorsHaveOneRole) {
+  std::map<Role, std::string_view> operators;
+  for (const Operator* op : AllOperators())
+    if (op->role != Role::kNone) {
+      const auto [found, is_new] = operators.emplace(op->role, op->name);
+      EXPECT_TRUE(is_new) << found->second << " and " << op->name;
+    }
+  EXPECT_EQ(operators[Role::kProduct], "%*%");
+  EXPECT_EQ(operators[Role::kAssert], "assert");
+  for (int role = static_cast<int>(Role::kProduct); role <= static_cast<int>(Role::kAssert); ++role)
+    EXPECT_TRUE(operators.contains(static_cast<Role>(role))) << role;
+  EXPECT_EQ(RoleOf({.op = "variable"}), Role::kNone);
 }
 
 TEST(CatalogTest, EveryOperatorHasALineInTheDocs) {

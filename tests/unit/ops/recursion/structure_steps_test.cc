@@ -249,7 +249,7 @@ TEST(StructureStepsTest, RandomProgramsDoWhatTheirStepsSay) {
         EXPECT_EQ(visited.visits[v].node, reference.nodes[v]);
         const auto batch = static_cast<size_t>(visited.visits[v].batch);
         const auto node_class = static_cast<size_t>(visited.batches[batch].node_class);
-        EXPECT_EQ(visited.classes[node_class].path, reference.path_of.at(visited.visits[v].node));
+        EXPECT_EQ(visited.classes[node_class].decisions, reference.path_of.at(visited.visits[v].node));
       }
     }
     ++(expected == Outcome::kDone ? done : expected == Outcome::kLeft ? left : failed);

@@ -8,24 +8,25 @@
 
 namespace heddle::ops {
 
-/// The ways that nodes have gone, as a tree of decisions: where a way ends is its class.
-class StructureWays {
+/// The decisions that nodes have made one after the other, as a tree. Where the decisions of a node end is a
+/// place of the tree, and says the node's class.
+class DecisionTree {
  public:
-  static constexpr int32_t kStart = 0;
-  static constexpr int32_t kNowhere = 0;
+  static constexpr int32_t kRoot = 0;
+  static constexpr int32_t kTooDeep = 0;
 
-  explicit StructureWays(int32_t most_decisions) : most_decisions_(most_decisions) { Clear(); }
+  explicit DecisionTree(int32_t most_decisions) : most_decisions_(most_decisions) { Clear(); }
 
   void Clear() {
     places_.assign(1, {});
     ends_.clear();
   }
-  /// The place behind a decision; kNowhere behind too many.
+  /// The place after one more decision; kTooDeep after too many.
   int32_t Decide(int32_t place, bool taken) {
     const int32_t next = places_[static_cast<size_t>(place)].to[taken ? 1 : 0];
-    return next != kNowhere ? next : Add(place, taken);
+    return next != kTooDeep ? next : Add(place, taken);
   }
-  /// From 0, in the order in which they are met.
+  /// Classes are numbered from 0, in the order in which they are met.
   int32_t ClassOf(int32_t place) {
     int32_t& number = places_[static_cast<size_t>(place)].number;
     if (number < 0) {
@@ -34,26 +35,26 @@ class StructureWays {
     }
     return number;
   }
-  std::vector<bool> PathOf(int32_t class_number) const {
-    std::vector<bool> path;
-    for (int32_t place = ends_[static_cast<size_t>(class_number)]; place != kStart;
+  std::vector<bool> DecisionsOf(int32_t class_number) const {
+    std::vector<bool> decisions;
+    for (int32_t place = ends_[static_cast<size_t>(class_number)]; place != kRoot;
          place = places_[static_cast<size_t>(place)].from)
-      path.push_back(places_[static_cast<size_t>(place)].taken);
-    std::reverse(path.begin(), path.end());
-    return path;
+      decisions.push_back(places_[static_cast<size_t>(place)].taken);
+    std::reverse(decisions.begin(), decisions.end());
+    return decisions;
   }
 
  private:
   struct Place {
-    int32_t to[2] = {kNowhere, kNowhere};
-    int32_t from = kStart;
+    int32_t to[2] = {kTooDeep, kTooDeep};
+    int32_t from = kRoot;
     int32_t decisions = 0;
     bool taken = false;
     int32_t number = -1;
   };
   int32_t Add(int32_t from, bool taken) {
     const int32_t decisions = places_[static_cast<size_t>(from)].decisions + 1;
-    if (decisions > most_decisions_) return kNowhere;
+    if (decisions > most_decisions_) return kTooDeep;
     const auto place = static_cast<int32_t>(places_.size());
     places_.push_back({.from = from, .decisions = decisions, .taken = taken});
     places_[static_cast<size_t>(from)].to[taken ? 1 : 0] = place;
