@@ -14,7 +14,7 @@ ScriptFile Parse(std::string path, std::string text, Diagnostics* diagnostics, b
   if (file.text.size() > kMostScriptBytes) {
     diagnostics
         ->Error(file.path, {}, fmt::format("a script has at most {} bytes, this has more", kMostScriptBytes))
-        .notes.push_back("is this a data file?");
+        .notes.emplace_back("is this a data file?");
     return file;
   }
   if (const auto foreign = FindForeignEncoding(file.text)) {

@@ -113,7 +113,7 @@ void OfLoopVariable(const Statement& statement, const Warner& warn) {
     for (const Target& target : inner.targets)
       if (target.name == statement.name)
         warn(target.range, fmt::format("the loop counts on as if '{}' were not assigned here", target.name))
-            .notes.push_back("a while loop counts as its body says");
+            .notes.emplace_back("a while loop counts as its body says");
   });
 }
 

@@ -4,6 +4,8 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -31,14 +33,22 @@ Result<fs::path> OwnFile() {
   return file;
 }
 
+// Whether a file may be taken for one that was installed with this program: whoever can write into the folder
+// above it must not be able to put code into its process.
+bool IsTrusted(const fs::path& file, const fs::path& own) {
+  struct stat of_file{}, of_own{};
+  if (stat(file.c_str(), &of_file) != 0 || stat(own.c_str(), &of_own) != 0) return false;
+  return of_file.st_uid == 0 || of_file.st_uid == geteuid() || of_file.st_uid == of_own.st_uid;
+}
+
 }  // namespace
 
 Result<std::string> FindInstalled(std::string_view file_name) {
   HEDDLE_ASSIGN_OR_RETURN(const fs::path own, OwnFile());
   const fs::path folder = own.parent_path();
   for (const fs::path& place : {folder, folder.parent_path(), folder.parent_path() / "lib" / "heddle"}) {
-    std::error_code error;
-    if (fs::exists(place / file_name, error)) return (place / file_name).string();
+    const fs::path file = place / file_name;
+    if (IsTrusted(file, own)) return file.string();
   }
   return NotFound("{} is not beside {}", file_name, own.string());
 }

@@ -13,7 +13,8 @@ namespace heddle {
 
 /// The path of an installed file: in the folder of the shared library or program that this function is linked
 /// into, in the parent of that folder, or in ../lib/heddle. A host program that loads Heddle as a library may
-/// lie elsewhere. kNotFound: "NAME is not beside PATH".
+/// lie elsewhere. A file of another user than root, this one and the owner of the library is none of ours.
+/// kNotFound: "NAME is not beside PATH".
 Result<std::string> FindInstalled(std::string_view file_name);
 
 /// What the function `symbol` of the module `file_name` returns for the version `abi` of its interface. The

@@ -40,8 +40,8 @@ TEST(EnvironmentTest, ModulesThatAreNotThereAreNamed) {
   const Finished alone = Shell("cp $heddle .; " + write + "test -e x.h5 || exit $code");
   EXPECT_EQ(alone.code, 3);
   EXPECT_EQ(alone.errors, fault);
-  const Finished explained =
-      Shell("cp $heddle .; ./heddle explain --level codegen -e 'print(1)' 2>&1 | sed \"s#$PWD#.#\"");
+  const Finished explained = Shell(
+      "cp $heddle .; ./heddle explain --level codegen -e 'print(sum((rand(rows=1000, cols=10, seed=1) - 1) * 2))' 2>&1 | sed \"s#$PWD#.#\"");
   EXPECT_EQ(explained.output, "heddle: error: codegen: libheddle_codegen.so is not beside ./heddle\n");
 }
 
@@ -59,10 +59,10 @@ TEST(EnvironmentTest, ModulesOfAnotherVersionAreNamed) {
             "./libheddle_hdf5.so belongs to another version\n");
   const std::string other = HEDDLE_BINARY_DIR "/libheddle_hdf5.so";
   if (!std::filesystem::exists(other)) GTEST_SKIP() << "only one module was built";
-  const Finished of_code =
-      Shell("cp $heddle .; cp " + other +
-            " libheddle_codegen.so; ./heddle explain --level codegen -e 'print(1)' 2>&1 | "
-            "sed \"s#$PWD#.#\"");
+  const Finished of_code = Shell(
+      "cp $heddle .; cp " + other +
+      " libheddle_codegen.so; ./heddle explain --level codegen -e 'print(sum((rand(rows=1000, cols=10, seed=1) - 1) * 2))' 2>&1 | "
+      "sed \"s#$PWD#.#\"");
   EXPECT_EQ(of_code.output, "heddle: error: codegen: ./libheddle_codegen.so belongs to another version\n");
 }
 

@@ -86,8 +86,8 @@ TEST(RecursionGradient, HasTheSameBytesHoweverItRuns) {
   }
 }
 
-// Forests of one group of roots and of several (ops/recursion/structure/root_groups.h), which threads and workers take
-// a group each; trees of different groups share nodes.
+// Forests of one group of roots and of several (ops/recursion/structure/root_groups.h), which threads and
+// workers take a group each; trees of different groups share nodes.
 TEST(RecursionGradient, HasTheSameBytesInGroups) {
   const std::string script = HEDDLE_SOURCE_DIR "/tests/scripts/data/recursion_groups.dml";
   for (const std::string precision : {"double", "single"}) {

@@ -131,7 +131,7 @@ class Lowering {
   llvm::Value* stream_ = nullptr;
   llvm::Value* row_columns_ = nullptr;  ///< Columns, in a row.
   std::vector<Cells> ahead_;  ///< Inputs that are fetched: the start of the block that the call begins in.
-  bool ahead_in_order_ = false;
+  bool prefetches_in_order_ = false;
   llvm::Value* ahead_first_ = nullptr;  ///< Place of the call's first cell in that block.
   llvm::Value* ahead_row_ = nullptr;    ///< That of the current row's first cell.
   int eights_ = 1;                      ///< Of kFoldFlat outputs.

@@ -298,7 +298,7 @@ void CompareWithMetadata(const ReadOptions& read, FileFacts* facts) {
     facts->warnings.push_back(
         fmt::format("the .mtd says nnz={}, the file has {}", read.nonzeros, facts->nonzeros));
   if (read.data_type == DataType::kMatrix && facts->is_frame)
-    facts->warnings.push_back("the .mtd says that it is a matrix, but it has texts");
+    facts->warnings.emplace_back("the .mtd says that it is a matrix, but it has texts");
 }
 
 // Before what a text begins with.
@@ -309,7 +309,7 @@ Status LookAtBytes(const std::string& path, Files& files, FileFacts* facts) {
   HEDDLE_ASSIGN_OR_RETURN(const std::string_view beginning,
                           file->Read(0, std::min<int64_t>(file->size(), 3), &buffer));
   if (ByteOrderMarkBytes(beginning) > 0)
-    facts->warnings.push_back("it begins with a byte order mark, which is skipped");
+    facts->warnings.emplace_back("it begins with a byte order mark, which is skipped");
   return OkStatus();
 }
 

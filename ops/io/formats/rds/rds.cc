@@ -81,7 +81,7 @@ Result<FileSummary> SummarizeRds(const ReadOptions& options, Files& files) {
   if (chosen.table) {
     auto schema = std::make_shared<Schema>(chosen.table->schema());
     if (AreCounted(schema->names)) schema->names.clear();
-    if (chosen.table->has_row_names) summary.warnings.push_back(kRowNamesLeftOut);
+    if (chosen.table->has_row_names) summary.warnings.emplace_back(kRowNamesLeftOut);
     if (options.data_type == DataType::kFrame) {
       HEDDLE_RETURN_IF_ERROR(CheckSaidTypes(options, *schema));
       summary.schema = std::move(schema);
