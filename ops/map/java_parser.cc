@@ -282,8 +282,9 @@ class JavaParser {
     const size_t at = Now().at;
     HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> names, Parameters());
     if (names.size() != signature.takes.size())
-      return WrongExpression(at, fmt::format("a function of {} parameters, not {}, is needed",
-                                             signature.takes.size(), names.size()));
+      return WrongExpression(
+          at, fmt::format("a function of {} parameter{}, not {}, is needed", signature.takes.size(),
+                          signature.takes.size() == 1 ? "" : "s", names.size()));
     for (size_t i = 0; i < names.size(); ++i) names_.push_back({names[i], signature.takes[i], first + i});
     HEDDLE_ASSIGN_OR_RETURN(JavaExpression body, Choice());
     names_.resize(names_.size() - names.size());

@@ -30,6 +30,20 @@ TEST(EnvironmentTest, AJobNeedsAWorkingFolder) {
             "go to a folder that is there\n");
 }
 
+TEST(EnvironmentTest, AMasterThatIsNotThereIsNamed) {
+  const std::string token = "umask 077; echo 0123456789abcdef0123456789abcdef > t; ";
+  const Finished elsewhere = Shell(token + "$heddle job list --master 192.0.2.1:7000 --token-file t");
+  EXPECT_EQ(elsewhere.code, 2);
+  EXPECT_EQ(elsewhere.errors,
+            "heddle: error: the master at 192.0.2.1:7000 is on another machine and needs TLS\n"
+            "give the certificate that its own is signed by: --tls-ca FILE\n");
+  const Finished nobody =
+      Shell(token + "$heddle job list --master unix:$PWD/m.sock --token-file t 2>&1 | sed \"s#$PWD#.#\"");
+  EXPECT_EQ(nobody.output,
+            "heddle: error: no master at unix:./m.sock: No such file or directory\n"
+            "'heddle master --dev' starts one on this machine\n");
+}
+
 // The program alone, without the modules that are built beside it.
 TEST(EnvironmentTest, ModulesThatAreNotThereAreNamed) {
   const std::string write =
@@ -43,6 +57,16 @@ TEST(EnvironmentTest, ModulesThatAreNotThereAreNamed) {
   const Finished explained = Shell(
       "cp $heddle .; ./heddle explain --level codegen -e 'print(sum((rand(rows=1000, cols=10, seed=1) - 1) * 2))' 2>&1 | sed \"s#$PWD#.#\"");
   EXPECT_EQ(explained.output, "heddle: error: codegen: libheddle_codegen.so is not beside ./heddle\n");
+}
+
+TEST(EnvironmentTest, FilesThatNeedAModuleNameIt) {
+  const Finished mat = Shell("cp $heddle .; cp " HEDDLE_SOURCE_DIR
+                             "/tests/unit/ops/io/formats/data/matlab5.mat .; "
+                             "./heddle run -e 'print(sum(read(\"matlab5.mat\", dataset=\"X\")))'");
+  EXPECT_EQ(mat.code, 3);
+  EXPECT_EQ(mat.errors,
+            "-e:1:11: error: cannot read 'matlab5.mat': this Heddle was built without libmatio\n"
+            "install libmatio-dev and build it again, or save(FILE, '-v7.3') in MATLAB\n");
 }
 
 // A library of this name that has nothing of what the program looks for.

@@ -172,6 +172,10 @@ TEST(JobStoreTest, AStoreThatIsNoneIsNamed) {
             SQLITE_OK);
   sqlite3_close(database);
   EXPECT_EQ((*store)->Transitions("j1").status().message(), "job store: job j1 has an unknown state");
+  ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(database, "UPDATE jobs SET state='ASLEEP'", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(database);
+  EXPECT_EQ((*store)->Load().status().message(), "job store: the record of job j1 is malformed");
 }
 
 TEST(JobStoreTest, KeepsWhichWorkersAreDrained) {

@@ -238,7 +238,7 @@ TEST(GrpcLinkTest, AnExecutorWithAnotherCertificateIsNotSpokenTo) {
     return links[0].Connect({links.peer(0), links.peer(1)}, 300);
   });
   EXPECT_EQ(links[1].Connect({links.peer(0), links.peer(1)}, 300).code(), StatusCode::kUnavailable);
-  EXPECT_EQ(own.get().message(), "worker 1 (pid 1001) did not link up within 0.3 s");  // nobody called it
+  EXPECT_TRUE(own.get().message().ends_with(" did not link up within 0.3 s"));  // nobody called it
 }
 
 TEST(GrpcLinkTest, AnExecutorElsewhereWithoutCertificateIsNotSpokenTo) {

@@ -252,20 +252,6 @@ TEST_F(MasterCoreTest, ABrokenLinkIsExplainedByTheCrash) {
   EXPECT_EQ(Get(id).outcome.message(), "worker 1 (worker-b, pid 101) was killed by signal 11");
 }
 
-TEST_F(MasterCoreTest, AnEndWithoutAnOutcomeIsSaid) {
-  Connect("a");
-  const std::string id = Submit(1);
-  for (int attempt = 1; attempt <= 3; ++attempt) {
-    RunUntilRunning(id);
-    ExecutorNews news = News(Get(id), 0);
-    news.exit = ExecutorExit{};
-    core_->News(Get(id).workers[0], news);
-    Pass(10 * kNsPerSecond, {"a"});
-    if (IsFinal(Get(id).state)) break;
-  }
-  EXPECT_EQ(Get(id).outcome.message(), "an executor ended without an outcome");
-}
-
 TEST_F(MasterCoreTest, AnEarlierConnectionComesTooLate) {
   WorkerDescription description;
   description.uuid = "a";

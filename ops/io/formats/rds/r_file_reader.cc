@@ -131,7 +131,7 @@ Status RFileReader::ObjectOf(const Flags& flags, int depth, bool keep, Found* fo
     case kCodeUnbound:
     case kCodeMissingArgument: return Add(keep, TypeOf(flags.code), found);
     case kCodeReference: return Reference(flags, keep, found);
-    case kCodeSymbol: return Symbol(depth, keep, found);
+    case kCodeSymbol: return Symbol(keep, found);
     case kCodePersistent:
     case kCodePackage:
     case kCodeNamespace:
@@ -146,8 +146,7 @@ Status RFileReader::ObjectOf(const Flags& flags, int depth, bool keep, Found* fo
   }
 }
 
-Status RFileReader::Symbol(int depth, bool keep, Found* found) {
-  if (depth > kMostDepth) return bytes_.Damaged("its objects are too deep");
+Status RFileReader::Symbol(bool keep, Found* found) {
   RString name;
   HEDDLE_RETURN_IF_ERROR(bytes_.TakeString(&name));
   if (name.bytes.size() > kMostBytesOfSymbol) return bytes_.Damaged("a name is too long");
@@ -377,9 +376,9 @@ Status RFileReader::ReadSequence(const RObject& state, RObject* object) {
   return OkStatus();
 }
 
-// A function that R has compiled: its code, and the constants of it.
+// A function that R has compiled: its code, and the constants of it. What is in it is an object, one deeper,
+// so that Object() bounds how deep this goes.
 Status RFileReader::Bytecode(int depth) {
-  if (depth > kMostDepth) return bytes_.Damaged("its objects are too deep");
   Found found;
   HEDDLE_RETURN_IF_ERROR(Object(depth + 1, /*keep=*/false, &found));
   int32_t constants = 0;
@@ -393,7 +392,6 @@ Status RFileReader::Bytecode(int depth) {
 }
 
 Status RFileReader::PairsOfBytecode(int code, int depth) {
-  if (depth > kMostDepth) return bytes_.Damaged("its objects are too deep");
   for (;;) {
     Found found;
     int32_t number = 0;

@@ -34,7 +34,7 @@ class RFileReader {
   Status TakeFlags(Flags* flags);
   Status Object(int depth, bool keep, Found* found);
   Status ObjectOf(const Flags& flags, int depth, bool keep, Found* found);
-  Status Symbol(int depth, bool keep, Found* found);
+  Status Symbol(bool keep, Found* found);
   Status Reference(const Flags& flags, bool keep, Found* found);
   Status Pairs(Flags flags, int depth, bool keep, Found* found);
   Status Vector(const Flags& flags, int depth, bool keep, Found* found);

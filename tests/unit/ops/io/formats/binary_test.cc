@@ -308,8 +308,18 @@ TEST_F(BinaryTest, ContentThatIsNoneIsRefusedUnderRightChecksums) {
       "cannot read 'm': it is cut off, or its index is damaged\nthe index stands at the end of the file");
   EXPECT_EQ(fault_at(13, 1),
             "cannot read 'm': its blocks are compressed in a way that this Heddle does not know");
+  EXPECT_EQ(fault_at(bytes.size() - 24, 9), "cannot read 'm': the index does not agree with itself");
   EXPECT_EQ(fault_at(bytes.size() - 48, 9),
             "cannot read 'm': rows 1 to 2: the index does not agree with itself");
+}
+
+TEST_F(BinaryTest, ATypeThatNoColumnHasIsRefused) {
+  ASSERT_TRUE(WriteValue(NumberedFrame(3), "f", kBinary, *files_).ok());
+  std::string bytes = Get("f");
+  bytes[kHeaderBytes + 1] = '\xff';
+  Seal(&bytes);
+  Put("f", bytes);
+  EXPECT_EQ(FrameFault("f"), "cannot read 'f': its schema is damaged");
 }
 
 // The index of a sparse matrix says for how many entries room is made, also where a block is dense.

@@ -113,7 +113,25 @@ TEST_F(Hdf5Test, SparseMatricesThatAreDamagedAreNamed) {
   const std::string start = "cannot read 't.h5': sparse matrix 'X' is damaged: ";
   EXPECT_EQ(fault(11568, {3, 3}, {1, 1}), start + "its sizes do not fit each other");
   EXPECT_EQ(fault(11296, {2, 2}, {1, 1}), start + "it has too few cells");
+  EXPECT_EQ(fault(5976, {0x61746164}, {0x62746164}),  // data and datb
+            "cannot read 't.h5': sparse matrix 'X' holds no real numbers");
+  EXPECT_EQ(fault(1729, {2}, {1000}), "cannot read 't.h5': it holds no dataset of numbers");
   EXPECT_EQ(Ours(fault(11634, {2108}, {int64_t{1} << 40})), "cannot read 't.h5': its cells cannot be read");
+}
+
+// The places are those in matlab73.mat of the sizes of E, and of how many those are.
+TEST_F(Hdf5Test, EmptyMatricesThatAreDamagedAreNamed) {
+  PutData("matlab73.mat");
+  const auto fault = [&](size_t place, int64_t first, int64_t second) {
+    std::string changed = Get("matlab73.mat");
+    std::memcpy(changed.data() + place, &first, sizeof(first));
+    std::memcpy(changed.data() + place + sizeof(first), &second, sizeof(second));
+    Put("t.h5", changed);
+    return Fault("t.h5", {{"dataset", "E"}});
+  };
+  EXPECT_EQ(fault(3408, 5, 3), "cannot read 't.h5': dataset 'E' is marked as empty, but has cells");
+  EXPECT_EQ(fault(1944, 65, 65),
+            "cannot read 't.h5': dataset 'E' is marked as empty, but does not tell its sizes");
 }
 
 TEST_F(Hdf5Test, WhatIsWrittenIsReadBitForBit) {

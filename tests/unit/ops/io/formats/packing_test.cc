@@ -224,6 +224,11 @@ TEST_F(PackingTest, DamageIsTold) {
   }
 }
 
+TEST_F(PackingTest, EachPackerIsNamed) {
+  Put("a", Packed(Packing::kZstd, Numbers(1000, 1)).substr(0, 50));
+  EXPECT_EQ(Unpacked("a"), "cannot read 'a': its zstd data is damaged or cut short");
+}
+
 TEST_F(PackingTest, NamesAndOptionsSayHowToPack) {
   const Matrix matrix = Make(2, 2, {1, 2, 3, 4});
   const auto packing_of = [&](const std::string& name, std::optional<Packing> packing = std::nullopt) {

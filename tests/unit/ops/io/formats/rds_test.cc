@@ -341,9 +341,20 @@ TEST_F(RdsTest, DamagedObjectsAreNamed) {
   for (int i = 0; i < 1000; ++i) functions += r::Null() + r::Int(1) + r::Int(21);
   for (int i = 0; i < 1000; ++i) pairs += r::Int(2) + r::Null();
   for (const std::string& object : {functions, pairs})
-    EXPECT_TRUE(FaultOf(object).ends_with(": its objects are too deep")) << FaultOf(object);
+    EXPECT_EQ(FaultOf(object), "cannot read 'x.rds': its objects are inside of each other, more than 500");
   Put("x.rds", "X\n" + r::Int(3) + r::Int(0x40202) + r::Int(0x30500) + r::Int(300) + std::string(300, 'a'));
   EXPECT_EQ(Fault("x.rds"), "cannot read 'x.rds': it is damaged at byte 18: no encoding has such a name");
+}
+
+TEST_F(RdsTest, ObjectsAndNamesHaveABound) {
+  constexpr int32_t kMost = 1 << 20;
+  std::string objects = r::Int(19) + r::Int(kMost), names = objects;
+  for (int32_t i = 0; i < kMost; ++i) objects += r::Null();
+  for (int32_t i = 0; i < kMost; ++i) names += r::Symbol("a");
+  EXPECT_EQ(FaultOf(objects), "cannot read 'x.rds': it holds more than 1048576 objects");
+  // Names of which nothing is kept: those of a function.
+  EXPECT_EQ(FaultOf(r::Int(20) + names.substr(4) + r::Symbol("a")),
+            "cannot read 'x.rds': it holds too many names");
 }
 
 TEST_F(RdsTest, MatricesThatLackAPartAreNamed) {

@@ -137,6 +137,10 @@ TEST_F(SparseNpzTest, WhatIsDamagedIsNamed) {
   EXPECT_EQ(FaultWith("format", HeaderOfArray("|S3", "") + "lil"),
             "cannot read 'a.npz': it is a sparse matrix in format 'lil'\n"
             "Heddle reads csr, csc, coo, bsr and dia: scipy.sparse.save_npz(FILE, matrix.tocsr())");
+  EXPECT_EQ(FaultWith("format", HeaderOfArray("|S300", "") + std::string(300, 'c')),
+            "cannot read 'a.npz': it is not the short text that it should be");
+  EXPECT_EQ(FaultWith("shape", Array<int64_t>("<i8", "2,", {2, int64_t{3'000'000'000}})),
+            "cannot read 'a.npz': it is 2x3000000000, a sparse matrix has at most 2147483647 columns");
   const std::string shape = Array<int64_t>("<i8", "2,", {2, 3});
   const auto named = [](const std::string& format) { return HeaderOfArray("|S3", "") + format; };
   PutArchive({{"format", named("bsr")},
@@ -182,7 +186,11 @@ TEST_F(SparseNpzTest, ArchivesThatContradictThemselvesAreNamed) {
   };
   EXPECT_EQ(fault(end + 16, "\xff\xff\xff\x7f"), start + "its directory is not inside of it");
   EXPECT_EQ(fault(entry, "XX"), start + "entry 1 of its directory");
-  EXPECT_EQ(fault(whole.find("PK\x03\x04"), "XX"), start + "a member is not where it should be");
+  EXPECT_EQ(fault(entry + 8, "\x01"), "cannot read 'a.npz': 'arr_0.npy' in it is encrypted");
+  EXPECT_EQ(
+      fault(entry + 10, "\x0c"),
+      "cannot read 'a.npz': 'arr_0.npy' in it is packed in a way that Heddle does not know (method 12)");
+  EXPECT_EQ(fault(entry + 42, "\x05"), start + "a member is not where it should be");
   // A locator in front of the end says where the end of archives beyond 4 GB is.
   const auto with_locator = [&](uint64_t place) {
     std::string locator("PK\x06\x07\0\0\0\0", 8);
