@@ -5,6 +5,7 @@
 
 #include "compiler/build/program_builder.h"
 #include "compiler/build/script_arguments.h"
+#include "core/programs/for_each_block.h"
 
 // What an eval() whose name is computed may call: the functions of its file, of the main script and of
 // sourced files, and the functions of the library that a string in the program, or an argument of the script,
@@ -53,21 +54,10 @@ bool IsPath(const std::string& text) {
          text.find_first_of("\n\t\"") == text.npos;
 }
 
-void FillIn(std::vector<Block>* blocks, const std::map<int32_t, std::vector<CallCandidate>>& candidates) {
-  for (Block& block : *blocks) {
-    if (const auto found = candidates.find(block.id); found != candidates.end())
-      block.candidates = found->second;
-    FillIn(&block.body, candidates);
-    FillIn(&block.otherwise, candidates);
-  }
-}
-
 void AddReached(const std::vector<Block>& blocks, std::vector<std::string>* functions) {
-  for (const Block& block : blocks) {
+  ForEachBlock(blocks, [&](const Block& block) {
     ForEachCallee(block, [&](const std::string& function, const auto&) { functions->push_back(function); });
-    AddReached(block.body, functions);
-    AddReached(block.otherwise, functions);
-  }
+  });
 }
 
 }  // namespace
@@ -91,8 +81,10 @@ void ProgramBuilder::BuildCandidates() {
     // A call without candidates would be one of a function without a name.
     if (candidates[site.block].empty()) candidates[site.block].emplace_back();
   }
-  FillIn(&program_.main, candidates);
-  for (auto& [key, function] : program_.functions) FillIn(&function.body, candidates);
+  ForEachBlock(program_, [&](Block& block) {
+    if (const auto found = candidates.find(block.id); found != candidates.end())
+      block.candidates = found->second;
+  });
   KeepReached();
   is_certain_ = true;
 }

@@ -12,6 +12,7 @@
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/static/static_pass.h"
 #include "compiler/optimize/static/written_files.h"
+#include "core/programs/for_each_block.h"
 #include "ops/base/operator.h"
 #include "ops/fused/fused.h"
 #include "ops/fused/program/tile_program.h"
@@ -192,7 +193,7 @@ Result<std::string> ExplainFusion(Program program, std::string_view level,
   HEDDLE_RETURN_IF_ERROR(diagnostics.HasErrors() ? diagnostics.ToStatus() : OkStatus());
   FusionText text(level, disabled_passes, planning, ReadsBehindWrites(program, planning.files));
   Status status;
-  ForEachBlock(&program, [&](Block& block) {
+  ForEachBlock(program, [&](Block& block) {
     if (status.ok()) status = text.Add(block);
   });
   HEDDLE_RETURN_IF_ERROR(status);

@@ -9,6 +9,7 @@
 
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/rewrite.h"
+#include "core/programs/for_each_block.h"
 
 namespace heddle::compiler {
 namespace {
@@ -17,11 +18,9 @@ namespace {
 constexpr int kMostExpanded = 200;
 
 void AddCallees(const std::vector<Block>& blocks, std::set<std::string>* callees) {
-  for (const Block& block : blocks) {
+  ForEachBlock(blocks, [&](const Block& block) {
     ForEachCallee(block, [&](const std::string& function, const auto&) { callees->insert(function); });
-    AddCallees(block.body, callees);
-    AddCallees(block.otherwise, callees);
-  }
+  });
 }
 
 std::set<std::string> Reached(const Program& program, const std::string& from) {
@@ -46,7 +45,7 @@ class CopyReader {
  public:
   explicit CopyReader(Function* function) : function_(*function) {
     for (const Parameter& parameter : function_.parameters) ++assignments_[parameter.name];
-    ForEachBlock(&function_.body, [&](Block& block) {
+    ForEachBlock(function_.body, [&](Block& block) {
       if (!block.variable.empty()) ++assignments_[block.variable];
       for (const std::string& result : block.results)
         if (!result.empty()) ++assignments_[result];
@@ -61,7 +60,7 @@ class CopyReader {
   }
 
   void Run() {
-    ForEachBlock(&function_.body, [&](Block& block) {
+    ForEachBlock(function_.body, [&](Block& block) {
       ReadOriginals(&block.graph);
       ForEachArguments(block, [&](auto& arguments) {
         for (auto& [parameter, variable] : arguments) variable = Original(variable);
@@ -122,7 +121,7 @@ class Expander {
     scratch_.functions[kWhole] = std::move(function);
     if (!InlineFunctions(&scratch_).ok()) return program_.functions.at(name_);
     function = std::move(scratch_.functions.at(kWhole));
-    ForEachBlock(&function.body, [&](Block& block) {
+    ForEachBlock(function.body, [&](Block& block) {
       if (const auto original = originals_.find(block.function); original != originals_.end())
         block.function = original->second;
     });
@@ -143,7 +142,7 @@ class Expander {
   }
 
   void Separate(std::vector<Block>* blocks) {
-    ForEachBlock(blocks, [&](Block& block) {
+    ForEachBlock(*blocks, [&](Block& block) {
       if (block.kind != Block::Kind::kCall || !block.candidates.empty() || block.gives_list) return;
       const std::string callee = block.function;
       if (!Goes(callee)) {

@@ -11,6 +11,7 @@
 #include "compiler/optimize/liveness.h"
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/rewrite.h"
+#include "core/programs/for_each_block.h"
 #include "ops/base/operator.h"
 
 // A value that no later statement names is not computed, so it cannot fail (language reference 2.8). This is
@@ -67,7 +68,7 @@ class UnreadDropper {
       open_.pop_back();
       Function function = originals_.at(copy.original);
       if (copy.name != copy.original)
-        ForEachBlock(&function.body, [&](Block& block) { block.id = new_blocks_.NextId(); });
+        ForEachBlock(function.body, [&](Block& block) { block.id = new_blocks_.NextId(); });
       std::erase_if(function.results,
                     [&](const Parameter& result) { return !copy.read.contains(result.name); });
       Drop(&function.body, copy.read);
@@ -89,7 +90,7 @@ class UnreadDropper {
     std::vector<std::string> found;
     for (auto& [name, function] : originals_) {
       bool acts = false;
-      ForEachBlock(&function.body, [&](Block& block) {
+      ForEachBlock(function.body, [&](Block& block) {
         acts |= std::any_of(block.graph.nodes.begin(), block.graph.nodes.end(), Acts);
         ForEachCallee(block, [&](const std::string& callee, const auto&) {
           acts |= !originals_.contains(callee);
@@ -114,7 +115,7 @@ class UnreadDropper {
     for (bool changed = true; changed;) {
       SharedNames live = at_end;
       changed = VisitLiveness(blocks, &live, false, WithoutUnread);
-      ForEachBlock(blocks, [&](Block& block) {
+      ForEachBlock(*blocks, [&](Block& block) {
         if (block.kind == Block::Kind::kCall) changed |= DropCall(&block);
         if (block.kind == Block::Kind::kBasic) return;
         const size_t before = block.graph.nodes.size();
@@ -123,7 +124,7 @@ class UnreadDropper {
       });
     }
     EraseEmpty(blocks);
-    ForEachBlock(blocks, [&](Block& block) {
+    ForEachBlock(*blocks, [&](Block& block) {
       if (block.kind == Block::Kind::kCall) CallCopy(&block);
     });
   }

@@ -10,6 +10,7 @@
 #include "compiler/optimize/loop_range.h"
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/shared_map.h"
+#include "core/programs/for_each_block.h"
 
 // What moves: aggregates, matrix products and cell-wise functions (exp, log, ...) all of whose inputs are the
 // same in every round, with everything that only they read. What stays: other cell-wise results and
@@ -25,13 +26,9 @@ namespace heddle::compiler {
 namespace {
 
 void AddAssigned(const Block& block, Names* names) {
-  if (block.kind == Block::Kind::kBasic)
-    for (const Node& node : block.graph.nodes)
-      if (node.Is("assign")) names->insert(node.Text("name"));
-  for (const std::string& result : block.results) names->insert(result);
-  if (!block.variable.empty()) names->insert(block.variable);
-  for (const std::vector<Block>* blocks : {&block.body, &block.otherwise})
-    for (const Block& inner : *blocks) AddAssigned(inner, names);
+  ForEachBlock(block, [&](const Block& inner) {
+    ForEachAssigned(inner, [&](const std::string& name) { names->insert(name); });
+  });
 }
 
 bool IsLoop(const Block& block) {

@@ -13,6 +13,7 @@
 #include "compiler/optimize/pass.h"
 #include "compiler/parse/ast.h"
 #include "core/call_site.h"
+#include "core/programs/for_each_block.h"
 #include "ops/base/operator.h"
 
 // Which calls become the body of their function: those of functions that are called in one place, of those
@@ -55,11 +56,9 @@ bool IsSmall(const Function& function) {
 }
 
 void AddCallees(const std::vector<Block>& blocks, std::set<std::string>* callees) {
-  for (const Block& block : blocks) {
+  ForEachBlock(blocks, [&](const Block& block) {
     ForEachCallee(block, [&](const std::string& name, const auto&) { callees->insert(name); });
-    AddCallees(block.body, callees);
-    AddCallees(block.otherwise, callees);
-  }
+  });
 }
 
 // What a function calls, for certain or perhaps, directly or not; nothing where that is very much.
@@ -91,8 +90,8 @@ std::set<std::string> UsedInRecursions(const Program& program) {
       const auto found = program.functions.find(other);
       if (found == program.functions.end() || used.contains(other)) continue;
       bool is_of_one_place = ReachedFrom(program, other).contains(other);
-      std::vector<Block> body = found->second.body;
-      ForEachBlock(&body, [&](const Block& block) { is_of_one_place |= IsOfOnePlace(block.graph); });
+      ForEachBlock(found->second.body,
+                   [&](const Block& block) { is_of_one_place |= IsOfOnePlace(block.graph); });
       if (!is_of_one_place) used.insert(other);
     }
   }
@@ -104,7 +103,7 @@ std::set<std::string> UsedInRecursions(const Program& program) {
 std::optional<ValueInfo> InfoOf(const Parameter& parameter, std::vector<Block>* body) {
   bool is_read = false, is_assigned = false, is_as_declared = true;
   ValueInfo info;
-  ForEachBlock(body, [&](Block& block) {
+  ForEachBlock(*body, [&](Block& block) {
     is_assigned |= block.variable == parameter.name;
     for (const std::string& result : block.results) is_assigned |= result == parameter.name;
     for (const Node& node : block.graph.nodes) {
@@ -128,7 +127,7 @@ std::optional<ValueInfo> InfoOf(const Parameter& parameter, std::vector<Block>* 
 bool IsMatrixAsDeclared(const Program& program, const Parameter& result, std::vector<Block>* body) {
   if (result.data_type != DataType::kMatrix) return true;
   bool is_matrix = true;
-  ForEachBlock(body, [&](Block& block) {
+  ForEachBlock(*body, [&](Block& block) {
     is_matrix &= block.variable != result.name;
     for (size_t i = 0; i < block.results.size(); ++i) {
       if (block.results[i] != result.name) continue;
@@ -203,7 +202,7 @@ class Inliner {
  public:
   explicit Inliner(Program* program)
       : program_(*program), used_in_recursions_(UsedInRecursions(*program)), new_blocks_(program) {
-    ForEachBlock(program, [&](Block& block) {
+    ForEachBlock(*program, [&](Block& block) {
       ForEachCallee(block, [&](const std::string& function, const auto&) { ++calls_[function]; });
     });
   }
@@ -315,7 +314,7 @@ class Inliner {
     const Renamer renamer(choice.number);
     Mover mover(function.name, call.position);
     std::vector<Block> body = function.body;
-    ForEachBlock(&body, [&](Block& block) {
+    ForEachBlock(body, [&](Block& block) {
       block.id = new_blocks_.NextId();
       renamer.Rename(&block);
       mover.Move(&block);
@@ -327,7 +326,7 @@ class Inliner {
       Assign(renamer.Renamed(parameter), variable, choice.infos[i], &blocks.back());
     }
     const bool stays = calls_[call.function] != 1;
-    ForEachBlock(&body, [&](const Block& block) {
+    ForEachBlock(body, [&](const Block& block) {
       ForEachCallee(block, [&](const std::string& callee, const auto&) {
         if (stays) ++calls_[callee];
       });

@@ -9,6 +9,7 @@
 #include "compiler/optimize/loop_range.h"
 #include "compiler/optimize/pass.h"
 #include "compiler/optimize/rewrite.h"
+#include "core/programs/for_each_block.h"
 
 namespace heddle::compiler {
 namespace {
@@ -238,7 +239,7 @@ Status RemoveUnreadAssignments(Program* program) {
     ForEachBody(program, [&](std::vector<Block>* blocks, SharedNames live) {
       changed |= VisitLiveness(blocks, &live, false);
     });
-    ForEachBlock(program, [&](Block& block) {
+    ForEachBlock(*program, [&](Block& block) {
       Result<Graph> graph = RemoveDeadNodes(std::move(block.graph), PassOptions());
       if (graph.ok()) {
         block.graph = *std::move(graph);

@@ -6,25 +6,27 @@
 #include <string>
 
 #include "compiler/optimize/pass.h"
+#include "core/programs/for_each_block.h"
 
 namespace heddle::compiler {
 namespace {
 
 bool MayRunBeside(const std::vector<Block>& blocks, const Program& program, std::string_view op,
                   std::set<std::string>* seen) {
-  return std::any_of(blocks.begin(), blocks.end(), [&](const Block& block) {
-    bool runs = block.kind == Block::Kind::kList && op == Name(block.operation);
-    ForEachCallee(block, [&](const std::string& name, const auto&) {
-      if (!seen->insert(name).second) return;
-      const auto function = program.functions.find(name);
-      runs = runs || function == program.functions.end() ||
-             MayRunBeside(function->second.body, program, op, seen);
-    });
-    return runs ||
+  bool runs = false;
+  ForEachBlock(blocks, [&](const Block& block) {
+    if (runs) return false;
+    runs = (block.kind == Block::Kind::kList && op == Name(block.operation)) ||
            std::any_of(block.graph.nodes.begin(), block.graph.nodes.end(),
-                       [op](const Node& node) { return node.Is(op); }) ||
-           MayRunBeside(block.body, program, op, seen) || MayRunBeside(block.otherwise, program, op, seen);
+                       [op](const Node& node) { return node.Is(op); });
+    ForEachCallee(block, [&](const std::string& name, const auto&) {
+      if (runs || !seen->insert(name).second) return;
+      const auto function = program.functions.find(name);
+      runs = function == program.functions.end() || MayRunBeside(function->second.body, program, op, seen);
+    });
+    return !runs;
   });
+  return runs;
 }
 
 }  // namespace
@@ -35,7 +37,7 @@ bool MayRun(const std::vector<Block>& blocks, const Program& program, std::strin
 }
 
 void OrderLoopsThatWrite(Program* program) {
-  ForEachBlock(program, [&](Block& block) {
+  ForEachBlock(*program, [&](Block& block) {
     if (!block.independent || !MayRun(block.body, *program, "write")) return;
     block.independent = false;
     block.in_order = "they write files";

@@ -5,6 +5,7 @@
 
 #include "compiler/optimize/verify_program.h"
 #include "compiler/rules/rules.h"
+#include "core/programs/for_each_block.h"
 
 namespace heddle::compiler {
 namespace {
@@ -54,7 +55,7 @@ Status RunOnProgram(const Pass& pass, Program* program, const PassOptions& optio
     return VerifyProgram(*program, fmt::format("pass {}", pass.name));
   }
   Status status;
-  ForEachBlock(program, [&](Block& block) {
+  ForEachBlock(*program, [&](Block& block) {
     if (!status.ok() || block.graph.nodes.empty()) return;
     Result<Graph> graph = RunOnGraph(pass, std::move(block.graph), options);
     if (graph.ok()) {
@@ -88,26 +89,13 @@ std::vector<std::string> NamesToDisable() {
   return names;
 }
 
-void ForEachBlock(std::vector<Block>* blocks, const std::function<void(Block&)>& visit) {
-  for (Block& block : *blocks) {
-    visit(block);
-    ForEachBlock(&block.body, visit);
-    ForEachBlock(&block.otherwise, visit);
-  }
-}
-
-void ForEachBlock(Program* program, const std::function<void(Block&)>& visit) {
-  ForEachBlock(&program->main, visit);
-  for (auto& [name, function] : program->functions) ForEachBlock(&function.body, visit);
-}
-
 void ForEachSequence(Program* program, const std::function<void(std::vector<Block>&)>& visit) {
   VisitSequences(program->main, visit);
   for (auto& [name, function] : program->functions) VisitSequences(function.body, visit);
 }
 
 NewBlocks::NewBlocks(Program* program) {
-  ForEachBlock(program, [&](Block& block) { next_id_ = std::max(next_id_, block.id + 1); });
+  ForEachBlock(*program, [&](Block& block) { next_id_ = std::max(next_id_, block.id + 1); });
 }
 
 Block NewBlocks::Make(Block::Kind kind, const SourcePosition& position) {

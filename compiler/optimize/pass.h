@@ -49,9 +49,6 @@ Status RunPasses(Program* program, const PassOptions& options);
 /// The graph passes on one graph, as at the entry of a block.
 Result<Graph> RunGraphPasses(Graph graph, const PassOptions& options);
 
-/// Calls visit(block) for every block, outer before inner, in the order of the text.
-void ForEachBlock(std::vector<Block>* blocks, const std::function<void(Block&)>& visit);
-void ForEachBlock(Program* program, const std::function<void(Block&)>& visit);
 /// Calls visit(blocks) for every list of blocks that run one after the other: bodies, branches; inner before
 /// outer.
 void ForEachSequence(Program* program, const std::function<void(std::vector<Block>&)>& visit);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compiler/optimize/pass.h"
+#include "core/programs/for_each_block.h"
 #include "ops/base/operator.h"
 
 namespace heddle::compiler {
@@ -46,7 +47,7 @@ void SplitBlocks(std::vector<Block>* blocks, std::span<const std::string> sums, 
 
 Status SplitSums(Program* program) {
   NewBlocks made(program);
-  ForEachBlock(program, [&](Block& loop) {
+  ForEachBlock(*program, [&](Block& loop) {
     if (loop.independent && !loop.sums.empty()) SplitBlocks(&loop.body, loop.sums, &made);
   });
   return OkStatus();

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/programs/for_each_block.h"
+
 namespace heddle::compiler {
 namespace {
 
@@ -24,25 +26,24 @@ Status VerifyCallOf(const Program& program, const std::string& name, const Argum
   return OkStatus();
 }
 
-Status VerifyBlocks(const Program& program, const std::vector<Block>& blocks) {
-  for (const Block& block : blocks) {
-    Status status = Verify(block.graph);
+Status VerifyBlocks(const Program& program) {
+  Status status;
+  ForEachBlock(program, [&](const Block& block) {
+    if (!status.ok()) return false;
+    status = Verify(block.graph);
     ForEachCallee(block, [&](const std::string& name, const Arguments& arguments) {
       if (status.ok()) status = VerifyCallOf(program, name, arguments);
     });
-    if (!status.ok()) return status.WithNote(fmt::format("in block {}", block.id));
-    HEDDLE_RETURN_IF_ERROR(VerifyBlocks(program, block.body));
-    HEDDLE_RETURN_IF_ERROR(VerifyBlocks(program, block.otherwise));
-  }
-  return OkStatus();
+    if (!status.ok()) status = status.WithNote(fmt::format("in block {}", block.id));
+    return status.ok();
+  });
+  return status;
 }
 
 }  // namespace
 
 Status VerifyProgram(const Program& program, std::string_view after) {
-  Status status = VerifyBlocks(program, program.main);
-  for (const auto& [name, function] : program.functions)
-    if (status.ok()) status = VerifyBlocks(program, function.body);
+  const Status status = VerifyBlocks(program);
   return status.ok() ? status : status.WithNote(fmt::format("after {}", after));
 }
 

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/programs/for_each_block.h"
 #include "engine/control/control_program.h"
 
 namespace heddle::engine {
@@ -11,18 +12,9 @@ namespace {
 
 using BlocksById = std::unordered_map<int32_t, const Block*>;
 
-void AddBlocks(const std::vector<Block>& blocks, BlocksById* by_id) {
-  for (const Block& block : blocks) {
-    by_id->emplace(block.id, &block);
-    AddBlocks(block.body, by_id);
-    AddBlocks(block.otherwise, by_id);
-  }
-}
-
 BlocksById BlocksOf(const Program& program) {
   BlocksById by_id;
-  AddBlocks(program.main, &by_id);
-  for (const auto& [name, function] : program.functions) AddBlocks(function.body, &by_id);
+  ForEachBlock(program, [&](const Block& block) { by_id.emplace(block.id, &block); });
   return by_id;
 }
 

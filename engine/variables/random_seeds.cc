@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/programs/for_each_block.h"
 #include "engine/variables/variables.h"
 #include "ops/base/operator.h"
 
@@ -80,14 +81,6 @@ void ConnectGraph(Graph* graph) {
   *graph = std::move(result);
 }
 
-void ConnectBlocks(std::vector<Block>* blocks) {
-  for (Block& block : *blocks) {
-    ConnectGraph(&block.graph);
-    ConnectBlocks(&block.body);
-    ConnectBlocks(&block.otherwise);
-  }
-}
-
 // splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators).
 uint64_t Mix(uint64_t x) {
   x += 0x9e3779b97f4a7c15;
@@ -105,8 +98,7 @@ int64_t DrawFrom(int64_t seed, uint64_t stream, int64_t draw) {
 }  // namespace
 
 void RandomSeeds::Connect(Program* program) {
-  ConnectBlocks(&program->main);
-  for (auto& [name, function] : program->functions) ConnectBlocks(&function.body);
+  ForEachBlock(*program, [](Block& block) { ConnectGraph(&block.graph); });
 }
 
 bool RandomSeeds::Draw(const std::string& name, int64_t* seed) {

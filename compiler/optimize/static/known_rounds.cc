@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/programs/for_each_block.h"
 #include "ops/base/operator.h"
 #include "ops/scalar/evaluate_scalar.h"
 
@@ -78,14 +79,11 @@ Status KnownRounds::CheckIndex(const Graph& graph, const std::vector<std::option
 }
 
 bool Assigns(const std::vector<Block>& blocks, const std::string& variable) {
-  return std::any_of(blocks.begin(), blocks.end(), [&](const Block& block) {
-    const bool in_graph =
-        std::any_of(block.graph.nodes.begin(), block.graph.nodes.end(),
-                    [&](const Node& node) { return node.Is("assign") && node.Text("name") == variable; });
-    return in_graph || block.variable == variable ||
-           std::find(block.results.begin(), block.results.end(), variable) != block.results.end() ||
-           Assigns(block.body, variable) || Assigns(block.otherwise, variable);
+  bool assigns = false;
+  ForEachBlock(blocks, [&](const Block& block) {
+    ForEachAssigned(block, [&](const std::string& name) { assigns |= name == variable; });
   });
+  return assigns;
 }
 
 }  // namespace heddle::compiler

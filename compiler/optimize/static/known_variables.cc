@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler/optimize/list_steps.h"
+#include "core/programs/for_each_block.h"
 #include "ops/scalar/evaluate_scalar.h"
 
 namespace heddle::compiler {
@@ -67,15 +68,7 @@ void ForgetAssigned(const std::vector<Block>& blocks, State* state) {
     KeepTypeOnly(&known);
     known.info.value_type = known.info.IsMatrix() ? ValueType::kDouble : ValueType::kUnknown;
   };
-  for (const Block& block : blocks) {
-    if (block.kind == Block::Kind::kBasic)
-      for (const Node& node : block.graph.nodes)
-        if (node.Is("assign")) forget(node.Text("name"));
-    for (const std::string& result : block.results) forget(result);
-    if (!block.variable.empty()) forget(block.variable);
-    ForgetAssigned(block.body, state);
-    ForgetAssigned(block.otherwise, state);
-  }
+  ForEachBlock(blocks, [&](const Block& block) { ForEachAssigned(block, forget); });
 }
 
 void AppendToKey(const LiveIn& known, std::string* key) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/programs/for_each_block.h"
 #include "ops/base/operator.h"
 #include "ops/io/files/file_versions.h"
 #include "ops/io/files/files.h"
@@ -59,14 +60,12 @@ class ProgramWalk {
   }
 
   void AddWrites(const std::vector<Block>& blocks, std::set<std::string>* seen) {
-    for (const Block& block : blocks) {
+    ForEachBlock(blocks, [&](const Block& block) {
       AddListWrite(block);
       for (const Node& node : block.graph.nodes)
         if (ops::RoleOf(node) == ops::Role::kWrite) written_.Add(LiteralPath(block.graph, node));
-      AddWrites(block.body, seen);
-      AddWrites(block.otherwise, seen);
       ForEachCallee(block, [&](const std::string& function, const auto&) { AddWritesOf(function, seen); });
-    }
+    });
   }
 
   void AddWritesOf(const std::string& function, std::set<std::string>* seen) {
