@@ -10,6 +10,8 @@ namespace heddle::actor {
 namespace {
 
 constexpr size_t kWaitLines = 6;
+// Runs whose errors are kept before they begin. The first of them that begins ends what the lane is for.
+constexpr size_t kMostEarlyErrors = 64;
 constexpr uint16_t kDescribeWaits = 1;  // Port of a kAbort that ends a stalled run.
 constexpr uint16_t kRunDone = 1;        // Port of a kIdle from a rank that is through with the run.
 
@@ -26,7 +28,8 @@ int64_t StatedBytes(const Plan& plan, uint32_t rank) {
 Lane::Lane(uint32_t number, const LaneSurroundings& surroundings)
     : number_(number),
       surroundings_(surroundings),
-      caller_(surroundings.options.rank, surroundings.control, surroundings.link) {
+      caller_(surroundings.options.rank, surroundings.control, surroundings.link),
+      early_messages_(surroundings.early_room) {
   active_.caller = &caller_;
 }
 
@@ -95,12 +98,40 @@ void Lane::Cancel(const Status& why) {
 
 void Lane::OnMessage(const Message& message) {
   if (message.type == MessageType::kIdle) return OnIdle(message);
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (is_running_ && message.run == active_.run) {
-    if (Dispatcher* dispatcher = ServerOf(message)) dispatcher->Post(message);
-  } else if (IsNew(message.run)) {
-    early_messages_[message.run].push_back(message);
+  Status refused;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (is_running_ && message.run == active_.run) {
+      if (Dispatcher* dispatcher = ServerOf(message)) dispatcher->Post(message);
+    } else if (IsNew(message.run)) {
+      KeepEarly(message, &refused);
+    }
   }
+  if (!refused.ok() && surroundings_.link != nullptr)
+    surroundings_.link->SendError(message.source.rank(), message.run, kNoNode, refused);
+}
+
+// Where there is no room the run that the message is for fails, here when it begins, and where it came from
+// at once, by `refused`.
+void Lane::KeepEarly(const Message& message, Status* refused) {
+  if (early_messages_.Add(message)) return;
+  const uint32_t from = message.source.rank();
+  const Status status = Internal("rank {} sends more than {} messages for runs that rank {} has not begun",
+                                 from, surroundings_.options.most_early_messages, surroundings_.options.rank);
+  if (AddEarlyError(message.run, kNoNode, from, status)) *refused = status;
+}
+
+// Whether it is the first of its run. Of many runs the first ones matter.
+bool Lane::AddEarlyError(uint32_t run, NodeId node, uint32_t rank, const Status& status) {
+  const auto [found, is_first] = early_errors_.try_emplace(run);
+  found->second.Add(node, rank, status);
+  if (early_errors_.size() > kMostEarlyErrors) {
+    const auto last =
+        std::max_element(early_errors_.begin(), early_errors_.end(),
+                         [](const auto& a, const auto& b) { return ComesAfter(b.first, a.first); });
+    early_errors_.erase(last);
+  }
+  return is_first;
 }
 
 void Lane::OnError(uint32_t rank, uint32_t run, NodeId node, const Status& status) {
@@ -115,7 +146,7 @@ void Lane::OnError(uint32_t rank, uint32_t run, NodeId node, const Status& statu
     } else if (!IsNew(run)) {
       late_errors_.Add(node, rank, status);
     } else {
-      early_errors_[run].Add(node, rank, status);
+      AddEarlyError(run, node, rank, status);
     }
   }
   Announce(announcement);
@@ -271,11 +302,8 @@ Dispatcher* Lane::ServerOf(const Message& message) const {
 }
 
 void Lane::DeliverEarly(uint32_t run) {
-  if (const auto early = early_messages_.find(run); early != early_messages_.end()) {
-    for (const Message& message : early->second)
-      if (Dispatcher* dispatcher = ServerOf(message)) dispatcher->Post(message);
-  }
-  std::erase_if(early_messages_, [run](const auto& early) { return !ComesAfter(early.first, run); });
+  for (const Message& message : early_messages_.Take(run))
+    if (Dispatcher* dispatcher = ServerOf(message)) dispatcher->Post(message);
 }
 
 // An error that another rank sent before this one was so far.
@@ -291,12 +319,14 @@ Status Lane::FailBeforeStart(uint32_t run, uint32_t ranks, Status status) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (IsNew(run)) last_run_ = run;
     if (!failed_run_ || ComesAfter(run, *failed_run_)) failed_run_ = run;
-    early_messages_.erase(run);
+    early_messages_.Take(run);
     early_errors_.erase(run);
   }
   TellOthers(ranks, run, kNoNode, status);
   return status;
 }
+
+void Lane::Leave(uint32_t run, uint32_t ranks, const Status& why) { (void)FailBeforeStart(run, ranks, why); }
 
 // The calling thread as dispatcher, until every stream's actors are done.
 void Lane::ServeUntilDone() {

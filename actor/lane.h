@@ -13,6 +13,7 @@
 #include "actor/active_run.h"
 #include "actor/device_worker.h"
 #include "actor/dispatcher.h"
+#include "actor/early_messages.h"
 #include "actor/ready_plan.h"
 #include "actor/run_admission.h"
 #include "actor/run_errors.h"
@@ -30,6 +31,7 @@ struct LaneSurroundings {
   Link* link;  ///< nullptr when plans have one rank.
   RunControl& control;
   RunAdmission& admission;
+  std::atomic<int64_t>& early_room;                         ///< EarlyMessages
   const std::vector<StreamDescription>& streams;            ///< Of this rank; the first is the caller's.
   const std::vector<std::unique_ptr<Dispatcher>>& threads;  ///< Of the others, in order.
 };
@@ -48,6 +50,8 @@ class Lane {
   void OpenWithCopy(int threads, const ops::KernelContext& context);
   /// Runtime::Run for runs of this lane.
   Result<RunResult> Run(std::shared_ptr<const Plan> plan, uint32_t run, std::map<std::string, Value> live_in);
+  /// Runtime::Leave. Any thread.
+  void Leave(uint32_t run, uint32_t ranks, const Status& why);
   /// Runtime::Cancel for runs of this lane. Any thread.
   void Cancel(const Status& why);
 
@@ -81,6 +85,8 @@ class Lane {
   Dispatcher* ServerOf(const Message& message) const;
   void DeliverEarly(uint32_t run);
   void FailEarly(uint32_t run);
+  bool AddEarlyError(uint32_t run, NodeId node, uint32_t rank, const Status& status);
+  void KeepEarly(const Message& message, Status* refused);
   Status FailBeforeStart(uint32_t run, uint32_t ranks, Status status);
   void ServeUntilDone();
   void Tick();
@@ -117,8 +123,8 @@ class Lane {
   Status cancelled_;
   RunErrors errors_;
   RunErrors late_errors_;                       ///< Of runs that ended well here.
-  std::map<uint32_t, RunErrors> early_errors_;  ///< Of runs that this rank has not begun.
-  std::map<uint32_t, std::vector<Message>> early_messages_;
+  std::map<uint32_t, RunErrors> early_errors_;  ///< Of runs that this rank has not begun: of the first ones.
+  EarlyMessages early_messages_;
   std::vector<std::string> waits_;
   StallDetector detector_;
 

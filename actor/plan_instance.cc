@@ -203,4 +203,15 @@ bool PlanInstance::WaitsForOtherRank() const {
                      [](const Actor& actor) { return actor.WaitsForOtherRank(); });
 }
 
+int64_t MostEarlyMessages(const Plan& plan, uint32_t rank) {
+  int64_t most = 0;
+  for (const Register& description : plan.registers) {
+    if (description.producer.rank() == rank) continue;
+    const auto edges = std::count_if(description.consumers.begin(), description.consumers.end(),
+                                     [rank](TaskId consumer) { return consumer.rank() == rank; });
+    most += edges * (std::clamp<int32_t>(description.slots, 1, kMaxSlots) + 1);
+  }
+  return most;
+}
+
 }  // namespace heddle::actor

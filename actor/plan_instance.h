@@ -62,4 +62,8 @@ class PlanInstance {
   bool has_remote_edges_ = false;
 };
 
+/// How many messages of a run other ranks may send to `rank` before it begins the run: over each edge that
+/// comes from elsewhere one for each slot, since none is given back before, and the end of the stream.
+int64_t MostEarlyMessages(const Plan& plan, uint32_t rank);
+
 }  // namespace heddle::actor

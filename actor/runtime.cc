@@ -20,7 +20,8 @@ class RuntimeImpl : public Runtime, public RunControl {
               Link* link)
       : options_(options),
         admission_(options.budget != nullptr ? *options.budget : MemoryBudget::Process()),
-        surroundings_{options_, kernels, link, *this, admission_, streams_, threads_} {
+        early_room_(options.most_early_messages),
+        surroundings_{options_, kernels, link, *this, admission_, early_room_, streams_, threads_} {
     LaneAt(0).Open(options_.threads, context);
     for (size_t i = 1; i < streams_.size(); ++i) {
       threads_.push_back(std::make_unique<Dispatcher>(options_.rank, *this, link));
@@ -37,6 +38,10 @@ class RuntimeImpl : public Runtime, public RunControl {
   Result<RunResult> Run(std::shared_ptr<const Plan> plan, uint32_t run,
                         std::map<std::string, Value> live_in) override {
     return LaneAt(LaneOf(run)).Run(std::move(plan), run, std::move(live_in));
+  }
+
+  void Leave(uint32_t run, uint32_t ranks, const Status& why) override {
+    LaneAt(LaneOf(run)).Leave(run, ranks, why);
   }
 
   void OpenLane(uint32_t lane, int threads, const ops::KernelContext& context) override {
@@ -103,6 +108,7 @@ class RuntimeImpl : public Runtime, public RunControl {
 
   const RuntimeOptions options_;
   RunAdmission admission_;
+  std::atomic<int64_t> early_room_;
   const std::vector<StreamDescription> streams_ = StandardStreams();
   std::vector<std::unique_ptr<Dispatcher>> threads_;  ///< Of all streams but the first, in order.
   const LaneSurroundings surroundings_;

@@ -41,7 +41,9 @@ struct RuntimeOptions {
       true;  ///< Sets MXCSR (round to nearest, no flush to zero) on every thread that runs kernels.
   bool times_acts = false;               ///< Reads the clock around every act, for TaskStatistics::kernel_ns.
   const MemoryBudget* budget = nullptr;  ///< Into which runs in flight have to fit; nullptr: the process's.
-  int64_t stall_ms = 10'000;             ///< Nothing happens for this long: look whether anything still can.
+  /// For runs that this rank has not begun, 32 bytes each. With more of them the run fails that they are for.
+  int64_t most_early_messages = 1 << 20;
+  int64_t stall_ms = 10'000;  ///< Nothing happens for this long: look whether anything still can.
 };
 
 /// Runs plans on one rank: one OS thread per stream, one actor per task, nobody blocks.
@@ -73,6 +75,11 @@ class Runtime : public LinkHandler {
   /// 256 are kept. One caller at a time for each lane.
   virtual Result<RunResult> Run(std::shared_ptr<const Plan> plan, uint32_t run,
                                 std::map<std::string, Value> live_in) = 0;
+
+  /// Says that this rank takes no part in `run`, the next one of its lane, nor in those after it, because of
+  /// a failure between two runs. On the other ranks `run`, if they come to it, ends with `why`. Returns at
+  /// once.
+  virtual void Leave(uint32_t run, uint32_t ranks, const Status& why) = 0;
 
   /// Opens a lane beside that of number 0, or opens it anew: kernels of its runs use `threads` threads and a
   /// copy of `context`. Not while it runs.

@@ -43,10 +43,13 @@ class Simulation::Rank : public ActorHost {
   bool has_exposed() const { return !exposed_.empty(); }
   const RunErrors& errors() const { return errors_; }
   const Status& status() const { return errors_.First(); }
+  int64_t early_messages() const { return early_messages_; }
+  void CountEarly() { early_messages_ += !has_begun_; }
 
   void Prepare(uint32_t run) {
     run_ = run;
     has_begun_ = aborting_ = false;
+    early_messages_ = 0;
     errors_.Clear();
     exposed_.clear();
     device_.clear();
@@ -192,6 +195,7 @@ class Simulation::Rank : public ActorHost {
   uint32_t run_ = 0;
   bool has_begun_ = false;
   bool aborting_ = false;
+  int64_t early_messages_ = 0;
   uint32_t current_ = 0;  // Stream whose thread is running.
   size_t remaining_ = 0;
   RunErrors errors_;
@@ -261,6 +265,7 @@ void Simulation::Enqueue(uint32_t lane, size_t from, size_t to, const Message& m
     due_ns = std::max(due_ns, queue.back().due_ns);
   }
   queue.push_back({message, due_ns});
+  if (crosses) ReceiverOf(channel).CountEarly();
 }
 
 Status Simulation::CheckStep(const Actor& actor, const PlanInstance& instance) const {
@@ -387,6 +392,10 @@ int64_t Simulation::acts() const {
     for (const Actor& actor : rank->instance().actors()) acts += actor.acts();
   }
   return acts;
+}
+
+int64_t Simulation::EarlyMessagesOf(uint32_t rank, uint32_t lane) const {
+  return RankAt(rank, lane).early_messages();
 }
 
 TaskBody& Simulation::body(uint32_t rank, uint32_t lane) { return RankAt(rank, lane).body(); }

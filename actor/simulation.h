@@ -56,6 +56,8 @@ class Simulation {
   PlanInstance& instance(uint32_t rank, uint32_t lane = 0);
   /// Status of one rank's own part of the last run of a lane.
   const Status& StatusOf(uint32_t rank, uint32_t lane = 0) const;
+  /// How many messages other ranks sent for the last run of a lane before this rank began it.
+  int64_t EarlyMessagesOf(uint32_t rank, uint32_t lane = 0) const;
   VirtualClock& clock() { return clock_; }
 
  private:

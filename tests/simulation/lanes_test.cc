@@ -66,6 +66,24 @@ TEST_F(LanesTest, EachRunEndsAsItWouldAlone) {
   }
 }
 
+TEST_F(LanesTest, WhatComesBeforeARunBeginsIsBoundedByItsPlan) {
+  int64_t early = 0;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(testing::Message() << "replay with seed " << seed);
+    Create(seed);
+    const Status status = simulation_->Run(1, {.seed = seed});
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    for (uint32_t lane = 0; lane < kLaneCount; ++lane) {
+      for (uint32_t rank = 0; rank < static_cast<uint32_t>(plans_[lane]->ranks); ++rank) {
+        EXPECT_LE(simulation_->EarlyMessagesOf(rank, lane), MostEarlyMessages(*plans_[lane], rank));
+        early += simulation_->EarlyMessagesOf(rank, lane);
+      }
+    }
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(early, 100);
+}
+
 TEST_F(LanesTest, AnErrorEndsTheRunsOfItsLaneAlone) {
   int failed = 0;
   for (uint64_t seed = 0; seed < 200; ++seed) {

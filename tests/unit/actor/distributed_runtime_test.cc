@@ -15,10 +15,14 @@ namespace {
 
 class Cluster {
  public:
-  explicit Cluster(uint32_t ranks, int64_t stall_ms = 10'000) : network_(ranks), contexts_(ranks) {
+  explicit Cluster(uint32_t ranks, int64_t stall_ms = 10'000, int64_t most_early_messages = 1000)
+      : network_(ranks), contexts_(ranks) {
     for (uint32_t rank = 0; rank < ranks; ++rank) {
-      runtimes_.push_back(Runtime::Create({.rank = rank, .threads = 1, .stall_ms = stall_ms}, kernels,
-                                          contexts_[rank], &network_.LinkOf(rank)));
+      runtimes_.push_back(Runtime::Create({.rank = rank,
+                                           .threads = 1,
+                                           .most_early_messages = most_early_messages,
+                                           .stall_ms = stall_ms},
+                                          kernels, contexts_[rank], &network_.LinkOf(rank)));
       network_.Attach(rank, *runtimes_.back());
     }
   }
@@ -121,6 +125,45 @@ TEST(DistributedRuntimeTest, AnErrorBeforeTheOtherRankBeginsFailsItsRun) {
   Cluster cluster(2);
   cluster.runtime(1).OnError(0, 1, 3, FailedPrecondition("no good"));
   EXPECT_EQ(cluster.runtime(1).Run(Ring(2, 1), 1, {{"x", Value(1.0)}}).status().message(), "no good");
+}
+
+TEST(DistributedRuntimeTest, ARankThatLeavesEndsTheNextRunOfTheOthers) {
+  Cluster cluster(3);
+  const auto plan = Ring(3, 2);
+  for (const auto& result : cluster.Run(plan, 1, {{"x", Value(1.0)}})) ASSERT_TRUE(result.ok());
+  // Rank 0 waits in the run already, rank 2 comes later.
+  Result<RunResult> of_rank_0 = RunResult();
+  std::thread waiting([&] { of_rank_0 = cluster.runtime(0).Run(plan, 2, {{"x", Value(1.0)}}); });
+  cluster.runtime(1).Leave(2, 3, NotFound("a file has gone"));
+  EXPECT_EQ(cluster.runtime(2).Run(plan, 2, {{"x", Value(1.0)}}).status().message(), "a file has gone");
+  waiting.join();
+  EXPECT_EQ(of_rank_0.status().message(), "a file has gone");
+  EXPECT_EQ(of_rank_0.status().code(), StatusCode::kNotFound);
+}
+
+// A peer that sends without end for a run that this rank has not begun: the run fails, on both.
+TEST(DistributedRuntimeTest, MessagesThatComeEarlyAreBounded) {
+  constexpr int64_t kRoom = 50;
+  Cluster cluster(2, /*stall_ms=*/10'000, kRoom);
+  const auto plan = Ring(2, 1);
+  for (int64_t i = 0; i < 10 * kRoom; ++i)
+    cluster.runtime(1).OnMessage({.destination = TaskId::Make(1, kHost, 0),  // Nobody's.
+                                  .source = TaskId::Make(0, kCompute, 0),
+                                  .run = static_cast<uint32_t>(1 + i % 3),
+                                  .type = MessageType::kReady});
+  for (const auto& result : cluster.Run(plan, 1, {{"x", Value(1.0)}})) {
+    EXPECT_EQ(result.status().message(),
+              "rank 0 sends more than 50 messages for runs that rank 1 has not begun");
+    EXPECT_EQ(result.status().code(), StatusCode::kInternal);
+  }
+}
+
+TEST(DistributedRuntimeTest, ErrorsThatComeEarlyAreThoseOfTheFirstRuns) {
+  Cluster cluster(2);
+  for (uint32_t run = 500; run > 0; --run) cluster.runtime(1).OnError(0, run, 3, FailedPrecondition("{}", run));
+  for (const uint32_t run : {1u, 2u, 64u})
+    EXPECT_EQ(cluster.runtime(1).Run(Ring(2, 1), run, {{"x", Value(1.0)}}).status().message(),
+              fmt::format("{}", run));
 }
 
 TEST(DistributedRuntimeTest, AnErrorBeforeARunWithoutTasksFailsIt) {
