@@ -54,6 +54,7 @@ TEST(GraphRunTest, NodesReadWhatEarlierNodesLeft) {
 TEST(GraphRunTest, ANodeThatNamesAResultHasThatOfTheTuple) {
   Graph graph = Parsed(std::string("%0 = variable() name=\"X\"") + kSquare + "%1 = eigen(%0)" + kSquare +
                        "%2 = result(%1) index=0" + kSquare + "%3 = result(%1) index=1" + kSquare);
+  graph[1].info = ValueInfo::OfTuple();
   graph[1].results = {ValueInfo::OfMatrix({2, 1}), ValueInfo::OfMatrix({2, 2})};
   const GraphLayout layout(graph);
   GraphValues values(graph, layout);
