@@ -91,7 +91,7 @@ TEST(AdjointTotalTest, GroupsArePutTogetherByTheTreeAndRowsOneAfterTheOther) {
   for (int64_t group = 0; group < kGroups; ++group) {
     AdjointSums sums = SumsOf(group, wanted, ElementType::kFloat64);
     for (const auto& [name, cells] : sums.cells()) leaves[group].assign(cells.data(), cells.data() + 8);
-    for (const AdjointSums::Looked& looked : sums.looked())
+    for (const AdjointSums::LookupRows& looked : sums.lookups())
       for (int64_t i = 0; i < looked.rows.rows(); ++i)
         for (int64_t j = 0; j < 2; ++j)
           rows[(static_cast<size_t>(looked.numbers[static_cast<size_t>(i)]) - 1) * 3 + 1 +
