@@ -10,9 +10,9 @@
 #include "core/values/value.h"
 #include "ops/base/kernel.h"
 
-// How a graph is run on the calling thread, node by node in order, values whole: by the blocks of a script that
-// are too small for a plan, by operators of phases, and by what a fused operator looks at once more. Who runs a
-// graph says where its variables come from and when a value goes; the rest is here.
+// How a graph is run on the calling thread, node by node in order, values whole: by the blocks of a script
+// that are too small for a plan, by operators of phases, and by what a fused operator looks at once more. Who
+// runs a graph says where its variables come from and when a value goes; the rest is here.
 namespace heddle::ops {
 
 struct Operator;
@@ -38,8 +38,8 @@ struct OperatorStep {
 /// Takes the sizes of an inferred graph: all rows of the step's node.
 void SetSizes(const Graph& graph, OperatorStep* step);
 
-/// Where the values of a graph's nodes are among all of them: a node has one value, a tuple one for each result,
-/// and the node that names a result has that of the tuple.
+/// Where the values of a graph's nodes are among all of them: a node has one value, a tuple one for each
+/// result, and the node that names a result has that of the tuple.
 class GraphLayout {
  public:
   GraphLayout() = default;

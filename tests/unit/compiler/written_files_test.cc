@@ -5,6 +5,7 @@
 
 #include "compiler/compile.h"
 #include "compiler/optimize/pass.h"
+#include "core/programs/for_each_block.h"
 
 namespace heddle::compiler {
 namespace {
@@ -110,7 +111,7 @@ TEST(WrittenFilesTest, PassesKeepReadsAndWritesInOrder) {
     Diagnostics diagnostics;
     Result<Program> program = CompileScript(script, options, &diagnostics);
     ASSERT_TRUE(program.ok()) << program.status().ToString();
-    ForEachBlock(&*program, [&](Block& block) {
+    ForEachBlock(*program, [&](const Block& block) {
       for (const Node& node : block.graph.nodes) accesses += node.Is("read") || node.Is("write");
     });
     EXPECT_EQ(accesses, 9);
