@@ -59,9 +59,9 @@ struct Task {
   Phase phase = Phase::kWhole;
   std::vector<RegisterId>
       consumed;  ///< In the order of the node's inputs; -1 for an optional input left out.
-  /// At most one data register, plus control registers. A task that makes the results of a tuple has a data
-  /// register for each, in their order, whether anything reads it or not; one that finishes the reductions
-  /// among them, for each of those.
+  /// The data registers, one for each result in the order of the node's results, whether anything reads it or
+  /// not (of a task that finishes reductions: for each of those); then the control registers. A sink has none
+  /// of data.
   std::vector<RegisterId> produced;
   std::vector<RegisterId> control_in;
   int64_t row_begin = 0;  ///< Rows of the split dimension that this task computes,

@@ -164,13 +164,14 @@ Result<BlockPart> BlockCompiler::NextPart(int32_t block, Graph rest, const Varia
   Cut cut = CutGraph(inferred, part);
   if (cut.first.nodes.empty()) {
     if (!inferred.error.ok()) {
-      failed_by_size_ = inferred.error.code() == StatusCode::kResourceExhausted &&
-                        ops::RoleOf(inferred.graph[inferred.failed]) != ops::Role::kRead;
-      return inferred.error;
+      // Sizes and scalars are the same on every rank. What one sees of a file is its own.
+      const ops::Operator* const failed = ops::FindOperator(inferred.graph[inferred.failed].op);
+      return failed != nullptr && failed->files ? inferred.error : inferred.error.OnEveryRank();
     }
     // A text that is too long to be kept among what is known.
     if (inferred.waiting != kNoNode)
       return NotFound("read: the path is longer than that of any file")
+          .OnEveryRank()
           .At(inferred.graph[inferred.waiting].position);
     return Internal("block {} waits for sizes that nothing tells", block);
   }

@@ -40,7 +40,8 @@ class BlockCompiler {
   FileLook LookAt(const Graph& rest, const VariableTable& frame) const;
   /// The history where some reads of the rest wait for writes.
   static uint64_t HistoryOf(uint64_t history, const FileLook& look);
-  /// The next part of `rest`. kInternal, or the error of the first node, when nothing can run.
+  /// The next part of `rest`. kInternal, or the error of the first node, when nothing can run: every rank has
+  /// it, unless it is one of a file.
   Result<BlockPart> NextPart(int32_t block, Graph rest, const VariableTable& frame, int part,
                              const FileLook& look = {});
   /// The key of the plan of an inferred graph: a hash of the history, of all sizes and formats, and of where
@@ -54,9 +55,6 @@ class BlockCompiler {
   /// The plan that moves variables to the ranks that want them, without its key.
   Result<Plan> MakeExchange(const Graph& graph, const std::map<std::string, Distribution>& wanted,
                             const VariableTable& frame) const;
-  /// True when NextPart failed because a value would be too large. Every rank finds that out by itself,
-  /// unless it is the size of a file.
-  bool failed_by_size() const { return failed_by_size_; }
   /// Time in MakePlan so far, and how much of it chose fused operators.
   int64_t planning_ns() const { return planning_ns_; }
   int64_t fusion_ns() const { return fusion_ns_; }
@@ -68,7 +66,6 @@ class BlockCompiler {
   ops::Files* files_;
   Clock* clock_;
   uint64_t options_hash_ = 0;
-  bool failed_by_size_ = false;
   int64_t planning_ns_ = 0, fusion_ns_ = 0, fusion_costed_ = 0;
 };
 

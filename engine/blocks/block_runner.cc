@@ -217,10 +217,15 @@ Status BlockRunner::RunByPlan(int32_t block, uint64_t key, const PlanMaker& make
       WithinMemory("variables", [&] { return TakeLiveIns(block, *plan, frame, &live_in); }));
   Result<actor::RunResult> result =
       shared_.runtime().Run(plan, actor::MakeRun(lane_, ++runs_), std::move(live_in));
-  failed_in_plan_ = !result.ok();
-  HEDDLE_RETURN_IF_ERROR(result.status());
+  // Of a plan ranks may know different causes, whatever they are elsewhere.
+  HEDDLE_RETURN_IF_ERROR(result.status().OnThisRank());
   counts_.Add(plan, result->statistics);
   return SetLiveOuts(*plan, *std::move(result), frame);
+}
+
+void BlockRunner::Leave(const Status& why) {
+  if (options_.ranks == 1) return;
+  shared_.runtime().Leave(actor::MakeRun(lane_, runs_ + 1), static_cast<uint32_t>(options_.ranks), why);
 }
 
 Status BlockRunner::TakeLiveIns(int32_t block, const Plan& plan, VariableTable* frame,

@@ -55,10 +55,9 @@ class BlockRunner : public GraphRunner {
   void ForgetGrown() { grown_.Clear(); }
   DivergenceGuard& guard() { return guard_; }
   RandomSeeds& seeds() { return seeds_; }
-  /// True when a block failed while its plan ran: then ranks may know different causes. Every other failure
-  /// (sizes, scalars, stop) comes out of the replicated control program and is the same on all ranks.
-  bool failed_in_plan() const { return failed_in_plan_; }
-  void set_failed_in_plan(bool failed) { failed_in_plan_ = failed; }
+  /// Tells the other ranks that this one has failed, and takes part in no plan any more: those that come to
+  /// the next one end with `why`.
+  void Leave(const Status& why);
   /// Adds what another runner of the session did to the statistics of this one. Once, at its end.
   void Absorb(const BlockRunner& other);
   PlanCache& plans() { return shared_.plans(); }
@@ -101,7 +100,6 @@ class BlockRunner : public GraphRunner {
   SessionRuntime& shared_;
   ops::KernelContext& context_;
   const bool runs_directly_;
-  bool failed_in_plan_ = false;
   std::unordered_map<const Graph*, CompiledBlock> compiled_;
   std::unique_ptr<ops::Arena> one_thread_;  ///< Of direct parts.
   GrownColumns grown_;

@@ -95,7 +95,11 @@ Result<std::shared_ptr<const Plan>> PlanCache::Obtain(uint64_t key, const Diverg
 Result<Plan> PlanCache::MakeAndSend(uint64_t key, const DivergenceGuard& guard,
                                     const std::function<Result<Plan>()>& make) {
   Result<Plan> plan = make();
-  if (plan.ok()) plan->key = key;
+  if (plan.ok()) {
+    plan->key = key;
+  } else {
+    plan = plan.status().OnEveryRank();  // They are told.
+  }
   if (ranks_ > 1) {
     Decision decision = Describe(plan.ok() ? 'p' : 'f', key, guard);
     decision.body = plan.ok() ? plan->ToText() : EncodeStatus(plan.status());
@@ -111,7 +115,8 @@ Result<Plan> PlanCache::ReceivePlan(uint64_t key, const DivergenceGuard& guard) 
   if (decision.kind == 'f') {
     Status failure;
     HEDDLE_RETURN_IF_ERROR(DecodeStatus(decision.body, &failure));
-    return failure.ok() ? Internal("rank 0 could not make a plan and did not say why") : failure;
+    return failure.ok() ? Internal("rank 0 could not make a plan and did not say why")
+                        : failure.OnEveryRank();
   }
   return Plan::Parse(decision.body);
 }

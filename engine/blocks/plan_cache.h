@@ -32,7 +32,8 @@ class PlanCache {
   Status AddText(const std::string& text);
 
   /// The plan of `key`; `make` is called on rank 0 when it is missing. An error of `make` is the error on
-  /// every rank. kInternal when the ranks disagree about what comes next (`guard`), with both traces.
+  /// every rank (Status::is_on_every_rank). kInternal when the ranks disagree about what comes next
+  /// (`guard`), with both traces.
   /// `*is_new`, where given: it was missing.
   Result<std::shared_ptr<const Plan>> Obtain(uint64_t key, const DivergenceGuard& guard,
                                              const std::function<Result<Plan>()>& make,

@@ -54,21 +54,31 @@ ScalarProgram::ScalarProgram(const Graph& graph) : graph_(graph) {
 }
 
 Result<bool> ScalarEvaluator::Evaluate(ScalarProgram* program, VariableTable* frame) {
-  if (!Compute(program, *frame)) return false;
-  if (program->has_effects_) {
-    for (NodeId id = 0; id < program->graph_.size(); ++id) {
-      const ScalarProgram::Step::Use use = program->steps_[static_cast<size_t>(id)].use;
-      if (use == ScalarProgram::Step::Use::kCheck || (use == ScalarProgram::Step::Use::kPrint && rank_ == 0))
-        HEDDLE_RETURN_IF_ERROR(PrintOrCheck(program->graph_[id]));
-    }
-  }
+  const bool is_computed = Compute(program, *frame);
+  if (!is_computed && refused_memory_.ok()) return false;
+  if (program->has_effects_)
+    HEDDLE_RETURN_IF_ERROR(PrintAndCheck(*program, is_computed ? program->graph_.size() : computed_));
+  if (!is_computed) return std::exchange(refused_memory_, OkStatus());
   Assign(*program, frame);
   return true;
 }
 
-const Scalar* ScalarEvaluator::Decide(ScalarProgram* program, const VariableTable& frame) {
-  if (program->predicate_ == kNoNode || !Compute(program, frame)) return nullptr;
-  return At(program->predicate_).scalar;
+Result<const Scalar*> ScalarEvaluator::Decide(ScalarProgram* program, const VariableTable& frame) {
+  if (program->predicate_ == kNoNode) return nullptr;
+  if (Compute(program, frame)) return At(program->predicate_).scalar;
+  if (!refused_memory_.ok()) return std::exchange(refused_memory_, OkStatus());
+  return nullptr;
+}
+
+Status ScalarEvaluator::PrintAndCheck(const ScalarProgram& program, NodeId end) {
+  for (NodeId id = 0; id < end; ++id) {
+    const ScalarProgram::Step::Use use = program.steps_[static_cast<size_t>(id)].use;
+    if (use == ScalarProgram::Step::Use::kCheck)
+      HEDDLE_RETURN_IF_ERROR(PrintOrCheck(program.graph_[id]).OnEveryRank());
+    if (use == ScalarProgram::Step::Use::kPrint && rank_ == 0)
+      HEDDLE_RETURN_IF_ERROR(PrintOrCheck(program.graph_[id]));
+  }
+  return OkStatus();
 }
 
 // Variables that are renamed may be the ones that are assigned: all are read before any is written.
@@ -92,45 +102,46 @@ void ScalarEvaluator::Assign(const ScalarProgram& program, VariableTable* frame)
   for (auto& [name, variable] : renamed) frame->Set(*name, std::move(variable));
 }
 
-// False where a node is no scalar, and no variable that is assigned or whose size is asked for.
 bool ScalarEvaluator::Compute(ScalarProgram* program, const VariableTable& frame) {
+  computed_ = 0;
   if (!program->is_possible_) return false;
-  const Graph& graph = program->graph_;
-  if (values_.size() < graph.nodes.size()) values_.resize(graph.nodes.size());
-  for (NodeId id = 0; id < graph.size(); ++id) {
-    NodeValue& value = At(id);
-    value.scalar = nullptr;
-    value.variable = nullptr;
-    const ScalarProgram::Step& step = program->steps_[static_cast<size_t>(id)];
-    if (step.kind == ScalarProgram::Step::Kind::kLiteral) {
-      value.scalar = step.literal;
-    } else if (step.kind == ScalarProgram::Step::Kind::kVariable) {
-      value.variable = frame.Find(*step.name);
-      if (value.variable == nullptr) return false;  // inference says it better
-      if (value.variable->info.IsScalar()) value.scalar = &value.variable->value.scalar();
-    }
-    switch (step.use) {
-      case ScalarProgram::Step::Use::kNone: break;
-      case ScalarProgram::Step::Use::kPrint:
-      case ScalarProgram::Step::Use::kCheck:
-        if (At(graph[id].inputs[0]).scalar == nullptr) return false;
-        break;
-      case ScalarProgram::Step::Use::kSize: {
-        const Variable* const variable = At(graph[id].inputs[0]).variable;
-        if (variable == nullptr || !variable->info.IsTabular()) return false;
-        value.own = Scalar(step.op->size_of(variable->info.shape));
-        value.scalar = &value.own;
-        break;
-      }
-      case ScalarProgram::Step::Use::kCompute:
-        if (!ComputeNode(id, program)) return false;
-        break;
-    }
-  }
+  const NodeId size = program->graph_.size();
+  if (values_.size() < static_cast<size_t>(size)) values_.resize(static_cast<size_t>(size));
+  for (; computed_ < size; ++computed_)
+    if (!ComputeNode(computed_, program, frame)) return false;
   return true;
 }
 
-bool ScalarEvaluator::ComputeNode(NodeId id, ScalarProgram* program) {
+// False where a node is no scalar, and no variable that is assigned or whose size is asked for.
+inline bool ScalarEvaluator::ComputeNode(NodeId id, ScalarProgram* program, const VariableTable& frame) {
+  NodeValue& value = At(id);
+  value.scalar = nullptr;
+  value.variable = nullptr;
+  const ScalarProgram::Step& step = program->steps_[static_cast<size_t>(id)];
+  if (step.kind == ScalarProgram::Step::Kind::kLiteral) {
+    value.scalar = step.literal;
+  } else if (step.kind == ScalarProgram::Step::Kind::kVariable) {
+    value.variable = frame.Find(*step.name);
+    if (value.variable == nullptr) return false;  // Inference says it better.
+    if (value.variable->info.IsScalar()) value.scalar = &value.variable->value.scalar();
+  }
+  switch (step.use) {
+    case ScalarProgram::Step::Use::kNone: return true;
+    case ScalarProgram::Step::Use::kPrint:
+    case ScalarProgram::Step::Use::kCheck: return At(program->graph_[id].inputs[0]).scalar != nullptr;
+    case ScalarProgram::Step::Use::kSize: {
+      const Variable* const variable = At(program->graph_[id].inputs[0]).variable;
+      if (variable == nullptr || !variable->info.IsTabular()) return false;
+      value.own = Scalar(step.op->size_of(variable->info.shape));
+      value.scalar = &value.own;
+      return true;
+    }
+    case ScalarProgram::Step::Use::kCompute: return ComputeOperator(id, program);
+  }
+  return false;
+}
+
+bool ScalarEvaluator::ComputeOperator(NodeId id, ScalarProgram* program) {
   const Node& node = program->graph_[id];
   const ScalarProgram::Step& step = program->steps_[static_cast<size_t>(id)];
   inputs_.clear();
@@ -139,10 +150,19 @@ bool ScalarEvaluator::ComputeNode(NodeId id, ScalarProgram* program) {
     inputs_.push_back(input == kNoNode ? nullptr : At(input).scalar);
     if (input != kNoNode && inputs_.back() == nullptr) return false;
   }
-  Result<Scalar> result = WithinMemory(node.op, [&] { return step.op->evaluate(*step.op, node, inputs_); });
-  if (!result.ok()) {  // the plan tells the error, after the effects that come before it
-    if (result.status().code() == StatusCode::kUnimplemented) program->is_possible_ = false;
-    return false;
+  bool is_refused = true;
+  Result<Scalar> result = WithinMemory(node.op, [&] {
+    Result<Scalar> value = step.op->evaluate(*step.op, node, inputs_);
+    is_refused = false;
+    return value;
+  });
+  if (!result.ok()) {
+    if (is_refused) {
+      refused_memory_ = result.status().At(node.position);
+    } else if (result.status().code() == StatusCode::kUnimplemented) {
+      program->is_possible_ = false;
+    }
+    return false;  // The plan tells an error of the operator, after the effects that come before it.
   }
   NodeValue& value = At(id);
   value.own = *std::move(result);

@@ -46,11 +46,13 @@ class ScalarEvaluator {
       : rank_(rank), kernels_(kernels), context_(context) {}
 
   /// True: `frame` has the results, and effects are done (prints on rank 0 only). False: the graph needs more
-  /// than this, and nothing has happened. An error is one of an effect (stop, assert).
+  /// than this, and nothing has happened. An error is one of an effect (stop, assert), which every rank has,
+  /// or memory was refused, perhaps on this rank alone: it must not ask for a plan then, as the others do
+  /// not.
   Result<bool> Evaluate(ScalarProgram* program, VariableTable* frame);
   /// The value of the predicate that is all that the graph assigns; nullptr where it has to be evaluated like
   /// any other graph. Valid until the next call.
-  const Scalar* Decide(ScalarProgram* program, const VariableTable& frame);
+  Result<const Scalar*> Decide(ScalarProgram* program, const VariableTable& frame);
 
  private:
   struct NodeValue {
@@ -59,9 +61,14 @@ class ScalarEvaluator {
     Scalar own;
   };
   NodeValue& At(NodeId id) { return values_[static_cast<size_t>(id)]; }
+  // Whether all nodes are `computed_`. Where memory was the reason that one is not, `refused_memory_` says
+  // so.
   bool Compute(ScalarProgram* program, const VariableTable& frame);
-  bool ComputeNode(NodeId id, ScalarProgram* program);
+  bool ComputeNode(NodeId id, ScalarProgram* program, const VariableTable& frame);
+  bool ComputeOperator(NodeId id, ScalarProgram* program);
   void Assign(const ScalarProgram& program, VariableTable* frame);
+  // The effects of the nodes before `end`, in their order.
+  Status PrintAndCheck(const ScalarProgram& program, NodeId end);
   Status PrintOrCheck(const Node& node);
 
   int rank_;
@@ -69,6 +76,8 @@ class ScalarEvaluator {
   ops::KernelContext& context_;
   std::vector<NodeValue> values_;  // By node of the program that runs.
   std::vector<const Scalar*> inputs_;
+  NodeId computed_ = 0;  // Nodes that have values.
+  Status refused_memory_;
 };
 
 }  // namespace heddle::engine

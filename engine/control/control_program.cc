@@ -189,6 +189,7 @@ Result<bool> ControlProgram::Decide(const Block& block) {
     return FailedPrecondition("the condition is a {} {}, not a scalar", predicate.info.shape,
                               Name(predicate.info.data_type))
         .WithNote("use as.scalar(), or an aggregate such as sum()")
+        .OnEveryRank()
         .At(block.position);
   const Scalar& scalar = predicate.value.scalar();
   HEDDLE_RETURN_IF_ERROR(Record(block, scalar.ToText()));
@@ -201,10 +202,11 @@ Result<std::optional<int64_t>> ControlProgram::LoopBound(const Block& block, con
     return FailedPrecondition("a bound of the loop is a {} {}, not a scalar", bound.info.shape,
                               Name(bound.info.data_type))
         .WithNote("use as.scalar()")
+        .OnEveryRank()
         .At(block.position);
   const Scalar& scalar = bound.value.scalar();
   const Result<std::optional<int64_t>> whole = compiler::LoopBound(scalar);
-  if (!whole.ok()) return whole.status().At(block.position);
+  if (!whole.ok()) return whole.status().OnEveryRank().At(block.position);
   HEDDLE_RETURN_IF_ERROR(Record(block, scalar.ToText()));
   return *whole;
 }
@@ -277,6 +279,7 @@ Status ControlProgram::EnterCall(const Block& block) {
     return FailedPrecondition("function '{}': calls are nested more than {} deep", function.name,
                               options_.max_call_depth)
         .WithNote("does a recursion never end?")
+        .OnEveryRank()
         .At(block.position);
   auto callee = std::make_unique<VariableTable>();
   for (const auto& [parameter, variable] : call.arguments)
@@ -310,6 +313,7 @@ Status ControlProgram::BindArgument(const Block& block, const Function& function
   if (variable == nullptr)
     return FailedPrecondition("function '{}': argument '{}' has no value here", function.name, parameter)
         .WithNote("it is assigned only in branches or loops that did not run")
+        .OnEveryRank()
         .At(block.position);
   DataType data_type = DataType::kUnknown;
   ValueType value_type = ValueType::kUnknown;
@@ -325,7 +329,7 @@ Status ControlProgram::BindArgument(const Block& block, const Function& function
   }
   Result<Variable> converted = ConvertTo(*variable, data_type, value_type,
                                          fmt::format("function '{}': argument '{}'", function.name, name));
-  if (!converted.ok()) return converted.status().At(block.position);
+  if (!converted.ok()) return converted.status().OnEveryRank().At(block.position);
   callee->Set(name, *std::move(converted));
   return OkStatus();
 }
@@ -369,15 +373,17 @@ Status ControlProgram::FinishCall(const Block& block, const Function& function) 
     if (result == nullptr)
       return FailedPrecondition("function '{}' did not assign its result '{}'", function.name,
                                 function.results[i].name)
+          .OnEveryRank()
           .At(block.position);
     if (function.results[i].data_type == DataType::kMatrix && result->info.IsScalar())
-      return compiler::ScalarForMatrix(function, function.results[i]).At(block.position);
+      return compiler::ScalarForMatrix(function, function.results[i]).OnEveryRank().At(block.position);
     const DataType declared = function.results[i].data_type;
     const bool is_list = result->info.data_type == DataType::kList;
     if (declared != DataType::kUnknown && is_list != (declared == DataType::kList))
       return FailedPrecondition("function '{}': result '{}' is declared as a {}, but its value is a {}",
                                 function.name, function.results[i].name, Name(declared),
                                 Name(result->info.data_type))
+          .OnEveryRank()
           .At(block.position);
     Bind(block.results[i], std::move(*result), &frame());  // Names of results are different ones.
   }
@@ -392,13 +398,14 @@ Status ControlProgram::BindList(const Block& block, const Function& function, co
     const Variable* result = callee.Find(declared.name);
     if (result == nullptr)
       return FailedPrecondition("function '{}' did not assign its result '{}'", function.name, declared.name)
+          .OnEveryRank()
           .At(block.position);
     Result<Variable> converted =
         ConvertTo(*result, declared.data_type, declared.value_type,
                   fmt::format("function '{}': result '{}'", function.name, declared.name));
-    if (!converted.ok()) return converted.status().At(block.position);
+    if (!converted.ok()) return converted.status().OnEveryRank().At(block.position);
     if (Status status = list->Add(declared.name, *std::move(converted)); !status.ok())
-      return status.At(block.position);
+      return status.OnEveryRank().At(block.position);
   }
   frame().Set(block.results[0], Variable::OfList(list));
   return OkStatus();

@@ -18,7 +18,7 @@ constexpr const char* kResult = "%list.result";
 
 Result<Variable> ListSteps::ReadList(const Block& step, const std::string& path, int depth,
                                      VariableTable* frame) {
-  if (depth > kMostNestedLists) return NestedTooDeep();
+  if (depth > kMostNestedLists) return NestedTooDeep().OnEveryRank();
   HEDDLE_ASSIGN_OR_RETURN(const Variable listed,
                           ReadFile(step, path, DataType::kList, ValueType::kUnknown, frame));
   auto list = std::make_shared<List>();
@@ -28,8 +28,9 @@ Result<Variable> ListSteps::ReadList(const Block& step, const std::string& path,
                             element.data_type == DataType::kList
                                 ? ReadList(step, file, depth + 1, frame)
                                 : ReadFile(step, file, element.data_type, element.value_type, frame));
-    HEDDLE_RETURN_IF_ERROR(WithinMemory(
-        "variables", [&] { return list->Add(ops::NameOfElement(element.file), std::move(value)); }));
+    HEDDLE_RETURN_IF_ERROR(WithinMemory("variables", [&] {
+      return list->Add(ops::NameOfElement(element.file), std::move(value)).OnEveryRank();
+    }));
   }
   return Variable::OfList(std::move(list));
 }
@@ -53,20 +54,22 @@ Status ListSteps::Write(const Block& step, VariableTable* frame) {
     const Variable* const found = frame->Find(variable);
     if (found == nullptr)
       return FailedPrecondition("variable '{}' has no value here", variable)
+          .OnEveryRank()
           .WithNote("it is assigned only in branches or loops that did not run");
     if (name == "list") {
       list = found->list;
     } else if (!found->info.IsScalar()) {
       return FailedPrecondition("write: the {} must be a scalar, not a {}", name,
-                                Name(found->info.data_type));
+                                Name(found->info.data_type))
+          .OnEveryRank();
     } else if (name == "path") {
       path = found->value.scalar().ToText();
     } else {
       options.emplace_back(name, found->value.scalar());
     }
   }
-  if (list == nullptr) return FailedPrecondition("write: the variable is no list any more");
-  if (path.empty()) return NotFound("cannot write '': the path is empty");
+  if (list == nullptr) return FailedPrecondition("write: the variable is no list any more").OnEveryRank();
+  if (path.empty()) return NotFound("cannot write '': the path is empty").OnEveryRank();
   return WriteList(step, *list, path, options, frame);
 }
 

@@ -7,6 +7,7 @@
 
 #include "compiler/optimize/list_steps.h"
 #include "core/memory/counted_heap.h"
+#include "engine/variables/on_every_rank.h"
 
 namespace heddle::engine {
 namespace {
@@ -25,6 +26,7 @@ Result<const Variable*> Find(const VariableTable& frame, const std::string& name
   const Variable* variable = frame.Find(name);
   if (variable != nullptr) return variable;
   return FailedPrecondition("variable '{}' has no value here", name)
+      .OnEveryRank()
       .WithNote("it is assigned only in branches or loops that did not run");
 }
 
@@ -38,7 +40,8 @@ Result<std::shared_ptr<ListOf<Variable>>> ListOperand(const Block& step, const V
   HEDDLE_ASSIGN_OR_RETURN(const Variable* variable, Operand(step, frame, "list"));
   if (variable->list != nullptr) return variable->list;
   return FailedPrecondition("'{}' is a {}, not a list", *VariableOf(step, "list"),
-                            Name(variable->info.data_type));
+                            Name(variable->info.data_type))
+      .OnEveryRank();
 }
 
 Result<ListRange> Range(const Block& step, const VariableTable& frame, const ListOf<Variable>& list) {
@@ -46,8 +49,9 @@ Result<ListRange> Range(const Block& step, const VariableTable& frame, const Lis
   HEDDLE_ASSIGN_OR_RETURN(const Variable* to, Operand(step, frame, "to"));
   for (const Variable* bound : {from, to})
     if (!bound->info.IsScalar())
-      return FailedPrecondition("the index of a list is a {}, not a scalar", Name(bound->info.data_type));
-  return FindInList(list.names, list.size(), from->value.scalar(), to->value.scalar());
+      return FailedPrecondition("the index of a list is a {}, not a scalar", Name(bound->info.data_type))
+          .OnEveryRank();
+  return OnEveryRank(FindInList(list.names, list.size(), from->value.scalar(), to->value.scalar()));
 }
 
 std::vector<DataType> TypesOf(const ListOf<Variable>& list, const ListRange& range) {
@@ -112,9 +116,10 @@ Result<Variable> ListSteps::Evaluate(const Block& step, VariableTable* frame) {
       }
       return WithinMemory("variables", [&]() -> Result<Variable> {
         list = Own(step, std::move(list), frame);
-        HEDDLE_RETURN_IF_ERROR(step.operation == ListOperation::kAssign
+        const Status changed = step.operation == ListOperation::kAssign
                                    ? list->Replace(range, std::move(value))
-                                   : list->Append(std::move(value)));
+                                   : list->Append(std::move(value));
+        HEDDLE_RETURN_IF_ERROR(changed.OnEveryRank());
         return Variable::OfList(std::move(list));
       });
     }
@@ -178,7 +183,7 @@ Result<Variable> ListSteps::Make(const Block& step, const VariableTable& frame) 
     auto list = std::make_shared<List>();
     for (const auto& [name, variable] : step.arguments) {
       HEDDLE_ASSIGN_OR_RETURN(const Variable* element, Find(frame, variable));
-      HEDDLE_RETURN_IF_ERROR(list->Add(name, *element));
+      HEDDLE_RETURN_IF_ERROR(list->Add(name, *element).OnEveryRank());
     }
     return Variable::OfList(std::move(list));
   });
@@ -192,7 +197,7 @@ Result<Variable> ListSteps::As(const Block& step, VariableTable* frame) {
   if (VariableOf(step, "from") != nullptr) {
     HEDDLE_ASSIGN_OR_RETURN(range, Range(step, *frame, *list));
   }
-  HEDDLE_RETURN_IF_ERROR(compiler::CheckElements(step.operation, TypesOf(*list, range)));
+  HEDDLE_RETURN_IF_ERROR(compiler::CheckElements(step.operation, TypesOf(*list, range)).OnEveryRank());
   if (step.operation == ListOperation::kAsMatrix && range.size() > 1)
     return Apply(step, GraphFor(step, Name(ListOperation::kRbind), range.size(), true),
                  list->Slice(range).elements, frame);
@@ -204,7 +209,8 @@ Result<Variable> ListSteps::As(const Block& step, VariableTable* frame) {
 // All elements in one matrix or frame.
 Result<Variable> ListSteps::Bind(const Block& step, VariableTable* frame) {
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<List> list, ListOperand(step, *frame));
-  HEDDLE_RETURN_IF_ERROR(compiler::CheckElements(step.operation, TypesOf(*list, {0, list->size()})));
+  HEDDLE_RETURN_IF_ERROR(
+      compiler::CheckElements(step.operation, TypesOf(*list, {0, list->size()})).OnEveryRank());
   return Apply(step, GraphFor(step, Name(step.operation), list->size(), false), list->elements, frame);
 }
 

@@ -14,6 +14,7 @@
 #include "core/memory/counted_heap.h"
 #include "core/memory/heap_of_thread.h"
 #include "core/memory/memory_budget.h"
+#include "core/programs/for_each_block.h"
 #include "engine/variables/merge_variable.h"
 #include "ops/base/parallel.h"
 
@@ -87,7 +88,6 @@ struct ParallelIterations::Loop {
   uint64_t failed = UINT64_MAX;  // The first iteration that failed, under mutex,
   Status error;                  // and why.
   std::vector<CallSite> open_calls;
-  bool failed_in_plan = false;
   bool alone_may_differ = false;  // One iteration at a time may go well, or fail elsewhere.
 };
 
@@ -187,8 +187,8 @@ int ParallelIterations::WorkersFor(const Block& loop, uint64_t rounds, const Var
   return static_cast<int>(std::max<int64_t>(workers, 1));
 }
 
-bool ParallelIterations::CanRun(const Block& loop, const LoopRange& range, const VariableTable& frame) {
-  if (!loop.independent || options_.ranks > 1 || WorkersFor(loop, range.rounds, frame) < 2) return false;
+bool ParallelIterations::Pays(const Block& loop, const LoopRange& range, const VariableTable& frame) const {
+  if (!loop.independent || WorkersFor(loop, range.rounds, frame) < 2) return false;
   const auto known = iteration_ns_.find(&loop);
   return (known == iteration_ns_.end() || known->second >= kShortIterationNs) &&
          IsAsChecked(loop, range, frame);
@@ -197,21 +197,15 @@ bool ParallelIterations::CanRun(const Block& loop, const LoopRange& range, const
 const ParallelIterations::Adding& ParallelIterations::AddingOf(const Block& loop) {
   const auto [found, is_new] = adding_.try_emplace(&loop);
   if (!is_new || loop.sums.empty()) return found->second;
-  const auto add = [&](const auto& self, const std::vector<Block>& blocks) -> void {
-    for (const Block& block : blocks) {
-      if (block.kind == Block::Kind::kBasic && compiler::TouchesSums(block.graph, loop.sums)) {
-        std::vector<std::string>& names = found->second[&block];
-        for (const Node& node : block.graph.nodes) {
-          if (!node.Is("variable")) continue;
-          const std::string& name = node.Text("name");
-          if (std::find(loop.sums.begin(), loop.sums.end(), name) == loop.sums.end()) names.push_back(name);
-        }
-      }
-      self(self, block.body);
-      self(self, block.otherwise);
+  ForEachBlock(loop.body, [&adding = found->second, &loop](const Block& block) {
+    if (block.kind != Block::Kind::kBasic || !compiler::TouchesSums(block.graph, loop.sums)) return;
+    std::vector<std::string>& names = adding[&block];
+    for (const Node& node : block.graph.nodes) {
+      if (!node.Is("variable")) continue;
+      const std::string& name = node.Text("name");
+      if (std::find(loop.sums.begin(), loop.sums.end(), name) == loop.sums.end()) names.push_back(name);
     }
-  };
-  add(add, loop.body);
+  });
   return found->second;
 }
 
@@ -242,21 +236,13 @@ void ParallelIterations::OpenLanes(int count, Loop* loop) {
   }
 }
 
-Result<bool> ParallelIterations::Run(const Block& loop, const LoopRange& range, size_t depth,
-                                     VariableTable* frame) {
-  if (!CanRun(loop, range, *frame)) return false;
-  const auto print = [this](uint64_t, std::string_view text) { environment_.print(text); };
-  HEDDLE_RETURN_IF_ERROR(RunAll(loop, range, depth, frame, print));
-  return true;
-}
-
 int64_t ParallelIterations::IterationNs(const Block& loop) const {
   const auto known = iteration_ns_.find(&loop);
   return known == iteration_ns_.end() ? 0 : known->second;
 }
 
-Status ParallelIterations::RunAll(const Block& block, const LoopRange& range, size_t depth,
-                                  VariableTable* frame, const OrderedOutput::Print& print, SumTerms* terms) {
+Status ParallelIterations::Run(const Block& block, const LoopRange& range, size_t depth, VariableTable* frame,
+                               const OrderedOutput::Print& print, SumTerms* terms) {
   int64_t printed = 0;
   for (int workers = WorkersFor(block, range.rounds, *frame);; workers = 1) {
     if (terms != nullptr) terms->Clear();
@@ -299,7 +285,6 @@ Status ParallelIterations::Attempt(Loop* loop, int count, VariableTable* frame) 
   if (is_alone) *frame = std::move(loop->workers[0]->frame());
   if (!loop->error.ok()) {
     if (is_alone || !loop->alone_may_differ) loop->output.PrintUpTo(loop->failed);
-    blocks_.set_failed_in_plan(loop->failed_in_plan);
     return loop->error;
   }
   if (is_alone) return OkStatus();
@@ -343,7 +328,6 @@ void ParallelIterations::Fail(Loop* loop, uint64_t iteration, const Worker& work
     loop->failed = iteration;
     loop->error = status;
     loop->open_calls = worker.lane().control->open_calls();
-    loop->failed_in_plan = worker.lane().runner->failed_in_plan();
     loop->alone_may_differ =
         status.code() == StatusCode::kResourceExhausted || worker.lane().control->met_downward_loop();
     for (const auto& other : loop->workers) {

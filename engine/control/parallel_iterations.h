@@ -19,7 +19,8 @@ namespace heddle::engine {
 /// Whether what the check of a parfor took for granted holds (Block::natural).
 bool IsAsChecked(const Block& loop, const LoopRange& range, const VariableTable& frame);
 
-/// Runs iterations of a parfor at once, on threads of this rank: the same bytes as one after the other.
+/// Runs the iterations of a parfor that are this rank's share (shared_iterations.h) at once, on its threads:
+/// the same bytes as one after the other.
 ///
 /// Each thread has a lane of the runtime and variables of its own, in which it sees the state before the loop
 /// and what it has written itself; it takes the next iteration when it is through with one. What iterations
@@ -27,25 +28,26 @@ bool IsAsChecked(const Block& loop, const LoopRange& range, const VariableTable&
 /// changed are put together. An error is that of the first iteration that fails; later ones are given up,
 /// earlier ones run to their end. When memory did not suffice for several at once, the loop is run again with
 /// one at a time, from the state before it; what it has printed is not printed twice.
-class ParallelIterations : public IterationRunner {
+class ParallelIterations {
  public:
   /// All outlive it. `blocks` is the runner of the program around the loops, `context` its kernels'.
   ParallelIterations(const Program& program, const SessionOptions& options,
                      const SessionEnvironment& environment, const ops::KernelContext& context,
                      SessionRuntime& shared, BlockRunner& blocks, const std::atomic<bool>& cancelled);
-  ~ParallelIterations() override;
-  void Finish() override;
+  ~ParallelIterations();
+  /// Adds what it did to the statistics of `blocks`; once, when all is over.
+  void Finish();
 
   /// Whether iterations of this parfor may run at once, and it is worth it: they are independent, there are
   /// several threads and rounds, and earlier rounds took long enough.
-  bool CanRun(const Block& loop, const LoopRange& range, const VariableTable& frame);
-  Result<bool> Run(const Block& loop, const LoopRange& range, size_t depth, VariableTable* frame) override;
-  /// The same of any loop that is independent, where CanRun says or not; `print` gets what iterations print,
-  /// and their numbers in `range`. With `terms` nothing is added to sums, which `frame` does not have then:
-  /// they get what would be.
-  Status RunAll(const Block& loop, const LoopRange& range, size_t depth, VariableTable* frame,
-                const OrderedOutput::Print& print, SumTerms* terms = nullptr);
-  const std::vector<CallSite>& open_calls() const override { return open_calls_; }
+  bool Pays(const Block& loop, const LoopRange& range, const VariableTable& frame) const;
+  /// Runs all rounds of a loop that is independent, inside of `depth` calls, and leaves in `frame` what they
+  /// assigned. `print` gets what iterations print, and their numbers in `range`. With `terms` nothing is
+  /// added to sums, which `frame` does not have then: they get what would be. Errors carry their place.
+  Status Run(const Block& loop, const LoopRange& range, size_t depth, VariableTable* frame,
+             const OrderedOutput::Print& print, SumTerms* terms = nullptr);
+  /// The calls within the body on the way to the error of the last loop.
+  const std::vector<CallSite>& open_calls() const { return open_calls_; }
   /// What an iteration of the loop took on average, when it ran last; 0 before.
   int64_t IterationNs(const Block& loop) const;
 

@@ -8,6 +8,7 @@
 #include "compiler/optimize/split_sums.h"
 #include "core/hash.h"
 #include "core/memory/counted_heap.h"
+#include "core/programs/for_each_block.h"
 #include "core/values/sizes.h"
 #include "engine/variables/merge_cells.h"
 #include "engine/variables/merge_variable.h"
@@ -50,35 +51,29 @@ ops::KernelContext LocalContext(ops::KernelContext context) {
 // Adds the variables that blocks read or assign; tells whether one assigns `counter`.
 bool AddNames(const std::vector<Block>& blocks, const std::string& counter, std::set<std::string>* names) {
   bool assigns_counter = false;
-  for (const Block& block : blocks) {
-    for (const Node& node : block.graph.nodes) {
-      if (!node.Is("variable") && !node.Is("assign")) continue;
-      names->insert(node.Text("name"));
-      assigns_counter |= node.Is("assign") && node.Text("name") == counter;
-    }
+  ForEachBlock(blocks, [&](const Block& block) {
+    for (const Node& node : block.graph.nodes)
+      if (node.Is("variable") || node.Is("assign")) names->insert(node.Text("name"));
     ForEachArguments(block, [&](const auto& arguments) {
       for (const auto& [parameter, variable] : arguments) names->insert(variable);
     });
     for (const std::string& name : {block.selector, block.first_argument, block.variable})
       names->insert(name);
-    assigns_counter |= block.variable == counter;
-    for (const std::string& result : block.results) assigns_counter |= result == counter;
-    assigns_counter |= AddNames(block.body, counter, names);
-    assigns_counter |= AddNames(block.otherwise, counter, names);
-  }
+    ForEachAssigned(block, [&](const std::string& name) { assigns_counter |= name == counter; });
+  });
   return assigns_counter;
 }
 
 // Finds the blocks that add to sums; false when one does anything else.
 bool FindAdding(const std::vector<Block>& blocks, std::span<const std::string> sums,
                 std::map<int32_t, const Block*>* adding) {
-  return std::all_of(blocks.begin(), blocks.end(), [&](const Block& block) {
-    if (compiler::TouchesSums(block.graph, sums)) {
-      adding->emplace(block.id, &block);
-      if (block.kind != Block::Kind::kBasic || !compiler::OnlyAdds(block.graph, sums)) return false;
-    }
-    return FindAdding(block.body, sums, adding) && FindAdding(block.otherwise, sums, adding);
+  bool only_adds = true;
+  ForEachBlock(blocks, [&](const Block& block) {
+    if (!compiler::TouchesSums(block.graph, sums)) return;
+    adding->emplace(block.id, &block);
+    only_adds &= block.kind == Block::Kind::kBasic && compiler::OnlyAdds(block.graph, sums);
   });
+  return only_adds;
 }
 
 // Whether it has to be brought to every rank.
@@ -118,21 +113,52 @@ Result<Variable> TextOfThisRank(std::string_view text, int ranks) {
 
 }  // namespace
 
+// A session of one rank within one of several: what runs on this rank while the others run something else.
+struct SharedIterations::SessionOfThisRank {
+  SessionOfThisRank(const Program& program, const SessionOptions& of_all,
+                    const SessionEnvironment& of_session, const ops::KernelContext& of_kernels)
+      : options(LocalOptions(of_all)),
+        environment(LocalEnvironment(of_session)),
+        context(LocalContext(of_kernels)),
+        runtime(program, options, environment, context),
+        blocks(options, environment, context, runtime, RandomSeeds(of_all.seed)) {}
+
+  const SessionOptions options;
+  const SessionEnvironment environment;
+  ops::KernelContext context;
+  SessionRuntime runtime;
+  BlockRunner blocks;
+};
+
 SharedIterations::SharedIterations(const Program& program, const SessionOptions& options,
                                    const SessionEnvironment& environment, const ops::KernelContext& context,
-                                   BlockRunner& blocks, const std::atomic<bool>& cancelled)
+                                   SessionRuntime& runtime, BlockRunner& blocks,
+                                   const std::atomic<bool>& cancelled)
     : program_(program),
       options_(options),
       environment_(environment),
       blocks_(blocks),
-      cancelled_(cancelled),
-      local_options_(LocalOptions(options)),
-      local_environment_(LocalEnvironment(environment)),
-      local_context_(LocalContext(context)),
-      runtime_(program, local_options_, local_environment_, local_context_),
-      local_blocks_(local_options_, local_environment_, local_context_, runtime_, RandomSeeds(options.seed)),
-      local_(program, local_options_, local_environment_, local_context_, runtime_, local_blocks_,
-             cancelled) {}
+      cancelled_(cancelled) {
+  if (options.ranks == 1) {
+    local_ = std::make_unique<ParallelIterations>(program, options, environment, context, runtime, blocks,
+                                                  cancelled);
+    return;
+  }
+  own_ = std::make_unique<SessionOfThisRank>(program, options, environment, context);
+  local_ = std::make_unique<ParallelIterations>(program, own_->options, own_->environment, own_->context,
+                                                own_->runtime, own_->blocks, cancelled);
+}
+
+SharedIterations::~SharedIterations() = default;
+
+void SharedIterations::Finish() {
+  local_->Finish();
+  if (own_ != nullptr) blocks_.Absorb(own_->blocks);
+}
+
+void SharedIterations::Cancel(const Status& why) {
+  if (own_ != nullptr) own_->runtime.Cancel(why);
+}
 
 SharedIterations::Text& SharedIterations::TextOf(const Block& loop) {
   const auto [found, is_new] = texts_.try_emplace(&loop);
@@ -225,6 +251,20 @@ LoopRange SharedIterations::ShareOf(const LoopRange& range) const {
 
 Result<bool> SharedIterations::Run(const Block& loop, const LoopRange& range, size_t depth,
                                    VariableTable* frame) {
+  return options_.ranks == 1 ? RunHere(loop, range, depth, frame) : RunOnRanks(loop, range, depth, frame);
+}
+
+// This rank's share is all of them, of the variables as they are.
+Result<bool> SharedIterations::RunHere(const Block& loop, const LoopRange& range, size_t depth,
+                                       VariableTable* frame) {
+  if (!local_->Pays(loop, range, *frame)) return false;
+  const auto print = [this](uint64_t, std::string_view text) { environment_.print(text); };
+  HEDDLE_RETURN_IF_ERROR(local_->Run(loop, range, depth, frame, print));
+  return true;
+}
+
+Result<bool> SharedIterations::RunOnRanks(const Block& loop, const LoopRange& range, size_t depth,
+                                          VariableTable* frame) {
   Text& text = TextOf(loop);
   if (!CanBeShared(text, loop, range, *frame, options_)) return false;
   HEDDLE_ASSIGN_OR_RETURN(const bool pays, Pays(loop, text, range, *frame));
@@ -240,12 +280,12 @@ Result<bool> SharedIterations::Run(const Block& loop, const LoopRange& range, si
   const auto print = [&](uint64_t round, std::string_view line) {
     told.printed.push_back({share.NumberOf(round), std::string(line)});
   };
-  if (share.rounds > 0) status = local_.RunAll(loop, share, depth, &after, print, &terms);
+  if (share.rounds > 0) status = local_->Run(loop, share, depth, &after, print, &terms);
   if (cancelled_.load()) return Cancelled("the job was cancelled");
 
   ShareReport own;
   std::vector<Matrix> cells(loop.merged.size());
-  own.iteration_ns = local_.IterationNs(loop);
+  own.iteration_ns = local_->IterationNs(loop);
   if (status.ok())
     status = WithinMemory("changes of a parfor",
                           [&] { return FindChanges(loop, before, after, &own, &cells, &told); });
@@ -273,10 +313,8 @@ Result<bool> SharedIterations::Run(const Block& loop, const LoopRange& range, si
   if (!loop.sums.empty()) {
     std::vector<SumTerm> all;
     HEDDLE_RETURN_IF_ERROR(DecodeTerms(told.terms, &all));
-    if (!AddTerms(loop, std::move(all), frame)) {
-      if (cancelled_.load()) return Cancelled("the job was cancelled");
-      return false;
-    }
+    HEDDLE_ASSIGN_OR_RETURN(const bool are_added, AddTerms(loop, std::move(all), frame));
+    if (!are_added) return false;
   }
 
   HEDDLE_RETURN_IF_ERROR(ExchangeCells(loop, reports, before, std::move(cells), frame).At(loop.position));
@@ -358,7 +396,7 @@ Result<std::vector<ShareReport>> SharedIterations::ExchangeReports(const Block& 
   return reports;
 }
 
-bool SharedIterations::AddTerms(const Block& loop, std::vector<SumTerm> terms, VariableTable* frame) {
+Result<bool> SharedIterations::AddTerms(const Block& loop, std::vector<SumTerm> terms, VariableTable* frame) {
   std::stable_sort(terms.begin(), terms.end(),
                    [](const SumTerm& a, const SumTerm& b) { return a.iteration < b.iteration; });
   const Text& text = TextOf(loop);
@@ -368,9 +406,11 @@ bool SharedIterations::AddTerms(const Block& loop, std::vector<SumTerm> terms, V
     const auto block = text.adding.find(term.block);
     if (block == text.adding.end()) return false;
     for (auto& [name, variable] : term.values) sums.Set(name, std::move(variable));
-    if (!blocks_.Run(term.block, block->second->graph, &sums).ok()) return false;
+    const Status added = blocks_.Run(term.block, block->second->graph, &sums);
+    if (added.is_on_every_rank()) return false;
+    HEDDLE_RETURN_IF_ERROR(added);  // The others may have gone on.
   }
-  if (!blocks_.Settle().ok()) return false;
+  HEDDLE_RETURN_IF_ERROR(blocks_.Settle());
   for (const std::string& name : loop.sums) frame->Set(name, *sums.Find(name));
   return true;
 }

@@ -22,27 +22,27 @@ namespace heddle::engine {
 
 /// Shares the iterations of a parfor out over the ranks of a session (docs/parfor.md): rank r of n runs
 /// number r, r + n, r + 2n, ... on its own, as a session of one rank would, on its threads. Every rank
-/// decides alike and takes part in the exchanges before and after.
+/// decides alike and takes part in the exchanges before and after. A rank that is alone has nobody to
+/// exchange anything with: its threads run all iterations on the variables as they are.
 ///
-/// When an iteration fails anywhere, nothing has happened: the loop is run in order, and the error and what
-/// is printed before it are those of that run.
+/// With several ranks, when an iteration fails anywhere, nothing has happened: the loop is run in order, and
+/// the error and what is printed before it are those of that run.
 class SharedIterations : public IterationRunner {
  public:
-  /// All outlive it. `blocks` is the runner of the program around the loops, `context` its kernels'.
+  /// All outlive it. `blocks` is the runner of the program around the loops, in lane 0 of `runtime`,
+  /// `context` its kernels'.
   SharedIterations(const Program& program, const SessionOptions& options,
                    const SessionEnvironment& environment, const ops::KernelContext& context,
-                   BlockRunner& blocks, const std::atomic<bool>& cancelled);
+                   SessionRuntime& runtime, BlockRunner& blocks, const std::atomic<bool>& cancelled);
+  ~SharedIterations() override;
 
   Result<bool> Run(const Block& loop, const LoopRange& range, size_t depth, VariableTable* frame) override;
   /// Loops that fail here are run in order, where the calls are known.
-  const std::vector<CallSite>& open_calls() const override { return local_.open_calls(); }
+  const std::vector<CallSite>& open_calls() const override { return local_->open_calls(); }
   /// Adds what was done to the statistics of `blocks`; at the end.
-  void Finish() override {
-    local_.Finish();
-    blocks_.Absorb(local_blocks_);
-  }
-  /// Ends what runs on this rank alone, and all that follows. Any thread.
-  void Cancel(const Status& why) { runtime_.Cancel(why); }
+  void Finish() override;
+  /// Ends what runs on this rank beside the plans of all ranks, and all that follows. Any thread.
+  void Cancel(const Status& why);
 
  private:
   // What the text of a loop says.
@@ -54,6 +54,10 @@ class SharedIterations : public IterationRunner {
     int64_t iteration_ns = 0;  // On average, on rank 0.
   };
 
+  struct SessionOfThisRank;
+
+  Result<bool> RunHere(const Block& loop, const LoopRange& range, size_t depth, VariableTable* frame);
+  Result<bool> RunOnRanks(const Block& loop, const LoopRange& range, size_t depth, VariableTable* frame);
   Text& TextOf(const Block& loop);
   static bool CanBeShared(const Text& text, const Block& loop, const LoopRange& range,
                           const VariableTable& frame, const SessionOptions& options);
@@ -74,9 +78,9 @@ class SharedIterations : public IterationRunner {
   /// 0 what was printed.
   Result<std::vector<ShareReport>> ExchangeReports(const Block& loop, const VariableTable& before,
                                                    const ShareReport& own, Told* told);
-  /// Adds the terms of all iterations to the sums of `frame`, in their order. False: that failed, and the
-  /// sums are as before.
-  bool AddTerms(const Block& loop, std::vector<SumTerm> terms, VariableTable* frame);
+  /// Adds the terms of all iterations to the sums of `frame`, in their order. False: that failed on every
+  /// rank, and the sums are as before.
+  Result<bool> AddTerms(const Block& loop, std::vector<SumTerm> terms, VariableTable* frame);
   /// Puts the changed cells of all ranks into the matrices of `frame`.
   Status ExchangeCells(const Block& loop, const std::vector<ShareReport>& reports,
                        const VariableTable& before, std::vector<Matrix> cells, VariableTable* frame);
@@ -89,13 +93,8 @@ class SharedIterations : public IterationRunner {
   const SessionEnvironment& environment_;
   BlockRunner& blocks_;
   const std::atomic<bool>& cancelled_;
-  // A session of one rank within this one.
-  const SessionOptions local_options_;
-  const SessionEnvironment local_environment_;
-  ops::KernelContext local_context_;
-  SessionRuntime runtime_;
-  BlockRunner local_blocks_;
-  ParallelIterations local_;
+  std::unique_ptr<SessionOfThisRank> own_;  // With several ranks.
+  std::unique_ptr<ParallelIterations> local_;
   std::unordered_map<const Block*, Text> texts_;
 };
 

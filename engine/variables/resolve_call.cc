@@ -100,7 +100,7 @@ Result<ResolvedCall> ResolveCall(const Program& program, const Block& call, cons
   Result<ResolvedCall> resolved = call.candidates.empty()
                                       ? Resolve(program, call.function, call.arguments, caller)
                                       : ChooseCandidate(program, call, caller);
-  if (!resolved.ok()) return resolved.status().At(call.position);
+  if (!resolved.ok()) return resolved.status().OnEveryRank().At(call.position);
   return resolved;
 }
 

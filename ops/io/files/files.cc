@@ -24,7 +24,9 @@ class RealFiles : public Files {
       : paths_(std::move(directory), std::move(roots)), versions_(paths_), gate_(gate) {}
 
   Result<std::unique_ptr<InputFile>> Open(const std::string& path) override {
-    if (versions_.IsExpected(path) == false) return NotFound("cannot read '{}': no such file", path);
+    // Worker 0 has said so to all.
+    if (versions_.IsExpected(path) == false)
+      return NotFound("cannot read '{}': no such file", path).OnEveryRank();
     const Result<FilePlace> place = paths_.Find(path, Use::kRead);
     if (IsRefused(place)) return place.status();
     Result<std::unique_ptr<InputFile>> file =
@@ -54,7 +56,9 @@ class RealFiles : public Files {
 
   Result<std::string> Fingerprint(const std::string& path) override {
     struct stat status{};
-    HEDDLE_RETURN_IF_ERROR(Look(path, &status));
+    const Status found = Look(path, &status);
+    if (!found.ok()) HEDDLE_RETURN_IF_ERROR(versions_.Check(path, versions_.Find(path)));
+    HEDDLE_RETURN_IF_ERROR(found);
     return versions_.Fingerprint(path);
   }
 

@@ -44,6 +44,7 @@ TEST_F(PlanCacheTest, AFailureToMakeAPlanIsTheSameErrorOnEveryRank) {
   const Status one = one_.Obtain(1, guard_, NotHere).status();
   EXPECT_EQ(zero.code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(one.ToString(), zero.ToString());
+  EXPECT_TRUE(zero.is_on_every_rank() && one.is_on_every_rank());
 }
 
 TEST_F(PlanCacheTest, RanksThatTookDifferentWaysAreToldApart) {

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 
 #include "actor/in_process_link.h"
@@ -46,11 +49,36 @@ std::string BytesOf(const ControlState& state) {
 BetweenBlocks StopAtTheEnd(Stretch* stretch, size_t rank) {
   return [stretch, rank, block = int64_t{0}](const std::function<ControlState()>& state) mutable {
     if (rank == 0) stretch->blocks = block + 1;
+    if (stretch->fault) HEDDLE_RETURN_IF_ERROR(stretch->fault(rank, block));
     if (block++ != stretch->end) return OkStatus();
     stretch->states[rank] = BytesOf(state());
     return Cancelled("it stands still");
   };
 }
+
+// Turns a wait for ever into a failure.
+class Deadline {
+ public:
+  explicit Deadline(const std::function<void()>& passed)
+      : thread_([this, passed] {
+          std::unique_lock lock(mutex_);
+          if (!changed_.wait_for(lock, std::chrono::minutes(1), [this] { return has_ended_; })) passed();
+        }) {}
+  void End() {
+    {
+      const std::lock_guard lock(mutex_);
+      has_ended_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool has_ended_ = false;
+  std::thread thread_;
+};
 
 Status RunFrom(Session& session, const std::string& state) {
   if (state.empty()) return session.Run();
@@ -78,7 +106,7 @@ ScriptOutcome RunProgram(const Program& program, SessionOptions options, Stretch
   std::vector<std::unique_ptr<Session>> sessions;
   for (size_t rank = 0; rank < ranks; ++rank) {
     options.rank = static_cast<int>(rank);
-    files.push_back(ops::MakeFiles(testing::TempDir()));
+    files.push_back(ops::MakeFiles(stretch->folders.empty() ? testing::TempDir() : stretch->folders[rank]));
     SessionEnvironment environment;
     environment.files = files.back().get();
     environment.clock = &SystemClock();
@@ -92,6 +120,9 @@ ScriptOutcome RunProgram(const Program& program, SessionOptions options, Stretch
   }
   std::vector<Status> statuses(ranks);
   std::vector<std::thread> threads;
+  Deadline deadline([&] {
+    for (const auto& session : sessions) session->Cancel(Internal("the ranks wait for each other"));
+  });
   for (size_t rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
       statuses[rank] = RunFrom(*sessions[rank], stretch->begin[rank]);
@@ -101,6 +132,7 @@ ScriptOutcome RunProgram(const Program& program, SessionOptions options, Stretch
     });
   }
   for (std::thread& thread : threads) thread.join();
+  deadline.End();
   for (size_t rank = 0; rank < ranks; ++rank) {
     if (ranks > 1) network.Detach(static_cast<uint32_t>(rank));
     outcome.statistics.push_back(sessions[rank]->statistics());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,9 @@ struct ScriptOutcome {
 /// Compiles `text` as "test.dml"; stops the test when that fails.
 Program CompileOrDie(const std::string& text);
 /// Runs a script with options.ranks sessions in this process, on real threads, joined by the in-memory
-/// network. `kernels`: instead of those of the catalog.
+/// network. As with executors, the others are told of a rank that has ended with an error. Ranks that wait for
+/// each other for a minute end with "the ranks wait for each other". `kernels`: instead of those of the
+/// catalog.
 ScriptOutcome RunScript(const std::string& text, SessionOptions options = {},
                         const ops::KernelSource* kernels = nullptr);
 /// The same, of a program, between two moments. Each rank begins with the entry of `begin` (bytes of a
@@ -30,6 +33,10 @@ struct Stretch {
   int64_t end = -1;
   std::vector<std::string> states;
   int64_t blocks = 0;  ///< How often rank 0 stood between two blocks.
+  /// Asked on each rank before each block, by its number; an error is a failure of that rank there. May be
+  /// empty.
+  std::function<Status(size_t rank, int64_t block)> fault;
+  std::vector<std::string> folders;  ///< Of each rank, where its files are; none: that of all tests.
 };
 ScriptOutcome RunProgram(const Program& program, SessionOptions options, Stretch* stretch,
                          const ops::KernelSource* kernels = nullptr);

@@ -8,7 +8,6 @@
 #include "core/memory/block_pool.h"
 #include "engine/blocks/block_runner.h"
 #include "engine/control/control_program.h"
-#include "engine/control/parallel_iterations.h"
 #include "engine/control/shared_iterations.h"
 #include "engine/session/control_channel.h"
 #include "engine/session/session.h"
@@ -31,9 +30,10 @@ ops::KernelContext MakeContext(const SessionOptions& options, const SessionEnvir
   return context;
 }
 
-class SessionOfOneRank : public Session {
+// Joins what one rank runs a program with: control program, blocks, iterations, machine code.
+class RankSession : public Session {
  public:
-  SessionOfOneRank(const SessionOptions& options, Program program, const SessionEnvironment& environment)
+  RankSession(const SessionOptions& options, Program program, const SessionEnvironment& environment)
       : options_(options),
         environment_(environment),
         program_(std::move(program)),
@@ -47,13 +47,9 @@ class SessionOfOneRank : public Session {
         blocks_(options_, environment_, context_, runtime_, RandomSeeds(options_.seed)) {
     context_.fused = &fused_;
     RandomSeeds::Connect(&program_);
-    if (options_.ranks > 1) {
-      shared_ =
-          std::make_unique<SharedIterations>(program_, options_, environment_, context_, blocks_, cancelled_);
-    } else {
-      parallel_ = std::make_unique<ParallelIterations>(program_, options_, environment_, context_, runtime_,
-                                                       blocks_, cancelled_);
-    }
+    // What it takes of the program and the context is there by now.
+    iterations_ = std::make_unique<SharedIterations>(program_, options_, environment_, context_, runtime_,
+                                                     blocks_, cancelled_);
   }
 
   Status Run() override { return Run(std::nullopt); }
@@ -66,7 +62,7 @@ class SessionOfOneRank : public Session {
     }
     cancelled_.store(true);
     runtime_.Cancel(why);
-    if (shared_ != nullptr) shared_->Cancel(why);
+    iterations_->Cancel(why);
     if (environment_.control != nullptr) environment_.control->Interrupt(why);
   }
 
@@ -80,13 +76,13 @@ class SessionOfOneRank : public Session {
     Status status = blocks_.AddPlans();
     if (status.ok()) {
       ControlProgram control(program_, options_, blocks_, cancelled_, environment_.between_blocks);
-      IterationRunner& iterations = shared_ != nullptr ? static_cast<IterationRunner&>(*shared_) : *parallel_;
-      control.set_iterations(&iterations);
+      control.set_iterations(iterations_.get());
       status = state ? control.Resume(*std::move(state)) : RunFromVariables(&control);
-      iterations.Finish();
+      iterations_->Finish();
     }
     Finish(context_.clock->MonotonicNs() - begin_ns);
-    if (MeetsRankZeroIn(status)) (void)environment_.control->Receive();  // ends with rank 0's failure
+    if (status.ok()) status = blocks_.plans().Compare(blocks_.guard());
+    if (!status.ok()) TellOthers(status);
     std::lock_guard lock(mutex_);
     // Whatever stopped because of a cancellation, the cancellation is the cause.
     if (!status.ok() && !why_.ok()) return why_;
@@ -104,14 +100,14 @@ class SessionOfOneRank : public Session {
     return OkStatus();
   }
 
-  // A failure of the replicated control program happens on rank 0 as well, perhaps later: rank 0 prints first
-  // what comes before it in the script, and its report is the one that counts.
-  bool MeetsRankZeroIn(const Status& status) const {
-    if (options_.rank == 0 || environment_.control == nullptr || blocks_.failed_in_plan()) return false;
-    if (blocks_.compiler().failed_by_size()) return true;
-    return status.code() == StatusCode::kFailedPrecondition ||
-           status.code() == StatusCode::kInvalidArgument || status.code() == StatusCode::kAborted ||
-           status.code() == StatusCode::kNotFound;  // rank 0 has said that there is no such file
+  // Another rank may wait for this one in a plan, so they are told that it comes to none any more. A failure
+  // that every rank has comes on rank 0 as well, perhaps later: rank 0 prints first what comes before it in
+  // the script, and its report is the one that counts. This rank waits for it, which ends with that report,
+  // or with the next decision of a rank 0 that has not failed.
+  void TellOthers(const Status& status) {
+    blocks_.Leave(status);
+    if (status.is_on_every_rank() && options_.rank != 0 && environment_.control != nullptr)
+      (void)environment_.control->Receive();
   }
 
   void Finish(int64_t elapsed_ns) {
@@ -153,8 +149,7 @@ class SessionOfOneRank : public Session {
   ops::FusedRuntime fused_;
   SessionRuntime runtime_;
   BlockRunner blocks_;
-  std::unique_ptr<ParallelIterations> parallel_;  // With one rank,
-  std::unique_ptr<SharedIterations> shared_;      // with several.
+  std::unique_ptr<SharedIterations> iterations_;
   bool own_cause_ = false;
   std::mutex mutex_;
   Status why_;  // of the cancellation; under mutex_
@@ -164,7 +159,7 @@ class SessionOfOneRank : public Session {
 
 std::unique_ptr<Session> Session::Create(const SessionOptions& options, Program program,
                                          const SessionEnvironment& environment) {
-  return std::make_unique<SessionOfOneRank>(options, std::move(program), environment);
+  return std::make_unique<RankSession>(options, std::move(program), environment);
 }
 
 }  // namespace heddle::engine

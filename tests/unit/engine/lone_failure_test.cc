@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank that fails alone, outside of a plan: the others wait for it in a plan, or for a decision, or come to
+// the end of the script. All of them end with its error.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "core/memory/counted_heap.h"
+#include "core/memory/memory_budget.h"
+#include "engine/blocks/scalar_block.h"
+#include "tests/unit/engine/script_runner.h"
+
+namespace heddle::engine {
+namespace {
+
+constexpr const char* kScript =
+    "X = rand(rows=300, cols=3, seed=1)\ns = 0\n"
+    "for (i in 1:3) {\n  X = X + 1\n  if (sum(X) > 0) { s = s + i }\n  print(s + \" \" + sum(X))\n}\n"
+    "l = list(X, s)\nprint(length(l))\nprint(\"end\")";
+
+// Runs the script with a fault of one rank before each of its blocks in turn.
+void ExpectTheFaultOfOneRank(size_t failing, const Status& fault) {
+  const Program program = CompileOrDie(kScript);
+  Stretch whole;
+  ASSERT_TRUE(RunProgram(program, SplitOver(3), &whole).status.ok());
+  ASSERT_GT(whole.blocks, 10);
+  for (int64_t at = 0; at < whole.blocks; ++at) {
+    SCOPED_TRACE(testing::Message() << "rank " << failing << " fails before block " << at);
+    Stretch stretch;
+    stretch.fault = [&](size_t rank, int64_t block) {
+      return rank == failing && block == at ? fault : OkStatus();
+    };
+    const ScriptOutcome outcome = RunProgram(program, SplitOver(3), &stretch);
+    EXPECT_EQ(outcome.status.message(), fault.message());
+    EXPECT_EQ(outcome.status.code(), fault.code());
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+// Of codes, too, that every rank may have at once.
+TEST(LoneFailureTest, ReachesRanksThatWaitAnywhere) {
+  for (const size_t rank : {0u, 1u, 2u}) ExpectTheFaultOfOneRank(rank, FailedPrecondition("a fault"));
+  ExpectTheFaultOfOneRank(1, NotFound("no such file"));
+  ExpectTheFaultOfOneRank(1, ResourceExhausted("no memory"));
+}
+
+// Should a failure say of itself that every rank has it, and they have not: nobody waits for ever.
+TEST(LoneFailureTest, WhoIsWrongAboutTheOthersDoesNotWaitForThem) {
+  for (const size_t rank : {0u, 1u}) ExpectTheFaultOfOneRank(rank, Aborted("stop").OnEveryRank());
+}
+
+// The plan of the loop is there since its first round: rank 0 has nothing more to say before it waits.
+TEST(LoneFailureTest, AFileThatOneRankMisses) {
+  std::vector<std::string> folders;
+  for (const std::string name : {"lone_a", "lone_b"}) {
+    folders.push_back(testing::TempDir() + name);
+    std::filesystem::create_directories(folders.back());
+    std::filesystem::remove(folders.back() + "/X.csv");
+  }
+  std::ofstream(folders[0] + "/X.csv") << "1,2\n3,4\n5,6\n";
+  std::filesystem::create_hard_link(folders[0] + "/X.csv", folders[1] + "/X.csv");
+  const Program program = CompileOrDie(
+      "s = 0\nfor (i in 1:6) {\n  X = read(\"X.csv\", format=\"csv\")\n  s = s + sum(X * i)\n}\nprint(s)");
+  Stretch stretch;
+  stretch.folders = folders;
+  stretch.fault = [&](size_t rank, int64_t block) {
+    if (rank == 1 && block == 4) std::filesystem::remove(folders[1] + "/X.csv");
+    return OkStatus();
+  };
+  const ScriptOutcome outcome = RunProgram(program, SplitOver(2), &stretch);
+  EXPECT_EQ(outcome.status.code(), StatusCode::kDataLoss) << outcome.status.ToString();
+  EXPECT_EQ(outcome.status.message().substr(0, 45), "cannot read 'X.csv': worker 1 sees another fi");
+  for (const std::string& folder : folders) std::filesystem::remove_all(folder);
+}
+
+class FailingOnOneRank : public ops::KernelSource {
+ public:
+  Status Run(const ops::KernelCall& call, std::span<Value> results) const override {
+    if (call.node.Is("+") && call.context.rank == 1) return FailedPrecondition("a fault of one rank");
+    return ops::CatalogKernels().Run(call, results);
+  }
+};
+
+// Terms are added on every rank; what fails there on one alone is not tried again by it alone.
+TEST(LoneFailureTest, ASumOfAParforThatOneRankCannotAdd) {
+  const FailingOnOneRank kernels;
+  SessionOptions options = SplitOver(2);
+  options.min_distributed_bytes = 1000;
+  options.fusion = "off";
+  const ScriptOutcome outcome = RunScript(
+      "s = matrix(0, rows=300, cols=3)\nX = rand(rows=300, cols=3, seed=1)\n"
+      "parfor (i in 1:4) {\n  s += X * i\n}\nprint(sum(s))",
+      options, &kernels);
+  EXPECT_EQ(outcome.status.message(), "a fault of one rank");
+}
+
+// Scalar work in place: a rank without memory must not ask for a plan, which no other rank asks for.
+TEST(LoneFailureTest, AScalarForWhichThereIsNoMemory) {
+  if (!HeapIsCounted()) GTEST_SKIP() << "the heap is not counted";
+  Graph graph;  // t = s + s
+  const auto add = [&](std::string_view op, std::vector<NodeId> inputs, const std::string& name) {
+    Node node;
+    node.op = op;
+    node.inputs = std::move(inputs);
+    if (!name.empty()) node.SetAttribute("name", name);
+    node.position = {"a.dml", 7, 1};
+    return graph.Add(std::move(node));
+  };
+  const NodeId text = add("variable", {}, "s");
+  add("assign", {add("+", {text, text}, "")}, "t");
+  ops::KernelContext context;
+  ScalarBlocks blocks(0, ops::CatalogKernels(), context);
+  ScalarBlocks::Prepared prepared = ScalarBlocks::Prepare(graph);
+  VariableTable frame;
+  frame.SetScalar("s", Scalar(std::string(MemoryBudget::kHeapAllowance, 'x')));
+  MemoryBudget& budget = MemoryBudget::Process();
+  const int64_t limit = budget.limit();
+  budget.SetLimit(std::max(budget.used(), HeapBytes() - MemoryBudget::kHeapAllowance) + (1 << 20));
+  const Result<bool> refused = blocks.Evaluate(graph, &prepared, &frame);
+  budget.SetLimit(limit);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().code(), StatusCode::kResourceExhausted);
+  EXPECT_FALSE(refused.status().is_on_every_rank());
+  EXPECT_TRUE(refused.status().position().IsKnown());
+  const Result<bool> done = blocks.Evaluate(graph, &prepared, &frame);
+  EXPECT_TRUE(done.ok() && *done) << "the next time there is memory";
+}
+
+}  // namespace
+}  // namespace heddle::engine
