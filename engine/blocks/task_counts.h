@@ -13,8 +13,8 @@
 
 namespace heddle::engine {
 
-/// Adds what the tasks of plans did to the statistics of a session. What one act of a task counts for is found
-/// once for a plan, and remembered.
+/// Adds what the tasks of plans did to the statistics of a session. What one act of a task counts for is
+/// found once for a plan, and remembered.
 class TaskCounts {
  public:
   /// `statistics` outlives it.

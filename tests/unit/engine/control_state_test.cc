@@ -132,7 +132,8 @@ TEST(ControlStateTest, AStateOfAnotherProgramIsRefused) {
 
 // A state that says of itself that it is of this program, and does not fit it.
 TEST(ControlStateTest, EveryPartMustFitTheProgram) {
-  const Program program = CompileOrDie("n = 0\nX = rand(rows=3, cols=2)\nwhile (n < 3) { n = n + sum(X) }");
+  const Program program =
+      CompileOrDie("n = 0\nX = rand(rows=3, cols=2)\nwhile (n < 3) {\n  n = n + sum(X)\n  X = X + 1\n}");
   Stretch first{.end = 3};
   RunProgram(program, {}, &first);
   const auto fault = [&](const std::function<void(ControlState&)>& change) {

@@ -9,7 +9,7 @@
 
 #include "core/memory/counted_heap.h"
 #include "core/memory/memory_budget.h"
-#include "engine/blocks/scalar_block.h"
+#include "engine/blocks/scalar_program.h"
 #include "tests/unit/engine/script_runner.h"
 
 namespace heddle::engine {
@@ -111,20 +111,20 @@ TEST(LoneFailureTest, AScalarForWhichThereIsNoMemory) {
   const NodeId text = add("variable", {}, "s");
   add("assign", {add("+", {text, text}, "")}, "t");
   ops::KernelContext context;
-  ScalarBlocks blocks(0, ops::CatalogKernels(), context);
-  ScalarBlocks::Prepared prepared = ScalarBlocks::Prepare(graph);
+  ScalarEvaluator evaluator(0, ops::CatalogKernels(), context);
+  ScalarProgram program(graph);
   VariableTable frame;
   frame.SetScalar("s", Scalar(std::string(MemoryBudget::kHeapAllowance, 'x')));
   MemoryBudget& budget = MemoryBudget::Process();
   const int64_t limit = budget.limit();
   budget.SetLimit(std::max(budget.used(), HeapBytes() - MemoryBudget::kHeapAllowance) + (1 << 20));
-  const Result<bool> refused = blocks.Evaluate(graph, &prepared, &frame);
+  const Result<bool> refused = evaluator.Evaluate(&program, &frame);
   budget.SetLimit(limit);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.status().code(), StatusCode::kResourceExhausted);
   EXPECT_FALSE(refused.status().is_on_every_rank());
   EXPECT_TRUE(refused.status().position().IsKnown());
-  const Result<bool> done = blocks.Evaluate(graph, &prepared, &frame);
+  const Result<bool> done = evaluator.Evaluate(&program, &frame);
   EXPECT_TRUE(done.ok() && *done) << "the next time there is memory";
 }
 

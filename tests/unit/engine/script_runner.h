@@ -20,8 +20,8 @@ struct ScriptOutcome {
 /// Compiles `text` as "test.dml"; stops the test when that fails.
 Program CompileOrDie(const std::string& text);
 /// Runs a script with options.ranks sessions in this process, on real threads, joined by the in-memory
-/// network. As with executors, the others are told of a rank that has ended with an error. Ranks that wait for
-/// each other for a minute end with "the ranks wait for each other". `kernels`: instead of those of the
+/// network. As with executors, the others are told of a rank that has ended with an error. Ranks that wait
+/// for each other for a minute end with "the ranks wait for each other". `kernels`: instead of those of the
 /// catalog.
 ScriptOutcome RunScript(const std::string& text, SessionOptions options = {},
                         const ops::KernelSource* kernels = nullptr);
