@@ -9,12 +9,17 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 option(HEDDLE_WARNINGS_AS_ERRORS "Stop at the first compiler warning" ${PROJECT_IS_TOP_LEVEL})
 set(HEDDLE_SANITIZE "" CACHE STRING "Sanitizers for -fsanitize=, e.g. address,undefined or thread")
 
+option(HEDDLE_PRECOMPILED_HEADER "Parse the headers of the standard library once (release builds; deploy/build sets it)" OFF)
+
 find_program(CCACHE ccache)
 if(CCACHE)
-  # Without these two ccache leaves files with a precompiled header out: none of them depends on a time or on macros that
-  # only that header sees.
   set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  if(HEDDLE_PRECOMPILED_HEADER)
+    # Without these two ccache leaves files with a precompiled header out: none of them depends on a time or on macros
+    # that only that header sees.
+    set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+  endif()
 endif()
 
 add_library(heddle_options INTERFACE)
@@ -40,7 +45,6 @@ target_include_directories(heddle_options INTERFACE ${PROJECT_SOURCE_DIR})
 # Headers of the standard library and of fmt, which nearly every file includes, are parsed once: a fifth of the build.
 # Files that are compiled for another processor, those of Eigen and modules, whose code lies anywhere in memory, parse them
 # by themselves. Every file still names what it uses: builds for development and sanitizers have no precompiled header.
-option(HEDDLE_PRECOMPILED_HEADER "Parse the headers of the standard library once (release builds)" ON)
 if(HEDDLE_PRECOMPILED_HEADER AND CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT HEDDLE_SANITIZE)
   file(WRITE ${CMAKE_BINARY_DIR}/precompiled.cc "")
   add_library(heddle_precompiled OBJECT ${CMAKE_BINARY_DIR}/precompiled.cc)

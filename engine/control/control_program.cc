@@ -47,7 +47,7 @@ Status ControlProgram::RunBody(const Block& loop, VariableTable* frame, size_t d
                                bool is_alone) {
   depth_ = depth;
   sums_ = sums;
-  beside_ = is_alone ? nullptr : &loop;
+  concurrent_loop_ = is_alone ? nullptr : &loop;
   met_downward_loop_ = false;
   frames_.clear();
   frames_.push_back(std::make_unique<VariableTable>(std::move(*frame)));
@@ -219,9 +219,9 @@ Status ControlProgram::EnterFor(const Block& block) {
   std::optional<int64_t> step = from <= to ? 1 : -1;
   if (block.has_increment) {
     HEDDLE_ASSIGN_OR_RETURN(step, LoopBound(block, Block::kIncrement));
-  } else if (step == -1 && beside_ != nullptr && frames_.size() == 1 &&
-             std::find(beside_->upward.begin(), beside_->upward.end(), block.variable) !=
-                 beside_->upward.end()) {
+  } else if (step == -1 && concurrent_loop_ != nullptr && frames_.size() == 1 &&
+             std::find(concurrent_loop_->upward.begin(), concurrent_loop_->upward.end(), block.variable) !=
+                 concurrent_loop_->upward.end()) {
     met_downward_loop_ = true;
     return Cancelled("a loop counts down");
   }

@@ -17,7 +17,8 @@
 
 namespace heddle::engine {
 
-/// Who runs the blocks of an iteration that add to sums over all iterations.
+/// Runs the blocks of an iteration that add to sums over all iterations: when it is the turn of the
+/// iteration, or later, where the sums are.
 class SumTaker {
  public:
   virtual ~SumTaker() = default;
@@ -41,7 +42,7 @@ struct LoopRange {
   uint64_t NumberOf(uint64_t round) const { return first + round * step; }
 };
 
-/// Who runs the iterations of a parfor in another way than one after the other.
+/// Runs the iterations of a parfor in another way than one after the other (shared_iterations.h).
 class IterationRunner {
  public:
   virtual ~IterationRunner() = default;
@@ -59,8 +60,8 @@ class IterationRunner {
 /// of the script.
 class ControlProgram {
  public:
-  /// All outlive it. `cancelled` ends the run between blocks; `between_blocks` as in SessionEnvironment.
-  /// `stopped`, where given, ends it too.
+  /// All outlive it. `cancelled` ends the run between two blocks, and so does `stopped`, where it is given:
+  /// of this program alone, while that of the session goes on. `between_blocks` as in SessionEnvironment.
   ControlProgram(const Program& program, const SessionOptions& options, BlockRunner& blocks,
                  const std::atomic<bool>& cancelled, const BetweenBlocks& between_blocks,
                  const std::atomic<bool>* stopped = nullptr)
@@ -84,8 +85,8 @@ class ControlProgram {
   /// is not one of this program.
   Status Resume(ControlState state);
   /// Runs the body of a parfor inside of `depth` calls to its end, once, on the variables of `*frame`. Errors
-  /// do not tell the calls on the way to them: open_calls() does. Where it is not alone, other iterations of
-  /// the loop run, too.
+  /// do not tell the calls on the way to them: open_calls() does. `is_alone`: no other iteration of the loop
+  /// runs at the same time.
   Status RunBody(const Block& loop, VariableTable* frame, size_t depth, SumTaker* sums, bool is_alone);
   /// What calls of a recursion in bodies find, from now on.
   void Adopt(RecursionForests::Evaluated forest) { recursions_.Adopt(std::move(forest)); }
@@ -143,9 +144,9 @@ class ControlProgram {
   IterationRunner* iterations_ = nullptr;
   std::vector<Activation> stack_;
   std::vector<std::unique_ptr<VariableTable>> frames_;
-  size_t depth_ = 0;               // Calls around the program.
-  SumTaker* sums_ = nullptr;       // RunBody only.
-  const Block* beside_ = nullptr;  // The loop whose other iterations run, too.
+  size_t depth_ = 0;                        // RunBody: calls around the loop.
+  SumTaker* sums_ = nullptr;                // RunBody only.
+  const Block* concurrent_loop_ = nullptr;  // RunBody: the loop, where other iterations of it run at once.
   bool met_downward_loop_ = false;
   std::vector<CallSite> calls_below_;  // Open in what failed, an iteration or a recursion.
   int64_t decisions_ = 0;

@@ -19,9 +19,10 @@ class OrderedOutput {
  public:
   using Print = std::function<void(uint64_t iteration, std::string_view text)>;
 
-  /// `print` outlives it, and is called by one thread at a time. The first `known` texts have been printed
-  /// before, by iterations that were given up, and are not printed again.
-  explicit OrderedOutput(const Print& print, int64_t known = 0) : print_(print), known_(known) {}
+  /// `print` outlives it, and is called by one thread at a time. The first `printed_before` texts have been
+  /// printed before, by iterations that were given up, and are not printed again.
+  explicit OrderedOutput(const Print& print, int64_t printed_before = 0)
+      : print_(print), printed_before_(printed_before) {}
 
   void Add(uint64_t iteration, std::string_view text) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -44,7 +45,7 @@ class OrderedOutput {
     }
     changed_.notify_all();
   }
-  /// Texts printed so far, those that were known included.
+  /// Texts printed so far, those printed before included.
   int64_t printed() {
     const std::lock_guard<std::mutex> lock(mutex_);
     return printed_;
@@ -81,11 +82,11 @@ class OrderedOutput {
   };
   // Under the lock.
   void PrintNow(uint64_t iteration, std::string_view text) {
-    if (++printed_ > known_) print_(iteration, text);
+    if (++printed_ > printed_before_) print_(iteration, text);
   }
 
   const Print& print_;
-  const int64_t known_;
+  const int64_t printed_before_;
   std::mutex mutex_;
   std::condition_variable changed_;
   int64_t printed_ = 0;

@@ -67,13 +67,13 @@ struct ParallelIterations::Lane {
 // A loop that runs.
 struct ParallelIterations::Loop {
   Loop(const Block& of_block, const LoopRange& of_range, size_t of_depth, const Adding& of_adding,
-       SumTerms* of_terms, const OrderedOutput::Print& print, int64_t known)
+       SumTerms* of_terms, const OrderedOutput::Print& print, int64_t printed_before)
       : block(of_block),
         range(of_range),
         depth(of_depth),
         adding(of_adding),
         terms(of_terms),
-        output(print, known) {}
+        output(print, printed_before) {}
 
   const Block& block;
   const LoopRange& range;
@@ -189,8 +189,8 @@ int ParallelIterations::WorkersFor(const Block& loop, uint64_t rounds, const Var
 
 bool ParallelIterations::Pays(const Block& loop, const LoopRange& range, const VariableTable& frame) const {
   if (!loop.independent || WorkersFor(loop, range.rounds, frame) < 2) return false;
-  const auto known = iteration_ns_.find(&loop);
-  return (known == iteration_ns_.end() || known->second >= kShortIterationNs) &&
+  const auto measured = iteration_ns_.find(&loop);
+  return (measured == iteration_ns_.end() || measured->second >= kShortIterationNs) &&
          IsAsChecked(loop, range, frame);
 }
 
@@ -237,8 +237,8 @@ void ParallelIterations::OpenLanes(int count, Loop* loop) {
 }
 
 int64_t ParallelIterations::IterationNs(const Block& loop) const {
-  const auto known = iteration_ns_.find(&loop);
-  return known == iteration_ns_.end() ? 0 : known->second;
+  const auto measured = iteration_ns_.find(&loop);
+  return measured == iteration_ns_.end() ? 0 : measured->second;
 }
 
 Status ParallelIterations::Run(const Block& block, const LoopRange& range, size_t depth, VariableTable* frame,

@@ -160,24 +160,24 @@ void SharedIterations::Cancel(const Status& why) {
   if (own_ != nullptr) own_->runtime.Cancel(why);
 }
 
-SharedIterations::Text& SharedIterations::TextOf(const Block& loop) {
-  const auto [found, is_new] = texts_.try_emplace(&loop);
-  Text& text = found->second;
-  if (!is_new) return text;
-  const bool assigns_counter = AddNames(loop.body, loop.variable, &text.names);
-  text.names.insert(loop.merged.begin(), loop.merged.end());
-  for (const std::string& sum : loop.sums) text.names.erase(sum);
-  const bool only_adds = FindAdding(loop.body, loop.sums, &text.adding);
-  text.can_be_shared =
+SharedIterations::LoopFacts& SharedIterations::FactsOf(const Block& loop) {
+  const auto [found, is_new] = facts_.try_emplace(&loop);
+  LoopFacts& facts = found->second;
+  if (!is_new) return facts;
+  const bool assigns_counter = AddNames(loop.body, loop.variable, &facts.names);
+  facts.names.insert(loop.merged.begin(), loop.merged.end());
+  for (const std::string& sum : loop.sums) facts.names.erase(sum);
+  const bool only_adds = FindAdding(loop.body, loop.sums, &facts.adding);
+  facts.can_be_shared =
       loop.independent && only_adds && !assigns_counter && !compiler::MayRun(loop.body, program_, "read");
-  return text;
+  return facts;
 }
 
-bool SharedIterations::CanBeShared(const Text& text, const Block& loop, const LoopRange& range,
+bool SharedIterations::CanBeShared(const LoopFacts& facts, const Block& loop, const LoopRange& range,
                                    const VariableTable& frame, const SessionOptions& options) {
-  if (!text.can_be_shared || range.rounds < 2 || !IsAsChecked(loop, range, frame)) return false;
+  if (!facts.can_be_shared || range.rounds < 2 || !IsAsChecked(loop, range, frame)) return false;
   int64_t bytes = 0, split_bytes = 0;
-  for (const std::string& name : text.names) {
+  for (const std::string& name : facts.names) {
     const Variable* const variable = frame.Find(name);
     if (variable == nullptr) continue;
     ForEachValue(*variable, [&](const Variable& value) {
@@ -197,18 +197,18 @@ bool SharedIterations::CanBeShared(const Text& text, const Block& loop, const Lo
 }
 
 // Rank 0 decides for all, by what iterations took the last time. The bytes do not depend on it.
-Result<bool> SharedIterations::Pays(const Block& loop, const Text& text, const LoopRange& range,
+Result<bool> SharedIterations::Pays(const Block& loop, const LoopFacts& facts, const LoopRange& range,
                                     const VariableTable& frame) {
-  if (!text.has_run) return true;
+  if (!facts.has_run) return true;
   int64_t bytes = 0;  // A nanosecond each.
-  for (const std::string& name : text.names)
+  for (const std::string& name : facts.names)
     if (const Variable* variable = frame.Find(name); variable != nullptr)
       ForEachValue(*variable, [&](const Variable& value) {
         if (IsElsewhere(value)) bytes = SaturatingSum(bytes, std::max<int64_t>(KnownBytes(value.info), 0));
       });
   const uint64_t key = FoldHash(FoldHash(3, static_cast<uint64_t>(loop.id)), range.rounds);
   HEDDLE_ASSIGN_OR_RETURN(const std::string answer, blocks_.Share(key, [&] {
-    const double saved = static_cast<double>(range.rounds) * static_cast<double>(text.iteration_ns) *
+    const double saved = static_cast<double>(range.rounds) * static_cast<double>(facts.iteration_ns) *
                          (1.0 - 1.0 / options_.ranks);
     return std::string(saved > static_cast<double>(kExchangeNs) + static_cast<double>(bytes) ? "share"
                                                                                              : "keep");
@@ -216,7 +216,7 @@ Result<bool> SharedIterations::Pays(const Block& loop, const Text& text, const L
   return answer == "share";
 }
 
-Status SharedIterations::Replicate(const Text& text, const VariableTable& frame, VariableTable* local) {
+Status SharedIterations::Replicate(const LoopFacts& facts, const VariableTable& frame, VariableTable* local) {
   // The values of variables and of elements of lists, by numbers.
   VariableTable copies;
   std::map<std::string, Distribution> wanted;
@@ -226,14 +226,14 @@ Status SharedIterations::Replicate(const Text& text, const VariableTable& frame,
     copies.Set(copy, value);
     wanted[copy] = Distribution::Each();
   };
-  for (const std::string& name : text.names)
+  for (const std::string& name : facts.names)
     if (const Variable* variable = frame.Find(name)) ForEachValue(*variable, add);
   if (!wanted.empty()) HEDDLE_RETURN_IF_ERROR(blocks_.Exchange(wanted, &copies));
   size_t taken = 0;
   const auto whole = [&](const Variable& value) {
     return IsElsewhere(value) ? *copies.Find(fmt::format("%copy.{}", taken++)) : value;
   };
-  for (const std::string& name : text.names)
+  for (const std::string& name : facts.names)
     if (const Variable* variable = frame.Find(name)) local->Set(name, WithValues(*variable, whole));
   return OkStatus();
 }
@@ -265,20 +265,20 @@ Result<bool> SharedIterations::RunHere(const Block& loop, const LoopRange& range
 
 Result<bool> SharedIterations::RunOnRanks(const Block& loop, const LoopRange& range, size_t depth,
                                           VariableTable* frame) {
-  Text& text = TextOf(loop);
-  if (!CanBeShared(text, loop, range, *frame, options_)) return false;
-  HEDDLE_ASSIGN_OR_RETURN(const bool pays, Pays(loop, text, range, *frame));
+  LoopFacts& facts = FactsOf(loop);
+  if (!CanBeShared(facts, loop, range, *frame, options_)) return false;
+  HEDDLE_ASSIGN_OR_RETURN(const bool pays, Pays(loop, facts, range, *frame));
   if (!pays) return false;
   VariableTable before;
-  HEDDLE_RETURN_IF_ERROR(Replicate(text, *frame, &before).At(loop.position));
+  HEDDLE_RETURN_IF_ERROR(Replicate(facts, *frame, &before).At(loop.position));
 
   const LoopRange share = ShareOf(range);
-  Told told;
+  ShareContents contents;
   VariableTable after = before;
   Status status;
   SumTerms terms;
   const auto print = [&](uint64_t round, std::string_view line) {
-    told.printed.push_back({share.NumberOf(round), std::string(line)});
+    contents.printed.push_back({share.NumberOf(round), std::string(line)});
   };
   if (share.rounds > 0) status = local_->Run(loop, share, depth, &after, print, &terms);
   if (cancelled_.load()) return Cancelled("the job was cancelled");
@@ -288,48 +288,49 @@ Result<bool> SharedIterations::RunOnRanks(const Block& loop, const LoopRange& ra
   own.iteration_ns = local_->IterationNs(loop);
   if (status.ok())
     status = WithinMemory("changes of a parfor",
-                          [&] { return FindChanges(loop, before, after, &own, &cells, &told); });
+                          [&] { return FindChanges(loop, before, after, &own, &cells, &contents); });
   after = VariableTable();
   if (status.ok())
     status = WithinMemory("terms of a sum", [&] {
-      told.terms = EncodeTerms(terms.terms());
+      contents.terms = EncodeTerms(terms.terms());
       return OkStatus();
     });
   terms.Clear();
-  size_t bytes = told.terms.size();
-  for (const std::string& changes : told.changes) bytes += changes.size();
+  size_t bytes = contents.terms.size();
+  for (const std::string& changes : contents.changes) bytes += changes.size();
   own.has_failed = !status.ok() || (options_.memory_bytes > 0 &&
                                     static_cast<int64_t>(bytes) > options_.memory_bytes / kMemoryParts);
   if (own.has_failed) {
     own.changes.clear();
-    told = Told();
+    contents = ShareContents();
   }
-  HEDDLE_ASSIGN_OR_RETURN(const std::vector<ShareReport> reports, ExchangeReports(loop, before, own, &told));
-  text.has_run = true;
-  text.iteration_ns = reports[0].iteration_ns;
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<ShareReport> reports,
+                          ExchangeReports(loop, before, own, &contents));
+  facts.has_run = true;
+  facts.iteration_ns = reports[0].iteration_ns;
   if (std::any_of(reports.begin(), reports.end(),
                   [](const ShareReport& report) { return report.has_failed; }))
     return false;
   if (!loop.sums.empty()) {
     std::vector<SumTerm> all;
-    HEDDLE_RETURN_IF_ERROR(DecodeTerms(told.terms, &all));
+    HEDDLE_RETURN_IF_ERROR(DecodeTerms(contents.terms, &all));
     HEDDLE_ASSIGN_OR_RETURN(const bool are_added, AddTerms(loop, std::move(all), frame));
     if (!are_added) return false;
   }
 
   HEDDLE_RETURN_IF_ERROR(ExchangeCells(loop, reports, before, std::move(cells), frame).At(loop.position));
-  HEDDLE_RETURN_IF_ERROR(AdoptChanges(loop, reports, before, told.changes, frame).At(loop.position));
-  std::stable_sort(told.printed.begin(), told.printed.end(),
+  HEDDLE_RETURN_IF_ERROR(AdoptChanges(loop, reports, before, contents.changes, frame).At(loop.position));
+  std::stable_sort(contents.printed.begin(), contents.printed.end(),
                    [](const PrintedText& a, const PrintedText& b) { return a.iteration < b.iteration; });
   if (options_.rank == 0)
-    for (const PrintedText& line : told.printed) environment_.print(line.text);
+    for (const PrintedText& line : contents.printed) environment_.print(line.text);
   frame->Set(loop.variable, Variable::OfScalar(range.ValueOf(range.rounds - 1)));
   return true;
 }
 
 Status SharedIterations::FindChanges(const Block& loop, const VariableTable& before,
                                      const VariableTable& after, ShareReport* own, std::vector<Matrix>* cells,
-                                     Told* told) {
+                                     ShareContents* contents) {
   ListOf<Variable> changes;  // Of each variable; none of matrices.
   for (size_t i = 0; i < loop.merged.size(); ++i) {
     const Variable& old = *before.Find(loop.merged[i]);
@@ -347,42 +348,44 @@ Status SharedIterations::FindChanges(const Block& loop, const VariableTable& bef
     HEDDLE_RETURN_IF_ERROR(changes.Add("", std::move(others)));
   }
   if (ChangesAsBytes(loop, before))
-    told->changes = {
+    contents->changes = {
         EncodeVariable(Variable::OfList(std::make_shared<ListOf<Variable>>(std::move(changes))))};
   return OkStatus();
 }
 
 Result<std::vector<ShareReport>> SharedIterations::ExchangeReports(const Block& loop,
                                                                    const VariableTable& before,
-                                                                   const ShareReport& own, Told* told) {
+                                                                   const ShareReport& own,
+                                                                   ShareContents* contents) {
   VariableTable texts;
   HEDDLE_ASSIGN_OR_RETURN(Variable report, TextOfThisRank(own.ToText(), options_.ranks));
   texts.Set("%report", std::move(report));
-  HEDDLE_ASSIGN_OR_RETURN(Variable lines, TextOfThisRank(EncodeTexts(told->printed), options_.ranks));
+  HEDDLE_ASSIGN_OR_RETURN(Variable lines, TextOfThisRank(EncodeTexts(contents->printed), options_.ranks));
   texts.Set("%printed", std::move(lines));
   std::map<std::string, Distribution> wanted = {{"%report", Distribution::Each()},
                                                 {"%printed", Distribution::One()}};
   const bool has_sums = !loop.sums.empty(), has_changes = ChangesAsBytes(loop, before);
   if (has_sums) {
-    HEDDLE_ASSIGN_OR_RETURN(Variable own_terms, TextOfThisRank(told->terms, options_.ranks));
+    HEDDLE_ASSIGN_OR_RETURN(Variable own_terms, TextOfThisRank(contents->terms, options_.ranks));
     texts.Set("%terms", std::move(own_terms));
     wanted["%terms"] = Distribution::Each();
   }
   if (has_changes) {
-    const std::string_view own_changes = told->changes.empty() ? std::string_view() : told->changes[0];
+    const std::string_view own_changes =
+        contents->changes.empty() ? std::string_view() : contents->changes[0];
     HEDDLE_ASSIGN_OR_RETURN(Variable changes, TextOfThisRank(own_changes, options_.ranks));
     texts.Set("%changes", std::move(changes));
     wanted["%changes"] = Distribution::Each();
   }
   HEDDLE_RETURN_IF_ERROR(blocks_.Exchange(wanted, &texts));
-  *told = Told();
+  *contents = ShareContents();
   if (has_sums) {
     const Column all = texts.Find("%terms")->value.frame().column(0);
-    for (int64_t rank = 0; rank < all.rows(); ++rank) told->terms.append(all.TextAt(rank));
+    for (int64_t rank = 0; rank < all.rows(); ++rank) contents->terms.append(all.TextAt(rank));
   }
   if (has_changes) {
     const Column all = texts.Find("%changes")->value.frame().column(0);
-    for (int64_t rank = 0; rank < all.rows(); ++rank) told->changes.emplace_back(all.TextAt(rank));
+    for (int64_t rank = 0; rank < all.rows(); ++rank) contents->changes.emplace_back(all.TextAt(rank));
   }
   std::vector<ShareReport> reports;
   const Column column = texts.Find("%report")->value.frame().column(0);
@@ -392,19 +395,19 @@ Result<std::vector<ShareReport>> SharedIterations::ExchangeReports(const Block& 
   if (options_.rank != 0) return reports;
   const Column all = texts.Find("%printed")->value.frame().column(0);
   for (int64_t rank = 0; rank < all.rows(); ++rank)
-    HEDDLE_RETURN_IF_ERROR(DecodeTexts(all.TextAt(rank), &told->printed));
+    HEDDLE_RETURN_IF_ERROR(DecodeTexts(all.TextAt(rank), &contents->printed));
   return reports;
 }
 
 Result<bool> SharedIterations::AddTerms(const Block& loop, std::vector<SumTerm> terms, VariableTable* frame) {
   std::stable_sort(terms.begin(), terms.end(),
                    [](const SumTerm& a, const SumTerm& b) { return a.iteration < b.iteration; });
-  const Text& text = TextOf(loop);
+  const LoopFacts& facts = FactsOf(loop);
   VariableTable sums;
   for (const std::string& name : loop.sums) sums.Set(name, *frame->Find(name));
   for (SumTerm& term : terms) {
-    const auto block = text.adding.find(term.block);
-    if (block == text.adding.end()) return false;
+    const auto block = facts.adding.find(term.block);
+    if (block == facts.adding.end()) return false;
     for (auto& [name, variable] : term.values) sums.Set(name, std::move(variable));
     const Status added = blocks_.Run(term.block, block->second->graph, &sums);
     if (added.is_on_every_rank()) return false;

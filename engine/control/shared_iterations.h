@@ -45,8 +45,8 @@ class SharedIterations : public IterationRunner {
   void Cancel(const Status& why);
 
  private:
-  // What the text of a loop says.
-  struct Text {
+  // What is known of a loop: what its blocks name, and how its rounds went.
+  struct LoopFacts {
     std::set<std::string> names;             // Variables that its body reads or writes.
     std::map<int32_t, const Block*> adding;  // Blocks that add to sums, by number.
     bool can_be_shared = false;
@@ -58,26 +58,28 @@ class SharedIterations : public IterationRunner {
 
   Result<bool> RunHere(const Block& loop, const LoopRange& range, size_t depth, VariableTable* frame);
   Result<bool> RunOnRanks(const Block& loop, const LoopRange& range, size_t depth, VariableTable* frame);
-  Text& TextOf(const Block& loop);
-  static bool CanBeShared(const Text& text, const Block& loop, const LoopRange& range,
+  LoopFacts& FactsOf(const Block& loop);
+  static bool CanBeShared(const LoopFacts& facts, const Block& loop, const LoopRange& range,
                           const VariableTable& frame, const SessionOptions& options);
-  Result<bool> Pays(const Block& loop, const Text& text, const LoopRange& range, const VariableTable& frame);
+  Result<bool> Pays(const Block& loop, const LoopFacts& facts, const LoopRange& range,
+                    const VariableTable& frame);
   /// The variables that the body names, whole on this rank.
-  Status Replicate(const Text& text, const VariableTable& frame, VariableTable* local);
+  Status Replicate(const LoopFacts& facts, const VariableTable& frame, VariableTable* local);
   LoopRange ShareOf(const LoopRange& range) const;
-  // What the ranks tell each other behind the report.
-  struct Told {
+  // What the ranks send each other beside the report of a share.
+  struct ShareContents {
     std::vector<PrintedText> printed;
     std::string terms;                 // Of sums.
     std::vector<std::string> changes;  // Of frames and lists, of each rank.
   };
-  /// What the iterations of this rank did to the variables: of matrices the cells, of the others in `told`.
+  /// What the iterations of this rank did to the variables: of matrices the cells, of the others in
+  /// `contents`.
   Status FindChanges(const Block& loop, const VariableTable& before, const VariableTable& after,
-                     ShareReport* own, std::vector<Matrix>* cells, Told* told);
+                     ShareReport* own, std::vector<Matrix>* cells, ShareContents* contents);
   /// Tells all ranks what every rank reports, the terms of sums and the changes of frames and lists, and rank
   /// 0 what was printed.
   Result<std::vector<ShareReport>> ExchangeReports(const Block& loop, const VariableTable& before,
-                                                   const ShareReport& own, Told* told);
+                                                   const ShareReport& own, ShareContents* contents);
   /// Adds the terms of all iterations to the sums of `frame`, in their order. False: that failed on every
   /// rank, and the sums are as before.
   Result<bool> AddTerms(const Block& loop, std::vector<SumTerm> terms, VariableTable* frame);
@@ -95,7 +97,7 @@ class SharedIterations : public IterationRunner {
   const std::atomic<bool>& cancelled_;
   std::unique_ptr<SessionOfThisRank> own_;  // With several ranks.
   std::unique_ptr<ParallelIterations> local_;
-  std::unordered_map<const Block*, Text> texts_;
+  std::unordered_map<const Block*, LoopFacts> facts_;
 };
 
 }  // namespace heddle::engine

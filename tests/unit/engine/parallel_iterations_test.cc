@@ -219,7 +219,7 @@ TEST(ParallelIterationsTest, ACancelledSessionEndsItsIterations) {
 TEST(OrderedOutputTest, WhatWasPrintedBeforeIsNotPrintedAgain) {
   std::string printed;
   const OrderedOutput::Print print = [&](uint64_t, std::string_view text) { printed += text; };
-  OrderedOutput output(print, /*known=*/2);
+  OrderedOutput output(print, /*printed_before=*/2);
   output.Add(1, "c");
   output.Add(0, "a");
   EXPECT_EQ(output.printed(), 1);

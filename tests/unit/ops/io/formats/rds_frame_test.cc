@@ -174,7 +174,8 @@ TEST_F(RdsFrameTest, ColumnsThatAreNoneAreNamed) {
                                                {"row.names", r::CountedRows(1)}})),
             "cannot read 'x.rds': it is damaged: a data frame has other names than columns");
   EXPECT_EQ(TextOf(r::Doubles({1, 2}, r::Dim({1, 2, 1}))),
-            "cannot read 'x.rds': it is an array of 3 indexes, a frame has two");
+            "cannot read 'x.rds': it is an array of 3 indexes, a frame has two\n"
+            "data_type=\"matrix\" reads it");
   EXPECT_EQ(fault(r::Texts({"a", "b"}, r::Dim({1, 2}))),
             "cannot read 'x.rds': column 'y' is a matrix of texts");
   EXPECT_EQ(TextOf(r::Texts({"a", "b"}, r::Dim({1, 2}))),
