@@ -23,11 +23,11 @@ uint64_t LineOf(const double* cell) { return reinterpret_cast<uint64_t>(cell) / 
 const double* AtLine(uint64_t line) { return reinterpret_cast<const double*>(line * kLine); }
 
 // One page after the other, and eight pages in turns, on any machine.
-class AheadTest : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Streams, AheadTest, testing::Values(1, 8));
+class PrefetchTest : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Streams, PrefetchTest, testing::Values(1, 8));
 
 // Who reads three blocks fetches three later ones, each line once.
-TEST_P(AheadTest, EveryLineOnceAndPagesInTurn) {
+TEST_P(PrefetchTest, EveryLineOnceAndPagesInTurn) {
   for (const int64_t cells : {100, 1024, 4096, 5000}) {
     const Prefetch prefetch(cells, GetParam());
     EXPECT_TRUE(prefetch);
@@ -48,7 +48,7 @@ TEST_P(AheadTest, EveryLineOnceAndPagesInTurn) {
 }
 
 // A line that is read from its middle is the same line.
-TEST_P(AheadTest, CellsOfALineAreAlike) {
+TEST_P(PrefetchTest, CellsOfALineAreAlike) {
   const Prefetch prefetch(Prefetch::kFar, GetParam());
   for (uint64_t line = 8000; line < 8600; ++line)
     for (int cell = 1; cell < 8; ++cell)
@@ -56,7 +56,7 @@ TEST_P(AheadTest, CellsOfALineAreAlike) {
           << line << " " << cell;
 }
 
-TEST(NoAheadTest, FetchesNothing) {
+TEST(NoPrefetchTest, FetchesNothing) {
   EXPECT_FALSE(Prefetch());
   EXPECT_FALSE(Prefetch().Even());
   EXPECT_FALSE(Prefetch().Odd());
@@ -73,7 +73,7 @@ bool HaveSameBits(const double* a, const double* b, int64_t count) {
 
 // What is fetched meanwhile changes no byte: every fold over every shape of loop, with rows
 // and columns left over, and with cells that have no order.
-TEST_P(AheadTest, FoldsOfMemoryAreThoseOfTheCache) {
+TEST_P(PrefetchTest, FoldsOfMemoryAreThoseOfTheCache) {
   for (const int64_t n : {1,  2,  7,  8,  9,  10, 15, 16, 31, 33, 63, 64, 65,  66,  67,  68,
                           69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 100, 129, 1000}) {
     const int64_t rows = 8 * 37 + 5, padded = (std::max<int64_t>(n, 8 * std::min<int64_t>(n, 8)) + 7) / 8 * 8;
