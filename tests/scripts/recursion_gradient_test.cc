@@ -124,9 +124,9 @@ TEST(RecursionGradient, HasTheSameBytesKeptOrMadeAgain) {
   const Finished kept = run("4G"), again = run("400M");
   EXPECT_EQ(kept.output.find("FALSE"), std::string::npos) << kept.output;
   EXPECT_EQ(again.output, kept.output);
-  const std::string made_again = "Recursion gradient of lstm_at, forth, keeps nothing, for want of memory, ";
+  const std::string made_again = "Recursion gradient of lstm_at, forth, saves nothing, for want of memory, ";
   EXPECT_EQ(kept.errors.find(made_again), std::string::npos) << kept.errors;
-  EXPECT_NE(kept.errors.find("Recursion gradient of lstm_at, forth, keeps 640 bytes a node, nodes with 1 "),
+  EXPECT_NE(kept.errors.find("Recursion gradient of lstm_at, forth, saves 640 bytes a node, nodes with 1 "),
             std::string::npos)
       << kept.errors;
   EXPECT_NE(again.errors.find(made_again), std::string::npos) << again.errors;
