@@ -107,9 +107,10 @@ bool ScalarEvaluator::Compute(ScalarProgram* program, const VariableTable& frame
   if (!program->is_possible_) return false;
   const NodeId size = program->graph_.size();
   if (values_.size() < static_cast<size_t>(size)) values_.resize(static_cast<size_t>(size));
-  for (; computed_ < size; ++computed_)
-    if (!ComputeNode(computed_, program, frame)) return false;
-  return true;
+  NodeId id = 0;
+  while (id < size && ComputeNode(id, program, frame)) ++id;
+  computed_ = id;
+  return id == size;
 }
 
 // False where a node is no scalar, and no variable that is assigned or whose size is asked for.
@@ -150,16 +151,12 @@ bool ScalarEvaluator::ComputeOperator(NodeId id, ScalarProgram* program) {
     inputs_.push_back(input == kNoNode ? nullptr : At(input).scalar);
     if (input != kNoNode && inputs_.back() == nullptr) return false;
   }
-  bool is_refused = true;
-  Result<Scalar> result = WithinMemory(node.op, [&] {
-    Result<Scalar> value = step.op->evaluate(*step.op, node, inputs_);
-    is_refused = false;
-    return value;
-  });
+  Result<Scalar> result = WithinMemory(node.op, [&] { return step.op->evaluate(*step.op, node, inputs_); });
   if (!result.ok()) {
-    if (is_refused) {
+    const StatusCode code = result.status().code();
+    if (code == StatusCode::kResourceExhausted || code == StatusCode::kInternal) {
       refused_memory_ = result.status().At(node.position);
-    } else if (result.status().code() == StatusCode::kUnimplemented) {
+    } else if (code == StatusCode::kUnimplemented) {
       program->is_possible_ = false;
     }
     return false;  // The plan tells an error of the operator, after the effects that come before it.
