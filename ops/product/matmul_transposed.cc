@@ -13,15 +13,13 @@
 #include <cmath>
 #include <vector>
 
-#include "ops/base/fetch.h"
 #include "ops/base/parallel.h"
 #include "ops/cells/storage.h"
 #include "ops/elementwise/single_precision.h"
 #include "ops/elementwise/widened_rows.h"
-#include "ops/product/entry_cuts.h"
 #include "ops/product/matmul.h"
 #include "ops/product/matmul_gemm.h"
-#include "ops/product/transposed_singles.h"
+#include "ops/product/sparse_transposed.h"
 #include "ops/simd/aggregate.h"
 #include "ops/simd/cellwise/elementwise.h"
 #include "ops/simd/product/gemm.h"
@@ -79,12 +77,6 @@ struct Product {
   }
 
   bool IsEmpty() const { return n == 0 || k == 0; }
-};
-
-// Rows [begin, end) of the pieces at hand.
-struct Rows {
-  int64_t begin, end;
-  int64_t count() const { return end - begin; }
 };
 
 // The cells of rows of dense Y, at most 8 columns: those of floats widened.
@@ -183,104 +175,6 @@ void DenseVectorsLeaf(const Product& p, const Matrix& x, const Matrix& y, Rows r
   });
 }
 
-// The entries of a tile lie here and there in memory: no prefetcher of the machine finds those of the next
-// rows.
-constexpr int64_t kRowsPrefetched = 8;
-[[gnu::always_inline]] inline void FetchEntries(const Matrix& x, std::pair<int64_t, int64_t> entries) {
-  // Lines that begin and end somewhere: one more.
-  FetchLines(x.values() + entries.first, entries.second - entries.first + 7);
-  FetchLines(x.column_indexes() + entries.first, entries.second - entries.first + 15);
-}
-
-// How a payload is cut, and the entries of CSR operands in each tile.
-struct Tiles {
-  Tiling tiling;
-  EntryCuts x, y;
-  Tiles(const Tiling& t, const Matrix& left, const Matrix& right)
-      : tiling(t), x(left, t.tile_rows), y(right, t.tile_columns) {}
-};
-
-// One tile of the result, at least one operand CSR; tile cells are row-major without gaps.
-void SparseProductLeaf(const Matrix& x, const Matrix& y, const Tiles& tiles, Rows rows, const Tile& tile,
-                       double* payload) {
-  const int64_t n = x.columns(), k = y.columns();
-  for (int64_t i = rows.begin; i < rows.end; ++i) {
-    if (x.IsSparse() && !y.IsSparse() && tile.columns <= kMostRegisterColumns) {
-      const auto [first, last] = tiles.x.Of(i, tile.row);
-      if (i + kRowsPrefetched < rows.end) FetchEntries(x, tiles.x.Of(i + kRowsPrefetched, tile.row));
-      simd::AddScaledRow(x.values() + first, x.column_indexes() + first, last - first,
-                         y.data() + i * k + tile.column, tile.columns, payload - tile.row * tile.columns);
-      continue;
-    }
-    const auto [y_first, y_last] =
-        y.IsSparse() ? tiles.y.Of(i, tile.column) : std::pair<int64_t, int64_t>(0, 0);
-    const auto add = [&, y_first = y_first, y_last = y_last](int64_t j, double value) {
-      double* out = payload + (j - tile.row) * tile.columns;
-      if (y.IsSparse()) {
-        for (int64_t e = y_first; e < y_last; ++e) {
-          double& cell = out[y.column_indexes()[e] - tile.column];
-          cell = std::fma(value, y.values()[e], cell);
-        }
-      } else {
-        simd::AddScaled(value, y.data() + i * k + tile.column, tile.columns, out);
-      }
-    };
-    if (x.IsSparse()) {
-      const auto [first, last] = tiles.x.Of(i, tile.row);
-      for (int64_t e = first; e < last; ++e) add(x.column_indexes()[e], x.values()[e]);
-    } else {
-      for (int64_t j = tile.row; j < tile.row + tile.rows; ++j) add(j, x.data()[i * n + j]);
-    }
-  }
-}
-
-// Multiplications of t(X) %*% Y of two CSR matrices.
-int64_t CountProducts(const Matrix& x, const Matrix& y) {
-  int64_t count = 0;
-  for (int64_t i = 0; i < x.rows(); ++i)
-    count += (x.row_offsets()[i + 1] - x.row_offsets()[i]) * (y.row_offsets()[i + 1] - y.row_offsets()[i]);
-  return count;
-}
-
-// kCells of two CSR matrices, entry by entry.
-void AddProductsOfEntries(const Matrix& x, const Matrix& y, Rows rows, SparseLeaf& terms) {
-  for (int64_t i = rows.begin; i < rows.end; ++i) {
-    for (int64_t f = y.row_offsets()[i]; f < y.row_offsets()[i + 1]; ++f) {
-      terms.Weigh(y.values() + f);
-      for (int64_t e = x.row_offsets()[i]; e < x.row_offsets()[i + 1]; ++e)
-        terms.Add(x.column_indexes()[e] * y.columns() + y.column_indexes()[f], x.values()[e]);
-    }
-  }
-}
-
-// The same of floats (docs/numerics.md, section 9).
-void SparseProductLeafOfSingles(const Matrix& x, const Matrix& y, const Tiles& tiles, Rows rows,
-                                const Tile& tile, double* payload) {
-  TransposedSingles chains(tile.rows, tile.columns);
-  for (int64_t i = rows.begin; i < rows.end; ++i) {
-    chains.BeginRow(i - rows.begin, payload);
-    const auto [y_first, y_last] =
-        y.IsSparse() ? tiles.y.Of(i, tile.column) : std::pair<int64_t, int64_t>(0, 0);
-    const auto add = [&, y_first = y_first, y_last = y_last](int64_t j, float value) {
-      float* const out = chains.ChainsOf(j - tile.row);
-      if (!y.IsSparse())
-        return TransposedSingles::AddCell(value, y.data<float>() + i * y.columns() + tile.column,
-                                          tile.columns, out);
-      for (int64_t e = y_first; e < y_last; ++e) {
-        float& chain = out[y.column_indexes()[e] - tile.column];
-        chain = std::fma(value, y.values<float>()[e], chain);
-      }
-    };
-    if (x.IsSparse()) {
-      const auto [first, last] = tiles.x.Of(i, tile.row);
-      for (int64_t e = first; e < last; ++e) add(x.column_indexes()[e], x.values<float>()[e]);
-    } else {
-      for (int64_t j = tile.row; j < tile.row + tile.rows; ++j) add(j, x.data<float>()[i * x.columns() + j]);
-    }
-  }
-  chains.End(payload);
-}
-
 void ProductLeafOfSingles(const Product& p, const Matrix& x, const Matrix& y, Rows rows, const Tile& tile,
                           double* payload) {
   Run(SingleGemm{.m = tile.rows,
@@ -304,8 +198,8 @@ bool ProductLeaf(const Product& p, const Matrix& x, const Matrix& y, const Tiles
   const auto clear = [&] { std::fill_n(payload, tile.Cells(), 0.0); };
   if (x.IsSparse() || y.IsSparse()) {
     clear();
-    p.single ? SparseProductLeafOfSingles(x, y, tiles, rows, tile, payload)
-             : SparseProductLeaf(x, y, tiles, rows, tile, payload);
+    p.single ? AddSparseLeafOfSingles(x, y, tiles, rows, tile, payload)
+             : AddSparseLeaf(x, y, tiles, rows, tile, payload);
     return true;
   }
   if (p.symmetric && tile.column + tile.columns <= tile.row) return false;
@@ -393,7 +287,7 @@ Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64
       p.reduction.width <= kMostPlaces &&
       AreSparseLeaves(CountProducts(x, y), end - begin, p.reduction.width, 1))
     return ReduceSparseLeaves(p.reduction, 1, begin, end, whole, [&](int64_t leaf, SparseLeaf& terms) {
-      AddProductsOfEntries(x, y, rows_of(leaf), terms);
+      AddProductsOfEntries(x, y, rows_of(leaf), &terms);
     });
   const bool tiled = p.accumulation == Accumulation::kCells &&
                      (p.reduction.width > kWide || PaysStrips(p, x, y, end - begin));
