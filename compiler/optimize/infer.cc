@@ -66,31 +66,26 @@ bool IsComplete(const Node& node) {
   return std::all_of(results.begin(), results.end(), [](const ValueInfo& info) { return info.IsSized(); });
 }
 
-bool IsComparison(const Node& node) {
-  const ops::Operator* const op = ops::FindOperator(node.op);
-  return op != nullptr && ops::IsComparison(*op);
-}
-
-// What a script writes in one way for matrices and for frames: only the types of the operands tell.
-bool IsChosenByTypes(const Node& node) {
-  using enum ops::Role;
-  return ops::HasRole(node, {kCompareFrames, kReplace, kReplaceText}) || IsComparison(node);
+// What a script writes in one way for matrices and for frames: only the types of the operands tell. nullptr:
+// no operator of the catalog.
+bool IsChosenByTypes(const ops::Operator* op) {
+  if (op == nullptr) return false;
+  return op->role == ops::Role::kCompareFrames || op->role == ops::Role::kReplace ||
+         op->role == ops::Role::kReplaceText || ops::IsComparison(*op);
 }
 
 void ChooseForFrames(std::span<const ValueInfo> infos, Node& node) {
+  const ops::Operator* const op = ops::FindOperator(node.op);
+  if (!IsChosenByTypes(op)) return;
   const bool frames = std::any_of(infos.begin(), infos.end(), [](const ValueInfo& x) { return x.IsFrame(); });
-  const ops::Role role = ops::RoleOf(node);
-  if (!frames && role == ops::Role::kCompareFrames) {  // Other arguments of the same function.
-    node.op = std::string(node.Text("comparison"));
-    return;
-  }
-  if (role == ops::Role::kReplace || role == ops::Role::kReplaceText) {
+  if (op->role == ops::Role::kReplace || op->role == ops::Role::kReplaceText) {
     node.op = infos[0].IsFrame() ? "replaceTexts" : "replace";
-    return;
+  } else if (op->role == ops::Role::kCompareFrames) {  // Perhaps with other arguments of the same function.
+    if (!frames) node.op = std::string(node.Text("comparison"));
+  } else if (frames) {
+    node.SetAttribute("comparison", Scalar(node.op));
+    node.op = "compareFrames";
   }
-  if (!frames || !IsComparison(node)) return;
-  node.SetAttribute("comparison", Scalar(node.op));
-  node.op = "compareFrames";
 }
 
 Status InferResult(const Node& tuple, Node& node) {
@@ -115,7 +110,7 @@ NodesBefore::NodesBefore(const Graph& graph) {
   facts_.reserve(graph.nodes.size());
   for (NodeId id = 0; id < graph.size(); ++id) {
     facts_.push_back({graph[id].info, graph[id].results});
-    if (IsChosenByTypes(graph[id])) chosen_.emplace_back(id, graph[id]);
+    if (IsChosenByTypes(ops::FindOperator(graph[id].op))) chosen_.emplace_back(id, graph[id]);
   }
 }
 

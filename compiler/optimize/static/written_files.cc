@@ -47,8 +47,9 @@ class ProgramWalk {
     AddListWrite(block);
     for (NodeId id = 0; id < block.graph.size(); ++id) {
       const Node& node = block.graph[id];
-      if (ops::RoleOf(node) == ops::Role::kWrite) written_.Add(LiteralPath(block.graph, node));
-      if (ops::RoleOf(node) == ops::Role::kRead && written_.MayChange(LiteralPath(block.graph, node)))
+      const ops::Role role = ops::RoleOf(node);
+      if (role == ops::Role::kWrite) written_.Add(LiteralPath(block.graph, node));
+      if (role == ops::Role::kRead && written_.MayChange(LiteralPath(block.graph, node)))
         reads_[block.id].insert(id);
     }
   }
