@@ -89,6 +89,17 @@ function(heddle_library name)
   heddle_precompile(heddle_${name})
 endfunction()
 
+# The functions of library/ become a part of the compiler.
+function(heddle_embed_library target)
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/library/*.dml)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/embed_library.cmake)
+  set(table ${CMAKE_CURRENT_BINARY_DIR}/library_table.cc)
+  add_custom_command(OUTPUT ${table} DEPENDS ${script} ${files} VERBATIM
+    COMMAND ${CMAKE_COMMAND} -DFOLDER=${PROJECT_SOURCE_DIR}/library -DOUT=${table} -P ${script})
+  target_sources(${target} PRIVATE ${table})
+  set_source_files_properties(${table} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+endfunction()
+
 # heddle_proto_library(NAME): messages and services of NAME/*.proto.
 function(heddle_proto_library name)
   file(GLOB protos CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.proto)

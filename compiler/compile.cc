@@ -18,7 +18,7 @@ namespace {
 Result<Program> Compile(std::string text, const CompileOptions& options, Diagnostics* diagnostics) {
   MemorySourceLoader no_files({});
   SourceLoader* loader = options.loader != nullptr ? options.loader : &no_files;
-  ScriptLoader scripts({options.libraries}, loader, diagnostics);
+  ScriptLoader scripts({options.libraries, options.library_fingerprint}, loader, diagnostics);
   const Continuation* const continuation = options.continuation ? &*options.continuation : nullptr;
   scripts.LoadMain(options.script, std::move(text), /*takes_expressions=*/!IsWholeScript(continuation));
   if (options.observe_ast) options.observe_ast(PrintScript(scripts.scripts().files[0]));

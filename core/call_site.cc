@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <utility>
+
 namespace heddle {
 
 bool SourcePosition::operator==(const SourcePosition& other) const {
@@ -39,6 +41,29 @@ std::vector<std::string> CallStackNotes(std::span<const CallSite> calls, size_t 
     notes.push_back(fmt::format("in {}, called at {}", calls[i].function, calls[i].position.ToString()));
   }
   return notes;
+}
+
+Status InCalls(const Status& status, std::span<const CallSite> calls) {
+  if (status.ok()) return status;
+  Status shown = status;
+  if (IsInLibrary(status.position())) {
+    SourcePosition position = status.position();
+    std::string way;
+    while (!calls.empty() && IsInLibrary(position)) {
+      way += fmt::format("{}{}() at {}", way.empty() ? "in " : ", called by ", calls.front().function,
+                         position.ToString());
+      position = calls.front().position;
+      calls = calls.subspan(1);
+    }
+    position.call = nullptr;
+    // A place that is known stays, so the failure is made anew.
+    shown = Status(status.code(), status.message()).At(position).WithChoices(status.choices());
+    for (const std::string& note : status.notes()) shown = shown.WithNote(note);
+    if (!way.empty()) shown = shown.WithNote(std::move(way));
+    if (status.is_on_every_rank()) shown = shown.OnEveryRank();
+  }
+  for (std::string& note : CallStackNotes(calls)) shown = shown.WithNote(std::move(note));
+  return shown;
 }
 
 }  // namespace heddle

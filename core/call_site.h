@@ -4,11 +4,19 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/source_position.h"
+#include "core/status.h"
 
 namespace heddle {
+
+/// Files of the library that is part of Heddle have paths that begin so: "heddle:regression/lm.dml".
+constexpr std::string_view kLibraryPrefix = "heddle:";
+
+/// True of a place in Heddle's own library, which users neither wrote nor see.
+inline bool IsInLibrary(const SourcePosition& position) { return position.file.starts_with(kLibraryPrefix); }
 
 /// A call of a function that is written in DML, on the way to something that went wrong.
 struct CallSite {
@@ -29,5 +37,9 @@ void AppendCall(const std::string& function, const SourcePosition& position, std
 /// "in f, called at script.dml:3:5" for each call, the innermost first. Of more than `most` (three at least)
 /// those in the middle are one line that counts them: the last is in the user's own script.
 std::vector<std::string> CallStackNotes(std::span<const CallSite> calls, size_t most = kMostCallsShown);
+
+/// The failure with the calls on the way to it, the innermost first, as notes. A failure in Heddle's own
+/// library gets the place of the call that left the user's script; the place in the library becomes a note.
+Status InCalls(const Status& status, std::span<const CallSite> calls);
 
 }  // namespace heddle

@@ -67,11 +67,11 @@ Status Status::Changed(const Change& change) const {
 
 Status Status::At(const SourcePosition& position) const {
   if (ok() || rep_->position.IsKnown()) return *this;
-  return Changed([&](Rep& rep) {
+  const Status placed = Changed([&](Rep& rep) {
     rep.position = position;
     rep.position.call = nullptr;
-    for (std::string& note : CallStackNotes(CallsAround(position))) rep.notes.push_back(std::move(note));
   });
+  return position.call == nullptr ? placed : InCalls(placed, CallsAround(position));
 }
 
 Status Status::WithNote(std::string note) const {

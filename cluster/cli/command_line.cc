@@ -4,6 +4,7 @@
 
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
+#include "compiler/help/function_help.h"
 #include "compiler/parse/diagnostics.h"
 
 namespace heddle::cluster::cli {
@@ -23,7 +24,7 @@ std::string Overview() {
   for (const Verb* verb : kVerbs)
     if (!verb->hidden) text += fmt::format("  {:<14} {}\n", verb->name, verb->summary);
   text +=
-      "\n'heddle VERB --help' tells more. Example:\n  heddle run -e 'print(\"Hello \" + sum(rand(rows=1000, cols=1000, seed=1)))'\n";
+      "\n'heddle VERB --help' tells more, 'heddle help lm' of a function, 'heddle help library' lists functions. Example:\n  heddle run -e 'print(\"Hello \" + sum(rand(rows=1000, cols=1000, seed=1)))'\n";
   return text;
 }
 
@@ -134,6 +135,8 @@ int Main(std::span<const std::string> words) {
     if (words.size() == 1) return ShowHelp(Overview());
     words = words.subspan(1);
     if (const Verb* verb = FindVerb(words, &taken)) return ShowHelp(Help(*verb));
+    if (words[0] == "library") return ShowHelp(compiler::LibraryOverview());
+    if (const std::string text = compiler::HelpOfName(words[0]); !text.empty()) return ShowHelp(text);
     const std::string group = GroupHelp(words[0]);
     return words.size() == 1 && !group.empty() ? ShowHelp(group) : UnknownVerb(words);
   }

@@ -13,6 +13,7 @@
 #include "cluster/process/repeated_work.h"
 #include "cluster/security/rpc_security.h"
 #include "compiler/build/build.h"
+#include "compiler/library/library_files.h"
 #include "compiler/parse/load_scripts.h"
 #include "core/environment/clock.h"
 #include "core/memory/counted_heap.h"
@@ -138,6 +139,7 @@ class GrpcClient : public Client {
     }
     for (const auto& [name, value] : submission.parameters) (*request.mutable_arguments())[name] = value;
     for (const std::string& library : submission.libraries) request.add_libraries(library);
+    request.set_library_fingerprint(compiler::LibraryFingerprint());
     request.set_directory(submission.directory);
     for (const std::string& root : submission.data_roots) request.add_data_roots(root);
     for (const std::string& path : submission.named_paths) request.add_named_paths(path);

@@ -45,6 +45,7 @@ Result<Program> Compile(const SubmitRequest& request, const engine::SessionOptio
   options.arguments = {request.arguments().begin(), request.arguments().end()};
   options.loader = &loader;
   options.libraries = {request.libraries().begin(), request.libraries().end()};
+  options.library_fingerprint = request.library_fingerprint();
   options.disabled_passes.insert(session.disabled_passes.begin(), session.disabled_passes.end());
   compiler::Diagnostics diagnostics;
   Result<Program> program = compiler::CompileScript(request.script_text(), options, &diagnostics);

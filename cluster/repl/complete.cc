@@ -6,6 +6,7 @@
 
 #include "cluster/repl/commands.h"
 #include "compiler/build/body_builder.h"
+#include "compiler/help/function_help.h"
 #include "ops/base/operator.h"
 #include "ops/base/operator_traits.h"
 
@@ -83,6 +84,7 @@ void AddLibrary(const engine::InteractiveSession& session, std::vector<std::stri
   std::vector<std::string> folders = {"scripts/builtin"};
   for (const std::string& library : session.libraries())
     folders.insert(folders.end(), {library, library + "/builtin", library + "/scripts/builtin"});
+  for (const compiler::LibraryFile& file : compiler::LibraryFiles()) words->emplace_back(FunctionOf(file));
   for (const std::string& folder : folders) {
     std::error_code error;
     for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
@@ -95,6 +97,9 @@ void AddArguments(std::string_view function, const engine::InteractiveSession& s
   if (const ops::Operator* builtin = ops::FindBuiltin(function))
     for (const ops::OperatorParameter& parameter : ops::ParseParameters(builtin->parameters))
       words->push_back(std::string(parameter.name) + "=");
+  if (const compiler::LibraryFile* const file = compiler::FindLibraryFunction(function))
+    if (const Result<compiler::FunctionHelp> help = compiler::HelpOf(*file); help.ok())
+      for (const compiler::FunctionHelp::Parameter& argument : help->arguments) words->push_back(argument.name + "=");
   for (const engine::Definitions::FunctionHead& head : session.definitions().functions())
     if (head.name == function)
       for (const std::string& parameter : head.parameters) words->push_back(parameter + "=");

@@ -7,17 +7,19 @@
 #include "cluster/process/interrupt.h"
 #include "cluster/repl/commands.h"
 #include "cluster/repl/prompt_signals.h"
+#include "compiler/help/function_help.h"
 #include "compiler/parse/diagnostics.h"
 #include "compiler/parse/parser.h"
 #include "core/environment/clock.h"
 #include "engine/control/local_run.h"
 #include "engine/interactive/describe_variable.h"
+#include "ops/base/operator.h"
 
 namespace heddle::cluster {
 namespace {
 
 constexpr std::array<Command, 8> kCommands = {{
-    {":help", "", "these lines"},
+    {":help", "[NAME]", "these lines, or what a function does"},
     {":type", "EXPR", "type and size of an expression; it does not run"},
     {":explain", "STATEMENT", "what the compiler makes of it; it does not run"},
     {":time", "STATEMENT", "run it and tell how long it took"},
@@ -133,10 +135,11 @@ void Repl::HandleCommand(const std::string& line) {
                         nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest))
                       .WithNote(":help lists the commands"));
   }
-  if (command->argument.empty() != argument.empty())
+  const bool is_optional = command->argument.starts_with('[');
+  if (!is_optional && command->argument.empty() != argument.empty())
     return Report(command->argument.empty() ? Usage("{} takes nothing behind it, not '{}'", name, argument)
                                             : Usage("{0} needs something: {0} {1}", name, command->argument));
-  if (name == ":help") return surroundings_.print(Help());
+  if (name == ":help") return TellOf(argument);
   if (name == ":vars") return ListVariables();
   if (name == ":load") return Load(argument);
   if (name == ":reset") return session_.Clear();
@@ -153,6 +156,18 @@ void Repl::HandleCommand(const std::string& line) {
   const Result<std::string> text = name == ":type" ? session_.TypeOf(argument) : session_.Explain(argument);
   if (!text.ok()) return Report(text.status());
   surroundings_.print(text->ends_with('\n') ? *text : *text + "\n");
+}
+
+void Repl::TellOf(const std::string& function) {
+  if (function.empty()) return surroundings_.print(Help());
+  const std::string text = compiler::HelpOfName(function);
+  if (!text.empty()) return surroundings_.print(text);
+  std::vector<std::string> names = ops::BuiltinNames();
+  for (const compiler::LibraryFile& file : compiler::LibraryFiles())
+    names.emplace_back(compiler::FunctionOf(file));
+  const std::string nearest = compiler::SuggestName(function, names);
+  Report(Usage("there is no function '{}' of the language or of the library{}", function,
+               nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
 }
 
 void Repl::Load(const std::string& path) {

@@ -22,6 +22,7 @@ class Repl {
       : session_(*session), lines_(*lines), surroundings_(std::move(surroundings)) {}
 
   /// Runs the statements of a file, as :load does.
+  void TellOf(const std::string& function);
   void Load(const std::string& path);
   /// Returns the exit code: 0 where somebody sat in front of it, else that of the first error.
   int Run();

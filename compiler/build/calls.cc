@@ -4,6 +4,7 @@
 
 #include "compiler/build/body_builder.h"
 #include "compiler/build/other_functions.h"
+#include "compiler/library/library_files.h"
 #include "compiler/optimize/rewrite.h"
 
 namespace heddle::compiler {
@@ -482,11 +483,13 @@ void BodyBuilder::SuggestFunction(const std::string& name, const std::vector<std
   candidates.insert(candidates.end(), natives.begin(), natives.end());
   const std::span<const std::string_view> library = LibraryFunctions();
   candidates.insert(candidates.end(), library.begin(), library.end());
+  for (const LibraryFile& file : LibraryFiles()) candidates.emplace_back(FunctionOf(file));
   diagnostic->suggestion = SuggestName(name, candidates);
   const bool is_of_library = IsLibraryFunction(diagnostic->suggestion) &&
                              program_.loader.options().libraries.empty() &&
                              program_.functions.Find(file_, "", diagnostic->suggestion) == nullptr &&
-                             ops::FindBuiltin(diagnostic->suggestion) == nullptr;
+                             ops::FindBuiltin(diagnostic->suggestion) == nullptr &&
+                             FindLibraryFunction(diagnostic->suggestion) == nullptr;
   if (is_of_library)
     diagnostic->notes.push_back(fmt::format("{}() is a function of the library; {}", diagnostic->suggestion,
                                             WhereLibraryIs(diagnostic->suggestion)));

@@ -2,6 +2,19 @@
 #include "compiler/build/function_table.h"
 
 namespace heddle::compiler {
+namespace {
+
+// The name by which scripts call a function of a library file: lm of m_lm in lm.dml.
+std::string CalledName(const ScriptFile& script, const std::string& name) {
+  const size_t folder = script.path.find_last_of("/:");
+  const std::string file = script.path.substr(folder == std::string::npos ? 0 : folder + 1);
+  for (const EntryPoint& entry : kEntryPoints)
+    if (name.starts_with(entry.prefix) && name.substr(entry.prefix.size()) + ".dml" == file)
+      return name.substr(entry.prefix.size());
+  return name;
+}
+
+}  // namespace
 
 void FunctionTable::Add(const ScriptSet& scripts) {
   for (size_t file = functions_.size(); file < scripts.files.size(); ++file) {
@@ -18,8 +31,9 @@ void FunctionTable::Add(const ScriptSet& scripts) {
     std::map<std::string, DmlFunction>& functions = functions_.emplace_back();
     for (const FunctionDefinition& function : script.functions) {
       const std::string key = prefix + function.name;
-      functions.emplace(function.name,
-                        DmlFunction{key, is_named_by_file ? function.name : key, &function, id});
+      functions.emplace(
+          function.name,
+          DmlFunction{key, is_named_by_file ? CalledName(script, function.name) : key, &function, id});
     }
   }
 }

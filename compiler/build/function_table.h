@@ -3,11 +3,21 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/parse/ast.h"
 
 namespace heddle::compiler {
+
+/// A function f of the library is defined as m_f, f_f or s_f, by the type of its first argument; a list
+/// counts as a scalar.
+struct EntryPoint {
+  std::string_view prefix;
+  DataType first_argument;
+};
+constexpr EntryPoint kEntryPoints[] = {
+    {"m_", DataType::kMatrix}, {"f_", DataType::kFrame}, {"s_", DataType::kScalar}};
 
 /// A function written in DML.
 struct DmlFunction {

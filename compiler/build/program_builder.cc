@@ -14,13 +14,6 @@
 namespace heddle::compiler {
 namespace {
 
-struct EntryPoint {
-  std::string_view prefix;
-  DataType first_argument;
-};
-constexpr EntryPoint kEntryPoints[] = {
-    {"m_", DataType::kMatrix}, {"f_", DataType::kFrame}, {"s_", DataType::kScalar}};
-
 constexpr size_t kMostPlacesShown = 4;  // where a file was looked for
 
 std::span<const Statement> Chosen(const std::vector<Statement>& statements,

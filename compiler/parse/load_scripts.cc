@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "compiler/library/library_files.h"
 #include "compiler/parse/parser.h"
 #include "compiler/parse/source_path.h"
+#include "core/call_site.h"
 
 namespace heddle::compiler {
 namespace {
@@ -48,7 +50,7 @@ std::optional<int32_t> ScriptLoader::LoadLibraryFunction(const std::string& name
       known->second = file->second;
       break;
     }
-    Result<std::string> text = loader_.Load(candidate);
+    Result<std::string> text = Load(candidate);
     if (text.ok()) {
       known->second = Add(candidate, *std::move(text));
       break;
@@ -82,9 +84,22 @@ int32_t ScriptLoader::Add(const std::string& path, std::string text, bool takes_
   set_.files.push_back(Parse(path, std::move(text), &diagnostics_, takes_expressions));
   set_.files.back().has_errors = diagnostics_.errors() > errors;
   set_.files.back().is_library =
+      path.starts_with(kLibraryPrefix) ||
       std::any_of(options_.libraries.begin(), options_.libraries.end(),
                   [&](const std::string& library) { return IsBelow(path, library); });
   return index;
+}
+
+// The text of a file of the user, of a library folder, or of the library that is part of Heddle.
+Result<std::string> ScriptLoader::Load(const std::string& candidate) {
+  if (!candidate.starts_with(kLibraryPrefix)) return loader_.Load(candidate);
+  const LibraryFile* const file = FindLibraryPath(candidate);
+  if (file == nullptr) return NotFound("no such file");
+  if (options_.library_fingerprint != 0 && options_.library_fingerprint != LibraryFingerprint())
+    return FailedPrecondition(
+               "the script calls functions of the library, and the master's is of another version")
+        .WithNote("'heddle version' tells versions: client and master must be the same");
+  return std::string(file->text);
 }
 
 int32_t ScriptLoader::AddBroken(const std::string& path) {
@@ -117,7 +132,7 @@ int32_t ScriptLoader::LoadImport(const ScriptFile& importer, const Import& impor
   std::vector<std::string> tried;
   for (const std::string& candidate : ImportCandidates(import, options_)) {
     if (const auto known = files_.find(candidate); known != files_.end()) return known->second;
-    Result<std::string> text = loader_.Load(candidate);
+    Result<std::string> text = Load(candidate);
     if (text.ok()) return Add(candidate, *std::move(text));
     if (text.status().code() != StatusCode::kNotFound) {
       diagnostics_.Error(importer.path, import.range, text.status().message()).notes = text.status().notes();
@@ -134,6 +149,7 @@ int32_t ScriptLoader::LoadImport(const ScriptFile& importer, const Import& impor
 
 std::vector<std::string> ImportCandidates(const Import& import, const LoadOptions& options) {
   std::vector<std::string> candidates;
+  if (import.path.starts_with(kLibraryPrefix)) return {import.path};
   AddOnce(JoinPath(import.directory, import.path), &candidates);
   if (!import.path.empty() && import.path.front() == '/') return candidates;
   AddOnce(JoinPath(import.directory, JoinPath("scripts", import.path)), &candidates);
@@ -143,6 +159,9 @@ std::vector<std::string> ImportCandidates(const Import& import, const LoadOption
     if (import.path.starts_with(kScripts))
       AddOnce(JoinPath(library, import.path.substr(kScripts.size())), &candidates);
   }
+  std::string path = JoinPath("", import.path);
+  if (path.starts_with(kScripts)) path = path.substr(kScripts.size());
+  if (const LibraryFile* const file = FindLibraryFile(path)) candidates.push_back(LibraryPath(*file));
   return candidates;
 }
 
@@ -155,6 +174,7 @@ std::vector<std::string> LibraryCandidates(const std::string& name, const LoadOp
     AddOnce(JoinPath(library, file), &candidates);
     AddOnce(JoinPath(library, "scripts/builtin/" + file), &candidates);
   }
+  if (const LibraryFile* const own = FindLibraryFunction(name)) candidates.push_back(LibraryPath(*own));
   return candidates;
 }
 

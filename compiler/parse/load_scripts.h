@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,6 +17,9 @@ struct LoadOptions {
   /// Folders of functions that are written in DML, in the order in which they are searched: a checkout of the
   /// scripts of SystemDS, or a folder of files that are named after their functions.
   std::vector<std::string> libraries;
+  /// LibraryFingerprint() of the machine that the script comes from: another library than this one's is not
+  /// used. 0: that of this machine.
+  uint64_t library_fingerprint = 0;
 };
 
 /// Parses the files of a program, each once: the main script, every file that it sources directly or
@@ -26,7 +30,7 @@ struct LoadOptions {
 /// (default: the working directory, not the folder of the sourcing file). Tried in order: <directory>/<path>,
 /// <directory>/scripts/<path>, and for each library <library>/<path> and <library>/scripts/<path>; a path
 /// that begins with "scripts/" is looked for without it, too, in libraries that are themselves a folder of
-/// scripts.
+/// scripts; last in the library that is part of Heddle (library/library_files.h).
 class ScriptLoader {
  public:
   ScriptLoader(LoadOptions options, SourceLoader* loader, Diagnostics* diagnostics)
@@ -47,6 +51,7 @@ class ScriptLoader {
 
  private:
   int32_t Add(const std::string& path, std::string text, bool takes_expressions = false);
+  Result<std::string> Load(const std::string& candidate);
   int32_t AddBroken(const std::string& path);
   void LoadImports(size_t importer);
   int32_t LoadImport(const ScriptFile& importer, const Import& import);
@@ -63,7 +68,7 @@ class ScriptLoader {
 /// The places an import is looked for, in order, as paths for SourceLoader::Load.
 std::vector<std::string> ImportCandidates(const Import& import, const LoadOptions& options);
 /// The places a library function is looked for: scripts/builtin/NAME.dml in the working directory, then in
-/// each library builtin/NAME.dml, NAME.dml and scripts/builtin/NAME.dml.
+/// each library builtin/NAME.dml, NAME.dml and scripts/builtin/NAME.dml, then in the library of Heddle.
 std::vector<std::string> LibraryCandidates(const std::string& name, const LoadOptions& options);
 
 }  // namespace heddle::compiler

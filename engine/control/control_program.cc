@@ -75,8 +75,7 @@ Status ControlProgram::RunToEnd() {
 // What went wrong at a place in the script, with the calls that are open.
 Status ControlProgram::WithCalls(Status status) const {
   if (status.ok() || !status.position().IsKnown()) return status;
-  for (std::string& note : CallStackNotes(open_calls())) status = status.WithNote(std::move(note));
-  return status;
+  return InCalls(status, open_calls());
 }
 
 // The innermost first.

@@ -130,6 +130,15 @@ TEST_F(ReplPipeTest, AnErrorInALoadedScriptSaysWhichLineItIs) {
   EXPECT_EQ(Enter("", {"a.dml"}).errors, "input:2:1: error: here\n");
 }
 
+TEST_F(ReplPipeTest, HelpTellsOfFunctions) {
+  const Finished done = Enter(":help lmPredictStats\n:help rowSums\n:help lmm\n");
+  EXPECT_NE(done.output.find("lmPredictStats: prints and returns"), std::string::npos) << done.output;
+  EXPECT_NE(done.output.find("\n  R = lmPredictStats(yhat, ytest, lm)\n"), std::string::npos) << done.output;
+  EXPECT_NE(done.output.find("rowSums("), std::string::npos) << done.output;
+  EXPECT_EQ(done.errors,
+            "heddle: error: there is no function 'lmm' of the language or of the library; did you mean 'lm'?\n");
+}
+
 TEST_F(ReplPipeTest, CommandsThatAreNone) {
   const Finished done = Enter(":varz\n:type\n:quit now\n:load none.dml\n:type x = 1\n");
   EXPECT_EQ(done.errors,

@@ -129,6 +129,8 @@ class StaticPass {
         const bool certain = context.certain && id < first_stop && !block.graph[id].Is("variable");
         reports_.Report(status, certain, ops::RoleOf(block.graph[id]) == ops::Role::kRangeAssign);
       }
+      if (context.certain && first_stop < block.graph.size())
+        reports_.ReportStop(block.graph[first_stop], outcome.values);
       if (!context.may_stop) reports_.CheckRounds(block.graph, outcome.values, rounds_);
       reports_.WarnOfLostNumbers(block, outcome.values);
     }

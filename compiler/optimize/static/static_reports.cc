@@ -12,11 +12,13 @@ namespace heddle::compiler {
 
 void StaticReports::Report(const Status& status, bool certain, bool may_be_unread) {
   if (muted_ > 0 || diagnostics_ == nullptr) return;
-  Status shown = status;
+  // What may go wrong in Heddle's own library says nothing to those who call it: its functions check their
+  // arguments.
+  if (!certain && IsInLibrary(status.position())) return;
   std::vector<CallSite> shown_calls;
   for (auto call = calls_.rbegin(); call != calls_.rend(); ++call)
     AppendCall(call->function, call->position, &shown_calls);
-  for (std::string& note : CallStackNotes(shown_calls)) shown = shown.WithNote(std::move(note));
+  const Status shown = InCalls(status, shown_calls);
   if (certain) {
     diagnostics_->AddStatus(shown);
     return;
@@ -29,6 +31,12 @@ void StaticReports::Report(const Status& status, bool certain, bool may_be_unrea
       warning.notes.begin() + static_cast<std::ptrdiff_t>(status.notes().size()),
       may_be_unread ? "the script ends with this error if it comes here, unless nothing reads the result"
                     : "the script ends with this error if it comes here");
+}
+
+void StaticReports::ReportStop(const Node& stop, const std::vector<std::optional<Scalar>>& values) {
+  if (ops::RoleOf(stop) != ops::Role::kStop || !IsInLibrary(stop.position) || stop.inputs.empty()) return;
+  const std::optional<Scalar>& text = values[static_cast<size_t>(stop.inputs[0])];
+  if (text) Report(Aborted("{}", text->ToText()).At(stop.position), /*certain=*/true);
 }
 
 void StaticReports::WarnOfLostNumbers(const Block& block, const std::vector<std::optional<Scalar>>& values) {

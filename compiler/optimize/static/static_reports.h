@@ -25,6 +25,10 @@ class StaticReports {
   /// An error where `certain`, otherwise a warning. `may_be_unread`: it is about a value, which is not
   /// computed where nothing reads it.
   void Report(const Status& status, bool certain, bool may_be_unread = false);
+  /// An error where `stop`, the first node that ends a block which every run comes to, is a stop() of
+  /// Heddle's own library whose text is known: a function of the library says what is wrong with its
+  /// arguments. A script's own stop() is no error of the script.
+  void ReportStop(const Node& stop, const std::vector<std::optional<Scalar>>& values);
   /// Warns of calls whose last number rounding takes away: seq(0.05, 0.95, 0.05) ends at 0.9.
   void WarnOfLostNumbers(const Block& block, const std::vector<std::optional<Scalar>>& values);
   /// Warns of indexes that some round of a loop would find outside of their matrix.

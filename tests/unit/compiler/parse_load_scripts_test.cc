@@ -102,12 +102,6 @@ TEST(LoadScriptsTest, AFileOfTheLibraryIsLookedForOnceWithWhatItSources) {
   EXPECT_TRUE(scripts.scripts().files[2].is_library);
 }
 
-TEST(LoadScriptsTest, TheWorkingDirectoryComesBeforeTheLibraries) {
-  EXPECT_EQ(LibraryCandidates("lm", {.libraries = {"/one"}}),
-            (std::vector<std::string>{"scripts/builtin/lm.dml", "/one/builtin/lm.dml", "/one/lm.dml",
-                                      "/one/scripts/builtin/lm.dml"}));
-}
-
 TEST(LoadScriptsTest, ErrorsInAFileOfTheLibraryNameItAndTheFirstCall) {
   MemorySourceLoader loader(std::map<std::string, std::string>{{"lib/f.dml", "m_f = function() { y = }"}});
   Diagnostics diagnostics;
