@@ -17,6 +17,7 @@
 #include "ops/catalog.h"
 #include "ops/cells/storage.h"
 #include "ops/simd/aggregate.h"
+#include "ops/statistics/group_panels.h"
 #include "ops/statistics/group_payload.h"
 
 namespace heddle::ops {
@@ -150,17 +151,10 @@ Grouping GroupRows(const std::vector<int64_t>& numbers) {
   return grouping;
 }
 
-// The rows that a kernel has, as parts of all.
-struct Rows {
-  int64_t begin;
-  int64_t end;
-  int64_t total;
-};
-
 // Adds the panels of one group to its tree.
 class GroupReader {
  public:
-  GroupReader(const KernelCall& call, const GroupPayload& payload, Rows rows)
+  GroupReader(const KernelCall& call, const GroupPayload& payload, RowsOfAll rows)
       : x_(call.inputs[kTarget]->matrix()),
         payload_(payload),
         begin_(rows.begin),
@@ -333,10 +327,17 @@ Result<Value> RunWhole(const KernelCall& call, const GroupPayload& payload, cons
   return Value(std::move(result));
 }
 
+Result<Value> ListOf(const std::vector<double>& cells, const GroupPayload& payload) {
+  const int64_t width = payload.width() + 2;
+  HEDDLE_ASSIGN_OR_RETURN(Matrix list, Matrix::Dense(static_cast<int64_t>(cells.size()) / width, width));
+  std::copy(cells.begin(), cells.end(), list.mutable_data());
+  return Value(std::move(list));
+}
+
 // A partial value: rows (a panel of the node, group, payload...).
 Result<Value> RunPartial(const KernelCall& call, const GroupPayload& payload, const Grouping& grouping,
                          const double* weights) {
-  const Rows rows{call.row_begin, call.row_end, call.total_rows};
+  const RowsOfAll rows{call.row_begin, call.row_end, call.total_rows};
   const int64_t height = Granule(rows.total);
   const int64_t last = rows.end == rows.total ? std::numeric_limits<int64_t>::max() : rows.end / height;
   GroupReader reader(call, payload, rows);
@@ -361,10 +362,43 @@ Result<Value> RunPartial(const KernelCall& call, const GroupPayload& payload, co
                 FiniteColumns(call.inputs[kTarget]->matrix(), weights, members, run.end - run.begin), wide,
                 &cells);
   }
-  const int64_t width = payload.width() + 2;
-  HEDDLE_ASSIGN_OR_RETURN(Matrix list, Matrix::Dense(static_cast<int64_t>(cells.size()) / width, width));
-  std::copy(cells.begin(), cells.end(), list.mutable_data());
-  return Value(std::move(list));
+  return ListOf(cells, payload);
+}
+
+// The rows as they lie, without sorting them by group; nullopt where that does not pay, and where a sum may
+// have left the range of doubles.
+Result<std::optional<Value>> RunByPanels(const KernelCall& call, const GroupPayload& payload, int64_t most,
+                                         const double* weights) {
+  const Matrix& x = call.inputs[kTarget]->matrix();
+  const bool partial = call.phase == Phase::kPartial;
+  const RowsOfAll rows =
+      partial ? RowsOfAll{call.row_begin, call.row_end, call.total_rows} : RowsOfAll{0, x.rows(), x.rows()};
+  const std::optional<std::vector<PayloadsOfGroups>> nodes =
+      ReadByPanels(x, call.inputs[kGroups]->matrix(), weights, payload, most, rows, call.context.cancelled);
+  if (!nodes) return std::optional<Value>();
+  const auto groups = static_cast<int64_t>(nodes->front().occurs.size());
+  if (!partial) {
+    HEDDLE_ASSIGN_OR_RETURN(Matrix result,
+                            FilledMatrix(most == kUnknown ? groups : most, x.columns(), payload.Absent()));
+    for (int64_t g = 0; g < groups; ++g)
+      if (nodes->front().occurs[static_cast<size_t>(g)] != 0)
+        payload.Finish(nodes->front().payloads.data() + g * payload.width(),
+                       result.mutable_data() + g * x.columns());
+    if (payload.AddsUp() && !AllFinite(result.data(), groups * x.columns())) return std::optional<Value>();
+    return std::optional<Value>(Value(std::move(result)));
+  }
+  std::vector<double> cells;
+  for (const PayloadsOfGroups& node : *nodes)
+    for (int64_t g = 0; g < groups; ++g) {
+      if (node.occurs[static_cast<size_t>(g)] == 0) continue;
+      const double* const numbers = node.payloads.data() + g * payload.width();
+      if (payload.AddsUp() && !AllFinite(numbers, payload.width())) return std::optional<Value>();
+      cells.push_back(static_cast<double>(node.panel));
+      cells.push_back(static_cast<double>(g));
+      cells.insert(cells.end(), numbers, numbers + payload.width());
+    }
+  HEDDLE_ASSIGN_OR_RETURN(Value list, ListOf(cells, payload));
+  return std::optional<Value>(std::move(list));
 }
 
 Result<Value> RunAggregate(const KernelCall& call) {
@@ -385,11 +419,13 @@ Result<Value> RunAggregate(const KernelCall& call) {
   }
   HEDDLE_ASSIGN_OR_RETURN(const int64_t most, GivenSize(call, kGroupCount, "ngroups", kUnknown));
   const bool partial = call.phase == Phase::kPartial;
+  const GroupPayload payload(form.function, form.order, x.columns());
+  const double* cells = weighted ? weights.data() : nullptr;
+  HEDDLE_ASSIGN_OR_RETURN(std::optional<Value> made, RunByPanels(call, payload, most, cells));
+  if (made) return *std::move(made);
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<int64_t> numbers,
                           ReadGroups(groups, most, partial ? call.row_begin : 0));
   const Grouping grouping = GroupRows(numbers);
-  const GroupPayload payload(form.function, form.order, x.columns());
-  const double* cells = weighted ? weights.data() : nullptr;
   return partial ? RunPartial(call, payload, grouping, cells)
                  : RunWhole(call, payload, grouping, most, cells);
 }
@@ -446,7 +482,9 @@ double AggregateWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
 /// Order:   within panels of Granule(m) rows of X ascending, panels along the tree; moments are taken about
 /// the
 ///          mean of a panel and joined by Pebay's formulas.
-/// Cost:    sorts the rows by group, then reads X once (moments: twice).
+/// Cost:    reads X once (moments: twice), a panel at a time; of many groups, and of CSR, sorts the rows by
+/// group
+///          before.
 extern constexpr Operator kGroupAggregate = {.name = "aggregate",
                                              .form = CallForm::kNamed,
                                              .parameters = "target groups weights? @fn @order? ngroups?",

@@ -110,6 +110,44 @@ void GroupPayload::Make(const Matrix& x, const double* weights, const int64_t* r
     AddDeviations(CellsOfRow(x, rows[r], scratch), WeightOf(weights, rows[r]), payload);
 }
 
+void GroupPayload::MakeOfGroups(const Matrix& x, const double* weights, int64_t row_begin,
+                                std::span<const int64_t> groups, std::span<const uint8_t> occurs,
+                                double* payloads) const {
+  const int64_t width = this->width();
+  // Calls add(payload, row, weight) for each row of a group, in order.
+  const auto for_each_row = [&](const auto& add) {
+    for (size_t i = 0; i < groups.size(); ++i) {
+      if (groups[i] < 0) continue;
+      const int64_t row = row_begin + static_cast<int64_t>(i);
+      add(payloads + groups[i] * width, x.data() + row * columns_, WeightOf(weights, row));
+    }
+  };
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const bool is_minimum = function_ == GroupFunction::kMinimum;
+  if (is_minimum || function_ == GroupFunction::kMaximum) {
+    std::fill_n(payloads, static_cast<int64_t>(occurs.size()) * width, is_minimum ? kInfinity : -kInfinity);
+    return for_each_row([&](double* payload, const double* row, double weight) {
+      for (int64_t j = 0; j < columns_; ++j)
+        payload[j] = is_minimum ? Smaller(payload[j], weight * row[j]) : Larger(payload[j], weight * row[j]);
+    });
+  }
+  std::fill_n(payloads, static_cast<int64_t>(occurs.size()) * width, 0.0);
+  if (function_ == GroupFunction::kCount)
+    return for_each_row([](double* payload, const double*, double weight) { payload[0] += weight; });
+  const bool has_total = function_ != GroupFunction::kSum;
+  for_each_row([&](double* payload, const double* row, double weight) {
+    if (has_total) *payload++ += weight;
+    for (int64_t j = 0; j < columns_; ++j) payload[j] += weight * row[j];
+  });
+  if (!KeepsMoments()) return;
+  for (size_t group = 0; group < occurs.size(); ++group) {
+    double* const payload = payloads + static_cast<int64_t>(group) * width;
+    for (int64_t j = 0; j < columns_ && occurs[group] != 0; ++j) payload[1 + j] /= payload[0];
+  }
+  for_each_row(
+      [&](double* payload, const double* row, double weight) { AddDeviations(row, weight, payload); });
+}
+
 template <typename Number>
 void GroupPayload::JoinMoments(Number* left, const Number* right) const {
   const Number a = left[0], b = right[0], n = a + b;
@@ -119,11 +157,10 @@ void GroupPayload::JoinMoments(Number* left, const Number* right) const {
     const Number share = b / n, product = a * share;
     const Number left2 = left[c + j], right2 = right[c + j];
     if (order_ >= 4) {
-      left[3 * c + j] = left[3 * c + j] +
-                        (right[3 * c + j] +
-                         (d * d) * (d * d) * (product * (a * a - a * b + b * b) / (n * n)) +
-                         6.0 * (d * d) * ((a * a * right2 + b * b * left2) / (n * n)) +
-                         4.0 * d * ((a * right[2 * c + j] - b * left[2 * c + j]) / n));
+      left[3 * c + j] = left[3 * c + j] + (right[3 * c + j] +
+                                           (d * d) * (d * d) * (product * (a * a - a * b + b * b) / (n * n)) +
+                                           6.0 * (d * d) * ((a * a * right2 + b * b * left2) / (n * n)) +
+                                           4.0 * d * ((a * right[2 * c + j] - b * left[2 * c + j]) / n));
     }
     if (order_ >= 3) {
       left[2 * c + j] = left[2 * c + j] + (right[2 * c + j] + (d * d * d) * (product * (a - b) / n) +

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/values/matrix.h"
@@ -47,6 +48,10 @@ class GroupPayload {
   template <typename Number>
   void Make(const Matrix& x, const double* weights, const int64_t* rows, int64_t count, double* scratch,
             Number* payload) const;
+  /// The same for all groups at once, of rows row_begin, row_begin + 1, ... of a dense x: row i is of group
+  /// groups[i], or of none where that is -1. `payloads` has width() cells for each group of `occurs`.
+  void MakeOfGroups(const Matrix& x, const double* weights, int64_t row_begin,
+                    std::span<const int64_t> groups, std::span<const uint8_t> occurs, double* payloads) const;
   /// left = left joined with right, which holds later rows. Moments by Pebay's formulas (Formulas for robust,
   /// one-pass parallel computation of covariances and arbitrary-order statistical moments, Sandia report
   /// SAND2008-6212, 2008).

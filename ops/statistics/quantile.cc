@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <vector>
+
 #include "ops/base/arguments.h"
 #include "ops/cells/storage.h"
 #include "ops/statistics/ranks.h"
@@ -28,22 +31,22 @@ Result<ValueInfo> InferQuantile(const InferContext& context) {
 }
 
 Result<Value> RunQuantile(const KernelCall& call) {
-  HEDDLE_ASSIGN_OR_RETURN(const RankedColumn column, RankColumn(call, "quantile", WeightsInput(call.node)));
   const Value& p = *call.inputs[static_cast<size_t>(ProbabilityInput(call.node))];
-  const auto quantile = [&](double probability, bool may_average) -> Result<double> {
-    HEDDLE_RETURN_IF_ERROR(CheckProbability(probability, StatusCode::kFailedPrecondition));
-    return column.Quantile(probability, may_average);
-  };
+  std::vector<double> probabilities;
   if (p.IsScalar()) {
-    HEDDLE_ASSIGN_OR_RETURN(const double value, quantile(p.scalar().AsDouble(), true));
-    return Value(Scalar(value));
-  }
-  if (p.matrix().columns() != 1)
+    probabilities = {p.scalar().AsDouble()};
+  } else if (p.matrix().columns() == 1) {
+    for (int64_t i = 0; i < p.matrix().rows(); ++i) probabilities.push_back(p.matrix().At(i, 0));
+  } else {
     return FailedPrecondition("quantile: p must be a number or a column, not {}", p.matrix().shape());
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(p.matrix().rows(), 1));
-  for (int64_t i = 0; i < result.rows(); ++i) {
-    HEDDLE_ASSIGN_OR_RETURN(result.mutable_data()[i], quantile(p.matrix().At(i, 0), false));
   }
+  for (const double probability : probabilities)
+    HEDDLE_RETURN_IF_ERROR(CheckProbability(probability, StatusCode::kFailedPrecondition));
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<double> quantiles,
+                          Quantiles(call, "quantile", WeightsInput(call.node), probabilities, p.IsScalar()));
+  if (p.IsScalar()) return Value(Scalar(quantiles[0]));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(p.matrix().rows(), 1));
+  std::copy(quantiles.begin(), quantiles.end(), result.mutable_data());
   return Value(std::move(result));
 }
 
@@ -68,8 +71,9 @@ Result<ValueInfo> InferMedian(const InferContext& context) {
 }
 
 Result<Value> RunMedian(const KernelCall& call) {
-  HEDDLE_ASSIGN_OR_RETURN(const RankedColumn column, RankColumn(call, "median", 1));
-  return Value(Scalar(column.Quantile(0.5, true)));
+  constexpr double kHalf[] = {0.5};
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<double> median, Quantiles(call, "median", 1, kHalf, true));
+  return Value(Scalar(median[0]));
 }
 
 double MedianWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
@@ -85,7 +89,7 @@ double MedianWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
 /// type
 ///          2); never averaged for a column p (R's type 1). NaN if a cell is.
 /// Errors:  X that is no column or has no rows; p outside [0, 1].
-/// Cost:    sorts a copy of X.
+/// Cost:    reads X three times on all threads (select_ranks.h); with weights, sorts a copy.
 extern constexpr Operator kQuantile = Quantile({.name = "quantile",
                                                 .form = CallForm::kPositional,
                                                 .parameters = "X p",

@@ -8,6 +8,7 @@
 
 #include "ops/base/arguments.h"
 #include "ops/cells/storage.h"
+#include "ops/statistics/select_ranks.h"
 
 namespace heddle::ops {
 namespace {
@@ -22,6 +23,18 @@ Status CheckWeights(std::string_view op, const Shape& shape, const Shape& weight
   const auto fits = [](int64_t a, int64_t b) { return a == kUnknown || b == kUnknown || a == b; };
   if (fits(shape.rows, weights.rows) && fits(shape.columns, weights.columns)) return OkStatus();
   return Status(code, fmt::format("{}: the weights are {} beside values of {}", op, weights, shape));
+}
+
+bool HasWeights(const KernelCall& call, int weights) {
+  return weights >= 0 && static_cast<size_t>(weights) < call.inputs.size() &&
+         call.inputs[static_cast<size_t>(weights)] != nullptr;
+}
+
+Result<Matrix> CellsOfColumn(const KernelCall& call, std::string_view name) {
+  const Matrix& x = call.inputs[0]->matrix();
+  HEDDLE_RETURN_IF_ERROR(CheckColumn(name, x.shape(), StatusCode::kFailedPrecondition));
+  if (x.rows() == 0) return FailedPrecondition("{}: the column has no rows", name);
+  return AsDense(x);
 }
 
 }  // namespace
@@ -45,38 +58,64 @@ size_t RankedColumn::PlaceOfRank(double rank) const {
 
 // Hyndman, Fan, Sample quantiles in statistical packages (1996), definitions 1 and 2. R allows a product a
 // few units in the last place below a whole number, 3 of 0.3 * 10, to be that number.
-std::pair<size_t, size_t> RankedColumn::PlacesOf(double p, bool averages) const {
+std::pair<double, double> RanksOf(double p, double total, bool averages) {
   constexpr double kFuzz = 4 * std::numeric_limits<double>::epsilon();
   const double rank = p * total;
-  const auto place = [&](double wanted) { return PlaceOfRank(std::clamp(wanted, 1.0, total)); };
-  if (!averages) {
-    const size_t one = place(std::ceil(rank));
-    return {one, one};
-  }
+  const auto within = [&](double wanted) { return std::clamp(wanted, 1.0, total); };
+  if (!averages) return {within(std::ceil(rank)), within(std::ceil(rank))};
   const double below = std::floor(rank + kFuzz);
-  const size_t next = place(below + 1);
-  return {rank > below ? next : place(below), next};
+  const double next = within(below + 1);
+  return {rank > below ? next : within(below), next};
 }
 
-double RankedColumn::Quantile(double p, bool averages) const {
-  if (has_nan) return std::numeric_limits<double>::quiet_NaN();
-  const auto [low, high] = PlacesOf(p, averages);
-  return low == high ? values[low] : std::midpoint(values[low], values[high]);
+std::pair<size_t, size_t> RankedColumn::PlacesOf(double p, bool averages) const {
+  const auto [low, high] = RanksOf(p, total, averages);
+  return {PlaceOfRank(low), PlaceOfRank(high)};
+}
+
+Result<std::vector<double>> Quantiles(const KernelCall& call, std::string_view name, int weights,
+                                      std::span<const double> probabilities, bool averages) {
+  std::vector<double> quantiles(probabilities.size(), std::numeric_limits<double>::quiet_NaN());
+  const auto mean = [](double low, double high) { return low == high ? low : std::midpoint(low, high); };
+  if (HasWeights(call, weights)) {
+    HEDDLE_ASSIGN_OR_RETURN(const RankedColumn column, RankColumn(call, name, weights));
+    if (column.has_nan) return quantiles;
+    for (size_t i = 0; i < quantiles.size(); ++i) {
+      const auto [low, high] = column.PlacesOf(probabilities[i], averages);
+      quantiles[i] = mean(column.values[low], column.values[high]);
+    }
+    return quantiles;
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, CellsOfColumn(call, name));
+  std::vector<int64_t> places;
+  const auto place = [&](double rank) { return static_cast<int64_t>(rank) - 1; };
+  for (const double p : probabilities) {
+    const auto [low, high] = RanksOf(p, static_cast<double>(cells.rows()), averages);
+    places.insert(places.end(), {place(low), place(high)});
+  }
+  std::sort(places.begin(), places.end());
+  places.erase(std::unique(places.begin(), places.end()), places.end());
+  const std::vector<double> selected = SelectRanks({cells.data(), static_cast<size_t>(cells.rows())}, places);
+  if (selected.empty()) return quantiles;
+  const auto value = [&](double rank) {
+    return selected[static_cast<size_t>(std::lower_bound(places.begin(), places.end(), place(rank)) -
+                                        places.begin())];
+  };
+  for (size_t i = 0; i < quantiles.size(); ++i) {
+    const auto [low, high] = RanksOf(probabilities[i], static_cast<double>(cells.rows()), averages);
+    quantiles[i] = mean(value(low), value(high));
+  }
+  return quantiles;
 }
 
 Result<RankedColumn> RankColumn(const KernelCall& call, std::string_view name, int weights) {
-  const Matrix& x = call.inputs[0]->matrix();
-  HEDDLE_RETURN_IF_ERROR(CheckColumn(name, x.shape(), StatusCode::kFailedPrecondition));
-  if (x.rows() == 0) return FailedPrecondition("{}: the column has no rows", name);
-  HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, AsDense(x));
-  const auto n = static_cast<size_t>(x.rows());
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, CellsOfColumn(call, name));
+  const auto n = static_cast<size_t>(cells.rows());
   RankedColumn column{.values = std::vector<double>(cells.data(), cells.data() + n)};
   const auto has_nan = [](const std::vector<double>& values) {
     return std::any_of(values.begin(), values.end(), [](double value) { return std::isnan(value); });
   };
-  const bool weighted = weights >= 0 && static_cast<size_t>(weights) < call.inputs.size() &&
-                        call.inputs[static_cast<size_t>(weights)] != nullptr;
-  if (!weighted) {
+  if (!HasWeights(call, weights)) {
     column.has_nan = has_nan(column.values);
     if (!column.has_nan) std::sort(column.values.begin(), column.values.end());
     column.weights.assign(n, 1.0);
@@ -84,7 +123,7 @@ Result<RankedColumn> RankColumn(const KernelCall& call, std::string_view name, i
     return column;
   }
   const Matrix& w = call.inputs[static_cast<size_t>(weights)]->matrix();
-  HEDDLE_RETURN_IF_ERROR(CheckWeights(name, x.shape(), w.shape(), StatusCode::kFailedPrecondition));
+  HEDDLE_RETURN_IF_ERROR(CheckWeights(name, cells.shape(), w.shape(), StatusCode::kFailedPrecondition));
   HEDDLE_ASSIGN_OR_RETURN(const Matrix counts, AsDense(w));
   std::vector<size_t> order;
   column.values.clear();

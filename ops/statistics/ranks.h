@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,11 @@ namespace heddle::ops {
 /// `name` is the function as scripts know it.
 Status CheckRankedColumns(const InferContext& context, std::string_view name, int weights);
 
+/// The ranks, whole numbers from 1 to `total`, of the values whose mean is the quantile for p of `total`
+/// values; twice the same where it is one of them. With `averages` as R's type 2, where p * total is whole
+/// the values at this rank and the next; else always that at rank ceil(p * total), R's type 1.
+std::pair<double, double> RanksOf(double p, double total, bool averages);
+
 /// The cells of a column that count, sorted ascending, with whole positive weights.
 struct RankedColumn {
   std::vector<double> values;
@@ -21,12 +27,8 @@ struct RankedColumn {
   double total = 0;      ///< Sum of the weights: the number of values.
   bool has_nan = false;  ///< A cell that counts is NaN; it has no rank, so every order statistic is NaN.
 
-  /// Places in `values` whose mean is the quantile for p; twice the same where it is one of them. With
-  /// `averages` as R's type 2, where p * total is whole the values at this rank and the next; else always
-  /// that at rank ceil(p * total), R's type 1. `values` has no NaN.
+  /// Places in `values` of RanksOf(p, total, averages). `values` has no NaN.
   std::pair<size_t, size_t> PlacesOf(double p, bool averages) const;
-  /// Their mean, NaN of a column with NaN.
-  double Quantile(double p, bool averages) const;
   /// Calls add(place, amount) for the values of the middle half: the rank from a quarter of the total to
   /// three quarters, values at its ends with the part of them that is inside. Ascending; a value at an end is
   /// counted whole first, and what is outside taken off by a second call.
@@ -40,6 +42,11 @@ struct RankedColumn {
 /// Of input 0 with the weights of input `weights`, or 1 each where that is -1 or left out.
 /// kFailedPrecondition for what is no column, no rows, weights that are no counts.
 Result<RankedColumn> RankColumn(const KernelCall& call, std::string_view name, int weights);
+
+/// The quantiles of input 0 for some probabilities (from 0 to 1), with the weights of input `weights` as
+/// above: means of the values at RanksOf(), NaN of a column with NaN.
+Result<std::vector<double>> Quantiles(const KernelCall& call, std::string_view name, int weights,
+                                      std::span<const double> probabilities, bool averages);
 
 /// Of quantile, median and interQuartileMean: by the operator ranks_backward (ranks_backward.cc).
 void DifferentiateRanks(AdjointCall& call);
