@@ -10,6 +10,7 @@
 #include "bench/convolution.h"
 #include "bench/files.h"
 #include "bench/fusion.h"
+#include "bench/library.h"
 #include "bench/operators.h"
 #include "bench/precision.h"
 #include "bench/recursion.h"
@@ -43,7 +44,7 @@ int main(int argc, char** argv) {
       name = word;
     else if (word == "--data" && i + 1 < argc)
       options.data = argv[++i];
-    else if (word[0] != '-' && (name == "scripts" || name == "optimizer"))
+    else if (word[0] != '-' && (name == "scripts" || name == "optimizer" || name == "library"))
       files.push_back(word);
     else
       name = "?";
@@ -64,6 +65,7 @@ int main(int argc, char** argv) {
   if (name == "recursion") return heddle::bench::RunRecursion(options);
   if (name == "convolution") return heddle::bench::RunConvolution(options);
   if (name == "stitch") return heddle::bench::RunStitch(options);
+  if (name == "library" && !files.empty()) return heddle::bench::RunLibrary(options, files);
   if (name == "scripts" && !files.empty()) return heddle::bench::RunScripts(options, files);
   if (name == "optimizer" && !files.empty()) return heddle::bench::RunOptimizer(options, files);
   std::fputs(
@@ -75,6 +77,7 @@ int main(int argc, char** argv) {
       "       heddle-bench convolution [--json] [--threads N] [--only TEXT]\n"
       "       heddle-bench stitch [--json] [--threads N] [--only TEXT]\n"
       "       fusion, precision, stitch: [--plan off|all|no-redundancy|cost]\n"
+      "       heddle-bench library [--json] [--threads N] [--rounds N] [--only TEXT] [--data FOLDER] CASES...\n"
       "       heddle-bench scripts [--json] [--threads N] [--rounds N] FILE.dml...\n"
       "       heddle-bench optimizer [--json] [--threads N] [--rounds N] [--data FILE] FILE.dml...\n",
       stderr);
