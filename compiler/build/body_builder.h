@@ -175,13 +175,15 @@ class BodyBuilder {
                               const std::string& given, const std::string& name);
   bool BindArguments(const Expression& call, const CallChoice& choice, const DmlFunction& function,
                      std::vector<const Argument*>* bound);
-  std::string PassArgument(const Expression& call, const ParameterDefinition& parameter,
-                           const Argument& argument);
+  std::string PassArgument(const Expression& call, const DmlFunction& function,
+                           const ParameterDefinition& parameter, const Argument& argument);
   std::string PassDefault(const Expression& call, const DmlFunction& function,
                           const ParameterDefinition& parameter,
                           const std::vector<std::pair<std::string, std::string>>& passed);
-  NodeId ConvertArgument(const Expression& call, const ParameterDefinition& parameter, NodeId value,
-                         const SourceRange& range);
+  NodeId ConvertArgument(const Expression& call, const DmlFunction& function,
+                         const ParameterDefinition& parameter, NodeId value, const SourceRange& range);
+  bool TakesDeclared(const Expression& call, const ParameterDefinition& parameter, NodeId value,
+                     const SourceRange& range);
   std::string PassNode(NodeId node, const SourceRange& range);
   void ReportUnknownFunction(const Expression& call);
   void SuggestFunction(const std::string& name, const std::vector<std::string>& natives,

@@ -280,7 +280,7 @@ bool BodyBuilder::PassArguments(const Expression& call, const CallChoice& choice
   for (size_t i = 0; i < bound.size(); ++i) {
     const ParameterDefinition& parameter = function.definition->parameters[i];
     block->arguments.emplace_back(
-        parameter.name, bound[i] != nullptr ? PassArgument(call, parameter, *bound[i])
+        parameter.name, bound[i] != nullptr ? PassArgument(call, function, parameter, *bound[i])
                                             : PassDefault(call, function, parameter, block->arguments));
   }
   return true;
@@ -363,91 +363,6 @@ void BodyBuilder::BindResult(const Expression& call, const DmlFunction& function
     known = {block_.InfoOf(declared), block_.ValueOf(declared)};
   }
   scope_[name] = {std::move(known), call.range};
-}
-
-std::string BodyBuilder::PassNode(NodeId node, const SourceRange& range) {
-  const std::string temporary = NewTemporary();
-  block_.Assign(temporary, node, At(range));
-  return temporary;
-}
-
-std::string BodyBuilder::PassArgument(const Expression& call, const ParameterDefinition& parameter,
-                                      const Argument& argument) {
-  const Expression& expression = *argument.value;
-  if (IsList(expression)) {
-    if (parameter.data_type != DataType::kList && parameter.data_type != DataType::kUnknown)
-      Error(expression.range, fmt::format("the argument '{}' of {}() must be a {}, not a list",
-                                          parameter.name, call.name, Name(parameter.data_type)))
-          .notes.push_back(fmt::format("as.{}(l[i]) takes an element of a list", Name(parameter.data_type)));
-    return PassOperand(expression);
-  }
-  const auto built = built_arguments_.find(&expression);
-  const NodeId given = built != built_arguments_.end() ? built->second : BuildExpression(expression);
-  const NodeId value = ConvertArgument(call, parameter, given, expression.range);
-  // A variable that needs no conversion is passed as it is.
-  if (value == given && expression.kind == Expression::Kind::kIdentifier &&
-      scope_.contains(VariableFor(expression.name)))
-    return VariableFor(expression.name);
-  if (value == given && hoisted_.contains(&expression)) return hoisted_[&expression];
-  return PassNode(value, expression.range);
-}
-
-// Defaults are evaluated by the caller, but of all variables they see only the parameters before them, which
-// `passed` are.
-std::string BodyBuilder::PassDefault(const Expression& call, const DmlFunction& function,
-                                     const ParameterDefinition& parameter,
-                                     const std::vector<std::pair<std::string, std::string>>& passed) {
-  const Expression& expression = *parameter.default_value;
-  Scope scope = std::exchange(scope_, {});
-  auto renamed = std::exchange(renamed_, {});
-  for (const auto& [name, variable] : passed) {
-    renamed_[name] = variable;
-    const auto known = scope.find(variable);  // a temporary of the block is known to the block
-    scope_[variable] = known != scope.end() ? known->second : Variable();
-  }
-  const int32_t file = std::exchange(file_, function.file);
-  const std::string* path =
-      std::exchange(path_, &program_.scripts.files[static_cast<size_t>(function.file)].path);
-  ForbidCalls(expression, "the default of a parameter");
-  HoistCalls(expression);
-  std::string result;
-  if (IsList(expression))
-    result = PassOperand(expression);
-  else
-    result = PassNode(ConvertArgument(call, parameter, BuildExpression(expression), expression.range),
-                      expression.range);
-  scope_ = std::move(scope);
-  renamed_ = std::move(renamed);
-  file_ = file;
-  path_ = path;
-  return result;
-}
-
-// Scalars become the value type that the parameter declares.
-NodeId BodyBuilder::ConvertArgument(const Expression& call, const ParameterDefinition& parameter,
-                                    NodeId value, const SourceRange& range) {
-  const ValueInfo info = InfoOf(value);
-  if (parameter.data_type == DataType::kList && info.data_type != DataType::kUnknown)
-    Error(range, fmt::format("the argument '{}' of {}() must be a list, not a {}", parameter.name, call.name,
-                             Name(info.data_type)))
-        .notes.push_back("list(x) makes a list of one element");
-  if (parameter.data_type != DataType::kScalar) return value;
-  if (info.IsTabular()) {
-    Error(range, fmt::format("the argument '{}' of {}() must be a scalar, not a {}", parameter.name,
-                             call.name, Name(info.data_type)))
-        .notes.push_back("as.scalar(X) makes a scalar of a 1x1 matrix");
-    return ErrorNode(range);
-  }
-  if (!info.IsScalar() || info.value_type == parameter.value_type) return value;
-  switch (parameter.value_type) {
-    case ValueType::kUnknown: return value;
-    case ValueType::kDouble: return block_.Add("as.double", {value}, At(range));
-    case ValueType::kInteger: return block_.Add("as.integer", {value}, At(range));
-    case ValueType::kBoolean: return block_.Add("as.logical", {value}, At(range));
-    case ValueType::kString:
-      return block_.Add("+", {block_.Literal(Scalar(""), At(range)), value}, At(range));
-  }
-  return value;
 }
 
 void BodyBuilder::ReportUnknownFunction(const Expression& call) {
