@@ -13,6 +13,7 @@
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
 #include "ops/select/select_operators.h"
+#include "ops/select/table_of_few_cells.h"
 
 namespace heddle::ops {
 namespace {
@@ -100,6 +101,7 @@ class Operand {
     return operand;
   }
   double operator[](int64_t k) const { return is_matrix_ ? matrix_.data()[k] : constant_; }
+  TableOperand cells() const { return {is_matrix_ ? matrix_.data() : nullptr, constant_}; }
   bool IsConstant() const { return !is_matrix_; }
 
  private:
@@ -249,6 +251,20 @@ Result<Value> RunTable(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(shape.columns, GivenSize(call, kD2, "the number of columns", kUnknown));
   const bool counts = GivenScalar(call, kW) == nullptr || GivenScalar(call, kW)->AsDouble() == 1;
   const bool weighted = call.inputs.size() > kW && call.inputs[kW] != nullptr && call.inputs[kW]->IsMatrix();
+  {
+    const Matrix& a = call.inputs[kA]->matrix();
+    HEDDLE_ASSIGN_OR_RETURN(const Operand b, Operand::Of(call, kB, 1));
+    HEDDLE_ASSIGN_OR_RETURN(const Operand w, Operand::Of(call, kW, 1));
+    HEDDLE_ASSIGN_OR_RETURN(
+        std::optional<Matrix> made,
+        TableOfFewCells(a, b.cells(), w.cells(), shape, KeepsRows(call.node) && !weighted ? a.rows() : 0,
+                        call.context.cancelled));
+    if (made && call.node.info.format != Format::kSparse) return Value(*std::move(made));
+    if (made) {
+      HEDDLE_ASSIGN_OR_RETURN(Matrix sparse, AsSparse(*made));
+      return Value(std::move(sparse));
+    }
+  }
   HEDDLE_ASSIGN_OR_RETURN(std::vector<Entry> entries, ReadEntries(call, &shape));
   const bool sparse = call.node.info.format == Format::kSparse, counts_ones = counts && !weighted;
   // As doubles: sizes are whatever a script says.
