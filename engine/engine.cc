@@ -119,7 +119,7 @@ Result<EngineOptions> CompleteOptions(EngineOptions options) {
   HEDDLE_RETURN_IF_ERROR(CheckPasses(session.disabled_passes));
   HEDDLE_RETURN_IF_ERROR(CheckCpu(session.cpu));
   HEDDLE_RETURN_IF_ERROR(CheckFusion(session.fusion));
-  if (!compiler::ArePlausible(session.constants))
+  if (!ops::ArePlausible(session.constants))
     session.constants = ConstantsCache().Find(MachineKey(session.threads)).value_or(session.constants);
   HEDDLE_ASSIGN_OR_RETURN(options.libraries, LibraryFolders(std::move(options.libraries), options.directory));
   return options;

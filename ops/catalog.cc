@@ -322,7 +322,7 @@ Cost CostOf(const Node& node, std::span<const ValueInfo> inputs) {
   for (const ValueInfo& result : results)
     if (result.IsTabular() && result.shape.IsKnown())
       cost.bytes += 8.0 * static_cast<double>(result.shape.Cells());
-  cost.flops = cost.bytes / 8;
+  cost.work = cost.bytes / 8;
   return cost;
 }
 

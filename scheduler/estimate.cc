@@ -9,10 +9,8 @@
 namespace heddle::scheduler {
 namespace {
 
-constexpr double kBytesPerNs = 8;
-constexpr double kFlopsPerNs = 4;
-constexpr double kUnknownWork =
-    10;  // Times the bytes, for operators that state no cost of their own (order, table).
+// Times as long as moving their bytes take operators that state no cost of their own (order, table).
+constexpr double kUnknownWork = 10;
 constexpr double kMostNs = 1e15;
 
 double BytesOf(const ValueInfo& info) {
@@ -27,31 +25,29 @@ double ResultBytes(const Node& node) {
   return bytes;
 }
 
-double NsOf(const ops::Cost& cost) { return std::max(cost.bytes / kBytesPerNs, cost.flops / kFlopsPerNs); }
-
-double OperatorNs(const Graph& graph, const Node& node) {
+double OperatorNs(const Graph& graph, const Node& node, const ops::MachineConstants& constants) {
   const ops::Operator* op = ops::FindOperator(node.op);
   if (op == nullptr) return 0;
   std::vector<ValueInfo> inputs;
   for (NodeId input : node.inputs) inputs.push_back(input == kNoNode ? ValueInfo{} : graph[input].info);
-  return NsOf(ops::CostOf(node, inputs)) * (op->cost == nullptr ? kUnknownWork : 1);
+  return ops::NanosecondsOf(ops::CostOf(node, inputs), constants) * (op->cost == nullptr ? kUnknownWork : 1);
 }
 
 }  // namespace
 
-int64_t EstimateNs(const Graph& graph, const Task& task) {
+int64_t EstimateNs(const Graph& graph, const Task& task, const ops::MachineConstants& constants) {
   const bool computes =
       task.kind == TaskKind::kCompute || task.kind == TaskKind::kSource || task.kind == TaskKind::kSink;
   if (task.node == kNoNode || !computes) return 0;
   const Node& node = graph[task.node];
   if (task.phase == Phase::kGather)
-    return static_cast<int64_t>(std::min(2 * BytesOf(node.info) / kBytesPerNs, kMostNs));
+    return static_cast<int64_t>(std::min(2 * BytesOf(node.info) / constants.read_bytes_per_ns, kMostNs));
   if (task.phase == Phase::kSlice || task.phase == Phase::kShape || task.phase == Phase::kReady) return 0;
   if (node.Is("variable") || node.Is("literal") || node.Is("assign")) return 0;
   if (const ops::Operator* op = ops::FindOperator(node.op); op != nullptr && op->files) return kUnboundedCost;
-  double ns = OperatorNs(graph, node);
+  double ns = OperatorNs(graph, node, constants);
   if (task.phase == Phase::kFinish) {
-    ns = ResultBytes(node) / kBytesPerNs;
+    ns = ResultBytes(node) / constants.write_bytes_per_ns;
   } else if (task.total_rows > 0) {
     ns *= static_cast<double>(task.row_end - task.row_begin) / static_cast<double>(task.total_rows);
   }

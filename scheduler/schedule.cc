@@ -13,7 +13,7 @@ Result<Plan> Schedule(const Graph& graph, const std::map<std::string, Distributi
                       const ScheduleOptions& options) {
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<Placement> placements, Place(graph, live_in, options));
   Plan plan = PlanBuilder(graph, placements, options.ranks).Build();
-  for (Task& task : plan.tasks) task.cost_ns = EstimateNs(plan.graph, task);
+  for (Task& task : plan.tasks) task.cost_ns = EstimateNs(plan.graph, task, options.constants);
   HEDDLE_RETURN_IF_ERROR(AssignSlots(&plan));
   PlanMemory(&plan);
   HEDDLE_DEBUG_CHECK(CheckLive(plan).ok(), "guard edges follow plan order, so the plan stays live");

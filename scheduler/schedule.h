@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/programs/plan.h"
+#include "ops/base/machine_constants.h"
 
 namespace heddle::scheduler {
 
@@ -13,7 +14,8 @@ struct ScheduleOptions {
   /// A matrix smaller than this stays whole on rank 0 unless it meets a larger one row by row. 0 splits
   /// everything.
   int64_t min_distributed_bytes = int64_t{8} << 20;
-  int64_t memory_bytes = 0;  ///< Budget of a rank; 0: unlimited.
+  int64_t memory_bytes = 0;                                    ///< Budget of a rank; 0: unlimited.
+  ops::MachineConstants constants = ops::BuiltInConstants(1);  ///< How long tasks take goes by them.
   /// Where assigned variables are to be; those left out stay where they come out. No scalars.
   std::map<std::string, Distribution> live_out;
 };

@@ -134,7 +134,7 @@ void ReadOptions(const Json& json, engine::SessionOptions* options) {
   options->element_type = single ? ElementType::kFloat32 : ElementType::kFloat64;
   std::string constants;
   Read(json, "constants", &constants);
-  options->constants = engine::DecodeConstants(constants).value_or(compiler::MachineConstants());
+  options->constants = engine::DecodeConstants(constants).value_or(ops::MachineConstants());
   Read(json, "times_operators", &options->times_operators);
   Read(json, "cpu", &options->cpu);
   Read(json, "max_call_depth", &options->max_call_depth);

@@ -243,7 +243,7 @@ engine::SessionOptions MasterCore::ExpectedOptions(const JobSpecification& speci
     LimitMemory(worker, &options);
   }
   options.ranks = specification.workers_wanted > 0 ? specification.workers_wanted : std::max(1, alive);
-  options.constants = compiler::OrDefault(options.constants, threads);
+  options.constants = ops::OrBuiltIn(options.constants, threads);
   return options;
 }
 

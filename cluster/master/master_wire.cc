@@ -178,7 +178,7 @@ engine::SessionOptions FromProto(const SubmitOptions& proto) {
   options.fusion_strict = proto.fusion_strict();
   options.times_operators = true;  // The master keeps what a job did; who asks for it may come later.
   options.element_type = proto.single_precision() ? ElementType::kFloat32 : ElementType::kFloat64;
-  options.constants = engine::DecodeConstants(proto.constants()).value_or(compiler::MachineConstants());
+  options.constants = engine::DecodeConstants(proto.constants()).value_or(ops::MachineConstants());
   options.disabled_passes.assign(proto.disabled_passes().begin(), proto.disabled_passes().end());
   return options;
 }

@@ -66,7 +66,7 @@ class FusionText {
         behind_writes_(std::move(behind_writes)) {
     passes_.infos_are_exact = true;
     passes_.disabled = disabled_passes;
-    options_.constants = OrDefault(options_.constants, options_.threads);
+    options_.constants = ops::OrBuiltIn(options_.constants, options_.threads);
     options_.reported_plans = level == "cost" ? kReportedPlans : 0;
     options_.can_run = [](const FusedOperator& fused) { return ops::CanRunFused(fused).ok(); };
     options_.sparsity_of = [this](std::string_view name) {
@@ -109,7 +109,8 @@ class FusionText {
   }
 
  private:
-  // The passes number nodes anew: reads are known by their paths.
+  // Finds the reads of a block whose files an earlier write of the script changes. Passes give nodes new
+  // numbers, so the reads are recognised by their paths.
   void FindWaiting(const Block& block) {
     waiting_.clear();
     computed_path_waits_ = false;
@@ -132,8 +133,8 @@ class FusionText {
                        element_type_, &waiting);
   }
 
-  // Share of cells that are present, as far as a script and the files it reads tell; negative when they do
-  // not.
+  // Share of cells that are present, from the script and the files that it reads; negative when they do not
+  // tell.
   double KnownSparsity(const Graph& graph, const Node& node) {
     if (node.Is("variable")) return options_.sparsity_of(node.Text("name"));
     if (ops::RoleOf(node) != ops::Role::kRead) return fusion::DrawnSparsity(graph, node);
@@ -147,7 +148,7 @@ class FusionText {
     return static_cast<double>(file->stored) / static_cast<double>(file->shape.Cells());
   }
 
-  // What plans of the block count on for the CSR matrices that it finds or makes from nothing.
+  // The sparsity that plans assume for each CSR variable, draw and file of the block.
   std::string SparsitiesOf(const Graph& graph) {
     std::string text;
     for (const Node& node : graph.nodes) {
@@ -155,7 +156,7 @@ class FusionText {
       if (!node.Is("variable") && !ops::HasRole(node, {ops::Role::kRandom, ops::Role::kRead})) continue;
       const std::string name =
           node.Is("variable") ? node.Text("name") : fmt::format("{} in line {}", node.op, node.position.line);
-      // A file is counted on once it is a variable, as in a run.
+      // As in a run, the entries of a file count only when it has become a variable.
       const double known = ops::RoleOf(node) == ops::Role::kRead ? -1 : KnownSparsity(graph, node);
       text += known < 0
                   ? fmt::format("  sparsity of {} not known, guessed as {}\n", name, fusion::kGuessedSparsity)
@@ -164,8 +165,8 @@ class FusionText {
     return text;
   }
 
-  // Later blocks find what this one assigns. What a loop or a branch assigns in another way counts as the
-  // text goes on.
+  // Stores the sparsity of what the block assigns for later blocks, in the order of the text: a loop or a
+  // branch counts as if it ran once.
   void Remember(const Graph& graph) {
     for (const Node& node : graph.nodes)
       if (node.Is("assign")) sparsity_[node.Text("name")] = KnownSparsity(graph, graph[node.inputs[0]]);

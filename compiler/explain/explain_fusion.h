@@ -20,7 +20,7 @@ namespace compiler {
 /// choice), "cost" (the same with every alternative's cost) and "codegen" (the code of every region).
 inline constexpr std::string_view kFusionLevels[] = {"fusion", "cost", "codegen"};
 
-/// What a run would plan with, for those levels.
+/// The options that a run would plan with; those levels show its plans.
 struct PlanningOptions {
   /// Its callbacks and `reported_plans` are set by ExplainFusion.
   FuseOptions fuse;

@@ -12,7 +12,7 @@ class Search {
  public:
   Search(PlanCost& cost, const SearchOptions& options, SearchResult* result)
       : cost_(cost),
-        counted_(cost, options.kept_plans, result),
+        counted_(cost, options.reported_plans, result),
         options_(options),
         result_(result),
         count_(cost.partition().points.size()),
@@ -64,8 +64,8 @@ class Search {
     if (result_->costed >= options_.max_costed) return true;
     if (options_.clock == nullptr) return false;
     const int64_t now_ns = options_.clock->MonotonicNs();
-    const double most_seconds = options_.runs_of_plan * (best_.cost - least_cost_);
-    return now_ns >= options_.deadline_ns || static_cast<double>(now_ns - begin_ns_) > most_seconds * 1e9;
+    const double most_ns = options_.runs_of_plan * (best_.cost - least_cost_);
+    return now_ns >= options_.deadline_ns || static_cast<double>(now_ns - begin_ns_) > most_ns;
   }
 
   double Bound() { return counted_.PartialBound(assignment_, known_); }
@@ -173,7 +173,7 @@ class Search {
   std::vector<Side> sides_;
   CostedPlan best_;
   Assignment assignment_, known_;
-  double left_out_ = 0;
+  double left_out_ = 0;    // The smallest bound of plans that were not looked at when time was up.
   double least_cost_ = 0;  // No plan costs less.
   int64_t begin_ns_ = 0;
 };

@@ -52,7 +52,7 @@ class Builder {
     inside_[id] = built_.fused.body.Add(std::move(node));
   }
 
-  // Placement never divides one row, but tiles do.
+  // Placement never divides a single row, but tiles do: cells of one row are read tile by tile, too.
   bool IsWhole(NodeId id, size_t i) const {
     const DagNode &node = dag_[id], &input = dag_[node.inputs[i]];
     return input.matrix && node.by_rows[i] == 0 &&
@@ -109,13 +109,14 @@ class Builder {
     return best;
   }
 
-  // Of two as large the CSR one, whose entries may be all that is looked at.
+  // Prefers the input with more cells; of two of one size the CSR one, since its entries may be all that the
+  // operator visits.
   static bool IsLarger(const DagNode& input, const DagNode& other) {
     return input.cells > other.cells || (input.cells == other.cells && input.sparse && !other.sparse);
   }
 
-  // What is computed in the shape of `driver` and used in another one, or is the result, is absent wherever
-  // the driver is.
+  // Whether values of the driver's shape matter only at its entries: every one that is a result, or that a
+  // node of another shape reads, has no entry where the driver has none.
   bool IsNeededOnlyWhere(NodeId driver, const std::vector<NodeId>& roots) const {
     const auto has_shape = [&](NodeId id) {
       return id != kNoNode && dag_[id].matrix && dag_[id].rows == dag_[driver].rows &&
@@ -125,7 +126,7 @@ class Builder {
     for (NodeId id : covered_)
       if (has_shape(id) && IsAbsent(dag_, id, [&](NodeId operand) { return absent.contains(operand); }))
         absent.insert(id);
-    // Elsewhere it is one number in each row, in practice 0.
+    // A CSR value with the driver's pattern is one number in the rest of each row, in practice 0.
     const auto has_defaults = [&](NodeId id) {
       return dag_[id].sparse && dag_[id].pattern == dag_[driver].pattern;
     };

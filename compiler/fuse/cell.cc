@@ -13,6 +13,10 @@ bool IsAggregate(const DagNode& node) {
          use == ops::RowUse::kColumnAggregate;
 }
 
+bool IsFullAggregate(const DagNode& node) {
+  return node.op != nullptr && node.op->fusion.use == ops::RowUse::kFullAggregate;
+}
+
 namespace {
 
 // m x 1 op 1 x n.

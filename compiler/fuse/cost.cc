@@ -52,20 +52,19 @@ double WorkOfPower(const Dag& dag, NodeId id) {
 
 bool HasSecondInput(const DagNode& node) { return node.inputs.size() == 2 && node.inputs[1] != kNoNode; }
 
-// Of a cell that a cell-wise operator computes.
-double WorkOfCell(const Dag& dag, NodeId id, bool published) {
+// The work of one cell of a cell-wise operator.
+double WorkOfCell(const Dag& dag, NodeId id) {
   const ops::Operator& op = *dag[id].op;
   // An operator of one input that is given a second computes itself of both, as log does with a base.
   const double multiplications = WorkOfPower(dag, id),
                functions = op.unary && op.binary && HasSecondInput(dag[id]) ? 2 : 1;
-  if (published) return multiplications == 1 ? 1 : op.fusion.published_flops * functions;
   const double work =
-      multiplications > 0 ? kWorkOfMultiplication * multiplications : op.fusion.flops * functions;
+      multiplications > 0 ? kWorkOfMultiplication * multiplications : op.fusion.work * functions;
   if (!dag[id].sparse) return work;
   return work + kWorkOfSparseCell + (op.binary && ops::SkipsAbsentCells(*op.binary) ? kWorkOfSkipping : 0);
 }
 
-// The CSR input whose entries an operator walks that may have dense values of its shape inside.
+// The CSR input whose entries the operator walks, of operators that may hold dense values of the same shape.
 const DagNode* DriverOf(const Dag& dag, const OperatorWork& operation) {
   if (operation.kind != FusionTemplate::kOuter && !operation.along_entries) return nullptr;
   const DagNode* driver = nullptr;
@@ -79,7 +78,7 @@ const DagNode* DriverOf(const Dag& dag, const OperatorWork& operation) {
   return driver;
 }
 
-// Share of the cells that an operator visits.
+// The share of the cells of its shape that an operator visits: the sparsity of what it walks, or 1.
 double VisitedShare(const Dag& dag, const OperatorWork& operation) {
   if (const DagNode* driver = DriverOf(dag, operation)) return driver->sparsity;
   double share = 0;
@@ -95,7 +94,8 @@ double VisitedShare(const Dag& dag, const OperatorWork& operation) {
   return std::min(1.0, share);
 }
 
-// What goes along entries costs beside the operators themselves. A function of one CSR matrix needs no rows.
+// The work of walking entries, beside that of the operators. A function of one CSR matrix alone runs over its
+// entries without looking at rows.
 double WorkAlongEntries(const Dag& dag, const OperatorWork& operation, double share) {
   const DagNode* const driver = DriverOf(dag, operation);
   const DagNode& walked = driver != nullptr ? *driver : dag[WalkedValue(dag, operation.roots[0])];
@@ -114,7 +114,8 @@ double WorkOfDenseTiles(const Dag& dag, const OperatorWork& operation) {
   return work;
 }
 
-// Where values are computed at the entries of a CSR matrix and once for the rest of a row; 0 where not.
+// The work of computing values at the entries of a CSR matrix and once for the rest of each row; 0 where the
+// executor does not do that.
 double WorkByDefaults(const Dag& dag, const OperatorWork& operation) {
   if (operation.nodes == 1 || operation.roots.size() != 1 || !operation.work.heavy) return 0;
   double work = 0;
@@ -123,15 +124,6 @@ double WorkByDefaults(const Dag& dag, const OperatorWork& operation) {
       work += kWorkOfEntry * dag[input.id].cells * dag[input.id].sparsity +
               kWorkOfEntriesRow * static_cast<double>(dag[input.id].rows);
   return work;
-}
-
-// The published rule for Outer operators: all of it by the sparsity of the largest input.
-double PublishedShare(const Dag& dag, const OperatorWork& operation) {
-  if (operation.kind != FusionTemplate::kOuter || operation.inputs.empty()) return 1;
-  const auto largest = std::max_element(
-      operation.inputs.begin(), operation.inputs.end(),
-      [&](const OperatorInput& a, const OperatorInput& b) { return dag[a.id].cells < dag[b.id].cells; });
-  return dag[largest->id].sparsity;
 }
 
 // Every rank does its part. What one rank holds leaves it once for each other rank that needs it whole; of
@@ -144,7 +136,7 @@ void Distribute(const Dag& dag, const OperatorWork& operation, const CostModel& 
     if (input.copied) sent += dag[input.id].bytes * others / (dag[input.id].split ? model.ranks : 1);
   for (NodeId root : operation.roots)
     if (ReducesRows(dag[root])) sent += dag[root].bytes * others;
-  time->total = time->total / model.ranks + sent / model.constants.broadcast;
+  time->total = time->total / model.ranks + sent / model.constants.send_bytes_per_ns;
 }
 
 // Payloads that a fused reduction holds at once (ops/reduction/reduction_tree.h): one of each task and a
@@ -169,9 +161,9 @@ double PayloadsOf(const Dag& dag, NodeId root, int threads) {
          std::min<double>(static_cast<double>(leaves), threads) * (depth + 2);
 }
 
-// What phases over long rows keep for each other, of the rows that are worked on at once.
-double KeptBytes(const Dag& dag, const OperatorWork& operation, int threads) {
-  int64_t rows = 0, columns = 0, full = operation.work.kept;
+// Memory of values that phases over long rows leave to later phases, for the rows that are worked on at once.
+double BytesBetweenPhases(const Dag& dag, const OperatorWork& operation, int threads) {
+  int64_t rows = 0, columns = 0, full = operation.work.stored_between_phases;
   const auto add = [&](const DagNode& value) {
     if (value.columns <= kColumnChunk) return;
     rows = std::max(rows, value.rows);
@@ -182,7 +174,7 @@ double KeptBytes(const Dag& dag, const OperatorWork& operation, int threads) {
     if (input.by_rows) add(dag[input.id]);
   for (const NodeId root : operation.roots) add(dag[root]);
   if (columns == 0) return 0;
-  return 8.0 * static_cast<double>(operation.work.kept) * static_cast<double>(columns) *
+  return 8.0 * static_cast<double>(operation.work.stored_between_phases) * static_cast<double>(columns) *
          static_cast<double>(ops::RowsOfGroup(rows, columns, full, threads));
 }
 
@@ -191,17 +183,18 @@ double HeldBytes(const Dag& dag, const OperatorWork& operation, const CostModel&
   const double own = operation.split ? 1.0 / model.ranks : 1;
   double held = 0;
   for (const OperatorInput& input : operation.inputs) {
-    // Where rows are not cut, they are those of the whole value.
+    // A rank that does not split rows reads all of them by rows.
     const double copies = operation.split ? (input.by_rows ? own : 0) + (input.whole ? 1 : 0) : 1;
     held += dag[input.id].bytes * copies;
   }
   for (NodeId root : operation.roots) {
     const bool reduces = ReducesRows(dag[root]);
-    held += WriteBytes(dag, root, model.constants) * (reduces ? 1 : own);
+    held += dag[root].bytes * (reduces ? 1 : own);
     if (reduces && operation.nodes > 1 && dag[root].matrix)
       held += 8 * dag[root].cells * PayloadsOf(dag, root, model.threads);
   }
-  if (operation.nodes > 1 && operation.work.folds_long_rows) held += KeptBytes(dag, operation, model.threads);
+  if (operation.nodes > 1 && operation.work.folds_long_rows)
+    held += BytesBetweenPhases(dag, operation, model.threads);
   if (operation.nodes > 1)
     held += operation.work.packed_bytes + model.threads * (ops::kTileBytes + operation.work.scratch_bytes);
   return held;
@@ -230,33 +223,33 @@ NodeId WalkedValue(const Dag& dag, NodeId root) {
   return kNoNode;
 }
 
-NodeWork WorkOf(const Dag& dag, NodeId id, const MachineConstants& constants) {
+NodeWork WorkOf(const Dag& dag, NodeId id) {
   const DagNode& node = dag[id];
-  const double unit = constants.published ? node.op->fusion.published_flops : node.op->fusion.flops;
+  const double unit = node.op->fusion.work;
   const auto operand = [&](size_t i) -> const DagNode& { return dag[node.inputs[i]]; };
   switch (node.op->fusion.use) {
     case ops::RowUse::kCells: {
-      NodeWork work{.along = node.cells * WorkOfCell(dag, id, constants.published)};
-      const bool heavy = node.op->fusion.flops >= kWorkOfFunction;
-      work.elsewhere = constants.published ? 0 : work.along * (1 - node.entry_share);
+      NodeWork work{.along = node.cells * WorkOfCell(dag, id)};
+      const bool heavy = node.op->fusion.work >= kWorkOfFunction;
+      work.elsewhere = work.along * (1 - node.entry_share);
       work.heavy = heavy && node.entry_share < 1;
-      work.kept = heavy && node.columns > kColumnChunk ? 1 : 0;
+      work.stored_between_phases = heavy && node.columns > kColumnChunk ? 1 : 0;
       return work;
     }
     case ops::RowUse::kFullAggregate:
     case ops::RowUse::kColumnAggregate: return {.along = unit * operand(0).cells};
     case ops::RowUse::kRowAggregate:
       // A CSR matrix that nothing here computes goes by its entries whatever else the operator does.
-      if (!constants.published && operand(0).sparse && operand(0).op == nullptr)
+      if (operand(0).sparse && operand(0).op == nullptr)
         return {.fixed = unit * operand(0).cells * operand(0).sparsity + kWorkOfRowFold * node.cells};
       return {.along = unit * operand(0).cells,
-              .fixed = constants.published ? 0 : kWorkOfRowFold * node.cells,
-              .elsewhere = constants.published ? 0 : unit * operand(0).cells * (1 - operand(0).entry_share),
+              .fixed = kWorkOfRowFold * node.cells,
+              .elsewhere = unit * operand(0).cells * (1 - operand(0).entry_share),
               .folds_long_rows = operand(0).columns > kColumnChunk};
     case ops::RowUse::kProduct: {
       const double products =
           unit * node.cells * static_cast<double>(operand(0).columns) * operand(0).sparsity;
-      const bool joins = !constants.published && !operand(0).sparse && ops::IsNarrow(node.columns);
+      const bool joins = !operand(0).sparse && ops::IsNarrow(node.columns);
       NodeWork work{.fixed = products + (joins ? kWorkOfJoin * node.cells : 0)};
       if (!operand(0).sparse && node.columns >= ops::kWideProduct) {
         work.packed_bytes = 8 * operand(1).cells;
@@ -268,7 +261,6 @@ NodeWork WorkOf(const Dag& dag, NodeId id, const MachineConstants& constants) {
     }
     case ops::RowUse::kTransposedProduct: {
       const double products = unit * node.cells * static_cast<double>(operand(0).rows);
-      if (constants.published) return {.fixed = products * operand(0).sparsity + operand(0).cells};
       // Half of a symmetric result is computed.
       return {.fixed = products * std::min(operand(0).sparsity, operand(1).sparsity) *
                        (node.inputs[0] == node.inputs[1] ? 0.5 : 1.0)};
@@ -282,8 +274,18 @@ NodeWork WorkOf(const Dag& dag, NodeId id, const MachineConstants& constants) {
   return {};
 }
 
-double WriteBytes(const Dag& dag, NodeId id, const MachineConstants& constants) {
-  return constants.published ? 8 * dag[id].cells : dag[id].bytes;
+void EntryWalk::Add(const Dag& dag, NodeId id, bool is_root) {
+  const DagNode& node = dag[id];
+  const ops::RowUse use = node.op->fusion.use;
+  const bool cells = use == ops::RowUse::kCells;
+  computes_sparse_ |= node.sparse && node.columns > 1 && (cells || use == ops::RowUse::kSampledProduct);
+  if (cells) {
+    needs_dense_ |= !node.sparse && node.columns > 1 && is_root;
+  } else if (use != ops::RowUse::kSampledProduct) {
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+      needs_dense_ |= node.inputs[i] != kNoNode && node.by_rows[i] != 0 && !dag[node.inputs[i]].sparse &&
+                      dag[node.inputs[i]].columns > 1;
+  }
 }
 
 void AddNode(const NodeWork& own, OperatorWork* operation) {
@@ -295,7 +297,7 @@ void AddNode(const NodeWork& own, OperatorWork* operation) {
   work.elsewhere += own.elsewhere;
   work.heavy |= own.heavy;
   work.folds_long_rows |= own.folds_long_rows;
-  work.kept += own.kept;
+  work.stored_between_phases += own.stored_between_phases;
   ++operation->nodes;
 }
 
@@ -323,44 +325,38 @@ bool IsSplit(const Dag& dag, const OperatorWork& operation, const CostModel& mod
 }
 
 OperatorTime TimeOf(const Dag& dag, const OperatorWork& operation, const CostModel& model) {
-  const MachineConstants& constants = model.constants;
+  const ops::MachineConstants& constants = model.constants;
   OperatorTime time;
   double out = 0;
-  for (NodeId root : operation.roots) out += WriteBytes(dag, root, constants);
-  time.write = out / constants.write;
+  for (NodeId root : operation.roots) out += dag[root].bytes;
+  time.write = out / constants.write_bytes_per_ns;
   double bytes = 0;
-  if (constants.published) {
-    const double share = PublishedShare(dag, operation);
-    for (const OperatorInput& input : operation.inputs) bytes += dag[input.id].bytes;
-    time.read = bytes / constants.read;
-    time.compute = (operation.work.along + operation.work.fixed) / constants.compute;
-    time.total = share * (time.write + std::max(time.read, time.compute));
-  } else {
-    const double share = VisitedShare(dag, operation);
-    const NodeId walked = WalkedValue(dag, operation.roots[0]);
-    const DagNode* const driver = DriverOf(dag, operation);
-    const double walked_cells = driver != nullptr ? driver->cells : walked != kNoNode ? dag[walked].cells : 0;
-    for (const OperatorInput& read : operation.inputs) {
-      const DagNode& input = dag[read.id];
-      const bool gathered = walked_cells > 0 && !input.sparse && input.cells == walked_cells;
-      bytes += input.bytes * (gathered ? std::min(1.0, kGatherWaste * share) : 1);
-    }
-    time.read = bytes / constants.read;
-    const double by_defaults = share < 1 ? 0 : WorkByDefaults(dag, operation);
-    const double walking = share < 1         ? WorkAlongEntries(dag, operation, share)
-                           : by_defaults > 0 ? by_defaults
-                                             : WorkOfDenseTiles(dag, operation);
-    const double along = operation.work.along * share - (by_defaults > 0 ? operation.work.elsewhere : 0);
-    time.compute = (along + operation.work.fixed + walking) / constants.compute;
-    // Cells that are computed everywhere and kept where they are not zero.
-    if (share >= 1 && operation.nodes > 1 && dag[operation.roots[0]].sparse)
-      time.write += 8 * dag[operation.roots[0]].cells * (1 / constants.write + 2 / constants.read);
-    time.total = time.write + std::max(time.read, time.compute);
+  const double share = VisitedShare(dag, operation);
+  const NodeId walked = WalkedValue(dag, operation.roots[0]);
+  const DagNode* const driver = DriverOf(dag, operation);
+  const double walked_cells = driver != nullptr ? driver->cells : walked != kNoNode ? dag[walked].cells : 0;
+  for (const OperatorInput& read : operation.inputs) {
+    const DagNode& input = dag[read.id];
+    const bool gathered = walked_cells > 0 && !input.sparse && input.cells == walked_cells;
+    bytes += input.bytes * (gathered ? std::min(1.0, kGatherWaste * share) : 1);
   }
+  time.read = bytes / constants.read_bytes_per_ns;
+  const double by_defaults = share < 1 ? 0 : WorkByDefaults(dag, operation);
+  const double walking = share < 1         ? WorkAlongEntries(dag, operation, share)
+                         : by_defaults > 0 ? by_defaults
+                                           : WorkOfDenseTiles(dag, operation);
+  const double along = operation.work.along * share - (by_defaults > 0 ? operation.work.elsewhere : 0);
+  time.compute = (along + operation.work.fixed + walking) / constants.work_per_ns;
+  // A CSR result of dense tiles: all its cells are written to a buffer, which is read twice to collect
+  // entries.
+  if (share >= 1 && operation.nodes > 1 && dag[operation.roots[0]].sparse)
+    time.write += 8 * dag[operation.roots[0]].cells *
+                  (1 / constants.write_bytes_per_ns + 2 / constants.read_bytes_per_ns);
+  time.total = time.write + std::max(time.read, time.compute);
   Distribute(dag, operation, model, &time);
-  time.total += constants.operator_seconds;
+  time.total += constants.operator_ns;
   if (model.memory_budget > 0 && HeldBytes(dag, operation, model) > static_cast<double>(model.memory_budget))
-    time.total += kInfeasibleSeconds;
+    time.total += kInfeasibleNs;
   return time;
 }
 

@@ -12,23 +12,24 @@ namespace heddle::compiler::fusion {
 /// their last digits.
 inline bool CannotBeat(double bound, double best) { return bound >= best * (1 - 4e-13); }
 
-/// What a search asks of a cost: each answer counts, the cheapest whole plans are kept.
+/// The cost of plans as a search asks for it: counts the questions and collects the cheapest whole plans.
 class CountedCost {
  public:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
-  CountedCost(PlanCost& cost, size_t kept_plans, SearchResult* result)
-      : cost_(cost), kept_plans_(kept_plans), result_(result) {}
+  CountedCost(PlanCost& cost, size_t reported_plans, SearchResult* result)
+      : cost_(cost), reported_plans_(reported_plans), result_(result) {}
 
   /// At least `stop_at` once the cost reaches it.
   double Of(const Assignment& plan, double stop_at) {
     ++result_->costed;
-    const double cost = cost_.Cost(plan, kept_plans_ == 0 ? stop_at : kNever);
+    const double cost = cost_.Cost(plan, reported_plans_ == 0 ? stop_at : kNever);
     Keep(plan, cost);
     return cost;
   }
 
-  /// Without stitches it is as dear as a cost; with them only that of a whole plan is.
+  /// Counts as a costed plan where computing the bound takes as long as that: without stitches always, with
+  /// stitches for a whole plan.
   double PartialBound(const Assignment& plan, const Assignment& known) {
     const bool is_cost = !cost_.counts_stitches() ||
                          std::all_of(known.begin(), known.end(), [](uint8_t bit) { return bit != 0; });
@@ -39,19 +40,19 @@ class CountedCost {
   /// For a whole plan whose cost came from PartialBound.
   void Keep(const Assignment& plan, double cost) {
     std::vector<CostedPlan>& plans = result_->plans;
-    if (kept_plans_ == 0 || (plans.size() == kept_plans_ && cost >= plans.back().cost)) return;
+    if (reported_plans_ == 0 || (plans.size() == reported_plans_ && cost >= plans.back().cost)) return;
     if (std::any_of(plans.begin(), plans.end(),
-                    [&](const CostedPlan& kept) { return kept.assignment == plan; }))
+                    [&](const CostedPlan& other) { return other.assignment == plan; }))
       return;
     const auto at = std::upper_bound(plans.begin(), plans.end(), cost,
-                                     [](double own, const CostedPlan& kept) { return own < kept.cost; });
+                                     [](double own, const CostedPlan& other) { return own < other.cost; });
     plans.insert(at, {plan, cost});
-    if (plans.size() > kept_plans_) plans.pop_back();
+    if (plans.size() > reported_plans_) plans.pop_back();
   }
 
  private:
   PlanCost& cost_;
-  size_t kept_plans_;
+  size_t reported_plans_;
   SearchResult* result_;
 };
 

@@ -13,8 +13,8 @@
 namespace heddle::compiler::fusion {
 namespace {
 
-// The first column of X[, a:b] when the bounds are known and within X, else 0. The upper one follows from the
-// shape.
+// The first column of X[, a:b] when both bounds are known and within X, else 0. The last column follows from
+// the shape.
 int64_t RangeBegin(const Graph& graph, const Node& node) {
   if (ops::RowUseOf(node) != ops::RowUse::kColumnRange || node.inputs.size() != 5) return 0;
   const auto given = [&](size_t i) { return node.inputs[i] != kNoNode; };
@@ -41,7 +41,8 @@ bool HasPlainInputs(const Graph& graph, const Node& node) {
   });
 }
 
-// Several rows, or one of several column chunks: short ones are not worth the time to compile.
+// Whether a matrix has several rows, or one row of several column chunks. One short row is not worth the time
+// that a fused operator takes to compile.
 bool HasTiles(const Shape& shape) {
   return shape.rows > 1 || (shape.rows == 1 && shape.columns > kColumnChunk);
 }
@@ -57,7 +58,7 @@ const ops::Operator* CandidateOperator(const Graph& graph, const Node& node, con
       ordered[static_cast<size_t>(id)] || !HasPlainInputs(graph, node))
     return nullptr;
   if (op->fusion.use != ops::RowUse::kFullAggregate && !IsKnownMatrix(node.info)) return nullptr;
-  // Tiles have cells of all their values; without any there is nothing to save.
+  // An empty matrix has no cells to keep out of memory.
   if (!HasCells(node.info) || std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
         return input != kNoNode && !HasCells(graph[input].info);
       }))
@@ -66,7 +67,7 @@ const ops::Operator* CandidateOperator(const Graph& graph, const Node& node, con
   if (const int i = op->fusion.literal_input;
       i >= 0 && !graph[node.inputs[static_cast<size_t>(i)]].Is("literal"))
     return nullptr;
-  // Entries are moved by their own kernels; tiles would hold dense cells.
+  // Kernels of CSR matrices move entries; a tile would hold the cells between them as well.
   if ((op->fusion.use == ops::RowUse::kColumnRange || op->fusion.use == ops::RowUse::kCbind) &&
       node.info.format == Format::kSparse)
     return nullptr;
@@ -79,7 +80,7 @@ const ops::Operator* CandidateOperator(const Graph& graph, const Node& node, con
         return !graph[input].info.IsMatrix() || graph[input].info.shape.rows != node.info.shape.rows;
       }))
     return nullptr;
-  // What is walked has at least two rows, or goes cell by cell.
+  // The operand whose rows are walked has at least two, or an aggregate goes over it cell by cell.
   const ValueInfo& walked = graph[node.inputs[0]].info;
   const bool aggregates = op->fusion.use == ops::RowUse::kFullAggregate ||
                           op->fusion.use == ops::RowUse::kRowAggregate ||
@@ -87,42 +88,47 @@ const ops::Operator* CandidateOperator(const Graph& graph, const Node& node, con
   return walked.IsMatrix() && (aggregates ? HasTiles(walked.shape) : walked.shape.rows > 1) ? op : nullptr;
 }
 
-// Sparsity and pattern of a CSR result from those of its operands; different patterns are taken as
-// independent.
-void PropagateSparsity(const Dag& dag, NodeId id, const Node& node, DagNode* made) {
+// Estimates the sparsity of a CSR result and finds its pattern from those of its operands. Two operands of
+// different patterns count as independent: an entry of one says nothing about the other.
+void PropagateSparsity(const Dag& dag, NodeId id, const Node& node, DagNode* dag_node) {
   double product = 1, absent = 1, first = kGuessedSparsity;
-  made->pattern = kNoNode;
+  dag_node->pattern = kNoNode;
   int patterns = 0;
   for (NodeId input : node.inputs) {
     if (input == kNoNode || !dag[input].sparse) continue;
-    if (patterns > 0 && dag[input].pattern == made->pattern) continue;
+    if (patterns > 0 && dag[input].pattern == dag_node->pattern) continue;
     if (patterns++ == 0) {
       first = dag[input].sparsity;
-      made->pattern = dag[input].pattern;
+      dag_node->pattern = dag[input].pattern;
     }
     product *= dag[input].sparsity;
     absent *= 1 - dag[input].sparsity;
   }
   const std::optional<ops::BinaryCode> code = ops::FindBinaryCode(node.op);
-  made->sparsity = patterns < 2                                ? first
-                   : code && ops::SkipsAbsentCells(*code)      ? product
-                   : code && *code == ops::BinaryCode::kDivide ? first
-                                                               : 1 - absent;
+  dag_node->sparsity = patterns < 2                                ? first
+                       : code && ops::SkipsAbsentCells(*code)      ? product
+                       : code && *code == ops::BinaryCode::kDivide ? first
+                                                                   : 1 - absent;
   const bool is_product = ops::RowUseOf(node) == ops::RowUse::kProduct;
-  if (is_product) made->sparsity = std::min(1.0, product * static_cast<double>(dag[node.inputs[0]].columns));
-  const bool cell_wise = made->matrix && made->pattern != kNoNode && dag[made->pattern].cells == made->cells;
-  if (patterns != 1 || !cell_wise || is_product) made->pattern = id;
+  if (is_product)
+    dag_node->sparsity = std::min(1.0, product * static_cast<double>(dag[node.inputs[0]].columns));
+  const bool cell_wise =
+      dag_node->matrix && dag_node->pattern != kNoNode && dag[dag_node->pattern].cells == dag_node->cells;
+  if (patterns != 1 || !cell_wise || is_product) dag_node->pattern = id;
 }
 
-// A cell-wise function of a CSR value, of columns and of scalars is f(0, ...) wherever there is no entry.
-double EntryShareOf(const Dag& dag, const DagNode& made) {
+// DagNode::entry_share: a cell-wise function of a CSR value, of columns and of scalars is f(0, ...) at every
+// cell of a row without an entry.
+double EntryShareOf(const Dag& dag, const DagNode& dag_node) {
   double share = 1;
-  if (made.op == nullptr || made.op->fusion.use != ops::RowUse::kCells || made.sparse || made.columns < 2)
+  if (dag_node.op == nullptr || dag_node.op->fusion.use != ops::RowUse::kCells || dag_node.sparse ||
+      dag_node.columns < 2)
     return 1;
-  for (const NodeId input : made.inputs) {
+  for (const NodeId input : dag_node.inputs) {
     if (input == kNoNode || !dag[input].matrix) continue;
     const DagNode& operand = dag[input];
-    if (operand.rows != made.rows || (operand.columns != made.columns && operand.columns != 1)) return 1;
+    if (operand.rows != dag_node.rows || (operand.columns != dag_node.columns && operand.columns != 1))
+      return 1;
     if (operand.columns == 1) {
       if (operand.sparse) return 1;
       continue;
@@ -196,42 +202,42 @@ Dag MakeDag(const Graph& graph, const SparsityOf& sparsity_of) {
   }
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph[id];
-    DagNode& made = dag.nodes[static_cast<size_t>(id)];
-    made.inputs = node.inputs;
+    DagNode& dag_node = dag.nodes[static_cast<size_t>(id)];
+    dag_node.inputs = node.inputs;
     for (NodeId input : node.inputs) {
       if (input == kNoNode) continue;
       std::vector<NodeId>& consumers = dag.nodes[static_cast<size_t>(input)].consumers;
       if (consumers.empty() || consumers.back() != id) consumers.push_back(id);
     }
-    made.matrix = IsKnownMatrix(node.info);
-    made.range_begin = RangeBegin(graph, node);
+    dag_node.matrix = IsKnownMatrix(node.info);
+    dag_node.range_begin = RangeBegin(graph, node);
     const std::vector<ValueInfo> infos = InfosOfInputs(graph, node);
     for (size_t i = 0; i < infos.size(); ++i)
-      made.by_rows.push_back(node.inputs[i] != kNoNode &&
-                             ops::InputUseOf(node, infos, static_cast<int>(i)) == ops::InputUse::kRows);
-    if (made.matrix) {
-      made.rows = node.info.shape.rows;
-      made.columns = node.info.shape.columns;
-      made.cells = static_cast<double>(std::max<int64_t>(made.rows, 1)) *
-                   static_cast<double>(std::max<int64_t>(made.columns, 1));
-      made.sparse = node.info.format == Format::kSparse;
-      if (made.sparse) {
-        PropagateSparsity(dag, id, node, &made);
-        const double told =
+      dag_node.by_rows.push_back(node.inputs[i] != kNoNode &&
+                                 ops::InputUseOf(node, infos, static_cast<int>(i)) == ops::InputUse::kRows);
+    if (dag_node.matrix) {
+      dag_node.rows = node.info.shape.rows;
+      dag_node.columns = node.info.shape.columns;
+      dag_node.cells = static_cast<double>(std::max<int64_t>(dag_node.rows, 1)) *
+                       static_cast<double>(std::max<int64_t>(dag_node.columns, 1));
+      dag_node.sparse = node.info.format == Format::kSparse;
+      if (dag_node.sparse) {
+        PropagateSparsity(dag, id, node, &dag_node);
+        const double reported =
             node.Is("variable") && sparsity_of ? sparsity_of(node.Text("name")) : DrawnSparsity(graph, node);
-        if (told >= 0) made.sparsity = std::min(told, 1.0);
+        if (reported >= 0) dag_node.sparsity = std::min(reported, 1.0);
       }
       const double cell_bytes = static_cast<double>(BytesOf(node.info.element_type));
-      made.bytes =
-          made.sparse ? (cell_bytes + 4) * made.sparsity * made.cells + 8 * static_cast<double>(made.rows + 1)
-                      : cell_bytes * made.cells;
+      dag_node.bytes = dag_node.sparse ? (cell_bytes + 4) * dag_node.sparsity * dag_node.cells +
+                                             8 * static_cast<double>(dag_node.rows + 1)
+                                       : cell_bytes * dag_node.cells;
     }
-    made.op = CandidateOperator(graph, node, ordered, id);
-    made.entry_share = EntryShareOf(dag, made);
-    if (made.op != nullptr)
-      made.arity = made.op->fusion.use == ops::RowUse::kColumnRange
-                       ? 1
-                       : std::min<int>(kMaxArity, static_cast<int>(node.inputs.size()));
+    dag_node.op = CandidateOperator(graph, node, ordered, id);
+    dag_node.entry_share = EntryShareOf(dag, dag_node);
+    if (dag_node.op != nullptr)
+      dag_node.arity = dag_node.op->fusion.use == ops::RowUse::kColumnRange
+                           ? 1
+                           : std::min<int>(kMaxArity, static_cast<int>(node.inputs.size()));
   }
   return dag;
 }
@@ -241,24 +247,25 @@ void MarkSplit(int ranks, int64_t min_distributed_bytes, const IsSplitVariable& 
   const Graph& graph = *dag->graph;
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph[id];
-    DagNode& made = dag->nodes[static_cast<size_t>(id)];
-    if (node.Is("variable")) made.split = made.matrix && is_split && is_split(node.Text("name"));
-    if (node.Is("assign") || node.Is("result")) made.split = (*dag)[node.inputs[0]].split;
+    DagNode& dag_node = dag->nodes[static_cast<size_t>(id)];
+    if (node.Is("variable")) dag_node.split = dag_node.matrix && is_split && is_split(node.Text("name"));
+    if (node.Is("assign") || node.Is("result")) dag_node.split = (*dag)[node.inputs[0]].split;
     const ops::Operator* op = ops::FindOperator(node.op);
     if (op == nullptr || op->effect) continue;
     const ops::RowRule rule = ops::RowRuleOf(node, InfosOfInputs(graph, node));
     std::vector<ops::RowsInput> by_rows;
     for (size_t i = 0; i < node.inputs.size(); ++i)
-      if (made.by_rows[i] != 0) by_rows.push_back({graph[node.inputs[i]].info, (*dag)[node.inputs[i]].split});
+      if (dag_node.by_rows[i] != 0)
+        by_rows.push_back({graph[node.inputs[i]].info, (*dag)[node.inputs[i]].split});
     const std::span<const ValueInfo> results = ResultsOf(node);
     if (std::none_of(results.begin(), results.end(), [&](const ValueInfo& result) {
           return ops::IsSplit(rule, by_rows, result, min_distributed_bytes);
         }))
       continue;
-    made.spread = true;
-    made.split = rule != ops::RowRule::kReduce && rule != ops::RowRule::kMixed;
+    dag_node.spread = true;
+    dag_node.split = rule != ops::RowRule::kReduce && rule != ops::RowRule::kMixed;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (node.inputs[i] == kNoNode || made.by_rows[i] != 0) continue;
+      if (node.inputs[i] == kNoNode || dag_node.by_rows[i] != 0) continue;
       DagNode& input = dag->nodes[static_cast<size_t>(node.inputs[i])];
       if (input.matrix && input.copied_for == kNoNode) input.copied_for = id;
     }

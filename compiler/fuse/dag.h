@@ -14,30 +14,33 @@ constexpr int kMaxArity = 3;  ///< More inputs of a node are never fused.
 constexpr double kGuessedSparsity =
     0.1;  ///< Of a CSR matrix of which nothing else is known; favours sparse plans.
 
-/// What the optimiser looks at, for one node of the graph.
+/// One node of the graph as the optimiser sees it.
 struct DagNode {
   const ops::Operator* op = nullptr;  ///< nullptr: cannot be part of a fused operator.
-  std::vector<NodeId> inputs;         ///< Of the graph node; kNoNode where left out.
-  int arity = 0;                      ///< Inputs 0..arity-1 may be fused.
-  std::vector<NodeId> consumers;      ///< Distinct, ascending.
+  std::vector<NodeId> inputs;     ///< Those of the graph node; kNoNode for an argument that was not given.
+  int arity = 0;                  ///< Inputs 0..arity-1 may be fused.
+  std::vector<NodeId> consumers;  ///< Distinct, ascending.
   bool matrix = false;
   bool sparse = false;  ///< CSR.
   int64_t rows = 0, columns = 0;
   double cells = 1;     ///< 1 for a scalar.
   double sparsity = 1;  ///< Estimated share of cells that are present; 1 when dense.
-  NodeId pattern =
-      kNoNode;  ///< Of a CSR value: the node that its present cells follow; itself when they are its own.
-  /// Of a dense value that is equal at all cells of a row where a CSR value has no entry: the share of the
-  /// others (ops/fused/lower/row_background.h). 1 of any other value.
+  /// The node whose entries a CSR value has, as abs(S) has those of S; the node itself when its entries are
+  /// unlike those of any operand.
+  NodeId pattern = kNoNode;
+  /// Share of the cells of a dense value that must be computed one by one. Less than 1 for a value such as
+  /// exp(S - rowMaxs(S)) of a CSR matrix S: in a row all cells without an entry of S are equal
+  /// (ops/fused/lower/row_background.h).
   double entry_share = 1;
   double bytes = 8;         ///< Memory of the value.
   int64_t range_begin = 0;  ///< Of kColumnRange: its first column, from 1.
   std::vector<uint8_t>
       by_rows;          ///< By input: read row by row (1) or whole (0), as placement asks (ops::InputUseOf).
-  bool split = false;   ///< Every rank has its own rows of it, when nothing is fused.
-  bool spread = false;  ///< Every rank computes its own rows of it, or of what it reduces.
-  NodeId copied_for =
-      kNoNode;  ///< The first that all ranks compute and that reads it whole: copies are sent once.
+  bool split = false;   ///< Every rank holds its own rows of the value, when nothing is fused.
+  bool spread = false;  ///< Every rank computes its own rows of the value, or of the operand that it reduces.
+  /// The first node that all ranks compute and that reads this value whole. It pays for the copies that other
+  /// ranks get; later readers find them there.
+  NodeId copied_for = kNoNode;
 };
 
 /// A graph with consumers, sizes and estimated sparsity. Node i of the dag is node i of the graph.
@@ -61,12 +64,12 @@ Dag MakeDag(const Graph& graph, const SparsityOf& sparsity_of);
 /// Whether every rank has its own rows of a live-in.
 using IsSplitVariable = std::function<bool(std::string_view variable)>;
 
-/// Foresees placement on several ranks: DagNode::split, spread and copied_for. Linear in the graph; nothing
-/// to do for one rank. `is_split` may be empty: no live-in is.
+/// Sets DagNode::split, spread and copied_for as placement on several ranks will decide them. Linear in the
+/// graph; nothing to do for one rank. `is_split` may be empty: then no live-in is split.
 void MarkSplit(int ranks, int64_t min_distributed_bytes, const IsSplitVariable& is_split, Dag* dag);
 
-/// Column ranges with known bounds cannot fail: they leave the order of effects (what was before and after
-/// them stays so).
+/// Column ranges with known bounds cannot fail, so they need no place in the order of effects: their edges
+/// `after` are removed, and nodes that came after them come after what they came after.
 Graph WithoutHarmlessOrder(Graph graph);
 
 /// True if `input` lies row by row beside the rows of the cell-wise node `node` (not a row vector that is

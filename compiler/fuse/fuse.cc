@@ -45,16 +45,16 @@ std::string BitsText(const Assignment& assignment) {
 std::string OperatorText(const PlannedOperator& planned) {
   std::string text;
   for (NodeId root : planned.work.roots) text += (text.empty() ? "" : "+") + std::to_string(root);
-  return fmt::format("{} {}{} write {:.3g} read {:.3g} compute {:.3g} total {:.3g}", Name(planned.work.kind),
-                     text, SetText(planned.covered), planned.time.write, planned.time.read,
-                     planned.time.compute, planned.time.total);
+  return fmt::format("{} {}{} write {:.3g} read {:.3g} compute {:.3g} total {:.3g} ms",
+                     Name(planned.work.kind), text, SetText(planned.covered), planned.time.write / 1e6,
+                     planned.time.read / 1e6, planned.time.compute / 1e6, planned.time.total / 1e6);
 }
 
 std::string PlanText(const CostedPlan& plan, const std::vector<Point>& points) {
   std::vector<Point> materialized;
   for (size_t i = 0; i < points.size(); ++i)
     if (plan.assignment[i] != 0) materialized.push_back(points[i]);
-  return fmt::format("{:.4g} s: {}", plan.cost,
+  return fmt::format("{:.4g} ms: {}", plan.cost / 1e6,
                      materialized.empty() ? "nothing" : fusion::ToText(materialized));
 }
 
@@ -80,13 +80,13 @@ class Fuser {
         picker_(dag_, memo_, ChoiceOf(options.mode), options.seed),
         random_(options.seed) {
     MarkSplit(options.ranks, options.min_distributed_bytes, options.is_split, &dag_);
-    model_ = {OrDefault(options.constants, options.threads),
+    model_ = {ops::OrBuiltIn(options.constants, options.threads),
               options.memory_budget,
               options.threads,
               options.ranks,
               options.min_distributed_bytes,
               options.can_run};
-    search_.kept_plans = options.reported_plans;
+    search_.reported_plans = options.reported_plans;
     search_.clock = options.clock != nullptr ? options.clock : &SystemClock();
     search_.deadline_ns = search_.clock->MonotonicNs() + options.deadline_ms * 1'000'000;
   }
@@ -94,25 +94,20 @@ class Fuser {
   Result<Graph> Run(FuseReport* report) {
     report->memo = fusion::ToText(memo_, graph_);
     ReplaceOptions replace;
-    for (const Partition& partition : FindPartitions(dag_, memo_)) {
-      Choose(partition, report);
-      replace.aggregates.insert(replace.aggregates.end(), partition.aggregates.begin(),
-                                partition.aggregates.end());
-    }
-    replace.can_run = options_.can_run;
+    for (const Partition& partition : FindPartitions(dag_, memo_)) Choose(partition, report);
     replace.model = model_;
     replace.stitch.by_cost = options_.mode == FusionMode::kCost;
-    if (options_.mode == FusionMode::kRandom) {
-      replace.wants_merge = [this](NodeId, NodeId) { return random_.Below(2) == 0; };
-      replace.stitch.wants = [this] { return random_.Below(2) == 0; };
-    }
+    if (options_.mode == FusionMode::kRandom) replace.stitch.wants = [this] { return random_.Below(2) == 0; };
     ReplaceReport replaced;
     HEDDLE_ASSIGN_OR_RETURN(Graph result, Replace(dag_, memo_, picker_, replace, &replaced));
     report->fused = std::move(replaced.fused);
     report->again = std::move(replaced.again);
     report->refused = std::move(replaced.refused);
-    PhaseOptions phases{
-        options_.ranks, options_.min_distributed_bytes, options_.memory_budget, options_.is_split, {}};
+    PhaseOptions phases{.ranks = options_.ranks,
+                        .min_distributed_bytes = options_.min_distributed_bytes,
+                        .memory_budget = options_.memory_budget,
+                        .is_split = options_.is_split,
+                        .constants = model_.constants};
     if (options_.mode == FusionMode::kRandom) phases.wants = [this] { return random_.Below(2) == 0; };
     return JoinPhases(result, phases, &report->phased);
   }

@@ -17,7 +17,7 @@
 
 namespace heddle::compiler {
 
-/// Who chooses among the candidates. No choice changes a bit of a result.
+/// How the plan is chosen among the candidates. No choice changes a bit of a result.
 enum class FusionMode : uint8_t {
   kOff,           ///< Nothing is fused.
   kAll,           ///< As much as possible, computing shared values again.
@@ -30,9 +30,9 @@ std::optional<FusionMode> ParseFusionMode(std::string_view name);
 
 struct FuseOptions {
   FusionMode mode = FusionMode::kCost;
-  uint64_t seed = 0;           ///< Of kRandom.
-  MachineConstants constants;  ///< Not plausible (all zero): DefaultConstants(threads).
-  int64_t memory_budget = 0;   ///< Bytes that one operator may take on a rank; 0: no limit.
+  uint64_t seed = 0;                ///< Of kRandom.
+  ops::MachineConstants constants;  ///< Not plausible (all zero): the built-in ones.
+  int64_t memory_budget = 0;        ///< Bytes that one operator may take on a rank; 0: no limit.
   int threads = 1;
   int ranks = 1;
   int64_t min_distributed_bytes = 0;  ///< As in placement: from this size rows are spread over the ranks.
@@ -44,8 +44,8 @@ struct FuseOptions {
   std::function<bool(std::string_view variable)> is_split;
   /// Whether the executor can run this body; what it refuses is not formed. Empty: everything.
   std::function<bool(const FusedOperator&)> can_run;
-  /// Of each partition the report lists so many of the cheapest plans that were costed, and what belongs to
-  /// them: the operators of the chosen one, the cost without redundancy. 0: none of this, which takes time.
+  /// For each partition the report lists so many of the cheapest plans that were costed, the operators of the
+  /// chosen plan, and the cost without redundancy. 0 leaves all of this out, because it takes time.
   size_t reported_plans = 0;
   /// Gets the report as text (ToText with costs); may be empty.
   std::function<void(std::string_view text)> observe;
@@ -61,12 +61,11 @@ struct PartitionReport {
   std::string points;                                           ///< "(6->4) (8->4)"
   double log2_plans = 0;
   int64_t costed = 0;
-  std::string chosen;  ///< One 0 or 1 for every point.
-  double cost = 0, fuse_all = 0, no_redundancy = 0, cut_all = 0;
+  std::string chosen;                                             ///< One 0 or 1 for every point.
+  double cost = 0, fuse_all = 0, no_redundancy = 0, cut_all = 0;  ///< Nanoseconds.
   double gap = 0;                  ///< (cost - lower bound) / cost: 0 when proven to be the best.
-  std::vector<std::string> plans;  ///< "0.34 s: (6->4) (8->4)", what each materialises, by ascending cost.
-  std::vector<std::string>
-      operators;  ///< "11{4,5,6,8,9,11} write .. read .. compute .. total .." in seconds.
+  std::vector<std::string> plans;  ///< "0.34 ms: (6->4) (8->4)", what each materialises, by ascending cost.
+  std::vector<std::string> operators;  ///< "11{4,5,6,8,9,11} write .. read .. compute .. total .. ms".
 };
 
 /// What `explain --level fusion|cost` prints.

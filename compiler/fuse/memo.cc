@@ -19,7 +19,8 @@ char LetterOf(FusionTemplate kind) {
   return '?';
 }
 
-// Some operators stand in the table on their own, as in the published system; nothing else depends on it.
+// Whether an entry without references stays although no entry refers to the node (FusionTraits::alone). It
+// shows in reports; no plan depends on it.
 bool StandsAlone(const Dag& dag, NodeId id) { return dag[id].op != nullptr && dag[id].op->fusion.alone; }
 
 void RemoveSingleOperators(const Dag& dag, Memo* memo) {
@@ -34,7 +35,8 @@ void RemoveSingleOperators(const Dag& dag, Memo* memo) {
                     [](const Entry& entry) { return entry.References() == 0 && !entry.JoinsOperators(); });
 }
 
-// Nodes at, above or below an operator that needs whole rows of what is inside the same candidate.
+// By node: whether some candidate holds it together with an operator that needs whole rows, such as a
+// product.
 std::vector<bool> NeedRows(const Dag& dag, const Memo& memo) {
   const size_t count = memo.groups.size();
   std::vector<bool> referenced(count, false), above(count, false), below(count, false), at(count, false);
@@ -86,8 +88,8 @@ void RowToCell(const Dag& dag, Memo* memo) {
       std::erase_if((*memo)[id], [](const Entry& entry) { return entry.kind == FusionTemplate::kRow; });
 }
 
-// A pass with several results exists where two of its members read rows of one matrix, or where one of them
-// makes what the other reads and Row or Cell cannot do it without making it for others, too.
+// Two operators can share a pass where both read rows of one matrix. They also can where one computes what
+// the other reads, unless Row or Cell already computes that value inside and no third operator reads it.
 void RemoveLonelyStitches(const Dag& dag, Memo* memo) {
   const auto joins = [&](NodeId id) {
     return std::any_of((*memo)[id].begin(), (*memo)[id].end(),
@@ -105,7 +107,7 @@ void RemoveLonelyStitches(const Dag& dag, Memo* memo) {
                                                  inputs[i]) == inputs.begin() + static_cast<long>(i))
         ++row_readers[static_cast<size_t>(inputs[i])];
   }
-  std::vector<bool> kept(dag.nodes.size(), false);
+  std::vector<bool> shares_pass(dag.nodes.size(), false);
   for (NodeId id = dag.size(); id-- > 0;) {
     if (!joins(id)) continue;
     for (const NodeId input : dag[id].inputs) {
@@ -113,20 +115,20 @@ void RemoveLonelyStitches(const Dag& dag, Memo* memo) {
       const bool fuses = std::any_of((*memo)[id].begin(), (*memo)[id].end(), [&](const Entry& entry) {
         return !entry.JoinsOperators() && entry.Refers(input);
       });
-      const bool made = joins(input) && (dag[input].consumers.size() > 1 || !fuses);
-      if (!made && row_readers[static_cast<size_t>(input)] < 2) continue;
-      kept[static_cast<size_t>(id)] = true;
-      if (made) kept[static_cast<size_t>(input)] = true;
+      const bool is_computed = joins(input) && (dag[input].consumers.size() > 1 || !fuses);
+      if (!is_computed && row_readers[static_cast<size_t>(input)] < 2) continue;
+      shares_pass[static_cast<size_t>(id)] = true;
+      if (is_computed) shares_pass[static_cast<size_t>(input)] = true;
     }
   }
   for (NodeId id = 0; id < dag.size(); ++id)
-    if (!kept[static_cast<size_t>(id)])
+    if (!shares_pass[static_cast<size_t>(id)])
       std::erase_if((*memo)[id], [](const Entry& entry) { return entry.JoinsOperators(); });
-  // What is no member is referred to by none.
+  // References to nodes that lost their entry go, too.
   for (NodeId id = 0; id < dag.size(); ++id)
     for (Entry& entry : (*memo)[id])
       for (NodeId& ref : entry.refs)
-        if (entry.JoinsOperators() && ref != kNoNode && !kept[static_cast<size_t>(ref)]) ref = kNoNode;
+        if (entry.JoinsOperators() && ref != kNoNode && !shares_pass[static_cast<size_t>(ref)]) ref = kNoNode;
 }
 
 }  // namespace

@@ -11,10 +11,11 @@
 
 namespace heddle::compiler::fusion {
 
-/// One way to compute a node as the root of an (unfinished) fused operator: by which template, and which of
-/// its inputs are computed inside. A reference means "some compatible entry of that node"; which one, the
-/// selection decides. An entry of the template Stitch is no way to compute the node: it says that its
-/// operator may be a member of a pass with several results, and refers to the inputs that may be made there.
+/// One way to compute a node as the root of a fused operator, or inside one that grows upwards: a template,
+/// and which inputs are computed inside the same operator. A reference to an input leaves open which of the
+/// input's own entries is taken; EntryPicker decides that. An entry of the template Stitch is different: it
+/// says that the node's operator may be a member of a pass with several results, and refers to the inputs
+/// that the same pass may compute.
 struct Entry {
   FusionTemplate kind = FusionTemplate::kCell;
   std::array<NodeId, kMaxArity> refs = {kNoNode, kNoNode,
@@ -34,8 +35,8 @@ inline bool IsCompatible(FusionTemplate inside, FusionTemplate other) {
   return other == inside || other == FusionTemplate::kCell;
 }
 
-/// Entries of every node, those of one node in the order Row, Cell, Outer, Stitch, then by references: all
-/// later choices among equals take the first, so the order is part of what a plan is.
+/// The entries of every node, in the order Row, Cell, Outer, Stitch, then by references. Later steps take the
+/// first of several equally good entries, so this order decides which plan is chosen.
 struct Memo {
   std::vector<std::vector<Entry>> groups;  ///< By node.
 
@@ -52,9 +53,9 @@ std::string ToText(const Memo& memo, const Graph& graph);
 /// (template.h). Time and space linear in the graph.
 Memo Explore(const Dag& dag);
 
-/// Removes what no plan needs: groups of single operators that nothing refers to, Row entries that Cell
-/// entries equal where nobody needs whole rows, and Stitch entries of what Row or Cell does alone: that is no
-/// member of a pass with another result.
+/// Removes entries that no plan needs: those without references at nodes that no entry refers to, Row entries
+/// that equal Cell entries where no operator needs whole rows, and Stitch entries of nodes that share rows
+/// with no other result.
 void Prune(const Dag& dag, Memo* memo);
 
 }  // namespace heddle::compiler::fusion

@@ -49,7 +49,8 @@ Close CloseOuter(const Dag& dag, NodeId id, const Entry& entry) {
     case ops::RowUse::kSampledProduct:
       return node.columns == 1 || FollowsDriver(dag, id) ? Close::kOpenValid : Close::kOpenInvalid;
     case ops::RowUse::kRowAggregate: return Close::kOpenValid;
-    // Of a dense value that is 0 but at the entries, as of softmax beside -Infinity: the executor knows.
+    // The operand may be a dense value that is 0 except at the entries, such as a softmax beside -Infinity.
+    // Only the executor knows; it is asked.
     case ops::RowUse::kProduct: return Close::kClosedValid;
     default: break;
   }

@@ -6,7 +6,6 @@
 #include <numeric>
 #include <set>
 
-#include "compiler/fuse/multi_aggregate.h"
 #include "compiler/fuse/stitch.h"
 #include "compiler/fuse/template.h"
 
@@ -40,7 +39,8 @@ bool HasReference(const std::vector<Entry>& group, NodeId target) {
   });
 }
 
-// The template that ends at the target is none of those by which the consumer can go on.
+// Whether some operator could end at the target by a template that the consumer cannot go on with: storing
+// the target is then worth a point even if no other consumer reads it.
 bool ChangesTemplate(const std::vector<Entry>& consumer, const std::vector<Entry>& target, NodeId id,
                      int position) {
   bool kinds[kFusionTemplates] = {};
@@ -92,8 +92,8 @@ void FindSets(const Dag& dag, const Memo& memo, const std::vector<bool>& referen
   FindPoints(dag, memo, partition);
 }
 
-// Nodes with which some pass could have a result for both, and where that could save enough: of all values of
-// that height each could be written once and read once less.
+// Pairs of nodes that one pass could compute, at heights where passes could save enough traffic. An upper
+// bound of the savings: every value of that height is read once less and written once less.
 std::vector<std::pair<NodeId, NodeId>> FindLinks(const Dag& dag, const Memo& memo) {
   std::map<NodeId, NodeId> reader;   // The first one of the rows of a matrix.
   std::map<int64_t, double> saving;  // By height: bytes, at most.
@@ -114,8 +114,8 @@ std::vector<std::pair<NodeId, NodeId>> FindLinks(const Dag& dag, const Memo& mem
   return links;
 }
 
-// Partitions between which passes could be shared are searched together, as long as that search can be an
-// exact one.
+// Joins partitions between which a pass could be shared, as long as the joined partition has so few points
+// that its search counts stitches.
 std::vector<Partition> JoinByStitches(const Dag& dag, const Memo& memo, const std::vector<bool>& referenced,
                                       std::vector<Partition> parts) {
   UnionFind sets(parts.size());
@@ -150,7 +150,6 @@ std::vector<Partition> JoinByStitches(const Dag& dag, const Memo& memo, const st
     Partition joined{.nodes = std::move(parts[p].nodes)};
     std::sort(joined.nodes.begin(), joined.nodes.end());
     FindSets(dag, memo, referenced, &joined);
-    joined.aggregates = GroupAggregates(dag, joined.roots);
     parts[p] = std::move(joined);
   }
   std::erase_if(parts, [](const Partition& part) { return part.nodes.size() < 2; });
@@ -182,10 +181,7 @@ std::vector<Partition> FindPartitions(const Dag& dag, const Memo& memo) {
     }
     partitions[static_cast<size_t>(index)].nodes.push_back(id);
   }
-  for (Partition& partition : partitions) {
-    FindSets(dag, memo, referenced, &partition);
-    if (partition.nodes.size() > 1) partition.aggregates = GroupAggregates(dag, partition.roots);
-  }
+  for (Partition& partition : partitions) FindSets(dag, memo, referenced, &partition);
   return JoinByStitches(dag, memo, referenced, std::move(partitions));
 }
 

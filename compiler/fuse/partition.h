@@ -9,28 +9,27 @@
 
 namespace heddle::compiler::fusion {
 
-/// A decision: 1 materialises `target` for `consumer`, 0 lets the consumer compute it inside.
+/// A decision about an edge: 1 stores the value of `target` in memory for `consumer`, 0 lets the consumer's
+/// operator compute it inside.
 struct Point {
   NodeId consumer = kNoNode;
   NodeId target = kNoNode;
   bool operator==(const Point&) const = default;
 };
 
-/// Up to so many points the cost of a plan that the search compares is that with its stitches.
+/// In partitions of at most so many points the search compares plans by what they cost with their stitches.
 constexpr size_t kMostStitchedPoints = 10;
 
-/// Nodes that may share fused operators, or passes over the same rows, and none besides; but where there
-/// would be more than kMostStitchedPoints points, those that only share passes are apart. Partitions are
-/// optimised one by one. All lists ascend.
+/// A set of nodes whose plan depends on no other node: entries connect them, or they may share a pass over
+/// the same rows. Sets that are connected by passes alone stay apart where together they would have more than
+/// kMostStitchedPoints points. Partitions are optimised one by one. All lists ascend.
 struct Partition {
   std::vector<NodeId> nodes;
-  std::vector<NodeId> roots;            ///< No entry of the partition refers to them, but of Stitch.
-  std::vector<NodeId> inputs;           ///< Matrices from outside that its nodes read.
-  std::vector<NodeId> materialization;  ///< Matrices within that several consumers read.
-  std::vector<NodeId> external;         ///< Not roots, and read from outside: materialised anyway.
-  std::vector<Point> points;            ///< Several consumers first, then changes of template.
-  /// Full aggregates among the roots that one pass computes: same shape below, independent; 2 or 3 each.
-  std::vector<std::vector<NodeId>> aggregates;
+  std::vector<NodeId> roots;            ///< No entry refers to them, except entries of Stitch.
+  std::vector<NodeId> inputs;           ///< Matrices outside the partition that its nodes read.
+  std::vector<NodeId> materialization;  ///< Matrices of the partition that several consumers read.
+  std::vector<NodeId> external;  ///< Nodes that are no roots and that something outside reads: always stored.
+  std::vector<Point> points;     ///< Of targets with several consumers, then of changes of template.
 };
 
 std::vector<Partition> FindPartitions(const Dag& dag, const Memo& memo);

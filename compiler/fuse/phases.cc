@@ -15,15 +15,17 @@
 namespace heddle::compiler::fusion {
 namespace {
 
-// An operator that moves and computes no more is small: about what a task costs.
-constexpr double kSmallWork = 256 << 10;
-// A product that computes no more takes about as long as a handful of tasks, and what is before and behind it
-// is small: where it were a boundary, tasks would cost as much as what they do.
-constexpr double kSmallProduct = 4 << 20;
-// Of one operator: larger ones say nothing to a reader, and blocks of thousands of operators exist.
+// An operator that takes so many times as long as starting it does (MachineConstants::operator_ns) is small:
+// a task of its own would cost about as much.
+constexpr double kSmallOperator = 2.8;
+// The same of a product, before and behind which there are small operators: were it a boundary, the tasks on
+// both sides would cost as much as what they compute.
+constexpr double kSmallProduct = 27;
+// A group has at most so many operators: blocks of thousands exist, and one task of all would tell a reader
+// of a trace nothing.
 constexpr size_t kMostMembers = 256;
-// An operator of phases holds its inputs until its last phase: at most so much may be in it, and at most this
-// share of the memory. What is larger takes so long that a task costs nothing beside it.
+// A phased operator holds its inputs until its last phase, so they may have at most so many bytes, and at
+// most this share of the memory budget. Operators on larger data gain nothing from one task less.
 constexpr double kMostBytes = 1 << 30;
 constexpr double kShareOfMemory = 0.25;
 
@@ -51,7 +53,8 @@ class PhaseJoiner {
     return groups_.empty() ? graph_ : Rewrite(phased);
   }
 
-  // False where small products put too much together: then they are boundaries, as all others are.
+  // Forms the groups. False if small products as members made a group too large; they are boundaries from
+  // then on, and groups must be formed again.
   bool Group() {
     FindCandidates();
     groups_.clear();
@@ -93,7 +96,7 @@ class PhaseJoiner {
     const ops::Operator* op = ops::FindOperator(node.op);
     if (op == nullptr || !op->pure || op->effect || op->files || op->seed_input >= 0 || op->updates)
       return false;
-    // Ranges whose bounds are not known yet may fail, and keep their order.
+    // A column range may fail, and then keeps its place in the order of effects; its bounds are part of it.
     const bool is_range = op->fusion.use == ops::RowUse::kColumnRange;
     if ((op->may_fail || is_ordered) && !is_range) return false;
     const std::span<const ValueInfo> results = ResultsOf(node);
@@ -109,12 +112,11 @@ class PhaseJoiner {
     }
     if (IsSplit(id) || (options_.ranks > 1 && placed_[id].spread) || GrowsVariable(node, *op)) return false;
     if (bytes > MostBytes()) return false;
-    const ops::Cost cost = ops::CostOf(node, infos);
-    const double work = cost.bytes + cost.flops;
-    small_[Index(id)] = work <= kSmallWork;
+    const double ns = ops::NanosecondsOf(ops::CostOf(node, infos), options_.constants);
+    small_[Index(id)] = ns <= kSmallOperator * options_.constants.operator_ns;
     if (is_range) return small_[Index(id)] && node.info.IsMatrix();
     return small_[Index(id)] || IsBoundByMemory(node, *op) ||
-           (joins_products_ && work <= kSmallProduct && IsProduct(*op));
+           (joins_products_ && IsProduct(*op) && ns <= kSmallProduct * options_.constants.operator_ns);
   }
 
   static bool IsProduct(const ops::Operator& op) {
@@ -126,7 +128,7 @@ class PhaseJoiner {
     return budget > 0 ? std::min(kMostBytes, kShareOfMemory * budget) : kMostBytes;
   }
 
-  // Every rank has rows of it.
+  // Whether every rank has its own rows of the value.
   bool IsSplit(NodeId id) const { return options_.ranks > 1 && placed_[id].split; }
 
   // X = rbind(X, v) makes its variable longer where it lies.
@@ -135,8 +137,8 @@ class PhaseJoiner {
            !node.inputs.empty() && graph_[node.inputs[0]].Is("variable");
   }
 
-  // One pass or few over what it reads, as of operators that do not say what they cost; products of more than
-  // a few columns are not.
+  // Whether the operator makes one pass or a few over what it reads, so that memory bounds its time.
+  // Operators that state no cost count as such; products of more than a few columns do not.
   static bool IsBoundByMemory(const Node& node, const ops::Operator& op) {
     if (!IsFused(node)) return IsPassOf(node, op);
     const std::vector<Node>& body = node.fused->body.nodes;
@@ -159,8 +161,8 @@ class PhaseJoiner {
   // Which of them belong together
   // -------------------------------------------------------------------------------------------
 
-  // By node: the most operators that are no candidates, and are followed by one, on a way to it. No way from
-  // a candidate through another operator ends in a candidate of the same depth.
+  // By node, its depth: how many boundaries the longest way from the inputs to it crosses. A way between two
+  // candidates of the same depth crosses none.
   void FindDepths() {
     depth_.assign(graph_.nodes.size(), 0);
     std::vector<int> behind(graph_.nodes.size(), 0);  // What a candidate that reads the node has at least.
@@ -180,7 +182,8 @@ class PhaseJoiner {
     return id;
   }
 
-  // Candidates of one depth that read each other, and all small ones of a depth that make matrices.
+  // Puts candidates of one depth together that read each other, and all small ones of a depth that touch
+  // matrices.
   void Unite() {
     leader_.resize(graph_.nodes.size());
     std::iota(leader_.begin(), leader_.end(), 0);
@@ -218,10 +221,11 @@ class PhaseJoiner {
     }
   }
 
-  // Scalars stay inside only on a way from a matrix operator to another one. A way from one member to another
-  // through what was dropped does not exist: either nothing behind it is inside, or nothing before it.
+  // Removes scalar operators that do not stand between two matrix operators of the group. No way between two
+  // remaining members passes through a removed one: it has no member before it, or none behind it.
   void DropScalarEnds(std::vector<NodeId>* group) const {
-    std::map<NodeId, uint8_t> ways;  // 1: some matrix operator is it or before it; 2: is it or behind it.
+    std::map<NodeId, uint8_t>
+        ways;  // Bit 1: it is or follows a matrix operator; bit 2: it is or precedes one.
     for (const NodeId id : *group) ways[id] = TouchesMatrices(id) ? 3 : 0;
     for (const NodeId id : *group)
       for (const NodeId input : graph_[id].inputs)
@@ -293,7 +297,7 @@ class PhaseJoiner {
     return built;
   }
 
-  // By node: whether something that is not in its group reads it, or nothing does.
+  // By node: whether its value is a result of its group: something outside reads it, or nothing does.
   std::vector<bool> ReadOutside() const {
     std::vector<bool> outside(graph_.nodes.size(), false), read(graph_.nodes.size(), false);
     for (NodeId id = 0; id < graph_.size(); ++id)
@@ -320,9 +324,9 @@ class PhaseJoiner {
       for (const NodeId id : groups_[g]) group_of_[Index(id)] = -1;
     }
     Graph result;
-    // By node: its value, and the operator that it is part of, for what comes after it.
+    // By old node: the new node of its value, and the new operator that computes it, for edges `after`.
     std::vector<NodeId> new_id(graph_.nodes.size(), kNoNode), acts(graph_.nodes.size(), kNoNode);
-    // Inputs first: a group needs what stands behind its first member.
+    // Depth first, because a group may need nodes that stand behind its first member.
     std::vector<NodeId> open;
     const auto needs_of = [&](NodeId id) {
       const int group = group_of_[Index(id)];

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/programs/graph.h"
+#include "ops/base/machine_constants.h"
 
 namespace heddle::compiler::fusion {
 
@@ -15,18 +16,21 @@ struct PhaseOptions {
   int64_t min_distributed_bytes = 0;  ///< As in placement.
   int64_t memory_budget = 0;          ///< Bytes that one operator may take; 0: no limit.
   std::function<bool(std::string_view variable)> is_split;  ///< As FuseOptions.
-  std::function<bool()> wants;                              ///< Has the last word (random plans); empty: yes.
+  ops::MachineConstants constants;
+  std::function<bool()> wants;  ///< Has the last word (random plans); empty: yes.
 };
 
-/// Puts operators between two products together into operators "phased" (core/programs/phased_operator.h):
-/// those that read what others have reduced over all rows, as batch norm does ("regional" and "global"
-/// stitching of Zheng et al., AStitch, ASPLOS 2022, section 4), and small ones whatever they read ("remote"
-/// stitching), for which a task costs more than what they compute. Small products are members as well (those
-/// of one head of attention), unless that puts too many operators into one.
+/// Replaces groups of operators between two products by operators "phased"
+/// (core/programs/phased_operator.h), which run as one task. Two kinds of operators are grouped: those that
+/// read what others have reduced over all rows, as in batch norm ("regional" and "global" stitching of Zheng
+/// et al., AStitch, ASPLOS 2022, section 4); and small ones whatever they read ("remote" stitching), because
+/// starting a task would take longer than their work. Small products are members too, as in a head of
+/// attention, unless the group would get too many members.
 ///
-/// Operators that could not be one without waiting for a third are not put together: of all whose longest way
-/// from the inputs crosses as many products, none needs another one through a product. Operators whose rows
-/// are spread over ranks stay alone: what they reduce to goes between ranks, by the plan.
+/// The members of a group must not wait for an operator outside it that waits for another member. Operators
+/// from which the longest way back to the inputs crosses the same number of boundaries (products and other
+/// operators that cannot be members) never do, so groups are formed among those. Operators whose rows are
+/// split over ranks are no members: their reductions go between ranks by the plan.
 ///
 /// `graph` is what the choice of fused operators left, infos inferred. Keeps every bit of every result.
 /// Linear in the graph. `phased` gets the operators that were made.

@@ -14,15 +14,14 @@ struct PlanCost::Open {
   uint64_t id = 0;  // Its number among all operators.
   std::vector<OperatorInput> inputs;
   std::vector<NodeId>
-      needed;  // Values of the partition that it reads or others read: of operators of their own.
+      needed;  // Nodes of the partition whose values must be stored: it reads them, or others do.
   std::vector<NodeId> covered;
   double least_compute = 0;
-  bool sparse = false;           // Some value that it computes or reads is CSR.
-  bool computes_sparse = false;  // Cells of a CSR matrix.
-  bool needs_dense = false;      // Dense rows, by other than cell-wise operators, or as a result.
-  bool undecided = false;        // Some node's entry is not settled: what is known of it is a lower bound.
+  bool sparse = false;  // Some value that it computes or reads is CSR.
+  EntryWalk entries;
+  bool undecided = false;  // Some node's entry depends on an unknown point, so its costs are lower bounds.
 
-  // As new, but for the memory of its lists.
+  // Starts an operator, reusing the memory of the lists.
   void Begin(uint64_t number) {
     std::vector<NodeId> roots = std::move(work.roots);
     roots.clear();
@@ -32,13 +31,15 @@ struct PlanCost::Open {
     work = {.roots = std::move(roots)};
     id = number;
     least_compute = 0;
-    sparse = computes_sparse = needs_dense = undecided = false;
+    sparse = undecided = false;
+    entries = {};
   }
 };
 
 namespace {
 
-// The template that an operator with this entry at its root is costed as; on its own it is no Row operator.
+// The template that an operator with this entry at its root is costed as. A single node is not a Row
+// operator: it runs as a plain operator, which may walk entries.
 FusionTemplate KindOf(const Entry* entry) {
   if (entry == nullptr || (entry->References() == 0 && entry->kind == FusionTemplate::kRow))
     return FusionTemplate::kCell;
@@ -125,12 +126,9 @@ PlanCost::PlanCost(const Dag& dag, const Memo& memo, const Partition& partition,
   const size_t count = partition.nodes.size();
   local_.assign(dag.nodes.size(), -1);
   for (size_t i = 0; i < count; ++i) local_[static_cast<size_t>(partition.nodes[i])] = static_cast<int>(i);
-  for (NodeId id : partition.nodes) work_.push_back(WorkOf(dag, id, model.constants));
+  for (NodeId id : partition.nodes) work_.push_back(WorkOf(dag, id));
   external_.assign(count, 0);
   for (NodeId id : partition.external) external_[Local(id)] = 1;
-  group_.assign(count, -1);
-  for (size_t g = 0; g < partition.aggregates.size(); ++g)
-    for (NodeId id : partition.aggregates[g]) group_[Local(id)] = static_cast<int>(g);
   materialized_.assign(count, 0);
   undecided_.assign(count, 0);
   computed_.assign(count, 0);
@@ -139,8 +137,8 @@ PlanCost::PlanCost(const Dag& dag, const Memo& memo, const Partition& partition,
   inside_.assign(count, 0);
   input_of_.assign(dag.nodes.size(), 0);
   input_at_.assign(dag.nodes.size(), 0);
-  PrepareBound(memo);
-  if (!model.constants.published) PrepareStitches(memo);
+  PrepareBound();
+  PrepareStitches(memo);
 }
 
 PlanCost::~PlanCost() = default;
@@ -152,18 +150,18 @@ void PlanCost::Apply(const Assignment& assignment) {
   ++epoch_;
   total_ = 0;
   units_.clear();
-  unit_seconds_.clear();
+  unit_ns_.clear();
 }
 
 double PlanCost::Cost(const Assignment& assignment, double stop_at) {
   Apply(assignment);
-  // What stitches save is known when all operators are.
+  // Stitches are found when all operators are known, so the sum before says nothing about `stop_at`.
   stop_at_ = stitched_ ? std::numeric_limits<double>::infinity() : stop_at;
   for (NodeId root : partition_.roots) {
     if (total_ >= stop_at_) return std::numeric_limits<double>::infinity();
     Materialize(root);
   }
-  if (stitched_ && total_ >= stop_at && SecondsOutsideStitches() >= stop_at)
+  if (stitched_ && total_ >= stop_at && TimeOutsideStitches() >= stop_at)
     return std::numeric_limits<double>::infinity();
   if (stitched_) total_ -= SavedByStitches();
   return total_ >= stop_at ? std::numeric_limits<double>::infinity() : total_;
@@ -182,39 +180,21 @@ void PlanCost::Materialize(NodeId id) {
   if (depth_ == opens_.size()) opens_.push_back(std::make_unique<Open>());
   Open& open = *opens_[depth_++];
   open.Begin(++operators_);
-  const auto add_root = [&](NodeId root) {
-    const Entry* entry = picker_.PickRoot(root);
-    const FusionTemplate kind = KindOf(entry);
-    if (open.work.roots.empty() || kind == FusionTemplate::kRow) open.work.kind = kind;
-    open.work.roots.push_back(root);
-    materialized_[Local(root)] = epoch_;
-    AddNode(root, entry, kind, &open);
-  };
-  const int group = group_[Local(id)];
-  // With a root undecided, the bound takes the group as one operator: nothing is cheaper.
-  const bool undecided = group >= 0 && !std::all_of(partition_.aggregates[static_cast<size_t>(group)].begin(),
-                                                    partition_.aggregates[static_cast<size_t>(group)].end(),
-                                                    [this](NodeId root) { return IsDecided(root); });
-  const auto joins = [&](NodeId root) {
-    return materialized_[Local(root)] != epoch_ &&
-           (undecided || KindOf(picker_.PickRoot(root)) != FusionTemplate::kOuter);
-  };
-  if (group >= 0 && joins(id)) {
-    for (NodeId root : partition_.aggregates[static_cast<size_t>(group)])
-      if (joins(root)) add_root(root);
-  } else {
-    add_root(id);
-  }
+  const Entry* entry = picker_.PickRoot(id);
+  open.work.kind = KindOf(entry);
+  open.work.roots.push_back(id);
+  materialized_[Local(id)] = epoch_;
+  AddNode(id, entry, open.work.kind, &open);
   if (stitched_) LeaveOutComputedInputs(&open);
-  // Only now, so that one operator at a time marks what is inside.
+  // After the operator is complete, because `inside_` holds the nodes of one operator at a time.
   for (NodeId needed : open.needed) Materialize(needed);
   Finish(&open);
   --depth_;
 }
 
-// What one of its nodes was to read and another one computes inside is read by none (build_operator.h). The
-// bounds without stitches count what one consumer has written for it, whatever others do, so that only costs
-// with stitches know it.
+// If one node of an operator reads a value that another node of it computes inside, the operator does not
+// read the value from memory (build_operator.h). Costs without stitches ignore this, because their bounds
+// count a stored target as read whatever other consumers do.
 void PlanCost::LeaveOutComputedInputs(Open* open) {
   const auto is_inside = [&](NodeId id) { return Inside(id) && inside_[Local(id)] == open->id; };
   std::erase_if(open->inputs, [&](const OperatorInput& input) { return is_inside(input.id); });
@@ -225,7 +205,7 @@ void PlanCost::AddNode(NodeId id, const Entry* entry, FusionTemplate kind, Open*
   fusion::AddNode(work_[Local(id)], &open->work);
   open->covered.push_back(id);
   open->sparse |= dag_[id].sparse;
-  NoteFormats(id, open);
+  open->entries.Add(dag_, id, id == open->work.roots[0]);
   computed_[Local(id)] = epoch_;
   open->least_compute += least_compute_[Local(id)];
   const bool decided = IsDecided(id);
@@ -256,40 +236,26 @@ void PlanCost::AddNode(NodeId id, const Entry* entry, FusionTemplate kind, Open*
   }
 }
 
-void PlanCost::NoteFormats(NodeId id, Open* open) const {
-  const DagNode& node = dag_[id];
-  const ops::RowUse use = node.op->fusion.use;
-  const bool cells = use == ops::RowUse::kCells;
-  open->computes_sparse |= node.sparse && node.columns > 1 && (cells || use == ops::RowUse::kSampledProduct);
-  if (cells) {
-    open->needs_dense |= !node.sparse && node.columns > 1 && id == open->work.roots.back();
-  } else if (use != ops::RowUse::kSampledProduct) {
-    for (size_t i = 0; i < node.inputs.size(); ++i)
-      open->needs_dense |= node.inputs[i] != kNoNode && node.by_rows[i] != 0 &&
-                           !dag_[node.inputs[i]].sparse && dag_[node.inputs[i]].columns > 1;
-  }
-}
-
 void PlanCost::Finish(Open* open) {
   if (open->undecided) return FinishUndecided(*open);
-  open->work.along_entries = open->computes_sparse && !open->needs_dense;
+  open->work.along_entries = open->entries.IsAlong();
   open->work.inputs = open->inputs;
   open->work.split = IsSplit(dag_, open->work, model_);
   for (OperatorInput& input : open->inputs) {
     read_[static_cast<size_t>(input.id)] = epoch_;
-    // Of several that compute the node which the copies are for, the first pays.
+    // If several operators compute the node that the copies are for, the first of them pays.
     if (open->work.split && input.copied)
       input.copied = std::exchange(copied_[static_cast<size_t>(input.id)], epoch_) != epoch_;
   }
   OperatorTime time = TimeOf(dag_, open->work, model_);
-  if (!CanRun(open)) time.total += kInfeasibleSeconds;
+  if (!CanRun(open)) time.total += kInfeasibleNs;
   total_ += time.total;
   if (trace_ == nullptr && !stitched_) return;
   std::sort(open->covered.begin(), open->covered.end());
   open->covered.erase(std::unique(open->covered.begin(), open->covered.end()), open->covered.end());
   if (stitched_) {
     units_.push_back({open->work.roots, open->work.kind, open->covered});
-    unit_seconds_.push_back(time.total);
+    unit_ns_.push_back(time.total);
   }
   if (trace_ == nullptr) return;
   std::vector<NodeId> inputs;
@@ -299,8 +265,8 @@ void PlanCost::Finish(Open* open) {
   trace_->push_back({open->work, open->covered, std::move(inputs), time});
 }
 
-// What the executor cannot run has to do with CSR values or with long rows; everything else is not asked
-// again and again.
+// Asks the executor, and remembers the answer, only about operators with CSR values or long rows: it runs all
+// others.
 bool PlanCost::CanRun(Open* open) {
   const bool doubtful = open->sparse || std::any_of(open->inputs.begin(), open->inputs.end(),
                                                     [this](const OperatorInput& input) {
@@ -313,63 +279,51 @@ bool PlanCost::CanRun(Open* open) {
   key.insert(key.end(), open->covered.begin(), open->covered.end());
   const auto [known, fresh] = can_run_.try_emplace(std::move(key), false);
   if (fresh) {
-    const FusionTemplate kind =
-        open->work.roots.size() > 1 ? FusionTemplate::kMultiAggregate : open->work.kind;
-    const std::optional<BuiltOperator> built = BuildOperator(dag_, kind, open->work.roots, open->covered);
+    const std::optional<BuiltOperator> built =
+        BuildOperator(dag_, open->work.kind, open->work.roots, open->covered);
     known->second = built && model_.can_run(built->fused);
   }
   return known->second;
 }
 
-void PlanCost::PrepareBound(const Memo& memo) {
-  const MachineConstants& constants = model_.constants;
+void PlanCost::PrepareBound() {
+  const ops::MachineConstants& constants = model_.constants;
   const size_t count = partition_.nodes.size();
-  const bool has_outer = std::any_of(partition_.nodes.begin(), partition_.nodes.end(), [&](NodeId id) {
-    return std::any_of(memo[id].begin(), memo[id].end(),
-                       [](const Entry& entry) { return entry.kind == FusionTemplate::kOuter; });
-  });
-  // The smallest share of its cells that a node can be computed on, in any operator that may hold it.
+  // By node, the smallest share of its cells that any operator could compute: less than 1 if some operator
+  // that may hold the node walks entries of a CSR matrix.
   std::vector<double> share(count, 1);
   for (size_t i = count; i-- > 0;) {
     const NodeId id = partition_.nodes[i];
-    if (!constants.published) {
-      const NodeId walked = WalkedValue(dag_, id);
-      if (walked != kNoNode && dag_[walked].sparse) share[i] = std::min(share[i], dag_[walked].sparsity);
-      for (NodeId input : dag_[id].inputs)
-        if (input != kNoNode && Inside(input)) share[Local(input)] = std::min(share[Local(input)], share[i]);
-    } else {
-      for (NodeId input : dag_[id].inputs)
-        if (has_outer && input != kNoNode) bound_factor_ = std::min(bound_factor_, dag_[input].sparsity);
-    }
+    const NodeId walked = WalkedValue(dag_, id);
+    if (walked != kNoNode && dag_[walked].sparse) share[i] = std::min(share[i], dag_[walked].sparsity);
+    for (NodeId input : dag_[id].inputs)
+      if (input != kNoNode && Inside(input)) share[Local(input)] = std::min(share[Local(input)], share[i]);
   }
   const auto read_share = [&](NodeId id) {
     double least = 1;
-    if (dag_[id].sparse || constants.published) return least;
+    if (dag_[id].sparse) return least;
     for (NodeId consumer : dag_[id].consumers)
       if (Inside(consumer)) least = std::min(least, share[Local(consumer)]);
     return least;
   };
   for (size_t i = 0; i < count; ++i) {
     const double along = std::min(work_[i].along * share[i], work_[i].along - work_[i].elsewhere);
-    least_compute_.push_back((along + work_[i].fixed) / constants.compute);
+    least_compute_.push_back((along + work_[i].fixed) / constants.work_per_ns);
     bound_compute_ += least_compute_.back();
   }
   for (NodeId input : partition_.inputs) {
-    input_read_.push_back(dag_[input].bytes * read_share(input) / constants.read);
+    input_read_.push_back(dag_[input].bytes * read_share(input) / constants.read_bytes_per_ns);
     bound_read_ += input_read_.back();
   }
-  const double spread = model_.ranks > 1 ? 1.0 / model_.ranks : 1.0;
-  bound_factor_ *= spread;
+  if (model_.ranks > 1) bound_factor_ = 1.0 / model_.ranks;
   counted_.assign(count, 0);
   target_write_.assign(count, 0);
   target_read_.assign(count, 0);
   for (size_t i = 0; i < count; ++i) {
     const NodeId id = partition_.nodes[i];
-    // What one operator costs whatever it does is not spread; a group of aggregates is one operator.
-    target_write_[i] = WriteBytes(dag_, id, constants) / constants.write * bound_factor_ +
-                       (group_[i] < 0 ? constants.operator_seconds
-                                      : constants.operator_seconds / FusedOperator::kMostAggregates);
-    target_read_[i] = dag_[id].bytes * read_share(id) / constants.read;
+    // Every rank starts the operator, so that part is not divided among them.
+    target_write_[i] = dag_[id].bytes / constants.write_bytes_per_ns * bound_factor_ + constants.operator_ns;
+    target_read_[i] = dag_[id].bytes * read_share(id) / constants.read_bytes_per_ns;
   }
   for (const std::vector<NodeId>* list : {&partition_.roots, &partition_.external})
     for (NodeId id : *list) {
@@ -415,7 +369,7 @@ double PlanCost::PartialBound(const Assignment& assignment, const Assignment& kn
   stop_at_ = std::numeric_limits<double>::infinity();
   for (const std::vector<NodeId>* list : {&partition_.roots, &partition_.external})
     for (NodeId id : *list) Materialize(id);
-  // What no operator above accounts for is still to be written, computed and read, once at least.
+  // Nodes and inputs that no operator so far accounts for are computed, read and written at least once.
   double compute = open_compute_, read = open_read_;
   for (size_t i = 0; i < assignment.size(); ++i) {
     const NodeId target = partition_.points[i].target;

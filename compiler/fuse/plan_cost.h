@@ -17,15 +17,15 @@ namespace heddle::compiler::fusion {
 /// One 0 or 1 for every point of a partition, in the order of Partition::points.
 using Assignment = std::vector<uint8_t>;
 
-/// How entries are chosen once an assignment has blocked some.
+/// How entries are chosen among those that an assignment leaves.
 enum class EntryChoice : uint8_t {
   kBest,          ///< Outer before Row before Cell, then most references.
-  kNoRedundancy,  ///< The same; entries with a reference to a node of several consumers are out.
+  kNoRedundancy,  ///< As kBest, but no entry that refers to a node with several consumers.
   kRandom,        ///< By a number drawn for each entry.
 };
 
-/// The entry of each node under an assignment: what a plan is. Both choices look at unblocked entries only;
-/// the first of equals wins.
+/// Chooses the entry of each node under an assignment, which makes a plan of it. Looks at entries that no
+/// point blocks; among equally good ones takes the first.
 class EntryPicker {
  public:
   EntryPicker(const Dag& dag, const Memo& memo, EntryChoice choice, uint64_t seed);
@@ -61,56 +61,55 @@ struct PlannedOperator {
   OperatorTime time;
 };
 
-/// Costs assignments of one partition: the operators of each with the passes that they are put together to
-/// (stitch.h). The published model knows no stitches. Not thread-safe; reuses its arrays: about a microsecond
-/// per ten nodes, and a few for each operator that may be part of a stitch.
+/// Costs assignments of one partition: the operators of each, stitched (stitch.h). Takes about a microsecond
+/// for ten nodes, and a few for each operator that may be part of a stitch. Reuses its arrays; not
+/// thread-safe.
 class PlanCost {
  public:
   PlanCost(const Dag& dag, const Memo& memo, const Partition& partition, const CostModel& model,
            EntryChoice choice = EntryChoice::kBest);
   ~PlanCost();
 
-  /// Modelled seconds; +infinity as soon as they reach `stop_at`.
+  /// Modelled nanoseconds; +infinity as soon as they reach `stop_at`.
   double Cost(const Assignment& assignment, double stop_at = std::numeric_limits<double>::infinity());
-  /// Whether Cost counts stitches; where none is possible it does not matter. At first it does up to
-  /// kMostStitchedPoints points.
+  /// Whether costs and bounds are those with stitches. Initially so in partitions of at most
+  /// kMostStitchedPoints points. Makes no difference where no stitch is possible.
   void CountStitches(bool wanted) { stitched_ = wanted && stitcher_ != nullptr; }
   bool counts_stitches() const { return stitched_; }
   bool can_stitch() const { return stitcher_ != nullptr; }
-  /// No assignment that has at least these ones costs less: every input and every node counted once, every
-  /// root, every materialised target and every externally read node written once. Monotone in the set of
-  /// ones. With stitches: in so many passes as no stitch can join (LeastPasses), and only what cannot stay
-  /// inside of one counts as written.
+  /// A lower bound for all assignments that are 1 at least where this one is: every input is read once, every
+  /// node computed once, and every root, stored target and externally read node written once. Adding ones
+  /// never lowers it. With stitches, inputs are read by as many passes as no stitch can join (LeastPasses),
+  /// and only values that cannot stay inside a pass count as written.
   double LowerBound(const Assignment& assignment);
-  /// The same for the assignments that agree with this one wherever `known` is 1; much tighter, at the price
-  /// of a Cost. Operators without an open decision are costed exactly, so with all known this is the cost.
+  /// A lower bound for all assignments that agree with this one where `known` is 1. Takes as long as Cost and
+  /// is much tighter than LowerBound: operators whose points are all known are costed exactly, so with all
+  /// points known the bound is the cost.
   double PartialBound(const Assignment& assignment, const Assignment& known);
   /// The operators of the plan, in the order in which they end.
   std::vector<PlannedOperator> Operators(const Assignment& assignment);
-  /// Inputs of nodes looked at so far, in all costs and bounds: the work of a costing is linear in its
-  /// operators.
+  /// How many inputs of nodes all costs and bounds have looked at so far. Linear in the operators of a plan.
   int64_t steps() const { return steps_; }
   const Partition& partition() const { return partition_; }
   const Dag& dag() const { return dag_; }
 
  private:
-  struct Open;  // An operator whose work is being added up.
+  struct Open;  // An operator of the plan while its nodes are being added.
   void Apply(const Assignment& assignment);
   void Materialize(NodeId id);
   void AddNode(NodeId id, const Entry* entry, FusionTemplate kind, Open* open);
   void LeaveOutComputedInputs(Open* open);
-  void NoteFormats(NodeId id, Open* open) const;
   void Finish(Open* open);
   void FinishUndecided(const Open& open);
   bool CanRun(Open* open);
   bool IsDecided(NodeId id) const { return undecided_[Local(id)] == 0; }
   size_t Local(NodeId id) const { return static_cast<size_t>(local_[static_cast<size_t>(id)]); }
   bool Inside(NodeId id) const { return local_[static_cast<size_t>(id)] >= 0; }
-  void PrepareBound(const Memo& memo);
+  void PrepareBound();
   void PrepareStitches(const Memo& memo);
   template <typename TakesPart>
   int LeastPasses(TakesPart takes_part) const;
-  double SecondsOutsideStitches();
+  double TimeOutsideStitches();
   double SavedByStitches();
   double StitchedBound(const Assignment& assignment);
 
@@ -121,14 +120,13 @@ class PlanCost {
   std::vector<int> local_;              // By node: position in the partition, or -1.
   std::vector<NodeWork> work_;          // By position.
   std::vector<uint8_t> external_;       // By position.
-  std::vector<int> group_;              // By position: index in Partition::aggregates, or -1.
   std::vector<uint32_t> materialized_;  // By position: epoch when it was last materialised.
   std::vector<uint64_t> inside_;        // By position: the last operator that computed it inside.
   std::vector<uint64_t> input_of_;      // By node: the last operator that listed it among its inputs.
   std::vector<size_t> input_at_;        // By node: where it stands among them.
-  uint64_t operators_ = 0;              // Opened so far, in all costings.
+  uint64_t operators_ = 0;              // Number of the last operator, counted through all plans.
   std::vector<std::unique_ptr<Open>>
-      opens_;  // The first `depth_` are being added up, each needed by the one before.
+      opens_;  // The first `depth_` are unfinished; each computes a value that the one before it reads.
   size_t depth_ = 0;
   int64_t steps_ = 0;
   std::vector<uint32_t> copied_;                 // By node: epoch when some operator paid for its copies.
@@ -139,22 +137,23 @@ class PlanCost {
   // Of stitches.
   std::unique_ptr<Stitcher> stitcher_;  // None: nothing can be stitched.
   bool stitched_ = false;
-  std::vector<PlanUnit> units_;  // Of the plan at hand,
-  std::vector<double> unit_seconds_;
+  std::vector<PlanUnit> units_;  // Operators of the current plan before they are stitched,
+  std::vector<double> unit_ns_;
   std::map<std::vector<NodeId>, double> saved_;  // By the units of a plan: roots, -1, covered nodes, -1.
-  std::vector<uint8_t> leaves_;        // By position: something reads it that no stitch with it can hold.
+  // By position: some reader of the value cannot be in a stitch with it, so that the value is written.
+  std::vector<uint8_t> leaves_;
   std::vector<uint8_t> opens_stitch_;  // By position.
-  std::vector<int> points_of_;         // By position: points of which it is the target.
-  std::vector<int> ones_;              // By position: of them 1.
-  std::vector<int> computing_;         // By position: units of the plan at hand that compute it.
+  std::vector<int> points_of_;         // By position: how many points have it as target,
+  std::vector<int> ones_;              // and how many of those are 1 in the current plan.
+  std::vector<int> computing_;         // By position: how many units of the current plan compute it.
   double stitched_read_ = 0, stitched_fixed_ = 0;
-  // Of the bounds. A share is the smallest part of its cells that a value can be computed (read) on.
+  // Of the bounds.
   double bound_read_ = 0, bound_compute_ = 0, bound_fixed_ = 0, bound_factor_ = 1;
-  std::vector<double> target_write_, target_read_, least_compute_;  // By position: seconds.
-  std::vector<double> input_read_;                                  // By Partition::inputs: seconds.
+  std::vector<double> target_write_, target_read_, least_compute_;  // By position: nanoseconds.
+  std::vector<double> input_read_;                                  // By Partition::inputs: nanoseconds.
   std::vector<uint8_t> counted_;  // By position: its write is in bound_fixed_.
   // Of PartialBound.
-  std::vector<int> undecided_;      // By position: points of this consumer that are not known.
+  std::vector<int> undecided_;      // By position: how many points of this consumer are not known.
   std::vector<uint32_t> computed_;  // By position: epoch when some operator computed it.
   std::vector<uint32_t> read_;      // By node: epoch when some operator read it.
   double open_fixed_ = 0, open_read_ = 0, open_compute_ = 0, open_largest_ = 0;

@@ -7,16 +7,17 @@
 #include "compiler/fuse/plan_cost.h"
 #include "compiler/fuse/template.h"
 
-// Plans with the passes that their operators are put together to: what these save, and what no plan can.
+// How stitches enter the cost of a plan: what they save, and a lower bound for all plans with stitches.
 namespace heddle::compiler::fusion {
 namespace {
 
-// Whether stitches could save as much as is worth a merge: of all values of one height each could be written
-// once and read once less.
+// Whether stitches could save enough traffic for one merge. An upper bound: every value of one height is read
+// once less and written once less.
 bool CouldSave(const Dag& dag, const Memo& memo, const std::vector<NodeId>& nodes) {
   std::map<int64_t, double> saving;
   for (const NodeId id : nodes)
-    if (std::any_of(memo[id].begin(), memo[id].end(), [](const Entry& e) { return e.JoinsOperators(); }))
+    if (IsFullAggregate(dag[id]) ||
+        std::any_of(memo[id].begin(), memo[id].end(), [](const Entry& e) { return e.JoinsOperators(); }))
       for (const NodeId input : dag[id].inputs)
         if (input != kNoNode && dag[input].matrix) saving[HeightOf(dag, id)] += 2 * dag[input].bytes;
   return std::any_of(saving.begin(), saving.end(),
@@ -51,21 +52,21 @@ void PlanCost::PrepareStitches(const Memo& memo) {
                         const std::vector<NodeId>& inputs = dag_[id].inputs;
                         return std::find(inputs.begin(), inputs.end(), partition_.inputs[i]) != inputs.end();
                       });
-  // What walks other rows is another operator.
+  // Nodes that walk different numbers of rows are in different operators.
   std::set<int64_t> heights;
   for (const NodeId id : partition_.nodes) heights.insert(HeightOf(dag_, id));
   for (const int64_t height : heights)
-    stitched_fixed_ += model_.constants.operator_seconds *
-                       LeastPasses([&](NodeId id) { return HeightOf(dag_, id) == height; });
+    stitched_fixed_ +=
+        model_.constants.operator_ns * LeastPasses([&](NodeId id) { return HeightOf(dag_, id) == height; });
   for (const std::vector<NodeId>* list : {&partition_.roots, &partition_.external})
     for (const NodeId id : *list)
       if (leaves_[Local(id)] != 0)
-        stitched_fixed_ += WriteBytes(dag_, id, model_.constants) / model_.constants.write * bound_factor_;
+        stitched_fixed_ += dag_[id].bytes / model_.constants.write_bytes_per_ns * bound_factor_;
 }
 
-// The passes with such nodes in them, at least: where a way leads from one of them through what is there only
-// when all rows have been seen to another one, or the rows are others, no pass holds both. Counts along ways;
-// where the node at hand may be in the pass of the one before it, it adds nothing.
+// A lower bound for the number of passes that hold nodes which take part. Two nodes cannot share a pass if a
+// way leads from one to the other through a value that is complete only when all rows have been seen, or
+// through rows of another height. Counts such breaks along each way from the inputs up.
 template <typename TakesPart>
 int PlanCost::LeastPasses(TakesPart takes_part) const {
   // By position: twice the passes so far, less one if that of the node is one of them.
@@ -88,28 +89,29 @@ int PlanCost::LeastPasses(TakesPart takes_part) const {
   return most;
 }
 
-// Of the plan at hand: units that no pass can hold, and none of whose values another unit computes inside,
-// run as they are.
-double PlanCost::SecondsOutsideStitches() {
+// Time of the units of this plan that stitching cannot change: no pass can hold them, and no other unit
+// computes one of their results inside.
+double PlanCost::TimeOutsideStitches() {
   std::fill(computing_.begin(), computing_.end(), 0);
   for (const PlanUnit& unit : units_)
     for (const NodeId id : unit.covered) ++computing_[Local(id)];
-  double seconds = 0;
+  double ns = 0;
   for (size_t u = 0; u < units_.size(); ++u) {
     const PlanUnit& unit = units_[u];
     const bool may_join = unit.kind != FusionTemplate::kOuter &&
-                          std::all_of(unit.covered.begin(), unit.covered.end(),
-                                      [this](NodeId id) { return opens_stitch_[Local(id)] != 0; });
+                          (IsFullAggregate(dag_[unit.roots[0]]) ||
+                           std::all_of(unit.covered.begin(), unit.covered.end(),
+                                       [this](NodeId id) { return opens_stitch_[Local(id)] != 0; }));
     if (!may_join && std::all_of(unit.roots.begin(), unit.roots.end(),
                                  [this](NodeId root) { return computing_[Local(root)] == 1; }))
-      seconds += unit_seconds_[u];
+      ns += unit_ns_[u];
   }
-  return seconds;
+  return ns;
 }
 
 double PlanCost::SavedByStitches() {
   if (units_.size() < 2) return 0;
-  // In the order in which the replacement has them: equal savings are decided by it.
+  // The replacement lists units in this order, and the stitcher decides between equal savings by it.
   std::vector<size_t> order(units_.size());
   std::iota(order.begin(), order.end(), size_t{0});
   const auto first = [this](size_t unit) { return *std::ranges::min_element(units_[unit].roots); };
@@ -117,7 +119,7 @@ double PlanCost::SavedByStitches() {
   std::vector<PlanUnit> units;
   for (const size_t unit : order) units.push_back(std::move(units_[unit]));
   units_ = std::move(units);
-  // Assignments that differ where nothing is decided by it make the same units.
+  // Different assignments may make the same units.
   std::vector<NodeId> key;
   for (const PlanUnit& unit : units_) {
     key.insert(key.end(), unit.roots.begin(), unit.roots.end());
@@ -127,18 +129,24 @@ double PlanCost::SavedByStitches() {
   }
   const auto [known, fresh] = saved_.try_emplace(std::move(key), 0);
   if (!fresh && trace_ == nullptr) return known->second;
-  const StitchedUnits joined = stitcher_->Join(units_);
+  StitchedUnits joined = stitcher_->Join(units_);
   double saved = 0;
-  for (const Stitch& stitch : joined.stitches) saved += stitch.saved;
+  for (Stitch& stitch : joined.stitches) {
+    double separate_ns = 0;
+    for (const size_t unit : stitch.units) separate_ns += unit_ns_[order[unit]];
+    // What the units take beyond the times that the stitcher compares, the stitch takes as well.
+    stitch.time.total += std::max(0.0, separate_ns - stitch.separate_ns);
+    saved += separate_ns - stitch.time.total;
+  }
   for (size_t u = 0; u < units_.size(); ++u)
-    if (joined.unread[u]) saved += unit_seconds_[order[u]];
+    if (joined.unread[u]) saved += unit_ns_[order[u]];
   known->second = saved;
   if (trace_ == nullptr || joined.stitches.empty()) return saved;
   std::vector<PlannedOperator> planned;
   std::vector<bool> gone = joined.unread;
   for (const Stitch& stitch : joined.stitches) {
     for (const size_t unit : stitch.units) gone[unit] = true;
-    planned.push_back({{.kind = StitchKind(stitch.roots), .roots = stitch.roots},
+    planned.push_back({{.kind = StitchKind(dag_, stitch.roots), .roots = stitch.roots},
                        stitch.covered,
                        stitch.inputs,
                        stitch.time});
@@ -149,9 +157,10 @@ double PlanCost::SavedByStitches() {
   return saved;
 }
 
-// Whatever the plan, every input is read by LeastPasses passes and every node is computed once; what is read
-// where no pass that makes it can be is written. That holds of roots, of what other partitions read, and of a
-// target that no consumer computes inside, because all its points are 1.
+// In every plan each input is read by at least LeastPasses passes and each node is computed at least once. A
+// value must be written if something reads it that cannot be in the pass which computes it: a root, a node
+// that another partition reads, and a target whose points are all 1, since then no consumer computes it
+// inside.
 double PlanCost::StitchedBound(const Assignment& assignment) {
   ++epoch_;
   double read = stitched_read_, fixed = stitched_fixed_;
@@ -163,8 +172,7 @@ double PlanCost::StitchedBound(const Assignment& assignment) {
       ones_[target] = 0;
     }
     if (++ones_[target] < points_of_[target] || leaves_[target] == 0 || counted_[target] != 0) continue;
-    fixed += WriteBytes(dag_, partition_.points[i].target, model_.constants) / model_.constants.write *
-             bound_factor_;
+    fixed += dag_[partition_.points[i].target].bytes / model_.constants.write_bytes_per_ns * bound_factor_;
     if (opens_stitch_[target] == 0) read += target_read_[target];
   }
   return bound_factor_ * std::max(read, bound_compute_) + fixed;

@@ -6,12 +6,11 @@
 #include <set>
 
 #include "compiler/fuse/build_operator.h"
-#include "compiler/fuse/multi_aggregate.h"
 
 namespace heddle::compiler::fusion {
 namespace {
 
-// What stands in the new graph for one node or, of a multi-aggregate and a stitch, for several.
+// One operator of the new graph: it replaces one node or, as a stitch, several.
 struct Unit {
   std::vector<NodeId> roots;
   FusionTemplate kind = FusionTemplate::kCell;
@@ -27,7 +26,6 @@ class Replacer {
 
   Graph Run() {
     FindUnits();
-    MergeUnits();
     FindNeeded();
     StitchUnits();
     new_id_.assign(graph_.nodes.size(), kNoNode);
@@ -39,7 +37,7 @@ class Replacer {
   }
 
  private:
-  // Nodes that nothing reads stay, and so does all that is ordered.
+  // Nodes that stay whatever is fused: nobody reads them, or they are part of an order of effects.
   std::vector<bool> Sinks() const {
     std::vector<bool> sinks(graph_.nodes.size());
     for (NodeId id = 0; id < graph_.size(); ++id) {
@@ -49,7 +47,7 @@ class Replacer {
     return sinks;
   }
 
-  // From the consumers down: what is needed, and by which operator it is made.
+  // From the consumers down: which values must be stored, and which unit computes each.
   void FindUnits() {
     unit_of_.assign(graph_.nodes.size(), -1);
     std::vector<bool> needed = Sinks();
@@ -63,7 +61,7 @@ class Replacer {
     }
   }
 
-  // Once aggregates are merged, some values are only computed inside of them.
+  // Once units are stitched, some values are only computed inside of them.
   void FindNeeded() {
     needed_.assign(graph_.nodes.size(), false);
     const std::vector<bool> sinks = Sinks();
@@ -102,10 +100,10 @@ class Replacer {
   }
 
   bool CanRun(const Unit& unit) const {
-    return unit.built.has_value() && (!options_.can_run || options_.can_run(unit.built->fused));
+    return unit.built.has_value() && (!options_.model.can_run || options_.model.can_run(unit.built->fused));
   }
 
-  // The same walk as in the cost model.
+  // Collects the nodes of an operator, in the same walk as PlanCost::AddNode.
   void Cover(NodeId id, const Entry* entry, FusionTemplate kind, std::set<NodeId>* covered) const {
     covered->insert(id);
     if (entry == nullptr) return;
@@ -113,47 +111,7 @@ class Replacer {
       if (ref != kNoNode && !covered->contains(ref)) Cover(ref, picker_.PickInside(ref, kind), kind, covered);
   }
 
-  void MergeUnits() {
-    std::vector<ChosenAggregate> aggregates;
-    for (const Unit& unit : units_) {
-      const NodeId id = unit.roots[0];
-      if (!IsFullAggregate(dag_, id) || unit.kind == FusionTemplate::kOuter) continue;
-      ChosenAggregate aggregate{id, {}, dag_[dag_[id].inputs[0]].sparse};
-      for (NodeId input : unit.built ? unit.built->inputs : dag_[id].inputs)
-        if (dag_[input].matrix) aggregate.inputs.push_back(input);
-      std::sort(aggregate.inputs.begin(), aggregate.inputs.end());
-      for (size_t g = 0; g < options_.aggregates.size(); ++g)
-        if (std::binary_search(options_.aggregates[g].begin(), options_.aggregates[g].end(), id))
-          aggregate.group = static_cast<int>(g);
-      aggregates.push_back(std::move(aggregate));
-    }
-    const auto wanted = [&](NodeId a, NodeId b) {
-      return !options_.wants_merge || options_.wants_merge(a, b);
-    };
-    for (const std::vector<NodeId>& group : MergeAggregates(dag_, std::move(aggregates), wanted))
-      MergeGroup(group);
-  }
-
-  void MergeGroup(const std::vector<NodeId>& group) {
-    Unit unit;
-    unit.roots = group;
-    unit.kind = FusionTemplate::kMultiAggregate;
-    std::set<NodeId> covered;
-    for (NodeId root : group) {
-      const Unit& single = units_[static_cast<size_t>(unit_of_[static_cast<size_t>(root)])];
-      covered.insert(single.covered.begin(), single.covered.end());
-    }
-    unit.covered.assign(covered.begin(), covered.end());
-    unit.built = BuildOperator(dag_, unit.kind, unit.roots, unit.covered);
-    if (!CanRun(unit)) {
-      report_->refused.push_back(std::to_string(group[0]) + " multi-aggregate");
-      return;
-    }
-    for (NodeId root : group) unit_of_[static_cast<size_t>(root)] = static_cast<int>(units_.size());
-    units_.push_back(std::move(unit));
-  }
-
-  // Those of nodes that are needed, in the order of their first nodes.
+  // The units of needed nodes, in the order of their first nodes.
   std::vector<size_t> NeededUnits() const {
     std::vector<size_t> units;
     std::vector<bool> seen(units_.size(), false);
@@ -172,7 +130,7 @@ class Replacer {
       candidates.push_back({units_[u].roots, units_[u].kind, units_[u].covered});
     Stitcher stitcher(dag_, options_.model, options_.stitch);
     for (Stitch& stitch : stitcher.Join(candidates).stitches) {
-      Unit unit{stitch.roots, StitchKind(stitch.roots), std::move(stitch.covered), {}};
+      Unit unit{stitch.roots, StitchKind(dag_, stitch.roots), std::move(stitch.covered), {}};
       unit.built = BuildOperator(dag_, unit.kind, unit.roots, unit.covered);
       for (NodeId root : unit.roots) unit_of_[static_cast<size_t>(root)] = static_cast<int>(units_.size());
       units_.push_back(std::move(unit));
@@ -185,8 +143,8 @@ class Replacer {
       for (NodeId covered : units_[u].covered) ++computed_[static_cast<size_t>(covered)];
   }
 
-  // Inputs first. Only what makes several values needs something from further down; the dependencies have no
-  // cycle.
+  // Adds a node's unit to the result after the units of its inputs. A unit with several results may need
+  // nodes that stand behind its first one; dependencies have no cycle, so the recursion ends.
   void Emit(NodeId id) {
     if (new_id_[static_cast<size_t>(id)] != kNoNode) return;
     const Unit& unit = units_[static_cast<size_t>(unit_of_[static_cast<size_t>(id)])];

@@ -12,20 +12,18 @@
 namespace heddle::compiler::fusion {
 
 struct ReplaceOptions {
-  std::function<bool(const FusedOperator&)> can_run;    ///< Empty: yes.
-  std::function<bool(NodeId a, NodeId b)> wants_merge;  ///< Puts two aggregates together; empty: yes.
-  std::vector<std::vector<NodeId>> aggregates;          ///< Groups of all partitions (Partition::aggregates).
-  CostModel model;                                      ///< Of stitches; its can_run is the one above.
+  CostModel model;  ///< By which units are stitched; its can_run decides about every operator.
   StitchOptions stitch;
 };
 
 struct ReplaceReport {
   std::vector<std::shared_ptr<const FusedOperator>> fused;
-  std::vector<std::string> again;  ///< For each: operators in it that others compute, too.
+  std::vector<std::string> again;  ///< For each: its operators that other units compute as well.
   std::vector<std::string> refused;
 };
 
-/// Carries out the plan that the picker describes. Values that nobody reads any more are left out.
+/// Makes the graph of the plan whose entries `picker` chooses: units from the sinks down, stitched. Values
+/// that only stitched units compute inside are not in it.
 Result<Graph> Replace(const Dag& dag, const Memo& memo, const EntryPicker& picker,
                       const ReplaceOptions& options, ReplaceReport* report);
 

@@ -29,8 +29,9 @@ void AppendPartition(const PartitionReport& partition, bool with_costs, std::str
   *out += fmt::format("  points: {}\n  chosen: {}\n", partition.points.empty() ? "none" : partition.points,
                       partition.chosen.empty() ? "-" : partition.chosen);
   if (!with_costs || partition.costed == 0) return;
-  *out += fmt::format("  cost: {:.4g} s; fuse all {:.4g}, no redundancy {:.4g}, cut everywhere {:.4g}\n",
-                      partition.cost, partition.fuse_all, partition.no_redundancy, partition.cut_all);
+  *out += fmt::format("  cost: {:.4g} ms; fuse all {:.4g}, no redundancy {:.4g}, cut everywhere {:.4g}\n",
+                      partition.cost / 1e6, partition.fuse_all / 1e6, partition.no_redundancy / 1e6,
+                      partition.cut_all / 1e6);
   *out += fmt::format(
       "  {} of 2^{:.0f} plans costed; {}\n", partition.costed, partition.log2_plans,
       partition.gap > 0
@@ -51,7 +52,7 @@ double Megabytes(std::span<const ValueInfo> infos) {
   return bytes / 1e6;
 }
 
-// Where a value that a later phase reads is found: below, the last-level caches hold it until then.
+// Values of at most so many megabytes are still in the last-level cache when a later phase reads them.
 constexpr double kCachedMegabytes = 8;
 const char* LevelOf(double megabytes) { return megabytes <= kCachedMegabytes ? "cache" : "memory"; }
 
@@ -65,8 +66,8 @@ std::string ValuesText(const Graph& body, const std::vector<NodeId>& ids) {
   return text.empty() ? "nothing" : text;
 }
 
-// By node of a body, how often its rows were gone over before it is computed: what a row adds up to is there
-// when all its cells were seen.
+// By node of a body, how often the cells of a row are visited before the node can be computed: a sum of a row
+// is complete when all its cells have been seen.
 std::vector<int> SweepsOf(const Graph& body) {
   std::vector<int> sweeps(body.nodes.size(), 0);
   for (NodeId id = 0; id < body.size(); ++id)
@@ -80,7 +81,8 @@ std::vector<int> SweepsOf(const Graph& body) {
   return sweeps;
 }
 
-// What a fused operator reads, keeps in its tiles, computes although others do so, too, and leaves.
+// What a fused operator reads, computes in its tiles, computes although other operators do so, too, and
+// writes.
 std::string FusedText(const FusedOperator& fused, const std::string& again) {
   const Graph& body = fused.body;
   const std::vector<int> sweeps = SweepsOf(body);
@@ -108,7 +110,7 @@ std::string FusedText(const FusedOperator& fused, const std::string& again) {
   return result;
 }
 
-// What each phase of an operator does, what it reads and what it leaves to the later ones.
+// The operators of each phase, what they read, and what they leave for later phases.
 std::string PhasesText(const PhasedOperator& phased) {
   const Graph& body = phased.body;
   const std::vector<int> phases = PhasesOf(body);

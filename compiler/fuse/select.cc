@@ -23,7 +23,7 @@ std::vector<size_t> OrderOfSearch(const Partition& partition, const Dag& dag) {
 
 // MPSkipEnum: an assignment is a number, all its bits 0 first, all 1 second, then what is between.
 void Enumerate(PlanCost& cost, const SearchOptions& options, SearchResult* result) {
-  CountedCost counted(cost, options.kept_plans, result);
+  CountedCost counted(cost, options.reported_plans, result);
   const std::vector<size_t> order = OrderOfSearch(cost.partition(), cost.dag());
   const auto assign = [&](uint64_t bits) {
     Assignment q(order.size(), 0);
@@ -65,10 +65,10 @@ void CompareStitched(PlanCost& cost, SearchResult* result) {
   result->cost = cost.Cost(result->assignment);
   result->all_zero = cost.Cost(zero);
   result->all_one = cost.Cost(one);
-  for (const auto& [plan, seconds] : {std::pair(&zero, result->all_zero), std::pair(&one, result->all_one)}) {
-    if (seconds >= result->cost) continue;
+  for (const auto& [plan, ns] : {std::pair(&zero, result->all_zero), std::pair(&one, result->all_one)}) {
+    if (ns >= result->cost) continue;
     result->assignment = *plan;
-    result->cost = seconds;
+    result->cost = ns;
   }
   if (CannotBeat(result->lower_bound, result->cost)) result->lower_bound = result->cost;
   for (CostedPlan& plan : result->plans) plan.cost = cost.Cost(plan.assignment);

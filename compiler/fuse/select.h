@@ -10,21 +10,22 @@
 namespace heddle::compiler::fusion {
 
 struct SearchOptions {
-  bool prune_by_cost = true;       ///< Of the enumeration; branch and bound is nothing else.
-  bool prune_by_structure = true;  ///< Of branch and bound: cut sets.
-  /// Above: branch and bound over partial plans, whose bound is tighter and costs as much as a plan.
+  bool prune_by_cost = true;       ///< The enumeration skips plans that a bound excludes.
+  bool prune_by_structure = true;  ///< Branch and bound solves each side of a cut set once.
+  /// Partitions of more points are searched by branch and bound: its bounds of partial plans exclude more,
+  /// but each takes as long as costing a plan.
   int max_enumerated_points = 6;
   int max_exact_points = 20;       ///< Up to here the optimum is found, however long it takes.
   int max_structure_points = 100;  ///< Finding cut sets takes time quadratic in the points.
-  Clock* clock = nullptr;  ///< Above max_exact_points: until the deadline; nullptr: until max_costed alone.
+  // A search of more than max_exact_points points ends when the first of three limits is reached.
+  Clock* clock = nullptr;  ///< For the first two; nullptr: only max_costed counts.
   int64_t deadline_ns = 0;
-  double runs_of_plan =
-      100;  ///< Above: and until it took as long as a better plan could save in so many runs.
-  int64_t max_costed = 1'000'000;  ///< Above max_exact_points, so that it ends where the clock stands still.
-  size_t kept_plans = 0;           ///< So many of the cheapest plans that were costed are told.
+  double runs_of_plan = 100;       ///< It took as long as the best plan could still gain in so many runs.
+  int64_t max_costed = 1'000'000;  ///< So that a search ends where a clock stands still.
+  size_t reported_plans = 0;       ///< So many of the cheapest plans that were costed are in the result.
 };
 
-/// A plan and what it costs, in modelled seconds.
+/// A plan and what it costs, in modelled nanoseconds.
 struct CostedPlan {
   Assignment assignment;
   double cost = 0;
@@ -36,7 +37,7 @@ struct SearchResult {
   double all_zero = 0, all_one = 0;  ///< Costs of fusing everything and of cutting every point.
   double lower_bound = 0;            ///< No plan costs less; equals cost when the search was exact.
   int64_t costed = 0;                ///< Assignments, whole or partial, whose cost was computed.
-  std::vector<CostedPlan> plans;     ///< The cheapest whole ones of them, ascending; at most kept_plans.
+  std::vector<CostedPlan> plans;     ///< The cheapest whole ones of them, ascending; at most reported_plans.
 };
 
 /// The cheapest assignment. Few points: MPSkipEnum, all assignments in binary order, skipping those that a

@@ -7,11 +7,13 @@
 #include "compiler/fuse/build_operator.h"
 #include "compiler/fuse/template.h"
 #include "core/programs/fused_operator.h"
+#include "ops/aggregate/aggregate.h"
 
 namespace heddle::compiler::fusion {
 namespace {
 
-// Pairs that are looked at: in blocks where one matrix has so many readers the others stay alone.
+// At most so many pairs are looked at. In a block where one matrix has hundreds of readers, the rest stay
+// alone.
 constexpr size_t kMostPairs = 2000;
 
 size_t Index(NodeId id) { return static_cast<size_t>(id); }
@@ -28,7 +30,36 @@ std::vector<T> Union(const std::vector<T>& a, const std::vector<T>& b) {
   return both;
 }
 
+// Aggregates of cells of one shape; along the entries of CSR matrices only sums go with sums.
+bool AreReducedTogether(const Dag& dag, NodeId a, NodeId b) {
+  const DagNode &x = dag[dag[a].inputs[0]], &y = dag[dag[b].inputs[0]];
+  const auto join = [&](NodeId id) { return ops::JoinOf(ops::FindAggregate((*dag.graph)[id].op)->kind); };
+  return x.rows == y.rows && x.columns == y.columns && x.sparse == y.sparse &&
+         (!x.sparse || join(a) == join(b));
+}
+
+// The work of a node in a pass over rows. The pass computes no CSR values, so that one which is aggregated is
+// read, row by row, and takes what its entries take.
+NodeWork WorkByRows(const Dag& dag, NodeId id, NodeWork work) {
+  if (!IsAggregate(dag[id]) || !dag[dag[id].inputs[0]].sparse) return work;
+  work.fixed += work.along * dag[dag[id].inputs[0]].sparsity;
+  work.along = work.elsewhere = 0;
+  return work;
+}
+
+bool IsMultiAggregate(const Dag& dag, const std::vector<NodeId>& roots) {
+  return roots.size() <= FusedOperator::kMostAggregates &&
+         std::all_of(roots.begin(), roots.end(), [&](NodeId root) {
+           return IsFullAggregate(dag[root]) && AreReducedTogether(dag, roots[0], root);
+         });
+}
+
 }  // namespace
+
+FusionTemplate StitchKind(const Dag& dag, const std::vector<NodeId>& roots) {
+  if (roots.size() < 2) return FusionTemplate::kRow;
+  return IsMultiAggregate(dag, roots) ? FusionTemplate::kMultiAggregate : FusionTemplate::kStitch;
+}
 
 Stitcher::Stitcher(const Dag& dag, const CostModel& model, StitchOptions options,
                    const std::vector<NodeId>* scope)
@@ -42,6 +73,7 @@ Stitcher::Stitcher(const Dag& dag, const CostModel& model, StitchOptions options
   inside_mark_.assign(count, 0);
   is_needed_.assign(count, 0);
   work_.resize(count);
+  row_work_.resize(count);
   if (scope != nullptr) {
     in_scope_.assign(count, 0);
     for (const NodeId id : *scope) in_scope_[Index(id)] = 1;
@@ -49,7 +81,8 @@ Stitcher::Stitcher(const Dag& dag, const CostModel& model, StitchOptions options
   for (NodeId id = 0; id < dag.size(); ++id) {
     if (scope != nullptr && in_scope_[Index(id)] == 0) continue;
     opens_[Index(id)] = kStitchTemplate.open(dag, id);
-    if (opens_[Index(id)] != 0) work_[Index(id)] = WorkOf(dag, id, model.constants);
+    if (dag[id].op != nullptr) work_[Index(id)] = WorkOf(dag, id);
+    if (opens_[Index(id)] != 0) row_work_[Index(id)] = WorkByRows(dag, id, work_[Index(id)]);
     const std::vector<NodeId>& consumers = dag[id].consumers;
     is_needed_[Index(id)] =
         scope != nullptr &&
@@ -60,8 +93,9 @@ Stitcher::Stitcher(const Dag& dag, const CostModel& model, StitchOptions options
 StitchedUnits Stitcher::Join(const std::vector<PlanUnit>& units) {
   units_ = &units;
   FindReaders();
-  // To ask the executor takes longer than all the rest, and it seldom refuses: it is asked about what all
-  // merges come to, and about each merge only where it refuses one of these.
+  // Asking the executor takes longer than everything else here, and it seldom refuses. So it is asked about
+  // the finished stitches first; only if it refuses one of them, all merges are done again and it is asked
+  // about each.
   for (const bool always : {false, true}) {
     asks_always_ = always;
     Merge();
@@ -104,7 +138,8 @@ void Stitcher::FindReaders() {
   }
 }
 
-// What is reduced over all rows is there when the pass has ended, so no member reads it.
+// Whether a member reads a value that another member reduces over all rows: that value is complete only when
+// the pass has ended.
 bool Stitcher::ReadsOwnReduction(const Group& group) const {
   return std::any_of(group.covered.begin(), group.covered.end(), [&](NodeId id) {
     return std::any_of(dag_[id].inputs.begin(), dag_[id].inputs.end(), [&](NodeId input) {
@@ -114,39 +149,45 @@ bool Stitcher::ReadsOwnReduction(const Group& group) const {
   });
 }
 
-// The rows that a unit walks tile by tile; 0 where it walks none.
-int64_t Stitcher::HeightOfRows(const PlanUnit& unit) const {
-  if (unit.kind == FusionTemplate::kOuter) return 0;
-  const bool opens = std::all_of(unit.covered.begin(), unit.covered.end(),
-                                 [this](NodeId id) { return opens_[Index(id)] != 0; });
-  return opens ? HeightOf(dag_, unit.roots[0]) : 0;
+// Whether a unit walks several rows tile by tile.
+bool Stitcher::OpensRows(const PlanUnit& unit) const {
+  return HeightOf(dag_, unit.roots[0]) > 1 &&
+         std::all_of(unit.covered.begin(), unit.covered.end(),
+                     [this](NodeId id) { return opens_[Index(id)] != 0; });
 }
 
 void Stitcher::AddGroups() {
   groups_.clear();
   group_of_.assign(units_->size(), -1);
-  alone_.assign(units_->size(), 0);
+  separate_.assign(units_->size(), {});
   for (size_t u = 0; u < units_->size(); ++u) {
     const PlanUnit& unit = (*units_)[u];
-    const int64_t height = HeightOfRows(unit);
-    if (height <= 1) continue;
-    Group group{.units = {u}, .roots = unit.roots, .covered = unit.covered, .height = height};
+    if (unit.kind == FusionTemplate::kOuter) continue;
+    Group group{.units = {u},
+                .roots = unit.roots,
+                .covered = unit.covered,
+                .goes_by_rows = OpensRows(unit),
+                .goes_by_cells = IsMultiAggregate(dag_, unit.roots),
+                .kind = unit.kind,
+                .height = HeightOf(dag_, unit.roots[0])};
+    if (!group.goes_by_rows && !group.goes_by_cells) continue;
     std::sort(group.roots.begin(), group.roots.end());
     Cost(&group);
-    alone_[u] = group.time.total;
+    separate_[u] = group.times;
     group_of_[u] = static_cast<int>(groups_.size());
     groups_.push_back(std::move(group));
   }
 }
 
-// Both read rows of a matrix, or one those that the other makes.
+// Pairs of groups that both read rows (or, as aggregates, cells) of one matrix, or of which one reads the
+// rows that the other computes.
 void Stitcher::AddPairs() {
   pairs_.clear();
   std::map<NodeId, std::vector<size_t>> sharers;
   for (size_t g = 0; g < groups_.size(); ++g) {
     for (const NodeId root : groups_[g].roots) sharers[root].push_back(g);
     for (const OperatorInput& input : groups_[g].inputs)
-      if (input.by_rows) sharers[input.id].push_back(g);
+      if (input.by_rows || groups_[g].goes_by_cells) sharers[input.id].push_back(g);
   }
   for (const auto& [id, groups] : sharers)
     for (size_t a = 0; a < groups.size(); ++a)
@@ -155,22 +196,32 @@ void Stitcher::AddPairs() {
 }
 
 void Stitcher::AddPair(size_t a, size_t b) {
-  if (a == b || groups_[a].height != groups_[b].height) return;
+  if (a == b || !CanGoTogether(groups_[a], groups_[b])) return;
   const auto [known, fresh] = pairs_.try_emplace({std::min(a, b), std::max(a, b)});
   if (!fresh) return;
   Joined& joined = known->second;
-  if (options_.by_cost && MostSavedBytes(groups_[a], groups_[b]) < kLeastSavedBytes) return;
   joined.group = Join(groups_[a], groups_[b]);
+  const double least_bytes = joined.group.goes_by_cells ? 0 : kLeastSavedBytes;
+  if (options_.by_cost && MostSavedBytes(groups_[a], groups_[b]) < least_bytes) return;
   if (ReadsOwnReduction(joined.group) || joined.group.roots.empty() ||
       joined.group.roots.size() > FusedOperator::kMaxRoots)
     return;
   Cost(&joined.group);
-  joined.saving = groups_[a].time.total + groups_[b].time.total - joined.group.time.total;
+  const Counting counting = joined.group.counting();
+  joined.saving = (groups_[a].times.*counting).total + (groups_[b].times.*counting).total -
+                  (joined.group.times.*counting).total;
   const double saved_bytes = groups_[a].bytes + groups_[b].bytes - joined.group.bytes;
-  joined.wanted = !options_.by_cost || (saved_bytes >= kLeastSavedBytes && joined.saving > 0);
+  joined.wanted = !options_.by_cost || (saved_bytes >= least_bytes && joined.saving > 0);
 }
 
-// What both read is read once, and what one makes for the other is neither read nor, perhaps, written.
+bool Stitcher::CanGoTogether(const Group& a, const Group& b) const {
+  if (a.height != b.height) return false;
+  return (a.goes_by_rows && b.goes_by_rows) ||
+         (a.goes_by_cells && b.goes_by_cells && IsMultiAggregate(dag_, Union(a.roots, b.roots)));
+}
+
+// Bytes that merging two groups saves at most: an input of both is read once instead of twice, and a value
+// that one computes for the other is not read, and not written either if nobody else reads it.
 double Stitcher::MostSavedBytes(const Group& a, const Group& b) const {
   double bytes = 0;
   const auto is_input = [](const Group& group, NodeId id) {
@@ -184,7 +235,7 @@ double Stitcher::MostSavedBytes(const Group& a, const Group& b) const {
     for (const OperatorInput& input : to->inputs)
       if (covers(*from, input.id)) bytes += dag_[input.id].bytes;
     for (const NodeId root : from->roots)
-      if (covers(*to, root) || is_input(*to, root)) bytes += WriteBytes(dag_, root, model_.constants);
+      if (covers(*to, root) || is_input(*to, root)) bytes += dag_[root].bytes;
   }
   for (const OperatorInput& input : a.inputs)
     if (is_input(b, input.id)) bytes += dag_[input.id].bytes;
@@ -192,12 +243,15 @@ double Stitcher::MostSavedBytes(const Group& a, const Group& b) const {
 }
 
 void Stitcher::Cost(Group* group) {
-  OperatorWork work{.kind = FusionTemplate::kRow, .roots = group->roots};
+  OperatorWork work{.kind = group->kind, .roots = group->roots}, row_work{.kind = FusionTemplate::kRow};
+  EntryWalk entries;
   ++mark_;
   for (const NodeId id : group->covered) inside_mark_[Index(id)] = mark_;
   group->inputs.clear();
   for (const NodeId id : group->covered) {
     AddNode(work_[Index(id)], &work);
+    AddNode(row_work_[Index(id)], &row_work);
+    entries.Add(dag_, id, std::binary_search(group->roots.begin(), group->roots.end(), id));
     for (size_t i = 0; i < dag_[id].inputs.size(); ++i) {
       const NodeId input = dag_[id].inputs[i];
       if (input == kNoNode || inside_mark_[Index(input)] == mark_ || !dag_[input].matrix) continue;
@@ -206,22 +260,30 @@ void Stitcher::Cost(Group* group) {
         input_at_[Index(input)] = group->inputs.size();
         group->inputs.push_back({.id = input});
       }
-      OperatorInput& read = group->inputs[input_at_[Index(input)]];
-      AddRead(dag_, id, i, &read);
-      read.by_cells = false;  // Where CSR cells are looked at, there is no stitch.
+      AddRead(dag_, id, i, &group->inputs[input_at_[Index(input)]]);
     }
   }
   group->first = group->covered.front();
   group->last = group->covered.back();
   group->bytes = 0;
   for (const OperatorInput& input : group->inputs) group->bytes += dag_[input.id].bytes;
-  for (const NodeId root : group->roots) group->bytes += WriteBytes(dag_, root, model_.constants);
+  for (const NodeId root : group->roots) group->bytes += dag_[root].bytes;
   work.inputs = group->inputs;
   work.split = IsSplit(dag_, work, model_);
-  group->time = TimeOf(dag_, work, model_);
+  if (group->goes_by_cells) {
+    work.along_entries = entries.IsAlong();
+    group->times.by_cells = TimeOf(dag_, work, model_);
+  }
+  if (!group->goes_by_rows) return;
+  row_work.roots = std::move(work.roots);
+  row_work.inputs = work.inputs;
+  row_work.split = work.split;
+  for (OperatorInput& input : group->inputs) input.by_cells = false;  // No pass over rows looks at CSR cells.
+  group->times.by_rows = TimeOf(dag_, row_work, model_);
 }
 
-// A value that some operator outside reads, or that nothing reads because it is there for its own sake.
+// Whether a result is still a result when these units are one: something outside reads it, or nothing reads
+// it at all, as a printed value.
 bool Stitcher::IsReadOutside(NodeId root, const std::vector<size_t>& members) const {
   const std::vector<size_t>& readers = readers_[Index(root)];
   return is_needed_[Index(root)] != 0 || readers.empty() ||
@@ -230,13 +292,20 @@ bool Stitcher::IsReadOutside(NodeId root, const std::vector<size_t>& members) co
 }
 
 Stitcher::Group Stitcher::Join(const Group& a, const Group& b) const {
-  Group both{.units = Union(a.units, b.units), .covered = Union(a.covered, b.covered), .height = a.height};
+  Group both{
+      .units = Union(a.units, b.units),
+      .covered = Union(a.covered, b.covered),
+      .goes_by_rows = a.goes_by_rows && b.goes_by_rows,
+      .goes_by_cells = a.goes_by_cells && b.goes_by_cells && IsMultiAggregate(dag_, Union(a.roots, b.roots)),
+      .height = a.height};
+  const bool is_row = a.kind == FusionTemplate::kRow || b.kind == FusionTemplate::kRow;
+  both.kind = is_row ? FusionTemplate::kRow : FusionTemplate::kCell;
   for (const NodeId root : Union(a.roots, b.roots))
     if (IsReadOutside(root, both.units)) both.roots.push_back(root);
   return both;
 }
 
-// Nodes of the scope that a node outside of it needs, as far as ways outside of it tell.
+// The nodes of the scope that a node outside of it needs, directly or through other nodes outside.
 const std::vector<NodeId>& Stitcher::NeedsOutside(NodeId id) {
   const auto [known, fresh] = needs_outside_.try_emplace(id);
   if (!fresh || in_scope_.empty()) return known->second;
@@ -255,8 +324,8 @@ const std::vector<NodeId>& Stitcher::NeedsOutside(NodeId id) {
   return needs_outside_[id] = std::move(found);
 }
 
-// Is there a way from what the members read back to a member? Nodes stand behind what they need, so what is
-// before the first member and before all that is one already is no part of such a way.
+// Whether an input of the group needs, through other operators, a result of the group. Nodes stand behind
+// their inputs, so nodes before the first member and before the first merged group cannot be on such a way.
 bool Stitcher::HasCycle(const Group& group) {
   NodeId begin = group.first;
   for (const Group& other : groups_)
@@ -292,7 +361,7 @@ bool Stitcher::HasCycle(const Group& group) {
       push_needs(unit, false);
       continue;
     }
-    // Of what is one already all members are needed.
+    // Who needs one member of a merged group waits for all of them.
     for (const size_t other : groups_[static_cast<size_t>(group_of_[unit])].units) {
       seen[other] = true;
       push_needs(other, false);
@@ -308,7 +377,7 @@ bool Stitcher::CanRun(const Group& group) {
   const auto [known, fresh] = can_run_.try_emplace(std::move(key), false);
   if (fresh) {
     const std::optional<BuiltOperator> built =
-        BuildOperator(dag_, StitchKind(group.roots), group.roots, group.covered);
+        BuildOperator(dag_, StitchKind(dag_, group.roots), group.roots, group.covered);
     known->second = built && (!model_.can_run || model_.can_run(built->fused));
   }
   return known->second;
@@ -340,8 +409,9 @@ bool Stitcher::MergeBest() {
   return true;
 }
 
-// A member may compute what another member reads: where a third unit was to make it, that is read by nobody
-// any more. Follows what is needed from the sinks down and keeps the results that are.
+// One fused operator may recompute a value that another one reads. The unit that was planned to write the
+// value then has no reader and is dropped. Follows inputs from the sinks of the block down and removes the
+// results that nothing reads from the groups.
 void Stitcher::KeepWhatIsRead(std::vector<bool>* read_units) {
   std::vector<std::vector<NodeId>> read(groups_.size());
   std::vector<NodeId> work;
@@ -387,7 +457,7 @@ void Stitcher::KeepWhatIsRead(std::vector<bool>* read_units) {
   }
 }
 
-// None where the executor is to be asked about each merge.
+// nullopt if the executor refuses a stitch and has not been asked about each merge yet.
 std::optional<StitchedUnits> Stitcher::Result() {
   StitchedUnits result;
   result.unread.assign(units_->size(), false);
@@ -395,7 +465,7 @@ std::optional<StitchedUnits> Stitcher::Result() {
     return result;
   std::vector<bool> read(units_->size(), false);
   KeepWhatIsRead(&read);
-  // Where a result less is what the executor cannot run, units stay as they were, and so does what they read.
+  // If the executor refuses a stitch, its units stay as they were, and so must the units that they read.
   const bool all_run = std::all_of(groups_.begin(), groups_.end(), [&](const Group& group) {
     return group.units.size() < 2 || !read[group.units[0]] || CanRun(group);
   });
@@ -406,8 +476,9 @@ std::optional<StitchedUnits> Stitcher::Result() {
     if (!is_read && all_run)
       for (const size_t unit : group.units) result.unread[unit] = true;
     if (group.units.size() < 2 || !is_read || !CanRun(group)) continue;
-    Stitch stitch{group.units, group.roots, group.covered, {}, group.time, -group.time.total};
-    for (const size_t unit : group.units) stitch.saved += alone_[unit];
+    const Counting counting = group.counting();
+    Stitch stitch{group.units, group.roots, group.covered, {}, group.times.*counting};
+    for (const size_t unit : group.units) stitch.separate_ns += (separate_[unit].*counting).total;
     for (const OperatorInput& input : group.inputs) stitch.inputs.push_back(input.id);
     std::sort(stitch.inputs.begin(), stitch.inputs.end());
     result.stitches.push_back(std::move(stitch));

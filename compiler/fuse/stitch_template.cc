@@ -16,7 +16,8 @@ bool ReadsRowsOf(const Dag& dag, NodeId id, NodeId input) {
   return HeightOf(dag, id) == dag[input].rows;
 }
 
-// Rows are walked tile by tile: not the entries of a CSR matrix. CSR operands of products are no obstacle.
+// A pass walks dense rows tile by tile, so no member may read CSR cells one by one. CSR operands of products
+// are read row by row.
 bool Open(const Dag& dag, NodeId id) {
   const DagNode& node = dag[id];
   if (node.op == nullptr || node.sparse || node.op->fusion.use == ops::RowUse::kSampledProduct ||
@@ -33,7 +34,7 @@ bool Fuse(const Dag& dag, NodeId id, NodeId input) {
   return Open(dag, id) && dag[input].matrix && ReadsRowsOf(dag, id, input);
 }
 
-// What is reduced over all rows is a result and nothing that rows could read: no obstacle for the pass.
+// A reduction over all rows may be a member as well: it is a result of the pass, and no member reads it.
 Close CloseStitch(const Dag&, NodeId, const Entry&) { return Close::kOpenValid; }
 
 }  // namespace

@@ -8,10 +8,10 @@
 
 namespace heddle::compiler::fusion {
 
-/// What becomes of an entry when its node is done.
+/// Whether an entry may grow upwards (open), and whether it may be the root of an operator (valid).
 enum class Close : uint8_t { kOpenValid, kOpenInvalid, kClosedValid, kClosedInvalid };
 
-/// Multi-aggregates are no template of this kind: they are formed after the search (multi_aggregate.h).
+/// Multi-aggregates are no template of this kind: operators are put together to them (stitch.h).
 ///
 /// A template is four questions about nodes; whoever walks the graph asks them (Explore). `node` and `input`
 /// are candidates (DagNode::op is set); `input` is among the first `arity` inputs of `node`.
@@ -34,26 +34,28 @@ extern const Template kOuterTemplate;  ///< outer_product.cc
 /// may be made in the same pass over rows.
 extern const Template kStitchTemplate;
 
-/// Of a CSR value that a cell-wise operator or a sampled product makes: true if it is absent at every cell
-/// where those operands are for which `absent` is true, whatever else it reads holds (X * Y where X is
-/// absent; X + Y where both are; not X / Y: 0 / 0).
+/// True if the CSR value of a cell-wise operator or a sampled product has no entry wherever the operands for
+/// which `absent` is true have none, whatever the other operands hold there: X * Y where X has none, X + Y
+/// where both have none, but not X / Y, since 0 / 0 is NaN.
 bool IsAbsent(const Dag& dag, NodeId node, const std::function<bool(NodeId operand)>& absent);
-/// True if the value is absent wherever one of its CSR operands is.
+/// True if the value has no entry wherever one of its CSR operands has none.
 bool FollowsEntries(const Dag& dag, NodeId node);
-/// True if such a value has the entries of its only CSR operands, all of one pattern, and elsewhere one
-/// number in each row: beside them are columns and scalars alone (X / rowSums(X) is NaN in rows that are
-/// zero).
+/// True if all CSR operands of such a value have one pattern and its other operands are columns and scalars.
+/// Then the value has these entries and one number in the rest of each row: X / rowSums(X) is NaN in rows of
+/// zeros.
 bool HasRowDefaults(const Dag& dag, NodeId node);
-/// True if an operator that is no Outer may hold `node` and `input` (which it computes) as far as CSR values
-/// go: one that is walked along its entries (ops/fused/program/walk_entries.cc) where every value is CSR, or
-/// dense tiles that some value needs anyway. What would make dense what is CSR operator by operator is no
-/// candidate. sparse_values.cc.
+/// Whether an operator of Cell or Row that computes `input` inside may take in `node` without making a CSR
+/// value dense. Such an operator walks the entries of its driver (ops/fused/program/walk_entries.cc) if all
+/// values are CSR, or dense tiles if some value is dense anyway. sparse_values.cc.
 bool KeepsSparsity(const Dag& dag, NodeId node, NodeId input);
 
-/// Over all rows: an aggregate of all cells or of columns, t(X) %*% Y.
+/// Whether the value is complete only when all rows have been seen: aggregates of all cells or of columns,
+/// and t(X) %*% Y.
 bool ReducesRows(const DagNode& node);
-/// Of all cells, of rows or of columns.
+/// An aggregate of all cells, of rows or of columns.
 bool IsAggregate(const DagNode& node);
+/// An aggregate of all cells: what multi-aggregates are made of.
+bool IsFullAggregate(const DagNode& node);
 /// A cell-wise operator with a matrix operand of its own shape, or of a column and a row, of more than one
 /// cell.
 bool IsPlainCellWise(const Dag& dag, NodeId node);

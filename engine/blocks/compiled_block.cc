@@ -11,11 +11,10 @@
 namespace heddle::engine {
 namespace {
 
-// Bytes and operations of a part that are done before a plan of it would have begun: actors take some 20
+// A part that takes one thread no longer is done before a plan of it would have begun: actors take some 20
 // microseconds a block, and choosing and making a plan some hundred.
-constexpr double kMostWork = 1 << 18;
-// So much more for each node: a microsecond or two.
-constexpr double kMostWorkOfNode = 1 << 12;
+constexpr double kMostNs = 9'000;
+constexpr double kMostNsOfNode = 100;  // Added for each node, which takes a microsecond or two.
 // Parts that a graph has at once; sizes that matter and differ from round to round make new ones for ever.
 constexpr size_t kMostParts = 8;
 // Columns of frames in them: their names take more memory than a part takes time to be made.
@@ -44,23 +43,23 @@ bool MayGrow(const Graph& graph, const Node& node) {
          });
 }
 
-// About what DirectProgram::work() will be, before the passes: what may be overwritten is.
-double WorkOfGraph(const Graph& graph) {
+// About what DirectProgram::nanoseconds() will be, before the passes: what may be overwritten is.
+double NanosecondsOfGraph(const Graph& graph) {
   std::vector<ValueInfo> infos;
-  double work = 0;
+  double ns = 0;
   for (const Node& node : graph.nodes) {
     infos.clear();
     for (const NodeId input : node.inputs)
       infos.push_back(input == kNoNode ? ValueInfo() : graph[input].info);
     const ops::Operator* op = ops::FindOperator(node.op);
-    work +=
-        WorkOf(node, infos, (op != nullptr && op->updates && infos[0].IsMatrix()) || MayGrow(graph, node));
+    ns += NanosecondsOf(node, infos,
+                        (op != nullptr && op->updates && infos[0].IsMatrix()) || MayGrow(graph, node));
   }
-  return work;
+  return ns;
 }
 
-double MostWork(const Graph& graph) {
-  return kMostWork + kMostWorkOfNode * static_cast<double>(graph.nodes.size());
+double MostNs(const Graph& graph) {
+  return kMostNs + kMostNsOfNode * static_cast<double>(graph.nodes.size());
 }
 
 int64_t ClassOfLength(int64_t length) { return length == kUnknown ? kUnknown : std::min<int64_t>(length, 2); }
@@ -69,7 +68,7 @@ bool IsDense(const ValueInfo& info) { return !info.IsMatrix() || info.format == 
 
 }  // namespace
 
-bool IsSmall(const Graph& graph) { return !UsesFiles(graph) && WorkOfGraph(graph) <= MostWork(graph); }
+bool IsSmall(const Graph& graph) { return !UsesFiles(graph) && NanosecondsOfGraph(graph) <= MostNs(graph); }
 
 bool RunsDirectly(const SessionOptions& options) {
   return options.ranks == 1 && options.fusion == "cost" && !options.fusion_strict;
@@ -102,7 +101,7 @@ Result<bool> CompiledBlock::AddDirect(std::unique_ptr<CompiledPart>* part, const
   bool sizes_matter = false;
   HEDDLE_ASSIGN_OR_RETURN(Graph optimized, RunPasses(options, (*part)->graph(), &sizes_matter));
   auto program = std::make_unique<DirectProgram>(std::move(optimized), options);
-  if (!program->Enter(frame) || program->work() > MostWork(program->graph())) return false;
+  if (!program->Enter(frame) || program->nanoseconds() > MostNs(program->graph())) return false;
   const InferredGraph* const inferred = Infer(options.element_type, frame);
   if (inferred == nullptr) return false;
   // Formats of results follow from sizes where some operand is not dense.
@@ -187,7 +186,8 @@ CompiledPart::CompiledPart(BlockPart part, uint64_t key)
       rest_(rest_graph_) {}
 
 bool CompiledPart::CanRun(const VariableTable& frame) {
-  return program_ == nullptr || (program_->Enter(frame) && program_->work() <= MostWork(program_->graph()));
+  return program_ == nullptr ||
+         (program_->Enter(frame) && program_->nanoseconds() <= MostNs(program_->graph()));
 }
 
 }  // namespace heddle::engine

@@ -8,6 +8,7 @@
 
 #include "core/environment/clock.h"
 #include "engine/blocks/bytes_moved.h"
+#include "ops/base/machine_constants.h"
 #include "ops/base/operator.h"
 #include "ops/base/parallel.h"
 
@@ -30,16 +31,14 @@ ValueInfo InfoOfValue(const ValueInfo& known, const Value& value) {
 
 }  // namespace
 
-double WorkOf(const Node& node, std::span<const ValueInfo> inputs, bool appends) {
+double NanosecondsOf(const Node& node, std::span<const ValueInfo> inputs, bool appends) {
+  static const ops::MachineConstants constants = ops::BuiltInConstants(1);
   const ops::Operator* op = ops::FindOperator(node.op);
   if (op == nullptr || op->size_of != nullptr) return 0;
-  if (!appends) {
-    const ops::Cost cost = ops::CostOf(node, inputs);
-    return cost.bytes + cost.flops;
-  }
-  double work = 0;
-  for (const ValueInfo& input : inputs.subspan(1)) work += 2 * static_cast<double>(KnownBytes(input));
-  return work;
+  if (!appends) return ops::NanosecondsOf(ops::CostOf(node, inputs), constants);
+  ops::Cost cost;
+  for (const ValueInfo& input : inputs.subspan(1)) cost.bytes += 2 * static_cast<double>(KnownBytes(input));
+  return ops::NanosecondsOf(cost, constants);
 }
 
 DirectProgram::DirectProgram(Graph graph, const SessionOptions& options)
@@ -165,7 +164,7 @@ void DirectProgram::SetSizes() {
     for (NodeId id = 0; id < graph().size(); ++id)
       if (At(id).kind == Kind::kLiteral) values_->Own(id)[0] = Value(*At(id).literal);
   }
-  work_ = 0;
+  nanoseconds_ = 0;
   bytes_moved_ = 0;
   matrix_operators_ = 0;
   for (NodeId id = 0; id < graph().size(); ++id) {
@@ -173,7 +172,7 @@ void DirectProgram::SetSizes() {
     if (step.kind != Kind::kOperator) continue;
     ops::SetSizes(graph(), &step.call);
     const bool updates = step.op->updates && step.call.reads_last && step.call.input_infos[0].IsMatrix();
-    work_ += WorkOf(graph()[id], step.call.input_infos, step.appends || updates);
+    nanoseconds_ += NanosecondsOf(graph()[id], step.call.input_infos, step.appends || updates);
     bytes_moved_ += BytesMoved(graph(), id);
     matrix_operators_ += MovesMatrices(graph(), id) ? 1 : 0;
   }

@@ -19,9 +19,9 @@
 
 namespace heddle::engine {
 
-/// About the bytes that an operator moves and the operations that it takes. `appends`: its first input is
-/// overwritten, or made longer where it is.
-double WorkOf(const Node& node, std::span<const ValueInfo> inputs, bool appends);
+/// About how long an operator takes one thread. `appends`: its first input is overwritten, or made longer
+/// where it is.
+double NanosecondsOf(const Node& node, std::span<const ValueInfo> inputs, bool appends);
 
 /// The operators of a graph one after the other on the calling thread, without plan and actors: for graphs
 /// whose work is smaller than what a plan costs. The kernels are those that a plan of one rank runs, without
@@ -38,8 +38,8 @@ class DirectProgram {
 
   /// Takes the sizes of the variables as they are now. False where the graph cannot run with them.
   bool Enter(const VariableTable& frame);
-  /// About the bytes that a run moves and the operations that it takes. After Enter.
-  double work() const { return work_; }
+  /// About how long its operators take one thread. After Enter.
+  double nanoseconds() const { return nanoseconds_; }
   /// Reads variables and sets those that the graph assigns. After Enter, with the same variables. An error
   /// has the place of its operator. Of the variables that grow (`grown`) the graph reads none, but those that
   /// it only makes wider, which is done there.
@@ -86,7 +86,7 @@ class DirectProgram {
   std::vector<ValueInfo> variables_infos_;  ///< Theirs, at the last inference.
   std::vector<Growth> growths_;             ///< What may grow.
   std::optional<bool> is_free_of_scalars_;
-  double work_ = 0;
+  double nanoseconds_ = 0;
   int64_t bytes_moved_ = 0;       ///< By a run, as SessionStatistics counts them.
   int64_t matrix_operators_ = 0;  ///< Likewise.
   ops::GraphLayout layout_;

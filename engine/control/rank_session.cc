@@ -116,7 +116,7 @@ class RankSession : public Session {
     statistics.ranks = options_.ranks;
     statistics.seed = options_.seed;
     statistics.elapsed_ns = elapsed_ns;
-    statistics.constants = compiler::OrDefault(options_.constants, options_.threads);
+    statistics.constants = ops::OrBuiltIn(options_.constants, options_.threads);
     statistics.plans_ahead = blocks_.plans().precompiled();
     statistics.plans_compiled = blocks_.plans().misses();
     statistics.planning_ns += blocks_.compiler().planning_ns();

@@ -165,7 +165,7 @@ bool SharedIterations::CanBeShared(const LoopFacts& facts, const Block& loop, co
 Result<bool> SharedIterations::Pays(const Block& loop, const LoopFacts& facts, const LoopRange& range,
                                     const VariableTable& frame) {
   if (!facts.has_run) return true;
-  int64_t bytes = 0;  // A nanosecond each.
+  int64_t bytes = 0;
   for (const std::string& name : facts.names)
     if (const Variable* variable = frame.Find(name); variable != nullptr)
       ForEachValue(*variable, [&](const Variable& value) {
@@ -175,8 +175,9 @@ Result<bool> SharedIterations::Pays(const Block& loop, const LoopFacts& facts, c
   HEDDLE_ASSIGN_OR_RETURN(const std::string answer, blocks_.Share(key, [&] {
     const double saved = static_cast<double>(range.rounds) * static_cast<double>(facts.iteration_ns) *
                          (1.0 - 1.0 / options_.ranks);
-    return std::string(saved > static_cast<double>(kExchangeNs) + static_cast<double>(bytes) ? "share"
-                                                                                             : "keep");
+    const double sent_ns =
+        static_cast<double>(bytes) / ops::OrBuiltIn(options_.constants, options_.threads).send_bytes_per_ns;
+    return std::string(saved > static_cast<double>(kExchangeNs) + sent_ns ? "share" : "keep");
   }));
   return answer == "share";
 }

@@ -19,9 +19,9 @@
 namespace heddle::engine {
 namespace {
 
-using compiler::MachineConstants;
+using ops::MachineConstants;
 
-constexpr std::string_view kFirstLine = "heddle machine constants 1\n";
+constexpr std::string_view kFirstLine = "heddle machine constants 2\n";
 constexpr size_t kMostBytes = 4096;
 
 // Code that is slow by the way it was built must not speak for the other kinds.
@@ -78,19 +78,20 @@ std::string NameOf(const std::string& key) { return fmt::format("{:016x}", FoldH
 
 std::string EncodeConstants(const MachineConstants& constants) {
   return fmt::format("{} read {} write {} compute {} broadcast {} operator {}",
-                     constants.measured ? "measured" : "built-in", constants.read, constants.write,
-                     constants.compute, constants.broadcast, constants.operator_seconds);
+                     constants.measured ? "measured" : "built-in", constants.read_bytes_per_ns,
+                     constants.write_bytes_per_ns, constants.work_per_ns, constants.send_bytes_per_ns,
+                     constants.operator_ns);
 }
 
 std::optional<MachineConstants> DecodeConstants(std::string_view line) {
   MachineConstants constants;
   constants.measured = TakeWord(&line, "measured");
   if (!constants.measured && !TakeWord(&line, "built-in")) return std::nullopt;
-  const std::pair<std::string_view, double*> fields[] = {{" read ", &constants.read},
-                                                         {" write ", &constants.write},
-                                                         {" compute ", &constants.compute},
-                                                         {" broadcast ", &constants.broadcast},
-                                                         {" operator ", &constants.operator_seconds}};
+  const std::pair<std::string_view, double*> fields[] = {{" read ", &constants.read_bytes_per_ns},
+                                                         {" write ", &constants.write_bytes_per_ns},
+                                                         {" compute ", &constants.work_per_ns},
+                                                         {" broadcast ", &constants.send_bytes_per_ns},
+                                                         {" operator ", &constants.operator_ns}};
   for (const auto& [name, number] : fields)
     if (!TakeWord(&line, name) || !TakeNumber(&line, number)) return std::nullopt;
   if (!line.empty() || !ArePlausible(constants)) return std::nullopt;

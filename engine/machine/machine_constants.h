@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "compiler/fuse/machine_constants.h"
+#include "ops/base/machine_constants.h"
 
 // Constants of the cost model on their way: from job to job in the user's cache, from rank to rank in the
 // header of a job. They choose among plans that give the same bytes, so that losing them costs time and
@@ -13,9 +13,9 @@
 namespace heddle::engine {
 
 /// On one line, every bit of every number.
-std::string EncodeConstants(const compiler::MachineConstants& constants);
+std::string EncodeConstants(const ops::MachineConstants& constants);
 /// nullopt for what is no line of EncodeConstants, or no plausible constants.
-std::optional<compiler::MachineConstants> DecodeConstants(std::string_view line);
+std::optional<ops::MachineConstants> DecodeConstants(std::string_view line);
 
 /// What measured constants hold for: version and kind of this build, model of the processor, number of
 /// threads.
@@ -31,8 +31,8 @@ class ConstantsCache {
   /// $XDG_CACHE_HOME/heddle/machine or ~/.cache/heddle/machine; "" when neither variable is set.
   static std::string DefaultFolder();
 
-  std::optional<compiler::MachineConstants> Find(const std::string& key) const;
-  void Store(const std::string& key, const compiler::MachineConstants& constants) const;
+  std::optional<ops::MachineConstants> Find(const std::string& key) const;
+  void Store(const std::string& key, const ops::MachineConstants& constants) const;
   /// Makes the folder where it is missing. False when nothing can be stored.
   bool IsUsable() const;
   std::string PathOf(const std::string& key) const;

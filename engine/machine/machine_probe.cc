@@ -82,13 +82,13 @@ class KernelsAsWork : public ProbeWork {
   ops::Arena arena_;
 };
 
-// Amount by time of one call, per second; 0 where the clock has not moved.
+// Amount by nanoseconds of one call; 0 where the clock has not moved.
 template <typename Work>
 double RateOf(Clock& clock, const Work& work) {
   const int64_t begin_ns = clock.MonotonicNs();
   const double amount = work();
   const int64_t elapsed_ns = clock.MonotonicNs() - begin_ns;
-  return elapsed_ns > 0 ? amount / static_cast<double>(elapsed_ns) * 1e9 : 0;
+  return elapsed_ns > 0 ? amount / static_cast<double>(elapsed_ns) : 0;
 }
 
 double Rounded(double rate) {
@@ -105,7 +105,7 @@ std::unique_ptr<ProbeWork> MakeProbeWork(int threads) {
   return std::make_unique<KernelsAsWork>(static_cast<double*>(*cells), threads);
 }
 
-std::optional<compiler::MachineConstants> MeasureMachine(ProbeWork& work, int threads, Clock& clock) {
+std::optional<ops::MachineConstants> MeasureMachine(ProbeWork& work, int threads, Clock& clock) {
   double write = 0, read = 0, compute = 0;
   work.Write();
   const int64_t end_ns = clock.MonotonicNs() + kMostNs;
@@ -120,10 +120,10 @@ std::optional<compiler::MachineConstants> MeasureMachine(ProbeWork& work, int th
     read = std::max(read, rates[1]);
     compute = std::max(compute, rates[2]);
   }
-  compiler::MachineConstants constants = compiler::DefaultConstants(threads);
-  constants.write = Rounded(write);
-  constants.read = Rounded(read);
-  constants.compute = Rounded(compute);
+  ops::MachineConstants constants = ops::BuiltInConstants(threads);
+  constants.write_bytes_per_ns = Rounded(write);
+  constants.read_bytes_per_ns = Rounded(read);
+  constants.work_per_ns = Rounded(compute);
   constants.measured = true;
   if (!ArePlausible(constants)) return std::nullopt;
   return constants;

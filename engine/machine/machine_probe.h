@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "compiler/fuse/machine_constants.h"
+#include "ops/base/machine_constants.h"
 
 namespace heddle {
 class Clock;
@@ -32,6 +32,6 @@ std::unique_ptr<ProbeWork> MakeProbeWork(int threads);
 /// the fastest counts. About 40 ms; after 30 ms no round begins. Constants that are no rates of memory and
 /// arithmetic are the built-in ones. nullopt when what was measured cannot be true, or when the machine had
 /// time for all threads in no round: what others leave of a machine is no constant.
-std::optional<compiler::MachineConstants> MeasureMachine(ProbeWork& work, int threads, Clock& clock);
+std::optional<ops::MachineConstants> MeasureMachine(ProbeWork& work, int threads, Clock& clock);
 
 }  // namespace heddle::engine

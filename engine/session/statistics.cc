@@ -40,14 +40,14 @@ constexpr Field kFields[] = {
 
 struct Rate {
   const char* name;
-  double compiler::MachineConstants::* value;
+  double ops::MachineConstants::* value;
 };
 constexpr Rate kRates[] = {
-    {"read", &compiler::MachineConstants::read},
-    {"write", &compiler::MachineConstants::write},
-    {"compute", &compiler::MachineConstants::compute},
-    {"broadcast", &compiler::MachineConstants::broadcast},
-    {"operator_seconds", &compiler::MachineConstants::operator_seconds},
+    {"read_bytes_per_ns", &ops::MachineConstants::read_bytes_per_ns},
+    {"write_bytes_per_ns", &ops::MachineConstants::write_bytes_per_ns},
+    {"work_per_ns", &ops::MachineConstants::work_per_ns},
+    {"send_bytes_per_ns", &ops::MachineConstants::send_bytes_per_ns},
+    {"operator_ns", &ops::MachineConstants::operator_ns},
 };
 
 double Megabytes(int64_t bytes) { return static_cast<double>(bytes) / 1e6; }
@@ -141,7 +141,7 @@ std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operato
         rank.rank, rank.rows_held, Megabytes(rank.bytes_sent), Megabytes(rank.bytes_received),
         rank.messages_sent, Megabytes(rank.peak_bytes));
 
-  out += fmt::format("Plans chosen by {}\n", compiler::ToText(first.constants));
+  out += fmt::format("Plans chosen by {}\n", ops::ToText(first.constants));
 
   std::map<std::string, OperatorStatistics> total;
   for (const SessionStatistics& rank : ranks) {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "compiler/fuse/machine_constants.h"
 #include "core/status.h"
+#include "ops/base/machine_constants.h"
 
 namespace heddle::engine {
 
@@ -55,7 +55,7 @@ struct SessionStatistics {
   int64_t code_ns = 0;                         ///< Time of both.
   int64_t fusion_fallbacks = 0;                ///< Fused operators that had to be interpreted.
   int64_t peak_bytes = 0;                      ///< Most matrix memory alive at once.
-  compiler::MachineConstants constants;        ///< That plans were chosen by.
+  ops::MachineConstants constants;             ///< That plans were chosen by.
   std::vector<FusedOperatorStatistics> fused;  ///< By descending time.
   std::map<std::string, OperatorStatistics> operators;  ///< By name; partial work as "sum.partial".
   std::vector<std::string> recursions;  ///< What each body of a recursion runs (docs/recursion.md).

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "compiler/fuse/machine_constants.h"
 #include "core/values/data_type.h"
+#include "ops/base/machine_constants.h"
 
 namespace heddle::engine {
 
@@ -23,7 +23,7 @@ struct SessionOptions {
   std::vector<std::string> plans;            ///< Texts of plans made ahead: first entries of the plan cache.
   std::string fusion = "cost";               ///< "off", "all", "no-redundancy", "cost" or "random:SEED".
   bool fusion_strict = false;                ///< A fused operator without machine code is an error.
-  compiler::MachineConstants constants;      ///< Of the cost model, the same on every rank. All zero: the
+  ops::MachineConstants constants;           ///< Of the cost model, the same on every rank. All zero: the
                                              ///< built-in ones of the threads of whoever makes a plan.
   ElementType element_type = ElementType::kFloat64;  ///< Of all matrices: the precision of the program.
   bool times_operators = false;  ///< -stats: how long operators take is measured, and told.

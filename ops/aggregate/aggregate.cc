@@ -42,9 +42,9 @@ Cost AggregateCost(const Node& node, std::span<const ValueInfo> inputs) {
   if (!inputs[0].shape.IsKnown()) return {};
   const double rows = static_cast<double>(inputs[0].shape.rows),
                columns = static_cast<double>(inputs[0].shape.columns);
-  if (aggregate.kind == kTrace) return {.flops = rows, .bytes = 64 * rows};
+  if (aggregate.kind == kTrace) return {.work = rows, .bytes = 64 * rows};
   const double results = aggregate.scope == kRow ? rows : aggregate.scope == kColumn ? columns : 1;
-  return {.flops = rows * columns * (IsSpread(aggregate.kind) ? 4 : 1),
+  return {.work = rows * columns * FindOperator(node.op)->fusion.work,
           .bytes = 8 * (rows * columns + results)};
 }
 
@@ -149,8 +149,7 @@ bool TakesDenseSingles(const KernelCall& call) {
 template <AggregateScope scope, AggregateKind kind>
 constexpr Aggregate kAggregate = {scope, kind};
 
-// `fusion` says its use, if it has one, and what it costs. Mean, product and variance are not in the
-// published table; they cost what sum, min and two sums cost.
+// `fusion` says its use, if it has one, and its work.
 constexpr Operator Describe(Operator op, const Aggregate& aggregate, FusionTraits fusion) {
   if (op.form == CallForm::kNone) op.form = CallForm::kPositional;
   op.parameters = "X";
@@ -184,15 +183,14 @@ constexpr std::string_view kOfColumnProducts =
 
 constexpr Operator kOperators[] = {
     Describe({.name = "sum", .of_rows = "rowSums", .of_columns = "colSums", .adjoints = "spreadTo(dy, X)"},
-             kAggregate<kFull, kSum>,
-             {.use = RowUse::kFullAggregate, .outer = true, .published_flops = 4, .flops = 0.35}),
+             kAggregate<kFull, kSum>, {.use = RowUse::kFullAggregate, .outer = true, .work = 0.35}),
     Describe({.name = "mean",
               .aliases = "avg",
               .overload = "weightedMean",
               .of_rows = "rowMeans",
               .of_columns = "colMeans",
               .adjoints = "spreadTo(dy / (nrow(X) * ncol(X)), X)"},
-             kAggregate<kFull, kMean>, {.use = RowUse::kFullAggregate, .published_flops = 4, .flops = 0.35}),
+             kAggregate<kFull, kMean>, {.use = RowUse::kFullAggregate, .work = 0.35}),
     Describe({.name = "min",
               .form = CallForm::kMinMax,
               .aliases = "pmin",
@@ -200,8 +198,7 @@ constexpr Operator kOperators[] = {
               .of_rows = "rowMins",
               .of_columns = "colMins",
               .adjoints = "(X == y) * (dy / sum(X == y))"},
-             kAggregate<kFull, kMinimum>,
-             {.use = RowUse::kFullAggregate, .published_flops = 1, .flops = 0.5}),
+             kAggregate<kFull, kMinimum>, {.use = RowUse::kFullAggregate, .work = 0.5}),
     Describe({.name = "max",
               .form = CallForm::kMinMax,
               .aliases = "pmax",
@@ -209,10 +206,9 @@ constexpr Operator kOperators[] = {
               .of_rows = "rowMaxs",
               .of_columns = "colMaxs",
               .adjoints = "(X == y) * (dy / sum(X == y))"},
-             kAggregate<kFull, kMaximum>,
-             {.use = RowUse::kFullAggregate, .published_flops = 1, .flops = 0.5}),
+             kAggregate<kFull, kMaximum>, {.use = RowUse::kFullAggregate, .work = 0.5}),
     Describe({.name = "prod", .adjoints = kOfProduct}, kAggregate<kFull, kProduct>,
-             {.use = RowUse::kFullAggregate, .published_flops = 1, .flops = 0.5}),
+             {.use = RowUse::kFullAggregate, .work = 0.5}),
     Describe({.name = "var", .adjoints = "(X - mean(X)) * (dy * 2 / max(nrow(X) * ncol(X) - 1, 1))"},
              kAggregate<kFull, kVariance>, {}),
     Describe(
@@ -221,43 +217,39 @@ constexpr Operator kOperators[] = {
     Describe({.name = "trace", .aliases = "tr", .adjoints = "diag(matrix(dy, nrow(X), 1))"},
              kAggregate<kFull, kTrace>, {}),
     Describe({.name = "rowSums", .adjoints = "spreadTo(dy, X)"}, kAggregate<kRow, kSum>,
-             {.use = RowUse::kRowAggregate, .outer = true, .published_flops = 4, .flops = 0.35}),
+             {.use = RowUse::kRowAggregate, .outer = true, .work = 0.35}),
     Describe({.name = "rowMeans", .adjoints = "spreadTo(dy / ncol(X), X)"}, kAggregate<kRow, kMean>,
-             {.use = RowUse::kRowAggregate, .outer = true, .published_flops = 4, .flops = 0.35}),
+             {.use = RowUse::kRowAggregate, .outer = true, .work = 0.35}),
     Describe({.name = "rowMaxs", .adjoints = "(X == y) * (dy / rowSums(X == y))"}, kAggregate<kRow, kMaximum>,
-             {.use = RowUse::kRowAggregate, .outer = true, .published_flops = 1, .flops = 0.5}),
+             {.use = RowUse::kRowAggregate, .outer = true, .work = 0.5}),
     Describe({.name = "rowMins", .adjoints = "(X == y) * (dy / rowSums(X == y))"}, kAggregate<kRow, kMinimum>,
-             {.use = RowUse::kRowAggregate, .outer = true, .published_flops = 1, .flops = 0.5}),
+             {.use = RowUse::kRowAggregate, .outer = true, .work = 0.5}),
     Describe({.name = "rowProds", .adjoints = kOfRowProducts}, kAggregate<kRow, kProduct>,
-             {.use = RowUse::kRowAggregate, .published_flops = 1, .flops = 0.5}),
+             {.use = RowUse::kRowAggregate, .work = 0.5}),
     Describe({.name = "rowVars", .adjoints = "(X - rowMeans(X)) * (dy * 2 / max(ncol(X) - 1, 1))"},
-             kAggregate<kRow, kVariance>, {.use = RowUse::kRowAggregate, .published_flops = 8, .flops = 1.4}),
+             kAggregate<kRow, kVariance>, {.use = RowUse::kRowAggregate, .work = 1.4}),
     Describe(
         {.name = "rowSds", .adjoints = "(X - rowMeans(X)) * (dy / ((y + (y == 0)) * max(ncol(X) - 1, 1)))"},
-        kAggregate<kRow, kDeviation>, {.use = RowUse::kRowAggregate, .published_flops = 8, .flops = 1.4}),
+        kAggregate<kRow, kDeviation>, {.use = RowUse::kRowAggregate, .work = 1.4}),
     Describe({.name = "rowIndexMax", .adjoints = "0"}, kAggregate<kRow, kIndexMax>,
-             {.use = RowUse::kRowAggregate, .published_flops = 1, .flops = 0.5}),
+             {.use = RowUse::kRowAggregate, .work = 0.5}),
     Describe({.name = "rowIndexMin", .adjoints = "0"}, kAggregate<kRow, kIndexMin>,
-             {.use = RowUse::kRowAggregate, .published_flops = 1, .flops = 0.5}),
+             {.use = RowUse::kRowAggregate, .work = 0.5}),
     Describe({.name = "colSums", .adjoints = "spreadTo(dy, X)"}, kAggregate<kColumn, kSum>,
-             {.use = RowUse::kColumnAggregate, .outer = true, .published_flops = 4, .flops = 0.7}),
+             {.use = RowUse::kColumnAggregate, .outer = true, .work = 0.7}),
     Describe({.name = "colMeans", .adjoints = "spreadTo(dy / nrow(X), X)"}, kAggregate<kColumn, kMean>,
-             {.use = RowUse::kColumnAggregate, .outer = true, .published_flops = 4, .flops = 0.7}),
+             {.use = RowUse::kColumnAggregate, .outer = true, .work = 0.7}),
     Describe({.name = "colMaxs", .adjoints = "(X == y) * (dy / colSums(X == y))"},
-             kAggregate<kColumn, kMaximum>,
-             {.use = RowUse::kColumnAggregate, .published_flops = 1, .flops = 1}),
+             kAggregate<kColumn, kMaximum>, {.use = RowUse::kColumnAggregate, .work = 1}),
     Describe({.name = "colMins", .adjoints = "(X == y) * (dy / colSums(X == y))"},
-             kAggregate<kColumn, kMinimum>,
-             {.use = RowUse::kColumnAggregate, .published_flops = 1, .flops = 1}),
+             kAggregate<kColumn, kMinimum>, {.use = RowUse::kColumnAggregate, .work = 1}),
     Describe({.name = "colProds", .adjoints = kOfColumnProducts}, kAggregate<kColumn, kProduct>,
-             {.use = RowUse::kColumnAggregate, .published_flops = 1, .flops = 1}),
+             {.use = RowUse::kColumnAggregate, .work = 1}),
     Describe({.name = "colVars", .adjoints = "(X - colMeans(X)) * (dy * 2 / max(nrow(X) - 1, 1))"},
-             kAggregate<kColumn, kVariance>,
-             {.use = RowUse::kColumnAggregate, .published_flops = 8, .flops = 2.1}),
+             kAggregate<kColumn, kVariance>, {.use = RowUse::kColumnAggregate, .work = 2.1}),
     Describe(
         {.name = "colSds", .adjoints = "(X - colMeans(X)) * (dy / ((y + (y == 0)) * max(nrow(X) - 1, 1)))"},
-        kAggregate<kColumn, kDeviation>,
-        {.use = RowUse::kColumnAggregate, .published_flops = 8, .flops = 2.1}),
+        kAggregate<kColumn, kDeviation>, {.use = RowUse::kColumnAggregate, .work = 2.1}),
 };
 
 }  // namespace

@@ -40,9 +40,11 @@ enum class RowRule : uint8_t {
 };
 enum class InputUse : uint8_t { kWhole, kRows };
 
-/// Work of an operator on known shapes, for placement and -stats: floating-point operations and bytes moved.
+/// What an operator computes and moves on known shapes; NanosecondsOf (ops/base/machine_constants.h) says how
+/// long that takes. A unit of work is one cell of a pass that multiplies two arrays in the cache, as of
+/// FusionTraits::work; an operation of a factorization, whose steps wait for each other, counts as one.
 struct Cost {
-  double flops = 0;
+  double work = 0;
   double bytes = 0;
 };
 
@@ -85,7 +87,6 @@ struct Operator {
   InputUse (*input_use)(const Node& node, std::span<const ValueInfo> inputs,
                         int i) = nullptr;                                       ///< nullptr: kWhole
   Cost (*cost)(const Node& node, std::span<const ValueInfo> inputs) = nullptr;  ///< nullptr: reads + writes
-  double cell_flops = 1;  ///< Of cell-wise operators, for `cost`: operations a cell takes.
   /// Computes call.phase: kWhole everything (for kReduce: kPartial, then kFinish), kPartial, kFinish.
   Result<Value> (*run)(const KernelCall& call) = nullptr;
   /// The same, with a value for each result, in their order; of kReduce "partial" makes one list of tree

@@ -94,17 +94,16 @@ enum class RowUse : uint8_t {
   kSampledProduct,  ///< U %*% t(V) at the non-zeros of X; inputs X, U, V.
 };
 
-/// What the predicates of the fusion templates and the cost model know about an operator. `flops` is per cell
-/// of the result, of aggregates per cell of the input, of products per multiply-add.
+/// What the predicates of the fusion templates and the cost model know about an operator.
 struct FusionTraits {
   RowUse use = RowUse::kNone;
-  bool cell = false;           ///< The Cell template may hold it.
-  bool row = false;            ///< The Row template may hold it.
-  bool outer = false;          ///< The Outer template may hold it.
-  double published_flops = 1;  ///< The published table (scalar code).
-  /// This engine: vector code, by the measured time of a cell beside that of an addition (docs/fusion.md,
-  /// section 2: between those of AVX-512 and AVX2).
-  double flops = 1;
+  bool cell = false;   ///< The Cell template may hold it.
+  bool row = false;    ///< The Row template may hold it.
+  bool outer = false;  ///< The Outer template may hold it.
+  /// The measured time of a cell in units of Cost::work, in vector code, between those of AVX-512 and AVX2
+  /// (docs/fusion.md, section 2). Per cell of the result, of aggregates per cell of the input, of products
+  /// per multiply-add.
+  double work = 1;
   bool alone = false;      ///< An operator of its own may be made of it alone.
   int literal_input = -1;  ///< This input must be a literal.
 };

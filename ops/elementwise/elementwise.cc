@@ -256,7 +256,11 @@ Result<Value> RunSelect(const KernelCall& call) {
   return Finish(call, DenseSelect(condition, a, b, shape.rows, shape.columns, call.context.cancelled));
 }
 
-// Reads the matrices and writes the result once; a function costs about 20 operations a cell.
+// The exponent is not known here: between a square, which is a multiplication, and a power that is a
+// function.
+constexpr double kWorkOfPower = 10;
+
+// Reads the matrices and writes the result once.
 Cost CostOfCells(const Node& node, std::span<const ValueInfo> inputs) {
   Cost cost;
   double cells = 0;
@@ -267,7 +271,8 @@ Cost CostOfCells(const Node& node, std::span<const ValueInfo> inputs) {
   }
   if (node.info.IsMatrix() && node.info.shape.IsKnown()) cells = static_cast<double>(node.info.shape.Cells());
   cost.bytes += 8.0 * cells;
-  cost.flops = cells * FindOperator(node.op)->cell_flops;
+  const Operator& op = *FindOperator(node.op);
+  cost.work = cells * (op.binary == BinaryCode::kPower ? kWorkOfPower : op.fusion.work);
   return cost;
 }
 

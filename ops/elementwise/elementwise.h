@@ -57,7 +57,6 @@ constexpr Operator UnaryOperator(Operator op) {
 /// A function f(x) that scripts call by its name.
 constexpr Operator CellFunction(Operator op) {
   op.form = CallForm::kPositional;
-  op.cell_flops = 20;
   return UnaryOperator(op);
 }
 

@@ -13,7 +13,7 @@ extern constexpr Operator kErf =
     CellFunction({.name = "erf",
                   .unary = UnaryCode::kErrorFunction,
                   .function = true,
-                  .fusion = {.published_flops = 40, .flops = 30},
+                  .fusion = {.work = 30},
                   .derivative = "1.1283791670955126 * exp(-(x * x))"});  // 2 / sqrt(pi)
 
 }  // namespace heddle::ops

@@ -299,7 +299,7 @@ Cost FusedCost(const Node& node, std::span<const ValueInfo> inputs) {
     if (inner.Is("variable") || inner.Is("literal")) continue;
     std::vector<ValueInfo> infos;
     for (NodeId input : inner.inputs) infos.push_back(input == kNoNode ? ValueInfo() : body[input].info);
-    cost.flops += CostOf(inner, infos).flops;
+    cost.work += CostOf(inner, infos).work;
   }
   for (const ValueInfo& input : inputs)
     if (input.IsMatrix() && input.shape.IsKnown())

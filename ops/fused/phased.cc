@@ -13,6 +13,7 @@
 #include "core/programs/fused_operator.h"
 #include "core/programs/phased_operator.h"
 #include "ops/base/graph_run.h"
+#include "ops/base/machine_constants.h"
 #include "ops/base/parallel.h"
 #include "ops/catalog.h"
 #include "ops/fused/by_operators.h"
@@ -21,16 +22,17 @@
 namespace heddle::ops {
 namespace {
 
-// An operator of less work (bytes and flops) runs on one thread, beside other such operators of its phase.
-constexpr double kWorkOfThreads = 1 << 19;
-// If all small operators of a phase are less work than this, one thread runs them: others would come too
-// late.
-constexpr double kWorkOfOneThread = 1 << 17;
+// An operator that takes one thread no longer than this has one thread, and the operators of its phase have
+// the others.
+constexpr double kThreadedNs = 16'000;
+// Operators of one phase that take one thread no longer together are done before other threads would have
+// begun.
+constexpr double kSerialNs = 4'000;
 
 struct PhaseSteps {
   std::vector<OperatorStep> wide;   // Each runs on all threads, one after the other.
   std::vector<OperatorStep> small;  // Each runs on one thread, several at a time.
-  double small_work = 0;            // Work of all small steps.
+  double small_ns = 0;              // Of all small steps, by one thread.
   std::vector<NodeId> frees;        // Values that no later phase reads.
 };
 
@@ -108,15 +110,15 @@ class PhasedCompiler {
       step.reads_last = phase_of_[first] >= 0 && !is_root_[first] && readers_in_last_[first] == 1 &&
                         last_phase_[first] == phase_of_[Index(id)];
     }
-    const Cost cost = CostOf(node, step.input_infos);
+    const double ns = NanosecondsOf(CostOf(node, step.input_infos), BuiltInConstants(1));
     if (!IsFused(node) && !node.info.IsScalar()) {
       program_.bytes += static_cast<int64_t>(BytesOf(node));
       for (const ValueInfo& input : step.input_infos) program_.bytes += KnownBytes(input);
     }
     PhaseSteps& phase = program_.phases[Index(phase_of_[Index(id)])];
-    if (const double work = cost.bytes + cost.flops; work < kWorkOfThreads) {
+    if (ns < kThreadedNs) {
       phase.small.push_back(std::move(step));
-      phase.small_work += work;
+      phase.small_ns += ns;
     } else {
       phase.wide.push_back(std::move(step));
     }
@@ -215,7 +217,7 @@ class PhasedRun {
   // The first error in their order.
   Status RunSmall(const PhaseSteps& phase) {
     const std::vector<OperatorStep>& steps = phase.small;
-    if (steps.size() < 2 || phase.small_work < kWorkOfOneThread) {
+    if (steps.size() < 2 || phase.small_ns < kSerialNs) {
       const SerialLoops serial;
       for (const OperatorStep& step : steps) HEDDLE_RETURN_IF_ERROR(RunStep(step));
       return OkStatus();
@@ -251,7 +253,7 @@ Cost PhasedCost(const Node& node, std::span<const ValueInfo>) {
     for (const std::vector<OperatorStep>* steps : {&phase.wide, &phase.small})
       for (const OperatorStep& step : *steps) {
         const Cost own = CostOf((*program)->phased.body[step.node], step.input_infos);
-        cost.flops += own.flops;
+        cost.work += own.work;
         cost.bytes += own.bytes;
       }
   return cost;

@@ -5,6 +5,7 @@
 #include "core/values/panels.h"
 #include "ops/base/adjoint.h"
 #include "ops/base/arguments.h"
+#include "ops/base/machine_constants.h"
 #include "ops/base/parallel.h"
 #include "ops/neural/cell_types.h"
 #include "ops/neural/check_shape.h"
@@ -103,7 +104,7 @@ Cost Conv2dCost(const Node& node, std::span<const ValueInfo> inputs) {
   const Shape &x = inputs[kImages].shape, &filters = inputs[kFilters].shape, &result = node.info.shape;
   if (!x.IsKnown() || !filters.IsKnown() || !result.IsKnown()) return {};
   const auto cells = static_cast<double>(result.Cells());
-  return {.flops = 2 * cells * static_cast<double>(filters.columns),
+  return {.work = kWorkOfMultiplyAdd * cells * static_cast<double>(filters.columns),
           .bytes = 8 * (cells + static_cast<double>(x.Cells()) + static_cast<double>(filters.Cells()))};
 }
 

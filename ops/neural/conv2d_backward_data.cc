@@ -3,6 +3,7 @@
 
 #include "core/values/panels.h"
 #include "ops/base/arguments.h"
+#include "ops/base/machine_constants.h"
 #include "ops/base/parallel.h"
 #include "ops/neural/cell_types.h"
 #include "ops/neural/check_shape.h"
@@ -100,7 +101,7 @@ Cost BackwardDataCost(const Node& node, std::span<const ValueInfo> inputs) {
   const Shape &filters = inputs[kFilters].shape, &gradient = inputs[kGradient].shape;
   if (!filters.IsKnown() || !gradient.IsKnown() || !node.info.shape.IsKnown()) return {};
   const auto cells = static_cast<double>(gradient.Cells());
-  return {.flops = 2 * cells * static_cast<double>(filters.columns),
+  return {.work = kWorkOfMultiplyAdd * cells * static_cast<double>(filters.columns),
           .bytes = 8 * (cells + static_cast<double>(node.info.shape.Cells()))};
 }
 

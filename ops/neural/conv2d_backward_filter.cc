@@ -3,6 +3,7 @@
 
 #include "core/values/panels.h"
 #include "ops/base/arguments.h"
+#include "ops/base/machine_constants.h"
 #include "ops/base/parallel.h"
 #include "ops/elementwise/single_precision.h"
 #include "ops/neural/cell_types.h"
@@ -172,7 +173,7 @@ Cost BackwardFilterCost(const Node& node, std::span<const ValueInfo> inputs) {
   const Shape &x = inputs[kImages].shape, &gradient = inputs[kGradient].shape, &result = node.info.shape;
   if (!x.IsKnown() || !gradient.IsKnown() || !result.IsKnown()) return {};
   const auto cells = static_cast<double>(gradient.Cells());
-  return {.flops = 2 * cells * static_cast<double>(result.columns),
+  return {.work = kWorkOfMultiplyAdd * cells * static_cast<double>(result.columns),
           .bytes = 8 * (cells + static_cast<double>(x.Cells()))};
 }
 

@@ -7,6 +7,7 @@
 #include "core/values/sizes.h"
 #include "ops/base/adjoint.h"
 #include "ops/base/arguments.h"
+#include "ops/base/machine_constants.h"
 #include "ops/base/parallel.h"
 #include "ops/neural/cell_types.h"
 #include "ops/product/matmul_gemm.h"
@@ -79,8 +80,9 @@ Cost LstmCost(const Node&, std::span<const ValueInfo> inputs) {
   const double d =
       std::max(1.0, static_cast<double>(weights.rows) - static_cast<double>(weights.columns) / 4);
   const double steps = static_cast<double>(x.columns) / d;
-  return {.flops = 2 * static_cast<double>(x.rows) * steps * static_cast<double>(weights.Cells()),
-          .bytes = 8 * static_cast<double>(x.Cells())};
+  return {
+      .work = kWorkOfMultiplyAdd * static_cast<double>(x.rows) * steps * static_cast<double>(weights.Cells()),
+      .bytes = 8 * static_cast<double>(x.Cells())};
 }
 
 }  // namespace

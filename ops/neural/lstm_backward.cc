@@ -4,6 +4,7 @@
 
 #include "core/values/sizes.h"
 #include "ops/base/arguments.h"
+#include "ops/base/machine_constants.h"
 #include "ops/base/parallel.h"
 #include "ops/elementwise/single_precision.h"
 #include "ops/neural/cell_types.h"
@@ -295,7 +296,8 @@ Cost LstmBackwardCost(const Node&, std::span<const ValueInfo> inputs) {
   const double d =
       std::max(1.0, static_cast<double>(weights.rows) - static_cast<double>(weights.columns) / 4);
   const double steps = static_cast<double>(x.columns) / d;
-  return {.flops = 4 * static_cast<double>(x.rows) * steps * static_cast<double>(weights.Cells()),
+  return {.work = 2 * kWorkOfMultiplyAdd * static_cast<double>(x.rows) * steps *
+                  static_cast<double>(weights.Cells()),
           .bytes = 16 * static_cast<double>(x.Cells())};
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ops/base/machine_constants.h"
 #include "ops/catalog.h"
 #include "ops/cells/storage.h"
 #include "ops/elementwise/widened_rows.h"
@@ -55,7 +56,7 @@ Cost ProductCost(const Node& node, std::span<const ValueInfo> inputs) {
   if (!x.IsKnown() || !y.IsKnown()) return {};
   const double cells =
       static_cast<double>(IsTransposed(node) ? x.columns : x.rows) * static_cast<double>(y.columns);
-  return {.flops = 2 * cells * static_cast<double>(y.rows),
+  return {.work = kWorkOfMultiplyAdd * cells * static_cast<double>(y.rows),
           .bytes = 8 * (static_cast<double>(x.Cells()) + static_cast<double>(y.Cells()) + cells)};
 }
 
@@ -114,15 +115,14 @@ std::span<const Operator> MatmulOperators() {
   // caches.
   static constexpr Operator kOperators[] = {
       Describe("%*%", Role::kProduct, RunProduct, TakesSingles,
-               {.use = RowUse::kProduct, .row = true, .outer = true, .published_flops = 2, .flops = 0.3},
+               {.use = RowUse::kProduct, .row = true, .outer = true, .work = kWorkOfMultiplyAdd},
                "dy %*% t(Y); t(X) %*% dy"),
       Describe("t%*%", Role::kTransposedProduct, RunTransposedProduct, TakesSinglesTransposed,
                {.use = RowUse::kTransposedProduct,
                 .cell = true,
                 .row = true,
                 .outer = true,
-                .published_flops = 2,
-                .flops = 0.3},
+                .work = kWorkOfMultiplyAdd},
                "Y %*% t(dy); X %*% dy"),
   };
   return kOperators;

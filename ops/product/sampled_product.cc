@@ -45,7 +45,7 @@ Cost SampledCost(const Node&, std::span<const ValueInfo> inputs) {
   const Shape &w = inputs[0].shape, &u = inputs[1].shape, &v = inputs[2].shape;
   if (!w.IsKnown() || !u.IsKnown() || !v.IsKnown()) return {};
   const double entries = 0.05 * static_cast<double>(w.Cells());
-  return {.flops = 2 * entries * static_cast<double>(u.columns),
+  return {.work = entries * static_cast<double>(u.columns),
           .bytes = 20 * entries + 8 * (static_cast<double>(u.Cells()) + static_cast<double>(v.Cells()))};
 }
 
@@ -250,7 +250,7 @@ constexpr Operator kOperators[] = {
      .cost = SampledCost,
      .run = RunSampled,
      .role = Role::kSampledProduct,
-     .fusion = {.use = RowUse::kSampledProduct, .outer = true, .published_flops = 2}},
+     .fusion = {.use = RowUse::kSampledProduct, .outer = true}},
 };
 
 }  // namespace

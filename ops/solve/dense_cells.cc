@@ -72,7 +72,7 @@ Cost CubicCost(const Node&, std::span<const ValueInfo> inputs) {
   if (!shape.IsKnown()) return {};
   const auto m = static_cast<double>(shape.rows);
   const auto n = static_cast<double>(shape.columns);
-  return {.flops = 2 * m * n * n, .bytes = 24 * m * n};
+  return {.work = 2 * m * n * n, .bytes = 24 * m * n};
 }
 
 double FactorsWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {

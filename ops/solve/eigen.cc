@@ -105,7 +105,7 @@ Cost EigenCost(const Node&, std::span<const ValueInfo> inputs) {
   const Shape shape = inputs.empty() ? Shape{} : inputs[0].shape;
   if (!shape.IsKnown()) return {};
   const auto n = static_cast<double>(shape.rows);
-  return {.flops = 9 * n * n * n, .bytes = 24 * n * n};
+  return {.work = 9 * n * n * n, .bytes = 24 * n * n};
 }
 
 double EigenWorkingBytes(const Node& node, std::span<const ValueInfo> inputs) {

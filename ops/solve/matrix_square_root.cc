@@ -66,7 +66,7 @@ Result<Value> RunSquareRoot(const KernelCall& call) {
 
 Cost SquareRootCost(const Node&, std::span<const ValueInfo> inputs) {
   const auto n = static_cast<double>(inputs[0].shape.rows);
-  return {.flops = 28 * n * n * n, .bytes = 40 * n * n};
+  return {.work = 28 * n * n * n, .bytes = 40 * n * n};
 }
 
 // The factors, the root before it is multiplied, and a product.

@@ -91,7 +91,7 @@ Cost SvdCost(const Node&, std::span<const ValueInfo> inputs) {
   const auto m = static_cast<double>(shape.rows);
   const auto n = static_cast<double>(shape.columns);
   const double k = std::min(m, n);
-  return {.flops = 4 * m * n * k + 8 * k * k * k, .bytes = 24 * m * n};
+  return {.work = 4 * m * n * k + 8 * k * k * k, .bytes = 24 * m * n};
 }
 
 // The cells in Eigen's order, both factors twice.

@@ -46,9 +46,9 @@ class MachineConstantsTest : public testing::Test {
   }
   // As a measurement leaves them. Whether one succeeds is for the machine to say: a busy one stores nothing.
   void KeepMeasured(const std::string& folder) {
-    compiler::MachineConstants constants = compiler::DefaultConstants(1);
+    ops::MachineConstants constants = ops::BuiltInConstants(1);
     constants.measured = true;
-    constants.read *= 2;
+    constants.read_bytes_per_ns *= 2;
     const engine::ConstantsCache cache(folder + "/heddle/machine");
     cache.Store(engine::MachineKey(/*threads=*/1), constants);
     ASSERT_EQ(FilesIn(folder + "/heddle/machine"), 1u);

@@ -17,18 +17,18 @@
 namespace heddle::cluster {
 namespace {
 
-using compiler::MachineConstants;
+using ops::MachineConstants;
 using testing_support::ReadText;
 using testing_support::TemporaryFolder;
 using testing_support::WriteText;
 
 // No number of it is short in decimal.
 MachineConstants Odd() {
-  MachineConstants constants = compiler::DefaultConstants(2);
-  constants.read = 1e11 / 3;
-  constants.write = 1e11 / 7;
-  constants.compute = 1e10 / 9;
-  constants.operator_seconds = 1e-6 / 3;
+  MachineConstants constants = ops::BuiltInConstants(2);
+  constants.read_bytes_per_ns = 100.0 / 3;
+  constants.write_bytes_per_ns = 100.0 / 7;
+  constants.work_per_ns = 10.0 / 9;
+  constants.operator_ns = 1000.0 / 3;
   constants.measured = true;
   return constants;
 }
@@ -41,7 +41,7 @@ std::vector<std::string> FilesIn(const std::string& folder) {
 }
 
 TEST(MachineConstantsTest, ALineKeepsEveryBit) {
-  for (const MachineConstants& constants : {Odd(), compiler::DefaultConstants(1)})
+  for (const MachineConstants& constants : {Odd(), ops::BuiltInConstants(1)})
     EXPECT_EQ(engine::DecodeConstants(engine::EncodeConstants(constants)), constants)
         << engine::EncodeConstants(constants);
 }
@@ -56,12 +56,13 @@ TEST(MachineConstantsTest, LinesThatNobodyWroteAreRefused) {
   }
   for (const std::string& bad :
        {good + " ", good + "\n", " " + good, "guessed" + good.substr(8),
-        std::string("measured read nan write 1e10 compute 1e10 broadcast 1e9 operator 3e-06"),
-        std::string("measured read inf write 1e10 compute 1e10 broadcast 1e9 operator 3e-06"),
-        std::string("measured read -1e10 write 1e10 compute 1e10 broadcast 1e9 operator 3e-06"),
-        std::string("measured read 0 write 1e10 compute 1e10 broadcast 1e9 operator 3e-06"),
-        std::string("measured read 1e10 write 1e10 compute 1e10 broadcast 1e9 operator 1e9"),
-        std::string("measured write 1e10 read 1e10 compute 1e10 broadcast 1e9 operator 3e-06")})
+        std::string("measured read nan write 10 compute 10 broadcast 1 operator 3000"),
+        std::string("measured read inf write 10 compute 10 broadcast 1 operator 3000"),
+        std::string("measured read -10 write 10 compute 10 broadcast 1 operator 3000"),
+        std::string("measured read 1e10 write 1e10 compute 1e10 broadcast 1e9 operator 3e-06"),
+        std::string("measured read 0 write 10 compute 10 broadcast 1 operator 3000"),
+        std::string("measured read 10 write 10 compute 10 broadcast 1 operator 1e10"),
+        std::string("measured write 10 read 10 compute 10 broadcast 1 operator 3000")})
     EXPECT_EQ(engine::DecodeConstants(bad), std::nullopt) << bad;
   EXPECT_EQ(engine::DecodeConstants(engine::EncodeConstants(MachineConstants())), std::nullopt)
       << "what nobody has set";
@@ -81,8 +82,8 @@ TEST(ConstantsCacheTest, WhatIsStoredIsFoundUnderItsKeyOnly) {
   cache.Store("key", Odd());
   EXPECT_EQ(engine::ConstantsCache(path).Find("key"), Odd());
   EXPECT_EQ(cache.Find("another processor"), std::nullopt);
-  cache.Store("key", compiler::DefaultConstants(1));
-  EXPECT_EQ(cache.Find("key"), compiler::DefaultConstants(1)) << "replaced";
+  cache.Store("key", ops::BuiltInConstants(1));
+  EXPECT_EQ(cache.Find("key"), ops::BuiltInConstants(1)) << "replaced";
   EXPECT_EQ(FilesIn(path).size(), 1u) << "nothing else is left";
 }
 
@@ -165,10 +166,10 @@ TEST(MeasureMachineTest, TheFastestRoundCountsAndTheFirstWriteDoesNot) {
   work.compute_ns = {3'700'000, 3'800'000};
   const auto measured = engine::MeasureMachine(work, 2, clock);
   ASSERT_TRUE(measured.has_value());
-  MachineConstants expected = compiler::DefaultConstants(2);
-  expected.write = 15e9;
-  expected.read = 30e9;
-  expected.compute = 8.1e9;  // of 8.108
+  MachineConstants expected = ops::BuiltInConstants(2);
+  expected.write_bytes_per_ns = 15;
+  expected.read_bytes_per_ns = 30;
+  expected.work_per_ns = 8.1;  // of 8.108
   expected.measured = true;
   EXPECT_EQ(*measured, expected);
 }
@@ -180,7 +181,7 @@ TEST(MeasureMachineTest, ASlowMachineIsAskedOnce) {
   work.read_ns = work.compute_ns = {60'000'000};
   const auto measured = engine::MeasureMachine(work, 2, clock);
   ASSERT_TRUE(measured.has_value());
-  EXPECT_EQ(measured->read, 5e8);
+  EXPECT_EQ(measured->read_bytes_per_ns, 0.5);
   EXPECT_EQ(work.calls, 4);
 }
 
@@ -192,7 +193,7 @@ TEST(MeasureMachineTest, RoundsOnABusyMachineDoNotCount) {
   work.processors = {2, 1, 1, 1, 2};  // others have a half while the first round runs
   const auto measured = engine::MeasureMachine(work, 2, clock);
   ASSERT_TRUE(measured.has_value());
-  EXPECT_EQ(measured->read, 15e9);
+  EXPECT_EQ(measured->read_bytes_per_ns, 15);
   work.processors = {1};
   EXPECT_EQ(engine::MeasureMachine(work, 2, clock), std::nullopt) << "a later run may find the machine idle";
   EXPECT_TRUE(engine::MeasureMachine(work, 1, clock).has_value()) << "one thread had all it needs";
@@ -262,7 +263,7 @@ TEST_F(BackgroundMeasurementTest, OnceBehindAJobThatMovedMoreThanAGigabyte) {
   EXPECT_EQ(Found(), std::nullopt);
   EXPECT_TRUE(RunBehind(1'000'000'001, folder_.path()));
   ASSERT_TRUE(Found().has_value());
-  EXPECT_EQ(Found()->read, 3e10);
+  EXPECT_EQ(Found()->read_bytes_per_ns, 30);
   EXPECT_FALSE(RunBehind(1'000'000'001, folder_.path())) << "it is known now";
   EXPECT_EQ(made_, 1);
 }
@@ -317,7 +318,7 @@ TEST(ConstantsOfAJobTest, ComeBackInStatistics) {
 TEST(ConstantsOfAJobTest, ASessionUsesThoseOfItsOptionsOrTheBuiltInOnes) {
   engine::SessionOptions options;
   options.threads = 2;
-  EXPECT_EQ(engine::RunScript("print(1)", options).statistics[0].constants, compiler::DefaultConstants(2));
+  EXPECT_EQ(engine::RunScript("print(1)", options).statistics[0].constants, ops::BuiltInConstants(2));
   options.constants = Odd();
   EXPECT_EQ(engine::RunScript("print(1)", options).statistics[0].constants, Odd());
 }

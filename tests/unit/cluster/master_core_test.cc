@@ -403,18 +403,17 @@ TEST_F(MasterCoreTest, ADrainedWorkerEndsItsJobAndGetsNoOther) {
 TEST_F(MasterCoreTest, AJobWithoutConstantsGetsThoseOfTheWeakestWorker) {
   JobSpecification specification;
   specification.options.threads = 0;  // what each worker has
-  EXPECT_EQ(core_->ExpectedOptions(specification).constants, compiler::DefaultConstants(1))
-      << "nobody is here";
+  EXPECT_EQ(core_->ExpectedOptions(specification).constants, ops::BuiltInConstants(1)) << "nobody is here";
   for (const int threads : {8, 2, 4}) {
     WorkerDescription worker;
     worker.uuid = worker.name = std::to_string(threads);
     worker.threads = threads;
     core_->WorkerConnected(worker, {});
   }
-  EXPECT_EQ(core_->ExpectedOptions(specification).constants, compiler::DefaultConstants(2));
+  EXPECT_EQ(core_->ExpectedOptions(specification).constants, ops::BuiltInConstants(2));
   specification.options.threads = 3;
-  EXPECT_EQ(core_->ExpectedOptions(specification).constants, compiler::DefaultConstants(3));
-  specification.options.constants = compiler::DefaultConstants(1);
+  EXPECT_EQ(core_->ExpectedOptions(specification).constants, ops::BuiltInConstants(3));
+  specification.options.constants = ops::BuiltInConstants(1);
   specification.options.constants.measured = true;
   EXPECT_EQ(core_->ExpectedOptions(specification).constants, specification.options.constants);
   specification.request_id = "r";

@@ -14,8 +14,7 @@ namespace {
 constexpr int kRanks = 4;
 constexpr int64_t kMinBytes = int64_t{8} << 20;
 
-// The operators of a block when all points of its partitions are 0, by themselves, under a model for four
-// ranks.
+// The operators of a block when all points of its partitions are 0, under a model for four ranks.
 struct Block {
   explicit Block(Graph block, const IsSplitVariable& is_split = {}, double sparsity = 1)
       : graph(std::move(block)), dag(MakeDag(graph, [sparsity](std::string_view) { return sparsity; })) {
@@ -24,8 +23,9 @@ struct Block {
     Prune(dag, &memo);
     partitions = FindPartitions(dag, memo);
   }
-  std::vector<PlannedOperator> Operators(int ranks = kRanks, int64_t memory_budget = 0) const {
-    const CostModel model{.constants = DefaultConstants(kThreads),
+  std::vector<PlannedOperator> Operators(int ranks = kRanks, int64_t memory_budget = 0,
+                                         bool stitches = false) const {
+    const CostModel model{.constants = ops::BuiltInConstants(kThreads),
                           .memory_budget = memory_budget,
                           .threads = kThreads,
                           .ranks = ranks,
@@ -33,7 +33,7 @@ struct Block {
     std::vector<PlannedOperator> operators;
     for (const Partition& partition : partitions) {
       PlanCost cost(dag, memo, partition, model);
-      cost.CountStitches(false);
+      cost.CountStitches(stitches);
       for (PlannedOperator& planned : cost.Operators(Assignment(partition.points.size(), 0)))
         operators.push_back(std::move(planned));
     }
@@ -41,20 +41,20 @@ struct Block {
   }
   // Bytes that all operators together pay for, sent one after the other.
   double SentBytes() const {
-    const MachineConstants constants = DefaultConstants(kThreads);
+    const ops::MachineConstants constants = ops::BuiltInConstants(kThreads);
     double sent = 0;
     for (const PlannedOperator& planned : Operators()) {
       const OperatorTime& time = planned.time;
       const double work =
           (time.write + std::max(time.read, time.compute)) / (planned.work.split ? kRanks : 1);
-      sent += (time.total - work - constants.operator_seconds) * constants.broadcast;
+      sent += (time.total - work - constants.operator_ns) * constants.send_bytes_per_ns;
     }
     return sent;
   }
   bool Fits(int64_t memory_budget, int ranks = 1) const {
     double total = 0;
     for (const PlannedOperator& planned : Operators(ranks, memory_budget)) total += planned.time.total;
-    return total < kInfeasibleSeconds;
+    return total < kInfeasibleNs;
   }
 
   static constexpr int kThreads = 4;
@@ -130,17 +130,21 @@ TEST(CostTest, CopiesAreSentOnce) {
   EXPECT_NEAR(Block(two_products.graph()).SentBytes(), copies, 1);
 }
 
-TEST(CostTest, EveryRootOfAMultiAggregateSendsItsResult) {
+TEST(CostTest, EveryRootOfAStitchSendsItsResult) {
   GraphMaker make;
   const NodeId x = make.Matrix("X", 1'000'000, 10), y = make.Matrix("Y", 1'000'000, 10);
   const NodeId shared = make.Add("exp", {x});
   make.Assign("a", make.Add("sum", {make.Add("*", {shared, x})}));
   make.Assign("b", make.Add("sum", {make.Add("*", {shared, y})}));
   make.Assign("c", make.Add("max", {shared}));
-  const Block block(make.graph());
-  ASSERT_EQ(block.Operators().size(), 1u);
-  ASSERT_EQ(block.Operators()[0].work.roots.size(), 3u);
-  EXPECT_NEAR(block.SentBytes(), 3 * 8 * (kRanks - 1), 0.01);
+  const std::vector<PlannedOperator> operators = Block(make.graph()).Operators(kRanks, 0, /*stitches=*/true);
+  ASSERT_EQ(operators.size(), 1u);
+  ASSERT_EQ(operators[0].work.roots.size(), 3u);
+  const OperatorTime& time = operators[0].time;
+  const ops::MachineConstants constants = ops::BuiltInConstants(Block::kThreads);
+  const double sent_ns =
+      time.total - constants.operator_ns - (time.write + std::max(time.read, time.compute)) / kRanks;
+  EXPECT_NEAR(sent_ns * constants.send_bytes_per_ns, 3 * 8 * (kRanks - 1), 0.01);
 }
 
 // Y = exp(X) + 1 of 800 MB: 1.6 GB on one rank, a quarter of it on each of four.

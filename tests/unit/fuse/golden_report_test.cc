@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
-#include <tuple>
+#include <utility>
 
 #include "compiler/fuse/fuse.h"
 #include "tests/unit/fuse/examples.h"
@@ -14,17 +14,12 @@ namespace heddle::compiler {
 namespace {
 
 TEST(GoldenReportTest, TheExamplesAreExplainedAsWritten) {
-  const MachineConstants published = PublishedConstants(16);
-  const std::tuple<std::string, Graph, MachineConstants> examples[] = {
-      {"example_a", ExampleA(), published},
-      {"example_b", ExampleB(), published},
-      {"example_c", ExampleC(), published},
-      {"example_d", ExampleD(), published},
-      {"example_e", ExampleE(), published},
-      {"normalized_columns", NormalizedColumns("exp"), DefaultConstants(2)}};
-  for (const auto& [name, graph, constants] : examples) {
+  const std::pair<std::string, Graph> examples[] = {
+      {"example_a", ExampleA()}, {"example_b", ExampleB()}, {"example_c", ExampleC()},
+      {"example_d", ExampleD()}, {"example_e", ExampleE()}, {"normalized_columns", NormalizedColumns("exp")}};
+  for (const auto& [name, graph] : examples) {
     FuseOptions options;
-    options.constants = constants;
+    options.constants = ops::BuiltInConstants(2);
     options.reported_plans = 10;
     options.sparsity_of = [](std::string_view) { return 1e-3; };
     FuseReport report;

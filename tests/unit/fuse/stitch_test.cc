@@ -3,8 +3,10 @@
 #include "compiler/fuse/stitch.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "compiler/fuse/fuse.h"
+#include "compiler/fuse/plan_cost.h"
 #include "ops/fused/fused.h"
 #include "tests/unit/fuse/graph_maker.h"
 #include "tests/unit/fuse/meaning.h"
@@ -99,6 +101,62 @@ TEST(StitchTest, SmallDataAreNotWorthAPass) {
   make.Assign("c", make.Add("colSums", {make.Add("*", {x, x})}));
   EXPECT_EQ(OperatorsOf(make.graph()).size(), 2u);
   EXPECT_EQ(OperatorsOf(make.graph(), FusionMode::kAll).size(), 1u);
+}
+
+// Full aggregates of one shape need no rows: along the entries of a CSR matrix, in one long row, and on
+// little data, where all that is saved is to start two operators.
+TEST(StitchTest, FullAggregatesOfOneInputAreOneOperator) {
+  const auto sums = [](Shape shape, Format format) {
+    GraphMaker make;
+    const NodeId x = make.Matrix("X", shape.rows, shape.columns, format),
+                 y = make.Matrix("Y", shape.rows, shape.columns),
+                 z = make.Matrix("Z", shape.rows, shape.columns);
+    make.Assign("a", make.Add("sum", {make.Add("*", {x, y})}));
+    make.Assign("b", make.Add("sum", {make.Add("*", {x, z})}));
+    return make.graph();
+  };
+  for (const auto& [shape, format] :
+       {std::pair(Shape{kRows, 20}, Format::kSparse), std::pair(Shape{1, 10'000'000}, Format::kDense),
+        std::pair(Shape{100, 20}, Format::kDense)}) {
+    const std::vector<FusedOperator> operators = OperatorsOf(sums(shape, format));
+    ASSERT_EQ(operators.size(), 1u) << shape.rows;
+    EXPECT_EQ(operators[0].kind, FusionTemplate::kMultiAggregate);
+  }
+}
+
+// Of four aggregates three would be a multi-aggregate; over rows all four are one pass.
+TEST(StitchTest, MoreAggregatesThanAMultiAggregateHoldsArePassesOverRows) {
+  GraphMaker make;
+  const NodeId x = make.Matrix("X", kRows, 20);
+  for (const char* op : {"sum", "min", "max"}) make.Assign(op, make.Add(op, {x}));
+  make.Assign("squares", make.Add("sum", {make.Add("*", {x, x})}));
+  const std::vector<FusedOperator> operators = OperatorsOf(make.graph());
+  ASSERT_EQ(operators.size(), 1u);
+  EXPECT_EQ(operators[0].kind, FusionTemplate::kStitch);
+  EXPECT_EQ(operators[0].roots.size(), 4u);
+}
+
+// Two products that walk the entries of different CSR matrices read one dense matrix: a pass of both saves
+// one reading of it and one start, but walks all entries.
+TEST(StitchTest, APassDoesNotSaveTheWalksOfItsMembers) {
+  GraphMaker make;
+  const NodeId u = make.Matrix("U", kRows, 12);
+  for (const char* name : {"S", "T"})
+    make.Assign(name, make.Add("t%*%", {u, make.Matrix(name, kRows, 2000, Format::kSparse)}));
+  const fusion::Dag dag = fusion::MakeDag(make.graph(), [](std::string_view) { return 0.001; });
+  fusion::Memo memo = fusion::Explore(dag);
+  fusion::Prune(dag, &memo);
+  const std::vector<fusion::Partition> partitions = fusion::FindPartitions(dag, memo);
+  ASSERT_EQ(partitions.size(), 1u);
+  const fusion::CostModel model{.constants = ops::BuiltInConstants(2)};
+  fusion::PlanCost cost(dag, memo, partitions[0], model);
+  const fusion::Assignment none(partitions[0].points.size(), 0);
+  ASSERT_TRUE(cost.counts_stitches());
+  const double stitched = cost.Cost(none);
+  cost.CountStitches(false);
+  const double saved = cost.Cost(none) - stitched;
+  EXPECT_GT(saved, 0);
+  EXPECT_LE(saved, dag[u].bytes / model.constants.read_bytes_per_ns + model.constants.operator_ns + 1);
 }
 
 TEST(StitchTest, OtherHeightsStayApart) {
