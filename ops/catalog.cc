@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <string_view>
 #include <vector>
 
@@ -141,6 +142,7 @@ struct Catalog {
   std::vector<const Operator*> all;
   NameTable by_name;
   NameTable builtins;
+  std::array<std::vector<std::string_view>, static_cast<size_t>(Role::kAssert) + 1> names_by_role;
 
   Catalog() {
     for (Family family : kFamilies)
@@ -152,8 +154,10 @@ struct Catalog {
 
   void Add(const Operator& op) {
     all.push_back(&op);
-    if (op.infer != nullptr || op.infer_several != nullptr)
+    if (op.infer != nullptr || op.infer_several != nullptr) {
       HEDDLE_CHECK(by_name.Add(op.name, op), "operator names are unique");
+      names_by_role[static_cast<size_t>(op.role)].push_back(op.name);
+    }
     if (op.form == CallForm::kNone) return;
     AddBuiltin(op.name, op);
     for (std::string_view rest = op.aliases; !rest.empty();) {
@@ -163,14 +167,30 @@ struct Catalog {
     }
   }
 
+  bool HasRole(std::string_view name, Role role) const {
+    for (const std::string_view of_role : names_by_role[static_cast<size_t>(role)])
+      if (name == of_role) return true;
+    return false;
+  }
+
   void AddBuiltin(std::string_view name, const Operator& op) {
     HEDDLE_CHECK(builtins.Add(name, op), "a name calls one operator");
   }
 };
 
-const Catalog& TheCatalog() {
+// Made when it is first asked for, which may be before main(). A pointer of its own says that it is there: it
+// is asked at every node, many times, and the guard of a local static takes longer than the look-up.
+std::atomic<const Catalog*> made_catalog = nullptr;
+
+[[gnu::noinline]] const Catalog& MakeCatalog() {
   static const Catalog catalog;
+  made_catalog.store(&catalog, std::memory_order_release);
   return catalog;
+}
+
+const Catalog& TheCatalog() {
+  const Catalog* const made = made_catalog.load(std::memory_order_acquire);
+  return made != nullptr ? *made : MakeCatalog();
 }
 
 class CatalogKernelSource : public KernelSource {
@@ -292,8 +312,13 @@ Role RoleOf(const Node& node) {
   return op == nullptr ? Role::kNone : op->role;
 }
 
+bool HasRole(const Node& node, Role role) { return HasRole(node, {role}); }
+
 bool HasRole(const Node& node, std::initializer_list<Role> roles) {
-  return std::find(roles.begin(), roles.end(), RoleOf(node)) != roles.end();
+  const Catalog& catalog = TheCatalog();
+  for (const Role role : roles)
+    if (catalog.HasRole(node.op, role)) return true;
+  return false;
 }
 
 bool IsSize(const Node& node) {

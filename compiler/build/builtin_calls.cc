@@ -389,7 +389,7 @@ bool BodyBuilder::NumbersRows(NodeId id) {
     const std::optional<Scalar>& value = block_.ValueOf(input);
     return value && !value->IsString() && value->AsDouble() == 1;
   };
-  return ops::RoleOf(node) == ops::Role::kSequence && is_one(node.inputs[0]) &&
+  return ops::HasRole(node, ops::Role::kSequence) && is_one(node.inputs[0]) &&
          (node.inputs[2] == kNoNode || is_one(node.inputs[2]));
 }
 

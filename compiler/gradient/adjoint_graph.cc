@@ -183,7 +183,7 @@ class Writer : public ops::AdjointCall {
     NodeId value = kNoNode;
     if (node.Is("literal"))
       value = backward_.Literal(*node.FindAttribute("value"), node.position);
-    else if (ops::RoleOf(node) == ops::Role::kTranspose)
+    else if (ops::HasRole(node, ops::Role::kTranspose))
       value = backward_.Add("t", {Value(node.inputs[0])}, node.position);
     else
       value = backward_.Read(Kept(id), {TypeOnly(node.info), std::nullopt, nullptr}, node.position);
@@ -238,9 +238,9 @@ class Writer : public ops::AdjointCall {
     if (ops::IsSize(part))
       if (const std::optional<NodeId> subject = Subject(formula[part.inputs[0]]))
         return SizeOf(part.op, *subject);
-    if (ops::RoleOf(part) == ops::Role::kSumTo)
+    if (ops::HasRole(part, ops::Role::kSumTo))
       return SumTo(WriteFormula(formula, part.inputs[0]), formula[part.inputs[1]]);
-    if (ops::RoleOf(part) == ops::Role::kSpreadTo)
+    if (ops::HasRole(part, ops::Role::kSpreadTo))
       return SpreadTo(WriteFormula(formula, part.inputs[0]), formula[part.inputs[1]]);
     std::vector<NodeId> inputs;
     for (const NodeId input : part.inputs)

@@ -72,7 +72,7 @@ class Round {
   static constexpr size_t kMostApplied = 8;
 
   NodeId Append(Node node, int readers) {
-    bool known = options_.infos_are_exact || (!node.Is("variable") && ops::RoleOf(node) != ops::Role::kRead);
+    bool known = options_.infos_are_exact || (!node.Is("variable") && !ops::HasRole(node, ops::Role::kRead));
     for (const NodeId input : node.inputs)
       known = known && (input == kNoNode || subject_.format_is_known[static_cast<size_t>(input)]);
     subject_.format_is_known.push_back(known || node.info.IsScalar());

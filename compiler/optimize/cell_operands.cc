@@ -40,7 +40,7 @@ class CellOperands {
           copy.inputs[0] = Repeat(copy.inputs[0], node.info.shape, node.position);
       }
       if (IsBias(node)) {
-        new_ids_.push_back(Biased(ops::RoleOf(node) == ops::Role::kBiasAdd ? "+" : "*", copy.inputs[0],
+        new_ids_.push_back(Biased(ops::HasRole(node, ops::Role::kBiasAdd) ? "+" : "*", copy.inputs[0],
                                   copy.inputs[1], node.info.shape, node.position));
       } else if (IsBatchNorm(node)) {
         new_ids_.push_back(Moments(node, std::move(copy)));
@@ -86,11 +86,11 @@ class CellOperands {
   bool IsBias(const Node& node) const {
     if (!ops::HasRole(node, {ops::Role::kBiasAdd, ops::Role::kBiasMultiply})) return false;
     return node.info.IsMatrix() && HaveChannels(node, 1) &&
-           (ops::RoleOf(node) == ops::Role::kBiasAdd || (exact_ && InfoOf(node, 0).format == Format::kDense));
+           (ops::HasRole(node, ops::Role::kBiasAdd) || (exact_ && InfoOf(node, 0).format == Format::kDense));
   }
   // In a mode that is known. Inference has found all results: nothing that it may fail for is left.
   bool IsBatchNorm(const Node& node) const {
-    if (ops::RoleOf(node) != ops::Role::kBatchNorm || node.results.empty()) return false;
+    if (!ops::HasRole(node, ops::Role::kBatchNorm) || node.results.empty()) return false;
     return HaveChannels(node, kMode - 1) && graph_[node.inputs[kMode]].Is("literal");
   }
   // Whether the inputs 1 to `last` are known to have one number for each channel of the first.

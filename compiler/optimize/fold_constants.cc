@@ -34,10 +34,10 @@ Result<Graph> FoldConstants(Graph graph, const PassOptions& options) {
     const Node& node = graph[id];
     const bool has_value = outcome.values[static_cast<size_t>(id)].has_value();
     // What eval() returns is made a matrix only where it is none.
-    if (ops::RoleOf(node) == ops::Role::kAsMatrix && node.FindAttribute("eval") != nullptr &&
+    if (ops::HasRole(node, ops::Role::kAsMatrix) && node.FindAttribute("eval") != nullptr &&
         graph[node.inputs[0]].info.IsMatrix())
       stands_for[static_cast<size_t>(id)] = node.inputs[0];
-    if (ops::RoleOf(node) == ops::Role::kAsDeclared && !has_value) {
+    if (ops::HasRole(node, ops::Role::kAsDeclared) && !has_value) {
       const ValueInfo& given = graph[node.inputs[0]].info;
       if (given.IsScalar() && ops::IsAsDeclared(node, given.value_type))
         stands_for[static_cast<size_t>(id)] = node.inputs[0];

@@ -27,17 +27,19 @@ std::optional<Scalar> Decided(const std::string& op, std::span<const ValueInfo> 
   return std::nullopt;
 }
 
+// The result of a call within an expression has a variable, of which the script knows nothing.
+std::string ShownName(const std::string& variable) {
+  return variable.starts_with('%') ? "the result of this call" : fmt::format("variable '{}'", variable);
+}
+
 Status InferVariable(const FindLiveIn& live_in, Node& node, std::optional<Scalar>& value) {
   const std::string& name = node.Text("name");
   const LiveIn* const known = live_in(name);
-  // The result of a call within an expression has a variable, of which the script knows nothing.
-  const std::string shown =
-      name.starts_with('%') ? "the result of this call" : fmt::format("variable '{}'", name);
   if (known == nullptr)
-    return FailedPrecondition("{} has no value here", shown)
+    return FailedPrecondition("{} has no value here", ShownName(name))
         .WithNote("it is assigned only in branches or loops that did not run");
   if (known->info.data_type == DataType::kList)
-    return FailedPrecondition("{} is a list here", shown)
+    return FailedPrecondition("{} is a list here", ShownName(name))
         .WithNote("as.scalar(l[i]) and as.matrix(l[i]) take an element of a list");
   node.info = known->info;
   value = known->value;
@@ -66,17 +68,19 @@ bool IsComplete(const Node& node) {
   return std::all_of(results.begin(), results.end(), [](const ValueInfo& info) { return info.IsSized(); });
 }
 
-// What a script writes in one way for matrices and for frames: only the types of the operands tell. nullptr:
-// no operator of the catalog.
-bool IsChosenByTypes(const ops::Operator* op) {
-  if (op == nullptr) return false;
-  return op->role == ops::Role::kCompareFrames || op->role == ops::Role::kReplace ||
-         op->role == ops::Role::kReplaceText || ops::IsComparison(*op);
+// What a script writes in one way for matrices and for frames: only the types of the operands, of which it
+// has two at least, tell. Its operator; nullptr of all other nodes.
+const ops::Operator* ChosenByTypes(const Node& node) {
+  const ops::Operator* const op = node.inputs.size() < 2 ? nullptr : ops::FindOperator(node.op);
+  const bool is_chosen =
+      op != nullptr && (op->role == ops::Role::kCompareFrames || op->role == ops::Role::kReplace ||
+                        op->role == ops::Role::kReplaceText || ops::IsComparison(*op));
+  return is_chosen ? op : nullptr;
 }
 
 void ChooseForFrames(std::span<const ValueInfo> infos, Node& node) {
-  const ops::Operator* const op = ops::FindOperator(node.op);
-  if (!IsChosenByTypes(op)) return;
+  const ops::Operator* const op = ChosenByTypes(node);
+  if (op == nullptr) return;
   const bool frames = std::any_of(infos.begin(), infos.end(), [](const ValueInfo& x) { return x.IsFrame(); });
   if (op->role == ops::Role::kReplace || op->role == ops::Role::kReplaceText) {
     node.op = infos[0].IsFrame() ? "replaceTexts" : "replace";
@@ -110,7 +114,7 @@ NodesBefore::NodesBefore(const Graph& graph) {
   facts_.reserve(graph.nodes.size());
   for (NodeId id = 0; id < graph.size(); ++id) {
     facts_.push_back({graph[id].info, graph[id].results});
-    if (IsChosenByTypes(ops::FindOperator(graph[id].op))) chosen_.emplace_back(id, graph[id]);
+    if (ChosenByTypes(graph[id]) != nullptr) chosen_.emplace_back(id, graph[id]);
   }
 }
 

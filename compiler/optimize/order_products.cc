@@ -78,7 +78,7 @@ class Chain {
     const Node& node = graph_[id];
     if ((!is_root && !IsInner(id)) || factors_.size() > kLongestChain) return AddFactor(id, false);
     const NodeId a = node.inputs[0], b = node.inputs[1];
-    const bool transposed = ops::RoleOf(node) == ops::Role::kTransposedProduct;
+    const bool transposed = ops::HasRole(node, ops::Role::kTransposedProduct);
     const double left = transposed ? AddFactor(a, true) : Visit(a, false);
     const double right = Visit(b, false);
     const Shape& x = graph_[a].info.shape;
@@ -203,7 +203,7 @@ class Reorderer {
     std::vector<bool> is_inside(old_.nodes.size(), false);
     for (const Node& node : old_.nodes) {
       if (!IsProduct(node)) continue;
-      for (size_t i = ops::RoleOf(node) == ops::Role::kTransposedProduct ? 1 : 0; i < 2; ++i) {
+      for (size_t i = ops::HasRole(node, ops::Role::kTransposedProduct) ? 1 : 0; i < 2; ++i) {
         const auto input = static_cast<size_t>(node.inputs[i]);
         if (readers_[input] == 1) is_inside[input] = true;
       }

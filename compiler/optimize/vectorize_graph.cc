@@ -84,10 +84,10 @@ class BodyVectorizer {
     if (node.Is("assign")) return ClassifyAssign(node, &fact);
     if (std::all_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) { return IsSame(input); }))
       return IsRepeatable(node);
-    if (ops::RoleOf(node) == ops::Role::kRange) return ClassifyIndex(node, &fact);
-    if (ops::RoleOf(node) == ops::Role::kRangeAssign) return ClassifyWrite(node, &fact);
+    if (ops::HasRole(node, ops::Role::kRange)) return ClassifyIndex(node, &fact);
+    if (ops::HasRole(node, ops::Role::kRangeAssign)) return ClassifyWrite(node, &fact);
     fact.form = Form::kRows;
-    if (ops::RoleOf(node) == ops::Role::kAsScalar) {
+    if (ops::HasRole(node, ops::Role::kAsScalar)) {
       fact = FactOf(node.inputs[0]);
       fact.is_scalar = true;
       return fact.form == Form::kRows && fact.width == 1;
@@ -107,7 +107,7 @@ class BodyVectorizer {
       fact.width = 1;
       return rows.form == Form::kRows && !rows.is_scalar;
     }
-    if (ops::RoleOf(node) == ops::Role::kProduct && by_rows_) {
+    if (ops::HasRole(node, ops::Role::kProduct) && by_rows_) {
       fact.width = node.info.shape.columns;
       return FactOf(node.inputs[0]).form == Form::kRows && !FactOf(node.inputs[0]).is_scalar &&
              IsSame(node.inputs[1]) && body_[node.inputs[1]].info.IsMatrix();
@@ -305,11 +305,11 @@ class BodyVectorizer {
   // A node of all rounds, or (`last`) of the last one.
   template <typename InputOf>
   NodeId Copy(const Node& node, const InputOf& input_of, bool last) {
-    if (ops::RoleOf(node) == ops::Role::kAsScalar && !last && FactOf(node.inputs[0]).form == Form::kRows)
+    if (ops::HasRole(node, ops::Role::kAsScalar) && !last && FactOf(node.inputs[0]).form == Form::kRows)
       return input_of(node.inputs[0]);
     Node copy = node;
     copy.info = {};
-    const size_t positions = ops::RoleOf(node) == ops::Role::kRange ? 1 : 2;
+    const size_t positions = ops::HasRole(node, ops::Role::kRange) ? 1 : 2;
     const bool picks =
         ops::HasRole(node, {ops::Role::kRange, ops::Role::kRangeAssign}) && IsOfCounter(node, positions);
     for (size_t k = 0; k < copy.inputs.size(); ++k) {

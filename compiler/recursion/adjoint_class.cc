@@ -157,7 +157,7 @@ class ClassDifferentiator {
     bool is_same = true;
     for (const NodeId input : node.inputs)
       if (input != kNoNode) is_same &= IsShared(input);
-    const bool is_lookup = ops::RoleOf(node) == ops::Role::kRange && IsShared(node.inputs[0]);
+    const bool is_lookup = ops::HasRole(node, ops::Role::kRange) && IsShared(node.inputs[0]);
     return is_same || is_lookup;
   }
   bool IsShared(NodeId id) const {

@@ -78,7 +78,7 @@ int32_t AdjointTerms::Output(NodeId id) {
 
 bool AdjointTerms::IsZeros(NodeId id) const {
   const Node& node = graph_[id];
-  const NodeId value = ops::RoleOf(node) == ops::Role::kReshape ? node.inputs[0] : id;
+  const NodeId value = ops::HasRole(node, ops::Role::kReshape) ? node.inputs[0] : id;
   const Scalar* const cell = graph_[value].Is("literal") ? graph_[value].FindAttribute("value") : nullptr;
   return cell != nullptr && !cell->IsString() && cell->AsDouble() == 0;
 }
@@ -96,15 +96,15 @@ void AdjointTerms::Split(NodeId id, const Term& rectangle) {
     Split(node.inputs[1], rectangle);
     return;
   }
-  if (ops::RoleOf(node) == ops::Role::kSumTo && is_whole(node.inputs[0]))
+  if (ops::HasRole(node, ops::Role::kSumTo) && is_whole(node.inputs[0]))
     return Split(node.inputs[0], rectangle);
   // A row all of whose columns are assigned to is one value in any case: products read it.
   const bool is_whole_row = rectangle.shape.rows == 1 && AssignedParts(graph_, id);
-  if (ops::RoleOf(node) == ops::Role::kRangeAssign && !is_whole_row && SplitAssigned(id, rectangle)) return;
+  if (ops::HasRole(node, ops::Role::kRangeAssign) && !is_whole_row && SplitAssigned(id, rectangle)) return;
   Term term = rectangle;
-  const bool is_turned = ops::RoleOf(node) == ops::Role::kProduct &&
-                         ops::RoleOf(graph_[node.inputs[0]]) == ops::Role::kTranspose;
-  if ((is_turned || ops::RoleOf(node) == ops::Role::kTransposedProduct) && node.info.shape.rows > 1) {
+  const bool is_turned =
+      ops::HasRole(node, ops::Role::kProduct) && ops::HasRole(graph_[node.inputs[0]], ops::Role::kTranspose);
+  if ((is_turned || ops::HasRole(node, ops::Role::kTransposedProduct)) && node.info.shape.rows > 1) {
     const NodeId left = is_turned ? graph_[node.inputs[0]].inputs[0] : node.inputs[0], right = node.inputs[1];
     if (graph_[left].info.shape.rows == 1 && graph_[right].info.shape.rows == 1) {
       term.kind = Term::Kind::kProduct;
@@ -130,7 +130,7 @@ bool AdjointTerms::SplitAssigned(NodeId id, const Term& rectangle) {
     // index(base, the same cells) + added
     const Node& sum = graph_[added];
     if (ops::FindBinaryCode(sum.op) != ops::BinaryCode::kAdd ||
-        ops::RoleOf(graph_[sum.inputs[0]]) != ops::Role::kRange || graph_[sum.inputs[0]].inputs[0] != base)
+        !ops::HasRole(graph_[sum.inputs[0]], ops::Role::kRange) || graph_[sum.inputs[0]].inputs[0] != base)
       return false;
     const Node& index = graph_[sum.inputs[0]];
     for (size_t i = 2; i < 6; ++i)

@@ -43,7 +43,7 @@ std::optional<Range> RangeOf(const Graph& graph, NodeId id, size_t bounds) {
 // Of a row with a range of columns assigned to.
 std::optional<Range> AssignedRange(const Graph& graph, NodeId id) {
   const Node& node = graph[id];
-  if (ops::RoleOf(node) != ops::Role::kRangeAssign || !IsRow(node.info)) return std::nullopt;
+  if (!ops::HasRole(node, ops::Role::kRangeAssign) || !IsRow(node.info)) return std::nullopt;
   const std::optional<Range> range = RangeOf(graph, id, 2);
   const ValueInfo &base = graph[node.inputs[0]].info, &value = graph[node.inputs[1]].info;
   const auto is_like = [&](const ValueInfo& info, int64_t columns) {
@@ -95,7 +95,7 @@ ClassGraph JoinAssigned(const ClassGraph& given) {
       node.op = "cbind";
       node.inputs = *std::move(parts);
       node.attributes.clear();
-    } else if (ops::RoleOf(node) == ops::Role::kRange) {
+    } else if (ops::HasRole(node, ops::Role::kRange)) {
       if (const std::optional<Range> range = RangeOf(from, id, 1)) {
         bool is_value = false;
         const NodeId row = Assigned(from, node.inputs[0], *range, &is_value);

@@ -143,14 +143,14 @@ class Batcher {
   // as.scalar of a matrix of one cell, or as.matrix of a number.
   bool IsConversion(const Node& node) const {
     const NodeId input = node.inputs.empty() ? kNoNode : node.inputs[0];
-    if (ops::RoleOf(node) == ops::Role::kAsMatrix) return Of(input).layout == Layout::kColumn;
-    return ops::RoleOf(node) == ops::Role::kAsScalar && graph_[input].info.IsMatrix() &&
+    if (ops::HasRole(node, ops::Role::kAsMatrix)) return Of(input).layout == Layout::kColumn;
+    return ops::HasRole(node, ops::Role::kAsScalar) && graph_[input].info.IsMatrix() &&
            graph_[input].info.shape == Shape{1, 1};
   }
 
   // X[i, ], where X is shared and i is a number that the structure program gives.
   bool IsLookup(const Node& node) const {
-    if (ops::RoleOf(node) != ops::Role::kRange || !IsSame(node.inputs[0]) ||
+    if (!ops::HasRole(node, ops::Role::kRange) || !IsSame(node.inputs[0]) ||
         !graph_[node.inputs[0]].info.IsMatrix())
       return false;
     const auto input = [&](size_t i) { return i < node.inputs.size() ? node.inputs[i] : kNoNode; };
@@ -166,7 +166,7 @@ class Batcher {
                                                             : BatchFullAggregate(node, value);
     if (ops::KindOf(node) == ops::OperatorKind::kCells) return BatchCells(node, value);
     if (node.info.shape.rows != 1) return false;
-    if (ops::RoleOf(node) == ops::Role::kProduct)
+    if (ops::HasRole(node, ops::Role::kProduct))
       return IsRow(node.inputs[0]) && IsSame(node.inputs[1]) &&
              graph_[node.inputs[0]].info.shape.columns < ops::kPanelTerms;
     switch (ops::RowUseOf(node)) {
@@ -357,7 +357,7 @@ class Batcher {
     const auto is_product = [&](size_t id) {
       const BodyValue& value = body_.values[id];
       return value.stage == Stage::kPerBatch && value.source == Source::kOperator &&
-             ops::RoleOf(value.node) == ops::Role::kProduct && !value.node_by_node && !value.with_child;
+             ops::HasRole(value.node, ops::Role::kProduct) && !value.node_by_node && !value.with_child;
     };
     for (size_t id = 0; id < body_.values.size(); ++id) {
       if (!is_product(id)) continue;

@@ -164,7 +164,7 @@ class StructureCompiler {
 
   // An index that only makes a number of the structure: as.scalar(T[n, 1]).
   static bool IsPartOfNumber(const Graph& graph, NodeId id, const std::vector<NumberFact>& facts) {
-    if (ops::RoleOf(graph[id]) != ops::Role::kRange) return false;
+    if (!ops::HasRole(graph[id], ops::Role::kRange)) return false;
     for (NodeId reader = id + 1; reader < graph.size(); ++reader)
       for (const NodeId input : graph[reader].inputs)
         if (input == id && !(facts[static_cast<size_t>(reader)].is_structural &&
@@ -192,7 +192,7 @@ class StructureCompiler {
     if (node.Is("literal"))
       return AddTo({.code = Code::kConstant, .constant = node.FindAttribute("value")->AsDouble()});
     if (node.Is("variable")) return EmitVariable(node.Text("name"));
-    if (ops::RoleOf(node) == ops::Role::kAsScalar) {
+    if (ops::HasRole(node, ops::Role::kAsScalar)) {
       const Node& index = graph[node.inputs[0]];
       const int32_t row = Emit(graph, index.inputs[1]), column = Emit(graph, index.inputs[3]);
       program_.positions[static_cast<int32_t>(program_.steps.size())] = node.position;

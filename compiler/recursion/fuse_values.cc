@@ -138,7 +138,7 @@ void MoveProductsToChildren(ops::RecursiveBody* body) {
     return std::pair(left.result, value.inputs[1].id);
   };
   const auto can_move = [&](const BodyValue& value) {
-    if (value.source != Source::kOperator || ops::RoleOf(value.node) != ops::Role::kProduct ||
+    if (value.source != Source::kOperator || !ops::HasRole(value.node, ops::Role::kProduct) ||
         value.node_by_node)
       return false;
     const BodyValue& left = body->values[static_cast<size_t>(value.inputs[0].id)];

@@ -53,7 +53,7 @@ class ColumnJoiner {
   const BodyValue& At(int32_t id) const { return body_.values[static_cast<size_t>(id)]; }
 
   bool IsProduct(const BodyValue& value) const {
-    if (value.source != Source::kOperator || ops::RoleOf(value.node) != ops::Role::kProduct ||
+    if (value.source != Source::kOperator || !ops::HasRole(value.node, ops::Role::kProduct) ||
         value.node_by_node)
       return false;
     const BodyValue &left = At(value.inputs[0].id), &right = At(value.inputs[1].id);

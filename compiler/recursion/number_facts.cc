@@ -119,7 +119,7 @@ NumberFact NumberFacts::OfNode(const Graph& graph, NodeId id, const std::vector<
     fact.from_call |= of.from_call;
     fact.from_cell |= of.from_cell;
   }
-  if (ops::RoleOf(node) == ops::Role::kAsScalar && ops::RoleOf(graph[node.inputs[0]]) == ops::Role::kRange) {
+  if (ops::HasRole(node, ops::Role::kAsScalar) && ops::HasRole(graph[node.inputs[0]], ops::Role::kRange)) {
     const Node& index = graph[node.inputs[0]];
     fact.is_structural = index.inputs.size() == 5 && IsMatrixParameter(graph, index.inputs[0]) &&
                          IsOnePosition(graph, index, 1) && IsOnePosition(graph, index, 3);

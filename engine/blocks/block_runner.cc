@@ -42,8 +42,7 @@ Status BlockRunner::Run(int32_t block, const Graph& graph, VariableTable* frame,
   return status.code() == StatusCode::kResourceExhausted ? status.At(graph.nodes.front().position) : status;
 }
 
-Status BlockRunner::Settle() {
-  if (grown_.empty()) return OkStatus();
+Status BlockRunner::SettleGrown() {
   return WithinMemory("variables", [&] { return grown_.Settle(); });
 }
 
@@ -62,19 +61,23 @@ CompiledBlock& BlockRunner::CompiledFor(const Graph& graph) {
 }
 
 Status BlockRunner::RunBlock(int32_t block, const Graph& graph, uint64_t variant, VariableTable* frame) {
-  Entry entry{.block = block, .left = &CompiledFor(graph), .history = compiler_.FirstHistory(block)};
+  CompiledBlock& compiled = CompiledFor(graph);
+  if (compiled.draws_seeds()) seeds_.DrawFor(graph, frame);
+  // Most blocks of a loop end here: what the parts need is not prepared before.
+  HEDDLE_ASSIGN_OR_RETURN(const bool is_done, RunInPlace(&compiled, frame));
+  if (is_done) {
+    ++statistics_.scalar_blocks;
+    return OkStatus();
+  }
+  Entry entry{.block = block, .left = &compiled, .history = compiler_.FirstHistory(block)};
   if (variant != 0) entry.history = FoldHash(entry.history, variant);
-  if (entry.left->draws_seeds()) seeds_.DrawFor(graph, frame);
   const Status status = RunParts(&entry, frame);
   for (const std::string& name : entry.temporaries) frame->Erase(name);
   return status;
 }
 
 Status BlockRunner::RunParts(Entry* entry, VariableTable* frame) {
-  for (; !entry->left->graph().nodes.empty(); ++entry->part_number) {
-    HEDDLE_ASSIGN_OR_RETURN(const bool is_done, RunInPlace(entry->left, frame));
-    if (is_done && entry->part_number == 0) ++statistics_.scalar_blocks;
-    if (is_done) break;
+  for (bool is_done = false; !is_done; ++entry->part_number) {
     HEDDLE_ASSIGN_OR_RETURN(CompiledPart* const part, FindPart(entry, frame));
     entry->temporaries.insert(entry->temporaries.end(), part->temporaries().begin(),
                               part->temporaries().end());
@@ -88,6 +91,8 @@ Status BlockRunner::RunParts(Entry* entry, VariableTable* frame) {
     }
     entry->history = FoldHash(entry->history, part->key());
     entry->left = &part->rest();
+    if (entry->left->graph().nodes.empty()) break;
+    HEDDLE_ASSIGN_OR_RETURN(is_done, RunInPlace(entry->left, frame));
   }
   return OkStatus();
 }

@@ -45,7 +45,7 @@ class BlockRunner : public GraphRunner {
   Result<const Scalar*> Decide(const Graph& graph, const VariableTable& frame);
   /// Variables whose cells are here, because they grow, get their values; before anybody else reads the
   /// variables of a frame, or ends it.
-  Status Settle();
+  Status Settle() { return grown_.empty() ? OkStatus() : SettleGrown(); }
   Status RunForAll(int32_t block, const Graph& graph, uint64_t history,
                    const std::vector<std::string>& wanted, VariableTable* frame) override;
   Result<std::string> Share(uint64_t key, const std::function<std::string()>& make) override {
@@ -80,7 +80,9 @@ class BlockRunner : public GraphRunner {
 
   CompiledBlock& CompiledFor(const Graph& graph);
   Status RunBlock(int32_t block, const Graph& graph, uint64_t variant, VariableTable* frame);
+  // The parts of a block that has not run in place.
   Status RunParts(Entry* entry, VariableTable* frame);
+  Status SettleGrown();
   // The three ways. In place: false where the graph needs more.
   Result<bool> RunInPlace(CompiledBlock* block, VariableTable* frame);
   Status RunDirectly(DirectProgram* program, VariableTable* frame);

@@ -65,7 +65,7 @@ Result<FileLook> FileLook::Parse(const std::string& text) {
 
 bool ReadsFiles(const Graph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(),
-                     [](const Node& node) { return ops::RoleOf(node) == ops::Role::kRead; });
+                     [](const Node& node) { return ops::HasRole(node, ops::Role::kRead); });
 }
 
 FileLook LookAtFiles(const Graph& graph, const compiler::LiveIns& live_in, ops::Files* files) {
@@ -80,13 +80,13 @@ FileLook LookAtFiles(const Graph& graph, const compiler::LiveIns& live_in, ops::
       std::vector<std::pair<NodeId, Status>> ignored;
       known = compiler::InferShapes(graph, live_in, nullptr, &ignored);
     }
-    return known->values[static_cast<size_t>(node.inputs[ops::RoleOf(node) == ops::Role::kWrite ? 1 : 0])];
+    return known->values[static_cast<size_t>(node.inputs[ops::HasRole(node, ops::Role::kWrite) ? 1 : 0])];
   };
   std::vector<NodeId> writes;  // since the last read
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph[id];
-    if (ops::RoleOf(node) == ops::Role::kWrite) writes.push_back(id);
-    if (ops::RoleOf(node) != ops::Role::kRead) continue;
+    if (ops::HasRole(node, ops::Role::kWrite)) writes.push_back(id);
+    if (!ops::HasRole(node, ops::Role::kRead)) continue;
     for (const NodeId write : writes) written.Add(path_of(graph[write]));
     writes.clear();
     const std::optional<Scalar> path = path_of(node);

@@ -33,7 +33,7 @@ ScalarProgram::ScalarProgram(const Graph& graph) : graph_(graph) {
     if (step.kind == Step::Kind::kAssign) assignments_.push_back(id);
     if (step.kind == Step::Kind::kResult) is_possible_ = false;
     if (step.kind != Step::Kind::kOperator) continue;
-    if (ops::RoleOf(node) == ops::Role::kPrint) {
+    if (ops::HasRole(node, ops::Role::kPrint)) {
       step.use = Step::Use::kPrint;
     } else if (ops::HasRole(node, {ops::Role::kStop, ops::Role::kAssert})) {
       step.use = Step::Use::kCheck;

@@ -175,9 +175,12 @@ Result<ValueInfo> Infer(const InferContext& context);
 RowRule RowRuleOf(const Node& node, std::span<const ValueInfo> inputs);
 OperatorKind KindOf(const Node& node);  ///< kOther for the nodes that are no operators.
 Role RoleOf(const Node& node);          ///< kNone for those.
-bool HasRole(const Node& node, std::initializer_list<Role> roles);  ///< Whether it is one of them.
-bool IsSize(const Node& node);                                      ///< nrow, ncol and length of a value.
-RowUse RowUseOf(const Node& node);                                  ///< kNone for those.
+/// Whether the node is an operator of that role, or of one of them. Compares its name with those of the
+/// operators of the role, mostly a single one, which takes less time than to find the operator.
+bool HasRole(const Node& node, Role role);
+bool HasRole(const Node& node, std::initializer_list<Role> roles);
+bool IsSize(const Node& node);      ///< nrow, ncol and length of a value.
+RowUse RowUseOf(const Node& node);  ///< kNone for those.
 InputUse InputUseOf(const Node& node, std::span<const ValueInfo> inputs, int i);
 Cost CostOf(const Node& node, std::span<const ValueInfo> inputs);
 /// KernelCall::total_rows of a call on whole values: of the dimension that the row rule would cut.

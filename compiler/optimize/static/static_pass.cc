@@ -127,7 +127,7 @@ class StaticPass {
       for (const auto& [id, status] : errors) {
         // A variable without a value is an error of the run by the definition of the language.
         const bool certain = context.certain && id < first_stop && !block.graph[id].Is("variable");
-        reports_.Report(status, certain, ops::RoleOf(block.graph[id]) == ops::Role::kRangeAssign);
+        reports_.Report(status, certain, ops::HasRole(block.graph[id], ops::Role::kRangeAssign));
       }
       if (context.certain && first_stop < block.graph.size())
         reports_.ReportStop(block.graph[first_stop], outcome.values);

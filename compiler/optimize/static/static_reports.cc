@@ -43,7 +43,7 @@ void StaticReports::WarnOfLostNumbers(const Block& block, const std::vector<std:
   if (muted_ > 0 || diagnostics_ == nullptr) return;
   for (NodeId id = 0; id < block.graph.size(); ++id) {
     const Node& node = block.graph[id];
-    if (ops::RoleOf(node) != ops::Role::kSequence) continue;
+    if (!ops::HasRole(node, ops::Role::kSequence)) continue;
     const auto value = [&](size_t i) -> const Scalar* {
       const bool is_given = i < node.inputs.size() && node.inputs[i] != kNoNode;
       const std::optional<Scalar>* known = is_given ? &values[static_cast<size_t>(node.inputs[i])] : nullptr;

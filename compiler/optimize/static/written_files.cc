@@ -64,7 +64,7 @@ class ProgramWalk {
     ForEachBlock(blocks, [&](const Block& block) {
       AddListWrite(block);
       for (const Node& node : block.graph.nodes)
-        if (ops::RoleOf(node) == ops::Role::kWrite) written_.Add(LiteralPath(block.graph, node));
+        if (ops::HasRole(node, ops::Role::kWrite)) written_.Add(LiteralPath(block.graph, node));
       ForEachCallee(block, [&](const std::string& function, const auto&) { AddWritesOf(function, seen); });
     });
   }
@@ -108,7 +108,7 @@ std::string WrittenFiles::IdentityOf(const std::string& path) const {
 }
 
 std::optional<Scalar> LiteralPath(const Graph& graph, const Node& node) {
-  const Node& path = graph[node.inputs[ops::RoleOf(node) == ops::Role::kWrite ? 1 : 0]];
+  const Node& path = graph[node.inputs[ops::HasRole(node, ops::Role::kWrite) ? 1 : 0]];
   if (!path.Is("literal")) return std::nullopt;
   return *path.FindAttribute("value");
 }

@@ -39,7 +39,7 @@ class Lowering : private RegionMaker {
     HEDDLE_RETURN_IF_ERROR(CheckLongRows(program_));
     PlacePayloadsOfLongRows(&program_);
     for (NodeId id = 0; id < body().size(); ++id)
-      if (IsRows(id) && RoleOf(node(id)) == Role::kSampledProduct && !program_.by_pattern)
+      if (IsRows(id) && HasRole(node(id), Role::kSampledProduct) && !program_.by_pattern)
         return Unimplemented("a sampled product beside cells that are needed everywhere");
     PlaceInputs();
     for (int stage = 0; stage <= last_stage_; ++stage) {
@@ -86,7 +86,7 @@ class Lowering : private RegionMaker {
   Status MakeStep(NodeId id) {
     if (sunk_row_folds_.contains(id)) return OkStatus();
     const Node& n = node(id);
-    if (RoleOf(n) == Role::kRange) {
+    if (HasRole(n, Role::kRange)) {
       int64_t first = 0;
       if (n.inputs.size() > 3 && n.inputs[3] != kNoNode)
         first = node(n.inputs[3]).FindAttribute("value")->AsInteger() - 1;
@@ -96,7 +96,7 @@ class Lowering : private RegionMaker {
       return OkStatus();
     }
     Step step{.columns = Columns(id)};
-    if (RoleOf(n) == Role::kCbind) {
+    if (HasRole(n, Role::kCbind)) {
       const TileRef place = NewPlace(id);
       PlaceOf(id) = place;
       TileRef to = place;
@@ -107,11 +107,11 @@ class Lowering : private RegionMaker {
       }
       return OkStatus();
     }
-    if (RoleOf(n) == Role::kSampledProduct) {
+    if (HasRole(n, Role::kSampledProduct)) {
       step.kind = Step::Kind::kSample;
       step.index = InputPosition(node(n.inputs[1]));
       step.right = InputPosition(node(n.inputs[2]));
-    } else if (RoleOf(n) == Role::kProduct) {
+    } else if (HasRole(n, Role::kProduct)) {
       step.kind = Step::Kind::kMultiply;
       step.right = InputPosition(node(n.inputs[1]));
       if (step.columns > kFewColumns && node(n.inputs[1]).info.format == Format::kSparse)
@@ -150,7 +150,7 @@ class Lowering : private RegionMaker {
     if (root.kind == TileRoot::Kind::kMoments) return OkStatus();
     const Node& n = node(root.node);
     Step step{.kind = Step::Kind::kRoot, .index = r, .columns = root.n};
-    if (RoleOf(n) == Role::kTransposedProduct) {
+    if (HasRole(n, Role::kTransposedProduct)) {
       HEDDLE_RETURN_IF_ERROR(ReadForProduct(n.inputs[0], &step, &step.right));
       if (node(n.inputs[1]).info.format == Format::kSparse) return Unimplemented("t(X) %*% a CSR matrix");
       step.from_right = AddsSingles(program_, root) ? SinglesPlace(n.inputs[1]) : DensePlace(n.inputs[1]);

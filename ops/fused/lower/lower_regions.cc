@@ -153,11 +153,11 @@ Status RegionMaker::AddMember(RegionBuilder* builder, NodeId id) {
   RegionNode value;
   const bool binary = n.inputs.size() == 2 && n.inputs[1] != kNoNode;
   HEDDLE_ASSIGN_OR_RETURN(value.a, Operand(builder, id, 0));
-  if (RoleOf(n) == Role::kChoose) {
+  if (HasRole(n, Role::kChoose)) {
     value.op = RegionOp::kSelect;
     HEDDLE_ASSIGN_OR_RETURN(value.b, Operand(builder, id, 1));
     HEDDLE_ASSIGN_OR_RETURN(value.c, Operand(builder, id, 2));
-  } else if (RoleOf(n) == Role::kReplace) {  // x == pattern ? replacement : x
+  } else if (HasRole(n, Role::kReplace)) {  // x == pattern ? replacement : x
     RegionNode matches{.op = RegionOp::kUnary, .unary = UnaryCode::kIsNaN, .a = value.a};
     if (!std::isnan(node(n.inputs[1]).FindAttribute("value")->AsDouble())) {
       matches = {.op = RegionOp::kBinary, .binary = BinaryCode::kEqual, .a = value.a};

@@ -146,7 +146,7 @@ Status MakeRoots(const BodyView& view, TileProgram* program) {
     const Node& n = view.node(id);
     root.n = view.Columns(n.inputs[0]);
     int64_t& height = root.height;
-    if (RoleOf(n) == Role::kTransposedProduct) {
+    if (HasRole(n, Role::kTransposedProduct)) {
       root.k = view.Columns(n.inputs[1]);
       root.padded = (root.n + 7) / 8 * 8;
       root.kind = root.n * root.k <= 8    ? TileRoot::Kind::kLanes

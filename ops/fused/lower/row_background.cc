@@ -65,7 +65,7 @@ class BackgroundFinder {
   void FindTraits(NodeId id) {
     if (!view_.HasDriversShape(id) || refused_[Index(id)]) return;
     Traits& traits = traits_[Index(id)];
-    if (id == view_.Driver() || RoleOf(view_.node(id)) == Role::kSampledProduct) {
+    if (id == view_.Driver() || HasRole(view_.node(id), Role::kSampledProduct)) {
       traits = {true, true, true};
     } else if (view_.IsInput(id)) {
       traits = {.at_entries = true};
@@ -101,7 +101,7 @@ class BackgroundFinder {
   // The operand of ifelse that no background reads: X in ifelse(M == 0, -Infinity, X), as M is 0 there.
   bool IsUnread(NodeId id, size_t i) const {
     const Node& node = view_.node(id);
-    if (RoleOf(node) != Role::kChoose || i == 0) return false;
+    if (!HasRole(node, Role::kChoose) || i == 0) return false;
     const std::optional<double>& condition = background_[Index(node.inputs[0])];
     return condition && (*condition != 0) != (i == 1);
   }
@@ -207,7 +207,7 @@ class BackgroundFinder {
       if (!operand) return std::nullopt;
       operands.push_back(*operand);
     }
-    if (RoleOf(node) == Role::kChoose) return operands[0] != 0 ? operands[1] : operands[2];
+    if (HasRole(node, Role::kChoose)) return operands[0] != 0 ? operands[1] : operands[2];
     if (const auto binary = FindBinaryCode(node.op); binary && operands.size() == 2)
       return Apply(*binary, operands[0], operands[1]);
     const auto unary = FindUnaryCode(node.op);

@@ -72,7 +72,7 @@ class RoleFinder {
         return Unimplemented("{} inside a fused operator", node.op);
       return reduce({node.inputs[0]});
     }
-    if (RoleOf(node) == Role::kTransposedProduct) {
+    if (HasRole(node, Role::kTransposedProduct)) {
       const int64_t n = body_[node.inputs[0]].info.shape.columns,
                     k = body_[node.inputs[1]].info.shape.columns;
       if (n * k > kMostPayload) return Unimplemented("a product of {} cells", n * k);
@@ -119,7 +119,7 @@ class RoleFinder {
 
   Status DemandInputsOfRows(const Node& node) {
     const auto input = [&](size_t i) { return node.inputs[i]; };
-    if (RoleOf(node) == Role::kProduct) {
+    if (HasRole(node, Role::kProduct)) {
       if (body_[input(0)].info.shape.columns > kColumnChunk && IsNarrow(node.info.shape.columns))
         return Unimplemented("a narrow product of rows longer than a column chunk");
       if (SplitsInner(roles_.rows, body_[input(0)].info.shape.columns, node.info.shape.columns))
@@ -135,7 +135,7 @@ class RoleFinder {
         return Unimplemented("{} of rows longer than a column chunk", node.op);
       return Demand(input(0), BodyRole::kRows);
     }
-    if (RoleOf(node) == Role::kSampledProduct) {
+    if (HasRole(node, Role::kSampledProduct)) {
       if (input(0) != roles_.variables[static_cast<size_t>(fused_.driver)])
         return Unimplemented("a product sampled background than at the driver");
       if (!body_[input(1)].Is("variable") || body_[input(1)].info.format != Format::kDense)
@@ -144,11 +144,11 @@ class RoleFinder {
       HEDDLE_RETURN_IF_ERROR(Demand(input(1), BodyRole::kRows));
       return Demand(input(2), BodyRole::kWhole);
     }
-    if (RoleOf(node) == Role::kCbind) {
+    if (HasRole(node, Role::kCbind)) {
       for (NodeId part : node.inputs) HEDDLE_RETURN_IF_ERROR(Demand(part, BodyRole::kRows));
       return OkStatus();
     }
-    if (RoleOf(node) == Role::kRange) {
+    if (HasRole(node, Role::kRange)) {
       const bool all_rows = input(1) == kNoNode && input(2) == kNoNode;
       for (size_t i = 3; i < node.inputs.size(); ++i)
         if (input(i) != kNoNode && !body_[input(i)].Is("literal"))

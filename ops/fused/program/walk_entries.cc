@@ -52,7 +52,7 @@ bool CanWalkEntries(const BodyView& view) {
   bool computes = false;
   for (NodeId id = 0; id < view.body().size(); ++id) {
     if (!view.HasDriversShape(id)) continue;
-    const bool sampled = RoleOf(view.node(id)) == Role::kSampledProduct;
+    const bool sampled = HasRole(view.node(id), Role::kSampledProduct);
     computes |= view.IsCellwise(id) || sampled;
     if (!view.IsInput(id) && !view.IsCellwise(id) && !sampled) return false;
     vanishes[BodyView::Index(id)] =
@@ -65,7 +65,7 @@ bool CanWalkEntries(const BodyView& view) {
       return false;
   }
   for (const TileRoot& root : view.program().roots) {
-    const bool is_product = RoleOf(view.node(root.node)) == Role::kTransposedProduct;
+    const bool is_product = HasRole(view.node(root.node), Role::kTransposedProduct);
     const bool sums = FoldOf(root.aggregate) == simd::Fold::kAdd || is_product;
     if (view.HasDriversShape(view.node(root.node).inputs[0]) && !sums) return false;
     if (is_product && view.HasDriversShape(view.node(root.node).inputs[1])) return false;
@@ -98,7 +98,7 @@ std::vector<NodeId> SharedPatterns(const BodyView& view) {
   std::vector<NodeId> shared;
   for (NodeId id = 0; id < view.body().size(); ++id) {
     const bool patterned = view.RowRoot(id) >= 0 && view.HasDriversShape(id);  // It has the driver's entries.
-    if (patterned || (view.IsRows(id) && RoleOf(view.node(id)) == Role::kSampledProduct)) return shared;
+    if (patterned || (view.IsRows(id) && HasRole(view.node(id), Role::kSampledProduct))) return shared;
   }
   for (NodeId input = 0; input < view.body().size(); ++input) {
     if (!view.HasDriversShape(input) || !view.IsCsrInput(input) || input == view.Driver()) continue;

@@ -16,7 +16,7 @@ namespace {
 // Floats are far from the ends of doubles, in which they are added up.
 bool MayNeedWideSums(const TileProgram& program, const TileRoot& root) {
   return !program.single && !root.of_rows &&
-         RoleOf(program.fused.body[root.node]) != Role::kTransposedProduct && AddsUp(root.aggregate);
+         !HasRole(program.fused.body[root.node], Role::kTransposedProduct) && AddsUp(root.aggregate);
 }
 
 }  // namespace

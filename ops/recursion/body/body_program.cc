@@ -152,14 +152,14 @@ class ProgramBuilder {
     const BodyValue& input = ValueAt(from);
     const Shape given = input.node.info.shape, shape = value.node.info.shape;
     const bool is_whole = CellsOf(input) == CellsOf(value);
-    if (RoleOf(value.node) == Role::kTranspose && is_whole && (given.rows == 1 || given.columns == 1))
+    if (HasRole(value.node, Role::kTranspose) && is_whole && (given.rows == 1 || given.columns == 1))
       return View{from, 0};
-    if (RoleOf(value.node) == Role::kReshape && is_whole) {
+    if (HasRole(value.node, Role::kReshape) && is_whole) {
       const Scalar* const by_row = value.node.FindAttribute("byrow");
       if (by_row == nullptr || (by_row->IsBoolean() && by_row->AsBoolean())) return View{from, 0};
       return std::nullopt;
     }
-    if (RoleOf(value.node) != Role::kRange) return std::nullopt;
+    if (!HasRole(value.node, Role::kRange)) return std::nullopt;
     const std::optional<int64_t> column = ColumnOfRange(value, 1, given, shape);
     return column ? std::optional(View{from, *column}) : std::nullopt;
   }
@@ -183,7 +183,7 @@ class ProgramBuilder {
   // Of rows some of whose cells are assigned to, which follow each other: where they begin.
   std::optional<int64_t> AssignedFrom(int32_t id) const {
     const BodyValue& value = ValueAt(id);
-    if (RoleOf(value.node) != Role::kRangeAssign || value.source != Source::kOperator ||
+    if (!HasRole(value.node, Role::kRangeAssign) || value.source != Source::kOperator ||
         value.layout != Layout::kRows)
       return std::nullopt;
     for (size_t i = 0; i < 2; ++i)
@@ -212,7 +212,7 @@ class ProgramBuilder {
   }
   std::optional<int32_t> PickedBy(int32_t id) const {
     const BodyValue& value = ValueAt(id);
-    if (RoleOf(value.node) != Role::kRange || value.source != Source::kOperator ||
+    if (!HasRole(value.node, Role::kRange) || value.source != Source::kOperator ||
         value.layout != Layout::kRows || value.node.info.shape != Shape{1, 1} || !IsRow(value.inputs[0].id) ||
         TypeOf(value.inputs[0].id) != TypeOf(id))
       return std::nullopt;
@@ -220,7 +220,7 @@ class ProgramBuilder {
   }
   std::optional<int32_t> PutBy(int32_t id) const {
     const BodyValue& value = ValueAt(id);
-    if (RoleOf(value.node) != Role::kRangeAssign || value.source != Source::kOperator ||
+    if (!HasRole(value.node, Role::kRangeAssign) || value.source != Source::kOperator ||
         value.layout != Layout::kRows || !IsRow(id))
       return std::nullopt;
     for (size_t i = 0; i < 2; ++i)
@@ -270,8 +270,8 @@ class ProgramBuilder {
   bool PutsSideBySide(int32_t id) const {
     const BodyValue& value = ValueAt(id);
     if (value.source != Source::kOperator || value.layout != Layout::kRows || !IsMade(id)) return false;
-    if (!(RoleOf(value.node) == Role::kRbind ||
-          (RoleOf(value.node) == Role::kCbind && value.node.info.shape.rows == 1)))
+    if (!(HasRole(value.node, Role::kRbind) ||
+          (HasRole(value.node, Role::kCbind) && value.node.info.shape.rows == 1)))
       return false;
     int64_t cells = 0;
     for (const BodyValue::Operand& input : value.inputs) {
@@ -310,7 +310,7 @@ class ProgramBuilder {
 
   bool IsProduct(int32_t id) const {
     const BodyValue& value = ValueAt(id);
-    if (!IsMade(id) || value.with_child || RoleOf(value.node) != Role::kProduct ||
+    if (!IsMade(id) || value.with_child || !HasRole(value.node, Role::kProduct) ||
         value.layout != Layout::kRows)
       return false;
     const BodyValue &left = ValueAt(value.inputs[0].id), &right = ValueAt(value.inputs[1].id);
@@ -319,7 +319,7 @@ class ProgramBuilder {
   }
   bool IsNodeProduct(int32_t id) const {
     const BodyValue& value = ValueAt(id);
-    if (RoleOf(value.node) != Role::kProduct || value.layout != Layout::kRows) return false;
+    if (!HasRole(value.node, Role::kProduct) || value.layout != Layout::kRows) return false;
     const BodyValue& right = ValueAt(value.inputs[1].id);
     return right.layout == Layout::kRows && PackedWeights::Takes(right.node.info.shape);
   }
@@ -428,8 +428,7 @@ class ProgramBuilder {
           {.kind = StepKind::kMultiply, .value = id, .stacked = values, .stack_offset = stacks_[Index(id)]});
     } else if (IsNodeProduct(id)) {
       steps->push_back({.kind = StepKind::kNodeProduct, .value = id});
-    } else if (RoleOf(value.node) == Role::kTranspose &&
-               ValueAt(value.inputs[0].id).layout == Layout::kRows) {
+    } else if (HasRole(value.node, Role::kTranspose) && ValueAt(value.inputs[0].id).layout == Layout::kRows) {
       steps->push_back({.kind = StepKind::kTranspose, .value = id});
     } else if (PutsSideBySide(id)) {
       int64_t column = 0;

@@ -54,7 +54,7 @@ struct Codes {
 Codes CodesOf(const BodyValue& value) {
   if (value.inputs.size() == 1) return {.unary = FindUnaryCode(value.node.op)};
   if (value.inputs.size() == 2) return {.binary = FindBinaryCode(value.node.op)};
-  return {.selects = value.inputs.size() == 3 && RoleOf(value.node) == Role::kChoose};
+  return {.selects = value.inputs.size() == 3 && HasRole(value.node, Role::kChoose)};
 }
 
 bool IsOfNodes(const BodyValue& value) {
