@@ -151,7 +151,7 @@ function(heddle_codegen_module)
   endif()
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/compiler/codegen/module/*.cc)
   # It shares no object files with the program: these are compiled once more.
-  add_library(heddle_codegen_module MODULE ${sources} ops/region/region.cc core/call_site.cc core/status.cc)
+  add_library(heddle_codegen_module MODULE ${sources} ops/region/region.cc core/call_site.cc core/status.cc core/text/message_lines.cc)
   set_target_properties(heddle_codegen_module PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
     OUTPUT_NAME heddle_codegen LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   target_include_directories(heddle_codegen_module SYSTEM PRIVATE ${include_folder})
@@ -173,7 +173,7 @@ endfunction()
 function(heddle_format_module name)
   cmake_parse_arguments(arg "" "" "LIBRARIES" ${ARGN})
   # It shares no object files with the program: these are compiled once more.
-  add_library(heddle_${name}_module MODULE ${arg_UNPARSED_ARGUMENTS} core/call_site.cc core/status.cc)
+  add_library(heddle_${name}_module MODULE ${arg_UNPARSED_ARGUMENTS} core/call_site.cc core/status.cc core/text/message_lines.cc)
   set_target_properties(heddle_${name}_module PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
     OUTPUT_NAME heddle_${name} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   target_link_options(heddle_${name}_module PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic)

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "core/call_site.h"
+#include "core/text/message_lines.h"
 
 namespace heddle {
 
@@ -32,8 +33,15 @@ const char* StatusCodeName(StatusCode code) {
   return "unknown";
 }
 
+// What stop() says is the script's own text, whatever its length.
 Status::Status(StatusCode code, std::string message)
-    : rep_(std::make_shared<const Rep>(Rep{code, std::move(message), {}, {}, {}, false})) {}
+    : rep_(std::make_shared<const Rep>(
+          Rep{code,
+              code == StatusCode::kAborted ? std::move(message) : WithShortLines(std::move(message)),
+              {},
+              {},
+              {},
+              false})) {}
 
 const std::string& Status::message() const {
   static const std::string kEmpty;
@@ -75,7 +83,7 @@ Status Status::At(const SourcePosition& position) const {
 }
 
 Status Status::WithNote(std::string note) const {
-  return Changed([&](Rep& rep) { rep.notes.push_back(std::move(note)); });
+  return Changed([&](Rep& rep) { rep.notes.push_back(WithShortLines(std::move(note))); });
 }
 
 Status Status::WithCode(StatusCode code) const {

@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "core/text/message_lines.h"
 #include "core/text/utf8.h"
 
 namespace heddle::compiler {
@@ -159,8 +160,9 @@ std::string Diagnostics::Render(const Diagnostic& diagnostic) const {
   const SourcePosition position = diagnostic.range.Position(diagnostic.file);
   const std::string place = position.ToString();
   const char* severity = diagnostic.severity == Severity::kError ? "error" : "warning";
-  std::string text = place.empty() ? fmt::format("{}: {}\n", severity, diagnostic.message)
-                                   : fmt::format("{}: {}: {}\n", place, severity, diagnostic.message);
+  std::string text =
+      WithShortLines(place.empty() ? fmt::format("{}: {}\n", severity, diagnostic.message)
+                                   : fmt::format("{}: {}: {}\n", place, severity, diagnostic.message));
   const auto source = sources_.find(diagnostic.file);
   if (source != sources_.end() && position.IsKnown())
     text += CodeFrame(source->second.text, diagnostic.range);
@@ -168,7 +170,7 @@ std::string Diagnostics::Render(const Diagnostic& diagnostic) const {
   const size_t last = diagnostic.suggestion.empty() ? 0 : 1;
   for (const std::string& note : diagnostic.notes) {
     if (lines + last >= kMostLines) break;
-    text += note + "\n";
+    text += WithShortLines(note) + "\n";
     ++lines;
   }
   if (last > 0) text += fmt::format("did you mean '{}'?\n", diagnostic.suggestion);
