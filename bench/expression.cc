@@ -149,7 +149,7 @@ Result<Expression> Expression::Compile(const std::string& code, const std::vecto
   compiler::FuseOptions options;
   options.mode = *compiler::ParseFusionMode(fusion);
   options.threads = arena->threads();
-  options.can_run = [](const FusedOperator& fused) { return ops::CanRunFused(fused).ok(); };
+  options.can_run = ops::CanRunFused;
   options.sparsity_of = [&](std::string_view name) {
     const auto found = inputs.find(std::string(name));
     if (found == inputs.end() || !found->second.IsMatrix()) return -1.0;

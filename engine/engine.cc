@@ -15,6 +15,7 @@
 #include "compiler/optimize/pass.h"
 #include "core/memory/memory_bounds.h"
 #include "core/memory/memory_budget.h"
+#include "engine/blocks/compiled_block.h"
 #include "engine/machine/machine_constants.h"
 #include "engine/session/planning.h"
 #include "ops/base/cpu.h"
@@ -206,7 +207,12 @@ Result<std::string> Engine::Explain(const Script& script, std::string_view level
   HEDDLE_ASSIGN_OR_RETURN(compiler::FuseOptions fuse, FuseOptionsOf(options_.session));
   compiler::Diagnostics diagnostics;
   return compiler::Explain(script.text, CompileOptionsOf(script, loader.get()), level, &diagnostics,
-                           {std::move(fuse), options_.session.element_type, files.get()});
+                           {.fuse = std::move(fuse),
+                            .element_type = options_.session.element_type,
+                            .files = files.get(),
+                            .runs_directly = [this](const Graph& block) {
+                              return RunsDirectly(options_.session) && IsSmall(block);
+                            }});
 }
 
 std::unique_ptr<InteractiveSession> Engine::NewSession(

@@ -282,7 +282,7 @@ void PlanBuilder::EmitOperator(NodeId id) {
   const bool has_effect = ops::FindOperator(node.op)->effect;
   const std::vector<size_t> reduced = ReducedResults(id);
   const std::vector<size_t> others =
-      ops::RoleOf(node) == ops::Role::kWrite ? OtherRanksReady(id) : std::vector<size_t>();
+      ops::HasRole(node, ops::Role::kWrite) ? OtherRanksReady(id) : std::vector<size_t>();
   // The results of kReduce are finished from one list together.
   const bool together = placement.rule == ops::RowRule::kReduce && !reduced.empty();
   std::vector<std::vector<RegisterId>> partials(together ? 1 : reduced.size());

@@ -10,7 +10,7 @@ namespace {
 
 constexpr Option kOptions[] = {
     {"level", Option::Kind::kValue, "STAGE",
-     "ast, a stage of the compiler, program (default), recursion, all, fusion, cost or codegen"},
+     "ast, a stage of the compiler, program (default), recursion, structure, all, fusion, cost or codegen"},
     {"workers", Option::Kind::kValue, "N", "workers that fusion plans for, as sim (default 1)"}};
 
 Result<std::string> ExplainScript(const Arguments& arguments) {

@@ -296,7 +296,7 @@ class ProgramText {
 
 // All names and the nearest one, unless `level` is one of them.
 Status CheckLevel(std::string_view level) {
-  std::vector<std::string> known = {"ast", "program", "recursion", "all"};
+  std::vector<std::string> known = {"ast", "program", "recursion", "structure", "all"};
   for (std::string_view name : Stages()) known.emplace_back(name);
   known.insert(known.end(), std::begin(kFusionLevels), std::end(kFusionLevels));
   if (std::find(known.begin(), known.end(), level) != known.end()) return OkStatus();
@@ -336,6 +336,7 @@ Result<std::string> Explain(std::string text, const CompileOptions& options, std
   HEDDLE_ASSIGN_OR_RETURN(const Program program, CompileScript(std::move(text), observed, diagnostics));
   if (level == "program") add("program", ExplainProgram(program));
   if (level == "recursion") add("recursion", ExplainRecursion(program));
+  if (level == "structure") add("structure", ExplainRecursion(program, /*with_steps=*/true));
   return result;
 }
 

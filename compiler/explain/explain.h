@@ -20,8 +20,8 @@ std::string ExplainGraph(const Graph& graph, int indent = 0);
 std::string ExplainProgram(const Program& program);
 
 /// What the compiler makes of a script; nothing is run. Levels are "ast", a name of Stages(), "program"
-/// (after the last stage), "recursion", "all" (every stage, each under a heading), and those of
-/// kFusionLevels, which alone look at `planning`.
+/// (after the last stage), "recursion", "structure" (the same and the steps of each structure program), "all"
+/// (every stage, each under a heading), and those of kFusionLevels, which alone look at `planning`.
 ///
 /// Errors: those of CompileScript; kUsage, with all names and the nearest one, for a level that does not
 /// exist.

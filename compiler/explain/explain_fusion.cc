@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <map>
 #include <set>
 
@@ -63,12 +64,13 @@ class FusionText {
         options_(planning.fuse),
         element_type_(planning.element_type),
         files_(planning.files),
+        runs_directly_(planning.runs_directly),
         behind_writes_(std::move(behind_writes)) {
     passes_.infos_are_exact = true;
     passes_.disabled = disabled_passes;
     options_.constants = ops::OrBuiltIn(options_.constants, options_.threads);
     options_.reported_plans = level == "cost" ? kReportedPlans : 0;
-    options_.can_run = [](const FusedOperator& fused) { return ops::CanRunFused(fused).ok(); };
+    options_.can_run = ops::CanRunFused;
     options_.sparsity_of = [this](std::string_view name) {
       const auto found = sparsity_.find(name);
       return found == sparsity_.end() ? -1.0 : found->second;
@@ -80,6 +82,7 @@ class FusionText {
     FindWaiting(block);
     InferOutcome inferred = Infer(block.graph, block);
     HEDDLE_RETURN_IF_ERROR(inferred.error);
+    bool is_direct = RunsDirectly(inferred.graph);
     HEDDLE_ASSIGN_OR_RETURN(Graph graph, RunGraphPasses(std::move(inferred.graph), passes_));
     inferred = Infer(std::move(graph), block);
     HEDDLE_RETURN_IF_ERROR(inferred.error);
@@ -87,10 +90,14 @@ class FusionText {
     FuseReport report;
     HEDDLE_ASSIGN_OR_RETURN(const Graph fused, Fuse(inferred.graph, options_, &report));
     Remember(inferred.graph);
-    if (report.memo.empty() && !HasMatrixOfUnknownSize(inferred.graph)) return OkStatus();
+    is_direct = is_direct && RunsDirectly(inferred.graph);
+    if (report.memo.empty() && report.phased.empty() && !HasMatrixOfUnknownSize(inferred.graph))
+      return OkStatus();
     text_ += fmt::format("block at line {}\n", block.position.line);
     if (HasMatrixOfUnknownSize(inferred.graph))
       text_ += "  some sizes are known only when it runs: see run -explain\n";
+    if (is_direct)
+      text_ += "  small: it runs directly, operator by operator, without a plan and what is fused below\n";
     text_ += sparsities;
     if (level_ != "codegen") {
       text_ += ToText(report, level_ == "cost") + "\n";
@@ -109,6 +116,10 @@ class FusionText {
   }
 
  private:
+  bool RunsDirectly(const Graph& block) const {
+    return runs_directly_ && !HasMatrixOfUnknownSize(block) && runs_directly_(block);
+  }
+
   // Finds the reads of a block whose files an earlier write of the script changes. Passes give nodes new
   // numbers, so the reads are recognised by their paths.
   void FindWaiting(const Block& block) {
@@ -178,6 +189,7 @@ class FusionText {
   std::map<std::string, double, std::less<>> sparsity_;  // Of variables, negative when unknown.
   ElementType element_type_;
   ops::Files* files_;
+  std::function<bool(const Graph& block)> runs_directly_;
   std::map<int32_t, std::set<NodeId>> behind_writes_;  // reads that see other files than those of now
   std::set<std::string> waiting_;                      // paths of those of a block
   bool computed_path_waits_ = false;                   // one of them has a path that only the run knows

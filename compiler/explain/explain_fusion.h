@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -26,6 +27,9 @@ struct PlanningOptions {
   FuseOptions fuse;
   ElementType element_type = ElementType::kFloat64;  ///< Of all matrices: the precision of the program.
   ops::Files* files = nullptr;  ///< Where reads find the sizes of their files; nullptr: nowhere.
+  /// Whether a block with these sizes is so small that a run takes it operator by operator, without a plan;
+  /// empty: no block is.
+  std::function<bool(const Graph& block)> runs_directly = {};
 };
 
 /// The text of one of them. Sizes are those known without running: reads are looked up for their sizes.

@@ -22,8 +22,8 @@ struct CostModel {
   int threads = 1;            ///< Of a rank.
   int ranks = 1;
   int64_t min_distributed_bytes = 0;  ///< As in placement (ops/base/split.h).
-  /// Whether the executor can run an operator; empty: everything.
-  std::function<bool(const FusedOperator&)> can_run;
+  /// OK where the executor can run an operator; empty: it can run everything.
+  std::function<Status(const FusedOperator&)> can_run;
 };
 
 /// Added for an operator that exceeds the memory budget, or that the executor cannot run: such a plan is

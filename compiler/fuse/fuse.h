@@ -42,8 +42,9 @@ struct FuseOptions {
   std::function<double(std::string_view variable)> sparsity_of;
   /// Whether every rank has its own rows of a live-in; may be empty: of none.
   std::function<bool(std::string_view variable)> is_split;
-  /// Whether the executor can run this body; what it refuses is not formed. Empty: everything.
-  std::function<bool(const FusedOperator&)> can_run;
+  /// OK where the executor can run this body; what it refuses is not formed, and the report has the reason.
+  /// Empty: it can run everything.
+  std::function<Status(const FusedOperator&)> can_run;
   /// For each partition the report lists so many of the cheapest plans that were costed, the operators of the
   /// chosen plan, and the cost without redundancy. 0 leaves all of this out, because it takes time.
   size_t reported_plans = 0;
@@ -75,7 +76,7 @@ struct FuseReport {
   std::vector<std::shared_ptr<const FusedOperator>> fused;  ///< In the order of the result.
   std::vector<std::string> again;  ///< For each of them: operators in it that others compute, too: "exp %*%".
   std::vector<std::shared_ptr<const PhasedOperator>> phased;  ///< What they and others were put together to.
-  std::vector<std::string> refused;                           ///< Roots whose operators the executor refused.
+  std::vector<std::string> refused;  ///< Roots whose operators the executor refused, and why.
 };
 std::string ToText(const FuseReport& report, bool with_costs);
 /// Plans, whole or partial, whose cost was computed in all partitions.

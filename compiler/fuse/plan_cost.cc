@@ -281,7 +281,7 @@ bool PlanCost::CanRun(Open* open) {
   if (fresh) {
     const std::optional<BuiltOperator> built =
         BuildOperator(dag_, open->work.kind, open->work.roots, open->covered);
-    known->second = built && model_.can_run(built->fused);
+    known->second = built && model_.can_run(built->fused).ok();
   }
   return known->second;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/fuse/replace.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -91,16 +93,18 @@ class Replacer {
     Cover(id, entry, entry->kind, &covered);
     unit.covered.assign(covered.begin(), covered.end());
     unit.built = BuildOperator(dag_, unit.kind, unit.roots, unit.covered);
-    if (CanRun(unit)) return unit;
-    report_->refused.push_back(std::to_string(id) + " " + graph_[id].op);
+    const Status can_run = CanRun(unit);
+    if (can_run.ok()) return unit;
+    report_->refused.push_back(fmt::format("{} {}: {}", id, graph_[id].op, can_run.message()));
     unit.built.reset();
     unit.covered = {id};
     unit.kind = FusionTemplate::kCell;
     return unit;
   }
 
-  bool CanRun(const Unit& unit) const {
-    return unit.built.has_value() && (!options_.model.can_run || options_.model.can_run(unit.built->fused));
+  Status CanRun(const Unit& unit) const {
+    if (!unit.built) return Unimplemented("none of the inputs has rows to walk");
+    return options_.model.can_run ? options_.model.can_run(unit.built->fused) : OkStatus();
   }
 
   // Collects the nodes of an operator, in the same walk as PlanCost::AddNode.

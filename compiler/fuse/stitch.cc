@@ -378,7 +378,7 @@ bool Stitcher::CanRun(const Group& group) {
   if (fresh) {
     const std::optional<BuiltOperator> built =
         BuildOperator(dag_, StitchKind(dag_, group.roots), group.roots, group.covered);
-    known->second = built && (!model_.can_run || model_.can_run(built->fused));
+    known->second = built && (!model_.can_run || model_.can_run(built->fused).ok());
   }
   return known->second;
 }

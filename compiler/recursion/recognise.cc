@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <sstream>
+#include <string>
 #include <utility>
 
 #include "compiler/gradient/gradient.h"
@@ -13,6 +15,7 @@
 #include "compiler/recursion/free_parameters.h"
 #include "compiler/recursion/number_facts.h"
 #include "ops/base/operator.h"
+#include "ops/recursion/structure/structure_text.h"
 
 namespace heddle::compiler {
 namespace {
@@ -33,7 +36,7 @@ std::string Culprit(const Graph& graph, NodeId id, const std::vector<NumberFact>
   if (node.Is("variable")) return Named(node.Text("name"), what);
   for (const NodeId input : node.inputs)
     if (input != kNoNode && !facts[static_cast<size_t>(input)].is_structural &&
-        ops::RoleOf(graph[input]) != ops::Role::kRange)
+        !ops::HasRole(graph[input], ops::Role::kRange))
       if (!(graph[input].Is("variable") && graph[input].info.IsMatrix() &&
             !facts[static_cast<size_t>(input)].from_call))
         return Culprit(graph, input, facts, what);
@@ -291,6 +294,13 @@ class Recogniser {
 };
 
 void AppendSteps(const Recursion& recursion, const Function& function, std::string* text) {
+  *text += fmt::format("  structure program, run once a node; r0 is {}\n",
+                       function.parameters[recursion.node_parameter].name);
+  std::istringstream steps(ops::ToText(recursion.structure));
+  for (std::string line; std::getline(steps, line);) *text += "  " + line + "\n";
+}
+
+void AppendFound(const Recursion& recursion, const Function& function, std::string* text) {
   std::vector<std::string> invariant;
   for (size_t i = 0; i < function.parameters.size(); ++i)
     if (i != recursion.node_parameter) invariant.push_back(function.parameters[i].name);
@@ -424,7 +434,7 @@ void WarnOfInterpreted(const Program& program, Diagnostics* diagnostics) {
   }
 }
 
-std::string ExplainRecursion(const Program& program) {
+std::string ExplainRecursion(const Program& program, bool with_steps) {
   std::string text;
   for (const auto& [name, function] : program.functions) {
     const Recognition recognition = RecogniseIn(program, name, function);
@@ -437,7 +447,8 @@ std::string ExplainRecursion(const Program& program) {
     text += fmt::format("{}:{}: '{}' is a structural recursion{}\n", function.position.file,
                         function.position.line, function.name,
                         recognition.recursion.is_forward ? "; its derivative runs in batches as well" : "");
-    AppendSteps(recognition.recursion, function, &text);
+    AppendFound(recognition.recursion, function, &text);
+    if (with_steps) AppendSteps(recognition.recursion, function, &text);
   }
   return text.empty() ? "no function calls itself\n" : text;
 }

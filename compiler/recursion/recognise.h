@@ -70,7 +70,8 @@ std::string NotRecognisedText(const Function& function, const Recognition& recog
 /// Says so of each function that goes over a structure and is not recognised.
 void WarnOfInterpreted(const Program& program, Diagnostics* diagnostics);
 
-/// What was found at each function that calls itself, for people.
-std::string ExplainRecursion(const Program& program);
+/// What was found at each function that calls itself, for people; `with_steps`, also the steps of its
+/// structure program.
+std::string ExplainRecursion(const Program& program, bool with_steps = false);
 
 }  // namespace heddle::compiler

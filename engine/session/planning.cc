@@ -13,7 +13,7 @@ Result<compiler::FuseOptions> FuseOptionsOf(const SessionOptions& session) {
   options.threads = session.threads;
   options.ranks = session.ranks;
   options.min_distributed_bytes = session.min_distributed_bytes;
-  options.can_run = [](const FusedOperator& fused) { return ops::CanRunFused(fused).ok(); };
+  options.can_run = ops::CanRunFused;
   return options;
 }
 

@@ -221,11 +221,16 @@ TEST(FuseTest, EffectsKeepTheirOrderAndRangesLeaveIt) {
 TEST(FuseTest, WhatTheExecutorRefusesIsNotFormed) {
   FuseOptions options;
   FuseReport report;
-  options.can_run = [](const FusedOperator& fused) { return fused.kind != FusionTemplate::kRow; };
+  options.can_run = [](const FusedOperator& fused) {
+    return fused.kind == FusionTemplate::kRow ? Unimplemented("no rows today") : OkStatus();
+  };
   const Graph fused = Fused(ExampleB(), options, &report);
   for (const FusedOperator& fused_operator : OperatorsOf(fused))
     EXPECT_NE(fused_operator.kind, FusionTemplate::kRow);
   ASSERT_FALSE(report.refused.empty());
+  EXPECT_NE(ToText(report, /*with_costs=*/false).find("refused by the executor: " + report.refused[0]),
+            std::string::npos);
+  EXPECT_TRUE(report.refused[0].ends_with(": no rows today")) << report.refused[0];
   Meaning meaning;
   EXPECT_EQ(meaning.Of(fused), meaning.Of(ExampleB()));
 }
@@ -244,8 +249,9 @@ TEST(FuseTest, TheSearchAvoidsWhatTheExecutorRefuses) {
   (void)Fused(make.graph(), options, &report);
   EXPECT_EQ(report.partitions[0].chosen, "00");  // Otherwise both compute it along the entries of X.
   options.can_run = [](const FusedOperator& fused) {
-    return CountOf(fused.body, "abs") == 0 ||
-           (CountOf(fused.body, "rowSums") == 0 && CountOf(fused.body, "colSums") == 0);
+    const bool can_run = CountOf(fused.body, "abs") == 0 ||
+                         (CountOf(fused.body, "rowSums") == 0 && CountOf(fused.body, "colSums") == 0);
+    return can_run ? OkStatus() : Unimplemented("abs beside a sum");
   };
   const Graph fused = Fused(make.graph(), options, &report);
   EXPECT_EQ(report.partitions[0].chosen, "11");

@@ -20,7 +20,7 @@ struct Outcome {
 };
 
 Outcome OutcomeOf(const Graph& graph, FuseOptions options = {}) {
-  options.can_run = [](const FusedOperator& fused) { return ops::CanRunFused(fused).ok(); };
+  options.can_run = ops::CanRunFused;
   const Result<Graph> fused = Fuse(graph, options, nullptr);
   EXPECT_TRUE(fused.ok()) << fused.status().ToString();
   if (!fused.ok()) return {};

@@ -19,7 +19,7 @@ constexpr int64_t kRows = 1'000'000;
 std::vector<FusedOperator> OperatorsOf(const Graph& graph, FusionMode mode = FusionMode::kCost) {
   FuseOptions options;
   options.mode = mode;
-  options.can_run = [](const FusedOperator& fused) { return ops::CanRunFused(fused).ok(); };
+  options.can_run = ops::CanRunFused;
   const Result<Graph> fused = Fuse(graph, options, nullptr);
   EXPECT_TRUE(fused.ok()) << fused.status().ToString();
   Meaning meaning;
