@@ -87,6 +87,10 @@ TEST(CompilingTest, AScriptThatTakesTooLongOrTooMuchIsRefused) {
   const Finished submit = cluster.Run({"job", "submit", "--detach", "long.dml"});
   EXPECT_EQ(submit.code, 5) << submit.errors;
   EXPECT_NE(submit.errors.find("out of memory"), std::string::npos) << submit.errors;
+  EXPECT_NE(submit.errors.find("the master compiles each script within 50331648 bytes; 'heddle master "
+                               "--compile-memory SIZE' allows more"),
+            std::string::npos)
+      << submit.errors;
   cluster.ExpectAnswers();
   cluster.EndAndExpectNothingLeft();
 }
@@ -113,6 +117,11 @@ TEST(CompilingTest, WhoGivesUpIsNotCompiledFor) {
     const auto submits = cluster.SubmitLong();
     submits[0]->Signal(signal);
     EXPECT_EQ(submits[0]->Wait(), signal == SIGINT ? 8 : 128 + SIGKILL);
+    if (signal == SIGINT)
+      EXPECT_NE(submits[0]->output().find(
+                    "the master may have taken the job all the same: 'heddle job list' tells"),
+                std::string::npos)
+          << submits[0]->output();
     EXPECT_TRUE(cluster.AwaitCompilers(0)) << signal;
   }
   cluster.EndAndExpectNothingLeft();

@@ -143,10 +143,12 @@ TEST(JobsTest, ADeadExecutorLeavesALog) {
     kill(executor, SIGSEGV);
   }
   EXPECT_EQ(submit->Wait(), 70) << submit->output();
+  EXPECT_NE(submit->output().find("its last words: "), std::string::npos) << submit->output();
   const size_t at = submit->output().find("its log is ");
   ASSERT_NE(at, std::string::npos) << submit->output();
   const std::string rest = submit->output().substr(at + std::string("its log is ").size());
   const std::string path = rest.substr(0, rest.find(' '));
+  EXPECT_NE(rest.find(" on that worker's machine"), std::string::npos) << rest;
   EXPECT_NE(path.find("/workers/alpha/logs/j1-3-0.log"), std::string::npos) << path;
   EXPECT_NE(ReadText(path).find("was killed by signal 11"), std::string::npos) << path;
   cluster.EndAndExpectNothingLeft();
@@ -289,7 +291,10 @@ TEST(JobsTest, StrangersAreRefused) {
   WriteText(cluster.folder() + "/token", "0123456789abcdef0123456789abcdef\n");
   const Finished list = cluster.Run({"job", "list", "--token-file", "token"});
   EXPECT_EQ(list.code, 6);
-  EXPECT_NE(list.errors.find("does not accept the token"), std::string::npos) << list.errors;
+  EXPECT_NE(list.errors.find("does not accept the token\n"
+                             "give the token that it was started with: --token-file FILE\n"),
+            std::string::npos)
+      << list.errors;
   const Finished logs = cluster.Run({"job", "logs", "j1", "--token-file", "token"});
   EXPECT_EQ(logs.code, 6);
   EXPECT_NE(logs.errors.find("does not accept the token"), std::string::npos) << logs.errors;

@@ -68,6 +68,7 @@ TEST_F(CompileProcessTest, HowACompilerEndedIsToldWithTheScript) {
   EXPECT_EQ(killed.message(),
             "the compiler was ended by signal 9 (Killed) while it compiled the script 'a.dml'");
   EXPECT_EQ(ExitCode(killed), 5);
+  EXPECT_EQ(killed.notes()[0], "so the kernel ends a process when memory runs out");
   EXPECT_EQ(ExitCode(Run("kill -TERM $$")), 6);
   const Status memory = Run("echo 'out of memory: 12 bytes are not to be had' >&2; exit 5");
   EXPECT_EQ(memory.message(), "out of memory while the script 'a.dml' was compiled");
@@ -84,6 +85,7 @@ TEST_F(CompileProcessTest, ACompilerThatDoesNotEndIsEnded) {
   EXPECT_EQ(slow.message(),
             "the script 'a.dml' was not compiled within 0.2 s, which is as long as this master compiles one");
   EXPECT_EQ(ExitCode(slow), 3);
+  EXPECT_EQ(slow.notes()[0], "'heddle master --compile-seconds N' gives scripts more time");
   // One that talks for ever, one that closes its end and stays.
   EXPECT_EQ(ExitCode(Run("exec cat /dev/zero >&2", limits)), 3);
   EXPECT_NE(ExitCode(Run("exec 3>&-; exec sleep 600", limits)), 0);

@@ -141,6 +141,11 @@ TEST_F(MasterCoreTest, AJobThatKeepsLosingMachinesIsGivenUpAfterItsTime) {
   EXPECT_EQ(Get(id).outcome.message(),
             "machines or processes were lost 2 times and no attempt ended in 10 s");
   EXPECT_EQ(ExitCode(Get(id).outcome), 6);
+  EXPECT_EQ(
+      Get(id).outcome.notes()[0].find("the last word: worker 0 (worker-a, pid 100) was killed by signal 9"),
+      0u)
+      << Get(id).outcome.notes()[0];
+  EXPECT_EQ(Get(id).outcome.notes()[1], "a job is started again for a longer time with --retry-for");
 
   const std::string patient = Submit(1, /*retry_for_ms=*/10'000);
   RunUntilRunning(patient);
@@ -435,7 +440,9 @@ TEST_F(MasterCoreTest, DrainNamesOneWorker) {
   twin.uuid = "b";
   twin.name = "worker-a";
   core_->WorkerConnected(twin, {});
-  EXPECT_EQ(core_->Drain("worker-a", true).status().message(), "2 workers are called 'worker-a'");
+  const Status ambiguous = core_->Drain("worker-a", true).status();
+  EXPECT_EQ(ambiguous.message(), "2 workers are called 'worker-a'");
+  EXPECT_EQ(ambiguous.notes()[0], "name one by its uuid: heddle admin nodes --json");
   EXPECT_EQ(core_->Drain("b", true)->name, "worker-a");
   disk_.full = true;
   EXPECT_EQ(core_->Drain("a", true).status().code(), StatusCode::kResourceExhausted);

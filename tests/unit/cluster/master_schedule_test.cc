@@ -128,12 +128,14 @@ TEST_F(MasterScheduleTest, WhatCanNeverStartIsRefusedWithNumbers) {
   const Status workers = core_->Submit(Specification(101)).status();
   EXPECT_EQ(workers.message(), "the job wants 101 workers; this master gives a job 100 at most");
   EXPECT_EQ(ExitCode(workers), 5);
+  EXPECT_EQ(workers.notes()[0], "submit it with fewer: --workers N");
   EXPECT_TRUE(core_->Submit(Specification(1, 1000)).ok()) << "nobody is here: a larger one may come";
   Connect("a", 600);
   Connect("b", 800);
   const Status memory = core_->Submit(Specification(1, 900)).status();
   EXPECT_EQ(memory.message(), "the job asks for 900 bytes of memory on a worker; the largest worker has 800");
   EXPECT_EQ(ExitCode(memory), 5);
+  EXPECT_EQ(memory.notes()[0], "submit it with less: --memory SIZE");
   EXPECT_TRUE(store_->Load()->size() == 1u) << "what is refused is not written down";
   Connect("c");
   EXPECT_TRUE(core_->Submit(Specification(1, 900)).ok()) << "c does not say how much it has";

@@ -69,6 +69,7 @@ TEST_F(MasterServerTest, RefusesAnotherProtocolAndNamesBothVersions) {
   EXPECT_EQ(ExitCode(refused), 6);
   EXPECT_EQ(refused.message(), std::string("the master is Heddle ") + kVersion +
                                    ", the caller is Heddle 9.9.9: they cannot talk to each other");
+  EXPECT_EQ(refused.notes()[0], "use the same version on both sides");
 }
 
 TEST_F(MasterServerTest, AcknowledgedJobsAreThereAfterARestart) {

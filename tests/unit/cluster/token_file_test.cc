@@ -48,12 +48,15 @@ TEST_F(TokenFileTest, AFileThatOthersCanWriteIsRefused) {
   for (const mode_t mode : {0620, 0602, 0666, 0777}) {
     const Status status = Read(kToken, mode).status();
     EXPECT_EQ(status.message(), "others can write the token file '" + path_ + "'");
+    EXPECT_EQ(status.notes()[0], "close it: chmod 600 " + path_);
     EXPECT_EQ(ExitCode(status), 6);
   }
   for (const mode_t mode : {0400, 0440, 0444, 0644}) EXPECT_TRUE(Read(kToken, mode).ok()) << mode;
   if (geteuid() != 0) return;
   ASSERT_EQ(chown(path_.c_str(), 1234, 1234), 0);
-  EXPECT_EQ(ReadToken(path_).status().message(), "the token file '" + path_ + "' belongs to another user");
+  const Status foreign = ReadToken(path_).status();
+  EXPECT_EQ(foreign.message(), "the token file '" + path_ + "' belongs to another user");
+  EXPECT_EQ(foreign.notes()[0], "whoever owns it could exchange the token: copy it to a file of your own");
 }
 
 }  // namespace

@@ -175,8 +175,9 @@ TEST(LoadScriptsTest, AFileThatNeverEndsIsRefused) {
   ScriptLoader scripts({}, &loader, &diagnostics);
   scripts.LoadMain("main.dml", "source(\"/dev/zero\") as z");
   ASSERT_EQ(diagnostics.errors(), 1u);
-  EXPECT_EQ(diagnostics.Sorted(Severity::kError)[0]->message,
-            "a script has at most 67108864 bytes, this has more");
+  const Diagnostic& error = *diagnostics.Sorted(Severity::kError)[0];
+  EXPECT_EQ(error.message, "a script has at most 67108864 bytes, this has more");
+  EXPECT_EQ(error.notes, std::vector<std::string>{"is this a data file?"});
 }
 
 }  // namespace

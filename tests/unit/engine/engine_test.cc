@@ -94,8 +94,10 @@ TEST(EngineTest, SparseMatricesAreAdoptedAndArraysThatAreNoneAreRefused) {
   EXPECT_EQ(results->outputs.at("r").value.matrix().At(0, 0), 3);
   EXPECT_EQ(results->outputs.at("r").value.matrix().At(2, 0), 3);
   EXPECT_EQ(results->outputs.at("T").value.matrix().At(2, 0), 2);
-  EXPECT_EQ(adopt({0, 2, 0, 1}, offsets, 3).status().message(),
-            "columns of row 1 are not ascending from 0 to 2: 0 stands behind 2");
+  const Status unsorted = adopt({0, 2, 0, 1}, offsets, 3).status();
+  EXPECT_EQ(unsorted.message(), "columns of row 1 are not ascending from 0 to 2: 0 stands behind 2");
+  EXPECT_EQ(unsorted.notes()[0],
+            "columns of entries count from 0; sort the entries of each row, and add up double ones");
   EXPECT_EQ(adopt(columns, offsets, 2).status().message(),
             "columns of row 1 are not ascending from 0 to 1: 2 stands behind 0");
   EXPECT_EQ(adopt(columns, {1, 3, 2, 4}, 3).status().message(),
@@ -219,11 +221,13 @@ TEST(EngineTest, AnOutputThatNobodyAssignsIsAnErrorBeforeTheRunOrBehindIt) {
       TheEngine().Run({.text = "if ($x > 1) { w = 1 }", .parameters = {{"x", "0"}}}, {}, {"w"});
   EXPECT_EQ(late.status().code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(late.status().message(), "the output 'w' has no value at the end of the script");
+  EXPECT_EQ(late.status().notes()[0], "no statement that ran has assigned it");
 }
 
 TEST(EngineTest, NamesAndOptionsAreChecked) {
-  EXPECT_EQ(TheEngine().Run({.text = "x = 1"}, {{"2x", Scalar(1)}}).status().message(),
-            "'2x' is no name of a variable");
+  const Status name = TheEngine().Run({.text = "x = 1"}, {{"2x", Scalar(1)}}).status();
+  EXPECT_EQ(name.message(), "'2x' is no name of a variable");
+  EXPECT_EQ(name.notes()[0], "a name has letters, digits, '_' and '.', and begins with a letter");
   EXPECT_EQ(TheEngine().Run({.text = "x = 1"}, {{"while", Scalar(1)}}).status().message(),
             "'while' is no name of a variable");
   EngineOptions options;

@@ -30,7 +30,12 @@ class OwnFoldersTest : public testing::Test {
   static std::string Fault(const std::string& path, const FolderRules& rules = {}) {
     const Result<Descriptor> folder = OpenFolderForUser(path, rules);
     EXPECT_TRUE(folder.ok() || folder.status().code() == StatusCode::kPermissionDenied);
-    return folder.ok() ? "none" : folder.status().message();
+    if (folder.ok()) return "none";
+    const std::vector<std::string> notes = folder.status().notes();
+    return folder.status().message() + (notes.empty() ? "" : "; " + notes[0]);
+  }
+  static std::string OpenToOthers(const std::string& path) {
+    return "the folder '" + path + "' is open to others; close it: chmod 700 " + path;
   }
   static mode_t ModeOf(const std::string& path) {
     struct stat status = {};
@@ -53,9 +58,12 @@ TEST_F(OwnFoldersTest, AreMadeForTheirUserUnderAnyUmask) {
 TEST_F(OwnFoldersTest, NoLinkInAFolderOfEverybodyIsFollowed) {
   const std::string link = root_ + "/shared/heddle-1";
   fs::create_directory_symlink(root_ + "/private", link);
-  EXPECT_EQ(Fault(link), "'" + link + "' is a link in a folder that everybody may write to");
-  EXPECT_EQ(Fault(link + "/state/master"),
-            "'" + link + "' is a link in a folder that everybody may write to");
+  const std::string fault =
+      "'" + link +
+      "' is a link in a folder that everybody may write to; somebody else may have made "
+      "it: remove it, or name another folder";
+  EXPECT_EQ(Fault(link), fault);
+  EXPECT_EQ(Fault(link + "/state/master"), fault);
   EXPECT_TRUE(fs::is_empty(root_ + "/private"));
   EXPECT_EQ(SecretOfUser(link, "key"), std::nullopt);
   EXPECT_TRUE(fs::is_empty(root_ + "/private"));
@@ -66,7 +74,7 @@ TEST_F(OwnFoldersTest, LinksThatOnlyTheUserCanHaveMadeAreFollowed) {
   fs::create_directory_symlink(root_ + "/elsewhere", root_ + "/private/cache");
   EXPECT_EQ(Fault(root_ + "/private/cache/code"), "none");
   EXPECT_EQ(ModeOf(root_ + "/elsewhere/code"), 0700u);
-  EXPECT_EQ(Fault(root_ + "/private/cache"), "the folder '" + root_ + "/private/cache' is open to others");
+  EXPECT_EQ(Fault(root_ + "/private/cache"), OpenToOthers(root_ + "/private/cache"));
 }
 
 TEST_F(OwnFoldersTest, AFileInItsPlaceIsNamed) {
@@ -82,7 +90,7 @@ TEST_F(OwnFoldersTest, OneThatOthersMayEnterIsRefusedOrClosed) {
   fs::create_directory(folder);
   for (const mode_t mode : {0755, 0710, 0701}) {
     ASSERT_EQ(chmod(folder.c_str(), mode), 0);
-    EXPECT_EQ(Fault(folder), "the folder '" + folder + "' is open to others");
+    EXPECT_EQ(Fault(folder), OpenToOthers(folder));
     EXPECT_EQ(ModeOf(folder), mode);
     EXPECT_EQ(Fault(folder, {.is_closed = true}), "none");
     EXPECT_EQ(ModeOf(folder), 0700u);
@@ -91,7 +99,7 @@ TEST_F(OwnFoldersTest, OneThatOthersMayEnterIsRefusedOrClosed) {
   // What they have put there stays there.
   for (const mode_t mode : {0777, 01777, 0720, 0702}) {
     ASSERT_EQ(chmod(folder.c_str(), mode), 0);
-    EXPECT_EQ(Fault(folder, {.is_closed = true}), "the folder '" + folder + "' is open to others");
+    EXPECT_EQ(Fault(folder, {.is_closed = true}), OpenToOthers(folder));
     EXPECT_EQ(ModeOf(folder), mode);
   }
 }

@@ -249,6 +249,10 @@ TEST_F(MemoryOfArrayProcessTest, WhatALibraryAsksForBeyondItsShareIsRefused) {
   EXPECT_TRUE(large.status().message().starts_with(
       "out of memory: cannot read 'file': 314572800 bytes are asked for at once, "))
       << large.status().ToString();
+  EXPECT_EQ(
+      large.status().notes()[0],
+      "it is damaged, or its pieces are very large: write it in smaller ones, or allow more memory with "
+      "--memory BYTES");
   const Opened many = Open("in_pieces 300");
   EXPECT_EQ(many.status().code(), StatusCode::kResourceExhausted);
   EXPECT_TRUE(many.status().message().starts_with("out of memory: cannot read 'file': 10"))

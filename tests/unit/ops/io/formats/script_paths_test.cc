@@ -308,8 +308,10 @@ TEST_F(ScriptPathsTest, WhatHeddleKeepsIsClosedToJobsAndReadOnlyToItsUser) {
 TEST_F(ScriptPathsTest, NoScriptMarksAFolder) {
   const std::string mark = kOwnFolderMark;
   const auto job = FilesOf(RootsOfJob());
-  EXPECT_EQ(job->Replace(mark, "x").message(),
-            "cannot write '" + mark + "': Heddle keeps files of its own there");
+  const Status refused = job->Replace(mark, "x");
+  EXPECT_EQ(refused.message(), "cannot write '" + mark + "': Heddle keeps files of its own there");
+  EXPECT_EQ(refused.notes()[0],
+            "tokens, keys, jobs, logs and machine code are closed to scripts (docs/daemons.md)");
   EXPECT_FALSE(fs::exists(PathOf("job/" + mark)));
 }
 
