@@ -142,9 +142,9 @@ TEST_F(MasterCoreTest, AJobThatKeepsLosingMachinesIsGivenUpAfterItsTime) {
             "machines or processes were lost 2 times and no attempt ended in 10 s");
   EXPECT_EQ(ExitCode(Get(id).outcome), 6);
   EXPECT_EQ(
-      Get(id).outcome.notes()[0].find("the last word: worker 0 (worker-a, pid 100) was killed by signal 9"),
-      0u)
-      << Get(id).outcome.notes()[0];
+      Get(id).outcome.notes()[0],
+      "the last word: attempt 2 ended: worker 0 (worker-a, pid 100) was killed by signal 9; the next one "
+      "starts in 1 s");
   EXPECT_EQ(Get(id).outcome.notes()[1], "a job is started again for a longer time with --retry-for");
 
   const std::string patient = Submit(1, /*retry_for_ms=*/10'000);

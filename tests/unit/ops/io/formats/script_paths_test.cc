@@ -310,7 +310,7 @@ TEST_F(ScriptPathsTest, NoScriptMarksAFolder) {
   const auto job = FilesOf(RootsOfJob());
   const Status refused = job->Replace(mark, "x");
   EXPECT_EQ(refused.message(), "cannot write '" + mark + "': Heddle keeps files of its own there");
-  EXPECT_EQ(refused.notes()[0],
+  EXPECT_EQ(refused.notes().back(),
             "tokens, keys, jobs, logs and machine code are closed to scripts (docs/daemons.md)");
   EXPECT_FALSE(fs::exists(PathOf("job/" + mark)));
 }
