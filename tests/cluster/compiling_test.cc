@@ -117,11 +117,12 @@ TEST(CompilingTest, WhoGivesUpIsNotCompiledFor) {
     const auto submits = cluster.SubmitLong();
     submits[0]->Signal(signal);
     EXPECT_EQ(submits[0]->Wait(), signal == SIGINT ? 8 : 128 + SIGKILL);
-    if (signal == SIGINT)
+    if (signal == SIGINT) {
       EXPECT_NE(submits[0]->output().find(
                     "the master may have taken the job all the same: 'heddle job list' tells"),
                 std::string::npos)
           << submits[0]->output();
+    }
     EXPECT_TRUE(cluster.AwaitCompilers(0)) << signal;
   }
   cluster.EndAndExpectNothingLeft();
