@@ -143,7 +143,6 @@ TEST(JobsTest, ADeadExecutorLeavesALog) {
     kill(executor, SIGSEGV);
   }
   EXPECT_EQ(submit->Wait(), 70) << submit->output();
-  EXPECT_NE(submit->output().find("its last words: "), std::string::npos) << submit->output();
   const size_t at = submit->output().find("its log is ");
   ASSERT_NE(at, std::string::npos) << submit->output();
   const std::string rest = submit->output().substr(at + std::string("its log is ").size());

@@ -111,9 +111,10 @@ class MasterCoreTest : public testing::Test {
     news.exit = ExecutorExit{};
     core_->News(Get(id).workers[static_cast<size_t>(rank)], news);
   }
-  void Crash(const std::string& id, int rank, int number) {
+  void Crash(const std::string& id, int rank, int number, const std::string& last_words = "") {
     ExecutorNews news = News(Get(id), rank);
     news.exit = ExecutorExit{100 + rank, true, number};
+    news.exit->last_words = last_words;
     core_->News(Get(id).workers[static_cast<size_t>(rank)], news);
   }
   void RunUntilRunning(const std::string& id) {

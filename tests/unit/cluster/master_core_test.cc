@@ -58,12 +58,13 @@ TEST_F(MasterCoreTest, ACrashIsTriedThreeTimesAndThenNamed) {
     SCOPED_TRACE(attempt);
     EXPECT_EQ(Get(id).attempt, attempt);
     RunUntilRunning(id);
-    Crash(id, 0, SIGSEGV);
+    Crash(id, 0, SIGSEGV, "stack is gone");
     Pass(kNsPerSecond, {"a"});
   }
   EXPECT_EQ(Get(id).state, JobState::kFailed);
   EXPECT_EQ(Get(id).outcome.message(), "worker 0 (worker-a, pid 100) was killed by signal 11");
-  EXPECT_EQ(Get(id).outcome.notes()[0], "the job was started 3 times; 3 attempts broke by themselves");
+  EXPECT_EQ(Get(id).outcome.notes()[0], "its last words: stack is gone");
+  EXPECT_EQ(Get(id).outcome.notes()[1], "the job was started 3 times; 3 attempts broke by themselves");
   EXPECT_EQ(ExitCode(Get(id).outcome), 70);
 }
 
