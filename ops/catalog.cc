@@ -46,6 +46,7 @@ namespace heddle::ops {
   Operator(kErf)                   \
   Operator(kFrame)                 \
   Operator(kGroupAggregate)        \
+  Operator(kHistograms)            \
   Operator(kInterQuartileMean)     \
   Operator(kLowerTriangle)         \
   Operator(kLstm)                  \

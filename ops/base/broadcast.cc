@@ -22,8 +22,8 @@ bool Match(const Shape& left, const Shape& right) {
 
 Status Mismatch(std::string_view op, const Shape& left, const Shape& right) {
   std::string allowed = fmt::format("{}", left);
-  if (left.columns != 1) allowed += fmt::format(", {}x1", left.rows);
-  if (left.rows != 1 && left.columns != 1) allowed += fmt::format(", 1x{}", left.columns);
+  if (left.columns != 1) allowed += fmt::format(", {}", Shape{left.rows, 1});
+  if (left.rows != 1 && left.columns != 1) allowed += fmt::format(", {}", Shape{1, left.columns});
   if (left.columns == 1) allowed += ", a row vector";
   Status status =
       InvalidArgument("{}: shapes {} and {} do not match; on the right of {} there may be {} or a scalar", op,

@@ -245,12 +245,67 @@ void SumCells(const std::vector<Entry>& entries, const Put& put) {
   }
 }
 
+// A is seq(1, m), and a column B says where in a row the weight stands: entries are in order, at most one in
+// a row.
+bool IsOneHot(const KernelCall& call, const Operand& w) {
+  const Value& b = *call.inputs[kB];
+  const Matrix& a = call.inputs[kA]->matrix();
+  const bool ascends = a.rows() < 2 || a.At(1, 0) == 2;  // seq(1, -3) goes down.
+  return KeepsRows(call.node) && ascends && w.IsConstant() && a.columns() == 1 && b.IsMatrix() &&
+         b.matrix().shape() == a.shape();
+}
+
+Result<Value> RunOneHot(const KernelCall& call, Shape shape, double weight) {
+  const int64_t rows = call.inputs[kA]->matrix().rows();
+  const double* const keys = call.inputs[kB]->matrix().data();
+  const bool fixed = shape.IsKnown();
+  std::vector<int32_t> columns(static_cast<size_t>(rows));  // -1: no entry.
+  int64_t entries = 0, largest = 0;
+  for (int64_t i = 0; i < rows; ++i) {
+    if (i % kCellsBetweenPolls == 0 && IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
+    columns[static_cast<size_t>(i)] = -1;
+    if (std::isnan(keys[i]) || std::isnan(weight)) continue;
+    const int64_t column = Key(keys[i]);
+    if (column < 0) return BadKey(keys[i], i, 1);
+    if (fixed && (i >= shape.rows || column >= shape.columns)) continue;
+    if (column >= kMostColumns) return TooLarge("column", keys[i], kMostColumns);
+    columns[static_cast<size_t>(i)] = static_cast<int32_t>(column);
+    largest = std::max(largest, column + 1);
+    entries += weight != 0;
+  }
+  if (!fixed) shape = {rows, largest};
+  const int64_t filled = std::min(rows, shape.rows);
+  if (call.node.info.format != Format::kSparse) {
+    HEDDLE_ASSIGN_OR_RETURN(Matrix result, FilledMatrix(shape.rows, shape.columns, 0));
+    double* const cells = result.mutable_data();
+    for (int64_t i = 0; i < filled; ++i)
+      if (const int32_t column = columns[static_cast<size_t>(i)]; column >= 0)
+        cells[i * shape.columns + column] = 0.0 + weight;
+    return Value(std::move(result));
+  }
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(shape.rows, shape.columns, entries));
+  int64_t* const offsets = result.mutable_row_offsets();
+  int32_t* const indexes = result.mutable_column_indexes();
+  double* const values = result.mutable_values();
+  int64_t at = 0;
+  for (int64_t i = 0; i < shape.rows; ++i) {
+    if (i < filled && columns[static_cast<size_t>(i)] >= 0 && weight != 0) {
+      indexes[at] = columns[static_cast<size_t>(i)];
+      values[at++] = weight;
+    }
+    offsets[i + 1] = at;
+  }
+  return Value(std::move(result));
+}
+
 Result<Value> RunTable(const KernelCall& call) {
   Shape shape;
   HEDDLE_ASSIGN_OR_RETURN(shape.rows, GivenSize(call, kD1, "the number of rows", kUnknown));
   HEDDLE_ASSIGN_OR_RETURN(shape.columns, GivenSize(call, kD2, "the number of columns", kUnknown));
   const bool counts = GivenScalar(call, kW) == nullptr || GivenScalar(call, kW)->AsDouble() == 1;
   const bool weighted = call.inputs.size() > kW && call.inputs[kW] != nullptr && call.inputs[kW]->IsMatrix();
+  HEDDLE_ASSIGN_OR_RETURN(const Operand weight, Operand::Of(call, kW, 1));
+  if (IsOneHot(call, weight)) return RunOneHot(call, shape, weight[0]);
   {
     const Matrix& a = call.inputs[kA]->matrix();
     HEDDLE_ASSIGN_OR_RETURN(const Operand b, Operand::Of(call, kB, 1));
@@ -353,7 +408,7 @@ double TableWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
 // Errors: a key below 1 (at run time).
 // Format: dense with at most 8 columns known before the run, else CSR.
 // Order: weights of a cell add up in row order within panels of Granule(m) rows of A; panels along the tree.
-// Cost: sorts the m*n entries by column and row; counts of few cells need no order.
+// Cost: sorts the m*n entries by column and row; counts of few cells need no order, nor do one-hot rows.
 constexpr Operator kTableOperator = {.name = "table",
                                      .form = CallForm::kTable,
                                      .parameters = "A B W? odim1? odim2? outputEmptyBlocks?",

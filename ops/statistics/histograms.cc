@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "core/values/sizes.h"
+#include "ops/base/arguments.h"
+#include "ops/base/parallel.h"
+#include "ops/catalog.h"
+#include "ops/cells/move_cells.h"
+#include "ops/cells/storage.h"
+
+namespace heddle::ops {
+namespace {
+
+enum Input { kGroups, kBins, kWeights, kGroupCount, kBinCount };
+
+// Sums of some columns should stay in the second-level cache while rows add to them.
+constexpr int64_t kMostSumBytes = 256 << 10;
+constexpr int64_t kRowsBetweenPolls = 1 << 16;
+
+// `what` has a row for each row of the bins.
+Status CheckRows(const Shape& bins, const Shape& other, std::string_view what, StatusCode code) {
+  if (bins.rows == kUnknown || other.rows == kUnknown || bins.rows == other.rows) return OkStatus();
+  return Status(code, fmt::format("histograms: the bins are {} but the {} are {}", bins, what, other))
+      .WithNote(fmt::format("the {} have as many rows as the bins", what));
+}
+
+Status CheckShapes(const Shape& groups, const Shape& bins, const Shape& weights, StatusCode code) {
+  if (groups.columns != kUnknown && groups.columns != 1)
+    return Status(code, fmt::format("histograms: the groups must be a column, not {}", groups));
+  HEDDLE_RETURN_IF_ERROR(CheckRows(bins, groups, "groups", code));
+  return CheckRows(bins, weights, "weights", code);
+}
+
+int64_t Times(int64_t a, int64_t b) {
+  if (a == kUnknown || b == kUnknown) return kUnknown;
+  return b != 0 && a > kMostLength / b ? kMostLength + 1 : a * b;
+}
+
+Result<Shape> ShapeOf(int64_t groups, int64_t bins, int64_t columns, int64_t weights, StatusCode code) {
+  const Shape shape{Times(groups, weights), Times(bins, columns)};
+  if (shape.rows > kMostLength || shape.columns > kMostLength)
+    return Status(code, fmt::format("histograms: {} weights of {} groups, {} columns of {} bins are too many",
+                                    weights, groups, columns, bins))
+        .WithNote(fmt::format("a matrix has at most {} rows and columns", kMostLength));
+  return shape;
+}
+
+Result<ValueInfo> InferHistograms(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, kGroups, "argument 1"));
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, kBins, "argument 2"));
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, kWeights, "argument 3"));
+  const Shape &groups = context.inputs[kGroups].shape, &bins = context.inputs[kBins].shape;
+  const Shape& weights = context.inputs[kWeights].shape;
+  HEDDLE_RETURN_IF_ERROR(CheckShapes(groups, bins, weights, StatusCode::kInvalidArgument));
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t group_count,
+                          InferSize(context, kGroupCount, "the number of groups", kUnknown));
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t bin_count,
+                          InferSize(context, kBinCount, "the number of bins", kUnknown));
+  HEDDLE_ASSIGN_OR_RETURN(const Shape shape, ShapeOf(group_count, bin_count, bins.columns, weights.columns,
+                                                     StatusCode::kResourceExhausted));
+  return ValueInfo::OfMatrix(shape);
+}
+
+// A call. Rows are first put into the order of their groups, their bins as small whole numbers. Then a task
+// adds up one group, sequentially, to the sums of a run of columns, which stay in the second-level cache
+// whatever the number of groups is. Code is the type of the bins.
+template <typename Code>
+class Histograms {
+ public:
+  Histograms(const KernelCall& call, int64_t group_count, int64_t bin_count, double* out)
+      : cancelled_(call.context.cancelled),
+        columns_(call.inputs[kBins]->matrix().columns()),
+        weight_count_(call.inputs[kWeights]->matrix().columns()),
+        group_count_(group_count),
+        bin_count_(bin_count),
+        out_(out) {
+    SortRows(call.inputs[kGroups]->matrix());
+    CopyRows(call.inputs[kBins]->matrix(), call.inputs[kWeights]->matrix());
+    // Few groups: threads share columns as well.
+    const int64_t threads = ParallelThreads();
+    const int64_t runs = group_count < kGroupsOfThread * threads ? threads : 1;
+    const int64_t bytes_of_column = (bin_count + 1) * weight_count_ * static_cast<int64_t>(sizeof(double));
+    width_ = std::clamp<int64_t>(kMostSumBytes / bytes_of_column, 1, (columns_ + runs - 1) / runs);
+    runs_ = (columns_ + width_ - 1) / width_;
+  }
+
+  void Run() const {
+    ParallelFor(group_count_ * runs_, 1, [&](int64_t begin, int64_t end) {
+      std::vector<double> sums;
+      for (int64_t task = begin; task < end && !IsCancelled(cancelled_); ++task)
+        RunTask(task / runs_, task % runs_ * width_, &sums);
+    });
+  }
+
+ private:
+  static constexpr int64_t kGroupsOfThread = 8;
+
+  // A counting sort: where rows go that have a group, of a group in their order.
+  void SortRows(const Matrix& groups) {
+    const double end = static_cast<double>(group_count_) + 1;
+    starts_.resize(static_cast<size_t>(group_count_) + 2);
+    places_.resize(static_cast<size_t>(groups.rows()));
+    for (int64_t i = 0; i < groups.rows(); ++i) {
+      const double group = groups.data()[i];
+      const bool has_group = group >= 1 && group < end;
+      if (has_group) ++starts_[static_cast<size_t>(group) + 1];
+      places_[static_cast<size_t>(i)] = has_group ? static_cast<int64_t>(group) : 0;
+    }
+    std::partial_sum(starts_.begin(), starts_.end(), starts_.begin());
+    // Each start moves to the next one.
+    for (int64_t& place : places_) place = place == 0 ? -1 : starts_[static_cast<size_t>(place)]++;
+  }
+
+  void CopyRows(const Matrix& bins, const Matrix& weights) {
+    const double end = static_cast<double>(bin_count_) + 1;
+    codes_.resize(static_cast<size_t>(starts_.back() * columns_));
+    weights_.resize(static_cast<size_t>(starts_.back() * weight_count_));
+    ParallelFor(bins.rows(), RowGrain(columns_), [&](int64_t begin, int64_t row_end) {
+      for (int64_t i = begin; i < row_end; ++i) {
+        const int64_t place = places_[static_cast<size_t>(i)];
+        if (place < 0) continue;
+        const double* const keys = bins.data() + i * columns_;
+        Code* const codes = codes_.data() + place * columns_;
+        for (int64_t j = 0; j < columns_; ++j)
+          codes[j] = static_cast<Code>(keys[j] >= 1 && keys[j] < end ? static_cast<int64_t>(keys[j]) - 1
+                                                                     : bin_count_);
+        std::copy_n(weights.data() + i * weight_count_, weight_count_,
+                    weights_.data() + place * weight_count_);
+      }
+    });
+  }
+
+  void RunTask(int64_t group, int64_t first, std::vector<double>* sums) const {
+    const int64_t begin = group == 0 ? 0 : starts_[static_cast<size_t>(group)];
+    const int64_t end = starts_[static_cast<size_t>(group) + 1];
+    if (begin == end) return;
+    const int64_t count = std::min(width_, columns_ - first);
+    sums->assign(static_cast<size_t>(count * (bin_count_ + 1) * weight_count_), 0);
+    switch (weight_count_) {
+      case 1: AddRows<1>(begin, end, first, count, sums->data()); break;
+      case 2: AddRows<2>(begin, end, first, count, sums->data()); break;
+      case 3: AddRows<3>(begin, end, first, count, sums->data()); break;
+      default: AddRows<0>(begin, end, first, count, sums->data());
+    }
+    Write(group, first, count, sums->data());
+  }
+
+  // kWeightCount is the number of weights, 0 for any. A column has one bin more, for all that counts nowhere.
+  template <int kWeightCount>
+  void AddRows(int64_t begin, int64_t end, int64_t first, int64_t count, double* sums) const {
+    const int64_t weight_count = kWeightCount > 0 ? kWeightCount : weight_count_;
+    const int64_t sums_of_column = (bin_count_ + 1) * weight_count;
+    for (int64_t r = begin; r < end; ++r) {
+      if ((r - begin) % kRowsBetweenPolls == 0 && IsCancelled(cancelled_)) return;
+      const Code* const codes = codes_.data() + r * columns_ + first;
+      const double* const weights = weights_.data() + r * weight_count;
+      double* column = sums;
+      for (int64_t j = 0; j < count; ++j, column += sums_of_column) {
+        double* const cell = column + static_cast<int64_t>(codes[j]) * weight_count;
+        for (int64_t s = 0; s < weight_count; ++s) cell[s] += weights[s];
+      }
+    }
+  }
+
+  // From the order of the sums to that of the result.
+  void Write(int64_t group, int64_t first, int64_t count, const double* sums) const {
+    for (int64_t s = 0; s < weight_count_; ++s)
+      for (int64_t j = 0; j < count; ++j) {
+        const double* const from = sums + j * (bin_count_ + 1) * weight_count_ + s;
+        double* const to = out_ + ((s * group_count_ + group) * columns_ + first + j) * bin_count_;
+        for (int64_t bin = 0; bin < bin_count_; ++bin) to[bin] = from[bin * weight_count_];
+      }
+  }
+
+  const std::atomic<bool>* cancelled_;
+  int64_t columns_, weight_count_, group_count_, bin_count_;
+  double* out_;
+  int64_t width_ = 1, runs_ = 1;  // Of columns.
+  std::vector<int64_t> places_;   // Of rows; -1: in no group.
+  std::vector<int64_t> starts_;   // Group g has the places from starts_[g] to starts_[g + 1].
+  std::vector<Code> codes_;
+  std::vector<double> weights_;
+};
+
+Result<Value> RunHistograms(const KernelCall& call) {
+  const Matrix& bins = call.inputs[kBins]->matrix();
+  const Matrix& weights = call.inputs[kWeights]->matrix();
+  HEDDLE_RETURN_IF_ERROR(CheckShapes(call.inputs[kGroups]->matrix().shape(), bins.shape(), weights.shape(),
+                                     StatusCode::kFailedPrecondition));
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t group_count, GivenSize(call, kGroupCount, "the number of groups", 0));
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t bin_count, GivenSize(call, kBinCount, "the number of bins", 0));
+  HEDDLE_ASSIGN_OR_RETURN(const Shape shape, ShapeOf(group_count, bin_count, bins.columns(),
+                                                     weights.columns(), StatusCode::kResourceExhausted));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, FilledMatrix(shape.rows, shape.columns, 0));
+  if (result.cells() == 0) return Value(std::move(result));
+  if (bin_count < std::numeric_limits<uint16_t>::max())
+    Histograms<uint16_t>(call, group_count, bin_count, result.mutable_data()).Run();
+  else
+    Histograms<int64_t>(call, group_count, bin_count, result.mutable_data()).Run();
+  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
+  return Value(std::move(result));
+}
+
+// It adds every weight once for each column, at a place that is not foreseen.
+Cost HistogramsCost(const Node& node, std::span<const ValueInfo> inputs) {
+  const Shape &bins = inputs[kBins].shape, &weights = inputs[kWeights].shape;
+  constexpr double kWorkOfAdding = 4;
+  const double keys = static_cast<double>(bins.rows) * static_cast<double>(bins.columns);
+  const double cells =
+      static_cast<double>(node.info.shape.rows) * static_cast<double>(node.info.shape.columns);
+  return {.work = keys * (kWorkOfAdding + static_cast<double>(weights.columns)),
+          .bytes = sizeof(double) * (keys + cells)};
+}
+
+// The rows in the order of their groups.
+double HistogramsWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
+  const Shape &bins = inputs[kBins].shape, &weights = inputs[kWeights].shape;
+  const double rows = static_cast<double>(bins.rows);
+  return rows * (sizeof(int64_t) + sizeof(uint16_t) * static_cast<double>(bins.columns) +
+                 sizeof(double) * static_cast<double>(weights.columns));
+}
+
+}  // namespace
+
+/// histograms(G, B, W, k, d): for each group of rows and each column of B how much weight every bin has. Its
+/// cells are those of table(G, B[,j], W[,s], k, d), the columns j side by side, the weights s one under
+/// another: cell ((s-1) k + g, (j-1) d + b) is the sum of W[i,s] over the rows i with trunc(G[i]) = g and
+/// trunc(B[i,j]) = b.
+///
+/// Shapes:  G n x 1, B n x m, W n x c; the result is c k x m d. Keys below 1, above k or d, and NaN count
+///          nowhere (in table() a key below 1 is an error).
+/// Order:   the weights of a cell are added in the order of the rows, from +0.0, in one chain.
+/// Error:   |result - exact| <= n * eps * sum|w| a cell.
+/// Cost:    copies B to small numbers, in the order of groups; then an addition a cell of B and weight.
+/// Threads
+///          share groups, and columns where groups are few.
+extern constexpr Operator kHistograms = {.name = "histograms",
+                                         .form = CallForm::kPositional,
+                                         .parameters = "G B W k d",
+                                         .min_inputs = 5,
+                                         .max_inputs = 5,
+                                         .infer = InferHistograms,
+                                         .cost = HistogramsCost,
+                                         .run = RunHistograms,
+                                         .may_fail = true,
+                                         .storages = Storages::kDense,
+                                         .working_bytes = HistogramsWorkingBytes};
+
+}  // namespace heddle::ops
