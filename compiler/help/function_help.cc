@@ -167,6 +167,8 @@ Result<FunctionHelp> HelpOf(const LibraryFile& file) {
   head.erase(head.begin());
   help.arguments = DescribedIn(TakeSection("Arguments", &head));
   help.results = DescribedIn(TakeSection("Returns", &head));
+  if (entry->results.empty() && help.results.size() == 1 && help.results[0].name == "nothing")
+    help.results.clear();
   HEDDLE_RETURN_IF_ERROR(Complete(file.path, "argument", entry->parameters, file.text, &help.arguments));
   HEDDLE_RETURN_IF_ERROR(Complete(file.path, "result", entry->results, file.text, &help.results));
   help.method = TakeSection("Method", &head);

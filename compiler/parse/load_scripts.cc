@@ -25,6 +25,16 @@ std::string OneLine(const std::string& path) {
   return line;
 }
 
+// What a path of source() means in the library of Heddle, whose functions are in rooms: "builtin/lm.dml" is SystemDS's
+// path of lm().
+const LibraryFile* FindSourcedFile(std::string_view path) {
+  constexpr std::string_view kBuiltin = "builtin/", kSuffix = ".dml";
+  if (!path.starts_with(kBuiltin) || !path.ends_with(kSuffix)) return FindLibraryFile(path);
+  path.remove_prefix(kBuiltin.size());
+  path.remove_suffix(kSuffix.size());
+  return FindLibraryFunction(path);
+}
+
 bool IsBelow(const std::string& path, const std::string& folder) {
   const std::string prefix = JoinPath(folder, "x");
   return path.starts_with(prefix.substr(0, prefix.size() - 1));
@@ -161,7 +171,7 @@ std::vector<std::string> ImportCandidates(const Import& import, const LoadOption
   }
   std::string path = JoinPath("", import.path);
   if (path.starts_with(kScripts)) path = path.substr(kScripts.size());
-  if (const LibraryFile* const file = FindLibraryFile(path)) candidates.push_back(LibraryPath(*file));
+  if (const LibraryFile* const file = FindSourcedFile(path)) candidates.push_back(LibraryPath(*file));
   return candidates;
 }
 

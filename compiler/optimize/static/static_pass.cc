@@ -73,6 +73,7 @@ class StaticPass {
     bool certain = true;    // every run of the script comes here
     bool record = true;     // fill in infos and report; not in trial rounds of a loop
     bool may_stop = false;  // stop() or assert() on the way
+    bool ended = false;     // a stop() that every run of the script comes to is on the way
     int loops = 0;
   };
   struct CallOutcome {
@@ -88,7 +89,14 @@ class StaticPass {
 
   void Walk(std::vector<Block>& blocks, State& state, Context& context) {
     ++depth_;
-    for (Block& block : blocks) WalkBlock(block, state, context);
+    // Nothing runs behind a stop(), so nothing goes wrong there.
+    bool is_muted = false;
+    for (Block& block : blocks) {
+      if (context.ended && !is_muted) reports_.Mute();
+      is_muted |= context.ended;
+      WalkBlock(block, state, context);
+    }
+    if (is_muted) reports_.Unmute();
     --depth_;
   }
 
@@ -123,17 +131,20 @@ class StaticPass {
     NodeId first_stop = block.graph.size();
     for (NodeId id = block.graph.size(); id-- > 0;)
       if (ops::HasRole(block.graph[id], {ops::Role::kStop, ops::Role::kAssert})) first_stop = id;
+    const bool ends = context.certain && first_stop < block.graph.size() &&
+                      ops::HasRole(block.graph[first_stop], ops::Role::kStop);
     if (context.record) {
       for (const auto& [id, status] : errors) {
+        if (ends && id > first_stop) continue;
         // A variable without a value is an error of the run by the definition of the language.
         const bool certain = context.certain && id < first_stop && !block.graph[id].Is("variable");
         reports_.Report(status, certain, ops::HasRole(block.graph[id], ops::Role::kRangeAssign));
       }
-      if (context.certain && first_stop < block.graph.size())
-        reports_.ReportStop(block.graph[first_stop], outcome.values);
+      if (ends) reports_.ReportStop(block.graph[first_stop], outcome.values);
       if (!context.may_stop) reports_.CheckRounds(block.graph, outcome.values, rounds_);
       reports_.WarnOfLostNumbers(block, outcome.values);
     }
+    context.ended |= ends;
     LiveIns assigned;
     for (NodeId id = 0; id < block.graph.size(); ++id) {
       const Node& node = block.graph[id];

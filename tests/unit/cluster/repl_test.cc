@@ -74,10 +74,10 @@ TEST_F(InteractiveSessionTest, WordsAreCompleted) {
   EXPECT_EQ(Complete("x = some", session_).Common(), "some");
   EXPECT_EQ(Complete("x = some", session_).begin, 4u);
   EXPECT_EQ(words("sum(X) + rowM"), Words({"rowMaxs", "rowMeans", "rowMins"}));
-  EXPECT_EQ(words("someFunction(al"), Words({"alpha="}));
+  EXPECT_EQ(words("someFunction(alp"), Words({"alpha="}));
   EXPECT_EQ(words("someFunction(1, be"), Words({"beta="}));
-  EXPECT_EQ(words("someFunction(sum(1), al"), Words({"alpha="}));
-  EXPECT_EQ(words("(al"), Words());
+  EXPECT_EQ(words("someFunction(sum(1), alp"), Words({"alpha="}));
+  EXPECT_EQ(words("(alp"), Words());
   EXPECT_EQ(words(":t"), Words({":time", ":type"}));
   EXPECT_EQ(words(":type some_m"), Words({"some_matrix"}));
   EXPECT_EQ(words("nothing_like_it"), Words());
