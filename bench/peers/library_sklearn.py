@@ -91,7 +91,7 @@ CASES = [
     ("multiLogReg", "B = multiLogReg(X=X, Y=2 - label, icpt=1, reg=1.0, tol=1e-6, verbose=FALSE)", "B",
      lambda B: logistic(B, 1), "LogisticRegression", lambda: LogisticRegression(C=1.0).fit(X, label),
      lambda m: logistic(linear(m), 1)),
-    ("l2svm", "B = l2svm(X=X, Y=2 * label - 1, intercept=TRUE, epsilon=1e-12, reg=1.0, maxIterations=300)", "B",
+    ("l2svm", "B = l2svm(X=X, Y=2 * label - 1, intercept=TRUE, epsilon=1e-12, reg=1.0)", "B",
      lambda B: hinges(B, 1), "LinearSVC", lambda: LinearSVC(C=0.5, dual=False).fit(X, label),
      lambda m: hinges(linear(m), 1)),
     ("kmeans", "[B, Y] = kmeans(X=X, k=10, runs=1, max_iter=20, eps=1e-15, seed=3)", "matrix(B, rows=500, cols=1)",
