@@ -6,6 +6,7 @@
 #include "cluster/cli/verb.h"
 #include "compiler/help/function_help.h"
 #include "compiler/parse/diagnostics.h"
+#include "ops/base/operator.h"
 
 namespace heddle::cluster::cli {
 namespace {
@@ -89,6 +90,16 @@ int UnknownVerb(std::span<const std::string> words) {
                                                          : "'heddle --help' lists the verbs"));
 }
 
+// Of `heddle help WORDS`: what is no verb may be meant as a function.
+int UnknownTopic(std::span<const std::string> words) {
+  std::vector<std::string> functions = ops::BuiltinNames();
+  for (const compiler::LibraryFile& file : compiler::LibraryFiles()) functions.emplace_back(FunctionOf(file));
+  const std::string nearest = compiler::SuggestName(words[0], functions);
+  if (nearest.empty()) return UnknownVerb(words);
+  return Report(Usage("there is no verb or function '{}'; did you mean 'heddle help {}'?", words[0], nearest)
+                    .WithNote("'heddle --help' lists the verbs, 'heddle help library' the functions"));
+}
+
 }  // namespace
 
 std::span<const Verb* const> AllVerbs() { return kVerbs; }
@@ -138,7 +149,7 @@ int Main(std::span<const std::string> words) {
     if (words[0] == "library") return ShowHelp(compiler::LibraryOverview());
     if (const std::string text = compiler::HelpOfName(words[0]); !text.empty()) return ShowHelp(text);
     const std::string group = GroupHelp(words[0]);
-    return words.size() == 1 && !group.empty() ? ShowHelp(group) : UnknownVerb(words);
+    return words.size() == 1 && !group.empty() ? ShowHelp(group) : UnknownTopic(words);
   }
   if (words[0] == "--version" || words[0] == "-version") return RunVerb(kVersionVerb, words.subspan(1));
   const Verb* verb = FindVerb(words, &taken);
