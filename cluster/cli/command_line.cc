@@ -6,7 +6,6 @@
 #include "cluster/cli/verb.h"
 #include "compiler/help/function_help.h"
 #include "compiler/parse/diagnostics.h"
-#include "ops/base/operator.h"
 
 namespace heddle::cluster::cli {
 namespace {
@@ -92,9 +91,7 @@ int UnknownVerb(std::span<const std::string> words) {
 
 // Of `heddle help WORDS`: what is no verb may be meant as a function.
 int UnknownTopic(std::span<const std::string> words) {
-  std::vector<std::string> functions = ops::BuiltinNames();
-  for (const compiler::LibraryFile& file : compiler::LibraryFiles()) functions.emplace_back(FunctionOf(file));
-  const std::string nearest = compiler::SuggestName(words[0], functions);
+  const std::string nearest = compiler::NearestFunction(words[0]);
   if (nearest.empty()) return UnknownVerb(words);
   return Report(Usage("there is no verb or function '{}'; did you mean 'heddle help {}'?", words[0], nearest)
                     .WithNote("'heddle --help' lists the verbs, 'heddle help library' the functions"));

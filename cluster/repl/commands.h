@@ -9,7 +9,7 @@ namespace heddle::cluster {
 /// One of the lines that begin with ":".
 struct Command {
   std::string_view name;      ///< ":type"
-  std::string_view argument;  ///< "EXPR"; "" when it takes none.
+  std::string_view argument;  ///< "EXPR", "[NAME]" when it may be left out; "" when it takes none.
   std::string_view help;
 };
 

@@ -84,7 +84,7 @@ void AddLibrary(const engine::InteractiveSession& session, std::vector<std::stri
   std::vector<std::string> folders = {"scripts/builtin"};
   for (const std::string& library : session.libraries())
     folders.insert(folders.end(), {library, library + "/builtin", library + "/scripts/builtin"});
-  for (const compiler::LibraryFile& file : compiler::LibraryFiles()) words->emplace_back(FunctionOf(file));
+  for (std::string& name : compiler::LibraryFunctionNames()) words->push_back(std::move(name));
   for (const std::string& folder : folders) {
     std::error_code error;
     for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
@@ -99,7 +99,8 @@ void AddArguments(std::string_view function, const engine::InteractiveSession& s
       words->push_back(std::string(parameter.name) + "=");
   if (const compiler::LibraryFile* const file = compiler::FindLibraryFunction(function))
     if (const Result<compiler::FunctionHelp> help = compiler::HelpOf(*file); help.ok())
-      for (const compiler::FunctionHelp::Parameter& argument : help->arguments) words->push_back(argument.name + "=");
+      for (const compiler::FunctionHelp::Parameter& argument : help->arguments)
+        words->push_back(argument.name + "=");
   for (const engine::Definitions::FunctionHead& head : session.definitions().functions())
     if (head.name == function)
       for (const std::string& parameter : head.parameters) words->push_back(parameter + "=");

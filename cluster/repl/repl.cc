@@ -13,7 +13,6 @@
 #include "core/environment/clock.h"
 #include "engine/control/local_run.h"
 #include "engine/interactive/describe_variable.h"
-#include "ops/base/operator.h"
 
 namespace heddle::cluster {
 namespace {
@@ -162,10 +161,7 @@ void Repl::TellOf(const std::string& function) {
   if (function.empty()) return surroundings_.print(Help());
   const std::string text = compiler::HelpOfName(function);
   if (!text.empty()) return surroundings_.print(text);
-  std::vector<std::string> names = ops::BuiltinNames();
-  for (const compiler::LibraryFile& file : compiler::LibraryFiles())
-    names.emplace_back(compiler::FunctionOf(file));
-  const std::string nearest = compiler::SuggestName(function, names);
+  const std::string nearest = compiler::NearestFunction(function);
   Report(Usage("there is no function '{}' of the language or of the library{}", function,
                nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
 }

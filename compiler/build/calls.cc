@@ -383,7 +383,7 @@ void BodyBuilder::ReportUnknownFunction(const Expression& call) {
   }
   if (const std::optional<std::string_view> instead = InsteadOfNative(call.name))
     return program_.ReportUnimplemented(*path_, call.name_range, fmt::format("{}() is", call.name), *instead);
-  if (IsLibraryFunction(call.name)) return program_.ReportMissingLibrary(*path_, call);
+  if (IsElsewhere(call.name)) return program_.ReportMissingLibrary(*path_, call);
   std::vector<std::string> natives = ops::BuiltinNames();
   natives.insert(natives.end(), std::begin(kListBuiltins), std::end(kListBuiltins));
   natives.insert(natives.end(), std::begin(kOtherCalls), std::end(kOtherCalls));
@@ -396,16 +396,14 @@ void BodyBuilder::SuggestFunction(const std::string& name, const std::vector<std
                                   Diagnostic* diagnostic) const {
   std::vector<std::string> candidates = program_.functions.NamesIn(file_, "");
   candidates.insert(candidates.end(), natives.begin(), natives.end());
-  const std::span<const std::string_view> library = LibraryFunctions();
-  candidates.insert(candidates.end(), library.begin(), library.end());
-  for (const LibraryFile& file : LibraryFiles()) candidates.emplace_back(FunctionOf(file));
+  for (std::string& function : LibraryFunctionNames()) candidates.push_back(std::move(function));
+  const std::span<const std::string_view> elsewhere = FunctionsElsewhere();
+  candidates.insert(candidates.end(), elsewhere.begin(), elsewhere.end());
   diagnostic->suggestion = SuggestName(name, candidates);
-  const bool is_of_library = IsLibraryFunction(diagnostic->suggestion) &&
-                             program_.loader.options().libraries.empty() &&
-                             program_.functions.Find(file_, "", diagnostic->suggestion) == nullptr &&
-                             ops::FindBuiltin(diagnostic->suggestion) == nullptr &&
-                             FindLibraryFunction(diagnostic->suggestion) == nullptr;
-  if (is_of_library)
+  const bool is_missing = IsElsewhere(diagnostic->suggestion) &&
+                          program_.loader.options().libraries.empty() &&
+                          program_.functions.Find(file_, "", diagnostic->suggestion) == nullptr;
+  if (is_missing)
     diagnostic->notes.push_back(fmt::format("{}() is a function of the library; {}", diagnostic->suggestion,
                                             WhereLibraryIs(diagnostic->suggestion)));
 }

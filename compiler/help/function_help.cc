@@ -210,6 +210,12 @@ std::string HelpOfName(std::string_view name) {
   return fmt::format("{}({}) is a builtin of the language\n", name, arguments);
 }
 
+std::string NearestFunction(std::string_view name) {
+  std::vector<std::string> names = ops::BuiltinNames();
+  for (std::string& function : LibraryFunctionNames()) names.push_back(std::move(function));
+  return SuggestName(name, names);
+}
+
 std::string LibraryOverview() {
   std::string text, room;
   for (const LibraryFile& file : LibraryFiles()) {

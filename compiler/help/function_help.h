@@ -44,6 +44,8 @@ std::string Render(const FunctionHelp& help);
 /// What a user who asks for a function by name is told: the screen above, of a builtin its arguments; "" of a
 /// name that is neither.
 std::string HelpOfName(std::string_view name);
+/// The function of the language or of the library whose name is nearest; "" when none is near.
+std::string NearestFunction(std::string_view name);
 /// "lm: linear regression" of each function of the library, a line each, by room.
 std::string LibraryOverview();
 

@@ -42,6 +42,13 @@ std::string_view FunctionOf(const LibraryFile& file) {
   return name.substr(0, name.size() - kSuffix.size());
 }
 
+std::vector<std::string> LibraryFunctionNames() {
+  std::vector<std::string> names;
+  for (const LibraryFile& file : LibraryFiles())
+    if (const std::string_view name = FunctionOf(file); !name.empty()) names.emplace_back(name);
+  return names;
+}
+
 std::string LibraryPath(const LibraryFile& file) {
   return std::string(kLibraryPrefix) + std::string(file.path);
 }

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace heddle::compiler {
 
@@ -23,6 +24,9 @@ const LibraryFile* FindLibraryFile(std::string_view path);
 const LibraryFile* FindLibraryFunction(std::string_view name);
 /// The name of the function that a file is called by; "" of a file of nn/.
 std::string_view FunctionOf(const LibraryFile& file);
+
+/// The names of all functions that are called by their names alone.
+std::vector<std::string> LibraryFunctionNames();
 
 /// The path by which scripts, errors and positions know a file: "heddle:regression/lm.dml".
 std::string LibraryPath(const LibraryFile& file);

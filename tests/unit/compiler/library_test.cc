@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/build/other_functions.h"
 #include "compiler/compile.h"
 #include "compiler/help/function_help.h"
 #include "compiler/library/library_files.h"
@@ -29,6 +30,11 @@ TEST(LibraryTest, FilesAreSortedAndFunctionsHaveOneFileEach) {
     EXPECT_EQ(ops::FindBuiltin(FunctionOf(files[i])), nullptr)
         << files[i].path << " is never called: a builtin is";
   }
+}
+
+TEST(LibraryTest, WhatIsElsewhereIsNotHere) {
+  for (const std::string_view name : FunctionsElsewhere())
+    EXPECT_EQ(FindLibraryFunction(name), nullptr) << name;
 }
 
 TEST(LibraryTest, EveryFileHasALicenceAndASentence) {
