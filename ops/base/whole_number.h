@@ -21,4 +21,9 @@ Result<int64_t> RequireWholeNumber(const Scalar& x, std::string_view op, std::st
 /// when no matrix has so many.
 Result<int64_t> RequireSize(const Scalar& x, std::string_view op, std::string_view what, StatusCode code);
 
+/// Keys of groups and tables count from 1: whether a number is one, and which place it is, from 0, as
+/// TruncateToInteger has it. For loops over many keys, which are below 2^62.
+inline bool IsKey(double key) { return key + 0x1p-53 >= 1; }
+inline int64_t PlaceOfKey(double key) { return static_cast<int64_t>(key + 0x1p-53) - 1; }
+
 }  // namespace heddle::ops

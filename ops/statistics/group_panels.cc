@@ -9,6 +9,8 @@
 #include "core/values/panels.h"
 #include "core/values/sizes.h"
 #include "ops/base/parallel.h"
+#include "ops/base/whole_number.h"
+#include "ops/reduction/reduction_tree.h"
 
 namespace heddle::ops {
 namespace {
@@ -20,7 +22,7 @@ constexpr int64_t kLeftOut = -1;
 // The number of a group, 0-based, as TruncateToInteger has it; kLeftOut beyond `most`.
 int64_t NumberOf(double group, int64_t most) {
   if (group >= static_cast<double>(most) + 1) return kLeftOut;
-  const auto number = static_cast<int64_t>(group + 0x1p-53) - 1;
+  const int64_t number = PlaceOfKey(group);
   return number < most ? number : kLeftOut;
 }
 
@@ -32,7 +34,7 @@ std::optional<double> LargestGroup(const double* groups, int64_t rows) {
       double high = 0;
       bool are_numbers = true;
       for (int64_t i = at; i < std::min(at + kChunk, end); ++i) {
-        are_numbers &= groups[i] + 0x1p-53 >= 1;
+        are_numbers &= IsKey(groups[i]);
         high = std::max(high, groups[i]);
       }
       largest[static_cast<size_t>(at / kChunk)] =
@@ -46,6 +48,9 @@ std::optional<double> LargestGroup(const double* groups, int64_t rows) {
   }
   return all;
 }
+
+TreeNode LeftOf(const TreeNode& node) { return {2 * node.index, node.level - 1}; }
+TreeNode RightOf(const TreeNode& node) { return {2 * node.index + 1, node.level - 1}; }
 
 // Makes nodes of the reduction tree from the rows of some panels.
 class PanelReader {
@@ -61,12 +66,10 @@ class PanelReader {
         row_begin_(rows.begin),
         height_(Granule(rows.total)) {}
 
-  // The node of panels [first, last), of at most `size` panels, a power of two.
-  PayloadsOfGroups Node(int64_t first, int64_t last, int64_t size) const {
-    while (size > 1 && first + size / 2 >= last) size /= 2;
-    if (size == 1) return Panel(first);
-    PayloadsOfGroups left = Node(first, first + size / 2, size / 2);
-    Join(&left, Node(first + size / 2, last, size / 2));
+  PayloadsOfGroups Read(const TreeNode& node) const {
+    if (node.level == 0) return Panel(node.index);
+    PayloadsOfGroups left = Read(LeftOf(node));
+    Join(&left, Read(RightOf(node)));
     return left;
   }
 
@@ -111,30 +114,11 @@ class PanelReader {
   const int64_t count_, width_, row_begin_, height_;
 };
 
-// Panels [first, last) of a node that may have `size` panels, a power of two.
-struct Span {
-  int64_t first, last, size;
-};
-
-// Panels [first, last) as the largest nodes of the tree that have no panel outside. Behind the last one there
-// is none, when `has_end`.
-std::vector<Span> NodesWithin(int64_t first, int64_t last, bool has_end) {
-  std::vector<Span> spans;
-  while (first < last) {
-    int64_t size = first == 0 ? int64_t{1} << 62 : first & -first;
-    while (size > 1 && first + (has_end ? size / 2 : size - 1) >= last) size /= 2;
-    spans.push_back({first, std::min(first + size, last), size});
-    first += size;
-  }
-  return spans;
-}
-
-// The nodes that threads make: `span` halved until there are enough of them.
-void AddParts(const Span& span, int64_t most_panels, std::vector<Span>* parts) {
-  if (span.size <= most_panels) return parts->push_back(span);
-  const int64_t middle = span.first + span.size / 2;
-  AddParts({span.first, std::min(middle, span.last), span.size / 2}, most_panels, parts);
-  if (middle < span.last) AddParts({middle, span.last, span.size / 2}, most_panels, parts);
+// The nodes that threads read: `node` halved until there are enough of them.
+void AddParts(const TreeNode& node, int level, std::vector<TreeNode>* parts) {
+  if (node.level <= level) return parts->push_back(node);
+  AddParts(LeftOf(node), level, parts);
+  AddParts(RightOf(node), level, parts);
 }
 
 }  // namespace
@@ -146,7 +130,7 @@ std::optional<std::vector<PayloadsOfGroups>> ReadByPanels(const Matrix& x, const
   if (x.IsSparse() || groups.IsSparse() || x.rows() == 0) return std::nullopt;
   const std::optional<double> largest = LargestGroup(groups.data(), x.rows());
   if (!largest || (most == kUnknown && *largest >= static_cast<double>(kMostGroups))) return std::nullopt;
-  int64_t count = static_cast<int64_t>(std::min(*largest, static_cast<double>(kMostGroups)) + 0x1p-53);
+  int64_t count = PlaceOfKey(std::min(*largest, static_cast<double>(kMostGroups))) + 1;
   if (most != kUnknown) count = std::min(count, most);
   const int64_t height = Granule(rows.total);
   const int64_t first = rows.begin / height, last = CeilDivide(rows.end, height);
@@ -154,29 +138,31 @@ std::optional<std::vector<PayloadsOfGroups>> ReadByPanels(const Matrix& x, const
   if (count == 0 || (last - first) * count > 4 * x.rows()) return std::nullopt;
 
   const PanelReader reader(x, groups.data(), weights, payload, count, rows);
-  const std::vector<Span> spans = NodesWithin(first, last, rows.end == rows.total);
-  const int64_t most_panels = static_cast<int64_t>(
-      std::bit_ceil(static_cast<uint64_t>(CeilDivide(last - first, 4 * ParallelThreads()))));
-  std::vector<Span> parts;
-  for (const Span& span : spans) AddParts(span, most_panels, &parts);
+  const std::vector<TreeNode> nodes = CoveringNodes(first, last);
+  const int level = std::bit_width(static_cast<uint64_t>((last - first) / (4 * ParallelThreads())));
+  std::vector<TreeNode> parts;
+  for (const TreeNode& node : nodes) AddParts(node, level, &parts);
   std::vector<PayloadsOfGroups> made(parts.size());
   ParallelFor(static_cast<int64_t>(parts.size()), 1, [&](int64_t begin, int64_t end) {
     for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end) && !IsCancelled(cancelled); ++i)
-      made[i] = reader.Node(parts[i].first, parts[i].last, parts[i].size);
+      made[i] = reader.Read(parts[i]);
   });
   if (IsCancelled(cancelled)) return std::nullopt;
-  // Parts of a span are joined as its tree has it: those of the right half to those of the left.
   size_t next = 0;
-  const auto join = [&](const auto& self, const Span& span) -> PayloadsOfGroups {
-    if (span.size <= most_panels) return std::move(made[next++]);
-    const int64_t middle = span.first + span.size / 2;
-    PayloadsOfGroups left = self(self, {span.first, std::min(middle, span.last), span.size / 2});
-    if (middle < span.last) reader.Join(&left, self(self, {middle, span.last, span.size / 2}));
+  const auto join = [&](const auto& self, const TreeNode& node) -> PayloadsOfGroups {
+    if (node.level <= level) return std::move(made[next++]);
+    PayloadsOfGroups left = self(self, LeftOf(node));
+    reader.Join(&left, self(self, RightOf(node)));
     return left;
   };
-  std::vector<PayloadsOfGroups> nodes;
-  for (const Span& span : spans) nodes.push_back(join(join, span));
-  return nodes;
+  std::vector<PayloadsOfGroups> joined;
+  for (const TreeNode& node : nodes) joined.push_back(join(join, node));
+  // Of all rows the nodes are the left halves on the way to the last panel: the root is joined from there.
+  while (rows.begin == 0 && rows.end == rows.total && joined.size() > 1) {
+    reader.Join(&joined[joined.size() - 2], joined.back());
+    joined.pop_back();
+  }
+  return joined;
 }
 
 }  // namespace heddle::ops
