@@ -176,10 +176,9 @@ class PanelTree {
 
 // Reads the keys: entries within the table, in row-major order of A. Sizes of a table without d1 and d2 are
 // found here.
-Result<std::vector<Entry>> ReadEntries(const KernelCall& call, Shape* shape) {
+Result<std::vector<Entry>> ReadEntries(const KernelCall& call, const Operand& b, const Operand& w,
+                                       Shape* shape) {
   const Matrix& a = call.inputs[kA]->matrix();
-  HEDDLE_ASSIGN_OR_RETURN(const Operand b, Operand::Of(call, kB, 1));
-  HEDDLE_ASSIGN_OR_RETURN(const Operand w, Operand::Of(call, kW, 1));
   const bool fixed = shape->IsKnown();
   const int64_t n = std::max<int64_t>(1, a.columns());
   const int64_t height = Granule(a.rows());
@@ -298,30 +297,28 @@ Result<Value> RunOneHot(const KernelCall& call, Shape shape, double weight) {
   return Value(std::move(result));
 }
 
+Result<Value> InFormat(Matrix dense, Format format) {
+  if (format == Format::kSparse) {
+    HEDDLE_ASSIGN_OR_RETURN(dense, AsSparse(dense));
+  }
+  return Value(std::move(dense));
+}
+
 Result<Value> RunTable(const KernelCall& call) {
   Shape shape;
   HEDDLE_ASSIGN_OR_RETURN(shape.rows, GivenSize(call, kD1, "the number of rows", kUnknown));
   HEDDLE_ASSIGN_OR_RETURN(shape.columns, GivenSize(call, kD2, "the number of columns", kUnknown));
-  const bool counts = GivenScalar(call, kW) == nullptr || GivenScalar(call, kW)->AsDouble() == 1;
-  const bool weighted = call.inputs.size() > kW && call.inputs[kW] != nullptr && call.inputs[kW]->IsMatrix();
-  HEDDLE_ASSIGN_OR_RETURN(const Operand weight, Operand::Of(call, kW, 1));
-  if (IsOneHot(call, weight)) return RunOneHot(call, shape, weight[0]);
-  {
-    const Matrix& a = call.inputs[kA]->matrix();
-    HEDDLE_ASSIGN_OR_RETURN(const Operand b, Operand::Of(call, kB, 1));
-    HEDDLE_ASSIGN_OR_RETURN(const Operand w, Operand::Of(call, kW, 1));
-    HEDDLE_ASSIGN_OR_RETURN(
-        std::optional<Matrix> made,
-        TableOfFewCells(a, b.cells(), w.cells(), shape, KeepsRows(call.node) && !weighted ? a.rows() : 0,
-                        call.context.cancelled));
-    if (made && call.node.info.format != Format::kSparse) return Value(*std::move(made));
-    if (made) {
-      HEDDLE_ASSIGN_OR_RETURN(Matrix sparse, AsSparse(*made));
-      return Value(std::move(sparse));
-    }
-  }
-  HEDDLE_ASSIGN_OR_RETURN(std::vector<Entry> entries, ReadEntries(call, &shape));
-  const bool sparse = call.node.info.format == Format::kSparse, counts_ones = counts && !weighted;
+  const Matrix& a = call.inputs[kA]->matrix();
+  HEDDLE_ASSIGN_OR_RETURN(const Operand b, Operand::Of(call, kB, 1));
+  HEDDLE_ASSIGN_OR_RETURN(const Operand w, Operand::Of(call, kW, 1));
+  if (IsOneHot(call, w)) return RunOneHot(call, shape, w[0]);
+  const int64_t least_rows = KeepsRows(call.node) && w.IsConstant() ? a.rows() : 0;
+  HEDDLE_ASSIGN_OR_RETURN(std::optional<Matrix> made, TableOfFewCells(a, b.cells(), w.cells(), shape,
+                                                                      least_rows, call.context.cancelled));
+  if (made) return InFormat(*std::move(made), call.node.info.format);
+  HEDDLE_ASSIGN_OR_RETURN(std::vector<Entry> entries, ReadEntries(call, b, w, &shape));
+  const bool sparse = call.node.info.format == Format::kSparse;
+  const bool counts_ones = w.IsConstant() && w[0] == 1;
   // As doubles: sizes are whatever a script says.
   const bool few_cells = static_cast<double>(shape.rows) * static_cast<double>(shape.columns) <=
                          kFewCells + 2 * static_cast<double>(entries.size());
@@ -335,9 +332,7 @@ Result<Value> RunTable(const KernelCall& call) {
       SumCells(entries,
                [&](int64_t row, int32_t column, double sum) { cells[row * shape.columns + column] = sum; });
     }
-    if (!sparse) return Value(std::move(result));
-    HEDDLE_ASSIGN_OR_RETURN(result, AsSparse(result));
-    return Value(std::move(result));
+    return InFormat(std::move(result), call.node.info.format);
   }
   SortEntries(&entries, shape);
   if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");

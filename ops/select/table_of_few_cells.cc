@@ -8,6 +8,7 @@
 #include "core/values/panels.h"
 #include "ops/base/kernel.h"
 #include "ops/base/parallel.h"
+#include "ops/base/whole_number.h"
 #include "ops/reduction/reduction_tree.h"
 
 namespace heddle::ops {
@@ -16,10 +17,6 @@ namespace {
 constexpr int64_t kChunk = 16384;  // entries that a thread looks for the largest keys in
 constexpr double kMostCells = 1 << 20;
 constexpr double kLargestKey = 1 << 20;
-
-// Keys as TruncateToInteger has them: below 1 they are errors.
-bool IsKey(double key) { return key + 0x1p-53 >= 1; }
-int64_t PlaceOf(double key) { return static_cast<int64_t>(key + 0x1p-53) - 1; }
 
 bool Counts(double a, double b, double weight) {
   return !(std::isnan(a) || std::isnan(b) || std::isnan(weight));
@@ -42,7 +39,7 @@ Shape LargestKeys(const Matrix& a, const TableOperand& b, const TableOperand& we
       }
       are_keys &= row <= kLargestKey && column <= kLargestKey;
       largest[static_cast<size_t>(begin / kChunk)] =
-          are_keys ? Shape{PlaceOf(row) + 1, PlaceOf(column) + 1} : Shape();
+          are_keys ? Shape{PlaceOfKey(row) + 1, PlaceOfKey(column) + 1} : Shape();
     }
   });
   Shape all{0, 0};
@@ -86,7 +83,7 @@ Result<std::optional<Matrix>> TableOfFewCells(const Matrix& a, const TableOperan
           if (!(x < static_cast<double>(shape.rows) + 1 && y < static_cast<double>(shape.columns) + 1) ||
               !fine)
             continue;
-          const int64_t row = PlaceOf(x), column = PlaceOf(y);
+          const int64_t row = PlaceOfKey(x), column = PlaceOfKey(y);
           if (row < shape.rows && column < shape.columns) payload[row * shape.columns + column] += weight;
         }
         if (!fine) are_keys = false;
