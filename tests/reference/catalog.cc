@@ -318,21 +318,7 @@ Value OfRoll(const Node&, Inputs inputs) {
   return result;
 }
 Value OfHistograms(const Node&, Inputs inputs) {
-  const Matrix &g = M(inputs, 0), &b = M(inputs, 1), &w = M(inputs, 2);
-  const int64_t groups = Integer(inputs, 3, 0), bins = Integer(inputs, 4, 0);
-  Matrix result = *FilledMatrix(w.columns() * groups, b.columns() * bins, 0);
-  for (int64_t s = 0; s < w.columns(); ++s)
-    for (int64_t i = 0; i < b.rows(); ++i)
-      for (int64_t j = 0; j < b.columns(); ++j) {
-        const double group = std::trunc(g.At(i, 0)), bin = std::trunc(b.At(i, j));
-        if (!(group >= 1 && group <= static_cast<double>(groups) && bin >= 1 &&
-              bin <= static_cast<double>(bins)))
-          continue;
-        const int64_t row = s * groups + static_cast<int64_t>(group) - 1;
-        const int64_t column = j * bins + static_cast<int64_t>(bin) - 1;
-        result.mutable_data()[row * result.columns() + column] += w.At(i, s);
-      }
-  return result;
+  return Histograms(M(inputs, 0), M(inputs, 1), M(inputs, 2), Integer(inputs, 3, 0), Integer(inputs, 4, 0));
 }
 Value OfEinsum(const Node& node, Inputs inputs) {
   const std::string& equation = node.Text("equation");

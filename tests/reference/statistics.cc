@@ -128,4 +128,20 @@ double Covariance(const Matrix& a, const Matrix& b, const Matrix* weights) {
   return count > 1 ? sum / (count - 1) : 0;
 }
 
+Matrix Histograms(const Matrix& g, const Matrix& b, const Matrix& w, int64_t groups, int64_t bins) {
+  Matrix result = *FilledMatrix(w.columns() * groups, b.columns() * bins, 0);
+  for (int64_t s = 0; s < w.columns(); ++s)
+    for (int64_t i = 0; i < b.rows(); ++i)
+      for (int64_t j = 0; j < b.columns(); ++j) {
+        const double group = std::trunc(g.At(i, 0)), bin = std::trunc(b.At(i, j));
+        if (!(group >= 1 && group <= static_cast<double>(groups) && bin >= 1 &&
+              bin <= static_cast<double>(bins)))
+          continue;
+        const int64_t row = s * groups + static_cast<int64_t>(group) - 1;
+        const int64_t column = j * bins + static_cast<int64_t>(bin) - 1;
+        result.mutable_data()[row * result.columns() + column] += w.At(i, s);
+      }
+  return result;
+}
+
 }  // namespace heddle::ops::reference

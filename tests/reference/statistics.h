@@ -18,5 +18,7 @@ Matrix RanksAdjoint(std::string_view of, const Matrix& x, const Matrix* weights,
 /// sum(w * (x - mean)^k) / sum(w); the mean for k = 0. Plain sums: near the kernel, not equal.
 double Moment(const Matrix& x, const Matrix* weights, int64_t k);
 double Covariance(const Matrix& a, const Matrix& b, const Matrix* weights);
+/// histograms(G, B, W, groups, bins).
+Matrix Histograms(const Matrix& g, const Matrix& b, const Matrix& w, int64_t groups, int64_t bins);
 
 }  // namespace heddle::ops::reference
