@@ -3,7 +3,6 @@
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
-set(CMAKE_POSITION_INDEPENDENT_CODE OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 option(HEDDLE_WARNINGS_AS_ERRORS "Stop at the first compiler warning" ${PROJECT_IS_TOP_LEVEL})
@@ -84,7 +83,9 @@ function(heddle_library name)
   endif()
   add_library(heddle_${name} STATIC ${sources})
   target_sources(heddle_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
-  set_target_properties(heddle_${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+  # The same objects are in executables and in the module of Python. Symbols are hidden, so that the compiler inlines as it
+  # does for an executable.
+  set_target_properties(heddle_${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden)
   target_link_libraries(heddle_${name} PUBLIC heddle_options ${arg_DEPENDS})
   heddle_precompile(heddle_${name})
 endfunction()
@@ -166,6 +167,35 @@ function(heddle_codegen_module)
     target_link_options(heddle_codegen_module PRIVATE -Wl,--no-undefined)
   endif()
   target_link_libraries(heddle_codegen_module PRIVATE heddle_options fmt::fmt ${llvm_libraries} ${system_libraries} Threads::Threads)
+endfunction()
+
+# heddle._engine, for CPython 3.10 and later: python/heddle in the build folder is the package as it is imported, with links to
+# the sources and to the modules that the engine opens.
+function(heddle_python_module)
+  find_package(Python 3.10 COMPONENTS Development.Module)
+  if(NOT Python_Development.Module_FOUND)
+    message(STATUS "Python's headers were not found (python3-dev): there will be no module of Python")
+    return()
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/module/*.cc)
+  add_library(heddle_python MODULE ${sources})
+  set(folder ${CMAKE_BINARY_DIR}/python/heddle)
+  set_target_properties(heddle_python PROPERTIES PREFIX "" OUTPUT_NAME _engine SUFFIX .abi3.so LIBRARY_OUTPUT_DIRECTORY ${folder}
+    POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden)
+  target_include_directories(heddle_python SYSTEM PRIVATE ${Python_INCLUDE_DIRS})
+  # Functions of Python's C interface are cast to the one type that its tables have.
+  target_compile_options(heddle_python PRIVATE -Wno-cast-function-type)
+  target_link_options(heddle_python PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic -Wl,--gc-sections)
+  target_link_libraries(heddle_python PRIVATE heddle_engine)
+  file(GLOB package CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/heddle/*)
+  foreach(file ${package})
+    get_filename_component(name ${file} NAME)
+    file(CREATE_LINK ${file} ${folder}/${name} SYMBOLIC)
+  endforeach()
+  foreach(module codegen hdf5 mat arrow)
+    file(CREATE_LINK ../../libheddle_${module}.so ${folder}/libheddle_${module}.so SYMBOLIC)
+  endforeach()
+  file(CREATE_LINK ../../heddle-array-process ${folder}/heddle-array-process SYMBOLIC)
 endfunction()
 
 # heddle_format_module(NAME SOURCES... LIBRARIES ...): a module for a format that needs a large library, loaded when a file of

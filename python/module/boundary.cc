@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/module/boundary.h"
+
+#include <cstddef>
+#include <structmember.h>
+
+namespace heddle::python {
+namespace {
+
+// An instance has a __dict__, so that functools.update_wrapper() gives it the name, the text and the signature of
+// the function.
+struct Boundary {
+  PyObject_HEAD
+  PyObject* function;
+  PyObject* attributes;
+};
+
+Boundary* Self(PyObject* object) { return reinterpret_cast<Boundary*>(object); }
+
+PyObject* New(PyTypeObject* type, PyObject* arguments, PyObject*) {
+  PyObject* function = nullptr;
+  if (!PyArg_ParseTuple(arguments, "O:Boundary", &function)) return nullptr;
+  const auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
+  PyObject* const self = allocate(type, 0);
+  if (self == nullptr) return nullptr;
+  Py_INCREF(function);
+  Self(self)->function = function;
+  Self(self)->attributes = nullptr;
+  return self;
+}
+
+int Traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Self(self)->function);
+  Py_VISIT(Self(self)->attributes);
+  Py_VISIT(Py_TYPE(self));
+  return 0;
+}
+
+int Clear(PyObject* self) {
+  Py_CLEAR(Self(self)->function);
+  Py_CLEAR(Self(self)->attributes);
+  return 0;
+}
+
+void Deallocate(PyObject* self) {
+  PyTypeObject* const type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  Clear(self);
+  reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
+  Py_DECREF(type);
+}
+
+PyObject* Call(PyObject* self, PyObject* arguments, PyObject* keywords) {
+  PyObject* const result = PyObject_Call(Self(self)->function, arguments, keywords);
+  if (result != nullptr) return result;
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (value != nullptr) PyException_SetTraceback(value, Py_None);
+  Py_XDECREF(traceback);
+  PyErr_Restore(type, value, nullptr);
+  return nullptr;
+}
+
+// As methods are: types.MethodType(self, instance).
+PyObject* Get(PyObject* self, PyObject* instance, PyObject*) {
+  if (instance == nullptr || instance == Py_None) {
+    Py_INCREF(self);
+    return self;
+  }
+  const Owned types(PyImport_ImportModule("types"));
+  if (types == nullptr) return nullptr;
+  const Owned method(PyObject_GetAttrString(types.get(), "MethodType"));
+  if (method == nullptr) return nullptr;
+  return PyObject_CallFunctionObjArgs(method.get(), self, instance, nullptr);
+}
+
+PyMemberDef members[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(Boundary, attributes), READONLY, nullptr},
+    {"__wrapped__", T_OBJECT_EX, offsetof(Boundary, function), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+PyGetSetDef properties[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+}  // namespace
+
+bool AddBoundaryType(PyObject* module) {
+  static PyType_Slot slots[] = {
+      {Py_tp_new, reinterpret_cast<void*>(New)},
+      {Py_tp_dealloc, reinterpret_cast<void*>(Deallocate)},
+      {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
+      {Py_tp_clear, reinterpret_cast<void*>(Clear)},
+      {Py_tp_call, reinterpret_cast<void*>(Call)},
+      {Py_tp_descr_get, reinterpret_cast<void*>(Get)},
+      {Py_tp_members, members},
+      {Py_tp_getset, properties},
+      {Py_tp_doc, const_cast<char*>("A function of which an error ends in the line that called it.")},
+      {0, nullptr},
+  };
+  static PyType_Spec spec = {"heddle._engine.Boundary", sizeof(Boundary), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
+  const Owned type(PyType_FromSpec(&spec));
+  return type != nullptr && PyModule_AddObjectRef(module, "Boundary", type.get()) == 0;
+}
+
+}  // namespace heddle::python

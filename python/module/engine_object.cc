@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/module/engine_object.h"
+
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/session/statistics.h"
+#include "python/module/errors.h"
+#include "python/module/interruptible.h"
+#include "python/module/release_queue.h"
+#include "python/module/values.h"
+
+namespace heddle::python {
+namespace {
+
+PyTypeObject* session_type = nullptr;  // set once, while the module is imported
+
+struct EngineObject {
+  PyObject_HEAD
+  std::unique_ptr<engine::Engine> engine;
+};
+struct SessionObject {
+  PyObject_HEAD
+  std::unique_ptr<Callbacks> callbacks;  // of the statement that runs
+  std::unique_ptr<engine::InteractiveSession> session;
+  bool is_running;
+};
+
+engine::Engine& EngineOf(PyObject* self) { return *reinterpret_cast<EngineObject*>(self)->engine; }
+SessionObject& SessionOf(PyObject* self) { return *reinterpret_cast<SessionObject*>(self); }
+
+PyObject* Allocate(PyTypeObject* type) {
+  return reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+}
+void Free(PyObject* self) {
+  PyTypeObject* const type = Py_TYPE(self);
+  reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
+  Py_DECREF(type);
+}
+
+// --- arguments ---
+
+bool TextsOf(PyObject* sequence, std::vector<std::string>* texts) {
+  const Py_ssize_t size = PySequence_Size(sequence);
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    const Owned element(PySequence_GetItem(sequence, i));
+    if (element == nullptr || !TextOf(element.get(), &texts->emplace_back())) return false;
+  }
+  return size >= 0;
+}
+
+// Calls `add(name, value)` for each entry of a dict until it returns false.
+template <typename Add>
+bool ForEachEntry(PyObject* dict, const Add& add) {
+  PyObject *key = nullptr, *value = nullptr;
+  Py_ssize_t position = 0;
+  while (PyDict_Next(dict, &position, &key, &value) != 0) {
+    std::string name;
+    if (!TextOf(key, &name) || !add(name, value)) return false;
+  }
+  return true;
+}
+
+bool ValuesOf(PyObject* dict, engine::HostValues* values) {
+  return ForEachEntry(dict, [&](const std::string& name, PyObject* value) {
+    return FromPython(value, &(*values)[name]);
+  });
+}
+
+bool ParametersOf(PyObject* dict, std::map<std::string, std::string>* parameters) {
+  return ForEachEntry(dict, [&](const std::string& name, PyObject* value) {
+    return TextOf(value, &(*parameters)[name]);
+  });
+}
+
+bool OptionsOf(PyObject* dict, engine::EngineOptions* options) {
+  engine::SessionOptions& session = options->session;
+  return ForEachEntry(dict, [&](const std::string& name, PyObject* value) {
+    if (name == "directory") return TextOf(value, &options->directory);
+    if (name == "library") return TextsOf(value, &options->libraries);
+    if (name == "fusion") return TextOf(value, &session.fusion);
+    if (name == "cpu") return TextOf(value, &session.cpu);
+    if (name == "single_precision") {
+      session.element_type = PyObject_IsTrue(value) == 1 ? ElementType::kFloat32 : ElementType::kFloat64;
+    } else if (name == "times_operators") {
+      session.times_operators = PyObject_IsTrue(value) == 1;
+    } else if (name == "threads") {
+      session.threads = static_cast<int>(PyLong_AsLong(value));
+    } else if (name == "memory") {
+      session.memory_bytes = PyLong_AsLongLong(value);
+    } else if (name == "seed") {
+      session.seed = PyLong_AsLongLong(value);
+    } else {
+      PyErr_Format(PyExc_TypeError, "no option is called %s", name.c_str());
+    }
+    return PyErr_Occurred() == nullptr;
+  });
+}
+
+// --- Engine ---
+
+PyObject* NewEngine(PyTypeObject* type, PyObject* arguments, PyObject*) {
+  PyObject* dict = nullptr;
+  if (!PyArg_ParseTuple(arguments, "O!:Engine", &PyDict_Type, &dict)) return nullptr;
+  engine::EngineOptions options;
+  std::vector<std::string> warnings;
+  options.warn = [&warnings](std::string_view text) { warnings.emplace_back(text); };
+  if (!OptionsOf(dict, &options)) return nullptr;
+  Result<std::unique_ptr<engine::Engine>> engine = engine::Engine::Create(std::move(options));
+  if (!engine.ok()) return Raise(engine.status());
+  for (const std::string& warning : warnings)
+    if (PyErr_WarnEx(PyExc_UserWarning, warning.c_str(), 1) < 0) return nullptr;
+  PyObject* const self = Allocate(type);
+  if (self != nullptr) new (&reinterpret_cast<EngineObject*>(self)->engine) auto(std::move(*engine));
+  return self;
+}
+
+void DeallocateEngine(PyObject* self) {
+  std::destroy_at(&reinterpret_cast<EngineObject*>(self)->engine);
+  Free(self);
+}
+
+// run(text, name, parameters, inputs, outputs, print, warn) -> (outputs, statistics as JSON)
+PyObject* Run(PyObject* self, PyObject* arguments) {
+  ReleaseNow();
+  const char *text = nullptr, *name = nullptr;
+  Py_ssize_t text_size = 0;
+  PyObject *parameters = nullptr, *inputs = nullptr, *outputs = nullptr, *print = nullptr, *warn = nullptr;
+  if (!PyArg_ParseTuple(arguments, "s#sO!O!OOO:run", &text, &text_size, &name, &PyDict_Type, &parameters,
+                        &PyDict_Type, &inputs, &outputs, &print, &warn))
+    return nullptr;
+  engine::Script script{.text = {text, static_cast<size_t>(text_size)}, .name = name};
+  engine::HostValues values;
+  std::vector<std::string> output_names;
+  if (!ParametersOf(parameters, &script.parameters) || !ValuesOf(inputs, &values) ||
+      !TextsOf(outputs, &output_names))
+    return nullptr;
+
+  Callbacks callbacks(print, warn);
+  Result<engine::RunResults> results = Internal("the run did not begin");
+  const bool ended = RunInterruptibly(&callbacks, [&] {
+    results = EngineOf(self).Run(script, values, output_names,
+                                 {.print = [&](std::string_view printed) { callbacks.Print(printed); },
+                                  .warn = [&](std::string_view warning) { callbacks.Warn(warning); },
+                                  .cancellation = callbacks.cancellation()});
+  });
+  if (!ended) return nullptr;
+  if (!results.ok()) return Raise(results.status());
+  values.clear();  // an output that is alone with its cells may be written to
+  Owned dict(PyDict_New());
+  for (const std::string& output : output_names) {
+    const auto found = results->outputs.find(output);
+    if (found == results->outputs.end()) continue;  // named twice
+    const Owned value = ToPython(std::move(found->second));
+    results->outputs.erase(found);
+    if (value == nullptr || PyDict_SetItemString(dict.get(), output.c_str(), value.get()) < 0) return nullptr;
+  }
+  const Owned statistics = ToText(engine::ToJson(results->statistics));
+  if (statistics == nullptr) return nullptr;
+  return Py_BuildValue("(OO)", dict.get(), statistics.get());
+}
+
+// check(text, name, parameters, inputs) -> (errors, warnings), as `heddle check` shows them
+PyObject* Check(PyObject* self, PyObject* arguments) {
+  const char *text = nullptr, *name = nullptr;
+  Py_ssize_t text_size = 0;
+  PyObject *parameters = nullptr, *inputs = nullptr;
+  if (!PyArg_ParseTuple(arguments, "s#sO!O!:check", &text, &text_size, &name, &PyDict_Type, &parameters,
+                        &PyDict_Type, &inputs))
+    return nullptr;
+  engine::Script script{.text = {text, static_cast<size_t>(text_size)}, .name = name};
+  engine::HostValues values;
+  if (!ParametersOf(parameters, &script.parameters) || !ValuesOf(inputs, &values)) return nullptr;
+  const compiler::Diagnostics diagnostics = EngineOf(self).Check(script, values);
+  const Owned errors = ToText(diagnostics.RenderAll(compiler::Severity::kError)),
+              warnings = ToText(diagnostics.RenderAll(compiler::Severity::kWarning));
+  if (errors == nullptr || warnings == nullptr) return nullptr;
+  return Py_BuildValue("(OO)", errors.get(), warnings.get());
+}
+
+// explain(text, name, parameters, level) -> str
+PyObject* Explain(PyObject* self, PyObject* arguments) {
+  const char *text = nullptr, *name = nullptr, *level = nullptr;
+  Py_ssize_t text_size = 0;
+  PyObject* parameters = nullptr;
+  if (!PyArg_ParseTuple(arguments, "s#sO!s:explain", &text, &text_size, &name, &PyDict_Type, &parameters, &level))
+    return nullptr;
+  engine::Script script{.text = {text, static_cast<size_t>(text_size)}, .name = name};
+  if (!ParametersOf(parameters, &script.parameters)) return nullptr;
+  const Result<std::string> explained = EngineOf(self).Explain(script, level);
+  return explained.ok() ? ToText(*explained).release() : Raise(explained.status());
+}
+
+// session(print, warn) -> Session
+PyObject* NewSession(PyObject* self, PyObject* arguments) {
+  PyObject *print = nullptr, *warn = nullptr;
+  if (!PyArg_ParseTuple(arguments, "OO:session", &print, &warn)) return nullptr;
+  Owned object(Allocate(session_type));
+  if (object == nullptr) return nullptr;
+  SessionObject& session = SessionOf(object.get());
+  new (&session.callbacks) auto(std::make_unique<Callbacks>(print, warn));
+  new (&session.session) std::unique_ptr<engine::InteractiveSession>();
+  PyObject* const place = object.get();
+  session.session = EngineOf(self).NewSession(
+      {.print = [place](std::string_view text) { SessionOf(place).callbacks->Print(text); },
+       .warn = [place](std::string_view text) { SessionOf(place).callbacks->Warn(text); }});
+  return object.release();
+}
+
+// --- Session ---
+
+void DeallocateSession(PyObject* self) {
+  SessionObject& session = SessionOf(self);
+  std::destroy_at(&session.session);
+  std::destroy_at(&session.callbacks);
+  Free(self);
+}
+
+bool MayUse(const SessionObject& session) {
+  ReleaseNow();
+  if (session.is_running) PyErr_SetString(PyExc_RuntimeError, "this session runs a statement on another thread");
+  return !session.is_running;
+}
+
+// run(entry, print, warn)
+PyObject* RunStatements(PyObject* self, PyObject* arguments) {
+  std::string entry;
+  PyObject *text = nullptr, *print = nullptr, *warn = nullptr;
+  if (!PyArg_ParseTuple(arguments, "UOO:run", &text, &print, &warn) || !TextOf(text, &entry)) return nullptr;
+  SessionObject& session = SessionOf(self);
+  if (!MayUse(session)) return nullptr;
+  session.callbacks = std::make_unique<Callbacks>(print, warn);
+  session.is_running = true;
+  Status status;
+  const bool ended = RunInterruptibly(session.callbacks.get(), [&] {
+    status = session.session->Run(entry, session.callbacks->cancellation());
+  });
+  session.is_running = false;
+  if (!ended) return nullptr;
+  if (!status.ok()) return Raise(status);
+  Py_RETURN_NONE;
+}
+
+// set(name, input)
+PyObject* Set(PyObject* self, PyObject* arguments) {
+  const char* name = nullptr;
+  PyObject* input = nullptr;
+  if (!PyArg_ParseTuple(arguments, "sO:set", &name, &input) || !MayUse(SessionOf(self))) return nullptr;
+  engine::HostValue value;
+  if (!FromPython(input, &value)) return nullptr;
+  if (Status status = SessionOf(self).session->Set(name, value); !status.ok()) return Raise(status);
+  Py_RETURN_NONE;
+}
+
+// get(name) -> value
+PyObject* Get(PyObject* self, PyObject* arguments) {
+  const char* name = nullptr;
+  if (!PyArg_ParseTuple(arguments, "s:get", &name) || !MayUse(SessionOf(self))) return nullptr;
+  Result<engine::HostValue> value = SessionOf(self).session->Get(name);
+  return value.ok() ? ToPython(std::move(*value)).release() : Raise(value.status());
+}
+
+// variables() -> names
+PyObject* Variables(PyObject* self, PyObject*) {
+  if (!MayUse(SessionOf(self))) return nullptr;
+  Owned names(PyList_New(0));
+  for (const auto& [name, variable] : SessionOf(self).session->variables().variables()) {
+    const Owned text = ToText(name);
+    if (text == nullptr || PyList_Append(names.get(), text.get()) < 0) return nullptr;
+  }
+  return names.release();
+}
+
+// type_of(expression) -> str
+PyObject* TypeOfExpression(PyObject* self, PyObject* arguments) {
+  const char* expression = nullptr;
+  if (!PyArg_ParseTuple(arguments, "s:type_of", &expression) || !MayUse(SessionOf(self))) return nullptr;
+  const Result<std::string> type = SessionOf(self).session->TypeOf(expression);
+  return type.ok() ? ToText(*type).release() : Raise(type.status());
+}
+
+// explain(entry) -> str
+PyObject* ExplainStatements(PyObject* self, PyObject* arguments) {
+  const char* entry = nullptr;
+  if (!PyArg_ParseTuple(arguments, "s:explain", &entry) || !MayUse(SessionOf(self))) return nullptr;
+  const Result<std::string> text = SessionOf(self).session->Explain(entry);
+  return text.ok() ? ToText(*text).release() : Raise(text.status());
+}
+
+PyMethodDef engine_methods[] = {
+    {"run", Run, METH_VARARGS, "run(text, name, parameters, inputs, outputs, print, warn) -> (outputs, statistics)"},
+    {"check", Check, METH_VARARGS, "check(text, name, parameters, inputs) -> (errors, warnings)"},
+    {"explain", Explain, METH_VARARGS, "explain(text, name, parameters, level) -> str"},
+    {"session", NewSession, METH_VARARGS, "session(print, warn) -> Session"},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyMethodDef session_methods[] = {
+    {"run", RunStatements, METH_VARARGS, "run(entry, print, warn)"},
+    {"set", Set, METH_VARARGS, "set(name, input)"},
+    {"get", Get, METH_VARARGS, "get(name) -> value"},
+    {"variables", Variables, METH_NOARGS, "variables() -> names"},
+    {"type_of", TypeOfExpression, METH_VARARGS, "type_of(expression) -> str"},
+    {"explain", ExplainStatements, METH_VARARGS, "explain(entry) -> str"},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+bool AddEngineTypes(PyObject* module) {
+  static PyType_Slot engine_slots[] = {
+      {Py_tp_new, reinterpret_cast<void*>(NewEngine)},
+      {Py_tp_dealloc, reinterpret_cast<void*>(DeallocateEngine)},
+      {Py_tp_methods, engine_methods},
+      {Py_tp_doc, const_cast<char*>("Compiles and runs scripts in this process.")},
+      {0, nullptr},
+  };
+  static PyType_Slot session_slots[] = {
+      {Py_tp_dealloc, reinterpret_cast<void*>(DeallocateSession)},
+      {Py_tp_methods, session_methods},
+      {Py_tp_doc, const_cast<char*>("Variables and functions that live on from one statement to the next.")},
+      {0, nullptr},
+  };
+  static PyType_Spec engine_spec = {"heddle._engine.Engine", sizeof(EngineObject), 0, Py_TPFLAGS_DEFAULT,
+                                    engine_slots};
+  static PyType_Spec session_spec = {"heddle._engine.Session", sizeof(SessionObject), 0,
+                                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, session_slots};
+  const Owned engine_object(PyType_FromSpec(&engine_spec));
+  Owned session_object(PyType_FromSpec(&session_spec));
+  if (engine_object == nullptr || session_object == nullptr ||
+      PyModule_AddObjectRef(module, "Engine", engine_object.get()) < 0 ||
+      PyModule_AddObjectRef(module, "Session", session_object.get()) < 0)
+    return false;
+  session_type = reinterpret_cast<PyTypeObject*>(session_object.release());
+  return true;
+}
+
+}  // namespace heddle::python

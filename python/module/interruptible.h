@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+
+#include "engine/session/cancellation.h"
+#include "python/module/object.h"
+
+namespace heddle::python {
+
+/// Functions of Python that a run calls while it goes on. They are called with the interpreter's lock, one at a
+/// time. The first exception of one asks the run to stop and is what the caller of the run gets.
+class Callbacks {
+ public:
+  /// `print` and `warn` take a text; None: nobody listens.
+  Callbacks(PyObject* print, PyObject* warn) : print_(Share(print)), warn_(Share(warn)) {}
+
+  void Print(std::string_view text) { Call(print_.get(), text); }
+  void Warn(std::string_view text) { Call(warn_.get(), text); }
+
+  engine::Cancellation* cancellation() { return &cancellation_; }
+  /// Sets the exception of a callback, or that of a signal, in Python. False if there is none.
+  bool Raise();
+  /// Runs what Python does at signals, and asks the run to stop where that raises. With the interpreter's lock.
+  void CheckSignals();
+
+ private:
+  void Call(PyObject* function, std::string_view text);
+  void Keep();  // the exception that is set, if it is the first
+
+  Owned print_, warn_;
+  engine::Cancellation cancellation_;
+  PyObject *type_ = nullptr, *value_ = nullptr, *traceback_ = nullptr;  // the first exception
+};
+
+/// Runs `body` on a thread of its own, without the interpreter's lock, and waits for its end. Signals are looked
+/// for every 50 ms, so that Ctrl-C ends a run. False, with the exception set in Python, where a signal or a
+/// callback raised one; what `body` did then is to be thrown away.
+bool RunInterruptibly(Callbacks* callbacks, const std::function<void()>& body);
+
+}  // namespace heddle::python
