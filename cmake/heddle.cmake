@@ -172,7 +172,7 @@ endfunction()
 # heddle._engine, for CPython 3.10 and later: python/heddle in the build folder is the package as it is imported, with links to
 # the sources and to the modules that the engine opens.
 function(heddle_python_module)
-  find_package(Python 3.10 COMPONENTS Development.Module)
+  find_package(Python 3.10 COMPONENTS Interpreter Development.Module)
   if(NOT Python_Development.Module_FOUND)
     message(STATUS "Python's headers were not found (python3-dev): there will be no module of Python")
     return()
@@ -180,6 +180,7 @@ function(heddle_python_module)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/module/*.cc)
   add_library(heddle_python MODULE ${sources})
   set(folder ${CMAKE_BINARY_DIR}/python/heddle)
+  file(MAKE_DIRECTORY ${folder})
   set_target_properties(heddle_python PROPERTIES PREFIX "" OUTPUT_NAME _engine SUFFIX .abi3.so LIBRARY_OUTPUT_DIRECTORY ${folder}
     POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden)
   target_include_directories(heddle_python SYSTEM PRIVATE ${Python_INCLUDE_DIRS})

@@ -77,7 +77,6 @@ PyObject* Get(PyObject* self, PyObject* instance, PyObject*) {
 
 PyMemberDef members[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(Boundary, attributes), READONLY, nullptr},
-    {"__wrapped__", T_OBJECT_EX, offsetof(Boundary, function), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},
 };
 PyGetSetDef properties[] = {
