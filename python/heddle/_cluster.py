@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same scripts on worker processes: of this machine (sim) or of a cluster (connect).
+
+The program `heddle` runs them, which the package has beside it. Inputs and outputs are files in Heddle's binary format
+in a folder that lives as long as the run; scalars stand in the script.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import uuid
+import warnings
+
+from heddle._convert import to_input, to_python
+from heddle._errors import Error, HeddleWarning, UnreachableError, UsageError, _make
+from heddle._run import (Results, engine, entering, memory_bytes, parameters_of, print_to_stdout, public, read_script)
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")
+_PREFIX = "-"  # what messages call a script that is read from standard input
+
+
+def program() -> str:
+    """The path of `heddle`: that of the package, else the one that the shell finds."""
+    own = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "heddle")
+    found = own if os.path.exists(own) else shutil.which("heddle")
+    if found is None:
+        raise UnreachableError("the program heddle is neither part of this package nor on the PATH")
+    return found
+
+
+class Cluster:
+    """Worker processes that scripts run on: heddle.sim() and heddle.connect() make one."""
+
+    def __init__(self, words, connection, description, folder):
+        self._words = words
+        self._connection = connection  # options that every verb about jobs takes; None: there are no jobs
+        self._description = description
+        self._folder = folder
+
+    def __repr__(self):
+        return f"<heddle.Cluster {self._description}>"
+
+    @public
+    def run(self, script, inputs=None, outputs=(), *, args=None, print=None, library=None, memory=None, threads=None,
+            fusion=None, seed=None, precision="double", cpu=None, directory=None) -> Results:
+        """As heddle.run(), with the same bytes in its results."""
+        text, name = read_script(script)
+        names = [outputs] if isinstance(outputs, str) else list(outputs)
+        for variable in [*names, *(inputs or {})]:
+            if not _NAME.fullmatch(variable):
+                raise UsageError(f"no variable can be called {variable!r}")
+        entering()
+        words = [program(), *self._words, *_options(library, memory, threads, fusion, seed, precision, cpu)]
+        if self._connection is not None:
+            words += ["--request-id", f"python-{uuid.uuid4()}"]
+        words.append("-")
+        parameters = parameters_of(args)
+        if parameters:
+            words += ["-nvargs", *(f"{key}={value}" for key, value in parameters.items())]
+        with tempfile.TemporaryDirectory(prefix=".heddle-python-", dir=self._folder) as folder:
+            if self._folder is not None:
+                os.chmod(folder, 0o755)
+            prologue = "".join(_given(variable, value, folder) for variable, value in (inputs or {}).items())
+            results = os.path.join(folder, "results")
+            epilogue = ""
+            if names:
+                epilogue = "\nwrite(list({}), {}, format=\"binary\")\n".format(
+                    ", ".join(f"{output}={output}" for output in dict.fromkeys(names)), _quoted(results))
+            try:
+                _run_program(words, prologue, text, epilogue, name, directory, print or print_to_stdout)
+            except KeyboardInterrupt:
+                self._cancel(words, prologue + text + epilogue, directory)
+                raise
+            values = _read_results(results) if names else {}
+        return Results((output, values[output]) for output in dict.fromkeys(names))
+
+
+    def _cancel(self, words, script, directory):
+        """Ends the job that was given to a master: the same request is the same job, whose id it tells."""
+        if self._connection is None:
+            return
+        found = subprocess.run([*words[:-1], "--detach", "-"], input=script, cwd=directory, capture_output=True,
+                               encoding="utf-8", start_new_session=True)
+        if found.returncode == 0:
+            subprocess.run([program(), "job", "cancel", *self._connection, found.stdout.strip()], capture_output=True,
+                           start_new_session=True)
+
+
+@public
+def sim(workers: int = 2, *, min_distributed_bytes: int | None = None) -> Cluster:
+    """Worker processes of this machine, as on a cluster: heddle.sim(workers=4).run(script, ...).
+
+    min_distributed_bytes: smaller matrices stay on one worker; 0 splits everything.
+    """
+    if not isinstance(workers, int) or workers < 1:
+        raise UsageError(f"workers is a whole number of at least 1, not {workers!r}")
+    words = ["sim", "--workers", str(workers)]
+    if min_distributed_bytes is not None:
+        words += ["--min-distributed-bytes", str(min_distributed_bytes)]
+    return Cluster(words, None, f"sim, {workers} workers", None)
+
+
+@public
+def connect(address: str | None = None, *, token_file=None, tls_ca=None, tls_certificate=None, tls_key=None,
+            workers: int | None = None, folder=None) -> Cluster:
+    """The workers of a master: heddle.connect("host:7070", token_file="client.token").run(script, ...).
+
+    address: host:port or unix:/path; without one, that of `heddle master --dev` of this user.
+    workers: how many a job takes; all without it.
+    folder: where inputs and results lie while a job runs. This machine and the workers see it by the same path; the
+        current folder without it.
+    """
+    connection = []
+    for option, value in (("--master", address), ("--token-file", token_file), ("--tls-ca", tls_ca),
+                          ("--tls-certificate", tls_certificate), ("--tls-key", tls_key)):
+        if value is not None:
+            connection += [option, os.fspath(value)]
+    words = ["job", "submit", *connection]
+    if workers is not None:
+        words += ["--workers", str(workers)]
+    folder = os.path.abspath(os.fspath(folder) if folder is not None else os.curdir)
+    if not os.path.isdir(folder):
+        raise UsageError(f"folder: there is no folder {folder!r}")
+    return Cluster([*words, "--data-root", folder], connection, address or "the master of this user", folder)
+
+
+def _options(library, memory, threads, fusion, seed, precision, cpu):
+    libraries = [library] if isinstance(library, (str, os.PathLike)) else list(library or ())
+    words = [word for folder in libraries for word in ("--library", os.path.abspath(os.fspath(folder)))]
+    for option, value in (("--memory", memory_bytes(memory) if memory is not None else None), ("--threads", threads),
+                          ("--fusion", fusion), ("--seed", seed), ("--cpu", cpu)):
+        if value is not None:
+            words += [option, str(value)]
+    if precision != "double":
+        words += ["--precision", str(precision)]
+    return words
+
+
+def _quoted(text):
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _given(name, value, folder):
+    """The statement that gives the script this variable."""
+    given = to_input(name, value)
+    if isinstance(given, bool):
+        return f"{name} = {'TRUE' if given else 'FALSE'}; "
+    if isinstance(given, int):
+        return f"{name} = {given}; " if given > -2**63 else f"{name} = -9223372036854775807 - 1; "
+    if isinstance(given, float):
+        if given != given:
+            return f"{name} = 0.0 / 0.0; "
+        if given in (float("inf"), float("-inf")):
+            return f"{name} = {'-' if given < 0 else ''}1.0 / 0.0; "
+        return f"{name} = {given!r}; "
+    if isinstance(given, str):
+        path = os.path.join(folder, f"{name}.txt")
+        engine().run("write(X, $path)", "input.dml", {"path": path}, {"X": given}, [], None, None)
+        return f"{name} = read({_quoted(path)}, data_type=\"scalar\", value_type=\"string\"); "
+    path = os.path.join(folder, f"{name}.bin")
+    engine().run('write(X, $path, format="binary")', "input.dml", {"path": path}, {"X": given}, [], None, None)
+    return f"{name} = read({_quoted(path)}); "
+
+
+def _read_results(path):
+    values, _ = engine().run("L = read($path)", "results.dml", {"path": path}, {}, ["L"], None, None)
+    return to_python(values["L"])
+
+
+def _run_program(words, prologue, text, epilogue, name, directory, print):
+    """Runs the script, with the prologue in its first line so that lines keep their numbers."""
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               cwd=directory, start_new_session=True, encoding="utf-8", errors="replace")
+    messages: list[str] = []
+    reader = threading.Thread(target=lambda: messages.append(process.stderr.read()), daemon=True)
+    reader.start()
+    try:
+        try:
+            process.stdin.write(prologue + text + epilogue)
+            process.stdin.close()
+        except BrokenPipeError:
+            pass  # it has ended, and says why
+        for line in process.stdout:
+            print(line)
+        code = process.wait()
+    except BaseException:
+        process.send_signal(signal.SIGINT)  # it ends the job and its processes
+        try:
+            process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        raise
+    finally:
+        reader.join()
+        process.stdout.close()
+        process.stderr.close()
+    message = _without_prologue("".join(messages).rstrip("\n"), prologue, name)
+    if code == 0:
+        if message:
+            warnings.warn(message, HeddleWarning, stacklevel=3)
+        return
+    if code < 0:
+        raise Error(f"the program heddle was ended by signal {-code}")
+    if code == 8 and not message:
+        message = "cancelled"
+    raise _make(code, "", message, "", "", 0, 0, ())
+
+
+def _without_prologue(message, prologue, name):
+    """The messages of a script whose first line began with the prologue, as they are without it."""
+    lines = message.split("\n")
+    shown = re.compile(rf"^(\s*1 \| ){re.escape(prologue)}") if prologue else None
+    for i, line in enumerate(lines):
+        place = re.match(rf"{re.escape(_PREFIX)}:(\d+):(\d+): (.*)", line)
+        if place:
+            row, column = int(place[1]), int(place[2])
+            if row == 1:
+                column = max(1, column - len(prologue))
+            lines[i] = f"{name}:{row}:{column}: {place[3]}"
+        elif shown and shown.match(line):
+            lines[i] = shown.sub(r"\1", line)
+            if i + 1 < len(lines) and re.fullmatch(r"\s*\|\s*[\^~]*", lines[i + 1]):
+                bar = lines[i + 1].index("|") + 2
+                lines[i + 1] = lines[i + 1][:bar] + lines[i + 1][bar + len(prologue):]
+    return "\n".join(lines)
