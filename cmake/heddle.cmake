@@ -25,6 +25,9 @@ add_library(heddle_options INTERFACE)
 target_compile_features(heddle_options INTERFACE cxx_std_20)
 # The baseline is AVX2 and FMA, whatever machine builds it. Nothing may contract a*b+c on its own (docs/numerics.md R1).
 target_compile_options(heddle_options INTERFACE -march=x86-64-v3 -mtune=generic -ffp-contract=off -fno-math-errno -Wall -Wextra -Wno-psabi -Wno-missing-field-initializers)
+# The same objects are in executables and in the module of Python. Symbols are hidden, so that the compiler inlines as it
+# does for an executable.
+target_compile_options(heddle_options INTERFACE -fPIC -fvisibility=hidden)
 if(HEDDLE_WARNINGS_AS_ERRORS)
   target_compile_options(heddle_options INTERFACE -Werror)
 endif()
@@ -83,9 +86,7 @@ function(heddle_library name)
   endif()
   add_library(heddle_${name} STATIC ${sources})
   target_sources(heddle_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
-  # The same objects are in executables and in the module of Python. Symbols are hidden, so that the compiler inlines as it
-  # does for an executable.
-  set_target_properties(heddle_${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden)
+  set_target_properties(heddle_${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
   target_link_libraries(heddle_${name} PUBLIC heddle_options ${arg_DEPENDS})
   heddle_precompile(heddle_${name})
 endfunction()
@@ -153,8 +154,7 @@ function(heddle_codegen_module)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/compiler/codegen/module/*.cc)
   # It shares no object files with the program: these are compiled once more.
   add_library(heddle_codegen_module MODULE ${sources} ops/region/region.cc core/call_site.cc core/status.cc core/text/message_lines.cc)
-  set_target_properties(heddle_codegen_module PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
-    OUTPUT_NAME heddle_codegen LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+  set_target_properties(heddle_codegen_module PROPERTIES OUTPUT_NAME heddle_codegen LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   target_include_directories(heddle_codegen_module SYSTEM PRIVATE ${include_folder})
   target_compile_definitions(heddle_codegen_module PRIVATE HEDDLE_SIMD_VECTOR_HEADER="compiler/codegen/module/emitted_vector.h")
   if(has_rtti STREQUAL "NO")
@@ -181,8 +181,7 @@ function(heddle_python_module)
   add_library(heddle_python MODULE ${sources})
   set(folder ${CMAKE_BINARY_DIR}/python/heddle)
   file(MAKE_DIRECTORY ${folder})
-  set_target_properties(heddle_python PROPERTIES PREFIX "" OUTPUT_NAME _engine SUFFIX .abi3.so LIBRARY_OUTPUT_DIRECTORY ${folder}
-    POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden)
+  set_target_properties(heddle_python PROPERTIES PREFIX "" OUTPUT_NAME _engine SUFFIX .abi3.so LIBRARY_OUTPUT_DIRECTORY ${folder})
   target_include_directories(heddle_python SYSTEM PRIVATE ${Python_INCLUDE_DIRS})
   # Functions of Python's C interface are cast to the one type that its tables have.
   target_compile_options(heddle_python PRIVATE -Wno-cast-function-type)
@@ -207,8 +206,7 @@ function(heddle_format_module name)
   cmake_parse_arguments(arg "" "" "LIBRARIES" ${ARGN})
   # It shares no object files with the program: these are compiled once more.
   add_library(heddle_${name}_module MODULE ${arg_UNPARSED_ARGUMENTS} core/call_site.cc core/status.cc core/text/message_lines.cc)
-  set_target_properties(heddle_${name}_module PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
-    OUTPUT_NAME heddle_${name} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+  set_target_properties(heddle_${name}_module PROPERTIES OUTPUT_NAME heddle_${name} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   target_link_options(heddle_${name}_module PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic)
   target_link_libraries(heddle_${name}_module PRIVATE heddle_options fmt::fmt ${arg_LIBRARIES})
   add_dependencies(heddle_ops heddle_${name}_module)

@@ -6,7 +6,8 @@ from heddle._errors import (Cancelled, CompileError, DataError, Error, ForkError
                             ResourceError, ScriptError, UnreachableError, UsageError)
 from heddle._frame import Frame
 from heddle._run import Results, check, explain, run
+from heddle._session import Session
 
 __all__ = ["Cancelled", "Cluster", "CompileError", "DataError", "Error", "ForkError", "Frame", "HeddleWarning", "InternalError",
-           "ResourceError", "Results", "ScriptError", "UnreachableError", "UsageError", "check", "connect", "explain",
+           "ResourceError", "Results", "ScriptError", "Session", "UnreachableError", "UsageError", "check", "connect", "explain",
            "run", "sim"]

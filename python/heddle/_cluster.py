@@ -12,6 +12,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import uuid
@@ -32,6 +33,12 @@ def program() -> str:
     if found is None:
         raise UnreachableError("the program heddle is neither part of this package nor on the PATH")
     return found
+
+
+def main():
+    """The command `heddle`."""
+    path = program()
+    os.execv(path, [path, *sys.argv[1:]])
 
 
 class Cluster:

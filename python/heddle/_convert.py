@@ -53,8 +53,7 @@ def to_input(name, value):
         from heddle._frame import frame_of_pandas
         return frame_of_pandas(name, value)
     if hasattr(value, "__arrow_c_stream__"):
-        from heddle._frame import frame_of_arrow
-        return frame_of_arrow(name, value)
+        return ("arrow", value.__arrow_c_stream__())
     return _dense(name, value)
 
 

@@ -66,6 +66,15 @@ class Frame:
         """The columns by name."""
         return {name: self._column(index) for index, name in enumerate(self._names)}
 
+    def __arrow_c_stream__(self, requested_schema=None):
+        """For pyarrow.table(frame), polars.DataFrame(frame) and all that know Arrow's PyCapsule interface."""
+        return self._value.arrow_stream()
+
+    def to_arrow(self):
+        """A pyarrow.Table; numbers and texts are not copied."""
+        import pyarrow
+        return pyarrow.table(self)
+
     def to_pandas(self):
         """A pandas.DataFrame; numbers are not copied."""
         import pandas
@@ -74,38 +83,40 @@ class Frame:
 
 def frame_of_pandas(name, value):
     """The input that a DataFrame, a Series or an Index is."""
-    import numpy
     if not hasattr(value, "columns"):
         value = value.to_frame()
-    columns = []
-    for index in range(value.shape[1]):
-        series = value.iloc[:, index]
-        columns.append(_column_of(f"{name}[{value.columns[index]!r}]", series.to_numpy(), len(value), numpy))
+    columns = [_column_of(f"{name}[{value.columns[index]!r}]", value.iloc[:, index])
+               for index in range(value.shape[1])]
     return ("frame", [str(column) for column in value.columns], columns)
 
 
-def _column_of(name, cells, rows, numpy):
-    kind = cells.dtype.kind
+def _column_of(name, series):
+    import numpy
+    rows = len(series)
+    kind = getattr(series.dtype, "kind", "O")  # of types of pandas, too: "i" of Int64, whose cells may miss
+    missing = None
+    if kind in "iub" and not isinstance(series.dtype, numpy.dtype) and series.isna().any():
+        missing = series.isna().to_numpy(numpy.uint8)
+        series = series.fillna(False if kind == "b" else 0)
+    address = missing.ctypes.data if missing is not None else 0
+    if kind == "f" and isinstance(series.dtype, numpy.dtype):
+        cells = numpy.ascontiguousarray(series.to_numpy(), numpy.float64)
+        return ("FP64", rows, cells.ctypes.data, 0, 0, cells)
     if kind == "f":
-        cells = numpy.ascontiguousarray(cells, numpy.float64)
+        cells = series.to_numpy(numpy.float64, na_value=numpy.nan)
         return ("FP64", rows, cells.ctypes.data, 0, 0, cells)
     if kind in "iu":
-        if kind == "u" and cells.dtype.itemsize == 8 and rows and cells.max() >= 2**63:
+        if kind == "u" and series.dtype.itemsize == 8 and rows and series.max() >= 2**63:
             raise UsageError(f"input {name}: cells do not fit into 64 bits with a sign")
-        cells = numpy.ascontiguousarray(cells, numpy.int64)
-        return ("INT64", rows, cells.ctypes.data, 0, 0, cells)
+        cells = numpy.ascontiguousarray(series.to_numpy(), numpy.int64)
+        return ("INT64", rows, cells.ctypes.data, 0, address, (cells, missing))
     if kind == "b":
-        cells = numpy.ascontiguousarray(cells)
-        return ("BOOLEAN", rows, cells.ctypes.data, 0, 0, cells)
-    return ("texts", [_text(name, cell) for cell in cells])
+        cells = numpy.ascontiguousarray(series.to_numpy(), numpy.bool_)
+        return ("BOOLEAN", rows, cells.ctypes.data, 0, address, (cells, missing))
+    return ("texts", [_text(cell) for cell in series.array])
 
 
-def _text(name, cell):
-    if cell is None or cell != cell:  # NaN, NaT and pandas.NA are missing
+def _text(cell):
+    if cell is None or (cell != cell) is not False:  # NaN, NaT and pandas.NA are missing
         return None
     return cell if isinstance(cell, str) else str(cell)
-
-
-def frame_of_arrow(name, value):
-    """The input that a table with Arrow's PyCapsule interface is."""
-    raise UsageError(f"input {name}: tables of {type(value).__module__} are not read yet")

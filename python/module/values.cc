@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/values/schema.h"
+#include "python/module/arrow.h"
 #include "python/module/errors.h"
 #include "python/module/release_queue.h"
 
@@ -125,6 +126,14 @@ PyObject* Columns(PyObject* self, PyObject*) {
   return Py_BuildValue("(OO)", names.get(), columns.get());
 }
 
+// arrow_stream() -> capsule
+PyObject* ArrowStream(PyObject* self, PyObject*) {
+  const engine::HostValue& value = ValueOf(self);
+  if (value.list == nullptr && value.value.IsFrame()) return FrameToArrow(value.value.frame()).release();
+  PyErr_SetString(PyExc_TypeError, "only frames are tables of Arrow");
+  return nullptr;
+}
+
 // texts(column) -> [str or None, ...]
 PyObject* Texts(PyObject* self, PyObject* argument) {
   const engine::HostValue& value = ValueOf(self);
@@ -176,6 +185,7 @@ PyMethodDef methods[] = {
     {"buffers", Buffers, METH_NOARGS, "Addresses of the arrays of a matrix."},
     {"columns", Columns, METH_NOARGS, "Names and arrays of the columns of a frame."},
     {"texts", Texts, METH_O, "The texts of a column of a frame, None where one is missing."},
+    {"arrow_stream", ArrowStream, METH_NOARGS, "The frame as a capsule of Arrow's C stream interface."},
     {"elements", Elements, METH_NOARGS, "Names and elements of a list."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -329,6 +339,17 @@ bool FrameFromPython(PyObject* tuple, engine::HostValue* value) {
   return true;
 }
 
+// ("arrow", capsule)
+bool TableFromPython(PyObject* tuple, engine::HostValue* value) {
+  const char* kind = nullptr;
+  PyObject* capsule = nullptr;
+  if (!PyArg_ParseTuple(tuple, "sO", &kind, &capsule)) return false;
+  Result<Frame> frame = FrameFromArrow(capsule);
+  if (!frame.ok()) return Fail(frame.status());
+  *value = std::move(*frame);
+  return true;
+}
+
 bool ListFromPython(PyObject* tuple, engine::HostValue* value) {
   const char* kind = nullptr;
   PyObject *names = nullptr, *elements = nullptr;
@@ -410,6 +431,7 @@ bool FromPython(PyObject* object, engine::HostValue* value) {
   if (kind == "dense") return DenseFromPython(object, value);
   if (kind == "csr") return SparseFromPython(object, value);
   if (kind == "frame") return FrameFromPython(object, value);
+  if (kind == "arrow") return TableFromPython(object, value);
   if (kind == "list") return ListFromPython(object, value);
   PyErr_SetString(PyExc_TypeError, "no input of the engine");
   return false;

@@ -32,6 +32,7 @@ const std::vector<Folder>& Folders() {
       {"actor", {"core", "ops"}},
       {"engine", {"core", "ops", "compiler", "scheduler", "actor"}},
       {"cluster", {"core", "ops", "compiler", "scheduler", "actor", "engine", "proto"}},
+      {"python", {"core", "compiler", "engine"}},
       {"bench", {"core", "ops", "compiler", "scheduler", "actor", "engine", "cluster"}},
   };
   return *folders;
@@ -62,6 +63,7 @@ const std::vector<Library>& Libraries() {
       {"arrow/", {"ops/io/formats/module/"}},
       {"parquet/", {"ops/io/formats/module/"}},
       {"zstd.h", {"ops/io/files/"}},
+      {"Python.h", {"python/module/"}},
   };
   return *libraries;
 }

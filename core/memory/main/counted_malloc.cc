@@ -199,6 +199,8 @@ void* AllocateAligned(size_t alignment, size_t bytes) {
 }  // namespace
 }  // namespace heddle
 
+// All libraries of the process allocate here.
+#pragma GCC visibility push(default)
 extern "C" {
 
 void* malloc(size_t bytes) noexcept {
@@ -241,5 +243,6 @@ int posix_memalign(void** block, size_t alignment, size_t bytes) noexcept {
 }
 
 }  // extern "C"
+#pragma GCC visibility pop
 
 #endif  // no sanitizer

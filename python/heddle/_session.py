@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statement by statement: variables and functions live on."""
+
+from __future__ import annotations
+
+import warnings
+
+from heddle._convert import to_input, to_python
+from heddle._errors import HeddleWarning
+from heddle._run import engine, entering, print_to_stdout, public
+
+
+class Session:
+    """Variables and functions that live on from one statement to the next, as in `heddle repl`.
+
+    >>> session = Session()
+    >>> session["X"] = [[1, 2], [3, 4]]
+    >>> session.run("s = sum(X)")
+    >>> session["s"]
+    10.0
+
+    A session is used by one thread at a time. Options are those of heddle.run().
+    """
+
+    def __init__(self, *, print=None, **options):
+        entering()
+        self._print = print or print_to_stdout
+        self._session = engine(**options).session(None, None)
+
+    @public
+    def run(self, statements: str, *, print=None, warn=None) -> None:
+        """Runs statements one after the other; the first error ends it, and what ran before it stays."""
+        entering()
+        notes: list[str] = []
+        self._session.run(statements, print or self._print, warn or notes.append)
+        for note in notes:
+            warnings.warn(note.rstrip("\n"), HeddleWarning, stacklevel=2)
+
+    @public
+    def __setitem__(self, name: str, value) -> None:
+        entering()
+        self._session.set(name, to_input(name, value))
+
+    @public
+    def __getitem__(self, name: str):
+        entering()
+        if name not in self._session.variables():
+            raise KeyError(name)
+        return to_python(self._session.get(name))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._session.variables()
+
+    @property
+    def variables(self) -> list[str]:
+        """The names of the variables."""
+        return self._session.variables()
+
+    @public
+    def type_of(self, expression: str) -> str:
+        """Type and size of an expression, without running it: "matrix 10x3"."""
+        return self._session.type_of(expression)
+
+    @public
+    def explain(self, statements: str) -> str:
+        """What the compiler makes of statements."""
+        return self._session.explain(statements)
