@@ -91,13 +91,20 @@ function(heddle_library name)
   heddle_precompile(heddle_${name})
 endfunction()
 
-# The functions of library/ become a part of the compiler.
-function(heddle_embed_library target)
-  file(GLOB_RECURSE files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/library/*.dml)
-  set(script ${PROJECT_SOURCE_DIR}/cmake/embed_library.cmake)
-  set(table ${CMAKE_CURRENT_BINARY_DIR}/library_table.cc)
+# heddle_embed_files(TARGET FOLDER folder PATTERNS *.dml ... HEADER h NAMESPACE n TYPE t FUNCTION f): the files become a part of
+# the target (cmake/embed_files.cmake).
+function(heddle_embed_files target)
+  cmake_parse_arguments(arg "" "FOLDER;HEADER;NAMESPACE;TYPE;FUNCTION" "PATTERNS" ${ARGN})
+  set(files)
+  foreach(pattern ${arg_PATTERNS})
+    file(GLOB_RECURSE found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${arg_FOLDER}/${pattern})
+    list(APPEND files ${found})
+  endforeach()
+  set(script ${PROJECT_SOURCE_DIR}/cmake/embed_files.cmake)
+  set(table ${CMAKE_CURRENT_BINARY_DIR}/${arg_FOLDER}_table.cc)
   add_custom_command(OUTPUT ${table} DEPENDS ${script} ${files} VERBATIM
-    COMMAND ${CMAKE_COMMAND} -DFOLDER=${PROJECT_SOURCE_DIR}/library -DOUT=${table} -P ${script})
+    COMMAND ${CMAKE_COMMAND} -DFOLDER=${PROJECT_SOURCE_DIR}/${arg_FOLDER} "-DPATTERNS=${arg_PATTERNS}" -DHEADER=${arg_HEADER}
+      -DNAMESPACE=${arg_NAMESPACE} -DTYPE=${arg_TYPE} -DFUNCTION=${arg_FUNCTION} -DOUT=${table} -P ${script})
   target_sources(${target} PRIVATE ${table})
   set_source_files_properties(${table} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
 endfunction()

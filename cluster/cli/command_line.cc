@@ -12,11 +12,12 @@ namespace {
 
 constexpr int kUsageExitCode = 2;
 
-constexpr std::array<const Verb*, 22> kVerbs = {
+constexpr std::array<const Verb*, 26> kVerbs = {
     &kRunVerb,     &kCheckVerb,      &kExplainVerb,   &kSimVerb,        &kReplVerb,       &kInspectVerb,
     &kConvertVerb, &kMasterVerb,     &kWorkerVerb,    &kJobSubmitVerb,  &kJobListVerb,    &kJobStatusVerb,
     &kJobLogsVerb, &kJobWaitVerb,    &kJobCancelVerb, &kAdminNodesVerb, &kAdminDrainVerb, &kAdminUndrainVerb,
-    &kVersionVerb, &kCompletionVerb, &kExecutorVerb,  &kCompilerVerb};
+    &kVerifyVerb,  &kDoctorVerb,     &kExamplesVerb,  &kVersionVerb,    &kCompletionVerb, &kManualPageVerb,
+    &kExecutorVerb, &kCompilerVerb};
 
 std::string Overview() {
   std::string text =

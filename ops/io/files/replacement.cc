@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "core/environment/random.h"
+#include "ops/io/files/changed_files.h"
 
 namespace heddle::ops {
 namespace {
@@ -217,6 +218,7 @@ Status Replacement::Commit(ChangeGate* gate) {
         }))
       return FileError("write", shown_);
     temporary_.clear();
+    NoteChangedFile(shown_);
     return OkStatus();
   });
 }

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cluster/cli/report.h"
+#include "cluster/cli/script_input.h"
+#include "cluster/cli/verb.h"
+#include "core/environment/child_process.h"
+#include "core/environment/clock.h"
+#include "ops/base/cpu.h"
+#include "ops/io/files/changed_files.h"
+#include "ops/io/files/sha256.h"
+
+namespace heddle::cluster::cli {
+namespace {
+
+// A way of running the script, as words of a command line.
+struct Way {
+  std::string name;
+  std::vector<std::string> words;
+};
+
+std::vector<Way> Ways() {
+  std::vector<Way> ways = {
+      {"run, 1 thread", {"run", "--threads", "1"}},
+      {"run, all threads", {"run"}},
+      {"run, 3 threads", {"run", "--threads", "3"}},
+      {"run, nothing fused", {"run", "--fusion", "off"}},
+      {"run, all fused", {"run", "--fusion", "all"}},
+      {"run, fused without redundancy", {"run", "--fusion", "no-redundancy"}},
+      {"run, fused at random", {"run", "--fusion-seed", "1"}},
+      {"run, AVX2", {"run", "--cpu", "avx2"}},
+      {"sim, 2 workers", {"sim", "--workers", "2", "--min-distributed-bytes", "0"}},
+      {"sim, 3 workers, nothing fused",
+       {"sim", "--workers", "3", "--min-distributed-bytes", "0", "--fusion", "off", "--threads", "1"}},
+      {"sim, 5 workers, fused at random",
+       {"sim", "--workers", "5", "--min-distributed-bytes", "0", "--fusion-seed", "2", "--threads", "2"}},
+  };
+  if (ops::SelectedCpu() == ops::Cpu::kAvx512) {
+    ways.insert(ways.begin() + 8, {"run, AVX-512", {"run", "--cpu", "avx512"}});
+    ways.push_back({"sim, AVX2 beside AVX-512",
+                    {"sim", "--workers", "2", "--min-distributed-bytes", "0", "--cpu", "avx2,avx512"}});
+  }
+  return ways;
+}
+
+// What one way has made: of each output its content's hash. "" is all that it printed.
+struct Outcome {
+  int exit_code = 0;
+  std::string printed;
+  std::map<std::string, std::string> hashes;
+  double seconds = 0;
+
+  std::string Hash() const {
+    std::string all = std::to_string(exit_code);
+    for (const auto& [name, hash] : hashes) all += "\n" + name + " " + hash;
+    return Hex(all);
+  }
+  static std::string Hex(std::string_view bytes) {
+    std::string text;
+    for (const uint8_t byte : ops::Sha256({bytes})) text += fmt::format("{:02x}", byte);
+    return text;
+  }
+};
+
+std::string Contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// A file that is gone with its owner.
+struct TemporaryFile {
+  std::string path;
+  Descriptor file;
+  TemporaryFile() = default;
+  TemporaryFile(TemporaryFile&&) = default;
+  TemporaryFile& operator=(TemporaryFile&&) = delete;
+  ~TemporaryFile() {
+    if (file.ok()) unlink(path.c_str());
+  }
+};
+
+Result<TemporaryFile> MakeTemporaryFile() {
+  TemporaryFile made;
+  const char* const folder = std::getenv("TMPDIR");
+  made.path = std::string(folder != nullptr && *folder != '\0' ? folder : "/tmp") + "/heddle-verify-XXXXXX";
+  made.file = Descriptor(mkostemp(made.path.data(), O_CLOEXEC));
+  if (!made.file.ok()) return ResourceExhausted("cannot make a file beside {}", made.path);
+  return made;
+}
+
+// The words of `verify` as `run` and `sim` take them: those of the way, then those of the user, which win.
+std::vector<std::string> WordsOf(const Way& way, const Arguments& arguments) {
+  std::vector<std::string> words = {"heddle"};
+  words.insert(words.end(), way.words.begin(), way.words.end());
+  if (!arguments.Has("seed")) words.insert(words.end(), {"--seed", "1"});
+  std::vector<std::string> last;
+  for (const Option& option : RunOptions()) {
+    if (!arguments.Has(option.name) || option.name == "json") continue;
+    if (option.kind == Option::Kind::kRest) {
+      last.push_back("-" + std::string(option.name));
+      for (const std::string& value : arguments.rest(option.name)) last.push_back(value);
+    } else if (option.kind == Option::Kind::kFlag) {
+      words.push_back("--" + std::string(option.name));
+    } else {
+      for (const std::string& value : arguments.rest(option.name))
+        words.insert(words.end(), {"--" + std::string(option.name), value});
+    }
+  }
+  for (const std::string& script : arguments.positional()) words.push_back(script);
+  words.insert(words.end(), last.begin(), last.end());
+  return words;
+}
+
+Result<Outcome> RunWay(const Way& way, const Arguments& arguments) {
+  HEDDLE_ASSIGN_OR_RETURN(const TemporaryFile changed, MakeTemporaryFile());
+  const Descriptor log = AboveThoseOfChild(Descriptor(memfd_create("heddle-verify", MFD_CLOEXEC)));
+  if (!log.ok()) return ResourceExhausted("there is no descriptor for the output of the script");
+  setenv(ops::kChangedFilesVariable, changed.path.c_str(), /*overwrite=*/1);
+  Clock& clock = SystemClock();
+  const int64_t begin = clock.MonotonicNs();
+  const Result<pid_t> child = StartChild({.child = "the script",
+                                          .program = "/proc/self/exe",
+                                          .arguments = WordsOf(way, arguments),
+                                          .log = log.get()});
+  unsetenv(ops::kChangedFilesVariable);
+  HEDDLE_RETURN_IF_ERROR(child.status());
+  int state = 0;
+  while (waitpid(*child, &state, 0) < 0 && errno == EINTR) {
+  }
+  Outcome outcome;
+  outcome.seconds = static_cast<double>(clock.MonotonicNs() - begin) * 1e-9;
+  outcome.exit_code = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+  outcome.printed = Contents(fmt::format("/proc/self/fd/{}", log.get()));
+  outcome.hashes[""] = Outcome::Hex(outcome.printed);
+  std::istringstream paths(Contents(changed.path));
+  for (std::string path; std::getline(paths, path);) outcome.hashes[path] = Outcome::Hex(Contents(path));
+  return outcome;
+}
+
+// "what it prints and the file w.csv": the outputs whose content differs.
+std::string Differences(const Outcome& a, const Outcome& b) {
+  if (a.exit_code != b.exit_code) return fmt::format("the exit code ({} and {})", a.exit_code, b.exit_code);
+  std::set<std::string> names;
+  for (const Outcome* outcome : {&a, &b})
+    for (const auto& [name, hash] : outcome->hashes) names.insert(name);
+  std::vector<std::string> different;
+  for (const std::string& name : names) {
+    const auto left = a.hashes.find(name), right = b.hashes.find(name);
+    if (left != a.hashes.end() && right != b.hashes.end() && left->second == right->second) continue;
+    different.push_back(name.empty() ? "what it prints" : name);
+  }
+  return fmt::format("{}", fmt::join(different, ", "));
+}
+
+int Run(const Arguments& arguments) {
+  const Result<engine::Script> script = ReadScript(arguments);
+  if (!script.ok()) return ReportOutcome(arguments, script.status());
+  if (!arguments.positional().empty() && arguments.positional()[0] == "-")
+    return ReportOutcome(arguments, Usage("verify runs the script several times: give a file, or -e CODE"));
+  const bool as_json = arguments.Has("json");
+  nlohmann::ordered_json ways_json = nlohmann::ordered_json::array();
+  std::vector<std::string> differences;
+  Outcome first;
+  int ways = 0;
+  for (const Way& way : Ways()) {
+    const Result<Outcome> outcome = RunWay(way, arguments);
+    if (!outcome.ok()) return ReportOutcome(arguments, outcome.status());
+    if (outcome->exit_code == 8) return outcome->exit_code;  // interrupted
+    if (ways++ == 0) {
+      first = *outcome;
+      if (first.exit_code != 0) {
+        std::fputs(first.printed.c_str(), stderr);
+        return first.exit_code;
+      }
+    }
+    const bool is_same = outcome->Hash() == first.Hash();
+    if (!is_same) differences.push_back(fmt::format("{}: {}", way.name, Differences(first, *outcome)));
+    if (as_json) {
+      ways_json.push_back(
+          {{"way", way.name}, {"hash", outcome->Hash()}, {"same", is_same}, {"seconds", outcome->seconds}});
+    } else {
+      PrintOutput(fmt::format("  {:<34} {}  {:7.2f} s{}\n", way.name, outcome->Hash().substr(0, 16),
+                              outcome->seconds, is_same ? "" : "  DIFFERENT"));
+    }
+  }
+  std::vector<std::string> files;
+  for (const auto& [name, hash] : first.hashes)
+    if (!name.empty()) files.push_back(name);
+  if (as_json) {
+    PrintOutput(nlohmann::ordered_json{
+                    {"same", differences.empty()}, {"files", files}, {"ways", ways_json}}
+                    .dump() +
+                "\n");
+  } else if (differences.empty()) {
+    PrintOutput(fmt::format("{} ways, the same bytes: what it prints{}{}\n", ways, files.empty() ? "" : ", ",
+                            fmt::join(files, ", ")));
+  }
+  if (differences.empty()) return 0;
+  Status status = FailedPrecondition("{} of {} ways differ from the first one", differences.size(), ways);
+  for (const std::string& difference : differences) status = status.WithNote(difference);
+  return as_json ? ExitCode(status)
+                 : Report(status.WithNote("times, dates and numbers that are drawn anew differ by themselves; all "
+                                          "else is a fault of Heddle"));
+}
+
+}  // namespace
+
+const Verb kVerifyVerb = {"verify",
+                          "run a script in many ways and compare all that it prints and writes",
+                          "verify [OPTIONS] SCRIPT.dml|-e CODE [-args V... | -nvargs K=V...]",
+                          RunOptions(),
+                          "heddle verify train.dml -nvargs X=data.csv model=w.csv",
+                          Run,
+                          /*takes_words=*/true};
+
+}  // namespace heddle::cluster::cli
