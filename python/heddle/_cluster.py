@@ -22,7 +22,7 @@ from heddle._convert import to_input, to_python
 from heddle._errors import Error, HeddleWarning, UnreachableError, UsageError, _make
 from heddle._run import (Results, engine, entering, memory_bytes, parameters_of, print_to_stdout, public, read_script)
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _PREFIX = "-"  # what messages call a script that is read from standard input
 
 

@@ -97,6 +97,9 @@ _PLACE = re.compile(r"(?P<file>[^\n]*?):(?P<line>\d+):(?P<column>\d+): error: (?
 
 def _make(exit_code, code, text, message, file, line, column, notes):
     kind = _CLASSES.get(exit_code, Error)
+    shown = f"{file}:{line}:{column}: "
+    if line > 0 and text.startswith(shown):
+        text = f"{shown}error: {text[len(shown):]}"  # as the command line shows it
     place = _PLACE.match(text) if line == 0 else None
     if place:
         file, line, column = place["file"], int(place["line"]), int(place["column"])

@@ -14,8 +14,9 @@ import heddle
 from heddle import _engine
 from heddle._session import Session
 
-_SHOWN = "value.of.cell"  # the variable that holds what a cell shows
+_SHOWN = "value_of_cell"  # the variable that holds what a cell shows
 _MOST_ROWS, _MOST_COLUMNS = 20, 12
+_NAME = re.compile(r"[A-Za-z]\w*")
 _MAGIC = re.compile(r"%(\w+)\s*(.*)", re.DOTALL)
 
 
@@ -56,11 +57,23 @@ class HeddleKernel(Kernel):
                 "traceback": text.splitlines()}
 
     def _run_cell(self, code):
+        # A name in the last line is shown as if it had a cell of its own, unless the lines before go on in it.
+        head, _, last = code.rstrip().rpartition("\n")
+        if _NAME.fullmatch(last.strip()) and self._is_whole(head):
+            self._run_cell(head)
+            code = last
         if self._kind_of(code) in ("matrix", "frame"):
             self._session.run(f"{_SHOWN} = {code}", print=self._write, warn=self._write_warning)
             self._show(self._session[_SHOWN])
         else:
             self._session.run(code, print=self._write, warn=self._write_warning)
+
+    def _is_whole(self, code):
+        try:
+            self._session.explain(code)
+        except heddle.Error:
+            return False
+        return bool(code.strip())
 
     def _kind_of(self, code):
         """"matrix" of a cell that is an expression for one; "" of statements."""

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/io/formats/libraries/arrow_open.h"
 
+#include <cstdlib>
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -100,8 +101,25 @@ Result<std::unique_ptr<ArrowTable>> OpenPart(const ArrowModule& module, const Ta
 
 }  // namespace
 
+namespace {
+
+// The module is there, and links with the libraries of one version of pyarrow: 26 of "libarrow.so.2600: cannot open
+// shared object file". 0: it cannot be loaded for another reason.
+int VersionWanted(std::string_view why) {
+  constexpr std::string_view kName = ".so.";
+  const size_t at = why.find(kName);
+  if (at == std::string_view::npos || !why.starts_with("lib")) return 0;
+  return std::atoi(std::string(why.substr(at + kName.size())).c_str()) / 100;
+}
+
+}  // namespace
+
 Status ArrowIsMissing(std::string_view verb, std::string_view what, std::string_view format,
                       const Status& why) {
+  if (const int version = VersionWanted(why.message()); version > 0)
+    return Unimplemented("cannot {} {}: the Arrow library, which format {} needs, is not there", verb, what, format)
+        .WithNote(fmt::format("install pyarrow {0} beside Heddle: pip install 'pyarrow=={0}.*'", version))
+        .WithNote(why.message());
   const Status fault =
       Unimplemented("cannot {} {}: this Heddle was built without the Arrow library, which format {} needs",
                     verb, what, format)

@@ -7,6 +7,7 @@
 #include "ops/base/parallel.h"
 #include "ops/io/exchange/convert_file.h"
 #include "ops/io/exchange/inspect_file.h"
+#include "ops/io/formats/libraries/arrow_open.h"
 #include "ops/io/formats/libraries/format_module.h"
 #include "tests/support/frames.h"
 #include "tests/unit/ops/io/formats/cells.h"
@@ -357,6 +358,15 @@ TEST_F(ArrowTest, WhatIsNoSuchTableIsNamed) {
                           Name(format)));
     EXPECT_FALSE(files_->Exists("bad"));
   }
+}
+
+TEST(ArrowAbsenceTest, TheVersionThatIsMissingIsNamed) {
+  EXPECT_EQ(ArrowIsMissing("read", "'x'", "parquet",
+                           Unavailable("libarrow.so.2600: cannot open shared object file: No such file or directory"))
+                .ToString(),
+            "cannot read 'x': the Arrow library, which format parquet needs, is not there\n"
+            "install pyarrow 26 beside Heddle: pip install 'pyarrow==26.*'\n"
+            "libarrow.so.2600: cannot open shared object file: No such file or directory");
 }
 
 TEST(ArrowAbsenceTest, WhatIsMissingIsNamed) {
