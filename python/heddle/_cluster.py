@@ -17,12 +17,15 @@ import tempfile
 import threading
 import uuid
 import warnings
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Union
 
 from heddle._convert import to_input, to_python
 from heddle._errors import Error, HeddleWarning, UnreachableError, UsageError, _make
-from heddle._run import (Results, engine, entering, memory_bytes, parameters_of, print_to_stdout, public, read_script)
+from heddle._run import (Arguments, Folders, Results, Script, engine, entering, memory_bytes, parameters_of, print_to_stdout, public, read_script)
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_Path = Union[str, "os.PathLike[str]", None]
 _PREFIX = "-"  # what messages call a script that is read from standard input
 
 
@@ -54,8 +57,11 @@ class Cluster:
         return f"<heddle.Cluster {self._description}>"
 
     @public
-    def run(self, script, inputs=None, outputs=(), *, args=None, print=None, library=None, memory=None, threads=None,
-            fusion=None, seed=None, precision="double", cpu=None, directory=None) -> Results:
+    def run(self, script: Script, inputs: Mapping[str, Any] | None = None, outputs: str | Iterable[str] = (), *,
+            args: Arguments = None, print: Callable[[str], object] | None = None, library: Folders = None,
+            memory: int | str | None = None, threads: int | None = None, fusion: str | None = None,
+            seed: int | None = None, precision: str = "double", cpu: str | None = None,
+            directory: str | os.PathLike[str] | None = None) -> Results:
         """As heddle.run(), with the same bytes in its results."""
         text, name = read_script(script)
         names = [outputs] if isinstance(outputs, str) else list(outputs)
@@ -114,8 +120,9 @@ def sim(workers: int = 2, *, min_distributed_bytes: int | None = None) -> Cluste
 
 
 @public
-def connect(address: str | None = None, *, token_file=None, tls_ca=None, tls_certificate=None, tls_key=None,
-            workers: int | None = None, folder=None) -> Cluster:
+def connect(address: str | None = None, *, token_file: _Path = None, tls_ca: _Path = None,
+            tls_certificate: _Path = None, tls_key: _Path = None, workers: int | None = None,
+            folder: _Path = None) -> Cluster:
     """The workers of a master: heddle.connect("host:7070", token_file="client.token").run(script, ...).
 
     address: host:port or unix:/path; without one, that of `heddle master --dev` of this user.
@@ -184,8 +191,10 @@ def _run_program(words, prologue, text, epilogue, name, directory, print):
     """Runs the script, with the prologue in its first line so that lines keep their numbers."""
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                cwd=directory, start_new_session=True, encoding="utf-8", errors="replace")
+    assert process.stdin and process.stdout and process.stderr
+    out, err = process.stdout, process.stderr
     messages: list[str] = []
-    reader = threading.Thread(target=lambda: messages.append(process.stderr.read()), daemon=True)
+    reader = threading.Thread(target=lambda: messages.append(err.read()), daemon=True)
     reader.start()
     try:
         try:
@@ -193,7 +202,7 @@ def _run_program(words, prologue, text, epilogue, name, directory, print):
             process.stdin.close()
         except BrokenPipeError:
             pass  # it has ended, and says why
-        for line in process.stdout:
+        for line in out:
             print(line)
         code = process.wait()
     except BaseException:
@@ -206,8 +215,8 @@ def _run_program(words, prologue, text, epilogue, name, directory, print):
         raise
     finally:
         reader.join()
-        process.stdout.close()
-        process.stderr.close()
+        out.close()
+        err.close()
     message = _without_prologue("".join(messages).rstrip("\n"), prologue, name)
     if code == 0:
         if message:

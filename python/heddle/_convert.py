@@ -98,7 +98,7 @@ def _dense(name, value):
     array = numpy.ascontiguousarray(array, numpy.float32 if single else numpy.float64)
     if not array.flags.aligned:
         array = array.copy()
-    rows, columns = (array.shape[0], 1) if array.ndim == 1 else array.shape
+    rows, columns = array.shape[0], array.shape[1] if array.ndim == 2 else 1
     return ("dense", array.ctypes.data if array.size else 0, rows, columns, "f4" if single else "f8", array)
 
 
@@ -131,7 +131,7 @@ def to_python(value):
         return value
     kind = value.kind
     if kind == "dense":
-        return view(value, value.buffers()[0], value.shape, "<" + value.element_type, value.holds_cells_alone)
+        return view(value, value.buffers()[0], value.shape, f"<{value.element_type}", value.holds_cells_alone)
     if kind == "csr":
         return _sparse_to_python(value)
     if kind == "frame":
@@ -149,7 +149,7 @@ def _sparse_to_python(value):
                          "as.matrix of dense cells in the script") from None
     rows, columns = value.shape
     cells, indexes, offsets, stored = value.buffers()
-    data = view(value, cells, (stored,), "<" + value.element_type)
+    data = view(value, cells, (stored,), f"<{value.element_type}")
     indices = view(value, indexes, (stored,), "<i4")
     indptr = view(value, offsets, (rows + 1,), "<i8")
     indptr = indptr - indptr[0] if rows else indptr.astype("<i8")

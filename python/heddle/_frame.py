@@ -19,7 +19,8 @@ class Frame:
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
-        return self._value.shape
+        rows, columns = self._value.shape
+        return rows, columns
 
     @property
     def columns(self) -> list[str]:

@@ -8,10 +8,16 @@ import json
 import os
 import sys
 import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar, Union, cast
 
 from heddle import _engine
 from heddle._convert import to_input, to_python
 from heddle._errors import DataError, ForkError, HeddleWarning, UsageError
+
+Script = Union[str, "os.PathLike[str]"]
+Arguments = Union[Mapping[str, object], Sequence[object], None]
+Folders = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]], None]
 
 _has_run = False
 _is_fork = False
@@ -25,9 +31,12 @@ def _after_fork():
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def public(function):
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def public(function: _Function) -> _Function:
     """A function that users call: an exception's traceback ends in their line."""
-    return functools.update_wrapper(_engine.Boundary(function), function)
+    return cast(_Function, functools.update_wrapper(_engine.Boundary(function), function))
 
 
 def entering():
@@ -112,15 +121,15 @@ def print_to_stdout(text):
     sys.stdout.write(text)
 
 
-class Results(dict):
+class Results(dict[str, Any]):
     """The outputs of a run by name, in the order asked for; also as attributes: ``results.w``.
 
     ``results.statistics`` says what the run did, as ``heddle run --stats`` does.
     """
 
-    statistics: dict
+    statistics: dict[str, Any]
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         try:
             return self[name]
         except KeyError:
@@ -128,8 +137,11 @@ class Results(dict):
 
 
 @public
-def run(script, inputs=None, outputs=(), *, args=None, print=None, library=None, memory=None, threads=None,
-        fusion=None, seed=None, precision="double", cpu=None, directory=None) -> Results:
+def run(script: Script, inputs: Mapping[str, Any] | None = None, outputs: str | Iterable[str] = (), *,
+        args: Arguments = None, print: Callable[[str], object] | None = None, library: Folders = None,
+        memory: int | str | None = None, threads: int | None = None, fusion: str | None = None, seed: int | None = None,
+        precision: str = "double", cpu: str | None = None,
+        directory: str | os.PathLike[str] | None = None) -> Results:
     """Runs a DML script in this process.
 
     script: the text, or the path of a file that ends in .dml.
@@ -163,7 +175,8 @@ def run(script, inputs=None, outputs=(), *, args=None, print=None, library=None,
 
 
 @public
-def check(script, inputs=None, *, args=None, library=None, directory=None) -> str:
+def check(script: Script, inputs: Mapping[str, Any] | None = None, *, args: Arguments = None, library: Folders = None,
+          directory: str | os.PathLike[str] | None = None) -> str:
     """All that is wrong with a script, or questionable, without running it; "" where nothing is."""
     text, name = read_script(script)
     entering()
@@ -173,7 +186,8 @@ def check(script, inputs=None, *, args=None, library=None, directory=None) -> st
 
 
 @public
-def explain(script, level="program", *, args=None, library=None, directory=None) -> str:
+def explain(script: Script, level: str = "program", *, args: Arguments = None, library: Folders = None,
+            directory: str | os.PathLike[str] | None = None) -> str:
     """What the compiler makes of a script: "program", "fusion", "cost", "codegen", "all" and others."""
     text, name = read_script(script)
     entering()

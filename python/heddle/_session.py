@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 from heddle._convert import to_input, to_python
 from heddle._errors import HeddleWarning
@@ -22,13 +24,14 @@ class Session:
     A session is used by one thread at a time. Options are those of heddle.run().
     """
 
-    def __init__(self, *, print=None, **options):
+    def __init__(self, *, print: Callable[[str], object] | None = None, **options: Any):
         entering()
         self._print = print or print_to_stdout
         self._session = engine(**options).session(None, None)
 
     @public
-    def run(self, statements: str, *, print=None, warn=None) -> None:
+    def run(self, statements: str, *, print: Callable[[str], object] | None = None,
+            warn: Callable[[str], object] | None = None) -> None:
         """Runs statements one after the other; the first error ends it, and what ran before it stays."""
         entering()
         notes: list[str] = []
@@ -37,12 +40,12 @@ class Session:
             warnings.warn(note.rstrip("\n"), HeddleWarning, stacklevel=2)
 
     @public
-    def __setitem__(self, name: str, value) -> None:
+    def __setitem__(self, name: str, value: Any) -> None:
         entering()
         self._session.set(name, to_input(name, value))
 
     @public
-    def __getitem__(self, name: str):
+    def __getitem__(self, name: str) -> Any:
         entering()
         if name not in self._session.variables():
             raise KeyError(name)
@@ -65,3 +68,13 @@ class Session:
     def explain(self, statements: str) -> str:
         """What the compiler makes of statements."""
         return self._session.explain(statements)
+
+    @public
+    def complete(self, text: str) -> tuple[int, list[str]]:
+        """Where the word at the end of a text begins, and what it may become."""
+        return self._session.complete(text)
+
+    @public
+    def clear(self) -> None:
+        """Forgets variables and functions."""
+        self._session.clear()

@@ -290,6 +290,13 @@ PyObject* ExplainStatements(PyObject* self, PyObject* arguments) {
   return text.ok() ? ToText(*text).release() : Raise(text.status());
 }
 
+// clear()
+PyObject* ClearSession(PyObject* self, PyObject*) {
+  if (!MayUse(SessionOf(self))) return nullptr;
+  SessionOf(self).session->Clear();
+  Py_RETURN_NONE;
+}
+
 PyMethodDef engine_methods[] = {
     {"run", Run, METH_VARARGS, "run(text, name, parameters, inputs, outputs, print, warn) -> (outputs, statistics)"},
     {"check", Check, METH_VARARGS, "check(text, name, parameters, inputs) -> (errors, warnings)"},
@@ -303,6 +310,7 @@ PyMethodDef session_methods[] = {
     {"get", Get, METH_VARARGS, "get(name) -> value"},
     {"variables", Variables, METH_NOARGS, "variables() -> names"},
     {"type_of", TypeOfExpression, METH_VARARGS, "type_of(expression) -> str"},
+    {"clear", ClearSession, METH_NOARGS, "clear()"},
     {"explain", ExplainStatements, METH_VARARGS, "explain(entry) -> str"},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -7,6 +7,7 @@ import base64
 import html
 import io
 import re
+import string
 
 from ipykernel.kernelbase import Kernel
 
@@ -17,6 +18,7 @@ from heddle._session import Session
 _SHOWN = "value_of_cell"  # the variable that holds what a cell shows
 _MOST_ROWS, _MOST_COLUMNS = 20, 12
 _NAME = re.compile(r"[A-Za-z]\w*")
+_LETTERS = string.ascii_letters + string.digits + "_."
 _MAGIC = re.compile(r"%(\w+)\s*(.*)", re.DOTALL)
 
 
@@ -35,7 +37,7 @@ class HeddleKernel(Kernel):
 
     # --- cells ---
 
-    def do_execute(self, code, silent, store_history=True, user_expressions=None, allow_stdin=False):
+    def do_execute(self, code, silent, store_history=True, user_expressions=None, allow_stdin=False, **_):
         self._silent = silent
         try:
             magic = _MAGIC.match(code.strip())
@@ -147,7 +149,7 @@ class HeddleKernel(Kernel):
     def _help(self, name):
         """%help [FUNCTION]: these lines, or what a function does"""
         if not name:
-            self._write("\n".join(magic.__doc__ for magic in self._magics.values()) + "\n")
+            self._write("\n".join(magic.__doc__ or "" for magic in self._magics.values()) + "\n")
             return
         text = _engine.help_of(name)
         if not text:
@@ -162,7 +164,7 @@ class HeddleKernel(Kernel):
 
     def _reset(self, _):
         """%reset: forgets variables and functions"""
-        self._session = Session()
+        self._session.clear()
 
     # --- while typing ---
 
@@ -171,8 +173,8 @@ class HeddleKernel(Kernel):
         return {"status": "ok", "matches": words, "cursor_start": begin, "cursor_end": cursor_pos, "metadata": {}}
 
     def do_inspect(self, code, cursor_pos, detail_level=0, omit_sections=()):
-        begin = re.search(r"[\w.]*$", code[:cursor_pos]).start()
-        name = re.match(r"[\w.]*", code[begin:])[0]
+        before, behind = code[:cursor_pos], code[cursor_pos:]
+        name = before[len(before.rstrip(_LETTERS)):] + behind[:len(behind) - len(behind.lstrip(_LETTERS))]
         text = _engine.help_of(name) if name else ""
         if not text and name in self._session:
             text = f"{name}: {self._session.type_of(name)}"

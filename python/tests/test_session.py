@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statements one after the other."""
+
+import numpy
+import pytest
+
+import heddle
+
+
+def test_variables_and_functions_live_on():
+    printed = []
+    session = heddle.Session(print=printed.append)
+    session["X"] = numpy.arange(6.0).reshape(2, 3)
+    session.run("f = function(matrix[double] A) return (double s) { s = sum(A) }")
+    session.run("y = f(X)\ny + 1")
+    assert session["y"] == 15 and "".join(printed) == "16.0\n"
+    assert session.variables == ["X", "y"] and "y" in session and "z" not in session
+    assert session.type_of("X %*% t(X)") == "matrix 2x2"
+    assert "sum" in session.explain("s = sum(X)")
+    with pytest.raises(KeyError):
+        session["z"]
+    session.clear()
+    assert session.variables == []
+
+
+def test_an_error_leaves_all_as_it_was():
+    session = heddle.Session()
+    session.run("x = 1")
+    with pytest.raises(heddle.ScriptError, match="input:2:8: error: no"):
+        session.run("x = 2; stop('no')")
+    assert session["x"] == 2  # a statement that ran stays
+    with pytest.raises(heddle.CompileError):
+        session.run("y = undefined_name")
+    with pytest.raises(heddle.UsageError):
+        session["x"] = object()
+
+
+def test_sessions_are_apart():
+    one, two = heddle.Session(threads=1), heddle.Session()
+    one.run("x = 1")
+    two.run("x = 2")
+    assert (one["x"], two["x"]) == (1, 2)
