@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "compiler/build/function_table.h"
+#include "compiler/help/builtin_help.h"
 #include "compiler/parse/parser.h"
 #include "ops/base/operator.h"
 #include "ops/base/operator_traits.h"
@@ -202,16 +203,13 @@ std::string HelpOfName(std::string_view name) {
     const Result<FunctionHelp> help = HelpOf(*file);
     return help.ok() ? Render(*help) : help.status().ToString() + "\n";
   }
-  const ops::Operator* const builtin = ops::FindBuiltin(name);
-  if (builtin == nullptr) return "";
-  std::string arguments;
-  for (const ops::OperatorParameter& parameter : ops::ParseParameters(builtin->parameters))
-    arguments += (arguments.empty() ? "" : ", ") + std::string(parameter.name);
-  return fmt::format("{}({}) is a builtin of the language\n", name, arguments);
+  const BuiltinHelp* const builtin = FindBuiltinHelp(name);
+  return builtin == nullptr ? "" : Render(*builtin);
 }
 
 std::string NearestFunction(std::string_view name) {
-  std::vector<std::string> names = ops::BuiltinNames();
+  std::vector<std::string> names;
+  for (const BuiltinHelp& builtin : BuiltinHelps()) names.push_back(builtin.name);
   for (std::string& function : LibraryFunctionNames()) names.push_back(std::move(function));
   return SuggestName(name, names);
 }
