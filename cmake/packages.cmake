@@ -29,7 +29,11 @@ install(CODE "
     endif()
   endforeach()
   heddle_prints(heddle.bash completion bash)
-  heddle_prints(_heddle completion zsh)")
+  heddle_prints(_heddle completion zsh)
+  execute_process(COMMAND ${PROJECT_SOURCE_DIR}/docs/manual/make-reference \$<TARGET_FILE:heddle> OUTPUT_FILE ${made}/reference.md
+    COMMAND_ERROR_IS_FATAL ANY)")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/ DESTINATION share/doc/heddle PATTERN make-reference EXCLUDE)
+install(FILES ${made}/reference.md DESTINATION share/doc/heddle/manual)
 install(DIRECTORY ${made}/man1 DESTINATION share/man)
 install(FILES ${made}/heddle.bash DESTINATION share/bash-completion/completions RENAME heddle)
 install(FILES ${made}/_heddle DESTINATION share/zsh/vendor-completions)

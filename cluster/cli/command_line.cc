@@ -25,7 +25,7 @@ std::string Overview() {
   for (const Verb* verb : kVerbs)
     if (!verb->hidden) text += fmt::format("  {:<14} {}\n", verb->name, verb->summary);
   text +=
-      "\n'heddle VERB --help' tells more, 'heddle help lm' of a function, 'heddle help library' lists functions. Example:\n  heddle run -e 'print(\"Hello \" + sum(rand(rows=1000, cols=1000, seed=1)))'\n";
+      "\n'heddle VERB --help' tells more, 'heddle help lm' of a function, 'heddle help builtins' and 'heddle help library' list functions. Example:\n  heddle run -e 'print(\"Hello \" + sum(rand(rows=1000, cols=1000, seed=1)))'\n";
   return text;
 }
 
@@ -95,7 +95,7 @@ int UnknownTopic(std::span<const std::string> words) {
   const std::string nearest = compiler::NearestFunction(words[0]);
   if (nearest.empty()) return UnknownVerb(words);
   return Report(Usage("there is no verb or function '{}'; did you mean 'heddle help {}'?", words[0], nearest)
-                    .WithNote("'heddle --help' lists the verbs, 'heddle help library' the functions"));
+                    .WithNote("'heddle --help' lists the verbs, 'heddle help builtins' and 'heddle help library' the functions"));
 }
 
 }  // namespace
@@ -145,6 +145,7 @@ int Main(std::span<const std::string> words) {
     words = words.subspan(1);
     if (const Verb* verb = FindVerb(words, &taken)) return ShowHelp(Help(*verb));
     if (words[0] == "library") return ShowHelp(compiler::LibraryOverview());
+    if (words[0] == "builtins") return ShowHelp(compiler::BuiltinOverview());
     if (const std::string text = compiler::HelpOfName(words[0]); !text.empty()) return ShowHelp(text);
     const std::string group = GroupHelp(words[0]);
     return words.size() == 1 && !group.empty() ? ShowHelp(group) : UnknownTopic(words);

@@ -214,6 +214,16 @@ std::string NearestFunction(std::string_view name) {
   return SuggestName(name, names);
 }
 
+std::string BuiltinOverview() {
+  std::string text, room;
+  for (const BuiltinHelp& help : BuiltinHelps()) {
+    if (help.room != room) text += fmt::format("{}{}:\n", room.empty() ? "" : "\n", help.room);
+    room = help.room;
+    text += fmt::format("  {}: {}\n", help.name, help.summary);
+  }
+  return text;
+}
+
 std::string LibraryOverview() {
   std::string text, room;
   for (const LibraryFile& file : LibraryFiles()) {

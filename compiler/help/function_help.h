@@ -46,6 +46,8 @@ std::string Render(const FunctionHelp& help);
 std::string HelpOfName(std::string_view name);
 /// The function of the language or of the library whose name is nearest; "" when none is near.
 std::string NearestFunction(std::string_view name);
+/// "sum: the sum of all cells" of each builtin, a line each, by room.
+std::string BuiltinOverview();
 /// "lm: linear regression" of each function of the library, a line each, by room.
 std::string LibraryOverview();
 
