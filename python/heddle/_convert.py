@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import numbers
+from typing import Any
 
 from heddle import _engine
 from heddle._errors import UsageError
@@ -69,6 +70,7 @@ def _is_numbers(value):
 
 def _dense(name, value):
     import numpy
+    array: Any
     if isinstance(value, (numpy.generic, numpy.ndarray)):
         array = value
     elif hasattr(value, "__dlpack__"):
@@ -98,8 +100,8 @@ def _dense(name, value):
     array = numpy.ascontiguousarray(array, numpy.float32 if single else numpy.float64)
     if not array.flags.aligned:
         array = array.copy()
-    rows, columns = array.shape[0], array.shape[1] if array.ndim == 2 else 1
-    return ("dense", array.ctypes.data if array.size else 0, rows, columns, "f4" if single else "f8", array)
+    columns = array.shape[-1] if array.ndim == 2 else 1
+    return ("dense", array.ctypes.data if array.size else 0, len(array), columns, "f4" if single else "f8", array)
 
 
 def _sparse(name, value):
