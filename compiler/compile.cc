@@ -34,8 +34,8 @@ Result<Program> Compile(std::string text, const CompileOptions& options, Diagnos
   if (options.observe) options.observe("build", program);
 
   PropagateShapes(&program, diagnostics);
-  if (diagnostics->HasErrors()) return diagnostics->ToStatus();
   if (options.observe) options.observe("shapes", program);
+  if (diagnostics->HasErrors()) return diagnostics->ToStatus();
   if (options.types_only) return program;
 
   PassOptions passes;

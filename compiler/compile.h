@@ -29,7 +29,8 @@ struct CompileOptions {
   /// the script are called with whatever they declare. Only to check it: such a program cannot run.
   bool any_arguments = false;
   bool types_only = false;  ///< The passes are left out: only what is known of types and sizes is asked for.
-  /// Called after every stage (see Stages()).
+  /// Called after every stage (see Stages()); after the first two also of a script with errors, whose program
+  /// tells what is known of the rest.
   std::function<void(std::string_view stage, const Program& program)> observe;
   std::function<void(std::string_view text)>
       observe_ast;  ///< Called with the syntax tree of the main script.

@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "cluster/cli/find_scripts.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/script_input.h"
 #include "core/text/utf8.h"
@@ -56,29 +57,6 @@ class LoaderFromFolder : public compiler::SourceLoader {
   compiler::SourceLoader& working_directory_;
   const std::filesystem::path folder_;
 };
-
-// The paths of the scripts below the folder, in the order of their names. Folders of tools (.git) are left
-// out.
-Result<std::vector<std::string>> FindScripts(const std::string& folder) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  if (!fs::is_directory(folder, error)) return NotFound("--compat: there is no folder '{}'", folder);
-  std::vector<std::string> paths;
-  fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, error);
-  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-    std::error_code ignored;
-    if (entry->path().filename().string().starts_with(".")) {
-      if (entry->is_directory(ignored)) entry.disable_recursion_pending();
-      continue;
-    }
-    if (entry->path().extension() == ".dml" && entry->is_regular_file(ignored))
-      paths.push_back(entry->path().lexically_relative(folder).string());
-  }
-  if (error) return NotFound("cannot look into '{}': {}", folder, error.message());
-  if (paths.empty()) return NotFound("--compat: there is no .dml file in '{}'", folder);
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
 
 CheckedScript Check(const std::string& folder, const std::string& path,
                     const compiler::CompileOptions& common) {
@@ -214,7 +192,7 @@ int CheckFolder(const std::string& folder, const Arguments& arguments) {
   options.any_arguments = true;
   // Scripts of a checkout call and source each other.
   options.libraries.push_back(folder);
-  const Result<std::vector<std::string>> paths = FindScripts(folder);
+  const Result<std::vector<std::string>> paths = FindScripts(folder, "--compat");
   if (!paths.ok()) return ReportOutcome(arguments, paths.status());
   std::vector<CheckedScript> scripts;
   for (const std::string& path : *paths) {

@@ -67,15 +67,17 @@ std::string WorkingDirectory() {
   return error ? "" : path.string();
 }
 
-namespace {
-
 Result<std::string> ReadScriptFile(const std::string& name) {
   const std::unique_ptr<ops::Files> files = ops::MakeFiles(WorkingDirectory());
   if (files->IsDirectory(name)) return DataLoss("cannot read script '{}': it is a directory", name);
   // A script is read once, so it may come out of a pipe.
   std::error_code error;
-  if (!std::filesystem::is_regular_file(name, error))
-    return compiler::FileSourceLoader(WorkingDirectory()).Load(name);
+  if (!std::filesystem::is_regular_file(name, error)) {
+    Result<std::string> text = compiler::FileSourceLoader(WorkingDirectory()).Load(name);
+    if (!text.ok() && text.status().code() == StatusCode::kNotFound)
+      return NotFound("cannot read script '{}': no such file", name);
+    return text;
+  }
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<ops::InputFile> file, files->Open(name));
   // What is longer than a script may be is refused by its length alone.
   ops::CountedBytes buffer;
@@ -84,7 +86,19 @@ Result<std::string> ReadScriptFile(const std::string& name) {
   return std::string(text);
 }
 
-}  // namespace
+Result<std::string> ReadStandardInput() {
+  std::string text;
+  std::array<char, 1 << 16> block;
+  // What is longer than a script may be is refused by its length alone.
+  while (text.size() <= compiler::kMostScriptBytes) {
+    const size_t got = std::fread(block.data(), 1, block.size(), stdin);
+    if (got == 0) break;
+    text.append(block.data(), got);
+  }
+  if (std::ferror(stdin) != 0)
+    return NotFound("cannot read the script from standard input: {}", std::strerror(errno));
+  return text;
+}
 
 Result<engine::Script> ReadScript(const Arguments& arguments) {
   engine::Script script;
@@ -106,21 +120,10 @@ Result<engine::Script> ReadScript(const Arguments& arguments) {
   script.name = names[0];
   if (script.name.empty()) return Usage("the name of the script is empty");
   if (script.name == "-") {
-    std::array<char, 1 << 16> block;
-    // What is longer than a script may be is refused by its length alone.
-    while (script.text.size() <= compiler::kMostScriptBytes) {
-      const size_t got = std::fread(block.data(), 1, block.size(), stdin);
-      if (got == 0) break;
-      script.text.append(block.data(), got);
-    }
-    if (std::ferror(stdin) != 0)
-      return NotFound("cannot read the script from standard input: {}", std::strerror(errno));
+    HEDDLE_ASSIGN_OR_RETURN(script.text, ReadStandardInput());
     return script;
   }
-  const Result<std::string> text = ReadScriptFile(script.name);
-  if (!text.ok() && text.status().code() == StatusCode::kNotFound)
-    return NotFound("cannot read script '{}': no such file", script.name);
-  HEDDLE_ASSIGN_OR_RETURN(script.text, text);
+  HEDDLE_ASSIGN_OR_RETURN(script.text, ReadScriptFile(script.name));
   return script;
 }
 

@@ -22,6 +22,11 @@ std::vector<Option> RunOptions();
 /// cannot be read.
 Result<engine::Script> ReadScript(const Arguments& arguments);
 
+/// The text of a script's file; kNotFound when there is none.
+Result<std::string> ReadScriptFile(const std::string& name);
+/// All of standard input, but for what is longer than a script may be; kNotFound when it cannot be read.
+Result<std::string> ReadStandardInput();
+
 /// What the options of the command line make of an engine; checked, and completed for this machine. An error
 /// names the option as it is written.
 Result<engine::EngineOptions> ReadEngineOptions(const Arguments& arguments, int ranks = 1);

@@ -31,6 +31,8 @@ extern const Verb kCheckVerb;      // check.cc
 extern const Verb kExplainVerb;    // explain.cc
 extern const Verb kSimVerb;        // sim.cc
 extern const Verb kReplVerb;       // repl.cc
+extern const Verb kFmtVerb;        // fmt.cc
+extern const Verb kLspVerb;        // lsp.cc
 extern const Verb kInspectVerb;    // inspect.cc
 extern const Verb kConvertVerb;    // convert.cc
 extern const Verb kMasterVerb;     // master.cc

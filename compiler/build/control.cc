@@ -206,32 +206,35 @@ void BodyBuilder::BuildParallelBody(const Statement& statement, Block* block) {
 
 // After an if or a loop: what holds whichever way was taken.
 void BodyBuilder::JoinScopes(const Scope& other) {
-  for (auto& [name, variable] : scope_)
-    if (!other.contains(name)) variable.known.value.reset();
+  // Both are sorted: one way through both, as a script may have many variables and many branches.
+  auto mine = scope_.begin();
   for (const auto& [name, theirs] : other) {
-    auto [mine, is_new] = scope_.emplace(name, theirs);
-    mine->second.numbers_rows &= theirs.numbers_rows;
-    if (mine->second.made_by != theirs.made_by) mine->second.made_by = nullptr;
-    if (mine->second.lineage_of != theirs.lineage_of) mine->second.lineage_of.clear();
-    if (mine->second.conflict.empty() && !theirs.conflict.empty()) {
-      mine->second.conflict = theirs.conflict;
-      mine->second.assigned_at = theirs.assigned_at;
+    for (; mine != scope_.end() && mine->first < name; ++mine) mine->second.known.value.reset();
+    const bool is_new = mine == scope_.end() || mine->first != name;
+    if (is_new) mine = scope_.emplace_hint(mine, name, theirs);
+    Variable& variable = (mine++)->second;
+    variable.numbers_rows &= theirs.numbers_rows;
+    if (variable.made_by != theirs.made_by) variable.made_by = nullptr;
+    if (variable.lineage_of != theirs.lineage_of) variable.lineage_of.clear();
+    if (variable.conflict.empty() && !theirs.conflict.empty()) {
+      variable.conflict = theirs.conflict;
+      variable.assigned_at = theirs.assigned_at;
     }
-    LiveIn& known = mine->second.known;
+    LiveIn& known = variable.known;
     if (is_new) {
       known.value.reset();
       continue;
     }
     const ValueInfo& their_info = theirs.known.info;
-    if (TypeName(mine->second) != TypeName(theirs)) {
+    if (TypeName(variable) != TypeName(theirs)) {
       const bool both_known =
           known.info.data_type != DataType::kUnknown && their_info.data_type != DataType::kUnknown;
       if (both_known) {
-        mine->second.conflict = fmt::format("'{}' is a {} on one way and a {} on another", name,
-                                            TypeName(theirs), TypeName(mine->second));
-        mine->second.is_tensor = false;
-        mine->second.assigned_at = std::max(mine->second.assigned_at, theirs.assigned_at,
-                                            [](const auto& a, const auto& b) { return a.begin < b.begin; });
+        variable.conflict = fmt::format("'{}' is a {} on one way and a {} on another", name, TypeName(theirs),
+                                        TypeName(variable));
+        variable.is_tensor = false;
+        variable.assigned_at = std::max(variable.assigned_at, theirs.assigned_at,
+                                        [](const auto& a, const auto& b) { return a.begin < b.begin; });
       }
       known = LiveIn();
       continue;
@@ -239,6 +242,7 @@ void BodyBuilder::JoinScopes(const Scope& other) {
     if (known.info.value_type != their_info.value_type) known.info.value_type = ValueType::kUnknown;
     if (known.value != theirs.known.value) known.value.reset();
   }
+  for (; mine != scope_.end(); ++mine) mine->second.known.value.reset();
 }
 
 // Before a loop: what its body assigns may have another value type and value in later rounds.
@@ -255,8 +259,11 @@ void BodyBuilder::ForgetAssigned(const std::vector<Statement>& body) {
 }
 
 void BodyBuilder::CheckLoopTypes(const Statement& loop, const Scope& before) {
+  auto at = scope_.begin();
   for (const auto& [name, old] : before) {
-    Variable& variable = scope_[name];
+    while (at != scope_.end() && at->first < name) ++at;
+    if (at == scope_.end() || at->first != name) at = scope_.emplace_hint(at, name, Variable());
+    Variable& variable = at->second;
     const DataType now = variable.known.info.data_type;
     const DataType then = old.known.info.data_type;
     if (TypeName(variable) == TypeName(old) || now == DataType::kUnknown || then == DataType::kUnknown)

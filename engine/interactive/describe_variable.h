@@ -3,13 +3,12 @@
 
 #include <string>
 
+#include "compiler/help/describe_value.h"
 #include "engine/variables/variables.h"
 
 namespace heddle::engine {
 
-/// "matrix 1000x10", "matrix 5x5, 7 non-zeros", "frame 10x2 (STRING, FP64)", "list of 3", "double", as far as
-/// it is known.
-std::string Describe(const ValueInfo& info);
+using compiler::Describe;
 /// The same of a value, with what it holds: "double 3.5", "string \"a\"".
 std::string Describe(const Variable& variable);
 

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/editor/format_lines.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "core/text/utf8.h"
+
+namespace heddle::compiler {
+namespace {
+
+constexpr size_t kBlanksBeforeComment = 2;
+
+int32_t Characters(std::string_view text) {
+  int32_t characters = 0;
+  for (size_t at = 0; at < text.size(); ++characters) at += std::max<size_t>(1, Utf8Length(text, at));
+  return characters;
+}
+
+// The column behind a text that begins at `column`; a string or comment may have lines of its own.
+int32_t ColumnBehind(int32_t column, std::string_view text) {
+  const size_t line_end = text.rfind('\n');
+  return line_end == std::string_view::npos ? column + Characters(text)
+                                            : Characters(text.substr(line_end + 1));
+}
+
+// The columns behind each piece.
+std::vector<int32_t> ColumnsOf(const FormattedLine& line) {
+  std::vector<int32_t> columns;
+  int32_t column = line.indent;
+  for (const LinePiece& piece : line.pieces) {
+    column = ColumnBehind(column + (piece.blank && !columns.empty() ? 1 : 0), piece.text);
+    columns.push_back(column);
+  }
+  return columns;
+}
+
+int32_t WidthOf(const FormattedLine& line) {
+  const std::vector<int32_t> columns = ColumnsOf(line);
+  return columns.empty() ? 0 : columns.back();
+}
+
+// The piece that is to begin the next line; 0 where the line stays as it is.
+size_t PlaceToBreak(const FormattedLine& line, int32_t width) {
+  const std::vector<int32_t> columns = ColumnsOf(line);
+  if (columns.empty() || *std::max_element(columns.begin(), columns.end()) <= width) return 0;
+  for (size_t i = 1; i < line.pieces.size(); ++i)
+    if (line.pieces[i].begins_body) return i;
+  // The best place is in the second half of the line, so that lines are filled.
+  const int32_t middle = line.indent + (width - line.indent) / 2;
+  size_t best = 0, first_beyond = 0;
+  int32_t best_level = std::numeric_limits<int32_t>::max();
+  bool best_is_behind_middle = false;
+  for (size_t i = 1; i < line.pieces.size(); ++i) {
+    if (!line.pieces[i].may_break) continue;
+    if (columns[i - 1] > width) {
+      if (first_beyond == 0) first_beyond = i;
+      continue;
+    }
+    const bool is_behind_middle = columns[i - 1] >= middle;
+    if (best_is_behind_middle && !is_behind_middle) continue;
+    if (is_behind_middle == best_is_behind_middle && line.pieces[i].level > best_level) continue;
+    best = i;
+    best_level = line.pieces[i].level;
+    best_is_behind_middle = is_behind_middle;
+  }
+  return best != 0 ? best : first_beyond;
+}
+
+// Where comments at the ends of lines begin, by line; 0 where there is none.
+std::vector<int32_t> CommentColumns(const std::vector<FormattedLine>& lines, int32_t width) {
+  std::vector<int32_t> columns(lines.size());
+  for (size_t begin = 0; begin < lines.size();) {
+    size_t end = begin;
+    int32_t code = 0, comment = 0;
+    while (end < lines.size() && !lines[end].comment.empty() && (end == begin || !lines[end].blank_before)) {
+      code = std::max(code, WidthOf(lines[end]));
+      comment = std::max(comment, Characters(lines[end].comment));
+      ++end;
+    }
+    const auto blanks = static_cast<int32_t>(kBlanksBeforeComment);
+    const bool fits = code + blanks + comment <= width;
+    for (size_t i = begin; i < end; ++i) columns[i] = (fits ? code : WidthOf(lines[i])) + blanks;
+    begin = std::max(end, begin + 1);
+  }
+  return columns;
+}
+
+}  // namespace
+
+std::vector<FormattedLine> BreakLongLines(std::vector<FormattedLine> lines, int32_t width) {
+  std::vector<FormattedLine> broken;
+  for (FormattedLine& line : lines) {
+    while (const size_t place = PlaceToBreak(line, width)) {
+      FormattedLine rest;
+      rest.indent = line.pieces[place].indent;
+      rest.comment = std::exchange(line.comment, {});
+      const auto begin = line.pieces.begin() + static_cast<std::ptrdiff_t>(place);
+      rest.pieces.assign(begin, line.pieces.end());
+      line.pieces.erase(begin, line.pieces.end());
+      broken.push_back(std::exchange(line, std::move(rest)));
+    }
+    broken.push_back(std::move(line));
+  }
+  return broken;
+}
+
+std::string JoinLines(const std::vector<FormattedLine>& lines, int32_t width, std::string_view line_end) {
+  const std::vector<int32_t> comment_columns = CommentColumns(lines, width);
+  std::string text;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const FormattedLine& line = lines[i];
+    if (line.blank_before) text += line_end;
+    text.append(static_cast<size_t>(line.indent), ' ');
+    for (const LinePiece& piece : line.pieces) {
+      if (piece.blank && &piece != line.pieces.data()) text += ' ';
+      text += piece.text;
+    }
+    if (!line.comment.empty()) {
+      text.append(static_cast<size_t>(comment_columns[i] - WidthOf(line)), ' ');
+      text += line.comment;
+    }
+    text += line_end;
+  }
+  return text;
+}
+
+}  // namespace heddle::compiler

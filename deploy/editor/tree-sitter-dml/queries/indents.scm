@@ -1,0 +1,3 @@
+; SPDX-License-Identifier: Apache-2.0
+[(block) (arguments) (parameters)] @indent.begin
+["}" ")"] @indent.branch
