@@ -6,6 +6,13 @@
 #include <utility>
 
 namespace heddle {
+namespace {
+
+// Checks of arguments that functions of the library share. An error tells where a function makes the check,
+// not how the check is made.
+constexpr std::string_view kChecks = "heddle:checks/";
+
+}  // namespace
 
 bool SourcePosition::operator==(const SourcePosition& other) const {
   if (file != other.file || line != other.line || column != other.column) return false;
@@ -50,8 +57,9 @@ Status InCalls(const Status& status, std::span<const CallSite> calls) {
     SourcePosition position = status.position();
     std::string way;
     while (!calls.empty() && IsInLibrary(position)) {
-      way += fmt::format("{}{}() at {}", way.empty() ? "in " : ", called by ", calls.front().function,
-                         position.ToString());
+      if (!position.file.starts_with(kChecks))
+        way += fmt::format("{}{}() at {}", way.empty() ? "in " : ", called by ", calls.front().function,
+                           position.ToString());
       position = calls.front().position;
       calls = calls.subspan(1);
     }

@@ -5,6 +5,7 @@
 
 #include "compiler/build/program_builder.h"
 #include "compiler/build/script_arguments.h"
+#include "compiler/library/library_files.h"
 #include "core/programs/for_each_block.h"
 
 // What an eval() whose name is computed may call: the functions of its file, of the main script and of
@@ -31,13 +32,17 @@ void AddTexts(const std::vector<Statement>& statements, std::set<std::string>* t
   }
 }
 
-void AddTexts(const ScriptFile& file, std::set<std::string>* texts) {
-  AddTexts(file.statements, texts);
+void AddTexts(const ScriptFile& file, std::set<std::string>* all) {
+  std::set<std::string> texts;
+  AddTexts(file.statements, &texts);
   for (const FunctionDefinition& function : file.functions) {
-    AddTexts(function.body, texts);
+    AddTexts(function.body, &texts);
     for (const ParameterDefinition& parameter : function.parameters)
-      if (parameter.default_value != nullptr) AddTexts(*parameter.default_value, texts);
+      if (parameter.default_value != nullptr) AddTexts(*parameter.default_value, &texts);
   }
+  // A function of the library has its own name in its messages.
+  if (const LibraryFile* const own = FindLibraryPath(file.path)) texts.erase(std::string(FunctionOf(*own)));
+  all->merge(texts);
 }
 
 bool IsName(const std::string& text) {
@@ -65,16 +70,20 @@ void AddReached(const std::vector<Block>& blocks, std::vector<std::string>* func
 void ProgramBuilder::BuildCandidates() {
   if (eval_sites_.empty()) return;
   is_certain_ = false;
+  // Files that candidates need bring strings of their own.
+  std::set<std::string> names = NamesInTexts();
   for (size_t built = 0; built < eval_sites_.size() || !waiting_.empty();) {
     built = eval_sites_.size();
-    const std::set<std::string> names = NamesInTexts();
     for (size_t i = 0; i < built; ++i)
       for (const EvalCandidate& candidate : CandidatesOf(eval_sites_[i], names))
         Need(*candidate.function, eval_sites_[i].position);
     BuildNeeded();
+    if (std::set<std::string> more = NamesInTexts(); more != names) {
+      names = std::move(more);
+      built = 0;
+    }
   }
   std::map<int32_t, std::vector<CallCandidate>> candidates;
-  const std::set<std::string> names = NamesInTexts();
   for (const EvalSite& site : eval_sites_) {
     for (const EvalCandidate& candidate : CandidatesOf(site, names))
       candidates[site.block].push_back(CandidateFor(site, candidate));

@@ -10,7 +10,8 @@
 namespace heddle::compiler {
 namespace {
 
-constexpr std::string_view kSourcedFolder = "nn/";
+// Files of these are sourced, by scripts or by other files of the library.
+constexpr std::string_view kSourcedFolders[] = {"nn/", "checks/"};
 constexpr std::string_view kSuffix = ".dml";
 
 std::map<std::string_view, const LibraryFile*> FilesByFunction() {
@@ -37,7 +38,8 @@ const LibraryFile* FindLibraryFunction(std::string_view name) {
 }
 
 std::string_view FunctionOf(const LibraryFile& file) {
-  if (file.path.starts_with(kSourcedFolder)) return "";
+  for (const std::string_view folder : kSourcedFolders)
+    if (file.path.starts_with(folder)) return "";
   const std::string_view name = file.path.substr(file.path.rfind('/') + 1);
   return name.substr(0, name.size() - kSuffix.size());
 }

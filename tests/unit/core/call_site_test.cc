@@ -43,6 +43,16 @@ TEST(CallSiteTest, AStatusAtAPlaceInAFunctionsBodyTellsOfTheCalls) {
   EXPECT_EQ(status.At(call).notes().size(), 3u) << "the innermost place wins";
 }
 
+TEST(CallSiteTest, AnErrorOfTheLibraryIsAtTheUsersLineAndLeavesSharedChecksOut) {
+  SourcePosition call{"heddle:regression/lm.dml", 7, 3};
+  call.call = std::make_shared<const CallSite>(CallSite{"lm", {"main.dml", 2, 5}});
+  SourcePosition position{"heddle:checks/arguments.dml", 8, 5};
+  position.call = std::make_shared<const CallSite>(CallSite{"rows", call});
+  EXPECT_EQ(FailedPrecondition("lm: no rows").At(position).ToString(),
+            "main.dml:2:5: lm: no rows\n"
+            "in lm() at heddle:regression/lm.dml:7:3");
+}
+
 TEST(CallSiteTest, PositionsAreComparedWithTheirCalls) {
   SourcePosition one{"a.dml", 1, 1};
   SourcePosition other = one;
