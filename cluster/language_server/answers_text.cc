@@ -6,9 +6,9 @@
 #include <set>
 
 #include "cluster/language_server/answers.h"
-#include "cluster/repl/complete_files.h"
 #include "compiler/editor/complete.h"
 #include "compiler/help/function_help.h"
+#include "engine/interactive/complete_files.h"
 #include "ops/base/operator.h"
 
 namespace heddle::cluster {
@@ -113,7 +113,7 @@ compiler::KnownNames NamesFor(const Asked& asked, const AskedPlace& at,
   };
   if (context.call && TakesFiles(context.call->name)) {
     known.files = [root = asked.workspace.settings().check.root](std::string_view path) {
-      return FilesBeginningWith(path, root);
+      return engine::FilesBeginningWith(path, root);
     };
   }
   return known;

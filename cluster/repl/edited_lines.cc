@@ -29,7 +29,7 @@ void UseUtf8() {
 
 class EditedLines : public LineSource {
  public:
-  EditedLines(std::string history_path, std::function<Completions(std::string_view)> complete)
+  EditedLines(std::string history_path, std::function<engine::Completions(std::string_view)> complete)
       : complete_(std::move(complete)), kept_(std::move(history_path)) {
     UseUtf8();
     history_ = history_init();
@@ -98,7 +98,7 @@ class EditedLines : public LineSource {
     EditedLines& self = Of(editor);
     const LineInfo* const line = el_line(editor);
     const std::string text(line->buffer, line->cursor);
-    const Completions found = self.complete_(text);
+    const engine::Completions found = self.complete_(text);
     if (found.words.empty()) return CC_REFRESH_BEEP;
     const std::string word = text.substr(found.begin), common = found.Common();
     if (common.size() > word.size()) {
@@ -160,7 +160,7 @@ class EditedLines : public LineSource {
     }
   }
 
-  const std::function<Completions(std::string_view)> complete_;
+  const std::function<engine::Completions(std::string_view)> complete_;
   History kept_;
   ::History* history_ = nullptr;
   EditLine* editor_ = nullptr;
@@ -172,7 +172,7 @@ class EditedLines : public LineSource {
 }  // namespace
 
 std::unique_ptr<LineSource> MakeEditedLines(std::string history_path,
-                                            std::function<Completions(std::string_view)> complete) {
+                                            std::function<engine::Completions(std::string_view)> complete) {
   const char* const terminal = std::getenv("TERM");
   if (terminal == nullptr || *terminal == '\0' || std::strcmp(terminal, "dumb") == 0) return nullptr;
   return std::make_unique<EditedLines>(std::move(history_path), std::move(complete));

@@ -38,6 +38,6 @@ std::unique_ptr<LineSource> MakePlainLines();
 /// Lines of a terminal with editing, history and completion (libedit). nullptr where this terminal is not fit
 /// for that.
 std::unique_ptr<LineSource> MakeEditedLines(std::string history_path,
-                                            std::function<Completions(std::string_view)> complete);
+                                            std::function<engine::Completions(std::string_view)> complete);
 
 }  // namespace heddle::cluster

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/interactive/complete_entry.h"
 #include "engine/session/statistics.h"
 #include "python/module/errors.h"
 #include "python/module/interruptible.h"
@@ -290,6 +291,22 @@ PyObject* ExplainStatements(PyObject* self, PyObject* arguments) {
   return text.ok() ? ToText(*text).release() : Raise(text.status());
 }
 
+// complete(text) -> (where the word begins, words)
+PyObject* CompleteStatements(PyObject* self, PyObject* argument) {
+  std::string text;
+  if (!TextOf(argument, &text) || !MayUse(SessionOf(self))) return nullptr;
+  const engine::Completions found = engine::CompleteEntry(text, *SessionOf(self).session);
+  Owned words(PyList_New(0));
+  for (const std::string& word : found.words) {
+    const Owned element = ToText(word);
+    if (element == nullptr || PyList_Append(words.get(), element.get()) < 0) return nullptr;
+  }
+  // Python counts characters.
+  const Owned before = ToText(std::string_view(text).substr(0, found.begin));
+  if (before == nullptr) return nullptr;
+  return Py_BuildValue("(nO)", PyUnicode_GetLength(before.get()), words.get());
+}
+
 // clear()
 PyObject* ClearSession(PyObject* self, PyObject*) {
   if (!MayUse(SessionOf(self))) return nullptr;
@@ -310,6 +327,7 @@ PyMethodDef session_methods[] = {
     {"get", Get, METH_VARARGS, "get(name) -> value"},
     {"variables", Variables, METH_NOARGS, "variables() -> names"},
     {"type_of", TypeOfExpression, METH_VARARGS, "type_of(expression) -> str"},
+    {"complete", CompleteStatements, METH_O, "complete(text) -> (where the word begins, words)"},
     {"clear", ClearSession, METH_NOARGS, "clear()"},
     {"explain", ExplainStatements, METH_VARARGS, "explain(entry) -> str"},
     {nullptr, nullptr, 0, nullptr},

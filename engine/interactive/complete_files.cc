@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/repl/complete_files.h"
+#include "engine/interactive/complete_files.h"
 
 #include <filesystem>
 
-namespace heddle::cluster {
+namespace heddle::engine {
 
 std::vector<std::string> FilesBeginningWith(std::string_view path, const std::string& directory) {
   namespace fs = std::filesystem;
@@ -23,4 +23,4 @@ std::vector<std::string> FilesBeginningWith(std::string_view path, const std::st
   return paths;
 }
 
-}  // namespace heddle::cluster
+}  // namespace heddle::engine
