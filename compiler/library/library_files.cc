@@ -11,7 +11,7 @@ namespace heddle::compiler {
 namespace {
 
 // Files of these are sourced, by scripts or by other files of the library.
-constexpr std::string_view kSourcedFolders[] = {"nn/", "checks/"};
+constexpr std::string_view kSourcedFolders[] = {"nn/", "pipelines/scripts/", "checks/"};
 constexpr std::string_view kSuffix = ".dml";
 
 std::map<std::string_view, const LibraryFile*> FilesByFunction() {

@@ -20,9 +20,9 @@ std::span<const LibraryFile> LibraryFiles();
 /// nullptr where there is no such file. `path` is that of a LibraryFile.
 const LibraryFile* FindLibraryFile(std::string_view path);
 /// The file that defines a function called by its name alone, lm() in "regression/lm.dml"; nullptr when there
-/// is none. Files of nn/ are sourced instead.
+/// is none. Files of nn/ and pipelines/scripts/ are sourced instead.
 const LibraryFile* FindLibraryFunction(std::string_view name);
-/// The name of the function that a file is called by; "" of a file of nn/.
+/// The name of the function that a file is called by; "" of a file that is sourced.
 std::string_view FunctionOf(const LibraryFile& file);
 
 /// The names of all functions that are called by their names alone.

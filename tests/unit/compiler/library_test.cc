@@ -37,6 +37,17 @@ TEST(LibraryTest, WhatIsElsewhereIsNotHere) {
     EXPECT_EQ(FindLibraryFunction(name), nullptr) << name;
 }
 
+TEST(LibraryTest, WhatIsSourcedIsNoFunction) {
+  Import import;
+  for (const char* path : {"scripts/pipelines/scripts/utils.dml", "pipelines/scripts/utils.dml"}) {
+    import.path = path;
+    EXPECT_EQ(ImportCandidates(import, {}).back(), "heddle:pipelines/scripts/utils.dml") << path;
+  }
+  EXPECT_EQ(FindLibraryFunction("utils"), nullptr);
+  EXPECT_EQ(FindLibraryFunction("u-net"), nullptr);
+  EXPECT_NE(FindLibraryFunction("executePipeline"), nullptr);
+}
+
 TEST(LibraryTest, EveryFileHasALicenceAndASentence) {
   for (const LibraryFile& file : LibraryFiles()) {
     EXPECT_TRUE(file.text.starts_with("# SPDX-License-Identifier: Apache-2.0\n# ")) << file.path;
