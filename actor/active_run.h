@@ -11,6 +11,11 @@
 #include "actor/runtime.h"
 #include "actor/task_body.h"
 
+namespace heddle {
+class ProgressBoard;
+class Recorder;
+}  // namespace heddle
+
 namespace heddle::actor {
 
 class Dispatcher;
@@ -24,7 +29,11 @@ struct ActiveRun {
   /// By actor number; each entry of both is touched only by the thread that runs an act of the actor.
   std::vector<TaskStatistics>* statistics = nullptr;
   std::vector<LaunchEstimate>* estimates = nullptr;
-  Dispatcher* caller = nullptr;          ///< That of the thread which waits for the end of the run.
+  Recorder* recorder = nullptr;                  ///< RuntimeOptions::recorder,
+  const std::vector<uint32_t>* sites = nullptr;  ///< and the sites there, by actor number.
+  ProgressBoard* progress = nullptr;             ///< RuntimeOptions::progress,
+  const std::vector<int32_t>* lines = nullptr;   ///< and what it shows, by actor number.
+  Dispatcher* caller = nullptr;                  ///< That of the thread which waits for the end of the run.
   std::vector<Dispatcher*> serving;      ///< By stream of the plan: who runs its actors; null: it has none.
   std::atomic<int> dispatchers_left{0};  ///< Those whose actors are not all done.
   std::atomic<bool> aborting{false};

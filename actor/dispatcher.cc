@@ -8,6 +8,8 @@
 #include "actor/device_worker.h"
 #include "actor/run_number.h"
 #include "core/environment/clock.h"
+#include "core/environment/progress_board.h"
+#include "core/environment/recorder.h"
 #include "ops/base/parallel.h"
 
 namespace heddle::actor {
@@ -181,23 +183,32 @@ void Dispatcher::Send(const Message& message) {
 }
 
 void Dispatcher::RunKernel(ActiveRun& active, size_t number, std::span<const Value* const> inputs,
-                           int64_t act, ActResult* result) {
+                           int64_t act, std::string_view thread, ActResult* result) {
   if (active.aborting.load(std::memory_order_relaxed)) {
     result->status = Cancelled("the run has ended");
     return;
   }
   TaskStatistics& statistics = (*active.statistics)[number];
   LaunchEstimate& estimate = (*active.estimates)[number];
-  const bool is_timed = active.times_acts || estimate.WantsTime();
-  const int64_t start_ns = is_timed ? SystemClock().MonotonicNs() : 0;
+  Recorder* const recorder = active.recorder;
+  Clock& clock = recorder != nullptr ? recorder->clock() : SystemClock();
+  const bool is_timed = active.times_acts || recorder != nullptr || estimate.WantsTime();
+  const int64_t start_ns = is_timed ? clock.MonotonicNs() : 0;
+  if (active.progress != nullptr) active.progress->BeginAct((*active.lines)[number]);
   result->status = active.body->Perform(number, inputs, act, result->values);
   if (is_timed) {
-    const int64_t kernel_ns = SystemClock().MonotonicNs() - start_ns;
+    const int64_t end_ns = clock.MonotonicNs();
+    const int64_t kernel_ns = end_ns - start_ns;
     if (active.times_acts) statistics.kernel_ns += kernel_ns;
+    if (recorder != nullptr)
+      recorder->Add(thread, (*active.sites)[number], start_ns, end_ns, result->values[0].shape().rows);
     if (result->status.ok()) estimate.Measured(kernel_ns);
   }
   if (!result->status.ok()) return;
-  statistics.rows += result->values[0].shape().rows;
+  const int64_t rows = result->values[0].shape().rows;
+  statistics.rows += rows;
+  if (active.progress != nullptr)
+    active.progress->AddAct(rows, active.instance->actors()[number].task().cost_ns);
 }
 
 Launch Dispatcher::Perform(Actor& actor, std::span<const Value* const> inputs, int64_t act,
@@ -214,17 +225,17 @@ Launch Dispatcher::Perform(Actor& actor, std::span<const Value* const> inputs, i
                        .type = MessageType::kDone,
                        .port = kLaunchDone};
     device_->Launch([&active, number, inputs, act, result, mailbox = mailbox_, done] {
-      RunKernel(active, number, inputs, act, result);
+      RunKernel(active, number, inputs, act, "device", result);
       mailbox->Post(done);  // The run may be over before this returns.
     });
     return Launch::kAsynchronous;
   }
   const int64_t start_cpu_ns = ThreadCpuNs();
   if (arena_threads_ == 0) {
-    RunKernel(active, number, inputs, act, result);
+    RunKernel(active, number, inputs, act, thread_name_, result);
   } else {
     if (arena_ == nullptr) arena_ = std::make_unique<ops::Arena>(arena_threads_);
-    arena_->Execute([&] { RunKernel(active, number, inputs, act, result); });
+    arena_->Execute([&] { RunKernel(active, number, inputs, act, thread_name_, result); });
   }
   kernel_cpu_ns_ += ThreadCpuNs() - start_cpu_ns;
   return Launch::kInline;
@@ -241,8 +252,16 @@ void Dispatcher::Pull(Actor& actor, TaskId producer, RegisterId register_id, uin
                      .type = MessageType::kDone,
                      .port = kPullDone};
   pulls_->fetch_add(1, std::memory_order_release);
+  const ActiveRun& active = *now_->active;
+  Recorder* const recorder = active.recorder;
+  const uint32_t site = recorder != nullptr ? (*active.sites)[actor.number()] : 0;
+  const int64_t start_ns = recorder != nullptr ? recorder->clock().MonotonicNs() : 0;
   link_->Pull(producer.rank(), now_->run, register_id, slot,
-              [body = std::move(body), mailbox = mailbox_, pulls = pulls_, done](Result<Value> value) {
+              [body = std::move(body), mailbox = mailbox_, pulls = pulls_, done, recorder, site,
+               start_ns](Result<Value> value) {
+                if (recorder != nullptr && value.ok())
+                  recorder->Add("copies", site, start_ns, recorder->clock().MonotonicNs(),
+                                value->shape().rows, value->bytes());
                 body->value = std::move(value);
                 mailbox->Post(done);
                 pulls->fetch_sub(1,

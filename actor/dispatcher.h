@@ -3,8 +3,11 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "actor/active_run.h"
@@ -48,6 +51,8 @@ class Dispatcher : public ActorHost {
   Dispatcher(uint32_t rank, RunControl& control, Link* link);
   ~Dispatcher() override;
 
+  /// What records call its thread.
+  void set_thread_name(std::string name) { thread_name_ = std::move(name); }
   /// Where long kernels run; nullptr: in place, as all others. Only between runs.
   void set_device(DeviceWorker* device) { device_ = device; }
 
@@ -94,9 +99,10 @@ class Dispatcher : public ActorHost {
   void Handle(const Message& message);
   void HandleForActor(const Message& message);
   void Abort(bool describe_waits);
-  /// One act, on whatever thread calls it: measured, and nothing once the run has been aborted.
+  /// One act, on whatever thread calls it: measured, and nothing once the run has been aborted. `thread` is
+  /// what records call that thread.
   static void RunKernel(ActiveRun& active, size_t number, std::span<const Value* const> inputs, int64_t act,
-                        ActResult* result);
+                        std::string_view thread, ActResult* result);
   /// Makes `run` the one this dispatcher works on; false when it is not in flight (any more).
   bool TurnTo(uint32_t run);
   /// The present run is over for this dispatcher.
@@ -105,6 +111,7 @@ class Dispatcher : public ActorHost {
   void ForEachActor(const Body& body);
 
   const uint32_t rank_;
+  std::string thread_name_ = "main";
   RunControl& control_;
   Link* const link_;
   DeviceWorker* device_ = nullptr;

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "actor/recorded_sites.h"
 #include "core/environment/clock.h"
+#include "core/environment/progress_board.h"
 
 namespace heddle::actor {
 namespace {
@@ -31,6 +33,7 @@ Lane::Lane(uint32_t number, const LaneSurroundings& surroundings)
       caller_(surroundings.options.rank, surroundings.control, surroundings.link),
       early_messages_(surroundings.early_room) {
   active_.caller = &caller_;
+  caller_.set_thread_name(number == 0 ? "main" : fmt::format("lane {}", number));
 }
 
 void Lane::Open(int threads, ops::KernelContext& context) {
@@ -208,7 +211,11 @@ Result<ReadyPlan*> Lane::Prepare(const std::shared_ptr<const Plan>& plan) {
     statistics.phase = actor.task().phase;
     fresh.statistics.push_back(std::move(statistics));
     fresh.estimates.emplace_back(actor.task().cost_ns);
+    fresh.cost_ns += std::max<int64_t>(actor.task().cost_ns, 0);
   }
+  if (surroundings_.options.recorder != nullptr)
+    fresh.sites = SitesOf(*fresh.instance, *surroundings_.options.recorder);
+  if (surroundings_.options.progress != nullptr) fresh.lines = LinesOf(*fresh.instance);
   if (fresh.instance->HasRemoteEdges() && surroundings_.link == nullptr)
     return Internal("a plan of {} ranks needs a link", plan->ranks);
   return plans_.Add(std::move(fresh));
@@ -239,6 +246,12 @@ Status Lane::Begin(ReadyPlan& ready, uint32_t run) {
   active_.statistics = &statistics_;
   active_.estimates = &ready.estimates;
   active_.times_acts = surroundings_.options.times_acts;
+  active_.recorder = surroundings_.options.recorder;
+  active_.sites = &ready.sites;
+  active_.lines = &ready.lines;
+  active_.progress = surroundings_.options.progress;
+  // Of runs in other lanes one cannot tell which is the present one.
+  if (active_.progress != nullptr && number_ == 0) active_.progress->BeginPlan(ready.cost_ns);
   active_.aborting.store(false);
   active_.dispatchers_left.store(static_cast<int>(participants_.size()));
   stop_kernels_.store(false);
@@ -444,6 +457,7 @@ Result<RunResult> Lane::End(ReadyPlan& ready) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     is_running_ = false;
+    if (active_.progress != nullptr && number_ == 0) active_.progress->EndPlan();
     error = errors_.First();
     if (!error.ok()) failed_run_ = active_.run;
     for (const std::string& line : waits_) {

@@ -20,6 +20,9 @@ struct ReadyPlan {
   std::unique_ptr<KernelBody> body;
   std::vector<TaskStatistics> statistics;  ///< node and phase filled in, numbers zero.
   std::vector<LaunchEstimate> estimates;   ///< By actor number, corrected by every act.
+  std::vector<uint32_t> sites;             ///< By actor number, where acts are recorded,
+  std::vector<int32_t> lines;              ///< and where progress is told (recorded_sites.h).
+  int64_t cost_ns = 0;                     ///< What all acts of this rank take, as the plan states it.
 };
 
 /// By key. A plan without a key (0) is found only as the same object. Plans of very wide frames, whose names

@@ -25,6 +25,7 @@ class RuntimeImpl : public Runtime, public RunControl {
     LaneAt(0).Open(options_.threads, context);
     for (size_t i = 1; i < streams_.size(); ++i) {
       threads_.push_back(std::make_unique<Dispatcher>(options_.rank, *this, link));
+      threads_.back()->set_thread_name(streams_[i].name);
       if (link == nullptr) continue;
       const int threads = streams_[i].kind == StreamKind::kNetwork ? 1 : options_.threads;
       threads_.back()->StartThread(threads, options_.set_denormals);

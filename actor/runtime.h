@@ -14,7 +14,9 @@
 
 namespace heddle {
 class MemoryBudget;
-}
+class ProgressBoard;
+class Recorder;
+}  // namespace heddle
 
 namespace heddle::actor {
 
@@ -43,6 +45,10 @@ struct RuntimeOptions {
   const MemoryBudget* budget = nullptr;  ///< Into which runs in flight have to fit; nullptr: the process's.
   /// For runs that this rank has not begun, 32 bytes each. With more of them the run fails that they are for.
   int64_t most_early_messages = 1 << 20;
+  /// Where acts and copies are noted, and where a run says how far it is; nullptr: nowhere. They outlive the
+  /// runtime.
+  Recorder* recorder = nullptr;
+  ProgressBoard* progress = nullptr;
   int64_t stall_ms = 10'000;  ///< Nothing happens for this long: look whether anything still can.
 };
 

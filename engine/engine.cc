@@ -175,6 +175,7 @@ Result<RunResults> Engine::Run(const Script& script, const HostValues& inputs,
   RunOutcome outcome = RunLocally(program, options_.session, surroundings);
   HEDDLE_RETURN_IF_ERROR(outcome.status);
   RunResults results;
+  if (!outcome.records.empty()) results.record = std::make_shared<const RunRecord>(RecordOf(script, outcome));
   results.statistics = std::move(outcome.statistics[0]);
   for (const std::string& output : outputs) {
     const Variable* const variable = variables.frame.Find(output);
@@ -184,6 +185,17 @@ Result<RunResults> Engine::Run(const Script& script, const HostValues& inputs,
     results.outputs[output] = ToHostValue(*variable);
   }
   return results;
+}
+
+RunRecord Engine::RecordOf(const Script& script, const RunOutcome& outcome) const {
+  const std::unique_ptr<compiler::SourceLoader> loader = NewLoader();
+  const auto load = [&](const std::string& file) -> std::optional<std::string> {
+    Result<std::string> text = loader->Load(file);
+    if (!text.ok()) return std::nullopt;
+    return *std::move(text);
+  };
+  return MakeRunRecord(script.name, script.text, options_.session, outcome.status, outcome.statistics,
+                       outcome.records, load);
 }
 
 compiler::Diagnostics Engine::Check(const Script& script, const HostValues& inputs) const {

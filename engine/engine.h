@@ -12,6 +12,7 @@
 #include "core/status.h"
 #include "engine/control/local_run.h"
 #include "engine/interactive/interactive_session.h"
+#include "engine/report/run_record.h"
 #include "engine/session/cancellation.h"
 #include "engine/session/statistics.h"
 #include "engine/variables/host_value.h"
@@ -65,6 +66,9 @@ using HostValues = std::map<std::string, HostValue>;
 struct RunResults {
   HostValues outputs;
   SessionStatistics statistics;
+  /// Of a run with SessionOptions::recorded_events: what engine/report/report.h makes a page of. Else
+  /// nullptr.
+  std::shared_ptr<const RunRecord> record;
 };
 
 /// Compiles and runs scripts in this process. Thread-safe: any number of runs and sessions at once, each as
@@ -98,6 +102,9 @@ class Engine {
 
   /// The first half of Run(), for whoever runs the program elsewhere. `diagnostics` has all warnings.
   Result<Program> Compile(const Script& script, compiler::Diagnostics* diagnostics) const;
+
+  /// The record of a run of the script, from what the ranks have noted. Reads the files that it sourced.
+  RunRecord RecordOf(const Script& script, const RunOutcome& outcome) const;
 
   /// What the compiler needs to know of a script; `loader`, which looks for what it sources, outlives its
   /// use.

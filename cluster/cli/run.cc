@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cluster/cli/run_files.h"
 #include "cluster/cli/run_script.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
@@ -23,7 +24,7 @@ int Run(const Arguments& arguments) {
 const Verb kRunVerb = {"run",
                        "run a script on this machine",
                        "run [OPTIONS] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]",
-                       RunOptions(),
+                       JoinOptions({RunFiles::Options(), kQuietOptions, RunOptions()}),
                        "heddle run train.dml -nvargs X=data.csv model=w.csv",
                        Run,
                        /*takes_words=*/true};

@@ -8,6 +8,9 @@
 
 namespace heddle::cluster::cli {
 
+/// --quiet of the verbs that show progress.
+inline constexpr Option kQuietOptions[] = {{"quiet", Option::Kind::kFlag, "", "show no progress", "q"}};
+
 /// What `run` and `sim` share: reads and compiles the script, runs it by `execute`, prints explain,
 /// statistics and the outcome. Returns the exit code.
 using Execute =

@@ -181,6 +181,7 @@ Result<engine::EngineOptions> ReadEngineOptions(const Arguments& arguments, int 
     return Usage("--precision takes double or single, not '{}'", precision);
   if (precision == "single") session.element_type = ElementType::kFloat32;
   session.times_operators = arguments.Has("stats");
+  if (arguments.Has("report") || arguments.Has("trace")) session.recorded_events = engine::kRecordedEvents;
   Result<engine::EngineOptions> completed = engine::CompleteOptions(std::move(options));
   return completed.ok() ? std::move(completed) : AsOption(completed.status());
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/cli/report.h"
+#include "cluster/cli/run_files.h"
 #include "cluster/cli/run_script.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
@@ -29,7 +30,7 @@ int Run(const Arguments& arguments) {
 const Verb kSimVerb = {"sim",
                        "run a script on worker processes of this machine, as on a cluster",
                        "sim --workers N [OPTIONS] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]",
-                       JoinOptions({kOptions, RunOptions()}),
+                       JoinOptions({kOptions, RunFiles::Options(), kQuietOptions, RunOptions()}),
                        "heddle sim --workers 4 train.dml -nvargs X=data.csv model=w.csv",
                        Run,
                        /*takes_words=*/true};

@@ -20,10 +20,14 @@
 #include "cluster/process/process_end.h"
 #include "cluster/process/process_limits.h"
 #include "cluster/process/repeated_work.h"
+#include "cluster/progress/progress_line.h"
 #include "core/environment/clock.h"
+#include "core/environment/progress_board.h"
+#include "core/environment/recorder.h"
 #include "core/memory/memory_bounds.h"
 #include "core/memory/memory_budget.h"
 #include "engine/control/background_measurement.h"
+#include "engine/report/rank_record_json.h"
 #include "engine/session/session.h"
 #include "ops/base/cpu.h"
 #include "ops/io/files/files.h"
@@ -32,6 +36,7 @@ namespace heddle::cluster {
 namespace {
 
 constexpr int kSignsInSilence = 10;
+constexpr auto kProgressPause = std::chrono::milliseconds(200);
 
 // What the launcher said so far. One thread reads, the main thread waits for the parts it needs.
 class LauncherInbox {
@@ -128,12 +133,29 @@ class ExecutorRun {
     } else {
       done.own_cause = true;
     }
-    if (session_ != nullptr) done.statistics = Statistics();
+    if (session_ != nullptr) {
+      done.statistics = Statistics();
+      if (recorder_) SendRecord();
+    }
     link_.reset();  // before the session, which answers its calls
     return done;
   }
 
  private:
+  void SendRecord() {
+    ExecutorMessage message;
+    message.record = engine::ToJson(session_->record());
+    channel_.WriteLine(ToLine(message));
+  }
+
+  void SendProgress() {
+    ExecutorMessage message;
+    const MemoryBudget& memory = MemoryBudget::Process();
+    message.progress = ToJson(
+        Progress{.state = progress_.Read(), .used_bytes = memory.used(), .limit_bytes = memory.limit()});
+    channel_.WriteLine(ToLine(message));
+  }
+
   void Ask(const ExecutorCommit& commit) {
     ExecutorMessage message;
     message.commit = commit;
@@ -178,6 +200,11 @@ class ExecutorRun {
         message.plan = plan.ToText();
         channel_.WriteLine(ToLine(message));
       };
+    if (options.recorded_events > 0) {
+      recorder_.emplace(*environment.clock, options.recorded_events);
+      environment.recorder = &*recorder_;
+    }
+    if (start_.shows_progress) environment.progress = &progress_;
     environment.link = link_.get();
     environment.control = link_.get();
     session_ = engine::Session::Create(options, std::move(program), environment);
@@ -197,11 +224,22 @@ class ExecutorRun {
         return status;
       }
     }
-    Status status = session_->Run();
+    Status status = RunSession();
     *own_cause = session_->own_cause();
     if (link_ == nullptr || !peers.has_value()) return status;
     if (status.ok()) return link_->Finish();
     link_->Fail(status);
+    return status;
+  }
+
+  Status RunSession() {
+    if (!start_.shows_progress) return session_->Run();
+    Status status;
+    {
+      const RepeatedWork told(kProgressPause, kProgressPause, [this] { SendProgress(); });
+      status = session_->Run();
+    }
+    SendProgress();  // Nothing runs any more.
     return status;
   }
 
@@ -221,6 +259,8 @@ class ExecutorRun {
   CommitGate gate_;
   std::unique_ptr<ops::Files> files_;
   std::unique_ptr<GrpcLink> link_;
+  std::optional<Recorder> recorder_;
+  ProgressBoard progress_;
   std::unique_ptr<engine::Session> session_;
 };
 

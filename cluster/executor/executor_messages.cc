@@ -114,6 +114,7 @@ Json ToJson(const engine::SessionOptions& options) {
           {"single_precision", options.element_type == ElementType::kFloat32},
           {"constants", engine::EncodeConstants(options.constants)},
           {"times_operators", options.times_operators},
+          {"recorded_events", options.recorded_events},
           {"cpu", ToText(options.cpu)},
           {"max_call_depth", options.max_call_depth}};
 }
@@ -136,6 +137,7 @@ void ReadOptions(const Json& json, engine::SessionOptions* options) {
   Read(json, "constants", &constants);
   options->constants = engine::DecodeConstants(constants).value_or(ops::MachineConstants());
   Read(json, "times_operators", &options->times_operators);
+  Read(json, "recorded_events", &options->recorded_events);
   Read(json, "cpu", &options->cpu);
   Read(json, "max_call_depth", &options->max_call_depth);
 }
@@ -175,6 +177,7 @@ Json ToJson(const ExecutorStart& start) {
           {"listen", ToText(start.listen)},
           {"silence_ms", start.silence_ms},
           {"show_plans", start.show_plans},
+          {"shows_progress", start.shows_progress},
           {"sharers", start.sharers},
           {"core_dumps", start.core_dumps},
           {"options", ToJson(start.options)}};
@@ -193,6 +196,7 @@ ExecutorStart ReadStart(const Json& json) {
   Read(json, "listen", &start.listen);
   Read(json, "silence_ms", &start.silence_ms);
   Read(json, "show_plans", &start.show_plans);
+  Read(json, "shows_progress", &start.shows_progress);
   Read(json, "core_dumps", &start.core_dumps);
   if (json.contains("options")) ReadOptions(json["options"], &start.options);
   return start;
@@ -250,6 +254,8 @@ std::string ToLine(const ExecutorMessage& message) {
                      {"certificate", ToText(message.ready->certificate)}};
   if (message.output) json["output"] = ToText(*message.output);
   if (message.plan) json["plan"] = ToText(*message.plan);
+  if (message.progress) json["progress"] = ToText(*message.progress);
+  if (message.record) json["record"] = ToText(*message.record);
   if (message.commit) json["commit"] = {{"id", message.commit->id}, {"path", ToText(message.commit->path)}};
   if (message.done) {
     json["done"] = ToJson(message.done->status);
@@ -271,6 +277,8 @@ Result<ExecutorMessage> ParseExecutorMessage(const std::string& line) {
   }
   if (json.contains("output")) Read(json, "output", &message.output.emplace());
   if (json.contains("plan")) Read(json, "plan", &message.plan.emplace());
+  if (json.contains("progress")) Read(json, "progress", &message.progress.emplace());
+  if (json.contains("record")) Read(json, "record", &message.record.emplace());
   if (json.contains("commit")) {
     message.commit.emplace();
     Read(json["commit"], "id", &message.commit->id);

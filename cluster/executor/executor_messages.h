@@ -37,8 +37,10 @@ struct ExecutorReady {
 /// Executor to launcher: one of these is set, or none: a sign of life.
 struct ExecutorMessage {
   std::optional<ExecutorReady> ready;
-  std::optional<std::string> output;  ///< standard output of the script
-  std::optional<std::string> plan;    ///< text of a plan that is about to run (ExecutorStart::show_plans)
+  std::optional<std::string> output;    ///< standard output of the script
+  std::optional<std::string> plan;      ///< text of a plan that is about to run (ExecutorStart::show_plans)
+  std::optional<std::string> progress;  ///< what the run is at (ExecutorStart::shows_progress)
+  std::optional<std::string> record;    ///< of the run that is over, before `done`
   std::optional<ExecutorDone> done;
   std::optional<ExecutorCommit> commit;
 };

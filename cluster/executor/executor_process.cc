@@ -112,6 +112,8 @@ class ExecutorProcessImpl : public ExecutorProcess {
         events_.ready(message->ready->endpoint, message->ready->certificate);
       if (message->output && events_.output) events_.output(*message->output);
       if (message->plan && events_.plan) events_.plan(*message->plan);
+      if (message->progress && events_.progress) events_.progress(*message->progress);
+      if (message->record && events_.record) events_.record(*message->record);
       if (message->commit && events_.commit) events_.commit(*message->commit);
       if (message->done && events_.done)
         events_.done(message->done->status, message->done->own_cause, std::move(message->done->statistics));

@@ -34,6 +34,7 @@ struct ExecutorStart {
   int64_t silence_ms =
       10'000;               ///< It gives a sign of life ten times as often; silent for so long, it is stuck.
   bool show_plans = false;  ///< Tell the plans that it makes or receives.
+  bool shows_progress = false;  ///< Tell what it is at, some times a second.
   int sharers = 1;  ///< Executors of this attempt that share the memory of the machine, itself included.
   bool core_dumps = true;          ///< As the launcher has them; false: none, whatever it has.
   engine::SessionOptions options;  ///< rank and ranks included.
@@ -70,8 +71,10 @@ struct ExecutorExit {
 struct ExecutorEvents {
   /// Bound; waits for SendPeers.
   std::function<void(const std::string& endpoint, const std::string& certificate)> ready;
-  std::function<void(std::string_view text)> output;  ///< Standard output of the script (rank 0).
-  std::function<void(std::string_view text)> plan;    ///< Of every plan, when `show_plans` was set.
+  std::function<void(std::string_view text)> output;      ///< Standard output of the script (rank 0).
+  std::function<void(std::string_view text)> plan;        ///< Of every plan, when `show_plans` was set.
+  std::function<void(const std::string& json)> progress;  ///< With `shows_progress` (progress_line.h).
+  std::function<void(const std::string& json)> record;    ///< Of a run that is recorded, before `done`.
   std::function<void(const Status& status, bool own_cause,
                      std::optional<engine::SessionStatistics> statistics)>
       done;                                                  ///< own_cause: the failure began there.

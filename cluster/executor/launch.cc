@@ -7,6 +7,7 @@
 
 #include "cluster/executor/executor_process.h"
 #include "core/environment/random.h"
+#include "engine/report/rank_record_json.h"
 
 namespace heddle::cluster {
 namespace {
@@ -23,6 +24,7 @@ struct Member {
   std::optional<Status> done;
   bool own_cause = false;
   std::optional<engine::SessionStatistics> statistics;
+  std::optional<engine::RankRecord> record;
   std::optional<ExecutorExit> exit;
 
   bool Crashed() const { return exit.has_value() && !done.has_value(); }
@@ -52,6 +54,8 @@ class Launch {
     for (Member& member : members_) member.process.reset();
     for (const Member& member : members_)
       if (member.statistics) outcome.statistics.push_back(*member.statistics);
+    for (Member& member : members_)
+      if (member.record) outcome.records.push_back(*std::move(member.record));
     return outcome;
   }
 
@@ -59,6 +63,8 @@ class Launch {
   Status StartAll(ExecutorStart start, const std::string& binary) {
     for (size_t rank = 0; rank < members_.size(); ++rank) {
       start.options.rank = static_cast<int>(rank);
+      start.shows_progress =
+          rank == 0 && surroundings_.tell_progress != nullptr;             // it is at the same statement
       start.show_plans = rank == 0 && surroundings_.show_plan != nullptr;  // the others run the same
       // Sockets without a name in the file system: faster than loopback, and nothing is left of them.
       start.listen = fmt::format("unix-abstract:heddle-{}", MakeToken());
@@ -80,6 +86,12 @@ class Launch {
     };
     events.output = surroundings_.print;
     events.plan = surroundings_.show_plan;
+    events.progress = surroundings_.tell_progress;
+    events.record = [this, rank](const std::string& json) {
+      Result<engine::RankRecord> record = engine::ParseRankRecord(json);
+      const std::lock_guard lock(mutex_);
+      if (record.ok()) members_[rank].record = *std::move(record);
+    };
     events.done = [this, rank](const Status& status, bool own_cause,
                                std::optional<engine::SessionStatistics> statistics) {
       const std::lock_guard lock(mutex_);
@@ -195,6 +207,7 @@ engine::RunOutcome RunOnLocalProcesses(const Program& program, const engine::Ses
   start.silence_ms = surroundings.silence_ms;
   start.sharers = options.ranks;
   start.options = options;
+  if (options.recorded_events > 0) start.options.times_operators = true;
   if (start.options.seed == -1) start.options.seed = static_cast<int64_t>(SystemRandom().Next() >> 11);
   return Launch(surroundings, static_cast<size_t>(options.ranks)).Run(start, binary);
 }

@@ -17,6 +17,8 @@
 namespace heddle::engine {
 namespace {
 
+constexpr size_t kReportedPlans = 8;  // The cheapest of them are told in a record.
+
 // The variables that `graph` reads. One that is missing stays missing: inference names it in its error.
 compiler::LiveIns LiveInsOf(const Graph& graph, const VariableTable& frame) {
   compiler::LiveIns live_in;
@@ -77,6 +79,7 @@ Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const
                         Clock* clock, compiler::FuseReport* report) {
   HEDDLE_ASSIGN_OR_RETURN(compiler::FuseOptions options, FuseOptionsOf(session));
   options.clock = clock;
+  if (session.recorded_events > 0) options.reported_plans = kReportedPlans;
   options.sparsity_of = [&](std::string_view name) { return SparsityOf(frame.Find(name)).value_or(-1); };
   options.is_split = [&](std::string_view name) {
     const Variable* variable = frame.Find(std::string(name));
@@ -209,6 +212,8 @@ Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const VariableTable& fr
   };
   HEDDLE_ASSIGN_OR_RETURN(const Graph fused, fuse());
   fusion_costed_ += compiler::CostedPlans(report);
+  if (options_.recorded_events > 0 && !report.partitions.empty())
+    choices_ = compiler::ToText(report, /*with_costs=*/true);
   scheduler::ScheduleOptions options = ScheduleOptionsOf(options_);
   options.live_out = wanted;
   return scheduler::Schedule(fused, DistributionsIn(fused, frame), options);

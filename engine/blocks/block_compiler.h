@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/optimize/infer.h"
@@ -60,12 +61,15 @@ class BlockCompiler {
   int64_t fusion_ns() const { return fusion_ns_; }
   /// Plans of fused operators that were costed in it.
   int64_t fusion_costed() const { return fusion_costed_; }
+  /// What there was to choose from when the last plan was made, where runs are recorded; once.
+  std::string TakeChoices() { return std::exchange(choices_, ""); }
 
  private:
   const SessionOptions& options_;
   ops::Files* files_;
   Clock* clock_;
   uint64_t options_hash_ = 0;
+  std::string choices_;
   int64_t planning_ns_ = 0, fusion_ns_ = 0, fusion_costed_ = 0;
 };
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/blocks/block_runner.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "actor/run_number.h"
+#include "core/environment/progress_board.h"
 #include "core/hash.h"
 #include "core/memory/counted_heap.h"
 #include "ops/io/files/files.h"
@@ -28,7 +31,9 @@ BlockRunner::BlockRunner(const SessionOptions& options, const SessionEnvironment
       seeds_(std::move(seeds)),
       compiler_(options, environment.files, context.clock),
       counts_(&statistics_),
-      lane_(lane) {}
+      lane_(lane),
+      thread_name_(lane == 0 ? "main" : fmt::format("lane {}", lane)),
+      calls_(environment.recorder == nullptr ? nullptr : std::make_shared<std::vector<CallSite>>()) {}
 
 Status BlockRunner::AddPlans() {
   for (const std::string& text : options_.plans) HEDDLE_RETURN_IF_ERROR(plans().AddText(text));
@@ -107,10 +112,12 @@ Status BlockRunner::RunDirectly(DirectProgram* program, VariableTable* frame) {
     shared_.runtime();  // Its arena comes first: oneTBB never has more threads than the first one asks for.
     one_thread_ = std::make_unique<ops::Arena>(1);
   }
+  if (progress() != nullptr) progress()->BeginAct(program->line());
+  const DirectRecord record{.recorder = environment_.recorder, .thread = thread_name_, .calls = calls_};
   Status status;
   one_thread_->Execute([&] {
-    status =
-        WithinMemory("variables", [&] { return program->Run(shared_.kernels(), context_, frame, &grown_); });
+    status = WithinMemory("variables",
+                          [&] { return program->Run(shared_.kernels(), context_, frame, &grown_, record); });
   });
   HEDDLE_RETURN_IF_ERROR(status);
   ++statistics_.direct_parts;
@@ -213,19 +220,46 @@ Status BlockRunner::RunForAll(int32_t block, const Graph& graph, uint64_t histor
 
 Status BlockRunner::RunByPlan(int32_t block, uint64_t key, const PlanMaker& make, VariableTable* frame) {
   guard_.AddPlan(block, key);
-  bool is_new = false;
-  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const Plan> plan, plans().Obtain(key, guard_, make, &is_new));
-  if (is_new) shared_.Show(*plan);
-
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const Plan> plan, ObtainPlan(key, make));
   std::map<std::string, Value> live_in;
   HEDDLE_RETURN_IF_ERROR(
       WithinMemory("variables", [&] { return TakeLiveIns(block, *plan, frame, &live_in); }));
-  Result<actor::RunResult> result =
-      shared_.runtime().Run(plan, actor::MakeRun(lane_, ++runs_), std::move(live_in));
+  Result<actor::RunResult> result = RunPlan(plan, std::move(live_in));
   // Of a plan ranks may know different causes, whatever they are elsewhere.
   HEDDLE_RETURN_IF_ERROR(result.status().OnThisRank());
-  counts_.Add(plan, result->statistics);
+  counts_.Add(plan, result->statistics, calls_);
   return SetLiveOuts(*plan, *std::move(result), frame);
+}
+
+Result<std::shared_ptr<const Plan>> BlockRunner::ObtainPlan(uint64_t key, const PlanMaker& make) {
+  bool is_new = false;
+  Recorder* const recorder = environment_.recorder;
+  const int64_t begin_ns = recorder != nullptr ? recorder->clock().MonotonicNs() : 0;
+  HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<const Plan> plan, plans().Obtain(key, guard_, make, &is_new));
+  if (!is_new) return plan;
+  if (recorder != nullptr) {
+    const SourcePosition& position = plan->graph.nodes.front().position;
+    const uint32_t site = recorder->SiteOf({.kind = RecordedKind::kPlanning,
+                                            .name = "plan",
+                                            .file = position.file,
+                                            .line = position.line,
+                                            .column = position.column});
+    recorder->Add(thread_name_, site, begin_ns, recorder->clock().MonotonicNs());
+  }
+  shared_.Show(*plan);
+  return plan;
+}
+
+Result<actor::RunResult> BlockRunner::RunPlan(const std::shared_ptr<const Plan>& plan,
+                                              std::map<std::string, Value> live_in) {
+  const uint32_t run = actor::MakeRun(lane_, ++runs_);
+  Recorder* const recorder = environment_.recorder;
+  if (recorder == nullptr) return shared_.runtime().Run(plan, run, std::move(live_in));
+  const int64_t begin_ns = recorder->clock().MonotonicNs();
+  Result<actor::RunResult> result = shared_.runtime().Run(plan, run, std::move(live_in));
+  const int64_t ns = recorder->clock().MonotonicNs() - begin_ns;
+  if (result.ok()) shared_.plan_records().Add(*plan, ns, result->statistics, compiler_.TakeChoices());
+  return result;
 }
 
 void BlockRunner::Leave(const Status& why) {
@@ -279,6 +313,7 @@ Status BlockRunner::SetLiveOuts(const Plan& plan, actor::RunResult result, Varia
 
 void BlockRunner::Absorb(const BlockRunner& other) {
   statistics_.Add(other.statistics_);
+  if (&shared_ != &other.shared_) shared_.plan_records().Absorb(other.shared_.plan_records());
   statistics_.planning_ns += other.compiler_.planning_ns();
   statistics_.fusion_ns += other.compiler_.fusion_ns();
   statistics_.fusion_costed += other.compiler_.fusion_costed();

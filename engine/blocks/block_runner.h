@@ -11,6 +11,7 @@
 #include "actor/runtime.h"
 #include "engine/blocks/block_compiler.h"
 #include "engine/blocks/compiled_block.h"
+#include "engine/blocks/open_calls.h"
 #include "engine/blocks/scalar_program.h"
 #include "engine/blocks/session_runtime.h"
 #include "engine/blocks/task_counts.h"
@@ -64,6 +65,15 @@ class BlockRunner : public GraphRunner {
   RecursionKernels& recursions() override { return shared_.recursions(); }
   const BlockCompiler& compiler() const { return compiler_; }
   SessionStatistics& statistics() { return statistics_; }
+  /// Where the run is recorded; nullptr: nowhere.
+  Recorder* recorder() const { return environment_.recorder; }
+  /// Where the run says what it is at; nullptr: nowhere, and in lanes beside the first.
+  ProgressBoard* progress() const { return lane_ == 0 ? environment_.progress : nullptr; }
+  /// What records call the thread of this lane.
+  const std::string& thread_name() const { return thread_name_; }
+  /// The calls that are open where its blocks run. Not nullptr where there is a recorder.
+  const OpenCalls& calls() const { return calls_; }
+  void set_calls(OpenCalls calls) { calls_ = std::move(calls); }
   const SessionStatistics& statistics() const { return statistics_; }
 
  private:
@@ -87,6 +97,9 @@ class BlockRunner : public GraphRunner {
   Result<bool> RunInPlace(CompiledBlock* block, VariableTable* frame);
   Status RunDirectly(DirectProgram* program, VariableTable* frame);
   Status RunByPlan(int32_t block, uint64_t key, const PlanMaker& make, VariableTable* frame);
+  Result<std::shared_ptr<const Plan>> ObtainPlan(uint64_t key, const PlanMaker& make);
+  Result<actor::RunResult> RunPlan(const std::shared_ptr<const Plan>& plan,
+                                   std::map<std::string, Value> live_in);
   // With which part the rest of the block begins, compiled before or now.
   Result<CompiledPart*> FindPart(Entry* entry, VariableTable* frame);
   Result<CompiledPart*> CompilePart(Entry* entry, VariableTable* frame);
@@ -112,6 +125,8 @@ class BlockRunner : public GraphRunner {
   SessionStatistics statistics_;
   TaskCounts counts_;
   const uint32_t lane_;
+  const std::string thread_name_;
+  OpenCalls calls_;
   uint32_t runs_ = 0;  // in the lane
 };
 

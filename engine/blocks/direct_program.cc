@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "core/environment/clock.h"
+#include "core/environment/progress_board.h"
+#include "core/environment/recorder.h"
 #include "engine/blocks/bytes_moved.h"
 #include "ops/base/machine_constants.h"
 #include "ops/base/operator.h"
@@ -49,6 +51,7 @@ DirectProgram::DirectProgram(Graph graph, const SessionOptions& options)
     step.call.node = id;
     step.call.op = step.op;
     if (step.kind == Kind::kVariable) variables_.push_back(id);
+    if (step.kind == Kind::kOperator && line_ == 0) line_ = LineOfStatement(node.position);
   }
   FindLastReaders();
   FindGrowths();
@@ -179,9 +182,10 @@ void DirectProgram::SetSizes() {
 }
 
 Status DirectProgram::Run(const ops::KernelSource& kernels, ops::KernelContext& context, VariableTable* frame,
-                          GrownColumns* grown) {
+                          GrownColumns* grown, const DirectRecord& record) {
   ops::SetFloatingPointMode();
-  const Status status = RunSteps(kernels, context, frame, grown);
+  if (record.recorder != nullptr && record.calls != calls_) FindPlaces(record);
+  const Status status = RunSteps(kernels, context, frame, grown, record);
   statistics_->bytes_moved += bytes_moved_;
   statistics_->matrix_operators += matrix_operators_;
   for (const NodeId id : read_at_end_) values_->Reset(id);
@@ -192,13 +196,13 @@ Status DirectProgram::Run(const ops::KernelSource& kernels, ops::KernelContext& 
 }
 
 Status DirectProgram::RunSteps(const ops::KernelSource& kernels, ops::KernelContext& context,
-                               VariableTable* frame, GrownColumns* grown) {
+                               VariableTable* frame, GrownColumns* grown, const DirectRecord& record) {
   for (NodeId id = 0; id < graph().size(); ++id) {
     const Step& step = At(id);
     if (step.kind == Kind::kAssign)
       continue;  // All at the end: a variable may stand for the value of before.
     if (step.kind == Kind::kVariable && !step.grows) HEDDLE_RETURN_IF_ERROR(ReadVariable(id, frame));
-    if (step.kind == Kind::kOperator) HEDDLE_RETURN_IF_ERROR(RunOperator(id, kernels, context));
+    if (step.kind == Kind::kOperator) HEDDLE_RETURN_IF_ERROR(RunOperator(id, kernels, context, record));
     ++step.counts->acts;
     for (const NodeId own : step.last_read) values_->Reset(own);
   }
@@ -218,15 +222,47 @@ Status DirectProgram::ReadVariable(NodeId id, VariableTable* frame) {
   return OkStatus();
 }
 
-Status DirectProgram::RunOperator(NodeId id, const ops::KernelSource& kernels, ops::KernelContext& context) {
+void DirectProgram::FindPlaces(const DirectRecord& record) {
+  for (NodeId id = 0; id < graph().size(); ++id) {
+    if (At(id).kind != Kind::kOperator) continue;
+    const Node& node = graph()[id];
+    At(id).place = &statistics_->PlaceOf(node.op, node.position, *record.calls);
+    At(id).site = record.recorder->SiteOf({.kind = RecordedKind::kOperator,
+                                           .name = node.op,
+                                           .file = node.position.file,
+                                           .line = node.position.line,
+                                           .column = node.position.column});
+  }
+  calls_ = record.calls;
+}
+
+void DirectProgram::Note(NodeId id, int64_t begin_ns, const DirectRecord& record) {
+  const Step& step = At(id);
+  const int64_t end_ns = record.recorder->clock().MonotonicNs();
+  const int64_t rows = values_->Of(id)->shape().rows;
+  record.recorder->Add(record.thread, step.site, begin_ns, end_ns, rows);
+  ++step.place->acts;
+  step.place->ns += end_ns - begin_ns;
+  step.place->rows += rows;
+  step.place->bytes += BytesMoved(graph(), id);
+}
+
+Status DirectProgram::RunOperator(NodeId id, const ops::KernelSource& kernels, ops::KernelContext& context,
+                                  const DirectRecord& record) {
   const Step& step = At(id);
   if (step.grows) {  // By its assignment: here is what is added.
     values_->Own(id)[0] = *values_->Of(graph()[id].inputs[1]);
     return OkStatus();
   }
-  const int64_t begin_ns = is_timed_ ? SystemClock().MonotonicNs() : 0;
+  Clock& clock = record.recorder != nullptr ? record.recorder->clock() : SystemClock();
+  const int64_t begin_ns = is_timed_ ? clock.MonotonicNs() : 0;
   const Status status = values_->Run(step.call, kernels, context);
-  if (is_timed_) step.counts->kernel_ns += SystemClock().MonotonicNs() - begin_ns;
+  if (is_timed_) {
+    const int64_t ns = clock.MonotonicNs() - begin_ns;
+    step.counts->kernel_ns += ns;
+    statistics_->operators_ns += ns;
+  }
+  if (record.recorder != nullptr && status.ok()) Note(id, begin_ns, record);
   step.counts->rows += values_->Of(id)->shape().rows;
   return status;
 }

@@ -10,7 +10,8 @@ SessionRuntime::SessionRuntime(const Program& program, const SessionOptions& opt
       context_(context),
       kernels_(program, options,
                environment.kernels != nullptr ? *environment.kernels : ops::CatalogKernels()),
-      plans_(options.rank, options.ranks, environment.control) {}
+      plans_(options.rank, options.ranks, environment.control),
+      plan_records_(options.rank) {}
 
 actor::Runtime& SessionRuntime::runtime() {
   std::lock_guard lock(mutex_);
@@ -19,6 +20,8 @@ actor::Runtime& SessionRuntime::runtime() {
     options.rank = static_cast<uint32_t>(options_.rank);
     options.threads = options_.threads;
     options.times_acts = options_.times_operators;
+    options.recorder = environment_.recorder;
+    options.progress = environment_.progress;
     runtime_ = actor::Runtime::Create(options, kernels_, context_, environment_.link);
     if (!cancelled_.ok()) runtime_->Cancel(cancelled_);
   }

@@ -6,6 +6,7 @@
 
 #include "actor/runtime.h"
 #include "engine/blocks/plan_cache.h"
+#include "engine/blocks/plan_records.h"
 #include "engine/recursion/kernels.h"
 #include "engine/session/session.h"
 
@@ -27,6 +28,9 @@ class SessionRuntime {
   void Cancel(const Status& why);
   const ops::KernelSource& kernels() const { return kernels_; }
   RecursionKernels& recursions() { return kernels_; }
+  /// Where a run is recorded.
+  PlanRecords& plan_records() { return plan_records_; }
+  const PlanRecords& plan_records() const { return plan_records_; }
   /// SessionEnvironment::observe_plan, one at a time.
   void Show(const Plan& plan);
 
@@ -36,6 +40,7 @@ class SessionRuntime {
   ops::KernelContext& context_;
   RecursionKernels kernels_;
   PlanCache plans_;
+  PlanRecords plan_records_;
   std::mutex mutex_;
   std::unique_ptr<actor::Runtime> runtime_;
   Status cancelled_;  // under mutex_

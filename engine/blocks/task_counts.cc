@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "actor/recorded_sites.h"
 #include "core/programs/fused_operator.h"
 #include "engine/blocks/bytes_moved.h"
 
@@ -21,11 +22,11 @@ bool CountsBytes(const Plan& plan, const actor::TaskStatistics& task) {
 
 }  // namespace
 
-const std::vector<TaskCounts::Act>& TaskCounts::ActsOf(const std::shared_ptr<const Plan>& plan,
-                                                       std::span<const actor::TaskStatistics> tasks) {
-  if (const OfPlan* const found = by_key_.Find(plan->key); found != nullptr && found->plan.lock() == plan)
-    return found->acts;
-  OfPlan made{.plan = plan, .acts = {}};
+TaskCounts::OfPlan& TaskCounts::ActsOf(const std::shared_ptr<const Plan>& plan,
+                                       std::span<const actor::TaskStatistics> tasks) {
+  if (OfPlan* const found = by_key_.Find(plan->key); found != nullptr && found->plan.lock() == plan)
+    return *found;
+  OfPlan made{.plan = plan};
   for (const actor::TaskStatistics& task : tasks) {
     Act& act = made.acts.emplace_back();
     if (task.node == kNoNode) continue;
@@ -37,15 +38,41 @@ const std::vector<TaskCounts::Act>& TaskCounts::ActsOf(const std::shared_ptr<con
     act.rows = !whole ? std::numeric_limits<int64_t>::max() : first.IsTabular() ? first.shape.rows : 0;
     act.moves_matrices = task.phase != Phase::kFinish && MovesMatrices(plan->graph, task.node);
   }
-  return by_key_.Add(plan->key, std::move(made)).acts;
+  return by_key_.Add(plan->key, std::move(made));
 }
 
-void TaskCounts::Add(const std::shared_ptr<const Plan>& plan, std::span<const actor::TaskStatistics> tasks) {
-  const std::vector<Act>& acts = ActsOf(plan, tasks);
+void TaskCounts::FindPlaces(std::span<const actor::TaskStatistics> tasks, const OpenCalls& calls,
+                            OfPlan* of_plan) {
+  const std::shared_ptr<const Plan> plan = of_plan->plan.lock();
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (tasks[i].node == kNoNode) continue;
+    Act& act = of_plan->acts[i];
+    act.place = &statistics_.PlaceOf(actor::TaskName(*plan, tasks[i].node, tasks[i].phase),
+                                     plan->graph[tasks[i].node].position, *calls);
+    if (MovesMatrices(plan->graph, tasks[i].node))
+      act.bytes_at_place = BytesMoved(plan->graph, tasks[i].node);
+  }
+  of_plan->calls = calls;
+}
+
+void TaskCounts::AddToPlace(const actor::TaskStatistics& task, const Act& act) {
+  act.place->acts += task.acts;
+  act.place->ns += task.kernel_ns;
+  act.place->rows += task.rows;
+  act.place->bytes += task.acts * act.bytes_at_place;
+}
+
+void TaskCounts::Add(const std::shared_ptr<const Plan>& plan, std::span<const actor::TaskStatistics> tasks,
+                     const OpenCalls& calls) {
+  OfPlan& of_plan = ActsOf(plan, tasks);
+  if (calls != nullptr && of_plan.calls != calls) FindPlaces(tasks, calls, &of_plan);
+  const std::vector<Act>& acts = of_plan.acts;
   for (size_t i = 0; i < acts.size(); ++i) {
     const Act& act = acts[i];
     const actor::TaskStatistics& task = tasks[i];
     if (act.counts == nullptr || task.acts == 0) continue;
+    statistics_.operators_ns += task.kernel_ns;
+    if (calls != nullptr) AddToPlace(task, act);
     act.counts->acts += task.acts;
     act.counts->kernel_ns += task.kernel_ns;
     act.counts->rows += task.rows;

@@ -9,6 +9,7 @@
 #include "actor/runtime.h"
 #include "core/programs/plan.h"
 #include "core/recently_used.h"
+#include "engine/blocks/open_calls.h"
 #include "engine/session/statistics.h"
 
 namespace heddle::engine {
@@ -19,8 +20,10 @@ class TaskCounts {
  public:
   /// `statistics` outlives it.
   explicit TaskCounts(SessionStatistics* statistics) : statistics_(*statistics) {}
-  /// Adds a run of the plan, of which `tasks` says what each task of this rank did.
-  void Add(const std::shared_ptr<const Plan>& plan, std::span<const actor::TaskStatistics> tasks);
+  /// Adds a run of the plan, of which `tasks` says what each task of this rank did; where `calls` are given,
+  /// those around the plan, to the places of the script as well.
+  void Add(const std::shared_ptr<const Plan>& plan, std::span<const actor::TaskStatistics> tasks,
+           const OpenCalls& calls = nullptr);
 
  private:
   struct Act {
@@ -28,13 +31,17 @@ class TaskCounts {
     int64_t bytes = 0;                     ///< Read and written.
     int64_t rows = 0;  ///< Of the whole result; more than there are where the task makes a part for sure.
     bool moves_matrices = false;
+    PlaceStatistics* place = nullptr;  ///< Of the last calls; nullptr: no place.
+    int64_t bytes_at_place = 0;        ///< Read and written, of any operator.
   };
   struct OfPlan {
     std::weak_ptr<const Plan> plan;  ///< Another plan may have come to have its key.
     std::vector<Act> acts;           ///< By task.
+    OpenCalls calls;                 ///< Of their places.
   };
-  const std::vector<Act>& ActsOf(const std::shared_ptr<const Plan>& plan,
-                                 std::span<const actor::TaskStatistics> tasks);
+  OfPlan& ActsOf(const std::shared_ptr<const Plan>& plan, std::span<const actor::TaskStatistics> tasks);
+  void FindPlaces(std::span<const actor::TaskStatistics> tasks, const OpenCalls& calls, OfPlan* of_plan);
+  void AddToPlace(const actor::TaskStatistics& task, const Act& act);
 
   SessionStatistics& statistics_;
   RecentlyUsedMap<uint64_t, OfPlan> by_key_{256};

@@ -67,8 +67,20 @@ Status ControlProgram::RunToEnd() {
     if (between_blocks_) HEDDLE_RETURN_IF_ERROR(blocks_.Settle());
     if (between_blocks_) HEDDLE_RETURN_IF_ERROR(between_blocks_([this] { return State(); }));
     Activation& top = stack_.back();
-    HEDDLE_RETURN_IF_ERROR(top.next < top.blocks->size() ? Enter((*top.blocks)[top.next++]) : FinishBody());
+    HEDDLE_RETURN_IF_ERROR(watch_.is_recording() ? RunStepRecorded(top) : RunStep(top));
   }
+  return OkStatus();
+}
+
+Status ControlProgram::RunStep(Activation& top) {
+  return top.next < top.blocks->size() ? Enter((*top.blocks)[top.next++]) : FinishBody();
+}
+
+Status ControlProgram::RunStepRecorded(Activation& top) {
+  const Block* const block = top.next < top.blocks->size() ? &(*top.blocks)[top.next] : top.owner;
+  RunWatch::Step step(watch_);
+  HEDDLE_RETURN_IF_ERROR(RunStep(top));
+  if (block != nullptr) step.End(*block);
   return OkStatus();
 }
 
@@ -92,6 +104,7 @@ std::vector<CallSite> ControlProgram::open_calls() const {
 }
 
 Status ControlProgram::Enter(const Block& block) {
+  watch_.Enter(block);
   const bool is_graph = block.kind != Block::Kind::kCall && block.kind != Block::Kind::kList;
   if (!is_graph || block.kind == Block::Kind::kParallelFor) {
     const Status settled = blocks_.Settle();
@@ -120,6 +133,7 @@ Status ControlProgram::Enter(const Block& block) {
       HEDDLE_ASSIGN_OR_RETURN(const bool again, Decide(block));
       if (again) {
         stack_.push_back({.kind = Kind::kWhile, .blocks = &block.body, .owner = &block});
+        watch_.EnterLoop(block, /*rounds=*/0);
       } else {
         FreeDead(block);
       }
@@ -145,8 +159,10 @@ Status ControlProgram::FinishBody() {
       HEDDLE_ASSIGN_OR_RETURN(const bool again, Decide(*owner));
       if (again) {
         top.next = 0;
+        watch_.NextRound();
         return OkStatus();
       }
+      watch_.LeaveLoop();
       break;
     }
     case Kind::kFor:
@@ -159,8 +175,10 @@ Status ControlProgram::FinishBody() {
         top.value += top.increment;
         top.next = 0;
         frame().SetScalar(owner->variable, top.value);
+        watch_.NextRound();
         return OkStatus();
       }
+      watch_.LeaveLoop();
       if (top.kind == Kind::kParallelFor) blocks_.seeds().scopes().pop_back();
       recursions_.LeaveLoop(*owner);
       gradients_.LeaveLoop(*owner);
@@ -168,6 +186,7 @@ Status ControlProgram::FinishBody() {
     case Kind::kCall:
       if (const Status settled = blocks_.Settle(); !settled.ok()) return settled.At(owner->position);
       HEDDLE_RETURN_IF_ERROR(FinishCall(*owner, *top.function));
+      watch_.LeaveCall();
       break;
   }
   stack_.pop_back();
@@ -260,11 +279,14 @@ Status ControlProgram::EnterFor(const Block& block) {
                     .increment = increment,
                     .rounds = rounds - 1,
                     .seed = seed});
+  watch_.EnterLoop(block, rounds);
   return OkStatus();
 }
 
 Result<bool> ControlProgram::RunIterations(const Block& block, const LoopRange& range) {
+  watch_.EnterLoop(block, range.rounds);
   Result<bool> has_run = iterations_->Run(block, range, frames_.size() - 1, &frame());
+  watch_.LeaveLoop();
   if (!has_run.ok()) calls_below_ = iterations_->open_calls();
   if (has_run.ok() && *has_run) FreeDead(block);
   return has_run;
@@ -285,8 +307,10 @@ Status ControlProgram::EnterCall(const Block& block) {
     HEDDLE_RETURN_IF_ERROR(BindArgument(block, function, parameter, variable, callee.get()));
   const bool is_recursion = recursions_.Knows(function);
   if ((is_recursion || gradients_.Knows(function)) && !IsInside(function)) {
+    watch_.EnterCall(block, function);
     const Result<bool> has_run = is_recursion ? recursions_.Run(block, function, callee.get())
                                               : gradients_.Run(block, function, callee.get());
+    watch_.LeaveCall();
     if (!has_run.ok()) {
       const Status failed = has_run.status().At(block.position);
       // A place in the function: the call is on the way to it.
@@ -303,6 +327,7 @@ Status ControlProgram::EnterCall(const Block& block) {
   }
   frames_.push_back(std::move(callee));
   stack_.push_back({.kind = Kind::kCall, .blocks = &function.body, .owner = &block, .function = &function});
+  watch_.EnterCall(block, function);
   return OkStatus();
 }
 

@@ -10,6 +10,7 @@
 #include "core/programs/program.h"
 #include "engine/blocks/block_runner.h"
 #include "engine/control/list_steps.h"
+#include "engine/control/run_watch.h"
 #include "engine/recursion/gradient.h"
 #include "engine/recursion/runner.h"
 #include "engine/variables/control_state.h"
@@ -73,7 +74,8 @@ class ControlProgram {
         gradients_(program, options, blocks),
         cancelled_(cancelled),
         between_blocks_(between_blocks),
-        stopped_(stopped) {}
+        stopped_(stopped),
+        watch_(blocks) {}
 
   /// Iterations of a parfor may be run by `iterations`, which outlives the program.
   void set_iterations(IterationRunner* iterations) { iterations_ = iterations; }
@@ -113,6 +115,8 @@ class ControlProgram {
 
   Status RunToEnd();
   Status EnterLoopsAgain();
+  Status RunStep(Activation& top);
+  Status RunStepRecorded(Activation& top);
   ControlState State() const;
   VariableTable& frame() { return *frames_.back(); }
   Status WithCalls(Status status) const;
@@ -141,6 +145,7 @@ class ControlProgram {
   const std::atomic<bool>& cancelled_;
   const BetweenBlocks& between_blocks_;
   const std::atomic<bool>* stopped_;
+  RunWatch watch_;
   IterationRunner* iterations_ = nullptr;
   std::vector<Activation> stack_;
   std::vector<std::unique_ptr<VariableTable>> frames_;

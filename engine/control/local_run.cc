@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/control/local_run.h"
 
+#include <optional>
+
 #include "core/environment/clock.h"
 #include "core/environment/random.h"
+#include "core/environment/recorder.h"
 #include "core/memory/memory_budget.h"
 #include "ops/io/files/files.h"
 
@@ -28,6 +31,13 @@ RunOutcome RunLocally(const Program& program, SessionOptions options, const RunS
   environment.variables = surroundings.variables;
   if (surroundings.show_plan)
     environment.observe_plan = [&](const Plan& plan) { surroundings.show_plan(plan.ToText()); };
+  std::optional<Recorder> recorder;
+  if (options.recorded_events > 0) {
+    recorder.emplace(*environment.clock, options.recorded_events);
+    options.times_operators = true;
+    environment.recorder = &*recorder;
+  }
+  environment.progress = surroundings.progress;
   const std::unique_ptr<Session> session = Session::Create(options, program, environment);
   if (surroundings.cancellation != nullptr)
     surroundings.cancellation->Listen([&](const Status& why) { session->Cancel(why); });
@@ -35,6 +45,7 @@ RunOutcome RunLocally(const Program& program, SessionOptions options, const RunS
   outcome.status = session->Run();
   if (surroundings.cancellation != nullptr) surroundings.cancellation->Listen(nullptr);
   outcome.statistics.push_back(session->statistics());
+  if (recorder) outcome.records.push_back(session->record());
   return outcome;
 }
 

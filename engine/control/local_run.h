@@ -20,6 +20,7 @@ ops::FileRoots RootsOfRun();
 struct RunOutcome {
   Status status;
   std::vector<SessionStatistics> statistics;  ///< By rank; those that reported.
+  std::vector<RankRecord> records;            ///< Likewise, with SessionOptions::recorded_events.
 };
 
 /// Where a run takes its files from and puts its output.
@@ -29,7 +30,10 @@ struct RunSurroundings {
   Cancellation* cancellation = nullptr;              ///< nullptr: cannot be cancelled.
   int64_t silence_ms = 10'000;  ///< An executor without a sign of life for so long is stuck.
   std::function<void(std::string_view text)>
-      show_plan;                          ///< Called with every plan before it runs; may be empty.
+      show_plan;  ///< Called with every plan before it runs; may be empty.
+  /// Called with what worker 0 is at, as JSON, of a run in other processes; may be empty.
+  std::function<void(const std::string& json)> tell_progress;
+  ProgressBoard* progress = nullptr;      ///< Told what the run is at; nullptr: nobody looks. Outlives it.
   SessionVariables* variables = nullptr;  ///< As of SessionEnvironment; of a run in this process.
 };
 

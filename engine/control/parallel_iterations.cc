@@ -11,6 +11,7 @@
 
 #include "compiler/optimize/split_sums.h"
 #include "core/environment/clock.h"
+#include "core/environment/progress_board.h"
 #include "core/memory/counted_heap.h"
 #include "core/memory/heap_of_thread.h"
 #include "core/memory/memory_budget.h"
@@ -223,6 +224,7 @@ void ParallelIterations::OpenLanes(int count, Loop* loop) {
           std::make_unique<ControlProgram>(program_, options_, *lane.runner, cancelled_, nobody, &lane.stop);
     }
     Lane& lane = *lanes_[static_cast<size_t>(i)];
+    lane.runner->set_calls(blocks_.calls());
     Worker& worker = *loop->workers.emplace_back(std::make_unique<Worker>(&lane, loop));
     lane.context = context_;
     lane.context.threads = std::max(options_.threads / count, 1);
@@ -258,6 +260,7 @@ Status ParallelIterations::Run(const Block& block, const LoopRange& range, size_
 
 Status ParallelIterations::Attempt(Loop* loop, int count, VariableTable* frame) {
   OpenLanes(count, loop);
+  if (blocks_.progress() != nullptr) blocks_.progress()->SetRounds(loop->range.rounds);
   const bool is_alone = count == 1;
   if (is_alone) {
     loop->workers[0]->frame() = std::move(*frame);
@@ -317,6 +320,7 @@ void ParallelIterations::RunWorker(Loop* loop, Worker* worker) {
       break;
     }
     worker->End(iteration);
+    if (environment_.progress != nullptr) environment_.progress->EndRound();
   }
   worker->busy_ns = clock.MonotonicNs() - begin_ns;
 }

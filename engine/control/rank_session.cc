@@ -5,7 +5,10 @@
 #include "compiler/codegen/codegen.h"
 #include "core/environment/clock.h"
 #include "core/environment/log.h"
+#include "core/environment/progress_board.h"
+#include "core/environment/recorder.h"
 #include "core/memory/block_pool.h"
+#include "core/memory/memory_budget.h"
 #include "engine/blocks/block_runner.h"
 #include "engine/control/control_program.h"
 #include "engine/control/shared_iterations.h"
@@ -70,9 +73,21 @@ class RankSession : public Session {
   bool own_cause() const override { return own_cause_; }
   const SessionStatistics& statistics() const override { return blocks_.statistics(); }
 
+  RankRecord record() const override {
+    RankRecord record;
+    record.rank = options_.rank;
+    record.begin_ns = begin_ns_;
+    record.limit_bytes = MemoryBudget::Process().limit();
+    if (environment_.recorder == nullptr) return record;
+    record.sites = environment_.recorder->Sites();
+    record.threads = environment_.recorder->Threads();
+    runtime_.plan_records().Fill(&record);
+    return record;
+  }
+
  private:
   Status Run(std::optional<ControlState> state) {
-    const int64_t begin_ns = context_.clock->MonotonicNs();
+    begin_ns_ = context_.clock->MonotonicNs();
     Status status = blocks_.AddPlans();
     if (status.ok()) {
       ControlProgram control(program_, options_, blocks_, cancelled_, environment_.between_blocks);
@@ -80,7 +95,8 @@ class RankSession : public Session {
       status = state ? control.Resume(*std::move(state)) : RunFromVariables(&control);
       iterations_->Finish();
     }
-    Finish(context_.clock->MonotonicNs() - begin_ns);
+    if (environment_.progress != nullptr) environment_.progress->Close();
+    Finish(context_.clock->MonotonicNs() - begin_ns_);
     if (status.ok()) status = blocks_.plans().Compare(blocks_.guard());
     if (!status.ok()) TellOthers(status);
     std::lock_guard lock(mutex_);
@@ -150,6 +166,7 @@ class RankSession : public Session {
   SessionRuntime runtime_;
   BlockRunner blocks_;
   std::unique_ptr<SharedIterations> iterations_;
+  int64_t begin_ns_ = 0;
   bool own_cause_ = false;
   std::mutex mutex_;
   Status why_;  // of the cancellation; under mutex_

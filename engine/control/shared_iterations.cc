@@ -231,6 +231,7 @@ Result<bool> SharedIterations::RunHere(const Block& loop, const LoopRange& range
 
 Result<bool> SharedIterations::RunOnRanks(const Block& loop, const LoopRange& range, size_t depth,
                                           VariableTable* frame) {
+  own_->blocks.set_calls(blocks_.calls());
   LoopFacts& facts = FactsOf(loop);
   if (!CanBeShared(facts, loop, range, *frame, options_)) return false;
   HEDDLE_ASSIGN_OR_RETURN(const bool pays, Pays(loop, facts, range, *frame));

@@ -10,11 +10,16 @@
 #include "core/programs/plan.h"
 #include "core/programs/program.h"
 #include "core/status.h"
+#include "engine/session/rank_record.h"
 #include "engine/session/statistics.h"
 #include "engine/variables/random_seeds.h"
 #include "engine/variables/session_options.h"
 #include "engine/variables/variables.h"
 #include "ops/base/kernel.h"
+
+namespace heddle {
+class ProgressBoard;
+}
 
 namespace heddle::engine {
 
@@ -40,8 +45,10 @@ struct SessionEnvironment {
   actor::Link* link = nullptr;                       ///< nullptr with one rank.
   ControlChannel* control = nullptr;                 ///< nullptr with one rank.
   std::function<void(const Plan& plan)>
-      observe_plan;              ///< Called for every plan this rank makes or receives; may be empty.
-  BetweenBlocks between_blocks;  ///< May be empty.
+      observe_plan;                   ///< Called for every plan this rank makes or receives; may be empty.
+  BetweenBlocks between_blocks;       ///< May be empty.
+  Recorder* recorder = nullptr;       ///< Of all that runs; nullptr: nothing is recorded.
+  ProgressBoard* progress = nullptr;  ///< Told what the session is at; nullptr: nobody looks.
   /// Run() begins with them, and puts what it leaves there if it ends well. nullptr: it begins with none.
   SessionVariables* variables = nullptr;
 };
@@ -70,6 +77,8 @@ class Session {
   virtual bool own_cause() const = 0;
   /// After Run().
   virtual const SessionStatistics& statistics() const = 0;
+  /// The same, with a recorder.
+  virtual RankRecord record() const = 0;
 };
 
 }  // namespace heddle::engine

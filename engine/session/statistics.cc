@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 namespace heddle::engine {
@@ -36,6 +37,7 @@ constexpr Field kFields[] = {
     {"code_ns", &SessionStatistics::code_ns},
     {"fusion_fallbacks", &SessionStatistics::fusion_fallbacks},
     {"peak_bytes", &SessionStatistics::peak_bytes},
+    {"operators_ns", &SessionStatistics::operators_ns},
 };
 
 struct Rate {
@@ -50,30 +52,35 @@ constexpr Rate kRates[] = {
     {"operator_ns", &ops::MachineConstants::operator_ns},
 };
 
+std::string KeyOf(const PlaceStatistics& place) {
+  std::string key = fmt::format("{}\n{}:{}:{}", place.name, place.file, place.line, place.column);
+  for (const PlaceStatistics::Call& call : place.calls)
+    key += fmt::format("\n{} {}:{}", call.function, call.file, call.line);
+  return key;
+}
+
+nlohmann::ordered_json ToJson(const PlaceStatistics& place) {
+  nlohmann::ordered_json json = {{"name", place.name},     {"file", place.file},  {"line", place.line},
+                                 {"column", place.column}, {"acts", place.acts},  {"ns", place.ns},
+                                 {"rows", place.rows},     {"bytes", place.bytes}};
+  for (const PlaceStatistics::Call& call : place.calls)
+    json["calls"].push_back({{"function", call.function}, {"file", call.file}, {"line", call.line}});
+  return json;
+}
+
 double Megabytes(int64_t bytes) { return static_cast<double>(bytes) / 1e6; }
 
 // One line a fused operator, over all workers: achieved bandwidth is bytes of inputs and results by time.
 std::string FusedTable(const std::vector<SessionStatistics>& ranks) {
-  std::map<std::string, FusedOperatorStatistics> total;
   int64_t compiled = 0, from_disk = 0, code_ns = 0, fallbacks = 0;
   for (const SessionStatistics& rank : ranks) {
     compiled += rank.code_compiled;
     from_disk += rank.code_from_disk;
     code_ns = std::max(code_ns, rank.code_ns);
     fallbacks += rank.fusion_fallbacks;
-    std::map<std::string, int64_t> own_ns;  // Those of one label run one after the other.
-    for (const FusedOperatorStatistics& own : rank.fused) {
-      FusedOperatorStatistics& entry = total[own.label];
-      entry.calls += own.calls;
-      entry.kernel_ns = std::max(entry.kernel_ns, own_ns[own.label] += own.kernel_ns);
-      entry.bytes += own.bytes;
-      entry.interpreted |= own.interpreted;
-    }
   }
+  const std::vector<FusedOperatorStatistics> total = TotalFused(ranks);
   if (total.empty()) return "";
-  std::vector<std::pair<std::string, FusedOperatorStatistics>> sorted(total.begin(), total.end());
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.second.kernel_ns > b.second.kernel_ns; });
   std::string out = fmt::format(
       "Fused operators: {} regions compiled, {} from disk, {:.1f} ms, {} interpreted for want of code\n",
       compiled, from_disk, static_cast<double>(code_ns) / 1e6, fallbacks);
@@ -81,9 +88,9 @@ std::string FusedTable(const std::vector<SessionStatistics>& ranks) {
     out += fmt::format("Of {} workers: calls and MB of all, time of the one that took the longest\n",
                        ranks.size());
   out += fmt::format("{:<48}{:>8}{:>14}{:>14}{:>14}\n", "Fused operator", "calls", "time ms", "MB", "GB/s");
-  for (const auto& [label, entry] : sorted)
+  for (const FusedOperatorStatistics& entry : total)
     out += fmt::format(
-        "{:<48}{:>8}{:>14.3f}{:>14.3f}{:>14.2f}{}\n", label, entry.calls,
+        "{:<48}{:>8}{:>14.3f}{:>14.3f}{:>14.2f}{}\n", entry.label, entry.calls,
         static_cast<double>(entry.kernel_ns) / 1e6, Megabytes(entry.bytes),
         entry.kernel_ns == 0 ? 0.0 : static_cast<double>(entry.bytes) / static_cast<double>(entry.kernel_ns),
         entry.interpreted ? "  interpreted" : "");
@@ -108,12 +115,31 @@ std::string RecursionLines(const std::vector<SessionStatistics>& ranks) {
 
 }  // namespace
 
+PlaceStatistics& SessionStatistics::PlaceOf(const std::string& name, const SourcePosition& position,
+                                            const std::vector<CallSite>& calls) {
+  PlaceStatistics place{
+      .name = name, .file = position.file, .line = position.line, .column = position.column};
+  for (const std::vector<CallSite>& on_the_way : {CallsAround(position), calls})
+    for (const CallSite& call : on_the_way)
+      place.calls.push_back({call.function, call.position.file, call.position.line});
+  return places.try_emplace(KeyOf(place), std::move(place)).first->second;
+}
+
 void SessionStatistics::Add(const SessionStatistics& other) {
   scalar_blocks += other.scalar_blocks;
   direct_parts += other.direct_parts;
   direct_compiled += other.direct_compiled;
   bytes_moved += other.bytes_moved;
   matrix_operators += other.matrix_operators;
+  operators_ns += other.operators_ns;
+  for (const auto& [key, theirs] : other.places) {
+    const auto [own, is_new] = places.try_emplace(key, theirs);
+    if (is_new) continue;
+    own->second.acts += theirs.acts;
+    own->second.ns += theirs.ns;
+    own->second.rows += theirs.rows;
+    own->second.bytes += theirs.bytes;
+  }
   rows_held = std::max(rows_held, other.rows_held);
   recursions.insert(recursions.end(), other.recursions.begin(), other.recursions.end());
   for (const auto& [form, times] : other.recursion_forms) recursion_forms[form] += times;
@@ -124,6 +150,43 @@ void SessionStatistics::Add(const SessionStatistics& other) {
     own.rows += theirs.rows;
     own.bytes_in += theirs.bytes_in;
   }
+}
+
+std::vector<std::pair<std::string, OperatorStatistics>> TotalOperators(
+    const std::vector<SessionStatistics>& ranks) {
+  std::map<std::string, OperatorStatistics> total;
+  for (const SessionStatistics& rank : ranks) {
+    for (const auto& [name, own] : rank.operators) {
+      OperatorStatistics& entry = total[name];
+      entry.acts += own.acts;
+      entry.kernel_ns += own.kernel_ns;
+      entry.rows += own.rows;
+      entry.bytes_in += own.bytes_in;
+    }
+  }
+  std::vector<std::pair<std::string, OperatorStatistics>> sorted(total.begin(), total.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second.kernel_ns > b.second.kernel_ns; });
+  return sorted;
+}
+
+std::vector<FusedOperatorStatistics> TotalFused(const std::vector<SessionStatistics>& ranks) {
+  std::map<std::string, FusedOperatorStatistics> total;
+  for (const SessionStatistics& rank : ranks) {
+    std::map<std::string, int64_t> own_ns;  // Those of one label run one after the other.
+    for (const FusedOperatorStatistics& own : rank.fused) {
+      FusedOperatorStatistics& entry = total[own.label];
+      entry.label = own.label;
+      entry.calls += own.calls;
+      entry.kernel_ns = std::max(entry.kernel_ns, own_ns[own.label] += own.kernel_ns);
+      entry.bytes += own.bytes;
+      entry.interpreted |= own.interpreted;
+    }
+  }
+  std::vector<FusedOperatorStatistics> sorted;
+  for (auto& [label, entry] : total) sorted.push_back(std::move(entry));
+  std::ranges::stable_sort(sorted, std::greater<>(), &FusedOperatorStatistics::kernel_ns);
+  return sorted;
 }
 
 std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operators) {
@@ -143,19 +206,7 @@ std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operato
 
   out += fmt::format("Plans chosen by {}\n", ops::ToText(first.constants));
 
-  std::map<std::string, OperatorStatistics> total;
-  for (const SessionStatistics& rank : ranks) {
-    for (const auto& [name, operator_statistics] : rank.operators) {
-      OperatorStatistics& entry = total[name];
-      entry.acts += operator_statistics.acts;
-      entry.kernel_ns += operator_statistics.kernel_ns;
-      entry.rows += operator_statistics.rows;
-      entry.bytes_in += operator_statistics.bytes_in;
-    }
-  }
-  std::vector<std::pair<std::string, OperatorStatistics>> sorted(total.begin(), total.end());
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.second.kernel_ns > b.second.kernel_ns; });
+  std::vector<std::pair<std::string, OperatorStatistics>> sorted = TotalOperators(ranks);
   if (sorted.size() > static_cast<size_t>(most_operators)) sorted.resize(static_cast<size_t>(most_operators));
   out += fmt::format("{:<24}{:>10}{:>14}{:>14}{:>14}\n", "Operator", "count", "time ms", "rows", "MB pulled");
   for (const auto& [name, entry] : sorted)
@@ -163,6 +214,38 @@ std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operato
                        static_cast<double>(entry.kernel_ns) / 1e6, entry.rows, Megabytes(entry.bytes_in));
   return out + FusedTable(ranks) + RecursionLines(ranks);
 }
+
+namespace {
+
+int64_t NumberIn(const nlohmann::json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_number_integer() ? found->get<int64_t>() : int64_t{0};
+}
+
+std::string TextIn(const nlohmann::json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+PlaceStatistics ParsePlace(const nlohmann::json& json) {
+  PlaceStatistics place;
+  place.name = TextIn(json, "name");
+  place.file = TextIn(json, "file");
+  place.line = static_cast<int32_t>(NumberIn(json, "line"));
+  place.column = static_cast<int32_t>(NumberIn(json, "column"));
+  place.acts = NumberIn(json, "acts");
+  place.ns = NumberIn(json, "ns");
+  place.rows = NumberIn(json, "rows");
+  place.bytes = NumberIn(json, "bytes");
+  if (const auto calls = json.find("calls"); calls != json.end() && calls->is_array())
+    for (const auto& call : *calls)
+      if (call.is_object())
+        place.calls.push_back(
+            {TextIn(call, "function"), TextIn(call, "file"), static_cast<int32_t>(NumberIn(call, "line"))});
+  return place;
+}
+
+}  // namespace
 
 std::string ToJson(const SessionStatistics& statistics) {
   nlohmann::ordered_json json;
@@ -184,6 +267,7 @@ std::string ToJson(const SessionStatistics& statistics) {
                              {"kernel_ns", entry.kernel_ns},
                              {"bytes", entry.bytes},
                              {"interpreted", entry.interpreted}});
+  for (const auto& [key, place] : statistics.places) json["places"].push_back(ToJson(place));
   json["recursions"] = statistics.recursions;
   json["recursion_forms"] = statistics.recursion_forms;
   // Labels have names of scripts, which may be any bytes.
@@ -194,10 +278,7 @@ Result<SessionStatistics> ParseStatistics(const std::string& text) {
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return DataLoss("statistics are not a JSON object");
   SessionStatistics statistics;
-  auto number = [](const nlohmann::json& object, const char* name) {
-    auto found = object.find(name);
-    return found != object.end() && found->is_number_integer() ? found->get<int64_t>() : int64_t{0};
-  };
+  const auto number = NumberIn;
   statistics.rank = static_cast<int>(number(json, "rank"));
   statistics.ranks = static_cast<int>(number(json, "ranks"));
   for (const Field& field : kFields) statistics.*field.value = number(json, field.name);
@@ -220,6 +301,12 @@ Result<SessionStatistics> ParseStatistics(const std::string& text) {
   if (const auto forms = json.find("recursion_forms"); forms != json.end() && forms->is_object())
     for (const auto& [form, times] : forms->items())
       if (times.is_number_integer()) statistics.recursion_forms[form] = times.get<int64_t>();
+  if (const auto places = json.find("places"); places != json.end() && places->is_array())
+    for (const auto& entry : *places)
+      if (entry.is_object()) {
+        PlaceStatistics place = ParsePlace(entry);
+        statistics.places.emplace(KeyOf(place), std::move(place));
+      }
   auto operators = json.find("operators");
   if (operators != json.end() && operators->is_object())
     for (const auto& [name, entry] : operators->items())

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "core/call_site.h"
 #include "core/status.h"
 #include "ops/base/machine_constants.h"
 
@@ -27,6 +29,26 @@ struct FusedOperatorStatistics {
   int64_t bytes = 0;         ///< Read from its inputs and written to its result.
   bool interpreted = false;  ///< Some part of it had no machine code.
   bool operator==(const FusedOperatorStatistics&) const = default;
+};
+
+/// What the operators of one name at one place of a script did, where one way of calls led to it.
+struct PlaceStatistics {
+  /// A function that was called there.
+  struct Call {
+    std::string function, file;
+    int32_t line = 0;  ///< Of the call.
+    bool operator==(const Call&) const = default;
+  };
+  std::string
+      name;  ///< "": what ran between operators there: scalars, control flow, waiting for other ranks.
+  std::string file;
+  int32_t line = 0, column = 0;
+  std::vector<Call> calls;  ///< On the way there, the innermost first.
+  int64_t acts = 0;
+  int64_t ns = 0;
+  int64_t rows = 0;
+  int64_t bytes = 0;  ///< About what was read and written, of dense matrices.
+  bool operator==(const PlaceStatistics&) const = default;
 };
 
 /// What one rank did in a job (-stats).
@@ -55,15 +77,29 @@ struct SessionStatistics {
   int64_t code_ns = 0;                         ///< Time of both.
   int64_t fusion_fallbacks = 0;                ///< Fused operators that had to be interpreted.
   int64_t peak_bytes = 0;                      ///< Most matrix memory alive at once.
+  int64_t operators_ns = 0;                    ///< In operators, of all threads together.
   ops::MachineConstants constants;             ///< That plans were chosen by.
   std::vector<FusedOperatorStatistics> fused;  ///< By descending time.
   std::map<std::string, OperatorStatistics> operators;  ///< By name; partial work as "sum.partial".
-  std::vector<std::string> recursions;  ///< What each body of a recursion runs (docs/recursion.md).
+  std::map<std::string, PlaceStatistics> places;  ///< Of a run that is recorded, by a text for the place.
+  std::vector<std::string> recursions;            ///< What each body of a recursion runs (docs/recursion.md).
   std::map<std::string, int64_t> recursion_forms;  ///< How often functions ran, "f by levels" (likewise).
+
+  /// The entry of `places` for operators of that name at a place, inside of `calls`, the innermost first.
+  /// It stays where it is.
+  PlaceStatistics& PlaceOf(const std::string& name, const SourcePosition& position,
+                           const std::vector<CallSite>& calls);
 
   /// What blocks beside those of this session's own program did: operators, blocks, rows, bytes.
   void Add(const SessionStatistics& other);
 };
+
+/// By name, the counts of all ranks together, by descending time.
+std::vector<std::pair<std::string, OperatorStatistics>> TotalOperators(
+    const std::vector<SessionStatistics>& ranks);
+/// By descending time. Calls and bytes of all ranks, time of the rank that took the longest, since they run
+/// at once.
+std::vector<FusedOperatorStatistics> TotalFused(const std::vector<SessionStatistics>& ranks);
 
 /// A table a person reads, operators by descending time; at most `most_operators` of them. Of fused
 /// operators: calls and bytes of all workers, time of the worker that took the longest, since they run at

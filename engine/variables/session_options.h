@@ -27,8 +27,10 @@ struct SessionOptions {
                                              ///< built-in ones of the threads of whoever makes a plan.
   ElementType element_type = ElementType::kFloat64;  ///< Of all matrices: the precision of the program.
   bool times_operators = false;  ///< -stats: how long operators take is measured, and told.
-  std::string cpu;               ///< Kernels to use, ops::CpuOfRank; "": the widest. Same bits.
-  int max_call_depth = 10'000;   ///< Calls within calls; more is an error of the script.
+  /// Most events that are recorded of each thread, for the report of a run; 0: none, and no record.
+  int64_t recorded_events = 0;
+  std::string cpu;              ///< Kernels to use, ops::CpuOfRank; "": the widest. Same bits.
+  int max_call_depth = 10'000;  ///< Calls within calls; more is an error of the script.
 };
 
 }  // namespace heddle::engine

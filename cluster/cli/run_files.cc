@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/cli/run_files.h"
+
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include "cluster/cli/script_input.h"
+#include "engine/report/report.h"
+#include "ops/io/files/files.h"
+
+namespace heddle::cluster::cli {
+namespace {
+
+// Whether a file could be put there, and why not. Nothing is left of the try.
+Status CheckPlace(ops::Files& files, const std::string& path) {
+  const Status tried = files.Replace(
+      path, ops::ByteSource([](const ops::ByteSink&) { return Cancelled("it is only a try"); }));
+  return tried.code() == StatusCode::kCancelled ? OkStatus() : tried;
+}
+
+bool AreSame(const std::string& a, const std::string& b) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  return fs::weakly_canonical(fs::absolute(a, error), error) ==
+         fs::weakly_canonical(fs::absolute(b, error), error);
+}
+
+}  // namespace
+
+std::vector<Option> RunFiles::Options() {
+  return {{"report", Option::Kind::kValue, "FILE.html",
+           "write what took the time there, as a page for a browser"},
+          {"trace", Option::Kind::kValue, "FILE.json",
+           "write every operator on every thread there, for Perfetto"}};
+}
+
+Result<RunFiles> RunFiles::Read(const Arguments& arguments, const engine::Script& script) {
+  RunFiles read;
+  read.directory_ = WorkingDirectory();
+  read.report_ = arguments.Value("report");
+  read.trace_ = arguments.Value("trace");
+  if (read.report_ && read.trace_ && AreSame(*read.report_, *read.trace_))
+    return Usage("--report and --trace name the same file, '{}'", *read.report_);
+  const std::unique_ptr<ops::Files> files = ops::MakeFiles(read.directory_);
+  for (const auto& [option, path] :
+       {std::pair("--report", read.report_), std::pair("--trace", read.trace_)}) {
+    if (!path) continue;
+    if (path->empty()) return Usage("{}: the name of the file is empty", option);
+    if (AreSame(*path, script.name)) return Usage("{}: '{}' is the script itself", option, *path);
+    if (Status status = CheckPlace(*files, *path); !status.ok())
+      return Usage("{}: {}", option, status.message()).WithNote("nothing was run");
+  }
+  return read;
+}
+
+Status RunFiles::Write(const engine::RunRecord& record) const {
+  const std::unique_ptr<ops::Files> files = ops::MakeFiles(directory_);
+  if (report_) HEDDLE_RETURN_IF_ERROR(files->Replace(*report_, engine::ToHtml(record)));
+  if (trace_) HEDDLE_RETURN_IF_ERROR(files->Replace(*trace_, engine::ToTrace(record)));
+  return OkStatus();
+}
+
+}  // namespace heddle::cluster::cli
