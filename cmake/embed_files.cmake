@@ -12,7 +12,7 @@ list(SORT files)
 set(entries "")
 foreach(name ${files})
   file(READ ${FOLDER}/${name} text)
-  string(APPEND entries "    {\"${name}\", R\"heddle(${text})heddle\"},\n")
+  string(APPEND entries "    {\"${name}\"sv, R\"heddle(${text})heddle\"sv},\n")
 endforeach()
 get_filename_component(folder ${FOLDER} NAME)
 file(WRITE ${OUT} "// Made from ${folder}/ by cmake/embed_files.cmake.
@@ -20,6 +20,8 @@ file(WRITE ${OUT} "// Made from ${folder}/ by cmake/embed_files.cmake.
 
 namespace ${NAMESPACE} {
 namespace {
+
+using namespace std::string_view_literals;
 
 constexpr ${TYPE} kFiles[] = {
 ${entries}};

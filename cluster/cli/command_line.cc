@@ -13,11 +13,11 @@ namespace {
 constexpr int kUsageExitCode = 2;
 
 constexpr std::array<const Verb*, 28> kVerbs = {
-    &kRunVerb,        &kCheckVerb,        &kExplainVerb,    &kSimVerb,       &kVerifyVerb,     &kReplVerb,
-    &kFmtVerb,        &kLspVerb,          &kInspectVerb,    &kConvertVerb,   &kMasterVerb,     &kWorkerVerb,
-    &kJobSubmitVerb,  &kJobListVerb,      &kJobStatusVerb,  &kJobLogsVerb,   &kJobWaitVerb,    &kJobCancelVerb,
-    &kAdminNodesVerb, &kAdminDrainVerb,   &kAdminUndrainVerb, &kExamplesVerb, &kDoctorVerb,    &kVersionVerb,
-    &kCompletionVerb, &kManualPageVerb,   &kExecutorVerb,   &kCompilerVerb};
+    &kRunVerb,        &kCheckVerb,      &kExplainVerb,      &kSimVerb,      &kVerifyVerb,  &kReplVerb,
+    &kFmtVerb,        &kLspVerb,        &kInspectVerb,      &kConvertVerb,  &kMasterVerb,  &kWorkerVerb,
+    &kJobSubmitVerb,  &kJobListVerb,    &kJobStatusVerb,    &kJobLogsVerb,  &kJobWaitVerb, &kJobCancelVerb,
+    &kAdminNodesVerb, &kAdminDrainVerb, &kAdminUndrainVerb, &kExamplesVerb, &kDoctorVerb,  &kVersionVerb,
+    &kCompletionVerb, &kManualPageVerb, &kExecutorVerb,     &kCompilerVerb};
 
 std::string Overview() {
   std::string text =
@@ -94,8 +94,10 @@ int UnknownVerb(std::span<const std::string> words) {
 int UnknownTopic(std::span<const std::string> words) {
   const std::string nearest = compiler::NearestFunction(words[0]);
   if (nearest.empty()) return UnknownVerb(words);
-  return Report(Usage("there is no verb or function '{}'; did you mean 'heddle help {}'?", words[0], nearest)
-                    .WithNote("'heddle --help' lists the verbs, 'heddle help builtins' and 'heddle help library' the functions"));
+  return Report(
+      Usage("there is no verb or function '{}'; did you mean 'heddle help {}'?", words[0], nearest)
+          .WithNote(
+              "'heddle --help' lists the verbs, 'heddle help builtins' and 'heddle help library' the functions"));
 }
 
 }  // namespace

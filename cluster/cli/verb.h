@@ -47,11 +47,11 @@ extern const Verb kAdminNodesVerb;  // admin.cc
 extern const Verb kAdminDrainVerb;
 extern const Verb kAdminUndrainVerb;
 extern const Verb kVerifyVerb;      // verify.cc
-extern const Verb kDoctorVerb;      // doctor.cc
-extern const Verb kExamplesVerb;    // examples.cc
-extern const Verb kManualPageVerb;  // manual_page.cc; packages are made by it
-extern const Verb kVersionVerb;     // version.cc
-extern const Verb kCompletionVerb;  // completion.cc
+extern const Verb kDoctorVerb;      // installation/doctor.cc
+extern const Verb kExamplesVerb;    // installation/examples.cc
+extern const Verb kManualPageVerb;  // installation/manual_page.cc; packages are made by it
+extern const Verb kVersionVerb;     // installation/version.cc
+extern const Verb kCompletionVerb;  // installation/completion.cc
 extern const Verb kExecutorVerb;    // process_verbs.cc; started by sim and by workers
 extern const Verb kCompilerVerb;    // started by masters
 

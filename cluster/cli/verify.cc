@@ -105,6 +105,9 @@ Result<TemporaryFile> MakeTemporaryFile() {
   return made;
 }
 
+// Options that say where one run leaves what.
+bool IsOfOneRun(std::string_view name) { return name == "json" || name == "report" || name == "trace"; }
+
 // The words of `verify` as `run` and `sim` take them: those of the way, then those of the user, which win.
 std::vector<std::string> WordsOf(const Way& way, const Arguments& arguments) {
   std::vector<std::string> words = {"heddle"};
@@ -112,7 +115,7 @@ std::vector<std::string> WordsOf(const Way& way, const Arguments& arguments) {
   if (!arguments.Has("seed")) words.insert(words.end(), {"--seed", "1"});
   std::vector<std::string> last;
   for (const Option& option : RunOptions()) {
-    if (!arguments.Has(option.name) || option.name == "json") continue;
+    if (!arguments.Has(option.name) || IsOfOneRun(option.name)) continue;
     if (option.kind == Option::Kind::kRest) {
       last.push_back("-" + std::string(option.name));
       for (const std::string& value : arguments.rest(option.name)) last.push_back(value);
@@ -204,10 +207,9 @@ int Run(const Arguments& arguments) {
   for (const auto& [name, hash] : first.hashes)
     if (!name.empty()) files.push_back(name);
   if (as_json) {
-    PrintOutput(nlohmann::ordered_json{
-                    {"same", differences.empty()}, {"files", files}, {"ways", ways_json}}
-                    .dump() +
-                "\n");
+    PrintOutput(
+        nlohmann::ordered_json{{"same", differences.empty()}, {"files", files}, {"ways", ways_json}}.dump() +
+        "\n");
   } else if (differences.empty()) {
     PrintOutput(fmt::format("{} ways, the same bytes: what it prints{}{}\n", ways, files.empty() ? "" : ", ",
                             fmt::join(files, ", ")));
@@ -216,8 +218,9 @@ int Run(const Arguments& arguments) {
   Status status = FailedPrecondition("{} of {} ways differ from the first one", differences.size(), ways);
   for (const std::string& difference : differences) status = status.WithNote(difference);
   return as_json ? ExitCode(status)
-                 : Report(status.WithNote("times, dates and numbers that are drawn anew differ by themselves; all "
-                                          "else is a fault of Heddle"));
+                 : Report(status.WithNote(
+                       "times, dates and numbers that are drawn anew differ by themselves; all "
+                       "else is a fault of Heddle"));
 }
 
 }  // namespace

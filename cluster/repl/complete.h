@@ -7,7 +7,8 @@
 
 namespace heddle::cluster {
 
-/// Completes `text`, the line up to the cursor: commands of the loop behind a ":" that begins it, else statements.
+/// Completes `text`, the line up to the cursor: commands of the loop behind a ":" that begins it, else
+/// statements.
 engine::Completions Complete(std::string_view text, const engine::InteractiveSession& session);
 
 }  // namespace heddle::cluster

@@ -17,8 +17,8 @@ struct Completions {
   std::string Common() const;
 };
 
-/// Completes statements up to the cursor: names of files within quotes, else variables, functions (builtin, of the
-/// library, defined, namespaces), named arguments of the call that is open, and reserved words.
+/// Completes statements up to the cursor: names of files within quotes, else variables, functions (builtin,
+/// of the library, defined, namespaces), named arguments of the call that is open, and reserved words.
 Completions CompleteEntry(std::string_view text, const InteractiveSession& session);
 
 }  // namespace heddle::engine

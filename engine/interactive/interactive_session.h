@@ -24,7 +24,7 @@ class InteractiveSession {
   static constexpr const char* kScript = "input";
 
   struct Options {
-    compiler::CompileOptions compile;  ///< Without script, loader and continuation.
+    compiler::CompileOptions compile;                ///< Without script, loader and continuation.
     std::shared_ptr<compiler::SourceLoader> loader;  ///< Where source() finds files.
     SessionOptions session;
     std::string directory;                             ///< Relative paths of statements; absolute itself.

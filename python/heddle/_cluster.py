@@ -183,7 +183,7 @@ def _given(name, value, folder):
 
 
 def _read_results(path):
-    values, _ = engine().run("L = read($path)", "results.dml", {"path": path}, {}, ["L"], None, None)
+    values, _, _ = engine().run("L = read($path)", "results.dml", {"path": path}, {}, ["L"], None, None)
     return to_python(values["L"])
 
 

@@ -7,6 +7,7 @@ import functools
 import json
 import os
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, Union, cast
@@ -18,6 +19,8 @@ from heddle._errors import DataError, ForkError, HeddleWarning, UsageError
 Script = Union[str, "os.PathLike[str]"]
 Arguments = Union[Mapping[str, object], Sequence[object], None]
 Folders = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]], None]
+
+_MOST_EVENTS = 200_000  # of a run that is recorded, as `heddle run --report` does
 
 _has_run = False
 _is_fork = False
@@ -70,7 +73,7 @@ def _engine_of(*options):
 
 
 def engine(*, library=None, memory=None, threads=None, fusion=None, seed=None, precision="double", cpu=None,
-           directory=None):
+           directory=None, recorded=False):
     """The engine with these options; the same for the same options."""
     if precision not in ("double", "single"):
         raise UsageError(f"precision is 'double' or 'single', not {precision!r}")
@@ -83,6 +86,7 @@ def engine(*, library=None, memory=None, threads=None, fusion=None, seed=None, p
         "memory": memory_bytes(memory) if memory is not None else None,
         "threads": threads, "fusion": fusion, "seed": seed, "cpu": cpu,
         "single_precision": precision == "single",
+        "recorded_events": _MOST_EVENTS if recorded else None,
     }
     return _engine_of(*((name, value) for name, value in options.items() if value is not None))
 
@@ -117,6 +121,29 @@ def _parameter(value):
     return str(value)
 
 
+def check_writable(path):
+    """Raises DataError before a run whose file could not be written."""
+    folder = os.path.dirname(os.path.abspath(os.fspath(path)))
+    if os.path.isdir(path) or not os.access(folder, os.W_OK | os.X_OK):
+        raise DataError(f"cannot write {os.fspath(path)!r}")
+
+
+def write_whole(path, text):
+    """The file appears whole, or stays as it was."""
+    path = os.path.abspath(os.fspath(path))
+    descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(path))
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
 def print_to_stdout(text):
     sys.stdout.write(text)
 
@@ -140,8 +167,8 @@ class Results(dict[str, Any]):
 def run(script: Script, inputs: Mapping[str, Any] | None = None, outputs: str | Iterable[str] = (), *,
         args: Arguments = None, print: Callable[[str], object] | None = None, library: Folders = None,
         memory: int | str | None = None, threads: int | None = None, fusion: str | None = None, seed: int | None = None,
-        precision: str = "double", cpu: str | None = None,
-        directory: str | os.PathLike[str] | None = None) -> Results:
+        precision: str = "double", cpu: str | None = None, directory: str | os.PathLike[str] | None = None,
+        report: str | os.PathLike[str] | None = None, trace: str | os.PathLike[str] | None = None) -> Results:
     """Runs a DML script in this process.
 
     script: the text, or the path of a file that ends in .dml.
@@ -152,6 +179,7 @@ def run(script: Script, inputs: Mapping[str, Any] | None = None, outputs: str | 
     print: called with each text that the script prints; without it, texts go to sys.stdout.
     library: a folder of functions in DML, or several. memory: the most that matrices take, bytes or "2g".
     threads: all cores without it. precision: "double" or "single". directory: where relative paths begin.
+    report: a page that says what took the time is written there; trace: all events, for Perfetto (docs/report.md).
 
     >>> import heddle
     >>> heddle.run("s = sum(X) + 1", inputs={"X": [[1, 2], [3, 4]]}, outputs="s").s
@@ -161,12 +189,18 @@ def run(script: Script, inputs: Mapping[str, Any] | None = None, outputs: str | 
     names = [outputs] if isinstance(outputs, str) else list(outputs)
     entering()
     with_options = engine(library=library, memory=memory, threads=threads, fusion=fusion, seed=seed,
-                          precision=precision, cpu=cpu, directory=directory)
+                          precision=precision, cpu=cpu, directory=directory, recorded=bool(report or trace))
+    for path in (report, trace):
+        if path is not None:
+            check_writable(path)
     given = {input: to_input(input, value) for input, value in (inputs or {}).items()}
     notes: list[str] = []
-    values, statistics = with_options.run(text, name, parameters_of(args), given, names, print or print_to_stdout,
-                                          notes.append)
+    values, statistics, record = with_options.run(text, name, parameters_of(args), given, names,
+                                                  print or print_to_stdout, notes.append)
     del given
+    for path, made in zip((report, trace), record or ()):
+        if path is not None:
+            write_whole(path, made)
     for note in notes:
         warnings.warn(note.rstrip("\n"), HeddleWarning, stacklevel=2)
     results = Results((output, to_python(values[output])) for output in values)

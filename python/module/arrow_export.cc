@@ -74,7 +74,8 @@ std::unique_ptr<ColumnArray> ArrayOf(Column column) {
       break;
     case ColumnStorage::kTexts:
       made->buffers.push_back(cells.offsets());
-      made->buffers.push_back(cells.texts() != nullptr ? static_cast<const void*>(cells.texts()) : &kAllValid);
+      made->buffers.push_back(cells.texts() != nullptr ? static_cast<const void*>(cells.texts())
+                                                       : &kAllValid);
       break;
   }
   made->array = {.length = cells.rows(),

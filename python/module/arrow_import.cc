@@ -49,7 +49,8 @@ struct Part {
   int64_t rows() const { return array->length; }
   bool IsMissing(int64_t row) const {
     if (format() == "n") return true;
-    return array->n_buffers > 0 && array->buffers[0] != nullptr && !BitAt(array->buffers[0], array->offset + row);
+    return array->n_buffers > 0 && array->buffers[0] != nullptr &&
+           !BitAt(array->buffers[0], array->offset + row);
   }
   bool SomeMiss() const {
     if (array->null_count == 0) return false;
@@ -150,8 +151,8 @@ int64_t IntegerAt(const Part& part, int64_t row) {
 
 // --- texts ---
 
-// A view of 16 bytes: its length, then the text itself up to 12 bytes, else its first 4 bytes, a buffer and where it
-// begins there.
+// A view of 16 bytes: its length, then the text itself up to 12 bytes, else its first 4 bytes, a buffer and
+// where it begins there.
 std::string_view ViewAt(const Part& part, int64_t row) {
   struct View {
     int32_t length;
@@ -171,7 +172,8 @@ std::string_view TextAt(const Part& part, int64_t row) {
   return {static_cast<const char*>(part.array->buffers[2]) + begin, static_cast<size_t>(end - begin)};
 }
 
-// "07:08:09", with as many digits behind as the unit has: 's', 'm', 'u', 'n'. `rest` are units since midnight.
+// "07:08:09", with as many digits behind as the unit has: 's', 'm', 'u', 'n'. `rest` are units since
+// midnight.
 std::string TimeText(int64_t rest, char unit) {
   const int digits = unit == 's' ? 0 : unit == 'm' ? 3 : unit == 'u' ? 6 : 9;
   int64_t scale = 1;
@@ -234,7 +236,8 @@ Part ValuesOf(const Part& part) {
   return part.array->dictionary != nullptr ? Part{part.schema->dictionary, part.array->dictionary} : part;
 }
 bool IsMissing(const Part& part, int64_t row) {
-  return part.IsMissing(row) || (part.array->dictionary != nullptr && ValuesOf(part).IsMissing(RowOfValue(part, row)));
+  return part.IsMissing(row) ||
+         (part.array->dictionary != nullptr && ValuesOf(part).IsMissing(RowOfValue(part, row)));
 }
 
 // The memory of the batch itself, where it is laid out as a column is. nullopt: it has to be copied.
@@ -243,12 +246,12 @@ std::optional<Result<Column>> AdoptColumn(const Part& part, const Batch& batch) 
   const auto release = [batch] {};
   if (part.format() == "g")
     return Column::Adopt(ColumnType::kFloat64, part.rows(),
-                         static_cast<const double*>(part.array->buffers[1]) + part.array->offset, nullptr, nullptr,
-                         release);
+                         static_cast<const double*>(part.array->buffers[1]) + part.array->offset, nullptr,
+                         nullptr, release);
   if (part.format() == "l")
     return Column::Adopt(ColumnType::kInteger64, part.rows(),
-                         static_cast<const int64_t*>(part.array->buffers[1]) + part.array->offset, nullptr, nullptr,
-                         release);
+                         static_cast<const int64_t*>(part.array->buffers[1]) + part.array->offset, nullptr,
+                         nullptr, release);
   if (part.format() == "U" || part.format() == "Z")
     return Column::Adopt(ColumnType::kString, part.rows(),
                          static_cast<const int64_t*>(part.array->buffers[1]) + part.array->offset,
@@ -281,8 +284,10 @@ Result<Column> CopyColumn(const std::vector<Part>& parts, ColumnType type, std::
       const bool missing = IsMissing(part, row);
       const int64_t value = missing ? 0 : RowOfValue(part, row);
       if (some_miss) column.mutable_missing()[at] = missing ? 1 : 0;
-      if (storage == ColumnStorage::kDoubles) column.mutable_doubles()[at] = missing ? 0 : DoubleAt(values, value);
-      if (storage == ColumnStorage::kIntegers) column.mutable_integers()[at] = missing ? 0 : IntegerAt(values, value);
+      if (storage == ColumnStorage::kDoubles)
+        column.mutable_doubles()[at] = missing ? 0 : DoubleAt(values, value);
+      if (storage == ColumnStorage::kIntegers)
+        column.mutable_integers()[at] = missing ? 0 : IntegerAt(values, value);
       if (storage == ColumnStorage::kBooleans)
         column.mutable_booleans()[at] =
             !missing && BitAt(values.array->buffers[1], values.array->offset + value) ? 1 : 0;
@@ -307,12 +312,13 @@ Status CheckRange(const std::vector<Part>& parts, std::string_view name) {
   return OkStatus();
 }
 
-Result<Column> ColumnOf(const std::vector<Part>& parts, const std::vector<Batch>& batches, std::string_view name,
-                        const ArrowSchema& schema, int64_t rows) {
+Result<Column> ColumnOf(const std::vector<Part>& parts, const std::vector<Batch>& batches,
+                        std::string_view name, const ArrowSchema& schema, int64_t rows) {
   const std::string_view format = schema.dictionary != nullptr ? schema.dictionary->format : schema.format;
   const std::optional<ColumnType> type = TypeOf(format);
   if (!type)
-    return InvalidArgument("column '{}' has the type '{}' of Arrow, which no column of a frame has", name, format)
+    return InvalidArgument("column '{}' has the type '{}' of Arrow, which no column of a frame has", name,
+                           format)
         .WithNote("cast it to numbers, booleans or texts");
   HEDDLE_RETURN_IF_ERROR(CheckRange(parts, name));
   if (parts.size() == 1)
@@ -330,7 +336,8 @@ Result<Frame> FrameFromArrow(PyObject* capsule) {
   }
   const auto failure = [&](const char* what) {
     const char* const why = stream->get_last_error(stream);
-    return InvalidArgument("{}: {}", what, why != nullptr ? why : "the library that made the table does not say why");
+    return InvalidArgument("{}: {}", what,
+                           why != nullptr ? why : "the library that made the table does not say why");
   };
   Released<ArrowSchema> schema;
   if (stream->get_schema(stream, &schema.value) != 0) return failure("the columns of the table");

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/module/boundary.h"
 
-#include <cstddef>
 #include <structmember.h>
+
+#include <cstddef>
 
 namespace heddle::python {
 namespace {
 
-// An instance has a __dict__, so that functools.update_wrapper() gives it the name, the text and the signature of
-// the function.
+// An instance has a __dict__, so that functools.update_wrapper() gives it the name, the text and the
+// signature of the function.
 struct Boundary {
-  PyObject_HEAD
-  PyObject* function;
+  PyObject_HEAD PyObject* function;
   PyObject* attributes;
 };
 

@@ -8,6 +8,7 @@
 
 #include "engine/engine.h"
 #include "engine/interactive/complete_entry.h"
+#include "engine/report/report.h"
 #include "engine/session/statistics.h"
 #include "python/module/errors.h"
 #include "python/module/interruptible.h"
@@ -20,12 +21,10 @@ namespace {
 PyTypeObject* session_type = nullptr;  // set once, while the module is imported
 
 struct EngineObject {
-  PyObject_HEAD
-  std::unique_ptr<engine::Engine> engine;
+  PyObject_HEAD std::unique_ptr<engine::Engine> engine;
 };
 struct SessionObject {
-  PyObject_HEAD
-  std::unique_ptr<Callbacks> callbacks;  // of the statement that runs
+  PyObject_HEAD std::unique_ptr<Callbacks> callbacks;  // of the statement that runs
   std::unique_ptr<engine::InteractiveSession> session;
   bool is_running;
 };
@@ -66,15 +65,13 @@ bool ForEachEntry(PyObject* dict, const Add& add) {
 }
 
 bool ValuesOf(PyObject* dict, engine::HostValues* values) {
-  return ForEachEntry(dict, [&](const std::string& name, PyObject* value) {
-    return FromPython(value, &(*values)[name]);
-  });
+  return ForEachEntry(
+      dict, [&](const std::string& name, PyObject* value) { return FromPython(value, &(*values)[name]); });
 }
 
 bool ParametersOf(PyObject* dict, std::map<std::string, std::string>* parameters) {
-  return ForEachEntry(dict, [&](const std::string& name, PyObject* value) {
-    return TextOf(value, &(*parameters)[name]);
-  });
+  return ForEachEntry(
+      dict, [&](const std::string& name, PyObject* value) { return TextOf(value, &(*parameters)[name]); });
 }
 
 bool OptionsOf(PyObject* dict, engine::EngineOptions* options) {
@@ -88,6 +85,8 @@ bool OptionsOf(PyObject* dict, engine::EngineOptions* options) {
       session.element_type = PyObject_IsTrue(value) == 1 ? ElementType::kFloat32 : ElementType::kFloat64;
     } else if (name == "times_operators") {
       session.times_operators = PyObject_IsTrue(value) == 1;
+    } else if (name == "recorded_events") {
+      session.recorded_events = PyLong_AsLongLong(value);
     } else if (name == "threads") {
       session.threads = static_cast<int>(PyLong_AsLong(value));
     } else if (name == "memory") {
@@ -124,7 +123,16 @@ void DeallocateEngine(PyObject* self) {
   Free(self);
 }
 
-// run(text, name, parameters, inputs, outputs, print, warn) -> (outputs, statistics as JSON)
+// The page and the trace of a run that was recorded, else None.
+Owned RecordOf(const engine::RunResults& results) {
+  if (results.record == nullptr) return Share(Py_None);
+  const Owned page = ToText(engine::ToHtml(*results.record)),
+              trace = ToText(engine::ToTrace(*results.record));
+  return page == nullptr || trace == nullptr ? nullptr
+                                             : Owned(Py_BuildValue("(OO)", page.get(), trace.get()));
+}
+
+// run(text, name, parameters, inputs, outputs, print, warn) -> (outputs, statistics as JSON, record)
 PyObject* Run(PyObject* self, PyObject* arguments) {
   ReleaseNow();
   const char *text = nullptr, *name = nullptr;
@@ -159,9 +167,9 @@ PyObject* Run(PyObject* self, PyObject* arguments) {
     results->outputs.erase(found);
     if (value == nullptr || PyDict_SetItemString(dict.get(), output.c_str(), value.get()) < 0) return nullptr;
   }
-  const Owned statistics = ToText(engine::ToJson(results->statistics));
-  if (statistics == nullptr) return nullptr;
-  return Py_BuildValue("(OO)", dict.get(), statistics.get());
+  const Owned statistics = ToText(engine::ToJson(results->statistics)), record = RecordOf(*results);
+  if (statistics == nullptr || record == nullptr) return nullptr;
+  return Py_BuildValue("(OOO)", dict.get(), statistics.get(), record.get());
 }
 
 // check(text, name, parameters, inputs) -> (errors, warnings), as `heddle check` shows them
@@ -187,7 +195,8 @@ PyObject* Explain(PyObject* self, PyObject* arguments) {
   const char *text = nullptr, *name = nullptr, *level = nullptr;
   Py_ssize_t text_size = 0;
   PyObject* parameters = nullptr;
-  if (!PyArg_ParseTuple(arguments, "s#sO!s:explain", &text, &text_size, &name, &PyDict_Type, &parameters, &level))
+  if (!PyArg_ParseTuple(arguments, "s#sO!s:explain", &text, &text_size, &name, &PyDict_Type, &parameters,
+                        &level))
     return nullptr;
   engine::Script script{.text = {text, static_cast<size_t>(text_size)}, .name = name};
   if (!ParametersOf(parameters, &script.parameters)) return nullptr;
@@ -222,7 +231,8 @@ void DeallocateSession(PyObject* self) {
 
 bool MayUse(const SessionObject& session) {
   ReleaseNow();
-  if (session.is_running) PyErr_SetString(PyExc_RuntimeError, "this session runs a statement on another thread");
+  if (session.is_running)
+    PyErr_SetString(PyExc_RuntimeError, "this session runs a statement on another thread");
   return !session.is_running;
 }
 
@@ -315,7 +325,8 @@ PyObject* ClearSession(PyObject* self, PyObject*) {
 }
 
 PyMethodDef engine_methods[] = {
-    {"run", Run, METH_VARARGS, "run(text, name, parameters, inputs, outputs, print, warn) -> (outputs, statistics)"},
+    {"run", Run, METH_VARARGS,
+     "run(text, name, parameters, inputs, outputs, print, warn) -> (outputs, statistics, record)"},
     {"check", Check, METH_VARARGS, "check(text, name, parameters, inputs) -> (errors, warnings)"},
     {"explain", Explain, METH_VARARGS, "explain(text, name, parameters, level) -> str"},
     {"session", NewSession, METH_VARARGS, "session(print, warn) -> Session"},

@@ -26,13 +26,14 @@ void SetErrorMaker(PyObject* make) {
 PyObject* Raise(const Status& status) {
   const Owned text = ToText(status.ToString()), message = ToText(status.message()),
               file = ToText(status.position().file), notes = Texts(status.notes());
-  if (error_maker == nullptr || text == nullptr || message == nullptr || file == nullptr || notes == nullptr) {
+  if (error_maker == nullptr || text == nullptr || message == nullptr || file == nullptr ||
+      notes == nullptr) {
     if (PyErr_Occurred() == nullptr) PyErr_SetString(PyExc_RuntimeError, status.ToString().c_str());
     return nullptr;
   }
-  const Owned error(PyObject_CallFunction(error_maker, "isOOOiiO", ExitCode(status), StatusCodeName(status.code()),
-                                          text.get(), message.get(), file.get(), status.position().line,
-                                          status.position().column, notes.get()));
+  const Owned error(PyObject_CallFunction(
+      error_maker, "isOOOiiO", ExitCode(status), StatusCodeName(status.code()), text.get(), message.get(),
+      file.get(), status.position().line, status.position().column, notes.get()));
   if (error == nullptr) return nullptr;
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
   return nullptr;

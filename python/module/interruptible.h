@@ -8,8 +8,8 @@
 
 namespace heddle::python {
 
-/// Functions of Python that a run calls while it goes on. They are called with the interpreter's lock, one at a
-/// time. The first exception of one asks the run to stop and is what the caller of the run gets.
+/// Functions of Python that a run calls while it goes on. They are called with the interpreter's lock, one at
+/// a time. The first exception of one asks the run to stop and is what the caller of the run gets.
 class Callbacks {
  public:
   /// `print` and `warn` take a text; None: nobody listens.
@@ -21,7 +21,8 @@ class Callbacks {
   engine::Cancellation* cancellation() { return &cancellation_; }
   /// Sets the exception of a callback, or that of a signal, in Python. False if there is none.
   bool Raise();
-  /// Runs what Python does at signals, and asks the run to stop where that raises. With the interpreter's lock.
+  /// Runs what Python does at signals, and asks the run to stop where that raises. With the interpreter's
+  /// lock.
   void CheckSignals();
 
  private:
@@ -33,9 +34,9 @@ class Callbacks {
   PyObject *type_ = nullptr, *value_ = nullptr, *traceback_ = nullptr;  // the first exception
 };
 
-/// Runs `body` on a thread of its own, without the interpreter's lock, and waits for its end. Signals are looked
-/// for every 50 ms, so that Ctrl-C ends a run. False, with the exception set in Python, where a signal or a
-/// callback raised one; what `body` did then is to be thrown away.
+/// Runs `body` on a thread of its own, without the interpreter's lock, and waits for its end. Signals are
+/// looked for every 50 ms, so that Ctrl-C ends a run. False, with the exception set in Python, where a signal
+/// or a callback raised one; what `body` did then is to be thrown away.
 bool RunInterruptibly(Callbacks* callbacks, const std::function<void()>& body);
 
 }  // namespace heddle::python

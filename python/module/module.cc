@@ -73,8 +73,16 @@ int Fill(PyObject* module) {
 }  // namespace heddle::python
 
 extern "C" __attribute__((visibility("default"))) PyObject* PyInit__engine() {
-  static PyModuleDef_Slot slots[] = {{Py_mod_exec, reinterpret_cast<void*>(heddle::python::Fill)}, {0, nullptr}};
-  static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "heddle._engine", nullptr, 0, heddle::python::functions,
-                                   slots,                 nullptr,          nullptr, nullptr};
+  static PyModuleDef_Slot slots[] = {{Py_mod_exec, reinterpret_cast<void*>(heddle::python::Fill)},
+                                     {0, nullptr}};
+  static PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                                   "heddle._engine",
+                                   nullptr,
+                                   0,
+                                   heddle::python::functions,
+                                   slots,
+                                   nullptr,
+                                   nullptr,
+                                   nullptr};
   return PyModuleDef_Init(&definition);
 }

@@ -19,8 +19,7 @@ namespace {
 PyTypeObject* value_type = nullptr;  // set once, while the module is imported
 
 struct ValueObject {
-  PyObject_HEAD
-  engine::HostValue value;
+  PyObject_HEAD engine::HostValue value;
 };
 
 engine::HostValue& ValueOf(PyObject* object) { return reinterpret_cast<ValueObject*>(object)->value; }
@@ -74,8 +73,8 @@ PyObject* Bytes(PyObject* self, void*) {
 // True where nobody else can see the cells of this dense matrix, so that Python may write to them.
 PyObject* HoldsCellsAlone(PyObject* self, void*) {
   const engine::HostValue& value = ValueOf(self);
-  return PyBool_FromLong(value.list == nullptr && value.value.IsMatrix() && !value.value.matrix().IsSparse() &&
-                         value.value.matrix().HoldsCellsAlone());
+  return PyBool_FromLong(value.list == nullptr && value.value.IsMatrix() &&
+                         !value.value.matrix().IsSparse() && value.value.matrix().HoldsCellsAlone());
 }
 
 PyObject* Address(const void* pointer) { return PyLong_FromVoidPtr(const_cast<void*>(pointer)); }
@@ -110,12 +109,11 @@ PyObject* Columns(PyObject* self, PyObject*) {
     const Owned name = ToText(frame.schema()->NameOf(i));
     const bool is_text = column.storage() == ColumnStorage::kTexts;
     const std::string type(Name(column.type()));
-    const void* const cells = is_text ? static_cast<const void*>(column.offsets())
-                              : column.storage() == ColumnStorage::kDoubles
-                                  ? static_cast<const void*>(column.doubles())
-                              : column.storage() == ColumnStorage::kIntegers
-                                  ? static_cast<const void*>(column.integers())
-                                  : static_cast<const void*>(column.booleans());
+    const void* const cells =
+        is_text                                        ? static_cast<const void*>(column.offsets())
+        : column.storage() == ColumnStorage::kDoubles  ? static_cast<const void*>(column.doubles())
+        : column.storage() == ColumnStorage::kIntegers ? static_cast<const void*>(column.integers())
+                                                       : static_cast<const void*>(column.booleans());
     const Owned entry(Py_BuildValue("(sNNLN)", type.c_str(), Address(cells),
                                     Address(is_text ? column.texts() : nullptr),
                                     static_cast<long long>(column.text_bytes()), Address(column.missing())));
@@ -139,7 +137,8 @@ PyObject* Texts(PyObject* self, PyObject* argument) {
   const engine::HostValue& value = ValueOf(self);
   const int64_t index = PyLong_AsLongLong(argument);
   if (index == -1 && PyErr_Occurred() != nullptr) return nullptr;
-  if (value.list != nullptr || !value.value.IsFrame() || index < 0 || index >= value.value.frame().columns() ||
+  if (value.list != nullptr || !value.value.IsFrame() || index < 0 ||
+      index >= value.value.frame().columns() ||
       value.value.frame().column(index).storage() != ColumnStorage::kTexts) {
     PyErr_SetString(PyExc_IndexError, "no column of texts has this number");
     return nullptr;
@@ -231,8 +230,8 @@ bool SparseFromPython(PyObject* tuple, engine::HostValue* value) {
   PyObject *values = nullptr, *columns_of_values = nullptr, *offsets = nullptr, *owner = nullptr;
   long long rows = 0, columns = 0;
   const char *kind = nullptr, *type = nullptr;
-  if (!PyArg_ParseTuple(tuple, "sOOOLLsO", &kind, &values, &columns_of_values, &offsets, &rows, &columns, &type,
-                        &owner))
+  if (!PyArg_ParseTuple(tuple, "sOOOLLsO", &kind, &values, &columns_of_values, &offsets, &rows, &columns,
+                        &type, &owner))
     return false;
   const void* const value_address = AddressOf(values);
   const auto* const column_indexes = static_cast<const int32_t*>(AddressOf(columns_of_values));

@@ -19,7 +19,8 @@ Owned ToPython(engine::HostValue value);
 ///   ("csr", values, column indexes, row offsets, rows, columns, "f8"|"f4", owner)
 ///   ("frame", names, [(type, rows, cells, texts, missing, owner), ...])          addresses, 0 for none
 ///   ("texts", [str or None, ...])                                                a column inside of "frame"
-///   ("arrow", capsule)                                                           a frame by a stream of Arrow
+///   ("arrow", capsule)                                                           a frame by a stream of
+///   Arrow
 ///   ("list", names or None, [input, ...])
 /// Memory at the addresses stays as long as `owner`, which the engine holds until it no longer reads there.
 /// False with an error set: ValueError for what no matrix or frame is.

@@ -243,6 +243,18 @@ def test_importing_is_light():
     assert result.stdout == "1 False False\n", result.stderr
 
 
+def test_a_report_and_a_trace(tmp_path):
+    import json
+    heddle.run("X = rand(rows=500, cols=500, seed=1)\ns = sum(X %*% X)", outputs="s", report=tmp_path / "r.html",
+               trace=tmp_path / "t.json", directory=tmp_path)
+    page = (tmp_path / "r.html").read_text()
+    assert page.startswith("<!") and "%*%" in page and page.rstrip().endswith("</html>")
+    assert json.loads((tmp_path / "t.json").read_text())
+    assert sorted(os.listdir(tmp_path)) == ["r.html", "t.json"]
+    with pytest.raises(heddle.DataError, match="cannot write"):
+        heddle.run("s = 1", report=tmp_path / "nowhere" / "r.html")
+
+
 def test_check_and_explain():
     assert "undefined" in heddle.check("x = undefined + 1")
     assert heddle.check("x = 1 + 2; print(x)") == ""

@@ -13,11 +13,12 @@ namespace {
 // `command` in a shell in an empty folder, with $heddle for the binary and a home of its own.
 Finished Shell(const std::string& command) {
   const TemporaryFolder folder;
-  return RunProcess({"/bin/sh", "-c",
-                     "heddle=" HEDDLE_BINARY_DIR
-                     "/heddle; export HOME=$PWD XDG_STATE_HOME=$PWD/state XDG_CACHE_HOME=$PWD/cache XDG_RUNTIME_DIR=$PWD; " +
-                         command},
-                    folder.path());
+  return RunProcess(
+      {"/bin/sh", "-c",
+       "heddle=" HEDDLE_BINARY_DIR
+       "/heddle; export HOME=$PWD XDG_STATE_HOME=$PWD/state XDG_CACHE_HOME=$PWD/cache XDG_RUNTIME_DIR=$PWD; " +
+           command},
+      folder.path());
 }
 
 TEST(VerifyTest, AScriptHasTheSameBytesInAllWays) {
@@ -38,8 +39,9 @@ TEST(VerifyTest, WhatDiffersIsNamed) {
   EXPECT_NE(finished.output.find("DIFFERENT"), std::string::npos) << finished.output;
   EXPECT_NE(finished.errors.find("ways differ from the first one\n"), std::string::npos) << finished.errors;
   EXPECT_NE(finished.errors.find(": what it prints\n"), std::string::npos) << finished.errors;
-  EXPECT_NE(finished.errors.find("\ntimes, dates and numbers that are drawn anew differ by themselves; all else is a "
-                                 "fault of Heddle\n"),
+  EXPECT_NE(finished.errors.find(
+                "\ntimes, dates and numbers that are drawn anew differ by themselves; all else is a "
+                "fault of Heddle\n"),
             std::string::npos)
       << finished.errors;
   const Finished file = Shell("$heddle verify -e 'print(1); write(time(), \"t.txt\")'");
@@ -50,7 +52,8 @@ TEST(VerifyTest, WhatDiffersIsNamed) {
 TEST(VerifyTest, NumbersThatAreDrawnAreTheSameInAllWays) {
   const Finished finished = Shell("$heddle verify -e 'print(sum(rand(rows=300, cols=20)))'");
   EXPECT_EQ(finished.code, 0) << finished.output << finished.errors;
-  EXPECT_NE(finished.output.find("ways, the same bytes: what it prints\n"), std::string::npos) << finished.output;
+  EXPECT_NE(finished.output.find("ways, the same bytes: what it prints\n"), std::string::npos)
+      << finished.output;
 }
 
 TEST(VerifyTest, AFaultOfTheScriptIsItsOwn) {
@@ -58,13 +61,13 @@ TEST(VerifyTest, AFaultOfTheScriptIsItsOwn) {
   EXPECT_EQ(finished.code, 1);
   EXPECT_EQ(finished.errors, "-e:1:1: error: no\n");
   EXPECT_EQ(finished.output, "");
-  const Finished nowhere = Shell("TMPDIR=$PWD/state; export TMPDIR; mkdir state; chmod 500 state; "
-                                 "test $(id -u) != 0 || rmdir state; $heddle verify -e 'print(1)' 2>&1 | sed \"s#$PWD#.#\"");
+  const Finished nowhere = Shell(
+      "TMPDIR=$PWD/state; export TMPDIR; mkdir state; chmod 500 state; "
+      "test $(id -u) != 0 || rmdir state; $heddle verify -e 'print(1)' 2>&1 | sed \"s#$PWD#.#\"");
   EXPECT_TRUE(nowhere.output.starts_with("heddle: error: cannot make a file beside ")) << nowhere.output;
   const Finished pipe = Shell("echo 'print(1)' | $heddle verify -");
   EXPECT_EQ(pipe.code, 2);
-  EXPECT_EQ(pipe.errors,
-            "heddle: error: verify runs the script several times: give a file, or -e CODE\n");
+  EXPECT_EQ(pipe.errors, "heddle: error: verify runs the script several times: give a file, or -e CODE\n");
 }
 
 TEST(ExamplesTest, EachCanBeHadAndRuns) {
@@ -83,17 +86,17 @@ TEST(ExamplesTest, EachCanBeHadAndRuns) {
 }
 
 TEST(ExamplesTest, WhatIsThereStays) {
-  const Finished finished =
-      Shell("$heddle examples get kmeans && echo mine > examples/kmeans.dml; $heddle examples get kmeans; code=$?; "
-            "cat examples/kmeans.dml; $heddle examples get kmeans --force >/dev/null && wc -l < examples/kmeans.dml; "
-            "exit $code");
+  const Finished finished = Shell(
+      "$heddle examples get kmeans && echo mine > examples/kmeans.dml; $heddle examples get kmeans; code=$?; "
+      "cat examples/kmeans.dml; $heddle examples get kmeans --force >/dev/null && wc -l < examples/kmeans.dml; "
+      "exit $code");
   EXPECT_EQ(finished.code, 2);
-  EXPECT_EQ(finished.errors,
-            "heddle: error: 'examples/kmeans.dml' is there already\n--force replaces it\n");
+  EXPECT_EQ(finished.errors, "heddle: error: 'examples/kmeans.dml' is there already\n--force replaces it\n");
   EXPECT_NE(finished.output.find("\nmine\n"), std::string::npos) << finished.output;
   const Finished none = Shell("$heddle examples get kmean");
-  EXPECT_EQ(none.errors,
-            "heddle: error: there is no example 'kmean'; did you mean 'kmeans'?\n'heddle examples' lists them\n");
+  EXPECT_EQ(
+      none.errors,
+      "heddle: error: there is no example 'kmean'; did you mean 'kmeans'?\n'heddle examples' lists them\n");
   const Finished words = Shell("$heddle examples take kmeans");
   EXPECT_EQ(words.code, 2);
   EXPECT_EQ(words.errors,
@@ -113,15 +116,16 @@ TEST(DoctorTest, EachFindingHasItsMend) {
 
 TEST(DoctorTest, WhatIsWrongIsFound) {
   // Without modules, descriptors, memory and a home.
-  const Finished finished =
-      Shell("cp $heddle .; ulimit -n 256; ulimit -v 900000; env -u HOME -u XDG_STATE_HOME -u XDG_CACHE_HOME ./heddle doctor");
+  const Finished finished = Shell(
+      "cp $heddle .; ulimit -n 256; ulimit -v 900000; env -u HOME -u XDG_STATE_HOME -u XDG_CACHE_HOME ./heddle doctor");
   EXPECT_EQ(finished.code, 0) << finished.errors;
   for (const char* text :
-       {"--  memory  ", "mend: raise that limit", "--  open files         at most 256", "mend: ulimit -n 65536",
-        "libheddle_codegen.so is not there: fused operators are interpreted", "mend: install Heddle's package whole"})
+       {"--  memory  ", "mend: raise that limit", "--  open files         at most 256",
+        "mend: ulimit -n 65536", "libheddle_codegen.so is not there: fused operators are interpreted",
+        "mend: install Heddle's package whole"})
     EXPECT_NE(finished.output.find(text), std::string::npos) << text << "\n" << finished.output;
-  const Finished cluster =
-      Shell("umask 077; echo 0123456789abcdef0123456789abcdef > t; $heddle doctor --master localhost:1 --token-file t");
+  const Finished cluster = Shell(
+      "umask 077; echo 0123456789abcdef0123456789abcdef > t; $heddle doctor --master localhost:1 --token-file t");
   EXPECT_EQ(cluster.code, 1);
   EXPECT_NE(cluster.output.find("!!  cluster            no master at localhost:1"), std::string::npos)
       << cluster.output;

@@ -102,7 +102,7 @@ const std::vector<Case>& Cases() {
        {"1:5 the argument 'pool_size' of max_pool() is missing"}},
       {"X = max_pool(matrix(1,1,4), input_shape=[1,1,2,2], pool_size=[2,3], stride=[1,1], padding=[0,0])",
        {"1:5 max_pool: a window of 3 columns does not fit into images of 2 with their padding"}},
-      {"x = bandit(matrix(1,2,2))", {"1:5 bandit() is a function of the library, which has no such file"}},
+      {"x = xdummy1(matrix(1,2,2))", {"1:5 xdummy1() is a function of the library, which has no such file"}},
       {"x = sum(1,2)", {"1:5 sum() takes 1 argument, got 2"}},
       {"x = sqrt()", {"1:5 sqrt() takes 1 argument, got 0"}},
       {"x = rand(rows=2, colz=2)", {"1:18 rand() has no parameter 'colz' -> cols"}},

@@ -76,9 +76,10 @@ TEST(BuiltinHelpTest, NamesOfArgumentsAreThoseOfTheBuiltin) {
 
 TEST(BuiltinHelpTest, AScreenOfText) {
   EXPECT_EQ(HelpOfName("rev"), "rev: the rows in reverse order\n\n  M = rev(X)\n");
-  EXPECT_EQ(HelpOfName("seq"),
-            "seq: a column of numbers from `from` to `to`, which is included if hit\n\n  v = seq(from, to, incr)\n\n"
-            "incr is 1, or -1 where from > to.\n");
+  EXPECT_EQ(
+      HelpOfName("seq"),
+      "seq: a column of numbers from `from` to `to`, which is included if hit\n\n  v = seq(from, to, incr)\n\n"
+      "incr is 1, or -1 where from > to.\n");
   EXPECT_EQ(HelpOfName("nothing"), "");
 }
 

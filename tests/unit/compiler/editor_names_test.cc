@@ -17,7 +17,8 @@ using Strings = std::vector<std::string>;
 
 // "2:1 4:1": the places that a name at a place may have its value from.
 std::string DefinitionsOf(const std::string& text, Place place) {
-  MemorySourceLoader loader({{"lib.dml", "f = function(double a) return (double b) { b = a }\n"}});
+  MemorySourceLoader loader(
+      std::map<std::string, std::string>{{"lib.dml", "f = function(double a) return (double b) { b = a }\n"}});
   const LoadOptions options;
   Scripts scripts(&loader, &options);
   const ScriptViewPointer script = scripts.View("a.dml", text);
@@ -143,7 +144,8 @@ TEST(ScriptViewTest, AnswersAtEveryTruncation) {
       "source(\"lib.dml\") as lib\nf = function(matrix[double] X, int k = -3) return (matrix[double] Y) {\n"
       "  while (k > 0) { Y = X[1:k,] %*% t(X); k = k - 1 }\n}\nx = f(rand(rows=3, cols=3), k=2)\n"
       "[V, W] = eigen(x)\nfor (i in 1:3) x = x + i # comment\nprint(\"sum \" + sum(x) + lib::f(1))\n";
-  MemorySourceLoader loader({{"lib.dml", "f = function(double a) return (double b) { b = a }\n"}});
+  MemorySourceLoader loader(
+      std::map<std::string, std::string>{{"lib.dml", "f = function(double a) return (double b) { b = a }\n"}});
   const LoadOptions options;
   Scripts scripts(&loader, &options);
   for (size_t length = 0; length <= text.size(); ++length) {

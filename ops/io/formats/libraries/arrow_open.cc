@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/io/formats/libraries/arrow_open.h"
 
-#include <cstdlib>
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -103,8 +103,8 @@ Result<std::unique_ptr<ArrowTable>> OpenPart(const ArrowModule& module, const Ta
 
 namespace {
 
-// The module is there, and links with the libraries of one version of pyarrow: 26 of "libarrow.so.2600: cannot open
-// shared object file". 0: it cannot be loaded for another reason.
+// The module is there, and links with the libraries of one version of pyarrow: 26 of "libarrow.so.2600:
+// cannot open shared object file". 0: it cannot be loaded for another reason.
 int VersionWanted(std::string_view why) {
   constexpr std::string_view kName = ".so.";
   const size_t at = why.find(kName);
@@ -117,7 +117,8 @@ int VersionWanted(std::string_view why) {
 Status ArrowIsMissing(std::string_view verb, std::string_view what, std::string_view format,
                       const Status& why) {
   if (const int version = VersionWanted(why.message()); version > 0)
-    return Unimplemented("cannot {} {}: the Arrow library, which format {} needs, is not there", verb, what, format)
+    return Unimplemented("cannot {} {}: the Arrow library, which format {} needs, is not there", verb, what,
+                         format)
         .WithNote(fmt::format("install pyarrow {0} beside Heddle: pip install 'pyarrow=={0}.*'", version))
         .WithNote(why.message());
   const Status fault =

@@ -40,9 +40,10 @@ std::string PageOf(const Verb& verb) {
   std::string options;
   for (const Option& option : verb.options) {
     if (option.help.empty()) continue;
-    options += fmt::format(".TP\n.BR {}{}\n{}\n", Escaped(WithDashes(option)),
-                           option.value_name.empty() ? "" : fmt::format(" \" {}\"", Escaped(option.value_name)),
-                           Escaped(option.help));
+    options +=
+        fmt::format(".TP\n.BR {}{}\n{}\n", Escaped(WithDashes(option)),
+                    option.value_name.empty() ? "" : fmt::format(" \" {}\"", Escaped(option.value_name)),
+                    Escaped(option.help));
   }
   if (!options.empty()) text += ".SH OPTIONS\n" + options;
   if (!verb.example.empty()) text += fmt::format(".SH EXAMPLE\n.nf\n{}\n.fi\n", Escaped(verb.example));
@@ -54,7 +55,8 @@ std::string Overview() {
   text += ".SH SYNOPSIS\n.B heddle\n.I VERB\n[\\fIOPTIONS\\fR]\n.SH VERBS\n";
   for (const Verb* verb : AllVerbs())
     if (!verb->hidden)
-      text += fmt::format(".TP\n.BR heddle\\-{} (1)\n{}\n", Escaped(Dashed(verb->name)), Escaped(verb->summary));
+      text +=
+          fmt::format(".TP\n.BR heddle\\-{} (1)\n{}\n", Escaped(Dashed(verb->name)), Escaped(verb->summary));
   return text +
          ".SH EXIT STATUS\n0 success, 1 the script stopped or failed while running, 2 usage, 3 the script does not "
          "compile, 4 input data, 5 memory or disk, 6 unreachable, 8 cancelled, 70 a fault of Heddle.\n";

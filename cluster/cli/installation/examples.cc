@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/cli/example_files.h"
+#include "cluster/cli/installation/example_files.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
 #include "compiler/parse/diagnostics.h"
@@ -79,8 +79,11 @@ Status WriteExample(const Example& example, bool replaces) {
 
 int List() {
   std::string text;
-  for (const Example& example : Examples()) text += fmt::format("  {:<12} {}\n", example.name, example.summary);
-  PrintOutput(text + "\n'heddle examples get NAME' writes one into examples/, with its data, and prints how to run it.\n");
+  for (const Example& example : Examples())
+    text += fmt::format("  {:<12} {}\n", example.name, example.summary);
+  PrintOutput(
+      text +
+      "\n'heddle examples get NAME' writes one into examples/, with its data, and prints how to run it.\n");
   return 0;
 }
 
@@ -88,7 +91,8 @@ int Run(const Arguments& arguments) {
   const std::vector<std::string>& words = arguments.positional();
   if (words.empty() || (words.size() == 1 && words[0] == "list")) return List();
   if (words[0] != "get" || words.size() != 2)
-    return Report(Usage("examples takes nothing, or 'get' and a name").WithNote("'heddle examples' lists them"));
+    return Report(
+        Usage("examples takes nothing, or 'get' and a name").WithNote("'heddle examples' lists them"));
   std::vector<std::string> names;
   for (const Example& example : Examples()) {
     if (example.name == words[1]) return Report(WriteExample(example, arguments.Has("force")));

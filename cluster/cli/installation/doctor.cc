@@ -59,7 +59,8 @@ std::string FirstLine(const std::string& path) {
 
 Finding Processor() {
   if (!ops::IsSupported(ops::Cpu::kAvx2))
-    return Fault("processor", "it lacks AVX2 or FMA", "Heddle needs x86-64-v3: Intel since Haswell, AMD since Zen");
+    return Fault("processor", "it lacks AVX2 or FMA",
+                 "Heddle needs x86-64-v3: Intel since Haswell, AMD since Zen");
   return Good("processor", fmt::format("{} threads, kernels for {}", std::thread::hardware_concurrency(),
                                        ops::Name(ops::SelectedCpu())));
 }
@@ -67,7 +68,8 @@ Finding Processor() {
 Finding HugePages() {
   const std::string path = "/sys/kernel/mm/transparent_hugepage/enabled";
   const std::string modes = FirstLine(path);
-  if (modes.empty()) return Note("huge pages", "the kernel has none", "a kernel with transparent huge pages is faster");
+  if (modes.empty())
+    return Note("huge pages", "the kernel has none", "a kernel with transparent huge pages is faster");
   if (modes.find("[never]") != std::string::npos)
     return Note("huge pages", "off: large matrices are slower to read", "as root: echo madvise > " + path);
   return Good("huge pages", modes);
@@ -83,10 +85,12 @@ Finding Memory() {
 
 Finding OpenFiles() {
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return Good("open files", "no limit");
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    return Good("open files", "no limit");
   const auto files = static_cast<int64_t>(limit.rlim_cur);
   if (files < kFewFiles)
-    return Note("open files", fmt::format("at most {}", files), "ulimit -n 65536, for masters and folders of many parts");
+    return Note("open files", fmt::format("at most {}", files),
+                "ulimit -n 65536, for masters and folders of many parts");
   return Good("open files", fmt::format("at most {}", files));
 }
 
@@ -100,23 +104,28 @@ Finding Module(std::string_view file, std::string_view what, std::string_view wi
 // Whether this user may make files below a folder, which may not be there yet.
 Finding Writable(std::string_view about, const std::string& folder, std::string_view without) {
   if (folder.empty())
-    return Note(std::string(about), fmt::format("there is none: {}", without), "set HOME to a folder of this user");
+    return Note(std::string(about), fmt::format("there is none: {}", without),
+                "set HOME to a folder of this user");
   std::filesystem::path place(folder);
   std::error_code error;
-  while (!place.empty() && !std::filesystem::exists(place, error) && place.has_relative_path()) place = place.parent_path();
+  while (!place.empty() && !std::filesystem::exists(place, error) && place.has_relative_path())
+    place = place.parent_path();
   if (access(place.c_str(), W_OK | X_OK) != 0)
     return Note(std::string(about), fmt::format("{} cannot be written: {}", place.string(), without),
                 fmt::format("chown or chmod {}", place.string()));
-  struct statvfs disk {};
+  struct statvfs disk{};
   if (statvfs(place.c_str(), &disk) == 0) {
     const auto room = static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
     if (room < kLittleDisk)
-      return Note(std::string(about), fmt::format("{} has {} left", place.string(), Size(room)), "make room on that disk");
+      return Note(std::string(about), fmt::format("{} has {} left", place.string(), Size(room)),
+                  "make room on that disk");
   }
   return Good(std::string(about), folder);
 }
 
-std::string Joined(const std::vector<std::string>& notes) { return fmt::format("{}", fmt::join(notes, "; ")); }
+std::string Joined(const std::vector<std::string>& notes) {
+  return fmt::format("{}", fmt::join(notes, "; "));
+}
 
 // The master that the options name; without any, one of this user, which need not run.
 Finding Cluster(const Arguments& arguments) {
@@ -133,7 +142,8 @@ Finding Cluster(const Arguments& arguments) {
   for (const NodeDescription& node : nodes.nodes())
     if (node.state() == "ALIVE") ++alive;
   if (alive == 0) return Note("cluster", "the master has no worker", "heddle worker, on each machine");
-  return Good("cluster", fmt::format("the master answers, {} of {} workers are alive", alive, nodes.nodes_size()));
+  return Good("cluster",
+              fmt::format("the master answers, {} of {} workers are alive", alive, nodes.nodes_size()));
 }
 
 int Run(const Arguments& arguments) {
@@ -163,7 +173,8 @@ int Run(const Arguments& arguments) {
                       {"mend", finding.mend}});
       continue;
     }
-    PrintOutput(fmt::format("{}  {:<18} {}\n", kMarks[static_cast<size_t>(finding.grade)], finding.about, finding.text));
+    PrintOutput(fmt::format("{}  {:<18} {}\n", kMarks[static_cast<size_t>(finding.grade)], finding.about,
+                            finding.text));
     if (!finding.mend.empty()) PrintOutput(fmt::format("{:23}mend: {}\n", "", finding.mend));
   }
   if (arguments.Has("json")) PrintOutput(json.dump() + "\n");
@@ -172,11 +183,12 @@ int Run(const Arguments& arguments) {
 
 }  // namespace
 
-const Verb kDoctorVerb = {"doctor",
-                          "look at this machine, this installation and the cluster: what is wrong and how to mend it",
-                          "doctor [OPTIONS]",
-                          MasterVerbOptions(),
-                          "heddle doctor --master host:7070 --token-file admin.token",
-                          Run};
+const Verb kDoctorVerb = {
+    "doctor",
+    "look at this machine, this installation and the cluster: what is wrong and how to mend it",
+    "doctor [OPTIONS]",
+    MasterVerbOptions(),
+    "heddle doctor --master host:7070 --token-file admin.token",
+    Run};
 
 }  // namespace heddle::cluster::cli
