@@ -48,6 +48,12 @@ TEST(LibraryTest, WhatIsSourcedIsNoFunction) {
   EXPECT_NE(FindLibraryFunction("executePipeline"), nullptr);
 }
 
+TEST(LibraryTest, SharedChecksAreSourcedAndNotCalledByName) {
+  ASSERT_NE(FindLibraryPath("heddle:checks/arguments.dml"), nullptr);
+  EXPECT_EQ(FunctionOf(*FindLibraryPath("heddle:checks/arguments.dml")), "");
+  EXPECT_EQ(FindLibraryFunction("arguments"), nullptr);
+}
+
 TEST(LibraryTest, EveryFileHasALicenceAndASentence) {
   for (const LibraryFile& file : LibraryFiles()) {
     EXPECT_TRUE(file.text.starts_with("# SPDX-License-Identifier: Apache-2.0\n# ")) << file.path;
