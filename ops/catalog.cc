@@ -55,6 +55,7 @@ namespace heddle::ops {
   Operator(kMap)                   \
   Operator(kMatrixSquareRoot)      \
   Operator(kMaxPool)               \
+  Operator(kMaxPoolAt)             \
   Operator(kMaxPoolBackward)       \
   Operator(kMedian)                \
   Operator(kMoment)                \

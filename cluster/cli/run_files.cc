@@ -15,7 +15,7 @@ namespace {
 // Whether a file could be put there, and why not. Nothing is left of the try.
 Status CheckPlace(ops::Files& files, const std::string& path) {
   const Status tried = files.Replace(
-      path, ops::ByteSource([](const ops::ByteSink&) { return Cancelled("it is only a try"); }));
+      path, ops::ByteSource([](const ops::ByteSink&) { return Status(StatusCode::kCancelled, ""); }));
   return tried.code() == StatusCode::kCancelled ? OkStatus() : tried;
 }
 

@@ -68,6 +68,26 @@ size_t PlaceToBreak(const FormattedLine& line, int32_t width) {
   return best != 0 ? best : first_beyond;
 }
 
+void AddBroken(FormattedLine line, int32_t width, std::vector<FormattedLine>* broken) {
+  while (const size_t place = PlaceToBreak(line, width)) {
+    FormattedLine rest;
+    rest.indent = line.pieces[place].indent;
+    rest.comment = std::exchange(line.comment, {});
+    const auto begin = line.pieces.begin() + static_cast<std::ptrdiff_t>(place);
+    const bool is_body = begin->begins_body;
+    rest.pieces.assign(begin, line.pieces.end());
+    line.pieces.erase(begin, line.pieces.end());
+    std::swap(line, rest);
+    // The head of an `if` or loop may be too long itself.
+    if (is_body) {
+      AddBroken(std::move(rest), width, broken);
+    } else {
+      broken->push_back(std::move(rest));
+    }
+  }
+  broken->push_back(std::move(line));
+}
+
 // Where comments at the ends of lines begin, by line; 0 where there is none.
 std::vector<int32_t> CommentColumns(const std::vector<FormattedLine>& lines, int32_t width) {
   std::vector<int32_t> columns(lines.size());
@@ -91,18 +111,7 @@ std::vector<int32_t> CommentColumns(const std::vector<FormattedLine>& lines, int
 
 std::vector<FormattedLine> BreakLongLines(std::vector<FormattedLine> lines, int32_t width) {
   std::vector<FormattedLine> broken;
-  for (FormattedLine& line : lines) {
-    while (const size_t place = PlaceToBreak(line, width)) {
-      FormattedLine rest;
-      rest.indent = line.pieces[place].indent;
-      rest.comment = std::exchange(line.comment, {});
-      const auto begin = line.pieces.begin() + static_cast<std::ptrdiff_t>(place);
-      rest.pieces.assign(begin, line.pieces.end());
-      line.pieces.erase(begin, line.pieces.end());
-      broken.push_back(std::exchange(line, std::move(rest)));
-    }
-    broken.push_back(std::move(line));
-  }
+  for (FormattedLine& line : lines) AddBroken(std::move(line), width, &broken);
   return broken;
 }
 

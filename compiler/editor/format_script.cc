@@ -63,7 +63,8 @@ class Lines {
     size_t begin = text_.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
     for (size_t i = 0; i < tokens_.size(); ++i) {
       const Gap gap = ReadGap(text_.substr(begin, tokens_[i].offset - begin));
-      for (const Comment& comment : gap.comments) AddComment(comment, i);
+      for (size_t c = 0; c < gap.comments.size(); ++c)
+        AddComment(gap.comments[c], i, c + 1 == gap.comments.size());
       begin = tokens_[i].end_offset;
       if (tokens_[i].kind != Token::Kind::kEnd) AddToken(i, gap.lines_before);
     }
@@ -87,9 +88,11 @@ class Lines {
     ended_ = false;
   }
 
-  void AddComment(const Comment& comment, size_t token) {
+  // A comment before a token.
+  void AddComment(const Comment& comment, size_t token, bool is_last) {
     const bool is_stop = comment.text == ".";
-    const bool ends_line = comment.ends_line || is_stop || comment.text.starts_with('#');
+    const bool is_behind_all = is_last && layout_[token].line_break == TokenLayout::Break::kAlways;
+    const bool ends_line = comment.ends_line || is_stop || is_behind_all || comment.text.starts_with('#');
     const bool is_alone = (comment.lines_before > 0 || lines_.empty() || ended_) && !is_stop;
     if (is_alone) {
       BeginLine(layout_[token].comment_indent, comment.lines_before, token);
@@ -114,8 +117,9 @@ class Lines {
     LinePiece piece;
     piece.text = text_.substr(token.offset, token.end_offset - token.offset);
     piece.blank = layout.blank || (is_behind_comment_ && !token.Is(",") && !token.Is(";"));
-    piece.may_break = layout.may_break;
-    piece.begins_body = layout.begins_body;
+    // A comment that a break would leave at the end of a line would be another kind of comment.
+    piece.may_break = layout.may_break && !is_behind_comment_;
+    piece.begins_body = layout.begins_body && !is_behind_comment_;
     // An operator is a worse place to break than a comma beside it.
     piece.level = 2 * layout.depth + (i > 0 && (tokens_[i - 1].Is(",") || token.Is("return")) ? 0 : 1);
     piece.indent = layout.indent;

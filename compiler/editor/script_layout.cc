@@ -115,7 +115,8 @@ class LineBreaks {
     const auto found =
         std::lower_bound(tokens_.begin(), tokens_.end(), range.end,
                          [](const Token& token, const Place& at) { return token.range.end <= at; });
-    return static_cast<size_t>(found - tokens_.begin());
+    return std::min(static_cast<size_t>(found - tokens_.begin()),
+                    tokens_.size() - 1);  // not the end of the file
   }
 
   // Returns the token behind the statement and the ";" that end it.

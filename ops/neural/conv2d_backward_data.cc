@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <vector>
 
 #include "core/values/panels.h"
+#include "ops/base/adjoint.h"
 #include "ops/base/arguments.h"
 #include "ops/base/machine_constants.h"
 #include "ops/base/parallel.h"
@@ -110,6 +112,20 @@ double BackwardDataWorkingBytes(const Node&, std::span<const ValueInfo>) {
   return sizeof(double) * kGradientCells;
 }
 
+// The sum of G * result is that of conv2d(G, W) * dout.
+void DifferentiateBackwardData(AdjointCall& call) {
+  const auto with_numbers = [&](NodeId first, NodeId second) {
+    std::vector<NodeId> inputs = {first, second};
+    for (size_t i = kShapes; i < 14; ++i) inputs.push_back(call.Input(i));
+    return inputs;
+  };
+  if (call.IsWanted(kFilters))
+    call.Give(kFilters,
+              call.Add("conv2d_backward_filter", with_numbers(call.Adjoint(), call.Input(kGradient))));
+  if (call.IsWanted(kGradient))
+    call.Give(kGradient, call.Add("conv2d", with_numbers(call.Adjoint(), call.Input(kFilters))));
+}
+
 }  // namespace
 
 /// conv2d_backward_data(W, dout, input_shape=, filter_shape=, stride=, padding=): the gradient of conv2d by
@@ -134,6 +150,8 @@ extern constexpr Operator kConv2dBackwardData = {
     .run = RunBackwardData,
     .takes_singles = TakesSingles,
     .storages = Storages::kDense,
-    .working_bytes = BackwardDataWorkingBytes};
+    .working_bytes = BackwardDataWorkingBytes,
+    .adjoints = "*; *; 0",
+    .differentiate = DifferentiateBackwardData};
 
 }  // namespace heddle::ops

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <vector>
 
 #include "core/values/panels.h"
+#include "ops/base/adjoint.h"
 #include "ops/base/arguments.h"
 #include "ops/base/machine_constants.h"
 #include "ops/base/parallel.h"
@@ -182,6 +184,19 @@ double BackwardFilterWorkingBytes(const Node&, std::span<const ValueInfo>) {
   return sizeof(double) * (kUnfoldedCells + kWide);
 }
 
+// The sum of G * result is that of conv2d(X, G) * dout.
+void DifferentiateBackwardFilter(AdjointCall& call) {
+  const auto with_numbers = [&](NodeId first, NodeId second) {
+    std::vector<NodeId> inputs = {first, second};
+    for (size_t i = kShapes; i < 14; ++i) inputs.push_back(call.Input(i));
+    return inputs;
+  };
+  if (call.IsWanted(kImages))
+    call.Give(kImages, call.Add("conv2d_backward_data", with_numbers(call.Adjoint(), call.Input(kGradient))));
+  if (call.IsWanted(kGradient))
+    call.Give(kGradient, call.Add("conv2d", with_numbers(call.Input(kImages), call.Adjoint())));
+}
+
 }  // namespace
 
 /// conv2d_backward_filter(X, dout, input_shape=, filter_shape=, stride=, padding=): the gradient of conv2d by
@@ -206,6 +221,8 @@ extern constexpr Operator kConv2dBackwardFilter = {
     .run = RunBackwardFilter,
     .takes_singles = TakesSingles,
     .storages = Storages::kDense,
-    .working_bytes = BackwardFilterWorkingBytes};
+    .working_bytes = BackwardFilterWorkingBytes,
+    .adjoints = "*; *; 0",
+    .differentiate = DifferentiateBackwardFilter};
 
 }  // namespace heddle::ops

@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "ops/base/adjoint.h"
 #include "ops/base/arguments.h"
 #include "ops/base/parallel.h"
 #include "ops/neural/cell_types.h"
@@ -14,7 +15,8 @@
 namespace heddle::ops {
 namespace {
 
-enum Input { kImages, kGradient, kShapes };
+// Of max_pool_at the second input is no gradient.
+enum Input { kImages, kGradient, kShapes, kOther = kGradient };
 
 constexpr int64_t kTaskCells = 1 << 15;
 
@@ -136,7 +138,20 @@ Result<Value> RunAveragePoolBackward(const KernelCall& call) {
   });
 }
 
-constexpr Operator PoolBackward(std::string_view name, Result<Value> (*run)(const KernelCall&)) {
+// Both are linear in dout, and do not change by small steps of X.
+std::vector<NodeId> WithNumbers(AdjointCall& call, std::vector<NodeId> inputs) {
+  for (size_t i = kShapes; i < 12; ++i) inputs.push_back(call.Input(i));
+  return inputs;
+}
+void DifferentiateMaxPoolBackward(AdjointCall& call) {
+  call.Give(kGradient, call.Add("max_pool_at", WithNumbers(call, {call.Input(kImages), call.Adjoint()})));
+}
+void DifferentiateAveragePoolBackward(AdjointCall& call) {
+  call.Give(kGradient, call.Add("avg_pool", WithNumbers(call, {call.Adjoint()})));
+}
+
+constexpr Operator PoolBackward(std::string_view name, Result<Value> (*run)(const KernelCall&),
+                                void (*differentiate)(AdjointCall&)) {
   return {.name = name,
           .form = CallForm::kNamed,
           .parameters = "X dout input_shape[4] pool_size[2] stride[2] padding[2]",
@@ -147,7 +162,62 @@ constexpr Operator PoolBackward(std::string_view name, Result<Value> (*run)(cons
           .input_use = MatricesByRows,
           .run = run,
           .takes_singles = TakesSingles,
-          .storages = Storages::kDense};
+          .storages = Storages::kDense,
+          .adjoints = "0; *; 0",
+          .differentiate = differentiate};
+}
+
+// The cells of Y at which max_pool takes those of X.
+template <typename Cell, typename Number>
+Result<Value> TakeAtMaxima(const KernelCall& call, const Windows& windows) {
+  const Matrix &x = call.inputs[kImages]->matrix(), &y = call.inputs[kOther]->matrix();
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.rows(), windows.Results(), kElementTypeOf<Cell>));
+  const int64_t places = windows.Places(), channel_cells = windows.h * windows.w;
+  ParallelFor(x.rows() * windows.c, kTaskCells / (places + 1) + 1, [&](int64_t begin, int64_t end) {
+    WindowMaxima<Cell, Number> maxima(windows.q);
+    for (int64_t channel = begin; channel < end; ++channel) {
+      if (IsCancelled(call.context.cancelled)) return;
+      const Cell* const cells = y.data<Cell>() + channel * channel_cells;
+      Cell* out = result.mutable_data<Cell>() + channel * places;
+      for (int64_t i = 0; i < windows.p; ++i) {
+        maxima.Find(windows, x.data<Cell>() + channel * channel_cells, i);
+        for (int64_t j = 0; j < windows.q; ++j) {
+          const int64_t place = maxima.PlaceOf(j);
+          *out++ = place >= 0 ? cells[place] : Cell{0};
+        }
+      }
+    }
+  });
+  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
+  return Value(std::move(result));
+}
+
+Status CheckInputsOfMaxPoolAt(std::string_view op, const Windows& windows, Shape images, Shape other,
+                              StatusCode code) {
+  HEDDLE_RETURN_IF_ERROR(CheckShape(op, "X", images, {windows.n, windows.Image()}, code));
+  return CheckShape(op, "Y", other, {windows.n, windows.Image()}, code);
+}
+
+Result<ValueInfo> InferMaxPoolAt(const InferContext& context) {
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, kImages, "argument 1"));
+  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, kOther, "argument 2"));
+  HEDDLE_ASSIGN_OR_RETURN(const Windows windows, InferWindows(context, kShapes, WindowForm::kPool));
+  HEDDLE_RETURN_IF_ERROR(CheckInputsOfMaxPoolAt(context.node.op, windows, context.inputs[kImages].shape,
+                                                context.inputs[kOther].shape, StatusCode::kInvalidArgument));
+  return ValueInfo::OfMatrix({windows.n, windows.Results()});
+}
+
+Result<Value> RunMaxPoolAt(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const Windows windows, GivenWindows(call, kShapes, WindowForm::kPool));
+  HEDDLE_RETURN_IF_ERROR(CheckInputsOfMaxPoolAt(call.node.op, windows, call.input_infos[kImages].shape,
+                                                call.input_infos[kOther].shape,
+                                                StatusCode::kFailedPrecondition));
+  return TakesSingles(call) ? TakeAtMaxima<float, int64_t>(call, windows)
+                            : TakeAtMaxima<double, int64_t>(call, windows);
+}
+
+void DifferentiateMaxPoolAt(AdjointCall& call) {
+  call.Give(kOther, call.Add("max_pool_backward", WithNumbers(call, {call.Input(kImages), call.Adjoint()})));
 }
 
 }  // namespace
@@ -159,7 +229,8 @@ constexpr Operator PoolBackward(std::string_view name, Result<Value> (*run)(cons
 /// Shapes:  X is N x C*H*W, dout N x C*P*Q, the result as X. Format: dense.
 /// Order:   a cell adds those of its windows, rows, then columns of windows ascending, from +0.0.
 /// Cost:    N*C*P*Q * R*S comparisons.
-extern constexpr Operator kMaxPoolBackward = PoolBackward("max_pool_backward", RunMaxPoolBackward);
+extern constexpr Operator kMaxPoolBackward =
+    PoolBackward("max_pool_backward", RunMaxPoolBackward, DifferentiateMaxPoolBackward);
 
 /// avg_pool_backward(X, dout, input_shape=, pool_size=, stride=, padding=): the gradient of avg_pool; of X
 /// only the size counts.
@@ -167,6 +238,26 @@ extern constexpr Operator kMaxPoolBackward = PoolBackward("max_pool_backward", R
 /// Shapes:  as max_pool_backward.
 /// Order:   dout / (R*S), then as max_pool_backward.
 /// Cost:    N*C*P*Q * R*S additions.
-extern constexpr Operator kAveragePoolBackward = PoolBackward("avg_pool_backward", RunAveragePoolBackward);
+extern constexpr Operator kAveragePoolBackward =
+    PoolBackward("avg_pool_backward", RunAveragePoolBackward, DifferentiateAveragePoolBackward);
+
+/// max_pool_at(X, Y, input_shape=, pool_size=, stride=, padding=): of each window the cell of Y at the place
+/// of the first largest cell of X, 0 where no cell is above the least finite number: the adjoint of dout in
+/// max_pool_backward. Formed by gradient().
+///
+/// Shapes:  X and Y are N x C*H*W, the result N x C*P*Q. Format: dense. Exact.
+/// Cost:    N*C*P*Q * R*S comparisons.
+extern constexpr Operator kMaxPoolAt = {.name = "max_pool_at",
+                                        .parameters = "X Y input_shape[4] pool_size[2] stride[2] padding[2]",
+                                        .min_inputs = 12,
+                                        .max_inputs = 12,
+                                        .infer = InferMaxPoolAt,
+                                        .row_rule = RowWise,
+                                        .input_use = MatricesByRows,
+                                        .run = RunMaxPoolAt,
+                                        .takes_singles = TakesSingles,
+                                        .storages = Storages::kDense,
+                                        .adjoints = "0; *; 0",
+                                        .differentiate = DifferentiateMaxPoolAt};
 
 }  // namespace heddle::ops

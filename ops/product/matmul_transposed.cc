@@ -139,13 +139,7 @@ Result<Matrix> SparseVectors(const Product& p, const Matrix& x, const Matrix& y,
   const double* values = x.values();
   if (AreSparseLeaves(x.stored(), end - begin, p.n, p.k))
     return ReduceSparseLeaves(p.reduction, p.k, begin, end, whole, [&](int64_t leaf, SparseLeaf& terms) {
-      const Rows rows = rows_of(leaf);
-      terms.Reserve(offsets[rows.end] - offsets[rows.begin]);
-      for (int64_t i = rows.begin; i < rows.end; ++i) {
-        if (offsets[i] == offsets[i + 1]) continue;
-        terms.Weigh(y.data() + i * p.k);
-        terms.AddEntries(columns, values, offsets[i], offsets[i + 1]);
-      }
+      AddTermsOfRows(x, y, rows_of(leaf), &terms);
     });
   HEDDLE_ASSIGN_OR_RETURN(
       Matrix nodes, ReduceLeaves(p.reduction, begin, end, [&](int64_t leaf, double* payload) {
@@ -283,6 +277,13 @@ Result<Matrix> Partial(const Product& p, const Matrix& x, const Matrix& y, int64
   const auto rows_of = [&](int64_t leaf) {
     return Rows{leaf * height - row_begin, std::min(row_end, (leaf + 1) * height) - row_begin};
   };
+  // What few rows add to a large result: the rows of leaves that are touched, not all of their cells.
+  if (p.accumulation == Accumulation::kCells && !p.single && x.IsSparse() && !y.IsSparse() &&
+      AreSparseLeaves(x.stored(), end - begin, p.n, p.k))
+    return ReduceSparseLeaves(
+        p.reduction, p.k, begin, end, whole,
+        [&](int64_t leaf, SparseLeaf& terms) { AddTermsOfRows(x, y, rows_of(leaf), &terms); },
+        PlaceLayout::kCellsTogether);
   if (p.accumulation == Accumulation::kCells && !p.single && x.IsSparse() && y.IsSparse() &&
       p.reduction.width <= kMostPlaces &&
       AreSparseLeaves(CountProducts(x, y), end - begin, p.reduction.width, 1))

@@ -86,6 +86,16 @@ void AddSparseLeafOfSingles(const Matrix& x, const Matrix& y, const Tiles& tiles
   chains.End(payload);
 }
 
+void AddTermsOfRows(const Matrix& x, const Matrix& y, Rows rows, SparseLeaf* terms) {
+  const int64_t* const offsets = x.row_offsets();
+  terms->Reserve(offsets[rows.end] - offsets[rows.begin]);
+  terms->WeighByRowsOf(y.data() + rows.begin * y.columns());
+  for (int64_t i = rows.begin; i < rows.end; ++i) {
+    terms->WeighByRow(i - rows.begin);
+    terms->AddEntries(x.column_indexes(), x.values(), offsets[i], offsets[i + 1]);
+  }
+}
+
 int64_t CountProducts(const Matrix& x, const Matrix& y) {
   int64_t count = 0;
   for (int64_t i = 0; i < x.rows(); ++i)

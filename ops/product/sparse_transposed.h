@@ -34,6 +34,10 @@ void AddSparseLeaf(const Matrix& x, const Matrix& y, const Tiles& tiles, Rows ro
 void AddSparseLeafOfSingles(const Matrix& x, const Matrix& y, const Tiles& tiles, Rows rows, const Tile& tile,
                             double* payload);
 
+/// The rows of a leaf of CSR X and dense Y, of any number of columns: entry (i, j) of X adds row i of Y to
+/// place j.
+void AddTermsOfRows(const Matrix& x, const Matrix& y, Rows rows, SparseLeaf* terms);
+
 /// Multiplications of t(X) %*% Y of two CSR matrices.
 int64_t CountProducts(const Matrix& x, const Matrix& y);
 /// The rows of a leaf of two CSR matrices, entry by entry.

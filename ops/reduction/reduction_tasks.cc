@@ -46,14 +46,15 @@ Result<ReductionTasks> ReductionTasks::Divide(const Reduction& reduction, int64_
     for (int64_t i = 0; i < (int64_t{1} << down); ++i)
       division.tasks_.push_back({(node.index << down) + i, node.level - down});
   }
-  division.payloads_ = AlignedArray(division.size() * division.stride_);
+  HEDDLE_ASSIGN_OR_RETURN(division.payloads_, Matrix::Dense(division.size(), division.stride_));
+  division.first_payload_ = division.payloads_.mutable_data();
   return division;
 }
 
 Result<Matrix> ReductionTasks::Close() {
   if (IsCancelled(reduction_.cancelled)) return Cancelled("cancelled");
   const int64_t width = reduction_.width;
-  double* piece = payloads_.data();
+  double* piece = first_payload_;
   for (size_t i = 0; i < nodes_.size(); ++i) {
     const int64_t pieces = int64_t{1} << std::max(0, nodes_[i].level - level_);
     for (int64_t step = 1; step < pieces; step *= 2)

@@ -28,7 +28,7 @@ class ReductionTasks {
   int64_t size() const { return static_cast<int64_t>(tasks_.size()); }
   const TreeNode& operator[](int64_t i) const { return tasks_[static_cast<size_t>(i)]; }
   /// Where task i writes its payload; uninitialised.
-  double* Payload(int64_t i) { return payloads_.data() + i * stride_; }
+  double* Payload(int64_t i) { return first_payload_ + i * stride_; }
   /// The partial value, one row per node. kCancelled when cancelled.
   Result<Matrix> Close();
 
@@ -40,7 +40,10 @@ class ReductionTasks {
   int level_ = 0;
   std::vector<TreeNode> nodes_;
   std::vector<TreeNode> tasks_;
-  AlignedArray payloads_;
+  // A row for each task, of the pool of matrices: pages that malloc gives back would be touched for the first
+  // time by every kernel.
+  Matrix payloads_;
+  double* first_payload_ = nullptr;
   Matrix partial_;
 };
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -13,6 +11,7 @@
 #include "ops/base/parallel.h"
 #include "ops/base/whole_number.h"
 #include "ops/cells/move_cells.h"
+#include "ops/cells/sort_keys.h"
 #include "ops/select/select_operators.h"
 
 namespace heddle::ops {
@@ -37,37 +36,10 @@ Result<ValueInfo> InferOrder(const InferContext& context) {
   return ValueInfo::OfMatrix(x.shape, x.format);
 }
 
-// Unsigned integers in the order of the doubles: -0.0 equals 0.0, every NaN is above infinity.
-uint64_t SortKey(double x) {
-  if (std::isnan(x)) return ~uint64_t{0} - 1;
-  const auto bits = std::bit_cast<uint64_t>(x + 0.0);
-  return bits >> 63 != 0 ? ~bits : bits | (uint64_t{1} << 63);
-}
-
 struct KeyedRow {
   uint64_t key;
   int64_t row;
 };
-
-// Stable; least significant byte first, leaving out bytes that all keys share.
-void RadixSort(std::vector<KeyedRow>* rows, std::vector<KeyedRow>* scratch) {
-  if (rows->size() < 512) {
-    std::stable_sort(rows->begin(), rows->end(),
-                     [](const KeyedRow& a, const KeyedRow& b) { return a.key < b.key; });
-    return;
-  }
-  scratch->resize(rows->size());
-  std::array<std::array<size_t, 256>, 8> counts{};
-  for (const KeyedRow& row : *rows)
-    for (size_t byte = 0; byte < 8; ++byte) ++counts[byte][row.key >> (8 * byte) & 255];
-  for (size_t byte = 0; byte < 8; ++byte) {
-    if (counts[byte][rows->front().key >> (8 * byte) & 255] == rows->size()) continue;
-    size_t sum = 0;
-    for (size_t& count : counts[byte]) sum += std::exchange(count, sum);
-    for (const KeyedRow& row : *rows) (*scratch)[counts[byte][row.key >> (8 * byte) & 255]++] = row;
-    std::swap(*rows, *scratch);
-  }
-}
 
 // Whole numbers without a point, as columns are counted.
 std::string TextOf(double column) {
@@ -121,7 +93,7 @@ Result<Value> RunOrder(const KernelCall& call) {
       row.key = SortKey(cells[static_cast<size_t>(row.row)]);
       if (decreasing) row.key = ~row.key;
     }
-    RadixSort(&rows, &scratch);
+    SortByKeys(&rows, &scratch, [](const KeyedRow& row) { return row.key; });
   }
   if (BooleanOr(call, kIndexReturn, false)) {
     HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.rows(), 1));

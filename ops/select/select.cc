@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
+#include "core/values/panels.h"
 #include "ops/base/adjoint.h"
 #include "ops/base/arguments.h"
 #include "ops/base/parallel.h"
@@ -26,6 +28,8 @@ namespace {
 //      k x n or m x k, k known only after the run. If nothing is left: one row (column) of zeros, or none
 //      with empty.return=FALSE. NaN is not zero, -0.0 is. Format: X's. Exact. Cost: reads X once, copies what
 //      is left. X may be a frame (ops/frame/remove_empty.h).
+
+constexpr int64_t kCellsOfTask = 32768;
 
 Result<bool> ByRows(const Node& node) {
   const std::string& margin = node.Text("margin");
@@ -63,56 +67,100 @@ Result<ValueInfo> InferRemoveEmpty(const InferContext& context) {
   return info;
 }
 
-// Calls visit(row, column, value) for every cell other than zero.
-template <typename Visit>
-void VisitNonzeros(const Matrix& x, const Visit& visit) {
-  for (int64_t i = 0; i < x.rows(); ++i) {
-    if (x.IsSparse()) {
-      for (int64_t k = x.row_offsets()[i]; k < x.row_offsets()[i + 1]; ++k)
-        if (x.values()[k] != 0) visit(i, int64_t{x.column_indexes()[k]});
-    } else {
-      const double* row = x.data() + i * x.columns();
-      for (int64_t j = 0; j < x.columns(); ++j)
-        if (row[j] != 0) visit(i, j);
-    }
-  }
-}
-
+// A byte for each row (column): whether it has a cell other than zero.
 std::vector<char> NotZero(const Matrix& x, bool rows) {
-  std::vector<char> found(static_cast<size_t>(rows ? x.rows() : x.columns()), 0);
-  VisitNonzeros(x, [&](int64_t i, int64_t j) { found[static_cast<size_t>(rows ? i : j)] = 1; });
+  const int64_t length = rows ? x.rows() : x.columns(), width = rows ? x.columns() : x.rows();
+  std::vector<char> found(static_cast<size_t>(length), 0);
+  if (x.IsSparse()) {
+    for (int64_t i = 0; i < x.rows(); ++i)
+      for (int64_t k = x.row_offsets()[i]; k < x.row_offsets()[i + 1]; ++k)
+        if (x.values()[k] != 0) found[static_cast<size_t>(rows ? i : int64_t{x.column_indexes()[k]})] = 1;
+    return found;
+  }
+  // Either way cells that follow each other in memory are looked at one after the other.
+  const double* const cells = x.data();
+  const int64_t columns = x.columns();
+  ParallelFor(length, std::max<int64_t>(1, kCellsOfTask / std::max<int64_t>(1, width)),
+              [&](int64_t begin, int64_t end) {
+                if (rows && width > 1) {
+                  for (int64_t i = begin; i < end; ++i)
+                    found[static_cast<size_t>(i)] =
+                        std::any_of(cells + i * columns, cells + (i + 1) * columns,
+                                    [](double cell) { return cell != 0; });
+                  return;
+                }
+                for (int64_t i = 0; i < (rows ? 1 : width); ++i)
+                  for (int64_t j = begin; j < end; ++j)
+                    found[static_cast<size_t>(j)] |= static_cast<char>(cells[i * columns + j] != 0);
+              });
   return found;
 }
 
-// The numbers of the rows (columns) that stay.
-Result<std::vector<int64_t>> Kept(const KernelCall& call, bool rows) {
+// Which rows (columns) stay, a byte each.
+Result<std::vector<char>> Keep(const KernelCall& call, bool rows) {
   const Value& x = *call.inputs[0];
-  std::vector<char> keep;
-  if (call.inputs.size() > 1 && call.inputs[1] != nullptr) {
-    const Matrix& select = call.inputs[1]->matrix();
-    HEDDLE_RETURN_IF_ERROR(CheckSelect(rows, x.IsFrame() ? "frame" : "matrix", x.shape(), select.shape(),
-                                       StatusCode::kFailedPrecondition));
-    keep = NotZero(select, select.columns() == 1);
-  } else {
-    keep = x.IsFrame() ? NotEmpty(x.frame(), rows) : NotZero(x.matrix(), rows);
-  }
-  std::vector<int64_t> kept;
-  for (size_t i = 0; i < keep.size(); ++i)
-    if (keep[i]) kept.push_back(static_cast<int64_t>(i));
-  return kept;
+  if (call.inputs.size() < 2 || call.inputs[1] == nullptr)
+    return x.IsFrame() ? NotEmpty(x.frame(), rows) : NotZero(x.matrix(), rows);
+  const Matrix& select = call.inputs[1]->matrix();
+  HEDDLE_RETURN_IF_ERROR(CheckSelect(rows, x.IsFrame() ? "frame" : "matrix", x.shape(), select.shape(),
+                                     StatusCode::kFailedPrecondition));
+  return NotZero(select, select.columns() == 1);
+}
+
+// How many of the bytes before each run of kCellsOfTask are 1, and before the end. The loops over such bytes
+// have no branch that depends on them: nothing foresees those of random cells.
+std::vector<int64_t> CountsBefore(const std::vector<char>& keep) {
+  const auto count = static_cast<int64_t>(keep.size()), runs = CeilDivide(count, kCellsOfTask);
+  std::vector<int64_t> before(static_cast<size_t>(runs) + 1, 0);
+  ParallelFor(runs, 1, [&](int64_t first, int64_t last) {
+    for (int64_t run = first; run < last; ++run) {
+      int64_t kept = 0;
+      for (int64_t i = run * kCellsOfTask; i < std::min(count, (run + 1) * kCellsOfTask); ++i)
+        kept += keep[static_cast<size_t>(i)];
+      before[static_cast<size_t>(run) + 1] = kept;
+    }
+  });
+  std::partial_sum(before.begin(), before.end(), before.begin());
+  return before;
+}
+
+// out[k] = of(i) for the k-th byte i that is 1.
+template <typename Out, typename Of>
+void Compress(const std::vector<char>& keep, const std::vector<int64_t>& before, Out* out, const Of& of) {
+  ParallelFor(static_cast<int64_t>(before.size()) - 1, 1, [&](int64_t first, int64_t last) {
+    const int64_t end = before[static_cast<size_t>(last)];
+    int64_t i = first * kCellsOfTask;
+    for (int64_t at = before[static_cast<size_t>(first)]; at < end; ++i) {
+      out[at] = of(i);
+      at += keep[static_cast<size_t>(i)];
+    }
+  });
 }
 
 Result<Value> RunRemoveEmpty(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(const bool rows, ByRows(call.node));
-  HEDDLE_ASSIGN_OR_RETURN(const std::vector<int64_t> kept, Kept(call, rows));
-  const bool fills = kept.empty() && BooleanAttribute(call.node, "empty.return", true);
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<char> keep, Keep(call, rows));
+  const std::vector<int64_t> before = CountsBefore(keep);
+  const bool fills = before.back() == 0 && BooleanAttribute(call.node, "empty.return", true);
+  // A vector of which some cells stay is its own list of them.
+  if (!call.inputs[0]->IsFrame() && !fills) {
+    const Matrix& x = call.inputs[0]->matrix();
+    if (before.back() == static_cast<int64_t>(keep.size())) return Value(x);
+    if (!x.IsSparse() && (rows ? x.columns() : x.rows()) == 1) {
+      HEDDLE_ASSIGN_OR_RETURN(Matrix left,
+                              rows ? Matrix::Dense(before.back(), 1) : Matrix::Dense(1, before.back()));
+      Compress(keep, before, left.mutable_data(), [&](int64_t i) { return x.data()[i]; });
+      return Value(std::move(left));
+    }
+  }
+  std::vector<int64_t> kept(static_cast<size_t>(before.back()));
+  Compress(keep, before, kept.data(), [](int64_t i) { return i; });
   if (call.inputs[0]->IsFrame()) {
     const Frame& frame = call.inputs[0]->frame();
     HEDDLE_ASSIGN_OR_RETURN(Frame left, fills ? NothingLeft(frame, rows) : Gathered(frame, rows, kept));
     return Value(std::move(left));
   }
   const Matrix& x = call.inputs[0]->matrix();
-  const int64_t length = rows ? x.rows() : x.columns();
   Matrix result;
   if (fills) {
     const Shape shape = rows ? Shape{1, x.columns()} : Shape{x.rows(), 1};
@@ -121,8 +169,6 @@ Result<Value> RunRemoveEmpty(const KernelCall& call) {
     } else {
       HEDDLE_ASSIGN_OR_RETURN(result, FilledMatrix(shape.rows, shape.columns, 0));
     }
-  } else if (static_cast<int64_t>(kept.size()) == length) {
-    result = x;
   } else if (rows) {
     HEDDLE_ASSIGN_OR_RETURN(result, GatherRows(x, kept));
   } else {

@@ -4,6 +4,7 @@
 #include "ops/base/arguments.h"
 #include "ops/catalog.h"
 #include "ops/solve/eigen_general.h"
+#include "ops/solve/eigen_symmetric.h"
 
 namespace heddle::ops {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 // Errors (at run time): a cell is NaN or infinite; an eigenvalue is complex.
 // Error: backward stable, the eigenpairs of A + E with |E| <= c n eps |A| (Golub, Van Loan, Matrix
 // Computations, section 8.3: tridiagonal form by Householder reflections, then implicit QR).
-// Cost: 9 n^3, of a matrix that is not symmetric 25 n^3.
+// Cost: 9 n^3 (ops/solve/eigen_symmetric.h), of a matrix that is not symmetric 25 n^3.
 constexpr double kSymmetric = 1e-10;
 
 Result<std::vector<ValueInfo>> InferEigen(const InferContext& context) {
@@ -36,12 +37,7 @@ Status RunEigen(const KernelCall& call, std::span<Value> results) {
   HEDDLE_RETURN_IF_ERROR(CheckFinite("eigen", a));
   Eigen::VectorXd values(a.rows());
   if (a.rows() > 0 && CheckSymmetric("eigen", a, kSymmetric, /*of_all=*/true).ok()) {
-    const Eigen::SelfAdjointEigenSolver<Cells> solver(a);
-    if (solver.info() != Eigen::Success)
-      return FailedPrecondition("eigen: the values of the {} matrix were not found in {} rounds",
-                                input.shape(), solver.m_maxIterations * a.rows());
-    values = solver.eigenvalues();
-    a = solver.eigenvectors();
+    HEDDLE_RETURN_IF_ERROR(EigenOfSymmetric(std::move(a), &values, &a));
   } else if (a.rows() > 0) {
     HEDDLE_RETURN_IF_ERROR(EigenOfGeneral(Cells(a), &values, &a));
   }

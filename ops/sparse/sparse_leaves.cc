@@ -25,8 +25,9 @@ constexpr int64_t kMostBlocks = 4096;
 // Of all leaves together: where the terms of each block begin.
 constexpr int64_t kMostStarts = 1 << 23;
 
-// Fetched ahead: the first terms of a block in the leaves to come, and weights.
-constexpr int64_t kLeavesAhead = 3, kFetchedTerms = 16, kTermsAhead = 16;
+// Fetched ahead: the first terms of a block in the leaves to come, and weights; of many weights the first.
+constexpr int64_t kLeavesAhead = 3, kFetchedTerms = 16, kTermsAhead = 16, kRowsAhead = 4;
+constexpr int64_t kFetchedWeights = 64;
 
 // How a payload is cut into blocks of 2^shift places.
 struct Blocks {
@@ -49,6 +50,7 @@ class SortedTerms {
   SortedTerms(const SparseLeaf& leaf, const Blocks& blocks)
       : terms_(std::make_unique_for_overwrite<SparseTerm[]>(leaf.terms().size())),
         weights_(leaf.weights()),
+        rows_(leaf.rows()),
         starts_(static_cast<size_t>(blocks.count()) + 1) {
     for (const SparseTerm& term : leaf.terms()) ++starts_[static_cast<size_t>(term.place >> blocks.shift)];
     int64_t start = 0;
@@ -61,13 +63,14 @@ class SortedTerms {
   }
   const SparseTerm* Begin(int64_t block) const { return terms_.get() + starts_[static_cast<size_t>(block)]; }
   const SparseTerm* End(int64_t block) const { return Begin(block + 1); }
-  const double* weights() const { return weights_.data(); }
+  const double* weights() const { return rows_ != nullptr ? rows_ : weights_.data(); }
   // The first of a block; the machine goes on with what follows.
   void Fetch(int64_t block) const { FetchLines(Begin(block), kFetchedTerms); }
 
  private:
   std::unique_ptr<SparseTerm[]> terms_;
   std::vector<double> weights_;
+  const double* rows_ = nullptr;
   std::vector<int64_t> starts_;
 };
 
@@ -84,8 +87,11 @@ template <typename At>
     }
     return;
   }
-  for (; terms < end; ++terms)
+  for (; terms < end; ++terms) {
+    FetchLines(weights + std::min(terms + kRowsAhead, end - 1)->weights * cells,
+               std::min(cells, kFetchedWeights));
     simd::AddScaled(terms->value, weights + terms->weights * cells, cells, at(terms->place));
+  }
 }
 
 // A tree above each place of a block on its own. Which places a term meets nothing foresees, so that few
@@ -116,12 +122,18 @@ class PlaceTrees {
     });
   }
 
-  void Finish(int64_t stride, double* payload) {
+  // Cell c of the first place goes to payload[c * cell_stride], that of the next one place_stride further.
+  void Finish(int64_t cell_stride, int64_t place_stride, double* payload) {
     for (int64_t place = 0; place < places_; ++place) {
       double* const last = last_.data() + place * (1 + cells());
       if (const int nodes = std::popcount(HeadOf(last).levels); nodes > 0)
         JoinLast(Earlier(place), last, nodes, nodes);
-      for (int64_t c = 0; c < cells(); ++c) payload[c * stride + place] = last[1 + c];
+      double* const out = payload + place * place_stride;
+      if (cell_stride == 1) {
+        std::copy_n(last + 1, cells(), out);
+        continue;
+      }
+      for (int64_t c = 0; c < cells(); ++c) out[c * cell_stride] = last[1 + c];
     }
   }
 
@@ -166,8 +178,11 @@ class PlaceTrees {
 
 // The payload of each node, block by block; `leaves` begin with number `begin`.
 template <int kCells>
-void AddBlocks(const Blocks& blocks, int64_t cells, const std::vector<SortedTerms>& leaves, int64_t begin,
-               const std::vector<TreeNode>& nodes, Matrix* partial) {
+void AddBlocks(const Blocks& blocks, int64_t cells, PlaceLayout layout,
+               const std::vector<SortedTerms>& leaves, int64_t begin, const std::vector<TreeNode>& nodes,
+               Matrix* partial) {
+  const bool together = layout == PlaceLayout::kCellsTogether;
+  const int64_t cell_stride = together ? 1 : blocks.places, place_stride = together ? cells : 1;
   const int64_t end = begin + static_cast<int64_t>(leaves.size());
   int max_level = 0;
   for (const TreeNode& node : nodes) max_level = std::max(max_level, node.level);
@@ -185,8 +200,9 @@ void AddBlocks(const Blocks& blocks, int64_t cells, const std::vector<SortedTerm
           const SortedTerms& terms = leaves[static_cast<size_t>(i - begin)];
           trees->Add(i, terms.Begin(block), terms.End(block), place, terms.weights());
         }
-        trees->Finish(blocks.places,
-                      partial->mutable_data() + static_cast<int64_t>(n) * partial->columns() + 2 + place);
+        trees->Finish(cell_stride, place_stride,
+                      partial->mutable_data() + static_cast<int64_t>(n) * partial->columns() + 2 +
+                          place * place_stride);
       }
     }
     slots.GiveBack(std::move(trees));
@@ -196,7 +212,7 @@ void AddBlocks(const Blocks& blocks, int64_t cells, const std::vector<SortedTerm
 }  // namespace
 
 Result<Matrix> ReduceSparseLeaves(const Reduction& reduction, int64_t cells, int64_t begin, int64_t end,
-                                  bool whole, const SparseLeafFunction& leaf) {
+                                  bool whole, const SparseLeafFunction& leaf, PlaceLayout layout) {
   HEDDLE_CHECK(reduction.join == Join::kSum, "only sums may skip places");
   std::vector<TreeNode> nodes = CoveringNodes(begin, end);
   if (whole && !nodes.empty()) nodes = {{0, CommonLevel(0, end - 1)}};
@@ -217,9 +233,9 @@ Result<Matrix> ReduceSparseLeaves(const Reduction& reduction, int64_t cells, int
   });
   if (IsCancelled(reduction.cancelled)) return Cancelled("cancelled");
   if (cells == 1)
-    AddBlocks<1>(blocks, cells, leaves, begin, nodes, &partial);
+    AddBlocks<1>(blocks, cells, layout, leaves, begin, nodes, &partial);
   else
-    AddBlocks<0>(blocks, cells, leaves, begin, nodes, &partial);
+    AddBlocks<0>(blocks, cells, layout, leaves, begin, nodes, &partial);
   return partial;
 }
 
@@ -227,11 +243,11 @@ bool AreSparseLeaves(int64_t terms, int64_t leaves, int64_t places, int64_t cell
   // Whole payloads pay longer while they stay in the second-level cache, and then in the third; of few, most
   // of the time is that of the passes over them.
   const int64_t width = places * cells;
-  const int64_t places_of_term = width > (1 << 17) && leaves < 4 ? 2
-                                 : width > (1 << 19)             ? 6
-                                 : width > (1 << 17)             ? 16
-                                 : cells <= 2                    ? 40
-                                                                 : 24;
+  if (cells > 8) return terms < leaves * places / (width > (1 << 15) ? 1 : 6);
+  const int64_t places_of_term = width > (1 << 17) && leaves<4 ? 2 : width>(1 << 19) ? 6
+                                 : width > (1 << 17)                                 ? 16
+                                 : cells <= 2                                        ? 40
+                                                                                     : 24;
   return terms < leaves * places / places_of_term;
 }
 

@@ -22,9 +22,10 @@
 // Error:  none; of the approximate forms none below 1024 distinct cells and none of rows, which are counted
 //         exactly, else a standard error of 3.1 %; never more than there are cells.
 // Rows:   by rows row-wise, the others are reductions. A partial value is a list of what was found, one
-// element
-//         a row: (cell) of all cells, (column, cell) of columns; with a sketch hashes in place of cells.
-// Cost:   one step of a hash table a cell. Memory: all distinct cells; of a sketch 16 KiB for each result.
+//         element a row: (cell) of all cells, (column, cell) of columns; with a sketch hashes in place of
+//         cells.
+// Cost:   one step of a hash table a cell while few are distinct; else the cells are sorted by their bytes.
+//         Memory: all distinct cells; of a sketch 16 KiB for each result.
 namespace heddle::ops {
 namespace {
 
@@ -76,13 +77,13 @@ Result<Matrix> CountRows(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.rows(), 1));
   double* counts = result.mutable_data();
   HEDDLE_RETURN_IF_ERROR(ForSetOfEachRow<DistinctValues>(
-      call, x, [&](int64_t i, const DistinctValues& set) { counts[i] = static_cast<double>(set.Count()); }));
+      call, x, [&](int64_t i, DistinctValues& set) { counts[i] = static_cast<double>(set.Count()); }));
   return result;
 }
 
 // No more than there are cells, whatever a sketch says.
 template <typename Set>
-int64_t CountOfCells(const Set& set, int64_t cells) {
+int64_t CountOfCells(Set& set, int64_t cells) {
   return std::min<int64_t>(set.Count(), cells);
 }
 
@@ -108,7 +109,7 @@ template <typename Set>
 Result<Matrix> ListColumns(const KernelCall& call, const Matrix& columns) {
   std::vector<std::vector<double>> elements(static_cast<size_t>(columns.rows()));
   HEDDLE_RETURN_IF_ERROR(ForSetOfEachRow<Set>(
-      call, columns, [&](int64_t j, const Set& set) { elements[static_cast<size_t>(j)] = set.Elements(); }));
+      call, columns, [&](int64_t j, Set& set) { elements[static_cast<size_t>(j)] = set.Elements(); }));
   int64_t count = 0;
   for (const std::vector<double>& of_column : elements) count += static_cast<int64_t>(of_column.size());
   HEDDLE_ASSIGN_OR_RETURN(Matrix list, Matrix::Dense(count, 2));
@@ -143,9 +144,8 @@ Result<Value> CountColumns(const KernelCall& call) {
   }
   HEDDLE_ASSIGN_OR_RETURN(result, Matrix::Dense(1, x.columns()));
   double* counts = result.mutable_data();
-  HEDDLE_RETURN_IF_ERROR(ForSetOfEachRow<Set>(call, columns, [&](int64_t j, const Set& set) {
-    counts[j] = static_cast<double>(CountOfCells(set, rows));
-  }));
+  HEDDLE_RETURN_IF_ERROR(ForSetOfEachRow<Set>(
+      call, columns, [&](int64_t j, Set& set) { counts[j] = static_cast<double>(CountOfCells(set, rows)); }));
   return Value(std::move(result));
 }
 

@@ -2,7 +2,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <numeric>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/values/sizes.h"
@@ -20,6 +21,8 @@ enum Input { kGroups, kBins, kWeights, kGroupCount, kBinCount };
 // Sums of some columns should stay in the second-level cache while rows add to them.
 constexpr int64_t kMostSumBytes = 256 << 10;
 constexpr int64_t kRowsBetweenPolls = 1 << 16;
+// Rows that a thread sorts.
+constexpr int64_t kLeastRowsOfRun = 1 << 15;
 
 // `what` has a row for each row of the bins.
 Status CheckRows(const Shape& bins, const Shape& other, std::string_view what, StatusCode code) {
@@ -99,44 +102,65 @@ class Histograms {
  private:
   static constexpr int64_t kGroupsOfThread = 8;
 
-  // A counting sort: where rows go that have a group, of a group in their order.
+  // A counting sort: where rows go that have a group, of a group in their order. Threads count and place a
+  // run of rows each, where there are few groups beside the rows.
   void SortRows(const Matrix& groups) {
     const double end = static_cast<double>(group_count_) + 1;
+    const int64_t rows = groups.rows(), group_ends = group_count_ + 1;
+    const int64_t runs =
+        std::clamp<int64_t>(rows / std::max(kLeastRowsOfRun, group_ends), 1, ParallelThreads());
     starts_.resize(static_cast<size_t>(group_count_) + 2);
-    places_.resize(static_cast<size_t>(groups.rows()));
-    for (int64_t i = 0; i < groups.rows(); ++i) {
+    places_ = std::make_unique_for_overwrite<int64_t[]>(static_cast<size_t>(rows));
+    // Of each run the rows of each group, 0: none; then where the next one goes.
+    std::vector<int64_t> next(static_cast<size_t>(runs * group_ends));
+    const auto for_rows = [&](const auto& body) {
+      ParallelFor(runs, 1, [&](int64_t first, int64_t last) {
+        for (int64_t run = first; run < last; ++run)
+          for (int64_t i = rows * run / runs; i < rows * (run + 1) / runs; ++i)
+            body(i, next.data() + run * group_ends);
+      });
+    };
+    for_rows([&](int64_t i, int64_t* counts) {
       const double group = groups.data()[i];
-      const bool has_group = group >= 1 && group < end;
-      if (has_group) ++starts_[static_cast<size_t>(group) + 1];
-      places_[static_cast<size_t>(i)] = has_group ? static_cast<int64_t>(group) : 0;
+      places_[static_cast<size_t>(i)] = group >= 1 && group < end ? static_cast<int64_t>(group) : 0;
+      ++counts[places_[static_cast<size_t>(i)]];
+    });
+    int64_t place = 0;
+    for (int64_t group = 1; group < group_ends; ++group) {
+      starts_[static_cast<size_t>(group)] = place;
+      for (int64_t run = 0; run < runs; ++run)
+        place += std::exchange(next[static_cast<size_t>(run * group_ends + group)], place);
     }
-    std::partial_sum(starts_.begin(), starts_.end(), starts_.begin());
-    // Each start moves to the next one.
-    for (int64_t& place : places_) place = place == 0 ? -1 : starts_[static_cast<size_t>(place)]++;
+    starts_.back() = place;
+    for_rows([&](int64_t i, int64_t* of_groups) {
+      int64_t& of_row = places_[static_cast<size_t>(i)];
+      of_row = of_row == 0 ? -1 : of_groups[of_row]++;
+    });
   }
 
   void CopyRows(const Matrix& bins, const Matrix& weights) {
     const double end = static_cast<double>(bin_count_) + 1;
-    codes_.resize(static_cast<size_t>(starts_.back() * columns_));
-    weights_.resize(static_cast<size_t>(starts_.back() * weight_count_));
+    // Not cleared: the threads that write them touch their pages first.
+    codes_ = std::make_unique_for_overwrite<Code[]>(static_cast<size_t>(starts_.back() * columns_));
+    weights_ = std::make_unique_for_overwrite<double[]>(static_cast<size_t>(starts_.back() * weight_count_));
     ParallelFor(bins.rows(), RowGrain(columns_), [&](int64_t begin, int64_t row_end) {
       for (int64_t i = begin; i < row_end; ++i) {
         const int64_t place = places_[static_cast<size_t>(i)];
         if (place < 0) continue;
         const double* const keys = bins.data() + i * columns_;
-        Code* const codes = codes_.data() + place * columns_;
+        Code* const codes = codes_.get() + place * columns_;
         for (int64_t j = 0; j < columns_; ++j)
           codes[j] = static_cast<Code>(keys[j] >= 1 && keys[j] < end ? static_cast<int64_t>(keys[j]) - 1
                                                                      : bin_count_);
         std::copy_n(weights.data() + i * weight_count_, weight_count_,
-                    weights_.data() + place * weight_count_);
+                    weights_.get() + place * weight_count_);
       }
     });
   }
 
   void RunTask(int64_t group, int64_t first, std::vector<double>* sums) const {
-    const int64_t begin = group == 0 ? 0 : starts_[static_cast<size_t>(group)];
-    const int64_t end = starts_[static_cast<size_t>(group) + 1];
+    const int64_t begin = starts_[static_cast<size_t>(group) + 1];
+    const int64_t end = starts_[static_cast<size_t>(group) + 2];
     if (begin == end) return;
     const int64_t count = std::min(width_, columns_ - first);
     sums->assign(static_cast<size_t>(count * (bin_count_ + 1) * weight_count_), 0);
@@ -156,8 +180,8 @@ class Histograms {
     const int64_t sums_of_column = (bin_count_ + 1) * weight_count;
     for (int64_t r = begin; r < end; ++r) {
       if ((r - begin) % kRowsBetweenPolls == 0 && IsCancelled(cancelled_)) return;
-      const Code* const codes = codes_.data() + r * columns_ + first;
-      const double* const weights = weights_.data() + r * weight_count;
+      const Code* const codes = codes_.get() + r * columns_ + first;
+      const double* const weights = weights_.get() + r * weight_count;
       double* column = sums;
       for (int64_t j = 0; j < count; ++j, column += sums_of_column) {
         double* const cell = column + static_cast<int64_t>(codes[j]) * weight_count;
@@ -179,11 +203,11 @@ class Histograms {
   const std::atomic<bool>* cancelled_;
   int64_t columns_, weight_count_, group_count_, bin_count_;
   double* out_;
-  int64_t width_ = 1, runs_ = 1;  // Of columns.
-  std::vector<int64_t> places_;   // Of rows; -1: in no group.
-  std::vector<int64_t> starts_;   // Group g has the places from starts_[g] to starts_[g + 1].
-  std::vector<Code> codes_;
-  std::vector<double> weights_;
+  int64_t width_ = 1, runs_ = 1;       // Of columns.
+  std::unique_ptr<int64_t[]> places_;  // Of rows; -1: in no group.
+  std::vector<int64_t> starts_;        // Group g, from 1, has the places from starts_[g] to starts_[g + 1].
+  std::unique_ptr<Code[]> codes_;
+  std::unique_ptr<double[]> weights_;
 };
 
 Result<Value> RunHistograms(const KernelCall& call) {

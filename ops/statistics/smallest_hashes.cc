@@ -6,17 +6,18 @@
 
 namespace heddle::ops {
 
-void SmallestHashes::AddRow(const Matrix& x, int64_t i) {
-  if (!x.IsSparse()) {
-    for (int64_t j = 0; j < x.columns(); ++j) Add(HashOfValue(x.data()[i * x.columns() + j]));
-    return;
-  }
-  const int64_t begin = x.row_offsets()[i], end = x.row_offsets()[i + 1];
-  for (int64_t k = begin; k < end; ++k) Add(HashOfValue(x.values()[k]));
-  if (end - begin < x.columns()) Add(HashOfValue(0));
+void SmallestHashes::AddCells(const double* cells, int64_t count) {
+  for (int64_t k = 0; k < count; ++k) Add(HashOfValue(cells[k]));
 }
 
-std::vector<double> SmallestHashes::Elements() const {
+void SmallestHashes::AddRows(const Matrix& x, int64_t begin, int64_t end) {
+  if (!x.IsSparse()) return AddCells(x.data() + begin * x.columns(), (end - begin) * x.columns());
+  const int64_t first = x.row_offsets()[begin], last = x.row_offsets()[end];
+  AddCells(x.values() + first, last - first);
+  if (last - first < (end - begin) * x.columns()) Add(HashOfValue(0));
+}
+
+std::vector<double> SmallestHashes::Elements() {
   std::vector<double> kept = hashes_.Elements();
   kept.resize(std::min(kept.size(), static_cast<size_t>(kKept)));
   return kept;
@@ -29,7 +30,7 @@ void SmallestHashes::Prune() {
   largest_ = kept.back();
 }
 
-int64_t SmallestHashes::Count() const {
+int64_t SmallestHashes::Count() {
   const std::vector<double> kept = Elements();
   if (static_cast<int64_t>(kept.size()) < kKept) return static_cast<int64_t>(kept.size());
   constexpr double kRange = 0x1p53;

@@ -22,13 +22,18 @@ class SmallestHashes {
     hashes_.Add(hash);
     if (hashes_.Count() >= 2 * kKept) Prune();
   }
-  void AddRow(const Matrix& x, int64_t i);
+  void AddCells(const double* cells, int64_t count);
+  /// The cells of rows [begin, end) of x, zeros of a CSR matrix among them.
+  void AddRows(const Matrix& x, int64_t begin, int64_t end);
+  void Join(SmallestHashes other) {
+    for (const double hash : other.Elements()) Add(hash);
+  }
   void Clear() { *this = SmallestHashes(); }
   /// The hashes, ascending, at most kKept.
-  std::vector<double> Elements() const;
+  std::vector<double> Elements();
   /// How many numbers the set has: exact below kKept. Else, with h the largest hash that is kept, as a part
   /// of the range of hashes, (kKept - 1) / h; its standard error is 3.1 % (1 / sqrt(kKept - 2)).
-  int64_t Count() const;
+  int64_t Count();
 
  private:
   void Prune();

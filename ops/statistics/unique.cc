@@ -41,7 +41,7 @@ Result<Matrix> Column(const std::vector<double>& cells) {
 Result<Matrix> UniqueOfRows(const KernelCall& call, const Matrix& x) {
   std::vector<std::vector<double>> rows(static_cast<size_t>(x.rows()));
   HEDDLE_RETURN_IF_ERROR(ForSetOfEachRow<DistinctValues>(
-      call, x, [&](int64_t i, const DistinctValues& set) { rows[static_cast<size_t>(i)] = set.Elements(); }));
+      call, x, [&](int64_t i, DistinctValues& set) { rows[static_cast<size_t>(i)] = set.Elements(); }));
   size_t widest = 0;
   for (const std::vector<double>& row : rows) widest = std::max(widest, row.size());
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, FilledMatrix(x.rows(), static_cast<int64_t>(widest), 0));
@@ -68,7 +68,7 @@ Result<Value> RunUnique(const KernelCall& call) {
     case Direction::kAll: {
       // A partial value is a list of distinct cells, too, one a row: those of all ranks together are as many
       // cells of a matrix.
-      HEDDLE_ASSIGN_OR_RETURN(const DistinctValues distinct, SetOfAllCells<DistinctValues>(call, x));
+      HEDDLE_ASSIGN_OR_RETURN(DistinctValues distinct, SetOfAllCells<DistinctValues>(call, x));
       HEDDLE_ASSIGN_OR_RETURN(result, Column(distinct.Elements()));
       break;
     }
@@ -84,7 +84,7 @@ Result<Value> RunUnique(const KernelCall& call) {
 ///          likewise by columns. k is known only after the run.
 /// Exact.   SystemDS gives them in no particular order.
 /// Rows:    "rc" is a reduction; the others are whole.
-/// Cost:    one step of a hash table a cell, then the distinct ones are sorted.
+/// Cost:    one step of a hash table a cell while few are distinct; else the cells are sorted by their bytes.
 extern constexpr Operator kUnique = {.name = "unique",
                                      .form = CallForm::kNamed,
                                      .parameters = "data @dir?",

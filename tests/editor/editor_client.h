@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <time.h>
 
 #include <algorithm>
 #include <deque>
@@ -137,6 +138,15 @@ class EditorClient {
   }
   static Json At(const std::string& address, int line, int character) {
     return {{"textDocument", {{"uri", address}}}, {"position", {{"line", line}, {"character", character}}}};
+  }
+
+  /// Processor time of the process so far, all threads.
+  double ProcessorMilliseconds() const {
+    clockid_t clock;
+    timespec time{};
+    EXPECT_EQ(clock_getcpuclockid(child_, &clock), 0);
+    EXPECT_EQ(clock_gettime(clock, &time), 0);
+    return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
   }
 
   /// Waits for the end of the process; its exit code, 128 + signal when it was killed.

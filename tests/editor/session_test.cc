@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an editor sees of scripts: diagnostics, values, names, completion, formatting.
-#include <chrono>
-
 #include "tests/editor/editor_client.h"
 
 namespace heddle {
@@ -218,9 +216,9 @@ TEST_F(SessionTest, SymbolsFoldsAndFormatting) {
       "the script is left as it is: line 1: expected an expression, found the end of the file");
 }
 
-// At 5,000 lines: what is wrong within 150 ms and completion within 50 ms behind a key, on an idle machine. A
-// test that is to hold on a busy one takes the best of several keys and ten times as long; docs/editor.md has
-// what was measured.
+// At 5,000 lines: what is wrong within 150 ms and completion within 50 ms behind a key. Processor time is
+// measured, as other processes may keep the answers waiting, and the bounds here are twice as high: caches
+// are shared, too. docs/editor.md has what was measured.
 TEST_F(SessionTest, LargeScriptsAreAnsweredAtOnce) {
   std::string text = "X = rand(rows=1000, cols=10, seed=1)\ny = rand(rows=1000, cols=1, seed=2)\n";
   for (int i = 0; i < 700; ++i) {
@@ -231,30 +229,25 @@ TEST_F(SessionTest, LargeScriptsAreAnsweredAtOnce) {
   const std::string script = Address("a.dml");
   editor_.Open(script, text);
   editor_.Diagnostics(script, 1);
-  using Clock = std::chrono::steady_clock;
-  const auto milliseconds = [](Clock::duration time) {
-    return std::chrono::duration<double, std::milli>(time).count();
-  };
-  double best_completion = 1e9, best_diagnostics = 1e9;
+  double best_completion = 1e9, best_key = 1e9;
   for (int key = 0; key < 5; ++key) {
     const int version = key + 2;
-    const Clock::time_point pressed = Clock::now();
+    const double pressed = editor_.ProcessorMilliseconds();
     const Json place = {{"line", 1}, {"character", key}};
     editor_.Notify(
         "textDocument/didChange",
         {{"textDocument", {{"uri", script}, {"version", version}}},
          {"contentChanges",
           Json::array({{{"range", {{"start", place}, {"end", place}}}, {"text", key == 0 ? "r" : "a"}}})}});
-    EXPECT_FALSE(Words(script, 1, 1).empty());
-    best_completion = std::min(best_completion, milliseconds(Clock::now() - pressed));
     editor_.Diagnostics(script, version);
-    best_diagnostics = std::min(best_diagnostics, milliseconds(Clock::now() - pressed));
+    best_key = std::min(best_key, editor_.ProcessorMilliseconds() - pressed);
+    const double asked = editor_.ProcessorMilliseconds();
+    EXPECT_FALSE(Words(script, 1, 1).empty());
+    best_completion = std::min(best_completion, editor_.ProcessorMilliseconds() - asked);
   }
-  RecordProperty("completion_ms", std::to_string(best_completion));
-  RecordProperty("diagnostics_ms", std::to_string(best_diagnostics));
-  std::printf("completion %.1f ms, diagnostics %.1f ms\n", best_completion, best_diagnostics);
-  EXPECT_LE(best_completion, 500 * testing_support::kPatience);
-  EXPECT_LE(best_diagnostics, 1500 * testing_support::kPatience);
+  std::printf("completion %.1f ms, what is wrong %.1f ms of processor time\n", best_completion, best_key);
+  EXPECT_LE(best_completion, 2 * 50 * testing_support::kPatience);
+  EXPECT_LE(best_key, 2 * 150 * testing_support::kPatience);
 }
 
 }  // namespace

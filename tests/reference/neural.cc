@@ -158,6 +158,21 @@ Matrix MaxPoolBackward(const ImageCall& call, const Matrix& x, const Matrix& gra
   return result;
 }
 
+// Column (n, c, p, q) of MaxPoolBackward as a linear function of dout, times y.
+Matrix MaxPoolAt(const ImageCall& call, const Matrix& x, const Matrix& y) {
+  const int64_t results = call.c * call.P() * call.Q();
+  Matrix result = *FilledMatrix(call.n, results, 0);
+  for (int64_t k = 0; k < results; ++k) {
+    Matrix unit = *FilledMatrix(call.n, results, 0);
+    for (int64_t n = 0; n < call.n; ++n) At(unit, n, k) = 1;
+    const Matrix places = MaxPoolBackward(call, x, unit);
+    for (int64_t n = 0; n < call.n; ++n)
+      for (int64_t j = 0; j < y.columns(); ++j)
+        if (places.At(n, j) != 0) At(result, n, k) = y.At(n, j);
+  }
+  return result;
+}
+
 Matrix AveragePoolBackward(const ImageCall& call, const Matrix&, const Matrix& gradient) {
   Matrix result = *FilledMatrix(call.n, call.c * call.h * call.w, 0);
   for (int64_t n = 0; n < call.n; ++n)

@@ -23,6 +23,7 @@ Matrix Conv2dBackwardFilter(const ImageCall& call, const Matrix& x, const Matrix
 Matrix MaxPool(const ImageCall& call, const Matrix& x);
 Matrix AveragePool(const ImageCall& call, const Matrix& x);
 Matrix MaxPoolBackward(const ImageCall& call, const Matrix& x, const Matrix& gradient);
+Matrix MaxPoolAt(const ImageCall& call, const Matrix& x, const Matrix& y);
 Matrix AveragePoolBackward(const ImageCall& call, const Matrix& x, const Matrix& gradient);
 Matrix Bias(const Matrix& x, const Matrix& bias, bool multiplies);
 

@@ -61,6 +61,10 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
      [](const Node&, Inputs inputs) -> Value {
        return MaxPoolBackward(CallOf(inputs, 2, true), M(inputs, 0), M(inputs, 1));
      }},
+    {"max_pool_at",
+     [](const Node&, Inputs inputs) -> Value {
+       return MaxPoolAt(CallOf(inputs, 2, true), M(inputs, 0), M(inputs, 1));
+     }},
     {"avg_pool_backward",
      [](const Node&, Inputs inputs) -> Value {
        return AveragePoolBackward(CallOf(inputs, 2, true), M(inputs, 0), M(inputs, 1));

@@ -15,10 +15,11 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
+constexpr const char* kLibrary = "f = function(double a) return (double b) { b = a }\n";
+
 // "2:1 4:1": the places that a name at a place may have its value from.
 std::string DefinitionsOf(const std::string& text, Place place) {
-  MemorySourceLoader loader(
-      std::map<std::string, std::string>{{"lib.dml", "f = function(double a) return (double b) { b = a }\n"}});
+  MemorySourceLoader loader(std::map<std::string, std::string>{{"lib.dml", kLibrary}});
   const LoadOptions options;
   Scripts scripts(&loader, &options);
   const ScriptViewPointer script = scripts.View("a.dml", text);
@@ -144,8 +145,7 @@ TEST(ScriptViewTest, AnswersAtEveryTruncation) {
       "source(\"lib.dml\") as lib\nf = function(matrix[double] X, int k = -3) return (matrix[double] Y) {\n"
       "  while (k > 0) { Y = X[1:k,] %*% t(X); k = k - 1 }\n}\nx = f(rand(rows=3, cols=3), k=2)\n"
       "[V, W] = eigen(x)\nfor (i in 1:3) x = x + i # comment\nprint(\"sum \" + sum(x) + lib::f(1))\n";
-  MemorySourceLoader loader(
-      std::map<std::string, std::string>{{"lib.dml", "f = function(double a) return (double b) { b = a }\n"}});
+  MemorySourceLoader loader(std::map<std::string, std::string>{{"lib.dml", kLibrary}});
   const LoadOptions options;
   Scripts scripts(&loader, &options);
   for (size_t length = 0; length <= text.size(); ++length) {
@@ -166,7 +166,7 @@ TEST(HoverTest, ValuesAreThoseOfTheCompiler) {
   const std::string text =
       "f = function(Matrix[Double] A) return (Matrix[Double] B) {\n  B = A %*% t(A)\n}\nX = rand(rows=5, cols=3)\n"
       "x = 1\nx = 2.5\ny = X[1,]\nZ = f(X)\nX[1,1] = 7\n[V, W] = eigen(Z)\ns = \"a\"\nr = Z\nfor (i in 1:3) { q = i }\n"
-      "if (sum(X) > 1) { T = X } else { T = Z }\nprint(sum(T) + sum(W) + x + y[1,1] + s + sum(r) + sum(V))\n";
+      "if (sum(X) > 1) { T = X } else { T = Z }\nprint(sum(T) + sum(W) + x + sum(y) + s + sum(r) + sum(V))\n";
   const ScriptView script("a.dml", text);
   ValueInfos values;
   CompileOptions options;

@@ -46,6 +46,30 @@ TEST(RemoveEmptyTest, KeepsWhatIsNotZeroInEitherDirection) {
   }
 }
 
+// Vectors of several tasks: cells that stay at the ends of the tasks, and none in a task.
+TEST(RemoveEmptyTest, LongVectorsLoseCellsAnywhere) {
+  for (const int64_t length : {32767, 32768, 32769, 100'000}) {
+    Matrix column = RandomCells(length, 1, 5, 2);
+    for (int64_t i = 40'000; i < length; ++i) column.mutable_data()[i] *= i < 70'000 ? 0.0 : 1.0;
+    const Matrix row = reference::Transpose(column), select = RandomCells(length, 1, 7, 2);
+    for (const bool by_select : {false, true}) {
+      std::vector<double> kept;
+      for (int64_t i = 0; i < length; ++i)
+        if ((by_select ? select : column).At(i, 0) != 0) kept.push_back(column.At(i, 0));
+      ASSERT_GT(kept.size(), 1000u);
+      for (const bool rows : {true, false}) {
+        Inputs inputs = {rows ? column : row};
+        if (by_select) inputs.emplace_back(select);
+        const Matrix result =
+            Call("removeEmpty", inputs, {{"margin", Scalar(rows ? "rows" : "cols")}}).RunMatrix(2);
+        ASSERT_EQ(result.shape(), (rows ? Shape{static_cast<int64_t>(kept.size()), 1}
+                                        : Shape{1, static_cast<int64_t>(kept.size())}));
+        EXPECT_TRUE(std::equal(kept.begin(), kept.end(), result.data()));
+      }
+    }
+  }
+}
+
 TEST(RemoveEmptyTest, SelectDecidesInsteadOfTheCells) {
   const Matrix x = RandomCells(9, 5, 2);
   for (bool rows : {true, false}) {

@@ -120,6 +120,35 @@ TEST(SparseLeavesTest, ManyLeavesOfManyPlaces) {
   ExpectDefinition(terms, terms.Definition(), *terms.Reduce(0, 6'000, true));
 }
 
+// Rows that are not copied, and cells of a place side by side in the payload.
+TEST(SparseLeavesTest, RowsWeighWithoutACopy) {
+  for (const int64_t cells : {1, 9, 70}) {
+    const Terms terms(37, 3'000, cells, 40, 11);
+    std::vector<double> rows;
+    for (const std::vector<double>& weights : terms.weights)
+      rows.insert(rows.end(), weights.begin(), weights.end());
+    const auto leaf = [&](int64_t i, SparseLeaf& out) {
+      out.WeighByRowsOf(rows.data());
+      for (const Term& term : terms.leaves[static_cast<size_t>(i)]) {
+        out.WeighByRow(static_cast<int64_t>(term.weights));
+        out.Add(term.place, term.value);
+      }
+    };
+    const std::vector<double> apart = terms.Definition();
+    std::vector<double> together(apart.size());
+    for (int64_t place = 0; place < terms.places; ++place)
+      for (int64_t c = 0; c < cells; ++c)
+        together[static_cast<size_t>(place * cells + c)] =
+            apart[static_cast<size_t>(c * terms.places + place)];
+    const Reduction reduction{.width = terms.places * cells};
+    OnOneAndTwoThreads([&] {
+      ExpectDefinition(terms, apart, *ReduceSparseLeaves(reduction, cells, 0, 37, true, leaf));
+      ExpectDefinition(terms, together,
+                       *ReduceSparseLeaves(reduction, cells, 0, 37, true, leaf, PlaceLayout::kCellsTogether));
+    });
+  }
+}
+
 TEST(SparseLeavesTest, CancellationIsReported) {
   const std::atomic<bool> cancelled = true;
   EXPECT_EQ(Terms(3, 10, 1, 4, 1).Reduce(0, 3, true, &cancelled).status().code(), StatusCode::kCancelled);

@@ -60,6 +60,7 @@ std::vector<Call> CallsOf(const Case& c, const std::function<Matrix(const Matrix
           {"max_pool", With({x}, PoolNumbers(c))},
           {"avg_pool", With({x}, PoolNumbers(c))},
           {"max_pool_backward", With({x, of_pool}, PoolNumbers(c))},
+          {"max_pool_at", With({x, stored(RandomCells(c.n, c.c * c.h * c.w, 6))}, PoolNumbers(c))},
           {"avg_pool_backward", With({x, of_pool}, PoolNumbers(c))},
           {"bias_add", {x, RandomCells(c.c, 1, 5, 1)}},
           {"bias_multiply", {x, RandomCells(c.c, 1, 5, 1)}}};
@@ -142,6 +143,14 @@ TEST(PoolingTest, NaNIsALargestCellThatGetsNoGradient) {
   EXPECT_TRUE(Matrix::SameCells(Invocation("max_pool", With({x}, numbers)).RunMatrix(), Rows({{kNaN}})));
   EXPECT_TRUE(Matrix::SameCells(Invocation("max_pool_backward", With({x, Rows({{5}})}, numbers)).RunMatrix(),
                                 Rows({{0, 0, 5, 0}})));
+}
+
+TEST(PoolingTest, CellsAtMaximaAreThoseThatGetTheGradient) {
+  const Matrix x = Rows({{3, 3, kNaN, 1}}), y = Rows({{5, 6, 7, 8}});
+  const std::vector<int64_t> numbers = {1, 1, 2, 2, 1, 1, 1, 1, 0, 0}, all = {1, 1, 2, 2, 2, 2, 1, 1, 0, 0};
+  EXPECT_TRUE(
+      Matrix::SameCells(Invocation("max_pool_at", With({x, y}, numbers)).RunMatrix(), Rows({{5, 6, 0, 8}})));
+  EXPECT_TRUE(Matrix::SameCells(Invocation("max_pool_at", With({x, y}, all)).RunMatrix(), Rows({{5}})));
 }
 
 TEST(PoolingTest, TheFirstOfEqualCellsGetsTheGradient) {

@@ -118,6 +118,7 @@ TEST_P(NeuralSinglesTest, EverythingElseIsTheDefinitionOfDoublesRounded) {
     ExpectRounded("avg_pool", WithPool({x}, c));
     ExpectRounded("max_pool_backward", WithPool({x, of_pool}, c));
     ExpectRounded("avg_pool_backward", WithPool({x, of_pool}, c));
+    ExpectRounded("max_pool_at", WithPool({x, same}, c));
     ExpectRounded("bias_add", {x, column});
     ExpectRounded("bias_multiply", {x, column});
     if (c.n == 0) continue;

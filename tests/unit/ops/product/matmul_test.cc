@@ -226,6 +226,16 @@ TEST(MatmulTest, TransposedProductsOfWideSparseMatrices) {
   }
 }
 
+// Rows with an entry or two, as those of one-hot matrices: of many columns of Y, too, leaves are joined row
+// by row where they touch few rows of the result.
+TEST(MatmulTest, TransposedProductsOfFewEntriesARow) {
+  for (const int64_t n : {30, 900})
+    for (const int64_t k : {9, 64}) {
+      const double density = 1.0 / static_cast<double>(n);
+      ExpectDefinition("t%*%", RandomCells(700, n, density, 17), RandomCells(700, k, 0.9, 18), 2);
+    }
+}
+
 // Leaves of two CSR operands with few products are joined cell by cell, too.
 TEST(MatmulTest, TransposedProductsOfTwoSparseMatrices) {
   for (double density : {0.002, 0.01, 0.05})

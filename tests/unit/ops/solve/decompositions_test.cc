@@ -2,6 +2,7 @@
 // eigen, svd, qr, lu: what the factors promise, and the same by the plain loops of tests/reference.
 #include "tests/reference/decompositions.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -79,6 +80,50 @@ TEST(EigenTest, ValuesAscendAndVectorsAreOrthonormal) {
       ExpectNear(Product(Transposed(factors[1]), factors[1]), Identity(n), 1e-13 * static_cast<double>(n));
     }
     ExpectSameFactors(Eigen(a).RunMatrices(), reference::Eigen(a), 1e-10);
+  }
+}
+
+// Ranks of one and none, values that are equal or nearly so, sizes from 1e-200 to 1e200, whole panels of rows
+// and one more; more rotations than are gathered at once. Threads change no bit.
+TEST(EigenTest, SymmetricMatricesOfEveryKind) {
+  const auto copy_of = [](const Matrix& x) {
+    Matrix copy = *Matrix::Dense(x.rows(), x.columns());
+    std::copy_n(x.data(), x.cells(), copy.mutable_data());
+    return copy;
+  };
+  for (const int64_t n : {1, 2, 15, 16, 17, 160}) {
+    const Matrix random = Symmetric(n, 9);
+    std::vector<Matrix> kinds = {random, Identity(n, -3), *FilledMatrix(n, n, 0), *FilledMatrix(n, n, 1)};
+    for (const double scale : {1e-200, 1e200}) {
+      Matrix scaled = copy_of(random);
+      for (int64_t k = 0; k < n * n; ++k) scaled.mutable_data()[k] *= scale;
+      kinds.push_back(scaled);
+    }
+    Matrix graded = copy_of(random), tridiagonal = *FilledMatrix(n, n, 0), close = Identity(n, 1);
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        graded.mutable_data()[i * n + j] *= std::exp2(-static_cast<double>(i + j) / 4);
+        if (std::abs(i - j) == 1) tridiagonal.mutable_data()[i * n + j] = 1;
+        if (std::abs(i - j) == 1) close.mutable_data()[i * n + j] = 1e-14;
+      }
+    kinds.insert(kinds.end(), {graded, tridiagonal, close});
+    for (size_t kind = 0; kind < kinds.size(); ++kind) {
+      SCOPED_TRACE(::testing::Message() << n << ", kind " << kind);
+      const Matrix& a = kinds[kind];
+      const std::vector<Matrix> factors = Eigen(a).RunMatrices();
+      Invocation on_threads = Eigen(a);
+      const std::vector<Value> same = *on_threads.RunSeveralRows(0, 0, 0, 3);
+      double largest = 0;
+      for (int64_t k = 0; k < n * n; ++k) largest = std::max(largest, std::abs(a.data()[k]));
+      const double error = 1e-14 * static_cast<double>(n) * largest;
+      Matrix scaled_vectors = copy_of(factors[1]);
+      for (int64_t i = 0; i < n; ++i)
+        for (int64_t j = 0; j < n; ++j) scaled_vectors.mutable_data()[i * n + j] *= factors[0].At(j, 0);
+      ExpectNear(Product(a, factors[1]), scaled_vectors, error);
+      ExpectNear(Product(Transposed(factors[1]), factors[1]), Identity(n), 1e-14 * static_cast<double>(n));
+      for (int64_t i = 1; i < n; ++i) EXPECT_LE(factors[0].At(i - 1, 0), factors[0].At(i, 0));
+      for (size_t f = 0; f < 2; ++f) EXPECT_TRUE(Matrix::SameCells(factors[f], same[f].matrix()));
+    }
   }
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/reference/distinct.h"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "ops/statistics/smallest_hashes.h"
 #include "tests/unit/ops/run_phases.h"
@@ -51,6 +53,44 @@ TEST(UniqueTest, EqualsTheReferenceInEveryDirection) {
         Invocation call = Call("unique", {form}, {{"dir", Scalar("rc")}});
         EXPECT_TRUE(Matrix::SameCells(RunPhases(call, x.rows(), workers).matrix(), reference::Unique(x)));
       }
+    }
+  }
+}
+
+// More than a table holds, with duplicates within a part of the list and between two parts; more than one
+// part of it is sorted. NaN and both zeros are among them.
+TEST(UniqueTest, ManyValuesAreSortedInParts) {
+  for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{900'000, 1}, {1, 900'000}, {9'000, 100}}) {
+    Matrix x = *Matrix::Dense(rows, columns);
+    uint64_t state = 7;
+    for (int64_t k = 0; k < x.cells(); ++k) {
+      state = state * 6364136223846793005U + 1442695040888963407U;
+      // Some come often, most once; negative ones and fractions are among them.
+      const auto number = static_cast<double>(static_cast<int64_t>(state >> 20));
+      x.mutable_data()[k] = k % 3 == 0 ? static_cast<double>(k % 50'000) - 10'000.5 : number * 0x1p-10 - 1e10;
+    }
+    x.mutable_data()[5] = NAN;
+    x.mutable_data()[600'001] = NAN;
+    x.mutable_data()[6] = -0.0;
+    x.mutable_data()[700'001] = 0.0;
+    // The literal loops of the reference take too long: sorted, zeros alike, the only NaN behind.
+    std::vector<double> distinct;
+    for (int64_t k = 0; k < x.cells(); ++k)
+      if (!std::isnan(x.data()[k])) distinct.push_back(x.data()[k] + 0.0);
+    std::sort(distinct.begin(), distinct.end());
+    distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+    distinct.push_back(NAN);
+    Matrix expected = *Matrix::Dense(static_cast<int64_t>(distinct.size()), 1);
+    std::copy(distinct.begin(), distinct.end(), expected.mutable_data());
+    for (const int threads : {1, 2, 3}) {
+      EXPECT_TRUE(Matrix::SameCells(Call("unique", {x}).RunMatrix(threads), expected));
+      EXPECT_EQ(Call("countDistinct", {x}).Run(threads).scalar(), Scalar(expected.rows()));
+    }
+    if (rows < 100) continue;
+    for (const int workers : {2, 3}) {
+      Invocation call = Call("unique", {x}), count = Call("countDistinct", {x});
+      EXPECT_TRUE(Matrix::SameCells(RunPhases(call, rows, workers).matrix(), expected));
+      EXPECT_EQ(RunPhases(count, rows, workers).scalar(), Scalar(expected.rows()));
     }
   }
 }
