@@ -62,18 +62,28 @@ PyObject* Call(PyObject* self, PyObject* arguments, PyObject* keywords) {
   return nullptr;
 }
 
+// types.MethodType, which the stable ABI does not have; kept for ever.
+PyObject* MethodType() {
+  static PyObject* method_type = nullptr;
+  if (method_type == nullptr) {
+    const Owned types(PyImport_ImportModule("types"));
+    if (types != nullptr) method_type = PyObject_GetAttrString(types.get(), "MethodType");
+  }
+  return method_type;
+}
+
 // As methods are: types.MethodType(self, instance).
 PyObject* Get(PyObject* self, PyObject* instance, PyObject*) {
   if (instance == nullptr || instance == Py_None) {
     Py_INCREF(self);
     return self;
   }
-  const Owned types(PyImport_ImportModule("types"));
-  if (types == nullptr) return nullptr;
-  const Owned method(PyObject_GetAttrString(types.get(), "MethodType"));
-  if (method == nullptr) return nullptr;
-  return PyObject_CallFunctionObjArgs(method.get(), self, instance, nullptr);
+  PyObject* const method_type = MethodType();
+  return method_type == nullptr ? nullptr
+                                : PyObject_CallFunctionObjArgs(method_type, self, instance, nullptr);
 }
+
+PyObject* Represent(PyObject* self) { return PyObject_Repr(Self(self)->function); }
 
 PyMemberDef members[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(Boundary, attributes), READONLY, nullptr},
@@ -93,6 +103,7 @@ bool AddBoundaryType(PyObject* module) {
       {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
       {Py_tp_clear, reinterpret_cast<void*>(Clear)},
       {Py_tp_call, reinterpret_cast<void*>(Call)},
+      {Py_tp_repr, reinterpret_cast<void*>(Represent)},
       {Py_tp_descr_get, reinterpret_cast<void*>(Get)},
       {Py_tp_members, members},
       {Py_tp_getset, properties},
