@@ -13,8 +13,8 @@
 
 namespace heddle {
 
-/// The line that a place stands for in the function which its statement belongs to: that of the outermost call
-/// that a body was put in place of. 0: not known.
+/// The line that a place stands for in the function which its statement belongs to: that of the outermost
+/// call that a body was put in place of. 0: not known.
 inline int32_t LineOfStatement(const SourcePosition& position) {
   const SourcePosition* outermost = &position;
   while (outermost->call != nullptr) outermost = &outermost->call->position;
@@ -48,12 +48,15 @@ class ProgressBoard {
  public:
   static constexpr size_t kMostLoops = 4;  ///< Loops within loops that are told.
 
-  /// (C) A statement or call begins; `main_line` is the line of the script that it belongs to. `position` and
-  /// `function` (nullptr: none) live until Close.
-  void Enter(const SourcePosition& position, const std::string* function, int32_t main_line) {
-    main_line_.store(main_line, std::memory_order_relaxed);
+  /// (C) A statement begins. `position` lives until Close.
+  void Enter(const SourcePosition& position) {
     position_.store(&position, std::memory_order_relaxed);
     act_line_.store(0, std::memory_order_relaxed);
+  }
+  /// (C) What follows is in this function, which a call in line `main_line` of the script led to; nullptr: in
+  /// the script itself. `function` lives until Close.
+  void EnterFunction(const std::string* function, int32_t main_line) {
+    main_line_.store(main_line, std::memory_order_relaxed);
     function_.store(function, std::memory_order_relaxed);
   }
   /// (C) A loop begins; 0 rounds: nobody knows how many.
@@ -119,9 +122,12 @@ class ProgressBoard {
     if (const SourcePosition* position = position_.load(std::memory_order_relaxed)) {
       state.file = position->file;
       state.line = position->line;
+      state.main_line = LineOfStatement(*position);
+    }
+    if (const std::string* function = function_.load(std::memory_order_relaxed)) {
+      state.function = *function;
       state.main_line = main_line_.load(std::memory_order_relaxed);
     }
-    if (const std::string* function = function_.load(std::memory_order_relaxed)) state.function = *function;
     if (const int32_t line = act_line_.load(std::memory_order_relaxed); line > 0 && state.line > 0) {
       state.line = line;
       if (state.function.empty()) state.main_line = line;

@@ -6,27 +6,6 @@
 
 namespace heddle::engine {
 
-namespace {
-
-// Of straight-line blocks that of the first statement.
-const SourcePosition& PositionOf(const Block& block) {
-  return block.kind == Block::Kind::kBasic && !block.graph.nodes.empty() ? block.graph.nodes.front().position
-                                                                         : block.position;
-}
-
-}  // namespace
-
-// The line of the script from which calls led to the position.
-int32_t RunWatch::MainLineOf(const SourcePosition& position) const {
-  if (!functions_.empty()) return functions_.back().main_line;
-  return LineOfStatement(position);
-}
-
-void RunWatch::Show(const Block& block) {
-  const SourcePosition& position = PositionOf(block);
-  board_->Enter(position, functions_.empty() ? nullptr : functions_.back().name, MainLineOf(position));
-}
-
 void RunWatch::Open(const Block& block, RecordedKind kind, const std::string& name) {
   RecordedSite site{.kind = kind,
                     .name = name,

@@ -23,7 +23,7 @@ class RunWatch {
   bool is_recording() const { return recorder_ != nullptr; }
 
   void Enter(const Block& block) {
-    if (board_ != nullptr) Show(block);
+    if (board_ != nullptr) board_->Enter(PositionOf(block));
   }
   void EnterLoop(const Block& block, uint64_t rounds) {
     if (board_ != nullptr) board_->EnterLoop(block.position, rounds);
@@ -39,11 +39,11 @@ class RunWatch {
     if (recorder_ != nullptr) Close();
   }
   void EnterCall(const Block& block, const Function& function) {
-    if (board_ != nullptr) functions_.push_back({&function.name, MainLineOf(block.position)});
+    if (board_ != nullptr) ShowCall(block, function);
     if (recorder_ != nullptr) OpenCall(block, function);
   }
   void LeaveCall() {
-    if (board_ != nullptr) functions_.pop_back();
+    if (board_ != nullptr) ShowReturn();
     if (recorder_ != nullptr) CloseCall();
   }
 
@@ -72,8 +72,22 @@ class RunWatch {
     OpenCalls calls_before;  // Of a call.
   };
 
-  int32_t MainLineOf(const SourcePosition& position) const;
-  void Show(const Block& block);
+  // Of straight-line blocks that of the first statement.
+  static const SourcePosition& PositionOf(const Block& block) {
+    return block.kind == Block::Kind::kBasic && !block.graph.nodes.empty()
+               ? block.graph.nodes.front().position
+               : block.position;
+  }
+  void ShowCall(const Block& block, const Function& function) {
+    const int32_t line = functions_.empty() ? LineOfStatement(block.position) : functions_.back().main_line;
+    functions_.push_back({&function.name, line});
+    board_->EnterFunction(&function.name, line);
+  }
+  void ShowReturn() {
+    functions_.pop_back();
+    if (functions_.empty()) return board_->EnterFunction(nullptr, 0);
+    board_->EnterFunction(functions_.back().name, functions_.back().main_line);
+  }
   void Open(const Block& block, RecordedKind kind, const std::string& name);
   void Close();
   void OpenCall(const Block& block, const Function& function);

@@ -67,7 +67,7 @@ std::string ShortBytes(int64_t bytes) {
 std::string Percent(double share) {
   const double percent = 100 * share;
   if (percent <= 0) return "0 %";
-  if (percent < 0.1) return "< 0.1 %";
+  if (percent < 0.1) return "under 0.1 %";
   return TwoDigits(percent) + " %";
 }
 

@@ -18,7 +18,7 @@ std::string EscapeForScript(std::string_view json);
 std::string ShortTime(int64_t ns);
 /// "1.2 GB", "12 MB", "850 bytes".
 std::string ShortBytes(int64_t bytes);
-/// "92 %"; "0.4 %" where it is less than ten; "< 0.1 %".
+/// "92 %"; "0.4 %" where it is less than ten; "under 0.1 %".
 std::string Percent(double share);
 
 }  // namespace heddle::engine

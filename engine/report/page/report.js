@@ -24,7 +24,7 @@
         end[i] = begin[i] + thread.d[i] / 1e6;
         // Copies are on their way at once, and not inside of each other.
         if (rank.sites[thread.s[i]][1] !== "copy") {
-          while (open.length > 0 && open[open.length - 1] <= begin[i]) open.pop();
+          while (open.length > 0 && open[open.length - 1] <= begin[i] + 1.1e-6) open.pop();
           depth[i] = Math.min(open.length, 7);
           open.push(end[i]);
         }

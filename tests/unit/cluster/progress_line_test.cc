@@ -68,7 +68,7 @@ TEST_F(ProgressLineTest, ElsewhereItIsALineEveryThirtySeconds) {
   EXPECT_EQ(lines, 3);
   clock_.Advance(30 * kSecond);
   line.Tick();
-  EXPECT_EQ(output.Take(), "heddle: 125 s  line 7  1.1 of 4.0 GB\n" + std::string());
+  EXPECT_EQ(output.Take(), "heddle: 2 min 5 s  line 7  1.1 of 4.0 GB\n");
 }
 
 TEST_F(ProgressLineTest, RoundsTellHowMuchIsLeft) {
@@ -84,8 +84,7 @@ TEST_F(ProgressLineTest, RoundsTellHowMuchIsLeft) {
   line.Tick();
   EXPECT_EQ(
       output.Take(),
-      "\r10 s  line 3 in kmeans line 7  round 21 of 100  [####................]  20 %  450 M rows  45 M rows/s  "
-      "1.1 of 4.0 GB\x1b[K")
+      "\r10 s  line 3 in kmeans line 7  round 21 of 100  [####................]  20 %  1.1 of 4.0 GB  about 40 s left\x1b[K")
       << "what does not fit is left out";
   clock_.Advance(10 * kSecond);
   InLoop(50, 100);

@@ -89,7 +89,8 @@ TEST(ProgressBoardTest, TellsStatementLoopsAndPlan) {
   EXPECT_EQ(board.Read(), ProgressState());
   const SourcePosition at{.file = "a.dml", .line = 7, .column = 1};
   const std::string function = "kmeans";
-  board.Enter(at, &function, /*main_line=*/3);
+  board.Enter(at);
+  board.EnterFunction(&function, /*main_line=*/3);
   board.EnterLoop(at, 10);
   board.NextRound();
   board.NextRound();
@@ -121,7 +122,7 @@ TEST(ProgressBoardTest, TellsStatementLoopsAndPlan) {
 TEST(ProgressBoardTest, LoopsBeyondTheFirstFourAreNotTold) {
   ProgressBoard board;
   const SourcePosition at{.file = "a.dml", .line = 1, .column = 1};
-  board.Enter(at, nullptr, 1);
+  board.Enter(at);
   for (int i = 0; i < 6; ++i) board.EnterLoop(at, 3);
   board.NextRound();
   board.EndRound();
