@@ -20,12 +20,14 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Union
 
-from heddle._convert import to_input, to_python
-from heddle._errors import Error, HeddleWarning, UnreachableError, UsageError, _make
-from heddle._run import (Arguments, Folders, Results, Script, engine, entering, memory_bytes, parameters_of, print_to_stdout, public, read_script)
+from heddle._convert import to_inputs, to_python
+from heddle._errors import CompileError, Error, HeddleWarning, UnreachableError, UsageError, _make
+from heddle._run import (Arguments, Folders, Results, Script, engine, entering, folder_of, folders_of, listener,
+                         memory_bytes, names_of, parameters_of, path_of, public, read_script, whole_number)
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _Path = Union[str, "os.PathLike[str]", None]
+_MOST_WORKERS = 4096
 _PREFIX = "-"  # what messages call a script that is read from standard input
 
 
@@ -64,35 +66,46 @@ class Cluster:
             directory: str | os.PathLike[str] | None = None) -> Results:
         """As heddle.run(), with the same bytes in its results."""
         text, name = read_script(script)
-        names = [outputs] if isinstance(outputs, str) else list(outputs)
-        for variable in [*names, *(inputs or {})]:
+        names = names_of(outputs)
+        given = to_inputs(inputs)
+        for variable in names:
             if not _NAME.fullmatch(variable):
-                raise UsageError(f"no variable can be called {variable!r}")
+                raise _no_output(name, variable)
         entering()
+        names_of_inputs = engine().session(None, None)
+        for variable in given:
+            names_of_inputs.set(variable, 0)  # raises for what is no name
+        directory = folder_of(directory)
         words = [program(), *self._words, *_options(library, memory, threads, fusion, seed, precision, cpu)]
         if self._connection is not None:
             words += ["--request-id", f"python-{uuid.uuid4()}"]
         words.append("-")
         parameters = parameters_of(args)
-        if parameters:
+        if list(parameters) == [str(i + 1) for i in range(len(parameters))]:
+            words += ["-args", *parameters.values()] if parameters else []
+        else:
             words += ["-nvargs", *(f"{key}={value}" for key, value in parameters.items())]
         with tempfile.TemporaryDirectory(prefix=".heddle-python-", dir=self._folder) as folder:
             if self._folder is not None:
                 os.chmod(folder, 0o755)
-            prologue = "".join(_given(variable, value, folder) for variable, value in (inputs or {}).items())
+            prologue = "".join(_given(variable, value, folder) for variable, value in given.items())
             results = os.path.join(folder, "results")
             epilogue = ""
             if names:
                 epilogue = "\nwrite(list({}), {}, format=\"binary\")\n".format(
                     ", ".join(f"{output}={output}" for output in dict.fromkeys(names)), _quoted(results))
             try:
-                _run_program(words, prologue, text, epilogue, name, directory, print or print_to_stdout)
+                _run_program(words, prologue, text, epilogue, name, directory, listener(print))
+            except CompileError as error:
+                output = re.match(r"undefined variable '(\w+)'", error.message)
+                if error.line <= text.count("\n") + 1 or not output:
+                    raise
+                raise _no_output(name, output[1]) from None
             except KeyboardInterrupt:
                 self._cancel(words, prologue + text + epilogue, directory)
                 raise
             values = _read_results(results) if names else {}
         return Results((output, values[output]) for output in dict.fromkeys(names))
-
 
     def _cancel(self, words, script, directory):
         """Ends the job that was given to a master: the same request is the same job, whose id it tells."""
@@ -111,11 +124,11 @@ def sim(workers: int = 2, *, min_distributed_bytes: int | None = None) -> Cluste
 
     min_distributed_bytes: smaller matrices stay on one worker; 0 splits everything.
     """
-    if not isinstance(workers, int) or workers < 1:
-        raise UsageError(f"workers is a whole number of at least 1, not {workers!r}")
+    workers = whole_number("workers", workers, 1, _MOST_WORKERS)
     words = ["sim", "--workers", str(workers)]
     if min_distributed_bytes is not None:
-        words += ["--min-distributed-bytes", str(min_distributed_bytes)]
+        least = whole_number("min_distributed_bytes", min_distributed_bytes, 0, 2**63 - 1)
+        words += ["--min-distributed-bytes", str(least)]
     return Cluster(words, None, f"sim, {workers} workers", None)
 
 
@@ -134,19 +147,16 @@ def connect(address: str | None = None, *, token_file: _Path = None, tls_ca: _Pa
     for option, value in (("--master", address), ("--token-file", token_file), ("--tls-ca", tls_ca),
                           ("--tls-certificate", tls_certificate), ("--tls-key", tls_key)):
         if value is not None:
-            connection += [option, os.fspath(value)]
+            connection += [option, path_of(option[2:].replace("-", "_").replace("master", "address"), value)]
     words = ["job", "submit", *connection]
     if workers is not None:
-        words += ["--workers", str(workers)]
-    folder = os.path.abspath(os.fspath(folder) if folder is not None else os.curdir)
-    if not os.path.isdir(folder):
-        raise UsageError(f"folder: there is no folder {folder!r}")
+        words += ["--workers", str(whole_number("workers", workers, 1, _MOST_WORKERS))]
+    folder = folder_of(folder, "folder")
     return Cluster([*words, "--data-root", folder], connection, address or "the master of this user", folder)
 
 
 def _options(library, memory, threads, fusion, seed, precision, cpu):
-    libraries = [library] if isinstance(library, (str, os.PathLike)) else list(library or ())
-    words = [word for folder in libraries for word in ("--library", os.path.abspath(os.fspath(folder)))]
+    words = [word for folder in folders_of(library) for word in ("--library", os.path.abspath(folder))]
     for option, value in (("--memory", memory_bytes(memory) if memory is not None else None), ("--threads", threads),
                           ("--fusion", fusion), ("--seed", seed), ("--cpu", cpu)):
         if value is not None:
@@ -156,13 +166,17 @@ def _options(library, memory, threads, fusion, seed, precision, cpu):
     return words
 
 
+def _no_output(script, name):
+    return _make(CompileError.exit_code, "", f"{script}: error: there is no variable '{name}' at the end of the script\n"
+                 "it is asked for as an output; nothing assigns it", "", "", 0, 0, ())
+
+
 def _quoted(text):
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _given(name, value, folder):
+def _given(name, given, folder):
     """The statement that gives the script this variable."""
-    given = to_input(name, value)
     if isinstance(given, bool):
         return f"{name} = {'TRUE' if given else 'FALSE'}; "
     if isinstance(given, int):
@@ -174,6 +188,8 @@ def _given(name, value, folder):
             return f"{name} = {'-' if given < 0 else ''}1.0 / 0.0; "
         return f"{name} = {given!r}; "
     if isinstance(given, str):
+        if "\0" in given:
+            raise UsageError(f"input {name!r}: a text with a character of number 0 does not go to other processes")
         path = os.path.join(folder, f"{name}.txt")
         engine().run("write(X, $path)", "input.dml", {"path": path}, {"X": given}, [], None, None)
         return f"{name} = read({_quoted(path)}, data_type=\"scalar\", value_type=\"string\"); "
@@ -217,7 +233,7 @@ def _run_program(words, prologue, text, epilogue, name, directory, print):
         reader.join()
         out.close()
         err.close()
-    message = _without_prologue("".join(messages).rstrip("\n"), prologue, name)
+    message = _without_prologue("".join(messages).rstrip("\n"), prologue, name).removeprefix("heddle: error: ")
     if code == 0:
         if message:
             warnings.warn(message, HeddleWarning, stacklevel=3)

@@ -38,6 +38,13 @@ class UsageError(Error, ValueError):
     exit_code = 2
 
 
+class NotFoundError(UsageError, KeyError):
+    """No variable, column or output has this name."""
+
+    def __str__(self):
+        return self.args[0]
+
+
 class CompileError(Error):
     """The script is wrong, and that is known before anything runs."""
 

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+
 from heddle import _engine
-from heddle._errors import UsageError
+from heddle._errors import NotFoundError, UsageError
 
 _TYPES = {"FP64": "<f8", "FP32": "<f8", "INT64": "<i8", "INT32": "<i8", "BOOLEAN": "|b1"}
 
@@ -35,6 +38,33 @@ class Frame:
     def __len__(self):
         return self.shape[0]
 
+    def __iter__(self):
+        """The names of the columns."""
+        return iter(self._names)
+
+    def __contains__(self, name):
+        return name in self._names
+
+    def __array__(self, dtype=None, copy=None):
+        raise UsageError("a frame is no array: frame['column'] is one, and as.matrix(F) in the script makes a matrix of "
+                         "its numbers")
+
+    def __copy__(self):
+        return self  # nobody can change it
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        from heddle._run import engine, entering
+        entering()
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "frame.bin")
+            engine().run('write(F, $path, format="binary")', "frame.dml", {"path": path}, {"F": self._value}, [], None,
+                         None)
+            with open(path, "rb") as file:
+                return _frame_of_bytes, (file.read(),)
+
     def __repr__(self):
         columns = ", ".join(f"{name} {type}" for name, type in zip(self._names[:8], self.types))
         more = f", ... {len(self._names) - 8} more" if len(self._names) > 8 else ""
@@ -43,7 +73,8 @@ class Frame:
     def __getitem__(self, name: str):
         """A column as an array: numbers over the engine's memory, texts as objects, None where one is missing."""
         if name not in self._names:
-            raise KeyError(name)
+            shown = ", ".join(self._names[:8]) + (", ..." if len(self._names) > 8 else "")
+            raise NotFoundError(f"the frame has no column {name!r}; it has {shown or 'none'}")
         return self._column(self._names.index(name))
 
     def _column(self, index):
@@ -65,6 +96,8 @@ class Frame:
 
     def to_dict(self) -> dict:
         """The columns by name."""
+        if len(set(self._names)) < len(self._names):
+            raise UsageError("columns of the frame have the same name; to_pandas() keeps all")
         return {name: self._column(index) for index, name in enumerate(self._names)}
 
     def __arrow_c_stream__(self, requested_schema=None):
@@ -79,7 +112,22 @@ class Frame:
     def to_pandas(self):
         """A pandas.DataFrame; numbers are not copied."""
         import pandas
-        return pandas.DataFrame(self.to_dict(), copy=False)
+        frame = pandas.DataFrame({index: self._column(index) for index in range(len(self._names))}, copy=False)
+        frame.columns = self._names
+        return frame
+
+
+def _frame_of_bytes(cells):
+    """The frame of which these are the bytes of a binary file."""
+    from heddle._run import engine, entering
+    entering()
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "frame.bin")
+        with open(path, "wb") as file:
+            file.write(cells)
+        values, _, _ = engine().run('F = read($path, data_type="frame", format="binary")', "frame.dml", {"path": path}, {},
+                                    ["F"], None, None)
+        return Frame(values["F"])
 
 
 def frame_of_pandas(name, value):
@@ -118,6 +166,12 @@ def _column_of(name, series):
 
 
 def _text(cell):
-    if cell is None or (cell != cell) is not False:  # NaN, NaT and pandas.NA are missing
-        return None
-    return cell if isinstance(cell, str) else str(cell)
+    if isinstance(cell, str):
+        return cell
+    try:
+        is_missing = cell is None or bool(cell != cell)  # NaN and NaT differ from themselves
+    except TypeError:  # pandas.NA
+        is_missing = True
+    except ValueError:  # an array
+        is_missing = False
+    return None if is_missing else str(cell)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from heddle._convert import to_input, to_python
-from heddle._errors import HeddleWarning
-from heddle._run import engine, entering, print_to_stdout, public
+from heddle._errors import HeddleWarning, NotFoundError, UsageError
+from heddle._run import engine, entering, listener, public
 
 
 class Session:
@@ -26,7 +26,7 @@ class Session:
 
     def __init__(self, *, print: Callable[[str], object] | None = None, **options: Any):
         entering()
-        self._print = print or print_to_stdout
+        self._print = listener(print)
         self._session = engine(**options).session(None, None)
 
     @public
@@ -35,24 +35,38 @@ class Session:
         """Runs statements one after the other; the first error ends it, and what ran before it stays."""
         entering()
         notes: list[str] = []
-        self._session.run(statements, print or self._print, warn or notes.append)
+        self._session.run(_text("statements", statements), listener(print) if print else self._print, warn or notes.append)
         for note in notes:
             warnings.warn(note.rstrip("\n"), HeddleWarning, stacklevel=2)
 
     @public
     def __setitem__(self, name: str, value: Any) -> None:
         entering()
-        self._session.set(name, to_input(name, value))
+        self._session.set(_text("a name", name), to_input(name, value))
 
     @public
     def __getitem__(self, name: str) -> Any:
         entering()
         if name not in self._session.variables():
-            raise KeyError(name)
+            names = ", ".join(self._session.variables())
+            raise NotFoundError(f"the session has no variable {name!r}; it has {names or 'none'}")
         return to_python(self._session.get(name))
 
     def __contains__(self, name: str) -> bool:
         return name in self._session.variables()
+
+    def __iter__(self):
+        """The names of the variables."""
+        return iter(self._session.variables())
+
+    def __len__(self):
+        return len(self._session.variables())
+
+    def __repr__(self):
+        return f"<heddle.Session: {', '.join(self._session.variables()) or 'no variables'}>"
+
+    def __bool__(self):
+        return True
 
     @property
     def variables(self) -> list[str]:
@@ -62,19 +76,25 @@ class Session:
     @public
     def type_of(self, expression: str) -> str:
         """Type and size of an expression, without running it: "matrix 10x3"."""
-        return self._session.type_of(expression)
+        return self._session.type_of(_text("an expression", expression))
 
     @public
     def explain(self, statements: str) -> str:
         """What the compiler makes of statements."""
-        return self._session.explain(statements)
+        return self._session.explain(_text("statements", statements))
 
     @public
     def complete(self, text: str) -> tuple[int, list[str]]:
         """Where the word at the end of a text begins, and what it may become."""
-        return self._session.complete(text)
+        return self._session.complete(_text("the text", text))
 
     @public
     def clear(self) -> None:
         """Forgets variables and functions."""
         self._session.clear()
+
+
+def _text(what, value):
+    if not isinstance(value, str):
+        raise UsageError(f"{what}: a text is needed, not a {type(value).__name__}")
+    return value

@@ -43,11 +43,13 @@ void Free(PyObject* self) {
 
 // --- arguments ---
 
-bool TextsOf(PyObject* sequence, std::vector<std::string>* texts) {
+// `convert` makes a text of each element: TextOf or PathOf.
+bool TextsOf(PyObject* sequence, std::vector<std::string>* texts,
+             bool (*convert)(PyObject*, std::string*) = TextOf) {
   const Py_ssize_t size = PySequence_Size(sequence);
   for (Py_ssize_t i = 0; i < size; ++i) {
     const Owned element(PySequence_GetItem(sequence, i));
-    if (element == nullptr || !TextOf(element.get(), &texts->emplace_back())) return false;
+    if (element == nullptr || !convert(element.get(), &texts->emplace_back())) return false;
   }
   return size >= 0;
 }
@@ -77,8 +79,8 @@ bool ParametersOf(PyObject* dict, std::map<std::string, std::string>* parameters
 bool OptionsOf(PyObject* dict, engine::EngineOptions* options) {
   engine::SessionOptions& session = options->session;
   return ForEachEntry(dict, [&](const std::string& name, PyObject* value) {
-    if (name == "directory") return TextOf(value, &options->directory);
-    if (name == "library") return TextsOf(value, &options->libraries);
+    if (name == "directory") return PathOf(value, &options->directory);
+    if (name == "library") return TextsOf(value, &options->libraries, PathOf);
     if (name == "fusion") return TextOf(value, &session.fusion);
     if (name == "cpu") return TextOf(value, &session.cpu);
     if (name == "single_precision") {
@@ -231,8 +233,7 @@ void DeallocateSession(PyObject* self) {
 
 bool MayUse(const SessionObject& session) {
   ReleaseNow();
-  if (session.is_running)
-    PyErr_SetString(PyExc_RuntimeError, "this session runs a statement on another thread");
+  if (session.is_running) Raise(Usage("this session runs a statement; it takes one at a time"));
   return !session.is_running;
 }
 

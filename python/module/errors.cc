@@ -39,4 +39,32 @@ PyObject* Raise(const Status& status) {
   return nullptr;
 }
 
+std::optional<std::string_view> BytesOfText(PyObject* object) {
+  Py_ssize_t size = 0;
+  const char* const bytes = PyUnicode_AsUTF8AndSize(object, &size);
+  if (bytes != nullptr) return std::string_view(bytes, static_cast<size_t>(size));
+  if (PyErr_ExceptionMatches(PyExc_UnicodeError) != 0) {
+    PyErr_Clear();
+    Raise(Usage("a text has half of a surrogate pair, which UTF-8 does not have"));
+  } else if (PyErr_ExceptionMatches(PyExc_TypeError) != 0) {
+    PyErr_Clear();
+    Raise(Usage("a text is needed, not a value of another type"));
+  }
+  return std::nullopt;
+}
+
+bool TextOf(PyObject* object, std::string* text) {
+  const std::optional<std::string_view> bytes = BytesOfText(object);
+  if (bytes) text->assign(*bytes);
+  return bytes.has_value();
+}
+
+bool PathOf(PyObject* object, std::string* path) {
+  PyObject* encoded = nullptr;
+  if (PyUnicode_FSConverter(object, &encoded) == 0) return false;
+  const Owned bytes(encoded);
+  path->assign(PyBytes_AsString(encoded), static_cast<size_t>(PyBytes_Size(encoded)));
+  return true;
+}
+
 }  // namespace heddle::python

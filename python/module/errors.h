@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+#include <string>
+#include <string_view>
+
 #include "core/status.h"
 #include "python/module/object.h"
 
@@ -12,5 +16,15 @@ void SetErrorMaker(PyObject* make);
 
 /// Sets the exception that a failure is. Returns nullptr, for `return Raise(...)`.
 PyObject* Raise(const Status& status);
+
+/// The bytes of a `str` in UTF-8, which live as long as the object. Empty, with an error set in Python, for
+/// anything else, and for a text with half of a surrogate pair, which UTF-8 does not have.
+std::optional<std::string_view> BytesOfText(PyObject* object);
+
+/// A copy of them; false with an error set in Python.
+bool TextOf(PyObject* object, std::string* text);
+
+/// A path as the system has it, from a `str`, `bytes` or `os.PathLike`; false with an error set in Python.
+bool PathOf(PyObject* object, std::string* path);
 
 }  // namespace heddle::python

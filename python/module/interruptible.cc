@@ -1,19 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/module/interruptible.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
+#include <set>
+#include <system_error>
 #include <thread>
+
+#include "python/module/errors.h"
 
 namespace heddle::python {
 namespace {
 
 constexpr auto kSignalInterval = std::chrono::milliseconds(50);
+// A run looks for cancellation many times a second. What takes longer is left to itself.
+constexpr auto kMostWaitForRuns = std::chrono::seconds(5);
+
+// Which runs go on, and whether the interpreter is about to end.
+class Runs {
+ public:
+  bool Begin(Callbacks* callbacks) {
+    std::lock_guard lock(mutex_);
+    if (!MayEnter(callbacks->caller())) return false;
+    active_.insert(callbacks);
+    return true;
+  }
+
+  void End(Callbacks* callbacks) {
+    std::lock_guard lock(mutex_);
+    active_.erase(callbacks);
+    changed_.notify_all();
+  }
+
+  // Whether threads of this caller's run may still call Python.
+  bool MayCall(std::thread::id caller) {
+    std::lock_guard lock(mutex_);
+    return MayEnter(caller) || !was_given_up_;
+  }
+
+  // Stops the runs of other threads, and waits for them.
+  void EndOthers() {
+    std::unique_lock lock(mutex_);
+    ending_ = std::this_thread::get_id();
+    for (Callbacks* callbacks : active_)
+      if (!MayEnter(callbacks->caller())) callbacks->cancellation()->Request(Cancelled("Python ends"));
+    was_given_up_ = !changed_.wait_for(lock, kMostWaitForRuns, [this] {
+      return std::none_of(active_.begin(), active_.end(),
+                          [this](Callbacks* callbacks) { return !MayEnter(callbacks->caller()); });
+    });
+  }
+
+ private:
+  bool MayEnter(std::thread::id caller) const { return !ending_ || *ending_ == caller; }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::set<Callbacks*> active_;
+  std::optional<std::thread::id> ending_;  // the thread that ends the interpreter
+  bool was_given_up_ = false;              // some runs did not end in time
+};
+
+// Never destroyed: threads of the engine may outlive the interpreter.
+Runs& TheRuns() {
+  static Runs* const runs = new Runs;
+  return *runs;
+}
 
 }  // namespace
 
+void EndRuns() {
+  Py_BEGIN_ALLOW_THREADS;
+  TheRuns().EndOthers();
+  Py_END_ALLOW_THREADS;
+}
+
 void Callbacks::Call(PyObject* function, std::string_view text) {
+  if (!TheRuns().MayCall(caller_)) return;
   const InterpreterLock lock;
   if (function == Py_None || type_ != nullptr) return;
   const Owned argument = ToText(text);
@@ -43,27 +108,43 @@ bool Callbacks::Raise() {
 }
 
 bool RunInterruptibly(Callbacks* callbacks, const std::function<void()>& body) {
+  if (!TheRuns().Begin(callbacks)) {
+    Raise(Cancelled("Python ends"));
+    return false;
+  }
   std::mutex mutex;
   std::condition_variable ended;
-  bool has_ended = false;
+  bool has_begun = true, has_ended = false;
   Py_BEGIN_ALLOW_THREADS;
-  std::thread thread([&] {
-    body();
-    std::lock_guard lock(mutex);
-    has_ended = true;
-    ended.notify_one();
-  });
-  for (std::unique_lock lock(mutex); !has_ended;) {
+  std::thread thread;
+  try {
+    thread = std::thread([&] {
+      body();
+      std::lock_guard lock(mutex);
+      has_ended = true;
+      ended.notify_one();
+    });
+  } catch (const std::system_error&) {  // a limit of threads or of memory
+    has_begun = false;
+  }
+  for (std::unique_lock lock(mutex); has_begun && !has_ended;) {
     if (ended.wait_for(lock, kSignalInterval, [&] { return has_ended; })) break;
     lock.unlock();
-    {
+    if (TheRuns().MayCall(callbacks->caller())) {
       const InterpreterLock interpreter;
       callbacks->CheckSignals();
     }
     lock.lock();
   }
-  thread.join();
+  if (has_begun) thread.join();
+  // Nobody waits for this thread any more, and Python is gone: it sleeps until the process ends.
+  while (!TheRuns().MayCall(callbacks->caller())) std::this_thread::sleep_for(std::chrono::hours(1));
   Py_END_ALLOW_THREADS;
+  TheRuns().End(callbacks);
+  if (!has_begun) {
+    Raise(ResourceExhausted("the system gives no thread for the run"));
+    return false;
+  }
   return !callbacks->Raise();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <thread>
 
 #include "engine/session/cancellation.h"
 #include "python/module/object.h"
@@ -18,6 +19,8 @@ class Callbacks {
   void Print(std::string_view text) { Call(print_.get(), text); }
   void Warn(std::string_view text) { Call(warn_.get(), text); }
 
+  /// The thread that runs the script, and waits for its end.
+  std::thread::id caller() const { return caller_; }
   engine::Cancellation* cancellation() { return &cancellation_; }
   /// Sets the exception of a callback, or that of a signal, in Python. False if there is none.
   bool Raise();
@@ -30,6 +33,7 @@ class Callbacks {
   void Keep();  // the exception that is set, if it is the first
 
   Owned print_, warn_;
+  const std::thread::id caller_ = std::this_thread::get_id();
   engine::Cancellation cancellation_;
   PyObject *type_ = nullptr, *value_ = nullptr, *traceback_ = nullptr;  // the first exception
 };
@@ -38,5 +42,11 @@ class Callbacks {
 /// looked for every 50 ms, so that Ctrl-C ends a run. False, with the exception set in Python, where a signal
 /// or a callback raised one; what `body` did then is to be thrown away.
 bool RunInterruptibly(Callbacks* callbacks, const std::function<void()>& body);
+
+/// To be called by the thread that is about to end the interpreter, with the interpreter's lock: stops the
+/// runs of other threads (daemons), waits until these are back in Python, where the interpreter can end them,
+/// and lets none begin. A thread that asks for the lock of an interpreter that ends would be unwound through
+/// our frames.
+void EndRuns();
 
 }  // namespace heddle::python

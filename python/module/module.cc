@@ -4,6 +4,7 @@
 #include "python/module/boundary.h"
 #include "python/module/engine_object.h"
 #include "python/module/errors.h"
+#include "python/module/interruptible.h"
 #include "python/module/values.h"
 
 namespace heddle::python {
@@ -57,7 +58,14 @@ PyObject* HelpOfName(PyObject*, PyObject* argument) {
   return ToText(compiler::HelpOfName(name)).release();
 }
 
+// end_runs()
+PyObject* EndRunsOfOtherThreads(PyObject*, PyObject*) {
+  EndRuns();
+  Py_RETURN_NONE;
+}
+
 PyMethodDef functions[] = {
+    {"end_runs", EndRunsOfOtherThreads, METH_NOARGS, "end_runs(): before the interpreter ends"},
     {"set_error_maker", TakeErrorMaker, METH_O, "set_error_maker(make)"},
     {"library_function", LibraryFunction, METH_O, "library_function(name) -> (help, arguments, results)"},
     {"library_functions", LibraryFunctions, METH_NOARGS, "library_functions() -> names"},

@@ -39,15 +39,6 @@ class InterpreterLock {
   PyGILState_STATE state_;
 };
 
-/// The text of a `str`; empty, with an error set in Python, for anything else.
-inline bool TextOf(PyObject* object, std::string* text) {
-  Py_ssize_t size = 0;
-  const char* const bytes = PyUnicode_AsUTF8AndSize(object, &size);
-  if (bytes == nullptr) return false;
-  text->assign(bytes, static_cast<size_t>(size));
-  return true;
-}
-
 inline Owned ToText(std::string_view text) {
   return Owned(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
 }

@@ -194,8 +194,9 @@ PyMethodDef methods[] = {
 // nullptr with an error set.
 const void* AddressOf(PyObject* object) { return PyLong_AsVoidPtr(object); }
 
+// What is wrong with an input is an argument's fault (heddle.UsageError), unless memory is short.
 bool Fail(const Status& status) {
-  PyErr_SetString(PyExc_ValueError, status.message().c_str());
+  Raise(status.code() == StatusCode::kResourceExhausted ? status : status.WithCode(StatusCode::kUsage));
   return false;
 }
 
@@ -265,11 +266,10 @@ bool TextsFromPython(PyObject* sequence, Column* column) {
       some_miss = true;
       views.push_back({});
     } else {
-      Py_ssize_t size = 0;
-      const char* const text = PyUnicode_AsUTF8AndSize(cell.get(), &size);
-      if (text == nullptr) return false;
-      views.push_back({text, static_cast<size_t>(size)});
-      bytes += size;
+      const std::optional<std::string_view> text = BytesOfText(cell.get());
+      if (!text) return false;
+      views.push_back(*text);
+      bytes += static_cast<int64_t>(text->size());
     }
     texts.push_back(std::move(cell));
   }
