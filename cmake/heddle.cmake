@@ -173,6 +173,11 @@ function(heddle_codegen_module)
   if(NOT HEDDLE_SANITIZE)
     target_link_options(heddle_codegen_module PRIVATE -Wl,--no-undefined)
   endif()
+  # Templates of LLVM that compile to the same code are in it once: half a megabyte of the wheel.
+  find_program(GOLD ld.gold)
+  if(GOLD)
+    target_link_options(heddle_codegen_module PRIVATE -fuse-ld=gold -Wl,--icf=safe)
+  endif()
   target_link_libraries(heddle_codegen_module PRIVATE heddle_options fmt::fmt ${llvm_libraries} ${system_libraries} Threads::Threads)
 endfunction()
 

@@ -77,7 +77,7 @@ TOOLS = {
         mismatch="d @ d",
         long="a = jax.numpy.ones((3000, 3000))\n"
              "def long(): jax.lax.fori_loop(0, 1000, lambda i, b: jax.numpy.sin(b @ a), a).block_until_ready()",
-        work="s = jax.jit(lambda x: jax.lax.fori_loop(0, 300, lambda i, b: jax.numpy.sin(b), x))\n"
+        work="s = jax.jit(lambda x: jax.lax.fori_loop(0, 60, lambda i, b: jax.numpy.sin(b), x))\n"
              "def work(): s(d).block_until_ready()",
         shown="shown = d * 2"),
     "NumPy": dict(
@@ -93,7 +93,7 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THRE
               "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"}
 
 # Ctrl-C two seconds into the long call, by a timer; then the means once more.
-INTERRUPT = """
+INTERRUPT = r"""
 import os, signal, threading, time
 def press():
     global pressed
@@ -102,13 +102,13 @@ def press():
 threading.Timer(2, press).start()
 try:
     long()
-    print("RESULT ended by itself", flush=True)
+    print("\nRESULT ended by itself", flush=True)
 except KeyboardInterrupt:
-    print(f"RESULT {time.perf_counter() - pressed:.2f} s", flush=True)
+    print(f"\nRESULT {time.perf_counter() - pressed:.2f} s", flush=True)
 except BaseException as error:
-    print(f"RESULT {time.perf_counter() - pressed:.2f} s, as {type(error).__name__}", flush=True)
+    print(f"\nRESULT {time.perf_counter() - pressed:.2f} s, as {type(error).__name__}", flush=True)
 {mean}
-print("RESULT usable", flush=True)
+print("\nRESULT usable", flush=True)
 os._exit(0)
 """
 FORK = """
@@ -249,7 +249,8 @@ def probe(name, tool):
     if not lines:
         interrupt = "not back within 58 s" if wall is None else "the process ends"
     else:
-        interrupt = lines[0] + (", then usable" if lines[1:] == ["usable"] else ", then not usable")
+        after = "usable" if lines[1:] == ["usable"] else "no result within a minute" if wall is None else "not usable"
+        interrupt = f"{lines[0]}, then {after}"
     lines, error, wall = results(python, use + FORK.replace("{mean}", tool["mean"].replace("\n", "\n        ")), 60)
     fork = lines[0] if lines else "did not end within 60 s" if wall is None else f"the parent ends: {error}"
     lines, error, _ = results(python, use + tool["work"] + THREADS, 300, **ONE_THREAD)
