@@ -63,8 +63,60 @@ void DenseFold(simd::Fold fold, const double* cells, const simd::Prefetch& prefe
     simd::FoldColumns(fold, cells, rows, n, n, payload, prefetch);
 }
 
+// The chain of each column: sums, then sums of squared deviations from the mean.
+void ChainMoments(const double* cells, int64_t rows, int64_t n, const simd::Prefetch& prefetch, double* means,
+                  double* squares) {
+  AlignedArray sums((n + 7) / 8 * 8);
+  std::fill_n(sums.data(), (n + 7) / 8 * 8, 0.0);
+  simd::FoldColumns(simd::Fold::kAdd, cells, rows, n, n, sums.data(), prefetch);
+  for (int64_t j = 0; j < n; ++j) means[j] = sums[j] / static_cast<double>(rows);
+  std::fill_n(sums.data(), (n + 7) / 8 * 8, 0.0);
+  simd::DeviateColumns(cells, rows, n, means, sums.data());
+  std::copy_n(sums.data(), n, squares);
+}
+
+// Moments of a CSR panel with more than 8 columns. A column without an entry in it has mean and squares 0;
+// the others, zeros between their entries, lie side by side.
+void SparseMoments(const Panel& panel, double* payload) {
+  const Matrix& x = panel.x;
+  const int64_t n = panel.columns(), rows = panel.rows();
+  const int64_t begin = x.row_offsets()[panel.row_begin], end = x.row_offsets()[panel.row_end];
+  const int32_t* const columns = x.column_indexes();
+  payload[0] = static_cast<double>(rows);
+  double *means = payload + 1, *squares = payload + 1 + n;
+  std::fill_n(means, 2 * n, 0.0);
+  std::vector<int32_t> used(columns + begin, columns + end);
+  std::sort(used.begin(), used.end());
+  used.erase(std::unique(used.begin(), used.end()), used.end());
+  const auto count = static_cast<int64_t>(used.size());
+  if (count == 0) return;
+  AlignedArray cells(rows * count);
+  std::fill_n(cells.data(), rows * count, 0.0);
+  for (int64_t i = panel.row_begin; i < panel.row_end; ++i) {
+    double* const row = cells.data() + (i - panel.row_begin) * count;
+    auto place = used.begin();
+    for (int64_t e = x.row_offsets()[i]; e < x.row_offsets()[i + 1]; ++e) {
+      place = std::lower_bound(place, used.end(), columns[e]);
+      row[place - used.begin()] = x.values()[e];
+    }
+  }
+  std::vector<double> used_means(used.size()), used_squares(used.size());
+  ChainMoments(cells.data(), rows, count, simd::Prefetch(), used_means.data(), used_squares.data());
+  for (size_t j = 0; j < used.size(); ++j) {
+    means[used[j]] = used_means[j];
+    squares[used[j]] = used_squares[j];
+  }
+}
+
 bool ReducePanel(AggregateKind kind, const Panel& panel, int64_t width, double* payload) {
   if (IsSpread(kind)) {
+    // Where most columns have entries, all cells are written out.
+    if (panel.x.IsSparse() && panel.columns() > kNarrow &&
+        2 * (panel.x.row_offsets()[panel.row_end] - panel.x.row_offsets()[panel.row_begin]) <=
+            panel.columns()) {
+      SparseMoments(panel, payload);
+      return true;
+    }
     PanelCells cells(panel.x);
     ColumnMoments(cells.Get(panel.row_begin, panel.row_end, 0, panel.columns()), panel.rows(),
                   panel.columns(), PrefetchOf(panel.x), payload);
@@ -141,33 +193,31 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, Reduction red
 
 void ColumnMoments(const double* cells, int64_t rows, int64_t n, const simd::Prefetch& prefetch,
                    double* payload) {
-  const int64_t lanes = n <= kNarrow ? 8 : 1, padded = (n * lanes + 7) / 8 * 8;
-  AlignedArray sums(padded);
   double *means = payload + 1, *squares = payload + 1 + n;
+  payload[0] = static_cast<double>(rows);
+  if (n > kNarrow) return ChainMoments(cells, rows, n, prefetch, means, squares);
+  // Eight chains a column.
+  const int64_t padded = (n * 8 + 7) / 8 * 8;
+  AlignedArray sums(padded);
   const auto close = [&](double* out) {
     for (int64_t j = 0; j < n; ++j) {
-      double lane[8] = {sums[j]};
-      for (int64_t r = 1; r < lanes; ++r) lane[r] = sums[r * n + j];
-      out[j] = lanes == 1 ? lane[0] : simd::FoldLanes(simd::Fold::kAdd, lane);
+      double lane[8];
+      for (int64_t r = 0; r < 8; ++r) lane[r] = sums[r * n + j];
+      out[j] = simd::FoldLanes(simd::Fold::kAdd, lane);
     }
   };
   std::fill_n(sums.data(), padded, 0.0);
-  DenseFold(simd::Fold::kAdd, cells, prefetch, rows, n, sums.data());
+  simd::FoldNarrow(simd::Fold::kAdd, cells, rows, n, sums.data(), prefetch);
   close(means);
   for (int64_t j = 0; j < n; ++j) means[j] = means[j] / static_cast<double>(rows);
   std::fill_n(sums.data(), padded, 0.0);
-  if (lanes == 1) {
-    simd::DeviateColumns(cells, rows, n, means, sums.data());
-  } else {
-    for (int64_t i = 0; i < rows; ++i) {
-      for (int64_t j = 0; j < n; ++j) {
-        const double d = cells[i * n + j] - means[j];
-        sums[i % 8 * n + j] += d * d;
-      }
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      const double d = cells[i * n + j] - means[j];
+      sums[i % 8 * n + j] += d * d;
     }
   }
   close(squares);
-  payload[0] = static_cast<double>(rows);
 }
 
 Result<Value> RunColumnAggregate(const KernelCall& call, AggregateKind kind) {

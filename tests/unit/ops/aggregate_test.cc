@@ -158,8 +158,10 @@ TEST(AggregateTest, PanelHeightsFollowTheShape) {
 TEST(AggregateTest, VeryWideSparseColumns) {
   for (double density : {0.0001, 0.003}) {
     const Matrix x = RandomCells(3000, 2500, density, 12);
-    for (const char* op : {"colSums", "colMeans"}) ExpectDefinition(op, x, 4);
+    for (const char* op : {"colSums", "colMeans", "colVars", "colSds"}) ExpectDefinition(op, x, 4);
   }
+  for (int64_t n : {9, 13, 200})
+    for (const char* op : {"colVars", "colSds"}) ExpectDefinition(op, RandomCells(999, n, 0.005, 3), 3);
 }
 
 TEST(AggregateTest, WideRowsAreCutIntoChunks) {
