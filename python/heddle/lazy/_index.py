@@ -190,14 +190,12 @@ def _bound(one: Any, size: Size) -> Tuple[str, List[Any], Size]:
     return f"{one.start + 1}:{one.stop}", [], one.length
 
 
-def _sliced(node: Node, bounds: List[Any]) -> Node:
-    if bounds[0] is None and bounds[1] is None:
-        return node
-    sizes = (node.rows, node.columns)
-    texts, arguments, lengths = [], [node], []
-    for axis in (0, 1):
-        one = bounds[axis]
-        text, further, length = _bound(one, sizes[axis])
+def _index_of(node: Node, bounds: List[Any], arguments: List[Any]) -> Tuple[List[str], List[Size]]:
+    """The texts of both indexes and how many cells they have; what the texts name joins the arguments."""
+    texts: List[str] = []
+    lengths: List[Size] = []
+    for axis, one in enumerate(bounds):
+        text, further, length = _bound(one, (node.rows, node.columns)[axis])
         if isinstance(one, _Range) and one.stop is None:
             further = [scalar("nrow({0})" if axis == 0 else "ncol({0})", (node,), INT)]
         for argument in further:
@@ -205,6 +203,14 @@ def _sliced(node: Node, bounds: List[Any]) -> Node:
             arguments.append(argument)
         texts.append(text)
         lengths.append(length)
+    return texts, lengths
+
+
+def _sliced(node: Node, bounds: List[Any]) -> Node:
+    if bounds[0] is None and bounds[1] is None:
+        return node
+    arguments: List[Any] = [node]
+    texts, lengths = _index_of(node, bounds, arguments)
     if 0 in lengths:
         return Node("matrix(0, rows={0}, cols={1})", (str(lengths[0]), str(lengths[1])), lengths[0], lengths[1],
                     node.ndim, node.dtype)
@@ -308,22 +314,9 @@ def _cells(value: Node, dtype: Any) -> Node:
 
 
 def _put_range(node: Node, ranges: List[Any], value: Node) -> Node:
-    texts: List[str] = []
     arguments: List[Any] = [node, _cells(value, node.dtype)]
-    lengths: List[Size] = []
-    for axis in (0, 1):
-        one = ranges[axis] if axis < len(ranges) else None
-        size = (node.rows, node.columns)[axis]
-        if isinstance(one, _Range) and one.whole:
-            one = None
-        text, further, length = _bound(one, size)
-        if isinstance(one, _Range) and one.stop is None:
-            further = [scalar("nrow({0})" if axis == 0 else "ncol({0})", (node,), INT)]
-        for argument in further:
-            text = text.replace("{}", f"{{{len(arguments)}}}", 1)
-            arguments.append(argument)
-        texts.append(text)
-        lengths.append(length)
+    bounds = [None if isinstance(one, _Range) and one.whole else one for one in (*ranges, None)[:2]]
+    texts, lengths = _index_of(node, bounds, arguments)
     if 0 in lengths:
         return node
     dropped = [axis for axis, one in enumerate(ranges) if isinstance(one, Node) or one.drops]
