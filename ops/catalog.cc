@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/memory/counted_heap.h"
+#include "ops/base/stages.h"
 #include "ops/cells/stored_inputs.h"
 #include "ops/elementwise/single_precision.h"
 
@@ -302,6 +303,12 @@ Result<ValueInfo> Infer(const InferContext& context, std::vector<ValueInfo>* res
 RowRule RowRuleOf(const Node& node, std::span<const ValueInfo> inputs) {
   const Operator* op = FindOperator(node.op);
   return op && op->row_rule ? op->row_rule(node, inputs) : RowRule::kWhole;
+}
+
+const StagedForm* StagedFormOf(const Operator& op, const Node& node, std::span<const ValueInfo> inputs) {
+  const bool applies =
+      op.staged != nullptr && (op.staged->applies == nullptr || op.staged->applies(node, inputs));
+  return applies ? op.staged : nullptr;
 }
 
 OperatorKind KindOf(const Node& node) {

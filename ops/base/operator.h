@@ -50,6 +50,7 @@ struct Cost {
 
 struct Aggregate;   // ops/aggregate/aggregate.h
 class AdjointCall;  // ops/base/adjoint.h
+struct StagedForm;  // ops/base/stages.h
 
 /// A set of storages of matrices: the sum of 1 << Storage.
 enum class Storages : uint8_t { kDense = 1, kCsr = 2, kDenseAndCsr = 3 };
@@ -85,7 +86,8 @@ struct Operator {
   /// Of kMixed: whether result `i` is a reduction.
   bool (*reduces)(const Node& node, size_t i) = nullptr;
   InputUse (*input_use)(const Node& node, std::span<const ValueInfo> inputs,
-                        int i) = nullptr;                                       ///< nullptr: kWhole
+                        int i) = nullptr;  ///< nullptr: kWhole
+  const StagedForm* staged = nullptr;  ///< How all ranks compute it together where its row rule is kWhole.
   Cost (*cost)(const Node& node, std::span<const ValueInfo> inputs) = nullptr;  ///< nullptr: reads + writes
   /// Computes call.phase: kWhole everything (for kReduce: kPartial, then kFinish), kPartial, kFinish.
   Result<Value> (*run)(const KernelCall& call) = nullptr;

@@ -4,6 +4,7 @@
 #include "aggregate_cases.h"
 #include "ops/catalog.h"
 #include "tests/reference/aggregate.h"
+#include "tests/unit/ops/run_stages.h"
 
 namespace heddle::ops {
 namespace {
@@ -13,7 +14,7 @@ TEST(CumulativeTest, HasTheCellsOfTheDefinition) {
     for (int64_t m : {0, 1, 63, 64, 65, 999, 20011}) {
       for (int64_t n : {1, 3, 8, 9, 50}) {
         if (m * n > 300000) continue;
-        SCOPED_TRACE(testing::Message() << op << " of " << m << "x" << n);
+        SCOPED_TRACE(::testing::Message() << op << " of " << m << "x" << n);
         Matrix x = RandomCells(m, n, 0.8, static_cast<uint64_t>(m + n));
         AddSpecials(x, n == 3 ? Special::kAll : Special::kNegativeZero);
         const Matrix expected = reference::Cumulative(op, x), sparse = SparseView(x);
@@ -25,6 +26,18 @@ TEST(CumulativeTest, HasTheCellsOfTheDefinition) {
           EXPECT_TRUE(Matrix::SameCells(OperatorRun(the_operator, {sparse}).Result1(), sparse_expected))
               << "CSR";
         });
+      }
+    }
+  }
+}
+
+TEST(CumulativeTest, RanksTogetherMakeTheCellsOfOne) {
+  for (const char* op : {"cumsum", "cumprod", "cummin", "cummax"}) {
+    for (int64_t m : {0, 1, 64, 65, 999, 20011}) {
+      for (int64_t n : {0, 1, 3, 9}) {
+        Matrix x = RandomCells(m, n, 0.8, static_cast<uint64_t>(m + n));
+        testing::Invocation call(op, {Value(x)});
+        for (const int32_t ranks : {1, 2, 3, 8}) testing::ExpectStagesMatch(call, m, ranks);
       }
     }
   }
