@@ -75,7 +75,7 @@ Result<RunResult> Lane::RunAdmitted(ReadyPlan& ready, uint32_t run, std::map<std
   if (start.ok()) start = Begin(ready, run);
   if (!start.ok()) {
     RunResult dropped;
-    ready.body->TakeResults(&dropped.live_out, &dropped.infos);
+    ready.body->TakeResults(&dropped.live_out, &dropped.sizes);
     return FailBeforeStart(run, static_cast<uint32_t>(ready.instance->plan().ranks), std::move(start));
   }
   if (active_.dispatchers_left.load(std::memory_order_relaxed) > 0) {
@@ -209,6 +209,7 @@ Result<ReadyPlan*> Lane::Prepare(const std::shared_ptr<const Plan>& plan) {
     TaskStatistics statistics;
     statistics.node = actor.task().node;
     statistics.phase = actor.task().phase;
+    statistics.kind = actor.task().kind;
     fresh.statistics.push_back(std::move(statistics));
     fresh.estimates.emplace_back(actor.task().cost_ns);
     fresh.cost_ns += std::max<int64_t>(actor.task().cost_ns, 0);
@@ -465,7 +466,7 @@ Result<RunResult> Lane::End(ReadyPlan& ready) {
     }
   }
   RunResult result;
-  ready.body->TakeResults(&result.live_out, &result.infos);
+  ready.body->TakeResults(&result.live_out, &result.sizes);
   if (!error.ok()) {
     ready.instance->Clear();
     const std::lock_guard<std::mutex> lock(exposed_mutex_);

@@ -120,4 +120,17 @@ Result<Value> GatherRows(std::span<const Value* const> inputs) {
   HEDDLE_CHECK(false, "pieces of every kind can be gathered or not");
 }
 
+Result<Value> GatherRowsAs(std::span<const Value* const> inputs, const ValueInfo& info) {
+  std::vector<Value> stored;
+  for (const Value* input : inputs) {
+    if (input == nullptr || !input->IsMatrix() || !info.IsMatrix()) return GatherRows(inputs);
+    HEDDLE_ASSIGN_OR_RETURN(
+        Matrix piece, info.format == Format::kSparse ? ToSparse(input->matrix()) : ToDense(input->matrix()));
+    stored.emplace_back(std::move(piece));
+  }
+  std::vector<const Value*> pointers;
+  for (const Value& value : stored) pointers.push_back(&value);
+  return GatherRows(pointers);
+}
+
 }  // namespace heddle::actor

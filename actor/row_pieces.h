@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "core/programs/graph.h"
 #include "core/values/value.h"
 
 namespace heddle::actor {
@@ -18,5 +19,7 @@ Result<Value> SliceRows(const Value& whole, int64_t begin, int64_t end);
 /// Errors:  kInternal when a piece is of another kind or has other columns; kResourceExhausted.
 /// Cost:    one copy of every stored entry, parallel by rows.
 Result<Value> GatherRows(std::span<const Value* const> pieces);
+/// The same, matrices stored in the format of `info`.
+Result<Value> GatherRowsAs(std::span<const Value* const> pieces, const ValueInfo& info);
 
 }  // namespace heddle::actor

@@ -24,15 +24,22 @@ namespace heddle::actor {
 struct TaskStatistics {
   NodeId node = kNoNode;
   Phase phase = Phase::kWhole;
+  TaskKind kind = TaskKind::kCompute;
   int64_t acts = 0;
   int64_t kernel_ns = 0;  ///< 0 without RuntimeOptions::times_acts
   int64_t rows = 0;
   int64_t bytes_in = 0;  ///< Bytes pulled from other ranks (copy tasks).
 };
 
+/// What a run finds of a live-out whose size its plan did not know.
+struct FoundSize {
+  ValueInfo info;             ///< Of the whole value.
+  std::vector<int64_t> cuts;  ///< Where it is cut, if it is split: Split::cuts.
+};
+
 struct RunResult {
   std::map<std::string, Value> live_out;   ///< This rank's pieces of the plan's live-outs.
-  std::map<std::string, ValueInfo> infos;  ///< Of whole live-outs whose size the plan did not know.
+  std::map<std::string, FoundSize> sizes;  ///< Of live-outs whose size the plan did not know.
   std::vector<TaskStatistics> statistics;
 };
 

@@ -12,8 +12,8 @@
 namespace heddle::actor {
 namespace {
 
-Result<Value> ShapeOf(const Value& value) {
-  if (value.IsFrame()) {
+Result<Value> ShapeOf(const Value& value, const Node* node) {
+  if (value.IsFrame() && (node == nullptr || node->info.schema == nullptr)) {
     std::string text;
     AppendInfo(ValueInfo::OfFrame(value.frame().rows(), value.frame().schema()), &text);
     return Value(Scalar(std::move(text)));
@@ -25,23 +25,27 @@ Result<Value> ShapeOf(const Value& value) {
   return Value(std::move(shape));
 }
 
-// Back from what ShapeOf made of a value of which `info` was known.
-ValueInfo InfoOfShape(const Value& shape, const ValueInfo& info) {
-  ValueInfo result = info;
+// Back from what ShapeOf made of a value of which `info` was known; a row for each rank, if it is split.
+FoundSize SizeOfShape(const Value& shape, const ValueInfo& info) {
+  FoundSize found{.info = info};
   switch (shape.kind()) {
     case Value::Kind::kScalar: {
       if (!shape.scalar().IsString()) break;  // A run that ended before the shape came.
       TextReader reader(shape.scalar().AsString(), "shape");
-      result = reader.Info();
+      found.info = reader.Info();
       break;
     }
-    case Value::Kind::kMatrix:
-      result.shape = {static_cast<int64_t>(shape.matrix().At(0, 0)),
-                      static_cast<int64_t>(shape.matrix().At(0, 1))};
+    case Value::Kind::kMatrix: {
+      const Matrix& sizes = shape.matrix();
+      found.cuts = {0};
+      for (int64_t rank = 0; rank < sizes.rows(); ++rank)
+        found.cuts.push_back(found.cuts.back() + static_cast<int64_t>(sizes.At(rank, 0)));
+      found.info.shape = {found.cuts.back(), static_cast<int64_t>(sizes.At(0, 1))};
       break;
+    }
     case Value::Kind::kFrame: break;
   }
-  return result;
+  return found;
 }
 
 // The part-th of `parts` row ranges that differ by at most one row.
@@ -63,6 +67,12 @@ bool ReadsLast(const Plan& plan, const Task& task) {
              return plan.registers[static_cast<size_t>(order)].producer == reader;
            });
   });
+}
+
+const StagedNode* FindStaged(const Plan& plan, NodeId node) {
+  const auto found = std::lower_bound(plan.staged.begin(), plan.staged.end(), node,
+                                      [](const StagedNode& staged, NodeId id) { return staged.node < id; });
+  return found == plan.staged.end() || found->node != node ? nullptr : &*found;
 }
 
 }  // namespace
@@ -105,8 +115,9 @@ KernelBody::KernelBody(const PlanInstance& instance, const ops::KernelSource& ke
       }
     }
     prepared.work = WorkOf(task, prepared.node);
-    prepared.reads_last =
-        prepared.work == Work::kKernel && task.kind == TaskKind::kCompute && ReadsLast(instance.plan(), task);
+    prepared.reads_last = prepared.work == Work::kKernel && task.kind == TaskKind::kCompute &&
+                          task.phase != Phase::kStage && ReadsLast(instance.plan(), task);
+    if (task.phase == Phase::kStage) prepared.staged = FindStaged(instance.plan(), task.node);
     if (prepared.work == Work::kKernel && prepared.node != nullptr)
       prepared.op = ops::FindOperator(prepared.node->op);
     if (prepared.work == Work::kVariable) variables_.push_back(&prepared);
@@ -164,8 +175,10 @@ Result<Value> KernelBody::Move(Prepared& prepared, std::span<const Value* const>
     case Work::kSlice: return SliceRows(*input, task.row_begin, task.row_end);
     case Work::kGather:
       if (task.kind == TaskKind::kAccumulate && input == nullptr) return *inputs[1];
-      return GatherRows(inputs);
-    case Work::kShape: return ShapeOf(*input);
+      return prepared.node != nullptr && ops::HasRole(*prepared.node, ops::Role::kRbind)
+                 ? GatherRowsAs(inputs, prepared.node->info)
+                 : GatherRows(inputs);
+    case Work::kShape: return ShapeOf(*input, prepared.node);
     case Work::kKeep: prepared.held = *input; return Value();
     case Work::kForward:
       return input == nullptr ? Value() : *input;  // Whoever hands on control registers has no data.
@@ -179,6 +192,7 @@ Status KernelBody::RunKernel(const Prepared& prepared, std::span<const Value* co
                              std::span<Value> results) const {
   if (prepared.node == nullptr) return Internal("task {} has no node", prepared.task->id.index());
   const Task& task = *prepared.task;
+  if (task.phase == Phase::kStage) return RunStage(prepared, inputs, results);
   return kernels_.Run({.node = *prepared.node,
                        .phase = task.phase,
                        .inputs = inputs,
@@ -192,15 +206,37 @@ Status KernelBody::RunKernel(const Prepared& prepared, std::span<const Value* co
                       results);
 }
 
+Status KernelBody::RunStage(const Prepared& prepared, std::span<const Value* const> inputs,
+                            std::span<Value> results) const {
+  const Task& task = *prepared.task;
+  if (prepared.staged == nullptr || prepared.op == nullptr || prepared.op->staged == nullptr)
+    return Internal("task {} is a stage of no operator", task.id.index());
+  const ops::StagePlace place{.stage = task.stage,
+                              .rank = static_cast<int32_t>(task.id.rank()),
+                              .rows = prepared.staged->rows,
+                              .result_rows = prepared.staged->result_rows};
+  return kernels_.Run({.node = *prepared.node,
+                       .phase = task.phase,
+                       .inputs = inputs,
+                       .input_infos = prepared.input_infos,
+                       .row_begin = task.row_begin,
+                       .row_end = task.row_end,
+                       .total_rows = task.total_rows,
+                       .context = context_,
+                       .op = prepared.op,
+                       .stage = &place},
+                      results);
+}
+
 void KernelBody::TakeResults(std::map<std::string, Value>* live_out,
-                             std::map<std::string, ValueInfo>* infos) {
+                             std::map<std::string, FoundSize>* sizes) {
   for (Prepared* variable : variables_) variable->held = Value();
   for (Prepared* sink : sinks_) {
     if (sink->task->phase != Phase::kShape) {
       live_out->insert_or_assign(*sink->variable, std::move(sink->held));
     } else {
-      infos->insert_or_assign(
-          *sink->variable, InfoOfShape(sink->held, sink->node == nullptr ? ValueInfo() : sink->node->info));
+      sizes->insert_or_assign(
+          *sink->variable, SizeOfShape(sink->held, sink->node == nullptr ? ValueInfo() : sink->node->info));
     }
     sink->held = Value();
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "actor/plan_instance.h"
+#include "actor/runtime.h"
 #include "core/programs/plan.h"
 #include "core/values/value.h"
 #include "ops/base/kernel.h"
@@ -30,9 +31,12 @@ class TaskBody {
 ///   variable (source)        publishes the live-in; phase "slice": its rows [row_begin, row_end)
 ///   literal (source)         publishes the scalar
 ///   phase "slice"            rows [row_begin, row_end) of the input
-///   phase "gather"           rows of all inputs, in order (kPack and kAccumulate: of their pieces)
-///   phase "shape"            1x3 (rows, columns, 0) of a matrix, the text of the info of a frame; as a sink:
-///                            RunResult.infos of the node's variable
+///   phase "gather"           rows of all inputs, in order (kPack and kAccumulate: of their pieces); of an
+///                            "rbind" in the format of its node
+///   phase "shape"            1x3 (rows, columns, 0) of a matrix or of a frame whose types the node tells,
+///   the
+///                            text of the info of another frame; as a sink, of one rank or of all below each
+///                            other: RunResult.sizes of the node's variable
 ///   assign (sink)            keeps the input as live-out of the node's variable
 ///   kCopy, kRepeat, assign   hand on their input
 ///   kUnpack                  hands on the next of `rate` equal row ranges
@@ -49,7 +53,7 @@ class KernelBody : public TaskBody {
                  std::span<Value> results) override;
 
   /// What the sinks of this run kept, moved out. Only while no task runs.
-  void TakeResults(std::map<std::string, Value>* live_out, std::map<std::string, ValueInfo>* infos);
+  void TakeResults(std::map<std::string, Value>* live_out, std::map<std::string, FoundSize>* sizes);
 
  private:
   enum class Work : uint8_t {
@@ -70,8 +74,9 @@ class KernelBody : public TaskBody {
     Work work = Work::kKernel;
     const std::string* variable = nullptr;  ///< Of kVariable and kKeep: the node's name attribute.
     std::vector<ValueInfo> input_infos;
-    bool reads_last = false;  ///< kKernel: nobody reads its first input after this task.
-    Value held;               ///< kVariable, kLiteral: what is published; kKeep: what was received.
+    bool reads_last = false;             ///< kKernel: nobody reads its first input after this task.
+    const StagedNode* staged = nullptr;  ///< Of Phase::kStage.
+    Value held;  ///< kVariable, kLiteral: what is published; kKeep: what was received.
   };
   static Work WorkOf(const Task& task, const Node* node);
   Status Act(Prepared& prepared, std::span<const Value* const> inputs, int64_t act,
@@ -80,6 +85,8 @@ class KernelBody : public TaskBody {
   Result<Value> Move(Prepared& prepared, std::span<const Value* const> inputs, int64_t act) const;
   Status RunKernel(const Prepared& prepared, std::span<const Value* const> inputs,
                    std::span<Value> results) const;
+  Status RunStage(const Prepared& prepared, std::span<const Value* const> inputs,
+                  std::span<Value> results) const;
 
   const ops::KernelSource& kernels_;
   ops::KernelContext& context_;

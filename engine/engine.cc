@@ -16,6 +16,7 @@
 #include "core/memory/memory_bounds.h"
 #include "core/memory/memory_budget.h"
 #include "engine/blocks/compiled_block.h"
+#include "engine/blocks/distribution_text.h"
 #include "engine/machine/machine_constants.h"
 #include "engine/session/planning.h"
 #include "ops/base/cpu.h"
@@ -218,13 +219,15 @@ Result<std::string> Engine::Explain(const Script& script, std::string_view level
   const std::unique_ptr<ops::Files> files = ops::MakeFiles(options_.directory, nullptr, RootsOfRun());
   HEDDLE_ASSIGN_OR_RETURN(compiler::FuseOptions fuse, FuseOptionsOf(options_.session));
   compiler::Diagnostics diagnostics;
-  return compiler::Explain(script.text, CompileOptionsOf(script, loader.get()), level, &diagnostics,
-                           {.fuse = std::move(fuse),
-                            .element_type = options_.session.element_type,
-                            .files = files.get(),
-                            .runs_directly = [this](const Graph& block) {
-                              return RunsDirectly(options_.session) && IsSmall(block);
-                            }});
+  DistributionText distribution(options_.session);
+  return compiler::Explain(
+      script.text, CompileOptionsOf(script, loader.get()), level, &diagnostics,
+      {.fuse = std::move(fuse),
+       .element_type = options_.session.element_type,
+       .files = files.get(),
+       .runs_directly =
+           [this](const Graph& block) { return RunsDirectly(options_.session) && IsSmall(block); },
+       .distribution_of = [&](const Graph& fused) { return distribution.Of(fused); }});
 }
 
 std::unique_ptr<InteractiveSession> Engine::NewSession(

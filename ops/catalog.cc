@@ -228,7 +228,29 @@ Status RefuseFrames(const InferContext& context) {
 
 const Operator* FindOperator(std::string_view name) { return TheCatalog().by_name.Find(name); }
 
+namespace {
+
+Status RunStage(const Operator& op, const KernelCall& call, std::span<Value> outputs) {
+  const StagedForm& form = *op.staged;
+  const bool reads_inputs = form.stages[static_cast<size_t>(call.stage->stage)].reads_inputs;
+  const size_t own = reads_inputs ? call.node.inputs.size() : 0;
+  return form.run({.form = form,
+                   .node = call.node,
+                   .input_infos = call.input_infos,
+                   .stage = call.stage->stage,
+                   .rank = call.stage->rank,
+                   .rows = call.stage->rows,
+                   .result_rows = call.stage->result_rows,
+                   .inputs = call.inputs.first(own),
+                   .received = call.inputs.subspan(own),
+                   .context = call.context},
+                  outputs);
+}
+
+}  // namespace
+
 Status RunOperator(const Operator& op, const KernelCall& call, std::span<Value> results) {
+  if (call.phase == Phase::kStage) return RunStage(op, call, results);
   if (op.run_several != nullptr) return op.run_several(call, results);
   HEDDLE_ASSIGN_OR_RETURN(results[0], op.run(call));
   return OkStatus();

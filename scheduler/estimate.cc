@@ -25,7 +25,9 @@ double ResultBytes(const Node& node) {
   return bytes;
 }
 
-double OperatorNs(const Graph& graph, const Node& node, const ops::MachineConstants& constants) {
+}  // namespace
+
+double NodeNs(const Graph& graph, const Node& node, const ops::MachineConstants& constants) {
   const ops::Operator* op = ops::FindOperator(node.op);
   if (op == nullptr) return 0;
   std::vector<ValueInfo> inputs;
@@ -33,19 +35,20 @@ double OperatorNs(const Graph& graph, const Node& node, const ops::MachineConsta
   return ops::NanosecondsOf(ops::CostOf(node, inputs), constants) * (op->cost == nullptr ? kUnknownWork : 1);
 }
 
-}  // namespace
-
 int64_t EstimateNs(const Graph& graph, const Task& task, const ops::MachineConstants& constants) {
   const bool computes =
       task.kind == TaskKind::kCompute || task.kind == TaskKind::kSource || task.kind == TaskKind::kSink;
   if (task.node == kNoNode || !computes) return 0;
   const Node& node = graph[task.node];
+  const ops::Operator* const op = ops::FindOperator(node.op);
+  // Between stages mostly little is gathered.
+  if (task.phase == Phase::kGather && op != nullptr && op->staged != nullptr) return 0;
   if (task.phase == Phase::kGather)
     return static_cast<int64_t>(std::min(2 * BytesOf(node.info) / constants.read_bytes_per_ns, kMostNs));
   if (task.phase == Phase::kSlice || task.phase == Phase::kShape || task.phase == Phase::kReady) return 0;
   if (node.Is("variable") || node.Is("literal") || node.Is("assign")) return 0;
-  if (const ops::Operator* op = ops::FindOperator(node.op); op != nullptr && op->files) return kUnboundedCost;
-  double ns = OperatorNs(graph, node, constants);
+  if (op != nullptr && op->files) return kUnboundedCost;
+  double ns = NodeNs(graph, node, constants);
   if (task.phase == Phase::kFinish) {
     ns = ResultBytes(node) / constants.write_bytes_per_ns;
   } else if (task.total_rows > 0) {

@@ -11,4 +11,7 @@ namespace heddle::scheduler {
 /// files; 0 where nothing is computed or nothing is known. The runtime replaces it by what it measures.
 int64_t EstimateNs(const Graph& graph, const Task& task, const ops::MachineConstants& constants);
 
+/// The same of the whole node on one rank, without starting it; 0 where files tell or nothing is known.
+double NodeNs(const Graph& graph, const Node& node, const ops::MachineConstants& constants);
+
 }  // namespace heddle::scheduler

@@ -6,26 +6,46 @@
 #include <vector>
 
 #include "core/programs/plan.h"
-#include "ops/base/operator.h"
+#include "ops/base/stages.h"
 #include "scheduler/schedule.h"
 
 namespace heddle::scheduler {
 
 /// How one node of a graph is computed.
 struct Placement {
-  Distribution result;  ///< Where its value is afterwards.
-  bool split = false;   ///< Every rank computes its own rows (kRowWise, kReduce, kMixed, kGenerate).
+  Distribution
+      result;          ///< Where its value is afterwards; of several results, the first that is no reduction.
+  bool split = false;  ///< Every rank computes a part (kRowWise, kReduce, kMixed, kGenerate, stages, rbind).
   ops::RowRule rule = ops::RowRule::kWhole;
-  std::vector<Distribution> inputs;  ///< What each input is boxed to before; unused for one left out.
-  Split cuts;                        ///< Of the rows that are split, where they are.
-  int64_t total_rows = 0;            ///< Their number.
+  std::vector<Distribution> inputs;         ///< What each input is boxed to before; unused for one left out.
+  Split cuts;                               ///< Of the rows that are split, where they are.
+  int64_t total_rows = 0;                   ///< Their number.
+  Distribution reduced;                     ///< Where the results are that are reductions.
+  const ops::StagedForm* staged = nullptr;  ///< The ranks compute it in stages.
+  Split result_rows;                        ///< How its results are cut then, as in StagedNode.
+  bool moves_rows = false;                  ///< rbind: each rank fetches its rows of the result.
 };
 
-/// Chooses a placement for every node, in order (docs/architecture.md, "Distribution"). A function of the
-/// graph's shapes, the live-in distributions and the options alone. Rows of a reduction whose attribute
-/// "even.rows" is TRUE are few, and each is much work: they are shared out evenly, however small they are,
-/// and every rank has the result.
+/// Where result `i` of a node is that is placed so.
+Distribution DistributionOf(const Node& node, const Placement& placement, size_t i);
+
+/// A way to place a node, and what it costs beside the others: time of the slowest rank, in nanoseconds.
+struct Alternative {
+  Placement placement;
+  double cost_ns = 0;  ///< Its own work, and moving its inputs and results, all else as it was chosen.
+};
+
+/// Why nodes are placed as they are.
+struct PlacementReport {
+  std::vector<std::vector<Alternative>> alternatives;  ///< By node; the chosen one first.
+  bool is_exact = true;  ///< No other choice costs less; else the best that a fixed search found.
+};
+
+/// Chooses a placement for every node by cost (docs/distribution.md). A function of the graph's shapes, the
+/// live-in distributions and the options alone. Rows of a reduction whose attribute "even.rows" is TRUE are
+/// few, and each is much work: they are shared out evenly, however small they are, and every rank has the
+/// result.
 Result<std::vector<Placement>> Place(const Graph& graph, const std::map<std::string, Distribution>& live_in,
-                                     const ScheduleOptions& options);
+                                     const ScheduleOptions& options, PlacementReport* report = nullptr);
 
 }  // namespace heddle::scheduler

@@ -7,12 +7,6 @@
 #include "ops/base/operator.h"
 
 namespace heddle::scheduler {
-namespace {
-
-constexpr RegisterId kNoRegister = -1;
-
-}  // namespace
-
 PlanBuilder::PlanBuilder(const Graph& graph, const std::vector<Placement>& placements, int32_t ranks)
     : graph_(graph), placements_(placements), ranks_(ranks) {}
 
@@ -29,11 +23,15 @@ Plan PlanBuilder::Build() {
       EmitAssign(id);
     } else if (node.Is("result")) {
       EmitResult(id);
-    } else if (placement.result.IsEach() && !placement.split) {
-      // A scalar that every rank can compute: made where it is needed; here only to keep failures in script
+    } else if (placement.result.IsEach() && !placement.split && !node.info.IsTuple()) {
+      // What every rank computes for itself is made where it is needed; here only to keep failures in script
       // order.
       if (const ops::Operator* op = ops::FindOperator(node.op); op->may_fail)
         Piece(id, Distribution::Each(), 0);
+    } else if (placement.staged != nullptr) {
+      EmitStages(id);
+    } else if (placement.moves_rows) {
+      EmitMovedRows(id);
     } else {
       EmitOperator(id);
     }
@@ -90,6 +88,10 @@ RegisterId PlanBuilder::AddOutput(size_t task, const ValueInfo& info) {
   plan_.tasks[task].produced.push_back(output.id);
   plan_.registers.push_back(std::move(output));
   return plan_.registers.back().id;
+}
+
+uint32_t PlanBuilder::RankOf(RegisterId id) const {
+  return plan_.registers[static_cast<size_t>(id)].producer.rank();
 }
 
 RegisterId PlanBuilder::AddCopy(RegisterId remote, int32_t rank) {
@@ -192,29 +194,60 @@ RegisterId PlanBuilder::Piece(NodeId node, const Distribution& distribution, int
 
 RegisterId PlanBuilder::MakePiece(NodeId node, const Distribution& target, int32_t rank) {
   const Distribution& home = placements_[static_cast<size_t>(node)].result;
-  const ValueInfo& whole = graph_[node].info;
   switch (target.kind) {
     case Distribution::Kind::kOne:
-      HEDDLE_CHECK(rank == 0, "kOne values are on rank 0");
-      if (home.IsEach()) return Piece(node, home, 0);
-      return GatherParts(node, home, 0);
+      HEDDLE_CHECK(rank == target.rank, "a value on one rank is on no other");
+      if (home.IsEach()) return Piece(node, home, rank);
+      if (home.IsOne()) return AddCopy(Piece(node, home, home.rank), rank);
+      return GatherParts(node, home, rank);
     case Distribution::Kind::kEach:
       if (home.IsEach()) return ComputeEverywhere(node, rank);
       if (home.IsSplit()) return GatherParts(node, home, rank);
-      return rank == 0 ? Piece(node, home, 0) : AddCopy(Piece(node, home, 0), rank);
-    case Distribution::Kind::kSplit: break;
-    case Distribution::Kind::kPartial: HEDDLE_CHECK(false, "partial values are finished, not boxed");
+      return rank == home.rank ? Piece(node, home, rank) : AddCopy(Piece(node, home, home.rank), rank);
+    case Distribution::Kind::kSplit:
+      HEDDLE_CHECK(target.split.axis == Axis::kRows, "slices are of rows");
+      return RowsOf(node, target.split.Begin(rank), target.split.End(rank), rank);
+    case Distribution::Kind::kPartial: break;
   }
-  HEDDLE_CHECK(!home.IsSplit(), "what is split has the cuts that its readers want");
-  HEDDLE_CHECK(target.split.axis == Axis::kRows, "slices are of rows");
-  const int32_t from = home.IsEach() ? rank : 0;
-  const RegisterId source = Piece(node, home, from);
-  const size_t slice = AddTask(from, StreamKind::kCompute, TaskKind::kCompute, node, Phase::kSlice, {source});
-  plan_.tasks[slice].total_rows = whole.shape.rows;
-  plan_.tasks[slice].row_begin = target.split.Begin(rank);
-  plan_.tasks[slice].row_end = target.split.End(rank);
-  const RegisterId rows = AddOutput(slice, PartInfo(whole, target.split, rank));
-  return from == rank ? rows : AddCopy(rows, rank);
+  HEDDLE_CHECK(false, "partial values are finished, not boxed");
+}
+
+RegisterId PlanBuilder::RowsOf(NodeId node, int64_t begin, int64_t end, int32_t rank) {
+  const Distribution& home = placements_[static_cast<size_t>(node)].result;
+  if (!home.IsSplit()) {
+    const int32_t from = home.IsEach() ? rank : home.rank;
+    const RegisterId rows = Slice(node, Piece(node, home, from), begin, end, from);
+    return from == rank ? rows : AddCopy(rows, rank);
+  }
+  std::vector<RegisterId> parts;
+  for (int32_t from = 0; from < ranks_; ++from) {
+    const int64_t first = std::max(begin, home.split.Begin(from)), last = std::min(end, home.split.End(from));
+    if (first >= last) continue;
+    const RegisterId rows = Slice(node, Piece(node, home, from), first - home.split.Begin(from),
+                                  last - home.split.Begin(from), from);
+    parts.push_back(from == rank ? rows : AddCopy(rows, rank));
+  }
+  if (parts.empty()) return Slice(node, Piece(node, home, rank), 0, 0, rank);
+  return parts.size() == 1 ? parts[0] : Join(node, std::move(parts), begin, end, rank);
+}
+
+RegisterId PlanBuilder::Slice(NodeId node, RegisterId source, int64_t begin, int64_t end, int32_t rank) {
+  ValueInfo info = plan_.registers[static_cast<size_t>(source)].info;
+  if (begin == 0 && end == info.shape.rows) return source;
+  const size_t slice = AddTask(rank, StreamKind::kCompute, TaskKind::kCompute, node, Phase::kSlice, {source});
+  plan_.tasks[slice].total_rows = info.shape.rows;
+  plan_.tasks[slice].row_begin = begin;
+  plan_.tasks[slice].row_end = end;
+  info.shape.rows = end - begin;
+  return AddOutput(slice, info);
+}
+
+RegisterId PlanBuilder::Join(NodeId node, std::vector<RegisterId> parts, int64_t begin, int64_t end,
+                             int32_t rank) {
+  ValueInfo info = graph_[node].info;
+  info.shape.rows = end - begin;
+  return AddOutput(
+      AddTask(rank, StreamKind::kCompute, TaskKind::kCompute, node, Phase::kGather, std::move(parts)), info);
 }
 
 RegisterId PlanBuilder::GatherParts(NodeId node, const Distribution& split, int32_t rank) {
@@ -228,12 +261,8 @@ RegisterId PlanBuilder::ComputeEverywhere(NodeId id, int32_t rank) {
   if (node.Is("literal"))
     return AddOutput(AddTask(rank, StreamKind::kCompute, TaskKind::kSource, id, Phase::kWhole, {}),
                      node.info);
-  std::vector<RegisterId> inputs;
-  for (NodeId input : node.inputs)
-    inputs.push_back(input == kNoNode ? kNoRegister : Piece(input, Distribution::Each(), rank));
-  const TaskKind kind = inputs.empty() ? TaskKind::kSource : TaskKind::kCompute;
   BringOrder(id, rank);
-  const size_t task = AddTask(rank, StreamKind::kCompute, kind, id, Phase::kWhole, std::move(inputs));
+  const size_t task = EmitTask(id, rank, false);
   const RegisterId output = AddOutput(task, node.info);
   AddControl(task);
   return output;
@@ -245,8 +274,8 @@ void PlanBuilder::EmitVariable(NodeId id) {
   plan_.live_in.push_back({node.Text("name"), home, node.info, id});
   auto& pieces = pieces_[{id, home}];
   pieces.assign(static_cast<size_t>(ranks_), kNoRegister);
-  const int32_t holders = home.IsOne() ? 1 : ranks_;
-  for (int32_t rank = 0; rank < holders; ++rank) {
+  for (int32_t rank = 0; rank < ranks_; ++rank) {
+    if (!home.IsHeldBy(rank)) continue;
     const ValueInfo info = home.IsSplit() ? PartInfo(node.info, home.split, rank) : node.info;
     pieces[static_cast<size_t>(rank)] =
         AddOutput(AddTask(rank, StreamKind::kCompute, TaskKind::kSource, id, Phase::kWhole, {}), info);
@@ -257,21 +286,30 @@ void PlanBuilder::EmitAssign(NodeId id) {
   const Node& node = graph_[id];
   const Distribution& home = placements_[static_cast<size_t>(id)].result;
   plan_.live_out.push_back({node.Text("name"), home, node.info, id});
-  const int32_t holders = home.IsOne() ? 1 : ranks_;
-  for (int32_t rank = 0; rank < holders; ++rank) {
+  for (int32_t rank = 0; rank < ranks_; ++rank) {
+    if (!home.IsHeldBy(rank)) continue;
     const RegisterId value = Piece(node.inputs[0], home, rank);
     AddTask(rank, StreamKind::kCompute, TaskKind::kSink, id, Phase::kWhole, {value});
   }
-  if (node.info.IsTabular() && !node.info.IsSized()) EmitShape(id, Piece(node.inputs[0], home, 0));
+  if (node.info.IsTabular() && !node.info.IsSized()) EmitShape(id, home);
 }
 
-void PlanBuilder::EmitShape(NodeId id, RegisterId value) {
-  const ValueInfo info =
-      graph_[id].info.IsFrame() ? ValueInfo::OfScalar(ValueType::kString) : ValueInfo::OfMatrix({1, 3});
-  const RegisterId shape =
-      AddOutput(AddTask(0, StreamKind::kCompute, TaskKind::kCompute, id, Phase::kShape, {value}), info);
+void PlanBuilder::EmitShape(NodeId id, const Distribution& home) {
+  const Node& node = graph_[id];
+  const bool has_text = node.info.IsFrame() && node.info.schema == nullptr;
+  const ValueInfo info = has_text ? ValueInfo::OfScalar(ValueType::kString) : ValueInfo::OfMatrix({1, 3});
+  std::vector<RegisterId> shapes;  // Of the parts, or of the whole.
   for (int32_t rank = 0; rank < ranks_; ++rank) {
-    const RegisterId here = rank == 0 ? shape : AddCopy(shape, rank);
+    if (!home.IsHeldBy(rank) || (!home.IsSplit() && !shapes.empty())) continue;
+    shapes.push_back(AddOutput(AddTask(rank, StreamKind::kCompute, TaskKind::kCompute, id, Phase::kShape,
+                                       {Piece(node.inputs[0], home, rank)}),
+                               info));
+  }
+  const auto from = static_cast<int32_t>(RankOf(shapes[0]));
+  for (int32_t rank = 0; rank < ranks_; ++rank) {
+    RegisterId here = home.IsSplit() ? AddGather(id, shapes, rank, ValueInfo::OfMatrix({ranks_, 3}))
+                      : rank == from ? shapes[0]
+                                     : AddCopy(shapes[0], rank);
     AddTask(rank, StreamKind::kCompute, TaskKind::kSink, id, Phase::kShape, {here});
   }
 }
@@ -286,7 +324,8 @@ void PlanBuilder::EmitOperator(NodeId id) {
   // The results of kReduce are finished from one list together.
   const bool together = placement.rule == ops::RowRule::kReduce && !reduced.empty();
   std::vector<std::vector<RegisterId>> partials(together ? 1 : reduced.size());
-  for (int32_t rank = 0; rank < (placement.split ? ranks_ : 1); ++rank) {
+  for (int32_t rank = 0; rank < ranks_; ++rank) {
+    if (!placement.split && !placement.result.IsHeldBy(rank)) continue;
     BringOrder(id, rank);
     const size_t task = EmitTask(id, rank, has_effect);
     if (together) {
@@ -367,7 +406,8 @@ size_t PlanBuilder::EmitTask(NodeId id, int32_t rank, bool has_effect) {
 void PlanBuilder::EmitFinish(NodeId id, const std::vector<std::vector<RegisterId>>& partials,
                              const std::vector<size_t>& results) {
   const Placement& placement = placements_[static_cast<size_t>(id)];
-  for (int32_t rank = 0; rank < (placement.result.IsEach() ? ranks_ : 1); ++rank) {
+  for (int32_t rank = 0; rank < ranks_; ++rank) {
+    if (!placement.reduced.IsHeldBy(rank)) continue;
     std::vector<RegisterId> nodes;
     for (const std::vector<RegisterId>& list : partials)
       nodes.push_back(AddGather(id, list, rank, ValueInfo::OfMatrix({kUnknown, kUnknown})));

@@ -10,12 +10,16 @@
 
 namespace heddle::scheduler {
 
+/// In the place of an input that is left out.
+constexpr RegisterId kNoRegister = -1;
+
 /// Writes the tasks and registers of a plan from placements, with the boxing between them. A task is appended
 /// after the tasks it consumes from, so creation order is an execution order on every rank.
 ///
-/// Boxing (T bytes, n ranks): kOne -> kEach n-1 copies; kOne -> kSplit slices on rank 0, one copy each;
-/// kSplit -> kOne copies to rank 0 and one gather; kSplit -> kEach the same on every rank; kEach -> kSplit
-/// local slices; kEach -> kOne nothing. A value is boxed once per target, whoever asks.
+/// Boxing (n ranks): kOne -> kEach n-1 copies; kOne -> kSplit slices on its rank, one copy each;
+/// kSplit -> kOne copies to that rank and one gather; kSplit -> kEach the same on every rank; kEach -> kSplit
+/// local slices; kEach -> kOne nothing; kSplit -> kSplit with other cuts: of each rank the slices that others
+/// have of its rows, copied and joined. A value is boxed once per target, whoever asks.
 class PlanBuilder {
  public:
   PlanBuilder(const Graph& graph, const std::vector<Placement>& placements, int32_t ranks);
@@ -28,10 +32,23 @@ class PlanBuilder {
   /// The whole value on `rank`, from the parts of all ranks.
   RegisterId GatherParts(NodeId node, const Distribution& split, int32_t rank);
   RegisterId ComputeEverywhere(NodeId node, int32_t rank);
+  /// Rows [begin, end) of the value on `rank`, from wherever they are.
+  RegisterId RowsOf(NodeId node, int64_t begin, int64_t end, int32_t rank);
+  /// Rows [begin, end) of a register of `rank`; itself where these are all.
+  RegisterId Slice(NodeId node, RegisterId source, int64_t begin, int64_t end, int32_t rank);
+  /// Rows [begin, end) of the node, from parts that are on `rank`.
+  RegisterId Join(NodeId node, std::vector<RegisterId> parts, int64_t begin, int64_t end, int32_t rank);
 
   void EmitVariable(NodeId node);
   void EmitAssign(NodeId node);
   void EmitOperator(NodeId node);
+  void EmitStages(NodeId node);
+  /// What each rank receives, from what each rank has made in a stage.
+  std::vector<std::vector<RegisterId>> Exchange(NodeId node, const ops::Stage& stage,
+                                                const std::vector<std::vector<RegisterId>>& made);
+  void AddStagedResults(NodeId node, size_t task);
+  /// rbind: each rank puts its rows of the result together from those of the inputs.
+  void EmitMovedRows(NodeId node);
   /// The registers of one result of a tuple; no task.
   void EmitResult(NodeId node);
   size_t EmitTask(NodeId node, int32_t rank, bool has_effect);
@@ -40,8 +57,9 @@ class PlanBuilder {
                   const std::vector<size_t>& results);
   /// The results of the node that are reductions and made of the parts of all ranks.
   std::vector<size_t> ReducedResults(NodeId node) const;
-  /// Tells all ranks the size (of a frame also the schema) of an assigned value that rank 0 has.
-  void EmitShape(NodeId node, RegisterId value);
+  /// Tells all ranks the size (of a frame also the schema) of an assigned value that is at `home`; of one
+  /// that is split, how many rows each rank has.
+  void EmitShape(NodeId node, const Distribution& home);
 
   /// Appends a task; returns its index in plan_.tasks. Adds it to the consumers of what it consumes.
   size_t AddTask(int32_t rank, StreamKind stream, TaskKind kind, NodeId node, Phase phase,
@@ -63,6 +81,7 @@ class PlanBuilder {
   std::vector<size_t> OtherRanksReady(NodeId node);
   /// The last tasks of `rank` that come before a node in the order of effects.
   std::vector<size_t> TasksBefore(NodeId node, int32_t rank) const;
+  uint32_t RankOf(RegisterId id) const;
   static ValueInfo PartInfo(const ValueInfo& whole, const Split& split, int32_t rank);
   /// Place of the rank's first stream of that kind in the plan's list.
   uint32_t StreamOf(StreamKind kind) const;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/schedule.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "scheduler/estimate.h"
 #include "scheduler/liveness.h"
 #include "scheduler/place.h"
@@ -8,11 +11,30 @@
 #include "scheduler/plan_memory.h"
 
 namespace heddle::scheduler {
+namespace {
+
+// Nodes that one rank computes although an operand is split over all.
+std::vector<NodeId> WholeAlthoughSplit(const Graph& graph, const std::vector<Placement>& placements) {
+  std::vector<NodeId> whole;
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph[id];
+    const Placement& placement = placements[static_cast<size_t>(id)];
+    if (placement.split || !placement.result.IsOne() || node.Is("assign") || node.Is("result")) continue;
+    if (std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
+          return input != kNoNode && placements[static_cast<size_t>(input)].result.IsSplit();
+        }))
+      whole.push_back(id);
+  }
+  return whole;
+}
+
+}  // namespace
 
 Result<Plan> Schedule(const Graph& graph, const std::map<std::string, Distribution>& live_in,
                       const ScheduleOptions& options) {
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<Placement> placements, Place(graph, live_in, options));
   Plan plan = PlanBuilder(graph, placements, options.ranks).Build();
+  plan.whole = WholeAlthoughSplit(graph, placements);
   for (Task& task : plan.tasks) task.cost_ns = EstimateNs(plan.graph, task, options.constants);
   HEDDLE_RETURN_IF_ERROR(AssignSlots(&plan));
   PlanMemory(&plan);

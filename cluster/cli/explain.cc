@@ -10,8 +10,9 @@ namespace {
 
 constexpr Option kOptions[] = {
     {"level", Option::Kind::kValue, "STAGE",
-     "ast, a stage of the compiler, program (default), recursion, structure, all, fusion, cost or codegen"},
-    {"workers", Option::Kind::kValue, "N", "workers that fusion plans for, as sim (default 1)"}};
+     "ast, a stage of the compiler, program (default), recursion, structure, all, fusion, cost, codegen or "
+     "distribution"},
+    {"workers", Option::Kind::kValue, "N", "workers that plans are for, as sim (default 1)"}};
 
 Result<std::string> ExplainScript(const Arguments& arguments) {
   HEDDLE_ASSIGN_OR_RETURN(const engine::Script script, ReadScript(arguments));

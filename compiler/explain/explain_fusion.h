@@ -18,8 +18,9 @@ class Files;
 namespace compiler {
 
 /// The levels of `explain` that show what fusion makes of each block: "fusion" (candidates, partitions,
-/// choice), "cost" (the same with every alternative's cost) and "codegen" (the code of every region).
-inline constexpr std::string_view kFusionLevels[] = {"fusion", "cost", "codegen"};
+/// choice), "cost" (the same with every alternative's cost), "codegen" (the code of every region) and
+/// "distribution" (where each value is, and why).
+inline constexpr std::string_view kFusionLevels[] = {"fusion", "cost", "codegen", "distribution"};
 
 /// The options that a run would plan with; those levels show its plans.
 struct PlanningOptions {
@@ -30,6 +31,9 @@ struct PlanningOptions {
   /// Whether a block with these sizes is so small that a run takes it operator by operator, without a plan;
   /// empty: no block is.
   std::function<bool(const Graph& block)> runs_directly = {};
+  /// Of level "distribution": how the ranks share out a block that is fused; told of all blocks in the order
+  /// of the text.
+  std::function<Result<std::string>(const Graph& fused)> distribution_of = {};
 };
 
 /// The text of one of them. Sizes are those known without running: reads are looked up for their sizes.

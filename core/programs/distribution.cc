@@ -24,7 +24,7 @@ Distribution Distribution::SplitRows(int64_t rows, int32_t ranks) {
 
 std::string Distribution::ToText() const {
   switch (kind) {
-    case Kind::kOne: return "one";
+    case Kind::kOne: return rank == 0 ? "one" : fmt::format("one({})", rank);
     case Kind::kEach: return "each";
     case Kind::kSplit: return fmt::format("split {}({})", Name(split.axis), fmt::join(split.cuts, ", "));
     case Kind::kPartial: return "partial";

@@ -13,8 +13,7 @@ namespace heddle {
 enum class Axis : uint8_t { kRows, kColumns };
 std::string_view Name(Axis axis);  ///< "rows", "columns"
 
-/// How a value is cut: rank r has [cuts[r], cuts[r + 1]) of the axis. Only rows are cut today, at cuts that
-/// depend on their number alone (SplitRows).
+/// How a value is cut: rank r has [cuts[r], cuts[r + 1]) of the axis.
 struct Split {
   Axis axis = Axis::kRows;
   std::vector<int64_t> cuts;  ///< From 0 to the length of the axis, never descending; one more than ranks.
@@ -29,17 +28,19 @@ struct Split {
 /// Where a value lives while a plan runs and between plans.
 struct Distribution {
   enum class Kind : uint8_t {
-    kOne,      ///< Whole, on rank 0.
+    kOne,      ///< Whole, on one rank.
     kEach,     ///< The same whole copy on every rank.
-    kSplit,    ///< Every rank has its part of `split`.
+    kSplit,    ///< Every rank has its part of `split`. Without cuts: how many rows each rank has is known
+               ///< when they are there; those of rank 0 come first, then those of rank 1.
     kPartial,  ///< Every rank holds a list of tree nodes (docs/numerics.md 2): a dense matrix, one row per
                ///< node, columns (index, level, payload...).
   };
 
   Kind kind = Kind::kOne;
-  Split split;  ///< Of kSplit.
+  int32_t rank = 0;  ///< Of kOne.
+  Split split;       ///< Of kSplit.
 
-  static Distribution One() { return {}; }
+  static Distribution One(int32_t rank = 0) { return {.rank = rank}; }
   static Distribution Each() { return {.kind = Kind::kEach}; }
   static Distribution Partial() { return {.kind = Kind::kPartial}; }
   /// Rows of an m-row value at CutRow(m, rank, ranks) (core/values/panels.h).
@@ -48,10 +49,12 @@ struct Distribution {
   bool IsOne() const { return kind == Kind::kOne; }
   bool IsEach() const { return kind == Kind::kEach; }
   bool IsSplit() const { return kind == Kind::kSplit; }
+  /// Whether `on` holds cells of such a value.
+  bool IsHeldBy(int32_t on) const { return kind != Kind::kOne || rank == on; }
   auto operator<=>(const Distribution&) const = default;
   bool operator==(const Distribution&) const = default;
 
-  /// "one", "each", "partial", or "split rows(0, 512, 1000)".
+  /// "one", on another rank than the first "one(2)", "each", "partial", or "split rows(0, 512, 1000)".
   std::string ToText() const;
 };
 

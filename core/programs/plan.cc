@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::array<std::string_view, 8> kTaskKinds = {"compute", "source",     "sink", "copy",
                                                         "repeat",  "accumulate", "pack", "unpack"};
-constexpr std::array<std::string_view, 7> kPhases = {"",       "partial", "finish", "slice",
-                                                     "gather", "shape",   "ready"};
+constexpr std::array<std::string_view, 8> kPhases = {"",      "partial", "finish", "stage",
+                                                     "slice", "gather",  "shape",  "ready"};
 constexpr RegisterId kNoRegister = -1;
 
 void AppendHexadecimal(uint64_t value, std::string* out) {
@@ -133,6 +133,7 @@ void AppendTask(const Task& task, std::string* out) {
   AppendList("consumed", task.consumed, AppendRegisterId, out);
   AppendList("produced", task.produced, AppendRegisterId, out);
   AppendList("control_in", task.control_in, AppendRegisterId, out);
+  AppendField("stage", task.stage, 0, out);
   AppendField("row_begin", task.row_begin, 0, out);
   AppendField("row_end", task.row_end, 0, out);
   AppendField("total_rows", task.total_rows, 0, out);
@@ -151,6 +152,7 @@ Task ReadTask(TextReader& reader) {
   task.consumed = ReadList(reader, "consumed", ReadRegisterId);
   task.produced = ReadList(reader, "produced", ReadRegisterId);
   task.control_in = ReadList(reader, "control_in", ReadRegisterId);
+  if (reader.AcceptWord("stage")) task.stage = reader.Integer32();
   task.row_begin = ReadField(reader, "row_begin", 0);
   task.row_end = ReadField(reader, "row_end", 0);
   task.total_rows = ReadField(reader, "total_rows", 0);
@@ -198,6 +200,27 @@ void AppendBinding(std::string_view word, const Binding& binding, std::string* o
   AppendNodeId(binding.node, out);
   AppendInfo(binding.info, out);
   out->push_back('\n');
+}
+
+// staged %3 rows split rows(0, 5, 9) results split rows(0, 5, 9)
+void AppendStagedNode(const StagedNode& staged, std::string* out) {
+  out->append("staged ");
+  AppendNodeId(staged.node, out);
+  out->append(" rows ");
+  out->append(Distribution{.kind = Distribution::Kind::kSplit, .split = staged.rows}.ToText());
+  out->append(" results ");
+  out->append(Distribution{.kind = Distribution::Kind::kSplit, .split = staged.result_rows}.ToText());
+  out->push_back('\n');
+}
+
+StagedNode ReadStagedNode(TextReader& reader) {
+  StagedNode staged;
+  staged.node = reader.Node();
+  reader.Expect("rows");
+  staged.rows = reader.Distribution().split;
+  reader.Expect("results");
+  staged.result_rows = reader.Distribution().split;
+  return staged;
 }
 
 // stream cpu 0 compute "compute"
@@ -252,6 +275,12 @@ std::string Plan::ToText() const {
   text.append("graph {\n");
   AppendGraph(graph, 2, &text);
   text.append("}\n");
+  for (const StagedNode& node : staged) AppendStagedNode(node, &text);
+  for (const NodeId node : whole) {
+    text.append("whole ");
+    AppendNodeId(node, &text);
+    text.push_back('\n');
+  }
   for (const Task& task : tasks) AppendTask(task, &text);
   for (const Register& reg : registers) AppendRegister(reg, &text);
   for (const Binding& binding : live_in) AppendBinding("live_in", binding, &text);
@@ -277,6 +306,8 @@ Result<Plan> Plan::Parse(std::string_view text) {
   reader.Expect("{");
   plan.graph = ReadGraph(reader);
   reader.Expect("}");
+  while (reader.AcceptWord("staged")) plan.staged.push_back(ReadStagedNode(reader));
+  while (reader.AcceptWord("whole")) plan.whole.push_back(reader.Node());
   while (reader.AcceptWord("task")) plan.tasks.push_back(ReadTask(reader));
   while (reader.AcceptWord("register")) plan.registers.push_back(ReadRegister(reader));
   while (reader.AcceptWord("live_in")) plan.live_in.push_back(ReadBinding(reader));

@@ -64,6 +64,7 @@ struct Task {
   /// of data.
   std::vector<RegisterId> produced;
   std::vector<RegisterId> control_in;
+  int32_t stage = 0;      ///< Of Phase::kStage.
   int64_t row_begin = 0;  ///< Rows of the split dimension that this task computes,
   int64_t row_end = 0;    ///< [row_begin, row_end) of total_rows.
   int64_t total_rows = 0;
@@ -89,11 +90,18 @@ struct Register {
   ValueInfo info;  ///< Of the local piece (rows of this rank).
 };
 
+/// How the ranks share out an operator that they compute in stages (ops/base/stages.h).
+struct StagedNode {
+  NodeId node = kNoNode;
+  Split rows;         ///< Of the inputs that are read by rows.
+  Split result_rows;  ///< Of the results; without cuts where only the run tells them, or each rank has all.
+};
+
 /// A variable as the plan finds it or leaves it.
 struct Binding {
   std::string variable;
-  Distribution distribution;
-  ValueInfo info;  ///< Of the whole value; kUnknown rows/columns are filled in by the run.
+  Distribution distribution;  ///< Of a live-out that is split without cuts, the run tells the cuts.
+  ValueInfo info;             ///< Of the whole value; kUnknown rows/columns are filled in by the run.
   NodeId node = kNoNode;
 };
 
@@ -104,6 +112,8 @@ struct Plan {
   int32_t ranks = 1;
   std::vector<StreamDescription> streams = StandardStreams();  ///< Of every rank.
   Graph graph;                      ///< What the tasks' nodes refer to: shapes known, formats fixed.
+  std::vector<StagedNode> staged;   ///< In the order of their nodes.
+  std::vector<NodeId> whole;  ///< Nodes that one rank computes although an operand is split over all.
   std::vector<Task> tasks;          ///< Sorted by (rank, execution order).
   std::vector<Register> registers;  ///< registers[i].id == i
   std::vector<Binding> live_in;

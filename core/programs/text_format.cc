@@ -240,7 +240,12 @@ ValueInfo TextReader::Type() {
 
 heddle::Distribution TextReader::Distribution() {
   using heddle::Distribution;
-  if (AcceptWord("one")) return Distribution::One();
+  if (AcceptWord("one")) {
+    if (!Accept("(")) return Distribution::One();
+    const Distribution one = Distribution::One(Integer32());
+    Expect(")");
+    return one;
+  }
   if (AcceptWord("each")) return Distribution::Each();
   if (AcceptWord("partial")) return Distribution::Partial();
   Distribution distribution{.kind = Distribution::Kind::kSplit};

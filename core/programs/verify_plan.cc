@@ -60,8 +60,12 @@ class Verifier {
       return Internal("broken plan: variable {} {}", binding.variable, why);
     };
     if (!IsNode(binding.node)) return broken("is bound to no node");
+    if (binding.distribution.IsOne() &&
+        (binding.distribution.rank < 0 || binding.distribution.rank >= plan_.ranks))
+      return broken("is on a rank that does not exist");
     if (!binding.distribution.IsSplit()) return OkStatus();
     const Split& split = binding.distribution.split;
+    if (split.cuts.empty() && !binding.info.IsSized()) return OkStatus();
     if (split.cuts.size() != static_cast<size_t>(plan_.ranks) + 1)
       return broken("is cut for another number of ranks");
     int64_t length = kUnknown;
@@ -114,7 +118,7 @@ class Verifier {
     }
     // What finishes reductions beside results that are there already makes fewer.
     if (data_registers > 1 && data_registers != ResultsOf(task) &&
-        (task.phase != Phase::kFinish || data_registers > ResultsOf(task)))
+        (task.phase != Phase::kFinish || data_registers > ResultsOf(task)) && task.phase != Phase::kStage)
       return Broken(task, "produces other data registers than the results of its node");
     for (const RegisterId id : task.consumed) {
       if (id == -1) continue;

@@ -293,8 +293,10 @@ Status BlockRunner::SetLiveOuts(const Plan& plan, actor::RunResult result, Varia
     Variable variable;
     variable.distribution = binding.distribution;
     variable.info = binding.info;
-    if (auto info = result.infos.find(binding.variable); info != result.infos.end())
-      variable.info = info->second;
+    if (auto found = result.sizes.find(binding.variable); found != result.sizes.end()) {
+      variable.info = found->second.info;
+      if (variable.distribution.IsSplit()) variable.distribution.split.cuts = std::move(found->second.cuts);
+    }
     if (variable.IsHeldBy(options_.rank)) {
       auto found = result.live_out.find(binding.variable);
       if (found == result.live_out.end())

@@ -35,6 +35,9 @@ TaskCounts::OfPlan& TaskCounts::ActsOf(const std::shared_ptr<const Plan>& plan,
     act.counts = &statistics_.operators[whole ? node.op : fmt::format("{}.{}", node.op, Name(task.phase))];
     if (CountsBytes(*plan, task)) act.bytes = BytesMoved(plan->graph, task.node);
     const ValueInfo& first = ResultsOf(node)[0];
+    if (whole && task.kind != TaskKind::kCopy &&
+        std::binary_search(plan->whole.begin(), plan->whole.end(), task.node))
+      act.whole = &statistics_.ran_whole[fmt::format("{} in line {}", node.op, node.position.line)];
     act.rows = !whole ? std::numeric_limits<int64_t>::max() : first.IsTabular() ? first.shape.rows : 0;
     act.moves_matrices = task.phase != Phase::kFinish && MovesMatrices(plan->graph, task.node);
   }
@@ -74,6 +77,7 @@ void TaskCounts::Add(const std::shared_ptr<const Plan>& plan, std::span<const ac
     statistics_.operators_ns += task.kernel_ns;
     if (calls != nullptr) AddToPlace(task, act);
     act.counts->acts += task.acts;
+    if (act.whole != nullptr) *act.whole += task.acts;
     act.counts->kernel_ns += task.kernel_ns;
     act.counts->rows += task.rows;
     act.counts->bytes_in += task.bytes_in;

@@ -97,6 +97,16 @@ std::string FusedTable(const std::vector<SessionStatistics>& ranks) {
   return out;
 }
 
+// Operators that ran on one worker although an operand was on all.
+std::string WholeLines(const std::vector<SessionStatistics>& ranks) {
+  std::string out;
+  for (const SessionStatistics& rank : ranks)
+    for (const auto& [place, times] : rank.ran_whole)
+      out +=
+          fmt::format("Whole on worker {}: {}, {} time{}\n", rank.rank, place, times, times == 1 ? "" : "s");
+  return out;
+}
+
 // Each body once, in the order in which they were made.
 std::string RecursionLines(const std::vector<SessionStatistics>& ranks) {
   std::vector<std::string> lines;
@@ -143,6 +153,7 @@ void SessionStatistics::Add(const SessionStatistics& other) {
   rows_held = std::max(rows_held, other.rows_held);
   recursions.insert(recursions.end(), other.recursions.begin(), other.recursions.end());
   for (const auto& [form, times] : other.recursion_forms) recursion_forms[form] += times;
+  for (const auto& [place, times] : other.ran_whole) ran_whole[place] += times;
   for (const auto& [name, theirs] : other.operators) {
     OperatorStatistics& own = operators[name];
     own.acts += theirs.acts;
@@ -212,7 +223,7 @@ std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operato
   for (const auto& [name, entry] : sorted)
     out += fmt::format("{:<24}{:>10}{:>14.3f}{:>14}{:>14.3f}\n", name, entry.acts,
                        static_cast<double>(entry.kernel_ns) / 1e6, entry.rows, Megabytes(entry.bytes_in));
-  return out + FusedTable(ranks) + RecursionLines(ranks);
+  return out + WholeLines(ranks) + FusedTable(ranks) + RecursionLines(ranks);
 }
 
 namespace {
@@ -268,6 +279,7 @@ std::string ToJson(const SessionStatistics& statistics) {
                              {"bytes", entry.bytes},
                              {"interpreted", entry.interpreted}});
   for (const auto& [key, place] : statistics.places) json["places"].push_back(ToJson(place));
+  json["ran_whole"] = statistics.ran_whole;
   json["recursions"] = statistics.recursions;
   json["recursion_forms"] = statistics.recursion_forms;
   // Labels have names of scripts, which may be any bytes.
@@ -298,9 +310,13 @@ Result<SessionStatistics> ParseStatistics(const std::string& text) {
   if (const auto recursions = json.find("recursions"); recursions != json.end() && recursions->is_array())
     for (const auto& text : *recursions)
       if (text.is_string()) statistics.recursions.push_back(text.get<std::string>());
-  if (const auto forms = json.find("recursion_forms"); forms != json.end() && forms->is_object())
-    for (const auto& [form, times] : forms->items())
-      if (times.is_number_integer()) statistics.recursion_forms[form] = times.get<int64_t>();
+  const auto read_times = [&json](const char* name, std::map<std::string, int64_t>* times_of) {
+    if (const auto found = json.find(name); found != json.end() && found->is_object())
+      for (const auto& [of, times] : found->items())
+        if (times.is_number_integer()) (*times_of)[of] = times.get<int64_t>();
+  };
+  read_times("recursion_forms", &statistics.recursion_forms);
+  read_times("ran_whole", &statistics.ran_whole);
   if (const auto places = json.find("places"); places != json.end() && places->is_array())
     for (const auto& entry : *places)
       if (entry.is_object()) {

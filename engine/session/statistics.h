@@ -82,6 +82,9 @@ struct SessionStatistics {
   std::vector<FusedOperatorStatistics> fused;  ///< By descending time.
   std::map<std::string, OperatorStatistics> operators;  ///< By name; partial work as "sum.partial".
   std::map<std::string, PlaceStatistics> places;  ///< Of a run that is recorded, by a text for the place.
+  /// Operators that this rank computed alone although an operand was split over all ranks: how often, by
+  /// "order in line 5".
+  std::map<std::string, int64_t> ran_whole;
   std::vector<std::string> recursions;            ///< What each body of a recursion runs (docs/recursion.md).
   std::map<std::string, int64_t> recursion_forms;  ///< How often functions ran, "f by levels" (likewise).
 

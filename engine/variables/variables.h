@@ -29,7 +29,7 @@ struct Variable {
   static Variable OfList(std::shared_ptr<ListOf<Variable>> list);
   static Variable Placeholder(Distribution distribution, const ValueInfo& info);
   /// Whether `rank` holds cells of it.
-  bool IsHeldBy(int rank) const { return !distribution.IsOne() || rank == 0; }
+  bool IsHeldBy(int rank) const { return distribution.IsHeldBy(rank); }
 };
 
 /// The variables of one function call (or of the main program).

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/programs/distribution.h"
 #include "core/programs/graph.h"
 #include "core/programs/phase.h"
 #include "core/values/value.h"
@@ -42,12 +43,22 @@ inline bool IsCancelled(const std::atomic<bool>* cancelled) {
   return cancelled != nullptr && cancelled->load(std::memory_order_relaxed);
 }
 
+/// Which stage of an operator a kernel computes (ops/base/stages.h), and how the ranks share it out.
+struct StagePlace {
+  int32_t stage = 0;
+  int32_t rank = 0;
+  const Split& rows;
+  const Split& result_rows;
+};
+
 /// One invocation of a kernel on one rank.
 struct KernelCall {
   const Node& node;  ///< info (of several: results) holds the whole result's shape and format, all known.
-  Phase phase;       ///< kWhole, kPartial or kFinish (ops/base/operator.h).
+  Phase phase;       ///< kWhole, kPartial, kFinish (ops/base/operator.h) or kStage.
   std::span<const Value* const> inputs;  ///< This rank's pieces; nullptr for an optional input left out. For
-                                         ///< kFinish: one matrix, all tree nodes (rows in any order).
+                                         ///< kFinish: one matrix, all tree nodes (rows in any order). For
+                                         ///< kStage: the pieces, where it reads them, and behind them
+                                         ///< StageCall::received.
   std::span<const ValueInfo> input_infos;  ///< Of the whole values of node.inputs, also for kFinish.
   int64_t row_begin = 0;  ///< kRowWise, kGenerate and kPartial: compute rows [row_begin, row_end)
   int64_t row_end = 0;    ///< of total_rows. kRows inputs hold just these rows; kWhole inputs all.
@@ -56,6 +67,7 @@ struct KernelCall {
   Value* last_read = nullptr;    ///< inputs[0], when this kernel is the last to read it: it may take it and
                                  ///< write the result over its cells.
   const Operator* op = nullptr;  ///< That of node.op, where the caller has looked it up already.
+  const StagePlace* stage = nullptr;  ///< Of kStage.
 };
 
 /// Where the actor runtime finds code; whether it was compiled ahead or just in time is not its business.

@@ -190,7 +190,7 @@ int64_t TotalRowsOf(const Operator& op, const Node& node, std::span<const ValueI
 /// 0 where a shape is not known.
 double WorkingBytesOf(const Node& node, std::span<const ValueInfo> inputs);
 
-/// op.run or op.run_several on a call whose inputs it takes as they are.
+/// op.run, op.run_several or the stage of op.staged that the call names, on inputs that it takes as they are.
 Status RunOperator(const Operator& op, const KernelCall& call, std::span<Value> results);
 
 /// A scalar operator on known scalars: used by constant folding, by scalar blocks and by kernels, one

@@ -42,7 +42,8 @@ struct StageCall;
 /// those of Operator::run, whatever the number of ranks and the cuts.
 struct StagedForm {
   std::span<const Stage> stages;
-  StagedResult result = StagedResult::kRows;
+  StagedResult result = StagedResult::kRows;    ///< How the first result lies,
+  StagedResult further = StagedResult::kEach;  ///< and how the others.
   /// True where cuts must be multiples of the granule of the number of rows (core/values/panels.h).
   bool needs_granules = false;
   /// Whether this call has the form; nullptr: every one has. Which inputs are read by rows, each rank its

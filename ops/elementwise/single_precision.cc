@@ -9,6 +9,7 @@
 
 #include "core/values/panels.h"
 #include "ops/base/parallel.h"
+#include "ops/base/stages.h"
 #include "ops/cells/storage.h"
 #include "ops/elementwise/elementwise_sparse.h"
 #include "ops/simd/cellwise/elementwise.h"
@@ -97,8 +98,11 @@ class WidenedInputs {
   std::vector<const Value*> pointers_;
 };
 
-Status NarrowResults(const KernelCall& call, std::span<Value> results) {
+Status NarrowResults(const Operator& op, const KernelCall& call, std::span<Value> results) {
   if (call.phase == Phase::kPartial) return OkStatus();
+  const bool is_between = call.phase == Phase::kStage &&
+                          call.stage->stage + 1 < static_cast<int32_t>(op.staged->stages.size());
+  if (is_between) return OkStatus();
   const std::span<const ValueInfo> infos = ResultsOf(call.node);
   for (size_t i = 0; i < results.size(); ++i) {
     if (!results[i].IsMatrix() || infos[i].element_type == ElementType::kFloat64) continue;
@@ -119,9 +123,10 @@ Status RunWhole(const Operator& op, const KernelCall& call, std::span<Value> res
                                       .row_begin = call.row_begin,
                                       .row_end = call.row_end,
                                       .total_rows = call.total_rows,
-                                      .context = call.context},
+                                      .context = call.context,
+                                      .stage = call.stage},
                                      results));
-  return NarrowResults(call, results);
+  return NarrowResults(op, call, results);
 }
 
 // A call that is cut into panels of rows.
@@ -224,7 +229,7 @@ class PanelRun {
                                                    .row_end = call_.total_rows,
                                                    .total_rows = call_.total_rows,
                                                    .context = call_.context}));
-    HEDDLE_RETURN_IF_ERROR(NarrowResults(call_, {&result, 1}));
+    HEDDLE_RETURN_IF_ERROR(NarrowResults(op_, call_, {&result, 1}));
     return result;
   }
 

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/candidates.h"
+
+#include <algorithm>
+
+#include "core/values/panels.h"
+#include "ops/base/split.h"
+#include "scheduler/estimate.h"
+#include "scheduler/transition.h"
+
+namespace heddle::scheduler {
+namespace {
+
+// Larger results are not computed on every rank: memory would hold as many copies.
+constexpr int64_t kMostReplicatedBytes = int64_t{8} << 20;
+// What every rank computes takes the processors of all of them, which other operators could use.
+constexpr double kReplicated = 1.25;
+// Partial lists of ranks have about so many nodes each.
+constexpr double kNodesOfRank = 2;
+// Beyond so many ranks, lists from each to each are more messages than one rank's result to all.
+constexpr int32_t kMostRanksToEach = 16;
+
+bool IsAligned(const Split& split) {
+  const int64_t granule = Granule(split.Length());
+  return std::all_of(split.cuts.begin(), split.cuts.end(),
+                     [&](int64_t cut) { return cut == split.Length() || cut % granule == 0; });
+}
+
+// Each cut at the next granule below.
+Split Aligned(Split split) {
+  const int64_t length = split.Length(), granule = Granule(length);
+  for (int64_t& cut : split.cuts)
+    if (cut != length) cut -= cut % granule;
+  return split;
+}
+
+void AddOnce(Split split, std::vector<Split>* splits) {
+  if (std::find(splits->begin(), splits->end(), split) == splits->end()) splits->push_back(std::move(split));
+}
+
+double BytesOf(const ValueInfo& info) {
+  return info.IsTabular() && info.IsSized() ? static_cast<double>(KnownBytes(info)) : 8;
+}
+
+bool HasEvenRows(const Node& node) {
+  const Scalar* const even = node.FindAttribute("even.rows");
+  return even != nullptr && even->AsBoolean();
+}
+
+Split EvenRows(int64_t rows, int32_t ranks) {
+  Split even;
+  for (int64_t rank = 0; rank <= ranks; ++rank)
+    even.cuts.push_back(rows / ranks * rank + rows % ranks * rank / ranks);
+  return even;
+}
+
+}  // namespace
+
+CandidateFinder::CandidateFinder(const Graph& graph, const std::map<std::string, Distribution>& live_in,
+                                 const ScheduleOptions& options)
+    : graph_(graph), options_(options), is_split_(graph.nodes.size(), false) {
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    if (!graph[id].Is("variable")) continue;
+    const auto found = live_in.find(graph[id].Text("name"));
+    if (found == live_in.end() || !found->second.IsSplit()) continue;
+    is_split_[static_cast<size_t>(id)] = true;
+    const Split& split = found->second.split;
+    if (split.axis == Axis::kRows) AddOnce(split, &cuts_by_rows_[split.Length()]);
+  }
+}
+
+std::vector<Split> CandidateFinder::CutsOf(int64_t rows, bool needs_granules) const {
+  std::vector<Split> cuts = {Distribution::SplitRows(rows, options_.ranks).split};
+  const auto found = cuts_by_rows_.find(rows);
+  if (found == cuts_by_rows_.end()) return cuts;
+  for (const Split& split : found->second) {
+    AddOnce(Aligned(split), &cuts);
+    if (!needs_granules) AddOnce(split, &cuts);
+  }
+  return cuts;
+}
+
+bool CandidateFinder::IsReadByRows(const Node& node, size_t i) const {
+  return node.inputs[i] != kNoNode &&
+         ops::InputUseOf(node, infos_, static_cast<int>(i)) == ops::InputUse::kRows;
+}
+
+// Rows of the inputs that are read by rows, else of the result.
+int64_t CandidateFinder::RowsRead(const Node& node) const {
+  int64_t rows = ResultsOf(node)[0].shape.rows;
+  for (size_t i = 0; i < infos_.size(); ++i)
+    if (IsReadByRows(node, i)) rows = infos_[i].shape.rows;
+  return rows;
+}
+
+bool CandidateFinder::IsForced(const Node& node, ops::RowRule rule) const {
+  std::vector<ops::RowsInput> by_rows;
+  for (size_t i = 0; i < infos_.size(); ++i)
+    if (IsReadByRows(node, i)) by_rows.push_back({infos_[i], MustBeSplit(node.inputs[i])});
+  const std::span<const ValueInfo> results = ResultsOf(node);
+  return std::any_of(results.begin(), results.end(), [&](const ValueInfo& result) {
+    return ops::IsSplit(rule, by_rows, result, options_.min_distributed_bytes);
+  });
+}
+
+double CandidateFinder::LongestShare(const Split& cuts) const {
+  int64_t longest = 0;
+  for (int32_t rank = 0; rank < options_.ranks; ++rank)
+    longest = std::max(longest, cuts.End(rank) - cuts.Begin(rank));
+  return static_cast<double>(longest) / static_cast<double>(std::max<int64_t>(cuts.Length(), 1));
+}
+
+double CandidateFinder::MoveNs(double bytes, int messages) const {
+  return NanosecondsOf(Transition{bytes, bytes, messages}, options_.constants);
+}
+
+std::vector<CandidateFinder::Candidate> CandidateFinder::Of(NodeId id) {
+  const Node& node = graph_[id];
+  const ops::Operator& op = *ops::FindOperator(node.op);
+  infos_.clear();
+  for (const NodeId input : node.inputs)
+    infos_.push_back(input == kNoNode ? ValueInfo{} : graph_[input].info);
+  node_ns_ = NodeNs(graph_, node, options_.constants) + options_.constants.operator_ns;
+
+  std::vector<Candidate> candidates;
+  const ops::RowRule rule = op.effect ? ops::RowRule::kWhole : ops::RowRuleOf(node, infos_);
+  const bool has_even_rows = rule == ops::RowRule::kReduce && HasEvenRows(node);
+  if (rule != ops::RowRule::kWhole && (has_even_rows ? RowsRead(node) > 1 : IsForced(node, rule)))
+    AddSplit(node, rule, &candidates);
+  const ops::StagedForm* const staged = op.effect ? nullptr : ops::StagedFormOf(op, node, infos_);
+  if (candidates.empty() && staged != nullptr && IsForced(node, ops::RowRule::kReduce))
+    AddStaged(node, *staged, &candidates);
+  if (candidates.empty() && op.role == ops::Role::kRbind) AddMoved(node, &candidates);
+  if (candidates.empty()) return WholeOnes(node, op);
+  is_split_[static_cast<size_t>(id)] =
+      std::all_of(candidates.begin(), candidates.end(),
+                  [](const Candidate& candidate) { return candidate.placement.result.IsSplit(); });
+  return candidates;
+}
+
+std::vector<CandidateFinder::Candidate> CandidateFinder::WholeOnes(const Node& node,
+                                                                   const ops::Operator& op) {
+  std::vector<Candidate> candidates;
+  const auto add = [&](const Distribution& where, double ns) {
+    candidates.push_back(
+        {{.result = where, .inputs = std::vector<Distribution>(node.inputs.size(), where), .reduced = where},
+         ns});
+  };
+  int64_t bytes = 0;
+  for (const ValueInfo& result : ResultsOf(node))
+    bytes = std::max(bytes, result.IsSized() ? KnownBytes(result) : INT64_MAX);
+  const bool may_replicate = op.pure && !op.effect && !op.files && bytes <= kMostReplicatedBytes;
+  if (may_replicate) add(Distribution::Each(), node_ns_ * kReplicated);
+  add(Distribution::One(), node_ns_);
+  return candidates;
+}
+
+void CandidateFinder::AddSplit(const Node& node, ops::RowRule rule, std::vector<Candidate>* candidates) {
+  const bool reduces = rule == ops::RowRule::kReduce || rule == ops::RowRule::kMixed;
+  const bool has_even_rows = rule == ops::RowRule::kReduce && HasEvenRows(node);
+  const int64_t rows = RowsRead(node);
+  const std::vector<Split> ways =
+      has_even_rows ? std::vector<Split>{EvenRows(rows, options_.ranks)} : CutsOf(rows, reduces);
+  double result_bytes = 0;
+  for (const ValueInfo& result : ResultsOf(node)) result_bytes += BytesOf(result);
+  const double list_bytes = kNodesOfRank * options_.ranks * result_bytes;
+  for (const Split& cuts : ways) {
+    const Distribution split{.kind = Distribution::Kind::kSplit, .split = cuts};
+    Placement placement{.result = split, .split = true, .rule = rule, .cuts = cuts, .total_rows = rows};
+    for (size_t i = 0; i < infos_.size(); ++i)
+      placement.inputs.push_back(IsReadByRows(node, i) ? split : Distribution::Each());
+    double ns = node_ns_ * LongestShare(cuts);
+    // Rows that are few, each of much work, are few bytes: every rank puts them together for itself.
+    const auto add = [&](const Distribution& reduced, double more_ns) {
+      placement.reduced = reduced;
+      if (rule == ops::RowRule::kReduce) placement.result = reduced;
+      candidates->push_back({placement, ns + more_ns});
+    };
+    if (!reduces) {
+      add(Distribution::One(), 0);
+    } else {
+      if (has_even_rows || (options_.ranks <= kMostRanksToEach && result_bytes <= kMostReplicatedBytes))
+        add(Distribution::Each(), MoveNs(list_bytes, 1) * kReplicated);
+      if (!has_even_rows) add(Distribution::One(), MoveNs(list_bytes, 1));
+    }
+  }
+}
+
+void CandidateFinder::AddStaged(const Node& node, const ops::StagedForm& form,
+                                std::vector<Candidate>* candidates) {
+  const int64_t rows = RowsRead(node);
+  const double moved = form.moved_bytes == nullptr ? 0 : form.moved_bytes(node, infos_);
+  for (const Split& cuts : CutsOf(rows, form.needs_granules)) {
+    const Distribution split{.kind = Distribution::Kind::kSplit, .split = cuts};
+    Placement placement{.split = true, .cuts = cuts, .total_rows = rows, .staged = &form};
+    for (size_t i = 0; i < infos_.size(); ++i)
+      placement.inputs.push_back(IsReadByRows(node, i) ? split : Distribution::Each());
+    switch (form.result) {
+      case ops::StagedResult::kSameRows: placement.result = split; break;
+      case ops::StagedResult::kRows:
+        placement.result = Distribution::SplitRows(ResultsOf(node)[0].shape.rows, options_.ranks);
+        break;
+      case ops::StagedResult::kUneven: placement.result = {.kind = Distribution::Kind::kSplit}; break;
+      case ops::StagedResult::kEach: placement.result = Distribution::Each(); break;
+    }
+    placement.result_rows = placement.result.split;
+    const int exchanges = static_cast<int>(form.stages.size()) - 1;
+    candidates->push_back(
+        {placement, node_ns_ * LongestShare(cuts) + MoveNs(moved / options_.ranks, exchanges)});
+  }
+}
+
+// Frames whose types differ are bound whole: the types of the result depend on all of them.
+void CandidateFinder::AddMoved(const Node& node, std::vector<Candidate>* candidates) {
+  if (!node.info.IsSized()) return;
+  std::vector<ops::RowsInput> by_rows;
+  double bytes = 0;
+  for (size_t i = 0; i < infos_.size(); ++i) {
+    if (node.inputs[i] == kNoNode || !infos_[i].IsSized()) return;
+    const bool same_types =
+        !node.info.IsFrame() || (infos_[i].schema != nullptr && node.info.schema != nullptr &&
+                                 *infos_[i].schema == *node.info.schema);
+    if (!same_types) return;
+    by_rows.push_back({infos_[i], MustBeSplit(node.inputs[i])});
+    bytes += BytesOf(infos_[i]);
+  }
+  if (!ops::IsSplit(ops::RowRule::kRowWise, by_rows, node.info, options_.min_distributed_bytes)) return;
+  for (const Split& cuts : CutsOf(node.info.shape.rows, false)) {
+    Placement placement{.result = {.kind = Distribution::Kind::kSplit, .split = cuts},
+                        .split = true,
+                        .cuts = cuts,
+                        .total_rows = node.info.shape.rows,
+                        .moves_rows = true};
+    placement.inputs.assign(node.inputs.size(), Distribution::Each());
+    candidates->push_back({placement, node_ns_ * LongestShare(cuts) + MoveNs(bytes / options_.ranks, 1)});
+  }
+}
+
+}  // namespace heddle::scheduler

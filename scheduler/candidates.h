@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ops/base/operator.h"
+#include "scheduler/place.h"
+
+namespace heddle::scheduler {
+
+/// The placements that a node may have, the cost of each without moving its inputs, by what the operator says
+/// of itself: its row rule and its stages (ops/base/operator.h). What is large stays split: where a value
+/// that an operator reads or makes row by row has min_distributed_bytes, or is split already, every placement
+/// is split.
+class CandidateFinder {
+ public:
+  CandidateFinder(const Graph& graph, const std::map<std::string, Distribution>& live_in,
+                  const ScheduleOptions& options);
+
+  struct Candidate {
+    Placement placement;
+    double own_ns = 0;  ///< The work of the slowest rank, with finishing and exchanges between stages.
+  };
+  /// In a fixed order. Nodes are asked for in their order. Not for variables, literals, assign and result.
+  std::vector<Candidate> Of(NodeId node);
+  /// Whether every placement of a value is split: to be told of the nodes that Of is not asked for.
+  bool MustBeSplit(NodeId node) const { return is_split_[static_cast<size_t>(node)]; }
+  void SetMustBeSplit(NodeId node, bool is_split) { is_split_[static_cast<size_t>(node)] = is_split; }
+
+ private:
+  std::vector<Candidate> WholeOnes(const Node& node, const ops::Operator& op);
+  void AddSplit(const Node& node, ops::RowRule rule, std::vector<Candidate>* candidates);
+  void AddStaged(const Node& node, const ops::StagedForm& form, std::vector<Candidate>* candidates);
+  void AddMoved(const Node& node, std::vector<Candidate>* candidates);
+  /// The ways to cut so many rows that are worth a look; at granules only where they are needed.
+  std::vector<Split> CutsOf(int64_t rows, bool needs_granules) const;
+  bool IsReadByRows(const Node& node, size_t i) const;
+  bool IsForced(const Node& node, ops::RowRule rule) const;
+  int64_t RowsRead(const Node& node) const;
+  double LongestShare(const Split& cuts) const;
+  double MoveNs(double bytes, int messages) const;
+
+  const Graph& graph_;
+  const ScheduleOptions& options_;
+  std::map<int64_t, std::vector<Split>> cuts_by_rows_;  // Of the live-in variables.
+  std::vector<bool> is_split_;                          // By node: every placement is split.
+  std::vector<ValueInfo> infos_;                        // Of the inputs of the node that is looked at.
+  double node_ns_ = 0;                                  // Of that node on one rank.
+};
+
+}  // namespace heddle::scheduler

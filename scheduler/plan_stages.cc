@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that all ranks compute together with exchanges in between, and rbind.
+#include <algorithm>
+#include <utility>
+
+#include "scheduler/plan_builder.h"
+
+namespace heddle::scheduler {
+
+void PlanBuilder::EmitStages(NodeId id) {
+  const Node& node = graph_[id];
+  const Placement& placement = placements_[static_cast<size_t>(id)];
+  const ops::StagedForm& form = *placement.staged;
+  plan_.staged.push_back({id, placement.cuts, placement.result_rows});
+  std::vector<std::vector<RegisterId>> received(static_cast<size_t>(ranks_));  // By rank.
+  for (size_t stage = 0; stage < form.stages.size(); ++stage) {
+    const bool is_last = stage + 1 == form.stages.size();
+    std::vector<std::vector<RegisterId>> made(static_cast<size_t>(ranks_));
+    for (int32_t rank = 0; rank < ranks_; ++rank) {
+      if (stage == 0) BringOrder(id, rank);
+      std::vector<RegisterId> inputs;
+      if (form.stages[stage].reads_inputs)
+        for (size_t i = 0; i < node.inputs.size(); ++i)
+          inputs.push_back(node.inputs[i] == kNoNode ? kNoRegister
+                                                     : Piece(node.inputs[i], placement.inputs[i], rank));
+      const std::vector<RegisterId>& from_before = received[static_cast<size_t>(rank)];
+      inputs.insert(inputs.end(), from_before.begin(), from_before.end());
+      const size_t index =
+          AddTask(rank, StreamKind::kCompute, TaskKind::kCompute, id, Phase::kStage, std::move(inputs));
+      Task& task = plan_.tasks[index];
+      task.stage = static_cast<int32_t>(stage);
+      task.total_rows = placement.total_rows;
+      task.row_begin = placement.cuts.Begin(rank);
+      task.row_end = placement.cuts.End(rank);
+      if (is_last) {
+        AddStagedResults(id, index);
+      } else {
+        const size_t outputs =
+            ops::StageCall::PlaceOf(form.stages[stage], form.stages[stage].outputs.size(), ranks_);
+        for (size_t i = 0; i < outputs; ++i)
+          made[static_cast<size_t>(rank)].push_back(
+              AddOutput(index, ValueInfo::OfMatrix({kUnknown, kUnknown})));
+      }
+      if (stage == 0) AddControl(index);
+      last_task_[{id, rank}] = index;
+    }
+    if (!is_last) received = Exchange(id, form.stages[stage], made);
+  }
+  if (!node.info.IsTuple()) pieces_[{id, placement.result}] = std::move(outputs_[id][0]);
+}
+
+std::vector<std::vector<RegisterId>> PlanBuilder::Exchange(NodeId id, const ops::Stage& stage,
+                                                           const std::vector<std::vector<RegisterId>>& made) {
+  std::vector<std::vector<RegisterId>> received(static_cast<size_t>(ranks_));
+  for (size_t output = 0; output < stage.outputs.size(); ++output) {
+    const size_t place = ops::StageCall::PlaceOf(stage, output, ranks_);
+    for (int32_t rank = 0; rank < ranks_; ++rank) {
+      std::vector<RegisterId>& here = received[static_cast<size_t>(rank)];
+      std::vector<RegisterId> of_all;
+      switch (stage.outputs[output]) {
+        case ops::Reach::kHere: here.push_back(made[static_cast<size_t>(rank)][place]); break;
+        case ops::Reach::kAll:
+          for (const std::vector<RegisterId>& of_rank : made) of_all.push_back(of_rank[place]);
+          here.push_back(AddGather(id, std::move(of_all), rank, ValueInfo::OfMatrix({kUnknown, kUnknown})));
+          break;
+        case ops::Reach::kParts:
+          for (int32_t from = 0; from < ranks_; ++from) {
+            const RegisterId part = made[static_cast<size_t>(from)][place + static_cast<size_t>(rank)];
+            here.push_back(from == rank ? part : AddCopy(part, rank));
+          }
+          break;
+      }
+    }
+  }
+  return received;
+}
+
+void PlanBuilder::AddStagedResults(NodeId id, size_t task) {
+  const Node& node = graph_[id];
+  const Placement& placement = placements_[static_cast<size_t>(id)];
+  const auto rank = static_cast<int32_t>(plan_.tasks[task].id.rank());
+  const std::span<const ValueInfo> results = ResultsOf(node);
+  std::vector<std::vector<RegisterId>>& outputs = outputs_[id];
+  outputs.resize(results.size(), std::vector<RegisterId>(static_cast<size_t>(ranks_), kNoRegister));
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Distribution where = DistributionOf(node, placement, i);
+    ValueInfo info = results[i];
+    if (where.IsSplit() && where.split.cuts.empty())
+      info.shape.rows = kUnknown;
+    else if (where.IsSplit())
+      info = PartInfo(info, where.split, rank);
+    outputs[i][static_cast<size_t>(rank)] = AddOutput(task, info);
+  }
+}
+
+void PlanBuilder::EmitMovedRows(NodeId id) {
+  const Node& node = graph_[id];
+  const Placement& placement = placements_[static_cast<size_t>(id)];
+  auto& pieces = pieces_[{id, placement.result}];
+  std::vector<RegisterId> made;
+  for (int32_t rank = 0; rank < ranks_; ++rank) {
+    const int64_t begin = placement.cuts.Begin(rank), end = placement.cuts.End(rank);
+    std::vector<RegisterId> parts;
+    int64_t offset = 0;  // Of the input in the result.
+    for (const NodeId input : node.inputs) {
+      const int64_t rows = graph_[input].info.shape.rows;
+      const int64_t first = std::clamp<int64_t>(begin - offset, 0, rows);
+      const int64_t last = std::clamp<int64_t>(end - offset, 0, rows);
+      if (first < last || (parts.empty() && input == node.inputs.back()))
+        parts.push_back(RowsOf(input, first, last, rank));
+      offset += rows;
+    }
+    made.push_back(Join(id, std::move(parts), begin, end, rank));
+  }
+  pieces = std::move(made);
+}
+
+}  // namespace heddle::scheduler

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/transition.h"
+
+#include <algorithm>
+
+#include "core/status.h"
+
+namespace heddle::scheduler {
+namespace {
+
+// Between two ranks, from a value that is there to the task that reads its copy.
+constexpr double kMessageNs = 50'000;
+
+double LengthOf(const Split& split, int32_t rank) {
+  return static_cast<double>(split.End(rank) - split.Begin(rank));
+}
+
+double LongestPart(const Split& split, int32_t ranks) {
+  double longest = 0;
+  for (int32_t rank = 0; rank < ranks; ++rank) longest = std::max(longest, LengthOf(split, rank));
+  return longest;
+}
+
+// The rows of `a` and `b` that rank r has of both.
+double Common(const Split& a, const Split& b, int32_t rank) {
+  const int64_t begin = std::max(a.Begin(rank), b.Begin(rank)), end = std::min(a.End(rank), b.End(rank));
+  return static_cast<double>(std::max<int64_t>(0, end - begin));
+}
+
+Transition Recut(double bytes, const Split& from, const Split& to, int32_t ranks) {
+  Transition moved;
+  const auto length = static_cast<double>(std::max<int64_t>(from.Length(), 1));
+  for (int32_t rank = 0; rank < ranks; ++rank) {
+    const double common = Common(from, to, rank);
+    const double sent = LengthOf(from, rank) - common, received = LengthOf(to, rank) - common;
+    moved.sent_bytes += sent * bytes / length;
+    moved.slowest_bytes = std::max(moved.slowest_bytes, std::max(sent, received) * bytes / length);
+  }
+  moved.messages = moved.sent_bytes > 0 ? 1 : 0;
+  return moved;
+}
+
+}  // namespace
+
+Transition TransitionOf(double bytes, const Distribution& from, const Distribution& to, int32_t ranks) {
+  using Kind = Distribution::Kind;
+  HEDDLE_CHECK(from.kind != Kind::kPartial && to.kind != Kind::kPartial, "what is partial is finished");
+  if (from == to || from.IsEach() || ranks == 1) return {};
+  const double others = ranks - 1;
+  if (from.IsOne()) {
+    if (to.IsOne()) return {bytes, bytes, 1};
+    if (to.IsEach()) return {others * bytes, others * bytes, 1};
+    const auto length = static_cast<double>(std::max<int64_t>(to.split.Length(), 1));
+    const double sent = bytes * (1 - LengthOf(to.split, from.rank) / length);
+    return {sent, sent, 1};
+  }
+  // Cuts that only the run tells are taken for even ones.
+  const bool is_known = !from.split.cuts.empty();
+  const auto length = is_known ? static_cast<double>(std::max<int64_t>(from.split.Length(), 1)) : ranks;
+  const auto part = [&](int32_t rank) {
+    return is_known ? LengthOf(from.split, rank) / length : 1.0 / ranks;
+  };
+  const double longest = is_known ? LongestPart(from.split, ranks) / length : 1.0 / ranks;
+  if (to.IsOne()) {
+    const double sent = bytes * (1 - part(to.rank));
+    return {sent, sent, 1};
+  }
+  if (to.IsEach()) return {others * bytes, bytes * std::max(others * longest, 1 - 1.0 / ranks), 1};
+  return is_known && !to.split.cuts.empty() ? Recut(bytes, from.split, to.split, ranks) : Transition{};
+}
+
+double NanosecondsOf(const Transition& transition, const ops::MachineConstants& constants) {
+  return transition.messages * kMessageNs + transition.slowest_bytes / constants.send_bytes_per_ns;
+}
+
+}  // namespace heddle::scheduler
