@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "actor/row_pieces.h"
 #include "core/memory/counted_heap.h"
 #include "core/programs/text_format.h"
-#include "ops/base/operator.h"
+#include "ops/base/stages.h"
+#include "ops/cells/row_pieces.h"
 
 namespace heddle::actor {
 namespace {
@@ -52,7 +52,7 @@ FoundSize SizeOfShape(const Value& shape, const ValueInfo& info) {
 Result<Value> UnpackPart(const Value& value, int64_t part, int64_t parts) {
   if (value.IsScalar()) return value;
   const int64_t rows = value.shape().rows;
-  return SliceRows(value, rows * part / parts, rows * (part + 1) / parts);
+  return ops::SliceRows(value, rows * part / parts, rows * (part + 1) / parts);
 }
 
 // True if every other task that reads the register of the task's first input must have acted before this one
@@ -120,6 +120,8 @@ KernelBody::KernelBody(const PlanInstance& instance, const ops::KernelSource& ke
     if (task.phase == Phase::kStage) prepared.staged = FindStaged(instance.plan(), task.node);
     if (prepared.work == Work::kKernel && prepared.node != nullptr)
       prepared.op = ops::FindOperator(prepared.node->op);
+    if (prepared.staged != nullptr && prepared.op != nullptr)
+      prepared.form = ops::StagedFormAt(*prepared.op, prepared.staged->form);
     if (prepared.work == Work::kVariable) variables_.push_back(&prepared);
     if (prepared.work == Work::kKeep) sinks_.push_back(&prepared);
     if (prepared.work == Work::kVariable || prepared.work == Work::kKeep)
@@ -167,17 +169,17 @@ Result<Value> KernelBody::Move(Prepared& prepared, std::span<const Value* const>
   const Value* input = inputs.empty() ? nullptr : inputs[0];
   switch (prepared.work) {
     case Work::kVariable:
-      if (task.phase == Phase::kSlice) return SliceRows(prepared.held, task.row_begin, task.row_end);
+      if (task.phase == Phase::kSlice) return ops::SliceRows(prepared.held, task.row_begin, task.row_end);
       // Its register holds the only reference then, so that an assignment to cells need not copy all others.
       if (task.count == 1) return std::exchange(prepared.held, Value());
       return prepared.held;
     case Work::kLiteral: return prepared.held;
-    case Work::kSlice: return SliceRows(*input, task.row_begin, task.row_end);
+    case Work::kSlice: return ops::SliceRows(*input, task.row_begin, task.row_end);
     case Work::kGather:
       if (task.kind == TaskKind::kAccumulate && input == nullptr) return *inputs[1];
       return prepared.node != nullptr && ops::HasRole(*prepared.node, ops::Role::kRbind)
-                 ? GatherRowsAs(inputs, prepared.node->info)
-                 : GatherRows(inputs);
+                 ? ops::JoinRowsAs(inputs, prepared.node->info)
+                 : ops::JoinRows(inputs);
     case Work::kShape: return ShapeOf(*input, prepared.node);
     case Work::kKeep: prepared.held = *input; return Value();
     case Work::kForward:
@@ -209,9 +211,9 @@ Status KernelBody::RunKernel(const Prepared& prepared, std::span<const Value* co
 Status KernelBody::RunStage(const Prepared& prepared, std::span<const Value* const> inputs,
                             std::span<Value> results) const {
   const Task& task = *prepared.task;
-  if (prepared.staged == nullptr || prepared.op == nullptr || prepared.op->staged == nullptr)
-    return Internal("task {} is a stage of no operator", task.id.index());
-  const ops::StagePlace place{.stage = task.stage,
+  if (prepared.form == nullptr) return Internal("task {} is a stage of no operator", task.id.index());
+  const ops::StagePlace place{.form = *prepared.form,
+                              .stage = task.stage,
                               .rank = static_cast<int32_t>(task.id.rank()),
                               .rows = prepared.staged->rows,
                               .result_rows = prepared.staged->result_rows};

@@ -75,7 +75,8 @@ class KernelBody : public TaskBody {
     const std::string* variable = nullptr;  ///< Of kVariable and kKeep: the node's name attribute.
     std::vector<ValueInfo> input_infos;
     bool reads_last = false;             ///< kKernel: nobody reads its first input after this task.
-    const StagedNode* staged = nullptr;  ///< Of Phase::kStage.
+    const StagedNode* staged = nullptr;  ///< Of Phase::kStage; with
+    const ops::StagedForm* form = nullptr;
     Value held;  ///< kVariable, kLiteral: what is published; kKeep: what was received.
   };
   static Work WorkOf(const Task& task, const Node* node);

@@ -70,6 +70,7 @@ namespace heddle::ops {
   Operator(kRecursiveForwardCall)  \
   Operator(kReplaceTexts)          \
   Operator(kReplicate)             \
+  Operator(kRev)                   \
   Operator(kRoll)                  \
   Operator(kRowClassMeet)          \
   Operator(kRowCumsum)             \
@@ -230,8 +231,8 @@ const Operator* FindOperator(std::string_view name) { return TheCatalog().by_nam
 
 namespace {
 
-Status RunStage(const Operator& op, const KernelCall& call, std::span<Value> outputs) {
-  const StagedForm& form = *op.staged;
+Status RunStage(const KernelCall& call, std::span<Value> outputs) {
+  const StagedForm& form = call.stage->form;
   const bool reads_inputs = form.stages[static_cast<size_t>(call.stage->stage)].reads_inputs;
   const size_t own = reads_inputs ? call.node.inputs.size() : 0;
   return form.run({.form = form,
@@ -250,7 +251,7 @@ Status RunStage(const Operator& op, const KernelCall& call, std::span<Value> out
 }  // namespace
 
 Status RunOperator(const Operator& op, const KernelCall& call, std::span<Value> results) {
-  if (call.phase == Phase::kStage) return RunStage(op, call, results);
+  if (call.phase == Phase::kStage) return RunStage(call, results);
   if (op.run_several != nullptr) return op.run_several(call, results);
   HEDDLE_ASSIGN_OR_RETURN(results[0], op.run(call));
   return OkStatus();
@@ -327,10 +328,19 @@ RowRule RowRuleOf(const Node& node, std::span<const ValueInfo> inputs) {
   return op && op->row_rule ? op->row_rule(node, inputs) : RowRule::kWhole;
 }
 
-const StagedForm* StagedFormOf(const Operator& op, const Node& node, std::span<const ValueInfo> inputs) {
-  const bool applies =
-      op.staged != nullptr && (op.staged->applies == nullptr || op.staged->applies(node, inputs));
-  return applies ? op.staged : nullptr;
+std::vector<std::pair<int32_t, const StagedForm*>> StagedFormsOf(const Operator& op, const Node& node,
+                                                                 std::span<const ValueInfo> inputs) {
+  std::vector<std::pair<int32_t, const StagedForm*>> forms;
+  int32_t place = 0;
+  for (const StagedForm* form = op.staged; form != nullptr; form = form->other, ++place)
+    if (form->applies == nullptr || form->applies(node, inputs)) forms.emplace_back(place, form);
+  return forms;
+}
+
+const StagedForm* StagedFormAt(const Operator& op, int32_t place) {
+  const StagedForm* form = op.staged;
+  for (; form != nullptr && place > 0; --place) form = form->other;
+  return form;
 }
 
 OperatorKind KindOf(const Node& node) {

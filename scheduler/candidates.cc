@@ -20,12 +20,6 @@ constexpr double kNodesOfRank = 2;
 // Beyond so many ranks, lists from each to each are more messages than one rank's result to all.
 constexpr int32_t kMostRanksToEach = 16;
 
-bool IsAligned(const Split& split) {
-  const int64_t granule = Granule(split.Length());
-  return std::all_of(split.cuts.begin(), split.cuts.end(),
-                     [&](int64_t cut) { return cut == split.Length() || cut % granule == 0; });
-}
-
 // Each cut at the next granule below.
 Split Aligned(Split split) {
   const int64_t length = split.Length(), granule = Granule(length);
@@ -93,16 +87,6 @@ int64_t CandidateFinder::RowsRead(const Node& node) const {
   return rows;
 }
 
-bool CandidateFinder::IsForced(const Node& node, ops::RowRule rule) const {
-  std::vector<ops::RowsInput> by_rows;
-  for (size_t i = 0; i < infos_.size(); ++i)
-    if (IsReadByRows(node, i)) by_rows.push_back({infos_[i], MustBeSplit(node.inputs[i])});
-  const std::span<const ValueInfo> results = ResultsOf(node);
-  return std::any_of(results.begin(), results.end(), [&](const ValueInfo& result) {
-    return ops::IsSplit(rule, by_rows, result, options_.min_distributed_bytes);
-  });
-}
-
 double CandidateFinder::LongestShare(const Split& cuts) const {
   int64_t longest = 0;
   for (int32_t rank = 0; rank < options_.ranks; ++rank)
@@ -123,14 +107,23 @@ std::vector<CandidateFinder::Candidate> CandidateFinder::Of(NodeId id) {
   node_ns_ = NodeNs(graph_, node, options_.constants) + options_.constants.operator_ns;
 
   std::vector<Candidate> candidates;
-  const ops::RowRule rule = op.effect ? ops::RowRule::kWhole : ops::RowRuleOf(node, infos_);
-  const bool has_even_rows = rule == ops::RowRule::kReduce && HasEvenRows(node);
-  if (rule != ops::RowRule::kWhole && (has_even_rows ? RowsRead(node) > 1 : IsForced(node, rule)))
-    AddSplit(node, rule, &candidates);
-  const ops::StagedForm* const staged = op.effect ? nullptr : ops::StagedFormOf(op, node, infos_);
-  if (candidates.empty() && staged != nullptr && IsForced(node, ops::RowRule::kReduce))
-    AddStaged(node, *staged, &candidates);
-  if (candidates.empty() && op.role == ops::Role::kRbind) AddMoved(node, &candidates);
+  const ops::Sharing sharing = ops::SharingOf(
+      node, infos_, [&](size_t i) { return MustBeSplit(node.inputs[i]); }, options_.min_distributed_bytes);
+  switch (sharing) {
+    case ops::Sharing::kNone: {
+      // Rows that are few, each of much work.
+      const bool is_even = !op.effect && HasEvenRows(node) && RowsRead(node) > 1 &&
+                           ops::RowRuleOf(node, infos_) == ops::RowRule::kReduce;
+      if (is_even) AddSplit(node, ops::RowRule::kReduce, &candidates);
+      break;
+    }
+    case ops::Sharing::kRowRule: AddSplit(node, ops::RowRuleOf(node, infos_), &candidates); break;
+    case ops::Sharing::kStages:
+      for (const auto& [place, form] : ops::StagedFormsOf(op, node, infos_))
+        AddStaged(node, place, *form, &candidates);
+      break;
+    case ops::Sharing::kMovedRows: AddMoved(node, &candidates); break;
+  }
   if (candidates.empty()) return WholeOnes(node, op);
   is_split_[static_cast<size_t>(id)] =
       std::all_of(candidates.begin(), candidates.end(),
@@ -186,13 +179,13 @@ void CandidateFinder::AddSplit(const Node& node, ops::RowRule rule, std::vector<
   }
 }
 
-void CandidateFinder::AddStaged(const Node& node, const ops::StagedForm& form,
+void CandidateFinder::AddStaged(const Node& node, int32_t place, const ops::StagedForm& form,
                                 std::vector<Candidate>* candidates) {
   const int64_t rows = RowsRead(node);
   const double moved = form.moved_bytes == nullptr ? 0 : form.moved_bytes(node, infos_);
   for (const Split& cuts : CutsOf(rows, form.needs_granules)) {
     const Distribution split{.kind = Distribution::Kind::kSplit, .split = cuts};
-    Placement placement{.split = true, .cuts = cuts, .total_rows = rows, .staged = &form};
+    Placement placement{.split = true, .cuts = cuts, .total_rows = rows, .staged = &form, .form = place};
     for (size_t i = 0; i < infos_.size(); ++i)
       placement.inputs.push_back(IsReadByRows(node, i) ? split : Distribution::Each());
     switch (form.result) {
@@ -210,21 +203,9 @@ void CandidateFinder::AddStaged(const Node& node, const ops::StagedForm& form,
   }
 }
 
-// Frames whose types differ are bound whole: the types of the result depend on all of them.
 void CandidateFinder::AddMoved(const Node& node, std::vector<Candidate>* candidates) {
-  if (!node.info.IsSized()) return;
-  std::vector<ops::RowsInput> by_rows;
   double bytes = 0;
-  for (size_t i = 0; i < infos_.size(); ++i) {
-    if (node.inputs[i] == kNoNode || !infos_[i].IsSized()) return;
-    const bool same_types =
-        !node.info.IsFrame() || (infos_[i].schema != nullptr && node.info.schema != nullptr &&
-                                 *infos_[i].schema == *node.info.schema);
-    if (!same_types) return;
-    by_rows.push_back({infos_[i], MustBeSplit(node.inputs[i])});
-    bytes += BytesOf(infos_[i]);
-  }
-  if (!ops::IsSplit(ops::RowRule::kRowWise, by_rows, node.info, options_.min_distributed_bytes)) return;
+  for (const ValueInfo& input : infos_) bytes += BytesOf(input);
   for (const Split& cuts : CutsOf(node.info.shape.rows, false)) {
     Placement placement{.result = {.kind = Distribution::Kind::kSplit, .split = cuts},
                         .split = true,

@@ -32,12 +32,12 @@ class CandidateFinder {
  private:
   std::vector<Candidate> WholeOnes(const Node& node, const ops::Operator& op);
   void AddSplit(const Node& node, ops::RowRule rule, std::vector<Candidate>* candidates);
-  void AddStaged(const Node& node, const ops::StagedForm& form, std::vector<Candidate>* candidates);
+  void AddStaged(const Node& node, int32_t place, const ops::StagedForm& form,
+                 std::vector<Candidate>* candidates);
   void AddMoved(const Node& node, std::vector<Candidate>* candidates);
   /// The ways to cut so many rows that are worth a look; at granules only where they are needed.
   std::vector<Split> CutsOf(int64_t rows, bool needs_granules) const;
   bool IsReadByRows(const Node& node, size_t i) const;
-  bool IsForced(const Node& node, ops::RowRule rule) const;
   int64_t RowsRead(const Node& node) const;
   double LongestShare(const Split& cuts) const;
   double MoveNs(double bytes, int messages) const;

@@ -25,6 +25,7 @@ class ChoiceProblem {
   /// given: whether nothing was left.
   std::vector<int> Solve(bool* is_exact = nullptr) const;
 
+  int size() const { return static_cast<int>(variables_.size()); }  ///< Number of variables.
   /// The sum of all costs under `choices`.
   double CostOf(const std::vector<int>& choices) const;
   /// By choice of variable `a`: its cost and those of its pairs, the other variables as in `choices`.

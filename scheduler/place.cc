@@ -7,6 +7,7 @@
 
 #include "scheduler/candidates.h"
 #include "scheduler/choose.h"
+#include "scheduler/spread_whole.h"
 #include "scheduler/transition.h"
 
 namespace heddle::scheduler {
@@ -16,6 +17,9 @@ constexpr double kExcluded = std::numeric_limits<double>::infinity();
 // Of a value that several operators read, so many different distributions are counted once each; with more,
 // each reader pays for its own.
 constexpr size_t kMostShared = 5;
+// Variables of at most so many bytes are taken for wanted by all ranks so often.
+constexpr int64_t kMostBytesOfAll = int64_t{1} << 20;
+constexpr double kShareWantedByAll = 0.9;
 
 double BytesOf(const ValueInfo& info) {
   return info.IsTabular() && info.IsSized() ? static_cast<double>(KnownBytes(info)) : 8;
@@ -47,8 +51,12 @@ class Placer {
       choices = problem.Solve(&is_exact);
     }
     for (NodeId id = 0; id < graph_.size(); ++id) Settle(id, choices);
+    SpreadWhole(graph_, options_, &placements_);
     if (report != nullptr) {
       report->is_exact = is_exact;
+      // Transitions that readers share have no cost of any one of them: here each pays for its own.
+      problem = ProblemOf(false);
+      choices.resize(static_cast<size_t>(problem.size()));
       Tell(problem, choices, report);
     }
     return std::move(placements_);
@@ -159,6 +167,8 @@ class Placer {
         if (value != kNoNode) readers_[Index(value)].push_back(id);
     }
     for (NodeId value = 0; value < graph_.size(); ++value) AddMoves(value, shares, &problem);
+    for (NodeId id = 0; id < graph_.size(); ++id)
+      if (graph_[id].Is("assign") && !IsWanted(id)) AddLater(id, &problem);
     return problem;
   }
 
@@ -179,6 +189,19 @@ class Placer {
       AddSharedMoves(value, targets, problem);
     else
       for (const NodeId reader : readers_[Index(value)]) AddMove(value, reader, problem);
+  }
+
+  // A small variable on one rank is mostly wanted by all later: by the next round of a loop, for one.
+  void AddLater(NodeId assign, ChoiceProblem* problem) {
+    const NodeId value = graph_[assign].inputs[0], root = Root(value);
+    if (!IsOpen(root) || !graph_[value].info.IsSized() || KnownBytes(graph_[value].info) > kMostBytesOfAll)
+      return;
+    std::vector<double> costs;
+    for (size_t i = 0; i < MakersOf(root); ++i) {
+      const Distribution home = HomeOf(value, Maker(root, i));
+      costs.push_back(home.IsOne() ? kShareWantedByAll * MoveNs(value, home, Distribution::Each()) : 0);
+    }
+    problem->AddCosts(variable_of_[Index(root)], costs);
   }
 
   void AddMove(NodeId value, NodeId reader, ChoiceProblem* problem) {

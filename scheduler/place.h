@@ -21,7 +21,8 @@ struct Placement {
   Split cuts;                               ///< Of the rows that are split, where they are.
   int64_t total_rows = 0;                   ///< Their number.
   Distribution reduced;                     ///< Where the results are that are reductions.
-  const ops::StagedForm* staged = nullptr;  ///< The ranks compute it in stages.
+  const ops::StagedForm* staged = nullptr;  ///< The ranks compute it in stages,
+  int32_t form = 0;                         ///< in this way (StagedNode::form).
   Split result_rows;                        ///< How its results are cut then, as in StagedNode.
   bool moves_rows = false;                  ///< rbind: each rank fetches its rows of the result.
 };

@@ -103,6 +103,8 @@ RegisterId PlanBuilder::AddCopy(RegisterId remote, int32_t rank) {
 
 RegisterId PlanBuilder::AddGather(NodeId node, std::vector<RegisterId> pieces, int32_t rank,
                                   const ValueInfo& info) {
+  if (ranks_ > kMostDirectRanks && rank == 0 && !info.IsFrame())
+    return GatherTree(node, pieces, 0, ranks_, info);
   for (int32_t r = 0; r < ranks_; ++r)
     if (r != rank) pieces[static_cast<size_t>(r)] = AddCopy(pieces[static_cast<size_t>(r)], rank);
   return AddOutput(
@@ -202,14 +204,25 @@ RegisterId PlanBuilder::MakePiece(NodeId node, const Distribution& target, int32
       return GatherParts(node, home, rank);
     case Distribution::Kind::kEach:
       if (home.IsEach()) return ComputeEverywhere(node, rank);
-      if (home.IsSplit()) return GatherParts(node, home, rank);
-      return rank == home.rank ? Piece(node, home, rank) : AddCopy(Piece(node, home, home.rank), rank);
+      if (home.IsOne()) return CopyOf(node, home, rank);
+      if (ranks_ <= kMostDirectRanks) return GatherParts(node, home, rank);
+      return CopyOf(node, Distribution::One(), rank);
     case Distribution::Kind::kSplit:
       HEDDLE_CHECK(target.split.axis == Axis::kRows, "slices are of rows");
       return RowsOf(node, target.split.Begin(rank), target.split.End(rank), rank);
     case Distribution::Kind::kPartial: break;
   }
   HEDDLE_CHECK(false, "partial values are finished, not boxed");
+}
+
+RegisterId PlanBuilder::CopyOf(NodeId node, const Distribution& one, int32_t rank) {
+  std::vector<RegisterId>& copies = copies_[node];
+  if (copies.empty()) copies.assign(static_cast<size_t>(ranks_), kNoRegister);
+  if (copies[static_cast<size_t>(one.rank)] == kNoRegister) {
+    const RegisterId whole = Piece(node, one, one.rank);
+    copies_[node][static_cast<size_t>(one.rank)] = whole;
+  }
+  return Broadcast(&copies_[node], one.rank, rank);
 }
 
 RegisterId PlanBuilder::RowsOf(NodeId node, int64_t begin, int64_t end, int32_t rank) {
@@ -305,13 +318,14 @@ void PlanBuilder::EmitShape(NodeId id, const Distribution& home) {
                                        {Piece(node.inputs[0], home, rank)}),
                                info));
   }
+  std::vector<RegisterId> there(static_cast<size_t>(ranks_), kNoRegister);
   const auto from = static_cast<int32_t>(RankOf(shapes[0]));
-  for (int32_t rank = 0; rank < ranks_; ++rank) {
-    RegisterId here = home.IsSplit() ? AddGather(id, shapes, rank, ValueInfo::OfMatrix({ranks_, 3}))
-                      : rank == from ? shapes[0]
-                                     : AddCopy(shapes[0], rank);
-    AddTask(rank, StreamKind::kCompute, TaskKind::kSink, id, Phase::kShape, {here});
-  }
+  if (home.IsSplit())
+    there = GatherToAll(id, shapes, ValueInfo::OfMatrix({ranks_, 3}));
+  else
+    there[static_cast<size_t>(from)] = shapes[0];
+  for (int32_t rank = 0; rank < ranks_; ++rank)
+    AddTask(rank, StreamKind::kCompute, TaskKind::kSink, id, Phase::kShape, {Broadcast(&there, from, rank)});
 }
 
 void PlanBuilder::EmitOperator(NodeId id) {

@@ -12,6 +12,9 @@ namespace heddle::scheduler {
 
 /// In the place of an input that is left out.
 constexpr RegisterId kNoRegister = -1;
+/// Up to so many ranks a value goes from one to each in one step; beyond them by trees, so that no rank sends
+/// or receives more than the logarithm of their number.
+constexpr int32_t kMostDirectRanks = 8;
 
 /// Writes the tasks and registers of a plan from placements, with the boxing between them. A task is appended
 /// after the tasks it consumes from, so creation order is an execution order on every rank.
@@ -32,6 +35,8 @@ class PlanBuilder {
   /// The whole value on `rank`, from the parts of all ranks.
   RegisterId GatherParts(NodeId node, const Distribution& split, int32_t rank);
   RegisterId ComputeEverywhere(NodeId node, int32_t rank);
+  /// The copy on `rank` of the whole value that is, or is brought, to the rank of `one`.
+  RegisterId CopyOf(NodeId node, const Distribution& one, int32_t rank);
   /// Rows [begin, end) of the value on `rank`, from wherever they are.
   RegisterId RowsOf(NodeId node, int64_t begin, int64_t end, int32_t rank);
   /// Rows [begin, end) of a register of `rank`; itself where these are all.
@@ -68,7 +73,16 @@ class PlanBuilder {
   /// A register for result `i` of the node, whole or, where the task computes rows, this rank's rows of it.
   void AddOutputOf(size_t task, NodeId node, size_t i, bool split);
   RegisterId AddCopy(RegisterId remote, int32_t rank);
+  /// Rows of all ranks' pieces, one below the other, on `rank`.
   RegisterId AddGather(NodeId node, std::vector<RegisterId> pieces, int32_t rank, const ValueInfo& info);
+  /// The same, of the pieces of ranks [first, last), on rank `first`, by a binary tree of joins.
+  RegisterId GatherTree(NodeId node, const std::vector<RegisterId>& pieces, int32_t first, int32_t last,
+                        const ValueInfo& info);
+  /// The same on every rank.
+  std::vector<RegisterId> GatherToAll(NodeId node, const std::vector<RegisterId>& pieces,
+                                      const ValueInfo& info);
+  /// The register on `rank` with the copy of one that is on `from`, by a binomial tree of copies.
+  RegisterId Broadcast(std::vector<RegisterId>* copies, int32_t from, int32_t rank);
   /// Before the task of `node` on another rank is made: what the script does before it on rank 0 alone is
   /// told there. A failure ends the run on all ranks, and what was to be printed first would be lost.
   void BringOrder(NodeId node, int32_t rank);
@@ -91,6 +105,7 @@ class PlanBuilder {
   const int32_t ranks_;
   Plan plan_;
   std::map<std::pair<NodeId, Distribution>, std::vector<RegisterId>> pieces_;  // by rank; -1: not there yet
+  std::map<NodeId, std::vector<RegisterId>> copies_;  // By value and rank: copies of the whole.
   /// By operator, result and rank: what it leaves before any boxing.
   std::map<NodeId, std::vector<std::vector<RegisterId>>> outputs_;
   std::map<std::pair<NodeId, int32_t>, size_t> last_task_;       // (node, rank) -> task, for order edges

@@ -11,7 +11,7 @@ void PlanBuilder::EmitStages(NodeId id) {
   const Node& node = graph_[id];
   const Placement& placement = placements_[static_cast<size_t>(id)];
   const ops::StagedForm& form = *placement.staged;
-  plan_.staged.push_back({id, placement.cuts, placement.result_rows});
+  plan_.staged.push_back({id, placement.form, placement.cuts, placement.result_rows});
   std::vector<std::vector<RegisterId>> received(static_cast<size_t>(ranks_));  // By rank.
   for (size_t stage = 0; stage < form.stages.size(); ++stage) {
     const bool is_last = stage + 1 == form.stages.size();
@@ -54,15 +54,16 @@ std::vector<std::vector<RegisterId>> PlanBuilder::Exchange(NodeId id, const ops:
   std::vector<std::vector<RegisterId>> received(static_cast<size_t>(ranks_));
   for (size_t output = 0; output < stage.outputs.size(); ++output) {
     const size_t place = ops::StageCall::PlaceOf(stage, output, ranks_);
+    std::vector<RegisterId> of_all;
+    if (stage.outputs[output] == ops::Reach::kAll) {
+      for (const std::vector<RegisterId>& of_rank : made) of_all.push_back(of_rank[place]);
+      of_all = GatherToAll(id, of_all, ValueInfo::OfMatrix({kUnknown, kUnknown}));
+    }
     for (int32_t rank = 0; rank < ranks_; ++rank) {
       std::vector<RegisterId>& here = received[static_cast<size_t>(rank)];
-      std::vector<RegisterId> of_all;
       switch (stage.outputs[output]) {
         case ops::Reach::kHere: here.push_back(made[static_cast<size_t>(rank)][place]); break;
-        case ops::Reach::kAll:
-          for (const std::vector<RegisterId>& of_rank : made) of_all.push_back(of_rank[place]);
-          here.push_back(AddGather(id, std::move(of_all), rank, ValueInfo::OfMatrix({kUnknown, kUnknown})));
-          break;
+        case ops::Reach::kAll: here.push_back(of_all[static_cast<size_t>(rank)]); break;
         case ops::Reach::kParts:
           for (int32_t from = 0; from < ranks_; ++from) {
             const RegisterId part = made[static_cast<size_t>(from)][place + static_cast<size_t>(rank)];

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include "core/values/panels.h"
 #include "ops/base/operator.h"
 #include "ops/base/split.h"
+#include "ops/base/stages.h"
 #include "ops/base/whole_number.h"
 #include "ops/simd/cellwise/elementwise_codes.h"
 
@@ -212,8 +214,9 @@ Dag MakeDag(const Graph& graph, const SparsityOf& sparsity_of) {
     dag_node.matrix = IsKnownMatrix(node.info);
     dag_node.range_begin = RangeBegin(graph, node);
     const std::vector<ValueInfo> infos = InfosOfInputs(graph, node);
+    const bool is_whole = ops::RowRuleOf(node, infos) == ops::RowRule::kWhole;
     for (size_t i = 0; i < infos.size(); ++i)
-      dag_node.by_rows.push_back(node.inputs[i] != kNoNode &&
+      dag_node.by_rows.push_back(node.inputs[i] != kNoNode && !is_whole &&
                                  ops::InputUseOf(node, infos, static_cast<int>(i)) == ops::InputUse::kRows);
     if (dag_node.matrix) {
       dag_node.rows = node.info.shape.rows;
@@ -242,6 +245,23 @@ Dag MakeDag(const Graph& graph, const SparsityOf& sparsity_of) {
   return dag;
 }
 
+namespace {
+
+// Whether each rank has its own rows of the result of an operator that all share.
+bool LeavesRows(const Node& node, std::span<const ValueInfo> inputs, const ops::Operator& op,
+                ops::Sharing sharing) {
+  if (sharing == ops::Sharing::kMovedRows) return true;
+  if (sharing == ops::Sharing::kStages) {
+    const auto forms = ops::StagedFormsOf(op, node, inputs);
+    return std::all_of(forms.begin(), forms.end(),
+                       [](const auto& form) { return form.second->result != ops::StagedResult::kEach; });
+  }
+  const ops::RowRule rule = ops::RowRuleOf(node, inputs);
+  return rule != ops::RowRule::kReduce && rule != ops::RowRule::kMixed;
+}
+
+}  // namespace
+
 void MarkSplit(int ranks, int64_t min_distributed_bytes, const IsSplitVariable& is_split, Dag* dag) {
   if (ranks < 2) return;
   const Graph& graph = *dag->graph;
@@ -252,18 +272,13 @@ void MarkSplit(int ranks, int64_t min_distributed_bytes, const IsSplitVariable& 
     if (node.Is("assign") || node.Is("result")) dag_node.split = (*dag)[node.inputs[0]].split;
     const ops::Operator* op = ops::FindOperator(node.op);
     if (op == nullptr || op->effect) continue;
-    const ops::RowRule rule = ops::RowRuleOf(node, InfosOfInputs(graph, node));
-    std::vector<ops::RowsInput> by_rows;
-    for (size_t i = 0; i < node.inputs.size(); ++i)
-      if (dag_node.by_rows[i] != 0)
-        by_rows.push_back({graph[node.inputs[i]].info, (*dag)[node.inputs[i]].split});
-    const std::span<const ValueInfo> results = ResultsOf(node);
-    if (std::none_of(results.begin(), results.end(), [&](const ValueInfo& result) {
-          return ops::IsSplit(rule, by_rows, result, min_distributed_bytes);
-        }))
-      continue;
+    const std::vector<ValueInfo> infos = InfosOfInputs(graph, node);
+    const ops::Sharing sharing = ops::SharingOf(
+        node, infos, [&](size_t i) { return (*dag)[node.inputs[i]].split; }, min_distributed_bytes);
+    if (sharing == ops::Sharing::kNone) continue;
     dag_node.spread = true;
-    dag_node.split = rule != ops::RowRule::kReduce && rule != ops::RowRule::kMixed;
+    dag_node.split = LeavesRows(node, infos, *op, sharing);
+    if (sharing == ops::Sharing::kMovedRows) continue;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.inputs[i] == kNoNode || dag_node.by_rows[i] != 0) continue;
       DagNode& input = dag->nodes[static_cast<size_t>(node.inputs[i])];

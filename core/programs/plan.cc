@@ -202,10 +202,11 @@ void AppendBinding(std::string_view word, const Binding& binding, std::string* o
   out->push_back('\n');
 }
 
-// staged %3 rows split rows(0, 5, 9) results split rows(0, 5, 9)
+// staged %3 form 1 rows split rows(0, 5, 9) results split rows(0, 5, 9)
 void AppendStagedNode(const StagedNode& staged, std::string* out) {
   out->append("staged ");
   AppendNodeId(staged.node, out);
+  AppendField("form", staged.form, 0, out);
   out->append(" rows ");
   out->append(Distribution{.kind = Distribution::Kind::kSplit, .split = staged.rows}.ToText());
   out->append(" results ");
@@ -216,6 +217,7 @@ void AppendStagedNode(const StagedNode& staged, std::string* out) {
 StagedNode ReadStagedNode(TextReader& reader) {
   StagedNode staged;
   staged.node = reader.Node();
+  if (reader.AcceptWord("form")) staged.form = reader.Integer32();
   reader.Expect("rows");
   staged.rows = reader.Distribution().split;
   reader.Expect("results");

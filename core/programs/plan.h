@@ -93,6 +93,7 @@ struct Register {
 /// How the ranks share out an operator that they compute in stages (ops/base/stages.h).
 struct StagedNode {
   NodeId node = kNoNode;
+  int32_t form = 0;   ///< Which of the ways of its operator.
   Split rows;         ///< Of the inputs that are read by rows.
   Split result_rows;  ///< Of the results; without cuts where only the run tells them, or each rank has all.
 };
@@ -113,7 +114,7 @@ struct Plan {
   std::vector<StreamDescription> streams = StandardStreams();  ///< Of every rank.
   Graph graph;                      ///< What the tasks' nodes refer to: shapes known, formats fixed.
   std::vector<StagedNode> staged;   ///< In the order of their nodes.
-  std::vector<NodeId> whole;  ///< Nodes that one rank computes although an operand is split over all.
+  std::vector<NodeId> whole;        ///< Nodes that one rank computes although an operand is split over all.
   std::vector<Task> tasks;          ///< Sorted by (rank, execution order).
   std::vector<Register> registers;  ///< registers[i].id == i
   std::vector<Binding> live_in;

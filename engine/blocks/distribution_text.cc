@@ -101,6 +101,13 @@ Result<std::string> DistributionText::Of(const Graph& graph) {
       return input != kNoNode && graph[input].info.IsTabular();
     });
     if (!is_operator || (!touches_tables && !ResultsOf(node)[0].IsTabular())) continue;
+    if (std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
+          return input != kNoNode && graph[input].info.IsTabular() && !graph[input].info.IsSized();
+        })) {
+      text +=
+          fmt::format("  line {} {}: chosen when its operands are there\n", node.position.line, NameOf(node));
+      continue;
+    }
     std::string size;
     for (const ValueInfo& info : ResultsOf(node))
       if (info.IsTabular()) size += fmt::format(" {}", info.shape);

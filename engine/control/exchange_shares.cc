@@ -153,8 +153,8 @@ Status SharedIterations::ExchangeCells(const Block& loop, const std::vector<Shar
     }
     variable.value = Value(std::move(cells[i]));
     changes.Set(loop.merged[i], std::move(variable));
-    const bool is_one = frame->Find(loop.merged[i])->distribution.IsOne();
-    wanted[loop.merged[i]] = is_one ? Distribution::One() : Distribution::Each();
+    const Distribution& home = frame->Find(loop.merged[i])->distribution;
+    wanted[loop.merged[i]] = home.IsOne() ? home : Distribution::Each();
   }
   if (!wanted.empty()) HEDDLE_RETURN_IF_ERROR(blocks_.Exchange(wanted, &changes));
   for (size_t i = 0; i < loop.merged.size(); ++i) {

@@ -21,6 +21,7 @@ namespace heddle::ops {
 class Files;         // ops/io/files/files.h
 class FusedRuntime;  // ops/fused/fused.h
 struct Operator;     // ops/base/operator.h
+struct StagedForm;   // ops/base/stages.h
 
 /// What a kernel may use besides its inputs. One per executor; shared by all its kernels.
 struct KernelContext {
@@ -45,6 +46,7 @@ inline bool IsCancelled(const std::atomic<bool>* cancelled) {
 
 /// Which stage of an operator a kernel computes (ops/base/stages.h), and how the ranks share it out.
 struct StagePlace {
+  const StagedForm& form;
   int32_t stage = 0;
   int32_t rank = 0;
   const Split& rows;

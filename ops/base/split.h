@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <span>
 
 #include "ops/base/operator.h"
 
-// Which operators all ranks compute together (docs/architecture.md, "Distribution"). Placement decides by it,
-// and the cost model of fusion foresees what placement decides.
+// Which operators all ranks compute together (docs/distribution.md). Placement decides by it, and the cost
+// model of fusion foresees what placement decides.
 namespace heddle::ops {
 
 /// An input that an operator reads row by row.
@@ -21,5 +22,17 @@ struct RowsInput {
 /// when dense, whatever its format, and more rows than one granule (else one rank would get everything).
 bool IsSplit(RowRule rule, std::span<const RowsInput> inputs, const ValueInfo& result,
              int64_t min_distributed_bytes);
+
+/// How the ranks share out an operator.
+enum class Sharing : uint8_t {
+  kNone,       ///< Not: one computes it, or each for itself.
+  kRowRule,    ///< By Operator::row_rule.
+  kStages,     ///< By Operator::staged.
+  kMovedRows,  ///< rbind: each fetches its rows of the result.
+};
+
+/// `is_split(i)`: whether the ranks have input i by rows already.
+Sharing SharingOf(const Node& node, std::span<const ValueInfo> inputs,
+                  const std::function<bool(size_t i)>& is_split, int64_t min_distributed_bytes);
 
 }  // namespace heddle::ops

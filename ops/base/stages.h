@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "core/programs/distribution.h"
 #include "ops/base/operator.h"
@@ -42,10 +44,11 @@ struct StageCall;
 /// those of Operator::run, whatever the number of ranks and the cuts.
 struct StagedForm {
   std::span<const Stage> stages;
-  StagedResult result = StagedResult::kRows;    ///< How the first result lies,
+  StagedResult result = StagedResult::kRows;   ///< How the first result lies,
   StagedResult further = StagedResult::kEach;  ///< and how the others.
   /// True where cuts must be multiples of the granule of the number of rows (core/values/panels.h).
   bool needs_granules = false;
+  const StagedForm* other = nullptr;  ///< Another way of the same operator, which may cost less.
   /// Whether this call has the form; nullptr: every one has. Which inputs are read by rows, each rank its
   /// own, tells Operator::input_use; all of those have the same number of rows. The others are whole on every
   /// rank.
@@ -90,7 +93,11 @@ struct StageCall {
   }
 };
 
-/// The stages of this call, or nullptr: it runs whole, or by its row rule.
-const StagedForm* StagedFormOf(const Operator& op, const Node& node, std::span<const ValueInfo> inputs);
+/// The forms of this call, with their place behind each other in Operator::staged; none: it runs whole, or by
+/// its row rule.
+std::vector<std::pair<int32_t, const StagedForm*>> StagedFormsOf(const Operator& op, const Node& node,
+                                                                 std::span<const ValueInfo> inputs);
+/// The form at that place; nullptr where there is none.
+const StagedForm* StagedFormAt(const Operator& op, int32_t place);
 
 }  // namespace heddle::ops

@@ -98,10 +98,10 @@ class WidenedInputs {
   std::vector<const Value*> pointers_;
 };
 
-Status NarrowResults(const Operator& op, const KernelCall& call, std::span<Value> results) {
+Status NarrowResults(const KernelCall& call, std::span<Value> results) {
   if (call.phase == Phase::kPartial) return OkStatus();
   const bool is_between = call.phase == Phase::kStage &&
-                          call.stage->stage + 1 < static_cast<int32_t>(op.staged->stages.size());
+                          call.stage->stage + 1 < static_cast<int32_t>(call.stage->form.stages.size());
   if (is_between) return OkStatus();
   const std::span<const ValueInfo> infos = ResultsOf(call.node);
   for (size_t i = 0; i < results.size(); ++i) {
@@ -126,7 +126,7 @@ Status RunWhole(const Operator& op, const KernelCall& call, std::span<Value> res
                                       .context = call.context,
                                       .stage = call.stage},
                                      results));
-  return NarrowResults(op, call, results);
+  return NarrowResults(call, results);
 }
 
 // A call that is cut into panels of rows.
@@ -229,7 +229,7 @@ class PanelRun {
                                                    .row_end = call_.total_rows,
                                                    .total_rows = call_.total_rows,
                                                    .context = call_.context}));
-    HEDDLE_RETURN_IF_ERROR(NarrowResults(op_, call_, {&result, 1}));
+    HEDDLE_RETURN_IF_ERROR(NarrowResults(call_, {&result, 1}));
     return result;
   }
 

@@ -19,6 +19,7 @@
 #include "ops/generate/rand.h"
 #include "ops/generate/seed.h"
 #include "ops/generate/sequence.h"
+#include "ops/reorganize/moved_rows.h"
 
 namespace heddle::ops {
 namespace {
@@ -101,6 +102,10 @@ Result<ValueInfo> InferMatrix(const InferContext& context) {
 
 RowRule MatrixRowRule(const Node&, std::span<const ValueInfo> inputs) {
   return inputs[0].IsScalar() && !IsText(inputs[0]) ? RowRule::kGenerate : RowRule::kWhole;
+}
+
+InputUse DataByRows(const Node&, std::span<const ValueInfo> inputs, int i) {
+  return i == 0 && inputs[0].IsMatrix() ? InputUse::kRows : InputUse::kWhole;
 }
 
 // Row-major reshape of a CSR matrix: entries keep their order.
@@ -356,6 +361,8 @@ constexpr Operator kOperators[] = {
      .max_inputs = 3,
      .infer = InferMatrix,
      .row_rule = MatrixRowRule,
+     .input_use = DataByRows,
+     .staged = &kReshapeStaged,
      .run = RunMatrix,
      .takes_singles = MakesSingles,
      .role = Role::kReshape,

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/text/double_text.h"
@@ -10,113 +11,16 @@
 #include "ops/base/adjoint.h"
 #include "ops/base/arguments.h"
 #include "ops/base/parallel.h"
-#include "ops/base/whole_number.h"
+#include "ops/base/stages.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
+#include "ops/cells/row_pieces.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/cast.h"
+#include "ops/index/ranges.h"
 
 namespace heddle::ops {
 namespace {
-
-// A bound as the script gives it, 1-based and inclusive.
-class Bound {
- public:
-  Bound() = default;  // Not known yet.
-  explicit Bound(const Scalar& given) : given_(&given), number_(WholeNumber(given)) {}
-
-  bool IsKnown() const { return given_ != nullptr; }
-  // Whether it may be a row (column) of a matrix with so many of them (kUnknown: any). NaN, an infinity and
-  // 1e308 are none.
-  bool IsWithin(int64_t length) const {
-    return !IsKnown() ||
-           (number_ && *number_ >= 1 && *number_ <= (length == kUnknown ? kMostLength : length));
-  }
-  int64_t number() const { return *number_; }  // Of a known one within some length.
-  std::string Text() const {
-    if (!IsKnown()) return "?";
-    return number_ ? std::to_string(*number_) : given_->ToText();
-  }
-
- private:
-  const Scalar* given_ = nullptr;
-  std::optional<int64_t> number_;
-};
-
-// Bounds of a range in one dimension.
-struct Range {
-  bool all = false;     // Both bounds left out.
-  bool single = false;  // Both bounds are one node: one row or column, wherever it is.
-  Bound lower;
-  Bound upper;
-
-  bool IsKnown() const { return lower.IsKnown() && upper.IsKnown(); }
-  // Number of rows or columns of a range in a dimension of this length; only after a check.
-  int64_t Count(int64_t length) const {
-    if (all) return length;
-    if (single) return 1;
-    return IsKnown() ? upper.number() - lower.number() + 1 : kUnknown;
-  }
-  // 0-based, half open; only after a check.
-  int64_t Begin() const { return all ? 0 : lower.number() - 1; }
-  int64_t End(int64_t length) const { return all ? length : upper.number(); }
-};
-
-std::string RangeText(const Range& range) {
-  if (range.all) return "";
-  const std::string lower = range.lower.Text(), upper = range.upper.Text();
-  return lower == upper ? lower : lower + ":" + upper;
-}
-
-// nullptr if the range can lie in a dimension of this length (kUnknown: any), else what is wrong.
-const char* Problem(const Range& range, int64_t length) {
-  if (range.all) return nullptr;
-  if (!range.lower.IsWithin(length) || !range.upper.IsWithin(length)) return "out of range";
-  return range.IsKnown() && range.lower.number() > range.upper.number() ? "empty" : nullptr;
-}
-
-Status CheckRanges(const Range& rows, const Range& columns, Shape shape, StatusCode code,
-                   std::string_view what = "matrix") {
-  const char* problem = Problem(rows, shape.rows);
-  if (problem == nullptr) problem = Problem(columns, shape.columns);
-  if (problem == nullptr) return OkStatus();
-  const bool empty = std::string_view(problem) == "empty";
-  Status error(code, empty ? fmt::format("index [{},{}] is empty: its lower bound is above its upper bound",
-                                         RangeText(rows), RangeText(columns))
-                           : fmt::format("index [{},{}] is out of range for a {} {}", RangeText(rows),
-                                         RangeText(columns), shape, what));
-  return error.WithNote(empty ? "a range l:u needs l <= u; there are no empty index ranges"
-                              : "rows and columns are counted from 1");
-}
-
-// The range whose bounds are inputs i and i + 1.
-Result<Range> InferRange(const InferContext& context, int i) {
-  Range range;
-  const bool has_lower = IsGiven(context.node, i);
-  const bool has_upper = IsGiven(context.node, i + 1);
-  if (!has_lower && !has_upper) return Range{.all = true};
-  const int lower_input = has_lower ? i : i + 1;
-  const int upper_input = has_upper ? i + 1 : i;
-  for (int input : {lower_input, upper_input}) {
-    HEDDLE_RETURN_IF_ERROR(RequireScalar(context, input, "a bound of the index"));
-    if (context.inputs[static_cast<size_t>(input)].value_type == ValueType::kString)
-      return InvalidArgument("{}: a bound of the index must be a number, not a string", context.node.op);
-  }
-  range.single = context.node.inputs[static_cast<size_t>(lower_input)] ==
-                 context.node.inputs[static_cast<size_t>(upper_input)];
-  if (const Scalar* lower = KnownScalar(context, lower_input)) range.lower = Bound(*lower);
-  if (const Scalar* upper = KnownScalar(context, upper_input)) range.upper = Bound(*upper);
-  return range;
-}
-
-Range GivenRange(const KernelCall& call, int i) {
-  const Scalar* lower = GivenScalar(call, i);
-  const Scalar* upper = GivenScalar(call, i + 1);
-  if (lower == nullptr && upper == nullptr) return {.all = true};
-  if (lower == nullptr) lower = upper;
-  if (upper == nullptr) upper = lower;
-  return {.lower = Bound(*lower), .upper = Bound(*upper)};
-}
 
 // The shape of the whole value: what messages name and column bounds are checked against.
 Shape WholeShape(const KernelCall& call) {
@@ -128,7 +32,8 @@ Shape WholeShape(const KernelCall& call) {
 //      Columns of a frame keep types and names.
 //      Inputs: X, rl, ru, cl, cu (scalars, truncated; left out in pairs: all rows, all columns).
 //      Format: X's. Exact. Cost: none for whole rows (shares X's memory), else one copy.
-//      Rows: row-wise when only columns are chosen; with row bounds X is needed whole.
+//      Rows: row-wise when only columns are chosen; with row bounds in stages: every rank has rows of X, some
+//      of them within the bounds.
 
 ValueInfo FrameWithin(const ValueInfo& x, const Range& rows, const Range& columns) {
   ValueInfo info = ValueInfo::OfFrame(rows.Count(x.shape.rows), nullptr);
@@ -155,8 +60,8 @@ bool HasRowBounds(const Node& node, int first) { return IsGiven(node, first) || 
 RowRule IndexRowRule(const Node& node, std::span<const ValueInfo>) {
   return HasRowBounds(node, 1) ? RowRule::kWhole : RowRule::kRowWise;
 }
-InputUse IndexInputUse(const Node& node, std::span<const ValueInfo>, int i) {
-  return i == 0 && !HasRowBounds(node, 1) ? InputUse::kRows : InputUse::kWhole;
+InputUse IndexInputUse(const Node&, std::span<const ValueInfo>, int i) {
+  return i == 0 ? InputUse::kRows : InputUse::kWhole;
 }
 
 // Only the cells within bounds are read.
@@ -185,11 +90,105 @@ Result<Value> RunIndex(const KernelCall& call) {
   return Value(std::move(result));
 }
 
+// The rows within bounds that this rank has, and the number of the first of them in the result.
+struct OwnRows {
+  Value rows;
+  int64_t first = 0;
+};
+Result<OwnRows> OwnRowsWithin(const StageCall& call) {
+  const Value& x = *call.inputs[0];
+  const auto scalar = [&](size_t i) {
+    return i < call.inputs.size() && call.inputs[i] != nullptr ? &call.inputs[i]->scalar() : nullptr;
+  };
+  const Range rows = GivenRange(scalar(1), scalar(2)), columns = GivenRange(scalar(3), scalar(4));
+  Shape shape = call.input_infos[0].shape;
+  if (!shape.IsKnown()) shape = {call.rows.Length(), x.shape().columns};
+  HEDDLE_RETURN_IF_ERROR(
+      CheckRanges(rows, columns, shape, StatusCode::kFailedPrecondition, x.IsFrame() ? "frame" : "matrix"));
+  const int64_t own = call.rows.Begin(call.rank), count = x.shape().rows;
+  const int64_t begin = std::clamp<int64_t>(rows.Begin() - own, 0, count);
+  const int64_t end = std::clamp<int64_t>(rows.End(shape.rows) - own, begin, count);
+  HEDDLE_ASSIGN_OR_RETURN(Value within, SliceRows(x, begin, end));
+  if (within.IsFrame()) {
+    if (!columns.all) within = Value(ColumnsOf(within.frame(), columns.Begin(), columns.End(shape.columns)));
+  } else {
+    HEDDLE_ASSIGN_OR_RETURN(Matrix cells,
+                            SliceColumns(within.matrix(), columns.Begin(), columns.End(shape.columns)));
+    within = Value(std::move(cells));
+  }
+  return OwnRows{std::move(within), own + begin - rows.Begin()};
+}
+
+// Few rows, which all ranks get.
+Status RunFewRows(const StageCall& call, std::span<Value> outputs) {
+  if (call.stage == 1) {
+    outputs[0] = call.Received(0);
+    return OkStatus();
+  }
+  HEDDLE_ASSIGN_OR_RETURN(OwnRows own, OwnRowsWithin(call));
+  outputs[0] = std::move(own.rows);
+  return OkStatus();
+}
+
+// Many rows: each rank gets its own of the result.
+Status RunManyRows(const StageCall& call, std::span<Value> outputs) {
+  if (call.stage == 1) {
+    HEDDLE_ASSIGN_OR_RETURN(outputs[0], JoinRows(call.Parts(0)));
+    return OkStatus();
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const OwnRows own, OwnRowsWithin(call));
+  const int64_t count = own.rows.shape().rows;
+  for (int32_t rank = 0; rank < call.ranks(); ++rank) {
+    const int64_t begin = std::clamp<int64_t>(call.result_rows.Begin(rank) - own.first, 0, count);
+    const int64_t end = std::clamp<int64_t>(call.result_rows.End(rank) - own.first, begin, count);
+    HEDDLE_ASSIGN_OR_RETURN(outputs[static_cast<size_t>(rank)], SliceRows(own.rows, begin, end));
+  }
+  return OkStatus();
+}
+
+// As many rows as only the run tells: they stay where they are.
+Status RunOwnRows(const StageCall& call, std::span<Value> outputs) {
+  HEDDLE_ASSIGN_OR_RETURN(OwnRows own, OwnRowsWithin(call));
+  outputs[0] = std::move(own.rows);
+  return OkStatus();
+}
+
+constexpr int64_t kMostBytesToAll = int64_t{1} << 20;
+bool IsRange(const Node& node, bool is_sized) {
+  return HasRowBounds(node, 1) && node.info.IsSized() == is_sized;
+}
+bool HasFewRows(const Node& node, std::span<const ValueInfo>) {
+  return IsRange(node, true) && KnownBytes(node.info) <= kMostBytesToAll;
+}
+bool HasKnownRows(const Node& node, std::span<const ValueInfo>) { return IsRange(node, true); }
+bool HasUnknownRows(const Node& node, std::span<const ValueInfo>) { return IsRange(node, false); }
+double BytesOfResult(const Node& node, std::span<const ValueInfo>) {
+  return static_cast<double>(KnownBytes(node.info));
+}
+
+constexpr Reach kToAll[] = {Reach::kAll}, kToEach[] = {Reach::kParts};
+constexpr Stage kFewStages[] = {{.outputs = kToAll, .reads_inputs = true}, {}},
+                kManyStages[] = {{.outputs = kToEach, .reads_inputs = true}, {}},
+                kOwnStages[] = {{.reads_inputs = true}};
+constexpr StagedForm kOwnRowsForm = {
+    .stages = kOwnStages, .result = StagedResult::kUneven, .applies = HasUnknownRows, .run = RunOwnRows};
+constexpr StagedForm kManyRowsForm = {.stages = kManyStages,
+                                      .result = StagedResult::kRows,
+                                      .other = &kOwnRowsForm,
+                                      .applies = HasKnownRows,
+                                      .moved_bytes = BytesOfResult,
+                                      .run = RunManyRows};
+constexpr StagedForm kFewRowsForm = {.stages = kFewStages,
+                                     .result = StagedResult::kEach,
+                                     .other = &kManyRowsForm,
+                                     .applies = HasFewRows,
+                                     .run = RunFewRows};
+
 // ---- X[rl:ru, cl:cu] = V: X with the cells within bounds replaced by V, a scalar or a matrix of just that
 // size (a 1 x 1
 //      matrix counts as a scalar). Inputs: X, V, rl, ru, cl, cu. Format: X's. Exact. Cost: one copy of X,
 //      or of V alone where nobody else needs the dense X.
-//      Rows: row-wise when only columns are chosen.
+//      Rows: row-wise; V is needed whole where rows are chosen.
 
 Status CheckReplacement(const Range& rows, const Range& columns, Shape x, Shape v, StatusCode code,
                         std::string_view what = "matrix") {
@@ -233,12 +232,10 @@ Result<ValueInfo> InferIndexAssign(const InferContext& context) {
   return ValueInfo::OfMatrix(x.shape, x.format);
 }
 
-RowRule IndexAssignRowRule(const Node& node, std::span<const ValueInfo>) {
-  return HasRowBounds(node, 2) ? RowRule::kWhole : RowRule::kRowWise;
-}
+RowRule IndexAssignRowRule(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
 InputUse IndexAssignInputUse(const Node& node, std::span<const ValueInfo> inputs, int i) {
-  if (HasRowBounds(node, 2) || i > 1) return InputUse::kWhole;
   if (i == 0) return InputUse::kRows;
+  if (HasRowBounds(node, 2) || i > 1) return InputUse::kWhole;
   const ValueInfo& v = inputs[1];
   return v.IsTabular() && v.shape != Shape{1, 1} ? InputUse::kRows : InputUse::kWhole;
 }
@@ -248,8 +245,10 @@ template <typename T>
 struct Replacement {
   const Matrix* matrix = nullptr;
   T constant = 0;
+  int64_t first = 0;  // Row of the matrix that goes into the first row of the region.
 
-  void CopyRow(int64_t i, int64_t count, T* out) const {
+  void CopyRow(int64_t of_region, int64_t count, T* out) const {
+    const int64_t i = first + of_region;
     if (matrix == nullptr) {
       std::fill_n(out, count, constant);
     } else if (!matrix->IsSparse()) {
@@ -266,6 +265,13 @@ struct Replacement {
 struct Region {
   int64_t row_begin, row_end, column_begin, column_end;
 };
+
+// The part of a range in the rows of X that the call has, from row `call.row_begin` of all on.
+std::pair<int64_t, int64_t> OwnPart(const KernelCall& call, const Range& rows, int64_t own_rows) {
+  if (rows.all) return {0, own_rows};
+  const int64_t begin = std::clamp<int64_t>(rows.Begin() - call.row_begin, 0, own_rows);
+  return {begin, std::clamp<int64_t>(rows.upper.number() - call.row_begin, begin, own_rows)};
+}
 
 template <typename T>
 Result<Matrix> AssignDense(const Matrix& x, const Region& region, const Replacement<T>& replacement) {
@@ -347,7 +353,9 @@ Result<Value> AssignCells(const KernelCall& call) {
     else
       replacement.matrix = &v;
   }
-  const Region region{rows.Begin(), rows.End(x.rows()), columns.Begin(), columns.End(x.columns())};
+  const auto [row_begin, row_end] = OwnPart(call, rows, x.rows());
+  if (!rows.all) replacement.first = call.row_begin + row_begin - rows.Begin();
+  const Region region{row_begin, row_end, columns.Begin(), columns.End(x.columns())};
   Matrix result;
   if (x.IsSparse()) {
     HEDDLE_ASSIGN_OR_RETURN(result, AssignSparse(x, region, replacement));
@@ -383,10 +391,14 @@ Result<Value> AssignFrame(const KernelCall& call) {
                                                               : Result<Frame>(call.inputs[1]->frame()));
   HEDDLE_RETURN_IF_ERROR(
       CheckReplacement(rows, columns, x.shape(), v.shape(), StatusCode::kFailedPrecondition, "frame"));
+  const auto [row_begin, row_end] = OwnPart(call, rows, x.rows());
   if (v.shape() == Shape{1, 1}) {
-    HEDDLE_ASSIGN_OR_RETURN(v, Repeated(v, rows.Count(x.rows()), columns.Count(x.columns())));
+    HEDDLE_ASSIGN_OR_RETURN(v, Repeated(v, row_end - row_begin, columns.Count(x.columns())));
+  } else if (!rows.all) {
+    const int64_t first = call.row_begin + row_begin - rows.Begin();
+    v = v.Rows(first, first + row_end - row_begin);
   }
-  Result<Frame> result = Replaced(x, rows.Begin(), columns.Begin(), v);
+  Result<Frame> result = Replaced(x, row_begin, columns.Begin(), v);
   if (!result.ok() && result.status().code() == StatusCode::kFailedPrecondition)
     return FailedPrecondition("index [{},{}]: {}, the type of its column", RangeText(rows),
                               RangeText(columns), result.status().message());
@@ -439,6 +451,7 @@ constexpr Operator kOperators[] = {
      .infer = InferIndex,
      .row_rule = IndexRowRule,
      .input_use = IndexInputUse,
+     .staged = &kFewRowsForm,
      .cost = IndexCost,
      .run = RunIndex,
      .may_fail = true,

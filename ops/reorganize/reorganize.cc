@@ -12,6 +12,7 @@
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
 #include "ops/frame/arrange.h"
+#include "ops/reorganize/moved_rows.h"
 
 namespace heddle::ops {
 namespace {
@@ -36,7 +37,7 @@ Result<Value> RunTranspose(const KernelCall& call) {
 
 constexpr int64_t kLeastPartsOfDense = 4;
 
-Format BindFormat(std::span<const ValueInfo> inputs, int64_t Shape::*length) {
+Format BindFormat(std::span<const ValueInfo> inputs, int64_t Shape::* length) {
   int64_t total = 0, dense = 0;
   for (const ValueInfo& input : inputs) {
     if (input.shape.*length == kUnknown) {
@@ -113,8 +114,8 @@ Result<ValueInfo> InferBind(const InferContext& context, bool columns) {
 Result<ValueInfo> InferCbind(const InferContext& context) { return InferBind(context, true); }
 Result<ValueInfo> InferRbind(const InferContext& context) { return InferBind(context, false); }
 
-RowRule CbindRowRule(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
-InputUse CbindInputUse(const Node&, std::span<const ValueInfo>, int) { return InputUse::kRows; }
+RowRule RowWise(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
+InputUse ByRows(const Node&, std::span<const ValueInfo>, int) { return InputUse::kRows; }
 
 // The cells of all inputs of a bind, and of its result.
 ElementType TypeOf(const KernelCall& call) { return call.inputs[0]->matrix().element_type(); }
@@ -336,7 +337,7 @@ Result<Value> RunRbind(const KernelCall& call) {
 }
 
 // ---- diag(X): an n x 1 vector becomes the n x n diagonal matrix (CSR), a square matrix its n x 1 diagonal
-//      (dense). A 1 x 1 matrix counts as a vector. Exact. Cost: n cells.
+//      (dense). A 1 x 1 matrix counts as a vector. Exact. Row by row. Cost: n cells.
 
 Result<ValueInfo> InferDiag(const InferContext& context) {
   HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "argument 1"));
@@ -352,39 +353,25 @@ Result<ValueInfo> InferDiag(const InferContext& context) {
 
 Result<Value> RunDiag(const KernelCall& call) {
   const Matrix& x = call.inputs[0]->matrix();
-  const int64_t n = x.rows();
+  const int64_t n = x.rows(), all = std::max(call.total_rows, n);
   if (x.columns() != 1) {
-    if (x.columns() != n)
-      return FailedPrecondition("diag: needs a column vector or a square matrix, got {}", x.shape());
+    if (x.columns() != all)
+      return FailedPrecondition("diag: needs a column vector or a square matrix, got {}",
+                                Shape{all, x.columns()});
     HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(n, 1));
-    for (int64_t i = 0; i < n; ++i) result.mutable_data()[i] = x.At(i, i);
+    for (int64_t i = 0; i < n; ++i) result.mutable_data()[i] = x.At(i, call.row_begin + i);
     return Value(std::move(result));
   }
   HEDDLE_ASSIGN_OR_RETURN(const Matrix vector, AsDense(x));
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(n, n, vector.CountNonzeros()));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(n, all, vector.CountNonzeros()));
   int64_t at = 0;
   for (int64_t i = 0; i < n; ++i) {
     if (vector.data()[i] != 0) {
-      result.mutable_column_indexes()[at] = static_cast<int32_t>(i);
+      result.mutable_column_indexes()[at] = static_cast<int32_t>(call.row_begin + i);
       result.mutable_values()[at++] = vector.data()[i];
     }
     result.mutable_row_offsets()[i + 1] = at;
   }
-  return Value(std::move(result));
-}
-
-// ---- rev(X): the rows in reverse order, m x n. Format: X's. Exact. Cost: reads and writes X once.
-
-Result<ValueInfo> InferRev(const InferContext& context) {
-  HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "argument 1"));
-  return ValueInfo::OfMatrix(context.inputs[0].shape, context.inputs[0].format);
-}
-
-Result<Value> RunRev(const KernelCall& call) {
-  const Matrix& x = call.inputs[0]->matrix();
-  std::vector<int64_t> rows(static_cast<size_t>(x.rows()));
-  std::iota(rows.rbegin(), rows.rend(), 0);
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, GatherRows(x, rows));
   return Value(std::move(result));
 }
 
@@ -417,6 +404,8 @@ constexpr Operator kOperators[] = {
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferTranspose,
+     .input_use = ByRows,
+     .staged = &kTransposeStaged,
      .run = RunTranspose,
      .takes_singles = TakesAnySingles,
      .kind = OperatorKind::kTranspose,
@@ -429,8 +418,8 @@ constexpr Operator kOperators[] = {
      .min_inputs = 1,
      .max_inputs = -1,
      .infer = InferCbind,
-     .row_rule = CbindRowRule,
-     .input_use = CbindInputUse,
+     .row_rule = RowWise,
+     .input_use = ByRows,
      .run = RunCbind,
      .takes_singles = TakesSingles,
      .takes_frames = true,
@@ -457,17 +446,10 @@ constexpr Operator kOperators[] = {
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferDiag,
+     .row_rule = RowWise,
+     .input_use = ByRows,
      .run = RunDiag,
      .adjoints = "diag(dy)"},
-    {.name = "rev",
-     .form = kPositional,
-     .parameters = "X",
-     .min_inputs = 1,
-     .max_inputs = 1,
-     .infer = InferRev,
-     .run = RunRev,
-     .takes_singles = TakesAnySingles,
-     .adjoints = "rev(dy)"},
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "ops/base/whole_number.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
+#include "ops/reorganize/moved_rows.h"
 
 namespace heddle::ops {
 namespace {
@@ -35,6 +36,10 @@ Result<Value> RunRoll(const KernelCall& call) {
   return Value(std::move(result));
 }
 
+InputUse XByRows(const Node&, std::span<const ValueInfo>, int i) {
+  return i == 0 ? InputUse::kRows : InputUse::kWhole;
+}
+
 }  // namespace
 
 /// roll(X, shift): the rows of X moved down by `shift`, truncated to a whole number; those that leave at the
@@ -48,6 +53,8 @@ extern constexpr Operator kRoll = {.name = "roll",
                                    .min_inputs = 2,
                                    .max_inputs = 2,
                                    .infer = InferRoll,
+                                   .input_use = XByRows,
+                                   .staged = &kRollStaged,
                                    .run = RunRoll,
                                    .may_fail = true,
                                    .adjoints = "roll(dy, -shift); 0"};

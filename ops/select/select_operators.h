@@ -10,6 +10,8 @@ namespace heddle::ops {
 extern const Operator kTableOperator;
 /// table_backward(A, B, W, dF): the adjoint of its weights, ops/select/table.cc.
 extern const Operator kTableBackwardOperator;
+/// removeEmpty(target, select, margin, empty.return): ops/select/remove_empty.cc.
+extern const Operator kRemoveEmptyOperator;
 /// order(target, by, decreasing, index.return): stable sort of rows, ops/select/order.cc.
 extern const Operator kOrderOperator;
 

@@ -209,7 +209,7 @@ TEST_F(RuntimeTest, SlicesGathersAndTellsShapes) {
   const Result<RunResult> result = runtime().Run(Finish(), 1, {{"x", Value(Column({1, 2, 3, 4}))}});
   ASSERT_TRUE(result.ok()) << result.status().ToString();
   EXPECT_TRUE(Matrix::SameCells(result->live_out.at("y").matrix(), Column({4, 1, 2, 3})));
-  EXPECT_EQ(result->infos.at("y").shape, (Shape{4, 1}));
+  EXPECT_EQ(result->sizes.at("y").info.shape, (Shape{4, 1}));
 }
 
 TEST_F(RuntimeTest, FramesAreSlicedGatheredAndToldLikeMatrices) {
@@ -234,7 +234,7 @@ TEST_F(RuntimeTest, FramesAreSlicedGatheredAndToldLikeMatrices) {
   const Frame& told = result->live_out.at("y").frame();
   EXPECT_TRUE(Frame::SameCells(told.Rows(0, 70), frame.Rows(30, 100)));
   EXPECT_TRUE(Frame::SameCells(told.Rows(70, 100), frame.Rows(0, 30)));
-  EXPECT_EQ(result->infos.at("y"), ValueInfo::OfFrame(100, frame.schema()));
+  EXPECT_EQ(result->sizes.at("y").info, ValueInfo::OfFrame(100, frame.schema()));
 }
 
 TEST_F(RuntimeTest, AKernelSeesItsCall) {

@@ -114,7 +114,7 @@ TEST(RevTest, TurnsTheRowsAround) {
   for (const Shape& shape : kShapes) {
     const Matrix x = RandomCells(shape.rows, shape.columns, 5);
     for (const Matrix& form : Forms(x))
-      EXPECT_TRUE(Matrix::SameCells(Call("rev", {form}).RunMatrix(2), reference::Rev(x)));
+      EXPECT_TRUE(Matrix::SameCells(testing::Invocation("rev", {form}).RunMatrix(2), reference::Rev(x)));
   }
 }
 

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "actor/row_pieces.h"
 #include "ops/base/stages.h"
+#include "ops/cells/row_pieces.h"
 #include "tests/unit/ops/run_operator.h"
 
 namespace heddle::ops::testing {
@@ -15,23 +15,23 @@ inline std::vector<Value> PiecesOf(const Invocation& call, const Split& rows, in
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     if (!call.inputs[i]) continue;
     const bool by_rows = InputUseOf(call.node, call.infos, static_cast<int>(i)) == InputUse::kRows;
-    pieces[i] =
-        by_rows ? *actor::SliceRows(*call.inputs[i], rows.Begin(rank), rows.End(rank)) : *call.inputs[i];
+    pieces[i] = by_rows ? *SliceRows(*call.inputs[i], rows.Begin(rank), rows.End(rank)) : *call.inputs[i];
   }
   return pieces;
 }
 
 /// An operator in its staged form, as the ranks run it that have the inputs cut at `rows`: the results by
 /// rank. Fails the test, and gives none, where a stage fails; its status is left in `failed` where that is
-/// given.
+/// given. `place`: which of the forms of the operator.
 inline std::vector<std::vector<Value>> RunStages(Invocation& call, const Split& rows,
-                                                 Status* failed = nullptr) {
+                                                 Status* failed = nullptr, int32_t place = 0) {
   const Result<std::vector<ValueInfo>> inferred = call.InferWith(call.scalars);
   EXPECT_TRUE(inferred.ok()) << inferred.status().ToString();
   if (!inferred.ok()) return {};
   call.SetInfos(*inferred);
-  const StagedForm* const form = StagedFormOf(*call.op, call.node, call.infos);
-  EXPECT_NE(form, nullptr) << call.node.op;
+  const StagedForm* const form = StagedFormAt(*call.op, place);
+  EXPECT_TRUE(form != nullptr && (form->applies == nullptr || form->applies(call.node, call.infos)))
+      << call.node.op;
   if (form == nullptr) return {};
   const auto ranks = static_cast<int32_t>(rows.cuts.size()) - 1;
   Split result_rows;
@@ -54,7 +54,7 @@ inline std::vector<std::vector<Value>> RunStages(Invocation& call, const Split& 
             case Reach::kAll: {
               std::vector<const Value*> of_all;
               for (const std::vector<Value>& of_rank : made) of_all.push_back(&of_rank[place]);
-              const Result<Value> all = actor::GatherRows(of_all);
+              const Result<Value> all = JoinRows(of_all);
               EXPECT_TRUE(all.ok()) << all.status().ToString();
               held.push_back(all.ok() ? *all : Value());
               break;
@@ -100,13 +100,13 @@ inline std::vector<std::vector<Value>> RunStages(Invocation& call, const Split& 
 
 /// The staged form gives, rank by rank, the rows of what Operator::run makes of all: for `ranks` ranks, at
 /// the usual cuts.
-inline void ExpectStagesMatch(Invocation& call, int64_t total_rows, int32_t ranks) {
+inline void ExpectStagesMatch(Invocation& call, int64_t total_rows, int32_t ranks, int32_t place = 0) {
   const Result<std::vector<Value>> whole = call.RunSeveralRows(0, 0, 0);
   ASSERT_TRUE(whole.ok()) << call.node.op << ": " << whole.status().ToString();
   const Split rows = Distribution::SplitRows(total_rows, ranks).split;
-  const std::vector<std::vector<Value>> parts = RunStages(call, rows);
+  const std::vector<std::vector<Value>> parts = RunStages(call, rows, nullptr, place);
   ASSERT_EQ(parts.size(), static_cast<size_t>(ranks));
-  const StagedForm& form = *StagedFormOf(*call.op, call.node, call.infos);
+  const StagedForm& form = *StagedFormAt(*call.op, place);
   for (size_t i = 0; i < whole->size(); ++i) {
     std::vector<const Value*> pieces;
     for (const std::vector<Value>& of_rank : parts) pieces.push_back(&of_rank[i]);
@@ -123,7 +123,7 @@ inline void ExpectStagesMatch(Invocation& call, int64_t total_rows, int32_t rank
     for (int32_t rank = 0; form.result != StagedResult::kUneven && rank < ranks; ++rank)
       EXPECT_EQ(pieces[static_cast<size_t>(rank)]->shape().rows, cuts.End(rank) - cuts.Begin(rank))
           << call.node.op << " of rank " << rank;
-    const Result<Value> all = actor::GatherRows(pieces);
+    const Result<Value> all = JoinRows(pieces);
     ASSERT_TRUE(all.ok()) << all.status().ToString();
     if (!all->IsMatrix()) continue;
     EXPECT_EQ(all->matrix().shape(), (*whole)[i].matrix().shape()) << call.node.op;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "actor/row_pieces.h"
+#include "ops/cells/row_pieces.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/support/frames.h"
 
-namespace heddle::actor {
+namespace heddle::ops {
 namespace {
 
 Matrix Numbered(int64_t rows, int64_t columns, double first) {
@@ -30,7 +30,7 @@ Result<Value> Gather(const std::vector<Matrix>& pieces) {
   std::vector<Value> values(pieces.begin(), pieces.end());
   std::vector<const Value*> pointers;
   for (const Value& value : values) pointers.push_back(&value);
-  return GatherRows(pointers);
+  return JoinRows(pointers);
 }
 
 TEST(RowPiecesTest, GathersDensePiecesInOrder) {
@@ -101,16 +101,16 @@ TEST(RowPiecesTest, CutsAndGathersFrames) {
   }
   std::vector<const Value*> pointers;
   for (const Value& piece : pieces) pointers.push_back(&piece);
-  const Result<Value> gathered = GatherRows(pointers);
+  const Result<Value> gathered = JoinRows(pointers);
   ASSERT_TRUE(gathered.ok()) << gathered.status().ToString();
   EXPECT_TRUE(Frame::SameCells(gathered->frame(), whole.frame()));
   EXPECT_EQ(gathered->frame().schema(), whole.frame().schema()) << "schemas are shared";
   // One piece with rows is not copied.
-  const Result<Value> one = GatherRows(std::vector<const Value*>{&pieces[1], &pieces[2]});
+  const Result<Value> one = JoinRows(std::vector<const Value*>{&pieces[1], &pieces[2]});
   EXPECT_EQ(one->frame().column(1).doubles(), pieces[2].frame().column(1).doubles());
   // A piece that can miss cells and one that cannot.
   const Value without(NumberedFrame(3, 0, /*may_miss=*/false));
-  const Result<Value> mixed = GatherRows(std::vector<const Value*>{&without, &pieces[0]});
+  const Result<Value> mixed = JoinRows(std::vector<const Value*>{&without, &pieces[0]});
   ASSERT_TRUE(mixed.ok());
   EXPECT_TRUE(Frame::SameCells(mixed->frame().Rows(3, 20), pieces[0].frame()));
   EXPECT_FALSE(mixed->frame().IsMissing(0, 0));
@@ -120,16 +120,15 @@ TEST(RowPiecesTest, PiecesOfDifferentKindsOrColumnsAreRefused) {
   const Value frame(NumberedFrame(3));
   const Value matrix(Numbered(3, kColumnTypes, 1));
   const Value scalar(1.0);
-  EXPECT_EQ(GatherRows(std::vector<const Value*>{&frame, &matrix}).status().message(),
-            "gather: pieces of different kinds, or none");
-  EXPECT_EQ(GatherRows(std::vector<const Value*>{&scalar}).status().message(),
-            "gather: a scalar has no rows");
+  EXPECT_EQ(JoinRows(std::vector<const Value*>{&frame, &matrix}).status().message(),
+            "join: pieces of different kinds, or none");
+  EXPECT_EQ(JoinRows(std::vector<const Value*>{&scalar}).status().message(), "join: a scalar has no rows");
   EXPECT_EQ(SliceRows(scalar, 0, 0).status().code(), StatusCode::kInternal);
   EXPECT_EQ(SliceRows(frame, 1, 4).status().code(), StatusCode::kInternal);
   const Value other(Frame(std::make_shared<const Schema>(Schema{{ColumnType::kString}, {}}),
                           {*Column::OfTexts(std::vector<std::string_view>{"a"})}));
-  EXPECT_EQ(GatherRows(std::vector<const Value*>{&frame, &other}).status().code(), StatusCode::kInternal);
+  EXPECT_EQ(JoinRows(std::vector<const Value*>{&frame, &other}).status().code(), StatusCode::kInternal);
 }
 
 }  // namespace
-}  // namespace heddle::actor
+}  // namespace heddle::ops

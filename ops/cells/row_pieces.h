@@ -6,7 +6,7 @@
 #include "core/programs/graph.h"
 #include "core/values/value.h"
 
-namespace heddle::actor {
+namespace heddle::ops {
 
 /// Rows [begin, end) of a matrix or frame, sharing its memory. kInternal for a scalar or rows that are not
 /// there.
@@ -18,8 +18,8 @@ Result<Value> SliceRows(const Value& whole, int64_t begin, int64_t end);
 /// Shapes:  pieces of r_i x n cells give (sum of r_i) x n.
 /// Errors:  kInternal when a piece is of another kind or has other columns; kResourceExhausted.
 /// Cost:    one copy of every stored entry, parallel by rows.
-Result<Value> GatherRows(std::span<const Value* const> pieces);
+Result<Value> JoinRows(std::span<const Value* const> pieces);
 /// The same, matrices stored in the format of `info`.
-Result<Value> GatherRowsAs(std::span<const Value* const> pieces, const ValueInfo& info);
+Result<Value> JoinRowsAs(std::span<const Value* const> pieces, const ValueInfo& info);
 
-}  // namespace heddle::actor
+}  // namespace heddle::ops

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "actor/row_pieces.h"
+#include "ops/cells/row_pieces.h"
 
 #include <cstring>
 #include <vector>
@@ -7,20 +7,19 @@
 #include "ops/base/parallel.h"
 #include "ops/frame/stack_rows.h"
 
-namespace heddle::actor {
+namespace heddle::ops {
 namespace {
 
 constexpr int64_t kCopyGrainBytes = 256 << 10;
 
 void CopyBytes(const void* from, void* to, int64_t bytes) {
-  ops::ParallelFor(bytes, kCopyGrainBytes, [&](int64_t begin, int64_t end) {
+  ParallelFor(bytes, kCopyGrainBytes, [&](int64_t begin, int64_t end) {
     std::memcpy(static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin,
                 static_cast<size_t>(end - begin));
   });
 }
 
-Result<Value> GatherDense(const std::vector<Matrix>& pieces, int64_t rows, int64_t columns,
-                          ElementType type) {
+Result<Value> JoinDense(const std::vector<Matrix>& pieces, int64_t rows, int64_t columns, ElementType type) {
   HEDDLE_ASSIGN_OR_RETURN(Matrix whole, Matrix::Dense(rows, columns, type));
   char* to = static_cast<char*>(static_cast<void*>(whole.mutable_data<char>()));
   for (const Matrix& piece : pieces) {
@@ -31,8 +30,7 @@ Result<Value> GatherDense(const std::vector<Matrix>& pieces, int64_t rows, int64
   return Value(std::move(whole));
 }
 
-Result<Value> GatherSparse(const std::vector<Matrix>& pieces, int64_t rows, int64_t columns,
-                           ElementType type) {
+Result<Value> JoinSparse(const std::vector<Matrix>& pieces, int64_t rows, int64_t columns, ElementType type) {
   int64_t stored = 0;
   for (const Matrix& piece : pieces) stored += piece.stored();
   HEDDLE_ASSIGN_OR_RETURN(Matrix whole, Matrix::Sparse(rows, columns, stored, type));
@@ -55,7 +53,7 @@ Result<Value> GatherSparse(const std::vector<Matrix>& pieces, int64_t rows, int6
   return Value(std::move(whole));
 }
 
-Result<Value> GatherMatrices(std::span<const Value* const> inputs) {
+Result<Value> JoinMatrices(std::span<const Value* const> inputs) {
   std::vector<Matrix> pieces;
   const Value* empty = nullptr;
   int64_t rows = 0;
@@ -71,7 +69,7 @@ Result<Value> GatherMatrices(std::span<const Value* const> inputs) {
   const Matrix& first = pieces[0];
   for (Matrix& piece : pieces) {
     if (piece.columns() != first.columns() || piece.element_type() != first.element_type()) {
-      return Internal("gather: pieces have {} and {} columns", first.columns(), piece.columns());
+      return Internal("join: pieces have {} and {} columns", first.columns(), piece.columns());
     }
     if (piece.storage() == first.storage()) continue;
     HEDDLE_ASSIGN_OR_RETURN(piece, first.IsSparse() ? ToSparse(piece) : ToDense(piece));
@@ -79,16 +77,15 @@ Result<Value> GatherMatrices(std::span<const Value* const> inputs) {
   if (pieces.size() == 1) return Value(std::move(pieces[0]));
   const int64_t columns = first.columns();
   const ElementType type = first.element_type();
-  return first.IsSparse() ? GatherSparse(pieces, rows, columns, type)
-                          : GatherDense(pieces, rows, columns, type);
+  return first.IsSparse() ? JoinSparse(pieces, rows, columns, type) : JoinDense(pieces, rows, columns, type);
 }
 
-Result<Value> GatherFrames(std::span<const Value* const> inputs) {
+Result<Value> JoinFrames(std::span<const Value* const> inputs) {
   std::vector<Frame> pieces;
   for (const Value* input : inputs)
     if (input->frame().rows() > 0) pieces.push_back(input->frame());
   if (pieces.empty()) return *inputs[0];
-  HEDDLE_ASSIGN_OR_RETURN(Frame whole, ops::StackRows(pieces));
+  HEDDLE_ASSIGN_OR_RETURN(Frame whole, StackRows(pieces));
   return Value(std::move(whole));
 }
 
@@ -107,30 +104,30 @@ Result<Value> SliceRows(const Value& whole, int64_t begin, int64_t end) {
   HEDDLE_CHECK(false, "what has rows can be cut");
 }
 
-Result<Value> GatherRows(std::span<const Value* const> inputs) {
+Result<Value> JoinRows(std::span<const Value* const> inputs) {
   for (const Value* input : inputs)
     if (input == nullptr || input->kind() != inputs[0]->kind())
-      return Internal("gather: pieces of different kinds, or none");
-  if (inputs.empty()) return Internal("gather: no pieces");
+      return Internal("join: pieces of different kinds, or none");
+  if (inputs.empty()) return Internal("join: no pieces");
   switch (inputs[0]->kind()) {
-    case Value::Kind::kScalar: return Internal("gather: a scalar has no rows");
-    case Value::Kind::kMatrix: return GatherMatrices(inputs);
-    case Value::Kind::kFrame: return GatherFrames(inputs);
+    case Value::Kind::kScalar: return Internal("join: a scalar has no rows");
+    case Value::Kind::kMatrix: return JoinMatrices(inputs);
+    case Value::Kind::kFrame: return JoinFrames(inputs);
   }
   HEDDLE_CHECK(false, "pieces of every kind can be gathered or not");
 }
 
-Result<Value> GatherRowsAs(std::span<const Value* const> inputs, const ValueInfo& info) {
+Result<Value> JoinRowsAs(std::span<const Value* const> inputs, const ValueInfo& info) {
   std::vector<Value> stored;
   for (const Value* input : inputs) {
-    if (input == nullptr || !input->IsMatrix() || !info.IsMatrix()) return GatherRows(inputs);
+    if (input == nullptr || !input->IsMatrix() || !info.IsMatrix()) return JoinRows(inputs);
     HEDDLE_ASSIGN_OR_RETURN(
         Matrix piece, info.format == Format::kSparse ? ToSparse(input->matrix()) : ToDense(input->matrix()));
     stored.emplace_back(std::move(piece));
   }
   std::vector<const Value*> pointers;
   for (const Value& value : stored) pointers.push_back(&value);
-  return GatherRows(pointers);
+  return JoinRows(pointers);
 }
 
-}  // namespace heddle::actor
+}  // namespace heddle::ops
