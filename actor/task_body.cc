@@ -122,6 +122,9 @@ KernelBody::KernelBody(const PlanInstance& instance, const ops::KernelSource& ke
       prepared.op = ops::FindOperator(prepared.node->op);
     if (prepared.staged != nullptr && prepared.op != nullptr)
       prepared.form = ops::StagedFormAt(*prepared.op, prepared.staged->form);
+    if (prepared.form != nullptr)
+      prepared.has_before =
+          ops::HandsOn(prepared.form->stages[static_cast<size_t>(task.stage)]) && task.id.rank() > 0;
     if (prepared.work == Work::kVariable) variables_.push_back(&prepared);
     if (prepared.work == Work::kKeep) sinks_.push_back(&prepared);
     if (prepared.work == Work::kVariable || prepared.work == Work::kKeep)
@@ -212,14 +215,16 @@ Status KernelBody::RunStage(const Prepared& prepared, std::span<const Value* con
                             std::span<Value> results) const {
   const Task& task = *prepared.task;
   if (prepared.form == nullptr) return Internal("task {} is a stage of no operator", task.id.index());
+  const Value* const before = prepared.has_before ? inputs.back() : nullptr;
   const ops::StagePlace place{.form = *prepared.form,
                               .stage = task.stage,
                               .rank = static_cast<int32_t>(task.id.rank()),
                               .rows = prepared.staged->rows,
-                              .result_rows = prepared.staged->result_rows};
+                              .result_rows = prepared.staged->result_rows,
+                              .before = before};
   return kernels_.Run({.node = *prepared.node,
                        .phase = task.phase,
-                       .inputs = inputs,
+                       .inputs = inputs.first(inputs.size() - (prepared.has_before ? 1 : 0)),
                        .input_infos = prepared.input_infos,
                        .row_begin = task.row_begin,
                        .row_end = task.row_end,

@@ -77,6 +77,7 @@ class KernelBody : public TaskBody {
     bool reads_last = false;             ///< kKernel: nobody reads its first input after this task.
     const StagedNode* staged = nullptr;  ///< Of Phase::kStage; with
     const ops::StagedForm* form = nullptr;
+    bool has_before = false;  ///< Its last input is StageCall::before.
     Value held;  ///< kVariable, kLiteral: what is published; kKeep: what was received.
   };
   static Work WorkOf(const Task& task, const Node* node);

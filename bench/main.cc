@@ -17,6 +17,7 @@
 #include "bench/scripts.h"
 #include "bench/stitch.h"
 #include "bench/transforms.h"
+#include "bench/transport.h"
 #include "compiler/fuse/fuse.h"
 
 int main(int argc, char** argv) {
@@ -52,6 +53,8 @@ int main(int argc, char** argv) {
   if (name == "operators") return heddle::bench::RunOperators(options);
   if (name == "control") return heddle::bench::RunControl(options);
   if (name == "actors") return heddle::bench::RunActors(options);
+  if (name == "transport") return heddle::bench::RunTransport(options);
+  if (name == "transport-peer") return heddle::bench::RunTransportPeer(0);
   if (name == "transforms") {
     if (!has_cells) options.cells = 10'000'000;
     return heddle::bench::RunTransforms(options);
@@ -71,6 +74,7 @@ int main(int argc, char** argv) {
   std::fputs(
       "usage: heddle-bench operators|fusion|precision|transforms [--json] [--threads N] [--cells N] [--only TEXT]\n"
       "       heddle-bench control [--json] [--threads N] [--rounds N] [--only TEXT]\n"
+      "       heddle-bench transport [--json] [--rounds N] [--only BYTES|messages]\n"
       "       heddle-bench actors [--json] [--rounds N] [--only TEXT]\n"
       "       heddle-bench files [--json] [--threads N] [--rounds N] [--cells N] [--only TEXT] [--data FOLDER]\n"
       "       heddle-bench recursion [--json] [--threads N] [--rounds N] [--only MODEL] [--data TREES]\n"

@@ -244,6 +244,7 @@ Status RunStage(const KernelCall& call, std::span<Value> outputs) {
                    .result_rows = call.stage->result_rows,
                    .inputs = call.inputs.first(own),
                    .received = call.inputs.subspan(own),
+                   .before = call.stage->before,
                    .context = call.context},
                   outputs);
 }

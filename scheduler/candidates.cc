@@ -109,7 +109,9 @@ std::vector<CandidateFinder::Candidate> CandidateFinder::Of(NodeId id) {
   std::vector<Candidate> candidates;
   const ops::Sharing sharing = ops::SharingOf(
       node, infos_, [&](size_t i) { return MustBeSplit(node.inputs[i]); }, options_.min_distributed_bytes);
-  switch (sharing) {
+  // What nobody has counted yet is cut nowhere.
+  const bool is_counted = sharing == ops::Sharing::kNone || RowsRead(node) != kUnknown;
+  switch (is_counted ? sharing : ops::Sharing::kNone) {
     case ops::Sharing::kNone: {
       // Rows that are few, each of much work.
       const bool is_even = !op.effect && HasEvenRows(node) && RowsRead(node) > 1 &&
@@ -172,7 +174,9 @@ void CandidateFinder::AddSplit(const Node& node, ops::RowRule rule, std::vector<
     if (!reduces) {
       add(Distribution::One(), 0);
     } else {
-      if (has_even_rows || (options_.ranks <= kMostRanksToEach && result_bytes <= kMostReplicatedBytes))
+      const bool has_effect = ops::FindOperator(node.op)->effect;
+      if (!has_effect &&
+          (has_even_rows || (options_.ranks <= kMostRanksToEach && result_bytes <= kMostReplicatedBytes)))
         add(Distribution::Each(), MoveNs(list_bytes, 1) * kReplicated);
       if (!has_even_rows) add(Distribution::One(), MoveNs(list_bytes, 1));
     }

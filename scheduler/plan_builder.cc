@@ -341,7 +341,7 @@ void PlanBuilder::EmitOperator(NodeId id) {
   for (int32_t rank = 0; rank < ranks_; ++rank) {
     if (!placement.split && !placement.result.IsHeldBy(rank)) continue;
     BringOrder(id, rank);
-    const size_t task = EmitTask(id, rank, has_effect);
+    const size_t task = EmitTask(id, rank, has_effect && !placement.split);
     if (together) {
       partials[0].push_back(AddOutput(task, ValueInfo::OfMatrix({kUnknown, kUnknown})));
     } else if (!has_effect) {
@@ -353,10 +353,16 @@ void PlanBuilder::EmitOperator(NodeId id) {
       }
     }
     AddControl(task);
-    for (const size_t ready : others) AddOrder(ready, task);
+    if (!placement.split)
+      for (const size_t ready : others) AddOrder(ready, task);
   }
-  if (has_effect) return;
   if (!reduced.empty()) EmitFinish(id, partials, reduced);
+  if (has_effect) {
+    // Until "finish" nobody sees any of it.
+    if (placement.split)
+      for (const size_t ready : others) AddOrder(ready, last_task_.at({id, 0}));
+    return;
+  }
   if (!node.info.IsTuple()) pieces_[{id, placement.result}] = std::move(outputs_[id][0]);
 }
 
@@ -425,10 +431,19 @@ void PlanBuilder::EmitFinish(NodeId id, const std::vector<std::vector<RegisterId
     std::vector<RegisterId> nodes;
     for (const std::vector<RegisterId>& list : partials)
       nodes.push_back(AddGather(id, list, rank, ValueInfo::OfMatrix({kUnknown, kUnknown})));
+    const Node& node = graph_[id];
+    const bool has_effect = ops::FindOperator(node.op)->effect;
+    // What an effect does is also told by its scalars.
+    for (size_t i = 0; has_effect && i < node.inputs.size(); ++i)
+      if (!placement.inputs[i].IsSplit())
+        nodes.push_back(node.inputs[i] == kNoNode ? kNoRegister
+                                                  : Piece(node.inputs[i], placement.inputs[i], rank));
     const size_t finish =
-        AddTask(rank, StreamKind::kCompute, TaskKind::kCompute, id, Phase::kFinish, std::move(nodes));
+        AddTask(rank, has_effect ? StreamKind::kHost : StreamKind::kCompute,
+                has_effect ? TaskKind::kSink : TaskKind::kCompute, id, Phase::kFinish, std::move(nodes));
     plan_.tasks[finish].total_rows = plan_.tasks[finish].row_end = placement.total_rows;
-    for (const size_t i : results) AddOutputOf(finish, id, i, false);
+    for (const size_t i : results)
+      if (!has_effect) AddOutputOf(finish, id, i, false);
     last_task_[{id, rank}] = finish;
   }
 }

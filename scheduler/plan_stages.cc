@@ -25,6 +25,8 @@ void PlanBuilder::EmitStages(NodeId id) {
                                                      : Piece(node.inputs[i], placement.inputs[i], rank));
       const std::vector<RegisterId>& from_before = received[static_cast<size_t>(rank)];
       inputs.insert(inputs.end(), from_before.begin(), from_before.end());
+      if (ops::HandsOn(form.stages[stage]) && rank > 0)
+        inputs.push_back(AddCopy(made[static_cast<size_t>(rank) - 1].back(), rank));
       const size_t index =
           AddTask(rank, StreamKind::kCompute, TaskKind::kCompute, id, Phase::kStage, std::move(inputs));
       Task& task = plan_.tasks[index];
@@ -62,6 +64,7 @@ std::vector<std::vector<RegisterId>> PlanBuilder::Exchange(NodeId id, const ops:
     for (int32_t rank = 0; rank < ranks_; ++rank) {
       std::vector<RegisterId>& here = received[static_cast<size_t>(rank)];
       switch (stage.outputs[output]) {
+        case ops::Reach::kNext: break;
         case ops::Reach::kHere: here.push_back(made[static_cast<size_t>(rank)][place]); break;
         case ops::Reach::kAll: here.push_back(of_all[static_cast<size_t>(rank)]); break;
         case ops::Reach::kParts:

@@ -10,7 +10,8 @@ namespace heddle::cluster::cli {
 namespace {
 
 constexpr Option kOptions[] = {
-    {"workers", Option::Kind::kValue, "N", "number of worker processes (required)"}};
+    {"workers", Option::Kind::kValue, "N", "number of worker processes (required)"},
+    kNoSharedMemoryOption};
 
 int Run(const Arguments& arguments) {
   if (!arguments.Has("workers"))
@@ -19,9 +20,10 @@ int Run(const Arguments& arguments) {
   const Result<int> workers = ReadWorkers(arguments);
   if (!workers.ok()) return ReportOutcome(arguments, workers.status());
   return RunScript(arguments, *workers,
-                   [](const Program& program, const engine::SessionOptions& options,
-                      const engine::RunSurroundings& surroundings) {
-                     return RunOnLocalProcesses(program, options, surroundings);
+                   [&](const Program& program, const engine::SessionOptions& options,
+                       const engine::RunSurroundings& surroundings) {
+                     return RunOnLocalProcesses(program, options, surroundings, /*binary=*/"",
+                                                !arguments.Has(kNoSharedMemoryOption.name));
                    });
 }
 

@@ -23,6 +23,7 @@ constexpr Option kOptions[] = {
     {"patience-ms", Kind::kValue, "N", "how long to go on computing without a master (default 600000)"},
     kDataRootOption,
     kCoreDumpsOption,
+    kNoSharedMemoryOption,
     {"verbose", Kind::kFlag, "", "tell on stderr what happens"},
 };
 
@@ -35,6 +36,7 @@ Result<WorkerOptions> ReadOptions(const Arguments& arguments) {
   options.name = arguments.Value("name").value_or("");
   options.peer_host = arguments.Value("peer-host").value_or("");
   options.core_dumps = arguments.Has("core-dumps");
+  options.shares_memory = !arguments.Has(kNoSharedMemoryOption.name);
   HEDDLE_ASSIGN_OR_RETURN(options.data_roots, ReadDataRoots(arguments));
   options.closed_paths = ClosedPaths(arguments, {"token-file", "tls-key"});
   options.folder = ops::UserStateFolder();

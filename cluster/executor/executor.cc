@@ -184,6 +184,7 @@ class ExecutorRun {
       link.ranks = options.ranks;
       link.token = start_.token;
       link.listen = start_.listen;
+      link.shares_memory = start_.shares_memory;
       HEDDLE_ASSIGN_OR_RETURN(link_, GrpcLink::Listen(link));
     }
     engine::SessionEnvironment environment;
@@ -249,6 +250,7 @@ class ExecutorRun {
     const LinkStatistics link = link_->statistics();
     statistics.bytes_sent = link.bytes_sent;
     statistics.bytes_received = link.bytes_received;
+    statistics.bytes_shared = link.bytes_shared;
     statistics.messages_sent = link.messages_sent;
     return statistics;
   }

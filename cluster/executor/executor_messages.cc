@@ -179,6 +179,7 @@ Json ToJson(const ExecutorStart& start) {
           {"show_plans", start.show_plans},
           {"shows_progress", start.shows_progress},
           {"sharers", start.sharers},
+          {"shares_memory", start.shares_memory},
           {"core_dumps", start.core_dumps},
           {"options", ToJson(start.options)}};
 }
@@ -197,6 +198,7 @@ ExecutorStart ReadStart(const Json& json) {
   Read(json, "silence_ms", &start.silence_ms);
   Read(json, "show_plans", &start.show_plans);
   Read(json, "shows_progress", &start.shows_progress);
+  Read(json, "shares_memory", &start.shares_memory);
   Read(json, "core_dumps", &start.core_dumps);
   if (json.contains("options")) ReadOptions(json["options"], &start.options);
   return start;

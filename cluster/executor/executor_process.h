@@ -36,6 +36,7 @@ struct ExecutorStart {
   bool show_plans = false;  ///< Tell the plans that it makes or receives.
   bool shows_progress = false;  ///< Tell what it is at, some times a second.
   int sharers = 1;  ///< Executors of this attempt that share the memory of the machine, itself included.
+  bool shares_memory = true;       ///< With executors of the same host (GrpcLinkOptions).
   bool core_dumps = true;          ///< As the launcher has them; false: none, whatever it has.
   engine::SessionOptions options;  ///< rank and ranks included.
 };

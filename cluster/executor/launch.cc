@@ -197,7 +197,7 @@ class Launch {
 
 engine::RunOutcome RunOnLocalProcesses(const Program& program, const engine::SessionOptions& options,
                                        const engine::RunSurroundings& surroundings,
-                                       const std::string& binary) {
+                                       const std::string& binary, bool shares_memory) {
   ExecutorStart start;
   start.job = "sim";
   start.token = MakeToken();
@@ -206,6 +206,7 @@ engine::RunOutcome RunOnLocalProcesses(const Program& program, const engine::Ses
   start.roots = engine::RootsOfRun();
   start.silence_ms = surroundings.silence_ms;
   start.sharers = options.ranks;
+  start.shares_memory = shares_memory;
   start.options = options;
   if (options.recorded_events > 0) start.options.times_operators = true;
   if (start.options.seed == -1) start.options.seed = static_cast<int64_t>(SystemRandom().Next() >> 11);

@@ -28,7 +28,7 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
   explicit LinkImpl(const GrpcLinkOptions& options)
       : peers_(static_cast<size_t>(options.ranks)),
         connections_({options.job, options.attempt, options.rank, options.ranks, options.token},
-                     options.repair_ms, this, &counters_) {}
+                     options.repair_ms, options.shares_memory, this, &counters_) {}
 
   Status Bind(const std::string& address) { return connections_.Listen(address); }
   const std::string& endpoint() const override { return connections_.endpoint(); }
@@ -126,9 +126,10 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
   }
 
   LinkStatistics statistics() const override {
-    return {counters_.bytes_sent.load(), counters_.bytes_received.load(), messages_sent_.load(),
-            counters_.repairs.load()};
+    return {counters_.bytes_sent.load(), counters_.bytes_received.load(), counters_.bytes_shared.load(),
+            messages_sent_.load(), counters_.repairs.load()};
   }
+  bool SharesMemoryWith(size_t rank) const override { return connections_.SharesMemoryWith(rank); }
 
  private:
   struct Peer {

@@ -21,6 +21,9 @@ struct GrpcLinkOptions {
   /// host:port (port 0: any free one), unix:PATH or unix-abstract:NAME. TLS when other machines can reach it.
   std::string listen = "127.0.0.1:0";
   int64_t repair_ms = 3'000;  ///< A peer that cannot be reached again for so long is lost.
+  /// Values of executors of this host come through memory that both see, where the system allows it
+  /// (docs/transport.md).
+  bool shares_memory = true;
 };
 
 /// Another executor of the job.
@@ -33,13 +36,15 @@ struct LinkPeer {
 struct LinkStatistics {
   int64_t bytes_sent = 0;  ///< Payload of values.
   int64_t bytes_received = 0;
+  int64_t bytes_shared = 0;  ///< Of those received, through memory that both executors see.
   int64_t messages_sent = 0;
   int64_t repairs = 0;  ///< Streams that broke and stood again.
 };
 
 /// The links of one executor to all others over gRPC: one control stream a pair, one data stream a direction,
 /// each data stream on a connection of its own (HTTP/2 flow control is shared by the streams of a
-/// connection). A stream that breaks is opened again, and goes on where it broke.
+/// connection). A stream that breaks is opened again, and goes on where it broke. Values of executors of the
+/// same host come through shared memory instead, as long as that works.
 class GrpcLink : public actor::Link, public engine::ControlChannel {
  public:
   /// Binds the address and answers calls. kUnavailable when it cannot be bound.
@@ -61,6 +66,8 @@ class GrpcLink : public actor::Link, public engine::ControlChannel {
   /// Serves pulls meanwhile.
   virtual Status Finish() = 0;
   virtual LinkStatistics statistics() const = 0;
+  /// Whether values of that rank come through shared memory at present.
+  virtual bool SharesMemoryWith(size_t rank) const = 0;
 };
 
 }  // namespace heddle::cluster

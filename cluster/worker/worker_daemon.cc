@@ -32,6 +32,7 @@ WorkerExecutorsOptions ExecutorsOptions(const WorkerOptions& options, const Work
   WorkerExecutorsOptions executors;
   executors.threads = options.threads;
   executors.core_dumps = options.core_dumps;
+  executors.shares_memory = options.shares_memory;
   executors.data_roots = options.data_roots;
   executors.closed_paths = options.closed_paths;
   executors.log_folder = identity.folder + "/logs";

@@ -95,6 +95,7 @@ void WorkerExecutors::Start(const Key& key, const LauncherMessage& message) {
   if (start.options.threads <= 0) start.options.threads = options_.threads;
   start.listen = options_.listen;
   start.core_dumps = options_.core_dumps;
+  start.shares_memory = options_.shares_memory;
   start.roots.is_job = true;
   start.roots.own_folders = ops::FileRoots::OwnFolders::kClosed;
   start.roots.of_worker = options_.data_roots;

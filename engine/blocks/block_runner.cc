@@ -15,7 +15,9 @@
 namespace heddle::engine {
 namespace {
 
-constexpr int32_t kExchange = -1;  // No block has this number.
+// No block has these numbers.
+constexpr int32_t kExchange = -1;
+constexpr int32_t kLookAtFile = -2;
 
 }  // namespace
 
@@ -177,12 +179,33 @@ void BlockRunner::ShowDirect(const CompiledPart& part) {
 
 Result<FileLook> BlockRunner::Look(uint64_t history, const Graph& rest, const VariableTable& frame) {
   if (!ReadsFiles(rest)) return FileLook();
-  HEDDLE_ASSIGN_OR_RETURN(const std::string text,
-                          Share(history, [&] { return compiler_.LookAt(rest, frame).ToText(); }));
+  const auto expect = [&](const FileLook& look) {
+    if (environment_.files != nullptr && environment_.files->versions() != nullptr)
+      environment_.files->versions()->Expect(look.versions, options_.rank);
+  };
+  const auto look_at_files = [&] {
+    FileLook look = compiler_.LookAt(rest, frame);
+    expect(look);
+    if (options_.ranks == 1 || environment_.files == nullptr)
+      look.shared.clear();
+    else
+      FindSharedLooks(rest, options_.min_distributed_bytes, *environment_.files, &look);
+    return look.ToText();
+  };
+  HEDDLE_ASSIGN_OR_RETURN(const std::string text, Share(history, look_at_files));
   HEDDLE_ASSIGN_OR_RETURN(FileLook look, FileLook::Parse(text));
-  if (environment_.files != nullptr && environment_.files->versions() != nullptr)
-    environment_.files->versions()->Expect(look.versions, options_.rank);
+  expect(look);
+  for (const auto& [id, path] : look.shared) HEDDLE_RETURN_IF_ERROR(ShareLook(rest[id], path));
   return look;
+}
+
+Status BlockRunner::ShareLook(const Node& read, const std::string& path) {
+  uint64_t history = FoldHash(0, path);
+  for (const auto& [name, value] : read.attributes)
+    history = FoldHash(FoldHash(history, name), value.ToText());
+  VariableTable frame;
+  return RunForAll(kLookAtFile, GraphOfSharedLook(read, path, options_.ranks), history,
+                   {std::string(kLooked)}, &frame);
 }
 
 Status BlockRunner::Exchange(const std::map<std::string, Distribution>& wanted, VariableTable* frame) {

@@ -106,6 +106,8 @@ class BlockRunner : public GraphRunner {
   void ShowDirect(const CompiledPart& part);
   // At the files that a graph reads, as rank 0 tells it: from then on this rank sees those versions.
   Result<FileLook> Look(uint64_t history, const Graph& rest, const VariableTable& frame);
+  // All ranks look at shares of the file of a read. Then each of them knows its size.
+  Status ShareLook(const Node& read, const std::string& path);
   Status TakeLiveIns(int32_t block, const Plan& plan, VariableTable* frame,
                      std::map<std::string, Value>* live_in) const;
   Status SetLiveOuts(const Plan& plan, actor::RunResult result, VariableTable* frame);

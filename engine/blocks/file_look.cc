@@ -10,6 +10,8 @@
 #include "compiler/optimize/static/written_files.h"
 #include "ops/base/operator.h"
 #include "ops/io/files/files.h"
+#include "ops/io/formats/file_format.h"
+#include "ops/io/formats/shared_look.h"
 
 namespace heddle::engine {
 namespace {
@@ -31,12 +33,13 @@ std::optional<uint64_t> TakeNumber(std::string_view* rest) {
 
 }  // namespace
 
-// "W P\n", W node ids each with a newline, then P times "BYTES VERSION\nPATH\n".
+// "W P S\n", W node ids each with a newline, P times "BYTES VERSION\nPATH\n", S times "ID BYTES\nPATH\n".
 std::string FileLook::ToText() const {
-  std::string text = fmt::format("{} {}\n", waiting.size(), versions.size());
+  std::string text = fmt::format("{} {} {}\n", waiting.size(), versions.size(), shared.size());
   for (const NodeId id : waiting) text += fmt::format("{}\n", id);
   for (const auto& [path, version] : versions)
     text += fmt::format("{} {}\n{}\n", path.size(), version.ToText(), path);
+  for (const auto& [id, path] : shared) text += fmt::format("{} {}\n{}\n", id, path.size(), path);
   return text;
 }
 
@@ -45,7 +48,8 @@ Result<FileLook> FileLook::Parse(const std::string& text) {
   std::string_view rest = text;
   const std::optional<uint64_t> waiting = TakeNumber(&rest);
   const std::optional<uint64_t> versions = TakeNumber(&rest);
-  if (!waiting || !versions) return malformed;
+  const std::optional<uint64_t> shared = TakeNumber(&rest);
+  if (!waiting || !versions || !shared) return malformed;
   FileLook look;
   for (uint64_t i = 0; i < *waiting; ++i) {
     const std::optional<uint64_t> id = TakeNumber(&rest);
@@ -59,6 +63,13 @@ Result<FileLook> FileLook::Parse(const std::string& text) {
     HEDDLE_ASSIGN_OR_RETURN(const ops::FileVersion version, ops::FileVersion::Parse(rest.substr(0, line)));
     look.versions.emplace(rest.substr(line + 1, *bytes), version);
     rest.remove_prefix(line + *bytes + 2);
+  }
+  for (uint64_t i = 0; i < *shared; ++i) {
+    const std::optional<uint64_t> id = TakeNumber(&rest);
+    const std::optional<uint64_t> bytes = TakeNumber(&rest);
+    if (!id || !bytes || rest.size() < *bytes + 1) return malformed;
+    look.shared.emplace(static_cast<NodeId>(*id), rest.substr(0, *bytes));
+    rest.remove_prefix(*bytes + 1);
   }
   return look;
 }
@@ -95,9 +106,46 @@ FileLook LookAtFiles(const Graph& graph, const compiler::LiveIns& live_in, ops::
     } else if (versions != nullptr) {
       for (const std::string& name : {path->ToText(), path->ToText() + ".mtd"})
         if (!look.versions.contains(name)) look.versions.emplace(name, versions->Find(name));
+      look.shared.emplace(id, path->ToText());
     }
   }
   return look;
+}
+
+void FindSharedLooks(const Graph& graph, int64_t min_distributed_bytes, ops::Files& files, FileLook* look) {
+  std::erase_if(look->shared, [&](const auto& read) {
+    const auto& [id, path] = read;
+    const ops::FileVersion& version = look->versions.at(path);
+    const bool is_there =
+        version.kind == ops::FileVersion::Kind::kFile || version.kind == ops::FileVersion::Kind::kFolder;
+    if (!is_there || version.bytes < min_distributed_bytes) return true;
+    const DataType type = ops::FileTypeOf(graph[id]).data_type;
+    if (type != DataType::kMatrix && type != DataType::kFrame) return true;
+    // What is wrong with it is told where the size is asked for.
+    const Result<ops::ReadOptions> options = ops::ResolveReadOptions(graph[id], path, files);
+    return !options.ok() || !options->format || !ops::CanShareLook(*options) ||
+           ops::IsSummarized(*options, files);
+  });
+}
+
+Graph GraphOfSharedLook(const Node& read, const std::string& path, int64_t ranks) {
+  Node look;
+  look.op = "lookAtFile";
+  look.attributes = read.attributes;
+  look.SetAttribute("path", Scalar(path));
+  look.SetAttribute("shares", Scalar(ranks));
+  look.SetAttribute("even.rows", Scalar(true));
+  look.info = ValueInfo::OfMatrix({ranks, 1});
+  look.position = read.position;
+  Node assign;
+  assign.op = "assign";
+  assign.info = look.info;
+  assign.position = read.position;
+  assign.SetAttribute("name", Scalar(std::string(kLooked)));
+  Graph graph;
+  assign.inputs = {graph.Add(std::move(look))};
+  graph.Add(std::move(assign));
+  return graph;
 }
 
 }  // namespace heddle::engine

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "compiler/optimize/infer.h"
 #include "core/programs/graph.h"
@@ -18,6 +19,9 @@ struct FileLook {
   /// graph has yet to compute their path.
   std::set<NodeId> waiting;
   std::map<std::string, ops::FileVersion> versions;  ///< By path: the files of all other reads.
+  /// Reads of large files whose size all ranks find out together, each by a look at its share, with their
+  /// paths (ops/io/formats/shared_look.h).
+  std::map<NodeId, std::string> shared;
 
   std::string ToText() const;
   static Result<FileLook> Parse(const std::string& text);
@@ -29,5 +33,13 @@ bool ReadsFiles(const Graph& graph);
 /// `live_in` has the variables that paths are computed from. Behind the first read that waits all others
 /// wait.
 FileLook LookAtFiles(const Graph& graph, const compiler::LiveIns& live_in, ops::Files* files);
+
+/// Finds FileLook::shared: files of so many bytes whose size is not known and whose format allows it. On rank
+/// 0, which expects the versions of the look.
+void FindSharedLooks(const Graph& graph, int64_t min_distributed_bytes, ops::Files& files, FileLook* look);
+/// The variable that the graph of a shared look assigns. It tells nothing.
+inline constexpr std::string_view kLooked = "%looked";
+/// The graph of one node, which looks at a share of the file of a read on each rank.
+Graph GraphOfSharedLook(const Node& read, const std::string& path, int64_t ranks);
 
 }  // namespace heddle::engine

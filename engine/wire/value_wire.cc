@@ -156,8 +156,8 @@ Result<FrameHeader> FrameHeader::Decode(const uint8_t* bytes) {
   return header;
 }
 
-OutgoingValue::OutgoingValue(uint64_t request, Result<Value> value)
-    : request_(request), failure_(value.status()) {
+OutgoingValue::OutgoingValue(uint64_t request, Result<Value> value, int64_t piece_bytes)
+    : request_(request), piece_bytes_(piece_bytes), failure_(value.status()) {
   if (!value.ok()) return;
   value_ = std::make_shared<const Value>(*std::move(value));
   switch (value_->kind()) {
@@ -225,7 +225,7 @@ std::optional<OutgoingFrame> OutgoingValue::Next() {
   frame.header.kind = FrameKind::kData;
   frame.header.section = span.section;
   frame.header.offset = static_cast<uint64_t>(span.begin + offset_);
-  frame.header.size = static_cast<uint32_t>(std::min(kChunkBytes, span.bytes - offset_));
+  frame.header.size = static_cast<uint32_t>(std::min(piece_bytes_, span.bytes - offset_));
   offset_ += frame.header.size;
   if (offset_ == span.bytes) {
     ++span_;

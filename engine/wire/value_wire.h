@@ -61,7 +61,8 @@ struct OutgoingFrame {
 /// Cuts a value into frames, on demand.
 class OutgoingValue {
  public:
-  OutgoingValue(uint64_t request, Result<Value> value);
+  /// Frames of at most `piece_bytes` of memory each.
+  OutgoingValue(uint64_t request, Result<Value> value, int64_t piece_bytes = kChunkBytes);
   /// The next frame; nullopt after the last one.
   std::optional<OutgoingFrame> Next();
 
@@ -80,6 +81,7 @@ class OutgoingValue {
   void AddFrame(const heddle::Frame& frame);
 
   uint64_t request_;
+  int64_t piece_bytes_;
   Status failure_;
   std::shared_ptr<const Value> value_;
   std::string schema_;  // Of a frame.

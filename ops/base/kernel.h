@@ -51,6 +51,7 @@ struct StagePlace {
   int32_t rank = 0;
   const Split& rows;
   const Split& result_rows;
+  const Value* before = nullptr;  ///< StageCall::before.
 };
 
 /// One invocation of a kernel on one rank.

@@ -45,7 +45,7 @@ bool CanMoveRows(const Node& node, std::span<const ValueInfo> inputs) {
 Sharing SharingOf(const Node& node, std::span<const ValueInfo> inputs,
                   const std::function<bool(size_t i)>& is_split, int64_t min_distributed_bytes) {
   const Operator* const op = FindOperator(node.op);
-  if (op == nullptr || op->effect) return Sharing::kNone;
+  if (op == nullptr) return Sharing::kNone;
   RowRule rule = RowRuleOf(node, inputs);
   Sharing sharing = Sharing::kRowRule;
   if (rule == RowRule::kWhole && CanMoveRows(node, inputs)) {
@@ -62,6 +62,10 @@ Sharing SharingOf(const Node& node, std::span<const ValueInfo> inputs,
         sharing == Sharing::kMovedRows || InputUseOf(node, inputs, static_cast<int>(i)) == InputUse::kRows;
     if (node.inputs[i] != kNoNode && reads_rows) by_rows.push_back({inputs[i], is_split(i)});
   }
+  // What one rank has is not shared out for an effect, which is on rank 0 in the end.
+  if (op->effect &&
+      std::none_of(by_rows.begin(), by_rows.end(), [](const RowsInput& input) { return input.split; }))
+    return Sharing::kNone;
   const std::span<const ValueInfo> results = ResultsOf(node);
   const bool splits = std::any_of(results.begin(), results.end(), [&](const ValueInfo& result) {
     return IsSplit(rule, by_rows, result, min_distributed_bytes);

@@ -21,6 +21,8 @@ enum class Reach : uint8_t {
            ///< the order of the ranks. A matrix or frame of few rows, with the same columns on every rank.
   kParts,  ///< One value for each rank: rank r gets the r-th of every rank, in the order of the ranks. A
            ///< matrix or frame; one without rows costs a message.
+  kNext,  ///< To the next rank, which computes the same stage when it is there (StageCall::before): ranks one
+          ///< after the other, where an order of operations runs through all rows. Only as the last output.
 };
 
 /// One stage. It reads what the stage before it has made for its rank, and nothing of earlier ones: what a
@@ -29,6 +31,11 @@ struct Stage {
   std::span<const Reach> outputs = {};  ///< Of the last stage none: it makes the results of the node.
   bool reads_inputs = false;            ///< This rank's pieces of the inputs of the node; the first does.
 };
+
+/// Whether the ranks compute it one after the other.
+constexpr bool HandsOn(const Stage& stage) {
+  return !stage.outputs.empty() && stage.outputs.back() == Reach::kNext;
+}
 
 /// How the results of the last stage lie on the ranks.
 enum class StagedResult : uint8_t {
@@ -73,6 +80,8 @@ struct StageCall {
                                            ///< stage does not read them.
   std::span<const Value* const> received;  ///< Behind each other: of kHere and kAll one value, of kParts one
                                            ///< from each rank.
+  const Value* before = nullptr;           ///< Of a stage with kNext: what the rank before has made as that
+                                           ///< output; nullptr on rank 0.
   KernelContext& context;
 
   int32_t ranks() const { return static_cast<int32_t>(rows.cuts.size()) - 1; }
@@ -81,6 +90,14 @@ struct StageCall {
   /// Of kParts: what each rank has made for this one.
   std::span<const Value* const> Parts(size_t i) const {
     return received.subspan(PlaceOf(i), static_cast<size_t>(ranks()));
+  }
+  /// For what reads the inputs in the first stage as a whole run does.
+  KernelCall WholeCall() const {
+    return {.node = node,
+            .phase = Phase::kWhole,
+            .inputs = inputs,
+            .input_infos = input_infos,
+            .context = context};
   }
   /// Where output `i` of stage `stage` begins among values that lie behind each other, as `received` and the
   /// outputs do.

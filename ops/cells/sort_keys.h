@@ -14,18 +14,32 @@
 // Sorting numbers by unsigned keys.
 namespace heddle::ops {
 
-/// Unsigned integers in the order of the doubles: -0.0 equals 0.0, every NaN is above infinity.
-constexpr uint64_t kNaNSortKey = ~uint64_t{0} - 1;
-inline uint64_t SortKey(double x) {
-  if (std::isnan(x)) return kNaNSortKey;
-  const auto bits = std::bit_cast<uint64_t>(x + 0.0);
+/// Unsigned integers in the order of the doubles, -0.0 below 0.0. Not of NaN.
+inline uint64_t ExactSortKey(double x) {
+  const auto bits = std::bit_cast<uint64_t>(x);
   return bits >> 63 != 0 ? ~bits : bits | (uint64_t{1} << 63);
 }
-/// The number of a key.
+/// The same, where -0.0 equals 0.0 and every NaN is above infinity.
+constexpr uint64_t kNaNSortKey = ~uint64_t{0} - 1;
+inline uint64_t SortKey(double x) { return std::isnan(x) ? kNaNSortKey : ExactSortKey(x + 0.0); }
+/// The number of a key of either kind.
 inline double NumberOfSortKey(uint64_t key) {
   if (key == kNaNSortKey) return std::numeric_limits<double>::quiet_NaN();
   return std::bit_cast<double>(key >> 63 != 0 ? key ^ (uint64_t{1} << 63) : ~key);
 }
+
+/// Which of two doubles comes first: the one of the smaller key.
+struct KeyOrder {
+  bool decreasing = false;
+  bool zeros_differ = false;  ///< -0.0 comes before 0.0. There is no NaN then.
+
+  uint64_t KeyOf(double x) const {
+    const uint64_t key = zeros_differ ? ExactSortKey(x) : SortKey(x);
+    return decreasing ? ~key : key;
+  }
+  /// One of the numbers that have the key.
+  double NumberOf(uint64_t key) const { return NumberOfSortKey(decreasing ? ~key : key); }
+};
 
 /// Sorts items by `key_of(item)`, a uint64_t, stably; `scratch` is room that calls may share. Least
 /// significant byte first, leaving out bytes that all keys share.

@@ -4,6 +4,7 @@
 
 #include "ops/base/adjoint.h"
 #include "ops/base/operator.h"
+#include "ops/base/stages.h"
 #include "ops/catalog.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/cast.h"
@@ -138,6 +139,18 @@ Result<Value> RunSizeOf(const KernelCall& call) {
   return Value(Scalar(FindOperator(call.node.op)->size_of(shape)));
 }
 
+// Every rank knows the size of the whole, whatever rows it has.
+Status RunSizeStage(const StageCall& call, std::span<Value> outputs) {
+  outputs[0] = Value(Scalar(FindOperator(call.node.op)->size_of(call.input_infos[0].shape)));
+  return OkStatus();
+}
+
+InputUse ByRows(const Node&, std::span<const ValueInfo>, int) { return InputUse::kRows; }
+bool HasKnownShape(const Node&, std::span<const ValueInfo> inputs) { return inputs[0].shape.IsKnown(); }
+constexpr Stage kSizeStages[] = {{.reads_inputs = true}};
+constexpr StagedForm kSizeStaged = {
+    .stages = kSizeStages, .result = StagedResult::kEach, .applies = HasKnownShape, .run = RunSizeStage};
+
 // The adjoint has the form that the input had.
 void DifferentiateForm(AdjointCall& call) {
   const bool is_scalar = call.InfoOf(0).IsScalar();
@@ -169,6 +182,8 @@ constexpr Operator SizeOperator(std::string_view name, int64_t (*size_of)(const 
           .min_inputs = 1,
           .max_inputs = 1,
           .infer = InferSizeOf,
+          .input_use = ByRows,
+          .staged = &kSizeStaged,
           .run = RunSizeOf,
           .takes_singles = TakesAnySingles,
           .takes_frames = true,

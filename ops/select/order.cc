@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "ops/base/adjoint.h"
 #include "ops/base/arguments.h"
-#include "ops/base/parallel.h"
 #include "ops/base/whole_number.h"
 #include "ops/cells/move_cells.h"
-#include "ops/cells/sort_keys.h"
+#include "ops/select/order_stages.h"
 #include "ops/select/select_operators.h"
 
 namespace heddle::ops {
@@ -36,11 +33,6 @@ Result<ValueInfo> InferOrder(const InferContext& context) {
   return ValueInfo::OfMatrix(x.shape, x.format);
 }
 
-struct KeyedRow {
-  uint64_t key;
-  int64_t row;
-};
-
 // Whole numbers without a point, as columns are counted.
 std::string TextOf(double column) {
   const std::optional<int64_t> whole = WholeNumber(Scalar(column));
@@ -48,7 +40,7 @@ std::string TextOf(double column) {
 }
 
 // The 0-based columns to sort by, the most important one first.
-Result<std::vector<int64_t>> SortColumns(const KernelCall& call, const Matrix& x) {
+Result<std::vector<int64_t>> SortColumns(const KernelCall& call, const Shape& x) {
   std::vector<double> named = {1};
   if (call.inputs.size() > kBy && call.inputs[kBy] != nullptr) {
     named.clear();
@@ -62,53 +54,31 @@ Result<std::vector<int64_t>> SortColumns(const KernelCall& call, const Matrix& x
   }
   std::vector<int64_t> columns;
   for (double column : named) {
-    if (!(column >= 1 && column <= static_cast<double>(x.columns())))
-      return FailedPrecondition("order: by={} is not a column of a {} matrix", TextOf(column), x.shape());
+    if (!(column >= 1 && column <= static_cast<double>(x.columns)))
+      return FailedPrecondition("order: by={} is not a column of a {} matrix", TextOf(column), x);
     columns.push_back(static_cast<int64_t>(column) - 1);
   }
   return columns;
 }
 
-std::vector<double> Column(const Matrix& x, int64_t column) {
-  std::vector<double> cells(static_cast<size_t>(x.rows()));
-  ParallelFor(x.rows(), 16384, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      cells[static_cast<size_t>(i)] = x.IsSparse() ? x.At(i, column) : x.data()[i * x.columns() + column];
-  });
-  return cells;
-}
-
-// Sorts by the last column first: a stable sort keeps its order within ties of the more important ones.
 Result<Value> RunOrder(const KernelCall& call) {
   const Matrix& x = call.inputs[kTarget]->matrix();
-  const bool decreasing = BooleanOr(call, kDecreasing, false);
-  HEDDLE_ASSIGN_OR_RETURN(const std::vector<int64_t> columns, SortColumns(call, x));
-  std::vector<KeyedRow> rows(static_cast<size_t>(x.rows()));
-  std::vector<KeyedRow> scratch;
-  for (size_t i = 0; i < rows.size(); ++i) rows[i].row = static_cast<int64_t>(i);
-  for (size_t c = columns.size(); c-- > 0;) {
-    if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
-    const std::vector<double> cells = Column(x, columns[c]);
-    for (KeyedRow& row : rows) {
-      row.key = SortKey(cells[static_cast<size_t>(row.row)]);
-      if (decreasing) row.key = ~row.key;
-    }
-    SortByKeys(&rows, &scratch, [](const KeyedRow& row) { return row.key; });
-  }
-  if (BooleanOr(call, kIndexReturn, false)) {
-    HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.rows(), 1));
-    for (size_t i = 0; i < rows.size(); ++i) result.mutable_data()[i] = static_cast<double>(rows[i].row + 1);
-    return Value(std::move(result));
-  }
-  std::vector<int64_t> order(rows.size());
-  for (size_t i = 0; i < rows.size(); ++i) order[i] = rows[i].row;
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, GatherRows(x, order));
+  HEDDLE_ASSIGN_OR_RETURN(const OrderRequest request, RequestOfOrder(call, x.shape()));
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<KeyedRow> rows,
+                          SortedRows(x, request.order, call.context.cancelled));
+  HEDDLE_ASSIGN_OR_RETURN(
+      Matrix result, request.gives_numbers ? NumberedKeys(x, {}, rows, 0) : GatherRows(x, NumbersOf(rows)));
   return Value(std::move(result));
 }
 
-// Keys and their copy, and the column they come from.
+InputUse UseOfInput(const Node&, std::span<const ValueInfo>, int i) {
+  return i == kTarget ? InputUse::kRows : InputUse::kWhole;
+}
+
+// Keys with the numbers of their rows, and their copy; the numbers in their order.
 double OrderWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
-  return static_cast<double>(inputs[kTarget].shape.rows) * (2 * sizeof(KeyedRow) + sizeof(double));
+  return static_cast<double>(inputs[kTarget].shape.rows) *
+         (2 * (sizeof(uint64_t) + sizeof(int64_t)) + sizeof(int64_t));
 }
 
 // The rows of the adjoint go back to where they came from: t(P) %*% dy with the permutation P.
@@ -130,17 +100,28 @@ void DifferentiateOrder(AdjointCall& call) {
 
 }  // namespace
 
+Result<OrderRequest> RequestOfOrder(const KernelCall& call, const Shape& target) {
+  OrderRequest request;
+  HEDDLE_ASSIGN_OR_RETURN(request.order.columns, SortColumns(call, target));
+  request.order.keys.decreasing = BooleanOr(call, kDecreasing, false);
+  request.gives_numbers = BooleanOr(call, kIndexReturn, false);
+  return request;
+}
+
 // order(target=X, by=1, decreasing=FALSE, index.return=FALSE): the rows of X sorted by column `by` (or by the
 // columns in the matrix `by`, lexicographically), m x n; with index.return the 1-based numbers of the source
 // rows, m x 1. Stable, also when decreasing: ties keep their order. -0.0 ties with 0.0. NaN counts as the
 // largest value: last when ascending, first when decreasing. Format: X's; dense with index.return. Exact.
-// Cost: 8 passes over m keys a column.
+// Rows: whole; on several ranks in stages (order_stages.h).
+// Cost: 8 passes over m keys a column, on all threads.
 constexpr Operator kOrderOperator = {.name = "order",
                                      .form = CallForm::kNamed,
                                      .parameters = "target by? decreasing? index.return?",
                                      .min_inputs = 1,
                                      .max_inputs = 4,
                                      .infer = InferOrder,
+                                     .input_use = UseOfInput,
+                                     .staged = &kOrderStages,
                                      .run = RunOrder,
                                      .may_fail = true,
                                      .working_bytes = OrderWorkingBytes,

@@ -4,6 +4,7 @@
 
 #include "ops/base/arguments.h"
 #include "ops/cells/storage.h"
+#include "ops/statistics/quantile_stages.h"
 #include "ops/statistics/ranks.h"
 
 namespace heddle::ops {
@@ -30,8 +31,8 @@ Result<ValueInfo> InferQuantile(const InferContext& context) {
   return ValueInfo::OfScalar(ValueType::kDouble);
 }
 
-Result<Value> RunQuantile(const KernelCall& call) {
-  const Value& p = *call.inputs[static_cast<size_t>(ProbabilityInput(call.node))];
+// A number, or those of a column.
+Result<std::vector<double>> ProbabilitiesOf(const Value& p) {
   std::vector<double> probabilities;
   if (p.IsScalar()) {
     probabilities = {p.scalar().AsDouble()};
@@ -42,12 +43,20 @@ Result<Value> RunQuantile(const KernelCall& call) {
   }
   for (const double probability : probabilities)
     HEDDLE_RETURN_IF_ERROR(CheckProbability(probability, StatusCode::kFailedPrecondition));
-  HEDDLE_ASSIGN_OR_RETURN(const std::vector<double> quantiles,
-                          Quantiles(call, "quantile", WeightsInput(call.node), probabilities, p.IsScalar()));
-  if (p.IsScalar()) return Value(Scalar(quantiles[0]));
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(p.matrix().rows(), 1));
+  return probabilities;
+}
+
+Result<Value> RunQuantile(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const QuantileRequest request, RequestOfQuantile(call));
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<double> quantiles, Quantiles(call, request));
+  if (call.node.info.IsScalar()) return Value(Scalar(quantiles[0]));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(static_cast<int64_t>(quantiles.size()), 1));
   std::copy(quantiles.begin(), quantiles.end(), result.mutable_data());
   return Value(std::move(result));
+}
+
+InputUse UseOfInput(const Node& node, std::span<const ValueInfo>, int i) {
+  return node.Is("median") || i != ProbabilityInput(node) ? InputUse::kRows : InputUse::kWhole;
 }
 
 double SortedWorkingBytes(const Node& node, std::span<const ValueInfo> inputs) {
@@ -59,6 +68,8 @@ constexpr Operator Quantile(Operator op) {
   op.adjoints = op.max_inputs == 3 ? "*; 0; 0" : "*; 0";
   op.differentiate = DifferentiateRanks;
   op.infer = InferQuantile;
+  op.input_use = UseOfInput;
+  op.staged = &kQuantileStages;
   op.run = RunQuantile;
   op.may_fail = true;
   op.working_bytes = SortedWorkingBytes;
@@ -70,17 +81,22 @@ Result<ValueInfo> InferMedian(const InferContext& context) {
   return ValueInfo::OfScalar(ValueType::kDouble);
 }
 
-Result<Value> RunMedian(const KernelCall& call) {
-  constexpr double kHalf[] = {0.5};
-  HEDDLE_ASSIGN_OR_RETURN(const std::vector<double> median, Quantiles(call, "median", 1, kHalf, true));
-  return Value(Scalar(median[0]));
-}
-
 double MedianWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
   return 5 * sizeof(double) * static_cast<double>(inputs[0].shape.rows);
 }
 
 }  // namespace
+
+Result<QuantileRequest> RequestOfQuantile(const KernelCall& call) {
+  if (call.node.Is("median"))
+    return QuantileRequest{.name = "median", .weights = 1, .probabilities = {0.5}, .averages = true};
+  const Value& p = *call.inputs[static_cast<size_t>(ProbabilityInput(call.node))];
+  HEDDLE_ASSIGN_OR_RETURN(std::vector<double> probabilities, ProbabilitiesOf(p));
+  return QuantileRequest{.name = "quantile",
+                         .weights = WeightsInput(call.node),
+                         .probabilities = std::move(probabilities),
+                         .averages = p.IsScalar()};
+}
 
 /// quantile(X, p): the value at rank max(1, ceil(p * N)) of the N cells of a column in ascending order.
 ///
@@ -89,6 +105,7 @@ double MedianWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
 /// type
 ///          2); never averaged for a column p (R's type 1). NaN if a cell is.
 /// Errors:  X that is no column or has no rows; p outside [0, 1].
+/// Rows:    whole; on several ranks in stages (quantile_stages.h).
 /// Cost:    reads X three times on all threads (select_ranks.h); with weights, sorts a copy.
 extern constexpr Operator kQuantile = Quantile({.name = "quantile",
                                                 .form = CallForm::kPositional,
@@ -108,7 +125,9 @@ extern constexpr Operator kMedian = {.name = "median",
                                      .min_inputs = 1,
                                      .max_inputs = 2,
                                      .infer = InferMedian,
-                                     .run = RunMedian,
+                                     .input_use = UseOfInput,
+                                     .staged = &kQuantileStages,
+                                     .run = RunQuantile,
                                      .may_fail = true,
                                      .working_bytes = MedianWorkingBytes,
                                      .adjoints = "*; 0",

@@ -32,8 +32,7 @@ bool HasWeights(const KernelCall& call, int weights) {
 
 Result<Matrix> CellsOfColumn(const KernelCall& call, std::string_view name) {
   const Matrix& x = call.inputs[0]->matrix();
-  HEDDLE_RETURN_IF_ERROR(CheckColumn(name, x.shape(), StatusCode::kFailedPrecondition));
-  if (x.rows() == 0) return FailedPrecondition("{}: the column has no rows", name);
+  HEDDLE_RETURN_IF_ERROR(CheckRankedSizes(name, x.shape(), nullptr));
   return AsDense(x);
 }
 
@@ -47,6 +46,17 @@ Status CheckRankedColumns(const InferContext& context, std::string_view name, in
   HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, weights, "the weights"));
   return CheckWeights(name, shape, context.inputs[static_cast<size_t>(weights)].shape,
                       StatusCode::kInvalidArgument);
+}
+
+Status CheckRankedSizes(std::string_view name, const Shape& x, const Shape* weights) {
+  HEDDLE_RETURN_IF_ERROR(CheckColumn(name, x, StatusCode::kFailedPrecondition));
+  if (x.rows == 0) return FailedPrecondition("{}: the column has no rows", name);
+  return weights == nullptr ? OkStatus() : CheckWeights(name, x, *weights, StatusCode::kFailedPrecondition);
+}
+
+Status CheckCount(std::string_view name, double weight) {
+  if (weight >= 0 && weight < 0x1p53 && std::floor(weight) == weight) return OkStatus();
+  return FailedPrecondition("{}: weights are counts, but one is {}", name, Scalar(weight).ToText());
 }
 
 size_t RankedColumn::PlaceOfRank(double rank) const {
@@ -73,24 +83,27 @@ std::pair<size_t, size_t> RankedColumn::PlacesOf(double p, bool averages) const 
   return {PlaceOfRank(low), PlaceOfRank(high)};
 }
 
-Result<std::vector<double>> Quantiles(const KernelCall& call, std::string_view name, int weights,
-                                      std::span<const double> probabilities, bool averages) {
+double QuantileOf(double low, double high) { return low == high ? low : std::midpoint(low, high); }
+
+double RankedColumn::Quantile(double p, bool averages) const {
+  const auto [low, high] = PlacesOf(p, averages);
+  return QuantileOf(values[low], values[high]);
+}
+
+Result<std::vector<double>> Quantiles(const KernelCall& call, const QuantileRequest& request) {
+  const std::vector<double>& probabilities = request.probabilities;
   std::vector<double> quantiles(probabilities.size(), std::numeric_limits<double>::quiet_NaN());
-  const auto mean = [](double low, double high) { return low == high ? low : std::midpoint(low, high); };
-  if (HasWeights(call, weights)) {
-    HEDDLE_ASSIGN_OR_RETURN(const RankedColumn column, RankColumn(call, name, weights));
-    if (column.has_nan) return quantiles;
-    for (size_t i = 0; i < quantiles.size(); ++i) {
-      const auto [low, high] = column.PlacesOf(probabilities[i], averages);
-      quantiles[i] = mean(column.values[low], column.values[high]);
-    }
+  if (HasWeights(call, request.weights)) {
+    HEDDLE_ASSIGN_OR_RETURN(const RankedColumn column, RankColumn(call, request.name, request.weights));
+    for (size_t i = 0; i < quantiles.size() && !column.has_nan; ++i)
+      quantiles[i] = column.Quantile(probabilities[i], request.averages);
     return quantiles;
   }
-  HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, CellsOfColumn(call, name));
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, CellsOfColumn(call, request.name));
   std::vector<int64_t> places;
   const auto place = [&](double rank) { return static_cast<int64_t>(rank) - 1; };
   for (const double p : probabilities) {
-    const auto [low, high] = RanksOf(p, static_cast<double>(cells.rows()), averages);
+    const auto [low, high] = RanksOf(p, static_cast<double>(cells.rows()), request.averages);
     places.insert(places.end(), {place(low), place(high)});
   }
   std::sort(places.begin(), places.end());
@@ -102,8 +115,8 @@ Result<std::vector<double>> Quantiles(const KernelCall& call, std::string_view n
                                         places.begin())];
   };
   for (size_t i = 0; i < quantiles.size(); ++i) {
-    const auto [low, high] = RanksOf(probabilities[i], static_cast<double>(cells.rows()), averages);
-    quantiles[i] = mean(value(low), value(high));
+    const auto [low, high] = RanksOf(probabilities[i], static_cast<double>(cells.rows()), request.averages);
+    quantiles[i] = QuantileOf(value(low), value(high));
   }
   return quantiles;
 }
@@ -123,14 +136,14 @@ Result<RankedColumn> RankColumn(const KernelCall& call, std::string_view name, i
     return column;
   }
   const Matrix& w = call.inputs[static_cast<size_t>(weights)]->matrix();
-  HEDDLE_RETURN_IF_ERROR(CheckWeights(name, cells.shape(), w.shape(), StatusCode::kFailedPrecondition));
+  const Shape shape_of_weights = w.shape();
+  HEDDLE_RETURN_IF_ERROR(CheckRankedSizes(name, cells.shape(), &shape_of_weights));
   HEDDLE_ASSIGN_OR_RETURN(const Matrix counts, AsDense(w));
   std::vector<size_t> order;
   column.values.clear();
   for (size_t i = 0; i < n; ++i) {
     const double count = counts.data()[i];
-    if (!(count >= 0 && count < 0x1p53 && std::floor(count) == count))
-      return FailedPrecondition("{}: weights are counts, but one is {}", name, Scalar(count).ToText());
+    HEDDLE_RETURN_IF_ERROR(CheckCount(name, count));
     if (count > 0) order.push_back(i);
   }
   for (const size_t i : order) column.values.push_back(cells.data()[i]);

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cmath>
 
 #include "ops/base/parallel.h"
+#include "ops/cells/sort_keys.h"
 
 namespace heddle::ops {
 namespace {
@@ -18,13 +18,6 @@ constexpr int64_t kSorted = 4096;  // so few are sorted: counting would touch mo
 
 using Key = uint64_t;
 using Counts = std::vector<uint32_t>;
-
-// Keys ascend as the doubles do: the bits of negative ones are inverted, the sign of the others is set.
-Key KeyOf(double cell) {
-  const auto bits = std::bit_cast<Key>(cell);
-  return bits ^ ((bits >> 63) != 0 ? ~Key{0} : Key{1} << 63);
-}
-double CellOf(Key key) { return std::bit_cast<double>(key ^ ((key >> 63) != 0 ? Key{1} << 63 : ~Key{0})); }
 
 // Keys [0, count), in parts that threads read.
 struct Parts {
@@ -128,15 +121,15 @@ std::vector<double> SelectRanks(std::span<const double> cells, std::span<const i
   const auto count = static_cast<int64_t>(cells.size());
   if (count <= kSorted) {
     std::vector<Key> keys(cells.size());
-    std::transform(cells.begin(), cells.end(), keys.begin(), KeyOf);
+    std::transform(cells.begin(), cells.end(), keys.begin(), ExactSortKey);
     SelectKeys(std::move(keys), -1, places, found.data());
   } else {
     Select(
-        count, [&](int64_t i) { return KeyOf(cells[static_cast<size_t>(i)]); }, 64 - kDigitBits, places,
-        found.data());
+        count, [&](int64_t i) { return ExactSortKey(cells[static_cast<size_t>(i)]); }, 64 - kDigitBits,
+        places, found.data());
   }
   std::vector<double> result(places.size());
-  std::transform(found.begin(), found.end(), result.begin(), CellOf);
+  std::transform(found.begin(), found.end(), result.begin(), NumberOfSortKey);
   return result;
 }
 

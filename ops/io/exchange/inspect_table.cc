@@ -55,7 +55,9 @@ class TableInspector {
     facts_.rows_looked_at = facts_.rows = rows_;
     facts_.looked_at_all = reader.offset() >= text.size();
     if (!facts_.looked_at_all) {
-      HEDDLE_ASSIGN_OR_RETURN(const RecordChunks rest, CutRecords(read_, text, reader.offset(), grammar));
+      ChunkLooks looks;
+      HEDDLE_ASSIGN_OR_RETURN(const RecordChunks rest,
+                              CutRecords(read_, text, reader.offset(), grammar, looks));
       facts_.rows += rest.records.back();
     }
     Finish();

@@ -118,6 +118,13 @@ void AbandonedParts::RemoveOnce(int folder) {
 
 void AbandonReplacements() { Temporaries().Abandon(); }
 
+void RemoveHidden(const FilePlace& place, const std::string& name) {
+  unlinkat(place.folder(), name.c_str(), 0);
+  Temporaries().Remove(place.folder(), name);
+}
+
+bool IsHiddenName(std::string_view name) { return IsNameOfPart(name); }
+
 Status FileError(const char* what, const std::string& path) {
   const int error = errno;
   const std::string why = std::strerror(error);
@@ -206,6 +213,13 @@ Status Replacement::TakeOver() {
     mode &= ~(mode_t{S_ISGID} | mode_t{S_IRWXG});
   if (fchmod(fd_, mode) != 0) return FileError("write", shown_);
   return OkStatus();
+}
+
+Result<std::string> Replacement::Hide() && {
+  if (temporary_.empty()) HEDDLE_RETURN_IF_ERROR(MakeName());
+  // Some file systems tell only here that there is no room.
+  if (close(std::exchange(fd_, -1)) != 0) return FileError("write", shown_);
+  return std::exchange(temporary_, std::string());
 }
 
 Status Replacement::Commit(ChangeGate* gate) {

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "core/status.h"
@@ -32,6 +33,9 @@ class Replacement {
   int fd() const { return fd_; }
   /// The file takes its place, on disk when this returns, when the gate (nullptr: none) lets it.
   Status Commit(ChangeGate* gate = nullptr);
+  /// Gives the file a hidden name beside its place, under which others find it, and closes it. Whoever owns
+  /// it then calls RemoveHidden.
+  Result<std::string> Hide() &&;
 
  private:
   Replacement(FilePlace place, std::string shown) : place_(std::move(place)), shown_(std::move(shown)) {}
@@ -60,6 +64,11 @@ class AbandonedParts {
 /// Before the process ends in the midst of its work: no Replacement commits any more, and the files that
 /// those at work have under a name are removed.
 void AbandonReplacements();
+
+/// Removes what Hide() has left, if it is still there.
+void RemoveHidden(const FilePlace& place, const std::string& name);
+/// Whether such a name is one that Hide() gives.
+bool IsHiddenName(std::string_view name);
 
 /// An error of the system as people understand it: "cannot read 'X.csv': no such file". Takes errno.
 Status FileError(const char* what, const std::string& path);

@@ -9,12 +9,15 @@
 
 #include "core/recently_used.h"
 #include "core/text/utf8.h"
+#include "ops/io/files/file_versions.h"
+#include "ops/io/formats/chunk_looks.h"
 #include "ops/io/formats/fields.h"
 #include "ops/io/formats/format_table.h"
 #include "ops/io/formats/lines.h"
 #include "ops/io/formats/options.h"
 #include "ops/io/formats/readers.h"
 #include "ops/io/formats/records.h"
+#include "ops/io/formats/shared_look.h"
 
 namespace heddle::ops {
 namespace {
@@ -59,31 +62,82 @@ std::string_view TrimLines(std::string_view text) {
 }
 
 // A first look at a file that nobody has looked at.
-Result<FileSummary> LookAt(const ReadOptions& options, Files& files) {
+Result<FileSummary> LookAt(const ReadOptions& options, ChunkLooks& looks, Files& files) {
   const FormatEntry& entry = EntryOf(*options.format);
   if (!entry.IsText()) return entry.summarize(options, files);
   HEDDLE_ASSIGN_OR_RETURN(const TextFile text, OpenText(options, files));
   const auto summarize =
       options.data_type == DataType::kFrame ? entry.summarize_text_frame : entry.summarize_text;
-  HEDDLE_ASSIGN_OR_RETURN(FileSummary summary, summarize(options, text));
+  HEDDLE_ASSIGN_OR_RETURN(FileSummary summary, summarize(options, text, looks));
   summary.text_bytes = text.size();
   return summary;
+}
+
+// What this process has found out about files.
+class KnownSummaries {
+ public:
+  std::optional<FileSummary> Find(const std::string& key) {
+    const std::lock_guard lock(mutex_);
+    const FileSummary* const found = known_.Find(key);
+    return found != nullptr ? std::optional(*found) : std::nullopt;
+  }
+  FileSummary Add(const std::string& key, FileSummary summary) {
+    const std::lock_guard lock(mutex_);
+    return known_.Add(key, std::move(summary));
+  }
+
+ private:
+  std::mutex mutex_;
+  RecentlyUsedMap<std::string, FileSummary> known_{256};
+};
+
+KnownSummaries& Known() {
+  static KnownSummaries known;
+  return known;
 }
 
 }  // namespace
 
 Result<FileSummary> Summarize(const ReadOptions& options, Files& files) {
-  static std::mutex mutex;
-  static RecentlyUsedMap<std::string, FileSummary> known(256);
   HEDDLE_ASSIGN_OR_RETURN(const std::string fingerprint, files.Fingerprint(options.path));
   const std::string key = SummaryKey(options, fingerprint);
-  {
-    const std::lock_guard lock(mutex);
-    if (const FileSummary* const found = known.Find(key)) return *found;
+  if (std::optional<FileSummary> found = Known().Find(key)) return *std::move(found);
+  ChunkLooks looks;
+  HEDDLE_ASSIGN_OR_RETURN(FileSummary summary, LookAt(options, looks, files));
+  return Known().Add(key, std::move(summary));
+}
+
+bool CanShareLook(const ReadOptions& options) {
+  const FormatEntry& entry = EntryOf(*options.format);
+  return options.data_type == DataType::kFrame ? entry.shares_looks_at_frames : entry.shares_looks;
+}
+
+bool IsSummarized(const ReadOptions& options, Files& files) {
+  const Result<std::string> fingerprint = files.Fingerprint(options.path);
+  return fingerprint.ok() && Known().Find(SummaryKey(options, *fingerprint)).has_value();
+}
+
+std::string LookAtShare(const ReadOptions& options, const ShareOfChunks& share, Files& files) {
+  ChunkLooks looks = ChunkLooks::OfShare(share);
+  // That it ends behind the share is no failure; all others are met again by who looks at the whole.
+  LookAt(options, looks, files).status();
+  return looks.share() ? looks.share()->ToBytes() : std::string();
+}
+
+void AddSummary(const ReadOptions& options, const std::vector<std::string>& shares, Files& files) {
+  std::vector<LookedShare> looked;
+  for (const std::string& bytes : shares) {
+    std::optional<LookedShare> share = LookedShare::Parse(bytes);
+    if (!share) return;
+    looked.push_back(*std::move(share));
   }
-  HEDDLE_ASSIGN_OR_RETURN(FileSummary summary, LookAt(options, files));
-  const std::lock_guard lock(mutex);
-  return known.Add(key, std::move(summary));
+  const Result<std::string> fingerprint = files.Fingerprint(options.path);
+  if (!fingerprint.ok()) return;
+  ChunkLooks looks = ChunkLooks::Of(std::move(looked));
+  Result<FileSummary> summary = LookAt(options, looks, files);
+  // Of the version that all ranks have looked at.
+  const bool is_same = files.versions() == nullptr || files.versions()->CheckUnchanged(options.path).ok();
+  if (summary.ok() && is_same) Known().Add(SummaryKey(options, *fingerprint), *std::move(summary));
 }
 
 Result<Matrix> ReadRows(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -79,6 +81,17 @@ FileType FileTypeInMetadata(std::string_view metadata);
 /// malformed metadata.
 Result<ReadOptions> ResolveReadOptions(const Node& node, const std::string& path, Files& files);
 
+/// Rows [begin, end); none where nothing was added.
+struct RowRange {
+  int64_t begin = std::numeric_limits<int64_t>::max();
+  int64_t end = 0;
+
+  void Add(int64_t row) {
+    begin = std::min(begin, row);
+    end = std::max(end, row + 1);
+  }
+};
+
 /// What a first look at a file tells; costs one scan (no number is parsed in a csv file).
 struct FileSummary {
   Shape shape;                           ///< Of the matrix or frame that read() gives.
@@ -92,7 +105,8 @@ struct FileSummary {
   std::vector<int64_t> chunk_stored;  ///< libsvm, arff: non-zeros before each of them.
   int64_t first_index = 1;            ///< libsvm: where indexes of columns begin.
   Format format = Format::kDense;
-  bool is_unordered = false;  ///< Cells come in any order: all of the file is read for any rows.
+  bool is_unordered = false;  ///< Cells come in any order: much of the file may be read for any rows.
+  std::vector<RowRange> chunk_row_ranges;  ///< Of formats of cells: the rows of which a chunk has cells.
   /// Who wrote a matrix that is column by column there and row by row in the file: what is read is its
   /// transpose. "": nobody of whom that is known.
   std::string column_major_writer;

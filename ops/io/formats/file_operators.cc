@@ -3,6 +3,9 @@
 #include "ops/io/files/file_versions.h"
 #include "ops/io/formats/file_format.h"
 #include "ops/io/formats/list_files.h"
+#include "ops/io/formats/share_rows.h"
+#include "ops/io/formats/shared_look.h"
+#include "ops/io/formats/write/write_joined.h"
 
 namespace heddle::ops {
 namespace {
@@ -31,6 +34,33 @@ Result<ValueInfo> InferRead(const InferContext& context) {
   HEDDLE_ASSIGN_OR_RETURN(const FileSummary summary, Summarize(options, *context.files));
   if (options.data_type == DataType::kFrame) return ValueInfo::OfFrame(summary.shape.rows, summary.schema);
   return ValueInfo::OfMatrix(summary.shape, summary.format);
+}
+
+/// lookAtFile(): what read(path) asks for first, found by all ranks, each in its share of the file, and known
+/// to each of them then (ops/io/formats/shared_look.h). The session runs it before a block that reads a large
+/// file. The result, a row for each share, tells nothing.
+Result<ValueInfo> InferLook(const InferContext& context) {
+  return ValueInfo::OfMatrix({context.node.FindAttribute("shares")->AsInteger(), 1});
+}
+
+RowRule ReduceRows(const Node&, std::span<const ValueInfo>) { return RowRule::kReduce; }
+
+Result<Value> RunLook(const KernelCall& call) {
+  Files& files = *call.context.files;
+  const int64_t shares = call.node.info.shape.rows;
+  HEDDLE_ASSIGN_OR_RETURN(ReadOptions options, ResolveReadOptions(call.node, call.node.Text("path"), files));
+  options.cancelled = call.context.cancelled;
+  if (call.phase == Phase::kPartial) {
+    HEDDLE_ASSIGN_OR_RETURN(
+        Matrix rows, ShareAsRows(call.row_begin, LookAtShare(options, {call.row_begin, shares}, files)));
+    return Value(std::move(rows));
+  }
+  if (call.phase == Phase::kFinish) {
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> found, SharesInRows(call.inputs[0]->matrix()));
+    AddSummary(options, found, files);
+  }
+  HEDDLE_ASSIGN_OR_RETURN(Matrix nothing, FilledMatrix(shares, 1, 0));
+  return Value(std::move(nothing));
 }
 
 Status CheckUnchanged(const std::string& path, Files& files) {
@@ -95,6 +125,37 @@ Result<ValueInfo> InferWrite(const InferContext& context) {
   return ValueInfo{};
 }
 
+// Of a value that is split every rank writes its rows.
+RowRule RowRuleOfWrite(const Node&, std::span<const ValueInfo> inputs) {
+  return inputs[0].IsTabular() ? RowRule::kReduce : RowRule::kWhole;
+}
+
+InputUse UseOfWrite(const Node&, std::span<const ValueInfo>, int i) {
+  return i == 0 ? InputUse::kRows : InputUse::kWhole;
+}
+
+// Of a split value: "partial" keeps the rows of this rank beside the file and says where they are, or gives
+// the rows themselves where rank 0 has to write them alone; "finish", on rank 0, has what all ranks gave in
+// the order of their rows, and the scalars of the call.
+Result<Value> RunSplitWrite(const KernelCall& call, const std::string& path, const WriteOptions& options) {
+  Files& files = *call.context.files;
+  const ValueInfo& whole = call.input_infos[0];
+  if (!CanWriteJoined(whole, path, options, files)) {
+    if (call.phase == Phase::kPartial) return *call.inputs[0];
+    HEDDLE_RETURN_IF_ERROR(WriteValue(*call.inputs[0], path, options, files));
+    return Value();
+  }
+  if (call.phase == Phase::kPartial) {
+    HEDDLE_ASSIGN_OR_RETURN(const std::string kept,
+                            KeepRows(*call.inputs[0], call.row_begin, whole, path, options, files));
+    HEDDLE_ASSIGN_OR_RETURN(Matrix rows, ShareAsRows(call.context.rank, kept));
+    return Value(std::move(rows));
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> kept, SharesInRows(call.inputs[0]->matrix()));
+  HEDDLE_RETURN_IF_ERROR(FinishJoined(kept, whole, path, options, files));
+  return Value();
+}
+
 Result<Value> RunWrite(const KernelCall& call) {
   const Scalar* const format = call.inputs.size() > 2 ? &call.inputs[2]->scalar() : nullptr;
   Result<WriteOptions> found = WriteOptionsOf(call.node, format);
@@ -103,9 +164,12 @@ Result<Value> RunWrite(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(WriteOptions options, std::move(found));
   options.cancelled = call.context.cancelled;
   const std::string path = call.inputs[1]->scalar().ToText();
+  if (call.phase == Phase::kPartial) return RunSplitWrite(call, path, options);
   const bool of_list = FileTypeOf(call.node).data_type == DataType::kList;
   const Status status = of_list ? FinishList(call.inputs[0]->scalar().ToText(), path, *call.context.files)
-                                : WriteValue(*call.inputs[0], path, options, *call.context.files);
+                        : call.phase == Phase::kFinish
+                            ? RunSplitWrite(call, path, options).status()
+                            : WriteValue(*call.inputs[0], path, options, *call.context.files);
   if (FileVersions* versions = call.context.files->versions(); versions != nullptr) {
     versions->CountWrite(path);
     versions->CountWrite(path + ".mtd");
@@ -115,6 +179,16 @@ Result<Value> RunWrite(const KernelCall& call) {
 }
 
 constexpr Operator kOperators[] = {
+    {.name = "lookAtFile",
+     .min_inputs = 0,
+     .max_inputs = 0,
+     .infer = InferLook,
+     .row_rule = ReduceRows,
+     .run = RunLook,
+     .may_fail = true,
+     .pure = false,
+     .takes_singles = TakesAnySingles,
+     .files = true},
     {.name = "read",
      .form = CallForm::kRead,
      .parameters =
@@ -139,6 +213,8 @@ constexpr Operator kOperators[] = {
      .min_inputs = 2,
      .max_inputs = 3,
      .infer = InferWrite,
+     .row_rule = RowRuleOfWrite,
+     .input_use = UseOfWrite,
      .run = RunWrite,
      .effect = true,
      .may_fail = true,

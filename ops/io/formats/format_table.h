@@ -13,6 +13,8 @@
 // formats.
 namespace heddle::ops {
 
+class ChunkLooks;  // ops/io/formats/chunk_looks.h
+
 struct FormatEntry {
   FileFormat format;
   std::string_view name;              ///< As format= and metadata have it.
@@ -28,11 +30,14 @@ struct FormatEntry {
   /// Its writers pack pieces as options.packing says, on all threads; the others are packed as they give.
   bool packs_pieces = true;
 
+  bool shares_looks = false;            ///< summarize_text looks at chunks by ChunkLooks alone.
+  bool shares_looks_at_frames = false;  ///< The same of summarize_text_frame.
+
   // Readers of text in lines. nullptr where the format cannot hold such a value, or is no text.
-  Result<FileSummary> (*summarize_text)(const ReadOptions&, const TextFile&) = nullptr;
+  Result<FileSummary> (*summarize_text)(const ReadOptions&, const TextFile&, ChunkLooks&) = nullptr;
   Result<Matrix> (*read_text)(const ReadOptions&, const FileSummary&, const TextFile&, int64_t row_begin,
                               int64_t row_end) = nullptr;
-  Result<FileSummary> (*summarize_text_frame)(const ReadOptions&, const TextFile&) = nullptr;
+  Result<FileSummary> (*summarize_text_frame)(const ReadOptions&, const TextFile&, ChunkLooks&) = nullptr;
   Result<Frame> (*read_text_frame)(const ReadOptions&, const FileSummary&, const TextFile&, int64_t row_begin,
                                    int64_t row_end) = nullptr;
 

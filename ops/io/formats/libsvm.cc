@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/text/utf8.h"
+#include "ops/io/formats/chunk_looks.h"
 #include "ops/io/formats/entry_rows.h"
 #include "ops/io/formats/fields.h"
 #include "ops/io/formats/lines.h"
@@ -220,37 +221,41 @@ bool LooksLikeLibsvm(std::string_view line, std::string_view index_separator) {
   return true;
 }
 
-Result<FileSummary> SummarizeLibsvm(const ReadOptions& options, const TextFile& text) {
+Result<FileSummary> SummarizeLibsvm(const ReadOptions& options, const TextFile& text, ChunkLooks& looks) {
   FileSummary summary;
-  HEDDLE_ASSIGN_OR_RETURN(LineChunks chunks, CutLines(text, 0, options.chunk_bytes));
-  const size_t count = chunks.offsets.size();
-  std::vector<int64_t> rows(count, 0), largest(count, 0), stored(count, 0);
-  std::vector<uint8_t> has_index_0(count, 0);
-  HEDDLE_RETURN_IF_ERROR(VisitLineChunks(
-      options, text, chunks, ChunkOrder::kAny, [](size_t) { return true; },
-      [&](size_t c, std::string_view chunk, int64_t* lines) {
-        return VisitRows(options, chunk, chunks.lines[c], lines, [&](const Row& row) {
-          if (!row.entries.empty()) largest[c] = std::max<int64_t>(largest[c], row.entries.back().column);
-          has_index_0[c] |= row.has_index_0 ? 1 : 0;
-          stored[c] += StoredOf(row);
-          ++rows[c + 1];
-          return true;
-        });
-      }));
-  for (size_t c = 1; c < count; ++c) rows[c] += rows[c - 1];
-  // Those of chunk c stand at c yet.
-  summary.stored = 0;
-  for (int64_t& in_chunk : stored) summary.stored += std::exchange(in_chunk, summary.stored);
-  if (rows.back() == 0) return DataLoss("cannot read '{}': it holds no data", options.path);
-  summary.chunk_offsets = std::move(chunks.offsets);
-  summary.chunk_lines = std::move(chunks.lines);
-  summary.chunk_rows = std::move(rows);
-  summary.chunk_stored = std::move(stored);
-  summary.first_index =
-      options.zero_based.value_or(std::find(has_index_0.begin(), has_index_0.end(), 1) != has_index_0.end())
-          ? 0
-          : 1;
-  const int64_t last_index = *std::max_element(largest.begin(), largest.end());
+  struct ChunkRows {
+    int64_t rows = 0;
+    int64_t stored = 0;
+    int64_t last_index = 0;
+    int64_t has_index_0 = 0;  // 1: it has one.
+  };
+  const auto look_at_chunk = [&](size_t, std::string_view chunk, int64_t lines_before, ChunkRows* found,
+                                 int64_t* lines) {
+    return VisitRows(options, chunk, lines_before, lines, [&](const Row& row) {
+      if (!row.entries.empty())
+        found->last_index = std::max<int64_t>(found->last_index, row.entries.back().column);
+      found->has_index_0 |= row.has_index_0 ? 1 : 0;
+      found->stored += StoredOf(row);
+      ++found->rows;
+      return true;
+    });
+  };
+  HEDDLE_ASSIGN_OR_RETURN(ChunkLooks::Lines<ChunkRows> looked,
+                          looks.LookAtLines<ChunkRows>(options, text, 0, 0, look_at_chunk));
+  summary.chunk_offsets = std::move(looked.chunks.offsets);
+  summary.chunk_lines = std::move(looked.chunks.lines);
+  summary.chunk_rows.push_back(0);
+  summary.chunk_stored.push_back(0);
+  int64_t last_index = 0, has_index_0 = 0;
+  for (const ChunkRows& chunk : looked.records) {
+    summary.chunk_rows.push_back(summary.chunk_rows.back() + chunk.rows);
+    summary.chunk_stored.push_back(summary.chunk_stored.back() + chunk.stored);
+    last_index = std::max(last_index, chunk.last_index);
+    has_index_0 |= chunk.has_index_0;
+  }
+  summary.stored = summary.chunk_stored.back();
+  if (summary.chunk_rows.back() == 0) return DataLoss("cannot read '{}': it holds no data", options.path);
+  summary.first_index = options.zero_based.value_or(has_index_0 != 0) ? 0 : 1;
   const int64_t features = std::max<int64_t>(0, last_index - summary.first_index + 1);
   if (options.columns != kUnknown && options.columns < features)
     return DataLoss("cannot read '{}': it has index {}, and indexes begin at {}; cols={} was asked for",

@@ -58,6 +58,10 @@ int64_t CountNewlines(std::string_view text) {
   return CountNewlines(text, &has_quote);
 }
 
+int64_t CountLines(std::string_view chunk) {
+  return CountNewlines(chunk) + (!chunk.empty() && chunk.back() != '\n');
+}
+
 int64_t CountNewlines(std::string_view text, bool* has_quote) {
   const char* const data = text.data();
   const auto size = static_cast<int64_t>(text.size());
@@ -80,14 +84,23 @@ int64_t CountNewlines(std::string_view text, bool* has_quote) {
 }
 
 Result<std::vector<int64_t>> CutAtLineEnds(const TextFile& text, int64_t begin, int64_t chunk_bytes,
-                                           std::string_view blank_separator) {
+                                           std::string_view blank_separator, const ShareOfChunks& share) {
   CountedBytes buffer;
   HEDDLE_ASSIGN_OR_RETURN(const int64_t end, EndOfData(text, begin, blank_separator, &buffer));
-  std::vector<int64_t> offsets = {begin};
-  while (offsets.back() < end) {
-    HEDDLE_ASSIGN_OR_RETURN(const int64_t next,
-                            EndOfLine(text, std::min(end, offsets.back() + chunk_bytes), &buffer));
-    offsets.push_back(std::min(next, end));
+  const int64_t chunks = (end - begin + chunk_bytes - 1) / chunk_bytes;
+  const auto first_of = [&](int64_t number) {
+    return chunks / share.shares * number + chunks % share.shares * number / share.shares;
+  };
+  std::vector<int64_t> offsets;
+  for (int64_t chunk = first_of(share.number); chunk <= first_of(share.number + 1); ++chunk) {
+    const int64_t least = chunk < chunks ? begin + chunk * chunk_bytes : end;
+    // Within a long line no chunk begins.
+    if (!offsets.empty() && offsets.back() >= least) continue;
+    int64_t place = least;
+    if (chunk > 0 && chunk < chunks) {
+      HEDDLE_ASSIGN_OR_RETURN(place, EndOfLine(text, least - 1, &buffer));
+    }
+    offsets.push_back(std::min(place, end));
   }
   return offsets;
 }
@@ -117,8 +130,7 @@ Result<LineChunks> CutLines(const TextFile& text, int64_t begin, int64_t chunk_b
   HEDDLE_ASSIGN_OR_RETURN(chunks.offsets, CutAtLineEnds(text, begin, chunk_bytes, blank_separator));
   chunks.lines.assign(chunks.offsets.size(), 0);
   HEDDLE_RETURN_IF_ERROR(VisitChunks(text, chunks.offsets, [&](size_t chunk, std::string_view piece) {
-    // The last line may have no newline of its own.
-    chunks.lines[chunk + 1] = CountNewlines(piece) + (piece.back() != '\n');
+    chunks.lines[chunk + 1] = CountLines(piece);
   }));
   for (size_t i = 1; i < chunks.lines.size(); ++i) chunks.lines[i] += chunks.lines[i - 1];
   return chunks;

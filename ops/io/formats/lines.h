@@ -38,14 +38,23 @@ struct LineChunks {
 Result<LineChunks> CutLines(const TextFile& text, int64_t begin, int64_t chunk_bytes,
                             std::string_view blank_separator = "");
 
-/// Where these chunks begin, and last where the text ends that is not blank.
+/// Which of the chunks of a text: share `number` of so many, each of about as many bytes.
+struct ShareOfChunks {
+  int64_t number = 0;
+  int64_t shares = 1;
+};
+/// Where these chunks begin, and last where the last of them ends: of all chunks the end of the text that is
+/// not blank. A chunk begins with the first line that begins at a multiple of `chunk_bytes` behind `begin` or
+/// later, so whoever finds the chunks of a share looks at no other share.
 Result<std::vector<int64_t>> CutAtLineEnds(const TextFile& text, int64_t begin, int64_t chunk_bytes,
-                                           std::string_view blank_separator);
+                                           std::string_view blank_separator, const ShareOfChunks& share = {});
 /// Calls visit(i, the text between offsets i and i + 1) for each, several at once.
 Status VisitChunks(const TextFile& text, const std::vector<int64_t>& offsets,
                    const std::function<void(size_t chunk, std::string_view text)>& visit);
 
 int64_t CountNewlines(std::string_view text);
+/// The lines of a chunk, of which the last may have no newline of its own.
+int64_t CountLines(std::string_view chunk);
 /// The same, and whether a double quote is among the characters.
 int64_t CountNewlines(std::string_view text, bool* has_quote);
 

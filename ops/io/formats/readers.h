@@ -10,21 +10,23 @@
 // One pair of functions per format; file_format.h is the front door.
 namespace heddle::ops {
 
-Result<FileSummary> SummarizeCsv(const ReadOptions& options, const TextFile& text);
+class ChunkLooks;  // ops/io/formats/chunk_looks.h
+
+Result<FileSummary> SummarizeCsv(const ReadOptions& options, const TextFile& text, ChunkLooks& looks);
 Result<Matrix> ReadCsv(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                        int64_t row_begin, int64_t row_end);
 
 /// The same of a frame: types from the schema, names from the line before the rows where there is one.
-Result<FileSummary> SummarizeCsvFrame(const ReadOptions& options, const TextFile& text);
+Result<FileSummary> SummarizeCsvFrame(const ReadOptions& options, const TextFile& text, ChunkLooks& looks);
 Result<Frame> ReadCsvFrame(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                            int64_t row_begin, int64_t row_end);
 
 /// The same of a frame in format text: "row column cell" in any order, a cell that no line has is missing.
-Result<FileSummary> SummarizeTextFrame(const ReadOptions& options, const TextFile& text);
+Result<FileSummary> SummarizeTextFrame(const ReadOptions& options, const TextFile& text, ChunkLooks& looks);
 Result<Frame> ReadTextFrame(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                             int64_t row_begin, int64_t row_end);
 
-Result<FileSummary> SummarizeLibsvm(const ReadOptions& options, const TextFile& text);
+Result<FileSummary> SummarizeLibsvm(const ReadOptions& options, const TextFile& text, ChunkLooks& looks);
 Result<Matrix> ReadLibsvm(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                           int64_t row_begin, int64_t row_end);
 /// A label and at least one index:value pair.
@@ -34,7 +36,7 @@ bool LooksLikeLibsvm(std::string_view line, std::string_view index_separator);
 bool IsBinaryOfSystemDs(std::string_view beginning);
 
 /// kText and kMatrixMarket: one cell per line, in any order.
-Result<FileSummary> SummarizeCells(const ReadOptions& options, const TextFile& text);
+Result<FileSummary> SummarizeCells(const ReadOptions& options, const TextFile& text, ChunkLooks& looks);
 Result<Matrix> ReadCells(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                          int64_t row_begin, int64_t row_end);
 

@@ -59,6 +59,7 @@ ChunkScan ScanChunk(std::string_view text, const QuoteGrammar& grammar, bool beg
 
 struct ChunkScans {
   int64_t lines = 0;
+  int64_t lacks_newline = 0;  // 1: its last line has no newline of its own.
   ChunkScan outside, inside;
 };
 
@@ -86,7 +87,7 @@ const InputFile::Part* PartOf(const std::vector<InputFile::Part>& parts, int64_t
   return next == parts.begin() ? nullptr : &*std::prev(next);
 }
 
-Result<int64_t> CountLines(const TextFile& text, int64_t begin, int64_t end) {
+Result<int64_t> CountLinesBetween(const TextFile& text, int64_t begin, int64_t end) {
   CountedBytes buffer;
   int64_t lines = 0;
   for (int64_t at = begin; at < end; at += kWindowBytes) {
@@ -210,31 +211,35 @@ RecordEnd FindRecordEnd(std::string_view text, const QuoteGrammar& grammar) {
 }
 
 Result<RecordChunks> CutRecords(const ReadOptions& options, const TextFile& text, int64_t begin,
-                                const QuoteGrammar& grammar, std::string_view blank_separator) {
-  HEDDLE_ASSIGN_OR_RETURN(std::vector<int64_t> offsets,
-                          CutAtLineEnds(text, begin, options.chunk_bytes, blank_separator));
+                                const QuoteGrammar& grammar, ChunkLooks& looks,
+                                std::string_view blank_separator) {
   const std::vector<InputFile::Part> parts = text.parts();
-  offsets = WithParts(std::move(offsets), parts);
-  std::vector<ChunkScans> scans(offsets.size() - 1);
-  bool lacks_newline = false;
-  HEDDLE_RETURN_IF_ERROR(VisitChunks(text, offsets, [&](size_t chunk, std::string_view piece) {
-    ChunkScans& own = scans[chunk];
-    if (chunk + 1 == scans.size()) lacks_newline = piece.back() != '\n';
-    // Hardly any file of numbers has a quote.
-    bool has_quote = false;
-    own.lines = CountNewlines(piece, &has_quote);
-    if (!has_quote) {
-      own.outside.records = own.lines;
-      own.inside.ends_inside = true;
-      return;
-    }
-    own.outside = ScanChunk(piece, grammar, false);
-    own.inside = ScanChunk(piece, grammar, true);
-  }));
-  HEDDLE_ASSIGN_OR_RETURN(const int64_t lines_before, CountLines(text, 0, begin));
+  const auto cut = [&](const ShareOfChunks& share) -> Result<std::vector<int64_t>> {
+    HEDDLE_ASSIGN_OR_RETURN(std::vector<int64_t> offsets,
+                            CutAtLineEnds(text, begin, options.chunk_bytes, blank_separator, share));
+    return WithParts(std::move(offsets), parts);
+  };
+  HEDDLE_ASSIGN_OR_RETURN(const ChunkLooks::Chunks<ChunkScans> chunks,
+                          looks.Look<ChunkScans>(text, cut, [&](std::string_view piece, ChunkScans* scans) {
+                            scans->lacks_newline = piece.back() != '\n' ? 1 : 0;
+                            // Hardly any file of numbers has a quote.
+                            bool has_quote = false;
+                            scans->lines = CountNewlines(piece, &has_quote);
+                            if (has_quote) {
+                              scans->outside = ScanChunk(piece, grammar, false);
+                              scans->inside = ScanChunk(piece, grammar, true);
+                            } else {
+                              scans->outside.records = scans->lines;
+                              scans->inside.ends_inside = true;
+                            }
+                            return true;
+                          }));
+  const std::vector<int64_t>& offsets = chunks.offsets;
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t lines_before, CountLinesBetween(text, 0, begin));
   ChunkJoiner joiner(text, parts, lines_before);
-  for (size_t i = 0; i < scans.size(); ++i)
-    HEDDLE_RETURN_IF_ERROR(joiner.Add(offsets[i], offsets[i + 1], scans[i]));
+  for (size_t i = 0; i < chunks.records.size(); ++i)
+    HEDDLE_RETURN_IF_ERROR(joiner.Add(offsets[i], offsets[i + 1], chunks.records[i]));
+  const bool lacks_newline = !chunks.records.empty() && chunks.records.back().lacks_newline != 0;
   return std::move(joiner).Finish(offsets.back(), lacks_newline);
 }
 
@@ -276,7 +281,7 @@ int64_t RecordReader::EndOfPart(int64_t offset) const {
 Status UnclosedQuote(const TextFile& text, int64_t quote) {
   const std::vector<InputFile::Part> parts = text.parts();
   const InputFile::Part* const part = PartOf(parts, quote);
-  HEDDLE_ASSIGN_OR_RETURN(int64_t line, CountLines(text, part == nullptr ? 0 : part->begin, quote));
+  HEDDLE_ASSIGN_OR_RETURN(int64_t line, CountLinesBetween(text, part == nullptr ? 0 : part->begin, quote));
   if (part != nullptr) line += part->hidden_lines;
   return DataLoss("cannot read '{}': line {}: nothing closes the quote that begins here",
                   part == nullptr ? text.path() : part->path, line + 1)

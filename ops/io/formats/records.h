@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ops/io/files/text_file.h"
+#include "ops/io/formats/chunk_looks.h"
 #include "ops/io/formats/file_format.h"
 #include "ops/io/formats/lines.h"
 
@@ -64,7 +65,8 @@ struct RecordChunks {
 /// Chunks of about options.chunk_bytes from `begin` on, where a record begins; blank lines at the end as
 /// CutLines has them. kDataLoss: a quote that nothing closes in its part, with the line where it stands.
 Result<RecordChunks> CutRecords(const ReadOptions& options, const TextFile& text, int64_t begin,
-                                const QuoteGrammar& grammar, std::string_view blank_separator = "");
+                                const QuoteGrammar& grammar, ChunkLooks& looks,
+                                std::string_view blank_separator = "");
 
 /// The records of a text from `begin` on, one after the other.
 class RecordReader {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -14,14 +15,15 @@ namespace heddle::cluster {
 namespace {
 
 engine::RunOutcome Launch(const std::string& script, int ranks, std::string* output,
-                          engine::Cancellation* cancellation = nullptr) {
+                          engine::Cancellation* cancellation = nullptr, bool shares_memory = true) {
   engine::SessionOptions options = engine::SplitOver(ranks);
   options.seed = 42;
   engine::RunSurroundings surroundings;
   surroundings.directory = testing::TempDir();
   surroundings.print = [output](std::string_view text) { *output += text; };
   surroundings.cancellation = cancellation;
-  return RunOnLocalProcesses(engine::CompileOrDie(script), options, surroundings);
+  return RunOnLocalProcesses(engine::CompileOrDie(script), options, surroundings, /*binary=*/"",
+                             shares_memory);
 }
 
 // Processes that this one started and that have not been waited for.
@@ -32,6 +34,19 @@ std::vector<pid_t> Children() {
     for (pid_t pid = 0; file >> pid;) children.push_back(pid);
   }
   return children;
+}
+
+// What would be left of memory or sockets that executors share.
+std::vector<std::string> SharedThings() {
+  std::vector<std::string> things;
+  for (const auto& file : std::filesystem::directory_iterator("/dev/shm")) things.push_back(file.path());
+  for (const auto& file : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code error;
+    const std::string target = std::filesystem::read_symlink(file.path(), error);
+    if (target.find("heddle-ring") != std::string::npos) things.push_back(target);
+  }
+  std::ranges::sort(things);
+  return things;
 }
 
 constexpr char kSum[] =
@@ -54,6 +69,51 @@ TEST(ExecutorTest, ProcessesGiveTheBytesOfOneSession) {
     }
   }
   EXPECT_TRUE(Children().empty());
+}
+
+TEST(ExecutorTest, SharedMemoryChangesNoByte) {
+  const char* const script =
+      "X = rand(rows=5000, cols=60, seed=1)\nS = rand(rows=5000, cols=40, sparsity=0.1, seed=2)\n"
+      "Y = X[order(target=X[, 1], index.return=TRUE)[1, 1]:4000, ]\n"
+      "print(sum(Y * Y) + sum(rbind(S, S))); print(toString(t(X) %*% X, decimal=17, rows=60, cols=60))";
+  const engine::ScriptOutcome expected = engine::RunScript(script);
+  ASSERT_TRUE(expected.status.ok()) << expected.status.ToString();
+  for (const bool shares_memory : {true, false}) {
+    std::string output;
+    const engine::RunOutcome outcome = Launch(script, 3, &output, nullptr, shares_memory);
+    ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+    EXPECT_EQ(output, expected.output);
+    int64_t shared = 0;
+    for (const engine::SessionStatistics& rank : outcome.statistics) shared += rank.bytes_shared;
+    EXPECT_EQ(shared > 0, shares_memory);
+  }
+}
+
+TEST(ExecutorTest, NothingIsLeftOfSharedMemoryOfAKilledExecutor) {
+  const std::vector<std::string> before = SharedThings();
+  const Program program = engine::CompileOrDie(
+      "X = rand(rows=200000, cols=5, seed=1)\nprint(\"started\")\n"
+      "while (sum(X) > 0) { X = rbind(X[2:nrow(X), ], X[1, ]) }");
+  for (const size_t killed : {0, 1}) {
+    engine::RunSurroundings surroundings;
+    surroundings.directory = testing::TempDir();
+    std::promise<void> started;
+    surroundings.print = [&](std::string_view) { started.set_value(); };
+    std::future<engine::RunOutcome> running = std::async(std::launch::async, [&] {
+      return RunOnLocalProcesses(program, engine::SplitOver(2), surroundings);
+    });
+    started.get_future().wait();
+    const std::vector<pid_t> children = Children();
+    ASSERT_EQ(children.size(), 2u);
+    kill(children[killed], SIGKILL);
+    const engine::RunOutcome outcome = running.get();
+    EXPECT_EQ(outcome.status.code(), StatusCode::kUnavailable) << outcome.status.ToString();
+    EXPECT_NE(outcome.status.message().find("was killed by signal 9"), std::string::npos)
+        << outcome.status.ToString();
+    EXPECT_EQ(SharedThings(), before);
+    for (const pid_t child : children)
+      EXPECT_FALSE(std::filesystem::exists(fmt::format("/proc/{}", child))) << child;
+  }
 }
 
 TEST(ExecutorTest, AFaultOfTheScriptArrivesWithItsPlace) {

@@ -94,10 +94,10 @@ TEST(SharedIterationsTest, CellsOfASplitMatrixComeTogether) {
 
 TEST(SharedIterationsTest, CopiesThatTakeTooMuchMemoryAreNotMade) {
   const std::string script =
-      "X = rand(rows=1000, cols=100, seed=3)\nR = matrix(0, rows=4, cols=1)\nparfor (i in 1:4) {\n"
+      "X = rand(rows=2000, cols=100, seed=3)\nR = matrix(0, rows=4, cols=1)\nparfor (i in 1:4) {\n"
       "  R[i, 1] = sum(cumsum(X[, i]))\n}\nprint(sum(R))";
   SessionOptions options = OnRanks(2);
-  options.memory_bytes = 1 << 21;
+  options.memory_bytes = 1 << 22;
   const ScriptOutcome little = RunScript(script, options);
   ASSERT_TRUE(little.status.ok()) << little.status.ToString();
   EXPECT_EQ(ActsOf(little, 1, "cumsum"), 0);

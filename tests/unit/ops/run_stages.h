@@ -50,6 +50,7 @@ inline std::vector<std::vector<Value>> RunStages(Invocation& call, const Split& 
         for (size_t o = 0; o < before.outputs.size(); ++o) {
           const size_t place = StageCall::PlaceOf(before, o, ranks);
           switch (before.outputs[o]) {
+            case Reach::kNext: break;
             case Reach::kHere: held.push_back(made[static_cast<size_t>(rank)][place]); break;
             case Reach::kAll: {
               std::vector<const Value*> of_all;
@@ -74,16 +75,18 @@ inline std::vector<std::vector<Value>> RunStages(Invocation& call, const Split& 
           is_last ? ResultsOf(call.node).size() : StageCall::PlaceOf(now, now.outputs.size(), ranks);
       std::vector<Value>& results = next[static_cast<size_t>(rank)];
       results.resize(outputs);
-      const StageCall stage_call{.form = *form,
-                                 .node = call.node,
-                                 .input_infos = call.infos,
-                                 .stage = stage,
-                                 .rank = rank,
-                                 .rows = rows,
-                                 .result_rows = result_rows,
-                                 .inputs = inputs,
-                                 .received = received,
-                                 .context = call.context};
+      const StageCall stage_call{
+          .form = *form,
+          .node = call.node,
+          .input_infos = call.infos,
+          .stage = stage,
+          .rank = rank,
+          .rows = rows,
+          .result_rows = result_rows,
+          .inputs = inputs,
+          .received = received,
+          .before = HandsOn(now) && rank > 0 ? &next[static_cast<size_t>(rank) - 1].back() : nullptr,
+          .context = call.context};
       const Status status = form->run(stage_call, results);
       if (!status.ok()) {
         if (failed != nullptr)

@@ -156,7 +156,7 @@ Result<FileSummary> SummarizeRows(const ReadOptions& options, const ArffHeader& 
 
 }  // namespace
 
-Result<FileSummary> SummarizeArff(const ReadOptions& options, const TextFile& text) {
+Result<FileSummary> SummarizeArff(const ReadOptions& options, const TextFile& text, ChunkLooks&) {
   HEDDLE_ASSIGN_OR_RETURN(const ArffHeader header, ReadArffHeader(options, text));
   const std::vector<ArffAttribute>& attributes = header.attributes;
   for (size_t j = 0; j < attributes.size(); ++j)
@@ -271,7 +271,7 @@ bool IsWhole(std::string_view text) {
 
 }  // namespace
 
-Result<FileSummary> SummarizeArffFrame(const ReadOptions& options, const TextFile& text) {
+Result<FileSummary> SummarizeArffFrame(const ReadOptions& options, const TextFile& text, ChunkLooks&) {
   HEDDLE_ASSIGN_OR_RETURN(const ArffHeader header, ReadArffHeader(options, text));
   const std::vector<ArffAttribute>& attributes = header.attributes;
   auto schema = std::make_shared<Schema>();

@@ -162,12 +162,12 @@ Format ChooseFormat(const Shape& shape, int64_t stored) {
              : Format::kDense;
 }
 
-Result<FileSummary> SummarizeCsv(const ReadOptions& options, const TextFile& text) {
+Result<FileSummary> SummarizeCsv(const ReadOptions& options, const TextFile& text, ChunkLooks& looks) {
   FileSummary summary;
   HEDDLE_ASSIGN_OR_RETURN(const int64_t begin, BeginOfRows(options, text));
   const QuoteGrammar grammar = QuoteGrammar::OfFields(options);
   HEDDLE_ASSIGN_OR_RETURN(RecordChunks chunks,
-                          CutRecords(options, text, begin, grammar, BlankSeparator(options)));
+                          CutRecords(options, text, begin, grammar, looks, BlankSeparator(options)));
   if (chunks.records.back() == 0)
     return DataLoss("cannot read '{}': it holds no data{}", options.path,
                     begin > 0 ? " but a line of names" : "");

@@ -130,7 +130,7 @@ Status AddBlankRows(const ReadOptions& options, const TextFile& text, RecordChun
 
 }  // namespace
 
-Result<FileSummary> SummarizeCsvFrame(const ReadOptions& options, const TextFile& text) {
+Result<FileSummary> SummarizeCsvFrame(const ReadOptions& options, const TextFile& text, ChunkLooks& looks) {
   FileSummary summary;
   HEDDLE_ASSIGN_OR_RETURN(Preface preface, ReadPreface(options, text));
   auto schema = std::make_shared<Schema>();
@@ -138,7 +138,7 @@ Result<FileSummary> SummarizeCsvFrame(const ReadOptions& options, const TextFile
   const bool has_names = !schema->names.empty();
   const std::string_view separator = options.separator;
   HEDDLE_ASSIGN_OR_RETURN(RecordChunks chunks,
-                          CutRecords(options, text, preface.end, QuoteGrammar::OfFields(options),
+                          CutRecords(options, text, preface.end, QuoteGrammar::OfFields(options), looks,
                                      Trim(separator).empty() ? separator : std::string_view()));
   size_t columns = FieldsOf(preface.first_row, options).size();
   if (MayRowsBeBlank(columns) && schema->names.size() <= 1)

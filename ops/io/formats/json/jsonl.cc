@@ -2,6 +2,8 @@
 #include "ops/io/formats/json/jsonl.h"
 
 #include <algorithm>
+#include <cstring>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "ops/base/parallel.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/stack_rows.h"
+#include "ops/io/formats/chunk_looks.h"
 #include "ops/io/formats/column_builder.h"
 #include "ops/io/formats/json_line.h"
 #include "ops/io/formats/options.h"
@@ -125,7 +128,30 @@ class RowReader {
 struct ChunkLook {
   Names names;                      // of objects
   std::vector<int64_t> last_lines;  // the line in which each name was met last
-  size_t columns = 0;               // of arrays: as many as the first line of the file has
+  std::optional<size_t> columns;    // of arrays: as many as the first line of the file has
+
+  // Of the names: the size of each and its bytes.
+  std::string ToBytes() const {
+    std::string bytes;
+    for (const std::string& name : names.names()) {
+      const size_t size = name.size();
+      bytes.append(reinterpret_cast<const char*>(&size), sizeof(size));
+      bytes += name;
+    }
+    return bytes;
+  }
+  bool Parse(std::string_view bytes) {
+    while (!bytes.empty()) {
+      size_t size = 0;
+      if (bytes.size() < sizeof(size)) return false;
+      std::memcpy(&size, bytes.data(), sizeof(size));
+      bytes.remove_prefix(sizeof(size));
+      if (bytes.size() < size) return false;
+      names.Add(bytes.substr(0, size));
+      bytes.remove_prefix(size);
+    }
+    return true;
+  }
 };
 
 Status LookAtLine(const ReadOptions& options, std::string_view text, int64_t line, char kind,
@@ -147,48 +173,45 @@ Status LookAtLine(const ReadOptions& options, std::string_view text, int64_t lin
         return DataLoss("cannot read '{}': line {} has the name '{}' twice", options.path, line,
                         ShownInLine(name, 40));
       }));
-  if (line == 1) look->columns = count;
-  if (kind == '{' || count == look->columns) return OkStatus();
+  if (!look->columns) look->columns = count;
+  if (kind == '{' || count == *look->columns) return OkStatus();
   return DataLoss("cannot read '{}': line {} has {} value{}, the lines before have {}", options.path, line,
-                  count, count == 1 ? "" : "s", look->columns);
+                  count, count == 1 ? "" : "s", *look->columns);
 }
 
 }  // namespace
 
-Result<FileSummary> SummarizeJsonl(const ReadOptions& options, const TextFile& text) {
+Result<FileSummary> SummarizeJsonl(const ReadOptions& options, const TextFile& text, ChunkLooks& looks) {
   FileSummary summary;
   HEDDLE_ASSIGN_OR_RETURN(const char kind, KindOfFile(text));
-  HEDDLE_ASSIGN_OR_RETURN(LineChunks chunks, CutLines(text, 0, options.chunk_bytes));
-  summary.chunk_offsets = std::move(chunks.offsets);
-  summary.chunk_rows = std::move(chunks.lines);
-  const int64_t rows = summary.chunk_rows.back();
-  if (rows == 0 && options.schema.empty())
-    return DataLoss("cannot read '{}': it holds no data", options.path);
   ChunkLook first;
   if (kind == '[') {
     LineReader lines(text);
     std::string_view line;
-    lines.Next(&line);
-    HEDDLE_RETURN_IF_ERROR(LookAtLine(options, line, 1, kind, &first));
+    if (lines.Next(&line)) HEDDLE_RETURN_IF_ERROR(LookAtLine(options, line, 1, kind, &first));
   }
-  std::vector<ChunkLook> looks(static_cast<size_t>(summary.chunks()), first);
-  HEDDLE_RETURN_IF_ERROR(
-      ReadChunks(options, summary, text, 0, rows,
-                 [&](size_t chunk, int64_t first_row, std::string_view rest, FirstFailure* failure) {
-                   for (int64_t row = first_row; row < summary.chunk_rows[chunk + 1]; ++row) {
-                     const Status status = LookAtLine(options, TakeLine(&rest), row + 1, kind, &looks[chunk]);
-                     if (!status.ok()) return failure->Add(row, status), false;
-                   }
-                   return true;
-                 }));
+  const auto look_at_chunk = [&](size_t, std::string_view rest, int64_t lines_before, ChunkLook* look,
+                                 int64_t* lines) {
+    *look = first;
+    while (!rest.empty())
+      HEDDLE_RETURN_IF_ERROR(LookAtLine(options, TakeLine(&rest), lines_before + ++*lines, kind, look));
+    return OkStatus();
+  };
+  HEDDLE_ASSIGN_OR_RETURN(ChunkLooks::Lines<ChunkLook> found,
+                          looks.LookAtLines<ChunkLook>(options, text, 0, 0, look_at_chunk));
+  summary.chunk_offsets = std::move(found.chunks.offsets);
+  summary.chunk_rows = std::move(found.chunks.lines);
+  const int64_t rows = summary.chunk_rows.back();
+  if (rows == 0 && options.schema.empty())
+    return DataLoss("cannot read '{}': it holds no data", options.path);
   auto schema = std::make_shared<Schema>();
   Names names;
-  for (const ChunkLook& look : looks)
+  for (const ChunkLook& look : found.records)
     for (size_t i = 0; i < look.names.names().size(); ++i)
       if (const std::string& name = look.names.names()[i]; names.Find(name, i) == Names::kNone)
         names.Add(name);
   schema->names = names.names();
-  size_t columns = kind == '[' ? first.columns : schema->names.size();
+  size_t columns = kind == '[' ? first.columns.value_or(0) : schema->names.size();
   if (rows == 0) {
     HEDDLE_ASSIGN_OR_RETURN(const std::vector<ColumnType> said, ParseSchema(options.schema));
     columns = said.size();

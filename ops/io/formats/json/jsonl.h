@@ -10,11 +10,13 @@
 
 namespace heddle::ops {
 
+class ChunkLooks;  // ops/io/formats/chunk_looks.h
+
 /// Frames with a JSON object in each line, whose names are those of the columns in the order in which the
 /// file first has them, or with an array in each line. A name that a line has not, and null, are missing
 /// cells. The schema says the types; without one all are strings, of values that are none their text in the
 /// file.
-Result<FileSummary> SummarizeJsonl(const ReadOptions& options, const TextFile& text);
+Result<FileSummary> SummarizeJsonl(const ReadOptions& options, const TextFile& text, ChunkLooks& looks);
 Result<Frame> ReadJsonl(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                         int64_t row_begin, int64_t row_end);
 

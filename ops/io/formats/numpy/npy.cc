@@ -161,13 +161,9 @@ std::string HeaderOfArray(std::string_view kind, const std::string& sizes) {
   return bytes + text;
 }
 
-namespace {
-
 std::string HeaderOfMatrix(const Shape& shape) {
   return HeaderOfArray("<f8", fmt::format("{}, {}", shape.rows, shape.columns));
 }
-
-}  // namespace
 
 int64_t BytesOfArray(const Shape& shape) {
   return static_cast<int64_t>(HeaderOfMatrix(shape).size()) + shape.Cells() * 8;

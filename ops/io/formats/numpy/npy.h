@@ -49,7 +49,9 @@ std::string HeaderOfArray(std::string_view kind, const std::string& sizes);
 /// The bytes of an array: doubles in C order. Pieces are packed where `packing` says how.
 Status WriteArray(const Matrix& matrix, const std::optional<Packing>& packing,
                   const std::atomic<bool>* cancelled, const ByteSink& sink);
-/// How many they are.
+/// What stands before the cells of an array that is written of a matrix.
+std::string HeaderOfMatrix(const Shape& shape);
+/// How many bytes it has.
 int64_t BytesOfArray(const Shape& shape);
 
 Result<FileSummary> SummarizeNpy(const ReadOptions& options, Files& files);

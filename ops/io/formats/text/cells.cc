@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/text/utf8.h"
+#include "ops/io/formats/chunk_looks.h"
 #include "ops/io/formats/fields.h"
 #include "ops/io/formats/lines.h"
 #include "ops/io/formats/matrix_market.h"
@@ -130,30 +131,28 @@ struct CellLines {
   LineChunks chunks;
   std::vector<ArrayPlace> places;  // Of an array: where the first value of each chunk goes.
 
-  size_t count() const { return chunks.offsets.size() - 1; }
+  ArrayPlace PlaceOf(size_t chunk) const { return places.empty() ? ArrayPlace(header) : places[chunk]; }
 };
 
 // Of a line that is trimmed.
 bool HoldsNoCell(std::string_view line) { return line.empty() || line.front() == '%'; }
 
-Result<CellLines> CutCellLines(const ReadOptions& options, const TextFile& text) {
-  CellLines lines;
-  HEDDLE_ASSIGN_OR_RETURN(lines.header, ReadHeader(options, text));
-  HEDDLE_ASSIGN_OR_RETURN(lines.chunks, CutLines(text, lines.header.body, options.chunk_bytes));
-  if (lines.header.coordinates) return lines;
-  std::vector<int64_t> values(lines.count());
+// Finds the places of an array whose chunks are known.
+Status FindPlaces(const ReadOptions& options, const TextFile& text, CellLines* lines) {
+  if (lines->header.coordinates) return OkStatus();
+  std::vector<int64_t> values(lines->chunks.offsets.size() - 1);
   HEDDLE_RETURN_IF_ERROR(VisitLineChunks(
-      options, text, lines.chunks, ChunkOrder::kAny, [](size_t) { return true; },
+      options, text, lines->chunks, ChunkOrder::kAny, [](size_t) { return true; },
       [&](size_t chunk, std::string_view rest, int64_t*) {
         while (!rest.empty()) values[chunk] += !HoldsNoCell(Trim(TakeLine(&rest)));
         return OkStatus();
       }));
-  ArrayPlace place(lines.header);
+  ArrayPlace place(lines->header);
   for (const int64_t of_chunk : values) {
-    lines.places.push_back(place);
+    lines->places.push_back(place);
     place.Advance(of_chunk);
   }
-  return lines;
+  return OkStatus();
 }
 
 bool IsInside(const MatrixMarketHeader& header, const Cell& cell) {
@@ -195,36 +194,19 @@ Status VisitChunk(const ReadOptions& options, const MatrixMarketHeader& header, 
   return OkStatus();
 }
 
-// The same for all chunks: visitor(chunk) gives what visits its cells.
-template <typename Visitor>
-Status VisitCells(const ReadOptions& options, const CellLines& lines, const TextFile& text, ChunkOrder order,
-                  const Visitor& visitor) {
-  const MatrixMarketHeader& header = lines.header;
-  std::atomic<int64_t> all_seen = 0;
-  HEDDLE_RETURN_IF_ERROR(VisitLineChunks(
-      options, text, lines.chunks, order, [](size_t) { return true; },
-      [&](size_t chunk, std::string_view piece, int64_t* taken) {
-        const int64_t before = header.lines + lines.chunks.lines[chunk];
-        int64_t line_number = before, seen = 0;
-        const ArrayPlace place = header.coordinates ? ArrayPlace(header) : lines.places[chunk];
-        const Status status = VisitChunk(options, header, place, piece, &line_number, &seen, visitor(chunk));
-        *taken = line_number - before;
-        all_seen += seen;
-        return status;
-      }));
-  if (header.entries != kUnknown && all_seen != header.entries)
-    return DataLoss("cannot read '{}': its header says {} entries, it has {}", options.path, header.entries,
-                    all_seen.load());
-  return OkStatus();
-}
-
-// The cells of a file that this rank keeps, and are no zeros. A cell that comes twice is added up in the
-// order of the file, as MatrixMarket readers do: such files are read once more, from front to back.
+// The cells of a file that this rank keeps, and are no zeros: only chunks that have cells in its rows are
+// read. A cell that comes twice is added up in the order of the file, as MatrixMarket readers do: such files
+// are read once more, from front to back.
 class CellReader {
  public:
-  CellReader(const ReadOptions& options, const CellLines& lines, const TextFile& text, const Shape& shape,
-             int64_t row_begin)
-      : options_(options), lines_(lines), text_(text), shape_(shape), row_begin_(row_begin) {}
+  CellReader(const ReadOptions& options, const FileSummary& summary, const CellLines& lines,
+             const TextFile& text, const Shape& shape, int64_t row_begin)
+      : options_(options),
+        summary_(summary),
+        lines_(lines),
+        text_(text),
+        shape_(shape),
+        row_begin_(row_begin) {}
 
   Result<Matrix> ReadDense();
   Result<Matrix> ReadSparse();
@@ -234,19 +216,33 @@ class CellReader {
   template <typename Take>
   Status ForCells(ChunkOrder order, const Take& take) {
     std::atomic<bool> fits = true;
-    HEDDLE_RETURN_IF_ERROR(VisitCells(options_, lines_, text_, order, [&](size_t) {
-      return [&](int64_t row, int64_t column, double value) {
-        row -= row_begin_;
-        if (row < 0 || row >= shape_.rows || value == 0) return;
-        if (column >= shape_.columns || !take(row, column, value)) fits = false;
-      };
-    }));
+    HEDDLE_RETURN_IF_ERROR(VisitLineChunks(
+        options_, text_, lines_.chunks, order, [&](size_t chunk) { return HasRows(chunk); },
+        [&](size_t chunk, std::string_view piece, int64_t* taken) {
+          const int64_t before = lines_.chunks.lines[chunk];
+          int64_t line_number = before, seen = 0;
+          const Status status =
+              VisitChunk(options_, lines_.header, lines_.PlaceOf(chunk), piece, &line_number, &seen,
+                         [&](int64_t row, int64_t column, double value) {
+                           row -= row_begin_;
+                           if (row < 0 || row >= shape_.rows || value == 0) return;
+                           if (column >= shape_.columns || !take(row, column, value)) fits = false;
+                         });
+          *taken = line_number - before;
+          return status;
+        }));
     return fits ? OkStatus() : ItChanged(options_);
+  }
+  // Whether some cell of a chunk may be in the rows that are kept.
+  bool HasRows(size_t chunk) const {
+    const RowRange& rows = summary_.chunk_row_ranges[chunk];
+    return rows.begin < row_begin_ + shape_.rows && rows.end > row_begin_;
   }
   Result<Matrix> PlaceCells();
   Status AddUp(std::vector<int64_t> rows, Matrix* sparse);
 
   const ReadOptions& options_;
+  const FileSummary& summary_;
   const CellLines& lines_;
   const TextFile& text_;
   const Shape shape_;  // Of the rows that are kept.
@@ -376,33 +372,57 @@ Status CellReader::AddUp(std::vector<int64_t> rows, Matrix* sparse) {
 
 }  // namespace
 
-Result<FileSummary> SummarizeCells(const ReadOptions& options, const TextFile& text) {
-  HEDDLE_ASSIGN_OR_RETURN(const CellLines lines, CutCellLines(options, text));
+Result<FileSummary> SummarizeCells(const ReadOptions& options, const TextFile& text, ChunkLooks& looks) {
   FileSummary summary;
-  summary.shape = lines.header.shape;
-  struct Found {
-    Shape largest{0, 0};
-    int64_t stored = 0;
-  };
-  std::vector<Found> of_chunks(lines.count());
-  HEDDLE_RETURN_IF_ERROR(VisitCells(options, lines, text, ChunkOrder::kAny, [&](size_t chunk) {
-    return [found = &of_chunks[chunk]](int64_t row, int64_t column, double value) {
-      found->largest.rows = std::max(found->largest.rows, row + 1);
-      found->largest.columns = std::max(found->largest.columns, column + 1);
-      found->stored += value != 0;
-    };
-  }));
-  Found all;
-  for (const Found& found : of_chunks) {
-    all.largest.rows = std::max(all.largest.rows, found.largest.rows);
-    all.largest.columns = std::max(all.largest.columns, found.largest.columns);
-    all.stored += found.stored;
+  CellLines lines;
+  HEDDLE_ASSIGN_OR_RETURN(lines.header, ReadHeader(options, text));
+  const MatrixMarketHeader& header = lines.header;
+  if (!header.coordinates) {
+    // A value is where the values before it are not: nobody can look at a share.
+    if (!looks.looks_at_all()) return Unimplemented("an array in text is looked at by each worker");
+    HEDDLE_ASSIGN_OR_RETURN(lines.chunks, CutLines(text, header.body, options.chunk_bytes));
+    HEDDLE_RETURN_IF_ERROR(FindPlaces(options, text, &lines));
   }
-  summary.stored = all.stored;
+  struct ChunkCells {
+    RowRange rows;  // Of its cells, mirrored ones too.
+    int64_t columns = 0;
+    int64_t seen = 0;    // Lines with a cell.
+    int64_t stored = 0;  // Cells that are not zero.
+  };
+  const auto look_at_chunk = [&](size_t chunk, std::string_view piece, int64_t lines_before,
+                                 ChunkCells* found, int64_t* taken) {
+    int64_t line_number = lines_before;
+    const Status status = VisitChunk(options, header, lines.PlaceOf(chunk), piece, &line_number, &found->seen,
+                                     [&](int64_t row, int64_t column, double value) {
+                                       found->rows.Add(row);
+                                       found->columns = std::max(found->columns, column + 1);
+                                       found->stored += value != 0;
+                                     });
+    *taken = line_number - lines_before;
+    return status;
+  };
+  HEDDLE_ASSIGN_OR_RETURN(
+      ChunkLooks::Lines<ChunkCells> looked,
+      looks.LookAtLines<ChunkCells>(options, text, header.body, header.lines, look_at_chunk));
+  ChunkCells all;
+  summary.stored = 0;
+  for (const ChunkCells& chunk : looked.records) {
+    summary.chunk_row_ranges.push_back(chunk.rows);
+    all.rows.end = std::max(all.rows.end, chunk.rows.end);
+    all.columns = std::max(all.columns, chunk.columns);
+    all.seen += chunk.seen;
+    summary.stored += chunk.stored;
+  }
+  if (header.entries != kUnknown && all.seen != header.entries)
+    return DataLoss("cannot read '{}': its header says {} entries, it has {}", options.path, header.entries,
+                    all.seen);
+  summary.chunk_offsets = std::move(looked.chunks.offsets);
+  summary.chunk_lines = std::move(looked.chunks.lines);
   summary.is_unordered = true;
-  if (summary.shape.rows == kUnknown) summary.shape.rows = all.largest.rows;
-  if (summary.shape.columns == kUnknown) summary.shape.columns = all.largest.columns;
-  const bool is_given = lines.header.shape.rows != kUnknown && lines.header.shape.columns != kUnknown;
+  summary.shape = header.shape;
+  if (summary.shape.rows == kUnknown) summary.shape.rows = all.rows.end;
+  if (summary.shape.columns == kUnknown) summary.shape.columns = all.columns;
+  const bool is_given = header.shape.rows != kUnknown && header.shape.columns != kUnknown;
   if (summary.shape.Cells() == 0 && !is_given && options.format == FileFormat::kText)
     return DataLoss("cannot read '{}': it holds no cells and its size is not known", options.path)
         .WithNote("give rows= and cols=");
@@ -412,8 +432,11 @@ Result<FileSummary> SummarizeCells(const ReadOptions& options, const TextFile& t
 
 Result<Matrix> ReadCells(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                          int64_t row_begin, int64_t row_end) {
-  HEDDLE_ASSIGN_OR_RETURN(const CellLines lines, CutCellLines(options, text));
-  CellReader reader(options, lines, text, {row_end - row_begin, summary.shape.columns}, row_begin);
+  CellLines lines;
+  HEDDLE_ASSIGN_OR_RETURN(lines.header, ReadHeader(options, text));
+  lines.chunks = {summary.chunk_offsets, summary.chunk_lines};
+  HEDDLE_RETURN_IF_ERROR(FindPlaces(options, text, &lines));
+  CellReader reader(options, summary, lines, text, {row_end - row_begin, summary.shape.columns}, row_begin);
   return summary.format == Format::kSparse ? reader.ReadSparse() : reader.ReadDense();
 }
 

@@ -401,7 +401,7 @@ Status TakeCell(CellLines* lines, const Variable& variable, int64_t at, StoredCe
 
 }  // namespace
 
-Result<FileSummary> SummarizeOctave(const ReadOptions& options, const TextFile& text) {
+Result<FileSummary> SummarizeOctave(const ReadOptions& options, const TextFile& text, ChunkLooks&) {
   HEDDLE_ASSIGN_OR_RETURN(const Chosen chosen, Choose(options, text, /*first=*/false));
   const bool is_sparse = StoresSingleCells(chosen.variable.layout);
   FileSummary summary;

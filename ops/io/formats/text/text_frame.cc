@@ -68,7 +68,8 @@ struct CellRecords {
 
 Result<CellRecords> CutCellRecords(const ReadOptions& options, const TextFile& text) {
   CellRecords records;
-  HEDDLE_ASSIGN_OR_RETURN(RecordChunks chunks, CutRecords(options, text, 0, records.grammar));
+  ChunkLooks looks;
+  HEDDLE_ASSIGN_OR_RETURN(RecordChunks chunks, CutRecords(options, text, 0, records.grammar, looks));
   records.chunks = {std::move(chunks.offsets), std::move(chunks.lines)};
   return records;
 }
@@ -204,7 +205,7 @@ Status MakeRoomForTexts(std::vector<ScatteredColumn>* columns, int64_t rows) {
 
 }  // namespace
 
-Result<FileSummary> SummarizeTextFrame(const ReadOptions& options, const TextFile& text) {
+Result<FileSummary> SummarizeTextFrame(const ReadOptions& options, const TextFile& text, ChunkLooks&) {
   FileSummary summary;
   auto schema = std::make_shared<Schema>();
   if (!options.schema.empty()) {

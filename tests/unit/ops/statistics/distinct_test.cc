@@ -7,6 +7,7 @@
 
 #include "ops/statistics/smallest_hashes.h"
 #include "tests/unit/ops/run_phases.h"
+#include "tests/unit/ops/run_stages.h"
 
 namespace heddle::ops {
 namespace {
@@ -52,6 +53,19 @@ TEST(UniqueTest, EqualsTheReferenceInEveryDirection) {
       for (const int workers : {1, 2, 3}) {
         Invocation call = Call("unique", {form}, {{"dir", Scalar("rc")}});
         EXPECT_TRUE(Matrix::SameCells(RunPhases(call, x.rows(), workers).matrix(), reference::Unique(x)));
+      }
+    }
+  }
+}
+
+TEST(UniqueTest, RanksTogetherHaveTheRowsOfOne) {
+  for (const Matrix& x : AwkwardMatrices()) {
+    for (const Matrix& form : Forms(x)) {
+      Invocation rows = Call("unique", {form}, {{"dir", Scalar("r")}});
+      Invocation columns = Call("unique", {form}, {{"dir", Scalar("c")}});
+      for (const int32_t ranks : {1, 2, 3, 7}) {
+        testing::ExpectStagesMatch(rows, x.rows(), ranks, 0);
+        testing::ExpectStagesMatch(columns, x.rows(), ranks, 1);
       }
     }
   }

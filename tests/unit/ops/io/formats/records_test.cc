@@ -85,7 +85,8 @@ class RecordsTest : public FormatsTest {
     const Result<TextFile> opened = TextFile::Open("f", *files_);
     if (!opened.ok()) return;  // A carriage return in its first line.
     const TextFile& text = *opened;
-    const Result<RecordChunks> chunks = CutRecords(options, text, 0, grammar, "\t");
+    ChunkLooks looks;
+    const Result<RecordChunks> chunks = CutRecords(options, text, 0, grammar, looks, "\t");
     RecordReader reader(text, grammar);
     std::vector<std::string> read;
     for (std::string_view record; reader.Next(&record);) read.emplace_back(record);
