@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/base/arguments.h"
+#include "ops/base/stages.h"
 #include "ops/cells/storage.h"
 
 namespace heddle::ops {
@@ -51,6 +52,31 @@ Result<Value> RunContains(const KernelCall& call) {
   return Value(Scalar(false));
 }
 
+// Whether it is in the rows of any rank.
+Status RunContainsStage(const StageCall& call, std::span<Value> outputs) {
+  if (call.stage == 0) {
+    HEDDLE_ASSIGN_OR_RETURN(const Value found, RunContains({.node = call.node,
+                                                            .phase = Phase::kStage,
+                                                            .inputs = call.inputs,
+                                                            .input_infos = call.input_infos,
+                                                            .context = call.context}));
+    HEDDLE_ASSIGN_OR_RETURN(Matrix cell, FilledMatrix(1, 1, found.scalar().AsBoolean() ? 1 : 0));
+    outputs[0] = Value(std::move(cell));
+    return OkStatus();
+  }
+  const Matrix& found = call.Received(0).matrix();
+  outputs[0] =
+      Value(Scalar(std::find(found.data(), found.data() + found.rows(), 1.0) != found.data() + found.rows()));
+  return OkStatus();
+}
+
+InputUse TargetByRows(const Node&, std::span<const ValueInfo>, int i) {
+  return i == kTarget ? InputUse::kRows : InputUse::kWhole;
+}
+constexpr Reach kFound[] = {Reach::kAll};
+constexpr Stage kStages[] = {{.outputs = kFound, .reads_inputs = true}, {}};
+constexpr StagedForm kStaged = {.stages = kStages, .result = StagedResult::kEach, .run = RunContainsStage};
+
 }  // namespace
 
 /// contains(target=X, pattern=p): TRUE if a cell of X equals the number p, or a row of X the row p. NaN
@@ -64,6 +90,8 @@ extern constexpr Operator kContains = {.name = "contains",
                                        .min_inputs = 2,
                                        .max_inputs = 2,
                                        .infer = InferContains,
+                                       .input_use = TargetByRows,
+                                       .staged = &kStaged,
                                        .run = RunContains};
 
 }  // namespace heddle::ops

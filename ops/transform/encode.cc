@@ -3,6 +3,7 @@
 
 #include "ops/base/arguments.h"
 #include "ops/base/parallel.h"
+#include "ops/base/stages.h"
 #include "ops/catalog.h"
 #include "ops/transform/arguments.h"
 #include "ops/transform/assemble.h"
@@ -194,6 +195,30 @@ Result<Value> RunApply(const KernelCall& call) {
   return Value(std::move(encoded));
 }
 
+// Every rank encodes its rows; those of omit leave where they are.
+Status RunApplyStage(const StageCall& call, std::span<Value> outputs) {
+  HEDDLE_ASSIGN_OR_RETURN(outputs[0], RunApply({.node = call.node,
+                                                .phase = Phase::kStage,
+                                                .inputs = call.inputs,
+                                                .input_infos = call.input_infos,
+                                                .context = call.context}));
+  return OkStatus();
+}
+
+InputUse TargetByRows(const Node&, std::span<const ValueInfo>, int i) {
+  return i == kTarget ? InputUse::kRows : InputUse::kWhole;
+}
+bool IsSized(const Node& node, std::span<const ValueInfo>) { return node.info.IsSized(); }
+bool IsUnsized(const Node& node, std::span<const ValueInfo>) { return !node.info.IsSized(); }
+constexpr Stage kApplyStages[] = {{.reads_inputs = true}};
+constexpr StagedForm kApplyUneven = {
+    .stages = kApplyStages, .result = StagedResult::kUneven, .applies = IsUnsized, .run = RunApplyStage};
+constexpr StagedForm kApplyStaged = {.stages = kApplyStages,
+                                     .result = StagedResult::kSameRows,
+                                     .other = &kApplyUneven,
+                                     .applies = IsSized,
+                                     .run = RunApplyStage};
+
 // Codes of all columns, and the numbers of the distinct cells of one.
 double EncodeWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
   const Shape& target = inputs[kTarget].shape;
@@ -230,12 +255,15 @@ extern constexpr Operator kTransformEncode = {.name = "transformencode",
 /// Shapes:  as of transformencode; E has a row for each token, its columns take the place of the frame's.
 /// Errors:  those of transformencode, and metadata that are not those of the spec. What the metadata do not
 ///          know is no error: a token NaN or a row of zeros, a number beyond the bins the first or last bin.
+/// Rows:    every rank encodes its own.
 extern constexpr Operator kTransformApply = {.name = "transformapply",
                                              .form = CallForm::kNamed,
                                              .parameters = "target meta spec embedding?",
                                              .min_inputs = 3,
                                              .max_inputs = 4,
                                              .infer = InferApply,
+                                             .input_use = TargetByRows,
+                                             .staged = &kApplyStaged,
                                              .run = RunApply,
                                              .may_fail = true,
                                              .takes_frames = true,

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that ranks compute together in stages give the rows of the operator that runs whole.
+#include <optional>
+
 #include "tests/unit/ops/run_stages.h"
 
 namespace heddle::ops {
@@ -100,6 +102,56 @@ TEST(StagesTest, DiagonalsAreMadeRowByRow) {
           Invocation call("diag", {Value(form)});
           call.ExpectPiecesMatch(workers);
         }
+}
+
+// Weights add up by cell and panel on the ranks that have them, then along the tree.
+TEST(StagesTest, TablesAddUpWhereTheirRowsAre) {
+  for (const int64_t rows : {1, 5, 130, 1000, 5000}) {
+    Matrix a = *Matrix::Dense(rows, 1), b = *Matrix::Dense(rows, 1), w = RandomCells(rows, 1, 6, 1);
+    for (int64_t i = 0; i < rows; ++i) {
+      a.mutable_data()[i] = static_cast<double>(1 + i * 7 % 40);
+      b.mutable_data()[i] = static_cast<double>(1 + i * 3 % 11);
+    }
+    const Value d1(Scalar(int64_t{30})), d2(Scalar(int64_t{9}));
+    const std::optional<Value> weights[] = {std::nullopt, Value(w), Value(Scalar(0.3)), Value(Scalar(1.0))};
+    for (const std::optional<Value>& weight : weights)
+      for (const int32_t ranks : kRanks) {
+        Invocation unsized("table", {Value(a), Value(b), weight});
+        testing::ExpectStagesMatch(unsized, rows, ranks, 1);
+        Invocation sized("table", {Value(a), Value(b), weight, d1, d2});
+        testing::ExpectStagesMatch(sized, rows, ranks, 0);
+        Invocation wide(
+            "table", {Value(b), Value(a), weight, Value(Scalar(int64_t{200})), Value(Scalar(int64_t{50}))});
+        testing::ExpectStagesMatch(wide, rows, ranks, 0);
+      }
+  }
+}
+
+TEST(StagesTest, ABadKeyIsNamedByItsRowOfAll) {
+  Matrix a = *FilledMatrix(1000, 1, 1);
+  a.mutable_data()[700] = 0.5;
+  Invocation call("table", {Value(a), Value(a)});
+  Status failed;
+  EXPECT_TRUE(testing::RunStages(call, Distribution::SplitRows(1000, 4).split, &failed, 1).empty());
+  EXPECT_EQ(failed.message(), "table: key 0.5 at row 701, column 1 is below 1");
+}
+
+TEST(StagesTest, ContainsLooksAtTheRowsOfAllRanks) {
+  const Matrix x = RandomCells(1000, 2, 8, 1);
+  for (const Value& pattern : {Value(Scalar(x.At(999, 0))), Value(Scalar(77.0)), Value(x.Rows(500, 501))})
+    for (const int32_t ranks : kRanks) {
+      Invocation call("contains", {Value(x), pattern});
+      testing::ExpectStagesMatch(call, 1000, ranks);
+    }
+}
+
+TEST(StagesTest, CellsAreRepeatedRowByRow) {
+  const Value rows(Scalar(int64_t{1000})), columns(Scalar(int64_t{3}));
+  for (const Matrix& g : {RandomCells(1000, 1, 8, 1), RandomCells(1, 3, 8, 1), RandomCells(1, 1, 8, 1)})
+    for (const int workers : {1, 2, 3, 8}) {
+      Invocation call("spreadTo", {Value(g), rows, columns});
+      call.ExpectPiecesMatch(workers);
+    }
 }
 
 // Everything, a part, nothing is left; for select lying and standing.
