@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "cluster/cli/check_folder.h"
 #include "cluster/cli/report.h"
@@ -42,7 +44,12 @@ int Run(const Arguments& arguments) {
   }
   compiler::Diagnostics diagnostics;
   const Result<engine::Script> script = ReadScript(arguments);
-  const Status status = script.ok() ? CheckScript(*script, arguments, &diagnostics) : script.status();
+  Status status = script.ok() ? CheckScript(*script, arguments, &diagnostics) : script.status();
+  std::error_code error;
+  if (!script.ok() && !arguments.positional().empty() &&
+      std::filesystem::is_directory(arguments.positional()[0], error))
+    status =
+        status.WithNote(fmt::format("heddle check --compat {} checks all in it", arguments.positional()[0]));
   if (arguments.Has("json")) {
     PrintOutput(ToJson(status, diagnostics));
     return ExitCode(status);

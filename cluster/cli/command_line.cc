@@ -66,6 +66,13 @@ int ReportNoVerb(const std::string& help) {
   return kUsageExitCode;
 }
 
+std::string NearestVerb(const std::string& word) {
+  std::vector<std::string> names;
+  for (const Verb* verb : kVerbs)
+    if (!verb->hidden) names.emplace_back(verb->name.substr(0, verb->name.find(' ')));
+  return compiler::SuggestName(word, names);
+}
+
 int UnknownVerb(std::span<const std::string> words) {
   const std::string group = GroupHelp(words[0]);
   if (!group.empty()) {
@@ -80,22 +87,21 @@ int UnknownVerb(std::span<const std::string> words) {
               nearest.empty() ? "" : fmt::format("; did you mean 'heddle {} {}'?", words[0], nearest))
             .WithNote("'heddle " + words[0] + " --help' lists the verbs"));
   }
-  std::vector<std::string> names;
-  for (const Verb* verb : kVerbs)
-    if (!verb->hidden) names.emplace_back(verb->name.substr(0, verb->name.find(' ')));
-  const std::string nearest = compiler::SuggestName(words[0], names);
+  const std::string nearest = NearestVerb(words[0]);
   return Report(Usage("unknown verb '{}'{}", words[0],
                       nearest.empty() ? "" : fmt::format("; did you mean 'heddle {}'?", nearest))
                     .WithNote(words[0].ends_with(".dml") ? "to run a script: heddle run " + words[0]
                                                          : "'heddle --help' lists the verbs"));
 }
 
-// Of `heddle help WORDS`: what is no verb may be meant as a function.
+// Of `heddle help WORDS`: a verb or a function may be meant.
 int UnknownTopic(std::span<const std::string> words) {
-  const std::string nearest = compiler::NearestFunction(words[0]);
-  if (nearest.empty()) return UnknownVerb(words);
+  if (!GroupHelp(words[0]).empty()) return UnknownVerb(words);
+  const std::string nearest =
+      compiler::SuggestName(words[0], {NearestVerb(words[0]), compiler::NearestFunction(words[0])});
   return Report(
-      Usage("there is no verb or function '{}'; did you mean 'heddle help {}'?", words[0], nearest)
+      Usage("there is no verb or function '{}'{}", words[0],
+            nearest.empty() ? "" : fmt::format("; did you mean 'heddle help {}'?", nearest))
           .WithNote(
               "'heddle --help' lists the verbs, 'heddle help builtins' and 'heddle help library' the functions"));
 }

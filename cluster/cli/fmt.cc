@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <filesystem>
 
 #include "cluster/cli/find_scripts.h"
@@ -35,6 +36,12 @@ Result<std::string> Format(const std::string& name, const std::string& text, con
 
 // True if the file is in the style already. Else it is written, but with --check, which tells its name.
 Result<bool> FormatFile(const std::string& name, const Settings& settings) {
+  std::error_code error;
+  // Before it is read: nobody may ever write into a pipe.
+  if (!settings.check && std::filesystem::exists(name, error) &&
+      !std::filesystem::is_regular_file(name, error))
+    return InvalidArgument("fmt writes ordinary files, and '{}' is none", name)
+        .WithNote("'heddle fmt - < FILE' writes to standard output");
   HEDDLE_ASSIGN_OR_RETURN(const std::string text, ReadScriptFile(name));
   HEDDLE_ASSIGN_OR_RETURN(const std::string formatted, Format(name, text, settings));
   if (formatted == text) return true;
@@ -42,10 +49,6 @@ Result<bool> FormatFile(const std::string& name, const Settings& settings) {
     PrintOutput(name + "\n");
     return false;
   }
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(name, error))
-    return InvalidArgument("fmt writes ordinary files, and '{}' is none", name)
-        .WithNote("'heddle fmt - < FILE' writes to standard output");
   HEDDLE_RETURN_IF_ERROR(ops::MakeFiles(WorkingDirectory())->Replace(name, formatted));
   return false;
 }
@@ -65,6 +68,8 @@ int Run(const Arguments& arguments) {
   const std::vector<std::string>& names = arguments.positional();
   if (names.empty()) return Report(Usage("no script: give files, folders, or - for standard input"));
   if (names.size() == 1 && names[0] == "-") return FormatInput(*settings);
+  if (std::find(names.begin(), names.end(), "-") != names.end())
+    return Report(Usage("'-', standard input, stands alone: its script goes to standard output"));
   int code = 0;
   const auto keep_first = [&code](int other) { code = code == 0 ? other : code; };
   for (const std::string& name : names) {

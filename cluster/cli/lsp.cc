@@ -2,30 +2,22 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
+#include <cstdio>
 
 #include "cluster/cli/report.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
 #include "cluster/language_server/language_server.h"
 #include "compiler/library/library_files.h"
+#include "ops/io/files/own_folders.h"
 
 namespace heddle::cluster::cli {
 namespace {
 
 // Where functions of the library are shown as files: ~/.cache/heddle/library/FINGERPRINT.
 std::string LibraryFolder() {
-  const char* const cache = std::getenv("XDG_CACHE_HOME");
-  const char* const home = std::getenv("HOME");
-  std::string folder;
-  if (cache != nullptr && cache[0] == '/') {
-    folder = cache;
-  } else if (home != nullptr && home[0] == '/') {
-    folder = std::string(home) + "/.cache";
-  } else {
-    return "";
-  }
-  return fmt::format("{}/heddle/library/{:016x}", folder, compiler::LibraryFingerprint());
+  const std::string cache = ops::UserCacheFolder();
+  return cache.empty() ? "" : fmt::format("{}/library/{:016x}", cache, compiler::LibraryFingerprint());
 }
 
 Result<LanguageServerSettings> ReadSettings(const Arguments& arguments) {
@@ -43,6 +35,9 @@ Result<LanguageServerSettings> ReadSettings(const Arguments& arguments) {
 int Run(const Arguments& arguments) {
   Result<LanguageServerSettings> settings = ReadSettings(arguments);
   if (!settings.ok()) return Report(settings.status());
+  if (isatty(STDIN_FILENO) != 0)
+    std::fputs("heddle lsp is started by an editor, which speaks to it (docs/editor.md); Ctrl-D ends it\n",
+               stderr);
   // Standard output is the protocol's alone: whatever else is printed goes to standard error.
   const int output = dup(STDOUT_FILENO);
   if (output < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)

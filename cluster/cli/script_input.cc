@@ -11,7 +11,9 @@
 #include <cstring>
 #include <filesystem>
 
+#include "cluster/cli/example_files.h"
 #include "cluster/cli/report.h"
+#include "compiler/parse/diagnostics.h"
 #include "compiler/parse/parser.h"
 #include "core/text/utf8.h"
 #include "ops/io/files/files.h"
@@ -67,6 +69,30 @@ std::string WorkingDirectory() {
   return error ? "" : path.string();
 }
 
+namespace {
+
+// kNotFound, with the script that may be meant: one beside it, or an example.
+Status NoScript(const std::string& name) {
+  namespace fs = std::filesystem;
+  const fs::path path(name);
+  Status status = NotFound("cannot read script '{}': no such file", name);
+  const std::string stem = path.stem().string();
+  for (const ExampleFile& example : ExampleFiles())
+    if (path == fs::path("examples") / example.path && path.extension() == ".dml")
+      return status.WithNote(fmt::format("'heddle examples get {}' writes this example here", stem));
+  std::error_code error;
+  std::vector<std::string> names;
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    if (entry->path().extension() == ".dml") names.push_back(entry->path().filename().string());
+  std::sort(names.begin(), names.end());
+  const std::string nearest = compiler::SuggestName(path.filename().string(), names);
+  if (nearest.empty()) return status;
+  return status.WithNote(fmt::format("did you mean '{}'?", (path.parent_path() / nearest).string()));
+}
+
+}  // namespace
+
 Result<std::string> ReadScriptFile(const std::string& name) {
   const std::unique_ptr<ops::Files> files = ops::MakeFiles(WorkingDirectory());
   if (files->IsDirectory(name)) return DataLoss("cannot read script '{}': it is a directory", name);
@@ -74,8 +100,7 @@ Result<std::string> ReadScriptFile(const std::string& name) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(name, error)) {
     Result<std::string> text = compiler::FileSourceLoader(WorkingDirectory()).Load(name);
-    if (!text.ok() && text.status().code() == StatusCode::kNotFound)
-      return NotFound("cannot read script '{}': no such file", name);
+    if (!text.ok() && text.status().code() == StatusCode::kNotFound) return NoScript(name);
     return text;
   }
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<ops::InputFile> file, files->Open(name));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +19,7 @@
 #include "cluster/cli/report.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
+#include "cluster/process/interrupt.h"
 #include "core/environment/child_process.h"
 #include "core/environment/clock.h"
 #include "ops/base/cpu.h"
@@ -84,38 +85,24 @@ std::string Contents(const std::string& path) {
   return text.str();
 }
 
-// A file that is gone with its owner.
-struct TemporaryFile {
-  std::string path;
-  Descriptor file;
-  TemporaryFile() = default;
-  TemporaryFile(TemporaryFile&&) = default;
-  TemporaryFile& operator=(TemporaryFile&&) = delete;
-  ~TemporaryFile() {
-    if (file.ok()) unlink(path.c_str());
-  }
-};
+// Options whose output differs from run to run: times, plans.
+bool IsOfOneRun(const Option& option) { return option.name == "stats" || option.name == "explain"; }
 
-Result<TemporaryFile> MakeTemporaryFile() {
-  TemporaryFile made;
-  const char* const folder = std::getenv("TMPDIR");
-  made.path = std::string(folder != nullptr && *folder != '\0' ? folder : "/tmp") + "/heddle-verify-XXXXXX";
-  made.file = Descriptor(mkostemp(made.path.data(), O_CLOEXEC));
-  if (!made.file.ok()) return ResourceExhausted("cannot make a file beside {}", made.path);
-  return made;
+std::vector<Option> Options() {
+  std::vector<Option> options = RunOptions();
+  std::erase_if(options, IsOfOneRun);
+  return options;
 }
-
-// Options that say where one run leaves what.
-bool IsOfOneRun(std::string_view name) { return name == "json" || name == "report" || name == "trace"; }
 
 // The words of `verify` as `run` and `sim` take them: those of the way, then those of the user, which win.
 std::vector<std::string> WordsOf(const Way& way, const Arguments& arguments) {
   std::vector<std::string> words = {"heddle"};
   words.insert(words.end(), way.words.begin(), way.words.end());
+  words.push_back("--quiet");  // what tells how far a run has come is no output of the script
   if (!arguments.Has("seed")) words.insert(words.end(), {"--seed", "1"});
   std::vector<std::string> last;
-  for (const Option& option : RunOptions()) {
-    if (!arguments.Has(option.name) || IsOfOneRun(option.name)) continue;
+  for (const Option& option : Options()) {
+    if (!arguments.Has(option.name) || option.name == "json") continue;
     if (option.kind == Option::Kind::kRest) {
       last.push_back("-" + std::string(option.name));
       for (const std::string& value : arguments.rest(option.name)) last.push_back(value);
@@ -131,28 +118,51 @@ std::vector<std::string> WordsOf(const Way& way, const Arguments& arguments) {
   return words;
 }
 
-Result<Outcome> RunWay(const Way& way, const Arguments& arguments) {
-  HEDDLE_ASSIGN_OR_RETURN(const TemporaryFile changed, MakeTemporaryFile());
-  const Descriptor log = AboveThoseOfChild(Descriptor(memfd_create("heddle-verify", MFD_CLOEXEC)));
-  if (!log.ok()) return ResourceExhausted("there is no descriptor for the output of the script");
-  setenv(ops::kChangedFilesVariable, changed.path.c_str(), /*overwrite=*/1);
+Result<Descriptor> MakeFile() {
+  Descriptor file = AboveThoseOfChild(Descriptor(memfd_create("heddle-verify", MFD_CLOEXEC)));
+  if (!file.ok()) return ResourceExhausted("there is no descriptor for the output of the script");
+  return file;
+}
+
+// The path by which another process of this user opens a file of this one.
+std::string PathOf(const Descriptor& file) { return fmt::format("/proc/{}/fd/{}", getpid(), file.get()); }
+
+// Waits for a child. A cancellation asks it to end: it is no part of what Ctrl-C at the terminal reaches, and
+// goes on where a signal comes for this process alone.
+int WaitFor(pid_t child, engine::Cancellation& cancellation) {
+  cancellation.Listen([child](const Status&) { kill(child, SIGTERM); });
+  siginfo_t ended = {};
+  // The number stays that of the child until it is not listened any more.
+  while (waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
+  }
+  cancellation.Listen(nullptr);
+  int state = 0;
+  while (waitpid(child, &state, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+}
+
+Result<Outcome> RunWay(const Way& way, const Arguments& arguments, engine::Cancellation& cancellation) {
+  HEDDLE_ASSIGN_OR_RETURN(const Descriptor changed, MakeFile());
+  HEDDLE_ASSIGN_OR_RETURN(const Descriptor log, MakeFile());
+  setenv(ops::kChangedFilesVariable, PathOf(changed).c_str(), /*overwrite=*/1);
   Clock& clock = SystemClock();
   const int64_t begin = clock.MonotonicNs();
   const Result<pid_t> child = StartChild({.child = "the script",
                                           .program = "/proc/self/exe",
                                           .arguments = WordsOf(way, arguments),
-                                          .log = log.get()});
+                                          .log = log.get(),
+                                          .hears_interrupts = false});
   unsetenv(ops::kChangedFilesVariable);
   HEDDLE_RETURN_IF_ERROR(child.status());
-  int state = 0;
-  while (waitpid(*child, &state, 0) < 0 && errno == EINTR) {
-  }
+  const int exit_code = WaitFor(*child, cancellation);
+  HEDDLE_RETURN_IF_ERROR(cancellation.why());
   Outcome outcome;
   outcome.seconds = static_cast<double>(clock.MonotonicNs() - begin) * 1e-9;
-  outcome.exit_code = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
-  outcome.printed = Contents(fmt::format("/proc/self/fd/{}", log.get()));
+  outcome.exit_code = exit_code;
+  outcome.printed = Contents(PathOf(log));
   outcome.hashes[""] = Outcome::Hex(outcome.printed);
-  std::istringstream paths(Contents(changed.path));
+  std::istringstream paths(Contents(PathOf(changed)));
   for (std::string path; std::getline(paths, path);) outcome.hashes[path] = Outcome::Hex(Contents(path));
   return outcome;
 }
@@ -182,10 +192,11 @@ int Run(const Arguments& arguments) {
   std::vector<std::string> differences;
   Outcome first;
   int ways = 0;
+  engine::Cancellation cancellation;
+  InterruptGuard guard(cancellation);
   for (const Way& way : Ways()) {
-    const Result<Outcome> outcome = RunWay(way, arguments);
+    const Result<Outcome> outcome = RunWay(way, arguments, cancellation);
     if (!outcome.ok()) return ReportOutcome(arguments, outcome.status());
-    if (outcome->exit_code == 8) return outcome->exit_code;  // interrupted
     if (ways++ == 0) {
       first = *outcome;
       if (first.exit_code != 0) {
@@ -208,7 +219,8 @@ int Run(const Arguments& arguments) {
     if (!name.empty()) files.push_back(name);
   if (as_json) {
     PrintOutput(
-        nlohmann::ordered_json{{"same", differences.empty()}, {"files", files}, {"ways", ways_json}}.dump() +
+        nlohmann::ordered_json{{"same", differences.empty()}, {"files", files}, {"ways", ways_json}}.dump(
+            -1, ' ', false, nlohmann::json::error_handler_t::replace) +
         "\n");
   } else if (differences.empty()) {
     PrintOutput(fmt::format("{} ways, the same bytes: what it prints{}{}\n", ways, files.empty() ? "" : ", ",
@@ -228,7 +240,7 @@ int Run(const Arguments& arguments) {
 const Verb kVerifyVerb = {"verify",
                           "run a script in many ways and compare all that it prints and writes",
                           "verify [OPTIONS] SCRIPT.dml|-e CODE [-args V... | -nvargs K=V...]",
-                          RunOptions(),
+                          Options(),
                           "heddle verify train.dml -nvargs X=data.csv model=w.csv",
                           Run,
                           /*takes_words=*/true};

@@ -144,8 +144,11 @@ Result<Json> AnswerResolve(const Asked&, const Json& parameters) {
   Json item = parameters;
   const std::optional<std::string> label = FindText(item, {"label"});
   if (!label) return InvalidArgument("label is missing");
-  if (const std::string help = compiler::HelpOfName(*label);
-      !help.empty() && item["kind"] == KindOf(Candidate::Kind::kBuiltin))
+  // A function of the script may have the name of one of the language.
+  const std::optional<std::string> detail = FindText(item, {"detail"});
+  if (detail != DetailOf(Candidate::Kind::kBuiltin) && detail != DetailOf(Candidate::Kind::kLibrary))
+    return item;
+  if (const std::string help = compiler::HelpOfName(*label); !help.empty())
     item["documentation"] = {{"kind", "markdown"}, {"value", fmt::format("```text\n{}```", help)}};
   return item;
 }

@@ -18,6 +18,7 @@ namespace heddle::cluster {
 namespace {
 
 constexpr int kIncrementalSync = 2;
+constexpr int kMostDepth = 200;
 
 std::string Text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
@@ -37,6 +38,20 @@ Json Capabilities(compiler::TextLines::Units units) {
           {"renameProvider", {{"prepareProvider", true}}}};
 }
 
+// A message as JSON, discarded where it is none; nullopt: it is nested more deeply than any of the protocol.
+// Values are copied and written by functions that call themselves, which would overflow the stack.
+std::optional<Json> ParseMessage(const std::string& body) {
+  bool is_too_deep = false;
+  Json json = Json::parse(
+      body,
+      [&](int depth, Json::parse_event_t, const Json&) {
+        is_too_deep |= depth > kMostDepth;
+        return !is_too_deep;
+      },
+      /*allow_exceptions=*/false);
+  return is_too_deep ? std::nullopt : std::optional(std::move(json));
+}
+
 // Reads until the input ends, on a thread of its own: what cancels a request must not wait behind it.
 void ReadMessages(int input, MessageQueue* queue) {
   MessageReader reader(input);
@@ -50,14 +65,18 @@ void ReadMessages(int input, MessageQueue* queue) {
         continue;
       case MessageReader::Outcome::kMessage: break;
     }
-    Json json = Json::parse(body, nullptr, /*allow_exceptions=*/false);
-    const std::optional<std::string> method = FindText(json, {"method"});
+    std::optional<Json> json = ParseMessage(body);
+    if (!json) {
+      queue->Push({{}, fmt::format("a message is nested at most {} levels deep", kMostDepth)});
+      continue;
+    }
+    const std::optional<std::string> method = FindText(*json, {"method"});
     if (method == "$/cancelRequest") {
-      if (const Json* const id = FindMember(json, {"params", "id"})) queue->Cancel(*id);
+      if (const Json* const id = FindMember(*json, {"params", "id"})) queue->Cancel(*id);
       continue;
     }
     const bool is_exit = method == "exit";
-    queue->Push({std::move(json), ""});
+    queue->Push({*std::move(json), ""});
     if (is_exit) return queue->Close();
   }
 }

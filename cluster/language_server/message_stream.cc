@@ -15,15 +15,16 @@ namespace {
 
 constexpr std::string_view kLength = "content-length:";
 constexpr size_t kMostLineBytes = 4096;  // of a header
+constexpr size_t kMostLengthBytes = 64;  // of "Content-Length: 12"
 
-// The number of a line "Content-Length: 12"; nullopt of another line, or where there is no such number.
+// The number of "Content-Length: 12" at the end of a line; nullopt where there is none. It stands behind the
+// body of a message without a length, which has no line end: from there on messages are read again.
 std::optional<size_t> LengthIn(std::string_view line) {
-  if (line.size() < kLength.size()) return std::nullopt;
-  for (size_t i = 0; i < kLength.size(); ++i) {
-    const char c = line[i];
-    if ((c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c) != kLength[i]) return std::nullopt;
-  }
-  line.remove_prefix(std::min(line.find_first_not_of(' ', kLength.size()), line.size()));
+  const auto is_same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; };
+  const auto header = std::find_end(line.begin(), line.end(), kLength.begin(), kLength.end(), is_same);
+  if (header == line.end()) return std::nullopt;
+  line.remove_prefix(static_cast<size_t>(header - line.begin()) + kLength.size());
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
   size_t length = 0;
   const auto parsed = std::from_chars(line.data(), line.data() + line.size(), length);
   const std::string_view rest = line.substr(static_cast<size_t>(parsed.ptr - line.data()));
@@ -48,15 +49,16 @@ bool MessageReader::Fill() {
   }
 }
 
-// A line without its end; of a longer one than a header has, its beginning.
+// A line without its end; of a longer one than a header has, its beginning, cut where no length can stand.
 bool MessageReader::ReadLine(std::string* line) {
   for (;;) {
     const size_t end = buffer_.find('\n', begin_);
-    if (end == std::string::npos && buffer_.size() - begin_ < kMostLineBytes) {
+    if (end == std::string::npos && buffer_.size() - begin_ < kMostLineBytes + kMostLengthBytes) {
       if (!Fill()) return false;
       continue;
     }
-    const size_t count = std::min(end, begin_ + kMostLineBytes) - begin_;
+    const bool is_long = end == std::string::npos || end - begin_ > kMostLineBytes + kMostLengthBytes;
+    const size_t count = is_long ? kMostLineBytes : end - begin_;
     line->assign(buffer_, begin_, count);
     begin_ += count + (end == begin_ + count ? 1 : 0);
     if (line->ends_with('\r')) line->pop_back();

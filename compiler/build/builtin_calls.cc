@@ -231,7 +231,8 @@ NodeId BodyBuilder::BuildNamed(const Expression& call, const ops::Operator& buil
         program_.ReportUnimplemented(*path_, argument.name_range, "rand() of a tensor is",
                                      kTensorsOfOneValue);
       else if (argument.name.empty())
-        Error(argument.value->range, fmt::format("{}() takes named arguments only", call.name));
+        Error(argument.value->range, fmt::format("{}() takes named arguments only", call.name))
+            .notes.push_back(fmt::format("for example {}(rows=3, cols=2)", call.name));
       else
         continue;
       return ErrorNode(call.range);

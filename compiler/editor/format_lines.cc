@@ -88,6 +88,21 @@ void AddBroken(FormattedLine line, int32_t width, std::vector<FormattedLine>* br
   broken->push_back(std::move(line));
 }
 
+// Whether `next`, which was a line of its own before, goes on at the same place as the end of a line that was
+// broken: then both are filled as one, so that no short piece is left between two lines.
+bool GoesOnAlike(const FormattedLine& end, const FormattedLine& next) {
+  if (!end.comment.empty() || end.pieces[0].begins_body) return false;
+  if (next.blank_before || next.pieces.empty()) return false;
+  const LinePiece& first = next.pieces[0];
+  return first.may_break && first.text != "return" && first.level == end.pieces[0].level;
+}
+
+FormattedLine Join(FormattedLine line, const FormattedLine& next) {
+  line.pieces.insert(line.pieces.end(), next.pieces.begin(), next.pieces.end());
+  line.comment = next.comment;
+  return line;
+}
+
 // Where comments at the ends of lines begin, by line; 0 where there is none.
 std::vector<int32_t> CommentColumns(const std::vector<FormattedLine>& lines, int32_t width) {
   std::vector<int32_t> columns(lines.size());
@@ -111,7 +126,17 @@ std::vector<int32_t> CommentColumns(const std::vector<FormattedLine>& lines, int
 
 std::vector<FormattedLine> BreakLongLines(std::vector<FormattedLine> lines, int32_t width) {
   std::vector<FormattedLine> broken;
-  for (FormattedLine& line : lines) AddBroken(std::move(line), width, &broken);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    FormattedLine line = std::move(lines[i]);
+    for (;;) {
+      const size_t count = broken.size();
+      AddBroken(std::move(line), width, &broken);
+      const bool is_broken = broken.size() > count + 1;
+      if (!is_broken || i + 1 == lines.size() || !GoesOnAlike(broken.back(), lines[i + 1])) break;
+      line = Join(std::move(broken.back()), lines[++i]);
+      broken.pop_back();
+    }
+  }
   return broken;
 }
 

@@ -26,7 +26,8 @@ struct FormattedLine {
   std::string_view comment;  ///< At its end.
 };
 
-/// Breaks lines that are longer than `width` columns where they may be broken.
+/// Breaks lines that are longer than `width` columns where they may be broken. The end of a broken line takes
+/// up the line behind it where that goes on at the same place.
 std::vector<FormattedLine> BreakLongLines(std::vector<FormattedLine> lines, int32_t width);
 
 /// The text of the lines, each with `line_end` behind it. Comments at the ends of lines that follow each

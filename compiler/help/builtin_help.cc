@@ -3,21 +3,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <sstream>
 
 namespace heddle::compiler {
 namespace {
 
-// "order" of "M = order(target=X, by=1)".
+// "order" of "M = order(target=X, by=1)"; "while" of "while (c) { ... }", which is no call.
 std::string NameIn(std::string_view usage) {
-  const size_t end = usage.find('(');
-  if (end == std::string_view::npos) return "";
+  const size_t end = std::min(usage.find('('), usage.size());
   size_t begin = end;
   const auto is_part = [](char letter) {
     return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '.' || letter == '_';
   };
   while (begin > 0 && is_part(usage[begin - 1])) --begin;
+  if (begin == end) return std::string(usage.substr(0, usage.find(' ')));
   return std::string(usage.substr(begin, end - begin));
 }
 
@@ -59,7 +60,8 @@ const BuiltinHelp* FindBuiltinHelp(std::string_view name) {
 }
 
 std::string Render(const BuiltinHelp& help) {
-  std::string text = fmt::format("{}: {}\n\n  {}\n", help.name, help.summary, help.usage);
+  std::string text = fmt::format("{}: {}\n", help.name, help.summary);
+  if (help.usage != help.name) text += fmt::format("\n  {}\n", help.usage);
   if (!help.description.empty()) text += fmt::format("\n{}\n", fmt::join(help.description, "\n"));
   return text;
 }

@@ -16,7 +16,7 @@ struct HelpText {
 /// All of them (text_table.cc, made by the build).
 std::span<const HelpText> HelpTexts();
 
-/// What compiler/help/text/builtins.txt says of a builtin of the language.
+/// What compiler/help/text/builtins.txt says of a builtin or a statement of the language.
 struct BuiltinHelp {
   std::string name;                      ///< "order"
   std::string room;                      ///< "construction and shape"
@@ -27,7 +27,7 @@ struct BuiltinHelp {
 
 /// In the order of the file, by room.
 std::span<const BuiltinHelp> BuiltinHelps();
-/// nullptr for a name that no builtin has.
+/// nullptr for a name that none of them has; aliases of builtins are none.
 const BuiltinHelp* FindBuiltinHelp(std::string_view name);
 /// A screen of text.
 std::string Render(const BuiltinHelp& help);

@@ -4,9 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <optional>
+#include <sstream>
 #include <utility>
 
 #include "compiler/build/function_table.h"
+#include "compiler/build/other_functions.h"
 #include "compiler/help/builtin_help.h"
 #include "compiler/parse/parser.h"
 #include "ops/base/operator.h"
@@ -132,6 +136,13 @@ void RenderSection(std::string_view title, const Lines& lines, std::string* text
     *text += i == 0 ? fmt::format("{}: {}\n", title, lines[i]) : fmt::format("  {}\n", lines[i]);
 }
 
+// Whether a name is an operator between or before operands: "%*%", "!".
+bool IsOperatorSign(std::string_view name) {
+  const ops::Operator* const op = ops::FindOperator(name);
+  return op != nullptr && op->form == ops::CallForm::kNone &&
+         std::ispunct(static_cast<unsigned char>(name[0]));
+}
+
 }  // namespace
 
 std::string FunctionHelp::Usage() const {
@@ -203,13 +214,23 @@ std::string HelpOfName(std::string_view name) {
     const Result<FunctionHelp> help = HelpOf(*file);
     return help.ok() ? Render(*help) : help.status().ToString() + "\n";
   }
-  const BuiltinHelp* const builtin = FindBuiltinHelp(name);
-  return builtin == nullptr ? "" : Render(*builtin);
+  if (const BuiltinHelp* const builtin = FindBuiltinHelp(name)) return Render(*builtin);
+  if (const ops::Operator* const of_alias = ops::FindBuiltin(name))
+    return fmt::format("{} is another name of {}.\n\n{}", name, of_alias->name, HelpOfName(of_alias->name));
+  if (IsOperatorSign(name)) return HelpOfName("operators");
+  if (const std::optional<std::string_view> instead = InsteadOfNative(name))
+    return fmt::format("{}: part of DML, but Heddle does not run it yet\n{}{}{}", name,
+                       instead->empty() ? "" : "\n", *instead, instead->empty() ? "" : "\n");
+  return "";
 }
 
 std::string NearestFunction(std::string_view name) {
   std::vector<std::string> names;
   for (const BuiltinHelp& builtin : BuiltinHelps()) names.push_back(builtin.name);
+  for (const ops::Operator* const op : ops::AllOperators()) {
+    std::istringstream aliases{std::string(op->aliases)};
+    for (std::string alias; aliases >> alias;) names.push_back(alias);
+  }
   for (std::string& function : LibraryFunctionNames()) names.push_back(std::move(function));
   return SuggestName(name, names);
 }

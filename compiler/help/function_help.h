@@ -41,8 +41,9 @@ Result<FunctionHelp> HelpOf(const LibraryFile& file);
 /// A screen of text.
 std::string Render(const FunctionHelp& help);
 
-/// What a user who asks for a function by name is told: the screen above, or that of a builtin; "" of a name
-/// that is neither.
+/// What a user who asks for a name is told: the screen above, or that of a builtin, under its other names
+/// too, of a statement or of the operators; of what Heddle does not run, what to write instead. "" of another
+/// name.
 std::string HelpOfName(std::string_view name);
 /// The function of the language or of the library whose name is nearest; "" when none is near.
 std::string NearestFunction(std::string_view name);

@@ -66,7 +66,10 @@ TEST_F(ProtocolTest, WrongMessagesAreAnsweredAndTheSessionGoesOn) {
   EXPECT_EQ(message, "the message is no JSON");
   EXPECT_EQ(answer_to(""), -32700);
   EXPECT_EQ(answer_to("\xff\xfe\x00{"), -32700);
-  EXPECT_EQ(answer_to(std::string(100'000, '[')), -32700);
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  EXPECT_EQ(answer_to(deep), -32600);
+  EXPECT_EQ(message, "a message is nested at most 200 levels deep");
+  EXPECT_EQ(answer_to("{\"id\": 1, \"method\": \"textDocument/hover\", \"params\": " + deep + "}"), -32600);
   EXPECT_EQ(answer_to("[]"), -32600);
   EXPECT_EQ(answer_to("17"), -32600);
   EXPECT_EQ(answer_to("{\"id\": 5}"), -32600);
@@ -85,6 +88,15 @@ TEST_F(ProtocolTest, WrongMessagesAreAnsweredAndTheSessionGoesOn) {
   editor_.Notify("textDocument/didChange", {{"contentChanges", "x"}});
   editor_.Notify("$/unknown", 5);
   EXPECT_TRUE(editor_.Request("shutdown", Json::object()).contains("result"));
+}
+
+// The body of a message whose header was wrong has no line end: the header of the next one follows it.
+TEST_F(ProtocolTest, BehindAMessageWithoutALengthOthersAreRead) {
+  editor_.Initialize("file://" + folder_.path());
+  for (const size_t size : {10u, 4080u, 4096u, 4120u, 4170u, 9000u}) {
+    editor_.Write("Content-Size: 17\r\n\r\n{\"method\": \"" + std::string(size, 'x') + "\"}");
+    EXPECT_EQ(CodeOf(editor_.Request("textDocument/hover", Json::object())), -32602) << size;
+  }
 }
 
 TEST_F(ProtocolTest, WhatIsMissingInARequestIsNamed) {

@@ -140,7 +140,10 @@ TEST_F(SessionTest, CompletionAlsoOfWhatDoesNotParse) {
   EXPECT_EQ(words_behind("print(\"da"), Strings());
   EXPECT_EQ(words_behind("n = rand(rows=3, co")[0], "cols=");
   EXPECT_EQ(words_behind("n = 3 # ha"), Strings());
-  const Json resolved = editor_.Result("completionItem/resolve", {{"label", "lm"}, {"kind", 3}});
+  const Json own = {{"label", "sum"}, {"kind", 3}, {"detail", "function"}};
+  EXPECT_EQ(editor_.Result("completionItem/resolve", own), own);
+  const Json resolved =
+      editor_.Result("completionItem/resolve", {{"label", "lm"}, {"kind", 3}, {"detail", "library"}});
   EXPECT_NE(resolved["documentation"]["value"].get<std::string>().find("linear regression"),
             std::string::npos);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -101,8 +102,9 @@ Finding Module(std::string_view file, std::string_view what, std::string_view wi
               "install Heddle's package whole, or build with the library");
 }
 
-// Whether this user may make files below a folder, which may not be there yet.
-Finding Writable(std::string_view about, const std::string& folder, std::string_view without) {
+// Whether this user may make files below a folder, which may not be there yet. `variable` moves it elsewhere.
+Finding Writable(std::string_view about, const std::string& folder, std::string_view variable,
+                 std::string_view without) {
   if (folder.empty())
     return Note(std::string(about), fmt::format("there is none: {}", without),
                 "set HOME to a folder of this user");
@@ -110,10 +112,15 @@ Finding Writable(std::string_view about, const std::string& folder, std::string_
   std::error_code error;
   while (!place.empty() && !std::filesystem::exists(place, error) && place.has_relative_path())
     place = place.parent_path();
-  if (access(place.c_str(), W_OK | X_OK) != 0)
-    return Note(std::string(about), fmt::format("{} cannot be written: {}", place.string(), without),
-                fmt::format("chown or chmod {}", place.string()));
-  struct statvfs disk{};
+  if (access(place.c_str(), W_OK | X_OK) != 0) {
+    struct stat facts {};
+    const bool is_own = stat(place.c_str(), &facts) == 0 && facts.st_uid == geteuid();
+    return Note(std::string(about),
+                fmt::format("{} cannot be {}: {}", folder, place == folder ? "written" : "made", without),
+                is_own ? fmt::format("chmod u+rwx {}", place.string())
+                       : fmt::format("set HOME or {} to a folder of this user", variable));
+  }
+  struct statvfs disk {};
   if (statvfs(place.c_str(), &disk) == 0) {
     const auto room = static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
     if (room < kLittleDisk)
@@ -156,8 +163,9 @@ int Run(const Arguments& arguments) {
       Module("libheddle_codegen.so", "machine code", "fused operators are interpreted, which is slow"),
       Module("heddle-array-process", "HDF5 and MATLAB", "files of these formats are errors"),
       Module("libheddle_arrow.so", "Parquet and Arrow", "files of these formats are errors"),
-      Writable("cache", ops::UserCacheFolder(), "machine code is compiled anew in each process"),
-      Writable("state", ops::UserStateFolder(), "heddle master --dev does not work"),
+      Writable("cache", ops::UserCacheFolder(), "XDG_CACHE_HOME",
+               "machine code is compiled anew in each process"),
+      Writable("state", ops::UserStateFolder(), "XDG_STATE_HOME", "heddle master --dev does not work"),
       Cluster(arguments),
   };
   constexpr const char* kMarks[] = {"ok", "--", "!!"};
@@ -177,7 +185,8 @@ int Run(const Arguments& arguments) {
                             finding.text));
     if (!finding.mend.empty()) PrintOutput(fmt::format("{:23}mend: {}\n", "", finding.mend));
   }
-  if (arguments.Has("json")) PrintOutput(json.dump() + "\n");
+  if (arguments.Has("json"))
+    PrintOutput(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   return is_faulty ? 1 : 0;
 }
 

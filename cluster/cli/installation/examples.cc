@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "cluster/cli/installation/example_files.h"
+#include "cluster/cli/example_files.h"
 #include "cluster/cli/report.h"
+#include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
 #include "compiler/parse/diagnostics.h"
 #include "ops/io/files/files.h"
@@ -56,18 +57,18 @@ std::vector<Example> Examples() {
 
 Status Write(ops::Files& files, std::string_view path, bool replaces) {
   const std::string place = "examples/" + std::string(path);
-  if (!replaces && std::filesystem::exists(place)) {
+  std::error_code error;
+  if (!replaces && std::filesystem::exists(place, error)) {
     if (path.starts_with("data/")) return OkStatus();  // the data of several examples
     return Usage("'{}' is there already", place).WithNote("--force replaces it");
   }
-  std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(place).parent_path(), error);
   return files.Replace(place, [&](const ops::ByteSink& sink) { return sink(FileAt(path)); });
 }
 
 // The data that a command reads: "examples/data/breast_cancer.csv" in it.
 Status WriteExample(const Example& example, bool replaces) {
-  const std::unique_ptr<ops::Files> files = ops::MakeFiles(std::filesystem::current_path().string());
+  const std::unique_ptr<ops::Files> files = ops::MakeFiles(WorkingDirectory());
   HEDDLE_RETURN_IF_ERROR(Write(*files, example.name + ".dml", replaces));
   for (const ExampleFile& file : ExampleFiles())
     if (file.path.starts_with("data/") &&

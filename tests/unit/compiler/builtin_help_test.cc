@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
+#include <map>
 #include <set>
+#include <sstream>
 
 #include "compiler/build/body_builder.h"
 #include "compiler/help/function_help.h"
@@ -13,10 +17,11 @@
 namespace heddle::compiler {
 namespace {
 
-// Names before "=" in the parentheses of a usage: "target", "by" of "M = order(target=X, by=1)".
-std::set<std::string> ArgumentsIn(std::string_view usage) {
-  std::set<std::string> names;
-  std::string name;
+// What is written as NAME=VALUE in the parentheses of a usage: "target" with "X" and "by" with "1" of
+// "M = order(target=X, by=1)".
+std::map<std::string, std::string> ArgumentsIn(std::string_view usage) {
+  std::map<std::string, std::string> arguments;
+  std::string name, value;
   bool is_value = false;
   int depth = 0;
   for (size_t i = usage.find('(') + 1; i < usage.size(); ++i) {
@@ -24,16 +29,23 @@ std::set<std::string> ArgumentsIn(std::string_view usage) {
     if (letter == '[' || letter == '(') ++depth;
     if (letter == ']') --depth;
     if (depth == 0 && (letter == ',' || letter == ')')) {
-      if (is_value) names.insert(name);
+      if (is_value) arguments[name] = value;
       name.clear();
+      value.clear();
       is_value = false;
-    } else if (letter == '=') {
+    } else if (letter == '=' && !is_value) {
       is_value = true;
-    } else if (letter != ' ' && !is_value) {
-      name += letter;
+    } else if (letter != ' ') {
+      (is_value ? value : name) += letter;
     }
   }
-  return names;
+  return arguments;
+}
+
+// A number, a text, TRUE or FALSE; else it stands for what is given.
+bool IsDefault(const std::string& value) {
+  return value == "TRUE" || value == "FALSE" || value.starts_with('"') || value.starts_with('-') ||
+         std::isdigit(static_cast<unsigned char>(value[0])) != 0;
 }
 
 TEST(BuiltinHelpTest, EveryBuiltinHasOne) {
@@ -59,15 +71,16 @@ TEST(BuiltinHelpTest, EachIsThereOnce) {
   }
 }
 
-// What a usage writes as NAME=VALUE is an argument of that name.
+// What a usage writes as NAME=VALUE is an argument of that name, which may be left out if VALUE is a default.
 TEST(BuiltinHelpTest, NamesOfArgumentsAreThoseOfTheBuiltin) {
   size_t found = 0;
   for (const std::string& name : ops::BuiltinNames()) {
-    std::set<std::string> parameters;
+    std::map<std::string, bool> optional;
     for (const ops::OperatorParameter& parameter : ops::ParseParameters(ops::FindBuiltin(name)->parameters))
-      parameters.insert(std::string(parameter.name));
-    for (const std::string& argument : ArgumentsIn(FindBuiltinHelp(name)->usage)) {
-      EXPECT_TRUE(parameters.contains(argument)) << name << ": " << argument;
+      optional[std::string(parameter.name)] = parameter.optional;
+    for (const auto& [argument, value] : ArgumentsIn(FindBuiltinHelp(name)->usage)) {
+      EXPECT_TRUE(optional.contains(argument)) << name << ": " << argument;
+      EXPECT_TRUE(optional[argument] || !IsDefault(value)) << name << ": " << argument;
       ++found;
     }
   }
@@ -81,6 +94,41 @@ TEST(BuiltinHelpTest, AScreenOfText) {
       "seq: a column of numbers from `from` to `to`, which is included if hit\n\n  v = seq(from, to, incr)\n\n"
       "incr is 1, or -1 where from > to.\n");
   EXPECT_EQ(HelpOfName("nothing"), "");
+}
+
+TEST(BuiltinHelpTest, OtherNamesOfBuiltinsAreFound) {
+  size_t found = 0;
+  for (const ops::Operator* const op : ops::AllOperators()) {
+    std::istringstream aliases{std::string(op->aliases)};
+    for (std::string alias; aliases >> alias; ++found) {
+      const std::string help = HelpOfName(alias);
+      EXPECT_TRUE(help.starts_with(alias + ": ") ||
+                  help.starts_with(alias + " is another name of " + std::string(op->name) + ".\n\n"))
+          << alias << ": " << help;
+    }
+  }
+  EXPECT_GT(found, 20u);
+  EXPECT_EQ(NearestFunction("ceilng"), "ceiling");
+}
+
+TEST(BuiltinHelpTest, StatementsAndOperatorsHaveOne) {
+  for (const char* word : {"if", "for", "parfor", "while", "function", "ifdef", "source", "operators"})
+    EXPECT_TRUE(HelpOfName(word).starts_with(std::string(word) + ": ")) << word;
+  for (const char* sign : {"%*%", "^", "!", "%/%", "&", "=="})
+    EXPECT_EQ(HelpOfName(sign), HelpOfName("operators")) << sign;
+  EXPECT_EQ(HelpOfName("?"), "");
+}
+
+// "[values, vectors] = eigen(A)" names as many results as the builtin has.
+TEST(BuiltinHelpTest, ResultsAreAsManyAsThoseOfTheBuiltin) {
+  for (const std::string& name : ops::BuiltinNames()) {
+    const ops::Operator* const op = ops::FindBuiltin(name);
+    if (op->results < 1) continue;
+    const std::string usage = FindBuiltinHelp(name)->usage;
+    const bool is_several = usage.starts_with('[');
+    const auto count = is_several ? 1 + std::count(usage.begin(), usage.begin() + usage.find(']'), ',') : 1;
+    EXPECT_EQ(count, op->results) << usage;
+  }
 }
 
 }  // namespace

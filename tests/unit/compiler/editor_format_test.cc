@@ -80,6 +80,23 @@ TEST(FormatTest, LongLinesBreakBehindCommasAndBeforeOperators) {
             "f = function(Double first, Double second)\n    return (Double third) {\n  third = 1\n}\n");
 }
 
+TEST(FormatTest, TheEndOfABrokenLineTakesUpTheNextOne) {
+  EXPECT_EQ(
+      Format("stop(name + \" must have a row for each of \" + rows + \" but has \"\n+ rows\n+ what)\n", 50),
+      "stop(name + \" must have a row for each of \" + rows\n    + \" but has \" + rows\n    + what)\n");
+  EXPECT_EQ(Format("result = some_function(other_function(first, second,\nthird), b,\nc)\n", 40),
+            "result = some_function(other_function(first,\n    second, third), b,\n    c)\n");
+  // What goes on in another bracket, behind a comment, or with the results of a function stays where it is.
+  EXPECT_EQ(Format("result = f(first_argument_is_longer, g(a,\nb), c)\n", 40),
+            "result = f(first_argument_is_longer,\n    g(a,\n    b), c)\n");
+  EXPECT_EQ(Format("result = some_function(first_argument, second,  # why\n    third)\n", 40),
+            "result = some_function(first_argument,\n    second,  # why\n    third)\n");
+  EXPECT_EQ(
+      Format("f = function(Double first, Double second, Double k)\n    return (Double y) {\n  y = 1\n}\n",
+             40),
+      "f = function(Double first,\n    Double second, Double k)\n    return (Double y) {\n  y = 1\n}\n");
+}
+
 TEST(FormatTest, LinesThatWereBrokenStayBroken) {
   EXPECT_EQ(Format("x = f(a,\nb,\n   c\n)\ny = 1 +\n2\n"), "x = f(a,\n    b,\n    c\n)\ny = 1 +\n    2\n");
 }
@@ -114,6 +131,9 @@ TEST(FormatTest, EveryScriptOfTheRepositoryKeepsItsMeaning) {
       text << std::ifstream(entry.path()).rdbuf();
       ExpectStays(text.str(), 110, entry.path().string());
       ExpectStays(text.str(), 60, entry.path().string());
+      if (folder == std::string_view("examples")) {
+        EXPECT_EQ(Format(text.str()), text.str()) << entry.path();
+      }
       ++count;
     }
   }
