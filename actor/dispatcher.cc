@@ -3,6 +3,7 @@
 
 #include <ctime>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "actor/device_worker.h"
@@ -18,6 +19,8 @@ namespace {
 constexpr int kLocalBatch = 256;  // Local messages before the mailbox is looked at again.
 constexpr int64_t kForeverNs = int64_t{3600} * 1'000'000'000;
 constexpr size_t kWaitLines = 4;
+// Short acts for which messages to other ranks may wait.
+constexpr int kMostShortActs = 4;
 
 #ifdef NDEBUG
 constexpr bool kIsDebugBuild = false;
@@ -74,10 +77,11 @@ void Dispatcher::ThreadMain(bool set_floating_point_mode) {
   }
 }
 
-bool Dispatcher::Wait(int64_t timeout_ns) { return mailbox_->Wait(spin_ns_, timeout_ns); }
+bool Dispatcher::Wait(int64_t timeout_ns) { return mailbox_->Wait(spin_ns_, timeout_ns, messages_inbox_); }
 
 bool Dispatcher::Step() {
   uint64_t handled = 0;
+  if (messages_inbox_ != nullptr) messages_inbox_->Deliver();
   busy_.store(true, std::memory_order_relaxed);
   while (handled < kLocalBatch && !local_.empty()) {
     Handle(local_.Pop());
@@ -88,6 +92,8 @@ bool Dispatcher::Step() {
     for (const Message& message : inbox_) Handle(message);
     handled += inbox_.size();
   }
+  // What is queued here may add to what other ranks are to get.
+  if (local_.empty()) SendOutgoing();
   if (handled > 0) progress_.fetch_add(handled, std::memory_order_release);
   busy_.store(false, std::memory_order_release);
   return handled > 0;
@@ -127,6 +133,7 @@ void Dispatcher::Leave() {
   *now_ = entered_.back();
   entered_.pop_back();
   now_ = nullptr;
+  SendOutgoing();  // The link may be gone when the run is over.
   control_.StreamDone(active);
 }
 
@@ -171,7 +178,7 @@ void Dispatcher::Abort(bool describe_waits) {
 
 void Dispatcher::Send(const Message& message) {
   if (message.destination.rank() != rank_) {
-    link_->Send(message.destination.rank(), message);
+    outgoing_.Add(message);
     return;
   }
   Dispatcher* dispatcher = now_->active->serving[message.destination.stream()];
@@ -180,6 +187,12 @@ void Dispatcher::Send(const Message& message) {
   } else {
     dispatcher->Post(message);
   }
+}
+
+void Dispatcher::SendOutgoing() {
+  short_acts_ = 0;
+  if (outgoing_.IsDue())
+    outgoing_.Flush([&](uint32_t rank, std::span<const Message> messages) { link_->Send(rank, messages); });
 }
 
 void Dispatcher::RunKernel(ActiveRun& active, size_t number, std::span<const Value* const> inputs,
@@ -195,7 +208,11 @@ void Dispatcher::RunKernel(ActiveRun& active, size_t number, std::span<const Val
   const bool is_timed = active.times_acts || recorder != nullptr || estimate.WantsTime();
   const int64_t start_ns = is_timed ? clock.MonotonicNs() : 0;
   if (active.progress != nullptr) active.progress->BeginAct((*active.lines)[number]);
-  result->status = active.body->Perform(number, inputs, act, result->values);
+  {
+    std::optional<ops::SerialLoops> serial;
+    if (estimate.IsShort()) serial.emplace();
+    result->status = active.body->Perform(number, inputs, act, result->values);
+  }
   if (is_timed) {
     const int64_t end_ns = clock.MonotonicNs();
     const int64_t kernel_ns = end_ns - start_ns;
@@ -215,6 +232,7 @@ Launch Dispatcher::Perform(Actor& actor, std::span<const Value* const> inputs, i
                            ActResult* result) {
   ActiveRun& active = *now_->active;
   const size_t number = actor.number();
+  if (!(*active.estimates)[number].IsShort() || ++short_acts_ > kMostShortActs) SendOutgoing();
   if (device_ != nullptr && device_->has_started() &&
       (*active.estimates)[number].NeedsDevice(/*device_is_busy=*/HasLaunches())) {
     launches_.store(launches_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
@@ -251,22 +269,30 @@ void Dispatcher::Pull(Actor& actor, TaskId producer, RegisterId register_id, uin
                      .slot = slot,
                      .type = MessageType::kDone,
                      .port = kPullDone};
-  pulls_->fetch_add(1, std::memory_order_release);
   const ActiveRun& active = *now_->active;
   Recorder* const recorder = active.recorder;
   const uint32_t site = recorder != nullptr ? (*active.sites)[actor.number()] : 0;
   const int64_t start_ns = recorder != nullptr ? recorder->clock().MonotonicNs() : 0;
-  link_->Pull(producer.rank(), now_->run, register_id, slot,
-              [body = std::move(body), mailbox = mailbox_, pulls = pulls_, done, recorder, site,
-               start_ns](Result<Value> value) {
-                if (recorder != nullptr && value.ok())
-                  recorder->Add("copies", site, start_ns, recorder->clock().MonotonicNs(),
-                                value->shape().rows, value->bytes());
-                body->value = std::move(value);
-                mailbox->Post(done);
-                pulls->fetch_sub(1,
-                                 std::memory_order_release);  // Busy until the message is there to be seen.
-              });
+  const auto record = [recorder, site, start_ns](const Result<Value>& value) {
+    if (recorder != nullptr && value.ok())
+      recorder->Add("copies", site, start_ns, recorder->clock().MonotonicNs(), value->shape().rows,
+                    value->bytes());
+  };
+  if (std::optional<Value> arrived = link_->TakeArrived(producer.rank(), now_->run, register_id, slot)) {
+    body->value = *std::move(arrived);
+    record(body->value);
+    return local_.Push(done);
+  }
+  pulls_->fetch_add(1, std::memory_order_release);
+  link_->Pull(
+      producer.rank(), now_->run, register_id, slot,
+      [body = std::move(body), mailbox = mailbox_, pulls = pulls_, done, record](Result<Value> value) {
+        record(value);
+        body->value = std::move(value);
+        mailbox->Post(done);
+        pulls->fetch_sub(1,
+                         std::memory_order_release);  // Busy until the message is there to be seen.
+      });
 }
 
 void Dispatcher::Expose(RegisterId register_id, uint8_t slot, const Value& value) {

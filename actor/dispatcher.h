@@ -15,6 +15,7 @@
 #include "actor/link.h"
 #include "actor/mailbox.h"
 #include "actor/message_times.h"
+#include "actor/outgoing_messages.h"
 
 namespace heddle::ops {
 class Arena;
@@ -61,6 +62,13 @@ class Dispatcher : public ActorHost {
   /// Ends and joins the thread. Only between runs.
   void StopThread();
 
+  /// Before the next run: it alone is served, and `inbox`, which this thread has begun to look at, brings the
+  /// messages of other ranks. nullptr: any runs are, and others hand over the messages.
+  void ServeAlone(const PlanInstance* instance, MessageInbox* inbox) {
+    outgoing_.Begin(instance);
+    messages_inbox_ = inbox;
+  }
+
   /// Any thread.
   void Post(const Message& message) { mailbox_->Post(message); }
 
@@ -98,6 +106,8 @@ class Dispatcher : public ActorHost {
   void ThreadMain(bool set_floating_point_mode);
   void Handle(const Message& message);
   void HandleForActor(const Message& message);
+  /// What actors have for other ranks goes out.
+  void SendOutgoing();
   void Abort(bool describe_waits);
   /// One act, on whatever thread calls it: measured, and nothing once the run has been aborted. `thread` is
   /// what records call that thread.
@@ -119,6 +129,9 @@ class Dispatcher : public ActorHost {
       std::make_shared<Mailbox>();  ///< Shared with pulls that end late.
   LocalQueue local_;
   std::vector<Message> inbox_;
+  MessageInbox* messages_inbox_ = nullptr;
+  OutgoingMessages outgoing_;
+  int short_acts_ = 0;  ///< Since something has been in outgoing_.
 
   std::vector<Entered> entered_;
   Entered* now_ = nullptr;  ///< The one of entered_ to which the message under way belongs.

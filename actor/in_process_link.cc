@@ -11,8 +11,9 @@ class InProcessNetwork::Port : public Link {
  public:
   Port(const InProcessNetwork& network, uint32_t rank) : network_(network), rank_(rank) {}
 
-  void Send(uint32_t rank, const Message& message) override {
-    network_.ports_[rank]->DeliverOrKeep([message](LinkHandler& handler) { handler.OnMessage(message); });
+  void Send(uint32_t rank, std::span<const Message> messages) override {
+    for (const Message& message : messages)
+      network_.ports_[rank]->DeliverOrKeep([message](LinkHandler& handler) { handler.OnMessage(message); });
   }
   void SendError(uint32_t rank, uint32_t run, NodeId node, const Status& status) override {
     network_.ports_[rank]->DeliverOrKeep([source = rank_, run, node, status](LinkHandler& handler) {

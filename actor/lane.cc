@@ -82,6 +82,7 @@ Result<RunResult> Lane::RunAdmitted(ReadyPlan& ready, uint32_t run, std::map<std
     if (surroundings_.options.set_denormals) ops::SetFloatingPointMode();
     arena_->Execute([this] { ServeUntilDone(); });
   }
+  if (inbox_ != nullptr) inbox_->End();
   return End(ready);
 }
 
@@ -232,6 +233,7 @@ Status Lane::Begin(ReadyPlan& ready, uint32_t run) {
     const std::lock_guard<std::mutex> lock(exposed_mutex_);
     exposed_run_ = run;
   }
+  const bool is_short = instance.HasRemoteEdges() && ready.IsShort();
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!cancelled_.ok()) return cancelled_;
   if (!IsNew(run)) return Internal("run {} follows run {}", run, *last_run_);
@@ -240,7 +242,7 @@ Status Lane::Begin(ReadyPlan& ready, uint32_t run) {
     late_errors_.Clear();
     return late;
   }
-  HEDDLE_RETURN_IF_ERROR(ChooseDispatchers(instance));
+  HEDDLE_RETURN_IF_ERROR(ChooseDispatchers(instance, is_short));
   active_.run = run;
   active_.instance = &instance;
   active_.body = ready.body.get();
@@ -274,7 +276,7 @@ Status Lane::Begin(ReadyPlan& ready, uint32_t run) {
   return OkStatus();
 }
 
-Status Lane::ChooseDispatchers(const PlanInstance& instance) {
+Status Lane::ChooseDispatchers(const PlanInstance& instance, bool is_short) {
   const std::vector<StreamDescription>& streams = instance.plan().streams;
   std::vector<Dispatcher*> serving;
   bool has_copies = false;
@@ -285,8 +287,10 @@ Status Lane::ChooseDispatchers(const PlanInstance& instance) {
     has_copies |= streams[stream].kind == StreamKind::kNetwork && !instance.OnStream(stream).empty();
   }
   // Where nothing comes from other ranks there is nothing to wait for beside the kernels: one thread does it
-  // all.
-  if (!has_copies) serving.assign(streams.size(), &caller_);
+  // all. It also does where all kernels together take less time than another thread needs to wake up.
+  if (!has_copies || is_short) serving.assign(streams.size(), &caller_);
+  LookAtInbox(/*by_caller=*/is_short);
+  caller_.ServeAlone(is_short ? &instance : nullptr, inbox_);
   active_.serving = std::move(serving);
   is_alone_ = !has_copies && !instance.HasRemoteEdges();
   participants_.clear();
@@ -302,6 +306,15 @@ Status Lane::ChooseDispatchers(const PlanInstance& instance) {
       participants_.push_back(dispatcher);
   }
   return OkStatus();
+}
+
+// From now on the caller takes the messages of other ranks itself, or another thread does.
+void Lane::LookAtInbox(bool by_caller) {
+  inbox_ = surroundings_.link == nullptr ? nullptr : surroundings_.link->inbox();
+  if (inbox_ == nullptr) return;
+  if (by_caller && inbox_->Begin()) return;
+  if (!by_caller) inbox_->HandBack();
+  inbox_ = nullptr;
 }
 
 Dispatcher* Lane::DispatcherOf(const StreamDescription& stream) {
@@ -391,7 +404,7 @@ void Lane::Tick() {
   for (uint32_t rank = 0; rank < static_cast<uint32_t>(active_.instance->plan().ranks); ++rank) {
     if (rank == surroundings_.options.rank) continue;
     idle.destination = TaskId::Make(rank, 0, 0);
-    surroundings_.link->Send(rank, idle);
+    surroundings_.link->Send(rank, {&idle, 1});
   }
 }
 
@@ -410,7 +423,7 @@ void Lane::OnIdle(const Message& message) {
   answer.destination = message.source;
   answer.source = TaskId::Make(surroundings_.options.rank, 0, 0);
   answer.port = kRunDone;
-  surroundings_.link->Send(message.source.rank(), answer);
+  surroundings_.link->Send(message.source.rank(), {&answer, 1});
 }
 
 void Lane::FailStalled(std::vector<std::string> waits) {

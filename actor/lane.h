@@ -78,7 +78,8 @@ class Lane {
   Result<RunResult> RunAdmitted(ReadyPlan& ready, uint32_t run, std::map<std::string, Value> live_in);
   // Makes `ready` the run in flight. From here to End the other threads may work on it.
   Status Begin(ReadyPlan& ready, uint32_t run);
-  Status ChooseDispatchers(const PlanInstance& instance);
+  Status ChooseDispatchers(const PlanInstance& instance, bool is_short);
+  void LookAtInbox(bool by_caller);
   /// The dispatcher of a stream of a plan; nullptr where this rank has no such stream.
   Dispatcher* DispatcherOf(const StreamDescription& stream);
   /// Who runs the actor that a message of the run in flight is for; nullptr where nobody does.
@@ -103,7 +104,7 @@ class Lane {
   const uint32_t number_;
   const LaneSurroundings surroundings_;
   Dispatcher caller_;
-  std::unique_ptr<ops::Arena> arena_;     ///< Caller only, as all down to is_alone_.
+  std::unique_ptr<ops::Arena> arena_;     ///< Caller only, as all down to inbox_.
   std::unique_ptr<DeviceWorker> device_;  ///< Of `arena_`'s size.
   ops::KernelContext own_context_;
   ops::KernelContext* context_ = nullptr;
@@ -111,6 +112,7 @@ class Lane {
   std::vector<TaskStatistics> statistics_;
   std::vector<Dispatcher*> participants_;  ///< Those with actors in the run in flight. Changed under mutex_.
   bool is_alone_ = false;                  ///< One thread serves the run, and no other rank takes part.
+  MessageInbox* inbox_ = nullptr;          ///< At which the caller looks in the run in flight.
   std::atomic<bool> stop_kernels_{false};
   std::atomic<bool> is_cancelled_{false};
   std::atomic<int32_t> ranks_{1};  ///< Of the run in flight.

@@ -28,6 +28,9 @@ class LaunchEstimate {
   /// Whether the next act is worth two looks at the clock: where the time of acts is not known yet, and where
   /// it decides which thread they run on. What was found to take next to nothing is not measured again.
   bool WantsTime() const { return ns_ != kUnboundedCost && (!has_measured_ || ns_ > kSerialKernelNs); }
+  /// Whether acts are known to be so short that a second thread would come too late to help.
+  bool IsShort() const { return has_measured_ && ns_ != kUnboundedCost && ns_ <= kSerialKernelNs; }
+  int64_t ns() const { return ns_; }
   bool IsLong() const { return ns_ > kLongKernelNs || ns_ == kUnboundedCost; }
   /// `device_is_busy`: the device computes already. Kernels that need it then queue for it, in order.
   bool NeedsDevice(bool device_is_busy) const {

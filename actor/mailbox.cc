@@ -2,26 +2,15 @@
 #include "actor/mailbox.h"
 
 #include <immintrin.h>
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 #include <memory>
 #include <thread>
 
+#include "actor/doorbell.h"
 #include "core/environment/clock.h"
 
 namespace heddle::actor {
-namespace {
-
-uint32_t* WordOf(std::atomic<uint32_t>& word) {
-  static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
-  return reinterpret_cast<uint32_t*>(&word);
-}
-
-}  // namespace
 
 void Mailbox::Post(const Message& message) {
   {
@@ -29,11 +18,9 @@ void Mailbox::Post(const Message& message) {
     messages_.push_back(message);
     count_.store(static_cast<uint32_t>(messages_.size()), std::memory_order_seq_cst);
   }
-  // Sequentially consistent with Wait: either it sees the count or we see that it sleeps.
-  if (sleeping_.load(std::memory_order_seq_cst) != 0 &&
-      sleeping_.exchange(0, std::memory_order_seq_cst) != 0) {
-    syscall(SYS_futex, WordOf(sleeping_), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-  }
+  // Sequentially consistent with Wait: either it sees the count or we see that it sleeps, and where.
+  std::atomic<uint32_t>& doorbell = *sleeps_at_.load(std::memory_order_seq_cst);
+  Ring(doorbell, &doorbell == &doorbell_ ? DoorbellReach::kProcess : DoorbellReach::kMachine);
 }
 
 bool Mailbox::Take(std::vector<Message>* messages) {
@@ -45,26 +32,27 @@ bool Mailbox::Take(std::vector<Message>* messages) {
   return true;
 }
 
-bool Mailbox::Wait(int64_t spin_ns, int64_t timeout_ns) {
+bool Mailbox::Wait(int64_t spin_ns, int64_t timeout_ns, MessageInbox* inbox) {
   Clock& clock = SystemClock();
   const int64_t start = clock.MonotonicNs();
-  while (count_.load(std::memory_order_acquire) == 0) {
+  std::atomic<uint32_t>& doorbell = inbox == nullptr ? doorbell_ : inbox->doorbell();
+  const DoorbellReach reach = inbox == nullptr ? DoorbellReach::kProcess : DoorbellReach::kMachine;
+  sleeps_at_.store(&doorbell, std::memory_order_seq_cst);
+  bool has_messages = false;
+  while (!(has_messages = HasMessages(inbox))) {
     const int64_t passed = clock.MonotonicNs() - start;
     if (passed < spin_ns) {
       for (int i = 0; i < 16; ++i) _mm_pause();
       continue;
     }
-    if (passed >= timeout_ns) return false;
-    sleeping_.store(1, std::memory_order_seq_cst);
-    if (count_.load(std::memory_order_seq_cst) == 0) {
-      const int64_t left = timeout_ns - passed;
-      const timespec relative{static_cast<time_t>(left / 1'000'000'000),
-                              static_cast<long>(left % 1'000'000'000)};
-      syscall(SYS_futex, WordOf(sleeping_), FUTEX_WAIT_PRIVATE, 1, &relative, nullptr, 0);
-    }
-    sleeping_.store(0, std::memory_order_seq_cst);
+    if (passed >= timeout_ns) break;
+    doorbell.store(1, std::memory_order_seq_cst);
+    if (!HasMessages(inbox)) SleepAt(doorbell, reach, timeout_ns - passed);
+    doorbell.store(0, std::memory_order_seq_cst);
   }
-  return true;
+  // Nobody rings the inbox's doorbell on behalf of this mailbox once the inbox may be gone.
+  sleeps_at_.store(&doorbell_, std::memory_order_seq_cst);
+  return has_messages;
 }
 
 int64_t HandOverNs() {

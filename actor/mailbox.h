@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "actor/link.h"
 #include "actor/message.h"
 
 namespace heddle::actor {
@@ -25,14 +26,21 @@ class Mailbox {
   bool Take(std::vector<Message>* messages);
 
   /// Returns when there is a message (true) or `timeout_ns` have passed (false). Looks for at most `spin_ns`
-  /// before it sleeps. Receiver only.
-  bool Wait(int64_t spin_ns, int64_t timeout_ns);
+  /// before it sleeps. With `inbox`, which the receiver has begun to look at, also when that has messages.
+  /// Receiver only.
+  bool Wait(int64_t spin_ns, int64_t timeout_ns, MessageInbox* inbox = nullptr);
 
  private:
+  bool HasMessages(const MessageInbox* inbox) const {
+    return count_.load(std::memory_order_seq_cst) != 0 || (inbox != nullptr && inbox->HasMessages());
+  }
+
   std::mutex mutex_;
   std::vector<Message> messages_;
   std::atomic<uint32_t> count_{0};
-  std::atomic<uint32_t> sleeping_{0};
+  std::atomic<uint32_t> doorbell_{0};
+  /// Where the receiver sleeps: at its own doorbell or at that of an inbox. Changed by the receiver only.
+  std::atomic<std::atomic<uint32_t>*> sleeps_at_{&doorbell_};
 };
 
 /// What it costs to wake a thread that sleeps in Wait, measured once per process: the only spin worth its

@@ -21,6 +21,8 @@ class PlanInstance::Builder {
 
   Status Build() {
     instance_.streams_.resize(plan_.streams.size());
+    instance_.edges_to_.resize(static_cast<size_t>(std::max(plan_.ranks, 1)));
+    for (const Task& task : plan_.tasks) instance_.acts_once_ &= task.count == 1 && task.rate == 1;
     if (kMemoryIsChecked && rank_ < plan_.peak_bytes.size())
       instance_.ledger_ = std::make_unique<MemoryLedger>(plan_.peak_bytes[rank_]);
     for (const Task& task : plan_.tasks) HEDDLE_RETURN_IF_ERROR(AddOutputs(task));
@@ -109,8 +111,13 @@ class PlanInstance::Builder {
       return Internal("plan: register {} has {} slots, legal are 1 to {}", description.id, description.slots,
                       kMaxSlots);
     }
-    const bool remote =
-        std::any_of(reading.begin(), reading.end(), [&](TaskId reader) { return reader.rank() != rank_; });
+    bool remote = false;
+    for (const TaskId reader : reading) {
+      if (reader.rank() == rank_) continue;
+      remote = true;
+      if (reader.rank() >= instance_.edges_to_.size()) instance_.edges_to_.resize(reader.rank() + 1);
+      ++instance_.edges_to_[reader.rank()];
+    }
     instance_.has_remote_edges_ |= remote;
     route.state = &instance_.registers_.emplace_back(description, std::move(route.readers), remote,
                                                      instance_.ledger_.get());

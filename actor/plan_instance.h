@@ -34,6 +34,10 @@ class PlanInstance {
   }
   /// True if an edge joins this rank to another one.
   bool HasRemoteEdges() const { return has_remote_edges_; }
+  /// True if every task of the plan, on any rank, acts once a run.
+  bool acts_once() const { return acts_once_; }
+  /// By rank: how many edges lead from this rank to it.
+  const std::vector<int32_t>& edges_to() const { return edges_to_; }
 
   void Begin(uint32_t run);
   /// Drops every value. Only while no host runs an actor.
@@ -60,6 +64,8 @@ class PlanInstance {
   std::deque<Actor> actors_;
   std::vector<StreamActors> streams_;  // By stream of the plan.
   bool has_remote_edges_ = false;
+  bool acts_once_ = true;
+  std::vector<int32_t> edges_to_;
 };
 
 /// How many messages of a run other ranks may send to `rank` before it begins the run: over each edge that

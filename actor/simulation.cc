@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "actor/actor_host.h"
+#include "actor/outgoing_messages.h"
 #include "actor/run_errors.h"
 #include "actor/run_number.h"
 
@@ -57,6 +58,8 @@ class Simulation::Rank : public ActorHost {
 
   void Begin() {
     instance_->Begin(run_);
+    // As where one thread serves the run alone, or as where several do: by the seed.
+    outgoing_.Begin(simulation_.options_.seed % 2 == 0 ? nullptr : instance_.get());
     has_begun_ = true;
     remaining_ = instance_->actors().size();
     for (uint32_t stream = 0; stream < simulation_.streams_; ++stream) Tell(stream, MessageType::kStart);
@@ -71,12 +74,14 @@ class Simulation::Rank : public ActorHost {
         message.type == MessageType::kStart ? actor->Start(*this) : actor->Abort(*this);
         Check(*actor);
       }
+      SendOutgoing();
       return;
     }
     Actor* actor = instance_->Find(message.destination);
     if (actor == nullptr) return;
     actor->Handle(message, *this);
     Check(*actor);
+    SendOutgoing();
   }
 
   // Of this rank or, with announce == false, told by another one.
@@ -94,9 +99,8 @@ class Simulation::Rank : public ActorHost {
   }
 
   void Send(const Message& message) override {
-    const TaskId to = message.destination;
-    simulation_.Enqueue(lane_, ThreadOf(current_), simulation_.ThreadOf(to.rank(), lane_, to.stream()),
-                        message);
+    if (message.destination.rank() != rank_) return outgoing_.Add(message);
+    simulation_.Enqueue(lane_, ThreadOf(current_), ThreadOf(message.destination.stream()), message);
   }
 
   Launch Perform(Actor& actor, std::span<const Value* const> inputs, int64_t act,
@@ -142,6 +146,16 @@ class Simulation::Rank : public ActorHost {
     const auto found = exposed_.find({register_id, slot});
     if (run != run_ || found == exposed_.end()) return Cancelled("not published");
     return found->second;
+  }
+
+  void SendOutgoing() {
+    outgoing_.Flush([this](uint32_t, std::span<const Message> messages) {
+      for (const Message& message : messages) {
+        const TaskId to = message.destination;
+        simulation_.Enqueue(lane_, ThreadOf(message.source.stream()),
+                            simulation_.ThreadOf(to.rank(), lane_, to.stream()), message);
+      }
+    });
   }
 
   void RunKernel(Actor& actor, std::span<const Value* const> inputs, int64_t act, ActResult* result) {
@@ -198,6 +212,7 @@ class Simulation::Rank : public ActorHost {
   int64_t early_messages_ = 0;
   uint32_t current_ = 0;  // Stream whose thread is running.
   size_t remaining_ = 0;
+  OutgoingMessages outgoing_;
   RunErrors errors_;
   std::map<std::pair<RegisterId, uint8_t>, Value> exposed_;
   std::deque<std::function<void()>> device_;  // Launches; the first one is running.

@@ -29,7 +29,8 @@ struct SimulationOptions {
 /// served next, how long messages between ranks, pulls and acts take, which acts are launched on the device,
 /// and when ranks begin each run: one seed is one interleaving. Kept as in production: order per sender and
 /// receiving thread, one act at a time per thread, launches of a rank and lane one after the other; the
-/// threads of all streams but the first serve all lanes of their rank.
+/// threads of all streams but the first serve all lanes of their rank. With an odd seed, messages between
+/// ranks wait as they do where one thread serves a run (outgoing_messages.h).
 class Simulation {
  public:
   using BodyFactory = std::function<std::unique_ptr<TaskBody>(const PlanInstance& instance)>;

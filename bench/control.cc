@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "bench/rounds.h"
 #include "compiler/compile.h"
 #include "core/environment/clock.h"
 #include "engine/control/local_run.h"
@@ -133,6 +134,7 @@ int RunControl(const BenchOptions& options) {
                     [&] { return NanosecondsToCompile(text, /*types_only=*/true); });
   all_ran &= Report(options, "compile 1000 lines", "ms", 1e6,
                     [&] { return NanosecondsToCompile(text, /*types_only=*/false); });
+  all_ran &= RunRounds(options) == 0;
   return all_ran ? 0 : 1;
 }
 

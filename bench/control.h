@@ -6,7 +6,8 @@
 namespace heddle::bench {
 
 /// What scripts cost that are not bound by their data: scalar operators, calls, blocks of operators on small
-/// matrices, matrices and lists that grow in loops, and the way from text to program. One line a case.
+/// matrices, matrices and lists that grow in loops, the way from text to program, and rounds of a loop by
+/// plans (rounds.h). One line a case.
 int RunControl(const BenchOptions& options);
 
 }  // namespace heddle::bench

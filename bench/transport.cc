@@ -36,7 +36,7 @@ namespace heddle::bench {
 namespace {
 
 constexpr int64_t kSizes[] = {64, 4 << 10, 64 << 10, 1 << 20, 4 << 20, 64 << 20};
-constexpr int64_t kWindow = 4;                     // Pulls under way, and values that are kept.
+constexpr int64_t kWindow = 4;                        // Pulls under way, and values that are kept.
 constexpr int64_t kSourceBytes = int64_t{128} << 20;  // More than caches hold, in values of one size.
 constexpr int64_t kMostSources = 256;
 constexpr int64_t kRoundBytes = int64_t{512} << 20;
@@ -326,9 +326,10 @@ class Peer {
       std::ranges::sort(times);
       const double middle_us = times[times.size() / 2] * 1e3;
       const double late_us = times[times.size() * 99 / 100] * 1e3;
-      std::printf(json ? "{\"bench\":\"transport\",\"messages_beside\":\"%s\",\"p50_us\":%.1f,\"p99_us\":%.1f}\n"
-                       : "messages and answers beside %s: half of them in %.1f us, 99 %% in %.1f us\n",
-                  names[bulk], middle_us, late_us);
+      std::printf(
+          json ? "{\"bench\":\"transport\",\"messages_beside\":\"%s\",\"p50_us\":%.1f,\"p99_us\":%.1f}\n"
+               : "messages and answers beside %s: half of them in %.1f us, 99 %% in %.1f us\n",
+          names[bulk], middle_us, late_us);
       std::fflush(stdout);
     }
   }
@@ -336,8 +337,7 @@ class Peer {
  private:
   std::string Ask(const std::string& line) {
     std::string answer;
-    if (!channel_->WriteLine(line) ||
-        channel_->ReadLine(&answer) != cluster::LineChannel::Outcome::kLine)
+    if (!channel_->WriteLine(line) || channel_->ReadLine(&answer) != cluster::LineChannel::Outcome::kLine)
       Stop("the second process has gone");
     return answer;
   }

@@ -38,11 +38,6 @@ inline constexpr Option kStatsOption = {"stats", Option::Kind::kOptionalValue, "
 inline constexpr Option kCoreDumpsOption = {"core-dumps", Option::Kind::kFlag, "",
                                             "leave them on, with tokens and data inside (default: off)"};
 
-/// --no-shared-memory of the verbs that start executors.
-inline constexpr Option kNoSharedMemoryOption = {
-    "no-shared-memory", Option::Kind::kFlag, "",
-    "executors of this machine exchange values by sockets alone"};
-
 /// Lists of options behind each other: what a verb adds, then what it shares with others.
 std::vector<Option> JoinOptions(std::initializer_list<std::span<const Option>> lists);
 

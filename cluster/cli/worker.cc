@@ -2,6 +2,7 @@
 #include "cluster/cli/connection.h"
 #include "cluster/cli/data_roots.h"
 #include "cluster/cli/report.h"
+#include "cluster/cli/shared_memory_option.h"
 #include "cluster/cli/verb.h"
 #include "cluster/process/interrupt.h"
 #include "cluster/process/process_limits.h"

@@ -196,8 +196,8 @@ class Launch {
 }  // namespace
 
 engine::RunOutcome RunOnLocalProcesses(const Program& program, const engine::SessionOptions& options,
-                                       const engine::RunSurroundings& surroundings,
-                                       const std::string& binary, bool shares_memory) {
+                                       const engine::RunSurroundings& surroundings, const std::string& binary,
+                                       bool shares_memory) {
   ExecutorStart start;
   start.job = "sim";
   start.token = MakeToken();

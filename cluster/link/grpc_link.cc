@@ -11,6 +11,8 @@
 #include <mutex>
 #include <utility>
 
+#include "cluster/link/announced_message.h"
+#include "cluster/link/host_messages.h"
 #include "cluster/link/peer_connections.h"
 #include "cluster/network/grpc_library.h"
 #include "engine/wire/small_values.h"
@@ -26,11 +28,18 @@ constexpr auto kGoodbye = std::chrono::milliseconds(1000);
 class LinkImpl : public GrpcLink, private ConnectionEvents {
  public:
   explicit LinkImpl(const GrpcLinkOptions& options)
-      : peers_(static_cast<size_t>(options.ranks)),
-        connections_({options.job, options.attempt, options.rank, options.ranks, options.token},
-                     options.repair_ms, options.shares_memory, this, &counters_) {}
+      : hello_{options.job, options.attempt, options.rank, options.ranks, options.token},
+        peers_(static_cast<size_t>(options.ranks)),
+        connections_(hello_, options.repair_ms, options.shares_memory, this, &counters_) {}
 
-  Status Bind(const std::string& address) { return connections_.Listen(address); }
+  Status Bind(const GrpcLinkOptions& options) {
+    if (options.shares_memory) {
+      // Where the system does not let them share memory, peers talk as those of other machines do.
+      Result<std::unique_ptr<HostMessages>> host = HostMessages::Listen(hello_);
+      if (host.ok()) host_ = *std::move(host);
+    }
+    return connections_.Listen(options.listen);
+  }
   const std::string& endpoint() const override { return connections_.endpoint(); }
   const std::string& certificate() const override { return connections_.certificate(); }
 
@@ -38,9 +47,16 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
     handler_ = handler;
     on_failure_ = std::move(on_failure);
     connections_.SetHandler(handler);
+    if (host_ == nullptr) return;
+    host_->Serve({.deliver = [this](size_t rank, const std::string& record) { OnRecord(rank, record); },
+                  .broken =
+                      [this](size_t rank, const Status& why) {
+                        OnLoss(Unavailable("{} was lost", connections_.NameOf(rank)).WithNote(why.message()));
+                      }});
   }
 
   Status Connect(const std::vector<LinkPeer>& peers, int64_t timeout_ms) override {
+    if (host_ != nullptr) host_->FindPeers();
     HEDDLE_RETURN_IF_ERROR(connections_.Open(peers));
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms),
@@ -52,10 +68,16 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
                        static_cast<double>(timeout_ms) / 1e3);
   }
 
-  void Send(uint32_t rank, const actor::Message& message) override {
-    messages_sent_.fetch_add(1, std::memory_order_relaxed);
-    connections_.PushMessage(
-        rank, message, message.type == actor::MessageType::kReady ? SmallValueOf(message) : std::string());
+  void Send(uint32_t rank, std::span<const actor::Message> messages) override {
+    messages_sent_.fetch_add(static_cast<int64_t>(messages.size()), std::memory_order_relaxed);
+    writes_.fetch_add(1, std::memory_order_relaxed);
+    std::vector<AnnouncedMessage> announced;
+    announced.reserve(messages.size());
+    for (const actor::Message& message : messages)
+      announced.push_back(
+          {&message, message.type == actor::MessageType::kReady ? SmallValueOf(message) : std::string()});
+    if (host_ != nullptr && host_->Reaches(rank)) return host_->Send(rank, announced);
+    connections_.PushMessages(rank, announced);
   }
 
   void SendError(uint32_t rank, uint32_t run, NodeId node, const Status& status) override {
@@ -68,13 +90,19 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
 
   void Pull(uint32_t rank, uint32_t run, RegisterId register_id, uint8_t slot,
             std::function<void(Result<Value>)> done) override {
-    std::optional<Value> small_value;
-    {
-      const std::lock_guard lock(mutex_);
-      small_value = peers_[rank].small_values.Take(run, register_id, slot);
-    }
-    if (small_value) return done(*std::move(small_value));
+    if (std::optional<Value> arrived = TakeArrived(rank, run, register_id, slot))
+      return done(*std::move(arrived));
     connections_.Pull(rank, run, register_id, slot, std::move(done));
+  }
+
+  std::optional<Value> TakeArrived(uint32_t rank, uint32_t run, RegisterId register_id,
+                                   uint8_t slot) override {
+    const std::lock_guard lock(mutex_);
+    return peers_[rank].small_values.Take(run, register_id, slot);
+  }
+
+  actor::MessageInbox* inbox() override {
+    return host_ != nullptr && host_->has_peers() ? host_.get() : nullptr;
   }
 
   void Broadcast(const std::string& decision) override {
@@ -126,8 +154,12 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
   }
 
   LinkStatistics statistics() const override {
-    return {counters_.bytes_sent.load(), counters_.bytes_received.load(), counters_.bytes_shared.load(),
-            messages_sent_.load(), counters_.repairs.load()};
+    return {.bytes_sent = counters_.bytes_sent.load(),
+            .bytes_received = counters_.bytes_received.load(),
+            .messages_sent = messages_sent_.load(),
+            .writes = writes_.load(),
+            .wakes = host_ == nullptr ? 0 : host_->wakes(),
+            .repairs = counters_.repairs.load()};
   }
   bool SharesMemoryWith(size_t rank) const override { return connections_.SharesMemoryWith(rank); }
 
@@ -170,20 +202,35 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
   }
 
   void OnBatch(size_t rank, const MessageBatch& batch) {
-    for (const SmallValue& small : batch.values()) {
-      counters_.bytes_received.fetch_add(static_cast<int64_t>(small.frames().size()),
-                                         std::memory_order_relaxed);
-      Result<Value> value = engine::DecodeValue(small.frames());
-      if (!value.ok()) continue;  // then it is pulled, and says why it cannot be
-      const std::lock_guard lock(mutex_);
-      peers_[rank].small_values.Put(small.run(), small.register_id(), small.slot(), *std::move(value));
-    }
+    for (const SmallValue& small : batch.values())
+      OnSmallValue(rank, small.run(), small.register_id(), small.slot(), small.frames());
     const std::string& bytes = batch.messages();
     for (size_t begin = 0; begin + sizeof(actor::Message) <= bytes.size(); begin += sizeof(actor::Message)) {
       actor::Message message;
       std::memcpy(static_cast<void*>(&message), bytes.data() + begin, sizeof(message));
       if (message.source.rank() == rank) handler_->OnMessage(message);  // nobody speaks for another
     }
+  }
+
+  // A message of a peer on this machine, and the value that it announces where that is small.
+  void OnRecord(size_t rank, const std::string& record) {
+    actor::Message message;
+    if (record.size() < sizeof(message)) return;
+    std::memcpy(static_cast<void*>(&message), record.data(), sizeof(message));
+    if (message.source.rank() != rank) return;
+    if (record.size() > sizeof(message))
+      OnSmallValue(rank, message.run, message.register_id, message.slot,
+                   std::string_view(record).substr(sizeof(message)));
+    handler_->OnMessage(message);
+  }
+
+  void OnSmallValue(size_t rank, uint32_t run, RegisterId register_id, uint32_t slot,
+                    std::string_view frames) {
+    counters_.bytes_received.fetch_add(static_cast<int64_t>(frames.size()), std::memory_order_relaxed);
+    Result<Value> value = engine::DecodeValue(frames);
+    if (!value.ok()) return;  // then it is pulled, and says why it cannot be
+    const std::lock_guard lock(mutex_);
+    peers_[rank].small_values.Put(run, register_id, slot, *std::move(value));
   }
 
   // The job cannot go on. The first cause counts.
@@ -212,9 +259,11 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
     return frames;
   }
 
+  const Hello hello_;
   actor::LinkHandler* handler_ = nullptr;  // set before peers can know of this rank
   std::function<void(const Status&)> on_failure_;
   std::atomic<int64_t> messages_sent_{0};
+  std::atomic<int64_t> writes_{0};
   PeerConnections::Counters counters_;
   std::mutex mutex_;  // taken before that of the connections
   std::condition_variable changed_;
@@ -222,7 +271,8 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
   std::deque<std::string> decisions_;
   Status interrupted_;
   Status failure_;
-  PeerConnections connections_;  // last: it uses the rest until it is gone
+  PeerConnections connections_;         // it uses the rest until it is gone,
+  std::unique_ptr<HostMessages> host_;  // and so does this; nullptr: it shares no memory
 };
 
 }  // namespace
@@ -230,7 +280,7 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
 Result<std::unique_ptr<GrpcLink>> GrpcLink::Listen(const GrpcLinkOptions& options) {
   KeepGrpcLibrary();
   auto link = std::make_unique<LinkImpl>(options);
-  HEDDLE_RETURN_IF_ERROR(link->Bind(options.listen));
+  HEDDLE_RETURN_IF_ERROR(link->Bind(options));
   return std::unique_ptr<GrpcLink>(std::move(link));
 }
 

@@ -215,7 +215,8 @@ class ClientImpl : public MemoryClient {
     }
     for (Connection* connection : late) Close(*connection, "the peer does not answer");
     if (late.empty())
-      (void)poll(polled->data(), polled->size(), wait_ns < 0 ? -1 : static_cast<int>(wait_ns / 1'000'000 + 1));
+      (void)poll(polled->data(), polled->size(),
+                 wait_ns < 0 ? -1 : static_cast<int>(wait_ns / 1'000'000 + 1));
   }
 
   void SendKept(Connection& connection) {
@@ -308,7 +309,7 @@ class ClientImpl : public MemoryClient {
   const Counters counters_;
   const Events events_;
   const Descriptor wake_;
-  mutable std::mutex mutex_;  // never held while events or `done` are called
+  mutable std::mutex mutex_;                              // never held while events or `done` are called
   std::vector<std::unique_ptr<Connection>> connections_;  // by rank
   uint64_t next_request_ = 1;
   bool closed_ = false;
@@ -322,8 +323,7 @@ Result<std::unique_ptr<MemoryClient>> MemoryClient::Start(const Hello& own, Coun
                                                           Events events) {
   Descriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.ok()) return Unavailable("no shared memory: too many open files");
-  return std::unique_ptr<MemoryClient>(
-      new ClientImpl(own, counters, std::move(events), std::move(wake)));
+  return std::unique_ptr<MemoryClient>(new ClientImpl(own, counters, std::move(events), std::move(wake)));
 }
 
 }  // namespace heddle::cluster

@@ -189,7 +189,8 @@ class ServerImpl : public MemoryServer {
     Readers readers;
     std::vector<pollfd> polled;
     while (!ended_.load()) {
-      const bool has_work = std::ranges::any_of(readers, [](const auto& reader) { return reader->HasWork(); });
+      const bool has_work =
+          std::ranges::any_of(readers, [](const auto& reader) { return reader->HasWork(); });
       Wait(readers, has_work, &polled);
       const size_t served = readers.size();
       for (size_t i = 0; i < served; ++i)
@@ -210,8 +211,8 @@ class ServerImpl : public MemoryServer {
     }
     int timeout_ms = has_work ? 0 : -1;
     if (!has_work && deadline_ns != INT64_MAX)
-      timeout_ms = static_cast<int>(
-          std::max<int64_t>(0, (deadline_ns - SystemClock().MonotonicNs()) / 1'000'000 + 1));
+      timeout_ms =
+          static_cast<int>(std::max<int64_t>(0, (deadline_ns - SystemClock().MonotonicNs()) / 1'000'000 + 1));
     (void)poll(polled->data(), polled->size(), timeout_ms);
   }
 
@@ -234,8 +235,8 @@ class ServerImpl : public MemoryServer {
       const auto strangers = static_cast<size_t>(
           std::ranges::count_if(*readers, [](const auto& reader) { return reader->IsStranger(); }));
       if (!caller->IsOfOwnUser() || strangers >= kMostStrangers) continue;
-      readers->push_back(std::make_unique<Reader>(
-          *std::move(caller), SystemClock().MonotonicNs() + kHelloNs, RingBytes(own_.ranks)));
+      readers->push_back(std::make_unique<Reader>(*std::move(caller), SystemClock().MonotonicNs() + kHelloNs,
+                                                  RingBytes(own_.ranks)));
     }
   }
 

@@ -113,8 +113,8 @@ void PeerConnections::StartSharing() {
     HEDDLE_LOG(kDebug, "no shared memory", {"error", server.status()});
     return;
   }
-  Result<std::unique_ptr<MemoryClient>> client = MemoryClient::Start(
-      hello_, {&counters_->bytes_received, &counters_->bytes_shared}, std::move(events));
+  Result<std::unique_ptr<MemoryClient>> client =
+      MemoryClient::Start(hello_, {&counters_->bytes_received, &counters_->bytes_shared}, std::move(events));
   if (!client.ok()) return;
   memory_server_ = *std::move(server);
   memory_client_ = *std::move(client);
@@ -170,19 +170,19 @@ void PeerConnections::PushToAll(const ControlFrame& frame) {
     if (!IsOwn(rank)) Push(rank, frame);
 }
 
-void PeerConnections::PushMessage(size_t rank, const actor::Message& message,
-                                  const std::string& small_value) {
+void PeerConnections::PushMessages(size_t rank, std::span<const AnnouncedMessage> messages) {
   std::shared_ptr<StreamPort> port;
   {
     const std::lock_guard lock(mutex_);
-    MessageBatch& batch = peers_[rank].frames.OpenBatch();
-    batch.mutable_messages()->append(reinterpret_cast<const char*>(&message), sizeof(message));
-    if (!small_value.empty()) {
+    for (const AnnouncedMessage& each : messages) {
+      MessageBatch& batch = peers_[rank].frames.OpenBatch();
+      batch.mutable_messages()->append(each.bytes());
+      if (each.small_value.empty()) continue;
       SmallValue& value = *batch.add_values();
-      value.set_run(message.run);
-      value.set_register_id(message.register_id);
-      value.set_slot(message.slot);
-      value.set_frames(small_value);
+      value.set_run(each.message->run);
+      value.set_register_id(each.message->register_id);
+      value.set_slot(each.message->slot);
+      value.set_frames(each.small_value);
     }
     port = peers_[rank].control;
   }

@@ -4,12 +4,14 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
 #include "actor/link.h"
+#include "cluster/link/announced_message.h"
 #include "cluster/link/control_frames.h"
 #include "cluster/link/grpc_link.h"
 #include "cluster/link/grpc_pull.h"
@@ -60,8 +62,8 @@ class PeerConnections : private LinkCalls {
   /// Sends a frame when that is possible, and until it has arrived.
   void Push(size_t rank, ControlFrame frame);
   void PushToAll(const ControlFrame& frame);
-  /// Sends a message, and the value that it announces when that is not empty; together with others that wait.
-  void PushMessage(size_t rank, const actor::Message& message, const std::string& small_value);
+  /// Sends messages and the values that they announce, together with others that wait.
+  void PushMessages(size_t rank, std::span<const AnnouncedMessage> messages);
   /// Through shared memory where that is possible, else over the data stream.
   void Pull(size_t rank, uint32_t run, RegisterId register_id, uint8_t slot, PullClient::Done done);
   bool SharesMemoryWith(size_t rank) const;

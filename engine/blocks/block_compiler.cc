@@ -8,6 +8,7 @@
 #include "compiler/optimize/pass.h"
 #include "core/hash.h"
 #include "engine/blocks/graph_cut.h"
+#include "engine/blocks/speculation.h"
 #include "engine/machine/machine_constants.h"
 #include "engine/session/planning.h"
 #include "engine/variables/live_in.h"
@@ -198,9 +199,14 @@ uint64_t BlockCompiler::KeyOf(uint64_t history, const Graph& graph, const Variab
 }
 
 Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const VariableTable& frame,
-                                     const std::map<std::string, Distribution>& wanted) {
+                                     const std::map<std::string, Distribution>& wanted, NodeId boundary) {
   const TimeIn planning(*clock_, &planning_ns_);
-  HEDDLE_ASSIGN_OR_RETURN(Graph optimized, RunPasses(options_, graph));
+  const auto [first, second] = Parted(graph, boundary);
+  HEDDLE_ASSIGN_OR_RETURN(Graph optimized, RunPasses(options_, second));
+  if (boundary > 0) {
+    HEDDLE_ASSIGN_OR_RETURN(Graph optimized_first, RunPasses(options_, first));
+    optimized = Joined(std::move(optimized_first), optimized);
+  }
   compiler::InferOutcome inferred = compiler::InferShapes(std::move(optimized), LiveInsOf(graph, frame),
                                                           files_, nullptr, options_.element_type);
   HEDDLE_RETURN_IF_ERROR(inferred.error);

@@ -51,8 +51,10 @@ class BlockCompiler {
   /// The plan of an inferred graph, without its key. `wanted` says for some of the variables that it assigns
   /// on which ranks they have to be; the others stay where they are made. Errors carry their place;
   /// kResourceExhausted past the budget.
+  /// Of a graph that is two side by side, cut at `boundary` (speculation.h), each half goes through the
+  /// passes alone, so that it gets the bits that it has alone.
   Result<Plan> MakePlan(const Graph& graph, const VariableTable& frame,
-                        const std::map<std::string, Distribution>& wanted = {});
+                        const std::map<std::string, Distribution>& wanted = {}, NodeId boundary = 0);
   /// The plan that moves variables to the ranks that want them, without its key.
   Result<Plan> MakeExchange(const Graph& graph, const std::map<std::string, Distribution>& wanted,
                             const VariableTable& frame) const;

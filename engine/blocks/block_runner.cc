@@ -241,9 +241,65 @@ Status BlockRunner::RunForAll(int32_t block, const Graph& graph, uint64_t histor
   return RunByPlan(block, key, make, frame);
 }
 
+// Everything that decides is the same on all ranks: the graphs, types, sizes and places of variables, and
+// what the plan says of its tasks.
+Result<Speculation*> BlockRunner::RunAhead(const Block& loop, VariableTable* frame) {
+  if (options_.ranks == 1 || lane_ != 0 || recorder() != nullptr) return nullptr;
+  const auto [found, is_new] = speculations_.try_emplace(&loop);
+  if (is_new) found->second = SpeculationOf(loop);
+  if (!found->second.has_value() || found->second->is_refused) return nullptr;
+  Speculation& speculation = *found->second;
+  for (const Node& node : speculation.graph.nodes) {
+    if (!node.Is("variable")) continue;
+    const Variable* const variable = frame->Find(node.Text("name"));
+    if (variable == nullptr || variable->list != nullptr) return nullptr;
+  }
+  Entry entry{.block = loop.id, .left = &CompiledFor(speculation.graph)};
+  entry.history = FoldHash(compiler_.FirstHistory(loop.id), std::string_view("ahead"));
+  const Result<CompiledPart*> found_part = FindPart(&entry, frame);
+  // What cannot be inferred or has to wait for a size is the predicate's error, or one that is never met.
+  const bool is_whole = found_part.ok() && (*found_part)->rest().graph().nodes.empty();
+  speculation.is_refused = !is_whole && (found_part.ok() || found_part.status().is_on_every_rank());
+  if (speculation.is_refused) return nullptr;
+  HEDDLE_RETURN_IF_ERROR(found_part.status());
+  const CompiledPart* const part = *found_part;
+  const auto make = [&] {
+    return WithinMemory("a plan", [&]() -> Result<Plan> {
+      HEDDLE_ASSIGN_OR_RETURN(Plan plan, compiler_.MakePlan(part->graph(), *frame, {}, speculation.boundary));
+      if (!IsWorthwhile(plan)) return FailedPrecondition("it is better to wait for the predicate");
+      return plan;
+    });
+  };
+  guard_.AddPlan(loop.id, part->key());
+  const Result<std::shared_ptr<const Plan>> plan = ObtainPlan(part->key(), make);
+  if (!plan.ok() && plan.status().is_on_every_rank()) {
+    speculation.is_refused = true;
+    return nullptr;
+  }
+  HEDDLE_RETURN_IF_ERROR(plan.status());
+  HEDDLE_RETURN_IF_ERROR(RunObtained(loop.id, *plan, frame));
+  return &speculation;
+}
+
+void BlockRunner::Adopt(const Speculation& speculation, VariableTable* frame) {
+  for (const auto& [name, temporary] : speculation.assigned) {
+    frame->Set(name, std::move(*frame->FindMutable(temporary)));
+    frame->Erase(temporary);
+  }
+}
+
+void BlockRunner::Discard(const Speculation& speculation, VariableTable* frame) {
+  for (const auto& [name, temporary] : speculation.assigned) frame->Erase(temporary);
+}
+
 Status BlockRunner::RunByPlan(int32_t block, uint64_t key, const PlanMaker& make, VariableTable* frame) {
   guard_.AddPlan(block, key);
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const Plan> plan, ObtainPlan(key, make));
+  return RunObtained(block, plan, frame);
+}
+
+Status BlockRunner::RunObtained(int32_t block, const std::shared_ptr<const Plan>& plan,
+                                VariableTable* frame) {
   std::map<std::string, Value> live_in;
   HEDDLE_RETURN_IF_ERROR(
       WithinMemory("variables", [&] { return TakeLiveIns(block, *plan, frame, &live_in); }));

@@ -14,6 +14,7 @@
 #include "engine/blocks/open_calls.h"
 #include "engine/blocks/scalar_program.h"
 #include "engine/blocks/session_runtime.h"
+#include "engine/blocks/speculation.h"
 #include "engine/blocks/task_counts.h"
 #include "engine/recursion/graph_runner.h"
 #include "engine/session/session.h"
@@ -44,6 +45,12 @@ class BlockRunner : public GraphRunner {
   /// The value of a predicate that is scalar arithmetic, valid until the next call; nullptr where Run has to
   /// find it.
   Result<const Scalar*> Decide(const Graph& graph, const VariableTable& frame);
+  /// Runs the predicate of a loop, as Run would, and with it the first block of its body, the results of
+  /// which wait for Adopt or Discard. nullptr, and nothing has happened, where that is not to be done.
+  Result<Speculation*> RunAhead(const Block& loop, VariableTable* frame);
+  /// The first block of the body has run / has not.
+  void Adopt(const Speculation& speculation, VariableTable* frame);
+  void Discard(const Speculation& speculation, VariableTable* frame);
   /// Variables whose cells are here, because they grow, get their values; before anybody else reads the
   /// variables of a frame, or ends it.
   Status Settle() { return grown_.empty() ? OkStatus() : SettleGrown(); }
@@ -97,6 +104,7 @@ class BlockRunner : public GraphRunner {
   Result<bool> RunInPlace(CompiledBlock* block, VariableTable* frame);
   Status RunDirectly(DirectProgram* program, VariableTable* frame);
   Status RunByPlan(int32_t block, uint64_t key, const PlanMaker& make, VariableTable* frame);
+  Status RunObtained(int32_t block, const std::shared_ptr<const Plan>& plan, VariableTable* frame);
   Result<std::shared_ptr<const Plan>> ObtainPlan(uint64_t key, const PlanMaker& make);
   Result<actor::RunResult> RunPlan(const std::shared_ptr<const Plan>& plan,
                                    std::map<std::string, Value> live_in);
@@ -118,7 +126,8 @@ class BlockRunner : public GraphRunner {
   ops::KernelContext& context_;
   const bool runs_directly_;
   std::unordered_map<const Graph*, CompiledBlock> compiled_;
-  std::unique_ptr<ops::Arena> one_thread_;  ///< Of direct parts.
+  std::unordered_map<const Block*, std::optional<Speculation>> speculations_;  ///< By loop.
+  std::unique_ptr<ops::Arena> one_thread_;                                     ///< Of direct parts.
   GrownColumns grown_;
   ScalarEvaluator scalars_;
   RandomSeeds seeds_;

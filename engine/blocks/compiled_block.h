@@ -109,6 +109,7 @@ class CompiledPart {
     return program_ == nullptr || program_->ReadsCellsOf(name);
   }
   const std::vector<std::string>& temporaries() const { return temporaries_; }
+  const CompiledBlock& rest() const { return rest_; }
   CompiledBlock& rest() { return rest_; }  ///< What waits for it; an empty graph where nothing does.
 
  private:

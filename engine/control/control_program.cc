@@ -130,9 +130,10 @@ Status ControlProgram::Enter(const Block& block) {
       return OkStatus();
     }
     case Block::Kind::kWhile: {
-      HEDDLE_ASSIGN_OR_RETURN(const bool again, Decide(block));
+      size_t next = 0;
+      HEDDLE_ASSIGN_OR_RETURN(const bool again, DecideLoop(block, &next));
       if (again) {
-        stack_.push_back({.kind = Kind::kWhile, .blocks = &block.body, .owner = &block});
+        stack_.push_back({.kind = Kind::kWhile, .blocks = &block.body, .next = next, .owner = &block});
         watch_.EnterLoop(block, /*rounds=*/0);
       } else {
         FreeDead(block);
@@ -156,9 +157,8 @@ Status ControlProgram::FinishBody() {
   switch (top.kind) {
     case Kind::kSequence: break;
     case Kind::kWhile: {
-      HEDDLE_ASSIGN_OR_RETURN(const bool again, Decide(*owner));
+      HEDDLE_ASSIGN_OR_RETURN(const bool again, DecideLoop(*owner, &top.next));
       if (again) {
-        top.next = 0;
         watch_.NextRound();
         return OkStatus();
       }
@@ -196,12 +196,40 @@ Status ControlProgram::FinishBody() {
 
 Result<bool> ControlProgram::Decide(const Block& block) {
   HEDDLE_ASSIGN_OR_RETURN(const Scalar* const decided, blocks_.Decide(block.graph, frame()));
-  if (decided != nullptr) {
-    const bool taken = decided->AsBoolean();
-    HEDDLE_RETURN_IF_ERROR(Record(block, decided->ToText()));
-    return taken;
-  }
+  if (decided != nullptr) return Take(block, *decided);
   HEDDLE_RETURN_IF_ERROR(blocks_.Run(block.id, block.graph, &frame()));
+  return TakePredicate(block);
+}
+
+Result<bool> ControlProgram::DecideLoop(const Block& loop, size_t* next) {
+  *next = 0;
+  HEDDLE_ASSIGN_OR_RETURN(const Scalar* const decided, blocks_.Decide(loop.graph, frame()));
+  if (decided != nullptr) return Take(loop, *decided);
+  const Speculation* speculation = nullptr;
+  // Where somebody looks at the state between two blocks, blocks run one by one; so they do in a parfor.
+  if (!between_blocks_ && sums_ == nullptr && concurrent_loop_ == nullptr) {
+    HEDDLE_ASSIGN_OR_RETURN(speculation, blocks_.RunAhead(loop, &frame()));
+  }
+  if (speculation == nullptr) HEDDLE_RETURN_IF_ERROR(blocks_.Run(loop.id, loop.graph, &frame()));
+  HEDDLE_ASSIGN_OR_RETURN(const bool again, TakePredicate(loop));
+  if (speculation == nullptr) return again;
+  if (!again) {
+    blocks_.Discard(*speculation, &frame());
+    return false;
+  }
+  blocks_.Adopt(*speculation, &frame());
+  FreeDead(loop.body.front());
+  *next = 1;
+  return true;
+}
+
+Result<bool> ControlProgram::Take(const Block& block, const Scalar& decided) {
+  const bool taken = decided.AsBoolean();
+  HEDDLE_RETURN_IF_ERROR(Record(block, decided.ToText()));
+  return taken;
+}
+
+Result<bool> ControlProgram::TakePredicate(const Block& block) {
   HEDDLE_ASSIGN_OR_RETURN(const Variable predicate, frame().Take(Block::kPredicate));
   if (!predicate.info.IsScalar())
     return FailedPrecondition("the condition is a {} {}, not a scalar", predicate.info.shape,
@@ -209,9 +237,7 @@ Result<bool> ControlProgram::Decide(const Block& block) {
         .WithNote("use as.scalar(), or an aggregate such as sum()")
         .OnEveryRank()
         .At(block.position);
-  const Scalar& scalar = predicate.value.scalar();
-  HEDDLE_RETURN_IF_ERROR(Record(block, scalar.ToText()));
-  return scalar.AsBoolean();
+  return Take(block, predicate.value.scalar());
 }
 
 Result<std::optional<int64_t>> ControlProgram::LoopBound(const Block& block, const char* name) {

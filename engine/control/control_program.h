@@ -132,6 +132,11 @@ class ControlProgram {
   Status FinishCall(const Block& block, const Function& function);
   Status BindList(const Block& block, const Function& function, const VariableTable& callee);
   Result<bool> Decide(const Block& block);
+  /// Whether the loop goes on; `*next` is where its body begins: behind the first block, where that has run
+  /// together with the predicate.
+  Result<bool> DecideLoop(const Block& loop, size_t* next);
+  Result<bool> TakePredicate(const Block& block);
+  Result<bool> Take(const Block& block, const Scalar& decided);
   Result<std::optional<int64_t>> LoopBound(const Block& block, const char* name);
   Status Record(const Block& block, std::string_view decision);
   void FreeDead(const Block& block);

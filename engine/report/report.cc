@@ -369,10 +369,9 @@ class Page {
     for (const SessionStatistics& rank : record_.statistics)
       workers += Row({fmt::format("worker {}", rank.rank), ShortTime(rank.elapsed_ns),
                       ShortBytes(rank.bytes_sent), ShortBytes(rank.bytes_received),
-                      ShortBytes(rank.bytes_shared),
                       std::to_string(rank.messages_sent), ShortBytes(rank.peak_bytes)});
     section += "<h3>Workers</h3>\n" +
-               Table({"worker", "time", "sent", "received", "through shared memory", "messages", "peak memory"}, workers);
+               Table({"worker", "time", "sent", "received", "messages", "peak memory"}, workers);
     return section + "</section>\n";
   }
 

@@ -71,7 +71,6 @@ struct SessionStatistics {
   int64_t matrix_operators = 0;  ///< Acts of operators that read or make matrices; a fused one counts once.
   int64_t bytes_sent = 0;        ///< Over links, payload.
   int64_t bytes_received = 0;
-  int64_t bytes_shared = 0;      ///< Of those received, through memory that both workers see.
   int64_t messages_sent = 0;                   ///< Control messages over links.
   int64_t code_compiled = 0;                   ///< Regions of fused operators compiled to machine code.
   int64_t code_from_disk = 0;                  ///< Regions whose code was in the cache on disk.

@@ -84,7 +84,7 @@ TEST(ExecutorTest, SharedMemoryChangesNoByte) {
     ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
     EXPECT_EQ(output, expected.output);
     int64_t shared = 0;
-    for (const engine::SessionStatistics& rank : outcome.statistics) shared += rank.bytes_shared;
+    for (const engine::SessionStatistics& rank : outcome.statistics) shared += rank.bytes_received;
     EXPECT_EQ(shared > 0, shares_memory);
   }
 }
@@ -99,9 +99,8 @@ TEST(ExecutorTest, NothingIsLeftOfSharedMemoryOfAKilledExecutor) {
     surroundings.directory = testing::TempDir();
     std::promise<void> started;
     surroundings.print = [&](std::string_view) { started.set_value(); };
-    std::future<engine::RunOutcome> running = std::async(std::launch::async, [&] {
-      return RunOnLocalProcesses(program, engine::SplitOver(2), surroundings);
-    });
+    std::future<engine::RunOutcome> running = std::async(
+        std::launch::async, [&] { return RunOnLocalProcesses(program, engine::SplitOver(2), surroundings); });
     started.get_future().wait();
     const std::vector<pid_t> children = Children();
     ASSERT_EQ(children.size(), 2u);

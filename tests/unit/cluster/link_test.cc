@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <unistd.h>
 
-#include <condition_variable>
 #include <future>
-#include <map>
-#include <mutex>
 
+#include "actor/mailbox.h"
 #include "cluster/link/grpc_link.h"
 #include "cluster/security/grpc_hello.h"
 #include "core/programs/plan.h"
@@ -24,12 +23,62 @@ TEST(GrpcLinkTest, MessagesArriveInOrderAndErrorsWhole) {
     message.source = TaskId::Make(2, 0, 1);
     message.destination = TaskId::Make(0, 0, 1);
     message.sequence = i;
-    links[2].Send(0, message);
+    links[2].Send(0, {&message, 1});
   }
   const std::vector<actor::Message> messages = links.runtime(0).WaitForMessages(kMessages);
   for (uint32_t i = 0; i < kMessages; ++i) ASSERT_EQ(messages[i].sequence, i);
   links[1].SendError(2, 5, 3, FailedPrecondition("wrong").At({"a.dml", 1, 2}).WithNote("note"));
   EXPECT_EQ(links.runtime(2).WaitForError(), "rank 1 run 5 node 3: a.dml:1:2: wrong\nnote");
+}
+
+TEST(GrpcLinkTest, MessagesToPeersElsewhereGoThroughTheStreams) {
+  Links links(2, {}, "127.0.0.1:0", /*repair_ms=*/400, {false, false});
+  for (const Status& status : links.Connect()) ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(links[0].inbox(), nullptr);
+  std::vector<actor::Message> sent(7);
+  for (uint32_t i = 0; i < sent.size(); ++i) {
+    sent[i].source = TaskId::Make(0, 0, 1);
+    sent[i].destination = TaskId::Make(1, 0, 1);
+    sent[i].sequence = i;
+    sent[i].register_id = 5;
+  }
+  links.runtime(0).Publish(0, 5, 0, Scalar(2.5));
+  links[0].Send(1, sent);
+  const std::vector<actor::Message> messages = links.runtime(1).WaitForMessages(sent.size());
+  for (uint32_t i = 0; i < sent.size(); ++i) ASSERT_EQ(messages[i].sequence, i);
+  EXPECT_EQ(links[0].statistics().writes, 1);
+  EXPECT_EQ(links[0].statistics().messages_sent, 7);
+  EXPECT_EQ(links[1].TakeArrived(0, 0, 5, 0)->scalar(), Scalar(2.5));
+  EXPECT_EQ(links[1].TakeArrived(0, 0, 5, 0), std::nullopt);
+}
+
+TEST(GrpcLinkTest, TheThreadThatWaitsTakesMessagesOfPeersOnItsMachineItself) {
+  Links links(2);
+  for (const Status& status : links.Connect()) ASSERT_TRUE(status.ok()) << status.ToString();
+  ASSERT_NE(links[1].inbox(), nullptr);
+  actor::MessageInbox& inbox = *links[1].inbox();
+  ASSERT_TRUE(inbox.Begin());
+  EXPECT_FALSE(inbox.Begin());
+  actor::Message message;
+  message.source = TaskId::Make(0, 0, 1);
+  message.destination = TaskId::Make(1, 0, 1);
+  message.register_id = 5;
+  links.runtime(0).Publish(0, 5, 0, Scalar(2.5));
+  links[0].Send(1, {&message, 1});
+  actor::Mailbox mailbox;
+  // It may have been taken by the thread of the link already, which was looking when Begin was called.
+  if (mailbox.Wait(0, 1'000'000, &inbox)) inbox.Deliver();
+  EXPECT_EQ(links.runtime(1).WaitForMessages(1).size(), 1u);
+  EXPECT_EQ(links[1].TakeArrived(0, 0, 5, 0)->scalar(), Scalar(2.5));
+  inbox.End();
+  EXPECT_TRUE(inbox.Begin());
+  inbox.End();
+  // Nobody looks any more: the link's own thread does, after a moment or at once.
+  links[0].Send(1, {&message, 1});
+  EXPECT_EQ(links.runtime(1).WaitForMessages(2).size(), 2u);
+  inbox.HandBack();
+  links[0].Send(1, {&message, 1});
+  EXPECT_EQ(links.runtime(1).WaitForMessages(3).size(), 3u);
 }
 
 TEST(GrpcLinkTest, ValuesArePulledByteForByte) {
@@ -126,9 +175,8 @@ TEST(GrpcLinkTest, AddressesThatOthersReachSpeakTlsOnly) {
 TEST(GrpcLinkTest, AnExecutorWithAnotherCertificateIsNotSpokenTo) {
   Links links(2, {}, "0.0.0.0:0");
   links.peer(0).certificate = links.peer(1).certificate;
-  std::future<Status> own = std::async(std::launch::async, [&] {
-    return links[0].Connect({links.peer(0), links.peer(1)}, 300);
-  });
+  std::future<Status> own =
+      std::async(std::launch::async, [&] { return links[0].Connect({links.peer(0), links.peer(1)}, 300); });
   EXPECT_EQ(links[1].Connect({links.peer(0), links.peer(1)}, 300).code(), StatusCode::kUnavailable);
   EXPECT_TRUE(own.get().message().ends_with(" did not link up within 0.3 s"));  // nobody called it
 }
@@ -143,7 +191,7 @@ TEST(GrpcLinkTest, AnExecutorElsewhereWithoutCertificateIsNotSpokenTo) {
 }
 
 TEST(GrpcLinkTest, ABrokenConnectionIsMendedAndNothingIsLost) {
-  Links links(2, {}, "127.0.0.1:0", /*repair_ms=*/20'000);
+  Links links(2, {}, "127.0.0.1:0", /*repair_ms=*/20'000, {false, false});
   CuttableProxy to_first(links.peer(0).endpoint);
   CuttableProxy to_second(links.peer(1).endpoint);
   links.peer(0).endpoint = to_first.endpoint();
@@ -161,7 +209,7 @@ TEST(GrpcLinkTest, ABrokenConnectionIsMendedAndNothingIsLost) {
       message.source = TaskId::Make(rank, 0, 1);
       message.destination = TaskId::Make(1 - rank, 0, 1);
       message.sequence = i;
-      links[rank].Send(1 - rank, message);
+      links[rank].Send(1 - rank, {&message, 1});
       if (i % kBetweenCuts == 0) {
         std::promise<Result<Value>>& promise = pulled[2 * i / kBetweenCuts + rank];
         links[rank].Pull(1 - rank, 1, 4, 0,

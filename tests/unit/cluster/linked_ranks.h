@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <unistd.h>
+
 #include <condition_variable>
 #include <future>
 #include <map>
@@ -60,7 +62,8 @@ class FakeRuntime : public actor::LinkHandler {
 
 inline GrpcLinkOptions OptionsOf(int rank, int ranks) {
   GrpcLinkOptions options;
-  options.job = "test";
+  // Of this process: peers on one machine find each other by it.
+  options.job = fmt::format("test {}", getpid());
   options.rank = rank;
   options.ranks = ranks;
   options.token = "0123456789abcdef";
@@ -68,7 +71,8 @@ inline GrpcLinkOptions OptionsOf(int rank, int ranks) {
   return options;
 }
 
-// Links of one job in this process, joined.
+// Links of one job in this process, joined; `share_memory` says for each rank whether it may, all when it is
+// left out.
 class Links {
  public:
   explicit Links(int ranks, const std::vector<std::string>& tokens = {},
@@ -80,7 +84,7 @@ class Links {
       if (!tokens.empty()) options.token = tokens[static_cast<size_t>(rank)];
       options.listen = listen;
       options.repair_ms = repair_ms;
-      if (!share_memory.empty()) options.shares_memory = share_memory[static_cast<size_t>(rank)];
+      options.shares_memory = share_memory.empty() || share_memory[static_cast<size_t>(rank)];
       runtimes_.push_back(std::make_unique<FakeRuntime>());
       links_.push_back(*GrpcLink::Listen(options));
       links_.back()->Serve(runtimes_.back().get(), [this, rank](const Status& why) {

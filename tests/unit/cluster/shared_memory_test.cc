@@ -77,7 +77,7 @@ TEST(SharedMemoryTest, WhereItIsForbiddenTheSameValuesComeByTheStream) {
 }
 
 TEST(SharedMemoryTest, ALargeValueHoldsUpNoSmallOne) {
-  Links links(2);
+  Links links(2, {}, "127.0.0.1:0", 400, {true, true});
   for (const Status& status : links.Connect()) ASSERT_TRUE(status.ok()) << status.ToString();
   constexpr int kPulls = 40;
   std::vector<std::promise<Result<Value>>> promises(kPulls);
@@ -90,8 +90,8 @@ TEST(SharedMemoryTest, ALargeValueHoldsUpNoSmallOne) {
   for (int i = 0; i < kPulls; ++i) {
     const Result<Value> value = promises[static_cast<size_t>(i)].get_future().get();
     ASSERT_TRUE(value.ok()) << value.status().ToString();
-    EXPECT_TRUE(Matrix::SameCells(value->matrix(),
-                                  Numbered(i == 0 ? 2'000'000 : 1000 + i, i % 2 == 0 ? 2 : 1)));
+    EXPECT_TRUE(
+        Matrix::SameCells(value->matrix(), Numbered(i == 0 ? 2'000'000 : 1000 + i, i % 2 == 0 ? 2 : 1)));
   }
 }
 

@@ -90,6 +90,7 @@ Status RunFrom(Session& session, const std::string& state) {
 
 ScriptOutcome RunScript(const std::string& text, SessionOptions options, const ops::KernelSource* kernels) {
   Stretch whole;
+  whole.is_watched = false;
   return RunProgram(CompileOrDie(text), std::move(options), &whole, kernels);
 }
 
@@ -114,7 +115,7 @@ ScriptOutcome RunProgram(const Program& program, SessionOptions options, Stretch
     environment.link = ranks > 1 ? &network.LinkOf(static_cast<uint32_t>(rank)) : nullptr;
     environment.control = ranks > 1 ? channels[rank].get() : nullptr;
     environment.kernels = kernels;
-    environment.between_blocks = StopAtTheEnd(stretch, rank);
+    if (stretch->is_watched) environment.between_blocks = StopAtTheEnd(stretch, rank);
     sessions.push_back(Session::Create(options, program, environment));
     if (ranks > 1) network.Attach(static_cast<uint32_t>(rank), *sessions.back()->handler());
   }

@@ -36,6 +36,8 @@ struct Stretch {
   /// Asked on each rank before each block, by its number; an error is a failure of that rank there. May be
   /// empty.
   std::function<Status(size_t rank, int64_t block)> fault;
+  /// False: nobody stands between two blocks, and ranks may run ahead of a predicate, as those of jobs do.
+  bool is_watched = true;
   std::vector<std::string> folders;  ///< Of each rank, where its files are; none: that of all tests.
 };
 ScriptOutcome RunProgram(const Program& program, SessionOptions options, Stretch* stretch,

@@ -104,6 +104,44 @@ TEST(QuantileStagesTest, EveryRankHasTheBytesOfOne) {
   }
 }
 
+// The adjoint of the column is cut as the column is.
+void ExpectAdjointMatchesAt(Invocation& call, const Split& rows) {
+  const Matrix whole = call.RunMatrix();
+  const std::vector<std::vector<Value>> parts = testing::RunStages(call, rows);
+  ASSERT_EQ(parts.size(), rows.cuts.size() - 1);
+  for (size_t rank = 0; rank < parts.size(); ++rank)
+    EXPECT_TRUE(Matrix::SameCells(parts[rank][0].matrix(), whole.Rows(rows.cuts[rank], rows.cuts[rank + 1])))
+        << "rank " << rank;
+}
+
+TEST(QuantileStagesTest, AdjointsHaveTheBytesOfOne) {
+  std::mt19937 random(31);
+  for (int round = 0; round < 150; ++round) {
+    const auto m = static_cast<int64_t>(1 + random() % 300);
+    Matrix x = RandomColumn(m, round, &random), w = *Matrix::Dense(m, 1);
+    if (round % 13 == 0) x.mutable_data()[random() % static_cast<uint32_t>(m)] = NAN;
+    const double least = round % 10 == 0 ? 0x1p52 : 0;  // Such weights have no exact sum.
+    for (int64_t i = 0; i < m; ++i) w.mutable_data()[i] = least + random() % 4;
+    w.mutable_data()[0] = 2;
+    Matrix p = *Matrix::Dense(1 + round % 5, 1), dy = *Matrix::Dense(1 + round % 5, 1);
+    for (int64_t i = 0; i < p.rows(); ++i) {
+      p.mutable_data()[i] = static_cast<double>(random() % 11) / 10;
+      dy.mutable_data()[i] = static_cast<double>(random()) / 1e9 - 2;
+    }
+    const Split rows = RandomCuts(m, static_cast<int32_t>(1 + random() % 6), &random);
+    SCOPED_TRACE(::testing::Message() << "round " << round << ": " << m << " rows");
+    const auto adjoint = [&](const char* of, Inputs inputs) {
+      Invocation call("ranks_backward", std::move(inputs), {{"of", Scalar(std::string(of))}});
+      ExpectAdjointMatchesAt(call, rows);
+    };
+    adjoint("median", {x, N(0.7), std::nullopt, std::nullopt});
+    adjoint("median", {x, N(0.7), w, std::nullopt});
+    adjoint("quantile", {x, N(3), w, N(0.3)});
+    adjoint("quantile", {x, dy, std::nullopt, p});
+    adjoint("quantile", {x, dy, w, p});
+  }
+}
+
 TEST(QuantileStagesTest, ManyProbabilities) {
   std::mt19937 random(3);
   Matrix p = *Matrix::Dense(1001, 1);
