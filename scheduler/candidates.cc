@@ -17,8 +17,6 @@ constexpr int64_t kMostReplicatedBytes = int64_t{8} << 20;
 constexpr double kReplicated = 1.25;
 // Partial lists of ranks have about so many nodes each.
 constexpr double kNodesOfRank = 2;
-// Beyond so many ranks, lists from each to each are more messages than one rank's result to all.
-constexpr int32_t kMostRanksToEach = 16;
 
 // Each cut at the next granule below.
 Split Aligned(Split split) {
@@ -30,10 +28,6 @@ Split Aligned(Split split) {
 
 void AddOnce(Split split, std::vector<Split>* splits) {
   if (std::find(splits->begin(), splits->end(), split) == splits->end()) splits->push_back(std::move(split));
-}
-
-double BytesOf(const ValueInfo& info) {
-  return info.IsTabular() && info.IsSized() ? static_cast<double>(KnownBytes(info)) : 8;
 }
 
 bool HasEvenRows(const Node& node) {
@@ -157,7 +151,7 @@ void CandidateFinder::AddSplit(const Node& node, ops::RowRule rule, std::vector<
   const std::vector<Split> ways =
       has_even_rows ? std::vector<Split>{EvenRows(rows, options_.ranks)} : CutsOf(rows, reduces);
   double result_bytes = 0;
-  for (const ValueInfo& result : ResultsOf(node)) result_bytes += BytesOf(result);
+  for (const ValueInfo& result : ResultsOf(node)) result_bytes += BytesToMove(result);
   const double list_bytes = kNodesOfRank * options_.ranks * result_bytes;
   for (const Split& cuts : ways) {
     const Distribution split{.kind = Distribution::Kind::kSplit, .split = cuts};
@@ -176,7 +170,7 @@ void CandidateFinder::AddSplit(const Node& node, ops::RowRule rule, std::vector<
     } else {
       const bool has_effect = ops::FindOperator(node.op)->effect;
       if (!has_effect &&
-          (has_even_rows || (options_.ranks <= kMostRanksToEach && result_bytes <= kMostReplicatedBytes)))
+          (has_even_rows || (options_.ranks <= kMostDirectRanks && result_bytes <= kMostReplicatedBytes)))
         add(Distribution::Each(), MoveNs(list_bytes, 1) * kReplicated);
       if (!has_even_rows) add(Distribution::One(), MoveNs(list_bytes, 1));
     }
@@ -209,7 +203,7 @@ void CandidateFinder::AddStaged(const Node& node, int32_t place, const ops::Stag
 
 void CandidateFinder::AddMoved(const Node& node, std::vector<Candidate>* candidates) {
   double bytes = 0;
-  for (const ValueInfo& input : infos_) bytes += BytesOf(input);
+  for (const ValueInfo& input : infos_) bytes += BytesToMove(input);
   for (const Split& cuts : CutsOf(node.info.shape.rows, false)) {
     Placement placement{.result = {.kind = Distribution::Kind::kSplit, .split = cuts},
                         .split = true,

@@ -21,10 +21,6 @@ constexpr size_t kMostShared = 5;
 constexpr int64_t kMostBytesOfAll = int64_t{1} << 20;
 constexpr double kShareWantedByAll = 0.9;
 
-double BytesOf(const ValueInfo& info) {
-  return info.IsTabular() && info.IsSized() ? static_cast<double>(KnownBytes(info)) : 8;
-}
-
 // Places the nodes of one graph. Operators are the variables of the problem; a value that several operators
 // read has one more, the set of the distributions in which it is made, so that what is boxed once for all of
 // them is paid once.
@@ -145,7 +141,7 @@ class Placer {
     return wanted;
   }
   double MoveNs(NodeId value, const Distribution& from, const Distribution& to) const {
-    return NanosecondsOf(TransitionOf(BytesOf(graph_[value].info), from, to, options_.ranks),
+    return NanosecondsOf(TransitionOf(BytesToMove(graph_[value].info), from, to, options_.ranks),
                          options_.constants);
   }
 

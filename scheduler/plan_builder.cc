@@ -103,7 +103,7 @@ RegisterId PlanBuilder::AddCopy(RegisterId remote, int32_t rank) {
 
 RegisterId PlanBuilder::AddGather(NodeId node, std::vector<RegisterId> pieces, int32_t rank,
                                   const ValueInfo& info) {
-  if (ranks_ > kMostDirectRanks && rank == 0 && !info.IsFrame())
+  if (ranks_ > kMostDirectRanks && rank == 0 && !info.IsFrame() && KnownBytes(info) <= kMostTreeBytes)
     return GatherTree(node, pieces, 0, ranks_, info);
   for (int32_t r = 0; r < ranks_; ++r)
     if (r != rank) pieces[static_cast<size_t>(r)] = AddCopy(pieces[static_cast<size_t>(r)], rank);
@@ -205,7 +205,8 @@ RegisterId PlanBuilder::MakePiece(NodeId node, const Distribution& target, int32
     case Distribution::Kind::kEach:
       if (home.IsEach()) return ComputeEverywhere(node, rank);
       if (home.IsOne()) return CopyOf(node, home, rank);
-      if (ranks_ <= kMostDirectRanks) return GatherParts(node, home, rank);
+      if (ranks_ <= kMostDirectRanks || KnownBytes(graph_[node].info) > kMostTreeBytes)
+        return GatherParts(node, home, rank);
       return CopyOf(node, Distribution::One(), rank);
     case Distribution::Kind::kSplit:
       HEDDLE_CHECK(target.split.axis == Axis::kRows, "slices are of rows");

@@ -7,14 +7,12 @@
 
 #include "core/programs/plan.h"
 #include "scheduler/place.h"
+#include "scheduler/transition.h"
 
 namespace heddle::scheduler {
 
 /// In the place of an input that is left out.
 constexpr RegisterId kNoRegister = -1;
-/// Up to so many ranks a value goes from one to each in one step; beyond them by trees, so that no rank sends
-/// or receives more than the logarithm of their number.
-constexpr int32_t kMostDirectRanks = 4;
 
 /// Writes the tasks and registers of a plan from placements, with the boxing between them. A task is appended
 /// after the tasks it consumes from, so creation order is an execution order on every rank.

@@ -11,10 +11,6 @@
 namespace heddle::scheduler {
 namespace {
 
-double BytesOf(const ValueInfo& info) {
-  return info.IsTabular() && info.IsSized() ? static_cast<double>(KnownBytes(info)) : 8;
-}
-
 class Spreader {
  public:
   Spreader(const Graph& graph, const ScheduleOptions& options, std::vector<Placement>* placements)
@@ -68,7 +64,7 @@ class Spreader {
         const bool is_of = IsFree(id) && Find(id) == leader,
                    comes_from = IsFree(root) && Find(root) == leader;
         if (is_of != comes_from && !placements_[Index(root)].result.IsEach())
-          bytes += BytesOf(graph_[input].info);
+          bytes += BytesToMove(graph_[input].info);
       }
     }
     return 2 * NanosecondsOf(Transition{.slowest_bytes = bytes / 2, .messages = 1}, options_.constants);

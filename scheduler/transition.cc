@@ -2,6 +2,7 @@
 #include "scheduler/transition.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "core/status.h"
 
@@ -42,14 +43,24 @@ Transition Recut(double bytes, const Split& from, const Split& to, int32_t ranks
 
 }  // namespace
 
+double BytesToMove(const ValueInfo& info) {
+  constexpr double kScalarBytes = 8, kGuessedSparsity = 0.1, kIndexBytes = 4;
+  if (!info.IsTabular() || !info.IsSized()) return kScalarBytes;
+  const auto bytes = static_cast<double>(KnownBytes(info));
+  if (!info.IsMatrix() || info.format != Format::kSparse) return bytes;
+  const double entry_bytes = static_cast<double>(BytesOf(info.element_type)) + kIndexBytes;
+  return bytes + kGuessedSparsity * entry_bytes * static_cast<double>(info.shape.Cells());
+}
+
 Transition TransitionOf(double bytes, const Distribution& from, const Distribution& to, int32_t ranks) {
   using Kind = Distribution::Kind;
   HEDDLE_CHECK(from.kind != Kind::kPartial && to.kind != Kind::kPartial, "what is partial is finished");
   if (from == to || from.IsEach() || ranks == 1) return {};
   const double others = ranks - 1;
+  const int steps = ranks <= kMostDirectRanks ? 1 : std::bit_width(static_cast<unsigned>(ranks - 1));
   if (from.IsOne()) {
     if (to.IsOne()) return {bytes, bytes, 1};
-    if (to.IsEach()) return {others * bytes, others * bytes, 1};
+    if (to.IsEach()) return {others * bytes, (ranks <= kMostDirectRanks ? others : steps) * bytes, steps};
     const auto length = static_cast<double>(std::max<int64_t>(to.split.Length(), 1));
     const double sent = bytes * (1 - LengthOf(to.split, from.rank) / length);
     return {sent, sent, 1};
@@ -63,8 +74,10 @@ Transition TransitionOf(double bytes, const Distribution& from, const Distributi
   const double longest = is_known ? LongestPart(from.split, ranks) / length : 1.0 / ranks;
   if (to.IsOne()) {
     const double sent = bytes * (1 - part(to.rank));
-    return {sent, sent, 1};
+    return {sent, sent, bytes > static_cast<double>(kMostTreeBytes) ? 1 : steps};
   }
+  if (to.IsEach() && ranks > kMostDirectRanks && bytes <= static_cast<double>(kMostTreeBytes))
+    return {2 * others * bytes, 2 * steps * bytes, 2 * steps};
   if (to.IsEach()) return {others * bytes, bytes * std::max(others * longest, 1 - 1.0 / ranks), 1};
   return is_known && !to.split.cuts.empty() ? Recut(bytes, from.split, to.split, ranks) : Transition{};
 }

@@ -57,10 +57,6 @@ std::string Time(double ns) {
   return ns < 1e6 ? fmt::format("{:.0f} us", ns / 1e3) : fmt::format("{:.1f} ms", ns / 1e6);
 }
 
-double BytesOf(const ValueInfo& info) {
-  return info.IsTabular() && info.IsSized() ? static_cast<double>(KnownBytes(info)) : 8;
-}
-
 std::string NameOf(const Node& node) { return IsFused(node) ? ops::NameOf(*node.fused) : node.op; }
 
 // An operand as the text names it: a variable, or the operator that makes it.
@@ -118,8 +114,8 @@ Result<std::string> DistributionText::Of(const Graph& graph) {
       if (input == kNoNode || std::find(told.begin(), told.end(), input) != told.end()) continue;
       told.push_back(input);
       const Distribution& home = placements[static_cast<size_t>(input)].result;
-      const scheduler::Transition moved =
-          scheduler::TransitionOf(BytesOf(graph[input].info), home, placement.inputs[i], options_.ranks);
+      const scheduler::Transition moved = scheduler::TransitionOf(scheduler::BytesToMove(graph[input].info),
+                                                                  home, placement.inputs[i], options_.ranks);
       if (moved.sent_bytes > 0)
         text += fmt::format("    moves {}, {}, to {}: {} sent, {}\n", OperandName(graph, input), TextOf(home),
                             TextOf(placement.inputs[i]), Amount(moved.sent_bytes),

@@ -59,7 +59,7 @@ TEST(TransitionTest, CountsWhatThePlanCopies) {
   for (uint64_t seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     SeededRandom random(seed);
-    const auto ranks = 1 + static_cast<int32_t>(random.Below(6));
+    const auto ranks = 1 + static_cast<int32_t>(random.Below(kMostDirectRanks));
     const auto rows = static_cast<int64_t>(random.Below(2) == 0 ? random.Below(9) : random.Below(5000));
     const Distribution from = RandomDistribution(random, rows, ranks),
                        to = RandomDistribution(random, rows, ranks);
