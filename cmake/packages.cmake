@@ -15,6 +15,7 @@ endforeach()
 # Pages of man and completions come from the options themselves.
 set(made ${CMAKE_BINARY_DIR}/package)
 install(CODE "
+  file(REMOVE_RECURSE ${made})
   file(MAKE_DIRECTORY ${made}/man1)
   function(heddle_prints file)
     execute_process(COMMAND \$<TARGET_FILE:heddle> \${ARGN} OUTPUT_FILE ${made}/\${file} COMMAND_ERROR_IS_FATAL ANY)
@@ -30,6 +31,10 @@ install(CODE "
   endforeach()
   heddle_prints(heddle.bash completion bash)
   heddle_prints(_heddle completion zsh)
+  # As Debian wants them: compressed, and without the time, so that the same sources make the same package.
+  file(COPY_FILE ${PROJECT_SOURCE_DIR}/CHANGELOG.md ${made}/changelog)
+  file(GLOB texts ${made}/man1/* ${made}/changelog)
+  execute_process(COMMAND gzip -9n \${texts} COMMAND_ERROR_IS_FATAL ANY)
   execute_process(COMMAND ${PROJECT_SOURCE_DIR}/docs/manual/make-reference \$<TARGET_FILE:heddle> OUTPUT_FILE ${made}/reference.md
     COMMAND_ERROR_IS_FATAL ANY)")
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/ DESTINATION share/doc/heddle PATTERN make-reference EXCLUDE)
@@ -37,7 +42,7 @@ install(FILES ${made}/reference.md DESTINATION share/doc/heddle/manual)
 install(DIRECTORY ${made}/man1 DESTINATION share/man)
 install(FILES ${made}/heddle.bash DESTINATION share/bash-completion/completions RENAME heddle)
 install(FILES ${made}/_heddle DESTINATION share/zsh/vendor-completions)
-install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md DESTINATION share/doc/heddle)
+install(FILES ${PROJECT_SOURCE_DIR}/README.md ${made}/changelog.gz DESTINATION share/doc/heddle)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/heddle RENAME copyright)
 
 # The package of Python; its links lead to the program and to what it opens.

@@ -26,8 +26,9 @@ Result<Program> Compile(std::string text, const CompileOptions& options, Diagnos
   if (diagnostics->HasErrors()) return diagnostics->ToStatus();
 
   WarnOfMistakes(scripts.scripts(), options.arguments, continuation, diagnostics);
-  Program program =
-      BuildProgram(&scripts, {options.arguments, loader, continuation, options.any_arguments}, diagnostics);
+  Program program = BuildProgram(
+      &scripts, {options.arguments, options.argument_hint, loader, continuation, options.any_arguments},
+      diagnostics);
   // Of a script with errors some calls have no function.
   if (!diagnostics->HasErrors()) HEDDLE_RETURN_IF_ERROR(VerifyProgram(program, "stage build"));
   OrderLoopsThatWrite(&program);

@@ -19,9 +19,12 @@ namespace heddle::compiler {
 struct CompileOptions {
   std::string script = "script.dml";             ///< Name of the main script, for messages.
   std::map<std::string, std::string> arguments;  ///< -args as "1", "2", ...; -nvargs by name. Texts as given.
-  SourceLoader* loader = nullptr;                ///< Where source() finds files; nullptr: nowhere.
-  std::vector<std::string> libraries;            ///< LoadOptions::libraries.
-  uint64_t library_fingerprint = 0;              ///< LoadOptions::library_fingerprint.
+  /// How the user gives an argument of this name that is missing, for messages: "give it with ...". Empty: as
+  /// on a command line.
+  std::function<std::string(std::string_view name)> argument_hint;
+  SourceLoader* loader = nullptr;      ///< Where source() finds files; nullptr: nowhere.
+  std::vector<std::string> libraries;  ///< LoadOptions::libraries.
+  uint64_t library_fingerprint = 0;    ///< LoadOptions::library_fingerprint.
   std::set<std::string, std::less<>>
       disabled_passes;                       ///< Passes and rules (optimize/pass.h, NamesToDisable()).
   std::optional<Continuation> continuation;  ///< Of a script that goes on where others have ended.

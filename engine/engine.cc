@@ -143,6 +143,7 @@ compiler::CompileOptions Engine::CompileOptionsOf(const Script& script,
   compiler::CompileOptions options;
   options.script = script.name;
   options.arguments = script.parameters;
+  options.argument_hint = options_.argument_hint;
   options.loader = loader;
   options.libraries = options_.libraries;
   for (const std::string& pass : options_.session.disabled_passes) options.disabled_passes.insert(pass);

@@ -33,6 +33,9 @@ struct EngineOptions {
   /// Folders of functions written in DML. Those of the environment variable HEDDLE_LIBRARY_PATH (separated by
   /// colons) come behind them.
   std::vector<std::string> libraries;
+  /// What a message about an argument that is missing ($NAME) tells the user to do: "give it with ...".
+  /// Empty: as on a command line.
+  std::function<std::string(std::string_view name)> argument_hint;
   /// Of every run. threads 0: all cores; constants 0: those measured on this machine, else built-in ones.
   /// memory_bytes and cpu are of the process: the last engine that states them decides for all.
   SessionOptions session;

@@ -318,7 +318,8 @@ std::map<std::string, std::string> CollectSources(const std::string& name, const
     compiler::Diagnostics diagnostics;
     compiler::ScriptLoader scripts({libraries}, &loader, &diagnostics);
     scripts.LoadMain(name, text);
-    if (!diagnostics.HasErrors()) compiler::BuildProgram(&scripts, {arguments, &loader}, &diagnostics);
+    if (!diagnostics.HasErrors())
+      compiler::BuildProgram(&scripts, {.arguments = arguments, .loader = &loader}, &diagnostics);
     return OkStatus();
   });
   return files;

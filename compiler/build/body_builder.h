@@ -125,6 +125,7 @@ class BodyBuilder {
   NodeId BuildIndexBound(const Expression& expression);
   NodeId ReadVariable(const std::string& name, const SourceRange& range);
   std::optional<Scalar> FindScriptArgument(const std::string& name) const;
+  void ReportMissingArgument(const std::string& name, const SourceRange& range);
   NodeId ErrorNode(const SourceRange& range);
 
   // --- any_arguments.cc: values that the command line or a caller may give

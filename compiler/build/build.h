@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/parse/diagnostics.h"
@@ -36,6 +38,7 @@ inline bool IsWholeScript(const Continuation* continuation) {
 struct BuildOptions {
   /// -args and -nvargs: "1", "2", ... or names, with the text as given.
   std::map<std::string, std::string> arguments;
+  std::function<std::string(std::string_view name)> argument_hint;  ///< CompileOptions::argument_hint.
   /// Finds the metadata of files that are read: whether one holds a scalar is part of the script's types.
   SourceLoader* loader;
   const Continuation* continuation = nullptr;  ///< nullptr: the script begins without variables.

@@ -162,7 +162,10 @@ void BodyBuilder::BuildFor(const Statement& statement) {
 void BodyBuilder::BuildParallelBody(const Statement& statement, Block* block) {
   const auto argument = [this](const std::string& name) { return FindScriptArgument(name); };
   const ParallelForOptions options = ReadParallelForOptions(
-      statement, argument, [this](const std::string& name) { return IsOpenArgument(name); },
+      statement, argument,
+      [this](const ParallelForOption& option, const std::string& name) {
+        if (!IsOpenArgument(name)) ReportMissingArgument(name, option.text_range);
+      },
       [this](const ParallelForOption& option, std::string message) -> Diagnostic& {
         return Error(option.text_range, std::move(message));
       });

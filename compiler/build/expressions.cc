@@ -120,15 +120,19 @@ NodeId BodyBuilder::BuildParameter(const Expression& expression) {
   if (std::optional<Scalar> given = FindScriptArgument(expression.name))
     return block_.Literal(*std::move(given), At(expression.range));
   if (IsOpenArgument(expression.name)) return AnyValue(DataType::kScalar, expression.range);
-  Diagnostic& diagnostic =
-      Error(expression.range, fmt::format("the script's argument ${} is not given", expression.name));
-  const bool is_number = expression.name[0] >= '0' && expression.name[0] <= '9';
-  diagnostic.notes.push_back(is_number ? "give it after -args, in order"
-                                       : fmt::format("give it with -nvargs {}=value", expression.name));
-  std::vector<std::string> given;
-  for (const auto& [name, value] : program_.options.arguments) given.push_back(name);
-  if (!is_number) diagnostic.suggestion = SuggestName(expression.name, given);
+  ReportMissingArgument(expression.name, expression.range);
   return ErrorNode(expression.range);
+}
+
+void BodyBuilder::ReportMissingArgument(const std::string& name, const SourceRange& range) {
+  const bool is_position = name[0] >= '0' && name[0] <= '9';
+  Diagnostic& diagnostic = Error(range, fmt::format("the script's argument ${} is not given", name));
+  diagnostic.notes.push_back(program_.options.argument_hint ? program_.options.argument_hint(name)
+                             : is_position                  ? "give it after -args, in order"
+                                           : fmt::format("give it with -nvargs {}=value", name));
+  std::vector<std::string> given;
+  for (const auto& [known, value] : program_.options.arguments) given.push_back(known);
+  if (!is_position) diagnostic.suggestion = SuggestName(name, given);
 }
 
 bool BodyBuilder::IsTransposeCall(const Expression& expression) const {

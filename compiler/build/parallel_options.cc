@@ -49,20 +49,15 @@ std::string Listed(const std::vector<std::string>& values) {
 
 ParallelForOptions ReadParallelForOptions(
     const Statement& loop, const std::function<std::optional<Scalar>(const std::string& name)>& argument,
-    const std::function<bool(const std::string& name)>& is_open,
+    const std::function<void(const ParallelForOption& option, const std::string& name)>& is_missing,
     const std::function<Diagnostic&(const ParallelForOption& option, std::string message)>& report) {
   ParallelForOptions result;
   for (const ParallelForOption& option : loop.options) {
     std::string text = option.text;
     if (text.size() > 1 && text[0] == '$') {
       const std::optional<Scalar> given = argument(text.substr(1));
-      if (!given && is_open(text.substr(1))) continue;
       if (!given) {
-        const std::string name = text.substr(1);
-        const bool is_number = std::isdigit(static_cast<unsigned char>(name[0])) != 0;
-        report(option, fmt::format("the script's argument {} is not given", text))
-            .notes.push_back(is_number ? "give it after -args, in order"
-                                       : fmt::format("give it with -nvargs {}=value", name));
+        is_missing(option, text.substr(1));
         continue;
       }
       text = given->ToText();

@@ -19,11 +19,10 @@ struct ParallelForOptions {
 };
 
 /// Calls report(option, message) for each value that is none, and adds what to do; `argument` finds arguments
-/// of the script, by which a value may be given: mode=$m. `is_open`: nobody knows it yet, and it may be
-/// right.
+/// of the script, by which a value may be given: mode=$m. `is_missing` is called for one that is not found.
 ParallelForOptions ReadParallelForOptions(
     const Statement& loop, const std::function<std::optional<Scalar>(const std::string& name)>& argument,
-    const std::function<bool(const std::string& name)>& is_open,
+    const std::function<void(const ParallelForOption& option, const std::string& name)>& is_missing,
     const std::function<Diagnostic&(const ParallelForOption& option, std::string message)>& report);
 
 }  // namespace heddle::compiler

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -273,11 +274,16 @@ Status ParallelIterations::Attempt(Loop* loop, int count, VariableTable* frame) 
     }
   }
   std::vector<std::thread> threads;
-  for (size_t i = 1; i < loop->workers.size(); ++i)
-    threads.emplace_back([this, loop, i] {
-      RunWorker(loop, loop->workers[i].get());
-      ShareHeapCount();
-    });
+  threads.reserve(loop->workers.size());
+  try {
+    for (size_t i = 1; i < loop->workers.size(); ++i)
+      threads.emplace_back([this, loop, i] {
+        RunWorker(loop, loop->workers[i].get());
+        ShareHeapCount();
+      });
+  } catch (const std::exception&) {
+    // The system gives no further thread. Those that are there take all iterations.
+  }
   RunWorker(loop, loop->workers[0].get());
   for (std::thread& thread : threads) thread.join();
   for (const auto& worker : loop->workers) worker->lane().control->Adopt(nullptr);

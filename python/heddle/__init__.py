@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Heddle: a dataflow engine for linear algebra and machine learning (docs/python.md)."""
 
+import importlib as _importlib
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
@@ -14,6 +15,9 @@ from heddle._session import Session
 __all__ = ["Cancelled", "Cluster", "CompileError", "DataError", "Error", "ForkError", "Frame", "HeddleWarning", "InternalError",
            "NotFoundError", "ResourceError", "Results", "ScriptError", "Session", "UnreachableError", "UsageError", "check", "connect", "explain",
            "run", "sim"]
+
+for _name in __all__:
+    globals()[_name].__module__ = "heddle"  # what tracebacks and help() call them by
 
 if _TYPE_CHECKING:
     from heddle.lazy import Array as Array
@@ -40,12 +44,15 @@ if _TYPE_CHECKING:
 # heddle.lazy needs NumPy, which takes longer to import than all of this: it comes with the first name of it.
 _LAZY = frozenset({"Array", "Lazy", "ShapeError", "arange", "array", "compute", "cond", "eye", "for_loop", "full",
                    "function", "gradient", "linspace", "ones", "rand", "read", "seq", "where", "while_loop", "zeros"})
+_MODULES = frozenset({"array_api", "lazy"})
 
 
 def __getattr__(name: str) -> _Any:
     """Lazy arrays (heddle.lazy), and the functions of the library: heddle.lm(X, y)."""
     if name.startswith("__"):
         raise AttributeError(f"module 'heddle' has no attribute {name!r}")
+    if name in _MODULES:
+        return _importlib.import_module(f"heddle.{name}")
     if name in _LAZY:
         from heddle import lazy
         value = getattr(lazy, name)
@@ -60,4 +67,4 @@ def __getattr__(name: str) -> _Any:
 
 def __dir__() -> "list[str]":
     from heddle import _engine
-    return sorted({*__all__, *_LAZY, "array_api", "lazy", *_engine.library_functions()})
+    return sorted({*__all__, *_LAZY, *_MODULES, *_engine.library_functions()})

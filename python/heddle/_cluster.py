@@ -72,7 +72,7 @@ class Cluster:
             if not _NAME.fullmatch(variable):
                 raise _no_output(name, variable)
         entering()
-        names_of_inputs = engine().session(None, None)
+        names_of_inputs = engine().session({})
         for variable in given:
             names_of_inputs.set(variable, 0)  # raises for what is no name
         directory = folder_of(directory)
@@ -171,8 +171,11 @@ def _no_output(script, name):
                  "it is asked for as an output; nothing assigns it", "", "", 0, 0, ())
 
 
-def _quoted(text):
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+def _quoted(path):
+    if "\\" in path:
+        raise UsageError(f"the files of a run lie in {os.path.dirname(path)!r}, which no script can name: a text of DML has no "
+                         "backslash alone; folder= of connect, or TMPDIR, names another folder")
+    return '"' + path.replace("\n", "\\n").replace('"', '\\"') + '"'
 
 
 def _given(name, given, folder):

@@ -9,25 +9,25 @@ from typing import Any
 
 from heddle._convert import to_input, to_python
 from heddle._errors import HeddleWarning, NotFoundError, UsageError
-from heddle._run import engine, entering, listener, public
+from heddle._run import Arguments, engine, entering, listener, parameters_of, public
 
 
 class Session:
     """Variables and functions that live on from one statement to the next, as in `heddle repl`.
 
-    >>> session = Session()
+    >>> session = heddle.Session()
     >>> session["X"] = [[1, 2], [3, 4]]
     >>> session.run("s = sum(X)")
     >>> session["s"]
     10.0
 
-    A session is used by one thread at a time. Options are those of heddle.run().
+    A session is used by one thread at a time. `args`, `print` and options are those of heddle.run().
     """
 
-    def __init__(self, *, print: Callable[[str], object] | None = None, **options: Any):
+    def __init__(self, *, args: Arguments = None, print: Callable[[str], object] | None = None, **options: Any):
         entering()
         self._print = listener(print)
-        self._session = engine(**options).session(None, None)
+        self._session = engine(**options).session(parameters_of(args))
 
     @public
     def run(self, statements: str, *, print: Callable[[str], object] | None = None,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cerrno>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -156,6 +157,16 @@ int GetNext(ArrowArrayStream* stream, ArrowArray* out) {
   return 0;
 }
 
+// What a library of C or Rust calls must not throw.
+template <auto function, typename Filled>
+int WithinMemory(ArrowArrayStream* stream, Filled* out) {
+  try {
+    return function(stream, out);
+  } catch (const std::bad_alloc&) {
+    return ENOMEM;
+  }
+}
+
 void ReleaseStream(ArrowArrayStream* stream) {
   delete static_cast<Stream*>(stream->private_data);
   stream->release = nullptr;
@@ -172,8 +183,8 @@ void ReleaseCapsule(PyObject* capsule) {
 
 Owned FrameToArrow(const Frame& frame) {
   auto stream = std::make_unique<ArrowArrayStream>(
-      ArrowArrayStream{.get_schema = GetSchema,
-                       .get_next = GetNext,
+      ArrowArrayStream{.get_schema = WithinMemory<GetSchema, ArrowSchema>,
+                       .get_next = WithinMemory<GetNext, ArrowArray>,
                        .get_last_error = [](ArrowArrayStream*) -> const char* { return nullptr; },
                        .release = ReleaseStream,
                        .private_data = new Stream{frame}});

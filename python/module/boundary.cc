@@ -5,6 +5,8 @@
 
 #include <cstddef>
 
+#include "python/module/errors.h"
+
 namespace heddle::python {
 namespace {
 
@@ -53,6 +55,7 @@ void Deallocate(PyObject* self) {
 PyObject* Call(PyObject* self, PyObject* arguments, PyObject* keywords) {
   PyObject* const result = PyObject_Call(Self(self)->function, arguments, keywords);
   if (result != nullptr) return result;
+  if (PyErr_ExceptionMatches(PyExc_MemoryError) != 0) MakeMemoryErrorOurs();
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
@@ -83,7 +86,16 @@ PyObject* Get(PyObject* self, PyObject* instance, PyObject*) {
                                 : PyObject_CallFunctionObjArgs(method_type, self, instance, nullptr);
 }
 
-PyObject* Represent(PyObject* self) { return PyObject_Repr(Self(self)->function); }
+// Of a function of the library its signature, which says more than an address: <function heddle.lm(X, y)>.
+PyObject* Represent(PyObject* self) {
+  const Owned name(PyObject_GetAttrString(self, "__qualname__")),
+      module(PyObject_GetAttrString(self, "__module__")),
+      signature(PyObject_GetAttrString(self, "__signature__"));
+  PyErr_Clear();
+  if (name == nullptr || module == nullptr) return PyObject_Repr(Self(self)->function);
+  if (signature == nullptr) return PyUnicode_FromFormat("<function %S.%S>", module.get(), name.get());
+  return PyUnicode_FromFormat("<function %S.%S%S>", module.get(), name.get(), signature.get());
+}
 
 PyMemberDef members[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(Boundary, attributes), READONLY, nullptr},
@@ -110,7 +122,8 @@ bool AddBoundaryType(PyObject* module) {
       {Py_tp_doc, const_cast<char*>("A function of which an error ends in the line that called it.")},
       {0, nullptr},
   };
-  static PyType_Spec spec = {"heddle._engine.Boundary", sizeof(Boundary), 0,
+  // Named as help() is to call it: "function in module heddle".
+  static PyType_Spec spec = {"heddle._engine.function", sizeof(Boundary), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
   const Owned type(PyType_FromSpec(&spec));
   return type != nullptr && PyModule_AddObjectRef(module, "Boundary", type.get()) == 0;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/module/engine_object.h"
 
+#include <fmt/format.h>
+
+#include <map>
 #include <new>
 #include <string>
 #include <utility>
@@ -24,9 +27,9 @@ struct EngineObject {
   PyObject_HEAD std::unique_ptr<engine::Engine> engine;
 };
 struct SessionObject {
-  PyObject_HEAD std::unique_ptr<Callbacks> callbacks;  // of the statement that runs
-  std::unique_ptr<engine::InteractiveSession> session;
-  bool is_running;
+  PyObject_HEAD std::unique_ptr<engine::InteractiveSession> session;
+  int threads;           // of its engine
+  Callbacks* callbacks;  // of the statement that runs; nullptr between statements
 };
 
 engine::Engine& EngineOf(PyObject* self) { return *reinterpret_cast<EngineObject*>(self)->engine; }
@@ -110,6 +113,11 @@ PyObject* NewEngine(PyTypeObject* type, PyObject* arguments, PyObject*) {
   engine::EngineOptions options;
   std::vector<std::string> warnings;
   options.warn = [&warnings](std::string_view text) { warnings.emplace_back(text); };
+  options.argument_hint = [](std::string_view name) {
+    const bool is_position = name[0] >= '0' && name[0] <= '9';
+    return is_position ? "give it with args=[...], in order"
+                       : fmt::format("give it with args={{\"{}\": ...}}", name);
+  };
   if (!OptionsOf(dict, &options)) return nullptr;
   Result<std::unique_ptr<engine::Engine>> engine = engine::Engine::Create(std::move(options));
   if (!engine.ok()) return Raise(engine.status());
@@ -151,25 +159,27 @@ PyObject* Run(PyObject* self, PyObject* arguments) {
     return nullptr;
 
   Callbacks callbacks(print, warn);
-  Result<engine::RunResults> results = Internal("the run did not begin");
-  const bool ended = RunInterruptibly(&callbacks, [&] {
-    results = EngineOf(self).Run(script, values, output_names,
-                                 {.print = [&](std::string_view printed) { callbacks.Print(printed); },
-                                  .warn = [&](std::string_view warning) { callbacks.Warn(warning); },
-                                  .cancellation = callbacks.cancellation()});
+  engine::RunResults results;
+  const bool ended = RunInterruptibly(EngineOf(self).options().session.threads, &callbacks, [&]() -> Status {
+    HEDDLE_ASSIGN_OR_RETURN(
+        results, EngineOf(self).Run(script, values, output_names,
+                                    {.print = [&](std::string_view printed) { callbacks.Print(printed); },
+                                     .warn = [&](std::string_view warning) { callbacks.Warn(warning); },
+                                     .cancellation = callbacks.cancellation()}));
+    return OkStatus();
   });
   if (!ended) return nullptr;
-  if (!results.ok()) return Raise(results.status());
   values.clear();  // an output that is alone with its cells may be written to
   Owned dict(PyDict_New());
+  if (dict == nullptr) return nullptr;
   for (const std::string& output : output_names) {
-    const auto found = results->outputs.find(output);
-    if (found == results->outputs.end()) continue;  // named twice
+    const auto found = results.outputs.find(output);
+    if (found == results.outputs.end()) continue;  // named twice
     const Owned value = ToPython(std::move(found->second));
-    results->outputs.erase(found);
+    results.outputs.erase(found);
     if (value == nullptr || PyDict_SetItemString(dict.get(), output.c_str(), value.get()) < 0) return nullptr;
   }
-  const Owned statistics = ToText(engine::ToJson(results->statistics)), record = RecordOf(*results);
+  const Owned statistics = ToText(engine::ToJson(results.statistics)), record = RecordOf(results);
   if (statistics == nullptr || record == nullptr) return nullptr;
   return Py_BuildValue("(OOO)", dict.get(), statistics.get(), record.get());
 }
@@ -206,35 +216,39 @@ PyObject* Explain(PyObject* self, PyObject* arguments) {
   return explained.ok() ? ToText(*explained).release() : Raise(explained.status());
 }
 
-// session(print, warn) -> Session
+// session(parameters) -> Session
 PyObject* NewSession(PyObject* self, PyObject* arguments) {
-  PyObject *print = nullptr, *warn = nullptr;
-  if (!PyArg_ParseTuple(arguments, "OO:session", &print, &warn)) return nullptr;
+  PyObject* dict = nullptr;
+  std::map<std::string, std::string> parameters;
+  if (!PyArg_ParseTuple(arguments, "O!:session", &PyDict_Type, &dict) || !ParametersOf(dict, &parameters))
+    return nullptr;
   Owned object(Allocate(session_type));
   if (object == nullptr) return nullptr;
   SessionObject& session = SessionOf(object.get());
-  new (&session.callbacks) auto(std::make_unique<Callbacks>(print, warn));
+  const auto print = [&session](std::string_view text) {
+    if (session.callbacks != nullptr) session.callbacks->Print(text);
+  };
+  const auto warn = [&session](std::string_view text) {
+    if (session.callbacks != nullptr) session.callbacks->Warn(text);
+  };
   new (&session.session) std::unique_ptr<engine::InteractiveSession>();
-  PyObject* const place = object.get();
-  session.session = EngineOf(self).NewSession(
-      {.print = [place](std::string_view text) { SessionOf(place).callbacks->Print(text); },
-       .warn = [place](std::string_view text) { SessionOf(place).callbacks->Warn(text); }});
+  session.threads = EngineOf(self).options().session.threads;
+  session.session = EngineOf(self).NewSession({.print = print, .warn = warn}, parameters);
   return object.release();
 }
 
 // --- Session ---
 
 void DeallocateSession(PyObject* self) {
-  SessionObject& session = SessionOf(self);
-  std::destroy_at(&session.session);
-  std::destroy_at(&session.callbacks);
+  std::destroy_at(&SessionOf(self).session);
   Free(self);
 }
 
 bool MayUse(const SessionObject& session) {
   ReleaseNow();
-  if (session.is_running) Raise(Usage("this session runs a statement; it takes one at a time"));
-  return !session.is_running;
+  if (session.callbacks == nullptr) return true;
+  Raise(Usage("this session runs a statement; it takes one at a time"));
+  return false;
 }
 
 // run(entry, print, warn)
@@ -244,15 +258,12 @@ PyObject* RunStatements(PyObject* self, PyObject* arguments) {
   if (!PyArg_ParseTuple(arguments, "UOO:run", &text, &print, &warn) || !TextOf(text, &entry)) return nullptr;
   SessionObject& session = SessionOf(self);
   if (!MayUse(session)) return nullptr;
-  session.callbacks = std::make_unique<Callbacks>(print, warn);
-  session.is_running = true;
-  Status status;
-  const bool ended = RunInterruptibly(session.callbacks.get(), [&] {
-    status = session.session->Run(entry, session.callbacks->cancellation());
-  });
-  session.is_running = false;
+  Callbacks callbacks(print, warn);
+  session.callbacks = &callbacks;
+  const bool ended = RunInterruptibly(session.threads, &callbacks,
+                                      [&] { return session.session->Run(entry, callbacks.cancellation()); });
+  session.callbacks = nullptr;
   if (!ended) return nullptr;
-  if (!status.ok()) return Raise(status);
   Py_RETURN_NONE;
 }
 
@@ -326,22 +337,22 @@ PyObject* ClearSession(PyObject* self, PyObject*) {
 }
 
 PyMethodDef engine_methods[] = {
-    {"run", Run, METH_VARARGS,
+    {"run", Guarded<Run>, METH_VARARGS,
      "run(text, name, parameters, inputs, outputs, print, warn) -> (outputs, statistics, record)"},
-    {"check", Check, METH_VARARGS, "check(text, name, parameters, inputs) -> (errors, warnings)"},
-    {"explain", Explain, METH_VARARGS, "explain(text, name, parameters, level) -> str"},
-    {"session", NewSession, METH_VARARGS, "session(print, warn) -> Session"},
+    {"check", Guarded<Check>, METH_VARARGS, "check(text, name, parameters, inputs) -> (errors, warnings)"},
+    {"explain", Guarded<Explain>, METH_VARARGS, "explain(text, name, parameters, level) -> str"},
+    {"session", Guarded<NewSession>, METH_VARARGS, "session(parameters) -> Session"},
     {nullptr, nullptr, 0, nullptr},
 };
 PyMethodDef session_methods[] = {
-    {"run", RunStatements, METH_VARARGS, "run(entry, print, warn)"},
-    {"set", Set, METH_VARARGS, "set(name, input)"},
-    {"get", Get, METH_VARARGS, "get(name) -> value"},
-    {"variables", Variables, METH_NOARGS, "variables() -> names"},
-    {"type_of", TypeOfExpression, METH_VARARGS, "type_of(expression) -> str"},
-    {"complete", CompleteStatements, METH_O, "complete(text) -> (where the word begins, words)"},
-    {"clear", ClearSession, METH_NOARGS, "clear()"},
-    {"explain", ExplainStatements, METH_VARARGS, "explain(entry) -> str"},
+    {"run", Guarded<RunStatements>, METH_VARARGS, "run(entry, print, warn)"},
+    {"set", Guarded<Set>, METH_VARARGS, "set(name, input)"},
+    {"get", Guarded<Get>, METH_VARARGS, "get(name) -> value"},
+    {"variables", Guarded<Variables>, METH_NOARGS, "variables() -> names"},
+    {"type_of", Guarded<TypeOfExpression>, METH_VARARGS, "type_of(expression) -> str"},
+    {"complete", Guarded<CompleteStatements>, METH_O, "complete(text) -> (where the word begins, words)"},
+    {"clear", Guarded<ClearSession>, METH_NOARGS, "clear()"},
+    {"explain", Guarded<ExplainStatements>, METH_VARARGS, "explain(entry) -> str"},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -349,7 +360,7 @@ PyMethodDef session_methods[] = {
 
 bool AddEngineTypes(PyObject* module) {
   static PyType_Slot engine_slots[] = {
-      {Py_tp_new, reinterpret_cast<void*>(NewEngine)},
+      {Py_tp_new, reinterpret_cast<void*>(Guarded<NewEngine>)},
       {Py_tp_dealloc, reinterpret_cast<void*>(DeallocateEngine)},
       {Py_tp_methods, engine_methods},
       {Py_tp_doc, const_cast<char*>("Compiles and runs scripts in this process.")},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/module/errors.h"
 
+#include "core/memory/counted_heap.h"
+
 namespace heddle::python {
 namespace {
 
@@ -37,6 +39,28 @@ PyObject* Raise(const Status& status) {
   if (error == nullptr) return nullptr;
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
   return nullptr;
+}
+
+PyObject* RaiseCaught() {
+  PyErr_Clear();
+  try {
+    return Raise(WithinMemory("values of Python", []() -> Status { throw; }));
+  } catch (const std::exception&) {  // no memory for the message either
+    return PyErr_NoMemory();
+  }
+}
+
+void MakeMemoryErrorOurs() {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (value == nullptr || PyObject_HasAttrString(value, "exit_code") != 0)
+    return PyErr_Restore(type, value, traceback);
+  const Owned text(PyObject_Str(value));
+  for (PyObject* part : {type, value, traceback}) Py_XDECREF(part);
+  std::string why;
+  if (text == nullptr || !TextOf(text.get(), &why)) PyErr_Clear();
+  Raise(ResourceExhausted("out of memory: {}", why.empty() ? "Python gets no more from the machine" : why));
 }
 
 std::optional<std::string_view> BytesOfText(PyObject* object) {

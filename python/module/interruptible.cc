@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/module/interruptible.h"
 
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <system_error>
 #include <thread>
 
+#include "core/memory/counted_heap.h"
 #include "python/module/errors.h"
 
 namespace heddle::python {
@@ -63,6 +69,34 @@ class Runs {
   bool was_given_up_ = false;              // some runs did not end in time
 };
 
+// Threads of a run beside those of its kernels, and what is mapped for all of them beside their stacks.
+constexpr size_t kFurtherThreads = 4;
+constexpr size_t kBytesBesideStacks = size_t{32} << 20;
+
+// Where ulimit bounds the address space, whether it has room for the threads of a run. The C library ends a
+// process in which a thread that has begun finds no memory for its thread-local data.
+Status CheckRoomForThreads(int threads) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return OkStatus();
+  size_t stack_bytes = size_t{8} << 20;
+  if (pthread_attr_t attributes; pthread_getattr_default_np(&attributes) == 0) {
+    pthread_attr_getstacksize(&attributes, &stack_bytes);
+    pthread_attr_destroy(&attributes);
+  }
+  const size_t bytes = (static_cast<size_t>(threads) + kFurtherThreads) * stack_bytes + kBytesBesideStacks;
+  void* const room = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED)
+    return ResourceExhausted(
+               "out of memory: a run with threads={} takes {} bytes of address space beside its "
+               "values, and there are fewer",
+               threads, bytes)
+        .WithNote("allow more with ulimit -v, or use fewer threads");
+  munmap(room, bytes);
+  return OkStatus();
+}
+
+Status NoThread() { return ResourceExhausted("the system gives no thread for the run"); }
+
 // Never destroyed: threads of the engine may outlive the interpreter.
 Runs& TheRuns() {
   static Runs* const runs = new Runs;
@@ -107,7 +141,11 @@ bool Callbacks::Raise() {
   return true;
 }
 
-bool RunInterruptibly(Callbacks* callbacks, const std::function<void()>& body) {
+bool RunInterruptibly(int threads, Callbacks* callbacks, const std::function<Status()>& body) {
+  if (const Status room = CheckRoomForThreads(threads); !room.ok()) {
+    Raise(room);
+    return false;
+  }
   if (!TheRuns().Begin(callbacks)) {
     Raise(Cancelled("Python ends"));
     return false;
@@ -115,16 +153,24 @@ bool RunInterruptibly(Callbacks* callbacks, const std::function<void()>& body) {
   std::mutex mutex;
   std::condition_variable ended;
   bool has_begun = true, has_ended = false;
+  Status status;
   Py_BEGIN_ALLOW_THREADS;
   std::thread thread;
   try {
     thread = std::thread([&] {
-      body();
+      status = WithinMemory("the run", [&]() -> Status {
+        try {
+          return body();
+        } catch (const std::system_error& error) {
+          if (error.code() != std::errc::resource_unavailable_try_again) throw;
+          return NoThread();
+        }
+      });
       std::lock_guard lock(mutex);
       has_ended = true;
       ended.notify_one();
     });
-  } catch (const std::system_error&) {  // a limit of threads or of memory
+  } catch (const std::exception&) {  // a limit of threads or of memory
     has_begun = false;
   }
   for (std::unique_lock lock(mutex); has_begun && !has_ended;) {
@@ -141,11 +187,10 @@ bool RunInterruptibly(Callbacks* callbacks, const std::function<void()>& body) {
   while (!TheRuns().MayCall(callbacks->caller())) std::this_thread::sleep_for(std::chrono::hours(1));
   Py_END_ALLOW_THREADS;
   TheRuns().End(callbacks);
-  if (!has_begun) {
-    Raise(ResourceExhausted("the system gives no thread for the run"));
-    return false;
-  }
-  return !callbacks->Raise();
+  if (!has_begun) status = NoThread();
+  if (callbacks->Raise()) return false;
+  if (!status.ok()) Raise(status);
+  return status.ok();
 }
 
 }  // namespace heddle::python

@@ -39,9 +39,10 @@ class Callbacks {
 };
 
 /// Runs `body` on a thread of its own, without the interpreter's lock, and waits for its end. Signals are
-/// looked for every 50 ms, so that Ctrl-C ends a run. False, with the exception set in Python, where a signal
-/// or a callback raised one; what `body` did then is to be thrown away.
-bool RunInterruptibly(Callbacks* callbacks, const std::function<void()>& body);
+/// looked for every 50 ms, so that Ctrl-C ends a run. False, with the exception set in Python, where `body`
+/// failed or ran out of memory, or where a signal or a callback raised one, which comes first; what `body`
+/// did then is to be thrown away. `threads`: of the run's kernels.
+bool RunInterruptibly(int threads, Callbacks* callbacks, const std::function<Status()>& body);
 
 /// To be called by the thread that is about to end the interpreter, with the interpreter's lock: stops the
 /// runs of other threads (daemons), waits until these are back in Python, where the interpreter can end them,

@@ -65,11 +65,12 @@ PyObject* EndRunsOfOtherThreads(PyObject*, PyObject*) {
 }
 
 PyMethodDef functions[] = {
-    {"end_runs", EndRunsOfOtherThreads, METH_NOARGS, "end_runs(): before the interpreter ends"},
+    {"end_runs", Guarded<EndRunsOfOtherThreads>, METH_NOARGS, "end_runs(): before the interpreter ends"},
     {"set_error_maker", TakeErrorMaker, METH_O, "set_error_maker(make)"},
-    {"library_function", LibraryFunction, METH_O, "library_function(name) -> (help, arguments, results)"},
-    {"library_functions", LibraryFunctions, METH_NOARGS, "library_functions() -> names"},
-    {"help_of", HelpOfName, METH_O, "help_of(name) -> str"},
+    {"library_function", Guarded<LibraryFunction>, METH_O,
+     "library_function(name) -> (help, arguments, results)"},
+    {"library_functions", Guarded<LibraryFunctions>, METH_NOARGS, "library_functions() -> names"},
+    {"help_of", Guarded<HelpOfName>, METH_O, "help_of(name) -> str"},
     {nullptr, nullptr, 0, nullptr},
 };
 

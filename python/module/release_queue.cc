@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/module/release_queue.h"
 
+#include <list>
+#include <memory>
 #include <mutex>
-#include <vector>
 
 namespace heddle::python {
 namespace {
 
 struct Queue {
   std::mutex mutex;
-  std::vector<PyObject*> objects;
+  std::list<PyObject*> objects;
 };
 
 // Never destroyed: threads of the engine may outlive the interpreter.
@@ -26,20 +27,23 @@ int ReleasePending(void*) {
 }  // namespace
 
 std::function<void()> ReleaseLater(PyObject* object) {
-  Py_INCREF(object);
-  return [object] {
+  // Its place in the queue is made now: destructors call the function, which must not need memory.
+  const auto place = std::make_shared<std::list<PyObject*>>(1, object);
+  std::function<void()> release = [place] {
     {
       std::lock_guard lock(TheQueue().mutex);
-      TheQueue().objects.push_back(object);
+      TheQueue().objects.splice(TheQueue().objects.end(), *place);
     }
     // The interpreter calls it between two of its instructions. Its list of such calls may be full: whoever
     // enters the module next gives back as well.
     Py_AddPendingCall(ReleasePending, nullptr);
   };
+  Py_INCREF(object);
+  return release;
 }
 
 void ReleaseNow() {
-  std::vector<PyObject*> objects;
+  std::list<PyObject*> objects;
   {
     std::lock_guard lock(TheQueue().mutex);
     objects.swap(TheQueue().objects);

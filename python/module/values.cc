@@ -181,11 +181,12 @@ PyGetSetDef properties[] = {
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyMethodDef methods[] = {
-    {"buffers", Buffers, METH_NOARGS, "Addresses of the arrays of a matrix."},
-    {"columns", Columns, METH_NOARGS, "Names and arrays of the columns of a frame."},
-    {"texts", Texts, METH_O, "The texts of a column of a frame, None where one is missing."},
-    {"arrow_stream", ArrowStream, METH_NOARGS, "The frame as a capsule of Arrow's C stream interface."},
-    {"elements", Elements, METH_NOARGS, "Names and elements of a list."},
+    {"buffers", Guarded<Buffers>, METH_NOARGS, "Addresses of the arrays of a matrix."},
+    {"columns", Guarded<Columns>, METH_NOARGS, "Names and arrays of the columns of a frame."},
+    {"texts", Guarded<Texts>, METH_O, "The texts of a column of a frame, None where one is missing."},
+    {"arrow_stream", Guarded<ArrowStream>, METH_NOARGS,
+     "The frame as a capsule of Arrow's C stream interface."},
+    {"elements", Guarded<Elements>, METH_NOARGS, "Names and elements of a list."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -75,6 +75,7 @@ def test_errors_are_those_of_a_run():
 def test_nothing_is_left_behind(tmp_path):
     code = textwrap.dedent(f"""
         import heddle, os, signal, threading, time, numpy
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # which shells ignore for what runs in the background
         def interrupt():
             time.sleep(1.5)
             os.kill(os.getpid(), signal.SIGINT)
@@ -95,6 +96,14 @@ def wait_for(condition, what):
     while not condition():
         assert time.monotonic() < deadline, what
         time.sleep(0.05)  # looks again
+
+
+def test_a_folder_that_no_script_can_name(tmp_path, monkeypatch):
+    (tmp_path / "a\\b").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "a\\b"))
+    with pytest.raises(heddle.UsageError, match="which no script can name"):
+        heddle.sim(workers=1).run("y = x", {"x": [1, 2]}, "y")
+    assert list((tmp_path / "a\\b").iterdir()) == []
 
 
 def test_a_cluster(tmp_path, monkeypatch):

@@ -110,6 +110,23 @@ def test_functions_become_functions_of_the_program():
     assert len(calls) == 2
 
 
+def test_constants_of_functions_are_told_apart():
+    @hd.function
+    def changed(a, by):
+        return by(a)
+
+    @hd.function
+    def shifted(a, by):
+        return a + by[0].sum()
+
+    x = hd.array([1.0, 2.0])
+    results = [changed(x, lambda a, number=number: a + number) for number in range(5)]  # each may lie where the last one lay
+    assert [result.compute().tolist() for result in results] == [[1.0 + number, 2.0 + number] for number in range(5)]
+    one, two = np.zeros(2000), np.zeros(2000)
+    two[1000] = 5  # repr() of both is the same
+    assert shifted(x, [one])[0].compute() == 1 and shifted(x, [two])[0].compute() == 6
+
+
 def test_functions_call_functions_and_read_what_is_outside():
     weights = hd.array(Y[:4])
 

@@ -30,8 +30,18 @@ def test_signature_and_help_are_those_of_the_library():
     assert list(signature.parameters) == ["X", "y", "icpt", "reg", "tol", "maxi", "verbose"]
     assert signature.parameters["icpt"].default == 0 and signature.parameters["verbose"].default is True
     assert signature.parameters["X"].default is inspect.Parameter.empty
-    assert "lm(X: 'Array', y: 'Array', icpt: 'int' = 0" in pydoc.render_doc(hd.lm, renderer=pydoc.plaintext)
+    text = pydoc.render_doc(hd.lm, renderer=pydoc.plaintext)
+    assert "function in module heddle" in text and "lm(X: heddle.Array, y: heddle.Array, icpt: int = 0" in text
+    assert repr(hd.lm) == f"<function heddle.lm{signature}>" and repr(hd.run) == "<function heddle.run>"
     assert hd.lm.__name__ == "lm" and "linear regression" in hd.lm.__doc__ and "coefficients" in hd.lm.__doc__
+
+
+def test_every_name_that_completion_offers_is_there():
+    for name in dir(hd):
+        assert getattr(hd, name).__name__.rpartition(".")[2] == name
+        assert not isinstance(getattr(hd, name), type) or getattr(hd, name).__module__ == "heddle"
+    with pytest.raises(AttributeError, match="no attribute 'linreg'"):
+        hd.linreg
 
 
 def test_several_results_have_names():

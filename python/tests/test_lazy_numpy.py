@@ -31,6 +31,7 @@ def same(lazy, expected, **tolerance):
     lambda a, s, v: np.stack([v, v]), lambda a, s, v: np.vstack([a, a]), lambda a, s, v: np.vstack([v, v]),
     lambda a, s, v: np.hstack([a, a]), lambda a, s, v: np.hstack([v, v]), lambda a, s, v: np.column_stack([v, a]),
     lambda a, s, v: np.append(a, a, axis=0), lambda a, s, v: np.split(a, 2), lambda a, s, v: np.split(a, [1, 3], axis=1),
+    lambda a, s, v: np.array_split(a, 4), lambda a, s, v: np.array_split(v, 8),
     lambda a, s, v: np.tile(a, (2, 3)), lambda a, s, v: np.tile(v, 2), lambda a, s, v: np.repeat(a, 2, axis=1),
     lambda a, s, v: np.repeat(v, 3), lambda a, s, v: np.flip(a), lambda a, s, v: np.flip(a, 1), lambda a, s, v: np.fliplr(a),
     lambda a, s, v: np.flipud(a), lambda a, s, v: np.roll(a, 2, axis=0), lambda a, s, v: np.roll(a, -1, axis=1),
@@ -115,7 +116,9 @@ def test_what_is_not_built_says_so():
     for call, text in [(lambda: np.exp(a, out=np.empty((6, 4))), "out=a NumPy array"), (lambda: np.exp(a, where=A > 0), "where="),
                        (lambda: np.einsum("ij->i", a), "numpy.einsum of lazy arrays is not built"),
                        (lambda: np.add.at(a, 0, 1), "not built"), (lambda: np.median(a, axis=0), "not built"),
-                       (lambda: np.linalg.svd(a), "full_matrices=False"), (lambda: np.linalg.eig(a), "not built")]:
+                       (lambda: np.linalg.svd(a), "full_matrices=False"), (lambda: np.linalg.eig(a), "not built"),
+                       (lambda: np.take(a, [0], mode="clip"), "mode is 'raise'"), (lambda: np.quantile(a, -0.5), "q is from 0 to 1"),
+                       (lambda: np.split(a, 4), "do not make 4 equal parts"), (lambda: np.split(a, 0), "at least one part")]:
         with pytest.raises(hd.UsageError, match=text):
             call()
 

@@ -267,6 +267,13 @@ def test_warnings_name_the_line_of_the_user():
     assert all(warning.filename == __file__ for warning in caught)
 
 
+def test_a_backslash_in_a_text(tmp_path):
+    path = tmp_path / "a\\new.csv"  # no literal of DML says it: the text is an input
+    path.write_text("1,2\n3,4\n")
+    assert hd.read(path).sum().compute() == 10
+    assert "read(" in hd.read(path).explain()
+
+
 def test_reading_files(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("1,2\n3,4\n")

@@ -7,6 +7,7 @@ import fractions
 import multiprocessing
 import os
 import pickle
+import resource
 import subprocess
 import sys
 import textwrap
@@ -19,9 +20,9 @@ import heddle
 X = numpy.arange(6.0).reshape(3, 2)
 
 
-def python(code, *, timeout=120, **environment):
+def python(code, *, timeout=120, before=None, **environment):
     return subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=timeout,
-                          env={**os.environ, **environment})
+                          preexec_fn=before, env={**os.environ, **environment})
 
 
 @pytest.mark.parametrize("arguments, message", [
@@ -259,17 +260,98 @@ def test_python_ends_while_a_daemon_runs_a_script(script, options):
 
 
 def test_the_system_gives_no_thread():
+    stacks = 2**47  # none fits
     ended = python("""
-        import heddle, resource
-        with open("/proc/self/statm") as file:
-            used = int(file.read().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (used + 2**20, resource.RLIM_INFINITY))
+        import heddle
         try:
             heddle.run("s = 1")
         except heddle.ResourceError as error:
             print(error)
-        """)
+        """, before=lambda: resource.setrlimit(resource.RLIMIT_STACK, (stacks, resource.RLIM_INFINITY)))
     assert (ended.returncode, ended.stdout) == (0, "the system gives no thread for the run\n"), ended.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become a user whose threads are few")
+def test_the_system_gives_few_threads():
+    ended = python("""
+        import os, resource, sys
+        import heddle
+        script = "R = matrix(0, 8, 1); parfor (i in 1:8) { R[i, 1] = sum(rand(rows=100, cols=100, seed=i)) }; s = sum(R)"
+        for threads in range(1, 13):
+            child = os.fork()
+            if child == 0:
+                os.setuid(60000 + os.getppid() % 5000)
+                resource.setrlimit(resource.RLIMIT_NPROC, (threads, threads))
+                try:
+                    heddle.run(script, outputs="s", threads=4, fusion="off")
+                except heddle.ResourceError as error:
+                    assert "the system gives no thread for the run" in str(error)
+                    sys.exit(5)
+                sys.exit()
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """)
+    codes = ended.stdout.split()
+    assert len(codes) == 12 and set(codes) == {"5", "0"} and codes == sorted(codes, reverse=True), ended.stdout + ended.stderr
+
+
+def test_the_address_space_has_no_room_for_threads():
+    ended = python("""
+        import heddle, resource
+        heddle.run("s = 1", threads=1)
+        with open("/proc/self/statm") as file:
+            used = int(file.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + 2**20, resource.RLIM_INFINITY))
+        for run in (heddle.Session(threads=1).run, lambda script: heddle.run(script, threads=1)):
+            try:
+                run("s = 1")
+            except heddle.ResourceError as error:
+                print(error)
+        """, before=lambda: resource.setrlimit(resource.RLIMIT_STACK, (2**23, resource.RLIM_INFINITY)))
+    text = ("out of memory: a run with threads=1 takes 75497472 bytes of address space beside its values, and there are fewer\n"
+            "allow more with ulimit -v, or use fewer threads\n")
+    assert (ended.returncode, ended.stdout) == (0, 2 * text), ended.stderr
+
+
+# What asks for memory, each with what is to be there before the limit is set.
+SCARCE = {
+    "first run": ("", "heddle.run('s = sum(rand(rows=10, cols=10, seed=1))')"),
+    "later run": ("heddle.run('s = 1')", "heddle.run('s = sum(rand(rows=1000, cols=1000, seed=1) %*% matrix(1, 1000, 1000))')"),
+    "engine": ("heddle.run('s = 1')", "heddle.run('s = 1', threads=3, seed=7)"),
+    "parfor": ("heddle.run('s = 1')", "heddle.run('s = 0; parfor (i in 1:8) { s += sum(rand(rows=10, cols=10, seed=i)) }')"),
+    "array in": ("X = numpy.ones((3000, 1000), order='F'); heddle.run('s = 1')", "heddle.run('s = sum(X)', {'X': X}, 's')"),
+    "texts in": ("T = pandas.Series(['text'] * 300000, dtype=object); heddle.run('s = 1')",
+                 "heddle.run('s = nrow(T)', {'T': T}, 's')"),
+    "list in": ("L = [['a', 1, 2]] * 30000; heddle.run('s = 1')", "heddle.run('s = length(L)', {'L': L}, 's')"),
+    "array out": ("heddle.run('s = 1')", "heddle.run('X = matrix(1, 3000, 1000)', outputs='X')"),
+    "texts out": ("heddle.run('s = 1')", "heddle.run('F = as.frame(matrix(1, 300000, 1)); s = 1', outputs='F').F.to_dict()"),
+    "session": ("heddle.run('s = 1')", "s = heddle.Session(); s['X'] = numpy.ones((1000, 1000)); s.run('Y = X %*% X'); s['Y']"),
+}
+
+
+@pytest.mark.parametrize("name", SCARCE)
+def test_memory_is_scarce(name):
+    if name == "texts in":
+        pytest.importorskip("pandas")
+    before, action = SCARCE[name]
+    ended = python(f"""
+        import os, resource, sys
+        import heddle, numpy
+        {"import pandas" if "pandas" in before else ""}
+        for megabytes in (5, 10, 20, 50, 100, 200):
+            child = os.fork()
+            if child == 0:
+                {before}
+                with open("/proc/self/statm") as file:
+                    used = int(file.read().split()[0]) * resource.getpagesize()
+                resource.setrlimit(resource.RLIMIT_AS, (used + (megabytes << 20), resource.RLIM_INFINITY))
+                try:
+                    {action}
+                except heddle.ResourceError as error:
+                    assert str(error)
+                sys.exit()
+            print(megabytes, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """)
+    assert ended.stdout == "5 0\n10 0\n20 0\n50 0\n100 0\n200 0\n", ended.stdout + ended.stderr
 
 
 def test_a_script_runs_when_python_ends():

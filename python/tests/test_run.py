@@ -52,6 +52,18 @@ def test_arguments_by_position():
     assert heddle.run("x = $1 + 1; t = $2", args=[4, "a"], outputs=["x", "t"]) == {"x": 5, "t": "a"}
 
 
+@pytest.mark.parametrize("script, name, hint", [
+    ("x = $1", "$1", "give it with args=[...], in order"),
+    ("x = $path", "$path", 'give it with args={"path": ...}'),
+    ("parfor (i in 1:3, mode=$path) { t = 1 }", "$path", 'give it with args={"path": ...}'),
+])
+def test_arguments_that_are_missing(script, name, hint):
+    with pytest.raises(heddle.CompileError) as error:
+        heddle.run(script)
+    for text in (str(error.value), heddle.check(script)):
+        assert f"the script's argument {name} is not given" in text and hint in text
+
+
 def test_print_goes_to_standard_output(capsys):
     heddle.run("print('one'); print('two')")
     assert capsys.readouterr().out == "one\ntwo\n"
@@ -157,6 +169,7 @@ LONG = "i = 0; x = 0.5; while (i < 1000000000) { x = sin(x); i = i + 1 }"
 def test_an_interrupt_ends_the_run_and_keeps_all():
     result = python(f"""
         import heddle, os, signal, threading, time, numpy
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # which shells ignore for what runs in the background
         X = numpy.ones((3, 3))
         for _ in range(3):
             begin = []
@@ -194,6 +207,7 @@ def test_threads_run_at_once():
 def test_other_threads_go_on_while_a_script_runs():
     result = python(f"""
         import heddle, threading, time, os, signal
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # which shells ignore for what runs in the background
         counted = [0]
         def count():
             begin = time.monotonic()
@@ -274,6 +288,20 @@ def test_memory_is_given_back():
     assert sys.getrefcount(X) == before
 
 
+@pytest.mark.parametrize("before", ["pyarrow", "pandas", "polars", "scipy.sparse", "numpy"])
+def test_importing_behind_others(before):
+    pytest.importorskip(before)  # their libraries, and those of C++, are loaded before
+    result = python(f"""
+        import {before}, heddle, numpy
+        class Tensor:  # as those of other libraries: memory by DLPack alone
+            def __init__(self): self.cells = numpy.eye(3)
+            def __dlpack__(self, **options): return self.cells.__dlpack__(**options)
+            def __dlpack_device__(self): return self.cells.__dlpack_device__()
+        print(heddle.run("s = sum(X * 2)", {{"X": Tensor()}}, "s").s)
+        """)
+    assert result.stdout == "6.0\n", result.stderr
+
+
 def test_names_and_signatures_are_those_of_functions():
     import inspect
     assert heddle.run.__name__ == "run" and "Runs a DML script" in heddle.run.__doc__
@@ -282,6 +310,5 @@ def test_names_and_signatures_are_those_of_functions():
 
 def test_doctests():
     import doctest
-    import heddle._run
-    assert doctest.testmod(heddle._run, globs={"heddle": heddle}).failed == 0
-    assert "11.0" in heddle._run.run.__doc__
+    outcome = doctest.testmod(heddle, globs={"heddle": heddle})
+    assert outcome.failed == 0 and outcome.attempted >= 6  # of heddle.run and heddle.Session

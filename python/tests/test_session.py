@@ -35,6 +35,14 @@ def test_an_error_leaves_all_as_it_was():
         session["x"] = object()
 
 
+def test_arguments():
+    session = heddle.Session(args={"step": 2})
+    session.run("x = $step + 1")
+    assert session["x"] == 3
+    with pytest.raises(heddle.CompileError, match=r'give it with args={"stop": ...}'):
+        session.run("y = $stop")
+
+
 def test_sessions_are_apart():
     one, two = heddle.Session(threads=1), heddle.Session()
     one.run("x = 1")

@@ -23,6 +23,8 @@ from heddle.lazy._render import origin, render
 class Lazy:
     """What is computed when it is asked for: base of arrays, and what frames, lists and texts of a program are."""
 
+    __module__ = "heddle"
+
     __slots__ = ("_node",)
     _node: Node
 
@@ -128,6 +130,7 @@ class Array(Lazy):
     array([2.73205081, 3.41421356])
     """
 
+    __module__ = "heddle"
     __slots__ = ()
     __array_priority__ = 1000.0
     __hash__ = object.__hash__

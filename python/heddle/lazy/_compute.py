@@ -175,6 +175,8 @@ def explain_nodes(nodes: Sequence[Node], level: str, options: Dict[str, Any]) ->
 def _stand_in(node: Node) -> str:
     if node.ndim == 0:
         return repr(node.value)
+    if node.dtype == "string":
+        return '"a"'
     if node.ndim < 0:
         return 'frame("a", rows={}, cols={})'.format(node.rows or 1, node.columns or 1)
     value = node.value if node.value is not None else node.extra[1]

@@ -7,12 +7,12 @@ import json
 import math
 import os
 import random
-from typing import Any, Optional
+from typing import Any, List, Optional
 
 from heddle._errors import UsageError
 from heddle.lazy._elementwise import binary
-from heddle.lazy._leaf import constant, dtype_of_number, number_text, quoted
-from heddle.lazy._node import BOOL, FLOAT, INT, Node, ShapeError, Size
+from heddle.lazy._leaf import constant, dtype_of_number, number_text, text_argument
+from heddle.lazy._node import BOOL, FLOAT, INT, Argument, Node, ShapeError, Size
 
 _PDFS = ("uniform", "normal", "poisson")
 
@@ -166,17 +166,20 @@ def read(path: Any, options: Any) -> Node:
             columns = columns if columns is not None else _positive(described.get("cols"))
     except (OSError, ValueError):
         pass  # without a description, or with one that the run complains about
-    arguments = [quoted(text)]
+    arguments: List[Argument] = [text_argument(text)]
+    places = ["{0}"]
     for name, value in options.items():
-        written = quoted(value) if isinstance(value, str) else number_text(value) if dtype_of_number(
-            value) is not None else None
-        if written is None:
+        if isinstance(value, str):
+            arguments.append(text_argument(value))
+        elif dtype_of_number(value) is not None:
+            arguments.append(number_text(value))
+        else:
             raise UsageError(f"read: {name} is a number, a text, True or False, not a {type(value).__name__}")
-        arguments.append(f"{name}={written}")
-    places = ", ".join(f"{{{i}}}" for i in range(len(arguments)))
+        places.append(f"{name}={{{len(places)}}}")
+    call = f"read({', '.join(places)})"
     if kind == "frame":
-        return Node(f"read({places})", tuple(arguments), rows, columns, -1, "frame")
-    return Node(f"read({places})", tuple(arguments), rows, columns, 2, FLOAT)
+        return Node(call, tuple(arguments), rows, columns, -1, "frame")
+    return Node(call, tuple(arguments), rows, columns, 2, FLOAT)
 
 
 def _positive(value: Any) -> Size:

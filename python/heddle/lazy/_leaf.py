@@ -43,8 +43,10 @@ def number_text(value: Any) -> str:
     return repr(number)
 
 
-def quoted(text: str) -> str:
-    """A text as a literal of DML."""
+def text_argument(text: str) -> Argument:
+    """A text as a literal of DML; as an input where it has a backslash, which no literal has alone."""
+    if "\\" in text:
+        return Node("input", (), 1, 1, -1, "string", ("", text))
     for character, written in (("\n", "\\n"), ("\t", "\\t"), ("\r", "\\r"), ('"', '\\"')):
         text = text.replace(character, written)
     return f'"{text}"'

@@ -13,16 +13,17 @@ from typing import Any, Dict, List, Tuple
 
 from heddle import _engine
 from heddle._errors import UsageError
+from heddle._frame import Frame
 from heddle._run import public
-from heddle.lazy._array import Lazy, to_node, wrap
-from heddle.lazy._leaf import dtype_of_number, number_text, quoted
+from heddle.lazy._array import Array, Lazy, to_node, wrap
+from heddle.lazy._leaf import dtype_of_number, number_text, text_argument
 from heddle.lazy._node import BOOL, FLOAT, INT, Argument, Node
 from heddle.lazy._product import item
 from heddle.lazy._reduce import flat
 
 _SCALARS = {"double": FLOAT, "integer": INT, "boolean": BOOL}
-_PYTHON_TYPES = {"matrix": "Array", "double": "float", "integer": "int", "boolean": "bool", "string": "str",
-                 "list": "list", "frame": "Frame"}
+_PYTHON_TYPES = {"matrix": Array, "double": float, "integer": int, "boolean": bool, "string": str, "list": list,
+                 "frame": Frame}
 _NO_DEFAULT = inspect.Parameter.empty
 
 
@@ -137,7 +138,7 @@ def _argument(function: str, parameter: str, kind: str, value: Any, nodes: List[
     if isinstance(value, str):
         if kind in _SCALARS:
             raise UsageError(f"{function}: {parameter} is a number ({kind}), not the text {value!r}")
-        return _place(quoted(value), nodes)
+        return _place(text_argument(value), nodes)
     if isinstance(value, Lazy):
         if kind in _SCALARS and value._node.ndim != 0:
             raise UsageError(f"{function}: {parameter} is a number ({kind}), not an array of shape {value._node.shape}")

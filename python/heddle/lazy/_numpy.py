@@ -136,6 +136,8 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 
 def _take(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Node:
+    if mode != "raise":
+        raise UsageError(f"take: mode is 'raise', not {mode!r}; clip or wrap the indices first")
     node = elementwise.node_of(a)
     if axis is None:
         node, axis = reduction.flat(node), 0
@@ -212,6 +214,8 @@ def _quantile(a: Any, q: Any, axis: Any = None) -> Node:
     ordered = reshaping.sort(node)
     parts = []
     for one in numpy.atleast_1d(numpy.asarray(q, float)):
+        if not 0 <= one <= 1:
+            raise UsageError(f"quantile: q is from 0 to 1 (a percentile from 0 to 100), not {one}")
         place = float(one) * (node.rows - 1)
         low = int(place)
         high = min(low + 1, node.rows - 1)
@@ -249,17 +253,19 @@ def _qr(a: Any, mode: str = "reduced") -> Any:
     return (q, r) if mode == "reduced" else r
 
 
-def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+def _split(ary: Any, indices_or_sections: Any, axis: int = 0, may_differ: bool = False) -> Any:
     node = elementwise.node_of(ary)
     along = axis % node.ndim
     size = node.shape[along]
     if size is None:
         raise UsageError("split: the shape is known once the array is computed: x.compute()")
     if isinstance(indices_or_sections, int):
-        if size % indices_or_sections:
-            raise UsageError(f"split: {size} cells do not make {indices_or_sections} equal parts")
-        each = size // indices_or_sections
-        bounds = list(range(0, size + 1, each))
+        if indices_or_sections < 1:
+            raise UsageError(f"split: into at least one part, not {indices_or_sections}")
+        each, rest = divmod(size, indices_or_sections)
+        if rest and not may_differ:
+            raise UsageError(f"split: {size} cells do not make {indices_or_sections} equal parts; array_split makes some longer")
+        bounds = [part * each + min(part, rest) for part in range(indices_or_sections + 1)]
     else:
         bounds = [0, *indices_or_sections, size]
     parts = [slice(start, stop) for start, stop in zip(bounds, bounds[1:])]
@@ -318,7 +324,9 @@ FUNCTIONS: Dict[str, Callable[..., Any]] = {
     "concatenate": reshaping.concatenate, "stack": reshaping.stack, "vstack": reshaping.vstack,
     "hstack": reshaping.hstack, "column_stack": reshaping.column_stack,
     "append": lambda arr, values, axis=None: reshaping.concatenate([arr, values], axis),
-    "split": _split, "array_split": _split, "tile": reshaping.tile, "repeat": reshaping.repeat,
+    "split": _split,
+    "array_split": lambda ary, indices_or_sections, axis=0: _split(ary, indices_or_sections, axis, may_differ=True),
+    "tile": reshaping.tile, "repeat": reshaping.repeat,
     "vsplit": lambda ary, indices_or_sections: _split(ary, indices_or_sections, 0),
     "hsplit": lambda ary, indices_or_sections: _split(ary, indices_or_sections, -1),
     "reshape": lambda a, shape=None, order="C", newshape=None, copy=None: reshaping.reshape(

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Optional, Tuple
 
 from heddle._errors import UsageError
-from heddle.lazy._elementwise import as_boolean, as_float, as_number, binary, node_of, scalar_as, unary
+from heddle.lazy._elementwise import as_boolean, as_float, as_number, binary, converted, node_of, scalar_as, unary
 from heddle.lazy._node import (
     BOOL,
     FLOAT,
@@ -43,13 +43,16 @@ def normalized_axis(node: Node, axis: Any) -> Optional[int]:
                 return None
             if len(axis) == 1:
                 return normalized_axis(node, axis[0])
-            if not axis:
-                raise UsageError("axis=(): a reduction along no axis; leave it out, or give None for all cells")
         raise UsageError(f"axis {axis} is none of an array of {node.ndim} dimensions")
     axis = int(axis)
     if not -node.ndim <= axis < node.ndim:
         raise UsageError(f"axis {axis} is none of an array of {node.ndim} dimensions")
     return None if node.ndim < 2 else axis % 2
+
+
+def _is_none(node: Node, axis: Any) -> bool:
+    """Whether axis=() is asked for, along which each cell stays alone."""
+    return isinstance(axis, tuple) and not axis and node.ndim > 0
 
 
 def _kept(result: Node, node: Node, axis: Optional[int], keepdims: bool) -> Node:
@@ -67,10 +70,12 @@ def _kept(result: Node, node: Node, axis: Optional[int], keepdims: bool) -> Node
 def reduce(name: str, value: Any, axis: Any = None, keepdims: bool = False) -> Node:
     """"sum", "prod", "mean", "min" or "max"."""
     node = node_of(value)
-    along = normalized_axis(node, axis)
     dtype = FLOAT if name == "mean" else node.dtype
     if dtype == BOOL and name in ("sum", "prod"):
         dtype = INT
+    if _is_none(node, axis):
+        return converted(node, dtype)
+    along = normalized_axis(node, axis)
     if node.ndim == 0:
         number = as_number(node)
         assert isinstance(number, Node)
@@ -102,6 +107,8 @@ def variance(value: Any, axis: Any = None, ddof: float = 0, keepdims: bool = Fal
     node = as_float(node_of(value))
     if node.ndim == 0:
         return binary("multiply", node, 0.0)
+    if _is_none(node, axis):
+        return binary("multiply", node, 0.0 if ddof < 1 else float("nan"))
     along = normalized_axis(node, axis)
     count = _count(node, along)
     if count == "1" and ddof == 0:  # 0, or NaN of NaN
@@ -132,9 +139,11 @@ def all_of(value: Any, axis: Any = None, keepdims: bool = False) -> Node:
 
 def _quantifier(value: Any, axis: Any, keepdims: bool, name: str, compare: str) -> Node:
     node = as_boolean(value)
-    along = normalized_axis(node, axis)
     if node.ndim == 0:
         return node
+    if _is_none(node, axis):
+        return binary(compare, node, 0)
+    along = normalized_axis(node, axis)
     return _kept(binary(compare, _plain(name, node, along, FLOAT), 0), node, along, keepdims)
 
 

@@ -344,6 +344,30 @@ def _is_traced(value: Any) -> bool:
     return isinstance(value, Lazy) or hasattr(value, "__array__") or hasattr(value, "tocsr")
 
 
+class _Itself:
+    """An object as a key, equal to itself alone; it stays, so that no other one takes its place in memory."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Itself) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+def _key_of(value: Any) -> Any:
+    """Equal for values that are the same constants in a traced function."""
+    if isinstance(value, (bool, int, float, complex, str, bytes)) or value is None:
+        return type(value), repr(value)  # 1, 1.0, True and -0.0, 0.0 are equal and not the same
+    if isinstance(value, (list, tuple)):
+        return type(value), tuple(map(_key_of, value))
+    if isinstance(value, dict):
+        return type(value), tuple((_key_of(key), _key_of(one)) for key, one in value.items())
+    return _Itself(value)
+
+
 class _Tracer:
     """Traces a function of Python for each kind of arguments that it is called with."""
 
@@ -366,7 +390,7 @@ class _Tracer:
                 names.append(name)
                 key.append((name, node.rows, node.columns, node.ndim, str(node.dtype)))
             else:
-                key.append((name, repr(value)))
+                key.append((name, _key_of(value)))
         known = self.traces.get(tuple(key))
         if known is None:
             since = next_serial()
