@@ -53,6 +53,8 @@ class Actor {
   State state() const { return state_; }
   int64_t acts() const { return acts_; }
   int64_t pulled_bytes() const { return pulled_bytes_; }  ///< Bodies fetched from other ranks in this run.
+  /// Of the pull that is on its way; nullptr: none is.
+  const PulledBody* pulled() const { return pulled_.get(); }
   const std::vector<InputEdge>& edges() const { return edges_; }
   const std::vector<RegisterState*>& produced() const { return produced_; }
 

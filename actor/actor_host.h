@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -16,6 +17,7 @@ class Actor;
 /// a run that fails abandons its pulls and the link may answer much later.
 struct PulledBody {
   Result<Value> value{Value()};
+  int64_t asked_ns = 0;  ///< Of a run that is recorded, by the clock of its record: when the pull began.
 };
 
 /// What an act leaves: why it failed, or a value for each data register (at least one; a sink's is ignored).

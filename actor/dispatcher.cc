@@ -153,6 +153,7 @@ void Dispatcher::HandleForActor(const Message& message) {
     launches_.store(launches_.load(std::memory_order_relaxed) - 1, std::memory_order_release);
   Actor* actor = now_->active->instance->Find(message.destination);
   if (actor == nullptr || now_->active->serving[message.destination.stream()] != this) return;
+  if (message.type == MessageType::kDone && message.port == kPullDone) NoteCopy(*actor);
   if constexpr (!kIsDebugBuild) return actor->Handle(message, *this);
   const int64_t start_ns = ThreadCpuNs();
   kernel_cpu_ns_ = 0;
@@ -204,17 +205,18 @@ void Dispatcher::RunKernel(ActiveRun& active, size_t number, std::span<const Val
   TaskStatistics& statistics = (*active.statistics)[number];
   LaunchEstimate& estimate = (*active.estimates)[number];
   Recorder* const recorder = active.recorder;
-  Clock& clock = recorder != nullptr ? recorder->clock() : SystemClock();
-  const bool is_timed = active.times_acts || recorder != nullptr || estimate.WantsTime();
-  const int64_t start_ns = is_timed ? clock.MonotonicNs() : 0;
+  Clock* const clock = recorder != nullptr                            ? &recorder->clock()
+                       : active.times_acts || estimate.WantsTime() ? &SystemClock()
+                                                                      : nullptr;
+  const int64_t start_ns = clock != nullptr ? clock->MonotonicNs() : 0;
   if (active.progress != nullptr) active.progress->BeginAct((*active.lines)[number]);
   {
     std::optional<ops::SerialLoops> serial;
     if (estimate.IsShort()) serial.emplace();
     result->status = active.body->Perform(number, inputs, act, result->values);
   }
-  if (is_timed) {
-    const int64_t end_ns = clock.MonotonicNs();
+  if (clock != nullptr) {
+    const int64_t end_ns = clock->MonotonicNs();
     const int64_t kernel_ns = end_ns - start_ns;
     if (active.times_acts) statistics.kernel_ns += kernel_ns;
     if (recorder != nullptr)
@@ -269,30 +271,31 @@ void Dispatcher::Pull(Actor& actor, TaskId producer, RegisterId register_id, uin
                      .slot = slot,
                      .type = MessageType::kDone,
                      .port = kPullDone};
-  const ActiveRun& active = *now_->active;
-  Recorder* const recorder = active.recorder;
-  const uint32_t site = recorder != nullptr ? (*active.sites)[actor.number()] : 0;
-  const int64_t start_ns = recorder != nullptr ? recorder->clock().MonotonicNs() : 0;
-  const auto record = [recorder, site, start_ns](const Result<Value>& value) {
-    if (recorder != nullptr && value.ok())
-      recorder->Add("copies", site, start_ns, recorder->clock().MonotonicNs(), value->shape().rows,
-                    value->bytes());
-  };
+  if (const Recorder* const recorder = now_->active->recorder)
+    body->asked_ns = recorder->clock().MonotonicNs();
   if (std::optional<Value> arrived = link_->TakeArrived(producer.rank(), now_->run, register_id, slot)) {
     body->value = *std::move(arrived);
-    record(body->value);
     return local_.Push(done);
   }
   pulls_->fetch_add(1, std::memory_order_release);
-  link_->Pull(
-      producer.rank(), now_->run, register_id, slot,
-      [body = std::move(body), mailbox = mailbox_, pulls = pulls_, done, record](Result<Value> value) {
-        record(value);
-        body->value = std::move(value);
-        mailbox->Post(done);
-        pulls->fetch_sub(1,
-                         std::memory_order_release);  // Busy until the message is there to be seen.
-      });
+  // The link may answer when the run, its record and this dispatcher are gone: the answer touches nothing but
+  // what it shares.
+  link_->Pull(producer.rank(), now_->run, register_id, slot,
+              [body = std::move(body), mailbox = mailbox_, pulls = pulls_, done](Result<Value> value) {
+                body->value = std::move(value);
+                mailbox->Post(done);
+                pulls->fetch_sub(1,
+                                 std::memory_order_release);  // Busy until the message is there to be seen.
+              });
+}
+
+void Dispatcher::NoteCopy(const Actor& actor) {
+  const ActiveRun& active = *now_->active;
+  const PulledBody* const body = actor.pulled();
+  if (active.recorder == nullptr || body == nullptr || !body->value.ok()) return;
+  active.recorder->Add(thread_name_, (*active.sites)[actor.number()], body->asked_ns,
+                       active.recorder->clock().MonotonicNs(), body->value->shape().rows,
+                       body->value->bytes());
 }
 
 void Dispatcher::Expose(RegisterId register_id, uint8_t slot, const Value& value) {

@@ -109,6 +109,8 @@ class Dispatcher : public ActorHost {
   /// What actors have for other ranks goes out.
   void SendOutgoing();
   void Abort(bool describe_waits);
+  /// A pull of the actor is over: it is recorded, where the run is.
+  void NoteCopy(const Actor& actor);
   /// One act, on whatever thread calls it: measured, and nothing once the run has been aborted. `thread` is
   /// what records call that thread.
   static void RunKernel(ActiveRun& active, size_t number, std::span<const Value* const> inputs, int64_t act,

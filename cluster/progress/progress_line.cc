@@ -69,9 +69,15 @@ std::string Where(const ProgressState& state) {
   return where;
 }
 
+// The outermost loop of more than one round; end() where nobody knows how many rounds it has.
+auto OutermostOf(const std::vector<ProgressState::Loop>& loops) {
+  const auto outermost = std::ranges::find_if(loops, [](const auto& loop) { return loop.rounds != 1; });
+  return outermost != loops.end() && outermost->rounds == 0 ? loops.end() : outermost;
+}
+
 // Between 0 and 1: the rounds that are over of the loops, each within one round of the one around it.
 std::optional<double> DoneOf(const std::vector<ProgressState::Loop>& loops) {
-  const auto outermost = std::ranges::find_if(loops, [](const auto& loop) { return loop.rounds > 1; });
+  const auto outermost = OutermostOf(loops);
   if (outermost == loops.end()) return std::nullopt;
   double done = 0, round = 1;
   for (auto loop = outermost; loop != loops.end() && loop->rounds > 0; ++loop) {
@@ -80,12 +86,6 @@ std::optional<double> DoneOf(const std::vector<ProgressState::Loop>& loops) {
     round /= rounds;
   }
   return std::min(done, 1.0);
-}
-
-uint64_t OutermostOf(const std::vector<ProgressState::Loop>& loops) {
-  for (const ProgressState::Loop& loop : loops)
-    if (loop.rounds > 1) return loop.number;
-  return 0;
 }
 
 std::string Bar(double done) {
@@ -156,7 +156,8 @@ std::optional<Progress> ParseProgress(const std::string& text) {
 
 RemainingTime::Estimate RemainingTime::Look(const ProgressState& state, int64_t now_ns) {
   const std::optional<double> done = DoneOf(state.loops);
-  if (const uint64_t loop = OutermostOf(state.loops); loop != loop_) {
+  const auto outermost = OutermostOf(state.loops);
+  if (const uint64_t loop = outermost == state.loops.end() ? 0 : outermost->number; loop != loop_) {
     loop_ = loop;
     loop_since_ns_ = now_ns;
     loop_begin_ = done.value_or(0);
@@ -174,8 +175,8 @@ RemainingTime::Estimate RemainingTime::Look(const ProgressState& state, int64_t 
     return estimate;
   }
   // Of one plan the cost model says how its operators share out the time, and before any of them is through
-  // how much it is.
-  if (plan_ == 0 || state.plan_cost_ns <= 0) return estimate;
+  // how much it is. In a loop more plans follow.
+  if (!state.loops.empty() || plan_ == 0 || state.plan_cost_ns <= 0) return estimate;
   const auto cost = static_cast<double>(state.plan_cost_ns);
   const double of_plan = std::min(static_cast<double>(state.plan_done_ns) / cost, 1.0);
   const auto seen_ns = static_cast<double>(now_ns - plan_since_ns_);
@@ -186,6 +187,29 @@ RemainingTime::Estimate RemainingTime::Look(const ProgressState& state, int64_t 
   else if (cost > seen_ns)
     estimate.left_ns = static_cast<int64_t>(cost - seen_ns);
   return estimate;
+}
+
+ProgressState MostSeenStatement::Look(ProgressState state) {
+  const bool is_same_run_of_loop = !seen_.empty() && !seen_.back().loops.empty() && !state.loops.empty() &&
+                                   seen_.back().loops.front().number == state.loops.front().number;
+  if (!is_same_run_of_loop || seen_.back().loops == state.loops) seen_.clear();
+  seen_.push_back(state);
+  if (seen_.size() > kMostLooks) seen_.pop_front();
+  const auto is_at = [](const ProgressState& a, const ProgressState& b) {
+    return a.line == b.line && a.main_line == b.main_line && a.function == b.function && a.file == b.file;
+  };
+  std::ptrdiff_t most = 0;
+  for (auto look = seen_.rbegin(); look != seen_.rend(); ++look) {
+    const std::ptrdiff_t times =
+        std::ranges::count_if(seen_, [&](const ProgressState& other) { return is_at(*look, other); });
+    if (times <= most) continue;
+    most = times;
+    state.file = look->file;
+    state.line = look->line;
+    state.main_line = look->main_line;
+    state.function = look->function;
+  }
+  return state;
 }
 
 ProgressOutput& StandardError() {
@@ -206,8 +230,9 @@ void ProgressLine::Tick() {
   const std::lock_guard lock(mutex_);
   const int64_t now_ns = clock_.MonotonicNs();
   const bool is_terminal = output_.is_terminal();
-  const std::optional<Progress> progress = look_();
+  std::optional<Progress> progress = look_();
   if (!progress || progress->state.line == 0) return Erase();
+  progress->state = statement_.Look(std::move(progress->state));
   const size_t columns =
       is_terminal ? static_cast<size_t>(std::max(output_.columns(), 2)) - 1 : kColumnsOfLine;
   const std::string text = Text(*progress, now_ns, columns);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -37,6 +38,19 @@ class RemainingTime {
   uint64_t loop_ = 0, plan_ = 0;  // Which one was looked at last; 0: none.
   int64_t loop_since_ns_ = 0, plan_since_ns_ = 0;
   double loop_begin_ = 0;  // How much of the loop was over then.
+};
+
+/// Of rounds that are shorter than the time between two looks each look sees a statement by chance, now the
+/// body and now the condition of the loop: the one that most of the last looks have seen is where the time
+/// goes. Not thread-safe.
+class MostSeenStatement {
+ public:
+  /// The state of a look, with the statement that is to be shown.
+  ProgressState Look(ProgressState state);
+
+ private:
+  static constexpr size_t kMostLooks = 10;
+  std::deque<ProgressState> seen_;  // Since rounds are that short.
 };
 
 /// Where progress is shown.
@@ -89,6 +103,7 @@ class ProgressLine {
   int64_t last_rows_ = 0, last_rows_ns_ = 0;
   double rows_per_s_ = 0;
   RemainingTime remaining_;
+  MostSeenStatement statement_;
 };
 
 }  // namespace heddle::cluster

@@ -22,6 +22,7 @@ struct Recorder::Room {
   std::string name;
   bool is_taken = true;  // By a thread that still runs. Under the mutex of the rooms.
   int64_t dropped = 0;
+  int64_t shortest_ns = INT64_MIN;  // What is shorter is dropped at once.
   std::vector<RecordedEvent> events;
 
   // Whoever notes something is not refused the memory for it.
@@ -35,6 +36,8 @@ struct Recorder::Room {
     std::nth_element(
         events.begin(), middle, events.end(),
         [](const RecordedEvent& a, const RecordedEvent& b) { return a.duration_ns > b.duration_ns; });
+    // Less than this: what comes late may be a bit shorter than what has gone, and matter as much.
+    shortest_ns = middle->duration_ns / 2;
     dropped += events.end() - middle;
     events.erase(middle, events.end());
   }
@@ -99,6 +102,10 @@ Recorder::Room& Recorder::RoomOfThread(std::string_view thread) {
 void Recorder::Add(std::string_view thread, uint32_t site, int64_t begin_ns, int64_t end_ns, int64_t rows,
                    int64_t bytes) {
   Room& room = RoomOfThread(thread);
+  if (end_ns - begin_ns < room.shortest_ns) {
+    ++room.dropped;
+    return;
+  }
   if (room.events.size() == rooms_->most) room.DropShorterHalf();
   if (room.events.size() == room.events.capacity()) room.Grow(rooms_->most);
   room.events.push_back({.begin_ns = begin_ns,

@@ -34,6 +34,7 @@ BlockRunner::BlockRunner(const SessionOptions& options, const SessionEnvironment
       compiler_(options, environment.files, context.clock),
       counts_(&statistics_),
       lane_(lane),
+      progress_(lane == 0 ? environment.progress : nullptr),
       thread_name_(lane == 0 ? "main" : fmt::format("lane {}", lane)),
       calls_(environment.recorder == nullptr ? nullptr : std::make_shared<std::vector<CallSite>>()) {}
 
@@ -114,7 +115,7 @@ Status BlockRunner::RunDirectly(DirectProgram* program, VariableTable* frame) {
     shared_.runtime();  // Its arena comes first: oneTBB never has more threads than the first one asks for.
     one_thread_ = std::make_unique<ops::Arena>(1);
   }
-  if (progress() != nullptr) progress()->BeginAct(program->line());
+  if (progress_ != nullptr) progress_->BeginAct(program->line());
   const DirectRecord record{.recorder = environment_.recorder, .thread = thread_name_, .calls = calls_};
   Status status;
   one_thread_->Execute([&] {

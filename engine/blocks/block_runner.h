@@ -75,7 +75,7 @@ class BlockRunner : public GraphRunner {
   /// Where the run is recorded; nullptr: nowhere.
   Recorder* recorder() const { return environment_.recorder; }
   /// Where the run says what it is at; nullptr: nowhere, and in lanes beside the first.
-  ProgressBoard* progress() const { return lane_ == 0 ? environment_.progress : nullptr; }
+  ProgressBoard* progress() const { return progress_; }
   /// What records call the thread of this lane.
   const std::string& thread_name() const { return thread_name_; }
   /// The calls that are open where its blocks run. Not nullptr where there is a recorder.
@@ -136,6 +136,7 @@ class BlockRunner : public GraphRunner {
   SessionStatistics statistics_;
   TaskCounts counts_;
   const uint32_t lane_;
+  ProgressBoard* const progress_;
   const std::string thread_name_;
   OpenCalls calls_;
   uint32_t runs_ = 0;  // in the lane

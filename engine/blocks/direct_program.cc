@@ -236,17 +236,6 @@ void DirectProgram::FindPlaces(const DirectRecord& record) {
   calls_ = record.calls;
 }
 
-void DirectProgram::Note(NodeId id, int64_t begin_ns, const DirectRecord& record) {
-  const Step& step = At(id);
-  const int64_t end_ns = record.recorder->clock().MonotonicNs();
-  const int64_t rows = values_->Of(id)->shape().rows;
-  record.recorder->Add(record.thread, step.site, begin_ns, end_ns, rows);
-  ++step.place->acts;
-  step.place->ns += end_ns - begin_ns;
-  step.place->rows += rows;
-  step.place->bytes += BytesMoved(graph(), id);
-}
-
 Status DirectProgram::RunOperator(NodeId id, const ops::KernelSource& kernels, ops::KernelContext& context,
                                   const DirectRecord& record) {
   const Step& step = At(id);
@@ -254,16 +243,29 @@ Status DirectProgram::RunOperator(NodeId id, const ops::KernelSource& kernels, o
     values_->Own(id)[0] = *values_->Of(graph()[id].inputs[1]);
     return OkStatus();
   }
-  Clock& clock = record.recorder != nullptr ? record.recorder->clock() : SystemClock();
-  const int64_t begin_ns = is_timed_ ? clock.MonotonicNs() : 0;
-  const Status status = values_->Run(step.call, kernels, context);
-  if (is_timed_) {
-    const int64_t ns = clock.MonotonicNs() - begin_ns;
-    step.counts->kernel_ns += ns;
-    statistics_->operators_ns += ns;
-  }
-  if (record.recorder != nullptr && status.ok()) Note(id, begin_ns, record);
+  const Status status =
+      is_timed_ ? RunTimed(id, kernels, context, record) : values_->Run(step.call, kernels, context);
   step.counts->rows += values_->Of(id)->shape().rows;
+  return status;
+}
+
+Status DirectProgram::RunTimed(NodeId id, const ops::KernelSource& kernels, ops::KernelContext& context,
+                               const DirectRecord& record) {
+  const Step& step = At(id);
+  Clock& clock = record.recorder != nullptr ? record.recorder->clock() : SystemClock();
+  const int64_t begin_ns = clock.MonotonicNs();
+  const Status status = values_->Run(step.call, kernels, context);
+  const int64_t end_ns = clock.MonotonicNs();
+  step.counts->kernel_ns += end_ns - begin_ns;
+  if (record.recorder == nullptr) return status;
+  statistics_->operators_ns += end_ns - begin_ns;
+  if (!status.ok()) return status;
+  const int64_t rows = values_->Of(id)->shape().rows;
+  record.recorder->Add(record.thread, step.site, begin_ns, end_ns, rows);
+  ++step.place->acts;
+  step.place->ns += end_ns - begin_ns;
+  step.place->rows += rows;
+  step.place->bytes += BytesMoved(graph(), id);
   return status;
 }
 

@@ -26,7 +26,7 @@ double NanosecondsOf(const Node& node, std::span<const ValueInfo> inputs, bool a
 
 /// Where what a direct program does is recorded.
 struct DirectRecord {
-  Recorder* recorder = nullptr;  ///< nullptr: nowhere.
+  Recorder* recorder = nullptr;  ///< nullptr: nowhere. Else operators are timed (SessionOptions).
   std::string_view thread;
   const OpenCalls& calls;
 };
@@ -86,7 +86,8 @@ class DirectProgram {
   Status RunOperator(NodeId id, const ops::KernelSource& kernels, ops::KernelContext& context,
                      const DirectRecord& record);
   void FindPlaces(const DirectRecord& record);
-  void Note(NodeId id, int64_t begin_ns, const DirectRecord& record);
+  Status RunTimed(NodeId id, const ops::KernelSource& kernels, ops::KernelContext& context,
+                  const DirectRecord& record);
   Status Assign(VariableTable* frame, GrownColumns* grown);
   Variable Assigned(const Node& node) const;
   Step& At(NodeId id) { return steps_[static_cast<size_t>(id)]; }

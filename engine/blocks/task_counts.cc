@@ -59,6 +59,7 @@ void TaskCounts::FindPlaces(std::span<const actor::TaskStatistics> tasks, const 
 }
 
 void TaskCounts::AddToPlace(const actor::TaskStatistics& task, const Act& act) {
+  statistics_.operators_ns += task.kernel_ns;
   act.place->acts += task.acts;
   act.place->ns += task.kernel_ns;
   act.place->rows += task.rows;
@@ -74,7 +75,6 @@ void TaskCounts::Add(const std::shared_ptr<const Plan>& plan, std::span<const ac
     const Act& act = acts[i];
     const actor::TaskStatistics& task = tasks[i];
     if (act.counts == nullptr || task.acts == 0) continue;
-    statistics_.operators_ns += task.kernel_ns;
     if (calls != nullptr) AddToPlace(task, act);
     act.counts->acts += task.acts;
     if (act.whole != nullptr) *act.whole += task.acts;

@@ -60,28 +60,64 @@ Status ControlProgram::RunBody(const Block& loop, VariableTable* frame, size_t d
 }
 
 Status ControlProgram::RunToEnd() {
+  if (!watch_.is_on()) return RunSteps();
+  watch_.Begin();
+  Status status = RunSteps();
+  watch_.End();
+  return status;
+}
+
+Status ControlProgram::RunSteps() {
   while (!stack_.empty()) {
     if (cancelled_.load(std::memory_order_relaxed) ||
         (stopped_ != nullptr && stopped_->load(std::memory_order_relaxed)))
       return Cancelled("the job was cancelled");
-    if (between_blocks_) HEDDLE_RETURN_IF_ERROR(blocks_.Settle());
-    if (between_blocks_) HEDDLE_RETURN_IF_ERROR(between_blocks_([this] { return State(); }));
-    Activation& top = stack_.back();
-    HEDDLE_RETURN_IF_ERROR(watch_.is_recording() ? RunStepRecorded(top) : RunStep(top));
+    if (between_blocks_) {
+      HEDDLE_RETURN_IF_ERROR(blocks_.Settle());
+      HEDDLE_RETURN_IF_ERROR(between_blocks_([this] { return State(); }));
+    }
+    HEDDLE_RETURN_IF_ERROR(watch_.is_on() ? RunWatchedStep() : RunStep());
   }
   return OkStatus();
 }
 
-Status ControlProgram::RunStep(Activation& top) {
+Status ControlProgram::RunStep() {
+  Activation& top = stack_.back();
   return top.next < top.blocks->size() ? Enter((*top.blocks)[top.next++]) : FinishBody();
 }
 
-Status ControlProgram::RunStepRecorded(Activation& top) {
-  const Block* const block = top.next < top.blocks->size() ? &(*top.blocks)[top.next] : top.owner;
-  RunWatch::Step step(watch_);
-  HEDDLE_RETURN_IF_ERROR(RunStep(top));
-  if (block != nullptr) step.End(*block);
+// What a step enters and leaves shows in the stack.
+Status ControlProgram::RunWatchedStep() {
+  const Activation& top = stack_.back();
+  const Kind kind = top.kind;
+  const bool is_end = top.next == top.blocks->size();
+  const Block* const block = is_end ? top.owner : &(*top.blocks)[top.next];
+  if (block == nullptr) return RunStep();  // The end of the program.
+  const size_t depth = stack_.size();
+  watch_.BeginStep(*block, is_end);
+  const Status status = RunStep();
+  watch_.EndStep();
+  HEDDLE_RETURN_IF_ERROR(status);
+  if (stack_.size() > depth) ShowEntered(stack_.back());
+  if (stack_.size() < depth) ShowLeft(kind);
+  if (stack_.size() == depth && is_end) watch_.NextRound();
   return OkStatus();
+}
+
+void ControlProgram::ShowEntered(const Activation& activation) {
+  switch (activation.kind) {
+    case Kind::kSequence: return;
+    case Kind::kCall: return watch_.EnterCall(*activation.owner, *activation.function);
+    case Kind::kWhile: return watch_.EnterLoop(*activation.owner, /*rounds=*/0);
+    case Kind::kFor:
+    case Kind::kParallelFor:
+      return watch_.EnterLoop(*activation.owner, activation.round + 1 + activation.rounds);
+  }
+}
+
+void ControlProgram::ShowLeft(Kind kind) {
+  if (kind == Kind::kCall) return watch_.LeaveCall();
+  if (kind != Kind::kSequence) watch_.LeaveLoop();
 }
 
 // What went wrong at a place in the script, with the calls that are open.
@@ -104,7 +140,6 @@ std::vector<CallSite> ControlProgram::open_calls() const {
 }
 
 Status ControlProgram::Enter(const Block& block) {
-  watch_.Enter(block);
   const bool is_graph = block.kind != Block::Kind::kCall && block.kind != Block::Kind::kList;
   if (!is_graph || block.kind == Block::Kind::kParallelFor) {
     const Status settled = blocks_.Settle();
@@ -134,7 +169,6 @@ Status ControlProgram::Enter(const Block& block) {
       HEDDLE_ASSIGN_OR_RETURN(const bool again, DecideLoop(block, &next));
       if (again) {
         stack_.push_back({.kind = Kind::kWhile, .blocks = &block.body, .next = next, .owner = &block});
-        watch_.EnterLoop(block, /*rounds=*/0);
       } else {
         FreeDead(block);
       }
@@ -159,10 +193,8 @@ Status ControlProgram::FinishBody() {
     case Kind::kWhile: {
       HEDDLE_ASSIGN_OR_RETURN(const bool again, DecideLoop(*owner, &top.next));
       if (again) {
-        watch_.NextRound();
         return OkStatus();
       }
-      watch_.LeaveLoop();
       break;
     }
     case Kind::kFor:
@@ -175,10 +207,8 @@ Status ControlProgram::FinishBody() {
         top.value += top.increment;
         top.next = 0;
         frame().SetScalar(owner->variable, top.value);
-        watch_.NextRound();
         return OkStatus();
       }
-      watch_.LeaveLoop();
       if (top.kind == Kind::kParallelFor) blocks_.seeds().scopes().pop_back();
       recursions_.LeaveLoop(*owner);
       gradients_.LeaveLoop(*owner);
@@ -186,7 +216,6 @@ Status ControlProgram::FinishBody() {
     case Kind::kCall:
       if (const Status settled = blocks_.Settle(); !settled.ok()) return settled.At(owner->position);
       HEDDLE_RETURN_IF_ERROR(FinishCall(*owner, *top.function));
-      watch_.LeaveCall();
       break;
   }
   stack_.pop_back();
@@ -305,14 +334,13 @@ Status ControlProgram::EnterFor(const Block& block) {
                     .increment = increment,
                     .rounds = rounds - 1,
                     .seed = seed});
-  watch_.EnterLoop(block, rounds);
   return OkStatus();
 }
 
 Result<bool> ControlProgram::RunIterations(const Block& block, const LoopRange& range) {
-  watch_.EnterLoop(block, range.rounds);
+  if (watch_.is_on()) watch_.EnterLoop(block, range.rounds);
   Result<bool> has_run = iterations_->Run(block, range, frames_.size() - 1, &frame());
-  watch_.LeaveLoop();
+  if (watch_.is_on()) watch_.LeaveLoop();
   if (!has_run.ok()) calls_below_ = iterations_->open_calls();
   if (has_run.ok() && *has_run) FreeDead(block);
   return has_run;
@@ -333,10 +361,10 @@ Status ControlProgram::EnterCall(const Block& block) {
     HEDDLE_RETURN_IF_ERROR(BindArgument(block, function, parameter, variable, callee.get()));
   const bool is_recursion = recursions_.Knows(function);
   if ((is_recursion || gradients_.Knows(function)) && !IsInside(function)) {
-    watch_.EnterCall(block, function);
+    if (watch_.is_on()) watch_.EnterCall(block, function);
     const Result<bool> has_run = is_recursion ? recursions_.Run(block, function, callee.get())
                                               : gradients_.Run(block, function, callee.get());
-    watch_.LeaveCall();
+    if (watch_.is_on()) watch_.LeaveCall();
     if (!has_run.ok()) {
       const Status failed = has_run.status().At(block.position);
       // A place in the function: the call is on the way to it.
@@ -353,7 +381,6 @@ Status ControlProgram::EnterCall(const Block& block) {
   }
   frames_.push_back(std::move(callee));
   stack_.push_back({.kind = Kind::kCall, .blocks = &function.body, .owner = &block, .function = &function});
-  watch_.EnterCall(block, function);
   return OkStatus();
 }
 

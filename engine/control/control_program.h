@@ -114,9 +114,12 @@ class ControlProgram {
   };
 
   Status RunToEnd();
+  Status RunSteps();
+  Status RunStep();
+  Status RunWatchedStep();
+  void ShowEntered(const Activation& activation);
+  void ShowLeft(Kind kind);
   Status EnterLoopsAgain();
-  Status RunStep(Activation& top);
-  Status RunStepRecorded(Activation& top);
   ControlState State() const;
   VariableTable& frame() { return *frames_.back(); }
   Status WithCalls(Status status) const;

@@ -118,18 +118,14 @@ Status ControlProgram::Resume(ControlState state) {
 Status ControlProgram::EnterLoopsAgain() {
   size_t frame = 0;
   for (const Activation& activation : stack_) {
-    if (activation.kind == Kind::kCall) {
-      ++frame;
-      watch_.EnterCall(*activation.owner, *activation.function);
-    }
-    if (activation.kind == Kind::kWhile) watch_.EnterLoop(*activation.owner, /*rounds=*/0);
+    if (watch_.is_on()) ShowEntered(activation);
+    if (activation.kind == Kind::kCall) ++frame;
     if (activation.kind != Kind::kFor && activation.kind != Kind::kParallelFor) continue;
     LoopRange range = {.from = activation.value, .increment = activation.increment};
     range.from = range.ValueOf(-activation.round);
     range.rounds = activation.round + 1 + activation.rounds;
     const auto value_of = [&](uint64_t round) { return range.ValueOf(round); };
     const Block& loop = *activation.owner;
-    watch_.EnterLoop(loop, range.rounds);
     VariableTable* const variables = frames_[frame].get();
     HEDDLE_RETURN_IF_ERROR(gradients_.EnterLoop(loop, value_of, range.rounds, variables).status());
     HEDDLE_RETURN_IF_ERROR(recursions_.EnterLoop(loop, value_of, range.rounds, variables).status());

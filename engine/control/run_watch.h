@@ -2,82 +2,71 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/environment/progress_board.h"
-#include "core/environment/recorder.h"
 #include "core/programs/program.h"
 #include "engine/blocks/block_runner.h"
+#include "engine/control/step_recorder.h"
 
 namespace heddle::engine {
 
-/// What a control program says of its steps: to the board of the run, and to its record. Costs a comparison a
-/// step where there is neither. Calls and loops are left in the order in which they were entered, the last
-/// one first; those that an error ends are not left.
+/// What a control program says of its steps: to the board of the run, and to its record. Calls and loops are
+/// left in the order in which they were entered, the last one first; those that an error ends are not left.
 class RunWatch {
  public:
-  explicit RunWatch(BlockRunner& blocks)
-      : blocks_(blocks), board_(blocks.progress()), recorder_(blocks.recorder()) {}
+  explicit RunWatch(BlockRunner& blocks) : board_(blocks.progress()) {
+    if (blocks.recorder() != nullptr) steps_.emplace(blocks, *blocks.recorder());
+    is_on_ = board_ != nullptr || steps_.has_value();
+  }
 
-  bool is_recording() const { return recorder_ != nullptr; }
+  /// Whether anybody looks. If not, nothing else is to be called.
+  bool is_on() const { return is_on_; }
 
-  void Enter(const Block& block) {
-    if (board_ != nullptr) board_->Enter(PositionOf(block));
+  /// Steps follow; none follows for now.
+  void Begin() {
+    if (steps_) steps_->Begin();
+  }
+  void End() {
+    if (steps_) steps_->End();
+  }
+  /// A step begins, which is about `block`: it enters it, or is at the end of its body. It is over.
+  void BeginStep(const Block& block, bool is_end) {
+    if (board_ != nullptr && !is_end) board_->Enter(PositionOf(block));
+    if (steps_) steps_->BeginStep(block);
+  }
+  void EndStep() {
+    if (steps_) steps_->EndStep();
   }
   void EnterLoop(const Block& block, uint64_t rounds) {
     if (board_ != nullptr) board_->EnterLoop(block.position, rounds);
-    if (recorder_ != nullptr)
-      Open(block, RecordedKind::kLoop, block.kind == Block::Kind::kWhile ? "while" : "for");
+    if (steps_) steps_->EnterLoop(block);
   }
   void NextRound() {
     if (board_ != nullptr) board_->NextRound();
-    if (recorder_ != nullptr) ++open_.back().rounds;
+    if (steps_) steps_->NextRound();
   }
   void LeaveLoop() {
     if (board_ != nullptr) board_->LeaveLoop();
-    if (recorder_ != nullptr) Close();
+    if (steps_) steps_->Leave();
   }
   void EnterCall(const Block& block, const Function& function) {
     if (board_ != nullptr) ShowCall(block, function);
-    if (recorder_ != nullptr) OpenCall(block, function);
+    if (steps_) steps_->EnterCall(block, function);
   }
   void LeaveCall() {
     if (board_ != nullptr) ShowReturn();
-    if (recorder_ != nullptr) CloseCall();
+    if (steps_) steps_->Leave();
   }
-
-  /// Of one step of the control program, where it is recorded: what takes time in it beside operators and
-  /// plans.
-  class Step {
-   public:
-    explicit Step(RunWatch& watch);
-    /// The step is over; it was about `block`.
-    void End(const Block& block);
-
-   private:
-    RunWatch& watch_;
-    const int64_t begin_ns_, counted_ns_;
-  };
 
  private:
   struct OpenFunction {
     const std::string* name;
     int32_t main_line;
   };
-  struct OpenSite {
-    uint32_t site;
-    int64_t begin_ns;
-    int64_t rounds = 1;
-    OpenCalls calls_before;  // Of a call.
-  };
 
-  // Of straight-line blocks that of the first statement.
-  static const SourcePosition& PositionOf(const Block& block) {
-    return block.kind == Block::Kind::kBasic && !block.graph.nodes.empty()
-               ? block.graph.nodes.front().position
-               : block.position;
-  }
   void ShowCall(const Block& block, const Function& function) {
     const int32_t line = functions_.empty() ? LineOfStatement(block.position) : functions_.back().main_line;
     functions_.push_back({&function.name, line});
@@ -88,18 +77,11 @@ class RunWatch {
     if (functions_.empty()) return board_->EnterFunction(nullptr, 0);
     board_->EnterFunction(functions_.back().name, functions_.back().main_line);
   }
-  void Open(const Block& block, RecordedKind kind, const std::string& name);
-  void Close();
-  void OpenCall(const Block& block, const Function& function);
-  void CloseCall();
-  // What has its own places: operators and plans.
-  int64_t CountedNs() const;
 
-  BlockRunner& blocks_;
   ProgressBoard* const board_;
-  Recorder* const recorder_;
+  std::optional<StepRecorder> steps_;
+  bool is_on_ = false;
   std::vector<OpenFunction> functions_;
-  std::vector<OpenSite> open_;
 };
 
 }  // namespace heddle::engine

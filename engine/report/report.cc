@@ -218,15 +218,15 @@ class Page {
       const auto& [name, place] = name_and_place;
       const double rate = static_cast<double>(sum.bytes) / static_cast<double>(sum.ns);
       rows += fmt::format(
-          "<tr><td class=\"name\">{}</td><td class=\"r\">{}</td><td class=\"r\">{}</td><td class=\"r\">{}</td><td class=\"r\">{}</td>"
-          "<td class=\"r\">{}</td><td class=\"r\">{}</td>{}</tr>\n",
-          EscapeHtml(name), EscapeHtml(place), sum.acts, ShortTime(sum.ns), Percent(Share(sum.ns)),
+          "<tr><td class=\"name\">{}</td><td class=\"r\">{}</td><td class=\"r\">{}</td>{}<td class=\"r\">{}</td>"
+          "<td class=\"r\">{}</td><td class=\"r\">{}</td><td class=\"r place\">{}</td></tr>\n",
+          EscapeHtml(name), ShortTime(sum.ns), Percent(Share(sum.ns)), Bar(Share(sum.ns)), sum.acts,
           sum.bytes == 0 ? "" : ShortBytes(sum.bytes), sum.bytes == 0 ? "" : fmt::format("{:.2f}", rate),
-          Bar(Share(sum.ns)));
+          EscapeHtml(place));
     }
     section +=
-        "<div class=\"wide\"><table><thead><tr><th>operator</th><th class=\"r\">place</th><th class=\"r\">count</th><th class=\"r\">time"
-        "</th><th class=\"r\">share</th><th class=\"r\">bytes</th><th class=\"r\">GB/s</th><th class=\"bar\"></th></tr></thead><tbody>\n" +
+        "<div class=\"wide\"><table><thead><tr><th>operator</th><th class=\"r\">time</th><th class=\"r\">share</th><th class=\"bar\">"
+        "</th><th class=\"r\">count</th><th class=\"r\">bytes</th><th class=\"r\">GB/s</th><th class=\"r\">place</th></tr></thead><tbody>\n" +
         rows + "</tbody></table></div>\n";
     return section +
            "<p class=\"soft\">Bytes are those of dense operands and results. What runs between operators is scalar arithmetic, control "
@@ -263,7 +263,7 @@ class Page {
         "<section id=\"threads\"><h2>Threads and streams</h2>\n<p class=\"soft\"><span style=\"color:#d98032\">&#9632;</span> operators "
         "<span style=\"color:#7a5fc0\">&#9632;</span> copies <span style=\"color:#4b9a5b\">&#9632;</span> making plans "
         "<span style=\"color:#7d8891\">&#9632;</span> calls <span style=\"color:#a9b1b8\">&#9632;</span> loops"
-        "<span class=\"on-screen\">. Drag to look closer, double-click to see all.</span></p>\n"
+        "<span class=\"on-screen\" hidden>. Drag to look closer, double-click to see all.</span></p>\n"
         "<div class=\"timeline\" id=\"timeline\"></div><p class=\"hint\" id=\"timeline-hint\"></p>\n";
     if (Dropped() > 0)
       section += fmt::format(

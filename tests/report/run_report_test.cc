@@ -95,12 +95,18 @@ TEST_F(RunReportTest, IterationsOfAParforHaveTheirThreads) {
 }
 
 TEST_F(RunReportTest, ARunThatFailsHasAReportThatSaysWhy) {
-  WriteText(At("script.dml"), std::string(kScript) + "stop(\"a <b>reason</b>\")\n");
-  const Finished done = Run({"run", "--report", "run.html"});
+  WriteText(At("script.dml"), std::string(kScript) +
+                                  "for (i in 1:3) {\n  print(i)\n  if (i > 1) { stop(\"a <b>reason</b>\") }\n}\n");
+  const Finished done = Run({"run", "--report", "run.html", "--trace", "run.json"});
   EXPECT_EQ(done.code, 1);
   const std::string page = ReadText(At("run.html"));
   EXPECT_NE(page.find("<p class=\"error\">"), std::string::npos);
   EXPECT_NE(page.find("a &lt;b&gt;reason&lt;/b&gt;"), std::string::npos);
+  // The loop that the failure has ended is there as well.
+  const std::string trace = ReadText(At("run.json"));
+  EXPECT_NE(trace.find("\"place\":\"script.dml:3\""), std::string::npos);
+  EXPECT_NE(trace.find("\"place\":\"script.dml:8\",\"rounds\":2"), std::string::npos) << trace;
+  CheckTrace("run.json", 1);
 }
 
 TEST_F(RunReportTest, AnOlderReportStaysWhenNothingRuns) {

@@ -4,7 +4,10 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  // While the page is printed: white whatever the screen is, and as wide as paper.
+  let isPrinted = false;
+  const onPaper = { "--soft": "#444", "--line": "#bbb" }, widthOfPaper = 680;
+  const color = (name) => isPrinted ? onPaper[name] : getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const kinds = { operator: "#d98032", copy: "#7a5fc0", planning: "#4b9a5b", call: "#7d8891", loop: "#a9b1b8" };
   const seconds = (s) => s >= 1 ? s.toPrecision(3) + " s" : s >= 1e-3 ? (s * 1e3).toPrecision(3) + " ms"
     : (s * 1e6).toPrecision(3) + " us";
@@ -35,7 +38,7 @@
     }
 
   const rowHeight = Math.max(26, ...rows.map((row) => row.depths * 9 + 8));
-  const widthOf = (element) => Math.max(280, Math.floor(element.clientWidth));
+  const widthOf = (element) => isPrinted ? widthOfPaper : Math.max(280, Math.floor(element.clientWidth));
   const axis = () => ({ stroke: color("--soft"), grid: { stroke: color("--line"), width: 1 },
     ticks: { stroke: color("--line"), width: 1 }, font: "12px system-ui, sans-serif" });
 
@@ -136,6 +139,7 @@
       if (chart) charts.push(chart);
     }
     for (const still of document.querySelectorAll(".still")) still.hidden = true;
+    for (const live of document.querySelectorAll(".on-screen")) live.hidden = false;
   }
   const begin = performance.now();
   show();
@@ -146,4 +150,6 @@
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; again(); } });
   dark.addEventListener("change", again);
+  for (const [event, value] of [["beforeprint", true], ["afterprint", false]])
+    addEventListener(event, () => { isPrinted = value; show(); });
 })();

@@ -144,6 +144,14 @@ TEST(RemainingTimeTest, InnerRoundsCountWithinOuterOnes) {
   // Of how many rounds there are nobody knows.
   state.loops = {{.number = 4, .round = 7, .rounds = 0}};
   EXPECT_EQ(remaining.Look(state, 30 * kSecond).done, std::nullopt);
+  // Nor how often the loop inside of it will run, or the plan in it.
+  state.loops.push_back({.number = 5, .round = 1, .rounds = 4});
+  EXPECT_EQ(remaining.Look(state, 31 * kSecond).done, std::nullopt);
+  state.loops[1].round = 2;
+  state.plan = 1;
+  state.plan_cost_ns = 20 * kSecond;
+  EXPECT_EQ(remaining.Look(state, 35 * kSecond).done, std::nullopt);
+  EXPECT_EQ(remaining.Look(state, 35 * kSecond).left_ns, std::nullopt);
 }
 
 TEST(RemainingTimeTest, OfAPlanTheCostModelTells) {
@@ -156,6 +164,37 @@ TEST(RemainingTimeTest, OfAPlanTheCostModelTells) {
   state.plan_done_ns = 20 * kSecond;
   EXPECT_EQ(remaining.Look(state, 12 * kSecond).left_ns, std::nullopt);
   EXPECT_EQ(remaining.Look({.line = 1}, 13 * kSecond).left_ns, std::nullopt);
+}
+
+// Rounds of 10 ms, of which the condition in line 4 takes two and the body in line 5 the rest.
+TEST(MostSeenStatementTest, OfShortRoundsItIsTheOneThatTakesTheTime) {
+  MostSeenStatement statement;
+  for (uint64_t look = 0; look < 50; ++look) {
+    ProgressState state{.line = look % 5 == 0 ? 4 : 5, .main_line = look % 5 == 0 ? 4 : 5};
+    state.loops = {{.line = 4, .number = 1, .round = 20 * look}};
+    const ProgressState shown = statement.Look(state);
+    EXPECT_EQ(shown.loops, state.loops);
+    if (look < 2) continue;
+    EXPECT_EQ(shown.line, 5) << look;
+    EXPECT_EQ(shown.main_line, 5) << look;
+  }
+}
+
+TEST(MostSeenStatementTest, OfLongOnesItIsTheOneThatRuns) {
+  MostSeenStatement statement;
+  ProgressState state;
+  state.loops = {{.line = 4, .number = 1, .round = 7}};
+  for (const int32_t line : {5, 5, 5, 5, 6, 7}) {
+    state.line = line;
+    EXPECT_EQ(statement.Look(state).line, line);
+  }
+  // Another loop, and behind it.
+  state.loops = {{.line = 8, .number = 2, .round = 0}};
+  state.line = 9;
+  EXPECT_EQ(statement.Look(state).line, 9);
+  state.loops = {};
+  state.line = 10;
+  EXPECT_EQ(statement.Look(state).line, 10);
 }
 
 TEST(ProgressTest, GoesThroughJson) {

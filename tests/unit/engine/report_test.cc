@@ -194,6 +194,54 @@ TEST(ReportTest, LinesOfTheScriptHaveTheirTimes) {
       << "nearly all of the time has a place";
 }
 
+// As many calls as are open at once, each with steps of its own: what is recorded does not grow with them.
+TEST(ReportTest, ARecursionIsOneCallHoweverDeepItIs) {
+  const RunRecord record = RecordOf(
+      "f = function(int n) return (double r) {\n"
+      "  if (n > 0) { r = f(n - 1) + as.scalar(matrix(1, 1, 1)) } else { r = 0 }\n"
+      "}\n"
+      "print(f(400))\n");
+  const SessionStatistics& rank = record.statistics[0];
+  EXPECT_LT(rank.places.size(), 30u);
+  for (const auto& [key, place] : rank.places) EXPECT_LE(place.calls.size(), 2u) << key;
+  int64_t calls = 0;
+  for (const RecordedThread& thread : record.records[0].threads)
+    for (const RecordedEvent& event : thread.events)
+      calls += record.records[0].sites[event.site].kind == RecordedKind::kCall ? 1 : 0;
+  EXPECT_EQ(calls, 401) << "each of them is an event";
+  const LineTimes times = TimesOf(record);
+  EXPECT_LE(times.files.at("script.dml").at(4).total_ns, times.all_ns);
+  EXPECT_GT(times.files.at("script.dml").at(2).total_ns, 0);
+}
+
+// Several of them are measured at once.
+TEST(ReportTest, ShortStepsAreCountedOneByOneAndTheirTimeOnce) {
+  const RunRecord record = RecordOf(
+      "i = 0\n"
+      "s = 0\n"
+      "while (i < 10000) {\n"
+      "  if (i %% 2 == 0) {\n"
+      "    s = s + i\n"
+      "  }\n"
+      "  i = i + 1\n"
+      "}\n"
+      "print(s)\n");
+  const SessionStatistics& rank = record.statistics[0];
+  std::map<int32_t, PlaceStatistics> steps;
+  int64_t ns = 0;
+  for (const auto& [key, place] : rank.places) {
+    ns += place.ns;
+    if (!place.name.empty()) continue;
+    steps[place.line].acts += place.acts;
+    steps[place.line].ns += place.ns;
+  }
+  EXPECT_EQ(steps.at(5).acts, 5'000);
+  EXPECT_EQ(steps.at(7).acts, 10'000);
+  EXPECT_GE(steps.at(3).acts, 10'000);
+  for (const int32_t line : {3, 4, 5, 7}) EXPECT_GT(steps.at(line).ns, 0) << line;
+  EXPECT_LE(ns + rank.planning_ns, rank.elapsed_ns);
+}
+
 TEST(ReportTest, WhatComesFromAScriptIsEscaped) {
   const std::string text =
       "s = \"</script><b>bold</b><script>alert(1)</script>\"\n"
@@ -252,6 +300,12 @@ TEST(ReportTest, PlansArePicturesFromTopToBottom) {
   ASSERT_EQ(tops.size(), 3u);
   EXPECT_LT(tops[0], tops[1]);
   EXPECT_LT(tops[1], tops[2]);
+  plan.nodes[0].name = "</text><b>\"x\"";
+  plan.nodes[0].place = "a&b\".dml:1:1";
+  const std::string hostile = PlanPicture(plan);
+  EXPECT_EQ(WrongTag(hostile), "");
+  EXPECT_EQ(hostile.find("<b>"), std::string::npos);
+  EXPECT_NE(hostile.find("a&amp;b&quot;.dml:1:1"), std::string::npos);
   plan.nodes.resize(kMostInPicture + 1);
   EXPECT_EQ(PlanPicture(plan), "") << "too large";
   EXPECT_EQ(PlanPicture(PlanRecord()), "");
@@ -291,6 +345,31 @@ TEST(ReportTest, WithoutARecordNothingIsNoted) {
   EXPECT_EQ(results->record, nullptr);
   EXPECT_TRUE(results->statistics.places.empty());
   EXPECT_EQ(results->statistics.operators_ns, 0);
+}
+
+TEST(TraceTest, AnyTextIsJson) {
+  RunRecord record;
+  record.script = "a\"b\n.dml";
+  record.error = "not \x80 well";
+  RankRecord& rank = record.records.emplace_back();
+  rank.sites = {{.name = "\"<\\", .stream = "compute", .file = "a\"b\n.dml", .line = 3},
+                {.kind = RecordedKind::kCopy, .name = "x\x01"}};
+  rank.threads = {{.name = "main \"1\"",
+                   .events = {{.begin_ns = 1'500, .duration_ns = 2'250, .rows = 7, .site = 0},
+                              {.begin_ns = 4'000, .duration_ns = 1, .bytes = 8, .site = 1}}}};
+  const nlohmann::json trace = nlohmann::json::parse(ToTrace(record), nullptr, false);
+  ASSERT_TRUE(trace.is_object());
+  const nlohmann::json& events = trace["traceEvents"];
+  ASSERT_GE(events.size(), 5u);
+  EXPECT_EQ(events[1]["args"]["name"], "main \"1\"");
+  EXPECT_EQ(events[2]["name"], "\"<\\");
+  EXPECT_EQ(events[2]["ts"], 1.5);
+  EXPECT_EQ(events[2]["dur"], 2.25);
+  EXPECT_EQ(events[2]["args"], (nlohmann::json{{"place", "a\"b\n.dml:3"}, {"stream", "compute"}, {"rows", 7}}));
+  EXPECT_EQ(events[3]["ph"], "b");
+  EXPECT_EQ(events[3]["args"], (nlohmann::json{{"bytes", 8}}));
+  EXPECT_EQ(events[4]["ph"], "e");
+  EXPECT_EQ(events[4]["id"], events[3]["id"]);
 }
 
 TEST(TraceTest, HasCallsLoopsPlansAndOperatorsInsideOfEachOther) {
