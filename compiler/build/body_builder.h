@@ -82,6 +82,8 @@ class BodyBuilder {
   /// Variables of the script that may have a value behind it, and the value of an expression alone.
   std::vector<std::string> NamesToKeep() const;
   std::vector<Block> BuildFunction(const FunctionDefinition& definition);
+  /// Defaults that have to be computed, where PresenceOf() a parameter is false, and a call of the function.
+  std::vector<Block> BuildForList(const DmlFunction& function);
   /// A call of a function with all values that its parameters may have.
   Block BuildAnyCall(const DmlFunction& function);
 

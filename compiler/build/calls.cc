@@ -302,6 +302,9 @@ bool BodyBuilder::PassToCandidates(const Expression& call, const CallChoice& cho
     candidate.function = function->key;
     std::vector<const Argument*> bound;
     if (Expands(choice, *function)) {
+      const DmlFunction& called = program_.ForList(*function);
+      program_.Need(called, At(call.name_range));
+      candidate.function = called.key;
       candidate.arguments = {{"", variables[0]}};
     } else {
       ok &= BindArguments(call, choice, *function, &bound);

@@ -65,6 +65,14 @@ void AddReached(const std::vector<Block>& blocks, std::vector<std::string>* func
   });
 }
 
+// Whether the only argument may be a list of all of the function's.
+bool MayExpand(const ProgramBuilder::EvalSite& site, const DmlFunction& function) {
+  const std::vector<ParameterDefinition>& parameters = function.definition->parameters;
+  return site.arguments.size() == 1 &&
+         (site.first_argument == DataType::kList || site.first_argument == DataType::kUnknown) &&
+         !(parameters.size() == 1 && parameters[0].data_type == DataType::kList);
+}
+
 }  // namespace
 
 void ProgramBuilder::BuildCandidates() {
@@ -76,7 +84,7 @@ void ProgramBuilder::BuildCandidates() {
     built = eval_sites_.size();
     for (size_t i = 0; i < built; ++i)
       for (const EvalCandidate& candidate : CandidatesOf(eval_sites_[i], names))
-        Need(*candidate.function, eval_sites_[i].position);
+        Need(CalledBy(eval_sites_[i], *candidate.function), eval_sites_[i].position);
     BuildNeeded();
     if (std::set<std::string> more = NamesInTexts(); more != names) {
       names = std::move(more);
@@ -132,8 +140,10 @@ std::vector<ProgramBuilder::EvalCandidate> ProgramBuilder::CandidatesOf(const Ev
     for (const auto& [name, function] : functions.FunctionsOf(static_cast<int32_t>(file)))
       candidates.push_back({function.key, DataType::kUnknown, &function});
   }
+  // Functions of Heddle's library call by the names that the script gives them.
+  const int32_t from = IsHeddles(site.file) ? 0 : site.file;
   for (const std::string& text : names) {
-    const Callee* callee = FindCalleeNamed(site.file, text, site.position);
+    const Callee* callee = FindCalleeNamed(from, text, site.position);
     if (callee == nullptr || !callee->IsLibrary()) continue;
     for (const auto& [type, function] : callee->functions)
       if (first == DataType::kUnknown || CallCandidate::IsFor(type, first))
@@ -142,17 +152,20 @@ std::vector<ProgramBuilder::EvalCandidate> ProgramBuilder::CandidatesOf(const Ev
   return candidates;
 }
 
-CallCandidate ProgramBuilder::CandidateFor(const EvalSite& site, const EvalCandidate& candidate) const {
+// With a list, defaults are computed first.
+const DmlFunction& ProgramBuilder::CalledBy(const EvalSite& site, const DmlFunction& function) {
+  return MayExpand(site, function) ? ForList(function) : function;
+}
+
+CallCandidate ProgramBuilder::CandidateFor(const EvalSite& site, const EvalCandidate& candidate) {
   CallCandidate made;
   made.name = candidate.name;
   made.first_argument = candidate.first_argument;
+  const DmlFunction& called = CalledBy(site, *candidate.function);
   const std::vector<ParameterDefinition>& parameters = candidate.function->definition->parameters;
-  made.reason = WhyNot(*candidate.function);
+  made.reason = WhyNot(called);
   const bool is_missing = !made.reason.empty();
-  const bool may_expand =
-      site.arguments.size() == 1 &&
-      (site.first_argument == DataType::kList || site.first_argument == DataType::kUnknown) &&
-      !(parameters.size() == 1 && parameters[0].data_type == DataType::kList);
+  const bool may_expand = MayExpand(site, *candidate.function);
   if (made.reason.empty() && !may_expand && parameters.size() != site.arguments.size())
     made.reason = fmt::format("eval() gives all arguments of a function: {}() takes {}, got {}",
                               candidate.name, parameters.size(), site.arguments.size());
@@ -160,7 +173,7 @@ CallCandidate ProgramBuilder::CandidateFor(const EvalSite& site, const EvalCandi
     made.reason = fmt::format("{}() returns no result", candidate.name);
   made.is_wrong = !made.reason.empty() && !is_missing;
   if (!made.reason.empty()) return made;
-  made.function = candidate.function->key;
+  made.function = called.key;
   if (may_expand) {
     made.arguments = {{"", site.arguments[0]}};
     return made;

@@ -16,6 +16,10 @@ std::string CalledName(const ScriptFile& script, const std::string& name) {
 
 }  // namespace
 
+bool HasComputedDefault(const ParameterDefinition& parameter) {
+  return parameter.default_value != nullptr && parameter.default_value->kind != Expression::Kind::kLiteral;
+}
+
 void FunctionTable::Add(const ScriptSet& scripts) {
   for (size_t file = functions_.size(); file < scripts.files.size(); ++file) {
     const auto id = static_cast<int32_t>(file);

@@ -25,7 +25,13 @@ struct DmlFunction {
   std::string name;  ///< For messages: the key, of a function of the library without its file.
   const FunctionDefinition* definition = nullptr;
   int32_t file = 0;  ///< Index in ScriptSet::files.
+  /// Not null: this one computes the defaults of parameters of `of_list` that a list has no element for, and
+  /// calls it (core/programs/argument_presence.h).
+  const DmlFunction* of_list = nullptr;
 };
+
+/// Whether the parameter has a default that has to be computed: no literal.
+bool HasComputedDefault(const ParameterDefinition& parameter);
 
 /// What the name of a call stands for: one function of the user, or the entry points of a library function
 /// (language reference 1.6), of which the type of the first argument chooses one.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/build/body_builder.h"
 #include "core/call_site.h"
+#include "core/programs/argument_presence.h"
 #include "core/text/double_text.h"
 
 // The arguments of calls of functions written in DML: values of the types that the parameters declare.
@@ -65,6 +66,47 @@ std::string BodyBuilder::PassDefault(const Expression& call, const DmlFunction& 
   return result;
 }
 
+std::vector<Block> BodyBuilder::BuildForList(const DmlFunction& function) {
+  const FunctionDefinition& definition = *function.definition;
+  Expression call;
+  call.name = function.name;
+  call.range = definition.name_range;
+  Block inner = NewBlock(Block::Kind::kCall, call.range);
+  inner.function = function.key;
+  for (const ParameterDefinition& parameter : definition.parameters) {
+    LiveIn declared;
+    declared.info = ValueInfo::OfDeclared(parameter.data_type, parameter.value_type);
+    if (HasComputedDefault(parameter)) {
+      const SourceRange& range = parameter.default_value->range;
+      LiveIn presence;
+      presence.info = ValueInfo::OfScalar(ValueType::kBoolean);
+      Block choice = NewBlock(Block::Kind::kIf, range);
+      block_.Assign(Block::kPredicate, block_.Read(PresenceOf(parameter.name), presence, At(range)),
+                    At(range));
+      choice.graph = block_.Finish();
+      std::vector<Block> before = std::exchange(blocks_, {});
+      const bool is_list = IsList(*parameter.default_value);
+      const std::string value = PassDefault(call, function, parameter, inner.arguments);
+      if (is_list) {
+        Block copy = NewBlock(Block::Kind::kList, range);
+        copy.operation = ListOperation::kCopy;
+        copy.arguments.emplace_back("list", value);
+        EmitStep(std::move(copy), {parameter.name}, range);
+      } else {
+        Define(parameter.name, block_.Read(value, declared, At(range)), range);
+        Flush();
+      }
+      choice.otherwise = std::exchange(blocks_, std::move(before));
+      blocks_.push_back(std::move(choice));
+    }
+    DefineAs(parameter.name, std::move(declared), parameter.name_range);
+    inner.arguments.emplace_back(parameter.name, parameter.name);
+  }
+  for (const ParameterDefinition& result : definition.results) inner.results.push_back(result.name);
+  blocks_.push_back(std::move(inner));
+  return std::move(blocks_);
+}
+
 // Functions of Heddle's own library take what they declare: a matrix for a matrix, a number for a number.
 // Others may use what they get as what it is. False after an error.
 bool BodyBuilder::TakesDeclared(const Expression& call, const ParameterDefinition& parameter, NodeId value,
@@ -96,8 +138,7 @@ NodeId BodyBuilder::ConvertArgument(const Expression& call, const DmlFunction& f
                                     const ParameterDefinition& parameter, NodeId value,
                                     const SourceRange& range) {
   const ValueInfo info = InfoOf(value);
-  if (program_.scripts.files[static_cast<size_t>(function.file)].path.starts_with(kLibraryPrefix) &&
-      !TakesDeclared(call, parameter, value, range))
+  if (program_.IsHeddles(function.file) && !TakesDeclared(call, parameter, value, range))
     return ErrorNode(range);
   if (parameter.data_type == DataType::kList && info.data_type != DataType::kUnknown)
     Error(range, fmt::format("the argument '{}' of {}() must be a list, not a {}", parameter.name, call.name,

@@ -10,6 +10,7 @@
 #include "compiler/build/other_functions.h"
 #include "compiler/parse/source_path.h"
 #include "core/call_site.h"
+#include "core/programs/argument_presence.h"
 
 namespace heddle::compiler {
 namespace {
@@ -107,7 +108,7 @@ const Callee* ProgramBuilder::FindCalleeNamed(int32_t file, const std::string& n
     } else if (name_space.empty() && ops::FindBuiltin(name) == nullptr && !InsteadOfNative(name) &&
                std::find(std::begin(kListBuiltins), std::end(kListBuiltins), name) ==
                    std::end(kListBuiltins)) {
-      FindInLibrary(name, call, &callee);
+      FindInLibrary(name, IsHeddles(file), call, &callee);
     }
   }
   return callee.Exists() ? &callee : nullptr;
@@ -151,8 +152,13 @@ const DmlFunction* ProgramBuilder::FindParamserv(const ParamservFunctions& of) {
   return script;
 }
 
-void ProgramBuilder::FindInLibrary(const std::string& name, const SourcePosition& call, Callee* callee) {
-  const std::optional<int32_t> file = loader.LoadLibraryFunction(name, call);
+bool ProgramBuilder::IsHeddles(int32_t file) const {
+  return scripts.files[static_cast<size_t>(file)].path.starts_with(kLibraryPrefix);
+}
+
+void ProgramBuilder::FindInLibrary(const std::string& name, bool from_library, const SourcePosition& call,
+                                   Callee* callee) {
+  const std::optional<int32_t> file = loader.LoadLibraryFunction(name, call, from_library);
   if (!file) return;
   functions.Add(scripts);
   callee->is_broken = scripts.files[static_cast<size_t>(*file)].has_errors;
@@ -170,6 +176,15 @@ void ProgramBuilder::FindInLibrary(const std::string& name, const SourcePosition
 
 void ProgramBuilder::Need(const DmlFunction& function, const SourcePosition& call) {
   if (needed_.emplace(&function, FirstCall{call, current_}).second) waiting_.push_back(&function);
+}
+
+const DmlFunction& ProgramBuilder::ForList(const DmlFunction& function) {
+  const std::vector<ParameterDefinition>& parameters = function.definition->parameters;
+  if (std::none_of(parameters.begin(), parameters.end(), HasComputedDefault)) return function;
+  DmlFunction made = function;
+  made.key += "%list";
+  made.of_list = &function;
+  return for_lists_.emplace(&function, std::move(made)).first->second;
 }
 
 void ProgramBuilder::NeedByName(EvalSite site) {
@@ -255,15 +270,24 @@ Function ProgramBuilder::BuildFunction(const DmlFunction& function) {
   result.position = definition.name_range.Position(file);
   const auto convert = [](const ParameterDefinition& parameter) {
     Parameter made{parameter.name, parameter.data_type, parameter.value_type, {}};
-    const Expression* value = parameter.default_value.get();
-    if (value != nullptr && value->kind == Expression::Kind::kLiteral) made.default_value = value->literal;
+    if (parameter.default_value != nullptr && !HasComputedDefault(parameter))
+      made.default_value = parameter.default_value->literal;
     return made;
   };
   for (const ParameterDefinition& parameter : definition.parameters)
     result.parameters.push_back(convert(parameter));
   for (const ParameterDefinition& parameter : definition.results)
     result.results.push_back(convert(parameter));
-  result.body = BodyBuilder(this, function.file, definition.name).BuildFunction(definition);
+  BodyBuilder body(this, function.file, definition.name);
+  if (function.of_list == nullptr) {
+    result.body = body.BuildFunction(definition);
+    return result;
+  }
+  Need(*function.of_list, result.position);
+  result.body = body.BuildForList(*function.of_list);
+  for (const ParameterDefinition& parameter : definition.parameters)
+    if (HasComputedDefault(parameter))
+      result.parameters.push_back({PresenceOf(parameter.name), DataType::kScalar, ValueType::kBoolean, {}});
   return result;
 }
 

@@ -39,6 +39,8 @@ class ProgramBuilder {
   const DmlFunction* FindParamserv(const ParamservFunctions& functions);
   /// The function is called: it will be built too.
   void Need(const DmlFunction& function, const SourcePosition& call);
+  /// What eval() of a list calls for the function: itself, or one that computes defaults first.
+  const DmlFunction& ForList(const DmlFunction& function);
   /// An eval() whose name is known at run time only; its block gets candidates in the end.
   struct EvalSite {
     int32_t block = 0;  ///< Its id.
@@ -56,6 +58,8 @@ class ProgramBuilder {
                            std::string_view instead = {});
   /// Reports a call of a function of DML's library where there is no such file.
   void ReportMissingLibrary(const std::string& file, const Expression& call);
+  /// Whether the file is of the library that is part of Heddle.
+  bool IsHeddles(int32_t file) const;
 
   const ScriptSet& scripts;
   ScriptLoader& loader;
@@ -87,19 +91,21 @@ class ProgramBuilder {
   void BuildCandidates();
   std::set<std::string> NamesInTexts();
   std::vector<EvalCandidate> CandidatesOf(const EvalSite& site, const std::set<std::string>& names);
-  CallCandidate CandidateFor(const EvalSite& site, const EvalCandidate& candidate) const;
+  const DmlFunction& CalledBy(const EvalSite& site, const DmlFunction& function);
+  CallCandidate CandidateFor(const EvalSite& site, const EvalCandidate& candidate);
   std::string WhyNot(const DmlFunction& function) const;
   void KeepReached();
 
   Function BuildFunction(const DmlFunction& function);
   const DmlFunction* FindInFileNamed(const std::string& path, const std::string& name) const;
-  void FindInLibrary(const std::string& name, const SourcePosition& call, Callee* callee);
+  void FindInLibrary(const std::string& name, bool from_library, const SourcePosition& call, Callee* callee);
   std::vector<std::string> WayTo(const DmlFunction& function) const;
 
   Program program_;
   std::map<const DmlFunction*, FirstCall> needed_;
   std::map<int32_t, std::map<std::string, Callee, std::less<>>> callees_;  // by file and name in it
   std::map<ParamservFunctions, const DmlFunction*> paramservs_;
+  std::map<const DmlFunction*, DmlFunction> for_lists_;  // by the function that is called
   std::deque<const DmlFunction*> waiting_;
   const DmlFunction* current_ = nullptr;  // what is built now; nullptr: the main script
   bool reachable_ = true;                 // what is built now is reached from the main script

@@ -50,12 +50,15 @@ void ScriptLoader::LoadMain(const std::string& path, std::string text, bool take
   while (complete_ < set_.files.size()) LoadImports(complete_++);
 }
 
-std::optional<int32_t> ScriptLoader::LoadLibraryFunction(const std::string& name,
-                                                         const SourcePosition& call) {
-  const auto [known, is_new] = library_functions_.try_emplace(name);
+std::optional<int32_t> ScriptLoader::LoadLibraryFunction(const std::string& name, const SourcePosition& call,
+                                                         bool from_library) {
+  const LibraryFile* const own = from_library ? FindLibraryFunction(name) : nullptr;
+  const auto [known, is_new] = library_functions_.try_emplace({name, own != nullptr});
   if (!is_new) return known->second;
   const size_t reported = diagnostics_.size();
-  for (const std::string& candidate : LibraryCandidates(name, options_)) {
+  const std::vector<std::string> candidates =
+      own != nullptr ? std::vector{LibraryPath(*own)} : LibraryCandidates(name, options_);
+  for (const std::string& candidate : candidates) {
     if (const auto file = files_.find(candidate); file != files_.end()) {
       known->second = file->second;
       break;

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/parse/ast.h"
@@ -40,7 +41,9 @@ class ScriptLoader {
   void LoadMain(const std::string& path, std::string text, bool takes_expressions = false);
   /// Index of the file of a library function, which is read when it is asked for first; nullopt when there is
   /// none. Errors in it are reported with a note that names the function and the place of that first `call`.
-  std::optional<int32_t> LoadLibraryFunction(const std::string& name, const SourcePosition& call);
+  /// A call `from_library`, in a file of Heddle's own, is of Heddle's own function where there is one.
+  std::optional<int32_t> LoadLibraryFunction(const std::string& name, const SourcePosition& call,
+                                             bool from_library = false);
 
   /// Adds a script that the compiler has written, as one of the library; its namespaces are of files that are
   /// loaded (Import::file). Returns its index.
@@ -61,7 +64,8 @@ class ScriptLoader {
   Diagnostics& diagnostics_;
   ScriptSet set_;
   std::map<std::string, int32_t> files_;
-  std::map<std::string, std::optional<int32_t>> library_functions_;
+  // By name, and whether Heddle's own is meant.
+  std::map<std::pair<std::string, bool>, std::optional<int32_t>> library_functions_;
   size_t complete_ = 0;  // files whose imports are loaded
 };
 

@@ -4,38 +4,57 @@
 #include <algorithm>
 #include <string>
 
+#include "core/programs/argument_presence.h"
+
 namespace heddle::engine {
 namespace {
 
 using Arguments = std::vector<std::pair<std::string, std::string>>;
 
-// eval(name, list(...)): named elements by their names, others in the order of the parameters; literals that
-// are defaults where there is none.
+// How many parameters the function has as the script declares it.
+size_t CountOf(const Function& function) {
+  return static_cast<size_t>(
+      std::count_if(function.parameters.begin(), function.parameters.end(),
+                    [](const Parameter& parameter) { return !IsPresence(parameter.name); }));
+}
+
+// eval(name, list(...)): named elements by their names, others in the order of the parameters; defaults where
+// there is none, those that are no literals by a function that knows which parameters have a value.
 Result<ResolvedCall> ExpandList(const Function& function, const ListOf<Variable>& list) {
   const std::vector<Parameter>& parameters = function.parameters;
-  if (list.size() > parameters.size())
+  const auto find = [&](std::string_view name) {
+    return std::find_if(parameters.begin(), parameters.end(),
+                        [&](const Parameter& parameter) { return parameter.name == name; });
+  };
+  const size_t count = CountOf(function);
+  if (list.size() > count)
     return FailedPrecondition("function '{}' takes {} argument{}, the list has {} elements", function.name,
-                              parameters.size(), parameters.size() == 1 ? "" : "s", list.size());
+                              count, count == 1 ? "" : "s", list.size());
   for (const std::string& name : list.names)
-    if (std::none_of(parameters.begin(), parameters.end(),
-                     [&](const Parameter& p) { return p.name == name; }))
+    if (find(name) == parameters.end() || IsPresence(name))
       return FailedPrecondition("function '{}' has no parameter '{}', as an element of the list is named",
                                 function.name, name);
   ResolvedCall call;
   call.function = &function;
   call.defaults.reserve(parameters.size());
-  for (size_t i = 0; i < parameters.size(); ++i) {
+  const auto pass = [&](std::string_view parameter, const Scalar& value) {
+    call.defaults.push_back(Variable::OfScalar(value));
+    call.arguments.emplace_back(parameter, &call.defaults.back());
+  };
+  for (size_t i = 0; i < count; ++i) {
     const Parameter& parameter = parameters[i];
     size_t element = i;
     if (!list.names.empty())
       element = static_cast<size_t>(std::find(list.names.begin(), list.names.end(), parameter.name) -
                                     list.names.begin());
-    if (element < list.size()) {
+    const bool is_there = element < list.size();
+    const auto presence = find(PresenceOf(parameter.name));
+    if (presence != parameters.end()) pass(presence->name, Scalar(is_there));
+    if (is_there) {
       call.arguments.emplace_back(parameter.name, &list.elements[element]);
     } else if (parameter.default_value) {
-      call.defaults.push_back(Variable::OfScalar(*parameter.default_value));
-      call.arguments.emplace_back(parameter.name, &call.defaults.back());
-    } else {
+      pass(parameter.name, *parameter.default_value);
+    } else if (presence == parameters.end()) {
       return FailedPrecondition("function '{}': the list has no element for the argument '{}'", function.name,
                                 parameter.name);
     }
@@ -56,10 +75,15 @@ Result<ResolvedCall> Resolve(const Program& program, const std::string& name, co
   if (arguments.size() != 1 || !arguments[0].first.empty()) return call;
   const Variable* only = call.arguments[0].second;
   if (only != nullptr && only->list != nullptr) return ExpandList(function, *only->list);
-  if (function.parameters.size() != 1)
+  const size_t count = CountOf(function);
+  if (count != 1)
     return FailedPrecondition("eval() gives all arguments of a function: {}() takes {}, got 1", function.name,
-                              function.parameters.size());
+                              count);
   call.arguments[0].first = function.parameters[0].name;
+  if (function.parameters.size() > count) {
+    call.defaults.push_back(Variable::OfScalar(true));
+    call.arguments.emplace_back(function.parameters.back().name, &call.defaults.back());
+  }
   return call;
 }
 

@@ -68,6 +68,7 @@ Result<ValueInfo> InferRemoveEmpty(const InferContext& context) {
 std::vector<char> NotZero(const Matrix& x, bool rows) {
   const int64_t length = rows ? x.rows() : x.columns(), width = rows ? x.columns() : x.rows();
   std::vector<char> found(static_cast<size_t>(length), 0);
+  if (width == 0) return found;
   if (x.IsSparse()) {
     for (int64_t i = 0; i < x.rows(); ++i)
       for (int64_t k = x.row_offsets()[i]; k < x.row_offsets()[i + 1]; ++k)

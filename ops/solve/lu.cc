@@ -35,7 +35,7 @@ Status RunLu(const KernelCall& call, std::span<Value> results) {
   const Cells& both = factors.matrixLU();
   const double scale = 4 * std::sqrt(static_cast<double>(a.cols())) * std::numeric_limits<double>::epsilon();
   for (Eigen::Index j = 0; j < a.cols(); ++j)
-    if (const double pivot = both(j, j); std::abs(pivot) <= scale * a.col(j).norm())
+    if (const double pivot = both(j, j); std::abs(pivot) <= scale * a.col(j).stableNorm())
       return Singular("lu", shape);
   a = factors.permutationP().toDenseMatrix().cast<double>();
   HEDDLE_ASSIGN_OR_RETURN(results[0], FromEigen(a));

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "ops/base/adjoint.h"
 #include "ops/base/arguments.h"
@@ -11,20 +13,49 @@
 namespace heddle::ops {
 namespace {
 
-using Factors = Eigen::HouseholderQR<Cells>;
+using Householder = Eigen::HouseholderQR<Cells>;
+
+// The power of two by which a column is multiplied, for the squares of its cells neither to overflow nor to
+// vanish; 0 for cells of usual sizes. Each column of R takes it over, and nothing is rounded.
+int PowerFor(const Cells& cells, Eigen::Index column) {
+  constexpr int kUsual = 400;
+  const double largest = std::abs(cells(LargestInColumn(cells, column), column));
+  if (largest == 0 || !std::isfinite(largest)) return 0;
+  const int power = std::ilogb(largest);
+  return std::abs(power) <= kUsual ? 0 : -power;
+}
+
+// The factors of A with each column multiplied by 2^powers[j].
+struct Factors {
+  Householder qr;
+  std::vector<int> powers;
+
+  // What solves for these columns as what solves for those of A.
+  void ToThoseOfA(Cells* x) const {
+    for (Eigen::Index j = 0; j < x->rows(); ++j)
+      if (const int power = powers[static_cast<size_t>(j)]; power != 0)
+        for (double& cell : x->row(j)) cell = std::ldexp(cell, power);
+  }
+};
 
 // The factors of A, of which they are the only copy; kFailedPrecondition if a column lies in the span of
 // those before it, up to rounding: |r_jj| <= 4 sqrt(n) eps |a_j|.
 Result<Factors> FactorsOf(const KernelCall& call) {
-  HEDDLE_ASSIGN_OR_RETURN(const Cells a, ToEigen(call.inputs[0]->matrix()));
-  Factors qr(a);
+  HEDDLE_ASSIGN_OR_RETURN(Cells a, ToEigen(call.inputs[0]->matrix()));
+  std::vector<int> powers(static_cast<size_t>(a.cols()));
+  for (Eigen::Index j = 0; j < a.cols(); ++j) {
+    const int power = powers[static_cast<size_t>(j)] = PowerFor(a, j);
+    if (power != 0)
+      for (double& cell : a.col(j)) cell = std::ldexp(cell, power);
+  }
+  Factors factors{Householder(a), std::move(powers)};
   const double scale = 4 * std::sqrt(static_cast<double>(a.cols())) * std::numeric_limits<double>::epsilon();
   for (Eigen::Index j = 0; j < a.cols(); ++j) {
-    const double pivot = qr.matrixQR()(j, j);
+    const double pivot = factors.qr.matrixQR()(j, j);
     if (!(std::abs(pivot) > scale * a.col(j).norm()) && !std::isnan(pivot))
       return Singular(call.node.op, call.inputs[0]->matrix().shape());
   }
-  return qr;
+  return factors;
 }
 
 // ---- solve(A, b): x with A x = b by Householder QR; the least squares solution if A has more rows than
@@ -51,15 +82,20 @@ Result<Value> RunSolve(const KernelCall& call) {
   const Shape b = call.inputs[1]->matrix().shape();
   if (a.rows < a.columns || a.rows != b.rows)
     return FailedPrecondition("solve: shapes do not fit: {} and {}", a, b);
-  HEDDLE_ASSIGN_OR_RETURN(const Factors qr, FactorsOf(call));
+  HEDDLE_ASSIGN_OR_RETURN(const Factors factors, FactorsOf(call));
   HEDDLE_ASSIGN_OR_RETURN(const Cells right, ToEigen(call.inputs[1]->matrix()));
-  if (b.columns == 1) return FromEigen(qr.solve(right));
+  if (b.columns == 1) {
+    Cells solution = factors.qr.solve(right);
+    factors.ToThoseOfA(&solution);
+    return FromEigen(solution);
+  }
   Cells solution(a.columns, b.columns);
   for (Eigen::Index j = 0; j < right.cols(); ++j) {
     if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
     const Cells column = right.col(j);  // a matrix: Eigen computes otherwise for what it knows as a column
-    solution.col(j) = qr.solve(column);
+    solution.col(j) = factors.qr.solve(column);
   }
+  factors.ToThoseOfA(&solution);
   return FromEigen(solution);
 }
 
@@ -85,7 +121,8 @@ Result<Value> RunInverse(const KernelCall& call) {
   FixCacheSizes();
   const Shape a = call.inputs[0]->matrix().shape();
   HEDDLE_RETURN_IF_ERROR(CheckSquare("inv", a, StatusCode::kFailedPrecondition));
-  HEDDLE_ASSIGN_OR_RETURN(const Factors qr, FactorsOf(call));
+  HEDDLE_ASSIGN_OR_RETURN(const Factors factors, FactorsOf(call));
+  const Householder& qr = factors.qr;
   // R X = t(Q), some columns at a time: the library solves for all that it is given in one step, which cannot
   // be interrupted. The order of operations in a column is the same for any number of columns above 48.
   constexpr Eigen::Index kColumnsAtATime = 256;
@@ -98,6 +135,7 @@ Result<Value> RunInverse(const KernelCall& call) {
     qr.matrixQR().triangularView<Eigen::Upper>().solveInPlace(some);
     begin += columns;
   }
+  factors.ToThoseOfA(&inverse);
   return FromEigen(inverse);
 }
 

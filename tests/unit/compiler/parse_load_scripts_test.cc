@@ -102,6 +102,21 @@ TEST(LoadScriptsTest, AFileOfTheLibraryIsLookedForOnceWithWhatItSources) {
   EXPECT_TRUE(scripts.scripts().files[2].is_library);
 }
 
+// A script calls the function of its folder, Heddle's own functions call their own; both may be there.
+TEST(LoadScriptsTest, AFunctionOfHeddlesLibraryCallsHeddles) {
+  MemorySourceLoader loader({{"lib/lm.dml", kFunction}, {"lib/f.dml", kFunction}});
+  Diagnostics diagnostics;
+  ScriptLoader scripts({.libraries = {"lib"}}, &loader, &diagnostics);
+  scripts.LoadMain("main.dml", "x = 1");
+  const auto path_of = [&](const std::string& name, bool from_library) {
+    const std::optional<int32_t> file = scripts.LoadLibraryFunction(name, {"main.dml", 1, 5}, from_library);
+    return scripts.scripts().files[static_cast<size_t>(file.value_or(0))].path;
+  };
+  EXPECT_EQ(path_of("lm", false), "lib/lm.dml");
+  EXPECT_EQ(path_of("lm", true), "heddle:regression/lm.dml");
+  EXPECT_EQ(path_of("f", true), "lib/f.dml") << "which Heddle has not";
+}
+
 TEST(LoadScriptsTest, ErrorsInAFileOfTheLibraryNameItAndTheFirstCall) {
   MemorySourceLoader loader(std::map<std::string, std::string>{{"lib/f.dml", "m_f = function() { y = }"}});
   Diagnostics diagnostics;

@@ -162,6 +162,12 @@ TEST(AggregateTest, VeryWideSparseColumns) {
   }
   for (int64_t n : {9, 13, 200})
     for (const char* op : {"colVars", "colSds"}) ExpectDefinition(op, RandomCells(999, n, 0.005, 3), 3);
+  Matrix special = *FilledMatrix(5, 70'000, 0.0);
+  int64_t place = 11;
+  for (const double cell : {HUGE_VAL, std::nan(""), -0.0, 5e-324, 1e300, -HUGE_VAL, 7.0})
+    special.mutable_data()[place += 43'331] = cell;
+  for (const char* op : {"colSums", "colMeans", "colMins", "colVars", "colSds"})
+    ExpectDefinition(op, special, 3);
 }
 
 TEST(AggregateTest, WideRowsAreCutIntoChunks) {

@@ -103,6 +103,13 @@ TEST(RemoveEmptyTest, NothingLeftGivesOneRowOfZerosOrNone) {
     const Attributes no_columns = {{"margin", Scalar("cols")}, {"empty.return", Scalar(false)}};
     EXPECT_EQ(Call("removeEmpty", {form}, no_columns).RunMatrix().shape(), (Shape{2, 0}));
   }
+  for (const Shape shape : {Shape{300'000, 0}, Shape{0, 300'000}})
+    for (const bool rows : {true, false})
+      EXPECT_EQ(Call("removeEmpty", {*Matrix::Dense(shape.rows, shape.columns)},
+                     {{"margin", Scalar(rows ? "rows" : "cols")}})
+                    .RunMatrix(2)
+                    .shape(),
+                (rows ? Shape{1, shape.columns} : Shape{shape.rows, 1}));
   const Matrix nan = Rows({{0}, {NAN}});
   EXPECT_TRUE(
       Matrix::SameCells(Call("removeEmpty", {nan}, {{"margin", Scalar("rows")}}).RunMatrix(), Rows({{NAN}})));

@@ -314,6 +314,7 @@ TEST(LuTest, ReportsSingularMatricesAndShapes) {
   EXPECT_EQ(Lu(Rows({{0}})).Error(), "lu: the 1x1 matrix is singular");
   EXPECT_EQ(Lu(Rows({{1, 2}})).Error(), "lu: needs a square matrix, got 1x2");
   EXPECT_EQ(Lu(Rows({{1e-20, 0}, {0, 1e20}})).Error(), "") << "badly scaled is not singular";
+  EXPECT_EQ(Lu(Rows({{1e-300, 0}, {0, 1e300}})).Error(), "") << "its squares are no numbers";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <thread>
+#include <utility>
 
 #include "ops/catalog.h"
 #include "tests/unit/ops/run_operator.h"
@@ -141,6 +142,25 @@ TEST(SolveTest, ReportsSingularMatricesAndShapes) {
             "inv: the 3x3 matrix is singular");
   EXPECT_EQ(Call("solve", {Rows({{1, 0}, {0, 1e-30}}), Rows({{1}, {1}})}).Error(), "")
       << "badly scaled is not singular";
+}
+
+// Squares of these cells are no numbers of 64 bits; powers of two leave the digits as they are.
+TEST(SolveTest, ColumnsOfAnySize) {
+  const double power = 0x1p+1000;
+  for (const auto& [first, second] : {std::pair{power, power}, {1 / power, 1 / power}, {power, 1 / power}}) {
+    SCOPED_TRACE(::testing::Message() << first << ", " << second);
+    const Matrix a = Rows({{2 * first, second}, {first, 3 * second}});
+    const Matrix x = Call("solve", {Rows({{2, 1}, {1, 3}}), Rows({{3}, {5}})}).RunMatrix();
+    EXPECT_TRUE(Matrix::SameCells(Call("solve", {a, Rows({{3}, {5}})}).RunMatrix(),
+                                  Rows({{x.At(0, 0) / first}, {x.At(1, 0) / second}})));
+    const Matrix inverse = Call("inv", {Rows({{2, 1}, {1, 3}})}).RunMatrix();
+    EXPECT_TRUE(Matrix::SameCells(Call("inv", {a}).RunMatrix(),
+                                  Rows({{inverse.At(0, 0) / first, inverse.At(0, 1) / first},
+                                        {inverse.At(1, 0) / second, inverse.At(1, 1) / second}})));
+  }
+  ExpectNear(Call("solve", {Rows({{5e-324}}), Rows({{5e-324}})}).RunMatrix(), Rows({{1}}), 0);
+  EXPECT_EQ(Call("solve", {Rows({{1e300, 2e300}, {2e300, 4e300}}), Rows({{1}, {2}})}).Error(),
+            "solve: the 2x2 matrix is singular");
 }
 
 TEST(InvTest, GivesTheIdentityWithItsArgument) {
