@@ -205,9 +205,9 @@ void Dispatcher::RunKernel(ActiveRun& active, size_t number, std::span<const Val
   TaskStatistics& statistics = (*active.statistics)[number];
   LaunchEstimate& estimate = (*active.estimates)[number];
   Recorder* const recorder = active.recorder;
-  Clock* const clock = recorder != nullptr                            ? &recorder->clock()
+  Clock* const clock = recorder != nullptr                         ? &recorder->clock()
                        : active.times_acts || estimate.WantsTime() ? &SystemClock()
-                                                                      : nullptr;
+                                                                   : nullptr;
   const int64_t start_ns = clock != nullptr ? clock->MonotonicNs() : 0;
   if (active.progress != nullptr) active.progress->BeginAct((*active.lines)[number]);
   {

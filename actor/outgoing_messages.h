@@ -13,10 +13,11 @@ namespace heddle::actor {
 /// What one thread has to send to other ranks, so that all messages it makes for a rank while it goes through
 /// its mailbox travel as one.
 ///
-/// A rank that sleeps should be woken only for what lets it go on. In a plan whose tasks act once, an ACK or
-/// an EOS lets nobody act, it only lets a rank end the run; and a rank that is still owed the end of an edge
-/// cannot do that. So they wait here for what else the rank is to get, which is at the latest the end of the
-/// last edge to it. Not thread-safe.
+/// A rank that sleeps should be woken only for what lets it go on. In a plan whose tasks act once, an ACK
+/// lets nobody act, it only lets a rank end the run; and a rank that is still owed the end of an edge cannot
+/// do that. So ACKs wait here for what else the rank is to get, which is at the latest the end of the last
+/// edge to it. An EOS does not wait: the ends of edges follow from each other, also from rank to rank and
+/// back, and none would come if two ranks kept theirs for each other. Not thread-safe.
 class OutgoingMessages {
  public:
   /// Of the run of `instance`, which this thread alone serves, from now on; nullptr: of any runs, and nothing
@@ -37,7 +38,7 @@ class OutgoingMessages {
     if (peer.messages.empty()) waiting_.push_back(rank);
     peer.messages.push_back(message);
     peer.open_edges -= message.type == MessageType::kEos;
-    peer.is_urgent |= message.type == MessageType::kReady;
+    peer.is_urgent |= message.type == MessageType::kReady || message.type == MessageType::kEos;
     has_urgent_ |= peer.is_urgent || !may_wait_ || peer.open_edges <= 0;
   }
   /// Whether Flush has something to send.

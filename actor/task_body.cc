@@ -7,7 +7,7 @@
 #include "core/memory/counted_heap.h"
 #include "core/programs/text_format.h"
 #include "ops/base/stages.h"
-#include "ops/cells/row_pieces.h"
+#include "ops/frame/row_pieces.h"
 
 namespace heddle::actor {
 namespace {

@@ -78,7 +78,7 @@ class KernelBody : public TaskBody {
     const StagedNode* staged = nullptr;  ///< Of Phase::kStage; with
     const ops::StagedForm* form = nullptr;
     bool has_before = false;  ///< Its last input is StageCall::before.
-    Value held;  ///< kVariable, kLiteral: what is published; kKeep: what was received.
+    Value held;               ///< kVariable, kLiteral: what is published; kKeep: what was received.
   };
   static Work WorkOf(const Task& task, const Node* node);
   Status Act(Prepared& prepared, std::span<const Value* const> inputs, int64_t act,

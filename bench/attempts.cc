@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "bench/matrices/random_matrices.h"
 #include "bench/probe.h"
-#include "bench/random_matrices.h"
 
 namespace heddle::bench {
 

@@ -6,8 +6,8 @@
 #include <cstdlib>
 
 #include "bench/expression.h"
+#include "bench/matrices/random_matrices.h"
 #include "bench/probe.h"
-#include "bench/random_matrices.h"
 #include "ops/elementwise/single_precision.h"
 
 namespace heddle::bench {

@@ -9,7 +9,7 @@
 #include "bench/fusion_row.h"
 #include "bench/fusion_shapes.h"
 #include "bench/hand/fusion.h"
-#include "bench/random_matrices.h"
+#include "bench/matrices/random_matrices.h"
 
 // The cases, group by group: matrices are made for a group that is wanted and given back after it.
 namespace heddle::bench {

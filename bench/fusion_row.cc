@@ -8,8 +8,8 @@
 
 #include "bench/expression.h"
 #include "bench/hand/fusion.h"
+#include "bench/matrices/random_matrices.h"
 #include "bench/probe.h"
-#include "bench/random_matrices.h"
 #include "ops/elementwise/single_precision.h"
 
 namespace heddle::bench {

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "bench/random_matrices.h"
+#include "bench/matrices/random_matrices.h"
 #include "ops/elementwise/single_precision.h"
 
 namespace heddle::bench {

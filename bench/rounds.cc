@@ -72,17 +72,20 @@ Result<Run> RunLoop(const Case& of, int rounds) {
 }
 
 Status Measure(const Case& of, const BenchOptions& options) {
-  double best_us = std::numeric_limits<double>::infinity();
+  constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  int64_t best_few_ns = kNever, best_many_ns = kNever;
   double messages = 0;
+  const int rounds = of.rounds - kFewRounds;
   for (int round = 0; round < options.rounds; ++round) {
     HEDDLE_ASSIGN_OR_RETURN(const Run few, RunLoop(of, kFewRounds));
     HEDDLE_ASSIGN_OR_RETURN(const Run many, RunLoop(of, of.rounds));
     if (!many.output.starts_with(std::to_string(of.rounds)))
       return Internal("the loop ended early: {}", many.output);
-    const int rounds = of.rounds - kFewRounds;
-    best_us = std::min(best_us, static_cast<double>(many.elapsed_ns - few.elapsed_ns) / 1e3 / rounds);
+    best_few_ns = std::min(best_few_ns, few.elapsed_ns);
+    best_many_ns = std::min(best_many_ns, many.elapsed_ns);
     messages = static_cast<double>(many.messages - few.messages) / rounds;
   }
+  const double best_us = static_cast<double>(best_many_ns - best_few_ns) / 1e3 / rounds;
   if (options.json)
     std::printf(
         "{\"bench\":\"control\",\"case\":\"%s\",\"value\":%.3f,\"unit\":\"us\",\"messages_of_rank_0\":%.1f}\n",

@@ -9,8 +9,8 @@
 #include <limits>
 #include <optional>
 
+#include "bench/matrices/random_matrices.h"
 #include "bench/probe.h"
-#include "bench/random_matrices.h"
 #include "core/status.h"
 #include "engine/session/statistics.h"
 

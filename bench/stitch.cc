@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "bench/hand/stitch.h"
-#include "bench/random_matrices.h"
+#include "bench/matrices/random_matrices.h"
 #include "bench/stitch_row.h"
 #include "bench/stitch_sparse.h"
 

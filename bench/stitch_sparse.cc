@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "bench/random_matrices.h"
+#include "bench/matrices/random_matrices.h"
 
 namespace heddle::bench {
 namespace {

@@ -27,6 +27,7 @@
 #include "cluster/executor/executor_process.h"
 #include "cluster/executor/line_channel.h"
 #include "cluster/link/grpc_link.h"
+#include "cluster/security/token.h"
 #include "core/environment/clock.h"
 #include "core/environment/descriptor.h"
 
@@ -84,7 +85,7 @@ class Handler : public actor::LinkHandler {
     if (answers_through_ != nullptr) {
       actor::Message answer = message;
       std::swap(answer.source, answer.destination);
-      return answers_through_->Send(kMeasurer, answer);
+      return answers_through_->Send(kMeasurer, {&answer, 1});
     }
     const std::lock_guard lock(mutex_);
     ++messages_;
@@ -317,7 +318,7 @@ class Peer {
           message.source = TaskId::Make(kMeasurer, 0, 0);
           message.destination = TaskId::Make(kPeer, 0, 0);
           message.type = actor::MessageType::kAck;
-          ends_[1]->link->Send(kPeer, message);
+          ends_[1]->link->Send(kPeer, {&message, 1});
           handler_.WaitForMessages(1);
         }));
       }

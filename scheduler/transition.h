@@ -23,8 +23,8 @@ struct Transition {
   int messages = 0;          ///< One after the other.
 };
 
-/// About how many bytes a value has; of one whose size is not known, those of a scalar. How many entries a CSR
-/// matrix has is no part of what a plan knows: a tenth of its cells.
+/// About how many bytes a value has; of one whose size is not known, those of a scalar. How many entries a
+/// CSR matrix has is no part of what a plan knows: a tenth of its cells.
 double BytesToMove(const ValueInfo& info);
 
 /// Of a value of `bytes` bytes, as many in each row.

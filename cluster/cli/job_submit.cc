@@ -10,6 +10,7 @@
 #include "cluster/executor/executor_process.h"
 #include "cluster/master/job.h"
 #include "cluster/process/interrupt.h"
+#include "cluster/security/token.h"
 #include "core/text/utf8.h"
 
 namespace heddle::cluster::cli {

@@ -250,6 +250,7 @@ class ExecutorRun {
     const LinkStatistics link = link_->statistics();
     statistics.bytes_sent = link.bytes_sent;
     statistics.bytes_received = link.bytes_received;
+    statistics.bytes_shared = link.bytes_shared;
     statistics.messages_sent = link.messages_sent;
     return statistics;
   }

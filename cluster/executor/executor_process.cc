@@ -201,8 +201,4 @@ Result<std::unique_ptr<ExecutorProcess>> ExecutorProcess::Start(const ExecutorSt
   return std::unique_ptr<ExecutorProcess>(std::move(process));
 }
 
-std::string MakeToken() {
-  return fmt::format("{:016x}{:016x}", SystemRandom().Next(), SystemRandom().Next());
-}
-
 }  // namespace heddle::cluster

@@ -104,7 +104,4 @@ class ExecutorProcess {
   virtual void Kill() = 0;
 };
 
-/// 128 random bits as 32 hexadecimal digits.
-std::string MakeToken();
-
 }  // namespace heddle::cluster

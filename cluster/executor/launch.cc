@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "cluster/executor/executor_process.h"
+#include "cluster/security/token.h"
 #include "core/environment/random.h"
 #include "engine/report/rank_record_json.h"
 

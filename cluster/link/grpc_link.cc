@@ -156,6 +156,7 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
   LinkStatistics statistics() const override {
     return {.bytes_sent = counters_.bytes_sent.load(),
             .bytes_received = counters_.bytes_received.load(),
+            .bytes_shared = counters_.bytes_shared.load(),
             .messages_sent = messages_sent_.load(),
             .writes = writes_.load(),
             .wakes = host_ == nullptr ? 0 : host_->wakes(),

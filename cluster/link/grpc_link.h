@@ -21,8 +21,8 @@ struct GrpcLinkOptions {
   /// host:port (port 0: any free one), unix:PATH or unix-abstract:NAME. TLS when other machines can reach it.
   std::string listen = "127.0.0.1:0";
   int64_t repair_ms = 3'000;  ///< A peer that cannot be reached again for so long is lost.
-  /// Messages and values of executors of this host go through memory that both see, where the system allows it
-  /// (docs/transport.md, docs/rounds.md).
+  /// Messages and values of executors of this host go through memory that both see, where the system allows
+  /// it (docs/transport.md, docs/rounds.md).
   bool shares_memory = true;
 };
 
@@ -45,9 +45,9 @@ struct LinkStatistics {
 
 /// The links of one executor to all others over gRPC: one control stream a pair, one data stream a direction,
 /// each data stream on a connection of its own (HTTP/2 flow control is shared by the streams of a
-/// connection). A stream that breaks is opened again, and goes on where it broke. On one host messages, and the
-/// small values with them, go through rings in memory that both share (host_messages.h), and large values come
-/// through memory that both see (docs/transport.md), as long as that works; the streams carry errors and
+/// connection). A stream that breaks is opened again, and goes on where it broke. On one host messages, and
+/// the small values with them, go through rings in memory that both share (host_messages.h), and large values
+/// come through memory that both see (docs/transport.md), as long as that works; the streams carry errors and
 /// decisions, and tell when a peer is lost.
 class GrpcLink : public actor::Link, public engine::ControlChannel {
  public:

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "cluster/executor/executor_process.h"
+#include "cluster/security/token.h"
 #include "engine/wire/bytes.h"
 
 namespace heddle::cluster {

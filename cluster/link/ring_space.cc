@@ -6,6 +6,8 @@
 namespace heddle::cluster {
 namespace {
 
+constexpr uint64_t kLineBytes = 64;
+
 // Where the bytes of a handle begin among all that a ring of `ring_bytes` ever holds; nullopt for one that is
 // not inside of the ring.
 std::optional<uint64_t> BeginOf(const RingHandle& handle, uint64_t arena, uint64_t ring_bytes) {
@@ -17,16 +19,16 @@ std::optional<uint64_t> BeginOf(const RingHandle& handle, uint64_t arena, uint64
 
 }  // namespace
 
-uint64_t WrittenRing::End(uint64_t bytes) const {
-  const uint64_t left = bytes_ - taken_ % bytes_;
-  return taken_ + (bytes <= left ? 0 : left) + bytes;
+uint64_t WrittenRing::NextBegin(uint64_t bytes) const {
+  const uint64_t lap_begin = taken_ - taken_ % bytes_;
+  const uint64_t offset = (taken_ % bytes_ + kLineBytes - 1) / kLineBytes * kLineBytes;
+  return offset <= bytes_ && bytes <= bytes_ - offset ? lap_begin + offset : lap_begin + bytes_;
 }
 
 std::optional<RingHandle> WrittenRing::Take(uint64_t bytes) {
   if (!HasRoomFor(bytes)) return std::nullopt;
-  const uint64_t end = End(bytes);
-  const uint64_t begin = end - bytes;
-  taken_ = end;
+  const uint64_t begin = NextBegin(bytes);
+  taken_ = begin + bytes;
   return RingHandle{arena_, begin % bytes_, bytes, begin / bytes_};
 }
 

@@ -16,21 +16,24 @@ struct RingHandle {
   uint64_t generation = 0;
 };
 
-/// Which bytes of a ring its writer has given out: front to back, each run in one piece, returned in the same
-/// order. Arithmetic only; not thread-safe.
+/// Which bytes of a ring its writer has given out: front to back, each run in one piece that begins with a
+/// line of the cache, returned in the same order. Arithmetic only; not
+/// thread-safe.
 class WrittenRing {
  public:
   WrittenRing(uint64_t arena, uint64_t bytes) : arena_(arena), bytes_(bytes) {}
 
   /// Room for so many bytes; nullopt while the reader has not returned enough.
   std::optional<RingHandle> Take(uint64_t bytes);
-  bool HasRoomFor(uint64_t bytes) const { return bytes <= bytes_ && End(bytes) - returned_ <= bytes_; }
+  bool HasRoomFor(uint64_t bytes) const {
+    return bytes <= bytes_ && NextBegin(bytes) + bytes - returned_ <= bytes_;
+  }
   /// The reader returned all up to `handle`, itself included. False when it cannot have read that.
   bool Return(const RingHandle& handle);
 
  private:
-  // Where `bytes` that are taken next end, among all that the ring ever holds.
-  uint64_t End(uint64_t bytes) const;
+  // Where `bytes` that are taken next begin, among all that the ring ever holds.
+  uint64_t NextBegin(uint64_t bytes) const;
 
   const uint64_t arena_;
   const uint64_t bytes_;

@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "cluster/executor/executor_process.h"
+#include "cluster/security/token.h"
 #include "ops/io/files/own_folders.h"
 
 namespace heddle::cluster {

@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "cluster/master/master_core.h"
+#include "cluster/security/token.h"
 #include "core/environment/log.h"
 
 // From a waiting job to executors, and from executors to an outcome.

@@ -11,6 +11,7 @@
 #include "cluster/master/worker_identity.h"
 #include "cluster/network/unreachable.h"
 #include "cluster/security/rpc_security.h"
+#include "cluster/security/token.h"
 #include "cluster/worker/worker_connection.h"
 #include "core/environment/clock.h"
 #include "core/environment/log.h"

@@ -25,8 +25,8 @@ std::string OneLine(const std::string& path) {
   return line;
 }
 
-// What a path of source() means in the library of Heddle, whose functions are in rooms: "builtin/lm.dml" is SystemDS's
-// path of lm().
+// What a path of source() means in the library of Heddle, whose functions are in rooms: "builtin/lm.dml" is
+// SystemDS's path of lm().
 const LibraryFile* FindSourcedFile(std::string_view path) {
   constexpr std::string_view kBuiltin = "builtin/", kSuffix = ".dml";
   if (!path.starts_with(kBuiltin) || !path.ends_with(kSuffix)) return FindLibraryFile(path);

@@ -6,6 +6,7 @@
 
 #include "engine/variables/random_seeds.h"
 #include "ops/base/operator.h"
+#include "ops/recursion/recursive_operator.h"
 
 namespace heddle::engine {
 namespace {
@@ -22,8 +23,11 @@ bool IsPure(const Node& node) {
   const ops::Operator* const op = OperatorOf(node);
   if (node.Is("variable") || node.Is("literal") || node.Is("assign") || node.Is("result"))
     return node.after.empty();
-  return op != nullptr && node.after.empty() && !op->effect && !op->may_fail && !op->files && !op->updates &&
-         !node.Is("time") && !node.op.starts_with("recursive");
+  // What a recursion evaluates is kept for its gradient.
+  const bool keeps_something =
+      node.Is(ops::kRecursive) || node.Is(ops::kRecursiveForward) || node.Is(ops::kRecursiveBackward);
+  return op != nullptr && node.after.empty() && op->pure && !op->effect && !op->may_fail && !op->files &&
+         !op->updates && !keeps_something;
 }
 
 bool IsPart(const Graph& graph) {

@@ -31,7 +31,7 @@ class TaskCounts {
     int64_t bytes = 0;                     ///< Read and written.
     int64_t rows = 0;  ///< Of the whole result; more than there are where the task makes a part for sure.
     bool moves_matrices = false;
-    int64_t* whole = nullptr;  ///< In SessionStatistics::ran_whole.
+    int64_t* whole = nullptr;          ///< In SessionStatistics::ran_whole.
     PlaceStatistics* place = nullptr;  ///< Of the last calls; nullptr: no place.
     int64_t bytes_at_place = 0;        ///< Read and written, of any operator.
   };

@@ -59,6 +59,11 @@ Status ControlProgram::RunBody(const Block& loop, VariableTable* frame, size_t d
   return status;
 }
 
+inline Status ControlProgram::RunStep() {
+  Activation& top = stack_.back();
+  return top.next < top.blocks->size() ? Enter((*top.blocks)[top.next++]) : FinishBody();
+}
+
 Status ControlProgram::RunToEnd() {
   if (!watch_.is_on()) return RunSteps();
   watch_.Begin();
@@ -76,14 +81,12 @@ Status ControlProgram::RunSteps() {
       HEDDLE_RETURN_IF_ERROR(blocks_.Settle());
       HEDDLE_RETURN_IF_ERROR(between_blocks_([this] { return State(); }));
     }
-    HEDDLE_RETURN_IF_ERROR(watch_.is_on() ? RunWatchedStep() : RunStep());
+    if (watch_.is_on()) [[unlikely]]
+      HEDDLE_RETURN_IF_ERROR(RunWatchedStep());
+    else
+      HEDDLE_RETURN_IF_ERROR(RunStep());
   }
   return OkStatus();
-}
-
-Status ControlProgram::RunStep() {
-  Activation& top = stack_.back();
-  return top.next < top.blocks->size() ? Enter((*top.blocks)[top.next++]) : FinishBody();
 }
 
 // What a step enters and leaves shows in the stack.
@@ -118,25 +121,6 @@ void ControlProgram::ShowEntered(const Activation& activation) {
 void ControlProgram::ShowLeft(Kind kind) {
   if (kind == Kind::kCall) return watch_.LeaveCall();
   if (kind != Kind::kSequence) watch_.LeaveLoop();
-}
-
-// What went wrong at a place in the script, with the calls that are open.
-Status ControlProgram::WithCalls(Status status) const {
-  if (status.ok() || !status.position().IsKnown()) return status;
-  return InCalls(status, open_calls());
-}
-
-// The innermost first.
-std::vector<CallSite> ControlProgram::open_calls() const {
-  // A call that has just ended, or has not begun, is where it went wrong and not on the way to it.
-  size_t open = 0;
-  std::vector<CallSite> calls = calls_below_;
-  for (const Activation& activation : stack_)
-    if (activation.kind == Kind::kCall) ++open;
-  for (auto activation = stack_.rbegin(); activation != stack_.rend(); ++activation)
-    if (activation->kind == Kind::kCall && open-- < frames_.size())
-      AppendCall(activation->function->name, activation->owner->position, &calls);
-  return calls;
 }
 
 Status ControlProgram::Enter(const Block& block) {

@@ -133,4 +133,23 @@ Status ControlProgram::EnterLoopsAgain() {
   return OkStatus();
 }
 
+// What went wrong at a place in the script, with the calls that are open.
+Status ControlProgram::WithCalls(Status status) const {
+  if (status.ok() || !status.position().IsKnown()) return status;
+  return InCalls(status, open_calls());
+}
+
+// The innermost first.
+std::vector<CallSite> ControlProgram::open_calls() const {
+  // A call that has just ended, or has not begun, is where it went wrong and not on the way to it.
+  size_t open = 0;
+  std::vector<CallSite> calls = calls_below_;
+  for (const Activation& activation : stack_)
+    if (activation.kind == Kind::kCall) ++open;
+  for (auto activation = stack_.rbegin(); activation != stack_.rend(); ++activation)
+    if (activation->kind == Kind::kCall && open-- < frames_.size())
+      AppendCall(activation->function->name, activation->owner->position, &calls);
+  return calls;
+}
+
 }  // namespace heddle::engine

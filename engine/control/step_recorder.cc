@@ -76,8 +76,7 @@ void StepRecorder::Charge() {
 
 void StepRecorder::EnterLoop(const Block& block) {
   std::optional<uint32_t>& site = PlaceIn(*way_, block).loop_site;
-  if (!site)
-    site = SiteOf(block, RecordedKind::kLoop, block.kind == Block::Kind::kWhile ? "while" : "for");
+  if (!site) site = SiteOf(block, RecordedKind::kLoop, block.kind == Block::Kind::kWhile ? "while" : "for");
   open_.push_back({.site = *site, .begin_ns = Now()});
 }
 

@@ -65,8 +65,9 @@ class Page {
     std::string page =
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" +
-        EscapeHtml(record_.script) + ": what took the time</title>\n<style>" + TextOf(ChartParts(), "uPlot.min.css") +
-        "\n" + TextOf(PageParts(), "report.css") + "</style></head>\n<body><main>\n";
+        EscapeHtml(record_.script) + ": what took the time</title>\n<style>" +
+        TextOf(ChartParts(), "uPlot.min.css") + "\n" + TextOf(PageParts(), "report.css") +
+        "</style></head>\n<body><main>\n";
     page += Head() + Program() + Operators() + Threads() + Memory() + Plans() + Statistics();
     page += "</main>\n<script type=\"application/json\" id=\"data\">" + EscapeForScript(ChartsJson(record_)) +
             "</script>\n<script>" + TextOf(ChartParts(), "uPlot.iife.min.js") + "</script>\n<script>" +
@@ -367,11 +368,13 @@ class Page {
           "<h3>Fused operators</h3>\n" + Table({"operator", "calls", "time ms", "MB", "GB/s"}, fused_rows);
     std::string workers;
     for (const SessionStatistics& rank : record_.statistics)
-      workers += Row({fmt::format("worker {}", rank.rank), ShortTime(rank.elapsed_ns),
-                      ShortBytes(rank.bytes_sent), ShortBytes(rank.bytes_received),
-                      std::to_string(rank.messages_sent), ShortBytes(rank.peak_bytes)});
-    section += "<h3>Workers</h3>\n" +
-               Table({"worker", "time", "sent", "received", "messages", "peak memory"}, workers);
+      workers +=
+          Row({fmt::format("worker {}", rank.rank), ShortTime(rank.elapsed_ns), ShortBytes(rank.bytes_sent),
+               ShortBytes(rank.bytes_received), ShortBytes(rank.bytes_shared),
+               std::to_string(rank.messages_sent), ShortBytes(rank.peak_bytes)});
+    section += "<h3>Workers</h3>\n" + Table({"worker", "time", "sent", "received", "through shared memory",
+                                             "messages", "peak memory"},
+                                            workers);
     return section + "</section>\n";
   }
 

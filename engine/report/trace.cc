@@ -27,7 +27,8 @@ std::string ArgumentsOf(const RecordedSite& site) {
   return text;
 }
 
-// There are up to some hundred thousand events, so their text is written as it is and not made of JSON values.
+// There are up to some hundred thousand events, so their text is written as it is and not made of JSON
+// values.
 class TraceMaker {
  public:
   explicit TraceMaker(const RunRecord& record) : record_(record), begin_ns_(BeginOf(record)) {}
@@ -63,8 +64,8 @@ class TraceMaker {
 
   // A name for a process, or for one of its threads.
   void AddName(const char* kind, int rank, size_t thread, const std::string& name) {
-    Add(TextOf(Json{
-        {"name", kind}, {"ph", "M"}, {"pid", rank}, {"tid", thread}, {"args", {{"name", name}}}}));
+    Add(TextOf(
+        Json{{"name", kind}, {"ph", "M"}, {"pid", rank}, {"tid", thread}, {"args", {{"name", name}}}}));
   }
 
   void AddThread(const RankRecord& rank, size_t number) {
@@ -100,8 +101,9 @@ class TraceMaker {
 
   void AddMemory(const RankRecord& rank) {
     for (const MemoryPoint& point : MemoryOf(rank))
-      Add(fmt::format("{{\"name\":\"memory\",\"ph\":\"C\",\"pid\":{},\"tid\":0,\"ts\":{},\"args\":{{\"bytes\":{}}}}}",
-                      rank.rank, Microseconds(point.at_ns - begin_ns_), point.bytes));
+      Add(fmt::format(
+          "{{\"name\":\"memory\",\"ph\":\"C\",\"pid\":{},\"tid\":0,\"ts\":{},\"args\":{{\"bytes\":{}}}}}",
+          rank.rank, Microseconds(point.at_ns - begin_ns_), point.bytes));
   }
 
   const RunRecord& record_;

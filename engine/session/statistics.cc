@@ -12,7 +12,7 @@ namespace {
 
 struct Field {
   const char* name;
-  int64_t SessionStatistics::* value;
+  int64_t SessionStatistics::*value;
 };
 constexpr Field kFields[] = {
     {"seed", &SessionStatistics::seed},
@@ -31,6 +31,7 @@ constexpr Field kFields[] = {
     {"matrix_operators", &SessionStatistics::matrix_operators},
     {"bytes_sent", &SessionStatistics::bytes_sent},
     {"bytes_received", &SessionStatistics::bytes_received},
+    {"bytes_shared", &SessionStatistics::bytes_shared},
     {"messages_sent", &SessionStatistics::messages_sent},
     {"code_compiled", &SessionStatistics::code_compiled},
     {"code_from_disk", &SessionStatistics::code_from_disk},
@@ -42,7 +43,7 @@ constexpr Field kFields[] = {
 
 struct Rate {
   const char* name;
-  double ops::MachineConstants::* value;
+  double ops::MachineConstants::*value;
 };
 constexpr Rate kRates[] = {
     {"read_bytes_per_ns", &ops::MachineConstants::read_bytes_per_ns},
@@ -211,9 +212,9 @@ std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operato
       static_cast<double>(first.fusion_ns) / 1e6, first.fusion_costed, first.plans_ahead, first.plans_reused);
   for (const SessionStatistics& rank : ranks)
     out += fmt::format(
-        "Worker {}: rows held {}, sent {:.3f} MB, received {:.3f} MB, {} messages, peak memory {:.1f} MB\n",
+        "Worker {}: rows held {}, sent {:.3f} MB, received {:.3f} MB ({:.3f} through shared memory), {} messages, peak memory {:.1f} MB\n",
         rank.rank, rank.rows_held, Megabytes(rank.bytes_sent), Megabytes(rank.bytes_received),
-        rank.messages_sent, Megabytes(rank.peak_bytes));
+        Megabytes(rank.bytes_shared), rank.messages_sent, Megabytes(rank.peak_bytes));
 
   out += fmt::format("Plans chosen by {}\n", ops::ToText(first.constants));
 

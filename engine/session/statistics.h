@@ -71,21 +71,22 @@ struct SessionStatistics {
   int64_t matrix_operators = 0;  ///< Acts of operators that read or make matrices; a fused one counts once.
   int64_t bytes_sent = 0;        ///< Over links, payload.
   int64_t bytes_received = 0;
-  int64_t messages_sent = 0;                   ///< Control messages over links.
-  int64_t code_compiled = 0;                   ///< Regions of fused operators compiled to machine code.
-  int64_t code_from_disk = 0;                  ///< Regions whose code was in the cache on disk.
-  int64_t code_ns = 0;                         ///< Time of both.
-  int64_t fusion_fallbacks = 0;                ///< Fused operators that had to be interpreted.
-  int64_t peak_bytes = 0;                      ///< Most matrix memory alive at once.
-  int64_t operators_ns = 0;  ///< Of a run that is recorded: in operators, of all threads together.
-  ops::MachineConstants constants;             ///< That plans were chosen by.
-  std::vector<FusedOperatorStatistics> fused;  ///< By descending time.
+  int64_t bytes_shared = 0;         ///< Of those received, through memory that both workers see.
+  int64_t messages_sent = 0;        ///< Control messages over links.
+  int64_t code_compiled = 0;        ///< Regions of fused operators compiled to machine code.
+  int64_t code_from_disk = 0;       ///< Regions whose code was in the cache on disk.
+  int64_t code_ns = 0;              ///< Time of both.
+  int64_t fusion_fallbacks = 0;     ///< Fused operators that had to be interpreted.
+  int64_t peak_bytes = 0;           ///< Most matrix memory alive at once.
+  int64_t operators_ns = 0;         ///< Of a run that is recorded: in operators, of all threads together.
+  ops::MachineConstants constants;  ///< That plans were chosen by.
+  std::vector<FusedOperatorStatistics> fused;           ///< By descending time.
   std::map<std::string, OperatorStatistics> operators;  ///< By name; partial work as "sum.partial".
   std::map<std::string, PlaceStatistics> places;  ///< Of a run that is recorded, by a text for the place.
   /// Operators that this rank computed alone although an operand was split over all ranks: how often, by
   /// "order in line 5".
   std::map<std::string, int64_t> ran_whole;
-  std::vector<std::string> recursions;            ///< What each body of a recursion runs (docs/recursion.md).
+  std::vector<std::string> recursions;  ///< What each body of a recursion runs (docs/recursion.md).
   std::map<std::string, int64_t> recursion_forms;  ///< How often functions ran, "f by levels" (likewise).
 
   /// The entry of `places` for operators of that name at a place, inside of `calls`, the innermost first.

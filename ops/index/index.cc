@@ -14,9 +14,9 @@
 #include "ops/base/stages.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
-#include "ops/cells/row_pieces.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/cast.h"
+#include "ops/frame/row_pieces.h"
 #include "ops/index/ranges.h"
 
 namespace heddle::ops {

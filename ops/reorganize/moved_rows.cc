@@ -8,8 +8,8 @@
 #include "ops/base/arguments.h"
 #include "ops/base/whole_number.h"
 #include "ops/cells/move_cells.h"
-#include "ops/cells/row_pieces.h"
 #include "ops/cells/storage.h"
+#include "ops/frame/row_pieces.h"
 
 namespace heddle::ops {
 namespace {

@@ -37,7 +37,7 @@ Result<Value> RunTranspose(const KernelCall& call) {
 
 constexpr int64_t kLeastPartsOfDense = 4;
 
-Format BindFormat(std::span<const ValueInfo> inputs, int64_t Shape::* length) {
+Format BindFormat(std::span<const ValueInfo> inputs, int64_t Shape::*length) {
   int64_t total = 0, dense = 0;
   for (const ValueInfo& input : inputs) {
     if (input.shape.*length == kUnknown) {

@@ -6,7 +6,7 @@
 #include "ops/base/arguments.h"
 #include "ops/base/stages.h"
 #include "ops/cells/move_cells.h"
-#include "ops/cells/row_pieces.h"
+#include "ops/frame/row_pieces.h"
 
 namespace heddle::ops {
 namespace {

@@ -54,14 +54,14 @@ Result<ValueInfo> InferTable(const InferContext& context) {
 }
 
 // The keys (kB) or weights (kW) of a call.
-Result<Operand> OperandOf(const KernelCall& call, size_t i) {
+Result<TableInput> KeysOrWeightsOf(const KernelCall& call, size_t i) {
   const Value* const given = i < call.inputs.size() ? call.inputs[i] : nullptr;
-  return Operand::Of(call.inputs[kA]->matrix(), given, i == kW, 1);
+  return TableInput::Of(call.inputs[kA]->matrix(), given, i == kW, 1);
 }
 
 // A is seq(1, m), and a column B says where in a row the weight stands: entries are in order, at most one in
 // a row.
-bool IsOneHot(const KernelCall& call, const Operand& w) {
+bool IsOneHot(const KernelCall& call, const TableInput& w) {
   const Value& b = *call.inputs[kB];
   const Matrix& a = call.inputs[kA]->matrix();
   const bool ascends = a.rows() < 2 || a.At(1, 0) == 2;  // seq(1, -3) goes down.
@@ -79,7 +79,7 @@ Result<Value> RunOneHot(const KernelCall& call, Shape shape, double weight) {
     if (i % kCellsBetweenPolls == 0 && IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
     columns[static_cast<size_t>(i)] = -1;
     if (std::isnan(keys[i]) || std::isnan(weight)) continue;
-    const int64_t column = Key(keys[i]);
+    const int64_t column = TableKey(keys[i]);
     if (column < 0) return BadKey(keys[i], i, 0);
     if (fixed && (i >= shape.rows || column >= shape.columns)) continue;
     if (column >= kMostColumns) return TooLarge("column", keys[i], kMostColumns);
@@ -117,15 +117,15 @@ Result<Value> RunTable(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(shape.rows, GivenSize(call, kD1, "the number of rows", kUnknown));
   HEDDLE_ASSIGN_OR_RETURN(shape.columns, GivenSize(call, kD2, "the number of columns", kUnknown));
   const Matrix& a = call.inputs[kA]->matrix();
-  HEDDLE_ASSIGN_OR_RETURN(const Operand b, OperandOf(call, kB));
-  HEDDLE_ASSIGN_OR_RETURN(const Operand w, OperandOf(call, kW));
+  HEDDLE_ASSIGN_OR_RETURN(const TableInput b, KeysOrWeightsOf(call, kB));
+  HEDDLE_ASSIGN_OR_RETURN(const TableInput w, KeysOrWeightsOf(call, kW));
   if (IsOneHot(call, w)) return RunOneHot(call, shape, w[0]);
   const int64_t least_rows = KeepsRows(call.node) && w.IsConstant() ? a.rows() : 0;
   HEDDLE_ASSIGN_OR_RETURN(std::optional<Matrix> made, TableOfFewCells(a, b.cells(), w.cells(), shape,
                                                                       least_rows, call.context.cancelled));
   if (made) return InFormat(*std::move(made), call.node.info.format);
   const TableRows rows{.total = a.rows(), .has_all_keys = least_rows > 0};
-  HEDDLE_ASSIGN_OR_RETURN(std::vector<Entry> entries,
+  HEDDLE_ASSIGN_OR_RETURN(std::vector<TableEntry> entries,
                           ReadEntries(a, b, w, rows, call.context.cancelled, &shape));
   return TableOf(std::move(entries), shape, call.node.info.format, w.IsConstant() && w[0] == 1,
                  call.context.cancelled);
@@ -141,8 +141,8 @@ Result<Value> RunTableBackward(const KernelCall& call) {
   const Matrix& a = call.inputs[kA]->matrix();
   const Value& weights = *call.inputs[kW];
   const Matrix& table = call.inputs[kW + 1]->matrix();
-  HEDDLE_ASSIGN_OR_RETURN(const Operand b, OperandOf(call, kB));
-  HEDDLE_ASSIGN_OR_RETURN(const Operand w, OperandOf(call, kW));
+  HEDDLE_ASSIGN_OR_RETURN(const TableInput b, KeysOrWeightsOf(call, kB));
+  HEDDLE_ASSIGN_OR_RETURN(const TableInput w, KeysOrWeightsOf(call, kW));
   const bool is_matrix = weights.IsMatrix();
   const Shape shape = is_matrix ? weights.matrix().shape() : Shape{1, 1};
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, FilledMatrix(shape.rows, shape.columns, 0));
@@ -151,7 +151,7 @@ Result<Value> RunTableBackward(const KernelCall& call) {
   for (int64_t k = 0; k < a.cells(); ++k) {
     if (k % kCellsBetweenPolls == 0 && IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
     if (std::isnan(a.data()[k]) || std::isnan(b[k]) || std::isnan(w[k])) continue;
-    const int64_t row = Key(a.data()[k]), column = Key(b[k]);
+    const int64_t row = TableKey(a.data()[k]), column = TableKey(b[k]);
     if (row < 0 || column < 0) return BadKey(row < 0 ? a.data()[k] : b[k], k / n, k % n);
     if (row >= table.rows() || column >= table.columns()) continue;
     result.mutable_data()[is_matrix ? k + k / n * skipped : 0] +=
@@ -166,7 +166,7 @@ void DifferentiateTable(AdjointCall& call) {
 }
 
 double TableWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
-  return sizeof(Entry) * static_cast<double>(inputs[kA].shape.rows) *
+  return sizeof(TableEntry) * static_cast<double>(inputs[kA].shape.rows) *
          static_cast<double>(inputs[kA].shape.columns);
 }
 

@@ -76,23 +76,23 @@ class PanelTree {
 
 // Stable; keys are in [0, range).
 template <typename KeyOf>
-void SortBy(std::vector<Entry>* entries, int64_t range, const KeyOf& key) {
-  const auto in_order = [&](const Entry& a, const Entry& b) { return key(a) < key(b); };
+void SortBy(std::vector<TableEntry>* entries, int64_t range, const KeyOf& key) {
+  const auto in_order = [&](const TableEntry& a, const TableEntry& b) { return key(a) < key(b); };
   if (std::is_sorted(entries->begin(), entries->end(), in_order)) return;
   if (range > 4 * static_cast<int64_t>(entries->size()))
     return std::stable_sort(entries->begin(), entries->end(), in_order);
   std::vector<int64_t> next(static_cast<size_t>(range) + 1, 0);
-  for (const Entry& entry : *entries) ++next[static_cast<size_t>(key(entry)) + 1];
+  for (const TableEntry& entry : *entries) ++next[static_cast<size_t>(key(entry)) + 1];
   std::partial_sum(next.begin(), next.end(), next.begin());
-  std::vector<Entry> sorted(entries->size());
-  for (const Entry& entry : *entries)
+  std::vector<TableEntry> sorted(entries->size());
+  for (const TableEntry& entry : *entries)
     sorted[static_cast<size_t>(next[static_cast<size_t>(key(entry))]++)] = entry;
   entries->swap(sorted);
 }
 
 // Calls put(row, column, sum) for each cell that has entries, in row-major order.
 template <typename Put>
-void SumCells(const std::vector<Entry>& entries, const Put& put) {
+void SumCells(const std::vector<TableEntry>& entries, const Put& put) {
   PanelTree tree;
   for (size_t k = 0; k < entries.size(); ++k) {
     tree.Add(entries[k].panel, entries[k].weight);
@@ -111,8 +111,8 @@ Status CheckFits(const Shape& a, const Shape& b, std::string_view what, StatusCo
       .WithNote("the keys and weights of table() are matrices of the same shape, or scalars");
 }
 
-Result<Operand> Operand::Of(const Matrix& a, const Value* given, bool is_weights, double fallback) {
-  Operand operand;
+Result<TableInput> TableInput::Of(const Matrix& a, const Value* given, bool is_weights, double fallback) {
+  TableInput operand;
   operand.constant_ = fallback;
   if (given != nullptr && given->IsScalar()) operand.constant_ = given->scalar().AsDouble();
   if (given == nullptr || !given->IsMatrix()) return operand;
@@ -126,7 +126,7 @@ Result<Operand> Operand::Of(const Matrix& a, const Value* given, bool is_weights
   return operand;
 }
 
-int64_t Key(double x) {
+int64_t TableKey(double x) {
   constexpr auto kBeyond = static_cast<double>(kMostLength + 1);
   return x >= kBeyond ? kMostLength : std::max<int64_t>(0, TruncateToInteger(x)) - 1;
 }
@@ -141,22 +141,22 @@ Status BadKey(double x, int64_t row, int64_t column) {
       .WithNote("keys of table() are row and column numbers, counted from 1");
 }
 
-Result<std::vector<Entry>> ReadEntries(const Matrix& a, const Operand& b, const Operand& w,
-                                       const TableRows& rows, const std::atomic<bool>* cancelled,
-                                       Shape* shape) {
+Result<std::vector<TableEntry>> ReadEntries(const Matrix& a, const TableInput& b, const TableInput& w,
+                                            const TableRows& rows, const std::atomic<bool>* cancelled,
+                                            Shape* shape) {
   const bool fixed = shape->IsKnown();
   const int64_t n = std::max<int64_t>(1, a.columns());
   const int64_t height = Granule(rows.total);
   Shape largest{0, 0};
-  std::vector<Entry> entries;
+  std::vector<TableEntry> entries;
   entries.reserve(static_cast<size_t>(a.cells()));
   for (int64_t k = 0; k < a.cells(); ++k) {
     if (k % kCellsBetweenPolls == 0 && IsCancelled(cancelled)) return Cancelled("cancelled");
     const double x = a.data()[k];
     const double y = b[k];
     if (std::isnan(x) || std::isnan(y) || std::isnan(w[k])) continue;
-    const int64_t row = Key(x);
-    const int64_t column = Key(y);
+    const int64_t row = TableKey(x);
+    const int64_t column = TableKey(y);
     if (row < 0 || column < 0) return BadKey(row < 0 ? x : y, rows.first + k / n, k % n);
     if (fixed && (row >= shape->rows || column >= shape->columns)) continue;
     if (column >= kMostColumns) return TooLarge("column", y, kMostColumns);
@@ -170,20 +170,20 @@ Result<std::vector<Entry>> ReadEntries(const Matrix& a, const Operand& b, const 
   return entries;
 }
 
-void SortEntries(std::vector<Entry>* entries, const Shape& shape) {
-  const auto in_order = [](const Entry& a, const Entry& b) {
+void SortEntries(std::vector<TableEntry>* entries, const Shape& shape) {
+  const auto in_order = [](const TableEntry& a, const TableEntry& b) {
     return a.row != b.row ? a.row < b.row : a.column < b.column;
   };
   if (std::is_sorted(entries->begin(), entries->end(), in_order)) return;
-  SortBy(entries, shape.columns, [](const Entry& entry) { return int64_t{entry.column}; });
-  SortBy(entries, shape.rows, [](const Entry& entry) { return entry.row; });
+  SortBy(entries, shape.columns, [](const TableEntry& entry) { return int64_t{entry.column}; });
+  SortBy(entries, shape.rows, [](const TableEntry& entry) { return entry.row; });
 }
 
-void CombineEntries(bool counts_ones, std::vector<Entry>* entries) {
+void CombineEntries(bool counts_ones, std::vector<TableEntry>* entries) {
   size_t kept = 0;
-  for (const Entry& entry : *entries) {
+  for (const TableEntry& entry : *entries) {
     if (kept > 0) {
-      Entry& last = (*entries)[kept - 1];
+      TableEntry& last = (*entries)[kept - 1];
       if (last.row == entry.row && last.column == entry.column &&
           (counts_ones || last.panel == entry.panel)) {
         last.weight += entry.weight;
@@ -203,7 +203,7 @@ Result<Value> InFormat(Matrix dense, Format format) {
   return Value(std::move(dense));
 }
 
-Result<Value> TableOf(std::vector<Entry> entries, const Shape& shape, Format format, bool counts_ones,
+Result<Value> TableOf(std::vector<TableEntry> entries, const Shape& shape, Format format, bool counts_ones,
                       const std::atomic<bool>* cancelled) {
   const bool sparse = format == Format::kSparse;
   // As doubles: sizes are whatever a script says.
@@ -213,7 +213,7 @@ Result<Value> TableOf(std::vector<Entry> entries, const Shape& shape, Format for
     HEDDLE_ASSIGN_OR_RETURN(Matrix result, FilledMatrix(shape.rows, shape.columns, 0));
     double* cells = result.mutable_data();
     if (counts_ones) {  // Whole numbers: exact in any order.
-      for (const Entry& entry : entries) cells[entry.row * shape.columns + entry.column] += entry.weight;
+      for (const TableEntry& entry : entries) cells[entry.row * shape.columns + entry.column] += entry.weight;
     } else {
       SortEntries(&entries, shape);
       SumCells(entries,

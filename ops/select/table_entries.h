@@ -24,10 +24,10 @@ constexpr int64_t kMostColumns = std::numeric_limits<int32_t>::max();
 Status CheckFits(const Shape& a, const Shape& b, std::string_view what, StatusCode code);
 
 /// The keys B or the weights W: a scalar, or one number for each cell of A in row-major order.
-class Operand {
+class TableInput {
  public:
   /// Of the value of input `i`; nullptr: `fallback`.
-  static Result<Operand> Of(const Matrix& a, const Value* given, bool is_weights, double fallback);
+  static Result<TableInput> Of(const Matrix& a, const Value* given, bool is_weights, double fallback);
   double operator[](int64_t k) const { return is_matrix_ ? matrix_.data()[k] : constant_; }
   TableOperand cells() const { return {is_matrix_ ? matrix_.data() : nullptr, constant_}; }
   bool IsConstant() const { return !is_matrix_; }
@@ -40,13 +40,13 @@ class Operand {
 
 /// A key after truncation, 0-based; that of keys beyond every table is kMostLength. Negative: below 1, an
 /// error.
-int64_t Key(double x);
+int64_t TableKey(double x);
 Status TooLarge(std::string_view axis, double key, int64_t most);
 /// `row` and `column` from 0: where the key stands in A.
 Status BadKey(double x, int64_t row, int64_t column);
 
 /// A weight that counts for one cell of the table.
-struct Entry {
+struct TableEntry {
   int64_t row;
   int32_t column;
   int64_t panel;  ///< Of the rows of A.
@@ -62,18 +62,18 @@ struct TableRows {
 
 /// Reads the keys: entries within the table, in row-major order of A. Where `shape` is not known it becomes
 /// the smallest that holds them.
-Result<std::vector<Entry>> ReadEntries(const Matrix& a, const Operand& b, const Operand& w,
-                                       const TableRows& rows, const std::atomic<bool>* cancelled,
-                                       Shape* shape);
+Result<std::vector<TableEntry>> ReadEntries(const Matrix& a, const TableInput& b, const TableInput& w,
+                                            const TableRows& rows, const std::atomic<bool>* cancelled,
+                                            Shape* shape);
 
 /// Orders entries by row; then, within a row, by column. Stable.
-void SortEntries(std::vector<Entry>* entries, const Shape& shape);
+void SortEntries(std::vector<TableEntry>* entries, const Shape& shape);
 /// Of sorted entries one for each cell and panel, with the sum in their order; with `counts_ones`, where sums
 /// are exact in every order, one for each cell.
-void CombineEntries(bool counts_ones, std::vector<Entry>* entries);
+void CombineEntries(bool counts_ones, std::vector<TableEntry>* entries);
 
 /// The table, in that format, whatever the order of the entries of different cells.
-Result<Value> TableOf(std::vector<Entry> entries, const Shape& shape, Format format, bool counts_ones,
+Result<Value> TableOf(std::vector<TableEntry> entries, const Shape& shape, Format format, bool counts_ones,
                       const std::atomic<bool>* cancelled);
 Result<Value> InFormat(Matrix dense, Format format);
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ops/base/arguments.h"
-#include "ops/cells/row_pieces.h"
+#include "ops/frame/row_pieces.h"
 #include "ops/select/table_entries.h"
 
 namespace heddle::ops {
@@ -19,10 +19,10 @@ bool IsMatrixIn(std::span<const ValueInfo> inputs, size_t i) {
 }
 
 // Entries travel as rows: row, column, panel, weight.
-Result<Value> MatrixOf(std::span<const Entry> entries) {
+Result<Value> MatrixOf(std::span<const TableEntry> entries) {
   HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, Matrix::Dense(static_cast<int64_t>(entries.size()), 4));
   double* out = matrix.mutable_data();
-  for (const Entry& entry : entries) {
+  for (const TableEntry& entry : entries) {
     *out++ = static_cast<double>(entry.row);
     *out++ = static_cast<double>(entry.column);
     *out++ = static_cast<double>(entry.panel);
@@ -31,10 +31,10 @@ Result<Value> MatrixOf(std::span<const Entry> entries) {
   return Value(std::move(matrix));
 }
 
-std::vector<Entry> EntriesOf(const Matrix& matrix) {
-  std::vector<Entry> entries(static_cast<size_t>(matrix.rows()));
+std::vector<TableEntry> EntriesOf(const Matrix& matrix) {
+  std::vector<TableEntry> entries(static_cast<size_t>(matrix.rows()));
   const double* in = matrix.data();
-  for (Entry& entry : entries) {
+  for (TableEntry& entry : entries) {
     entry = {static_cast<int64_t>(in[0]), static_cast<int32_t>(in[1]), static_cast<int64_t>(in[2]), in[3]};
     in += 4;
   }
@@ -66,13 +66,13 @@ Status Read(const StageCall& call, std::span<Value> outputs) {
   HEDDLE_ASSIGN_OR_RETURN(shape.rows, GivenSize(as_call, kD1, "the number of rows", kUnknown));
   HEDDLE_ASSIGN_OR_RETURN(shape.columns, GivenSize(as_call, kD2, "the number of columns", kUnknown));
   const Matrix& a = call.inputs[kA]->matrix();
-  HEDDLE_ASSIGN_OR_RETURN(const Operand b, Operand::Of(a, Given(call, kB), false, 1));
-  HEDDLE_ASSIGN_OR_RETURN(const Operand w, Operand::Of(a, Given(call, kW), true, 1));
+  HEDDLE_ASSIGN_OR_RETURN(const TableInput b, TableInput::Of(a, Given(call, kB), false, 1));
+  HEDDLE_ASSIGN_OR_RETURN(const TableInput w, TableInput::Of(a, Given(call, kW), true, 1));
   const TableRows rows{
       .first = call.rows.Begin(call.rank),
       .total = call.rows.Length(),
       .has_all_keys = BooleanAttribute(call.node, "keep.rows", false) && !IsMatrixIn(call.input_infos, kW)};
-  HEDDLE_ASSIGN_OR_RETURN(std::vector<Entry> entries,
+  HEDDLE_ASSIGN_OR_RETURN(std::vector<TableEntry> entries,
                           ReadEntries(a, b, w, rows, call.context.cancelled, &shape));
   SortEntries(&entries, shape);
   const bool counts_ones = CountsOnes(call, Given(call, kW));
@@ -96,11 +96,11 @@ Status Send(const StageCall& call, std::span<Value> outputs) {
   }
   const Split cuts = call.result_rows.cuts.empty() ? Distribution::SplitRows(shape.rows, call.ranks()).split
                                                    : call.result_rows;
-  const std::vector<Entry> entries = EntriesOf(call.Received(0).matrix());
+  const std::vector<TableEntry> entries = EntriesOf(call.Received(0).matrix());
   auto begin = entries.begin();
   for (int32_t rank = 0; rank < call.ranks(); ++rank) {
-    const auto end = std::partition_point(begin, entries.end(),
-                                          [&](const Entry& entry) { return entry.row < cuts.End(rank); });
+    const auto end = std::partition_point(
+        begin, entries.end(), [&](const TableEntry& entry) { return entry.row < cuts.End(rank); });
     HEDDLE_ASSIGN_OR_RETURN(outputs[static_cast<size_t>(rank)], MatrixOf({begin, end}));
     begin = end;
   }
@@ -118,8 +118,8 @@ Status Add(const StageCall& call, std::span<Value> outputs) {
   const auto first = static_cast<int64_t>(own.At(0, 0));
   const Shape shape{static_cast<int64_t>(own.At(0, 1)) - first, static_cast<int64_t>(own.At(0, 2))};
   HEDDLE_ASSIGN_OR_RETURN(const Value sums, JoinRows(call.Parts(0)));
-  std::vector<Entry> entries = EntriesOf(sums.matrix());
-  for (Entry& entry : entries) entry.row -= first;
+  std::vector<TableEntry> entries = EntriesOf(sums.matrix());
+  for (TableEntry& entry : entries) entry.row -= first;
   HEDDLE_ASSIGN_OR_RETURN(outputs[0], TableOf(std::move(entries), shape, call.node.info.format,
                                               own.At(0, 3) != 0, call.context.cancelled));
   return OkStatus();

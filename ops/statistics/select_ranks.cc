@@ -94,7 +94,8 @@ void Select(int64_t count, const KeyAt& key, int shift, std::span<const int64_t>
 void SelectKeys(std::vector<Key> keys, int shift, std::span<const int64_t> places, Key* found) {
   const auto count = static_cast<int64_t>(keys.size());
   if (shift >= 0 && count > kSorted)
-    return Select(count, [&](int64_t i) { return keys[static_cast<size_t>(i)]; }, shift, places, found);
+    return Select(
+        count, [&](int64_t i) { return keys[static_cast<size_t>(i)]; }, shift, places, found);
   if (count > kSorted) {  // all digits are equal
     std::fill_n(found, places.size(), keys[0]);
     return;

@@ -244,6 +244,20 @@ void DeallocateSession(PyObject* self) {
   Free(self);
 }
 
+// While it lives the session runs a statement, with these callbacks.
+class Statement {
+ public:
+  Statement(SessionObject* session, Callbacks* callbacks) : session_(session) {
+    session_->callbacks = callbacks;
+  }
+  ~Statement() { session_->callbacks = nullptr; }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+ private:
+  SessionObject* const session_;
+};
+
 bool MayUse(const SessionObject& session) {
   ReleaseNow();
   if (session.callbacks == nullptr) return true;
@@ -259,11 +273,10 @@ PyObject* RunStatements(PyObject* self, PyObject* arguments) {
   SessionObject& session = SessionOf(self);
   if (!MayUse(session)) return nullptr;
   Callbacks callbacks(print, warn);
-  session.callbacks = &callbacks;
-  const bool ended = RunInterruptibly(session.threads, &callbacks,
-                                      [&] { return session.session->Run(entry, callbacks.cancellation()); });
-  session.callbacks = nullptr;
-  if (!ended) return nullptr;
+  const Statement statement(&session, &callbacks);
+  if (!RunInterruptibly(session.threads, &callbacks,
+                        [&] { return session.session->Run(entry, callbacks.cancellation()); }))
+    return nullptr;
   Py_RETURN_NONE;
 }
 

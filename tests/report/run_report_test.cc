@@ -32,7 +32,7 @@ std::string Python() {
 }
 
 bool IsThere(const std::string& path) {
-  struct stat status{};
+  struct stat status {};
   return stat(path.c_str(), &status) == 0;
 }
 
@@ -95,8 +95,9 @@ TEST_F(RunReportTest, IterationsOfAParforHaveTheirThreads) {
 }
 
 TEST_F(RunReportTest, ARunThatFailsHasAReportThatSaysWhy) {
-  WriteText(At("script.dml"), std::string(kScript) +
-                                  "for (i in 1:3) {\n  print(i)\n  if (i > 1) { stop(\"a <b>reason</b>\") }\n}\n");
+  WriteText(
+      At("script.dml"),
+      std::string(kScript) + "for (i in 1:3) {\n  print(i)\n  if (i > 1) { stop(\"a <b>reason</b>\") }\n}\n");
   const Finished done = Run({"run", "--report", "run.html", "--trace", "run.json"});
   EXPECT_EQ(done.code, 1);
   const std::string page = ReadText(At("run.html"));

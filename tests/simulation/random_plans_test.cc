@@ -8,7 +8,9 @@
 
 #include "actor/simulation.h"
 #include "scheduler/liveness.h"
+#include "scheduler/schedule.h"
 #include "tests/simulation/hash_body.h"
+#include "tests/simulation/plan_writer.h"
 #include "tests/simulation/random_plan.h"
 
 namespace heddle::actor {
@@ -82,6 +84,73 @@ Status CheckControlOrder(const Plan& plan, const HashTrace& trace) {
     ++acts[id];
   }
   return OkStatus();
+}
+
+// Operators in stages, of which some ranks send more than others: a quantile of what order() sorts, beside a
+// median, on three ranks.
+TEST(ExchangesTest, OperatorsInStagesEndOnEveryRank) {
+  Graph graph;
+  const auto add = [&](const std::string& op, std::vector<NodeId> inputs, ValueInfo info,
+                       const std::string& name = "") {
+    Node node;
+    node.op = op;
+    node.inputs = std::move(inputs);
+    node.info = info;
+    if (!name.empty()) node.SetAttribute("name", Scalar(name));
+    return graph.Add(std::move(node));
+  };
+  const ValueInfo column = ValueInfo::OfMatrix({10'000, 1}), number = ValueInfo::OfScalar(ValueType::kDouble);
+  const NodeId x = add("variable", {}, column, "x"),
+               p = add("variable", {}, ValueInfo::OfMatrix({2, 1}), "p");
+  const NodeId sorted = add("order", {x}, column);
+  const NodeId middle = add("quantile", {sorted, p}, ValueInfo::OfMatrix({2, 1}));
+  const NodeId median = add("median", {x}, number);
+  const NodeId scaled = add("*", {sorted, median}, column);
+  add("assign", {add("cumsum", {scaled}, column)}, column, "y");
+  add("assign", {middle}, graph[middle].info, "middle");
+  const Result<Plan> plan =
+      scheduler::Schedule(graph, {{"x", Distribution::SplitRows(10'000, 3)}, {"p", Distribution::Each()}},
+                          {.ranks = 3, .min_distributed_bytes = 0});
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_GT(plan->staged.size(), 3u);
+  for (uint64_t seed = 0; seed < Seeds(300); ++seed) {
+    HashTrace trace;
+    auto simulation = Simulate(*plan, trace);
+    ASSERT_TRUE(simulation.ok()) << simulation.status().ToString();
+    const Status run = (*simulation)->Run(1, {.seed = seed});
+    ASSERT_TRUE(run.ok()) << "seed " << seed << ": " << run.ToString();
+  }
+}
+
+// Values go from all ranks to all, several times one behind the other: the end of an edge follows from ends
+// of edges that come from other ranks, and those from ends that went there.
+TEST(ExchangesTest, EndsOfEdgesReachEachOtherOnEveryWay) {
+  constexpr uint32_t kRanks = 3;
+  PlanWriter writer(kRanks);
+  std::vector<RegisterId> made;
+  for (uint32_t rank = 0; rank < kRanks; ++rank)
+    made.push_back(writer.Output(writer.Add(TaskKind::kSource, rank, kCompute, {})));
+  for (int stage = 0; stage < 5; ++stage) {
+    std::vector<RegisterId> next;
+    for (uint32_t rank = 0; rank < kRanks; ++rank) {
+      std::vector<RegisterId> received;
+      for (uint32_t from = 0; from < kRanks; ++from)
+        received.push_back(from == rank
+                               ? made[from]
+                               : writer.Output(writer.Add(TaskKind::kCopy, rank, kNetwork, {made[from]})));
+      next.push_back(writer.Output(writer.Add(TaskKind::kCompute, rank, kCompute, std::move(received))));
+    }
+    made = std::move(next);
+  }
+  for (uint32_t rank = 0; rank < kRanks; ++rank) writer.Add(TaskKind::kSink, rank, kCompute, {made[rank]});
+  const Plan plan = writer.Finish();
+  for (uint64_t seed = 0; seed < Seeds(300); ++seed) {
+    HashTrace trace;
+    auto simulation = Simulate(plan, trace);
+    ASSERT_TRUE(simulation.ok()) << simulation.status().ToString();
+    const Status run = (*simulation)->Run(1, {.seed = seed});
+    ASSERT_TRUE(run.ok()) << "seed " << seed << ": " << run.ToString();
+  }
 }
 
 TEST(RandomPlansTest, FinishWithTheSequentialResultAndAllSlotsFree) {

@@ -14,8 +14,8 @@ using testing_support::TemporaryFolder;
 using testing_support::Terminal;
 using testing_support::WriteText;
 
-// Runs for some seconds of wall clock, whatever the machine, nearly all of them in line 5, and prints once. Workers
-// tell each other the time, which takes as long as small matrices do.
+// Runs for some seconds of wall clock, whatever the machine, nearly all of them in line 5, and prints once.
+// Workers tell each other the time, which takes as long as small matrices do.
 constexpr const char* kScript =
     "begin = time()\n"
     "rounds = 0\n"

@@ -56,12 +56,12 @@ class RealFiles : public Files, public JoinedParts {
   bool Exists(const std::string& path) override {
     const Result<FilePlace> place = paths_.Find(path, Use::kLook);
     if (IsRefused(place)) return false;  // opening it will tell why
-    struct stat status{};
+    struct stat status {};
     return versions_.IsExpected(path).value_or(place.ok() && place->Look(&status));
   }
 
   bool IsDirectory(const std::string& path) override {
-    struct stat status{};
+    struct stat status {};
     return Look(path, &status).ok() && S_ISDIR(status.st_mode);
   }
 
@@ -72,7 +72,7 @@ class RealFiles : public Files, public JoinedParts {
   }
 
   Result<std::string> Fingerprint(const std::string& path) override {
-    struct stat status{};
+    struct stat status {};
     const Status found = Look(path, &status);
     if (!found.ok()) HEDDLE_RETURN_IF_ERROR(versions_.Check(path, versions_.Find(path)));
     HEDDLE_RETURN_IF_ERROR(found);
@@ -120,7 +120,7 @@ class RealFiles : public Files, public JoinedParts {
     const Result<FilePlace> place = paths_.Find(path, Use::kRemove);
     if (place.status().code() == StatusCode::kNotFound) return OkStatus();
     HEDDLE_RETURN_IF_ERROR(place.status());
-    struct stat status{};
+    struct stat status {};
     if (!place->Look(&status)) return OkStatus();
     const auto nothing = [] { return OkStatus(); };
     return ChangeThrough(gate_, path, nothing, [&] {
@@ -154,7 +154,7 @@ class RealFiles : public Files, public JoinedParts {
   // Copies a part behind what is written, and removes it.
   static Status AppendPart(const FilePlace& place, const KeptPart& part, int out, const std::string& path) {
     const FilePlace hidden = place.Sibling(part.name);
-    const Descriptor in(IsHiddenName(part.name) ? hidden.Open(O_RDONLY) : -1);
+    const Descriptor in(IsHiddenName(part.name) ? hidden.Open(O_RDONLY | O_NONBLOCK) : -1);
     if (in.get() < 0)
       return NotFound("cannot write '{}': worker 0 does not see what another worker has written of it", path)
           .WithNote("every worker must see the same files of a job");
@@ -191,7 +191,7 @@ class RealFiles : public Files, public JoinedParts {
   void ForgetJoinedParts() {
     const std::lock_guard lock(mutex_);
     std::erase_if(parts_, [](const OwnPart& part) {
-      struct stat status{};
+      struct stat status {};
       if (part.place.Sibling(part.name).Look(&status) || errno != ENOENT) return false;
       RemoveHidden(part.place, part.name);
       return true;
@@ -199,7 +199,7 @@ class RealFiles : public Files, public JoinedParts {
   }
 
   Result<std::unique_ptr<InputFile>> OpenAt(const std::string& path, const FilePlace& place) {
-    struct stat status{};
+    struct stat status {};
     if (place.Look(&status) && S_ISDIR(status.st_mode)) return OpenParts(path, place);
     return OpenOrdinaryFile(place, path, &versions_);
   }
@@ -216,7 +216,7 @@ class RealFiles : public Files, public JoinedParts {
           std::binary_search(names.begin(), names.end(), name.substr(0, name.size() - 4), ComesBefore);
       if (name[0] == '.' || name[0] == '_' || describes_part) continue;
       HEDDLE_ASSIGN_OR_RETURN(FilePlace part, folder.Find(name, paths_, Use::kRead));
-      struct stat status{};
+      struct stat status {};
       if (!part.Look(&status) || !S_ISDIR(status.st_mode))
         parts.push_back({std::move(part), path + "/" + name});
     }

@@ -76,7 +76,7 @@ bool Lock(int fd) { return flock(fd, LOCK_EX | LOCK_NB) == 0; }
 // Takes the lock of a part that this process has made; false when a sweeper was faster.
 bool LockOwn(int fd) {
   if (!Lock(fd) && errno == EWOULDBLOCK) return false;
-  struct stat status{};
+  struct stat status {};
   return fstat(fd, &status) == 0 && status.st_nlink > 0;
 }
 
@@ -87,7 +87,8 @@ constexpr time_t kAbandonedAfterSeconds = 24 * 3600;
 void RemoveIfAbandoned(int folder, const char* name) {
   const int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);  // NFS locks no others
   if (fd < 0) return;
-  struct stat opened{}, named{};
+  struct stat opened {
+  }, named{};
   const bool is_same = fstat(fd, &opened) == 0 && S_ISREG(opened.st_mode) &&
                        opened.st_mtime < time(nullptr) - kAbandonedAfterSeconds && Lock(fd) &&
                        fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -99,7 +100,7 @@ void RemoveIfAbandoned(int folder, const char* name) {
 }  // namespace
 
 void AbandonedParts::RemoveOnce(int folder) {
-  struct stat status{};
+  struct stat status {};
   if (fstat(folder, &status) != 0) return;
   {
     const std::lock_guard lock(mutex_);
@@ -148,7 +149,7 @@ Replacement::~Replacement() {
 }
 
 Result<Replacement> Replacement::Begin(FilePlace place, const std::string& shown) {
-  struct stat present{};
+  struct stat present {};
   if (place.Look(&present)) {
     if (S_ISDIR(present.st_mode))
       return DataLoss("cannot write '{}': a directory of that name is there", shown);
@@ -200,9 +201,9 @@ Status Replacement::MakeName() {
 
 // What an older file allows others stays as it is; never more than that, also for a moment.
 Status Replacement::TakeOver() {
-  struct stat old{};
+  struct stat old {};
   if (!place_.Look(&old) || !S_ISREG(old.st_mode)) return OkStatus();
-  struct stat own{};
+  struct stat own {};
   if (fstat(fd_, &own) != 0) return FileError("write", shown_);
   mode_t mode = old.st_mode & 07777;
   if (fchmod(fd_, mode & 0700) != 0) return FileError("write", shown_);

@@ -5,7 +5,7 @@
 #include "ops/io/formats/list_files.h"
 #include "ops/io/formats/share_rows.h"
 #include "ops/io/formats/shared_look.h"
-#include "ops/io/formats/write/write_joined.h"
+#include "ops/io/formats/write_joined.h"
 
 namespace heddle::ops {
 namespace {

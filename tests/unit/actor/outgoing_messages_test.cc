@@ -71,10 +71,12 @@ TEST(OutgoingMessagesTest, WhatLetsNobodyGoOnWaitsForWhatDoes) {
   outgoing.Add(Of(MessageType::kReady, 1));
   EXPECT_EQ(Flushed(outgoing), "1: ACK READY");
   outgoing.Add(Of(MessageType::kEos, 1));
+  EXPECT_EQ(Flushed(outgoing), "1: EOS") << "other ends may follow from it";
+  outgoing.Add(Of(MessageType::kAck, 1));
   EXPECT_EQ(Flushed(outgoing), "");
   outgoing.Add(Of(MessageType::kReady, 1));
   outgoing.Add(Of(MessageType::kEos, 1));
-  EXPECT_EQ(Flushed(outgoing), "1: EOS READY EOS");
+  EXPECT_EQ(Flushed(outgoing), "1: ACK READY EOS");
   outgoing.Add(Of(MessageType::kAck, 1));
   EXPECT_EQ(Flushed(outgoing), "1: ACK") << "the last edge has ended";
 }

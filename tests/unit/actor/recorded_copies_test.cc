@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -22,7 +23,7 @@ using Done = std::function<void(Result<Value>)>;
 // A link that answers a pull when the test does.
 class HeldLink : public Link {
  public:
-  void Send(uint32_t, const Message&) override {}
+  void Send(uint32_t, std::span<const Message>) override {}
   void SendError(uint32_t, uint32_t, NodeId, const Status&) override {}
   void Pull(uint32_t, uint32_t, RegisterId, uint8_t, Done done) override {
     const std::lock_guard lock(mutex_);
@@ -62,7 +63,8 @@ class RecordedCopiesTest : public testing::Test {
               .register_id = made,
               .type = MessageType::kReady};
     plan_ = std::make_shared<const Plan>(writer.Finish());
-    runtime_ = Runtime::Create({.rank = 1, .threads = 1, .recorder = &*recorder_}, kernels_, context_, &link_);
+    runtime_ =
+        Runtime::Create({.rank = 1, .threads = 1, .recorder = &*recorder_}, kernels_, context_, &link_);
     run_ = std::thread([this] { result_ = runtime_->Run(plan_, 1, {}); });
     runtime_->OnMessage(ready_);
   }

@@ -9,6 +9,7 @@
 
 #include "cluster/executor/executor_process.h"
 #include "cluster/executor/launch.h"
+#include "cluster/security/token.h"
 #include "tests/unit/engine/script_runner.h"
 
 namespace heddle::cluster {
@@ -74,7 +75,7 @@ TEST(ExecutorTest, ProcessesGiveTheBytesOfOneSession) {
 TEST(ExecutorTest, SharedMemoryChangesNoByte) {
   const char* const script =
       "X = rand(rows=5000, cols=60, seed=1)\nS = rand(rows=5000, cols=40, sparsity=0.1, seed=2)\n"
-      "Y = X[order(target=X[, 1], index.return=TRUE)[1, 1]:4000, ]\n"
+      "Y = order(target=X, by=1)[1:4000, ]\n"
       "print(sum(Y * Y) + sum(rbind(S, S))); print(toString(t(X) %*% X, decimal=17, rows=60, cols=60))";
   const engine::ScriptOutcome expected = engine::RunScript(script);
   ASSERT_TRUE(expected.status.ok()) << expected.status.ToString();
@@ -84,7 +85,7 @@ TEST(ExecutorTest, SharedMemoryChangesNoByte) {
     ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
     EXPECT_EQ(output, expected.output);
     int64_t shared = 0;
-    for (const engine::SessionStatistics& rank : outcome.statistics) shared += rank.bytes_received;
+    for (const engine::SessionStatistics& rank : outcome.statistics) shared += rank.bytes_shared;
     EXPECT_EQ(shared > 0, shares_memory);
   }
 }

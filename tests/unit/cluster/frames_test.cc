@@ -92,7 +92,7 @@ TEST(FramesTest, EveryDistributionGivesTheSameCellsOnAnyNumberOfRanks) {
         for (int rank = 0; rank < ranks; ++rank) {
           const actor::RunResult& result = results[static_cast<size_t>(rank)];
           if (!known) {
-            EXPECT_EQ(result.infos.at("G"), ValueInfo::OfFrame(kRows, frame.schema()));
+            EXPECT_EQ(result.sizes.at("G").info, ValueInfo::OfFrame(kRows, frame.schema()));
           }
           if (!split && rank != 0) continue;
           EXPECT_TRUE(heddle::Frame::SameCells(result.live_out.at("G").frame(),

@@ -175,8 +175,9 @@ TEST(GrpcLinkTest, AddressesThatOthersReachSpeakTlsOnly) {
 TEST(GrpcLinkTest, AnExecutorWithAnotherCertificateIsNotSpokenTo) {
   Links links(2, {}, "0.0.0.0:0");
   links.peer(0).certificate = links.peer(1).certificate;
-  std::future<Status> own =
-      std::async(std::launch::async, [&] { return links[0].Connect({links.peer(0), links.peer(1)}, 300); });
+  std::future<Status> own = std::async(std::launch::async, [&] {
+    return links[0].Connect({links.peer(0), links.peer(1)}, 300);
+  });
   EXPECT_EQ(links[1].Connect({links.peer(0), links.peer(1)}, 300).code(), StatusCode::kUnavailable);
   EXPECT_TRUE(own.get().message().ends_with(" did not link up within 0.3 s"));  // nobody called it
 }

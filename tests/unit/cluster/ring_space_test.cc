@@ -12,8 +12,8 @@ constexpr uint64_t kArena = 0x123456789abcdef0;
 constexpr uint64_t kGb = 1'000'000'000;
 
 TEST(RingSpaceTest, RunsFollowEachOtherAndNeverCrossTheEnd) {
-  WrittenRing written(kArena, 100);
-  ReadRing read(kArena, 100);
+  WrittenRing written(kArena, 200);
+  ReadRing read(kArena, 200);
   uint64_t returned = 0;
   uint64_t generation = 0;
   for (uint64_t i = 0; i < 10'000; ++i) {
@@ -25,7 +25,8 @@ TEST(RingSpaceTest, RunsFollowEachOtherAndNeverCrossTheEnd) {
       handle = written.Take(bytes);
     }
     ASSERT_TRUE(handle.has_value());
-    EXPECT_LE(handle->offset + handle->bytes, 100u);
+    EXPECT_LE(handle->offset + handle->bytes, 200u);
+    EXPECT_EQ(handle->offset % 64, 0u);
     EXPECT_GE(handle->generation, generation);
     generation = handle->generation;
     ASSERT_TRUE(read.Accept(*handle)) << i;
@@ -56,12 +57,14 @@ TEST(RingSpaceTest, OffsetsBeyondFourGigabytesAreNotCut) {
 }
 
 TEST(RingSpaceTest, WhatWasNotReadIsNotWrittenOver) {
-  WrittenRing written(kArena, 64);
+  WrittenRing written(kArena, 128);
   ASSERT_TRUE(written.Take(40).has_value());
-  EXPECT_FALSE(written.HasRoomFor(40));
-  EXPECT_FALSE(written.Take(40).has_value());
-  EXPECT_TRUE(written.HasRoomFor(24));
+  EXPECT_TRUE(written.HasRoomFor(64));
   EXPECT_FALSE(written.HasRoomFor(65));
+  ASSERT_TRUE(written.Take(64).has_value());
+  EXPECT_FALSE(written.HasRoomFor(1));
+  EXPECT_FALSE(written.Take(40).has_value());
+  EXPECT_FALSE(written.HasRoomFor(129));
 }
 
 TEST(RingSpaceTest, AReaderTrustsNoHandle) {
@@ -105,7 +108,7 @@ TEST(RingSpaceTest, AWriterTrustsNoReturn) {
   WrittenRing written(kArena, 100);
   const RingHandle first = *written.Take(60);
   const RingHandle second = *written.Take(30);
-  EXPECT_FALSE(written.Return({kArena, 60, 31, 0})) << "never written";
+  EXPECT_FALSE(written.Return({kArena, 64, 31, 0})) << "never written";
   EXPECT_FALSE(written.Return({kArena + 1, 0, 60, 0})) << "of another ring";
   EXPECT_TRUE(written.Return(second)) << "includes those before";
   EXPECT_FALSE(written.Return(first)) << "returned before";

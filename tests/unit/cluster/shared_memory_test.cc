@@ -37,9 +37,9 @@ std::array<Value, 6> ValuesOfAllKinds() {
 void ExpectSame(const Value& a, const Value& b) {
   ASSERT_EQ(a.kind(), b.kind());
   switch (a.kind()) {
-    case Value::Kind::kScalar: return EXPECT_EQ(a.scalar().AsString(), b.scalar().AsString());
-    case Value::Kind::kMatrix: return EXPECT_TRUE(Matrix::SameCells(a.matrix(), b.matrix()));
-    case Value::Kind::kFrame: return EXPECT_TRUE(Frame::SameCells(a.frame(), b.frame()));
+    case Value::Kind::kScalar: EXPECT_EQ(a.scalar().AsString(), b.scalar().AsString()); break;
+    case Value::Kind::kMatrix: EXPECT_TRUE(Matrix::SameCells(a.matrix(), b.matrix())); break;
+    case Value::Kind::kFrame: EXPECT_TRUE(Frame::SameCells(a.frame(), b.frame())); break;
   }
 }
 
@@ -65,7 +65,9 @@ int64_t PullAll(const std::vector<bool>& share_memory) {
   EXPECT_EQ(links[0].SharesMemoryWith(1), statistics.bytes_shared > 0);
   EXPECT_GT(statistics.bytes_received, 3 * values[0].bytes());
   EXPECT_GT(links[1].statistics().bytes_sent, 3 * values[0].bytes());
-  if (statistics.bytes_shared > 0) EXPECT_EQ(statistics.bytes_shared, statistics.bytes_received);
+  if (statistics.bytes_shared > 0) {
+    EXPECT_EQ(statistics.bytes_shared, statistics.bytes_received);
+  }
   return statistics.bytes_shared;
 }
 

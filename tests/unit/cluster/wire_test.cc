@@ -7,6 +7,7 @@
 
 #include "actor/run_number.h"
 #include "cluster/executor/executor_messages.h"
+#include "cluster/security/token.h"
 #include "core/status_numbers.h"
 #include "engine/session/statistics.h"
 #include "engine/wire/bytes.h"
@@ -408,12 +409,14 @@ TEST(ExecutorMessagesTest, AnOutcomeKeepsItsStatusAndStatistics) {
   message.done->own_cause = true;
   message.done->statistics.emplace();
   message.done->statistics->bytes_sent = 123;
+  message.done->statistics->bytes_shared = 45;
   message.done->statistics->operators["sum.partial"].acts = 4;
   const Result<ExecutorMessage> parsed = ParseExecutorMessage(ToLine(message));
   ASSERT_TRUE(parsed.ok() && parsed->done.has_value());
   EXPECT_EQ(parsed->done->status.ToString(), message.done->status.ToString());
   EXPECT_TRUE(parsed->done->own_cause);
   EXPECT_EQ(parsed->done->statistics->bytes_sent, 123);
+  EXPECT_EQ(parsed->done->statistics->bytes_shared, 45);
   EXPECT_EQ(parsed->done->statistics->operators.at("sum.partial").acts, 4);
   EXPECT_FALSE(ParseExecutorMessage("[1]").ok());
 }

@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "ops/io/files/files.h"
+#include "ops/io/formats/file_format.h"
 
 namespace heddle::engine {
 namespace {
@@ -71,14 +75,45 @@ TEST(FileLookTest, WhatRankZeroSawTravelsAsText) {
   look.versions["a b\nc"] = {
       .kind = ops::FileVersion::Kind::kFile, .bytes = 12, .seconds = -3, .nanoseconds = 9};
   look.versions[""] = {};
+  look.shared = {{2, "a b\nc"}, {4, ""}};
   const std::string text = look.ToText();
   const Result<FileLook> parsed = FileLook::Parse(text);
   ASSERT_TRUE(parsed.ok());
   EXPECT_EQ(parsed->ToText(), text);
   EXPECT_EQ(parsed->waiting, look.waiting);
+  EXPECT_EQ(parsed->shared, look.shared);
   EXPECT_EQ(parsed->versions.at("a b\nc").bytes, 12);
   for (size_t size = 0; size < text.size(); ++size)
     EXPECT_FALSE(FileLook::Parse(text.substr(0, size)).ok()) << size;
+}
+
+// Of files that are large, of text, and not known yet.
+TEST(FileLookTest, LargeFilesOfTextAreLookedAtTogether) {
+  const std::string folder = testing::TempDir() + "/shared_looks";
+  std::filesystem::create_directories(folder);
+  const std::unique_ptr<ops::Files> files = ops::MakeFiles(folder);
+  const std::string table = "1,2\n3,4\n5,6\n7,8\n";
+  for (const std::string name : {"large.csv", "known.csv"}) ASSERT_TRUE(files->Replace(name, table).ok());
+  ASSERT_TRUE(files->Replace("small.csv", "1,2\n").ok());
+  ASSERT_TRUE(files->Replace("array.mtx", "%%MatrixMarket matrix array real general\n1 1\n1\n").ok());
+  std::string text;
+  for (const std::string name : {"large.csv", "known.csv", "small.csv", "absent.csv"}) {
+    const int node = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+    text += fmt::format("%{} = literal() value=\"{}\"{}%{} = read(%{}){}", node, name, kRest, node + 1, node,
+                        kRest);
+  }
+  const Result<Graph> graph = Graph::Parse(text);
+  ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+  ASSERT_TRUE(ops::Summarize(*ops::ResolveReadOptions(Node(), "known.csv", *files), *files).ok());
+  FileLook look = LookAtFiles(*graph, {}, files.get());
+  EXPECT_EQ(look.shared.size(), 4U);
+  FindSharedLooks(*graph, static_cast<int64_t>(table.size()), *files, &look);
+  EXPECT_EQ(look.shared, (std::map<NodeId, std::string>{{1, "large.csv"}}));
+  // What the session runs then: a plan of its own, in which every rank has a share.
+  const Graph shared = GraphOfSharedLook((*graph)[1], "large.csv", 3);
+  EXPECT_EQ(shared[0].op, "lookAtFile");
+  EXPECT_EQ(shared[0].Text("path"), "large.csv");
+  EXPECT_EQ(shared[0].info.shape, (Shape{3, 1}));
 }
 
 }  // namespace

@@ -365,7 +365,8 @@ TEST(TraceTest, AnyTextIsJson) {
   EXPECT_EQ(events[2]["name"], "\"<\\");
   EXPECT_EQ(events[2]["ts"], 1.5);
   EXPECT_EQ(events[2]["dur"], 2.25);
-  EXPECT_EQ(events[2]["args"], (nlohmann::json{{"place", "a\"b\n.dml:3"}, {"stream", "compute"}, {"rows", 7}}));
+  EXPECT_EQ(events[2]["args"],
+            (nlohmann::json{{"place", "a\"b\n.dml:3"}, {"stream", "compute"}, {"rows", 7}}));
   EXPECT_EQ(events[3]["ph"], "b");
   EXPECT_EQ(events[3]["args"], (nlohmann::json{{"bytes", 8}}));
   EXPECT_EQ(events[4]["ph"], "e");

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "ops/base/stages.h"
-#include "ops/cells/row_pieces.h"
+#include "ops/frame/row_pieces.h"
 #include "tests/unit/ops/run_operator.h"
 
 namespace heddle::ops::testing {

@@ -4,46 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "core/programs/fused_operator.h"
 #include "core/values/panels.h"
 #include "scheduler/liveness.h"
 #include "scheduler/plan_builder.h"
+#include "tests/unit/scheduler/graph_under_test.h"
 
 namespace heddle::scheduler {
 namespace {
-
-class GraphUnderTest {
- public:
-  NodeId Variable(const std::string& name, ValueInfo info) {
-    Node node;
-    node.op = "variable";
-    node.SetAttribute("name", name);
-    node.info = info;
-    return graph.Add(node);
-  }
-  NodeId Op(const std::string& op, std::vector<NodeId> inputs, ValueInfo info) {
-    Node node;
-    node.op = op;
-    node.inputs = std::move(inputs);
-    node.info = info;
-    node.position = {"test.dml", 3, 7};
-    return graph.Add(node);
-  }
-  NodeId Assign(const std::string& name, NodeId value) {
-    Node node;
-    node.op = "assign";
-    node.inputs = {value};
-    node.SetAttribute("name", name);
-    node.info = graph[value].info;
-    return graph.Add(node);
-  }
-  Graph graph;
-};
-
-ValueInfo MatrixOf(int64_t rows, int64_t columns) { return ValueInfo::OfMatrix({rows, columns}); }
 
 // t(X) %*% (X %*% w) with a large X and a small w: the inner loop of every regression.
 GraphUnderTest NormalEquations(int64_t rows, int64_t columns) {
@@ -344,45 +314,6 @@ TEST(ScheduleTest, AValueIsBroadcastOnceForAllItsReaders) {
   EXPECT_EQ(std::count_if(plan->tasks.begin(), plan->tasks.end(),
                           [](const Task& t) { return t.kind == TaskKind::kCopy; }),
             1);
-}
-
-// A sum over split rows that all ranks get: what a rank says in a round of a loop, and how long the way of a
-// value is, grow with the logarithm of the ranks.
-TEST(ScheduleTest, ARoundTakesLogarithmicallyManyHopsAndMessagesOfARank) {
-  for (const int32_t ranks : {2, 4, 5, 8, 16, 64, 1000}) {
-    GraphUnderTest g;
-    const NodeId x = g.Variable("X", MatrixOf(int64_t{1} << 21, 10));
-    const NodeId sum = g.Op("sum", {x}, ValueInfo::OfScalar(ValueType::kDouble));
-    g.Assign("s", sum);
-    const Result<Plan> plan =
-        Schedule(g.graph, {{"X", Distribution::SplitRows(int64_t{1} << 21, ranks)}}, {.ranks = ranks});
-    ASSERT_TRUE(plan.ok()) << plan.status().ToString();
-    ASSERT_TRUE(Verify(*plan).ok());
-    ASSERT_TRUE(CheckLive(*plan).ok());
-    int32_t levels = 0;
-    while (1 << levels < ranks) ++levels;
-    const int32_t most = ranks <= 4 ? ranks - 1 : levels;
-    std::vector<int32_t> sends(static_cast<size_t>(ranks)), receives(static_cast<size_t>(ranks));
-    std::map<TaskId, int32_t> hops;
-    for (size_t changed = 1; changed > 0;) {  // Tasks are sorted by rank, not by the way of values.
-      changed = 0;
-      for (const Register& reg : plan->registers)
-        for (const TaskId reader : reg.consumers) {
-          const int32_t after = hops[reg.producer] + (reader.rank() != reg.producer.rank());
-          if (hops[reader] < after) hops[reader] = after, ++changed;
-        }
-    }
-    for (const Register& reg : plan->registers)
-      for (const TaskId reader : reg.consumers)
-        if (reader.rank() != reg.producer.rank()) ++sends[reg.producer.rank()], ++receives[reader.rank()];
-    int32_t longest = 0;
-    for (const auto& [task, count] : hops) longest = std::max(longest, count);
-    EXPECT_LE(longest, 2 * (ranks <= 4 ? 1 : levels)) << ranks;
-    for (size_t rank = 0; rank < sends.size(); ++rank) {
-      EXPECT_LE(sends[rank], most) << ranks;
-      EXPECT_LE(receives[rank], most) << ranks;
-    }
-  }
 }
 
 // Rows of which each rank has as many as it likes are brought to rank 0, a whole value to all ranks.

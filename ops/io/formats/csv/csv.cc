@@ -279,8 +279,9 @@ Result<Matrix> ReadCsv(const ReadOptions& options, const FileSummary& summary, c
   for (int64_t& begin : begins) stored += std::exchange(begin, stored);
   HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, Matrix::Sparse(row_end - row_begin, columns, stored));
   matrix.mutable_row_offsets()[0] = 0;
-  HEDDLE_RETURN_IF_ERROR(rows.Parse(
-      [&](size_t chunk) { return CompressedRows{one_row(), &matrix, begins[chunk], begins[chunk + 1]}; }));
+  HEDDLE_RETURN_IF_ERROR(rows.Parse([&](size_t chunk) {
+    return CompressedRows{one_row(), &matrix, begins[chunk], begins[chunk + 1]};
+  }));
   for (size_t c = 0; c + 1 < summary.chunk_rows.size(); ++c) {
     const int64_t end = std::min(row_end, summary.chunk_rows[c + 1]);
     if (end > row_begin && matrix.row_offsets()[end - row_begin] != begins[c + 1]) return ItChanged(options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/io/formats/write/write_joined.h"
+#include "ops/io/formats/write_joined.h"
 
 #include <cstring>
 

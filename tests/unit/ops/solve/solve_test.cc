@@ -20,9 +20,7 @@ using testing::Rows;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-Invocation Call(std::string name, Inputs inputs) {
-  return Invocation(std::move(name), std::move(inputs));
-}
+Invocation Call(std::string name, Inputs inputs) { return Invocation(std::move(name), std::move(inputs)); }
 
 Matrix Product(const Matrix& a, const Matrix& b) {
   Matrix c = *FilledMatrix(a.rows(), b.columns(), 0);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "ops/base/operator.h"
 #include "ops/io/formats/share_rows.h"
 #include "tests/unit/ops/io/formats/formats_fixture.h"
 
@@ -213,6 +214,16 @@ TEST_F(SharedLookTest, SharesOfDifferentSizesAreNoSummary) {
   EXPECT_FALSE(IsSummarized(options, *files_));
   AddSummary(options, {share, share.substr(1)}, *files_);
   EXPECT_FALSE(IsSummarized(options, *files_));
+}
+
+// However small a share is as a value, each rank has its own.
+TEST_F(SharedLookTest, EveryRankLooksAtItsShare) {
+  const Operator* const look = FindOperator("lookAtFile");
+  ASSERT_NE(look, nullptr);
+  Node node;
+  node.op = "lookAtFile";
+  EXPECT_EQ(RowRuleOf(node, {}), RowRule::kReduce);
+  EXPECT_TRUE(look->files);
 }
 
 TEST(ShareRowsTest, BytesOfAllSharesArriveInTheirOrder) {

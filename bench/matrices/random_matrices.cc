@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/random_matrices.h"
+#include "bench/matrices/random_matrices.h"
 
 #include <cmath>
 #include <cstdio>

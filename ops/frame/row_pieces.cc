@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/cells/row_pieces.h"
+#include "ops/frame/row_pieces.h"
 
 #include <cstring>
 #include <vector>
