@@ -136,6 +136,14 @@ function(heddle_proto_library name)
   target_link_libraries(heddle_${name} PUBLIC heddle_options protobuf::libprotobuf PkgConfig::GRPC)
 endfunction()
 
+# Templates that compile to the same code are in a binary once: a megabyte of the wheel.
+function(heddle_folds_code target)
+  find_program(GOLD ld.gold)
+  if(GOLD)
+    target_link_options(${target} PRIVATE -fuse-ld=gold -Wl,--icf=safe)
+  endif()
+endfunction()
+
 # The module with LLVM inside, which compiler/codegen loads when the first region is compiled: libheddle_codegen.so in the
 # build folder, beside the binaries. LLVM is linked statically (opening the shared libLLVM takes 65 ms, this 5-8 ms). Without
 # LLVM 19 there is no module and fused operators are interpreted.
@@ -173,11 +181,7 @@ function(heddle_codegen_module)
   if(NOT HEDDLE_SANITIZE)
     target_link_options(heddle_codegen_module PRIVATE -Wl,--no-undefined)
   endif()
-  # Templates of LLVM that compile to the same code are in it once: half a megabyte of the wheel.
-  find_program(GOLD ld.gold)
-  if(GOLD)
-    target_link_options(heddle_codegen_module PRIVATE -fuse-ld=gold -Wl,--icf=safe)
-  endif()
+  heddle_folds_code(heddle_codegen_module)
   target_link_libraries(heddle_codegen_module PRIVATE heddle_options fmt::fmt ${llvm_libraries} ${system_libraries} Threads::Threads)
 endfunction()
 
@@ -198,6 +202,7 @@ function(heddle_python_module)
   # Functions of Python's C interface are cast to the one type that its tables have.
   target_compile_options(heddle_python PRIVATE -Wno-cast-function-type)
   target_link_options(heddle_python PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic -Wl,--gc-sections)
+  heddle_folds_code(heddle_python)
   target_link_libraries(heddle_python PRIVATE heddle_engine)
   file(GLOB package CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/heddle/*)
   foreach(file ${package})
