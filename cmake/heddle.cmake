@@ -139,7 +139,7 @@ endfunction()
 # Templates that compile to the same code are in a binary once: a megabyte of the wheel.
 function(heddle_folds_code target)
   find_program(GOLD ld.gold)
-  if(GOLD)
+  if(GOLD AND NOT HEDDLE_SANITIZE)
     target_link_options(${target} PRIVATE -fuse-ld=gold -Wl,--icf=safe)
   endif()
 endfunction()
