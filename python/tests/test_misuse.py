@@ -280,7 +280,10 @@ def test_the_system_gives_few_threads():
         for threads in range(1, 13):
             child = os.fork()
             if child == 0:
-                os.setuid(60000 + os.getppid() % 5000)
+                try:
+                    os.setuid(60000 + os.getppid() % 5000)
+                except OSError:  # A namespace in which there are no other users.
+                    sys.exit(77)
                 resource.setrlimit(resource.RLIMIT_NPROC, (threads, threads))
                 try:
                     heddle.run(script, outputs="s", threads=4, fusion="off")
@@ -291,6 +294,8 @@ def test_the_system_gives_few_threads():
             print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         """)
     codes = ended.stdout.split()
+    if set(codes) == {"77"}:
+        pytest.skip("nobody else can be here")
     assert len(codes) == 12 and set(codes) == {"5", "0"} and codes == sorted(codes, reverse=True), ended.stdout + ended.stderr
 
 
