@@ -217,7 +217,10 @@ Result<bool> ControlProgram::Decide(const Block& block) {
 Result<bool> ControlProgram::DecideLoop(const Block& loop, size_t* next) {
   *next = 0;
   HEDDLE_ASSIGN_OR_RETURN(const Scalar* const decided, blocks_.Decide(loop.graph, frame()));
-  if (decided != nullptr) return Take(loop, *decided);
+  return decided != nullptr ? Take(loop, *decided) : DecideByPlan(loop, next);
+}
+
+Result<bool> ControlProgram::DecideByPlan(const Block& loop, size_t* next) {
   const Speculation* speculation = nullptr;
   // Where somebody looks at the state between two blocks, blocks run one by one; so they do in a parfor.
   if (!between_blocks_ && sums_ == nullptr && concurrent_loop_ == nullptr) {

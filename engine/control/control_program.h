@@ -138,6 +138,8 @@ class ControlProgram {
   /// Whether the loop goes on; `*next` is where its body begins: behind the first block, where that has run
   /// together with the predicate.
   Result<bool> DecideLoop(const Block& loop, size_t* next);
+  /// The same where the predicate is no scalar of scalars, as that of most loops is.
+  [[gnu::noinline]] Result<bool> DecideByPlan(const Block& loop, size_t* next);
   Result<bool> TakePredicate(const Block& block);
   Result<bool> Take(const Block& block, const Scalar& decided);
   Result<std::optional<int64_t>> LoopBound(const Block& block, const char* name);
