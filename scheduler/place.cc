@@ -39,6 +39,10 @@ class Placer {
 
   Result<std::vector<Placement>> Run(PlacementReport* report) {
     for (NodeId id = 0; id < graph_.size(); ++id) HEDDLE_RETURN_IF_ERROR(Prepare(id));
+    if (options_.ranks == 1) {  // There is nothing to choose.
+      for (NodeId id = 0; id < graph_.size(); ++id) Settle(id, {});
+      return std::move(placements_);
+    }
     bool is_exact = true;
     ChoiceProblem problem = ProblemOf(true);
     std::vector<int> choices = problem.Solve(&is_exact);
@@ -298,14 +302,7 @@ class Placer {
 }  // namespace
 
 Distribution DistributionOf(const Node& node, const Placement& placement, size_t i) {
-  if (placement.staged != nullptr && i > 0) {
-    switch (placement.staged->further) {
-      case ops::StagedResult::kEach: return Distribution::Each();
-      case ops::StagedResult::kSameRows: return {.kind = Distribution::Kind::kSplit, .split = placement.cuts};
-      case ops::StagedResult::kRows:
-      case ops::StagedResult::kUneven: return placement.result;
-    }
-  }
+  if (placement.staged != nullptr && i > 0) return Distribution::Each();
   if (!placement.split || placement.rule != ops::RowRule::kMixed) return placement.result;
   return ops::FindOperator(node.op)->reduces(node, i) ? placement.reduced : placement.result;
 }

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ops/base/cpu.h"
+#include "ops/base/stages.h"
 #include "ops/catalog.h"
 #include "ops/simd/cellwise/elementwise.h"
 
@@ -34,8 +35,6 @@ Result<ValueInfo> InferAggregate(const InferContext& context) {
 RowRule AggregateRowRule(const Node& node, std::span<const ValueInfo>) {
   return FindAggregate(node.op)->scope == kRow ? RowRule::kRowWise : RowRule::kReduce;
 }
-
-InputUse AggregateInputUse(const Node&, std::span<const ValueInfo>, int) { return InputUse::kRows; }
 
 Cost AggregateCost(const Node& node, std::span<const ValueInfo> inputs) {
   const Aggregate& aggregate = *FindAggregate(node.op);
@@ -156,7 +155,7 @@ constexpr Operator Describe(Operator op, const Aggregate& aggregate, FusionTrait
   op.min_inputs = op.max_inputs = 1;
   op.infer = InferAggregate;
   op.row_rule = AggregateRowRule;
-  op.input_use = AggregateInputUse;
+  op.input_use = AllByRows;
   op.cost = AggregateCost;
   op.run = RunAggregate;
   op.takes_singles = TakesDenseSingles;

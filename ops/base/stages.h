@@ -51,8 +51,7 @@ struct StageCall;
 /// those of Operator::run, whatever the number of ranks and the cuts.
 struct StagedForm {
   std::span<const Stage> stages;
-  StagedResult result = StagedResult::kRows;   ///< How the first result lies,
-  StagedResult further = StagedResult::kEach;  ///< and how the others.
+  StagedResult result = StagedResult::kRows;  ///< How the first result lies; each rank has all others.
   /// True where cuts must be multiples of the granule of the number of rows (core/values/panels.h).
   bool needs_granules = false;
   const StagedForm* other = nullptr;  ///< Another way of the same operator, which may cost less.
@@ -109,6 +108,12 @@ struct StageCall {
     return place;
   }
 };
+
+/// For Operator::input_use: all inputs are read by rows, or the first alone.
+inline InputUse AllByRows(const Node&, std::span<const ValueInfo>, int) { return InputUse::kRows; }
+inline InputUse FirstByRows(const Node&, std::span<const ValueInfo>, int i) {
+  return i == 0 ? InputUse::kRows : InputUse::kWhole;
+}
 
 /// The forms of this call, with their place behind each other in Operator::staged; none: it runs whole, or by
 /// its row rule.

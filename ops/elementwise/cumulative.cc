@@ -156,8 +156,6 @@ constexpr Stage kStages[] = {{.outputs = kTotals, .reads_inputs = true}, {.reads
 constexpr StagedForm kStaged = {
     .stages = kStages, .result = StagedResult::kSameRows, .needs_granules = true, .run = RunCumulativeStage};
 
-InputUse ByRows(const Node&, std::span<const ValueInfo>, int) { return InputUse::kRows; }
-
 // ---- The adjoint of X, from X, y and dy, y the result that attribute "of" names.
 //
 // cumprod: the derivative of y[i] by X[j], j <= i, is y[j-1] times the product of X[j+1:i]. So that of X[j]
@@ -221,7 +219,7 @@ constexpr Operator Describe(std::string_view name, std::string_view adjoints) {
           .min_inputs = 1,
           .max_inputs = 1,
           .infer = InferCumulative,
-          .input_use = ByRows,
+          .input_use = AllByRows,
           .staged = &kStaged,
           .run = RunCumulative,
           .storages = Storages::kDense,

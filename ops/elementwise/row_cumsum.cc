@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/base/arguments.h"
 #include "ops/base/parallel.h"
+#include "ops/base/stages.h"
 #include "ops/cells/storage.h"
 
 namespace heddle::ops {
@@ -12,7 +13,6 @@ Result<ValueInfo> InferRowCumsum(const InferContext& context) {
 }
 
 RowRule RowWise(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
-InputUse ByRows(const Node&, std::span<const ValueInfo>, int) { return InputUse::kRows; }
 
 Result<Value> RunRowCumsum(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(const Matrix x, AsDense(call.inputs[0]->matrix()));
@@ -42,7 +42,7 @@ extern constexpr Operator kRowCumsum = {.name = "rowcumsum",
                                         .max_inputs = 1,
                                         .infer = InferRowCumsum,
                                         .row_rule = RowWise,
-                                        .input_use = ByRows,
+                                        .input_use = AllByRows,
                                         .run = RunRowCumsum,
                                         .adjoints = "t(rev(cumsum(rev(t(dy)))))"};
 

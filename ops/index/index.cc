@@ -60,9 +60,6 @@ bool HasRowBounds(const Node& node, int first) { return IsGiven(node, first) || 
 RowRule IndexRowRule(const Node& node, std::span<const ValueInfo>) {
   return HasRowBounds(node, 1) ? RowRule::kWhole : RowRule::kRowWise;
 }
-InputUse IndexInputUse(const Node&, std::span<const ValueInfo>, int i) {
-  return i == 0 ? InputUse::kRows : InputUse::kWhole;
-}
 
 // Only the cells within bounds are read.
 Cost IndexCost(const Node& node, std::span<const ValueInfo>) {
@@ -450,7 +447,7 @@ constexpr Operator kOperators[] = {
      .max_inputs = 5,
      .infer = InferIndex,
      .row_rule = IndexRowRule,
-     .input_use = IndexInputUse,
+     .input_use = FirstByRows,
      .staged = &kFewRowsForm,
      .cost = IndexCost,
      .run = RunIndex,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/base/arguments.h"
 #include "ops/base/parallel.h"
+#include "ops/base/stages.h"
 #include "ops/neural/cell_types.h"
 
 namespace heddle::ops {
@@ -30,9 +31,6 @@ Result<ValueInfo> InferBias(const InferContext& context) {
 }
 
 RowRule RowWise(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
-InputUse ImagesByRows(const Node&, std::span<const ValueInfo>, int i) {
-  return i == kImages ? InputUse::kRows : InputUse::kWhole;
-}
 
 // `combine(x, b)` of each cell and the number of its channel. Sums and products of floats, rounded from
 // doubles, are those of the processor's floats.
@@ -71,7 +69,7 @@ constexpr Operator Bias(std::string_view name, Role role, Result<Value> (*run)(c
           .max_inputs = 2,
           .infer = InferBias,
           .row_rule = RowWise,
-          .input_use = ImagesByRows,
+          .input_use = FirstByRows,
           .run = run,
           .takes_singles = TakesSingles,
           .storages = Storages::kDense,

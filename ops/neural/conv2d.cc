@@ -7,6 +7,7 @@
 #include "ops/base/arguments.h"
 #include "ops/base/machine_constants.h"
 #include "ops/base/parallel.h"
+#include "ops/base/stages.h"
 #include "ops/neural/cell_types.h"
 #include "ops/neural/check_shape.h"
 #include "ops/neural/unfold.h"
@@ -54,9 +55,6 @@ Result<ValueInfo> InferConv2d(const InferContext& context) {
 }
 
 RowRule RowWise(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
-InputUse ImagesByRows(const Node&, std::span<const ValueInfo>, int i) {
-  return i == kImages ? InputUse::kRows : InputUse::kWhole;
-}
 
 template <typename Cell>
 Result<Value> Convolve(const KernelCall& call, const Windows& windows) {
@@ -146,7 +144,7 @@ extern constexpr Operator kConv2d = {
     .max_inputs = 15,
     .infer = InferConv2d,
     .row_rule = RowWise,
-    .input_use = ImagesByRows,
+    .input_use = FirstByRows,
     .cost = Conv2dCost,
     .run = RunConv2d,
     .takes_singles = TakesSingles,

@@ -9,6 +9,7 @@
 #include "ops/base/adjoint.h"
 #include "ops/base/arguments.h"
 #include "ops/base/parallel.h"
+#include "ops/base/stages.h"
 #include "ops/neural/cell_types.h"
 #include "ops/neural/check_shape.h"
 
@@ -29,9 +30,6 @@ Result<ValueInfo> InferPool(const InferContext& context) {
 }
 
 RowRule RowWise(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
-InputUse ImagesByRows(const Node&, std::span<const ValueInfo>, int i) {
-  return i == kImages ? InputUse::kRows : InputUse::kWhole;
-}
 
 // `pool(windows, channel, row, out)` writes a row of the result of a channel.
 template <typename Cell, typename Pool>
@@ -114,7 +112,7 @@ constexpr Operator Pool(std::string_view name, Result<Value> (*run)(const Kernel
           .max_inputs = 11,
           .infer = InferPool,
           .row_rule = RowWise,
-          .input_use = ImagesByRows,
+          .input_use = FirstByRows,
           .run = run,
           .takes_singles = TakesSingles,
           .storages = Storages::kDense,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ops/base/operator.h"
+#include "ops/base/stages.h"
 
 namespace heddle::ops {
 namespace {
@@ -33,10 +34,6 @@ Result<std::vector<ValueInfo>> InferBackward(const InferContext& context) {
 
 // Roots do not see each other, and their rows come from every rank to where the value is wanted.
 RowRule RowRuleOfRoots(const Node&, std::span<const ValueInfo>) { return RowRule::kReduce; }
-
-InputUse UseOfRoots(const Node&, std::span<const ValueInfo>, int i) {
-  return i == 0 ? InputUse::kRows : InputUse::kWhole;
-}
 
 InputUse UseOfGroups(const Node&, std::span<const ValueInfo> inputs, int i) {
   return static_cast<size_t>(i) + kBackwardInputs == inputs.size() ? InputUse::kRows : InputUse::kWhole;
@@ -74,7 +71,7 @@ extern constexpr Operator kRecursiveCall = {.name = kRecursive,
                                             .max_inputs = -1,
                                             .infer = InferRecursive,
                                             .row_rule = RowRuleOfRoots,
-                                            .input_use = UseOfRoots,
+                                            .input_use = FirstByRows,
                                             .run = FinishRecursive,
                                             .may_fail = true,
                                             .takes_singles = TakesAnySingles};
@@ -89,7 +86,7 @@ extern constexpr Operator kRecursiveForwardCall = {.name = kRecursiveForward,
                                                    .max_inputs = -1,
                                                    .infer = InferForward,
                                                    .row_rule = RowRuleOfRoots,
-                                                   .input_use = UseOfRoots,
+                                                   .input_use = FirstByRows,
                                                    .run = FinishRecursive,
                                                    .may_fail = true,
                                                    .takes_singles = TakesAnySingles};

@@ -8,6 +8,7 @@
 #include "ops/base/adjoint.h"
 #include "ops/base/arguments.h"
 #include "ops/base/parallel.h"
+#include "ops/base/stages.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
@@ -115,7 +116,6 @@ Result<ValueInfo> InferCbind(const InferContext& context) { return InferBind(con
 Result<ValueInfo> InferRbind(const InferContext& context) { return InferBind(context, false); }
 
 RowRule RowWise(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
-InputUse ByRows(const Node&, std::span<const ValueInfo>, int) { return InputUse::kRows; }
 
 // The cells of all inputs of a bind, and of its result.
 ElementType TypeOf(const KernelCall& call) { return call.inputs[0]->matrix().element_type(); }
@@ -404,7 +404,7 @@ constexpr Operator kOperators[] = {
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferTranspose,
-     .input_use = ByRows,
+     .input_use = AllByRows,
      .staged = &kTransposeStaged,
      .run = RunTranspose,
      .takes_singles = TakesAnySingles,
@@ -419,7 +419,7 @@ constexpr Operator kOperators[] = {
      .max_inputs = -1,
      .infer = InferCbind,
      .row_rule = RowWise,
-     .input_use = ByRows,
+     .input_use = AllByRows,
      .run = RunCbind,
      .takes_singles = TakesSingles,
      .takes_frames = true,
@@ -447,7 +447,7 @@ constexpr Operator kOperators[] = {
      .max_inputs = 1,
      .infer = InferDiag,
      .row_rule = RowWise,
-     .input_use = ByRows,
+     .input_use = AllByRows,
      .run = RunDiag,
      .adjoints = "diag(dy)"},
 };

@@ -11,8 +11,6 @@
 namespace heddle::ops {
 namespace {
 
-InputUse ByRows(const Node&, std::span<const ValueInfo>, int) { return InputUse::kRows; }
-
 Result<ValueInfo> InferRev(const InferContext& context) {
   HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "argument 1"));
   return ValueInfo::OfMatrix(context.inputs[0].shape, context.inputs[0].format);
@@ -65,7 +63,7 @@ extern constexpr Operator kRev = {.name = "rev",
                                   .min_inputs = 1,
                                   .max_inputs = 1,
                                   .infer = InferRev,
-                                  .input_use = ByRows,
+                                  .input_use = AllByRows,
                                   .staged = &kRevStaged,
                                   .run = RunRev,
                                   .takes_singles = TakesAnySingles,

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "ops/base/arguments.h"
+#include "ops/base/stages.h"
 #include "ops/base/whole_number.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
@@ -36,10 +37,6 @@ Result<Value> RunRoll(const KernelCall& call) {
   return Value(std::move(result));
 }
 
-InputUse XByRows(const Node&, std::span<const ValueInfo>, int i) {
-  return i == 0 ? InputUse::kRows : InputUse::kWhole;
-}
-
 }  // namespace
 
 /// roll(X, shift): the rows of X moved down by `shift`, truncated to a whole number; those that leave at the
@@ -53,7 +50,7 @@ extern constexpr Operator kRoll = {.name = "roll",
                                    .min_inputs = 2,
                                    .max_inputs = 2,
                                    .infer = InferRoll,
-                                   .input_use = XByRows,
+                                   .input_use = FirstByRows,
                                    .staged = &kRollStaged,
                                    .run = RunRoll,
                                    .may_fail = true,

@@ -73,9 +73,6 @@ Status RunTriangleStage(const StageCall& call, std::span<Value> outputs) {
   return OkStatus();
 }
 
-InputUse TargetByRows(const Node&, std::span<const ValueInfo>, int i) {
-  return i == kTarget ? InputUse::kRows : InputUse::kWhole;
-}
 constexpr Reach kCount[] = {Reach::kAll};
 constexpr Stage kStages[] = {{.outputs = kCount, .reads_inputs = true}, {.reads_inputs = true}};
 constexpr StagedForm kStaged = {
@@ -98,7 +95,7 @@ constexpr Operator TriangleOperator(std::string_view name) {
           .min_inputs = 1,
           .max_inputs = 3,
           .infer = InferTriangle,
-          .input_use = TargetByRows,
+          .input_use = FirstByRows,
           .staged = &kStaged,
           .run = RunTriangle,
           .adjoints = "*; 0",

@@ -145,7 +145,6 @@ Status RunSizeStage(const StageCall& call, std::span<Value> outputs) {
   return OkStatus();
 }
 
-InputUse ByRows(const Node&, std::span<const ValueInfo>, int) { return InputUse::kRows; }
 bool HasKnownShape(const Node&, std::span<const ValueInfo> inputs) { return inputs[0].shape.IsKnown(); }
 constexpr Stage kSizeStages[] = {{.reads_inputs = true}};
 constexpr StagedForm kSizeStaged = {
@@ -182,7 +181,7 @@ constexpr Operator SizeOperator(std::string_view name, int64_t (*size_of)(const 
           .min_inputs = 1,
           .max_inputs = 1,
           .infer = InferSizeOf,
-          .input_use = ByRows,
+          .input_use = AllByRows,
           .staged = &kSizeStaged,
           .run = RunSizeOf,
           .takes_singles = TakesAnySingles,

@@ -70,9 +70,6 @@ Status RunContainsStage(const StageCall& call, std::span<Value> outputs) {
   return OkStatus();
 }
 
-InputUse TargetByRows(const Node&, std::span<const ValueInfo>, int i) {
-  return i == kTarget ? InputUse::kRows : InputUse::kWhole;
-}
 constexpr Reach kFound[] = {Reach::kAll};
 constexpr Stage kStages[] = {{.outputs = kFound, .reads_inputs = true}, {}};
 constexpr StagedForm kStaged = {.stages = kStages, .result = StagedResult::kEach, .run = RunContainsStage};
@@ -90,7 +87,7 @@ extern constexpr Operator kContains = {.name = "contains",
                                        .min_inputs = 2,
                                        .max_inputs = 2,
                                        .infer = InferContains,
-                                       .input_use = TargetByRows,
+                                       .input_use = FirstByRows,
                                        .staged = &kStaged,
                                        .run = RunContains};
 

@@ -6,6 +6,7 @@
 
 #include "ops/base/adjoint.h"
 #include "ops/base/arguments.h"
+#include "ops/base/stages.h"
 #include "ops/base/whole_number.h"
 #include "ops/cells/move_cells.h"
 #include "ops/select/order_stages.h"
@@ -71,10 +72,6 @@ Result<Value> RunOrder(const KernelCall& call) {
   return Value(std::move(result));
 }
 
-InputUse UseOfInput(const Node&, std::span<const ValueInfo>, int i) {
-  return i == kTarget ? InputUse::kRows : InputUse::kWhole;
-}
-
 // Keys with the numbers of their rows, and their copy; the numbers in their order.
 double OrderWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
   return static_cast<double>(inputs[kTarget].shape.rows) *
@@ -120,7 +117,7 @@ constexpr Operator kOrderOperator = {.name = "order",
                                      .min_inputs = 1,
                                      .max_inputs = 4,
                                      .infer = InferOrder,
-                                     .input_use = UseOfInput,
+                                     .input_use = FirstByRows,
                                      .staged = &kOrderStages,
                                      .run = RunOrder,
                                      .may_fail = true,

@@ -9,6 +9,7 @@
 #include "ops/base/adjoint.h"
 #include "ops/base/arguments.h"
 #include "ops/base/parallel.h"
+#include "ops/base/stages.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
@@ -37,9 +38,6 @@ Result<ValueInfo> InferReplace(const InferContext& context) {
 }
 
 RowRule ReplaceRowRule(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
-InputUse ReplaceInputUse(const Node&, std::span<const ValueInfo>, int i) {
-  return i == 0 ? InputUse::kRows : InputUse::kWhole;
-}
 
 bool ReplaceVanishes(const CellOperands& operands) {
   return operands.absent(0) && !IsZero(operands.operand(1));
@@ -113,7 +111,7 @@ std::span<const Operator> SelectOperators() {
        .max_inputs = 3,
        .infer = InferReplace,
        .row_rule = ReplaceRowRule,
-       .input_use = ReplaceInputUse,
+       .input_use = FirstByRows,
        .run = RunReplace,
        .role = Role::kReplace,
        .fusion =

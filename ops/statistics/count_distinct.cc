@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ops/base/arguments.h"
+#include "ops/base/stages.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
 #include "ops/statistics/direction.h"
@@ -69,8 +70,6 @@ RowRule CountRowRule(const Node& node, std::span<const ValueInfo>) {
   const Result<Count> count = CountOf(node);
   return count.ok() && count->direction == Direction::kRows ? RowRule::kRowWise : RowRule::kReduce;
 }
-
-InputUse ByRows(const Node&, std::span<const ValueInfo>, int) { return InputUse::kRows; }
 
 Result<Matrix> CountRows(const KernelCall& call) {
   const Matrix& x = call.inputs[0]->matrix();
@@ -171,7 +170,7 @@ constexpr Operator OfCount(std::string_view name, std::string_view parameters) {
           .max_inputs = 1,
           .infer = InferCount,
           .row_rule = CountRowRule,
-          .input_use = ByRows,
+          .input_use = AllByRows,
           .run = RunCount};
 }
 

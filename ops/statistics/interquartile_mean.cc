@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ops/base/parallel.h"
+#include "ops/base/stages.h"
 #include "ops/cells/storage.h"
 #include "ops/reduction/exact_sum.h"
 #include "ops/statistics/ranked_windows.h"
@@ -206,8 +207,6 @@ Status RunStage(const StageCall& call, std::span<Value> outputs) {
   return FindEnds(call, totals, outputs);
 }
 
-InputUse ByRows(const Node&, std::span<const ValueInfo>, int) { return InputUse::kRows; }
-
 constexpr Reach kWithAll[] = {Reach::kHere, Reach::kHere, Reach::kAll};
 constexpr Stage kStages[] = {{.outputs = kSampleOutputs, .reads_inputs = true},
                              {.outputs = kWindowOutputs, .reads_inputs = true},
@@ -237,7 +236,7 @@ extern constexpr Operator kInterQuartileMean = {.name = "interQuartileMean",
                                                 .min_inputs = 1,
                                                 .max_inputs = 2,
                                                 .infer = InferInterQuartileMean,
-                                                .input_use = ByRows,
+                                                .input_use = AllByRows,
                                                 .staged = &kStaged,
                                                 .run = RunInterQuartileMean,
                                                 .may_fail = true,

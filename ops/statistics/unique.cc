@@ -33,8 +33,6 @@ RowRule UniqueRowRule(const Node& node, std::span<const ValueInfo>) {
   return direction.ok() && *direction == Direction::kAll ? RowRule::kReduce : RowRule::kWhole;
 }
 
-InputUse ByRows(const Node&, std::span<const ValueInfo>, int) { return InputUse::kRows; }
-
 Result<Matrix> Column(const std::vector<double>& cells) {
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(static_cast<int64_t>(cells.size()), 1));
   std::copy(cells.begin(), cells.end(), result.mutable_data());
@@ -265,7 +263,7 @@ extern constexpr Operator kUnique = {.name = "unique",
                                      .max_inputs = 1,
                                      .infer = InferUnique,
                                      .row_rule = UniqueRowRule,
-                                     .input_use = ByRows,
+                                     .input_use = AllByRows,
                                      .staged = &kRowsForm,
                                      .run = RunUnique};
 

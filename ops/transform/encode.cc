@@ -205,9 +205,6 @@ Status RunApplyStage(const StageCall& call, std::span<Value> outputs) {
   return OkStatus();
 }
 
-InputUse TargetByRows(const Node&, std::span<const ValueInfo>, int i) {
-  return i == kTarget ? InputUse::kRows : InputUse::kWhole;
-}
 bool IsSized(const Node& node, std::span<const ValueInfo>) { return node.info.IsSized(); }
 bool IsUnsized(const Node& node, std::span<const ValueInfo>) { return !node.info.IsSized(); }
 constexpr Stage kApplyStages[] = {{.reads_inputs = true}};
@@ -262,7 +259,7 @@ extern constexpr Operator kTransformApply = {.name = "transformapply",
                                              .min_inputs = 3,
                                              .max_inputs = 4,
                                              .infer = InferApply,
-                                             .input_use = TargetByRows,
+                                             .input_use = FirstByRows,
                                              .staged = &kApplyStaged,
                                              .run = RunApply,
                                              .may_fail = true,

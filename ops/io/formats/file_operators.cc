@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/base/stages.h"
 #include "ops/catalog.h"
 #include "ops/io/files/file_versions.h"
 #include "ops/io/formats/file_format.h"
@@ -130,10 +131,6 @@ RowRule RowRuleOfWrite(const Node&, std::span<const ValueInfo> inputs) {
   return inputs[0].IsTabular() ? RowRule::kReduce : RowRule::kWhole;
 }
 
-InputUse UseOfWrite(const Node&, std::span<const ValueInfo>, int i) {
-  return i == 0 ? InputUse::kRows : InputUse::kWhole;
-}
-
 // Of a split value: "partial" keeps the rows of this rank beside the file and says where they are, or gives
 // the rows themselves where rank 0 has to write them alone; "finish", on rank 0, has what all ranks gave in
 // the order of their rows, and the scalars of the call.
@@ -214,7 +211,7 @@ constexpr Operator kOperators[] = {
      .max_inputs = 3,
      .infer = InferWrite,
      .row_rule = RowRuleOfWrite,
-     .input_use = UseOfWrite,
+     .input_use = FirstByRows,
      .run = RunWrite,
      .effect = true,
      .may_fail = true,
