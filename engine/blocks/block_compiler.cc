@@ -96,15 +96,6 @@ std::map<std::string, Distribution> DistributionsIn(const Graph& graph, const Va
   return distributions;
 }
 
-scheduler::ScheduleOptions ScheduleOptionsOf(const SessionOptions& session) {
-  scheduler::ScheduleOptions options;
-  options.ranks = session.ranks;
-  options.min_distributed_bytes = session.min_distributed_bytes;
-  options.memory_bytes = session.memory_bytes;
-  options.constants = ops::OrBuiltIn(session.constants, session.threads);
-  return options;
-}
-
 // Adds the time of its life to a sum.
 class TimeIn {
  public:

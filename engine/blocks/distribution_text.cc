@@ -70,11 +70,7 @@ std::string OperandName(const Graph& graph, NodeId id) {
 
 Result<std::string> DistributionText::Of(const Graph& graph) {
   if (options_.ranks < 2) return std::string();
-  scheduler::ScheduleOptions options;
-  options.ranks = options_.ranks;
-  options.min_distributed_bytes = options_.min_distributed_bytes;
-  options.memory_bytes = options_.memory_bytes;
-  options.constants = ops::OrBuiltIn(options_.constants, options_.threads);
+  const scheduler::ScheduleOptions options = ScheduleOptionsOf(options_);
   std::map<std::string, Distribution> live_in;
   for (const Node& node : graph.nodes) {
     if (!node.Is("variable")) continue;

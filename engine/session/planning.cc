@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/session/planning.h"
 
+#include "ops/base/machine_constants.h"
 #include "ops/fused/fused.h"
 
 namespace heddle::engine {
@@ -14,6 +15,15 @@ Result<compiler::FuseOptions> FuseOptionsOf(const SessionOptions& session) {
   options.ranks = session.ranks;
   options.min_distributed_bytes = session.min_distributed_bytes;
   options.can_run = ops::CanRunFused;
+  return options;
+}
+
+scheduler::ScheduleOptions ScheduleOptionsOf(const SessionOptions& session) {
+  scheduler::ScheduleOptions options;
+  options.ranks = session.ranks;
+  options.min_distributed_bytes = session.min_distributed_bytes;
+  options.memory_bytes = session.memory_bytes;
+  options.constants = ops::OrBuiltIn(session.constants, session.threads);
   return options;
 }
 
