@@ -2,6 +2,7 @@
 #include "actor/task_body.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "core/memory/counted_heap.h"
@@ -195,9 +196,19 @@ Result<Value> KernelBody::Move(Prepared& prepared, std::span<const Value* const>
 
 Status KernelBody::RunKernel(const Prepared& prepared, std::span<const Value* const> inputs,
                              std::span<Value> results) const {
-  if (prepared.node == nullptr) return Internal("task {} has no node", prepared.task->id.index());
   const Task& task = *prepared.task;
-  if (task.phase == Phase::kStage) return RunStage(prepared, inputs, results);
+  if (prepared.node == nullptr) return Internal("task {} has no node", task.id.index());
+  std::optional<ops::StagePlace> stage;
+  if (task.phase == Phase::kStage) {
+    if (prepared.form == nullptr) return Internal("task {} is a stage of no operator", task.id.index());
+    stage.emplace(ops::StagePlace{.form = *prepared.form,
+                                  .stage = task.stage,
+                                  .rank = static_cast<int32_t>(task.id.rank()),
+                                  .rows = prepared.staged->rows,
+                                  .result_rows = prepared.staged->result_rows,
+                                  .before = prepared.has_before ? inputs.back() : nullptr});
+    if (prepared.has_before) inputs = inputs.first(inputs.size() - 1);
+  }
   return kernels_.Run({.node = *prepared.node,
                        .phase = task.phase,
                        .inputs = inputs,
@@ -207,31 +218,8 @@ Status KernelBody::RunKernel(const Prepared& prepared, std::span<const Value* co
                        .total_rows = task.total_rows,
                        .context = context_,
                        .last_read = prepared.reads_last ? const_cast<Value*>(inputs[0]) : nullptr,
-                       .op = prepared.op},
-                      results);
-}
-
-Status KernelBody::RunStage(const Prepared& prepared, std::span<const Value* const> inputs,
-                            std::span<Value> results) const {
-  const Task& task = *prepared.task;
-  if (prepared.form == nullptr) return Internal("task {} is a stage of no operator", task.id.index());
-  const Value* const before = prepared.has_before ? inputs.back() : nullptr;
-  const ops::StagePlace place{.form = *prepared.form,
-                              .stage = task.stage,
-                              .rank = static_cast<int32_t>(task.id.rank()),
-                              .rows = prepared.staged->rows,
-                              .result_rows = prepared.staged->result_rows,
-                              .before = before};
-  return kernels_.Run({.node = *prepared.node,
-                       .phase = task.phase,
-                       .inputs = inputs.first(inputs.size() - (prepared.has_before ? 1 : 0)),
-                       .input_infos = prepared.input_infos,
-                       .row_begin = task.row_begin,
-                       .row_end = task.row_end,
-                       .total_rows = task.total_rows,
-                       .context = context_,
                        .op = prepared.op,
-                       .stage = &place},
+                       .stage = stage ? &*stage : nullptr},
                       results);
 }
 

@@ -33,8 +33,7 @@ class TaskBody {
 ///   phase "slice"            rows [row_begin, row_end) of the input
 ///   phase "gather"           rows of all inputs, in order (kPack and kAccumulate: of their pieces); of an
 ///                            "rbind" in the format of its node
-///   phase "shape"            1x3 (rows, columns, 0) of a matrix or of a frame whose types the node tells,
-///   the
+///   phase "shape"            1x3 (rows, columns, 0) of a matrix or of a frame whose types the node tells, the
 ///                            text of the info of another frame; as a sink, of one rank or of all below each
 ///                            other: RunResult.sizes of the node's variable
 ///   assign (sink)            keeps the input as live-out of the node's variable
@@ -87,8 +86,6 @@ class KernelBody : public TaskBody {
   Result<Value> Move(Prepared& prepared, std::span<const Value* const> inputs, int64_t act) const;
   Status RunKernel(const Prepared& prepared, std::span<const Value* const> inputs,
                    std::span<Value> results) const;
-  Status RunStage(const Prepared& prepared, std::span<const Value* const> inputs,
-                  std::span<Value> results) const;
 
   const ops::KernelSource& kernels_;
   ops::KernelContext& context_;

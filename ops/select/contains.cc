@@ -55,11 +55,7 @@ Result<Value> RunContains(const KernelCall& call) {
 // Whether it is in the rows of any rank.
 Status RunContainsStage(const StageCall& call, std::span<Value> outputs) {
   if (call.stage == 0) {
-    HEDDLE_ASSIGN_OR_RETURN(const Value found, RunContains({.node = call.node,
-                                                            .phase = Phase::kStage,
-                                                            .inputs = call.inputs,
-                                                            .input_infos = call.input_infos,
-                                                            .context = call.context}));
+    HEDDLE_ASSIGN_OR_RETURN(const Value found, RunContains(call.WholeCall()));
     HEDDLE_ASSIGN_OR_RETURN(Matrix cell, FilledMatrix(1, 1, found.scalar().AsBoolean() ? 1 : 0));
     outputs[0] = Value(std::move(cell));
     return OkStatus();

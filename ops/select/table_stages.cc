@@ -41,14 +41,6 @@ std::vector<TableEntry> EntriesOf(const Matrix& matrix) {
   return entries;
 }
 
-KernelCall AsCall(const StageCall& call) {
-  return {.node = call.node,
-          .phase = Phase::kStage,
-          .inputs = call.inputs,
-          .input_infos = call.input_infos,
-          .context = call.context};
-}
-
 const Value* Given(const StageCall& call, size_t i) {
   return i < call.inputs.size() ? call.inputs[i] : nullptr;
 }
@@ -61,7 +53,7 @@ bool CountsOnes(const StageCall& call, const Value* weights) {
 
 // The sums of this rank's rows by cell and panel, and the size that they ask for.
 Status Read(const StageCall& call, std::span<Value> outputs) {
-  const KernelCall as_call = AsCall(call);
+  const KernelCall as_call = call.WholeCall();
   Shape shape;
   HEDDLE_ASSIGN_OR_RETURN(shape.rows, GivenSize(as_call, kD1, "the number of rows", kUnknown));
   HEDDLE_ASSIGN_OR_RETURN(shape.columns, GivenSize(as_call, kD2, "the number of columns", kUnknown));

@@ -197,11 +197,7 @@ Result<Value> RunApply(const KernelCall& call) {
 
 // Every rank encodes its rows; those of omit leave where they are.
 Status RunApplyStage(const StageCall& call, std::span<Value> outputs) {
-  HEDDLE_ASSIGN_OR_RETURN(outputs[0], RunApply({.node = call.node,
-                                                .phase = Phase::kStage,
-                                                .inputs = call.inputs,
-                                                .input_infos = call.input_infos,
-                                                .context = call.context}));
+  HEDDLE_ASSIGN_OR_RETURN(outputs[0], RunApply(call.WholeCall()));
   return OkStatus();
 }
 
