@@ -10,26 +10,19 @@
 #include "actor/simulation.h"
 #include "scheduler/schedule.h"
 #include "tests/simulation/hash_body.h"
+#include "tests/unit/scheduler/graph_under_test.h"
 
 namespace heddle::actor {
 namespace {
 
 // A script of cell-wise operators on matrices of a few sizes, with sums and live-outs in between.
 Graph RandomGraph(std::mt19937_64& random) {
-  Graph graph;
+  scheduler::GraphUnderTest write;
+  Graph& graph = write.graph;
   std::vector<NodeId> matrices;
-  const auto add = [&](const std::string& op, std::vector<NodeId> inputs, ValueInfo info,
-                       const std::string& name = "") {
-    Node node;
-    node.op = op;
-    node.inputs = std::move(inputs);
-    node.info = info;
-    if (!name.empty()) node.SetAttribute("name", Scalar(name));
-    return graph.Add(std::move(node));
-  };
   static constexpr int64_t kColumns[] = {1, 1, 20, 50};
-  const auto some_info = [&] { return ValueInfo::OfMatrix({10'000, kColumns[random() % 4]}); };
-  for (int i = 0; i < 2; ++i) matrices.push_back(add("variable", {}, some_info(), "v" + std::to_string(i)));
+  const auto some_info = [&] { return scheduler::MatrixOf(10'000, kColumns[random() % 4]); };
+  for (int i = 0; i < 2; ++i) matrices.push_back(write.Variable("v" + std::to_string(i), some_info()));
   const auto some = [&] { return matrices[random() % matrices.size()]; };
   const size_t operators = 6 + random() % 20;
   for (size_t i = 0; i < operators; ++i) {
@@ -37,19 +30,18 @@ Graph RandomGraph(std::mt19937_64& random) {
     const NodeId b = some();
     const bool fits = graph[a].info == graph[b].info;
     switch (random() % 6) {
-      case 0: add("assign", {a}, graph[a].info, "out" + std::to_string(i)); break;
-      case 1: {
-        const NodeId sum = add("sum", {a}, ValueInfo::OfScalar(ValueType::kDouble));
-        add("assign", {sum}, graph[sum].info, "sum" + std::to_string(i));
+      case 0: write.Assign("out" + std::to_string(i), a); break;
+      case 1:
+        write.Assign("sum" + std::to_string(i),
+                     write.Op("sum", {a}, ValueInfo::OfScalar(ValueType::kDouble)));
         break;
-      }
       default:
-        matrices.push_back(add(fits ? "+" : "abs", fits ? std::vector<NodeId>{a, b} : std::vector<NodeId>{a},
-                               graph[a].info));
+        matrices.push_back(write.Op(
+            fits ? "+" : "abs", fits ? std::vector<NodeId>{a, b} : std::vector<NodeId>{a}, graph[a].info));
     }
   }
-  add("assign", {matrices.back()}, graph[matrices.back()].info, "last");
-  return graph;
+  write.Assign("last", matrices.back());
+  return std::move(write.graph);
 }
 
 Plan RandomScheduledPlan(uint64_t seed) {
