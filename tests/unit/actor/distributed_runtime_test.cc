@@ -18,11 +18,9 @@ class Cluster {
   explicit Cluster(uint32_t ranks, int64_t stall_ms = 10'000, int64_t most_early_messages = 1000)
       : network_(ranks), contexts_(ranks) {
     for (uint32_t rank = 0; rank < ranks; ++rank) {
-      runtimes_.push_back(Runtime::Create({.rank = rank,
-                                           .threads = 1,
-                                           .most_early_messages = most_early_messages,
-                                           .stall_ms = stall_ms},
-                                          kernels, contexts_[rank], &network_.LinkOf(rank)));
+      runtimes_.push_back(Runtime::Create(
+          {.rank = rank, .threads = 1, .most_early_messages = most_early_messages, .stall_ms = stall_ms},
+          kernels, contexts_[rank], &network_.LinkOf(rank)));
       network_.Attach(rank, *runtimes_.back());
     }
   }
@@ -68,17 +66,7 @@ TEST(DistributedRuntimeTest, ValuesGoAroundOnAnyNumberOfRanks) {
 TEST(DistributedRuntimeTest, ARankMayBeARunAhead) {
   Cluster cluster(2);
   // Rank 0 only sends: it is through with a run before rank 1 has begun it.
-  PlanWriter writer(2);
-  const NodeId x = AddNode(writer.graph(), "variable", {}, "x");
-  const NodeId y = AddNode(writer.graph(), "assign", {x}, "y");
-  const size_t source = writer.Add(TaskKind::kSource, 0, kCompute, {});
-  const RegisterId made = writer.Output(source);
-  const size_t copy = writer.Add(TaskKind::kCopy, 1, kNetwork, {made});
-  const RegisterId here = writer.Output(copy);
-  const size_t sink = writer.Add(TaskKind::kSink, 1, kCompute, {here});
-  writer.task(source).node = writer.task(copy).node = x;
-  writer.task(sink).node = y;
-  const auto plan = std::make_shared<const Plan>(writer.Finish());
+  const std::shared_ptr<const Plan> plan = OneCopy().first;
   std::thread ahead([&] {
     for (uint32_t run = 1; run <= 50; ++run) {
       EXPECT_TRUE(cluster.runtime(0).Run(plan, run, {{"x", Value(static_cast<double>(run))}}).ok());
@@ -160,7 +148,8 @@ TEST(DistributedRuntimeTest, MessagesThatComeEarlyAreBounded) {
 
 TEST(DistributedRuntimeTest, ErrorsThatComeEarlyAreThoseOfTheFirstRuns) {
   Cluster cluster(2);
-  for (uint32_t run = 500; run > 0; --run) cluster.runtime(1).OnError(0, run, 3, FailedPrecondition("{}", run));
+  for (uint32_t run = 500; run > 0; --run)
+    cluster.runtime(1).OnError(0, run, 3, FailedPrecondition("{}", run));
   for (const uint32_t run : {1u, 2u, 64u})
     EXPECT_EQ(cluster.runtime(1).Run(Ring(2, 1), run, {{"x", Value(1.0)}}).status().message(),
               fmt::format("{}", run));

@@ -5,14 +5,15 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
-#include <span>
 #include <optional>
+#include <span>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "actor/runtime.h"
 #include "core/environment/recorder.h"
-#include "tests/simulation/plan_writer.h"
+#include "tests/unit/actor/ring_plan.h"
 #include "tests/unit/actor/test_kernels.h"
 
 namespace heddle::actor {
@@ -47,22 +48,7 @@ class HeldLink : public Link {
 class RecordedCopiesTest : public testing::Test {
  protected:
   RecordedCopiesTest() : recorder_(std::in_place, SystemClock(), /*most_events=*/100) {
-    PlanWriter writer(2);
-    const NodeId x = AddNode(writer.graph(), "variable", {}, "x");
-    const NodeId y = AddNode(writer.graph(), "assign", {x}, "y");
-    const size_t source = writer.Add(TaskKind::kSource, 0, kCompute, {});
-    const RegisterId made = writer.Output(source);
-    const size_t copy = writer.Add(TaskKind::kCopy, 1, kNetwork, {made});
-    const RegisterId here = writer.Output(copy);
-    const size_t sink = writer.Add(TaskKind::kSink, 1, kCompute, {here});
-    writer.task(source).node = writer.task(copy).node = x;
-    writer.task(sink).node = y;
-    ready_ = {.destination = writer.task(copy).id,
-              .source = writer.task(source).id,
-              .run = 1,
-              .register_id = made,
-              .type = MessageType::kReady};
-    plan_ = std::make_shared<const Plan>(writer.Finish());
+    std::tie(plan_, ready_) = OneCopy();
     runtime_ =
         Runtime::Create({.rank = 1, .threads = 1, .recorder = &*recorder_}, kernels_, context_, &link_);
     run_ = std::thread([this] { result_ = runtime_->Run(plan_, 1, {}); });

@@ -3,8 +3,10 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "actor/message.h"
 #include "tests/simulation/plan_writer.h"
 #include "tests/unit/actor/test_kernels.h"
 
@@ -41,6 +43,27 @@ inline std::shared_ptr<const Plan> Ring(uint32_t ranks, int rounds,
   writer.task(sink).node = assign;
   if (key != 0) writer.SetKey(key);
   return std::make_shared<const Plan>(writer.Finish());
+}
+
+/// Rank 1 takes x from rank 0 and keeps it as y; and the message of run 1 by which rank 0 says that x is
+/// there.
+inline std::pair<std::shared_ptr<const Plan>, Message> OneCopy() {
+  PlanWriter writer(2);
+  const NodeId x = AddNode(writer.graph(), "variable", {}, "x");
+  const NodeId y = AddNode(writer.graph(), "assign", {x}, "y");
+  const size_t source = writer.Add(TaskKind::kSource, 0, kCompute, {});
+  const RegisterId made = writer.Output(source);
+  const size_t copy = writer.Add(TaskKind::kCopy, 1, kNetwork, {made});
+  const RegisterId here = writer.Output(copy);
+  const size_t sink = writer.Add(TaskKind::kSink, 1, kCompute, {here});
+  writer.task(source).node = writer.task(copy).node = x;
+  writer.task(sink).node = y;
+  const Message ready{.destination = writer.task(copy).id,
+                      .source = writer.task(source).id,
+                      .run = 1,
+                      .register_id = made,
+                      .type = MessageType::kReady};
+  return {std::make_shared<const Plan>(writer.Finish()), ready};
 }
 
 }  // namespace heddle::actor
