@@ -45,12 +45,14 @@ class Simulation::Rank : public ActorHost {
   const RunErrors& errors() const { return errors_; }
   const Status& status() const { return errors_.First(); }
   int64_t early_messages() const { return early_messages_; }
+  int64_t sends() const { return sends_; }
   void CountEarly() { early_messages_ += !has_begun_; }
 
   void Prepare(uint32_t run) {
     run_ = run;
     has_begun_ = aborting_ = false;
-    early_messages_ = 0;
+    early_messages_ = sends_ = 0;
+    hands_out_until_ns_ = 0;
     errors_.Clear();
     exposed_.clear();
     device_.clear();
@@ -92,7 +94,7 @@ class Simulation::Rank : public ActorHost {
     for (auto& other : simulation_.ranks_) {
       if (!announce || other.get() == this || other->lane_ != lane_) continue;
       simulation_.events_.push_back(
-          {simulation_.DueAfterDelay(), [to = other.get(), node, rank, status, run = run_] {
+          {simulation_.DueAfterMessage(), [to = other.get(), node, rank, status, run = run_] {
              if (to->run_ == run) to->Fail(node, rank, status, false);
            }});
     }
@@ -106,7 +108,7 @@ class Simulation::Rank : public ActorHost {
   Launch Perform(Actor& actor, std::span<const Value* const> inputs, int64_t act,
                  ActResult* result) override {
     const int64_t one_in = simulation_.options_.launch_one_in;
-    if (one_in > 0 && simulation_.Random(static_cast<uint64_t>(one_in)) == 0) {
+    if (one_in > 0 && !simulation_.options_.times && simulation_.Random(static_cast<uint64_t>(one_in)) == 0) {
       device_.push_back([this, &actor, inputs, act, result] {
         RunKernel(actor, inputs, act, result);
         TellDone(actor.task().id, kLaunchDone);
@@ -114,7 +116,8 @@ class Simulation::Rank : public ActorHost {
       if (device_.size() == 1) RunDevice();
       return Launch::kAsynchronous;
     }
-    simulation_.busy_until_ns_[ThreadOf(current_)] = simulation_.DueAfterDelay();
+    simulation_.busy_until_ns_[ThreadOf(current_)] =
+        simulation_.DueAfter(std::max<int64_t>(actor.task().cost_ns, 0));
     RunKernel(actor, inputs, act, result);
     return Launch::kInline;
   }
@@ -123,7 +126,7 @@ class Simulation::Rank : public ActorHost {
             std::shared_ptr<PulledBody> body) override {
     Rank* from = &simulation_.RankAt(producer.rank(), lane_);
     const TaskId task = actor.task().id;
-    simulation_.events_.push_back({simulation_.DueAfterDelay(),
+    simulation_.events_.push_back({from->HandsOut(register_id),
                                    [this, from, body = std::move(body), task, run = run_, register_id, slot] {
                                      body->value = from->Published(run, register_id, slot);
                                      TellDone(task, kPullDone, run);
@@ -148,8 +151,19 @@ class Simulation::Rank : public ActorHost {
     return found->second;
   }
 
+  // When a value of this rank is with the rank that asks for it now.
+  int64_t HandsOut(RegisterId register_id) {
+    if (!simulation_.options_.times) return simulation_.DueAfterMessage();
+    const auto bytes =
+        static_cast<double>(instance_->plan().registers[static_cast<size_t>(register_id)].bytes);
+    hands_out_until_ns_ = std::max(hands_out_until_ns_, simulation_.DueAfterMessage()) +
+                          static_cast<int64_t>(bytes / simulation_.options_.times->send_bytes_per_ns);
+    return hands_out_until_ns_ + simulation_.options_.times->message_ns;
+  }
+
   void SendOutgoing() {
     outgoing_.Flush([this](uint32_t, std::span<const Message> messages) {
+      ++sends_;
       for (const Message& message : messages) {
         const TaskId to = message.destination;
         simulation_.Enqueue(lane_, ThreadOf(message.source.stream()),
@@ -165,7 +179,7 @@ class Simulation::Rank : public ActorHost {
 
   // The first launch in the queue ends some time from now, then the next one begins.
   void RunDevice() {
-    simulation_.events_.push_back({simulation_.DueAfterDelay(), [this] {
+    simulation_.events_.push_back({simulation_.DueAfter(0), [this] {
                                      device_.front()();
                                      device_.pop_front();
                                      if (!device_.empty()) RunDevice();
@@ -210,6 +224,8 @@ class Simulation::Rank : public ActorHost {
   bool has_begun_ = false;
   bool aborting_ = false;
   int64_t early_messages_ = 0;
+  int64_t sends_ = 0;
+  int64_t hands_out_until_ns_ = 0;
   uint32_t current_ = 0;  // Stream whose thread is running.
   size_t remaining_ = 0;
   OutgoingMessages outgoing_;
@@ -271,7 +287,7 @@ void Simulation::Enqueue(uint32_t lane, size_t from, size_t to, const Message& m
   const size_t channel = (lane * busy_until_ns_.size() + from) * busy_until_ns_.size() + to;
   std::vector<Envelope>& queue = channels_[channel];
   const bool crosses = from / ThreadsOfRank() != to / ThreadsOfRank();
-  int64_t due_ns = crosses ? DueAfterDelay() : clock_.MonotonicNs();
+  int64_t due_ns = crosses ? DueAfterMessage() : clock_.MonotonicNs();
   if (heads_[channel] == queue.size()) {
     queue.clear();
     heads_[channel] = 0;
@@ -347,7 +363,7 @@ Status Simulation::Run(uint32_t run, const SimulationOptions& options) {
   broken_ = OkStatus();
   for (auto& rank : ranks_) {
     rank->Prepare(MakeRun(rank->lane(), run));
-    events_.push_back({DueAfterDelay(), [&rank = *rank] { rank.Begin(); }});
+    events_.push_back({DueAfter(0), [&rank = *rank] { rank.Begin(); }});
   }
   while (broken_.ok()) {
     if (steps_ == options.abort_at_step) {
@@ -409,6 +425,7 @@ int64_t Simulation::acts() const {
   return acts;
 }
 
+int64_t Simulation::SendsOf(uint32_t rank, uint32_t lane) const { return RankAt(rank, lane).sends(); }
 int64_t Simulation::EarlyMessagesOf(uint32_t rank, uint32_t lane) const {
   return RankAt(rank, lane).early_messages();
 }

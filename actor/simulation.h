@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,12 @@
 
 namespace heddle::actor {
 
+/// How long things take in a simulation that is to tell how long a run would take.
+struct SimulatedTimes {
+  int64_t message_ns = 0;        ///< From one rank to another.
+  double send_bytes_per_ns = 0;  ///< Of all values together that a rank hands out, one behind the other.
+};
+
 struct SimulationOptions {
   uint64_t seed = 0;
   int64_t abort_at_step = -1;    ///< Cancels the run on a random rank at this step; -1: never.
@@ -22,6 +29,8 @@ struct SimulationOptions {
   bool check_invariants = true;  ///< I1-I3, I8, I11 after every step, I12 at the end.
   /// One act in so many is launched on the device of its rank and comes back as a message; 0: none.
   int64_t launch_one_in = 3;
+  /// An act takes Task::cost_ns, and values the time of their bytes; without, everything takes random times.
+  std::optional<SimulatedTimes> times;
 };
 
 /// All ranks of a plan with the real actors, on one thread and a virtual clock (runtime reference 2.14); or
@@ -57,6 +66,9 @@ class Simulation {
   PlanInstance& instance(uint32_t rank, uint32_t lane = 0);
   /// Status of one rank's own part of the last run of a lane.
   const Status& StatusOf(uint32_t rank, uint32_t lane = 0) const;
+  /// How many times a rank has sent something to another one in the last run of a lane: messages that leave
+  /// together count once.
+  int64_t SendsOf(uint32_t rank, uint32_t lane = 0) const;
   /// How many messages other ranks sent for the last run of a lane before this rank began it.
   int64_t EarlyMessagesOf(uint32_t rank, uint32_t lane = 0) const;
   VirtualClock& clock() { return clock_; }
@@ -68,10 +80,12 @@ class Simulation {
   Simulation();
 
   uint64_t Random(uint64_t below);
-  int64_t DueAfterDelay() {
-    return clock_.MonotonicNs() +
-           static_cast<int64_t>(Random(static_cast<uint64_t>(options_.most_delay_ns) + 1));
+  /// When something is through that takes so long, or a random time.
+  int64_t DueAfter(int64_t ns) {
+    if (!options_.times) ns = static_cast<int64_t>(Random(static_cast<uint64_t>(options_.most_delay_ns) + 1));
+    return clock_.MonotonicNs() + ns;
   }
+  int64_t DueAfterMessage() { return DueAfter(options_.times ? options_.times->message_ns : 0); }
   /// The thread that serves the stream of a rank and lane, among those of all ranks.
   size_t ThreadOf(uint32_t rank, uint32_t lane, uint32_t stream) const;
   /// The rank and lane that the messages of a channel are for.
