@@ -10,6 +10,7 @@
 #include "compiler/compile.h"
 #include "core/environment/clock.h"
 #include "engine/control/local_run.h"
+#include "scheduler/schedule.h"
 
 namespace heddle::bench {
 namespace {
@@ -97,6 +98,32 @@ Result<int64_t> NanosecondsToCompile(const std::string& text, bool types_only) {
   return SystemClock().MonotonicNs() - begin_ns;
 }
 
+// Gradient descent whose 200 operators are one block, on rows that so many ranks share.
+Result<int64_t> NanosecondsToPlan(int32_t ranks) {
+  constexpr int64_t kRows = 100'000'000;
+  Graph graph;
+  const auto add = [&](const char* op, std::vector<NodeId> inputs, Shape shape, const char* name = nullptr) {
+    Node node;
+    node.op = op;
+    node.inputs = std::move(inputs);
+    node.info = ValueInfo::OfMatrix(shape);
+    if (name != nullptr) node.SetAttribute("name", Scalar(std::string(name)));
+    return graph.Add(std::move(node));
+  };
+  const NodeId x = add("variable", {}, {kRows, 10}, "X");
+  NodeId w = add("variable", {}, {10, 1}, "w");
+  for (int round = 0; round < 50; ++round) {
+    const NodeId rows = add("abs", {add("%*%", {x, w}, {kRows, 1})}, {kRows, 1});
+    w = add("-", {w, add("t%*%", {x, rows}, {10, 1})}, {10, 1});
+  }
+  add("assign", {w}, {10, 1}, "w");
+  const int64_t begin_ns = SystemClock().MonotonicNs();
+  const Result<Plan> plan = scheduler::Schedule(
+      graph, {{"X", Distribution::SplitRows(kRows, ranks)}, {"w", Distribution::Each()}}, {.ranks = ranks});
+  HEDDLE_RETURN_IF_ERROR(plan.status());
+  return SystemClock().MonotonicNs() - begin_ns;
+}
+
 template <typename Measure>
 bool Report(const BenchOptions& options, const std::string& name, const char* unit, double divisor,
             const Measure& measure) {
@@ -134,6 +161,8 @@ int RunControl(const BenchOptions& options) {
                     [&] { return NanosecondsToCompile(text, /*types_only=*/true); });
   all_ran &= Report(options, "compile 1000 lines", "ms", 1e6,
                     [&] { return NanosecondsToCompile(text, /*types_only=*/false); });
+  all_ran &=
+      Report(options, "plan 200 operators, 1024 ranks", "s", 1e9, [] { return NanosecondsToPlan(1024); });
   all_ran &= RunRounds(options) == 0;
   return all_ran ? 0 : 1;
 }

@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <deque>
-#include <map>
 #include <string>
 #include <vector>
+
+#include "core/programs/task_places.h"
 
 namespace heddle::scheduler {
 namespace {
@@ -44,21 +45,20 @@ class TokenGame {
   explicit TokenGame(const Plan& plan) : plan_(plan) {}
 
   Status Build() {
-    std::map<TaskId, size_t> index;
-    for (size_t i = 0; i < plan_.tasks.size(); ++i) index[plan_.tasks[i].id] = i;
+    const TaskPlaces places(plan_.tasks);
     tasks_.resize(plan_.tasks.size());
     edges_of_.resize(plan_.registers.size());
     in_use_.resize(plan_.registers.size());
     for (const Register& reg : plan_.registers) {
-      const auto producer = index.find(reg.producer);
-      if (producer == index.end()) return Internal("register {} has no producer", reg.id);
-      tasks_[producer->second].out.push_back(reg.id);
+      const size_t producer = places.Of(reg.producer);
+      if (producer == TaskPlaces::kNone) return Internal("register {} has no producer", reg.id);
+      tasks_[producer].out.push_back(reg.id);
       for (TaskId id : reg.consumers) {
-        const auto consumer = index.find(id);
-        if (consumer == index.end()) return Internal("register {} has an unknown consumer", reg.id);
+        const size_t consumer = places.Of(id);
+        if (consumer == TaskPlaces::kNone) return Internal("register {} has an unknown consumer", reg.id);
         edges_of_[static_cast<size_t>(reg.id)].push_back(edges_.size());
-        tasks_[consumer->second].in.push_back(edges_.size());
-        edges_.push_back({reg.id, producer->second, consumer->second});
+        tasks_[consumer].in.push_back(edges_.size());
+        edges_.push_back({reg.id, producer, consumer});
       }
     }
     return CountActs();

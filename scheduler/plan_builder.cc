@@ -8,7 +8,10 @@
 
 namespace heddle::scheduler {
 PlanBuilder::PlanBuilder(const Graph& graph, const std::vector<Placement>& placements, int32_t ranks)
-    : graph_(graph), placements_(placements), ranks_(ranks) {}
+    : graph_(graph),
+      placements_(placements),
+      ranks_(ranks),
+      tasks_of_(static_cast<size_t>(ranks) * plan_.streams.size()) {}
 
 Plan PlanBuilder::Build() {
   plan_.ranks = ranks_;
@@ -61,8 +64,9 @@ size_t PlanBuilder::AddTask(int32_t rank, StreamKind kind_of_stream, TaskKind ki
                             std::vector<RegisterId> consumed) {
   Task task;
   const uint32_t stream = StreamOf(kind_of_stream);
+  std::vector<size_t>& of_stream = tasks_of_[static_cast<size_t>(rank) * plan_.streams.size() + stream];
   task.id = TaskId::Make(static_cast<uint32_t>(rank), plan_.streams[stream].device, stream,
-                         next_index_[{rank, stream}]++);
+                         static_cast<uint32_t>(of_stream.size()));
   task.kind = kind;
   task.node = node;
   task.phase = phase;
@@ -74,7 +78,7 @@ size_t PlanBuilder::AddTask(int32_t rank, StreamKind kind_of_stream, TaskKind ki
       consumers.push_back(task.id);
   }
   task.consumed = std::move(consumed);
-  task_of_[task.id] = plan_.tasks.size();
+  of_stream.push_back(plan_.tasks.size());
   plan_.tasks.push_back(std::move(task));
   return plan_.tasks.size() - 1;
 }
@@ -97,7 +101,7 @@ uint32_t PlanBuilder::RankOf(RegisterId id) const {
 RegisterId PlanBuilder::AddCopy(RegisterId remote, int32_t rank) {
   const ValueInfo info = plan_.registers[static_cast<size_t>(remote)].info;
   const TaskId producer = plan_.registers[static_cast<size_t>(remote)].producer;
-  const NodeId node = plan_.tasks[task_of_.at(producer)].node;
+  const NodeId node = plan_.tasks[TaskOf(producer)].node;
   return AddOutput(AddTask(rank, StreamKind::kNetwork, TaskKind::kCopy, node, Phase::kWhole, {remote}), info);
 }
 
@@ -135,11 +139,11 @@ void PlanBuilder::AddControl(size_t task) {
       plan_.registers[static_cast<size_t>(plan_.tasks[task].consumed[0])].consumers;
   const auto keeps = [&](TaskId reader) {
     return reader.rank() != plan_.tasks[task].id.rank() ||
-           plan_.tasks[task_of_.at(reader)].kind == TaskKind::kSink;
+           plan_.tasks[TaskOf(reader)].kind == TaskKind::kSink;
   };
   if (std::any_of(readers.begin(), readers.end(), keeps)) return;
   for (TaskId reader : readers)
-    if (reader != plan_.tasks[task].id) AddOrder(task_of_.at(reader), task);
+    if (reader != plan_.tasks[task].id) AddOrder(TaskOf(reader), task);
 }
 
 std::vector<size_t> PlanBuilder::OtherRanksReady(NodeId node) {

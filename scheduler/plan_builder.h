@@ -94,6 +94,10 @@ class PlanBuilder {
   /// The last tasks of `rank` that come before a node in the order of effects.
   std::vector<size_t> TasksBefore(NodeId node, int32_t rank) const;
   uint32_t RankOf(RegisterId id) const;
+  /// Where it stands in plan_.tasks.
+  size_t TaskOf(TaskId id) const {
+    return tasks_of_[id.rank() * plan_.streams.size() + id.stream()][id.index()];
+  }
   static ValueInfo PartInfo(const ValueInfo& whole, const Split& split, int32_t rank);
   /// Place of the rank's first stream of that kind in the plan's list.
   uint32_t StreamOf(StreamKind kind) const;
@@ -106,10 +110,9 @@ class PlanBuilder {
   std::map<NodeId, std::vector<RegisterId>> copies_;  // By value and rank: copies of the whole.
   /// By operator, result and rank: what it leaves before any boxing.
   std::map<NodeId, std::vector<std::vector<RegisterId>>> outputs_;
-  std::map<std::pair<NodeId, int32_t>, size_t> last_task_;       // (node, rank) -> task, for order edges
-  std::map<size_t, RegisterId> control_of_;                      // task -> its control register
-  std::map<std::pair<int32_t, uint32_t>, uint32_t> next_index_;  // (rank, stream) -> tasks so far
-  std::map<TaskId, size_t> task_of_;                             // id -> index in plan_.tasks while building
+  std::map<std::pair<NodeId, int32_t>, size_t> last_task_;  // (node, rank) -> task, for order edges
+  std::map<size_t, RegisterId> control_of_;                 // task -> its control register
+  std::vector<std::vector<size_t>> tasks_of_;  // By rank and stream: where tasks stand in plan_.tasks.
 };
 
 }  // namespace heddle::scheduler

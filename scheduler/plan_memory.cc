@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
-#include <map>
 #include <set>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "core/programs/task_places.h"
 #include "core/values/sizes.h"
 #include "ops/base/operator.h"
 
@@ -39,9 +40,11 @@ bool Meet(const Lifetime& a, const Lifetime& b) {
 // Plans the block of one rank: tasks [first, last) of the plan.
 class RankMemory {
  public:
-  RankMemory(Plan& plan, size_t first, size_t last) : plan_(plan), first_(first), size_(last - first) {
-    for (size_t i = 0; i < size_; ++i) position_[TaskAt(i).id] = i;
-  }
+  RankMemory(Plan& plan, size_t first, size_t last)
+      : plan_(plan),
+        first_(first),
+        size_(last - first),
+        position_(std::span(plan.tasks).subspan(first, last - first)) {}
 
   int64_t Run() {
     FindLifetimes();
@@ -74,13 +77,13 @@ class RankMemory {
             SaturatingSum(SaturatingProduct(reg.bytes, reg.slots), kAlignment - 1) / kAlignment * kAlignment;
         bool stays = !acts_once;
         for (TaskId consumer : reg.consumers) {
-          const auto reader = position_.find(consumer);
-          stays |= reader == position_.end();
-          if (reader == position_.end()) continue;
-          const Task& task = TaskAt(reader->second);
+          const size_t reader = position_.Of(consumer);
+          stays |= reader == TaskPlaces::kNone;
+          if (reader == TaskPlaces::kNone) continue;
+          const Task& task = TaskAt(reader);
           stays |= task.kind == TaskKind::kSink && IsOf(task, "assign");
-          lifetime.end = std::max(lifetime.end, reader->second);
-          lifetime.last.push_back(reader->second);
+          lifetime.end = std::max(lifetime.end, reader);
+          lifetime.last.push_back(reader);
         }
         if (lifetime.last.empty()) lifetime.last.push_back(i);
         const bool is_live_in = TaskAt(i).kind == TaskKind::kSource && IsOf(TaskAt(i), "variable");
@@ -103,8 +106,8 @@ class RankMemory {
     for (const auto* list : {&TaskAt(i).consumed, &TaskAt(i).control_in}) {
       for (RegisterId id : *list) {
         if (id < 0) continue;
-        const auto producer = position_.find(RegisterOf(id).producer);
-        if (producer != position_.end()) AddBefore(producer->second, i);
+        const size_t producer = position_.Of(RegisterOf(id).producer);
+        if (producer != TaskPlaces::kNone) AddBefore(producer, i);
       }
     }
   }
@@ -233,7 +236,7 @@ class RankMemory {
   Plan& plan_;
   const size_t first_;
   const size_t size_;
-  std::map<TaskId, size_t> position_;  // On this rank.
+  const TaskPlaces position_;  // On this rank.
   std::vector<Lifetime> lifetimes_;
   std::vector<Bits> before_;  // Empty: not known.
 };

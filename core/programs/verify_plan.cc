@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <map>
-#include <set>
+#include <utility>
+#include <vector>
 
 #include "core/programs/plan.h"
+#include "core/programs/task_places.h"
 
 // Verify(Plan): see core/programs/plan.h.
 namespace heddle {
@@ -13,7 +14,8 @@ std::string Text(TaskId id) { return fmt::format("{}:{}:{}", id.rank(), id.strea
 
 class Verifier {
  public:
-  explicit Verifier(const Plan& plan) : plan_(plan) {}
+  explicit Verifier(const Plan& plan)
+      : plan_(plan), places_(plan.tasks), is_produced_(plan.registers.size(), false) {}
 
   Status Run() {
     HEDDLE_RETURN_IF_ERROR(Verify(plan_.graph));
@@ -25,6 +27,8 @@ class Verifier {
       if (reg.slots < 1 || reg.bytes < 0) return Broken(reg, "has no slot or a negative size");
     }
     HEDDLE_RETURN_IF_ERROR(CheckTasks());
+    std::sort(readings_.begin(), readings_.end());
+    readings_.erase(std::unique(readings_.begin(), readings_.end()), readings_.end());
     for (const Register& reg : plan_.registers) HEDDLE_RETURN_IF_ERROR(CheckRegister(reg));
     for (const auto* bindings : {&plan_.live_in, &plan_.live_out})
       for (const Binding& binding : *bindings) HEDDLE_RETURN_IF_ERROR(CheckBinding(binding));
@@ -37,6 +41,8 @@ class Verifier {
   }
 
  private:
+  using Reading = std::pair<RegisterId, TaskId>;
+
   static Status Broken(const Register& reg, std::string_view why) {
     return Internal("broken plan: register {} {}", reg.id, why);
   }
@@ -87,9 +93,10 @@ class Verifier {
 
   // Ids, ranges, and who makes and reads what according to the tasks.
   Status CheckTasks() {
+    if (const size_t twice = places_.Double(); twice != TaskPlaces::kNone)
+      return Broken(plan_.tasks[twice], "exists twice");
     uint32_t rank = 0;
     for (const Task& task : plan_.tasks) {
-      if (!tasks_.emplace(task.id, &task).second) return Broken(task, "exists twice");
       if (task.id.rank() >= static_cast<uint32_t>(plan_.ranks))
         return Broken(task, "is on a rank that does not exist");
       if (task.id.stream() >= plan_.streams.size()) return Broken(task, "is on a stream that does not exist");
@@ -112,8 +119,9 @@ class Verifier {
     for (const RegisterId id : task.produced) {
       const Register* reg = Find(id);
       if (reg == nullptr) return Broken(task, "produces a register that does not exist");
-      if (reg->producer != task.id || !produced_.insert(id).second)
+      if (reg->producer != task.id || is_produced_[static_cast<size_t>(id)])
         return Broken(*reg, "has not exactly one producer");
+      is_produced_[static_cast<size_t>(id)] = true;
       data_registers += !reg->control;
     }
     // What finishes reductions beside results that are there already makes fewer.
@@ -125,33 +133,33 @@ class Verifier {
       const Register* reg = Find(id);
       if (reg == nullptr) return Broken(task, "consumes a register that does not exist");
       if (reg->control) return Broken(task, "consumes a control register as data");
-      consumers_[id].insert(task.id);
+      readings_.emplace_back(id, task.id);
     }
     for (const RegisterId id : task.control_in) {
       if (Find(id) == nullptr) return Broken(task, "waits for a register that does not exist");
-      consumers_[id].insert(task.id);
+      readings_.emplace_back(id, task.id);
     }
     return OkStatus();
   }
 
   Status CheckRegister(const Register& reg) {
-    if (!produced_.contains(reg.id)) return Broken(reg, "has not exactly one producer");
+    if (!is_produced_[static_cast<size_t>(reg.id)]) return Broken(reg, "has not exactly one producer");
     // A task that reads a register twice (X * X) is one consumer: it is told once and answers once.
     std::vector<TaskId> listed = reg.consumers;
     std::sort(listed.begin(), listed.end());
-    const std::set<TaskId>& reading = consumers_[reg.id];
-    if (!std::equal(listed.begin(), listed.end(), reading.begin(), reading.end()))
+    const auto readers = std::ranges::equal_range(readings_, reg.id, {}, &Reading::first);
+    if (!std::ranges::equal(listed, readers, {}, {}, &Reading::second))
       return Broken(reg, "lists other consumers than the tasks that read it");
     for (const TaskId consumer : reg.consumers)
-      if (consumer.rank() != reg.producer.rank() && tasks_.at(consumer)->kind != TaskKind::kCopy)
+      if (consumer.rank() != reg.producer.rank() && plan_.tasks[places_.Of(consumer)].kind != TaskKind::kCopy)
         return Broken(reg, "goes to another rank, but not to a copy task");
     return OkStatus();
   }
 
   const Plan& plan_;
-  std::map<TaskId, const Task*> tasks_;
-  std::set<RegisterId> produced_;
-  std::map<RegisterId, std::set<TaskId>> consumers_;
+  const TaskPlaces places_;
+  std::vector<bool> is_produced_;  // By register.
+  std::vector<Reading> readings_;  // Sorted, once all tasks have been looked at.
 };
 
 }  // namespace
