@@ -329,21 +329,6 @@ RowRule RowRuleOf(const Node& node, std::span<const ValueInfo> inputs) {
   return op && op->row_rule ? op->row_rule(node, inputs) : RowRule::kWhole;
 }
 
-std::vector<std::pair<int32_t, const StagedForm*>> StagedFormsOf(const Operator& op, const Node& node,
-                                                                 std::span<const ValueInfo> inputs) {
-  std::vector<std::pair<int32_t, const StagedForm*>> forms;
-  int32_t place = 0;
-  for (const StagedForm* form = op.staged; form != nullptr; form = form->other, ++place)
-    if (form->applies == nullptr || form->applies(node, inputs)) forms.emplace_back(place, form);
-  return forms;
-}
-
-const StagedForm* StagedFormAt(const Operator& op, int32_t place) {
-  const StagedForm* form = op.staged;
-  for (; form != nullptr && place > 0; --place) form = form->other;
-  return form;
-}
-
 OperatorKind KindOf(const Node& node) {
   const Operator* op = FindOperator(node.op);
   return op == nullptr ? OperatorKind::kOther : op->kind;

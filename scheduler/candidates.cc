@@ -113,10 +113,13 @@ std::vector<CandidateFinder::Candidate> CandidateFinder::Of(NodeId id) {
       if (is_even) AddSplit(node, ops::RowRule::kReduce, &candidates);
       break;
     }
-    case ops::Sharing::kRowRule: AddSplit(node, ops::RowRuleOf(node, infos_), &candidates); break;
+    case ops::Sharing::kRowRule:
+      AddSplit(node, ops::RowRuleOf(node, infos_), &candidates);
+      AddStagedForms(node, op, false, &candidates);
+      break;
     case ops::Sharing::kStages:
-      for (const auto& [place, form] : ops::StagedFormsOf(op, node, infos_))
-        AddStaged(node, place, *form, &candidates);
+      AddStagedForms(node, op, op.row_rule != nullptr && ops::RowRuleOf(node, infos_) != ops::RowRule::kWhole,
+                     &candidates);
       break;
     case ops::Sharing::kMovedRows: AddMoved(node, &candidates); break;
   }
@@ -153,6 +156,7 @@ void CandidateFinder::AddSplit(const Node& node, ops::RowRule rule, std::vector<
   double result_bytes = 0;
   for (const ValueInfo& result : ResultsOf(node)) result_bytes += BytesToMove(result);
   const double list_bytes = kNodesOfRank * options_.ranks * result_bytes;
+  const double held_bytes = ops::HeldByRowRule(node, infos_, options_.ranks);
   for (const Split& cuts : ways) {
     const Distribution split{.kind = Distribution::Kind::kSplit, .split = cuts};
     Placement placement{.result = split, .split = true, .rule = rule, .cuts = cuts, .total_rows = rows};
@@ -163,7 +167,7 @@ void CandidateFinder::AddSplit(const Node& node, ops::RowRule rule, std::vector<
     const auto add = [&](const Distribution& reduced, double more_ns) {
       placement.reduced = reduced;
       if (rule == ops::RowRule::kReduce) placement.result = reduced;
-      candidates->push_back({placement, ns + more_ns});
+      candidates->push_back({placement, ns + more_ns, held_bytes});
     };
     if (!reduces) {
       add(Distribution::One(), 0);
@@ -174,30 +178,6 @@ void CandidateFinder::AddSplit(const Node& node, ops::RowRule rule, std::vector<
         add(Distribution::Each(), MoveNs(list_bytes, 1) * kReplicated);
       if (!has_even_rows) add(Distribution::One(), MoveNs(list_bytes, 1));
     }
-  }
-}
-
-void CandidateFinder::AddStaged(const Node& node, int32_t place, const ops::StagedForm& form,
-                                std::vector<Candidate>* candidates) {
-  const int64_t rows = RowsRead(node);
-  const double moved = form.moved_bytes == nullptr ? 0 : form.moved_bytes(node, infos_);
-  for (const Split& cuts : CutsOf(rows, form.needs_granules)) {
-    const Distribution split{.kind = Distribution::Kind::kSplit, .split = cuts};
-    Placement placement{.split = true, .cuts = cuts, .total_rows = rows, .staged = &form, .form = place};
-    for (size_t i = 0; i < infos_.size(); ++i)
-      placement.inputs.push_back(IsReadByRows(node, i) ? split : Distribution::Each());
-    switch (form.result) {
-      case ops::StagedResult::kSameRows: placement.result = split; break;
-      case ops::StagedResult::kRows:
-        placement.result = Distribution::SplitRows(ResultsOf(node)[0].shape.rows, options_.ranks);
-        break;
-      case ops::StagedResult::kUneven: placement.result = {.kind = Distribution::Kind::kSplit}; break;
-      case ops::StagedResult::kEach: placement.result = Distribution::Each(); break;
-    }
-    placement.result_rows = placement.result.split;
-    const int exchanges = static_cast<int>(form.stages.size()) - 1;
-    candidates->push_back(
-        {placement, node_ns_ * LongestShare(cuts) + MoveNs(moved / options_.ranks, exchanges)});
   }
 }
 

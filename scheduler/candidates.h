@@ -21,7 +21,8 @@ class CandidateFinder {
 
   struct Candidate {
     Placement placement;
-    double own_ns = 0;  ///< The work of the slowest rank, with finishing and exchanges between stages.
+    double own_ns = 0;      ///< The work of the slowest rank, with finishing and exchanges between stages.
+    double held_bytes = 0;  ///< By a rank at once, about; 0: not looked at.
   };
   /// In a fixed order. Nodes are asked for in their order. Not for variables, literals, assign and result.
   std::vector<Candidate> Of(NodeId node);
@@ -32,8 +33,16 @@ class CandidateFinder {
  private:
   std::vector<Candidate> WholeOnes(const Node& node, const ops::Operator& op);
   void AddSplit(const Node& node, ops::RowRule rule, std::vector<Candidate>* candidates);
-  void AddStaged(const Node& node, int32_t place, const ops::StagedForm& form,
+  /// All forms of an operator that is computed in stages, beside the candidates that are there already; of
+  /// them only those stay that a rank has memory for. `on_last`: the results are made on the last rank.
+  void AddStagedForms(const Node& node, const ops::Operator& op, bool on_last,
+                      std::vector<Candidate>* candidates);
+  void AddStaged(const Node& node, int32_t place, const ops::StagedForm& form, bool on_last,
                  std::vector<Candidate>* candidates);
+  /// The placement in that form, with the grid that costs least of those that a rank has memory for.
+  Candidate OnBestGrid(const Node& node, const Placement& placement, double most_held) const;
+  /// The work of the slowest rank as a part of all work.
+  double StagedShare(const Node& node, const Placement& placement) const;
   void AddMoved(const Node& node, std::vector<Candidate>* candidates);
   /// The ways to cut so many rows that are worth a look; at granules only where they are needed.
   std::vector<Split> CutsOf(int64_t rows, bool needs_granules) const;

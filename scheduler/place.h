@@ -24,7 +24,10 @@ struct Placement {
   const ops::StagedForm* staged = nullptr;  ///< The ranks compute it in stages,
   int32_t form = 0;                         ///< in this way (StagedNode::form).
   Split result_rows;                        ///< How its results are cut then, as in StagedNode.
+  int32_t grid_columns = 1;                 ///< Of the grid in which the ranks stand then.
   bool moves_rows = false;                  ///< rbind: each rank fetches its rows of the result.
+
+  ops::RankGrid Grid(int32_t ranks) const { return {.ranks = ranks, .columns = grid_columns}; }
 };
 
 /// Where result `i` of a node is that is placed so.

@@ -48,6 +48,7 @@ class PlanBuilder {
   void EmitStages(NodeId node);
   /// What each rank receives, from what each rank has made in a stage.
   std::vector<std::vector<RegisterId>> Exchange(NodeId node, const ops::Stage& stage,
+                                                const ops::RankGrid& grid,
                                                 const std::vector<std::vector<RegisterId>>& made);
   void AddStagedResults(NodeId node, size_t task);
   /// rbind: each rank puts its rows of the result together from those of the inputs.

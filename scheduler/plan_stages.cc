@@ -12,6 +12,8 @@ void PlanBuilder::EmitStages(NodeId id) {
   const Placement& placement = placements_[static_cast<size_t>(id)];
   const ops::StagedForm& form = *placement.staged;
   plan_.staged.push_back({id, placement.form, placement.cuts, placement.result_rows});
+  const ops::RankGrid grid = placement.Grid(ranks_);
+  if (form.on_grid) plan_.graph[id].SetAttribute(ops::kGridColumns, Scalar(int64_t{grid.columns}));
   std::vector<std::vector<RegisterId>> received(static_cast<size_t>(ranks_));  // By rank.
   for (size_t stage = 0; stage < form.stages.size(); ++stage) {
     const bool is_last = stage + 1 == form.stages.size();
@@ -37,8 +39,7 @@ void PlanBuilder::EmitStages(NodeId id) {
       if (is_last) {
         AddStagedResults(id, index);
       } else {
-        const size_t outputs =
-            ops::StageCall::PlaceOf(form.stages[stage], form.stages[stage].outputs.size(), ranks_);
+        const size_t outputs = ops::ValuesMade(form.stages[stage], grid, rank);
         for (size_t i = 0; i < outputs; ++i)
           made[static_cast<size_t>(rank)].push_back(
               AddOutput(index, ValueInfo::OfMatrix({kUnknown, kUnknown})));
@@ -46,35 +47,53 @@ void PlanBuilder::EmitStages(NodeId id) {
       if (stage == 0) AddControl(index);
       last_task_[{id, rank}] = index;
     }
-    if (!is_last) received = Exchange(id, form.stages[stage], made);
+    if (!is_last) received = Exchange(id, form.stages[stage], grid, made);
   }
   if (!node.info.IsTuple()) pieces_[{id, placement.result}] = std::move(outputs_[id][0]);
 }
 
 std::vector<std::vector<RegisterId>> PlanBuilder::Exchange(NodeId id, const ops::Stage& stage,
+                                                           const ops::RankGrid& grid,
                                                            const std::vector<std::vector<RegisterId>>& made) {
   std::vector<std::vector<RegisterId>> received(static_cast<size_t>(ranks_));
-  for (size_t output = 0; output < stage.outputs.size(); ++output) {
-    const size_t place = ops::StageCall::PlaceOf(stage, output, ranks_);
+  std::vector<size_t> places(static_cast<size_t>(ranks_), 0);  // By rank: of its first value of the output.
+  for (const ops::Reach reach : stage.outputs) {
+    const auto value = [&](int32_t from, int32_t number) {
+      return made[static_cast<size_t>(from)][places[static_cast<size_t>(from)] + static_cast<size_t>(number)];
+    };
     std::vector<RegisterId> of_all;
-    if (stage.outputs[output] == ops::Reach::kAll) {
-      for (const std::vector<RegisterId>& of_rank : made) of_all.push_back(of_rank[place]);
+    if (reach == ops::Reach::kAll) {
+      for (int32_t rank = 0; rank < ranks_; ++rank) of_all.push_back(value(rank, 0));
       of_all = GatherToAll(id, of_all, ValueInfo::OfMatrix({kUnknown, kUnknown}));
     }
     for (int32_t rank = 0; rank < ranks_; ++rank) {
       std::vector<RegisterId>& here = received[static_cast<size_t>(rank)];
-      switch (stage.outputs[output]) {
+      const auto take = [&](int32_t from, int32_t number) {
+        const RegisterId part = value(from, number);
+        here.push_back(from == rank ? part : AddCopy(part, rank));
+      };
+      const int32_t row = grid.RowOf(rank), column = grid.ColumnOf(rank);
+      switch (reach) {
         case ops::Reach::kNext: break;
-        case ops::Reach::kHere: here.push_back(made[static_cast<size_t>(rank)][place]); break;
+        case ops::Reach::kHere: here.push_back(value(rank, 0)); break;
         case ops::Reach::kAll: here.push_back(of_all[static_cast<size_t>(rank)]); break;
         case ops::Reach::kParts:
-          for (int32_t from = 0; from < ranks_; ++from) {
-            const RegisterId part = made[static_cast<size_t>(from)][place + static_cast<size_t>(rank)];
-            here.push_back(from == rank ? part : AddCopy(part, rank));
-          }
+          for (int32_t from = 0; from < ranks_; ++from) take(from, rank);
+          break;
+        case ops::Reach::kFromLast: take(ranks_ - 1, rank); break;
+        case ops::Reach::kRowParts:
+          for (int32_t i = 0; i < grid.columns; ++i) take(grid.At(row, i), column);
+          break;
+        case ops::Reach::kRowCopies:
+          for (int32_t i = 0; i < grid.columns; ++i) take(grid.At(row, i), 0);
+          break;
+        case ops::Reach::kColumnCopies:
+          for (int32_t i = 0; i < grid.rows(); ++i) take(grid.At(i, column), 0);
           break;
       }
     }
+    for (int32_t rank = 0; rank < ranks_; ++rank)
+      places[static_cast<size_t>(rank)] += ops::ValuesMade(reach, grid, rank);
   }
   return received;
 }
@@ -93,6 +112,8 @@ void PlanBuilder::AddStagedResults(NodeId id, size_t task) {
       info.shape.rows = kUnknown;
     else if (where.IsSplit())
       info = PartInfo(info, where.split, rank);
+    else if (where.IsOne())
+      info = PartInfo(info, placement.result_rows, rank);
     outputs[i][static_cast<size_t>(rank)] = AddOutput(task, info);
   }
 }

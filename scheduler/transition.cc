@@ -43,15 +43,6 @@ Transition Recut(double bytes, const Split& from, const Split& to, int32_t ranks
 
 }  // namespace
 
-double BytesToMove(const ValueInfo& info) {
-  constexpr double kScalarBytes = 8, kGuessedSparsity = 0.1, kIndexBytes = 4;
-  if (!info.IsTabular() || !info.IsSized()) return kScalarBytes;
-  const auto bytes = static_cast<double>(KnownBytes(info));
-  if (!info.IsMatrix() || info.format != Format::kSparse) return bytes;
-  const double entry_bytes = static_cast<double>(BytesOf(info.element_type)) + kIndexBytes;
-  return bytes + kGuessedSparsity * entry_bytes * static_cast<double>(info.shape.Cells());
-}
-
 Transition TransitionOf(double bytes, const Distribution& from, const Distribution& to, int32_t ranks) {
   using Kind = Distribution::Kind;
   HEDDLE_CHECK(from.kind != Kind::kPartial && to.kind != Kind::kPartial, "what is partial is finished");

@@ -6,6 +6,7 @@
 #include "core/programs/distribution.h"
 #include "core/programs/graph.h"
 #include "ops/base/machine_constants.h"
+#include "ops/base/split.h"
 
 namespace heddle::scheduler {
 
@@ -23,9 +24,7 @@ struct Transition {
   int messages = 0;          ///< One after the other.
 };
 
-/// About how many bytes a value has; of one whose size is not known, those of a scalar. How many entries a
-/// CSR matrix has is no part of what a plan knows: a tenth of its cells.
-double BytesToMove(const ValueInfo& info);
+using ops::BytesToMove;
 
 /// Of a value of `bytes` bytes, as many in each row.
 Transition TransitionOf(double bytes, const Distribution& from, const Distribution& to, int32_t ranks);

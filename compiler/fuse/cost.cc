@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <vector>
 
 #include "compiler/fuse/template.h"
 #include "core/values/panels.h"
 #include "ops/base/split.h"
+#include "ops/base/stages.h"
 #include "ops/fused/lower/tile_sizes.h"
 #include "ops/fused/run/run_long_rows.h"
 #include "ops/product/matmul.h"
@@ -126,6 +129,63 @@ double WorkByDefaults(const Dag& dag, const OperatorWork& operation) {
   return work;
 }
 
+// What ranks send and hold where they compute an operator in stages.
+struct StagedTraffic {
+  double sent_bytes = 0;  // By a rank.
+  double held_bytes = 0;
+};
+
+// For an operator by itself that its row rule shares out: the stages in which it sends least of those that a
+// rank has memory for (else holds least); nothing where it has none.
+std::optional<StagedTraffic> BestStages(const Dag& dag, const OperatorWork& operation,
+                                        const CostModel& model) {
+  if (!operation.split || operation.nodes != 1) return std::nullopt;
+  const Node& node = (*dag.graph)[operation.roots[0]];
+  const ops::Operator* const op = ops::FindOperator(node.op);
+  if (op == nullptr || op->staged == nullptr || op->row_rule == nullptr) return std::nullopt;
+  std::vector<ValueInfo> infos;
+  for (const NodeId input : node.inputs)
+    infos.push_back(input == kNoNode ? ValueInfo{} : (*dag.graph)[input].info);
+  const double most_held =
+      ops::MostHeldBytes(node, infos, model.ranks, model.min_distributed_bytes, model.memory_budget);
+  std::optional<StagedTraffic> best;
+  for (const auto& [place, form] : ops::StagedFormsOf(*op, node, infos)) {
+    if (form->moved_bytes == nullptr || form->held_bytes == nullptr) continue;
+    for (int columns = form->on_grid ? model.ranks : 1; columns >= (form->on_grid ? 2 : 1); --columns) {
+      if (model.ranks % columns != 0) continue;
+      const ops::RankGrid grid{.ranks = model.ranks, .columns = columns};
+      const StagedTraffic traffic{form->moved_bytes(node, infos, grid) / model.ranks,
+                                  form->held_bytes(node, infos, grid)};
+      const bool fits = traffic.held_bytes <= most_held, best_fits = best && best->held_bytes <= most_held;
+      if (!best || (fits && !best_fits) ||
+          (fits == best_fits &&
+           (fits ? traffic.sent_bytes < best->sent_bytes : traffic.held_bytes < best->held_bytes)))
+        best = traffic;
+    }
+  }
+  return best;
+}
+
+// Whether a rank would have to hold all of a value that is shared out because it is large, beyond what it may
+// hold (ops::MostHeldBytes without a budget).
+bool HoldsTooMuch(const Dag& dag, const OperatorWork& operation, const CostModel& model) {
+  if (!operation.split || operation.nodes == 1 || model.memory_budget > 0) return false;
+  double all = 0, held = 0;
+  bool has_whole = false;
+  for (const OperatorInput& input : operation.inputs) {
+    const DagNode& value = dag[input.id];
+    all += value.bytes;
+    held += value.bytes / (input.whole ? 1 : model.ranks);
+    has_whole |= input.whole && value.split;
+  }
+  if (!has_whole) return false;
+  for (const NodeId root : operation.roots) {
+    all += dag[root].bytes;
+    held += dag[root].bytes / model.ranks;
+  }
+  return held > std::max(static_cast<double>(model.min_distributed_bytes), 2 * all / model.ranks);
+}
+
 // Every rank does its part. What one rank holds leaves it once for each other rank that needs it whole; of
 // split rows every rank sends its own. Partial results go to one rank.
 void Distribute(const Dag& dag, const OperatorWork& operation, const CostModel& model, OperatorTime* time) {
@@ -136,6 +196,8 @@ void Distribute(const Dag& dag, const OperatorWork& operation, const CostModel& 
     if (input.copied) sent += dag[input.id].bytes * others / (dag[input.id].split ? model.ranks : 1);
   for (NodeId root : operation.roots)
     if (ReducesRows(dag[root])) sent += dag[root].bytes * others;
+  if (const std::optional<StagedTraffic> stages = BestStages(dag, operation, model))
+    sent = std::min(sent, stages->sent_bytes);
   time->total = time->total / model.ranks + sent / model.constants.send_bytes_per_ns;
 }
 
@@ -180,6 +242,7 @@ double BytesBetweenPhases(const Dag& dag, const OperatorWork& operation, int thr
 
 // Bytes on one rank, of which it may have only its own rows. An operator by itself works in its result.
 double HeldBytes(const Dag& dag, const OperatorWork& operation, const CostModel& model) {
+  const std::optional<StagedTraffic> stages = BestStages(dag, operation, model);
   const double own = operation.split ? 1.0 / model.ranks : 1;
   double held = 0;
   for (const OperatorInput& input : operation.inputs) {
@@ -197,7 +260,7 @@ double HeldBytes(const Dag& dag, const OperatorWork& operation, const CostModel&
     held += BytesBetweenPhases(dag, operation, model.threads);
   if (operation.nodes > 1)
     held += operation.work.packed_bytes + model.threads * (ops::kTileBytes + operation.work.scratch_bytes);
-  return held;
+  return stages ? std::min(held, stages->held_bytes) : held;
 }
 
 }  // namespace
@@ -357,6 +420,7 @@ OperatorTime TimeOf(const Dag& dag, const OperatorWork& operation, const CostMod
   time.total += constants.operator_ns;
   if (model.memory_budget > 0 && HeldBytes(dag, operation, model) > static_cast<double>(model.memory_budget))
     time.total += kInfeasibleNs;
+  if (HoldsTooMuch(dag, operation, model)) time.total += kInfeasibleNs;
   return time;
 }
 

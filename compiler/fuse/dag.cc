@@ -251,6 +251,9 @@ namespace {
 bool LeavesRows(const Node& node, std::span<const ValueInfo> inputs, const ops::Operator& op,
                 ops::Sharing sharing) {
   if (sharing == ops::Sharing::kMovedRows) return true;
+  if (sharing == ops::Sharing::kStages && op.row_rule != nullptr &&
+      ops::RowRuleOf(node, inputs) != ops::RowRule::kWhole)
+    return false;
   if (sharing == ops::Sharing::kStages) {
     const auto forms = ops::StagedFormsOf(op, node, inputs);
     return std::all_of(forms.begin(), forms.end(),

@@ -33,9 +33,15 @@ std::string TextOf(const Distribution& distribution) {
   return ranks > kMostCutsShown ? text + fmt::format(" + ... ({} workers)", ranks) : text;
 }
 
-std::string TextOf(const scheduler::Placement& placement) {
-  if (placement.staged != nullptr)
-    return fmt::format("in {} stages, {}", placement.staged->stages.size(), TextOf(placement.result));
+std::string TextOf(const scheduler::Placement& placement, int32_t ranks) {
+  if (placement.staged != nullptr) {
+    const ops::RankGrid grid = placement.Grid(ranks);
+    const std::string on_grid = placement.staged->on_grid
+                                    ? fmt::format(" on a grid of {} x {} workers", grid.rows(), grid.columns)
+                                    : std::string();
+    return fmt::format("in {} stages{}, {}", placement.staged->stages.size(), on_grid,
+                       TextOf(placement.result));
+  }
   if (placement.moves_rows) return fmt::format("each worker fetches its rows, {}", TextOf(placement.result));
   if (!placement.split) return TextOf(placement.result);
   const Distribution cuts{.kind = Distribution::Kind::kSplit, .split = placement.cuts};
@@ -103,7 +109,8 @@ Result<std::string> DistributionText::Of(const Graph& graph) {
     std::string size;
     for (const ValueInfo& info : ResultsOf(node))
       if (info.IsTabular()) size += fmt::format(" {}", info.shape);
-    text += fmt::format("  line {} {}{}: {}\n", node.position.line, NameOf(node), size, TextOf(placement));
+    text += fmt::format("  line {} {}{}: {}\n", node.position.line, NameOf(node), size,
+                        TextOf(placement, options_.ranks));
     std::vector<NodeId> told;
     for (size_t i = 0; i < node.inputs.size() && !placement.moves_rows; ++i) {
       const NodeId input = node.inputs[i];
@@ -121,7 +128,7 @@ Result<std::string> DistributionText::Of(const Graph& graph) {
     const std::vector<scheduler::Alternative>& alternatives = report.alternatives[static_cast<size_t>(id)];
     for (size_t i = 0; i < alternatives.size(); ++i)
       text += fmt::format("    {} {}: {}\n", i == 0 ? "costs" : "rejected:",
-                          i == 0 ? std::string("so") : TextOf(alternatives[i].placement),
+                          i == 0 ? std::string("so") : TextOf(alternatives[i].placement, options_.ranks),
                           Time(alternatives[i].cost_ns));
   }
   if (!text.empty() && !report.is_exact) text += "  the best that a fixed search found\n";

@@ -17,6 +17,15 @@ bool IsWorthSplitting(const ValueInfo& info, int64_t min_distributed_bytes) {
 
 }  // namespace
 
+double BytesToMove(const ValueInfo& info) {
+  constexpr double kScalarBytes = 8, kGuessedSparsity = 0.1, kIndexBytes = 4;
+  if (!info.IsTabular() || !info.IsSized()) return kScalarBytes;
+  const auto bytes = static_cast<double>(KnownBytes(info));
+  if (!info.IsMatrix() || info.format != Format::kSparse) return bytes;
+  const double entry_bytes = static_cast<double>(BytesOf(info.element_type)) + kIndexBytes;
+  return bytes + kGuessedSparsity * entry_bytes * static_cast<double>(info.shape.Cells());
+}
+
 bool IsSplit(RowRule rule, std::span<const RowsInput> inputs, const ValueInfo& result,
              int64_t min_distributed_bytes) {
   if (rule == RowRule::kWhole) return false;
@@ -37,6 +46,34 @@ bool CanMoveRows(const Node& node, std::span<const ValueInfo> inputs) {
     if (!input.IsSized()) return false;
     return !node.info.IsFrame() ||
            (input.schema != nullptr && node.info.schema != nullptr && *input.schema == *node.info.schema);
+  });
+}
+
+}  // namespace
+
+namespace {
+
+// Whether ranks that have some of the inputs by rows share the operator out by such a rule.
+bool Splits(const Node& node, RowRule rule, std::span<const RowsInput> by_rows,
+            int64_t min_distributed_bytes) {
+  const std::span<const ValueInfo> results = ResultsOf(node);
+  return std::any_of(results.begin(), results.end(), [&](const ValueInfo& result) {
+    return IsSplit(rule, by_rows, result, min_distributed_bytes);
+  });
+}
+
+// Whether a form of an operator that its row rule does not share out does.
+bool SplitsInStages(const Operator& op, const Node& node, std::span<const ValueInfo> inputs,
+                    const std::function<bool(size_t i)>& is_split, int64_t min_distributed_bytes) {
+  if (op.staged == nullptr || op.effect) return false;
+  const auto forms = StagedFormsOf(op, node, inputs);
+  return std::any_of(forms.begin(), forms.end(), [&](const auto& form) {
+    std::vector<RowsInput> by_rows;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (node.inputs[i] != kNoNode &&
+          InputUseOf(*form.second, node, inputs, static_cast<int>(i)) == InputUse::kRows)
+        by_rows.push_back({inputs[i], is_split(i)});
+    return Splits(node, RowRule::kReduce, by_rows, min_distributed_bytes);
   });
 }
 
@@ -66,11 +103,30 @@ Sharing SharingOf(const Node& node, std::span<const ValueInfo> inputs,
   if (op->effect &&
       std::none_of(by_rows.begin(), by_rows.end(), [](const RowsInput& input) { return input.split; }))
     return Sharing::kNone;
-  const std::span<const ValueInfo> results = ResultsOf(node);
-  const bool splits = std::any_of(results.begin(), results.end(), [&](const ValueInfo& result) {
-    return IsSplit(rule, by_rows, result, min_distributed_bytes);
-  });
-  return splits ? sharing : Sharing::kNone;
+  if (Splits(node, rule, by_rows, min_distributed_bytes)) return sharing;
+  const bool splits =
+      sharing == Sharing::kRowRule && SplitsInStages(*op, node, inputs, is_split, min_distributed_bytes);
+  return splits ? Sharing::kStages : Sharing::kNone;
+}
+
+double HeldByRowRule(const Node& node, std::span<const ValueInfo> inputs, int ranks) {
+  double held = 0;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (node.inputs[i] != kNoNode)
+      held += BytesToMove(inputs[i]) /
+              (InputUseOf(node, inputs, static_cast<int>(i)) == InputUse::kRows ? ranks : 1);
+  for (const ValueInfo& result : ResultsOf(node)) held += BytesToMove(result) / ranks;
+  return held;
+}
+
+double MostHeldBytes(const Node& node, std::span<const ValueInfo> inputs, int ranks,
+                     int64_t min_distributed_bytes, int64_t memory_bytes) {
+  constexpr double kSharesOfRank = 2;
+  if (memory_bytes > 0) return static_cast<double>(memory_bytes);
+  double all = 0;
+  for (const ValueInfo& input : inputs) all += BytesToMove(input);
+  for (const ValueInfo& result : ResultsOf(node)) all += BytesToMove(result);
+  return std::max(static_cast<double>(min_distributed_bytes), kSharesOfRank * all / ranks);
 }
 
 }  // namespace heddle::ops

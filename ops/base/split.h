@@ -10,6 +10,10 @@
 // model of fusion foresees what placement decides.
 namespace heddle::ops {
 
+/// About how many bytes a value has; of one whose size is not known, those of a scalar. How many entries a
+/// CSR matrix has is no part of what a plan knows: a tenth of its cells.
+double BytesToMove(const ValueInfo& info);
+
 /// An input that an operator reads row by row.
 struct RowsInput {
   ValueInfo info;
@@ -27,12 +31,22 @@ bool IsSplit(RowRule rule, std::span<const RowsInput> inputs, const ValueInfo& r
 enum class Sharing : uint8_t {
   kNone,       ///< Not: one computes it, or each for itself.
   kRowRule,    ///< By Operator::row_rule.
-  kStages,     ///< By Operator::staged.
+  kStages,     ///< By Operator::staged; of one that has a row rule, too, the result is made on the last rank.
   kMovedRows,  ///< rbind: each fetches its rows of the result.
 };
 
 /// `is_split(i)`: whether the ranks have input i by rows already.
 Sharing SharingOf(const Node& node, std::span<const ValueInfo> inputs,
                   const std::function<bool(size_t i)>& is_split, int64_t min_distributed_bytes);
+
+/// About the bytes that a rank holds of the inputs and results of an operator that its row rule shares out:
+/// its own rows, and all of the inputs that it does not read by rows.
+double HeldByRowRule(const Node& node, std::span<const ValueInfo> inputs, int ranks);
+
+/// How many of them it may hold where there is another way: the memory of a rank where that is known (not 0).
+/// Else twice what it has when all of them are shared out evenly, so that more ranks can always hold more;
+/// and `min_distributed_bytes` in any case.
+double MostHeldBytes(const Node& node, std::span<const ValueInfo> inputs, int ranks,
+                     int64_t min_distributed_bytes, int64_t memory_bytes);
 
 }  // namespace heddle::ops

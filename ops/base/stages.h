@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,7 +24,26 @@ enum class Reach : uint8_t {
            ///< matrix or frame; one without rows costs a message.
   kNext,  ///< To the next rank, which computes the same stage when it is there (StageCall::before): ranks one
           ///< after the other, where an order of operations runs through all rows. Only as the last output.
+  kFromLast,      ///< Only the last rank makes anything: one value for each rank. Only as the last output.
+  kRowParts,      ///< As kParts among the ranks of a row of the grid (RankGrid): one value for each of them.
+  kRowCopies,     ///< One value, for every rank of the row, which gets those of all of them, in their order.
+  kColumnCopies,  ///< The same among the ranks of a column of the grid.
 };
+
+/// The ranks in rows and columns, a rank in each place: rank r is in row r / columns and column r % columns.
+/// So the rows of a split value that the ranks of a row have follow each other.
+struct RankGrid {
+  int32_t ranks = 1;
+  int32_t columns = 1;
+
+  int32_t rows() const { return ranks / columns; }
+  int32_t RowOf(int32_t rank) const { return rank / columns; }
+  int32_t ColumnOf(int32_t rank) const { return rank % columns; }
+  int32_t At(int32_t row, int32_t column) const { return row * columns + column; }
+};
+/// The attribute of a node in a plan that tells the columns of its grid; without it there is one.
+constexpr std::string_view kGridColumns = "grid.columns";
+RankGrid GridOf(const Node& node, int32_t ranks);
 
 /// One stage. It reads what the stage before it has made for its rank, and nothing of earlier ones: what a
 /// later one needs is handed on as kHere, which copies nothing.
@@ -31,6 +51,12 @@ struct Stage {
   std::span<const Reach> outputs = {};  ///< Of the last stage none: it makes the results of the node.
   bool reads_inputs = false;            ///< This rank's pieces of the inputs of the node; the first does.
 };
+
+/// How many values a rank makes as such an output, and how many it gets of it.
+size_t ValuesMade(Reach reach, const RankGrid& grid, int32_t rank);
+size_t ValuesReceived(Reach reach, const RankGrid& grid);
+/// How many values a rank makes in a stage that is not the last one.
+size_t ValuesMade(const Stage& stage, const RankGrid& grid, int32_t rank);
 
 /// Whether the ranks compute it one after the other.
 constexpr bool HandsOn(const Stage& stage) {
@@ -47,20 +73,31 @@ enum class StagedResult : uint8_t {
 
 struct StageCall;
 
-/// The distributed form of an operator whose row rule is kWhole. The bytes of the results, put together, are
-/// those of Operator::run, whatever the number of ranks and the cuts.
+/// A distributed form of an operator: of one whose row rule is kWhole the only ones, of another what may cost
+/// less, or fit, where the row rule needs a large input whole on every rank. The bytes of the results, put
+/// together, are those of Operator::run, whatever the number of ranks and the cuts.
+///
+/// Where the row rule of an operator does not share it out (no input that it reads by rows is large, and
+/// neither is the result) but a form would, the result is small and is made whole on the last rank: the form
+/// has the last rank's cuts for all rows (StageCall::result_rows), and a grid has one row.
 struct StagedForm {
   std::span<const Stage> stages;
   StagedResult result = StagedResult::kRows;  ///< How the first result lies; each rank has all others.
   /// True where cuts must be multiples of the granule of the number of rows (core/values/panels.h).
   bool needs_granules = false;
+  bool on_grid = false;               ///< It uses the grid, whose columns the plan chooses.
   const StagedForm* other = nullptr;  ///< Another way of the same operator, which may cost less.
-  /// Whether this call has the form; nullptr: every one has. Which inputs are read by rows, each rank its
-  /// own, tells Operator::input_use; all of those have the same number of rows. The others are whole on every
-  /// rank.
+  /// Whether this call has the form; nullptr: every one has.
   bool (*applies)(const Node& node, std::span<const ValueInfo> inputs) = nullptr;
-  /// Bytes that all ranks together send at the kParts exchanges; nullptr: none.
-  double (*moved_bytes)(const Node& node, std::span<const ValueInfo> inputs) = nullptr;
+  /// Which inputs are read by rows, each rank its own; nullptr: as Operator::input_use says. The others are
+  /// whole on every rank. Inputs with as many rows as the first of them are cut as it is; those with other
+  /// rows at the cuts of Distribution::SplitRows, which are granules (StageCall::RowsOf).
+  InputUse (*input_use)(const Node& node, std::span<const ValueInfo> inputs, int i) = nullptr;
+  /// Bytes that all ranks together send at exchanges of rows: all but kHere and kAll; nullptr: none.
+  double (*moved_bytes)(const Node& node, std::span<const ValueInfo> inputs, const RankGrid& grid) = nullptr;
+  /// About the most bytes that a rank holds at once, its pieces of inputs and results included; nullptr: not
+  /// much more than those.
+  double (*held_bytes)(const Node& node, std::span<const ValueInfo> inputs, const RankGrid& grid) = nullptr;
   /// Computes one stage into `outputs`: for every output in its order one value, of kParts one for each rank;
   /// of the last stage, the results of the node. Errors carry no position, as of kernels.
   Status (*run)(const StageCall& call, std::span<Value> outputs) = nullptr;
@@ -84,12 +121,15 @@ struct StageCall {
   KernelContext& context;
 
   int32_t ranks() const { return static_cast<int32_t>(rows.cuts.size()) - 1; }
-  /// What the stage before has made as its output `i`: of kHere this rank, of kAll all ranks.
-  const Value& Received(size_t i) const { return *received[PlaceOf(i)]; }
-  /// Of kParts: what each rank has made for this one.
-  std::span<const Value* const> Parts(size_t i) const {
-    return received.subspan(PlaceOf(i), static_cast<size_t>(ranks()));
-  }
+  RankGrid grid() const { return GridOf(node, ranks()); }
+  /// How input `i` is cut, which is read by rows.
+  Split RowsOf(size_t i) const;
+  /// What the stage before has made as its output `i`: of kHere this rank, of kAll all ranks, of kFromLast
+  /// the last one for this one.
+  const Value& Received(size_t i) const { return *Parts(i)[0]; }
+  /// What each rank has made for this one as output `i` of the stage before, in the order of the ranks: of
+  /// kParts all, of the kinds of a grid those of the row or column.
+  std::span<const Value* const> Parts(size_t i) const;
   /// For what reads the inputs in the first stage as a whole run does.
   KernelCall WholeCall() const {
     return {.node = node,
@@ -98,15 +138,8 @@ struct StageCall {
             .input_infos = input_infos,
             .context = context};
   }
-  /// Where output `i` of stage `stage` begins among values that lie behind each other, as `received` and the
-  /// outputs do.
-  size_t PlaceOf(size_t i) const { return PlaceOf(form.stages[static_cast<size_t>(stage) - 1], i, ranks()); }
-  static size_t PlaceOf(const Stage& stage, size_t i, int32_t ranks) {
-    size_t place = 0;
-    for (size_t o = 0; o < i; ++o)
-      place += stage.outputs[o] == Reach::kParts ? static_cast<size_t>(ranks) : 1;
-    return place;
-  }
+  /// Where output `i` of this stage begins among its values.
+  size_t PlaceOf(size_t i) const;
 };
 
 /// For Operator::input_use: all inputs are read by rows, or the first alone.
@@ -114,6 +147,9 @@ inline InputUse AllByRows(const Node&, std::span<const ValueInfo>, int) { return
 inline InputUse FirstByRows(const Node&, std::span<const ValueInfo>, int i) {
   return i == 0 ? InputUse::kRows : InputUse::kWhole;
 }
+
+/// How the form reads input `i`.
+InputUse InputUseOf(const StagedForm& form, const Node& node, std::span<const ValueInfo> inputs, int i);
 
 /// The forms of this call, with their place behind each other in Operator::staged; none: it runs whole, or by
 /// its row rule.

@@ -159,7 +159,7 @@ bool HasFewRows(const Node& node, std::span<const ValueInfo>) {
 }
 bool HasKnownRows(const Node& node, std::span<const ValueInfo>) { return IsRange(node, true); }
 bool HasUnknownRows(const Node& node, std::span<const ValueInfo>) { return IsRange(node, false); }
-double BytesOfResult(const Node& node, std::span<const ValueInfo>) {
+double BytesOfResult(const Node& node, std::span<const ValueInfo>, const RankGrid&) {
   return static_cast<double>(KnownBytes(node.info));
 }
 

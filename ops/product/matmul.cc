@@ -7,6 +7,7 @@
 #include "ops/catalog.h"
 #include "ops/cells/storage.h"
 #include "ops/elementwise/widened_rows.h"
+#include "ops/product/matmul_stages.h"
 
 // %*% and t%*% (t(X) %*% Y): shapes, placement, and the choice of the kernel.
 namespace heddle::ops {
@@ -65,25 +66,16 @@ Result<Value> RunProduct(const KernelCall& call) {
   if (Status inner = CheckInner(a.shape(), b.shape()); !inner.ok())
     return inner.WithCode(StatusCode::kFailedPrecondition);
   const int64_t whole_rows = call.input_infos[0].shape.IsKnown() ? call.input_infos[0].shape.rows : a.rows();
-  Matrix result;
-  if (IsNarrow(b.columns())) {
-    HEDDLE_ASSIGN_OR_RETURN(result, MultiplyNarrow(a, b, call.context));
-  } else if (SplitsInner(whole_rows, a.columns(), b.columns())) {
-    HEDDLE_ASSIGN_OR_RETURN(result, MultiplySplit(a, b, call.context));
-  } else if (a.IsSparse() && b.IsSparse()) {
-    HEDDLE_ASSIGN_OR_RETURN(result, MultiplySparse(a, b, call.context));
-  } else {
-    HEDDLE_ASSIGN_OR_RETURN(result, MultiplyWide(a, b, call.context));
-  }
-  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
-  if (!a.IsSparse() || !b.IsSparse()) return Value(std::move(result));
-  HEDDLE_ASSIGN_OR_RETURN(Matrix sparse, AsSparse(result));
-  return Value(std::move(sparse));
+  HEDDLE_ASSIGN_OR_RETURN(
+      Matrix result,
+      MultiplyPart(a, b, {.rows = whole_rows, .inner = a.columns(), .columns = b.columns()}, call.context));
+  return Value(std::move(result));
 }
 
 // Products with few columns are sums of doubles, which dense floats become in the first-level cache
 // (docs/numerics.md, section 9).
 bool TakesSingles(const KernelCall& call) {
+  if (call.phase == Phase::kStage) return true;
   const Matrix &a = call.inputs[0]->matrix(), &b = call.inputs[1]->matrix();
   if (!HoldsSingles(a) || !HoldsSingles(b)) return false;
   return !IsNarrow(b.columns()) || (!a.IsSparse() && a.columns() <= kColumnChunk);
@@ -91,7 +83,7 @@ bool TakesSingles(const KernelCall& call) {
 
 constexpr Operator Describe(std::string_view name, Role role, Result<Value> (*run)(const KernelCall&),
                             bool (*takes_singles)(const KernelCall&), FusionTraits fusion,
-                            std::string_view adjoints) {
+                            const StagedForm* staged, std::string_view adjoints) {
   return {.name = name,
           .parameters = "X Y",
           .min_inputs = 2,
@@ -99,6 +91,7 @@ constexpr Operator Describe(std::string_view name, Role role, Result<Value> (*ru
           .infer = InferProduct,
           .row_rule = ProductRowRule,
           .input_use = ProductInputUse,
+          .staged = staged,
           .cost = ProductCost,
           .run = run,
           .takes_singles = takes_singles,
@@ -110,20 +103,36 @@ constexpr Operator Describe(std::string_view name, Role role, Result<Value> (*ru
 
 }  // namespace
 
+Result<Matrix> MultiplyPart(const Matrix& a, const Matrix& b, const ProductSizes& whole,
+                            const KernelContext& context) {
+  Matrix result;
+  if (IsNarrow(whole.columns)) {
+    HEDDLE_ASSIGN_OR_RETURN(result, MultiplyNarrow(a, b, context));
+  } else if (SplitsInner(whole.rows, whole.inner, whole.columns)) {
+    HEDDLE_ASSIGN_OR_RETURN(result, MultiplySplit(a, b, context));
+  } else if (a.IsSparse() && b.IsSparse()) {
+    HEDDLE_ASSIGN_OR_RETURN(result, MultiplySparse(a, b, context));
+  } else {
+    HEDDLE_ASSIGN_OR_RETURN(result, MultiplyWide(a, b, context));
+  }
+  if (IsCancelled(context.cancelled)) return Cancelled("cancelled");
+  return a.IsSparse() && b.IsSparse() ? AsSparse(result) : result;
+}
+
 std::span<const Operator> MatmulOperators() {
   // Multiply-adds run at the peak of the machine, eight times the rate of single operations through the
   // caches.
   static constexpr Operator kOperators[] = {
       Describe("%*%", Role::kProduct, RunProduct, TakesSingles,
                {.use = RowUse::kProduct, .row = true, .outer = true, .work = kWorkOfMultiplyAdd},
-               "dy %*% t(Y); t(X) %*% dy"),
+               &kProductStaged, "dy %*% t(Y); t(X) %*% dy"),
       Describe("t%*%", Role::kTransposedProduct, RunTransposedProduct, TakesSinglesTransposed,
                {.use = RowUse::kTransposedProduct,
                 .cell = true,
                 .row = true,
                 .outer = true,
                 .work = kWorkOfMultiplyAdd},
-               "Y %*% t(dy); X %*% dy"),
+               /*staged=*/nullptr, "Y %*% t(dy); X %*% dy"),
   };
   return kOperators;
 }

@@ -53,13 +53,28 @@ struct NarrowRight {
 /// Rows [begin, end) of A %*% B, B made for the format of A, to out[i * b.count + c] for row i.
 void MultiplyNarrowRows(const Matrix& a, const NarrowRight& b, int64_t begin, int64_t end, double* out);
 
-/// A %*% B for the rows of A at hand, by the number of columns of B and the sizes of the whole product. Both
-/// operands hold doubles, or both floats.
+/// Sizes of a whole product, by which the order of its cells goes: rows x inner times inner x columns.
+struct ProductSizes {
+  int64_t rows = 0, inner = 0, columns = 0;
+};
+/// Rows of A times columns of B of a product of such sizes: CSR where both are, else dense, of the type of
+/// the operands. kCancelled when cancelled.
+Result<Matrix> MultiplyPart(const Matrix& a, const Matrix& b, const ProductSizes& whole,
+                            const KernelContext& context);
+
+/// A %*% B for the rows of A and the columns of B at hand, by the sizes of the whole product. Both operands
+/// hold doubles, or both floats.
 ///
 /// At most 8 columns. Floats: A is dense and at most kColumnChunk columns wide.
 Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b, const KernelContext& context);
 /// More columns, and SplitsInner says so of the whole product: panels of the inner dimension and the tree.
 Result<Matrix> MultiplySplit(const Matrix& a, const Matrix& b, const KernelContext& context);
+/// Of the same products, the tree nodes of the panels of inner indexes from `first` on, which is a multiple
+/// of Granule(inner): `a` has those columns and `b` those rows of `inner`.
+Result<Matrix> PanelNodes(const Matrix& a, const Matrix& b, int64_t first, int64_t inner,
+                          const KernelContext& context);
+/// Cells of the result, from the payloads of all nodes.
+Result<AlignedArray> JoinPanelNodes(const Matrix& nodes);
 /// All other products with a dense result: one chain over the whole inner dimension.
 Result<Matrix> MultiplyWide(const Matrix& a, const Matrix& b, const KernelContext& context);
 /// CSR %*% CSR with a CSR result, without zeros: the chains of MultiplyWide.

@@ -94,20 +94,44 @@ void MultiplyPanel(const Matrix& a, const Matrix& b, int64_t begin, int64_t end,
 
 }  // namespace
 
-Result<Matrix> MultiplySplit(const Matrix& a, const Matrix& b, const KernelContext& context) {
-  const int64_t m = a.rows(), n = b.columns(), inner = a.columns(), height = Granule(inner);
+namespace {
+
+Reduction OfPanels(int64_t cells, int64_t leaf_cells, const KernelContext* context) {
+  return {.join = Join::kSum,
+          .width = cells,
+          .leaf_cells = leaf_cells,
+          .cancelled = context == nullptr ? nullptr : context->cancelled};
+}
+
+}  // namespace
+
+Result<Matrix> PanelNodes(const Matrix& a, const Matrix& b, int64_t first, int64_t inner,
+                          const KernelContext& context) {
+  const int64_t m = a.rows(), n = b.columns(), here = a.columns(), height = Granule(inner);
   const auto multiply = HoldsSingles(a) ? MultiplyPanel<float> : MultiplyPanel<double>;
-  const Reduction reduction{
-      .join = Join::kSum, .width = m * n, .leaf_cells = height * (m + n), .cancelled = context.cancelled};
-  HEDDLE_ASSIGN_OR_RETURN(
-      const Matrix nodes,
-      ReduceLeaves(reduction, 0, CeilDivide(inner, height), [&](int64_t leaf, double* payload) {
-        multiply(a, b, leaf * height, std::min(inner, (leaf + 1) * height), payload);
-        return true;
-      }));
-  HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(reduction, nodes));
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(m, n));
-  for (int64_t i = 0; i < m * n; ++i) result.mutable_data()[i] = root.data()[i] + 0.0;
+  HEDDLE_CHECK(here == 0 || first % height == 0, "the inner dimension is cut at granules");
+  const int64_t begin = here == 0 ? 0 : first / height;
+  return ReduceLeaves(OfPanels(m * n, height * (m + n), &context), begin, begin + CeilDivide(here, height),
+                      [&](int64_t leaf, double* payload) {
+                        const int64_t row = leaf * height - first;
+                        multiply(a, b, row, std::min(here, row + height), payload);
+                        return true;
+                      });
+}
+
+Result<AlignedArray> JoinPanelNodes(const Matrix& nodes) {
+  const int64_t cells = nodes.columns() - 2;
+  HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(OfPanels(cells, 1, nullptr), nodes));
+  AlignedArray sums(cells);
+  for (int64_t i = 0; i < cells; ++i) sums[i] = root[i] + 0.0;
+  return sums;
+}
+
+Result<Matrix> MultiplySplit(const Matrix& a, const Matrix& b, const KernelContext& context) {
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix nodes, PanelNodes(a, b, 0, a.columns(), context));
+  HEDDLE_ASSIGN_OR_RETURN(const AlignedArray sums, JoinPanelNodes(nodes));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(a.rows(), b.columns()));
+  std::copy_n(sums.data(), result.cells(), result.mutable_data());
   return HoldsSingles(a) ? Narrow(result) : result;
 }
 

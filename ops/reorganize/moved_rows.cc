@@ -93,7 +93,7 @@ bool CanReshape(const Node& node, std::span<const ValueInfo> inputs) {
          inputs[0].shape.Cells() == node.info.shape.Cells() && BooleanAttribute(node, "byrow", true);
 }
 
-double BytesOfX(const Node&, std::span<const ValueInfo> inputs) {
+double BytesOfX(const Node&, std::span<const ValueInfo> inputs, const RankGrid&) {
   return static_cast<double>(KnownBytes(inputs[0]));
 }
 

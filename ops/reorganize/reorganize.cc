@@ -10,6 +10,7 @@
 #include "ops/base/parallel.h"
 #include "ops/base/stages.h"
 #include "ops/catalog.h"
+#include "ops/cells/join_columns.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
 #include "ops/frame/arrange.h"
@@ -38,7 +39,7 @@ Result<Value> RunTranspose(const KernelCall& call) {
 
 constexpr int64_t kLeastPartsOfDense = 4;
 
-Format BindFormat(std::span<const ValueInfo> inputs, int64_t Shape::*length) {
+Format BindFormat(std::span<const ValueInfo> inputs, int64_t Shape::* length) {
   int64_t total = 0, dense = 0;
   for (const ValueInfo& input : inputs) {
     if (input.shape.*length == kUnknown) {
@@ -125,18 +126,6 @@ bool TakesSingles(const KernelCall& call) {
   });
 }
 
-// Row i of a matrix as dense cells.
-template <typename T>
-void CopyRow(const Matrix& x, int64_t i, T* out) {
-  if (!x.IsSparse()) {
-    std::copy_n(x.data<T>() + i * x.columns(), x.columns(), out);
-    return;
-  }
-  std::fill_n(out, x.columns(), T{0});
-  for (int64_t k = x.row_offsets()[i]; k < x.row_offsets()[i + 1]; ++k)
-    out[x.column_indexes()[k]] = x.values<T>()[k];
-}
-
 // The inputs of a bind, all of the result's format where that is CSR.
 Result<std::vector<Matrix>> BindParts(const KernelCall& call) {
   std::vector<Matrix> parts;
@@ -148,47 +137,6 @@ Result<std::vector<Matrix>> BindParts(const KernelCall& call) {
     parts.push_back(std::move(part));
   }
   return parts;
-}
-
-template <typename T>
-Result<Matrix> CbindDense(const std::vector<Matrix>& parts, int64_t rows, int64_t columns) {
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(rows, columns, parts[0].element_type()));
-  T* out = result.mutable_data<T>();
-  ParallelFor(rows, RowGrain(columns), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      T* cell = out + i * columns;
-      for (const Matrix& part : parts) {
-        CopyRow(part, i, cell);
-        cell += part.columns();
-      }
-    }
-  });
-  return result;
-}
-
-template <typename T>
-Result<Matrix> CbindSparse(const std::vector<Matrix>& parts, int64_t rows, int64_t columns) {
-  std::vector<int64_t> counts(static_cast<size_t>(rows), 0);
-  for (const Matrix& part : parts)
-    for (int64_t i = 0; i < rows; ++i)
-      counts[static_cast<size_t>(i)] += part.row_offsets()[i + 1] - part.row_offsets()[i];
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, SparseOfCounts(columns, counts, parts[0].element_type()));
-  int32_t* indexes = result.mutable_column_indexes();
-  T* values = result.mutable_values<T>();
-  ParallelFor(rows, 1024, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      int64_t at = result.row_offsets()[i];
-      int32_t shift = 0;
-      for (const Matrix& part : parts) {
-        for (int64_t k = part.row_offsets()[i]; k < part.row_offsets()[i + 1]; ++k, ++at) {
-          indexes[at] = part.column_indexes()[k] + shift;
-          values[at] = part.values<T>()[k];
-        }
-        shift += static_cast<int32_t>(part.columns());
-      }
-    }
-  });
-  return result;
 }
 
 // Growing by less than a fourth again and again costs one copy of all cells for each half that is added. The
@@ -268,13 +216,9 @@ Result<Value> CbindCells(const KernelCall& call) {
     HEDDLE_ASSIGN_OR_RETURN(std::optional<Matrix> appended, Append<T>(call, rows, columns));
     if (appended) return Value(*std::move(appended));
   }
-  HEDDLE_ASSIGN_OR_RETURN(const std::vector<Matrix> parts, BindParts(call));
-  Matrix result;
-  if (call.node.info.format == Format::kSparse) {
-    HEDDLE_ASSIGN_OR_RETURN(result, CbindSparse<T>(parts, rows, columns));
-  } else {
-    HEDDLE_ASSIGN_OR_RETURN(result, CbindDense<T>(parts, rows, columns));
-  }
+  std::vector<Matrix> parts;
+  for (const Value* input : call.inputs) parts.push_back(input->matrix());
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, JoinColumns(std::move(parts), call.node.info.format));
   return Value(std::move(result));
 }
 

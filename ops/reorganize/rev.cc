@@ -44,7 +44,7 @@ Status RunRevStage(const StageCall& call, std::span<Value> outputs) {
 
 constexpr Reach kToEach[] = {Reach::kParts};
 constexpr Stage kRevStages[] = {{.outputs = kToEach, .reads_inputs = true}, {}};
-double BytesOfFirst(const Node&, std::span<const ValueInfo> inputs) {
+double BytesOfFirst(const Node&, std::span<const ValueInfo> inputs, const RankGrid&) {
   return static_cast<double>(KnownBytes(inputs[0]));
 }
 constexpr StagedForm kRevStaged = {

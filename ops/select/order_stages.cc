@@ -180,7 +180,7 @@ Status RunStage(const StageCall& call, std::span<Value> outputs) {
 }
 
 // Every row once, or its key and its number.
-double MovedBytes(const Node& node, std::span<const ValueInfo> inputs) {
+double MovedBytes(const Node& node, std::span<const ValueInfo> inputs, const RankGrid&) {
   const ValueInfo& x = inputs[0];
   if (node.info.shape.columns < x.shape.columns)
     return 2 * sizeof(double) * static_cast<double>(x.shape.rows);

@@ -142,7 +142,7 @@ bool IsUnsized(const Node& node, std::span<const ValueInfo> inputs) {
 }
 
 // At most all entries.
-double MovedBytes(const Node& node, std::span<const ValueInfo> inputs) {
+double MovedBytes(const Node& node, std::span<const ValueInfo> inputs, const RankGrid&) {
   const double cells = static_cast<double>(inputs[kA].shape.Cells());
   return 32 * (node.info.IsSized() ? std::min(cells, static_cast<double>(node.info.shape.Cells())) : cells);
 }

@@ -224,7 +224,7 @@ Status RunColumnsStage(const StageCall& call, std::span<Value> outputs) {
 }
 
 // At most every cell with its column.
-double MovedBytes(const Node&, std::span<const ValueInfo> inputs) {
+double MovedBytes(const Node&, std::span<const ValueInfo> inputs, const RankGrid&) {
   return 2 * sizeof(double) * static_cast<double>(inputs[0].shape.rows) *
          static_cast<double>(inputs[0].shape.columns);
 }

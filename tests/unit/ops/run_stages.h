@@ -9,79 +9,136 @@
 
 namespace heddle::ops::testing {
 
-/// The inputs of the call that it reads by rows, as rank `rank` has them; the others whole.
-inline std::vector<Value> PiecesOf(const Invocation& call, const Split& rows, int32_t rank) {
+/// The pieces of rank `rank`: of inputs that the form reads by rows its own, the others whole.
+inline std::vector<Value> PiecesOf(const StagedForm& form, const Invocation& call, const Split& rows,
+                                   int32_t rank) {
+  const auto ranks = static_cast<int32_t>(rows.cuts.size()) - 1;
   std::vector<Value> pieces(call.inputs.size());
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     if (!call.inputs[i]) continue;
-    const bool by_rows = InputUseOf(call.node, call.infos, static_cast<int>(i)) == InputUse::kRows;
-    pieces[i] = by_rows ? *SliceRows(*call.inputs[i], rows.Begin(rank), rows.End(rank)) : *call.inputs[i];
+    pieces[i] = *call.inputs[i];
+    if (InputUseOf(form, call.node, call.infos, static_cast<int>(i)) != InputUse::kRows) continue;
+    const int64_t length = call.inputs[i]->shape().rows;
+    const Split own = length == rows.Length() ? rows : Distribution::SplitRows(length, ranks).split;
+    pieces[i] = *SliceRows(*call.inputs[i], own.Begin(rank), own.End(rank));
   }
   return pieces;
 }
 
-/// An operator in its staged form, as the ranks run it that have the inputs cut at `rows`: the results by
-/// rank. Fails the test, and gives none, where a stage fails; its status is left in `failed` where that is
-/// given. `place`: which of the forms of the operator.
-inline std::vector<std::vector<Value>> RunStages(Invocation& call, const Split& rows,
-                                                 Status* failed = nullptr, int32_t place = 0) {
+/// What ranks have sent each other.
+struct SentBytes {
+  double all = 0;
+  int64_t messages = 0;
+
+  void Add(const Value& value) {
+    ++messages;
+    if (!value.IsMatrix()) return;
+    const Matrix& x = value.matrix();
+    all += x.IsSparse() ? static_cast<double>(12 * x.stored() + 8 * (x.rows() + 1))
+                        : static_cast<double>(BytesOf(x.element_type()) * x.cells());
+  }
+};
+
+/// What a rank receives of all that ranks have made in a stage.
+inline std::vector<Value> ReceivedBy(int32_t rank, const Stage& stage, const RankGrid& grid,
+                                     const std::vector<std::vector<Value>>& made, SentBytes* sent) {
+  std::vector<Value> received;
+  std::vector<size_t> places(made.size(), 0);
+  for (const Reach reach : stage.outputs) {
+    const auto take = [&](int32_t from, int32_t number) {
+      received.push_back(
+          made[static_cast<size_t>(from)][places[static_cast<size_t>(from)] + static_cast<size_t>(number)]);
+      if (from != rank) sent->Add(received.back());
+    };
+    switch (reach) {
+      case Reach::kNext:
+        if (rank > 0) sent->Add(made[static_cast<size_t>(rank) - 1].back());
+        break;
+      case Reach::kHere: take(rank, 0); break;
+      case Reach::kAll: {
+        std::vector<const Value*> of_all;
+        for (int32_t from = 0; from < grid.ranks; ++from) {
+          of_all.push_back(&made[static_cast<size_t>(from)][places[static_cast<size_t>(from)]]);
+          if (from != rank) sent->Add(*of_all.back());
+        }
+        const Result<Value> all = JoinRows(of_all);
+        EXPECT_TRUE(all.ok()) << all.status().ToString();
+        received.push_back(all.ok() ? *all : Value());
+        break;
+      }
+      case Reach::kParts:
+        for (int32_t from = 0; from < grid.ranks; ++from) take(from, rank);
+        break;
+      case Reach::kFromLast: take(grid.ranks - 1, rank); break;
+      case Reach::kRowParts:
+        for (int32_t i = 0; i < grid.columns; ++i) take(grid.At(grid.RowOf(rank), i), grid.ColumnOf(rank));
+        break;
+      case Reach::kRowCopies:
+        for (int32_t i = 0; i < grid.columns; ++i) take(grid.At(grid.RowOf(rank), i), 0);
+        break;
+      case Reach::kColumnCopies:
+        for (int32_t i = 0; i < grid.rows(); ++i) take(grid.At(i, grid.ColumnOf(rank)), 0);
+        break;
+    }
+    for (int32_t from = 0; from < grid.ranks; ++from)
+      places[static_cast<size_t>(from)] += ValuesMade(reach, grid, from);
+  }
+  return received;
+}
+
+/// How ranks run a form: as a plan says it.
+struct StagesRun {
+  Split rows;                ///< Of the inputs that are read by rows.
+  int32_t place = 0;         ///< Which of the forms of the operator.
+  bool on_last = false;      ///< All rows of the result are made on the last rank.
+  Status* failed = nullptr;  ///< Where a failure of a stage is left; nullptr: it fails the test.
+  SentBytes* sent = nullptr;
+};
+
+/// An operator in its staged form, as the ranks run it that have the inputs cut so: the results by rank. None
+/// where a stage fails.
+inline std::vector<std::vector<Value>> RunStages(Invocation& call, const StagesRun& run) {
   const Result<std::vector<ValueInfo>> inferred = call.InferWith(call.scalars);
   EXPECT_TRUE(inferred.ok()) << inferred.status().ToString();
   if (!inferred.ok()) return {};
   call.SetInfos(*inferred);
-  const StagedForm* const form = StagedFormAt(*call.op, place);
+  const StagedForm* const form = StagedFormAt(*call.op, run.place);
   EXPECT_TRUE(form != nullptr && (form->applies == nullptr || form->applies(call.node, call.infos)))
       << call.node.op;
   if (form == nullptr) return {};
-  const auto ranks = static_cast<int32_t>(rows.cuts.size()) - 1;
+  const auto ranks = static_cast<int32_t>(run.rows.cuts.size()) - 1;
+  const RankGrid grid = GridOf(call.node, ranks);
+  SentBytes sent;
   Split result_rows;
-  if (form->result == StagedResult::kSameRows) result_rows = rows;
+  if (form->result == StagedResult::kSameRows) result_rows = run.rows;
   if (form->result == StagedResult::kRows)
     result_rows = Distribution::SplitRows((*inferred)[0].shape.rows, ranks).split;
+  if (run.on_last) {
+    result_rows.cuts.assign(static_cast<size_t>(ranks) + 1, 0);
+    result_rows.cuts.back() = (*inferred)[0].shape.rows;
+  }
   std::vector<std::vector<Value>> made(static_cast<size_t>(ranks));  // By rank: the outputs of a stage.
   for (int32_t stage = 0; stage < static_cast<int32_t>(form->stages.size()); ++stage) {
     const bool is_last = stage + 1 == static_cast<int32_t>(form->stages.size());
     const Stage& now = form->stages[static_cast<size_t>(stage)];
     std::vector<std::vector<Value>> next(static_cast<size_t>(ranks));
     for (int32_t rank = 0; rank < ranks; ++rank) {
-      std::vector<Value> held;  // What arrives of outputs that go to all ranks.
-      if (stage > 0) {
-        const Stage& before = form->stages[static_cast<size_t>(stage) - 1];
-        for (size_t o = 0; o < before.outputs.size(); ++o) {
-          const size_t place = StageCall::PlaceOf(before, o, ranks);
-          switch (before.outputs[o]) {
-            case Reach::kNext: break;
-            case Reach::kHere: held.push_back(made[static_cast<size_t>(rank)][place]); break;
-            case Reach::kAll: {
-              std::vector<const Value*> of_all;
-              for (const std::vector<Value>& of_rank : made) of_all.push_back(&of_rank[place]);
-              const Result<Value> all = JoinRows(of_all);
-              EXPECT_TRUE(all.ok()) << all.status().ToString();
-              held.push_back(all.ok() ? *all : Value());
-              break;
-            }
-            case Reach::kParts:
-              for (const std::vector<Value>& of_rank : made)
-                held.push_back(of_rank[place + static_cast<size_t>(rank)]);
-          }
-        }
-      }
-      const std::vector<Value> pieces = PiecesOf(call, rows, rank);
+      std::vector<Value> held;
+      if (stage > 0) held = ReceivedBy(rank, form->stages[static_cast<size_t>(stage) - 1], grid, made, &sent);
+      const std::vector<Value> pieces = PiecesOf(*form, call, run.rows, rank);
       std::vector<const Value*> inputs, received;
       if (stage == 0 || now.reads_inputs)
         for (size_t i = 0; i < pieces.size(); ++i) inputs.push_back(call.inputs[i] ? &pieces[i] : nullptr);
       for (const Value& value : held) received.push_back(&value);
-      const size_t outputs =
-          is_last ? ResultsOf(call.node).size() : StageCall::PlaceOf(now, now.outputs.size(), ranks);
       std::vector<Value>& results = next[static_cast<size_t>(rank)];
-      results.resize(outputs);
+      results.resize(is_last ? ResultsOf(call.node).size() : ValuesMade(now, grid, rank));
       const StageCall stage_call{
           .form = *form,
           .node = call.node,
           .input_infos = call.infos,
           .stage = stage,
           .rank = rank,
-          .rows = rows,
+          .rows = run.rows,
           .result_rows = result_rows,
           .inputs = inputs,
           .received = received,
@@ -89,8 +146,8 @@ inline std::vector<std::vector<Value>> RunStages(Invocation& call, const Split& 
           .context = call.context};
       const Status status = form->run(stage_call, results);
       if (!status.ok()) {
-        if (failed != nullptr)
-          *failed = status;
+        if (run.failed != nullptr)
+          *run.failed = status;
         else
           ADD_FAILURE() << call.node.op << ", stage " << stage << ": " << status.ToString();
         return {};
@@ -98,7 +155,12 @@ inline std::vector<std::vector<Value>> RunStages(Invocation& call, const Split& 
     }
     made = std::move(next);
   }
+  if (run.sent != nullptr) *run.sent = sent;
   return made;
+}
+inline std::vector<std::vector<Value>> RunStages(Invocation& call, const Split& rows,
+                                                 Status* failed = nullptr, int32_t place = 0) {
+  return RunStages(call, {.rows = rows, .place = place, .failed = failed});
 }
 
 /// The staged form gives, rank by rank, the rows of what Operator::run makes of all: for `ranks` ranks, at
