@@ -8,6 +8,7 @@
 #include "core/memory/counted_heap.h"
 #include "core/programs/text_format.h"
 #include "ops/base/stages.h"
+#include "ops/cells/column_pieces.h"
 #include "ops/frame/row_pieces.h"
 
 namespace heddle::actor {
@@ -178,9 +179,15 @@ Result<Value> KernelBody::Move(Prepared& prepared, std::span<const Value* const>
       if (task.count == 1) return std::exchange(prepared.held, Value());
       return prepared.held;
     case Work::kLiteral: return prepared.held;
-    case Work::kSlice: return ops::SliceRows(*input, task.row_begin, task.row_end);
+    case Work::kSlice:
+      return task.axis == Axis::kColumns ? ops::ColumnsOfValue(*input, task.row_begin, task.row_end)
+                                         : ops::SliceRows(*input, task.row_begin, task.row_end);
     case Work::kGather:
       if (task.kind == TaskKind::kAccumulate && input == nullptr) return *inputs[1];
+      if (task.axis == Axis::kColumns)
+        return prepared.node != nullptr && ops::HasRole(*prepared.node, ops::Role::kCbind)
+                   ? ops::JoinColumnsAs(inputs, prepared.node->info)
+                   : ops::JoinColumns(inputs);
       return prepared.node != nullptr && ops::HasRole(*prepared.node, ops::Role::kRbind)
                  ? ops::JoinRowsAs(inputs, prepared.node->info)
                  : ops::JoinRows(inputs);

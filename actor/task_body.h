@@ -30,10 +30,11 @@ class TaskBody {
 ///
 ///   variable (source)        publishes the live-in; phase "slice": its rows [row_begin, row_end)
 ///   literal (source)         publishes the scalar
-///   phase "slice"            rows [row_begin, row_end) of the input
-///   phase "gather"           rows of all inputs, in order (kPack and kAccumulate: of their pieces); of an
-///                            "rbind" in the format of its node
-///   phase "shape"            1x3 (rows, columns, 0) of a matrix or of a frame whose types the node tells, the
+///   phase "slice"            rows (columns, as the task's axis says) [row_begin, row_end) of the input
+///   phase "gather"           rows, or columns, of all inputs, in order (kPack and kAccumulate: of their
+///                            pieces); of an "rbind", or "cbind", in the format of its node
+///   phase "shape"            1x3 (rows, columns, 0) of a matrix or of a frame whose types the node tells,
+///   the
 ///                            text of the info of another frame; as a sink, of one rank or of all below each
 ///                            other: RunResult.sizes of the node's variable
 ///   assign (sink)            keeps the input as live-out of the node's variable

@@ -5,6 +5,7 @@
 
 #include "core/values/panels.h"
 #include "ops/base/split.h"
+#include "ops/base/stages.h"
 #include "scheduler/estimate.h"
 #include "scheduler/transition.h"
 
@@ -46,26 +47,28 @@ Split EvenRows(int64_t rows, int32_t ranks) {
 
 CandidateFinder::CandidateFinder(const Graph& graph, const std::map<std::string, Distribution>& live_in,
                                  const ScheduleOptions& options)
-    : graph_(graph), options_(options), is_split_(graph.nodes.size(), false) {
-  for (NodeId id = 0; id < graph.size(); ++id) {
-    if (!graph[id].Is("variable")) continue;
-    const auto found = live_in.find(graph[id].Text("name"));
+    : graph_(graph), options_(options), splits_(graph.nodes.size()) {
+  for (NodeId id = 0; id < graph_.size(); ++id) {
+    if (!graph_[id].Is("variable")) continue;
+    const auto found = live_in.find(graph_[id].Text("name"));
     if (found == live_in.end() || !found->second.IsSplit()) continue;
-    is_split_[static_cast<size_t>(id)] = true;
     const Split& split = found->second.split;
-    if (split.axis == Axis::kRows) AddOnce(split, &cuts_by_rows_[split.Length()]);
+    splits_[static_cast<size_t>(id)] = {
+        .always = true, .by_rows = split.axis == Axis::kRows, .by_columns = split.axis == Axis::kColumns};
+    AddOnce({.cuts = split.cuts}, &cuts_by_length_[split.Length()]);
   }
 }
 
-std::vector<Split> CandidateFinder::CutsOf(int64_t rows, bool needs_granules) const {
-  std::vector<Split> cuts = {Distribution::SplitRows(rows, options_.ranks).split};
-  const auto found = cuts_by_rows_.find(rows);
-  if (found == cuts_by_rows_.end()) return cuts;
-  for (const Split& split : found->second) {
-    AddOnce(Aligned(split), &cuts);
-    if (!needs_granules) AddOnce(split, &cuts);
+std::vector<Split> CandidateFinder::CutsOf(int64_t length, Axis axis, bool needs_granules) const {
+  std::vector<Split> ways = {Distribution::SplitRows(length, options_.ranks).split};
+  if (const auto found = cuts_by_length_.find(length); found != cuts_by_length_.end()) {
+    for (const Split& split : found->second) {
+      AddOnce(Aligned(split), &ways);
+      if (!needs_granules) AddOnce(split, &ways);
+    }
   }
-  return cuts;
+  for (Split& split : ways) split.axis = axis;
+  return ways;
 }
 
 bool CandidateFinder::IsReadByRows(const Node& node, size_t i) const {
@@ -102,7 +105,7 @@ std::vector<CandidateFinder::Candidate> CandidateFinder::Of(NodeId id) {
 
   std::vector<Candidate> candidates;
   const ops::Sharing sharing = ops::SharingOf(
-      node, infos_, [&](size_t i) { return MustBeSplit(node.inputs[i]); }, options_.min_distributed_bytes);
+      node, infos_, [&](size_t i) { return IsSplitByRows(node.inputs[i]); }, options_.min_distributed_bytes);
   // What nobody has counted yet is cut nowhere.
   const bool is_counted = sharing == ops::Sharing::kNone || RowsRead(node) != kUnknown;
   switch (is_counted ? sharing : ops::Sharing::kNone) {
@@ -110,23 +113,36 @@ std::vector<CandidateFinder::Candidate> CandidateFinder::Of(NodeId id) {
       // Rows that are few, each of much work.
       const bool is_even = !op.effect && HasEvenRows(node) && RowsRead(node) > 1 &&
                            ops::RowRuleOf(node, infos_) == ops::RowRule::kReduce;
-      if (is_even) AddSplit(node, ops::RowRule::kReduce, &candidates);
+      if (is_even) AddSplit(node, ops::RowRule::kReduce, true, &candidates);
       break;
     }
-    case ops::Sharing::kRowRule:
-      AddSplit(node, ops::RowRuleOf(node, infos_), &candidates);
+    case ops::Sharing::kRowRule: {
+      const ops::RowRule rule = ops::RowRuleOf(node, infos_);
+      AddSplit(node, rule, rule == ops::RowRule::kReduce && HasEvenRows(node), &candidates);
       AddStagedForms(node, op, false, &candidates);
       break;
+    }
     case ops::Sharing::kStages:
       AddStagedForms(node, op, op.row_rule != nullptr && ops::RowRuleOf(node, infos_) != ops::RowRule::kWhole,
                      &candidates);
       break;
-    case ops::Sharing::kMovedRows: AddMoved(node, &candidates); break;
+    case ops::Sharing::kMovedRows: AddMoved(node, Axis::kRows, &candidates); break;
+  }
+  AddColumns(node, op, &candidates);
+  bool is_large = true;
+  if (candidates.empty()) {
+    AddFewRows(node, op, &candidates);
+    is_large = node.info.IsSized() && KnownBytes(node.info) >= options_.min_distributed_bytes;
   }
   if (candidates.empty()) return WholeOnes(node, op);
-  is_split_[static_cast<size_t>(id)] =
-      std::all_of(candidates.begin(), candidates.end(),
-                  [](const Candidate& candidate) { return candidate.placement.result.IsSplit(); });
+  Splits& splits = splits_[static_cast<size_t>(id)];
+  splits.always = is_large;
+  for (const Candidate& candidate : candidates) {
+    const Distribution& result = candidate.placement.result;
+    splits.always &= result.IsSplit();
+    splits.by_rows |= result.IsSplit() && result.split.axis == Axis::kRows;
+    splits.by_columns |= result.IsSplit() && result.split.axis == Axis::kColumns;
+  }
   return candidates;
 }
 
@@ -147,12 +163,12 @@ std::vector<CandidateFinder::Candidate> CandidateFinder::WholeOnes(const Node& n
   return candidates;
 }
 
-void CandidateFinder::AddSplit(const Node& node, ops::RowRule rule, std::vector<Candidate>* candidates) {
+void CandidateFinder::AddSplit(const Node& node, ops::RowRule rule, bool has_even_rows,
+                               std::vector<Candidate>* candidates) {
   const bool reduces = rule == ops::RowRule::kReduce || rule == ops::RowRule::kMixed;
-  const bool has_even_rows = rule == ops::RowRule::kReduce && HasEvenRows(node);
   const int64_t rows = RowsRead(node);
   const std::vector<Split> ways =
-      has_even_rows ? std::vector<Split>{EvenRows(rows, options_.ranks)} : CutsOf(rows, reduces);
+      has_even_rows ? std::vector<Split>{EvenRows(rows, options_.ranks)} : CutsOf(rows, Axis::kRows, reduces);
   double result_bytes = 0;
   for (const ValueInfo& result : ResultsOf(node)) result_bytes += BytesToMove(result);
   const double list_bytes = kNodesOfRank * options_.ranks * result_bytes;
@@ -181,14 +197,15 @@ void CandidateFinder::AddSplit(const Node& node, ops::RowRule rule, std::vector<
   }
 }
 
-void CandidateFinder::AddMoved(const Node& node, std::vector<Candidate>* candidates) {
+void CandidateFinder::AddMoved(const Node& node, Axis axis, std::vector<Candidate>* candidates) {
   double bytes = 0;
   for (const ValueInfo& input : infos_) bytes += BytesToMove(input);
-  for (const Split& cuts : CutsOf(node.info.shape.rows, false)) {
+  const int64_t length = axis == Axis::kRows ? node.info.shape.rows : node.info.shape.columns;
+  for (const Split& cuts : CutsOf(length, axis, false)) {
     Placement placement{.result = {.kind = Distribution::Kind::kSplit, .split = cuts},
                         .split = true,
                         .cuts = cuts,
-                        .total_rows = node.info.shape.rows,
+                        .total_rows = length,
                         .moves_rows = true};
     placement.inputs.assign(node.inputs.size(), Distribution::Each());
     candidates->push_back({placement, node_ns_ * LongestShare(cuts) + MoveNs(bytes / options_.ranks, 1)});

@@ -48,24 +48,32 @@ void CandidateFinder::AddStaged(const Node& node, int32_t place, const ops::Stag
     return node.inputs[i] != kNoNode &&
            ops::InputUseOf(form, node, infos_, static_cast<int>(i)) == ops::InputUse::kRows;
   };
-  int64_t rows = ResultsOf(node)[0].shape.rows;
+  const auto length = [&](const ValueInfo& info) {
+    return form.axis == Axis::kRows ? info.shape.rows : info.shape.columns;
+  };
+  int64_t rows = length(ResultsOf(node)[0]);
   for (size_t i = infos_.size(); i-- > 0;)
-    if (reads_rows(i)) rows = infos_[i].shape.rows;
+    if (reads_rows(i)) rows = length(infos_[i]);
   const double most_held =
       ops::MostHeldBytes(node, infos_, options_.ranks, options_.min_distributed_bytes, options_.memory_bytes);
-  for (const Split& cuts : CutsOf(rows, form.needs_granules)) {
+  for (const Split& cuts : CutsOf(rows, form.axis, form.needs_granules)) {
     const Distribution split{.kind = Distribution::Kind::kSplit, .split = cuts};
     Placement placement{.split = true, .cuts = cuts, .total_rows = rows, .staged = &form, .form = place};
     for (size_t i = 0; i < infos_.size(); ++i) {
       if (!reads_rows(i))
         placement.inputs.push_back(Distribution::Each());
-      else if (infos_[i].shape.rows == rows)
+      else if (length(infos_[i]) == rows)
         placement.inputs.push_back(split);
       else
         placement.inputs.push_back(Distribution::SplitRows(infos_[i].shape.rows, options_.ranks));
     }
     switch (form.result) {
-      case ops::StagedResult::kSameRows: placement.result = split; break;
+      case ops::StagedResult::kSameRows:
+      case ops::StagedResult::kSameColumns: placement.result = split; break;
+      case ops::StagedResult::kTurned:
+        placement.result = split;
+        placement.result.split.axis = form.axis == Axis::kRows ? Axis::kColumns : Axis::kRows;
+        break;
       case ops::StagedResult::kRows:
         placement.result = Distribution::SplitRows(ResultsOf(node)[0].shape.rows, options_.ranks);
         break;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "ops/base/operator.h"
+#include "ops/base/stages.h"
 
 namespace heddle::scheduler {
 namespace {
@@ -41,8 +41,11 @@ int64_t EstimateNs(const Graph& graph, const Task& task, const ops::MachineConst
   if (task.node == kNoNode || !computes) return 0;
   const Node& node = graph[task.node];
   const ops::Operator* const op = ops::FindOperator(node.op);
-  // Between stages mostly little is gathered.
-  if (task.phase == Phase::kGather && op != nullptr && op->staged != nullptr) return 0;
+  // Between stages mostly little is gathered; of an operator with a row rule, too, or with a form by columns
+  // alone it is mostly the result.
+  if (task.phase == Phase::kGather && op != nullptr && op->staged != nullptr && op->row_rule == nullptr &&
+      op->staged->axis == Axis::kRows)
+    return 0;
   if (task.phase == Phase::kGather)
     return static_cast<int64_t>(std::min(2 * BytesOf(node.info) / constants.read_bytes_per_ns, kMostNs));
   if (task.phase == Phase::kSlice || task.phase == Phase::kShape || task.phase == Phase::kReady) return 0;

@@ -81,7 +81,7 @@ class Placer {
       return OkStatus();
     }
     if (node.Is("assign") || node.Is("result")) {
-      finder_.SetMustBeSplit(id, finder_.MustBeSplit(node.inputs[0]));
+      finder_.SetLike(id, node.inputs[0]);
       return OkStatus();
     }
     const ops::Operator* op = ops::FindOperator(node.op);

@@ -18,14 +18,16 @@ struct Placement {
   bool split = false;  ///< Every rank computes a part (kRowWise, kReduce, kMixed, kGenerate, stages, rbind).
   ops::RowRule rule = ops::RowRule::kWhole;
   std::vector<Distribution> inputs;         ///< What each input is boxed to before; unused for one left out.
-  Split cuts;                               ///< Of the rows that are split, where they are.
+  Split cuts;                               ///< Of the rows, or columns, that are split, where they are.
   int64_t total_rows = 0;                   ///< Their number.
   Distribution reduced;                     ///< Where the results are that are reductions.
   const ops::StagedForm* staged = nullptr;  ///< The ranks compute it in stages,
   int32_t form = 0;                         ///< in this way (StagedNode::form).
   Split result_rows;                        ///< How its results are cut then, as in StagedNode.
   int32_t grid_columns = 1;                 ///< Of the grid in which the ranks stand then.
-  bool moves_rows = false;                  ///< rbind: each rank fetches its rows of the result.
+  bool moves_rows = false;  ///< rbind, cbind and ranges of columns: each rank fetches its rows, or columns,
+                            ///< of the result.
+  int64_t first_moved = 0;  ///< Then of a range, its first column.
 
   ops::RankGrid Grid(int32_t ranks) const { return {.ranks = ranks, .columns = grid_columns}; }
 };

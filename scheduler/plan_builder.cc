@@ -34,7 +34,7 @@ Plan PlanBuilder::Build() {
     } else if (placement.staged != nullptr) {
       EmitStages(id);
     } else if (placement.moves_rows) {
-      EmitMovedRows(id);
+      EmitMoved(id);
     } else {
       EmitOperator(id);
     }
@@ -106,13 +106,12 @@ RegisterId PlanBuilder::AddCopy(RegisterId remote, int32_t rank) {
 }
 
 RegisterId PlanBuilder::AddGather(NodeId node, std::vector<RegisterId> pieces, int32_t rank,
-                                  const ValueInfo& info) {
+                                  const ValueInfo& info, Axis axis) {
   if (ranks_ > kMostDirectRanks && rank == 0 && !info.IsFrame() && KnownBytes(info) <= kMostTreeBytes)
-    return GatherTree(node, pieces, 0, ranks_, info);
+    return GatherTree(node, pieces, 0, ranks_, info, axis);
   for (int32_t r = 0; r < ranks_; ++r)
     if (r != rank) pieces[static_cast<size_t>(r)] = AddCopy(pieces[static_cast<size_t>(r)], rank);
-  return AddOutput(
-      AddTask(rank, StreamKind::kCompute, TaskKind::kCompute, node, Phase::kGather, std::move(pieces)), info);
+  return Join(node, std::move(pieces), axis, info, rank);
 }
 
 void PlanBuilder::BringOrder(NodeId node, int32_t rank) {
@@ -213,8 +212,7 @@ RegisterId PlanBuilder::MakePiece(NodeId node, const Distribution& target, int32
         return GatherParts(node, home, rank);
       return CopyOf(node, Distribution::One(), rank);
     case Distribution::Kind::kSplit:
-      HEDDLE_CHECK(target.split.axis == Axis::kRows, "slices are of rows");
-      return RowsOf(node, target.split.Begin(rank), target.split.End(rank), rank);
+      return PartOf(node, target.split.axis, target.split.Begin(rank), target.split.End(rank), rank);
     case Distribution::Kind::kPartial: break;
   }
   HEDDLE_CHECK(false, "partial values are finished, not boxed");
@@ -230,48 +228,10 @@ RegisterId PlanBuilder::CopyOf(NodeId node, const Distribution& one, int32_t ran
   return Broadcast(&copies_[node], one.rank, rank);
 }
 
-RegisterId PlanBuilder::RowsOf(NodeId node, int64_t begin, int64_t end, int32_t rank) {
-  const Distribution& home = placements_[static_cast<size_t>(node)].result;
-  if (!home.IsSplit()) {
-    const int32_t from = home.IsEach() ? rank : home.rank;
-    const RegisterId rows = Slice(node, Piece(node, home, from), begin, end, from);
-    return from == rank ? rows : AddCopy(rows, rank);
-  }
-  std::vector<RegisterId> parts;
-  for (int32_t from = 0; from < ranks_; ++from) {
-    const int64_t first = std::max(begin, home.split.Begin(from)), last = std::min(end, home.split.End(from));
-    if (first >= last) continue;
-    const RegisterId rows = Slice(node, Piece(node, home, from), first - home.split.Begin(from),
-                                  last - home.split.Begin(from), from);
-    parts.push_back(from == rank ? rows : AddCopy(rows, rank));
-  }
-  if (parts.empty()) return Slice(node, Piece(node, home, rank), 0, 0, rank);
-  return parts.size() == 1 ? parts[0] : Join(node, std::move(parts), begin, end, rank);
-}
-
-RegisterId PlanBuilder::Slice(NodeId node, RegisterId source, int64_t begin, int64_t end, int32_t rank) {
-  ValueInfo info = plan_.registers[static_cast<size_t>(source)].info;
-  if (begin == 0 && end == info.shape.rows) return source;
-  const size_t slice = AddTask(rank, StreamKind::kCompute, TaskKind::kCompute, node, Phase::kSlice, {source});
-  plan_.tasks[slice].total_rows = info.shape.rows;
-  plan_.tasks[slice].row_begin = begin;
-  plan_.tasks[slice].row_end = end;
-  info.shape.rows = end - begin;
-  return AddOutput(slice, info);
-}
-
-RegisterId PlanBuilder::Join(NodeId node, std::vector<RegisterId> parts, int64_t begin, int64_t end,
-                             int32_t rank) {
-  ValueInfo info = graph_[node].info;
-  info.shape.rows = end - begin;
-  return AddOutput(
-      AddTask(rank, StreamKind::kCompute, TaskKind::kCompute, node, Phase::kGather, std::move(parts)), info);
-}
-
 RegisterId PlanBuilder::GatherParts(NodeId node, const Distribution& split, int32_t rank) {
   std::vector<RegisterId> parts;
   for (int32_t r = 0; r < ranks_; ++r) parts.push_back(Piece(node, split, r));
-  return AddGather(node, std::move(parts), rank, graph_[node].info);
+  return AddGather(node, std::move(parts), rank, graph_[node].info, split.split.axis);
 }
 
 RegisterId PlanBuilder::ComputeEverywhere(NodeId id, int32_t rank) {

@@ -20,7 +20,8 @@ constexpr RegisterId kNoRegister = -1;
 /// Boxing (n ranks): kOne -> kEach n-1 copies; kOne -> kSplit slices on its rank, one copy each;
 /// kSplit -> kOne copies to that rank and one gather; kSplit -> kEach the same on every rank; kEach -> kSplit
 /// local slices; kEach -> kOne nothing; kSplit -> kSplit with other cuts: of each rank the slices that others
-/// have of its rows, copied and joined. A value is boxed once per target, whoever asks.
+/// have of its rows (or columns), copied and joined; by rows -> by columns and back: a slice of each rank's
+/// part for each other one. A value is boxed once per target, whoever asks.
 class PlanBuilder {
  public:
   PlanBuilder(const Graph& graph, const std::vector<Placement>& placements, int32_t ranks);
@@ -35,12 +36,14 @@ class PlanBuilder {
   RegisterId ComputeEverywhere(NodeId node, int32_t rank);
   /// The copy on `rank` of the whole value that is, or is brought, to the rank of `one`.
   RegisterId CopyOf(NodeId node, const Distribution& one, int32_t rank);
-  /// Rows [begin, end) of the value on `rank`, from wherever they are.
-  RegisterId RowsOf(NodeId node, int64_t begin, int64_t end, int32_t rank);
-  /// Rows [begin, end) of a register of `rank`; itself where these are all.
-  RegisterId Slice(NodeId node, RegisterId source, int64_t begin, int64_t end, int32_t rank);
-  /// Rows [begin, end) of the node, from parts that are on `rank`.
-  RegisterId Join(NodeId node, std::vector<RegisterId> parts, int64_t begin, int64_t end, int32_t rank);
+  /// Rows, or columns, [begin, end) of the value on `rank`, from wherever they are.
+  RegisterId PartOf(NodeId node, Axis axis, int64_t begin, int64_t end, int32_t rank);
+  /// The same of a value that is split by the other axis: from every rank that has some of it.
+  RegisterId PartAcross(NodeId node, Axis axis, int64_t begin, int64_t end, int32_t rank);
+  /// Rows, or columns, [begin, end) of a register of `rank`; itself where these are all.
+  RegisterId Slice(NodeId node, RegisterId source, Axis axis, int64_t begin, int64_t end, int32_t rank);
+  /// A value with these sizes, from parts that are on `rank`, one below the other or side by side.
+  RegisterId Join(NodeId node, std::vector<RegisterId> parts, Axis axis, const ValueInfo& info, int32_t rank);
 
   void EmitVariable(NodeId node);
   void EmitAssign(NodeId node);
@@ -51,8 +54,9 @@ class PlanBuilder {
                                                 const ops::RankGrid& grid,
                                                 const std::vector<std::vector<RegisterId>>& made);
   void AddStagedResults(NodeId node, size_t task);
-  /// rbind: each rank puts its rows of the result together from those of the inputs.
-  void EmitMovedRows(NodeId node);
+  /// rbind: each rank puts its rows of the result together from those of the inputs; cbind and ranges of
+  /// columns, its columns.
+  void EmitMoved(NodeId node);
   /// The registers of one result of a tuple; no task.
   void EmitResult(NodeId node);
   size_t EmitTask(NodeId node, int32_t rank, bool has_effect);
@@ -72,11 +76,12 @@ class PlanBuilder {
   /// A register for result `i` of the node, whole or, where the task computes rows, this rank's rows of it.
   void AddOutputOf(size_t task, NodeId node, size_t i, bool split);
   RegisterId AddCopy(RegisterId remote, int32_t rank);
-  /// Rows of all ranks' pieces, one below the other, on `rank`.
-  RegisterId AddGather(NodeId node, std::vector<RegisterId> pieces, int32_t rank, const ValueInfo& info);
+  /// Rows of all ranks' pieces, one below the other, on `rank`; or columns, side by side.
+  RegisterId AddGather(NodeId node, std::vector<RegisterId> pieces, int32_t rank, const ValueInfo& info,
+                       Axis axis = Axis::kRows);
   /// The same, of the pieces of ranks [first, last), on rank `first`, by a binary tree of joins.
   RegisterId GatherTree(NodeId node, const std::vector<RegisterId>& pieces, int32_t first, int32_t last,
-                        const ValueInfo& info);
+                        const ValueInfo& info, Axis axis = Axis::kRows);
   /// The same on every rank.
   std::vector<RegisterId> GatherToAll(NodeId node, const std::vector<RegisterId>& pieces,
                                       const ValueInfo& info);

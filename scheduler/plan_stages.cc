@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that all ranks compute together with exchanges in between, and rbind.
+// Operators that all ranks compute together with exchanges in between, or none.
 #include <algorithm>
 #include <utility>
 
@@ -33,6 +33,7 @@ void PlanBuilder::EmitStages(NodeId id) {
           AddTask(rank, StreamKind::kCompute, TaskKind::kCompute, id, Phase::kStage, std::move(inputs));
       Task& task = plan_.tasks[index];
       task.stage = static_cast<int32_t>(stage);
+      task.axis = placement.cuts.axis;
       task.total_rows = placement.total_rows;
       task.row_begin = placement.cuts.Begin(rank);
       task.row_end = placement.cuts.End(rank);
@@ -116,28 +117,6 @@ void PlanBuilder::AddStagedResults(NodeId id, size_t task) {
       info = PartInfo(info, placement.result_rows, rank);
     outputs[i][static_cast<size_t>(rank)] = AddOutput(task, info);
   }
-}
-
-void PlanBuilder::EmitMovedRows(NodeId id) {
-  const Node& node = graph_[id];
-  const Placement& placement = placements_[static_cast<size_t>(id)];
-  auto& pieces = pieces_[{id, placement.result}];
-  std::vector<RegisterId> made;
-  for (int32_t rank = 0; rank < ranks_; ++rank) {
-    const int64_t begin = placement.cuts.Begin(rank), end = placement.cuts.End(rank);
-    std::vector<RegisterId> parts;
-    int64_t offset = 0;  // Of the input in the result.
-    for (const NodeId input : node.inputs) {
-      const int64_t rows = graph_[input].info.shape.rows;
-      const int64_t first = std::clamp<int64_t>(begin - offset, 0, rows);
-      const int64_t last = std::clamp<int64_t>(end - offset, 0, rows);
-      if (first < last || (parts.empty() && input == node.inputs.back()))
-        parts.push_back(RowsOf(input, first, last, rank));
-      offset += rows;
-    }
-    made.push_back(Join(id, std::move(parts), begin, end, rank));
-  }
-  pieces = std::move(made);
 }
 
 }  // namespace heddle::scheduler

@@ -8,18 +8,19 @@
 namespace heddle::scheduler {
 
 RegisterId PlanBuilder::GatherTree(NodeId node, const std::vector<RegisterId>& pieces, int32_t first,
-                                   int32_t last, const ValueInfo& info) {
+                                   int32_t last, const ValueInfo& info, Axis axis) {
   if (last - first == 1) return pieces[static_cast<size_t>(first)];
   const auto half = static_cast<int32_t>(FloorPowerOfTwo(last - first - 1));
-  std::vector<RegisterId> parts = {GatherTree(node, pieces, first, first + half, info)};
-  parts.push_back(AddCopy(GatherTree(node, pieces, first + half, last, info), first));
+  std::vector<RegisterId> parts = {GatherTree(node, pieces, first, first + half, info, axis)};
+  parts.push_back(AddCopy(GatherTree(node, pieces, first + half, last, info, axis), first));
   ValueInfo joined = plan_.registers[static_cast<size_t>(parts[0])].info;
-  const int64_t more = plan_.registers[static_cast<size_t>(parts[1])].info.shape.rows;
-  joined.shape.rows = joined.shape.rows == kUnknown || more == kUnknown ? kUnknown : joined.shape.rows + more;
-  if (last - first == ranks_) joined = info;
-  return AddOutput(
-      AddTask(first, StreamKind::kCompute, TaskKind::kCompute, node, Phase::kGather, std::move(parts)),
-      joined);
+  const Shape more = plan_.registers[static_cast<size_t>(parts[1])].info.shape;
+  const auto add = [](int64_t a, int64_t b) { return a == kUnknown || b == kUnknown ? kUnknown : a + b; };
+  switch (axis) {
+    case Axis::kRows: joined.shape.rows = add(joined.shape.rows, more.rows); break;
+    case Axis::kColumns: joined.shape.columns = add(joined.shape.columns, more.columns); break;
+  }
+  return Join(node, std::move(parts), axis, last - first == ranks_ ? info : joined, first);
 }
 
 std::vector<RegisterId> PlanBuilder::GatherToAll(NodeId node, const std::vector<RegisterId>& pieces,

@@ -41,6 +41,22 @@ Transition Recut(double bytes, const Split& from, const Split& to, int32_t ranks
   return moved;
 }
 
+// Between rows and columns: of what a rank has, the part stays that it will have.
+Transition Turned(double bytes, const Split& from, const Split& to, int32_t ranks) {
+  Transition moved;
+  const auto share = [](const Split& split, int32_t rank) {
+    return LengthOf(split, rank) / static_cast<double>(std::max<int64_t>(split.Length(), 1));
+  };
+  for (int32_t rank = 0; rank < ranks; ++rank) {
+    const double has = share(from, rank), gets = share(to, rank);
+    const double sent = has * (1 - gets) * bytes, received = gets * (1 - has) * bytes;
+    moved.sent_bytes += sent;
+    moved.slowest_bytes = std::max({moved.slowest_bytes, sent, received});
+  }
+  moved.messages = moved.sent_bytes > 0 ? 1 : 0;
+  return moved;
+}
+
 }  // namespace
 
 Transition TransitionOf(double bytes, const Distribution& from, const Distribution& to, int32_t ranks) {
@@ -70,7 +86,9 @@ Transition TransitionOf(double bytes, const Distribution& from, const Distributi
   if (to.IsEach() && ranks > kMostDirectRanks && bytes <= static_cast<double>(kMostTreeBytes))
     return {2 * others * bytes, 2 * steps * bytes, 2 * steps};
   if (to.IsEach()) return {others * bytes, bytes * std::max(others * longest, 1 - 1.0 / ranks), 1};
-  return is_known && !to.split.cuts.empty() ? Recut(bytes, from.split, to.split, ranks) : Transition{};
+  if (!is_known || to.split.cuts.empty()) return {};
+  return from.split.axis == to.split.axis ? Recut(bytes, from.split, to.split, ranks)
+                                          : Turned(bytes, from.split, to.split, ranks);
 }
 
 double NanosecondsOf(const Transition& transition, const ops::MachineConstants& constants) {

@@ -134,6 +134,7 @@ void AppendTask(const Task& task, std::string* out) {
   AppendList("produced", task.produced, AppendRegisterId, out);
   AppendList("control_in", task.control_in, AppendRegisterId, out);
   AppendField("stage", task.stage, 0, out);
+  if (task.axis == Axis::kColumns) out->append(" columns");
   AppendField("row_begin", task.row_begin, 0, out);
   AppendField("row_end", task.row_end, 0, out);
   AppendField("total_rows", task.total_rows, 0, out);
@@ -153,6 +154,7 @@ Task ReadTask(TextReader& reader) {
   task.produced = ReadList(reader, "produced", ReadRegisterId);
   task.control_in = ReadList(reader, "control_in", ReadRegisterId);
   if (reader.AcceptWord("stage")) task.stage = reader.Integer32();
+  if (reader.AcceptWord("columns")) task.axis = Axis::kColumns;
   task.row_begin = ReadField(reader, "row_begin", 0);
   task.row_end = ReadField(reader, "row_end", 0);
   task.total_rows = ReadField(reader, "total_rows", 0);

@@ -64,9 +64,11 @@ struct Task {
   /// of data.
   std::vector<RegisterId> produced;
   std::vector<RegisterId> control_in;
-  int32_t stage = 0;      ///< Of Phase::kStage.
-  int64_t row_begin = 0;  ///< Rows of the split dimension that this task computes,
-  int64_t row_end = 0;    ///< [row_begin, row_end) of total_rows.
+  int32_t stage = 0;        ///< Of Phase::kStage.
+  Axis axis = Axis::kRows;  ///< The dimension that is split: the next three count rows, or else columns. Of
+                            ///< Phase::kGather, along which the inputs are joined.
+  int64_t row_begin = 0;    ///< Rows of the split dimension that this task computes,
+  int64_t row_end = 0;      ///< [row_begin, row_end) of total_rows.
   int64_t total_rows = 0;
   int64_t count = 1;    ///< Acts of a source per run.
   int64_t rate = 1;     ///< Of the multi-rate kinds.
@@ -94,7 +96,7 @@ struct Register {
 struct StagedNode {
   NodeId node = kNoNode;
   int32_t form = 0;   ///< Which of the ways of its operator.
-  Split rows;         ///< Of the inputs that are read by rows.
+  Split rows;         ///< Of the inputs that are read in parts: by rows, or by columns.
   Split result_rows;  ///< Of the results; without cuts where only the run tells them, or each rank has all.
 };
 

@@ -34,6 +34,10 @@ std::string TextOf(const Distribution& distribution) {
 }
 
 std::string TextOf(const scheduler::Placement& placement, int32_t ranks) {
+  if (placement.staged != nullptr && placement.staged->result == ops::StagedResult::kTurned)
+    return fmt::format("{}, each part turned where it is", TextOf(placement.result));
+  if (placement.staged != nullptr && placement.staged->axis == Axis::kColumns)
+    return TextOf(placement.result);
   if (placement.staged != nullptr) {
     const ops::RankGrid grid = placement.Grid(ranks);
     const std::string on_grid = placement.staged->on_grid
@@ -42,7 +46,8 @@ std::string TextOf(const scheduler::Placement& placement, int32_t ranks) {
     return fmt::format("in {} stages{}, {}", placement.staged->stages.size(), on_grid,
                        TextOf(placement.result));
   }
-  if (placement.moves_rows) return fmt::format("each worker fetches its rows, {}", TextOf(placement.result));
+  if (placement.moves_rows)
+    return fmt::format("each worker fetches its {}, {}", Name(placement.cuts.axis), TextOf(placement.result));
   if (!placement.split) return TextOf(placement.result);
   const Distribution cuts{.kind = Distribution::Kind::kSplit, .split = placement.cuts};
   switch (placement.rule) {

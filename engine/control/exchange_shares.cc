@@ -8,6 +8,7 @@
 #include "engine/variables/merge_variable.h"
 #include "engine/variables/shared_changes.h"
 #include "engine/variables/variable_bytes.h"
+#include "ops/cells/move_cells.h"
 
 namespace heddle::engine {
 namespace {
@@ -168,11 +169,16 @@ Status SharedIterations::ExchangeCells(const Block& loop, const std::vector<Shar
       Matrix result = merged.value.matrix();
       if (changed != nullptr) {
         const Matrix& whole = before.Find(name)->value.matrix();
+        const Split& split = merged.distribution.split;
         const bool is_split = merged.distribution.IsSplit();
+        const bool has_rows = is_split && split.axis == Axis::kRows;
         HEDDLE_ASSIGN_OR_RETURN(
-            result, WithCells(whole, is_split ? merged.distribution.split.Begin(options_.rank) : 0,
-                              is_split ? merged.distribution.split.End(options_.rank) : whole.rows(),
-                              changed->value.matrix()));
+            result, WithCells(whole, has_rows ? split.Begin(options_.rank) : 0,
+                              has_rows ? split.End(options_.rank) : whole.rows(), changed->value.matrix()));
+        if (is_split && !has_rows) {
+          HEDDLE_ASSIGN_OR_RETURN(
+              result, ops::SliceColumns(result, split.Begin(options_.rank), split.End(options_.rank)));
+        }
       }
       HEDDLE_ASSIGN_OR_RETURN(result,
                               merged.info.format == Format::kDense ? ToDense(result) : ToSparse(result));

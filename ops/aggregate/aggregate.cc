@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/base/columns.h"
 #include "ops/base/cpu.h"
-#include "ops/base/stages.h"
 #include "ops/catalog.h"
 #include "ops/simd/cellwise/elementwise.h"
 
@@ -56,6 +56,14 @@ Result<Value> RunAggregate(const KernelCall& call) {
   }
   return RunColumnAggregate(call, aggregate.kind);
 }
+
+// The order in which a column is added up depends on the number of columns of all.
+Status RunColumnsOfAggregate(const StageCall& call, std::span<Value> outputs) {
+  HEDDLE_ASSIGN_OR_RETURN(outputs[0], RunColumnAggregate(call.WholeCall(), FindAggregate(call.node.op)->kind,
+                                                         call.rows.Length()));
+  return OkStatus();
+}
+constexpr StagedForm kAggregateColumns = ByColumns(AllByRows, nullptr, RunColumnsOfAggregate);
 
 }  // namespace
 
@@ -157,6 +165,7 @@ constexpr Operator Describe(Operator op, const Aggregate& aggregate, FusionTrait
   op.row_rule = AggregateRowRule;
   op.input_use = AllByRows;
   op.cost = AggregateCost;
+  if (aggregate.scope == AggregateScope::kColumn) op.staged = &kAggregateColumns;
   op.run = RunAggregate;
   op.takes_singles = TakesDenseSingles;
   op.kind = OperatorKind::kAggregate;

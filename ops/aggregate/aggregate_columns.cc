@@ -8,6 +8,8 @@
 #include "ops/aggregate/aggregate.h"
 #include "ops/aggregate/wide_sums.h"
 #include "ops/base/parallel.h"
+#include "ops/cells/column_pieces.h"
+#include "ops/cells/join_columns.h"
 #include "ops/elementwise/single_precision.h"
 #include "ops/elementwise/widened_rows.h"
 #include "ops/sparse/sparse_leaves.h"
@@ -148,11 +150,12 @@ Reduction ReductionOf(const KernelCall& call, AggregateKind kind, int64_t n) {
   return reduction;
 }
 
-Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, Reduction reduction) {
+Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, int64_t whole_columns,
+                       Reduction reduction) {
   const Matrix& x = call.inputs[0]->matrix();
   const RowSpan span = SpanOf(call);
-  const int64_t n = x.columns(), height = IsSpread(kind) ? MomentsPanelHeight(span.total, n)
-                                                         : ColumnPanelHeight(span.total, n);
+  const int64_t n = x.columns(), height = IsSpread(kind) ? MomentsPanelHeight(span.total, whole_columns)
+                                                         : ColumnPanelHeight(span.total, whole_columns);
   const int64_t begin = span.begin == span.end ? 0 : span.begin / height;
   const int64_t end = span.begin == span.end ? 0 : CeilDivide(span.end, height);
   const auto panel = [&](int64_t leaf) {
@@ -220,22 +223,44 @@ void ColumnMoments(const double* cells, int64_t rows, int64_t n, const simd::Pre
   close(squares);
 }
 
-Result<Value> RunColumnAggregate(const KernelCall& call, AggregateKind kind) {
+namespace {
+
+// Of a matrix with more than 8 columns of which at most 8 are here: each has one chain all the same, as
+// beside columns of zeros.
+Result<Value> RunWidenedAggregate(const KernelCall& call, AggregateKind kind, int64_t whole_columns) {
+  const Matrix& x = call.inputs[0]->matrix();
+  HEDDLE_ASSIGN_OR_RETURN(Matrix zeros, Matrix::Dense(x.rows(), kNarrow + 1 - x.columns(), x.element_type()));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix wide, JoinColumns({x, std::move(zeros)}, Format::kDense));
+  const Value input(std::move(wide));
+  const Value* const inputs[] = {&input};
+  KernelCall widened = call;
+  widened.inputs = inputs;
+  HEDDLE_ASSIGN_OR_RETURN(const Value result, RunColumnAggregate(widened, kind, whole_columns));
+  return ColumnsOfValue(result, 0, x.columns());
+}
+
+}  // namespace
+
+Result<Value> RunColumnAggregate(const KernelCall& call, AggregateKind kind, int64_t whole_columns) {
   const int64_t n =
       call.phase == Phase::kFinish ? call.input_infos[0].shape.columns : call.inputs[0]->matrix().columns();
+  if (whole_columns < 0) whole_columns = n;
+  if (n <= kNarrow && whole_columns > kNarrow) return RunWidenedAggregate(call, kind, whole_columns);
   const int64_t m =
       call.phase == Phase::kFinish ? call.input_infos[0].shape.rows : call.inputs[0]->matrix().rows();
   const Reduction reduction = ReductionOf(call, kind, n);
   const SumsOfMatrix sums{.scope = AggregateScope::kColumn,
                           .kind = kind,
                           .rows = call.phase == Phase::kFinish ? m : SpanOf(call).total,
-                          .columns = n};
-  HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, NodesOf(
-                                            call, sums, [&] { return Partial(call, kind, reduction); },
-                                            [&](int64_t begin, int64_t end) -> Result<Matrix> {
-                                              const int64_t here = SpanOf(call).begin;
-                                              return call.inputs[0]->matrix().Rows(begin - here, end - here);
-                                            }));
+                          .columns = n,
+                          .whole_columns = whole_columns};
+  HEDDLE_ASSIGN_OR_RETURN(Matrix nodes,
+                          NodesOf(
+                              call, sums, [&] { return Partial(call, kind, whole_columns, reduction); },
+                              [&](int64_t begin, int64_t end) -> Result<Matrix> {
+                                const int64_t here = SpanOf(call).begin;
+                                return call.inputs[0]->matrix().Rows(begin - here, end - here);
+                              }));
   if (call.phase == Phase::kPartial) return Value(std::move(nodes));
   // First what the budget may refuse: without rows there are no nodes that it could have refused before.
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(1, n));

@@ -35,13 +35,21 @@ LeafCells LeafCellReader::Read(const Matrix& x, int64_t begin, int64_t end, int6
   return {values_.data(), static_cast<int64_t>(values_.size()), end - begin, true, places_.data()};
 }
 
+namespace {
+
+int64_t HeightOf(const SumsOfMatrix& sums) {
+  const int64_t columns = sums.whole_columns < 0 ? sums.columns : sums.whole_columns;
+  if (sums.scope == AggregateScope::kFull) return FullPanelHeight(sums.rows, columns);
+  return IsSpread(sums.kind) ? MomentsPanelHeight(sums.rows, columns) : ColumnPanelHeight(sums.rows, columns);
+}
+
+}  // namespace
+
 LeavesOfMatrix::LeavesOfMatrix(const SumsOfMatrix& sums)
     : full_(sums.scope == AggregateScope::kFull),
       rows_(sums.rows),
       columns_(sums.columns),
-      height_(full_                 ? FullPanelHeight(sums.rows, sums.columns)
-              : IsSpread(sums.kind) ? MomentsPanelHeight(sums.rows, sums.columns)
-                                    : ColumnPanelHeight(sums.rows, sums.columns)),
+      height_(HeightOf(sums)),
       chunks_(full_ ? CeilDivide(sums.columns, kColumnChunk) : 1),
       needs_all_(IsSpread(sums.kind)) {}
 

@@ -26,6 +26,12 @@ double BytesToMove(const ValueInfo& info) {
   return bytes + kGuessedSparsity * entry_bytes * static_cast<double>(info.shape.Cells());
 }
 
+bool IsWide(const ValueInfo& info, int64_t min_distributed_bytes) {
+  const Shape turned = {info.shape.columns, info.shape.rows};
+  return info.IsMatrix() && info.shape.IsKnown() && turned.rows > turned.columns &&
+         IsWorthSplitting(ValueInfo::OfMatrix(turned), min_distributed_bytes);
+}
+
 bool IsSplit(RowRule rule, std::span<const RowsInput> inputs, const ValueInfo& result,
              int64_t min_distributed_bytes) {
   if (rule == RowRule::kWhole) return false;

@@ -27,6 +27,10 @@ struct RowsInput {
 bool IsSplit(RowRule rule, std::span<const RowsInput> inputs, const ValueInfo& result,
              int64_t min_distributed_bytes);
 
+/// Whether a matrix is worth splitting by columns: as many bytes when dense, more columns than rows and more
+/// than one granule of them.
+bool IsWide(const ValueInfo& info, int64_t min_distributed_bytes);
+
 /// How the ranks share out an operator.
 enum class Sharing : uint8_t {
   kNone,       ///< Not: one computes it, or each for itself.

@@ -67,11 +67,13 @@ InputUse InputUseOf(const StagedForm& form, const Node& node, std::span<const Va
 }
 
 std::vector<std::pair<int32_t, const StagedForm*>> StagedFormsOf(const Operator& op, const Node& node,
-                                                                 std::span<const ValueInfo> inputs) {
+                                                                 std::span<const ValueInfo> inputs,
+                                                                 Axis axis) {
   std::vector<std::pair<int32_t, const StagedForm*>> forms;
   int32_t place = 0;
   for (const StagedForm* form = op.staged; form != nullptr; form = form->other, ++place)
-    if (form->applies == nullptr || form->applies(node, inputs)) forms.emplace_back(place, form);
+    if (form->axis == axis && (form->applies == nullptr || form->applies(node, inputs)))
+      forms.emplace_back(place, form);
   return forms;
 }
 

@@ -65,17 +65,20 @@ constexpr bool HandsOn(const Stage& stage) {
 
 /// How the results of the last stage lie on the ranks.
 enum class StagedResult : uint8_t {
-  kSameRows,  ///< As many rows as the inputs that are read by rows, cut as these are.
-  kRows,      ///< Rows at the cuts of Distribution::SplitRows (StageCall::result_rows).
-  kUneven,    ///< Rows, in the order of the ranks; how many each rank has, the stage finds.
-  kEach,      ///< The same whole value on every rank.
+  kSameRows,     ///< As many rows as the inputs that are read by rows, cut as these are.
+  kRows,         ///< Rows at the cuts of Distribution::SplitRows (StageCall::result_rows).
+  kUneven,       ///< Rows, in the order of the ranks; how many each rank has, the stage finds.
+  kEach,         ///< The same whole value on every rank.
+  kSameColumns,  ///< As many columns as the inputs that are read by columns, cut as these are.
+  kTurned,  ///< Columns where the inputs are read by rows, rows where they are read by columns, at the cuts
+            ///< of these: the transposed of what each rank has.
 };
 
 struct StageCall;
 
 /// A distributed form of an operator: of one whose row rule is kWhole the only ones, of another what may cost
-/// less, or fit, where the row rule needs a large input whole on every rank. The bytes of the results, put
-/// together, are those of Operator::run, whatever the number of ranks and the cuts.
+/// less, or fit, where the row rule needs a large input whole on every rank, and what it does by columns. The
+/// bytes of the results, put together, are those of Operator::run, whatever the number of ranks and the cuts.
 ///
 /// Where the row rule of an operator does not share it out (no input that it reads by rows is large, and
 /// neither is the result) but a form would, the result is small and is made whole on the last rank: the form
@@ -83,6 +86,9 @@ struct StageCall;
 struct StagedForm {
   std::span<const Stage> stages;
   StagedResult result = StagedResult::kRows;  ///< How the first result lies; each rank has all others.
+  /// Of what each rank has its own, of the inputs that the form reads in parts. By columns `input_use` is
+  /// given, and its kRows means the columns; there is one stage, without an exchange (ops/base/columns.h).
+  Axis axis = Axis::kRows;
   /// True where cuts must be multiples of the granule of the number of rows (core/values/panels.h).
   bool needs_granules = false;
   bool on_grid = false;               ///< It uses the grid, whose columns the plan chooses.
@@ -110,8 +116,8 @@ struct StageCall {
   std::span<const ValueInfo> input_infos;  ///< Of the whole values of node.inputs.
   int32_t stage = 0;                       ///< Its place in form.stages.
   int32_t rank = 0;
-  const Split& rows;                       ///< How the inputs that are read by rows are cut.
-  const Split& result_rows;                ///< How the results are cut (kSameRows, kRows); else without cuts.
+  const Split& rows;                       ///< How the inputs that are read in parts are cut.
+  const Split& result_rows;                ///< How the results are cut; of kUneven and kEach without cuts.
   std::span<const Value* const> inputs;    ///< This rank's pieces, nullptr for one left out; empty if the
                                            ///< stage does not read them.
   std::span<const Value* const> received;  ///< Behind each other: of kHere and kAll one value, of kParts one
@@ -148,13 +154,14 @@ inline InputUse FirstByRows(const Node&, std::span<const ValueInfo>, int i) {
   return i == 0 ? InputUse::kRows : InputUse::kWhole;
 }
 
-/// How the form reads input `i`.
+/// How the form reads input `i`; by columns, where its axis says so, instead of by rows.
 InputUse InputUseOf(const StagedForm& form, const Node& node, std::span<const ValueInfo> inputs, int i);
 
-/// The forms of this call, with their place behind each other in Operator::staged; none: it runs whole, or by
-/// its row rule.
+/// The forms of this call by that axis, with their place behind each other in Operator::staged; none by rows:
+/// it runs whole, or by its row rule.
 std::vector<std::pair<int32_t, const StagedForm*>> StagedFormsOf(const Operator& op, const Node& node,
-                                                                 std::span<const ValueInfo> inputs);
+                                                                 std::span<const ValueInfo> inputs,
+                                                                 Axis axis = Axis::kRows);
 /// The form at that place; nullptr where there is none.
 const StagedForm* StagedFormAt(const Operator& op, int32_t place);
 

@@ -8,8 +8,8 @@
 
 #include "core/values/panels.h"
 #include "ops/base/adjoint.h"
+#include "ops/base/columns.h"
 #include "ops/base/parallel.h"
-#include "ops/base/stages.h"
 #include "ops/catalog.h"
 #include "ops/reduction/reduction_tree.h"
 #include "ops/simd/aggregate.h"
@@ -153,8 +153,12 @@ Status RunCumulativeStage(const StageCall& call, std::span<Value> outputs) {
 
 constexpr Reach kTotals[] = {Reach::kAll};
 constexpr Stage kStages[] = {{.outputs = kTotals, .reads_inputs = true}, {.reads_inputs = true}};
-constexpr StagedForm kStaged = {
-    .stages = kStages, .result = StagedResult::kSameRows, .needs_granules = true, .run = RunCumulativeStage};
+constexpr StagedForm kColumns = ByColumns(AllByRows);
+constexpr StagedForm kStaged = {.stages = kStages,
+                                .result = StagedResult::kSameRows,
+                                .needs_granules = true,
+                                .other = &kColumns,
+                                .run = RunCumulativeStage};
 
 // ---- The adjoint of X, from X, y and dy, y the result that attribute "of" names.
 //
@@ -209,6 +213,7 @@ constexpr Operator kBackward = {.name = "cumulative_backward",
                                 .min_inputs = 3,
                                 .max_inputs = 3,
                                 .infer = InferCumulative,
+                                .staged = &kColumns,
                                 .run = RunAdjoint,
                                 .storages = Storages::kDense};
 

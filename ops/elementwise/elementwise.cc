@@ -6,6 +6,7 @@
 
 #include "core/text/double_text.h"
 #include "ops/base/broadcast.h"
+#include "ops/base/columns.h"
 #include "ops/cells/storage.h"
 #include "ops/elementwise/elementwise_dense.h"
 #include "ops/elementwise/elementwise_single.h"
@@ -116,7 +117,7 @@ Result<ValueInfo> InferSelect(const InferContext& context) {
   Shape shape;
   for (const ValueInfo& input : context.inputs) {
     if (!input.IsMatrix()) continue;
-    for (int64_t Shape::*size : {&Shape::rows, &Shape::columns}) {
+    for (int64_t Shape::* size : {&Shape::rows, &Shape::columns}) {
       if (shape.*size >= 0 && input.shape.*size >= 0 && shape.*size != input.shape.*size)
         return InvalidArgument("ifelse: all matrices must have the same shape: {}", ShapesOf(context.inputs));
       if (shape.*size < 0) shape.*size = input.shape.*size;
@@ -139,6 +140,10 @@ InputUse UseOfCells(const Node&, std::span<const ValueInfo> inputs, int i) {
   }
   return InputUse::kWhole;
 }
+
+// A column vector is needed whole, a row vector is read by columns.
+constexpr StagedForm kCellColumns = ByColumns(
+    ResultColumns, [](const Node& node, std::span<const ValueInfo>) { return node.info.IsMatrix(); });
 
 namespace {
 

@@ -19,11 +19,13 @@ Result<Value> RunBinary(const KernelCall& call);
 Result<Value> RunUnary(const KernelCall& call);
 Result<Value> RunSelect(const KernelCall& call);
 bool TakesSingleCells(const KernelCall& call);
+extern const StagedForm kCellColumns;  ///< By columns, beside the row rule.
 
 /// What every cell-wise operator is, `op` but for that.
 constexpr Operator CellOperator(Operator op) {
   op.row_rule = RowRuleOfCells;
   op.input_use = UseOfCells;
+  op.staged = &kCellColumns;
   op.cost = CostOfCells;
   op.takes_singles = TakesSingleCells;
   op.kind = OperatorKind::kCells;

@@ -137,7 +137,8 @@ class PanelRun {
 
   // Finds out how to cut; false where there is nothing to gain or no way.
   bool Prepare() {
-    if (call_.phase == Phase::kFinish || rule_ == RowRule::kWhole || op_.run == nullptr) return false;
+    if (call_.phase == Phase::kFinish || call_.phase == Phase::kStage) return false;
+    if (rule_ == RowRule::kWhole || op_.run == nullptr) return false;
     const bool makes_rows = rule_ != RowRule::kReduce;
     if (makes_rows && (!call_.node.info.IsMatrix() || call_.node.info.format == Format::kSparse))
       return false;

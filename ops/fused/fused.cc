@@ -7,6 +7,7 @@
 
 #include "core/environment/clock.h"
 #include "ops/catalog.h"
+#include "ops/fused/fused_columns.h"
 #include "ops/fused/program/region_walk.h"
 #include "ops/fused/program/tile_program.h"
 #include "ops/fused/run/run_tiles.h"
@@ -327,6 +328,7 @@ constexpr Operator kOperators[] = {{.name = "fused",
                                     .infer = InferFused,
                                     .row_rule = FusedRowRule,
                                     .input_use = FusedInputUse,
+                                    .staged = &kFusedColumns,
                                     .cost = FusedCost,
                                     .run = RunFused,
                                     .takes_singles = TakesAnySingles},

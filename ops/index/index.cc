@@ -10,8 +10,8 @@
 #include "core/values/sizes.h"
 #include "ops/base/adjoint.h"
 #include "ops/base/arguments.h"
+#include "ops/base/columns.h"
 #include "ops/base/parallel.h"
-#include "ops/base/stages.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
 #include "ops/frame/arrange.h"
@@ -167,8 +167,15 @@ constexpr Reach kToAll[] = {Reach::kAll}, kToEach[] = {Reach::kParts};
 constexpr Stage kFewStages[] = {{.outputs = kToAll, .reads_inputs = true}, {}},
                 kManyStages[] = {{.outputs = kToEach, .reads_inputs = true}, {}},
                 kOwnStages[] = {{.reads_inputs = true}};
-constexpr StagedForm kOwnRowsForm = {
-    .stages = kOwnStages, .result = StagedResult::kUneven, .applies = HasUnknownRows, .run = RunOwnRows};
+bool HasAllColumns(const Node& node, std::span<const ValueInfo> inputs) {
+  return inputs[0].IsMatrix() && !IsGiven(node, 3) && !IsGiven(node, 4);
+}
+constexpr StagedForm kIndexColumns = ByColumns(FirstByRows, HasAllColumns);
+constexpr StagedForm kOwnRowsForm = {.stages = kOwnStages,
+                                     .result = StagedResult::kUneven,
+                                     .other = &kIndexColumns,
+                                     .applies = HasUnknownRows,
+                                     .run = RunOwnRows};
 constexpr StagedForm kManyRowsForm = {.stages = kManyStages,
                                       .result = StagedResult::kRows,
                                       .other = &kOwnRowsForm,
@@ -403,6 +410,11 @@ Result<Value> AssignFrame(const KernelCall& call) {
   return Value(*std::move(result));
 }
 
+bool AssignsAllColumns(const Node& node, std::span<const ValueInfo> inputs) {
+  return inputs[0].IsMatrix() && !IsGiven(node, 4) && !IsGiven(node, 5);
+}
+constexpr StagedForm kIndexAssignColumns = ByColumns(ResultColumns, AssignsAllColumns);
+
 Result<Value> RunIndexAssign(const KernelCall& call) {
   if (call.inputs[0]->IsFrame()) return AssignFrame(call);
   return call.inputs[0]->matrix().element_type() == ElementType::kFloat64 ? AssignCells<double>(call)
@@ -465,6 +477,7 @@ constexpr Operator kOperators[] = {
      .infer = InferIndexAssign,
      .row_rule = IndexAssignRowRule,
      .input_use = IndexAssignInputUse,
+     .staged = &kIndexAssignColumns,
      .run = RunIndexAssign,
      .may_fail = true,
      .updates = true,

@@ -2,13 +2,14 @@
 // X %*% Y where both operands are split by rows (docs/distribution.md, "Products"). Every cell is the chain
 // or the tree of docs/numerics.md, section 3, whatever the ranks are: a rank computes whole chains of the
 // cells that it has (on a grid), takes a chain over from the rank before it (in turns), or makes leaves of
-// the tree (by panels).
+// the tree (by panels). And where the right operand is there by columns.
 #include "ops/product/matmul_stages.h"
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "ops/base/columns.h"
 #include "ops/base/split.h"
 #include "ops/cells/join_columns.h"
 #include "ops/cells/move_cells.h"
@@ -362,8 +363,26 @@ constexpr Stage kPanelStages[] = {{.outputs = kInnerColumns, .reads_inputs = tru
                                   {.outputs = kShares},
                                   {}};
 
+// ---- By columns of the right operand, beside all of the left one: the number of all columns says in which
+// order a cell is added up.
+
+Status RunProductColumns(const StageCall& call, std::span<Value> outputs) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result,
+                          Multiply(call, call.inputs[kA]->matrix(), call.inputs[kB]->matrix()));
+  HEDDLE_ASSIGN_OR_RETURN(result, AsElements(call.node, std::move(result)));
+  HEDDLE_ASSIGN_OR_RETURN(result,
+                          call.node.info.format == Format::kSparse ? AsSparse(result) : AsDense(result));
+  outputs[0] = Value(std::move(result));
+  return OkStatus();
+}
+
+constexpr StagedForm kByColumns =
+    ByColumns([](const Node&, std::span<const ValueInfo>,
+                 int i) { return i == static_cast<int>(kB) ? InputUse::kRows : InputUse::kWhole; },
+              IsSized, RunProductColumns);
 constexpr StagedForm kByPanels = {.stages = kPanelStages,
                                   .result = StagedResult::kSameRows,
+                                  .other = &kByColumns,
                                   .applies = GoesByPanels,
                                   .input_use = AllByRows,
                                   .moved_bytes = MovedByPanels,

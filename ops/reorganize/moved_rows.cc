@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ops/base/arguments.h"
+#include "ops/base/columns.h"
 #include "ops/base/whole_number.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
@@ -103,9 +104,11 @@ constexpr Stage kOneRangeStages[] = {{.outputs = kOneRange, .reads_inputs = true
 
 constexpr StagedForm Moved(std::span<const Stage> stages,
                            bool (*applies)(const Node& node, std::span<const ValueInfo> inputs),
-                           Status (*run)(const StageCall& call, std::span<Value> outputs)) {
+                           Status (*run)(const StageCall& call, std::span<Value> outputs),
+                           const StagedForm* other) {
   return {.stages = stages,
           .result = StagedResult::kRows,
+          .other = other,
           .applies = applies,
           .moved_bytes = BytesOfX,
           .run = run};
@@ -113,8 +116,21 @@ constexpr StagedForm Moved(std::span<const Stage> stages,
 
 }  // namespace
 
-constexpr StagedForm kTransposeStaged = Moved(kOneRangeStages, IsSized, RunTranspose);
-constexpr StagedForm kRollStaged = Moved(kTwoRangesStages, IsSized, RunRoll);
-constexpr StagedForm kReshapeStaged = Moved(kOneRangeStages, CanReshape, RunReshape);
+// What each rank has, turned: no cell leaves its rank. First of columns, then of rows.
+constexpr StagedForm kTurnedColumns = {.stages = kOneStage,
+                                       .result = StagedResult::kTurned,
+                                       .axis = Axis::kColumns,
+                                       .applies = IsSized,
+                                       .input_use = FirstByRows,
+                                       .run = RunColumns};
+constexpr StagedForm kTurnedRows = {.stages = kOneStage,
+                                    .result = StagedResult::kTurned,
+                                    .other = &kTurnedColumns,
+                                    .applies = IsSized,
+                                    .run = RunColumns};
+constexpr StagedForm kTransposeStaged = Moved(kOneRangeStages, IsSized, RunTranspose, &kTurnedRows);
+constexpr StagedForm kRollColumns = ByColumns(FirstByRows, IsSized);
+constexpr StagedForm kRollStaged = Moved(kTwoRangesStages, IsSized, RunRoll, &kRollColumns);
+constexpr StagedForm kReshapeStaged = Moved(kOneRangeStages, CanReshape, RunReshape, nullptr);
 
 }  // namespace heddle::ops

@@ -7,7 +7,8 @@
 // rows of the result, once.
 namespace heddle::ops {
 
-extern const StagedForm kTransposeStaged;  ///< t(X)
+extern const StagedForm kTransposeStaged;  ///< t(X); or each rank turns what it has, rows into columns, and
+                                           ///< columns into rows.
 extern const StagedForm kRollStaged;       ///< roll(X, shift)
 extern const StagedForm kReshapeStaged;    ///< matrix(X, rows, cols) of a dense X, row by row.
 

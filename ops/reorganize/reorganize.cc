@@ -7,8 +7,8 @@
 #include "core/values/sizes.h"
 #include "ops/base/adjoint.h"
 #include "ops/base/arguments.h"
+#include "ops/base/columns.h"
 #include "ops/base/parallel.h"
-#include "ops/base/stages.h"
 #include "ops/catalog.h"
 #include "ops/cells/join_columns.h"
 #include "ops/cells/move_cells.h"
@@ -340,6 +340,9 @@ void DifferentiateBind(AdjointCall& call, bool columns) {
 void DifferentiateCbind(AdjointCall& call) { DifferentiateBind(call, /*columns=*/true); }
 void DifferentiateRbind(AdjointCall& call) { DifferentiateBind(call, /*columns=*/false); }
 
+bool BindsMatrices(const Node&, std::span<const ValueInfo> inputs) { return !BindsFrames(inputs); }
+constexpr StagedForm kRbindColumns = ByColumns(AllByRows, BindsMatrices);
+
 using enum CallForm;
 constexpr Operator kOperators[] = {
     {.name = "t",
@@ -377,6 +380,7 @@ constexpr Operator kOperators[] = {
      .min_inputs = 1,
      .max_inputs = -1,
      .infer = InferRbind,
+     .staged = &kRbindColumns,
      .run = RunRbind,
      .updates = true,
      .takes_singles = TakesSingles,

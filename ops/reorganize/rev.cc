@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "ops/base/arguments.h"
-#include "ops/base/stages.h"
+#include "ops/base/columns.h"
 #include "ops/cells/move_cells.h"
 #include "ops/frame/row_pieces.h"
 
@@ -47,15 +47,19 @@ constexpr Stage kRevStages[] = {{.outputs = kToEach, .reads_inputs = true}, {}};
 double BytesOfFirst(const Node&, std::span<const ValueInfo> inputs, const RankGrid&) {
   return static_cast<double>(KnownBytes(inputs[0]));
 }
-constexpr StagedForm kRevStaged = {
-    .stages = kRevStages, .result = StagedResult::kRows, .moved_bytes = BytesOfFirst, .run = RunRevStage};
+constexpr StagedForm kRevColumns = ByColumns(FirstByRows);
+constexpr StagedForm kRevStaged = {.stages = kRevStages,
+                                   .result = StagedResult::kRows,
+                                   .other = &kRevColumns,
+                                   .moved_bytes = BytesOfFirst,
+                                   .run = RunRevStage};
 
 }  // namespace
 
 /// rev(X): the rows in reverse order.
 ///
 /// Shapes:  X m x n, the result m x n, in X's format. Exact.
-/// Rows:    in stages: every rank sends each other one its rows.
+/// Rows:    in stages: every rank sends each other one its rows; or by columns.
 /// Cost:    reads and writes X once.
 extern constexpr Operator kRev = {.name = "rev",
                                   .form = CallForm::kPositional,

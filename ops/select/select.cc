@@ -8,8 +8,8 @@
 #include "core/values/panels.h"
 #include "ops/base/adjoint.h"
 #include "ops/base/arguments.h"
+#include "ops/base/columns.h"
 #include "ops/base/parallel.h"
-#include "ops/base/stages.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
@@ -98,6 +98,9 @@ void DifferentiateReplace(AdjointCall& call) {
 
 }  // namespace
 
+constexpr StagedForm kReplaceColumns = ByColumns(
+    FirstByRows, [](const Node&, std::span<const ValueInfo> inputs) { return inputs[0].IsMatrix(); });
+
 std::span<const Operator> SelectOperators() {
   static const Operator kOperators[] = {
       kTableOperator,
@@ -112,6 +115,7 @@ std::span<const Operator> SelectOperators() {
        .infer = InferReplace,
        .row_rule = ReplaceRowRule,
        .input_use = FirstByRows,
+       .staged = &kReplaceColumns,
        .run = RunReplace,
        .role = Role::kReplace,
        .fusion =

@@ -207,6 +207,7 @@ class RandomValues {
       task.consumed = Registers();
       task.produced = Registers();
       task.control_in = Registers();
+      if (Sometimes()) task.axis = Axis::kColumns;
       for (int64_t* field :
            {&task.row_begin, &task.row_end, &task.total_rows, &task.count, &task.rate, &task.cost_ns})
         if (Sometimes()) *field = Number();
@@ -343,6 +344,7 @@ inline void ExpectSame(const Plan& a, const Plan& b) {
     EXPECT_EQ(x.consumed, y.consumed);
     EXPECT_EQ(x.produced, y.produced);
     EXPECT_EQ(x.control_in, y.control_in);
+    EXPECT_EQ(x.axis, y.axis);
     EXPECT_EQ(x.row_begin, y.row_begin);
     EXPECT_EQ(x.row_end, y.row_end);
     EXPECT_EQ(x.total_rows, y.total_rows);

@@ -16,26 +16,30 @@ Distribution At(std::vector<int64_t> cuts) {
   return {.kind = Distribution::Kind::kSplit, .split = {.cuts = std::move(cuts)}};
 }
 
-Distribution RandomDistribution(SeededRandom& random, int64_t rows, int32_t ranks) {
-  switch (random.Below(4)) {
+Distribution RandomDistribution(SeededRandom& random, const Shape& shape, int32_t ranks) {
+  const Axis axis = random.Below(2) == 0 ? Axis::kRows : Axis::kColumns;
+  const int64_t length = axis == Axis::kRows ? shape.rows : shape.columns;
+  Distribution split = Distribution::SplitRows(length, ranks);
+  switch (random.Below(5)) {
     case 0: return Distribution::One(static_cast<int32_t>(random.Below(static_cast<uint64_t>(ranks))));
     case 1: return Distribution::Each();
-    case 2: return Distribution::SplitRows(rows, ranks);
-    default: break;
+    case 2: break;
+    default:
+      for (int32_t rank = 1; rank < ranks; ++rank)
+        split.split.cuts[static_cast<size_t>(rank)] =
+            static_cast<int64_t>(random.Below(static_cast<uint64_t>(length + 1)));
+      std::sort(split.split.cuts.begin(), split.split.cuts.end());
   }
-  std::vector<int64_t> cuts = {0, rows};
-  for (int32_t rank = 1; rank < ranks; ++rank)
-    cuts.push_back(static_cast<int64_t>(random.Below(static_cast<uint64_t>(rows + 1))));
-  std::sort(cuts.begin(), cuts.end());
-  return At(std::move(cuts));
+  split.split.axis = axis;
+  return split;
 }
 
 // What the copies of a plan carry between ranks, in bytes, from one distribution of X to another.
-int64_t CopiedBytes(int64_t rows, const Distribution& from, const Distribution& to, int32_t ranks) {
+int64_t CopiedBytes(const Shape& shape, const Distribution& from, const Distribution& to, int32_t ranks) {
   Graph graph;
   Node variable;
   variable.op = "variable";
-  variable.info = ValueInfo::OfMatrix({rows, 3});
+  variable.info = ValueInfo::OfMatrix(shape);
   variable.SetAttribute("name", "X");
   Node assign = variable;
   assign.op = "assign";
@@ -54,19 +58,22 @@ int64_t CopiedBytes(int64_t rows, const Distribution& from, const Distribution& 
   return bytes;
 }
 
-// The model counts the bytes that the plan sends, for whatever cuts, ranks without rows among them.
+// The model counts the bytes that the plan sends, for whatever cuts of rows or columns, ranks without any
+// among them.
 TEST(TransitionTest, CountsWhatThePlanCopies) {
   for (uint64_t seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     SeededRandom random(seed);
     const auto ranks = 1 + static_cast<int32_t>(random.Below(kMostDirectRanks));
-    const auto rows = static_cast<int64_t>(random.Below(2) == 0 ? random.Below(9) : random.Below(5000));
-    const Distribution from = RandomDistribution(random, rows, ranks),
-                       to = RandomDistribution(random, rows, ranks);
-    const auto bytes = static_cast<double>(KnownBytes(ValueInfo::OfMatrix({rows, 3})));
-    if (rows == 0 && from != to && !from.IsEach()) continue;  // An empty piece still costs its header.
+    const auto length = [&] {
+      return static_cast<int64_t>(random.Below(2) == 0 ? random.Below(9) : random.Below(5000));
+    };
+    const Shape shape{length(), length()};
+    const Distribution from = RandomDistribution(random, shape, ranks),
+                       to = RandomDistribution(random, shape, ranks);
+    const auto bytes = static_cast<double>(KnownBytes(ValueInfo::OfMatrix(shape)));
     EXPECT_NEAR(TransitionOf(bytes, from, to, ranks).sent_bytes,
-                static_cast<double>(CopiedBytes(rows, from, to, ranks)), 1e-6 * bytes)
+                static_cast<double>(CopiedBytes(shape, from, to, ranks)), 1e-6 * bytes)
         << from.ToText() << " to " << to.ToText();
   }
 }
@@ -78,6 +85,11 @@ TEST(TransitionTest, TheSlowestRankDecides) {
   EXPECT_EQ(TransitionOf(100, even, even, 2).messages, 0);
   EXPECT_EQ(TransitionOf(100, Distribution::Each(), uneven, 2).slowest_bytes, 0);
   EXPECT_EQ(TransitionOf(100, Distribution::One(1), Distribution::One(), 2).slowest_bytes, 100);
+  Distribution columns = At({0, 5, 10});
+  columns.split.axis = Axis::kColumns;
+  EXPECT_EQ(TransitionOf(100, even, columns, 2).sent_bytes, 50);
+  EXPECT_EQ(TransitionOf(100, uneven, columns, 2).slowest_bytes, 45);
+  EXPECT_EQ(TransitionOf(100, columns, Distribution::Each(), 2).sent_bytes, 100);
 }
 
 }  // namespace

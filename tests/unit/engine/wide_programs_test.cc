@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random programs of wide matrices, which ranks have by columns, give the same bytes on one rank and on
+// several.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "core/environment/random.h"
+#include "tests/unit/engine/script_runner.h"
+
+namespace heddle::engine {
+namespace {
+
+// Wide matrices and transposed tall ones; every statement is right for every size.
+class WideProgram {
+ public:
+  explicit WideProgram(uint64_t seed) : random_(seed) {}
+
+  std::string Make() {
+    Draw();
+    Draw();
+    const uint64_t statements = 3 + Below(6);
+    for (uint64_t i = 0; i < statements; ++i) AddStatement();
+    for (const std::string& name : names_)
+      text_ += fmt::format(
+          "print(nrow({0}) + \" \" + ncol({0}) + \" \" + toString(sum({0}), decimal=17) + \" \" + "
+          "sum(rowSums({0})^2) + \" \" + sum(colSums({0}) * (t(seq(1, ncol({0}))) %% 7)))\n",
+          name);
+    return std::move(text_);
+  }
+
+ private:
+  uint64_t Below(uint64_t bound) { return random_.Below(bound); }
+  const std::string& Some() { return names_[Below(names_.size())]; }
+
+  void Assign(const std::string& value) {
+    const std::string name = fmt::format("v{}", names_.size());
+    text_ += fmt::format("{} = {}\n", name, value);
+    names_.push_back(name);
+  }
+
+  void Draw() {
+    static constexpr int64_t kRows[] = {1, 2, 5, 63, 64, 65, 120};
+    static constexpr int64_t kColumns[] = {65, 128, 300, 1001};
+    const std::string cells = fmt::format("rand(rows={}, cols={}, min=-1, max=1, seed={}, sparsity={})",
+                                          Below(2) == 0 ? kColumns[Below(4)] : kRows[Below(7)],
+                                          kColumns[Below(4)], Below(100), Below(3) == 0 ? "0.2" : "1.0");
+    Assign(Below(2) == 0 ? cells : fmt::format("round(100 * {}) / 10", cells));
+  }
+
+  void AddStatement() {
+    const std::string x = Some();
+    switch (Below(26)) {
+      case 0: return Draw();
+      case 1: return Assign(fmt::format("t({})", x));
+      case 2: return Assign(fmt::format("t({}) * 2 + 1", x));
+      case 3: return Assign(fmt::format("exp(-abs({0})) - colMeans({0})", x));
+      case 4: return Assign(fmt::format("{0} / (1 + rowSums(abs({0})))", x));
+      case 5: return Assign(fmt::format("colSums({})", x));
+      case 6: return Assign(fmt::format("colMaxs(t({}))", x));
+      case 7: return Assign(fmt::format("colVars({})", x));
+      case 8: return Assign(fmt::format("cumsum({})", x));
+      case 9: return Assign(fmt::format("rev(t({}))", x));
+      case 10: return Assign(fmt::format("roll({}, {})", x, Below(4)));
+      case 11: return Assign(fmt::format("rbind({0}, {0} * 3, colSums({0}))", x));
+      case 12: return Assign(fmt::format("cbind({0}, t(t({0}) + 1))", x));
+      case 13: return Assign(fmt::format("cbind(rowSums({0}), {0})", x));
+      case 14: return Assign(fmt::format("{0}[1:(1 + nrow({0}) %/% 2),]", x));
+      case 15: return Assign(fmt::format("{0}[,1:(1 + ncol({0}) %/% {1})]", x, 2 + Below(3)));
+      case 16: text_ += fmt::format("{0}[1,] = colSums({0})\n", x); return;
+      case 17:
+        return Assign(
+            fmt::format("rand(rows=3, cols=nrow({0}), min=-1, max=1, seed={1}) %*% {0}", x, Below(9)));
+      case 18:
+        return Assign(
+            fmt::format("rand(rows=70, cols=nrow({0}), min=-1, max=1, seed={1}) %*% {0}", x, Below(9)));
+      case 19: return Assign(fmt::format("ifelse({0} > 0, {0}, 0.1 * {0})", x));
+      case 20: return Assign(fmt::format("t({0}) %*% rowSums({0})", x));
+      case 21: return Assign(fmt::format("removeEmpty(target={0} * (colSums({0}) > 0), margin=\"cols\")", x));
+      case 22: return Assign(fmt::format("order(target=t({0}), by=1)", x));
+      case 23: text_ += fmt::format("for (i in 1:2) {{ {0} = t({0}) * 0.5 }}\n", x); return;
+      case 24: return Assign(fmt::format("replace(target={}, pattern=0, replacement=2)", x));
+      case 25: return Assign(fmt::format("outer(rowSums({0}), colSums({0}), \"+\")", x));
+      default: return;
+    }
+  }
+
+  SeededRandom random_;
+  std::string text_;
+  std::vector<std::string> names_;
+};
+
+// Seeds by the environment for long runs by hand: HEDDLE_SEEDS=100000.
+TEST(WideProgramsTest, AnyNumberOfRanksGivesTheSameBytes) {
+  const char* const wanted = std::getenv("HEDDLE_SEEDS");
+  const uint64_t seeds = wanted == nullptr ? 60 : std::strtoull(wanted, nullptr, 10);
+  uint64_t succeeded = 0;
+  for (uint64_t seed = 0; seed < seeds; ++seed) {
+    const std::string script = WideProgram(seed).Make();
+    SCOPED_TRACE(testing::Message() << "seed " << seed << "\n" << script);
+    const ScriptOutcome one = RunScript(script);
+    SessionOptions options = SplitOver(2 + static_cast<int>(seed % 5));
+    options.fusion = seed % 3 == 0 ? "all" : seed % 3 == 1 ? "cost" : "off";
+    const ScriptOutcome many = RunScript(script, options);
+    ASSERT_EQ(many.status.ok(), one.status.ok()) << many.status.ToString() << one.status.ToString();
+    ASSERT_EQ(many.output, one.output);
+    succeeded += one.status.ok();
+  }
+  EXPECT_GT(succeeded, seeds / 2);
+}
+
+// A tall matrix that is turned stays where it is, and so does what is computed of its columns: no rank has
+// all.
+TEST(WideProgramsTest, TransposesOfTallMatricesStayOnTheirRanks) {
+  const ScriptOutcome outcome = RunScript(
+      "X = rand(rows=4000, cols=30, min=-1, max=1, seed=3)\n"
+      "if (sum(X) > 1e9) print(\"no\")\n"
+      "Y = t(X)\n"
+      "if (ncol(Y) < 2) print(\"no\")\n"
+      "Z = exp(Y) + colMeans(Y)\nZ = cumsum(Z)\nZ[1,] = colSums(Y)\nZ = rbind(Z, Y)\n"
+      "W = cbind(Z, Z)\n"
+      "print(sum(colSums(W)) + sum(t(Z)))",
+      SplitOver(3));
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+  for (const SessionStatistics& rank : outcome.statistics)
+    for (const auto& [place, times] : rank.ran_whole) ADD_FAILURE() << place << " " << times;
+}
+
+}  // namespace
+}  // namespace heddle::engine
