@@ -36,6 +36,7 @@ namespace heddle::ops {
   Operator(kConv2dBackwardFilter)  \
   Operator(kCovariance)            \
   Operator(kCumsumprod)            \
+  Operator(kCumulativeBackward)    \
   Operator(kDetectSchema)          \
   Operator(kDeterminant)           \
   Operator(kDeterminantBackward)   \
@@ -52,6 +53,8 @@ namespace heddle::ops {
   Operator(kLowerTriangle)         \
   Operator(kLstm)                  \
   Operator(kLstmBackward)          \
+  Operator(kLstmBackwardByRows)    \
+  Operator(kLstmByRows)            \
   Operator(kLu)                    \
   Operator(kMap)                   \
   Operator(kMatrixSquareRoot)      \
@@ -68,6 +71,7 @@ namespace heddle::ops {
   Operator(kRecursiveBackwardCall) \
   Operator(kRecursiveCall)         \
   Operator(kRecursiveForwardCall)  \
+  Operator(kRegroup)               \
   Operator(kReplaceTexts)          \
   Operator(kReplicate)             \
   Operator(kRev)                   \

@@ -302,7 +302,7 @@ class Placer {
 }  // namespace
 
 Distribution DistributionOf(const Node& node, const Placement& placement, size_t i) {
-  if (placement.staged != nullptr && i > 0) return Distribution::Each();
+  if (placement.staged != nullptr && i > 0 && !placement.staged->all_alike) return Distribution::Each();
   if (!placement.split || placement.rule != ops::RowRule::kMixed) return placement.result;
   return ops::FindOperator(node.op)->reduces(node, i) ? placement.reduced : placement.result;
 }

@@ -13,15 +13,24 @@
 namespace heddle::scheduler {
 namespace {
 
-// Nodes that one rank computes although an operand is split over all.
-std::vector<NodeId> WholeAlthoughSplit(const Graph& graph, const std::vector<Placement>& placements) {
+// Whether several ranks have rows of the value; of one whose cuts nobody knows yet they may.
+bool IsSpread(const Distribution& where, int32_t ranks) {
+  if (!where.IsSplit() || where.split.cuts.empty()) return where.IsSplit();
+  int32_t holders = 0;
+  for (int32_t rank = 0; rank < ranks; ++rank) holders += where.split.End(rank) > where.split.Begin(rank);
+  return holders > 1;
+}
+
+// Nodes that one rank computes although an operand is split over several.
+std::vector<NodeId> WholeAlthoughSplit(const Graph& graph, const std::vector<Placement>& placements,
+                                       int32_t ranks) {
   std::vector<NodeId> whole;
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph[id];
     const Placement& placement = placements[static_cast<size_t>(id)];
     if (placement.split || !placement.result.IsOne() || node.Is("assign") || node.Is("result")) continue;
     if (std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
-          return input != kNoNode && placements[static_cast<size_t>(input)].result.IsSplit();
+          return input != kNoNode && IsSpread(placements[static_cast<size_t>(input)].result, ranks);
         }))
       whole.push_back(id);
   }
@@ -34,7 +43,7 @@ Result<Plan> Schedule(const Graph& graph, const std::map<std::string, Distributi
                       const ScheduleOptions& options) {
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<Placement> placements, Place(graph, live_in, options));
   Plan plan = PlanBuilder(graph, placements, options.ranks).Build();
-  plan.whole = WholeAlthoughSplit(graph, placements);
+  plan.whole = WholeAlthoughSplit(graph, placements, options.ranks);
   for (Task& task : plan.tasks) task.cost_ns = EstimateNs(plan.graph, task, options.constants);
   HEDDLE_RETURN_IF_ERROR(AssignSlots(&plan));
   PlanMemory(&plan);

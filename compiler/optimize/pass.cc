@@ -22,6 +22,8 @@ constexpr Pass kPasses[] = {
     {"merge-blocks", nullptr, MergeBlocks, "before the graph rewrites, which see one block at a time"},
     {"cell-operands", PrepareCellOperands, nullptr,
      "so that rules, fusion and kernels see scalars and vectors as they take them"},
+    {"sequences", ShareOutSequences, nullptr,
+     "before dead nodes are removed, among them what no step of a layer is asked for"},
     {"rules", ApplyExactRules, nullptr, "exact algebra; exposes equal subgraphs and dead nodes"},
     {"order-rules", ApplyOrderRules, nullptr, "on what exact algebra left; before anything is fused"},
     {"order-products", OrderProducts, nullptr, "after the rules, which make and remove products"},

@@ -93,6 +93,9 @@ Status MergeBlocks(Program* program);
 /// it holds, a text beside a matrix the number that it names, a vector on the left of outer(u, V, op) a
 /// matrix like V. Keeps bits. Needs: shapes and types.
 Result<Graph> PrepareCellOperands(Graph graph, const PassOptions& options);
+/// lstm and lstm_backward of known sizes become the operators that have a row for each sequence in all that
+/// their steps leave.
+Result<Graph> ShareOutSequences(Graph graph, const PassOptions& options);
 /// Algebra that keeps bits (rules_exact.cc). Needs: shapes and formats where a rule has a condition.
 Result<Graph> ApplyExactRules(Graph graph, const PassOptions& options);
 /// Algebra that changes the order of sums (rules_order.cc). Needs: shapes and formats.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/base/arguments.h"
 #include "ops/base/kernel.h"
+#include "ops/base/stages.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
 
@@ -22,38 +23,52 @@ Result<ValueInfo> InferSumTo(const InferContext& context) {
   return ValueInfo::OfMatrix(shape, is_same ? g.format : Format::kDense);
 }
 
-// The aggregate of that name of the first input.
+// The aggregate that the call is; empty where G has the size of the result.
+std::string_view AggregateFor(const Shape& result, const Shape& g) {
+  if (result == g) return {};
+  if (result == Shape{1, 1}) return "sum";
+  return result.columns == 1 && result.rows == g.rows ? "rowSums" : "colSums";
+}
+
+RowRule SumRowRule(const Node& node, std::span<const ValueInfo> inputs) {
+  if (!node.info.IsSized() || !inputs[0].IsSized()) return RowRule::kWhole;
+  const std::string_view name = AggregateFor(node.info.shape, inputs[0].shape);
+  return name.empty() || name == "rowSums" ? RowRule::kRowWise : RowRule::kReduce;
+}
+
+// The call with that aggregate as its operator.
 Result<Value> RunAggregate(const KernelCall& call, std::string_view name, ValueInfo info) {
   Node node;
   node.op = name;
   node.inputs = {0};
   node.info = std::move(info);
-  KernelContext context = call.context;
-  const KernelCall inner{.node = node,
-                         .phase = Phase::kWhole,
-                         .inputs = call.inputs.subspan(0, 1),
-                         .input_infos = call.input_infos.subspan(0, 1),
-                         .context = context};
-  return CatalogKernels().Run(inner);
+  return CatalogKernels().Run(KernelCall{.node = node,
+                                         .phase = call.phase,
+                                         .inputs = call.inputs.subspan(0, 1),
+                                         .input_infos = call.input_infos.subspan(0, 1),
+                                         .row_begin = call.row_begin,
+                                         .row_end = call.row_end,
+                                         .total_rows = call.total_rows,
+                                         .context = call.context});
 }
 
 Result<Value> RunSumTo(const KernelCall& call) {
-  const Matrix& g = call.inputs[0]->matrix();
-  Shape shape;
-  HEDDLE_ASSIGN_OR_RETURN(shape.rows, GivenSize(call, 1, "rows", 1));
-  HEDDLE_ASSIGN_OR_RETURN(shape.columns, GivenSize(call, 2, "cols", 1));
-  if (shape == g.shape()) return Value(g);
-  if (shape == Shape{1, 1}) {
-    HEDDLE_ASSIGN_OR_RETURN(const Value sum,
-                            RunAggregate(call, "sum", ValueInfo::OfScalar(ValueType::kDouble)));
-    HEDDLE_ASSIGN_OR_RETURN(Matrix cell, FilledMatrix(1, 1, sum.scalar().AsDouble()));
-    return Value(std::move(cell));
+  Shape shape = call.node.info.shape;
+  const Shape g = call.input_infos[0].shape.IsKnown() ? call.input_infos[0].shape : call.inputs[0]->shape();
+  if (!call.node.info.IsSized()) {
+    HEDDLE_ASSIGN_OR_RETURN(shape.rows, GivenSize(call, 1, "rows", 1));
+    HEDDLE_ASSIGN_OR_RETURN(shape.columns, GivenSize(call, 2, "cols", 1));
   }
-  if (shape.columns == 1 && shape.rows == g.rows())
-    return RunAggregate(call, "rowSums", ValueInfo::OfMatrix(shape));
-  if (shape.rows == 1 && shape.columns == g.columns())
-    return RunAggregate(call, "colSums", ValueInfo::OfMatrix(shape));
-  return FailedPrecondition("sumTo: the cells of a {} matrix are not sums of a {} one", shape, g.shape());
+  const auto fits = [](int64_t size, int64_t of_g) { return size == of_g || size == 1; };
+  if (!fits(shape.rows, g.rows) || !fits(shape.columns, g.columns))
+    return FailedPrecondition("sumTo: the cells of a {} matrix are not sums of a {} one", shape, g);
+  const std::string_view name = AggregateFor(shape, g);
+  if (name.empty()) return *call.inputs[0];
+  if (name != "sum") return RunAggregate(call, name, ValueInfo::OfMatrix(shape));
+  HEDDLE_ASSIGN_OR_RETURN(Value sum, RunAggregate(call, name, ValueInfo::OfScalar(ValueType::kDouble)));
+  if (call.phase == Phase::kPartial) return sum;
+  HEDDLE_ASSIGN_OR_RETURN(Matrix cell, FilledMatrix(1, 1, sum.scalar().AsDouble()));
+  return Value(std::move(cell));
 }
 
 }  // namespace
@@ -64,11 +79,14 @@ Result<Value> RunSumTo(const KernelCall& call) {
 /// Shapes:  G is m x n; rows is m or 1, cols is n or 1; the result is rows x cols.
 /// Order:   of the aggregate that it is.
 /// Cost:    reads G once.
+/// Rows:    as of the aggregate that it is.
 extern constexpr Operator kSumTo = {.name = "sumTo",
                                     .parameters = "G rows cols",
                                     .min_inputs = 3,
                                     .max_inputs = 3,
                                     .infer = InferSumTo,
+                                    .row_rule = SumRowRule,
+                                    .input_use = FirstByRows,
                                     .run = RunSumTo,
                                     .role = Role::kSumTo,
                                     .adjoints = "spreadTo(dy, G); 0; 0"};

@@ -137,16 +137,19 @@ void CorrectDenseRows(AggregateKind kind, const double* x, int64_t rows, int64_t
   });
 }
 
-WideNumber WideSum(const Matrix& x, double sum) {
-  if (std::isfinite(sum) || simd::FindNonFinite(x.data(), 0, x.cells()) < x.cells()) return sum;
-  const SumsOfMatrix sums{.rows = x.rows(), .columns = x.columns()};
-  const LeavesOfMatrix leaves(sums);
-  const RowsOfMatrix rows = [&](int64_t begin, int64_t end) -> Result<Matrix> { return x.Rows(begin, end); };
-  LeavesOfMatrix::Reader reader(leaves, rows);
-  const WideLeaves wide(sums.kind, LanesOf(sums), 1, {0});
+WideNumber WideSum(const SumsOfMatrix& sums, const Matrix& nodes, double sum) {
+  if (std::isfinite(sum)) return sum;
+  const std::vector<NodeRows> rows = RowsInOrder(nodes);
   WideTree tree(false);
-  for (int64_t leaf = 0; leaf < leaves.Count(); ++leaf)
-    if (const Result<LeafCells> cells = reader.Read(leaf); cells.ok()) tree.Push(leaf, wide.Make(*cells));
+  for (const NodeRows& node : rows) {
+    WidePayload payload;
+    bool finite = true;
+    EachPlace(sums, 0, [&](int64_t place, int64_t) {
+      finite = finite && ReadNumber(node, place, &payload.numbers.emplace_back());
+    });
+    if (!finite) return sum;
+    tree.Push(node.node.FirstLeaf(), std::move(payload));
+  }
   return tree.IsEmpty() ? WideNumber(sum) : JoinLanes(tree.Finish().numbers, 0, 1);
 }
 

@@ -54,7 +54,7 @@ void CorrectRows(AggregateKind kind, const Matrix& x, int64_t begin, int64_t end
 void CorrectDenseRows(AggregateKind kind, const double* x, int64_t rows, int64_t stride, int64_t n,
                       double* out);
 
-/// sum(x) of dense doubles in wide numbers, which is `sum` where that is finite or where cells are not.
-WideNumber WideSum(const Matrix& x, double sum);
+/// A full sum in wide numbers from all its nodes, which is `sum` where that is finite or where cells are not.
+WideNumber WideSum(const SumsOfMatrix& sums, const Matrix& nodes, double sum);
 
 }  // namespace heddle::ops

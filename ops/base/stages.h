@@ -85,7 +85,8 @@ struct StageCall;
 /// has the last rank's cuts for all rows (StageCall::result_rows), and a grid has one row.
 struct StagedForm {
   std::span<const Stage> stages;
-  StagedResult result = StagedResult::kRows;  ///< How the first result lies; each rank has all others.
+  StagedResult result = StagedResult::kRows;  ///< How the first result lies.
+  bool all_alike = false;  ///< All results lie as the first does; else each rank has the others whole.
   /// Of what each rank has its own, of the inputs that the form reads in parts. By columns `input_use` is
   /// given, and its kRows means the columns; there is one stage, without an exchange (ops/base/columns.h).
   Axis axis = Axis::kRows;

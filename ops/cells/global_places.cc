@@ -79,14 +79,14 @@ void ElementRows::Add(std::span<const double> keys, double before, double after)
   cells_.insert(cells_.end(), {before, after});
 }
 
-void ElementRows::Add(const RankElements& elements, int64_t element) {
+void ElementRows::Add(const RankElements& elements, int64_t element, double skipped) {
   for (size_t k = 0; k < keys_; ++k) cells_.push_back(elements.Key(element, k));
-  cells_.insert(cells_.end(), {elements.Before(element), elements.Before(element + 1)});
+  cells_.insert(cells_.end(), {elements.Before(element) + skipped, elements.Before(element + 1) + skipped});
 }
 
-void ElementRows::AddWindow(const RankElements& elements, int64_t begin, int64_t end) {
-  for (int64_t element = begin; element < end; ++element) Add(elements, element);
-  EndWindow(elements.Before(end));
+void ElementRows::AddWindow(const RankElements& elements, int64_t begin, int64_t end, double skipped) {
+  for (int64_t element = begin; element < end; ++element) Add(elements, element, skipped);
+  EndWindow(elements.Before(end) + skipped);
 }
 
 void ElementRows::EndWindow(double before) {

@@ -3,7 +3,6 @@
 // -Inf), granule totals folded left into offsets, result = offset op local (docs/numerics.md, section 3). Two
 // passes over X.
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 #include "core/values/panels.h"
@@ -160,62 +159,10 @@ constexpr StagedForm kStaged = {.stages = kStages,
                                 .other = &kColumns,
                                 .run = RunCumulativeStage};
 
-// ---- The adjoint of X, from X, y and dy, y the result that attribute "of" names.
-//
-// cumprod: the derivative of y[i] by X[j], j <= i, is y[j-1] times the product of X[j+1:i]. So that of X[j]
-// is y[j-1] * s[j] with s[j] = dy[j] + X[j+1] * s[j+1]: right at zeros as well, one pass upward.
-void AdjointOfProducts(const double* x, const double* y, const double* dy, int64_t m, int64_t n, int64_t j,
-                       double* out) {
-  double sum = 0;
-  for (int64_t i = m; i-- > 0;) {
-    const int64_t at = i * n + j;
-    if (i + 1 < m) sum *= x[at + n];
-    sum += dy[at];
-    out[at] = i == 0 ? sum : y[at - n] * sum;
-  }
-}
-
-// cummin, cummax: y[i] is the cell that has changed it last, and its adjoint that cell's.
-void AdjointOfExtremes(const double* y, const double* dy, int64_t m, int64_t n, int64_t j, double* out) {
-  for (int64_t i = 0, taken = 0; i < m; ++i) {
-    const double now = y[i * n + j], before = y[taken * n + j];
-    if (now != before && !(std::isnan(now) && std::isnan(before))) taken = i;
-    out[i * n + j] = 0;
-    out[taken * n + j] += dy[i * n + j];
-  }
-}
-
-Result<Value> RunAdjoint(const KernelCall& call) {
-  const Matrix& x = call.inputs[0]->matrix();
-  const int64_t m = x.rows(), n = x.columns();
-  const double *const y = call.inputs[1]->matrix().data(), *const dy = call.inputs[2]->matrix().data();
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(m, n));
-  const bool products = call.node.Text("of") == "cumprod";
-  ParallelFor(n, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t j = begin; j < end && !IsCancelled(call.context.cancelled); ++j) {
-      if (products)
-        AdjointOfProducts(x.data(), y, dy, m, n, j, result.mutable_data());
-      else
-        AdjointOfExtremes(y, dy, m, n, j, result.mutable_data());
-    }
-  });
-  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
-  return Value(std::move(result));
-}
-
 void Differentiate(AdjointCall& call) {
   call.Give(0, call.Add("cumulative_backward", {call.Input(0), call.Computed(), call.Adjoint()},
                         {{"of", Scalar(std::string(call.node().op))}}));
 }
-
-constexpr Operator kBackward = {.name = "cumulative_backward",
-                                .parameters = "X y dy",
-                                .min_inputs = 3,
-                                .max_inputs = 3,
-                                .infer = InferCumulative,
-                                .staged = &kColumns,
-                                .run = RunAdjoint,
-                                .storages = Storages::kDense};
 
 constexpr Operator Describe(std::string_view name, std::string_view adjoints) {
   return {.name = name,
@@ -237,7 +184,7 @@ constexpr Operator Describe(std::string_view name, std::string_view adjoints) {
 std::span<const Operator> CumulativeOperators() {
   static constexpr Operator kOperators[] = {Describe("cumsum", "rev(cumsum(rev(dy)))"),
                                             Describe("cumprod", "*"), Describe("cummin", "*"),
-                                            Describe("cummax", "*"), kBackward};
+                                            Describe("cummax", "*")};
   return kOperators;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "ops/base/arguments.h"
 #include "ops/base/whole_number.h"
@@ -51,16 +53,19 @@ Result<ValueInfo> InferSample(const InferContext& context) {
 
 // Reservoir sampling, then the numbers change places (Knuth, The art of computer programming, volume 2,
 // section 3.4.2, algorithms R and P).
-Status DrawWithout(const KernelCall& call, int32_t range, int32_t size, JavaRandom& random, double* out) {
-  for (int32_t i = 0; i < size; ++i) out[i] = i + 1.0;
+Status DrawWithout(const KernelCall& call, int32_t range, JavaRandom& random, std::vector<int32_t>* numbers) {
+  std::iota(numbers->begin(), numbers->end(), 1);
+  const auto size = static_cast<int32_t>(numbers->size());
+  int32_t* const out = numbers->data();
   for (int64_t i = int64_t{size} + 1; i <= range; ++i) {
     if (i % kDrawsBetweenPolls == 0 && IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
-    if (random.NextInt(static_cast<int32_t>(i)) < size) out[random.NextInt(size)] = static_cast<double>(i);
+    if (random.NextInt(static_cast<int32_t>(i)) < size) out[random.NextInt(size)] = static_cast<int32_t>(i);
   }
   for (int32_t i = 0; i + 1 < size; ++i) std::swap(out[i], out[random.NextInt(size - i) + i]);
   return OkStatus();
 }
 
+// A rank goes through the whole stream of random numbers, and keeps its rows.
 Result<Value> RunSample(const KernelCall& call) {
   const bool replace = BooleanOr(call, kReplace, false);
   HEDDLE_RETURN_IF_ERROR(CheckSample(GivenScalar(call, kRange), GivenScalar(call, kSize), replace,
@@ -68,19 +73,26 @@ Result<Value> RunSample(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(const int64_t size, GivenSize(call, kSize, "size", 0));
   HEDDLE_ASSIGN_OR_RETURN(const int64_t seed, SeedOf(call, kSeed));
   const int64_t range = GivenScalar(call, kRange)->AsInteger();
+  const bool is_part = call.total_rows > 0;
+  const int64_t begin = is_part ? call.row_begin : 0, end = is_part ? call.row_end : size;
   JavaRandom random(seed);
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(size, 1));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(end - begin, 1));
+  double* const out = result.mutable_data();
   if (!replace) {
-    HEDDLE_RETURN_IF_ERROR(DrawWithout(call, static_cast<int32_t>(range), static_cast<int32_t>(size), random,
-                                       result.mutable_data()));
+    std::vector<int32_t> numbers(static_cast<size_t>(size));
+    HEDDLE_RETURN_IF_ERROR(DrawWithout(call, static_cast<int32_t>(range), random, &numbers));
+    std::copy(numbers.begin() + begin, numbers.begin() + end, out);
     return Value(std::move(result));
   }
-  for (int64_t i = 0; i < size; ++i) {
+  for (int64_t i = 0; i < end; ++i) {
     if (i % kDrawsBetweenPolls == 0 && IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
-    result.mutable_data()[i] = static_cast<double>(1 + random.NextLong(range));
+    const int64_t number = 1 + random.NextLong(range);
+    if (i >= begin) out[i - begin] = static_cast<double>(number);
   }
   return Value(std::move(result));
 }
+
+RowRule SampleRowRule(const Node&, std::span<const ValueInfo>) { return RowRule::kGenerate; }
 
 }  // namespace
 
@@ -91,12 +103,14 @@ Result<Value> RunSample(const KernelCall& call) {
 /// Shapes:  size x 1.
 /// Errors:  without replacement: more numbers than there are, or a range beyond 2^31 - 1.
 /// Cost:    one number of the stream for each of the range without replacement, for each drawn with it.
+/// Rows:    a rank draws all, and keeps its own.
 extern constexpr Operator kSample = {.name = "sample",
                                      .form = CallForm::kSample,
                                      .parameters = "range size replace? seed?",
                                      .min_inputs = 2,
                                      .max_inputs = 4,
                                      .infer = InferSample,
+                                     .row_rule = SampleRowRule,
                                      .run = RunSample,
                                      .may_fail = true,
                                      .seed_input = kSeed};

@@ -25,6 +25,14 @@ Status CheckColumn(std::string_view op, std::string_view what, Shape column, Sha
   return Status(code, fmt::format("{}: {} is {} but gamma {}", op, what, column, gamma));
 }
 
+Result<std::vector<double>> SumsOfChannels(const Channels& channels, const Matrix& nodes) {
+  HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes({.width = 8 * channels.channels}, nodes));
+  std::vector<double> sums;
+  for (int64_t k = 0; k < channels.channels; ++k)
+    sums.push_back(simd::FoldLanes(simd::Fold::kAdd, root.data() + 8 * k));
+  return sums;
+}
+
 namespace {
 
 enum Input { kImages, kGamma, kBeta, kMean, kVariance, kMode, kEpsilon, kMomentum };
@@ -76,45 +84,87 @@ bool TakesSingles(const KernelCall& call) {
   return HoldSingles(call, {kImages, kGamma, kBeta, kMean, kVariance});
 }
 
-// All results but the first. Sums of floats are doubles, and what comes of them is rounded.
+// Mean and variance of the channels of the images, in two rounds of sums. Those of floats are doubles.
+template <typename Cell>
+class Moments {
+ public:
+  Moments(const KernelCall& call, const Channels& channels) : call_(call), channels_(channels) {}
+
+  Result<Matrix> NodesOfCells() const {
+    const Cell* const x = CellsOf<Cell>(call_, kImages);
+    return NodesOfChannels(channels_, call_.context.cancelled,
+                           [=](int64_t) { return [=](int64_t i) { return static_cast<double>(x[i]); }; });
+  }
+  Status SetMeans(const Matrix& nodes) {
+    HEDDLE_ASSIGN_OR_RETURN(means_, SumsOfChannels(channels_, nodes));
+    for (double& mean : means_) mean /= channels_.Count();
+    return OkStatus();
+  }
+  Result<Matrix> NodesOfSquares() const {
+    const Cell* const x = CellsOf<Cell>(call_, kImages);
+    return NodesOfChannels(channels_, call_.context.cancelled, [&](int64_t channel) {
+      return [x, mean = means_[static_cast<size_t>(channel)]](int64_t i) {
+        const double deviation = static_cast<double>(x[i]) - mean;
+        return deviation * deviation;
+      };
+    });
+  }
+  Status SetVariances(const Matrix& nodes) {
+    HEDDLE_ASSIGN_OR_RETURN(variances_, SumsOfChannels(channels_, nodes));
+    for (double& variance : variances_) variance /= channels_.Count();
+    return OkStatus();
+  }
+
+  // All results but the first; in mode "test" nothing was set.
+  Status Give(std::span<Value> results) const {
+    const auto of_channel = [&](int i, int64_t k) {
+      return static_cast<double>(CellsOf<Cell>(call_, i)[k]);
+    };
+    const double epsilon = NumberOr(call_, kEpsilon, 0), momentum = NumberOr(call_, kMomentum, 0);
+    Matrix made[kOutputs];
+    for (int i = kNewMean; i < kOutputs; ++i) {
+      HEDDLE_ASSIGN_OR_RETURN(made[i], Matrix::Dense(channels_.channels, 1, kElementTypeOf<Cell>));
+    }
+    const auto give = [&](int i, int64_t k, double x) {
+      made[i].mutable_data<Cell>()[k] = static_cast<Cell>(x);
+    };
+    for (int64_t k = 0; k < channels_.channels; ++k) {
+      double mean = of_channel(kMean, k), variance = of_channel(kVariance, k);
+      double new_mean = mean, new_variance = variance;
+      if (!variances_.empty()) {
+        mean = means_[static_cast<size_t>(k)];
+        // The second is as in SystemDS: of the mean, too.
+        new_mean = momentum * new_mean + (1 - momentum) * mean;
+        new_variance = momentum * new_variance + (1 - momentum) * mean;
+        variance = variances_[static_cast<size_t>(k)];
+      }
+      give(kNewMean, k, new_mean);
+      give(kNewVariance, k, new_variance);
+      give(kSavedMean, k, mean);
+      give(kSavedScale, k, 1 / std::sqrt(variance + epsilon));
+    }
+    for (size_t i = kNewMean; i < kOutputs; ++i) results[i - kNewMean] = Value(std::move(made[i]));
+    return OkStatus();
+  }
+
+ private:
+  const KernelCall& call_;
+  const Channels channels_;
+  std::vector<double> means_, variances_;  // By channel.
+};
+
+// All results but the first.
 template <typename Cell>
 Status FindMoments(const KernelCall& call, bool trains, std::span<Value> results) {
-  const auto matrix = [&](int i) -> const Matrix& { return call.inputs[static_cast<size_t>(i)]->matrix(); };
-  const auto of_channel = [&](int i, int64_t k) { return static_cast<double>(CellsOf<Cell>(call, i)[k]); };
-  const double epsilon = NumberOr(call, kEpsilon, 0), momentum = NumberOr(call, kMomentum, 0);
-  const auto x = [cells = CellsOf<Cell>(call, kImages)](int64_t i) { return static_cast<double>(cells[i]); };
-  const Channels channels{matrix(kImages).rows(), matrix(kGamma).rows(),
-                          matrix(kImages).columns() / matrix(kGamma).rows()};
-  Matrix made[kOutputs];
-  for (int i = kNewMean; i < kOutputs; ++i) {
-    HEDDLE_ASSIGN_OR_RETURN(made[i], Matrix::Dense(channels.channels, 1, kElementTypeOf<Cell>));
+  Moments<Cell> moments(call,
+                        Channels::OfWhole(call.inputs[kImages]->matrix(), call.inputs[kGamma]->matrix()));
+  if (trains) {
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, moments.NodesOfCells());
+    HEDDLE_RETURN_IF_ERROR(moments.SetMeans(cells));
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix squares, moments.NodesOfSquares());
+    HEDDLE_RETURN_IF_ERROR(moments.SetVariances(squares));
   }
-  const auto give = [&](int i, int64_t k, double x) {
-    made[i].mutable_data<Cell>()[k] = static_cast<Cell>(x);
-  };
-  ParallelFor(channels.channels, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k) {
-      if (IsCancelled(call.context.cancelled)) return;
-      double mean = of_channel(kMean, k), variance = of_channel(kVariance, k);
-      give(kNewMean, k, mean);
-      give(kNewVariance, k, variance);
-      if (trains) {
-        const double old_mean = mean, old_variance = variance;
-        mean = SumOfChannel(channels, k, x) / channels.Count();
-        variance = SumOfChannel(channels, k, [&](int64_t i) { return (x(i) - mean) * (x(i) - mean); }) /
-                   channels.Count();
-        // The second is as in SystemDS: of the mean, too.
-        give(kNewMean, k, momentum * old_mean + (1 - momentum) * mean);
-        give(kNewVariance, k, momentum * old_variance + (1 - momentum) * mean);
-      }
-      const double scale = 1 / std::sqrt(variance + epsilon);
-      give(kSavedMean, k, mean);
-      give(kSavedScale, k, scale);
-    }
-  });
-  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
-  for (size_t i = kNewMean; i < kOutputs; ++i) results[i - kNewMean] = Value(std::move(made[i]));
-  return OkStatus();
+  return moments.Give(results);
 }
 
 // Floats by the arithmetic of floats.
@@ -162,6 +212,58 @@ Status RunMoments(const KernelCall& call, std::span<Value> results) {
                             : FindMoments<double>(call, trains, results);
 }
 
+// On several ranks sums of cells go to all, then sums of squares; of images each normalises its own. Nothing
+// is sent in mode "test".
+template <typename Cell>
+Status RunStageOf(const StageCall& call, bool trains, std::span<Value> outputs) {
+  const KernelCall whole = call.WholeCall();
+  Moments<Cell> moments(whole, Channels::OfRank(call, call.inputs[kGamma]->matrix()));
+  if (call.stage == 0) {
+    Matrix nodes;
+    if (trains) {
+      HEDDLE_ASSIGN_OR_RETURN(nodes, moments.NodesOfCells());
+    }
+    outputs[0] = Value(std::move(nodes));
+    return OkStatus();
+  }
+  if (trains) HEDDLE_RETURN_IF_ERROR(moments.SetMeans(call.Received(0).matrix()));
+  if (call.stage == 1) {
+    Matrix nodes;
+    if (trains) {
+      HEDDLE_ASSIGN_OR_RETURN(nodes, moments.NodesOfSquares());
+    }
+    outputs[0] = call.Received(0);
+    outputs[1] = Value(std::move(nodes));
+    return OkStatus();
+  }
+  if (trains) HEDDLE_RETURN_IF_ERROR(moments.SetVariances(call.Received(1).matrix()));
+  const bool normalizes = outputs.size() == kOutputs;
+  HEDDLE_RETURN_IF_ERROR(moments.Give(outputs.subspan(normalizes ? kNewMean : 0)));
+  if (normalizes) {
+    HEDDLE_ASSIGN_OR_RETURN(
+        outputs[kResult],
+        Normalize<Cell>(whole, outputs[kSavedMean].matrix(), outputs[kSavedScale].matrix()));
+  }
+  return OkStatus();
+}
+
+Status RunStage(const StageCall& call, std::span<Value> outputs) {
+  const Scalar& mode = call.inputs[kMode]->scalar();
+  if (mode.IsString()) HEDDLE_RETURN_IF_ERROR(CheckMode(mode, StatusCode::kFailedPrecondition));
+  const bool trains = mode.IsString() ? mode.AsString() == "train" : mode.AsBoolean();
+  return TakesSingles(call.WholeCall()) ? RunStageOf<float>(call, trains, outputs)
+                                        : RunStageOf<double>(call, trains, outputs);
+}
+
+constexpr Reach kFirstSums[] = {Reach::kAll}, kBothSums[] = {Reach::kHere, Reach::kAll};
+constexpr Stage kStages[] = {{.outputs = kFirstSums, .reads_inputs = true},
+                             {.outputs = kBothSums, .reads_inputs = true},
+                             {.reads_inputs = true}};
+constexpr StagedForm kStaged = {
+    .stages = kStages, .result = StagedResult::kSameRows, .needs_granules = true, .run = RunStage};
+constexpr StagedForm kMomentsStaged = {
+    .stages = kStages, .result = StagedResult::kEach, .needs_granules = true, .run = RunStage};
+
 // In mode "train" the backward operator; in mode "test" mean and scale are constants.
 void DifferentiateBatchNorm(AdjointCall& call) {
   const Scalar* const mode = call.Known(5);
@@ -200,10 +302,12 @@ void DifferentiateBatchNorm(AdjointCall& call) {
 ///
 /// Shapes:  X is N x K*L, Y, too; all others are K x 1.
 /// Errors:  another mode; a number of columns that K does not divide.
-/// Order:   sums of a channel in eight lanes, cell j of an image in lane j mod 8, images ascending, then L;
-///          m first, then the sum of squared deviations; everything else one rounding an operator. Of floats
-///          m and s are rounded to floats, and Y is computed by the arithmetic of floats.
+/// Order:   sums of a channel in eight lanes, cell j of an image in lane j mod 8, images ascending within a
+///          granule of them, then the tree, then L; m first, then the sum of squared deviations; everything
+///          else one rounding an operator. Of floats m and s are rounded to floats, and Y is computed by the
+///          arithmetic of floats.
 /// Cost:    three passes over X; a channel is a task.
+/// Rows:    on several ranks in stages; each keeps its images and has all of the small results.
 extern constexpr Operator kBatchNorm2d = {.name = "batch_norm2d",
                                           .form = CallForm::kPositional,
                                           .parameters = "X gamma beta ema_mean ema_var mode epsilon mu",
@@ -211,6 +315,8 @@ extern constexpr Operator kBatchNorm2d = {.name = "batch_norm2d",
                                           .max_inputs = 8,
                                           .results = 5,
                                           .infer_several = InferBatchNorm,
+                                          .input_use = FirstByRows,
+                                          .staged = &kStaged,
                                           .run_several = RunBatchNorm,
                                           .may_fail = true,
                                           .takes_singles = TakesSingles,
@@ -225,6 +331,7 @@ extern constexpr Operator kBatchNorm2d = {.name = "batch_norm2d",
 ///
 /// Shapes, errors, order: as batch_norm2d.
 /// Cost:    two passes over X; a channel is a task.
+/// Rows:    on several ranks in stages; every rank has the results.
 extern constexpr Operator kBatchNorm2dMoments = {
     .name = "batch_norm2d_moments",
     .parameters = "X gamma beta ema_mean ema_var trains epsilon mu",
@@ -232,6 +339,8 @@ extern constexpr Operator kBatchNorm2dMoments = {
     .max_inputs = 8,
     .results = 4,
     .infer_several = InferMoments,
+    .input_use = FirstByRows,
+    .staged = &kMomentsStaged,
     .run_several = RunMoments,
     .takes_singles = TakesSingles,
     .storages = Storages::kDense};

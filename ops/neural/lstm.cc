@@ -22,6 +22,8 @@ enum Output { kOut, kCells, kOutputsOfSteps, kCellsOfSteps, kGatesOfSteps, kOutp
 
 constexpr std::string_view kNames[] = {"X", "W", "b", "out0", "c0"};
 
+bool IsByRows(const Node& node) { return node.op.ends_with("_by_rows"); }
+
 Result<std::vector<ValueInfo>> InferLstm(const InferContext& context) {
   for (int i = kX; i <= kC0; ++i) HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, i, kNames[i]));
   HEDDLE_RETURN_IF_ERROR(RequireScalar(context, kSequences, "return_sequences"));
@@ -35,10 +37,10 @@ Result<std::vector<ValueInfo>> InferLstm(const InferContext& context) {
   if (sequences == nullptr || sequences->AsBoolean())
     results[kOut].shape.columns =
         sequences != nullptr && all ? SaturatingProduct(sizes.steps, sizes.m) : kUnknown;
+  const LstmPlaces places(sizes, IsByRows(context.node));
   for (int i = kOutputsOfSteps; i < kOutputs; ++i)
-    results[static_cast<size_t>(i)].shape = {
-        sizes.steps,
-        all ? SaturatingProduct(i == kGatesOfSteps ? 4 : 1, SaturatingProduct(sizes.n, sizes.m)) : kUnknown};
+    results[static_cast<size_t>(i)].shape =
+        places.ShapeOf(sizes.m == kUnknown ? kUnknown : SaturatingProduct(i == kGatesOfSteps ? 4 : 1, sizes.m));
   return results;
 }
 
@@ -46,17 +48,19 @@ bool TakesSingles(const KernelCall& call) { return HoldSingles(call, {kX, kWeigh
 
 template <typename Cell>
 Status GiveSteps(const KernelCall& call, const LstmSizes& sizes, std::span<Value> results) {
-  HEDDLE_ASSIGN_OR_RETURN(LstmStates states, RunSteps<Cell>(call, sizes));
+  const LstmPlaces places(sizes, IsByRows(call.node));
+  HEDDLE_ASSIGN_OR_RETURN(LstmStates states, RunSteps<Cell>(call, sizes, places));
   const bool sequences = BooleanOr(call, kSequences, false);
   const int64_t steps = sizes.steps, m = sizes.m, first = sequences ? 0 : steps - 1;
   HEDDLE_ASSIGN_OR_RETURN(Matrix out, Matrix::Dense(sizes.n, (steps - first) * m, kElementTypeOf<Cell>));
   HEDDLE_ASSIGN_OR_RETURN(Matrix cells, Matrix::Dense(sizes.n, m, kElementTypeOf<Cell>));
-  for (int64_t i = 0; i < sizes.n; ++i)
+  for (int64_t i = 0; i < sizes.n; ++i) {
     for (int64_t t = first; t < steps; ++t)
-      std::copy_n(states.outputs.template data<Cell>() + (t * sizes.n + i) * m, m,
+      std::copy_n(states.outputs.template data<Cell>() + places.At(t, i) * m, m,
                   out.mutable_data<Cell>() + (i * (steps - first) + t - first) * m);
-  std::copy_n(states.cells.template data<Cell>() + (steps - 1) * sizes.n * m, sizes.n * m,
-              cells.mutable_data<Cell>());
+    std::copy_n(states.cells.template data<Cell>() + places.At(steps - 1, i) * m, m,
+                cells.mutable_data<Cell>() + i * m);
+  }
   results[kOut] = Value(std::move(out));
   results[kCells] = Value(std::move(cells));
   results[kOutputsOfSteps] = Value(std::move(states.outputs));
@@ -155,16 +159,22 @@ void Sigmoids(const float* in, float* out, int64_t count) {
 }
 
 template <typename Cell>
-Result<LstmStates> RunSteps(const KernelCall& call, const LstmSizes& sizes) {
+Result<LstmStates> RunSteps(const KernelCall& call, const LstmSizes& sizes, const LstmPlaces& places) {
   const int64_t n = sizes.n, m = sizes.m, depth = sizes.depth(), columns = sizes.steps * sizes.d;
   const Cell *const x = CellsOf<Cell>(call, kX), *const weights = CellsOf<Cell>(call, kWeights),
                     *const bias = CellsOf<Cell>(call, kBias);
+  const Cell *const out0 = RowsOfSequences<Cell>(call, kOut0, sizes),
+                    *const c0 = RowsOfSequences<Cell>(call, kC0, sizes);
   constexpr ElementType kType = kElementTypeOf<Cell>;
   LstmStates states;
-  HEDDLE_ASSIGN_OR_RETURN(states.outputs, Matrix::Dense(sizes.steps, n * m, kType));
-  HEDDLE_ASSIGN_OR_RETURN(states.cells, Matrix::Dense(sizes.steps, n * m, kType));
-  HEDDLE_ASSIGN_OR_RETURN(states.gates, Matrix::Dense(sizes.steps, n * 4 * m, kType));
+  const Shape of_states = places.ShapeOf(m), of_gates = places.ShapeOf(4 * m);
+  HEDDLE_ASSIGN_OR_RETURN(states.outputs, Matrix::Dense(of_states.rows, of_states.columns, kType));
+  HEDDLE_ASSIGN_OR_RETURN(states.cells, Matrix::Dense(of_states.rows, of_states.columns, kType));
+  HEDDLE_ASSIGN_OR_RETURN(states.gates, Matrix::Dense(of_gates.rows, of_gates.columns, kType));
   if (n == 0) return states;
+  Cell *const outputs = states.outputs.template mutable_data<Cell>(),
+              *const cells = states.cells.template mutable_data<Cell>(),
+              *const gates = states.gates.template mutable_data<Cell>();
   const PackedRightOf<Cell> packed(weights, depth, 4 * m);
   // Sequences know nothing of each other: a task takes some of them through all steps.
   const int64_t grain = std::max<int64_t>(8, CeilDivide(n, 2 * ParallelThreads()));
@@ -172,13 +182,11 @@ Result<LstmStates> RunSteps(const KernelCall& call, const LstmSizes& sizes) {
     const PackedCells<Cell> inputs((end - begin) * depth);
     for (int64_t t = 0; t < sizes.steps; ++t) {
       if (IsCancelled(call.context.cancelled)) return;
-      const Cell* const before =
-          t == 0 ? CellsOf<Cell>(call, kOut0) : states.outputs.template data<Cell>() + (t - 1) * n * m;
-      const Cell* const cells_before =
-          t == 0 ? CellsOf<Cell>(call, kC0) : states.cells.template data<Cell>() + (t - 1) * n * m;
-      Cell* const gates = states.gates.template mutable_data<Cell>() + t * n * 4 * m;
+      const auto before = [&](const Cell* first, const Cell* of_steps, int64_t i) {
+        return t == 0 ? first + i * m : of_steps + places.At(t - 1, i) * m;
+      };
       for (int64_t i = begin; i < end; ++i)
-        CopyInput(sizes, x + i * columns, t, before + i * m, inputs.data() + (i - begin) * depth);
+        CopyInput(sizes, x + i * columns, t, before(out0, outputs, i), inputs.data() + (i - begin) * depth);
       GemmOf<Cell> product{.m = end - begin,
                            .n = 4 * m,
                            .k = depth,
@@ -187,18 +195,18 @@ Result<LstmStates> RunSteps(const KernelCall& call, const LstmSizes& sizes) {
                            .b = weights,
                            .b_row = 4 * m,
                            .packed = &packed,
-                           .c_row = 4 * m};
-      WriteCells(gates + begin * 4 * m, &product);
+                           .c_row = places.Stride() * 4 * m};
+      WriteCells(gates + places.At(t, begin) * 4 * m, &product);
       Run(product);
       for (int64_t i = begin; i < end; ++i) {
-        Cell* const gate = gates + i * 4 * m;
+        Cell* const gate = gates + places.At(t, i) * 4 * m;
         for (int64_t j = 0; j < 4 * m; ++j) gate[j] += bias[j];
         Sigmoids(gate, gate, 3 * m);
         HyperbolicTangents(gate + 3 * m, gate + 3 * m, m);
-        Cell* const cell = states.cells.template mutable_data<Cell>() + (t * n + i) * m;
-        Cell* const output = states.outputs.template mutable_data<Cell>() + (t * n + i) * m;
-        for (int64_t j = 0; j < m; ++j)
-          cell[j] = gate[m + j] * cells_before[i * m + j] + gate[j] * gate[3 * m + j];
+        const Cell* const cell_before = before(c0, cells, i);
+        Cell* const cell = cells + places.At(t, i) * m;
+        Cell* const output = outputs + places.At(t, i) * m;
+        for (int64_t j = 0; j < m; ++j) cell[j] = gate[m + j] * cell_before[j] + gate[j] * gate[3 * m + j];
         HyperbolicTangents(cell, output, m);
         for (int64_t j = 0; j < m; ++j) output[j] = gate[2 * m + j] * output[j];
       }
@@ -207,8 +215,20 @@ Result<LstmStates> RunSteps(const KernelCall& call, const LstmSizes& sizes) {
   if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
   return states;
 }
-template Result<LstmStates> RunSteps<double>(const KernelCall& call, const LstmSizes& sizes);
-template Result<LstmStates> RunSteps<float>(const KernelCall& call, const LstmSizes& sizes);
+template Result<LstmStates> RunSteps<double>(const KernelCall& call, const LstmSizes& sizes,
+                                             const LstmPlaces& places);
+template Result<LstmStates> RunSteps<float>(const KernelCall& call, const LstmSizes& sizes,
+                                            const LstmPlaces& places);
+
+Shape LstmPlaces::ShapeOf(int64_t width) const {
+  const int64_t rows = by_rows ? n : steps, side_by_side = by_rows ? steps : n;
+  const bool known = side_by_side != kUnknown && width != kUnknown;
+  return {rows, known ? SaturatingProduct(side_by_side, width) : kUnknown};
+}
+
+const Operator* ByRowsOf(const Node& node) {
+  return node.Is("lstm") || node.Is("lstm_backward") ? FindOperator(node.op + "_by_rows") : nullptr;
+}
 
 namespace {
 
@@ -223,6 +243,12 @@ void DifferentiateLstm(AdjointCall& call) {
   for (int64_t i = 0; i < 5; ++i)
     if (call.IsWanted(static_cast<size_t>(i)))
       call.Give(static_cast<size_t>(i), call.Add("result", {tuple}, {{"index", Scalar(i)}}));
+}
+
+RowRule ByRows(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
+InputUse UseOfInput(const Node&, std::span<const ValueInfo> inputs, int i) {
+  return (i == kX || i == kOut0 || i == kC0) && HasRowsOfFirst(inputs, i) ? InputUse::kRows
+                                                                          : InputUse::kWhole;
 }
 
 }  // namespace
@@ -240,6 +266,7 @@ void DifferentiateLstm(AdjointCall& call) {
 ///          at its end; everything else one rounding an operator. Floats likewise, the product as that of
 ///          floats.
 /// Cost:    2 * n*T * (d+m) * 4*m; a task takes some sequences through all steps.
+/// Rows:    whole; where sizes are known lstm_by_rows takes its place (compiler/optimize, "sequences").
 extern constexpr Operator kLstm = {.name = "lstm",
                                    .form = CallForm::kPositional,
                                    .parameters = "X W b out0 c0 return_sequences",
@@ -253,5 +280,19 @@ extern constexpr Operator kLstm = {.name = "lstm",
                                    .storages = Storages::kDense,
                                    .adjoints = "*; *; *; *; *; 0",
                                    .differentiate = DifferentiateLstm};
+
+/// lstm with a row for each sequence in all results: outputs and cells n x T*m, gates n x T*4*m.
+extern constexpr Operator kLstmByRows = {.name = "lstm_by_rows",
+                                         .parameters = "X W b out0 c0 return_sequences",
+                                         .min_inputs = 6,
+                                         .max_inputs = 6,
+                                         .results = 5,
+                                         .infer_several = InferLstm,
+                                         .row_rule = ByRows,
+                                         .input_use = UseOfInput,
+                                         .cost = LstmCost,
+                                         .run_several = RunLstm,
+                                         .takes_singles = TakesSingles,
+                                         .storages = Storages::kDense};
 
 }  // namespace heddle::ops

@@ -21,13 +21,46 @@ struct LstmSizes {
 Result<LstmSizes> SizesOf(std::string_view op, Shape x, Shape weights, Shape bias, Shape out0, Shape c0,
                           StatusCode code);
 
-/// What every step leaves: row t holds the outputs (n x m), states (n x m) and gates (n x 4*m) row by row.
+/// Where what the steps leave is: row t of a matrix for step t, with all sequences side by side, as scripts
+/// have it, or row i for sequence i, with all of its steps.
+struct LstmPlaces {
+  bool by_rows = false;
+  int64_t n = 0, steps = 0;
+  LstmPlaces(const LstmSizes& sizes, bool rows) : by_rows(rows), n(sizes.n), steps(sizes.steps) {}
+  /// The place of a sequence at a step among n * steps.
+  int64_t At(int64_t step, int64_t sequence) const {
+    return by_rows ? sequence * steps + step : step * n + sequence;
+  }
+  /// From one sequence to the next.
+  int64_t Stride() const { return by_rows ? steps : 1; }
+  /// Of a matrix of `width` numbers a place.
+  Shape ShapeOf(int64_t width) const;
+};
+
+/// What the steps leave: of each place m outputs, m states and 4 * m gates.
 struct LstmStates {
   Matrix outputs, cells, gates;
 };
 /// All steps forward; the first five inputs of the call hold cells of that type. kCancelled when cancelled.
 template <typename Cell>
-Result<LstmStates> RunSteps(const KernelCall& call, const LstmSizes& sizes);
+Result<LstmStates> RunSteps(const KernelCall& call, const LstmSizes& sizes, const LstmPlaces& places);
+
+/// The first row of an input that has a row for each sequence: of the rows that are here, where it has more.
+template <typename Cell>
+const Cell* RowsOfSequences(const KernelCall& call, int input, const LstmSizes& sizes) {
+  const Matrix& rows = call.inputs[static_cast<size_t>(input)]->matrix();
+  return rows.data<Cell>() + (rows.rows() > sizes.n ? call.row_begin * rows.columns() : 0);
+}
+
+/// Whether input `i` of a call is a matrix with as many rows as the first.
+inline bool HasRowsOfFirst(std::span<const ValueInfo> inputs, int i) {
+  const ValueInfo& input = inputs[static_cast<size_t>(i)];
+  return input.IsMatrix() && input.shape.rows == inputs[0].shape.rows;
+}
+
+/// Of lstm and lstm_backward: the operator that has a row for each sequence in what scripts have a row for each
+/// step in, so that ranks share out the sequences. nullptr for other nodes.
+const Operator* ByRowsOf(const Node& node);
 
 /// Row `row` of the input of step `step`: its d cells of X, then m of the output before.
 template <typename Cell>

@@ -6,10 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/values/panels.h"
 #include "core/values/sizes.h"
 #include "ops/base/arguments.h"
 #include "ops/base/parallel.h"
+#include "ops/base/stages.h"
 #include "ops/catalog.h"
+#include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
 #include "ops/product/einsum_equation.h"
 
@@ -106,14 +109,16 @@ Contraction Plan(const Tensor& left, const Tensor& right, const Tensor& result, 
   return contraction;
 }
 
-// The tensor with the letters of `result`: each of its cells is one chain of fma over the letters that it
-// does not have, in ascending order.
-Result<Tensor> Contract(const KernelCall& call, const Tensor& left, const Tensor& right, std::string letters,
-                        const LetterSizes& sizes) {
+// The tensor with the letters of `letters`: each of its cells is one chain of fma over the letters that it
+// does not have, in ascending order, which goes on from the cell of `before`, or starts at +0.0 where there
+// is none.
+Result<Tensor> Contract(const KernelContext& context, const Tensor& left, const Tensor& right,
+                        std::string letters, const LetterSizes& sizes, const Matrix* before) {
   Tensor result{std::move(letters), {}};
   int64_t count = 1;
   for (const char letter : result.letters) count = SaturatingProduct(count, sizes.at(letter));
   HEDDLE_ASSIGN_OR_RETURN(result.cells, FilledMatrix(1, count, 0));
+  if (before != nullptr) std::copy_n(before->data(), count, result.cells.mutable_data());
   const Contraction contraction = Plan(left, right, result, sizes);
   const Loop last = contraction.last;
   const int64_t sums = Steps(contraction.sums);
@@ -124,7 +129,7 @@ Result<Tensor> Contract(const KernelCall& call, const Tensor& left, const Tensor
   const int64_t grain =
       std::max<int64_t>(1, kTerms / std::max<int64_t>(1, SaturatingProduct(sums, last.length)));
   ParallelFor(Steps(contraction.cells), grain, [&](int64_t begin, int64_t end) {
-    for (int64_t cell = begin; cell < end && !IsCancelled(call.context.cancelled); ++cell) {
+    for (int64_t cell = begin; cell < end && !IsCancelled(context.cancelled); ++cell) {
       const Place from = PlaceOf(contraction.cells, cell);
       for (int64_t sum = 0; sum < sums; ++sum) {
         const Place of = PlaceOf(contraction.sums, sum);
@@ -136,7 +141,7 @@ Result<Tensor> Contract(const KernelCall& call, const Tensor& left, const Tensor
       }
     }
   });
-  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
+  if (IsCancelled(context.cancelled)) return Cancelled("cancelled");
   return result;
 }
 
@@ -151,24 +156,229 @@ std::string KeptLetters(const EinsumEquation& equation, const std::string& lette
   return kept;
 }
 
-Result<Value> RunEinsum(const KernelCall& call) {
-  HEDDLE_ASSIGN_OR_RETURN(const EinsumEquation equation, EquationOf(call.node));
-  std::vector<Shape> shapes;
-  for (const Value* input : call.inputs) shapes.push_back(input->matrix().shape());
-  HEDDLE_ASSIGN_OR_RETURN(const LetterSizes sizes,
-                          SizesOfLetters(equation, shapes, StatusCode::kFailedPrecondition));
-  Tensor product;
-  HEDDLE_ASSIGN_OR_RETURN(product.cells, FilledMatrix(1, 1, 1));
-  for (size_t i = 0; i < call.inputs.size(); ++i) {
-    HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, AsDense(call.inputs[i]->matrix()));
-    const Tensor operand{equation.operands[i], cells.Reshaped(1, cells.cells())};
-    const std::string letters = KeptLetters(equation, product.letters + operand.letters, i + 1);
-    HEDDLE_ASSIGN_OR_RETURN(product, Contract(call, product, operand, letters, sizes));
-  }
-  if (equation.result.empty()) return Value(Scalar(product.cells.data()[0]));
-  const int64_t columns = equation.result.size() == 1 ? 1 : sizes.at(equation.result[1]);
-  return Value(product.cells.Reshaped(sizes.at(equation.result[0]), columns));
+// ---- How ranks share an equation out: each has some indexes of one letter, which names the rows of
+// operands.
+
+struct SharedLetter {
+  enum class Kind : uint8_t {
+    kNone,
+    kRows,     // Of the result.
+    kColumns,  // Of the result.
+    kSummed,   // The sums go on from rank to rank.
+  };
+  Kind kind = Kind::kNone;
+  char letter = 0;
+  size_t step = 0;  // Of kSummed: the operand with which the letter ends.
+};
+
+// Whether an operand is one whose rows a letter names; those of one letter may be rows themselves.
+bool HasRowsOf(const std::string& letters, const ValueInfo& info, char letter) {
+  return letters[0] == letter && info.IsMatrix() && info.IsSized() &&
+         (letters.size() == 2 || info.shape.columns == 1);
 }
+
+bool IsDiagonal(const std::string& letters) { return letters.size() == 2 && letters[0] == letters[1]; }
+
+// The operand with which the letter ends, where it is the outermost of those summed there; -1 if it is not.
+int64_t StepOfSum(const EinsumEquation& equation, char letter) {
+  size_t last = 0;
+  for (size_t i = 0; i < equation.operands.size(); ++i)
+    if (equation.operands[i].find(letter) != std::string::npos) last = i;
+  std::string product;
+  for (size_t i = 0; i < last; ++i) product = KeptLetters(equation, product + equation.operands[i], i + 1);
+  const std::string all = product + equation.operands[last], left = KeptLetters(equation, all, last + 1);
+  const auto summed =
+      std::find_if(all.begin(), all.end(), [&](char one) { return left.find(one) == std::string::npos; });
+  return summed != all.end() && *summed == letter ? static_cast<int64_t>(last) : -1;
+}
+
+// Of the letters that can be shared out, the one with the most cells in rows; one with so few rows that one
+// rank gets them all only where there is no other.
+SharedLetter SharedLetterOf(const Node& node, std::span<const ValueInfo> inputs) {
+  SharedLetter best;
+  const Result<EinsumEquation> equation = EquationOf(node);
+  if (!equation.ok()) return best;
+  std::pair<bool, int64_t> most = {false, -1};
+  for (const std::string& operand : equation->operands) {
+    SharedLetter shared{.letter = operand[0]};
+    std::pair<bool, int64_t> cells = {false, -1};
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (HasRowsOf(equation->operands[i], inputs[i], shared.letter))
+        cells = {inputs[i].shape.rows > Granule(inputs[i].shape.rows),
+                 std::max<int64_t>(cells.second, 0) + inputs[i].shape.Cells()};
+    if (cells <= most) continue;
+    const size_t place = equation->result.find(shared.letter);
+    const int64_t step = place == std::string::npos ? StepOfSum(*equation, shared.letter) : -1;
+    if (place == std::string::npos && step < 0) continue;
+    shared.kind = place == 0   ? SharedLetter::Kind::kRows
+                  : place == 1 ? SharedLetter::Kind::kColumns
+                               : SharedLetter::Kind::kSummed;
+    shared.step = static_cast<size_t>(std::max<int64_t>(step, 0));
+    best = shared;
+    most = cells;
+  }
+  return best;
+}
+
+// Some indexes of a letter.
+struct LetterRange {
+  char letter = 0;
+  int64_t begin = 0, end = 0;
+};
+
+// The product of the operands as a call has them.
+class Products {
+ public:
+  // `range`: the indexes that this rank has, alone in operands whose rows the letter names, among all in
+  // others; nullptr: all.
+  static Result<Products> Of(const KernelCall& call, const LetterRange* range) {
+    HEDDLE_ASSIGN_OR_RETURN(EinsumEquation equation, EquationOf(call.node));
+    Products products(call.context, std::move(equation));
+    std::vector<Shape> shapes;
+    for (size_t i = 0; i < call.inputs.size(); ++i) {
+      HEDDLE_ASSIGN_OR_RETURN(Matrix cells, AsDense(call.inputs[i]->matrix()));
+      const std::string& letters = products.equation_.operands[i];
+      if (range != nullptr && letters.find(range->letter) != std::string::npos &&
+          (!HasRowsOf(letters, call.input_infos[i], range->letter) || IsDiagonal(letters))) {
+        HEDDLE_ASSIGN_OR_RETURN(cells, SliceColumns(cells, range->begin, range->end));
+      }
+      shapes.push_back(cells.shape());
+      products.operands_.push_back(std::move(cells));
+    }
+    HEDDLE_ASSIGN_OR_RETURN(products.sizes_,
+                            SizesOfLetters(products.equation_, shapes, StatusCode::kFailedPrecondition));
+    HEDDLE_ASSIGN_OR_RETURN(products.product_.cells, FilledMatrix(1, 1, 1));
+    return products;
+  }
+
+  size_t count() const { return operands_.size(); }
+  /// Multiplies by the next operands, up to `end`; the last of these products goes on from `before`.
+  Status MultiplyUpTo(size_t end, const Matrix* before = nullptr) {
+    for (; next_ < end; ++next_) {
+      const Matrix& cells = operands_[next_];
+      const Tensor operand{equation_.operands[next_], cells.Reshaped(1, cells.cells())};
+      const std::string letters = KeptLetters(equation_, product_.letters + operand.letters, next_ + 1);
+      HEDDLE_ASSIGN_OR_RETURN(product_, Contract(context_, product_, operand, letters, sizes_,
+                                                 next_ + 1 == end ? before : nullptr));
+    }
+    return OkStatus();
+  }
+  /// The cells of the product, in a row.
+  const Matrix& cells() const { return product_.cells; }
+  /// The product up to operand `end`, whose cells are known.
+  void GoOnFrom(size_t end, Matrix cells) {
+    for (; next_ < end; ++next_)
+      product_.letters = KeptLetters(equation_, product_.letters + equation_.operands[next_], next_ + 1);
+    product_.cells = std::move(cells);
+  }
+
+  /// When all operands are multiplied.
+  Value ToValue() const {
+    const std::string& letters = equation_.result;
+    if (letters.empty()) return Value(Scalar(product_.cells.data()[0]));
+    return Value(
+        product_.cells.Reshaped(sizes_.at(letters[0]), letters.size() == 1 ? 1 : sizes_.at(letters[1])));
+  }
+
+ private:
+  Products(const KernelContext& context, EinsumEquation equation)
+      : context_(context), equation_(std::move(equation)) {}
+
+  const KernelContext& context_;
+  EinsumEquation equation_;
+  std::vector<Matrix> operands_;  // Dense.
+  LetterSizes sizes_;
+  Tensor product_;
+  size_t next_ = 0;  // Operand.
+};
+
+Result<Value> RunEinsum(const KernelCall& call) {
+  const SharedLetter shared = SharedLetterOf(call.node, call.input_infos);
+  const LetterRange range{shared.letter, call.row_begin, call.row_end};
+  const bool by_rows = shared.kind == SharedLetter::Kind::kRows && call.total_rows > 0;
+  HEDDLE_ASSIGN_OR_RETURN(Products products, Products::Of(call, by_rows ? &range : nullptr));
+  HEDDLE_RETURN_IF_ERROR(products.MultiplyUpTo(products.count()));
+  return products.ToValue();
+}
+
+RowRule EinsumRowRule(const Node& node, std::span<const ValueInfo> inputs) {
+  return SharedLetterOf(node, inputs).kind == SharedLetter::Kind::kRows ? RowRule::kRowWise : RowRule::kWhole;
+}
+
+InputUse EinsumInputUse(const Node& node, std::span<const ValueInfo> inputs, int i) {
+  const SharedLetter shared = SharedLetterOf(node, inputs);
+  if (shared.kind == SharedLetter::Kind::kNone) return InputUse::kWhole;
+  const EinsumEquation equation = *EquationOf(node);
+  const auto place = static_cast<size_t>(i);
+  return HasRowsOf(equation.operands[place], inputs[place], shared.letter) ? InputUse::kRows
+                                                                           : InputUse::kWhole;
+}
+
+Result<Products> ProductsOfRank(const StageCall& call, const SharedLetter& shared) {
+  const LetterRange range{shared.letter, call.rows.Begin(call.rank), call.rows.End(call.rank)};
+  return Products::Of(call.WholeCall(), &range);
+}
+
+// Each rank computes some columns of the result, and sends every rank its rows of them.
+Status RunColumnsStage(const StageCall& call, std::span<Value> outputs) {
+  if (call.stage == 1) {
+    std::vector<Matrix> columns;
+    for (const Value* piece : call.Parts(0)) columns.push_back(piece->matrix());
+    HEDDLE_ASSIGN_OR_RETURN(Matrix rows, SideBySide(columns));
+    outputs[0] = Value(std::move(rows));
+    return OkStatus();
+  }
+  const SharedLetter shared = SharedLetterOf(call.node, call.input_infos);
+  HEDDLE_ASSIGN_OR_RETURN(Products products, ProductsOfRank(call, shared));
+  HEDDLE_RETURN_IF_ERROR(products.MultiplyUpTo(products.count()));
+  const Value columns = products.ToValue();
+  for (int32_t rank = 0; rank < call.ranks(); ++rank)
+    outputs[static_cast<size_t>(rank)] =
+        Value(columns.matrix().Rows(call.result_rows.Begin(rank), call.result_rows.End(rank)));
+  return OkStatus();
+}
+
+// Each rank goes on from the sums of the one before; the last one's go to all, for the operands behind them.
+Status RunSumsStage(const StageCall& call, std::span<Value> outputs) {
+  const SharedLetter shared = SharedLetterOf(call.node, call.input_infos);
+  HEDDLE_ASSIGN_OR_RETURN(Products products, ProductsOfRank(call, shared));
+  if (call.stage == 1) {
+    products.GoOnFrom(shared.step + 1, call.Received(0).matrix());
+    HEDDLE_RETURN_IF_ERROR(products.MultiplyUpTo(products.count()));
+    outputs[0] = products.ToValue();
+    return OkStatus();
+  }
+  HEDDLE_RETURN_IF_ERROR(
+      products.MultiplyUpTo(shared.step + 1, call.before == nullptr ? nullptr : &call.before->matrix()));
+  const Matrix& sums = products.cells();
+  const bool is_last = call.rank + 1 == call.ranks();
+  outputs[0] = Value(is_last ? sums : sums.Rows(0, 0));
+  outputs[1] = Value(sums);
+  return OkStatus();
+}
+
+template <SharedLetter::Kind kind>
+bool Shares(const Node& node, std::span<const ValueInfo> inputs) {
+  return SharedLetterOf(node, inputs).kind == kind && (node.info.IsScalar() || node.info.IsSized());
+}
+
+double BytesOfResult(const Node& node, std::span<const ValueInfo>, const RankGrid&) {
+  return static_cast<double>(KnownBytes(node.info));
+}
+
+constexpr Reach kRowsOfColumns[] = {Reach::kParts}, kSums[] = {Reach::kAll, Reach::kNext};
+constexpr Stage kColumnsStages[] = {{.outputs = kRowsOfColumns, .reads_inputs = true}, {}},
+                kSumsStages[] = {{.outputs = kSums, .reads_inputs = true}, {.reads_inputs = true}};
+constexpr StagedForm kSumsForm = {.stages = kSumsStages,
+                                  .result = StagedResult::kEach,
+                                  .applies = Shares<SharedLetter::Kind::kSummed>,
+                                  .run = RunSumsStage};
+constexpr StagedForm kColumnsForm = {.stages = kColumnsStages,
+                                     .result = StagedResult::kRows,
+                                     .other = &kSumsForm,
+                                     .applies = Shares<SharedLetter::Kind::kColumns>,
+                                     .moved_bytes = BytesOfResult,
+                                     .run = RunColumnsStage};
 
 }  // namespace
 
@@ -182,12 +392,18 @@ Result<Value> RunEinsum(const KernelCall& call) {
 ///          first letter of the equation the outermost.
 /// Error:   as of a product of matrices with as many terms.
 /// Cost:    two operations a cell of the letters of each product.
+/// Rows:    row-wise where the letter of the result's rows names rows of operands; where that of its columns
+///          does, each rank computes columns; where a letter does that is summed, outermost, ranks add to the
+///          same sums one after the other. Else whole.
 extern constexpr Operator kEinsum = {.name = "einsum",
                                      .form = CallForm::kVariadic,
                                      .parameters = "@equation A",
                                      .min_inputs = 1,
                                      .max_inputs = -1,
                                      .infer = InferEinsum,
+                                     .row_rule = EinsumRowRule,
+                                     .input_use = EinsumInputUse,
+                                     .staged = &kColumnsForm,
                                      .run = RunEinsum};
 
 }  // namespace heddle::ops

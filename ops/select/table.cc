@@ -137,29 +137,73 @@ Result<ValueInfo> InferTableBackward(const InferContext& context) {
   return w.IsMatrix() ? ValueInfo::OfMatrix(w.shape) : ValueInfo::OfScalar(ValueType::kDouble);
 }
 
-Result<Value> RunTableBackward(const KernelCall& call) {
+// Adds to `result`, of the shape of W, whose first row is row `first` of all.
+Status AddBackward(const KernelCall& call, int64_t first, Matrix* result) {
   const Matrix& a = call.inputs[kA]->matrix();
-  const Value& weights = *call.inputs[kW];
   const Matrix& table = call.inputs[kW + 1]->matrix();
   HEDDLE_ASSIGN_OR_RETURN(const TableInput b, KeysOrWeightsOf(call, kB));
   HEDDLE_ASSIGN_OR_RETURN(const TableInput w, KeysOrWeightsOf(call, kW));
-  const bool is_matrix = weights.IsMatrix();
-  const Shape shape = is_matrix ? weights.matrix().shape() : Shape{1, 1};
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, FilledMatrix(shape.rows, shape.columns, 0));
+  const bool is_matrix = call.inputs[kW]->IsMatrix();
   // Of weights with more columns than A has the first ones count, else they are read by position.
-  const int64_t n = a.columns(), skipped = shape.columns > n ? shape.columns - n : 0;
+  const int64_t n = a.columns(), skipped = result->columns() > n ? result->columns() - n : 0;
   for (int64_t k = 0; k < a.cells(); ++k) {
     if (k % kCellsBetweenPolls == 0 && IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
     if (std::isnan(a.data()[k]) || std::isnan(b[k]) || std::isnan(w[k])) continue;
     const int64_t row = TableKey(a.data()[k]), column = TableKey(b[k]);
-    if (row < 0 || column < 0) return BadKey(row < 0 ? a.data()[k] : b[k], k / n, k % n);
+    if (row < 0 || column < 0) return BadKey(row < 0 ? a.data()[k] : b[k], first + k / n, k % n);
     if (row >= table.rows() || column >= table.columns()) continue;
-    result.mutable_data()[is_matrix ? k + k / n * skipped : 0] +=
+    result->mutable_data()[is_matrix ? k + k / n * skipped : 0] +=
         table.data()[row * table.columns() + column];
   }
-  if (is_matrix) return Value(std::move(result));
+  return OkStatus();
+}
+
+Result<Value> RunTableBackward(const KernelCall& call) {
+  const Value& weights = *call.inputs[kW];
+  const Shape shape = weights.IsMatrix() ? weights.matrix().shape() : Shape{1, 1};
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, FilledMatrix(shape.rows, shape.columns, 0));
+  HEDDLE_RETURN_IF_ERROR(AddBackward(call, call.total_rows > 0 ? call.row_begin : 0, &result));
+  if (weights.IsMatrix()) return Value(std::move(result));
   return Value(Scalar(result.At(0, 0)));
 }
+
+// Whether keys and weights that are matrices have the rows of A.
+bool HaveRowsOfA(std::span<const ValueInfo> inputs) {
+  return inputs[kA].IsMatrix() && inputs[kA].IsSized() &&
+         std::all_of(inputs.begin() + kB, inputs.begin() + kW + 1, [&](const ValueInfo& info) {
+           return !info.IsMatrix() || (info.IsSized() && info.shape.rows == inputs[kA].shape.rows);
+         });
+}
+RowRule BackwardRowRule(const Node&, std::span<const ValueInfo> inputs) {
+  return inputs[kW].IsMatrix() && HaveRowsOfA(inputs) ? RowRule::kRowWise : RowRule::kWhole;
+}
+InputUse BackwardInputUse(const Node&, std::span<const ValueInfo> inputs, int i) {
+  return i <= kW && inputs[static_cast<size_t>(i)].IsMatrix() && HaveRowsOfA(inputs) ? InputUse::kRows
+                                                                                     : InputUse::kWhole;
+}
+
+// Of a scalar W: the sum goes on from rank to rank, and that of the last goes to all.
+Status RunBackwardStage(const StageCall& call, std::span<Value> outputs) {
+  if (call.stage == 1) {
+    outputs[0] = Value(Scalar(call.Received(0).matrix().At(0, 0)));
+    return OkStatus();
+  }
+  HEDDLE_ASSIGN_OR_RETURN(Matrix sum,
+                          FilledMatrix(1, 1, call.before == nullptr ? 0 : call.before->matrix().At(0, 0)));
+  HEDDLE_RETURN_IF_ERROR(AddBackward(call.WholeCall(), call.rows.Begin(call.rank), &sum));
+  outputs[0] = Value(call.rank + 1 == call.ranks() ? sum : sum.Rows(0, 0));
+  outputs[1] = Value(std::move(sum));
+  return OkStatus();
+}
+bool HasOneWeight(const Node&, std::span<const ValueInfo> inputs) {
+  return !inputs[kW].IsMatrix() && HaveRowsOfA(inputs);
+}
+constexpr Reach kSumOfRows[] = {Reach::kAll, Reach::kNext};
+constexpr Stage kBackwardStages[] = {{.outputs = kSumOfRows, .reads_inputs = true}, {}};
+constexpr StagedForm kBackwardStaged = {.stages = kBackwardStages,
+                                        .result = StagedResult::kEach,
+                                        .applies = HasOneWeight,
+                                        .run = RunBackwardStage};
 
 void DifferentiateTable(AdjointCall& call) {
   call.Give(kW, call.Add("table_backward", {call.Input(kA), call.Input(kB), call.Input(kW), call.Adjoint()}));
@@ -207,11 +251,15 @@ constexpr Operator kTableOperator = {.name = "table",
 // it was added, 0 where it was left out; of a scalar W their sum, in row order.
 //
 // Shapes: as of table(); the result has the shape of W. Cost: a look-up for each cell of A.
+// Rows: row-wise where keys and weights have the rows of A; of a scalar W ranks add up one after the other.
 constexpr Operator kTableBackwardOperator = {.name = "table_backward",
                                              .parameters = "A B W dF",
                                              .min_inputs = 4,
                                              .max_inputs = 4,
                                              .infer = InferTableBackward,
+                                             .row_rule = BackwardRowRule,
+                                             .input_use = BackwardInputUse,
+                                             .staged = &kBackwardStaged,
                                              .run = RunTableBackward,
                                              .may_fail = true,
                                              .storages = Storages::kDense};

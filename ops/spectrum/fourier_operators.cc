@@ -6,10 +6,12 @@
 #include "core/values/sizes.h"
 #include "ops/base/arguments.h"
 #include "ops/base/parallel.h"
+#include "ops/base/stages.h"
 #include "ops/base/whole_number.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
+#include "ops/frame/row_pieces.h"
 #include "ops/spectrum/fourier_plan.h"
 
 // Fourier transforms. All have two results, the real and the imaginary part.
@@ -21,8 +23,8 @@
 //
 // Any sizes (SystemDS has powers of two only). Windows begin every window - overlap columns; the last is
 // filled up with zeros: the results have m rows and window * ceil((n - overlap) / (window - overlap))
-// columns. Error: ops/spectrum/fourier_plan.h. Cost: 5 m n log2(mn). Format: dense. Rows: row-wise, but for
-// fft and ifft, which are whole.
+// columns. Error: ops/spectrum/fourier_plan.h. Cost: 5 m n log2(mn). Format: dense. Rows: row-wise; of fft
+// and ifft in stages, each cell sent twice.
 namespace heddle::ops {
 namespace {
 
@@ -53,13 +55,17 @@ struct Parts {
   Matrix re, im;
 };
 
-// A copy of its own of the cells of x; zeros if there is no x.
-Result<Matrix> OwnCells(const Value* x, Shape shape) {
-  if (x == nullptr) return FilledMatrix(shape.rows, shape.columns, 0);
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(shape.rows, shape.columns));
-  HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, AsDense(x->matrix()));
+// A copy of its own of the cells of x.
+Result<Matrix> OwnCells(const Matrix& x) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(x.rows(), x.columns()));
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, AsDense(x));
   std::copy_n(cells.data(), cells.cells(), result.mutable_data());
   return result;
+}
+
+// Zeros if there is no x.
+Result<Matrix> OwnCells(const Value* x, Shape shape) {
+  return x == nullptr ? FilledMatrix(shape.rows, shape.columns, 0) : OwnCells(x->matrix());
 }
 
 Result<Parts> ReadParts(const KernelCall& call) {
@@ -107,6 +113,88 @@ Status RunTransform(const KernelCall& call, std::span<Value> results) {
   results[1] = Value(std::move(parts.im));
   return OkStatus();
 }
+
+// ---- fft and ifft on several ranks: each transforms its rows, gets some columns of all rows, transforms
+// those, and gets its rows of all columns back.
+
+// Columns [begin, end) of both parts for each rank.
+Status SendColumns(const StageCall& call, const Parts& parts, std::span<Value> outputs) {
+  const auto ranks = static_cast<size_t>(call.ranks());
+  const Split columns = Distribution::SplitRows(parts.re.columns(), call.ranks()).split;
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    const int64_t begin = columns.Begin(static_cast<int32_t>(rank)),
+                  end = columns.End(static_cast<int32_t>(rank));
+    HEDDLE_ASSIGN_OR_RETURN(Matrix re, SliceColumns(parts.re, begin, end));
+    HEDDLE_ASSIGN_OR_RETURN(Matrix im, SliceColumns(parts.im, begin, end));
+    outputs[rank] = Value(std::move(re));
+    outputs[ranks + rank] = Value(std::move(im));
+  }
+  return OkStatus();
+}
+
+Status SendRows(const StageCall& call, const Parts& parts, std::span<Value> outputs) {
+  const auto ranks = static_cast<size_t>(call.ranks());
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    const int64_t begin = call.rows.Begin(static_cast<int32_t>(rank)),
+                  end = call.rows.End(static_cast<int32_t>(rank));
+    outputs[rank] = Value(parts.re.Rows(begin, end));
+    outputs[ranks + rank] = Value(parts.im.Rows(begin, end));
+  }
+  return OkStatus();
+}
+
+Status RunTransformStage(const StageCall& call, std::span<Value> outputs) {
+  const bool inverse = KindOf(call.node).inverse;
+  const KernelCall whole = call.WholeCall();
+  const Shape shape = call.input_infos[0].shape;
+  Parts parts;
+  switch (call.stage) {
+    case 0: {
+      HEDDLE_ASSIGN_OR_RETURN(parts, ReadParts(whole));
+      HEDDLE_RETURN_IF_ERROR(TransformRuns(whole, FourierPlan(shape.columns), inverse, &parts));
+      return SendColumns(call, parts, outputs);
+    }
+    case 1: {
+      HEDDLE_ASSIGN_OR_RETURN(const Value re, JoinRows(call.Parts(0)));
+      HEDDLE_ASSIGN_OR_RETURN(const Value im, JoinRows(call.Parts(1)));
+      parts = {re.matrix(), im.matrix()};
+      if (shape.rows > 1) {
+        HEDDLE_RETURN_IF_ERROR(TransposeParts(&parts));
+        if (std::min(parts.re.rows(), parts.re.columns()) == 1) {  // It shares the cells that have arrived.
+          HEDDLE_ASSIGN_OR_RETURN(parts.re, OwnCells(parts.re));
+          HEDDLE_ASSIGN_OR_RETURN(parts.im, OwnCells(parts.im));
+        }
+        HEDDLE_RETURN_IF_ERROR(TransformRuns(whole, FourierPlan(shape.rows), inverse, &parts));
+        HEDDLE_RETURN_IF_ERROR(TransposeParts(&parts));
+      }
+      return SendRows(call, parts, outputs);
+    }
+    default: {
+      for (const size_t part : {0, 1}) {
+        std::vector<Matrix> columns;
+        for (const Value* piece : call.Parts(part)) columns.push_back(piece->matrix());
+        HEDDLE_ASSIGN_OR_RETURN(Matrix rows, SideBySide(columns));
+        outputs[part] = Value(std::move(rows));
+      }
+      return OkStatus();
+    }
+  }
+}
+
+constexpr Reach kBothParts[] = {Reach::kParts, Reach::kParts};
+constexpr Stage kTransformStages[] = {
+    {.outputs = kBothParts, .reads_inputs = true}, {.outputs = kBothParts}, {}};
+
+// Both parts there and back.
+double MovedBytes(const Node&, std::span<const ValueInfo> inputs, const RankGrid&) {
+  return 32 * static_cast<double>(inputs[0].shape.Cells());
+}
+
+constexpr StagedForm kTransformStaged = {.stages = kTransformStages,
+                                         .result = StagedResult::kSameRows,
+                                         .all_alike = true,
+                                         .moved_bytes = MovedBytes,
+                                         .run = RunTransformStage};
 
 // ---- stft: its imaginary part may be left out in the middle of the arguments, so the numbers are the last
 // two.
@@ -199,6 +287,7 @@ constexpr Operator OfTransform(std::string_view name, std::string_view parameter
           .infer_several = InferTransform,
           .row_rule = TransformRowRule,
           .input_use = MatricesByRows,
+          .staged = &kTransformStaged,
           .run_several = RunTransform};
 }
 

@@ -12,27 +12,50 @@ Result<ValueInfo> InferCovariance(const InferContext& context) {
   return ValueInfo::OfScalar(ValueType::kDouble);
 }
 
-Result<Value> RunCovariance(const KernelCall& call) {
-  const bool weighted = IsGiven(call.node, 2);
-  HEDDLE_ASSIGN_OR_RETURN(const std::vector<Matrix> cells, CellsOfOneShape(call, "cov", weighted ? 3 : 2));
-  const auto weight = [&](const double* const* x, int64_t k) { return weighted ? x[2][k] : 1.0; };
-  WideNumber count = static_cast<double>(cells[0].cells());
-  if (weighted) {
-    HEDDLE_ASSIGN_OR_RETURN(count, SumOf(call, cells, weight));
-  }
-  double means[2];
-  for (size_t i = 0; i < 2; ++i) {
-    const auto term = [&](const double* const* x, int64_t k) { return x[i][k] * weight(x, k); };
-    HEDDLE_ASSIGN_OR_RETURN(const WideNumber sum, SumOf(call, cells, term));
-    means[i] = (sum / count).ToDouble();
-  }
-  if (!(count.ToDouble() > 1)) return Value(Scalar(0.0));
-  const auto product = [&](const double* const* x, int64_t k) {
-    return ((x[0][k] - means[0]) * (x[1][k] - means[1])) * weight(x, k);
-  };
-  HEDDLE_ASSIGN_OR_RETURN(const WideNumber products, SumOf(call, cells, product));
-  return Value(Scalar((products / (count - 1.0)).ToDouble()));
+bool IsWeighted(const Node& node) { return IsGiven(node, 2); }
+size_t MatricesOf(const Node& node) { return IsWeighted(node) ? 3 : 2; }
+
+// Sums are those of the weights, of the cells of A and of B, and of the products of deviations.
+Result<std::vector<TermOfCells>> TermsOfMeans(const KernelCall& call) {
+  if (!IsWeighted(call.node))
+    return std::vector<TermOfCells>{[](const double* const* x, int64_t k) { return x[0][k]; },
+                                    [](const double* const* x, int64_t k) { return x[1][k]; }};
+  return std::vector<TermOfCells>{[](const double* const* x, int64_t k) { return x[2][k]; },
+                                  [](const double* const* x, int64_t k) { return x[0][k] * x[2][k]; },
+                                  [](const double* const* x, int64_t k) { return x[1][k] * x[2][k]; }};
 }
+
+WideNumber CountOf(const KernelCall& call, double cells, std::span<const WideNumber> sums) {
+  return IsWeighted(call.node) ? sums[0] : WideNumber(cells);
+}
+
+std::vector<TermOfCells> TermsOfProducts(const KernelCall& call, double cells,
+                                         std::span<const WideNumber> sums) {
+  const WideNumber count = CountOf(call, cells, sums);
+  if (!(count.ToDouble() > 1)) return {};
+  const bool weighted = IsWeighted(call.node);
+  const double a = (sums[weighted ? 1 : 0] / count).ToDouble(), b = (sums[weighted ? 2 : 1] / count).ToDouble();
+  if (weighted)
+    return {[=](const double* const* x, int64_t k) { return ((x[0][k] - a) * (x[1][k] - b)) * x[2][k]; }};
+  return {[=](const double* const* x, int64_t k) { return ((x[0][k] - a) * (x[1][k] - b)); }};
+}
+
+double CovarianceOf(const KernelCall& call, double cells, std::span<const WideNumber> sums) {
+  const WideNumber count = CountOf(call, cells, sums);
+  return count.ToDouble() > 1 ? (sums.back() / (count - 1.0)).ToDouble() : 0.0;
+}
+
+constexpr StatisticOfSums kStatistic = {.name = "cov",
+                                        .matrices = MatricesOf,
+                                        .first = TermsOfMeans,
+                                        .second = TermsOfProducts,
+                                        .result = CovarianceOf};
+
+Result<Value> RunCovariance(const KernelCall& call) { return RunStatistic(call, kStatistic); }
+Status RunCovarianceStage(const StageCall& call, std::span<Value> outputs) {
+  return RunStatisticStage(call, kStatistic, outputs);
+}
+constexpr StagedForm kStaged = StatisticForm(RunCovarianceStage);
 
 double CovarianceWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
   return 4 * sizeof(double) * static_cast<double>(inputs[0].shape.Cells());
@@ -60,12 +83,15 @@ void DifferentiateCovariance(AdjointCall& call) {
 /// Errors:  shapes that differ; no cells.
 /// Error:   that of the sums (docs/numerics.md, section 3).
 /// Cost:    three passes over A and B through a copy.
+/// Rows:    on several ranks each adds up its own, in stages; every rank has the result.
 extern constexpr Operator kCovariance = {.name = "cov",
                                          .form = CallForm::kPositional,
                                          .parameters = "A B W?",
                                          .min_inputs = 2,
                                          .max_inputs = 3,
                                          .infer = InferCovariance,
+                                         .input_use = MatricesByRows,
+                                         .staged = &kStaged,
                                          .run = RunCovariance,
                                          .may_fail = true,
                                          .working_bytes = CovarianceWorkingBytes,

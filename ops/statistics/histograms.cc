@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -9,6 +10,7 @@
 #include "core/values/sizes.h"
 #include "ops/base/arguments.h"
 #include "ops/base/parallel.h"
+#include "ops/base/stages.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
@@ -68,25 +70,33 @@ Result<ValueInfo> InferHistograms(const InferContext& context) {
   return ValueInfo::OfMatrix(shape);
 }
 
+// What is added up: some columns of the bins, and to which sums.
+struct Sums {
+  int64_t first_column = 0, columns = 0;
+  int64_t groups = 0, bins = 0;
+  double* out = nullptr;  // Those of rows before these, or zeros.
+};
+
 // A call. Rows are first put into the order of their groups, their bins as small whole numbers. Then a task
 // adds up one group, sequentially, to the sums of a run of columns, which stay in the second-level cache
 // whatever the number of groups is. Code is the type of the bins.
 template <typename Code>
 class Histograms {
  public:
-  Histograms(const KernelCall& call, int64_t group_count, int64_t bin_count, double* out)
+  Histograms(const KernelCall& call, const Sums& sums)
       : cancelled_(call.context.cancelled),
-        columns_(call.inputs[kBins]->matrix().columns()),
+        first_column_(sums.first_column),
+        columns_(sums.columns),
         weight_count_(call.inputs[kWeights]->matrix().columns()),
-        group_count_(group_count),
-        bin_count_(bin_count),
-        out_(out) {
+        group_count_(sums.groups),
+        bin_count_(sums.bins),
+        out_(sums.out) {
     SortRows(call.inputs[kGroups]->matrix());
     CopyRows(call.inputs[kBins]->matrix(), call.inputs[kWeights]->matrix());
     // Few groups: threads share columns as well.
     const int64_t threads = ParallelThreads();
-    const int64_t runs = group_count < kGroupsOfThread * threads ? threads : 1;
-    const int64_t bytes_of_column = (bin_count + 1) * weight_count_ * static_cast<int64_t>(sizeof(double));
+    const int64_t runs = group_count_ < kGroupsOfThread * threads ? threads : 1;
+    const int64_t bytes_of_column = (bin_count_ + 1) * weight_count_ * static_cast<int64_t>(sizeof(double));
     width_ = std::clamp<int64_t>(kMostSumBytes / bytes_of_column, 1, (columns_ + runs - 1) / runs);
     runs_ = (columns_ + width_ - 1) / width_;
   }
@@ -147,7 +157,7 @@ class Histograms {
       for (int64_t i = begin; i < row_end; ++i) {
         const int64_t place = places_[static_cast<size_t>(i)];
         if (place < 0) continue;
-        const double* const keys = bins.data() + i * columns_;
+        const double* const keys = bins.data() + i * bins.columns() + first_column_;
         Code* const codes = codes_.get() + place * columns_;
         for (int64_t j = 0; j < columns_; ++j)
           codes[j] = static_cast<Code>(keys[j] >= 1 && keys[j] < end ? static_cast<int64_t>(keys[j]) - 1
@@ -164,6 +174,7 @@ class Histograms {
     if (begin == end) return;
     const int64_t count = std::min(width_, columns_ - first);
     sums->assign(static_cast<size_t>(count * (bin_count_ + 1) * weight_count_), 0);
+    Read(group, first, count, sums->data());
     switch (weight_count_) {
       case 1: AddRows<1>(begin, end, first, count, sums->data()); break;
       case 2: AddRows<2>(begin, end, first, count, sums->data()); break;
@@ -190,6 +201,15 @@ class Histograms {
     }
   }
 
+  // From the order of the result to that of the sums.
+  void Read(int64_t group, int64_t first, int64_t count, double* sums) const {
+    for (int64_t s = 0; s < weight_count_; ++s)
+      for (int64_t j = 0; j < count; ++j) {
+        const double* const from = out_ + ((s * group_count_ + group) * columns_ + first + j) * bin_count_;
+        double* const to = sums + j * (bin_count_ + 1) * weight_count_ + s;
+        for (int64_t bin = 0; bin < bin_count_; ++bin) to[bin * weight_count_] = from[bin];
+      }
+  }
   // From the order of the sums to that of the result.
   void Write(int64_t group, int64_t first, int64_t count, const double* sums) const {
     for (int64_t s = 0; s < weight_count_; ++s)
@@ -201,7 +221,7 @@ class Histograms {
   }
 
   const std::atomic<bool>* cancelled_;
-  int64_t columns_, weight_count_, group_count_, bin_count_;
+  int64_t first_column_, columns_, weight_count_, group_count_, bin_count_;
   double* out_;
   int64_t width_ = 1, runs_ = 1;       // Of columns.
   std::unique_ptr<int64_t[]> places_;  // Of rows; -1: in no group.
@@ -210,24 +230,128 @@ class Histograms {
   std::unique_ptr<double[]> weights_;
 };
 
+// How many there are, and the shape of the result.
+struct Counts {
+  int64_t groups = 0, bins = 0;
+  Shape shape;
+};
+Result<Counts> CountsOf(const KernelCall& call) {
+  Counts counts;
+  HEDDLE_ASSIGN_OR_RETURN(counts.groups, GivenSize(call, kGroupCount, "the number of groups", 0));
+  HEDDLE_ASSIGN_OR_RETURN(counts.bins, GivenSize(call, kBinCount, "the number of bins", 0));
+  HEDDLE_ASSIGN_OR_RETURN(counts.shape,
+                          ShapeOf(counts.groups, counts.bins, call.inputs[kBins]->matrix().columns(),
+                                  call.inputs[kWeights]->matrix().columns(), StatusCode::kResourceExhausted));
+  return counts;
+}
+
+Status AddUp(const KernelCall& call, const Sums& sums) {
+  if (sums.bins < std::numeric_limits<uint16_t>::max())
+    Histograms<uint16_t>(call, sums).Run();
+  else
+    Histograms<int64_t>(call, sums).Run();
+  return IsCancelled(call.context.cancelled) ? Cancelled("cancelled") : OkStatus();
+}
+
 Result<Value> RunHistograms(const KernelCall& call) {
   const Matrix& bins = call.inputs[kBins]->matrix();
-  const Matrix& weights = call.inputs[kWeights]->matrix();
-  HEDDLE_RETURN_IF_ERROR(CheckShapes(call.inputs[kGroups]->matrix().shape(), bins.shape(), weights.shape(),
+  HEDDLE_RETURN_IF_ERROR(CheckShapes(call.inputs[kGroups]->matrix().shape(), bins.shape(),
+                                     call.inputs[kWeights]->matrix().shape(),
                                      StatusCode::kFailedPrecondition));
-  HEDDLE_ASSIGN_OR_RETURN(const int64_t group_count, GivenSize(call, kGroupCount, "the number of groups", 0));
-  HEDDLE_ASSIGN_OR_RETURN(const int64_t bin_count, GivenSize(call, kBinCount, "the number of bins", 0));
-  HEDDLE_ASSIGN_OR_RETURN(const Shape shape, ShapeOf(group_count, bin_count, bins.columns(),
-                                                     weights.columns(), StatusCode::kResourceExhausted));
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, FilledMatrix(shape.rows, shape.columns, 0));
-  if (result.cells() == 0) return Value(std::move(result));
-  if (bin_count < std::numeric_limits<uint16_t>::max())
-    Histograms<uint16_t>(call, group_count, bin_count, result.mutable_data()).Run();
-  else
-    Histograms<int64_t>(call, group_count, bin_count, result.mutable_data()).Run();
-  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
+  HEDDLE_ASSIGN_OR_RETURN(const Counts counts, CountsOf(call));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, FilledMatrix(counts.shape.rows, counts.shape.columns, 0));
+  if (result.cells() > 0)
+    HEDDLE_RETURN_IF_ERROR(AddUp(call, {.columns = bins.columns(),
+                                        .groups = counts.groups,
+                                        .bins = counts.bins,
+                                        .out = result.mutable_data()}));
   return Value(std::move(result));
 }
+
+// ---- On several ranks. A cell is one chain over all rows, so a rank goes on from the sums of the rank
+// before. Columns are taken in blocks, a stage each: while one rank is at a block, the one before is at the
+// next. The last rank has the sums of all rows, of which it sends every rank its rows.
+
+constexpr size_t kBlocks = 8;
+
+Status AddBlock(const StageCall& call, std::span<Value> outputs) {
+  const KernelCall whole = call.WholeCall();
+  HEDDLE_ASSIGN_OR_RETURN(const Counts counts, CountsOf(whole));
+  const auto block = static_cast<size_t>(call.stage);
+  for (size_t done = 0; done < block; ++done) outputs[done] = call.Received(done);
+  const auto all = static_cast<int64_t>(whole.inputs[kBins]->matrix().columns());
+  const auto begin = static_cast<int64_t>(block) * all / static_cast<int64_t>(kBlocks);
+  const auto end = static_cast<int64_t>(block + 1) * all / static_cast<int64_t>(kBlocks);
+  HEDDLE_ASSIGN_OR_RETURN(Matrix sums, Matrix::Dense(counts.shape.rows, (end - begin) * counts.bins));
+  if (call.before == nullptr)
+    std::fill_n(sums.mutable_data(), sums.cells(), 0.0);
+  else
+    std::copy_n(call.before->matrix().data(), sums.cells(), sums.mutable_data());
+  if (sums.cells() > 0)
+    HEDDLE_RETURN_IF_ERROR(AddUp(whole, {.first_column = begin,
+                                         .columns = end - begin,
+                                         .groups = counts.groups,
+                                         .bins = counts.bins,
+                                         .out = sums.mutable_data()}));
+  const bool is_last = call.rank + 1 == call.ranks();
+  outputs[block] = is_last ? Value(sums) : Value(Matrix());
+  outputs[block + 1] = is_last ? Value(Matrix()) : Value(std::move(sums));
+  return OkStatus();
+}
+
+// Rows of all blocks side by side for each rank.
+Status SendRows(const StageCall& call, std::span<Value> outputs) {
+  const bool is_last = call.rank + 1 == call.ranks();
+  for (int32_t rank = 0; rank < call.ranks(); ++rank) {
+    std::vector<Matrix> blocks;
+    for (size_t block = 0; is_last && block < kBlocks; ++block)
+      blocks.push_back(
+          call.Received(block).matrix().Rows(call.result_rows.Begin(rank), call.result_rows.End(rank)));
+    HEDDLE_ASSIGN_OR_RETURN(Matrix rows, SideBySide(blocks));
+    outputs[static_cast<size_t>(rank)] = Value(std::move(rows));
+  }
+  return OkStatus();
+}
+
+Status RunHistogramsStage(const StageCall& call, std::span<Value> outputs) {
+  const auto stage = static_cast<size_t>(call.stage);
+  if (stage < kBlocks) return AddBlock(call, outputs);
+  if (stage == kBlocks) return SendRows(call, outputs);
+  outputs[0] = *call.Parts(0).back();
+  return OkStatus();
+}
+
+// Of block b the sums of the blocks before, its own, and those for the next rank.
+constexpr std::array<Reach, kBlocks + 1> kSums = [] {
+  std::array<Reach, kBlocks + 1> outputs{};
+  outputs.fill(Reach::kHere);
+  outputs.back() = Reach::kNext;
+  return outputs;
+}();
+constexpr Reach kRowsOfSums[] = {Reach::kParts};
+constexpr std::array<Stage, kBlocks + 2> kStages = [] {
+  std::array<Stage, kBlocks + 2> stages{};
+  for (size_t block = 0; block < kBlocks; ++block)
+    stages[block] = {.outputs = std::span(kSums).last(block + 2), .reads_inputs = true};
+  stages[kBlocks] = {.outputs = kRowsOfSums};
+  return stages;
+}();
+
+InputUse RowsOfCells(const Node&, std::span<const ValueInfo>, int i) {
+  return i <= kWeights ? InputUse::kRows : InputUse::kWhole;
+}
+bool IsSized(const Node& node, std::span<const ValueInfo>) { return node.info.IsSized(); }
+
+// From rank to rank, and from the last to all.
+double MovedBytes(const Node& node, std::span<const ValueInfo>, const RankGrid&) {
+  return 2 * static_cast<double>(KnownBytes(node.info));
+}
+
+constexpr StagedForm kStaged = {.stages = kStages,
+                                .result = StagedResult::kRows,
+                                .applies = IsSized,
+                                .moved_bytes = MovedBytes,
+                                .run = RunHistogramsStage};
 
 // It adds every weight once for each column, at a place that is not foreseen.
 Cost HistogramsCost(const Node& node, std::span<const ValueInfo> inputs) {
@@ -260,14 +384,16 @@ double HistogramsWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
 /// Order:   the weights of a cell are added in the order of the rows, from +0.0, in one chain.
 /// Error:   |result - exact| <= n * eps * sum|w| a cell.
 /// Cost:    copies B to small numbers, in the order of groups; then an addition a cell of B and weight.
-/// Threads
-///          share groups, and columns where groups are few.
+///          Threads share groups, and columns where groups are few.
+/// Rows:    several ranks add to the same sums one after the other, in turns by blocks of columns.
 extern constexpr Operator kHistograms = {.name = "histograms",
                                          .form = CallForm::kPositional,
                                          .parameters = "G B W k d",
                                          .min_inputs = 5,
                                          .max_inputs = 5,
                                          .infer = InferHistograms,
+                                         .input_use = RowsOfCells,
+                                         .staged = &kStaged,
                                          .cost = HistogramsCost,
                                          .run = RunHistograms,
                                          .may_fail = true,

@@ -39,7 +39,7 @@ Result<Value> RunInterQuartileMean(const KernelCall& call) {
 // ---- On several ranks: all find the values at both ends of the middle half, add up what they have between
 // them, and add up these sums, which are exact.
 
-enum StageNumber { kSample, kWindows, kFindEnds, kSum, kFinish };
+enum StageNumber { kFindEnds = kWindowStages, kSum, kFinish };
 
 // A value at an end, and the weight of all values up to it, as a row that goes to all ranks.
 struct End {
@@ -194,8 +194,7 @@ double Finish(const StageCall& call, const RankedTotals& totals) {
 }
 
 Status RunStage(const StageCall& call, std::span<Value> outputs) {
-  if (call.stage == kSample) return SampleColumn(call, kColumn, 2, outputs);
-  if (call.stage == kWindows) return SendWindows(call, kColumn, RanksOfEnds, outputs);
+  if (call.stage < kWindowStages) return FindWindows(call, kColumn, RanksOfEnds, outputs);
   const RankedTotals totals = RankedTotals::OfRow(call.Received(0).matrix());
   if (call.stage == kFinish) {
     outputs[0] = Value(Scalar(Finish(call, totals)));
@@ -208,8 +207,10 @@ Status RunStage(const StageCall& call, std::span<Value> outputs) {
 }
 
 constexpr Reach kWithAll[] = {Reach::kHere, Reach::kHere, Reach::kAll};
-constexpr Stage kStages[] = {{.outputs = kSampleOutputs, .reads_inputs = true},
-                             {.outputs = kWindowOutputs, .reads_inputs = true},
+constexpr Stage kStages[] = {kDrawnStage,
+                             kNarrowStage,
+                             kSampleStage,
+                             kWindowStage,
                              {.outputs = kWithAll},
                              {.outputs = kWithAll, .reads_inputs = true},
                              {}};

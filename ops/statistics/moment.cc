@@ -31,28 +31,54 @@ double Power(double x, double order) {
   return order == 2 ? x * x : order == 3 ? x * x * x : (x * x) * (x * x);
 }
 
-Result<Value> RunMoment(const KernelCall& call) {
-  const size_t matrices = MatricesOf(call.node);
-  HEDDLE_ASSIGN_OR_RETURN(const std::vector<Matrix> cells, CellsOfOneShape(call, "moment", matrices));
-  const double order = NumberOr(call, static_cast<int>(matrices), 0);
-  HEDDLE_RETURN_IF_ERROR(CheckOrder(order, StatusCode::kFailedPrecondition));
-  const bool weighted = matrices == 2;
-  const auto weight = [&](const double* const* x, int64_t k) { return weighted ? x[1][k] : 1.0; };
-  WideNumber count = static_cast<double>(cells[0].cells());
-  if (weighted) {
-    HEDDLE_ASSIGN_OR_RETURN(count, SumOf(call, cells, weight));
+double OrderOf(const KernelCall& call) { return NumberOr(call, static_cast<int>(MatricesOf(call.node)), 0); }
+
+// Sums are those of the weights, of the cells, and of the powers.
+Result<std::vector<TermOfCells>> TermsOfMean(const KernelCall& call) {
+  HEDDLE_RETURN_IF_ERROR(CheckOrder(OrderOf(call), StatusCode::kFailedPrecondition));
+  std::vector<TermOfCells> terms;
+  if (MatricesOf(call.node) == 2) {
+    terms.emplace_back([](const double* const* x, int64_t k) { return x[1][k]; });
+    terms.emplace_back([](const double* const* x, int64_t k) { return x[0][k] * x[1][k]; });
+  } else {
+    terms.emplace_back([](const double* const* x, int64_t k) { return x[0][k]; });
   }
-  HEDDLE_ASSIGN_OR_RETURN(const WideNumber sum, SumOf(call, cells, [&](const double* const* x, int64_t k) {
-                            return x[0][k] * weight(x, k);
-                          }));
-  const double mean = (sum / count).ToDouble();
-  if (order == 0) return Value(Scalar(mean));
-  const auto power = [&](const double* const* x, int64_t k) {
-    return Power(x[0][k] - mean, order) * weight(x, k);
-  };
-  HEDDLE_ASSIGN_OR_RETURN(const WideNumber moments, SumOf(call, cells, power));
-  return Value(Scalar((moments / count).ToDouble()));
+  return terms;
 }
+
+WideNumber CountOf(const KernelCall& call, double cells, std::span<const WideNumber> sums) {
+  return MatricesOf(call.node) == 2 ? sums[0] : WideNumber(cells);
+}
+
+double MeanOf(const KernelCall& call, double cells, std::span<const WideNumber> sums) {
+  return (sums[MatricesOf(call.node) - 1] / CountOf(call, cells, sums)).ToDouble();
+}
+
+std::vector<TermOfCells> TermsOfPowers(const KernelCall& call, double cells,
+                                       std::span<const WideNumber> sums) {
+  const double order = OrderOf(call), mean = MeanOf(call, cells, sums);
+  if (order == 0) return {};
+  if (MatricesOf(call.node) == 2)
+    return {[=](const double* const* x, int64_t k) { return Power(x[0][k] - mean, order) * x[1][k]; }};
+  return {[=](const double* const* x, int64_t k) { return Power(x[0][k] - mean, order); }};
+}
+
+double MomentOf(const KernelCall& call, double cells, std::span<const WideNumber> sums) {
+  if (OrderOf(call) == 0) return MeanOf(call, cells, sums);
+  return (sums.back() / CountOf(call, cells, sums)).ToDouble();
+}
+
+constexpr StatisticOfSums kStatistic = {.name = "moment",
+                                        .matrices = MatricesOf,
+                                        .first = TermsOfMean,
+                                        .second = TermsOfPowers,
+                                        .result = MomentOf};
+
+Result<Value> RunMoment(const KernelCall& call) { return RunStatistic(call, kStatistic); }
+Status RunMomentStage(const StageCall& call, std::span<Value> outputs) {
+  return RunStatisticStage(call, kStatistic, outputs);
+}
+constexpr StagedForm kStaged = StatisticForm(RunMomentStage);
 
 double MomentWorkingBytes(const Node& node, std::span<const ValueInfo> inputs) {
   return sizeof(double) * static_cast<double>(inputs[0].shape.Cells()) *
@@ -70,6 +96,8 @@ void DifferentiateMoment(AdjointCall& call) {
 
 constexpr Operator Moment(Operator op) {
   op.infer = InferMoment;
+  op.input_use = MatricesByRows;
+  op.staged = &kStaged;
   op.run = RunMoment;
   op.may_fail = true;
   op.working_bytes = MomentWorkingBytes;
@@ -83,7 +111,8 @@ constexpr Operator Moment(Operator op) {
 /// Shapes:  X of any shape with cells, k a number; a number.
 /// Errors:  k other than 0, 2, 3, 4; no cells.
 /// Error:   that of two sums (docs/numerics.md, section 3); no digits cancel but those of x - mean.
-/// Cost:    two passes over X, the second through a copy.
+/// Cost:    two passes over X, each through a copy.
+/// Rows:    on several ranks each adds up its own, in stages; every rank has the result.
 extern constexpr Operator kMoment = Moment({.name = "moment",
                                             .form = CallForm::kPositional,
                                             .parameters = "X k",

@@ -11,7 +11,7 @@
 namespace heddle::ops {
 namespace {
 
-enum StageNumber { kSample, kWindows, kFind, kFinish };
+enum StageNumber { kFind = kWindowStages, kFinish };
 
 // The quantiles that this rank looks up.
 std::vector<double> FoundQuantiles(const StageCall& call, const QuantileRequest& request) {
@@ -44,14 +44,13 @@ Status RunStage(const StageCall& call, std::span<Value> outputs) {
   }
   HEDDLE_ASSIGN_OR_RETURN(const QuantileRequest request, RequestOfQuantile(call.WholeCall()));
   const ColumnOfRanks column{.name = request.name, .weights = request.weights};
-  if (call.stage == kSample) return SampleColumn(call, column, request.probabilities.size(), outputs);
-  if (call.stage == kWindows) {
+  if (call.stage < kWindowStages) {
     const auto ranks = [&](double total) {
       std::vector<std::pair<double, double>> wanted;
       for (const double p : request.probabilities) wanted.push_back(RanksOf(p, total, request.averages));
       return wanted;
     };
-    return SendWindows(call, column, ranks, outputs);
+    return FindWindows(call, column, ranks, outputs);
   }
   const std::vector<double> quantiles = FoundQuantiles(call, request);
   HEDDLE_ASSIGN_OR_RETURN(Matrix found, Matrix::Dense(static_cast<int64_t>(quantiles.size()), 1));
@@ -61,8 +60,10 @@ Status RunStage(const StageCall& call, std::span<Value> outputs) {
 }
 
 constexpr Reach kOfFind[] = {Reach::kAll};
-constexpr Stage kStages[] = {{.outputs = kSampleOutputs, .reads_inputs = true},
-                             {.outputs = kWindowOutputs, .reads_inputs = true},
+constexpr Stage kStages[] = {kDrawnStage,
+                             kNarrowStage,
+                             kSampleStage,
+                             kWindowStage,
                              {.outputs = kOfFind, .reads_inputs = true},
                              {}};
 

@@ -8,6 +8,7 @@
 #include "ops/cells/move_cells.h"
 #include "ops/cells/row_order.h"
 #include "ops/cells/storage.h"
+#include "ops/statistics/narrow_column.h"
 #include "ops/statistics/select_ranks.h"
 #include "ops/statistics/unsorted_column.h"
 
@@ -88,6 +89,102 @@ int64_t AddWeightedSamples(const Matrix& sorted, double weight, int64_t step, El
   return count;
 }
 
+std::span<const double> CellsOf(const Matrix& column) {
+  return {column.data(), static_cast<size_t>(column.rows())};
+}
+
+// Some of the cells of this rank, none of a column with weights.
+Status Draw(const StageCall& call, const ColumnOfRanks& column, std::span<Value> outputs) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix drawn, Matrix::Dense(0, 1));
+  if (WeightsOf(call, column) == nullptr) {
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, AsDense(call.inputs[0]->matrix()));
+    HEDDLE_ASSIGN_OR_RETURN(drawn,
+                            DrawCells(CellsOf(cells), call.rows.Begin(call.rank), call.rows.Length()));
+  }
+  outputs[0] = Value(std::move(drawn));
+  return OkStatus();
+}
+
+Status Narrow(const StageCall& call, const RanksOfTotal& ranks, std::span<Value> outputs) {
+  const int64_t total = call.rows.Length();
+  const std::vector<std::pair<double, double>> wanted = ranks(static_cast<double>(total));
+  const std::vector<ValueRange> ranges = GuessRanges(call.Received(0).matrix(), total, wanted);
+  NarrowColumn narrow;
+  if (!ranges.empty()) {
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, AsDense(call.inputs[0]->matrix()));
+    narrow = NarrowColumn::Of(CellsOf(cells), ranges);
+  }
+  HEDDLE_ASSIGN_OR_RETURN(Matrix cells, Matrix::Dense(std::ssize(narrow.cells), 1));
+  std::copy(narrow.cells.begin(), narrow.cells.end(), cells.mutable_data());
+  HEDDLE_ASSIGN_OR_RETURN(Matrix row, narrow.ToRow());
+  outputs[0] = Value(std::move(cells));
+  outputs[1] = Value(std::move(row));
+  return OkStatus();
+}
+
+// Whether the cells at all of the ranks are in the ranges, of which each rank has told what it has in them.
+bool HoldsAll(const Matrix& rows, std::span<const std::pair<double, double>> ranks) {
+  if (rows.rows() == 0 || rows.columns() == 1) return false;
+  std::vector<std::pair<double, double>> held;  // Ranks, by range.
+  for (int64_t rank = 0; rank < rows.rows(); ++rank) {
+    const NarrowColumn column = NarrowColumn::OfRow(rows.data() + rank * rows.columns(), rows.columns());
+    held.resize(column.parts.size());
+    double in_front = 0;
+    for (size_t i = 0; i < held.size(); ++i) {
+      held[i].first += static_cast<double>(column.parts[i].skipped) + in_front;
+      in_front += static_cast<double>(column.parts[i].count);
+      held[i].second += static_cast<double>(column.parts[i].skipped) + in_front;
+    }
+  }
+  return std::all_of(ranks.begin(), ranks.end(), [&](const auto& wanted) {
+    return std::any_of(held.begin(), held.end(), [&](const auto& range) {
+      return wanted.first > range.first && wanted.second <= range.second;
+    });
+  });
+}
+
+// The cells of this rank among which windows are looked for: those in ranges of values, or all.
+struct SoughtCells {
+  std::span<const double> cells;
+  std::vector<NarrowColumn::Part> parts;
+  bool is_narrow = false;
+
+  // `narrow` and `rows` as the stages hand them on; `all` is this rank's piece of the column.
+  static SoughtCells Of(const Matrix& all, const Matrix& narrow, const Matrix& rows, int32_t rank) {
+    if (rows.rows() == 0) return {CellsOf(all), {{.count = all.rows()}}, false};
+    return {CellsOf(narrow),
+            NarrowColumn::OfRow(rows.data() + rank * rows.columns(), rows.columns()).parts, true};
+  }
+  // How many more cells are in front of a value in a range than are here.
+  int64_t SkippedAt(double value) const {
+    for (const NarrowColumn::Part& part : parts)
+      if (is_narrow && ExactSortKey(value) <= ExactSortKey(part.range.high)) return part.skipped;
+    return 0;
+  }
+};
+
+// Samples at regular distances; where cells are narrow, bounds around those of each range.
+int64_t AddSamples(const SoughtCells& sought, int64_t step, bool* has_nan, ElementRows* samples) {
+  int64_t count = 0, first = 0;
+  const auto add = [&](double value, int64_t before, int64_t weight) {
+    samples->Add({&value, 1}, static_cast<double>(before), static_cast<double>(before + weight));
+    ++count;
+  };
+  for (const NarrowColumn::Part& part : sought.parts) {
+    std::vector<int64_t> places;
+    for (int64_t place = 0; place < part.count; place += step) places.push_back(place);
+    const std::vector<double> values = SelectRanks(
+        sought.cells.subspan(static_cast<size_t>(first), static_cast<size_t>(part.count)), places);
+    *has_nan |= values.size() < places.size();
+    const int64_t in_front = first + part.skipped;
+    if (sought.is_narrow) add(part.range.low, in_front, 0);
+    for (size_t i = 0; i < values.size(); ++i) add(values[i], in_front + places[i], 1);
+    if (sought.is_narrow) add(part.range.high, in_front + part.count, 0);
+    first += part.count;
+  }
+  return count;
+}
+
 Status SendBetween(const StageCall& call, const RankedTotals& totals, const PlaceBounds& bounds,
                    const std::vector<std::pair<double, double>>& ranks, std::span<Value> outputs) {
   struct Bounds {
@@ -96,15 +193,18 @@ Status SendBetween(const StageCall& call, const RankedTotals& totals, const Plac
   std::vector<Bounds> windows;
   for (const auto& [low, high] : ranks) windows.push_back({bounds.Begin(low - 1), bounds.End(high - 1)});
   std::optional<UnsortedColumn> unsorted;
+  SoughtCells sought;
+  Matrix cells;
   if (!totals.is_weighted) {
-    HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, AsDense(call.inputs[0]->matrix()));
+    HEDDLE_ASSIGN_OR_RETURN(cells, AsDense(call.inputs[0]->matrix()));
+    sought = SoughtCells::Of(cells, call.Received(0).matrix(), call.Received(1).matrix(), call.rank);
     std::vector<UnsortedColumn::Range> ranges;
     const auto key = [](const std::optional<GlobalElement>& bound) -> std::optional<double> {
       if (!bound) return std::nullopt;
       return bound->keys[0];
     };
     for (const Bounds& window : windows) ranges.push_back({key(window.begin), key(window.end)});
-    unsorted.emplace(std::span(cells.data(), static_cast<size_t>(cells.rows())), ranges);
+    unsorted.emplace(sought.cells, ranges);
   }
   std::optional<WeightedValues> sorted;
   if (totals.is_weighted) sorted.emplace(call.Received(0).matrix());
@@ -114,11 +214,14 @@ Status SendBetween(const StageCall& call, const RankedTotals& totals, const Plac
     const auto [first, last] = OwnPlaces(static_cast<int64_t>(windows.size()), rank, call.ranks());
     for (int64_t i = first; i < last; ++i) {
       const auto& [begin, end] = windows[static_cast<size_t>(i)];
-      const auto before = [&](const GlobalElement& bound) {
+      const int64_t skipped = begin ? sought.SkippedAt(begin->keys[0]) : 0;
+      const auto before = [&](GlobalElement bound) {
+        bound.before -= static_cast<double>(skipped);
         return unsorted ? unsorted->CountBefore(call.rank, bound)
                         : CountBefore(*sorted, totals.order(), call.rank, bound);
       };
-      rows.AddWindow(elements, begin ? before(*begin) : 0, end ? before(*end) : elements.count());
+      rows.AddWindow(elements, begin ? before(*begin) : 0, end ? before(*end) : elements.count(),
+                     static_cast<double>(skipped));
     }
     HEDDLE_ASSIGN_OR_RETURN(outputs[static_cast<size_t>(2 + rank)], rows.ToMatrix());
   }
@@ -160,47 +263,45 @@ WeightedValues::WeightedValues(const Matrix& rows)
     before_[static_cast<size_t>(i) + 1] = before_[static_cast<size_t>(i)] + Weight(i);
 }
 
-Status SampleColumn(const StageCall& call, const ColumnOfRanks& column, size_t statistics,
+namespace {
+
+Status SampleColumn(const StageCall& call, const ColumnOfRanks& column, const RanksOfTotal& ranks,
                     std::span<Value> outputs) {
-  const Matrix& x = call.inputs[0]->matrix();
   const Value* const weights = WeightsOf(call, column);
-  const Shape of_weights =
-      weights == nullptr ? Shape() : call.input_infos[static_cast<size_t>(column.weights)].shape;
   const int64_t rows = call.rows.Length();
-  HEDDLE_RETURN_IF_ERROR(
-      CheckRankedSizes(column.name, {rows, x.columns()}, weights == nullptr ? nullptr : &of_weights));
-  HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, AsDense(x));
-  const int64_t step = SampleStep(rows, static_cast<int64_t>(statistics));
+  const std::vector<std::pair<double, double>> wanted = ranks(static_cast<double>(rows));
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, AsDense(call.inputs[0]->matrix()));
+  const int64_t step = SampleStep(rows, std::ssize(wanted));
   Summary summary;
   ElementRows samples(kKeys);
-  Matrix sorted;
+  Matrix here, rows_of_ranks;
   if (weights != nullptr) {
     HEDDLE_ASSIGN_OR_RETURN(const Matrix counts, AsDense(weights->matrix()));
-    HEDDLE_ASSIGN_OR_RETURN(sorted,
+    HEDDLE_ASSIGN_OR_RETURN(here,
                             SortedValues(column.name, cells, counts, call.context.cancelled, &summary));
     if (!summary.has_nan && !summary.no_count && summary.weight < 0x1p53)
-      summary.samples = AddWeightedSamples(sorted, summary.weight, step, &samples);
+      summary.samples = AddWeightedSamples(here, summary.weight, step, &samples);
   } else {
-    std::vector<int64_t> places;
-    for (int64_t place = 0; place < cells.rows(); place += step) places.push_back(place);
-    const std::vector<double> values = SelectRanks({cells.data(), static_cast<size_t>(cells.rows())}, places);
-    summary.weight = static_cast<double>(cells.rows());
-    summary.has_nan = values.size() < places.size();
-    summary.samples = static_cast<int64_t>(values.size());
-    for (size_t i = 0; i < values.size(); ++i) {
-      const auto place = static_cast<double>(places[i]);
-      samples.Add({&values[i], 1}, place, place + 1);
+    if (HoldsAll(call.Received(1).matrix(), wanted)) {
+      here = call.Received(0).matrix();
+      rows_of_ranks = call.Received(1).matrix();
+      summary.has_nan =
+          NarrowColumn::OfRow(rows_of_ranks.data() + call.rank * rows_of_ranks.columns(), 1).has_nan;
     }
+    const SoughtCells sought = SoughtCells::Of(cells, here, rows_of_ranks, call.rank);
+    summary.weight = static_cast<double>(cells.rows());
+    if (!summary.has_nan) summary.samples = AddSamples(sought, step, &summary.has_nan, &samples);
   }
-  outputs[0] = Value(std::move(sorted));
-  HEDDLE_ASSIGN_OR_RETURN(outputs[1], samples.ToMatrix());
-  HEDDLE_ASSIGN_OR_RETURN(outputs[2], summary.ToRow());
+  outputs[0] = Value(std::move(here));
+  outputs[1] = Value(std::move(rows_of_ranks));
+  HEDDLE_ASSIGN_OR_RETURN(outputs[2], samples.ToMatrix());
+  HEDDLE_ASSIGN_OR_RETURN(outputs[3], summary.ToRow());
   return OkStatus();
 }
 
 Status SendWindows(const StageCall& call, const ColumnOfRanks& column, const RanksOfTotal& ranks,
                    std::span<Value> outputs) {
-  const Matrix& summaries = call.Received(2).matrix();
+  const Matrix& summaries = call.Received(3).matrix();
   RankedTotals totals{.is_weighted = WeightsOf(call, column) != nullptr};
   std::vector<int64_t> samples;
   std::vector<double> weights;
@@ -221,8 +322,26 @@ Status SendWindows(const StageCall& call, const ColumnOfRanks& column, const Ran
     return OkStatus();
   }
   if (!totals.is_exact()) return SendAll(call, outputs);
-  const PlaceBounds bounds(totals.order(), kKeys, call.Received(1).matrix(), samples, weights);
+  const PlaceBounds bounds(totals.order(), kKeys, call.Received(2).matrix(), samples, weights);
   return SendBetween(call, totals, bounds, ranks(totals.total), outputs);
+}
+
+}  // namespace
+
+Status FindWindows(const StageCall& call, const ColumnOfRanks& column, const RanksOfTotal& ranks,
+                   std::span<Value> outputs) {
+  const Value* const weights = WeightsOf(call, column);
+  const Shape of_weights =
+      weights == nullptr ? Shape() : call.input_infos[static_cast<size_t>(column.weights)].shape;
+  HEDDLE_RETURN_IF_ERROR(CheckRankedSizes(column.name,
+                                          {call.rows.Length(), call.inputs[0]->matrix().columns()},
+                                          weights == nullptr ? nullptr : &of_weights));
+  switch (call.stage) {
+    case 0: return Draw(call, column, outputs);
+    case 1: return Narrow(call, ranks, outputs);
+    case 2: return SampleColumn(call, column, ranks, outputs);
+    default: return SendWindows(call, column, ranks, outputs);
+  }
 }
 
 WindowReader WindowsOf(const StageCall& call, const RankedTotals& totals) {

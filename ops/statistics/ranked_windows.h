@@ -42,22 +42,29 @@ struct RankedTotals {
   static RankedTotals OfRow(const Matrix& row);
 };
 
-/// The first stage reads the inputs and makes kHere the sorted values with their weights, if they have any,
-/// kAll samples, kAll a summary. `statistics` windows will be asked for.
-inline constexpr Reach kSampleOutputs[] = {Reach::kHere, Reach::kAll, Reach::kAll};
-Status SampleColumn(const StageCall& call, const ColumnOfRanks& column, size_t statistics,
-                    std::span<Value> outputs);
-
-/// The second reads them again and makes kHere the totals, kHere the sorted values, kParts windows: each goes
-/// to the rank that looks it up (OwnPlaces). `ranks` tells for each window the lowest and the highest rank,
-/// counted from 1, that must be in it. No windows of a column with NaN; one of all values, to rank 0, where
-/// the total is not exact, with the weights alone in place of sums of weights.
-inline constexpr Reach kWindowOutputs[] = {Reach::kHere, Reach::kHere, Reach::kParts};
+/// The first four stages of an order statistic find the windows of some ranks, counted from 1: `ranks` tells for
+/// each window the lowest and the highest that must be in it.
+///   1. Each rank tells all others some of its cells, drawn by their rows.
+///   2. Between which values the windows are is guessed from these, with room to spare: each rank keeps its
+///      cells between them, and tells all how many it has of those and in front of them.
+///   3. Where the guess was right, the samples of global_places.h are of these cells; else, and of a column
+///      with weights, of all.
+///   4. Windows go to the ranks that look them up (OwnPlaces): kHere the totals, kHere the sorted values with
+///      their weights if they have any, kParts windows. No windows of a column with NaN; one of all values, to
+///      rank 0, where the total is not exact, with the weights alone in place of sums of weights.
 using RanksOfTotal = std::function<std::vector<std::pair<double, double>>(double total)>;
-Status SendWindows(const StageCall& call, const ColumnOfRanks& column, const RanksOfTotal& ranks,
+Status FindWindows(const StageCall& call, const ColumnOfRanks& column, const RanksOfTotal& ranks,
                    std::span<Value> outputs);
+inline constexpr int kWindowStages = 4;
+inline constexpr Reach kDrawnOutputs[] = {Reach::kAll}, kNarrowOutputs[] = {Reach::kHere, Reach::kAll},
+                       kSampleOutputs[] = {Reach::kHere, Reach::kHere, Reach::kAll, Reach::kAll},
+                       kWindowOutputs[] = {Reach::kHere, Reach::kHere, Reach::kParts};
+inline constexpr Stage kDrawnStage = {.outputs = kDrawnOutputs, .reads_inputs = true},
+                       kNarrowStage = {.outputs = kNarrowOutputs, .reads_inputs = true},
+                       kSampleStage = {.outputs = kSampleOutputs, .reads_inputs = true},
+                       kWindowStage = {.outputs = kWindowOutputs, .reads_inputs = true};
 
-/// Reads the windows in the third stage.
+/// Reads the windows in the stage behind them.
 WindowReader WindowsOf(const StageCall& call, const RankedTotals& totals);
 /// The column of a window of all values.
 RankedColumn ColumnOf(const MergedWindow& all);

@@ -97,7 +97,7 @@ Result<Value> RunRanksBackward(const KernelCall& call) {
 // ---- Quantiles on several ranks: all find the values that they take, count how often these are there, and
 // give their own cells the shares.
 
-enum StageNumber { kSample, kWindows, kFindValues, kCount, kShare };
+enum StageNumber { kFindValues = kWindowStages, kCount, kShare };
 
 // A value that gets something of the adjoint. Rows of matrices are written and read as such.
 struct Taken {
@@ -213,17 +213,14 @@ Status Share(const StageCall& call, const RankedTotals& totals, std::vector<Take
 
 Status RunStage(const StageCall& call, std::span<Value> outputs) {
   const ColumnOfRanks column{.name = NameOf(call.node), .weights = kW};
-  if (call.stage == kSample || call.stage == kWindows) {
+  if (call.stage < kWindowStages) {
     const AskedQuantiles asked = QuantilesOf(call.WholeCall());
-    if (call.stage == kSample) return SampleColumn(call, column, asked.quantiles.size(), outputs);
-    return SendWindows(
-        call, column,
-        [&](double total) {
-          std::vector<std::pair<double, double>> ranks;
-          for (const Asked& one : asked.quantiles) ranks.push_back(RanksOf(one.p, total, asked.averages));
-          return ranks;
-        },
-        outputs);
+    const auto ranks = [&](double total) {
+      std::vector<std::pair<double, double>> wanted;
+      for (const Asked& one : asked.quantiles) wanted.push_back(RanksOf(one.p, total, asked.averages));
+      return wanted;
+    };
+    return FindWindows(call, column, ranks, outputs);
   }
   const RankedTotals totals = RankedTotals::OfRow(call.Received(0).matrix());
   outputs[0] = call.Received(0);
@@ -241,8 +238,10 @@ InputUse UseOfInput(const Node&, std::span<const ValueInfo>, int i) {
 
 constexpr Reach kValues[] = {Reach::kHere, Reach::kAll};
 constexpr Reach kValuesAndCounts[] = {Reach::kHere, Reach::kHere, Reach::kAll};
-constexpr Stage kStages[] = {{.outputs = kSampleOutputs, .reads_inputs = true},
-                             {.outputs = kWindowOutputs, .reads_inputs = true},
+constexpr Stage kStages[] = {kDrawnStage,
+                             kNarrowStage,
+                             kSampleStage,
+                             kWindowStage,
                              {.outputs = kValues, .reads_inputs = true},
                              {.outputs = kValuesAndCounts, .reads_inputs = true},
                              {.reads_inputs = true}};

@@ -9,15 +9,24 @@ Result<ValueInfo> InferWeightedMean(const InferContext& context) {
   return ValueInfo::OfScalar(ValueType::kDouble);
 }
 
-Result<Value> RunWeightedMean(const KernelCall& call) {
-  HEDDLE_ASSIGN_OR_RETURN(const std::vector<Matrix> cells, CellsOfOneShape(call, "mean", 2));
-  HEDDLE_ASSIGN_OR_RETURN(const WideNumber sum, SumOf(call, cells, [](const double* const* x, int64_t k) {
-                            return x[0][k] * x[1][k];
-                          }));
-  HEDDLE_ASSIGN_OR_RETURN(const WideNumber weights,
-                          SumOf(call, cells, [](const double* const* x, int64_t k) { return x[1][k]; }));
-  return Value(Scalar((sum / weights).ToDouble()));
+size_t TwoMatrices(const Node&) { return 2; }
+Result<std::vector<TermOfCells>> Terms(const KernelCall&) {
+  return std::vector<TermOfCells>{[](const double* const* x, int64_t k) { return x[0][k] * x[1][k]; },
+                                  [](const double* const* x, int64_t k) { return x[1][k]; }};
 }
+std::vector<TermOfCells> NoTerms(const KernelCall&, double, std::span<const WideNumber>) { return {}; }
+double MeanOf(const KernelCall&, double, std::span<const WideNumber> sums) {
+  return (sums[0] / sums[1]).ToDouble();
+}
+
+constexpr StatisticOfSums kStatistic = {
+    .name = "mean", .matrices = TwoMatrices, .first = Terms, .second = NoTerms, .result = MeanOf};
+
+Result<Value> RunWeightedMean(const KernelCall& call) { return RunStatistic(call, kStatistic); }
+Status RunWeightedMeanStage(const StageCall& call, std::span<Value> outputs) {
+  return RunStatisticStage(call, kStatistic, outputs);
+}
+constexpr StagedForm kStaged = StatisticForm(RunWeightedMeanStage);
 
 double WeightedMeanWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
   return 3 * sizeof(double) * static_cast<double>(inputs[0].shape.Cells());
@@ -31,11 +40,14 @@ double WeightedMeanWorkingBytes(const Node&, std::span<const ValueInfo> inputs) 
 /// Errors:  shapes that differ; no cells.
 /// Error:   that of the two sums (docs/numerics.md, section 3).
 /// Cost:    two passes, each through a copy.
+/// Rows:    on several ranks each adds up its own, in stages; every rank has the result.
 extern constexpr Operator kWeightedMean = {.name = "weightedMean",
                                            .parameters = "X W",
                                            .min_inputs = 2,
                                            .max_inputs = 2,
                                            .infer = InferWeightedMean,
+                                           .input_use = MatricesByRows,
+                                           .staged = &kStaged,
                                            .run = RunWeightedMean,
                                            .may_fail = true,
                                            .working_bytes = WeightedMeanWorkingBytes,

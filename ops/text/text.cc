@@ -8,8 +8,10 @@
 #include "core/text/double_text.h"
 #include "ops/base/arguments.h"
 #include "ops/base/operator.h"
+#include "ops/base/stages.h"
 #include "ops/base/whole_number.h"
 #include "ops/catalog.h"
+#include "ops/frame/row_pieces.h"
 #include "ops/text/java_format.h"
 
 // toString, format, and the effects on the script's output: print, stop, assert (language reference 2.9 and
@@ -97,6 +99,25 @@ Result<Value> RunToString(const KernelCall& call) {
   return Value(Scalar(TextOf(value, layout)));
 }
 
+// Every rank gets the rows that are shown, of those that have them, and writes the same text.
+Status RunToStringStage(const StageCall& call, std::span<Value> outputs) {
+  HEDDLE_ASSIGN_OR_RETURN(const TextLayout layout, LayoutOf(call.WholeCall()));
+  if (call.stage == 0) {
+    const Value& rows = *call.inputs[0];
+    const int64_t shown =
+        std::clamp<int64_t>(layout.rows - call.rows.Begin(call.rank), 0, rows.shape().rows);
+    HEDDLE_ASSIGN_OR_RETURN(outputs[0], SliceRows(rows, 0, shown));
+    return OkStatus();
+  }
+  outputs[0] = Value(Scalar(TextOf(call.Received(0), layout)));
+  return OkStatus();
+}
+bool IsOfMatrix(const Node&, std::span<const ValueInfo> inputs) { return inputs[0].IsMatrix(); }
+constexpr Reach kShownRows[] = {Reach::kAll};
+constexpr Stage kTextStages[] = {{.outputs = kShownRows, .reads_inputs = true}, {.reads_inputs = true}};
+constexpr StagedForm kTextStaged = {
+    .stages = kTextStages, .result = StagedResult::kEach, .applies = IsOfMatrix, .run = RunToStringStage};
+
 Result<Value> RunFormat(const KernelCall& call) {
   const std::vector<const Scalar*> scalars = ScalarInputs(call);
   HEDDLE_ASSIGN_OR_RETURN(std::string text, JavaFormat(scalars[0]->ToText(), std::span(scalars).subspan(1)));
@@ -157,6 +178,8 @@ constexpr Operator kOperators[] = {
      .min_inputs = 1,
      .max_inputs = 7,
      .infer = InferText,
+     .input_use = FirstByRows,
+     .staged = &kTextStaged,
      .run = RunToString,
      .takes_frames = true,
      .scalar_type = TypeOfText,

@@ -345,6 +345,10 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
     {"cbind", [](const Node&, Inputs inputs) -> Value { return Cbind(All(inputs)); }},
     {"rbind", [](const Node&, Inputs inputs) -> Value { return Rbind(All(inputs)); }},
     {"diag", [](const Node&, Inputs inputs) -> Value { return Diag(M(inputs, 0)); }},
+    {"regroup",
+     [](const Node&, Inputs inputs) -> Value {
+       return Regroup(M(inputs, 0), inputs[1]->scalar().AsInteger());
+     }},
     {"rev", [](const Node&, Inputs inputs) -> Value { return Rev(M(inputs, 0)); }},
     {"index", OfIndex},
     {"indexAssign", OfIndexAssign},

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/reference/lstm.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "core/values/panels.h"
 #include "ops/simd/cellwise/math.h"
+#include "tests/reference/aggregate.h"
 
 namespace heddle::ops::reference {
 namespace {
@@ -45,7 +48,10 @@ std::vector<Matrix> Lstm(const LstmCall& call) {
   return {out, last, outputs, cells, gates};
 }
 
-std::vector<Matrix> LstmBackward(const LstmCall& call, const Matrix& of_out, const Matrix& of_cell) {
+namespace {
+
+// Of at most a granule of sequences.
+std::vector<Matrix> BackwardOfGranule(const LstmCall& call, const Matrix& of_out, const Matrix& of_cell) {
   const std::vector<Matrix> forward = Lstm(call);
   const Matrix &outputs = forward[2], &cells = forward[3], &gates = forward[4];
   const int64_t n = call.x.rows(), m = call.weights.columns() / 4, d = call.weights.rows() - m;
@@ -96,6 +102,42 @@ std::vector<Matrix> LstmBackward(const LstmCall& call, const Matrix& of_out, con
       }
   }
   return {of_x, of_weights, of_bias, back, state};
+}
+
+Matrix Sum(const Matrix& a, const Matrix& b) {
+  Matrix sum = *FilledMatrix(a.rows(), a.columns(), 0);
+  for (int64_t i = 0; i < a.rows(); ++i)
+    for (int64_t j = 0; j < a.columns(); ++j) At(sum, i, j) = a.At(i, j) + b.At(i, j);
+  return sum;
+}
+
+}  // namespace
+
+std::vector<Matrix> LstmBackward(const LstmCall& call, const Matrix& of_out, const Matrix& of_cell) {
+  const int64_t n = call.x.rows(), granule = Granule(n);
+  if (n <= granule) return BackwardOfGranule(call, of_out, of_cell);
+  std::vector<std::vector<Matrix>> leaves;
+  for (int64_t begin = 0; begin < n; begin += granule) {
+    const int64_t end = std::min(n, begin + granule);
+    const Matrix x = call.x.Rows(begin, end), out0 = call.out0.Rows(begin, end), c0 = call.c0.Rows(begin, end);
+    leaves.push_back(BackwardOfGranule({x, call.weights, call.bias, out0, c0, call.sequences},
+                                       of_out.Rows(begin, end), of_cell.Rows(begin, end)));
+  }
+  std::vector<Matrix> results;
+  for (size_t result = 0; result < 5; ++result) {
+    std::vector<Matrix> of_leaves;
+    for (const std::vector<Matrix>& leaf : leaves) of_leaves.push_back(leaf[result]);
+    if (result == 1 || result == 2) {
+      results.push_back(Tree(of_leaves, 0, of_leaves.size(), Sum));
+      continue;
+    }
+    Matrix rows = *FilledMatrix(n, of_leaves[0].columns(), 0);
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t j = 0; j < rows.columns(); ++j)
+        At(rows, i, j) = of_leaves[static_cast<size_t>(i / granule)].At(i % granule, j);
+    results.push_back(std::move(rows));
+  }
+  return results;
 }
 
 }  // namespace heddle::ops::reference

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/reference/neural.h"
 
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <vector>
+
+#include "core/values/panels.h"
+#include "tests/reference/aggregate.h"
 
 namespace heddle::ops::reference {
 namespace {
@@ -46,10 +51,18 @@ Matrix Pool(const ImageCall& call, const Matrix& x,
 
 double ChannelSum(const Matrix& x, int64_t channels, int64_t k,
                   const std::function<double(int64_t n, int64_t column)>& term) {
-  const int64_t cells = x.columns() / channels;
-  double r[8] = {};
-  for (int64_t n = 0; n < x.rows(); ++n)
-    for (int64_t j = 0; j < cells; ++j) r[j % 8] += term(n, k * cells + j);
+  using Lanes = std::array<double, 8>;
+  const int64_t cells = x.columns() / channels, granule = Granule(x.rows());
+  std::vector<Lanes> leaves;
+  for (int64_t n = 0; n < x.rows(); ++n) {
+    if (n % granule == 0) leaves.emplace_back();
+    for (int64_t j = 0; j < cells; ++j) leaves.back()[static_cast<size_t>(j % 8)] += term(n, k * cells + j);
+  }
+  const Lanes r = Tree(leaves, 0, leaves.size(), [](const Lanes& a, const Lanes& b) {
+    Lanes sum;
+    for (size_t lane = 0; lane < sum.size(); ++lane) sum[lane] = a[lane] + b[lane];
+    return sum;
+  });
   return ((r[0] + r[4]) + (r[2] + r[6])) + ((r[1] + r[5]) + (r[3] + r[7]));
 }
 

@@ -5,6 +5,7 @@
 
 #include "tests/reference/lstm.h"
 #include "tests/reference/neural.h"
+#include "tests/reference/reorganize.h"
 
 namespace heddle::ops::reference {
 namespace {
@@ -95,6 +96,20 @@ constexpr std::pair<std::string_view, SeveralKernel> kSeveralKernels[] = {
            BatchNormBackward(M(inputs, 0), M(inputs, 1), M(inputs, 2), M(inputs, 4), M(inputs, 5)));
      }},
     {"lstm", [](const Node&, Inputs inputs) { return ValuesOf(Lstm(LstmOf(inputs))); }},
+    {"lstm_by_rows",
+     [](const Node&, Inputs inputs) {
+       std::vector<Matrix> results = Lstm(LstmOf(inputs));
+       const int64_t n = M(inputs, 0).rows(), gates = M(inputs, 1).columns();
+       for (size_t i = 2; i < results.size(); ++i) {
+         const int64_t columns = results[i].rows() * (i == 4 ? gates : gates / 4);
+         results[i] = n == 0 ? *FilledMatrix(0, columns, 0) : Regroup(results[i], n);
+       }
+       return ValuesOf(std::move(results));
+     }},
+    {"lstm_backward_by_rows",
+     [](const Node&, Inputs inputs) {
+       return ValuesOf(LstmBackward(LstmOf(inputs), M(inputs, 6), M(inputs, 7)));
+     }},
     {"lstm_backward",
      [](const Node&, Inputs inputs) {
        return ValuesOf(LstmBackward(LstmOf(inputs), M(inputs, 6), M(inputs, 7)));

@@ -50,6 +50,16 @@ Matrix Diag(const Matrix& x) {
   return Build(x.rows(), 1, [&](int64_t i, int64_t) { return x.At(i, i); });
 }
 
+Matrix Regroup(const Matrix& x, int64_t groups) {
+  const int64_t width = groups == 0 ? 0 : x.columns() / groups;
+  Matrix result = *FilledMatrix(groups, x.rows() * width, 0);
+  for (int64_t i = 0; i < x.rows(); ++i)
+    for (int64_t group = 0; group < groups; ++group)
+      for (int64_t k = 0; k < width; ++k)
+        result.mutable_data()[group * result.columns() + i * width + k] = x.At(i, group * width + k);
+  return result;
+}
+
 Matrix Rev(const Matrix& x) {
   return Build(x.rows(), x.columns(), [&](int64_t i, int64_t j) { return x.At(x.rows() - 1 - i, j); });
 }

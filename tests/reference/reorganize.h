@@ -14,6 +14,8 @@ Matrix Cbind(const std::vector<Matrix>& parts);
 Matrix Rbind(const std::vector<Matrix>& parts);
 Matrix Diag(const Matrix& x);
 Matrix Rev(const Matrix& x);
+/// Row g has the columns of group g of all rows.
+Matrix Regroup(const Matrix& x, int64_t groups);
 /// Bounds are 1-based and inclusive.
 Matrix Index(const Matrix& x, int64_t rl, int64_t ru, int64_t cl, int64_t cu);
 /// v of the region's size, or 1 x 1.

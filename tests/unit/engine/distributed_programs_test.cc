@@ -46,7 +46,7 @@ class RandomProgram {
 
   void AddStatement() {
     const std::string x = Some();
-    switch (Below(24)) {
+    switch (Below(38)) {
       case 0: return Draw();
       case 1: return Assign(fmt::format("{} * 2 + 1", x));
       case 2: return Assign(fmt::format("{0} - colMeans({0})", x));
@@ -77,6 +77,54 @@ class RandomProgram {
       case 21: return Assign(fmt::format("roll({}, {})", x, Below(5)));
       case 22: return Assign(fmt::format("matrix({0}, ncol({0}), nrow({0}))", x));
       case 23: return Assign(fmt::format("matrix(quantile({0}[,1], 0.3) + median({0}[,1]), 2, 2)", x));
+      case 24: return Assign(fmt::format("matrix(cov({0}, {0} * {0} + 1) + moment({0}, 3), 2, 2)", x));
+      case 25: return Assign(fmt::format("matrix(moment({0}, abs({0}) + 1, 2), 2, 2)", x));
+      case 26: return Assign(fmt::format("cumsumprod(cbind({0}[,1], {0}[,1] / 100))", x));
+      case 27:
+        text_ += fmt::format("print(toString({0}, rows={1}, decimal=10))\n", x, 1 + Below(300));
+        return;
+      case 28: return Assign(fmt::format("matrix(mean({0}, abs({0}) + 1), 1, 2)", x));
+      case 29: return Assign(fmt::format("einsum(\"ij,ik->jk\", {0}, {0})", x));
+      case 30: return Assign(fmt::format("einsum(\"ij,jk->ki\", {0}, t({0})[,1:1])", x));
+      case 31: return Assign(fmt::format("sample(nrow({0}), nrow({0}), {1})", x, Below(90)));
+      case 32: {
+        const size_t at = names_.size();
+        text_ += fmt::format("[f{0}, g{0}] = fft({1})\n", at, x);
+        return Assign(fmt::format("round(f{0} * 10) + round(g{0} * 10)", at));
+      }
+      case 33:
+        return Assign(fmt::format("histograms(({0}[,1] > 0) + 1, abs(round({0})) + 1, {0}[,1:1], 2, 4)", x));
+      case 34: {
+        const size_t at = names_.size();
+        text_ += fmt::format(
+            "[y{0}, m{0}, v{0}, s{0}, w{0}] = batch_norm2d({1}, matrix(2, 1, 1), matrix(1, 1, 1), "
+            "matrix(0, 1, 1), matrix(1, 1, 1), \"train\", 0.1, 0.9)\n",
+            at, x);
+        return Assign(fmt::format("y{0} * as.scalar(w{0}) + as.scalar(m{0})", at));
+      }
+      case 35: {
+        const size_t at = names_.size();
+        text_ += fmt::format(
+            "[dx{0}, dg{0}, db{0}] = batch_norm2d_backward({1}, {1} * 2, matrix(2, 1, 1), 0.1, "
+            "matrix(1, 1, 1), matrix(0.5, 1, 1))\n",
+            at, x);
+        return Assign(fmt::format("dx{0} + as.scalar(dg{0}) / 1e6 + as.scalar(db{0}) / 1e6", at));
+      }
+      case 36:
+      case 37: {
+        // The last of them asks for what each step has left.
+        const size_t at = names_.size();
+        const bool asks = Below(2) == 0;
+        text_ += fmt::format(
+            "W{0} = (matrix(seq(1, 4 * (ncol({1}) + 1)), ncol({1}) + 1, 4) %% 7 - 3) / 10\n"
+            "X{0} = cbind({1}, {1} / 2)\nZ{0} = matrix(0.1, nrow({1}), 1)\n"
+            "[o{0}, c{0}, O{0}, C{0}, G{0}] = lstm(X{0}, W{0}, matrix(0.1, 1, 4), Z{0}, Z{0}, TRUE)\n"
+            "[dX{0}, dW{0}, db{0}, do{0}, dc{0}] = lstm_backward(X{0}, W{0}, matrix(0.1, 1, 4), Z{0}, Z{0}, "
+            "TRUE, o{0}, c{0}{2})\n",
+            at, x, asks ? fmt::format(", O{0}, C{0}, G{0}", at) : "");
+        if (asks) text_ += fmt::format("print(sum(O{0} * (seq(1, 2))) + sum(G{0}) + sum(dW{0}))\n", at);
+        return Assign(fmt::format("dX{0} + do{0} + sum(dW{0}) + sum(db{0}) + sum(dc{0})", at));
+      }
       default: return;
     }
   }

@@ -51,6 +51,41 @@ TEST(CatalogTest, EveryOperatorHasAReferenceKernel) {
   }
 }
 
+// Operators that one worker computes alone, even if the ranks have their operands by rows, and why. One that
+// is neither row by row nor a reduction nor in stages belongs here, with a reason that a user would accept.
+struct WholeOperator {
+  std::string_view names, reason;
+};
+constexpr WholeOperator kWholeOperators[] = {
+    {"cholesky det det_backward eigen eigen_backward inv lu qr solve sqrtMatrixJava svd",
+     "a factorization (docs/distribution.md, \"Left\")"},
+    {"as.declared as.double as.integer as.logical as.scalar cdf density format icdf pchisq pexp pf pnorm pt "
+     "qchisq qexp qf qnorm qt tensorCells tensorDims tensorText time",
+     "of scalars, or of a single cell"},
+    {"phased", "made of small operators, none of whose operands is split"},
+    {"lstm", "where sizes are not known when it is planned; else lstm_by_rows"},
+    {"applySchema as.frame colnames compareFrames detectSchema dropInvalidLength dropInvalidType frame "
+     "freplicate getCategoricalMask map replaceTexts tokenize transformcolmap transformdecode transformencode "
+     "typeof valueSwap",
+     "of frames, which have no distributed form yet"},
+};
+
+TEST(CatalogTest, WhatRunsWholeIsKnown) {
+  std::set<std::string_view> whole;
+  for (const Operator* op : AllOperators()) {
+    const bool is_operator = op->infer != nullptr || op->infer_several != nullptr;
+    const bool has_form = op->row_rule != nullptr || op->staged != nullptr || op->role == Role::kRbind;
+    if (is_operator && !has_form && !op->effect) whole.insert(op->name);
+  }
+  for (const WholeOperator& group : kWholeOperators) {
+    std::istringstream names{std::string(group.names)};
+    for (std::string name; names >> name;)
+      EXPECT_EQ(whole.erase(name), 1U) << name << " has a distributed form: it is not " << group.reason;
+  }
+  for (const std::string_view name : whole)
+    ADD_FAILURE() << name << " runs whole on one worker: give it a row rule, a reduction or stages";
+}
+
 // One name an input, or one for all of any number.
 TEST(CatalogTest, EveryInputHasAName) {
   for (const Operator* op : AllOperators()) {

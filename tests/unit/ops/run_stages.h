@@ -175,7 +175,7 @@ inline void ExpectStagesMatch(Invocation& call, int64_t total_rows, int32_t rank
   for (size_t i = 0; i < whole->size(); ++i) {
     std::vector<const Value*> pieces;
     for (const std::vector<Value>& of_rank : parts) pieces.push_back(&of_rank[i]);
-    if (form.result == StagedResult::kEach) {
+    if (form.result == StagedResult::kEach || (i > 0 && !form.all_alike)) {
       for (const Value* piece : pieces)
         EXPECT_TRUE((*whole)[i].IsScalar() ? piece->scalar() == (*whole)[i].scalar()
                                            : Matrix::SameCells(piece->matrix(), (*whole)[i].matrix()))

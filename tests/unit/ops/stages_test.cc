@@ -2,12 +2,15 @@
 // Operators that ranks compute together in stages give the rows of the operator that runs whole.
 #include <optional>
 
+#include "ops/cells/move_cells.h"
 #include "tests/unit/ops/run_stages.h"
 
 namespace heddle::ops {
 namespace {
 
+using testing::Csr;
 using testing::Forms;
+using testing::Inputs;
 using testing::Invocation;
 using testing::RandomCells;
 
@@ -175,6 +178,137 @@ TEST(StagesTest, RemoveEmptyKeepsRowsWhereTheyAre) {
               testing::ExpectStagesMatch(given, rows, ranks, place);
             }
           }
+}
+
+TEST(StagesTest, CumsumprodGoesOnFromTheRankBefore) {
+  for (const int64_t rows : kSizes)
+    for (const Matrix& form : Forms(RandomCells(rows, 2, 3, 1)))
+      for (const int32_t ranks : kRanks) {
+        Invocation call("cumsumprod", {Value(form)});
+        testing::ExpectStagesMatch(call, rows, ranks);
+      }
+}
+
+// Few different cells, so that extremes stay for long; of products the largest and smallest are far apart.
+TEST(StagesTest, AdjointsOfCumulativeOperatorsAreChains) {
+  for (const int64_t rows : kSizes)
+    for (const char* of : {"cumprod", "cummin", "cummax"})
+      for (const int32_t ranks : kRanks) {
+        Matrix x = RandomCells(rows, 3, 3, 1);
+        for (int64_t i = 0; i < rows; ++i) x.mutable_data()[3 * i] = static_cast<double>(i % 700 / 300);
+        Invocation forward(of, {Value(x)});
+        Invocation call("cumulative_backward",
+                        {Value(x), Value(forward.RunMatrix()), Value(RandomCells(rows, 3, 4, 1))},
+                        {{"of", Scalar(of)}});
+        testing::ExpectStagesMatch(call, rows, ranks, std::string(of) == "cumprod" ? 0 : 1);
+      }
+}
+
+TEST(StagesTest, AdjointsOfTablesAreLookedUpByRows) {
+  for (const int64_t rows : {1, 130, 1000})
+    for (const int32_t ranks : kRanks) {
+      Matrix a = *Matrix::Dense(rows, 1);
+      for (int64_t i = 0; i < rows; ++i) a.mutable_data()[i] = static_cast<double>(1 + i * 7 % 40);
+      const Value keys(a), table(RandomCells(30, 30, 2, 1));
+      Invocation by_rows("table_backward", {keys, keys, Value(RandomCells(rows, 1, 3, 1)), table});
+      by_rows.ExpectPiecesMatch(ranks);
+      Invocation sum("table_backward", {keys, keys, Value(Scalar(2.0)), table});
+      testing::ExpectStagesMatch(sum, rows, ranks);
+    }
+}
+
+TEST(StagesTest, SumToIsTheAggregateOfItsSize) {
+  for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{1000, 1}, {1000, 5}})
+    for (const Matrix& form : Forms(RandomCells(1000, 5, 3)))
+      for (const int workers : {1, 2, 3, 8}) {
+        Invocation call("sumTo", {Value(form), Value(Scalar(rows)), Value(Scalar(columns))});
+        call.ExpectPiecesMatch(workers);
+      }
+}
+
+TEST(StagesTest, ATextHasTheRowsThatAreShown) {
+  const auto number = [](int64_t n) { return Value(Scalar(n)); };
+  for (const int64_t rows : kSizes)
+    for (const Matrix& form : Forms(RandomCells(rows, 3, 3)))
+      for (const int64_t shown : {int64_t{0}, int64_t{7}, int64_t{100}, int64_t{1000}})
+        for (const int32_t ranks : kRanks)
+          for (const bool sparse : {false, true}) {
+            Invocation call("toString", {Value(form), number(shown), number(2), number(4),
+                                         Value(Scalar(sparse)), Value(Scalar(";")), std::nullopt});
+            testing::ExpectStagesMatch(call, rows, ranks);
+          }
+}
+
+TEST(StagesTest, TransformsSendColumnsAndGetRowsBack) {
+  for (const int64_t rows : {1, 64, 130, 1000})
+    for (const int64_t columns : {1, 2, 12})
+      for (const Matrix& form : Forms(RandomCells(rows, columns, 3)))
+        for (const int32_t ranks : kRanks) {
+          Invocation forward("fft", {Value(form)});
+          testing::ExpectStagesMatch(forward, rows, ranks);
+          Invocation inverse("ifft", {Value(form), Value(RandomCells(rows, columns, 4))});
+          testing::ExpectStagesMatch(inverse, rows, ranks);
+          Invocation real("ifft", {Value(form), std::nullopt});
+          testing::ExpectStagesMatch(real, rows, ranks);
+        }
+}
+
+TEST(StagesTest, GroupsOfColumnsGoToTheirRows) {
+  for (const int64_t rows : {1, 64, 130, 1000})
+    for (const int64_t groups : {1, 3, 12})
+      for (const int32_t ranks : kRanks) {
+        const Matrix x = RandomCells(rows, 12, 3);
+        Invocation call("regroup", {Value(x), Value(Scalar(groups))});
+        testing::ExpectStagesMatch(call, rows, ranks);
+        Invocation back("regroup", {Value(call.RunMatrix()), Value(Scalar(rows))});
+        EXPECT_TRUE(Matrix::SameCells(back.RunMatrix(), x));
+      }
+  EXPECT_EQ(Invocation("regroup", {Value(RandomCells(2, 7, 1)), Value(Scalar(int64_t{3}))}).Error(),
+            "regroup: 7 columns are no 3 groups");
+}
+
+TEST(StagesTest, EverySampleIsDrawnWhole) {
+  for (const bool replace : {false, true})
+    for (const int workers : {1, 2, 3, 8}) {
+      Invocation call("sample", {Value(Scalar(int64_t{2000})), Value(Scalar(int64_t{1000})),
+                                 Value(Scalar(replace)), Value(Scalar(int64_t{7}))});
+      call.ExpectPiecesMatch(workers);
+    }
+}
+
+// Letters that name rows of the result, columns of it, or are summed.
+TEST(StagesTest, EinsumSharesOutALetter) {
+  const Matrix tall = RandomCells(1000, 4, 1, 1), other = RandomCells(1000, 3, 2, 1),
+               small = RandomCells(4, 4, 3, 1), column = RandomCells(1000, 1, 4, 1),
+               square = RandomCells(1000, 1000, 6);
+  const auto einsum = [](const char* equation, const std::vector<Matrix>& operands) {
+    return Invocation("einsum", Inputs(operands.begin(), operands.end()), {{"equation", Scalar(equation)}});
+  };
+  for (const int32_t ranks : kRanks) {
+    for (const auto& [equation, operands] :
+         {std::pair<const char*, std::vector<Matrix>>{"ij,jk->ik", {tall, small}},
+          {"ij,ij->ij", {tall, Csr(tall)}},
+          {"ij->i", {tall}},
+          {"ii->i", {square}},
+          {"i,ij,ik->ij", {column, tall, other}}})
+      einsum(equation, operands).ExpectPiecesMatch(ranks);
+    for (const auto& [equation, operands] :
+         {std::pair<const char*, std::vector<Matrix>>{"ij->ji", {tall}}, {"jk,ij->ki", {small, tall}}}) {
+      Invocation call = einsum(equation, operands);
+      testing::ExpectStagesMatch(call, 1000, ranks, 0);
+    }
+    for (const auto& [equation, operands] :
+         {std::pair<const char*, std::vector<Matrix>>{"ij,ik->jk", {tall, other}},
+          {"ij,ij->", {tall, tall}},
+          {"ij->j", {tall}},
+          {"ii->", {square}},
+          {"kj,jl->kl", {*Transpose(tall), other}},
+          {"i,ij,jk->k", {column, tall, small}},
+          {"ij,ik,jl,lm->km", {tall, other, small, small}}}) {
+      Invocation call = einsum(equation, operands);
+      testing::ExpectStagesMatch(call, 1000, ranks, 1);
+    }
+  }
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/reference/catalog.h"
-#include "tests/unit/ops/run_operator.h"
+#include "tests/unit/ops/run_stages.h"
 
 // batch_norm2d and lstm, and their gradients: operators with several results.
 namespace heddle::ops {
@@ -36,7 +36,7 @@ void ExpectReference(const std::string& op, const Inputs& inputs) {
 std::string ErrorOf(const std::string& op, const Inputs& inputs) { return Invocation(op, inputs).Error(); }
 
 TEST(BatchNormTest, AgreesWithTheReferenceBitByBit) {
-  for (const auto& [n, channels, cells] : {std::tuple{1, 1, 2}, {5, 3, 9}, {70, 4, 1}, {3, 20, 16}})
+  for (const auto& [n, channels, cells] : {std::tuple{1, 1, 2}, {5, 3, 9}, {70, 4, 1}, {300, 3, 5}, {3, 20, 16}})
     for (const char* mode : {"train", "test"})
       for (const Matrix& x : testing::Forms(Cells(n, channels * cells, 1))) {
         const Matrix positive = *FilledMatrix(channels, 1, 2);
@@ -46,6 +46,24 @@ TEST(BatchNormTest, AgreesWithTheReferenceBitByBit) {
         ExpectReference("batch_norm2d_backward",
                         {x, Cells(n, channels * cells, 5), Cells(channels, 1, 2), Number(1e-3),
                          Cells(channels, 1, 3), Cells(channels, 1, 4)});
+      }
+}
+
+TEST(BatchNormTest, RanksTogetherMakeTheCellsOfOne) {
+  for (const int64_t n : {1, 64, 65, 130, 1000})
+    for (const char* mode : {"train", "test"})
+      for (const int32_t ranks : {1, 2, 3, 8}) {
+        const Value x(Cells(n, 15, 1)), gradient(Cells(n, 15, 5)), gamma(Cells(3, 1, 2)), beta(Cells(3, 1, 3)),
+            mean(Cells(3, 1, 4)), variance(*FilledMatrix(3, 1, 2));
+        Invocation forward("batch_norm2d",
+                           {x, gamma, beta, mean, variance, Text(mode), Number(1e-3), Number(0.9)});
+        testing::ExpectStagesMatch(forward, n, ranks);
+        Invocation moments("batch_norm2d_moments", {x, gamma, beta, mean, variance,
+                                                    Flag(std::string(mode) == "train"), Number(1e-3),
+                                                    Number(0.9)});
+        testing::ExpectStagesMatch(moments, n, ranks);
+        Invocation backward("batch_norm2d_backward", {x, gradient, gamma, Number(1e-3), mean, variance});
+        testing::ExpectStagesMatch(backward, n, ranks);
       }
 }
 
@@ -77,7 +95,7 @@ TEST(BatchNormTest, ErrorsNameTheArgument) {
 }
 
 TEST(LstmTest, AgreesWithTheReferenceBitByBit) {
-  for (const auto& [n, steps, d, m] : {std::tuple{1, 1, 1, 1}, {3, 4, 2, 5}, {20, 2, 7, 3}, {0, 2, 2, 2}})
+  for (const auto& [n, steps, d, m] : {std::tuple{1, 1, 1, 1}, {3, 4, 2, 5}, {20, 2, 7, 3}, {0, 2, 2, 2}, {150, 3, 2, 3}})
     for (const bool sequences : {false, true}) {
       const Inputs forward = {Cells(n, steps * d, 1), Cells(d + m, 4 * m, 2), Cells(1, 4 * m, 3),
                               Cells(n, m, 4),         Cells(n, m, 5),         Flag(sequences)};
@@ -91,6 +109,66 @@ TEST(LstmTest, AgreesWithTheReferenceBitByBit) {
       const std::vector<Matrix> states = Invocation("lstm", forward).RunMatrices();
       for (size_t i = 2; i < 5; ++i) backward.emplace_back(states[i]);
       ExpectReference("lstm_backward", backward);
+      ExpectReference("lstm_by_rows", forward);
+      ExpectReference("lstm_backward_by_rows", without);
+      const std::vector<Matrix> rows = Invocation("lstm_by_rows", forward).RunMatrices();
+      for (size_t i = 2; i < 5; ++i) without[6 + i] = rows[i];
+      ExpectReference("lstm_backward_by_rows", without);
+    }
+}
+
+// What the ranks make of their sequences, put together: rows, and sums by their nodes.
+TEST(LstmTest, RanksTogetherMakeTheCellsOfOne) {
+  for (const int64_t n : {1, 64, 65, 300})
+    for (const int ranks : {1, 2, 3, 8}) {
+      const Inputs forward = {Cells(n, 6, 1), Cells(5, 12, 2), Cells(1, 12, 3), Cells(n, 3, 4),
+                              Cells(n, 3, 5), Flag(true)};
+      Invocation layer("lstm_by_rows", forward);
+      layer.ExpectPiecesMatch(ranks);
+      Inputs inputs = forward;
+      inputs.emplace_back(Cells(n, 9, 6));
+      inputs.emplace_back(Cells(n, 3, 7));
+      const std::vector<Matrix> states = layer.RunMatrices();
+      for (size_t i = 2; i < 5; ++i) inputs.emplace_back(states[i]);
+      Invocation backward("lstm_backward_by_rows", inputs);
+      const std::vector<Matrix> whole = backward.RunMatrices();
+      const Split cuts = Distribution::SplitRows(n, ranks).split;
+      std::vector<std::vector<Value>> of_ranks;
+      for (int32_t rank = 0; rank < ranks; ++rank) {
+        const std::vector<Value> pieces = testing::PiecesOf(backward, cuts, rank);
+        std::vector<const Value*> given;
+        for (const Value& piece : pieces) given.push_back(&piece);
+        std::vector<Value> results(5);
+        const Status status = CatalogKernels().Run({.node = backward.node,
+                                                    .phase = Phase::kPartial,
+                                                    .inputs = given,
+                                                    .input_infos = backward.infos,
+                                                    .row_begin = cuts.Begin(rank),
+                                                    .row_end = cuts.End(rank),
+                                                    .total_rows = n,
+                                                    .context = backward.context},
+                                                   results);
+        ASSERT_TRUE(status.ok()) << status.ToString();
+        of_ranks.push_back(std::move(results));
+      }
+      std::vector<Value> joined(5);
+      for (size_t i = 0; i < 5; ++i) {
+        std::vector<const Value*> pieces;
+        for (const std::vector<Value>& results : of_ranks) pieces.push_back(&results[i]);
+        joined[i] = *JoinRows(pieces);
+      }
+      const std::vector<const Value*> lists = {&joined[1], &joined[2]};
+      std::vector<Value> sums(2);
+      const Status status = CatalogKernels().Run({.node = backward.node,
+                                                  .phase = Phase::kFinish,
+                                                  .inputs = lists,
+                                                  .input_infos = backward.infos,
+                                                  .total_rows = n,
+                                                  .context = backward.context},
+                                                 sums);
+      ASSERT_TRUE(status.ok()) << status.ToString();
+      for (const size_t i : {0, 3, 4}) EXPECT_TRUE(Matrix::SameCells(joined[i].matrix(), whole[i])) << n;
+      for (const size_t i : {0, 1}) EXPECT_TRUE(Matrix::SameCells(sums[i].matrix(), whole[i + 1])) << n;
     }
 }
 

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "tests/reference/catalog.h"
-#include "tests/unit/ops/run_operator.h"
+#include "tests/unit/ops/run_stages.h"
 
 namespace heddle::ops {
 namespace {
@@ -71,6 +71,16 @@ TEST(HistogramsTest, AddsInTheOrderOfRowsWhateverTheThreads) {
       }
     }
   }
+}
+
+TEST(HistogramsTest, RanksGoOnFromTheSumsOfTheRankBefore) {
+  for (const int64_t rows : {0, 1, 64, 130, 5000})
+    for (const int64_t columns : {0, 1, 5, 20})
+      for (const int32_t ranks : {1, 2, 3, 8}) {
+        Invocation call =
+            Histograms(Keys(rows, 1, 1, 70), Keys(rows, columns, 2, 9), Weights(rows, 3, 3), 70, 9);
+        testing::ExpectStagesMatch(call, rows, ranks);
+      }
 }
 
 TEST(HistogramsTest, SumsMayBeMoreThanACacheHolds) {

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 #include <random>
 
 #include "ops/base/parallel.h"
+#include "ops/statistics/narrow_column.h"
 #include "ops/statistics/unsorted_column.h"
 #include "tests/unit/ops/run_stages.h"
 
@@ -152,6 +154,61 @@ TEST(QuantileStagesTest, ManyProbabilities) {
     ExpectMatchAt(call, Distribution::SplitRows(20'000, ranks).split);
     ExpectMatchAt(apart, Distribution::SplitRows(20'000, ranks).split);
   }
+}
+
+void ExpectLongColumn(const Matrix& x, const Split& rows) {
+  Invocation median("median", {x}), middle("interQuartileMean", {x}), number("quantile", {x, N(0.999)}),
+      column("quantile", {x, Rows({{0}, {0.3}, {0.301}, {0.9}, {1}})});
+  for (Invocation* call : {&median, &middle, &number, &column}) ExpectMatchAt(*call, rows);
+  Invocation adjoint("ranks_backward", {x, N(0.7), std::nullopt, std::nullopt},
+                     {{"of", Scalar(std::string("median"))}});
+  ExpectAdjointMatchesAt(adjoint, rows);
+}
+
+// Long enough for guesses.
+TEST(QuantileStagesTest, LongColumnsAreNarrowed) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 10; ++round) {
+    SCOPED_TRACE(::testing::Message() << "round " << round);
+    Matrix x = RandomColumn(150'000, round, &random);
+    if (round == 9) x.mutable_data()[77'777] = NAN;
+    Split rows = RandomCuts(x.rows(), static_cast<int32_t>(1 + random() % 6), &random);
+    if (round % 4 == 0) std::fill(rows.cuts.begin() + 1, rows.cuts.end(), x.rows());
+    Arena(3).Execute([&] { ExpectLongColumn(x, rows); });
+  }
+}
+
+// The cells that are drawn tell nothing of the others.
+TEST(QuantileStagesTest, AGuessMayBeWrong) {
+  std::mt19937 random(6);
+  const int64_t m = 150'000;
+  std::vector<double> numbers(m);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  const Matrix drawn = *DrawCells(numbers, 0, m);
+  ASSERT_GT(drawn.rows(), 1000);
+  Matrix x = RandomColumn(m, 0, &random);
+  for (int64_t i = 0; i < drawn.rows(); ++i)
+    x.mutable_data()[static_cast<int64_t>(drawn.data()[i])] = 100 + static_cast<double>(i);
+  ExpectLongColumn(x, RandomCuts(m, 4, &random));
+}
+
+TEST(NarrowColumnTest, GuessesHoldWhatIsAskedFor) {
+  std::mt19937 random(8);
+  Matrix x = RandomColumn(400'000, 1 + 3, &random);
+  const Matrix drawn = *DrawCells({x.data(), static_cast<size_t>(x.rows())}, 0, x.rows());
+  const std::vector<std::pair<double, double>> ranks = {{200'000, 200'001}, {40'000, 40'000}};
+  const std::vector<ValueRange> ranges = GuessRanges(drawn, x.rows(), ranks);
+  ASSERT_EQ(ranges.size(), 2U);
+  const NarrowColumn column = NarrowColumn::Of({x.data(), static_cast<size_t>(x.rows())}, ranges);
+  EXPECT_LT(std::ssize(column.cells), x.rows() / 4);
+  int64_t in_front = 0;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const NarrowColumn::Part& part = column.parts[i];
+    EXPECT_LT(in_front + part.skipped, i == 0 ? 40'000 : 200'000);
+    in_front += part.count;
+    EXPECT_GT(in_front + part.skipped, i == 0 ? 40'000 : 200'001);
+  }
+  EXPECT_TRUE(GuessRanges(drawn, x.rows(), std::vector<std::pair<double, double>>(40, {1, 400'000})).empty());
 }
 
 TEST(QuantileStagesTest, SumsOfWeightsThatAreNoLongerExact) {
