@@ -2,7 +2,10 @@
 #include "actor/task_body.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "core/memory/counted_heap.h"
@@ -14,11 +17,15 @@
 namespace heddle::actor {
 namespace {
 
+// Of a frame whose columns nobody knows, its description as a row of a frame.
 Result<Value> ShapeOf(const Value& value, const Node* node) {
   if (value.IsFrame() && (node == nullptr || node->info.schema == nullptr)) {
     std::string text;
     AppendInfo(ValueInfo::OfFrame(value.frame().rows(), value.frame().schema()), &text);
-    return Value(Scalar(std::move(text)));
+    const std::string_view cell = text;
+    HEDDLE_ASSIGN_OR_RETURN(Column column, Column::OfTexts({&cell, 1}));
+    auto schema = std::make_shared<const Schema>(Schema{{column.type()}, {}});
+    return Value(Frame(std::move(schema), {std::move(column)}));
   }
   HEDDLE_ASSIGN_OR_RETURN(Matrix shape, Matrix::Dense(1, 3));
   shape.mutable_data()[0] = static_cast<double>(value.shape().rows);
@@ -31,12 +38,7 @@ Result<Value> ShapeOf(const Value& value, const Node* node) {
 FoundSize SizeOfShape(const Value& shape, const ValueInfo& info) {
   FoundSize found{.info = info};
   switch (shape.kind()) {
-    case Value::Kind::kScalar: {
-      if (!shape.scalar().IsString()) break;  // A run that ended before the shape came.
-      TextReader reader(shape.scalar().AsString(), "shape");
-      found.info = reader.Info();
-      break;
-    }
+    case Value::Kind::kScalar: break;  // A run that ended before the shape came.
     case Value::Kind::kMatrix: {
       const Matrix& sizes = shape.matrix();
       found.cuts = {0};
@@ -45,7 +47,17 @@ FoundSize SizeOfShape(const Value& shape, const ValueInfo& info) {
       found.info.shape = {found.cuts.back(), static_cast<int64_t>(sizes.At(0, 1))};
       break;
     }
-    case Value::Kind::kFrame: break;
+    case Value::Kind::kFrame: {
+      found.cuts = {0};
+      const Column parts = shape.frame().column(0);
+      for (int64_t rank = 0; rank < parts.rows(); ++rank) {
+        TextReader reader(parts.TextAt(rank), "shape");
+        found.info = reader.Info();
+        found.cuts.push_back(found.cuts.back() + found.info.shape.rows);
+      }
+      found.info.shape.rows = found.cuts.back();
+      break;
+    }
   }
   return found;
 }

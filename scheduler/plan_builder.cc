@@ -274,8 +274,8 @@ void PlanBuilder::EmitAssign(NodeId id) {
 
 void PlanBuilder::EmitShape(NodeId id, const Distribution& home) {
   const Node& node = graph_[id];
-  const bool has_text = node.info.IsFrame() && node.info.schema == nullptr;
-  const ValueInfo info = has_text ? ValueInfo::OfScalar(ValueType::kString) : ValueInfo::OfMatrix({1, 3});
+  const bool has_columns = node.info.IsFrame() && node.info.schema == nullptr;
+  const ValueInfo info = has_columns ? ValueInfo::OfFrame(1, nullptr) : ValueInfo::OfMatrix({1, 3});
   std::vector<RegisterId> shapes;  // Of the parts, or of the whole.
   for (int32_t rank = 0; rank < ranks_; ++rank) {
     if (!home.IsHeldBy(rank) || (!home.IsSplit() && !shapes.empty())) continue;
@@ -286,7 +286,8 @@ void PlanBuilder::EmitShape(NodeId id, const Distribution& home) {
   std::vector<RegisterId> there(static_cast<size_t>(ranks_), kNoRegister);
   const auto from = static_cast<int32_t>(RankOf(shapes[0]));
   if (home.IsSplit())
-    there = GatherToAll(id, shapes, ValueInfo::OfMatrix({ranks_, 3}));
+    there = GatherToAll(id, shapes,
+                        has_columns ? ValueInfo::OfFrame(ranks_, nullptr) : ValueInfo::OfMatrix({ranks_, 3}));
   else
     there[static_cast<size_t>(from)] = shapes[0];
   for (int32_t rank = 0; rank < ranks_; ++rank)

@@ -45,13 +45,19 @@ bool IsSplit(RowRule rule, std::span<const RowsInput> inputs, const ValueInfo& r
 
 namespace {
 
-// Frames whose types differ are bound whole: the types of the result depend on all of them.
+// Whether every cell of a column of one type is one of a column of the other, which is wider. Characters are
+// too short for the texts of many numbers.
+bool AlwaysFits(ColumnType from, ColumnType to) { return from == to || to != ColumnType::kCharacter; }
+
+// Frames with cells that may not fit the column below which they come are bound whole: which of them is the
+// first, one rank finds.
 bool CanMoveRows(const Node& node, std::span<const ValueInfo> inputs) {
   if (RoleOf(node) != Role::kRbind || !node.info.IsSized()) return false;
   return std::all_of(inputs.begin(), inputs.end(), [&](const ValueInfo& input) {
     if (!input.IsSized()) return false;
     return !node.info.IsFrame() ||
-           (input.schema != nullptr && node.info.schema != nullptr && *input.schema == *node.info.schema);
+           std::equal(input.schema->types.begin(), input.schema->types.end(), node.info.schema->types.begin(),
+                      node.info.schema->types.end(), AlwaysFits);
   });
 }
 

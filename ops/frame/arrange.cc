@@ -116,7 +116,10 @@ Schema BelowEachOther(std::span<const Schema* const> schemas) {
 }
 
 Result<Frame> BelowEachOther(std::span<const Frame> frames) {
-  const auto schema = std::make_shared<const Schema>(BelowEachOther(SchemasOf(frames)));
+  return BelowEachOther(frames, std::make_shared<const Schema>(BelowEachOther(SchemasOf(frames))));
+}
+
+Result<Frame> BelowEachOther(std::span<const Frame> frames, const std::shared_ptr<const Schema>& schema) {
   std::vector<Frame> pieces;
   for (const Frame& frame : frames) {
     std::vector<Column> columns;
@@ -130,10 +133,12 @@ Result<Frame> BelowEachOther(std::span<const Frame> frames) {
   return StackRows(pieces);
 }
 
-Result<Frame> Replaced(const Frame& frame, int64_t row, int64_t column, const Frame& part) {
+Result<Frame> Replaced(const Frame& frame, int64_t row, int64_t column, const Frame& part,
+                       int64_t* column_of_failure) {
   std::vector<Column> columns;
   for (int64_t j = 0; j < frame.columns(); ++j) columns.push_back(frame.column(j));
   for (int64_t j = 0; j < part.columns(); ++j) {
+    *column_of_failure = column + j;
     Column& old = columns[static_cast<size_t>(column + j)];
     HEDDLE_ASSIGN_OR_RETURN(Column cells, Converted(part.column(j), old.type(), old.MayMiss()));
     const std::vector<Frame> pieces = {OneColumn(old.Rows(0, row)), OneColumn(std::move(cells)),

@@ -28,12 +28,15 @@ Frame SideBySide(std::span<const Frame> frames);
 
 /// Frames below each other: the names of the first as OfChangedCopy has them, of each column the widest type.
 Schema BelowEachOther(std::span<const Schema* const> schemas);
-/// The frames have the same number of columns. kResourceExhausted.
+/// The frames have the same number of columns. kResourceExhausted. `schema`: of all frames, of which these
+/// are some.
 Result<Frame> BelowEachOther(std::span<const Frame> frames);
+Result<Frame> BelowEachOther(std::span<const Frame> frames, const std::shared_ptr<const Schema>& schema);
 
 /// `frame` with rows from `row` and columns from `column` on replaced by the cells of `part`, as cells of the
 /// columns that are there. kFailedPrecondition for a cell that is none of its column (Converted);
-/// kResourceExhausted.
-Result<Frame> Replaced(const Frame& frame, int64_t row, int64_t column, const Frame& part);
+/// kResourceExhausted. Of a failure, `column_of_failure` is the column that has it.
+Result<Frame> Replaced(const Frame& frame, int64_t row, int64_t column, const Frame& part,
+                       int64_t* column_of_failure);
 
 }  // namespace heddle::ops

@@ -43,17 +43,30 @@ bool Holds(ColumnType type, double x) {
 constexpr ColumnType kByWidth[] = {ColumnType::kBoolean, ColumnType::kInteger32, ColumnType::kInteger64,
                                    ColumnType::kFloat32, ColumnType::kFloat64};
 
-// The first type that holds all cells. Each type before FP32 holds the cells of those before it, FP32 does
-// not: whole numbers before a fraction may be too long for it.
-ColumnType TypeOf(const Matrix& matrix, int64_t column) {
-  const auto cell = [&](int64_t i) { return matrix.data()[i * matrix.columns() + column]; };
+// The first type that holds all cells up to INT64: each holds the cells of those before it. FP32 does not:
+// whole numbers before a fraction may be too long for it.
+ColumnType WholeNumberTypeOf(const Matrix& matrix, int64_t column) {
   size_t type = 0;
+  for (int64_t i = 0; i < matrix.rows() && kByWidth[type] != ColumnType::kFloat32; ++i) {
+    const double x = matrix.data()[i * matrix.columns() + column];
+    while (kByWidth[type] != ColumnType::kFloat32 && !Holds(kByWidth[type], x)) ++type;
+  }
+  return kByWidth[type];
+}
+
+bool AreSinglesIn(const Matrix& matrix, int64_t column) {
   for (int64_t i = 0; i < matrix.rows(); ++i)
-    while (!Holds(kByWidth[type], cell(i))) ++type;
-  if (kByWidth[type] != ColumnType::kFloat32) return kByWidth[type];
-  for (int64_t i = 0; i < matrix.rows(); ++i)
-    if (!IsSingle(cell(i))) return ColumnType::kFloat64;
-  return ColumnType::kFloat32;
+    if (!IsSingle(matrix.data()[i * matrix.columns() + column])) return false;
+  return true;
+}
+
+// Calls body(j) for every column of the matrix, on all threads.
+template <typename Body>
+void ForColumns(const Matrix& matrix, const Body& body) {
+  const int64_t grain = std::max<int64_t>(1, kGrainCells / std::max<int64_t>(matrix.rows(), 1));
+  ParallelFor(matrix.columns(), grain, [&](int64_t begin, int64_t end) {
+    for (int64_t j = begin; j < end; ++j) body(j);
+  });
 }
 
 void Fill(const Matrix& matrix, int64_t from, Column* column) {
@@ -115,25 +128,46 @@ ColumnType ColumnTypeOf(ValueType type) {
   HEDDLE_CHECK(false, "scalars of every type can be cells");
 }
 
-Result<Frame> FrameOf(const Matrix& matrix) {
-  HEDDLE_ASSIGN_OR_RETURN(const Matrix dense, AsDense(matrix));
-  const auto n = static_cast<size_t>(dense.columns());
-  auto schema = std::make_shared<Schema>();
-  schema->types.resize(n);
-  schema->names = CountedNames(dense.columns());
-  const int64_t grain = std::max<int64_t>(1, kGrainCells / std::max<int64_t>(dense.rows(), 1));
-  ParallelFor(dense.columns(), grain, [&](int64_t begin, int64_t end) {
-    for (int64_t j = begin; j < end; ++j) schema->types[static_cast<size_t>(j)] = TypeOf(dense, j);
+std::vector<ColumnType> WholeNumberTypes(const Matrix& dense) {
+  std::vector<ColumnType> types(static_cast<size_t>(dense.columns()));
+  ForColumns(dense, [&](int64_t j) { types[static_cast<size_t>(j)] = WholeNumberTypeOf(dense, j); });
+  return types;
+}
+
+ColumnType WiderNumberType(ColumnType a, ColumnType b) {
+  const auto* const width_of_a = std::find(std::begin(kByWidth), std::end(kByWidth), a);
+  const auto* const width_of_b = std::find(std::begin(kByWidth), std::end(kByWidth), b);
+  return *std::max(width_of_a, width_of_b);
+}
+
+std::vector<char> AreSingles(const Matrix& dense, std::span<const ColumnType> types) {
+  std::vector<char> are_singles(types.size(), 1);
+  ForColumns(dense, [&](int64_t j) {
+    const auto column = static_cast<size_t>(j);
+    if (types[column] == ColumnType::kFloat32) are_singles[column] = AreSinglesIn(dense, j);
   });
+  return are_singles;
+}
+
+Result<Frame> FrameOf(const Matrix& dense, std::span<const ColumnType> types) {
   std::vector<Column> columns;
-  for (const ColumnType type : schema->types) {
+  for (const ColumnType type : types) {
     HEDDLE_ASSIGN_OR_RETURN(Column column, Column::Make(type, dense.rows(), 0, false));
     columns.push_back(std::move(column));
   }
-  ParallelFor(dense.columns(), grain, [&](int64_t begin, int64_t end) {
-    for (int64_t j = begin; j < end; ++j) Fill(dense, j, &columns[static_cast<size_t>(j)]);
-  });
-  return Frame(std::move(schema), std::move(columns));
+  ForColumns(dense, [&](int64_t j) { Fill(dense, j, &columns[static_cast<size_t>(j)]); });
+  return Frame(
+      std::make_shared<const Schema>(Schema{{types.begin(), types.end()}, CountedNames(dense.columns())}),
+      std::move(columns));
+}
+
+Result<Frame> FrameOf(const Matrix& matrix) {
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix dense, AsDense(matrix));
+  std::vector<ColumnType> types = WholeNumberTypes(dense);
+  const std::vector<char> are_singles = AreSingles(dense, types);
+  for (size_t j = 0; j < types.size(); ++j)
+    if (are_singles[j] == 0) types[j] = ColumnType::kFloat64;
+  return FrameOf(dense, types);
 }
 
 Result<Frame> FrameOf(const Scalar& scalar) {

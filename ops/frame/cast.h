@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "core/values/frame.h"
 #include "core/values/matrix.h"
 
@@ -11,6 +14,15 @@ namespace heddle::ops {
 /// INT64 (whole numbers), FP32 (the shortest text that names the float names the double, too: 0.1, NaN),
 /// FP64.
 Result<Frame> FrameOf(const Matrix& matrix);
+/// The same in steps, for columns whose rows are in several places. For each column the first type of
+/// BOOLEAN, INT32 and INT64 that holds all cells, FP32 where none does; the widest of all parts is that of
+/// the whole column.
+std::vector<ColumnType> WholeNumberTypes(const Matrix& dense);
+ColumnType WiderNumberType(ColumnType a, ColumnType b);
+/// For each column whose type is FP32 whether that holds all cells: else the column is one of FP64.
+std::vector<char> AreSingles(const Matrix& dense, std::span<const ColumnType> types);
+/// The columns as those of types that hold their cells.
+Result<Frame> FrameOf(const Matrix& dense, std::span<const ColumnType> types);
 
 /// A frame of one cell, of the scalar's type.
 Result<Frame> FrameOf(const Scalar& scalar);

@@ -90,36 +90,99 @@ std::string Plain(std::string_view text) {
   return plain;
 }
 
-ColumnType DetectedType(const Frame& frame, int64_t column) {
-  const ColumnType own = frame.column(column).type();
-  if (own != ColumnType::kString && own != ColumnType::kFloat64) return own;
-  std::optional<ColumnType> type;
-  bool are_single = true, has_letters = false;
-  for (int64_t i = 0; i < frame.rows(); ++i) {
-    const std::optional<std::string> text = TextOfCell(frame, i, column);
-    const std::optional<ColumnType> one =
-        text ? TypeOfText(*text, type.value_or(ColumnType::kBoolean)) : std::nullopt;
-    if (!one) continue;
-    const bool letters = type && IsNumeric(*type) != IsNumeric(*one);
-    type = !type ? *one : letters ? ColumnType::kString : WiderOf(*type, *one);
-    if (type == ColumnType::kString) break;
-    const std::optional<double> number = NumberInText(*text);
-    are_single &= number && IsSingle(*number);
-    has_letters |= IsBoolean(*text) && !number;  // t, f
-  }
-  if (!type || !IsNumeric(*type)) return type.value_or(ColumnType::kString);
-  if (has_letters && type != ColumnType::kBoolean) return ColumnType::kString;
-  // Whole numbers before a fraction may be too long for a float.
-  return type == ColumnType::kFloat32 && !are_single ? ColumnType::kFloat64 : *type;
+namespace {
+
+// What a cell behind cells that fit `type` makes of it.
+std::optional<ColumnType> TypeBehind(std::optional<ColumnType> type, std::string_view text) {
+  const std::optional<ColumnType> one = TypeOfText(text, type.value_or(ColumnType::kBoolean));
+  if (!one || !type) return one ? one : type;
+  return IsNumeric(*type) != IsNumeric(*one) ? ColumnType::kString : WiderOf(*type, *one);
 }
 
-std::string NameInSchema(const Frame& frame, int64_t column) {
-  const ColumnType own = frame.column(column).type(), type = DetectedType(frame, column);
-  std::string name(Name(type));
-  if (type == ColumnType::kString || (own != ColumnType::kString && own != ColumnType::kFloat64)) return name;
-  for (int64_t i = 0; i < frame.rows(); ++i)
-    if (TextOfCell(frame, i, column).value_or("").empty()) return name.append(kMayBeEmpty);
-  return name;
+}  // namespace
+
+DetectedCells::State DetectedCells::StateAt(size_t place) {
+  if (place == 0) return std::nullopt;
+  return static_cast<ColumnType>(place - 1);
+}
+
+DetectedCells DetectedCells::Of(const Frame& frame, int64_t column, bool is_part) {
+  DetectedCells cells;
+  for (size_t i = 0; i < kStates; ++i) cells.leads_to_[i] = StateAt(i);
+  const ColumnType own = frame.column(column).type();
+  if (own != ColumnType::kString && own != ColumnType::kFloat64) {
+    cells.own_ = own;
+    return cells;
+  }
+  for (int64_t i = 0; i < frame.rows(); ++i) {
+    const std::optional<std::string> text = TextOfCell(frame, i, column);
+    if (text.value_or("").empty()) {
+      cells.has_empty_ = true;
+      continue;
+    }
+    cells.Read(*text, is_part);
+    // Nothing changes any more.
+    if (is_part ? cells.AreAllTexts() : cells.leads_to_[0] == ColumnType::kString) break;
+  }
+  return cells;
+}
+
+bool DetectedCells::AreAllTexts() const {
+  return std::all_of(leads_to_.begin(), leads_to_.end(),
+                     [](State state) { return state == ColumnType::kString; });
+}
+
+void DetectedCells::Read(const std::string& text, bool is_part) {
+  // Most of them lead to the same few types.
+  std::array<std::optional<State>, kStates> behind;
+  for (size_t i = 0; i < (is_part ? kStates : 1); ++i) {
+    std::optional<State>& next = behind[PlaceOf(leads_to_[i])];
+    if (!next) next = TypeBehind(leads_to_[i], text);
+    leads_to_[i] = *next;
+  }
+  const std::optional<double> number = NumberInText(text);
+  are_single_ &= number && IsSingle(*number);
+  has_letters_ |= IsBoolean(text) && !number;  // t, f
+}
+
+void DetectedCells::Append(const DetectedCells& next) {
+  for (State& state : leads_to_) state = next.leads_to_[PlaceOf(state)];
+  are_single_ &= next.are_single_;
+  has_letters_ |= next.has_letters_;
+  has_empty_ |= next.has_empty_;
+}
+
+ColumnType DetectedCells::type() const {
+  if (own_) return *own_;
+  const State type = leads_to_[0];
+  if (!type || !IsNumeric(*type)) return type.value_or(ColumnType::kString);
+  if (has_letters_ && type != ColumnType::kBoolean) return ColumnType::kString;
+  // Whole numbers before a fraction may be too long for a float.
+  return type == ColumnType::kFloat32 && !are_single_ ? ColumnType::kFloat64 : *type;
+}
+
+std::string DetectedCells::NameInSchema() const {
+  std::string name(Name(type()));
+  const bool has_mark = !own_ && type() != ColumnType::kString && has_empty_;
+  return has_mark ? name.append(kMayBeEmpty) : name;
+}
+
+void DetectedCells::Write(double* numbers) const {
+  for (const State state : leads_to_) *numbers++ = static_cast<double>(PlaceOf(state));
+  *numbers++ = static_cast<double>(PlaceOf(own_));
+  *numbers++ = are_single_ ? 1 : 0;
+  *numbers++ = has_letters_ ? 1 : 0;
+  *numbers++ = has_empty_ ? 1 : 0;
+}
+
+DetectedCells DetectedCells::Read(const double* numbers) {
+  DetectedCells cells;
+  for (State& state : cells.leads_to_) state = StateAt(static_cast<size_t>(*numbers++));
+  cells.own_ = StateAt(static_cast<size_t>(*numbers++));
+  cells.are_single_ = *numbers++ != 0;
+  cells.has_letters_ = *numbers++ != 0;
+  cells.has_empty_ = *numbers++ != 0;
+  return cells;
 }
 
 TypeName TypeInSchema(const Frame& schema, int64_t column) {

@@ -2,11 +2,12 @@
 #include <cmath>
 #include <memory>
 
-#include "ops/base/operator.h"
+#include "ops/base/stages.h"
 #include "ops/cells/storage.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/cell_types.h"
 #include "ops/frame/convert.h"
+#include "ops/frame/part_failures.h"
 #include "ops/frame/text_column.h"
 #include "ops/text/java_text.h"
 
@@ -46,16 +47,57 @@ Result<ValueInfo> InferDetectSchema(const InferContext& context) {
   return ValueInfo::OfFrame(1, columns == kUnknown ? nullptr : SchemaOfTexts(columns));
 }
 
-Result<Value> RunDetectSchema(const KernelCall& call) {
-  const Frame& frame = call.inputs[0]->frame();
+// One row: the names of the types.
+Result<Value> SchemaRow(std::span<const std::string> names) {
   std::vector<Column> columns;
-  for (int64_t j = 0; j < frame.columns(); ++j) {
-    const std::optional<std::string> name(NameInSchema(frame, j));
+  for (const std::string& one : names) {
+    const std::optional<std::string> name(one);
     HEDDLE_ASSIGN_OR_RETURN(Column column, TextColumn({&name, 1}));
     columns.push_back(std::move(column));
   }
-  return Value(Frame(SchemaOfTexts(frame.columns()), std::move(columns)));
+  return Value(Frame(SchemaOfTexts(static_cast<int64_t>(names.size())), std::move(columns)));
 }
+
+Result<Value> RunDetectSchema(const KernelCall& call) {
+  const Frame& frame = call.inputs[0]->frame();
+  std::vector<std::string> names;
+  for (int64_t j = 0; j < frame.columns(); ++j) {
+    if (IsCancelled(call.context.cancelled)) return Cancelled("detectSchema");
+    names.push_back(DetectedCells::Of(frame, j, /*is_part=*/false).NameInSchema());
+  }
+  return SchemaRow(names);
+}
+
+// What each rank finds in its rows goes to all, which put it together.
+Status RunDetectSchemaStage(const StageCall& call, std::span<Value> outputs) {
+  if (call.stage == 0) {
+    const Frame& frame = call.inputs[0]->frame();
+    HEDDLE_ASSIGN_OR_RETURN(Matrix found, Matrix::Dense(1, frame.columns() * DetectedCells::kNumbers));
+    for (int64_t j = 0; j < frame.columns(); ++j) {
+      if (IsCancelled(call.context.cancelled)) return Cancelled("detectSchema");
+      DetectedCells::Of(frame, j, /*is_part=*/true).Write(found.mutable_data() + j * DetectedCells::kNumbers);
+    }
+    outputs[0] = Value(std::move(found));
+    return OkStatus();
+  }
+  const Matrix& found = call.Received(0).matrix();
+  std::vector<std::string> names;
+  for (int64_t first = 0; first < found.columns(); first += DetectedCells::kNumbers) {
+    DetectedCells all = DetectedCells::Read(found.data() + first);
+    for (int64_t rank = 1; rank < found.rows(); ++rank)
+      all.Append(DetectedCells::Read(found.data() + rank * found.columns() + first));
+    names.push_back(all.NameInSchema());
+  }
+  HEDDLE_ASSIGN_OR_RETURN(outputs[0], SchemaRow(names));
+  return OkStatus();
+}
+
+constexpr Reach kFound[] = {Reach::kAll};
+constexpr Stage kDetectStages[] = {{.outputs = kFound, .reads_inputs = true}, {}};
+constexpr StagedForm kDetectStaged = {
+    .stages = kDetectStages, .result = StagedResult::kEach, .run = RunDetectSchemaStage};
+
+RowRule RowWise(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
 
 Result<ValueInfo> InferApplySchema(const InferContext& context) {
   HEDDLE_RETURN_IF_ERROR(RequireFrame(context, 0));
@@ -95,12 +137,14 @@ Result<Column> Without(const Frame& frame, int64_t j, const Drop& drop) {
   return column;
 }
 
-Result<Value> RunApplySchema(const KernelCall& call) {
+// Of a failure, `column_of_failure` is the column that has it.
+Result<Value> ApplySchema(const KernelCall& call, int64_t* column_of_failure) {
   HEDDLE_RETURN_IF_ERROR(RequireColumns(call));
   const Frame& frame = call.inputs[0]->frame();
   auto schema = std::make_shared<Schema>(*frame.schema());
   std::vector<Column> columns;
   for (int64_t j = 0; j < frame.columns(); ++j) {
+    *column_of_failure = j;
     const auto [name, may_be_empty] = TypeInSchema(call.inputs[1]->frame(), j);
     const std::optional<ColumnType> type = ParseColumnType(name);
     if (!type) return FailedPrecondition("applySchema: '{}' is no type of a column", name);
@@ -118,6 +162,21 @@ Result<Value> RunApplySchema(const KernelCall& call) {
   }
   return Value(Frame(std::move(schema), std::move(columns)));
 }
+
+Result<Value> RunApplySchema(const KernelCall& call) {
+  int64_t column_of_failure = 0;
+  return ApplySchema(call, &column_of_failure);
+}
+
+Status RunApplySchemaStage(const StageCall& call, std::span<Value> outputs) {
+  if (call.stage == 1) return GiveReported(call, outputs);
+  int64_t column_of_failure = 0;
+  Result<Value> rows = ApplySchema(call.WholeCall(), &column_of_failure);
+  return MakeReported(std::move(rows), column_of_failure, 0, outputs);
+}
+
+constexpr StagedForm kApplyStaged = {
+    .stages = kReportingStages, .result = StagedResult::kSameRows, .run = RunApplySchemaStage};
 
 Result<ValueInfo> InferDropInvalidType(const InferContext& context) {
   HEDDLE_RETURN_IF_ERROR(RequireFrame(context, 0));
@@ -198,6 +257,8 @@ extern constexpr Operator kDetectSchema = {.name = "detectSchema",
                                            .min_inputs = 1,
                                            .max_inputs = 1,
                                            .infer = InferDetectSchema,
+                                           .input_use = AllByRows,
+                                           .staged = &kDetectStaged,
                                            .run = RunDetectSchema,
                                            .takes_frames = true};
 
@@ -213,6 +274,8 @@ extern constexpr Operator kApplySchema = {.name = "applySchema",
                                           .min_inputs = 2,
                                           .max_inputs = 2,
                                           .infer = InferApplySchema,
+                                          .input_use = FirstByRows,
+                                          .staged = &kApplyStaged,
                                           .run = RunApplySchema,
                                           .may_fail = true,
                                           .takes_frames = true};
@@ -228,6 +291,8 @@ extern constexpr Operator kDropInvalidType = {.name = "dropInvalidType",
                                               .min_inputs = 2,
                                               .max_inputs = 2,
                                               .infer = InferDropInvalidType,
+                                              .row_rule = RowWise,
+                                              .input_use = FirstByRows,
                                               .run = RunDropInvalidType,
                                               .may_fail = true,
                                               .takes_frames = true};
@@ -243,6 +308,8 @@ extern constexpr Operator kDropInvalidLength = {.name = "dropInvalidLength",
                                                 .min_inputs = 2,
                                                 .max_inputs = 2,
                                                 .infer = InferDropInvalidLength,
+                                                .row_rule = RowWise,
+                                                .input_use = FirstByRows,
                                                 .run = RunDropInvalidLength,
                                                 .may_fail = true,
                                                 .takes_frames = true};

@@ -3,7 +3,7 @@
 #include <array>
 #include <memory>
 
-#include "ops/base/operator.h"
+#include "ops/base/stages.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/text_column.h"
 
@@ -90,6 +90,8 @@ Result<Value> RunCompare(const KernelCall& call) {
                      std::move(columns)));
 }
 
+RowRule RowWise(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
+
 }  // namespace
 
 /// F == G and the other comparisons of frames; the attribute "comparison" says which. Comparisons become this
@@ -103,6 +105,8 @@ extern constexpr Operator kCompareFrames = {.name = "compareFrames",
                                             .min_inputs = 2,
                                             .max_inputs = 2,
                                             .infer = InferCompare,
+                                            .row_rule = RowWise,
+                                            .input_use = AllByRows,
                                             .run = RunCompare,
                                             .takes_frames = true,
                                             .role = Role::kCompareFrames};

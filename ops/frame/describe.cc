@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
 
-#include "ops/base/operator.h"
+#include "ops/base/stages.h"
 #include "ops/frame/arrange.h"
 
 // What the columns of a frame are, as frames of strings.
@@ -47,6 +47,20 @@ Result<Value> RunTypeOf(const KernelCall& call) {
   return RowOf(names);
 }
 
+// Every rank has the columns, whatever rows of them.
+Status RunColumnNamesStage(const StageCall& call, std::span<Value> outputs) {
+  HEDDLE_ASSIGN_OR_RETURN(outputs[0], RunColumnNames(call.WholeCall()));
+  return OkStatus();
+}
+Status RunTypeOfStage(const StageCall& call, std::span<Value> outputs) {
+  HEDDLE_ASSIGN_OR_RETURN(outputs[0], RunTypeOf(call.WholeCall()));
+  return OkStatus();
+}
+constexpr Stage kStages[] = {{.reads_inputs = true}};
+constexpr StagedForm kNamesStaged = {
+    .stages = kStages, .result = StagedResult::kEach, .run = RunColumnNamesStage};
+constexpr StagedForm kTypesStaged = {.stages = kStages, .result = StagedResult::kEach, .run = RunTypeOfStage};
+
 }  // namespace
 
 /// colnames(F): the names of the columns of a frame.
@@ -59,6 +73,8 @@ extern constexpr Operator kColumnNames = {.name = "colnames",
                                           .min_inputs = 1,
                                           .max_inputs = 1,
                                           .infer = InferOfColumns,
+                                          .input_use = AllByRows,
+                                          .staged = &kNamesStaged,
                                           .run = RunColumnNames,
                                           .takes_frames = true};
 
@@ -72,6 +88,8 @@ extern constexpr Operator kTypeOf = {.name = "typeof",
                                      .min_inputs = 1,
                                      .max_inputs = 1,
                                      .infer = InferOfColumns,
+                                     .input_use = AllByRows,
+                                     .staged = &kTypesStaged,
                                      .run = RunTypeOf,
                                      .takes_frames = true};
 

@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "ops/base/arguments.h"
-#include "ops/base/operator.h"
+#include "ops/base/stages.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/convert.h"
 #include "ops/frame/text_column.h"
@@ -69,10 +69,15 @@ Result<Value> RunFrame(const KernelCall& call) {
     return FailedPrecondition("frame: {} texts for {} x {} cells", count, rows, columns)
         .WithNote("one text fills all cells, one for each column all rows, one for each cell goes by rows");
   Schema schema{*types, CountedNames(columns)};
+  // Of a text for each cell every rank makes all rows, so that each meets the first failure: the script
+  // spells them out.
+  const bool is_part = call.total_rows > 0, makes_all = count == rows * columns;
+  const int64_t begin = is_part && !makes_all ? call.row_begin : 0,
+                end = is_part && !makes_all ? call.row_end : rows;
   std::vector<Column> made;
   for (int64_t j = 0; j < columns; ++j) {
     std::vector<std::optional<std::string>> cells;
-    for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t i = begin; i < end; ++i) {
       const int64_t at = count == 1 ? 0 : count == columns ? j : i * columns + j;
       cells.emplace_back(elements[static_cast<size_t>(at)]);
     }
@@ -83,8 +88,12 @@ Result<Value> RunFrame(const KernelCall& call) {
     HEDDLE_RETURN_IF_ERROR(column.status());
     made.push_back(*std::move(column));
   }
-  return Value(Frame(std::make_shared<const Schema>(std::move(schema)), std::move(made)));
+  const Frame frame(std::make_shared<const Schema>(std::move(schema)), std::move(made));
+  return Value(is_part && makes_all ? frame.Rows(call.row_begin, call.row_end) : frame);
 }
+
+RowRule GenerateRows(const Node&, std::span<const ValueInfo>) { return RowRule::kGenerate; }
+RowRule RowWise(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
 
 Status WrongRow(const Shape& frame, const Shape& row) {
   if (row.rows != kUnknown && row.rows != 1)
@@ -137,6 +146,7 @@ extern constexpr Operator kFrame = {.name = "frame",
                                     .min_inputs = 3,
                                     .max_inputs = 3,
                                     .infer = InferFrame,
+                                    .row_rule = GenerateRows,
                                     .run = RunFrame,
                                     .may_fail = true};
 
@@ -151,6 +161,8 @@ extern constexpr Operator kReplicate = {.name = "freplicate",
                                         .min_inputs = 2,
                                         .max_inputs = 2,
                                         .infer = InferReplicate,
+                                        .row_rule = RowWise,
+                                        .input_use = FirstByRows,
                                         .run = RunReplicate,
                                         .may_fail = true,
                                         .takes_frames = true};

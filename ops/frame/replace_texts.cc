@@ -2,8 +2,8 @@
 #include <memory>
 
 #include "ops/base/arguments.h"
-#include "ops/base/operator.h"
 #include "ops/frame/convert.h"
+#include "ops/frame/part_failures.h"
 #include "ops/frame/text_column.h"
 
 // replace() of a frame: the text of the pattern is looked for among the texts of the cells.
@@ -43,7 +43,8 @@ Result<ValueInfo> InferReplaceTexts(const InferContext& context) {
   return context.inputs[0];
 }
 
-Result<Value> RunReplaceTexts(const KernelCall& call) {
+// Of a failure, `column_of_failure` is the column that has it.
+Result<Value> ReplaceTexts(const KernelCall& call, int64_t* column_of_failure) {
   const Frame& frame = call.inputs[0]->frame();
   HEDDLE_RETURN_IF_ERROR(
       CheckKinds(GivenScalar(call, 1), GivenScalar(call, 2), StatusCode::kFailedPrecondition));
@@ -51,6 +52,8 @@ Result<Value> RunReplaceTexts(const KernelCall& call) {
   const std::string replacement = CellText(*GivenScalar(call, 2));
   std::vector<Column> columns;
   for (int64_t j = 0; j < frame.columns(); ++j) {
+    if (IsCancelled(call.context.cancelled)) return Cancelled("replace");
+    *column_of_failure = j;
     const Column old = frame.column(j);
     std::vector<std::optional<std::string>> cells(static_cast<size_t>(frame.rows()));
     bool is_found = false;
@@ -77,6 +80,21 @@ Result<Value> RunReplaceTexts(const KernelCall& call) {
   return Value(Frame(frame.schema(), std::move(columns)));
 }
 
+Result<Value> RunReplaceTexts(const KernelCall& call) {
+  int64_t column_of_failure = 0;
+  return ReplaceTexts(call, &column_of_failure);
+}
+
+Status RunReplaceStage(const StageCall& call, std::span<Value> outputs) {
+  if (call.stage == 1) return GiveReported(call, outputs);
+  int64_t column_of_failure = 0;
+  Result<Value> rows = ReplaceTexts(call.WholeCall(), &column_of_failure);
+  return MakeReported(std::move(rows), column_of_failure, 0, outputs);
+}
+
+constexpr StagedForm kStaged = {
+    .stages = kReportingStages, .result = StagedResult::kSameRows, .run = RunReplaceStage};
+
 }  // namespace
 
 /// replace(F, pattern, replacement) of a frame: cells whose text is that of the pattern become the
@@ -91,6 +109,8 @@ extern constexpr Operator kReplaceTexts = {.name = "replaceTexts",
                                            .min_inputs = 3,
                                            .max_inputs = 3,
                                            .infer = InferReplaceTexts,
+                                           .input_use = FirstByRows,
+                                           .staged = &kStaged,
                                            .run = RunReplaceTexts,
                                            .may_fail = true,
                                            .takes_frames = true,

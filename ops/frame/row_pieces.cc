@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ops/base/parallel.h"
+#include "ops/frame/arrange.h"
 #include "ops/frame/stack_rows.h"
 
 namespace heddle::ops {
@@ -118,6 +119,15 @@ Result<Value> JoinRows(std::span<const Value* const> inputs) {
 }
 
 Result<Value> JoinRowsAs(std::span<const Value* const> inputs, const ValueInfo& info) {
+  if (info.IsFrame() && info.schema != nullptr) {
+    std::vector<Frame> pieces;
+    for (const Value* input : inputs) {
+      if (input == nullptr || !input->IsFrame()) return Internal("join: a piece is no frame");
+      pieces.push_back(input->frame());
+    }
+    HEDDLE_ASSIGN_OR_RETURN(Frame whole, BelowEachOther(pieces, info.schema));
+    return Value(std::move(whole));
+  }
   std::vector<Value> stored;
   for (const Value* input : inputs) {
     if (input == nullptr || !input->IsMatrix() || !info.IsMatrix()) return JoinRows(inputs);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <limits>
-#include <memory>
+#include <utility>
+#include <vector>
 
-#include "ops/base/operator.h"
+#include "ops/base/stages.h"
 #include "ops/frame/cell_types.h"
+#include "ops/frame/remove_empty.h"
+#include "ops/frame/row_pieces.h"
 #include "ops/frame/text_column.h"
 #include "ops/text/java_text.h"
 
@@ -39,19 +42,36 @@ struct Lengths {
   size_t most = 0;
 };
 
+// What each column should hold.
+std::vector<std::string> KindsWanted(const Frame& schema) {
+  std::vector<std::string> kinds;
+  for (int64_t j = 0; j < schema.columns(); ++j) kinds.push_back(KindOf(TypeInSchema(schema, j).name));
+  return kinds;
+}
+
+std::vector<Lengths> LengthsOf(const Frame& frame) {
+  std::vector<Lengths> lengths(static_cast<size_t>(frame.columns()));
+  for (int64_t j = 0; j < frame.columns(); ++j) {
+    Lengths& of_column = lengths[static_cast<size_t>(j)];
+    for (int64_t i = 0; i < frame.rows(); ++i) {
+      const std::optional<std::string> text = TextOfCell(frame, i, j);
+      if (!text) continue;
+      of_column.least = std::min(of_column.least, LengthOf(*text));
+      of_column.most = std::max(of_column.most, LengthOf(*text));
+    }
+  }
+  return lengths;
+}
+
 class Swapper {
  public:
-  Swapper(const Frame& frame, const Frame& schema) {
+  /// `lengths`: those of all rows, of which `frame` may have some. Rows without a wrong cell may be left out:
+  /// nothing changes there, and nothing changes because of them.
+  Swapper(const Frame& frame, std::vector<std::string> wanted, std::vector<Lengths> lengths)
+      : wanted_(std::move(wanted)), lengths_(std::move(lengths)) {
     for (int64_t j = 0; j < frame.columns(); ++j) {
-      wanted_.push_back(KindOf(TypeInSchema(schema, j).name));
       Cells& cells = columns_.emplace_back();
-      Lengths& lengths = lengths_.emplace_back();
-      for (int64_t i = 0; i < frame.rows(); ++i) {
-        cells.push_back(TextOfCell(frame, i, j));
-        if (!cells.back()) continue;
-        lengths.least = std::min(lengths.least, LengthOf(*cells.back()));
-        lengths.most = std::max(lengths.most, LengthOf(*cells.back()));
-      }
+      for (int64_t i = 0; i < frame.rows(); ++i) cells.push_back(TextOfCell(frame, i, j));
     }
   }
 
@@ -87,8 +107,8 @@ class Swapper {
   }
 
   std::vector<std::string> wanted_;
-  std::vector<Cells> columns_;
   std::vector<Lengths> lengths_;
+  std::vector<Cells> columns_;
   // SystemDS keeps both from one cell to the next.
   size_t best_ = 0;
   std::vector<size_t> candidates_;
@@ -107,9 +127,7 @@ Result<ValueInfo> InferValueSwap(const InferContext& context) {
   return context.inputs[0];
 }
 
-Result<Value> RunValueSwap(const KernelCall& call) {
-  const Frame& frame = call.inputs[0]->frame();
-  const Frame& schema = call.inputs[1]->frame();
+Status CheckFrames(const Frame& frame, const Frame& schema) {
   if (schema.rows() < 1) return FailedPrecondition("valueSwap: argument 2 has no row");
   if (schema.columns() != frame.columns())
     return FailedPrecondition("valueSwap: the frame has {} columns, argument 2 has {}", frame.columns(),
@@ -118,13 +136,138 @@ Result<Value> RunValueSwap(const KernelCall& call) {
     if (frame.column(j).type() != ColumnType::kString)
       return FailedPrecondition("valueSwap: column {} is of {}, all must be of STRING",
                                 frame.schema()->NameOf(j), Name(frame.column(j).type()));
+  return OkStatus();
+}
+
+Result<Frame> Swapped(const Frame& frame, const Frame& schema, std::vector<Lengths> lengths) {
   std::vector<Column> columns;
-  for (const Cells& cells : Swapper(frame, schema).Swap()) {
+  for (const Cells& cells : Swapper(frame, KindsWanted(schema), std::move(lengths)).Swap()) {
     HEDDLE_ASSIGN_OR_RETURN(Column column, TextColumn(cells));
     columns.push_back(std::move(column));
   }
-  return Value(Frame(frame.schema(), std::move(columns)));
+  return Frame(frame.schema(), std::move(columns));
 }
+
+Result<Value> RunValueSwap(const KernelCall& call) {
+  const Frame& frame = call.inputs[0]->frame();
+  const Frame& schema = call.inputs[1]->frame();
+  HEDDLE_RETURN_IF_ERROR(CheckFrames(frame, schema));
+  HEDDLE_ASSIGN_OR_RETURN(Frame swapped, Swapped(frame, schema, LengthsOf(frame)));
+  return Value(std::move(swapped));
+}
+
+// ---- On several ranks. What one wrong cell changes may decide for the next, down the columns through all
+// rows: rank 0 gets the rows with a wrong cell, which are few, and gives them back.
+
+enum StageNumber { kLengths, kSend, kSwap, kMerge };
+
+// Whether a row has a cell that Swapper would look at.
+std::vector<char> HasWrongCell(const Frame& frame, const Frame& schema) {
+  const std::vector<std::string> wanted = KindsWanted(schema);
+  std::vector<char> found(static_cast<size_t>(frame.rows()), 0);
+  for (int64_t j = 0; j < frame.columns(); ++j)
+    for (int64_t i = 0; i < frame.rows(); ++i) {
+      char& is_found = found[static_cast<size_t>(i)];
+      const std::optional<std::string> text = is_found ? std::nullopt : TextOfCell(frame, i, j);
+      if (text) is_found = !Fits(KindOfText(Plain(*text)), wanted[static_cast<size_t>(j)]);
+    }
+  return found;
+}
+
+std::vector<int64_t> PlacesOf(const std::vector<char>& marks) {
+  std::vector<int64_t> places;
+  for (size_t i = 0; i < marks.size(); ++i)
+    if (marks[i] != 0) places.push_back(static_cast<int64_t>(i));
+  return places;
+}
+
+Result<Value> ToRow(const std::vector<Lengths>& lengths) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix row, Matrix::Dense(1, 2 * static_cast<int64_t>(lengths.size())));
+  double* out = row.mutable_data();
+  for (const Lengths& one : lengths) {
+    *out++ = static_cast<double>(one.least);
+    *out++ = static_cast<double>(one.most);
+  }
+  return Value(std::move(row));
+}
+
+std::vector<Lengths> LengthsIn(const Matrix& rows) {
+  std::vector<Lengths> lengths(static_cast<size_t>(rows.columns() / 2));
+  for (int64_t i = 0; i < rows.rows(); ++i)
+    for (size_t j = 0; j < lengths.size(); ++j) {
+      const double* const pair = rows.data() + i * rows.columns() + 2 * static_cast<int64_t>(j);
+      // A column without cells says the largest size, which no double is.
+      if (pair[0] < 0x1p63) lengths[j].least = std::min(lengths[j].least, static_cast<size_t>(pair[0]));
+      lengths[j].most = std::max(lengths[j].most, static_cast<size_t>(pair[1]));
+    }
+  return lengths;
+}
+
+// Every rank finds the wrong cells twice, instead of handing on which rows have them.
+Status RunValueSwapStage(const StageCall& call, std::span<Value> outputs) {
+  const auto ranks = static_cast<size_t>(call.ranks());
+  if (call.stage == kSwap) {
+    std::vector<int64_t> counts;
+    for (const Value* part : call.Parts(0)) counts.push_back(part->frame().rows());
+    HEDDLE_ASSIGN_OR_RETURN(Value rows, JoinRows(call.Parts(0)));
+    if (call.rank == 0) {
+      HEDDLE_ASSIGN_OR_RETURN(Frame swapped, Swapped(rows.frame(), call.inputs[1]->frame(),
+                                                     LengthsIn(call.Received(1).matrix())));
+      rows = Value(std::move(swapped));
+    }
+    int64_t first = 0;
+    for (size_t rank = 0; rank < ranks; ++rank) {
+      const int64_t count = call.rank == 0 ? counts[rank] : 0;
+      HEDDLE_ASSIGN_OR_RETURN(outputs[rank], SliceRows(rows, first, first + count));
+      first += count;
+    }
+    return OkStatus();
+  }
+  const Frame& frame = call.inputs[0]->frame();
+  const Frame& schema = call.inputs[1]->frame();
+  if (call.stage == kLengths) {
+    HEDDLE_RETURN_IF_ERROR(CheckFrames(frame, schema));
+    HEDDLE_ASSIGN_OR_RETURN(outputs[0], ToRow(LengthsOf(frame)));
+    return OkStatus();
+  }
+  const std::vector<char> is_wrong = HasWrongCell(frame, schema);
+  const std::vector<int64_t> wrong = PlacesOf(is_wrong);
+  if (call.stage == kSend) {
+    HEDDLE_ASSIGN_OR_RETURN(const Frame rows, Gathered(frame, /*rows=*/true, wrong));
+    for (size_t rank = 0; rank < ranks; ++rank) outputs[rank] = Value(rank == 0 ? rows : rows.Rows(0, 0));
+    outputs[ranks] = call.Received(0);
+    return OkStatus();
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const Value swapped, JoinRows(call.Parts(0)));
+  std::vector<Column> columns;
+  for (int64_t j = 0; j < frame.columns(); ++j) {
+    Cells cells;
+    int64_t next = 0;
+    for (int64_t i = 0; i < frame.rows(); ++i)
+      cells.push_back(is_wrong[static_cast<size_t>(i)] != 0 ? TextOfCell(swapped.frame(), next++, j)
+                                                            : TextOfCell(frame, i, j));
+    HEDDLE_ASSIGN_OR_RETURN(Column column, TextColumn(cells));
+    columns.push_back(std::move(column));
+  }
+  outputs[0] = Value(Frame(frame.schema(), std::move(columns)));
+  return OkStatus();
+}
+
+// About a hundredth of the rows, there and back.
+double MovedBytes(const Node& node, std::span<const ValueInfo>, const RankGrid&) {
+  return 0.02 * static_cast<double>(KnownBytes(node.info));
+}
+
+constexpr Reach kToAll[] = {Reach::kAll}, kRowsAndLengths[] = {Reach::kParts, Reach::kHere},
+                kBack[] = {Reach::kParts};
+constexpr Stage kStages[] = {{.outputs = kToAll, .reads_inputs = true},
+                             {.outputs = kRowsAndLengths, .reads_inputs = true},
+                             {.outputs = kBack, .reads_inputs = true},
+                             {.reads_inputs = true}};
+constexpr StagedForm kStaged = {.stages = kStages,
+                                .result = StagedResult::kSameRows,
+                                .moved_bytes = MovedBytes,
+                                .run = RunValueSwapStage};
 
 }  // namespace
 
@@ -140,6 +283,8 @@ extern constexpr Operator kValueSwap = {.name = "valueSwap",
                                         .min_inputs = 2,
                                         .max_inputs = 2,
                                         .infer = InferValueSwap,
+                                        .input_use = FirstByRows,
+                                        .staged = &kStaged,
                                         .run = RunValueSwap,
                                         .may_fail = true,
                                         .takes_frames = true};

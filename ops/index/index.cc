@@ -16,7 +16,9 @@
 #include "ops/cells/move_cells.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/cast.h"
+#include "ops/frame/part_failures.h"
 #include "ops/frame/row_pieces.h"
+#include "ops/index/index_stages.h"
 #include "ops/index/ranges.h"
 
 namespace heddle::ops {
@@ -55,8 +57,6 @@ Result<ValueInfo> InferIndex(const InferContext& context) {
   return ValueInfo::OfMatrix({rows.Count(x.shape.rows), columns.Count(x.shape.columns)}, x.format);
 }
 
-bool HasRowBounds(const Node& node, int first) { return IsGiven(node, first) || IsGiven(node, first + 1); }
-
 RowRule IndexRowRule(const Node& node, std::span<const ValueInfo>) {
   return HasRowBounds(node, 1) ? RowRule::kWhole : RowRule::kRowWise;
 }
@@ -87,112 +87,12 @@ Result<Value> RunIndex(const KernelCall& call) {
   return Value(std::move(result));
 }
 
-// The rows within bounds that this rank has, and the number of the first of them in the result.
-struct OwnRows {
-  Value rows;
-  int64_t first = 0;
-};
-Result<OwnRows> OwnRowsWithin(const StageCall& call) {
-  const Value& x = *call.inputs[0];
-  const auto scalar = [&](size_t i) {
-    return i < call.inputs.size() && call.inputs[i] != nullptr ? &call.inputs[i]->scalar() : nullptr;
-  };
-  const Range rows = GivenRange(scalar(1), scalar(2)), columns = GivenRange(scalar(3), scalar(4));
-  Shape shape = call.input_infos[0].shape;
-  if (!shape.IsKnown()) shape = {call.rows.Length(), x.shape().columns};
-  HEDDLE_RETURN_IF_ERROR(
-      CheckRanges(rows, columns, shape, StatusCode::kFailedPrecondition, x.IsFrame() ? "frame" : "matrix"));
-  const int64_t own = call.rows.Begin(call.rank), count = x.shape().rows;
-  const int64_t begin = std::clamp<int64_t>(rows.Begin() - own, 0, count);
-  const int64_t end = std::clamp<int64_t>(rows.End(shape.rows) - own, begin, count);
-  HEDDLE_ASSIGN_OR_RETURN(Value within, SliceRows(x, begin, end));
-  if (within.IsFrame()) {
-    if (!columns.all) within = Value(ColumnsOf(within.frame(), columns.Begin(), columns.End(shape.columns)));
-  } else {
-    HEDDLE_ASSIGN_OR_RETURN(Matrix cells,
-                            SliceColumns(within.matrix(), columns.Begin(), columns.End(shape.columns)));
-    within = Value(std::move(cells));
-  }
-  return OwnRows{std::move(within), own + begin - rows.Begin()};
-}
-
-// Few rows, which all ranks get.
-Status RunFewRows(const StageCall& call, std::span<Value> outputs) {
-  if (call.stage == 1) {
-    outputs[0] = call.Received(0);
-    return OkStatus();
-  }
-  HEDDLE_ASSIGN_OR_RETURN(OwnRows own, OwnRowsWithin(call));
-  outputs[0] = std::move(own.rows);
-  return OkStatus();
-}
-
-// Many rows: each rank gets its own of the result.
-Status RunManyRows(const StageCall& call, std::span<Value> outputs) {
-  if (call.stage == 1) {
-    HEDDLE_ASSIGN_OR_RETURN(outputs[0], JoinRows(call.Parts(0)));
-    return OkStatus();
-  }
-  HEDDLE_ASSIGN_OR_RETURN(const OwnRows own, OwnRowsWithin(call));
-  const int64_t count = own.rows.shape().rows;
-  for (int32_t rank = 0; rank < call.ranks(); ++rank) {
-    const int64_t begin = std::clamp<int64_t>(call.result_rows.Begin(rank) - own.first, 0, count);
-    const int64_t end = std::clamp<int64_t>(call.result_rows.End(rank) - own.first, begin, count);
-    HEDDLE_ASSIGN_OR_RETURN(outputs[static_cast<size_t>(rank)], SliceRows(own.rows, begin, end));
-  }
-  return OkStatus();
-}
-
-// As many rows as only the run tells: they stay where they are.
-Status RunOwnRows(const StageCall& call, std::span<Value> outputs) {
-  HEDDLE_ASSIGN_OR_RETURN(OwnRows own, OwnRowsWithin(call));
-  outputs[0] = std::move(own.rows);
-  return OkStatus();
-}
-
-constexpr int64_t kMostBytesToAll = int64_t{1} << 20;
-bool IsRange(const Node& node, bool is_sized) {
-  return HasRowBounds(node, 1) && node.info.IsSized() == is_sized;
-}
-bool HasFewRows(const Node& node, std::span<const ValueInfo>) {
-  return IsRange(node, true) && KnownBytes(node.info) <= kMostBytesToAll;
-}
-bool HasKnownRows(const Node& node, std::span<const ValueInfo>) { return IsRange(node, true); }
-bool HasUnknownRows(const Node& node, std::span<const ValueInfo>) { return IsRange(node, false); }
-double BytesOfResult(const Node& node, std::span<const ValueInfo>, const RankGrid&) {
-  return static_cast<double>(KnownBytes(node.info));
-}
-
-constexpr Reach kToAll[] = {Reach::kAll}, kToEach[] = {Reach::kParts};
-constexpr Stage kFewStages[] = {{.outputs = kToAll, .reads_inputs = true}, {}},
-                kManyStages[] = {{.outputs = kToEach, .reads_inputs = true}, {}},
-                kOwnStages[] = {{.reads_inputs = true}};
-bool HasAllColumns(const Node& node, std::span<const ValueInfo> inputs) {
-  return inputs[0].IsMatrix() && !IsGiven(node, 3) && !IsGiven(node, 4);
-}
-constexpr StagedForm kIndexColumns = ByColumns(FirstByRows, HasAllColumns);
-constexpr StagedForm kOwnRowsForm = {.stages = kOwnStages,
-                                     .result = StagedResult::kUneven,
-                                     .other = &kIndexColumns,
-                                     .applies = HasUnknownRows,
-                                     .run = RunOwnRows};
-constexpr StagedForm kManyRowsForm = {.stages = kManyStages,
-                                      .result = StagedResult::kRows,
-                                      .other = &kOwnRowsForm,
-                                      .applies = HasKnownRows,
-                                      .moved_bytes = BytesOfResult,
-                                      .run = RunManyRows};
-constexpr StagedForm kFewRowsForm = {.stages = kFewStages,
-                                     .result = StagedResult::kEach,
-                                     .other = &kManyRowsForm,
-                                     .applies = HasFewRows,
-                                     .run = RunFewRows};
-
 // ---- X[rl:ru, cl:cu] = V: X with the cells within bounds replaced by V, a scalar or a matrix of just that
 // size (a 1 x 1
 //      matrix counts as a scalar). Inputs: X, V, rl, ru, cl, cu. Format: X's. Exact. Cost: one copy of X,
 //      or of V alone where nobody else needs the dense X.
-//      Rows: row-wise; V is needed whole where rows are chosen.
+//      Rows: row-wise; V is needed whole where rows are chosen. Of a frame the ranks tell each other then
+//      which cells their columns cannot hold.
 
 Status CheckReplacement(const Range& rows, const Range& columns, Shape x, Shape v, StatusCode code,
                         std::string_view what = "matrix") {
@@ -236,7 +136,10 @@ Result<ValueInfo> InferIndexAssign(const InferContext& context) {
   return ValueInfo::OfMatrix(x.shape, x.format);
 }
 
-RowRule IndexAssignRowRule(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
+// Of a frame in stages: cells that its columns cannot hold may be on several ranks.
+RowRule IndexAssignRowRule(const Node&, std::span<const ValueInfo> inputs) {
+  return inputs[0].IsFrame() ? RowRule::kWhole : RowRule::kRowWise;
+}
 InputUse IndexAssignInputUse(const Node& node, std::span<const ValueInfo> inputs, int i) {
   if (i == 0) return InputUse::kRows;
   if (HasRowBounds(node, 2) || i > 1) return InputUse::kWhole;
@@ -385,7 +288,8 @@ Result<Frame> Repeated(const Frame& cell, int64_t rows, int64_t columns) {
   return SideBySide(std::vector<Frame>(static_cast<size_t>(columns), column.Rows(0, rows)));
 }
 
-Result<Value> AssignFrame(const KernelCall& call) {
+// Of a failure, `column_of_failure` is the column that has it.
+Result<Value> AssignFrame(const KernelCall& call, int64_t* column_of_failure) {
   const Frame& x = call.inputs[0]->frame();
   const Range rows = GivenRange(call, 2);
   const Range columns = GivenRange(call, 4);
@@ -398,11 +302,13 @@ Result<Value> AssignFrame(const KernelCall& call) {
   const auto [row_begin, row_end] = OwnPart(call, rows, x.rows());
   if (v.shape() == Shape{1, 1}) {
     HEDDLE_ASSIGN_OR_RETURN(v, Repeated(v, row_end - row_begin, columns.Count(x.columns())));
+  } else if (row_begin == row_end) {
+    v = v.Rows(0, 0);  // None of the region.
   } else if (!rows.all) {
     const int64_t first = call.row_begin + row_begin - rows.Begin();
     v = v.Rows(first, first + row_end - row_begin);
   }
-  Result<Frame> result = Replaced(x, row_begin, columns.Begin(), v);
+  Result<Frame> result = Replaced(x, row_begin, columns.Begin(), v, column_of_failure);
   if (!result.ok() && result.status().code() == StatusCode::kFailedPrecondition)
     return FailedPrecondition("index [{},{}]: {}, the type of its column", RangeText(rows),
                               RangeText(columns), result.status().message());
@@ -416,10 +322,29 @@ bool AssignsAllColumns(const Node& node, std::span<const ValueInfo> inputs) {
 constexpr StagedForm kIndexAssignColumns = ByColumns(ResultColumns, AssignsAllColumns);
 
 Result<Value> RunIndexAssign(const KernelCall& call) {
-  if (call.inputs[0]->IsFrame()) return AssignFrame(call);
+  int64_t column_of_failure = 0;
+  if (call.inputs[0]->IsFrame()) return AssignFrame(call, &column_of_failure);
   return call.inputs[0]->matrix().element_type() == ElementType::kFloat64 ? AssignCells<double>(call)
                                                                           : AssignCells<float>(call);
 }
+
+Status RunAssignFrameStage(const StageCall& call, std::span<Value> outputs) {
+  if (call.stage == 1) return GiveReported(call, outputs);
+  KernelCall own = call.WholeCall();
+  own.row_begin = call.rows.Begin(call.rank);
+  own.row_end = call.rows.End(call.rank);
+  own.total_rows = call.rows.Length();
+  int64_t column_of_failure = 0;
+  Result<Value> rows = AssignFrame(own, &column_of_failure);
+  return MakeReported(std::move(rows), column_of_failure, 0, outputs);
+}
+
+bool IsOfFrame(const Node&, std::span<const ValueInfo> inputs) { return inputs[0].IsFrame(); }
+constexpr StagedForm kAssignFrameForm = {.stages = kReportingStages,
+                                         .result = StagedResult::kSameRows,
+                                         .other = &kIndexAssignColumns,
+                                         .applies = IsOfFrame,
+                                         .run = RunAssignFrameStage};
 
 // The bounds of the index, which are inputs `first` and those behind it, after `inputs`.
 std::vector<NodeId> WithBounds(AdjointCall& call, std::vector<NodeId> inputs, size_t first) {
@@ -460,7 +385,7 @@ constexpr Operator kOperators[] = {
      .infer = InferIndex,
      .row_rule = IndexRowRule,
      .input_use = FirstByRows,
-     .staged = &kFewRowsForm,
+     .staged = &kIndexStages,
      .cost = IndexCost,
      .run = RunIndex,
      .may_fail = true,
@@ -477,7 +402,7 @@ constexpr Operator kOperators[] = {
      .infer = InferIndexAssign,
      .row_rule = IndexAssignRowRule,
      .input_use = IndexAssignInputUse,
-     .staged = &kIndexAssignColumns,
+     .staged = &kAssignFrameForm,
      .run = RunIndexAssign,
      .may_fail = true,
      .updates = true,

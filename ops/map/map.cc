@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/text/utf8.h"
 #include "ops/base/arguments.h"
+#include "ops/base/stages.h"
 #include "ops/frame/arrange.h"
+#include "ops/frame/part_failures.h"
+#include "ops/frame/row_pieces.h"
 #include "ops/frame/text_column.h"
 #include "ops/map/java_expression.h"
 #include "ops/map/moving_average.h"
@@ -93,17 +96,28 @@ std::optional<std::string> JavaTextOf(const Frame& frame, int64_t row, int64_t c
   return text;
 }
 
+// Rows of a frame, where they stand among all, and where the expression has failed.
+struct OwnRows {
+  const Frame& frame;
+  int64_t first = 0;  // The number of the first row, from 0.
+  PartFailure* failure;
+};
+
 // The error of a cell, with its place.
-Status At(const Status& status, int64_t row, const Frame& frame, int64_t column) {
-  const std::string where = column < 0 ? fmt::format("row {}", row + 1)
-                            : row < 0
-                                ? fmt::format("column {}", frame.schema()->NameOf(column))
-                                : fmt::format("row {} of column {}", row + 1, frame.schema()->NameOf(column));
+Status At(const Status& status, int64_t row, const OwnRows& own, int64_t column) {
+  const int64_t number = own.first + row + 1;
+  const std::string where =
+      column < 0 ? fmt::format("row {}", number)
+      : row < 0  ? fmt::format("column {}", own.frame.schema()->NameOf(column))
+                 : fmt::format("row {} of column {}", number, own.frame.schema()->NameOf(column));
   if (status.code() != StatusCode::kFailedPrecondition) return status;
-  return FailedPrecondition("map: {}: {}", where, status.message());
+  *own.failure = {std::max<int64_t>(column, 0), row < 0 ? 0 : own.first + row,
+                  FailedPrecondition("map: {}: {}", where, status.message())};
+  return own.failure->status;
 }
 
-Result<Table> MapCells(const Frame& frame, const JavaLambda& lambda, const KernelContext& context) {
+Result<Table> MapCells(const OwnRows& own, const JavaLambda& lambda, const KernelContext& context) {
+  const Frame& frame = own.frame;
   Table table;
   for (int64_t j = 0; j < frame.columns(); ++j) {
     Cells& cells = table.emplace_back(static_cast<size_t>(frame.rows()));
@@ -114,7 +128,7 @@ Result<Table> MapCells(const Frame& frame, const JavaLambda& lambda, const Kerne
       const JavaValue argument = ToUtf16(*text);
       const Result<JavaValue> value = lambda.Apply({&argument, 1}, context.cancelled);
       if (IsCancelled(context.cancelled)) return Cancelled("map");
-      if (!value.ok()) return At(value.status(), i, frame, j);
+      if (!value.ok()) return At(value.status(), i, own, j);
       if (TypeOf(*value) == JavaType::kNull) continue;
       cells[static_cast<size_t>(i)] = ToUtf8(TextOf(*value));
     }
@@ -123,8 +137,9 @@ Result<Table> MapCells(const Frame& frame, const JavaLambda& lambda, const Kerne
 }
 
 // Of rows or columns: their cells as texts, "null" of a missing one, become at least as many others.
-Result<Table> MapLines(const Frame& frame, const JavaLambda& lambda, bool rows,
+Result<Table> MapLines(const OwnRows& own, const JavaLambda& lambda, bool rows,
                        const KernelContext& context) {
+  const Frame& frame = own.frame;
   Table table(static_cast<size_t>(frame.columns()), Cells(static_cast<size_t>(frame.rows())));
   const int64_t lines = rows ? frame.rows() : frame.columns();
   const int64_t cells = rows ? frame.columns() : frame.rows();
@@ -139,13 +154,13 @@ Result<Table> MapLines(const Frame& frame, const JavaLambda& lambda, bool rows,
     const Result<JavaValue> value = lambda.Apply({&argument, 1}, context.cancelled);
     if (IsCancelled(context.cancelled)) return Cancelled("map");
     const auto [row, column] = rows ? std::pair(line, int64_t{-1}) : std::pair(int64_t{-1}, line);
-    if (!value.ok()) return At(value.status(), row, frame, column);
+    if (!value.ok()) return At(value.status(), row, own, column);
     if (TypeOf(*value) == JavaType::kNull)
-      return At(FailedPrecondition("the expression gives null"), row, frame, column);
+      return At(FailedPrecondition("the expression gives null"), row, own, column);
     const JavaTexts& results = std::get<JavaTexts>(*value);
     if (results.size() < static_cast<size_t>(cells))
       return At(FailedPrecondition("the expression gives {} texts for {} cells", results.size(), cells), row,
-                frame, column);
+                own, column);
     for (int64_t k = 0; k < cells; ++k) {
       const std::u16string& text = results[static_cast<size_t>(k)];
       if (text == kJavaNull) continue;
@@ -155,67 +170,209 @@ Result<Table> MapLines(const Frame& frame, const JavaLambda& lambda, bool rows,
   return table;
 }
 
-// Above the diagonal what the expression gives for two cells of the first column, elsewhere 0.0.
-Result<Table> MapPairs(const Frame& frame, const JavaLambda& lambda, const KernelContext& context) {
-  const int64_t n = frame.rows();
-  Table table(static_cast<size_t>(n), Cells(static_cast<size_t>(n), "0.0"));
-  for (int64_t i = 0; i < n; ++i) {
+// Above the diagonal what the expression gives for two cells of a column, elsewhere 0.0: of the rows of some
+// of its cells.
+Result<Table> MapPairs(const Cells& cells, const OwnRows& own, const JavaLambda& lambda,
+                       const KernelContext& context) {
+  const auto n = static_cast<int64_t>(cells.size());
+  Table table(cells.size(), Cells(static_cast<size_t>(own.frame.rows()), "0.0"));
+  for (int64_t row = 0; row < own.frame.rows(); ++row) {
     if (IsCancelled(context.cancelled)) return Cancelled("map");
-    const std::optional<std::string> first = JavaTextOf(frame, i, 0);
+    const int64_t i = own.first + row;
+    const std::optional<std::string>& first = cells[static_cast<size_t>(i)];
     for (int64_t j = i + 1; first && j < n; ++j) {
-      const std::optional<std::string> second = JavaTextOf(frame, j, 0);
+      const std::optional<std::string>& second = cells[static_cast<size_t>(j)];
       if (!second) continue;
       if (IsCancelled(context.cancelled)) return Cancelled("map");
       const JavaValue arguments[] = {ToUtf16(*first), ToUtf16(*second)};
       const Result<JavaValue> value = lambda.Apply(arguments, context.cancelled);
-      if (!value.ok()) return At(value.status(), i, frame, 0);
-      if (TypeOf(*value) == JavaType::kNull) {
-        table[static_cast<size_t>(j)][static_cast<size_t>(i)].reset();
-        continue;
+      if (!value.ok()) {
+        const Status status = At(value.status(), row, own, 0);
+        own.failure->place = i;  // Row by row here.
+        return status;
       }
-      table[static_cast<size_t>(j)][static_cast<size_t>(i)] = ToUtf8(TextOf(*value));
+      std::optional<std::string>& cell = table[static_cast<size_t>(j)][static_cast<size_t>(row)];
+      if (TypeOf(*value) == JavaType::kNull)
+        cell.reset();
+      else
+        cell = ToUtf8(TextOf(*value));
     }
   }
   return table;
 }
 
-Result<Value> RunMap(const KernelCall& call) {
-  const Frame& frame = call.inputs[0]->frame();
+// The first column as Java has it.
+Cells FirstColumn(const Frame& frame) {
+  Cells cells;
+  for (int64_t i = 0; i < frame.rows(); ++i) cells.push_back(JavaTextOf(frame, i, 0));
+  return cells;
+}
+
+Result<Request> GivenRequest(const KernelCall& call) {
   const Scalar& text = call.inputs[1]->scalar();
   const Scalar* const margin = GivenScalar(call, 2);
-  const Result<Request> read =
+  Result<Request> read =
       text.IsString() ? ReadRequest(text.AsString(), margin == nullptr ? 0 : margin->AsInteger())
                       : InvalidArgument("map: the expression must be a string, like \"x -> x.trim()\"");
   if (read.status().code() == StatusCode::kInvalidArgument)
     return FailedPrecondition("{}", read.status().message());
-  HEDDLE_RETURN_IF_ERROR(read.status());
-  Result<Table> table = Internal("every request is answered");
-  switch (read->kind) {
-    case Request::Kind::kCells: table = MapCells(frame, *read->lambda, call.context); break;
-    case Request::Kind::kRows: table = MapLines(frame, *read->lambda, true, call.context); break;
-    case Request::Kind::kColumns: table = MapLines(frame, *read->lambda, false, call.context); break;
-    case Request::Kind::kPairs:
-      if (frame.columns() == 0) return FailedPrecondition("map: the frame has no column to compare cells of");
-      table = MapPairs(frame, *read->lambda, call.context);
-      break;
-    case Request::Kind::kPatterns: {
-      HEDDLE_ASSIGN_OR_RETURN(Frame result, read->patterns.Apply(frame));
-      return Value(std::move(result));
-    }
-    case Request::Kind::kSeries: {
-      HEDDLE_ASSIGN_OR_RETURN(Frame result, read->series.Apply(frame));
-      return Value(std::move(result));
-    }
-  }
-  HEDDLE_RETURN_IF_ERROR(table.status());
+  if (read.ok() && read->kind == Request::Kind::kPairs && call.inputs[0]->frame().columns() == 0)
+    return FailedPrecondition("map: the frame has no column to compare cells of");
+  return read;
+}
+
+Result<Frame> FrameOfTable(const Table& table) {
   std::vector<Column> columns;
-  for (const Cells& cells : *table) {
+  for (const Cells& cells : table) {
     HEDDLE_ASSIGN_OR_RETURN(Column column, TextColumn(cells));
     columns.push_back(std::move(column));
   }
   std::shared_ptr<const Schema> schema = SchemaOfTexts(static_cast<int64_t>(columns.size()));
-  return Value(Frame(std::move(schema), std::move(columns)));
+  return Frame(std::move(schema), std::move(columns));
 }
+
+// `pairs`: all cells of the first column, of kPairs.
+Result<Frame> Map(const Request& request, const OwnRows& own, const Cells& pairs,
+                  const KernelContext& context) {
+  Result<Table> table = Internal("every request is answered");
+  switch (request.kind) {
+    case Request::Kind::kCells: table = MapCells(own, *request.lambda, context); break;
+    case Request::Kind::kRows: table = MapLines(own, *request.lambda, true, context); break;
+    case Request::Kind::kColumns: table = MapLines(own, *request.lambda, false, context); break;
+    case Request::Kind::kPairs: table = MapPairs(pairs, own, *request.lambda, context); break;
+    case Request::Kind::kPatterns: return request.patterns.Apply(own.frame);
+    case Request::Kind::kSeries: return request.series.Apply(own.frame);
+  }
+  HEDDLE_RETURN_IF_ERROR(table.status());
+  return FrameOfTable(*table);
+}
+
+Result<Value> RunMap(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const Request request, GivenRequest(call));
+  const Frame& frame = call.inputs[0]->frame();
+  PartFailure failure;
+  const Cells pairs = request.kind == Request::Kind::kPairs ? FirstColumn(frame) : Cells();
+  HEDDLE_ASSIGN_OR_RETURN(
+      Frame result, Map(request, {.frame = frame, .first = 0, .failure = &failure}, pairs, call.context));
+  return Value(std::move(result));
+}
+
+// ---- On several ranks. Cells and rows are mapped where they are; so are pairs, for which all ranks get the
+// first column, which has as many cells as a row of the result. What reads a whole column is shared out by
+// columns: each goes to one rank, which needs all of its cells.
+
+enum StageNumber { kExchange, kMap, kJoin };
+
+bool IsByColumns(const Request& request) {
+  return request.kind == Request::Kind::kColumns || request.kind == Request::Kind::kPatterns ||
+         request.kind == Request::Kind::kSeries;
+}
+
+std::pair<int64_t, int64_t> ColumnsOfRank(const Frame& frame, int32_t rank, int32_t ranks) {
+  return {frame.columns() * rank / ranks, frame.columns() * (rank + 1) / ranks};
+}
+
+// Some columns of a frame, with the names that they have there.
+Frame NamedColumns(const Frame& frame, int64_t begin, int64_t end) {
+  Schema schema = ColumnsOf(*frame.schema(), begin, end);
+  schema.names.clear();
+  std::vector<Column> columns;
+  for (int64_t j = begin; j < end; ++j) {
+    schema.names.push_back(frame.schema()->NameOf(j));
+    columns.push_back(frame.column(j));
+  }
+  return Frame(std::make_shared<const Schema>(std::move(schema)), std::move(columns));
+}
+
+// Output 0 goes to all, those behind it to each rank.
+Status Exchange(const StageCall& call, const Request& request, std::span<Value> outputs) {
+  const Frame& frame = call.inputs[0]->frame();
+  const bool has_pairs = request.kind == Request::Kind::kPairs;
+  outputs[0] = Value(has_pairs ? NamedColumns(frame, 0, 1) : Frame());
+  for (int32_t rank = 0; rank < call.ranks(); ++rank) {
+    const auto [begin, end] = ColumnsOfRank(frame, rank, call.ranks());
+    outputs[static_cast<size_t>(rank) + 1] =
+        Value(IsByColumns(request) ? NamedColumns(frame, begin, end) : Frame());
+  }
+  return OkStatus();
+}
+
+Status MapStage(const StageCall& call, const Request& request, std::span<Value> outputs) {
+  const auto ranks = static_cast<size_t>(call.ranks());
+  const Frame& frame = call.inputs[0]->frame();
+  PartFailure failure;
+  Value result(frame.Rows(0, 0));
+  Status status;
+  const auto map = [&](const Frame& own, int64_t first, const Cells& pairs) {
+    Result<Frame> mapped =
+        Map(request, {.frame = own, .first = first, .failure = &failure}, pairs, call.context);
+    status = mapped.status();
+    if (mapped.ok()) result = Value(*std::move(mapped));
+  };
+  const auto [begin, end] = ColumnsOfRank(frame, call.rank, call.ranks());
+  if (IsByColumns(request) && begin < end) {
+    HEDDLE_ASSIGN_OR_RETURN(const Value columns, JoinRows(call.Parts(1)));
+    map(columns.frame(), 0, {});
+  } else if (!IsByColumns(request)) {
+    const bool has_pairs = request.kind == Request::Kind::kPairs;
+    map(frame, call.rows.Begin(call.rank), has_pairs ? FirstColumn(call.Received(0).frame()) : Cells());
+  }
+  // What has no place of its own is of this rank's columns, which are behind those of the ranks before.
+  if (failure.status.ok()) failure.status = status;
+  if (IsByColumns(request)) failure.place = call.rank;
+  HEDDLE_ASSIGN_OR_RETURN(outputs[ranks + 1], ReportOf({&failure, 1}));
+  const bool gives_rows = IsByColumns(request) && begin < end && status.ok();
+  for (int32_t rank = 0; rank < call.ranks(); ++rank) {
+    Value& part = outputs[static_cast<size_t>(rank)];
+    part = Value(Frame());
+    if (gives_rows) {
+      HEDDLE_ASSIGN_OR_RETURN(part, SliceRows(result, call.rows.Begin(rank), call.rows.End(rank)));
+    }
+  }
+  outputs[ranks] = std::move(result);
+  return OkStatus();
+}
+
+Status JoinStage(const StageCall& call, const Request& request, std::span<Value> outputs) {
+  HEDDLE_RETURN_IF_ERROR(FirstFailure(call.Received(2)));
+  outputs[0] = call.Received(1);
+  if (!IsByColumns(request)) return OkStatus();
+  const Frame& frame = call.inputs[0]->frame();
+  std::vector<Column> columns;
+  Schema schema;
+  for (const Value* const part : call.Parts(0))
+    for (int64_t j = 0; j < part->frame().columns(); ++j) {
+      columns.push_back(part->frame().column(j));
+      schema.types.push_back(columns.back().type());
+    }
+  schema.names = CountedNames(frame.columns());
+  if (request.kind == Request::Kind::kPatterns) schema = *frame.schema();
+  outputs[0] = Value(Frame(std::make_shared<const Schema>(std::move(schema)), std::move(columns)));
+  return OkStatus();
+}
+
+Status RunMapStage(const StageCall& call, std::span<Value> outputs) {
+  HEDDLE_ASSIGN_OR_RETURN(const Request request, GivenRequest(call.WholeCall()));
+  switch (call.stage) {
+    case kExchange: return Exchange(call, request, outputs);
+    case kMap: return MapStage(call, request, outputs);
+    default: return JoinStage(call, request, outputs);
+  }
+}
+
+// Whole columns move there and back; what is mapped where it is moves nothing, but which of both the call
+// asks for, only its text says.
+double MovedBytes(const Node&, std::span<const ValueInfo> inputs, const RankGrid&) {
+  return static_cast<double>(KnownBytes(inputs[0]));
+}
+
+constexpr Reach kOfExchange[] = {Reach::kAll, Reach::kParts},
+                kOfMap[] = {Reach::kParts, Reach::kHere, Reach::kAll};
+constexpr Stage kStages[] = {{.outputs = kOfExchange, .reads_inputs = true},
+                             {.outputs = kOfMap, .reads_inputs = true},
+                             {.reads_inputs = true}};
+constexpr StagedForm kStaged = {
+    .stages = kStages, .result = StagedResult::kSameRows, .moved_bytes = MovedBytes, .run = RunMapStage};
 
 }  // namespace
 
@@ -225,12 +382,15 @@ Result<Value> RunMap(const KernelCall& call) {
 /// Errors:  kInvalidArgument for an expression that docs/map.md does not know, with its place;
 ///          kFailedPrecondition, with the cell, where Java would throw.
 /// Cost:    an interpreter: some hundred operations a cell.
+/// Rows:    every rank maps its own; whole columns go to one rank each, and their rows back.
 extern constexpr Operator kMap = {.name = "map",
                                   .form = CallForm::kPositional,
                                   .parameters = "target expression margin?",
                                   .min_inputs = 2,
                                   .max_inputs = 3,
                                   .infer = InferMap,
+                                  .input_use = FirstByRows,
+                                  .staged = &kStaged,
                                   .run = RunMap,
                                   .may_fail = true,
                                   .takes_frames = true};

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "ops/base/adjoint.h"
 #include "ops/base/operator.h"
 #include "ops/base/stages.h"
 #include "ops/catalog.h"
+#include "ops/cells/storage.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/cast.h"
+#include "ops/frame/part_failures.h"
 #include "ops/scalar/evaluate_scalar.h"
 
 // Casts (language reference 2.3) and the sizes of a matrix.
@@ -49,8 +54,9 @@ Result<ValueInfo> InferAsMatrix(const InferContext& context) {
   return ValueInfo::OfMatrix({1, 1});
 }
 
-RowRule RowWiseUnlessScalar(const Node&, std::span<const ValueInfo> inputs) {
-  return !inputs[0].IsScalar() ? RowRule::kRowWise : RowRule::kWhole;
+// Of a frame in stages: cells that are no numbers may be on several ranks.
+RowRule AsMatrixRowRule(const Node&, std::span<const ValueInfo> inputs) {
+  return inputs[0].IsMatrix() ? RowRule::kRowWise : RowRule::kWhole;
 }
 InputUse RowsUnlessScalar(const Node&, std::span<const ValueInfo> inputs, int) {
   return !inputs[0].IsScalar() ? InputUse::kRows : InputUse::kWhole;
@@ -70,6 +76,17 @@ Result<Value> RunAsMatrix(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, FilledMatrix(1, 1, number.AsDouble()));
   return Value(std::move(result));
 }
+
+Status RunAsMatrixStage(const StageCall& call, std::span<Value> outputs) {
+  if (call.stage == 1) return GiveReported(call, outputs);
+  return MakeReported(RunAsMatrix(call.WholeCall()), 0, 0, outputs);
+}
+
+bool IsOfFrame(const Node&, std::span<const ValueInfo> inputs) { return inputs[0].IsFrame(); }
+constexpr StagedForm kAsMatrixStaged = {.stages = kReportingStages,
+                                        .result = StagedResult::kSameRows,
+                                        .applies = IsOfFrame,
+                                        .run = RunAsMatrixStage};
 
 Result<ValueType> TypeOfInput(const Operator&, std::span<const ValueType> inputs) { return inputs[0]; }
 Result<Scalar> GiveInput(const Operator&, const Node&, std::span<const Scalar* const> inputs) {
@@ -110,6 +127,65 @@ Result<Value> RunAsFrame(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(Frame frame, x.IsScalar() ? FrameOf(x.scalar()) : FrameOf(x.matrix()));
   return Value(std::move(frame));
 }
+
+// The types of columns, which all ranks find together: first as far as whole numbers go, then of the columns
+// with fractions whether floats hold them.
+enum AsFrameStage { kWholeTypes, kSingles, kFill };
+
+Result<Value> RowOf(std::span<const double> cells) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix row, Matrix::Dense(1, static_cast<int64_t>(cells.size())));
+  std::copy(cells.begin(), cells.end(), row.mutable_data());
+  return Value(std::move(row));
+}
+
+Result<Value> RowOf(std::span<const ColumnType> types) {
+  std::vector<double> cells;
+  for (const ColumnType type : types) cells.push_back(static_cast<double>(type));
+  return RowOf(cells);
+}
+
+// The widest of the types of all ranks.
+std::vector<ColumnType> WidestOf(const Matrix& types) {
+  std::vector<ColumnType> widest(static_cast<size_t>(types.columns()), ColumnType::kBoolean);
+  for (int64_t i = 0; i < types.rows(); ++i)
+    for (size_t j = 0; j < widest.size(); ++j)
+      widest[j] = WiderNumberType(
+          widest[j], static_cast<ColumnType>(types.data()[i * types.columns() + static_cast<int64_t>(j)]));
+  return widest;
+}
+
+Status RunAsFrameStage(const StageCall& call, std::span<Value> outputs) {
+  HEDDLE_ASSIGN_OR_RETURN(const Matrix dense, AsDense(call.inputs[0]->matrix()));
+  if (call.stage == kWholeTypes) {
+    HEDDLE_ASSIGN_OR_RETURN(outputs[0], RowOf(WholeNumberTypes(dense)));
+    return OkStatus();
+  }
+  std::vector<ColumnType> types = WidestOf(call.Received(0).matrix());
+  if (call.stage == kSingles) {
+    const std::vector<char> are_singles = AreSingles(dense, types);
+    HEDDLE_ASSIGN_OR_RETURN(outputs[0], RowOf(types));
+    HEDDLE_ASSIGN_OR_RETURN(outputs[1], RowOf(std::vector<double>(are_singles.begin(), are_singles.end())));
+    return OkStatus();
+  }
+  const Matrix& are_singles = call.Received(1).matrix();
+  for (int64_t i = 0; i < are_singles.rows(); ++i)
+    for (size_t j = 0; j < types.size(); ++j)
+      if (are_singles.data()[i * are_singles.columns() + static_cast<int64_t>(j)] == 0)
+        types[j] = ColumnType::kFloat64;
+  HEDDLE_ASSIGN_OR_RETURN(Frame frame, FrameOf(dense, types));
+  outputs[0] = Value(std::move(frame));
+  return OkStatus();
+}
+
+bool IsOfMatrix(const Node&, std::span<const ValueInfo> inputs) { return inputs[0].IsMatrix(); }
+constexpr Reach kTypes[] = {Reach::kAll}, kTypesAndSingles[] = {Reach::kHere, Reach::kAll};
+constexpr Stage kAsFrameStages[] = {{.outputs = kTypes, .reads_inputs = true},
+                                    {.outputs = kTypesAndSingles, .reads_inputs = true},
+                                    {.reads_inputs = true}};
+constexpr StagedForm kAsFrameStaged = {.stages = kAsFrameStages,
+                                       .result = StagedResult::kSameRows,
+                                       .applies = IsOfMatrix,
+                                       .run = RunAsFrameStage};
 
 Result<ValueInfo> InferCast(const InferContext& context) {
   const ValueInfo& x = context.inputs[0];
@@ -216,8 +292,9 @@ constexpr Operator kOperators[] = {
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferAsMatrix,
-     .row_rule = RowWiseUnlessScalar,
+     .row_rule = AsMatrixRowRule,
      .input_use = RowsUnlessScalar,
+     .staged = &kAsMatrixStaged,
      .run = RunAsMatrix,
      .may_fail = true,
      .takes_frames = true,
@@ -230,6 +307,8 @@ constexpr Operator kOperators[] = {
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferAsFrame,
+     .input_use = RowsUnlessScalar,
+     .staged = &kAsFrameStaged,
      .run = RunAsFrame},
     CastTo<ValueType::kDouble>("as.double", "", /*may_fail=*/true, Role::kAsDouble),
     CastTo<ValueType::kInteger>("as.integer", "", /*may_fail=*/true, Role::kAsInteger),

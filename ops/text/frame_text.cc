@@ -20,11 +20,15 @@ void AppendCell(const Frame& frame, int64_t row, int64_t column, int decimals, s
 }  // namespace
 
 std::string FrameToText(const Frame& frame, const TextLayout& layout) {
+  return FrameToText(frame, frame.shape(), layout);
+}
+
+std::string FrameToText(const Frame& frame, Shape whole, const TextLayout& layout) {
   const int64_t rows = std::clamp<int64_t>(layout.rows, 0, frame.rows());
   const int64_t columns = std::clamp<int64_t>(layout.columns, 0, frame.columns());
   const Schema& schema = *frame.schema();
   std::string text =
-      fmt::format("# FRAME: nrow = {}, ncol = {}{}#", frame.rows(), frame.columns(), layout.line_end);
+      fmt::format("# FRAME: nrow = {}, ncol = {}{}#", whole.rows, whole.columns, layout.line_end);
   for (int64_t j = 0; j < columns; ++j) text += layout.separator + schema.NameOf(j);
   text += layout.line_end + "#";
   for (int64_t j = 0; j < columns; ++j)

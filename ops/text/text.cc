@@ -3,15 +3,15 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <vector>
 
 #include "core/text/double_text.h"
 #include "ops/base/arguments.h"
-#include "ops/base/operator.h"
 #include "ops/base/stages.h"
 #include "ops/base/whole_number.h"
 #include "ops/catalog.h"
-#include "ops/frame/row_pieces.h"
+#include "ops/cells/move_cells.h"
 #include "ops/text/java_format.h"
 
 // toString, format, and the effects on the script's output: print, stop, assert (language reference 2.9 and
@@ -99,24 +99,49 @@ Result<Value> RunToString(const KernelCall& call) {
   return Value(Scalar(TextOf(value, layout)));
 }
 
-// Every rank gets the rows that are shown, of those that have them, and writes the same text.
+Frame FirstColumns(const Frame& frame, int64_t count) {
+  Schema schema;
+  std::vector<Column> columns;
+  for (int64_t j = 0; j < count; ++j) {
+    columns.push_back(frame.column(j));
+    schema.types.push_back(columns.back().type());
+    schema.names.push_back(frame.schema()->NameOf(j));
+  }
+  return Frame(std::make_shared<const Schema>(std::move(schema)), std::move(columns));
+}
+
+// The rows that are shown go to all ranks, cut to the columns that are shown.
+Result<Value> RowsShown(const StageCall& call, const TextLayout& layout) {
+  const Value& x = *call.inputs[0];
+  const int64_t begin = call.rows.Begin(call.rank);
+  const int64_t rows = std::clamp<int64_t>(std::max<int64_t>(layout.rows, 0) - begin, 0, x.shape().rows);
+  const int64_t columns = std::clamp<int64_t>(layout.columns, 0, x.shape().columns);
+  // A frame without columns has no rows that could be counted.
+  if (x.IsFrame())
+    return Value(
+        FirstColumns(x.frame().Rows(0, rows), std::max(columns, std::min<int64_t>(1, x.shape().columns))));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix cells, SliceColumns(x.matrix().Rows(0, rows), 0, columns));
+  return Value(std::move(cells));
+}
+
 Status RunToStringStage(const StageCall& call, std::span<Value> outputs) {
   HEDDLE_ASSIGN_OR_RETURN(const TextLayout layout, LayoutOf(call.WholeCall()));
   if (call.stage == 0) {
-    const Value& rows = *call.inputs[0];
-    const int64_t shown =
-        std::clamp<int64_t>(layout.rows - call.rows.Begin(call.rank), 0, rows.shape().rows);
-    HEDDLE_ASSIGN_OR_RETURN(outputs[0], SliceRows(rows, 0, shown));
+    HEDDLE_ASSIGN_OR_RETURN(outputs[0], RowsShown(call, layout));
     return OkStatus();
   }
-  outputs[0] = Value(Scalar(TextOf(call.Received(0), layout)));
+  const Value& shown = call.Received(0);
+  const Shape whole{call.rows.Length(), call.inputs[0]->shape().columns};
+  outputs[0] = Value(Scalar(shown.IsFrame() ? FrameToText(shown.frame(), whole, layout)
+                                            : MatrixToText(shown.matrix(), layout)));
   return OkStatus();
 }
-bool IsOfMatrix(const Node&, std::span<const ValueInfo> inputs) { return inputs[0].IsMatrix(); }
-constexpr Reach kShownRows[] = {Reach::kAll};
-constexpr Stage kTextStages[] = {{.outputs = kShownRows, .reads_inputs = true}, {.reads_inputs = true}};
-constexpr StagedForm kTextStaged = {
-    .stages = kTextStages, .result = StagedResult::kEach, .applies = IsOfMatrix, .run = RunToStringStage};
+
+bool IsOfTable(const Node&, std::span<const ValueInfo> inputs) { return inputs[0].IsTabular(); }
+constexpr Reach kShown[] = {Reach::kAll};
+constexpr Stage kToStringStages[] = {{.outputs = kShown, .reads_inputs = true}, {.reads_inputs = true}};
+constexpr StagedForm kToStringStaged = {
+    .stages = kToStringStages, .result = StagedResult::kEach, .applies = IsOfTable, .run = RunToStringStage};
 
 Result<Value> RunFormat(const KernelCall& call) {
   const std::vector<const Scalar*> scalars = ScalarInputs(call);
@@ -179,7 +204,7 @@ constexpr Operator kOperators[] = {
      .max_inputs = 7,
      .infer = InferText,
      .input_use = FirstByRows,
-     .staged = &kTextStaged,
+     .staged = &kToStringStaged,
      .run = RunToString,
      .takes_frames = true,
      .scalar_type = TypeOfText,

@@ -26,5 +26,7 @@ std::string MatrixToText(const Matrix& matrix, const TextLayout& layout);
 /// `separator`; FP64 with exactly `decimals` digits, other cells with the text of a scalar, missing ones as
 /// "null". Every line is ended by `line_end`.
 std::string FrameToText(const Frame& frame, const TextLayout& layout);
+/// The same of the rows and columns that are shown of a frame of that size.
+std::string FrameToText(const Frame& shown, Shape whole, const TextLayout& layout);
 
 }  // namespace heddle::ops

@@ -32,10 +32,7 @@ std::vector<CellWords::Count> ImputedWords(const ColumnInput& input, const Colum
 
 void FitWords(const ColumnInput& input, ColumnMetadata* metadata) {
   metadata->tokens = input.words->words;
-  if (input.spec.impute != ImputeMethod::kConstant) return;
-  for (std::string& word : WordsOf(input.spec.constant))
-    if (std::find(metadata->tokens.begin(), metadata->tokens.end(), word) == metadata->tokens.end())
-      metadata->tokens.push_back(std::move(word));
+  AddConstant(input.spec, metadata);
 }
 
 WordCounts CountWords(const ColumnInput& input, const ColumnMetadata& metadata) {

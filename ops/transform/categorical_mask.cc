@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <vector>
 
 #include "ops/base/arguments.h"
+#include "ops/base/stages.h"
 #include "ops/catalog.h"
 #include "ops/transform/arguments.h"
 #include "ops/transform/metadata.h"
@@ -34,6 +36,24 @@ Result<Value> RunMask(const KernelCall& call) {
   return Value(std::move(result));
 }
 
+// Metadata are as small as the dictionaries in them; their rows may lie on several ranks.
+Status RunStage(const StageCall& call, std::span<Value> outputs) {
+  if (call.stage == 0) {
+    outputs[0] = *call.inputs[kMeta];
+    return OkStatus();
+  }
+  std::vector<const Value*> inputs(call.inputs.begin(), call.inputs.end());
+  inputs[kMeta] = &call.Received(0);
+  KernelCall whole = call.WholeCall();
+  whole.inputs = inputs;
+  HEDDLE_ASSIGN_OR_RETURN(outputs[0], RunMask(whole));
+  return OkStatus();
+}
+
+constexpr Reach kToAll[] = {Reach::kAll};
+constexpr Stage kStages[] = {{.outputs = kToAll, .reads_inputs = true}, {.reads_inputs = true}};
+constexpr StagedForm kStaged = {.stages = kStages, .result = StagedResult::kEach, .run = RunStage};
+
 }  // namespace
 
 /// getCategoricalMask(M, spec): which columns of the encoded matrix are codes or dummies of codes.
@@ -46,6 +66,8 @@ extern constexpr Operator kCategoricalMask = {.name = "getCategoricalMask",
                                               .min_inputs = 2,
                                               .max_inputs = 2,
                                               .infer = InferMask,
+                                              .input_use = FirstByRows,
+                                              .staged = &kStaged,
                                               .run = RunMask,
                                               .may_fail = true,
                                               .takes_frames = true};

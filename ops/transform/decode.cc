@@ -4,6 +4,7 @@
 
 #include "core/text/double_text.h"
 #include "ops/base/arguments.h"
+#include "ops/base/stages.h"
 #include "ops/catalog.h"
 #include "ops/transform/arguments.h"
 #include "ops/transform/assemble.h"
@@ -120,6 +121,8 @@ Result<Value> RunDecode(const KernelCall& call) {
       Frame(std::make_shared<const Schema>(DecodedSchema(spec, *meta.schema())), std::move(columns)));
 }
 
+RowRule RowWise(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
+
 double DecodeWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
   const double codes = static_cast<double>(inputs[kTarget].shape.rows) *
                        static_cast<double>(std::max<int64_t>(inputs[kMeta].shape.columns, 0));
@@ -141,6 +144,8 @@ extern constexpr Operator kTransformDecode = {.name = "transformdecode",
                                               .min_inputs = 3,
                                               .max_inputs = 3,
                                               .infer = InferDecode,
+                                              .row_rule = RowWise,
+                                              .input_use = FirstByRows,
                                               .run = RunDecode,
                                               .may_fail = true,
                                               .takes_frames = true,

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/transform/encode.h"
+
 #include <algorithm>
 
 #include "ops/base/arguments.h"
 #include "ops/base/parallel.h"
-#include "ops/base/stages.h"
 #include "ops/catalog.h"
 #include "ops/transform/arguments.h"
-#include "ops/transform/assemble.h"
-#include "ops/transform/encoders.h"
 
 namespace heddle::ops {
 namespace {
 
-enum Input { kTarget, kSpec };  // transformapply: kTarget, kMetaOfApply, kSpecOfApply, kEmbedding.
+// transformapply: kTarget, and these.
 constexpr int kMetaOfApply = 1, kSpecOfApply = 2, kEmbedding = 3;
 
 // CSR where at most four columns of five stay what they are: of each dummy-coded one, a row has one entry at
@@ -37,30 +36,11 @@ ValueInfo EncodedInfo(const ValueInfo& target, const std::optional<TransformSpec
                              FormatOf(*spec));
 }
 
-// What only the other operator can do, or the compiler has to.
-Status CheckUse(const Node& node, const TransformSpec& spec, bool has_embedding) {
-  if (!spec.function.empty() && node.FindAttribute("udf") == nullptr)
-    return InvalidArgument(
-               "{}: the spec names the function '{}', so it must be known when the script is "
-               "compiled",
-               node.op, spec.function)
-        .WithNote("write it as one text in the script, or as texts joined by +");
-  const bool embeds = std::any_of(spec.columns.begin(), spec.columns.end(), [](const ColumnSpec& one) {
-    return one.encoder == Encoder::kWordEmbedding;
-  });
-  if (!embeds || has_embedding) return OkStatus();
-  if (node.op == "transformapply")
-    return InvalidArgument(
-        "transformapply: the spec has 'word_embedding', but the argument embedding is missing");
-  return InvalidArgument("{}: 'word_embedding' needs metadata and an embedding", node.op)
-      .WithNote("transformapply(target=F, meta=M, spec=s, embedding=E) has them");
-}
-
 Result<std::vector<ValueInfo>> InferEncode(const InferContext& context) {
   HEDDLE_RETURN_IF_ERROR(RequireFrame(context, kTarget, "target"));
   const ValueInfo& target = context.inputs[kTarget];
   HEDDLE_ASSIGN_OR_RETURN(const std::optional<TransformSpec> spec, InferSpec(context, kSpec, target.schema));
-  if (spec) HEDDLE_RETURN_IF_ERROR(CheckUse(context.node, *spec, /*has_embedding=*/false));
+  if (spec) HEDDLE_RETURN_IF_ERROR(CheckEncoders(context.node, *spec, /*has_embedding=*/false));
   std::shared_ptr<Schema> texts;
   if (target.schema != nullptr) {
     texts = std::make_shared<Schema>(*target.schema);
@@ -77,7 +57,7 @@ Result<ValueInfo> InferApply(const InferContext& context) {
                           InferSpec(context, kSpecOfApply, target.schema));
   if (IsGiven(context.node, kEmbedding))
     HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, kEmbedding, "embedding"));
-  if (spec) HEDDLE_RETURN_IF_ERROR(CheckUse(context.node, *spec, IsGiven(context.node, kEmbedding)));
+  if (spec) HEDDLE_RETURN_IF_ERROR(CheckEncoders(context.node, *spec, IsGiven(context.node, kEmbedding)));
   return EncodedInfo(target, spec);
 }
 
@@ -120,58 +100,71 @@ std::optional<std::vector<int64_t>> RowsThatStay(const Frame& frame, const Trans
   return rows;
 }
 
+const Value* EmbeddingOf(const KernelCall& call) {
+  return call.node.op == "transformapply" && IsGiven(call.node, kEmbedding) ? call.inputs[kEmbedding]
+                                                                            : nullptr;
+}
+
 // Encodes column j, by the metadata that are there or, with `fit`, by what it learns of the column first.
-Status EncodeColumn(const KernelCall& call, const ColumnSpec& spec, int64_t j, bool fit,
+// `known`: its distinct cells, if somebody has found them.
+Status EncodeColumn(const KernelCall& call, const ColumnSpec& spec, int64_t j, bool fit, DistinctCells* known,
                     ColumnMetadata* metadata, EncodedCells* encoded) {
   const Frame& frame = call.inputs[kTarget]->frame();
-  const Column cells = frame.column(j);
-  DistinctCells distinct;
-  if (ColumnInput::NeedsDistinct(spec)) {
-    HEDDLE_ASSIGN_OR_RETURN(distinct, FindDistinctCells(cells, call.context.cancelled));
-  }
-  CellWords words;
-  if (spec.encoder == Encoder::kBagOfWords) {
-    HEDDLE_ASSIGN_OR_RETURN(words, FindWords(cells));
-  }
-  const ColumnInput input{.op = call.node.op,
-                          .name = frame.schema()->NameOf(j),
-                          .cells = cells,
-                          .spec = spec,
-                          .distinct = &distinct,
-                          .words = &words};
+  EncodedColumn column(call.node.op, frame, spec, j);
+  if (known != nullptr && !known->numbers.empty()) column.SetDistinct(std::move(*known));
+  HEDDLE_RETURN_IF_ERROR(column.Find(call.context.cancelled));
   if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
-  if (fit) HEDDLE_RETURN_IF_ERROR(Fit(input, metadata));
+  if (fit) HEDDLE_RETURN_IF_ERROR(Fit(column.input(), metadata));
   if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
-  return Encode(input, *metadata,
+  return Encode(column.input(), *metadata,
                 {encoded->codes.mutable_data() + j * frame.rows(), static_cast<size_t>(frame.rows())},
                 &encoded->words[static_cast<size_t>(j)]);
 }
 
-Result<Matrix> EncodeFrame(const KernelCall& call, const TransformSpec& spec, bool fit, Format format,
-                           std::vector<ColumnMetadata>* metadata) {
+// The cells of all columns but those that are skipped, and how each of them ended.
+struct EncodedColumns {
+  EncodedCells cells;
+  std::vector<Status> outcomes;
+};
+Result<EncodedColumns> EncodeColumns(const KernelCall& call, const TransformSpec& spec, bool fit,
+                                     KnownColumns* known, std::vector<ColumnMetadata>* metadata) {
   const Frame& frame = call.inputs[kTarget]->frame();
-  const Value* const embedding =
-      call.node.op == "transformapply" && IsGiven(call.node, kEmbedding) ? call.inputs[kEmbedding] : nullptr;
-  Status fits = CheckUse(call.node, spec, embedding != nullptr);
+  const Value* const embedding = EmbeddingOf(call);
+  Status fits = CheckEncoders(call.node, spec, embedding != nullptr);
   if (!fits.ok()) return fits.WithCode(StatusCode::kFailedPrecondition);
-  if (fit) metadata->resize(spec.columns.size());
-  EncodedCells encoded;
-  if (embedding != nullptr) encoded.embedding = &embedding->matrix();
-  encoded.words.resize(spec.columns.size());
-  HEDDLE_ASSIGN_OR_RETURN(encoded.codes, Matrix::Dense(frame.columns(), frame.rows()));
-  std::vector<Status> outcomes(spec.columns.size());
+  metadata->resize(spec.columns.size());
+  EncodedColumns encoded;
+  if (embedding != nullptr) encoded.cells.embedding = &embedding->matrix();
+  encoded.cells.words.resize(spec.columns.size());
+  HEDDLE_ASSIGN_OR_RETURN(encoded.cells.codes, Matrix::Dense(frame.columns(), frame.rows()));
+  encoded.outcomes.resize(spec.columns.size());
   ParallelFor(frame.columns(), 1, [&](int64_t begin, int64_t end) {
     for (auto j = static_cast<size_t>(begin); j < static_cast<size_t>(end); ++j)
-      if (!IsCancelled(call.context.cancelled))
-        outcomes[j] =
-            EncodeColumn(call, spec.columns[j], static_cast<int64_t>(j), fit, &(*metadata)[j], &encoded);
+      if (!IsCancelled(call.context.cancelled) && (known->skipped.empty() || known->skipped[j] == 0))
+        encoded.outcomes[j] = EncodeColumn(call, spec.columns[j], static_cast<int64_t>(j), fit,
+                                           known->distinct.empty() ? nullptr : &known->distinct[j],
+                                           &(*metadata)[j], &encoded.cells);
   });
   if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
-  for (const Status& outcome : outcomes) HEDDLE_RETURN_IF_ERROR(outcome);
+  return encoded;
+}
+
+Result<Matrix> AssembleRows(const KernelCall& call, const TransformSpec& spec,
+                            const std::vector<ColumnMetadata>& metadata, const EncodedCells& cells,
+                            Format format) {
+  const Value* const embedding = EmbeddingOf(call);
   HEDDLE_ASSIGN_OR_RETURN(const EncodedLayout layout,
-                          EncodedLayout::Of(call.node.op, spec, *metadata,
+                          EncodedLayout::Of(call.node.op, spec, metadata,
                                             embedding == nullptr ? 0 : embedding->matrix().columns()));
-  return AssembleEncoded(encoded, layout, RowsThatStay(frame, spec), format);
+  return AssembleEncoded(cells, layout, RowsThatStay(call.inputs[kTarget]->frame(), spec), format);
+}
+
+Result<Matrix> EncodeFrame(const KernelCall& call, const TransformSpec& spec, bool fit, Format format,
+                           std::vector<ColumnMetadata>* metadata) {
+  KnownColumns known;
+  HEDDLE_ASSIGN_OR_RETURN(const EncodedColumns encoded, EncodeColumns(call, spec, fit, &known, metadata));
+  for (const Status& outcome : encoded.outcomes) HEDDLE_RETURN_IF_ERROR(outcome);
+  return AssembleRows(call, spec, *metadata, encoded.cells, format);
 }
 
 Status RunEncode(const KernelCall& call, std::span<Value> results) {
@@ -185,11 +178,15 @@ Status RunEncode(const KernelCall& call, std::span<Value> results) {
   return OkStatus();
 }
 
+Result<std::vector<ColumnMetadata>> GivenMetadata(const KernelCall& call, const TransformSpec& spec) {
+  return ReadMetadataFrame(call.node.op, spec, *call.inputs[kTarget]->frame().schema(),
+                           call.inputs[kMetaOfApply]->frame());
+}
+
 Result<Value> RunApply(const KernelCall& call) {
   const Schema& schema = *call.inputs[kTarget]->frame().schema();
   HEDDLE_ASSIGN_OR_RETURN(const TransformSpec spec, GivenSpec(call, kSpecOfApply, schema));
-  HEDDLE_ASSIGN_OR_RETURN(std::vector<ColumnMetadata> metadata,
-                          ReadMetadataFrame(call.node.op, spec, schema, call.inputs[kMetaOfApply]->frame()));
+  HEDDLE_ASSIGN_OR_RETURN(std::vector<ColumnMetadata> metadata, GivenMetadata(call, spec));
   HEDDLE_ASSIGN_OR_RETURN(Matrix encoded,
                           EncodeFrame(call, spec, /*fit=*/false, call.node.info.format, &metadata));
   return Value(std::move(encoded));
@@ -197,16 +194,22 @@ Result<Value> RunApply(const KernelCall& call) {
 
 // Every rank encodes its rows; those of omit leave where they are.
 Status RunApplyStage(const StageCall& call, std::span<Value> outputs) {
-  HEDDLE_ASSIGN_OR_RETURN(outputs[0], RunApply(call.WholeCall()));
+  if (call.stage == 1) return GiveReported(call, outputs);
+  const KernelCall whole = call.WholeCall();
+  const Schema& schema = *call.inputs[kTarget]->frame().schema();
+  HEDDLE_ASSIGN_OR_RETURN(const TransformSpec spec, GivenSpec(whole, kSpecOfApply, schema));
+  HEDDLE_ASSIGN_OR_RETURN(std::vector<ColumnMetadata> metadata, GivenMetadata(whole, spec));
+  HEDDLE_ASSIGN_OR_RETURN(EncodedRows rows, EncodeRows(whole, spec, {}, call.node.info.format, &metadata));
+  outputs[0] = std::move(rows.matrix);
+  HEDDLE_ASSIGN_OR_RETURN(outputs[1], ReportOf(rows.failures));
   return OkStatus();
 }
 
 bool IsSized(const Node& node, std::span<const ValueInfo>) { return node.info.IsSized(); }
 bool IsUnsized(const Node& node, std::span<const ValueInfo>) { return !node.info.IsSized(); }
-constexpr Stage kApplyStages[] = {{.reads_inputs = true}};
 constexpr StagedForm kApplyUneven = {
-    .stages = kApplyStages, .result = StagedResult::kUneven, .applies = IsUnsized, .run = RunApplyStage};
-constexpr StagedForm kApplyStaged = {.stages = kApplyStages,
+    .stages = kReportingStages, .result = StagedResult::kUneven, .applies = IsUnsized, .run = RunApplyStage};
+constexpr StagedForm kApplyStaged = {.stages = kReportingStages,
                                      .result = StagedResult::kSameRows,
                                      .other = &kApplyUneven,
                                      .applies = IsSized,
@@ -220,15 +223,75 @@ double EncodeWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
 
 }  // namespace
 
+Status CheckEncoders(const Node& node, const TransformSpec& spec, bool has_embedding) {
+  if (!spec.function.empty() && node.FindAttribute("udf") == nullptr)
+    return InvalidArgument(
+               "{}: the spec names the function '{}', so it must be known when the script is "
+               "compiled",
+               node.op, spec.function)
+        .WithNote("write it as one text in the script, or as texts joined by +");
+  const bool embeds = std::any_of(spec.columns.begin(), spec.columns.end(), [](const ColumnSpec& one) {
+    return one.encoder == Encoder::kWordEmbedding;
+  });
+  if (!embeds || has_embedding) return OkStatus();
+  if (node.op == "transformapply")
+    return InvalidArgument(
+        "transformapply: the spec has 'word_embedding', but the argument embedding is missing");
+  return InvalidArgument("{}: 'word_embedding' needs metadata and an embedding", node.op)
+      .WithNote("transformapply(target=F, meta=M, spec=s, embedding=E) has them");
+}
+
+EncodedColumn::EncodedColumn(std::string_view op, const Frame& frame, const ColumnSpec& spec, int64_t j)
+    : cells_(frame.column(j)),
+      input_{.op = op,
+             .name = frame.schema()->NameOf(j),
+             .cells = cells_,
+             .spec = spec,
+             .distinct = &distinct_,
+             .words = &words_} {}
+
+Status EncodedColumn::Find(const std::atomic<bool>* cancelled) {
+  if (ColumnInput::NeedsDistinct(input_.spec) && distinct_.numbers.empty()) {
+    HEDDLE_ASSIGN_OR_RETURN(distinct_, FindDistinctCells(cells_, cancelled));
+  }
+  if (input_.spec.encoder == Encoder::kBagOfWords) {
+    HEDDLE_ASSIGN_OR_RETURN(words_, FindWords(cells_));
+  }
+  return OkStatus();
+}
+
+Result<EncodedRows> EncodeRows(const KernelCall& call, const TransformSpec& spec, KnownColumns known,
+                               Format format, std::vector<ColumnMetadata>* metadata) {
+  const Frame& frame = call.inputs[kTarget]->frame();
+  HEDDLE_ASSIGN_OR_RETURN(const EncodedColumns encoded,
+                          EncodeColumns(call, spec, /*fit=*/false, &known, metadata));
+  EncodedRows rows{.matrix = Value(Frame())};
+  for (size_t j = 0; j < encoded.outcomes.size(); ++j) {
+    if (encoded.outcomes[j].ok()) continue;
+    const auto column = static_cast<int64_t>(j);
+    const EncodedColumn of_frame(call.node.op, frame, spec.columns[j], column);
+    std::vector<double> numbers(static_cast<size_t>(frame.rows()));
+    const bool is_of_cells = !NumbersOf(of_frame.input(), numbers).ok();
+    rows.failures.push_back({column, is_of_cells ? 0 : 1, encoded.outcomes[j]});
+  }
+  const bool skips = std::find(known.skipped.begin(), known.skipped.end(), 1) != known.skipped.end();
+  if (skips || !rows.failures.empty()) return rows;
+  HEDDLE_ASSIGN_OR_RETURN(Matrix matrix, AssembleRows(call, spec, *metadata, encoded.cells, format));
+  rows.matrix = Value(std::move(matrix));
+  return rows;
+}
+
 /// [X, M] = transformencode(target=F, spec=text): the cells of a frame as numbers, and how they were made.
 ///
 /// Shapes:  F is m x n; X has a column for each column of F, or one for each code of a column of dummies, and
 ///          m rows but those of omit. M is a frame of strings (ops/transform/metadata.h).
 /// Errors:  in the spec; a text where numbers must be.
 /// Format:  dense; CSR where at least one column of five is dummy-coded or a bag of words.
-/// Order:   tokens are numbered as they appear; sums are compensated in row order: one result for any number
-///          of threads.
+/// Order:   tokens are numbered as they appear; sums are exact: one result for any number of threads.
 /// Cost:    a hash of each cell that is recoded or hashed; a sort of columns that are binned by height.
+/// Rows:    all ranks learn of the columns together and encode their own (ops/transform/encode_stages.cc);
+/// each
+///          has the metadata. Rows of omit leave where they are.
 extern constexpr Operator kTransformEncode = {.name = "transformencode",
                                               .form = CallForm::kNamed,
                                               .parameters = "target spec",
@@ -236,6 +299,8 @@ extern constexpr Operator kTransformEncode = {.name = "transformencode",
                                               .max_inputs = 2,
                                               .results = 2,
                                               .infer_several = InferEncode,
+                                              .input_use = FirstByRows,
+                                              .staged = &kEncodeStages,
                                               .run_several = RunEncode,
                                               .may_fail = true,
                                               .takes_frames = true,

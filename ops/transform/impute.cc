@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "core/text/double_text.h"
@@ -9,28 +8,8 @@
 namespace heddle::ops {
 namespace {
 
-// Kahan's summation with Neumaier's correction: error of one rounding, whatever the number of rows.
-Result<std::string> MeanOf(const ColumnInput& input) {
-  std::vector<double> numbers(static_cast<size_t>(input.cells.rows()));
-  HEDDLE_RETURN_IF_ERROR(NumbersOf(input, numbers));
-  double sum = 0, lost = 0;
-  int64_t count = 0;
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    if (input.IsMissing(static_cast<int64_t>(i))) continue;
-    const double x = numbers[i], next = sum + x;
-    lost += std::abs(sum) >= std::abs(x) ? (sum - next) + x : (x - next) + sum;
-    sum = next;
-    ++count;
-  }
-  if (count == 0) return std::string();
-  // An infinite sum has lost infinitely much.
-  return FormatDouble((std::isfinite(lost) ? sum + lost : sum) / static_cast<double>(count));
-}
-
 std::string ModeOf(const ColumnInput& input) {
-  std::vector<int64_t> counts(static_cast<size_t>(input.distinct->count()));
-  for (size_t i = 0; i < input.distinct->numbers.size(); ++i)
-    if (!input.IsReplaced(static_cast<int64_t>(i))) ++counts[static_cast<size_t>(input.distinct->numbers[i])];
+  const std::vector<int64_t> counts = CountsForMode(input);
   const auto keys = static_cast<size_t>(
       std::count_if(counts.begin(), counts.end(), [](int64_t count) { return count > 0; }));
   const int64_t most = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
@@ -49,11 +28,36 @@ std::string ModeOf(const ColumnInput& input) {
 
 }  // namespace
 
+Result<MeanParts> SumForMean(const ColumnInput& input) {
+  std::vector<double> numbers(static_cast<size_t>(input.cells.rows()));
+  HEDDLE_RETURN_IF_ERROR(NumbersOf(input, numbers));
+  MeanParts parts;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (input.IsMissing(static_cast<int64_t>(i))) continue;
+    parts.sum.Add(numbers[i]);
+    ++parts.count;
+  }
+  return parts;
+}
+
+std::string TextOfMean(const MeanParts& parts) {
+  if (parts.count == 0) return {};
+  return FormatDouble(parts.sum.Rounded() / static_cast<double>(parts.count));
+}
+
+std::vector<int64_t> CountsForMode(const ColumnInput& input) {
+  std::vector<int64_t> counts(static_cast<size_t>(input.distinct->count()));
+  for (size_t i = 0; i < input.distinct->numbers.size(); ++i)
+    if (!input.IsReplaced(static_cast<int64_t>(i))) ++counts[static_cast<size_t>(input.distinct->numbers[i])];
+  return counts;
+}
+
 Status FitImpute(const ColumnInput& input, ColumnMetadata* metadata) {
   if (!input.spec.impute) return OkStatus();
   switch (*input.spec.impute) {
     case ImputeMethod::kMean: {
-      HEDDLE_ASSIGN_OR_RETURN(metadata->imputed, MeanOf(input));
+      HEDDLE_ASSIGN_OR_RETURN(const MeanParts parts, SumForMean(input));
+      metadata->imputed = TextOfMean(parts);
       return OkStatus();
     }
     case ImputeMethod::kMode: metadata->imputed = ModeOf(input); return OkStatus();

@@ -43,10 +43,20 @@ std::vector<double> CodesOfDistinct(const ColumnInput& input, const std::vector<
 void FitTokens(const ColumnInput& input, ColumnMetadata* metadata) {
   for (int64_t k = 0; k < input.distinct->count(); ++k)
     metadata->tokens.push_back(input.distinct->TextOf(input.cells, k));
-  if (input.spec.impute != ImputeMethod::kConstant || input.spec.constant.empty()) return;
-  if (std::find(metadata->tokens.begin(), metadata->tokens.end(), input.spec.constant) ==
-      metadata->tokens.end())
-    metadata->tokens.push_back(input.spec.constant);
+  AddConstant(input.spec, metadata);
+}
+
+void AddConstant(const ColumnSpec& spec, ColumnMetadata* metadata) {
+  if (spec.impute != ImputeMethod::kConstant || !spec.HasTokens()) return;
+  std::vector<std::string> constants;
+  if (spec.encoder == Encoder::kBagOfWords)
+    constants = WordsOf(spec.constant);
+  else if (!spec.constant.empty())
+    constants = {spec.constant};
+  std::vector<std::string>& tokens = metadata->tokens;
+  for (std::string& constant : constants)
+    if (std::find(tokens.begin(), tokens.end(), constant) == tokens.end())
+      tokens.push_back(std::move(constant));
 }
 
 Status Recode(const ColumnInput& input, const ColumnMetadata& metadata, std::span<double> codes) {

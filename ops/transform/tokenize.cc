@@ -8,6 +8,7 @@
 #include "ops/catalog.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/convert.h"
+#include "ops/frame/part_failures.h"
 #include "ops/frame/text_column.h"
 #include "ops/transform/arguments.h"
 #include "ops/transform/tokenizer.h"
@@ -94,8 +95,10 @@ Result<Column> RepeatTexts(const Column& column, const std::vector<int64_t>& cou
 // The texts of one column, token by token.
 class Tokens {
  public:
-  Tokens(const Column& column, const TokenizeSpec& spec, const std::atomic<bool>* cancelled)
-      : column_(column), spec_(spec), cancelled_(cancelled) {}
+  /// `first_row`: the number of the first row of `column` among all, from 0.
+  Tokens(const Column& column, int64_t first_row, const TokenizeSpec& spec,
+         const std::atomic<bool>* cancelled)
+      : column_(column), first_row_(first_row), spec_(spec), cancelled_(cancelled) {}
   /// Nothing, or not all, once the call is cancelled or a row has failed: status() says so. Thread-safe.
   std::vector<Token> Of(int64_t row) const {
     if (IsCancelled(cancelled_) || failed_row_.load() <= row) return {};
@@ -111,7 +114,7 @@ class Tokens {
     if (IsCancelled(cancelled_)) return Cancelled("tokenize");
     const int64_t row = failed_row_.load();
     if (row == kNoRow) return OkStatus();
-    return FailedPrecondition("tokenize: row {}: {}", row + 1, Cut(row).status().message());
+    return FailedPrecondition("tokenize: row {}: {}", first_row_ + row + 1, Cut(row).status().message());
   }
 
  private:
@@ -124,6 +127,7 @@ class Tokens {
   }
 
   const Column& column_;
+  const int64_t first_row_;
   const TokenizeSpec& spec_;
   const std::atomic<bool>* cancelled_;
   mutable std::atomic<int64_t> failed_row_{kNoRow};
@@ -176,6 +180,7 @@ Status MakeWide(const Tokens& tokens, const TokenizeSpec& spec, int64_t most, in
         for (size_t k = 0; k < count; ++k) cells[k][static_cast<size_t>(i)] = row[k];
       }
     });
+    HEDDLE_RETURN_IF_ERROR(tokens.status());
     for (const std::vector<int64_t>& column : cells) {
       HEDDLE_ASSIGN_OR_RETURN(Column made, Column::OfIntegers(column));
       columns->push_back(std::move(made));
@@ -211,7 +216,8 @@ Result<TokenizeSpec> GivenTokenizeSpec(const KernelCall& call, int64_t most) {
   return spec;
 }
 
-Result<Value> RunTokenize(const KernelCall& call) {
+// Of the rows of the target that the call has, the first of which is row `first_row` of all, from 0.
+Result<Value> TokenizeRows(const KernelCall& call, int64_t first_row) {
   const Frame& frame = call.inputs[kTarget]->frame();
   int64_t most = std::numeric_limits<int64_t>::max();
   if (const Scalar* const limit = GivenScalar(call, kMaxTokens)) {
@@ -224,7 +230,7 @@ Result<Value> RunTokenize(const KernelCall& call) {
   const Column text = frame.column(spec->text_column);
   std::vector<int64_t> counts(static_cast<size_t>(frame.rows()), 1);
   std::vector<Column> of_tokens;
-  const Tokens tokens(text, *spec, call.context.cancelled);
+  const Tokens tokens(text, first_row, *spec, call.context.cancelled);
   HEDDLE_RETURN_IF_ERROR(spec->wide ? MakeWide(tokens, *spec, most, frame.rows(), &of_tokens)
                                     : MakeLong(tokens, *spec, most, &counts, &of_tokens));
   std::vector<Column> columns;
@@ -236,6 +242,30 @@ Result<Value> RunTokenize(const KernelCall& call) {
                  std::make_move_iterator(of_tokens.end()));
   return Value(Frame(SchemaOf(*spec, most), std::move(columns)));
 }
+
+Result<Value> RunTokenize(const KernelCall& call) { return TokenizeRows(call, 0); }
+
+// Every rank cuts its own texts; the failure of the first row of all counts.
+Status RunTokenizeStage(const StageCall& call, std::span<Value> outputs) {
+  if (call.stage == 1) return GiveReported(call, outputs);
+  return MakeReported(TokenizeRows(call.WholeCall(), call.rows.Begin(call.rank)), 0, 0, outputs);
+}
+
+bool HasRowsOfTarget(const Node& node, std::span<const ValueInfo> inputs) {
+  return node.info.shape.rows != kUnknown && node.info.shape.rows == inputs[kTarget].shape.rows;
+}
+bool HasOtherRows(const Node& node, std::span<const ValueInfo> inputs) {
+  return !HasRowsOfTarget(node, inputs);
+}
+constexpr StagedForm kLongStaged = {.stages = kReportingStages,
+                                    .result = StagedResult::kUneven,
+                                    .applies = HasOtherRows,
+                                    .run = RunTokenizeStage};
+constexpr StagedForm kStaged = {.stages = kReportingStages,
+                                .result = StagedResult::kSameRows,
+                                .other = &kLongStaged,
+                                .applies = HasRowsOfTarget,
+                                .run = RunTokenizeStage};
 
 }  // namespace
 
@@ -249,12 +279,15 @@ Result<Value> RunTokenize(const KernelCall& call) {
 /// Errors:  in the spec; columns that F does not have.
 /// Order:   of rows, then of tokens; counted tokens stand in the order of a HashMap of Java.
 /// Cost:    reads each text once, in parallel by rows.
+/// Rows:    every rank has those of its texts.
 extern constexpr Operator kTokenize = {.name = "tokenize",
                                        .form = CallForm::kNamed,
                                        .parameters = "target spec max_tokens?",
                                        .min_inputs = 2,
                                        .max_inputs = 3,
                                        .infer = InferTokenize,
+                                       .input_use = FirstByRows,
+                                       .staged = &kStaged,
                                        .run = RunTokenize,
                                        .may_fail = true,
                                        .takes_frames = true};

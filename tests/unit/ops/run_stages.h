@@ -163,12 +163,34 @@ inline std::vector<std::vector<Value>> RunStages(Invocation& call, const Split& 
   return RunStages(call, {.rows = rows, .place = place, .failed = failed});
 }
 
-/// The staged form gives, rank by rank, the rows of what Operator::run makes of all: for `ranks` ranks, at
-/// the usual cuts.
-inline void ExpectStagesMatch(Invocation& call, int64_t total_rows, int32_t ranks, int32_t place = 0) {
+/// Both have the same cells, of frames also the same columns.
+inline bool AreSame(const Value& a, const Value& b) {
+  if (a.kind() != b.kind()) return false;
+  switch (a.kind()) {
+    case Value::Kind::kScalar: return a.scalar() == b.scalar();
+    case Value::Kind::kMatrix: return Matrix::SameCells(a.matrix(), b.matrix());
+    case Value::Kind::kFrame:
+      return Frame::SameCells(a.frame(), b.frame()) &&
+             a.frame().schema()->ToText() == b.frame().schema()->ToText();
+  }
+  return false;
+}
+
+/// The staged form fails as Operator::run does, on whichever rank the fault lies.
+inline void ExpectStagesFailAlike(Invocation& call, int64_t total_rows, int32_t ranks, int32_t place = 0) {
+  const Result<std::vector<Value>> whole = call.RunSeveralRows(0, 0, 0);
+  ASSERT_FALSE(whole.ok()) << call.node.op;
+  Status failed;
+  EXPECT_TRUE(RunStages(call, Distribution::SplitRows(total_rows, ranks).split, &failed, place).empty());
+  EXPECT_EQ(failed.ToString(), whole.status().ToString()) << call.node.op << ", " << ranks;
+  EXPECT_EQ(failed.code(), whole.status().code()) << call.node.op;
+}
+
+/// The staged form gives, rank by rank, the rows of what Operator::run makes of all.
+inline void ExpectStagesMatch(Invocation& call, const Split& rows, int32_t place = 0) {
+  const auto ranks = static_cast<int32_t>(rows.cuts.size()) - 1;
   const Result<std::vector<Value>> whole = call.RunSeveralRows(0, 0, 0);
   ASSERT_TRUE(whole.ok()) << call.node.op << ": " << whole.status().ToString();
-  const Split rows = Distribution::SplitRows(total_rows, ranks).split;
   const std::vector<std::vector<Value>> parts = RunStages(call, rows, nullptr, place);
   ASSERT_EQ(parts.size(), static_cast<size_t>(ranks));
   const StagedForm& form = *StagedFormAt(*call.op, place);
@@ -176,10 +198,7 @@ inline void ExpectStagesMatch(Invocation& call, int64_t total_rows, int32_t rank
     std::vector<const Value*> pieces;
     for (const std::vector<Value>& of_rank : parts) pieces.push_back(&of_rank[i]);
     if (form.result == StagedResult::kEach || (i > 0 && !form.all_alike)) {
-      for (const Value* piece : pieces)
-        EXPECT_TRUE((*whole)[i].IsScalar() ? piece->scalar() == (*whole)[i].scalar()
-                                           : Matrix::SameCells(piece->matrix(), (*whole)[i].matrix()))
-            << call.node.op;
+      for (const Value* piece : pieces) EXPECT_TRUE(AreSame(*piece, (*whole)[i])) << call.node.op << " " << i;
       continue;
     }
     const Split cuts = form.result == StagedResult::kSameRows
@@ -190,10 +209,14 @@ inline void ExpectStagesMatch(Invocation& call, int64_t total_rows, int32_t rank
           << call.node.op << " of rank " << rank;
     const Result<Value> all = JoinRows(pieces);
     ASSERT_TRUE(all.ok()) << all.status().ToString();
-    if (!all->IsMatrix()) continue;
-    EXPECT_EQ(all->matrix().shape(), (*whole)[i].matrix().shape()) << call.node.op;
-    EXPECT_TRUE(Matrix::SameCells(all->matrix(), (*whole)[i].matrix())) << call.node.op << ", " << ranks;
+    EXPECT_EQ(all->shape(), (*whole)[i].shape()) << call.node.op;
+    EXPECT_TRUE(AreSame(*all, (*whole)[i])) << call.node.op << ", " << ranks;
   }
+}
+
+/// The same for `ranks` ranks at the usual cuts.
+inline void ExpectStagesMatch(Invocation& call, int64_t total_rows, int32_t ranks, int32_t place = 0) {
+  ExpectStagesMatch(call, Distribution::SplitRows(total_rows, ranks).split, place);
 }
 
 }  // namespace heddle::ops::testing

@@ -227,7 +227,8 @@ TEST(ArrangeTest, ColumnsBelowEachOtherHaveTheWidestType) {
 // Replacing a part with the same part of another frame leaves all else as it was.
 TEST(ArrangeTest, OnlyThePartIsReplaced) {
   const Frame old = NumberedFrame(20), other = NumberedFrame(20, 100);
-  const Result<Frame> result = Replaced(old, 5, 2, ColumnsOf(other.Rows(5, 9), 2, 5));
+  int64_t column_of_failure = 0;
+  const Result<Frame> result = Replaced(old, 5, 2, ColumnsOf(other.Rows(5, 9), 2, 5), &column_of_failure);
   ASSERT_TRUE(result.ok()) << result.status().ToString();
   EXPECT_EQ(*result->schema(), *old.schema());
   for (int64_t j = 0; j < old.columns(); ++j) {
