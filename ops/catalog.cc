@@ -29,6 +29,7 @@ namespace heddle::ops {
   Operator(kColumnNames)           \
   Operator(kCompareFrames)         \
   Operator(kCompressForm)          \
+  Operator(kDecompressForm)        \
   Operator(kQuantizeForm)          \
   Operator(kContains)              \
   Operator(kConv2d)                \

@@ -35,6 +35,17 @@ std::vector<Option> RunFiles::Options() {
            "write every operator on every thread there, for Perfetto"}};
 }
 
+Status RunFiles::CheckNames(const Arguments& arguments) {
+  for (const Option& option : Options()) {
+    const std::optional<std::string> path = arguments.Value(option.name);
+    if (path && path->ends_with(".dml"))
+      return Usage("--{}: '{}' is the name of a script, not of the file to write", option.name, *path)
+          .WithNote(fmt::format("the file comes first: --{} run.{} {}", option.name,
+                                option.name == "report" ? "html" : "json", *path));
+  }
+  return OkStatus();
+}
+
 Result<RunFiles> RunFiles::Read(const Arguments& arguments, const engine::Script& script) {
   RunFiles read;
   read.directory_ = WorkingDirectory();

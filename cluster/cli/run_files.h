@@ -15,6 +15,8 @@ namespace heddle::cluster::cli {
 class RunFiles {
  public:
   static std::vector<Option> Options();
+  /// kUsage where the file's name is that of a script: its own was left out, and the script took its place.
+  static Status CheckNames(const Arguments& arguments);
   /// kUsage for a file that cannot be written, before anything has run.
   static Result<RunFiles> Read(const Arguments& arguments, const engine::Script& script);
 

@@ -33,6 +33,8 @@ void PrintAside(ShownProgress& progress, std::string_view text) {
 }  // namespace
 
 int RunScript(const Arguments& arguments, int ranks, const Execute& execute) {
+  if (const Status named = RunFiles::CheckNames(arguments); !named.ok())
+    return ReportOutcome(arguments, named);
   const Result<engine::Script> script = ReadScript(arguments);
   if (!script.ok()) return ReportOutcome(arguments, script.status());
   const Result<RunFiles> files = RunFiles::Read(arguments, *script);
@@ -41,10 +43,15 @@ int RunScript(const Arguments& arguments, int ranks, const Execute& execute) {
   if (!engine.ok()) return ReportOutcome(arguments, engine.status());
   engine::Cancellation cancellation;
   ShownProgress progress(/*is_quiet=*/arguments.Has("quiet") || arguments.Has("json"));
-  InterruptGuard guard(cancellation, /*survives=*/false, [&] {
-    progress.TryHide();
-    EndProcess(arguments, cancellation.why());
-  });
+  // What a run has recorded until then is worth a wait; a second signal ends it.
+  constexpr std::chrono::milliseconds kLateWithFiles{5000};
+  InterruptGuard guard(
+      cancellation, /*survives=*/false,
+      [&] {
+        progress.TryHide();
+        EndProcess(arguments, cancellation.why());
+      },
+      files->IsAskedFor() ? kLateWithFiles : InterruptGuard::kLate);
   compiler::Diagnostics diagnostics;
   const Result<Program> program = Compile(**engine, *script, arguments, &diagnostics);
   if (!program.ok()) return ReportOutcome(arguments, program.status());

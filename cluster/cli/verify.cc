@@ -63,6 +63,7 @@ std::vector<Way> Ways() {
 struct Outcome {
   int exit_code = 0;
   std::string printed;
+  std::string outcome;  // With --json: how the run ended, as an object.
   std::map<std::string, std::string> hashes;
   double seconds = 0;
 
@@ -102,7 +103,7 @@ std::vector<std::string> WordsOf(const Way& way, const Arguments& arguments) {
   if (!arguments.Has("seed")) words.insert(words.end(), {"--seed", "1"});
   std::vector<std::string> last;
   for (const Option& option : Options()) {
-    if (!arguments.Has(option.name) || option.name == "json") continue;
+    if (!arguments.Has(option.name)) continue;
     if (option.kind == Option::Kind::kRest) {
       last.push_back("-" + std::string(option.name));
       for (const std::string& value : arguments.rest(option.name)) last.push_back(value);
@@ -142,6 +143,23 @@ int WaitFor(pid_t child, engine::Cancellation& cancellation) {
   return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
 }
 
+// The last line of what a run with --json has printed: no output of the script. A process that was killed has
+// none.
+void TakeOutcome(Outcome* outcome) {
+  std::string& printed = outcome->printed;
+  const size_t end = printed.ends_with('\n') ? printed.size() - 1 : printed.size();
+  const size_t before = end == 0 ? std::string::npos : printed.rfind('\n', end - 1);
+  const size_t begin = before == std::string::npos ? 0 : before + 1;
+  const std::string line = printed.substr(begin, end - begin);
+  if (!nlohmann::json::accept(line) || !line.starts_with("{\"code\":")) {
+    outcome->outcome =
+        OutcomeJson(Internal("the script's process ended with exit code {}", outcome->exit_code));
+    return;
+  }
+  outcome->outcome = line;
+  printed.resize(begin);
+}
+
 Result<Outcome> RunWay(const Way& way, const Arguments& arguments, engine::Cancellation& cancellation) {
   HEDDLE_ASSIGN_OR_RETURN(const Descriptor changed, MakeFile());
   HEDDLE_ASSIGN_OR_RETURN(const Descriptor log, MakeFile());
@@ -161,6 +179,7 @@ Result<Outcome> RunWay(const Way& way, const Arguments& arguments, engine::Cance
   outcome.seconds = static_cast<double>(clock.MonotonicNs() - begin) * 1e-9;
   outcome.exit_code = exit_code;
   outcome.printed = Contents(PathOf(log));
+  if (arguments.Has("json")) TakeOutcome(&outcome);
   outcome.hashes[""] = Outcome::Hex(outcome.printed);
   std::istringstream paths(Contents(PathOf(changed)));
   for (std::string path; std::getline(paths, path);) outcome.hashes[path] = Outcome::Hex(Contents(path));
@@ -200,7 +219,7 @@ int Run(const Arguments& arguments) {
     if (ways++ == 0) {
       first = *outcome;
       if (first.exit_code != 0) {
-        std::fputs(first.printed.c_str(), stderr);
+        std::fputs(as_json ? (first.outcome + "\n").c_str() : first.printed.c_str(), stderr);
         return first.exit_code;
       }
     }

@@ -16,7 +16,9 @@ namespace {
 // How long executors may take to end on their own once one has failed or the run was cancelled.
 constexpr auto kGrace = std::chrono::seconds(5);
 // After a cancellation: a user is to be answered within a second.
-constexpr auto kCancelGrace = std::chrono::milliseconds(500);
+constexpr std::chrono::milliseconds kCancelGrace{500};
+// The same where what they have recorded is waited for (--report, --trace).
+constexpr std::chrono::milliseconds kCancelGraceOfRecords{3000};
 
 struct Member {
   std::unique_ptr<ExecutorProcess> process;
@@ -41,6 +43,7 @@ class Launch {
   }
 
   engine::RunOutcome Run(const ExecutorStart& start, const std::string& binary) {
+    if (start.options.recorded_events > 0) cancel_grace_ = kCancelGraceOfRecords;
     if (surroundings_.cancellation != nullptr) {
       surroundings_.cancellation->Listen([this](const Status& why) {
         const std::lock_guard lock(mutex_);
@@ -128,7 +131,7 @@ class Launch {
                         : before_peers  ? Cancelled("another executor failed")
                                         : OkStatus();
     if (!stop.ok()) ForAll(lock, [&](ExecutorProcess& process) { process.Cancel(stop); });
-    changed_.wait_for(lock, cancelled.ok() ? std::chrono::milliseconds(kGrace) : kCancelGrace,
+    changed_.wait_for(lock, cancelled.ok() ? std::chrono::milliseconds(kGrace) : cancel_grace_,
                       [&] { return crashed_.has_value() || AllEnded(); });
     ForAll(lock, [&](ExecutorProcess& process) {
       if (!AllDoneLocked()) process.Kill();
@@ -192,6 +195,7 @@ class Launch {
   std::vector<Member> members_;
   std::optional<size_t> crashed_;  // the first that ended without an outcome
   Status cancelled_;
+  std::chrono::milliseconds cancel_grace_ = kCancelGrace;
 };
 
 }  // namespace

@@ -17,7 +17,6 @@ namespace heddle::cluster {
 namespace {
 
 constexpr int kCancelledExitCode = 8;
-constexpr auto kLate = std::chrono::milliseconds(700);
 
 }  // namespace
 
@@ -26,6 +25,7 @@ struct InterruptGuard::Impl {
   asio::signal_set signals{context};
   asio::steady_timer timer{context};
   std::function<void()> when_late;
+  std::chrono::milliseconds late;
   bool survives = false;
   bool asked = false;
   std::atomic<bool> wants_end{false};
@@ -37,7 +37,7 @@ struct InterruptGuard::Impl {
       if (asked && !survives) _exit(kCancelledExitCode);
       if (number != SIGINT) wants_end = true;
       if (!asked && when_late) {
-        timer.expires_after(kLate);
+        timer.expires_after(late);
         timer.async_wait([this](const asio::error_code& stopped) {
           if (!stopped) when_late();
         });
@@ -59,11 +59,12 @@ std::unique_ptr<InterruptGuard::Impl> InterruptGuard::MakeImpl() {
 }
 
 InterruptGuard::InterruptGuard(engine::Cancellation& cancellation, bool survives,
-                               std::function<void()> when_late)
+                               std::function<void()> when_late, std::chrono::milliseconds late)
     : impl_(MakeImpl()) {
   if (impl_ == nullptr) return;
   impl_->survives = survives;
   impl_->when_late = std::move(when_late);
+  impl_->late = late;
   for (int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction present = {};
     if (sigaction(number, nullptr, &present) == 0 && present.sa_handler == SIG_IGN) continue;  // nohup

@@ -221,6 +221,8 @@ class BodyBuilder {
   NodeId BuildBuiltin(const Expression& call, const ops::Operator& builtin);
   /// The node of the call, whether it has one result or is a tuple.
   NodeId BuildBuiltinNode(const Expression& call, const ops::Operator& builtin);
+  std::vector<NodeId> BuildSameAndTypes(const Expression& call);
+  std::vector<NodeId> BuildTuple(const Expression& call, const ops::Operator& builtin, size_t count);
   void BuildBuiltinResults(const Statement& statement, const ops::Operator& builtin);
   NodeId BuildPositional(const Expression& call, const ops::Operator& builtin);
   NodeId BuildNamed(const Expression& call, const ops::Operator& builtin);

@@ -30,7 +30,8 @@ std::string AssignmentOf(std::string_view name, int results) {
 }
 
 NodeId BodyBuilder::BuildBuiltin(const Expression& call, const ops::Operator& builtin) {
-  if (const int results = builtin.results; results != 1) {
+  // The second result of compress() may be left out.
+  if (const int results = builtin.results; results != 1 && builtin.form != ops::CallForm::kSame) {
     Error(call.name_range, fmt::format("{}() returns {} results", call.name, results))
         .notes.push_back("assign them to variables: " + AssignmentOf(call.name, results));
     BuildArguments(call);
@@ -358,10 +359,10 @@ NodeId BodyBuilder::BuildSample(const Expression& call, const ops::Operator& bui
                     {{"stream", Scalar(program_.next_stream++)}});
 }
 
-// compress(X) and the like: how the reference engine stores a value.
+// compress(X), compress(X, M) and the like: how the reference engine stores a value.
 NodeId BodyBuilder::BuildSame(const Expression& call) {
   const std::vector<NodeId> inputs = BuildArguments(call);
-  if (!CheckCount(call, 1, 1)) return ErrorNode(call.range);
+  if (!CheckCount(call, 1, call.name == "compress" ? 2 : 1)) return ErrorNode(call.range);
   if (InfoOf(inputs[0]).IsScalar()) {
     Error(call.arguments[0].value->range,
           fmt::format("the argument of {}() must be a matrix, not a scalar", call.name));

@@ -165,23 +165,39 @@ void BodyBuilder::BuildMultiAssign(const Statement& statement) {
   }
 }
 
+// [C, M] = compress(X): X, and the types of its columns.
+std::vector<NodeId> BodyBuilder::BuildSameAndTypes(const Expression& call) {
+  const NodeId same = BuildSame(call);
+  const SourcePosition at = At(call.name_range);
+  const NodeId frame = InfoOf(same).data_type == DataType::kFrame ? same : block_.Add("as.frame", {same}, at);
+  return {same, block_.Add("typeof", {frame}, at)};
+}
+
+std::vector<NodeId> BodyBuilder::BuildTuple(const Expression& call, const ops::Operator& builtin,
+                                            size_t count) {
+  const NodeId tuple = BuildBuiltinNode(call, builtin);
+  std::vector<NodeId> results(count, tuple);
+  // Nothing else is said of what a wrong call leaves.
+  if (block_.NodeOf(tuple).Is("variable")) return results;
+  for (size_t i = 0; i < count; ++i)
+    results[i] =
+        block_.Add("result", {tuple}, At(call.name_range), {{"index", Scalar(static_cast<int64_t>(i))}});
+  return results;
+}
+
 void BodyBuilder::BuildBuiltinResults(const Statement& statement, const ops::Operator& builtin) {
   const Expression& call = *statement.value;
   HoistCalls(call);
   if (builtin.results == 2 && HasColumnFunction(call)) return BuildEncodeWithFunction(statement);
   if (statement.targets.size() == 1 && builtin.results == 1)
     return AssignTo(statement.targets[0], BuildBuiltin(call, builtin));
-  const NodeId tuple = BuildBuiltinNode(call, builtin);
-  // Nothing else is said of what a wrong call leaves.
-  const bool is_wrong = block_.NodeOf(tuple).Is("variable");
-  std::vector<NodeId> results(statement.targets.size(), tuple);
-  for (size_t i = 0; i < results.size() && !is_wrong; ++i)
-    results[i] =
-        block_.Add("result", {tuple}, At(call.name_range), {{"index", Scalar(static_cast<int64_t>(i))}});
+  const std::vector<NodeId> results = builtin.form == ops::CallForm::kSame
+                                          ? BuildSameAndTypes(call)
+                                          : BuildTuple(call, builtin, statement.targets.size());
   const bool has_index = std::any_of(statement.targets.begin(), statement.targets.end(),
                                      [](const Target& target) { return target.index != nullptr; });
   if (!has_index) {
-    for (size_t i = 0; i < results.size(); ++i) AssignTo(statement.targets[i], results[i]);
+    for (size_t i = 0; i < statement.targets.size(); ++i) AssignTo(statement.targets[i], results[i]);
     return;
   }
   // Calls in the index of a target end the block of the tuple, which no variable holds.
@@ -190,7 +206,7 @@ void BodyBuilder::BuildBuiltinResults(const Statement& statement, const ops::Ope
     names.push_back(NewTemporary());
     Define(names.back(), result, call.range);
   }
-  for (size_t i = 0; i < results.size(); ++i) {
+  for (size_t i = 0; i < statement.targets.size(); ++i) {
     const Target& target = statement.targets[i];
     if (target.index) HoistIndex(*target.index);
     AssignTo(target, block_.Read(names[i], scope_[names[i]].known, At(target.range)));

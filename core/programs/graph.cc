@@ -193,8 +193,10 @@ Status VerifyResults(const Graph& graph, NodeId id, Form form) {
 }  // namespace
 
 const Scalar* Node::FindAttribute(std::string_view name) const {
-  const auto found = LowerBound(attributes, name);
-  return found != attributes.end() && found->first == name ? &found->second : nullptr;
+  // A node has few attributes, and most names differ in their length or first letter.
+  for (const auto& [own, value] : attributes)
+    if (own.size() == name.size() && !own.empty() && own[0] == name[0] && own == name) return &value;
+  return nullptr;
 }
 
 void Node::SetAttribute(std::string_view name, Scalar value) {

@@ -178,7 +178,9 @@ void MultiplyBlock(const GemmOf<Cell>& g, const GemmKernel<Cell>& kernel, const 
 template <typename Cell>
 NextMemory<Cell> NextStep(const GemmOf<Cell>& g, const GemmKernel<Cell>& kernel, const GemmStep& step,
                           int64_t i0, int64_t rows, bool alone) {
-  int64_t tiles = CeilDivide(rows, kernel.rows) * CeilDivide(g.n, kernel.columns);
+  const int64_t strips = CeilDivide(g.n, kernel.columns);
+  int64_t tiles = CeilDivide(rows, kernel.rows) * strips;
+  if (g.upper_only) tiles = (tiles + strips) / 2;
   if (g.prefetched != nullptr) {
     const auto part = [&](int64_t done) {
       return g.prefetched_cells * done / (g.m * g.k);
@@ -194,7 +196,6 @@ NextMemory<Cell> NextStep(const GemmOf<Cell>& g, const GemmKernel<Cell>& kernel,
                      : NextMemory<Cell>();
   }
   if (!alone || g.packed != nullptr || g.b_row != g.n || step.columns != g.n) return {};
-  if (g.upper_only) tiles = tiles / 2 + 1;
   const int64_t depth = g.b_continues ? step.depth : std::min(step.depth, g.k - step.k0 - step.depth);
   return {g.b + (step.k0 + step.depth) * g.b_row, depth * g.n, step.depth, tiles};
 }

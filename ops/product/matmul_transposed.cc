@@ -22,6 +22,7 @@
 #include "ops/product/sparse_transposed.h"
 #include "ops/simd/aggregate.h"
 #include "ops/simd/cellwise/elementwise.h"
+#include "ops/simd/product/few_nonzeros.h"
 #include "ops/simd/product/gemm.h"
 #include "ops/simd/product/matmul.h"
 #include "ops/simd/product/sparse_rows.h"
@@ -204,6 +205,25 @@ bool ProductLeaf(const Product& p, const Matrix& x, const Matrix& y, const Tiles
   }
   const double *left = x.data() + rows.begin * p.n + tile.row,
                *right = y.data() + rows.begin * p.k + tile.column;
+  if (!p.symmetric) {
+    clear();
+    const int64_t done =
+        simd::AddFewNonzeros(left, rows.count(), p.n, tile.rows, right, p.k, tile.columns, payload);
+    if (done > 0) {
+      Run(Gemm{.m = tile.rows,
+               .n = tile.columns,
+               .k = rows.count() - done,
+               .a = left + done * p.n,
+               .a_row = 1,
+               .a_column = p.n,
+               .b = right + done * p.k,
+               .b_row = p.k,
+               .c = payload,
+               .c_row = tile.columns,
+               .accumulate = true});
+      return true;
+    }
+  }
   if (tile.rows <= kFewColumns && tile.columns <= kMostRegisterColumns) {
     clear();
     simd::MultiplyFewColumns(left, rows.count(), p.n, tile.rows, right, p.k, tile.columns, payload);

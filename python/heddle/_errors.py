@@ -101,9 +101,25 @@ _CLASSES = {kind.exit_code: kind for kind in
 # Errors that are known before a script runs come as text, all of them together: "script.dml:3:5: error: ...".
 _PLACE = re.compile(r"(?P<file>[^\n]*?):(?P<line>\d+):(?P<column>\d+): error: (?P<message>[^\n]*)")
 
+# What to do next, as an argument of a call in the place of an option of the command line.
+_HINTS = [(re.compile(pattern), words) for pattern, words in (
+    (r"give it with -nvargs (\w+)=value", r'give it with args={"\1": ...}'),
+    ("give it after -args, in order", "give it with args=[...], in order"),
+    (r"--memory (BYTES|SIZE)\b", r"memory=\1"),
+    (r"\(--memory\)", "(memory=)"),
+    (r"\ba smaller --memory of\b", "a smaller memory= of"),
+)]
+
+
+def _in_python(text):
+    for pattern, words in _HINTS:
+        text = pattern.sub(words, text)
+    return text
+
 
 def _make(exit_code, code, text, message, file, line, column, notes):
     kind = _CLASSES.get(exit_code, Error)
+    text, notes = _in_python(text), [_in_python(note) for note in notes]
     shown = f"{file}:{line}:{column}: "
     if line > 0 and text.startswith(shown):
         text = f"{shown}error: {text[len(shown):]}"  # as the command line shows it

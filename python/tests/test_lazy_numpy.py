@@ -66,6 +66,13 @@ def test_functions(call):
     same(call(hd.array(A), hd.array(SQUARE), hd.array(VECTOR)), call(A, SQUARE, VECTOR))
 
 
+def test_a_quantile_of_nan_is_nan():
+    v = np.array([3.0, np.nan, 1.0, np.inf])
+    for call in (lambda v: np.quantile(v, 0.0), lambda v: np.quantile(v, [0.1, 1.0]), lambda v: np.percentile(v, 50)):
+        same(call(hd.array(v)), call(v))
+    same(np.quantile(hd.array(v[2:]), 1.0), np.quantile(v[2:], 1.0))
+
+
 @pytest.mark.parametrize("name", ["nansum", "nanprod", "nanmin", "nanmax", "nanmean"])
 def test_functions_that_pass_over_nan(name):
     for axis in (None, 0, 1):

@@ -110,6 +110,27 @@ TEST_F(RunReportTest, ARunThatFailsHasAReportThatSaysWhy) {
   CheckTrace("run.json", 1);
 }
 
+// What the executors have recorded until the signal is waited for.
+TEST_F(RunReportTest, ARunThatASignalEndsHasAReportOfAllRanks) {
+  WriteText(At("long.dml"),
+            "X = rand(rows=20000, cols=50, seed=1)\n"
+            "write(sum(X), \"begun\", format=\"text\")\n"
+            "i = 0\n"
+            "while (i < 1000000) { X = X * 0.5; i = i + 1 }\n"
+            "print(sum(X))\n");
+  for (const std::string verb : {"run", "sim --workers 3"}) {
+    const std::string command =
+        "rm -f begun; " HEDDLE_BINARY_DIR "/heddle " + verb +
+        " --min-distributed-bytes 0 --report ended.html --trace ended.json long.dml & "
+        "until [ -e begun ]; do sleep 0.05; done; kill $!; wait $!";
+    const Finished ended = RunProcess({"/bin/sh", "-c", command}, folder_.path());
+    EXPECT_EQ(ended.code, 8) << verb << ended.errors;
+    const std::string page = ReadText(At("ended.html"));
+    EXPECT_NE(page.find("cancelled by a signal"), std::string::npos) << verb;
+    CheckTrace("ended.json", verb == "run" ? 1 : 3);
+  }
+}
+
 TEST_F(RunReportTest, AnOlderReportStaysWhenNothingRuns) {
   WriteText(At("run.html"), "old");
   WriteText(At("script.dml"), "print(undefined)\n");

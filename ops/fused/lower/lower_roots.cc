@@ -60,6 +60,30 @@ bool ReadsMemory(const BodyView& view, std::vector<Step>::const_iterator step, c
          });
 }
 
+// True if some product fetches the next rows of `tile`.
+bool IsFetched(const TileProgram& program, const TileRef& tile) {
+  return std::any_of(program.steps.begin(), program.steps.end(), [&](const Step& step) {
+    return step.fetch != Step::Fetch::kNothing && step.fetched == tile;
+  });
+}
+
+// A product with several columns that is the first to read its rows fetches them: it computes meanwhile.
+void ChooseFetchesOfProducts(TileProgram* program) {
+  const BodyView view(*program);
+  for (auto step = program->steps.begin(); step != program->steps.end(); ++step) {
+    if (step->kind != Step::Kind::kMultiply || step->columns == 1 || PacksRight(*step)) continue;
+    if (step->from.kind != TileRef::Kind::kInput || step->fetch != Step::Fetch::kNothing) continue;
+    const ValueInfo& info = view.node(program->roles.variables[static_cast<size_t>(step->from.index)]).info;
+    const bool first = std::none_of(program->steps.begin(), step,
+                                    [&](const Step& earlier) { return Reads(earlier, step->from); });
+    if (!first || IsFetched(*program, step->from) ||
+        info.shape.Cells() < kFetchedBytes / BytesOf(info.element_type))
+      continue;
+    step->fetch = Step::Fetch::kAll;
+    step->fetched = step->from;
+  }
+}
+
 // Regions and row aggregates fetch the rows that they are the first to read.
 void ChooseFetchesOfOthers(TileProgram* program) {
   const BodyView view(*program);
@@ -77,13 +101,6 @@ void ChooseFetchesOfOthers(TileProgram* program) {
         read.prefetch = prefetch;
     }
   }
-}
-
-// True if some product fetches the next rows of `tile`.
-bool IsFetched(const TileProgram& program, const TileRef& tile) {
-  return std::any_of(program.steps.begin(), program.steps.end(), [&](const Step& step) {
-    return step.fetch != Step::Fetch::kNothing && step.fetched == tile;
-  });
 }
 
 // The first wide product computes long enough to fetch all of the widest rows that it, or a step before it,
@@ -339,6 +356,7 @@ void ChooseReads(TileProgram* program) {
       break;
     }
   }
+  ChooseFetchesOfProducts(program);
   ChooseFetchesOfOthers(program);
   for (Region& region : program->regions) region.half_registers = ReadsByHalves(region);
 }

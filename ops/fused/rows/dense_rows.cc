@@ -12,6 +12,7 @@
 #include "ops/product/matmul.h"
 #include "ops/product/matmul_gemm.h"
 #include "ops/simd/aggregate.h"
+#include "ops/simd/product/few_nonzeros.h"
 #include "ops/simd/product/matmul.h"
 #include "ops/simd/rows.h"
 
@@ -55,6 +56,13 @@ void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const d
       }
       return;
     default:
+      if (!root.symmetric) {
+        const int64_t done = simd::AddFewNonzeros(x, rows, x_stride, root.n, y, y_stride, root.k, payload);
+        x += done * x_stride;
+        y += done * y_stride;
+        rows -= done;
+        if (rows == 0) return;
+      }
       if (root.n <= kFewColumns && root.k <= simd::kMostRegisterColumns)
         return simd::MultiplyFewColumns(x, rows, x_stride, root.n, y, y_stride, root.k, payload);
       if (simd::AreFewForTiles(root.n, root.k))
@@ -72,7 +80,7 @@ void AddProduct(const TileRoot& root, const double* x, int64_t x_stride, const d
                       .accumulate = true,
                       .upper_only = root.symmetric,
                       .prefetched = prefetch ? x + rows * x_stride : nullptr,
-                      .prefetched_cells = rows * root.n / 4});
+                      .prefetched_cells = rows * root.n});
   }
 }
 

@@ -212,6 +212,7 @@ def _quantile(a: Any, q: Any, axis: Any = None) -> Node:
     if node.rows is None:
         raise UsageError("quantile: the number of cells is known once the array is computed: x.compute()")
     ordered = reshaping.sort(node)
+    last = index.get(ordered, node.rows - 1)  # NaN sorts last: where there is any, all quantiles are NaN
     parts = []
     for one in numpy.atleast_1d(numpy.asarray(q, float)):
         if not 0 <= one <= 1:
@@ -221,7 +222,7 @@ def _quantile(a: Any, q: Any, axis: Any = None) -> Node:
         high = min(low + 1, node.rows - 1)
         below = index.get(ordered, low)
         step = elementwise.binary("multiply", elementwise.binary("subtract", index.get(ordered, high), below), place - low)
-        parts.append(elementwise.binary("add", below, step))
+        parts.append(elementwise.where(elementwise.is_nan(last), last, elementwise.binary("add", below, step)))
     return parts[0] if numpy.ndim(q) == 0 else reshaping.stack(parts)
 
 
