@@ -13,8 +13,11 @@
 
 #include "cluster/link/announced_message.h"
 #include "cluster/link/host_messages.h"
+#include "cluster/link/host_peers.h"
+#include "cluster/link/host_values.h"
 #include "cluster/link/peer_connections.h"
 #include "cluster/network/grpc_library.h"
+#include "core/environment/log.h"
 #include "engine/wire/small_values.h"
 #include "engine/wire/value_wire.h"
 
@@ -30,13 +33,22 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
   explicit LinkImpl(const GrpcLinkOptions& options)
       : hello_{options.job, options.attempt, options.rank, options.ranks, options.token},
         peers_(static_cast<size_t>(options.ranks)),
-        connections_(hello_, options.repair_ms, options.shares_memory, this, &counters_) {}
+        connections_(hello_, options.repair_ms, this, &counters_) {}
+  ~LinkImpl() override {
+    if (host_ == nullptr) return;
+    host_->messages.Stop();
+    host_->values.Stop();
+    host_->values.Fail(Unavailable("the link is closed"));
+  }
 
   Status Bind(const GrpcLinkOptions& options) {
     if (options.shares_memory) {
       // Where the system does not let them share memory, peers talk as those of other machines do.
-      Result<std::unique_ptr<HostMessages>> host = HostMessages::Listen(hello_);
-      if (host.ok()) host_ = *std::move(host);
+      Result<std::unique_ptr<HostPeers>> peers = HostPeers::Listen(hello_);
+      if (peers.ok())
+        host_ = std::make_unique<Host>(*std::move(peers), &counters_);
+      else
+        HEDDLE_LOG(kDebug, "no shared memory", {"why", peers.status().message()});
     }
     return connections_.Listen(options.listen);
   }
@@ -48,19 +60,29 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
     on_failure_ = std::move(on_failure);
     connections_.SetHandler(handler);
     if (host_ == nullptr) return;
-    host_->Serve({.deliver = [this](size_t rank, const std::string& record) { OnRecord(rank, record); },
-                  .broken =
-                      [this](size_t rank, const Status& why) {
-                        OnLoss(Unavailable("{} was lost", connections_.NameOf(rank)).WithNote(why.message()));
-                      }});
+    const auto broken = [this](size_t rank, const Status& why) {
+      OnLoss(Unavailable("{} was lost", connections_.NameOf(rank)).WithNote(why.message()));
+    };
+    host_->messages.Serve(
+        {.deliver = [this](size_t rank, const std::string& record) { OnRecord(rank, record); },
+         .broken = broken});
+    host_->values.Serve(
+        handler, {.elsewhere =
+                      [this](size_t rank, uint32_t run, RegisterId register_id, uint8_t slot,
+                             HostValues::Done done) {
+                        connections_.Pull(rank, run, register_id, slot, std::move(done));
+                      },
+                  .broken = broken});
   }
 
   Status Connect(const std::vector<LinkPeer>& peers, int64_t timeout_ms) override {
-    if (host_ != nullptr) host_->FindPeers();
+    // Before a larger rank opens its stream, both know whether they share memory.
+    if (host_ != nullptr) host_->peers->FindPeers();
     HEDDLE_RETURN_IF_ERROR(connections_.Open(peers));
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms),
                       [&] { return HasStopped() || connections_.AllLinked(); });
+    if (host_ != nullptr) host_->peers->Settle();
     if (HasStopped()) return Why();
     const size_t missing = connections_.FirstNotLinked();
     if (missing == peers.size()) return OkStatus();
@@ -76,7 +98,7 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
     for (const actor::Message& message : messages)
       announced.push_back(
           {&message, message.type == actor::MessageType::kReady ? SmallValueOf(message) : std::string()});
-    if (host_ != nullptr && host_->Reaches(rank)) return host_->Send(rank, announced);
+    if (SharesMemoryWith(rank)) return host_->messages.Send(rank, announced);
     connections_.PushMessages(rank, announced);
   }
 
@@ -92,6 +114,7 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
             std::function<void(Result<Value>)> done) override {
     if (std::optional<Value> arrived = TakeArrived(rank, run, register_id, slot))
       return done(*std::move(arrived));
+    if (host_ != nullptr && host_->values.Pull(rank, run, register_id, slot, &done)) return;
     connections_.Pull(rank, run, register_id, slot, std::move(done));
   }
 
@@ -102,7 +125,7 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
   }
 
   actor::MessageInbox* inbox() override {
-    return host_ != nullptr && host_->has_peers() ? host_.get() : nullptr;
+    return host_ != nullptr && host_->peers->ReachesAny() ? &host_->messages : nullptr;
   }
 
   void Broadcast(const std::string& decision) override {
@@ -141,7 +164,7 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
       std::unique_lock lock(mutex_);
       changed_.wait_for(lock, kGoodbye, [&] { return connections_.AllHaveHeard(); });
     }
-    connections_.GiveUp(why);
+    GiveUp(why);
   }
 
   Status Finish() override {
@@ -159,12 +182,26 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
             .bytes_shared = counters_.bytes_shared.load(),
             .messages_sent = messages_sent_.load(),
             .writes = writes_.load(),
-            .wakes = host_ == nullptr ? 0 : host_->wakes(),
+            .wakes = host_ == nullptr ? 0 : host_->messages.wakes(),
             .repairs = counters_.repairs.load()};
   }
-  bool SharesMemoryWith(size_t rank) const override { return connections_.SharesMemoryWith(rank); }
+  bool SharesMemoryWith(size_t rank) const override {
+    return host_ != nullptr && host_->peers->Reaches(rank);
+  }
 
  private:
+  // What goes through memory that this executor shares with others of its machine.
+  struct Host {
+    Host(std::unique_ptr<HostPeers> with, PeerConnections::Counters* counters)
+        : peers(std::move(with)),
+          messages(*peers),
+          values(*peers, {.bytes_sent = &counters->bytes_sent,
+                          .bytes_received = &counters->bytes_received,
+                          .bytes_shared = &counters->bytes_shared}) {}
+    std::unique_ptr<HostPeers> peers;
+    HostMessages messages;
+    HostValues values;
+  };
   struct Peer {
     std::string partial_decision;
     engine::SmallValues small_values;
@@ -243,7 +280,12 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
       changed_.notify_all();
     }
     if (on_failure_) on_failure_(why);
-    connections_.GiveUp(why);  // last: whoever fails by a pull knows the cause then
+    GiveUp(why);  // Last: whoever fails by a pull knows the cause then.
+  }
+
+  void GiveUp(const Status& why) {
+    connections_.GiveUp(why);
+    if (host_ != nullptr) host_->values.Fail(why);
   }
 
   void OnProgress() override {
@@ -272,8 +314,8 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
   std::deque<std::string> decisions_;
   Status interrupted_;
   Status failure_;
-  PeerConnections connections_;         // it uses the rest until it is gone,
-  std::unique_ptr<HostMessages> host_;  // and so does this; nullptr: it shares no memory
+  std::unique_ptr<Host> host_;   // nullptr: it shares no memory. Its threads have ended before
+  PeerConnections connections_;  // this goes, which uses the rest until it is gone.
 };
 
 }  // namespace

@@ -183,7 +183,7 @@ void PullClient::OnFrame(grpc::ByteBuffer& frame) {
   if (status.ok() && !header->last) return;
   {
     const std::lock_guard lock(mutex_);
-    pending_.erase(header->request);
+    if (pending_.erase(header->request) == 0) return;  // It has failed meanwhile.
   }
   pending->done(status.ok() ? pending->value.Finish() : Result<Value>(status));
 }

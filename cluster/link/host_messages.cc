@@ -13,36 +13,9 @@ constexpr int64_t kForeverNs = 3'600'000'000'000;
 
 }  // namespace
 
-HostMessages::HostMessages(size_t rank, std::unique_ptr<SharedInbox> own, size_t ranks)
-    : rank_(rank), own_(std::move(own)), peers_(ranks) {
-  for (size_t from = 0; from < ranks; ++from)
-    peers_[from].reader = std::make_unique<RingReader>(own_->positions(from), own_->bytes(from));
-}
-
-Result<std::unique_ptr<HostMessages>> HostMessages::Listen(const Hello& own) {
-  const auto ranks = static_cast<size_t>(own.ranks);
-  HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<SharedInbox> inbox, SharedInbox::Create(ranks));
-  std::unique_ptr<HostMessages> messages(
-      new HostMessages(static_cast<size_t>(own.rank), std::move(inbox), ranks));
-  HEDDLE_ASSIGN_OR_RETURN(
-      messages->exchange_,
-      InboxExchange::Listen(own, *messages->own_,
-                            [all = messages.get()](size_t rank, std::unique_ptr<SharedInbox> asker) {
-                              Peer& peer = all->peers_[rank];
-                              const std::lock_guard lock(peer.mutex);
-                              if (peer.asker == nullptr) peer.asker = std::move(asker);
-                            }));
-  return messages;
-}
-
-HostMessages::~HostMessages() {
-  exchange_.reset();
-  if (!thread_.joinable()) return;
-  stops_.store(true, std::memory_order_seq_cst);
-  // The thread may be about to sleep at either.
-  actor::Ring(own_->doorbell_of_thread(), actor::DoorbellReach::kMachine);
-  actor::Ring(patience_, actor::DoorbellReach::kProcess);
-  thread_.join();
+HostMessages::HostMessages(const HostPeers& peers)
+    : host_(peers), own_(peers.own()), peers_(peers.ranks()) {
+  for (size_t from = 0; from < peers_.size(); ++from) peers_[from].reader.emplace(own_.messages(from));
 }
 
 void HostMessages::Serve(Events events) {
@@ -50,27 +23,27 @@ void HostMessages::Serve(Events events) {
   thread_ = std::thread([this] { Look(); });
 }
 
-void HostMessages::FindPeers() {
-  for (size_t rank = 0; rank < peers_.size(); ++rank) {
-    if (rank == rank_) continue;
-    Peer& peer = peers_[rank];
-    peer.inbox = exchange_->Ask(rank);
-    if (peer.inbox == nullptr) continue;
-    peer.writer = std::make_unique<RingWriter>(peer.inbox->positions(rank_), peer.inbox->bytes(rank_));
-    has_peers_ = true;
-  }
+void HostMessages::Stop() {
+  if (!thread_.joinable()) return;
+  stops_.store(true, std::memory_order_seq_cst);
+  // The thread may be about to sleep at either.
+  actor::Ring(own_.doorbell_of_thread(), actor::DoorbellReach::kMachine);
+  actor::Ring(patience_, actor::DoorbellReach::kProcess);
+  thread_.join();
 }
 
 // --- sending ---
 
-void HostMessages::RingPeer(const SharedInbox& inbox) {
-  if (inbox.RingDoorbells()) wakes_.fetch_add(1, std::memory_order_relaxed);
+void HostMessages::RingPeer(size_t rank) {
+  const SharedInbox* const inbox = host_.inbox(rank);
+  if (inbox != nullptr && inbox->RingForMessages()) wakes_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void HostMessages::Send(size_t rank, std::span<const AnnouncedMessage> messages) {
   Peer& peer = peers_[rank];
   {
     const std::lock_guard lock(peer.mutex);
+    if (!peer.writer) peer.writer.emplace(host_.inbox(rank)->messages(host_.rank()));
     for (const AnnouncedMessage& message : messages) {
       if (peer.left.empty() && peer.writer->Append({message.bytes(), message.small_value})) continue;
       if (peer.left.empty()) peers_with_left_.fetch_add(1, std::memory_order_seq_cst);
@@ -79,7 +52,7 @@ void HostMessages::Send(size_t rank, std::span<const AnnouncedMessage> messages)
     peer.writer->Publish();
     if (!peer.left.empty()) SendLeft(peer);
   }
-  RingPeer(*peer.inbox);
+  RingPeer(rank);
 }
 
 // What there is room for; true if that was something. Where records are left, the peer rings once it has made
@@ -114,7 +87,7 @@ bool HostMessages::CanSendLeft() const {
 
 bool HostMessages::HasMessages() const {
   for (size_t rank = 0; rank < peers_.size(); ++rank)
-    if (rank != rank_ && !peers_[rank].is_broken && peers_[rank].reader->HasRecords()) return true;
+    if (rank != host_.rank() && !peers_[rank].is_broken && peers_[rank].reader->HasRecords()) return true;
   return CanSendLeft();
 }
 
@@ -123,7 +96,7 @@ bool HostMessages::Begin() {
   looks_.fetch_add(1, std::memory_order_seq_cst);
   // The thread need not be woken for every record any more.
   if (thread_looks_.exchange(false, std::memory_order_seq_cst))
-    actor::Ring(own_->doorbell_of_thread(), actor::DoorbellReach::kMachine);
+    actor::Ring(own_.doorbell_of_thread(), actor::DoorbellReach::kMachine);
   return true;
 }
 
@@ -138,15 +111,16 @@ bool HostMessages::Deliver() {
   const std::lock_guard lock(delivery_);
   bool has_delivered = false;
   for (size_t rank = 0; rank < peers_.size(); ++rank)
-    if (rank != rank_ && !peers_[rank].is_broken) has_delivered |= Read(rank, peers_[rank]);
+    if (rank != host_.rank() && !peers_[rank].is_broken) has_delivered |= Read(rank, peers_[rank]);
   if (peers_with_left_.load(std::memory_order_seq_cst) == 0) return has_delivered;
-  for (Peer& peer : peers_) {
+  for (size_t rank = 0; rank < peers_.size(); ++rank) {
+    Peer& peer = peers_[rank];
     bool has_sent = false;
     {
       const std::lock_guard left(peer.mutex);
       has_sent = !peer.left.empty() && SendLeft(peer);
     }
-    if (has_sent) RingPeer(*peer.inbox);
+    if (has_sent) RingPeer(rank);
   }
   return has_delivered;
 }
@@ -164,10 +138,8 @@ bool HostMessages::Read(size_t rank, Peer& peer) {
     has_read = true;
     events_.deliver(rank, record_);
   }
-  if (!has_read || !peer.reader->Release()) return has_read;
-  const std::lock_guard lock(peer.mutex);
-  if (peer.asker != nullptr) RingPeer(*peer.asker);
-  return true;
+  if (has_read && peer.reader->Release()) RingPeer(rank);
+  return has_read;
 }
 
 // The thread.
@@ -178,7 +150,7 @@ void HostMessages::Look() {
     } else if (HasMessages()) {
       Deliver();
     } else {
-      std::atomic<uint32_t>& doorbell = own_->doorbell_of_thread();
+      std::atomic<uint32_t>& doorbell = own_.doorbell_of_thread();
       doorbell.store(1, std::memory_order_seq_cst);
       if (!HasMessages() && thread_looks_.load(std::memory_order_seq_cst) &&
           !stops_.load(std::memory_order_seq_cst))

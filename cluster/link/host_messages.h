@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -14,10 +14,8 @@
 
 #include "actor/link.h"
 #include "cluster/link/announced_message.h"
-#include "cluster/link/inbox_exchange.h"
-#include "cluster/link/message_ring.h"
-#include "cluster/link/shared_inbox.h"
-#include "cluster/security/grpc_hello.h"
+#include "cluster/link/host_peers.h"
+#include "cluster/link/record_ring.h"
 #include "core/status.h"
 
 namespace heddle::cluster {
@@ -38,18 +36,15 @@ class HostMessages : public actor::MessageInbox {
     std::function<void(size_t rank, const Status& why)> broken;
   };
 
-  /// Peers on this machine can find this rank from now on. kUnavailable when the system refuses.
-  static Result<std::unique_ptr<HostMessages>> Listen(const Hello& own);
-  ~HostMessages() override;
+  /// `peers` outlives it.
+  explicit HostMessages(const HostPeers& peers);
+  ~HostMessages() override { Stop(); }
 
   /// Before any peer can have found this rank and sends something. What `events` needs outlives this.
   void Serve(Events events);
-  /// Looks which peers are on this machine. All of them listen.
-  void FindPeers();
-  /// Whether FindPeers has found the rank.
-  bool Reaches(size_t rank) const { return peers_[rank].inbox != nullptr; }
+  /// Ends the thread: no events follow.
+  void Stop();
 
-  bool has_peers() const { return has_peers_; }
   /// Sends messages, a record of message and value each, as one write: all that there is room for; the rest
   /// follows when there is. Never waits. Only to ranks that are reached.
   void Send(size_t rank, std::span<const AnnouncedMessage> messages);
@@ -59,34 +54,30 @@ class HostMessages : public actor::MessageInbox {
   void HandBack() override;
   bool HasMessages() const override;
   bool Deliver() override;
-  std::atomic<uint32_t>& doorbell() override { return own_->doorbell_of_waiter(); }
+  std::atomic<uint32_t>& doorbell() override { return own_.doorbell_of_waiter(); }
 
   /// How often a peer slept and was woken.
   int64_t wakes() const { return wakes_.load(std::memory_order_relaxed); }
 
  private:
   struct Peer {
-    std::unique_ptr<RingReader> reader;
+    std::optional<RingReader> reader;
     std::atomic<bool> is_broken{false};
-    std::unique_ptr<SharedInbox> inbox;  // Of the peer, where it was found.
-    std::mutex mutex;                    // Guards what follows.
-    std::unique_ptr<RingWriter> writer;
-    std::deque<std::string> left;        // Records for which there was no room.
-    std::unique_ptr<SharedInbox> asker;  // Its inbox, too, from when it has asked for ours.
+    std::mutex mutex;                  // Guards what follows.
+    std::optional<RingWriter> writer;  // From the first message on.
+    std::deque<std::string> left;      // Records for which there was no room.
   };
 
-  explicit HostMessages(size_t rank, std::unique_ptr<SharedInbox> own, size_t ranks);
   bool SendLeft(Peer& peer);  // Under its mutex.
   bool CanSendLeft() const;
-  void RingPeer(const SharedInbox& inbox);
+  void RingPeer(size_t rank);
   bool Read(size_t rank, Peer& peer);
   void Look();
   void LetOthersLook();
 
-  const size_t rank_;
-  const std::unique_ptr<SharedInbox> own_;
+  const HostPeers& host_;
+  const SharedInbox& own_;
   mutable std::vector<Peer> peers_;  // By rank.
-  bool has_peers_ = false;
   std::atomic<int> peers_with_left_{0};
   std::atomic<uint64_t> looks_{0};  // Calls of Begin and Deliver by others than the thread.
   std::atomic<bool> is_begun_{false};
@@ -98,7 +89,6 @@ class HostMessages : public actor::MessageInbox {
   std::atomic<uint32_t> patience_{0};  // A doorbell: the thread sleeps there while others look.
   std::atomic<bool> stops_{false};
   std::thread thread_;
-  std::unique_ptr<InboxExchange> exchange_;  // Goes first.
 };
 
 }  // namespace heddle::cluster

@@ -50,11 +50,10 @@ class PeerConnections::ControlEnd : public StreamEvents<ControlFrame> {
   const uint64_t connection_;
 };
 
-PeerConnections::PeerConnections(const Hello& hello, int64_t repair_ms, bool shares_memory,
-                                 ConnectionEvents* events, Counters* counters)
+PeerConnections::PeerConnections(const Hello& hello, int64_t repair_ms, ConnectionEvents* events,
+                                 Counters* counters)
     : hello_(hello),
       repair_ns_(repair_ms * kNsPerMs),
-      shares_memory_(shares_memory),
       events_(events),
       counters_(counters),
       peers_(static_cast<size_t>(hello.ranks)) {
@@ -82,8 +81,6 @@ PeerConnections::~PeerConnections() {
   for (const auto& port : ports) port->Finish();
   for (const auto& port : broken) port->Abort();
   GiveUp(Unavailable("the link is closed"));
-  memory_client_.reset();
-  memory_server_.reset();
   if (server_ != nullptr) server_->Shutdown(kGoodbyeMs);
   std::unique_lock lock(mutex_);
   const auto all_closed = [&] { return open_streams_ == 0; };
@@ -95,33 +92,11 @@ PeerConnections::~PeerConnections() {
 }
 
 Status PeerConnections::Listen(const std::string& address) {
-  if (shares_memory_) StartSharing();  // before anybody calls
   HEDDLE_ASSIGN_OR_RETURN(server_, LinkServer::Start(address, hello_, this));
   return OkStatus();
 }
 
-// Where the system does not allow it, values come over the streams.
-void PeerConnections::StartSharing() {
-  MemoryClient::Events events;
-  events.settled = [this] { events_->OnProgress(); };
-  events.elsewhere = [this](size_t rank, uint32_t run, RegisterId register_id, uint8_t slot,
-                            PullClient::Done done) {
-    PullFromStream(rank, run, register_id, slot, std::move(done));
-  };
-  Result<std::unique_ptr<MemoryServer>> server = MemoryServer::Start(hello_, &counters_->bytes_sent);
-  if (!server.ok()) {
-    HEDDLE_LOG(kDebug, "no shared memory", {"error", server.status()});
-    return;
-  }
-  Result<std::unique_ptr<MemoryClient>> client =
-      MemoryClient::Start(hello_, {&counters_->bytes_received, &counters_->bytes_shared}, std::move(events));
-  if (!client.ok()) return;
-  memory_server_ = *std::move(server);
-  memory_client_ = *std::move(client);
-}
-
 void PeerConnections::SetHandler(actor::LinkHandler* handler) {
-  if (memory_server_ != nullptr) memory_server_->SetHandler(handler);
   const std::lock_guard lock(mutex_);
   handler_ = handler;
 }
@@ -191,12 +166,6 @@ void PeerConnections::PushMessages(size_t rank, std::span<const AnnouncedMessage
 
 void PeerConnections::Pull(size_t rank, uint32_t run, RegisterId register_id, uint8_t slot,
                            PullClient::Done done) {
-  if (memory_client_ != nullptr && memory_client_->Pull(rank, run, register_id, slot, &done)) return;
-  PullFromStream(rank, run, register_id, slot, std::move(done));
-}
-
-void PeerConnections::PullFromStream(size_t rank, uint32_t run, RegisterId register_id, uint8_t slot,
-                                     PullClient::Done done) {
   std::shared_ptr<PullClient> pulls;
   {
     const std::lock_guard lock(mutex_);
@@ -221,17 +190,11 @@ bool PeerConnections::AllLinked() const { return FirstNotLinked() == peers_.size
 size_t PeerConnections::FirstNotLinked() const {
   const std::lock_guard lock(mutex_);
   const auto is_linked = [&](size_t rank) {
-    if (IsOwn(rank) || peers_[rank].ended) return true;
-    return peers_[rank].frames.established() &&
-           (memory_client_ == nullptr || memory_client_->IsSettled(rank));
+    return IsOwn(rank) || peers_[rank].ended || peers_[rank].frames.established();
   };
   size_t rank = 0;
   while (rank < peers_.size() && is_linked(rank)) ++rank;
   return rank;
-}
-
-bool PeerConnections::SharesMemoryWith(size_t rank) const {
-  return memory_client_ != nullptr && memory_client_->IsConnected(rank);
 }
 
 bool PeerConnections::AllHaveHeard() const {
@@ -255,7 +218,6 @@ void PeerConnections::GiveUp(const Status& why) {
       if (peer.pulls != nullptr) pulls.push_back(peer.pulls);
   }
   for (const auto& pull : pulls) pull->Fail(why);
-  if (memory_client_ != nullptr) memory_client_->CloseAll();  // what is left there fails as those did
 }
 
 // --- streams begin ---
@@ -358,10 +320,7 @@ std::shared_ptr<PullClient> PeerConnections::MakePulls(size_t rank) {
 
 bool PeerConnections::NextControl(size_t rank, uint64_t connection, ControlFrame* frame) {
   const std::lock_guard lock(mutex_);
-  if (connection != peers_[rank].connection || !peers_[rank].frames.Next(frame)) return false;
-  if (frame->has_linked() && memory_server_ != nullptr)
-    frame->mutable_linked()->set_memory(memory_server_->name());
-  return true;
+  return connection == peers_[rank].connection && peers_[rank].frames.Next(frame);
 }
 
 void PeerConnections::OnControl(size_t rank, uint64_t connection, const ControlFrame& frame) {
@@ -374,8 +333,6 @@ void PeerConnections::OnControl(size_t rank, uint64_t connection, const ControlF
   {
     const std::lock_guard lock(mutex_);
     if (connection != peer.connection) return;
-    if (frame.has_linked() && memory_client_ != nullptr && !frame.linked().memory().empty())
-      memory_client_->Connect(rank, frame.linked().memory());
     const bool waited = !peer.frames.AllAcknowledged();
     accepted = peer.frames.Accept(frame);
     if (!accepted.ok()) name = peer.address.name;

@@ -17,8 +17,6 @@
 #include "cluster/link/grpc_pull.h"
 #include "cluster/link/link_calls.h"
 #include "cluster/link/link_repair.h"
-#include "cluster/link/memory_client.h"
-#include "cluster/link/memory_server.h"
 
 namespace heddle::cluster {
 
@@ -45,8 +43,7 @@ class PeerConnections : private LinkCalls {
     std::atomic<int64_t> bytes_shared{0};
     std::atomic<int64_t> repairs{0};
   };
-  PeerConnections(const Hello& hello, int64_t repair_ms, bool shares_memory, ConnectionEvents* events,
-                  Counters* counters);
+  PeerConnections(const Hello& hello, int64_t repair_ms, ConnectionEvents* events, Counters* counters);
   /// Ends all streams; when it returns gRPC has done with them.
   ~PeerConnections() override;
 
@@ -64,12 +61,10 @@ class PeerConnections : private LinkCalls {
   void PushToAll(const ControlFrame& frame);
   /// Sends messages and the values that they announce, together with others that wait.
   void PushMessages(size_t rank, std::span<const AnnouncedMessage> messages);
-  /// Through shared memory where that is possible, else over the data stream.
+  /// Over the data stream.
   void Pull(size_t rank, uint32_t run, RegisterId register_id, uint8_t slot, PullClient::Done done);
-  bool SharesMemoryWith(size_t rank) const;
 
-  bool AllLinked() const;     ///< Control streams stand, or stood when the peer ended; it is clear with whom
-                              ///< memory is shared.
+  bool AllLinked() const;     ///< Control streams stand, or stood when the peer ended.
   bool AllHaveHeard() const;  ///< Every peer got all frames, or cannot be reached at present.
   bool AllHaveEnded() const;  ///< Every peer said its last word and got ours, or has gone.
   size_t FirstNotLinked() const;
@@ -96,8 +91,6 @@ class PeerConnections : private LinkCalls {
 
   ControlReactor* AcceptControl(grpc::CallbackServerContext* context, int rank) override;
   DataReactor* AcceptData(grpc::CallbackServerContext* context, int rank) override;
-  void StartSharing();
-  void PullFromStream(size_t rank, uint32_t run, RegisterId register_id, uint8_t slot, PullClient::Done done);
   void Attach(size_t rank, std::shared_ptr<StreamPort> port);
   Status DialControl(size_t rank);
   Status DialData(size_t rank);
@@ -119,7 +112,6 @@ class PeerConnections : private LinkCalls {
 
   const Hello hello_;
   const int64_t repair_ns_;
-  const bool shares_memory_;
   ConnectionEvents* const events_;
   Counters* const counters_;
 
@@ -133,9 +125,6 @@ class PeerConnections : private LinkCalls {
   bool gave_up_ = false;
   bool closing_ = false;
   std::thread watcher_;
-  // Both or none, from Listen on; they call this object until they are gone.
-  std::unique_ptr<MemoryServer> memory_server_;
-  std::unique_ptr<MemoryClient> memory_client_;
   std::unique_ptr<LinkServer> server_;  // goes first
 };
 

@@ -9,7 +9,7 @@ namespace heddle::cluster {
 namespace {
 
 // Executors of different versions may disagree about plans and frames.
-constexpr std::string_view kWireVersion = "2";
+constexpr std::string_view kWireVersion = "3";
 
 std::string_view Find(const grpc::CallbackServerContext& context, const char* name) {
   const auto& metadata = context.client_metadata();

@@ -10,6 +10,8 @@ namespace heddle::engine {
 namespace {
 
 constexpr int64_t kSmallValueBytes = 4 << 10;
+// With what says how its bytes are to be read, names of columns among it.
+constexpr size_t kMostEncodedBytes = 6 << 10;
 
 }  // namespace
 
@@ -27,7 +29,8 @@ std::optional<Value> SmallValues::Take(uint32_t run, RegisterId register_id, uin
 
 std::string SmallValues::Encode(const Value& value) {
   if (value.bytes() > kSmallValueBytes) return "";
-  return EncodeValue(value);
+  std::string frames = EncodeValue(value);
+  return frames.size() <= kMostEncodedBytes ? frames : "";
 }
 
 }  // namespace heddle::engine

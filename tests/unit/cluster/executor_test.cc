@@ -44,7 +44,7 @@ std::vector<std::string> SharedThings() {
   for (const auto& file : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code error;
     const std::string target = std::filesystem::read_symlink(file.path(), error);
-    if (target.find("heddle-ring") != std::string::npos) things.push_back(target);
+    if (target.find("heddle-inbox") != std::string::npos) things.push_back(target);
   }
   std::ranges::sort(things);
   return things;

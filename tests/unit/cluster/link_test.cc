@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <future>
+#include <thread>
 
 #include "actor/mailbox.h"
 #include "cluster/link/grpc_link.h"
+#include "cluster/link/grpc_pull.h"
 #include "cluster/security/grpc_hello.h"
 #include "core/programs/plan.h"
 #include "tests/unit/cluster/cuttable_proxy.h"
@@ -276,6 +279,37 @@ TEST(GrpcLinkTest, AllWaitForTheLastToFinish) {
   for (size_t rank = 0; rank < 3; ++rank)
     results.push_back(std::async(std::launch::async, [&links, rank] { return links[rank].Finish(); }));
   for (auto& result : results) EXPECT_TRUE(result.get().ok());
+}
+
+// The last frame of a value arrives while the link is given up: the pull ends once.
+TEST(PullClientTest, AValueThatArrivesWhileTheLinkFailsEndsItsPullOnce) {
+  const Value value(Numbered(100'000, 1));
+  for (int round = 0; round < 300; ++round) {
+    std::atomic<int64_t> received{0};
+    PullClient client(received, {.opened = [] {}, .closed = [](const grpc::Status&) {}});
+    std::atomic<int> ended{0};
+    client.Pull(1, 1, 0, [&](const Result<Value>&) { ended.fetch_add(1); });
+    std::atomic<bool> arrives{false};
+    std::thread failing([&] {
+      while (!arrives.load()) {
+      }
+      for (std::atomic<int> i = 0; i.load() < round * 20; i.fetch_add(1)) {
+      }
+      client.Fail(Unavailable("the link is given up"));
+    });
+    engine::OutgoingValue outgoing(1, value);
+    while (const std::optional<engine::OutgoingFrame> frame = outgoing.Next()) {
+      const auto header = frame->header.Encode();
+      const void* const payload = frame->payload != nullptr ? frame->payload : frame->owned.data();
+      const grpc::Slice slices[] = {grpc::Slice(header.data(), header.size()),
+                                    grpc::Slice(payload, frame->header.size)};
+      grpc::ByteBuffer buffer(slices, 2);
+      if (frame->header.last) arrives.store(true);
+      client.OnFrame(buffer);
+    }
+    failing.join();
+    EXPECT_EQ(ended.load(), 1);
+  }
 }
 
 }  // namespace

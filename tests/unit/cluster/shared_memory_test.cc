@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <future>
+#include <thread>
 
-#include "cluster/link/memory_client.h"
-#include "cluster/link/memory_server.h"
-#include "cluster/link/memory_socket.h"
-#include "cluster/link/ring_memory.h"
+#include "actor/doorbell.h"
+#include "cluster/link/host_peers.h"
+#include "cluster/link/host_values.h"
 #include "core/memory/memory_budget.h"
 #include "tests/unit/cluster/linked_ranks.h"
 
 namespace heddle::cluster {
 namespace {
-
-constexpr int kPatienceMs = 20'000;
 
 std::array<Value, 6> ValuesOfAllKinds() {
   Matrix part = *ToSparse(Numbered(5000, 30));
@@ -97,273 +97,303 @@ TEST(SharedMemoryTest, ALargeValueHoldsUpNoSmallOne) {
   }
 }
 
-// --- a server, and whoever calls it ---
+// --- where the system has no memory to share ---
 
-Hello HelloOf(int rank) { return {"test", 1, rank, 2, "0123456789abcdef"}; }
+// Makes a system call of this thread, and of those that it starts, fail from now on.
+void Refuse(int call, int error) {
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(call), 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<uint32_t>(error)),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program = {.len = std::size(filter), .filter = filter};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+    _exit(3);
+}
 
-struct Server {
-  Server() : server(*MemoryServer::Start(HelloOf(0), &bytes_sent)) { server->SetHandler(&runtime); }
-  FakeRuntime runtime;
-  std::atomic<int64_t> bytes_sent{0};
-  std::unique_ptr<MemoryServer> server;
+// In a process of its own: all values arrive, none through shared memory.
+[[noreturn]] void PullAllElsewhere() {
+  const int64_t shared = PullAll({true, true});
+  _exit(shared == 0 && !testing::Test::HasFailure() ? 0 : 1);
+}
+
+class WithoutSharedMemoryTest : public testing::Test {
+ protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+using WithoutSharedMemoryDeathTest = WithoutSharedMemoryTest;
+
+TEST_F(WithoutSharedMemoryDeathTest, ASandboxRefusesTheMemory) {
+  EXPECT_EXIT(
+      {
+        Refuse(SYS_memfd_create, EPERM);
+        PullAllElsewhere();
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST_F(WithoutSharedMemoryDeathTest, TheMachineHasNoneLeft) {
+  EXPECT_EXIT(
+      {
+        Refuse(SYS_fallocate, ENOSPC);
+        PullAllElsewhere();
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST_F(WithoutSharedMemoryDeathTest, FilesMayNotBeThatLarge) {
+  EXPECT_EXIT(
+      {
+        rlimit limit;
+        limit.rlim_cur = limit.rlim_max = 1 << 20;
+        setrlimit(RLIMIT_FSIZE, &limit);
+        if (SharedInbox::Create(2).status().message().find("ulimit -f allows no file of ") ==
+            std::string::npos)
+          _exit(2);
+        PullAllElsewhere();
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST_F(WithoutSharedMemoryDeathTest, TheBudgetHasNoRoomForARing) {
+  EXPECT_EXIT(
+      {
+        // A sixteenth of it is less than a ring. The values do not fit either, which nobody checks here.
+        MemoryBudget::Process().SetLimit(int64_t{60} << 20);
+        Links links(2);
+        for (const Status& status : links.Connect())
+          if (!status.ok()) _exit(2);
+        links.runtime(0).Publish(1, 1, 0, Numbered(1000, 3));
+        const Result<Value> value = links.Pull(1, 0, 1, 1, 0);
+        const LinkStatistics statistics = links[1].statistics();
+        _exit(value.ok() && Matrix::SameCells(value->matrix(), Numbered(1000, 3)) &&
+                      links[1].SharesMemoryWith(0) && statistics.bytes_shared == 0
+                  ? 0
+                  : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+// --- one end, and a peer that may say anything ---
+
+Hello HelloOf(int rank) {
+  return {.job = fmt::format("values {}", getpid()), .attempt = 1, .rank = rank, .ranks = 2, .token = "secret"};
+}
+
+class RuntimeWithALongFailure : public FakeRuntime {
+ public:
+  Result<Value> Published(uint32_t run, RegisterId register_id, uint8_t slot) override {
+    if (long_text.empty()) return FakeRuntime::Published(run, register_id, slot);
+    return Cancelled("not published").At({.file = long_text, .line = 1, .column = 1});
+  }
+  std::string long_text;
 };
 
-bool WaitFor(const MemorySocket& socket, int events) {
-  pollfd polled = {socket.fd(), static_cast<short>(events), 0};
-  return poll(&polled, 1, kPatienceMs) == 1;
-}
-
-MemorySocket::Outcome Next(const MemorySocket& socket, Packet* packet, Descriptor* descriptor) {
-  EXPECT_TRUE(WaitFor(socket, POLLIN));
-  std::string bytes;
-  const MemorySocket::Outcome outcome = socket.Receive(&bytes, descriptor);
-  if (outcome == MemorySocket::Outcome::kDone) *packet = *Packet::Decode(bytes);
-  return outcome;
-}
-
-TEST(SharedMemoryTest, AStrangerGetsNothing) {
-  Server server;
-  server.runtime.Publish(1, 1, 0, Numbered(10'000, 1));
-  Packet pull;
-  pull.header.run = 1;
-  pull.header.register_id = 1;
-  std::vector<std::string> first_words = {pull.Encode(), "", "x", std::string(100, '\0')};
-  for (const auto& change : std::vector<std::function<void(Hello*)>>{
-           [](Hello* hello) { hello->token = "0123456789abcdeF"; }, [](Hello* hello) { hello->token = ""; },
-           [](Hello* hello) { hello->job = "another"; }, [](Hello* hello) { hello->attempt = 2; },
-           [](Hello* hello) { hello->ranks = 3; }, [](Hello* hello) { hello->rank = 0; },
-           [](Hello* hello) { hello->rank = 2; }, [](Hello* hello) { hello->rank = -1; }}) {
-    Hello hello = HelloOf(1);
-    change(&hello);
-    first_words.push_back(EncodeHello(hello));
+// Rank 0 as it is; rank 1 is the memory alone, at which the test writes what it likes.
+struct Ends {
+  Ends()
+      : first(*HostPeers::Listen(HelloOf(0))),
+        second(*HostPeers::Listen(HelloOf(1))),
+        values(*first, {&bytes_sent, &bytes_received, &bytes_shared}) {
+    second->FindPeers();
+    while (!first->Reaches(1)) std::this_thread::yield();
+    values.Serve(&runtime, {.elsewhere =
+                                [](size_t, uint32_t, RegisterId, uint8_t, HostValues::Done done) {
+                                  done(NotFound("elsewhere"));
+                                },
+                            .broken =
+                                [this](size_t rank, const Status& why) {
+                                  EXPECT_EQ(rank, 1u);
+                                  broken.set_value(why);
+                                }});
+    pulls.emplace(second->inbox(0)->pulls(1));
+    sent.emplace(second->inbox(0)->values(1));
   }
-  first_words.push_back(EncodeHello(HelloOf(1)) + "x");
-  for (const std::string& words : first_words) {
-    const MemorySocket socket = *MemorySocket::Connect(server.server->name());
-    socket.Send(words);
-    socket.Send(pull.Encode());
-    Packet packet;
-    Descriptor descriptor;
-    EXPECT_EQ(Next(socket, &packet, &descriptor), MemorySocket::Outcome::kClosed) << words;
-    EXPECT_FALSE(descriptor.ok());
-  }
-  EXPECT_EQ(server.bytes_sent.load(), 0);
-}
 
-TEST(SharedMemoryTest, WhoSaysNothingIsLetGo) {
-  Server server;
-  const MemorySocket socket = *MemorySocket::Connect(server.server->name());
-  Packet packet;
-  Descriptor descriptor;
-  EXPECT_EQ(Next(socket, &packet, &descriptor), MemorySocket::Outcome::kClosed);
-}
-
-TEST(SharedMemoryTest, APeerReadsTheRingAndCannotWriteOrShrinkIt) {
-  Server server;
-  server.runtime.Publish(1, 1, 0, Numbered(10'000, 1));
-  const MemorySocket socket = *MemorySocket::Connect(server.server->name());
-  socket.Send(EncodeHello(HelloOf(1)));
-  Packet packet;
-  Descriptor descriptor;
-  ASSERT_EQ(Next(socket, &packet, &descriptor), MemorySocket::Outcome::kDone);
-  EXPECT_EQ(packet.kind, PacketKind::kWelcome);
-  Packet pull;
-  pull.header.run = 1;
-  pull.header.register_id = 1;
-  socket.Send(pull.Encode());
-  ASSERT_EQ(Next(socket, &packet, &descriptor), MemorySocket::Outcome::kDone);
-  EXPECT_EQ(packet.kind, PacketKind::kRing);
-  ASSERT_TRUE(descriptor.ok());
-  EXPECT_NE(ftruncate(descriptor.get(), 0), 0);
-  EXPECT_LT(pwrite(descriptor.get(), "x", 1, 0), 0);
-  EXPECT_EQ(mmap(nullptr, packet.handle.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor.get(), 0),
-            MAP_FAILED);
-  const Result<RingMemory> memory = RingMemory::Map(std::move(descriptor), packet.handle.bytes);
-  ASSERT_TRUE(memory.ok()) << memory.status().ToString();
-  // Returning what was never written ends the connection.
-  Packet forged;
-  forged.kind = PacketKind::kReturn;
-  forged.handle = {packet.handle.arena, 0, packet.handle.bytes, 3};
-  socket.Send(forged.Encode());
-  for (;;) {
-    Descriptor none;
-    if (Next(socket, &packet, &none) == MemorySocket::Outcome::kClosed) break;
-  }
-}
-
-TEST(SharedMemoryTest, ARingCountsAndGoesWithItsReader) {
-  Server server;
-  server.runtime.Publish(1, 1, 0, Numbered(10'000, 1));
-  const int64_t before = MemoryBudget::Process().used();
-  {
-    const MemorySocket socket = *MemorySocket::Connect(server.server->name());
-    socket.Send(EncodeHello(HelloOf(1)));
-    Packet pull;
-    pull.header.run = 1;
-    pull.header.register_id = 1;
-    socket.Send(pull.Encode());
-    Packet packet;
-    Descriptor descriptor;
-    while (packet.kind != PacketKind::kRing)
-      ASSERT_EQ(Next(socket, &packet, &descriptor), MemorySocket::Outcome::kDone);
-    EXPECT_GE(MemoryBudget::Process().used(), before + static_cast<int64_t>(packet.handle.bytes));
-  }
-  while (MemoryBudget::Process().used() >= before + (int64_t{1} << 20)) std::this_thread::yield();
-}
-
-TEST(SharedMemoryTest, WhatIsNoRingIsNotMapped) {
-  EXPECT_EQ(RingMemory::Map(Descriptor(), 4096).status().message(),
-            "no shared memory: fstat: Bad file descriptor");
-  Descriptor unsealed(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  ASSERT_EQ(ftruncate(unsealed.get(), 4096), 0);
-  EXPECT_EQ(RingMemory::Map(std::move(unsealed), 4096).status().message(),
-            "no shared memory: what came is not a ring");
-  const RingMemory memory = *RingMemory::Make(4096);
-  EXPECT_EQ(RingMemory::Map(Descriptor(dup(memory.descriptor())), 8192).status().message(),
-            "no shared memory: what came is not a ring");
-}
-
-TEST(SharedMemoryTest, PacketsAreReadWithCare) {
-  Packet packet;
-  packet.kind = PacketKind::kFrame;
-  packet.handle = {1, 3'000'000'000, 5'000'000'000, 7};
-  packet.header.run = 9;
-  const std::string bytes = packet.Encode();
-  const Packet decoded = *Packet::Decode(bytes);
-  EXPECT_EQ(decoded.kind, PacketKind::kFrame);
-  EXPECT_EQ(decoded.handle.offset, 3'000'000'000u);
-  EXPECT_EQ(decoded.handle.bytes, 5'000'000'000u);
-  EXPECT_EQ(decoded.handle.generation, 7u);
-  EXPECT_EQ(decoded.header.run, 9u);
-  EXPECT_EQ(Packet::Decode("").status().message(), "a packet of unknown kind");
-  EXPECT_EQ(Packet::Decode("\x09" + bytes.substr(1)).status().message(), "a packet of unknown kind");
-  EXPECT_EQ(Packet::Decode(bytes.substr(0, 20)).status().message(), "a packet is cut off");
-  EXPECT_EQ(Packet::Decode(bytes + "x").status().message(), "a packet of the wrong length");
-  EXPECT_FALSE(MemorySocket::IsName("heddle-memory-short"));
-  EXPECT_TRUE(MemorySocket::IsName(MemorySocket::MakeName()));
-  EXPECT_EQ(MemorySocket::Connect(MemorySocket::MakeName()).status().message(),
-            "no socket for shared memory: Connection refused");
-}
-
-// --- a client, and servers that break ---
-
-struct Client {
-  Client() {
-    MemoryClient::Events events;
-    events.settled = [this] { Settle(); };
-    events.elsewhere = [](size_t, uint32_t, RegisterId, uint8_t, MemoryClient::Done done) {
-      done(NotFound("elsewhere"));
-    };
-    client = *MemoryClient::Start(HelloOf(1), {&received, &shared}, std::move(events));
-  }
-  void Settle() {
-    const std::lock_guard lock(mutex);
-    changed.notify_all();
-  }
-  void WaitUntilSettled() {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return client->IsSettled(0); });
-  }
   std::future<Result<Value>> Pull() {
     auto promise = std::make_shared<std::promise<Result<Value>>>();
-    MemoryClient::Done done = [promise](Result<Value> value) { promise->set_value(std::move(value)); };
-    if (!client->Pull(0, 1, 1, 0, &done)) done(NotFound("elsewhere at once"));
+    HostValues::Done done = [promise](Result<Value> value) { promise->set_value(std::move(value)); };
+    EXPECT_TRUE(values.Pull(1, 1, 1, 0, &done));
     return promise->get_future();
   }
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::atomic<int64_t> received{0};
-  std::atomic<int64_t> shared{0};
-  std::unique_ptr<MemoryClient> client;
+  // What a peer that pulls, or sends a frame, says.
+  void SayPull(const std::string& record) {
+    EXPECT_TRUE(pulls->Append({record}));
+    pulls->Publish();
+    actor::Ring(second->inbox(0)->doorbell_of_server(), actor::DoorbellReach::kMachine);
+  }
+  void SayFrame(const std::string& record) {
+    EXPECT_TRUE(sent->Append({record}));
+    sent->Publish();
+    actor::Ring(second->inbox(0)->doorbell_of_client(), actor::DoorbellReach::kMachine);
+  }
+  std::string WhyBroken() { return std::string(broken.get_future().get().message()); }
+
+  std::atomic<int64_t> bytes_sent{0}, bytes_received{0}, bytes_shared{0};
+  std::promise<Status> broken;
+  RuntimeWithALongFailure runtime;
+  std::unique_ptr<HostPeers> first, second;
+  HostValues values;
+  std::optional<RingWriter> pulls, sent;
 };
 
-std::string WhereFrom(std::future<Result<Value>> pulled) {
+std::string Encoded(const engine::FrameHeader& header) {
+  const auto bytes = header.Encode();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// A record of the ring of values: header and payload on lines of the cache.
+std::string FrameOf(const engine::FrameHeader& header, const std::string& payload) {
+  std::string record = Encoded(header);
+  record.resize(60);
+  record += payload;
+  record.resize(60 + (payload.size() + 63) / 64 * 64);
+  return record;
+}
+
+engine::FrameHeader PullHeader() {
+  engine::FrameHeader header;
+  header.kind = engine::FrameKind::kPull;
+  header.request = 1;
+  header.run = 1;
+  header.register_id = 1;
+  return header;
+}
+
+engine::FrameHeader BeginHeader(uint32_t size) {
+  engine::FrameHeader header;
+  header.kind = engine::FrameKind::kBegin;
+  header.request = 1;
+  header.size = size;
+  return header;
+}
+
+std::string MessageOf(std::future<Result<Value>> pulled) {
   const Result<Value> value = pulled.get();
   return value.ok() ? "" : std::string(value.status().message());
 }
 
-// Takes the caller in as a server does, up to the first pull.
-MemorySocket Greet(const MemorySocket& listener, Client* client) {
-  EXPECT_TRUE(WaitFor(listener, POLLIN));
-  std::optional<MemorySocket> caller = listener.Accept();
-  std::string hello;
-  Descriptor none;
-  EXPECT_TRUE(WaitFor(*caller, POLLIN));
-  caller->Receive(&hello, &none);
-  int rank = 0;
-  EXPECT_TRUE(CheckHello(HelloOf(0), hello, &rank));
-  Packet welcome;
-  welcome.kind = PacketKind::kWelcome;
-  caller->Send(welcome.Encode());
-  client->WaitUntilSettled();
-  EXPECT_TRUE(client->client->IsConnected(0));
-  return *std::move(caller);
-}
-
-TEST(SharedMemoryTest, WhatAServerThatGoesOwesComesFromElsewhere) {
-  Client client;
-  const std::string name = MemorySocket::MakeName();
-  const MemorySocket listener = *MemorySocket::Listen(name);
-  client.client->Connect(0, name);
-  std::future<Result<Value>> pulled;
+TEST(HostValuesTest, ARingCountsFromTheFirstPullOn) {
+  const int64_t before = MemoryBudget::Process().used();
+  const auto ring_bytes = static_cast<int64_t>(SharedInbox::ValueBytes(2));
   {
-    const MemorySocket caller = Greet(listener, &client);
-    pulled = client.Pull();
+    Ends ends;
+    EXPECT_LT(MemoryBudget::Process().used(), before + ring_bytes);
+    const std::future<Result<Value>> pulled = ends.Pull();
+    EXPECT_GE(MemoryBudget::Process().used(), before + ring_bytes);
+    ends.values.Fail(Cancelled("the test is over"));
   }
-  EXPECT_EQ(WhereFrom(std::move(pulled)), "elsewhere");
-  while (client.client->IsConnected(0)) std::this_thread::yield();
-  EXPECT_EQ(WhereFrom(client.Pull()), "elsewhere at once");
+  EXPECT_LT(MemoryBudget::Process().used(), before + ring_bytes);
 }
 
-TEST(SharedMemoryTest, AServerThatIsAbsentOrSilentIsDoneWithout) {
-  Client absent;
-  absent.client->Connect(0, MemorySocket::MakeName());
-  EXPECT_TRUE(absent.client->IsSettled(0));
-  EXPECT_EQ(WhereFrom(absent.Pull()), "elsewhere at once");
-  Client silent;
-  const std::string name = MemorySocket::MakeName();
-  const MemorySocket listener = *MemorySocket::Listen(name);
-  silent.client->Connect(0, name);
-  silent.WaitUntilSettled();
-  EXPECT_FALSE(silent.client->IsConnected(0));
+TEST(HostValuesTest, WhatIsPendingFailsWithTheLinkAndWhatFollowsToo) {
+  Ends ends;
+  std::future<Result<Value>> pulled = ends.Pull();
+  ends.values.Fail(Unavailable("worker 1 was lost"));
+  EXPECT_EQ(MessageOf(std::move(pulled)), "worker 1 was lost");
+  EXPECT_EQ(MessageOf(ends.Pull()), "worker 1 was lost");
 }
 
-TEST(SharedMemoryTest, NonsenseOfAServerIsNotRead) {
-  const RingMemory memory = *RingMemory::Make(4096);
-  Packet ring;
-  ring.kind = PacketKind::kRing;
-  ring.handle = {77, 0, 4096, 0};
-  Packet frame;
-  frame.kind = PacketKind::kFrame;
-  frame.header.kind = engine::FrameKind::kBegin;
-  frame.header.request = 1;
-  frame.header.size = 16;
-  frame.handle = {77, 0, 16, 0};
-  const auto with = [&](const std::function<void(Packet*)>& change) {
-    Packet changed = frame;
-    change(&changed);
-    return changed;
-  };
-  const std::vector<std::vector<Packet>> all = {
-      {frame},  // without a ring
-      {ring, ring},
-      {ring, with([](Packet* packet) { packet->kind = PacketKind::kPull; })},
-      {ring, with([](Packet* packet) { packet->handle.arena = 78; })},
-      {ring, with([](Packet* packet) { packet->handle.offset = 4090; })},
-      {ring, with([](Packet* packet) { packet->handle.generation = 2; })},
-      {ring, with([](Packet* packet) { packet->header.size = 17; })},
-  };
-  for (const std::vector<Packet>& packets : all) {
-    Client client;
-    const std::string name = MemorySocket::MakeName();
-    const MemorySocket listener = *MemorySocket::Listen(name);
-    client.client->Connect(0, name);
-    const MemorySocket caller = Greet(listener, &client);
-    std::future<Result<Value>> pulled = client.Pull();
-    for (const Packet& packet : packets)
-      caller.Send(packet.Encode(), packet.kind == PacketKind::kRing ? memory.descriptor() : -1);
-    EXPECT_EQ(WhereFrom(std::move(pulled)), "elsewhere");
+TEST(HostValuesTest, MorePullsThanTheRingHasRoomForAllArrive) {
+  Links links(2);
+  for (const Status& status : links.Connect()) ASSERT_TRUE(status.ok()) << status.ToString();
+  links.runtime(0).Publish(1, 1, 0, Numbered(1000, 1));
+  constexpr int kPulls = 5000;
+  std::atomic<int> right{0};
+  std::promise<void> all;
+  for (int i = 0; i < kPulls; ++i) {
+    links[1].Pull(0, 1, 1, 0, [&](Result<Value> value) {
+      EXPECT_TRUE(value.ok() && value->matrix().data()[999] == 999);
+      if (right.fetch_add(1) + 1 == kPulls) all.set_value();
+    });
   }
+  all.get_future().wait();
+}
+
+TEST(HostValuesTest, AFailureWithATextThatIsTooLongIsAskedForElsewhere) {
+  engine::FrameHeader answer;
+  {
+    Ends ends;
+    ends.runtime.long_text = std::string(3'000'000, 'x');
+    ends.SayPull(Encoded(PullHeader()));
+    RingReader reader(ends.second->own().values(0));
+    size_t bytes = 0;
+    while (!*reader.Find(&bytes)) std::this_thread::yield();
+    std::array<uint8_t, engine::kHeaderBytes> header;
+    reader.CopyPart(0, header.data(), header.size());
+    answer = *engine::FrameHeader::Decode(header.data());
+    EXPECT_EQ(bytes, 60u);
+    EXPECT_TRUE(answer.last);
+    EXPECT_EQ(ends.bytes_sent.load(), 0);
+  }
+  Ends ends;
+  std::future<Result<Value>> pulled = ends.Pull();
+  ends.SayFrame(FrameOf(answer, ""));
+  EXPECT_EQ(MessageOf(std::move(pulled)), "elsewhere");
+}
+
+TEST(HostValuesTest, NonsenseOfAPeerThatPullsIsNotRead) {
+  engine::FrameHeader no_pull = PullHeader();
+  no_pull.kind = engine::FrameKind::kData;
+  std::string unknown_kind = Encoded(PullHeader());
+  unknown_kind[28] = 99;
+  const std::pair<std::string, std::string> all[] = {
+      {"x", "a pull of the wrong length"},
+      {Encoded(PullHeader()) + "x", "a pull of the wrong length"},
+      {Encoded(no_pull), "a pull that cannot be"},
+      {unknown_kind, "a frame of unknown kind 99"},
+  };
+  for (const auto& [record, why] : all) {
+    Ends ends;
+    ends.SayPull(record);
+    EXPECT_EQ(ends.WhyBroken(), why);
+    ends.SayPull(Encoded(PullHeader()));
+    EXPECT_EQ(ends.bytes_sent.load(), 0);
+  }
+  Ends ends;
+  ends.second->inbox(0)->pulls(1).positions->written.store(uint64_t{1} << 60);
+  actor::Ring(ends.second->inbox(0)->doorbell_of_server(), actor::DoorbellReach::kMachine);
+  EXPECT_EQ(ends.WhyBroken(), "a peer wrote nonsense into memory that it shares with this executor");
+}
+
+TEST(HostValuesTest, NonsenseOfAPeerThatAnswersIsNotRead) {
+  engine::FrameHeader absurd = BeginHeader(4'000'000'000u);
+  std::string unknown_kind = FrameOf(BeginHeader(0), "");
+  unknown_kind[28] = 99;
+  const std::pair<std::string, std::string> all[] = {
+      {"x", "a frame shorter than its header"},
+      {FrameOf(absurd, std::string(64, 'x')), "a frame of the wrong length"},
+      {FrameOf(BeginHeader(65), std::string(64, 'x')), "a frame of the wrong length"},
+      {unknown_kind, "a frame of unknown kind 99"},
+  };
+  for (const auto& [record, why] : all) {
+    Ends ends;
+    std::future<Result<Value>> pulled = ends.Pull();
+    ends.SayFrame(record);
+    EXPECT_EQ(ends.WhyBroken(), why);
+    ends.values.Fail(Unavailable("lost"));
+    EXPECT_EQ(MessageOf(std::move(pulled)), "lost");
+  }
+  Ends ends;
+  const std::future<Result<Value>> pulled = ends.Pull();
+  ends.second->inbox(0)->values(1).positions->written.store(uint64_t{1} << 60);
+  actor::Ring(ends.second->inbox(0)->doorbell_of_client(), actor::DoorbellReach::kMachine);
+  EXPECT_EQ(ends.WhyBroken(), "a peer wrote nonsense into memory that it shares with this executor");
+}
+
+TEST(HostValuesTest, FramesOfAValueThatCannotBeEndItsPullAlone) {
+  Ends ends;
+  std::future<Result<Value>> pulled = ends.Pull();
+  ends.SayFrame(FrameOf(BeginHeader(3), "abc"));
+  EXPECT_NE(MessageOf(std::move(pulled)), "");
+  engine::FrameHeader unknown = BeginHeader(3);
+  unknown.request = 77;
+  ends.SayFrame(FrameOf(unknown, "abc"));
+  std::future<Result<Value>> next = ends.Pull();
+  ends.values.Fail(Unavailable("the test is over"));
+  EXPECT_EQ(MessageOf(std::move(next)), "the test is over");
+  EXPECT_EQ(ends.broken.get_future().wait_for(std::chrono::seconds(0)), std::future_status::timeout);
 }
 
 }  // namespace

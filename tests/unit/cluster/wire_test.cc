@@ -150,6 +150,13 @@ TEST(ValueWireTest, SmallFramesTravelWithTheirMessage) {
   for (size_t size = 0; size < frames.size(); ++size)
     EXPECT_FALSE(engine::DecodeValue(frames.substr(0, size)).ok());
   EXPECT_EQ(engine::SmallValues::Encode(NumberedFrame(1000)), "");
+  // Names of columns count: no record of a ring would have room for them.
+  Schema schema;
+  schema.types.assign(3000, ColumnType::kFloat64);
+  schema.names.assign(3000, "a name of a column");
+  const heddle::Frame empty(std::make_shared<const Schema>(schema),
+                            std::vector<Column>(3000, *Column::OfDoubles(std::vector<double>())));
+  EXPECT_EQ(engine::SmallValues::Encode(empty), "");
 }
 
 // What a peer sends as one column of two rows: `columns` for EncodeColumns, then `parts`.

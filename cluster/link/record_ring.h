@@ -21,21 +21,27 @@ struct RingPositions {
   std::atomic<uint32_t> wants_room{0};           ///< 1: the writer waits for the reader to go on.
 };
 
-/// The queue holds less than this, a power of two, and records at most a quarter of it.
-constexpr size_t kRingBytes = 64 << 10;
-constexpr size_t kMostRecordBytes = kRingBytes / 4;
+/// A ring in shared memory.
+struct RingMemory {
+  RingPositions* positions = nullptr;
+  std::byte* bytes = nullptr;
+  size_t capacity = 0;  ///< Of `bytes`: a power of two.
+
+  /// A record is an eighth of the ring at most.
+  size_t most_record_bytes() const { return capacity / 8; }
+};
 
 /// The end that writes. Not thread-safe.
 class RingWriter {
  public:
-  RingWriter(RingPositions* positions, std::byte* bytes)
-      : positions_(positions), bytes_(bytes), written_(positions->written.load(std::memory_order_relaxed)) {}
+  explicit RingWriter(const RingMemory& ring)
+      : ring_(ring), written_(ring.positions->written.load(std::memory_order_relaxed)) {}
 
   /// Adds a record of these parts, for the reader to see after Publish. False: there is no room now.
   bool Append(std::initializer_list<std::string_view> parts);
-  void Publish() { positions_->written.store(written_, std::memory_order_seq_cst); }
+  void Publish() { ring_.positions->written.store(written_, std::memory_order_seq_cst); }
   /// Asks the reader to ring (RingReader::Release) once there is room again.
-  void AskForRoom() { positions_->wants_room.store(1, std::memory_order_seq_cst); }
+  void AskForRoom() { ring_.positions->wants_room.store(1, std::memory_order_seq_cst); }
   /// Whether a record of any size could be added.
   bool HasRoom() const;
 
@@ -43,32 +49,40 @@ class RingWriter {
   bool HasRoomFor(size_t bytes) const;
   void Put(std::string_view part);
 
-  RingPositions* positions_;
-  std::byte* bytes_;
+  RingMemory ring_;
   uint64_t written_;
 };
 
 /// The end that reads. Trusts nothing that it finds there. Not thread-safe, but for HasRecords.
 class RingReader {
  public:
-  RingReader(RingPositions* positions, const std::byte* bytes)
-      : positions_(positions), bytes_(bytes), read_(positions->read.load(std::memory_order_relaxed)) {}
+  explicit RingReader(const RingMemory& ring)
+      : ring_(ring), read_(ring.positions->read.load(std::memory_order_relaxed)) {}
 
+  /// Whether there is a record that Release has not counted yet.
   bool HasRecords() const {
-    return positions_->written.load(std::memory_order_seq_cst) !=
-           positions_->read.load(std::memory_order_relaxed);
+    return ring_.positions->written.load(std::memory_order_seq_cst) !=
+           ring_.positions->read.load(std::memory_order_relaxed);
   }
+  /// Whether there is a record that has not been read. On the thread of the reader.
+  bool HasUnread() const { return ring_.positions->written.load(std::memory_order_seq_cst) != read_; }
+
   /// Copies the next record to `*record`; false when there is none. kDataLoss when the other side cannot be
   /// right.
   Result<bool> Next(std::string* record);
+  /// The same in steps, for records that go straight to where they belong: whether there is one, and how long
+  /// it is; parts of it, which lie within it; on to the one behind it.
+  Result<bool> Find(size_t* record_bytes) const;
+  void CopyPart(size_t begin, void* to, size_t bytes) const;
+  void Skip(size_t record_bytes);
+
+  /// Bytes that were read and that the writer may not use yet.
+  uint64_t unreleased() const { return read_ - ring_.positions->read.load(std::memory_order_relaxed); }
   /// Makes room of what has been read; true if the writer is to be told.
   bool Release();
 
  private:
-  void Get(uint64_t from, char* to, size_t bytes) const;
-
-  RingPositions* positions_;
-  const std::byte* bytes_;
+  RingMemory ring_;
   uint64_t read_;
 };
 
