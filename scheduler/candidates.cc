@@ -19,9 +19,9 @@ constexpr double kReplicated = 1.25;
 // Partial lists of ranks have about so many nodes each.
 constexpr double kNodesOfRank = 2;
 
-// Each cut at the next granule below.
-Split Aligned(Split split) {
-  const int64_t length = split.Length(), granule = Granule(length);
+// Each cut at the next granule of rows, or chunk of columns, below.
+Split Aligned(Split split, Axis axis) {
+  const int64_t length = split.Length(), granule = axis == Axis::kRows ? Granule(length) : kColumnChunk;
   for (int64_t& cut : split.cuts)
     if (cut != length) cut -= cut % granule;
   return split;
@@ -61,9 +61,10 @@ CandidateFinder::CandidateFinder(const Graph& graph, const std::map<std::string,
 
 std::vector<Split> CandidateFinder::CutsOf(int64_t length, Axis axis, bool needs_granules) const {
   std::vector<Split> ways = {Distribution::SplitRows(length, options_.ranks).split};
+  if (needs_granules) ways[0] = Aligned(ways[0], axis);
   if (const auto found = cuts_by_length_.find(length); found != cuts_by_length_.end()) {
     for (const Split& split : found->second) {
-      AddOnce(Aligned(split), &ways);
+      if (needs_granules || axis == Axis::kRows) AddOnce(Aligned(split, axis), &ways);
       if (!needs_granules) AddOnce(split, &ways);
     }
   }

@@ -33,10 +33,11 @@ void CandidateFinder::AddFewRows(const Node& node, const ops::Operator& op,
 
 void CandidateFinder::AddColumns(const Node& node, const ops::Operator& op,
                                  std::vector<Candidate>* candidates) {
-  if (op.effect || !node.info.IsMatrix() || !node.info.IsSized()) return;
+  if (op.effect || node.info.IsTuple() || (node.info.IsTabular() && !node.info.IsSized())) return;
   for (size_t i = 0; i < infos_.size(); ++i)
     if (node.inputs[i] != kNoNode && infos_[i].IsTabular() && !infos_[i].IsSized()) return;
-  if (op.role == ops::Role::kCbind || op.role == ops::Role::kRange) AddMovedColumns(node, op, candidates);
+  if (node.info.IsMatrix() && (op.role == ops::Role::kCbind || op.role == ops::Role::kRange))
+    AddMovedColumns(node, op, candidates);
   for (const auto& [place, form] : ops::StagedFormsOf(op, node, infos_, Axis::kColumns)) {
     bool is_worth_it = ops::IsWide(node.info, options_.min_distributed_bytes), must = false, is_read = false;
     // No rank gets all of what is split and larger than that of which it would get a part.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/aggregate/nodes_of_columns.h"
 #include "ops/base/columns.h"
 #include "ops/base/cpu.h"
 #include "ops/catalog.h"
@@ -63,6 +64,38 @@ Status RunColumnsOfAggregate(const StageCall& call, std::span<Value> outputs) {
                                                          call.rows.Length()));
   return OkStatus();
 }
+
+// Chunks of columns are leaves: the nodes of what each rank has go to all.
+Status RunFullOfColumns(const StageCall& call, std::span<Value> outputs) {
+  if (call.stage == 0) {
+    HEDDLE_ASSIGN_OR_RETURN(
+        Matrix nodes, NodesOfColumns(call.inputs[0]->matrix(), FindAggregate(call.node.op)->kind,
+                                     call.input_infos[0].shape, call.rows.Begin(call.rank), call.context));
+    outputs[0] = Value(std::move(nodes));
+    return OkStatus();
+  }
+  HEDDLE_ASSIGN_OR_RETURN(outputs[0], RunAggregate({.node = call.node,
+                                                    .phase = Phase::kFinish,
+                                                    .inputs = call.Parts(0),
+                                                    .input_infos = call.input_infos,
+                                                    .context = call.context}));
+  return OkStatus();
+}
+
+bool HasChunks(const Node& node, std::span<const ValueInfo> inputs) {
+  return inputs[0].IsMatrix() && inputs[0].shape.columns > kColumnChunk &&
+         FindAggregate(node.op)->kind != AggregateKind::kTrace;
+}
+
+constexpr Reach kNodesToAll[] = {Reach::kAll};
+constexpr Stage kFullStages[] = {{.outputs = kNodesToAll, .reads_inputs = true}, {}};
+constexpr StagedForm kFullOfColumns = {.stages = kFullStages,
+                                       .result = StagedResult::kEach,
+                                       .axis = Axis::kColumns,
+                                       .needs_granules = true,
+                                       .applies = HasChunks,
+                                       .input_use = AllByRows,
+                                       .run = RunFullOfColumns};
 constexpr StagedForm kAggregateColumns = ByColumns(AllByRows, nullptr, RunColumnsOfAggregate);
 
 }  // namespace
@@ -166,6 +199,7 @@ constexpr Operator Describe(Operator op, const Aggregate& aggregate, FusionTrait
   op.input_use = AllByRows;
   op.cost = AggregateCost;
   if (aggregate.scope == AggregateScope::kColumn) op.staged = &kAggregateColumns;
+  if (aggregate.scope == AggregateScope::kFull) op.staged = &kFullOfColumns;
   op.run = RunAggregate;
   op.takes_singles = TakesDenseSingles;
   op.kind = OperatorKind::kAggregate;

@@ -2,8 +2,9 @@
 // sum mean min max prod var sd trace: a leaf is a panel of FullPanelHeight rows (a 65536-column chunk of a
 // row, for longer rows), its cells dealt to eight lanes in row-major order (docs/numerics.md, section 3).
 #include <algorithm>
+#include <vector>
 
-#include "ops/aggregate/aggregate.h"
+#include "ops/aggregate/nodes_of_columns.h"
 #include "ops/aggregate/wide_sums.h"
 #include "ops/elementwise/widened_rows.h"
 #include "ops/reduction/lane_tree.h"
@@ -136,6 +137,22 @@ Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, const Reducti
   });
 }
 
+// A chunk of columns of one row of a CSR matrix. A column of the chunk is in the lane that it has among all
+// columns: chunks begin at multiples of eight.
+bool ReduceChunkOfEntries(AggregateKind kind, const Matrix& x, const Area& area, double* lanes) {
+  const EntryRange range = EntriesOf(x, area.row_begin, area.column_begin, area.column_end);
+  if (kind == AggregateKind::kSum || kind == AggregateKind::kMean) {
+    std::fill_n(lanes, 8, 0.0);
+    for (int64_t e = range.begin; e < range.end; ++e) lanes[x.column_indexes()[e] & 7] += x.values()[e];
+    return range.begin < range.end;
+  }
+  const simd::Fold fold = FoldOf(kind);
+  std::fill_n(lanes, 8, simd::StartOf(fold));
+  simd::FoldFlat(fold, x.values() + range.begin, range.end - range.begin, lanes);
+  if (range.end - range.begin < area.Cells()) lanes[0] = simd::FoldTwo(fold, lanes[0], 0.0);
+  return true;
+}
+
 // Rows of the diagonal as those of a column.
 Result<Matrix> DiagonalRows(const Matrix& x, int64_t begin, int64_t end, int64_t offset) {
   HEDDLE_ASSIGN_OR_RETURN(Matrix diagonal, Matrix::Dense(end - begin, 1));
@@ -156,11 +173,49 @@ Result<Matrix> RowsToAddUp(const KernelCall& call, AggregateKind kind, int64_t b
   return x.Rows(begin - here, end - here);
 }
 
+Reduction ReductionOf(const KernelContext& context, AggregateKind kind) {
+  return {.join = JoinOf(kind), .width = IsSpread(kind) ? 3 : 8, .cancelled = context.cancelled};
+}
+
 }  // namespace
 
+Result<Matrix> NodesOfColumns(const Matrix& x, AggregateKind kind, const Shape& whole, int64_t first_column,
+                              const KernelContext& context) {
+  const LeafGrid grid(whole.rows, whole.columns);
+  HEDDLE_CHECK(grid.height == 1 && (x.columns() == 0 || first_column % kColumnChunk == 0),
+               "leaves are chunks of rows");
+  Reduction reduction = ReductionOf(context, kind);
+  reduction.leaf_cells = kColumnChunk;
+  const int64_t first_chunk = first_column / kColumnChunk, count = CeilDivide(x.columns(), kColumnChunk);
+  std::vector<Matrix> lists;
+  for (int64_t i = 0; i < x.rows() && count > 0; ++i) {
+    const int64_t begin = i * grid.chunks + first_chunk;
+    HEDDLE_ASSIGN_OR_RETURN(lists.emplace_back(),
+                            ReduceLeaves(reduction, begin, begin + count, [&](int64_t leaf, double* payload) {
+                              const Area area{i, i + 1, (leaf - begin) * kColumnChunk,
+                                              std::min(x.columns(), (leaf - begin + 1) * kColumnChunk)};
+                              const bool by_entries =
+                                  x.IsSparse() && !IsSpread(kind) && kind != AggregateKind::kProduct;
+                              return by_entries ? ReduceChunkOfEntries(kind, x, area, payload)
+                                                : ReduceLeaf(kind, x, area, payload);
+                            }));
+  }
+  int64_t rows = 0;
+  for (const Matrix& list : lists) rows += list.rows();
+  HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, Matrix::Dense(rows, 2 + reduction.width));
+  double* to = nodes.mutable_data();
+  for (const Matrix& list : lists) to = std::copy_n(list.data(), list.cells(), to);
+  if (!AddsUp(kind)) return nodes;
+  SumsOfMatrix sums = SumsOf(kind, whole);
+  sums.first_column = first_column;
+  const RowsOfMatrix rows_of = [&](int64_t begin, int64_t end) -> Result<Matrix> {
+    return x.Rows(begin, end);
+  };
+  return AddWideNodes(sums, std::move(nodes), rows_of, context.cancelled);
+}
+
 Result<Value> RunFullAggregate(const KernelCall& call, AggregateKind kind) {
-  const Reduction reduction{
-      .join = JoinOf(kind), .width = IsSpread(kind) ? 3 : 8, .cancelled = call.context.cancelled};
+  const Reduction reduction = ReductionOf(call.context, kind);
   const Shape shape = call.phase == Phase::kFinish
                           ? call.input_infos[0].shape
                           : Shape{SpanOf(call).total, call.inputs[0]->matrix().columns()};

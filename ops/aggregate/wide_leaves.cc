@@ -49,6 +49,7 @@ LeavesOfMatrix::LeavesOfMatrix(const SumsOfMatrix& sums)
     : full_(sums.scope == AggregateScope::kFull),
       rows_(sums.rows),
       columns_(sums.columns),
+      first_column_(sums.first_column),
       height_(HeightOf(sums)),
       chunks_(full_ ? CeilDivide(sums.columns, kColumnChunk) : 1),
       needs_all_(IsSpread(sums.kind)) {}
@@ -63,7 +64,9 @@ Result<LeafCells> LeavesOfMatrix::Reader::Read(int64_t leaf) {
     HEDDLE_ASSIGN_OR_RETURN(piece_, rows_of_(begin, end));
     begin_ = begin;
   }
-  LeafCells cells = cells_.Read(piece_, 0, end - begin, column, column_end, leaves_.needs_all_);
+  const int64_t before = leaves_.first_column_;
+  LeafCells cells =
+      cells_.Read(piece_, 0, end - begin, column - before, column_end - before, leaves_.needs_all_);
   // All cells are dealt to the lanes of one result.
   if (leaves_.full_) cells.rows = (end - begin) * (column_end - column);
   return cells;

@@ -63,7 +63,7 @@ class LeavesOfMatrix {
 
  private:
   const bool full_;
-  const int64_t rows_, columns_, height_, chunks_;
+  const int64_t rows_, columns_, first_column_, height_, chunks_;
   const bool needs_all_;
 };
 

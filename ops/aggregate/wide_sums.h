@@ -28,6 +28,7 @@ struct SumsOfMatrix {
   AggregateKind kind = AggregateKind::kSum;
   int64_t rows = 0, columns = 0;  ///< Of the whole matrix.
   int64_t offset = 0;             ///< Of its doubles in each payload.
+  int64_t first_column = 0;       ///< Of a full aggregate: where the columns begin that RowsOfMatrix gives.
   int64_t whole_columns =
       -1;  ///< Where `columns` are only some of more: the number of all. Panels are theirs.
 };

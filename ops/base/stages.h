@@ -88,9 +88,9 @@ struct StagedForm {
   StagedResult result = StagedResult::kRows;  ///< How the first result lies.
   bool all_alike = false;  ///< All results lie as the first does; else each rank has the others whole.
   /// Of what each rank has its own, of the inputs that the form reads in parts. By columns `input_use` is
-  /// given, and its kRows means the columns; there is one stage, without an exchange (ops/base/columns.h).
+  /// given, and its kRows means the columns (ops/base/columns.h).
   Axis axis = Axis::kRows;
-  /// True where cuts must be multiples of the granule of the number of rows (core/values/panels.h).
+  /// True where cuts must be multiples of the granule of rows (core/values/panels.h), or of a column chunk.
   bool needs_granules = false;
   bool on_grid = false;               ///< It uses the grid, whose columns the plan chooses.
   const StagedForm* other = nullptr;  ///< Another way of the same operator, which may cost less.

@@ -109,6 +109,22 @@ TEST(WideProgramsTest, AnyNumberOfRanksGivesTheSameBytes) {
   EXPECT_GT(succeeded, seeds / 2);
 }
 
+// Full aggregates of rows of several chunks, whose leaves ranks have by columns.
+TEST(WideProgramsTest, SumsOfLongRows) {
+  const std::string script =
+      "X = rand(rows=200000, cols=3, min=-1, max=1, seed=5)\n"
+      "if (nrow(X) < 2) print(\"no\")\n"
+      "Y = t(X)\n"
+      "if (nrow(Y) > 5) print(\"no\")\n"
+      "print(toString(sum(Y), decimal=17) + \" \" + mean(Y) + \" \" + max(Y) + \" \" + var(Y))\n"
+      "print(sum(exp(Y) * 2) + \" \" + min(Y + 1) + \" \" + sum(rowSums(Y)^2))";
+  const ScriptOutcome one = RunScript(script), many = RunScript(script, SplitOver(3));
+  ASSERT_TRUE(many.status.ok()) << many.status.ToString();
+  EXPECT_EQ(many.output, one.output);
+  for (const SessionStatistics& rank : many.statistics)
+    for (const auto& [place, times] : rank.ran_whole) ADD_FAILURE() << place << " " << times;
+}
+
 // A tall matrix that is turned stays where it is, and so does what is computed of its columns: no rank has
 // all.
 TEST(WideProgramsTest, TransposesOfTallMatricesStayOnTheirRanks) {
