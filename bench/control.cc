@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "bench/rounds.h"
+#include "bench/distributed.h"
 #include "compiler/compile.h"
 #include "core/environment/clock.h"
 #include "engine/control/local_run.h"

@@ -8,6 +8,7 @@
 #include "bench/actors.h"
 #include "bench/control.h"
 #include "bench/convolution.h"
+#include "bench/distributed.h"
 #include "bench/files.h"
 #include "bench/fusion.h"
 #include "bench/library.h"
@@ -45,13 +46,15 @@ int main(int argc, char** argv) {
       name = word;
     else if (word == "--data" && i + 1 < argc)
       options.data = argv[++i];
-    else if (word[0] != '-' && (name == "scripts" || name == "optimizer" || name == "library"))
+    else if (word[0] != '-' &&
+             (name == "scripts" || name == "optimizer" || name == "library" || name == "distributed"))
       files.push_back(word);
     else
       name = "?";
   }
   if (name == "operators") return heddle::bench::RunOperators(options);
   if (name == "control") return heddle::bench::RunControl(options);
+  if (name == "distributed") return heddle::bench::RunDistributed(options, files);
   if (name == "actors") return heddle::bench::RunActors(options);
   if (name == "transport") return heddle::bench::RunTransport(options);
   if (name == "transport-peer") return heddle::bench::RunTransportPeer(0);
@@ -74,6 +77,7 @@ int main(int argc, char** argv) {
   std::fputs(
       "usage: heddle-bench operators|fusion|precision|transforms [--json] [--threads N] [--cells N] [--only TEXT]\n"
       "       heddle-bench control [--json] [--threads N] [--rounds N] [--only TEXT]\n"
+      "       heddle-bench distributed [--json] [--rounds N] [--only TEXT] [FILE.dml...]\n"
       "       heddle-bench transport [--json] [--rounds N] [--only BYTES|messages]\n"
       "       heddle-bench actors [--json] [--rounds N] [--only TEXT]\n"
       "       heddle-bench files [--json] [--threads N] [--rounds N] [--cells N] [--only TEXT] [--data FOLDER]\n"

@@ -11,8 +11,6 @@
 
 #include "bench/matrices/random_matrices.h"
 #include "bench/probe.h"
-#include "core/status.h"
-#include "engine/session/statistics.h"
 
 namespace heddle::bench {
 namespace {
@@ -20,45 +18,10 @@ namespace {
 constexpr const char* kModes[] = {"off", "all", "no-redundancy", "cost"};
 constexpr int64_t kProbeCells = 25'000'000;
 
-struct ScriptRun {
-  std::string output;  // What the script printed.
-  engine::SessionStatistics statistics;
-};
-
-// In a process of its own, as users run it.
-Result<ScriptRun> RunScript(const std::string& heddle, const std::string& file, const std::string& mode,
-                            int threads, const std::string& parameters = "") {
-  const std::string command =
-      fmt::format("'{}' run --fusion {} --fusion-strict --threads {} --stats --json '{}' {} 2>&1", heddle,
-                  mode, threads, file, parameters);
-  std::FILE* const pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr) return Internal("{} does not start", heddle);
-  std::string text;
-  char part[4096];
-  for (size_t n; (n = std::fread(part, 1, sizeof part, pipe)) > 0;) text.append(part, n);
-  const int status = ::pclose(pipe);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    return Internal("{} --fusion {} failed:\n{}", file, mode, text);
-  ScriptRun run;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string line = text.substr(begin, end - begin);
-    begin = end + 1;
-    if (line.starts_with("{\"rank\"")) {
-      HEDDLE_ASSIGN_OR_RETURN(run.statistics, engine::ParseStatistics(line));
-    } else if (!line.starts_with("{\"code\"")) {
-      run.output += line + '\n';
-    }
-  }
-  return run;
-}
-
-double Seconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
-
-// Time that no plan changes: drawing the data.
-double SecondsOfDrawing(const engine::SessionStatistics& statistics) {
-  const auto found = statistics.operators.find("rand");
-  return found == statistics.operators.end() ? 0 : Seconds(found->second.kernel_ns);
+Result<HeddleRun> RunScript(const std::string& file, const std::string& mode, int threads,
+                            const std::string& parameters = "") {
+  return RunHeddle(
+      fmt::format("run --fusion {} --fusion-strict --threads {} '{}' {}", mode, threads, file, parameters));
 }
 
 // Operators on matrices that are no products: what stitching makes fewer. A fused one counts as one, whatever
@@ -75,13 +38,14 @@ int64_t OperatorsBetweenProducts(const engine::SessionStatistics& statistics) {
 
 struct Figures {
   double seconds = std::numeric_limits<double>::infinity();
-  ScriptRun run;
+  HeddleRun run;
+  const engine::SessionStatistics& statistics() const { return run.ranks[0]; }
 };
 
 void Print(const std::string& name, const char* mode, const Figures& own, const Figures& off, double probe,
            const BenchOptions& options) {
-  const engine::SessionStatistics& statistics = own.run.statistics;
-  const double saved = static_cast<double>(off.run.statistics.bytes_moved - statistics.bytes_moved);
+  const engine::SessionStatistics& statistics = own.statistics();
+  const double saved = static_cast<double>(off.statistics().bytes_moved - statistics.bytes_moved);
   const double gigabytes = static_cast<double>(statistics.bytes_moved) / 1e9;
   const double factor = off.seconds / own.seconds, predicted = 1 + saved / (probe * 1e9) / own.seconds;
   const double planning = 1e3 * Seconds(statistics.planning_ns), fusion = 1e3 * Seconds(statistics.fusion_ns);
@@ -103,17 +67,16 @@ void Print(const std::string& name, const char* mode, const Figures& own, const 
   std::fflush(stdout);
 }
 
-Status Measure(const std::string& heddle, const std::string& file, const Matrix& probe_data,
-               const BenchOptions& options) {
+Status Measure(const std::string& file, const Matrix& probe_data, const BenchOptions& options) {
   Figures best[std::size(kModes)];
   double probe = 0;
   for (int round = 0; round < options.rounds; ++round) {
     for (size_t i = 0; i < std::size(kModes); ++i) {
       probe = std::max(probe, ReadBandwidth(probe_data.data(), probe_data.cells(), options.threads));
-      HEDDLE_ASSIGN_OR_RETURN(ScriptRun run, RunScript(heddle, file, kModes[i], options.threads));
+      HEDDLE_ASSIGN_OR_RETURN(HeddleRun run, RunScript(file, kModes[i], options.threads));
       if (i + static_cast<size_t>(round) > 0 && run.output != best[0].run.output)
         return Internal("{} prints something else with --fusion {}", file, kModes[i]);
-      const double seconds = Seconds(run.statistics.elapsed_ns) - SecondsOfDrawing(run.statistics);
+      const double seconds = Seconds(run.ranks[0].elapsed_ns) - SecondsOfDrawing(run.ranks[0]);
       if (seconds < best[i].seconds) best[i] = {seconds, std::move(run)};
     }
   }
@@ -134,9 +97,43 @@ void PrintOptimizer(const std::string& name, const engine::SessionStatistics& st
                 name.c_str(), statistics.plans_compiled, planning, fusion, statistics.fusion_costed);
 }
 
-std::string OwnHeddle() { return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "heddle"; }
-
 }  // namespace
+
+Result<HeddleRun> RunHeddle(const std::string& words) {
+  const std::string heddle = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "heddle";
+  // Options before a script: behind -nvargs they would be arguments of it.
+  const size_t verb = words.find(' ');
+  const std::string command =
+      fmt::format("'{}' {} --stats --json {} 2>&1", heddle, words.substr(0, verb), words.substr(verb + 1));
+  std::FILE* const pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return Internal("{} does not start", heddle);
+  std::string text;
+  char part[4096];
+  for (size_t n; (n = std::fread(part, 1, sizeof part, pipe)) > 0;) text.append(part, n);
+  const int status = ::pclose(pipe);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return Internal("{} failed:\n{}", command, text);
+  HeddleRun run;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string line = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (line.starts_with("{\"rank\"")) {
+      HEDDLE_ASSIGN_OR_RETURN(engine::SessionStatistics statistics, engine::ParseStatistics(line));
+      run.ranks.push_back(std::move(statistics));
+    } else if (!line.starts_with("{\"code\"")) {
+      run.output += line + '\n';
+    }
+  }
+  if (run.ranks.empty()) return Internal("{} told no statistics:\n{}", command, text);
+  return run;
+}
+
+double Seconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
+
+double SecondsOfDrawing(const engine::SessionStatistics& statistics) {
+  const auto found = statistics.operators.find("rand");
+  return found == statistics.operators.end() ? 0 : Seconds(found->second.kernel_ns);
+}
 
 int RunOptimizer(const BenchOptions& options, const std::vector<std::string>& files) {
   const std::string parameters = options.data.empty() ? "" : fmt::format("-nvargs 'X={}'", options.data);
@@ -144,13 +141,13 @@ int RunOptimizer(const BenchOptions& options, const std::vector<std::string>& fi
   for (const std::string& file : files) {
     std::optional<engine::SessionStatistics> best;
     for (int round = 0; round < options.rounds; ++round) {
-      Result<ScriptRun> run = RunScript(OwnHeddle(), file, "cost", options.threads, parameters);
+      Result<HeddleRun> run = RunScript(file, "cost", options.threads, parameters);
       if (!run.ok()) {
         std::fprintf(stderr, "heddle-bench: %s\n", run.status().ToString().c_str());
         all_ran = false;
         break;
       }
-      if (!best || run->statistics.fusion_ns < best->fusion_ns) best = std::move(run->statistics);
+      if (!best || run->ranks[0].fusion_ns < best->fusion_ns) best = std::move(run->ranks[0]);
     }
     if (best) PrintOptimizer(std::filesystem::path(file).stem(), *best, options);
   }
@@ -158,12 +155,11 @@ int RunOptimizer(const BenchOptions& options, const std::vector<std::string>& fi
 }
 
 int RunScripts(const BenchOptions& options, const std::vector<std::string>& files) {
-  const std::string heddle = OwnHeddle();
   ops::Arena arena(options.threads);
   const Matrix probe_data = RandomDense(1, kProbeCells, 1, &arena);
   bool all_ran = true;
   for (const std::string& file : files) {
-    if (const Status status = Measure(heddle, file, probe_data, options); !status.ok()) {
+    if (const Status status = Measure(file, probe_data, options); !status.ok()) {
       std::fprintf(stderr, "heddle-bench: %s\n", status.ToString().c_str());
       all_ran = false;
     }

@@ -10,8 +10,8 @@
 namespace heddle::compiler {
 namespace {
 
-// What the steps of a layer leave has a row for each step where scripts see it. Inside of a graph it has a row
-// for each sequence, and is regrouped only where something else than the gradient of the layer reads it.
+// What the steps of a layer leave has a row for each step where scripts see it. Inside of a graph it has a
+// row for each sequence, and is regrouped only where something else than the gradient of the layer reads it.
 class SequenceOperators {
  public:
   explicit SequenceOperators(const Graph& graph) : graph_(graph) {}

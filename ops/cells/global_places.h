@@ -62,8 +62,8 @@ class ElementRows {
   explicit ElementRows(size_t keys) : keys_(keys) {}
   void Add(const RankElements& elements, int64_t element, double skipped = 0);
   void Add(std::span<const double> keys, double before, double after);
-  /// Elements [begin, end) and the row that ends them. `skipped`: the weight of elements in front of them that
-  /// the rank has beside these.
+  /// Elements [begin, end) and the row that ends them. `skipped`: the weight of elements in front of them
+  /// that the rank has beside these.
   void AddWindow(const RankElements& elements, int64_t begin, int64_t end, double skipped = 0);
   void EndWindow(double before);
   Result<Value> ToMatrix() const;

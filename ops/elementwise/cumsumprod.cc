@@ -56,8 +56,7 @@ Status RunStage(const StageCall& call, std::span<Value> outputs) {
 
 constexpr Reach kRowsAndLast[] = {Reach::kHere, Reach::kNext};
 constexpr Stage kStages[] = {{.outputs = kRowsAndLast, .reads_inputs = true}, {}};
-constexpr StagedForm kStaged = {
-    .stages = kStages, .result = StagedResult::kSameRows, .run = RunStage};
+constexpr StagedForm kStaged = {.stages = kStages, .result = StagedResult::kSameRows, .run = RunStage};
 
 // g[i] = dy[i] + X[i+1,2] * g[i+1] is the adjoint of X[i,1], g[i] * y[i-1] that of X[i,2].
 void DifferentiateCumsumprod(AdjointCall& call) {

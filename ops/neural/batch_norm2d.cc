@@ -117,9 +117,7 @@ class Moments {
 
   // All results but the first; in mode "test" nothing was set.
   Status Give(std::span<Value> results) const {
-    const auto of_channel = [&](int i, int64_t k) {
-      return static_cast<double>(CellsOf<Cell>(call_, i)[k]);
-    };
+    const auto of_channel = [&](int i, int64_t k) { return static_cast<double>(CellsOf<Cell>(call_, i)[k]); };
     const double epsilon = NumberOr(call_, kEpsilon, 0), momentum = NumberOr(call_, kMomentum, 0);
     Matrix made[kOutputs];
     for (int i = kNewMean; i < kOutputs; ++i) {
@@ -240,9 +238,8 @@ Status RunStageOf(const StageCall& call, bool trains, std::span<Value> outputs) 
   const bool normalizes = outputs.size() == kOutputs;
   HEDDLE_RETURN_IF_ERROR(moments.Give(outputs.subspan(normalizes ? kNewMean : 0)));
   if (normalizes) {
-    HEDDLE_ASSIGN_OR_RETURN(
-        outputs[kResult],
-        Normalize<Cell>(whole, outputs[kSavedMean].matrix(), outputs[kSavedScale].matrix()));
+    HEDDLE_ASSIGN_OR_RETURN(outputs[kResult], Normalize<Cell>(whole, outputs[kSavedMean].matrix(),
+                                                              outputs[kSavedScale].matrix()));
   }
   return OkStatus();
 }

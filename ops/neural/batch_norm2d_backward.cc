@@ -43,9 +43,7 @@ bool TakesSingles(const KernelCall& call) {
 // Floats are computed in doubles, and rounded where they are written.
 template <typename Cell>
 class Gradients {
-  double OfChannel(int input, int64_t k) const {
-    return static_cast<double>(CellsOf<Cell>(call_, input)[k]);
-  }
+  double OfChannel(int input, int64_t k) const { return static_cast<double>(CellsOf<Cell>(call_, input)[k]); }
   double Gradient(int64_t i) const { return static_cast<double>(gradient_[i]); }
   // (x - mean) * scale of the cells of a channel.
   auto NormalOf(int64_t k) const {
@@ -60,7 +58,6 @@ class Gradients {
     for (int64_t i = first; i < first + channels_.cells; ++i)
       result[i] = static_cast<Cell>(factor * (count * Gradient(i) - beta - normal(i) * gamma));
   }
-
 
  public:
   Gradients(const KernelCall& call, const Channels& channels) : call_(call), channels_(channels) {}
@@ -128,8 +125,7 @@ template <typename Cell>
 Status RunStageOf(const StageCall& call, std::span<Value> outputs) {
   const KernelCall whole = call.WholeCall();
   const Gradients<Cell> gradients(whole, Channels::OfRank(call, call.inputs[kGamma]->matrix()));
-  if (call.stage == 1)
-    return gradients.Give(call.Received(0).matrix(), call.Received(1).matrix(), outputs);
+  if (call.stage == 1) return gradients.Give(call.Received(0).matrix(), call.Received(1).matrix(), outputs);
   HEDDLE_ASSIGN_OR_RETURN(Matrix gamma, gradients.NodesOfGamma());
   HEDDLE_ASSIGN_OR_RETURN(Matrix beta, gradients.NodesOfBeta());
   outputs[0] = Value(std::move(gamma));

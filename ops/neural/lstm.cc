@@ -39,8 +39,8 @@ Result<std::vector<ValueInfo>> InferLstm(const InferContext& context) {
         sequences != nullptr && all ? SaturatingProduct(sizes.steps, sizes.m) : kUnknown;
   const LstmPlaces places(sizes, IsByRows(context.node));
   for (int i = kOutputsOfSteps; i < kOutputs; ++i)
-    results[static_cast<size_t>(i)].shape =
-        places.ShapeOf(sizes.m == kUnknown ? kUnknown : SaturatingProduct(i == kGatesOfSteps ? 4 : 1, sizes.m));
+    results[static_cast<size_t>(i)].shape = places.ShapeOf(
+        sizes.m == kUnknown ? kUnknown : SaturatingProduct(i == kGatesOfSteps ? 4 : 1, sizes.m));
   return results;
 }
 
@@ -163,8 +163,8 @@ Result<LstmStates> RunSteps(const KernelCall& call, const LstmSizes& sizes, cons
   const int64_t n = sizes.n, m = sizes.m, depth = sizes.depth(), columns = sizes.steps * sizes.d;
   const Cell *const x = CellsOf<Cell>(call, kX), *const weights = CellsOf<Cell>(call, kWeights),
                     *const bias = CellsOf<Cell>(call, kBias);
-  const Cell *const out0 = RowsOfSequences<Cell>(call, kOut0, sizes),
-                    *const c0 = RowsOfSequences<Cell>(call, kC0, sizes);
+  const Cell *const out0 = RowsOfSequences<Cell>(call, kOut0, sizes), *const c0 = RowsOfSequences<Cell>(
+                                                                          call, kC0, sizes);
   constexpr ElementType kType = kElementTypeOf<Cell>;
   LstmStates states;
   const Shape of_states = places.ShapeOf(m), of_gates = places.ShapeOf(4 * m);

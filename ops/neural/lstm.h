@@ -58,8 +58,8 @@ inline bool HasRowsOfFirst(std::span<const ValueInfo> inputs, int i) {
   return input.IsMatrix() && input.shape.rows == inputs[0].shape.rows;
 }
 
-/// Of lstm and lstm_backward: the operator that has a row for each sequence in what scripts have a row for each
-/// step in, so that ranks share out the sequences. nullptr for other nodes.
+/// Of lstm and lstm_backward: the operator that has a row for each sequence in what scripts have a row for
+/// each step in, so that ranks share out the sequences. nullptr for other nodes.
 const Operator* ByRowsOf(const Node& node);
 
 /// Row `row` of the input of step `step`: its d cells of X, then m of the output before.

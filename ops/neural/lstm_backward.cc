@@ -51,8 +51,8 @@ bool HasCaches(const IsThere& is_there) {
 }
 
 template <typename ShapeOf>
-Result<LstmSizes> CheckInputs(const Node& node, const ShapeOf& shape_of, const Scalar* sequences,
-                              bool cached, StatusCode code) {
+Result<LstmSizes> CheckInputs(const Node& node, const ShapeOf& shape_of, const Scalar* sequences, bool cached,
+                              StatusCode code) {
   HEDDLE_ASSIGN_OR_RETURN(const LstmSizes sizes,
                           SizesOf(kName, shape_of(kX), shape_of(kWeights), shape_of(kBias), shape_of(kOut0),
                                   shape_of(kC0), code));
@@ -228,12 +228,12 @@ class Descent {
     Reduction reduction = OfWeights(sizes_);
     reduction.leaf_cells = granule * sizes_.steps * sizes_.depth() * 4 * m;
     reduction.cancelled = call_.context.cancelled;
-    HEDDLE_ASSIGN_OR_RETURN(Matrix nodes,
-                            ReduceLeaves(reduction, CeilDivide(first, granule),
-                                         CeilDivide(first + n, granule), [&](int64_t leaf, double* payload) {
-                                           const int64_t begin = leaf * granule - first;
-                                           return Descend(begin, std::min(n, begin + granule), payload);
-                                         }));
+    HEDDLE_ASSIGN_OR_RETURN(
+        Matrix nodes, ReduceLeaves(reduction, CeilDivide(first, granule), CeilDivide(first + n, granule),
+                                   [&](int64_t leaf, double* payload) {
+                                     const int64_t begin = leaf * granule - first;
+                                     return Descend(begin, std::min(n, begin + granule), payload);
+                                   }));
     results[kOfX] = Value(std::move(of_x_));
     results[kOfOut0] = Value(std::move(output_sent_));
     results[kOfC0] = Value(std::move(cell_sent_));
@@ -286,7 +286,8 @@ class Descent {
   // The inputs of the step, and the gradients of its gates; what it sends back to the states before it.
   void StepBack(int64_t t, int64_t first, int64_t last, Cell* inputs, Cell* of_gates) {
     const int64_t m = sizes_.m, depth = sizes_.depth();
-    Cell *const of_outputs = output_sent_.mutable_data<Cell>(), *const of_cells = cell_sent_.mutable_data<Cell>();
+    Cell *const of_outputs = output_sent_.mutable_data<Cell>(), *const of_cells =
+                                                                    cell_sent_.mutable_data<Cell>();
     const auto before = [&](const Cell* at_start, const Matrix& of_steps, int64_t i) {
       return t == 0 ? at_start + i * m : of_steps.data<Cell>() + places_.At(t - 1, i) * m;
     };
@@ -450,9 +451,10 @@ constexpr Operator Backward(std::string_view name, CallForm form) {
 ///
 /// Shapes:  as of lstm; results have those of what they are gradients of. out0 has just n rows.
 /// Errors:  shapes that do not fit.
-/// Order:   steps descending. dW and db add a product t(cbind(X_t, out)) %*% d and the column sums of d of each
-///          step (chains over the sequences of a granule ascending), then add up along the tree of granules; dX
-///          is d %*% t(W) (a chain over the columns of W). Of floats the rows of all steps, the last step
+/// Order:   steps descending. dW and db add a product t(cbind(X_t, out)) %*% d and the column sums of d of
+/// each
+///          step (chains over the sequences of a granule ascending), then add up along the tree of granules;
+///          dX is d %*% t(W) (a chain over the columns of W). Of floats the rows of all steps, the last step
 ///          first, are one product for dW of a granule; sums of granules add up in doubles.
 /// Cost:    twice that of lstm.
 /// Rows:    each rank its sequences, a partial value for dW and db; whole with caches, for which

@@ -185,6 +185,8 @@ constexpr Reach kBothParts[] = {Reach::kParts, Reach::kParts};
 constexpr Stage kTransformStages[] = {
     {.outputs = kBothParts, .reads_inputs = true}, {.outputs = kBothParts}, {}};
 
+bool TransformsColumns(const Node& node, std::span<const ValueInfo>) { return !KindOf(node).by_rows; }
+
 // Both parts there and back.
 double MovedBytes(const Node&, std::span<const ValueInfo> inputs, const RankGrid&) {
   return 32 * static_cast<double>(inputs[0].shape.Cells());
@@ -193,6 +195,7 @@ double MovedBytes(const Node&, std::span<const ValueInfo> inputs, const RankGrid
 constexpr StagedForm kTransformStaged = {.stages = kTransformStages,
                                          .result = StagedResult::kSameRows,
                                          .all_alike = true,
+                                         .applies = TransformsColumns,
                                          .moved_bytes = MovedBytes,
                                          .run = RunTransformStage};
 

@@ -34,7 +34,8 @@ std::vector<TermOfCells> TermsOfProducts(const KernelCall& call, double cells,
   const WideNumber count = CountOf(call, cells, sums);
   if (!(count.ToDouble() > 1)) return {};
   const bool weighted = IsWeighted(call.node);
-  const double a = (sums[weighted ? 1 : 0] / count).ToDouble(), b = (sums[weighted ? 2 : 1] / count).ToDouble();
+  const double a = (sums[weighted ? 1 : 0] / count).ToDouble(),
+               b = (sums[weighted ? 2 : 1] / count).ToDouble();
   if (weighted)
     return {[=](const double* const* x, int64_t k) { return ((x[0][k] - a) * (x[1][k] - b)) * x[2][k]; }};
   return {[=](const double* const* x, int64_t k) { return ((x[0][k] - a) * (x[1][k] - b)); }};

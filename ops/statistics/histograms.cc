@@ -299,12 +299,12 @@ Status AddBlock(const StageCall& call, std::span<Value> outputs) {
   return OkStatus();
 }
 
-// Rows of all blocks side by side for each rank.
+// The last rank sends every rank its rows of all blocks, side by side.
 Status SendRows(const StageCall& call, std::span<Value> outputs) {
-  const bool is_last = call.rank + 1 == call.ranks();
+  if (call.rank + 1 < call.ranks()) return OkStatus();
   for (int32_t rank = 0; rank < call.ranks(); ++rank) {
     std::vector<Matrix> blocks;
-    for (size_t block = 0; is_last && block < kBlocks; ++block)
+    for (size_t block = 0; block < kBlocks; ++block)
       blocks.push_back(
           call.Received(block).matrix().Rows(call.result_rows.Begin(rank), call.result_rows.End(rank)));
     HEDDLE_ASSIGN_OR_RETURN(Matrix rows, SideBySide(blocks));
@@ -317,7 +317,7 @@ Status RunHistogramsStage(const StageCall& call, std::span<Value> outputs) {
   const auto stage = static_cast<size_t>(call.stage);
   if (stage < kBlocks) return AddBlock(call, outputs);
   if (stage == kBlocks) return SendRows(call, outputs);
-  outputs[0] = *call.Parts(0).back();
+  outputs[0] = call.Received(0);
   return OkStatus();
 }
 
@@ -328,7 +328,7 @@ constexpr std::array<Reach, kBlocks + 1> kSums = [] {
   outputs.back() = Reach::kNext;
   return outputs;
 }();
-constexpr Reach kRowsOfSums[] = {Reach::kParts};
+constexpr Reach kRowsOfSums[] = {Reach::kFromLast};
 constexpr std::array<Stage, kBlocks + 2> kStages = [] {
   std::array<Stage, kBlocks + 2> stages{};
   for (size_t block = 0; block < kBlocks; ++block)

@@ -20,8 +20,9 @@ Result<Matrix> DrawCells(std::span<const double> cells, int64_t begin, int64_t t
 struct ValueRange {
   double low = 0, high = 0;
 };
-/// Ranges, ascending and apart, in which the cells at these pairs of ranks, counted from 1, very likely are, as
-/// the drawn cells of all `total` tell. None where they would hold much of the column, or a drawn cell is NaN.
+/// Ranges, ascending and apart, in which the cells at these pairs of ranks, counted from 1, very likely are,
+/// as the drawn cells of all `total` tell. None where they would hold much of the column, or a drawn cell is
+/// NaN.
 std::vector<ValueRange> GuessRanges(const Matrix& drawn, int64_t total,
                                     std::span<const std::pair<double, double>> ranks);
 

@@ -60,12 +60,8 @@ Status RunStage(const StageCall& call, std::span<Value> outputs) {
 }
 
 constexpr Reach kOfFind[] = {Reach::kAll};
-constexpr Stage kStages[] = {kDrawnStage,
-                             kNarrowStage,
-                             kSampleStage,
-                             kWindowStage,
-                             {.outputs = kOfFind, .reads_inputs = true},
-                             {}};
+constexpr Stage kStages[] = {
+    kDrawnStage, kNarrowStage, kSampleStage, kWindowStage, {.outputs = kOfFind, .reads_inputs = true}, {}};
 
 }  // namespace
 

@@ -98,8 +98,7 @@ Status Draw(const StageCall& call, const ColumnOfRanks& column, std::span<Value>
   HEDDLE_ASSIGN_OR_RETURN(Matrix drawn, Matrix::Dense(0, 1));
   if (WeightsOf(call, column) == nullptr) {
     HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, AsDense(call.inputs[0]->matrix()));
-    HEDDLE_ASSIGN_OR_RETURN(drawn,
-                            DrawCells(CellsOf(cells), call.rows.Begin(call.rank), call.rows.Length()));
+    HEDDLE_ASSIGN_OR_RETURN(drawn, DrawCells(CellsOf(cells), call.rows.Begin(call.rank), call.rows.Length()));
   }
   outputs[0] = Value(std::move(drawn));
   return OkStatus();
@@ -152,8 +151,8 @@ struct SoughtCells {
   // `narrow` and `rows` as the stages hand them on; `all` is this rank's piece of the column.
   static SoughtCells Of(const Matrix& all, const Matrix& narrow, const Matrix& rows, int32_t rank) {
     if (rows.rows() == 0) return {CellsOf(all), {{.count = all.rows()}}, false};
-    return {CellsOf(narrow),
-            NarrowColumn::OfRow(rows.data() + rank * rows.columns(), rows.columns()).parts, true};
+    return {CellsOf(narrow), NarrowColumn::OfRow(rows.data() + rank * rows.columns(), rows.columns()).parts,
+            true};
   }
   // How many more cells are in front of a value in a range than are here.
   int64_t SkippedAt(double value) const {
@@ -277,8 +276,7 @@ Status SampleColumn(const StageCall& call, const ColumnOfRanks& column, const Ra
   Matrix here, rows_of_ranks;
   if (weights != nullptr) {
     HEDDLE_ASSIGN_OR_RETURN(const Matrix counts, AsDense(weights->matrix()));
-    HEDDLE_ASSIGN_OR_RETURN(here,
-                            SortedValues(column.name, cells, counts, call.context.cancelled, &summary));
+    HEDDLE_ASSIGN_OR_RETURN(here, SortedValues(column.name, cells, counts, call.context.cancelled, &summary));
     if (!summary.has_nan && !summary.no_count && summary.weight < 0x1p53)
       summary.samples = AddWeightedSamples(here, summary.weight, step, &samples);
   } else {

@@ -42,16 +42,16 @@ struct RankedTotals {
   static RankedTotals OfRow(const Matrix& row);
 };
 
-/// The first four stages of an order statistic find the windows of some ranks, counted from 1: `ranks` tells for
-/// each window the lowest and the highest that must be in it.
+/// The first four stages of an order statistic find the windows of some ranks, counted from 1: `ranks` tells
+/// for each window the lowest and the highest that must be in it.
 ///   1. Each rank tells all others some of its cells, drawn by their rows.
 ///   2. Between which values the windows are is guessed from these, with room to spare: each rank keeps its
 ///      cells between them, and tells all how many it has of those and in front of them.
 ///   3. Where the guess was right, the samples of global_places.h are of these cells; else, and of a column
 ///      with weights, of all.
 ///   4. Windows go to the ranks that look them up (OwnPlaces): kHere the totals, kHere the sorted values with
-///      their weights if they have any, kParts windows. No windows of a column with NaN; one of all values, to
-///      rank 0, where the total is not exact, with the weights alone in place of sums of weights.
+///      their weights if they have any, kParts windows. No windows of a column with NaN; one of all values,
+///      to rank 0, where the total is not exact, with the weights alone in place of sums of weights.
 using RanksOfTotal = std::function<std::vector<std::pair<double, double>>(double total)>;
 Status FindWindows(const StageCall& call, const ColumnOfRanks& column, const RanksOfTotal& ranks,
                    std::span<Value> outputs);

@@ -158,8 +158,7 @@ Status RunStatisticStage(const StageCall& call, const StatisticOfSums& statistic
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<TermOfCells> first, statistic.first(whole));
   std::vector<WideNumber> sums;
   if (call.stage > 0) {
-    HEDDLE_ASSIGN_OR_RETURN(sums,
-                            SumsOfNumbered(whole, shape, call.Received(0).matrix(), first.size()));
+    HEDDLE_ASSIGN_OR_RETURN(sums, SumsOfNumbered(whole, shape, call.Received(0).matrix(), first.size()));
   }
   if (call.stage == 2) {
     const size_t count = statistic.second(whole, cells, sums).size();
@@ -169,10 +168,10 @@ Status RunStatisticStage(const StageCall& call, const StatisticOfSums& statistic
     outputs[0] = Value(Scalar(statistic.result(whole, cells, sums)));
     return OkStatus();
   }
-  HEDDLE_ASSIGN_OR_RETURN(const SummedRows rows,
-                          SummedRows::Of(whole, statistic,
-                                         {call.rows.Begin(call.rank), call.rows.End(call.rank),
-                                          call.rows.Length()}));
+  HEDDLE_ASSIGN_OR_RETURN(
+      const SummedRows rows,
+      SummedRows::Of(whole, statistic,
+                     {call.rows.Begin(call.rank), call.rows.End(call.rank), call.rows.Length()}));
   if (call.stage == 0) {
     HEDDLE_ASSIGN_OR_RETURN(outputs[0], NumberedNodes(rows, first));
     return OkStatus();

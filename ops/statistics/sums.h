@@ -19,8 +19,8 @@ using TermOfCells = std::function<double(const double* const* cells, int64_t k)>
 /// A statistic of the matrices among the first inputs of a call, which have one shape. The terms of its
 /// second round may depend on the sums of the first; it has no second round where that is empty.
 struct StatisticOfSums {
-  std::string_view name;                              ///< As messages have it.
-  size_t (*matrices)(const Node& node) = nullptr;     ///< How many of the inputs they are.
+  std::string_view name;                           ///< As messages have it.
+  size_t (*matrices)(const Node& node) = nullptr;  ///< How many of the inputs they are.
   /// The terms of the first round; an error for what is wrong with the other inputs.
   Result<std::vector<TermOfCells>> (*first)(const KernelCall& call) = nullptr;
   std::vector<TermOfCells> (*second)(const KernelCall& call, double cells,

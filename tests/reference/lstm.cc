@@ -119,7 +119,8 @@ std::vector<Matrix> LstmBackward(const LstmCall& call, const Matrix& of_out, con
   std::vector<std::vector<Matrix>> leaves;
   for (int64_t begin = 0; begin < n; begin += granule) {
     const int64_t end = std::min(n, begin + granule);
-    const Matrix x = call.x.Rows(begin, end), out0 = call.out0.Rows(begin, end), c0 = call.c0.Rows(begin, end);
+    const Matrix x = call.x.Rows(begin, end), out0 = call.out0.Rows(begin, end),
+                 c0 = call.c0.Rows(begin, end);
     leaves.push_back(BackwardOfGranule({x, call.weights, call.bias, out0, c0, call.sequences},
                                        of_out.Rows(begin, end), of_cell.Rows(begin, end)));
   }

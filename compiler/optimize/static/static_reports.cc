@@ -43,7 +43,7 @@ void StaticReports::WarnOfLostNumbers(const Block& block, const std::vector<std:
   if (muted_ > 0 || diagnostics_ == nullptr) return;
   for (NodeId id = 0; id < block.graph.size(); ++id) {
     const Node& node = block.graph[id];
-    if (!ops::HasRole(node, ops::Role::kSequence)) continue;
+    if (node.inputs.size() < 2 || !ops::HasRole(node, ops::Role::kSequence)) continue;
     const auto value = [&](size_t i) -> const Scalar* {
       const bool is_given = i < node.inputs.size() && node.inputs[i] != kNoNode;
       const std::optional<Scalar>* known = is_given ? &values[static_cast<size_t>(node.inputs[i])] : nullptr;
@@ -69,6 +69,8 @@ void StaticReports::CheckRounds(const Graph& graph, const std::vector<std::optio
                                 const KnownRounds& rounds) {
   if (muted_ > 0) return;
   for (NodeId id = 0; id < graph.size(); ++id) {
+    constexpr size_t kLeastInputs = 5;  // What is indexed, and four bounds.
+    if (graph[id].inputs.size() < kLeastInputs) continue;
     if (!ops::HasRole(graph[id], {ops::Role::kRange, ops::Role::kRangeAssign})) continue;
     const Status status = rounds.CheckIndex(graph, values, id);
     const SourcePosition& at = graph[id].position;

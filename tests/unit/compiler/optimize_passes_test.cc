@@ -311,7 +311,7 @@ TEST(PassesTest, APassCanBeSwitchedOffByName) {
   EXPECT_EQ(seen,
             (std::vector<std::string>{
                 "build", "shapes", "drop-unread", "inline-functions", "propagate-constants", "fold-constants",
-                "simplify-branches", "vectorize-loops", "hoist", "merge-blocks", "cell-operands",
+                "simplify-branches", "vectorize-loops", "hoist", "merge-blocks", "cell-operands", "sequences",
                 "order-rules", "order-products", "remove-dead", "remove-unread", "split-sums", "mark-dead"}));
 }
 

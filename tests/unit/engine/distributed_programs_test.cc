@@ -46,7 +46,7 @@ class RandomProgram {
 
   void AddStatement() {
     const std::string x = Some();
-    switch (Below(38)) {
+    switch (Below(39)) {
       case 0: return Draw();
       case 1: return Assign(fmt::format("{} * 2 + 1", x));
       case 2: return Assign(fmt::format("{0} - colMeans({0})", x));
@@ -124,6 +124,11 @@ class RandomProgram {
             at, x, asks ? fmt::format(", O{0}, C{0}, G{0}", at) : "");
         if (asks) text_ += fmt::format("print(sum(O{0} * (seq(1, 2))) + sum(G{0}) + sum(dW{0}))\n", at);
         return Assign(fmt::format("dX{0} + do{0} + sum(dW{0}) + sum(db{0}) + sum(dc{0})", at));
+      }
+      case 38: {
+        const size_t at = names_.size();
+        text_ += fmt::format("[f{0}, g{0}] = fft_linearized({1})\n", at, x);
+        return Assign(fmt::format("round(f{0} * 10) + round(g{0} * 10)", at));
       }
       default: return;
     }

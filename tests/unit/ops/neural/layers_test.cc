@@ -36,7 +36,8 @@ void ExpectReference(const std::string& op, const Inputs& inputs) {
 std::string ErrorOf(const std::string& op, const Inputs& inputs) { return Invocation(op, inputs).Error(); }
 
 TEST(BatchNormTest, AgreesWithTheReferenceBitByBit) {
-  for (const auto& [n, channels, cells] : {std::tuple{1, 1, 2}, {5, 3, 9}, {70, 4, 1}, {300, 3, 5}, {3, 20, 16}})
+  for (const auto& [n, channels, cells] :
+       {std::tuple{1, 1, 2}, {5, 3, 9}, {70, 4, 1}, {300, 3, 5}, {3, 20, 16}})
     for (const char* mode : {"train", "test"})
       for (const Matrix& x : testing::Forms(Cells(n, channels * cells, 1))) {
         const Matrix positive = *FilledMatrix(channels, 1, 2);
@@ -53,14 +54,14 @@ TEST(BatchNormTest, RanksTogetherMakeTheCellsOfOne) {
   for (const int64_t n : {1, 64, 65, 130, 1000})
     for (const char* mode : {"train", "test"})
       for (const int32_t ranks : {1, 2, 3, 8}) {
-        const Value x(Cells(n, 15, 1)), gradient(Cells(n, 15, 5)), gamma(Cells(3, 1, 2)), beta(Cells(3, 1, 3)),
-            mean(Cells(3, 1, 4)), variance(*FilledMatrix(3, 1, 2));
+        const Value x(Cells(n, 15, 1)), gradient(Cells(n, 15, 5)), gamma(Cells(3, 1, 2)),
+            beta(Cells(3, 1, 3)), mean(Cells(3, 1, 4)), variance(*FilledMatrix(3, 1, 2));
         Invocation forward("batch_norm2d",
                            {x, gamma, beta, mean, variance, Text(mode), Number(1e-3), Number(0.9)});
         testing::ExpectStagesMatch(forward, n, ranks);
-        Invocation moments("batch_norm2d_moments", {x, gamma, beta, mean, variance,
-                                                    Flag(std::string(mode) == "train"), Number(1e-3),
-                                                    Number(0.9)});
+        Invocation moments(
+            "batch_norm2d_moments",
+            {x, gamma, beta, mean, variance, Flag(std::string(mode) == "train"), Number(1e-3), Number(0.9)});
         testing::ExpectStagesMatch(moments, n, ranks);
         Invocation backward("batch_norm2d_backward", {x, gradient, gamma, Number(1e-3), mean, variance});
         testing::ExpectStagesMatch(backward, n, ranks);
@@ -95,7 +96,8 @@ TEST(BatchNormTest, ErrorsNameTheArgument) {
 }
 
 TEST(LstmTest, AgreesWithTheReferenceBitByBit) {
-  for (const auto& [n, steps, d, m] : {std::tuple{1, 1, 1, 1}, {3, 4, 2, 5}, {20, 2, 7, 3}, {0, 2, 2, 2}, {150, 3, 2, 3}})
+  for (const auto& [n, steps, d, m] :
+       {std::tuple{1, 1, 1, 1}, {3, 4, 2, 5}, {20, 2, 7, 3}, {0, 2, 2, 2}, {150, 3, 2, 3}})
     for (const bool sequences : {false, true}) {
       const Inputs forward = {Cells(n, steps * d, 1), Cells(d + m, 4 * m, 2), Cells(1, 4 * m, 3),
                               Cells(n, m, 4),         Cells(n, m, 5),         Flag(sequences)};
@@ -121,8 +123,8 @@ TEST(LstmTest, AgreesWithTheReferenceBitByBit) {
 TEST(LstmTest, RanksTogetherMakeTheCellsOfOne) {
   for (const int64_t n : {1, 64, 65, 300})
     for (const int ranks : {1, 2, 3, 8}) {
-      const Inputs forward = {Cells(n, 6, 1), Cells(5, 12, 2), Cells(1, 12, 3), Cells(n, 3, 4),
-                              Cells(n, 3, 5), Flag(true)};
+      const Inputs forward = {Cells(n, 6, 1), Cells(5, 12, 2), Cells(1, 12, 3),
+                              Cells(n, 3, 4), Cells(n, 3, 5),  Flag(true)};
       Invocation layer("lstm_by_rows", forward);
       layer.ExpectPiecesMatch(ranks);
       Inputs inputs = forward;
