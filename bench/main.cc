@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "bench/actors.h"
+#include "bench/all_reduce.h"
 #include "bench/control.h"
 #include "bench/convolution.h"
 #include "bench/distributed.h"
@@ -20,8 +21,10 @@
 #include "bench/transforms.h"
 #include "bench/transport.h"
 #include "compiler/fuse/fuse.h"
+#include "core/memory/counted_heap.h"
 
 int main(int argc, char** argv) {
+  heddle::PrepareHeap();  // As the program itself does.
   using heddle::bench::BenchOptions;
   BenchOptions options;
   options.threads = static_cast<int>(std::thread::hardware_concurrency());
@@ -58,6 +61,7 @@ int main(int argc, char** argv) {
   if (name == "actors") return heddle::bench::RunActors(options);
   if (name == "transport") return heddle::bench::RunTransport(options);
   if (name == "transport-peer") return heddle::bench::RunTransportPeer(0);
+  if (name == "all-reduce-peer") return heddle::bench::RunAllReducePeer(0);
   if (name == "transforms") {
     if (!has_cells) options.cells = 10'000'000;
     return heddle::bench::RunTransforms(options);
@@ -78,7 +82,7 @@ int main(int argc, char** argv) {
       "usage: heddle-bench operators|fusion|precision|transforms [--json] [--threads N] [--cells N] [--only TEXT]\n"
       "       heddle-bench control [--json] [--threads N] [--rounds N] [--only TEXT]\n"
       "       heddle-bench distributed [--json] [--rounds N] [--only TEXT] [FILE.dml...]\n"
-      "       heddle-bench transport [--json] [--rounds N] [--only BYTES|messages]\n"
+      "       heddle-bench transport [--json] [--rounds N] [--only BYTES|messages|all-reduce]\n"
       "       heddle-bench actors [--json] [--rounds N] [--only TEXT]\n"
       "       heddle-bench files [--json] [--threads N] [--rounds N] [--cells N] [--only TEXT] [--data FOLDER]\n"
       "       heddle-bench recursion [--json] [--threads N] [--rounds N] [--only MODEL] [--data TREES]\n"

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/transport.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sched.h>
-#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -23,15 +17,15 @@
 #include <thread>
 #include <vector>
 
+#include "bench/all_reduce.h"
+#include "bench/peer_process.h"
 #include "bench/probe.h"
-#include "cluster/executor/executor_process.h"
 #include "cluster/executor/line_channel.h"
 #include "cluster/link/grpc_link.h"
+#include "cluster/network/loopback.h"
 #include "cluster/security/token.h"
 #include "core/environment/clock.h"
 #include "core/environment/descriptor.h"
-
-extern char** environ;
 
 namespace heddle::bench {
 namespace {
@@ -46,11 +40,6 @@ constexpr int kMessages = 1'000;
 constexpr int kMeasurer = 0;  // Ranks, and the processors that they are pinned to.
 constexpr int kPeer = 1;
 
-[[noreturn]] void Stop(const std::string& why) {
-  std::fprintf(stderr, "heddle-bench transport: %s\n", why.c_str());
-  std::exit(1);
-}
-
 int64_t SourcesOf(int64_t bytes) { return std::clamp(kSourceBytes / bytes, int64_t{2}, kMostSources); }
 int64_t PullsOf(int64_t bytes) { return std::clamp(kRoundBytes / bytes, int64_t{8}, kMostPulls); }
 
@@ -59,14 +48,6 @@ Matrix Filled(int64_t bytes) {
   if (!matrix.ok()) Stop(matrix.status().ToString());
   std::fill_n(matrix->mutable_data(), bytes / 8, 1.0);
   return *std::move(matrix);
-}
-
-void Pin(int rank) {
-  if (std::thread::hardware_concurrency() < 2) return;
-  cpu_set_t processors;
-  CPU_ZERO(&processors);
-  CPU_SET(static_cast<size_t>(rank), &processors);
-  sched_setaffinity(0, sizeof(processors), &processors);
 }
 
 double ProcessorSeconds() {
@@ -124,7 +105,7 @@ struct End {
     options.rank = rank;
     options.ranks = 2;
     options.token = std::move(token);
-    options.listen = fmt::format("unix-abstract:heddle-bench-{}", cluster::MakeToken());
+    options.listen = "127.0.0.1:0";  // TCP, as the raw sockets beside it.
     options.shares_memory = shares_memory;
     Result<std::unique_ptr<cluster::GrpcLink>> listening = cluster::GrpcLink::Listen(options);
     if (!listening.ok()) Stop(listening.status().ToString());
@@ -165,14 +146,6 @@ bool WriteAll(int fd, const void* from, int64_t bytes) {
   return true;
 }
 
-sockaddr_in Loopback(int port) {
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
 void SetNoDelay(int fd) {
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
@@ -180,14 +153,8 @@ void SetNoDelay(int fd) {
 
 class TcpServer {
  public:
-  explicit TcpServer(Handler& handler) : listener_(socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address = Loopback(0);
-    socklen_t size = sizeof(address);
-    auto* const any = reinterpret_cast<sockaddr*>(&address);
-    if (bind(listener_.get(), any, size) != 0 || listen(listener_.get(), 1) != 0 ||
-        getsockname(listener_.get(), any, &size) != 0)
-      Stop("no TCP socket");
-    port_ = ntohs(address.sin_port);
+  explicit TcpServer(Handler& handler) : listener_(cluster::ListenOnLoopback(&port_)) {
+    if (!listener_.ok()) Stop("no TCP socket");
     thread_ = std::thread([this, &handler] { Serve(handler); });
   }
   ~TcpServer() { thread_.join(); }
@@ -204,8 +171,8 @@ class TcpServer {
     }
   }
 
-  Descriptor listener_;
   int port_ = 0;
+  Descriptor listener_;
   std::thread thread_;
 };
 
@@ -224,43 +191,21 @@ class Peer {
  public:
   explicit Peer(int rounds) : rounds_(rounds) {
     Pin(kMeasurer);
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) Stop("no socket");
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, pair[1], STDIN_FILENO);
-    std::string words[] = {"heddle-bench", "transport-peer"};
-    char* arguments[] = {words[0].data(), words[1].data(), nullptr};
-    if (posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, arguments, environ) != 0)
-      Stop("no second process");
-    posix_spawn_file_actions_destroy(&actions);
-    close(pair[1]);
-    channel_ = std::make_unique<cluster::LineChannel>(pair[0]);
     const std::string token = cluster::MakeToken();
     for (const bool shares_memory : {true, false}) {
       ends_.push_back(std::make_unique<End>(kMeasurer, shares_memory, token, &handler_));
       const std::string peer =
-          Ask(fmt::format("link {} {} {}", shares_memory ? 1 : 0, token, ends_.back()->link->endpoint()));
+          process_.Ask(fmt::format("link {} {} {}", shares_memory ? 1 : 0, token, ends_.back()->link->endpoint()));
       ends_.back()->Connect(kMeasurer, peer);
     }
-    tcp_ = Descriptor(socket(AF_INET, SOCK_STREAM, 0));
-    const sockaddr_in address = Loopback(std::atoi(Ask("tcp").c_str()));
-    if (connect(tcp_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
-      Stop("no TCP connection");
+    tcp_ = cluster::ConnectToLoopback(std::atoi(process_.Ask("tcp").c_str()));
+    if (!tcp_.ok()) Stop("no TCP connection");
     SetNoDelay(tcp_.get());
   }
-  ~Peer() {
-    tcp_ = Descriptor();
-    channel_->WriteLine("end");
-    ends_.clear();
-    int status = 0;
-    waitpid(pid_, &status, 0);
-  }
-
   bool SharesMemory() const { return ends_[0]->link->SharesMemoryWith(kPeer); }
 
   void MeasureSize(int64_t bytes, bool json) {
-    Ask(fmt::format("values {}", bytes));
+    process_.Ask(fmt::format("values {}", bytes));
     std::vector<Matrix> own;
     for (int64_t i = 0; i < SourcesOf(bytes); ++i) own.push_back(Filled(bytes));
     const int64_t pulls = PullsOf(bytes);
@@ -302,7 +247,7 @@ class Peer {
   // Messages and answers while nothing else happens, and while values come by either way.
   void MeasureMessages(bool json) {
     constexpr int64_t kBulkBytes = int64_t{64} << 20;
-    Ask(fmt::format("values {}", kBulkBytes));
+    process_.Ask(fmt::format("values {}", kBulkBytes));
     const char* const names[] = {"idle", "shared memory", "gRPC"};
     for (int bulk = 0; bulk < 3; ++bulk) {
       std::atomic<bool> ended{false};
@@ -336,13 +281,7 @@ class Peer {
   }
 
  private:
-  std::string Ask(const std::string& line) {
-    std::string answer;
-    if (!channel_->WriteLine(line) || channel_->ReadLine(&answer) != cluster::LineChannel::Outcome::kLine)
-      Stop("the second process has gone");
-    return answer;
-  }
-  double BothProcessors() { return ProcessorSeconds() + std::atof(Ask("processor").c_str()); }
+  double BothProcessors() { return ProcessorSeconds() + std::atof(process_.Ask("processor").c_str()); }
 
   // What a consumer does: the last values stay.
   static void Keep(Matrix value, std::deque<Matrix>* kept) {
@@ -395,8 +334,7 @@ class Peer {
   }
 
   const int rounds_;
-  pid_t pid_ = 0;
-  std::unique_ptr<cluster::LineChannel> channel_;
+  PeerProcess process_{"transport-peer"};
   Handler handler_;
   std::vector<std::unique_ptr<End>> ends_;  // with shared memory, and without
   Descriptor tcp_;
@@ -405,13 +343,14 @@ class Peer {
 }  // namespace
 
 int RunTransport(const BenchOptions& options) {
+  if (options.only == "all-reduce") return RunAllReduce(options);
   Peer peer(options.rounds);
   if (!peer.SharesMemory()) Stop("no shared memory on this machine");
   for (const int64_t bytes : kSizes)
     if (options.only.empty() || fmt::format("{}", bytes).find(options.only) != std::string::npos)
       peer.MeasureSize(bytes, options.json);
   if (options.only.empty() || options.only == "messages") peer.MeasureMessages(options.json);
-  return 0;
+  return options.only.empty() ? RunAllReduce(options) : 0;
 }
 
 int RunTransportPeer(int fd) {

@@ -121,8 +121,11 @@ Result<EngineOptions> CompleteOptions(EngineOptions options) {
   HEDDLE_RETURN_IF_ERROR(CheckPasses(session.disabled_passes));
   HEDDLE_RETURN_IF_ERROR(CheckCpu(session.cpu));
   HEDDLE_RETURN_IF_ERROR(CheckFusion(session.fusion));
-  if (!ops::ArePlausible(session.constants))
+  if (!ops::ArePlausible(session.constants)) {
+    const ops::LinkRates links = session.constants.links;
     session.constants = ConstantsCache().Find(MachineKey(session.threads)).value_or(session.constants);
+    session.constants.links = links;
+  }
   HEDDLE_ASSIGN_OR_RETURN(options.libraries, LibraryFolders(std::move(options.libraries), options.directory));
   return options;
 }

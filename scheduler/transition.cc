@@ -9,9 +9,6 @@
 namespace heddle::scheduler {
 namespace {
 
-// Between two ranks, from a value that is there to the task that reads its copy.
-constexpr double kMessageNs = 50'000;
-
 double LengthOf(const Split& split, int32_t rank) {
   return static_cast<double>(split.End(rank) - split.Begin(rank));
 }
@@ -92,7 +89,8 @@ Transition TransitionOf(double bytes, const Distribution& from, const Distributi
 }
 
 double NanosecondsOf(const Transition& transition, const ops::MachineConstants& constants) {
-  return transition.messages * kMessageNs + transition.slowest_bytes / constants.send_bytes_per_ns;
+  return transition.messages * constants.links.message_ns +
+         transition.slowest_bytes / constants.links.bytes_per_ns;
 }
 
 }  // namespace heddle::scheduler

@@ -12,7 +12,9 @@ constexpr Option kOptions[] = {
     {"level", Option::Kind::kValue, "STAGE",
      "ast, a stage of the compiler, program (default), recursion, structure, all, fusion, cost, codegen or "
      "distribution"},
-    {"workers", Option::Kind::kValue, "N", "workers that plans are for, as sim (default 1)"}};
+    {"workers", Option::Kind::kValue, "N", "workers that plans are for, as sim (default 1)"},
+    {"links", Option::Kind::kValue, "US,GB",
+     "microseconds of a message and GB/s between workers, as -stats tells (default 50,1)"}};
 
 Result<std::string> ExplainScript(const Arguments& arguments) {
   HEDDLE_ASSIGN_OR_RETURN(const engine::Script script, ReadScript(arguments));

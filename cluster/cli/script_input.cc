@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -163,6 +164,21 @@ Result<Program> Compile(const engine::Engine& engine, const engine::Script& scri
 
 namespace {
 
+// "33,8": microseconds of a message, GB/s.
+Result<ops::LinkRates> ParseLinks(const std::string& text) {
+  ops::LinkRates links;
+  double message_us = 0;
+  const char* const end = text.data() + text.size();
+  const auto [comma, message_error] = std::from_chars(text.data(), end, message_us);
+  if (message_error == std::errc() && comma != end && *comma == ',') {
+    const auto [rest, rate_error] = std::from_chars(comma + 1, end, links.bytes_per_ns);
+    links.message_ns = message_us * 1e3;
+    links.measured = true;
+    if (rate_error == std::errc() && rest == end && ops::ArePlausible(links)) return links;
+  }
+  return Usage("--links takes microseconds and GB/s, such as 33,8, not '{}'", text);
+}
+
 Status ReadFusion(const Arguments& arguments, engine::SessionOptions* options) {
   options->fusion = arguments.Value("fusion").value_or(options->fusion);
   options->fusion_strict = arguments.Has("fusion-strict");
@@ -206,6 +222,9 @@ Result<engine::EngineOptions> ReadEngineOptions(const Arguments& arguments, int 
     return Usage("--precision takes double or single, not '{}'", precision);
   if (precision == "single") session.element_type = ElementType::kFloat32;
   session.times_operators = arguments.Has("stats");
+  if (const auto links = arguments.Value("links")) {
+    HEDDLE_ASSIGN_OR_RETURN(session.constants.links, ParseLinks(*links));
+  }
   if (arguments.Has("report") || arguments.Has("trace")) session.recorded_events = engine::kRecordedEvents;
   Result<engine::EngineOptions> completed = engine::CompleteOptions(std::move(options));
   return completed.ok() ? std::move(completed) : AsOption(completed.status());

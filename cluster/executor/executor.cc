@@ -17,6 +17,7 @@
 #include "cluster/executor/line_channel.h"
 #include "cluster/executor/start_limits.h"
 #include "cluster/link/grpc_link.h"
+#include "cluster/link/link_agreement.h"
 #include "cluster/process/process_end.h"
 #include "cluster/process/process_limits.h"
 #include "cluster/process/repeated_work.h"
@@ -27,6 +28,7 @@
 #include "core/memory/memory_bounds.h"
 #include "core/memory/memory_budget.h"
 #include "engine/control/background_measurement.h"
+#include "engine/machine/machine_constants.h"
 #include "engine/report/rank_record_json.h"
 #include "engine/session/session.h"
 #include "ops/base/cpu.h"
@@ -220,7 +222,7 @@ class ExecutorRun {
     channel_.WriteLine(ToLine(ready));
     const std::optional<std::vector<ExecutorPeer>> peers = inbox_.WaitForPeers();
     if (link_ != nullptr && peers.has_value()) {
-      if (Status status = link_->Connect(ToLinkPeers(*peers)); !status.ok()) {
+      if (Status status = Connect(ToLinkPeers(*peers)); !status.ok()) {
         link_->Fail(status);
         return status;
       }
@@ -231,6 +233,15 @@ class ExecutorRun {
     if (status.ok()) return link_->Finish();
     link_->Fail(status);
     return status;
+  }
+
+  Status Connect(const std::vector<LinkPeer>& peers) {
+    HEDDLE_RETURN_IF_ERROR(link_->Connect(peers));
+    HEDDLE_ASSIGN_OR_RETURN(const ops::LinkRates links,
+                            AgreeOnLinks(*link_, start_.options.rank, LinksKey(peers, start_.shares_memory),
+                                         engine::ConstantsCache()));
+    session_->SetLinks(links);
+    return OkStatus();
   }
 
   Status RunSession() {

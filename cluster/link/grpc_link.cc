@@ -9,12 +9,14 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "cluster/link/announced_message.h"
 #include "cluster/link/host_messages.h"
 #include "cluster/link/host_peers.h"
 #include "cluster/link/host_values.h"
+#include "cluster/link/link_probe.h"
 #include "cluster/link/peer_connections.h"
 #include "cluster/network/grpc_library.h"
 #include "core/environment/log.h"
@@ -56,18 +58,18 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
   const std::string& certificate() const override { return connections_.certificate(); }
 
   void Serve(actor::LinkHandler* handler, std::function<void(const Status&)> on_failure) override {
-    handler_ = handler;
+    probe_.emplace(*this, *handler, static_cast<uint32_t>(hello_.rank), static_cast<uint32_t>(hello_.ranks),
+                   [this] { CountAnew(); });
+    handler_ = &*probe_;
     on_failure_ = std::move(on_failure);
-    connections_.SetHandler(handler);
+    connections_.SetHandler(handler_);
     if (host_ == nullptr) return;
-    const auto broken = [this](size_t rank, const Status& why) {
-      OnLoss(Unavailable("{} was lost", connections_.NameOf(rank)).WithNote(why.message()));
-    };
+    const auto broken = [this](size_t rank, const Status& why) { OnNonsense(rank, why.message()); };
     host_->messages.Serve(
         {.deliver = [this](size_t rank, const std::string& record) { OnRecord(rank, record); },
          .broken = broken});
     host_->values.Serve(
-        handler, {.elsewhere =
+        handler_, {.elsewhere =
                       [this](size_t rank, uint32_t run, RegisterId register_id, uint8_t slot,
                              HostValues::Done done) {
                         connections_.Pull(rank, run, register_id, slot, std::move(done));
@@ -185,6 +187,7 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
             .wakes = host_ == nullptr ? 0 : host_->messages.wakes(),
             .repairs = counters_.repairs.load()};
   }
+  ops::LinkRates MeasureLinks() override { return probe_->Measure(); }
   bool SharesMemoryWith(size_t rank) const override {
     return host_ != nullptr && host_->peers->Reaches(rank);
   }
@@ -203,13 +206,19 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
     HostValues values;
   };
   struct Peer {
-    std::string partial_decision;
     engine::SmallValues small_values;
   };
 
   // Under mutex_.
   bool HasStopped() const { return !failure_.ok() || !interrupted_.ok(); }
   Status Why() const { return failure_.ok() ? interrupted_ : failure_; }
+
+  // What was sent before was no part of the job.
+  void CountAnew() {
+    for (std::atomic<int64_t>* const counter :
+         {&messages_sent_, &writes_, &counters_.bytes_sent, &counters_.bytes_received, &counters_.bytes_shared})
+      counter->store(0);
+  }
 
   void OnFrame(size_t rank, const ControlFrame& frame) override {
     switch (frame.body_case()) {
@@ -219,17 +228,22 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
                                  StatusOf(frame.error().status()));
       case ControlFrame::kFailure: return OnLoss(StatusOf(frame.failure()));
       case ControlFrame::kDecision: {
+        if (rank != 0) return OnNonsense(rank, "worker 0 alone decides");
         const std::lock_guard lock(mutex_);
-        std::string& partial = peers_[rank].partial_decision;
-        partial += frame.decision().text();
+        partial_decision_ += frame.decision().text();
         if (!frame.decision().last()) return;
-        decisions_.push_back(std::exchange(partial, std::string()));
+        decisions_.push_back(std::exchange(partial_decision_, std::string()));
         return changed_.notify_all();
       }
       case ControlFrame::kEnd:
       case ControlFrame::kLinked:
       case ControlFrame::BODY_NOT_SET: return;  // the connections' business
     }
+  }
+
+  // What a peer says cannot be right: nothing that it says counts any more.
+  void OnNonsense(size_t rank, std::string_view why) {
+    OnLoss(Unavailable("{} was lost", connections_.NameOf(rank)).WithNote(std::string(why)));
   }
 
   static Status StatusOf(const std::string& bytes) {
@@ -243,7 +257,8 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
     for (const SmallValue& small : batch.values())
       OnSmallValue(rank, small.run(), small.register_id(), small.slot(), small.frames());
     const std::string& bytes = batch.messages();
-    for (size_t begin = 0; begin + sizeof(actor::Message) <= bytes.size(); begin += sizeof(actor::Message)) {
+    if (bytes.size() % sizeof(actor::Message) != 0) return OnNonsense(rank, "a message is cut off");
+    for (size_t begin = 0; begin < bytes.size(); begin += sizeof(actor::Message)) {
       actor::Message message;
       std::memcpy(static_cast<void*>(&message), bytes.data() + begin, sizeof(message));
       if (message.source.rank() == rank) handler_->OnMessage(message);  // nobody speaks for another
@@ -253,7 +268,7 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
   // A message of a peer on this machine, and the value that it announces where that is small.
   void OnRecord(size_t rank, const std::string& record) {
     actor::Message message;
-    if (record.size() < sizeof(message)) return;
+    if (record.size() < sizeof(message)) return OnNonsense(rank, "a message is cut off");
     std::memcpy(static_cast<void*>(&message), record.data(), sizeof(message));
     if (message.source.rank() != rank) return;
     if (record.size() > sizeof(message))
@@ -303,7 +318,8 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
   }
 
   const Hello hello_;
-  actor::LinkHandler* handler_ = nullptr;  // set before peers can know of this rank
+  std::optional<LinkProbe> probe_;         // Set before peers can know of this rank,
+  actor::LinkHandler* handler_ = nullptr;  // as this, which is the same.
   std::function<void(const Status&)> on_failure_;
   std::atomic<int64_t> messages_sent_{0};
   std::atomic<int64_t> writes_{0};
@@ -311,6 +327,7 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
   std::mutex mutex_;  // taken before that of the connections
   std::condition_variable changed_;
   std::vector<Peer> peers_;  // by rank
+  std::string partial_decision_;
   std::deque<std::string> decisions_;
   Status interrupted_;
   Status failure_;

@@ -9,6 +9,7 @@
 #include "actor/link.h"
 #include "core/status.h"
 #include "engine/session/control_channel.h"
+#include "ops/base/machine_constants.h"
 
 namespace heddle::cluster {
 
@@ -70,7 +71,9 @@ class GrpcLink : public actor::Link, public engine::ControlChannel {
   /// Serves pulls meanwhile.
   virtual Status Finish() = 0;
   virtual LinkStatistics statistics() const = 0;
-  /// Whether values of that rank come through shared memory at present.
+  /// How fast this rank reaches others (link_probe.h). Once connected; the others answer whatever they do.
+  virtual ops::LinkRates MeasureLinks() = 0;
+  /// Whether messages and values go through memory that this executor and that rank share.
   virtual bool SharesMemoryWith(size_t rank) const = 0;
 };
 

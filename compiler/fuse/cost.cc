@@ -198,7 +198,7 @@ void Distribute(const Dag& dag, const OperatorWork& operation, const CostModel& 
     if (ReducesRows(dag[root])) sent += dag[root].bytes * others;
   if (const std::optional<StagedTraffic> stages = BestStages(dag, operation, model))
     sent = std::min(sent, stages->sent_bytes);
-  time->total = time->total / model.ranks + sent / model.constants.send_bytes_per_ns;
+  time->total = time->total / model.ranks + sent / model.constants.links.bytes_per_ns;
 }
 
 // Payloads that a fused reduction holds at once (ops/reduction/reduction_tree.h): one of each task and a

@@ -128,7 +128,10 @@ BlockCompiler::BlockCompiler(const SessionOptions& options, ops::Files* files, C
   for (const std::string& pass : options.disabled_passes) hash = FoldHash(hash, pass);
   hash = FoldHash(hash, options.fusion);
   hash = FoldHash(hash, static_cast<uint64_t>(options.element_type));
-  hash = FoldHash(hash, EncodeConstants(options.constants));  // they choose among fused operators
+  // They choose among fused operators. Rates of links are known later, and are those of the whole job.
+  ops::MachineConstants constants = options.constants;
+  constants.links = {};
+  hash = FoldHash(hash, EncodeConstants(constants));
   options_hash_ = hash;
 }
 

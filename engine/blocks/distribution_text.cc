@@ -136,6 +136,8 @@ Result<std::string> DistributionText::Of(const Graph& graph) {
                           i == 0 ? std::string("so") : TextOf(alternatives[i].placement, options_.ranks),
                           Time(alternatives[i].cost_ns));
   }
+  if (!text.empty() && options.constants.links.measured)
+    text = fmt::format("  links {}\n", ops::ToText(options.constants.links)) + text;
   if (!text.empty() && !report.is_exact) text += "  the best that a fixed search found\n";
   return text;
 }

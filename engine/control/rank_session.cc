@@ -55,6 +55,7 @@ class RankSession : public Session {
                                                      blocks_, cancelled_);
   }
 
+  void SetLinks(const ops::LinkRates& links) override { options_.constants.links = links; }
   Status Run() override { return Run(std::nullopt); }
   Status Resume(ControlState state) override { return Run(std::move(state)); }
 
@@ -156,7 +157,7 @@ class RankSession : public Session {
     statistics.peak_bytes = BlockPool::Process().Statistics().peak_in_use_bytes;
   }
 
-  const SessionOptions options_;
+  SessionOptions options_;  // What it is joined of refers to them.
   const SessionEnvironment environment_;
   Program program_;
   std::atomic<bool> cancelled_{false};

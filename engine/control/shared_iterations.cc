@@ -176,7 +176,7 @@ Result<bool> SharedIterations::Pays(const Block& loop, const LoopFacts& facts, c
     const double saved = static_cast<double>(range.rounds) * static_cast<double>(facts.iteration_ns) *
                          (1.0 - 1.0 / options_.ranks);
     const double sent_ns =
-        static_cast<double>(bytes) / ops::OrBuiltIn(options_.constants, options_.threads).send_bytes_per_ns;
+        static_cast<double>(bytes) / ops::OrBuiltIn(options_.constants, options_.threads).links.bytes_per_ns;
     return std::string(saved > static_cast<double>(kExchangeNs) + sent_ns ? "share" : "keep");
   }));
   return answer == "share";

@@ -21,7 +21,7 @@ namespace {
 
 using ops::MachineConstants;
 
-constexpr std::string_view kFirstLine = "heddle machine constants 2\n";
+constexpr std::string_view kFirstLine = "heddle machine constants 3\n";
 constexpr size_t kMostBytes = 4096;
 
 // Code that is slow by the way it was built must not speak for the other kinds.
@@ -77,10 +77,10 @@ std::string NameOf(const std::string& key) { return fmt::format("{:016x}", FoldH
 }  // namespace
 
 std::string EncodeConstants(const MachineConstants& constants) {
-  return fmt::format("{} read {} write {} compute {} broadcast {} operator {}",
+  return fmt::format("{} read {} write {} compute {} operator {} links {}",
                      constants.measured ? "measured" : "built-in", constants.read_bytes_per_ns,
-                     constants.write_bytes_per_ns, constants.work_per_ns, constants.send_bytes_per_ns,
-                     constants.operator_ns);
+                     constants.write_bytes_per_ns, constants.work_per_ns, constants.operator_ns,
+                     EncodeLinks(constants.links));
 }
 
 std::optional<MachineConstants> DecodeConstants(std::string_view line) {
@@ -90,12 +90,31 @@ std::optional<MachineConstants> DecodeConstants(std::string_view line) {
   const std::pair<std::string_view, double*> fields[] = {{" read ", &constants.read_bytes_per_ns},
                                                          {" write ", &constants.write_bytes_per_ns},
                                                          {" compute ", &constants.work_per_ns},
-                                                         {" broadcast ", &constants.send_bytes_per_ns},
                                                          {" operator ", &constants.operator_ns}};
   for (const auto& [name, number] : fields)
     if (!TakeWord(&line, name) || !TakeNumber(&line, number)) return std::nullopt;
-  if (!line.empty() || !ArePlausible(constants)) return std::nullopt;
+  if (!TakeWord(&line, " links ")) return std::nullopt;
+  const std::optional<ops::LinkRates> links = DecodeLinks(line);
+  if (!links) return std::nullopt;
+  constants.links = *links;
+  if (!ArePlausible(constants)) return std::nullopt;
   return constants;
+}
+
+std::string EncodeLinks(const ops::LinkRates& links) {
+  return fmt::format("{} send {} message {}", links.measured ? "measured" : "built-in", links.bytes_per_ns,
+                     links.message_ns);
+}
+
+std::optional<ops::LinkRates> DecodeLinks(std::string_view line) {
+  ops::LinkRates links;
+  links.measured = TakeWord(&line, "measured");
+  if (!links.measured && !TakeWord(&line, "built-in")) return std::nullopt;
+  if (!TakeWord(&line, " send ") || !TakeNumber(&line, &links.bytes_per_ns) ||
+      !TakeWord(&line, " message ") || !TakeNumber(&line, &links.message_ns) || !line.empty() ||
+      !ArePlausible(links))
+    return std::nullopt;
+  return links;
 }
 
 std::string MachineKey(int threads) {
@@ -116,6 +135,24 @@ bool ConstantsCache::IsUsable() const {
 }
 
 std::optional<MachineConstants> ConstantsCache::Find(const std::string& key) const {
+  const std::optional<std::string> line = FindLine(key);
+  return line ? DecodeConstants(*line) : std::nullopt;
+}
+
+std::optional<ops::LinkRates> ConstantsCache::FindLinks(const std::string& key) const {
+  const std::optional<std::string> line = FindLine(key);
+  return line ? DecodeLinks(*line) : std::nullopt;
+}
+
+void ConstantsCache::Store(const std::string& key, const MachineConstants& constants) const {
+  StoreLine(key, EncodeConstants(constants));
+}
+
+void ConstantsCache::StoreLinks(const std::string& key, const ops::LinkRates& links) const {
+  StoreLine(key, EncodeLinks(links));
+}
+
+std::optional<std::string> ConstantsCache::FindLine(const std::string& key) const {
   if (folder_.empty()) return std::nullopt;
   const Result<Descriptor> folder = ops::OpenFolderForUser(folder_, {.is_made = false, .is_closed = true});
   if (!folder.ok()) return std::nullopt;
@@ -125,16 +162,16 @@ std::optional<MachineConstants> ConstantsCache::Find(const std::string& key) con
   if (!TakeWord(&rest, kFirstLine) || !TakeWord(&rest, key + "\n")) return std::nullopt;
   if (!rest.ends_with('\n')) return std::nullopt;
   rest.remove_suffix(1);
-  return DecodeConstants(rest);
+  return std::string(rest);
 }
 
-void ConstantsCache::Store(const std::string& key, const MachineConstants& constants) const {
+void ConstantsCache::StoreLine(const std::string& key, const std::string& line) const {
   if (folder_.empty()) return;
   const Result<Descriptor> folder = ops::OpenFolderForUser(folder_, {.is_closed = true});
   if (!folder.ok()) return;
   static std::atomic<int> count = 0;
   const std::string next = fmt::format("{}-{}.new", getpid(), count++);
-  const std::string text = fmt::format("{}{}\n{}\n", kFirstLine, key, EncodeConstants(constants));
+  const std::string text = fmt::format("{}{}\n{}\n", kFirstLine, key, line);
   const int in = folder->get();
   const int file = openat(in, next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0) return;

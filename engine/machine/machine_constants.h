@@ -17,6 +17,10 @@ std::string EncodeConstants(const ops::MachineConstants& constants);
 /// nullopt for what is no line of EncodeConstants, or no plausible constants.
 std::optional<ops::MachineConstants> DecodeConstants(std::string_view line);
 
+/// The same for the rates of links alone.
+std::string EncodeLinks(const ops::LinkRates& links);
+std::optional<ops::LinkRates> DecodeLinks(std::string_view line);
+
 /// What measured constants hold for: version and kind of this build, model of the processor, number of
 /// threads.
 std::string MachineKey(int threads);
@@ -33,11 +37,16 @@ class ConstantsCache {
 
   std::optional<ops::MachineConstants> Find(const std::string& key) const;
   void Store(const std::string& key, const ops::MachineConstants& constants) const;
+  std::optional<ops::LinkRates> FindLinks(const std::string& key) const;
+  void StoreLinks(const std::string& key, const ops::LinkRates& links) const;
   /// Makes the folder where it is missing. False when nothing can be stored.
   bool IsUsable() const;
   std::string PathOf(const std::string& key) const;
 
  private:
+  std::optional<std::string> FindLine(const std::string& key) const;
+  void StoreLine(const std::string& key, const std::string& line) const;
+
   std::string folder_;
 };
 

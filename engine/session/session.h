@@ -62,6 +62,9 @@ class Session {
   static std::unique_ptr<Session> Create(const SessionOptions& options, Program program,
                                          const SessionEnvironment& environment);
 
+  /// How fast the ranks reach each other, the same on every rank. Before Run; plans go by what the options
+  /// say without it.
+  virtual void SetLinks(const ops::LinkRates& links) = 0;
   /// Runs the main program to its end; once. Errors carry the place in the script.
   virtual Status Run() = 0;
   /// The same from where a session of the same program, options and rank stood, instead of from the

@@ -7,6 +7,8 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "engine/machine/machine_constants.h"
+
 namespace heddle::engine {
 namespace {
 
@@ -49,7 +51,6 @@ constexpr Rate kRates[] = {
     {"read_bytes_per_ns", &ops::MachineConstants::read_bytes_per_ns},
     {"write_bytes_per_ns", &ops::MachineConstants::write_bytes_per_ns},
     {"work_per_ns", &ops::MachineConstants::work_per_ns},
-    {"send_bytes_per_ns", &ops::MachineConstants::send_bytes_per_ns},
     {"operator_ns", &ops::MachineConstants::operator_ns},
 };
 
@@ -217,6 +218,7 @@ std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operato
         Megabytes(rank.bytes_shared), rank.messages_sent, Megabytes(rank.peak_bytes));
 
   out += fmt::format("Plans chosen by {}\n", ops::ToText(first.constants));
+  if (first.ranks > 1) out += fmt::format("Links between workers, {}\n", ops::ToText(first.constants.links));
 
   std::vector<std::pair<std::string, OperatorStatistics>> sorted = TotalOperators(ranks);
   if (sorted.size() > static_cast<size_t>(most_operators)) sorted.resize(static_cast<size_t>(most_operators));
@@ -266,6 +268,7 @@ std::string ToJson(const SessionStatistics& statistics) {
   for (const Field& field : kFields) json[field.name] = statistics.*field.value;
   json["constants"] = {{"measured", statistics.constants.measured}};
   for (const Rate& rate : kRates) json["constants"][rate.name] = statistics.constants.*rate.value;
+  json["constants"]["links"] = EncodeLinks(statistics.constants.links);
   json["operators"] = nlohmann::ordered_json::object();
   for (const auto& [name, entry] : statistics.operators)
     json["operators"][name] = {{"acts", entry.acts},
@@ -301,6 +304,7 @@ Result<SessionStatistics> ParseStatistics(const std::string& text) {
     for (const Rate& rate : kRates)
       if (const auto found = constants->find(rate.name); found != constants->end() && found->is_number())
         statistics.constants.*rate.value = found->get<double>();
+    statistics.constants.links = DecodeLinks(TextIn(*constants, "links")).value_or(ops::LinkRates());
   }
   if (const auto fused = json.find("fused"); fused != json.end() && fused->is_array())
     for (const auto& entry : *fused)

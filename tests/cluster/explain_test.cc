@@ -48,6 +48,25 @@ TEST(ExplainTest, SimShowsThePlansOfItsRanksOnce) {
   EXPECT_EQ(Heddle({"sim", "--workers", "2"}).errors, "");
 }
 
+// Where messages take long, the other way of a choice is cheaper; the text says by which links it went.
+TEST(ExplainTest, PlansGoByTheLinksThatAreGiven) {
+  const auto explain = [](const std::string& links) {
+    std::vector<std::string> words = {HEDDLE_BINARY_DIR "/heddle", "explain", "--level", "distribution",
+                                      "--workers", "4", "-e",
+                                      "X = rand(rows=2000000, cols=2, seed=1)\nprint(sum(X * X))"};
+    if (!links.empty()) words.insert(words.begin() + 6, {"--links", links});
+    const Finished run = testing_support::RunProcess(words, HEDDLE_SOURCE_DIR);
+    EXPECT_EQ(run.code, 0) << run.errors;
+    return run.output;
+  };
+  EXPECT_EQ(Count(explain(""), "links"), 0u);
+  const std::string fast = explain("8,16");
+  const std::string slow = explain("100000,0.5");
+  EXPECT_EQ(Count(fast, "  links measured: 8 us a message, 16 GB/s\n"), 1u) << fast;
+  EXPECT_EQ(Count(slow, "  links measured: 1e+05 us a message, 0.5 GB/s\n"), 1u) << slow;
+  EXPECT_NE(fast.substr(fast.find("GB/s")), slow.substr(slow.find("GB/s"))) << "costs are others";
+}
+
 // What is compiled once, what anew, and why.
 TEST(ExplainTest, RecompileTellsWhatIsCompiledWhenAndWhy) {
   const char* script =

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -13,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "cluster/network/loopback.h"
+
 namespace heddle::testing_support {
 
 /// A TCP proxy on loopback that a test can freeze: connections stay open, nothing comes through, and what was
@@ -21,14 +21,10 @@ class FreezableProxy {
  public:
   explicit FreezableProxy(const std::string& target)  ///< host:port on loopback
       : target_port_(std::stoi(target.substr(target.rfind(':') + 1))) {
-    listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address = Loopback(0);
-    socklen_t size = sizeof(address);
-    if (bind(listener_, reinterpret_cast<sockaddr*>(&address), size) != 0 || listen(listener_, 64) != 0 ||
-        getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) != 0 ||
-        pipe2(wake_, O_CLOEXEC | O_NONBLOCK) != 0)
-      return;
-    endpoint_ = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+    int port = 0;
+    listener_ = cluster::ListenOnLoopback(&port).Release();
+    if (listener_ < 0 || pipe2(wake_, O_CLOEXEC | O_NONBLOCK) != 0) return;
+    endpoint_ = "127.0.0.1:" + std::to_string(port);
     thread_ = std::thread([this] { Serve(); });
   }
   ~FreezableProxy() {
@@ -47,14 +43,6 @@ class FreezableProxy {
     int caller;
     int target;
   };
-
-  static sockaddr_in Loopback(int port) {
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<uint16_t>(port));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    return address;
-  }
 
   void Set(std::atomic<bool>* flag, bool value) {
     flag->store(value);
@@ -76,14 +64,11 @@ class FreezableProxy {
   void Accept() {
     const int caller = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (caller < 0) return;
-    const int target = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const sockaddr_in address = Loopback(target_port_);
-    if (connect(target, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
+    const int target = cluster::ConnectToLoopback(target_port_).Release();
+    if (target >= 0)
       pairs_.push_back({caller, target});
-    } else {
+    else
       close(caller);
-      close(target);
-    }
   }
 
   void Serve() {

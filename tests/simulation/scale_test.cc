@@ -37,6 +37,17 @@ Graph Descent(int rounds, int cellwise) {
   return std::move(write.graph);
 }
 
+// The links of the simulated cluster, and what plans know of them.
+constexpr SimulatedTimes kTimes = {.message_ns = 20'000, .send_bytes_per_ns = 1};
+
+ops::MachineConstants ConstantsOf(const SimulatedTimes& times) {
+  ops::MachineConstants constants = ops::BuiltInConstants(1);
+  constants.links = {.bytes_per_ns = times.send_bytes_per_ns,
+                     .message_ns = static_cast<double>(times.message_ns),
+                     .measured = true};
+  return constants;
+}
+
 struct Cost {
   int64_t most_sends = 0;  // Of the rank that sends most.
   int64_t ns = 0;          // Of the whole run.
@@ -45,7 +56,7 @@ struct Cost {
 Cost CostOf(int32_t ranks, int rounds, int cellwise) {
   const Result<Plan> plan = scheduler::Schedule(
       Descent(rounds, cellwise), {{"X", Distribution::SplitRows(kRows, ranks)}, {"w", Distribution::Each()}},
-      {.ranks = ranks});
+      {.ranks = ranks, .constants = ConstantsOf(kTimes)});
   EXPECT_TRUE(plan.ok()) << plan.status().ToString();
   if (!plan.ok()) return {};
   HashTrace trace;
@@ -58,7 +69,7 @@ Cost CostOf(int32_t ranks, int rounds, int cellwise) {
   const Status run = (*simulation)
                          ->Run(1, {.seed = 1,
                                    .check_invariants = false,
-                                   .times = SimulatedTimes{.message_ns = 20'000, .send_bytes_per_ns = 1}});
+                                   .times = kTimes});
   EXPECT_TRUE(run.ok()) << run.ToString();
   Cost cost{.ns = (*simulation)->clock().MonotonicNs()};
   for (int32_t rank = 0; rank < ranks; ++rank)

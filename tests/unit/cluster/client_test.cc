@@ -8,6 +8,7 @@
 
 #include <thread>
 
+#include "cluster/network/loopback.h"
 #include "cluster/network/unreachable.h"
 #include "cluster/security/rpc_security.h"
 #include "proto/master.grpc.pb.h"
@@ -19,15 +20,11 @@ namespace {
 // Takes connections and closes them at once.
 class ClosingServer {
  public:
-  ClosingServer() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(address);
-    EXPECT_EQ(bind(socket_, reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(listen(socket_, 16), 0);
-    EXPECT_EQ(getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size), 0);
-    address_ = fmt::format("127.0.0.1:{}", ntohs(address.sin_port));
+  ClosingServer() {
+    int port = 0;
+    socket_ = ListenOnLoopback(&port).Release();
+    EXPECT_GE(socket_, 0);
+    address_ = fmt::format("127.0.0.1:{}", port);
     thread_ = std::thread([this] {
       for (int connection; (connection = accept(socket_, nullptr, nullptr)) >= 0;) close(connection);
     });

@@ -1,25 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/cluster/cuttable_proxy.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <utility>
 
+#include "cluster/network/loopback.h"
+
 namespace heddle::cluster {
 namespace {
-
-sockaddr_in Loopback(int port) {
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
 
 // The other side sees a reset, not an orderly end.
 void Reset(int fd) {
@@ -44,14 +36,10 @@ bool HandOn(int from, int to) {
 
 CuttableProxy::CuttableProxy(const std::string& target)
     : target_port_(std::stoi(target.substr(target.rfind(':') + 1))) {
-  listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = Loopback(0);
-  socklen_t size = sizeof(address);
-  if (bind(listener_, reinterpret_cast<sockaddr*>(&address), size) != 0 || listen(listener_, 64) != 0 ||
-      getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) != 0 ||
-      pipe2(wake_, O_CLOEXEC) != 0)
-    return;
-  endpoint_ = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  int port = 0;
+  listener_ = ListenOnLoopback(&port).Release();
+  if (listener_ < 0 || pipe2(wake_, O_CLOEXEC) != 0) return;
+  endpoint_ = "127.0.0.1:" + std::to_string(port);
   thread_ = std::thread([this] { Serve(); });
 }
 
@@ -91,19 +79,16 @@ void CuttableProxy::CloseAll() {
 bool CuttableProxy::Accept() {
   const int caller = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
   if (caller < 0) return false;
-  const sockaddr_in address = Loopback(target_port_);
-  const int target = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   bool refuse = false;
   {
     const std::lock_guard lock(mutex_);
     refuse = refuse_;
   }
-  if (refuse || connect(target, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-    Reset(caller);
-    close(target);
-  } else {
+  const int target = refuse ? -1 : ConnectToLoopback(target_port_).Release();
+  if (target >= 0)
     pairs_.push_back({caller, target});
-  }
+  else
+    Reset(caller);
   return true;
 }
 

@@ -9,6 +9,7 @@
 #include "actor/mailbox.h"
 #include "cluster/link/grpc_link.h"
 #include "cluster/link/grpc_pull.h"
+#include "cluster/link/host_peers.h"
 #include "cluster/security/grpc_hello.h"
 #include "core/programs/plan.h"
 #include "tests/unit/cluster/cuttable_proxy.h"
@@ -279,6 +280,38 @@ TEST(GrpcLinkTest, AllWaitForTheLastToFinish) {
   for (size_t rank = 0; rank < 3; ++rank)
     results.push_back(std::async(std::launch::async, [&links, rank] { return links[rank].Finish(); }));
   for (auto& result : results) EXPECT_TRUE(result.get().ok());
+}
+
+TEST(GrpcLinkTest, WorkerZeroAloneDecides) {
+  Links links(3);
+  for (const Status& status : links.Connect()) ASSERT_TRUE(status.ok()) << status.ToString();
+  links[1].Broadcast("my own plan");
+  const Status failure = links.WaitForFailure(2);
+  EXPECT_TRUE(failure.message().starts_with("worker 1 (pid 1001) at ")) << failure.ToString();
+  ASSERT_EQ(failure.notes().size(), 1u);
+  EXPECT_EQ(failure.notes()[0], "worker 0 alone decides");
+}
+
+TEST(GrpcLinkTest, ARecordThatIsNoMessageIsALoss) {
+  FakeRuntime runtime;
+  const std::unique_ptr<GrpcLink> link = *GrpcLink::Listen(OptionsOf(0, 2));
+  std::promise<Status> failure;
+  link->Serve(&runtime, [&](const Status& why) { failure.set_value(why); });
+  const GrpcLinkOptions other = OptionsOf(1, 2);
+  const auto peer = *HostPeers::Listen({other.job, other.attempt, 1, 2, other.token});
+  peer->FindPeers();
+  RingWriter writer(peer->inbox(0)->messages(1));
+  actor::Message of_another;
+  of_another.source = TaskId::Make(0, 0, 0);
+  of_another.type = actor::MessageType::kAck;
+  ASSERT_TRUE(writer.Append({{reinterpret_cast<const char*>(&of_another), sizeof(of_another)}}));
+  ASSERT_TRUE(writer.Append({"x"}));
+  writer.Publish();
+  peer->inbox(0)->RingForMessages();
+  const Status why = failure.get_future().get();
+  EXPECT_EQ(why.message(), "worker 1 was lost");
+  EXPECT_EQ(why.notes(), std::vector<std::string>{"a message is cut off"});
+  EXPECT_TRUE(runtime.WaitForMessages(0).empty()) << "nobody speaks for another";
 }
 
 // The last frame of a value arrives while the link is given up: the pull ends once.

@@ -29,6 +29,7 @@ MachineConstants Odd() {
   constants.write_bytes_per_ns = 100.0 / 7;
   constants.work_per_ns = 10.0 / 9;
   constants.operator_ns = 1000.0 / 3;
+  constants.links = {.bytes_per_ns = 10.0 / 7, .message_ns = 1e5 / 3, .measured = true};
   constants.measured = true;
   return constants;
 }
@@ -50,19 +51,25 @@ TEST(MachineConstantsTest, LinesThatNobodyWroteAreRefused) {
   const std::string good = engine::EncodeConstants(Odd());
   for (size_t size = 0; size < good.size(); ++size) {
     // A shorter number may still be one; a shorter line of fewer fields is none.
-    if (size < good.find("operator ") + 9) {
+    if (size < good.find("message ") + 8) {
       EXPECT_EQ(engine::DecodeConstants(good.substr(0, size)), std::nullopt) << size;
     }
   }
+  const std::string links = " links built-in send 1 message 50000";
+  ASSERT_TRUE(engine::DecodeConstants("measured read 10 write 10 compute 10 operator 3000" + links));
   for (const std::string& bad :
        {good + " ", good + "\n", " " + good, "guessed" + good.substr(8),
-        std::string("measured read nan write 10 compute 10 broadcast 1 operator 3000"),
-        std::string("measured read inf write 10 compute 10 broadcast 1 operator 3000"),
-        std::string("measured read -10 write 10 compute 10 broadcast 1 operator 3000"),
-        std::string("measured read 1e10 write 1e10 compute 1e10 broadcast 1e9 operator 3e-06"),
-        std::string("measured read 0 write 10 compute 10 broadcast 1 operator 3000"),
-        std::string("measured read 10 write 10 compute 10 broadcast 1 operator 1e10"),
-        std::string("measured write 10 read 10 compute 10 broadcast 1 operator 3000")})
+        "measured read nan write 10 compute 10 operator 3000" + links,
+        "measured read inf write 10 compute 10 operator 3000" + links,
+        "measured read -10 write 10 compute 10 operator 3000" + links,
+        "measured read 1e10 write 1e10 compute 1e10 operator 3e-06" + links,
+        "measured read 0 write 10 compute 10 operator 3000" + links,
+        "measured read 10 write 10 compute 10 operator 1e10" + links,
+        "measured write 10 read 10 compute 10 operator 3000" + links,
+        std::string("measured read 10 write 10 compute 10 operator 3000"),
+        std::string("measured read 10 write 10 compute 10 operator 3000 links measured send 0 message 1"),
+        std::string("measured read 10 write 10 compute 10 operator 3000 links measured send 1 message -1"),
+        std::string("measured read 10 write 10 compute 10 operator 3000 links guessed send 1 message 1")})
     EXPECT_EQ(engine::DecodeConstants(bad), std::nullopt) << bad;
   EXPECT_EQ(engine::DecodeConstants(engine::EncodeConstants(MachineConstants())), std::nullopt)
       << "what nobody has set";
@@ -85,6 +92,26 @@ TEST(ConstantsCacheTest, WhatIsStoredIsFoundUnderItsKeyOnly) {
   cache.Store("key", ops::BuiltInConstants(1));
   EXPECT_EQ(cache.Find("key"), ops::BuiltInConstants(1)) << "replaced";
   EXPECT_EQ(FilesIn(path).size(), 1u) << "nothing else is left";
+}
+
+TEST(ConstantsCacheTest, RatesOfLinksAreKeptByTheirKey) {
+  const TemporaryFolder folder;
+  const engine::ConstantsCache cache(folder.path() + "/machine");
+  cache.StoreLinks("two workers", Odd().links);
+  EXPECT_EQ(cache.FindLinks("two workers"), Odd().links);
+  EXPECT_EQ(cache.FindLinks("three workers"), std::nullopt);
+  EXPECT_EQ(cache.Find("two workers"), std::nullopt) << "they are no constants";
+}
+
+TEST(MachineConstantsTest, LinksThatWereMeasuredStayWhereNothingElseWas) {
+  MachineConstants constants;
+  constants.links = Odd().links;
+  EXPECT_EQ(ops::OrBuiltIn(constants, 2).links, Odd().links);
+  EXPECT_EQ(ops::OrBuiltIn(constants, 2).read_bytes_per_ns, ops::BuiltInConstants(2).read_bytes_per_ns);
+  constants.links.message_ns = -1;
+  EXPECT_EQ(ops::OrBuiltIn(constants, 2), ops::BuiltInConstants(2));
+  EXPECT_EQ(ops::ToText(ops::LinkRates{.bytes_per_ns = 8, .message_ns = 32768, .measured = true}),
+            "measured: 32.8 us a message, 8 GB/s");
 }
 
 TEST(ConstantsCacheTest, DamagedAndForeignFilesAreAsGoodAsAbsent) {

@@ -47,7 +47,7 @@ struct Block {
       const OperatorTime& time = planned.time;
       const double work =
           (time.write + std::max(time.read, time.compute)) / (planned.work.split ? kRanks : 1);
-      sent += (time.total - work - constants.operator_ns) * constants.send_bytes_per_ns;
+      sent += (time.total - work - constants.operator_ns) * constants.links.bytes_per_ns;
     }
     return sent;
   }
@@ -144,7 +144,7 @@ TEST(CostTest, EveryRootOfAStitchSendsItsResult) {
   const ops::MachineConstants constants = ops::BuiltInConstants(Block::kThreads);
   const double sent_ns =
       time.total - constants.operator_ns - (time.write + std::max(time.read, time.compute)) / kRanks;
-  EXPECT_NEAR(sent_ns * constants.send_bytes_per_ns, 3 * 8 * (kRanks - 1), 0.01);
+  EXPECT_NEAR(sent_ns * constants.links.bytes_per_ns, 3 * 8 * (kRanks - 1), 0.01);
 }
 
 // Y = exp(X) + 1 of 800 MB: 1.6 GB on one rank, a quarter of it on each of four.
