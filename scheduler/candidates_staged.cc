@@ -79,6 +79,7 @@ void CandidateFinder::AddStaged(const Node& node, int32_t place, const ops::Stag
         break;
       case ops::StagedResult::kUneven: placement.result = {.kind = Distribution::Kind::kSplit}; break;
       case ops::StagedResult::kEach: placement.result = Distribution::Each(); break;
+      case ops::StagedResult::kFinished: placement.result = Distribution::One(); break;
     }
     placement.result_rows = placement.result.split;
     if (on_last) {

@@ -14,6 +14,10 @@ void PlanBuilder::EmitStages(NodeId id) {
   plan_.staged.push_back({id, placement.form, placement.cuts, placement.result_rows});
   const ops::RankGrid grid = placement.Grid(ranks_);
   if (form.on_grid) plan_.graph[id].SetAttribute(ops::kGridColumns, Scalar(int64_t{grid.columns}));
+  const bool is_effect = form.result == ops::StagedResult::kFinished;
+  const std::vector<size_t> others =
+      ops::HasRole(node, ops::Role::kWrite) ? OtherRanksReady(id) : std::vector<size_t>();
+  std::vector<RegisterId> lists;                                               // Of an effect, by rank.
   std::vector<std::vector<RegisterId>> received(static_cast<size_t>(ranks_));  // By rank.
   for (size_t stage = 0; stage < form.stages.size(); ++stage) {
     const bool is_last = stage + 1 == form.stages.size();
@@ -37,7 +41,9 @@ void PlanBuilder::EmitStages(NodeId id) {
       task.total_rows = placement.total_rows;
       task.row_begin = placement.cuts.Begin(rank);
       task.row_end = placement.cuts.End(rank);
-      if (is_last) {
+      if (is_last && is_effect) {
+        lists.push_back(AddOutput(index, ValueInfo::OfMatrix({kUnknown, kUnknown})));
+      } else if (is_last) {
         AddStagedResults(id, index);
       } else {
         const size_t outputs = ops::ValuesMade(form.stages[stage], grid, rank);
@@ -50,7 +56,13 @@ void PlanBuilder::EmitStages(NodeId id) {
     }
     if (!is_last) received = Exchange(id, form.stages[stage], grid, made);
   }
-  if (!node.info.IsTuple()) pieces_[{id, placement.result}] = std::move(outputs_[id][0]);
+  if (is_effect) {
+    EmitFinish(id, {lists}, {0});
+    // Until then nobody sees any of it.
+    for (const size_t ready : others) AddOrder(ready, last_task_.at({id, 0}));
+  } else if (!node.info.IsTuple()) {
+    pieces_[{id, placement.result}] = std::move(outputs_[id][0]);
+  }
 }
 
 std::vector<std::vector<RegisterId>> PlanBuilder::Exchange(NodeId id, const ops::Stage& stage,

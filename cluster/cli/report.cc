@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text/utf8.h"
-#include "ops/io/files/replacement.h"
+#include "ops/io/files/hidden_names.h"
 
 namespace heddle::cluster::cli {
 namespace {

@@ -133,6 +133,11 @@ class Launch {
     if (!stop.ok()) ForAll(lock, [&](ExecutorProcess& process) { process.Cancel(stop); });
     changed_.wait_for(lock, cancelled.ok() ? std::chrono::milliseconds(kGrace) : cancel_grace_,
                       [&] { return crashed_.has_value() || AllEnded(); });
+    // Those that are left remove the files that they were about to write.
+    if (crashed_.has_value() && !AllEnded()) {
+      ForAll(lock, [&](ExecutorProcess& process) { process.Cancel(Cancelled("another executor crashed")); });
+      changed_.wait_for(lock, kCancelGrace, [&] { return AllEnded(); });
+    }
     ForAll(lock, [&](ExecutorProcess& process) {
       if (!AllDoneLocked()) process.Kill();
     });

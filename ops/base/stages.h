@@ -70,8 +70,10 @@ enum class StagedResult : uint8_t {
   kUneven,       ///< Rows, in the order of the ranks; how many each rank has, the stage finds.
   kEach,         ///< The same whole value on every rank.
   kSameColumns,  ///< As many columns as the inputs that are read by columns, cut as these are.
-  kTurned,  ///< Columns where the inputs are read by rows, rows where they are read by columns, at the cuts
-            ///< of these: the transposed of what each rank has.
+  kTurned,    ///< Columns where the inputs are read by rows, rows where they are read by columns, at the cuts
+              ///< of these: the transposed of what each rank has.
+  kFinished,  ///< None, of an effect: the last stage makes one list, and of the lists of all ranks, as of a
+              ///< reduction, Operator::run makes the effect on rank 0 (Phase::kFinish).
 };
 
 struct StageCall;

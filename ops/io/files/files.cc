@@ -6,15 +6,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <mutex>
 
 #include "core/text/natural_order.h"
 #include "ops/io/files/file_versions.h"
 #include "ops/io/files/folder_parts.h"
+#include "ops/io/files/hidden_names.h"
 #include "ops/io/files/input_files.h"
-#include "ops/io/files/joined_parts.h"
+#include "ops/io/files/joint/joint_files.h"
 #include "ops/io/files/replacement.h"
 
 namespace heddle::ops {
@@ -22,23 +21,15 @@ namespace {
 
 using Use = ScriptPaths::Use;
 
-constexpr int64_t kMostOfCopy = int64_t{1} << 30;
-
-// A part that this process keeps for whoever joins it.
-struct OwnPart {
-  FilePlace place;  // of the file to come
-  std::string name;
-};
-
-class RealFiles : public Files, public JoinedParts {
+class RealFiles : public Files {
  public:
   RealFiles(std::string directory, ChangeGate* gate, FileRoots roots)
-      : paths_(std::move(directory), std::move(roots)), versions_(paths_), gate_(gate) {}
+      : paths_(std::move(directory), std::move(roots)),
+        versions_(paths_),
+        gate_(gate),
+        joint_(paths_, gate) {}
   RealFiles(const RealFiles&) = delete;
   RealFiles& operator=(const RealFiles&) = delete;
-  ~RealFiles() override {
-    for (const OwnPart& part : parts_) RemoveHidden(part.place, part.name);
-  }
 
   Result<std::unique_ptr<InputFile>> Open(const std::string& path) override {
     // Worker 0 has said so to all.
@@ -88,34 +79,6 @@ class RealFiles : public Files, public JoinedParts {
     return replacement.Commit(gate_);
   }
 
-  Result<KeptPart> KeepPart(const std::string& path, const ByteSource& source) override {
-    HEDDLE_ASSIGN_OR_RETURN(const FilePlace place, paths_.Find(path, Use::kWrite));
-    ForgetJoinedParts();
-    KeptPart kept;
-    HEDDLE_ASSIGN_OR_RETURN(Replacement part, Replacement::Begin(place, path));
-    HEDDLE_RETURN_IF_ERROR(source([&](std::string_view bytes) {
-      kept.bytes += static_cast<int64_t>(bytes.size());
-      return WriteAll(part.fd(), bytes, path);
-    }));
-    if (kept.bytes == 0) return kept;
-    HEDDLE_ASSIGN_OR_RETURN(kept.name, std::move(part).Hide());
-    const std::lock_guard lock(mutex_);
-    parts_.push_back({place, kept.name});
-    return kept;
-  }
-
-  Status JoinParts(const std::string& path, std::string_view beginning, std::span<const KeptPart> parts,
-                   std::string_view end) override {
-    HEDDLE_ASSIGN_OR_RETURN(const FilePlace place, paths_.Find(path, Use::kWrite));
-    abandoned_.RemoveOnce(place.folder());
-    HEDDLE_ASSIGN_OR_RETURN(Replacement whole, Replacement::Begin(place, path));
-    HEDDLE_RETURN_IF_ERROR(WriteAll(whole.fd(), beginning, path));
-    for (const KeptPart& part : parts)
-      if (part.bytes > 0) HEDDLE_RETURN_IF_ERROR(AppendPart(place, part, whole.fd(), path));
-    HEDDLE_RETURN_IF_ERROR(WriteAll(whole.fd(), end, path));
-    return whole.Commit(gate_);
-  }
-
   Status Remove(const std::string& path) override {
     const Result<FilePlace> place = paths_.Find(path, Use::kRemove);
     if (place.status().code() == StatusCode::kNotFound) return OkStatus();
@@ -130,6 +93,7 @@ class RealFiles : public Files, public JoinedParts {
   }
 
   FileVersions* versions() override { return &versions_; }
+  JointFiles* joint() override { return &joint_; }
 
  private:
   static bool IsRefused(const Result<FilePlace>& place) {
@@ -149,53 +113,6 @@ class RealFiles : public Files, public JoinedParts {
       bytes.remove_prefix(static_cast<size_t>(written));
     }
     return OkStatus();
-  }
-
-  // Copies a part behind what is written, and removes it.
-  static Status AppendPart(const FilePlace& place, const KeptPart& part, int out, const std::string& path) {
-    const FilePlace hidden = place.Sibling(part.name);
-    const Descriptor in(IsHiddenName(part.name) ? hidden.Open(O_RDONLY | O_NONBLOCK) : -1);
-    if (in.get() < 0)
-      return NotFound("cannot write '{}': worker 0 does not see what another worker has written of it", path)
-          .WithNote("every worker must see the same files of a job");
-    int64_t left = part.bytes;
-    while (left > 0) {
-      const ssize_t copied = CopyBytes(in.get(), out, left);
-      if (copied < 0 && errno == EINTR) continue;
-      if (copied < 0) return FileError("write", path);
-      if (copied == 0) return DataLoss("cannot write '{}': another worker's part of it became shorter", path);
-      left -= copied;
-    }
-    RemoveHidden(place, part.name);
-    return OkStatus();
-  }
-
-  // Some bytes of one file behind those of another; 0 at its end, -1 and errno as of write().
-  static ssize_t CopyBytes(int in, int out, int64_t most) {
-    const ssize_t copied =
-        copy_file_range(in, nullptr, out, nullptr, static_cast<size_t>(std::min(most, kMostOfCopy)), 0);
-    if (copied >= 0 || (errno != EXDEV && errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP))
-      return copied;
-    // The kernel cannot between these file systems.
-    std::array<char, 1 << 16> piece;
-    const ssize_t got = read(in, piece.data(), std::min(static_cast<size_t>(most), piece.size()));
-    for (ssize_t done = 0; done < got;) {
-      const ssize_t written = write(out, piece.data() + done, static_cast<size_t>(got - done));
-      if (written < 0 && errno != EINTR) return -1;
-      done += std::max<ssize_t>(written, 0);
-    }
-    return got;
-  }
-
-  // What others have joined has no name any more.
-  void ForgetJoinedParts() {
-    const std::lock_guard lock(mutex_);
-    std::erase_if(parts_, [](const OwnPart& part) {
-      struct stat status {};
-      if (part.place.Sibling(part.name).Look(&status) || errno != ENOENT) return false;
-      RemoveHidden(part.place, part.name);
-      return true;
-    });
   }
 
   Result<std::unique_ptr<InputFile>> OpenAt(const std::string& path, const FilePlace& place) {
@@ -229,8 +146,7 @@ class RealFiles : public Files, public JoinedParts {
   FileVersions versions_;
   ChangeGate* const gate_;
   AbandonedParts abandoned_;
-  std::mutex mutex_;
-  std::vector<OwnPart> parts_;  // under mutex_
+  JointFiles joint_;
 };
 
 }  // namespace
@@ -243,8 +159,6 @@ Status InputFile::ReadInto(int64_t begin, int64_t count, char* out) const {
   std::copy(bytes.begin(), bytes.end(), out);
   return OkStatus();
 }
-
-JoinedParts* JoinedPartsOf(Files& files) { return dynamic_cast<JoinedParts*>(&files); }
 
 std::unique_ptr<Files> MakeFiles(std::string directory, ChangeGate* gate, FileRoots roots) {
   return std::make_unique<RealFiles>(std::move(directory), gate, std::move(roots));

@@ -15,6 +15,7 @@
 namespace heddle::ops {
 
 class FileVersions;  // ops/io/files/file_versions.h
+class JointFiles;    // ops/io/files/joint/joint_files.h
 
 /// The bytes of an input file, as many as there were when it was opened. gzip and zstd are undone on the
 /// way (by content, not by name). The file is read piece by piece and never mapped: one that somebody cuts
@@ -81,6 +82,8 @@ class Files {
   virtual Status Remove(const std::string& path) = 0;
   /// Which versions of its files a script is to see, for who opens them here; nullptr: nobody asks.
   virtual FileVersions* versions() { return nullptr; }
+  /// For files that several ranks write together, and for folders; nullptr where nothing can be written so.
+  virtual JointFiles* joint() { return nullptr; }
 };
 
 /// The real file system; relative paths are those of `directory` ("": errors, as the folder was deleted).

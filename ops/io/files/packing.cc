@@ -23,10 +23,6 @@ bool EndsWithIgnoringCase(std::string_view text, std::string_view ending) {
                     [](char a, char b) { return a == std::tolower(static_cast<unsigned char>(b)); });
 }
 
-std::string_view EndingOf(Packing packing) {
-  return packing == Packing::kGzip ? ".gz" : packing == Packing::kZstd ? ".zst" : "";
-}
-
 Result<std::shared_ptr<const PackedPieces>> FindPieces(const InputFile& packed, Packing packing,
                                                        const std::string& path, const std::string& identity) {
   static std::mutex mutex;
@@ -50,6 +46,10 @@ std::string_view Name(Packing packing) {
 
 Packing PackingOf(std::string_view beginning) {
   return IsGzip(beginning) ? Packing::kGzip : IsZstd(beginning) ? Packing::kZstd : Packing::kNone;
+}
+
+std::string_view EndingOf(Packing packing) {
+  return packing == Packing::kGzip ? ".gz" : packing == Packing::kZstd ? ".zst" : "";
 }
 
 Packing PackingOfPath(std::string_view path) {

@@ -20,6 +20,8 @@ std::string_view Name(Packing packing);  ///< "none", "gzip", "zstd"
 Packing PackingOf(std::string_view beginning);
 /// How a file of this name is to be packed: .gz and .zst, in any case.
 Packing PackingOfPath(std::string_view path);
+/// ".gz", ".zst" or "".
+std::string_view EndingOf(Packing packing);
 /// The path without such an ending.
 std::string_view WithoutPackedEnding(std::string_view path);
 

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <mutex>
-#include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "core/status.h"
@@ -33,9 +29,8 @@ class Replacement {
   int fd() const { return fd_; }
   /// The file takes its place, on disk when this returns, when the gate (nullptr: none) lets it.
   Status Commit(ChangeGate* gate = nullptr);
-  /// Gives the file a hidden name beside its place, under which others find it, and closes it. Whoever owns
-  /// it then calls RemoveHidden.
-  Result<std::string> Hide() &&;
+  /// Gives the file a hidden name beside its place (ops/io/files/hidden_names.h), under which others find it.
+  Result<std::string> Hide();
 
  private:
   Replacement(FilePlace place, std::string shown) : place_(std::move(place)), shown_(std::move(shown)) {}
@@ -48,27 +43,6 @@ class Replacement {
   std::string temporary_;  // beside it; "" while the file has no name
   int fd_ = -1;
 };
-
-/// Removes what writers have left who were killed in the moment in which their new content had a name: its
-/// lock is free then. Thread-safe.
-class AbandonedParts {
- public:
-  /// Those of an open folder, the first time that it is named.
-  void RemoveOnce(int folder);
-
- private:
-  std::mutex mutex_;
-  std::set<std::pair<uint64_t, uint64_t>> seen_;  // by device and inode
-};
-
-/// Before the process ends in the midst of its work: no Replacement commits any more, and the files that
-/// those at work have under a name are removed.
-void AbandonReplacements();
-
-/// Removes what Hide() has left, if it is still there.
-void RemoveHidden(const FilePlace& place, const std::string& name);
-/// Whether such a name is one that Hide() gives.
-bool IsHiddenName(std::string_view name);
 
 /// An error of the system as people understand it: "cannot read 'X.csv': no such file". Takes errno.
 Status FileError(const char* what, const std::string& path);

@@ -18,6 +18,7 @@
 #include "ops/io/formats/readers.h"
 #include "ops/io/formats/records.h"
 #include "ops/io/formats/shared_look.h"
+#include "ops/io/formats/stacked_files.h"
 
 namespace heddle::ops {
 namespace {
@@ -64,7 +65,9 @@ std::string_view TrimLines(std::string_view text) {
 // A first look at a file that nobody has looked at.
 Result<FileSummary> LookAt(const ReadOptions& options, ChunkLooks& looks, Files& files) {
   const FormatEntry& entry = EntryOf(*options.format);
-  if (!entry.IsText()) return entry.summarize(options, files);
+  if (!entry.IsText())
+    return AreStackedFiles(options, files) ? SummarizeStacked(options, files)
+                                           : entry.summarize(options, files);
   HEDDLE_ASSIGN_OR_RETURN(const TextFile text, OpenText(options, files));
   const auto summarize =
       options.data_type == DataType::kFrame ? entry.summarize_text_frame : entry.summarize_text;
@@ -145,7 +148,8 @@ Result<Matrix> ReadRows(const ReadOptions& options, const FileSummary& summary, 
   const FormatEntry& entry = EntryOf(*options.format);
   if (!entry.IsText())
     return ReadOrFirstFault(summary, row_begin, row_end, [&](int64_t begin, int64_t end) {
-      return entry.read(options, summary, begin, end, files);
+      return summary.files.empty() ? entry.read(options, summary, begin, end, files)
+                                   : ReadStackedMatrix(options, summary, begin, end, files);
     });
   HEDDLE_ASSIGN_OR_RETURN(const TextFile text, OpenText(options, files));
   if (summary.text_bytes != text.size()) return ItChanged(options);
@@ -159,7 +163,8 @@ Result<Frame> ReadFrameRows(const ReadOptions& options, const FileSummary& summa
   const FormatEntry& entry = EntryOf(*options.format);
   if (!entry.IsText())
     return ReadOrFirstFault(summary, row_begin, row_end, [&](int64_t begin, int64_t end) {
-      return entry.read_frame(options, summary, begin, end, files);
+      return summary.files.empty() ? entry.read_frame(options, summary, begin, end, files)
+                                   : ReadStackedFrame(options, summary, begin, end, files);
     });
   HEDDLE_ASSIGN_OR_RETURN(const TextFile text, OpenText(options, files));
   if (summary.text_bytes != text.size()) return ItChanged(options);

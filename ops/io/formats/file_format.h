@@ -115,6 +115,9 @@ struct FileSummary {
   std::vector<std::string> warnings;  ///< What of the file is not read, in words.
   int64_t rows_of_group = 1;          ///< So many are decoded together, also to read few of them.
   int64_t text_bytes = 0;             ///< Of the text or binary file; one of another size is another version.
+  /// Of a folder of files that are each whole for themselves (ops/io/formats/stacked_files.h): each of them.
+  std::vector<FileSummary> files = {};
+  std::vector<std::string> file_paths;
   int64_t chunks() const { return static_cast<int64_t>(chunk_offsets.size()) - 1; }
 };
 
@@ -142,7 +145,8 @@ struct WriteOptions {
   bool sparse = false;
   std::optional<Packing> packing;  ///< compression=; else WriteValue goes by the end of the path.
   std::string description;
-  int64_t rows_before = 0;  ///< Of a part of what is written: rows of the file before its first.
+  int64_t parts = 0;        ///< A folder of so many files; 0: one file.
+  int64_t rows_before = 0;  ///< Of some of the rows that are written: those before the first of them.
   const std::atomic<bool>* cancelled =
       nullptr;  ///< Polled between pieces; then nothing is written and kCancelled.
 };

@@ -29,6 +29,7 @@ constexpr FormatEntry kFormats[] = {
      .endings = ".csv .tsv",
      .writes_frames = true,
      .is_table = true,
+     .in_folders = InFolders::kByReader,
      .shares_looks = true,
      .shares_looks_at_frames = true,
      .summarize_text = SummarizeCsv,
@@ -39,6 +40,7 @@ constexpr FormatEntry kFormats[] = {
      .name = "text",
      .endings = ".ijv",
      .writes_frames = true,
+     .in_folders = InFolders::kByReader,
      .shares_looks = true,
      .summarize_text = SummarizeCells,
      .read_text = ReadCells,
@@ -54,6 +56,7 @@ constexpr FormatEntry kFormats[] = {
     {.format = FileFormat::kLibsvm,
      .name = "libsvm",
      .endings = ".libsvm .svm",
+     .in_folders = InFolders::kByReader,
      .shares_looks = true,
      .summarize_text = SummarizeLibsvm,
      .read_text = ReadLibsvm},
@@ -62,11 +65,10 @@ constexpr FormatEntry kFormats[] = {
      .endings = ".bin",
      .mark = kBinaryMark,
      .writes_frames = true,
+     .in_folders = InFolders::kFileByFile,
      .summarize = SummarizeBinary,
      .read = ReadBinaryMatrix,
-     .read_frame = ReadBinaryFrame,
-     .write = WriteBinaryMatrix,
-     .write_frame = WriteBinaryFrame},
+     .read_frame = ReadBinaryFrame},
     {.format = FileFormat::kJsonl,
      .name = "jsonl",
      .other_names = "ndjson",
@@ -74,6 +76,7 @@ constexpr FormatEntry kFormats[] = {
      .writes_matrices = false,
      .writes_frames = true,
      .is_table = true,
+     .in_folders = InFolders::kByReader,
      .shares_looks_at_frames = true,
      .summarize_text_frame = SummarizeJsonl,
      .read_text_frame = ReadJsonl,
@@ -95,9 +98,9 @@ constexpr FormatEntry kFormats[] = {
      .endings = ".npy",
      .mark = kNpyMark,
      .turns_arrays = true,
+     .in_folders = InFolders::kFileByFile,
      .summarize = SummarizeNpy,
-     .read = ReadNpy,
-     .write = WriteNpy},
+     .read = ReadNpy},
     {.format = FileFormat::kNpz,
      .name = "npz",
      .endings = ".npz",
@@ -124,6 +127,7 @@ constexpr FormatEntry kFormats[] = {
      .writes_frames = true,
      .is_table = true,
      .packs_pieces = false,
+     .in_folders = InFolders::kByReader,
      .summarize = SummarizeArrow,
      .read = ReadArrowMatrix,
      .read_frame = ReadArrowFrame,
@@ -137,6 +141,7 @@ constexpr FormatEntry kFormats[] = {
      .writes_frames = true,
      .is_table = true,
      .packs_pieces = false,
+     .in_folders = InFolders::kByReader,
      .summarize = SummarizeArrow,
      .read = ReadArrowMatrix,
      .read_frame = ReadArrowFrame,
@@ -233,6 +238,10 @@ std::string NamesOfWrittenFormats(DataType type) {
     return (entry.writes_matrices && type != DataType::kFrame) ||
            (entry.writes_frames && type != DataType::kMatrix);
   });
+}
+
+std::string NamesOfFolderFormats() {
+  return NamesOf([](const FormatEntry& entry) { return entry.in_folders != InFolders::kNot; });
 }
 
 std::string NamesOfReadFormats() {

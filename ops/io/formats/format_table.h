@@ -15,6 +15,13 @@ namespace heddle::ops {
 
 class ChunkLooks;  // ops/io/formats/chunk_looks.h
 
+/// In which way the files of a folder are one value, their rows one below the other.
+enum class InFolders : uint8_t {
+  kNot,         ///< They are not.
+  kByReader,    ///< The reader of the format knows (of text: lines follow lines).
+  kFileByFile,  ///< Each is read as it would be alone (ops/io/formats/stacked_files.h).
+};
+
 struct FormatEntry {
   FileFormat format;
   std::string_view name;              ///< As format= and metadata have it.
@@ -29,6 +36,8 @@ struct FormatEntry {
   bool turns_arrays = false;  ///< Its readers know options.transposed.
   /// Its writers pack pieces as options.packing says, on all threads; the others are packed as they give.
   bool packs_pieces = true;
+
+  InFolders in_folders = InFolders::kNot;
 
   bool shares_looks = false;            ///< summarize_text looks at chunks by ChunkLooks alone.
   bool shares_looks_at_frames = false;  ///< The same of summarize_text_frame.
@@ -70,6 +79,8 @@ const FormatEntry* FindFormatByEnding(std::string_view path);
 std::string NamesOfFormats(DataType type = DataType::kUnknown);
 /// The same of the formats in which it is written.
 std::string NamesOfWrittenFormats(DataType type = DataType::kUnknown);
+/// Those of which a folder of files can be written.
+std::string NamesOfFolderFormats();
 /// Those that are read and not written.
 std::string NamesOfReadFormats();
 

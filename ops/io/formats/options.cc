@@ -6,6 +6,7 @@
 #include <cctype>
 #include <utility>
 
+#include "core/text/utf8.h"
 #include "core/values/sizes.h"
 #include "ops/base/whole_number.h"
 #include "ops/io/formats/fields.h"
@@ -242,6 +243,18 @@ Status CheckSeparators(const WriteOptions& options) {
                          options.separator);
 }
 
+namespace {
+
+Result<int64_t> TakeParts(const Scalar& value) {
+  constexpr int64_t kMostParts = 100'000;  // Their numbers have five digits.
+  const std::optional<int64_t> parts = WholeNumber(value);
+  if (parts && *parts >= 1 && *parts <= kMostParts) return *parts;
+  return InvalidArgument("write: parts is a number of files from 1 to {}, not {}", kMostParts,
+                         ShownInLine(value.ToText(), 40));
+}
+
+}  // namespace
+
 Result<WriteOptions> ResolveWriteOptions(const Node& node) {
   WriteOptions options;
   for (const auto& [name, value] : node.attributes) {
@@ -263,6 +276,8 @@ Result<WriteOptions> ResolveWriteOptions(const Node& node) {
         if (lower == Name(packing)) options.packing = packing;
       if (!options.packing)
         return InvalidArgument("write: compression is none, gzip or zstd, not '{}'", value.ToText());
+    } else if (name == "parts") {
+      HEDDLE_ASSIGN_OR_RETURN(options.parts, TakeParts(value));
     } else if (name == "description") {
       options.description = value.ToText();
     }

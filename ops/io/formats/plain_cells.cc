@@ -127,6 +127,10 @@ Result<Matrix> CollectRows(const ReadOptions& options, const FileSummary& summar
   return matrix;
 }
 
+int64_t RowsOfCellPiece(int64_t columns) {
+  return std::max<int64_t>(1, kCellsOfPiece / std::max<int64_t>(1, columns));
+}
+
 Status GiveCells(const Matrix& matrix, const std::optional<Packing>& packing,
                  const std::atomic<bool>* cancelled, const ByteSink& sink) {
   struct Piece {
@@ -139,13 +143,15 @@ Status GiveCells(const Matrix& matrix, const std::optional<Packing>& packing,
     }
   };
   const bool doubles = matrix.element_type() == ElementType::kFloat64;
+  const int64_t cells_of_rows = RowsOfCellPiece(matrix.columns()) * matrix.columns();
   int64_t at = 0;
   return GiveInOrder<Piece>(
       cancelled,
       [&](Piece* piece) {
         if (at >= matrix.cells()) return false;
         piece->begin = at;
-        piece->end = at = std::min(at + kCellsOfPiece, matrix.cells());
+        at = std::min(at + kCellsOfPiece, (at / cells_of_rows + 1) * cells_of_rows);
+        piece->end = at = std::min(at, matrix.cells());
         return true;
       },
       [&](Piece* piece) {

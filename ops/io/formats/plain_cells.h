@@ -28,7 +28,9 @@ Result<Matrix> CollectRows(const ReadOptions& options, const FileSummary& summar
 
 /// Gives all cells of a matrix to the sink, row by row, as doubles in little endian. What is no number has
 /// always the same bits: which NaN it is depends on the plan (docs/numerics.md R7), a file must not.
-/// Pieces are packed, each for itself, where `packing` says how.
+/// Pieces are packed, each for itself, where `packing` says how; after so many rows as RowsOfCellPiece() says
+/// a new one begins.
+int64_t RowsOfCellPiece(int64_t columns);
 Status GiveCells(const Matrix& matrix, const std::optional<Packing>& packing,
                  const std::atomic<bool>* cancelled, const ByteSink& sink);
 

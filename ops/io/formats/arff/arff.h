@@ -28,8 +28,9 @@ Result<FileSummary> SummarizeArffFrame(const ReadOptions& options, const TextFil
 Result<Frame> ReadArffFrame(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                             int64_t row_begin, int64_t row_end);
 
-/// Rows with all their values; the attributes come before the first one. Booleans are nominal, texts are
-/// strings.
+/// What stands before the first row: the attributes. Booleans are nominal, texts are strings.
+std::string ArffBeginning(const Schema& schema);
+/// Rows with all their values.
 Status WriteArff(const Frame& frame, const WriteOptions& options, const ByteSink& sink);
 
 }  // namespace heddle::ops

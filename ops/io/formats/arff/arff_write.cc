@@ -21,7 +21,9 @@ std::string_view TypeOf(ColumnType type) {
   HEDDLE_CHECK(false, "columns of every storage have a type");
 }
 
-std::string HeaderOf(const Schema& schema) {
+}  // namespace
+
+std::string ArffBeginning(const Schema& schema) {
   std::string text = "@relation heddle\n\n";
   for (int64_t j = 0; j < schema.columns(); ++j) {
     text += "@attribute ";
@@ -30,6 +32,8 @@ std::string HeaderOf(const Schema& schema) {
   }
   return text + "\n@data\n";
 }
+
+namespace {
 
 void AppendRow(const Frame& frame, std::span<const Column> columns, int64_t row, std::string* out) {
   for (size_t j = 0; j < columns.size(); ++j) {
@@ -51,8 +55,6 @@ void AppendRow(const Frame& frame, std::span<const Column> columns, int64_t row,
 }  // namespace
 
 Status WriteArff(const Frame& frame, const WriteOptions& options, const ByteSink& sink) {
-  if (options.rows_before == 0)
-    HEDDLE_RETURN_IF_ERROR(PackingSink(options.packing, sink)(HeaderOf(*frame.schema())));
   std::vector<Column> columns;
   for (int64_t j = 0; j < frame.columns(); ++j) columns.push_back(frame.column(j));
   return GiveRows<std::string>(frame, options, sink, [&](int64_t begin, int64_t end, std::string* text) {

@@ -16,12 +16,10 @@ namespace {
 constexpr std::string_view kSequenceFile = "SEQ";  // Hadoop's, in which SystemDS keeps its blocks
 
 // What a file is that does not begin as a binary file does.
-Status IsForeign(const std::string& path, std::string_view beginning, bool is_folder) {
+Status IsForeign(const std::string& path, std::string_view beginning) {
   if (beginning.starts_with(kSequenceFile))
     return DataLoss("cannot read '{}': it is a binary file of SystemDS, which Heddle does not read", path)
         .WithNote("let SystemDS write it as format=\"csv\" or format=\"text\"");
-  if (is_folder)
-    return DataLoss("cannot read '{}': it is a folder, a binary file of Heddle is one file", path);
   if (beginning.starts_with(kBinaryMark.substr(0, 4)))
     return DataLoss("cannot read '{}': its line ends were changed, as when a binary file is copied as text",
                     path);
@@ -58,8 +56,7 @@ Result<BinaryFile> BinaryFile::Open(const ReadOptions& options, Files& files) {
   file.path_ = options.path;
   HEDDLE_ASSIGN_OR_RETURN(file.file_, files.Open(options.path));
   HEDDLE_ASSIGN_OR_RETURN(const std::string beginning, Beginning(*file.file_));
-  const bool is_folder = files.IsDirectory(options.path);
-  if (is_folder || beginning != kBinaryMark) return IsForeign(options.path, beginning, is_folder);
+  if (beginning != kBinaryMark) return IsForeign(options.path, beginning);
   HEDDLE_RETURN_IF_ERROR(file.ReadHeader());
   HEDDLE_RETURN_IF_ERROR(file.ReadIndex());
   return file;
@@ -261,11 +258,28 @@ int64_t BytesOfColumnPiece(ColumnType type, int64_t rows, const ColumnPiece& pie
   return SaturatingSum(cells, behind);
 }
 
+namespace {
+
+// If a row has that many bytes.
 int64_t RowsOfBlock(int64_t rows, double bytes_of_row) {
   constexpr double kBytesOfBlock = 1 << 20;
   const double fit = kBytesOfBlock / std::max(bytes_of_row, 1.0);
   const auto most = std::max<int64_t>(1, static_cast<int64_t>(std::min<double>(fit, kMostRowsOfBlock)));
   return std::clamp<int64_t>(rows, 1, most);
+}
+
+}  // namespace
+
+int64_t RowsOfMatrixBlock(const Shape& shape, ElementType type, int64_t stored) {
+  const double cell = type == ElementType::kFloat64 ? sizeof(double) : sizeof(float);
+  const double of_row = static_cast<double>(stored) / static_cast<double>(std::max<int64_t>(1, shape.rows));
+  return RowsOfBlock(shape.rows, std::min(static_cast<double>(shape.columns) * cell,
+                                          of_row * (cell + sizeof(int32_t)) + sizeof(uint32_t)));
+}
+
+int64_t RowsOfFrameBlock(const Schema& schema, int64_t rows, int64_t text_bytes) {
+  const double bytes = static_cast<double>(FixedBytes(schema, rows)) + static_cast<double>(text_bytes);
+  return RowsOfBlock(rows, bytes / static_cast<double>(std::max<int64_t>(1, rows)));
 }
 
 }  // namespace heddle::ops

@@ -85,8 +85,8 @@ class BinaryFile {
   CountedBytes index_;  // As it lies in the file: a file may have as many blocks as it likes.
 };
 
-/// Writes a file block by block. `encode` makes the bytes, layout, stored cells and columns of rows
-/// [begin, end); it is called by several threads at once. A schema makes it a file of a frame.
+/// A block on its way into a file. EncodeBlock makes that of rows [begin, end); it is called by several
+/// threads at once.
 struct EncodedBlock {
   CountedBytes bytes;
   std::string_view borrowed;  ///< Instead of `bytes`: memory that is as the file is to be.
@@ -97,18 +97,43 @@ struct EncodedBlock {
   std::string_view view() const { return borrowed.data() == nullptr ? bytes.view() : borrowed; }
 };
 using EncodeBlock = std::function<Status(int64_t begin, int64_t end, EncodedBlock* block)>;
-Status WriteBinaryFile(const Shape& shape, const Schema* schema, int64_t rows_of_block,
-                       const EncodeBlock& encode, const WriteOptions& options, const ByteSink& sink);
 
-/// The block of all rows of a matrix of doubles, or of a frame. Columns of the block are those of a frame.
-Status EncodeRows(const Matrix& rows, EncodedBlock* block);
-Status EncodeRows(const Frame& rows, EncodedBlock* block);
-/// Cells of a matrix of doubles that are not +0.0, and bytes of a row in a block where a row has so many.
+/// What the end of a file tells of blocks that follow each other.
+struct BinaryIndex {
+  std::string entries;  ///< Their offsets count from the first of them.
+  int64_t blocks = 0;
+  uint64_t bytes = 0;
+  uint64_t stored = 0;
+
+  /// Blocks that follow these.
+  void Append(BinaryIndex next);
+
+ private:
+  static void Move(std::string* entries, int64_t blocks, uint64_t offset);
+  friend std::string BinaryEndBytes(BinaryIndex, uint64_t);
+};
+
+/// The three parts of a file, one behind the other: its header (a schema makes it a file of a frame), the
+/// blocks of all rows, what tells where the blocks are. Blocks are of `rows_of_block` rows, and may be made
+/// and written a few at a time; packed as the options say.
+std::string BinaryHeaderBytes(const Shape& shape, const Schema* schema, int64_t rows_of_block);
+Status GiveBinaryBlocks(int64_t rows, int64_t rows_of_block, const EncodeBlock& encode,
+                        const WriteOptions& options, const ByteSink& sink, BinaryIndex* index);
+Status GiveBinaryBlocks(const Value& rows, int64_t rows_of_block, const WriteOptions& options,
+                        const ByteSink& sink, BinaryIndex* index);
+/// `begin` is where the first block is.
+std::string BinaryEndBytes(BinaryIndex index, uint64_t begin);
+
+/// The block of rows [begin, end) of a matrix or frame. Columns of the block are those of a frame.
+Status EncodeRows(const Matrix& matrix, int64_t begin, int64_t end, EncodedBlock* block);
+Status EncodeRows(const Frame& frame, int64_t begin, int64_t end, EncodedBlock* block);
+/// Cells of a matrix that are not +0.0.
 int64_t CountStoredCells(const Matrix& matrix);
-double BytesOfMatrixRow(int64_t columns, double stored_in_row);
 
-/// Rows so many that a block has about a megabyte, if a row has that many bytes.
-int64_t RowsOfBlock(int64_t rows, double bytes_of_row);
+/// Rows so many that a block has about a megabyte: of a matrix that stores so many cells, of a frame whose
+/// texts have so many bytes.
+int64_t RowsOfMatrixBlock(const Shape& shape, ElementType type, int64_t stored);
+int64_t RowsOfFrameBlock(const Schema& schema, int64_t rows, int64_t text_bytes);
 
 /// Blocks and their parts begin at multiples of 8 bytes; what is between them is 0.
 constexpr int64_t RoundUpTo8(int64_t bytes) { return (bytes + 7) / 8 * 8; }
@@ -122,7 +147,5 @@ Result<Matrix> ReadBinaryMatrix(const ReadOptions& options, const FileSummary& s
                                 int64_t row_end, Files& files);
 Result<Frame> ReadBinaryFrame(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
                               int64_t row_end, Files& files);
-Status WriteBinaryMatrix(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink);
-Status WriteBinaryFrame(const Frame& frame, const WriteOptions& options, const ByteSink& sink);
 
 }  // namespace heddle::ops

@@ -200,18 +200,9 @@ Status TakeBlock(const BinaryFile& file, int64_t block, const char* bytes, int64
 
 }  // namespace
 
-Status WriteBinaryFrame(const Frame& frame, const WriteOptions& options, const ByteSink& sink) {
-  double bytes = static_cast<double>(FixedBytes(*frame.schema(), frame.rows()));
-  for (int64_t j = 0; j < frame.columns(); ++j) bytes += static_cast<double>(frame.column(j).text_bytes());
-  const int64_t rows =
-      RowsOfBlock(frame.rows(), bytes / static_cast<double>(std::max<int64_t>(1, frame.rows())));
-  return WriteBinaryFile(
-      frame.shape(), frame.schema().get(), rows,
-      [&](int64_t begin, int64_t end, EncodedBlock* block) { return Encode(frame, begin, end, block); },
-      options, sink);
+Status EncodeRows(const Frame& frame, int64_t begin, int64_t end, EncodedBlock* block) {
+  return Encode(frame, begin, end, block);
 }
-
-Status EncodeRows(const Frame& rows, EncodedBlock* block) { return Encode(rows, 0, rows.rows(), block); }
 
 Result<Frame> ReadBinaryFrame(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
                               int64_t row_end, Files& files) {

@@ -134,23 +134,6 @@ Status Encode(const Matrix& matrix, int64_t begin, int64_t end, EncodedBlock* bl
   return OkStatus();
 }
 
-template <typename T>
-double BytesOfRow(int64_t columns, double stored) {
-  return std::min(static_cast<double>(columns) * sizeof(T),
-                  stored * (sizeof(T) + sizeof(int32_t)) + sizeof(uint32_t));
-}
-
-template <typename T>
-Status Write(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink) {
-  // Of a row on the average.
-  const double stored =
-      static_cast<double>(CountStored<T>(matrix)) / static_cast<double>(std::max<int64_t>(1, matrix.rows()));
-  return WriteBinaryFile(
-      matrix.shape(), nullptr, RowsOfBlock(matrix.rows(), BytesOfRow<T>(matrix.columns(), stored)),
-      [&](int64_t begin, int64_t end, EncodedBlock* block) { return Encode<T>(matrix, begin, end, block); },
-      options, sink);
-}
-
 // Rows [begin, end) of a matrix as they come out of blocks.
 class Target {
  public:
@@ -285,26 +268,21 @@ class Target {
 
 }  // namespace
 
-Status WriteBinaryMatrix(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink) {
-  return matrix.element_type() == ElementType::kFloat64 ? Write<double>(matrix, options, sink)
-                                                        : Write<float>(matrix, options, sink);
+Status EncodeRows(const Matrix& matrix, int64_t begin, int64_t end, EncodedBlock* block) {
+  return matrix.element_type() == ElementType::kFloat64 ? Encode<double>(matrix, begin, end, block)
+                                                        : Encode<float>(matrix, begin, end, block);
 }
 
-Status EncodeRows(const Matrix& rows, EncodedBlock* block) {
-  return Encode<double>(rows, 0, rows.rows(), block);
-}
-
-int64_t CountStoredCells(const Matrix& matrix) { return CountStored<double>(matrix); }
-
-double BytesOfMatrixRow(int64_t columns, double stored_in_row) {
-  return BytesOfRow<double>(columns, stored_in_row);
+int64_t CountStoredCells(const Matrix& matrix) {
+  return matrix.element_type() == ElementType::kFloat64 ? CountStored<double>(matrix)
+                                                        : CountStored<float>(matrix);
 }
 
 Result<Matrix> ReadBinaryMatrix(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
                                 int64_t row_end, Files& files) {
   HEDDLE_ASSIGN_OR_RETURN(const BinaryFile file, BinaryFile::Open(options, files));
   if (file.size() != summary.text_bytes || file.schema() != nullptr || file.shape() != summary.shape ||
-      ChooseFormat(file.shape(), file.stored()) != summary.format)
+      file.stored() != summary.stored)
     return ItChanged(options);
   HEDDLE_ASSIGN_OR_RETURN(Target target, Target::Make(file, summary.format, row_begin, row_end));
   HEDDLE_RETURN_IF_ERROR(file.Visit(

@@ -26,7 +26,20 @@ std::string SchemaBytes(const Schema& schema) {
   return bytes;
 }
 
-std::string HeaderBytes(const Shape& shape, const Schema* schema, int64_t rows_of_block) {
+void AppendEntry(const EncodedBlock& block, uint64_t offset, uint32_t checksum, std::string* index) {
+  Append(BinaryEntry{.offset = offset,
+                     .bytes = block.view().size(),
+                     .stored = static_cast<uint64_t>(block.stored),
+                     .layout = static_cast<uint32_t>(block.layout),
+                     .checksum = checksum},
+         index);
+  for (const ColumnPiece& piece : block.columns)
+    Append(static_cast<uint64_t>(piece.text_bytes) << 1 | static_cast<uint64_t>(piece.may_miss), index);
+}
+
+}  // namespace
+
+std::string BinaryHeaderBytes(const Shape& shape, const Schema* schema, int64_t rows_of_block) {
   const std::string schema_bytes = schema == nullptr ? std::string() : SchemaBytes(*schema);
   BinaryHeader header = {};
   kBinaryMark.copy(header.mark, sizeof(header.mark));
@@ -44,37 +57,39 @@ std::string HeaderBytes(const Shape& shape, const Schema* schema, int64_t rows_o
   return bytes + schema_bytes;
 }
 
-void AppendEntry(const EncodedBlock& block, uint64_t offset, uint32_t checksum, std::string* index) {
-  Append(BinaryEntry{.offset = offset,
-                     .bytes = block.view().size(),
-                     .stored = static_cast<uint64_t>(block.stored),
-                     .layout = static_cast<uint32_t>(block.layout),
-                     .checksum = checksum},
-         index);
-  for (const ColumnPiece& piece : block.columns)
-    Append(static_cast<uint64_t>(piece.text_bytes) << 1 | static_cast<uint64_t>(piece.may_miss), index);
+void BinaryIndex::Move(std::string* entries, int64_t blocks, uint64_t offset) {
+  if (blocks == 0) return;
+  const size_t bytes_of_entry = entries->size() / static_cast<size_t>(blocks);
+  for (size_t at = 0; at < entries->size(); at += bytes_of_entry) {
+    static_assert(offsetof(BinaryEntry, offset) == 0);
+    const uint64_t moved = Load<uint64_t>(entries->data() + at) + offset;
+    std::memcpy(entries->data() + at, &moved, sizeof(moved));
+  }
 }
 
-std::string EndBytes(const std::string& index, uint64_t offset, uint64_t stored) {
+void BinaryIndex::Append(BinaryIndex next) {
+  Move(&next.entries, next.blocks, bytes);
+  entries += next.entries;
+  blocks += next.blocks;
+  bytes += next.bytes;
+  stored += next.stored;
+}
+
+std::string BinaryEndBytes(BinaryIndex index, uint64_t begin) {
+  BinaryIndex::Move(&index.entries, index.blocks, begin);
   BinaryEnd end = {};
-  end.index = offset;
-  end.stored = stored;
+  end.index = begin + index.bytes;
+  end.stored = index.stored;
   kBinaryEndMark.copy(end.mark, sizeof(end.mark));
   std::string bytes;
   Append(end, &bytes);
-  end.checksum = Crc32c({bytes.data(), offsetof(BinaryEnd, checksum)}, Crc32c(index));
-  bytes.clear();
-  Append(end, &bytes);
-  return bytes;
+  end.checksum = Crc32c({bytes.data(), offsetof(BinaryEnd, checksum)}, Crc32c(index.entries));
+  Append(end, &index.entries);
+  return std::move(index.entries);
 }
 
-}  // namespace
-
-Status WriteBinaryFile(const Shape& shape, const Schema* schema, int64_t rows_of_block,
-                       const EncodeBlock& encode, const WriteOptions& options, const ByteSink& sink) {
-  const std::string header = HeaderBytes(shape, schema, rows_of_block);
-  const ByteSink pack = PackingSink(options.packing, sink);
-  HEDDLE_RETURN_IF_ERROR(pack(header));
+Status GiveBinaryBlocks(int64_t rows, int64_t rows_of_block, const EncodeBlock& encode,
+                        const WriteOptions& options, const ByteSink& sink, BinaryIndex* index) {
   struct Piece {
     int64_t begin = 0;
     int64_t end = 0;
@@ -82,15 +97,13 @@ Status WriteBinaryFile(const Shape& shape, const Schema* schema, int64_t rows_of
     uint32_t checksum = 0;
     std::string packed;
   };
-  std::string index;
-  uint64_t offset = header.size(), stored = 0;
   int64_t next_row = 0;
-  HEDDLE_RETURN_IF_ERROR(GiveInOrder<Piece>(
+  return GiveInOrder<Piece>(
       options.cancelled,
       [&](Piece* piece) {
-        if (next_row >= shape.rows) return false;
+        if (next_row >= rows) return false;
         piece->begin = next_row;
-        piece->end = next_row = std::min(next_row + rows_of_block, shape.rows);
+        piece->end = next_row = std::min(next_row + rows_of_block, rows);
         return true;
       },
       [&](Piece* piece) {
@@ -100,13 +113,23 @@ Status WriteBinaryFile(const Shape& shape, const Schema* schema, int64_t rows_of
       },
       [&](Piece* piece) {
         const std::string_view bytes = piece->block.view();
-        AppendEntry(piece->block, offset, piece->checksum, &index);
-        offset += bytes.size();
-        stored += static_cast<uint64_t>(piece->block.stored);
+        AppendEntry(piece->block, index->bytes, piece->checksum, &index->entries);
+        ++index->blocks;
+        index->bytes += bytes.size();
+        index->stored += static_cast<uint64_t>(piece->block.stored);
         return sink(options.packing ? std::string_view(piece->packed) : bytes);
-      }));
-  HEDDLE_RETURN_IF_ERROR(pack(index));
-  return pack(EndBytes(index, offset, stored));
+      });
+}
+
+Status GiveBinaryBlocks(const Value& rows, int64_t rows_of_block, const WriteOptions& options,
+                        const ByteSink& sink, BinaryIndex* index) {
+  return GiveBinaryBlocks(
+      rows.shape().rows, rows_of_block,
+      [&](int64_t begin, int64_t end, EncodedBlock* block) {
+        return rows.IsFrame() ? EncodeRows(rows.frame(), begin, end, block)
+                              : EncodeRows(rows.matrix(), begin, end, block);
+      },
+      options, sink, index);
 }
 
 }  // namespace heddle::ops

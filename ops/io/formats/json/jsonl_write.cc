@@ -55,14 +55,15 @@ bool AppendValue(const Frame& frame, int64_t row, int64_t column, std::string* o
   return true;
 }
 
-Status AppendRow(const Frame& frame, int64_t row, const std::vector<std::string>& names, std::string* out) {
+Status AppendRow(const Frame& frame, int64_t row, int64_t rows_before, const std::vector<std::string>& names,
+                 std::string* out) {
   out->push_back(names.empty() ? '[' : '{');
   for (int64_t j = 0; j < frame.columns(); ++j) {
     if (j > 0) out->push_back(',');
     if (!names.empty()) out->append(names[static_cast<size_t>(j)]);
     if (!AppendValue(frame, row, j, out))
       return FailedPrecondition("write: row {}, column {}: the text is no UTF-8, which jsonl cannot hold",
-                                row + 1, j + 1)
+                                rows_before + row + 1, j + 1)
           .WithNote("format binary holds any bytes");
   }
   out->append(names.empty() ? "]\n" : "}\n");
@@ -73,13 +74,13 @@ Status AppendRow(const Frame& frame, int64_t row, const std::vector<std::string>
 
 Status WriteJsonl(const Frame& frame, const WriteOptions& options, const ByteSink& sink) {
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesInJson(*frame.schema()));
-  return GiveRows<std::string>(frame, options, sink,
-                               [&](int64_t begin, int64_t end, std::string* text) -> Status {
-                                 text->clear();
-                                 for (int64_t i = begin; i < end; ++i)
-                                   HEDDLE_RETURN_IF_ERROR(AppendRow(frame, i, names, text));
-                                 return OkStatus();
-                               });
+  return GiveRows<std::string>(
+      frame, options, sink, [&](int64_t begin, int64_t end, std::string* text) -> Status {
+        text->clear();
+        for (int64_t i = begin; i < end; ++i)
+          HEDDLE_RETURN_IF_ERROR(AppendRow(frame, i, options.rows_before, names, text));
+        return OkStatus();
+      });
 }
 
 }  // namespace heddle::ops

@@ -193,8 +193,4 @@ Result<Matrix> ReadNpy(const ReadOptions& options, const FileSummary& summary, i
   return ReadArrayRows(options, summary, header, *file, row_begin, row_end);
 }
 
-Status WriteNpy(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink) {
-  return WriteArray(matrix, options.packing, options.cancelled, sink);
-}
-
 }  // namespace heddle::ops

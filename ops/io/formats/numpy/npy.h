@@ -57,6 +57,5 @@ int64_t BytesOfArray(const Shape& shape);
 Result<FileSummary> SummarizeNpy(const ReadOptions& options, Files& files);
 Result<Matrix> ReadNpy(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
                        int64_t row_end, Files& files);
-Status WriteNpy(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink);
 
 }  // namespace heddle::ops

@@ -11,20 +11,25 @@
 
 namespace heddle::ops {
 
+/// So many rows of a frame become one piece: so short that many of them are little memory, and so long that
+/// threads are busy with it.
+inline int64_t RowsOfFramePiece(int64_t columns) {
+  constexpr int64_t kCellsOfPiece = 1 << 14;
+  return std::max<int64_t>(1, kCellsOfPiece / std::max<int64_t>(columns, 1));
+}
+
 /// Rows of a frame as text, made by all threads and given to `sink` in their order, packed as the options
 /// say. `fill(begin, end, text)` puts those rows into a Text, which is used again: std::string, or a type
 /// that becomes a string_view.
 template <typename Text, typename Fill>
 Status GiveRows(const Frame& frame, const WriteOptions& options, const ByteSink& sink, Fill fill) {
-  // A piece is so short that many of them are little memory, and so long that threads are busy with it.
-  constexpr int64_t kCellsOfPiece = 1 << 14;
   struct Piece {
     int64_t begin = 0;
     int64_t end = 0;
     Text text;
     std::string packed;
   };
-  const int64_t rows_of_piece = std::max<int64_t>(1, kCellsOfPiece / std::max<int64_t>(frame.columns(), 1));
+  const int64_t rows_of_piece = RowsOfFramePiece(frame.columns());
   int64_t next_row = 0;
   return GiveInOrder<Piece>(
       options.cancelled,

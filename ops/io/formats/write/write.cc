@@ -144,17 +144,65 @@ struct Place {
 // A piece is so short that many of them are little memory, and so long that threads are busy with it.
 constexpr int64_t kSlotsOfPiece = 1 << 14;
 
-// Where a piece that begins at `at` ends. The end of a row counts as a slot, so that empty rows end a piece,
-// too.
-Place EndOfPiece(const Matrix& matrix, const Slots& slots, Place at) {
-  for (int64_t left = kSlotsOfPiece; at.row < matrix.rows() && left > 0;) {
-    const int64_t of_row = slots.OfRow(at.row);
-    const int64_t taken = std::min(left, of_row - at.slot);
-    left -= taken + 1;
-    at = at.slot + taken == of_row ? Place{at.row + 1, 0} : Place{at.row, at.slot + taken};
-  }
-  return at;
+// Behind `count` cells of a row that give some text, from a slot on, and how many there are.
+template <typename T>
+int64_t BehindCells(std::span<const T> slots, int64_t slot, int64_t count, int64_t* taken) {
+  for (; slot < std::ssize(slots) && *taken < count; ++slot) *taken += slots[static_cast<size_t>(slot)] != 0;
+  return slot;
 }
+
+// Where a piece that begins at `at` ends. The end of a row counts as a slot, so that empty rows end a piece,
+// too. What is packed may not depend on how cells are stored: a slot is then a cell that gives text, and
+// after every `rows_of_unit` rows a new piece begins.
+class PieceEnds {
+ public:
+  PieceEnds(const Matrix& matrix, const WriteOptions& options, int64_t rows_of_unit)
+      : matrix_(matrix),
+        slots_(matrix, options.format),
+        is_packed_(options.packing.has_value()),
+        counts_cells_(is_packed_ && options.format != FileFormat::kCsv),
+        rows_of_unit_(rows_of_unit) {}
+
+  const Slots& slots() const { return slots_; }
+
+  Place EndOf(Place at) const {
+    int64_t end = matrix_.rows();
+    if (is_packed_) end = std::min(end, (at.row / rows_of_unit_ + 1) * rows_of_unit_);
+    for (int64_t left = kSlotsOfPiece; at.row < end && left > 0;) {
+      int64_t taken = 0;
+      const int64_t slot = Behind(at, left, &taken);
+      left -= taken + 1;
+      at = slot == slots_.OfRow(at.row) ? Place{at.row + 1, 0} : Place{at.row, slot};
+    }
+    return at;
+  }
+
+ private:
+  int64_t Behind(const Place& at, int64_t count, int64_t* taken) const {
+    const int64_t of_row = slots_.OfRow(at.row);
+    if (!counts_cells_) {
+      *taken = std::min(count, of_row - at.slot);
+      return at.slot + *taken;
+    }
+    const int64_t first = matrix_.IsSparse() ? matrix_.row_offsets()[at.row] : at.row * matrix_.columns();
+    const auto behind = [&]<typename T>(const T* cells) {
+      int64_t slot = BehindCells<T>({cells + first, static_cast<size_t>(of_row)}, at.slot, count, taken);
+      // Zeros at the end of a row are no piece of their own.
+      int64_t more = 0;
+      if (BehindCells<T>({cells + first, static_cast<size_t>(of_row)}, slot, 1, &more) == of_row && more == 0)
+        slot = of_row;
+      return slot;
+    };
+    return matrix_.element_type() == ElementType::kFloat64 ? behind(matrix_.values<double>())
+                                                           : behind(matrix_.values<float>());
+  }
+
+  const Matrix& matrix_;
+  const Slots slots_;
+  const bool is_packed_;
+  const bool counts_cells_;
+  const int64_t rows_of_unit_;
+};
 
 struct Piece {
   Place begin;
@@ -177,30 +225,35 @@ void FillPiece(const Matrix& matrix, const Slots& slots, const WriteOptions& opt
 
 }  // namespace
 
-Status WriteTextRows(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink,
-                     bool* any_bytes) {
-  const Slots slots(matrix, options.format);
+int64_t RowsOfTextUnit(const Shape& shape, int64_t nonzeros, FileFormat format) {
+  const int64_t rows = std::max<int64_t>(1, shape.rows);
+  const int64_t slots_of_row = format == FileFormat::kCsv ? shape.columns : nonzeros / rows;
+  return std::max<int64_t>(1, kSlotsOfPiece / (slots_of_row + 1));
+}
+
+Status WriteTextRows(const Matrix& matrix, int64_t rows_of_unit, const WriteOptions& options,
+                     const ByteSink& sink) {
+  const PieceEnds ends(matrix, options, rows_of_unit);
   Place at;
   return GiveInOrder<Piece>(
       options.cancelled,
       [&](Piece* piece) {
         if (at.row >= matrix.rows()) return false;
         piece->begin = at;
-        piece->end = at = EndOfPiece(matrix, slots, at);
+        piece->end = at = ends.EndOf(at);
         return true;
       },
       [&](Piece* piece) {
-        FillPiece(matrix, slots, options, piece);
+        FillPiece(matrix, ends.slots(), options, piece);
         return PackPiece(options.packing, piece->text.view(), &piece->packed);
       },
       [&](Piece* piece) {
-        *any_bytes |= !piece->text.view().empty();
         return sink(options.packing ? std::string_view(piece->packed) : piece->text.view());
       });
 }
 
-Status WriteTextBeginning(const Shape& shape, int64_t nonzeros, const WriteOptions& options,
-                          const ByteSink& sink) {
+Status GiveTextBeginning(const Shape& shape, int64_t nonzeros, const WriteOptions& options,
+                         const ByteSink& sink) {
   if (options.format == FileFormat::kMatrixMarket)
     return sink(fmt::format("%%MatrixMarket matrix coordinate real general\n{} {} {}\n", shape.rows,
                             shape.columns, nonzeros));
@@ -210,32 +263,15 @@ Status WriteTextBeginning(const Shape& shape, int64_t nonzeros, const WriteOptio
     if (j > 1) names.Append(options.separator);
     names.Append('C');
     names.AppendNumber(j);
+    if (j == shape.columns) names.Append('\n');
     if (j % kSlotsOfPiece != 0 && j != shape.columns) continue;
     HEDDLE_RETURN_IF_ERROR(sink(names.view()));
     names.Clear();
   }
-  return sink("\n");
-}
-
-Status WriteTextEnd(bool any_bytes, const WriteOptions& options, const ByteSink& sink) {
-  return options.format == FileFormat::kText && !any_bytes ? sink("0 0 0\n") : OkStatus();
+  return OkStatus();
 }
 
 namespace {
-
-Status WriteMatrix(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink) {
-  const FormatEntry& entry = EntryOf(options.format);
-  if (!entry.writes_matrices)
-    return FailedPrecondition("write: a matrix cannot be written in format '{}'", entry.name)
-        .WithNote("formats of matrices are " + NamesOfWrittenFormats(DataType::kMatrix));
-  if (entry.write != nullptr) return entry.write(matrix, options, sink);
-  bool any_bytes = false;
-  const ByteSink pack = PackingSink(options.packing, sink);
-  const int64_t nonzeros = options.format == FileFormat::kMatrixMarket ? matrix.CountNonzeros() : kUnknown;
-  HEDDLE_RETURN_IF_ERROR(WriteTextBeginning(matrix.shape(), nonzeros, options, pack));
-  HEDDLE_RETURN_IF_ERROR(WriteTextRows(matrix, options, sink, &any_bytes));
-  return WriteTextEnd(any_bytes, options, pack);
-}
 
 Status WriteScalar(const Scalar& scalar, const ByteSink& sink) {
   HEDDLE_RETURN_IF_ERROR(scalar.IsString() ? sink(scalar.AsString()) : sink(scalar.ToText()));
@@ -286,12 +322,20 @@ bool CanHaveMetadata(const std::string& path) {
   return path.size() - (slash == std::string::npos ? 0 : slash + 1) + kExtension.size() <= NAME_MAX;
 }
 
-WrittenValue Written(const Value& value) {
-  WrittenValue written{.kind = value.kind(), .shape = value.shape()};
-  if (value.IsMatrix()) written.nonzeros = value.matrix().CountNonzeros();
-  if (value.IsScalar()) written.scalar_type = value.scalar().type();
-  if (value.IsFrame()) written.schema = value.frame().schema();
-  return written;
+Status CheckFormatHolds(Value::Kind kind, const WriteOptions& options) {
+  const FormatEntry& entry = EntryOf(options.format);
+  if (kind == Value::Kind::kScalar) return OkStatus();  // One line, whatever the format.
+  const bool is_frame = kind == Value::Kind::kFrame;
+  const DataType type = is_frame ? DataType::kFrame : DataType::kMatrix;
+  if (is_frame ? !entry.writes_frames : !entry.writes_matrices)
+    return FailedPrecondition("write: a {} cannot be written in format '{}'", Name(type), entry.name)
+        .WithNote(fmt::format("formats of {} are {}", is_frame ? "frames" : "matrices",
+                              NamesOfWrittenFormats(type)));
+  if (options.parts > 0 && entry.in_folders == InFolders::kNot)
+    return FailedPrecondition("write: parts={}, but a folder in format '{}' is no value", options.parts,
+                              entry.name)
+        .WithNote("formats of folders are " + NamesOfFolderFormats());
+  return OkStatus();
 }
 
 }  // namespace
@@ -300,6 +344,7 @@ Status CheckWrite(Value::Kind kind, const Shape& shape, const std::string& path,
                   const WriteOptions& options) {
   if (path.empty()) return NotFound("cannot write '': the path is empty");
   HEDDLE_RETURN_IF_ERROR(CheckSeparators(options));
+  HEDDLE_RETURN_IF_ERROR(CheckFormatHolds(kind, options));
   if (kind == Value::Kind::kMatrix && options.format == FileFormat::kLibsvm && shape.columns < 1)
     return FailedPrecondition("write: a libsvm file needs a label column, the matrix is {}", shape);
   const bool needs_cells = options.format == FileFormat::kCsv || options.format == FileFormat::kLibsvm;
@@ -323,32 +368,14 @@ Status WriteMetadata(const WrittenValue& value, const std::string& path, const W
 
 Status WriteValue(const Value& value, const std::string& path, const WriteOptions& options, Files& files) {
   HEDDLE_RETURN_IF_ERROR(CheckWrite(value.kind(), value.shape(), path, options));
+  if (!value.IsScalar()) return WriteRows(value, path, options, files);
   const Packing packing = options.packing.value_or(PackingOfPath(path));
-  // Most writers pack each piece where they make it, so that all threads do.
-  const bool in_pieces =
-      packing != Packing::kNone && !value.IsScalar() && EntryOf(options.format).packs_pieces;
-  WriteOptions own = options;
-  own.packing = in_pieces ? std::optional(packing) : std::nullopt;
-  const auto give = [&](const ByteSink& sink) {
-    switch (value.kind()) {
-      case Value::Kind::kScalar: return WriteScalar(value.scalar(), sink);
-      case Value::Kind::kMatrix: return WriteMatrix(value.matrix(), own, sink);
-      case Value::Kind::kFrame: return WriteFrame(value.frame(), own, sink);
-    }
-    HEDDLE_CHECK(false, "values of every kind can be written");
-  };
-  HEDDLE_RETURN_IF_ERROR(files.Replace(path, [&](const ByteSink& sink) -> Status {
-    if (!in_pieces) return Pack(packing, give, sink);
-    bool any = false;
-    HEDDLE_RETURN_IF_ERROR(give([&](std::string_view bytes) {
-      any = any || !bytes.empty();
-      return sink(bytes);
-    }));
-    return any ? OkStatus()
-               : Pack(
-                     packing, [](const ByteSink&) { return OkStatus(); }, sink);
+  HEDDLE_RETURN_IF_ERROR(files.Replace(path, [&](const ByteSink& sink) {
+    return Pack(
+        packing, [&](const ByteSink& to) { return WriteScalar(value.scalar(), to); }, sink);
   }));
-  return WriteMetadata(Written(value), path, options, files);
+  const WrittenValue written{.kind = value.kind(), .scalar_type = value.scalar().type()};
+  return WriteMetadata(written, path, options, files);
 }
 
 }  // namespace heddle::ops

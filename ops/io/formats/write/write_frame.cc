@@ -73,14 +73,6 @@ void AppendCsvRow(std::span<const Column> columns, int64_t row, const WriteOptio
   out->Append('\n');
 }
 
-// The row whose line is the first that is not blank in a csv file, where it is one of these; else -1.
-int64_t FirstRowOfFile(std::span<const Column> columns, int64_t rows, const WriteOptions& options) {
-  if (options.header || options.rows_before > 0) return -1;
-  int64_t row = 0;
-  while (columns.size() == 1 && row < rows && columns[0].IsMissing(row)) ++row;
-  return row;
-}
-
 // `number` is that of the row in the file.
 void AppendCells(std::span<const Column> columns, int64_t row, int64_t number, PieceText* out) {
   char beginning[kNumberRoom] = {};  // "row "
@@ -107,30 +99,38 @@ void AppendCells(std::span<const Column> columns, int64_t row, int64_t number, P
 
 }  // namespace
 
-Status WriteFrame(const Frame& frame, const WriteOptions& options, const ByteSink& sink) {
+int64_t FirstFilledRow(const Frame& frame) {
+  int64_t row = 0;
+  if (frame.columns() == 1) {
+    const Column column = frame.column(0);
+    while (row < frame.rows() && column.IsMissing(row)) ++row;
+  }
+  return row < frame.rows() ? row : INT64_MAX;
+}
+
+std::string CsvNames(const Schema& schema, const WriteOptions& options) {
+  PieceText names;
+  for (int64_t j = 0; j < schema.columns(); ++j) {
+    if (j > 0) names.Append(options.separator);
+    AppendCsvText(schema.NameOf(j), options.separator, schema.columns(), /*is_first=*/true, &names);
+  }
+  names.Append('\n');
+  return std::string(names.view());
+}
+
+Status WriteFrameRows(const Frame& frame, int64_t first_row, const WriteOptions& options,
+                      const ByteSink& sink) {
   const FormatEntry& entry = EntryOf(options.format);
-  if (!entry.writes_frames)
-    return FailedPrecondition("write: a frame cannot be written in format '{}'", entry.name)
-        .WithNote("formats of frames are " + NamesOfWrittenFormats(DataType::kFrame));
   if (entry.write_frame != nullptr) return entry.write_frame(frame, options, sink);
   const bool csv = options.format == FileFormat::kCsv;
-  if (csv && options.header && options.rows_before == 0) {
-    PieceText names;
-    for (int64_t j = 0; j < frame.columns(); ++j) {
-      if (j > 0) names.Append(options.separator);
-      AppendCsvText(frame.schema()->NameOf(j), options.separator, frame.columns(), /*is_first=*/true, &names);
-    }
-    names.Append('\n');
-    HEDDLE_RETURN_IF_ERROR(PackingSink(options.packing, sink)(names.view()));
-  }
   std::vector<Column> columns;
   for (int64_t j = 0; j < frame.columns(); ++j) columns.push_back(frame.column(j));
-  const int64_t first = FirstRowOfFile(columns, frame.rows(), options);
+  const int64_t before = options.rows_before;
   return GiveRows<PieceText>(frame, options, sink, [&](int64_t begin, int64_t end, PieceText* text) {
     text->Clear();
     for (int64_t i = begin; i < end; ++i)
-      csv ? AppendCsvRow(columns, i, options, i == first, text)
-          : AppendCells(columns, i, options.rows_before + i + 1, text);
+      csv ? AppendCsvRow(columns, i, options, before + i == first_row, text)
+          : AppendCells(columns, i, before + i + 1, text);
     return OkStatus();
   });
 }

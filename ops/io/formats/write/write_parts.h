@@ -22,15 +22,18 @@ struct WrittenValue {
 /// Whether such a value can be written there; what only the cells tell comes later.
 Status CheckWrite(Value::Kind kind, const Shape& shape, const std::string& path, const WriteOptions& options);
 
-/// Of a file of text that holds a matrix: what stands before its rows; its rows, or some of them
-/// (WriteOptions::rows_before); what stands behind them. The rows are made in parallel, a few pieces at a
-/// time, and given in order. `nonzeros` is asked for by MatrixMarket alone. Sets `any_bytes` where a row gave
-/// some.
-Status WriteTextBeginning(const Shape& shape, int64_t nonzeros, const WriteOptions& options,
-                          const ByteSink& sink);
-Status WriteTextRows(const Matrix& matrix, const WriteOptions& options, const ByteSink& sink,
-                     bool* any_bytes);
-Status WriteTextEnd(bool any_bytes, const WriteOptions& options, const ByteSink& sink);
+/// Of a file of text that holds a matrix: what stands before its rows, and its rows, or some of them
+/// (WriteOptions::rows_before). The rows are made in parallel, a few pieces at a time, and given in order;
+/// where they are packed, a new piece begins after every `rows_of_unit` rows.
+Status GiveTextBeginning(const Shape& shape, int64_t nonzeros, const WriteOptions& options,
+                         const ByteSink& sink);
+Status WriteTextRows(const Matrix& matrix, int64_t rows_of_unit, const WriteOptions& options,
+                     const ByteSink& sink);
+/// So many rows make about a piece.
+int64_t RowsOfTextUnit(const Shape& shape, int64_t nonzeros, FileFormat format);
+
+/// WriteValue() of a matrix or frame that has been checked.
+Status WriteRows(const Value& value, const std::string& path, const WriteOptions& options, Files& files);
 
 /// The .mtd of a file that is there.
 Status WriteMetadata(const WrittenValue& value, const std::string& path, const WriteOptions& options,

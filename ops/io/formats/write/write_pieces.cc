@@ -2,101 +2,86 @@
 #include "ops/io/formats/write/write_pieces.h"
 
 #include <algorithm>
-#include <optional>
+#include <utility>
 
-#include "ops/io/formats/binary/binary_file.h"
 #include "ops/io/formats/format_table.h"
-#include "ops/io/formats/write/write_frame.h"
+#include "ops/io/formats/write/file_sections.h"
 #include "ops/io/formats/write/write_parts.h"
 
 namespace heddle::ops {
 namespace {
 
-// What has to be known of all rows before the first is written, or behind the last.
-struct Totals {
-  int64_t nonzeros = 0;
-  int64_t stored = 0;      // cells that are not +0.0
-  int64_t text_bytes = 0;  // of a frame
-
-  void Add(const Value& rows) {
-    if (rows.IsMatrix()) {
-      nonzeros += rows.matrix().CountNonzeros();
-      stored += CountStoredCells(rows.matrix());
-    } else {
-      for (int64_t j = 0; j < rows.frame().columns(); ++j) text_bytes += rows.frame().column(j).text_bytes();
-    }
+// Calls take(begin, rows) piece by piece.
+template <typename Take>
+Status VisitPieces(const PiecedValue& value, const Take& take) {
+  for (int64_t begin = 0; begin < value.shape.rows;) {
+    const int64_t end = std::min(begin + value.rows_at_once, value.shape.rows);
+    HEDDLE_ASSIGN_OR_RETURN(const Value rows, value.read(begin, end));
+    HEDDLE_RETURN_IF_ERROR(take(begin, rows));
+    begin = end;
   }
-};
+  return OkStatus();
+}
+
+// Whether something of all rows has to be known before the first is written.
+bool NeedsTotals(const ValueInfo& info, const WriteOptions& options) {
+  return options.format == FileFormat::kBinary || options.format == FileFormat::kMatrixMarket ||
+         (info.IsFrame() && options.format == FileFormat::kCsv && !options.header && info.shape.columns == 1);
+}
 
 class PieceWriter {
  public:
-  PieceWriter(const PiecedValue& value, const WriteOptions& options) : value_(value), options_(options) {}
+  PieceWriter(const PiecedValue& value, const PackedOptions& options) : value_(value), options_(options) {
+    file_.info = value.schema == nullptr ? ValueInfo::OfMatrix(value.shape)
+                                         : ValueInfo::OfFrame(value.shape.rows, value.schema);
+    file_.totals.first_filled = 0;
+  }
 
   Status Write(const ByteSink& sink) {
-    if (options_.format == FileFormat::kBinary) {
-      HEDDLE_RETURN_IF_ERROR(Count());
-      return WriteBinary(sink);
+    const FileFormat format = options_.options.format;
+    const bool counts_first = NeedsTotals(file_.info, options_.options);
+    if (counts_first) {
+      file_.totals = RowTotals();
+      HEDDLE_RETURN_IF_ERROR(VisitPieces(value_, [&](int64_t begin, const Value& rows) {
+        file_.totals.Add(TotalsOf(rows, begin, format));
+        return OkStatus();
+      }));
     }
-    if (value_.schema == nullptr) {
-      if (options_.format == FileFormat::kMatrixMarket) HEDDLE_RETURN_IF_ERROR(Count());
-      HEDDLE_RETURN_IF_ERROR(WriteTextBeginning(value_.shape, totals_.nonzeros, options_, sink));
-    }
-    WriteOptions options = options_;
-    const bool counts = !is_counted_;
-    bool any_bytes = false;
-    HEDDLE_RETURN_IF_ERROR(Visit([&](int64_t begin, const Value& rows) {
-      options.rows_before = begin;
-      if (counts) totals_.Add(rows);
-      return rows.IsFrame() ? WriteFrame(rows.frame(), options, sink)
-                            : WriteTextRows(rows.matrix(), options, sink, &any_bytes);
-    }));
-    return value_.schema == nullptr ? WriteTextEnd(any_bytes, options_, sink) : OkStatus();
+    HEDDLE_RETURN_IF_ERROR(GiveBeginning(file_, options_, sink));
+    BinaryIndex index;
+    int64_t bytes = 0;
+    const ByteSink count = [&](std::string_view piece) {
+      bytes += static_cast<int64_t>(piece.size());
+      return sink(piece);
+    };
+    HEDDLE_RETURN_IF_ERROR(format == FileFormat::kBinary ? GiveBlocks(count, &index)
+                                                         : GiveRows(counts_first, count));
+    HEDDLE_ASSIGN_OR_RETURN(const std::string end, EndOf(file_, bytes, std::move(index), options_));
+    return sink(end);
   }
-  int64_t nonzeros() const { return totals_.nonzeros; }
+  int64_t nonzeros() const { return file_.totals.nonzeros; }
 
  private:
-  // Piece by piece, an empty one where there are no rows: its columns may have names.
-  template <typename Take>
-  Status Visit(const Take& take) const {
-    int64_t begin = 0;
-    do {
-      const int64_t end = std::min(begin + value_.rows_at_once, value_.shape.rows);
-      HEDDLE_ASSIGN_OR_RETURN(const Value rows, value_.read(begin, end));
-      HEDDLE_RETURN_IF_ERROR(take(begin, rows));
-      begin = end;
-    } while (begin < value_.shape.rows);
-    return OkStatus();
-  }
-
-  Status Count() {
-    is_counted_ = true;
-    return Visit([&](int64_t, const Value& rows) {
-      totals_.Add(rows);
-      return OkStatus();
+  Status GiveRows(bool is_counted, const ByteSink& sink) {
+    return VisitPieces(value_, [&](int64_t begin, const Value& rows) {
+      if (!is_counted) file_.totals.nonzeros += TotalsOf(rows, begin, options_.options.format).nonzeros;
+      return GiveSection(rows, begin, file_, options_, sink, nullptr);
     });
   }
-
-  Status WriteBinary(const ByteSink& sink) const {
-    const auto rows = static_cast<double>(std::max<int64_t>(1, value_.shape.rows));
-    const double bytes_of_row =
-        value_.schema == nullptr
-            ? BytesOfMatrixRow(value_.shape.columns, static_cast<double>(totals_.stored) / rows)
-            : (static_cast<double>(FixedBytes(*value_.schema, value_.shape.rows)) +
-               static_cast<double>(totals_.text_bytes)) /
-                  rows;
-    return WriteBinaryFile(
-        value_.shape, value_.schema.get(), RowsOfBlock(value_.shape.rows, bytes_of_row),
+  Status GiveBlocks(const ByteSink& sink, BinaryIndex* index) const {
+    return GiveBinaryBlocks(
+        value_.shape.rows, RowsOfUnit(file_, options_),
         [&](int64_t begin, int64_t end, EncodedBlock* block) -> Status {
           HEDDLE_ASSIGN_OR_RETURN(const Value piece, value_.read(begin, end));
-          return piece.IsFrame() ? EncodeRows(piece.frame(), block) : EncodeRows(piece.matrix(), block);
+          return piece.IsFrame() ? EncodeRows(piece.frame(), 0, end - begin, block)
+                                 : EncodeRows(piece.matrix(), 0, end - begin, block);
         },
-        options_, sink);
+        options_.options, sink, index);
   }
 
   const PiecedValue& value_;
-  const WriteOptions& options_;
-  Totals totals_;
-  bool is_counted_ = false;
+  const PackedOptions& options_;
+  FileContent file_;
 };
 
 }  // namespace
@@ -116,13 +101,13 @@ Status WritePieces(const PiecedValue& value, const std::string& path, const Writ
   const Value::Kind kind = value.schema == nullptr ? Value::Kind::kMatrix : Value::Kind::kFrame;
   HEDDLE_RETURN_IF_ERROR(CheckWrite(kind, value.shape, path, options));
   // Packed as one: how rows are cut into pieces is of no matter for the bytes.
-  const Packing packing = options.packing.value_or(PackingOfPath(path));
-  WriteOptions plain = options;
-  plain.packing.reset();
+  PackedOptions plain{.options = options};
+  plain.options.packing.reset();
   PieceWriter writer(value, plain);
   HEDDLE_RETURN_IF_ERROR(files.Replace(path, [&](const ByteSink& sink) {
     return Pack(
-        packing, [&](const ByteSink& packed) { return writer.Write(packed); }, sink);
+        options.packing.value_or(PackingOfPath(path)),
+        [&](const ByteSink& packed) { return writer.Write(packed); }, sink);
   }));
   const WrittenValue written{
       .kind = kind, .shape = value.shape, .nonzeros = writer.nonzeros(), .schema = value.schema};

@@ -183,11 +183,12 @@ TEST_F(BinaryTest, WhatIsNoBinaryFileIsNamed) {
   std::filesystem::create_directory(directory_ + "/folder");
   Put("folder/0-m-00000", "SEQ\x06!org.apache.hadoop.io.LongWritable");
   EXPECT_EQ(Fault("folder", {{"format", "binary"}}),
-            "cannot read 'folder': it is a binary file of SystemDS, which Heddle does not read\n"
+            "cannot read 'folder/0-m-00000': it is a binary file of SystemDS, which Heddle does not read\n"
             "let SystemDS write it as format=\"csv\" or format=\"text\"");
   Put("folder/0-m-00000", "1,2\n");
   EXPECT_EQ(Fault("folder", {{"format", "binary"}}),
-            "cannot read 'folder': it is a folder, a binary file of Heddle is one file");
+            "cannot read 'folder/0-m-00000': it is no binary file of Heddle\n"
+            "format= says what it is: csv, text, mm or libsvm");
   Put("t", "1,2\n");
   EXPECT_EQ(
       Fault("t", {{"format", "binary"}}),

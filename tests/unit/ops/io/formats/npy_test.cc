@@ -202,8 +202,8 @@ TEST_F(NpyTest, DamageIsNamed) {
       ReadFrame("a").status().ToString(),
       "read: no frame can be in format 'npy'\nformats of frames are " + NamesOfFormats(DataType::kFrame));
   std::filesystem::create_directory(directory_ + "/folder");
-  EXPECT_EQ(FormatsTest::Fault("folder", {{"format", "npy"}}),
-            "cannot read 'folder': it is a folder, in format npy a matrix is one file");
+  EXPECT_EQ(FormatsTest::Fault("folder", {{"format", "npz"}}),
+            "cannot read 'folder': it is a folder, in format npz a matrix is one file");
 }
 
 // An archive as NumPy's savez() writes it, made of stored members.

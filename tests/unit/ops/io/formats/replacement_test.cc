@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "ops/io/files/files.h"
+#include "ops/io/files/hidden_names.h"
 #include "tests/support/process.h"
 
 namespace heddle::ops {

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/io/formats/write/file_sections.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ops/io/formats/arff/arff.h"
+#include "ops/io/formats/format_table.h"
+#include "ops/io/formats/numpy/npy.h"
+#include "ops/io/formats/plain_cells.h"
+#include "ops/io/formats/write/row_pieces.h"
+#include "ops/io/formats/write/write_frame.h"
+#include "ops/io/formats/write/write_parts.h"
+
+namespace heddle::ops {
+namespace {
+
+// Formats whose rows have no bytes of their own: a section is the whole file.
+bool IsWhole(const ValueInfo& info, FileFormat format) {
+  if (info.IsFrame()) return format == FileFormat::kParquet || format == FileFormat::kArrow;
+  return EntryOf(format).write != nullptr;
+}
+
+int64_t RowsOfBinaryBlock(const FileContent& file) {
+  return file.info.IsFrame()
+             ? RowsOfFrameBlock(*file.info.schema, file.info.shape.rows, file.totals.text_bytes)
+             : RowsOfMatrixBlock(file.info.shape, file.info.element_type, file.totals.stored);
+}
+
+Status GivePlainBeginning(const FileContent& file, const WriteOptions& options, const ByteSink& sink) {
+  const ValueInfo& info = file.info;
+  if (IsWhole(info, options.format)) return OkStatus();
+  switch (options.format) {
+    case FileFormat::kBinary:
+      return sink(BinaryHeaderBytes(info.shape, info.IsFrame() ? info.schema.get() : nullptr,
+                                    RowsOfBinaryBlock(file)));
+    case FileFormat::kNpy: return sink(HeaderOfMatrix(info.shape));
+    case FileFormat::kArff: return sink(ArffBeginning(*info.schema));
+    case FileFormat::kCsv:
+      if (info.IsFrame()) return options.header ? sink(CsvNames(*info.schema, options)) : OkStatus();
+      break;
+    default: break;
+  }
+  return info.IsFrame() ? OkStatus() : GiveTextBeginning(info.shape, file.totals.nonzeros, options, sink);
+}
+
+// How many bytes it has.
+int64_t BytesOfPlainBeginning(const FileContent& file, const WriteOptions& options) {
+  int64_t bytes = 0;
+  const Status counted = GivePlainBeginning(file, options, [&](std::string_view piece) {
+    bytes += static_cast<int64_t>(piece.size());
+    return OkStatus();
+  });
+  HEDDLE_CHECK(counted.ok(), "what counts does not fail");
+  return bytes;
+}
+
+Status GiveWhole(const Value& rows, const PackedOptions& options, const ByteSink& sink) {
+  const FormatEntry& entry = EntryOf(options.options.format);
+  return Pack(
+      options.whole,
+      [&](const ByteSink& to) {
+        return rows.IsFrame() ? entry.write_frame(rows.frame(), options.options, to)
+                              : entry.write(rows.matrix(), options.options, to);
+      },
+      sink);
+}
+
+}  // namespace
+
+void RowTotals::Add(const RowTotals& more) {
+  nonzeros += more.nonzeros;
+  stored += more.stored;
+  text_bytes += more.text_bytes;
+  first_filled = std::min(first_filled, more.first_filled);
+}
+
+RowTotals TotalsOf(const Value& rows, int64_t row_begin, FileFormat format) {
+  RowTotals totals;
+  if (rows.IsMatrix()) {
+    totals.nonzeros = rows.matrix().CountNonzeros();
+    if (format == FileFormat::kBinary) totals.stored = CountStoredCells(rows.matrix());
+    return totals;
+  }
+  const Frame& frame = rows.frame();
+  for (int64_t j = 0; format == FileFormat::kBinary && j < frame.columns(); ++j)
+    totals.text_bytes += frame.column(j).text_bytes();
+  if (format != FileFormat::kCsv) return totals;
+  if (const int64_t first = FirstFilledRow(frame); first < frame.rows())
+    totals.first_filled = row_begin + first;
+  return totals;
+}
+
+PackedOptions PackingFor(const std::string& path, const WriteOptions& options) {
+  const Packing packing = options.packing.value_or(PackingOfPath(path));
+  PackedOptions packed{.options = options};
+  packed.options.packing.reset();
+  if (packing == Packing::kNone) return packed;
+  // Most writers pack each piece where they make it, so that all threads do.
+  if (EntryOf(options.format).packs_pieces)
+    packed.options.packing = packing;
+  else
+    packed.whole = packing;
+  return packed;
+}
+
+int64_t RowsOfUnit(const FileContent& file, const PackedOptions& packed) {
+  const WriteOptions& options = packed.options;
+  const Shape& shape = file.info.shape;
+  if (IsWhole(file.info, options.format)) return std::max<int64_t>(1, shape.rows);
+  if (options.format == FileFormat::kBinary) return RowsOfBinaryBlock(file);
+  if (!options.packing) return 1;
+  if (file.info.IsFrame()) return RowsOfFramePiece(shape.columns);
+  if (options.format == FileFormat::kNpy) return RowsOfCellPiece(shape.columns);
+  return RowsOfTextUnit(shape, file.totals.nonzeros, options.format);
+}
+
+Status GiveBeginning(const FileContent& file, const PackedOptions& packed, const ByteSink& sink) {
+  return GivePlainBeginning(file, packed.options, PackingSink(packed.options.packing, sink));
+}
+
+Result<std::string> BeginningOf(const FileContent& file, const PackedOptions& packed) {
+  std::string bytes;
+  HEDDLE_RETURN_IF_ERROR(GiveBeginning(file, packed, [&](std::string_view piece) {
+    bytes += piece;
+    return OkStatus();
+  }));
+  return bytes;
+}
+
+Status GiveSection(const Value& rows, int64_t row_begin, const FileContent& file, const PackedOptions& packed,
+                   const ByteSink& sink, BinaryIndex* index) {
+  if (IsWhole(file.info, packed.options.format)) return GiveWhole(rows, packed, sink);
+  WriteOptions options = packed.options;
+  options.rows_before = row_begin;
+  if (options.format == FileFormat::kBinary)
+    return GiveBinaryBlocks(rows, RowsOfBinaryBlock(file), options, sink, index);
+  if (rows.IsFrame()) {
+    const int64_t first = options.header ? -1 : file.totals.first_filled;
+    return WriteFrameRows(rows.frame(), first, options, sink);
+  }
+  if (options.format == FileFormat::kNpy)
+    return GiveCells(rows.matrix(), options.packing, options.cancelled, sink);
+  return WriteTextRows(rows.matrix(), RowsOfUnit(file, packed), options, sink);
+}
+
+Result<std::string> EndOf(const FileContent& file, int64_t bytes_of_sections, BinaryIndex index,
+                          const PackedOptions& packed) {
+  const WriteOptions& options = packed.options;
+  if (IsWhole(file.info, options.format)) return std::string();
+  const int64_t beginning = BytesOfPlainBeginning(file, options);
+  std::string plain;
+  if (options.format == FileFormat::kBinary)
+    plain = BinaryEndBytes(std::move(index), static_cast<uint64_t>(beginning));
+  if (options.format == FileFormat::kText && !file.info.IsFrame() && bytes_of_sections == 0)
+    plain = "0 0 0\n";
+  if (!options.packing) return plain;
+  std::string bytes;
+  // A file that holds nothing is one part of nothing.
+  const bool is_empty = plain.empty() && beginning == 0 && bytes_of_sections == 0;
+  HEDDLE_RETURN_IF_ERROR(is_empty ? AppendPacked(*options.packing, {}, &bytes)
+                                  : PackPiece(options.packing, plain, &bytes));
+  return bytes;
+}
+
+}  // namespace heddle::ops

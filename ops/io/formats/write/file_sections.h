@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "core/values/value.h"
+#include "ops/io/formats/binary/binary_file.h"
+#include "ops/io/formats/file_format.h"
+
+// The bytes of a file, made section by section: what stands before the rows, rows from a multiple of
+// RowsOfUnit() up to another, what stands behind them. Whoever makes the sections, the bytes are the same.
+namespace heddle::ops {
+
+/// What has to be known of all rows of a file before the first of its bytes, or for its metadata.
+struct RowTotals {
+  int64_t nonzeros = 0;                                        ///< Of a matrix.
+  int64_t stored = 0;                                          ///< Of a binary one: cells that are not +0.0.
+  int64_t text_bytes = 0;                                      ///< Of a frame in binary.
+  int64_t first_filled = std::numeric_limits<int64_t>::max();  ///< Of a frame in csv (FirstFilledRow()).
+
+  void Add(const RowTotals& more);
+};
+/// Of rows whose first has number `row_begin` in the value.
+RowTotals TotalsOf(const Value& rows, int64_t row_begin, FileFormat format);
+
+/// A file to come: all rows of a value, or of several files those of one.
+struct FileContent {
+  ValueInfo info;         ///< Of these rows together.
+  int64_t row_begin = 0;  ///< The number of the first of them in the value.
+  RowTotals totals;
+};
+
+/// The options with the packing of pieces as it is of this file: by the option, else by the path's end.
+/// Formats that pack what they give as one say so by FormatEntry::packs_pieces.
+struct PackedOptions {
+  WriteOptions options;
+  Packing whole = Packing::kNone;  ///< How all bytes of the file are packed as one.
+};
+PackedOptions PackingFor(const std::string& path, const WriteOptions& options);
+
+/// Sections begin at multiples of so many rows.
+int64_t RowsOfUnit(const FileContent& file, const PackedOptions& options);
+/// What stands before the rows; the same as a text.
+Status GiveBeginning(const FileContent& file, const PackedOptions& options, const ByteSink& sink);
+Result<std::string> BeginningOf(const FileContent& file, const PackedOptions& options);
+/// The section of these rows, whose first has number `row_begin` in the value. `index`: of binary files.
+Status GiveSection(const Value& rows, int64_t row_begin, const FileContent& file,
+                   const PackedOptions& options, const ByteSink& sink, BinaryIndex* index);
+/// What stands behind the rows: their sections have so many bytes, and this index.
+Result<std::string> EndOf(const FileContent& file, int64_t bytes_of_sections, BinaryIndex index,
+                          const PackedOptions& options);
+
+}  // namespace heddle::ops

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/io/formats/write/joint_write.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "core/programs/distribution.h"
+#include "core/values/panels.h"
+#include "ops/frame/row_pieces.h"
+#include "ops/io/files/joint/joint_files.h"
+#include "ops/io/formats/format_table.h"
+#include "ops/io/formats/write/record_bytes.h"
+#include "ops/io/formats/write/write_parts.h"
+
+namespace heddle::ops {
+namespace {
+
+Status Malformed() { return Internal("what a worker has written arrived malformed"); }
+
+// As Spark and Hadoop call them, with an end that tells others what they are.
+std::string NameOfPart(size_t number, const PackedOptions& options) {
+  const std::string_view endings = EntryOf(options.options.format).endings;
+  const Packing packing = options.options.packing.value_or(options.whole);
+  return fmt::format("part-{:05}{}{}", number, endings.substr(0, endings.find(' ')), EndingOf(packing));
+}
+
+JointFile FileAt(const std::string& path, const std::string& hidden, size_t number,
+                 const PackedOptions& options) {
+  return {.path = path,
+          .hidden = hidden,
+          .name = options.options.parts == 0 ? std::string() : NameOfPart(number, options)};
+}
+
+ValueInfo InfoOfRows(const ValueInfo& whole, int64_t rows) {
+  ValueInfo info = whole;
+  info.shape.rows = rows;
+  return info;
+}
+
+// The files of a value with what is known of their rows together.
+std::vector<FileContent> FilesOf(const ValueInfo& whole, int64_t parts,
+                                 const std::map<uint64_t, RowTotals>& totals) {
+  const std::vector<int64_t> cuts = CutsOfFiles(whole.shape.rows, parts);
+  std::vector<FileContent> files;
+  for (size_t f = 0; f + 1 < cuts.size(); ++f) {
+    const auto found = totals.find(f);
+    files.push_back({.info = InfoOfRows(whole, cuts[f + 1] - cuts[f]),
+                     .row_begin = cuts[f],
+                     .totals = found == totals.end() ? RowTotals() : found->second});
+  }
+  return files;
+}
+
+// A fault of the cells, which all ranks have to know: the first one is told, as by one process.
+std::string TextOfFault(const Status& status) {
+  RecordWriter fault;
+  fault.Put(uint64_t{1});
+  fault.Put(status.code());
+  fault.PutText(status.message());
+  for (const std::string& note : status.notes()) fault.PutText(note);
+  return std::move(fault).Take();
+}
+
+Status FaultIn(RecordTaker fault) {
+  const auto code = fault.Take<StatusCode>();
+  Status status(code, fault.TakeText());
+  while (!fault.AtEnd()) status = status.WithNote(fault.TakeText());
+  return fault.ok() ? status : Malformed();
+}
+
+}  // namespace
+
+std::vector<int64_t> CutsOfFiles(int64_t rows, int64_t parts) {
+  constexpr int64_t kFewGranules = 8;  // of a part: then parts of whole granules differ much
+  const int64_t files = std::clamp<int64_t>(parts, 1, std::max<int64_t>(1, rows));
+  if (rows / files >= kFewGranules * Granule(rows))
+    return Distribution::SplitRows(rows, static_cast<int32_t>(files)).split.cuts;
+  std::vector<int64_t> cuts;
+  for (int64_t f = 0; f <= files; ++f) cuts.push_back(rows / files * f + rows % files * f / files);
+  return cuts;
+}
+
+JointWrite::JointWrite(const ValueInfo& whole, std::span<const int64_t> rank_cuts, int32_t rank,
+                       const std::string& path, const WriteOptions& options, Files& files)
+    : whole_(whole),
+      rank_cuts_(rank_cuts),
+      rank_(rank),
+      path_(path),
+      options_(PackingFor(path, options)),
+      files_(files) {}
+
+// The hidden name, of rank 0, and of each file of which this rank has rows its number and their totals.
+Result<std::string> JointWrite::Begin(const Value& rows) const {
+  const WriteOptions& options = options_.options;
+  const auto kind = whole_.IsFrame() ? Value::Kind::kFrame : Value::Kind::kMatrix;
+  HEDDLE_RETURN_IF_ERROR(CheckWrite(kind, whole_.shape, path_, options));
+  RecordWriter share;
+  std::string hidden;
+  if (rank_ == 0) {
+    if (files_.joint() == nullptr) return Internal("'{}' cannot be written by several workers here", path_);
+    HEDDLE_ASSIGN_OR_RETURN(hidden, files_.joint()->Begin(path_, options.parts > 0));
+  }
+  share.PutText(hidden);
+  const std::vector<int64_t> cuts = CutsOfFiles(whole_.shape.rows, options.parts);
+  const int64_t begin = rank_cuts_[static_cast<size_t>(rank_)], end = begin + rows.shape().rows;
+  for (size_t f = 0; f + 1 < cuts.size(); ++f) {
+    const int64_t from = std::max(begin, cuts[f]), to = std::min(end, cuts[f + 1]);
+    if (from >= to) continue;
+    HEDDLE_ASSIGN_OR_RETURN(const Value part, SliceRows(rows, from - begin, to - begin));
+    share.Put(uint64_t{f});
+    share.Put(TotalsOf(part, from, options.format));
+  }
+  return std::move(share).Take();
+}
+
+Status JointWrite::UseTotals(std::span<const std::string> of_all) {
+  std::map<uint64_t, RowTotals> totals;
+  for (const std::string& bytes : of_all) {
+    RecordTaker share(bytes);
+    if (std::string hidden = share.TakeText(); !hidden.empty()) hidden_ = std::move(hidden);
+    while (!share.AtEnd()) {
+      const auto file = share.Take<uint64_t>();
+      totals[file].Add(share.Take<RowTotals>());
+    }
+    if (!share.ok()) return Malformed();
+  }
+  for (FileContent& content : FilesOf(whole_, options_.options.parts, totals)) {
+    const int64_t unit = RowsOfUnit(content, options_);
+    made_.push_back({std::move(content), unit});
+  }
+  for (const int64_t cut : rank_cuts_) section_cuts_.push_back(BeginOfSection(cut));
+  return files_.joint()->Know(path_, hidden_);
+}
+
+size_t JointWrite::FileOf(int64_t row) const {
+  const auto behind = std::upper_bound(made_.begin(), made_.end(), row, [](int64_t at, const File& file) {
+    return at < file.content.row_begin;
+  });
+  return static_cast<size_t>(behind - made_.begin()) - 1;
+}
+
+// The first row from this one on at which a section may begin.
+int64_t JointWrite::BeginOfSection(int64_t row) const {
+  const File& file = made_[FileOf(row)];
+  const int64_t units = (row - file.content.row_begin + file.rows_of_unit - 1) / file.rows_of_unit;
+  return std::min(file.content.row_begin + units * file.rows_of_unit, file.End());
+}
+
+Result<std::vector<Value>> JointWrite::RowsForOthers(const Value& rows) const {
+  const int64_t begin = rank_cuts_[static_cast<size_t>(rank_)], end = begin + rows.shape().rows;
+  std::vector<Value> for_others;
+  for (size_t r = 0; r + 1 < section_cuts_.size(); ++r) {
+    int64_t from = std::clamp(section_cuts_[r], begin, end);
+    const int64_t to = std::clamp(section_cuts_[r + 1], from, end);
+    if (r == static_cast<size_t>(rank_)) from = to;
+    HEDDLE_ASSIGN_OR_RETURN(for_others.emplace_back(), SliceRows(rows, from - begin, to - begin));
+  }
+  return for_others;
+}
+
+std::vector<JointWrite::Share> JointWrite::Shares() const {
+  const int64_t begin = section_cuts_[static_cast<size_t>(rank_)];
+  const int64_t end = section_cuts_[static_cast<size_t>(rank_) + 1];
+  std::vector<Share> shares;
+  // Of a value without rows rank 0 makes the only file.
+  if (whole_.shape.rows == 0 && rank_ == 0) shares.push_back({});
+  for (int64_t row = begin; row < end;) {
+    const size_t file = FileOf(row);
+    const int64_t behind = std::min(end, made_[file].End());
+    shares.push_back({file, row, behind});
+    row = behind;
+  }
+  return shares;
+}
+
+// 0, and of each file its number and how many bytes this rank has of it; what is kept has their indexes, too.
+Result<JointWrite::Given> JointWrite::GiveRows(const Value& rows,
+                                               std::span<const Value* const> from_others) const {
+  RecordWriter for_all, kept;
+  for_all.Put(uint64_t{0});
+  for (const Share& share : Shares()) {
+    BinaryIndex index;
+    const Result<int64_t> bytes = GiveShare(share, rows, from_others, &index);
+    if (bytes.status().code() == StatusCode::kFailedPrecondition)
+      return Given{.for_all = TextOfFault(bytes.status())};
+    HEDDLE_RETURN_IF_ERROR(bytes.status());
+    for_all.Put(uint64_t{share.file});
+    for_all.Put(*bytes);
+    kept.PutText(index.entries);
+    kept.Put(index.blocks);
+    kept.Put(index.bytes);
+    kept.Put(index.stored);
+  }
+  return Given{std::move(for_all).Take(), std::move(kept).Take()};
+}
+
+Result<int64_t> JointWrite::GiveShare(const Share& share, const Value& rows,
+                                      std::span<const Value* const> from_others, BinaryIndex* index) const {
+  const File& file = made_[share.file];
+  const int64_t first = rank_cuts_[static_cast<size_t>(rank_)], last = first + rows.shape().rows;
+  // Where this rank's rows alone end that are whole sections: what is behind is joined with others' rows.
+  int64_t alone = share.end;
+  if (share.end > last)
+    alone = std::max(share.begin, file.content.row_begin + (last - file.content.row_begin) /
+                                                               file.rows_of_unit * file.rows_of_unit);
+  std::optional<int64_t> offset;
+  if (share.begin == file.content.row_begin) {
+    HEDDLE_ASSIGN_OR_RETURN(const std::string beginning, BeginningOf(file.content, options_));
+    offset = static_cast<int64_t>(beginning.size());
+  }
+  const JointFile place = FileAt(path_, hidden_, share.file, options_);
+  HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<JointBytes> bytes, files_.joint()->Open(place, offset));
+  const ByteSink sink = [&](std::string_view piece) { return bytes->Append(piece); };
+  const auto give = [&](const Value& section, int64_t begin) {
+    return GiveSection(section, begin, file.content, options_, sink, index);
+  };
+  if (share.begin < alone || share.begin == share.end) {
+    HEDDLE_ASSIGN_OR_RETURN(const Value own, SliceRows(rows, share.begin - first, alone - first));
+    HEDDLE_RETURN_IF_ERROR(give(own, share.begin));
+  }
+  if (alone < share.end) {
+    HEDDLE_ASSIGN_OR_RETURN(const Value own, SliceRows(rows, alone - first, last - first));
+    std::vector<const Value*> pieces = {&own};
+    for (const Value* const piece : from_others)
+      if (piece->shape().rows > 0) pieces.push_back(piece);
+    HEDDLE_ASSIGN_OR_RETURN(const Value joined, JoinRows(pieces));
+    HEDDLE_RETURN_IF_ERROR(give(joined, alone));
+  }
+  const int64_t size = bytes->size();
+  files_.joint()->Hold(place, std::move(bytes));
+  return size;
+}
+
+// The totals as in Begin(); of each file its number, how many bytes this rank has of it, its index, and the
+// bytes that are not written yet.
+Result<std::string> JointWrite::Place(const std::string& kept, std::span<const std::string> of_all) const {
+  std::map<uint64_t, int64_t> before, own;  // Bytes of lower ranks, and of this one, by file.
+  for (size_t r = 0; r < of_all.size(); ++r) {
+    RecordTaker share(of_all[r]);
+    if (share.Take<uint64_t>() != 0) return FaultIn(share);
+    while (!share.AtEnd()) {
+      const auto file = share.Take<uint64_t>();
+      const auto bytes = share.Take<int64_t>();
+      if (r < static_cast<size_t>(rank_)) before[file] += bytes;
+      if (r == static_cast<size_t>(rank_)) own[file] = bytes;
+    }
+    if (!share.ok()) return Malformed();
+  }
+  RecordTaker indexes(kept);
+  RecordWriter placed;
+  placed.PutText(hidden_);
+  for (const Share& share : Shares()) {
+    const File& file = made_[share.file];
+    const JointFile place = FileAt(path_, hidden_, share.file, options_);
+    std::unique_ptr<JointBytes> bytes = files_.joint()->Take(place);
+    if (bytes == nullptr) return Internal("what was to be written to '{}' is not there", path_);
+    if (share.begin != file.content.row_begin) {
+      HEDDLE_ASSIGN_OR_RETURN(const std::string beginning, BeginningOf(file.content, options_));
+      HEDDLE_RETURN_IF_ERROR(
+          bytes->PlaceAt(static_cast<int64_t>(beginning.size()) + before[uint64_t{share.file}]));
+    }
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<PlacedBytes> left, bytes->Finish());
+    placed.Put(uint64_t{share.file});
+    placed.Put(file.content.totals);
+    placed.Put(own[uint64_t{share.file}]);
+    placed.PutText(indexes.TakeText());
+    placed.Put(indexes.Take<int64_t>());
+    placed.Put(indexes.Take<uint64_t>());
+    placed.Put(indexes.Take<uint64_t>());
+    placed.Put(uint64_t{left.size()});
+    for (const PlacedBytes& edge : left) {
+      placed.Put(edge.offset);
+      placed.PutText(edge.bytes);
+    }
+  }
+  if (!indexes.ok()) return Malformed();
+  return std::move(placed).Take();
+}
+
+Status FinishJointWrite(std::span<const std::string> of_all, const ValueInfo& whole, const std::string& path,
+                        const WriteOptions& write_options, Files& files) {
+  struct Sections {
+    int64_t bytes = 0;
+    BinaryIndex index;
+    std::vector<PlacedBytes> left;
+  };
+  const PackedOptions options = PackingFor(path, write_options);
+  std::map<uint64_t, RowTotals> totals;
+  std::map<uint64_t, Sections> sections;
+  std::string hidden;
+  for (const std::string& bytes : of_all) {
+    RecordTaker share(bytes);
+    hidden = share.TakeText();
+    while (!share.AtEnd()) {
+      const auto file = share.Take<uint64_t>();
+      totals[file] = share.Take<RowTotals>();
+      Sections& made = sections[file];
+      made.bytes += share.Take<int64_t>();
+      BinaryIndex index;
+      index.entries = share.TakeText();
+      index.blocks = share.Take<int64_t>();
+      index.bytes = share.Take<uint64_t>();
+      index.stored = share.Take<uint64_t>();
+      made.index.Append(std::move(index));
+      for (auto left = share.Take<uint64_t>(); left > 0 && share.ok(); --left) {
+        const auto offset = share.Take<int64_t>();
+        made.left.push_back({offset, share.TakeText()});
+      }
+    }
+    if (!share.ok()) return Malformed();
+  }
+  WrittenValue written{.kind = whole.IsFrame() ? Value::Kind::kFrame : Value::Kind::kMatrix,
+                       .shape = whole.shape,
+                       .schema = whole.schema};
+  const std::vector<FileContent> contents = FilesOf(whole, write_options.parts, totals);
+  for (size_t f = 0; f < contents.size(); ++f) {
+    Sections& made = sections[uint64_t{f}];
+    written.nonzeros += contents[f].totals.nonzeros;
+    HEDDLE_ASSIGN_OR_RETURN(std::string beginning, BeginningOf(contents[f], options));
+    HEDDLE_ASSIGN_OR_RETURN(std::string end, EndOf(contents[f], made.bytes, std::move(made.index), options));
+    const int64_t end_begin = static_cast<int64_t>(beginning.size()) + made.bytes;
+    made.left.push_back({0, std::move(beginning)});
+    made.left.push_back({end_begin, std::move(end)});
+    HEDDLE_RETURN_IF_ERROR(files.joint()->Finish(FileAt(path, hidden, f, options), made.left));
+  }
+  HEDDLE_RETURN_IF_ERROR(files.joint()->Commit(path, hidden));
+  return WriteMetadata(written, path, write_options, files);
+}
+
+namespace {
+
+// One file is written as it comes.
+Status WriteOneFile(const Value& value, const ValueInfo& info, const std::string& path,
+                    const WriteOptions& write_options, Files& files) {
+  const PackedOptions options = PackingFor(path, write_options);
+  const FileContent file{.info = info, .totals = TotalsOf(value, 0, write_options.format)};
+  HEDDLE_RETURN_IF_ERROR(files.Replace(path, [&](const ByteSink& sink) -> Status {
+    HEDDLE_RETURN_IF_ERROR(GiveBeginning(file, options, sink));
+    int64_t bytes = 0;
+    BinaryIndex index;
+    const ByteSink count = [&](std::string_view piece) {
+      bytes += static_cast<int64_t>(piece.size());
+      return sink(piece);
+    };
+    HEDDLE_RETURN_IF_ERROR(GiveSection(value, 0, file, options, count, &index));
+    HEDDLE_ASSIGN_OR_RETURN(const std::string end, EndOf(file, bytes, std::move(index), options));
+    return sink(end);
+  }));
+  const WrittenValue written{
+      .kind = value.kind(), .shape = info.shape, .nonzeros = file.totals.nonzeros, .schema = info.schema};
+  return WriteMetadata(written, path, write_options, files);
+}
+
+}  // namespace
+
+Status WriteRows(const Value& value, const std::string& path, const WriteOptions& options, Files& files) {
+  ValueInfo info = value.IsFrame() ? ValueInfo::OfFrame(value.shape().rows, value.frame().schema())
+                                   : ValueInfo::OfMatrix(value.shape());
+  if (value.IsMatrix()) info.element_type = value.matrix().element_type();
+  if (options.parts == 0) return WriteOneFile(value, info, path, options, files);
+  const std::vector<int64_t> cuts = {0, info.shape.rows};
+  JointWrite write(info, cuts, 0, path, options, files);
+  HEDDLE_ASSIGN_OR_RETURN(const std::string begun, write.Begin(value));
+  HEDDLE_RETURN_IF_ERROR(write.UseTotals({&begun, 1}));
+  HEDDLE_ASSIGN_OR_RETURN(const JointWrite::Given given, write.GiveRows(value, {}));
+  HEDDLE_ASSIGN_OR_RETURN(const std::string placed, write.Place(given.kept, {&given.for_all, 1}));
+  return FinishJointWrite({&placed, 1}, info, path, options, files);
+}
+
+}  // namespace heddle::ops

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/values/value.h"
+#include "ops/io/formats/file_format.h"
+#include "ops/io/formats/write/file_sections.h"
+
+// A matrix or frame written by several ranks, each of which has some of its rows, as one file or as a folder
+// of files (docs/files.md, "Read and written by several workers"). The bytes are those of one process.
+namespace heddle::ops {
+
+/// The rows at which the files of a folder begin, and last where the last of them ends: `parts` about equal
+/// ones, 0 for one file. Large values are cut as Distribution::SplitRows cuts them for as many ranks.
+std::vector<int64_t> CutsOfFiles(int64_t rows, int64_t parts);
+
+/// What one rank does, step by step; between two steps all ranks tell each other what the step has given.
+class JointWrite {
+ public:
+  /// `rank_cuts`: the rows of all ranks. What it is given outlives it.
+  JointWrite(const ValueInfo& whole, std::span<const int64_t> rank_cuts, int32_t rank,
+             const std::string& path, const WriteOptions& options, Files& files);
+
+  /// Counts the rows of this rank; rank 0 makes the hidden place of what is to come.
+  Result<std::string> Begin(const Value& rows) const;
+  /// What all ranks gave in Begin(), for the steps behind it.
+  Status UseTotals(std::span<const std::string> of_all);
+
+  /// By rank: rows of this one that are in a section of the file that begins at another rank.
+  Result<std::vector<Value>> RowsForOthers(const Value& rows) const;
+
+  struct Given {
+    std::string for_all;
+    std::string kept;  ///< For Place() of this rank.
+  };
+  /// Makes the bytes of this rank's sections. `from_others`: by rank, what their RowsForOthers() gave for
+  /// this one.
+  Result<Given> GiveRows(const Value& rows, std::span<const Value* const> from_others) const;
+  /// Puts them where they belong. `of_all`: Given::for_all of all ranks. The result is for Finish().
+  Result<std::string> Place(const std::string& kept, std::span<const std::string> of_all) const;
+
+ private:
+  struct File {
+    FileContent content;
+    int64_t rows_of_unit = 1;
+    int64_t End() const { return content.row_begin + content.info.shape.rows; }
+  };
+  // What of a file this rank makes: rows [begin, end).
+  struct Share {
+    size_t file = 0;
+    int64_t begin = 0;
+    int64_t end = 0;
+  };
+
+  size_t FileOf(int64_t row) const;
+  int64_t BeginOfSection(int64_t row) const;
+  std::vector<Share> Shares() const;
+  Result<int64_t> GiveShare(const Share& share, const Value& rows, std::span<const Value* const> from_others,
+                            BinaryIndex* index) const;
+
+  const ValueInfo& whole_;
+  const std::span<const int64_t> rank_cuts_;
+  const int32_t rank_;
+  const std::string& path_;
+  const PackedOptions options_;
+  Files& files_;
+  std::vector<File> made_;             // The files to come.
+  std::vector<int64_t> section_cuts_;  // The rows that each rank makes.
+  std::string hidden_;
+};
+
+/// On rank 0: puts the file or folder in its place, of what all ranks gave in Place(), and its .mtd.
+Status FinishJointWrite(std::span<const std::string> of_all, const ValueInfo& whole, const std::string& path,
+                        const WriteOptions& options, Files& files);
+
+}  // namespace heddle::ops
