@@ -43,6 +43,8 @@ class CandidateFinder {
                       std::vector<Candidate>* candidates);
   void AddStaged(const Node& node, int32_t place, const ops::StagedForm& form, bool on_last,
                  std::vector<Candidate>* candidates);
+  /// The most that copies for every rank may cost of what the row rule of a node needs whole.
+  double MostCopyNs(const Node& node) const;
   /// The placement in that form, with the grid that costs least of those that a rank has memory for.
   Candidate OnBestGrid(const Node& node, const Placement& placement, double most_held) const;
   /// The work of the slowest rank as a part of all work.

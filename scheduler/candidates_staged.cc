@@ -7,6 +7,7 @@
 #include "core/values/panels.h"
 #include "ops/base/split.h"
 #include "scheduler/candidates.h"
+#include "scheduler/transition.h"
 
 namespace heddle::scheduler {
 namespace {
@@ -15,7 +16,8 @@ bool IsBetter(const CandidateFinder::Candidate& candidate, const CandidateFinder
               double most_held) {
   const bool fits = candidate.held_bytes <= most_held, best_fits = best.held_bytes <= most_held;
   if (fits != best_fits) return fits;
-  return fits ? candidate.own_ns < best.own_ns : candidate.held_bytes < best.held_bytes;
+  if (!fits && candidate.held_bytes != best.held_bytes) return candidate.held_bytes < best.held_bytes;
+  return candidate.own_ns < best.own_ns;
 }
 
 // Those that a rank has memory for; where there are none, what takes least.
@@ -108,9 +110,11 @@ CandidateFinder::Candidate CandidateFinder::OnBestGrid(const Node& node, const P
     return candidate;
   };
   if (!form.on_grid || placement.result.IsOne()) return on_grid(placement.grid_columns);
-  // One column would be the row rule with more steps.
+  // A grid of one column is the row rule in more stages, which may need less memory.
+  const bool fits_by_rows = ops::HeldByRowRule(node, infos_, options_.ranks) <= most_held;
+  const int32_t least_columns = std::max(form.least_columns, fits_by_rows ? 2 : 1);
   Candidate best = on_grid(options_.ranks);
-  for (int32_t columns = options_.ranks / 2; columns > 1; --columns) {
+  for (int32_t columns = options_.ranks / 2; columns >= least_columns; --columns) {
     if (options_.ranks % columns != 0) continue;
     if (Candidate candidate = on_grid(columns); IsBetter(candidate, best, most_held))
       best = std::move(candidate);

@@ -151,7 +151,7 @@ std::optional<StagedTraffic> BestStages(const Dag& dag, const OperatorWork& oper
   std::optional<StagedTraffic> best;
   for (const auto& [place, form] : ops::StagedFormsOf(*op, node, infos)) {
     if (form->moved_bytes == nullptr || form->held_bytes == nullptr) continue;
-    for (int columns = form->on_grid ? model.ranks : 1; columns >= (form->on_grid ? 2 : 1); --columns) {
+    for (int columns = form->on_grid ? model.ranks : 1; columns >= form->least_columns; --columns) {
       if (model.ranks % columns != 0) continue;
       const ops::RankGrid grid{.ranks = model.ranks, .columns = columns};
       const StagedTraffic traffic{form->moved_bytes(node, infos, grid) / model.ranks,
@@ -183,7 +183,7 @@ bool HoldsTooMuch(const Dag& dag, const OperatorWork& operation, const CostModel
     all += dag[root].bytes;
     held += dag[root].bytes / model.ranks;
   }
-  return held > std::max(static_cast<double>(model.min_distributed_bytes), 2 * all / model.ranks);
+  return held > ops::MostHeldBytes(all, model.ranks, model.min_distributed_bytes, 0);
 }
 
 // Every rank does its part. What one rank holds leaves it once for each other rank that needs it whole; of

@@ -131,14 +131,18 @@ double HeldByRowRule(const Node& node, std::span<const ValueInfo> inputs, int ra
   return held;
 }
 
+double MostHeldBytes(double all_bytes, int ranks, int64_t min_distributed_bytes, int64_t memory_bytes) {
+  constexpr double kSharesOfRank = 3;
+  if (memory_bytes > 0) return static_cast<double>(memory_bytes);
+  return std::max(static_cast<double>(min_distributed_bytes), kSharesOfRank * all_bytes / ranks);
+}
+
 double MostHeldBytes(const Node& node, std::span<const ValueInfo> inputs, int ranks,
                      int64_t min_distributed_bytes, int64_t memory_bytes) {
-  constexpr double kSharesOfRank = 2;
-  if (memory_bytes > 0) return static_cast<double>(memory_bytes);
   double all = 0;
   for (const ValueInfo& input : inputs) all += BytesToMove(input);
   for (const ValueInfo& result : ResultsOf(node)) all += BytesToMove(result);
-  return std::max(static_cast<double>(min_distributed_bytes), kSharesOfRank * all / ranks);
+  return MostHeldBytes(all, ranks, min_distributed_bytes, memory_bytes);
 }
 
 }  // namespace heddle::ops

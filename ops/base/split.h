@@ -48,8 +48,9 @@ Sharing SharingOf(const Node& node, std::span<const ValueInfo> inputs,
 double HeldByRowRule(const Node& node, std::span<const ValueInfo> inputs, int ranks);
 
 /// How many of them it may hold where there is another way: the memory of a rank where that is known (not 0).
-/// Else twice what it has when all of them are shared out evenly, so that more ranks can always hold more;
-/// and `min_distributed_bytes` in any case.
+/// Else three times what it has when all of them are shared out evenly, so that more ranks can always hold
+/// more; and `min_distributed_bytes` in any case.
+double MostHeldBytes(double all_bytes, int ranks, int64_t min_distributed_bytes, int64_t memory_bytes);
 double MostHeldBytes(const Node& node, std::span<const ValueInfo> inputs, int ranks,
                      int64_t min_distributed_bytes, int64_t memory_bytes);
 

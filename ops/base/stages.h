@@ -94,7 +94,8 @@ struct StagedForm {
   Axis axis = Axis::kRows;
   /// True where cuts must be multiples of the granule of rows (core/values/panels.h), or of a column chunk.
   bool needs_granules = false;
-  bool on_grid = false;               ///< It uses the grid, whose columns the plan chooses.
+  bool on_grid = false;               ///< It uses the grid, whose columns the plan chooses,
+  int32_t least_columns = 1;          ///< at least so many.
   const StagedForm* other = nullptr;  ///< Another way of the same operator, which may cost less.
   /// Whether this call has the form; nullptr: every one has.
   bool (*applies)(const Node& node, std::span<const ValueInfo> inputs) = nullptr;

@@ -3,11 +3,19 @@
 
 #include "ops/base/stages.h"
 
+// How ranks compute X %*% Y together where both operands are split by rows and no rank needs to hold either
+// (docs/distribution.md, "Products"). Every cell is the chain or the tree of docs/numerics.md, section 3.
 namespace heddle::ops {
 
-/// X %*% Y where both are split by rows and no rank holds either (docs/distribution.md): on a grid of ranks;
-/// by sums that go from rank to rank; by panels of the inner dimension, joined by the tree. Or
-/// by columns of Y, where a rank has all of X.
+/// On a grid of ranks; the other forms stand behind it.
 extern const StagedForm kProductStaged;
+/// Chains go from rank to rank.
+extern const StagedForm kProductInTurns;
+/// On a grid, a range of inner indexes at a time: less memory, more messages.
+extern const StagedForm kProductOnGridInSteps;
+/// Leaves of the tree of a small result with a long inner dimension.
+extern const StagedForm kProductByPanels;
+/// By columns of Y, where a rank has all of X.
+extern const StagedForm kProductByColumns;
 
 }  // namespace heddle::ops

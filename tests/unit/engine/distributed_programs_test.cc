@@ -44,9 +44,20 @@ class RandomProgram {
                        kRows[Below(8)], kColumns[Below(4)], Below(100), Below(3) == 0 ? "0.2" : "1.0"));
   }
 
+  // A matrix of so many rows and columns, with or without zeros.
+  std::string Drawn(const std::string& rows, const std::string& columns) {
+    return fmt::format("round(10 * rand(rows={}, cols={}, min=-1, max=1, seed={}, sparsity={}))", rows,
+                       columns, Below(100), Below(3) == 0 ? "0.1" : "1.0");
+  }
+  // Few and many, of a product.
+  std::string Rows() {
+    static constexpr const char* kRows[] = {"1", "3", "20", "70", "300"};
+    return kRows[Below(5)];
+  }
+
   void AddStatement() {
     const std::string x = Some();
-    switch (Below(39)) {
+    switch (Below(44)) {
       case 0: return Draw();
       case 1: return Assign(fmt::format("{} * 2 + 1", x));
       case 2: return Assign(fmt::format("{0} - colMeans({0})", x));
@@ -130,6 +141,14 @@ class RandomProgram {
         text_ += fmt::format("[f{0}, g{0}] = fft_linearized({1})\n", at, x);
         return Assign(fmt::format("round(f{0} * 10) + round(g{0} * 10)", at));
       }
+      case 39: return Assign(fmt::format("{} %*% {}", Drawn(Rows(), fmt::format("nrow({})", x)), x));
+      case 40: return Assign(fmt::format("{} %*% {}", x, Drawn(fmt::format("ncol({})", x), Rows())));
+      case 41: return Assign(fmt::format("(t({0}) * 2 + 1) %*% cbind({0}, {0} > 3)", x));
+      case 42: {
+        const std::string y = Drawn(fmt::format("ncol({})", x), "130");
+        return Assign(fmt::format("({} %*% {}) %*% {}", x, y, Drawn("130", Rows())));
+      }
+      case 43: return Assign(fmt::format("{0} %*% t({0}[1:min(70, nrow({0})),])", x));
       default: return;
     }
   }
@@ -293,7 +312,9 @@ TEST(DistributedProgramsTest, NothingRunsWholeButWhatMust) {
       "X = rand(rows=2000, cols=6, min=-1, max=1, seed=3)\n"
       "Y = removeEmpty(target=X, margin=\"rows\", select=(X[,1] > 0))\n"
       "Z = rbind(X, Y)\nZ = rev(Z)\nZ = cumsum(Z)\nZ[5:9,] = matrix(1, 5, 6)\nW = Z[100:1500,]\n"
-      "print(sum(W) + sum(colSums(t(Y))) + sum(solve(t(X) %*% X, t(X) %*% X[,1])))",
+      "V = rand(rows=3, cols=nrow(Z), seed=4) %*% Z\n"
+      "U = rand(rows=300, cols=nrow(Z), seed=5) %*% cbind(Z, Z, Z)\n"
+      "print(sum(W) + sum(V) + sum(U) + sum(colSums(t(Y))) + sum(solve(t(X) %*% X, t(X) %*% X[,1])))",
       SplitOver(3));
   ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
   for (const SessionStatistics& rank : outcome.statistics)

@@ -102,6 +102,8 @@ inline std::vector<std::vector<Value>> RunStages(Invocation& call, const StagesR
   EXPECT_TRUE(inferred.ok()) << inferred.status().ToString();
   if (!inferred.ok()) return {};
   call.SetInfos(*inferred);
+  if (call.node.info.IsMatrix() && call.infos[0].IsMatrix() && !call.op->infers_element_types)
+    call.node.info.element_type = call.infos[0].element_type;
   const StagedForm* const form = StagedFormAt(*call.op, run.place);
   EXPECT_TRUE(form != nullptr && (form->applies == nullptr || form->applies(call.node, call.infos)))
       << call.node.op;
