@@ -6,20 +6,20 @@
 #include <thread>
 
 #include "bench/actors.h"
-#include "bench/all_reduce.h"
 #include "bench/control.h"
 #include "bench/convolution.h"
 #include "bench/distributed.h"
 #include "bench/files.h"
 #include "bench/fusion.h"
 #include "bench/library.h"
+#include "bench/links/all_reduce.h"
+#include "bench/links/transport.h"
 #include "bench/operators.h"
 #include "bench/precision.h"
 #include "bench/recursion.h"
 #include "bench/scripts.h"
 #include "bench/stitch.h"
 #include "bench/transforms.h"
-#include "bench/transport.h"
 #include "compiler/fuse/fuse.h"
 #include "core/memory/counted_heap.h"
 

@@ -95,6 +95,7 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THRE
 # Ctrl-C two seconds into the long call, by a timer; then the means once more.
 INTERRUPT = r"""
 import os, signal, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which shells ignore for what runs in the background
 def press():
     global pressed
     pressed = time.perf_counter()

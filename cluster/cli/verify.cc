@@ -23,8 +23,8 @@
 #include "core/environment/child_process.h"
 #include "core/environment/clock.h"
 #include "ops/base/cpu.h"
+#include "ops/io/checksums/sha256.h"
 #include "ops/io/files/changed_files.h"
-#include "ops/io/files/sha256.h"
 
 namespace heddle::cluster::cli {
 namespace {

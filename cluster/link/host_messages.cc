@@ -13,8 +13,7 @@ constexpr int64_t kForeverNs = 3'600'000'000'000;
 
 }  // namespace
 
-HostMessages::HostMessages(const HostPeers& peers)
-    : host_(peers), own_(peers.own()), peers_(peers.ranks()) {
+HostMessages::HostMessages(const HostPeers& peers) : host_(peers), own_(peers.own()), peers_(peers.ranks()) {
   for (size_t from = 0; from < peers_.size(); ++from) peers_[from].reader.emplace(own_.messages(from));
 }
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "cluster/link/host_socket.h"
-#include "ops/io/files/sha256.h"
+#include "ops/io/checksums/sha256.h"
 
 namespace heddle::cluster {
 namespace {

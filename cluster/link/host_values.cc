@@ -296,8 +296,7 @@ bool HostValues::ReadPulls(size_t rank, Peer& peer) {
     events_.broken(rank, status);
     return true;
   }
-  if (peer.asked->Release())
-    actor::Ring(host_.inbox(rank)->doorbell_of_client(), DoorbellReach::kMachine);
+  if (peer.asked->Release()) actor::Ring(host_.inbox(rank)->doorbell_of_client(), DoorbellReach::kMachine);
   return true;
 }
 

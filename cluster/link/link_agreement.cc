@@ -21,7 +21,8 @@ std::string LinksKey(const std::vector<LinkPeer>& peers, bool shares_memory) {
   uint64_t hash = 1;
   for (const std::string& host : hosts) hash = FoldHash(hash, host);
   return fmt::format("{}, links of {} workers at hosts {:016x}, {} shared memory",
-                     engine::MachineKey(/*threads=*/1), peers.size(), hash, shares_memory ? "with" : "without");
+                     engine::MachineKey(/*threads=*/1), peers.size(), hash,
+                     shares_memory ? "with" : "without");
 }
 
 Result<ops::LinkRates> AgreeOnLinks(GrpcLink& link, int rank, const std::string& key,

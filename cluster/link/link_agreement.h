@@ -16,8 +16,8 @@ namespace heddle::cluster {
 std::string LinksKey(const std::vector<LinkPeer>& peers, bool shares_memory);
 
 /// The rates that all ranks of a job plan by. Rank 0 takes those that were kept of the same machines, or
-/// measures them and keeps them, and tells the others. All ranks call it once they are linked, before anything
-/// else is decided. An error when the link ends meanwhile.
+/// measures them and keeps them, and tells the others. All ranks call it once they are linked, before
+/// anything else is decided. An error when the link ends meanwhile.
 Result<ops::LinkRates> AgreeOnLinks(GrpcLink& link, int rank, const std::string& key,
                                     const engine::ConstantsCache& cache);
 

@@ -5,8 +5,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "core/environment/clock.h"
 
@@ -14,12 +16,15 @@ namespace heddle::cluster {
 namespace {
 
 constexpr uint32_t kMostPeers = 8;
-constexpr int kMostMessages = 8;          // To one rank, until the time below is over.
+constexpr size_t kLeastMessages = 3;  // To one rank,
+constexpr size_t kMostMessages = 8;   // and more until the time below is over.
 constexpr int64_t kTimeOfPeerNs = 500'000;
-constexpr int kPulls = 3;                 // The first one may take memory.
-constexpr int64_t kTimeOfAllNs = 20'000'000;  // No other rank is looked at later.
+// The two shortest of them may differ by this factor, else the machine is at other things.
+constexpr double kSteady = 2;
+constexpr int kPulls = 3;                            // The first one may take memory.
+constexpr int64_t kTimeOfAllNs = 5'000'000;          // No other rank is looked at later.
 constexpr auto kPatience = std::chrono::seconds(1);  // For one answer.
-constexpr RegisterId kRegister = -2;      // Of no plan.
+constexpr RegisterId kRegister = -2;                 // Of no plan.
 constexpr int64_t kBytes[] = {16 << 10, 512 << 10};
 // Besides the message: the actors of both ranks act, and one of them may have to be woken.
 constexpr double kTasksNs = 20'000;
@@ -49,11 +54,10 @@ void LinkProbe::OnMessage(const actor::Message& message) {
       answered_ = message.sequence;
       return changed_.notify_all();
     }
-    case Word::kOver:
-      {
-        const std::lock_guard lock(mutex_);
-        for (std::optional<Matrix>& value : values_) value.reset();
-      }
+    case Word::kOver: {
+      const std::lock_guard lock(mutex_);
+      for (std::optional<Matrix>& value : values_) value.reset();
+    }
       on_over_();
       return Say(message.source.rank(), Word::kAnswer, message.sequence);
   }
@@ -108,35 +112,40 @@ ops::LinkRates LinkProbe::Measure() {
   const int64_t begin_ns = SystemClock().MonotonicNs();
   double message_ns = 0;
   double byte_ns = 0;
+  bool is_measured = false;
   const uint32_t peers = std::min(ranks_ - 1, kMostPeers);
   for (uint32_t i = 0; i < peers; ++i) {
     const int64_t peer_begin_ns = SystemClock().MonotonicNs();
     if (peer_begin_ns - begin_ns > kTimeOfAllNs) break;
     const uint32_t rank = (rank_ + 1 + i * (ranks_ - 1) / peers) % ranks_;
     // The least of each: what else happens on the machines only makes it longer.
-    std::optional<double> least_ns;
-    std::optional<double> least_pull_ns[2];
-    const auto take = [](std::optional<double>* least, std::optional<double> next) {
-      if (next && (!*least || *next < **least)) *least = next;
-      return next.has_value();
-    };
-    for (int trip = 0; trip < kMostMessages; ++trip) {
-      if (!take(&least_ns, MessageNs(rank))) break;
-      if (SystemClock().MonotonicNs() - peer_begin_ns > kTimeOfPeerNs) break;
+    std::vector<double> messages_ns;
+    double pull_ns[] = {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
+    while (messages_ns.size() < kMostMessages &&
+           (messages_ns.size() < kLeastMessages ||
+            SystemClock().MonotonicNs() - peer_begin_ns < kTimeOfPeerNs)) {
+      const std::optional<double> ns = MessageNs(rank);
+      if (!ns) break;
+      messages_ns.push_back(*ns);
     }
-    if (!least_ns) break;
-    for (int pull = 0; pull < kPulls; ++pull)
-      for (const uint8_t size : {0, 1})
-        if (!take(&least_pull_ns[size], PullNs(rank, size))) pull = kPulls;
+    bool is_answered = messages_ns.size() >= kLeastMessages;
+    for (int pull = 0; pull < kPulls && is_answered; ++pull) {
+      for (const uint8_t size : {0, 1}) {
+        const std::optional<double> ns = PullNs(rank, size);
+        is_answered = is_answered && ns;
+        pull_ns[size] = std::min(pull_ns[size], ns.value_or(pull_ns[size]));
+      }
+    }
     (void)Ask(rank, Word::kOver);
-    message_ns = std::max(message_ns, *least_ns);
-    if (least_pull_ns[0] && least_pull_ns[1] && *least_pull_ns[1] > *least_pull_ns[0])
-      byte_ns = std::max(byte_ns, (*least_pull_ns[1] - *least_pull_ns[0]) /
-                                      static_cast<double>(kBytes[1] - kBytes[0]));
+    std::ranges::sort(messages_ns);
+    is_measured = is_answered && messages_ns[1] <= kSteady * messages_ns[0] && pull_ns[1] > pull_ns[0];
+    if (!is_measured) break;
+    message_ns = std::max(message_ns, messages_ns[0]);
+    byte_ns = std::max(byte_ns, (pull_ns[1] - pull_ns[0]) / static_cast<double>(kBytes[1] - kBytes[0]));
   }
   on_over_();
   ops::LinkRates rates;
-  if (message_ns == 0 || byte_ns == 0) return rates;
+  if (!is_measured) return rates;
   const ops::LinkRates measured = {.bytes_per_ns = PowerOfTwo(1 / byte_ns),
                                    .message_ns = PowerOfTwo(message_ns + kTasksNs),
                                    .measured = true};

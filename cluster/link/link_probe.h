@@ -26,8 +26,8 @@ class LinkProbe : public actor::LinkHandler {
       : link_(link), served_(served), rank_(rank), ranks_(ranks), on_over_(std::move(on_over)) {}
 
   /// The rates between this rank and some others, the slowest of them, as powers of two: a few messages and
-  /// two values to each, in some milliseconds. The built-in ones where no rank answers in time. Once all ranks
-  /// are linked, and one rank at a time.
+  /// two values to each, in some milliseconds. The built-in ones where a rank does not answer in time, or the
+  /// machines are at other things meanwhile. Once all ranks are linked, and one rank at a time.
   ops::LinkRates Measure();
 
   void OnMessage(const actor::Message& message) override;

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "ops/io/files/sha256.h"
+#include "ops/io/checksums/sha256.h"
 
 namespace heddle::codegen {
 namespace {

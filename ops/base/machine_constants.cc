@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kLeastRate = 0.01;  // Ten megabytes a second,
 constexpr double kMostRate = 1e5;    // a hundred terabytes.
-constexpr double kMostNs = 1e9;  // To start an operator, or for a message.
+constexpr double kMostNs = 1e9;      // To start an operator, or for a message.
 
 bool IsRate(double rate) { return rate >= kLeastRate && rate <= kMostRate; }
 

@@ -12,7 +12,7 @@ namespace heddle::ops {
 namespace {
 
 enum TokenColumn { kDictionary, kRank, kIndex, kCount, kText, kTokenColumns };
-constexpr int64_t Token::* kNumbers[] = {&Token::dictionary, &Token::rank, &Token::index, &Token::count};
+constexpr int64_t Token::*kNumbers[] = {&Token::dictionary, &Token::rank, &Token::index, &Token::count};
 
 }  // namespace
 

@@ -51,8 +51,13 @@ TEST(ExplainTest, SimShowsThePlansOfItsRanksOnce) {
 // Where messages take long, the other way of a choice is cheaper; the text says by which links it went.
 TEST(ExplainTest, PlansGoByTheLinksThatAreGiven) {
   const auto explain = [](const std::string& links) {
-    std::vector<std::string> words = {HEDDLE_BINARY_DIR "/heddle", "explain", "--level", "distribution",
-                                      "--workers", "4", "-e",
+    std::vector<std::string> words = {HEDDLE_BINARY_DIR "/heddle",
+                                      "explain",
+                                      "--level",
+                                      "distribution",
+                                      "--workers",
+                                      "4",
+                                      "-e",
                                       "X = rand(rows=2000000, cols=2, seed=1)\nprint(sum(X * X))"};
     if (!links.empty()) words.insert(words.begin() + 6, {"--links", links});
     const Finished run = testing_support::RunProcess(words, HEDDLE_SOURCE_DIR);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ops/io/files/crc32c.h"
+#include "ops/io/checksums/crc32c.h"
 #include "ops/io/formats/binary/binary_layout.h"
 #include "ops/io/formats/file_format.h"
 #include "tests/fuzz/corpus.h"

@@ -66,10 +66,7 @@ Cost CostOf(int32_t ranks, int rounds, int cellwise) {
   EXPECT_TRUE(simulation.ok()) << simulation.status().ToString();
   if (!simulation.ok()) return {};
   // Odd, so that messages wait for each other.
-  const Status run = (*simulation)
-                         ->Run(1, {.seed = 1,
-                                   .check_invariants = false,
-                                   .times = kTimes});
+  const Status run = (*simulation)->Run(1, {.seed = 1, .check_invariants = false, .times = kTimes});
   EXPECT_TRUE(run.ok()) << run.ToString();
   Cost cost{.ns = (*simulation)->clock().MonotonicNs()};
   for (int32_t rank = 0; rank < ranks; ++rank)

@@ -13,7 +13,7 @@
 #include "ops/io/files/folder_parts.h"
 #include "ops/io/files/hidden_names.h"
 #include "ops/io/files/input_files.h"
-#include "ops/io/files/joint/joint_files.h"
+#include "ops/io/files/joint_files.h"
 #include "ops/io/files/replacement.h"
 
 namespace heddle::ops {

@@ -15,7 +15,7 @@
 namespace heddle::ops {
 
 class FileVersions;  // ops/io/files/file_versions.h
-class JointFiles;    // ops/io/files/joint/joint_files.h
+class JointFiles;    // ops/io/files/joint_files.h
 
 /// The bytes of an input file, as many as there were when it was opened. gzip and zstd are undone on the
 /// way (by content, not by name). The file is read piece by piece and never mapped: one that somebody cuts

@@ -60,6 +60,8 @@ struct FormatEntry {
   // Writers; nullptr of the formats of text, which WriteValue knows.
   Status (*write)(const Matrix&, const WriteOptions&, const ByteSink&) = nullptr;
   Status (*write_frame)(const Frame&, const WriteOptions&, const ByteSink&) = nullptr;
+  /// What stands before the rows of a frame; nullptr: nothing, or what file_sections.cc knows.
+  std::string (*frame_beginning)(const Schema&) = nullptr;
 
   bool IsText() const { return summarize == nullptr; }
   bool ReadsMatrices() const { return read_text != nullptr || read != nullptr; }

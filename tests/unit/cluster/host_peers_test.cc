@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cluster/link/host_socket.h"
-#include "ops/io/files/sha256.h"
+#include "ops/io/checksums/sha256.h"
 
 namespace heddle::cluster {
 namespace {
@@ -66,8 +66,10 @@ TEST(HostPeersTest, APairGetsAtEachOthersMemoryByOneExchange) {
   EXPECT_TRUE(first->ReachesAny());
   EXPECT_FALSE(first->Reaches(2)) << "nobody is there";
   EXPECT_EQ(first->inbox(2), nullptr);
-  EXPECT_TRUE(HostPeers::Listen(HelloOf(1)).status().message().starts_with(
-      "peers of this machine cannot be answered: "))
+  EXPECT_TRUE(HostPeers::Listen(HelloOf(1))
+                  .status()
+                  .message()
+                  .starts_with("peers of this machine cannot be answered: "))
       << "one for each rank";
 
   RingWriter writer(second->inbox(0)->messages(1));
@@ -186,8 +188,8 @@ TEST(SharedInboxTest, MemoryOfAnotherKindIsRefused) {
   EXPECT_FALSE(open(zeros.get(), 3).ok());
   EXPECT_FALSE(open(-1, 3).ok());
   const Descriptor unsealed(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  ASSERT_EQ(ftruncate(unsealed.get(), std::filesystem::file_size(fmt::format(
-                                          "/proc/self/fd/{}", of_three->descriptor()))),
+  ASSERT_EQ(ftruncate(unsealed.get(),
+                      std::filesystem::file_size(fmt::format("/proc/self/fd/{}", of_three->descriptor()))),
             0);
   EXPECT_EQ(open(unsealed.get(), 3).message(), "a peer offers memory of the wrong kind");
 }

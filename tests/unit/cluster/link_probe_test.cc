@@ -3,7 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <future>
 
@@ -30,21 +31,69 @@ std::vector<Result<ops::LinkRates>> Agree(Links* links, int ranks, const engine:
   return rates;
 }
 
-TEST(LinkProbeTest, RatesArePowersOfTwoAndLeaveNoTrace) {
+// A link to the probe of another rank in this thread; values are copied.
+class DirectLink : public actor::Link {
+ public:
+  explicit DirectLink(std::chrono::nanoseconds delay) : delay_(delay) {}
+  void Send(uint32_t, std::span<const actor::Message> messages) override {
+    const auto end = std::chrono::steady_clock::now() + delay_;
+    while (std::chrono::steady_clock::now() < end) {
+    }
+    for (const actor::Message& message : messages) other->OnMessage(message);
+  }
+  void SendError(uint32_t, uint32_t, NodeId, const Status&) override {}
+  void Pull(uint32_t, uint32_t run, RegisterId id, uint8_t slot,
+            std::function<void(Result<Value>)> done) override {
+    const Matrix from = other->Published(run, id, slot)->matrix();
+    Matrix copy = *Matrix::Dense(from.rows(), from.columns());
+    for (int pass = 0; pass < 10; ++pass) std::copy_n(from.data(), from.rows(), copy.mutable_data());
+    done(Value(copy));
+  }
+  LinkProbe* other = nullptr;
+
+ private:
+  const std::chrono::nanoseconds delay_;
+};
+
+TEST(LinkProbeTest, SlowMessagesGiveALongTimeAndAPowerOfTwo) {
+  const auto measure = [](std::chrono::nanoseconds delay) {
+    DirectLink there(delay), back(delay);
+    FakeRuntime runtime;
+    int over = 0;
+    LinkProbe first(there, runtime, 0, 2, [&] { ++over; });
+    LinkProbe second(back, runtime, 1, 2, [&] { ++over; });
+    there.other = &second;
+    back.other = &first;
+    ops::LinkRates rates;
+    // A machine that does other things meanwhile is asked again.
+    for (int attempt = 0; attempt < 200 && !rates.measured; ++attempt) rates = first.Measure();
+    EXPECT_GE(over, 2);
+    return rates;
+  };
+  const ops::LinkRates fast = measure(std::chrono::nanoseconds(0));
+  const ops::LinkRates slow = measure(std::chrono::milliseconds(1));
+  ASSERT_TRUE(fast.measured && slow.measured);
+  EXPECT_EQ(fast.message_ns, 16'384);
+  EXPECT_EQ(slow.message_ns, 1 << 20);
+  EXPECT_TRUE(IsPowerOfTwo(fast.bytes_per_ns)) << fast.bytes_per_ns;
+}
+
+TEST(LinkProbeTest, RatesLeaveNoTrace) {
   for (const bool shares_memory : {true, false}) {
     Links links(3, {}, "127.0.0.1:0", 400, std::vector<bool>(3, shares_memory));
     for (const Status& status : links.Connect()) ASSERT_TRUE(status.ok()) << status.ToString();
     const ops::LinkRates rates = links[0].MeasureLinks();
-    ASSERT_TRUE(rates.measured);
-    EXPECT_TRUE(IsPowerOfTwo(rates.bytes_per_ns)) << rates.bytes_per_ns;
-    EXPECT_TRUE(IsPowerOfTwo(rates.message_ns)) << rates.message_ns;
-    EXPECT_GE(rates.message_ns, 16'384);
-    EXPECT_LT(rates.message_ns, 1e8);
+    // On a machine that does other things meanwhile there is nothing to be learned.
+    EXPECT_TRUE(rates == ops::LinkRates() || (rates.measured && IsPowerOfTwo(rates.bytes_per_ns) &&
+                                              IsPowerOfTwo(rates.message_ns) && rates.message_ns >= 16'384));
+    if (shares_memory) {
+      EXPECT_LE(rates.message_ns, 200'000);
+    }
     for (const size_t rank : {0, 1, 2}) {
       const LinkStatistics statistics = links[rank].statistics();
       EXPECT_EQ(statistics.bytes_received, 0);
       EXPECT_EQ(statistics.bytes_sent, 0);
-      EXPECT_LE(statistics.messages_sent, 1) << "its last answer";
+      EXPECT_EQ(statistics.messages_sent, 0);
     }
     // What is no part of a measurement is handed on.
     links.runtime(1).Publish(1, 1, 0, Numbered(10, 1));
@@ -69,10 +118,9 @@ TEST(LinkProbeTest, AllRanksPlanByTheRatesOfRankZeroWhichAreKept) {
     const std::vector<Result<ops::LinkRates>> rates = Agree(&links, 3, cache);
     for (const auto& each : rates) ASSERT_TRUE(each.ok()) << each.status().ToString();
     first = *rates[0];
-    EXPECT_TRUE(first.measured);
     EXPECT_EQ(*rates[1], first);
     EXPECT_EQ(*rates[2], first);
-    EXPECT_EQ(cache.FindLinks("key"), first);
+    EXPECT_EQ(cache.FindLinks("key"), first.measured ? std::optional(first) : std::nullopt);
   }
   const ops::LinkRates kept = {.bytes_per_ns = 0.25, .message_ns = 1 << 20, .measured = true};
   cache.StoreLinks("key", kept);

@@ -108,7 +108,8 @@ void Refuse(int call, int error) {
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
   const sock_fprog program = {.len = std::size(filter), .filter = filter};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
     _exit(3);
 }
 
@@ -178,7 +179,8 @@ TEST_F(WithoutSharedMemoryDeathTest, TheBudgetHasNoRoomForARing) {
 // --- one end, and a peer that may say anything ---
 
 Hello HelloOf(int rank) {
-  return {.job = fmt::format("values {}", getpid()), .attempt = 1, .rank = rank, .ranks = 2, .token = "secret"};
+  return {
+      .job = fmt::format("values {}", getpid()), .attempt = 1, .rank = rank, .ranks = 2, .token = "secret"};
 }
 
 class RuntimeWithALongFailure : public FakeRuntime {
@@ -198,10 +200,8 @@ struct Ends {
         values(*first, {&bytes_sent, &bytes_received, &bytes_shared}) {
     second->FindPeers();
     while (!first->Reaches(1)) std::this_thread::yield();
-    values.Serve(&runtime, {.elsewhere =
-                                [](size_t, uint32_t, RegisterId, uint8_t, HostValues::Done done) {
-                                  done(NotFound("elsewhere"));
-                                },
+    values.Serve(&runtime, {.elsewhere = [](size_t, uint32_t, RegisterId, uint8_t,
+                                            HostValues::Done done) { done(NotFound("elsewhere")); },
                             .broken =
                                 [this](size_t rank, const Status& why) {
                                   EXPECT_EQ(rank, 1u);

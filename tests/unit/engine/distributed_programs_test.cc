@@ -191,7 +191,7 @@ class RandomFrameProgram {
     static constexpr const char* kCells[] = {"round(9 * R)", "round(30 * R) / 2", "(R > 0.5) * 1",
                                              "R * 1e12"};
     std::string columns;
-    for (int j = 0; j < 3; ++j) columns += fmt::format("{}{}", j == 0 ? "" : ", ", kCells[Below(4)]);
+    for (int j = 0; j < 3; ++j) columns += fmt::format("{}{}", j == 0 ? "" : ", ", kCells[Below(5)]);
     text_ += fmt::format("R = rand(rows={}, cols=1, seed={})\n", kRows[Below(7)], Below(100));
     Assign(fmt::format("as.frame(cbind({}))", columns));
   }
@@ -222,7 +222,7 @@ class RandomFrameProgram {
 
   void AddStatement() {
     const std::string x = Some();
-    switch (Below(22)) {
+    switch (Below(23)) {
       case 0: return Draw();
       case 1: return Encode(x);
       case 2: return Assign(fmt::format("rbind({}, {})", x, Some()));
@@ -262,6 +262,7 @@ class RandomFrameProgram {
         text_ += fmt::format("print(toString({0}, rows={1}, cols=2))\nprint(colnames({0}))\n", x, Below(9));
         return;
       case 21: return Bin(x);
+      case 22: return Assign(fmt::format("map({}, \"x -> x.equals(\\\"2\\\") ? \\\"\\\" : x\")", x));
       default: return;
     }
   }

@@ -64,10 +64,6 @@ constexpr WholeOperator kWholeOperators[] = {
      "of scalars, or of a single cell"},
     {"phased", "made of small operators, none of whose operands is split"},
     {"lstm", "where sizes are not known when it is planned; else lstm_by_rows"},
-    {"applySchema as.frame colnames compareFrames detectSchema dropInvalidLength dropInvalidType frame "
-     "freplicate getCategoricalMask map replaceTexts tokenize transformcolmap transformdecode transformencode "
-     "typeof valueSwap",
-     "of frames, which have no distributed form yet"},
 };
 
 TEST(CatalogTest, WhatRunsWholeIsKnown) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <vector>
 
 #include "ops/base/stages.h"
@@ -21,6 +22,17 @@ inline std::vector<Value> PiecesOf(const StagedForm& form, const Invocation& cal
     const int64_t length = call.inputs[i]->shape().rows;
     const Split own = length == rows.Length() ? rows : Distribution::SplitRows(length, ranks).split;
     pieces[i] = *SliceRows(*call.inputs[i], own.Begin(rank), own.End(rank));
+  }
+  return pieces;
+}
+
+/// The same by the row rule of the operator.
+inline std::vector<Value> PiecesOf(const Invocation& call, const Split& rows, int32_t rank) {
+  std::vector<Value> pieces(call.inputs.size());
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if (!call.inputs[i]) continue;
+    const bool by_rows = InputUseOf(call.node, call.infos, static_cast<int>(i)) == InputUse::kRows;
+    pieces[i] = by_rows ? *SliceRows(*call.inputs[i], rows.Begin(rank), rows.End(rank)) : *call.inputs[i];
   }
   return pieces;
 }
@@ -165,11 +177,17 @@ inline std::vector<std::vector<Value>> RunStages(Invocation& call, const Split& 
   return RunStages(call, {.rows = rows, .place = place, .failed = failed});
 }
 
+/// NaN is the same as NaN.
+inline bool SameScalars(const Scalar& a, const Scalar& b) {
+  const bool are_nan = !a.IsString() && !b.IsString() && std::isnan(a.AsDouble()) && std::isnan(b.AsDouble());
+  return are_nan || a == b;
+}
+
 /// Both have the same cells, of frames also the same columns.
 inline bool AreSame(const Value& a, const Value& b) {
   if (a.kind() != b.kind()) return false;
   switch (a.kind()) {
-    case Value::Kind::kScalar: return a.scalar() == b.scalar();
+    case Value::Kind::kScalar: return SameScalars(a.scalar(), b.scalar());
     case Value::Kind::kMatrix: return Matrix::SameCells(a.matrix(), b.matrix());
     case Value::Kind::kFrame:
       return Frame::SameCells(a.frame(), b.frame()) &&

@@ -92,5 +92,12 @@ TEST(TransitionTest, TheSlowestRankDecides) {
   EXPECT_EQ(TransitionOf(100, columns, Distribution::Each(), 2).sent_bytes, 100);
 }
 
+TEST(TransitionTest, TimeGoesByTheRatesOfTheLinks) {
+  ops::MachineConstants constants = ops::BuiltInConstants(1);
+  constants.links = {.bytes_per_ns = 2, .message_ns = 1000, .measured = true};
+  EXPECT_EQ(NanosecondsOf(Transition{.sent_bytes = 9e9, .slowest_bytes = 500, .messages = 3}, constants),
+            3250);
+}
+
 }  // namespace
 }  // namespace heddle::scheduler

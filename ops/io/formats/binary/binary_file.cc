@@ -4,7 +4,7 @@
 #include "core/values/sizes.h"
 #include "ops/base/kernel.h"
 #include "ops/base/parallel.h"
-#include "ops/io/files/crc32c.h"
+#include "ops/io/checksums/crc32c.h"
 #include "ops/io/formats/binary/binary_layout.h"
 #include "ops/io/formats/options.h"
 #include "ops/io/formats/plain_cells.h"

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/io/files/crc32c.h"
+#include "ops/io/checksums/crc32c.h"
 #include "ops/io/formats/binary/binary_file.h"
 #include "ops/io/formats/binary/binary_layout.h"
 #include "ops/io/formats/ordered_pieces.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "ops/io/formats/arff/arff.h"
 #include "ops/io/formats/format_table.h"
 #include "ops/io/formats/numpy/npy.h"
 #include "ops/io/formats/plain_cells.h"
@@ -35,13 +34,14 @@ Status GivePlainBeginning(const FileContent& file, const WriteOptions& options, 
       return sink(BinaryHeaderBytes(info.shape, info.IsFrame() ? info.schema.get() : nullptr,
                                     RowsOfBinaryBlock(file)));
     case FileFormat::kNpy: return sink(HeaderOfMatrix(info.shape));
-    case FileFormat::kArff: return sink(ArffBeginning(*info.schema));
     case FileFormat::kCsv:
       if (info.IsFrame()) return options.header ? sink(CsvNames(*info.schema, options)) : OkStatus();
       break;
     default: break;
   }
-  return info.IsFrame() ? OkStatus() : GiveTextBeginning(info.shape, file.totals.nonzeros, options, sink);
+  if (!info.IsFrame()) return GiveTextBeginning(info.shape, file.totals.nonzeros, options, sink);
+  const auto beginning = EntryOf(options.format).frame_beginning;
+  return beginning == nullptr ? OkStatus() : sink(beginning(*info.schema));
 }
 
 // How many bytes it has.

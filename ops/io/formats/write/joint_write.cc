@@ -9,7 +9,7 @@
 #include "core/programs/distribution.h"
 #include "core/values/panels.h"
 #include "ops/frame/row_pieces.h"
-#include "ops/io/files/joint/joint_files.h"
+#include "ops/io/files/joint_files.h"
 #include "ops/io/formats/format_table.h"
 #include "ops/io/formats/write/record_bytes.h"
 #include "ops/io/formats/write/write_parts.h"

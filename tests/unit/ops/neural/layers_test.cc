@@ -137,7 +137,13 @@ TEST(LstmTest, RanksTogetherMakeTheCellsOfOne) {
       const Split cuts = Distribution::SplitRows(n, ranks).split;
       std::vector<std::vector<Value>> of_ranks;
       for (int32_t rank = 0; rank < ranks; ++rank) {
-        const std::vector<Value> pieces = testing::PiecesOf(backward, cuts, rank);
+        std::vector<Value> pieces;
+        for (size_t i = 0; i < backward.inputs.size(); ++i) {
+          const bool by_rows =
+              InputUseOf(backward.node, backward.infos, static_cast<int>(i)) == InputUse::kRows;
+          const Value& input = *backward.inputs[i];
+          pieces.push_back(by_rows ? *SliceRows(input, cuts.Begin(rank), cuts.End(rank)) : input);
+        }
         std::vector<const Value*> given;
         for (const Value& piece : pieces) given.push_back(&piece);
         std::vector<Value> results(5);

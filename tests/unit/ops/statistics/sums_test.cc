@@ -55,7 +55,7 @@ TEST(SumsTest, AnOrderThatThereIsNotFailsOnEveryRank) {
   call.scalars[1] = nullptr;
   Status failed;
   EXPECT_TRUE(testing::RunStages(call, Distribution::SplitRows(500, 3).split, &failed).empty());
-  EXPECT_EQ(failed.message(), "moment: the order must be 0, 2, 3 or 4, not 5");
+  EXPECT_EQ(failed.message(), "moment: the order must be 0, 2, 3 or 4, not 5.0");
 }
 
 }  // namespace

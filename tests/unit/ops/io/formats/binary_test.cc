@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "core/environment/random.h"
-#include "ops/io/files/crc32c.h"
+#include "ops/io/checksums/crc32c.h"
 #include "ops/io/formats/binary/binary_file.h"
 #include "ops/io/formats/binary/binary_layout.h"
 #include "tests/support/frames.h"

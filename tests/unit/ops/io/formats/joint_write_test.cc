@@ -17,7 +17,7 @@
 #include "ops/frame/row_pieces.h"
 #include "ops/frame/text_column.h"
 #include "ops/io/files/hidden_names.h"
-#include "ops/io/files/joint/joint_files.h"
+#include "ops/io/files/joint_files.h"
 #include "tests/unit/ops/io/formats/formats_fixture.h"
 
 namespace heddle::ops {

@@ -9,7 +9,7 @@
 
 #include "core/environment/random.h"
 #include "ops/base/parallel.h"
-#include "ops/io/files/crc32c.h"
+#include "ops/io/checksums/crc32c.h"
 #include "tests/unit/ops/io/formats/formats_fixture.h"
 
 namespace heddle::ops {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/io/files/sha256.h"
+#include "ops/io/checksums/sha256.h"
 
 #include <algorithm>
 #include <bit>

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "ops/io/files/change_gate.h"
+#include "ops/io/files/folder_replacement.h"
 #include "ops/io/files/hidden_names.h"
-#include "ops/io/files/joint/folder_replacement.h"
-#include "ops/io/files/joint/joint_bytes.h"
+#include "ops/io/files/joint_bytes.h"
 #include "ops/io/files/replacement.h"
 #include "ops/io/files/script_paths.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/io/files/joint/joint_files.h"
+#include "ops/io/files/joint_files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/io/files/crc32c.h"
+#include "ops/io/checksums/crc32c.h"
 
 #include <nmmintrin.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/peer_process.h"
+#include "bench/links/peer_process.h"
 
 #include <sched.h>
 #include <spawn.h>

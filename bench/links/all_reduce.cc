@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/all_reduce.h"
+#include "bench/links/all_reduce.h"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/peer_process.h"
+#include "bench/links/peer_process.h"
 #include "bench/probe.h"
 #include "cluster/link/grpc_link.h"
 #include "cluster/security/token.h"
@@ -29,7 +29,9 @@ constexpr int64_t kRoundBytes = int64_t{256} << 20;  // Of sums one after the ot
 constexpr RegisterId kTerms = 0;
 constexpr RegisterId kSum = 1;
 
-int SumsOf(int64_t bytes) { return static_cast<int>(std::clamp(kRoundBytes / bytes, int64_t{4}, int64_t{64})); }
+int SumsOf(int64_t bytes) {
+  return static_cast<int>(std::clamp(kRoundBytes / bytes, int64_t{4}, int64_t{64}));
+}
 
 // One executor. Its vector is cut into a part for each rank.
 class Member : private actor::LinkHandler {
@@ -204,9 +206,10 @@ void Measure(const BenchOptions& options, int ranks, bool shares_memory) {
       if (!is_right) Stop("a sum is wrong");
       if (round > 0) best_ms = std::min(best_ms, ms);
     }
-    std::printf(options.json ? "{\"bench\":\"all_reduce\",\"ranks\":%d,\"bytes\":%lld,\"way\":\"%s\",\"ms\":%.3f,"
-                               "\"gb_s\":%.3f}\n"
-                             : "all-reduce on %d executors, %lld bytes, %s: %.3f ms, %.2f GB/s\n",
+    std::printf(options.json
+                    ? "{\"bench\":\"all_reduce\",\"ranks\":%d,\"bytes\":%lld,\"way\":\"%s\",\"ms\":%.3f,"
+                      "\"gb_s\":%.3f}\n"
+                    : "all-reduce on %d executors, %lld bytes, %s: %.3f ms, %.2f GB/s\n",
                 ranks, static_cast<long long>(bytes), shares_memory ? "shared memory" : "gRPC", best_ms,
                 static_cast<double>(bytes) / best_ms / 1e6);
     std::fflush(stdout);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/io/files/joint/folder_replacement.h"
+#include "ops/io/files/folder_replacement.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/transport.h"
+#include "bench/links/transport.h"
 
 #include <fmt/format.h>
 #include <netinet/tcp.h>
@@ -17,8 +17,8 @@
 #include <thread>
 #include <vector>
 
-#include "bench/all_reduce.h"
-#include "bench/peer_process.h"
+#include "bench/links/all_reduce.h"
+#include "bench/links/peer_process.h"
 #include "bench/probe.h"
 #include "cluster/executor/line_channel.h"
 #include "cluster/link/grpc_link.h"
@@ -194,8 +194,8 @@ class Peer {
     const std::string token = cluster::MakeToken();
     for (const bool shares_memory : {true, false}) {
       ends_.push_back(std::make_unique<End>(kMeasurer, shares_memory, token, &handler_));
-      const std::string peer =
-          process_.Ask(fmt::format("link {} {} {}", shares_memory ? 1 : 0, token, ends_.back()->link->endpoint()));
+      const std::string peer = process_.Ask(
+          fmt::format("link {} {} {}", shares_memory ? 1 : 0, token, ends_.back()->link->endpoint()));
       ends_.back()->Connect(kMeasurer, peer);
     }
     tcp_ = cluster::ConnectToLoopback(std::atoi(process_.Ask("tcp").c_str()));

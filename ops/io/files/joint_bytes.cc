@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/io/files/joint/joint_bytes.h"
+#include "ops/io/files/joint_bytes.h"
 
 #include <fcntl.h>
 #include <sys/uio.h>
