@@ -240,18 +240,22 @@ Status RunStage(const KernelCall& call, std::span<Value> outputs) {
   const StagedForm& form = call.stage->form;
   const bool reads_inputs = form.stages[static_cast<size_t>(call.stage->stage)].reads_inputs;
   const size_t own = reads_inputs ? call.node.inputs.size() : 0;
-  return form.run({.form = form,
-                   .node = call.node,
-                   .input_infos = call.input_infos,
-                   .stage = call.stage->stage,
-                   .rank = call.stage->rank,
-                   .rows = call.stage->rows,
-                   .result_rows = call.stage->result_rows,
-                   .inputs = call.inputs.first(own),
-                   .received = call.inputs.subspan(own),
-                   .before = call.stage->before,
-                   .context = call.context},
-                  outputs);
+  return form.run(
+      {.form = form,
+       .node = call.node,
+       .input_infos = call.input_infos,
+       .stage = form.units == nullptr ? call.stage->stage : call.stage->stage % kStagesOfReduction,
+       .result = form.units == nullptr ? 0 : static_cast<size_t>(call.stage->stage / kStagesOfReduction),
+       .rank = call.stage->rank,
+       .rows = call.stage->rows,
+       .result_rows = call.stage->result_rows,
+       .inputs = call.inputs.first(own),
+       .received = call.inputs.subspan(own),
+       .before = call.stage->before,
+       .begin = call.row_begin,
+       .end = call.row_end,
+       .context = call.context},
+      outputs);
 }
 
 }  // namespace

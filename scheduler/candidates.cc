@@ -14,10 +14,6 @@ namespace {
 
 // Larger results are not computed on every rank: memory would hold as many copies.
 constexpr int64_t kMostReplicatedBytes = int64_t{8} << 20;
-// What every rank computes takes the processors of all of them, which other operators could use.
-constexpr double kReplicated = 1.25;
-// Partial lists of ranks have about so many nodes each.
-constexpr double kNodesOfRank = 2;
 
 // Each cut at the next granule of rows, or chunk of columns, below.
 Split Aligned(Split split, Axis axis) {
@@ -170,9 +166,10 @@ void CandidateFinder::AddSplit(const Node& node, ops::RowRule rule, bool has_eve
   const int64_t rows = RowsRead(node);
   const std::vector<Split> ways =
       has_even_rows ? std::vector<Split>{EvenRows(rows, options_.ranks)} : CutsOf(rows, Axis::kRows, reduces);
-  double result_bytes = 0;
-  for (const ValueInfo& result : ResultsOf(node)) result_bytes += BytesToMove(result);
-  const double list_bytes = kNodesOfRank * options_.ranks * result_bytes;
+  const std::vector<ops::PayloadUnits> reduced =
+      reduces ? ReducedResults(node, rule) : std::vector<ops::PayloadUnits>();
+  double reduced_bytes = 0;
+  for (const ops::PayloadUnits& units : reduced) reduced_bytes += units.bytes;
   const double held_bytes = ops::HeldByRowRule(node, infos_, options_.ranks);
   for (const Split& cuts : ways) {
     const Distribution split{.kind = Distribution::Kind::kSplit, .split = cuts};
@@ -190,10 +187,12 @@ void CandidateFinder::AddSplit(const Node& node, ops::RowRule rule, bool has_eve
       add(Distribution::One(), 0);
     } else {
       const bool has_effect = ops::FindOperator(node.op)->effect;
+      const double finish_ns = FinishNs(ListsToOne(reduced_bytes, NodesOfLists(cuts), 0));
       if (!has_effect &&
-          (has_even_rows || (options_.ranks <= kMostDirectRanks && result_bytes <= kMostReplicatedBytes)))
-        add(Distribution::Each(), MoveNs(list_bytes, 1) * kReplicated);
-      if (!has_even_rows) add(Distribution::One(), MoveNs(list_bytes, 1));
+          (has_even_rows || (options_.ranks <= kMostDirectRanks && reduced_bytes <= kMostReplicatedBytes)))
+        add(Distribution::Each(), finish_ns * kReplicated);
+      if (!has_even_rows) add(Distribution::One(), finish_ns);
+      if (!has_even_rows && !has_effect) AddParted(node, {placement, ns, held_bytes}, reduced, candidates);
     }
   }
 }

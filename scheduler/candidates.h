@@ -7,8 +7,12 @@
 
 #include "ops/base/operator.h"
 #include "scheduler/place.h"
+#include "scheduler/transition.h"
 
 namespace heddle::scheduler {
+
+/// What every rank computes takes the processors of all of them, which other operators could use.
+constexpr double kReplicated = 1.25;
 
 /// The placements that a node may have, the cost of each without moving its inputs, by what the operator says
 /// of itself: its row rule and its stages (ops/base/operator.h). What is large stays split: where a value
@@ -31,12 +35,17 @@ class CandidateFinder {
   void SetLike(NodeId node, NodeId other) {
     splits_[static_cast<size_t>(node)] = splits_[static_cast<size_t>(other)];
   }
+  void SetWhole(NodeId node) { splits_[static_cast<size_t>(node)] = {}; }
 
  private:
   std::vector<Candidate> WholeOnes(const Node& node, const ops::Operator& op);
   void AddSplit(const Node& node, ops::RowRule rule, bool has_even_rows, std::vector<Candidate>* candidates);
   /// Row by row of what is there by columns and has few rows: each rank gets some.
   void AddFewRows(const Node& node, const ops::Operator& op, std::vector<Candidate>* candidates);
+  /// Reductions placed so, with the time that they take without finishing them, the large ones finished in
+  /// parts. `reduced`: by result, what ReducedResults says.
+  void AddParted(const Node& node, Candidate partial, const std::vector<ops::PayloadUnits>& reduced,
+                 std::vector<Candidate>* candidates);
   /// All forms of an operator that is computed in stages, beside the candidates that are there already; of
   /// them only those stay that a rank has memory for. `on_last`: the results are made on the last rank.
   void AddStagedForms(const Node& node, const ops::Operator& op, bool on_last,
@@ -66,6 +75,8 @@ class CandidateFinder {
   int64_t RowsRead(const Node& node) const;
   double LongestShare(const Split& cuts) const;
   double MoveNs(double bytes, int messages) const;
+  std::vector<ops::PayloadUnits> ReducedResults(const Node& node, ops::RowRule rule) const;
+  double FinishNs(const Transition& lists) const;
 
   const Graph& graph_;
   const ScheduleOptions& options_;

@@ -41,6 +41,7 @@ int64_t EstimateNs(const Graph& graph, const Task& task, const ops::MachineConst
   if (task.node == kNoNode || !computes) return 0;
   const Node& node = graph[task.node];
   const ops::Operator* const op = ops::FindOperator(node.op);
+  const bool in_parts = op != nullptr && ops::PartsFormOf(*op).second != nullptr;
   // Between stages mostly little is gathered; of an operator with a row rule, too, or with a form by columns
   // alone it is mostly the result.
   if (task.phase == Phase::kGather && op != nullptr && op->staged != nullptr && op->row_rule == nullptr &&
@@ -54,6 +55,10 @@ int64_t EstimateNs(const Graph& graph, const Task& task, const ops::MachineConst
   double ns = NodeNs(graph, node, constants);
   if (task.phase == Phase::kFinish) {
     ns = ResultBytes(node) / constants.write_bytes_per_ns;
+  } else if (task.phase == Phase::kStage && in_parts) {  // Some units of the result.
+    const double share =
+        static_cast<double>(task.row_end - task.row_begin) / static_cast<double>(task.total_rows);
+    ns = ResultBytes(node) * share / constants.write_bytes_per_ns;
   } else if (task.total_rows > 0) {
     ns *= static_cast<double>(task.row_end - task.row_begin) / static_cast<double>(task.total_rows);
   }

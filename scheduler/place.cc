@@ -82,6 +82,7 @@ class Placer {
     }
     if (node.Is("assign") || node.Is("result")) {
       finder_.SetLike(id, node.inputs[0]);
+      if (IsReduction(id)) finder_.SetWhole(id);
       return OkStatus();
     }
     const ops::Operator* op = ops::FindOperator(node.op);
@@ -105,6 +106,16 @@ class Placer {
     });
   }
 
+  // A result that comes of all rows, of an operator others of whose results are rows.
+  bool IsReduction(NodeId id) const {
+    const Node& node = graph_[id];
+    if (!node.Is("result")) return false;
+    const NodeId tuple = node.inputs[0];
+    const Placement& placement = candidates_[Index(tuple)].empty() ? placements_[Index(tuple)]
+                                                                   : candidates_[Index(tuple)][0].placement;
+    return placement.split && placement.rule == ops::RowRule::kMixed &&
+           ops::FindOperator(graph_[tuple].op)->reduces(graph_[tuple], node.ResultIndex());
+  }
   // The node that makes a value: of a result, its tuple.
   NodeId Root(NodeId value) const { return graph_[value].Is("result") ? graph_[value].inputs[0] : value; }
   bool IsOpen(NodeId node) const { return candidates_[Index(node)].size() > 1; }
@@ -302,6 +313,7 @@ class Placer {
 }  // namespace
 
 Distribution DistributionOf(const Node& node, const Placement& placement, size_t i) {
+  if (!placement.result_at.empty()) return placement.result_at[i];
   if (placement.staged != nullptr && i > 0 && !placement.staged->all_alike) return Distribution::Each();
   if (!placement.split || placement.rule != ops::RowRule::kMixed) return placement.result;
   return ops::FindOperator(node.op)->reduces(node, i) ? placement.reduced : placement.result;

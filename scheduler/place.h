@@ -28,6 +28,10 @@ struct Placement {
   bool moves_rows = false;  ///< rbind, cbind and ranges of columns: each rank fetches its rows, or columns,
                             ///< of the result.
   int64_t first_moved = 0;  ///< Then of a range, its first column.
+  /// Of reductions that are finished in parts (`staged` says how): where each result of the node is, and
+  /// which are.
+  std::vector<Distribution> result_at;
+  std::vector<bool> in_parts;
 
   ops::RankGrid Grid(int32_t ranks) const { return {.ranks = ranks, .columns = grid_columns}; }
 };

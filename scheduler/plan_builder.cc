@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ops/base/operator.h"
+#include "scheduler/plan_collectives.h"
 
 namespace heddle::scheduler {
 PlanBuilder::PlanBuilder(const Graph& graph, const std::vector<Placement>& placements, int32_t ranks)
@@ -31,7 +32,7 @@ Plan PlanBuilder::Build() {
       // order.
       if (const ops::Operator* op = ops::FindOperator(node.op); op->may_fail)
         Piece(id, Distribution::Each(), 0);
-    } else if (placement.staged != nullptr) {
+    } else if (placement.staged != nullptr && placement.staged->units == nullptr) {
       EmitStages(id);
     } else if (placement.moves_rows) {
       EmitMoved(id);
@@ -208,6 +209,12 @@ RegisterId PlanBuilder::MakePiece(NodeId node, const Distribution& target, int32
     case Distribution::Kind::kEach:
       if (home.IsEach()) return ComputeEverywhere(node, rank);
       if (home.IsOne()) return CopyOf(node, home, rank);
+      if (ranks_ > kMostExchanged && KnownBytes(graph_[node].info) > kMostTreeBytes &&
+          !home.split.cuts.empty() && home.split.axis == Axis::kRows) {
+        const std::vector<RegisterId> gathered = GatherByDoubling(node, home, 0, ranks_);
+        pieces_[{node, target}] = gathered;
+        return gathered[static_cast<size_t>(rank)];
+      }
       if (ranks_ <= kMostDirectRanks || KnownBytes(graph_[node].info) > kMostTreeBytes)
         return GatherParts(node, home, rank);
       return CopyOf(node, Distribution::One(), rank);
@@ -225,6 +232,10 @@ RegisterId PlanBuilder::CopyOf(NodeId node, const Distribution& one, int32_t ran
     const RegisterId whole = Piece(node, one, one.rank);
     copies_[node][static_cast<size_t>(one.rank)] = whole;
   }
+  const ValueInfo& info = graph_[node].info;
+  const int32_t chunks = ChunksOf(BytesToMove(info), ranks_);
+  if (chunks > 1 && rank != one.rank && info.IsSized() && info.shape.rows >= chunks)
+    return ChunkedCopy(node, one.rank, chunks, rank);
   return Broadcast(&copies_[node], one.rank, rank);
 }
 
@@ -298,7 +309,7 @@ void PlanBuilder::EmitOperator(NodeId id) {
   const Node& node = graph_[id];
   const Placement& placement = placements_[static_cast<size_t>(id)];
   const bool has_effect = ops::FindOperator(node.op)->effect;
-  const std::vector<size_t> reduced = ReducedResults(id);
+  std::vector<size_t> reduced = ReducedResults(id);
   const std::vector<size_t> others =
       ops::HasRole(node, ops::Role::kWrite) ? OtherRanksReady(id) : std::vector<size_t>();
   // The results of kReduce are finished from one list together.
@@ -322,6 +333,7 @@ void PlanBuilder::EmitOperator(NodeId id) {
     if (!placement.split)
       for (const size_t ready : others) AddOrder(ready, task);
   }
+  if (placement.staged != nullptr) EmitParts(id, &partials, &reduced);
   if (!reduced.empty()) EmitFinish(id, partials, reduced);
   if (has_effect) {
     // Until "finish" nobody sees any of it.
@@ -396,7 +408,8 @@ void PlanBuilder::EmitFinish(NodeId id, const std::vector<std::vector<RegisterId
     if (!placement.reduced.IsHeldBy(rank)) continue;
     std::vector<RegisterId> nodes;
     for (const std::vector<RegisterId>& list : partials)
-      nodes.push_back(AddGather(id, list, rank, ValueInfo::OfMatrix({kUnknown, kUnknown})));
+      nodes.push_back(list.empty() ? kNoRegister  // Finished in parts.
+                                   : AddGather(id, list, rank, ValueInfo::OfMatrix({kUnknown, kUnknown})));
     const Node& node = graph_[id];
     const bool has_effect = ops::FindOperator(node.op)->effect;
     // What an effect does is also told by its scalars.

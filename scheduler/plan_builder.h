@@ -18,11 +18,14 @@ constexpr RegisterId kNoRegister = -1;
 /// after the tasks it consumes from, so creation order is an execution order on every rank.
 ///
 /// Boxing (n ranks): kOne -> kEach n-1 copies; kOne -> kSplit slices on its rank, one copy each;
-/// kSplit -> kOne copies to that rank and one gather; kSplit -> kEach the same on every rank; kEach -> kSplit
+/// kSplit -> kOne copies to that rank and one gather; kSplit -> kEach the same on every rank (large
+/// values of many ranks by doubling); large values kOne -> kEach in chunks along two trees; kEach -> kSplit
 /// local slices; kEach -> kOne nothing; kSplit -> kSplit with other cuts: of each rank the slices that others
 /// have of its rows (or columns), copied and joined; by rows -> by columns and back: a slice of each rank's
 /// part for each other one. A value is boxed once per target, whoever asks.
 class PlanBuilder {
+  friend class ReductionParts;  // plan_collectives.h
+
  public:
   PlanBuilder(const Graph& graph, const std::vector<Placement>& placements, int32_t ranks);
   Plan Build();
@@ -36,6 +39,15 @@ class PlanBuilder {
   RegisterId ComputeEverywhere(NodeId node, int32_t rank);
   /// The copy on `rank` of the whole value that is, or is brought, to the rank of `one`.
   RegisterId CopyOf(NodeId node, const Distribution& one, int32_t rank);
+  /// Chunk `chunk` of a large value that is whole on rank `from` (ChunksOf), on `rank`, by the two trees of
+  /// ParentInTree.
+  RegisterId ChunkOf(NodeId node, int32_t from, int32_t chunk, int32_t chunks, int32_t rank);
+  /// The value on `rank`, put together from its chunks.
+  RegisterId ChunkedCopy(NodeId node, int32_t from, int32_t chunks, int32_t rank);
+  /// The rows of ranks [first, last) on each of these ranks: a half of them has its own, and gets those of
+  /// the other half from one of its ranks.
+  std::vector<RegisterId> GatherByDoubling(NodeId node, const Distribution& split, int32_t first,
+                                           int32_t last);
   /// Rows, or columns, [begin, end) of the value on `rank`, from wherever they are.
   RegisterId PartOf(NodeId node, Axis axis, int64_t begin, int64_t end, int32_t rank);
   /// The same of a value that is split by the other axis: from every rank that has some of it.
@@ -63,6 +75,8 @@ class PlanBuilder {
   /// "finish" of reductions on rank 0, from the ranks' partial results of each, into those results.
   void EmitFinish(NodeId node, const std::vector<std::vector<RegisterId>>& partials,
                   const std::vector<size_t>& results);
+  /// Finishes in parts the results for which this is chosen. Takes their lists and numbers out.
+  void EmitParts(NodeId node, std::vector<std::vector<RegisterId>>* partials, std::vector<size_t>* results);
   /// The results of the node that are reductions and made of the parts of all ranks.
   std::vector<size_t> ReducedResults(NodeId node) const;
   /// Tells all ranks the size (of a frame also the schema) of an assigned value that is at `home`; of one
@@ -114,6 +128,7 @@ class PlanBuilder {
   Plan plan_;
   std::map<std::pair<NodeId, Distribution>, std::vector<RegisterId>> pieces_;  // by rank; -1: not there yet
   std::map<NodeId, std::vector<RegisterId>> copies_;  // By value and rank: copies of the whole.
+  std::map<std::pair<NodeId, int32_t>, std::vector<RegisterId>> chunks_;  // By value, chunk and rank.
   /// By operator, result and rank: what it leaves before any boxing.
   std::map<NodeId, std::vector<std::vector<RegisterId>>> outputs_;
   std::map<std::pair<NodeId, int32_t>, size_t> last_task_;  // (node, rank) -> task, for order edges

@@ -5,9 +5,17 @@
 #include <bit>
 
 #include "core/status.h"
+#include "core/values/panels.h"
+#include "ops/reduction/reduction_tree.h"
 
 namespace heddle::scheduler {
 namespace {
+
+constexpr double kChunkBytes = 4 << 20;
+constexpr int32_t kMostChunks = 16;
+
+// Steps in which so many ranks have met by halves.
+int StepsOf(int32_t ranks) { return std::bit_width(static_cast<unsigned>(ranks - 1)); }
 
 double LengthOf(const Split& split, int32_t rank) {
   return static_cast<double>(split.End(rank) - split.Begin(rank));
@@ -61,9 +69,13 @@ Transition TransitionOf(double bytes, const Distribution& from, const Distributi
   HEDDLE_CHECK(from.kind != Kind::kPartial && to.kind != Kind::kPartial, "what is partial is finished");
   if (from == to || from.IsEach() || ranks == 1) return {};
   const double others = ranks - 1;
-  const int steps = ranks <= kMostDirectRanks ? 1 : std::bit_width(static_cast<unsigned>(ranks - 1));
+  const int steps = ranks <= kMostDirectRanks ? 1 : StepsOf(ranks);
   if (from.IsOne()) {
     if (to.IsOne()) return {bytes, bytes, 1};
+    if (const int32_t chunks = ChunksOf(bytes, ranks); to.IsEach() && chunks > 1) {
+      const int depth = StepsOf(ranks);
+      return {others * bytes, bytes, depth, (depth - 1) * 2 * bytes / chunks};
+    }
     if (to.IsEach()) return {others * bytes, (ranks <= kMostDirectRanks ? others : steps) * bytes, steps};
     const auto length = static_cast<double>(std::max<int64_t>(to.split.Length(), 1));
     const double sent = bytes * (1 - LengthOf(to.split, from.rank) / length);
@@ -82,15 +94,55 @@ Transition TransitionOf(double bytes, const Distribution& from, const Distributi
   }
   if (to.IsEach() && ranks > kMostDirectRanks && bytes <= static_cast<double>(kMostTreeBytes))
     return {2 * others * bytes, 2 * steps * bytes, 2 * steps};
+  if (to.IsEach() && ranks > kMostExchanged && is_known && from.split.axis == Axis::kRows)
+    return {others * bytes, bytes * (1 - 1.0 / ranks), StepsOf(ranks)};
   if (to.IsEach()) return {others * bytes, bytes * std::max(others * longest, 1 - 1.0 / ranks), 1};
   if (!is_known || to.split.cuts.empty()) return {};
   return from.split.axis == to.split.axis ? Recut(bytes, from.split, to.split, ranks)
                                           : Turned(bytes, from.split, to.split, ranks);
 }
 
+int32_t ChunksOf(double bytes, int32_t ranks) {
+  if (ranks < 3 || bytes < 2 * kChunkBytes) return 1;
+  const auto chunks = static_cast<int32_t>(std::min<double>(bytes / kChunkBytes, kMostChunks));
+  return (chunks + 1) / 2 * 2;
+}
+
+Transition ListsToOne(double bytes, const std::vector<int>& nodes, int32_t rank) {
+  double sent = 0;
+  for (size_t from = 0; from < nodes.size(); ++from)
+    if (from != static_cast<size_t>(rank)) sent += nodes[from] * bytes;
+  return {sent, sent, 1};
+}
+
+Transition ListsInParts(double bytes, const std::vector<int>& nodes) {
+  const auto ranks = static_cast<int32_t>(nodes.size());
+  double all = 0, longest = 0;
+  for (const int count : nodes) {
+    all += count * bytes;
+    longest = std::max(longest, count * bytes);
+  }
+  const double share = 1 - 1.0 / ranks;
+  // By halves lists are joined on their way, and stay about as long as they are.
+  if (ranks > kMostExchanged) return {all * share, longest * share, StepsOf(ranks)};
+  return {all * share, std::max(longest * share, all / ranks * share), 1};
+}
+
+std::vector<int> NodesOfLists(const Split& cuts) {
+  const int64_t granule = Granule(cuts.Length());
+  std::vector<int> nodes;
+  for (size_t rank = 0; rank + 1 < cuts.cuts.size(); ++rank) {
+    const int64_t begin = cuts.cuts[rank], end = cuts.cuts[rank + 1];
+    nodes.push_back(begin == end ? 0
+                                 : static_cast<int>(
+                                       ops::CoveringNodes(begin / granule, CeilDivide(end, granule)).size()));
+  }
+  return nodes;
+}
+
 double NanosecondsOf(const Transition& transition, const ops::MachineConstants& constants) {
   return transition.messages * constants.links.message_ns +
-         transition.slowest_bytes / constants.links.bytes_per_ns;
+         (transition.slowest_bytes + transition.delay_bytes) / constants.links.bytes_per_ns;
 }
 
 }  // namespace heddle::scheduler

@@ -33,7 +33,17 @@ std::string TextOf(const Distribution& distribution) {
   return ranks > kMostCutsShown ? text + fmt::format(" + ... ({} workers)", ranks) : text;
 }
 
+std::string TextOfResults(const scheduler::Placement& placement) {
+  std::string text;
+  for (const Distribution& where : placement.result_at)
+    text += (text.empty() ? "result " : ", ") + TextOf(where);
+  return text;
+}
+
 std::string TextOf(const scheduler::Placement& placement, int32_t ranks) {
+  const Distribution cuts{.kind = Distribution::Kind::kSplit, .split = placement.cuts};
+  if (placement.staged != nullptr && placement.staged->units != nullptr)
+    return fmt::format("reduced {}, finished in parts, {}", TextOf(cuts), TextOfResults(placement));
   if (placement.staged != nullptr && placement.staged->result == ops::StagedResult::kTurned)
     return fmt::format("{}, each part turned where it is", TextOf(placement.result));
   if (placement.staged != nullptr && placement.staged->axis == Axis::kColumns)
@@ -49,7 +59,6 @@ std::string TextOf(const scheduler::Placement& placement, int32_t ranks) {
   if (placement.moves_rows)
     return fmt::format("each worker fetches its {}, {}", Name(placement.cuts.axis), TextOf(placement.result));
   if (!placement.split) return TextOf(placement.result);
-  const Distribution cuts{.kind = Distribution::Kind::kSplit, .split = placement.cuts};
   switch (placement.rule) {
     case ops::RowRule::kReduce:
       return fmt::format("reduced {}, result {}", TextOf(cuts), TextOf(placement.result));

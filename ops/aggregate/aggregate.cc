@@ -96,7 +96,13 @@ constexpr StagedForm kFullOfColumns = {.stages = kFullStages,
                                        .applies = HasChunks,
                                        .input_use = AllByRows,
                                        .run = RunFullOfColumns};
-constexpr StagedForm kAggregateColumns = ByColumns(AllByRows, nullptr, RunColumnsOfAggregate);
+constexpr StagedForm Before(StagedForm form, const StagedForm& other) {
+  form.other = &other;
+  return form;
+}
+
+constexpr StagedForm kAggregateColumns =
+    Before(ByColumns(AllByRows, nullptr, RunColumnsOfAggregate), kColumnAggregateParts);
 
 }  // namespace
 

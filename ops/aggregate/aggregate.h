@@ -79,6 +79,8 @@ Result<Value> RunFullAggregate(const KernelCall& call, AggregateKind kind);
 Result<Value> RunRowAggregate(const KernelCall& call, AggregateKind kind);
 /// `whole_columns`: of the matrix of which the input holds some columns; -1: it holds all.
 Result<Value> RunColumnAggregate(const KernelCall& call, AggregateKind kind, int64_t whole_columns = -1);
+/// A column aggregate finished in parts.
+extern const StagedForm kColumnAggregateParts;
 /// A leaf of colVars and colSds: (count, means, squares), 1 + 2n doubles, of rows without gaps.
 void ColumnMoments(const double* cells, int64_t rows, int64_t n, const simd::Prefetch& prefetch,
                    double* payload);

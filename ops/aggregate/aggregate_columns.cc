@@ -12,6 +12,7 @@
 #include "ops/cells/join_columns.h"
 #include "ops/elementwise/single_precision.h"
 #include "ops/elementwise/widened_rows.h"
+#include "ops/reduction/payload_parts.h"
 #include "ops/sparse/sparse_leaves.h"
 
 namespace heddle::ops {
@@ -144,18 +145,25 @@ bool ReducePanel(AggregateKind kind, const Panel& panel, int64_t width, double* 
   return true;
 }
 
-Reduction ReductionOf(const KernelCall& call, AggregateKind kind, int64_t n) {
-  Reduction reduction{.join = JoinOf(kind), .cancelled = call.context.cancelled};
-  reduction.width = IsSpread(kind) ? 1 + 2 * n : n <= kNarrow ? 8 * n : (n + 7) / 8 * 8;
-  return reduction;
+int64_t PayloadWidth(AggregateKind kind, int64_t n) {
+  return IsSpread(kind) ? 1 + 2 * n : n <= kNarrow ? 8 * n : (n + 7) / 8 * 8;
+}
+
+int64_t LeafHeight(AggregateKind kind, int64_t m, int64_t n) {
+  return IsSpread(kind) ? MomentsPanelHeight(m, n) : ColumnPanelHeight(m, n);
+}
+
+// The result of a column from the root of the tree: of moments the count and its squares, else a number.
+double CellOf(AggregateKind kind, int64_t m, double count, double value) {
+  if (IsSpread(kind)) return SpreadOf(kind, count, value);
+  return kind == AggregateKind::kMean ? value / static_cast<double>(m) : value;
 }
 
 Result<Matrix> Partial(const KernelCall& call, AggregateKind kind, int64_t whole_columns,
                        Reduction reduction) {
   const Matrix& x = call.inputs[0]->matrix();
   const RowSpan span = SpanOf(call);
-  const int64_t n = x.columns(), height = IsSpread(kind) ? MomentsPanelHeight(span.total, whole_columns)
-                                                         : ColumnPanelHeight(span.total, whole_columns);
+  const int64_t n = x.columns(), height = LeafHeight(kind, span.total, whole_columns);
   const int64_t begin = span.begin == span.end ? 0 : span.begin / height;
   const int64_t end = span.begin == span.end ? 0 : CeilDivide(span.end, height);
   const auto panel = [&](int64_t leaf) {
@@ -248,7 +256,8 @@ Result<Value> RunColumnAggregate(const KernelCall& call, AggregateKind kind, int
   if (n <= kNarrow && whole_columns > kNarrow) return RunWidenedAggregate(call, kind, whole_columns);
   const int64_t m =
       call.phase == Phase::kFinish ? call.input_infos[0].shape.rows : call.inputs[0]->matrix().rows();
-  const Reduction reduction = ReductionOf(call, kind, n);
+  const Reduction reduction{
+      .join = JoinOf(kind), .width = PayloadWidth(kind, n), .cancelled = call.context.cancelled};
   const SumsOfMatrix sums{.scope = AggregateScope::kColumn,
                           .kind = kind,
                           .rows = call.phase == Phase::kFinish ? m : SpanOf(call).total,
@@ -267,14 +276,11 @@ Result<Value> RunColumnAggregate(const KernelCall& call, AggregateKind kind, int
   HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(reduction, nodes));
   double* out = result.mutable_data();
   const auto cell = [&](int64_t j) {
-    if (IsSpread(kind)) return SpreadOf(kind, root[0], root[1 + n + j]);
-    double value = root[j];
-    if (n <= kNarrow) {
-      double lanes[8];
-      for (int64_t lane = 0; lane < 8; ++lane) lanes[lane] = root[lane * n + j];
-      value = simd::FoldLanes(FoldOf(kind), lanes);
-    }
-    return kind == AggregateKind::kMean ? value / static_cast<double>(m) : value;
+    if (IsSpread(kind)) return CellOf(kind, m, root[0], root[1 + n + j]);
+    if (n > kNarrow) return CellOf(kind, m, 0, root[j]);
+    double lanes[8];
+    for (int64_t lane = 0; lane < 8; ++lane) lanes[lane] = root[lane * n + j];
+    return CellOf(kind, m, 0, simd::FoldLanes(FoldOf(kind), lanes));
   };
   ParallelFor(n, kCloseGrain, [&](int64_t begin, int64_t end) {
     for (int64_t j = begin; j < end; ++j) out[j] = cell(j);
@@ -285,5 +291,48 @@ Result<Value> RunColumnAggregate(const KernelCall& call, AggregateKind kind, int
   }
   return Value(std::move(result));
 }
+
+namespace {
+
+PayloadUnits UnitsOfColumns(const Node& node, std::span<const ValueInfo> inputs, size_t) {
+  const Aggregate& aggregate = *FindAggregate(node.op);
+  const int64_t n = inputs[0].shape.columns;
+  if (aggregate.scope != AggregateScope::kColumn || n == kUnknown || n <= kNarrow) return {};
+  return {.count = n, .bytes = 8 * static_cast<double>(PayloadWidth(aggregate.kind, n))};
+}
+
+// Some columns, as a column.
+Status RunColumnsPart(const StageCall& call, std::span<Value> outputs) {
+  const AggregateKind kind = FindAggregate(call.node.op)->kind;
+  const auto [m, n] = call.input_infos[0].shape;
+  const PayloadLayout layout{.join = JoinOf(kind),
+                             .units = n,
+                             .shared = IsSpread(kind) ? 1 : 0,
+                             .runs = IsSpread(kind) ? 2 : 1,
+                             .stride = n,
+                             .adds_up = AddsUp(kind),
+                             .leaves = CeilDivide(m, LeafHeight(kind, m, n))};
+  const auto close = [&](const double* root, const std::function<Result<Matrix>()>& nodes) -> Result<Matrix> {
+    const int64_t columns = call.end - call.begin;
+    HEDDLE_ASSIGN_OR_RETURN(Matrix part, Matrix::Dense(columns, 1));
+    double* const out = part.mutable_data();
+    const double* const values = IsSpread(kind) ? root + 1 + columns : root;
+    ParallelFor(columns, kCloseGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t j = begin; j < end; ++j) out[j] = CellOf(kind, m, root[0], values[j]);
+    });
+    if (!AddsUp(kind) || simd::FindNonFinite(out, 0, columns) == columns) return part;
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix list, nodes());
+    CorrectResults(
+        {.scope = AggregateScope::kColumn, .kind = kind, .rows = m, .columns = columns, .is_part = true},
+        list, out);
+    return part;
+  };
+  return RunReductionStage(call, layout, close, outputs);
+}
+
+}  // namespace
+
+const StagedForm kColumnAggregateParts = {
+    .stages = kReductionStages, .units = UnitsOfColumns, .run = RunColumnsPart};
 
 }  // namespace heddle::ops

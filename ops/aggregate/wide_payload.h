@@ -93,7 +93,8 @@ inline int64_t ResultsOf(const SumsOfMatrix& sums) {
   return sums.scope == AggregateScope::kFull ? 1 : sums.columns;
 }
 inline int64_t LanesOf(const SumsOfMatrix& sums) {
-  return sums.scope == AggregateScope::kFull || sums.columns <= kMostColumnsOfLanes ? 8 : 1;
+  if (sums.scope == AggregateScope::kFull) return 8;
+  return sums.columns <= kMostColumnsOfLanes && !sums.is_part ? 8 : 1;
 }
 
 /// Calls visit(place, index) for the numbers of result r in a payload of doubles: where each is there,

@@ -30,7 +30,8 @@ struct SumsOfMatrix {
   int64_t offset = 0;             ///< Of its doubles in each payload.
   int64_t first_column = 0;       ///< Of a full aggregate: where the columns begin that RowsOfMatrix gives.
   int64_t whole_columns =
-      -1;  ///< Where `columns` are only some of more: the number of all. Panels are theirs.
+      -1;                ///< Where `columns` are only some of more: the number of all. Panels are theirs.
+  bool is_part = false;  ///< The payloads are of some columns of a matrix of more than eight: one lane each.
 };
 
 /// Rows [begin, end) of the whole matrix.

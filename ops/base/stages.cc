@@ -72,9 +72,17 @@ std::vector<std::pair<int32_t, const StagedForm*>> StagedFormsOf(const Operator&
   std::vector<std::pair<int32_t, const StagedForm*>> forms;
   int32_t place = 0;
   for (const StagedForm* form = op.staged; form != nullptr; form = form->other, ++place)
-    if (form->axis == axis && (form->applies == nullptr || form->applies(node, inputs)))
+    if (form->units == nullptr && form->axis == axis &&
+        (form->applies == nullptr || form->applies(node, inputs)))
       forms.emplace_back(place, form);
   return forms;
+}
+
+std::pair<int32_t, const StagedForm*> PartsFormOf(const Operator& op) {
+  int32_t place = 0;
+  for (const StagedForm* form = op.staged; form != nullptr; form = form->other, ++place)
+    if (form->units != nullptr) return {place, form};
+  return {0, nullptr};
 }
 
 const StagedForm* StagedFormAt(const Operator& op, int32_t place) {

@@ -76,6 +76,32 @@ enum class StagedResult : uint8_t {
               ///< reduction, Operator::run makes the effect on rank 0 (Phase::kFinish).
 };
 
+/// How the nodes of a reduction's tree (RowRule::kReduce) are cut where its result is large, so that each
+/// rank finishes a part of it and no rank receives all lists (docs/distribution.md). A *unit* is what stays
+/// together: a row of the result, or a column of a result that is one row.
+struct PayloadUnits {
+  int64_t count = 0;      ///< Less than 2: there is nothing to cut.
+  double bytes = 0;       ///< Of the payload of a node, all units together.
+  bool triangle = false;  ///< Unit i has count - i cells, those from the diagonal on; else all have as many.
+  bool by_rows = false;   ///< Finished parts are rows of the result. Else each is a column of its cells, and
+                          ///< kAssembleParts makes the result of all of them.
+  /// Rows of the finished parts of all units before `unit`.
+  int64_t RowsBefore(int64_t unit) const { return triangle ? unit * count - unit * (unit - 1) / 2 : unit; }
+};
+/// The stages of a reduction in parts, of which the plan uses as many as it needs, in the order that it needs
+/// (scheduler/plan_collectives.cc). What they read are lists of tree nodes of all units, as "partial" makes
+/// them, or what kJoinParts has made of such lists.
+enum ReductionStage : int32_t {
+  kJoinParts,      ///< Lists -> their nodes for units [begin, end), joined as far as the tree allows.
+  kFinishPart,     ///< The lists of all ranks, for units [begin, end) at least -> these units of the result.
+  kAssembleParts,  ///< The finished parts of all units, one below the other -> the result.
+};
+constexpr int32_t kStagesOfReduction = 3;
+/// Several results of an operator are reductions, each with stages of its own, behind each other: stage s of
+/// result i has number kStagesOfReduction * i + s.
+constexpr int32_t kMostReducedResults = 64;
+inline constexpr Stage kReductionStages[kStagesOfReduction * kMostReducedResults] = {};
+
 struct StageCall;
 
 /// A distributed form of an operator: of one whose row rule is kWhole the only ones, of another what may cost
@@ -85,6 +111,8 @@ struct StageCall;
 /// Where the row rule of an operator does not share it out (no input that it reads by rows is large, and
 /// neither is the result) but a form would, the result is small and is made whole on the last rank: the form
 /// has the last rank's cuts for all rows (StageCall::result_rows), and a grid has one row.
+///
+/// Or the parts of a reduction, beside its row rule (`units`).
 struct StagedForm {
   std::span<const Stage> stages;
   StagedResult result = StagedResult::kRows;  ///< How the first result lies.
@@ -108,6 +136,8 @@ struct StagedForm {
   /// About the most bytes that a rank holds at once, its pieces of inputs and results included; nullptr: not
   /// much more than those.
   double (*held_bytes)(const Node& node, std::span<const ValueInfo> inputs, const RankGrid& grid) = nullptr;
+  /// Of a reduction, whose `stages` are kReductionStages: how its result i is cut. nullptr: it is none.
+  PayloadUnits (*units)(const Node& node, std::span<const ValueInfo> inputs, size_t i) = nullptr;
   /// Computes one stage into `outputs`: for every output in its order one value, of kParts one for each rank;
   /// of the last stage, the results of the node. Errors carry no position, as of kernels.
   Status (*run)(const StageCall& call, std::span<Value> outputs) = nullptr;
@@ -118,7 +148,8 @@ struct StageCall {
   const StagedForm& form;
   const Node& node;
   std::span<const ValueInfo> input_infos;  ///< Of the whole values of node.inputs.
-  int32_t stage = 0;                       ///< Its place in form.stages.
+  int32_t stage = 0;                       ///< Its place in form.stages; of a reduction the ReductionStage,
+  size_t result = 0;                       ///< and of which result.
   int32_t rank = 0;
   const Split& rows;                       ///< How the inputs that are read in parts are cut.
   const Split& result_rows;                ///< How the results are cut; of kUneven and kEach without cuts.
@@ -128,6 +159,7 @@ struct StageCall {
                                            ///< from each rank.
   const Value* before = nullptr;           ///< Of a stage with kNext: what the rank before has made as that
                                            ///< output; nullptr on rank 0.
+  int64_t begin = 0, end = 0;              ///< Units of a reduction's stage.
   KernelContext& context;
 
   int32_t ranks() const { return static_cast<int32_t>(rows.cuts.size()) - 1; }
@@ -166,6 +198,8 @@ InputUse InputUseOf(const StagedForm& form, const Node& node, std::span<const Va
 std::vector<std::pair<int32_t, const StagedForm*>> StagedFormsOf(const Operator& op, const Node& node,
                                                                  std::span<const ValueInfo> inputs,
                                                                  Axis axis = Axis::kRows);
+/// How the reductions of an operator are finished in parts, with its place; nullptr: they are not.
+std::pair<int32_t, const StagedForm*> PartsFormOf(const Operator& op);
 /// The form at that place; nullptr where there is none.
 const StagedForm* StagedFormAt(const Operator& op, int32_t place);
 

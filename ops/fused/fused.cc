@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "core/environment/clock.h"
+#include "ops/base/stages.h"
 #include "ops/catalog.h"
 #include "ops/fused/fused_columns.h"
 #include "ops/fused/program/region_walk.h"
@@ -321,6 +322,60 @@ Result<Value> RunFused(const KernelCall& call) {
   return result;
 }
 
+// A result that is a reduction, as its own operator finishes it in parts.
+struct RootInParts {
+  std::shared_ptr<const TileProgram> program;
+  const Node* node = nullptr;
+  std::vector<ValueInfo> infos;      // Of its inputs.
+  const StagedForm* form = nullptr;  // nullptr: it has none.
+};
+
+// Several reductions have a list each in a stitch alone.
+RootInParts RootInPartsOf(const Node& node, size_t result) {
+  RootInParts found;
+  const Result<std::shared_ptr<const TileProgram>> program = ProgramOf(node);
+  if (!program.ok() || !(*program)->roles.reduces) return found;
+  if ((*program)->fused.kind != FusionTemplate::kStitch && (*program)->fused.roots.size() != 1) return found;
+  for (const TileRoot& root : (*program)->roots) {
+    if (root.of_rows || root.result != static_cast<int>(result)) continue;
+    found.program = *program;
+    const Graph& body = found.program->fused.body;
+    found.node = &body[root.node];
+    for (const NodeId input : found.node->inputs)
+      found.infos.push_back(input == kNoNode ? ValueInfo() : body[input].info);
+    found.form = PartsFormOf(*FindOperator(found.node->op)).second;
+  }
+  return found;
+}
+
+PayloadUnits FusedUnits(const Node& node, std::span<const ValueInfo>, size_t i) {
+  const RootInParts root = RootInPartsOf(node, i);
+  return root.form == nullptr ? PayloadUnits() : root.form->units(*root.node, root.infos, 0);
+}
+
+Status RunPartOfFused(const StageCall& call, std::span<Value> outputs) {
+  const RootInParts root = RootInPartsOf(call.node, call.result);
+  if (root.form == nullptr) return Internal("fused: a part of no reduction");
+  return root.form->run({.form = *root.form,
+                         .node = *root.node,
+                         .input_infos = root.infos,
+                         .stage = call.stage,
+                         .rank = call.rank,
+                         .rows = call.rows,
+                         .result_rows = call.result_rows,
+                         .inputs = call.inputs,
+                         .received = call.received,
+                         .begin = call.begin,
+                         .end = call.end,
+                         .context = call.context},
+                        outputs);
+}
+
+constexpr StagedForm kParts = {
+    .stages = kReductionStages, .other = &kFusedColumns, .units = FusedUnits, .run = RunPartOfFused};
+constexpr StagedForm kPartsOfSeveral = {
+    .stages = kReductionStages, .units = FusedUnits, .run = RunPartOfFused};
+
 constexpr Operator kOperators[] = {{.name = "fused",
                                     .parameters = "x",
                                     .min_inputs = 1,
@@ -328,7 +383,7 @@ constexpr Operator kOperators[] = {{.name = "fused",
                                     .infer = InferFused,
                                     .row_rule = FusedRowRule,
                                     .input_use = FusedInputUse,
-                                    .staged = &kFusedColumns,
+                                    .staged = &kParts,
                                     .cost = FusedCost,
                                     .run = RunFused,
                                     .takes_singles = TakesAnySingles},
@@ -341,6 +396,7 @@ constexpr Operator kOperators[] = {{.name = "fused",
                                     .row_rule = FusedRowRule,
                                     .reduces = FusedReduces,
                                     .input_use = FusedInputUse,
+                                    .staged = &kPartsOfSeveral,
                                     .cost = FusedCost,
                                     .run_several = RunSeveralFused,
                                     .takes_singles = TakesAnySingles}};

@@ -13,6 +13,7 @@
 #include "ops/neural/unfold.h"
 #include "ops/product/matmul_gemm.h"
 #include "ops/product/matmul_pack.h"
+#include "ops/reduction/payload_parts.h"
 #include "ops/reduction/reduction_tree.h"
 #include "ops/simd/product/gemm.h"
 #include "ops/simd/transpose.h"
@@ -168,8 +169,33 @@ Result<Value> RunBackwardFilter(const KernelCall& call) {
   return Value(std::move(result));
 }
 bool TakesSingles(const KernelCall& call) {
-  return call.phase != Phase::kFinish && HoldSingles(call, {kImages, kGradient});
+  return call.phase != Phase::kFinish && call.phase != Phase::kStage &&
+         HoldSingles(call, {kImages, kGradient});
 }
+
+PayloadUnits FiltersOf(const Node& node, std::span<const ValueInfo> inputs, size_t) {
+  const Shape& shape = node.info.shape;
+  if (!shape.IsKnown() || inputs[kImages].shape.rows == kUnknown) return {};
+  return {.count = shape.rows, .bytes = 8 * static_cast<double>(shape.Cells()), .by_rows = true};
+}
+
+Status RunPart(const StageCall& call, std::span<Value> outputs) {
+  const Shape& shape = call.node.info.shape;
+  const PayloadLayout layout{.units = shape.rows,
+                             .stride = shape.Cells(),
+                             .unit_cells = shape.columns,
+                             .leaves = CeilDivide(call.input_infos[kImages].shape.rows, kLeafImages)};
+  return RunReductionStage(
+      call, layout,
+      [&](const double* root, const auto&) -> Result<Matrix> {
+        HEDDLE_ASSIGN_OR_RETURN(Matrix part, Matrix::Dense(call.end - call.begin, shape.columns));
+        for (int64_t i = 0; i < part.cells(); ++i) part.mutable_data()[i] = root[i] + 0.0;
+        return part;
+      },
+      outputs);
+}
+
+constexpr StagedForm kParts = {.stages = kReductionStages, .units = FiltersOf, .run = RunPart};
 
 Cost BackwardFilterCost(const Node& node, std::span<const ValueInfo> inputs) {
   const Shape &x = inputs[kImages].shape, &gradient = inputs[kGradient].shape, &result = node.info.shape;
@@ -217,6 +243,7 @@ extern constexpr Operator kConv2dBackwardFilter = {
     .infer = InferBackwardFilter,
     .row_rule = ReduceRowRule,
     .input_use = MatricesByRows,
+    .staged = &kParts,
     .cost = BackwardFilterCost,
     .run = RunBackwardFilter,
     .takes_singles = TakesSingles,

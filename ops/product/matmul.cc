@@ -132,7 +132,7 @@ std::span<const Operator> MatmulOperators() {
                 .row = true,
                 .outer = true,
                 .work = kWorkOfMultiplyAdd},
-               /*staged=*/nullptr, "Y %*% t(dy); X %*% dy"),
+               &kTransposedProductParts, "Y %*% t(dy); X %*% dy"),
   };
   return kOperators;
 }

@@ -92,6 +92,8 @@ void MultiplySparseRows(const Matrix& a, const Matrix& b, int64_t row_begin, int
 /// so.
 Result<Value> RunTransposedProduct(const KernelCall& call);
 bool TakesSinglesTransposed(const KernelCall& call);
+/// The same, finished in parts.
+extern const StagedForm kTransposedProductParts;
 
 /// out[j * k + c] = fma(x[i * x_stride + j], y[i * y_stride + c], .), i ascending over `rows`, for j < n and
 /// c < k, by simd::MultiplyColumns, with its `prefetch`: for simd::AreFewForTiles(n, k).

@@ -8,7 +8,8 @@
 // | k <= 8     | kVectors     | ColumnPanelHeight | c * padded(n) + j; of a CSR X j * k + c       |
 // | k > 8      | kCells       | Granule           | j * k + c                                     |
 //
-// The root of kLanes joins the eight lanes of a cell by L.
+// The root of kLanes joins the eight lanes of a cell by L. In lists of t(X) %*% X the payload of a node has
+// the cells on and above the diagonal alone, row by row (PackTriangles).
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "ops/product/matmul.h"
 #include "ops/product/matmul_gemm.h"
 #include "ops/product/sparse_transposed.h"
+#include "ops/reduction/payload_parts.h"
 #include "ops/simd/aggregate.h"
 #include "ops/simd/cellwise/elementwise.h"
 #include "ops/simd/product/few_nonzeros.h"
@@ -52,28 +54,31 @@ using simd::kMostRegisterColumns;
 
 struct Product {
   Accumulation accumulation;
-  int64_t m, n, k;  // Of the whole.
-  int64_t height;   // Rows of a leaf.
-  int64_t padded;   // n rounded up to whole vectors (kVectors).
-  bool single;      // Chains are of floats: kCells of floats.
-  bool symmetric;   // t(X) %*% X: only the upper triangle is computed, the root is mirrored.
+  int64_t m, n, k;      // Of the whole.
+  int64_t height;       // Rows of a leaf.
+  int64_t padded;       // n rounded up to whole vectors (kVectors).
+  bool single = false;  // Chains are of floats: kCells of floats.
+  bool symmetric;       // t(X) %*% X: only the upper triangle is computed, the root is mirrored.
   Reduction reduction;
 
-  Product(const KernelCall& call, int64_t rows, int64_t x_columns, int64_t y_columns)
+  Product(const Node& node, std::span<const ValueInfo> infos, int64_t rows, int64_t x_columns,
+          int64_t y_columns)
       : m(rows), n(x_columns), k(y_columns) {
     accumulation = n * k <= 8         ? Accumulation::kLanes
                    : k <= kFewColumns ? Accumulation::kVectors
                                       : Accumulation::kCells;
     height = k <= kFewColumns ? ColumnPanelHeight(m, n) : Granule(m);
     padded = (n + 7) / 8 * 8;
-    single = accumulation == Accumulation::kCells && TakesSinglesTransposed(call);
-    const std::span<const ValueInfo> infos = call.input_infos;
-    symmetric = accumulation == Accumulation::kCells && call.node.inputs[0] == call.node.inputs[1] &&
-                call.node.inputs[0] != kNoNode && infos[0].format == Format::kDense;
+    symmetric = accumulation == Accumulation::kCells && node.inputs[0] == node.inputs[1] &&
+                node.inputs[0] != kNoNode && infos[0].format == Format::kDense;
     reduction.width = accumulation == Accumulation::kLanes     ? 8 * n * k
                       : accumulation == Accumulation::kVectors ? k * padded
                                                                : n * k;
     reduction.leaf_cells = height * (accumulation == Accumulation::kCells ? n + k : n) + 1;
+  }
+  Product(const KernelCall& call, int64_t rows, int64_t x_columns, int64_t y_columns)
+      : Product(call.node, call.input_infos, rows, x_columns, y_columns) {
+    single = accumulation == Accumulation::kCells && TakesSinglesTransposed(call);
     reduction.cancelled = call.context.cancelled;
   }
 
@@ -346,8 +351,18 @@ Result<Matrix> Finish(const Product& p, const Matrix& nodes) {
   // First what the budget may refuse: without rows there are no nodes that it could have refused before.
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(p.n, p.k));
   if (p.IsEmpty()) return result;
-  HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(p.reduction, nodes));
   double* out = result.mutable_data();
+  if (const int64_t packed = p.n * (p.n + 1) / 2; p.symmetric && nodes.columns() == 2 + packed) {
+    Reduction reduction = p.reduction;
+    reduction.width = packed;
+    HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(reduction, nodes));
+    UnpackTriangle(root.data(), p.n, out);
+    ParallelFor(result.cells(), kRootCells, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) out[i] = out[i] + 0.0;
+    });
+    return result;
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(p.reduction, nodes));
   const double* cells = root.data();
   const auto cell = [&](int64_t j, int64_t c) {
     if (p.symmetric) return cells[c < j ? c * p.k + j : j * p.k + c];
@@ -371,7 +386,51 @@ Result<Matrix> Finish(const Product& p, const Matrix& nodes) {
   return result;
 }
 
+PayloadLayout LayoutOf(const Product& p) {
+  const bool is_vectors = p.accumulation == Accumulation::kVectors;
+  return {.units = p.n,
+          .runs = is_vectors ? p.k : 1,
+          .stride = p.padded,
+          .unit_cells = is_vectors ? 1 : p.k,
+          .triangle = p.symmetric,
+          .leaves = CeilDivide(p.m, p.height)};
+}
+
+PayloadUnits UnitsOf(const Node& node, std::span<const ValueInfo> inputs, size_t) {
+  const Shape &x = inputs[0].shape, &y = inputs[1].shape;
+  if (!x.IsKnown() || !y.IsKnown()) return {};
+  const Product p(node, inputs, x.rows, x.columns, y.columns);
+  if (p.accumulation == Accumulation::kLanes || p.IsEmpty()) return {};
+  const auto cells = static_cast<double>(p.symmetric ? p.n * (p.n + 1) / 2 : p.reduction.width);
+  return {.count = p.n, .bytes = 8 * cells, .triangle = p.symmetric, .by_rows = !p.symmetric};
+}
+
+// Rows of the result; of a symmetric one a column of the cells from the diagonal on.
+Status RunPart(const StageCall& call, std::span<Value> outputs) {
+  const Shape &x = call.input_infos[0].shape, &y = call.input_infos[1].shape;
+  const Product p(call.node, call.input_infos, x.rows, x.columns, y.columns);
+  const PayloadLayout layout = LayoutOf(p);
+  const auto close = [&](const double* root, const auto&) -> Result<Matrix> {
+    const int64_t rows = call.end - call.begin;
+    const int64_t cells = layout.CellsBefore(call.end) - layout.CellsBefore(call.begin);
+    HEDDLE_ASSIGN_OR_RETURN(Matrix part, p.symmetric ? Matrix::Dense(cells, 1) : Matrix::Dense(rows, p.k));
+    double* const out = part.mutable_data();
+    if (p.accumulation == Accumulation::kVectors) {
+      for (int64_t c = 0; c < p.k; ++c)
+        for (int64_t j = 0; j < rows; ++j) out[j * p.k + c] = root[c * rows + j] + 0.0;
+    } else {
+      ParallelFor(cells, kRootCells, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) out[i] = root[i] + 0.0;
+      });
+    }
+    return part;
+  };
+  return RunReductionStage(call, layout, close, outputs);
+}
+
 }  // namespace
+
+const StagedForm kTransposedProductParts = {.stages = kReductionStages, .units = UnitsOf, .run = RunPart};
 
 void AddProductByColumns(const double* x, int64_t rows, int64_t x_stride, int64_t n, const double* y,
                          int64_t y_stride, int64_t k, double* out, const simd::Prefetch& prefetch) {
@@ -402,6 +461,9 @@ Result<Value> RunTransposedProduct(const KernelCall& call) {
   const Product product(call, whole ? x.rows() : call.total_rows, x.columns(), y.columns());
   HEDDLE_ASSIGN_OR_RETURN(
       Matrix nodes, Partial(product, x, y, whole ? 0 : call.row_begin, whole ? x.rows() : call.row_end));
+  if (!whole && product.symmetric) {
+    HEDDLE_ASSIGN_OR_RETURN(nodes, PackTriangles(nodes, product.n));
+  }
   if (!whole) return Value(std::move(nodes));
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Finish(product, nodes));
   if (HoldsSingles(x)) {
@@ -411,7 +473,7 @@ Result<Value> RunTransposedProduct(const KernelCall& call) {
 }
 
 bool TakesSinglesTransposed(const KernelCall& call) {
-  if (call.phase == Phase::kFinish) return false;
+  if (call.phase == Phase::kFinish || call.phase == Phase::kStage) return false;
   const Matrix &x = call.inputs[0]->matrix(), &y = call.inputs[1]->matrix();
   return HoldsSingles(x) && HoldsSingles(y) && (!IsNarrow(y.columns()) || !x.IsSparse());
 }

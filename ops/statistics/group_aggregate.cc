@@ -16,6 +16,7 @@
 #include "ops/base/whole_number.h"
 #include "ops/catalog.h"
 #include "ops/cells/storage.h"
+#include "ops/reduction/payload_parts.h"
 #include "ops/simd/aggregate.h"
 #include "ops/statistics/group_panels.h"
 #include "ops/statistics/group_payload.h"
@@ -150,6 +151,7 @@ void TakeWideResults(const GroupPayload& payload, const WideNumber* root, const 
 // (docs/numerics.md, section 3), have the panel -1 - 2 * panel for doubles, and one less for larger numbers.
 bool IsWideRow(const double* row) { return row[0] < 0; }
 int64_t PanelOfWideRow(const double* row) { return (-1 - static_cast<int64_t>(row[0])) / 2; }
+int64_t GroupOf(const double* row) { return static_cast<int64_t>(row[1]); }
 bool HoldsLarger(const double* row) { return static_cast<int64_t>(row[0]) % 2 == 0; }
 
 void AddWideRows(const GroupPayload& payload, int64_t group, const std::vector<bool>& finite,
@@ -197,24 +199,24 @@ void CorrectGroup(const GroupPayload& payload, const GroupNodes& nodes, int64_t 
   TakeWideResults(payload, tree.Root(), finite, results);
 }
 
-// The largest group of a partial value decides how many there are, if nothing else does.
-Result<Value> Finish(const KernelCall& call, const GroupPayload& payload, int64_t columns) {
-  const Matrix& list = call.inputs[0]->matrix();
+// Of groups [first, first + count). The largest group of a partial value decides how many there are, if
+// nothing else does.
+Result<Matrix> Finish(const Matrix& list, const GroupPayload& payload, int64_t columns, int64_t first,
+                      int64_t count) {
   std::vector<int64_t> order;
   std::map<int64_t, std::vector<const double*>> wide;  // By group.
   for (int64_t i = 0; i < list.rows(); ++i) {
     const double* const row = list.data() + i * list.columns();
     if (IsWideRow(row))
-      wide[static_cast<int64_t>(row[1])].push_back(row);
+      wide[GroupOf(row)].push_back(row);
     else
       order.push_back(i);
   }
-  const auto group = [&](int64_t row) { return static_cast<int64_t>(list.data()[row * list.columns() + 1]); };
+  const auto group = [&](int64_t row) { return GroupOf(list.data() + row * list.columns()); };
   const auto panel = [&](int64_t row) { return static_cast<int64_t>(list.data()[row * list.columns()]); };
   std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
     return group(a) != group(b) ? group(a) < group(b) : panel(a) < panel(b);
   });
-  int64_t count = call.node.info.shape.rows;
   if (count == kUnknown) count = order.empty() ? 0 : 1 + group(order.back());
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, FilledMatrix(count, columns, payload.Absent()));
   GroupTree<double> tree(payload, 0, std::numeric_limits<int64_t>::max());
@@ -224,14 +226,14 @@ Result<Value> Finish(const KernelCall& call, const GroupPayload& payload, int64_
     std::copy_n(list.data() + order[at] * list.columns() + 2, payload.width(), tree.Next(panel(order[at])));
     tree.Push();
     if (at + 1 < order.size() && group(order[at + 1]) == group(order[at])) continue;
-    double* const results = result.mutable_data() + group(order[at]) * columns;
+    double* const results = result.mutable_data() + (group(order[at]) - first) * columns;
     payload.Finish(tree.Root(), results);
     if (const auto found = wide.find(group(order[at])); found != wide.end()) nodes.wide = found->second;
     CorrectGroup(payload, nodes, columns, results);
     nodes = {};
     tree.Clear();
   }
-  return Value(std::move(result));
+  return result;
 }
 
 // Writes the results of all groups.
@@ -342,7 +344,10 @@ Result<Value> RunAggregate(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(const Form form, FormOf(call.node));
   if (call.phase == Phase::kFinish) {
     const int64_t columns = call.input_infos[kTarget].shape.columns;
-    return Finish(call, GroupPayload(form.function, form.order, columns), columns);
+    HEDDLE_ASSIGN_OR_RETURN(Matrix result,
+                            Finish(call.inputs[0]->matrix(), GroupPayload(form.function, form.order, columns),
+                                   columns, 0, call.node.info.shape.rows));
+    return Value(std::move(result));
   }
   const Matrix& x = call.inputs[kTarget]->matrix();
   const Matrix& groups = call.inputs[kGroups]->matrix();
@@ -366,6 +371,47 @@ Result<Value> RunAggregate(const KernelCall& call) {
   return partial ? RunPartial(call, payload, grouping, cells)
                  : RunWhole(call, payload, grouping, most, cells);
 }
+
+// A list has a row for each group of a node: parts are groups, of which a list need not have all.
+PayloadUnits UnitsOfGroups(const Node& node, std::span<const ValueInfo> inputs, size_t) {
+  const Result<Form> form = FormOf(node);
+  const int64_t columns = inputs[kTarget].shape.columns, count = node.info.shape.rows;
+  if (!form.ok() || columns == kUnknown || count == kUnknown) return {};
+  const GroupPayload payload(form->function, form->order, columns);
+  return {.count = count,
+          .bytes = 8 * static_cast<double>(2 + payload.width()) * static_cast<double>(count),
+          .by_rows = true};
+}
+
+// The rows of groups [begin, end) of some lists.
+Result<Matrix> RowsOfGroups(std::span<const Value* const> lists, int64_t begin, int64_t end) {
+  std::vector<const double*> rows;
+  const int64_t columns = lists[0]->matrix().columns();
+  for (const Value* list : lists)
+    for (int64_t i = 0; i < list->matrix().rows(); ++i)
+      if (const double* row = list->matrix().data() + i * columns;
+          GroupOf(row) >= begin && GroupOf(row) < end)
+        rows.push_back(row);
+  HEDDLE_ASSIGN_OR_RETURN(Matrix part, Matrix::Dense(static_cast<int64_t>(rows.size()), columns));
+  double* out = part.mutable_data();
+  for (const double* row : rows) out = std::copy_n(row, columns, out);
+  return part;
+}
+
+Status RunPartOfGroups(const StageCall& call, std::span<Value> outputs) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix part, RowsOfGroups(call.received, call.begin, call.end));
+  if (call.stage == kFinishPart) {
+    HEDDLE_ASSIGN_OR_RETURN(const Form form, FormOf(call.node));
+    const int64_t columns = call.input_infos[kTarget].shape.columns;
+    HEDDLE_ASSIGN_OR_RETURN(part, Finish(part, GroupPayload(form.function, form.order, columns), columns,
+                                         call.begin, call.end - call.begin));
+    HEDDLE_ASSIGN_OR_RETURN(part, AsResultCells(call, std::move(part)));
+  }
+  outputs[0] = Value(std::move(part));
+  return OkStatus();
+}
+
+constexpr StagedForm kParts = {.stages = kReductionStages, .units = UnitsOfGroups, .run = RunPartOfGroups};
 
 // With P[i, g] = 1 where row i is of group g, and no 1 where that group is dropped: sums are t(P) %*% (w *
 // X), a count is t(P) %*% w, a mean their quotient.
@@ -431,6 +477,7 @@ extern constexpr Operator kGroupAggregate = {.name = "aggregate",
                                              .infer = InferAggregate,
                                              .row_rule = ReduceRowRule,
                                              .input_use = ByRows,
+                                             .staged = &kParts,
                                              .run = RunAggregate,
                                              .may_fail = true,
                                              .working_bytes = AggregateWorkingBytes,

@@ -6,6 +6,7 @@
 #include "ops/base/operator.h"
 #include "ops/fused/run/body_rows.h"
 #include "ops/fused/run/run_tiles.h"
+#include "ops/reduction/payload_parts.h"
 
 namespace heddle::ops {
 
@@ -26,10 +27,16 @@ Status FinishRoot(const TileProgram& program, const TileRoot& root, const Matrix
   return CatalogKernels().Run(finish, {result, 1});
 }
 
+Result<Matrix> ListOfRoot(const TileRoot& root, Matrix nodes) {
+  if (!root.symmetric) return nodes;
+  return PackTriangles(nodes, root.n);
+}
+
 Status CloseRoot(const TileProgram& program, const TileRoot& root, Matrix nodes, const KernelCall& call,
                  Value* result) {
   HEDDLE_ASSIGN_OR_RETURN(nodes, AddWideNodes(program, root, 0, call, std::move(nodes)));
   if (call.phase != Phase::kPartial) return FinishRoot(program, root, nodes, call, result);
+  HEDDLE_ASSIGN_OR_RETURN(nodes, ListOfRoot(root, std::move(nodes)));
   *result = std::move(nodes);
   return OkStatus();
 }

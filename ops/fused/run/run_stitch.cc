@@ -237,9 +237,11 @@ Status RunStitch(const TileProgram& program, const KernelCall& call, TileSteps& 
 }
 
 Status FinishStitch(const TileProgram& program, const KernelCall& call, std::span<Value> results) {
+  size_t next = 0;
   for (size_t r = 0; r < program.roots.size() && !program.roots[r].of_rows; ++r)
-    HEDDLE_RETURN_IF_ERROR(
-        FinishRoot(program, program.roots[r], call.inputs[r]->matrix(), call, &results[r]));
+    if (call.inputs[r] != nullptr)
+      HEDDLE_RETURN_IF_ERROR(
+          FinishRoot(program, program.roots[r], call.inputs[r]->matrix(), call, &results[next++]));
   return OkStatus();
 }
 

@@ -13,7 +13,8 @@ class TileSteps;
 /// each reduction. `steps` are prepared for the call.
 Status RunStitch(const TileProgram& program, const KernelCall& call, TileSteps& steps,
                  std::span<Value> results);
-/// kFinish: the reductions, in their order, from such a list for each (call.inputs).
+/// kFinish: the reductions, in their order, from such a list for each (call.inputs; nullptr for one that is
+/// finished in parts).
 Status FinishStitch(const TileProgram& program, const KernelCall& call, std::span<Value> results);
 
 }  // namespace heddle::ops

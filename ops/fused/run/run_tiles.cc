@@ -247,6 +247,9 @@ Status RunTiles(const TileProgram& program, const KernelCall& call, std::span<Va
   HEDDLE_RETURN_IF_ERROR(steps.failure());
   HEDDLE_ASSIGN_OR_RETURN(nodes, AddWideNodes(program, call, std::move(nodes)));
   if (call.phase != Phase::kPartial) return FinishRoots(program, nodes, call, results);
+  if (program.fused.roots.size() == 1) {
+    HEDDLE_ASSIGN_OR_RETURN(nodes, ListOfRoot(program.roots[0], std::move(nodes)));
+  }
   results[0] = std::move(nodes);
   return OkStatus();
 }

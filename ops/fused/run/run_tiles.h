@@ -14,6 +14,8 @@ Status RunTiles(const TileProgram& program, const KernelCall& call, std::span<Va
 /// operator.
 Status FinishRoot(const TileProgram& program, const TileRoot& root, const Matrix& nodes,
                   const KernelCall& call, Value* result);
+/// This rank's nodes of such a reduction as they go to the others: as the root's own "partial" has them.
+Result<Matrix> ListOfRoot(const TileRoot& root, Matrix nodes);
 /// The result of this rank's `nodes` of such a reduction: they themselves where others have more of them,
 /// else what they come to.
 Status CloseRoot(const TileProgram& program, const TileRoot& root, Matrix nodes, const KernelCall& call,
