@@ -18,7 +18,7 @@
 #include "actor/in_process_link.h"
 #include "actor/mailbox.h"
 #include "actor/runtime.h"
-#include "bench/probe.h"
+#include "bench/base/probe.h"
 #include "core/memory/counted_heap.h"
 
 namespace heddle::bench {

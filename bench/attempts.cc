@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "bench/matrices/random_matrices.h"
-#include "bench/probe.h"
+#include "bench/base/probe.h"
 
 namespace heddle::bench {
 

@@ -7,7 +7,7 @@
 
 #include "bench/expression.h"
 #include "bench/matrices/random_matrices.h"
-#include "bench/probe.h"
+#include "bench/base/probe.h"
 #include "ops/elementwise/single_precision.h"
 
 namespace heddle::bench {

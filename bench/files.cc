@@ -16,7 +16,7 @@
 #include <string>
 
 #include "bench/matrices/random_matrices.h"
-#include "bench/probe.h"
+#include "bench/base/probe.h"
 #include "core/memory/block_pool.h"
 #include "ops/base/parallel.h"
 #include "ops/io/formats/file_format.h"

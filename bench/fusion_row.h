@@ -7,7 +7,7 @@
 
 #include "bench/attempts.h"
 #include "bench/blas.h"
-#include "bench/operators.h"
+#include "bench/base/options.h"
 #include "core/values/matrix.h"
 #include "core/values/value.h"
 #include "ops/base/parallel.h"

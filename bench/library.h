@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/operators.h"
+#include "bench/base/options.h"
 
 namespace heddle::bench {
 

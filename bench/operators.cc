@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/matrices/random_matrices.h"
-#include "bench/probe.h"
+#include "bench/base/probe.h"
 #include "core/environment/clock.h"
 #include "ops/base/operator.h"
 #include "ops/base/parallel.h"

@@ -12,7 +12,7 @@
 #include "bench/blas.h"
 #include "bench/expression.h"
 #include "bench/matrices/random_matrices.h"
-#include "bench/probe.h"
+#include "bench/base/probe.h"
 #include "ops/elementwise/single_precision.h"
 
 namespace heddle::bench {

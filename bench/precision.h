@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "bench/operators.h"
+#include "bench/base/options.h"
 
 namespace heddle::bench {
 

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/probe.h"
+#include "bench/base/probe.h"
 #include "core/status.h"
 #include "ops/recursion/structure/linearize.h"
 

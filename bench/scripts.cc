@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "bench/matrices/random_matrices.h"
-#include "bench/probe.h"
+#include "bench/base/probe.h"
 
 namespace heddle::bench {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/operators.h"
+#include "bench/base/options.h"
 #include "core/status.h"
 #include "engine/session/statistics.h"
 

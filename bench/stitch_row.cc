@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "bench/probe.h"
+#include "bench/base/probe.h"
 #include "ops/elementwise/single_precision.h"
 
 namespace heddle::bench {

@@ -8,7 +8,7 @@
 
 #include "bench/attempts.h"
 #include "bench/expression.h"
-#include "bench/operators.h"
+#include "bench/base/options.h"
 #include "core/values/value.h"
 
 namespace heddle::bench {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/probe.h"
+#include "bench/base/probe.h"
 #include "core/environment/clock.h"
 #include "core/values/frame.h"
 #include "ops/base/operator.h"

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "bench/links/peer_process.h"
-#include "bench/probe.h"
+#include "bench/base/probe.h"
 #include "cluster/link/grpc_link.h"
 #include "cluster/security/token.h"
 

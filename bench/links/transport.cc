@@ -19,7 +19,7 @@
 
 #include "bench/links/all_reduce.h"
 #include "bench/links/peer_process.h"
-#include "bench/probe.h"
+#include "bench/base/probe.h"
 #include "cluster/executor/line_channel.h"
 #include "cluster/link/grpc_link.h"
 #include "cluster/network/loopback.h"

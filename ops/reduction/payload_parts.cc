@@ -7,9 +7,9 @@
 
 #include "core/values/panels.h"
 #include "ops/base/parallel.h"
-#include "ops/elementwise/single_precision.h"
 #include "ops/reduction/reduction_tasks.h"
 #include "ops/simd/aggregate.h"
+#include "ops/simd/cellwise/elementwise.h"
 
 namespace heddle::ops {
 namespace {
@@ -249,8 +249,14 @@ void UnpackTriangle(const double* packed, int64_t n, double* out) {
 }
 
 Result<Matrix> AsResultCells(const StageCall& call, Matrix cells) {
-  const ElementType type = ResultsOf(call.node)[call.result].element_type;
-  return type == ElementType::kFloat32 ? Narrow(cells) : cells;
+  if (ResultsOf(call.node)[call.result].element_type != ElementType::kFloat32) return cells;
+  HEDDLE_ASSIGN_OR_RETURN(Matrix singles,
+                          Matrix::Dense(cells.rows(), cells.columns(), ElementType::kFloat32));
+  ParallelFor(cells.cells(), kGrainCells, [&](int64_t begin, int64_t end) {
+    SelectedElementwiseKernels().narrow(cells.data() + begin, singles.mutable_data<float>() + begin,
+                                        end - begin);
+  });
+  return singles;
 }
 
 Status RunReductionStage(const StageCall& call, const PayloadLayout& layout, const ClosePart& close,

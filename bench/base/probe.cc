@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/probe.h"
+#include "bench/base/probe.h"
 
 #include <immintrin.h>
 
