@@ -139,6 +139,10 @@ KernelBody::KernelBody(const PlanInstance& instance, const ops::KernelSource& ke
     if (prepared.form != nullptr)
       prepared.has_before =
           ops::HandsOn(prepared.form->stages[static_cast<size_t>(task.stage)]) && task.id.rank() > 0;
+    if (prepared.staged != nullptr)
+      prepared.makes_values = std::any_of(task.produced.begin(), task.produced.end(), [&](RegisterId id) {
+        return !instance.plan().registers[static_cast<size_t>(id)].control;
+      });
     if (prepared.work == Work::kVariable) variables_.push_back(&prepared);
     if (prepared.work == Work::kKeep) sinks_.push_back(&prepared);
     if (prepared.work == Work::kVariable || prepared.work == Work::kKeep)
@@ -227,6 +231,7 @@ Status KernelBody::RunKernel(const Prepared& prepared, std::span<const Value* co
                                   .result_rows = prepared.staged->result_rows,
                                   .before = prepared.has_before ? inputs.back() : nullptr});
     if (prepared.has_before) inputs = inputs.first(inputs.size() - 1);
+    if (!prepared.makes_values) results = {};
   }
   return kernels_.Run({.node = *prepared.node,
                        .phase = task.phase,

@@ -77,8 +77,9 @@ class KernelBody : public TaskBody {
     bool reads_last = false;             ///< kKernel: nobody reads its first input after this task.
     const StagedNode* staged = nullptr;  ///< Of Phase::kStage; with
     const ops::StagedForm* form = nullptr;
-    bool has_before = false;  ///< Its last input is StageCall::before.
-    Value held;               ///< kVariable, kLiteral: what is published; kKeep: what was received.
+    bool has_before = false;   ///< Its last input is StageCall::before.
+    bool makes_values = true;  ///< Of Phase::kStage: false where no rank gets anything of it.
+    Value held;                ///< kVariable, kLiteral: what is published; kKeep: what was received.
   };
   static Work WorkOf(const Task& task, const Node* node);
   Status Act(Prepared& prepared, std::span<const Value* const> inputs, int64_t act,
