@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/values/panels.h"
+#include "ops/frame/row_pieces.h"
 #include "ops/simd/cellwise/math.h"
 #include "tests/reference/aggregate.h"
 
@@ -114,15 +115,20 @@ Matrix Sum(const Matrix& a, const Matrix& b) {
 }  // namespace
 
 std::vector<Matrix> LstmBackward(const LstmCall& call, const Matrix& of_out, const Matrix& of_cell) {
+  return LstmBackwardByGranules(call, of_out, of_cell, BackwardOfGranule);
+}
+
+std::vector<Matrix> LstmBackwardByGranules(const LstmCall& call, const Matrix& of_out, const Matrix& of_cell,
+                                           LstmBackwardLoops of_granule) {
   const int64_t n = call.x.rows(), granule = Granule(n);
-  if (n <= granule) return BackwardOfGranule(call, of_out, of_cell);
+  if (n <= granule) return of_granule(call, of_out, of_cell);
   std::vector<std::vector<Matrix>> leaves;
   for (int64_t begin = 0; begin < n; begin += granule) {
     const int64_t end = std::min(n, begin + granule);
     const Matrix x = call.x.Rows(begin, end), out0 = call.out0.Rows(begin, end),
                  c0 = call.c0.Rows(begin, end);
-    leaves.push_back(BackwardOfGranule({x, call.weights, call.bias, out0, c0, call.sequences},
-                                       of_out.Rows(begin, end), of_cell.Rows(begin, end)));
+    leaves.push_back(of_granule({x, call.weights, call.bias, out0, c0, call.sequences},
+                                of_out.Rows(begin, end), of_cell.Rows(begin, end)));
   }
   std::vector<Matrix> results;
   for (size_t result = 0; result < 5; ++result) {
@@ -132,11 +138,10 @@ std::vector<Matrix> LstmBackward(const LstmCall& call, const Matrix& of_out, con
       results.push_back(Tree(of_leaves, 0, of_leaves.size(), Sum));
       continue;
     }
-    Matrix rows = *FilledMatrix(n, of_leaves[0].columns(), 0);
-    for (int64_t i = 0; i < n; ++i)
-      for (int64_t j = 0; j < rows.columns(); ++j)
-        At(rows, i, j) = of_leaves[static_cast<size_t>(i / granule)].At(i % granule, j);
-    results.push_back(std::move(rows));
+    std::vector<Value> rows(of_leaves.begin(), of_leaves.end());
+    std::vector<const Value*> pieces;
+    for (const Value& piece : rows) pieces.push_back(&piece);
+    results.push_back(JoinRows(pieces)->matrix());
   }
   return results;
 }

@@ -177,13 +177,16 @@ std::vector<Matrix> LstmSingles(const LstmCall& call) {
   return {out, last, outputs, cells, gates};
 }
 
-std::vector<Matrix> LstmBackwardSingles(const LstmCall& call, const Matrix& of_out, const Matrix& of_cell) {
+namespace {
+
+// Of at most a granule of sequences; the gradients of W and b are doubles.
+std::vector<Matrix> BackwardOfGranule(const LstmCall& call, const Matrix& of_out, const Matrix& of_cell) {
   const std::vector<Matrix> forward = LstmSingles(call);
   const Matrix &outputs = forward[2], &cells = forward[3], &gates = forward[4];
   const int64_t n = call.x.rows(), m = call.weights.columns() / 4, d = call.weights.rows() - m;
   const int64_t steps = call.x.columns() / d;
-  Matrix of_x = Zeros(n, steps * d), of_weights = Zeros(d + m, 4 * m), of_bias = Zeros(1, 4 * m),
-         back = Zeros(n, m), state = Zeros(n, m);
+  Matrix of_x = Zeros(n, steps * d), of_weights = *FilledMatrix(d + m, 4 * m, 0),
+         of_bias = *FilledMatrix(1, 4 * m, 0), back = Zeros(n, m), state = Zeros(n, m);
   std::vector<BlockSum> weight_sums(static_cast<size_t>((d + m) * 4 * m));
   std::vector<double> bias_sums(static_cast<size_t>(4 * m));
   for (int64_t i = 0; i < n; ++i)
@@ -226,11 +229,18 @@ std::vector<Matrix> LstmBackwardSingles(const LstmCall& call, const Matrix& of_o
         (j < d ? At(of_x, i, t * d + j) : At(back, i, j - d)) = static_cast<float>(sum.Sum());
       }
   }
-  std::transform(weight_sums.begin(), weight_sums.end(), of_weights.mutable_data<float>(),
-                 [](BlockSum& sum) { return static_cast<float>(sum.Sum()); });
-  std::transform(bias_sums.begin(), bias_sums.end(), of_bias.mutable_data<float>(),
-                 [](double sum) { return static_cast<float>(sum); });
+  std::transform(weight_sums.begin(), weight_sums.end(), of_weights.mutable_data(),
+                 [](BlockSum& sum) { return sum.Sum(); });
+  std::copy(bias_sums.begin(), bias_sums.end(), of_bias.mutable_data());
   return {of_x, of_weights, of_bias, back, state};
+}
+
+}  // namespace
+
+std::vector<Matrix> LstmBackwardSingles(const LstmCall& call, const Matrix& of_out, const Matrix& of_cell) {
+  std::vector<Matrix> results = LstmBackwardByGranules(call, of_out, of_cell, BackwardOfGranule);
+  for (Matrix& result : results) result = *Narrow(result);
+  return results;
 }
 
 }  // namespace heddle::ops::reference

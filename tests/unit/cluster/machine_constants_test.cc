@@ -337,7 +337,7 @@ TEST(ConstantsOfAJobTest, ComeBackInStatistics) {
             std::string::npos);
   EXPECT_NE(engine::ToText({statistics})
                 .find("Plans chosen by measured constants: read 33.3 GB/s, write 14.3 GB/s, "
-                      "compute 1.11 G/s, broadcast 1 GB/s, 0.333 us an operator\n"),
+                      "compute 1.11 G/s, broadcast 1.43 GB/s, 0.333 us an operator\n"),
             std::string::npos)
       << engine::ToText({statistics});
 }

@@ -188,10 +188,11 @@ class RandomFrameProgram {
 
   void Draw() {
     static constexpr int64_t kRows[] = {1, 3, 64, 65, 130, 500, 1000};
-    static constexpr const char* kCells[] = {"round(9 * R)", "round(30 * R) / 2", "(R > 0.5) * 1",
-                                             "R * 1e12"};
+    static constexpr const char* kCells[] = {"round(9 * R)", "round(30 * R) / 2", "(R > 0.5) * 1", "R * 1e12",
+                                             "ifelse(R > 0.8, NaN, round(3 * R))"};
     std::string columns;
-    for (int j = 0; j < 3; ++j) columns += fmt::format("{}{}", j == 0 ? "" : ", ", kCells[Below(5)]);
+    for (int j = 0; j < 3; ++j)
+      columns += fmt::format("{}{}", j == 0 ? "" : ", ", kCells[Below(std::size(kCells))]);
     text_ += fmt::format("R = rand(rows={}, cols=1, seed={})\n", kRows[Below(7)], Below(100));
     Assign(fmt::format("as.frame(cbind({}))", columns));
   }

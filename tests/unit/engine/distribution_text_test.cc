@@ -50,6 +50,8 @@ TEST(DistributionTextTest, TellsWhatIsByColumns) {
       "    costs so\n"
       "    rejected: reduced by rows 0 + 0 + 0 + 20, result on each worker\n"
       "    rejected: reduced by rows 0 + 0 + 0 + 20, result on worker 0\n"
+      "    rejected: reduced by rows 0 + 0 + 0 + 20, finished in parts, result on worker 0\n"
+      "    rejected: reduced by rows 0 + 0 + 0 + 20, finished in parts, result on each worker\n"
       "  line 3 cbind 1x2000000: each worker fetches its columns, by columns 458752 + 524288 + 524288 + "
       "492672\n"
       "    costs so\n"
