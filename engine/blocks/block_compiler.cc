@@ -57,6 +57,7 @@ uint64_t FoldInfo(uint64_t hash, const ValueInfo& info) {
 
 uint64_t FoldDistribution(uint64_t hash, const Distribution& distribution) {
   hash = FoldHash(hash, static_cast<uint64_t>(distribution.kind));
+  if (distribution.IsOne()) return FoldHash(hash, static_cast<uint64_t>(distribution.rank));
   if (!distribution.IsSplit()) return hash;
   hash = FoldHash(hash, static_cast<uint64_t>(distribution.split.axis));
   for (const int64_t cut : distribution.split.cuts) hash = FoldHash(hash, static_cast<uint64_t>(cut));

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "core/environment/clock.h"
 #include "tests/unit/engine/script_runner.h"
 
@@ -61,6 +63,28 @@ TEST(BlockCompilerTest, PlansMadeAheadGuessTheSparsityThatARunTells) {
   Variable split = Csr(1000);
   split.distribution = Distribution::SplitRows(kRows, 2);
   EXPECT_NE(PlanOfLoop(Variable::Placeholder(split.distribution, split.info)), PlanOfLoop(split));
+}
+
+// A plan reads a variable where it is: one made for another place finds nothing on its rank, or half of it.
+TEST(BlockCompilerTest, KeysOfPlansTellWhereVariablesAre) {
+  Node x;
+  x.op = "variable";
+  x.info = ValueInfo::OfMatrix({8, 8}, Format::kDense);
+  x.SetAttribute("name", "X");
+  Graph graph;
+  graph.Add(x);
+  const SessionOptions options{.ranks = 2};
+  const BlockCompiler compiler(options, nullptr, &SystemClock());
+  const auto split = [](Axis axis, int64_t cut) {
+    return Distribution{.kind = Distribution::Kind::kSplit, .split = {.axis = axis, .cuts = {0, cut, 8}}};
+  };
+  std::set<uint64_t> keys;
+  for (const Distribution& where : {Distribution::One(), Distribution::One(1), Distribution::Each(),
+                                    split(Axis::kRows, 4), split(Axis::kRows, 5), split(Axis::kColumns, 4)}) {
+    VariableTable frame;
+    frame.Set("X", Variable::Placeholder(where, x.info));
+    EXPECT_TRUE(keys.insert(compiler.KeyOf(compiler.FirstHistory(0), graph, frame)).second) << where.ToText();
+  }
 }
 
 }  // namespace
