@@ -33,6 +33,7 @@
 #include "engine/session/session.h"
 #include "ops/base/cpu.h"
 #include "ops/io/files/files.h"
+#include "ops/io/files/hidden_names.h"
 
 namespace heddle::cluster {
 namespace {
@@ -277,6 +278,13 @@ class ExecutorRun {
   std::unique_ptr<engine::Session> session_;
 };
 
+// The launcher removes what this process leaves there.
+void TellHidden(LineChannel& channel, const std::string& path, bool is_gone) {
+  ExecutorMessage message;
+  (is_gone ? message.gone : message.hidden) = path;
+  channel.WriteLine(ToLine(message));
+}
+
 }  // namespace
 
 int RunExecutor(int control_fd) {
@@ -297,7 +305,10 @@ int RunExecutor(int control_fd) {
     // Tells the launcher again and again that this process runs.
     const std::chrono::milliseconds pause(start.silence_ms / kSignsInSilence);
     const RepeatedWork signs(pause, pause, [&] { channel.WriteLine(ToLine(ExecutorMessage())); });
+    ops::HiddenNames& hidden = ops::HiddenNames::OfProcess();
+    hidden.Tell([&](const std::string& path, bool is_gone) { TellHidden(channel, path, is_gone); });
     message.done = ExecutorRun(start, channel, inbox).Run();
+    hidden.Tell(nullptr);
   }
   if (!channel.WriteLine(ToLine(message))) return kBugExitCode;
   // Nobody waits for this process any more. One measures, as several may share a machine.

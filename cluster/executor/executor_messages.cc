@@ -258,6 +258,8 @@ std::string ToLine(const ExecutorMessage& message) {
   if (message.plan) json["plan"] = ToText(*message.plan);
   if (message.progress) json["progress"] = ToText(*message.progress);
   if (message.record) json["record"] = ToText(*message.record);
+  if (message.hidden) json["hidden"] = ToText(*message.hidden);
+  if (message.gone) json["gone"] = ToText(*message.gone);
   if (message.commit) json["commit"] = {{"id", message.commit->id}, {"path", ToText(message.commit->path)}};
   if (message.done) {
     json["done"] = ToJson(message.done->status);
@@ -281,6 +283,8 @@ Result<ExecutorMessage> ParseExecutorMessage(const std::string& line) {
   if (json.contains("plan")) Read(json, "plan", &message.plan.emplace());
   if (json.contains("progress")) Read(json, "progress", &message.progress.emplace());
   if (json.contains("record")) Read(json, "record", &message.record.emplace());
+  if (json.contains("hidden")) Read(json, "hidden", &message.hidden.emplace());
+  if (json.contains("gone")) Read(json, "gone", &message.gone.emplace());
   if (json.contains("commit")) {
     message.commit.emplace();
     Read(json["commit"], "id", &message.commit->id);

@@ -43,6 +43,8 @@ struct ExecutorMessage {
   std::optional<std::string> record;    ///< of the run that is over, before `done`
   std::optional<ExecutorDone> done;
   std::optional<ExecutorCommit> commit;
+  std::optional<std::string> hidden;  ///< path of what is left if it is killed, before it makes that
+  std::optional<std::string> gone;    ///< such a path of which nothing is left
 };
 std::string ToLine(const ExecutorMessage& message);
 Result<ExecutorMessage> ParseExecutorMessage(const std::string& line);

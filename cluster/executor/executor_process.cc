@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <future>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "cluster/executor/executor_messages.h"
@@ -20,6 +21,7 @@
 #include "cluster/process/verb_process.h"
 #include "core/environment/random.h"
 #include "core/memory/memory_bounds.h"
+#include "ops/io/files/hidden_names.h"
 
 namespace heddle::cluster {
 namespace {
@@ -114,6 +116,8 @@ class ExecutorProcessImpl : public ExecutorProcess {
       if (message->plan && events_.plan) events_.plan(*message->plan);
       if (message->progress && events_.progress) events_.progress(*message->progress);
       if (message->record && events_.record) events_.record(*message->record);
+      if (message->hidden) hidden_.insert(*message->hidden);
+      if (message->gone) hidden_.erase(*message->gone);
       if (message->commit && events_.commit) events_.commit(*message->commit);
       if (message->done && events_.done)
         events_.done(message->done->status, message->done->own_cause, std::move(message->done->statistics));
@@ -157,6 +161,7 @@ class ExecutorProcessImpl : public ExecutorProcess {
       exit.out_of_memory =
           exit.signalled && exit.value == SIGKILL && !killed_ && MemoryKills() > memory_kills;
     }
+    for (const std::string& path : hidden_) ops::RemoveHiddenPath(path);
     if (exit.out_of_memory) exit.limit_bytes = ReadMemoryBounds().Smallest();
     if (events_.exited) events_.exited(exit);
   }
@@ -166,9 +171,10 @@ class ExecutorProcessImpl : public ExecutorProcess {
   pid_t pid_ = 0;  // set before Spawn returns
   std::mutex mutex_;
   bool reaped_ = false;
-  bool killed_ = false;     // by this object
-  int64_t silence_ms_ = 0;  // set before the thread starts
-  int64_t silent_ms_ = 0;   // of the thread
+  bool killed_ = false;           // by this object
+  int64_t silence_ms_ = 0;        // set before the thread starts
+  int64_t silent_ms_ = 0;         // of the thread
+  std::set<std::string> hidden_;  // of the thread: what the process may leave
   std::thread thread_;
 };
 

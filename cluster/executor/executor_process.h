@@ -83,8 +83,9 @@ struct ExecutorEvents {
   std::function<void(const ExecutorExit& exit)> exited;
 };
 
-/// A running executor. The process dies with its launcher: it ends itself when the control socket closes. One
-/// that is stuck (stopped, or without a thread that runs) is killed.
+/// A running executor. However it ends, files that it was about to write are removed then. The process dies
+/// with its launcher: it ends itself when the control socket closes. One that is stuck (stopped, or without a
+/// thread that runs) is killed.
 class ExecutorProcess {
  public:
   /// Starts `binary executor --control-fd 3` and hands it `start`. `binary` empty: this program

@@ -10,7 +10,7 @@
 namespace heddle::ops {
 namespace {
 
-enum ReportColumn { kPlace, kStep, kMessage, kNotes, kReportColumns };
+enum ReportColumn { kPlace, kStep, kCode, kMessage, kNotes, kReportColumns };
 constexpr char kBetweenNotes = '\n';
 
 Result<Frame> FrameOfReport(std::vector<Column> columns) {
@@ -31,14 +31,16 @@ Status WithNotes(Status status, std::string_view notes) {
 }  // namespace
 
 Result<Value> ReportOf(std::span<const PartFailure> failures) {
-  std::vector<int64_t> places, steps;
+  std::vector<int64_t> places, steps, codes;
   std::vector<std::string_view> messages;
   std::vector<std::string> notes;
   for (const PartFailure& failure : failures) {
     if (failure.status.ok()) continue;
-    if (failure.status.code() != StatusCode::kFailedPrecondition) return failure.status;
+    if (failure.status.code() != StatusCode::kFailedPrecondition && !failure.is_of_data)
+      return failure.status;
     places.push_back(failure.place);
     steps.push_back(failure.step);
+    codes.push_back(static_cast<int64_t>(failure.status.code()));
     messages.push_back(failure.status.message());
     std::string& lines = notes.emplace_back();
     for (const std::string& note : failure.status.notes()) {
@@ -50,6 +52,7 @@ Result<Value> ReportOf(std::span<const PartFailure> failures) {
   std::vector<Column> columns(kReportColumns);
   HEDDLE_ASSIGN_OR_RETURN(columns[kPlace], Column::OfIntegers(places));
   HEDDLE_ASSIGN_OR_RETURN(columns[kStep], Column::OfIntegers(steps));
+  HEDDLE_ASSIGN_OR_RETURN(columns[kCode], Column::OfIntegers(codes));
   HEDDLE_ASSIGN_OR_RETURN(columns[kMessage], Column::OfTexts(messages));
   HEDDLE_ASSIGN_OR_RETURN(columns[kNotes], Column::OfTexts(note_texts));
   HEDDLE_ASSIGN_OR_RETURN(Frame report, FrameOfReport(std::move(columns)));
@@ -65,8 +68,9 @@ Status FirstFailure(const Value& reports) {
     if (std::tuple(places.integers()[i], steps.integers()[i]) <
         std::tuple(places.integers()[first], steps.integers()[first]))
       first = i;
-  const Column messages = frame.column(kMessage), notes = frame.column(kNotes);
-  return WithNotes(FailedPrecondition("{}", messages.TextAt(first)), notes.TextAt(first));
+  const Column codes = frame.column(kCode), messages = frame.column(kMessage), notes = frame.column(kNotes);
+  const auto code = static_cast<StatusCode>(codes.integers()[first]);
+  return WithNotes(Status(code, std::string(messages.TextAt(first))), notes.TextAt(first));
 }
 
 Status MakeReported(Result<Value> rows, int64_t place, int64_t step, std::span<Value> outputs) {

@@ -16,10 +16,11 @@ struct PartFailure {
   int64_t place = 0;  ///< One process meets failures in the order of their places: a column, or a row,
   int64_t step = 0;   ///< and then of these; equal ones in the order of the ranks.
   Status status;
+  bool is_of_data = false;  ///< The status has another code, but is of the script's making all the same.
 };
 
 /// The failures of one rank, to go to all (Reach::kAll). Only those of the script's making travel
-/// (kFailedPrecondition): what else there is among them is returned at once.
+/// (kFailedPrecondition, and PartFailure::is_of_data): what else there is among them is returned at once.
 Result<Value> ReportOf(std::span<const PartFailure> failures);
 /// Of the reports of all ranks the failure that counts; OK without any.
 Status FirstFailure(const Value& reports);

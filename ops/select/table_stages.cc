@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ops/base/arguments.h"
+#include "ops/frame/part_failures.h"
 #include "ops/frame/row_pieces.h"
 #include "ops/select/table_entries.h"
 
@@ -13,6 +14,7 @@ namespace heddle::ops {
 namespace {
 
 enum Input { kA, kB, kW, kD1, kD2 };
+enum OfRead { kSums, kSize, kReport };
 
 bool IsMatrixIn(std::span<const ValueInfo> inputs, size_t i) {
   return i < inputs.size() && inputs[i].IsMatrix();
@@ -51,7 +53,8 @@ bool CountsOnes(const StageCall& call, const Value* weights) {
   return weights == nullptr || weights->scalar().AsDouble() == 1;
 }
 
-// The sums of this rank's rows by cell and panel, and the size that they ask for.
+// The sums of this rank's rows by cell and panel, the size that they ask for, and the first key that is none:
+// ranks have the rows in their order, so that of several the first rank's is the one that a whole run meets.
 Status Read(const StageCall& call, std::span<Value> outputs) {
   const KernelCall as_call = call.WholeCall();
   Shape shape;
@@ -64,23 +67,31 @@ Status Read(const StageCall& call, std::span<Value> outputs) {
       .first = call.rows.Begin(call.rank),
       .total = call.rows.Length(),
       .has_all_keys = BooleanAttribute(call.node, "keep.rows", false) && !IsMatrixIn(call.input_infos, kW)};
-  HEDDLE_ASSIGN_OR_RETURN(std::vector<TableEntry> entries,
-                          ReadEntries(a, b, w, rows, call.context.cancelled, &shape));
+  Result<std::vector<TableEntry>> read = ReadEntries(a, b, w, rows, call.context.cancelled, &shape);
+  const PartFailure bad_key{.status = read.status(),
+                            .is_of_data = read.status().code() != StatusCode::kCancelled};
+  HEDDLE_ASSIGN_OR_RETURN(outputs[kReport], ReportOf({&bad_key, 1}));
+  if (!read.ok()) {
+    read = std::vector<TableEntry>();
+    shape = {0, 0};
+  }
+  std::vector<TableEntry> entries = *std::move(read);
   SortEntries(&entries, shape);
   const bool counts_ones = CountsOnes(call, Given(call, kW));
   CombineEntries(counts_ones, &entries);
-  HEDDLE_ASSIGN_OR_RETURN(outputs[0], MatrixOf(entries));
+  HEDDLE_ASSIGN_OR_RETURN(outputs[kSums], MatrixOf(entries));
   HEDDLE_ASSIGN_OR_RETURN(Matrix size, Matrix::Dense(1, 3));
   size.mutable_data()[0] = static_cast<double>(shape.rows);
   size.mutable_data()[1] = static_cast<double>(shape.columns);
   size.mutable_data()[2] = counts_ones ? 1 : 0;
-  outputs[1] = Value(std::move(size));
+  outputs[kSize] = Value(std::move(size));
   return OkStatus();
 }
 
 // Sums go to the rank that has the row of the table; the size of the table is the largest that is asked for.
 Status Send(const StageCall& call, std::span<Value> outputs) {
-  const Matrix& sizes = call.Received(1).matrix();
+  HEDDLE_RETURN_IF_ERROR(FirstFailure(call.Received(kReport)));
+  const Matrix& sizes = call.Received(kSize).matrix();
   Shape shape{0, 0};
   for (int64_t rank = 0; rank < sizes.rows(); ++rank) {
     shape.rows = std::max(shape.rows, static_cast<int64_t>(sizes.At(rank, 0)));
@@ -88,7 +99,7 @@ Status Send(const StageCall& call, std::span<Value> outputs) {
   }
   const Split cuts = call.result_rows.cuts.empty() ? Distribution::SplitRows(shape.rows, call.ranks()).split
                                                    : call.result_rows;
-  const std::vector<TableEntry> entries = EntriesOf(call.Received(0).matrix());
+  const std::vector<TableEntry> entries = EntriesOf(call.Received(kSums).matrix());
   auto begin = entries.begin();
   for (int32_t rank = 0; rank < call.ranks(); ++rank) {
     const auto end = std::partition_point(
@@ -147,8 +158,9 @@ double MovedBytes(const Node& node, std::span<const ValueInfo> inputs, const Ran
   return 32 * (node.info.IsSized() ? std::min(cells, static_cast<double>(node.info.shape.Cells())) : cells);
 }
 
-constexpr Reach kSumsAndSize[] = {Reach::kHere, Reach::kAll}, kSumsAndOwn[] = {Reach::kParts, Reach::kHere};
-constexpr Stage kStages[] = {{.outputs = kSumsAndSize, .reads_inputs = true}, {.outputs = kSumsAndOwn}, {}};
+constexpr Reach kReadOutputs[] = {Reach::kHere, Reach::kAll, Reach::kAll},
+                kSumsAndOwn[] = {Reach::kParts, Reach::kHere};
+constexpr Stage kStages[] = {{.outputs = kReadOutputs, .reads_inputs = true}, {.outputs = kSumsAndOwn}, {}};
 constexpr StagedForm kUnsized = {.stages = kStages,
                                  .result = StagedResult::kUneven,
                                  .needs_granules = true,

@@ -153,6 +153,19 @@ bool IsWideRow(const double* row) { return row[0] < 0; }
 int64_t PanelOfWideRow(const double* row) { return (-1 - static_cast<int64_t>(row[0])) / 2; }
 int64_t GroupOf(const double* row) { return static_cast<int64_t>(row[1]); }
 bool HoldsLarger(const double* row) { return static_cast<int64_t>(row[0]) % 2 == 0; }
+// Several ranks may each have a row whose group is none: partial values tell the first one of their rows,
+// and who finishes fails with the first of all. Such a row has -1 - the number of the row as its group, and
+// the wrong group behind it.
+bool IsWrongGroup(const double* row) { return row[1] < 0; }
+WrongGroup WrongGroupOf(const double* row) { return {.row = -1 - GroupOf(row), .group = row[2]}; }
+Status FirstWrongGroup(const Matrix& list) {
+  std::optional<WrongGroup> first;
+  for (int64_t i = 0; i < list.rows(); ++i) {
+    const double* const row = list.data() + i * list.columns();
+    if (IsWrongGroup(row) && (!first || WrongGroupOf(row).row < first->row)) first = WrongGroupOf(row);
+  }
+  return first ? first->ToStatus() : OkStatus();
+}
 
 void AddWideRows(const GroupPayload& payload, int64_t group, const std::vector<bool>& finite,
                  const GroupTree<WideNumber>& tree, std::vector<double>* cells) {
@@ -203,6 +216,7 @@ void CorrectGroup(const GroupPayload& payload, const GroupNodes& nodes, int64_t 
 // nothing else does.
 Result<Matrix> Finish(const Matrix& list, const GroupPayload& payload, int64_t columns, int64_t first,
                       int64_t count) {
+  HEDDLE_RETURN_IF_ERROR(FirstWrongGroup(list));
   std::vector<int64_t> order;
   std::map<int64_t, std::vector<const double*>> wide;  // By group.
   for (int64_t i = 0; i < list.rows(); ++i) {
@@ -271,6 +285,13 @@ Result<Value> ListOf(const std::vector<double>& cells, const GroupPayload& paylo
   HEDDLE_ASSIGN_OR_RETURN(Matrix list, Matrix::Dense(static_cast<int64_t>(cells.size()) / width, width));
   std::copy(cells.begin(), cells.end(), list.mutable_data());
   return Value(std::move(list));
+}
+
+Result<Value> PartialOf(const WrongGroup& wrong, const GroupPayload& payload) {
+  std::vector<double> cells(static_cast<size_t>(payload.width()) + 2, 0.0);
+  cells[1] = static_cast<double>(-1 - wrong.row);
+  cells[2] = wrong.group;
+  return ListOf(cells, payload);
 }
 
 // A partial value: rows (a panel of the node, group, payload...).
@@ -365,8 +386,10 @@ Result<Value> RunAggregate(const KernelCall& call) {
   const double* cells = weighted ? weights.data() : nullptr;
   HEDDLE_ASSIGN_OR_RETURN(std::optional<Value> made, RunByPanels(call, payload, most, cells));
   if (made) return *std::move(made);
+  std::optional<WrongGroup> wrong;
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<int64_t> numbers,
-                          ReadGroups(groups, most, partial ? call.row_begin : 0));
+                          ReadGroups(groups, most, partial ? call.row_begin : 0, &wrong));
+  if (wrong) return partial ? PartialOf(*wrong, payload) : wrong->ToStatus();
   const Grouping grouping = GroupRows(numbers);
   return partial ? RunPartial(call, payload, grouping, cells)
                  : RunWhole(call, payload, grouping, most, cells);
@@ -383,14 +406,14 @@ PayloadUnits UnitsOfGroups(const Node& node, std::span<const ValueInfo> inputs, 
           .by_rows = true};
 }
 
-// The rows of groups [begin, end) of some lists.
+// The rows of groups [begin, end) of some lists, and those of wrong ones.
 Result<Matrix> RowsOfGroups(std::span<const Value* const> lists, int64_t begin, int64_t end) {
   std::vector<const double*> rows;
   const int64_t columns = lists[0]->matrix().columns();
   for (const Value* list : lists)
     for (int64_t i = 0; i < list->matrix().rows(); ++i)
       if (const double* row = list->matrix().data() + i * columns;
-          GroupOf(row) >= begin && GroupOf(row) < end)
+          IsWrongGroup(row) || (GroupOf(row) >= begin && GroupOf(row) < end))
         rows.push_back(row);
   HEDDLE_ASSIGN_OR_RETURN(Matrix part, Matrix::Dense(static_cast<int64_t>(rows.size()), columns));
   double* out = part.mutable_data();

@@ -9,26 +9,28 @@
 #include "ops/cells/storage.h"
 
 namespace heddle::ops {
-namespace {
 
-Status BadGroup(double group, int64_t row) {
-  return FailedPrecondition("aggregate: group {} at row {} is below 1", Scalar(group).ToText(), row + 1)
+Status WrongGroup::ToStatus() const {
+  const std::string text = Scalar(group).ToText();
+  if (group >= 1)
+    return ResourceExhausted("aggregate: group {} at row {} is too large", text, row + 1)
+        .WithNote(fmt::format("a matrix has at most {} rows", kMostLength));
+  return FailedPrecondition("aggregate: group {} at row {} is below 1", text, row + 1)
       .WithNote("groups are numbers of rows of the result, counted from 1");
 }
 
-}  // namespace
-
-Result<std::vector<int64_t>> ReadGroups(const Matrix& groups, int64_t most, int64_t row_begin) {
+Result<std::vector<int64_t>> ReadGroups(const Matrix& groups, int64_t most, int64_t row_begin,
+                                        std::optional<WrongGroup>* wrong) {
   HEDDLE_ASSIGN_OR_RETURN(const Matrix dense, AsDense(groups));
   std::vector<int64_t> numbers(static_cast<size_t>(dense.rows()));
   for (int64_t i = 0; i < dense.rows(); ++i) {
     const double group = dense.data()[i];
-    if (!(group > -0x1p62) || TruncateToInteger(group) < 1) return BadGroup(group, row_begin + i);
-    const int64_t number = group < 0x1p62 ? TruncateToInteger(group) : kMostLength + 1;
-    if (most == kUnknown && number > kMostLength)
-      return ResourceExhausted("aggregate: group {} at row {} is too large", Scalar(group).ToText(),
-                               row_begin + i + 1)
-          .WithNote(fmt::format("a matrix has at most {} rows", kMostLength));
+    const bool is_number = group > -0x1p62 && TruncateToInteger(group) >= 1;
+    const int64_t number = !is_number ? 0 : group < 0x1p62 ? TruncateToInteger(group) : kMostLength + 1;
+    if (!is_number || (most == kUnknown && number > kMostLength)) {
+      *wrong = WrongGroup{row_begin + i, group};
+      return numbers;
+    }
     numbers[static_cast<size_t>(i)] = most != kUnknown && number > most ? -1 : number - 1;
   }
   return numbers;

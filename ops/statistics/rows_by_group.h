@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/status.h"
@@ -23,9 +24,17 @@ struct Grouping {
   std::vector<Run> runs;
 };
 
+/// A row whose group is none: it is below 1, or larger than a matrix has rows.
+struct WrongGroup {
+  int64_t row;  ///< Of all rows, 0-based.
+  double group;
+  Status ToStatus() const;
+};
+
 /// The number of the group of each row, 0-based; -1 for those that are not wanted. `most` groups, or
-/// kUnknown. A group below 1 is an error that names its row, counted from `row_begin`.
-Result<std::vector<int64_t>> ReadGroups(const Matrix& groups, int64_t most, int64_t row_begin);
+/// kUnknown. Stops at the first row whose group is none, which is told; rows are counted from `row_begin`.
+Result<std::vector<int64_t>> ReadGroups(const Matrix& groups, int64_t most, int64_t row_begin,
+                                        std::optional<WrongGroup>* wrong);
 /// Stable, so that rows of a group keep their order.
 Grouping GroupRows(const std::vector<int64_t>& numbers);
 

@@ -109,12 +109,11 @@ Status FolderReplacement::Commit(ChangeGate* gate) {
   if (fsync(folder_.get()) != 0) return FileError("write", shown_);
   const auto look = [&] { return CheckPresent(place_, shown_); };
   HEDDLE_RETURN_IF_ERROR(ChangeThrough(gate, shown_, look, [&] {
-    if (!HiddenNames::OfProcess().TakePlace(place_.folder(), name_, [&] { return TakePlace(); }))
-      return FileError("write", shown_);
+    if (!HiddenNames::OfProcess().TakePlace([&] { return TakePlace(); })) return FileError("write", shown_);
     NoteChangedFile(shown_);
     return OkStatus();
   }));
-  RemoveEntry(place_.folder(), std::exchange(name_, std::string()).c_str());
+  RemoveHidden(place_, std::exchange(name_, std::string()));
   return OkStatus();
 }
 

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <filesystem>
 #include <vector>
 
 #include "core/environment/descriptor.h"
@@ -52,6 +53,13 @@ std::vector<std::string> NamesIn(int folder) {
   return names;
 }
 
+std::string PathOf(int folder) {
+  std::error_code error;
+  return folder == AT_FDCWD
+             ? std::filesystem::current_path(error).string()
+             : std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", folder), error).string();
+}
+
 void RemoveIfAbandoned(int folder, const char* name) {
   struct stat opened {
   }, named{};
@@ -90,21 +98,25 @@ HiddenNames& HiddenNames::OfProcess() {
   return names;
 }
 
+void HiddenNames::Tell(std::function<void(const std::string& path, bool is_gone)> listener) {
+  const std::lock_guard lock(mutex_);
+  listener_ = std::move(listener);
+}
+
 void HiddenNames::Add(int folder, const std::string& name) {
   const std::lock_guard lock(mutex_);
+  if (listener_) listener_(PathOf(folder) + "/" + name, /*is_gone=*/false);
   names_.emplace(folder, name);
 }
 
 void HiddenNames::Remove(int folder, const std::string& name) {
   const std::lock_guard lock(mutex_);
-  names_.erase({folder, name});
+  if (names_.erase({folder, name}) > 0 && listener_) listener_(PathOf(folder) + "/" + name, /*is_gone=*/true);
 }
 
-bool HiddenNames::TakePlace(int folder, const std::string& name, const std::function<bool()>& rename) {
+bool HiddenNames::TakePlace(const std::function<bool()>& rename) {
   const std::lock_guard lock(mutex_);
-  if (!rename()) return false;
-  names_.erase({folder, name});
-  return true;
+  return rename();
 }
 
 void HiddenNames::Abandon() {
@@ -127,6 +139,11 @@ bool RemoveEntry(int folder, const char* name) {
 void RemoveHidden(const FilePlace& place, const std::string& name) {
   RemoveEntry(place.folder(), name.c_str());
   HiddenNames::OfProcess().Remove(place.folder(), name);
+}
+
+void RemoveHiddenPath(const std::string& path) {
+  if (path.starts_with('/') && IsHiddenName(path.substr(path.rfind('/') + 1)))
+    RemoveEntry(AT_FDCWD, path.c_str());
 }
 
 void AbandonedParts::RemoveOnce(int folder) {

@@ -31,15 +31,19 @@ class HiddenNames {
  public:
   static HiddenNames& OfProcess();
 
+  /// Hears of the path of every name before there is anything of it, and with `is_gone` when nothing is left;
+  /// nullptr: nobody does. For who clears up behind this process, which may be killed.
+  void Tell(std::function<void(const std::string& path, bool is_gone)> listener);
   void Add(int folder, const std::string& name);
   void Remove(int folder, const std::string& name);
-  /// Calls `rename`, after which the content has its place. False when it fails: the name is still hidden.
-  bool TakePlace(int folder, const std::string& name, const std::function<bool()>& rename);
+  /// Calls `rename`, which gives the content its place, unless the process is about to end. What it gives.
+  bool TakePlace(const std::function<bool()>& rename);
   /// Removes all of them and keeps the lock: the process is about to end.
   void Abandon();
 
  private:
   std::mutex mutex_;
+  std::function<void(const std::string&, bool)> listener_;
   std::set<std::pair<int, std::string>> names_;
 };
 
@@ -51,6 +55,8 @@ void AbandonReplacements();
 bool RemoveEntry(int folder, const char* name);
 /// Removes what stands under a hidden name, if it is still there.
 void RemoveHidden(const FilePlace& place, const std::string& name);
+/// The same for the path that HiddenNames::Tell() told of a process that has ended. Other paths stay.
+void RemoveHiddenPath(const std::string& path);
 
 /// Removes what writers have left who were killed in the moment in which their new content had a name: its
 /// lock is free then. Thread-safe.

@@ -120,11 +120,11 @@ Status Replacement::Commit(ChangeGate* gate) {
   if (fsync(fd_) != 0) return FileError("write", shown_);
   const auto give_name = [&] { return temporary_.empty() ? MakeName() : OkStatus(); };
   return ChangeThrough(gate, shown_, give_name, [&] {
-    if (!HiddenNames::OfProcess().TakePlace(place_.folder(), temporary_, [&] {
+    if (!HiddenNames::OfProcess().TakePlace([&] {
           return renameat(place_.folder(), temporary_.c_str(), place_.folder(), place_.name()) == 0;
         }))
       return FileError("write", shown_);
-    temporary_.clear();
+    HiddenNames::OfProcess().Remove(place_.folder(), std::exchange(temporary_, std::string()));
     NoteChangedFile(shown_);
     return OkStatus();
   });

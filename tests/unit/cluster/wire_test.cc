@@ -428,6 +428,16 @@ TEST(ExecutorMessagesTest, AnOutcomeKeepsItsStatusAndStatistics) {
   EXPECT_FALSE(ParseExecutorMessage("[1]").ok());
 }
 
+TEST(ExecutorMessagesTest, HiddenPathsKeepEveryByte) {
+  ExecutorMessage message;
+  message.hidden = "/a\xff/.x";
+  message.gone = "/b\n/.y";
+  const Result<ExecutorMessage> parsed = ParseExecutorMessage(ToLine(message));
+  ASSERT_TRUE(parsed.ok());
+  EXPECT_EQ(parsed->hidden, message.hidden);
+  EXPECT_EQ(parsed->gone, message.gone);
+}
+
 TEST(ExecutorMessagesTest, LinesThatAreNoObjectsAreDataLoss) {
   for (const char* line : {"", "[]", "{", "3"}) {
     const Status fault = ParseLauncherMessage(line).status();

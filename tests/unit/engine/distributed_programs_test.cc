@@ -395,5 +395,27 @@ TEST(DistributedProgramsTest, FramesFailAsOnOneRank) {
   }
 }
 
+// So do the rows of two ranks: the first row's message, with its number among all rows.
+TEST(DistributedProgramsTest, MatricesFailAsOnOneRank) {
+  const std::string keys =
+      "n = 2000\nX = rand(rows=n, cols=3, seed=1)\nk = round(9 * rand(rows=n, cols=1, seed=2)) + 1\n"
+      "low = k\nlow[1001, 1] = matrix(-7, 1, 1)\nlow[1999, 1] = matrix(-8, 1, 1)\n"
+      "wide = k\nwide[701, 1] = matrix(1e30, 1, 1)\nwide[1999, 1] = matrix(-8, 1, 1)\n";
+  for (const char* const statement :
+       {"Y = table(low, k)", "Y = table(k, low)", "Y = table(low, k, 20, 20)", "Y = table(wide, k)",
+        "Y = table(k, wide, X[,1])", "Y = aggregate(target=X, groups=low, fn=\"mean\")",
+        "Y = aggregate(target=X, groups=low, fn=\"variance\", ngroups=12)",
+        "Y = aggregate(target=X[,1], groups=low, fn=\"count\", ngroups=12)",
+        "Y = aggregate(target=X, groups=wide, fn=\"sum\")", "Y = matrix(quantile(X[,1], low, 0.5), 1, 1)",
+        "Y = matrix(interQuartileMean(X[,1], low), 1, 1)", "Y = matrix(median(X[,1], wide), 1, 1)"}) {
+    const std::string script = keys + statement + "\nprint(sum(Y))\n";
+    SCOPED_TRACE(script);
+    const ScriptOutcome one = RunScript(script);
+    EXPECT_FALSE(one.status.ok());
+    for (const int ranks : {2, 3, 5})
+      EXPECT_EQ(RunScript(script, SplitOver(ranks)).status.ToString(), one.status.ToString());
+  }
+}
+
 }  // namespace
 }  // namespace heddle::engine

@@ -117,6 +117,25 @@ TEST_F(ReplacementTest, WithoutCommitNothingHasHappened) {
   EXPECT_EQ(Entries(), 1u);
 }
 
+TEST_F(ReplacementTest, TellsHiddenNamesBeforeTheyAreThereAndWhenTheyAreGone) {
+  std::vector<std::pair<std::string, bool>> told;
+  HiddenNames::OfProcess().Tell([&](const std::string& path, bool is_gone) {
+    EXPECT_FALSE(fs::exists(path)) << path;
+    told.emplace_back(path, is_gone);
+  });
+  EXPECT_TRUE(Replace("x", "new").ok());
+  HiddenNames::OfProcess().Tell(nullptr);
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[1], std::pair(told[0].first, true));
+  EXPECT_FALSE(told[0].second);
+  // As of a process that was killed in between.
+  WriteText(told[0].first, "new");
+  RemoveHiddenPath(told[0].first);
+  RemoveHiddenPath(PathOf("x"));  // which is no hidden name
+  EXPECT_EQ(ReadText(PathOf("x")), "new");
+  EXPECT_EQ(Entries(), 1u);
+}
+
 // In a process of its own, which ends as one that was interrupted does.
 TEST_F(ReplacementTest, AProcessThatEndsInTheMidstLetsNoFileTakeItsPlace) {
   WriteText(PathOf("old"), "old");
