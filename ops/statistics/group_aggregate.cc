@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +16,7 @@
 #include "ops/cells/storage.h"
 #include "ops/reduction/payload_parts.h"
 #include "ops/simd/aggregate.h"
+#include "ops/statistics/group_lists.h"
 #include "ops/statistics/group_panels.h"
 #include "ops/statistics/group_payload.h"
 #include "ops/statistics/rows_by_group.h"
@@ -119,10 +118,6 @@ class GroupReader {
   std::vector<double> scratch_;
 };
 
-bool AllFinite(const double* numbers, int64_t count) {
-  return simd::FindNonFinite(numbers, 0, count) == count;
-}
-
 // By column, whether a sum over these rows may have left the range of doubles: all its cells are finite.
 std::vector<bool> FiniteColumns(const Matrix& x, const double* weights, const int64_t* rows, int64_t count) {
   std::vector<bool> finite(static_cast<size_t>(x.columns()), true);
@@ -136,118 +131,6 @@ std::vector<bool> FiniteColumns(const Matrix& x, const double* weights, const in
       finite[static_cast<size_t>(x.IsSparse() ? x.column_indexes()[k] : k - first)] = false;
   }
   return finite;
-}
-
-// Puts results of wide numbers where those of doubles are infinite or NaN though the cells are finite.
-void TakeWideResults(const GroupPayload& payload, const WideNumber* root, const std::vector<bool>& finite,
-                     double* results) {
-  std::vector<double> wide(finite.size());
-  payload.Finish(root, wide.data());
-  for (size_t j = 0; j < finite.size(); ++j)
-    if (finite[j] && !std::isfinite(results[j])) results[j] = wide[j];
-}
-
-// Rows of a partial value that hold numbers of a node which are no doubles, or should not be infinite or NaN
-// (docs/numerics.md, section 3), have the panel -1 - 2 * panel for doubles, and one less for larger numbers.
-bool IsWideRow(const double* row) { return row[0] < 0; }
-int64_t PanelOfWideRow(const double* row) { return (-1 - static_cast<int64_t>(row[0])) / 2; }
-int64_t GroupOf(const double* row) { return static_cast<int64_t>(row[1]); }
-bool HoldsLarger(const double* row) { return static_cast<int64_t>(row[0]) % 2 == 0; }
-// Several ranks may each have a row whose group is none: partial values tell the first one of their rows,
-// and who finishes fails with the first of all. Such a row has -1 - the number of the row as its group, and
-// the wrong group behind it.
-bool IsWrongGroup(const double* row) { return row[1] < 0; }
-WrongGroup WrongGroupOf(const double* row) { return {.row = -1 - GroupOf(row), .group = row[2]}; }
-Status FirstWrongGroup(const Matrix& list) {
-  std::optional<WrongGroup> first;
-  for (int64_t i = 0; i < list.rows(); ++i) {
-    const double* const row = list.data() + i * list.columns();
-    if (IsWrongGroup(row) && (!first || WrongGroupOf(row).row < first->row)) first = WrongGroupOf(row);
-  }
-  return first ? first->ToStatus() : OkStatus();
-}
-
-void AddWideRows(const GroupPayload& payload, int64_t group, const std::vector<bool>& finite,
-                 const GroupTree<WideNumber>& tree, std::vector<double>* cells) {
-  for (int64_t node = 0; node < tree.Nodes(); ++node)
-    for (const bool larger : {false, true}) {
-      cells->push_back(static_cast<double>(-1 - 2 * tree.PanelOf(node) - (larger ? 1 : 0)));
-      cells->push_back(static_cast<double>(group));
-      for (int64_t place = 0; place < payload.width(); ++place) {
-        const WideNumber& number = tree.PayloadOf(node)[place];
-        const int64_t column = payload.ColumnOf(place);
-        const bool is_told =
-            number.IsBeyond() == larger && (column < 0 || finite[static_cast<size_t>(column)]);
-        cells->push_back(is_told ? number.stored() : std::numeric_limits<double>::quiet_NaN());
-      }
-    }
-}
-
-// The rows of a group in a partial value, plain ones and wide ones.
-struct GroupNodes {
-  std::vector<const double*> plain, wide;
-};
-
-void CorrectGroup(const GroupPayload& payload, const GroupNodes& nodes, int64_t columns, double* results) {
-  if (!payload.AddsUp() || AllFinite(results, columns)) return;
-  std::vector<bool> finite(static_cast<size_t>(columns), true);
-  GroupTree<WideNumber> tree(payload, 0, std::numeric_limits<int64_t>::max());
-  for (const double* const row : nodes.plain) {
-    const auto panel = static_cast<int64_t>(row[0]);
-    WideNumber* const numbers = tree.Next(panel);
-    for (int64_t place = 0; place < payload.width(); ++place) {
-      numbers[place] = row[2 + place];
-      if (std::isfinite(row[2 + place])) continue;
-      bool found = false;
-      for (const double* const wide : nodes.wide) {
-        if (PanelOfWideRow(wide) != panel || std::isnan(wide[2 + place])) continue;
-        numbers[place] = HoldsLarger(wide) ? WideNumber::FromScaled(wide[2 + place]) : wide[2 + place];
-        found = true;
-      }
-      const int64_t column = payload.ColumnOf(place);
-      if (!found && column >= 0) finite[static_cast<size_t>(column)] = false;
-    }
-    tree.Push();
-  }
-  TakeWideResults(payload, tree.Root(), finite, results);
-}
-
-// Of groups [first, first + count). The largest group of a partial value decides how many there are, if
-// nothing else does.
-Result<Matrix> Finish(const Matrix& list, const GroupPayload& payload, int64_t columns, int64_t first,
-                      int64_t count) {
-  HEDDLE_RETURN_IF_ERROR(FirstWrongGroup(list));
-  std::vector<int64_t> order;
-  std::map<int64_t, std::vector<const double*>> wide;  // By group.
-  for (int64_t i = 0; i < list.rows(); ++i) {
-    const double* const row = list.data() + i * list.columns();
-    if (IsWideRow(row))
-      wide[GroupOf(row)].push_back(row);
-    else
-      order.push_back(i);
-  }
-  const auto group = [&](int64_t row) { return GroupOf(list.data() + row * list.columns()); };
-  const auto panel = [&](int64_t row) { return static_cast<int64_t>(list.data()[row * list.columns()]); };
-  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    return group(a) != group(b) ? group(a) < group(b) : panel(a) < panel(b);
-  });
-  if (count == kUnknown) count = order.empty() ? 0 : 1 + group(order.back());
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, FilledMatrix(count, columns, payload.Absent()));
-  GroupTree<double> tree(payload, 0, std::numeric_limits<int64_t>::max());
-  GroupNodes nodes;
-  for (size_t at = 0; at < order.size(); ++at) {
-    nodes.plain.push_back(list.data() + order[at] * list.columns());
-    std::copy_n(list.data() + order[at] * list.columns() + 2, payload.width(), tree.Next(panel(order[at])));
-    tree.Push();
-    if (at + 1 < order.size() && group(order[at + 1]) == group(order[at])) continue;
-    double* const results = result.mutable_data() + (group(order[at]) - first) * columns;
-    payload.Finish(tree.Root(), results);
-    if (const auto found = wide.find(group(order[at])); found != wide.end()) nodes.wide = found->second;
-    CorrectGroup(payload, nodes, columns, results);
-    nodes = {};
-    tree.Clear();
-  }
-  return result;
 }
 
 // Writes the results of all groups.
@@ -280,21 +163,6 @@ Result<Value> RunWhole(const KernelCall& call, const GroupPayload& payload, cons
   return Value(std::move(result));
 }
 
-Result<Value> ListOf(const std::vector<double>& cells, const GroupPayload& payload) {
-  const int64_t width = payload.width() + 2;
-  HEDDLE_ASSIGN_OR_RETURN(Matrix list, Matrix::Dense(static_cast<int64_t>(cells.size()) / width, width));
-  std::copy(cells.begin(), cells.end(), list.mutable_data());
-  return Value(std::move(list));
-}
-
-Result<Value> PartialOf(const WrongGroup& wrong, const GroupPayload& payload) {
-  std::vector<double> cells(static_cast<size_t>(payload.width()) + 2, 0.0);
-  cells[1] = static_cast<double>(-1 - wrong.row);
-  cells[2] = wrong.group;
-  return ListOf(cells, payload);
-}
-
-// A partial value: rows (a panel of the node, group, payload...).
 Result<Value> RunPartial(const KernelCall& call, const GroupPayload& payload, const Grouping& grouping,
                          const double* weights) {
   const RowsOfAll rows{call.row_begin, call.row_end, call.total_rows};
@@ -322,7 +190,7 @@ Result<Value> RunPartial(const KernelCall& call, const GroupPayload& payload, co
                 FiniteColumns(call.inputs[kTarget]->matrix(), weights, members, run.end - run.begin), wide,
                 &cells);
   }
-  return ListOf(cells, payload);
+  return ListOfGroups(cells, payload);
 }
 
 // The rows as they lie, without sorting them by group; nullopt where that does not pay, and where a sum may
@@ -357,7 +225,7 @@ Result<std::optional<Value>> RunByPanels(const KernelCall& call, const GroupPayl
       cells.push_back(static_cast<double>(g));
       cells.insert(cells.end(), numbers, numbers + payload.width());
     }
-  HEDDLE_ASSIGN_OR_RETURN(Value list, ListOf(cells, payload));
+  HEDDLE_ASSIGN_OR_RETURN(Value list, ListOfGroups(cells, payload));
   return std::optional<Value>(std::move(list));
 }
 
@@ -365,9 +233,9 @@ Result<Value> RunAggregate(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(const Form form, FormOf(call.node));
   if (call.phase == Phase::kFinish) {
     const int64_t columns = call.input_infos[kTarget].shape.columns;
-    HEDDLE_ASSIGN_OR_RETURN(Matrix result,
-                            Finish(call.inputs[0]->matrix(), GroupPayload(form.function, form.order, columns),
-                                   columns, 0, call.node.info.shape.rows));
+    HEDDLE_ASSIGN_OR_RETURN(Matrix result, FinishGroups(call.inputs[0]->matrix(),
+                                                        GroupPayload(form.function, form.order, columns),
+                                                        columns, 0, call.node.info.shape.rows));
     return Value(std::move(result));
   }
   const Matrix& x = call.inputs[kTarget]->matrix();
@@ -389,7 +257,7 @@ Result<Value> RunAggregate(const KernelCall& call) {
   std::optional<WrongGroup> wrong;
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<int64_t> numbers,
                           ReadGroups(groups, most, partial ? call.row_begin : 0, &wrong));
-  if (wrong) return partial ? PartialOf(*wrong, payload) : wrong->ToStatus();
+  if (wrong) return partial ? ListOfWrongGroup(*wrong, payload) : wrong->ToStatus();
   const Grouping grouping = GroupRows(numbers);
   return partial ? RunPartial(call, payload, grouping, cells)
                  : RunWhole(call, payload, grouping, most, cells);
@@ -406,28 +274,13 @@ PayloadUnits UnitsOfGroups(const Node& node, std::span<const ValueInfo> inputs, 
           .by_rows = true};
 }
 
-// The rows of groups [begin, end) of some lists, and those of wrong ones.
-Result<Matrix> RowsOfGroups(std::span<const Value* const> lists, int64_t begin, int64_t end) {
-  std::vector<const double*> rows;
-  const int64_t columns = lists[0]->matrix().columns();
-  for (const Value* list : lists)
-    for (int64_t i = 0; i < list->matrix().rows(); ++i)
-      if (const double* row = list->matrix().data() + i * columns;
-          IsWrongGroup(row) || (GroupOf(row) >= begin && GroupOf(row) < end))
-        rows.push_back(row);
-  HEDDLE_ASSIGN_OR_RETURN(Matrix part, Matrix::Dense(static_cast<int64_t>(rows.size()), columns));
-  double* out = part.mutable_data();
-  for (const double* row : rows) out = std::copy_n(row, columns, out);
-  return part;
-}
-
 Status RunPartOfGroups(const StageCall& call, std::span<Value> outputs) {
   HEDDLE_ASSIGN_OR_RETURN(Matrix part, RowsOfGroups(call.received, call.begin, call.end));
   if (call.stage == kFinishPart) {
     HEDDLE_ASSIGN_OR_RETURN(const Form form, FormOf(call.node));
     const int64_t columns = call.input_infos[kTarget].shape.columns;
-    HEDDLE_ASSIGN_OR_RETURN(part, Finish(part, GroupPayload(form.function, form.order, columns), columns,
-                                         call.begin, call.end - call.begin));
+    HEDDLE_ASSIGN_OR_RETURN(part, FinishGroups(part, GroupPayload(form.function, form.order, columns),
+                                               columns, call.begin, call.end - call.begin));
     HEDDLE_ASSIGN_OR_RETURN(part, AsResultCells(call, std::move(part)));
   }
   outputs[0] = Value(std::move(part));

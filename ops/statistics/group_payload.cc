@@ -7,6 +7,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "ops/simd/aggregate.h"
+
 namespace heddle::ops {
 namespace {
 
@@ -255,5 +257,17 @@ const Number* GroupTree<Number>::Root() {
 
 template class GroupTree<double>;
 template class GroupTree<WideNumber>;
+
+void TakeWideResults(const GroupPayload& payload, const WideNumber* root, const std::vector<bool>& finite,
+                     double* results) {
+  std::vector<double> wide(finite.size());
+  payload.Finish(root, wide.data());
+  for (size_t j = 0; j < finite.size(); ++j)
+    if (finite[j] && !std::isfinite(results[j])) results[j] = wide[j];
+}
+
+bool AllFinite(const double* numbers, int64_t count) {
+  return simd::FindNonFinite(numbers, 0, count) == count;
+}
 
 }  // namespace heddle::ops

@@ -82,6 +82,12 @@ class GroupPayload {
   int64_t columns_;
 };
 
+/// Puts results of wide numbers where those of doubles are infinite or NaN though all cells of the column are
+/// finite.
+void TakeWideResults(const GroupPayload& payload, const WideNumber* root, const std::vector<bool>& finite,
+                     double* results);
+bool AllFinite(const double* numbers, int64_t count);
+
 /// Joins the payloads of panels, given in ascending order of panels, along the tree of docs/numerics.md,
 /// section 2. Panels that are not given change nothing.
 template <typename Number>
