@@ -138,6 +138,7 @@ void AppendTask(const Task& task, std::string* out) {
   AppendField("row_begin", task.row_begin, 0, out);
   AppendField("row_end", task.row_end, 0, out);
   AppendField("total_rows", task.total_rows, 0, out);
+  AppendField("panel_rows", task.panel_rows, 0, out);
   AppendField("count", task.count, 1, out);
   AppendField("rate", task.rate, 1, out);
   AppendField("cost_ns", task.cost_ns, 0, out);
@@ -158,6 +159,7 @@ Task ReadTask(TextReader& reader) {
   task.row_begin = ReadField(reader, "row_begin", 0);
   task.row_end = ReadField(reader, "row_end", 0);
   task.total_rows = ReadField(reader, "total_rows", 0);
+  task.panel_rows = ReadField(reader, "panel_rows", 0);
   task.count = ReadField(reader, "count", 1);
   task.rate = ReadField(reader, "rate", 1);
   task.cost_ns = ReadField(reader, "cost_ns", 0);

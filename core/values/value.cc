@@ -8,6 +8,7 @@ Shape Value::shape() const {
     case Kind::kScalar: return {0, 0};
     case Kind::kMatrix: return matrix().shape();
     case Kind::kFrame: return frame().shape();
+    case Kind::kPanels: return panels()->shape();
   }
   HEDDLE_CHECK(false, "values of every kind have a shape");
 }
@@ -18,6 +19,7 @@ int64_t Value::bytes() const {
       return scalar().IsString() ? static_cast<int64_t>(scalar().AsString().size()) : int64_t{8};
     case Kind::kMatrix: return matrix().bytes();
     case Kind::kFrame: return frame().bytes();
+    case Kind::kPanels: return panels()->bytes();
   }
   HEDDLE_CHECK(false, "values of every kind have a size");
 }

@@ -21,7 +21,8 @@ namespace {
 ValueInfo InfoOfValue(const ValueInfo& known, const Value& value) {
   switch (value.kind()) {
     case Value::Kind::kScalar: return ValueInfo::OfScalar(value.scalar().type());
-    case Value::Kind::kMatrix: {
+    case Value::Kind::kMatrix:
+    case Value::Kind::kPanels: {
       ValueInfo info = known;
       info.shape = value.shape();
       return info;

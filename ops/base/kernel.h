@@ -20,12 +20,14 @@ namespace heddle::ops {
 
 class Files;         // ops/io/files/files.h
 class FusedRuntime;  // ops/fused/fused.h
+class PanelStore;    // ops/panels/panel_store.h
 struct Operator;     // ops/base/operator.h
 struct StagedForm;   // ops/base/stages.h
 
 /// What a kernel may use besides its inputs. One per executor; shared by all its kernels.
 struct KernelContext {
   Files* files = nullptr;        ///< read and write.
+  PanelStore* panels = nullptr;  ///< Where rows go that are not to be in memory; nullptr: they are.
   Clock* clock = nullptr;        ///< time().
   bool times_operators = false;  ///< Fused operators look at the clock for what they record.
   std::function<void(std::string_view text)>

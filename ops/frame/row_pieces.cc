@@ -96,11 +96,12 @@ Result<Value> SliceRows(const Value& whole, int64_t begin, int64_t end) {
   const int64_t rows = whole.shape().rows;
   if (whole.IsScalar() || begin < 0 || begin > end || end > rows)
     return Internal("slice: rows {} to {} are not in the value", begin, end);
-  if (begin == 0 && end == rows) return whole;
+  if (begin == 0 && end == rows && !whole.IsPanels()) return whole;
   switch (whole.kind()) {
     case Value::Kind::kScalar: break;
     case Value::Kind::kMatrix: return Value(whole.matrix().Rows(begin, end));
     case Value::Kind::kFrame: return Value(whole.frame().Rows(begin, end));
+    case Value::Kind::kPanels: return whole.panels()->Rows(begin, end);
   }
   HEDDLE_CHECK(false, "what has rows can be cut");
 }
@@ -114,6 +115,7 @@ Result<Value> JoinRows(std::span<const Value* const> inputs) {
     case Value::Kind::kScalar: return Internal("join: a scalar has no rows");
     case Value::Kind::kMatrix: return JoinMatrices(inputs);
     case Value::Kind::kFrame: return JoinFrames(inputs);
+    case Value::Kind::kPanels: return Internal("join: panels are read before they are joined");
   }
   HEDDLE_CHECK(false, "pieces of every kind can be gathered or not");
 }
