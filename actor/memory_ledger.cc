@@ -14,6 +14,7 @@ int64_t PlannedBytes(const ValueInfo& info, const Value& value) {
     case Value::Kind::kScalar: return 0;
     case Value::Kind::kMatrix:
       return value.matrix().IsSparse() || info.format == Format::kSparse ? 0 : value.matrix().bytes();
+    case Value::Kind::kPanels: return 0;
     case Value::Kind::kFrame: return FixedBytes(*value.frame().schema(), value.frame().rows());
   }
   HEDDLE_CHECK(false, "values of every kind have a size");

@@ -13,6 +13,7 @@
 #include "ops/base/stages.h"
 #include "ops/cells/column_pieces.h"
 #include "ops/frame/row_pieces.h"
+#include "ops/io/formats/file_format.h"
 
 namespace heddle::actor {
 namespace {
@@ -38,6 +39,7 @@ Result<Value> ShapeOf(const Value& value, const Node* node) {
 FoundSize SizeOfShape(const Value& shape, const ValueInfo& info) {
   FoundSize found{.info = info};
   switch (shape.kind()) {
+    case Value::Kind::kPanels:
     case Value::Kind::kScalar: break;  // A run that ended before the shape came.
     case Value::Kind::kMatrix: {
       const Matrix& sizes = shape.matrix();
@@ -62,11 +64,28 @@ FoundSize SizeOfShape(const Value& shape, const ValueInfo& info) {
   return found;
 }
 
-// The part-th of `parts` row ranges that differ by at most one row.
-Result<Value> UnpackPart(const Value& value, int64_t part, int64_t parts) {
+// Rows [begin, end) of the task's dimension.
+struct RowRange {
+  int64_t begin = 0, end = 0;
+};
+
+RowRange RowsOfAct(const Task& task, int64_t act) {
+  if (task.panel_rows == 0) return {task.row_begin, task.row_end};
+  const int64_t begin = std::min(task.row_begin + act * task.panel_rows, task.row_end);
+  return {begin, std::min(begin + task.panel_rows, task.row_end)};
+}
+
+// Of a kUnpack, what its act hands on: a panel, or the next of `rate` row ranges that differ by at most one
+// row.
+Result<Value> UnpackPart(const Value& value, const Task& task, int64_t act) {
   if (value.IsScalar()) return value;
+  const int64_t part = act % task.rate;
+  if (task.panel_rows > 0) {
+    const RowRange rows = RowsOfAct(task, part);
+    return ops::SliceRows(value, rows.begin, rows.end);
+  }
   const int64_t rows = value.shape().rows;
-  return ops::SliceRows(value, rows * part / parts, rows * (part + 1) / parts);
+  return ops::SliceRows(value, rows * part / task.rate, rows * (part + 1) / task.rate);
 }
 
 // True if every other task that reads the register of the task's first input must have acted before this one
@@ -92,15 +111,19 @@ const StagedNode* FindStaged(const Plan& plan, NodeId node) {
 }  // namespace
 
 KernelBody::Work KernelBody::WorkOf(const Task& task, const Node* node) {
+  if (task.phase == Phase::kReady) return Work::kForward;
+  if (task.phase == Phase::kPanels)
+    return task.kind == TaskKind::kAccumulate ? Work::kCollect : Work::kLazy;
   switch (task.kind) {
     case TaskKind::kCopy:
     case TaskKind::kRepeat: return Work::kForward;
     case TaskKind::kPack:
     case TaskKind::kAccumulate: return Work::kGather;
-    case TaskKind::kUnpack: return Work::kUnpack;
+    case TaskKind::kUnpack:
+      if (task.panel_rows > 0 && task.phase != Phase::kSlice) break;
+      return Work::kUnpack;
     default: break;
   }
-  if (task.phase == Phase::kReady) return Work::kForward;
   const bool is_sink = task.kind == TaskKind::kSink;
   const auto is = [node](std::string_view op) { return node != nullptr && node->Is(op); };
   if (is("variable") && task.consumed.empty()) return Work::kVariable;
@@ -115,7 +138,7 @@ KernelBody::Work KernelBody::WorkOf(const Task& task, const Node* node) {
 
 KernelBody::KernelBody(const PlanInstance& instance, const ops::KernelSource& kernels,
                        ops::KernelContext& context)
-    : kernels_(kernels), context_(context), tasks_(instance.actors().size()) {
+    : plan_(instance.shared_plan()), kernels_(kernels), context_(context), tasks_(instance.actors().size()) {
   static const std::string no_name;
   const Graph& graph = instance.plan().graph;
   for (const Actor& actor : instance.actors()) {
@@ -162,6 +185,7 @@ Status KernelBody::Begin(std::map<std::string, Value> live_in) {
     prepared->held = found->second;
   }
   for (Prepared* prepared : sinks_) prepared->held = Value();
+  for (Prepared& prepared : tasks_) prepared.collector.reset();
   return OkStatus();
 }
 
@@ -169,9 +193,10 @@ Status KernelBody::Perform(size_t number, std::span<const Value* const> inputs, 
                            std::span<Value> results) {
   Prepared& prepared = tasks_[number];
   const Task& task = *prepared.task;
-  const Value* input = inputs.empty() ? nullptr : inputs[0];
+  const Value* input = inputs.empty() ? nullptr : inputs.back();
   const bool needs_input = prepared.work == Work::kSlice || prepared.work == Work::kShape ||
-                           prepared.work == Work::kKeep || prepared.work == Work::kUnpack;
+                           prepared.work == Work::kKeep || prepared.work == Work::kUnpack ||
+                           prepared.work == Work::kCollect;
   if (needs_input && input == nullptr) return Internal("task {} has no input", task.id.index());
   const std::string_view user = prepared.node == nullptr ? "a copy" : std::string_view(prepared.node->op);
   const Status status = WithinMemory(user, [&] { return Act(prepared, inputs, act, results); });
@@ -180,7 +205,7 @@ Status KernelBody::Perform(size_t number, std::span<const Value* const> inputs, 
 
 Status KernelBody::Act(Prepared& prepared, std::span<const Value* const> inputs, int64_t act,
                        std::span<Value> results) const {
-  if (prepared.work == Work::kKernel) return RunKernel(prepared, inputs, results);
+  if (prepared.work == Work::kKernel) return RunKernel(prepared, inputs, act, results);
   HEDDLE_ASSIGN_OR_RETURN(results[0], Move(prepared, inputs, act));
   return OkStatus();
 }
@@ -200,6 +225,8 @@ Result<Value> KernelBody::Move(Prepared& prepared, std::span<const Value* const>
                                          : ops::SliceRows(*input, task.row_begin, task.row_end);
     case Work::kGather:
       if (task.kind == TaskKind::kAccumulate && input == nullptr) return *inputs[1];
+      if (inputs.size() == 1 && input != nullptr && input->IsPanels())
+        return input->panels()->Rows(0, input->shape().rows);
       if (task.axis == Axis::kColumns)
         return prepared.node != nullptr && ops::HasRole(*prepared.node, ops::Role::kCbind)
                    ? ops::JoinColumnsAs(inputs, prepared.node->info)
@@ -211,15 +238,68 @@ Result<Value> KernelBody::Move(Prepared& prepared, std::span<const Value* const>
     case Work::kKeep: prepared.held = *input; return Value();
     case Work::kForward:
       return input == nullptr ? Value() : *input;  // Whoever hands on control registers has no data.
-    case Work::kUnpack: return UnpackPart(*input, act % task.rate, task.rate);
+    case Work::kUnpack: return UnpackPart(*input, task, act);
+    case Work::kCollect: return Collect(prepared, *inputs.back(), act);
+    case Work::kLazy: return MakeLazy(prepared, inputs);
     case Work::kKernel: break;
   }
   return Internal("task {} has no work", task.id.index());
 }
 
-Status KernelBody::RunKernel(const Prepared& prepared, std::span<const Value* const> inputs,
+Result<Value> KernelBody::MakeLazy(const Prepared& prepared, std::span<const Value* const> inputs) const {
+  const Task& task = *prepared.task;
+  if (context_.panels == nullptr || prepared.node == nullptr)
+    return Internal("task {} has nowhere to keep panels", task.id.index());
+  std::vector<Value> values;
+  for (const Value* input : inputs) values.push_back(input == nullptr ? Value() : *input);
+  std::vector<bool> is_given;
+  for (const Value* input : inputs) is_given.push_back(input != nullptr);
+  // The plan has the node; the context is that of this run, with its seeds.
+  auto make = [plan = plan_, &kernels = kernels_, context = context_, node = prepared.node, op = prepared.op,
+               infos = prepared.input_infos, values = std::move(values), is_given = std::move(is_given),
+               first = task.row_begin, total = task.total_rows](int64_t begin, int64_t end) -> Result<Value> {
+    std::vector<const Value*> given;
+    for (size_t i = 0; i < values.size(); ++i) given.push_back(is_given[i] ? &values[i] : nullptr);
+    ops::KernelContext own = context;
+    Value rows;
+    const Status status = kernels.Run({.node = *node,
+                                       .phase = Phase::kWhole,
+                                       .inputs = given,
+                                       .input_infos = infos,
+                                       .row_begin = first + begin,
+                                       .row_end = first + end,
+                                       .total_rows = total,
+                                       .context = own,
+                                       .op = op},
+                                      {&rows, 1});
+    if (!status.ok()) return status.At(node->position);
+    return rows;
+  };
+  const ValueInfo& info = prepared.node->info;
+  HEDDLE_ASSIGN_OR_RETURN(const bool is_costly, ops::IsCostlyToMakeAgain(*prepared.node, inputs, context_));
+  return Value(context_.panels->Lazy({task.row_end - task.row_begin, info.shape.columns}, info.IsFrame(),
+                                     std::move(make), is_costly));
+}
+
+Result<Value> KernelBody::Collect(Prepared& prepared, const Value& rows, int64_t act) const {
+  const Task& task = *prepared.task;
+  if (context_.panels == nullptr) return Internal("task {} has nowhere to keep panels", task.id.index());
+  if (act % task.rate == 0) {
+    const Shape shape{task.row_end - task.row_begin, rows.shape().columns};
+    prepared.collector = context_.panels->Collect(shape, rows.IsFrame());
+  }
+  HEDDLE_RETURN_IF_ERROR(prepared.collector->Add(rows));
+  if ((act + 1) % task.rate != 0) return Value();
+  HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<const RowPanels> panels, prepared.collector->Finish());
+  prepared.collector.reset();
+  return Value(std::move(panels));
+}
+
+Status KernelBody::RunKernel(const Prepared& prepared, std::span<const Value* const> inputs, int64_t act,
                              std::span<Value> results) const {
   const Task& task = *prepared.task;
+  const RowRange rows =
+      RowsOfAct(task, task.kind == TaskKind::kUnpack ? act % task.rate : task.panel_rows > 0 ? act : 0);
   if (prepared.node == nullptr) return Internal("task {} has no node", task.id.index());
   std::optional<ops::StagePlace> stage;
   if (task.phase == Phase::kStage) {
@@ -237,8 +317,8 @@ Status KernelBody::RunKernel(const Prepared& prepared, std::span<const Value* co
                        .phase = task.phase,
                        .inputs = inputs,
                        .input_infos = prepared.input_infos,
-                       .row_begin = task.row_begin,
-                       .row_end = task.row_end,
+                       .row_begin = rows.begin,
+                       .row_end = rows.end,
                        .total_rows = task.total_rows,
                        .context = context_,
                        .last_read = prepared.reads_last ? const_cast<Value*>(inputs[0]) : nullptr,
@@ -250,6 +330,7 @@ Status KernelBody::RunKernel(const Prepared& prepared, std::span<const Value* co
 void KernelBody::TakeResults(std::map<std::string, Value>* live_out,
                              std::map<std::string, FoundSize>* sizes) {
   for (Prepared* variable : variables_) variable->held = Value();
+  for (Prepared& prepared : tasks_) prepared.collector.reset();  // Of a run that failed.
   for (Prepared* sink : sinks_) {
     if (sink->task->phase != Phase::kShape) {
       live_out->insert_or_assign(*sink->variable, std::move(sink->held));

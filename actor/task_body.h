@@ -12,6 +12,7 @@
 #include "core/programs/plan.h"
 #include "core/values/value.h"
 #include "ops/base/kernel.h"
+#include "ops/panels/panel_store.h"
 
 namespace heddle::actor {
 
@@ -39,7 +40,10 @@ class TaskBody {
 ///                            other: RunResult.sizes of the node's variable
 ///   assign (sink)            keeps the input as live-out of the node's variable
 ///   kCopy, kRepeat, assign   hand on their input
-///   kUnpack                  hands on the next of `rate` equal row ranges
+///   kUnpack                  hands on the next of `rate` equal row ranges; of a task with panel_rows: the
+///                            next panel, or, in another phase than "slice", the kernel makes it
+///   phase "panels"           kAccumulate: the panels of all acts as one handle; else a handle to rows that
+///                            the kernel of the node makes when they are read
 ///   all else                 the kernel of the node, in the task's phase
 class KernelBody : public TaskBody {
  public:
@@ -65,6 +69,8 @@ class KernelBody : public TaskBody {
     kKeep,
     kForward,
     kUnpack,
+    kCollect,
+    kLazy,
     kKernel
   };
   struct Prepared {
@@ -80,15 +86,20 @@ class KernelBody : public TaskBody {
     bool has_before = false;   ///< Its last input is StageCall::before.
     bool makes_values = true;  ///< Of Phase::kStage: false where no rank gets anything of it.
     Value held;                ///< kVariable, kLiteral: what is published; kKeep: what was received.
+    std::unique_ptr<ops::PanelStore::Collector> collector;  ///< kCollect.
   };
   static Work WorkOf(const Task& task, const Node* node);
   Status Act(Prepared& prepared, std::span<const Value* const> inputs, int64_t act,
              std::span<Value> results) const;
   /// All but kernels.
   Result<Value> Move(Prepared& prepared, std::span<const Value* const> inputs, int64_t act) const;
-  Status RunKernel(const Prepared& prepared, std::span<const Value* const> inputs,
+  Status RunKernel(const Prepared& prepared, std::span<const Value* const> inputs, int64_t act,
                    std::span<Value> results) const;
+  /// A handle to the rows that the kernel makes when they are read.
+  Result<Value> MakeLazy(const Prepared& prepared, std::span<const Value* const> inputs) const;
+  Result<Value> Collect(Prepared& prepared, const Value& rows, int64_t act) const;
 
+  const std::shared_ptr<const Plan> plan_;  // Rows are made after the run, too.
   const ops::KernelSource& kernels_;
   ops::KernelContext& context_;
   std::vector<Prepared> tasks_;

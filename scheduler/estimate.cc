@@ -49,7 +49,9 @@ int64_t EstimateNs(const Graph& graph, const Task& task, const ops::MachineConst
     return 0;
   if (task.phase == Phase::kGather)
     return static_cast<int64_t>(std::min(2 * BytesOf(node.info) / constants.read_bytes_per_ns, kMostNs));
-  if (task.phase == Phase::kSlice || task.phase == Phase::kShape || task.phase == Phase::kReady) return 0;
+  if (task.phase == Phase::kSlice || task.phase == Phase::kShape || task.phase == Phase::kReady ||
+      task.phase == Phase::kPanels)
+    return 0;
   if (node.Is("variable") || node.Is("literal") || node.Is("assign")) return 0;
   if (op != nullptr && op->files) return kUnboundedCost;
   double ns = NodeNs(graph, node, constants);

@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/programs/task_places.h"
@@ -29,7 +30,8 @@ struct Lifetime {
   int64_t bytes = 0;  // Of all slots, aligned.
   size_t begin = 0;
   size_t end = 0;
-  std::vector<size_t> last;  // The tasks that must have acted before its place is used again.
+  std::vector<size_t> first;  // The tasks that must not act while its place is used otherwise.
+  std::vector<size_t> last;   // The tasks that must have acted before its place is used again.
   int64_t offset = 0;
 };
 
@@ -47,6 +49,7 @@ class RankMemory {
         position_(std::span(plan.tasks).subspan(first, last - first)) {}
 
   int64_t Run() {
+    FindPasses();
     FindLifetimes();
     FindOrder();
     const int64_t block = PlaceBest();
@@ -64,10 +67,57 @@ class RankMemory {
     return task.node != kNoNode && plan_.graph[task.node].Is(op);
   }
 
+  // Tasks that follow each other and act more than once: all of them are at work at the same time. What
+  // spreads (a source, kRepeat, kUnpack) comes first, what collects (kAccumulate, kPack) last.
+  struct Pass {
+    size_t begin = 0, end = 0;  // Tasks [begin, end).
+    std::vector<size_t> starts, ends;
+  };
+
+  static bool Spreads(const Task& task) {
+    return task.count > 1 || task.kind == TaskKind::kRepeat || task.kind == TaskKind::kUnpack;
+  }
+  static bool Collects(const Task& task) {
+    return task.kind == TaskKind::kAccumulate || task.kind == TaskKind::kPack;
+  }
+
+  void FindPasses() {
+    std::vector<int64_t> acts(size_, 1);
+    pass_of_.assign(size_, kNoPass);
+    for (size_t i = 0; i < size_; ++i) {
+      const Task& task = TaskAt(i);
+      acts[i] = task.count;
+      for (const auto* list : {&task.consumed, &task.control_in})
+        for (const RegisterId id : *list) {
+          const size_t producer = id < 0 ? TaskPlaces::kNone : position_.Of(RegisterOf(id).producer);
+          if (producer == TaskPlaces::kNone || producer >= i) continue;
+          const Task& maker = TaskAt(producer);
+          const int64_t made = Collects(maker) ? acts[producer] / maker.rate : acts[producer];
+          acts[i] = std::max(acts[i], made);
+        }
+      if (task.kind == TaskKind::kRepeat || task.kind == TaskKind::kUnpack) acts[i] *= task.rate;
+      if (acts[i] == 1) continue;
+      const bool continues = i > 0 && pass_of_[i - 1] != kNoPass &&
+                             !(Collects(TaskAt(i - 1)) && Spreads(task));
+      if (!continues) passes_.push_back({.begin = i});
+      Pass& pass = passes_.back();
+      pass.end = i + 1;
+      pass_of_[i] = passes_.size() - 1;
+      if (Spreads(task)) pass.starts.push_back(i);
+      if (Collects(task)) pass.ends.push_back(i);
+    }
+  }
+
+  // While a pass is at work, all is alive that one of its tasks makes or reads.
+  void Extend(size_t task, Lifetime* lifetime, bool* stays) const {
+    if (pass_of_[task] == kNoPass) return;
+    const Pass& pass = passes_[pass_of_[task]];
+    lifetime->end = std::max(lifetime->end, pass.end - 1);
+    lifetime->last.insert(lifetime->last.end(), pass.ends.begin(), pass.ends.end());
+    *stays |= pass.ends.empty();
+  }
+
   void FindLifetimes() {
-    // With several acts a task, the order of tasks says nothing about the order of acts.
-    bool acts_once = true;
-    for (size_t i = 0; i < size_; ++i) acts_once &= TaskAt(i).count == 1 && TaskAt(i).rate == 1;
     for (size_t i = 0; i < size_; ++i) {
       for (RegisterId id : TaskAt(i).produced) {
         const Register& reg = RegisterOf(id);
@@ -75,7 +125,7 @@ class RankMemory {
         Lifetime lifetime{.id = id, .begin = i, .end = i};
         lifetime.bytes =
             SaturatingSum(SaturatingProduct(reg.bytes, reg.slots), kAlignment - 1) / kAlignment * kAlignment;
-        bool stays = !acts_once;
+        bool stays = false;
         for (TaskId consumer : reg.consumers) {
           const size_t reader = position_.Of(consumer);
           stays |= reader == TaskPlaces::kNone;
@@ -83,11 +133,19 @@ class RankMemory {
           const Task& task = TaskAt(reader);
           stays |= task.kind == TaskKind::kSink && IsOf(task, "assign");
           lifetime.end = std::max(lifetime.end, reader);
-          lifetime.last.push_back(reader);
+          if (pass_of_[reader] == kNoPass) lifetime.last.push_back(reader);
+          Extend(reader, &lifetime, &stays);
+        }
+        lifetime.first = {i};
+        if (pass_of_[i] != kNoPass) {
+          const Pass& pass = passes_[pass_of_[i]];
+          Extend(i, &lifetime, &stays);
+          lifetime.begin = pass.begin;
+          lifetime.first = pass.starts;
         }
         if (lifetime.last.empty()) lifetime.last.push_back(i);
         const bool is_live_in = TaskAt(i).kind == TaskKind::kSource && IsOf(TaskAt(i), "variable");
-        if (is_live_in || !acts_once) lifetime.begin = 0;
+        if (is_live_in) lifetime.begin = 0;
         if (is_live_in || stays) lifetime.end = size_;
         lifetimes_.push_back(std::move(lifetime));
       }
@@ -128,8 +186,10 @@ class RankMemory {
     const Lifetime& second = a.begin <= b.begin ? b : a;
     if (first.end >= second.begin) return false;
     if (std::min(first.bytes, second.bytes) >= kLeastGuardedBytes) return true;
-    return std::all_of(first.last.begin(), first.last.end(),
-                       [&](size_t reader) { return IsBefore(reader, second.begin); });
+    return std::all_of(first.last.begin(), first.last.end(), [&](size_t reader) {
+      return std::all_of(second.first.begin(), second.first.end(),
+                         [&](size_t task) { return IsBefore(reader, task); });
+    });
   }
 
   // Several deterministic orders of placement; the smallest block wins, the first of equals.
@@ -206,7 +266,8 @@ class RankMemory {
         std::stable_sort(earlier.begin(), earlier.end(),
                          [](const Lifetime* a, const Lifetime* b) { return a->end > b->end; });
         for (const Lifetime* other : earlier)
-          for (size_t reader : other->last) AddGuard(reader, i);
+          for (const size_t reader : other->last)
+            for (const size_t task : by_begin[next]->first) AddGuard(reader, task);
       }
     }
   }
@@ -225,6 +286,11 @@ class RankMemory {
       plan_.registers.push_back(std::move(reg));
       TaskAt(from).produced.push_back(guard);
     }
+    Task& guarded = TaskAt(to);
+    if (guarded.kind == TaskKind::kSource && guarded.count > 1) {  // One guard for all of its acts.
+      guarded.kind = TaskKind::kUnpack;
+      guarded.rate = std::exchange(guarded.count, 1);
+    }
     std::vector<TaskId>& consumers = RegisterOf(guard).consumers;
     if (std::find(consumers.begin(), consumers.end(), TaskAt(to).id) == consumers.end()) {
       consumers.push_back(TaskAt(to).id);
@@ -237,6 +303,10 @@ class RankMemory {
   const size_t first_;
   const size_t size_;
   const TaskPlaces position_;  // On this rank.
+  static constexpr size_t kNoPass = SIZE_MAX;
+
+  std::vector<Pass> passes_;
+  std::vector<size_t> pass_of_;  // By task.
   std::vector<Lifetime> lifetimes_;
   std::vector<Bits> before_;  // Empty: not known.
 };

@@ -6,6 +6,7 @@
 
 #include "scheduler/estimate.h"
 #include "scheduler/liveness.h"
+#include "scheduler/panel_plan.h"
 #include "scheduler/place.h"
 #include "scheduler/plan_builder.h"
 #include "scheduler/plan_memory.h"
@@ -37,7 +38,39 @@ std::vector<NodeId> WholeAlthoughSplit(const Graph& graph, const std::vector<Pla
   return whole;
 }
 
+// Slots, places in memory and what they need in all.
+Status Complete(Plan* plan, const ScheduleOptions& options) {
+  HEDDLE_RETURN_IF_ERROR(AssignSlots(plan));
+  PlanMemory(plan);
+  HEDDLE_DEBUG_CHECK(CheckLive(*plan).ok(), "guard edges follow plan order, so the plan stays live");
+  return CheckMemory(*plan, options.memory_bytes);
+}
+
+// The highest panels with which the plan fits, down to a granule.
+Result<Plan> CompleteInPanels(const Plan& plan, const ScheduleOptions& options) {
+  constexpr int64_t kMostPassBytes = int64_t{64} << 20, kLeastPassBytes = int64_t{1} << 20;
+  constexpr int64_t kPartsOfMemory = 4, kPartsOfWhole = 8;
+  const int64_t memory = options.memory_bytes > 0 ? options.memory_bytes : int64_t{1} << 40;
+  PanelOptions panels{.panelled = options.panelled,
+                      .least_bytes = LeastPanelledBytes(memory),
+                      .pass_bytes = std::min(kMostPassBytes, memory / kPartsOfMemory),
+                      .whole_bytes = memory / kPartsOfWhole};
+  if (options.panel_bytes > 0)
+    panels = {.panelled = options.panelled, .least_bytes = 0, .pass_bytes = options.panel_bytes, .whole_bytes = 0};
+  for (;; panels.pass_bytes /= 2) {
+    Plan tried = InPanels(plan, panels);
+    const Status status = Complete(&tried, options);
+    if (status.ok()) return tried;
+    if (status.code() != StatusCode::kResourceExhausted || panels.pass_bytes <= kLeastPassBytes) return status;
+  }
+}
+
 }  // namespace
+
+int64_t LeastPanelledBytes(int64_t memory_bytes) {
+  constexpr int64_t kPartsOfMemory = 32;
+  return memory_bytes / kPartsOfMemory;
+}
 
 Result<Plan> Schedule(const Graph& graph, const std::map<std::string, Distribution>& live_in,
                       const ScheduleOptions& options) {
@@ -45,10 +78,11 @@ Result<Plan> Schedule(const Graph& graph, const std::map<std::string, Distributi
   Plan plan = PlanBuilder(graph, placements, options.ranks).Build();
   plan.whole = WholeAlthoughSplit(graph, placements, options.ranks);
   for (Task& task : plan.tasks) task.cost_ns = EstimateNs(plan.graph, task, options.constants);
-  HEDDLE_RETURN_IF_ERROR(AssignSlots(&plan));
-  PlanMemory(&plan);
-  HEDDLE_DEBUG_CHECK(CheckLive(plan).ok(), "guard edges follow plan order, so the plan stays live");
-  HEDDLE_RETURN_IF_ERROR(CheckMemory(plan, options.memory_bytes));
+  if (options.in_panels) {
+    HEDDLE_ASSIGN_OR_RETURN(plan, CompleteInPanels(plan, options));
+  } else {
+    HEDDLE_RETURN_IF_ERROR(Complete(&plan, options));
+  }
   HEDDLE_RETURN_IF_ERROR(Verify(plan));
   return plan;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "core/programs/plan.h"
@@ -18,7 +19,13 @@ struct ScheduleOptions {
   ops::MachineConstants constants = ops::BuiltInConstants(1);  ///< How long tasks take goes by them.
   /// Where assigned variables are to be; those left out stay where they come out. No scalars.
   std::map<std::string, Distribution> live_out;
+  /// Large values pass through the plan in panels (scheduler/panel_plan.h), as high as the memory lets them.
+  bool in_panels = false;
+  int64_t panel_bytes = 0;         ///< Of a pass, and values of any size are in panels; 0: as memory is.
+  std::set<std::string> panelled;  ///< Live-ins that are panels; there are none in a plan without panels.
 };
+/// From which size values are in panels, in a plan with panels.
+int64_t LeastPanelledBytes(int64_t memory_bytes);
 
 /// Places every node of `graph` (all shapes known) and emits tasks, registers and boxing for all ranks.
 ///

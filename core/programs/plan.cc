@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::array<std::string_view, 8> kTaskKinds = {"compute", "source",     "sink", "copy",
                                                         "repeat",  "accumulate", "pack", "unpack"};
-constexpr std::array<std::string_view, 8> kPhases = {"",      "partial", "finish", "stage",
-                                                     "slice", "gather",  "shape",  "ready"};
+constexpr std::array<std::string_view, 9> kPhases = {"",       "partial", "finish", "stage", "slice",
+                                                     "gather", "shape",   "ready",  "panels"};
 constexpr RegisterId kNoRegister = -1;
 
 void AppendHexadecimal(uint64_t value, std::string* out) {

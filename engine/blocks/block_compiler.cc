@@ -76,16 +76,22 @@ std::optional<double> SparsityOf(const Variable* variable) {
   return static_cast<double>(matrix.stored()) / static_cast<double>(std::max<int64_t>(matrix.cells(), 1));
 }
 
-// The last step before placement: nothing it chooses changes a bit.
+// The last step before placement: nothing it chooses changes a bit. For a plan in panels it goes by what
+// several ranks would share out: panels are read by rows as the parts of ranks are.
 Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const VariableTable& frame,
-                        Clock* clock, compiler::FuseReport* report) {
+                        bool in_panels, Clock* clock, compiler::FuseReport* report) {
   HEDDLE_ASSIGN_OR_RETURN(compiler::FuseOptions options, FuseOptionsOf(session));
+  if (in_panels && options.ranks == 1) {
+    options.ranks = 2;
+    options.min_distributed_bytes =
+        session.panel_bytes > 0 ? 0 : scheduler::LeastPanelledBytes(session.memory_bytes);
+  }
   options.clock = clock;
   if (session.recorded_events > 0) options.reported_plans = kReportedPlans;
   options.sparsity_of = [&](std::string_view name) { return SparsityOf(frame.Find(name)).value_or(-1); };
   options.is_split = [&](std::string_view name) {
     const Variable* variable = frame.Find(std::string(name));
-    return variable != nullptr && variable->distribution.IsSplit();
+    return variable != nullptr && (variable->distribution.IsSplit() || variable->value.IsPanels());
   };
   return compiler::Fuse(graph, options, report);
 }
@@ -126,6 +132,7 @@ BlockCompiler::BlockCompiler(const SessionOptions& options, ops::Files* files, C
   uint64_t hash = FoldHash(1, static_cast<uint64_t>(options.ranks));
   hash = FoldHash(hash, static_cast<uint64_t>(options.min_distributed_bytes));
   hash = FoldHash(hash, static_cast<uint64_t>(options.memory_bytes));
+  hash = FoldHash(hash, static_cast<uint64_t>(options.panel_bytes));
   for (const std::string& pass : options.disabled_passes) hash = FoldHash(hash, pass);
   hash = FoldHash(hash, options.fusion);
   hash = FoldHash(hash, static_cast<uint64_t>(options.element_type));
@@ -188,7 +195,7 @@ uint64_t BlockCompiler::KeyOf(uint64_t history, const Graph& graph, const Variab
     for (const ValueInfo& result : node.results) hash = FoldInfo(hash, result);
     if (!node.Is("variable")) continue;
     const Variable* variable = frame.Find(node.Text("name"));
-    hash = FoldDistribution(hash, variable->distribution);
+    hash = FoldHash(FoldDistribution(hash, variable->distribution), uint64_t{variable->value.IsPanels()});
   }
   return hash == 0 ? 1 : hash;
 }
@@ -207,17 +214,29 @@ Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const VariableTable& fr
   HEDDLE_RETURN_IF_ERROR(inferred.error);
 
   compiler::FuseReport report;
-  const auto fuse = [&] {
-    const TimeIn choosing(*clock_, &fusion_ns_);
-    return FuseGraph(options_, inferred.graph, frame, clock_, &report);
-  };
-  HEDDLE_ASSIGN_OR_RETURN(const Graph fused, fuse());
-  fusion_costed_ += compiler::CostedPlans(report);
-  if (options_.recorded_events > 0 && !report.partitions.empty())
-    choices_ = compiler::ToText(report, /*with_costs=*/true);
   scheduler::ScheduleOptions options = ScheduleOptionsOf(options_);
   options.live_out = wanted;
-  return scheduler::Schedule(fused, DistributionsIn(fused, frame), options);
+  for (const Node& node : inferred.graph.nodes)
+    if (node.Is("variable") && frame.Find(node.Text("name"))->value.IsPanels())
+      options.panelled.insert(node.Text("name"));
+  const auto make = [&](bool in_panels) -> Result<Plan> {
+    report = {};
+    const auto fuse = [&] {
+      const TimeIn choosing(*clock_, &fusion_ns_);
+      return FuseGraph(options_, inferred.graph, frame, in_panels, clock_, &report);
+    };
+    HEDDLE_ASSIGN_OR_RETURN(const Graph fused, fuse());
+    fusion_costed_ += compiler::CostedPlans(report);
+    options.in_panels = in_panels;
+    return scheduler::Schedule(fused, DistributionsIn(fused, frame), options);
+  };
+  Result<Plan> plan = make(!options.panelled.empty() || options_.panel_bytes > 0);
+  if (!options.in_panels && options_.memory_bytes > 0 &&
+      plan.status().code() == StatusCode::kResourceExhausted)
+    plan = make(true);
+  if (options_.recorded_events > 0 && !report.partitions.empty())
+    choices_ = compiler::ToText(report, /*with_costs=*/true);
+  return plan;
 }
 
 Result<Plan> BlockCompiler::MakeExchange(const Graph& graph,

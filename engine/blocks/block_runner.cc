@@ -10,7 +10,9 @@
 #include "core/environment/progress_board.h"
 #include "core/hash.h"
 #include "core/memory/counted_heap.h"
+#include "core/memory/memory_budget.h"
 #include "ops/io/files/files.h"
+#include "ops/panels/panel_store.h"
 
 namespace heddle::engine {
 namespace {
@@ -332,6 +334,7 @@ Result<std::shared_ptr<const Plan>> BlockRunner::ObtainPlan(uint64_t key, const 
 
 Result<actor::RunResult> BlockRunner::RunPlan(const std::shared_ptr<const Plan>& plan,
                                               std::map<std::string, Value> live_in) {
+  HEDDLE_RETURN_IF_ERROR(MakeRoomFor(*plan));
   const uint32_t run = actor::MakeRun(lane_, ++runs_);
   Recorder* const recorder = environment_.recorder;
   if (recorder == nullptr) return shared_.runtime().Run(plan, run, std::move(live_in));
@@ -340,6 +343,16 @@ Result<actor::RunResult> BlockRunner::RunPlan(const std::shared_ptr<const Plan>&
   const int64_t ns = recorder->clock().MonotonicNs() - begin_ns;
   if (result.ok()) shared_.plan_records().Add(*plan, ns, result->statistics, compiler_.TakeChoices());
   return result;
+}
+
+// What the plan says that it needs, panels that are kept leave to it.
+Status BlockRunner::MakeRoomFor(const Plan& plan) {
+  if (options_.panel_bytes > 0) return context_.panels->SetRoom(options_.panel_bytes);
+  if (options_.memory_bytes == 0 || plan.peak_bytes.empty()) return OkStatus();
+  const int64_t kept = context_.panels->Statistics().kept_bytes;
+  const int64_t others = std::max<int64_t>(0, MemoryBudget::Process().used() - kept);
+  const int64_t needed = plan.peak_bytes[static_cast<size_t>(options_.rank)];
+  return context_.panels->SetRoom(std::max<int64_t>(0, options_.memory_bytes - others - needed));
 }
 
 void BlockRunner::Leave(const Status& why) {

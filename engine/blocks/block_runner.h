@@ -108,6 +108,7 @@ class BlockRunner : public GraphRunner {
   Result<std::shared_ptr<const Plan>> ObtainPlan(uint64_t key, const PlanMaker& make);
   Result<actor::RunResult> RunPlan(const std::shared_ptr<const Plan>& plan,
                                    std::map<std::string, Value> live_in);
+  Status MakeRoomFor(const Plan& plan);
   // With which part the rest of the block begins, compiled before or now.
   Result<CompiledPart*> FindPart(Entry* entry, VariableTable* frame);
   Result<CompiledPart*> CompilePart(Entry* entry, VariableTable* frame);

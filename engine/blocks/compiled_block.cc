@@ -68,6 +68,13 @@ bool IsDense(const ValueInfo& info) { return !info.IsMatrix() || info.format == 
 
 }  // namespace
 
+bool ReadsPanels(const Graph& graph, const VariableTable& frame) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+    const Variable* const variable = node.Is("variable") ? frame.Find(node.Text("name")) : nullptr;
+    return variable != nullptr && variable->value.IsPanels();
+  });
+}
+
 bool IsSmall(const Graph& graph) { return !UsesFiles(graph) && NanosecondsOfGraph(graph) <= MostNs(graph); }
 
 bool RunsDirectly(const SessionOptions& options) {
@@ -97,7 +104,7 @@ CompiledPart* CompiledBlock::Find(const VariableTable& frame) {
 
 Result<bool> CompiledBlock::AddDirect(std::unique_ptr<CompiledPart>* part, const SessionOptions& options,
                                       const VariableTable& frame, SessionStatistics* statistics) {
-  if (UsesFiles(graph_) || !IsSmall((*part)->graph())) return false;
+  if (UsesFiles(graph_) || !IsSmall((*part)->graph()) || ReadsPanels((*part)->graph(), frame)) return false;
   bool sizes_matter = false;
   HEDDLE_ASSIGN_OR_RETURN(Graph optimized, RunPasses(options, (*part)->graph(), &sizes_matter));
   auto program = std::make_unique<DirectProgram>(std::move(optimized), options);
@@ -141,7 +148,7 @@ PartSignature::PartSignature(const InferredGraph& inferred, bool sizes_matter, b
     if (!node.Is("variable")) continue;
     const std::string& name = node.Text("name");
     const Variable& variable = *frame.Find(name);
-    inputs_.push_back({name, variable.info, variable.distribution});
+    inputs_.push_back({name, variable.info, variable.distribution, variable.value.IsPanels()});
   }
 }
 

@@ -80,10 +80,12 @@ class PartSignature {
     std::string name;
     ValueInfo info;
     Distribution distribution;
+    bool is_panels = false;
   };
   void FindClasses(const InferredGraph& inferred, std::vector<NodeClass>* classes) const;
   bool IsInPlace(const Input& input, const Variable& variable) const {
-    return !places_matter_ || variable.distribution == input.distribution;
+    return variable.value.IsPanels() == input.is_panels &&
+           (!places_matter_ || variable.distribution == input.distribution);
   }
 
   bool sizes_matter_;

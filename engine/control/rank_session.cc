@@ -16,6 +16,7 @@
 #include "engine/session/session.h"
 #include "engine/variables/random_seeds.h"
 #include "ops/fused/fused.h"
+#include "ops/panels/panel_store.h"
 
 namespace heddle::engine {
 namespace {
@@ -49,6 +50,7 @@ class RankSession : public Session {
         runtime_(program_, options_, environment_, context_),
         blocks_(options_, environment_, context_, runtime_, RandomSeeds(options_.seed)) {
     context_.fused = &fused_;
+    context_.panels = panels_.get();
     RandomSeeds::Connect(&program_);
     // What it takes of the program and the context is there by now.
     iterations_ = std::make_unique<SharedIterations>(program_, options_, environment_, context_, runtime_,
@@ -164,6 +166,9 @@ class RankSession : public Session {
   ops::KernelContext context_;
   std::shared_ptr<codegen::GeneratedCode> code_;
   ops::FusedRuntime fused_;
+  // Values of variables may be of the store: it outlives them.
+  const std::unique_ptr<ops::SpillFiles> spill_files_ = ops::MakeSpillFiles("");
+  const std::unique_ptr<ops::PanelStore> panels_ = ops::MakePanelStore(*spill_files_);
   SessionRuntime runtime_;
   BlockRunner blocks_;
   std::unique_ptr<SharedIterations> iterations_;

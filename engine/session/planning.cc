@@ -23,6 +23,7 @@ scheduler::ScheduleOptions ScheduleOptionsOf(const SessionOptions& session) {
   options.ranks = session.ranks;
   options.min_distributed_bytes = session.min_distributed_bytes;
   options.memory_bytes = session.memory_bytes;
+  options.panel_bytes = session.panel_bytes;
   options.constants = ops::OrBuiltIn(session.constants, session.threads);
   return options;
 }

@@ -45,6 +45,7 @@ Result<Variable> ToVariable(const HostValue& value, ElementType element_type) {
       variable.value = matrix;
       break;
     }
+    case Value::Kind::kPanels: return Internal("panels are no input of a program");
     case Value::Kind::kFrame:
       variable.info = ValueInfo::OfFrame(value.value.frame().rows(), value.value.frame().schema());
       variable.value = value.value;

@@ -17,6 +17,9 @@ struct SessionOptions {
   int threads = 1;                                   ///< Of the compute arena of one rank.
   int64_t min_distributed_bytes = int64_t{8} << 20;  ///< Smaller matrices stay whole; 0 splits everything.
   int64_t memory_bytes = 0;                          ///< Budget of matrix memory of a rank; 0: unlimited.
+  /// All plans are in panels that take about so many bytes in a pass, whatever the memory; 0: plans that
+  /// would not fit are, with the highest panels that do.
+  int64_t panel_bytes = 0;
   int64_t seed = -1;                         ///< Of the job, for rand() without a seed. -1: whoever starts
                                              ///< the job draws one.
   std::vector<std::string> disabled_passes;  ///< Of the compiler, by name.

@@ -167,6 +167,7 @@ OutgoingValue::OutgoingValue(uint64_t request, Result<Value> value, int64_t piec
       break;
     case Value::Kind::kMatrix: AddMatrix(value_->matrix()); break;
     case Value::Kind::kFrame: AddFrame(value_->frame()); break;
+    case Value::Kind::kPanels: HEDDLE_CHECK(false, "panels are put together before they travel");
   }
 }
 
@@ -198,6 +199,7 @@ std::string OutgoingValue::Describe() const {
     case Value::Kind::kScalar: return DescribeScalar(*value_);
     case Value::Kind::kMatrix: return DescribeMatrix(value_->matrix());
     case Value::Kind::kFrame: return DescribeFrame(value_->frame(), schema_.size());
+    case Value::Kind::kPanels: break;
   }
   HEDDLE_CHECK(false, "values of every kind can travel");
 }

@@ -46,6 +46,7 @@ const char* KindOf(const engine::HostValue& value) {
     case Value::Kind::kScalar: return "scalar";
     case Value::Kind::kMatrix: return value.value.matrix().IsSparse() ? "csr" : "dense";
     case Value::Kind::kFrame: return "frame";
+    case Value::Kind::kPanels: return "panels";
   }
   return "";
 }

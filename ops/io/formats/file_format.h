@@ -6,11 +6,13 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/programs/graph.h"
 #include "core/values/value.h"
+#include "ops/base/kernel.h"
 #include "ops/io/files/files.h"
 #include "ops/io/files/packing.h"
 
@@ -158,5 +160,10 @@ Status WriteValue(const Value& value, const std::string& path, const WriteOption
 std::string_view Name(FileFormat format);  ///< As format= has it (ops/io/formats/format_table.h).
 /// Any case; kInvalidArgument naming what Heddle reads and writes otherwise.
 Result<FileFormat> ParseFileFormat(std::string_view name);
+
+/// Of an operator that makes rows of nothing: whether it makes numbers of text or undoes compression for them,
+/// so that keeping them on disk costs less than to make them again.
+Result<bool> IsCostlyToMakeAgain(const Node& node, std::span<const Value* const> inputs,
+                                 const KernelContext& context);
 
 }  // namespace heddle::ops

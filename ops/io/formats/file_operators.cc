@@ -6,6 +6,7 @@
 #include "ops/io/formats/list_files.h"
 #include "ops/io/formats/share_rows.h"
 #include "ops/io/formats/shared_look.h"
+#include "ops/io/formats/write/write_pieces.h"
 #include "ops/io/formats/write_stages.h"
 
 namespace heddle::ops {
@@ -104,6 +105,18 @@ Result<Value> RunRead(const KernelCall& call) {
   return Value(std::move(matrix));
 }
 
+}  // namespace
+
+Result<bool> IsCostlyToMakeAgain(const Node& node, std::span<const Value* const> inputs,
+                                 const KernelContext& context) {
+  if (!HasRole(node, Role::kRead)) return false;
+  HEDDLE_ASSIGN_OR_RETURN(const ReadOptions options,
+                          ResolveReadOptions(node, inputs[0]->scalar().ToText(), *context.files));
+  return options.format != FileFormat::kBinary && options.format != FileFormat::kNpy;
+}
+
+namespace {
+
 RowRule GenerateRows(const Node&, std::span<const ValueInfo>) { return RowRule::kGenerate; }
 
 /// write(x, path): a matrix, frame or scalar into a file, whole or not at all, and its .mtd (language
@@ -118,6 +131,18 @@ Result<ValueInfo> InferWrite(const InferContext& context) {
   return ValueInfo{};
 }
 
+Status WritePanels(const KernelCall& call, const std::string& path, const WriteOptions& options) {
+  constexpr int64_t kBytesAtOnce = int64_t{4} << 20;
+  const std::shared_ptr<const RowPanels> panels = call.inputs[0]->panels();
+  const ValueInfo& info = call.input_infos[0];
+  const int64_t row_bytes = std::max<int64_t>(1, KnownBytes(info) / std::max<int64_t>(1, info.shape.rows));
+  return WritePieces({.shape = panels->shape(),
+                      .schema = info.schema,
+                      .rows_at_once = std::max<int64_t>(1, kBytesAtOnce / row_bytes),
+                      .read = [panels](int64_t begin, int64_t end) { return panels->Rows(begin, end); }},
+                     path, options, *call.context.files);
+}
+
 Result<Value> RunWrite(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(const WriteOptions options, WriteOptionsOf(call.node, call.inputs, call.context));
   const std::string path = call.inputs[1]->scalar().ToText();
@@ -125,6 +150,8 @@ Result<Value> RunWrite(const KernelCall& call) {
   const Status status = of_list ? FinishList(call.inputs[0]->scalar().ToText(), path, *call.context.files)
                         : call.phase == Phase::kFinish
                             ? FinishStagedWrite(call, path, options)
+                        : call.inputs[0]->IsPanels()
+                            ? WritePanels(call, path, options)
                             : WriteValue(*call.inputs[0], path, options, *call.context.files);
   if (FileVersions* versions = call.context.files->versions(); versions != nullptr) {
     versions->CountWrite(path);

@@ -301,6 +301,26 @@ void ExpectTheSameOnManyRanks() {
   EXPECT_GT(succeeded, seeds / 2);
 }
 
+// So do plans in panels, spilled and kept, whatever their height.
+template <typename Program>
+void ExpectTheSameInPanels() {
+  const char* const wanted = std::getenv("HEDDLE_SEEDS");
+  const uint64_t seeds = wanted == nullptr ? 60 : std::strtoull(wanted, nullptr, 10);
+  for (uint64_t seed = 0; seed < seeds; ++seed) {
+    const std::string script = Program(seed).Make();
+    SCOPED_TRACE(testing::Message() << "seed " << seed << "\n" << script);
+    const ScriptOutcome whole = RunScript(script);
+    SessionOptions options;
+    options.panel_bytes = int64_t{1} << (seed % 17);
+    const ScriptOutcome panels = RunScript(script, options);
+    ASSERT_EQ(panels.status.ToString(), whole.status.ToString());
+    ASSERT_EQ(panels.output, whole.output);
+  }
+}
+
+TEST(DistributedProgramsTest, PanelsGiveTheSameBytes) { ExpectTheSameInPanels<RandomProgram>(); }
+TEST(DistributedProgramsTest, FramesInPanelsAreTheSame) { ExpectTheSameInPanels<RandomFrameProgram>(); }
+
 TEST(DistributedProgramsTest, AnyNumberOfRanksGivesTheSameBytes) {
   ExpectTheSameOnManyRanks<RandomProgram>();
 }

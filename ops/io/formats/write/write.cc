@@ -296,6 +296,7 @@ std::string Metadata(const WrittenValue& value, const WriteOptions& options) {
           value.scalar_type == ValueType::kInteger ? "int" : std::string(Name(value.scalar_type));
       json["format"] = "text";
       break;
+    case Value::Kind::kPanels: break;  // Of what is written the kind is that of its rows.
     case Value::Kind::kFrame:
       json["data_type"] = "frame";
       json["schema"] = SchemaText(*value.schema);
