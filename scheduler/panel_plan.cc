@@ -44,8 +44,9 @@ struct Region {
 
 class RankPanels {
  public:
-  RankPanels(const Plan& old, Plan* plan, std::span<const Task> tasks, const PanelOptions& options)
-      : old_(old), plan_(*plan), tasks_(tasks), options_(options), places_(tasks), roles_(tasks.size()) {
+  RankPanels(const Plan& old, Plan* plan, std::map<RegisterId, RegisterId>* replaced,
+             std::span<const Task> tasks, const PanelOptions& options)
+      : old_(old), plan_(*plan), replaced_(replaced), tasks_(tasks), options_(options), places_(tasks), roles_(tasks.size()) {
     for (const Task& task : tasks_) {
       uint32_t& next = next_index_[task.id.stream()];
       next = std::max(next, task.id.index() + 1);
@@ -60,13 +61,9 @@ class RankPanels {
     FindRegions();
     for (size_t i = 0; i < tasks_.size(); ++i) MakeAtOnce(i);
     for (Region& region : regions_) ChooseHeight(&region);
-    // Registers get their consumers anew, as tasks are written.
-    for (const Task& task : tasks_) {
-      for (const RegisterId id : task.produced) {
-        plan_.registers[Index(id)].consumers.clear();
+    for (const Task& task : tasks_)
+      for (const RegisterId id : task.produced)
         if (IsHandle(id)) plan_.registers[Index(id)].bytes = 0;
-      }
-    }
     int last = 0;
     for (const TaskRole& role : roles_) last = std::max(last, role.pass);
     for (int pass = 0; pass <= last; ++pass) {
@@ -75,6 +72,7 @@ class RankPanels {
       for (Region& region : regions_)
         if (region.pass == pass) AddRegion(&region);
     }
+    for (const Task& task : tasks_) TellOtherRanks(task);
     // Rows that a later pass reads have been collected at the end of the pass that makes them.
     for (Item& item : order_)
       if (item.region != nullptr) Flush(*item.region);
@@ -183,7 +181,7 @@ class RankPanels {
     std::optional<size_t> region;
     for (const RegisterId id : tasks_[i].produced) {
       if (plan_.registers[Index(id)].control) continue;
-      for (const TaskId reader : plan_.registers[Index(id)].consumers) {
+      for (const TaskId reader : old_.registers[Index(id)].consumers) {
         const size_t at = places_.Of(reader);
         if (at == TaskPlaces::kNone || !roles_[at].is_panelled || !SameRows(roles_[i], roles_[at])) return;
         for (size_t input = 0; input < tasks_[at].consumed.size(); ++input)
@@ -227,7 +225,7 @@ class RankPanels {
     int first = INT32_MAX;
     for (const RegisterId id : tasks_[i].produced) {
       if (plan_.registers[Index(id)].control) return;
-      for (const TaskId reader : plan_.registers[Index(id)].consumers) {
+      for (const TaskId reader : old_.registers[Index(id)].consumers) {
         const size_t at = places_.Of(reader);
         if (at == TaskPlaces::kNone || !roles_[at].is_panelled || !SameRows(roles_[i], roles_[at])) return;
         first = std::min(first, roles_[at].pass);
@@ -426,6 +424,22 @@ class RankPanels {
     return stays ? handle : GatheredOf(handle, info, reader);
   }
 
+  // Other ranks get what they read whole.
+  void TellOtherRanks(const Task& task) {
+    for (const RegisterId id : task.produced) {
+      const std::vector<TaskId>& readers = old_.registers[Index(id)].consumers;
+      if (std::all_of(readers.begin(), readers.end(),
+                      [&](TaskId reader) { return reader.rank() == task.id.rank(); }))
+        continue;
+      Task reader;
+      reader.id = task.id;
+      const size_t at = places_.Of(task.id);
+      const bool is_done = roles_[at].is_panelled && plan_.registers[Index(id)].control;
+      const RegisterId whole = is_done ? DoneOf(id) : WholeOf(id, reader);
+      if (whole != id) (*replaced_)[id] = whole;
+    }
+  }
+
   void AddWhole(size_t i) {
     Task task = tasks_[i];
     task.consumed.clear();
@@ -586,6 +600,7 @@ class RankPanels {
 
   const Plan& old_;
   Plan& plan_;
+  std::map<RegisterId, RegisterId>* const replaced_;
   std::span<const Task> tasks_;
   const PanelOptions& options_;
   const TaskPlaces places_;
@@ -604,14 +619,30 @@ class RankPanels {
 Plan InPanels(const Plan& plan, const PanelOptions& options) {
   Plan result = plan;
   result.tasks.clear();
+  // Registers get their consumers anew, as tasks are written.
+  for (Register& reg : result.registers) reg.consumers.clear();
+  std::map<RegisterId, RegisterId> replaced;
   for (size_t first = 0; first < plan.tasks.size();) {
     size_t last = first;
     const uint32_t rank = plan.tasks[first].id.rank();
     while (last < plan.tasks.size() && plan.tasks[last].id.rank() == rank) ++last;
     std::vector<Task> tasks =
-        RankPanels(plan, &result, std::span(plan.tasks).subspan(first, last - first), options).Run();
+        RankPanels(plan, &result, &replaced, std::span(plan.tasks).subspan(first, last - first), options).Run();
     for (Task& task : tasks) result.tasks.push_back(std::move(task));
     first = last;
+  }
+  const auto replace = [&](const Task& task, RegisterId* id) {
+    const auto found = replaced.find(*id);
+    if (found == replaced.end()) return;
+    Register& before = result.registers[static_cast<size_t>(*id)];
+    if (before.producer.rank() == task.id.rank()) return;
+    std::erase(before.consumers, task.id);
+    *id = found->second;
+    result.registers[static_cast<size_t>(*id)].consumers.push_back(task.id);
+  };
+  for (Task& task : result.tasks) {
+    for (RegisterId& id : task.consumed) replace(task, &id);
+    for (RegisterId& id : task.control_in) replace(task, &id);
   }
   return result;
 }

@@ -56,6 +56,38 @@ Status BlockRunner::SettleGrown() {
   return WithinMemory("variables", [&] { return grown_.Settle(); });
 }
 
+Status BlockRunner::PutTogether(Variable* variable) {
+  if (variable == nullptr || !variable->value.IsPanels()) return OkStatus();
+  const std::shared_ptr<const RowPanels> panels = variable->value.panels();
+  if (context_.panels != nullptr) HEDDLE_RETURN_IF_ERROR(context_.panels->SetRoom(0));
+  return WithinMemory("variables", [&]() -> Status {
+    HEDDLE_ASSIGN_OR_RETURN(variable->value, panels->Rows(0, panels->shape().rows));
+    return OkStatus();
+  });
+}
+
+Status BlockRunner::PutTogether(const std::vector<std::string>& names, VariableTable* frame) {
+  for (const std::string& name : names) HEDDLE_RETURN_IF_ERROR(PutTogether(frame->FindMutable(name)));
+  return OkStatus();
+}
+
+Status BlockRunner::PutTogether(VariableTable* frame) {
+  for (auto& [name, variable] : frame->variables()) HEDDLE_RETURN_IF_ERROR(PutTogether(&variable));
+  return OkStatus();
+}
+
+Status BlockRunner::PutTogether(const Block& step, VariableTable* frame) {
+  const auto together = [&](const std::string& name) {
+    return PutTogether(frame->FindMutable(name)).At(step.position);
+  };
+  if (step.kind == Block::Kind::kList)
+    for (const auto& [parameter, name] : step.arguments) HEDDLE_RETURN_IF_ERROR(together(name));
+  if (step.kind != Block::Kind::kParallelFor) return OkStatus();
+  for (const auto* names : {&step.merged, &step.sums})
+    for (const std::string& name : *names) HEDDLE_RETURN_IF_ERROR(together(name));
+  return OkStatus();
+}
+
 Result<const Scalar*> BlockRunner::Decide(const Graph& graph, const VariableTable& frame) {
   CompiledBlock& block = CompiledFor(graph);
   if (block.draws_seeds()) return nullptr;

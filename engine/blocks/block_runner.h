@@ -54,6 +54,12 @@ class BlockRunner : public GraphRunner {
   /// Variables whose cells are here, because they grow, get their values; before anybody else reads the
   /// variables of a frame, or ends it.
   Status Settle() { return grown_.empty() ? OkStatus() : SettleGrown(); }
+  /// Values that are panels come into memory, of variables that something else than a plan reads: of those
+  /// that a step on lists or a parfor reads or writes itself, of these names, of a whole frame.
+  /// kResourceExhausted when they do not fit.
+  Status PutTogether(const Block& step, VariableTable* frame);
+  Status PutTogether(const std::vector<std::string>& names, VariableTable* frame);
+  Status PutTogether(VariableTable* frame);
   Status RunForAll(int32_t block, const Graph& graph, uint64_t history,
                    const std::vector<std::string>& wanted, VariableTable* frame) override;
   Result<std::string> Share(uint64_t key, const std::function<std::string()>& make) override {
@@ -109,6 +115,7 @@ class BlockRunner : public GraphRunner {
   Result<actor::RunResult> RunPlan(const std::shared_ptr<const Plan>& plan,
                                    std::map<std::string, Value> live_in);
   Status MakeRoomFor(const Plan& plan);
+  Status PutTogether(Variable* variable);
   // With which part the rest of the block begins, compiled before or now.
   Result<CompiledPart*> FindPart(Entry* entry, VariableTable* frame);
   Result<CompiledPart*> CompilePart(Entry* entry, VariableTable* frame);

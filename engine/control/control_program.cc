@@ -39,7 +39,10 @@ Status ControlProgram::Run(VariableTable variables) {
   frames_.push_back(std::make_unique<VariableTable>(std::move(variables)));
   stack_.push_back({.kind = Kind::kSequence, .blocks = &program_.main});
   Status status = RunToEnd();
-  if (status.ok() && !program_.kept.empty()) status = blocks_.Settle();
+  if (status.ok() && !program_.kept.empty()) {
+    status = blocks_.Settle();
+    if (status.ok()) status = blocks_.PutTogether(program_.kept, frames_.front().get());
+  }
   return WithCalls(std::move(status));
 }
 
@@ -79,6 +82,7 @@ Status ControlProgram::RunSteps() {
       return Cancelled("the job was cancelled");
     if (between_blocks_) {
       HEDDLE_RETURN_IF_ERROR(blocks_.Settle());
+      for (const auto& frame : frames_) HEDDLE_RETURN_IF_ERROR(blocks_.PutTogether(frame.get()));
       HEDDLE_RETURN_IF_ERROR(between_blocks_([this] { return State(); }));
     }
     if (watch_.is_on()) [[unlikely]]
@@ -128,6 +132,7 @@ Status ControlProgram::Enter(const Block& block) {
   if (!is_graph || block.kind == Block::Kind::kParallelFor) {
     const Status settled = blocks_.Settle();
     if (!settled.ok()) return settled.At(block.position);
+    HEDDLE_RETURN_IF_ERROR(blocks_.PutTogether(block, &frame()));
   }
   switch (block.kind) {
     case Block::Kind::kBasic:

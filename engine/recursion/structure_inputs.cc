@@ -44,7 +44,8 @@ std::optional<StructureInputs> InputsOf(const ops::StructureProgram& program, co
   StructureInputs given;
   for (const std::string& name : program.matrices) {
     const Variable* const matrix = frame.Find(name);
-    if (matrix == nullptr || !matrix->info.IsMatrix() || matrix->is_growing || matrix->is_placeholder)
+    if (matrix == nullptr || !matrix->info.IsMatrix() || matrix->is_growing || matrix->is_placeholder ||
+        matrix->value.IsPanels())
       return std::nullopt;
     given.matrices.push_back(matrix->value);
   }
