@@ -16,9 +16,6 @@
 namespace heddle::ops {
 namespace {
 
-// Rows of fewer bytes are joined before they become a panel.
-constexpr int64_t kLeastPanelBytes = int64_t{1} << 20;
-
 // What a read announces of the rows behind its own.
 constexpr int64_t kMostAnnounced = int64_t{64} << 20;
 
@@ -300,8 +297,11 @@ class PanelsOfValue : public RowPanels {
 
 class CollectorOfPanels : public PanelStore::Collector {
  public:
-  CollectorOfPanels(PanelRoom& room, std::shared_ptr<PanelSet> set)
-      : room_(room), set_(std::move(set)), value_(std::make_shared<PanelsOfValue>(room, set_)) {}
+  CollectorOfPanels(PanelRoom& room, std::shared_ptr<PanelSet> set, int64_t least_panel_bytes)
+      : room_(room),
+        set_(std::move(set)),
+        least_panel_bytes_(least_panel_bytes),
+        value_(std::make_shared<PanelsOfValue>(room, set_)) {}
 
   Status Add(Value rows) override {
     HEDDLE_RETURN_IF_ERROR(CheckRows(*set_, rows));
@@ -322,11 +322,11 @@ class CollectorOfPanels : public PanelStore::Collector {
           Matrix stored, no_rows_->matrix().IsSparse() ? ToSparse(rows.matrix()) : ToDense(rows.matrix()));
       rows = Value(std::move(stored));
     }
-    if (waiting_.empty() && rows.bytes() >= kLeastPanelBytes) return AddPanel(std::move(rows));
+    if (waiting_.empty() && rows.bytes() >= least_panel_bytes_) return AddPanel(std::move(rows));
     waiting_rows_ += count;
     waiting_bytes_ += rows.bytes();
     waiting_.push_back(std::move(rows));
-    return waiting_bytes_ >= kLeastPanelBytes ? AddWaiting() : OkStatus();
+    return waiting_bytes_ >= least_panel_bytes_ ? AddWaiting() : OkStatus();
   }
 
   Result<std::shared_ptr<const RowPanels>> Finish() override {
@@ -378,6 +378,7 @@ class CollectorOfPanels : public PanelStore::Collector {
 
   PanelRoom& room_;
   const std::shared_ptr<PanelSet> set_;
+  const int64_t least_panel_bytes_;
   std::shared_ptr<const PanelsOfValue> value_;
   int64_t rows_ = 0;  // In panels.
   std::optional<Value> no_rows_;
@@ -388,10 +389,10 @@ class CollectorOfPanels : public PanelStore::Collector {
 
 class Store : public PanelStore {
  public:
-  explicit Store(SpillFiles& files) : room_(files) {}
+  Store(SpillFiles& files, int64_t least_panel_bytes) : room_(files), least_panel_bytes_(least_panel_bytes) {}
 
   std::unique_ptr<Collector> Collect(Shape shape, bool is_frame) override {
-    return std::make_unique<CollectorOfPanels>(room_, Begin(shape, is_frame));
+    return std::make_unique<CollectorOfPanels>(room_, Begin(shape, is_frame), least_panel_bytes_);
   }
   std::shared_ptr<const RowPanels> Lazy(Shape shape, bool is_frame, Maker make, bool is_costly) override {
     std::shared_ptr<PanelSet> set = Begin(shape, is_frame);
@@ -415,10 +416,13 @@ class Store : public PanelStore {
   }
 
   PanelRoom room_;
+  const int64_t least_panel_bytes_;
 };
 
 }  // namespace
 
-std::unique_ptr<PanelStore> MakePanelStore(SpillFiles& files) { return std::make_unique<Store>(files); }
+std::unique_ptr<PanelStore> MakePanelStore(SpillFiles& files, int64_t least_panel_bytes) {
+  return std::make_unique<Store>(files, least_panel_bytes);
+}
 
 }  // namespace heddle::ops

@@ -41,7 +41,7 @@ class PanelStore {
     virtual ~Collector() = default;
     /// The next rows, a matrix or frame, which hold their memory alone: of a view, the store would hold the
     /// whole that it is a view of, and count the view. Writes rows to a file where there is no room for them.
-    /// Rows of a few bytes are joined to panels. kInternal for rows that are none of the value's;
+    /// kInternal for rows that are none of the value's;
     /// kResourceExhausted.
     virtual Status Add(Value rows) = 0;
     /// The value of all rows: a handle to panels. Nothing is added any more. kInternal when rows are missing.
@@ -66,7 +66,8 @@ class PanelStore {
   virtual PanelStatistics Statistics() const = 0;
 };
 
-/// `files` outlives the store, and the store all of its values.
-std::unique_ptr<PanelStore> MakePanelStore(SpillFiles& files);
+/// `files` outlives the store, and the store all of its values. Rows of fewer than `least_panel_bytes` are
+/// joined before they become a panel.
+std::unique_ptr<PanelStore> MakePanelStore(SpillFiles& files, int64_t least_panel_bytes = int64_t{1} << 20);
 
 }  // namespace heddle::ops
