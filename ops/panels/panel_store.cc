@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/panels/panel_store.h"
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/memory/block_pool.h"
+#include "core/memory/counted_heap.h"
+#include "ops/frame/row_pieces.h"
+#include "ops/panels/gather_rows.h"
+#include "ops/panels/panel_room.h"
+
+namespace heddle::ops {
+namespace {
+
+// What a read announces of the rows behind its own.
+constexpr int64_t kMostAnnounced = int64_t{64} << 20;
+
+// Of the pool of blocks.
+int64_t HeldBytes(const Value& rows) {
+  if (!rows.IsFrame()) return BlockPool::ClassBytes(rows.bytes());
+  int64_t bytes = 0;
+  for (int64_t j = 0; j < rows.frame().columns(); ++j)
+    bytes += BlockPool::ClassBytes(rows.frame().column(j).bytes());
+  return bytes;
+}
+
+// No rows, stored as these, and without their memory.
+Result<Value> NoRowsLike(const Value& rows) {
+  if (rows.IsMatrix()) {
+    const Matrix& matrix = rows.matrix();
+    HEDDLE_ASSIGN_OR_RETURN(Matrix none, matrix.IsSparse()
+                                             ? Matrix::Sparse(0, matrix.columns(), 0, matrix.element_type())
+                                             : Matrix::Dense(0, matrix.columns(), matrix.element_type()));
+    return Value(std::move(none));
+  }
+  std::vector<Column> columns;
+  for (const ColumnType type : rows.frame().schema()->types) {
+    HEDDLE_ASSIGN_OR_RETURN(Column column, Column::Make(type, 0, 0, /*may_miss=*/false));
+    if (column.storage() == ColumnStorage::kTexts) column.mutable_offsets()[0] = 0;
+    columns.push_back(std::move(column));
+  }
+  return Value(Frame(rows.frame().schema(), std::move(columns)));
+}
+
+Status CheckRows(const PanelSet& set, const Value& rows) {
+  if (set.is_frame ? !rows.IsFrame() : !rows.IsMatrix())
+    return Internal("panels: rows of another kind than their value");
+  if (rows.shape().columns != set.shape.columns && set.shape.columns != kUnknown)
+    return Internal("panels: rows of {} columns for a value of {}", rows.shape().columns, set.shape.columns);
+  return OkStatus();
+}
+
+class PanelsOfValue : public RowPanels {
+ public:
+  PanelsOfValue(PanelRoom& room, std::shared_ptr<PanelSet> set) : room_(room), set_(std::move(set)) {
+    room_.Add(set_);
+  }
+  ~PanelsOfValue() override { room_.Remove(set_); }
+
+  Shape shape() const override { return set_->shape; }
+  bool IsFrame() const override { return set_->is_frame; }
+  int64_t bytes() const override {
+    const std::lock_guard lock(room_.mutex());
+    return set_->kept_bytes;
+  }
+
+  Result<Value> Rows(int64_t begin, int64_t end) const override {
+    if (begin < 0 || begin > end || end > set_->shape.rows)
+      return Internal("panels: rows {} to {} are not in the value", begin, end);
+    if (begin == end) return NoRows(begin);
+    std::vector<RowSource> sources;
+    for (Piece& piece : PiecesOf(begin, end)) {
+      if (piece.panel == nullptr)
+        HEDDLE_RETURN_IF_ERROR(Make(piece, &sources));
+      else
+        HEDDLE_RETURN_IF_ERROR(Find(piece, &sources));
+    }
+    HEDDLE_ASSIGN_OR_RETURN(Value rows, GatherRows(sources));
+    AnnounceNext(begin, end);
+    return rows;
+  }
+
+ private:
+  // A part of the rows that somebody asks for: all of one panel, or rows that no panel has.
+  struct Piece {
+    int64_t begin = 0;
+    int64_t end = 0;
+    std::shared_ptr<Panel> panel;  // nullptr: none has them.
+    Value in_memory;
+    std::shared_ptr<const SpilledRows> spilled;
+    uint64_t last_read = 0;  // Before now; of rows that are new, when their value was begun.
+    bool is_remade = false;
+  };
+
+  std::vector<Piece> PiecesOf(int64_t begin, int64_t end) const {
+    std::vector<Piece> pieces;
+    const auto add_missing = [&](int64_t from, int64_t to) -> Piece& {
+      if (pieces.empty() || pieces.back().panel != nullptr)
+        pieces.push_back({.begin = from, .last_read = set_->begun});
+      pieces.back().end = to;
+      return pieces.back();
+    };
+    const std::lock_guard lock(room_.mutex());
+    set_->last_read = room_.Now();
+    auto at = set_->panels.upper_bound(begin);
+    if (at != set_->panels.begin()) --at;
+    int64_t row = begin;
+    for (; at != set_->panels.end() && at->first < end; ++at) {
+      const auto& panel = at->second;
+      if (panel->end <= begin) continue;
+      if (row < panel->begin) add_missing(row, panel->begin);
+      const int64_t from = std::max(begin, panel->begin);
+      row = std::min(end, panel->end);
+      if (panel->HasRows()) {
+        pieces.push_back({from, row, panel, panel->rows, panel->is_kept ? nullptr : panel->spilled,
+                          panel->last_read, false});
+        panel->last_read = set_->last_read;
+      } else {
+        Piece& missing = add_missing(from, row);
+        missing.last_read = std::max(missing.last_read, panel->last_read);
+        missing.is_remade = true;
+      }
+    }
+    if (row < end) add_missing(row, end);
+    return pieces;
+  }
+
+  // Rows of a panel, which comes back to memory where there is room for it.
+  Status Find(const Piece& piece, std::vector<RowSource>* sources) const {
+    const int64_t first = piece.panel->begin;
+    RowSource source{piece.in_memory, piece.spilled, piece.begin - first, piece.end - first};
+    std::vector<PanelRoom::Leaving> leaving;
+    if (piece.spilled != nullptr && BeginsToCome(piece, &leaving)) {
+      HEDDLE_RETURN_IF_ERROR(room_.SendOut(std::move(leaving)));
+      Result<Value> rows =
+          WithinMemory("a spill file", [&] { return piece.spilled->Read(0, piece.spilled->shape().rows); });
+      const std::lock_guard lock(room_.mutex());
+      piece.panel->is_coming = false;
+      if (rows.ok()) {
+        piece.panel->rows = *rows;
+        piece.panel->is_kept = true;
+        set_->kept_bytes += piece.panel->held_bytes;
+        source.in_memory = *std::move(rows);
+        source.spilled = nullptr;
+      } else {
+        room_.GiveRoom(piece.panel->held_bytes);
+        // Where memory has no room for all rows of the panel, it may have it for those that are asked for.
+        if (rows.status().code() != StatusCode::kResourceExhausted) return rows.status();
+      }
+    }
+    sources->push_back(std::move(source));
+    return OkStatus();
+  }
+
+  bool BeginsToCome(const Piece& piece, std::vector<PanelRoom::Leaving>* leaving) const {
+    const std::lock_guard lock(room_.mutex());
+    Panel& panel = *piece.panel;
+    if (panel.is_kept || panel.is_coming ||
+        !room_.TakeRoom(panel.held_bytes, piece.last_read, /*may_write=*/false, leaving))
+      return false;
+    panel.is_coming = true;
+    return true;
+  }
+
+  // Makes rows that no panel has.
+  Status Make(const Piece& piece, std::vector<RowSource>* sources) const {
+    if (set_->make == nullptr) return Internal("panels: rows that were never added");
+    HEDDLE_ASSIGN_OR_RETURN(Value rows, set_->make(piece.begin, piece.end));
+    HEDDLE_RETURN_IF_ERROR(CheckRows(*set_, rows));
+    if (rows.shape().rows != piece.end - piece.begin)
+      return Internal("panels: {} rows were made for rows {} to {}", rows.shape().rows, piece.begin,
+                      piece.end);
+    if (piece.is_remade) room_.NoteRemade(rows.bytes());
+    sources->push_back({rows, nullptr, 0, rows.shape().rows});
+    return Keep(piece, std::move(rows));
+  }
+
+  // Keeps what has been made, in memory or in a file.
+  Status Keep(const Piece& piece, Value rows) const {
+    auto panel = std::make_shared<Panel>();
+    panel->begin = piece.begin;
+    panel->end = piece.end;
+    panel->held_bytes = HeldBytes(rows);
+    std::vector<PanelRoom::Leaving> leaving;
+    {
+      const std::lock_guard lock(room_.mutex());
+      if (!MakePlace(piece.begin, piece.end)) return OkStatus();
+      panel->last_read = set_->last_read;
+      room_.PlaceInFile(set_.get(), panel.get(), rows);
+      set_->panels.emplace(panel->begin, panel);
+      if (room_.TakeRoom(panel->held_bytes, piece.last_read, set_->is_costly, &leaving)) {
+        panel->rows = rows;
+        panel->is_kept = true;
+        set_->kept_bytes += panel->held_bytes;
+      } else if (!set_->is_costly) {
+        return OkStatus();
+      }
+      panel->is_coming = !panel->is_kept;
+    }
+    if (const Status status = room_.SendOut(std::move(leaving)); !status.ok()) Forget(*panel);
+    if (!panel->is_coming) return OkStatus();
+    // A disk without room is no reason to fail: the rows are made again.
+    Result<std::shared_ptr<const SpilledRows>> spilled = room_.Write(*set_, *panel, rows);
+    const std::lock_guard lock(room_.mutex());
+    panel->is_coming = false;
+    if (spilled.ok()) room_.SetSpilled(set_.get(), panel.get(), *std::move(spilled));
+    return OkStatus();
+  }
+
+  // What had to make place for these rows could not: they are made again another time.
+  void Forget(Panel& panel) const {
+    Value dropped;  // Destroyed without the mutex.
+    const std::lock_guard lock(room_.mutex());
+    if (!panel.is_kept || panel.is_leaving) return;
+    std::swap(dropped, panel.rows);
+    panel.is_kept = false;
+    set_->kept_bytes -= panel.held_bytes;
+    room_.GiveRoom(panel.held_bytes);
+  }
+
+  // Under the mutex: takes away what is known of rows that were forgotten. False where a panel has some of
+  // these rows by now, or another thread is about to write them.
+  bool MakePlace(int64_t begin, int64_t end) const {
+    std::vector<std::shared_ptr<Panel>> found;
+    auto at = set_->panels.upper_bound(begin);
+    if (at != set_->panels.begin()) --at;
+    for (; at != set_->panels.end() && at->first < end; ++at) {
+      if (at->second->end <= begin) continue;
+      if (at->second->HasRows() || at->second->is_coming) return false;
+      found.push_back(at->second);
+    }
+    for (const auto& panel : found) {
+      set_->panels.erase(panel->begin);
+      const auto keep_part = [&](int64_t from, int64_t to) {
+        if (from >= to) return;
+        auto part = std::make_shared<Panel>();
+        part->begin = from;
+        part->end = to;
+        part->last_read = panel->last_read;
+        set_->panels.emplace(from, std::move(part));
+      };
+      keep_part(panel->begin, begin);
+      keep_part(end, panel->end);
+    }
+    return true;
+  }
+
+  // Who reads on where the last read ended will go on so.
+  void AnnounceNext(int64_t begin, int64_t end) const {
+    struct Part {
+      std::shared_ptr<const SpilledRows> spilled;
+      int64_t begin, end;
+    };
+    std::vector<Part> parts;
+    {
+      const std::lock_guard lock(room_.mutex());
+      const bool goes_on = set_->next_row == begin;
+      set_->next_row = end;
+      if (!goes_on) return;
+      const int64_t next_end = std::min(set_->shape.rows, end + (end - begin));
+      auto at = set_->panels.upper_bound(end);
+      if (at != set_->panels.begin()) --at;
+      int64_t bytes = 0;
+      for (; at != set_->panels.end() && at->first < next_end && bytes < kMostAnnounced; ++at) {
+        const Panel& panel = *at->second;
+        if (panel.end <= end || panel.is_kept || panel.spilled == nullptr) continue;
+        const int64_t from = std::max(end, panel.begin) - panel.begin;
+        const int64_t rows = panel.end - panel.begin;
+        const int64_t row_bytes = std::max<int64_t>(1, panel.spilled->file_bytes() / rows);
+        const int64_t to =
+            std::min({next_end - panel.begin, rows, from + (kMostAnnounced - bytes) / row_bytes + 1});
+        parts.push_back({panel.spilled, from, to});
+        bytes += (to - from) * row_bytes;
+      }
+    }
+    for (const Part& part : parts) part.spilled->Announce(part.begin, part.end);
+  }
+
+  Result<Value> NoRows(int64_t row) const {
+    {
+      const std::lock_guard lock(room_.mutex());
+      if (set_->no_rows) return *set_->no_rows;
+    }
+    if (set_->make != nullptr) return set_->make(row, row);
+    if (set_->is_frame) return Value(Frame());
+    HEDDLE_ASSIGN_OR_RETURN(Matrix none, Matrix::Dense(0, std::max<int64_t>(set_->shape.columns, 0)));
+    return Value(std::move(none));
+  }
+
+  PanelRoom& room_;
+  const std::shared_ptr<PanelSet> set_;
+};
+
+class CollectorOfPanels : public PanelStore::Collector {
+ public:
+  CollectorOfPanels(PanelRoom& room, std::shared_ptr<PanelSet> set, int64_t least_panel_bytes)
+      : room_(room),
+        set_(std::move(set)),
+        least_panel_bytes_(least_panel_bytes),
+        value_(std::make_shared<PanelsOfValue>(room, set_)) {}
+
+  Status Add(Value rows) override {
+    HEDDLE_RETURN_IF_ERROR(CheckRows(*set_, rows));
+    const int64_t count = rows.shape().rows;
+    if (set_->shape.rows != kUnknown && count > set_->shape.rows - rows_ - waiting_rows_)
+      return Internal("panels: more than the {} rows of the value", set_->shape.rows);
+    if (!no_rows_) {
+      HEDDLE_ASSIGN_OR_RETURN(no_rows_, NoRowsLike(rows));
+      const std::lock_guard lock(room_.mutex());
+      set_->no_rows = no_rows_;
+    }
+    if (count == 0) return OkStatus();
+    if (rows.IsMatrix()) {
+      if (rows.matrix().element_type() != no_rows_->matrix().element_type())
+        return Internal("panels: cells of {} below cells of {}", Name(rows.matrix().element_type()),
+                        Name(no_rows_->matrix().element_type()));
+      HEDDLE_ASSIGN_OR_RETURN(
+          Matrix stored, no_rows_->matrix().IsSparse() ? ToSparse(rows.matrix()) : ToDense(rows.matrix()));
+      rows = Value(std::move(stored));
+    }
+    if (waiting_.empty() && rows.bytes() >= least_panel_bytes_) return AddPanel(std::move(rows));
+    waiting_rows_ += count;
+    waiting_bytes_ += rows.bytes();
+    waiting_.push_back(std::move(rows));
+    return waiting_bytes_ >= least_panel_bytes_ ? AddWaiting() : OkStatus();
+  }
+
+  Result<std::shared_ptr<const RowPanels>> Finish() override {
+    HEDDLE_RETURN_IF_ERROR(AddWaiting());
+    if (set_->shape.rows == kUnknown) set_->shape.rows = rows_;
+    if (set_->shape.columns == kUnknown) set_->shape.columns = no_rows_ ? no_rows_->shape().columns : 0;
+    if (rows_ != set_->shape.rows)
+      return Internal("panels: {} of the {} rows of the value were added", rows_, set_->shape.rows);
+    return std::shared_ptr<const RowPanels>(std::move(value_));
+  }
+
+ private:
+  Status AddWaiting() {
+    if (waiting_.empty()) return OkStatus();
+    const std::vector<Value> pieces = std::exchange(waiting_, {});
+    std::vector<const Value*> pointers;
+    for (const Value& piece : pieces) pointers.push_back(&piece);
+    HEDDLE_ASSIGN_OR_RETURN(Value rows, JoinRows(pointers));
+    waiting_rows_ = waiting_bytes_ = 0;
+    return AddPanel(std::move(rows));
+  }
+
+  Status AddPanel(Value rows) {
+    auto panel = std::make_shared<Panel>();
+    panel->begin = rows_;
+    panel->end = rows_ += rows.shape().rows;
+    panel->held_bytes = HeldBytes(rows);
+    std::vector<PanelRoom::Leaving> leaving;
+    bool is_kept = false;
+    {
+      const std::lock_guard lock(room_.mutex());
+      set_->last_read = panel->last_read = room_.Now();
+      room_.PlaceInFile(set_.get(), panel.get(), rows);
+      is_kept = room_.TakeRoom(panel->held_bytes, set_->begun, /*may_write=*/true, &leaving);
+      if (is_kept) {
+        set_->panels.emplace(panel->begin, panel);
+        panel->rows = std::move(rows);
+        panel->is_kept = true;
+        set_->kept_bytes += panel->held_bytes;
+      }
+    }
+    if (is_kept) return room_.SendOut(std::move(leaving));
+    HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<const SpilledRows> spilled, room_.Write(*set_, *panel, rows));
+    const std::lock_guard lock(room_.mutex());
+    room_.SetSpilled(set_.get(), panel.get(), std::move(spilled));
+    set_->panels.emplace(panel->begin, panel);
+    return OkStatus();
+  }
+
+  PanelRoom& room_;
+  const std::shared_ptr<PanelSet> set_;
+  const int64_t least_panel_bytes_;
+  std::shared_ptr<const PanelsOfValue> value_;
+  int64_t rows_ = 0;  // In panels.
+  std::optional<Value> no_rows_;
+  std::vector<Value> waiting_;  // For more rows, to become a panel.
+  int64_t waiting_rows_ = 0;
+  int64_t waiting_bytes_ = 0;
+};
+
+class Store : public PanelStore {
+ public:
+  Store(SpillFiles& files, int64_t least_panel_bytes) : room_(files), least_panel_bytes_(least_panel_bytes) {}
+
+  std::unique_ptr<Collector> Collect(Shape shape, bool is_frame) override {
+    return std::make_unique<CollectorOfPanels>(room_, Begin(shape, is_frame), least_panel_bytes_);
+  }
+  std::shared_ptr<const RowPanels> Lazy(Shape shape, bool is_frame, Maker make, bool is_costly) override {
+    std::shared_ptr<PanelSet> set = Begin(shape, is_frame);
+    set->make = std::move(make);
+    set->is_costly = is_costly;
+    return std::make_shared<PanelsOfValue>(room_, std::move(set));
+  }
+  Status SetRoom(int64_t bytes) override { return room_.SetRoom(bytes); }
+  PanelStatistics Statistics() const override {
+    const std::lock_guard lock(room_.mutex());
+    return room_.Statistics();
+  }
+
+ private:
+  std::shared_ptr<PanelSet> Begin(Shape shape, bool is_frame) {
+    auto set = std::make_shared<PanelSet>();
+    set->shape = shape;
+    set->is_frame = is_frame;
+    set->begun = set->last_read = room_.Now();
+    return set;
+  }
+
+  PanelRoom room_;
+  const int64_t least_panel_bytes_;
+};
+
+}  // namespace
+
+std::unique_ptr<PanelStore> MakePanelStore(SpillFiles& files, int64_t least_panel_bytes) {
+  return std::make_unique<Store>(files, least_panel_bytes);
+}
+
+}  // namespace heddle::ops
