@@ -149,8 +149,10 @@ void Dispatcher::Handle(const Message& message) {
 }
 
 void Dispatcher::HandleForActor(const Message& message) {
-  if (message.type == MessageType::kDone && message.port == kLaunchDone)
+  if (message.type == MessageType::kDone && message.port == kLaunchDone) {
     launches_.store(launches_.load(std::memory_order_relaxed) - 1, std::memory_order_release);
+    disk_launches_ -= disk_ != nullptr && IsOnDisk(*now_->active, message.destination);
+  }
   Actor* actor = now_->active->instance->Find(message.destination);
   if (actor == nullptr || now_->active->serving[message.destination.stream()] != this) return;
   if (message.type == MessageType::kDone && message.port == kPullDone) NoteCopy(*actor);
@@ -230,24 +232,32 @@ void Dispatcher::RunKernel(ActiveRun& active, size_t number, std::span<const Val
     active.progress->AddAct(rows, active.instance->actors()[number].task().cost_ns);
 }
 
+bool Dispatcher::IsOnDisk(const ActiveRun& active, TaskId task) {
+  return active.instance->plan().streams[task.stream()].kind == StreamKind::kDisk;
+}
+
 Launch Dispatcher::Perform(Actor& actor, std::span<const Value* const> inputs, int64_t act,
                            ActResult* result) {
   ActiveRun& active = *now_->active;
   const size_t number = actor.number();
   if (!(*active.estimates)[number].IsShort() || ++short_acts_ > kMostShortActs) SendOutgoing();
-  if (device_ != nullptr && device_->has_started() &&
-      (*active.estimates)[number].NeedsDevice(/*device_is_busy=*/HasLaunches())) {
+  const bool on_disk = disk_ != nullptr && IsOnDisk(active, actor.task().id);
+  const bool device_is_busy = launches_.load(std::memory_order_relaxed) > disk_launches_;
+  if (on_disk || (device_ != nullptr && device_->has_started() &&
+                  (*active.estimates)[number].NeedsDevice(device_is_busy))) {
     launches_.store(launches_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    disk_launches_ += on_disk;
     const TaskId task = actor.task().id;
     const Message done{.destination = task,
                        .source = task,
                        .run = now_->run,
                        .type = MessageType::kDone,
                        .port = kLaunchDone};
-    device_->Launch([&active, number, inputs, act, result, mailbox = mailbox_, done] {
-      RunKernel(active, number, inputs, act, "device", result);
-      mailbox->Post(done);  // The run may be over before this returns.
-    });
+    (on_disk ? disk_ : device_)
+        ->Launch([&active, number, inputs, act, result, mailbox = mailbox_, done, on_disk] {
+          RunKernel(active, number, inputs, act, on_disk ? "disk" : "device", result);
+          mailbox->Post(done);  // The run may be over before this returns.
+        });
     return Launch::kAsynchronous;
   }
   const int64_t start_cpu_ns = ThreadCpuNs();

@@ -56,6 +56,8 @@ class Dispatcher : public ActorHost {
   void set_thread_name(std::string name) { thread_name_ = std::move(name); }
   /// Where long kernels run; nullptr: in place, as all others. Only between runs.
   void set_device(DeviceWorker* device) { device_ = device; }
+  /// Where acts of streams of kind kDisk run; they wait for files while other acts compute.
+  void set_disk(DeviceWorker* disk) { disk_ = disk; }
 
   /// Spawns the thread; kernels on it run in an arena of `threads` threads, made when the first one comes.
   void StartThread(int threads, bool set_floating_point_mode);
@@ -108,6 +110,7 @@ class Dispatcher : public ActorHost {
   void HandleForActor(const Message& message);
   /// What actors have for other ranks goes out.
   void SendOutgoing();
+  static bool IsOnDisk(const ActiveRun& active, TaskId task);
   void Abort(bool describe_waits);
   /// A pull of the actor is over: it is recorded, where the run is.
   void NoteCopy(const Actor& actor);
@@ -127,6 +130,7 @@ class Dispatcher : public ActorHost {
   RunControl& control_;
   Link* const link_;
   DeviceWorker* device_ = nullptr;
+  DeviceWorker* disk_ = nullptr;
   const std::shared_ptr<Mailbox> mailbox_ =
       std::make_shared<Mailbox>();  ///< Shared with pulls that end late.
   LocalQueue local_;
@@ -142,7 +146,8 @@ class Dispatcher : public ActorHost {
   std::atomic<uint64_t> progress_{0};
   std::atomic<bool> busy_{false};
   const std::shared_ptr<std::atomic<int>> pulls_ = std::make_shared<std::atomic<int>>(0);  ///< In flight.
-  std::atomic<int> launches_{0};  ///< On the device; changed by the own thread only.
+  std::atomic<int> launches_{0};  ///< On the device and the disk; changed by the own thread only.
+  int disk_launches_ = 0;         ///< Of them.
   MessageTimes message_times_;    ///< Debug builds only, as the next.
   int64_t kernel_cpu_ns_ = 0;
   std::atomic<bool> stop_{false};

@@ -40,6 +40,8 @@ void Lane::Open(int threads, ops::KernelContext& context) {
   if (arena_ == nullptr || arena_->threads() != threads) {
     device_ = std::make_unique<DeviceWorker>(threads, surroundings_.options.set_denormals);
     caller_.set_device(device_.get());
+    disk_ = std::make_unique<DeviceWorker>(threads, surroundings_.options.set_denormals);
+    caller_.set_disk(disk_.get());
     arena_ = std::make_unique<ops::Arena>(threads);
   }
   context_ = &context;
@@ -228,6 +230,9 @@ Status Lane::Begin(ReadyPlan& ready, uint32_t run) {
   instance.Begin(run);
   const auto is_long = [](const LaunchEstimate& estimate) { return estimate.IsLong(); };
   if (std::any_of(ready.estimates.begin(), ready.estimates.end(), is_long)) device_->Start();
+  for (uint32_t stream = 0; stream < instance.plan().streams.size(); ++stream)
+    if (instance.plan().streams[stream].kind == StreamKind::kDisk && !instance.OnStream(stream).empty())
+      disk_->Start();
   statistics_ = ready.statistics;
   {
     const std::lock_guard<std::mutex> lock(exposed_mutex_);
@@ -318,6 +323,7 @@ void Lane::LookAtInbox(bool by_caller) {
 }
 
 Dispatcher* Lane::DispatcherOf(const StreamDescription& stream) {
+  if (stream.kind == StreamKind::kDisk) return &caller_;  // It launches what waits for files.
   for (size_t i = 0; i < surroundings_.streams.size(); ++i)
     if (surroundings_.streams[i] == stream) return i == 0 ? &caller_ : surroundings_.threads[i - 1].get();
   return nullptr;

@@ -105,7 +105,8 @@ class Lane {
   const LaneSurroundings surroundings_;
   Dispatcher caller_;
   std::unique_ptr<ops::Arena> arena_;     ///< Caller only, as all down to inbox_.
-  std::unique_ptr<DeviceWorker> device_;  ///< Of `arena_`'s size.
+  std::unique_ptr<DeviceWorker> device_;  ///< Of `arena_`'s size, as
+  std::unique_ptr<DeviceWorker> disk_;    ///< this: readers make numbers of text on the way.
   ops::KernelContext own_context_;
   ops::KernelContext* context_ = nullptr;
   ReadyPlans plans_;

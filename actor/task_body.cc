@@ -112,8 +112,7 @@ const StagedNode* FindStaged(const Plan& plan, NodeId node) {
 
 KernelBody::Work KernelBody::WorkOf(const Task& task, const Node* node) {
   if (task.phase == Phase::kReady) return Work::kForward;
-  if (task.phase == Phase::kPanels)
-    return task.kind == TaskKind::kAccumulate ? Work::kCollect : Work::kLazy;
+  if (task.phase == Phase::kPanels) return task.kind == TaskKind::kAccumulate ? Work::kCollect : Work::kLazy;
   switch (task.kind) {
     case TaskKind::kCopy:
     case TaskKind::kRepeat: return Work::kForward;
@@ -298,8 +297,9 @@ Result<Value> KernelBody::Collect(Prepared& prepared, const Value& rows, int64_t
 Status KernelBody::RunKernel(const Prepared& prepared, std::span<const Value* const> inputs, int64_t act,
                              std::span<Value> results) const {
   const Task& task = *prepared.task;
-  const RowRange rows =
-      RowsOfAct(task, task.kind == TaskKind::kUnpack ? act % task.rate : task.panel_rows > 0 ? act : 0);
+  const RowRange rows = RowsOfAct(task, task.kind == TaskKind::kUnpack ? act % task.rate
+                                        : task.panel_rows > 0          ? act
+                                                                       : 0);
   if (prepared.node == nullptr) return Internal("task {} has no node", task.id.index());
   std::optional<ops::StagePlace> stage;
   if (task.phase == Phase::kStage) {

@@ -20,6 +20,7 @@ namespace heddle::scheduler {
 namespace {
 
 constexpr RegisterId kNone = -1;
+constexpr int32_t kSlotsOfDisk = 2;
 
 // What the plan does with one task.
 struct TaskRole {
@@ -27,8 +28,8 @@ struct TaskRole {
   bool is_lazy = false;      // It makes a handle to rows that are made when they are read.
   ops::RowRule rule = ops::RowRule::kWhole;
   int64_t begin = 0, end = 0;  // Its rows, all panels together.
-  int pass = 0;                // Of a panelled task: the level of its pass. Else that of the passes before it.
-  size_t region = 0;           // Of a panelled task: its pass.
+  int pass = 0;       // Of a panelled task: the level of its pass. Else that of the passes before it.
+  size_t region = 0;  // Of a panelled task: its pass.
 };
 
 // The panelled tasks that act in turns, panel by panel.
@@ -46,7 +47,13 @@ class RankPanels {
  public:
   RankPanels(const Plan& old, Plan* plan, std::map<RegisterId, RegisterId>* replaced,
              std::span<const Task> tasks, const PanelOptions& options)
-      : old_(old), plan_(*plan), replaced_(replaced), tasks_(tasks), options_(options), places_(tasks), roles_(tasks.size()) {
+      : old_(old),
+        plan_(*plan),
+        replaced_(replaced),
+        tasks_(tasks),
+        options_(options),
+        places_(tasks),
+        roles_(tasks.size()) {
     for (const Task& task : tasks_) {
       uint32_t& next = next_index_[task.id.stream()];
       next = std::max(next, task.id.index() + 1);
@@ -75,8 +82,10 @@ class RankPanels {
     for (const Task& task : tasks_) TellOtherRanks(task);
     // Rows that a later pass reads have been collected at the end of the pass that makes them.
     for (Item& item : order_)
-      if (item.region != nullptr) Flush(*item.region);
-      else result_.push_back(std::move(item.task));
+      if (item.region != nullptr)
+        Flush(*item.region);
+      else
+        result_.push_back(std::move(item.task));
     return std::move(result_);
   }
 
@@ -91,32 +100,45 @@ class RankPanels {
     return task.node == kNoNode ? nullptr : &old_.graph[task.node];
   }
   const ValueInfo& InfoOf(RegisterId id) const { return plan_.registers[Index(id)].info; }
-  // The task of this rank that makes a register; kNone of another rank's.
-  size_t ProducerOf(RegisterId id) const { return places_.Of(plan_.registers[Index(id)].producer); }
-  bool IsPanelled(RegisterId id) const {
-    if (id == kNone) return false;
-    const size_t producer = ProducerOf(id);
-    return producer != TaskPlaces::kNone && roles_[producer].is_panelled && !plan_.registers[Index(id)].control &&
-           !IsList(id);
+  // The task of the old plan, of this rank, that makes a register; kNone of another rank's, and of new ones.
+  size_t ProducerOf(RegisterId id) const {
+    return Index(id) < old_.registers.size() ? places_.Of(old_.registers[Index(id)].producer)
+                                             : TaskPlaces::kNone;
   }
-  // A list of tree nodes: of each panel some.
-  bool IsList(RegisterId id) const {
-    const size_t producer = ProducerOf(id);
-    if (producer == TaskPlaces::kNone || !roles_[producer].is_panelled) return false;
-    const TaskRole& role = roles_[producer];
-    if (role.rule == ops::RowRule::kReduce) return true;
-    if (role.rule != ops::RowRule::kMixed) return false;
+  bool IsControl(RegisterId id) const { return plan_.registers[Index(id)].control; }
+  bool Reduces(size_t i) const {
+    return roles_[i].rule == ops::RowRule::kReduce || roles_[i].rule == ops::RowRule::kMixed;
+  }
+
+  // What a register of the old plan is in the new one.
+  enum class Content : uint8_t {
+    kWhole,   // What it was.
+    kRows,    // Of a panel each.
+    kList,    // A list of tree nodes of each panel.
+    kResult,  // Of a reduction: whole, when its pass is over.
+    kDone,    // Control, of each act.
+  };
+  Content ContentOf(RegisterId id) const {
+    const size_t producer = id == kNone ? TaskPlaces::kNone : ProducerOf(id);
+    if (producer == TaskPlaces::kNone || !roles_[producer].is_panelled) return Content::kWhole;
     const Task& task = tasks_[producer];
-    const auto at = std::find(task.produced.begin(), task.produced.end(), id) - task.produced.begin();
-    const Node& node = old_.graph[task.node];
-    return static_cast<size_t>(at) < ResultsOf(node).size() &&
-           ops::FindOperator(node.op)->reduces(node, static_cast<size_t>(at));
+    const bool finishes = Reduces(producer) && task.phase == Phase::kWhole;
+    if (IsControl(id)) return finishes ? Content::kResult : Content::kDone;
+    if (!Reduces(producer) || !IsReduced(task, id)) return Content::kRows;
+    return finishes ? Content::kResult : Content::kList;
   }
+  bool IsReduced(const Task& task, RegisterId id) const {
+    const Node& node = old_.graph[task.node];
+    if (roles_[places_.Of(task.id)].rule == ops::RowRule::kReduce) return true;
+    const auto at = std::find(task.produced.begin(), task.produced.end(), id) - task.produced.begin();
+    return ops::FindOperator(node.op)->reduces(node, static_cast<size_t>(at));
+  }
+  bool IsPanelled(RegisterId id) const { return ContentOf(id) == Content::kRows; }
   // A live-in that is there as panels, or rows that can be made at any time.
   bool IsHandle(RegisterId id) const {
     const size_t producer = ProducerOf(id);
     if (producer == TaskPlaces::kNone) return false;
-    if (roles_[producer].is_lazy) return !plan_.registers[Index(id)].control;
+    if (roles_[producer].is_lazy) return !IsControl(id);
     const Node* const node = NodeOf(tasks_[producer]);
     return node != nullptr && node->Is("variable") && tasks_[producer].kind == TaskKind::kSource &&
            options_.panelled.contains(node->Text("name"));
@@ -180,7 +202,7 @@ class RankPanels {
     if (!roles_[i].is_lazy) return;
     std::optional<size_t> region;
     for (const RegisterId id : tasks_[i].produced) {
-      if (plan_.registers[Index(id)].control) continue;
+      if (IsControl(id)) continue;
       for (const TaskId reader : old_.registers[Index(id)].consumers) {
         const size_t at = places_.Of(reader);
         if (at == TaskPlaces::kNone || !roles_[at].is_panelled || !SameRows(roles_[i], roles_[at])) return;
@@ -221,10 +243,10 @@ class RankPanels {
     if (!roles_[i].is_panelled) return;
     const Node& node = old_.graph[tasks_[i].node];
     const ops::Operator& op = *ops::FindOperator(node.op);
-    if (op.may_fail || roles_[i].rule == ops::RowRule::kReduce || roles_[i].rule == ops::RowRule::kMixed) return;
+    if (op.may_fail || Reduces(i)) return;
     int first = INT32_MAX;
     for (const RegisterId id : tasks_[i].produced) {
-      if (plan_.registers[Index(id)].control) return;
+      if (IsControl(id)) return;
       for (const TaskId reader : old_.registers[Index(id)].consumers) {
         const size_t at = places_.Of(reader);
         if (at == TaskPlaces::kNone || !roles_[at].is_panelled || !SameRows(roles_[i], roles_[at])) return;
@@ -285,7 +307,9 @@ class RankPanels {
     double row_bytes = 0;
     int64_t total = region->end;
     const auto add = [&](RegisterId id) {
-      if (id == kNone || plan_.registers[Index(id)].control || IsList(id)) return;
+      if (id == kNone || IsControl(id)) return;
+      const Content content = ContentOf(id);
+      if (content == Content::kList || content == Content::kResult) return;
       const ValueInfo& info = InfoOf(id);
       if (info.IsTabular() && info.IsSized() && info.shape.rows > 0)
         row_bytes += ops::BytesToMove(info) / static_cast<double>(info.shape.rows);
@@ -294,20 +318,32 @@ class RankPanels {
       total = std::max(total, tasks_[i].total_rows);
       for (const RegisterId id : tasks_[i].produced) add(id);
       for (size_t input = 0; input < tasks_[i].consumed.size(); ++input)
-        if (!IsPanelled(tasks_[i].consumed[input]) && ReadsRows(tasks_[i], input)) add(tasks_[i].consumed[input]);
+        if (!IsPanelled(tasks_[i].consumed[input]) && ReadsRows(tasks_[i], input))
+          add(tasks_[i].consumed[input]);
     }
     const int64_t granule = Granule(total);
     const double rows = static_cast<double>(options_.pass_bytes) / std::max(row_bytes, 1.0);
-    const auto granules = static_cast<int64_t>(
-        std::clamp(rows / static_cast<double>(granule), 1.0, static_cast<double>(CeilDivide(total, granule))));
+    const auto granules = static_cast<int64_t>(std::clamp(rows / static_cast<double>(granule), 1.0,
+                                                          static_cast<double>(CeilDivide(total, granule))));
     region->height = FloorPowerOfTwo(granules) * granule;
   }
 
   // ---- Writing.
+  TaskId NewId(TaskId like, uint32_t stream) {
+    return TaskId::Make(like.rank(), like.device(), stream, next_index_[stream]++);
+  }
+  // What waits for files acts beside what computes.
+  void PutOnDisk(Task* task) {
+    const auto is_disk = [](const StreamDescription& stream) { return stream.kind == StreamKind::kDisk; };
+    auto found = std::find_if(plan_.streams.begin(), plan_.streams.end(), is_disk);
+    if (found == plan_.streams.end())
+      found = plan_.streams.insert(found,
+                                   {.kind = StreamKind::kDisk, .name = std::string(Name(StreamKind::kDisk))});
+    task->id = NewId(task->id, static_cast<uint32_t>(found - plan_.streams.begin()));
+  }
   Task NewTask(TaskKind kind, Phase phase, const Task& like) {
     Task task;
-    const uint32_t stream = like.id.stream();
-    task.id = TaskId::Make(like.id.rank(), like.id.device(), stream, next_index_[stream]++);
+    task.id = NewId(like.id, like.id.stream());
     task.kind = kind;
     task.phase = phase;
     task.node = like.node;
@@ -326,7 +362,8 @@ class RankPanels {
   }
   void Read(Task* task, RegisterId id) {
     std::vector<TaskId>& consumers = plan_.registers[Index(id)].consumers;
-    if (std::find(consumers.begin(), consumers.end(), task->id) == consumers.end()) consumers.push_back(task->id);
+    if (std::find(consumers.begin(), consumers.end(), task->id) == consumers.end())
+      consumers.push_back(task->id);
   }
   void Consume(Task* task, RegisterId id) {
     task->consumed.push_back(id);
@@ -354,6 +391,7 @@ class RankPanels {
     const size_t producer = ProducerOf(id);
     Region& region = regions_[roles_[producer].region];
     Task task = NewTask(TaskKind::kAccumulate, Phase::kPanels, tasks_[producer]);
+    PutOnDisk(&task);
     task.rate = region.panels();
     SetPanels(&task, region, region.end - region.begin);
     Consume(&task, id);
@@ -395,6 +433,7 @@ class RankPanels {
 
   // That a panelled task has done all its acts.
   RegisterId DoneOf(RegisterId id) {
+    if (ContentOf(id) != Content::kDone) return id;
     const auto found = handles_.find(id);
     if (found != handles_.end()) return found->second;
     const size_t producer = ProducerOf(id);
@@ -412,7 +451,7 @@ class RankPanels {
   // What a task that is not panelled reads in place of a register.
   RegisterId WholeOf(RegisterId id, const Task& reader) {
     if (id == kNone) return id;
-    if (IsList(id)) return PackedOf(id);
+    if (ContentOf(id) == Content::kList) return PackedOf(id);
     const ValueInfo info = old_.registers[Index(id)].info;
     const Node* const node = NodeOf(reader);
     const bool is_kept = node != nullptr && node->Is("assign") &&
@@ -433,9 +472,7 @@ class RankPanels {
         continue;
       Task reader;
       reader.id = task.id;
-      const size_t at = places_.Of(task.id);
-      const bool is_done = roles_[at].is_panelled && plan_.registers[Index(id)].control;
-      const RegisterId whole = is_done ? DoneOf(id) : WholeOf(id, reader);
+      const RegisterId whole = IsControl(id) ? DoneOf(id) : WholeOf(id, reader);
       if (whole != id) (*replaced_)[id] = whole;
     }
   }
@@ -445,11 +482,7 @@ class RankPanels {
     task.consumed.clear();
     task.control_in.clear();
     for (const RegisterId id : tasks_[i].consumed) Consume(&task, WholeOf(id, tasks_[i]));
-    for (const RegisterId id : tasks_[i].control_in) {
-      const size_t producer = ProducerOf(id);
-      const bool is_panelled = producer != TaskPlaces::kNone && roles_[producer].is_panelled;
-      Await(&task, is_panelled ? DoneOf(id) : id);
-    }
+    for (const RegisterId id : tasks_[i].control_in) Await(&task, DoneOf(id));
     if (roles_[i].is_lazy) {
       task.kind = TaskKind::kCompute;
       task.phase = Phase::kPanels;
@@ -467,8 +500,12 @@ class RankPanels {
     task.row_begin = 0;
     task.row_end = task.total_rows = region->end - region->begin;
     task.panel_rows = region->height;
+    const bool is_elsewhere = plan_.registers[Index(source)].bytes == 0;
+    if (is_elsewhere) PutOnDisk(&task);
     Consume(&task, source);
     found->second = NewRegister(&task, PanelInfo(whole, *region));
+    // One is read while the one before is computed with.
+    if (is_elsewhere) plan_.registers[Index(found->second)].slots = kSlotsOfDisk;
     const RegisterId made = found->second;
     region->starts.push_back(std::move(task));
     return made;
@@ -504,9 +541,9 @@ class RankPanels {
     Task task = old;
     task.consumed.clear();
     task.control_in.clear();
-    const bool reduces = roles_[i].rule == ops::RowRule::kReduce || roles_[i].rule == ops::RowRule::kMixed;
-    const bool was_whole = old.phase == Phase::kWhole;
+    const bool reduces = Reduces(i);
     SetPanels(&task, *region, old.total_rows);
+    if (task.cost_ns > 0) task.cost_ns = std::max<int64_t>(1, task.cost_ns / region->panels());
     if (reduces) task.phase = Phase::kPartial;
     // Without panels among its inputs it makes one at a time from whole ones.
     bool has_panels = false;
@@ -515,15 +552,18 @@ class RankPanels {
     if (!has_panels) {
       task.kind = TaskKind::kUnpack;
       task.rate = region->panels();
+      if (ops::FindOperator(old_.graph[old.node].op)->files) PutOnDisk(&task);
+      for (const RegisterId id : task.produced) {
+        plan_.registers[Index(id)].producer = task.id;
+        if (task.id != old.id && !IsControl(id)) plan_.registers[Index(id)].slots = kSlotsOfDisk;
+      }
     } else {
       task.kind = TaskKind::kCompute;
     }
     for (size_t input = 0; input < old.consumed.size(); ++input)
       Consume(&task, PanelledInput(region, old, input, has_panels));
     for (const RegisterId id : old.control_in) {
-      const size_t producer = ProducerOf(id);
-      const bool is_panelled = producer != TaskPlaces::kNone && roles_[producer].is_panelled;
-      RegisterId source = is_panelled ? DoneOf(id) : id;
+      RegisterId source = DoneOf(id);
       if (has_panels) source = RepeatedIn(region, source, old);
       Await(&task, source);
     }
@@ -534,12 +574,11 @@ class RankPanels {
     }
     for (const RegisterId id : task.produced) {
       Register& reg = plan_.registers[Index(id)];
-      if (reg.control || IsList(id)) continue;
+      if (!IsPanelled(id)) continue;
       reg.info = PanelInfo(reg.info, *region);
       reg.bytes = KnownBytes(reg.info);
     }
-    if (reduces && was_whole)
-      AddFinish(region, i, &task);
+    if (reduces && old.phase == Phase::kWhole) AddFinish(region, i, &task);
     (task.kind == TaskKind::kUnpack || task.kind == TaskKind::kSource ? region->starts : region->acts)
         .push_back(std::move(task));
   }
@@ -606,7 +645,7 @@ class RankPanels {
   const TaskPlaces places_;
   std::vector<TaskRole> roles_;
   std::vector<Region> regions_;
-  std::map<uint32_t, uint32_t> next_index_;  // By stream.
+  std::map<uint32_t, uint32_t> next_index_;   // By stream.
   std::map<RegisterId, RegisterId> handles_;  // What a panelled register is when its pass is over.
   std::map<RegisterId, RegisterId> gathered_;
   std::map<std::tuple<size_t, RegisterId, bool>, RegisterId> spread_;
@@ -627,7 +666,8 @@ Plan InPanels(const Plan& plan, const PanelOptions& options) {
     const uint32_t rank = plan.tasks[first].id.rank();
     while (last < plan.tasks.size() && plan.tasks[last].id.rank() == rank) ++last;
     std::vector<Task> tasks =
-        RankPanels(plan, &result, &replaced, std::span(plan.tasks).subspan(first, last - first), options).Run();
+        RankPanels(plan, &result, &replaced, std::span(plan.tasks).subspan(first, last - first), options)
+            .Run();
     for (Task& task : tasks) result.tasks.push_back(std::move(task));
     first = last;
   }

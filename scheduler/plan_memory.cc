@@ -97,8 +97,8 @@ class RankMemory {
         }
       if (task.kind == TaskKind::kRepeat || task.kind == TaskKind::kUnpack) acts[i] *= task.rate;
       if (acts[i] == 1) continue;
-      const bool continues = i > 0 && pass_of_[i - 1] != kNoPass &&
-                             !(Collects(TaskAt(i - 1)) && Spreads(task));
+      const bool continues =
+          i > 0 && pass_of_[i - 1] != kNoPass && !(Collects(TaskAt(i - 1)) && Spreads(task));
       if (!continues) passes_.push_back({.begin = i});
       Pass& pass = passes_.back();
       pass.end = i + 1;

@@ -56,12 +56,14 @@ Result<Plan> CompleteInPanels(const Plan& plan, const ScheduleOptions& options) 
                       .pass_bytes = std::min(kMostPassBytes, memory / kPartsOfMemory),
                       .whole_bytes = memory / kPartsOfWhole};
   if (options.panel_bytes > 0)
-    panels = {.panelled = options.panelled, .least_bytes = 0, .pass_bytes = options.panel_bytes, .whole_bytes = 0};
+    panels = {
+        .panelled = options.panelled, .least_bytes = 0, .pass_bytes = options.panel_bytes, .whole_bytes = 0};
   for (;; panels.pass_bytes /= 2) {
     Plan tried = InPanels(plan, panels);
     const Status status = Complete(&tried, options);
     if (status.ok()) return tried;
-    if (status.code() != StatusCode::kResourceExhausted || panels.pass_bytes <= kLeastPassBytes) return status;
+    if (status.code() != StatusCode::kResourceExhausted || panels.pass_bytes <= kLeastPassBytes)
+      return status;
   }
 }
 

@@ -106,6 +106,7 @@ Json ToJson(const engine::SessionOptions& options) {
           {"threads", options.threads},
           {"min_distributed_bytes", options.min_distributed_bytes},
           {"memory_bytes", options.memory_bytes},
+          {"panel_bytes", options.panel_bytes},
           {"seed", options.seed},
           {"disabled_passes", ToJson(options.disabled_passes)},
           {"plans", ToJson(options.plans)},
@@ -125,6 +126,7 @@ void ReadOptions(const Json& json, engine::SessionOptions* options) {
   Read(json, "threads", &options->threads);
   Read(json, "min_distributed_bytes", &options->min_distributed_bytes);
   Read(json, "memory_bytes", &options->memory_bytes);
+  Read(json, "panel_bytes", &options->panel_bytes);
   Read(json, "seed", &options->seed);
   Read(json, "disabled_passes", &options->disabled_passes);
   Read(json, "plans", &options->plans);

@@ -9,7 +9,7 @@ namespace heddle {
 namespace {
 
 constexpr std::array<std::string_view, 1> kDeviceTypes = {"cpu"};
-constexpr std::array<std::string_view, 3> kStreamKinds = {"compute", "host", "network"};
+constexpr std::array<std::string_view, 4> kStreamKinds = {"compute", "host", "network", "disk"};
 
 }  // namespace
 

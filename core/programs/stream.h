@@ -28,6 +28,7 @@ enum class StreamKind : uint8_t {
   kCompute,  ///< Kernels, parallel inside.
   kHost,     ///< Prints, writes, reads of metadata: side effects in program order.
   kNetwork,  ///< Copies from other ranks; asynchronous.
+  kDisk,     ///< Panels of files; asynchronous. Of plans in panels alone.
 };
 
 /// A FIFO of work on one device; one OS thread serves it.
@@ -39,11 +40,11 @@ struct StreamDescription {
 };
 
 std::string_view Name(DeviceType type);  ///< "cpu"
-std::string_view Name(StreamKind kind);  ///< "compute", "host", "network"
+std::string_view Name(StreamKind kind);  ///< "compute", "host", "network", "disk"
 std::optional<DeviceType> ParseDeviceType(std::string_view name);
 std::optional<StreamKind> ParseStreamKind(std::string_view name);
 
-/// The streams of a rank today: one of each kind, all of its one CPU. The place of a stream in such a list is
+/// The streams of a rank: one of each kind but the disk, all of its one CPU. The place of a stream in such a list is
 /// its number in task ids.
 std::vector<StreamDescription> StandardStreams();
 

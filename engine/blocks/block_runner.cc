@@ -66,11 +66,6 @@ Status BlockRunner::PutTogether(Variable* variable) {
   });
 }
 
-Status BlockRunner::PutTogether(const std::vector<std::string>& names, VariableTable* frame) {
-  for (const std::string& name : names) HEDDLE_RETURN_IF_ERROR(PutTogether(frame->FindMutable(name)));
-  return OkStatus();
-}
-
 Status BlockRunner::PutTogether(VariableTable* frame) {
   for (auto& [name, variable] : frame->variables()) HEDDLE_RETURN_IF_ERROR(PutTogether(&variable));
   return OkStatus();

@@ -55,10 +55,9 @@ class BlockRunner : public GraphRunner {
   /// variables of a frame, or ends it.
   Status Settle() { return grown_.empty() ? OkStatus() : SettleGrown(); }
   /// Values that are panels come into memory, of variables that something else than a plan reads: of those
-  /// that a step on lists or a parfor reads or writes itself, of these names, of a whole frame.
+  /// that a step on lists or a parfor reads or writes itself, of a whole frame.
   /// kResourceExhausted when they do not fit.
   Status PutTogether(const Block& step, VariableTable* frame);
-  Status PutTogether(const std::vector<std::string>& names, VariableTable* frame);
   Status PutTogether(VariableTable* frame);
   Status RunForAll(int32_t block, const Graph& graph, uint64_t history,
                    const std::vector<std::string>& wanted, VariableTable* frame) override;

@@ -50,7 +50,7 @@ class RankSession : public Session {
         runtime_(program_, options_, environment_, context_),
         blocks_(options_, environment_, context_, runtime_, RandomSeeds(options_.seed)) {
     context_.fused = &fused_;
-    context_.panels = panels_.get();
+    context_.panels = environment_.panels != nullptr ? environment_.panels : panels_.get();
     RandomSeeds::Connect(&program_);
     // What it takes of the program and the context is there by now.
     iterations_ = std::make_unique<SharedIterations>(program_, options_, environment_, context_, runtime_,
@@ -156,6 +156,9 @@ class RankSession : public Session {
       statistics.recursions.push_back(std::move(text));
     for (const auto& [form, times] : blocks_.recursions().bodies().EvaluationCounts())
       statistics.recursion_forms[form] += times;
+    const ops::PanelStatistics panels = context_.panels->Statistics();
+    statistics.spilled_bytes = panels.written_bytes;
+    statistics.unspilled_bytes = panels.read_bytes;
     statistics.peak_bytes = BlockPool::Process().Statistics().peak_in_use_bytes;
   }
 
@@ -167,7 +170,7 @@ class RankSession : public Session {
   std::shared_ptr<codegen::GeneratedCode> code_;
   ops::FusedRuntime fused_;
   // Values of variables may be of the store: it outlives them.
-  const std::unique_ptr<ops::SpillFiles> spill_files_ = ops::MakeSpillFiles("");
+  const std::unique_ptr<ops::SpillFiles> spill_files_ = ops::MakeSpillFiles(environment_.spill_folder);
   const std::unique_ptr<ops::PanelStore> panels_ = ops::MakePanelStore(*spill_files_);
   SessionRuntime runtime_;
   BlockRunner blocks_;

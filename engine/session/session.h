@@ -16,6 +16,7 @@
 #include "engine/variables/session_options.h"
 #include "engine/variables/variables.h"
 #include "ops/base/kernel.h"
+#include "ops/panels/panel_store.h"
 
 namespace heddle {
 class ProgressBoard;
@@ -47,6 +48,10 @@ struct SessionEnvironment {
   std::function<void(const Plan& plan)>
       observe_plan;                   ///< Called for every plan this rank makes or receives; may be empty.
   BetweenBlocks between_blocks;       ///< May be empty.
+  /// Where its panels are; it outlives the variables of the session. nullptr: the session has a store of its
+  /// own, and leaves no panels in `variables`.
+  ops::PanelStore* panels = nullptr;
+  std::string spill_folder;           ///< Of its own store; "": that of temporary files.
   Recorder* recorder = nullptr;       ///< Of all that runs; nullptr: nothing is recorded.
   ProgressBoard* progress = nullptr;  ///< Told what the session is at; nullptr: nobody looks.
   /// Run() begins with them, and puts what it leaves there if it ends well. nullptr: it begins with none.

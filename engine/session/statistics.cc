@@ -40,6 +40,8 @@ constexpr Field kFields[] = {
     {"code_ns", &SessionStatistics::code_ns},
     {"fusion_fallbacks", &SessionStatistics::fusion_fallbacks},
     {"peak_bytes", &SessionStatistics::peak_bytes},
+    {"spilled_bytes", &SessionStatistics::spilled_bytes},
+    {"unspilled_bytes", &SessionStatistics::unspilled_bytes},
     {"operators_ns", &SessionStatistics::operators_ns},
 };
 

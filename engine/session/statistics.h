@@ -78,6 +78,8 @@ struct SessionStatistics {
   int64_t code_ns = 0;              ///< Time of both.
   int64_t fusion_fallbacks = 0;     ///< Fused operators that had to be interpreted.
   int64_t peak_bytes = 0;           ///< Most matrix memory alive at once.
+  int64_t spilled_bytes = 0;        ///< Of panels, to spill files,
+  int64_t unspilled_bytes = 0;      ///< and from them.
   int64_t operators_ns = 0;         ///< Of a run that is recorded: in operators, of all threads together.
   ops::MachineConstants constants;  ///< That plans were chosen by.
   std::vector<FusedOperatorStatistics> fused;           ///< By descending time.

@@ -20,6 +20,8 @@ struct SessionOptions {
   /// All plans are in panels that take about so many bytes in a pass, whatever the memory; 0: plans that
   /// would not fit are, with the highest panels that do.
   int64_t panel_bytes = 0;
+  bool require_streaming = false;  ///< A plan in panels in which a value is whole that would not fit, is
+                                   ///< refused, and tells which.
   int64_t seed = -1;                         ///< Of the job, for rand() without a seed. -1: whoever starts
                                              ///< the job draws one.
   std::vector<std::string> disabled_passes;  ///< Of the compiler, by name.

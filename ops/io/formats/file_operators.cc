@@ -148,8 +148,7 @@ Result<Value> RunWrite(const KernelCall& call) {
   const std::string path = call.inputs[1]->scalar().ToText();
   const bool of_list = FileTypeOf(call.node).data_type == DataType::kList;
   const Status status = of_list ? FinishList(call.inputs[0]->scalar().ToText(), path, *call.context.files)
-                        : call.phase == Phase::kFinish
-                            ? FinishStagedWrite(call, path, options)
+                        : call.phase == Phase::kFinish ? FinishStagedWrite(call, path, options)
                         : call.inputs[0]->IsPanels()
                             ? WritePanels(call, path, options)
                             : WriteValue(*call.inputs[0], path, options, *call.context.files);
