@@ -123,7 +123,9 @@ class FilesOnDisk : public SpillFiles {
       if (!file.ok() && errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOENT)
         return CannotCreate(errno);
     }
-    if (!file.ok()) HEDDLE_ASSIGN_OR_RETURN(file, CreateUnderName(folder.get()));
+    if (!file.ok()) {
+      HEDDLE_ASSIGN_OR_RETURN(file, CreateUnderName(folder.get()));
+    }
     return std::unique_ptr<SpillFile>(std::make_unique<FileOnDisk>(std::move(file), path_));
   }
 

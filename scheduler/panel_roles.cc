@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/panel_roles.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "core/values/sizes.h"
+#include "ops/base/split.h"
+
+namespace heddle::scheduler {
+namespace {
+
+constexpr RegisterId kNone = -1;
+
+bool SameRows(const TaskRole& a, const TaskRole& b) { return a.begin == b.begin && a.end == b.end; }
+
+}  // namespace
+
+PanelRoles::PanelRoles(const Plan& plan, std::span<const Task> tasks, const PanelOptions& options)
+    : plan_(plan), tasks_(tasks), options_(options), places_(tasks), roles_(tasks.size()) {
+  for (size_t i = 0; i < tasks_.size(); ++i) FindRole(i);
+  for (size_t i = 0; i < tasks_.size(); ++i) FindPass(i);
+  for (size_t i = tasks_.size(); i-- > 0;) Postpone(i);
+  for (size_t i = 0; i < tasks_.size(); ++i) FindPassOfWhole(i);
+  FindRegions();
+  for (size_t i = 0; i < tasks_.size(); ++i) MakeAtOnce(i);
+  for (PanelRegion& region : regions_) ChooseHeight(&region);
+}
+
+const ValueInfo& PanelRoles::InfoOf(RegisterId id) const { return plan_.registers[Index(id)].info; }
+
+// The task of the old plan, of this rank, that makes a register; kNone of another rank's, and of new ones.
+size_t PanelRoles::ProducerOf(RegisterId id) const {
+  return Index(id) < plan_.registers.size() ? places_.Of(plan_.registers[Index(id)].producer)
+                                            : TaskPlaces::kNone;
+}
+
+PanelRoles::Content PanelRoles::ContentOf(RegisterId id) const {
+  const size_t producer = id == kNone ? TaskPlaces::kNone : ProducerOf(id);
+  if (producer == TaskPlaces::kNone || !roles_[producer].is_panelled) return Content::kWhole;
+  const Task& task = tasks_[producer];
+  const bool finishes = Reduces(producer) && task.phase == Phase::kWhole;
+  if (IsControl(id)) return finishes ? Content::kResult : Content::kDone;
+  if (!Reduces(producer) || !IsReduced(task, id)) return Content::kRows;
+  return finishes ? Content::kResult : Content::kList;
+}
+
+bool PanelRoles::IsReduced(const Task& task, RegisterId id) const {
+  const Node& node = plan_.graph[task.node];
+  if (roles_[places_.Of(task.id)].rule == ops::RowRule::kReduce) return true;
+  const auto at = std::find(task.produced.begin(), task.produced.end(), id) - task.produced.begin();
+  return ops::FindOperator(node.op)->reduces(node, static_cast<size_t>(at));
+}
+
+// A live-in that is there as panels, or rows that can be made at any time.
+bool PanelRoles::IsHandle(RegisterId id) const {
+  const size_t producer = ProducerOf(id);
+  if (producer == TaskPlaces::kNone) return false;
+  if (roles_[producer].is_lazy) return !IsControl(id);
+  const Node* const node = NodeOf(tasks_[producer]);
+  return node != nullptr && node->Is("variable") && tasks_[producer].kind == TaskKind::kSource &&
+         options_.panelled.contains(node->Text("name"));
+}
+
+bool PanelRoles::IsLarge(const ValueInfo& info) const {
+  return info.IsTabular() && info.IsSized() &&
+         ops::BytesToMove(info) >= static_cast<double>(options_.least_bytes) &&
+         info.shape.rows > Granule(info.shape.rows);
+}
+
+std::vector<ValueInfo> PanelRoles::InfosOf(const Node& node) const {
+  std::vector<ValueInfo> infos;
+  for (const NodeId input : node.inputs)
+    infos.push_back(input == kNoNode ? ValueInfo() : plan_.graph[input].info);
+  return infos;
+}
+
+// Whether a task reads this input row by row.
+bool PanelRoles::ReadsRows(const Task& task, size_t i) const {
+  const Node& node = plan_.graph[task.node];
+  return i < node.inputs.size() &&
+         ops::InputUseOf(node, InfosOf(node), static_cast<int>(i)) == ops::InputUse::kRows;
+}
+
+// Whether the task reads rows from a handle as it needs them.
+bool PanelRoles::TakesPanels(const Task& task) const {
+  if (task.phase == Phase::kShape) return task.kind == TaskKind::kCompute;
+  const Node* const node = NodeOf(task);
+  return node != nullptr && task.phase == Phase::kWhole && ops::HasRole(*node, ops::Role::kWrite);
+}
+
+void PanelRoles::FindRole(size_t i) {
+  const Task& task = tasks_[i];
+  TaskRole& role = roles_[i];
+  const Node* const node = NodeOf(task);
+  if (node == nullptr || task.axis != Axis::kRows || task.row_end <= task.row_begin) return;
+  const bool computes = task.kind == TaskKind::kCompute || task.kind == TaskKind::kSource;
+  if (!computes || (task.phase != Phase::kWhole && task.phase != Phase::kPartial)) return;
+  const ops::Operator* const op = ops::FindOperator(node->op);
+  if (op == nullptr || op->effect) return;
+  const std::vector<ValueInfo> infos = InfosOf(*node);
+  const ops::RowRule rule = ops::RowRuleOf(*node, infos);
+  bool wanted = false;
+  for (size_t input = 0; input < task.consumed.size(); ++input) {
+    const RegisterId id = task.consumed[input];
+    if (id == kNone || !ReadsRows(task, input)) continue;
+    wanted |= IsPanelled(id) || IsHandle(id) || IsLarge(InfoOf(id));
+  }
+  if (rule == ops::RowRule::kRowWise || rule == ops::RowRule::kGenerate)
+    for (const RegisterId id : task.produced)
+      wanted |= !plan_.registers[Index(id)].control && IsLarge(InfoOf(id));
+  if (!wanted || rule == ops::RowRule::kWhole) return;
+  const bool is_lazy = rule == ops::RowRule::kGenerate;
+  role = {.is_panelled = !is_lazy,
+          .is_lazy = is_lazy,
+          .rule = rule,
+          .begin = task.row_begin,
+          .end = task.row_end};
+}
+
+// Rows that one pass alone reads are made there.
+void PanelRoles::MakeAtOnce(size_t i) {
+  if (!roles_[i].is_lazy) return;
+  std::optional<size_t> region;
+  for (const RegisterId id : tasks_[i].produced) {
+    if (IsControl(id)) continue;
+    for (const TaskId reader : plan_.registers[Index(id)].consumers) {
+      const size_t at = places_.Of(reader);
+      if (at == TaskPlaces::kNone || !roles_[at].is_panelled || !SameRows(roles_[i], roles_[at])) return;
+      for (size_t input = 0; input < tasks_[at].consumed.size(); ++input)
+        if (tasks_[at].consumed[input] == id && !ReadsRows(tasks_[at], input)) return;
+      if (region && *region != roles_[at].region) return;
+      region = roles_[at].region;
+    }
+  }
+  if (!region) return;
+  roles_[i].is_lazy = false;
+  roles_[i].is_panelled = true;
+  roles_[i].region = *region;
+  roles_[i].pass = regions_[*region].pass;
+  regions_[*region].tasks.insert(regions_[*region].tasks.begin(), i);
+}
+
+template <typename Visit>
+void PanelRoles::ForInputs(size_t i, const Visit& visit) const {
+  for (const RegisterId id : tasks_[i].consumed)
+    if (id != kNone && ProducerOf(id) != TaskPlaces::kNone) visit(id, ProducerOf(id));
+  for (const RegisterId id : tasks_[i].control_in)
+    if (ProducerOf(id) != TaskPlaces::kNone) visit(id, ProducerOf(id));
+}
+
+// What comes of all panels is there when their pass is over.
+void PanelRoles::FindPass(size_t i) {
+  ForInputs(i, [&](RegisterId id, size_t producer) {
+    const TaskRole& maker = roles_[producer];
+    const bool same_pass = roles_[i].is_panelled && IsPanelled(id) && SameRows(roles_[i], maker);
+    roles_[i].pass = std::max(roles_[i].pass, maker.pass + (maker.is_panelled && !same_pass ? 1 : 0));
+  });
+}
+
+// A task whose rows only later passes read acts in the first of these, so that its rows need not be kept.
+void PanelRoles::Postpone(size_t i) {
+  if (!roles_[i].is_panelled) return;
+  const Node& node = plan_.graph[tasks_[i].node];
+  const ops::Operator& op = *ops::FindOperator(node.op);
+  if (op.may_fail || Reduces(i)) return;
+  int first = INT32_MAX;
+  for (const RegisterId id : tasks_[i].produced) {
+    if (IsControl(id)) return;
+    for (const TaskId reader : plan_.registers[Index(id)].consumers) {
+      const size_t at = places_.Of(reader);
+      if (at == TaskPlaces::kNone || !roles_[at].is_panelled || !SameRows(roles_[i], roles_[at])) return;
+      first = std::min(first, roles_[at].pass);
+    }
+  }
+  if (first != INT32_MAX) roles_[i].pass = std::max(roles_[i].pass, first);
+}
+
+void PanelRoles::FindPassOfWhole(size_t i) {
+  if (!roles_[i].is_panelled) FindPass(i);
+}
+
+// Panelled tasks of one pass are together where one reads what another makes, and where they read rows of
+// the same value.
+void PanelRoles::FindRegions() {
+  std::vector<size_t> parent(tasks_.size());
+  std::iota(parent.begin(), parent.end(), size_t{0});
+  const auto find = [&](size_t i) {
+    while (parent[i] != i) i = parent[i] = parent[parent[i]];
+    return i;
+  };
+  std::map<std::pair<RegisterId, int>, size_t> first_reader;
+  for (size_t i = 0; i < tasks_.size(); ++i) {
+    if (!roles_[i].is_panelled) continue;
+    for (size_t input = 0; input < tasks_[i].consumed.size(); ++input) {
+      const RegisterId id = tasks_[i].consumed[input];
+      if (id == kNone || !ReadsRows(tasks_[i], input)) continue;
+      const size_t producer = ProducerOf(id);
+      const bool together =
+          IsPanelled(id) && roles_[producer].pass == roles_[i].pass && SameRows(roles_[producer], roles_[i]);
+      if (together) {
+        parent[find(i)] = find(producer);
+        continue;
+      }
+      const auto [found, is_first] = first_reader.try_emplace({id, roles_[i].pass}, i);
+      if (!is_first && SameRows(roles_[found->second], roles_[i])) parent[find(i)] = find(found->second);
+    }
+  }
+  std::map<size_t, size_t> region_of;
+  for (size_t i = 0; i < tasks_.size(); ++i) {
+    if (!roles_[i].is_panelled) continue;
+    const auto [found, is_new] = region_of.try_emplace(find(i), regions_.size());
+    if (is_new) {
+      regions_.emplace_back();
+      regions_.back().pass = roles_[i].pass;
+      regions_.back().begin = roles_[i].begin;
+      regions_.back().end = roles_[i].end;
+    }
+    roles_[i].region = found->second;
+    regions_[found->second].tasks.push_back(i);
+  }
+}
+
+// As many rows as the panels of the pass may take, in granules; a power of two of them, so that panels are
+// few nodes of a reduction's tree.
+void PanelRoles::ChooseHeight(PanelRegion* region) const {
+  double row_bytes = 0;
+  int64_t total = region->end;
+  const auto add = [&](RegisterId id) {
+    if (id == kNone || IsControl(id)) return;
+    const Content content = ContentOf(id);
+    if (content == Content::kList || content == Content::kResult) return;
+    const ValueInfo& info = InfoOf(id);
+    if (info.IsTabular() && info.IsSized() && info.shape.rows > 0)
+      row_bytes += ops::BytesToMove(info) / static_cast<double>(info.shape.rows);
+  };
+  for (const size_t i : region->tasks) {
+    total = std::max(total, tasks_[i].total_rows);
+    for (const RegisterId id : tasks_[i].produced) add(id);
+    for (size_t input = 0; input < tasks_[i].consumed.size(); ++input)
+      if (!IsPanelled(tasks_[i].consumed[input]) && ReadsRows(tasks_[i], input))
+        add(tasks_[i].consumed[input]);
+  }
+  const int64_t granule = Granule(total);
+  const double rows = static_cast<double>(options_.pass_bytes) / std::max(row_bytes, 1.0);
+  const auto granules = static_cast<int64_t>(
+      std::clamp(rows / static_cast<double>(granule), 1.0, static_cast<double>(CeilDivide(total, granule))));
+  region->height = FloorPowerOfTwo(granules) * granule;
+}
+
+}  // namespace heddle::scheduler

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/programs/task_places.h"
+#include "core/values/panels.h"
+#include "ops/base/operator.h"
+#include "scheduler/panel_plan.h"
+
+namespace heddle::scheduler {
+
+/// What a plan in panels does with one task of the plan that it is made of.
+struct TaskRole {
+  bool is_panelled = false;  ///< It acts once a panel.
+  bool is_lazy = false;      ///< It makes a handle to rows that are made when they are read.
+  ops::RowRule rule = ops::RowRule::kWhole;
+  int64_t begin = 0, end = 0;  ///< Its rows, all panels together.
+  int pass = 0;       ///< Of a panelled task: the level of its pass. Else that of the passes before it.
+  size_t region = 0;  ///< Of a panelled task: its pass, among PanelRoles::regions().
+};
+
+/// A pass: the panelled tasks that act in turns, panel by panel.
+struct PanelRegion {
+  int pass = 0;
+  int64_t begin = 0, end = 0;
+  int64_t height = 0;         ///< Rows of a panel.
+  std::vector<size_t> tasks;  ///< In plan order.
+  int64_t panels() const { return CeilDivide(end - begin, height); }
+};
+
+/// Which tasks of one rank of a plan act panel by panel, in which passes. Functions of the plan and the
+/// options alone.
+class PanelRoles {
+ public:
+  PanelRoles(const Plan& plan, std::span<const Task> tasks, const PanelOptions& options);
+
+  const std::vector<TaskRole>& roles() const { return roles_; }
+  const std::vector<PanelRegion>& regions() const { return regions_; }
+
+  /// What a register is in the plan in panels.
+  enum class Content : uint8_t {
+    kWhole,   ///< What it was.
+    kRows,    ///< Of a panel each.
+    kList,    ///< A list of tree nodes of each panel.
+    kResult,  ///< Of a reduction: whole, when its pass is over.
+    kDone,    ///< Control, of each act.
+  };
+  Content ContentOf(RegisterId id) const;
+  bool IsPanelled(RegisterId id) const { return ContentOf(id) == Content::kRows; }
+  /// A live-in that is there as panels, or rows that can be made at any time.
+  bool IsHandle(RegisterId id) const;
+  bool IsControl(RegisterId id) const { return plan_.registers[Index(id)].control; }
+  /// The task, of this rank, that makes a register; TaskPlaces::kNone of another rank's, and of registers
+  /// that the plan does not have.
+  size_t ProducerOf(RegisterId id) const;
+  size_t PlaceOf(TaskId id) const { return places_.Of(id); }
+  /// nullptr where the task has none.
+  const Node* NodeOf(const Task& task) const {
+    return task.node == kNoNode ? nullptr : &plan_.graph[task.node];
+  }
+  /// Whether it makes lists of tree nodes, or did, and results of them.
+  bool Reduces(size_t task) const {
+    return roles_[task].rule == ops::RowRule::kReduce || roles_[task].rule == ops::RowRule::kMixed;
+  }
+  /// Whether a task reads this input row by row.
+  bool ReadsRows(const Task& task, size_t i) const;
+  /// Whether the task reads rows from a handle as it needs them.
+  bool TakesPanels(const Task& task) const;
+
+ private:
+  static size_t Index(RegisterId id) { return static_cast<size_t>(id); }
+  const ValueInfo& InfoOf(RegisterId id) const;
+  bool IsReduced(const Task& task, RegisterId id) const;
+  bool IsLarge(const ValueInfo& info) const;
+  std::vector<ValueInfo> InfosOf(const Node& node) const;
+  void FindRole(size_t i);
+  void MakeAtOnce(size_t i);
+  template <typename Visit>
+  void ForInputs(size_t task, const Visit& visit) const;
+  void FindPass(size_t i);
+  void Postpone(size_t i);
+  void FindPassOfWhole(size_t i);
+  void FindRegions();
+  void ChooseHeight(PanelRegion* region) const;
+
+  const Plan& plan_;
+  const std::span<const Task> tasks_;
+  const PanelOptions& options_;
+  const TaskPlaces places_;
+  std::vector<TaskRole> roles_;
+  std::vector<PanelRegion> regions_;
+};
+
+}  // namespace heddle::scheduler
