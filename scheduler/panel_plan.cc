@@ -291,7 +291,7 @@ class RankPanels {
     task.consumed.clear();
     task.control_in.clear();
     const bool reduces = roles_.Reduces(i);
-    SetPanels(&task, *region, old.total_rows);
+    SetPanels(&task, *region, RoleOf(i).total);
     if (task.cost_ns > 0) task.cost_ns = std::max<int64_t>(1, task.cost_ns / region->panels());
     if (reduces) task.phase = Phase::kPartial;
     // Without panels among its inputs it makes one at a time from whole ones.
@@ -352,7 +352,7 @@ class RankPanels {
     const ops::Operator& op = *ops::FindOperator(node.op);
     const std::vector<RegisterId> produced = std::exchange(partial->produced, {});
     Task finish = NewTask(TaskKind::kCompute, Phase::kFinish, tasks_[i]);
-    finish.total_rows = finish.row_end = tasks_[i].total_rows;
+    finish.total_rows = finish.row_end = RoleOf(i).total;
     const bool together = RoleOf(i).rule == ops::RowRule::kReduce;
     std::vector<RegisterId> lists;
     if (together) lists.push_back(NewRegister(partial, ValueInfo::OfMatrix({kUnknown, kUnknown})));

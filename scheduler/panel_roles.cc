@@ -89,14 +89,15 @@ bool PanelRoles::ReadsRows(const Task& task, size_t i) const {
 bool PanelRoles::TakesPanels(const Task& task) const {
   if (task.phase == Phase::kShape) return task.kind == TaskKind::kCompute;
   const Node* const node = NodeOf(task);
-  return node != nullptr && task.phase == Phase::kWhole && ops::HasRole(*node, ops::Role::kWrite);
+  return node != nullptr && task.phase == Phase::kWhole &&
+         (ops::HasRole(*node, ops::Role::kWrite) || ops::IsSize(*node));
 }
 
 void PanelRoles::FindRole(size_t i) {
   const Task& task = tasks_[i];
   TaskRole& role = roles_[i];
   const Node* const node = NodeOf(task);
-  if (node == nullptr || task.axis != Axis::kRows || task.row_end <= task.row_begin) return;
+  if (node == nullptr || task.axis != Axis::kRows) return;
   const bool computes = task.kind == TaskKind::kCompute || task.kind == TaskKind::kSource;
   if (!computes || (task.phase != Phase::kWhole && task.phase != Phase::kPartial)) return;
   const ops::Operator* const op = ops::FindOperator(node->op);
@@ -104,10 +105,12 @@ void PanelRoles::FindRole(size_t i) {
   const std::vector<ValueInfo> infos = InfosOf(*node);
   const ops::RowRule rule = ops::RowRuleOf(*node, infos);
   bool wanted = false;
+  int64_t rows = 0;
   for (size_t input = 0; input < task.consumed.size(); ++input) {
     const RegisterId id = task.consumed[input];
     if (id == kNone || !ReadsRows(task, input)) continue;
     wanted |= IsPanelled(id) || IsHandle(id) || IsLarge(InfoOf(id));
+    rows = infos[input].shape.rows;
   }
   if (rule == ops::RowRule::kRowWise || rule == ops::RowRule::kGenerate)
     for (const RegisterId id : task.produced)
@@ -118,7 +121,14 @@ void PanelRoles::FindRole(size_t i) {
           .is_lazy = is_lazy,
           .rule = rule,
           .begin = task.row_begin,
-          .end = task.row_end};
+          .end = task.row_end,
+          .total = task.total_rows};
+  // Of a reduction that is whole, the task does not tell the rows that it reads.
+  if (task.phase == Phase::kWhole && Reduces(i)) {
+    role.begin = 0;
+    role.end = role.total = rows;
+  }
+  if (role.end <= role.begin) role = {};
 }
 
 // Rows that one pass alone reads are made there.
@@ -238,7 +248,7 @@ void PanelRoles::ChooseHeight(PanelRegion* region) const {
       row_bytes += ops::BytesToMove(info) / static_cast<double>(info.shape.rows);
   };
   for (const size_t i : region->tasks) {
-    total = std::max(total, tasks_[i].total_rows);
+    total = std::max(total, roles_[i].total);
     for (const RegisterId id : tasks_[i].produced) add(id);
     for (size_t input = 0; input < tasks_[i].consumed.size(); ++input)
       if (!IsPanelled(tasks_[i].consumed[input]) && ReadsRows(tasks_[i], input))

@@ -17,7 +17,8 @@ struct TaskRole {
   bool is_panelled = false;  ///< It acts once a panel.
   bool is_lazy = false;      ///< It makes a handle to rows that are made when they are read.
   ops::RowRule rule = ops::RowRule::kWhole;
-  int64_t begin = 0, end = 0;  ///< Its rows, all panels together.
+  int64_t begin = 0, end = 0;  ///< Its rows, all panels together,
+  int64_t total = 0;           ///< of so many of the whole value.
   int pass = 0;       ///< Of a panelled task: the level of its pass. Else that of the passes before it.
   size_t region = 0;  ///< Of a panelled task: its pass, among PanelRoles::regions().
 };

@@ -9,6 +9,7 @@
 #include "actor/run_number.h"
 #include "core/environment/progress_board.h"
 #include "core/hash.h"
+#include "core/memory/block_pool.h"
 #include "core/memory/counted_heap.h"
 #include "core/memory/memory_budget.h"
 #include "ops/io/files/files.h"
@@ -376,10 +377,13 @@ Result<actor::RunResult> BlockRunner::RunPlan(const std::shared_ptr<const Plan>&
 Status BlockRunner::MakeRoomFor(const Plan& plan) {
   if (options_.panel_bytes > 0) return context_.panels->SetRoom(options_.panel_bytes);
   if (options_.memory_bytes == 0 || plan.peak_bytes.empty()) return OkStatus();
+  constexpr int64_t kPartForKernels = 8;  // What they work with beside the values of the plan.
   const int64_t kept = context_.panels->Statistics().kept_bytes;
-  const int64_t others = std::max<int64_t>(0, MemoryBudget::Process().used() - kept);
+  const int64_t reusable = BlockPool::Process().Statistics().free_bytes;
+  const int64_t others = std::max<int64_t>(0, MemoryBudget::Process().used() - kept - reusable);
   const int64_t needed = plan.peak_bytes[static_cast<size_t>(options_.rank)];
-  return context_.panels->SetRoom(std::max<int64_t>(0, options_.memory_bytes - others - needed));
+  const int64_t room = options_.memory_bytes - options_.memory_bytes / kPartForKernels - others - needed;
+  return context_.panels->SetRoom(std::max<int64_t>(0, room));
 }
 
 void BlockRunner::Leave(const Status& why) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/base/parallel.h"
 #include "ops/base/stages.h"
 #include "ops/catalog.h"
 #include "ops/io/files/file_versions.h"
@@ -139,7 +140,11 @@ Status WritePanels(const KernelCall& call, const std::string& path, const WriteO
   return WritePieces({.shape = panels->shape(),
                       .schema = info.schema,
                       .rows_at_once = std::max<int64_t>(1, kBytesAtOnce / row_bytes),
-                      .read = [panels](int64_t begin, int64_t end) { return panels->Rows(begin, end); }},
+                      .read =
+                          [panels](int64_t begin, int64_t end) {
+                            const SerialLoops serial;  // The pieces are made on all threads.
+                            return panels->Rows(begin, end);
+                          }},
                      path, options, *call.context.files);
 }
 

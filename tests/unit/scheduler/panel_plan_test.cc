@@ -89,7 +89,7 @@ TEST(PanelPlanTest, PanelsAreMultiplesOfTheGranule) {
   const Result<Plan> plan = InMemory(g.graph, 20 << 20, {"X"});
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
   for (const Task& task : plan->tasks)
-    if (task.panel_rows > 0) EXPECT_EQ(task.panel_rows % 2048, 0);
+    EXPECT_EQ(task.panel_rows % 2048, 0);
   const Result<Plan> parsed = Plan::Parse(plan->ToText());
   ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
   EXPECT_EQ(parsed->ToText(), plan->ToText());

@@ -89,7 +89,8 @@ class BinaryFile {
 /// threads at once.
 struct EncodedBlock {
   CountedBytes bytes;
-  std::string_view borrowed;  ///< Instead of `bytes`: memory that is as the file is to be.
+  std::string_view borrowed;  ///< Instead of `bytes`: memory that is as the file is to be,
+  Value owner;                ///< held by this where nobody else holds it.
   int64_t stored = 0;
   BlockLayout layout = BlockLayout::kDense64;
   std::vector<ColumnPiece> columns;  ///< Of a frame.

@@ -72,7 +72,8 @@ class PieceWriter {
     return GiveBinaryBlocks(
         value_.shape.rows, RowsOfUnit(file_, options_),
         [&](int64_t begin, int64_t end, EncodedBlock* block) -> Status {
-          HEDDLE_ASSIGN_OR_RETURN(const Value piece, value_.read(begin, end));
+          HEDDLE_ASSIGN_OR_RETURN(block->owner, value_.read(begin, end));
+          const Value& piece = block->owner;
           return piece.IsFrame() ? EncodeRows(piece.frame(), 0, end - begin, block)
                                  : EncodeRows(piece.matrix(), 0, end - begin, block);
         },
