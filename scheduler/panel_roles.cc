@@ -147,6 +147,12 @@ void PanelRoles::MakeAtOnce(size_t i) {
     }
   }
   if (!region) return;
+  // What comes after it, without reading its rows, must not have acted before its pass.
+  for (const RegisterId id : tasks_[i].produced)
+    for (const TaskId reader : plan_.registers[Index(id)].consumers) {
+      const size_t at = places_.Of(reader);
+      if (IsControl(id) && (at == TaskPlaces::kNone || roles_[at].pass <= regions_[*region].pass)) return;
+    }
   roles_[i].is_lazy = false;
   roles_[i].is_panelled = true;
   roles_[i].region = *region;

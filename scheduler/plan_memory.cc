@@ -165,6 +165,7 @@ class RankMemory {
       for (RegisterId id : *list) {
         if (id < 0) continue;
         const size_t producer = position_.Of(RegisterOf(id).producer);
+        HEDDLE_DEBUG_CHECK(producer == TaskPlaces::kNone || producer < i, "tasks come after what they read");
         if (producer != TaskPlaces::kNone) AddBefore(producer, i);
       }
     }
