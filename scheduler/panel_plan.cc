@@ -32,34 +32,36 @@ struct Region {
 
 class RankPanels {
  public:
-  RankPanels(const Plan& old, Plan* plan, std::map<RegisterId, RegisterId>* replaced,
-             std::span<const Task> tasks, const PanelOptions& options)
+  /// Of tasks [first, last) of the old plan, which are those of a rank.
+  RankPanels(const Plan& old, const PanelRoles& roles, size_t first, size_t last, Plan* plan,
+             std::map<RegisterId, RegisterId>* replaced, const PanelOptions& options)
       : old_(old),
+        roles_(roles),
+        tasks_(old.tasks),
+        first_(first),
+        last_(last),
         plan_(*plan),
         replaced_(replaced),
-        tasks_(tasks),
-        options_(options),
-        roles_(old, tasks, options) {
+        options_(options) {
     for (const PanelRegion& rows : roles_.regions()) regions_.push_back({rows});
-    for (const Task& task : tasks_) {
-      uint32_t& next = next_index_[task.id.stream()];
-      next = std::max(next, task.id.index() + 1);
+    for (size_t i = first_; i < last_; ++i) {
+      uint32_t& next = next_index_[tasks_[i].id.stream()];
+      next = std::max(next, tasks_[i].id.index() + 1);
     }
   }
 
   std::vector<Task> Run() {
-    for (const Task& task : tasks_)
-      for (const RegisterId id : task.produced)
+    for (size_t i = first_; i < last_; ++i)
+      for (const RegisterId id : tasks_[i].produced)
         if (roles_.IsHandle(id)) plan_.registers[Index(id)].bytes = 0;
-    int last = 0;
-    for (const TaskRole& role : roles_.roles()) last = std::max(last, role.pass);
-    for (int pass = 0; pass <= last; ++pass) {
-      for (size_t i = 0; i < tasks_.size(); ++i)
+    int last_pass = 0;
+    for (size_t i = first_; i < last_; ++i) last_pass = std::max(last_pass, RoleOf(i).pass);
+    for (int pass = 0; pass <= last_pass; ++pass) {
+      for (size_t i = first_; i < last_; ++i)
         if (!RoleOf(i).is_panelled && RoleOf(i).pass == pass) AddWhole(i);
       for (Region& region : regions_)
-        if (region.rows.pass == pass) AddRegion(&region);
+        if (region.rows.pass == pass && region.rows.rank == tasks_[first_].id.rank()) AddRegion(&region);
     }
-    for (const Task& task : tasks_) TellOtherRanks(task);
     // Rows that a later pass reads have been collected at the end of the pass that makes them.
     for (Item& item : order_)
       if (item.region != nullptr)
@@ -133,6 +135,13 @@ class RankPanels {
     task->panel_rows = region.rows.height;
   }
 
+  // The same of a register, whose rows begin with those of the rank.
+  void SetLocalPanels(Task* task, const Region& region) {
+    task->row_begin = 0;
+    task->row_end = task->total_rows = region.rows.end - region.rows.begin;
+    task->panel_rows = region.rows.height;
+  }
+
   // The panels of a pass, kept: a handle, at the end of the pass.
   RegisterId HandleOf(RegisterId id) {
     const auto found = handles_.find(id);
@@ -142,7 +151,7 @@ class RankPanels {
     Task task = NewTask(TaskKind::kAccumulate, Phase::kPanels, tasks_[producer]);
     PutOnDisk(&task);
     task.rate = region.panels();
-    SetPanels(&task, region, region.rows.end - region.rows.begin);
+    SetLocalPanels(&task, region);
     Consume(&task, id);
     ValueInfo info = old_.registers[Index(id)].info;
     const RegisterId handle = NewRegister(&task, info);
@@ -182,7 +191,7 @@ class RankPanels {
 
   // That a panelled task has done all its acts.
   RegisterId DoneOf(RegisterId id) {
-    if (roles_.ContentOf(id) != Content::kDone) return id;
+    if (IsRemote(id) || roles_.ContentOf(id) != Content::kDone) return id;
     const auto found = handles_.find(id);
     if (found != handles_.end()) return found->second;
     const size_t producer = roles_.ProducerOf(id);
@@ -197,9 +206,14 @@ class RankPanels {
     return done;
   }
 
+  // Of another rank, which tells what is to be read in its place (TellOtherRanks).
+  bool IsRemote(RegisterId id) const {
+    return plan_.registers[Index(id)].producer.rank() != tasks_[first_].id.rank();
+  }
+
   // What a task that is not panelled reads in place of a register.
   RegisterId WholeOf(RegisterId id, const Task& reader) {
-    if (id == kNone) return id;
+    if (id == kNone || IsRemote(id)) return id;
     if (roles_.ContentOf(id) == Content::kList) return PackedOf(id);
     const ValueInfo info = old_.registers[Index(id)].info;
     const Node* const node = roles_.NodeOf(reader);
@@ -237,6 +251,7 @@ class RankPanels {
       task.phase = Phase::kPanels;
     }
     order_.push_back({nullptr, std::move(task)});
+    TellOtherRanks(tasks_[i]);
   }
 
   // Panels of a value that the pass does not make: of a whole one, or of a handle.
@@ -245,10 +260,7 @@ class RankPanels {
     if (!is_new) return found->second;
     Task task = NewTask(TaskKind::kUnpack, Phase::kSlice, like);
     task.rate = region->panels();
-    // The rows of a register begin with those of the rank.
-    task.row_begin = 0;
-    task.row_end = task.total_rows = region->rows.end - region->rows.begin;
-    task.panel_rows = region->rows.height;
+    SetLocalPanels(&task, *region);
     const bool is_elsewhere = plan_.registers[Index(source)].bytes == 0;
     if (is_elsewhere) PutOnDisk(&task);
     Consume(&task, source);
@@ -283,6 +295,7 @@ class RankPanels {
     for (const size_t i : region->rows.tasks) AddPanelled(region, i);
     order_.push_back({region, {}});
     for (Task& task : region->after) order_.push_back({nullptr, std::move(task)});
+    for (const size_t i : region->rows.tasks) TellOtherRanks(tasks_[i]);
   }
 
   void AddPanelled(Region* region, size_t i) {
@@ -387,11 +400,12 @@ class RankPanels {
   }
 
   const Plan& old_;
+  const PanelRoles& roles_;
+  const std::vector<Task>& tasks_;
+  const size_t first_, last_;
   Plan& plan_;
   std::map<RegisterId, RegisterId>* const replaced_;
-  std::span<const Task> tasks_;
   const PanelOptions& options_;
-  const PanelRoles roles_;
   std::deque<Region> regions_;
   std::map<uint32_t, uint32_t> next_index_;   // By stream.
   std::map<RegisterId, RegisterId> handles_;  // What a panelled register is when its pass is over.
@@ -409,13 +423,12 @@ Plan InPanels(const Plan& plan, const PanelOptions& options) {
   // Registers get their consumers anew, as tasks are written.
   for (Register& reg : result.registers) reg.consumers.clear();
   std::map<RegisterId, RegisterId> replaced;
+  const PanelRoles roles(plan, options);
   for (size_t first = 0; first < plan.tasks.size();) {
     size_t last = first;
     const uint32_t rank = plan.tasks[first].id.rank();
     while (last < plan.tasks.size() && plan.tasks[last].id.rank() == rank) ++last;
-    std::vector<Task> tasks =
-        RankPanels(plan, &result, &replaced, std::span(plan.tasks).subspan(first, last - first), options)
-            .Run();
+    std::vector<Task> tasks = RankPanels(plan, roles, first, last, &result, &replaced, options).Run();
     for (Task& task : tasks) result.tasks.push_back(std::move(task));
     first = last;
   }

@@ -20,9 +20,9 @@ struct PanelOptions {
   int64_t whole_bytes = 0;
 };
 
-/// Lets the large values of a plan pass through it in panels of rows (docs/streaming.md): their tasks act once
-/// a panel. Tasks whose acts follow each other panel by panel are a *pass*; all passes of a rank come one
-/// after the other. A value that a later pass reads is read, or made, anew where that is a task without
+/// Lets the large values of a plan pass through it in panels of rows (docs/streaming.md): their tasks act
+/// once a panel. Tasks whose acts follow each other panel by panel are a *pass*; all passes of a rank come
+/// one after the other. A value that a later pass reads is read, or made, anew where that is a task without
 /// panelled inputs, else it is kept as panels. Whatever needs a value whole gets it whole.
 ///
 /// Needs: tasks as PlanBuilder makes them. Keeps: the bytes of every value: panels are multiples of the

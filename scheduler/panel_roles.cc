@@ -19,12 +19,12 @@ bool SameRows(const TaskRole& a, const TaskRole& b) { return a.begin == b.begin 
 
 }  // namespace
 
-PanelRoles::PanelRoles(const Plan& plan, std::span<const Task> tasks, const PanelOptions& options)
-    : plan_(plan), tasks_(tasks), options_(options), places_(tasks), roles_(tasks.size()) {
+PanelRoles::PanelRoles(const Plan& plan, const PanelOptions& options)
+    : plan_(plan), tasks_(plan.tasks), options_(options), places_(plan.tasks), roles_(plan.tasks.size()) {
   for (size_t i = 0; i < tasks_.size(); ++i) FindRole(i);
-  for (size_t i = 0; i < tasks_.size(); ++i) FindPass(i);
+  FindPasses();
   for (size_t i = tasks_.size(); i-- > 0;) Postpone(i);
-  for (size_t i = 0; i < tasks_.size(); ++i) FindPassOfWhole(i);
+  FindPasses();
   FindRegions();
   for (size_t i = 0; i < tasks_.size(); ++i) MakeAtOnce(i);
   for (PanelRegion& region : regions_) ChooseHeight(&region);
@@ -168,13 +168,23 @@ void PanelRoles::ForInputs(size_t i, const Visit& visit) const {
     if (ProducerOf(id) != TaskPlaces::kNone) visit(id, ProducerOf(id));
 }
 
-// What comes of all panels is there when their pass is over.
-void PanelRoles::FindPass(size_t i) {
+// What comes of all panels is there when their pass is over. True if it is a later pass than was known.
+bool PanelRoles::FindPass(size_t i) {
+  const int before = roles_[i].pass;
   ForInputs(i, [&](RegisterId id, size_t producer) {
     const TaskRole& maker = roles_[producer];
     const bool same_pass = roles_[i].is_panelled && IsPanelled(id) && SameRows(roles_[i], maker);
     roles_[i].pass = std::max(roles_[i].pass, maker.pass + (maker.is_panelled && !same_pass ? 1 : 0));
   });
+  return roles_[i].pass > before;
+}
+
+// Tasks of a rank come after what they read on it, but those of other ranks may stand behind them.
+void PanelRoles::FindPasses() {
+  for (bool goes_on = true; goes_on;) {
+    goes_on = false;
+    for (size_t i = 0; i < tasks_.size(); ++i) goes_on |= FindPass(i);
+  }
 }
 
 // A task whose rows only later passes read acts in the first of these, so that its rows need not be kept.
@@ -193,10 +203,6 @@ void PanelRoles::Postpone(size_t i) {
     }
   }
   if (first != INT32_MAX) roles_[i].pass = std::max(roles_[i].pass, first);
-}
-
-void PanelRoles::FindPassOfWhole(size_t i) {
-  if (!roles_[i].is_panelled) FindPass(i);
 }
 
 // Panelled tasks of one pass are together where one reads what another makes, and where they read rows of
@@ -231,6 +237,7 @@ void PanelRoles::FindRegions() {
     const auto [found, is_new] = region_of.try_emplace(find(i), regions_.size());
     if (is_new) {
       regions_.emplace_back();
+      regions_.back().rank = tasks_[i].id.rank();
       regions_.back().pass = roles_[i].pass;
       regions_.back().begin = roles_[i].begin;
       regions_.back().end = roles_[i].end;

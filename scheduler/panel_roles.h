@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "core/programs/task_places.h"
@@ -23,20 +22,22 @@ struct TaskRole {
   size_t region = 0;  ///< Of a panelled task: its pass, among PanelRoles::regions().
 };
 
-/// A pass: the panelled tasks that act in turns, panel by panel.
+/// A pass: the panelled tasks of a rank that act in turns, panel by panel.
 struct PanelRegion {
+  uint32_t rank = 0;
   int pass = 0;
   int64_t begin = 0, end = 0;
   int64_t height = 0;         ///< Rows of a panel.
-  std::vector<size_t> tasks;  ///< In plan order.
+  std::vector<size_t> tasks;  ///< Of the plan, in its order.
   int64_t panels() const { return CeilDivide(end - begin, height); }
 };
 
-/// Which tasks of one rank of a plan act panel by panel, in which passes. Functions of the plan and the
-/// options alone.
+/// Which tasks of a plan act panel by panel, in which passes. Passes are counted alike on all ranks: what a
+/// task reads, of whatever rank, is of an earlier one or of its own. Functions of the plan and the options
+/// alone.
 class PanelRoles {
  public:
-  PanelRoles(const Plan& plan, std::span<const Task> tasks, const PanelOptions& options);
+  PanelRoles(const Plan& plan, const PanelOptions& options);
 
   const std::vector<TaskRole>& roles() const { return roles_; }
   const std::vector<PanelRegion>& regions() const { return regions_; }
@@ -54,8 +55,7 @@ class PanelRoles {
   /// A live-in that is there as panels, or rows that can be made at any time.
   bool IsHandle(RegisterId id) const;
   bool IsControl(RegisterId id) const { return plan_.registers[Index(id)].control; }
-  /// The task, of this rank, that makes a register; TaskPlaces::kNone of another rank's, and of registers
-  /// that the plan does not have.
+  /// The task that makes a register; TaskPlaces::kNone of registers that the plan does not have.
   size_t ProducerOf(RegisterId id) const;
   size_t PlaceOf(TaskId id) const { return places_.Of(id); }
   /// nullptr where the task has none.
@@ -81,14 +81,14 @@ class PanelRoles {
   void MakeAtOnce(size_t i);
   template <typename Visit>
   void ForInputs(size_t task, const Visit& visit) const;
-  void FindPass(size_t i);
+  bool FindPass(size_t i);
+  void FindPasses();
   void Postpone(size_t i);
-  void FindPassOfWhole(size_t i);
   void FindRegions();
   void ChooseHeight(PanelRegion* region) const;
 
   const Plan& plan_;
-  const std::span<const Task> tasks_;
+  const std::vector<Task>& tasks_;
   const PanelOptions& options_;
   const TaskPlaces places_;
   std::vector<TaskRole> roles_;

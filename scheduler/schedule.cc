@@ -75,7 +75,10 @@ Result<Plan> CompleteInPanels(const Plan& plan, const ScheduleOptions& options) 
         .panelled = options.panelled, .least_bytes = 0, .pass_bytes = options.panel_bytes, .whole_bytes = 0};
   for (;; panels.pass_bytes /= 2) {
     Plan tried = InPanels(plan, panels);
-    const Status status = Complete(&tried, options);
+    Status status = Complete(&tried, options);
+    // Passes and guards are put in the order of one rank each: that the ranks can follow it together is
+    // looked at.
+    if (status.ok()) status = CheckLive(tried);
     if (status.ok()) return tried;
     if (status.code() != StatusCode::kResourceExhausted || panels.pass_bytes <= kLeastPassBytes)
       return status;

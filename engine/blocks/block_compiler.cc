@@ -91,7 +91,7 @@ Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const
   options.sparsity_of = [&](std::string_view name) { return SparsityOf(frame.Find(name)).value_or(-1); };
   options.is_split = [&](std::string_view name) {
     const Variable* variable = frame.Find(std::string(name));
-    return variable != nullptr && (variable->distribution.IsSplit() || variable->value.IsPanels());
+    return variable != nullptr && (variable->distribution.IsSplit() || variable->is_panels);
   };
   return compiler::Fuse(graph, options, report);
 }
@@ -195,7 +195,7 @@ uint64_t BlockCompiler::KeyOf(uint64_t history, const Graph& graph, const Variab
     for (const ValueInfo& result : node.results) hash = FoldInfo(hash, result);
     if (!node.Is("variable")) continue;
     const Variable* variable = frame.Find(node.Text("name"));
-    hash = FoldHash(FoldDistribution(hash, variable->distribution), uint64_t{variable->value.IsPanels()});
+    hash = FoldHash(FoldDistribution(hash, variable->distribution), uint64_t{variable->is_panels});
   }
   return hash == 0 ? 1 : hash;
 }
@@ -217,7 +217,7 @@ Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const VariableTable& fr
   scheduler::ScheduleOptions options = ScheduleOptionsOf(options_);
   options.live_out = wanted;
   for (const Node& node : inferred.graph.nodes)
-    if (node.Is("variable") && frame.Find(node.Text("name"))->value.IsPanels())
+    if (node.Is("variable") && frame.Find(node.Text("name"))->is_panels)
       options.panelled.insert(node.Text("name"));
   const auto make = [&](bool in_panels) -> Result<Plan> {
     report = {};

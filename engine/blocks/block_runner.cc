@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "actor/run_number.h"
@@ -21,6 +22,21 @@ namespace {
 // No block has these numbers.
 constexpr int32_t kExchange = -1;
 constexpr int32_t kLookAtFile = -2;
+
+// The assignments of a plan that leave panels on some rank: what they read has no place in the plan's memory.
+std::set<NodeId> AssignsOfPanels(const Plan& plan) {
+  std::set<NodeId> panels;
+  const bool has_disk = std::any_of(plan.streams.begin(), plan.streams.end(),
+                                    [](const auto& stream) { return stream.kind == StreamKind::kDisk; });
+  if (!has_disk) return panels;
+  for (const Task& task : plan.tasks) {
+    if (task.kind != TaskKind::kSink || task.phase != Phase::kWhole || !plan.graph[task.node].Is("assign"))
+      continue;
+    const Register& value = plan.registers[static_cast<size_t>(task.consumed[0])];
+    if (value.bytes == 0 && KnownBytes(value.info) > 0) panels.insert(task.node);
+  }
+  return panels;
+}
 
 }  // namespace
 
@@ -63,6 +79,7 @@ Status BlockRunner::PutTogether(Variable* variable) {
   if (context_.panels != nullptr) HEDDLE_RETURN_IF_ERROR(context_.panels->SetRoom(0));
   return WithinMemory("variables", [&]() -> Status {
     HEDDLE_ASSIGN_OR_RETURN(variable->value, panels->Rows(0, panels->shape().rows));
+    variable->is_panels = options_.ranks > 1;  // Elsewhere it may be panels still.
     return OkStatus();
   });
 }
@@ -413,8 +430,10 @@ Status BlockRunner::TakeLiveIns(int32_t block, const Plan& plan, VariableTable* 
 }
 
 Status BlockRunner::SetLiveOuts(const Plan& plan, actor::RunResult result, VariableTable* frame) {
+  const std::set<NodeId> panels = AssignsOfPanels(plan);
   for (const Binding& binding : plan.live_out) {
     Variable variable;
+    variable.is_panels = panels.contains(binding.node);
     variable.distribution = binding.distribution;
     variable.info = binding.info;
     if (auto found = result.sizes.find(binding.variable); found != result.sizes.end()) {

@@ -71,7 +71,7 @@ bool IsDense(const ValueInfo& info) { return !info.IsMatrix() || info.format == 
 bool ReadsPanels(const Graph& graph, const VariableTable& frame) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
     const Variable* const variable = node.Is("variable") ? frame.Find(node.Text("name")) : nullptr;
-    return variable != nullptr && variable->value.IsPanels();
+    return variable != nullptr && variable->is_panels;
   });
 }
 
@@ -148,7 +148,7 @@ PartSignature::PartSignature(const InferredGraph& inferred, bool sizes_matter, b
     if (!node.Is("variable")) continue;
     const std::string& name = node.Text("name");
     const Variable& variable = *frame.Find(name);
-    inputs_.push_back({name, variable.info, variable.distribution, variable.value.IsPanels()});
+    inputs_.push_back({name, variable.info, variable.distribution, variable.is_panels});
   }
 }
 

@@ -84,7 +84,7 @@ class PartSignature {
   };
   void FindClasses(const InferredGraph& inferred, std::vector<NodeClass>* classes) const;
   bool IsInPlace(const Input& input, const Variable& variable) const {
-    return variable.value.IsPanels() == input.is_panels &&
+    return variable.is_panels == input.is_panels &&
            (!places_matter_ || variable.distribution == input.distribution);
   }
 

@@ -23,6 +23,7 @@ struct Variable {
   std::shared_ptr<ListOf<Variable>> list;  ///< The elements of a list, in the order of the script. Changed by
                                            ///< their only owner, else copied first.
   bool is_placeholder = false;  ///< What a plan that has not run yet will leave here (precompile.h).
+  bool is_panels = false;       ///< On some rank its value may be panels (core/values/row_panels.h).
   bool is_growing = false;      ///< Its cells are with GrownColumns, which makes it wider.
 
   static Variable OfScalar(Scalar scalar);

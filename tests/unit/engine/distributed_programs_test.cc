@@ -301,7 +301,7 @@ void ExpectTheSameOnManyRanks() {
   EXPECT_GT(succeeded, seeds / 2);
 }
 
-// So do plans in panels, spilled and kept, whatever their height.
+// So do plans in panels, spilled and kept, whatever their height, on one rank and on several.
 template <typename Program>
 void ExpectTheSameInPanels() {
   const char* const wanted = std::getenv("HEDDLE_SEEDS");
@@ -310,7 +310,8 @@ void ExpectTheSameInPanels() {
     const std::string script = Program(seed).Make();
     SCOPED_TRACE(testing::Message() << "seed " << seed << "\n" << script);
     const ScriptOutcome whole = RunScript(script);
-    SessionOptions options;
+    const int ranks = 1 + static_cast<int>(seed % 3);
+    SessionOptions options = ranks == 1 ? SessionOptions() : SplitOver(ranks);
     options.panel_bytes = int64_t{1} << (seed % 17);
     const ScriptOutcome panels = RunScript(script, options);
     ASSERT_EQ(panels.status.ToString(), whole.status.ToString());
