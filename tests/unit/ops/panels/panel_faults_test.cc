@@ -119,8 +119,9 @@ TEST(PanelFaultsTest, EveryBitThatTurnsIsFound) {
         continue;
       }
       EXPECT_EQ(all.status().code(), StatusCode::kDataLoss);
-      EXPECT_NE(all.status().message().find("bytes of a file in 'memory' are not what was written there"),
-                std::string::npos)
+      EXPECT_NE(
+          all.status().message().find("bytes of a file in 'memory' are not what was written there"),
+          std::string::npos)
           << all.status().ToString();
     }
 }
