@@ -91,10 +91,9 @@ class FileOnDisk : public SpillFile {
 
  private:
   Status WriteFailed(int error, int64_t needed_bytes) const {
-    if (error == ENOSPC || error == EDQUOT)
-      return WithAdvice(ResourceExhausted("spill: no room on the disk of '{}': {} bytes needed, {} free{}",
-                                          folder_, needed_bytes, FreeBytes(file_.get()),
-                                          error == EDQUOT ? ", but not for this user (quota)" : ""));
+    if (error == ENOSPC)
+      return WithAdvice(ResourceExhausted("spill: no room on the disk of '{}': {} bytes needed, {} free",
+                                          folder_, needed_bytes, FreeBytes(file_.get())));
     return WithAdvice(
         ResourceExhausted("spill: cannot write to a file in '{}': {}", folder_, std::strerror(error)));
   }
