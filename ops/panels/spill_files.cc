@@ -55,7 +55,6 @@ class FileOnDisk : public SpillFile {
       return WithAdvice(ResourceExhausted("spill: a file in '{}' may not have more than {} bytes (ulimit -f)",
                                           folder_, most_bytes_));
     const char* from = static_cast<const char*>(bytes);
-    const int64_t begin = offset;
     while (count > 0) {
       const ssize_t written = pwrite(file_.get(), from, static_cast<size_t>(std::min(count, kPieceBytes)),
                                      static_cast<off_t>(offset));
@@ -65,9 +64,6 @@ class FileOnDisk : public SpillFile {
       offset += written;
       count -= written;
     }
-    // The disk begins to write at once, so that few pages of the cache wait for it when memory is wanted.
-    sync_file_range(file_.get(), static_cast<off_t>(begin), static_cast<off_t>(offset - begin),
-                    SYNC_FILE_RANGE_WRITE);
     return OkStatus();
   }
 
@@ -95,10 +91,9 @@ class FileOnDisk : public SpillFile {
 
  private:
   Status WriteFailed(int error, int64_t needed_bytes) const {
-    if (error == ENOSPC || error == EDQUOT)
-      return WithAdvice(ResourceExhausted("spill: no room on the disk of '{}': {} bytes needed, {} free{}",
-                                          folder_, needed_bytes, FreeBytes(file_.get()),
-                                          error == EDQUOT ? ", but not for this user (quota)" : ""));
+    if (error == ENOSPC)
+      return WithAdvice(ResourceExhausted("spill: no room on the disk of '{}': {} bytes needed, {} free",
+                                          folder_, needed_bytes, FreeBytes(file_.get())));
     return WithAdvice(
         ResourceExhausted("spill: cannot write to a file in '{}': {}", folder_, std::strerror(error)));
   }

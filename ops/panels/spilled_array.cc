@@ -12,7 +12,19 @@ namespace heddle::ops {
 namespace {
 
 // What is checked and moved in one go: what a checksum has read is still in the caches when it is written.
+// One thread does it all: file systems let one write to a file at a time, and two that read it by turns hide
+// from the disk that it is read from the first byte to the last.
 constexpr int64_t kPieceBytes = 16 * SpilledArray::kChunkBytes;
+
+int64_t ChunksOf(int64_t bytes) {
+  return (bytes + SpilledArray::kChunkBytes - 1) / SpilledArray::kChunkBytes;
+}
+
+// Of chunk `chunk` of `count` bytes.
+uint32_t ChecksumOf(const char* bytes, int64_t count, int64_t chunk) {
+  const int64_t begin = chunk * SpilledArray::kChunkBytes;
+  return Crc32c({bytes + begin, static_cast<size_t>(std::min(SpilledArray::kChunkBytes, count - begin))});
+}
 
 }  // namespace
 
@@ -20,14 +32,13 @@ Result<SpilledArray> SpilledArray::Write(SpillFile& file, int64_t offset, const 
   SpilledArray array;
   array.offset_ = offset;
   array.bytes_ = count;
-  array.checksums_.reserve(static_cast<size_t>((count + kChunkBytes - 1) / kChunkBytes));
-  const char* const from = static_cast<const char*>(bytes);
+  array.checksums_.reserve(static_cast<size_t>(ChunksOf(count)));
   for (int64_t at = 0; at < count; at += kPieceBytes) {
-    const int64_t end = std::min(count, at + kPieceBytes);
-    for (int64_t chunk = at; chunk < end; chunk += kChunkBytes)
-      array.checksums_.push_back(
-          Crc32c({from + chunk, static_cast<size_t>(std::min(kChunkBytes, end - chunk))}));
-    HEDDLE_RETURN_IF_ERROR(file.WriteAt(offset + at, from + at, end - at));
+    const char* const from = static_cast<const char*>(bytes) + at;
+    const int64_t size = std::min(kPieceBytes, count - at);
+    for (int64_t chunk = 0; chunk < ChunksOf(size); ++chunk)
+      array.checksums_.push_back(ChecksumOf(from, size, chunk));
+    HEDDLE_RETURN_IF_ERROR(file.WriteAt(offset + at, from, size));
   }
   return array;
 }
@@ -35,17 +46,13 @@ Result<SpilledArray> SpilledArray::Write(SpillFile& file, int64_t offset, const 
 // `begin` is where a chunk begins, and the last byte is the last one of a chunk.
 Status SpilledArray::ReadChunks(const SpillFile& file, int64_t begin, int64_t count, char* out) const {
   for (int64_t at = 0; at < count; at += kPieceBytes) {
-    const int64_t end = std::min(count, at + kPieceBytes);
-    HEDDLE_RETURN_IF_ERROR(file.ReadAt(offset_ + begin + at, out + at, end - at));
-    for (int64_t chunk = at; chunk < end; chunk += kChunkBytes) {
-      const std::string_view bytes(out + chunk, static_cast<size_t>(std::min(kChunkBytes, end - chunk)));
-      if (Crc32c(bytes) != checksums_[static_cast<size_t>((begin + chunk) / kChunkBytes)])
-        return DataLoss("spill: {} bytes of a file in '{}' are not what was written there", bytes.size(),
-                        file.folder())
-            .WithNote(
-                "the disk or its controller has changed them; name a folder on another disk (--spill-folder "
-                "FOLDER)");
-    }
+    const int64_t size = std::min(kPieceBytes, count - at);
+    HEDDLE_RETURN_IF_ERROR(file.ReadAt(offset_ + begin + at, out + at, size));
+    const uint32_t* const checksums = checksums_.data() + (begin + at) / kChunkBytes;
+    for (int64_t chunk = 0; chunk < ChunksOf(size); ++chunk)
+      if (ChecksumOf(out + at, size, chunk) != checksums[chunk])
+        return DataLoss("spill: bytes of a file in '{}' are not what was written there", file.folder())
+            .WithNote("the disk has changed them: name a folder on another one (--spill-folder FOLDER)");
   }
   return OkStatus();
 }

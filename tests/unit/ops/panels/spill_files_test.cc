@@ -150,17 +150,14 @@ TEST_P(SpillFilesTest, WhatAProcessLeftThatWasKilledInBetweenIsRemovedAtTheNextS
 }
 
 TEST_P(SpillFilesTest, KilledAtAnyMomentNothingStaysBehindTheNextStart) {
-  for (int delay_us = 0; delay_us < 2000; delay_us += 100) {
-    const pid_t child = fork();
-    if (child == 0) {
+  for (int creates = 0; creates < 20; ++creates)
+    KilledWithin([&](const auto& ready) {
       const auto files = Files();
-      while (true)
+      for (int i = 0;; ++i) {
+        if (i == creates) ready();
         if (!files->Create().ok()) _exit(1);
-    }
-    usleep(static_cast<useconds_t>(delay_us));  // Any moment will do.
-    kill(child, SIGKILL);
-    waitpid(child, nullptr, 0);
-  }
+      }
+    });
   ASSERT_TRUE(Files()->Create().ok());
   EXPECT_EQ(Names(), std::vector<std::string>());
 }
@@ -172,7 +169,7 @@ TEST_P(SpillFilesTest, AFolderThatIsNoneIsNamed) {
       file.status().ToString(),
       "spill: cannot make a file in '" + folder_ +
           "/none': No such file or directory\n"
-          "  what does not fit in memory is written there: name another folder (--spill-folder FOLDER), or "
+          "what does not fit in memory is written there: name another folder (--spill-folder FOLDER), or "
           "give more memory (--memory SIZE)");
 }
 
@@ -191,7 +188,7 @@ TEST_P(SpillFilesTest, MoreThanTheProcessMayWriteIsAnError) {
       status.ToString(),
       "spill: a file in '" + folder_ +
           "' may not have more than 100000 bytes (ulimit -f)\n"
-          "  name a folder on a disk with more room (--spill-folder FOLDER), or give more memory (--memory SIZE)");
+          "name a folder on a disk with more room (--spill-folder FOLDER), or give more memory (--memory SIZE)");
 }
 
 // A file system of 1 MiB in memory, which only a child sees.
@@ -223,7 +220,7 @@ TEST_P(SpillFilesTest, AFullDiskIsAnErrorWithTheNumbers) {
       std::string(StatusCodeName(StatusCode::kResourceExhausted)) + ": spill: no room on the disk of '" +
           folder_ +
           "': 2097152 bytes needed, 0 free\n"
-          "  name a folder on a disk with more room (--spill-folder FOLDER), or give more memory (--memory SIZE)");
+          "name a folder on a disk with more room (--spill-folder FOLDER), or give more memory (--memory SIZE)");
 }
 
 TEST(SpillFolderTest, IsThatOfTheUserOrOneOnADisk) {
