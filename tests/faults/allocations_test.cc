@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "compiler/compile.h"
 #include "core/memory/block_pool.h"
 #include "core/memory/heap_counters.h"
 #include "tests/unit/engine/script_runner.h"
@@ -33,8 +34,8 @@ std::vector<Kind> Kinds() {
       {"loop", loop},
       {"two_ranks", loop, 2, 60},
       {"lists",
-       "L = list(a=1, b='two')\nfor (i in 1:4) { L = append(L, matrix(i, 3, i)) }\n"
-       "print(length(L) + ' ' + sum(as.matrix(L[5])))\n"
+       "L = list(1, 'two')\nfor (i in 1:4) { L = append(L, matrix(i, 3, i)) }\n"
+       "print(length(L) + ' ' + sum(as.matrix(L[4])))\n"
        "R = matrix(0, 4, 1)\nparfor (i in 1:4) { R[i, 1] = sum(seq(1, i)) }\nprint(sum(R))\n"},
       {"frames",
        "F = as.frame(matrix('1 2 3 4 5 6', 3, 2))\nF = cbind(F, as.frame(matrix('7 8 9', 3, 1)))\n"
@@ -51,6 +52,17 @@ struct End {
   int64_t asked = 0;
 };
 
+ScriptOutcome CompileAndRun(const std::string& script, const SessionOptions& options) {
+  compiler::CompileOptions how;
+  how.script = "test.dml";
+  compiler::Diagnostics diagnostics;
+  const Result<Program> program = compiler::CompileScript(script, how, &diagnostics);
+  if (!program.ok()) return {.status = program.status()};
+  Stretch whole;
+  whole.is_watched = false;
+  return RunProgram(*program, options, &whole);
+}
+
 End RunElsewhere(const Kind& kind, int64_t fail_at, int64_t room) {
   int ends[2];
   HEDDLE_CHECK(pipe(ends) == 0, "there are descriptors");
@@ -66,7 +78,7 @@ End RunElsewhere(const Kind& kind, int64_t fail_at, int64_t room) {
     heap::refused_at.store(fail_at);
     std::string text;
     {
-      const ScriptOutcome outcome = RunScript(kind.script, options);
+      const ScriptOutcome outcome = CompileAndRun(kind.script, options);
       heap::refused_at.store(0);
       budget.SetLimit(int64_t{1} << 40);
       text = outcome.status.ok() ? "ok " + outcome.output

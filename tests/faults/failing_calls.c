@@ -42,6 +42,16 @@ static int IsBelow(const char* path) {
   if (path[0] != '/') return 1;
   return strncmp(path, under, strlen(under)) == 0;
 }
+/* Of a path that begins at a descriptor of a folder. */
+static int IsBelowAt(int folder, const char* path) {
+  if (path[0] == '/' || folder == AT_FDCWD) return IsBelow(path);
+  char link[64], whole[5000];
+  snprintf(link, sizeof(link), "/proc/self/fd/%d", folder);
+  const long size = syscall(SYS_readlinkat, AT_FDCWD, link, whole, 4096);
+  if (size <= 0) return 0;
+  snprintf(whole + size, sizeof(whole) - (size_t)size, "/%.800s", path);
+  return IsBelow(whole);
+}
 static int HasBelow(int descriptor) {
   return descriptor >= 0 && descriptor < MOST_DESCRIPTORS && atomic_load(&is_below[descriptor]);
 }
@@ -100,7 +110,7 @@ OPEN(open64)
     va_start(rest, flags);                                                                       \
     const mode_t mode = ModeOf(flags, rest);                                                     \
     va_end(rest);                                                                                \
-    const int below = path[0] == '/' || folder == AT_FDCWD ? IsBelow(path) : HasBelow(folder);   \
+    const int below = IsBelowAt(folder, path);                                                   \
     if (below && Fails(#name, path, (flags & O_CREAT) != 0)) return -1;                          \
     const int made = next(folder, path, flags, mode);                                            \
     Note(made, below);                                                                           \
@@ -133,6 +143,8 @@ WITH_DESCRIPTOR(ssize_t, pwrite, 1, (int descriptor, const void* from, size_t si
                 (descriptor, from, size, at), int, const void*, size_t, off_t)
 WITH_DESCRIPTOR(ssize_t, pwrite64, 1, (int descriptor, const void* from, size_t size, off64_t at),
                 (descriptor, from, size, at), int, const void*, size_t, off64_t)
+WITH_DESCRIPTOR(ssize_t, pwritev, 1, (int descriptor, const struct iovec* parts, int count, off_t at),
+                (descriptor, parts, count, at), int, const struct iovec*, int, off_t)
 WITH_DESCRIPTOR(ssize_t, writev, 1, (int descriptor, const struct iovec* parts, int count),
                 (descriptor, parts, count), int, const struct iovec*, int)
 WITH_DESCRIPTOR(int, fsync, 1, (int descriptor), (descriptor), int)
@@ -168,32 +180,32 @@ WITH_PATH(access, 0, (const char* path, int mode), (path, mode), const char*, in
 
 EXPORTED int renameat(int from, const char* path, int folder, const char* to) {
   NEXT(int, "renameat", int, const char*, int, const char*);
-  if ((from == AT_FDCWD ? IsBelow(path) : HasBelow(from)) && Fails("renameat", path, 1)) return -1;
+  if (IsBelowAt(from, path) && Fails("renameat", path, 1)) return -1;
   return next(from, path, folder, to);
 }
 EXPORTED int renameat2(int from, const char* path, int folder, const char* to, unsigned flags) {
   NEXT(int, "renameat2", int, const char*, int, const char*, unsigned);
-  if ((from == AT_FDCWD ? IsBelow(path) : HasBelow(from)) && Fails("renameat2", path, 1)) return -1;
+  if (IsBelowAt(from, path) && Fails("renameat2", path, 1)) return -1;
   return next(from, path, folder, to, flags);
 }
 EXPORTED int mkdirat(int folder, const char* path, mode_t mode) {
   NEXT(int, "mkdirat", int, const char*, mode_t);
-  if ((folder == AT_FDCWD ? IsBelow(path) : HasBelow(folder)) && Fails("mkdirat", path, 1)) return -1;
+  if (IsBelowAt(folder, path) && Fails("mkdirat", path, 1)) return -1;
   return next(folder, path, mode);
 }
 EXPORTED int linkat(int from, const char* path, int folder, const char* to, int flags) {
   NEXT(int, "linkat", int, const char*, int, const char*, int);
-  if ((IsBelow(to) || HasBelow(folder)) && Fails("linkat", to, 1)) return -1;
+  if (IsBelowAt(folder, to) && Fails("linkat", to, 1)) return -1;
   return next(from, path, folder, to, flags);
 }
 EXPORTED int fstatat(int folder, const char* path, struct stat* to, int flags) {
   NEXT(int, "fstatat", int, const char*, struct stat*, int);
-  if ((folder == AT_FDCWD ? IsBelow(path) : HasBelow(folder)) && Fails("fstatat", path, 0)) return -1;
+  if (IsBelowAt(folder, path) && Fails("fstatat", path, 0)) return -1;
   return next(folder, path, to, flags);
 }
 EXPORTED int fstatat64(int folder, const char* path, struct stat64* to, int flags) {
   NEXT(int, "fstatat64", int, const char*, struct stat64*, int);
-  if ((folder == AT_FDCWD ? IsBelow(path) : HasBelow(folder)) && Fails("fstatat64", path, 0)) return -1;
+  if (IsBelowAt(folder, path) && Fails("fstatat64", path, 0)) return -1;
   return next(folder, path, to, flags);
 }
 EXPORTED DIR* opendir(const char* path) {

@@ -36,12 +36,12 @@ void World::Party::Handle(const Message& message, uint32_t stream) {
   SendOutgoing();
 }
 
-void World::Party::EndKernel(size_t number) {
+void World::Party::EndKernel(size_t number, bool saw_the_end) {
   Actor& actor = instance_->actors()[number];
   const int64_t act = launched_[number];
   launched_.erase(number);
   ActResult& result = ActorSnapshot::ResultOf(actor);
-  if (aborting_) {
+  if (saw_the_end) {
     result.status = Cancelled("the run has ended");
   } else {
     // Its inputs are still what they were when it was launched.
@@ -158,6 +158,10 @@ void World::Party::Tell(MessageType type) {
 void World::Party::Check() {
   if (!IsRunning()) return;
   for (const Actor& actor : instance_->actors()) {
+    const Counters& now = ActorSnapshot::CountersOf(actor);
+    if (ActorSnapshot::RulesOf(actor).spreads && Listens(now) && now.outstanding > 0 &&
+        actor.edges()[0].queue.empty())
+      world_.Broken("a repeat has given its input back while others read what it made of it");
     for (const Status& status : {actor.CheckInvariants(/*quiet=*/false), actor.CheckEdges()})
       if (!status.ok()) world_.Broken(std::string(status.message()));
   }
@@ -258,7 +262,7 @@ void World::Party::Expose(RegisterId register_id, uint8_t slot, const Value& val
 
 void World::Party::Failed(Actor& actor, Status status) {
   if (!IsRunning() || (aborting_ && status.code() == StatusCode::kCancelled)) return;
-  if (status.code() == StatusCode::kInternal && !world_.had_trouble_) world_.Broken(std::string(status.message()));
+  if (status.code() == StatusCode::kInternal && !(ToldTwice() && world_.had_trouble_)) world_.Broken(std::string(status.message()));
   if (status.code() == StatusCode::kCancelled)
     world_.Broken(fmt::format("task {} calls it an error that a run has ended", actor.task().id.index()));
   Fail(true);

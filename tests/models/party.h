@@ -41,7 +41,9 @@ class World::Party : public ActorHost {
   void Begin();
   void Handle(const Message& message, uint32_t stream);
   bool HasLaunched(size_t actor) const { return launched_.contains(actor); }
-  void EndKernel(size_t actor);
+  bool IsAborting() const { return aborting_; }
+  /// `saw_the_end`: it began when the run had failed, and did nothing.
+  void EndKernel(size_t actor, bool saw_the_end);
   bool CanEndPull(size_t actor) const;
   void EndPull(size_t actor, bool comes_twice);
   bool HasErrorOf(size_t party) const;

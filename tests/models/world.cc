@@ -134,6 +134,9 @@ void World::AddEvents() {
       } else if (instance_.launches) {
         AddChoices({Kind::kKernelDone, number, actor.number()}, thread,
                    name + " " + task + " has its kernel back");
+        if (instance_.trouble != Trouble::kNone)
+          Add({Kind::kKernelGone, number, actor.number()}, thread,
+              name + " " + task + " has its kernel back, which saw that the run has failed");
       }
     }
     if (instance_.trouble == Trouble::kNone) continue;
@@ -160,6 +163,7 @@ bool World::Can(size_t event) {
       return !channel.messages.empty() && party.FateOfMessage(channel.messages.front()) != Fate::kKeep;
     }
     case Kind::kKernelDone: return party.HasLaunched(happening.number);
+    case Kind::kKernelGone: return party.IsAborting() && party.HasLaunched(happening.number);
     case Kind::kPullDone: return party.CanEndPull(happening.number);
     case Kind::kError: return party.HasErrorOf(happening.number);
     case Kind::kCancel:
@@ -184,7 +188,8 @@ bool World::Do(size_t event) {
       if (party.FateOfMessage(message) == Fate::kDeliver) party.Handle(message, channel.to_stream);
       break;
     }
-    case Kind::kKernelDone: party.EndKernel(happening.number); break;
+    case Kind::kKernelDone: party.EndKernel(happening.number, false); break;
+    case Kind::kKernelGone: party.EndKernel(happening.number, true); break;
     case Kind::kPullDone:
       had_trouble_ |= choice_ == Choice::kTwice;
       party.EndPull(happening.number, choice_ == Choice::kTwice);

@@ -52,6 +52,7 @@ class World {
     kBegin,       ///< A party begins its next run.
     kMessage,     ///< The first message of a channel is handled.
     kKernelDone,  ///< A kernel on the device has ended.
+    kKernelGone,  ///< The same, but it did nothing, as the run has failed.
     kPullDone,    ///< A pull has been answered.
     kError,       ///< A party hears of another one's error.
     kCancel,      ///< The user cancels.
