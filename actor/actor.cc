@@ -5,6 +5,20 @@
 #include <utility>
 
 namespace heddle::actor {
+namespace {
+
+TaskRules RulesOf(const Task& task, size_t edges) {
+  TaskRules rules;
+  rules.counted = task.kind == TaskKind::kSource || edges == 0;
+  rules.collects = task.kind == TaskKind::kAccumulate || task.kind == TaskKind::kPack;
+  rules.spreads = task.kind == TaskKind::kRepeat || task.kind == TaskKind::kUnpack;
+  rules.rate = rules.collects || rules.spreads ? std::max<int64_t>(task.rate, 1) : 1;
+  rules.count = task.count;
+  rules.edges = static_cast<int>(edges);
+  return rules;
+}
+
+}  // namespace
 
 Actor::Actor(const Task& task, size_t number, std::vector<InputEdge> edges,
              std::vector<RegisterState*> produced, std::vector<int> data_edges)
@@ -13,10 +27,7 @@ Actor::Actor(const Task& task, size_t number, std::vector<InputEdge> edges,
       edges_(std::move(edges)),
       produced_(std::move(produced)),
       data_edges_(std::move(data_edges)),
-      counted_(task.kind == TaskKind::kSource || edges_.empty()),
-      collects_(task.kind == TaskKind::kAccumulate || task.kind == TaskKind::kPack),
-      spreads_(task.kind == TaskKind::kRepeat || task.kind == TaskKind::kUnpack),
-      rate_(collects_ || spreads_ ? std::max<int64_t>(task.rate, 1) : 1) {
+      rules_(RulesOf(task, edges_.size())) {
   const auto data_registers = static_cast<size_t>(
       std::count_if(produced_.begin(), produced_.end(),
                     [](const RegisterState* produced) { return !produced->description().control; }));
@@ -25,25 +36,17 @@ Actor::Actor(const Task& task, size_t number, std::vector<InputEdge> edges,
 
 void Actor::Begin(uint32_t run) {
   run_ = run;
-  state_ = State::kRunning;
-  flight_ = Flight::kNone;
-  if (std::exchange(aborted_, false)) {  // Of a launch that nobody waited for any more.
+  if (now_.aborted) {  // Of a launch that nobody waited for any more.
     result_.status = Status();
     std::fill(result_.values.begin(), result_.values.end(), Value());
   }
-  holds_input_ = false;
   for (InputEdge& edge : edges_) {
     edge.queue.Clear();
     edge.ended = false;
     edge.received = 0;
   }
   for (RegisterState* produced : produced_) produced->Reset();
-  unready_inputs_ = static_cast<int>(edges_.size());
-  unready_outputs_ = 0;
-  ended_edges_ = 0;
-  exhausted_edges_ = 0;
-  outstanding_ = 0;
-  acts_ = 0;
+  now_ = AtBegin(rules_);
   pulled_bytes_ = 0;
   held_.clear();
   pulled_.reset();
@@ -51,18 +54,18 @@ void Actor::Begin(uint32_t run) {
 
 void Actor::Clear() {
   Begin(run_);
-  state_ = State::kDone;
+  now_.state = State::kDone;
 }
 
 void Actor::Start(ActorHost& host) {
-  if (state_ == State::kRunning && counted_) TryAct(host);
+  if (now_.state == State::kRunning && rules_.counted) TryAct(host);
 }
 
 void Actor::Handle(const Message& message, ActorHost& host) {
   HEDDLE_DEBUG_CHECK(message.run == run_, "a message of a stale run changes no counter (I6)");
-  HEDDLE_DEBUG_CHECK(state_ != State::kDone || aborted_, "a task that is done receives nothing (I7)");
+  HEDDLE_DEBUG_CHECK(now_.state != State::kDone || now_.aborted, "a task that is done receives nothing (I7)");
   const bool is_launch_done = message.type == MessageType::kDone && message.port == kLaunchDone;
-  if (state_ != State::kRunning && state_ != State::kDraining) {
+  if (!Listens(now_)) {
     // Nothing matters any more to a task that has failed or been aborted, but that its kernel comes back.
     if (is_launch_done) OnLaunchDone(host);
     return;
@@ -79,79 +82,76 @@ void Actor::Handle(const Message& message, ActorHost& host) {
 // EOS is the last message of an edge (I7), READYs come in sequence (I5).
 void Actor::OnReady(const Message& message, ActorHost& host) {
   if (message.port >= edges_.size() || edges_[message.port].register_id != message.register_id ||
-      edges_[message.port].ended || edges_[message.port].received != message.sequence) {
+      !IsExpectedReady(edges_[message.port].ended, edges_[message.port].received, message.sequence)) {
     return Fail(Internal("task {} got READY of register {} out of order (number {}; I5, I7)",
                          task_->id.index(), message.register_id, message.sequence),
                 host);
   }
   InputEdge& edge = edges_[message.port];
-  if (edge.queue.empty()) --unready_inputs_;
+  NoteFilled(&now_, edge.queue.empty());
   edge.queue.Push(message.slot);
   ++edge.received;
   TryAct(host);
 }
 
 void Actor::OnEos(const Message& message, ActorHost& host) {
-  if (message.port >= edges_.size() || edges_[message.port].ended) {
+  if (message.port >= edges_.size() || !IsExpectedEos(edges_[message.port].ended)) {
     return Fail(Internal("task {} got EOS twice or on no edge (I7)", task_->id.index()), host);
   }
   InputEdge& edge = edges_[message.port];
   edge.ended = true;
-  ++ended_edges_;
-  if (edge.queue.empty()) ++exhausted_edges_;
+  NoteEnd(&now_, edge.queue.empty());
   TryFinish(host);
 }
 
 void Actor::OnAck(const Message& message, ActorHost& host) {
   if (message.port >= produced_.size() || produced_[message.port]->description().id != message.register_id ||
-      !produced_[message.port]->IsRead(message.slot)) {
+      !IsExpectedAck(produced_[message.port]->IsRead(message.slot))) {
     return Fail(Internal("task {} got ACK of register {}, slot {}, which nobody reads (I1)",
                          task_->id.index(), message.register_id, message.slot),
                 host);
   }
   RegisterState& produced = *produced_[message.port];
   const bool was_free = produced.HasFreeSlot();
-  --outstanding_;
+  NoteReturned(&now_);
   if (!produced.Release(message.slot)) return;
   if (produced.has_remote_readers()) host.Withdraw(message.register_id, message.slot);
-  if (!was_free) --unready_outputs_;
-  if (holds_input_ && outstanding_ == 0) ReleaseInputs(host);
+  NoteFree(&now_, !was_free);
+  if (ReturnsHeldInput(now_)) ReleaseInputs(host);
   TryAct(host);
 }
 
 void Actor::OnPullDone(ActorHost& host) {
-  if (flight_ != Flight::kPull)
+  if (!IsExpectedPull(now_))
     return Fail(Internal("task {} got DONE without a launch", task_->id.index()), host);
   if (!pulled_->value.ok()) {
     // The other rank has dropped the body because its run failed; its error is on the way and says why.
-    if (pulled_->value.status().code() == StatusCode::kCancelled) return;
+    if (IsDroppedBody(pulled_->value.status().code() == StatusCode::kCancelled)) return;
     return Fail(pulled_->value.status(), host);
   }
   Value value = *std::move(pulled_->value);
   pulled_.reset();
-  flight_ = Flight::kNone;
-  ++acts_;
+  now_.flight = Flight::kNone;
+  ++now_.acts;
   pulled_bytes_ += value.bytes();
   Publish({&value, 1}, host);
   TryAct(host);
 }
 
 void Actor::OnLaunchDone(ActorHost& host) {
-  HEDDLE_CHECK(flight_ == Flight::kKernel, "only the device says that a launch has ended, once");
-  flight_ = Flight::kNone;
-  if (state_ == State::kAborting) {
+  HEDDLE_CHECK(now_.flight == Flight::kKernel, "only the device says that a launch has ended, once");
+  now_.flight = Flight::kNone;
+  if (now_.state == State::kAborting) {
     if (!result_.status.ok()) host.Failed(*this, result_.status);
     return End(host);
   }
   // A task that has failed meanwhile (a broken protocol) waits for its abort.
-  if (state_ == State::kRunning && CompleteAct(host)) TryAct(host);
+  if (UsesKernelResult(now_) && CompleteAct(host)) TryAct(host);
 }
 
 void Actor::TryAct(ActorHost& host) {
-  while (IsReady()) {
-    if (counted_ && acts_ == task_->count) break;
+  while (MayAct(rules_, now_))
     if (!Act(host)) return;
-  }
   TryFinish(host);
 }
 
@@ -164,21 +164,21 @@ bool Actor::Act(ActorHost& host) {
   BindInputs();
   if (task_->kind == TaskKind::kPack) {
     held_.push_back(*inputs_[0]);
-    if ((acts_ + 1) % rate_ != 0) {
-      ++acts_;
+    if ((now_.acts + 1) % rules_.rate != 0) {
+      ++now_.acts;
       Publish({}, host);
       return true;
     }
     inputs_.clear();
     for (const Value& piece : held_) inputs_.push_back(&piece);
   }
-  if (host.Perform(*this, inputs_, acts_, &result_) == Launch::kInline) return CompleteAct(host);
-  flight_ = Flight::kKernel;
+  if (host.Perform(*this, inputs_, now_.acts, &result_) == Launch::kInline) return CompleteAct(host);
+  now_.flight = Flight::kKernel;
   return false;
 }
 
 bool Actor::StartPull(const InputEdge& edge, ActorHost& host) {
-  flight_ = Flight::kPull;
+  now_.flight = Flight::kPull;
   pulled_ = std::make_shared<PulledBody>();
   host.Pull(*this, edge.producer, edge.register_id, edge.queue.front(), pulled_);
   return false;
@@ -198,8 +198,9 @@ bool Actor::CompleteAct(ActorHost& host) {
     Fail(result_.status, host);
     return false;
   }
-  const bool at_period = ++acts_ % rate_ == 0;
-  if (collects_) held_.clear();
+  ++now_.acts;
+  const bool at_period = IsAtPeriod(rules_, now_);
+  if (rules_.collects) held_.clear();
   if (task_->kind == TaskKind::kAccumulate && !at_period) {
     held_.push_back(std::exchange(result_.values[0], Value()));
     Publish({}, host);
@@ -210,14 +211,11 @@ bool Actor::CompleteAct(ActorHost& host) {
 }
 
 void Actor::ReleaseInputs(ActorHost& host) {
-  holds_input_ = false;
+  now_.holds_input = false;
   for (InputEdge& edge : edges_) {
     const uint8_t slot = edge.queue.Pop();
     if (edge.source != nullptr) edge.source->EndRead(slot);
-    if (edge.queue.empty()) {
-      ++unready_inputs_;
-      if (edge.ended) ++exhausted_edges_;
-    }
+    NoteTaken(&now_, edge.queue.empty(), edge.ended);
     host.Send({.destination = edge.producer,
                .source = task_->id,
                .run = run_,
@@ -230,17 +228,15 @@ void Actor::ReleaseInputs(ActorHost& host) {
 
 // Acks go first: a producer on the same thread may then act again before our readers do.
 void Actor::Publish(std::span<Value> values, ActorHost& host) {
-  const bool at_period = acts_ % rate_ == 0;
-  if (!spreads_) ReleaseInputs(host);
-  if (collects_ && !at_period) return;
+  if (ReturnsInputs(rules_)) ReleaseInputs(host);
+  if (!Publishes(rules_, now_)) return;
   size_t next = 0;
   for (RegisterState* produced : produced_) {
     const Register& description = produced->description();
     const uint32_t sequence = produced->published();
     const uint8_t slot =
         produced->Publish(description.control ? Value() : std::exchange(values[next++], Value()));
-    outstanding_ += static_cast<int64_t>(produced->readers().size());
-    if (!produced->HasFreeSlot()) ++unready_outputs_;
+    NotePublished(&now_, static_cast<int64_t>(produced->readers().size()), !produced->HasFreeSlot());
     if (produced->has_remote_readers() && !description.control)
       host.Expose(description.id, slot, produced->value(slot));
     for (const Reader& reader : produced->readers()) {
@@ -254,34 +250,30 @@ void Actor::Publish(std::span<Value> values, ActorHost& host) {
                  .port = reader.port});
     }
   }
-  if (spreads_ && at_period) {
-    holds_input_ = true;
-    if (outstanding_ == 0) ReleaseInputs(host);  // Nobody reads what it makes.
+  if (BeginsToHold(rules_, now_)) {
+    now_.holds_input = true;
+    if (now_.outstanding == 0) ReleaseInputs(host);  // Nobody reads what it makes.
   }
 }
 
 void Actor::TryFinish(ActorHost& host) {
-  if (state_ == State::kRunning && flight_ == Flight::kNone) {
-    const int edges = static_cast<int>(edges_.size());
-    const bool input_left = unready_inputs_ < edges;
-    if (exhausted_edges_ == edges && (!counted_ || acts_ == task_->count)) {
-      if (acts_ % rate_ != 0) {
-        return Fail(
-            Internal("rates differ: task {} ended after {} acts, rate {}", task_->id.index(), acts_, rate_),
-            host);
-      }
+  switch (EndingOf(rules_, now_)) {
+    case Ending::kNotYet: break;
+    case Ending::kEnds:
       SendEos(host);
-      state_ = State::kDraining;
-    } else if (edges > 0 && (exhausted_edges_ == edges || (exhausted_edges_ > 0 && input_left) ||
-                             (counted_ && acts_ == task_->count && input_left))) {
-      // One edge has ended for good while another still brings data: nothing can ever consume it.
+      now_.state = State::kDraining;
+      break;
+    case Ending::kPeriodIncomplete:
+      return Fail(Internal("rates differ: task {} ended after {} acts, rate {}", task_->id.index(),
+                           now_.acts, rules_.rate),
+                  host);
+    case Ending::kInputLeft:
       return Fail(
           Internal("rates differ: task {} has input left on some edges and none on others after {} acts",
-                   task_->id.index(), acts_),
+                   task_->id.index(), now_.acts),
           host);
-    }
   }
-  if (state_ == State::kDraining && outstanding_ == 0) End(host);
+  if (IsDone(now_)) End(host);
 }
 
 void Actor::SendEos(ActorHost& host) {
@@ -299,26 +291,26 @@ void Actor::SendEos(ActorHost& host) {
 
 // A kernel on the device stays in flight: its inputs and its result must outlive it.
 void Actor::Fail(Status status, ActorHost& host) {
-  state_ = State::kFailed;
-  if (flight_ == Flight::kPull) flight_ = Flight::kNone;
+  now_.state = State::kFailed;
+  if (now_.flight == Flight::kPull) now_.flight = Flight::kNone;
   pulled_.reset();
   host.Failed(*this, std::move(status));
 }
 
 void Actor::Abort(ActorHost& host) {
-  if (state_ == State::kDone || state_ == State::kIdle || state_ == State::kAborting) return;
-  aborted_ = true;
+  if (now_.state == State::kDone || now_.state == State::kIdle || now_.state == State::kAborting) return;
+  now_.aborted = true;
   pulled_.reset();
-  if (flight_ == Flight::kKernel) {
-    state_ = State::kAborting;
+  if (MustWaitForKernel(now_)) {
+    now_.state = State::kAborting;
     return;
   }
-  flight_ = Flight::kNone;
+  now_.flight = Flight::kNone;
   End(host);
 }
 
 void Actor::End(ActorHost& host) {
-  state_ = State::kDone;
+  now_.state = State::kDone;
   host.Finished(*this);
 }
 

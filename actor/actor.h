@@ -8,6 +8,7 @@
 
 #include "actor/actor_host.h"
 #include "actor/message.h"
+#include "actor/protocol.h"
 #include "actor/register_state.h"
 #include "actor/slot_queue.h"
 #include "core/programs/plan.h"
@@ -28,7 +29,7 @@ struct InputEdge {
 
 /// The state machine of one task (runtime reference 2.4-2.6). It acts when every consumed edge, data or
 /// control, has a filled slot and every produced register a free one; both conditions are counters, tested
-/// per message.
+/// per message. What decides and what changes is in protocol.h.
 ///
 /// Rates: kAccumulate and kPack fill their outputs (control registers too) at every rate-th act and need a
 /// free slot at every act; kRepeat and kUnpack use one input for `rate` acts and release it when all outputs
@@ -36,22 +37,15 @@ struct InputEdge {
 /// owns it.
 class Actor {
  public:
-  enum class State : uint8_t {
-    kIdle,
-    kRunning,
-    kDraining,  ///< All acts are done, not all readers.
-    kFailed,    ///< Waits to be aborted.
-    kAborting,  ///< Aborted; a kernel of it still runs on the device.
-    kDone
-  };
+  using State = ActorState;
 
   Actor(const Task& task, size_t number, std::vector<InputEdge> edges, std::vector<RegisterState*> produced,
         std::vector<int> data_edges);
 
   const Task& task() const { return *task_; }
   size_t number() const { return number_; }  ///< Dense among the actors of this rank and plan.
-  State state() const { return state_; }
-  int64_t acts() const { return acts_; }
+  State state() const { return now_.state; }
+  int64_t acts() const { return now_.acts; }
   int64_t pulled_bytes() const { return pulled_bytes_; }  ///< Bodies fetched from other ranks in this run.
   /// Of the pull that is on its way; nullptr: none is.
   const PulledBody* pulled() const { return pulled_.get(); }
@@ -81,13 +75,8 @@ class Actor {
   bool WaitsForOtherRank() const;
 
  private:
-  /// An asynchronous act that has begun.
-  enum class Flight : uint8_t { kNone, kPull, kKernel };
+  friend class ActorSnapshot;  // tests/models: stores and restores what an actor knows.
 
-  bool IsReady() const {
-    return (unready_inputs_ | unready_outputs_) == 0 && flight_ == Flight::kNone && !holds_input_ &&
-           state_ == State::kRunning;
-  }
   void OnReady(const Message& message, ActorHost& host);
   void OnAck(const Message& message, ActorHost& host);
   void OnEos(const Message& message, ActorHost& host);
@@ -114,22 +103,10 @@ class Actor {
   std::vector<InputEdge> edges_;
   std::vector<RegisterState*> produced_;  ///< In the order of task.produced; owned by the plan instance.
   std::vector<int> data_edges_;  ///< Per entry of task.consumed: position in edges_, -1 where left out.
-  bool counted_;                 ///< A source: acts task.count times.
-  bool collects_;                ///< kAccumulate, kPack
-  bool spreads_;                 ///< kRepeat, kUnpack
-  int64_t rate_;
+  TaskRules rules_;
 
   uint32_t run_ = 0;
-  State state_ = State::kIdle;
-  Flight flight_ = Flight::kNone;
-  bool aborted_ = false;
-  bool holds_input_ = false;  ///< kRepeat, kUnpack: all outputs are made, not all have come back.
-  int unready_inputs_ = 0;    ///< Consumed edges with an empty queue.
-  int unready_outputs_ = 0;   ///< Produced registers without a free slot.
-  int ended_edges_ = 0;       ///< Edges with EOS.
-  int exhausted_edges_ = 0;   ///< Edges with EOS and an empty queue.
-  int64_t outstanding_ = 0;   ///< Sum over produced registers.
-  int64_t acts_ = 0;
+  Counters now_;
   int64_t pulled_bytes_ = 0;
   std::vector<const Value*> inputs_;  ///< Of the act under way.
   ActResult result_;                  ///< Of the act under way, written by the host.

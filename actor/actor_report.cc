@@ -12,17 +12,17 @@ Status Actor::CheckInvariants(bool quiet) const {
     outstanding += produced->outstanding();
     unready_outputs += !produced->HasFreeSlot();
   }
-  if (outstanding != outstanding_)
-    return Internal("I3: task {}: outstanding {} != {}", task_->id.index(), outstanding_, outstanding);
-  if (unready_outputs != unready_outputs_)
+  if (outstanding != now_.outstanding)
+    return Internal("I3: task {}: outstanding {} != {}", task_->id.index(), now_.outstanding, outstanding);
+  if (unready_outputs != now_.unready_outputs)
     return Internal("task {}: counter of outputs is wrong", task_->id.index());
   int unready_inputs = 0;
   for (const InputEdge& edge : edges_) unready_inputs += edge.queue.empty();
-  if (unready_inputs != unready_inputs_)
+  if (unready_inputs != now_.unready_inputs)
     return Internal("task {}: counter of inputs is wrong", task_->id.index());
   if (quiet &&
-      (state_ != State::kDone || outstanding != 0 || unready_inputs != static_cast<int>(edges_.size()) ||
-       ended_edges_ != static_cast<int>(edges_.size()) || flight_ != Flight::kNone || holds_input_ ||
+      (now_.state != State::kDone || outstanding != 0 || unready_inputs != static_cast<int>(edges_.size()) ||
+       now_.ended_edges != static_cast<int>(edges_.size()) || now_.flight != Flight::kNone || now_.holds_input ||
        !held_.empty())) {
     return Internal("I12: task {} left something behind", task_->id.index());
   }
@@ -40,11 +40,11 @@ Status Actor::CheckEdges() const {
 }
 
 std::string Actor::DescribeWait() const {
-  if (state_ == State::kDone || state_ == State::kIdle) return "";
+  if (now_.state == State::kDone || now_.state == State::kIdle) return "";
   std::string text = fmt::format("task {} ({}, node {}, rank {}) after {} acts", task_->id.index(),
-                                 Name(task_->kind), task_->node, task_->id.rank(), acts_);
-  if (flight_ == Flight::kPull) return text + " waits for a pull";
-  if (flight_ == Flight::kKernel) return text + " waits for its kernel";
+                                 Name(task_->kind), task_->node, task_->id.rank(), now_.acts);
+  if (now_.flight == Flight::kPull) return text + " waits for a pull";
+  if (now_.flight == Flight::kKernel) return text + " waits for its kernel";
   for (const InputEdge& edge : edges_) {
     if (edge.queue.empty() && !edge.ended) {
       text += fmt::format(", needs register {} of task {} on rank {}", edge.register_id,
@@ -52,7 +52,7 @@ std::string Actor::DescribeWait() const {
     }
   }
   for (const RegisterState* produced : produced_) {
-    if (produced->HasFreeSlot() && state_ != State::kDraining) continue;
+    if (produced->HasFreeSlot() && now_.state != State::kDraining) continue;
     if (produced->outstanding() > 0) {
       text += fmt::format(", all {} slots of register {} are unread", produced->description().slots,
                           produced->description().id);
@@ -62,9 +62,9 @@ std::string Actor::DescribeWait() const {
 }
 
 bool Actor::WaitsForOtherRank() const {
-  if (state_ == State::kDone || state_ == State::kIdle) return false;
+  if (now_.state == State::kDone || now_.state == State::kIdle) return false;
   for (const InputEdge& edge : edges_) {
-    if (edge.source == nullptr && (!edge.ended || flight_ == Flight::kPull)) return true;
+    if (edge.source == nullptr && (!edge.ended || now_.flight == Flight::kPull)) return true;
   }
   for (const RegisterState* produced : produced_) {
     if (produced->has_remote_readers() && produced->outstanding() > 0) return true;

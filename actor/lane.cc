@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "actor/protocol.h"
 #include "actor/recorded_sites.h"
 #include "core/environment/clock.h"
 #include "core/environment/progress_board.h"
@@ -107,10 +108,12 @@ void Lane::OnMessage(const Message& message) {
   Status refused;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (is_running_ && message.run == active_.run) {
-      if (Dispatcher* dispatcher = ServerOf(message)) dispatcher->Post(message);
-    } else if (IsNew(message.run)) {
-      KeepEarly(message, &refused);
+    switch (FateOf(is_running_, message.run == active_.run, IsNew(message.run))) {
+      case Fate::kDeliver:
+        if (Dispatcher* dispatcher = ServerOf(message)) dispatcher->Post(message);
+        break;
+      case Fate::kKeep: KeepEarly(message, &refused); break;
+      case Fate::kDrop: break;
     }
   }
   if (!refused.ok() && surroundings_.link != nullptr)

@@ -7,6 +7,7 @@
 
 #include "actor/message.h"
 #include "actor/plan_instance.h"
+#include "actor/protocol.h"
 
 namespace heddle::actor {
 
@@ -38,8 +39,9 @@ class OutgoingMessages {
     if (peer.messages.empty()) waiting_.push_back(rank);
     peer.messages.push_back(message);
     peer.open_edges -= message.type == MessageType::kEos;
-    peer.is_urgent |= message.type == MessageType::kReady || message.type == MessageType::kEos;
-    has_urgent_ |= peer.is_urgent || !may_wait_ || peer.open_edges <= 0;
+    peer.is_urgent |=
+        !MayWait(message.type == MessageType::kReady, message.type == MessageType::kEos);
+    has_urgent_ |= peer.is_urgent || !may_wait_ || !MoreIsToCome(peer.open_edges);
   }
   /// Whether Flush has something to send.
   bool IsDue() const { return has_urgent_; }
@@ -50,7 +52,7 @@ class OutgoingMessages {
     has_urgent_ = false;
     std::erase_if(waiting_, [&](uint32_t rank) {
       Peer& peer = peers_[rank];
-      if (may_wait_ && !peer.is_urgent && peer.open_edges > 0) return false;
+      if (may_wait_ && !peer.is_urgent && MoreIsToCome(peer.open_edges)) return false;
       send(rank, std::span<const Message>(peer.messages));
       peer.messages.clear();
       peer.is_urgent = false;
@@ -59,6 +61,7 @@ class OutgoingMessages {
   }
 
  private:
+  friend class ActorSnapshot;  // tests/models
   struct Peer {
     std::vector<Message> messages;
     int64_t open_edges = 0;  ///< Edges to the rank whose EOS has not been added.

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "actor/protocol.h"
+
 namespace heddle::actor {
 
 RegisterState::RegisterState(const Register& description, std::vector<Reader> readers,
@@ -37,7 +39,7 @@ bool RegisterState::Release(uint8_t index) {
   Slot& slot = slots_[index];
   HEDDLE_CHECK(slot.references > 0, "every ACK answers a READY (I1)");
   --outstanding_;
-  if (--slot.references > 0) return false;
+  if (!IsLastReader(--slot.references)) return false;
   slot.value = Value();
   free_.Push(index);
   if constexpr (kMemoryIsChecked)

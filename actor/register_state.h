@@ -64,6 +64,7 @@ class RegisterState {
   Status CheckInvariants() const;
 
  private:
+  friend class ActorSnapshot;  // tests/models
   struct Slot {
     Value value;
     int32_t references = 0;

@@ -8,6 +8,7 @@
 
 #include "actor/actor_host.h"
 #include "actor/outgoing_messages.h"
+#include "actor/protocol.h"
 #include "actor/run_errors.h"
 #include "actor/run_number.h"
 
@@ -69,7 +70,8 @@ class Simulation::Rank : public ActorHost {
   }
 
   void Handle(const Message& message) {
-    if (message.run != run_ || remaining_ == 0) return;
+    // A message of a run to come waits in its channel.
+    if (FateOf(remaining_ > 0, message.run == run_, /*is_of_later_run=*/false) != Fate::kDeliver) return;
     current_ = message.destination.stream();
     if (message.type == MessageType::kStart || message.type == MessageType::kAbort) {
       for (Actor* actor : instance_->OnStream(current_)) {

@@ -193,7 +193,11 @@ Status Diagnostics::ToStatus() const {
   if (!HasErrors()) return OkStatus();
   std::string text = RenderAll(Severity::kError);
   text.pop_back();
-  return Status(StatusCode::kInvalidArgument, std::move(text));
+  // Want of memory is no fault of the script, also where a constant was computed.
+  const bool lacks_memory = std::any_of(diagnostics_.begin(), diagnostics_.end(), [](const Diagnostic& found) {
+    return found.severity == Severity::kError && found.message.starts_with("out of memory: ");
+  });
+  return Status(lacks_memory ? StatusCode::kResourceExhausted : StatusCode::kInvalidArgument, std::move(text));
 }
 
 std::string SuggestName(std::string_view name, const std::vector<std::string>& candidates) {

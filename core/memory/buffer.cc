@@ -8,14 +8,15 @@
 namespace heddle {
 
 Result<std::shared_ptr<Buffer>> Buffer::Allocate(int64_t bytes, MemorySpace space) {
-  void* data = nullptr;
+  // The buffer comes first: should the heap refuse it, no block is lost.
+  std::shared_ptr<Buffer> buffer(new Buffer(nullptr, bytes, space));
   switch (space) {
     case MemorySpace::kHost: {
-      HEDDLE_ASSIGN_OR_RETURN(data, BlockPool::Process().Allocate(bytes));
+      HEDDLE_ASSIGN_OR_RETURN(buffer->data_, BlockPool::Process().Allocate(bytes));
       break;
     }
   }
-  return std::shared_ptr<Buffer>(new Buffer(data, bytes, space));
+  return buffer;
 }
 
 std::shared_ptr<Buffer> Buffer::Adopt(const void* data, int64_t bytes, std::function<void()> release) {
@@ -30,6 +31,7 @@ Buffer::~Buffer() {
     if (release_) release_();
     return;
   }
+  if (data_ == nullptr) return;  // It got no block.
   switch (space_) {
     case MemorySpace::kHost: BlockPool::Process().Free(data_, bytes_); break;
   }

@@ -29,4 +29,11 @@ inline constinit std::atomic<int64_t> used_when_refused{0};
 // count.
 inline constinit int64_t bound_of_process = kNoBound;
 
+#ifdef HEDDLE_FAILING_HEAP
+// Of tests/faults, whose heap alone is compiled with it: allocations that may be refused, and which of them
+// is (counted from 1; 0: none).
+inline constinit std::atomic<int64_t> refusable_asked{0};
+inline constinit std::atomic<int64_t> refused_at{0};
+#endif
+
 }  // namespace heddle::heap

@@ -185,6 +185,11 @@ template <typename Get>
 template <typename Get>
 inline void* Allocate(size_t bytes, int64_t before, const Get& get) {
   ++heap::own_allocations;
+#ifdef HEDDLE_FAILING_HEAP
+  if (MayRefuse() && heap::refused_at.load(std::memory_order_relaxed) != 0 &&
+      heap::refusable_asked.fetch_add(1) + 1 == heap::refused_at.load())
+    return Refuse(bytes, /*by_budget=*/false);
+#endif
   if (bytes >= static_cast<size_t>(kFlushBytes)) return AllocateLarge(bytes, before, get);
   void* const block = get();
   if (block == nullptr) return AllocateLarge(bytes, before, get);
