@@ -167,7 +167,8 @@ void CandidateFinder::AddSplit(const Node& node, ops::RowRule rule, bool has_eve
   const std::vector<Split> ways =
       has_even_rows ? std::vector<Split>{EvenRows(rows, options_.ranks)} : CutsOf(rows, Axis::kRows, reduces);
   const std::vector<ops::PayloadUnits> reduced =
-      reduces ? ReducedResults(node, rule) : std::vector<ops::PayloadUnits>();
+      reduces ? ReducedResults(node, rule, ops::PartsFormOf(*ops::FindOperator(node.op)).second)
+              : std::vector<ops::PayloadUnits>();
   double reduced_bytes = 0;
   for (const ops::PayloadUnits& units : reduced) reduced_bytes += units.bytes;
   const double held_bytes = ops::HeldByRowRule(node, infos_, options_.ranks);
@@ -192,7 +193,10 @@ void CandidateFinder::AddSplit(const Node& node, ops::RowRule rule, bool has_eve
           (has_even_rows || (options_.ranks <= kMostDirectRanks && reduced_bytes <= kMostReplicatedBytes)))
         add(Distribution::Each(), finish_ns * kReplicated);
       if (!has_even_rows) add(Distribution::One(), finish_ns);
-      if (!has_even_rows && !has_effect) AddParted(node, {placement, ns, held_bytes}, reduced, candidates);
+      if (has_even_rows || has_effect) continue;
+      for (const auto& [place, form] : ops::PartsFormsOf(*ops::FindOperator(node.op)))
+        AddParted(node, {placement, ns, held_bytes}, place, *form, ReducedResults(node, rule, form),
+                  candidates);
     }
   }
 }

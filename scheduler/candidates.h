@@ -43,9 +43,9 @@ class CandidateFinder {
   /// Row by row of what is there by columns and has few rows: each rank gets some.
   void AddFewRows(const Node& node, const ops::Operator& op, std::vector<Candidate>* candidates);
   /// Reductions placed so, with the time that they take without finishing them, the large ones finished in
-  /// parts. `reduced`: by result, what ReducedResults says.
-  void AddParted(const Node& node, Candidate partial, const std::vector<ops::PayloadUnits>& reduced,
-                 std::vector<Candidate>* candidates);
+  /// parts by the form at `place`. `reduced`: by result, what ReducedResults says of that form.
+  void AddParted(const Node& node, Candidate partial, int32_t place, const ops::StagedForm& form,
+                 const std::vector<ops::PayloadUnits>& reduced, std::vector<Candidate>* candidates);
   /// All forms of an operator that is computed in stages, beside the candidates that are there already; of
   /// them only those stay that a rank has memory for. `on_last`: the results are made on the last rank.
   void AddStagedForms(const Node& node, const ops::Operator& op, bool on_last,
@@ -56,6 +56,8 @@ class CandidateFinder {
   double MostCopyNs(const Node& node) const;
   /// The placement in that form, with the grid that costs least of those that a rank has memory for.
   Candidate OnBestGrid(const Node& node, const Placement& placement, double most_held) const;
+  /// The time of the slowest rank, without exchanges.
+  double StagedNs(const Node& node, const Placement& placement) const;
   /// The work of the slowest rank as a part of all work.
   double StagedShare(const Node& node, const Placement& placement) const;
   void AddMoved(const Node& node, Axis axis, std::vector<Candidate>* candidates);
@@ -75,7 +77,8 @@ class CandidateFinder {
   int64_t RowsRead(const Node& node) const;
   double LongestShare(const Split& cuts) const;
   double MoveNs(double bytes, int messages) const;
-  std::vector<ops::PayloadUnits> ReducedResults(const Node& node, ops::RowRule rule) const;
+  std::vector<ops::PayloadUnits> ReducedResults(const Node& node, ops::RowRule rule,
+                                                const ops::StagedForm* parts) const;
   double FinishNs(const Transition& lists) const;
 
   const Graph& graph_;

@@ -39,20 +39,30 @@ void CandidateFinder::AddColumns(const Node& node, const ops::Operator& op,
   if (node.info.IsMatrix() && (op.role == ops::Role::kCbind || op.role == ops::Role::kRange))
     AddMovedColumns(node, op, candidates);
   for (const auto& [place, form] : ops::StagedFormsOf(op, node, infos_, Axis::kColumns)) {
-    bool is_worth_it = ops::IsWide(node.info, options_.min_distributed_bytes), must = false, is_read = false;
+    // Of bounds that are literals each rank fetches its columns.
+    if (form->result == ops::StagedResult::kColumns && FirstOfRange(node) != kUnknown) continue;
+    const bool makes_columns = ops::RowRuleOf(node, infos_) == ops::RowRule::kGenerate;
+    // What has rows of one operand beside columns of the other is for columns that are there.
+    bool is_worth_it = form->crossed_inputs == 0 && ops::IsWide(node.info, options_.min_distributed_bytes);
+    bool must = false;
+    bool is_read = makes_columns;
     // No rank gets all of what is split and larger than that of which it would get a part.
     double part_bytes = 0, gathered_bytes = 0;
     for (size_t i = 0; i < infos_.size(); ++i) {
       const NodeId input = node.inputs[i];
       if (input == kNoNode || !infos_[i].IsTabular()) continue;
       const bool always = splits_[static_cast<size_t>(input)].always;
-      if (ops::InputUseOf(*form, node, infos_, static_cast<int>(i)) != ops::InputUse::kRows) {
+      const bool is_part = ops::IsCrossed(*form, i) ||
+                           ops::InputUseOf(*form, node, infos_, static_cast<int>(i)) == ops::InputUse::kRows;
+      if (!is_part) {
         if (always) gathered_bytes = std::max(gathered_bytes, BytesToMove(infos_[i]));
         continue;
       }
       is_read = true;
       part_bytes += BytesToMove(infos_[i]);
-      is_worth_it |= MayBeByColumns(input);
+      is_worth_it |= form->crossed_inputs != 0
+                         ? splits_[static_cast<size_t>(input)].by_columns && !ops::IsCrossed(*form, i)
+                         : MayBeByColumns(input);
       must |= always;
     }
     if (!is_read || !is_worth_it || gathered_bytes > part_bytes) continue;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions of large results, as candidates: each rank finishes a part.
 #include <algorithm>
-#include <tuple>
 
 #include "ops/base/stages.h"
 #include "scheduler/candidates.h"
@@ -23,14 +22,14 @@ Distribution FinishedParts(int32_t ranks) {
 }  // namespace
 
 // By result; of those that are rows, and of reductions that nobody can cut, without units.
-std::vector<ops::PayloadUnits> CandidateFinder::ReducedResults(const Node& node, ops::RowRule rule) const {
+std::vector<ops::PayloadUnits> CandidateFinder::ReducedResults(const Node& node, ops::RowRule rule,
+                                                               const ops::StagedForm* parts) const {
   const ops::Operator& op = *ops::FindOperator(node.op);
-  const ops::StagedForm* const form = ops::PartsFormOf(op).second;
   const std::span<const ValueInfo> results = ResultsOf(node);
   std::vector<ops::PayloadUnits> reduced(results.size());
   for (size_t i = 0; i < results.size(); ++i) {
     if (rule == ops::RowRule::kMixed && !op.reduces(node, i)) continue;
-    if (form != nullptr && i < ops::kMostReducedResults) reduced[i] = form->units(node, infos_, i);
+    if (parts != nullptr && i < ops::kMostReducedResults) reduced[i] = parts->units(node, infos_, i);
     if (reduced[i].count == 0) reduced[i] = {.bytes = BytesToMove(results[i])};
   }
   return reduced;
@@ -42,12 +41,12 @@ double CandidateFinder::FinishNs(const Transition& lists) const {
          lists.slowest_bytes / options_.constants.read_bytes_per_ns;
 }
 
-void CandidateFinder::AddParted(const Node& node, Candidate partial,
-                                const std::vector<ops::PayloadUnits>& reduced,
+void CandidateFinder::AddParted(const Node& node, Candidate partial, int32_t place,
+                                const ops::StagedForm& form, const std::vector<ops::PayloadUnits>& reduced,
                                 std::vector<Candidate>* candidates) {
   Placement& placement = partial.placement;
-  std::tie(placement.form, placement.staged) = ops::PartsFormOf(*ops::FindOperator(node.op));
-  if (placement.staged == nullptr) return;
+  placement.form = place;
+  placement.staged = &form;
   double ns = partial.own_ns;
   const std::vector<int> nodes = NodesOfLists(placement.cuts);
   const std::span<const ValueInfo> results = ResultsOf(node);

@@ -12,14 +12,6 @@
 namespace heddle::scheduler {
 namespace {
 
-bool IsBetter(const CandidateFinder::Candidate& candidate, const CandidateFinder::Candidate& best,
-              double most_held) {
-  const bool fits = candidate.held_bytes <= most_held, best_fits = best.held_bytes <= most_held;
-  if (fits != best_fits) return fits;
-  if (!fits && candidate.held_bytes != best.held_bytes) return candidate.held_bytes < best.held_bytes;
-  return candidate.own_ns < best.own_ns;
-}
-
 // Those that a rank has memory for; where there are none, what takes least.
 void KeepThoseThatFit(double most_held, std::vector<CandidateFinder::Candidate>* candidates) {
   const auto is_larger = [&](const auto& candidate) { return candidate.held_bytes > most_held; };
@@ -60,9 +52,12 @@ void CandidateFinder::AddStaged(const Node& node, int32_t place, const ops::Stag
       ops::MostHeldBytes(node, infos_, options_.ranks, options_.min_distributed_bytes, options_.memory_bytes);
   for (const Split& cuts : CutsOf(rows, form.axis, form.needs_granules)) {
     const Distribution split{.kind = Distribution::Kind::kSplit, .split = cuts};
+    const Distribution crossed{.kind = Distribution::Kind::kSplit, .split = {.cuts = cuts.cuts}};
     Placement placement{.split = true, .cuts = cuts, .total_rows = rows, .staged = &form, .form = place};
     for (size_t i = 0; i < infos_.size(); ++i) {
-      if (!reads_rows(i))
+      if (ops::IsCrossed(form, i))
+        placement.inputs.push_back(crossed);
+      else if (!reads_rows(i))
         placement.inputs.push_back(Distribution::Each());
       else if (length(infos_[i]) == rows)
         placement.inputs.push_back(split);
@@ -78,6 +73,10 @@ void CandidateFinder::AddStaged(const Node& node, int32_t place, const ops::Stag
         break;
       case ops::StagedResult::kRows:
         placement.result = Distribution::SplitRows(ResultsOf(node)[0].shape.rows, options_.ranks);
+        break;
+      case ops::StagedResult::kColumns:
+        placement.result = Distribution::SplitRows(ResultsOf(node)[0].shape.columns, options_.ranks);
+        placement.result.split.axis = Axis::kColumns;
         break;
       case ops::StagedResult::kUneven: placement.result = {.kind = Distribution::Kind::kSplit}; break;
       case ops::StagedResult::kEach: placement.result = Distribution::Each(); break;
@@ -97,29 +96,35 @@ void CandidateFinder::AddStaged(const Node& node, int32_t place, const ops::Stag
 CandidateFinder::Candidate CandidateFinder::OnBestGrid(const Node& node, const Placement& placement,
                                                        double most_held) const {
   const ops::StagedForm& form = *placement.staged;
-  const auto on_grid = [&](int32_t columns) {
-    Candidate candidate{placement};
-    candidate.placement.grid_columns = columns;
-    const ops::RankGrid grid = candidate.placement.Grid(options_.ranks);
+  Candidate candidate{placement};
+  const auto cost_on = [&](const ops::RankGrid& grid) {
+    candidate.placement.grid_columns = grid.columns;
     const double moved = form.moved_bytes == nullptr ? 0 : form.moved_bytes(node, infos_, grid);
     const auto turns = static_cast<int>(std::count_if(form.stages.begin(), form.stages.end(), ops::HandsOn));
     const int messages = static_cast<int>(form.stages.size()) - 1 + (turns > 0 ? options_.ranks - 1 : 0);
-    candidate.own_ns =
-        node_ns_ * StagedShare(node, candidate.placement) + MoveNs(moved / options_.ranks, messages);
+    return StagedNs(node, candidate.placement) + MoveNs(moved / options_.ranks, messages);
+  };
+  if (placement.result.IsOne()) {  // It is made on the last rank, on a grid of one row.
+    const ops::RankGrid grid = placement.Grid(options_.ranks);
+    candidate.own_ns = cost_on(grid);
     if (form.held_bytes != nullptr) candidate.held_bytes = form.held_bytes(node, infos_, grid);
     return candidate;
-  };
-  if (!form.on_grid || placement.result.IsOne()) return on_grid(placement.grid_columns);
-  // A grid of one column is the row rule in more stages, which may need less memory.
-  const bool fits_by_rows = ops::HeldByRowRule(node, infos_, options_.ranks) <= most_held;
-  const int32_t least_columns = std::max(form.least_columns, fits_by_rows ? 2 : 1);
-  Candidate best = on_grid(options_.ranks);
-  for (int32_t columns = options_.ranks / 2; columns >= least_columns; --columns) {
-    if (options_.ranks % columns != 0) continue;
-    if (Candidate candidate = on_grid(columns); IsBetter(candidate, best, most_held))
-      best = std::move(candidate);
   }
-  return best;
+  const ops::StagedWay best = ops::BestGrid(form, node, infos_, options_.ranks, most_held, cost_on);
+  candidate.placement.grid_columns = best.grid.columns;
+  candidate.own_ns = best.cost;
+  candidate.held_bytes = best.held_bytes;
+  return candidate;
+}
+
+// Of a form by columns each rank reads all of what it does not read by columns.
+double CandidateFinder::StagedNs(const Node& node, const Placement& placement) const {
+  const double share = StagedShare(node, placement), ns = node_ns_ * share;
+  if (placement.staged->axis == Axis::kRows) return ns;
+  double read_bytes = 0;
+  for (size_t i = 0; i < infos_.size(); ++i)
+    read_bytes += BytesToMove(infos_[i]) * (placement.inputs[i].IsSplit() ? share : 1);
+  return std::max(ns, read_bytes / options_.constants.read_bytes_per_ns);
 }
 
 double CandidateFinder::StagedShare(const Node& node, const Placement& placement) const {

@@ -129,16 +129,11 @@ double WorkByDefaults(const Dag& dag, const OperatorWork& operation) {
   return work;
 }
 
-// What ranks send and hold where they compute an operator in stages.
-struct StagedTraffic {
-  double sent_bytes = 0;  // By a rank.
-  double held_bytes = 0;
-};
-
-// For an operator by itself that its row rule shares out: the stages in which it sends least of those that a
-// rank has memory for (else holds least); nothing where it has none.
-std::optional<StagedTraffic> BestStages(const Dag& dag, const OperatorWork& operation,
-                                        const CostModel& model) {
+// For an operator by itself that its row rule shares out: the stages in which a rank sends least, of those
+// that it has memory for (else holds least), with the bytes that it sends as their cost; nothing where it has
+// none.
+std::optional<ops::StagedWay> BestStages(const Dag& dag, const OperatorWork& operation,
+                                         const CostModel& model) {
   if (!operation.split || operation.nodes != 1) return std::nullopt;
   const Node& node = (*dag.graph)[operation.roots[0]];
   const ops::Operator* const op = ops::FindOperator(node.op);
@@ -148,20 +143,13 @@ std::optional<StagedTraffic> BestStages(const Dag& dag, const OperatorWork& oper
     infos.push_back(input == kNoNode ? ValueInfo{} : (*dag.graph)[input].info);
   const double most_held =
       ops::MostHeldBytes(node, infos, model.ranks, model.min_distributed_bytes, model.memory_budget);
-  std::optional<StagedTraffic> best;
+  std::optional<ops::StagedWay> best;
   for (const auto& [place, form] : ops::StagedFormsOf(*op, node, infos)) {
     if (form->moved_bytes == nullptr || form->held_bytes == nullptr) continue;
-    for (int columns = form->on_grid ? model.ranks : 1; columns >= form->least_columns; --columns) {
-      if (model.ranks % columns != 0) continue;
-      const ops::RankGrid grid{.ranks = model.ranks, .columns = columns};
-      const StagedTraffic traffic{form->moved_bytes(node, infos, grid) / model.ranks,
-                                  form->held_bytes(node, infos, grid)};
-      const bool fits = traffic.held_bytes <= most_held, best_fits = best && best->held_bytes <= most_held;
-      if (!best || (fits && !best_fits) ||
-          (fits == best_fits &&
-           (fits ? traffic.sent_bytes < best->sent_bytes : traffic.held_bytes < best->held_bytes)))
-        best = traffic;
-    }
+    const ops::StagedWay way = ops::BestGrid(
+        *form, node, infos, model.ranks, most_held,
+        [&](const ops::RankGrid& grid) { return form->moved_bytes(node, infos, grid) / model.ranks; });
+    if (!best || ops::IsBetter(way, *best, most_held)) best = way;
   }
   return best;
 }
@@ -196,8 +184,8 @@ void Distribute(const Dag& dag, const OperatorWork& operation, const CostModel& 
     if (input.copied) sent += dag[input.id].bytes * others / (dag[input.id].split ? model.ranks : 1);
   for (NodeId root : operation.roots)
     if (ReducesRows(dag[root])) sent += dag[root].bytes * others;
-  if (const std::optional<StagedTraffic> stages = BestStages(dag, operation, model))
-    sent = std::min(sent, stages->sent_bytes);
+  if (const std::optional<ops::StagedWay> stages = BestStages(dag, operation, model))
+    sent = std::min(sent, stages->cost);
   time->total = time->total / model.ranks + sent / model.constants.links.bytes_per_ns;
 }
 
@@ -242,7 +230,7 @@ double BytesBetweenPhases(const Dag& dag, const OperatorWork& operation, int thr
 
 // Bytes on one rank, of which it may have only its own rows. An operator by itself works in its result.
 double HeldBytes(const Dag& dag, const OperatorWork& operation, const CostModel& model) {
-  const std::optional<StagedTraffic> stages = BestStages(dag, operation, model);
+  const std::optional<ops::StagedWay> stages = BestStages(dag, operation, model);
   const double own = operation.split ? 1.0 / model.ranks : 1;
   double held = 0;
   for (const OperatorInput& input : operation.inputs) {

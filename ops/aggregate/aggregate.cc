@@ -65,6 +65,15 @@ Status RunColumnsOfAggregate(const StageCall& call, std::span<Value> outputs) {
   return OkStatus();
 }
 
+Status FinishFull(const StageCall& call, std::span<Value> outputs) {
+  HEDDLE_ASSIGN_OR_RETURN(outputs[0], RunAggregate({.node = call.node,
+                                                    .phase = Phase::kFinish,
+                                                    .inputs = call.Parts(0),
+                                                    .input_infos = call.input_infos,
+                                                    .context = call.context}));
+  return OkStatus();
+}
+
 // Chunks of columns are leaves: the nodes of what each rank has go to all.
 Status RunFullOfColumns(const StageCall& call, std::span<Value> outputs) {
   if (call.stage == 0) {
@@ -74,12 +83,7 @@ Status RunFullOfColumns(const StageCall& call, std::span<Value> outputs) {
     outputs[0] = Value(std::move(nodes));
     return OkStatus();
   }
-  HEDDLE_ASSIGN_OR_RETURN(outputs[0], RunAggregate({.node = call.node,
-                                                    .phase = Phase::kFinish,
-                                                    .inputs = call.Parts(0),
-                                                    .input_infos = call.input_infos,
-                                                    .context = call.context}));
-  return OkStatus();
+  return FinishFull(call, outputs);
 }
 
 bool HasChunks(const Node& node, std::span<const ValueInfo> inputs) {
@@ -87,12 +91,45 @@ bool HasChunks(const Node& node, std::span<const ValueInfo> inputs) {
          FindAggregate(node.op)->kind != AggregateKind::kTrace;
 }
 
-constexpr Reach kNodesToAll[] = {Reach::kAll};
-constexpr Stage kFullStages[] = {{.outputs = kNodesToAll, .reads_inputs = true}, {}};
+// Of few rows that are no longer than a chunk, leaves are panels of rows, which the ranks share out.
+Status RunFullOfPanels(const StageCall& call, std::span<Value> outputs) {
+  const Shape& whole = call.input_infos[0].shape;
+  switch (call.stage) {
+    case 0: SendPanels(call, call.inputs[0]->matrix(), whole, outputs); return OkStatus();
+    case 1: {
+      HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, NodesOfPanels(call, FindAggregate(call.node.op)->kind, whole));
+      outputs[0] = Value(std::move(nodes));
+      return OkStatus();
+    }
+    default: return FinishFull(call, outputs);
+  }
+}
+
+bool HasPanels(const Node& node, std::span<const ValueInfo> inputs) {
+  return inputs[0].IsMatrix() && inputs[0].IsSized() && inputs[0].element_type == ElementType::kFloat64 &&
+         HasFewPanels(inputs[0].shape) && FindAggregate(node.op)->scope == kFull &&
+         FindAggregate(node.op)->kind != AggregateKind::kTrace;
+}
+
+double BytesOfX(const Node&, std::span<const ValueInfo> inputs, const RankGrid&) {
+  return static_cast<double>(KnownBytes(inputs[0]));
+}
+
+constexpr Reach kNodesToAll[] = {Reach::kAll}, kPanels[] = {Reach::kParts};
+constexpr Stage kFullStages[] = {{.outputs = kNodesToAll, .reads_inputs = true}, {}},
+                kPanelStages[] = {{.outputs = kPanels, .reads_inputs = true}, {.outputs = kNodesToAll}, {}};
+constexpr StagedForm kFullOfPanels = {.stages = kPanelStages,
+                                      .result = StagedResult::kEach,
+                                      .axis = Axis::kColumns,
+                                      .applies = HasPanels,
+                                      .input_use = AllByRows,
+                                      .moved_bytes = BytesOfX,
+                                      .run = RunFullOfPanels};
 constexpr StagedForm kFullOfColumns = {.stages = kFullStages,
                                        .result = StagedResult::kEach,
                                        .axis = Axis::kColumns,
                                        .needs_granules = true,
+                                       .other = &kFullOfPanels,
                                        .applies = HasChunks,
                                        .input_use = AllByRows,
                                        .run = RunFullOfColumns};

@@ -2,12 +2,15 @@
 // sum mean min max prod var sd trace: a leaf is a panel of FullPanelHeight rows (a 65536-column chunk of a
 // row, for longer rows), its cells dealt to eight lanes in row-major order (docs/numerics.md, section 3).
 #include <algorithm>
-#include <vector>
+#include <utility>
 
 #include "ops/aggregate/nodes_of_columns.h"
 #include "ops/aggregate/wide_sums.h"
+#include "ops/cells/column_pieces.h"
+#include "ops/cells/global_places.h"
 #include "ops/elementwise/widened_rows.h"
 #include "ops/reduction/lane_tree.h"
+#include "ops/reduction/reduce_ranges.h"
 #include "ops/sparse/gather_cells.h"
 
 namespace heddle::ops {
@@ -186,25 +189,19 @@ Result<Matrix> NodesOfColumns(const Matrix& x, AggregateKind kind, const Shape& 
                "leaves are chunks of rows");
   Reduction reduction = ReductionOf(context, kind);
   reduction.leaf_cells = kColumnChunk;
-  const int64_t first_chunk = first_column / kColumnChunk, count = CeilDivide(x.columns(), kColumnChunk);
-  std::vector<Matrix> lists;
-  for (int64_t i = 0; i < x.rows() && count > 0; ++i) {
-    const int64_t begin = i * grid.chunks + first_chunk;
-    HEDDLE_ASSIGN_OR_RETURN(lists.emplace_back(),
-                            ReduceLeaves(reduction, begin, begin + count, [&](int64_t leaf, double* payload) {
-                              const Area area{i, i + 1, (leaf - begin) * kColumnChunk,
-                                              std::min(x.columns(), (leaf - begin + 1) * kColumnChunk)};
-                              const bool by_entries =
-                                  x.IsSparse() && !IsSpread(kind) && kind != AggregateKind::kProduct;
-                              return by_entries ? ReduceChunkOfEntries(kind, x, area, payload)
-                                                : ReduceLeaf(kind, x, area, payload);
-                            }));
-  }
-  int64_t rows = 0;
-  for (const Matrix& list : lists) rows += list.rows();
-  HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, Matrix::Dense(rows, 2 + reduction.width));
-  double* to = nodes.mutable_data();
-  for (const Matrix& list : lists) to = std::copy_n(list.data(), list.cells(), to);
+  const int64_t first_chunk = first_column / kColumnChunk;
+  HEDDLE_ASSIGN_OR_RETURN(
+      Matrix nodes, ReduceRanges(reduction, x.rows(), grid.chunks, first_chunk,
+                                 CeilDivide(x.columns(), kColumnChunk), [&](int64_t leaf, double* payload) {
+                                   const int64_t i = leaf / grid.chunks,
+                                                 chunk = leaf % grid.chunks - first_chunk;
+                                   const Area area{i, i + 1, chunk * kColumnChunk,
+                                                   std::min(x.columns(), (chunk + 1) * kColumnChunk)};
+                                   const bool by_entries =
+                                       x.IsSparse() && !IsSpread(kind) && kind != AggregateKind::kProduct;
+                                   return by_entries ? ReduceChunkOfEntries(kind, x, area, payload)
+                                                     : ReduceLeaf(kind, x, area, payload);
+                                 }));
   if (!AddsUp(kind)) return nodes;
   SumsOfMatrix sums = SumsOf(kind, whole);
   sums.first_column = first_column;
@@ -212,6 +209,52 @@ Result<Matrix> NodesOfColumns(const Matrix& x, AggregateKind kind, const Shape& 
     return x.Rows(begin, end);
   };
   return AddWideNodes(sums, std::move(nodes), rows_of, context.cancelled);
+}
+
+bool HasFewPanels(const Shape& whole) {
+  return whole.columns <= kColumnChunk && whole.rows <= Granule(whole.rows);
+}
+
+namespace {
+
+// The rows of `rank`, [first, second).
+std::pair<int64_t, int64_t> RowsOfPanels(const Shape& whole, int32_t rank, int32_t ranks) {
+  const LeafGrid grid(whole.rows, whole.columns);
+  const auto [first, last] = OwnPlaces(CeilDivide(whole.rows, grid.height), rank, ranks);
+  return {std::min(whole.rows, first * grid.height), std::min(whole.rows, last * grid.height)};
+}
+
+}  // namespace
+
+void SendPanels(const StageCall& call, const Matrix& columns, const Shape& whole, std::span<Value> outputs) {
+  for (int32_t rank = 0; rank < call.ranks(); ++rank) {
+    const auto [begin, end] = RowsOfPanels(whole, rank, call.ranks());
+    outputs[static_cast<size_t>(rank)] = Value(columns.Rows(begin, end));
+  }
+}
+
+Result<Matrix> NodesOfPanels(const StageCall& call, AggregateKind kind, const Shape& whole) {
+  HEDDLE_ASSIGN_OR_RETURN(const Value joined, JoinColumns(call.Parts(0)));
+  const Matrix& x = joined.matrix();
+  const LeafGrid grid(whole.rows, whole.columns);
+  const int64_t first_row = RowsOfPanels(whole, call.rank, call.ranks()).first;
+  Reduction reduction = ReductionOf(call.context, kind);
+  reduction.leaf_cells = grid.height * std::max<int64_t>(whole.columns, 1);
+  const bool is_empty = x.cells() == 0;
+  const int64_t leaf_begin = is_empty ? 0 : first_row / grid.height;
+  HEDDLE_ASSIGN_OR_RETURN(
+      Matrix nodes,
+      ReduceLeaves(
+          reduction, leaf_begin, leaf_begin + (is_empty ? 0 : CeilDivide(x.rows(), grid.height)),
+          [&](int64_t leaf, double* payload) {
+            const Area area{grid.RowBegin(leaf) - first_row, grid.RowEnd(leaf) - first_row, 0, whole.columns};
+            return ReduceLeaf(kind, x, area, payload);
+          }));
+  if (!AddsUp(kind)) return nodes;
+  const RowsOfMatrix rows_of = [&](int64_t begin, int64_t end) -> Result<Matrix> {
+    return x.Rows(begin - first_row, end - first_row);
+  };
+  return AddWideNodes(SumsOf(kind, whole), std::move(nodes), rows_of, call.context.cancelled);
 }
 
 Result<Value> RunFullAggregate(const KernelCall& call, AggregateKind kind) {

@@ -16,6 +16,9 @@ Status RunColumns(const StageCall& call, std::span<Value> outputs);
 /// that are matrices with as many columns as the result, more than one.
 InputUse ResultColumns(const Node& node, std::span<const ValueInfo> inputs, int i);
 
+/// For StagedForm::input_use: no input has columns, as of what makes a matrix of nothing.
+inline InputUse NoneByColumns(const Node&, std::span<const ValueInfo>, int) { return InputUse::kWhole; }
+
 inline constexpr Stage kOneStage[] = {{.reads_inputs = true}};
 
 /// A form by columns whose result has the columns of what it reads.

@@ -131,6 +131,32 @@ double HeldByRowRule(const Node& node, std::span<const ValueInfo> inputs, int ra
   return held;
 }
 
+bool IsBetter(const StagedWay& way, const StagedWay& other, double most_held) {
+  const bool fits = way.held_bytes <= most_held, other_fits = other.held_bytes <= most_held;
+  if (fits != other_fits) return fits;
+  if (!fits && way.held_bytes != other.held_bytes) return way.held_bytes < other.held_bytes;
+  return way.cost < other.cost;
+}
+
+StagedWay BestGrid(const StagedForm& form, const Node& node, std::span<const ValueInfo> inputs, int32_t ranks,
+                   double most_held, const std::function<double(const RankGrid& grid)>& cost_of) {
+  const auto way_on = [&](int32_t columns) {
+    const RankGrid grid{.ranks = ranks, .columns = columns};
+    const double held_bytes = form.held_bytes == nullptr ? 0 : form.held_bytes(node, inputs, grid);
+    return StagedWay{grid, cost_of(grid), held_bytes};
+  };
+  if (!form.on_grid) return way_on(1);
+  // A grid of one column is the row rule in more stages, which may need less memory.
+  const bool fits_by_rows = HeldByRowRule(node, inputs, ranks) <= most_held;
+  const int32_t least_columns = std::max(form.least_columns, fits_by_rows ? 2 : 1);
+  StagedWay best = way_on(ranks);
+  for (int32_t columns = ranks / 2; columns >= least_columns; --columns) {
+    if (ranks % columns != 0) continue;
+    if (const StagedWay way = way_on(columns); IsBetter(way, best, most_held)) best = way;
+  }
+  return best;
+}
+
 double MostHeldBytes(double all_bytes, int ranks, int64_t min_distributed_bytes, int64_t memory_bytes) {
   constexpr double kSharesOfRank = 3;
   if (memory_bytes > 0) return static_cast<double>(memory_bytes);

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "ops/base/operator.h"
+#include "ops/base/stages.h"
 
 // Which operators all ranks compute together (docs/distribution.md). Placement decides by it, and the cost
 // model of fusion foresees what placement decides.
@@ -42,6 +43,20 @@ enum class Sharing : uint8_t {
 /// `is_split(i)`: whether the ranks have input i by rows already.
 Sharing SharingOf(const Node& node, std::span<const ValueInfo> inputs,
                   const std::function<bool(size_t i)>& is_split, int64_t min_distributed_bytes);
+
+/// A way in which ranks can compute an operator in stages.
+struct StagedWay {
+  RankGrid grid;
+  double cost = 0;        ///< In any unit, the same of all ways that are compared.
+  double held_bytes = 0;  ///< By a rank at once.
+};
+/// Whether `way` is to be taken in place of `other`: it costs less, of ways for which a rank has memory
+/// (`most_held` bytes); such a way before any other; of others the one that holds less.
+bool IsBetter(const StagedWay& way, const StagedWay& other, double most_held);
+/// The best of the grids on which ranks can compute a form in this call, of equal ones that with most
+/// columns; `cost_of` says what one costs. A form that uses no grid has one column.
+StagedWay BestGrid(const StagedForm& form, const Node& node, std::span<const ValueInfo> inputs, int32_t ranks,
+                   double most_held, const std::function<double(const RankGrid& grid)>& cost_of);
 
 /// About the bytes that a rank holds of the inputs and results of an operator that its row rule shares out:
 /// its own rows, and all of the inputs that it does not read by rows.

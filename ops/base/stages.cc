@@ -79,10 +79,16 @@ std::vector<std::pair<int32_t, const StagedForm*>> StagedFormsOf(const Operator&
 }
 
 std::pair<int32_t, const StagedForm*> PartsFormOf(const Operator& op) {
+  const auto forms = PartsFormsOf(op);
+  return forms.empty() ? std::pair<int32_t, const StagedForm*>(0, nullptr) : forms[0];
+}
+
+std::vector<std::pair<int32_t, const StagedForm*>> PartsFormsOf(const Operator& op) {
+  std::vector<std::pair<int32_t, const StagedForm*>> forms;
   int32_t place = 0;
   for (const StagedForm* form = op.staged; form != nullptr; form = form->other, ++place)
-    if (form->units != nullptr) return {place, form};
-  return {0, nullptr};
+    if (form->units != nullptr) forms.emplace_back(place, form);
+  return forms;
 }
 
 const StagedForm* StagedFormAt(const Operator& op, int32_t place) {

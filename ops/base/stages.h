@@ -9,6 +9,7 @@
 
 #include "core/programs/distribution.h"
 #include "ops/base/operator.h"
+#include "ops/base/packed_triangle.h"
 
 // Operators that all ranks compute together in several stages, with an exchange of values between one stage
 // and the next: order, cumsum, table with many cells (docs/distribution.md). A stage of a rank never waits:
@@ -74,6 +75,7 @@ enum class StagedResult : uint8_t {
               ///< of these: the transposed of what each rank has.
   kFinished,  ///< None, of an effect: the last stage makes one list, and of the lists of all ranks, as of a
               ///< reduction, Operator::run makes the effect on rank 0 (Phase::kFinish).
+  kColumns,   ///< Columns at the cuts of Distribution::SplitRows of as many (StageCall::result_rows).
 };
 
 /// How the nodes of a reduction's tree (RowRule::kReduce) are cut where its result is large, so that each
@@ -86,7 +88,7 @@ struct PayloadUnits {
   bool by_rows = false;   ///< Finished parts are rows of the result. Else each is a column of its cells, and
                           ///< kAssembleParts makes the result of all of them.
   /// Rows of the finished parts of all units before `unit`.
-  int64_t RowsBefore(int64_t unit) const { return triangle ? unit * count - unit * (unit - 1) / 2 : unit; }
+  int64_t RowsBefore(int64_t unit) const { return triangle ? CellsBeforeRow(count, unit) : unit; }
 };
 /// The stages of a reduction in parts, of which the plan uses as many as it needs, in the order that it needs
 /// (scheduler/plan_collectives.cc). What they read are lists of tree nodes of all units, as "partial" makes
@@ -122,8 +124,11 @@ struct StagedForm {
   Axis axis = Axis::kRows;
   /// True where cuts must be multiples of the granule of rows (core/values/panels.h), or of a column chunk.
   bool needs_granules = false;
-  bool on_grid = false;               ///< It uses the grid, whose columns the plan chooses,
-  int32_t least_columns = 1;          ///< at least so many.
+  bool on_grid = false;       ///< It uses the grid, whose columns the plan chooses,
+  int32_t least_columns = 1;  ///< at least so many.
+  /// Of a form by columns: bit i for an input i of which each rank has rows instead, at the cuts of the
+  /// columns: the right operand of a product. `input_use` says kWhole of it.
+  uint32_t crossed_inputs = 0;
   const StagedForm* other = nullptr;  ///< Another way of the same operator, which may cost less.
   /// Whether this call has the form; nullptr: every one has.
   bool (*applies)(const Node& node, std::span<const ValueInfo> inputs) = nullptr;
@@ -190,6 +195,9 @@ inline InputUse FirstByRows(const Node&, std::span<const ValueInfo>, int i) {
   return i == 0 ? InputUse::kRows : InputUse::kWhole;
 }
 
+/// Whether each rank has rows of input `i` in a form by columns.
+constexpr bool IsCrossed(const StagedForm& form, size_t i) { return (form.crossed_inputs >> i & 1) != 0; }
+
 /// How the form reads input `i`; by columns, where its axis says so, instead of by rows.
 InputUse InputUseOf(const StagedForm& form, const Node& node, std::span<const ValueInfo> inputs, int i);
 
@@ -200,6 +208,8 @@ std::vector<std::pair<int32_t, const StagedForm*>> StagedFormsOf(const Operator&
                                                                  Axis axis = Axis::kRows);
 /// How the reductions of an operator are finished in parts, with its place; nullptr: they are not.
 std::pair<int32_t, const StagedForm*> PartsFormOf(const Operator& op);
+/// All ways to do so, with other units; the first is that of PartsFormOf.
+std::vector<std::pair<int32_t, const StagedForm*>> PartsFormsOf(const Operator& op);
 /// The form at that place; nullptr where there is none.
 const StagedForm* StagedFormAt(const Operator& op, int32_t place);
 

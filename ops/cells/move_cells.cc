@@ -176,21 +176,6 @@ Result<Matrix> GatherColumnsOf(const Matrix& x, std::span<const int64_t> columns
 
 int64_t RowGrain(int64_t columns) { return std::max<int64_t>(1, 32768 / std::max<int64_t>(1, columns)); }
 
-Result<Matrix> SideBySide(std::span<const Matrix> pieces) {
-  int64_t columns = 0;
-  for (const Matrix& piece : pieces) columns += piece.columns();
-  const int64_t rows = pieces.empty() ? 0 : pieces[0].rows();
-  HEDDLE_ASSIGN_OR_RETURN(Matrix all, Matrix::Dense(rows, columns));
-  ParallelFor(rows, RowGrain(columns), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      double* out = all.mutable_data() + i * columns;
-      for (const Matrix& piece : pieces)
-        out = std::copy_n(piece.data() + i * piece.columns(), piece.columns(), out);
-    }
-  });
-  return all;
-}
-
 Result<Matrix> SparseOfCounts(int64_t columns, std::span<const int64_t> counts, ElementType type) {
   const int64_t stored = std::accumulate(counts.begin(), counts.end(), int64_t{0});
   HEDDLE_ASSIGN_OR_RETURN(Matrix matrix,

@@ -24,9 +24,6 @@ Result<Matrix> GatherColumns(const Matrix& x, std::span<const int64_t> columns);
 /// Parallel.
 Result<Matrix> SliceColumns(const Matrix& x, int64_t begin, int64_t end);
 
-/// Dense matrices of doubles of as many rows side by side. Parallel.
-Result<Matrix> SideBySide(std::span<const Matrix> pieces);
-
 /// A CSR matrix with counts[i] entries in row i; their columns and values are the caller's to write.
 Result<Matrix> SparseOfCounts(int64_t columns, std::span<const int64_t> counts,
                               ElementType type = ElementType::kFloat64);

@@ -28,6 +28,17 @@ Result<ValueInfo> InferBackward(const InferContext& context) {
 // ---- cumprod: the derivative of y[i] by X[j], j <= i, is y[j-1] times the product of X[j+1:i]. So that of
 // X[j] is y[j-1] * s[j] with s[j] = dy[j] + X[j+1] * s[j+1]: right at zeros as well, one pass upward.
 
+// Cells of a column between two looks at whether the kernel is cancelled.
+constexpr int64_t kCellsBetweenPolls = 1 << 16;
+
+bool IsTimeToStop(const KernelContext& context, int64_t i) {
+  return i % kCellsBetweenPolls == 0 && IsCancelled(context.cancelled);
+}
+
+Status CancelledOrOk(const KernelContext& context) {
+  return IsCancelled(context.cancelled) ? Cancelled("cancelled") : OkStatus();
+}
+
 // What the rows below hand on, for each column: s of the first of them, and its X.
 struct Below {
   std::vector<double> sums, x;
@@ -40,10 +51,11 @@ void SumUpward(const KernelContext& context, const Matrix& x, const Matrix& dy, 
   if (m == 0) return;
   std::vector<double> sums(static_cast<size_t>(n));
   ParallelFor(n, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t j = begin; j < end && !IsCancelled(context.cancelled); ++j) {
+    for (int64_t j = begin; j < end; ++j) {
       const auto column = static_cast<size_t>(j);
       double sum = *below ? (*below)->sums[column] : 0;
       for (int64_t i = m; i-- > 0;) {
+        if (IsTimeToStop(context, m - 1 - i)) return;
         const int64_t at = i * n + j;
         if (i + 1 < m)
           sum *= x.data()[at + n];
@@ -60,11 +72,18 @@ void SumUpward(const KernelContext& context, const Matrix& x, const Matrix& dy, 
 
 // The adjoints from s: times y of the row before. `before` is that of the first of these rows, nullptr where
 // there is none.
-void MultiplyByResultsBefore(const Matrix& y, const double* before, Matrix* sums) {
+void MultiplyByResultsBefore(const KernelContext& context, const Matrix& y, const double* before,
+                             Matrix* sums) {
   const int64_t m = y.rows(), n = y.columns();
   double* const out = sums->mutable_data();
   for (int64_t j = 0; m > 0 && before != nullptr && j < n; ++j) out[j] = before[j] * out[j];
-  for (int64_t at = n; at < m * n; ++at) out[at] = y.data()[at - n] * out[at];
+  if (m < 2) return;
+  ParallelFor((m - 1) * n, kCellsBetweenPolls, [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end; ++at) {
+      if (IsTimeToStop(context, at - begin)) return;
+      out[at + n] = y.data()[at] * out[at + n];
+    }
+  });
 }
 
 // ---- cummin, cummax: y[i] is the cell that has changed it last, and its adjoint that cell's.
@@ -77,8 +96,8 @@ struct Taken {
 // Rows from row `first` of all on; `taken` becomes that of the last of them, and `ended` is told the sums of
 // rows in front of them that end here.
 template <typename Ended>
-void SumDownward(const Matrix& y, const Matrix& dy, int64_t first, std::optional<Taken>* taken, double* out,
-                 const Ended& ended) {
+void SumDownward(const KernelContext& context, const Matrix& y, const Matrix& dy, int64_t first,
+                 std::optional<Taken>* taken, double* out, const Ended& ended) {
   const int64_t m = y.rows(), n = y.columns();
   if (m == 0) return;
   Taken now{std::vector<double>(static_cast<size_t>(n)), std::vector<double>(static_cast<size_t>(n)),
@@ -96,6 +115,7 @@ void SumDownward(const Matrix& y, const Matrix& dy, int64_t first, std::optional
         ended(j, row, sum);
     };
     for (int64_t i = 0; i < m; ++i) {
+      if (IsTimeToStop(context, i)) return;
       const double next = y.data()[i * n + j];
       if (next != value && !(std::isnan(next) && std::isnan(value))) {
         give();
@@ -120,12 +140,12 @@ Result<Value> RunBackward(const KernelCall& call) {
   if (call.node.Text("of") == "cumprod") {
     std::optional<Below> below;
     SumUpward(call.context, x, dy, &below, result.mutable_data());
-    MultiplyByResultsBefore(y, nullptr, &result);
+    MultiplyByResultsBefore(call.context, y, nullptr, &result);
   } else {
     std::optional<Taken> taken;
-    SumDownward(y, dy, 0, &taken, result.mutable_data(), [](int64_t, int64_t, double) {});
+    SumDownward(call.context, y, dy, 0, &taken, result.mutable_data(), [](int64_t, int64_t, double) {});
   }
-  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
+  HEDDLE_RETURN_IF_ERROR(CancelledOrOk(call.context));
   return Value(std::move(result));
 }
 
@@ -174,7 +194,7 @@ Status SumTurned(const StageCall& call, std::span<Value> outputs) {
     below = Below{RowOf(call.before->matrix(), 0), RowOf(call.before->matrix(), 1)};
   HEDDLE_ASSIGN_OR_RETURN(Matrix sums, Matrix::Dense(x.rows(), x.columns()));
   SumUpward(call.context, x, dy, &below, sums.mutable_data());
-  if (IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
+  HEDDLE_RETURN_IF_ERROR(CancelledOrOk(call.context));
   const auto ranks = static_cast<size_t>(call.ranks());
   for (size_t rank = 0; rank < ranks; ++rank)
     outputs[rank] = Value(rank == opposite ? sums : sums.Rows(0, 0));
@@ -196,7 +216,8 @@ Status MultiplyTurned(const StageCall& call, std::span<Value> outputs) {
   for (int64_t i = 0; i < last_of_ranks.rows(); ++i)
     if (const double* const row = last_of_ranks.data() + i * last_of_ranks.columns(); row[0] < call.rank)
       before = row + 1;
-  MultiplyByResultsBefore(call.inputs[kResult]->matrix(), before, &result);
+  MultiplyByResultsBefore(call.context, call.inputs[kResult]->matrix(), before, &result);
+  HEDDLE_RETURN_IF_ERROR(CancelledOrOk(call.context));
   outputs[0] = Value(std::move(result));
   return OkStatus();
 }
@@ -226,7 +247,8 @@ Status RunExtremeStage(const StageCall& call, std::span<Value> outputs) {
     const auto end = [&](int64_t column, int64_t row, double sum) {
       ended.insert(ended.end(), {static_cast<double>(column), static_cast<double>(row), sum});
     };
-    SumDownward(y, dy, first, &taken, own.mutable_data(), end);
+    SumDownward(call.context, y, dy, first, &taken, own.mutable_data(), end);
+    HEDDLE_RETURN_IF_ERROR(CancelledOrOk(call.context));
     if (taken && call.rank + 1 == call.ranks())
       for (size_t j = 0; j < taken->row.size(); ++j)
         if (taken->row[j] < static_cast<double>(first))
@@ -246,6 +268,7 @@ Status RunExtremeStage(const StageCall& call, std::span<Value> outputs) {
   std::copy_n(own.data(), own.cells(), result.mutable_data());
   const Matrix& ended = call.Received(1).matrix();
   for (int64_t i = 0; i < ended.rows(); ++i) {
+    if (IsTimeToStop(call.context, i)) return Cancelled("cancelled");
     const double* const one = ended.data() + 3 * i;
     const int64_t row = static_cast<int64_t>(one[1]) - first;
     if (row >= 0 && row < own.rows())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/base/arguments.h"
 #include "ops/base/parallel.h"
+#include "ops/base/row_rules.h"
 #include "ops/base/stages.h"
 #include "ops/cells/storage.h"
 
@@ -11,8 +12,6 @@ Result<ValueInfo> InferRowCumsum(const InferContext& context) {
   HEDDLE_RETURN_IF_ERROR(RequireMatrix(context, 0, "argument 1"));
   return ValueInfo::OfMatrix(context.inputs[0].shape);
 }
-
-RowRule RowWise(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
 
 Result<Value> RunRowCumsum(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(const Matrix x, AsDense(call.inputs[0]->matrix()));

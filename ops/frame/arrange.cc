@@ -51,19 +51,6 @@ std::shared_ptr<const Schema> OfChangedCopy(const std::shared_ptr<const Schema>&
   return std::make_shared<const Schema>(Schema{schema->types, {}});
 }
 
-Schema ColumnsOf(const Schema& schema, int64_t begin, int64_t end) {
-  Schema part;
-  part.types.assign(schema.types.begin() + begin, schema.types.begin() + end);
-  if (!schema.names.empty()) part.names.assign(schema.names.begin() + begin, schema.names.begin() + end);
-  return part;
-}
-
-Frame ColumnsOf(const Frame& frame, int64_t begin, int64_t end) {
-  std::vector<Column> columns;
-  for (int64_t j = begin; j < end; ++j) columns.push_back(frame.column(j));
-  return Frame(std::make_shared<const Schema>(ColumnsOf(*frame.schema(), begin, end)), std::move(columns));
-}
-
 Schema SideBySide(std::span<const Schema* const> schemas) {
   int64_t columns = 0;
   for (const Schema* schema : schemas) columns += schema->columns();

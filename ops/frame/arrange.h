@@ -16,10 +16,6 @@ bool AreCounted(const std::vector<std::string>& names);
 /// As changed copies of a frame have them: names that are the counted ones are none.
 std::shared_ptr<const Schema> OfChangedCopy(const std::shared_ptr<const Schema>& schema);
 
-/// Columns [begin, end).
-Schema ColumnsOf(const Schema& schema, int64_t begin, int64_t end);
-Frame ColumnsOf(const Frame& frame, int64_t begin, int64_t end);
-
 /// Frames side by side, one after the other. Names stay, those of unnamed columns as counted in their frame;
 /// where two are the same, all so far are counted anew.
 Schema SideBySide(std::span<const Schema* const> schemas);

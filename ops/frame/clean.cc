@@ -2,6 +2,7 @@
 #include <cmath>
 #include <memory>
 
+#include "ops/base/row_rules.h"
 #include "ops/base/stages.h"
 #include "ops/cells/storage.h"
 #include "ops/frame/arrange.h"
@@ -96,8 +97,6 @@ constexpr Reach kFound[] = {Reach::kAll};
 constexpr Stage kDetectStages[] = {{.outputs = kFound, .reads_inputs = true}, {}};
 constexpr StagedForm kDetectStaged = {
     .stages = kDetectStages, .result = StagedResult::kEach, .run = RunDetectSchemaStage};
-
-RowRule RowWise(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
 
 Result<ValueInfo> InferApplySchema(const InferContext& context) {
   HEDDLE_RETURN_IF_ERROR(RequireFrame(context, 0));

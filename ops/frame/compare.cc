@@ -3,6 +3,7 @@
 #include <array>
 #include <memory>
 
+#include "ops/base/row_rules.h"
 #include "ops/base/stages.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/text_column.h"
@@ -89,8 +90,6 @@ Result<Value> RunCompare(const KernelCall& call) {
                          Schema{std::vector<ColumnType>(n, ColumnType::kBoolean), CountedNames(a.columns())}),
                      std::move(columns)));
 }
-
-RowRule RowWise(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "ops/base/arguments.h"
+#include "ops/base/row_rules.h"
 #include "ops/base/stages.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/convert.h"
@@ -93,7 +94,6 @@ Result<Value> RunFrame(const KernelCall& call) {
 }
 
 RowRule GenerateRows(const Node&, std::span<const ValueInfo>) { return RowRule::kGenerate; }
-RowRule RowWise(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
 
 Status WrongRow(const Shape& frame, const Shape& row) {
   if (row.rows != kUnknown && row.rows != 1)

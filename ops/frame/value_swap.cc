@@ -16,6 +16,11 @@ namespace {
 
 using Cells = std::vector<std::optional<std::string>>;
 
+bool IsTimeToStop(const KernelContext& context, int64_t row) {
+  constexpr int64_t kRowsBetweenPolls = 1 << 12;
+  return row % kRowsBetweenPolls == 0 && IsCancelled(context.cancelled);
+}
+
 // The name of a type without its width: "INT" of INT32.
 std::string KindOf(std::string_view name) {
   std::string kind(name);
@@ -28,11 +33,14 @@ std::string KindOfText(const std::string& text) {
   return type ? KindOf(Name(*type)) : "UNKNOWN";
 }
 
-// 0 and 1 fit every number, and whole numbers fit a column of floats.
+// Kinds that fit a column of another one: 0 and 1 every number, and whole numbers a column of floats.
+constexpr std::pair<std::string_view, std::string_view> kAlsoFits[] = {
+    {"BOOLEAN", "FP"}, {"INT", "FP"}, {"BOOLEAN", "INT"}};
+
 bool Fits(const std::string& kind, const std::string& wanted) {
-  if (kind.find(wanted) != std::string::npos) return true;
-  if (wanted == "FP") return kind == "BOOLEAN" || kind == "INT";
-  return wanted == "INT" && kind == "BOOLEAN";
+  return kind.find(wanted) != std::string::npos ||
+         std::find(std::begin(kAlsoFits), std::end(kAlsoFits),
+                   std::pair<std::string_view, std::string_view>(kind, wanted)) != std::end(kAlsoFits);
 }
 
 size_t LengthOf(const std::string& text) { return ToUtf16(text).size(); }
@@ -49,11 +57,12 @@ std::vector<std::string> KindsWanted(const Frame& schema) {
   return kinds;
 }
 
-std::vector<Lengths> LengthsOf(const Frame& frame) {
+Result<std::vector<Lengths>> LengthsOf(const KernelContext& context, const Frame& frame) {
   std::vector<Lengths> lengths(static_cast<size_t>(frame.columns()));
   for (int64_t j = 0; j < frame.columns(); ++j) {
     Lengths& of_column = lengths[static_cast<size_t>(j)];
     for (int64_t i = 0; i < frame.rows(); ++i) {
+      if (IsTimeToStop(context, i)) return Cancelled("cancelled");
       const std::optional<std::string> text = TextOfCell(frame, i, j);
       if (!text) continue;
       of_column.least = std::min(of_column.least, LengthOf(*text));
@@ -65,20 +74,25 @@ std::vector<Lengths> LengthsOf(const Frame& frame) {
 
 class Swapper {
  public:
-  /// `lengths`: those of all rows, of which `frame` may have some. Rows without a wrong cell may be left out:
-  /// nothing changes there, and nothing changes because of them.
-  Swapper(const Frame& frame, std::vector<std::string> wanted, std::vector<Lengths> lengths)
-      : wanted_(std::move(wanted)), lengths_(std::move(lengths)) {
-    for (int64_t j = 0; j < frame.columns(); ++j) {
-      Cells& cells = columns_.emplace_back();
-      for (int64_t i = 0; i < frame.rows(); ++i) cells.push_back(TextOfCell(frame, i, j));
-    }
-  }
+  /// `lengths`: those of all rows, of which the frame to be swapped may have some. Rows without a wrong cell
+  /// may be left out: nothing changes there, and nothing changes because of them.
+  Swapper(const KernelContext& context, std::vector<std::string> wanted, std::vector<Lengths> lengths)
+      : context_(context), wanted_(std::move(wanted)), lengths_(std::move(lengths)) {}
 
   // Cell by cell, down the columns: what changes in a row counts for the columns behind.
-  std::vector<Cells> Swap() {
+  Result<std::vector<Cells>> Swap(const Frame& frame) {
+    for (int64_t j = 0; j < frame.columns(); ++j) {
+      Cells& cells = columns_.emplace_back();
+      for (int64_t i = 0; i < frame.rows(); ++i) {
+        if (IsTimeToStop(context_, i)) return Cancelled("cancelled");
+        cells.push_back(TextOfCell(frame, i, j));
+      }
+    }
     for (size_t j = 0; j < columns_.size(); ++j)
-      for (size_t i = 0; i < columns_[j].size(); ++i) Look(i, j);
+      for (size_t i = 0; i < columns_[j].size(); ++i) {
+        if (IsTimeToStop(context_, static_cast<int64_t>(i))) return Cancelled("cancelled");
+        Look(i, j);
+      }
     return std::move(columns_);
   }
 
@@ -106,6 +120,7 @@ class Swapper {
     columns_[best_][i] = text;
   }
 
+  const KernelContext& context_;
   std::vector<std::string> wanted_;
   std::vector<Lengths> lengths_;
   std::vector<Cells> columns_;
@@ -139,9 +154,13 @@ Status CheckFrames(const Frame& frame, const Frame& schema) {
   return OkStatus();
 }
 
-Result<Frame> Swapped(const Frame& frame, const Frame& schema, std::vector<Lengths> lengths) {
+Result<Frame> Swapped(const KernelContext& context, const Frame& frame, const Frame& schema,
+                      std::vector<Lengths> lengths) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<Cells> swapped,
+                          Swapper(context, KindsWanted(schema), std::move(lengths)).Swap(frame));
   std::vector<Column> columns;
-  for (const Cells& cells : Swapper(frame, KindsWanted(schema), std::move(lengths)).Swap()) {
+  for (const Cells& cells : swapped) {
+    if (IsCancelled(context.cancelled)) return Cancelled("cancelled");
     HEDDLE_ASSIGN_OR_RETURN(Column column, TextColumn(cells));
     columns.push_back(std::move(column));
   }
@@ -152,34 +171,34 @@ Result<Value> RunValueSwap(const KernelCall& call) {
   const Frame& frame = call.inputs[0]->frame();
   const Frame& schema = call.inputs[1]->frame();
   HEDDLE_RETURN_IF_ERROR(CheckFrames(frame, schema));
-  HEDDLE_ASSIGN_OR_RETURN(Frame swapped, Swapped(frame, schema, LengthsOf(frame)));
+  HEDDLE_ASSIGN_OR_RETURN(std::vector<Lengths> lengths, LengthsOf(call.context, frame));
+  HEDDLE_ASSIGN_OR_RETURN(Frame swapped, Swapped(call.context, frame, schema, std::move(lengths)));
   return Value(std::move(swapped));
 }
 
 // ---- On several ranks. What one wrong cell changes may decide for the next, down the columns through all
 // rows: rank 0 gets the rows with a wrong cell, which are few, and gives them back.
 
-enum StageNumber { kLengths, kSend, kSwap, kMerge };
-
-// Whether a row has a cell that Swapper would look at.
-std::vector<char> HasWrongCell(const Frame& frame, const Frame& schema) {
-  const std::vector<std::string> wanted = KindsWanted(schema);
-  std::vector<char> found(static_cast<size_t>(frame.rows()), 0);
-  for (int64_t j = 0; j < frame.columns(); ++j)
-    for (int64_t i = 0; i < frame.rows(); ++i) {
-      char& is_found = found[static_cast<size_t>(i)];
-      const std::optional<std::string> text = is_found ? std::nullopt : TextOfCell(frame, i, j);
-      if (text) is_found = !Fits(KindOfText(Plain(*text)), wanted[static_cast<size_t>(j)]);
-    }
-  return found;
-}
-
-std::vector<int64_t> PlacesOf(const std::vector<char>& marks) {
+// Of a rank's rows those with a cell that Swapper would look at.
+struct WrongRows {
+  std::vector<bool> marks;
   std::vector<int64_t> places;
-  for (size_t i = 0; i < marks.size(); ++i)
-    if (marks[i] != 0) places.push_back(static_cast<int64_t>(i));
-  return places;
-}
+
+  static Result<WrongRows> Of(const KernelContext& context, const Frame& frame, const Frame& schema) {
+    const std::vector<std::string> wanted = KindsWanted(schema);
+    WrongRows rows{std::vector<bool>(static_cast<size_t>(frame.rows()), false), {}};
+    for (int64_t j = 0; j < frame.columns(); ++j)
+      for (int64_t i = 0; i < frame.rows(); ++i) {
+        if (IsTimeToStop(context, i)) return Cancelled("cancelled");
+        const auto row = static_cast<size_t>(i);
+        const std::optional<std::string> text = rows.marks[row] ? std::nullopt : TextOfCell(frame, i, j);
+        if (text) rows.marks[row] = !Fits(KindOfText(Plain(*text)), wanted[static_cast<size_t>(j)]);
+      }
+    for (size_t row = 0; row < rows.marks.size(); ++row)
+      if (rows.marks[row]) rows.places.push_back(static_cast<int64_t>(row));
+    return rows;
+  }
+};
 
 Result<Value> ToRow(const std::vector<Lengths>& lengths) {
   HEDDLE_ASSIGN_OR_RETURN(Matrix row, Matrix::Dense(1, 2 * static_cast<int64_t>(lengths.size())));
@@ -203,54 +222,71 @@ std::vector<Lengths> LengthsIn(const Matrix& rows) {
   return lengths;
 }
 
-// Every rank finds the wrong cells twice, instead of handing on which rows have them.
-Status RunValueSwapStage(const StageCall& call, std::span<Value> outputs) {
-  const auto ranks = static_cast<size_t>(call.ranks());
-  if (call.stage == kSwap) {
-    std::vector<int64_t> counts;
-    for (const Value* part : call.Parts(0)) counts.push_back(part->frame().rows());
-    HEDDLE_ASSIGN_OR_RETURN(Value rows, JoinRows(call.Parts(0)));
-    if (call.rank == 0) {
-      HEDDLE_ASSIGN_OR_RETURN(Frame swapped, Swapped(rows.frame(), call.inputs[1]->frame(),
-                                                     LengthsIn(call.Received(1).matrix())));
-      rows = Value(std::move(swapped));
-    }
-    int64_t first = 0;
-    for (size_t rank = 0; rank < ranks; ++rank) {
-      const int64_t count = call.rank == 0 ? counts[rank] : 0;
-      HEDDLE_ASSIGN_OR_RETURN(outputs[rank], SliceRows(rows, first, first + count));
-      first += count;
-    }
-    return OkStatus();
-  }
+Status TellLengths(const StageCall& call, std::span<Value> outputs) {
   const Frame& frame = call.inputs[0]->frame();
-  const Frame& schema = call.inputs[1]->frame();
-  if (call.stage == kLengths) {
-    HEDDLE_RETURN_IF_ERROR(CheckFrames(frame, schema));
-    HEDDLE_ASSIGN_OR_RETURN(outputs[0], ToRow(LengthsOf(frame)));
-    return OkStatus();
+  HEDDLE_RETURN_IF_ERROR(CheckFrames(frame, call.inputs[1]->frame()));
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<Lengths> lengths, LengthsOf(call.context, frame));
+  HEDDLE_ASSIGN_OR_RETURN(outputs[0], ToRow(lengths));
+  return OkStatus();
+}
+
+// Every rank finds the wrong cells here and when it merges, instead of handing on which rows have them.
+Status SendWrongRows(const StageCall& call, std::span<Value> outputs) {
+  const Frame& frame = call.inputs[0]->frame();
+  HEDDLE_ASSIGN_OR_RETURN(const WrongRows wrong, WrongRows::Of(call.context, frame, call.inputs[1]->frame()));
+  HEDDLE_ASSIGN_OR_RETURN(const Frame rows, Gathered(frame, /*rows=*/true, wrong.places));
+  const auto ranks = static_cast<size_t>(call.ranks());
+  for (size_t rank = 0; rank < ranks; ++rank) outputs[rank] = Value(rank == 0 ? rows : rows.Rows(0, 0));
+  outputs[ranks] = call.Received(0);
+  return OkStatus();
+}
+
+// Rank 0 has the wrong rows of all ranks.
+Status SwapRows(const StageCall& call, std::span<Value> outputs) {
+  const auto ranks = static_cast<size_t>(call.ranks());
+  std::vector<int64_t> counts;
+  for (const Value* part : call.Parts(0)) counts.push_back(part->frame().rows());
+  HEDDLE_ASSIGN_OR_RETURN(Value rows, JoinRows(call.Parts(0)));
+  if (call.rank == 0) {
+    HEDDLE_ASSIGN_OR_RETURN(Frame swapped, Swapped(call.context, rows.frame(), call.inputs[1]->frame(),
+                                                   LengthsIn(call.Received(1).matrix())));
+    rows = Value(std::move(swapped));
   }
-  const std::vector<char> is_wrong = HasWrongCell(frame, schema);
-  const std::vector<int64_t> wrong = PlacesOf(is_wrong);
-  if (call.stage == kSend) {
-    HEDDLE_ASSIGN_OR_RETURN(const Frame rows, Gathered(frame, /*rows=*/true, wrong));
-    for (size_t rank = 0; rank < ranks; ++rank) outputs[rank] = Value(rank == 0 ? rows : rows.Rows(0, 0));
-    outputs[ranks] = call.Received(0);
-    return OkStatus();
+  int64_t first = 0;
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    const int64_t count = call.rank == 0 ? counts[rank] : 0;
+    HEDDLE_ASSIGN_OR_RETURN(outputs[rank], SliceRows(rows, first, first + count));
+    first += count;
   }
+  return OkStatus();
+}
+
+Status MergeRows(const StageCall& call, std::span<Value> outputs) {
+  const Frame& frame = call.inputs[0]->frame();
+  HEDDLE_ASSIGN_OR_RETURN(const WrongRows wrong, WrongRows::Of(call.context, frame, call.inputs[1]->frame()));
   HEDDLE_ASSIGN_OR_RETURN(const Value swapped, JoinRows(call.Parts(0)));
   std::vector<Column> columns;
   for (int64_t j = 0; j < frame.columns(); ++j) {
     Cells cells;
     int64_t next = 0;
-    for (int64_t i = 0; i < frame.rows(); ++i)
-      cells.push_back(is_wrong[static_cast<size_t>(i)] != 0 ? TextOfCell(swapped.frame(), next++, j)
-                                                            : TextOfCell(frame, i, j));
+    for (int64_t i = 0; i < frame.rows(); ++i) {
+      if (IsTimeToStop(call.context, i)) return Cancelled("cancelled");
+      cells.push_back(wrong.marks[static_cast<size_t>(i)] ? TextOfCell(swapped.frame(), next++, j)
+                                                          : TextOfCell(frame, i, j));
+    }
     HEDDLE_ASSIGN_OR_RETURN(Column column, TextColumn(cells));
     columns.push_back(std::move(column));
   }
   outputs[0] = Value(Frame(frame.schema(), std::move(columns)));
   return OkStatus();
+}
+
+// What a stage does, in their order.
+constexpr Status (*kRunsOfStages[])(const StageCall& call, std::span<Value> outputs) = {
+    TellLengths, SendWrongRows, SwapRows, MergeRows};
+
+Status RunValueSwapStage(const StageCall& call, std::span<Value> outputs) {
+  return kRunsOfStages[call.stage](call, outputs);
 }
 
 // About a hundredth of the rows, there and back.

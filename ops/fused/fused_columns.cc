@@ -67,15 +67,28 @@ bool HasColumns(const Node& node, std::span<const ValueInfo>) {
          IsByColumns(*node.fused);
 }
 
-// Of rows that are longer than a chunk, whose leaves are chunks of columns.
-bool HasFullAggregate(const Node& node, std::span<const ValueInfo>) {
-  if (node.fused == nullptr || node.fused->roots.size() != 1 || !node.info.IsScalar()) return false;
+// The cells that a full aggregate at the root adds up, nullptr where there is none.
+const ValueInfo* AggregatedCells(const Node& node) {
+  if (node.fused == nullptr || node.fused->roots.size() != 1 || !node.info.IsScalar()) return nullptr;
   const Graph& body = node.fused->body;
   const NodeId root = node.fused->roots[0];
-  if (root + 1 != body.size() || !Aggregates(body[root], AggregateScope::kFull)) return false;
+  if (root + 1 != body.size() || !Aggregates(body[root], AggregateScope::kFull)) return nullptr;
   const Node& cells = body[body[root].inputs[0]];
-  return FindAggregate(body[root].op)->kind != AggregateKind::kTrace && !cells.Is("variable") &&
-         cells.info.shape.columns > kColumnChunk && IsByColumns(*node.fused);
+  const bool fits = FindAggregate(body[root].op)->kind != AggregateKind::kTrace && !cells.Is("variable") &&
+                    IsByColumns(*node.fused);
+  return fits ? &cells.info : nullptr;
+}
+
+// Of rows that are longer than a chunk, whose leaves are chunks of columns.
+bool HasFullAggregate(const Node& node, std::span<const ValueInfo>) {
+  const ValueInfo* const cells = AggregatedCells(node);
+  return cells != nullptr && cells->shape.columns > kColumnChunk;
+}
+
+// Of few shorter rows, whose leaves are panels of rows.
+bool HasAggregateOfPanels(const Node& node, std::span<const ValueInfo>) {
+  const ValueInfo* const cells = AggregatedCells(node);
+  return cells != nullptr && cells->element_type == ElementType::kFloat64 && HasFewPanels(cells->shape);
 }
 
 InputUse ColumnsOfCells(const Node& node, std::span<const ValueInfo> inputs, int i) {
@@ -168,6 +181,19 @@ Status RunFusedColumns(const StageCall& call, std::span<Value> outputs) {
   return OkStatus();
 }
 
+// The full aggregate at the root, from the nodes of all ranks.
+Status FinishFull(const StageCall& call, std::span<Value> outputs) {
+  const Graph& body = call.node.fused->body;
+  const Node& aggregate = body[call.node.fused->roots[0]];
+  HEDDLE_ASSIGN_OR_RETURN(outputs[0], FindOperator(aggregate.op)
+                                          ->run({.node = aggregate,
+                                                 .phase = Phase::kFinish,
+                                                 .inputs = call.Parts(0),
+                                                 .input_infos = std::span(&body[aggregate.inputs[0]].info, 1),
+                                                 .context = call.context}));
+  return OkStatus();
+}
+
 Status RunFusedFull(const StageCall& call, std::span<Value> outputs) {
   const Graph& body = call.node.fused->body;
   const Node& aggregate = body[call.node.fused->roots[0]];
@@ -180,21 +206,47 @@ Status RunFusedFull(const StageCall& call, std::span<Value> outputs) {
     outputs[0] = Value(std::move(nodes));
     return OkStatus();
   }
-  HEDDLE_ASSIGN_OR_RETURN(outputs[0], FindOperator(aggregate.op)
-                                          ->run({.node = aggregate,
-                                                 .phase = Phase::kFinish,
-                                                 .inputs = call.Parts(0),
-                                                 .input_infos = std::span(&cells, 1),
-                                                 .context = call.context}));
-  return OkStatus();
+  return FinishFull(call, outputs);
 }
 
-constexpr Reach kNodesToAll[] = {Reach::kAll};
-constexpr Stage kFullStages[] = {{.outputs = kNodesToAll, .reads_inputs = true}, {}};
+Status RunFusedPanels(const StageCall& call, std::span<Value> outputs) {
+  const Graph& body = call.node.fused->body;
+  const Node& aggregate = body[call.node.fused->roots[0]];
+  const Shape& whole = body[aggregate.inputs[0]].info.shape;
+  switch (call.stage) {
+    case 0: {
+      HEDDLE_ASSIGN_OR_RETURN(const Value part, RunPart(call));
+      SendPanels(call, part.matrix(), whole, outputs);
+      return OkStatus();
+    }
+    case 1: {
+      HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, NodesOfPanels(call, FindAggregate(aggregate.op)->kind, whole));
+      outputs[0] = Value(std::move(nodes));
+      return OkStatus();
+    }
+    default: return FinishFull(call, outputs);
+  }
+}
+
+double BytesOfCells(const Node& node, std::span<const ValueInfo>, const RankGrid&) {
+  return static_cast<double>(KnownBytes(*AggregatedCells(node)));
+}
+
+constexpr Reach kNodesToAll[] = {Reach::kAll}, kPanels[] = {Reach::kParts};
+constexpr Stage kFullStages[] = {{.outputs = kNodesToAll, .reads_inputs = true}, {}},
+                kPanelStages[] = {{.outputs = kPanels, .reads_inputs = true}, {.outputs = kNodesToAll}, {}};
+constexpr StagedForm kFusedPanels = {.stages = kPanelStages,
+                                     .result = StagedResult::kEach,
+                                     .axis = Axis::kColumns,
+                                     .applies = HasAggregateOfPanels,
+                                     .input_use = ColumnsOfCells,
+                                     .moved_bytes = BytesOfCells,
+                                     .run = RunFusedPanels};
 constexpr StagedForm kFusedFull = {.stages = kFullStages,
                                    .result = StagedResult::kEach,
                                    .axis = Axis::kColumns,
                                    .needs_granules = true,
+                                   .other = &kFusedPanels,
                                    .applies = HasFullAggregate,
                                    .input_use = ColumnsOfCells,
                                    .run = RunFusedFull};

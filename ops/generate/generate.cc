@@ -12,7 +12,9 @@
 #include "core/text/double_text.h"
 #include "ops/base/adjoint.h"
 #include "ops/base/arguments.h"
+#include "ops/base/columns.h"
 #include "ops/base/parallel.h"
+#include "ops/base/row_rules.h"
 #include "ops/base/whole_number.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
@@ -163,6 +165,18 @@ void Fill(Matrix* matrix, double value) {
   });
 }
 
+// Of a call whose data are a number.
+Result<Matrix> Filled(const KernelCall& call, const Shape& shape) {
+  const double value = call.inputs[0]->scalar().AsDouble();
+  const ElementType type = call.node.info.element_type;
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(shape.rows, shape.columns, type));
+  if (type == ElementType::kFloat32)
+    Fill<float>(&result, value);
+  else
+    Fill<double>(&result, value);
+  return result;
+}
+
 Result<Value> RunMatrix(const KernelCall& call) {
   const Value& data = *call.inputs[0];
   const bool has_rows = GivenScalar(call, 1) != nullptr;
@@ -173,13 +187,7 @@ Result<Value> RunMatrix(const KernelCall& call) {
     HEDDLE_ASSIGN_OR_RETURN(shape.rows, GivenSize(call, 1, "rows", 1));
     HEDDLE_ASSIGN_OR_RETURN(shape.columns, GivenSize(call, 2, "cols", 1));
     const RowRange rows(call, shape.rows);
-    const double value = data.scalar().AsDouble();
-    const ElementType type = call.node.info.element_type;
-    HEDDLE_ASSIGN_OR_RETURN(result, Matrix::Dense(rows.end - rows.begin, shape.columns, type));
-    if (type == ElementType::kFloat32)
-      Fill<float>(&result, value);
-    else
-      Fill<double>(&result, value);
+    HEDDLE_ASSIGN_OR_RETURN(result, Filled(call, {rows.end - rows.begin, shape.columns}));
     return Value(std::move(result));
   }
   HEDDLE_ASSIGN_OR_RETURN(shape.rows, GivenSize(call, 1, "rows", kUnknown));
@@ -193,6 +201,24 @@ Result<Value> RunMatrix(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(result, Reshape(x, shape, BooleanAttribute(call.node, "byrow", true)));
   return Value(std::move(result));
 }
+
+Status RunFilledColumns(const StageCall& call, std::span<Value> outputs) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix columns,
+                          Filled(call.WholeCall(), {call.node.info.shape.rows,
+                                                    call.rows.End(call.rank) - call.rows.Begin(call.rank)}));
+  outputs[0] = Value(std::move(columns));
+  return OkStatus();
+}
+
+bool IsFilled(const Node& node, std::span<const ValueInfo> inputs) {
+  return node.info.IsSized() && MatrixRowRule(node, inputs) == RowRule::kGenerate;
+}
+
+constexpr StagedForm kMatrixStaged = [] {
+  StagedForm form = ByColumns(NoneByColumns, IsFilled, RunFilledColumns);
+  form.other = &kReshapeStaged;
+  return form;
+}();
 
 // ---- seq(from, to, increment = 1, or -1 when from > to): from, from + increment, ... as far as `to`.
 //      k x 1, dense, k = 1 + floor(to / increment - from / increment), one more if rounding lost the last.
@@ -318,7 +344,7 @@ Result<ValueInfo> InferRand(const InferContext& context) {
   return ValueInfo::OfMatrix(shape, sparse ? Format::kSparse : Format::kDense);
 }
 
-Result<Value> RunRand(const KernelCall& call) {
+Result<RandRequest> RequestOf(const KernelCall& call) {
   RandRequest request;
   HEDDLE_ASSIGN_OR_RETURN(request.rows, GivenSize(call, kRows, "rows", 1));
   HEDDLE_ASSIGN_OR_RETURN(request.columns, GivenSize(call, kColumns, "cols", 1));
@@ -332,10 +358,25 @@ Result<Value> RunRand(const KernelCall& call) {
   request.lambda = NumberOr(call, kLambda, 1);
   HEDDLE_ASSIGN_OR_RETURN(request.seed, SeedOf(call, kSeed));
   request.cancelled = call.context.cancelled;
+  return request;
+}
+
+Result<Value> RunRand(const KernelCall& call) {
+  HEDDLE_ASSIGN_OR_RETURN(const RandRequest request, RequestOf(call));
   const RowRange rows(call, request.rows);
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, RandomRows(request, rows.begin, rows.end, call.node.info.format));
   return Value(std::move(result));
 }
+
+Status RunRandColumns(const StageCall& call, std::span<Value> outputs) {
+  HEDDLE_ASSIGN_OR_RETURN(const RandRequest request, RequestOf(call.WholeCall()));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix columns, RandomColumns(request, call.rows.Begin(call.rank),
+                                                        call.rows.End(call.rank), call.node.info.format));
+  outputs[0] = Value(std::move(columns));
+  return OkStatus();
+}
+
+constexpr StagedForm kRandColumns = ByColumns(NoneByColumns, IsSized, RunRandColumns);
 
 // ---- time(): nanoseconds of a clock that never goes back, an integer scalar.
 
@@ -362,7 +403,7 @@ constexpr Operator kOperators[] = {
      .infer = InferMatrix,
      .row_rule = MatrixRowRule,
      .input_use = DataByRows,
-     .staged = &kReshapeStaged,
+     .staged = &kMatrixStaged,
      .run = RunMatrix,
      .takes_singles = MakesSingles,
      .role = Role::kReshape,
@@ -386,6 +427,7 @@ constexpr Operator kOperators[] = {
      .max_inputs = 7,
      .infer = InferRand,
      .row_rule = GenerateRowRule,
+     .staged = &kRandColumns,
      .run = RunRand,
      .role = Role::kRandom,
      .seed_input = kSeed},

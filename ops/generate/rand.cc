@@ -88,12 +88,21 @@ int64_t SaturatedLong(double x) {
   return static_cast<int64_t>(x);
 }
 
+// The columns that are wanted.
+struct ColumnRange {
+  int64_t begin, end;
+  int64_t count() const { return end - begin; }
+};
+
 // Everything that does not depend on the rows asked for.
 struct Generator {
-  explicit Generator(const RandRequest& r)
+  Generator(const RandRequest& r, ColumnRange range_of_columns)
       : request(r),
+        columns(range_of_columns),
         block_rows(CeilDivide(r.rows, kBlock)),
         block_columns(CeilDivide(r.columns, kBlock)),
+        first_block(columns.begin / kBlock),
+        wanted_blocks(CeilDivide(columns.end, kBlock) - first_block),
         low(IsUniform(r.distribution) ? r.min : 0),
         range(IsUniform(r.distribution) ? r.max - r.min : 1) {
     if (r.distribution == Distribution::kPoisson) poisson.emplace(r.lambda);
@@ -159,8 +168,10 @@ struct Generator {
   const PoissonTable* Poisson() const { return poisson ? &*poisson : nullptr; }
 
   const RandRequest& request;
+  const ColumnRange columns;
   int64_t block_rows;
   int64_t block_columns;
+  int64_t first_block, wanted_blocks;  // Of those in a row, that have wanted columns.
   double low;
   double range;
   std::optional<PoissonTable> poisson;
@@ -175,27 +186,38 @@ struct RowsOfBlock {
   int64_t end;
 };
 
-// Fills `out`, rows [row_begin, row_end) of the matrix.
+// Fills `out`, rows [row_begin, row_end) of the wanted columns.
 void DenseRows(const Generator& generator, int64_t row_begin, int64_t row_end, double* out) {
   const RandRequest& request = generator.request;
   const int64_t first = row_begin / kBlock;
   const int64_t last = CeilDivide(row_end, kBlock);
-  ParallelFor((last - first) * generator.block_columns, 1, [&](int64_t begin, int64_t end) {
+  const ColumnRange& wanted = generator.columns;
+  ParallelFor((last - first) * generator.wanted_blocks, 1, [&](int64_t begin, int64_t end) {
+    std::vector<double> whole_block;  // Of one at an edge.
     for (int64_t task = begin; task < end && !IsCancelled(request.cancelled); ++task) {
-      const int64_t i = first + task / generator.block_columns;
-      const int64_t j = task % generator.block_columns;
+      const int64_t i = first + task / generator.wanted_blocks;
+      const int64_t j = generator.first_block + task % generator.wanted_blocks;
       const Block block = generator.BlockAt(i, j);
       const RowsOfBlock rows(i, row_begin, row_end);
-      double* corner = out + (i * kBlock + rows.begin - row_begin) * request.columns + j * kBlock;
+      const int64_t count = rows.end - rows.begin;
+      const int64_t from = std::max<int64_t>(wanted.begin - j * kBlock, 0);
+      const int64_t to = std::min(block.columns, wanted.end - j * kBlock);
+      const bool is_whole = to - from == block.columns;
+      double* const own =
+          out + (i * kBlock + rows.begin - row_begin) * wanted.count() + j * kBlock + from - wanted.begin;
+      if (!is_whole) whole_block.resize(static_cast<size_t>(count * block.columns));
+      double* const corner = is_whole ? own : whole_block.data();
+      const int64_t stride = is_whole ? wanted.count() : block.columns;
       if (request.sparsity == 1) {
-        generator.FillFull(block, rows.begin, rows.end, corner, request.columns);
-        continue;
+        generator.FillFull(block, rows.begin, rows.end, corner, stride);
+      } else {
+        for (int64_t row = 0; row < count; ++row) std::fill_n(corner + row * stride, block.columns, 0.0);
+        generator.VisitPresent(block, rows.begin, rows.end, [&](int64_t row, int64_t column, double value) {
+          corner[(row - rows.begin) * stride + column] = value;
+        });
       }
-      for (int64_t row = 0; row < rows.end - rows.begin; ++row)
-        std::fill_n(corner + row * request.columns, block.columns, 0.0);
-      generator.VisitPresent(block, rows.begin, rows.end, [&](int64_t row, int64_t column, double value) {
-        corner[(row - rows.begin) * request.columns + column] = value;
-      });
+      for (int64_t row = 0; !is_whole && row < count; ++row)
+        std::copy_n(corner + row * stride + from, to - from, own + row * wanted.count());
     }
   });
 }
@@ -208,10 +230,10 @@ struct Entry {
 
 // Says at once what would only be seen after minutes of drawing. Of a Poisson distribution some of the cells
 // that are present are zeros and not kept.
-Status CheckNonzeros(const RandRequest& request, int64_t rows) {
+Status CheckNonzeros(const RandRequest& request, int64_t rows, int64_t columns) {
   if (request.distribution == Distribution::kPoisson) return OkStatus();
   constexpr double kSurely = 0.9;  // Of the expected number; the numbers that do not fit are large.
-  const double expected = request.sparsity * static_cast<double>(rows) * static_cast<double>(request.columns);
+  const double expected = request.sparsity * static_cast<double>(rows) * static_cast<double>(columns);
   const MemoryBudget& budget = MemoryBudget::Process();
   if (kSurely * expected * (sizeof(int32_t) + sizeof(double)) < static_cast<double>(budget.limit()))
     return OkStatus();
@@ -231,19 +253,21 @@ Result<Matrix> SparseRows(const Generator& generator, int64_t row_begin, int64_t
       const RowsOfBlock rows(i, row_begin, row_end);
       std::vector<Entry>& list = entries[static_cast<size_t>(strip)];
       int64_t* count = counts.data() + (i * kBlock - row_begin) + 1;
-      for (int64_t j = 0; j < generator.block_columns; ++j) {
-        generator.VisitPresent(
-            generator.BlockAt(i, j), rows.begin, rows.end, [&](int64_t row, int64_t column, double value) {
-              if (value == 0) return;
-              list.push_back({static_cast<int32_t>(row), static_cast<int32_t>(j * kBlock + column), value});
-              ++count[row];
-            });
+      for (int64_t j = generator.first_block; j < generator.first_block + generator.wanted_blocks; ++j) {
+        generator.VisitPresent(generator.BlockAt(i, j), rows.begin, rows.end,
+                               [&](int64_t row, int64_t column, double value) {
+                                 const int64_t at = j * kBlock + column - generator.columns.begin;
+                                 if (value == 0 || at < 0 || at >= generator.columns.count()) return;
+                                 list.push_back({static_cast<int32_t>(row), static_cast<int32_t>(at), value});
+                                 ++count[row];
+                               });
       }
     }
   });
   if (IsCancelled(request.cancelled)) return Cancelled("cancelled");
   for (size_t row = 1; row < counts.size(); ++row) counts[row] += counts[row - 1];
-  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Sparse(row_end - row_begin, request.columns, counts.back()));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result,
+                          Matrix::Sparse(row_end - row_begin, generator.columns.count(), counts.back()));
   std::copy(counts.begin(), counts.end(), result.mutable_row_offsets());
   int32_t* indexes = result.mutable_column_indexes();
   double* values = result.mutable_values();
@@ -260,6 +284,33 @@ Result<Matrix> SparseRows(const Generator& generator, int64_t row_begin, int64_t
     }
   });
   return result;
+}
+
+Result<Matrix> RandomPart(const RandRequest& request, int64_t row_begin, int64_t row_end, ColumnRange columns,
+                          Format format) {
+  const int64_t rows = row_end - row_begin;
+  const bool uniform = IsUniform(request.distribution);
+  const bool all_zero = request.sparsity == 0 || (uniform && request.min == 0 && request.max == 0);
+  if (rows == 0 || columns.count() == 0 || all_zero) {
+    if (format == Format::kSparse) return Matrix::Sparse(rows, columns.count(), 0);
+    return FilledMatrix(rows, columns.count(), 0);
+  }
+  Matrix result;
+  if (uniform && request.sparsity == 1 && request.min == request.max) {
+    HEDDLE_ASSIGN_OR_RETURN(result, FilledMatrix(rows, columns.count(), request.min));
+  } else {
+    // First what the budget may refuse, then the seeds, which grow with the blocks.
+    const bool sparse = format == Format::kSparse && request.sparsity < 1;
+    if (sparse) HEDDLE_RETURN_IF_ERROR(CheckNonzeros(request, rows, columns.count()));
+    HEDDLE_ASSIGN_OR_RETURN(
+        result, sparse ? Matrix::Sparse(rows, columns.count(), 0) : Matrix::Dense(rows, columns.count()));
+    Generator generator(request, columns);
+    generator.seeds = BlockSeeds(request.seed, CeilDivide(row_end, kBlock) * generator.block_columns);
+    if (sparse) return SparseRows(generator, row_begin, row_end);
+    DenseRows(generator, row_begin, row_end, result.mutable_data());
+  }
+  if (IsCancelled(request.cancelled)) return Cancelled("cancelled");
+  return format == Format::kSparse ? AsSparse(result) : result;
 }
 
 }  // namespace
@@ -283,29 +334,12 @@ bool DrawsGaps(int64_t rows, int64_t columns, double sparsity) {
 }
 
 Result<Matrix> RandomRows(const RandRequest& request, int64_t row_begin, int64_t row_end, Format format) {
-  const int64_t rows = row_end - row_begin;
-  const bool uniform = IsUniform(request.distribution);
-  const bool all_zero = request.sparsity == 0 || (uniform && request.min == 0 && request.max == 0);
-  if (rows == 0 || request.columns == 0 || all_zero) {
-    if (format == Format::kSparse) return Matrix::Sparse(rows, request.columns, 0);
-    return FilledMatrix(rows, request.columns, 0);
-  }
-  Matrix result;
-  if (uniform && request.sparsity == 1 && request.min == request.max) {
-    HEDDLE_ASSIGN_OR_RETURN(result, FilledMatrix(rows, request.columns, request.min));
-  } else {
-    // First what the budget may refuse, then the seeds, which grow with the blocks.
-    const bool sparse = format == Format::kSparse && request.sparsity < 1;
-    if (sparse) HEDDLE_RETURN_IF_ERROR(CheckNonzeros(request, rows));
-    HEDDLE_ASSIGN_OR_RETURN(
-        result, sparse ? Matrix::Sparse(rows, request.columns, 0) : Matrix::Dense(rows, request.columns));
-    Generator generator(request);
-    generator.seeds = BlockSeeds(request.seed, CeilDivide(row_end, kBlock) * generator.block_columns);
-    if (sparse) return SparseRows(generator, row_begin, row_end);
-    DenseRows(generator, row_begin, row_end, result.mutable_data());
-  }
-  if (IsCancelled(request.cancelled)) return Cancelled("cancelled");
-  return format == Format::kSparse ? AsSparse(result) : result;
+  return RandomPart(request, row_begin, row_end, {0, request.columns}, format);
+}
+
+Result<Matrix> RandomColumns(const RandRequest& request, int64_t column_begin, int64_t column_end,
+                             Format format) {
+  return RandomPart(request, 0, request.rows, {column_begin, column_end}, format);
 }
 
 }  // namespace heddle::ops

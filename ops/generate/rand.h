@@ -36,6 +36,11 @@ struct RandRequest {
 /// Cost: 2 ns a cell (uniform), 25 ns (normal).
 Result<Matrix> RandomRows(const RandRequest& request, int64_t row_begin, int64_t row_end, Format format);
 
+/// The same of columns [column_begin, column_end), all rows. A block of the definition of which only some
+/// columns are wanted is drawn as a whole: at most two of each 1000 rows.
+Result<Matrix> RandomColumns(const RandRequest& request, int64_t column_begin, int64_t column_end,
+                             Format format);
+
 /// True if a block of this size draws the gaps between its non-empty cells rather than one number for each
 /// cell: where the reference engine stores the block as sparse rows, by its estimate of the memory of both.
 bool DrawsGaps(int64_t rows, int64_t columns, double sparsity);

@@ -13,6 +13,7 @@
 #include "ops/base/columns.h"
 #include "ops/base/parallel.h"
 #include "ops/catalog.h"
+#include "ops/cells/frame_columns.h"
 #include "ops/cells/move_cells.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/cast.h"

@@ -6,6 +6,8 @@
 
 #include "ops/base/arguments.h"
 #include "ops/base/columns.h"
+#include "ops/cells/column_pieces.h"
+#include "ops/cells/frame_columns.h"
 #include "ops/cells/move_cells.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/row_pieces.h"
@@ -14,6 +16,16 @@
 namespace heddle::ops {
 namespace {
 
+struct Ranges {
+  Range rows, columns;
+};
+Ranges RangesOf(const StageCall& call) {
+  const auto scalar = [&](size_t i) {
+    return i < call.inputs.size() && call.inputs[i] != nullptr ? &call.inputs[i]->scalar() : nullptr;
+  };
+  return {GivenRange(scalar(1), scalar(2)), GivenRange(scalar(3), scalar(4))};
+}
+
 // The rows within bounds that this rank has, and the number of the first of them in the result.
 struct OwnRows {
   Value rows;
@@ -21,10 +33,7 @@ struct OwnRows {
 };
 Result<OwnRows> OwnRowsWithin(const StageCall& call) {
   const Value& x = *call.inputs[0];
-  const auto scalar = [&](size_t i) {
-    return i < call.inputs.size() && call.inputs[i] != nullptr ? &call.inputs[i]->scalar() : nullptr;
-  };
-  const Range rows = GivenRange(scalar(1), scalar(2)), columns = GivenRange(scalar(3), scalar(4));
+  const auto [rows, columns] = RangesOf(call);
   Shape shape = call.input_infos[0].shape;
   if (!shape.IsKnown()) shape = {call.rows.Length(), x.shape().columns};
   HEDDLE_RETURN_IF_ERROR(
@@ -97,7 +106,44 @@ constexpr Stage kFewStages[] = {{.outputs = kToAll, .reads_inputs = true}, {}},
 bool HasAllColumns(const Node& node, std::span<const ValueInfo> inputs) {
   return inputs[0].IsMatrix() && !IsGiven(node, 3) && !IsGiven(node, 4);
 }
-constexpr StagedForm kIndexColumns = ByColumns(FirstByRows, HasAllColumns);
+// A range of columns, whose bounds only the run may tell.
+bool HasColumnRange(const Node& node, std::span<const ValueInfo> inputs) {
+  return inputs[0].IsMatrix() && node.info.IsSized() && (IsGiven(node, 3) || IsGiven(node, 4));
+}
+
+// Each rank gets its own columns of the result.
+Status RunManyColumns(const StageCall& call, std::span<Value> outputs) {
+  if (call.stage == 1) {
+    HEDDLE_ASSIGN_OR_RETURN(outputs[0], JoinColumnsAs(call.Parts(0), call.node.info));
+    return OkStatus();
+  }
+  const Value& x = *call.inputs[0];
+  const Shape& shape = call.input_infos[0].shape;
+  const Ranges ranges = RangesOf(call);
+  HEDDLE_RETURN_IF_ERROR(CheckRanges(ranges.rows, ranges.columns, shape, StatusCode::kFailedPrecondition));
+  HEDDLE_ASSIGN_OR_RETURN(const Value within, SliceRows(x, ranges.rows.Begin(), ranges.rows.End(shape.rows)));
+  // Where the result's first column is among those of this rank.
+  const int64_t first = ranges.columns.Begin() - call.rows.Begin(call.rank), count = x.shape().columns;
+  for (int32_t rank = 0; rank < call.ranks(); ++rank) {
+    const int64_t begin = std::clamp<int64_t>(first + call.result_rows.Begin(rank), 0, count);
+    const int64_t end = std::clamp<int64_t>(first + call.result_rows.End(rank), begin, count);
+    HEDDLE_ASSIGN_OR_RETURN(outputs[static_cast<size_t>(rank)], ColumnsOfValue(within, begin, end));
+  }
+  return OkStatus();
+}
+
+constexpr StagedForm kManyColumnsForm = {.stages = kManyStages,
+                                         .result = StagedResult::kColumns,
+                                         .axis = Axis::kColumns,
+                                         .applies = HasColumnRange,
+                                         .input_use = FirstByRows,
+                                         .moved_bytes = BytesOfResult,
+                                         .run = RunManyColumns};
+constexpr StagedForm kIndexColumns = [] {
+  StagedForm form = ByColumns(FirstByRows, HasAllColumns);
+  form.other = &kManyColumnsForm;
+  return form;
+}();
 constexpr StagedForm kOwnRowsForm = {.stages = kOwnStages,
                                      .result = StagedResult::kUneven,
                                      .other = &kIndexColumns,

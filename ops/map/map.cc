@@ -2,6 +2,7 @@
 #include "core/text/utf8.h"
 #include "ops/base/arguments.h"
 #include "ops/base/stages.h"
+#include "ops/cells/frame_columns.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/part_failures.h"
 #include "ops/frame/row_pieces.h"

@@ -25,8 +25,10 @@ Status CheckColumn(std::string_view op, std::string_view what, Shape column, Sha
   return Status(code, fmt::format("{}: {} is {} but gamma {}", op, what, column, gamma));
 }
 
-Result<std::vector<double>> SumsOfChannels(const Channels& channels, const Matrix& nodes) {
-  HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes({.width = 8 * channels.channels}, nodes));
+Result<std::vector<double>> SumsOfChannels(const Channels& channels, const Matrix& nodes,
+                                           const std::atomic<bool>* cancelled) {
+  HEDDLE_ASSIGN_OR_RETURN(const RootPayload root,
+                          JoinNodes({.width = 8 * channels.channels, .cancelled = cancelled}, nodes));
   std::vector<double> sums;
   for (int64_t k = 0; k < channels.channels; ++k)
     sums.push_back(simd::FoldLanes(simd::Fold::kAdd, root.data() + 8 * k));
@@ -96,7 +98,7 @@ class Moments {
                            [=](int64_t) { return [=](int64_t i) { return static_cast<double>(x[i]); }; });
   }
   Status SetMeans(const Matrix& nodes) {
-    HEDDLE_ASSIGN_OR_RETURN(means_, SumsOfChannels(channels_, nodes));
+    HEDDLE_ASSIGN_OR_RETURN(means_, SumsOfChannels(channels_, nodes, call_.context.cancelled));
     for (double& mean : means_) mean /= channels_.Count();
     return OkStatus();
   }
@@ -110,7 +112,7 @@ class Moments {
     });
   }
   Status SetVariances(const Matrix& nodes) {
-    HEDDLE_ASSIGN_OR_RETURN(variances_, SumsOfChannels(channels_, nodes));
+    HEDDLE_ASSIGN_OR_RETURN(variances_, SumsOfChannels(channels_, nodes, call_.context.cancelled));
     for (double& variance : variances_) variance /= channels_.Count();
     return OkStatus();
   }

@@ -74,8 +74,10 @@ class Gradients {
 
   // From all nodes of both.
   Status Give(const Matrix& nodes_of_gamma, const Matrix& nodes_of_beta, std::span<Value> results) const {
-    HEDDLE_ASSIGN_OR_RETURN(const std::vector<double> gammas, SumsOfChannels(channels_, nodes_of_gamma));
-    HEDDLE_ASSIGN_OR_RETURN(const std::vector<double> betas, SumsOfChannels(channels_, nodes_of_beta));
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<double> gammas,
+                            SumsOfChannels(channels_, nodes_of_gamma, call_.context.cancelled));
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<double> betas,
+                            SumsOfChannels(channels_, nodes_of_beta, call_.context.cancelled));
     const int64_t count = channels_.channels, columns = count * channels_.cells;
     constexpr ElementType kType = kElementTypeOf<Cell>;
     HEDDLE_ASSIGN_OR_RETURN(Matrix of_images, Matrix::Dense(channels_.Here(), columns, kType));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/base/arguments.h"
 #include "ops/base/parallel.h"
+#include "ops/base/row_rules.h"
 #include "ops/base/stages.h"
 #include "ops/neural/cell_types.h"
 
@@ -29,8 +30,6 @@ Result<ValueInfo> InferBias(const InferContext& context) {
       CheckBias(context.node.op, x, context.inputs[kBias].shape, StatusCode::kInvalidArgument));
   return ValueInfo::OfMatrix(x);
 }
-
-RowRule RowWise(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
 
 // `combine(x, b)` of each cell and the number of its channel. Sums and products of floats, rounded from
 // doubles, are those of the processor's floats.

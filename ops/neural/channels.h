@@ -78,6 +78,7 @@ Result<Matrix> NodesOfChannels(const Channels& channels, const std::atomic<bool>
 }
 
 /// The sums from all nodes.
-Result<std::vector<double>> SumsOfChannels(const Channels& channels, const Matrix& nodes);
+Result<std::vector<double>> SumsOfChannels(const Channels& channels, const Matrix& nodes,
+                                           const std::atomic<bool>* cancelled);
 
 }  // namespace heddle::ops

@@ -7,6 +7,7 @@
 #include "ops/base/arguments.h"
 #include "ops/base/machine_constants.h"
 #include "ops/base/parallel.h"
+#include "ops/base/row_rules.h"
 #include "ops/base/stages.h"
 #include "ops/neural/cell_types.h"
 #include "ops/neural/check_shape.h"
@@ -53,8 +54,6 @@ Result<ValueInfo> InferConv2d(const InferContext& context) {
                                      context.inputs[kFilters].shape, StatusCode::kInvalidArgument));
   return ValueInfo::OfMatrix({windows.n, windows.Results()});
 }
-
-RowRule RowWise(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
 
 template <typename Cell>
 Result<Value> Convolve(const KernelCall& call, const Windows& windows) {

@@ -7,6 +7,7 @@
 #include "ops/base/arguments.h"
 #include "ops/base/machine_constants.h"
 #include "ops/base/parallel.h"
+#include "ops/base/row_rules.h"
 #include "ops/neural/cell_types.h"
 #include "ops/neural/check_shape.h"
 #include "ops/neural/unfold.h"
@@ -40,7 +41,6 @@ Result<ValueInfo> InferBackwardData(const InferContext& context) {
   return ValueInfo::OfMatrix({windows.n, windows.Results() == kUnknown ? kUnknown : windows.Image()});
 }
 
-RowRule RowWise(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
 InputUse GradientByRows(const Node&, std::span<const ValueInfo>, int i) {
   return i == kGradient ? InputUse::kRows : InputUse::kWhole;
 }

@@ -9,6 +9,7 @@
 #include "ops/base/arguments.h"
 #include "ops/base/machine_constants.h"
 #include "ops/base/parallel.h"
+#include "ops/base/row_rules.h"
 #include "ops/neural/cell_types.h"
 #include "ops/product/matmul_gemm.h"
 #include "ops/product/matmul_pack.h"
@@ -245,7 +246,6 @@ void DifferentiateLstm(AdjointCall& call) {
       call.Give(static_cast<size_t>(i), call.Add("result", {tuple}, {{"index", Scalar(i)}}));
 }
 
-RowRule ByRows(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
 InputUse UseOfInput(const Node&, std::span<const ValueInfo> inputs, int i) {
   return (i == kX || i == kOut0 || i == kC0) && HasRowsOfFirst(inputs, i) ? InputUse::kRows
                                                                           : InputUse::kWhole;
@@ -288,7 +288,7 @@ extern constexpr Operator kLstmByRows = {.name = "lstm_by_rows",
                                          .max_inputs = 6,
                                          .results = 5,
                                          .infer_several = InferLstm,
-                                         .row_rule = ByRows,
+                                         .row_rule = RowWise,
                                          .input_use = UseOfInput,
                                          .cost = LstmCost,
                                          .run_several = RunLstm,

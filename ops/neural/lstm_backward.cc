@@ -331,18 +331,19 @@ Result<Matrix> PartOfNodes(const Matrix& nodes, int64_t begin, int64_t end) {
   return part;
 }
 
-Result<Value> SumOfNodes(const Matrix& nodes, Shape shape) {
-  HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes({.width = shape.Cells()}, nodes));
+Result<Value> SumOfNodes(const KernelContext& context, const Matrix& nodes, Shape shape) {
+  HEDDLE_ASSIGN_OR_RETURN(const RootPayload root,
+                          JoinNodes({.width = shape.Cells(), .cancelled = context.cancelled}, nodes));
   HEDDLE_ASSIGN_OR_RETURN(Matrix sum, Matrix::Dense(shape.rows, shape.columns));
   std::copy_n(root.data(), sum.cells(), sum.mutable_data());
   return Value(std::move(sum));
 }
 
 // Of both sums, from all nodes of each.
-Status Finish(const Matrix& of_weights, const Matrix& of_bias, std::span<const ValueInfo> infos,
-              Value* weights, Value* bias) {
-  HEDDLE_ASSIGN_OR_RETURN(*weights, SumOfNodes(of_weights, infos[kOfWeights].shape));
-  HEDDLE_ASSIGN_OR_RETURN(*bias, SumOfNodes(of_bias, infos[kOfBias].shape));
+Status Finish(const KernelContext& context, const Matrix& of_weights, const Matrix& of_bias,
+              std::span<const ValueInfo> infos, Value* weights, Value* bias) {
+  HEDDLE_ASSIGN_OR_RETURN(*weights, SumOfNodes(context, of_weights, infos[kOfWeights].shape));
+  HEDDLE_ASSIGN_OR_RETURN(*bias, SumOfNodes(context, of_bias, infos[kOfBias].shape));
   return OkStatus();
 }
 
@@ -358,8 +359,8 @@ Status GiveGradients(const KernelCall& call, const LstmSizes& sizes, const LstmS
     results[kOfBias] = Value(std::move(of_bias));
     return OkStatus();
   }
-  HEDDLE_RETURN_IF_ERROR(
-      Finish(of_weights, of_bias, ResultsOf(call.node), &results[kOfWeights], &results[kOfBias]));
+  HEDDLE_RETURN_IF_ERROR(Finish(call.context, of_weights, of_bias, ResultsOf(call.node), &results[kOfWeights],
+                                &results[kOfBias]));
   for (const Output i : {kOfWeights, kOfBias}) {
     HEDDLE_ASSIGN_OR_RETURN(Matrix rounded, Rounded(results[i].matrix(), kElementTypeOf<Cell>));
     results[i] = Value(std::move(rounded));
@@ -394,8 +395,8 @@ Status RunCells(const KernelCall& call, const LstmSizes& sizes, std::span<Value>
 
 Status RunBackward(const KernelCall& call, std::span<Value> results) {
   if (call.phase == Phase::kFinish)
-    return Finish(call.inputs[0]->matrix(), call.inputs[1]->matrix(), ResultsOf(call.node), &results[0],
-                  &results[1]);
+    return Finish(call.context, call.inputs[0]->matrix(), call.inputs[1]->matrix(), ResultsOf(call.node),
+                  &results[0], &results[1]);
   const auto shape = [&](int i) { return call.inputs[static_cast<size_t>(i)]->shape(); };
   HEDDLE_ASSIGN_OR_RETURN(const LstmSizes sizes,
                           CheckInputs(call.node, shape, GivenScalar(call, kSequences), HasCaches(call),

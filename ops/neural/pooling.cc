@@ -9,6 +9,7 @@
 #include "ops/base/adjoint.h"
 #include "ops/base/arguments.h"
 #include "ops/base/parallel.h"
+#include "ops/base/row_rules.h"
 #include "ops/base/stages.h"
 #include "ops/neural/cell_types.h"
 #include "ops/neural/check_shape.h"
@@ -28,8 +29,6 @@ Result<ValueInfo> InferPool(const InferContext& context) {
                                     {windows.n, windows.Image()}, StatusCode::kInvalidArgument));
   return ValueInfo::OfMatrix({windows.n, windows.Results()});
 }
-
-RowRule RowWise(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
 
 // `pool(windows, channel, row, out)` writes a row of the result of a channel.
 template <typename Cell, typename Pool>

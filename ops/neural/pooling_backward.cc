@@ -7,6 +7,7 @@
 #include "ops/base/adjoint.h"
 #include "ops/base/arguments.h"
 #include "ops/base/parallel.h"
+#include "ops/base/row_rules.h"
 #include "ops/neural/cell_types.h"
 #include "ops/neural/check_shape.h"
 #include "ops/neural/pooling.h"
@@ -36,7 +37,6 @@ Result<ValueInfo> InferPoolBackward(const InferContext& context) {
   return ValueInfo::OfMatrix({windows.n, windows.Results() == kUnknown ? kUnknown : windows.Image()});
 }
 
-RowRule RowWise(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
 InputUse MatricesByRows(const Node&, std::span<const ValueInfo>, int i) {
   return i < kShapes ? InputUse::kRows : InputUse::kWhole;
 }

@@ -12,6 +12,7 @@
 #include "ops/base/parallel.h"
 #include "ops/base/stages.h"
 #include "ops/catalog.h"
+#include "ops/cells/join_columns.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
 #include "ops/product/einsum_equation.h"
@@ -194,21 +195,19 @@ int64_t StepOfSum(const EinsumEquation& equation, char letter) {
 
 // Of the letters that can be shared out, the one with the most cells in rows; one with so few rows that one
 // rank gets them all only where there is no other.
-SharedLetter SharedLetterOf(const Node& node, std::span<const ValueInfo> inputs) {
+SharedLetter SharedLetterOf(const EinsumEquation& equation, std::span<const ValueInfo> inputs) {
   SharedLetter best;
-  const Result<EinsumEquation> equation = EquationOf(node);
-  if (!equation.ok()) return best;
   std::pair<bool, int64_t> most = {false, -1};
-  for (const std::string& operand : equation->operands) {
+  for (const std::string& operand : equation.operands) {
     SharedLetter shared{.letter = operand[0]};
     std::pair<bool, int64_t> cells = {false, -1};
     for (size_t i = 0; i < inputs.size(); ++i)
-      if (HasRowsOf(equation->operands[i], inputs[i], shared.letter))
+      if (HasRowsOf(equation.operands[i], inputs[i], shared.letter))
         cells = {inputs[i].shape.rows > Granule(inputs[i].shape.rows),
                  std::max<int64_t>(cells.second, 0) + inputs[i].shape.Cells()};
     if (cells <= most) continue;
-    const size_t place = equation->result.find(shared.letter);
-    const int64_t step = place == std::string::npos ? StepOfSum(*equation, shared.letter) : -1;
+    const size_t place = equation.result.find(shared.letter);
+    const int64_t step = place == std::string::npos ? StepOfSum(equation, shared.letter) : -1;
     if (place == std::string::npos && step < 0) continue;
     shared.kind = place == 0   ? SharedLetter::Kind::kRows
                   : place == 1 ? SharedLetter::Kind::kColumns
@@ -218,6 +217,12 @@ SharedLetter SharedLetterOf(const Node& node, std::span<const ValueInfo> inputs)
     most = cells;
   }
   return best;
+}
+
+// The same of a node whose equation may be wrong.
+SharedLetter SharedLetterOf(const Node& node, std::span<const ValueInfo> inputs) {
+  const Result<EinsumEquation> equation = EquationOf(node);
+  return equation.ok() ? SharedLetterOf(*equation, inputs) : SharedLetter();
 }
 
 // Some indexes of a letter.
@@ -231,8 +236,7 @@ class Products {
  public:
   // `range`: the indexes that this rank has, alone in operands whose rows the letter names, among all in
   // others; nullptr: all.
-  static Result<Products> Of(const KernelCall& call, const LetterRange* range) {
-    HEDDLE_ASSIGN_OR_RETURN(EinsumEquation equation, EquationOf(call.node));
+  static Result<Products> Of(const KernelCall& call, EinsumEquation equation, const LetterRange* range) {
     Products products(call.context, std::move(equation));
     std::vector<Shape> shapes;
     for (size_t i = 0; i < call.inputs.size(); ++i) {
@@ -293,10 +297,12 @@ class Products {
 };
 
 Result<Value> RunEinsum(const KernelCall& call) {
-  const SharedLetter shared = SharedLetterOf(call.node, call.input_infos);
+  HEDDLE_ASSIGN_OR_RETURN(EinsumEquation equation, EquationOf(call.node));
+  const SharedLetter shared = SharedLetterOf(equation, call.input_infos);
   const LetterRange range{shared.letter, call.row_begin, call.row_end};
   const bool by_rows = shared.kind == SharedLetter::Kind::kRows && call.total_rows > 0;
-  HEDDLE_ASSIGN_OR_RETURN(Products products, Products::Of(call, by_rows ? &range : nullptr));
+  HEDDLE_ASSIGN_OR_RETURN(Products products,
+                          Products::Of(call, std::move(equation), by_rows ? &range : nullptr));
   HEDDLE_RETURN_IF_ERROR(products.MultiplyUpTo(products.count()));
   return products.ToValue();
 }
@@ -306,30 +312,40 @@ RowRule EinsumRowRule(const Node& node, std::span<const ValueInfo> inputs) {
 }
 
 InputUse EinsumInputUse(const Node& node, std::span<const ValueInfo> inputs, int i) {
-  const SharedLetter shared = SharedLetterOf(node, inputs);
+  const Result<EinsumEquation> equation = EquationOf(node);
+  if (!equation.ok()) return InputUse::kWhole;
+  const SharedLetter shared = SharedLetterOf(*equation, inputs);
   if (shared.kind == SharedLetter::Kind::kNone) return InputUse::kWhole;
-  const EinsumEquation equation = *EquationOf(node);
   const auto place = static_cast<size_t>(i);
-  return HasRowsOf(equation.operands[place], inputs[place], shared.letter) ? InputUse::kRows
-                                                                           : InputUse::kWhole;
+  return HasRowsOf(equation->operands[place], inputs[place], shared.letter) ? InputUse::kRows
+                                                                            : InputUse::kWhole;
 }
 
-Result<Products> ProductsOfRank(const StageCall& call, const SharedLetter& shared) {
-  const LetterRange range{shared.letter, call.rows.Begin(call.rank), call.rows.End(call.rank)};
-  return Products::Of(call.WholeCall(), &range);
-}
+// What a rank multiplies in a stage, and how the ranks share it out.
+struct PartOfRank {
+  SharedLetter shared;
+  Products products;
+
+  static Result<PartOfRank> Of(const StageCall& call) {
+    HEDDLE_ASSIGN_OR_RETURN(EinsumEquation equation, EquationOf(call.node));
+    const SharedLetter shared = SharedLetterOf(equation, call.input_infos);
+    const LetterRange range{shared.letter, call.rows.Begin(call.rank), call.rows.End(call.rank)};
+    HEDDLE_ASSIGN_OR_RETURN(Products products, Products::Of(call.WholeCall(), std::move(equation), &range));
+    return PartOfRank{shared, std::move(products)};
+  }
+};
 
 // Each rank computes some columns of the result, and sends every rank its rows of them.
 Status RunColumnsStage(const StageCall& call, std::span<Value> outputs) {
   if (call.stage == 1) {
     std::vector<Matrix> columns;
     for (const Value* piece : call.Parts(0)) columns.push_back(piece->matrix());
-    HEDDLE_ASSIGN_OR_RETURN(Matrix rows, SideBySide(columns));
+    HEDDLE_ASSIGN_OR_RETURN(Matrix rows, JoinColumns(std::move(columns), Format::kDense));
     outputs[0] = Value(std::move(rows));
     return OkStatus();
   }
-  const SharedLetter shared = SharedLetterOf(call.node, call.input_infos);
-  HEDDLE_ASSIGN_OR_RETURN(Products products, ProductsOfRank(call, shared));
+  HEDDLE_ASSIGN_OR_RETURN(PartOfRank part, PartOfRank::Of(call));
+  Products& products = part.products;
   HEDDLE_RETURN_IF_ERROR(products.MultiplyUpTo(products.count()));
   const Value columns = products.ToValue();
   for (int32_t rank = 0; rank < call.ranks(); ++rank)
@@ -340,8 +356,9 @@ Status RunColumnsStage(const StageCall& call, std::span<Value> outputs) {
 
 // Each rank goes on from the sums of the one before; the last one's go to all, for the operands behind them.
 Status RunSumsStage(const StageCall& call, std::span<Value> outputs) {
-  const SharedLetter shared = SharedLetterOf(call.node, call.input_infos);
-  HEDDLE_ASSIGN_OR_RETURN(Products products, ProductsOfRank(call, shared));
+  HEDDLE_ASSIGN_OR_RETURN(PartOfRank part, PartOfRank::Of(call));
+  const SharedLetter& shared = part.shared;
+  Products& products = part.products;
   if (call.stage == 1) {
     products.GoOnFrom(shared.step + 1, call.Received(0).matrix());
     HEDDLE_RETURN_IF_ERROR(products.MultiplyUpTo(products.count()));

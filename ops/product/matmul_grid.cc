@@ -212,10 +212,14 @@ Status RunProductColumns(const StageCall& call, std::span<Value> outputs) {
 
 }  // namespace
 
-constexpr StagedForm kProductByColumns =
-    ByColumns([](const Node&, std::span<const ValueInfo>,
-                 int i) { return i == static_cast<int>(kY) ? InputUse::kRows : InputUse::kWhole; },
-              IsSizedProduct, RunProductColumns);
+constexpr StagedForm kProductByColumns = [] {
+  StagedForm form =
+      ByColumns([](const Node&, std::span<const ValueInfo>,
+                   int i) { return i == static_cast<int>(kY) ? InputUse::kRows : InputUse::kWhole; },
+                IsSizedProduct, RunProductColumns);
+  form.other = &kProductByLeftColumns;
+  return form;
+}();
 constexpr StagedForm kProductOnGridInSteps = {.stages = kGridStepStages,
                                               .result = StagedResult::kSameRows,
                                               .on_grid = true,

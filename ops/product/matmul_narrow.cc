@@ -8,6 +8,7 @@
 #include "ops/elementwise/single_precision.h"
 #include "ops/elementwise/widened_rows.h"
 #include "ops/product/matmul.h"
+#include "ops/product/narrow_parts.h"
 #include "ops/simd/aggregate.h"
 #include "ops/simd/cellwise/elementwise.h"
 #include "ops/simd/product/matmul.h"
@@ -22,9 +23,10 @@ constexpr int64_t kTaskCells = 1 << 17;
 constexpr int64_t kFewLongRows = 16;
 
 // Doubles of the lanes of a chunk.
-int64_t ChunkWidth(const Matrix& a, int64_t k) {
-  return a.IsSparse() && k > 1 ? 8 * simd::LaneStride(k) : 8 * k;
+int64_t ChunkWidth(Format left, int64_t k) {
+  return left == Format::kSparse && k > 1 ? 8 * simd::LaneStride(k) : 8 * k;
 }
+int64_t ChunkWidth(const Matrix& a, int64_t k) { return ChunkWidth(FormatOf(a.storage()), k); }
 
 // Lanes of one chunk of one row for every column of B: place c * 8 + lane, or as of simd::MultiplyByLanes for
 // several columns times CSR, whose entries in that chunk are given.
@@ -56,8 +58,8 @@ int64_t EndBefore(const Matrix& a, int64_t first, int64_t last, int64_t column) 
 }
 
 // A row of the result, from its lanes.
-void CloseRow(const Matrix& a, const double* lanes, int64_t k, double* out) {
-  if (a.IsSparse() && k > 1) return simd::CloseLanes(lanes, k, out);
+void CloseRow(Format left, const double* lanes, int64_t k, double* out) {
+  if (left == Format::kSparse && k > 1) return simd::CloseLanes(lanes, k, out);
   for (int64_t c = 0; c < k; ++c) out[c] = simd::FoldLanes(simd::Fold::kAdd, lanes + 8 * c) + 0.0;
 }
 
@@ -80,7 +82,7 @@ void MultiplyLongRows(const Matrix& a, const NarrowRight& b, int64_t begin, int6
       }
     }
     if (const double* root = stack.Finish())
-      CloseRow(a, root, b.count, out + i * b.count);
+      CloseRow(FormatOf(a.storage()), root, b.count, out + i * b.count);
     else
       std::fill_n(out + i * b.count, b.count, 0.0);
   }
@@ -128,6 +130,80 @@ void MultiplyNarrowRows(const Matrix& a, const NarrowRight& b, int64_t begin, in
   }
 }
 
+Result<Matrix> NarrowNodes(const Matrix& a, const Matrix& b, int64_t first, const KernelContext& context) {
+  HEDDLE_CHECK(a.columns() == 0 || first % kColumnChunk == 0, "leaves are chunks of columns");
+  HEDDLE_ASSIGN_OR_RETURN(Matrix dense, AsDense(b));
+  const NarrowRight right(std::move(dense), a.IsSparse());
+  const int64_t m = a.rows(), width = ChunkWidth(a, right.count), begin = first / kColumnChunk;
+  const Reduction reduction{.width = m * width,
+                            .leaf_cells = std::max<int64_t>(m, 1) * kColumnChunk,
+                            .cancelled = context.cancelled};
+  const int64_t chunks = CeilDivide(a.columns(), kColumnChunk);
+  return ReduceLeaves(reduction, begin, begin + chunks, [&](int64_t leaf, double* payload) {
+    const int64_t chunk = leaf - begin;
+    for (int64_t i = 0; i < m; ++i) {
+      int64_t from = 0, to = 0;
+      if (a.IsSparse()) {
+        from = EndBefore(a, a.row_offsets()[i], a.row_offsets()[i + 1], chunk * kColumnChunk);
+        to = EndBefore(a, from, a.row_offsets()[i + 1], (chunk + 1) * kColumnChunk);
+      }
+      MultiplyChunk(a, right, i, chunk, from, to, payload + i * width);
+    }
+    return true;
+  });
+}
+
+Status ContinueLanes(const Matrix& a, const Matrix& b, int64_t first, int64_t begin, int64_t end,
+                     const KernelContext& context, double* lanes) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix dense, AsDense(b));
+  const NarrowRight right(std::move(dense), a.IsSparse());
+  const int64_t n = a.columns(), k = right.count, width = 8 * k;
+  const auto add_entries = [&](int64_t i, double* of_row) {
+    for (int64_t e = a.row_offsets()[i]; e < a.row_offsets()[i + 1]; ++e) {
+      const int64_t j = a.column_indexes()[e];
+      for (int64_t c = 0; c < k; ++c) {
+        double& lane = of_row[8 * c + ((first + j) & 7)];
+        lane = std::fma(a.values()[e], right.dense.data()[j * k + c], lane);
+      }
+    }
+  };
+  // The first of these columns is in lane 0 of its own.
+  const auto add_cells = [&](int64_t i, double* of_row) {
+    for (int64_t c = 0; c < k; ++c) {
+      double turned[8];
+      for (int64_t lane = 0; lane < 8; ++lane) turned[lane] = of_row[8 * c + ((first + lane) & 7)];
+      simd::MultiplyFlat(a.data() + i * n, right.Column(c), n, turned);
+      for (int64_t lane = 0; lane < 8; ++lane) of_row[8 * c + ((first + lane) & 7)] = turned[lane];
+    }
+  };
+  ParallelFor(end - begin, std::max<int64_t>(1, kTaskCells / std::max<int64_t>(n * k, 8)),
+              [&](int64_t from, int64_t to) {
+                for (int64_t i = from; i < to && !IsCancelled(context.cancelled); ++i)
+                  a.IsSparse() ? add_entries(begin + i, lanes + i * width)
+                               : add_cells(begin + i, lanes + i * width);
+              });
+  return IsCancelled(context.cancelled) ? Cancelled("cancelled") : OkStatus();
+}
+
+Result<Matrix> CloseLanesOfCells(const Matrix& lanes, int64_t columns) {
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(lanes.rows(), columns));
+  for (int64_t i = 0; i < lanes.rows(); ++i)
+    CloseRow(Format::kDense, lanes.data() + i * lanes.columns(), columns,
+             result.mutable_data() + i * columns);
+  return result;
+}
+
+Result<Matrix> JoinNarrowNodes(const Matrix& nodes, Format left, int64_t rows, int64_t columns,
+                               const KernelContext& context) {
+  const Reduction reduction{.width = nodes.columns() - 2, .cancelled = context.cancelled};
+  HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(reduction, nodes));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(rows, columns));
+  const int64_t width = ChunkWidth(left, columns);
+  for (int64_t i = 0; i < rows; ++i)
+    CloseRow(left, root.data() + i * width, columns, result.mutable_data() + i * columns);
+  return result;
+}
+
 Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b, const KernelContext& context) {
   const int64_t m = a.rows(), n = a.columns(), k = b.columns();
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, Matrix::Dense(m, k, a.element_type()));
@@ -154,7 +230,7 @@ Result<Matrix> MultiplyNarrow(const Matrix& a, const Matrix& b, const KernelCont
             return true;
           }));
       HEDDLE_ASSIGN_OR_RETURN(const RootPayload root, JoinNodes(reduction, nodes));
-      CloseRow(a, root.data(), k, result.mutable_data() + i * k);
+      CloseRow(FormatOf(a.storage()), root.data(), k, result.mutable_data() + i * k);
     }
     return result;
   }

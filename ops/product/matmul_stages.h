@@ -17,5 +17,7 @@ extern const StagedForm kProductOnGridInSteps;
 extern const StagedForm kProductByPanels;
 /// By columns of Y, where a rank has all of X.
 extern const StagedForm kProductByColumns;
+/// By columns of X and the rows of Y that meet them: nodes of a tree to all, or chains from rank to rank.
+extern const StagedForm kProductByLeftColumns;
 
 }  // namespace heddle::ops

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <vector>
 
+#include "ops/base/columns.h"
 #include "ops/base/parallel.h"
 #include "ops/cells/storage.h"
 #include "ops/elementwise/single_precision.h"
@@ -21,6 +22,7 @@
 #include "ops/product/matmul.h"
 #include "ops/product/matmul_gemm.h"
 #include "ops/product/sparse_transposed.h"
+#include "ops/product/transposed_order.h"
 #include "ops/reduction/payload_parts.h"
 #include "ops/simd/aggregate.h"
 #include "ops/simd/cellwise/elementwise.h"
@@ -28,15 +30,11 @@
 #include "ops/simd/product/gemm.h"
 #include "ops/simd/product/matmul.h"
 #include "ops/simd/product/sparse_rows.h"
-#include "ops/simd/transpose.h"
 #include "ops/sparse/sparse_leaves.h"
 #include "ops/sparse/sparse_vectors.h"
 
 namespace heddle::ops {
 namespace {
-
-// How the cells of the result are accumulated (the table above).
-enum class Accumulation { kLanes, kVectors, kCells };
 
 // Payloads wider than this are computed in tiles, so that the nodes in flight stay small.
 constexpr int64_t kWide = 1 << 16;
@@ -52,38 +50,7 @@ constexpr int64_t kLeastEntriesOfTile = 4;
 constexpr int64_t kMostPlaces = 1 << 22;
 using simd::kMostRegisterColumns;
 
-struct Product {
-  Accumulation accumulation;
-  int64_t m, n, k;      // Of the whole.
-  int64_t height;       // Rows of a leaf.
-  int64_t padded;       // n rounded up to whole vectors (kVectors).
-  bool single = false;  // Chains are of floats: kCells of floats.
-  bool symmetric;       // t(X) %*% X: only the upper triangle is computed, the root is mirrored.
-  Reduction reduction;
-
-  Product(const Node& node, std::span<const ValueInfo> infos, int64_t rows, int64_t x_columns,
-          int64_t y_columns)
-      : m(rows), n(x_columns), k(y_columns) {
-    accumulation = n * k <= 8         ? Accumulation::kLanes
-                   : k <= kFewColumns ? Accumulation::kVectors
-                                      : Accumulation::kCells;
-    height = k <= kFewColumns ? ColumnPanelHeight(m, n) : Granule(m);
-    padded = (n + 7) / 8 * 8;
-    symmetric = accumulation == Accumulation::kCells && node.inputs[0] == node.inputs[1] &&
-                node.inputs[0] != kNoNode && infos[0].format == Format::kDense;
-    reduction.width = accumulation == Accumulation::kLanes     ? 8 * n * k
-                      : accumulation == Accumulation::kVectors ? k * padded
-                                                               : n * k;
-    reduction.leaf_cells = height * (accumulation == Accumulation::kCells ? n + k : n) + 1;
-  }
-  Product(const KernelCall& call, int64_t rows, int64_t x_columns, int64_t y_columns)
-      : Product(call.node, call.input_infos, rows, x_columns, y_columns) {
-    single = accumulation == Accumulation::kCells && TakesSinglesTransposed(call);
-    reduction.cancelled = call.context.cancelled;
-  }
-
-  bool IsEmpty() const { return n == 0 || k == 0; }
-};
+using Product = TransposedOrder;
 
 // The cells of rows of dense Y, at most 8 columns: those of floats widened.
 class RightRows {
@@ -405,15 +372,25 @@ PayloadUnits UnitsOf(const Node& node, std::span<const ValueInfo> inputs, size_t
   return {.count = p.n, .bytes = 8 * cells, .triangle = p.symmetric, .by_rows = !p.symmetric};
 }
 
+// t(X) %*% X by whole rows, which stay where they are finished: twice the cells, and none is sent again.
+PayloadUnits RowUnitsOf(const Node& node, std::span<const ValueInfo> inputs, size_t i) {
+  PayloadUnits units = UnitsOf(node, inputs, i);
+  if (!units.triangle) return {};
+  return {.count = units.count, .bytes = 8 * std::pow(static_cast<double>(units.count), 2), .by_rows = true};
+}
+
 // Rows of the result; of a symmetric one a column of the cells from the diagonal on.
 Status RunPart(const StageCall& call, std::span<Value> outputs) {
   const Shape &x = call.input_infos[0].shape, &y = call.input_infos[1].shape;
   const Product p(call.node, call.input_infos, x.rows, x.columns, y.columns);
-  const PayloadLayout layout = LayoutOf(p);
+  PayloadLayout layout = LayoutOf(p);
+  layout.mirrored = call.form.units == RowUnitsOf;
+  layout.triangle = p.symmetric && !layout.mirrored;
   const auto close = [&](const double* root, const auto&) -> Result<Matrix> {
     const int64_t rows = call.end - call.begin;
     const int64_t cells = layout.CellsBefore(call.end) - layout.CellsBefore(call.begin);
-    HEDDLE_ASSIGN_OR_RETURN(Matrix part, p.symmetric ? Matrix::Dense(cells, 1) : Matrix::Dense(rows, p.k));
+    HEDDLE_ASSIGN_OR_RETURN(Matrix part,
+                            layout.triangle ? Matrix::Dense(cells, 1) : Matrix::Dense(rows, p.k));
     double* const out = part.mutable_data();
     if (p.accumulation == Accumulation::kVectors) {
       for (int64_t c = 0; c < p.k; ++c)
@@ -428,18 +405,40 @@ Status RunPart(const StageCall& call, std::span<Value> outputs) {
   return RunReductionStage(call, layout, close, outputs);
 }
 
+// By columns of X: a row of the result is a column of X times all of Y, which each rank has. Rows stay where
+// the columns are.
+Status RunColumnsOfX(const StageCall& call, std::span<Value> outputs) {
+  const Matrix& x = call.inputs[0]->matrix();
+  Matrix y = call.inputs[1]->matrix();
+  if (IsNarrow(y.columns())) {
+    HEDDLE_ASSIGN_OR_RETURN(y, AsDense(y));
+  }
+  const Product product(call.WholeCall(), x.rows(), x.columns(), y.columns(), call.rows.Length());
+  HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, Partial(product, x, y, 0, x.rows()));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix rows, Finish(product, nodes));
+  outputs[0] = Value(std::move(rows));
+  return OkStatus();
+}
+
+bool HasRowsOfColumns(const Node& node, std::span<const ValueInfo> inputs) {
+  const ValueInfo &x = inputs[0], &y = inputs[1];
+  return node.info.IsSized() && x.IsSized() && y.IsSized() && x.shape.columns * y.shape.columns > 8 &&
+         x.element_type == ElementType::kFloat64 && y.element_type == ElementType::kFloat64;
+}
+
+constexpr StagedForm kRowsOfSymmetric = {.stages = kReductionStages, .units = RowUnitsOf, .run = RunPart};
+constexpr StagedForm kTransposedByColumns = {.stages = kOneStage,
+                                             .result = StagedResult::kTurned,
+                                             .axis = Axis::kColumns,
+                                             .other = &kRowsOfSymmetric,
+                                             .applies = HasRowsOfColumns,
+                                             .input_use = FirstByRows,
+                                             .run = RunColumnsOfX};
+
 }  // namespace
 
-const StagedForm kTransposedProductParts = {.stages = kReductionStages, .units = UnitsOf, .run = RunPart};
-
-void AddProductByColumns(const double* x, int64_t rows, int64_t x_stride, int64_t n, const double* y,
-                         int64_t y_stride, int64_t k, double* out, const simd::Prefetch& prefetch) {
-  const int64_t stride = CeilDivide(n, 8) * 8;
-  AlignedArray columns(k * stride);
-  simd::Transpose(out, k, n, k, columns.data(), stride);
-  simd::MultiplyColumns(x, rows, x_stride, n, y, y_stride, k, columns.data(), stride, prefetch);
-  simd::Transpose(columns.data(), stride, k, n, out, k);
-}
+const StagedForm kTransposedProductParts = {
+    .stages = kReductionStages, .other = &kTransposedByColumns, .units = UnitsOf, .run = RunPart};
 
 Result<Value> RunTransposedProduct(const KernelCall& call) {
   if (call.phase == Phase::kFinish) {
@@ -470,12 +469,6 @@ Result<Value> RunTransposedProduct(const KernelCall& call) {
     HEDDLE_ASSIGN_OR_RETURN(result, Narrow(result));
   }
   return Value(std::move(result));
-}
-
-bool TakesSinglesTransposed(const KernelCall& call) {
-  if (call.phase == Phase::kFinish || call.phase == Phase::kStage) return false;
-  const Matrix &x = call.inputs[0]->matrix(), &y = call.inputs[1]->matrix();
-  return HoldsSingles(x) && HoldsSingles(y) && (!IsNarrow(y.columns()) || !x.IsSparse());
 }
 
 }  // namespace heddle::ops

@@ -7,6 +7,7 @@
 
 #include "core/values/panels.h"
 #include "ops/base/parallel.h"
+#include "ops/base/row_rules.h"
 #include "ops/catalog.h"
 #include "ops/cells/storage.h"
 #include "ops/elementwise/elementwise_sparse.h"
@@ -35,7 +36,6 @@ Result<ValueInfo> InferSampled(const InferContext& context) {
                              Format::kSparse);
 }
 
-RowRule SampledRowRule(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
 InputUse SampledInputUse(const Node&, std::span<const ValueInfo>, int i) {
   return i < 2 ? InputUse::kRows : InputUse::kWhole;
 }
@@ -245,7 +245,7 @@ constexpr Operator kOperators[] = {
      .min_inputs = 3,
      .max_inputs = 3,
      .infer = InferSampled,
-     .row_rule = SampledRowRule,
+     .row_rule = RowWise,
      .input_use = SampledInputUse,
      .cost = SampledCost,
      .run = RunSampled,

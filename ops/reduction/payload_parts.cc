@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/values/panels.h"
+#include "ops/base/packed_triangle.h"
 #include "ops/base/parallel.h"
 #include "ops/reduction/reduction_tasks.h"
 #include "ops/simd/aggregate.h"
@@ -17,21 +18,29 @@ namespace {
 // Cells of a task that copies.
 constexpr int64_t kGrainCells = int64_t{1} << 16;
 
+// Rows of a symmetric payload that a thread mirrors.
+constexpr int64_t kMirroredRows = 16;
+
 // A row of a list of all units, or of a part of one.
 struct ListRow {
   const double* cells = nullptr;  // Of the node: index, level, payload.
   int64_t width = 0;              // Of its payload.
   int64_t stride = 0;             // From one run to the next.
   int64_t first_unit = 0;
+  bool is_part = false;  // Of units that kJoinParts has joined.
   TreeNode node() const { return {static_cast<int64_t>(cells[0]), static_cast<int>(cells[1])}; }
 };
 
 // Units [begin, end) of the rows of some lists.
 class UnitsOfLists {
  public:
-  UnitsOfLists(const PayloadLayout& layout, std::span<const Value* const> lists, int64_t begin, int64_t end)
-      : layout_(layout), begin_(begin), end_(end), width_(layout.Width(begin, end)) {
-    for (const Value* list : lists) AddRows(list->matrix());
+  UnitsOfLists(const StageCall& call, const PayloadLayout& layout)
+      : context_(call.context),
+        layout_(layout),
+        begin_(call.begin),
+        end_(call.end),
+        width_(layout.Width(call.begin, call.end)) {
+    for (const Value* list : call.received) AddRows(list->matrix());
     std::stable_sort(rows_.begin(), rows_.end(), [](const ListRow& a, const ListRow& b) {
       return a.node().FirstLeaf() < b.node().FirstLeaf();
     });
@@ -40,6 +49,8 @@ class UnitsOfLists {
   }
 
   const PayloadLayout& layout() const { return layout_; }
+  /// Asked for each row: what is made of them then is not complete.
+  bool AreCancelled() const { return IsCancelled(context_.cancelled); }
   int64_t begin() const { return begin_; }
   int64_t width() const { return width_; }
   /// Those of nodes, in the order of their leaves.
@@ -56,6 +67,7 @@ class UnitsOfLists {
         out = std::copy_n(runs + i * layout_.units + i, layout_.units - i, out);
       return;
     }
+    if (layout_.mirrored && !row.is_part) return ReadMirrored(runs, row.width, out);
     const int64_t cells = layout_.CellsBefore(end_) - layout_.CellsBefore(begin_);
     const int64_t first = layout_.CellsBefore(begin_) - layout_.CellsBefore(row.first_unit);
     for (int64_t run = 0; run < layout_.runs; ++run)
@@ -63,14 +75,30 @@ class UnitsOfLists {
   }
 
  private:
+  // Rows of which the cells in front of the diagonal stand above it, in its column.
+  void ReadMirrored(const double* cells, int64_t width, double* out) const {
+    const int64_t n = layout_.units;
+    const bool is_packed = width < n * n;
+    const auto row_of = [&](int64_t i) { return cells + (is_packed ? CellsBeforeRow(n, i) - i : i * n); };
+    // Row after row from the top, so that those above are read along their cells.
+    const int64_t count = end_ - begin_;
+    ParallelFor(CeilDivide(n, kMirroredRows), 1, [&](int64_t first, int64_t last) {
+      for (int64_t j = first * kMirroredRows; j < std::min(n, last * kMirroredRows); ++j) {
+        const double* const from = row_of(j);
+        for (int64_t i = std::max(j + 1, begin_); i < end_; ++i) out[(i - begin_) * n + j] = from[i];
+        if (j >= begin_ && j < begin_ + count) std::copy(from + j, from + n, out + (j - begin_) * n + j);
+      }
+    });
+  }
+
   void AddRows(const Matrix& list) {
     for (int64_t i = 0; i < list.rows(); ++i) {
       const double* const cells = list.data() + i * list.columns();
       ListRow row{cells, list.columns() - 2, layout_.stride, 0};
       if (cells[0] < 0) {  // A part: its runs have no gaps.
         const int64_t width = list.columns() - 3;
-        row = {cells + 1, width, (width - layout_.shared) / layout_.runs,
-               -1 - static_cast<int64_t>(cells[0])};
+        row = {cells + 1, width, (width - layout_.shared) / layout_.runs, -1 - static_cast<int64_t>(cells[0]),
+               true};
       }
       (row.node().level >= kWideLevel ? wide_ : rows_).push_back(row);
     }
@@ -82,6 +110,7 @@ class UnitsOfLists {
     return std::any_of(payload.begin(), payload.end(), [](double x) { return !std::isnan(x); });
   }
 
+  const KernelContext& context_;
   const PayloadLayout& layout_;
   const int64_t begin_, end_, width_;
   std::vector<ListRow> rows_, wide_;
@@ -124,6 +153,7 @@ bool JoinChildren(const UnitsOfLists& units, OpenNode* left, OpenNode* right) {
 std::vector<OpenNode> JoinedNodes(const UnitsOfLists& units) {
   std::vector<OpenNode> open;
   for (const ListRow& row : units.rows()) {
+    if (units.AreCancelled()) return open;
     open.push_back({row.node(), &row, {}});
     if (!units.wide().empty()) continue;
     for (;;) {
@@ -149,6 +179,7 @@ std::vector<OpenNode> JoinedNodes(const UnitsOfLists& units) {
 
 Result<Matrix> JoinParts(const UnitsOfLists& units) {
   std::vector<OpenNode> open = JoinedNodes(units);
+  if (units.AreCancelled()) return Cancelled("cancelled");
   const auto rows = static_cast<int64_t>(open.size() + units.wide().size());
   HEDDLE_ASSIGN_OR_RETURN(Matrix part, Matrix::Dense(rows, 3 + units.width()));
   double* out = part.mutable_data();
@@ -159,6 +190,7 @@ Result<Matrix> JoinParts(const UnitsOfLists& units) {
     return std::exchange(out, out + 3 + units.width()) + 3;
   };
   for (const OpenNode& node : open) {
+    if (units.AreCancelled()) return Cancelled("cancelled");
     double* const payload = write(static_cast<double>(node.node.index), node.node.level);
     if (node.row != nullptr)
       units.Read(*node.row, payload);
@@ -170,7 +202,7 @@ Result<Matrix> JoinParts(const UnitsOfLists& units) {
 }
 
 // As JoinNodes (reduction_tree.h) of the units' payloads.
-AlignedArray RootOf(const UnitsOfLists& units) {
+Result<AlignedArray> RootOf(const UnitsOfLists& units) {
   const PayloadLayout& layout = units.layout();
   std::vector<std::pair<int64_t, AlignedArray>> stack;  // First leaf, payload.
   const auto join_top = [&] {
@@ -178,6 +210,7 @@ AlignedArray RootOf(const UnitsOfLists& units) {
     stack.pop_back();
   };
   for (const ListRow& row : units.rows()) {
+    if (units.AreCancelled()) return Cancelled("cancelled");
     const int64_t leaf = row.node().FirstLeaf();
     while (stack.size() >= 2 && CommonLevel(stack[stack.size() - 2].first, stack.back().first) <
                                     CommonLevel(stack.back().first, leaf))
@@ -199,6 +232,7 @@ Result<Matrix> ListOf(const UnitsOfLists& units) {
   double* out = list.mutable_data();
   for (const auto* of : {&units.rows(), &units.wide()})
     for (const ListRow& row : *of) {
+      if (units.AreCancelled()) return Cancelled("cancelled");
       out = std::copy_n(row.cells, 2, out);
       units.Read(row, out);
       out += units.width();
@@ -229,7 +263,7 @@ Result<Matrix> PackTriangles(const Matrix& nodes, int64_t n) {
     std::copy_n(from, 2, to);
     ParallelFor(n, CeilDivide(kGrainCells, n), [&](int64_t begin, int64_t end) {
       for (int64_t j = begin; j < end; ++j)
-        std::copy_n(from + 2 + j * n + j, n - j, to + 2 + j * n - j * (j - 1) / 2);
+        std::copy_n(from + 2 + j * n + j, n - j, to + 2 + CellsBeforeRow(n, j));
     });
   }
   return packed;
@@ -238,7 +272,7 @@ Result<Matrix> PackTriangles(const Matrix& nodes, int64_t n) {
 void UnpackTriangle(const double* packed, int64_t n, double* out) {
   // Squares of cells, so that those below the diagonal, which are read down a column, stay in the cache.
   constexpr int64_t kSide = 64;
-  const auto above = [&](int64_t i, int64_t j) { return packed[i * n - i * (i - 1) / 2 + j - i]; };
+  const auto above = [&](int64_t i, int64_t j) { return packed[CellsBeforeRow(n, i) + j - i]; };
   ParallelFor(CeilDivide(n, kSide), 1, [&](int64_t begin, int64_t end) {
     for (int64_t block = begin; block < end; ++block)
       for (int64_t first = 0; first < n; first += kSide)
@@ -267,13 +301,13 @@ Status RunReductionStage(const StageCall& call, const PayloadLayout& layout, con
     outputs[0] = Value(std::move(result));
     return OkStatus();
   }
-  const UnitsOfLists units(layout, call.received, call.begin, call.end);
+  const UnitsOfLists units(call, layout);
   if (call.stage == kJoinParts) {
     HEDDLE_ASSIGN_OR_RETURN(Matrix part, JoinParts(units));
     outputs[0] = Value(std::move(part));
     return OkStatus();
   }
-  const AlignedArray root = RootOf(units);
+  HEDDLE_ASSIGN_OR_RETURN(const AlignedArray root, RootOf(units));
   HEDDLE_ASSIGN_OR_RETURN(Matrix part, close(root.data(), [&] { return ListOf(units); }));
   if (call.form.units(call.node, call.input_infos, call.result).by_rows) {
     HEDDLE_ASSIGN_OR_RETURN(part, AsResultCells(call, std::move(part)));

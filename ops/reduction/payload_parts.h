@@ -26,6 +26,9 @@ struct PayloadLayout {
   /// Unit i has units - i cells: the rows of a symmetric result from the diagonal on, one behind the other.
   /// Lists may also have all units * units cells, of which those below the diagonal do not count.
   bool triangle = false;
+  /// Units are whole rows of a symmetric result, though lists have the cells on and above the diagonal alone
+  /// (or all, of which those below it do not count).
+  bool mirrored = false;
   /// Sums that leave the range of doubles are computed from the nodes once more (ops/aggregate/wide_sums.h):
   /// nodes whose join is not finite stay apart, and so do all that have rows of kWideLevel among them.
   bool adds_up = false;
@@ -33,7 +36,7 @@ struct PayloadLayout {
 
   /// Doubles of a run before those of `unit`.
   int64_t CellsBefore(int64_t unit) const {
-    return triangle ? unit * units - unit * (unit - 1) / 2 : unit * unit_cells;
+    return triangle ? CellsBeforeRow(units, unit) : unit * unit_cells;
   }
   int64_t Width(int64_t begin, int64_t end) const {
     return shared + runs * (CellsBefore(end) - CellsBefore(begin));

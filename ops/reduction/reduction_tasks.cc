@@ -2,6 +2,7 @@
 #include "ops/reduction/reduction_tasks.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ops/base/parallel.h"
 
@@ -37,9 +38,14 @@ Result<Matrix> PartialMatrix(const std::vector<TreeNode>& nodes, int64_t width) 
 
 Result<ReductionTasks> ReductionTasks::Divide(const Reduction& reduction, int64_t begin, int64_t end,
                                               int level) {
+  return Divide(reduction, CoveringNodes(begin, end), level);
+}
+
+Result<ReductionTasks> ReductionTasks::Divide(const Reduction& reduction, std::vector<TreeNode> nodes,
+                                              int level) {
   ReductionTasks division(reduction);
   division.level_ = level;
-  division.nodes_ = CoveringNodes(begin, end);
+  division.nodes_ = std::move(nodes);
   HEDDLE_ASSIGN_OR_RETURN(division.partial_, PartialMatrix(division.nodes_, reduction.width));
   for (const TreeNode& node : division.nodes_) {
     const int down = std::max(0, node.level - level);

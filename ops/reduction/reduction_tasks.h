@@ -18,12 +18,13 @@ inline int64_t MostTasks(int64_t width) {
   return std::clamp<int64_t>(kMostPayloads / std::max<int64_t>(width, 1), 8, kMost);
 }
 
-/// The nodes that cover a run of leaves, those above a level divided into their descendants of that level; a
-/// task is one of them. Every task fills its payload; then Close() joins the pieces of each node.
+/// Nodes, mostly those that cover a run of leaves, those above a level divided into their descendants of that
+/// level; a task is one of them. Every task fills its payload; then Close() joins the pieces of each node.
 class ReductionTasks {
  public:
   /// kResourceExhausted when the payloads of the nodes do not fit.
   static Result<ReductionTasks> Divide(const Reduction& reduction, int64_t begin, int64_t end, int level);
+  static Result<ReductionTasks> Divide(const Reduction& reduction, std::vector<TreeNode> nodes, int level);
 
   int64_t size() const { return static_cast<int64_t>(tasks_.size()); }
   const TreeNode& operator[](int64_t i) const { return tasks_[static_cast<size_t>(i)]; }

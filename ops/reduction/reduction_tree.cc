@@ -13,6 +13,7 @@
 
 #include "core/values/panels.h"
 #include "ops/base/parallel.h"
+#include "ops/reduction/reduce_ranges.h"
 #include "ops/reduction/reduction_tasks.h"
 #include "ops/simd/aggregate.h"
 
@@ -134,19 +135,49 @@ const double* PayloadStack::Finish() {
   return Row(0);
 }
 
+namespace {
+
+// Of the leaves of each node one after the other.
+NodeTaskFunction NodesOfLeaves(const Reduction& reduction, const TaskFunction& task) {
+  return [&](int max_level) -> NodeFunction {
+    return [&, leaf = task(),
+            stack = std::make_shared<PayloadStack>(reduction.join, reduction.width, max_level)](
+               int64_t first, int64_t last, double* payload) {
+      ReduceNode(reduction, first, last, leaf, *stack, payload);
+    };
+  };
+}
+
+Result<Matrix> RunTasks(ReductionTasks tasks, int level, const NodeTaskFunction& task) {
+  ParallelFor(tasks.size(), 1, [&](int64_t first, int64_t last) {
+    const NodeFunction node = task(level);
+    for (int64_t i = first; i < last; ++i)
+      node(tasks[i].FirstLeaf(), (tasks[i].index + 1) << tasks[i].level, tasks.Payload(i));
+  });
+  return tasks.Close();
+}
+
+}  // namespace
+
 Result<Matrix> ReduceLeaves(const Reduction& reduction, int64_t begin, int64_t end,
                             const LeafFunction& leaf) {
   return ReduceTasks(reduction, begin, end, [&] { return LeafFunction(std::cref(leaf)); });
 }
 
 Result<Matrix> ReduceTasks(const Reduction& reduction, int64_t begin, int64_t end, const TaskFunction& task) {
-  return ReduceNodes(reduction, begin, end, [&](int max_level) -> NodeFunction {
-    return [&, leaf = task(),
-            stack = std::make_shared<PayloadStack>(reduction.join, reduction.width, max_level)](
-               int64_t first, int64_t last, double* payload) {
-      ReduceNode(reduction, first, last, leaf, *stack, payload);
-    };
-  });
+  return ReduceNodes(reduction, begin, end, NodesOfLeaves(reduction, task));
+}
+
+Result<Matrix> ReduceRanges(const Reduction& reduction, int64_t ranges, int64_t stride, int64_t first,
+                            int64_t count, const LeafFunction& leaf) {
+  std::vector<TreeNode> nodes;
+  for (int64_t range = 0; range < ranges; ++range)
+    for (const TreeNode& node : CoveringNodes(range * stride + first, range * stride + first + count))
+      nodes.push_back(node);
+  const int level = LevelOfTasks(reduction, ranges * count);
+  HEDDLE_ASSIGN_OR_RETURN(ReductionTasks tasks, ReductionTasks::Divide(reduction, std::move(nodes), level));
+  const TaskFunction same = [&] { return LeafFunction(std::cref(leaf)); };
+  return RunTasks(std::move(tasks), level, NodesOfLeaves(reduction, same));
 }
 
 int64_t TasksOfLeaves(const Reduction& reduction, int64_t leaves) {
@@ -157,12 +188,7 @@ Result<Matrix> ReduceNodes(const Reduction& reduction, int64_t begin, int64_t en
                            const NodeTaskFunction& task) {
   const int level = LevelOfTasks(reduction, end - begin);
   HEDDLE_ASSIGN_OR_RETURN(ReductionTasks tasks, ReductionTasks::Divide(reduction, begin, end, level));
-  ParallelFor(tasks.size(), 1, [&](int64_t first, int64_t last) {
-    const NodeFunction node = task(level);
-    for (int64_t i = first; i < last; ++i)
-      node(tasks[i].FirstLeaf(), (tasks[i].index + 1) << tasks[i].level, tasks.Payload(i));
-  });
-  return tasks.Close();
+  return RunTasks(std::move(tasks), level, task);
 }
 
 int64_t ColumnsOfTiles(int64_t width, int64_t leaves) {
@@ -245,6 +271,7 @@ Result<RootPayload> JoinNodes(const Reduction& reduction, const Matrix& nodes) {
     stack.pop_back();
   };
   for (const auto& [leaf, row] : order) {
+    if (IsCancelled(reduction.cancelled)) return Cancelled("cancelled");
     while (stack.size() >= 2 && CommonLevel(stack[stack.size() - 2].first, stack.back().first) <
                                     CommonLevel(stack.back().first, leaf))
       join_top();

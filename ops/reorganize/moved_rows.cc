@@ -7,6 +7,7 @@
 
 #include "ops/base/arguments.h"
 #include "ops/base/columns.h"
+#include "ops/base/row_rules.h"
 #include "ops/base/whole_number.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
@@ -85,8 +86,6 @@ Status RunReshape(const StageCall& call, std::span<Value> outputs) {
   }
   return OkStatus();
 }
-
-bool IsSized(const Node& node, std::span<const ValueInfo>) { return node.info.IsSized(); }
 
 bool CanReshape(const Node& node, std::span<const ValueInfo> inputs) {
   return node.info.IsSized() && inputs[0].IsMatrix() && inputs[0].IsSized() &&

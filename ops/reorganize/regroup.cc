@@ -5,6 +5,7 @@
 #include "core/values/sizes.h"
 #include "ops/base/arguments.h"
 #include "ops/base/parallel.h"
+#include "ops/base/row_rules.h"
 #include "ops/base/stages.h"
 #include "ops/cells/move_cells.h"
 #include "ops/frame/row_pieces.h"
@@ -75,7 +76,6 @@ Status RunStage(const StageCall& call, std::span<Value> outputs) {
   return OkStatus();
 }
 
-bool IsSized(const Node& node, std::span<const ValueInfo>) { return node.info.IsSized(); }
 double BytesOfX(const Node&, std::span<const ValueInfo> inputs, const RankGrid&) {
   return static_cast<double>(KnownBytes(inputs[0]));
 }

@@ -9,6 +9,7 @@
 #include "ops/base/arguments.h"
 #include "ops/base/columns.h"
 #include "ops/base/parallel.h"
+#include "ops/base/row_rules.h"
 #include "ops/catalog.h"
 #include "ops/cells/join_columns.h"
 #include "ops/cells/move_cells.h"
@@ -39,7 +40,7 @@ Result<Value> RunTranspose(const KernelCall& call) {
 
 constexpr int64_t kLeastPartsOfDense = 4;
 
-Format BindFormat(std::span<const ValueInfo> inputs, int64_t Shape::* length) {
+Format BindFormat(std::span<const ValueInfo> inputs, int64_t Shape::*length) {
   int64_t total = 0, dense = 0;
   for (const ValueInfo& input : inputs) {
     if (input.shape.*length == kUnknown) {
@@ -115,8 +116,6 @@ Result<ValueInfo> InferBind(const InferContext& context, bool columns) {
 
 Result<ValueInfo> InferCbind(const InferContext& context) { return InferBind(context, true); }
 Result<ValueInfo> InferRbind(const InferContext& context) { return InferBind(context, false); }
-
-RowRule RowWise(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
 
 // The cells of all inputs of a bind, and of its result.
 ElementType TypeOf(const KernelCall& call) { return call.inputs[0]->matrix().element_type(); }

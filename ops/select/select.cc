@@ -10,6 +10,7 @@
 #include "ops/base/arguments.h"
 #include "ops/base/columns.h"
 #include "ops/base/parallel.h"
+#include "ops/base/row_rules.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
@@ -36,8 +37,6 @@ Result<ValueInfo> InferReplace(const InferContext& context) {
                              i == 1 ? "pattern" : "replacement");
   return ValueInfo::OfMatrix(context.inputs[0].shape, context.inputs[0].format);
 }
-
-RowRule ReplaceRowRule(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
 
 bool ReplaceVanishes(const CellOperands& operands) {
   return operands.absent(0) && !IsZero(operands.operand(1));
@@ -113,7 +112,7 @@ std::span<const Operator> SelectOperators() {
        .min_inputs = 3,
        .max_inputs = 3,
        .infer = InferReplace,
-       .row_rule = ReplaceRowRule,
+       .row_rule = RowWise,
        .input_use = FirstByRows,
        .staged = &kReplaceColumns,
        .run = RunReplace,

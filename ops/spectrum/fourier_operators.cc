@@ -9,6 +9,8 @@
 #include "ops/base/stages.h"
 #include "ops/base/whole_number.h"
 #include "ops/catalog.h"
+#include "ops/cells/global_places.h"
+#include "ops/cells/join_columns.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
 #include "ops/frame/row_pieces.h"
@@ -117,13 +119,12 @@ Status RunTransform(const KernelCall& call, std::span<Value> results) {
 // ---- fft and ifft on several ranks: each transforms its rows, gets some columns of all rows, transforms
 // those, and gets its rows of all columns back.
 
-// Columns [begin, end) of both parts for each rank.
+// Of both parts every rank gets as many columns as the others, or one less: transforms have no order in which
+// columns would have to stay together.
 Status SendColumns(const StageCall& call, const Parts& parts, std::span<Value> outputs) {
   const auto ranks = static_cast<size_t>(call.ranks());
-  const Split columns = Distribution::SplitRows(parts.re.columns(), call.ranks()).split;
   for (size_t rank = 0; rank < ranks; ++rank) {
-    const int64_t begin = columns.Begin(static_cast<int32_t>(rank)),
-                  end = columns.End(static_cast<int32_t>(rank));
+    const auto [begin, end] = OwnPlaces(parts.re.columns(), static_cast<int32_t>(rank), call.ranks());
     HEDDLE_ASSIGN_OR_RETURN(Matrix re, SliceColumns(parts.re, begin, end));
     HEDDLE_ASSIGN_OR_RETURN(Matrix im, SliceColumns(parts.im, begin, end));
     outputs[rank] = Value(std::move(re));
@@ -173,7 +174,7 @@ Status RunTransformStage(const StageCall& call, std::span<Value> outputs) {
       for (const size_t part : {0, 1}) {
         std::vector<Matrix> columns;
         for (const Value* piece : call.Parts(part)) columns.push_back(piece->matrix());
-        HEDDLE_ASSIGN_OR_RETURN(Matrix rows, SideBySide(columns));
+        HEDDLE_ASSIGN_OR_RETURN(Matrix rows, JoinColumns(std::move(columns), Format::kDense));
         outputs[part] = Value(std::move(rows));
       }
       return OkStatus();

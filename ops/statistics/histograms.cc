@@ -10,8 +10,10 @@
 #include "core/values/sizes.h"
 #include "ops/base/arguments.h"
 #include "ops/base/parallel.h"
+#include "ops/base/row_rules.h"
 #include "ops/base/stages.h"
 #include "ops/catalog.h"
+#include "ops/cells/join_columns.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
 
@@ -70,6 +72,77 @@ Result<ValueInfo> InferHistograms(const InferContext& context) {
   return ValueInfo::OfMatrix(shape);
 }
 
+// The rows that have a group in the order of their groups, of a group in their order: what all columns of the
+// bins have in common.
+struct GroupedRows {
+  Matrix places;   // Of each row; -1: it has no group.
+  Matrix starts;   // Group g, from 0, has the places from starts[g] to starts[g + 1].
+  Matrix weights;  // By place.
+
+  static Result<GroupedRows> Of(const KernelCall& call, int64_t groups);
+  int64_t StartOf(int64_t group) const { return static_cast<int64_t>(starts.data()[group]); }
+  int64_t count() const { return StartOf(starts.rows() - 1); }
+
+ private:
+  Status Sort(const Matrix& groups, int64_t count, const std::atomic<bool>* cancelled);
+};
+
+// A counting sort. Threads count and place a run of rows each, where there are few groups beside the rows.
+Status GroupedRows::Sort(const Matrix& groups, int64_t count, const std::atomic<bool>* cancelled) {
+  const double end = static_cast<double>(count) + 1;
+  const int64_t rows = groups.rows(), group_ends = count + 1;
+  const int64_t runs =
+      std::clamp<int64_t>(rows / std::max(kLeastRowsOfRun, group_ends), 1, ParallelThreads());
+  HEDDLE_ASSIGN_OR_RETURN(places, Matrix::Dense(rows, 1));
+  HEDDLE_ASSIGN_OR_RETURN(starts, Matrix::Dense(group_ends, 1));
+  double* const place_of = places.mutable_data();
+  // Of each run the rows of each group, 0: none; then where the next one goes.
+  std::vector<int64_t> next(static_cast<size_t>(runs * group_ends));
+  const auto for_rows = [&](const auto& body) {
+    ParallelFor(runs, 1, [&](int64_t first, int64_t last) {
+      for (int64_t run = first; run < last; ++run)
+        for (int64_t i = rows * run / runs; i < rows * (run + 1) / runs; ++i) {
+          if (i % kRowsBetweenPolls == 0 && IsCancelled(cancelled)) return;
+          body(i, next.data() + run * group_ends);
+        }
+    });
+  };
+  for_rows([&](int64_t i, int64_t* counts) {
+    const double group = groups.data()[i];
+    const int64_t number = group >= 1 && group < end ? static_cast<int64_t>(group) : 0;
+    place_of[i] = static_cast<double>(number);
+    ++counts[number];
+  });
+  if (IsCancelled(cancelled)) return Cancelled("cancelled");
+  int64_t place = 0;
+  for (int64_t group = 1; group < group_ends; ++group) {
+    starts.mutable_data()[group - 1] = static_cast<double>(place);
+    for (int64_t run = 0; run < runs; ++run)
+      place += std::exchange(next[static_cast<size_t>(run * group_ends + group)], place);
+  }
+  starts.mutable_data()[count] = static_cast<double>(place);
+  for_rows([&](int64_t i, int64_t* of_groups) {
+    const auto group = static_cast<int64_t>(place_of[i]);
+    place_of[i] = group == 0 ? -1 : static_cast<double>(of_groups[group]++);
+  });
+  return IsCancelled(cancelled) ? Cancelled("cancelled") : OkStatus();
+}
+
+Result<GroupedRows> GroupedRows::Of(const KernelCall& call, int64_t groups) {
+  const Matrix& weights = call.inputs[kWeights]->matrix();
+  GroupedRows rows;
+  HEDDLE_RETURN_IF_ERROR(rows.Sort(call.inputs[kGroups]->matrix(), groups, call.context.cancelled));
+  HEDDLE_ASSIGN_OR_RETURN(rows.weights, Matrix::Dense(rows.count(), weights.columns()));
+  double* const out = rows.weights.mutable_data();
+  ParallelFor(weights.rows(), RowGrain(weights.columns()), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      if (const auto place = static_cast<int64_t>(rows.places.data()[i]); place >= 0)
+        std::copy_n(weights.data() + i * weights.columns(), weights.columns(),
+                    out + place * weights.columns());
+  });
+  return rows;
+}
+
 // What is added up: some columns of the bins, and to which sums.
 struct Sums {
   int64_t first_column = 0, columns = 0;
@@ -77,22 +150,22 @@ struct Sums {
   double* out = nullptr;  // Those of rows before these, or zeros.
 };
 
-// A call. Rows are first put into the order of their groups, their bins as small whole numbers. Then a task
-// adds up one group, sequentially, to the sums of a run of columns, which stay in the second-level cache
-// whatever the number of groups is. Code is the type of the bins.
+// The bins of some columns as small whole numbers, in the order of the groups. A task adds up one group,
+// sequentially, to the sums of a run of columns, which stay in the second-level cache whatever the number of
+// groups is. Code is the type of the bins.
 template <typename Code>
 class Histograms {
  public:
-  Histograms(const KernelCall& call, const Sums& sums)
+  Histograms(const KernelCall& call, const GroupedRows& rows, const Sums& sums)
       : cancelled_(call.context.cancelled),
+        rows_(rows),
         first_column_(sums.first_column),
         columns_(sums.columns),
-        weight_count_(call.inputs[kWeights]->matrix().columns()),
+        weight_count_(rows.weights.columns()),
         group_count_(sums.groups),
         bin_count_(sums.bins),
         out_(sums.out) {
-    SortRows(call.inputs[kGroups]->matrix());
-    CopyRows(call.inputs[kBins]->matrix(), call.inputs[kWeights]->matrix());
+    CopyBins(call.inputs[kBins]->matrix());
     // Few groups: threads share columns as well.
     const int64_t threads = ParallelThreads();
     const int64_t runs = group_count_ < kGroupsOfThread * threads ? threads : 1;
@@ -112,65 +185,26 @@ class Histograms {
  private:
   static constexpr int64_t kGroupsOfThread = 8;
 
-  // A counting sort: where rows go that have a group, of a group in their order. Threads count and place a
-  // run of rows each, where there are few groups beside the rows.
-  void SortRows(const Matrix& groups) {
-    const double end = static_cast<double>(group_count_) + 1;
-    const int64_t rows = groups.rows(), group_ends = group_count_ + 1;
-    const int64_t runs =
-        std::clamp<int64_t>(rows / std::max(kLeastRowsOfRun, group_ends), 1, ParallelThreads());
-    starts_.resize(static_cast<size_t>(group_count_) + 2);
-    places_ = std::make_unique_for_overwrite<int64_t[]>(static_cast<size_t>(rows));
-    // Of each run the rows of each group, 0: none; then where the next one goes.
-    std::vector<int64_t> next(static_cast<size_t>(runs * group_ends));
-    const auto for_rows = [&](const auto& body) {
-      ParallelFor(runs, 1, [&](int64_t first, int64_t last) {
-        for (int64_t run = first; run < last; ++run)
-          for (int64_t i = rows * run / runs; i < rows * (run + 1) / runs; ++i)
-            body(i, next.data() + run * group_ends);
-      });
-    };
-    for_rows([&](int64_t i, int64_t* counts) {
-      const double group = groups.data()[i];
-      places_[static_cast<size_t>(i)] = group >= 1 && group < end ? static_cast<int64_t>(group) : 0;
-      ++counts[places_[static_cast<size_t>(i)]];
-    });
-    int64_t place = 0;
-    for (int64_t group = 1; group < group_ends; ++group) {
-      starts_[static_cast<size_t>(group)] = place;
-      for (int64_t run = 0; run < runs; ++run)
-        place += std::exchange(next[static_cast<size_t>(run * group_ends + group)], place);
-    }
-    starts_.back() = place;
-    for_rows([&](int64_t i, int64_t* of_groups) {
-      int64_t& of_row = places_[static_cast<size_t>(i)];
-      of_row = of_row == 0 ? -1 : of_groups[of_row]++;
-    });
-  }
-
-  void CopyRows(const Matrix& bins, const Matrix& weights) {
+  void CopyBins(const Matrix& bins) {
     const double end = static_cast<double>(bin_count_) + 1;
     // Not cleared: the threads that write them touch their pages first.
-    codes_ = std::make_unique_for_overwrite<Code[]>(static_cast<size_t>(starts_.back() * columns_));
-    weights_ = std::make_unique_for_overwrite<double[]>(static_cast<size_t>(starts_.back() * weight_count_));
+    codes_ = std::make_unique_for_overwrite<Code[]>(static_cast<size_t>(rows_.count() * columns_));
     ParallelFor(bins.rows(), RowGrain(columns_), [&](int64_t begin, int64_t row_end) {
+      if (IsCancelled(cancelled_)) return;
       for (int64_t i = begin; i < row_end; ++i) {
-        const int64_t place = places_[static_cast<size_t>(i)];
+        const auto place = static_cast<int64_t>(rows_.places.data()[i]);
         if (place < 0) continue;
         const double* const keys = bins.data() + i * bins.columns() + first_column_;
         Code* const codes = codes_.get() + place * columns_;
         for (int64_t j = 0; j < columns_; ++j)
           codes[j] = static_cast<Code>(keys[j] >= 1 && keys[j] < end ? static_cast<int64_t>(keys[j]) - 1
                                                                      : bin_count_);
-        std::copy_n(weights.data() + i * weight_count_, weight_count_,
-                    weights_.get() + place * weight_count_);
       }
     });
   }
 
   void RunTask(int64_t group, int64_t first, std::vector<double>* sums) const {
-    const int64_t begin = starts_[static_cast<size_t>(group) + 1];
-    const int64_t end = starts_[static_cast<size_t>(group) + 2];
+    const int64_t begin = rows_.StartOf(group), end = rows_.StartOf(group + 1);
     if (begin == end) return;
     const int64_t count = std::min(width_, columns_ - first);
     sums->assign(static_cast<size_t>(count * (bin_count_ + 1) * weight_count_), 0);
@@ -192,7 +226,7 @@ class Histograms {
     for (int64_t r = begin; r < end; ++r) {
       if ((r - begin) % kRowsBetweenPolls == 0 && IsCancelled(cancelled_)) return;
       const Code* const codes = codes_.get() + r * columns_ + first;
-      const double* const weights = weights_.get() + r * weight_count;
+      const double* const weights = rows_.weights.data() + r * weight_count;
       double* column = sums;
       for (int64_t j = 0; j < count; ++j, column += sums_of_column) {
         double* const cell = column + static_cast<int64_t>(codes[j]) * weight_count;
@@ -221,13 +255,11 @@ class Histograms {
   }
 
   const std::atomic<bool>* cancelled_;
+  const GroupedRows& rows_;
   int64_t first_column_, columns_, weight_count_, group_count_, bin_count_;
   double* out_;
-  int64_t width_ = 1, runs_ = 1;       // Of columns.
-  std::unique_ptr<int64_t[]> places_;  // Of rows; -1: in no group.
-  std::vector<int64_t> starts_;        // Group g, from 1, has the places from starts_[g] to starts_[g + 1].
+  int64_t width_ = 1, runs_ = 1;  // Of columns.
   std::unique_ptr<Code[]> codes_;
-  std::unique_ptr<double[]> weights_;
 };
 
 // How many there are, and the shape of the result.
@@ -245,11 +277,11 @@ Result<Counts> CountsOf(const KernelCall& call) {
   return counts;
 }
 
-Status AddUp(const KernelCall& call, const Sums& sums) {
+Status AddUp(const KernelCall& call, const GroupedRows& rows, const Sums& sums) {
   if (sums.bins < std::numeric_limits<uint16_t>::max())
-    Histograms<uint16_t>(call, sums).Run();
+    Histograms<uint16_t>(call, rows, sums).Run();
   else
-    Histograms<int64_t>(call, sums).Run();
+    Histograms<int64_t>(call, rows, sums).Run();
   return IsCancelled(call.context.cancelled) ? Cancelled("cancelled") : OkStatus();
 }
 
@@ -260,25 +292,40 @@ Result<Value> RunHistograms(const KernelCall& call) {
                                      StatusCode::kFailedPrecondition));
   HEDDLE_ASSIGN_OR_RETURN(const Counts counts, CountsOf(call));
   HEDDLE_ASSIGN_OR_RETURN(Matrix result, FilledMatrix(counts.shape.rows, counts.shape.columns, 0));
-  if (result.cells() > 0)
-    HEDDLE_RETURN_IF_ERROR(AddUp(call, {.columns = bins.columns(),
-                                        .groups = counts.groups,
-                                        .bins = counts.bins,
-                                        .out = result.mutable_data()}));
+  if (result.cells() == 0) return Value(std::move(result));
+  HEDDLE_ASSIGN_OR_RETURN(const GroupedRows rows, GroupedRows::Of(call, counts.groups));
+  HEDDLE_RETURN_IF_ERROR(AddUp(call, rows,
+                               {.columns = bins.columns(),
+                                .groups = counts.groups,
+                                .bins = counts.bins,
+                                .out = result.mutable_data()}));
   return Value(std::move(result));
 }
 
 // ---- On several ranks. A cell is one chain over all rows, so a rank goes on from the sums of the rank
-// before. Columns are taken in blocks, a stage each: while one rank is at a block, the one before is at the
-// next. The last rank has the sums of all rows, of which it sends every rank its rows.
+// before. Each puts its rows into the order of their groups, all at the same time. Columns are then taken in
+// blocks, a stage each: while one rank is at a block, the one before is at the next. The last rank has the
+// sums of all rows, of which it sends every rank its rows.
 
 constexpr size_t kBlocks = 8;
 
-Status AddBlock(const StageCall& call, std::span<Value> outputs) {
+// What a stage of a block gets and hands on: the grouped rows, then the sums of the blocks that are done.
+enum Held { kPlaces, kStarts, kOrderedWeights, kFirstBlock };
+
+Status GroupRows(const StageCall& call, std::span<Value> outputs) {
   const KernelCall whole = call.WholeCall();
   HEDDLE_ASSIGN_OR_RETURN(const Counts counts, CountsOf(whole));
-  const auto block = static_cast<size_t>(call.stage);
-  for (size_t done = 0; done < block; ++done) outputs[done] = call.Received(done);
+  HEDDLE_ASSIGN_OR_RETURN(GroupedRows rows, GroupedRows::Of(whole, counts.groups));
+  outputs[kPlaces] = Value(std::move(rows.places));
+  outputs[kStarts] = Value(std::move(rows.starts));
+  outputs[kOrderedWeights] = Value(std::move(rows.weights));
+  return OkStatus();
+}
+
+Status AddBlock(const StageCall& call, size_t block, std::span<Value> outputs) {
+  const KernelCall whole = call.WholeCall();
+  HEDDLE_ASSIGN_OR_RETURN(const Counts counts, CountsOf(whole));
+  for (size_t held = 0; held < kFirstBlock + block; ++held) outputs[held] = call.Received(held);
   const auto all = static_cast<int64_t>(whole.inputs[kBins]->matrix().columns());
   const auto begin = static_cast<int64_t>(block) * all / static_cast<int64_t>(kBlocks);
   const auto end = static_cast<int64_t>(block + 1) * all / static_cast<int64_t>(kBlocks);
@@ -287,15 +334,19 @@ Status AddBlock(const StageCall& call, std::span<Value> outputs) {
     std::fill_n(sums.mutable_data(), sums.cells(), 0.0);
   else
     std::copy_n(call.before->matrix().data(), sums.cells(), sums.mutable_data());
+  const GroupedRows rows{.places = outputs[kPlaces].matrix(),
+                         .starts = outputs[kStarts].matrix(),
+                         .weights = outputs[kOrderedWeights].matrix()};
   if (sums.cells() > 0)
-    HEDDLE_RETURN_IF_ERROR(AddUp(whole, {.first_column = begin,
-                                         .columns = end - begin,
-                                         .groups = counts.groups,
-                                         .bins = counts.bins,
-                                         .out = sums.mutable_data()}));
+    HEDDLE_RETURN_IF_ERROR(AddUp(whole, rows,
+                                 {.first_column = begin,
+                                  .columns = end - begin,
+                                  .groups = counts.groups,
+                                  .bins = counts.bins,
+                                  .out = sums.mutable_data()}));
   const bool is_last = call.rank + 1 == call.ranks();
-  outputs[block] = is_last ? Value(sums) : Value(Matrix());
-  outputs[block + 1] = is_last ? Value(Matrix()) : Value(std::move(sums));
+  outputs[kFirstBlock + block] = is_last ? Value(sums) : Value(Matrix());
+  outputs[kFirstBlock + block + 1] = is_last ? Value(Matrix()) : Value(std::move(sums));
   return OkStatus();
 }
 
@@ -305,9 +356,10 @@ Status SendRows(const StageCall& call, std::span<Value> outputs) {
   for (int32_t rank = 0; rank < call.ranks(); ++rank) {
     std::vector<Matrix> blocks;
     for (size_t block = 0; block < kBlocks; ++block)
-      blocks.push_back(
-          call.Received(block).matrix().Rows(call.result_rows.Begin(rank), call.result_rows.End(rank)));
-    HEDDLE_ASSIGN_OR_RETURN(Matrix rows, SideBySide(blocks));
+      blocks.push_back(call.Received(kFirstBlock + block)
+                           .matrix()
+                           .Rows(call.result_rows.Begin(rank), call.result_rows.End(rank)));
+    HEDDLE_ASSIGN_OR_RETURN(Matrix rows, JoinColumns(std::move(blocks), Format::kDense));
     outputs[static_cast<size_t>(rank)] = Value(std::move(rows));
   }
   return OkStatus();
@@ -315,32 +367,33 @@ Status SendRows(const StageCall& call, std::span<Value> outputs) {
 
 Status RunHistogramsStage(const StageCall& call, std::span<Value> outputs) {
   const auto stage = static_cast<size_t>(call.stage);
-  if (stage < kBlocks) return AddBlock(call, outputs);
-  if (stage == kBlocks) return SendRows(call, outputs);
+  if (stage == 0) return GroupRows(call, outputs);
+  if (stage <= kBlocks) return AddBlock(call, stage - 1, outputs);
+  if (stage == kBlocks + 1) return SendRows(call, outputs);
   outputs[0] = call.Received(0);
   return OkStatus();
 }
 
-// Of block b the sums of the blocks before, its own, and those for the next rank.
-constexpr std::array<Reach, kBlocks + 1> kSums = [] {
-  std::array<Reach, kBlocks + 1> outputs{};
+// Of block b the grouped rows, the sums of the blocks before, its own, and those for the next rank.
+constexpr std::array<Reach, kFirstBlock + kBlocks + 1> kSums = [] {
+  std::array<Reach, kFirstBlock + kBlocks + 1> outputs{};
   outputs.fill(Reach::kHere);
   outputs.back() = Reach::kNext;
   return outputs;
 }();
 constexpr Reach kRowsOfSums[] = {Reach::kFromLast};
-constexpr std::array<Stage, kBlocks + 2> kStages = [] {
-  std::array<Stage, kBlocks + 2> stages{};
+constexpr std::array<Stage, kBlocks + 3> kStages = [] {
+  std::array<Stage, kBlocks + 3> stages{};
+  stages[0] = {.outputs = std::span(kSums).first(kFirstBlock), .reads_inputs = true};
   for (size_t block = 0; block < kBlocks; ++block)
-    stages[block] = {.outputs = std::span(kSums).last(block + 2), .reads_inputs = true};
-  stages[kBlocks] = {.outputs = kRowsOfSums};
+    stages[block + 1] = {.outputs = std::span(kSums).last(kFirstBlock + block + 2), .reads_inputs = true};
+  stages[kBlocks + 1] = {.outputs = kRowsOfSums};
   return stages;
 }();
 
 InputUse RowsOfCells(const Node&, std::span<const ValueInfo>, int i) {
   return i <= kWeights ? InputUse::kRows : InputUse::kWhole;
 }
-bool IsSized(const Node& node, std::span<const ValueInfo>) { return node.info.IsSized(); }
 
 // From rank to rank, and from the last to all.
 double MovedBytes(const Node& node, std::span<const ValueInfo>, const RankGrid&) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/base/kernel.h"
 #include "ops/base/parallel.h"
 #include "ops/cells/sort_keys.h"
 
@@ -18,6 +19,7 @@ constexpr int64_t kMostDrawn = 1 << 15, kRowsOfDrawn = 64, kLeastDrawn = 1 << 10
 constexpr double kDeviations = 8;
 // Ranges with more than this part of the column save little.
 constexpr double kMostOfColumn = 0.4;
+constexpr int64_t kCellsBetweenPolls = 1 << 16;
 
 int64_t DrawnOf(int64_t total) {
   const int64_t count = std::min(kMostDrawn, total / kRowsOfDrawn);
@@ -82,7 +84,8 @@ std::vector<ValueRange> GuessRanges(const Matrix& drawn, int64_t total,
   return held > kMostOfColumn * count ? std::vector<ValueRange>() : ranges;
 }
 
-NarrowColumn NarrowColumn::Of(std::span<const double> cells, std::span<const ValueRange> ranges) {
+Result<NarrowColumn> NarrowColumn::Of(std::span<const double> cells, std::span<const ValueRange> ranges,
+                                      const std::atomic<bool>* cancelled) {
   std::vector<uint64_t> ends;  // Of the ranges: an even number of them is at most a key in front of a range.
   for (const ValueRange& range : ranges) {
     ends.push_back(ExactSortKey(range.low));
@@ -100,7 +103,9 @@ NarrowColumn NarrowColumn::Of(std::span<const double> cells, std::span<const Val
       Piece& piece = made[static_cast<size_t>(p)];
       piece.counts.assign(ends.size() + 1, 0);
       piece.cells.resize(ranges.size());
-      for (int64_t i = count * p / pieces; i < count * (p + 1) / pieces; ++i) {
+      const int64_t begin = count * p / pieces;
+      for (int64_t i = begin; i < count * (p + 1) / pieces; ++i) {
+        if ((i - begin) % kCellsBetweenPolls == 0 && IsCancelled(cancelled)) return;
         const double cell = cells[static_cast<size_t>(i)];
         const uint64_t key = ExactSortKey(cell);
         size_t passed = 0;
@@ -111,6 +116,7 @@ NarrowColumn NarrowColumn::Of(std::span<const double> cells, std::span<const Val
       }
     }
   });
+  if (IsCancelled(cancelled)) return Cancelled("cancelled");
   NarrowColumn column;
   int64_t skipped = 0;
   for (size_t range = 0; range < ranges.size(); ++range) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -37,7 +38,9 @@ struct NarrowColumn {
   std::vector<double> cells;  ///< Part by part, in any order.
   bool has_nan = false;       ///< Among all cells.
 
-  static NarrowColumn Of(std::span<const double> cells, std::span<const ValueRange> ranges);
+  /// kCancelled when cancelled. Cost: reads the cells once; parallel.
+  static Result<NarrowColumn> Of(std::span<const double> cells, std::span<const ValueRange> ranges,
+                                 const std::atomic<bool>* cancelled);
   /// Everything but the cells, as a row; and back.
   Result<Matrix> ToRow() const;
   static NarrowColumn OfRow(const double* row, int64_t columns);

@@ -111,7 +111,7 @@ Status Narrow(const StageCall& call, const RanksOfTotal& ranks, std::span<Value>
   NarrowColumn narrow;
   if (!ranges.empty()) {
     HEDDLE_ASSIGN_OR_RETURN(const Matrix cells, AsDense(call.inputs[0]->matrix()));
-    narrow = NarrowColumn::Of(CellsOf(cells), ranges);
+    HEDDLE_ASSIGN_OR_RETURN(narrow, NarrowColumn::Of(CellsOf(cells), ranges, call.context.cancelled));
   }
   HEDDLE_ASSIGN_OR_RETURN(Matrix cells, Matrix::Dense(std::ssize(narrow.cells), 1));
   std::copy(narrow.cells.begin(), narrow.cells.end(), cells.mutable_data());

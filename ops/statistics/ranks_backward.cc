@@ -16,6 +16,8 @@ namespace {
 
 enum Input { kX, kAdjoint, kW, kP };
 
+constexpr int64_t kRowsBetweenPolls = 1 << 16;
+
 // The operator whose adjoint it is, and its name for scripts.
 std::string_view NameOf(const Node& node) { return node.Text("of"); }
 
@@ -86,6 +88,7 @@ Result<Value> RunRanksBackward(const KernelCall& call) {
   std::vector<double> shares = SharesOfPlaces(call, column);
   ShareAmongEqualValues(column, &shares);
   for (int64_t i = 0; i < x.rows(); ++i) {
+    if (i % kRowsBetweenPolls == 0 && IsCancelled(call.context.cancelled)) return Cancelled("cancelled");
     const double count = CountOfRow(call.inputs[kW], i);
     if (count == 0) continue;
     const auto first = std::lower_bound(column.values.begin(), column.values.end(), x.data()[i]);

@@ -8,6 +8,7 @@
 
 #include "ops/base/arguments.h"
 #include "ops/base/parallel.h"
+#include "ops/base/row_rules.h"
 #include "ops/catalog.h"
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
@@ -31,7 +32,6 @@ Result<std::vector<ValueInfo>> InferMeet(const InferContext& context) {
       2, ValueInfo::OfMatrix({a.rows, known ? std::max(a.columns, b.columns) : kUnknown}));
 }
 
-RowRule MeetRowRule(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
 InputUse MeetInputUse(const Node&, std::span<const ValueInfo> inputs, int i) {
   return i == 0 || inputs[1].shape.rows != 1 ? InputUse::kRows : InputUse::kWhole;
 }
@@ -97,7 +97,7 @@ extern constexpr Operator kRowClassMeet = {.name = "rowClassMeet",
                                            .max_inputs = 2,
                                            .results = 2,
                                            .infer_several = InferMeet,
-                                           .row_rule = MeetRowRule,
+                                           .row_rule = RowWise,
                                            .input_use = MeetInputUse,
                                            .run_several = RunMeet};
 

@@ -8,6 +8,7 @@
 #include "ops/base/parallel.h"
 #include "ops/base/stages.h"
 #include "ops/catalog.h"
+#include "ops/cells/global_places.h"
 #include "ops/cells/move_cells.h"
 #include "ops/statistics/direction.h"
 #include "ops/statistics/distinct_values.h"
@@ -118,11 +119,6 @@ Status RunRowsStage(const StageCall& call, std::span<Value> outputs) {
   return OkStatus();
 }
 
-// Of n columns those whose values `rank` brings together, [first, second).
-std::pair<int64_t, int64_t> ColumnsOf(int64_t n, int32_t rank, int32_t ranks) {
-  return {n * rank / ranks, n * (rank + 1) / ranks};
-}
-
 // The distinct values of each column, as rows (column, value), to the rank that brings them together.
 Status SendColumns(const StageCall& call, std::span<Value> outputs) {
   HEDDLE_ASSIGN_OR_RETURN(const Matrix columns, Transpose(call.inputs[0]->matrix()));
@@ -131,7 +127,7 @@ Status SendColumns(const StageCall& call, std::span<Value> outputs) {
       call.WholeCall(), columns,
       [&](int64_t j, DistinctValues& set) { values[static_cast<size_t>(j)] = set.Elements(); }));
   for (int32_t rank = 0; rank < call.ranks(); ++rank) {
-    const auto [first, last] = ColumnsOf(columns.rows(), rank, call.ranks());
+    const auto [first, last] = OwnPlaces(columns.rows(), rank, call.ranks());
     size_t count = 0;
     for (int64_t j = first; j < last; ++j) count += values[static_cast<size_t>(j)].size();
     HEDDLE_ASSIGN_OR_RETURN(Matrix rows, Matrix::Dense(static_cast<int64_t>(count), 2));
@@ -149,7 +145,7 @@ Status SendColumns(const StageCall& call, std::span<Value> outputs) {
 
 // Row j has the values of column `first` + j of all ranks, zeros behind them.
 Status JoinColumns(const StageCall& call, std::span<Value> outputs) {
-  const auto [first, last] = ColumnsOf(call.input_infos[0].shape.columns, call.rank, call.ranks());
+  const auto [first, last] = OwnPlaces(call.input_infos[0].shape.columns, call.rank, call.ranks());
   struct ColumnAndValue {
     double column, value;
   };

@@ -11,6 +11,7 @@
 #include "ops/base/stages.h"
 #include "ops/base/whole_number.h"
 #include "ops/catalog.h"
+#include "ops/cells/frame_columns.h"
 #include "ops/cells/move_cells.h"
 #include "ops/text/java_format.h"
 
@@ -100,17 +101,6 @@ Result<Value> RunToString(const KernelCall& call) {
   return Value(Scalar(TextOf(value, layout)));
 }
 
-Frame FirstColumns(const Frame& frame, int64_t count) {
-  Schema schema;
-  std::vector<Column> columns;
-  for (int64_t j = 0; j < count; ++j) {
-    columns.push_back(frame.column(j));
-    schema.types.push_back(columns.back().type());
-    schema.names.push_back(frame.schema()->NameOf(j));
-  }
-  return Frame(std::make_shared<const Schema>(std::move(schema)), std::move(columns));
-}
-
 // The rows that are shown go to all ranks, cut to the columns that are shown.
 Result<Value> RowsShown(const StageCall& call, const TextLayout& layout) {
   const Value& x = *call.inputs[0];
@@ -120,7 +110,7 @@ Result<Value> RowsShown(const StageCall& call, const TextLayout& layout) {
   // A frame without columns has no rows that could be counted.
   if (x.IsFrame())
     return Value(
-        FirstColumns(x.frame().Rows(0, rows), std::max(columns, std::min<int64_t>(1, x.shape().columns))));
+        ColumnsOf(x.frame().Rows(0, rows), 0, std::max(columns, std::min<int64_t>(1, x.shape().columns))));
   HEDDLE_ASSIGN_OR_RETURN(Matrix cells, SliceColumns(x.matrix().Rows(0, rows), 0, columns));
   return Value(std::move(cells));
 }

@@ -4,6 +4,7 @@
 
 #include "core/text/double_text.h"
 #include "ops/base/arguments.h"
+#include "ops/base/row_rules.h"
 #include "ops/base/stages.h"
 #include "ops/catalog.h"
 #include "ops/transform/arguments.h"
@@ -120,8 +121,6 @@ Result<Value> RunDecode(const KernelCall& call) {
   return Value(
       Frame(std::make_shared<const Schema>(DecodedSchema(spec, *meta.schema())), std::move(columns)));
 }
-
-RowRule RowWise(const Node&, std::span<const ValueInfo>) { return RowRule::kRowWise; }
 
 double DecodeWorkingBytes(const Node&, std::span<const ValueInfo> inputs) {
   const double codes = static_cast<double>(inputs[kTarget].shape.rows) *

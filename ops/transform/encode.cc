@@ -5,6 +5,7 @@
 
 #include "ops/base/arguments.h"
 #include "ops/base/parallel.h"
+#include "ops/base/row_rules.h"
 #include "ops/catalog.h"
 #include "ops/transform/arguments.h"
 
@@ -205,7 +206,6 @@ Status RunApplyStage(const StageCall& call, std::span<Value> outputs) {
   return OkStatus();
 }
 
-bool IsSized(const Node& node, std::span<const ValueInfo>) { return node.info.IsSized(); }
 bool IsUnsized(const Node& node, std::span<const ValueInfo>) { return !node.info.IsSized(); }
 constexpr StagedForm kApplyUneven = {
     .stages = kReportingStages, .result = StagedResult::kUneven, .applies = IsUnsized, .run = RunApplyStage};

@@ -55,9 +55,14 @@ class RandomProgram {
     return kRows[Below(5)];
   }
 
+  std::string Wide() {
+    static constexpr const char* kColumns[] = {"100", "700", "2001"};
+    return kColumns[Below(3)];
+  }
+
   void AddStatement() {
     const std::string x = Some();
-    switch (Below(44)) {
+    switch (Below(50)) {
       case 0: return Draw();
       case 1: return Assign(fmt::format("{} * 2 + 1", x));
       case 2: return Assign(fmt::format("{0} - colMeans({0})", x));
@@ -149,6 +154,19 @@ class RandomProgram {
         return Assign(fmt::format("({} %*% {}) %*% {}", x, y, Drawn("130", Rows())));
       }
       case 43: return Assign(fmt::format("{0} %*% t({0}[1:min(70, nrow({0})),])", x));
+      // Wide ones, which ranks have by columns.
+      case 44: return Assign(fmt::format("{} + 1", Drawn(Rows(), Wide())));
+      case 45: return Assign(fmt::format("exp(matrix({}, {}, {}) / 9)", Below(9), Rows(), Wide()));
+      case 46: return Assign(fmt::format("t({0})[,(1 + nrow({0}) %/% 3):nrow({0})]", x));
+      case 47: {
+        // Bounds that only the run tells, of as many columns as it knows before.
+        const size_t at = names_.size();
+        text_ += fmt::format("T{0} = t({1})\ni{0} = 1 + as.integer(sum(T{0}[,1]) < 0) * (ncol(T{0}) %/% 2)\n",
+                             at, x);
+        return Assign(fmt::format("T{0}[,i{0}] + T{0}[,1]", at));
+      }
+      case 48: return Assign(fmt::format("t({0}) %*% {1}", x, Drawn(fmt::format("nrow({})", x), Rows())));
+      case 49: return Assign(fmt::format("t({0}) %*% cbind({0}, {0} > 3)", x));
       default: return;
     }
   }

@@ -50,7 +50,7 @@ class WideProgram {
 
   void AddStatement() {
     const std::string x = Some();
-    switch (Below(26)) {
+    switch (Below(33)) {
       case 0: return Draw();
       case 1: return Assign(fmt::format("t({})", x));
       case 2: return Assign(fmt::format("t({}) * 2 + 1", x));
@@ -81,6 +81,22 @@ class WideProgram {
       case 23: text_ += fmt::format("for (i in 1:2) {{ {0} = t({0}) * 0.5 }}\n", x); return;
       case 24: return Assign(fmt::format("replace(target={}, pattern=0, replacement=2)", x));
       case 25: return Assign(fmt::format("outer(rowSums({0}), colSums({0}), \"+\")", x));
+      case 26:
+        return Assign(fmt::format("{0} %*% rand(rows=ncol({0}), cols={1}, min=-1, max=1, seed={2})", x,
+                                  1 + Below(12), Below(9)));
+      case 27:
+        return Assign(fmt::format("t({0}) %*% rand(rows=nrow({0}), cols={1}, min=-1, max=1, seed={2})", x,
+                                  1 + Below(20), Below(9)));
+      case 28: return Assign(fmt::format("t({0}) %*% {0}[,1:min(30, ncol({0}))]", x));
+      case 29: {
+        // A column that only the run tells.
+        const size_t at = names_.size();
+        text_ += fmt::format("i{0} = 1 + as.integer(sum({1}[,1]) < 0) * (ncol({1}) %/% 2)\n", at, x);
+        return Assign(fmt::format("{0}[,i{1}] + {0}[1,i{1}]", x, at));
+      }
+      case 30: return Assign(fmt::format("matrix(0.5, nrow({0}), ncol({0})) * {0}", x));
+      case 31: return Assign(fmt::format("{0}[1:(1 + nrow({0}) %/% 2),(1 + ncol({0}) %/% 3):ncol({0})]", x));
+      case 32: return Assign(fmt::format("{} %*% t({})", x, x));
       default: return;
     }
   }
@@ -123,6 +139,34 @@ TEST(WideProgramsTest, SumsOfLongRows) {
   EXPECT_EQ(many.output, one.output);
   for (const SessionStatistics& rank : many.statistics)
     for (const auto& [place, times] : rank.ran_whole) ADD_FAILURE() << place << " " << times;
+}
+
+// Products along the columns that ranks have: nodes of trees to all, chains from rank to rank, and rows of a
+// result where the columns are.
+TEST(WideProgramsTest, ProductsAlongTheColumnsOfRanks) {
+  for (const int64_t length : {1000, 200'000}) {
+    const std::string script = fmt::format(
+        "X = rand(rows={0}, cols=5, min=-1, max=1, seed=5)\n"
+        "v = rand(rows={0}, cols=1, min=-1, max=1, seed=6)\n"
+        "W = rand(rows={0}, cols=12, min=-1, max=1, seed=7)\n"
+        "A = rand(rows=5, cols=11, min=-1, max=1, seed=8)\n"
+        "if (nrow(X) < 2) print(\"no\")\n"
+        "Y = t(X)\n"
+        "if (nrow(Y) > 5) print(\"no\")\n"
+        "print(toString(Y %*% v, decimal=17))\n"
+        "print(toString(Y %*% W, decimal=17))\n"
+        "B = t(Y) %*% A\nC = t(Y) %*% A[,1]\n"
+        "print(sum(B * (seq(1, nrow(B)) %% 7)) + \" \" + sum(C * (seq(1, nrow(C)) %% 7)))",
+        length);
+    const ScriptOutcome one = RunScript(script);
+    for (const int ranks : {2, 3, 5}) {
+      const ScriptOutcome many = RunScript(script, SplitOver(ranks));
+      ASSERT_TRUE(many.status.ok()) << many.status.ToString();
+      EXPECT_EQ(many.output, one.output) << length << ", " << ranks << " ranks";
+      for (const SessionStatistics& rank : many.statistics)
+        for (const auto& [place, times] : rank.ran_whole) ADD_FAILURE() << place << " " << times;
+    }
+  }
 }
 
 // A tall matrix that is turned stays where it is, and so does what is computed of its columns: no rank has

@@ -50,6 +50,7 @@ void ExpectPartsMatch(Invocation& call, const Split& cuts) {
   int forms = 0;
   for (const auto& [place, form] : StagedFormsOf(*call.op, call.node, call.infos, cuts.axis)) {
     if (cuts.axis == Axis::kRows && form->result != StagedResult::kTurned) continue;
+    if (form->stages.size() > 1) continue;  // column_stages_test.cc
     ++forms;
     Split result = cuts;
     if (form->result == StagedResult::kTurned)
@@ -209,7 +210,7 @@ TEST(ColumnsTest, FullAggregatesOfLongRows) {
         const Result<std::vector<Value>> whole = call.RunSeveralRows(0, 0, 0);
         ASSERT_TRUE(whole.ok());
         const auto forms = StagedFormsOf(*call.op, call.node, call.infos, Axis::kColumns);
-        ASSERT_EQ(forms.size(), 1u);
+        ASSERT_EQ(forms.size(), 1u);  // Another one is for shorter rows.
         const Split cuts{.axis = Axis::kColumns,
                          .cuts = {0, 0, kChunk, std::min(4 * kChunk, columns), columns}};
         std::vector<Value> made(4);

@@ -31,8 +31,9 @@ Matrix Random(int64_t rows, int64_t columns, SeededRandom& random, uint64_t one_
 
 class PartsOf {
  public:
-  PartsOf(Invocation& call, int64_t rows, int32_t ranks, SeededRandom& random)
-      : call_(call), random_(random), form_(PartsFormOf(*call.op).second), ranks_(ranks) {
+  /// By the `way`-th of the forms that finish the operator in parts.
+  PartsOf(Invocation& call, int64_t rows, int32_t ranks, SeededRandom& random, size_t way)
+      : call_(call), random_(random), form_(PartsFormsOf(*call.op)[way].second), ranks_(ranks) {
     const Result<std::vector<ValueInfo>> inferred = call.InferWith(call.scalars);
     EXPECT_TRUE(inferred.ok()) << inferred.status().ToString();
     call.SetInfos(*inferred);
@@ -131,13 +132,13 @@ class PartsOf {
   std::vector<Value> lists_;
 };
 
-void ExpectSame(Invocation call, int64_t rows, uint64_t seed) {
+void ExpectSame(Invocation call, int64_t rows, uint64_t seed, size_t way = 0) {
   const Result<Value> whole = call.RunRows(0, 0, 0);
   ASSERT_TRUE(whole.ok()) << whole.status().ToString();
   SeededRandom random(seed);
   for (int32_t ranks = 1; ranks <= 9; ++ranks) {
     SCOPED_TRACE(::testing::Message() << call.node.op << ", seed " << seed << ", " << ranks << " ranks");
-    PartsOf parts(call, rows, ranks, random);
+    PartsOf parts(call, rows, ranks, random, way);
     ASSERT_GT(parts.units().count, 1);
     const Value made = parts.Run();
     ASSERT_TRUE(made.IsMatrix());
@@ -192,7 +193,8 @@ TEST(PayloadPartsTest, TransposedProducts) {
   }
 }
 
-// Lists of t(X) %*% X have half of the cells, and the parts of ranks about as many each.
+// Lists of t(X) %*% X have half of the cells, and the parts of ranks about as many each; or each rank gets
+// whole rows of the result, which need not be put together.
 TEST(PayloadPartsTest, SymmetricProducts) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     SeededRandom random(seed);
@@ -202,6 +204,10 @@ TEST(PayloadPartsTest, SymmetricProducts) {
     call.infos[1] = call.infos[0];
     call.node.inputs = {0, 0};
     ExpectSame(call, rows, seed);
+    ExpectSame(call, rows, seed, 1);
+    const PayloadUnits by_rows = PartsFormsOf(*call.op)[1].second->units(call.node, call.infos, 0);
+    EXPECT_TRUE(by_rows.by_rows);
+    EXPECT_EQ(by_rows.bytes, 8 * static_cast<double>(n * n));
     const PayloadUnits units = PartsFormOf(*call.op).second->units(call.node, call.infos, 0);
     EXPECT_TRUE(units.triangle);
     EXPECT_EQ(units.bytes, 8 * static_cast<double>(units.RowsBefore(n)));

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "aggregate_cases.h"
+#include "ops/reduction/reduce_ranges.h"
 #include "tests/reference/aggregate.h"
 
 namespace heddle::ops {
@@ -118,6 +119,32 @@ TEST(ReductionTreeTest, CancellationIsReported) {
   Reduction reduction = kOne;
   reduction.cancelled = &cancelled;
   EXPECT_EQ(ReduceLeaves(reduction, 0, 10, OneLeaf).status().code(), StatusCode::kCancelled);
+}
+
+// The nodes of several ranges are those of each, one range after the other.
+TEST(ReductionTreeTest, RangesOfLeavesAreOneLoop) {
+  const LeafFunction leaf = [](int64_t number, double* payload) {
+    std::fill_n(payload, 3, 1.0 / (1.0 + static_cast<double>(number)));
+    return number % 5 != 0;
+  };
+  const Reduction reduction{.width = 3, .leaf_cells = 1 << 16};
+  for (const int64_t count : {0, 1, 7, 100}) {
+    for (const int64_t first : {0, 3, 900}) {
+      std::vector<double> expected;
+      for (int64_t range = 0; range < 6; ++range) {
+        const Matrix nodes =
+            *ReduceLeaves(reduction, range * 1000 + first, range * 1000 + first + count, leaf);
+        expected.insert(expected.end(), nodes.data(), nodes.data() + nodes.cells());
+      }
+      for (const int threads : {1, 3}) {
+        Result<Matrix> all = Matrix();
+        Arena(threads).Execute([&] { all = ReduceRanges(reduction, 6, 1000, first, count, leaf); });
+        ASSERT_TRUE(all.ok());
+        EXPECT_EQ(std::vector<double>(all->data(), all->data() + all->cells()), expected)
+            << count << " " << first;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -5,12 +5,13 @@
 #include <vector>
 
 #include "ops/base/stages.h"
+#include "ops/cells/column_pieces.h"
 #include "ops/frame/row_pieces.h"
 #include "tests/unit/ops/run_operator.h"
 
 namespace heddle::ops::testing {
 
-/// The pieces of rank `rank`: of inputs that the form reads by rows its own, the others whole.
+/// The pieces of rank `rank`: of inputs that the form reads by rows (columns) its own, the others whole.
 inline std::vector<Value> PiecesOf(const StagedForm& form, const Invocation& call, const Split& rows,
                                    int32_t rank) {
   const auto ranks = static_cast<int32_t>(rows.cuts.size()) - 1;
@@ -18,7 +19,13 @@ inline std::vector<Value> PiecesOf(const StagedForm& form, const Invocation& cal
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     if (!call.inputs[i]) continue;
     pieces[i] = *call.inputs[i];
+    if (IsCrossed(form, i))
+      pieces[i] = *SliceRows(*call.inputs[i], rows.Begin(rank), rows.End(rank));
     if (InputUseOf(form, call.node, call.infos, static_cast<int>(i)) != InputUse::kRows) continue;
+    if (form.axis == Axis::kColumns) {
+      pieces[i] = *ColumnsOfValue(*call.inputs[i], rows.Begin(rank), rows.End(rank));
+      continue;
+    }
     const int64_t length = call.inputs[i]->shape().rows;
     const Split own = length == rows.Length() ? rows : Distribution::SplitRows(length, ranks).split;
     pieces[i] = *SliceRows(*call.inputs[i], own.Begin(rank), own.End(rank));
@@ -124,7 +131,15 @@ inline std::vector<std::vector<Value>> RunStages(Invocation& call, const StagesR
   const RankGrid grid = GridOf(call.node, ranks);
   SentBytes sent;
   Split result_rows;
-  if (form->result == StagedResult::kSameRows) result_rows = run.rows;
+  if (form->result == StagedResult::kSameRows || form->result == StagedResult::kSameColumns ||
+      form->result == StagedResult::kTurned)
+    result_rows = run.rows;
+  if (form->result == StagedResult::kTurned)
+    result_rows.axis = form->axis == Axis::kRows ? Axis::kColumns : Axis::kRows;
+  if (form->result == StagedResult::kColumns) {
+    result_rows = Distribution::SplitRows((*inferred)[0].shape.columns, ranks).split;
+    result_rows.axis = Axis::kColumns;
+  }
   if (form->result == StagedResult::kRows)
     result_rows = Distribution::SplitRows((*inferred)[0].shape.rows, ranks).split;
   if (run.on_last) {

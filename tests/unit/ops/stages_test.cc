@@ -80,7 +80,7 @@ TEST(StagesTest, TransposesReshapesAndRollsSendEachCellOnce) {
         for (const int64_t columns : {int64_t{1}, int64_t{4}, 3 * rows}) {
           Invocation reshape("matrix",
                              {Value(form), Value(Scalar(rows * 12 / columns)), Value(Scalar(columns))});
-          testing::ExpectStagesMatch(reshape, rows, ranks);
+          testing::ExpectStagesMatch(reshape, rows, ranks, 1);
         }
       }
 }
@@ -307,6 +307,33 @@ TEST(StagesTest, EinsumSharesOutALetter) {
           {"ij,ik,jl,lm->km", {tall, other, small, small}}}) {
       Invocation call = einsum(equation, operands);
       testing::ExpectStagesMatch(call, 1000, ranks, 1);
+    }
+  }
+}
+
+// Also where there are fewer columns than a granule has rows.
+TEST(StagesTest, FourierTransformsOfColumnsAreSharedOut) {
+  for (const int64_t columns : {3, 20, 64, 200}) {
+    for (const int32_t ranks : {2, 5, 8}) {
+      Invocation call("fft", {Value(RandomCells(64, columns, 3, 1))});
+      testing::ExpectStagesMatch(call, 64, ranks);
+      const StagedForm& form = *StagedFormAt(*call.op, 0);
+      const Split cuts = Distribution::SplitRows(64, ranks).split;
+      const Value* const inputs[] = {&*call.inputs[0]};
+      std::vector<Value> sent(static_cast<size_t>(2 * ranks));
+      ASSERT_TRUE(form.run({.form = form,
+                            .node = call.node,
+                            .input_infos = call.infos,
+                            .rows = cuts,
+                            .result_rows = cuts,
+                            .inputs = inputs,
+                            .context = call.context},
+                           sent)
+                      .ok());
+      for (const Value& part : sent) {
+        EXPECT_LE(part.shape().columns, CeilDivide(columns, ranks));
+        EXPECT_GE(part.shape().columns, columns / ranks);
+      }
     }
   }
 }

@@ -163,6 +163,26 @@ TEST(CollectivesTest, RowsOfALargeProductStayWhereTheyAreFinished) {
   }
 }
 
+// So does a symmetric one where its reader works row by row and lists have a node each: of several, half of
+// the cells are less to send, also where they are put together then.
+TEST(CollectivesTest, RowsOfASymmetricProductStayWhereRowsAreRead) {
+  for (const int32_t ranks : {2, 4, 8}) {
+    SCOPED_TRACE(testing::Message() << ranks << " ranks");
+    GraphUnderTest g;
+    const int64_t rows = int64_t{16384} * 64, n = 4'096;
+    const NodeId x = g.Variable("X", MatrixOf(rows, n));
+    const NodeId made = g.Op("t%*%", {x, x}, MatrixOf(n, n));
+    g.Assign("s", g.Op("abs", {made}, MatrixOf(n, n)));
+    const Result<Plan> plan =
+        Schedule(g.graph, {{"X", Distribution::SplitRows(rows, ranks)}},
+                 {.ranks = ranks, .live_out = {{"s", Distribution::SplitRows(n, ranks)}}});
+    ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+    EXPECT_TRUE(CheckLive(*plan).ok());
+    for (const Register& reg : plan->registers)  // Nobody has the whole result.
+      EXPECT_FALSE(reg.info.shape == Shape(n, n)) << reg.id;
+  }
+}
+
 TEST(CollectivesTest, LargeValuesGoToEachRankInChunks) {
   for (const int32_t ranks : {2, 3, 4, 5, 8, 64, 1023, 1024}) {
     SCOPED_TRACE(testing::Message() << ranks << " ranks");

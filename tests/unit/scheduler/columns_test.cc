@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "scheduler/candidates.h"
 #include "scheduler/place.h"
 #include "scheduler/transition.h"
 #include "tests/unit/scheduler/graph_under_test.h"
@@ -145,6 +146,89 @@ TEST(ColumnsTest, RangesOfColumns) {
   EXPECT_TRUE(placement.moves_rows);
   EXPECT_EQ(placement.result.split.axis, Axis::kColumns);
   EXPECT_EQ(placement.result.split.Length(), 500'000);
+}
+
+// Each rank reads all of the operand that it does not have by columns.
+TEST(ColumnsTest, WhatEveryRankReadsCountsWhole) {
+  GraphUnderTest g;
+  const NodeId a = g.Variable("A", MatrixOf(1'000'000, 100)), b = g.Variable("B", MatrixOf(100, 200));
+  const NodeId product = g.Op("%*%", {a, b}, MatrixOf(1'000'000, 200));
+  g.Assign("C", product);
+  Distribution columns = ByColumns(200, 100);
+  for (int32_t rank = 0; rank <= 100; ++rank) columns.split.cuts[static_cast<size_t>(rank)] = 2 * rank;
+  const ScheduleOptions options{.ranks = 100};
+  const std::map<std::string, Distribution> live_in = {{"A", Distribution::Each()}, {"B", columns}};
+  CandidateFinder finder(g.graph, live_in, options);
+  int found = 0;
+  for (const CandidateFinder::Candidate& candidate : finder.Of(product)) {
+    if (candidate.placement.result != columns) continue;
+    ++found;
+    EXPECT_GE(candidate.own_ns, 8.0 * 1'000'000 * 100 / options.constants.read_bytes_per_ns);
+  }
+  EXPECT_GT(found, 0);
+}
+
+// A wide matrix of random numbers is made by columns where columns are read.
+TEST(ColumnsTest, RandomColumnsAreMadeWhereTheyAreRead) {
+  for (const char* op : {"rand", "matrix"}) {
+    GraphUnderTest g;
+    const auto number = [&] {
+      Node node;
+      node.op = "literal";
+      node.info = ValueInfo::OfScalar(ValueType::kDouble);
+      node.SetAttribute("value", Scalar(1.0));
+      return g.graph.Add(node);
+    };
+    std::vector<NodeId> inputs = {number(), number(), number()};
+    const NodeId x = g.Op(op, inputs, MatrixOf(10, 4'000'000));
+    NodeId y = x;
+    for (int i = 0; i < 3; ++i) y = g.Op("sin", {y}, MatrixOf(10, 4'000'000));
+    g.Assign("s", g.Op("colSums", {y}, MatrixOf(1, 4'000'000)));
+    const std::vector<Placement> placements = PlaceAll(g.graph, {}, {.ranks = 4});
+    EXPECT_EQ(placements[static_cast<size_t>(x)].result, ByColumns(4'000'000, 4)) << op;
+    EXPECT_EQ(placements[static_cast<size_t>(y)].result, ByColumns(4'000'000, 4)) << op;
+  }
+}
+
+// Nothing of X moves: not for its product with a column, for t(X) %*% Y, for a range of one column whose
+// place only the run tells.
+TEST(ColumnsTest, ProductsAndRangesLeaveTheColumnsWhereTheyAre) {
+  const std::map<std::string, Distribution> live_in = {{"X", ByColumns(4'000'000, 4)},
+                                                       {"v", Distribution::SplitRows(4'000'000, 4)},
+                                                       {"Y", Distribution::Each()},
+                                                       {"i", Distribution::Each()}};
+  for (const int kind : {0, 1, 2}) {
+    GraphUnderTest g;
+    const NodeId x = g.Variable("X", MatrixOf(10, 4'000'000));
+    if (kind == 0) {
+      const NodeId v = g.Variable("v", MatrixOf(4'000'000, 1));
+      g.Assign("s", g.Op("%*%", {x, v}, MatrixOf(10, 1)));
+    } else if (kind == 1) {
+      const NodeId y = g.Variable("Y", MatrixOf(10, 3));
+      const NodeId product = g.Op("t%*%", {x, y}, MatrixOf(4'000'000, 3));
+      g.Assign("s", product);
+      EXPECT_EQ(PlaceAll(g.graph, live_in, {.ranks = 4})[static_cast<size_t>(product)].result,
+                Distribution::SplitRows(4'000'000, 4));
+    } else {
+      const NodeId i = g.Variable("i", ValueInfo::OfScalar(ValueType::kInteger));
+      g.Assign("s", g.Op("index", {x, kNoNode, kNoNode, i, i}, MatrixOf(10, 1)));
+    }
+    // Of v the rows that meet chunks of columns.
+    EXPECT_LT(LargestCopy(g.graph, live_in, {.ranks = 4}), 1'000'000) << kind;
+  }
+}
+
+// Few rows of at most a chunk of columns: each rank gets some of them.
+TEST(ColumnsTest, SumsOfFewRowsShareOutPanels) {
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(60, 60'000));
+  const NodeId sum = g.Op("sum", {x}, ValueInfo::OfScalar(ValueType::kDouble));
+  g.Assign("s", sum);
+  const std::map<std::string, Distribution> live_in = {{"X", ByColumns(60'000, 4)}};
+  EXPECT_NE(PlaceAll(g.graph, live_in, {.ranks = 4})[static_cast<size_t>(sum)].staged, nullptr);
+  const Result<Plan> plan = Schedule(g.graph, live_in, {.ranks = 4});
+  ASSERT_TRUE(plan.ok());
+  for (const Register& reg : plan->registers) EXPECT_FALSE(reg.info.shape == Shape(60, 60'000)) << reg.id;
 }
 
 }  // namespace

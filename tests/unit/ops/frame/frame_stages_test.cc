@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "ops/cells/frame_columns.h"
 #include "ops/frame/arrange.h"
 #include "tests/support/frames.h"
 #include "tests/unit/ops/frame_pieces.h"

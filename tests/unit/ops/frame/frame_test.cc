@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/cells/frame_columns.h"
 #include "ops/frame/arrange.h"
 #include "ops/frame/cast.h"
 #include "ops/frame/convert.h"

@@ -249,5 +249,37 @@ TEST(ProductStagesTest, TurnsSendTheSumsOnceToEachNextRank) {
   }
 }
 
+// The ranges of rows that are complete stay as they are from turn to turn: nothing of them is copied.
+TEST(ProductStagesTest, TurnsHandOnCompleteRangesUncopied) {
+  Invocation call = ProductOf(RandomCells(160, 30, 1, 1), RandomCells(30, 20, 2, 1), 0);
+  call.SetInfos(*call.InferWith(call.scalars));
+  const StagedForm& form = *StagedFormAt(*call.op, kInTurns);
+  const Split cuts = Distribution::SplitRows(160, 1).split;
+  const Value* const inputs[] = {&*call.inputs[0], &*call.inputs[1]};
+  std::vector<Value> held;
+  for (int32_t stage = 0; HandsOn(form.stages[static_cast<size_t>(stage)]) || stage == 0; ++stage) {
+    const Stage& now = form.stages[static_cast<size_t>(stage)];
+    std::vector<const Value*> received;
+    for (const Value& value : held) received.push_back(&value);
+    std::vector<Value> made(now.outputs.size());
+    ASSERT_TRUE(form.run({.form = form,
+                          .node = call.node,
+                          .input_infos = call.infos,
+                          .stage = stage,
+                          .rows = cuts,
+                          .result_rows = cuts,
+                          .inputs = inputs,
+                          .received = received,
+                          .context = call.context},
+                         made)
+                    .ok());
+    if (HandsOn(now)) made.pop_back();
+    for (size_t range = 1; range < held.size(); ++range)
+      EXPECT_EQ(made[range].matrix().data(), held[range].matrix().data()) << stage << ", range " << range;
+    held = std::move(made);
+  }
+  EXPECT_EQ(held.size(), 17u);
+}
+
 }  // namespace
 }  // namespace heddle::ops

@@ -126,5 +126,41 @@ TEST(HistogramsTest, TellsWhatDoesNotFit) {
   EXPECT_EQ(Histograms(column, bins, column, 2, 3).InferBlind()->shape, (Shape{kUnknown, kUnknown}));
 }
 
+// The stages of the blocks of columns go on from the rows in the order of their groups, and do not look at
+// groups and weights again.
+TEST(HistogramsTest, RowsAreGroupedOnceForAllBlocks) {
+  Invocation call = Histograms(Keys(500, 1, 1, 4), Keys(500, 16, 2, 9), Weights(500, 2, 3), 4, 9);
+  const Matrix expected = call.RunMatrix();
+  const StagedForm& form = *StagedFormAt(*call.op, 0);
+  const Split cuts = Distribution::SplitRows(500, 1).split;
+  const Split result_cuts = Distribution::SplitRows(expected.rows(), 1).split;
+  const Value groups(*Matrix::Dense(0, 1)), weights(*Matrix::Dense(0, 2));
+  std::vector<const Value*> inputs;
+  for (const auto& input : call.inputs) inputs.push_back(&*input);
+  std::vector<Value> held;
+  for (int32_t stage = 0; stage < static_cast<int32_t>(form.stages.size()); ++stage) {
+    const Stage& now = form.stages[static_cast<size_t>(stage)];
+    std::vector<const Value*> received;
+    for (const Value& value : held) received.push_back(&value);
+    std::vector<Value> made(now.outputs.empty() ? 1 : now.outputs.size());
+    ASSERT_TRUE(form.run({.form = form,
+                          .node = call.node,
+                          .input_infos = call.infos,
+                          .stage = stage,
+                          .rows = cuts,
+                          .result_rows = result_cuts,
+                          .inputs = now.reads_inputs ? inputs : std::vector<const Value*>(),
+                          .received = received,
+                          .context = call.context},
+                         made)
+                    .ok());
+    if (HandsOn(now)) made.pop_back();
+    held = std::move(made);
+    inputs[0] = &groups;
+    inputs[2] = &weights;
+  }
+  EXPECT_TRUE(Matrix::SameCells(held[0].matrix(), expected));
+}
+
 }  // namespace
 }  // namespace heddle::ops
