@@ -209,7 +209,6 @@ void Dispatcher::RunKernel(ActiveRun& active, size_t number, std::span<const Val
                        : active.times_acts || estimate.WantsTime() ? &SystemClock()
                                                                    : nullptr;
   const int64_t start_ns = clock != nullptr ? clock->MonotonicNs() : 0;
-  if (active.progress != nullptr) active.progress->BeginAct((*active.lines)[number]);
   {
     std::optional<ops::SerialLoops> serial;
     if (estimate.IsShort()) serial.emplace();
@@ -245,11 +244,14 @@ Launch Dispatcher::Perform(Actor& actor, std::span<const Value* const> inputs, i
                        .type = MessageType::kDone,
                        .port = kLaunchDone};
     device_->Launch([&active, number, inputs, act, result, mailbox = mailbox_, done] {
+      if (active.progress != nullptr) active.progress->BeginAct((*active.lines)[number]);
       RunKernel(active, number, inputs, act, "device", result);
       mailbox->Post(done);  // The run may be over before this returns.
     });
     return Launch::kAsynchronous;
   }
+  // Beside a kernel on the device, which takes the time, a short one is not what the run is at.
+  if (active.progress != nullptr && !HasLaunches()) active.progress->BeginAct((*active.lines)[number]);
   const int64_t start_cpu_ns = ThreadCpuNs();
   if (arena_threads_ == 0) {
     RunKernel(active, number, inputs, act, thread_name_, result);
