@@ -211,7 +211,6 @@ void Dispatcher::RunKernel(ActiveRun& active, size_t number, std::span<const Val
                        : active.times_acts || estimate.WantsTime() ? &SystemClock()
                                                                    : nullptr;
   const int64_t start_ns = clock != nullptr ? clock->MonotonicNs() : 0;
-  if (active.progress != nullptr) active.progress->BeginAct((*active.lines)[number]);
   {
     std::optional<ops::SerialLoops> serial;
     if (estimate.IsShort()) serial.emplace();
@@ -255,11 +254,14 @@ Launch Dispatcher::Perform(Actor& actor, std::span<const Value* const> inputs, i
                        .port = kLaunchDone};
     (on_disk ? disk_ : device_)
         ->Launch([&active, number, inputs, act, result, mailbox = mailbox_, done, on_disk] {
+          if (active.progress != nullptr && !on_disk) active.progress->BeginAct((*active.lines)[number]);
           RunKernel(active, number, inputs, act, on_disk ? "disk" : "device", result);
           mailbox->Post(done);  // The run may be over before this returns.
         });
     return Launch::kAsynchronous;
   }
+  // Beside a kernel on the device, which takes the time, a short one is not what the run is at.
+  if (active.progress != nullptr && !device_is_busy) active.progress->BeginAct((*active.lines)[number]);
   const int64_t start_cpu_ns = ThreadCpuNs();
   if (arena_threads_ == 0) {
     RunKernel(active, number, inputs, act, thread_name_, result);

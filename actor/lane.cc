@@ -61,6 +61,7 @@ void Lane::OpenWithCopy(int threads, const ops::KernelContext& context) {
 Result<RunResult> Lane::Run(std::shared_ptr<const Plan> plan, uint32_t run,
                             std::map<std::string, Value> live_in) {
   if (context_ == nullptr) return Internal("lane {} is not open", number_);
+  has_failed_elsewhere_ = false;
   const Result<ReadyPlan*> ready = Prepare(plan);
   if (!ready.ok()) return FailBeforeStart(run, static_cast<uint32_t>(plan->ranks), ready.status());
   // A run that other ranks wait for must not wait for one of another lane: they may wait the other way
@@ -127,7 +128,7 @@ void Lane::KeepEarly(const Message& message, Status* refused) {
   const uint32_t from = message.source.rank();
   const Status status = Internal("rank {} sends more than {} messages for runs that rank {} has not begun",
                                  from, surroundings_.options.most_early_messages, surroundings_.options.rank);
-  if (AddEarlyError(message.run, kNoNode, from, status)) *refused = status;
+  if (AddEarlyError(message.run, kNoNode, surroundings_.options.rank, status)) *refused = status;
 }
 
 // Whether it is the first of its run. Of many runs the first ones matter.
@@ -248,6 +249,7 @@ Status Lane::Begin(ReadyPlan& ready, uint32_t run) {
   if (!late_errors_.empty()) {
     Status late = late_errors_.First();
     late_errors_.Clear();
+    has_failed_elsewhere_ = true;
     return late;
   }
   HEDDLE_RETURN_IF_ERROR(ChooseDispatchers(instance, is_short));
@@ -483,6 +485,8 @@ Result<RunResult> Lane::End(ReadyPlan& ready) {
     if (active_.progress != nullptr && number_ == 0) active_.progress->EndPlan();
     error = errors_.First();
     if (!error.ok()) failed_run_ = active_.run;
+    has_failed_elsewhere_ =
+        !error.ok() && errors_.node() == kNoNode && errors_.rank() != surroundings_.options.rank;
     for (const std::string& line : waits_) {
       if (!error.ok()) error = error.WithNote(line);
     }

@@ -50,6 +50,8 @@ class Lane {
   void OpenWithCopy(int threads, const ops::KernelContext& context);
   /// Runtime::Run for runs of this lane.
   Result<RunResult> Run(std::shared_ptr<const Plan> plan, uint32_t run, std::map<std::string, Value> live_in);
+  /// Runtime::HasFailedElsewhere.
+  bool has_failed_elsewhere() const { return has_failed_elsewhere_; }
   /// Runtime::Leave. Any thread.
   void Leave(uint32_t run, uint32_t ranks, const Status& why);
   /// Runtime::Cancel for runs of this lane. Any thread.
@@ -104,7 +106,7 @@ class Lane {
   const uint32_t number_;
   const LaneSurroundings surroundings_;
   Dispatcher caller_;
-  std::unique_ptr<ops::Arena> arena_;     ///< Caller only, as all down to inbox_.
+  std::unique_ptr<ops::Arena> arena_;     ///< Caller only, as all down to stop_kernels_.
   std::unique_ptr<DeviceWorker> device_;  ///< Of `arena_`'s size, as
   std::unique_ptr<DeviceWorker> disk_;    ///< this: readers make numbers of text on the way.
   ops::KernelContext own_context_;
@@ -114,6 +116,7 @@ class Lane {
   std::vector<Dispatcher*> participants_;  ///< Those with actors in the run in flight. Changed under mutex_.
   bool is_alone_ = false;                  ///< One thread serves the run, and no other rank takes part.
   MessageInbox* inbox_ = nullptr;          ///< At which the caller looks in the run in flight.
+  bool has_failed_elsewhere_ = false;      ///< The last run.
   std::atomic<bool> stop_kernels_{false};
   std::atomic<bool> is_cancelled_{false};
   std::atomic<int32_t> ranks_{1};  ///< Of the run in flight.

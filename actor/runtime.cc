@@ -41,6 +41,8 @@ class RuntimeImpl : public Runtime, public RunControl {
     return LaneAt(LaneOf(run)).Run(std::move(plan), run, std::move(live_in));
   }
 
+  bool HasFailedElsewhere(uint32_t lane) override { return LaneAt(lane).has_failed_elsewhere(); }
+
   void Leave(uint32_t run, uint32_t ranks, const Status& why) override {
     LaneAt(LaneOf(run)).Leave(run, ranks, why);
   }

@@ -89,6 +89,11 @@ class Runtime : public LinkHandler {
   virtual Result<RunResult> Run(std::shared_ptr<const Plan> plan, uint32_t run,
                                 std::map<std::string, Value> live_in) = 0;
 
+  /// Whether the last run of a lane ended with what another rank said outside of its tasks: that it takes no
+  /// part, or has failed in an earlier run. What is known of the way to the failure is known there. By the
+  /// caller of Run.
+  virtual bool HasFailedElsewhere(uint32_t lane) = 0;
+
   /// Says that this rank takes no part in `run`, the next one of its lane, nor in those after it, because of
   /// a failure between two runs. On the other ranks `run`, if they come to it, ends with `why`. Returns at
   /// once.

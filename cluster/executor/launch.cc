@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/executor/launch.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -107,7 +108,7 @@ class Launch {
     events.exited = [this, rank](const ExecutorExit& exit) {
       const std::lock_guard lock(mutex_);
       members_[rank].exit = exit;
-      if (members_[rank].Crashed() && !crashed_.has_value()) crashed_ = rank;
+      if (members_[rank].Crashed() && !crashed_.has_value() && !KnowsCause()) crashed_ = rank;
       changed_.notify_all();
     };
     return events;
@@ -138,9 +139,8 @@ class Launch {
       ForAll(lock, [&](ExecutorProcess& process) { process.Cancel(Cancelled("another executor crashed")); });
       changed_.wait_for(lock, kCancelGrace, [&] { return AllEnded(); });
     }
-    ForAll(lock, [&](ExecutorProcess& process) {
-      if (!AllDoneLocked()) process.Kill();
-    });
+    are_killed_ = true;
+    if (!AllHave(&Member::done)) ForAll(lock, [&](ExecutorProcess& process) { process.Kill(); });
     changed_.wait_for(lock, kGrace, [&] { return AllHave(&Member::exit); });
     return cancelled.ok() ? Outcome() : cancelled;
   }
@@ -180,9 +180,11 @@ class Launch {
       if (!member.done && !member.exit) return false;
     return true;
   }
-  bool AllDoneLocked() {
-    const std::lock_guard lock(mutex_);
-    return AllHave(&Member::done);
+  // Whatever ends from now on does so because of a failure that is known.
+  bool KnowsCause() const {
+    return are_killed_ || std::ranges::any_of(members_, [](const Member& member) {
+             return member.done && !member.done->ok() && member.own_cause;
+           });
   }
   bool HasTrouble() const {
     if (crashed_.has_value() || !cancelled_.ok()) return true;
@@ -198,7 +200,8 @@ class Launch {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Member> members_;
-  std::optional<size_t> crashed_;  // the first that ended without an outcome
+  std::optional<size_t> crashed_;  // the first that ended without an outcome, where that is the cause
+  bool are_killed_ = false;        // Those that have not ended in time.
   Status cancelled_;
   std::chrono::milliseconds cancel_grace_ = kCancelGrace;
 };

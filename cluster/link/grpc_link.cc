@@ -280,9 +280,10 @@ class LinkImpl : public GrpcLink, private ConnectionEvents {
     if (record.size() < sizeof(message)) return OnNonsense(rank, "a message is cut off");
     std::memcpy(static_cast<void*>(&message), record.data(), sizeof(message));
     if (message.source.rank() != rank) return;
-    if (record.size() > sizeof(message))
-      OnSmallValue(rank, message.run, message.register_id, message.slot,
-                   std::string_view(record).substr(sizeof(message)));
+    if (const std::string_view frames = std::string_view(record).substr(sizeof(message)); !frames.empty()) {
+      OnSmallValue(rank, message.run, message.register_id, message.slot, frames);
+      counters_.bytes_shared.fetch_add(static_cast<int64_t>(frames.size()), std::memory_order_relaxed);
+    }
     handler_->OnMessage(message);
   }
 

@@ -58,28 +58,26 @@ void HostMessages::Send(size_t rank, std::span<const AnnouncedMessage> messages)
 // room.
 bool HostMessages::SendLeft(Peer& peer) {
   bool has_sent = false;
-  for (bool has_asked = false; !peer.left.empty();) {
-    if (peer.writer->Append({peer.left.front()})) {
+  do {
+    while (!peer.left.empty() && peer.writer->Append({peer.left.front()})) {
       peer.left.pop_front();
       has_sent = true;
       if (peer.left.empty()) peers_with_left_.fetch_sub(1, std::memory_order_seq_cst);
-    } else if (!std::exchange(has_asked, true)) {
-      peer.writer->AskForRoom();
-    } else {
-      break;
     }
-  }
+  } while (!peer.left.empty() && peer.writer->HasRoomOrAsks());
   if (has_sent) peer.writer->Publish();
   return has_sent;
 }
 
+// Whoever sleeps next has asked each peer for the room that is missing.
 bool HostMessages::CanSendLeft() const {
   if (peers_with_left_.load(std::memory_order_seq_cst) == 0) return false;
+  bool can_send = false;
   for (Peer& peer : peers_) {
     const std::lock_guard lock(peer.mutex);
-    if (!peer.left.empty() && peer.writer->HasRoom()) return true;
+    can_send |= !peer.left.empty() && peer.writer->HasRoomOrAsks();
   }
-  return false;
+  return can_send;
 }
 
 // --- receiving ---

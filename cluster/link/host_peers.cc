@@ -2,7 +2,8 @@
 #include "cluster/link/host_peers.h"
 
 #include <fmt/format.h>
-#include <sys/socket.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,12 +11,35 @@
 #include <utility>
 
 #include "cluster/link/host_socket.h"
+#include "core/environment/clock.h"
 #include "ops/io/checksums/sha256.h"
 
 namespace heddle::cluster {
 namespace {
 
 constexpr size_t kSecretBytes = 32;
+constexpr int64_t kNsPerMs = 1'000'000;
+constexpr int kPauseMs = 10;           // Before a system that refused a caller is asked again.
+constexpr size_t kMostCallers = 1024;  // At a time; then the one that has been there longest goes.
+
+int64_t PatienceEndsNs() { return SystemClock().MonotonicNs() + kHostSocketPatienceMs * kNsPerMs; }
+
+template <typename Calls>
+std::vector<pollfd> PollsOf(const Calls& calls) {
+  std::vector<pollfd> polled;
+  for (const auto& call : calls) polled.push_back({call.socket.get(), POLLIN, 0});
+  return polled;
+}
+
+// Until the first of them is over; -1, for ever, of none.
+template <typename Calls>
+int WaitMs(const Calls& calls) {
+  int64_t until_ns = INT64_MAX;
+  for (const auto& call : calls) until_ns = std::min(until_ns, call.until_ns);
+  if (until_ns == INT64_MAX) return -1;
+  const int64_t left_ns = std::max<int64_t>(until_ns - SystemClock().MonotonicNs(), 0);
+  return static_cast<int>((left_ns + kNsPerMs - 1) / kNsPerMs);
+}
 
 std::string_view Bytes(const ops::Sha256Digest& digest) {
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
@@ -48,7 +72,8 @@ Result<std::unique_ptr<HostPeers>> HostPeers::Listen(const Hello& own) {
                           SharedInbox::Create(static_cast<size_t>(own.ranks)));
   std::unique_ptr<HostPeers> peers(new HostPeers(own, std::move(inbox)));
   peers->listening_ = ListenOnHost(peers->NameOf(peers->rank_));
-  if (!peers->listening_.ok())
+  if (peers->listening_.ok()) peers->stop_ = Descriptor(eventfd(0, EFD_CLOEXEC));
+  if (!peers->stop_.ok())
     return Unavailable("peers of this machine cannot be answered: {}", std::strerror(errno));
   peers->thread_ = std::thread([owner = peers.get()] { owner->Answer(); });
   return peers;
@@ -56,12 +81,9 @@ Result<std::unique_ptr<HostPeers>> HostPeers::Listen(const Hello& own) {
 
 HostPeers::~HostPeers() {
   if (!thread_.joinable()) return;
-  shutdown(listening_.get(), SHUT_RDWR);
+  const uint64_t one = 1;
+  (void)!write(stop_.get(), &one, sizeof(one));
   thread_.join();
-}
-
-void HostPeers::FindPeers() {
-  for (size_t rank = 0; rank < rank_; ++rank) Ask(rank);
 }
 
 void HostPeers::Settle() {
@@ -87,47 +109,111 @@ Status HostPeers::Take(size_t rank, const Descriptor& inbox) {
   return OkStatus();
 }
 
-void HostPeers::Answer() {
-  while (true) {
-    const Descriptor caller = AcceptOnHost(listening_);
-    if (!caller.ok()) return;
-    if (IsOfThisUser(caller)) AnswerOne(caller);
-  }
-}
-
-void HostPeers::AnswerOne(const Descriptor& caller) {
-  std::string said;
-  Descriptor inbox;
-  uint32_t rank = 0;
-  if (!ReceivePacket(caller, &said, &inbox) || said.size() != kSecretBytes + sizeof(rank)) return;
-  std::memcpy(&rank, said.data() + kSecretBytes, sizeof(rank));
-  said.resize(kSecretBytes);
-  if (rank <= rank_ || rank >= peers_.size() || !EqualInConstantTime(said, SecretOf("asks", rank, rank_)))
-    return;
-  if (!Take(rank, inbox).ok() || !SendPacket(caller, SecretOf("answers", rank_, rank), own_->descriptor()))
-    return;
-  // Without these words it cannot answer: then nothing is asked of it.
-  Descriptor none;
-  if (!ReceivePacket(caller, &said, &none) || !EqualInConstantTime(said, SecretOf("takes", rank, rank_)))
-    return;
+void HostPeers::Reach(size_t rank) {
   const std::lock_guard lock(mutex_);
   if (!is_settled_) peers_[rank].is_reached.store(true, std::memory_order_release);
 }
 
-void HostPeers::Ask(size_t rank) {
-  const Descriptor peer = ConnectOnHost(NameOf(rank));
+// The thread. Nobody is waited for alone: a caller that says nothing holds up no other one.
+void HostPeers::Answer() {
+  std::vector<Call> calls;
+  bool is_refused = false;  // The system lets nobody in at present.
+  while (true) {
+    std::vector<pollfd> polled = PollsOf(calls);
+    polled.push_back({is_refused ? -1 : listening_.get(), POLLIN, 0});
+    polled.push_back({stop_.get(), POLLIN, 0});
+    const int wait_ms = WaitMs(calls);
+    if (poll(polled.data(), polled.size(), is_refused ? kPauseMs : wait_ms) < 0) continue;  // a signal
+    if (polled[calls.size() + 1].revents != 0) return;
+    const bool has_caller = polled[calls.size()].revents != 0;
+    HearAll(&calls, polled.data());
+    is_refused = has_caller && !LetIn(&calls);
+  }
+}
+
+// False: the system does not allow it at present.
+bool HostPeers::LetIn(std::vector<Call>* calls) const {
+  Descriptor caller = AcceptOnHost(listening_);
+  // Whoever has gone again, or comes while all descriptors are in use, is not the last caller.
+  if (!caller.ok()) return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
+  if (!IsOfThisUser(caller)) return true;
+  if (calls->size() == kMostCallers) calls->erase(calls->begin());
+  calls->push_back(
+      {.socket = std::move(caller), .waits_for = Call::WaitsFor::kQuestion, .until_ns = PatienceEndsNs()});
+  return true;
+}
+
+void HostPeers::FindPeers() {
+  std::vector<Call> calls;
+  for (size_t rank = 0; rank < rank_; ++rank) Ask(rank, &calls);
+  while (!calls.empty()) {
+    std::vector<pollfd> polled = PollsOf(calls);
+    if (poll(polled.data(), polled.size(), WaitMs(calls)) < 0) continue;  // a signal
+    HearAll(&calls, polled.data());
+  }
+}
+
+void HostPeers::Ask(size_t rank, std::vector<Call>* calls) const {
+  Descriptor peer = ConnectOnHost(NameOf(rank));
   if (!peer.ok() || !IsOfThisUser(peer)) return;
   const auto own = static_cast<uint32_t>(rank_);
   std::string question = SecretOf("asks", rank_, rank);
   question.append(reinterpret_cast<const char*>(&own), sizeof(own));
+  if (!SendPacket(peer, question, own_->descriptor())) return;
+  calls->push_back({.socket = std::move(peer),
+                    .waits_for = Call::WaitsFor::kAnswer,
+                    .rank = rank,
+                    .until_ns = PatienceEndsNs()});
+}
+
+// What was said; calls that are over are dropped. `polled` has an entry for each.
+void HostPeers::HearAll(std::vector<Call>* calls, const pollfd* polled) {
+  const int64_t now_ns = SystemClock().MonotonicNs();
+  std::vector<Call> open;
+  for (size_t i = 0; i < calls->size(); ++i) {
+    Call& call = (*calls)[i];
+    const bool has_said_something = polled[i].revents != 0;
+    if (has_said_something ? Hear(&call) : now_ns < call.until_ns) open.push_back(std::move(call));
+  }
+  *calls = std::move(open);
+}
+
+// The next word of a peer; false: the call is over.
+bool HostPeers::Hear(Call* call) {
   std::string said;
   Descriptor inbox;
-  if (!SendPacket(peer, question, own_->descriptor()) || !ReceivePacket(peer, &said, &inbox) ||
-      !EqualInConstantTime(said, SecretOf("answers", rank, rank_)) || !Take(rank, inbox).ok())
-    return;
-  // Whoever gave its inbox has that of this rank, so it answers.
-  peers_[rank].is_reached.store(true, std::memory_order_release);
-  if (SendPacket(peer, SecretOf("takes", rank_, rank))) (void)ReceivePacket(peer, &said, &inbox);
+  if (!ReceivePacket(call->socket, &said, &inbox)) return false;
+  call->until_ns = PatienceEndsNs();
+  switch (call->waits_for) {
+    case Call::WaitsFor::kQuestion: return HearQuestion(call, said, inbox);
+    case Call::WaitsFor::kLastWord:
+      // Without these words the peer cannot answer: then nothing is asked of it.
+      if (EqualInConstantTime(said, SecretOf("takes", call->rank, rank_))) Reach(call->rank);
+      return false;
+    case Call::WaitsFor::kAnswer:
+      if (!EqualInConstantTime(said, SecretOf("answers", call->rank, rank_)) || !Take(call->rank, inbox).ok())
+        return false;
+      // Whoever gave its inbox has that of this rank, so it answers. It closes when it has heard the last
+      // word.
+      Reach(call->rank);
+      call->waits_for = Call::WaitsFor::kEnd;
+      return SendPacket(call->socket, SecretOf("takes", rank_, call->rank));
+    case Call::WaitsFor::kEnd: return false;
+  }
+  return false;
+}
+
+bool HostPeers::HearQuestion(Call* call, std::string_view said, const Descriptor& inbox) {
+  uint32_t rank = 0;
+  if (said.size() != kSecretBytes + sizeof(rank)) return false;
+  std::memcpy(&rank, said.data() + kSecretBytes, sizeof(rank));
+  if (rank <= rank_ || rank >= peers_.size() ||
+      !EqualInConstantTime(said.substr(0, kSecretBytes), SecretOf("asks", rank, rank_)))
+    return false;
+  call->rank = rank;
+  call->waits_for = Call::WaitsFor::kLastWord;
+  return Take(rank, inbox).ok() &&
+         SendPacket(call->socket, SecretOf("answers", rank_, rank), own_->descriptor());
 }
 
 }  // namespace heddle::cluster

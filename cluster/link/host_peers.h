@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <poll.h>
+
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -27,7 +30,8 @@ class HostPeers {
   ~HostPeers();
 
   /// Asks the smaller ranks, all of which have called Listen; the larger ones ask this one. When it returns,
-  /// those that it asked know whether they reach this rank.
+  /// those that it asked know whether they reach this rank, but for one that has said nothing for two
+  /// seconds.
   void FindPeers();
   /// From now on no other peer is reached, so that what is sent to one goes the same way all the time.
   void Settle();
@@ -48,14 +52,27 @@ class HostPeers {
     std::atomic<bool> is_reached{false};
   };
 
+  /// A connection to a peer, and how far the exchange is.
+  struct Call {
+    enum class WaitsFor : uint8_t { kQuestion, kLastWord, kAnswer, kEnd };
+    Descriptor socket;
+    WaitsFor waits_for;
+    size_t rank = 0;       ///< Of the peer; 0 while it waits for a question.
+    int64_t until_ns = 0;  ///< Then the call is over.
+  };
+
   HostPeers(const Hello& own, std::unique_ptr<SharedInbox> inbox);
   /// Of what rank `from` and rank `to` of the attempt alone can say of `what`.
   std::string SecretOf(std::string_view what, size_t from, size_t to) const;
   std::string NameOf(size_t rank) const;
   void Answer();
-  void AnswerOne(const Descriptor& caller);
-  void Ask(size_t rank);
+  bool LetIn(std::vector<Call>* calls) const;
+  void Ask(size_t rank, std::vector<Call>* calls) const;
+  void HearAll(std::vector<Call>* calls, const pollfd* polled);
+  bool Hear(Call* call);
+  bool HearQuestion(Call* call, std::string_view said, const Descriptor& inbox);
   Status Take(size_t rank, const Descriptor& inbox);
+  void Reach(size_t rank);
 
   const std::string key_;
   const size_t rank_;
@@ -64,6 +81,7 @@ class HostPeers {
   std::mutex mutex_;
   bool is_settled_ = false;  // Under it.
   Descriptor listening_;
+  Descriptor stop_;  // Readable when the thread is to end.
   std::thread thread_;
 };
 

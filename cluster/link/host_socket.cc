@@ -16,7 +16,6 @@
 namespace heddle::cluster {
 namespace {
 
-constexpr int kWaitSeconds = 2;  // For a word of a peer.
 constexpr size_t kMostPacketBytes = 256;
 
 struct Address {
@@ -31,10 +30,12 @@ struct Address {
   socklen_t bytes = 0;
 };
 
-Descriptor NewSocket() { return Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)); }
+Descriptor NewSocket(int flags = 0) {
+  return Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0));
+}
 
 void BoundWaits(const Descriptor& socket) {
-  const timeval wait{.tv_sec = kWaitSeconds, .tv_usec = 0};
+  const timeval wait{.tv_sec = kHostSocketPatienceMs / 1000, .tv_usec = kHostSocketPatienceMs % 1000 * 1000};
   setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
   setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
 }
@@ -57,7 +58,7 @@ msghdr MessageOf(iovec* part, ControlBytes* control) {
 }  // namespace
 
 Descriptor ListenOnHost(std::string_view name) {
-  Descriptor listening = NewSocket();
+  Descriptor listening = NewSocket(SOCK_NONBLOCK);
   const Address address(name);
   if (bind(listening.get(), address.get(), address.bytes) != 0 || listen(listening.get(), SOMAXCONN) != 0)
     return Descriptor();
@@ -73,14 +74,9 @@ Descriptor ConnectOnHost(std::string_view name) {
 }
 
 Descriptor AcceptOnHost(const Descriptor& listening) {
-  while (true) {
-    Descriptor caller(accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (caller.ok()) {
-      BoundWaits(caller);
-      return caller;
-    }
-    if (errno != EINTR && errno != ECONNABORTED) return caller;
-  }
+  Descriptor caller(accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  if (caller.ok()) BoundWaits(caller);
+  return caller;
 }
 
 bool IsOfThisUser(const Descriptor& socket) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -10,11 +11,14 @@
 // goes with the socket.
 namespace heddle::cluster {
 
-/// A socket that listens at `name`, or one that is connected to it; none when the system refuses. Of a
-/// connection neither end waits longer than two seconds for a word of the other one.
+/// How long each end of a connection waits for a word of the other one.
+constexpr int64_t kHostSocketPatienceMs = 2'000;
+
+/// A socket that listens at `name`, or one that is connected to it; none when the system refuses, with errno.
 Descriptor ListenOnHost(std::string_view name);
 Descriptor ConnectOnHost(std::string_view name);
-/// The next caller; none when there will not be any.
+/// A caller, without waiting for one; none with errno when there is none (EAGAIN) or the system refuses it
+/// for now.
 Descriptor AcceptOnHost(const Descriptor& listening);
 
 /// Whether the process at the other end belongs to this user.

@@ -88,32 +88,54 @@ void HostValues::Stop() {
 
 // --- pulling: any thread ---
 
-// Under mutex_. The first pull takes the memory: most pairs of executors never need it.
-bool HostValues::HasRoom(size_t rank, Peer& peer) {
-  if (peer.room != Room::kUnknown) return peer.room == Room::kReserved;
-  peer.room = Room::kNone;
+// Without a lock: the kernel clears all pages of the ring.
+bool HostValues::ReserveRing(size_t rank) const {
   MemoryBudget& budget = MemoryBudget::Process();
   if (ring_bytes_ > budget.limit() / kPartOfMemory || !budget.TryCharge(ring_bytes_)) return false;
-  if (const Status status = own_.ReserveValues(rank); !status.ok()) {
-    budget.Release(ring_bytes_);
-    HEDDLE_LOG(kDebug, "no shared memory for values", {"rank", rank}, {"why", status.message()});
-    return false;
+  const Status status = own_.ReserveValues(rank);
+  if (status.ok()) return true;
+  budget.Release(ring_bytes_);
+  HEDDLE_LOG(kDebug, "no shared memory for values", {"rank", rank}, {"why", status.message()});
+  return false;
+}
+
+// The first pull takes the memory: most pairs of executors never need it. Those that come meanwhile wait for
+// it; where there is none, all of them go another way.
+void HostValues::OpenRing(size_t rank, Peer& peer) {
+  const bool has_room = ReserveRing(rank);
+  std::map<uint64_t, std::shared_ptr<Pending>> others;
+  {
+    const std::lock_guard lock(mutex_);
+    peer.room = has_room ? Room::kReserved : Room::kNone;
+    if (has_room) {
+      charged_bytes_ += ring_bytes_;
+      peer.pulls.emplace(host_.inbox(rank)->pulls(host_.rank()));
+      SendPulls(rank, peer);
+    } else {
+      others.swap(peer.pending);
+      peer.unsent.clear();
+    }
   }
-  charged_bytes_ += ring_bytes_;
-  peer.pulls.emplace(host_.inbox(rank)->pulls(host_.rank()));
-  peer.room = Room::kReserved;
-  return true;
+  for (const auto& [number, pull] : others) PullElsewhere(rank, *pull);
+}
+
+void HostValues::PullElsewhere(size_t rank, Pending& pull) {
+  const FrameHeader& request = pull.request;
+  events_.elsewhere(rank, request.run, request.register_id, request.slot, std::move(pull.done));
 }
 
 bool HostValues::Pull(size_t rank, uint32_t run, RegisterId register_id, uint8_t slot, Done* done) {
   if (!host_.Reaches(rank)) return false;
   Peer& peer = peers_[rank];
   Status failure;
+  bool is_first = false;
   {
     const std::lock_guard lock(mutex_);
     failure = failure_;
     if (failure.ok()) {
-      if (!HasRoom(rank, peer)) return false;
+      if (peer.room == Room::kNone) return false;
+      is_first = peer.room == Room::kUnknown;
+      if (is_first) peer.room = Room::kBeingReserved;
       auto pending = std::make_shared<Pending>();
       FrameHeader& request = pending->request;
       request.kind = FrameKind::kPull;
@@ -124,9 +146,10 @@ bool HostValues::Pull(size_t rank, uint32_t run, RegisterId register_id, uint8_t
       pending->done = std::move(*done);
       peer.unsent.push_back(request);
       peer.pending.emplace(request.request, std::move(pending));
-      SendPulls(rank, peer);
+      if (peer.room == Room::kReserved) SendPulls(rank, peer);
     }
   }
+  if (is_first) OpenRing(rank, peer);
   if (!failure.ok()) (*done)(failure);
   return true;
 }
@@ -134,16 +157,12 @@ bool HostValues::Pull(size_t rank, uint32_t run, RegisterId register_id, uint8_t
 // Under mutex_: what there is room for. The peer rings once there is more.
 void HostValues::SendPulls(size_t rank, Peer& peer) {
   bool has_sent = false;
-  for (bool has_asked = false; !peer.unsent.empty();) {
-    if (peer.pulls->Append({Text(peer.unsent.front().Encode())})) {
+  do {
+    while (!peer.unsent.empty() && peer.pulls->Append({Text(peer.unsent.front().Encode())})) {
       peer.unsent.pop_front();
       has_sent = true;
-    } else if (!std::exchange(has_asked, true)) {
-      peer.pulls->AskForRoom();
-    } else {
-      break;
     }
-  }
+  } while (!peer.unsent.empty() && peer.pulls->HasRoomOrAsks());
   if (!has_sent) return;
   peer.pulls->Publish();
   actor::Ring(host_.inbox(rank)->doorbell_of_server(), DoorbellReach::kMachine);
@@ -165,17 +184,22 @@ void HostValues::Fail(const Status& why) {
 
 // --- the thread that takes values in ---
 
-bool HostValues::CanSendPulls(const Peer& peer) const {
-  return !peer.unsent.empty() && peer.pulls->HasRoom();
+// Under mutex_. Where there is no room, the peer rings once it has made some.
+bool HostValues::CanSendPulls(Peer& peer) {
+  return peer.room == Room::kReserved && !peer.unsent.empty() && peer.pulls->HasRoomOrAsks();
 }
 
 void HostValues::TakeAll() {
   std::atomic<uint32_t>& doorbell = own_.doorbell_of_client();
+  // Of every peer, so that each that has no room has been asked for some.
   const auto has_work = [&] {
     const std::lock_guard lock(mutex_);
-    return stops_.load(std::memory_order_seq_cst) || std::ranges::any_of(peers_, [this](const Peer& peer) {
-             return CanSendPulls(peer) || (!peer.is_client_broken && peer.incoming->HasUnread());
-           });
+    bool has_any = stops_.load(std::memory_order_seq_cst);
+    for (Peer& peer : peers_) {
+      has_any |= CanSendPulls(peer);
+      has_any |= !peer.is_client_broken && peer.incoming->HasUnread();
+    }
+    return has_any;
   };
   while (!stops_.load(std::memory_order_seq_cst)) {
     bool is_busy = false;
@@ -249,8 +273,7 @@ Status HostValues::TakeFrame(size_t rank, Peer& peer, size_t record_bytes) {
     if (peer.pending.erase(header.request) == 0) return OkStatus();  // It has failed meanwhile.
   }
   if (header.kind == FrameKind::kPull)
-    events_.elsewhere(rank, pull->request.run, pull->request.register_id, pull->request.slot,
-                      std::move(pull->done));
+    PullElsewhere(rank, *pull);
   else
     pull->done(status.ok() ? pull->value.Finish() : Result<Value>(status));
   return OkStatus();
@@ -261,15 +284,13 @@ Status HostValues::TakeFrame(size_t rank, Peer& peer, size_t record_bytes) {
 void HostValues::AnswerAll() {
   std::atomic<uint32_t>& doorbell = own_.doorbell_of_server();
   const auto has_work = [&] {
-    if (stops_.load(std::memory_order_seq_cst)) return true;
+    bool has_any = stops_.load(std::memory_order_seq_cst);
     for (Peer& peer : peers_) {
       if (peer.is_server_broken) continue;
-      if (peer.asked->HasUnread() || CanSendFrame(peer)) return true;
-      if (peer.active.empty()) continue;
-      peer.outgoing->AskForRoom();
-      if (peer.outgoing->HasRoom()) return true;
+      has_any |= peer.asked->HasUnread();
+      has_any |= !peer.active.empty() && peer.outgoing->HasRoomOrAsks();
     }
-    return false;
+    return has_any;
   };
   while (!stops_.load(std::memory_order_seq_cst)) {
     bool is_busy = false;

@@ -62,11 +62,11 @@ class HostValues {
     engine::IncomingValue value;
     Done done;
   };
-  enum class Room : uint8_t { kUnknown, kReserved, kNone };
+  enum class Room : uint8_t { kUnknown, kBeingReserved, kReserved, kNone };
   struct Peer {
     // Under mutex_: what this rank pulls.
     Room room = Room::kUnknown;
-    std::optional<RingWriter> pulls;
+    std::optional<RingWriter> pulls;         // Once there is room.
     std::deque<engine::FrameHeader> unsent;  // For which there was no room.
     std::map<uint64_t, std::shared_ptr<Pending>> pending;
     // Of the thread that takes values in.
@@ -79,13 +79,15 @@ class HostValues {
     bool is_server_broken = false;
   };
 
-  bool HasRoom(size_t rank, Peer& peer);
+  bool ReserveRing(size_t rank) const;
+  void OpenRing(size_t rank, Peer& peer);
+  void PullElsewhere(size_t rank, Pending& pull);
   void SendPulls(size_t rank, Peer& peer);
 
   void TakeAll();
   bool TakeSome(size_t rank, Peer& peer);
   Status TakeFrame(size_t rank, Peer& peer, size_t record_bytes);
-  bool CanSendPulls(const Peer& peer) const;
+  bool CanSendPulls(Peer& peer);
 
   void AnswerAll();
   bool ReadPulls(size_t rank, Peer& peer);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/environment/clock.h"
+#include "core/environment/log.h"
 
 namespace heddle::cluster {
 namespace {
@@ -21,10 +22,11 @@ constexpr size_t kMostMessages = 8;   // and more until the time below is over.
 constexpr int64_t kTimeOfPeerNs = 500'000;
 // The two shortest of them may differ by this factor, else the machine is at other things.
 constexpr double kSteady = 2;
-constexpr int kPulls = 3;                            // The first one may take memory.
-constexpr int64_t kTimeOfAllNs = 5'000'000;          // No other rank is looked at later.
-constexpr auto kPatience = std::chrono::seconds(1);  // For one answer.
-constexpr RegisterId kRegister = -2;                 // Of no plan.
+constexpr int kPulls = 3;                    // The first one may take memory.
+constexpr int64_t kTimeOfAllNs = 5'000'000;  // No other rank is looked at later.
+// For all answers together. Whoever takes longer is at other things: there are no figures then.
+constexpr auto kPatience = std::chrono::milliseconds(500);
+constexpr RegisterId kRegister = -2;  // Of no plan.
 constexpr int64_t kBytes[] = {16 << 10, 512 << 10};
 // Besides the message: the actors of both ranks act, and one of them may have to be woken.
 constexpr double kTasksNs = 20'000;
@@ -79,7 +81,7 @@ Result<Value> LinkProbe::Published(uint32_t run, RegisterId register_id, uint8_t
 bool LinkProbe::Ask(uint32_t rank, Word word) {
   Say(rank, word, ++asked_);
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, kPatience, [&] { return answered_ == asked_; });
+  return changed_.wait_until(lock, patient_until_, [&] { return answered_ == asked_; });
 }
 
 // One way: half of there and back.
@@ -103,16 +105,18 @@ std::optional<double> LinkProbe::PullNs(uint32_t rank, uint8_t size) {
     arrival->changed.notify_all();
   });
   std::unique_lock lock(arrival->mutex);
-  arrival->changed.wait_for(lock, kPatience, [&] { return arrival->ok.has_value(); });
+  arrival->changed.wait_until(lock, patient_until_, [&] { return arrival->ok.has_value(); });
   if (!arrival->ok.value_or(false)) return std::nullopt;
   return static_cast<double>(SystemClock().MonotonicNs() - begin_ns);
 }
 
 ops::LinkRates LinkProbe::Measure() {
   const int64_t begin_ns = SystemClock().MonotonicNs();
+  patient_until_ = std::chrono::steady_clock::now() + kPatience;
   double message_ns = 0;
   double byte_ns = 0;
   bool is_measured = false;
+  std::optional<uint32_t> silent;
   const uint32_t peers = std::min(ranks_ - 1, kMostPeers);
   for (uint32_t i = 0; i < peers; ++i) {
     const int64_t peer_begin_ns = SystemClock().MonotonicNs();
@@ -129,14 +133,17 @@ ops::LinkRates LinkProbe::Measure() {
       messages_ns.push_back(*ns);
     }
     bool is_answered = messages_ns.size() >= kLeastMessages;
-    for (int pull = 0; pull < kPulls && is_answered; ++pull) {
-      for (const uint8_t size : {0, 1}) {
-        const std::optional<double> ns = PullNs(rank, size);
-        is_answered = is_answered && ns;
-        pull_ns[size] = std::min(pull_ns[size], ns.value_or(pull_ns[size]));
-      }
+    for (int pull = 0; pull < 2 * kPulls && is_answered; ++pull) {
+      const auto size = static_cast<uint8_t>(pull % 2);
+      const std::optional<double> ns = PullNs(rank, size);
+      is_answered = ns.has_value();
+      pull_ns[size] = std::min(pull_ns[size], ns.value_or(pull_ns[size]));
     }
-    (void)Ask(rank, Word::kOver);
+    if (is_answered)
+      is_answered = Ask(rank, Word::kOver);
+    else
+      Say(rank, Word::kOver, ++asked_);  // It comes before all that follows; nobody waits once more.
+    if (!is_answered) silent = rank;
     std::ranges::sort(messages_ns);
     is_measured = is_answered && messages_ns[1] <= kSteady * messages_ns[0] && pull_ns[1] > pull_ns[0];
     if (!is_measured) break;
@@ -145,6 +152,9 @@ ops::LinkRates LinkProbe::Measure() {
   }
   on_over_();
   ops::LinkRates rates;
+  if (silent)
+    HEDDLE_LOG(kInfo, "links are not measured: a worker does not answer", {"worker", *silent},
+               {"waited_ms", (SystemClock().MonotonicNs() - begin_ns) / 1'000'000});
   if (!is_measured) return rates;
   const ops::LinkRates measured = {.bytes_per_ns = PowerOfTwo(1 / byte_ns),
                                    .message_ns = PowerOfTwo(message_ns + kTasksNs),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -26,8 +27,9 @@ class LinkProbe : public actor::LinkHandler {
       : link_(link), served_(served), rank_(rank), ranks_(ranks), on_over_(std::move(on_over)) {}
 
   /// The rates between this rank and some others, the slowest of them, as powers of two: a few messages and
-  /// two values to each, in some milliseconds. The built-in ones where a rank does not answer in time, or the
-  /// machines are at other things meanwhile. Once all ranks are linked, and one rank at a time.
+  /// two values to each, in some milliseconds. The built-in ones where a rank does not answer, which the log
+  /// tells, or the machines are at other things meanwhile: after half a second at the latest. Once all ranks
+  /// are linked, and one rank at a time.
   ops::LinkRates Measure();
 
   void OnMessage(const actor::Message& message) override;
@@ -54,6 +56,7 @@ class LinkProbe : public actor::LinkHandler {
   const std::function<void()> on_over_;
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::chrono::steady_clock::time_point patient_until_;  // Of the thread that measures, as asked_.
   uint32_t asked_ = 0;
   uint32_t answered_ = 0;
   std::optional<Matrix> values_[2];  // That are pulled in a measurement.

@@ -19,6 +19,12 @@ bool RingWriter::HasRoomFor(size_t bytes) const {
 
 bool RingWriter::HasRoom() const { return HasRoomFor(kSizeBytes + ring_.most_record_bytes()); }
 
+bool RingWriter::HasRoomOrAsks() {
+  if (HasRoom()) return true;
+  ring_.positions->wants_room.store(1, std::memory_order_seq_cst);
+  return HasRoom();
+}
+
 bool RingWriter::Append(std::initializer_list<std::string_view> parts) {
   size_t bytes = 0;
   for (const std::string_view part : parts) bytes += part.size();

@@ -12,6 +12,19 @@
 
 // A queue of records in memory that two processes share. One of them writes, the other one reads; neither
 // ever waits, and what one of them leaves there when it is killed is whole.
+//
+// No wake-up is lost. Whoever sleeps at a doorbell (actor/doorbell.h) first announces that, then looks at the
+// ring for the last time; whoever changes the ring first stores the change, then looks at the announcement.
+// All four are sequentially consistent, so they have one order, in which one of the two looks comes last and
+// finds what the other side has stored. There are two such pairs for each ring:
+//
+//   for        the one that sleeps                     the other one
+//   records    reader: bell = 1; HasRecords, HasUnread writer: Publish; Ring(bell)
+//   room       writer: bell = 1; HasRoomOrAsks         reader: Release, which stores `read` and then takes
+//                                                      back `wants_room`; if that was set, Ring(bell)
+//
+// Each request for room is answered once, however little room there is by then. So a writer that wakes and
+// still has too little asks again before it sleeps: HasRoomOrAsks stores the request and looks once more.
 namespace heddle::cluster {
 
 /// Where both are. Lies in the shared memory, on cache lines of its own; all zero at first.
@@ -40,10 +53,10 @@ class RingWriter {
   /// Adds a record of these parts, for the reader to see after Publish. False: there is no room now.
   bool Append(std::initializer_list<std::string_view> parts);
   void Publish() { ring_.positions->written.store(written_, std::memory_order_seq_cst); }
-  /// Asks the reader to ring (RingReader::Release) once there is room again.
-  void AskForRoom() { ring_.positions->wants_room.store(1, std::memory_order_seq_cst); }
   /// Whether a record of any size could be added.
   bool HasRoom() const;
+  /// The same. If not, the reader is asked to ring (RingReader::Release) when it makes room the next time.
+  bool HasRoomOrAsks();
 
  private:
   bool HasRoomFor(size_t bytes) const;

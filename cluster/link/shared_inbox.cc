@@ -16,7 +16,7 @@
 namespace heddle::cluster {
 namespace {
 
-// Nobody can make the memory smaller, and so kill who reads it.
+// With these nobody can change the size of the memory: who reads behind the end of a file is killed.
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 constexpr size_t kPageBytes = 4096;  // Sections begin at multiples, so that each can be mapped alone.
 constexpr size_t kMessageBytes = 64 << 10;
@@ -87,9 +87,12 @@ Result<std::unique_ptr<SharedInbox>> SharedInbox::Create(size_t ranks) {
 Result<std::unique_ptr<SharedInbox>> SharedInbox::Open(const Descriptor& descriptor, size_t ranks,
                                                        size_t writer) {
   std::unique_ptr<SharedInbox> inbox(new SharedInbox(ranks, writer));
+  // The seals first: a size that is looked at before them may change until they are there. Of a file that
+  // cannot be sealed they are -1, which has every bit.
+  const int seals = fcntl(descriptor.get(), F_GET_SEALS);
   struct stat file {};
-  if (fstat(descriptor.get(), &file) != 0 || file.st_size != static_cast<off_t>(inbox->WholeBytes()) ||
-      (fcntl(descriptor.get(), F_GET_SEALS) & kSeals) != kSeals)
+  if (seals < 0 || (seals & kSeals) != kSeals || fstat(descriptor.get(), &file) != 0 ||
+      file.st_size != static_cast<off_t>(inbox->WholeBytes()))
     return DataLoss("a peer offers memory of the wrong kind");
   HEDDLE_RETURN_IF_ERROR(inbox->Map(descriptor.get(), /*sections=*/1));
   return inbox;

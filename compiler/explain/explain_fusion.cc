@@ -113,13 +113,18 @@ class FusionText {
   }
 
   std::string Take() {
-    return (level_ == "cost" ? ToText(options_.constants) + "\n" : "") + (!text_.empty() ? std::move(text_)
-                                                                          : level_ == "distribution"
-                                                                              ? "nothing is distributed\n"
-                                                                              : "nothing is fused\n");
+    return (level_ == "cost" ? RatesText() : "") + (!text_.empty()             ? std::move(text_)
+                                                    : level_ == "distribution" ? "nothing is distributed\n"
+                                                                               : "nothing is fused\n");
   }
 
  private:
+  std::string RatesText() const {
+    const ops::LinkRates& links = options_.constants.links;
+    return ToText(options_.constants) + "\n" +
+           (links.measured ? fmt::format("links {}\n", ToText(links)) : std::string());
+  }
+
   Status AddDistribution(const Block& block, const Graph& graph, const Graph& fused) {
     if (!distribution_of_) return Internal("nobody tells how blocks are distributed");
     HEDDLE_ASSIGN_OR_RETURN(const std::string text, distribution_of_(fused));

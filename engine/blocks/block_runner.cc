@@ -352,6 +352,9 @@ Status BlockRunner::RunObtained(int32_t block, const std::shared_ptr<const Plan>
   HEDDLE_RETURN_IF_ERROR(
       WithinMemory("variables", [&] { return TakeLiveIns(block, *plan, frame, &live_in); }));
   Result<actor::RunResult> result = RunPlan(plan, std::move(live_in));
+  plan_end_ = result.ok()                                   ? PlanEnd::kWell
+              : shared_.runtime().HasFailedElsewhere(lane_) ? PlanEnd::kFailedElsewhere
+                                                            : PlanEnd::kFailed;
   // Of a plan ranks may know different causes, whatever they are elsewhere.
   HEDDLE_RETURN_IF_ERROR(result.status().OnThisRank());
   counts_.Add(plan, result->statistics, calls_);

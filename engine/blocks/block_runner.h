@@ -71,6 +71,10 @@ class BlockRunner : public GraphRunner {
   /// Tells the other ranks that this one has failed, and takes part in no plan any more: those that come to
   /// the next one end with `why`.
   void Leave(const Status& why);
+  /// How the last plan ended. A failure in it is met by every rank; one elsewhere another rank has met
+  /// before, and only that one knows the calls on the way to it.
+  enum class PlanEnd : uint8_t { kWell, kFailed, kFailedElsewhere };
+  PlanEnd plan_end() const { return plan_end_; }
   /// Adds what another runner of the session did to the statistics of this one. Once, at its end.
   void Absorb(const BlockRunner& other);
   PlanCache& plans() { return shared_.plans(); }
@@ -147,6 +151,7 @@ class BlockRunner : public GraphRunner {
   const std::string thread_name_;
   OpenCalls calls_;
   uint32_t runs_ = 0;  // in the lane
+  PlanEnd plan_end_ = PlanEnd::kWell;
 };
 
 }  // namespace heddle::engine

@@ -119,14 +119,26 @@ class RankSession : public Session {
     return OkStatus();
   }
 
-  // Another rank may wait for this one in a plan, so they are told that it comes to none any more. A failure
-  // that every rank has comes on rank 0 as well, perhaps later: rank 0 prints first what comes before it in
-  // the script, and its report is the one that counts. This rank waits for it, which ends with that report,
-  // or with the next decision of a rank 0 that has not failed.
+  // Another rank may wait for this one in a plan, so they are told that it comes to none any more. Rank 0
+  // comes to the failure as well, perhaps later, where every rank has it, or where a plan has failed: it
+  // prints first what comes before it in the script, and its report is the one that counts. This rank waits
+  // for it, which ends with that report, or with the next decision of a rank 0 that has not failed.
   void TellOthers(const Status& status) {
     blocks_.Leave(status);
-    if (status.is_on_every_rank() && options_.rank != 0 && environment_.control != nullptr)
-      (void)environment_.control->Receive();
+    if (options_.ranks == 1 || environment_.control == nullptr) return;
+    const bool is_elsewhere = blocks_.plan_end() == BlockRunner::PlanEnd::kFailedElsewhere;
+    if (is_elsewhere) return WaitForReport();
+    const bool comes_on_rank_0 =
+        status.is_on_every_rank() || blocks_.plan_end() == BlockRunner::PlanEnd::kFailed;
+    if (comes_on_rank_0 && options_.rank != 0) (void)environment_.control->Receive();
+  }
+
+  // Another rank has failed before. Its report, which tells the calls on the way there, ends the waiting of
+  // all others; it may wait itself until rank 0 has been there.
+  void WaitForReport() {
+    if (options_.rank == 0) (void)blocks_.plans().Compare(blocks_.guard());
+    while (environment_.control->Receive().ok()) {
+    }
   }
 
   void Finish(int64_t elapsed_ns) {

@@ -52,10 +52,9 @@ double NanosecondsOf(const Cost& cost, const MachineConstants& constants) {
 
 std::string ToText(const MachineConstants& constants) {
   return fmt::format(
-      "{} constants: read {:.3g} GB/s, write {:.3g} GB/s, compute {:.3g} G/s, broadcast {:.3g} GB/s, "
-      "{:.3g} us an operator",
+      "{} constants: read {:.3g} GB/s, write {:.3g} GB/s, compute {:.3g} G/s, {:.3g} us an operator",
       constants.measured ? "measured" : "built-in", constants.read_bytes_per_ns, constants.write_bytes_per_ns,
-      constants.work_per_ns, constants.links.bytes_per_ns, constants.operator_ns / 1e3);
+      constants.work_per_ns, constants.operator_ns / 1e3);
 }
 
 std::string ToText(const LinkRates& links) {

@@ -2,15 +2,18 @@
 // Long kernels run on the device while the thread of their stream goes on with everything else.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <thread>
 
 #include "actor/device_worker.h"
 #include "actor/dispatcher.h"
 #include "actor/in_process_link.h"
 #include "actor/launch_estimate.h"
 #include "actor/runtime.h"
+#include "core/environment/progress_board.h"
 #include "tests/simulation/plan_writer.h"
 #include "tests/unit/actor/test_kernels.h"
 
@@ -113,6 +116,36 @@ TEST_F(LaunchTest, OtherActsOfTheThreadGoOn) {
   EXPECT_EQ(result->live_out.at("z").scalar(), Scalar(3.0));
   EXPECT_EQ(result->statistics[1].acts, 1);
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(Run().ok());
+}
+
+// Short acts beside the one on the device do not hide it.
+TEST_F(LaunchTest, ProgressTellsTheStatementOfTheLongAct) {
+  ProgressBoard board;
+  const SourcePosition statement = {.file = "test.dml", .line = 1, .column = 1};
+  board.Enter(statement);
+  std::atomic<bool> has_begun{false};
+  int32_t shown = 0;
+  kernels_.Set("long", [&](const ops::KernelCall&) {
+    has_begun = true;
+    return gate_.Pass();
+  });
+  kernels_.Set("brief", [&](const ops::KernelCall&) -> Result<Value> {
+    while (!has_begun) std::this_thread::yield();
+    return Value(3.0);
+  });
+  kernels_.Set("second", [&](const ops::KernelCall&) -> Result<Value> {
+    shown = board.Read().line;
+    gate_.Open();
+    return Value(4.0);
+  });
+  AddPair(kSecondNs);
+  Add(TaskKind::kSink, "m", {writer_.Output(Add(TaskKind::kCompute, "second", {x_}))});
+  for (NodeId id = 0; id < writer_.graph().size(); ++id)
+    writer_.graph()[id].position = {.file = "test.dml", .line = 10 + id, .column = 1};
+  runtime_ = Runtime::Create({.threads = 1, .progress = &board}, kernels_, context_, nullptr);
+  ASSERT_TRUE(Run().ok());
+  EXPECT_EQ(shown, 11);
+  board.Close();
 }
 
 TEST_F(LaunchTest, KernelsThatNeedTheDeviceQueueForItInOrder) {

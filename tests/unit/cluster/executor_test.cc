@@ -178,6 +178,20 @@ TEST(ExecutorTest, AStoppedExecutorIsFoundAndTheOthersGo) {
   EXPECT_TRUE(Children().empty());
 }
 
+// Worker 1 stops before worker 0 fails, so that it does not end by itself and is killed some seconds later.
+TEST(ExecutorTest, WhoIsKilledBehindAFaultIsNotItsCause) {
+  engine::RunSurroundings surroundings;
+  surroundings.directory = testing::TempDir();
+  surroundings.print = [&](std::string_view) { kill(Children()[1], SIGSTOP); };
+  const Program program = engine::CompileOrDie(
+      "print(\"started\")\nX = rand(rows=1000, cols=5, seed=1)\ns = 0\n"
+      "for (i in 1:3000000) { s = s + i }\nif (s > 1) { stop(\"a fault\") }\nprint(sum(X))");
+  const engine::RunOutcome outcome = RunOnLocalProcesses(program, engine::SplitOver(2), surroundings);
+  EXPECT_EQ(outcome.status.code(), StatusCode::kAborted) << outcome.status.ToString();
+  EXPECT_EQ(outcome.status.message(), "a fault");
+  EXPECT_TRUE(Children().empty());
+}
+
 TEST(ExecutorTest, AnExecutorThatComputesForLongIsNotStuck) {
   engine::RunSurroundings surroundings;
   surroundings.directory = testing::TempDir();

@@ -3,18 +3,23 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cluster/link/host_socket.h"
 #include "ops/io/checksums/sha256.h"
+#include "tests/unit/cluster/trapped_call.h"
 
 namespace heddle::cluster {
 namespace {
@@ -51,7 +56,7 @@ size_t OpenDescriptors() {
   return count;
 }
 
-// Whether the other end says something before it closes.
+// Whether the other end has said something, or does so before it closes.
 bool IsAnswered(const Descriptor& socket) {
   std::string said;
   Descriptor inbox;
@@ -113,14 +118,80 @@ TEST(HostPeersTest, AStrangerWhoFoundTheSocketGetsNothing) {
   EXPECT_EQ(first->inbox(1), nullptr);
 }
 
-TEST(HostPeersTest, WhoSaysNothingHoldsNobodyUpForLong) {
+// Whether the other end still holds the connection.
+bool IsOpen(const Descriptor& socket) {
+  pollfd polled = {socket.get(), POLLIN, 0};
+  return poll(&polled, 1, 0) == 0;
+}
+
+// Silent from the beginning, and behind a question that was answered. A machine that stands still for two
+// seconds says nothing.
+TEST(HostPeersTest, WhoSaysNothingHoldsNobodyUp) {
+  bool is_shown = false;
+  for (int attempt = 0; attempt < 10 && !is_shown; ++attempt) {
+    const auto first = *HostPeers::Listen(HelloOf(0));
+    const auto memory = *SharedInbox::Create(3);
+    const Descriptor silent = ConnectOnHost(NameOf(0));
+    const Descriptor half_silent = ConnectOnHost(NameOf(0));
+    ASSERT_TRUE(silent.ok() && half_silent.ok());
+    ASSERT_TRUE(SendPacket(half_silent, Question(2, 0), memory->descriptor()));
+    EXPECT_TRUE(IsAnswered(half_silent));
+    const auto second = *HostPeers::Listen(HelloOf(1));
+    second->FindPeers();
+    EXPECT_TRUE(first->Reaches(1));
+    is_shown = IsOpen(silent) && IsOpen(half_silent);
+  }
+  EXPECT_TRUE(is_shown) << "the silent ones had to go first";
+}
+
+TEST(HostPeersTest, WhoSaysNothingIsLetGo) {
   const auto first = *HostPeers::Listen(HelloOf(0));
   const Descriptor silent = ConnectOnHost(NameOf(0));
-  ASSERT_TRUE(silent.ok());
-  EXPECT_FALSE(IsAnswered(silent));
-  const auto second = *HostPeers::Listen(HelloOf(1));
-  second->FindPeers();
-  EXPECT_TRUE(first->Reaches(1));
+  pollfd polled = {silent.get(), POLLIN, 0};
+  EXPECT_EQ(poll(&polled, 1, 60'000), 1) << "it is closed";
+}
+
+std::atomic<int> accepts{0};
+
+// Want of descriptors, and callers that have gone again, are over some time.
+TEST(HostPeersDeathTest, ASystemThatRefusesCallersForAWhileIsAskedAgain) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        TrapCall(SYS_accept4, [](const std::array<int64_t, 3>& arguments) -> int64_t {
+          constexpr int kRefusals[] = {EMFILE, ECONNABORTED, ENFILE, EINTR, ENOMEM, ENOBUFS, EPROTO};
+          if (const int i = accepts.fetch_add(1); i < static_cast<int>(std::size(kRefusals)))
+            return -kRefusals[i];
+          const int64_t accepted = syscall(SYS_accept, arguments[0], nullptr, nullptr);
+          return accepted >= 0 ? accepted : -errno;
+        });
+        const auto first = *HostPeers::Listen(HelloOf(0));
+        const auto second = *HostPeers::Listen(HelloOf(1));
+        second->FindPeers();
+        _exit(first->Reaches(1) && second->Reaches(0) && accepts > 7 ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+// Rank 2 asks two ranks, of which one has stopped.
+TEST(HostPeersTest, AFrozenPeerHoldsUpNoOther) {
+  bool is_shown = false;
+  for (int attempt = 0; attempt < 10 && !is_shown; ++attempt) {
+    const Descriptor frozen = ListenOnHost(NameOf(0));
+    ASSERT_TRUE(frozen.ok());
+    const auto second = *HostPeers::Listen(HelloOf(1));
+    const auto third = *HostPeers::Listen(HelloOf(2));
+    std::future<void> finding = std::async(std::launch::async, [&] { third->FindPeers(); });
+    while (!second->Reaches(2)) std::this_thread::yield();
+    const Descriptor asked = AcceptOnHost(frozen);
+    ASSERT_TRUE(asked.ok());
+    EXPECT_TRUE(IsAnswered(asked)) << "its question is there";
+    is_shown = IsOpen(asked);
+    finding.get();
+    EXPECT_TRUE(third->Reaches(1));
+    EXPECT_FALSE(third->Reaches(0));
+  }
+  EXPECT_TRUE(is_shown) << "the frozen one was given up first";
 }
 
 // It would be asked for values that it cannot send.
@@ -187,11 +258,20 @@ TEST(SharedInboxTest, MemoryOfAnotherKindIsRefused) {
   const Descriptor zeros(::open("/dev/zero", O_RDWR | O_CLOEXEC));
   EXPECT_FALSE(open(zeros.get(), 3).ok());
   EXPECT_FALSE(open(-1, 3).ok());
+  // Of the right size, but a peer could make it smaller, and so kill who reads it.
+  const auto bytes =
+      static_cast<off_t>(std::filesystem::file_size(fmt::format("/proc/self/fd/{}", of_three->descriptor())));
   const Descriptor unsealed(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  ASSERT_EQ(ftruncate(unsealed.get(),
-                      std::filesystem::file_size(fmt::format("/proc/self/fd/{}", of_three->descriptor()))),
-            0);
-  EXPECT_EQ(open(unsealed.get(), 3).message(), "a peer offers memory of the wrong kind");
+  const Descriptor for_ever_unsealed(memfd_create("test", MFD_CLOEXEC));
+  const Descriptor without_shrink(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  std::string path = testing::TempDir() + "shared_inbox_XXXXXX";
+  const Descriptor file(mkstemp(path.data()));
+  std::filesystem::remove(path);
+  for (const Descriptor* memory : {&unsealed, &for_ever_unsealed, &without_shrink, &file})
+    ASSERT_EQ(ftruncate(memory->get(), bytes), 0);
+  ASSERT_EQ(fcntl(without_shrink.get(), F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SEAL), 0);
+  for (const Descriptor* memory : {&unsealed, &for_ever_unsealed, &without_shrink, &file})
+    EXPECT_EQ(open(memory->get(), 3).message(), "a peer offers memory of the wrong kind");
 }
 
 TEST(SharedInboxTest, NobodyCanShrinkIt) {

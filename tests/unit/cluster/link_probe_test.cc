@@ -9,12 +9,14 @@
 #include <future>
 
 #include "cluster/link/link_agreement.h"
+#include "core/environment/log.h"
 #include "tests/support/process.h"
 #include "tests/unit/cluster/linked_ranks.h"
 
 namespace heddle::cluster {
 namespace {
 
+using testing_support::ReadText;
 using testing_support::TemporaryFolder;
 
 bool IsPowerOfTwo(double rate) { return std::exp2(std::round(std::log2(rate))) == rate; }
@@ -149,11 +151,38 @@ class SilentLink : public actor::Link {
   void Pull(uint32_t, uint32_t, RegisterId, uint8_t, std::function<void(Result<Value>)>) override {}
 };
 
-TEST(LinkProbeTest, WhoDoesNotAnswerIsTakenForAnyLink) {
-  SilentLink link;
+// A rank that answers messages, and hands out no value.
+class LinkWithoutValues : public DirectLink {
+ public:
+  LinkWithoutValues() : DirectLink(std::chrono::nanoseconds(0)) {}
+  void Pull(uint32_t, uint32_t, RegisterId, uint8_t, std::function<void(Result<Value>)>) override {}
+};
+
+// The machine may stand still meanwhile: the shortest of some attempts counts.
+TEST(LinkProbeTest, WhoDoesNotAnswerIsTakenForAnyLinkAndNobodyWaitsForLong) {
+  SilentLink silent;
   FakeRuntime runtime;
-  LinkProbe probe(link, runtime, 0, 100, [] {});
-  EXPECT_EQ(probe.Measure(), ops::LinkRates());
+  LinkWithoutValues there;
+  DirectLink back(std::chrono::nanoseconds(0));
+  LinkProbe without_answers(silent, runtime, 0, 100, [] {});
+  LinkProbe without_values(there, runtime, 0, 2, [] {});
+  LinkProbe peer(back, runtime, 1, 2, [] {});
+  there.other = &peer;
+  back.other = &without_values;
+  for (LinkProbe* probe : {&without_answers, &without_values}) {
+    const TemporaryFolder folder;
+    const std::string log = folder.path() + "/log";
+    ASSERT_TRUE(ConfigureLog({.level = LogLevel::kInfo, .standard_error = false, .file = log}).ok());
+    auto least = std::chrono::steady_clock::duration::max();
+    for (int attempt = 0; attempt < 10 && least > std::chrono::milliseconds(700); ++attempt) {
+      const auto begin = std::chrono::steady_clock::now();
+      EXPECT_EQ(probe->Measure(), ops::LinkRates());
+      least = std::min(least, std::chrono::steady_clock::now() - begin);
+    }
+    ASSERT_TRUE(ConfigureLog({}).ok());
+    EXPECT_LT(least, std::chrono::milliseconds(700));
+    EXPECT_NE(ReadText(log).find("links are not measured: a worker does not answer"), std::string::npos);
+  }
 }
 
 TEST(LinkProbeTest, TheKeyNamesTheMachinesAndNotTheirPorts) {

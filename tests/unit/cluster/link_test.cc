@@ -74,6 +74,8 @@ TEST(GrpcLinkTest, TheThreadThatWaitsTakesMessagesOfPeersOnItsMachineItself) {
   if (mailbox.Wait(0, 1'000'000, &inbox)) inbox.Deliver();
   EXPECT_EQ(links.runtime(1).WaitForMessages(1).size(), 1u);
   EXPECT_EQ(links[1].TakeArrived(0, 0, 5, 0)->scalar(), Scalar(2.5));
+  EXPECT_GT(links[1].statistics().bytes_shared, 0);
+  EXPECT_EQ(links[1].statistics().bytes_shared, links[1].statistics().bytes_received);
   inbox.End();
   EXPECT_TRUE(inbox.Begin());
   inbox.End();

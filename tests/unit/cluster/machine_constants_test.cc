@@ -335,11 +335,17 @@ TEST(ConstantsOfAJobTest, ComeBackInStatistics) {
   EXPECT_NE(engine::ToText({statistics, statistics})
                 .find("Recursion " + statistics.recursions[0] + "\nRecursion f by levels: 6 times\n"),
             std::string::npos);
-  EXPECT_NE(engine::ToText({statistics})
-                .find("Plans chosen by measured constants: read 33.3 GB/s, write 14.3 GB/s, "
-                      "compute 1.11 G/s, broadcast 1.43 GB/s, 0.333 us an operator\n"),
-            std::string::npos)
-      << engine::ToText({statistics});
+  // The rates of the links are told once, where there are links.
+  const std::string constants =
+      "Plans chosen by measured constants: read 33.3 GB/s, write 14.3 GB/s, compute 1.11 G/s, "
+      "0.333 us an operator\n";
+  const std::string links = "Links between workers, " + ops::ToText(Odd().links) + "\n";
+  statistics.ranks = 1;
+  const std::string of_one = engine::ToText({statistics});
+  EXPECT_NE(of_one.find(constants + "Operator"), std::string::npos) << of_one;
+  statistics.ranks = 2;
+  const std::string of_two = engine::ToText({statistics, statistics});
+  EXPECT_NE(of_two.find(constants + links + "Operator"), std::string::npos) << of_two;
 }
 
 TEST(ConstantsOfAJobTest, ASessionUsesThoseOfItsOptionsOrTheBuiltInOnes) {

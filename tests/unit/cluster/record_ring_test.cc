@@ -44,14 +44,30 @@ TEST(RecordRingTest, AFullRingTakesNothingMoreUntilItsReaderGoesOn) {
   while (ring.writer.Append({sent})) ++records;
   EXPECT_EQ(records, kRingBytes / 1004);
   ring.writer.Publish();
-  ring.writer.AskForRoom();
-  EXPECT_FALSE(ring.writer.HasRoom());
+  EXPECT_FALSE(ring.writer.HasRoomOrAsks());
   std::string record;
   for (size_t i = 0; i < records; ++i) ASSERT_TRUE(*ring.reader.Next(&record));
   EXPECT_FALSE(ring.writer.Append({sent}));
   EXPECT_TRUE(ring.reader.Release()) << "the writer is to be told";
   EXPECT_TRUE(ring.writer.HasRoom());
   EXPECT_TRUE(ring.writer.Append({sent}));
+}
+
+// A request is answered once, by any room; a writer that needs more asks again.
+TEST(RecordRingTest, AWriterThatAsksAgainIsToldAgain) {
+  Ring ring;
+  const std::string sent(1000, 'x');
+  while (ring.writer.Append({sent})) {
+  }
+  ring.writer.Publish();
+  std::string record;
+  size_t read = 0;
+  for (; !ring.writer.HasRoomOrAsks(); ++read) {
+    ASSERT_TRUE(*ring.reader.Next(&record));
+    EXPECT_TRUE(ring.reader.Release()) << "after " << read << " records";
+    EXPECT_FALSE(ring.reader.Release()) << "it has been told";
+  }
+  EXPECT_GT(read, 1u);
 }
 
 TEST(RecordRingTest, PartsAreReadInPlaceAndRoomIsGivenBackLater) {

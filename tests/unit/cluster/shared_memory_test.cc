@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,6 +15,7 @@
 #include "cluster/link/host_values.h"
 #include "core/memory/memory_budget.h"
 #include "tests/unit/cluster/linked_ranks.h"
+#include "tests/unit/cluster/trapped_call.h"
 
 namespace heddle::cluster {
 namespace {
@@ -99,20 +97,6 @@ TEST(SharedMemoryTest, ALargeValueHoldsUpNoSmallOne) {
 
 // --- where the system has no memory to share ---
 
-// Makes a system call of this thread, and of those that it starts, fail from now on.
-void Refuse(int call, int error) {
-  sock_filter filter[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(call), 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<uint32_t>(error)),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const sock_fprog program = {.len = std::size(filter), .filter = filter};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-    _exit(3);
-}
-
 // In a process of its own: all values arrive, none through shared memory.
 [[noreturn]] void PullAllElsewhere() {
   const int64_t shared = PullAll({true, true});
@@ -128,7 +112,7 @@ using WithoutSharedMemoryDeathTest = WithoutSharedMemoryTest;
 TEST_F(WithoutSharedMemoryDeathTest, ASandboxRefusesTheMemory) {
   EXPECT_EXIT(
       {
-        Refuse(SYS_memfd_create, EPERM);
+        RefuseCall(SYS_memfd_create, EPERM);
         PullAllElsewhere();
       },
       testing::ExitedWithCode(0), "");
@@ -137,7 +121,7 @@ TEST_F(WithoutSharedMemoryDeathTest, ASandboxRefusesTheMemory) {
 TEST_F(WithoutSharedMemoryDeathTest, TheMachineHasNoneLeft) {
   EXPECT_EXIT(
       {
-        Refuse(SYS_fallocate, ENOSPC);
+        RefuseCall(SYS_fallocate, ENOSPC);
         PullAllElsewhere();
       },
       testing::ExitedWithCode(0), "");
@@ -295,6 +279,31 @@ TEST(HostValuesTest, WhatIsPendingFailsWithTheLinkAndWhatFollowsToo) {
   EXPECT_EQ(MessageOf(ends.Pull()), "worker 1 was lost");
 }
 
+std::atomic<bool> kernel_clears{false};
+std::atomic<bool> kernel_may_end{false};
+
+// The first pull takes the memory of the ring, which the kernel clears. Others need not wait for that.
+TEST_F(WithoutSharedMemoryDeathTest, NobodyWaitsWhileTheKernelClearsARing) {
+  EXPECT_EXIT(
+      {
+        Ends ends;
+        TrapCall(SYS_fallocate, [](const std::array<int64_t, 3>&) -> int64_t {
+          kernel_clears = true;
+          while (!kernel_may_end) usleep(100);
+          return -ENOSPC;
+        });
+        auto first = std::async(std::launch::async, [&] { return MessageOf(ends.Pull()); });
+        while (!kernel_clears) std::this_thread::yield();
+        auto second = std::async(std::launch::async, [&] { return ends.Pull(); });
+        if (second.wait_for(std::chrono::seconds(20)) != std::future_status::ready) _exit(1);
+        kernel_may_end = true;
+        if (first.get() != "elsewhere" || MessageOf(second.get()) != "elsewhere") _exit(2);
+        HostValues::Done done = [](const Result<Value>&) {};
+        _exit(ends.values.Pull(1, 1, 1, 0, &done) ? 4 : 0);  // There is no ring: not even tried again.
+      },
+      testing::ExitedWithCode(0), "");
+}
+
 TEST(HostValuesTest, MorePullsThanTheRingHasRoomForAllArrive) {
   Links links(2);
   for (const Status& status : links.Connect()) ASSERT_TRUE(status.ok()) << status.ToString();
@@ -382,17 +391,27 @@ TEST(HostValuesTest, NonsenseOfAPeerThatAnswersIsNotRead) {
   EXPECT_EQ(ends.WhyBroken(), "a peer wrote nonsense into memory that it shares with this executor");
 }
 
+// What the peer says of other values is read on, and answers pulls.
 TEST(HostValuesTest, FramesOfAValueThatCannotBeEndItsPullAlone) {
   Ends ends;
-  std::future<Result<Value>> pulled = ends.Pull();
+  std::future<Result<Value>> first = ends.Pull();
+  std::future<Result<Value>> second = ends.Pull();
   ends.SayFrame(FrameOf(BeginHeader(3), "abc"));
-  EXPECT_NE(MessageOf(std::move(pulled)), "");
+  EXPECT_EQ(MessageOf(std::move(first)), "a frame of a value is cut off");
+  ends.SayFrame(FrameOf(BeginHeader(3), "abc"));  // Of a pull that is over,
   engine::FrameHeader unknown = BeginHeader(3);
-  unknown.request = 77;
+  unknown.request = 77;  // and of one that never was.
   ends.SayFrame(FrameOf(unknown, "abc"));
-  std::future<Result<Value>> next = ends.Pull();
-  ends.values.Fail(Unavailable("the test is over"));
-  EXPECT_EQ(MessageOf(std::move(next)), "the test is over");
+  engine::OutgoingValue value(/*request=*/2, Value(Scalar(std::string("the second"))), /*piece_bytes=*/4);
+  for (std::optional<engine::OutgoingFrame> frame; (frame = value.Next()).has_value();) {
+    const char* const payload =
+        frame->payload != nullptr ? static_cast<const char*>(frame->payload) : frame->owned.data();
+    ends.SayFrame(FrameOf(frame->header, std::string(payload, frame->header.size)));
+  }
+  const Result<Value> pulled = second.get();
+  ASSERT_TRUE(pulled.ok()) << pulled.status().ToString();
+  EXPECT_EQ(pulled->scalar().AsString(), "the second");
+  // Its frames came last: what was wrong before has been read.
   EXPECT_EQ(ends.broken.get_future().wait_for(std::chrono::seconds(0)), std::future_status::timeout);
 }
 

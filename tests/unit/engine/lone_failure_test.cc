@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
+#include "compiler/compile.h"
 #include "core/memory/block_pool.h"
 #include "core/memory/counted_heap.h"
 #include "core/memory/memory_budget.h"
@@ -50,6 +53,60 @@ TEST(LoneFailureTest, ReachesRanksThatWaitAnywhere) {
 // Should a failure say of itself that every rank has it, and they have not: nobody waits for ever.
 TEST(LoneFailureTest, WhoIsWrongAboutTheOthersDoesNotWaitForThem) {
   for (const size_t rank : {0u, 1u}) ExpectTheFaultOfOneRank(rank, Aborted("stop").OnEveryRank());
+}
+
+// Blocks that call a function of their own: the calls are those of the rank that fails, whatever the others
+// are at when they hear of it.
+TEST(LoneFailureTest, TellsTheCallsOfTheRankThatFailed) {
+  compiler::CompileOptions compile;
+  compile.script = "test.dml";
+  compile.disabled_passes = {"inline-functions"};
+  compiler::Diagnostics diagnostics;
+  const Result<Program> program = compiler::CompileScript(
+      "inner = function(matrix[double] X, int i) return (double y) {\n  y = sum(X * i)\n  print(y > i)\n}\n"
+      "outer = function(matrix[double] X, int i) return (double y) {\n  y = inner(X, i) + 1\n}\n"
+      "X = rand(rows=300, cols=3, seed=1)\ns = 0\n"
+      "for (i in 1:2) {\n  s = s + outer(X, i) + inner(X, i + 1)\n  s = s + sum(X - i)\n}\nprint(s > 0)",
+      compile, &diagnostics);
+  ASSERT_TRUE(program.ok()) << program.status().ToString();
+  Stretch whole;
+  ASSERT_TRUE(RunProgram(*program, SplitOver(3), &whole).status.ok());
+  const Status fault = ResourceExhausted("no memory").At({"test.dml", 1, 1});
+  size_t most_calls = 0;
+  for (int64_t at = 0; at < whole.blocks; ++at) {
+    std::vector<std::string> notes;
+    for (const size_t failing : {0u, 1u, 2u}) {
+      SCOPED_TRACE(testing::Message() << "rank " << failing << " fails before block " << at);
+      Stretch stretch;
+      stretch.fault = [&](size_t rank, int64_t block) {
+        return rank == failing && block == at ? fault : OkStatus();
+      };
+      const Status status = RunProgram(*program, SplitOver(3), &stretch).status;
+      EXPECT_EQ(status.message(), fault.message());
+      if (failing == 0) notes = status.notes();
+      EXPECT_EQ(status.notes(), notes);
+    }
+    most_calls = std::max(most_calls, notes.size());
+  }
+  EXPECT_EQ(most_calls, 2u);
+}
+
+// Rank 1, which prints nothing, is in the plan of the fourth round long before rank 0, which still prints
+// what comes before it: it takes its time between two blocks, in which a rank that did not wait for it would
+// end it.
+TEST(LoneFailureTest, APlanThatFailsEndsTheScriptBehindWhatComesBeforeIt) {
+  const Program program = CompileOrDie(
+      "X = rand(rows=3, cols=2, seed=1)\nfor (i in 1:5) {\n  for (j in 1:2) {\n    print(i * 10 + j)\n  }\n"
+      "  print(as.scalar(X[i, 1]) > 0)\n}");
+  Stretch stretch;
+  stretch.fault = [&](size_t rank, int64_t) {
+    if (rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return OkStatus();
+  };
+  const ScriptOutcome outcome = RunProgram(program, SplitOver(2), &stretch);
+  EXPECT_EQ(outcome.status.message(), "index [4,1] is out of range for a 3x2 matrix");
+  EXPECT_EQ(outcome.status.position().line, 6);
+  EXPECT_EQ(outcome.output, "11\n12\nTRUE\n21\n22\nTRUE\n31\n32\nTRUE\n41\n42\n");
 }
 
 // The plan of the loop is there since its first round: rank 0 has nothing more to say before it waits.
