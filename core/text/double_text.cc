@@ -114,6 +114,15 @@ struct Digits {
   return out + std::max(digits.count, exponent + 2) + 1;
 }
 
+// How many bytes WriteLayout() writes.
+int LengthOfLayout(int count, int exponent) {
+  if (exponent >= 7 || exponent < -3) {
+    const int size = std::abs(exponent);
+    return 1 + std::max(count, 2) + 1 + (exponent < 0) + 1 + (size >= 10) + (size >= 100);
+  }
+  return exponent < 0 ? 1 - exponent + count : std::max(count, exponent + 2) + 1;
+}
+
 Digits DigitsOf(double x) {
   auto [digits, exponent] = ShortestDecimal(x);
   constexpr uint64_t kFirst = 10'000'000'000'000'000;  // The value of the first of 17 digits.
@@ -199,6 +208,30 @@ char* WriteSingle(float x, char* out) {
   if (WriteSimple(&wide, &out)) return out;
   char text[40];
   return WriteLayout(DigitsIn(ToScientific(std::abs(x), text)), out);
+}
+
+int64_t LengthOfDouble(double x) {
+  char text[kNumberRoom];
+  char* end = text;
+  if (WriteSimple(&x, &end)) return end - text;
+  const int64_t sign = end - text;
+  if (x < kTwoDigitsBelow) {
+    const Digits digits = TinyDigitsOf(x);
+    return sign + LengthOfLayout(digits.count, digits.exponent);
+  }
+  const auto [digits, exponent] = ShortestDecimal(x);
+  constexpr uint64_t kFifteenDigits = 100'000'000'000'000;
+  if (digits % 10 != 0 && digits >= kFifteenDigits) {  // Those of most numbers that need many.
+    const int count = 15 + (digits >= 10 * kFifteenDigits) + (digits >= 100 * kFifteenDigits);
+    return sign + LengthOfLayout(count, exponent + count - 1);
+  }
+  const Digits all = DigitsOf(x);
+  return sign + LengthOfLayout(all.count, all.exponent);
+}
+
+int64_t LengthOfSingle(float x) {
+  char text[kNumberRoom];
+  return WriteSingle(x, text) - text;
 }
 
 void AppendDouble(double x, std::string* out) {

@@ -13,6 +13,7 @@
 #include "engine/session/planning.h"
 #include "engine/variables/live_in.h"
 #include "ops/base/operator.h"
+#include "ops/io/formats/read_stages.h"
 #include "scheduler/schedule.h"
 
 namespace heddle::engine {
@@ -160,6 +161,9 @@ Result<BlockPart> BlockCompiler::NextPart(int32_t block, Graph rest, const Varia
   const compiler::LiveIns live_in = LiveInsOf(rest, frame);
   compiler::InferOutcome inferred =
       compiler::InferShapes(std::move(rest), live_in, files_, nullptr, options_.element_type, &look.waiting);
+  if (options_.ranks > 1 && files_ != nullptr)
+    MarkSendingReads(inferred.values, options_.ranks, options_.min_distributed_bytes, options_.memory_bytes,
+                     *files_, &inferred.graph);
   BlockPart result;
   result.complete = inferred.complete;
   result.error = inferred.error;
@@ -193,6 +197,8 @@ uint64_t BlockCompiler::KeyOf(uint64_t history, const Graph& graph, const Variab
   for (const Node& node : graph.nodes) {
     hash = FoldInfo(hash, node.info);
     for (const ValueInfo& result : node.results) hash = FoldInfo(hash, result);
+    if (ops::HasRole(node, ops::Role::kRead) && ops::SendsCells(node))
+      hash = FoldHash(hash, ops::kSendsCells);
     if (!node.Is("variable")) continue;
     const Variable* variable = frame.Find(node.Text("name"));
     hash = FoldHash(FoldDistribution(hash, variable->distribution), uint64_t{variable->is_panels});

@@ -9,8 +9,10 @@
 
 #include "compiler/optimize/static/written_files.h"
 #include "ops/base/operator.h"
+#include "ops/base/split.h"
 #include "ops/io/files/files.h"
 #include "ops/io/formats/file_format.h"
+#include "ops/io/formats/read_stages.h"
 #include "ops/io/formats/shared_look.h"
 
 namespace heddle::engine {
@@ -126,6 +128,19 @@ void FindSharedLooks(const Graph& graph, int64_t min_distributed_bytes, ops::Fil
     return !options.ok() || !options->format || !ops::CanShareLook(*options) ||
            ops::IsSummarized(*options, files);
   });
+}
+
+void MarkSendingReads(const std::vector<std::optional<Scalar>>& values, int32_t ranks,
+                      int64_t min_distributed_bytes, int64_t memory_bytes, ops::Files& files, Graph* graph) {
+  for (Node& node : graph->nodes) {
+    if (!ops::HasRole(node, ops::Role::kRead)) continue;
+    std::erase_if(node.attributes, [](const auto& attribute) { return attribute.first == ops::kSendsCells; });
+    const std::optional<Scalar>& path = values[static_cast<size_t>(node.inputs[0])];
+    if (path && node.info.IsMatrix() &&
+        ops::IsSplit(ops::RowRule::kGenerate, {}, node.info, min_distributed_bytes) &&
+        ops::ShouldSendCells(node, path->ToText(), ranks, memory_bytes, files))
+      node.SetAttribute(ops::kSendsCells, Scalar(true));
+  }
 }
 
 Graph GraphOfSharedLook(const Node& read, const std::string& path, int64_t ranks) {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "compiler/optimize/infer.h"
 #include "core/programs/graph.h"
@@ -37,6 +39,10 @@ FileLook LookAtFiles(const Graph& graph, const compiler::LiveIns& live_in, ops::
 /// Finds FileLook::shared: files of so many bytes whose size is not known and whose format allows it. On rank
 /// 0, which expects the versions of the look.
 void FindSharedLooks(const Graph& graph, int64_t min_distributed_bytes, ops::Files& files, FileLook* look);
+/// Marks the reads that are shared out and that ranks make faster together than each for itself
+/// (ops::ShouldSendCells). `values`: the known scalars of the graph, which is inferred.
+void MarkSendingReads(const std::vector<std::optional<Scalar>>& values, int32_t ranks,
+                      int64_t min_distributed_bytes, int64_t memory_bytes, ops::Files& files, Graph* graph);
 /// The variable that the graph of a shared look assigns. It tells nothing.
 inline constexpr std::string_view kLooked = "%looked";
 /// The graph of one node, which looks at a share of the file of a read on each rank.

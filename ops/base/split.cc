@@ -103,7 +103,9 @@ Sharing SharingOf(const Node& node, std::span<const ValueInfo> inputs,
   } else if (rule == RowRule::kWhole) {
     if (op->staged == nullptr || StagedFormsOf(*op, node, inputs).empty()) return Sharing::kNone;
     sharing = Sharing::kStages;
-    rule = RowRule::kReduce;
+    const bool reads_tables =
+        std::any_of(inputs.begin(), inputs.end(), [](const ValueInfo& input) { return input.IsTabular(); });
+    rule = reads_tables ? RowRule::kReduce : RowRule::kGenerate;
   }
   std::vector<RowsInput> by_rows;
   for (size_t i = 0; i < inputs.size(); ++i) {

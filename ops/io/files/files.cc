@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "core/text/natural_order.h"
+#include "ops/io/files/descriptor_bytes.h"
 #include "ops/io/files/file_versions.h"
 #include "ops/io/files/folder_parts.h"
 #include "ops/io/files/hidden_names.h"
@@ -74,8 +75,15 @@ class RealFiles : public Files {
     HEDDLE_ASSIGN_OR_RETURN(FilePlace place, paths_.Find(path, Use::kWrite));
     abandoned_.RemoveOnce(place.folder());
     HEDDLE_ASSIGN_OR_RETURN(Replacement replacement, Replacement::Begin(std::move(place), path));
-    HEDDLE_RETURN_IF_ERROR(
-        source([&](std::string_view bytes) { return WriteAll(replacement.fd(), bytes, path); }));
+    int64_t size = 0;
+    EarlyFlush flush;
+    HEDDLE_RETURN_IF_ERROR(source([&](std::string_view bytes) -> Status {
+      const auto count = static_cast<int64_t>(bytes.size());
+      HEDDLE_RETURN_IF_ERROR(WriteBytesAt(replacement.fd(), size, bytes, path));
+      flush.Add(replacement.fd(), size, count);
+      size += count;
+      return OkStatus();
+    }));
     return replacement.Commit(gate_);
   }
 
@@ -103,16 +111,6 @@ class RealFiles : public Files {
   Status Look(const std::string& path, struct stat* status) const {
     HEDDLE_ASSIGN_OR_RETURN(const FilePlace place, paths_.Find(path, Use::kLook));
     return place.Look(status) ? OkStatus() : FileError("read", path);
-  }
-
-  static Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
-    while (!bytes.empty()) {
-      const ssize_t written = write(fd, bytes.data(), std::min<size_t>(bytes.size(), 1u << 30));
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return FileError("write", path);
-      bytes.remove_prefix(static_cast<size_t>(written));
-    }
-    return OkStatus();
   }
 
   Result<std::unique_ptr<InputFile>> OpenAt(const std::string& path, const FilePlace& place) {

@@ -93,7 +93,8 @@ bool FolderReplacement::TakePlace() const {
   if (errno == ENOENT) return renameat(folder, name_.c_str(), folder, place_.name()) == 0;
   if (!CannotExchange(errno)) return false;
   // A file system that cannot exchange two names: the old content steps aside, and back if that is all.
-  const std::string aside = NewHiddenName();
+  // AbandonedParts knows no such name: should the process be killed here, the old content stays there.
+  const std::string aside = NewHiddenName() + ".old";
   if (renameat(folder, place_.name(), folder, aside.c_str()) != 0 && errno != ENOENT) return false;
   if (renameat(folder, name_.c_str(), folder, place_.name()) == 0) {
     RemoveEntry(folder, aside.c_str());

@@ -20,9 +20,9 @@ namespace heddle::ops {
 std::string NewHiddenName();
 bool IsHiddenName(std::string_view name);
 
-/// Takes the lock of what this process has just made under a hidden name; false when a sweeper was faster.
-/// Who writes holds the lock, so that the lock of what a killed process left is free. A file system without
-/// locks keeps such files.
+/// Takes the lock of what this process has just made under a hidden name; false when AbandonedParts of
+/// another process was faster. A writer holds the lock while it lives, so the lock of what a killed process
+/// has left is free. On a file system without locks such files stay.
 bool LockHidden(int fd);
 
 /// The hidden names of this process, each with the descriptor of its folder, so that a process that ends in
@@ -31,12 +31,14 @@ class HiddenNames {
  public:
   static HiddenNames& OfProcess();
 
-  /// Hears of the path of every name before there is anything of it, and with `is_gone` when nothing is left;
-  /// nullptr: nobody does. For who clears up behind this process, which may be killed.
+  /// Sets the function that is told the path of every name before a file of it is made, and again with
+  /// `is_gone` when no file is left; nullptr: none is told. Another process removes the files with it should
+  /// this one be killed.
   void Tell(std::function<void(const std::string& path, bool is_gone)> listener);
   void Add(int folder, const std::string& name);
   void Remove(int folder, const std::string& name);
-  /// Calls `rename`, which gives the content its place, unless the process is about to end. What it gives.
+  /// Calls `rename`, which gives the content its place, and returns what that returns. Does not return when
+  /// the process is about to end.
   bool TakePlace(const std::function<bool()>& rename);
   /// Removes all of them and keeps the lock: the process is about to end.
   void Abandon();
@@ -58,8 +60,7 @@ void RemoveHidden(const FilePlace& place, const std::string& name);
 /// The same for the path that HiddenNames::Tell() told of a process that has ended. Other paths stay.
 void RemoveHiddenPath(const std::string& path);
 
-/// Removes what writers have left who were killed in the moment in which their new content had a name: its
-/// lock is free then. Thread-safe.
+/// Removes the hidden files of writers that were killed: their locks are free. Thread-safe.
 class AbandonedParts {
  public:
   /// Those of an open folder, the first time that it is named.

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "core/memory/block_pool.h"
-#include "ops/io/files/descriptor_bytes.h"
 #include "ops/io/files/hidden_names.h"
 #include "ops/io/files/replacement.h"
 
@@ -42,18 +41,6 @@ Descriptor NamelessFile(const FilePlace& place) {
 }
 
 }  // namespace
-
-Status WriteBytesAt(int fd, int64_t offset, std::string_view bytes, const std::string& shown) {
-  while (!bytes.empty()) {
-    const ssize_t written =
-        pwrite(fd, bytes.data(), std::min<size_t>(bytes.size(), kMostWritten), static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return FileError("write", shown);
-    bytes.remove_prefix(static_cast<size_t>(written));
-    offset += written;
-  }
-  return OkStatus();
-}
 
 JointBytes::JointBytes(Descriptor file, FilePlace place, std::string shown, std::optional<int64_t> offset)
     : file_(std::move(file)), place_(std::move(place)), shown_(std::move(shown)), offset_(offset) {
@@ -152,6 +139,7 @@ Status JointBytes::WriteBlocks(std::string_view bytes) {
 }
 
 Status JointBytes::WriteAt(int64_t offset, std::string_view first, std::string_view second) {
+  const int64_t begin = offset, count = static_cast<int64_t>(first.size() + second.size());
   if (!first.empty() && !second.empty()) {
     iovec parts[] = {{const_cast<char*>(first.data()), first.size()},
                      {const_cast<char*>(second.data()), std::min<size_t>(second.size(), kMostWritten)}};
@@ -164,7 +152,10 @@ Status JointBytes::WriteAt(int64_t offset, std::string_view first, std::string_v
     first.remove_prefix(std::min(done, first.size()));
   }
   HEDDLE_RETURN_IF_ERROR(WriteBytesAt(file_.get(), offset, first, shown_));
-  return WriteBytesAt(file_.get(), offset + static_cast<int64_t>(first.size()), second, shown_);
+  HEDDLE_RETURN_IF_ERROR(
+      WriteBytesAt(file_.get(), offset + static_cast<int64_t>(first.size()), second, shown_));
+  flush_.Add(file_.get(), begin, count);
+  return OkStatus();
 }
 
 }  // namespace heddle::ops

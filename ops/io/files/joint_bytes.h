@@ -9,6 +9,7 @@
 
 #include "core/environment/descriptor.h"
 #include "ops/io/files/counted_bytes.h"
+#include "ops/io/files/descriptor_bytes.h"
 #include "ops/io/files/script_paths.h"
 
 namespace heddle::ops {
@@ -19,12 +20,12 @@ struct PlacedBytes {
   std::string bytes;
 };
 
-/// What one process gives to a file that several make together: bytes that follow each other in the file.
-/// Where they begin is known at once, or only when all of them are there, as it depends on how much others
-/// have: then they are held, in memory while there is much room and on the disk else.
+/// The part of one process in a file that several processes make together: bytes that follow each other.
+/// Where they begin is known at once, or only later, when the processes before have counted their bytes.
+/// Until then they are held, in memory while it has much room and on the disk otherwise.
 ///
-/// The process itself writes only blocks of the file that nobody else writes to: machines that share a file
-/// system each keep blocks of their own.
+/// The process writes only those blocks of the file to which nobody else writes, because machines that share
+/// a file system keep copies of blocks.
 class JointBytes {
  public:
   /// `file` is open for writing; `place` is of any file of its file system, and messages call it `shown`.
@@ -32,10 +33,14 @@ class JointBytes {
 
   Status Append(std::string_view bytes);
   int64_t size() const { return size_; }
-  /// Writes what is held to where it belongs.
+  /// Whether it is known where they begin.
+  bool is_placed() const { return offset_.has_value(); }
+  /// Whether so many more need no disk to be held.
+  bool HasRoom(int64_t bytes) const { return is_placed() || in_memory_ + bytes <= most_in_memory_; }
+  /// Writes what is held to where it belongs; what is appended behind it goes there at once.
   Status PlaceAt(int64_t offset);
-  /// On disk when this returns, but for the bytes that it gives: those of the first and last block, for who
-  /// finishes the file. The offset is known by now.
+  /// All bytes are on the disk when this returns, except those that it returns: bytes of the first and the
+  /// last block, which whoever finishes the file writes. The offset must be known.
   Result<std::vector<PlacedBytes>> Finish();
 
  private:
@@ -58,14 +63,12 @@ class JointBytes {
   std::optional<int64_t> offset_;  // Of the next byte that is to be written.
   PlacedBytes first_;              // Up to the first block of this process alone.
   std::string block_;              // The beginning of the block that comes next.
+  EarlyFlush flush_;
 
   std::vector<Held> held_;
   int64_t most_in_memory_ = 0;
   int64_t in_memory_ = 0;
   Descriptor on_disk_;  // A file without a name: what is behind that in memory.
 };
-
-/// All of the bytes to an offset of a file. The error names `shown`.
-Status WriteBytesAt(int fd, int64_t offset, std::string_view bytes, const std::string& shown);
 
 }  // namespace heddle::ops

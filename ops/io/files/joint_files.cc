@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "ops/io/files/descriptor_bytes.h"
+
 namespace heddle::ops {
 
 using Use = ScriptPaths::Use;
@@ -92,6 +94,18 @@ Status JointFiles::Finish(const JointFile& file, std::span<const PlacedBytes> by
     HEDDLE_RETURN_IF_ERROR(WriteBytesAt(opened.get(), placed.offset, placed.bytes, file.path));
   return fsync(opened.get()) == 0 && close(opened.Release()) == 0 ? OkStatus()
                                                                   : FileError("write", file.path);
+}
+
+void JointFiles::Abandon(const std::string& hidden) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(held_, [&](const auto& held) { return held.first.first == hidden; });
+  files_.erase(hidden);
+  folders_.erase(hidden);
+  std::erase_if(known_, [&](const Known& known) {
+    if (known.hidden != hidden) return false;
+    RemoveHidden(known.place, known.hidden);
+    return true;
+  });
 }
 
 Status JointFiles::Commit(const std::string& path, const std::string& hidden) {

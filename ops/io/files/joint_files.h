@@ -27,9 +27,9 @@ struct JointFile {
   std::string name;    ///< Of the file in the folder; "" where the path is a file.
 };
 
-/// The files of a job that its processes make together. One of them begins and commits, and finishes each
-/// file; all give bytes to it in between. What has not been committed is removed when this ends, by each of
-/// them. Thread-safe; one thread for each file.
+/// The files of a job that its processes make together. One process begins, finishes and commits a file; all
+/// of them write to it in between. What is not committed is removed by the destructor, in each process.
+/// Thread-safe, with one thread for each file.
 class JointFiles {
  public:
   JointFiles(const ScriptPaths& paths, ChangeGate* gate) : paths_(paths), gate_(gate) {}
@@ -37,18 +37,21 @@ class JointFiles {
   JointFiles& operator=(const JointFiles&) = delete;
   ~JointFiles();
 
-  /// Makes an empty file, or folder, under a hidden name beside `path`, which is given back.
+  /// Makes an empty file or folder beside `path` and returns its hidden name.
   Result<std::string> Begin(const std::string& path, bool is_folder);
-  /// Another process has begun that: this one removes it, too, if it is still there in the end.
+  /// Takes note of what another process has begun: this one, too, removes it if it is still there in the end.
   Status Know(const std::string& path, const std::string& hidden);
-  /// For this process's bytes, which begin at `offset`, or where JointBytes::PlaceAt() says. kNotFound when
-  /// nothing has that hidden name here: whoever has begun it sees another folder.
+  /// The part of this process, which begins at `offset`, or where JointBytes::PlaceAt() says. kNotFound when
+  /// nothing has that hidden name here: the process that has begun it sees another folder.
   Result<std::unique_ptr<JointBytes>> Open(const JointFile& file, std::optional<int64_t> offset);
-  /// Holds bytes from one step of a write to the next; nullptr: there are none.
+  /// Keep the part of this process from one step of a write to the next. Take() returns nullptr where none is
+  /// held.
   void Hold(const JointFile& file, std::unique_ptr<JointBytes> bytes);
   std::unique_ptr<JointBytes> Take(const JointFile& file);
   /// Writes the last bytes of a file, which are on disk then.
   Status Finish(const JointFile& file, std::span<const PlacedBytes> bytes);
+  /// Removes what has that hidden name, because nobody will finish it.
+  void Abandon(const std::string& hidden);
   /// Puts the file or folder in its place, whole.
   Status Commit(const std::string& path, const std::string& hidden);
 

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -19,14 +18,6 @@ namespace {
 constexpr int kMostNames = 100;
 
 }  // namespace
-
-Status FileError(const char* what, const std::string& path) {
-  const int error = errno;
-  const std::string why = std::strerror(error);
-  if (error == ENOENT) return NotFound("cannot {} '{}': no such file", what, path);
-  if (error == ENOSPC || error == EDQUOT) return ResourceExhausted("cannot {} '{}': {}", what, path, why);
-  return DataLoss("cannot {} '{}': {}", what, path, why);
-}
 
 Replacement::Replacement(Replacement&& other) noexcept
     : place_(std::move(other.place_)),

@@ -6,6 +6,7 @@
 
 #include "core/status.h"
 #include "ops/io/files/change_gate.h"
+#include "ops/io/files/descriptor_bytes.h"
 #include "ops/io/files/script_paths.h"
 
 namespace heddle::ops {
@@ -43,8 +44,5 @@ class Replacement {
   std::string temporary_;  // beside it; "" while the file has no name
   int fd_ = -1;
 };
-
-/// An error of the system as people understand it: "cannot read 'X.csv': no such file". Takes errno.
-Status FileError(const char* what, const std::string& path);
 
 }  // namespace heddle::ops

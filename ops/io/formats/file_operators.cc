@@ -5,6 +5,7 @@
 #include "ops/io/files/file_versions.h"
 #include "ops/io/formats/file_format.h"
 #include "ops/io/formats/list_files.h"
+#include "ops/io/formats/read_stages.h"
 #include "ops/io/formats/share_rows.h"
 #include "ops/io/formats/shared_look.h"
 #include "ops/io/formats/write/write_pieces.h"
@@ -18,7 +19,8 @@ namespace {
 ///
 /// Shapes:  those of the file, found by a first look when the block is entered.
 /// Error:   none; numbers are read to the nearest double.
-/// Cost:    one scan to find lines, one pass to parse; every rank parses its own rows.
+/// Cost:    one scan to find lines, one pass to parse; every rank parses its own rows, or a share of the file
+///          whose cells it sends to the ranks that keep them (ops/io/formats/read_stages.h).
 Result<ValueInfo> InferRead(const InferContext& context) {
   const Node& node = context.node;
   if (context.inputs[0].IsTabular())
@@ -66,10 +68,6 @@ Result<Value> RunLook(const KernelCall& call) {
   return Value(std::move(nothing));
 }
 
-Status CheckUnchanged(const std::string& path, Files& files) {
-  return files.versions() == nullptr ? OkStatus() : files.versions()->CheckUnchanged(path);
-}
-
 Result<Value> RunRead(const KernelCall& call) {
   Files& files = *call.context.files;
   const std::string path = call.inputs[0]->scalar().ToText();
@@ -85,17 +83,8 @@ Result<Value> RunRead(const KernelCall& call) {
     HEDDLE_RETURN_IF_ERROR(CheckUnchanged(path, files));
     return Value(std::move(scalar));
   }
-  HEDDLE_ASSIGN_OR_RETURN(const FileSummary summary, Summarize(options, files));
-  const ValueInfo found = options.data_type == DataType::kFrame
-                              ? ValueInfo::OfFrame(summary.shape.rows, summary.schema)
-                              : ValueInfo::OfMatrix(summary.shape, summary.format);
-  const ValueInfo& expected = call.node.info;
-  const bool same_schema =
-      !found.IsFrame() || (expected.schema != nullptr && *found.schema == *expected.schema);
-  if (found.data_type != expected.data_type || found.shape != expected.shape ||
-      found.format != expected.format || !same_schema)
-    return DataLoss("cannot read '{}': it changed while the script ran", path);
-  if (found.IsFrame()) {
+  HEDDLE_ASSIGN_OR_RETURN(const FileSummary summary, SummaryAsPlanned(call.node, options, files));
+  if (call.node.info.IsFrame()) {
     HEDDLE_ASSIGN_OR_RETURN(Frame frame,
                             ReadFrameRows(options, summary, call.row_begin, call.row_end, files));
     HEDDLE_RETURN_IF_ERROR(CheckUnchanged(path, files));
@@ -118,7 +107,9 @@ Result<bool> IsCostlyToMakeAgain(const Node& node, std::span<const Value* const>
 
 namespace {
 
-RowRule GenerateRows(const Node&, std::span<const ValueInfo>) { return RowRule::kGenerate; }
+RowRule RowRuleOfRead(const Node& node, std::span<const ValueInfo>) {
+  return SendsCells(node) ? RowRule::kWhole : RowRule::kGenerate;
+}
 
 /// write(x, path): a matrix, frame or scalar into a file, whole or not at all, and its .mtd (language
 /// reference 4.2). With data_type="list", again of steps only, x names the elements that are in a folder now.
@@ -186,7 +177,8 @@ constexpr Operator kOperators[] = {
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = InferRead,
-     .row_rule = GenerateRows,
+     .row_rule = RowRuleOfRead,
+     .staged = &kStagedRead,
      .run = RunRead,
      .may_fail = true,
      .pure = false,

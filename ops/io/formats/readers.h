@@ -3,9 +3,12 @@
 
 #include <limits>
 #include <mutex>
+#include <span>
+#include <vector>
 
 #include "ops/io/files/text_file.h"
 #include "ops/io/formats/file_format.h"
+#include "ops/io/formats/lines.h"
 
 // One pair of functions per format; file_format.h is the front door.
 namespace heddle::ops {
@@ -39,6 +42,12 @@ bool IsBinaryOfSystemDs(std::string_view beginning);
 Result<FileSummary> SummarizeCells(const ReadOptions& options, const TextFile& text, ChunkLooks& looks);
 Result<Matrix> ReadCells(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                          int64_t row_begin, int64_t row_end);
+
+/// The same for an exchange: the cells in this rank's share of the chunks, by the rank that keeps their rows,
+/// which are cut so (ops/io/formats/text/cell_exchange.h).
+Result<std::vector<Matrix>> CellsByRank(const ReadOptions& options, const FileSummary& summary,
+                                        const TextFile& text, const ShareOfChunks& share,
+                                        std::span<const int64_t> cuts);
 
 /// Sparse when more than one column and at most this share of cells is stored.
 constexpr double kSparseBelow = 0.4;

@@ -9,7 +9,7 @@
 // other, are one value.
 namespace heddle::ops {
 
-/// Whether that is what the options name.
+/// Whether the path of the options is such a folder.
 bool AreStackedFiles(const ReadOptions& options, Files& files);
 
 /// kDataLoss names the first file that is malformed, or has other columns than those before it.

@@ -186,6 +186,8 @@ TEST(DoubleTextTest, DigitsAreTheShortest) {
   const auto check = [](double x) {
     ASSERT_EQ(FormatDouble(x), ByToChars(x)) << std::bit_cast<uint64_t>(x);
     ASSERT_EQ(FormatDouble(-x), ByToChars(-x)) << std::bit_cast<uint64_t>(x);
+    ASSERT_EQ(LengthOfDouble(x), std::ssize(FormatDouble(x))) << std::bit_cast<uint64_t>(x);
+    ASSERT_EQ(LengthOfDouble(-x), std::ssize(FormatDouble(-x))) << std::bit_cast<uint64_t>(x);
   };
   SeededRandom random(2);
   for (int i = 0; i < 200'000; ++i) {
@@ -216,7 +218,11 @@ TEST(DoubleTextTest, NumbersAreWrittenIntoTheirRoom) {
     char* const end = WriteDouble(x, room.data());
     EXPECT_EQ(std::string(room.data(), end), FormatDouble(x));
     EXPECT_EQ(room.back(), '#');
+    EXPECT_EQ(LengthOfDouble(x), end - room.data());
+    EXPECT_EQ(LengthOfSingle(static_cast<float>(x)),
+              WriteSingle(static_cast<float>(x), room.data()) - room.data());
   }
+  EXPECT_EQ(LengthOfDouble(4.9e-324), 8);
 }
 
 }  // namespace

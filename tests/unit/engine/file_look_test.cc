@@ -8,6 +8,7 @@
 
 #include "ops/io/files/files.h"
 #include "ops/io/formats/file_format.h"
+#include "ops/io/formats/read_stages.h"
 
 namespace heddle::engine {
 namespace {
@@ -114,6 +115,41 @@ TEST(FileLookTest, LargeFilesOfTextAreLookedAtTogether) {
   EXPECT_EQ(shared[0].op, "lookAtFile");
   EXPECT_EQ(shared[0].Text("path"), "large.csv");
   EXPECT_EQ(shared[0].info.shape, (Shape{3, 1}));
+}
+
+// Of files that are large, and in the order of their columns.
+TEST(FileLookTest, ReadsThatSendCellsAreMarked) {
+  const std::string folder = testing::TempDir() + "/sent_cells";
+  std::filesystem::create_directories(folder);
+  const std::unique_ptr<ops::Files> files = ops::MakeFiles(folder);
+  std::string cells;
+  for (int j = 1; j <= 3; ++j)
+    for (int i = 1; i <= 500; ++i) cells += fmt::format("{} {} 1\n", i, j);
+  ASSERT_TRUE(files->Replace("columns.ijv", cells).ok());
+  ASSERT_TRUE(files->Replace("table.csv", "1,2\n3,4\n").ok());
+  Graph graph;
+  std::vector<std::optional<Scalar>> values;
+  for (const std::string name : {"columns.ijv", "table.csv"}) {
+    Node path;
+    path.op = "literal";
+    path.SetAttribute("value", Scalar(name));
+    path.info = ValueInfo::OfScalar(ValueType::kString);
+    Node read;
+    read.op = "read";
+    read.inputs = {graph.Add(std::move(path))};
+    read.info = ValueInfo::OfMatrix(name == "table.csv" ? Shape{2, 2} : Shape{500, 3});
+    graph.Add(std::move(read));
+    values.insert(values.end(), {Scalar(name), std::nullopt});
+  }
+  const auto marked = [&](int32_t ranks, int64_t min_distributed_bytes) {
+    MarkSendingReads(values, ranks, min_distributed_bytes, 0, *files, &graph);
+    return std::pair(ops::SendsCells(graph[1]), ops::SendsCells(graph[3]));
+  };
+  EXPECT_EQ(marked(2, 0), std::pair(true, false));
+  EXPECT_EQ(marked(2, 500 * 3 * 8 + 1), std::pair(false, false));
+  EXPECT_EQ(marked(3, 500 * 3 * 8), std::pair(true, false));
+  values[0].reset();
+  EXPECT_EQ(marked(3, 0), std::pair(false, false));
 }
 
 }  // namespace

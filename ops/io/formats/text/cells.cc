@@ -2,10 +2,7 @@
 // Formats with one cell per line: "row column value" (text), and MatrixMarket.
 #include <algorithm>
 #include <atomic>
-#include <functional>
 #include <limits>
-#include <mutex>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -16,7 +13,8 @@
 #include "ops/io/formats/matrix_market.h"
 #include "ops/io/formats/read_chunks.h"
 #include "ops/io/formats/readers.h"
-#include "ops/io/formats/text/cell_set.h"
+#include "ops/io/formats/text/cell_exchange.h"
+#include "ops/io/formats/text/cell_placer.h"
 
 namespace heddle::ops {
 namespace {
@@ -194,13 +192,28 @@ Status VisitChunk(const ReadOptions& options, const MatrixMarketHeader& header, 
   return OkStatus();
 }
 
-// The cells of a file that this rank keeps, and are no zeros: only chunks that have cells in its rows are
-// read. A cell that comes twice is added up in the order of the file, as MatrixMarket readers do: such files
-// are read once more, from front to back.
-class CellReader {
+// Calls take(chunk, row, column, value), counted from 0, for the cells of the chunks that are wanted.
+template <typename Wanted, typename Take>
+Status VisitCells(const ReadOptions& options, const TextFile& text, const CellLines& lines, ChunkOrder order,
+                  const Wanted& wanted, const Take& take) {
+  return VisitLineChunks(
+      options, text, lines.chunks, order, wanted, [&](size_t chunk, std::string_view piece, int64_t* taken) {
+        const int64_t before = lines.chunks.lines[chunk];
+        int64_t line_number = before, seen = 0;
+        const Status status =
+            VisitChunk(options, lines.header, lines.PlaceOf(chunk), piece, &line_number, &seen,
+                       [&](int64_t row, int64_t column, double value) { take(chunk, row, column, value); });
+        *taken = line_number - before;
+        return status;
+      });
+}
+
+// The cells of a file that are in some rows, rows counted from the first of these: only chunks that have
+// cells in them are read (ops/io/formats/text/cell_placer.h).
+class FileCells {
  public:
-  CellReader(const ReadOptions& options, const FileSummary& summary, const CellLines& lines,
-             const TextFile& text, const Shape& shape, int64_t row_begin)
+  FileCells(const ReadOptions& options, const FileSummary& summary, const CellLines& lines,
+            const TextFile& text, const Shape& shape, int64_t row_begin)
       : options_(options),
         summary_(summary),
         lines_(lines),
@@ -208,166 +221,40 @@ class CellReader {
         shape_(shape),
         row_begin_(row_begin) {}
 
-  Result<Matrix> ReadDense();
-  Result<Matrix> ReadSparse();
-
- private:
-  // Calls take(row, column, value) for them, rows counted from the first that is kept.
   template <typename Take>
-  Status ForCells(ChunkOrder order, const Take& take) {
+  Status ForCells(ChunkOrder order, const Take& take) const {
     std::atomic<bool> fits = true;
-    HEDDLE_RETURN_IF_ERROR(VisitLineChunks(
-        options_, text_, lines_.chunks, order, [&](size_t chunk) { return HasRows(chunk); },
-        [&](size_t chunk, std::string_view piece, int64_t* taken) {
-          const int64_t before = lines_.chunks.lines[chunk];
-          int64_t line_number = before, seen = 0;
-          const Status status =
-              VisitChunk(options_, lines_.header, lines_.PlaceOf(chunk), piece, &line_number, &seen,
-                         [&](int64_t row, int64_t column, double value) {
-                           row -= row_begin_;
-                           if (row < 0 || row >= shape_.rows || value == 0) return;
-                           if (column >= shape_.columns || !take(row, column, value)) fits = false;
-                         });
-          *taken = line_number - before;
-          return status;
+    HEDDLE_RETURN_IF_ERROR(VisitCells(
+        options_, text_, lines_, order, [&](size_t chunk) { return HasRows(chunk); },
+        [&](size_t, int64_t row, int64_t column, double value) {
+          row -= row_begin_;
+          if (row < 0 || row >= shape_.rows || value == 0) return;
+          if (column >= shape_.columns || !take(row, column, value)) fits = false;
         }));
     return fits ? OkStatus() : ItChanged(options_);
   }
-  // Whether some cell of a chunk may be in the rows that are kept.
+
+ private:
+  // Whether some cell of a chunk may be in the rows.
   bool HasRows(size_t chunk) const {
     const RowRange& rows = summary_.chunk_row_ranges[chunk];
     return rows.begin < row_begin_ + shape_.rows && rows.end > row_begin_;
   }
-  Result<Matrix> PlaceCells();
-  Status AddUp(std::vector<int64_t> rows, Matrix* sparse);
 
   const ReadOptions& options_;
   const FileSummary& summary_;
   const CellLines& lines_;
   const TextFile& text_;
-  const Shape shape_;  // Of the rows that are kept.
+  const Shape shape_;
   const int64_t row_begin_;
 };
 
-Result<Matrix> CellReader::ReadDense() {
-  HEDDLE_ASSIGN_OR_RETURN(Matrix dense, FilledMatrix(shape_.rows, shape_.columns, 0));
-  double* const cells = dense.mutable_data();
-  HEDDLE_ASSIGN_OR_RETURN(CellSet met, CellSet::Make(shape_.rows, shape_.columns, options_.path));
-  std::atomic<bool> any_twice = false;
-  HEDDLE_RETURN_IF_ERROR(ForCells(ChunkOrder::kAny, [&](int64_t row, int64_t column, double value) {
-    if (met.Add(row, column))
-      cells[row * shape_.columns + column] = value;
-    else
-      any_twice = true;
-    return true;
-  }));
-  if (!any_twice) return dense;
-  std::fill_n(cells, shape_.rows * shape_.columns, 0.0);
-  HEDDLE_ASSIGN_OR_RETURN(met, CellSet::Make(shape_.rows, shape_.columns, options_.path));
-  HEDDLE_RETURN_IF_ERROR(ForCells(ChunkOrder::kOfFile, [&](int64_t row, int64_t column, double value) {
-    double& cell = cells[row * shape_.columns + column];
-    cell = met.Add(row, column) ? value : cell + value;
-    return true;
-  }));
-  return dense;
-}
-
-// The cells of each row in any order: they are counted, then placed.
-Result<Matrix> CellReader::PlaceCells() {
-  // A small file may name a huge row: what grows with the rows comes from the budget.
-  HEDDLE_ASSIGN_OR_RETURN(Matrix counted, Matrix::Sparse(shape_.rows, shape_.columns, 0));
-  int64_t* const counts = counted.mutable_row_offsets();
-  HEDDLE_RETURN_IF_ERROR(ForCells(ChunkOrder::kAny, [&](int64_t row, int64_t, double) {
-    std::atomic_ref(counts[row + 1]).fetch_add(1, std::memory_order_relaxed);
-    return true;
-  }));
-  for (int64_t i = 0; i < shape_.rows; ++i) counts[i + 1] += counts[i];
-  const int64_t stored = counts[shape_.rows];
-  HEDDLE_ASSIGN_OR_RETURN(Matrix sparse, Matrix::Sparse(shape_.rows, shape_.columns, stored));
-  int64_t* const offsets = sparse.mutable_row_offsets();
-  std::copy_n(counts, shape_.rows + 1, offsets);
-  counted = Matrix();
-  // While cells are placed offsets[i] is where the next of row i goes; in the end that is where row i + 1
-  // begins. The sum tells whether it is.
-  const auto weighted_sum = [&](const int64_t* ends) {
-    uint64_t sum = 0;
-    for (int64_t i = 0; i < shape_.rows; ++i)
-      sum += static_cast<uint64_t>(ends[i]) * (2 * static_cast<uint64_t>(i) + 1) * 0x9e3779b97f4a7c15ULL;
-    return sum;
-  };
-  const uint64_t expected = weighted_sum(offsets + 1);
-  int32_t* const columns = sparse.mutable_column_indexes();
-  double* const values = sparse.mutable_values();
-  HEDDLE_RETURN_IF_ERROR(ForCells(ChunkOrder::kAny, [&](int64_t row, int64_t column, double value) {
-    const int64_t place = std::atomic_ref(offsets[row]).fetch_add(1, std::memory_order_relaxed);
-    if (place >= stored) return false;
-    columns[place] = static_cast<int32_t>(column);
-    values[place] = value;
-    return true;
-  }));
-  if (weighted_sum(offsets) != expected) return ItChanged(options_);
-  std::copy_backward(offsets, offsets + shape_.rows, offsets + shape_.rows + 1);
-  offsets[0] = 0;
-  return sparse;
-}
-
-// Orders the entries of a row by column. False if two are in the same one.
-bool SortRow(int64_t entries, int32_t* columns, double* values) {
-  if (std::adjacent_find(columns, columns + entries, std::greater_equal<>()) == columns + entries)
-    return true;
-  std::vector<std::pair<int32_t, double>> sorted;
-  for (int64_t k = 0; k < entries; ++k) sorted.emplace_back(columns[k], values[k]);
-  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (int64_t k = 0; k < entries; ++k) std::tie(columns[k], values[k]) = sorted[static_cast<size_t>(k)];
-  return std::adjacent_find(columns, columns + entries) == columns + entries;
-}
-
-Result<Matrix> CellReader::ReadSparse() {
-  constexpr int64_t kRowsAtOnce = 1 << 12;
-  HEDDLE_ASSIGN_OR_RETURN(Matrix sparse, PlaceCells());
-  std::mutex mutex;
-  std::vector<int64_t> rows_to_add;
-  ParallelFor(shape_.rows, kRowsAtOnce, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t first = sparse.row_offsets()[i];
-      if (SortRow(sparse.row_offsets()[i + 1] - first, sparse.mutable_column_indexes() + first,
-                  sparse.mutable_values() + first))
-        continue;
-      const std::lock_guard lock(mutex);
-      rows_to_add.push_back(i);
-    }
-  });
-  if (!rows_to_add.empty()) HEDDLE_RETURN_IF_ERROR(AddUp(std::move(rows_to_add), &sparse));
-  return sparse;
-}
-
-// Makes one entry of those of these rows that are in one column, and adds their cells up anew.
-Status CellReader::AddUp(std::vector<int64_t> rows, Matrix* sparse) {
-  std::sort(rows.begin(), rows.end());
-  const auto is_added = [&](int64_t row) { return std::binary_search(rows.begin(), rows.end(), row); };
-  int64_t* const offsets = sparse->mutable_row_offsets();
-  int32_t* const columns = sparse->mutable_column_indexes();
-  double* const values = sparse->mutable_values();
-  int64_t at = 0, begin = 0;
-  for (int64_t i = 0; i < shape_.rows; ++i) {
-    const int64_t end = offsets[i + 1];
-    const bool adds = is_added(i);
-    for (int64_t k = begin; k < end; ++k) {
-      if (adds && k > begin && columns[k] == columns[k - 1]) continue;
-      columns[at] = columns[k];
-      values[at++] = adds ? -0.0 : values[k];  // What it is added to stays as it is, also -0.0.
-    }
-    begin = end;
-    offsets[i + 1] = at;
-  }
-  return ForCells(ChunkOrder::kOfFile, [&](int64_t row, int64_t column, double value) {
-    if (!is_added(row)) return true;
-    int32_t* const end = columns + offsets[row + 1];
-    const int32_t* const found = std::lower_bound(columns + offsets[row], end, column);
-    if (found == end || *found != column) return false;
-    values[found - columns] += value;
-    return true;
-  });
+Result<CellLines> LinesOf(const ReadOptions& options, const FileSummary& summary, const TextFile& text) {
+  CellLines lines;
+  HEDDLE_ASSIGN_OR_RETURN(lines.header, ReadHeader(options, text));
+  lines.chunks = {summary.chunk_offsets, summary.chunk_lines};
+  HEDDLE_RETURN_IF_ERROR(FindPlaces(options, text, &lines));
+  return lines;
 }
 
 }  // namespace
@@ -432,12 +319,25 @@ Result<FileSummary> SummarizeCells(const ReadOptions& options, const TextFile& t
 
 Result<Matrix> ReadCells(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                          int64_t row_begin, int64_t row_end) {
-  CellLines lines;
-  HEDDLE_ASSIGN_OR_RETURN(lines.header, ReadHeader(options, text));
-  lines.chunks = {summary.chunk_offsets, summary.chunk_lines};
-  HEDDLE_RETURN_IF_ERROR(FindPlaces(options, text, &lines));
-  CellReader reader(options, summary, lines, text, {row_end - row_begin, summary.shape.columns}, row_begin);
-  return summary.format == Format::kSparse ? reader.ReadSparse() : reader.ReadDense();
+  HEDDLE_ASSIGN_OR_RETURN(const CellLines lines, LinesOf(options, summary, text));
+  const Shape shape = {row_end - row_begin, summary.shape.columns};
+  const FileCells cells(options, summary, lines, text, shape, row_begin);
+  return PlaceCells(cells, shape, summary.format, options);
+}
+
+Result<std::vector<Matrix>> CellsByRank(const ReadOptions& options, const FileSummary& summary,
+                                        const TextFile& text, const ShareOfChunks& share,
+                                        std::span<const int64_t> cuts) {
+  HEDDLE_ASSIGN_OR_RETURN(const CellLines lines, LinesOf(options, summary, text));
+  const auto chunks = std::ssize(lines.chunks.offsets) - 1;
+  CellSorter sorter(options, cuts, summary.shape.columns, static_cast<size_t>(chunks));
+  HEDDLE_RETURN_IF_ERROR(VisitCells(
+      options, text, lines, ChunkOrder::kAny,
+      [&](size_t chunk) { return static_cast<int64_t>(chunk) * share.shares / chunks == share.number; },
+      [&](size_t chunk, int64_t row, int64_t column, double value) {
+        if (value != 0) sorter.Add(chunk, row, column, value);
+      }));
+  return std::move(sorter).Take();
 }
 
 }  // namespace heddle::ops

@@ -26,6 +26,12 @@ int64_t RowsOfBinaryBlock(const FileContent& file) {
              : RowsOfMatrixBlock(file.info.shape, file.info.element_type, file.totals.stored);
 }
 
+int64_t RowsOfTextPiece(const FileContent& file, const WriteOptions& options) {
+  const Shape& shape = file.info.shape;
+  return file.info.IsFrame() ? RowsOfFramePiece(shape.columns)
+                             : RowsOfTextUnit(shape, file.totals.nonzeros, options.format);
+}
+
 Status GivePlainBeginning(const FileContent& file, const WriteOptions& options, const ByteSink& sink) {
   const ValueInfo& info = file.info;
   if (IsWhole(info, options.format)) return OkStatus();
@@ -64,6 +70,17 @@ Status GiveWhole(const Value& rows, const PackedOptions& options, const ByteSink
                               : entry.write(rows.matrix(), options.options, to);
       },
       sink);
+}
+
+WriteOptions OptionsOfRows(int64_t row_begin, const PackedOptions& packed) {
+  WriteOptions options = packed.options;
+  options.rows_before = row_begin;
+  return options;
+}
+
+// The row of a frame whose line is the first that is not blank in a csv file without names.
+int64_t FirstLine(const FileContent& file, const WriteOptions& options) {
+  return options.header ? -1 : file.totals.first_filled;
 }
 
 }  // namespace
@@ -110,9 +127,13 @@ int64_t RowsOfUnit(const FileContent& file, const PackedOptions& packed) {
   if (IsWhole(file.info, options.format)) return std::max<int64_t>(1, shape.rows);
   if (options.format == FileFormat::kBinary) return RowsOfBinaryBlock(file);
   if (!options.packing) return 1;
-  if (file.info.IsFrame()) return RowsOfFramePiece(shape.columns);
   if (options.format == FileFormat::kNpy) return RowsOfCellPiece(shape.columns);
-  return RowsOfTextUnit(shape, file.totals.nonzeros, options.format);
+  return RowsOfTextPiece(file, options);
+}
+
+int64_t RowsOfManyPieces(const FileContent& file, const PackedOptions& packed) {
+  constexpr int64_t kPieces = 64;
+  return kPieces * RowsOfTextPiece(file, packed.options);
 }
 
 Status GiveBeginning(const FileContent& file, const PackedOptions& packed, const ByteSink& sink) {
@@ -131,17 +152,29 @@ Result<std::string> BeginningOf(const FileContent& file, const PackedOptions& pa
 Status GiveSection(const Value& rows, int64_t row_begin, const FileContent& file, const PackedOptions& packed,
                    const ByteSink& sink, BinaryIndex* index) {
   if (IsWhole(file.info, packed.options.format)) return GiveWhole(rows, packed, sink);
-  WriteOptions options = packed.options;
-  options.rows_before = row_begin;
+  const WriteOptions options = OptionsOfRows(row_begin, packed);
   if (options.format == FileFormat::kBinary)
     return GiveBinaryBlocks(rows, RowsOfBinaryBlock(file), options, sink, index);
-  if (rows.IsFrame()) {
-    const int64_t first = options.header ? -1 : file.totals.first_filled;
-    return WriteFrameRows(rows.frame(), first, options, sink);
-  }
+  if (rows.IsFrame()) return WriteFrameRows(rows.frame(), FirstLine(file, options), options, sink);
   if (options.format == FileFormat::kNpy)
     return GiveCells(rows.matrix(), options.packing, options.cancelled, sink);
   return WriteTextRows(rows.matrix(), RowsOfUnit(file, packed), options, sink);
+}
+
+Counting CountingOf(const FileContent& file, const PackedOptions& packed) {
+  const FormatEntry& entry = EntryOf(packed.options.format);
+  if (packed.options.packing || IsWhole(file.info, entry.format) || entry.format == FileFormat::kBinary)
+    return Counting::kNot;
+  if (file.info.IsFrame()) return entry.write_frame == nullptr ? Counting::kOfRows : Counting::kNot;
+  return entry.format == FileFormat::kNpy ? Counting::kAtOnce : Counting::kOfRows;
+}
+
+int64_t BytesOfSection(const Value& rows, int64_t row_begin, const FileContent& file,
+                       const PackedOptions& packed) {
+  const WriteOptions options = OptionsOfRows(row_begin, packed);
+  if (rows.IsFrame()) return BytesOfFrameRows(rows.frame(), FirstLine(file, options), options);
+  if (options.format == FileFormat::kNpy) return rows.matrix().cells() * int64_t{sizeof(double)};
+  return BytesOfTextRows(rows.matrix(), options);
 }
 
 Result<std::string> EndOf(const FileContent& file, int64_t bytes_of_sections, BinaryIndex index,

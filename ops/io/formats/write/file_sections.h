@@ -23,7 +23,7 @@ struct RowTotals {
 
   void Add(const RowTotals& more);
 };
-/// Of rows whose first has number `row_begin` in the value.
+/// The totals of rows of a value that begin at its row `row_begin`.
 RowTotals TotalsOf(const Value& rows, int64_t row_begin, FileFormat format);
 
 /// A file to come: all rows of a value, or of several files those of one.
@@ -43,12 +43,23 @@ PackedOptions PackingFor(const std::string& path, const WriteOptions& options);
 
 /// Sections begin at multiples of so many rows.
 int64_t RowsOfUnit(const FileContent& file, const PackedOptions& options);
-/// What stands before the rows; the same as a text.
+/// Gives, or returns, what stands before the rows.
 Status GiveBeginning(const FileContent& file, const PackedOptions& options, const ByteSink& sink);
 Result<std::string> BeginningOf(const FileContent& file, const PackedOptions& options);
-/// The section of these rows, whose first has number `row_begin` in the value. `index`: of binary files.
+/// Gives the section of these rows, which begin at row `row_begin` of the value. `index`: of binary files.
 Status GiveSection(const Value& rows, int64_t row_begin, const FileContent& file,
                    const PackedOptions& options, const ByteSink& sink, BinaryIndex* index);
+/// Whether the number of bytes of a section can be found without making them: not at all, in about half the
+/// time of making them, or at once.
+enum class Counting : uint8_t { kNot, kOfRows, kAtOnce };
+Counting CountingOf(const FileContent& file, const PackedOptions& options);
+/// How many rows of a format of text give all threads something to do, and about how many bytes they have.
+int64_t RowsOfManyPieces(const FileContent& file, const PackedOptions& options);
+constexpr int64_t kBytesOfManyPieces = int64_t{24} << 20;
+/// How many bytes GiveSection() gives, where counting is possible. The number means nothing when the write
+/// was cancelled meanwhile.
+int64_t BytesOfSection(const Value& rows, int64_t row_begin, const FileContent& file,
+                       const PackedOptions& options);
 /// What stands behind the rows: their sections have so many bytes, and this index.
 Result<std::string> EndOf(const FileContent& file, int64_t bytes_of_sections, BinaryIndex index,
                           const PackedOptions& options);

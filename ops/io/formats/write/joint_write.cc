@@ -8,6 +8,7 @@
 
 #include "core/programs/distribution.h"
 #include "core/values/panels.h"
+#include "ops/base/kernel.h"
 #include "ops/frame/row_pieces.h"
 #include "ops/io/files/joint_files.h"
 #include "ops/io/formats/format_table.h"
@@ -61,6 +62,10 @@ std::string TextOfFault(const Status& status) {
   fault.PutText(status.message());
   for (const std::string& note : status.notes()) fault.PutText(note);
   return std::move(fault).Take();
+}
+
+ByteSink SinkOf(JointBytes& bytes) {
+  return [&bytes](std::string_view piece) { return bytes.Append(piece); };
 }
 
 Status FaultIn(RecordTaker fault) {
@@ -182,12 +187,13 @@ Result<JointWrite::Given> JointWrite::GiveRows(const Value& rows,
   for_all.Put(uint64_t{0});
   for (const Share& share : Shares()) {
     BinaryIndex index;
-    const Result<int64_t> bytes = GiveShare(share, rows, from_others, &index);
-    if (bytes.status().code() == StatusCode::kFailedPrecondition)
-      return Given{.for_all = TextOfFault(bytes.status())};
-    HEDDLE_RETURN_IF_ERROR(bytes.status());
+    const Result<Made> made = GiveShare(share, rows, from_others, &index);
+    if (made.status().code() == StatusCode::kFailedPrecondition)
+      return Given{.for_all = TextOfFault(made.status())};
+    HEDDLE_RETURN_IF_ERROR(made.status());
     for_all.Put(uint64_t{share.file});
-    for_all.Put(*bytes);
+    for_all.Put(made->bytes);
+    kept.Put(made->rows);
     kept.PutText(index.entries);
     kept.Put(index.blocks);
     kept.Put(index.bytes);
@@ -196,8 +202,9 @@ Result<JointWrite::Given> JointWrite::GiveRows(const Value& rows,
   return Given{std::move(for_all).Take(), std::move(kept).Take()};
 }
 
-Result<int64_t> JointWrite::GiveShare(const Share& share, const Value& rows,
-                                      std::span<const Value* const> from_others, BinaryIndex* index) const {
+Result<JointWrite::Made> JointWrite::GiveShare(const Share& share, const Value& rows,
+                                               std::span<const Value* const> from_others,
+                                               BinaryIndex* index) const {
   const File& file = made_[share.file];
   const int64_t first = rank_cuts_[static_cast<size_t>(rank_)], last = first + rows.shape().rows;
   // Where this rank's rows alone end that are whole sections: what is behind is joined with others' rows.
@@ -212,11 +219,16 @@ Result<int64_t> JointWrite::GiveShare(const Share& share, const Value& rows,
   }
   const JointFile place = FileAt(path_, hidden_, share.file, options_);
   HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<JointBytes> bytes, files_.joint()->Open(place, offset));
-  const ByteSink sink = [&](std::string_view piece) { return bytes->Append(piece); };
   const auto give = [&](const Value& section, int64_t begin) {
-    return GiveSection(section, begin, file.content, options_, sink, index);
+    return GiveSection(section, begin, file.content, options_, SinkOf(*bytes), index);
   };
-  if (share.begin < alone || share.begin == share.end) {
+  std::optional<Made> made;
+  // Who has the whole file knows where all of it belongs.
+  const bool others_wait = share.end < file.End() || !offset;
+  if (others_wait && alone == share.end) {
+    HEDDLE_ASSIGN_OR_RETURN(made, GiveOrCount(share, rows, *bytes));
+  }
+  if (!made && (share.begin < alone || share.begin == share.end)) {
     HEDDLE_ASSIGN_OR_RETURN(const Value own, SliceRows(rows, share.begin - first, alone - first));
     HEDDLE_RETURN_IF_ERROR(give(own, share.begin));
   }
@@ -228,14 +240,46 @@ Result<int64_t> JointWrite::GiveShare(const Share& share, const Value& rows,
     HEDDLE_ASSIGN_OR_RETURN(const Value joined, JoinRows(pieces));
     HEDDLE_RETURN_IF_ERROR(give(joined, alone));
   }
-  const int64_t size = bytes->size();
+  if (!made) made = Made{.bytes = bytes->size(), .rows = share.end - share.begin};
   files_.joint()->Hold(place, std::move(bytes));
-  return size;
+  return *made;
+}
+
+// While the others make all that they can hold in memory, whoever has the first rows writes some of its text
+// and counts the rest, which takes about as long. Behind the exchange it goes on with these while the others,
+// one at a time, write what they hold, so that nobody has to wait for another one.
+Result<std::optional<JointWrite::Made>> JointWrite::GiveOrCount(const Share& share, const Value& rows,
+                                                                JointBytes& bytes) const {
+  constexpr double kMadeByFirst = 0.6;
+  const FileContent& content = made_[share.file].content;
+  const int64_t first = rank_cuts_[static_cast<size_t>(rank_)], count = share.end - share.begin;
+  const Counting counting = CountingOf(content, options_);
+  if (counting == Counting::kNot) return std::optional<Made>();
+  int64_t made = 0;
+  if (counting == Counting::kOfRows) {
+    const auto most =
+        bytes.is_placed() ? static_cast<int64_t>(kMadeByFirst * static_cast<double>(count)) : count;
+    const int64_t at_once = RowsOfManyPieces(content, options_);
+    for (int64_t next_bytes = kBytesOfManyPieces; made < most && bytes.HasRoom(next_bytes);) {
+      const int64_t end = std::min(most, made + at_once), before = bytes.size();
+      HEDDLE_ASSIGN_OR_RETURN(const Value some,
+                              SliceRows(rows, share.begin + made - first, share.begin + end - first));
+      HEDDLE_RETURN_IF_ERROR(
+          GiveSection(some, share.begin + made, content, options_, SinkOf(bytes), nullptr));
+      next_bytes = bytes.size() - before;
+      made = end;
+    }
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const Value rest, SliceRows(rows, share.begin + made - first, share.end - first));
+  const int64_t counted = BytesOfSection(rest, share.begin + made, content, options_);
+  if (IsCancelled(options_.options.cancelled)) return Cancelled("cancelled");
+  return std::optional(Made{.bytes = bytes.size() + counted, .rows = made});
 }
 
 // The totals as in Begin(); of each file its number, how many bytes this rank has of it, its index, and the
 // bytes that are not written yet.
-Result<std::string> JointWrite::Place(const std::string& kept, std::span<const std::string> of_all) const {
+Result<std::string> JointWrite::Place(const Value& rows, const std::string& kept,
+                                      std::span<const std::string> of_all) const {
   std::map<uint64_t, int64_t> before, own;  // Bytes of lower ranks, and of this one, by file.
   for (size_t r = 0; r < of_all.size(); ++r) {
     RecordTaker share(of_all[r]);
@@ -248,36 +292,55 @@ Result<std::string> JointWrite::Place(const std::string& kept, std::span<const s
     }
     if (!share.ok()) return Malformed();
   }
-  RecordTaker indexes(kept);
+  RecordTaker made(kept);
   RecordWriter placed;
   placed.PutText(hidden_);
   for (const Share& share : Shares()) {
-    const File& file = made_[share.file];
-    const JointFile place = FileAt(path_, hidden_, share.file, options_);
-    std::unique_ptr<JointBytes> bytes = files_.joint()->Take(place);
-    if (bytes == nullptr) return Internal("what was to be written to '{}' is not there", path_);
-    if (share.begin != file.content.row_begin) {
-      HEDDLE_ASSIGN_OR_RETURN(const std::string beginning, BeginningOf(file.content, options_));
-      HEDDLE_RETURN_IF_ERROR(
-          bytes->PlaceAt(static_cast<int64_t>(beginning.size()) + before[uint64_t{share.file}]));
-    }
-    HEDDLE_ASSIGN_OR_RETURN(const std::vector<PlacedBytes> left, bytes->Finish());
+    const auto rows_made = made.Take<int64_t>();
+    if (!made.ok()) return Malformed();
+    HEDDLE_ASSIGN_OR_RETURN(
+        const std::vector<PlacedBytes> left,
+        PlaceShare(share, rows, rows_made, before[uint64_t{share.file}], own[uint64_t{share.file}]));
     placed.Put(uint64_t{share.file});
-    placed.Put(file.content.totals);
+    placed.Put(made_[share.file].content.totals);
     placed.Put(own[uint64_t{share.file}]);
-    placed.PutText(indexes.TakeText());
-    placed.Put(indexes.Take<int64_t>());
-    placed.Put(indexes.Take<uint64_t>());
-    placed.Put(indexes.Take<uint64_t>());
+    placed.PutText(made.TakeText());
+    placed.Put(made.Take<int64_t>());
+    placed.Put(made.Take<uint64_t>());
+    placed.Put(made.Take<uint64_t>());
     placed.Put(uint64_t{left.size()});
     for (const PlacedBytes& edge : left) {
       placed.Put(edge.offset);
       placed.PutText(edge.bytes);
     }
   }
-  if (!indexes.ok()) return Malformed();
+  if (!made.ok()) return Malformed();
   return std::move(placed).Take();
 }
+
+Result<std::vector<PlacedBytes>> JointWrite::PlaceShare(const Share& share, const Value& rows, int64_t made,
+                                                        int64_t bytes_before, int64_t own_bytes) const {
+  const File& file = made_[share.file];
+  const JointFile place = FileAt(path_, hidden_, share.file, options_);
+  const std::unique_ptr<JointBytes> bytes = files_.joint()->Take(place);
+  if (bytes == nullptr) return Internal("what was to be written to '{}' is not there", path_);
+  if (!bytes->is_placed()) {
+    HEDDLE_ASSIGN_OR_RETURN(const std::string beginning, BeginningOf(file.content, options_));
+    HEDDLE_RETURN_IF_ERROR(bytes->PlaceAt(static_cast<int64_t>(beginning.size()) + bytes_before));
+  }
+  if (share.begin + made < share.end) {
+    const int64_t first = rank_cuts_[static_cast<size_t>(rank_)];
+    HEDDLE_ASSIGN_OR_RETURN(const Value rest, SliceRows(rows, share.begin + made - first, share.end - first));
+    HEDDLE_RETURN_IF_ERROR(
+        GiveSection(rest, share.begin + made, file.content, options_, SinkOf(*bytes), nullptr));
+  }
+  // Else it would overwrite what others have written.
+  if (bytes->size() != own_bytes)
+    return Internal("'{}': {} bytes were counted, {} written", path_, own_bytes, bytes->size());
+  return bytes->Finish();
+}
+
+void JointWrite::Abandon() const { files_.joint()->Abandon(hidden_); }
 
 Status FinishJointWrite(std::span<const std::string> of_all, const ValueInfo& whole, const std::string& path,
                         const WriteOptions& write_options, Files& files) {
@@ -363,10 +426,16 @@ Status WriteRows(const Value& value, const std::string& path, const WriteOptions
   const std::vector<int64_t> cuts = {0, info.shape.rows};
   JointWrite write(info, cuts, 0, path, options, files);
   HEDDLE_ASSIGN_OR_RETURN(const std::string begun, write.Begin(value));
-  HEDDLE_RETURN_IF_ERROR(write.UseTotals({&begun, 1}));
-  HEDDLE_ASSIGN_OR_RETURN(const JointWrite::Given given, write.GiveRows(value, {}));
-  HEDDLE_ASSIGN_OR_RETURN(const std::string placed, write.Place(given.kept, {&given.for_all, 1}));
-  return FinishJointWrite({&placed, 1}, info, path, options, files);
+  const auto write_all = [&]() -> Status {
+    HEDDLE_RETURN_IF_ERROR(write.UseTotals({&begun, 1}));
+    HEDDLE_ASSIGN_OR_RETURN(const JointWrite::Given given, write.GiveRows(value, {}));
+    HEDDLE_ASSIGN_OR_RETURN(const std::string placed, write.Place(value, given.kept, {&given.for_all, 1}));
+    return FinishJointWrite({&placed, 1}, info, path, options, files);
+  };
+  const Status status = write_all();
+  // A session may go on behind a statement that fails.
+  if (!status.ok()) write.Abandon();
+  return status;
 }
 
 }  // namespace heddle::ops

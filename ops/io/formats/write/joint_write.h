@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/values/value.h"
+#include "ops/io/files/joint_bytes.h"
 #include "ops/io/formats/file_format.h"
 #include "ops/io/formats/write/file_sections.h"
 
@@ -18,30 +20,35 @@ namespace heddle::ops {
 /// ones, 0 for one file. Large values are cut as Distribution::SplitRows cuts them for as many ranks.
 std::vector<int64_t> CutsOfFiles(int64_t rows, int64_t parts);
 
-/// What one rank does, step by step; between two steps all ranks tell each other what the step has given.
+/// The steps of one rank. Between two steps every rank receives what the step before has returned on each of
+/// them.
 class JointWrite {
  public:
-  /// `rank_cuts`: the rows of all ranks. What it is given outlives it.
+  /// `rank_cuts`: the rows of all ranks. All arguments must outlive this.
   JointWrite(const ValueInfo& whole, std::span<const int64_t> rank_cuts, int32_t rank,
              const std::string& path, const WriteOptions& options, Files& files);
 
-  /// Counts the rows of this rank; rank 0 makes the hidden place of what is to come.
+  /// Counts what has to be known of the rows of this rank; rank 0 makes the hidden file or folder.
   Result<std::string> Begin(const Value& rows) const;
-  /// What all ranks gave in Begin(), for the steps behind it.
+  /// Takes what Begin() has returned on all ranks. Each later step needs it.
   Status UseTotals(std::span<const std::string> of_all);
 
-  /// By rank: rows of this one that are in a section of the file that begins at another rank.
+  /// For each rank the rows of this one that lie in a section which begins in the rows of that rank.
   Result<std::vector<Value>> RowsForOthers(const Value& rows) const;
 
   struct Given {
     std::string for_all;
     std::string kept;  ///< For Place() of this rank.
   };
-  /// Makes the bytes of this rank's sections. `from_others`: by rank, what their RowsForOthers() gave for
-  /// this one.
+  /// Makes the bytes of this rank's sections, or some of them and counts the others. `from_others`: by rank,
+  /// what their RowsForOthers() gave for this one.
   Result<Given> GiveRows(const Value& rows, std::span<const Value* const> from_others) const;
-  /// Puts them where they belong. `of_all`: Given::for_all of all ranks. The result is for Finish().
-  Result<std::string> Place(const std::string& kept, std::span<const std::string> of_all) const;
+  /// Makes the others, and puts all where they belong. `of_all`: Given::for_all of all ranks. The result is
+  /// for Finish().
+  Result<std::string> Place(const Value& rows, const std::string& kept,
+                            std::span<const std::string> of_all) const;
+  /// Removes what this rank has made so far, at once rather than with the job: nothing will come of it.
+  void Abandon() const;
 
  private:
   struct File {
@@ -59,8 +66,16 @@ class JointWrite {
   size_t FileOf(int64_t row) const;
   int64_t BeginOfSection(int64_t row) const;
   std::vector<Share> Shares() const;
-  Result<int64_t> GiveShare(const Share& share, const Value& rows, std::span<const Value* const> from_others,
-                            BinaryIndex* index) const;
+  struct Made {
+    int64_t bytes = 0;  // Of the whole share.
+    int64_t rows = 0;   // Those whose bytes are made; the others are counted.
+  };
+  Result<Made> GiveShare(const Share& share, const Value& rows, std::span<const Value* const> from_others,
+                         BinaryIndex* index) const;
+  /// GiveShare() of rows that are all here and that can be counted: nullopt where these cannot.
+  Result<std::optional<Made>> GiveOrCount(const Share& share, const Value& rows, JointBytes& bytes) const;
+  Result<std::vector<PlacedBytes>> PlaceShare(const Share& share, const Value& rows, int64_t made,
+                                              int64_t bytes_before, int64_t own_bytes) const;
 
   const ValueInfo& whole_;
   const std::span<const int64_t> rank_cuts_;
@@ -73,7 +88,8 @@ class JointWrite {
   std::string hidden_;
 };
 
-/// On rank 0: puts the file or folder in its place, of what all ranks gave in Place(), and its .mtd.
+/// On rank 0, with what Place() has returned on all ranks: puts the file or folder in its place, and writes
+/// its .mtd.
 Status FinishJointWrite(std::span<const std::string> of_all, const ValueInfo& whole, const std::string& path,
                         const WriteOptions& options, Files& files);
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <atomic>
 #include <climits>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "core/environment/log.h"
 #include "ops/base/kernel.h"
+#include "ops/base/parallel.h"
 #include "ops/io/formats/format_table.h"
 #include "ops/io/formats/options.h"
 #include "ops/io/formats/ordered_pieces.h"
@@ -72,7 +74,8 @@ void VisitNonzeros(const Matrix& matrix, const RowPart& part, bool by_columns, c
                  : VisitEntries<float>(matrix, first, last, visit);
 }
 
-void AppendCsv(const Matrix& matrix, const RowPart& part, const WriteOptions& options, PieceText* out) {
+template <typename Text>
+void AppendCsv(const Matrix& matrix, const RowPart& part, const WriteOptions& options, Text* out) {
   int64_t next = part.first;
   auto zeros_until = [&](int64_t column) {
     for (; next < column; ++next) {
@@ -91,7 +94,8 @@ void AppendCsv(const Matrix& matrix, const RowPart& part, const WriteOptions& op
   if (part.last == part.slots) out->Append('\n');
 }
 
-void AppendCells(const Matrix& matrix, const RowPart& part, const WriteOptions& options, PieceText* out) {
+template <typename Text>
+void AppendCells(const Matrix& matrix, const RowPart& part, const WriteOptions& options, Text* out) {
   VisitNonzeros(matrix, part, false, [&](int64_t column, auto value) {
     out->AppendNumber(options.rows_before + part.row + 1);
     out->Append(' ');
@@ -103,17 +107,18 @@ void AppendCells(const Matrix& matrix, const RowPart& part, const WriteOptions& 
 }
 
 // The label, which is the last column, comes first.
-void AppendLibsvm(const Matrix& matrix, const RowPart& part, const WriteOptions& options, PieceText* out) {
+template <typename Text>
+void AppendLibsvm(const Matrix& matrix, const RowPart& part, const WriteOptions& options, Text* out) {
   const int64_t label_column = matrix.columns() - 1;
   if (part.first == 0) {
-    const size_t before = out->view().size();
+    const size_t before = out->size();
     RowPart label = part;
     label.first = std::max<int64_t>(0, part.slots - 1);
     label.last = part.slots;
     VisitNonzeros(matrix, label, false, [&](int64_t column, auto value) {
       if (column == label_column) out->AppendNumber(value);
     });
-    if (out->view().size() == before) out->Append("0.0");
+    if (out->size() == before) out->Append("0.0");
   }
   VisitNonzeros(matrix, part, false, [&](int64_t column, auto value) {
     if (column == label_column) return;
@@ -125,7 +130,8 @@ void AppendLibsvm(const Matrix& matrix, const RowPart& part, const WriteOptions&
   if (part.last == part.slots) out->Append('\n');
 }
 
-void AppendPart(const Matrix& matrix, const RowPart& part, const WriteOptions& options, PieceText* out) {
+template <typename Text>
+void AppendPart(const Matrix& matrix, const RowPart& part, const WriteOptions& options, Text* out) {
   switch (options.format) {
     case FileFormat::kCsv: return AppendCsv(matrix, part, options, out);
     case FileFormat::kLibsvm: return AppendLibsvm(matrix, part, options, out);
@@ -211,15 +217,16 @@ struct Piece {
   std::string packed;
 };
 
-void FillPiece(const Matrix& matrix, const Slots& slots, const WriteOptions& options, Piece* piece) {
-  piece->text.Clear();
-  for (int64_t row = piece->begin.row; row < piece->end.row + (piece->end.slot > 0); ++row) {
+template <typename Text>
+void AppendBetween(const Matrix& matrix, const Slots& slots, Place begin, Place end,
+                   const WriteOptions& options, Text* out) {
+  for (int64_t row = begin.row; row < end.row + (end.slot > 0); ++row) {
     const int64_t of_row = slots.OfRow(row);
     const RowPart part = {.row = row,
-                          .first = row == piece->begin.row ? piece->begin.slot : 0,
-                          .last = row == piece->end.row ? piece->end.slot : of_row,
+                          .first = row == begin.row ? begin.slot : 0,
+                          .last = row == end.row ? end.slot : of_row,
                           .slots = of_row};
-    AppendPart(matrix, part, options, &piece->text);
+    AppendPart(matrix, part, options, out);
   }
 }
 
@@ -244,12 +251,28 @@ Status WriteTextRows(const Matrix& matrix, int64_t rows_of_unit, const WriteOpti
         return true;
       },
       [&](Piece* piece) {
-        FillPiece(matrix, ends.slots(), options, piece);
+        piece->text.Clear();
+        AppendBetween(matrix, ends.slots(), piece->begin, piece->end, options, &piece->text);
         return PackPiece(options.packing, piece->text.view(), &piece->packed);
       },
       [&](Piece* piece) {
         return sink(options.packing ? std::string_view(piece->packed) : piece->text.view());
       });
+}
+
+int64_t BytesOfTextRows(const Matrix& matrix, const WriteOptions& options) {
+  const Slots slots(matrix, options.format);
+  const int64_t nonzeros = options.format == FileFormat::kCsv ? kUnknown : matrix.CountNonzeros();
+  const int64_t rows_at_once = RowsOfTextUnit(matrix.shape(), nonzeros, options.format);
+  std::atomic<int64_t> bytes = 0;
+  ParallelFor(matrix.rows(), rows_at_once, [&](int64_t begin, int64_t end) {
+    for (; begin < end && !IsCancelled(options.cancelled); begin += rows_at_once) {
+      TextLength length;
+      AppendBetween(matrix, slots, {begin, 0}, {std::min(begin + rows_at_once, end), 0}, options, &length);
+      bytes += static_cast<int64_t>(length.size());
+    }
+  });
+  return bytes;
 }
 
 Status GiveTextBeginning(const Shape& shape, int64_t nonzeros, const WriteOptions& options,

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/io/formats/write/write_frame.h"
 
+#include <algorithm>
+#include <atomic>
 #include <charconv>
-#include <cstring>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "ops/base/kernel.h"
+#include "ops/base/parallel.h"
 #include "ops/frame/empty_cell.h"
 #include "ops/io/formats/fields.h"
 #include "ops/io/formats/format_table.h"
@@ -18,7 +21,8 @@ namespace heddle::ops {
 namespace {
 
 // A number or boolean.
-void AppendCell(const Column& column, int64_t row, PieceText* out) {
+template <typename Text>
+void AppendCell(const Column& column, int64_t row, Text* out) {
   if (column.IsMissing(row)) return;
   switch (column.storage()) {
     case ColumnStorage::kDoubles:
@@ -35,7 +39,8 @@ void AppendCell(const Column& column, int64_t row, PieceText* out) {
 // True of a cell that files of cells leave out.
 bool IsLeftOut(const Column& column, int64_t row) { return IsMissingOrZero(column, row); }
 
-void AppendInQuotes(std::string_view text, PieceText* out) {
+template <typename Text>
+void AppendInQuotes(std::string_view text, Text* out) {
   out->Append('"');
   for (size_t quote = text.find('"'); quote != std::string_view::npos; quote = text.find('"')) {
     out->Append(text.substr(0, quote + 1));
@@ -47,8 +52,9 @@ void AppendInQuotes(std::string_view text, PieceText* out) {
 }
 
 // A field of a line of so many; the first line tells readers what separates.
+template <typename Text>
 void AppendCsvText(std::string_view text, const std::string& separator, int64_t fields, bool is_first,
-                   PieceText* out) {
+                   Text* out) {
   const bool in_quotes = NeedsQuotes(text, separator) || (is_first && MisleadsGuess(text, separator, fields));
   in_quotes ? AppendInQuotes(text, out) : out->Append(text);
 }
@@ -61,8 +67,9 @@ bool IsPlainCell(std::string_view text) {
   return text.empty() || !IsBlank(text.back());
 }
 
+template <typename Text>
 void AppendCsvRow(std::span<const Column> columns, int64_t row, const WriteOptions& options, bool is_first,
-                  PieceText* out) {
+                  Text* out) {
   for (size_t j = 0; j < columns.size(); ++j) {
     if (j > 0) out->Append(options.separator);
     if (columns[j].storage() == ColumnStorage::kTexts && !columns[j].IsMissing(row))
@@ -74,19 +81,18 @@ void AppendCsvRow(std::span<const Column> columns, int64_t row, const WriteOptio
 }
 
 // `number` is that of the row in the file.
-void AppendCells(std::span<const Column> columns, int64_t row, int64_t number, PieceText* out) {
+template <typename Text>
+void AppendCells(std::span<const Column> columns, int64_t row, int64_t number, Text* out) {
   char beginning[kNumberRoom] = {};  // "row "
   char* const end = std::to_chars(beginning, beginning + kNumberRoom - 1, number).ptr;
   *end = ' ';
-  const ptrdiff_t size = end - beginning + 1;
+  const auto size = static_cast<size_t>(end - beginning + 1);
   for (size_t j = 0; j < columns.size(); ++j) {
     const Column& column = columns[j];
     if (IsLeftOut(column, row)) continue;
-    char* at = out->Room(2 * kNumberRoom + 1);
-    std::memcpy(at, beginning, kNumberRoom);  // A constant size is copied without a call.
-    at = std::to_chars(at + size, at + size + kNumberRoom, j + 1).ptr;
-    *at = ' ';
-    out->Take(at + 1);
+    out->AppendFrom(beginning, size);
+    out->AppendNumber(static_cast<int64_t>(j) + 1);
+    out->Append(' ');
     if (column.storage() != ColumnStorage::kTexts) {
       AppendCell(column, row, out);
     } else {
@@ -96,6 +102,28 @@ void AppendCells(std::span<const Column> columns, int64_t row, int64_t number, P
     out->Append('\n');
   }
 }
+
+// The lines of rows of a frame, in csv or text.
+class TextRows {
+ public:
+  TextRows(const Frame& frame, int64_t first_row, const WriteOptions& options)
+      : options_(options), first_row_(first_row) {
+    for (int64_t j = 0; j < frame.columns(); ++j) columns_.push_back(frame.column(j));
+  }
+
+  template <typename Text>
+  void Append(int64_t begin, int64_t end, Text* out) const {
+    const int64_t before = options_.rows_before;
+    for (int64_t i = begin; i < end; ++i)
+      options_.format == FileFormat::kCsv ? AppendCsvRow(columns_, i, options_, before + i == first_row_, out)
+                                          : AppendCells(columns_, i, before + i + 1, out);
+  }
+
+ private:
+  const WriteOptions& options_;
+  const int64_t first_row_;
+  std::vector<Column> columns_;
+};
 
 }  // namespace
 
@@ -122,17 +150,26 @@ Status WriteFrameRows(const Frame& frame, int64_t first_row, const WriteOptions&
                       const ByteSink& sink) {
   const FormatEntry& entry = EntryOf(options.format);
   if (entry.write_frame != nullptr) return entry.write_frame(frame, options, sink);
-  const bool csv = options.format == FileFormat::kCsv;
-  std::vector<Column> columns;
-  for (int64_t j = 0; j < frame.columns(); ++j) columns.push_back(frame.column(j));
-  const int64_t before = options.rows_before;
+  const TextRows rows(frame, first_row, options);
   return GiveRows<PieceText>(frame, options, sink, [&](int64_t begin, int64_t end, PieceText* text) {
     text->Clear();
-    for (int64_t i = begin; i < end; ++i)
-      csv ? AppendCsvRow(columns, i, options, before + i == first_row, text)
-          : AppendCells(columns, i, before + i + 1, text);
+    rows.Append(begin, end, text);
     return OkStatus();
   });
+}
+
+int64_t BytesOfFrameRows(const Frame& frame, int64_t first_row, const WriteOptions& options) {
+  const TextRows rows(frame, first_row, options);
+  const int64_t rows_at_once = RowsOfFramePiece(frame.columns());
+  std::atomic<int64_t> bytes = 0;
+  ParallelFor(frame.rows(), rows_at_once, [&](int64_t begin, int64_t end) {
+    for (; begin < end && !IsCancelled(options.cancelled); begin += rows_at_once) {
+      TextLength length;
+      rows.Append(begin, std::min(begin + rows_at_once, end), &length);
+      bytes += static_cast<int64_t>(length.size());
+    }
+  });
+  return bytes;
 }
 
 std::string SchemaText(const Schema& schema) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
 #include "core/values/frame.h"
 #include "ops/io/formats/file_format.h"
 
@@ -14,6 +16,9 @@ namespace heddle::ops {
 /// says.
 Status WriteFrameRows(const Frame& frame, int64_t first_row, const WriteOptions& options,
                       const ByteSink& sink);
+/// How many bytes that gives of csv and text where nothing is packed, found in less time; any number when it
+/// is cancelled.
+int64_t BytesOfFrameRows(const Frame& frame, int64_t first_row, const WriteOptions& options);
 /// The first row of these that gives a line that is not blank; INT64_MAX: none.
 int64_t FirstFilledRow(const Frame& frame);
 /// The line of names that stands before the rows of a csv file.

@@ -28,8 +28,7 @@ Result<WriteOptions> WriteOptionsOf(const Node& node, std::span<const Value* con
 
 namespace {
 
-// Of a value that is split every rank writes its rows (ops/io/formats/write/joint_write.h): the stages are
-// its steps.
+// Every rank writes its rows of a value that is split. The stages are the steps of JointWrite.
 constexpr Reach kTold[] = {Reach::kAll};
 constexpr Reach kToldAndRows[] = {Reach::kHere, Reach::kParts};
 constexpr Reach kToldAndGiven[] = {Reach::kHere, Reach::kHere, Reach::kAll};
@@ -70,7 +69,7 @@ Status RunWriteStage(const StageCall& call, std::span<Value> outputs) {
   }
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> kept, SharesInRows(call.Received(1).matrix()));
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> given, SharesInRows(call.Received(2).matrix()));
-  HEDDLE_ASSIGN_OR_RETURN(const std::string placed, write.Place(kept.front(), given));
+  HEDDLE_ASSIGN_OR_RETURN(const std::string placed, write.Place(rows, kept.front(), given));
   return tell(call.rank, placed, &outputs[0]);
 }
 
@@ -79,7 +78,7 @@ Status RunWriteStage(const StageCall& call, std::span<Value> outputs) {
 const StagedForm kStagedWrite = {
     .stages = kWriteStages, .result = StagedResult::kFinished, .applies = WritesRows, .run = RunWriteStage};
 
-// Of what all ranks have told, on rank 0; behind that are the scalars of the call.
+// Runs on rank 0. The first input is what all ranks have told; the scalars of the call follow it.
 Status FinishStagedWrite(const KernelCall& call, const std::string& path, const WriteOptions& options) {
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> placed, SharesInRows(call.inputs[0]->matrix()));
   return FinishJointWrite(placed, call.input_infos[0], path, options, *call.context.files);

@@ -12,12 +12,14 @@
 #include <string>
 #include <vector>
 
+#include "core/memory/block_pool.h"
 #include "core/memory/memory_budget.h"
 #include "core/programs/distribution.h"
 #include "ops/frame/row_pieces.h"
 #include "ops/frame/text_column.h"
 #include "ops/io/files/hidden_names.h"
 #include "ops/io/files/joint_files.h"
+#include "ops/io/formats/write/record_bytes.h"
 #include "tests/unit/ops/io/formats/formats_fixture.h"
 
 namespace heddle::ops {
@@ -96,7 +98,8 @@ class JointWriteTest : public FormatsTest {
     }
     Status Place() {
       for (size_t rank = 0; rank < files.size(); ++rank) {
-        HEDDLE_ASSIGN_OR_RETURN(placed.emplace_back(), writes[rank].Place(given[rank].kept, for_all));
+        HEDDLE_ASSIGN_OR_RETURN(placed.emplace_back(),
+                                writes[rank].Place(rows[rank], given[rank].kept, for_all));
       }
       return OkStatus();
     }
@@ -258,22 +261,57 @@ TEST_F(JointWriteTest, PackedBytesAreThoseOfTheCells) {
   }
 }
 
-// What a rank has to hold until it knows where it belongs goes to the disk where memory has no room.
-TEST_F(JointWriteTest, WhatMemoryCannotHoldIsHeldOnTheDisk) {
-  const Value value(SomeCells(60'000, 9));
+// What a rank has to hold until it knows where it belongs goes to the disk where memory has no room; of text
+// the bytes are counted instead.
+TEST_F(JointWriteTest, WhatMemoryCannotHoldIsCountedOrHeldOnTheDisk) {
+  const Value cells(SomeCells(60'000, 9)), texts(SomeTexts(200'000, {"text", "n"}));
+  for (const auto& [value, format] : {std::pair(&cells, FileFormat::kCsv),
+                                      {&cells, FileFormat::kText},
+                                      {&cells, FileFormat::kNpy},
+                                      {&texts, FileFormat::kCsv},
+                                      {&texts, FileFormat::kText},
+                                      {&texts, FileFormat::kJsonl}}) {
+    SCOPED_TRACE(Name(format));
+    ASSERT_TRUE(WriteValue(*value, "alone", In(format), *files_).ok());
+    const int64_t rows = value->shape().rows;
+    Ranks ranks = MakeRanks(*value, {0, rows / 3, rows / 3 * 2, rows}, "together", In(format));
+    ASSERT_TRUE(ranks.Begin().ok());
+    MemoryBudget& budget = MemoryBudget::Process();
+    const int64_t limit = budget.limit();
+    budget.SetLimit(budget.used() + (int64_t{3} << 20));
+    const Status given = ranks.Give();
+    const Status placed = ranks.Place();
+    budget.SetLimit(limit);
+    ASSERT_TRUE(given.ok()) << given.ToString();
+    ASSERT_TRUE(placed.ok()) << placed.ToString();
+    ASSERT_TRUE(ranks.Finish().ok());
+    EXPECT_TRUE(BytesOf("together") == BytesOf("alone"));
+  }
+}
+
+// Where memory has room for some of the text, that is held and the rest is counted.
+TEST_F(JointWriteTest, SomeRowsAreHeldAndTheOthersCounted) {
+  const Value value(SomeCells(700'000, 9));
   ASSERT_TRUE(WriteValue(value, "alone", In(FileFormat::kCsv), *files_).ok());
-  Ranks ranks = MakeRanks(value, {0, 20'000, 40'000, 60'000}, "together", In(FileFormat::kCsv));
-  ASSERT_TRUE(ranks.Begin().ok());
-  MemoryBudget& budget = MemoryBudget::Process();
-  const int64_t limit = budget.limit();
-  budget.SetLimit(budget.used() + (int64_t{3} << 20));
-  const Status given = ranks.Give();
-  const Status placed = ranks.Place();
-  budget.SetLimit(limit);
-  ASSERT_TRUE(given.ok()) << given.ToString();
-  ASSERT_TRUE(placed.ok()) << placed.ToString();
-  ASSERT_TRUE(ranks.Finish().ok());
-  EXPECT_TRUE(BytesOf("together") == BytesOf("alone"));
+  for (const int64_t held_mib : {20, 40, 120}) {
+    SCOPED_TRACE(held_mib);
+    Ranks ranks = MakeRanks(value, {0, 100'000, 700'000}, "together", In(FileFormat::kCsv));
+    ASSERT_TRUE(ranks.Begin().ok());
+    MemoryBudget& budget = MemoryBudget::Process();
+    const int64_t limit = budget.limit();
+    BlockPool::Process().Trim();
+    budget.SetLimit(budget.used() + (4 * held_mib << 20));
+    const Status given = ranks.Give();
+    budget.SetLimit(limit);
+    ASSERT_TRUE(given.ok()) << given.ToString();
+    const auto made_by = [&](size_t rank) { return RecordTaker(ranks.given[rank].kept).Take<int64_t>(); };
+    EXPECT_EQ(made_by(0), 60'000);  // Those of the first rank go to the file at once.
+    EXPECT_EQ(made_by(1) > 0, held_mib > 20);
+    EXPECT_EQ(made_by(1) == 600'000, held_mib == 120);
+    ASSERT_TRUE(ranks.Place().ok());
+    ASSERT_TRUE(ranks.Finish().ok());
+    EXPECT_TRUE(BytesOf("together") == BytesOf("alone"));
+  }
 }
 
 TEST_F(JointWriteTest, UntilAllIsThereTheOldFileStays) {
@@ -367,6 +405,9 @@ TEST_F(JointWriteTest, TheFirstFaultIsTold) {
       ExpectSameFiles(value, cuts, In(FileFormat::kJsonl, std::nullopt, parts));
   EXPECT_EQ(WriteValue(value, "x", In(FileFormat::kJsonl), *files_).message(),
             "write: row 5, column 1: the text is no UTF-8, which jsonl cannot hold");
+  // While the session goes on.
+  EXPECT_FALSE(WriteValue(value, "x", In(FileFormat::kJsonl, std::nullopt, 3), *files_).ok());
+  EXPECT_EQ(Names(), std::vector<std::string>());
 }
 
 TEST_F(JointWriteTest, ADiskThatIsFullLeavesTheOldFile) {
@@ -397,7 +438,7 @@ TEST_F(JointWriteTest, WhatArrivesMalformedIsNamed) {
   EXPECT_FALSE(ranks.writes[0].UseTotals(std::vector<std::string>{"short"}).ok());
   ASSERT_TRUE(ranks.Begin().ok());
   ASSERT_TRUE(ranks.Give().ok());
-  EXPECT_FALSE(ranks.writes[0].Place("", ranks.for_all).ok());
+  EXPECT_FALSE(ranks.writes[0].Place(ranks.rows[0], "", ranks.for_all).ok());
   EXPECT_FALSE(
       FinishJointWrite(std::vector<std::string>{"short"}, ranks.info, "x", ranks.options, *files_).ok());
 }
