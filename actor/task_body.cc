@@ -276,8 +276,9 @@ Result<Value> KernelBody::MakeLazy(const Prepared& prepared, std::span<const Val
   };
   const ValueInfo& info = prepared.node->info;
   HEDDLE_ASSIGN_OR_RETURN(const bool is_costly, ops::IsCostlyToMakeAgain(*prepared.node, inputs, context_));
+  HEDDLE_ASSIGN_OR_RETURN(std::string origin, ops::OriginOf(*prepared.node, inputs, context_));
   return Value(context_.panels->Lazy({task.row_end - task.row_begin, info.shape.columns}, info.IsFrame(),
-                                     std::move(make), is_costly));
+                                     std::move(make), is_costly, std::move(origin)));
 }
 
 Result<Value> KernelBody::Collect(Prepared& prepared, const Value& rows, int64_t act) const {

@@ -84,6 +84,26 @@ class PanelsOfValue : public RowPanels {
     return rows;
   }
 
+  /// Every row has a panel from now on.
+  Status KeepAll() const {
+    constexpr int64_t kBytesAtOnce = int64_t{8} << 20;
+    {
+      const std::lock_guard lock(room_.mutex());
+      set_->is_costly = true;
+    }
+    int64_t height = 1;
+    for (int64_t begin = 0; begin < set_->shape.rows;) {
+      const int64_t end = std::min(set_->shape.rows, begin + height);
+      HEDDLE_ASSIGN_OR_RETURN(const Value rows, Rows(begin, end));
+      for (const Piece& piece : PiecesOf(begin, end))
+        if (piece.panel == nullptr) HEDDLE_RETURN_IF_ERROR(Spill(piece));
+      const int64_t row_bytes = std::max<int64_t>(1, rows.bytes() / (end - begin));
+      height = std::max<int64_t>(1, kBytesAtOnce / row_bytes);
+      begin = end;
+    }
+    return OkStatus();
+  }
+
  private:
   // A part of the rows that somebody asks for: all of one panel, or rows that no panel has.
   struct Piece {
@@ -208,6 +228,25 @@ class PanelsOfValue : public RowPanels {
     const std::lock_guard lock(room_.mutex());
     panel->is_coming = false;
     if (spilled.ok()) room_.SetSpilled(set_.get(), panel.get(), *std::move(spilled));
+    return OkStatus();
+  }
+
+  // Rows that could not be kept go to the file, or the error of that is told.
+  Status Spill(const Piece& piece) const {
+    HEDDLE_ASSIGN_OR_RETURN(const Value rows, set_->make(piece.begin, piece.end));
+    auto panel = std::make_shared<Panel>();
+    panel->begin = piece.begin;
+    panel->end = piece.end;
+    panel->held_bytes = HeldBytes(rows);
+    {
+      const std::lock_guard lock(room_.mutex());
+      if (!MakePlace(piece.begin, piece.end)) return OkStatus();
+      room_.PlaceInFile(set_.get(), panel.get(), rows);
+    }
+    HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<const SpilledRows> spilled, room_.Write(*set_, *panel, rows));
+    const std::lock_guard lock(room_.mutex());
+    room_.SetSpilled(set_.get(), panel.get(), std::move(spilled));
+    set_->panels.emplace(panel->begin, std::move(panel));
     return OkStatus();
   }
 
@@ -394,11 +433,29 @@ class Store : public PanelStore {
   std::unique_ptr<Collector> Collect(Shape shape, bool is_frame) override {
     return std::make_unique<CollectorOfPanels>(room_, Begin(shape, is_frame), least_panel_bytes_);
   }
-  std::shared_ptr<const RowPanels> Lazy(Shape shape, bool is_frame, Maker make, bool is_costly) override {
+  std::shared_ptr<const RowPanels> Lazy(Shape shape, bool is_frame, Maker make, bool is_costly,
+                                        std::string origin) override {
     std::shared_ptr<PanelSet> set = Begin(shape, is_frame);
     set->make = std::move(make);
     set->is_costly = is_costly;
-    return std::make_shared<PanelsOfValue>(room_, std::move(set));
+    auto panels = std::make_shared<PanelsOfValue>(room_, std::move(set));
+    if (origin.empty()) return panels;
+    const std::lock_guard lock(mutex_);
+    std::erase_if(made_from_, [](const auto& made) { return made.second.expired(); });
+    made_from_.emplace_back(std::move(origin), panels);
+    return panels;
+  }
+  Status KeepAll(const std::string& origin) override {
+    std::vector<std::shared_ptr<const PanelsOfValue>> found;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& [from, panels] : made_from_)
+        if (from == origin) found.push_back(panels.lock());
+      std::erase_if(made_from_, [&](const auto& made) { return made.first == origin; });
+    }
+    for (const auto& panels : found)
+      if (panels != nullptr) HEDDLE_RETURN_IF_ERROR(panels->KeepAll());
+    return OkStatus();
   }
   Status SetRoom(int64_t bytes) override { return room_.SetRoom(bytes); }
   PanelStatistics Statistics() const override {
@@ -417,6 +474,8 @@ class Store : public PanelStore {
 
   PanelRoom room_;
   const int64_t least_panel_bytes_;
+  std::mutex mutex_;
+  std::vector<std::pair<std::string, std::weak_ptr<const PanelsOfValue>>> made_from_;  // Under mutex_.
 };
 
 }  // namespace

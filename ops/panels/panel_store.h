@@ -57,7 +57,15 @@ class PanelStore {
   /// A value whose rows `make` makes when they are asked for. What has been made is kept while there is room;
   /// a panel that has to go is written to a spill file where `is_costly`, else forgotten and made again. It
   /// pushes out no panel that would have to be written unless `is_costly`.
-  virtual std::shared_ptr<const RowPanels> Lazy(Shape shape, bool is_frame, Maker make, bool is_costly) = 0;
+  /// `origin`: what its rows come from, e.g. the fingerprint of a file; "": of nothing that changes.
+  virtual std::shared_ptr<const RowPanels> Lazy(Shape shape, bool is_frame, Maker make, bool is_costly,
+                                                std::string origin) = 0;
+  std::shared_ptr<const RowPanels> Lazy(Shape shape, bool is_frame, Maker make, bool is_costly) {
+    return Lazy(shape, is_frame, std::move(make), is_costly, "");
+  }
+  /// The origin is about to change: rows of values that come from it are made now, and kept. Not while
+  /// another thread reads them. Fails as `make` does, and as SpillFile::WriteAt.
+  virtual Status KeepAll(const std::string& origin) = 0;
 
   /// How many bytes of panels may be in memory from now on; at first any number. What is beyond goes before
   /// this returns, but for panels that another thread is reading or writing at that moment. Fails as

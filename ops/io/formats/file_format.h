@@ -165,5 +165,8 @@ Result<FileFormat> ParseFileFormat(std::string_view name);
 /// so that keeping them on disk costs less than to make them again.
 Result<bool> IsCostlyToMakeAgain(const Node& node, std::span<const Value* const> inputs,
                                  const KernelContext& context);
+/// What the rows of such an operator come from (PanelStore::Lazy): the fingerprint of a file; "" for others.
+Result<std::string> OriginOf(const Node& node, std::span<const Value* const> inputs,
+                             const KernelContext& context);
 
 }  // namespace heddle::ops

@@ -10,6 +10,7 @@
 #include "ops/io/formats/shared_look.h"
 #include "ops/io/formats/write/write_pieces.h"
 #include "ops/io/formats/write_stages.h"
+#include "ops/panels/panel_store.h"
 
 namespace heddle::ops {
 namespace {
@@ -105,6 +106,12 @@ Result<bool> IsCostlyToMakeAgain(const Node& node, std::span<const Value* const>
   return options.format != FileFormat::kBinary && options.format != FileFormat::kNpy;
 }
 
+Result<std::string> OriginOf(const Node& node, std::span<const Value* const> inputs,
+                             const KernelContext& context) {
+  if (!HasRole(node, Role::kRead)) return std::string();
+  return context.files->Fingerprint(inputs[0]->scalar().ToText());
+}
+
 namespace {
 
 RowRule RowRuleOfRead(const Node& node, std::span<const ValueInfo>) {
@@ -142,6 +149,11 @@ Status WritePanels(const KernelCall& call, const std::string& path, const WriteO
 Result<Value> RunWrite(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(const WriteOptions options, WriteOptionsOf(call.node, call.inputs, call.context));
   const std::string path = call.inputs[1]->scalar().ToText();
+  // Rows of the file that is there, of which variables are handles, are made before it is gone.
+  if (call.context.panels != nullptr && call.context.files->Exists(path)) {
+    HEDDLE_ASSIGN_OR_RETURN(const std::string fingerprint, call.context.files->Fingerprint(path));
+    HEDDLE_RETURN_IF_ERROR(call.context.panels->KeepAll(fingerprint));
+  }
   const bool of_list = FileTypeOf(call.node).data_type == DataType::kList;
   const Status status = of_list ? FinishList(call.inputs[0]->scalar().ToText(), path, *call.context.files)
                         : call.phase == Phase::kFinish ? FinishStagedWrite(call, path, options)
