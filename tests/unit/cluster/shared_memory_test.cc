@@ -397,7 +397,7 @@ TEST(HostValuesTest, FramesOfAValueThatCannotBeEndItsPullAlone) {
   std::future<Result<Value>> first = ends.Pull();
   std::future<Result<Value>> second = ends.Pull();
   ends.SayFrame(FrameOf(BeginHeader(3), "abc"));
-  EXPECT_EQ(MessageOf(std::move(first)), "a frame of a value is cut off");
+  EXPECT_EQ(MessageOf(std::move(first)), "a matrix frame is malformed");
   ends.SayFrame(FrameOf(BeginHeader(3), "abc"));  // Of a pull that is over,
   engine::FrameHeader unknown = BeginHeader(3);
   unknown.request = 77;  // and of one that never was.
