@@ -27,7 +27,7 @@ struct EightAndEight {
   uint64_t high = 0;
   uint64_t low = 0;
 };
-EightAndEight SixteenDigits(uint64_t high, uint64_t low) {
+[[gnu::always_inline]] inline EightAndEight SixteenDigits(uint64_t high, uint64_t low) {
   const __m128i x = _mm_set_epi64x(static_cast<int64_t>(low), static_cast<int64_t>(high));
   const __m128i ten_thousands = _mm_srli_epi64(_mm_mul_epu32(x, _mm_set1_epi64x(3518437209)), 45);
   const __m128i rest = _mm_sub_epi32(x, _mm_mul_epu32(ten_thousands, _mm_set1_epi64x(10000)));
@@ -123,8 +123,9 @@ int LengthOfLayout(int count, int exponent) {
   return exponent < 0 ? 1 - exponent + count : std::max(count, exponent + 2) + 1;
 }
 
-Digits DigitsOf(double x) {
-  auto [digits, exponent] = ShortestDecimal(x);
+// Inline for the same reason.
+[[gnu::always_inline]] inline Digits DigitsOf(const Decimal& decimal) {
+  auto [digits, exponent] = decimal;
   constexpr uint64_t kFirst = 10'000'000'000'000'000;  // The value of the first of 17 digits.
   for (; digits < kFirst / 10; digits *= 10) --exponent;
   // Mostly there are 16 or 17, by chance.
@@ -200,7 +201,7 @@ std::optional<double> ParseHexadecimal(std::string_view text) {
 
 char* WriteDouble(double x, char* out) {
   if (WriteSimple(&x, &out)) return out;
-  return WriteLayout(x < kTwoDigitsBelow ? TinyDigitsOf(x) : DigitsOf(x), out);
+  return WriteLayout(x < kTwoDigitsBelow ? TinyDigitsOf(x) : DigitsOf(ShortestDecimal(x)), out);
 }
 
 char* WriteSingle(float x, char* out) {
@@ -219,13 +220,13 @@ int64_t LengthOfDouble(double x) {
     const Digits digits = TinyDigitsOf(x);
     return sign + LengthOfLayout(digits.count, digits.exponent);
   }
-  const auto [digits, exponent] = ShortestDecimal(x);
+  const Decimal decimal = ShortestDecimal(x);
   constexpr uint64_t kFifteenDigits = 100'000'000'000'000;
-  if (digits % 10 != 0 && digits >= kFifteenDigits) {  // Those of most numbers that need many.
-    const int count = 15 + (digits >= 10 * kFifteenDigits) + (digits >= 100 * kFifteenDigits);
-    return sign + LengthOfLayout(count, exponent + count - 1);
+  if (decimal.digits % 10 != 0 && decimal.digits >= kFifteenDigits) {  // Most numbers that need many.
+    const int count = 15 + (decimal.digits >= 10 * kFifteenDigits) + (decimal.digits >= 100 * kFifteenDigits);
+    return sign + LengthOfLayout(count, decimal.exponent + count - 1);
   }
-  const Digits all = DigitsOf(x);
+  const Digits all = DigitsOf(decimal);
   return sign + LengthOfLayout(all.count, all.exponent);
 }
 

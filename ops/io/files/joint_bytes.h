@@ -35,8 +35,8 @@ class JointBytes {
   int64_t size() const { return size_; }
   /// Whether it is known where they begin.
   bool is_placed() const { return offset_.has_value(); }
-  /// Whether so many more need no disk to be held.
-  bool HasRoom(int64_t bytes) const { return is_placed() || in_memory_ + bytes <= most_in_memory_; }
+  /// Whether so many more can be held in memory.
+  bool HasRoom(int64_t bytes) const { return in_memory_ + bytes <= most_in_memory_; }
   /// Writes what is held to where it belongs; what is appended behind it goes there at once.
   Status PlaceAt(int64_t offset);
   /// All bytes are on the disk when this returns, except those that it returns: bytes of the first and the

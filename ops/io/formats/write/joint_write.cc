@@ -223,9 +223,7 @@ Result<JointWrite::Made> JointWrite::GiveShare(const Share& share, const Value& 
     return GiveSection(section, begin, file.content, options_, SinkOf(*bytes), index);
   };
   std::optional<Made> made;
-  // Who has the whole file knows where all of it belongs.
-  const bool others_wait = share.end < file.End() || !offset;
-  if (others_wait && alone == share.end) {
+  if (!offset && alone == share.end) {
     HEDDLE_ASSIGN_OR_RETURN(made, GiveOrCount(share, rows, *bytes));
   }
   if (!made && (share.begin < alone || share.begin == share.end)) {
@@ -245,23 +243,18 @@ Result<JointWrite::Made> JointWrite::GiveShare(const Share& share, const Value& 
   return *made;
 }
 
-// While the others make all that they can hold in memory, whoever has the first rows writes some of its text
-// and counts the rest, which takes about as long. Behind the exchange it goes on with these while the others,
-// one at a time, write what they hold, so that nobody has to wait for another one.
+// Holds what memory has room for, and counts the rest: it is made when it is known where it belongs.
 Result<std::optional<JointWrite::Made>> JointWrite::GiveOrCount(const Share& share, const Value& rows,
                                                                 JointBytes& bytes) const {
-  constexpr double kMadeByFirst = 0.6;
   const FileContent& content = made_[share.file].content;
   const int64_t first = rank_cuts_[static_cast<size_t>(rank_)], count = share.end - share.begin;
   const Counting counting = CountingOf(content, options_);
   if (counting == Counting::kNot) return std::optional<Made>();
   int64_t made = 0;
   if (counting == Counting::kOfRows) {
-    const auto most =
-        bytes.is_placed() ? static_cast<int64_t>(kMadeByFirst * static_cast<double>(count)) : count;
     const int64_t at_once = RowsOfManyPieces(content, options_);
-    for (int64_t next_bytes = kBytesOfManyPieces; made < most && bytes.HasRoom(next_bytes);) {
-      const int64_t end = std::min(most, made + at_once), before = bytes.size();
+    for (int64_t next_bytes = kBytesOfManyPieces; made < count && bytes.HasRoom(next_bytes);) {
+      const int64_t end = std::min(count, made + at_once), before = bytes.size();
       HEDDLE_ASSIGN_OR_RETURN(const Value some,
                               SliceRows(rows, share.begin + made - first, share.begin + end - first));
       HEDDLE_RETURN_IF_ERROR(

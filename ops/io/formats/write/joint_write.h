@@ -72,7 +72,7 @@ class JointWrite {
   };
   Result<Made> GiveShare(const Share& share, const Value& rows, std::span<const Value* const> from_others,
                          BinaryIndex* index) const;
-  /// GiveShare() of rows that are all here and that can be counted: nullopt where these cannot.
+  /// GiveShare() of rows that are all here and can be counted. nullopt where the format cannot be counted.
   Result<std::optional<Made>> GiveOrCount(const Share& share, const Value& rows, JointBytes& bytes) const;
   Result<std::vector<PlacedBytes>> PlaceShare(const Share& share, const Value& rows, int64_t made,
                                               int64_t bytes_before, int64_t own_bytes) const;

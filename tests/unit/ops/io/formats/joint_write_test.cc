@@ -305,7 +305,7 @@ TEST_F(JointWriteTest, SomeRowsAreHeldAndTheOthersCounted) {
     budget.SetLimit(limit);
     ASSERT_TRUE(given.ok()) << given.ToString();
     const auto made_by = [&](size_t rank) { return RecordTaker(ranks.given[rank].kept).Take<int64_t>(); };
-    EXPECT_EQ(made_by(0), 60'000);  // Those of the first rank go to the file at once.
+    EXPECT_EQ(made_by(0), 100'000);  // Those of the first rank go to the file at once.
     EXPECT_EQ(made_by(1) > 0, held_mib > 20);
     EXPECT_EQ(made_by(1) == 600'000, held_mib == 120);
     ASSERT_TRUE(ranks.Place().ok());
