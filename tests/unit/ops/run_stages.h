@@ -19,8 +19,7 @@ inline std::vector<Value> PiecesOf(const StagedForm& form, const Invocation& cal
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     if (!call.inputs[i]) continue;
     pieces[i] = *call.inputs[i];
-    if (IsCrossed(form, i))
-      pieces[i] = *SliceRows(*call.inputs[i], rows.Begin(rank), rows.End(rank));
+    if (IsCrossed(form, i)) pieces[i] = *SliceRows(*call.inputs[i], rows.Begin(rank), rows.End(rank));
     if (InputUseOf(form, call.node, call.infos, static_cast<int>(i)) != InputUse::kRows) continue;
     if (form.axis == Axis::kColumns) {
       pieces[i] = *ColumnsOfValue(*call.inputs[i], rows.Begin(rank), rows.End(rank));
