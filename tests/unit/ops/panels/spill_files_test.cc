@@ -184,11 +184,11 @@ TEST_P(SpillFilesTest, MoreThanTheProcessMayWriteIsAnError) {
   const Status status = file->WriteAt(1, text.data(), 100'000);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
-  EXPECT_EQ(
-      status.ToString(),
-      "spill: a file in '" + folder_ +
-          "' may not have more than 100000 bytes (ulimit -f)\n"
-          "name a folder on a disk with more room (--spill-folder FOLDER), or give more memory (--memory SIZE)");
+  EXPECT_EQ(status.ToString(),
+            "spill: a file in '" + folder_ +
+                "' may not have more than 100000 bytes (ulimit -f)\n"
+                "name a folder on a disk with more room (--spill-folder FOLDER), or give more "
+                "memory (--memory SIZE)");
 }
 
 // A file system of 1 MiB in memory, which only a child sees.
@@ -215,12 +215,12 @@ TEST_P(SpillFilesTest, AFullDiskIsAnErrorWithTheNumbers) {
   close(ends[0]);
   waitpid(child, nullptr, 0);
   if (std::string(said) == "cannot mount") GTEST_SKIP() << "this user may not mount a file system";
-  EXPECT_EQ(
-      std::string(said),
-      std::string(StatusCodeName(StatusCode::kResourceExhausted)) + ": spill: no room on the disk of '" +
-          folder_ +
-          "': 2097152 bytes needed, 0 free\n"
-          "name a folder on a disk with more room (--spill-folder FOLDER), or give more memory (--memory SIZE)");
+  EXPECT_EQ(std::string(said),
+            std::string(StatusCodeName(StatusCode::kResourceExhausted)) +
+                ": spill: no room on the disk of '" + folder_ +
+                "': 2097152 bytes needed, 0 free\n"
+                "name a folder on a disk with more room (--spill-folder FOLDER), or give more "
+                "memory (--memory SIZE)");
 }
 
 TEST(SpillFolderTest, IsThatOfTheUserOrOneOnADisk) {
