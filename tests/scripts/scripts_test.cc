@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scripts end to end. Every case of tests/scripts/cases/NAME.dml must print NAME.expected, byte for byte,
-// however it is run: one or two threads, AVX2 kernels, each optional pass left out, and as worker processes
-// with everything distributed. UPDATE_GOLDEN=1 writes NAME.expected when all ways
+// however it is run: one or two threads, AVX2 kernels, each optional pass left out, in panels, and as worker
+// processes with everything distributed. UPDATE_GOLDEN=1 writes NAME.expected when all ways
 // print the same.
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ const char* const kVariants[] = {
     "run --threads 2 --fusion-strict",
     "run --threads 2 --cpu avx2 --fusion off --disable-pass recursion",
     "run --threads 2 --cpu avx2 --fusion all --fusion-strict",
-    "run --threads 1 --fusion no-redundancy --fusion-strict",
+    "run --threads 1 --fusion no-redundancy --fusion-strict --panel-bytes 20k",
     "run --threads 1 --fusion-seed 1 --fusion-strict",
     "sim --workers 2 --threads 2 --cpu avx2 --min-distributed-bytes 0 --fusion-seed 2 --fusion-strict",
     "sim --workers 2 --threads 2 --cpu avx2 --min-distributed-bytes 0 --fusion no-redundancy --fusion-strict",
@@ -34,7 +34,7 @@ const char* const kVariants[] = {
     "run --threads 1 --disable-pass remove-dead --fusion off",
     "sim --workers 2 --threads 1 --cpu avx2,auto --min-distributed-bytes 0 --fusion-strict",
     "sim --workers 3 --threads 1 --min-distributed-bytes 0 --fusion all --fusion-strict",
-    "sim --workers 3 --threads 2 --min-distributed-bytes 0 --fusion off",
+    "sim --workers 3 --threads 2 --min-distributed-bytes 0 --fusion off --panel-bytes 100k",
 };
 
 // Of every script in single precision: each value of an option occurs, with few more runs than fusion modes.
@@ -46,7 +46,7 @@ const char* const kSingleVariants[] = {
     "run --threads 1 --disable-pass inline-functions --disable-pass hoist --disable-pass remove-unread "
     "--disable-pass remove-dead --fusion no-redundancy",
     "sim --workers 2 --threads 2 --cpu avx2 --min-distributed-bytes 0 --fusion-seed 2 --fusion-strict",
-    "sim --workers 3 --threads 1 --min-distributed-bytes 0 --fusion all --fusion-strict",
+    "sim --workers 3 --threads 1 --min-distributed-bytes 0 --fusion all --fusion-strict --panel-bytes 50k",
     "sim --workers 2 --threads 1 --cpu avx2,auto --min-distributed-bytes 0 --fusion-strict",
 };
 
