@@ -38,6 +38,7 @@ void ExpectSame(const Value& a, const Value& b) {
     case Value::Kind::kScalar: EXPECT_EQ(a.scalar().AsString(), b.scalar().AsString()); break;
     case Value::Kind::kMatrix: EXPECT_TRUE(Matrix::SameCells(a.matrix(), b.matrix())); break;
     case Value::Kind::kFrame: EXPECT_TRUE(Frame::SameCells(a.frame(), b.frame())); break;
+    case Value::Kind::kPanels: ADD_FAILURE() << "panels do not travel"; break;
   }
 }
 

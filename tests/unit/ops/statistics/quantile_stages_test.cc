@@ -199,7 +199,8 @@ TEST(NarrowColumnTest, GuessesHoldWhatIsAskedFor) {
   const std::vector<std::pair<double, double>> ranks = {{200'000, 200'001}, {40'000, 40'000}};
   const std::vector<ValueRange> ranges = GuessRanges(drawn, x.rows(), ranks);
   ASSERT_EQ(ranges.size(), 2U);
-  const NarrowColumn column = NarrowColumn::Of({x.data(), static_cast<size_t>(x.rows())}, ranges);
+  const NarrowColumn column =
+      *NarrowColumn::Of({x.data(), static_cast<size_t>(x.rows())}, ranges, /*cancelled=*/nullptr);
   EXPECT_LT(std::ssize(column.cells), x.rows() / 4);
   int64_t in_front = 0;
   for (size_t i = 0; i < ranges.size(); ++i) {
