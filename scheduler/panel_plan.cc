@@ -53,7 +53,10 @@ class RankPanels {
   std::vector<Task> Run() {
     for (size_t i = first_; i < last_; ++i)
       for (const RegisterId id : tasks_[i].produced)
-        if (roles_.IsHandle(id)) plan_.registers[Index(id)].bytes = 0;
+        if (roles_.IsHandle(id)) {
+          plan_.registers[Index(id)].bytes = 0;
+          DiskStream();
+        }
     int last_pass = 0;
     for (size_t i = first_; i < last_; ++i) last_pass = std::max(last_pass, RoleOf(i).pass);
     for (int pass = 0; pass <= last_pass; ++pass) {
@@ -83,15 +86,17 @@ class RankPanels {
   TaskId NewId(TaskId like, uint32_t stream) {
     return TaskId::Make(like.rank(), like.device(), stream, next_index_[stream]++);
   }
-  // What waits for files acts beside what computes.
-  void PutOnDisk(Task* task) {
+  // Every plan in which a value is panels has such a stream.
+  uint32_t DiskStream() {
     const auto is_disk = [](const StreamDescription& stream) { return stream.kind == StreamKind::kDisk; };
     auto found = std::find_if(plan_.streams.begin(), plan_.streams.end(), is_disk);
     if (found == plan_.streams.end())
       found = plan_.streams.insert(found,
                                    {.kind = StreamKind::kDisk, .name = std::string(Name(StreamKind::kDisk))});
-    task->id = NewId(task->id, static_cast<uint32_t>(found - plan_.streams.begin()));
+    return static_cast<uint32_t>(found - plan_.streams.begin());
   }
+  // What waits for files acts beside what computes.
+  void PutOnDisk(Task* task) { task->id = NewId(task->id, DiskStream()); }
   Task NewTask(TaskKind kind, Phase phase, const Task& like) {
     Task task;
     task.id = NewId(like.id, like.id.stream());
