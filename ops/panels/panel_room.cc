@@ -113,7 +113,7 @@ Status PanelRoom::SendOut(std::vector<Leaving> leaving) {
       Result<std::shared_ptr<const SpilledRows>> result = Write(*one.set, *one.panel, rows);
       if (result.ok())
         written = *std::move(result);
-      else if (one.set->make == nullptr)
+      else if (one.set->make == nullptr || one.set->must_stay)
         error = result.status();  // Otherwise it is forgotten, and made again.
     }
     Value dropped;  // Destroyed without the mutex.

@@ -40,7 +40,9 @@ struct PanelSet {
   Shape shape;
   bool is_frame = false;
   PanelStore::Maker make;  ///< Empty: all rows are in panels.
-  bool is_costly = false;
+  std::atomic<bool> is_costly = false;
+  std::atomic<bool> must_stay =
+      false;  ///< `make` will make other rows: what cannot be written is not forgotten.
   uint64_t begun = 0;
 
   std::map<int64_t, std::shared_ptr<Panel>> panels;

@@ -87,10 +87,8 @@ class PanelsOfValue : public RowPanels {
   /// Every row has a panel from now on.
   Status KeepAll() const {
     constexpr int64_t kBytesAtOnce = int64_t{8} << 20;
-    {
-      const std::lock_guard lock(room_.mutex());
-      set_->is_costly = true;
-    }
+    set_->is_costly = true;
+    set_->must_stay = true;
     int64_t height = 1;
     for (int64_t begin = 0; begin < set_->shape.rows;) {
       const int64_t end = std::min(set_->shape.rows, begin + height);

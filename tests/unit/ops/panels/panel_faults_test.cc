@@ -87,6 +87,30 @@ TEST(PanelFaultsTest, WithoutFilesWhatCanBeMadeAgainIs) {
   ExpectAllRows(*value, Kind::kDoubles);
 }
 
+// What comes from a file that has changed since is an error where the disk is full, never other rows.
+TEST(PanelFaultsTest, WhatCannotBeMadeAgainIsNotForgottenWhereTheDiskIsFull) {
+  for (const bool is_costly : {false, true}) {
+    FilesInMemory files;
+    const auto store = MakePanelStore(files, 1);
+    bool has_changed = false;
+    const auto value = store->Lazy(
+        {kRows, 5}, false,
+        [&](int64_t begin, int64_t end) -> Result<Value> {
+          if (has_changed) return DataLoss("changed");
+          return RowsOf(Kind::kDoubles, begin, end);
+        },
+        is_costly, "X.csv");
+    ASSERT_TRUE(store->KeepAll("X.csv").ok());
+    has_changed = true;
+    files.writes_left = 0;
+    EXPECT_EQ(store->SetRoom(0).code(), StatusCode::kResourceExhausted);
+    ExpectAllRows(*value, Kind::kDoubles);
+    files.writes_left = FilesInMemory::kNever;
+    EXPECT_TRUE(store->SetRoom(0).ok());
+    ExpectAllRows(*value, Kind::kDoubles);
+  }
+}
+
 TEST(PanelFaultsTest, AMakerThatFailsIsTheErrorOfTheRead) {
   FilesInMemory files;
   const auto store = MakePanelStore(files, 1);
