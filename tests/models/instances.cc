@@ -111,8 +111,7 @@ std::shared_ptr<const Plan> Ring(uint32_t ranks, int64_t pieces, int32_t slots, 
       copied[rank] = writer.Output(
           writer.Add(TaskKind::kCopy, rank, network, {so_far[(rank + ranks - 1) % ranks]}), slots);
     for (uint32_t rank = 0; rank < ranks; ++rank)
-      so_far[rank] =
-          writer.Output(writer.Add(TaskKind::kCompute, rank, 0, {copied[rank], own[rank]}), slots);
+      so_far[rank] = writer.Output(writer.Add(TaskKind::kCompute, rank, 0, {copied[rank], own[rank]}), slots);
   }
   for (uint32_t rank = 0; rank < ranks; ++rank) writer.Add(TaskKind::kSink, rank, 0, {so_far[rank]});
   return Made(writer);
@@ -127,14 +126,13 @@ std::shared_ptr<const Plan> Exchange(int other_readers) {
     return writer.Output(writer.Add(TaskKind::kCompute, rank, 0, {input}));
   };
   const auto copy = [&](uint32_t rank, RegisterId input) {
-    return writer.Output(writer.Add(TaskKind::kCopy, rank, 0, {input}));
+    return writer.Output(writer.Add(TaskKind::kCopy, rank, 1, {input}));
   };
   RegisterId first[kRanks], second[kRanks];
   for (uint32_t rank = 0; rank < kRanks; ++rank) {
     const RegisterId source = writer.Output(writer.Add(TaskKind::kSource, rank, 0, {}));
     first[rank] = compute(rank, source);
-    for (int reader = 0; reader < other_readers; ++reader)
-      writer.Add(TaskKind::kSink, rank, 0, {source});
+    for (int reader = 0; reader < other_readers; ++reader) writer.Add(TaskKind::kSink, rank, 0, {source});
   }
   for (uint32_t rank = 0; rank < kRanks; ++rank) second[rank] = compute(rank, copy(rank, first[1 - rank]));
   for (uint32_t rank = 0; rank < kRanks; ++rank)
@@ -188,7 +186,11 @@ std::vector<ModelInstance> ModelInstances() {
       {.name = "exchange", .plans = {Exchange(1)}, .acks_wait = true},
       {.name = "exchange_with_more_readers", .plans = {Exchange(3)}, .acks_wait = true, .is_quick = false},
       {.name = "cancel", .plans = {OneHop(2, 0)}, .runs = 2, .launches = true, .trouble = Trouble::kCancel},
-      {.name = "failing_kernel", .plans = {Diamond(2, 2)}, .launches = true, .trouble = Trouble::kFailingKernel},
+      {.name = "cancel_on_two_threads", .plans = {OneHop(2, 1)}, .trouble = Trouble::kCancel},
+      {.name = "failing_kernel",
+       .plans = {Diamond(2, 2)},
+       .launches = true,
+       .trouble = Trouble::kFailingKernel},
       {.name = "failing_kernel_of_two_ranks",
        .plans = {OneHop(2, 0)},
        .runs = 2,
