@@ -119,14 +119,14 @@ std::shared_ptr<const Plan> Ring(uint32_t ranks, int64_t pieces, int32_t slots, 
 
 // Each of two ranks sends the other one value and then another that follows from what it has got; the first
 // has another reader, so that its end comes late (tests/simulation, ExchangesTest).
-std::shared_ptr<const Plan> Exchange(int other_readers) {
+std::shared_ptr<const Plan> Exchange(int other_readers, uint32_t network) {
   constexpr uint32_t kRanks = 2;
   PlanWriter writer(kRanks);
   const auto compute = [&](uint32_t rank, RegisterId input) {
     return writer.Output(writer.Add(TaskKind::kCompute, rank, 0, {input}));
   };
   const auto copy = [&](uint32_t rank, RegisterId input) {
-    return writer.Output(writer.Add(TaskKind::kCopy, rank, 1, {input}));
+    return writer.Output(writer.Add(TaskKind::kCopy, rank, network, {input}));
   };
   RegisterId first[kRanks], second[kRanks];
   for (uint32_t rank = 0; rank < kRanks; ++rank) {
@@ -183,8 +183,9 @@ std::vector<ModelInstance> ModelInstances() {
       {.name = "two_runs", .plans = {OneHop(1, 0)}, .runs = 2},
       {.name = "two_plans", .plans = {OneHop(1, 1), OneHop(2, 1)}, .is_quick = false},
       {.name = "two_plans_on_one_thread", .plans = {Chain(1, 2, 1), Diamond(2, 1)}},
-      {.name = "exchange", .plans = {Exchange(1)}, .acks_wait = true},
-      {.name = "exchange_with_more_readers", .plans = {Exchange(3)}, .acks_wait = true, .is_quick = false},
+      {.name = "exchange", .plans = {Exchange(1, 0)}, .acks_wait = true},
+      {.name = "exchange_with_more_readers", .plans = {Exchange(3, 0)}, .acks_wait = true, .is_quick = false},
+      {.name = "exchange_on_two_threads", .plans = {Exchange(5, 1)}, .acks_wait = true, .is_quick = false},
       {.name = "cancel", .plans = {OneHop(2, 0)}, .runs = 2, .launches = true, .trouble = Trouble::kCancel},
       {.name = "cancel_on_two_threads", .plans = {OneHop(2, 1)}, .trouble = Trouble::kCancel},
       {.name = "failing_kernel",
