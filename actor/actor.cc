@@ -156,6 +156,7 @@ void Actor::TryAct(ActorHost& host) {
 }
 
 bool Actor::Act(ActorHost& host) {
+  HEDDLE_DEBUG_CHECK(now_.state == State::kRunning, "only a running task acts");
   for (RegisterState* produced : produced_) produced->BeginWrite();
   if (task_->kind == TaskKind::kCopy && !data_edges_.empty() && data_edges_[0] >= 0) {
     const InputEdge& edge = edges_[static_cast<size_t>(data_edges_[0])];
@@ -264,8 +265,8 @@ void Actor::TryFinish(ActorHost& host) {
       now_.state = State::kDraining;
       break;
     case Ending::kPeriodIncomplete:
-      return Fail(Internal("rates differ: task {} ended after {} acts, rate {}", task_->id.index(),
-                           now_.acts, rules_.rate),
+      return Fail(Internal("rates differ: task {} ended after {} acts, rate {}", task_->id.index(), now_.acts,
+                           rules_.rate),
                   host);
     case Ending::kInputLeft:
       return Fail(

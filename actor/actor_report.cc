@@ -22,8 +22,8 @@ Status Actor::CheckInvariants(bool quiet) const {
     return Internal("task {}: counter of inputs is wrong", task_->id.index());
   if (quiet &&
       (now_.state != State::kDone || outstanding != 0 || unready_inputs != static_cast<int>(edges_.size()) ||
-       now_.ended_edges != static_cast<int>(edges_.size()) || now_.flight != Flight::kNone || now_.holds_input ||
-       !held_.empty())) {
+       now_.ended_edges != static_cast<int>(edges_.size()) || now_.flight != Flight::kNone ||
+       now_.holds_input || !held_.empty())) {
     return Internal("I12: task {} left something behind", task_->id.index());
   }
   return OkStatus();

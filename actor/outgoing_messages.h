@@ -39,8 +39,7 @@ class OutgoingMessages {
     if (peer.messages.empty()) waiting_.push_back(rank);
     peer.messages.push_back(message);
     peer.open_edges -= message.type == MessageType::kEos;
-    peer.is_urgent |=
-        !MayWait(message.type == MessageType::kReady, message.type == MessageType::kEos);
+    peer.is_urgent |= !MayWait(message.type == MessageType::kReady, message.type == MessageType::kEos);
     has_urgent_ |= peer.is_urgent || !may_wait_ || !MoreIsToCome(peer.open_edges);
   }
   /// Whether Flush has something to send.

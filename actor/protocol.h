@@ -12,42 +12,39 @@ namespace heddle::actor {
 // of guards with the model or the seed that fails without each.
 
 /// Every guard: its name, and what holds because of it.
-#define HEDDLE_PROTOCOL_GUARDS(GUARD)                                                                   \
-  GUARD(kInputsFilled, "an act needs a filled slot on every consumed edge")                             \
-  GUARD(kOutputsFree, "an act needs a free slot of every produced register")                            \
-  GUARD(kOneFlight, "an act begins when no pull and no kernel of the task is under way")                \
-  GUARD(kInputReturned, "a repeat takes its next input when all outputs of the last one have come back") \
-  GUARD(kRunning, "only a running task acts")                                                           \
-  GUARD(kCountLeft, "a source acts as often as its count says")                                         \
-  GUARD(kPeriodPublishes, "an accumulate publishes at the end of its period only")                      \
-  GUARD(kPeriodHolds, "a repeat waits for its outputs at the end of its period only")                   \
-  GUARD(kInputHeld, "a repeat does not give its input back at every act")                               \
-  GUARD(kAllReturned, "a repeat gives its input back when the last output has come back")               \
-  GUARD(kFirstFilled, "an edge counts as filled from its first filled slot")                            \
-  GUARD(kLastTaken, "an edge counts as empty from its last taken slot")                                 \
-  GUARD(kFirstFree, "a register counts as free from its first free slot")                               \
-  GUARD(kLastFilled, "a register counts as full from its last filled slot")                             \
-  GUARD(kLastReader, "a slot is free when its last reader is through")                                  \
-  GUARD(kEndOfEmptyEdge, "EOS ends an edge at once only if nothing of it is left to read")              \
-  GUARD(kTakenAfterEnd, "an edge ends with its last slot only if EOS has come")                         \
-  GUARD(kNoFlightAtEnd, "a task does not end while a pull or a kernel of it is under way")              \
-  GUARD(kEdgesExhausted, "a task ends when all its edges have")                                         \
-  GUARD(kCountReached, "a source ends when it has acted as often as its count says")                    \
-  GUARD(kPeriodComplete, "a task that ends within a period is an error of rates")                       \
-  GUARD(kInputLeft, "an edge that has ended beside one with input left is an error of rates")           \
-  GUARD(kDrained, "a task is done when all its readers are through")                                    \
-  GUARD(kKernelReturns, "a task that is aborted is done when its kernel has come back")                 \
+#define HEDDLE_PROTOCOL_GUARDS(GUARD)                                                                       \
+  GUARD(kInputsFilled, "an act needs a filled slot on every consumed edge")                                 \
+  GUARD(kOutputsFree, "an act needs a free slot of every produced register")                                \
+  GUARD(kOneFlight, "an act begins when no pull and no kernel of the task is under way")                    \
+  GUARD(kInputReturned, "a repeat takes its next input when all outputs of the last one have come back")    \
+  GUARD(kCountLeft, "a source acts as often as its count says")                                             \
+  GUARD(kPeriodPublishes, "an accumulate publishes at the end of its period only")                          \
+  GUARD(kPeriodHolds, "a repeat waits for its outputs at the end of its period only")                       \
+  GUARD(kInputHeld, "a repeat does not give its input back at every act")                                   \
+  GUARD(kAllReturned, "a repeat gives its input back when the last output has come back")                   \
+  GUARD(kFirstFilled, "an edge counts as filled from its first filled slot")                                \
+  GUARD(kLastTaken, "an edge counts as empty from its last taken slot")                                     \
+  GUARD(kFirstFree, "a register counts as free from its first free slot")                                   \
+  GUARD(kLastFilled, "a register counts as full from its last filled slot")                                 \
+  GUARD(kLastReader, "a slot is free when its last reader is through")                                      \
+  GUARD(kEndOfEmptyEdge, "EOS ends an edge at once only if nothing of it is left to read")                  \
+  GUARD(kTakenAfterEnd, "an edge ends with its last slot only if EOS has come")                             \
+  GUARD(kEdgesExhausted, "a task ends when all its edges have")                                             \
+  GUARD(kCountReached, "a source ends when it has acted as often as its count says")                        \
+  GUARD(kPeriodComplete, "a task that ends within a period is an error of rates")                           \
+  GUARD(kInputLeft, "an edge that has ended beside one with input left is an error of rates")               \
+  GUARD(kDrained, "a task is done when all its readers are through")                                        \
+  GUARD(kKernelReturns, "a task that is aborted is done when its kernel has come back")                     \
   GUARD(kDeafWhenOver, "READY, ACK, EOS and pulls change nothing in a task that has failed or was aborted") \
-  GUARD(kSilentWhenOver, "a kernel that comes back to a task that has failed publishes nothing")        \
-  GUARD(kReadyInSequence, "READYs of an edge come in sequence and before its EOS")                      \
-  GUARD(kEosOnce, "an edge ends once")                                                                  \
-  GUARD(kAckOfReadSlot, "an ACK is for a slot that somebody reads")                                     \
-  GUARD(kPullUnderWay, "an answer to a pull comes while there is one")                                  \
-  GUARD(kDroppedBody, "a body that was dropped with its run is no error of its own")                    \
-  GUARD(kLiveRun, "only messages of the run in flight reach actors")                                    \
-  GUARD(kEarlyKept, "messages of a run to come wait for it")                                            \
-  GUARD(kReadyLeaves, "a READY for another rank leaves at once")                                        \
-  GUARD(kEosLeaves, "an EOS for another rank leaves at once")                                           \
+  GUARD(kSilentWhenOver, "a kernel that comes back to a task that has failed publishes nothing")            \
+  GUARD(kReadyInSequence, "READYs of an edge come in sequence and before its EOS")                          \
+  GUARD(kEosOnce, "an edge ends once")                                                                      \
+  GUARD(kAckOfReadSlot, "an ACK is for a slot that somebody reads")                                         \
+  GUARD(kPullUnderWay, "an answer to a pull comes while there is one")                                      \
+  GUARD(kDroppedBody, "a body that was dropped with its run is no error of its own")                        \
+  GUARD(kLiveRun, "only messages of the run in flight reach actors")                                        \
+  GUARD(kEarlyKept, "messages of a run to come wait for it")                                                \
+  GUARD(kEosLeaves, "an EOS for another rank leaves at once")                                               \
   GUARD(kLastAckLeaves, "ACKs wait for other messages only while an edge to that rank is open")
 
 enum class Guard : uint8_t {
@@ -134,13 +131,12 @@ inline bool IsAtPeriod(const TaskRules& task, const Counters& now) {
 inline bool HasActedOut(const TaskRules& task, const Counters& now) {
   return task.counted && now.acts >= task.count;
 }
+/// Of a task that runs or drains. One that drains has no input left, or has acted out.
 inline bool MayAct(const TaskRules& task, const Counters& now) {
   return Holds(Guard::kInputsFilled, now.unready_inputs == 0) &&
          Holds(Guard::kOutputsFree, now.unready_outputs == 0) &&
          Holds(Guard::kOneFlight, now.flight == Flight::kNone) &&
-         Holds(Guard::kInputReturned, !now.holds_input) &&
-         Holds(Guard::kRunning, now.state == ActorState::kRunning) &&
-         Holds(Guard::kCountLeft, !HasActedOut(task, now));
+         Holds(Guard::kInputReturned, !now.holds_input) && Holds(Guard::kCountLeft, !HasActedOut(task, now));
 }
 /// Of an act that is over: do its results go out, and do its inputs go back?
 inline bool Publishes(const TaskRules& task, const Counters& now) {
@@ -156,8 +152,7 @@ inline bool ReturnsHeldInput(const Counters& now) {
 inline bool IsLastReader(int32_t references) { return Holds(Guard::kLastReader, references == 0); }
 /// READY, ACK, EOS and pulls matter to it.
 inline bool Listens(const Counters& now) {
-  return Holds(Guard::kDeafWhenOver,
-               now.state == ActorState::kRunning || now.state == ActorState::kDraining);
+  return Holds(Guard::kDeafWhenOver, now.state == ActorState::kRunning || now.state == ActorState::kDraining);
 }
 inline bool UsesKernelResult(const Counters& now) {
   return Holds(Guard::kSilentWhenOver, now.state == ActorState::kRunning);
@@ -173,9 +168,9 @@ enum class Ending : uint8_t {
   kPeriodIncomplete,  ///< An error of rates: it acted a number of times that is no multiple of its rate.
   kInputLeft          ///< An error of rates: nothing can ever consume what is left.
 };
+/// None with a pull or a kernel under way: its inputs are still in their queues, its act is not counted.
 inline Ending EndingOf(const TaskRules& task, const Counters& now) {
-  if (now.state != ActorState::kRunning || !Holds(Guard::kNoFlightAtEnd, now.flight == Flight::kNone))
-    return Ending::kNotYet;
+  if (now.state != ActorState::kRunning) return Ending::kNotYet;
   const bool has_acted_out = HasActedOut(task, now);
   const bool is_exhausted = now.exhausted_edges == task.edges;
   if (Holds(Guard::kEdgesExhausted, is_exhausted) &&
@@ -185,7 +180,7 @@ inline Ending EndingOf(const TaskRules& task, const Counters& now) {
   const bool lacks_input_for_good =
       is_exhausted || ((now.exhausted_edges > 0 || (task.counted && has_acted_out)) && has_input);
   return task.edges == 0 || Holds(Guard::kInputLeft, !lacks_input_for_good) ? Ending::kNotYet
-                                                                          : Ending::kInputLeft;
+                                                                            : Ending::kInputLeft;
 }
 inline bool IsDone(const Counters& now) {
   return now.state == ActorState::kDraining && Holds(Guard::kDrained, now.outstanding == 0);
@@ -240,10 +235,9 @@ inline Fate FateOf(bool a_run_is_in_flight, bool is_live, bool is_of_later_run) 
   if (is_of_later_run) return Holds(Guard::kEarlyKept, false) ? Fate::kDrop : Fate::kKeep;
   return a_run_is_in_flight && Holds(Guard::kLiveRun, is_live) ? Fate::kDeliver : Fate::kDrop;
 }
-/// Whether a message for another rank may wait for what else that rank is to get (outgoing_messages.h).
-inline bool MayWait(bool is_ready, bool is_eos) {
-  return Holds(Guard::kReadyLeaves, !is_ready) && Holds(Guard::kEosLeaves, !is_eos);
-}
+/// Whether a message for another rank may wait for what else that rank is to get (outgoing_messages.h). A
+/// READY would come in time with the EOS behind it; it leaves at once because the other rank can work then.
+inline bool MayWait(bool is_ready, bool is_eos) { return !is_ready && Holds(Guard::kEosLeaves, !is_eos); }
 inline bool MoreIsToCome(int64_t open_edges) { return Holds(Guard::kLastAckLeaves, open_edges > 0); }
 
 }  // namespace heddle::actor

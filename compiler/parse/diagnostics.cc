@@ -194,10 +194,12 @@ Status Diagnostics::ToStatus() const {
   std::string text = RenderAll(Severity::kError);
   text.pop_back();
   // Want of memory is no fault of the script, also where a constant was computed.
-  const bool lacks_memory = std::any_of(diagnostics_.begin(), diagnostics_.end(), [](const Diagnostic& found) {
-    return found.severity == Severity::kError && found.message.starts_with("out of memory: ");
-  });
-  return Status(lacks_memory ? StatusCode::kResourceExhausted : StatusCode::kInvalidArgument, std::move(text));
+  const bool lacks_memory =
+      std::any_of(diagnostics_.begin(), diagnostics_.end(), [](const Diagnostic& found) {
+        return found.severity == Severity::kError && found.message.starts_with("out of memory: ");
+      });
+  return Status(lacks_memory ? StatusCode::kResourceExhausted : StatusCode::kInvalidArgument,
+                std::move(text));
 }
 
 std::string SuggestName(std::string_view name, const std::vector<std::string>& candidates) {

@@ -81,8 +81,9 @@ End RunElsewhere(const Kind& kind, int64_t fail_at, int64_t room) {
       const ScriptOutcome outcome = CompileAndRun(kind.script, options);
       heap::refused_at.store(0);
       budget.SetLimit(int64_t{1} << 40);
-      text = outcome.status.ok() ? "ok " + outcome.output
-                                 : fmt::format("code {}: {}", ExitCode(outcome.status), outcome.status.ToString());
+      text = outcome.status.ok()
+                 ? "ok " + outcome.output
+                 : fmt::format("code {}: {}", ExitCode(outcome.status), outcome.status.ToString());
     }
     if (BlockPool::Process().Statistics().in_use_bytes != before) text = "matrices are left: " + text;
     const int64_t asked = heap::refusable_asked.load();
@@ -128,7 +129,8 @@ TEST_P(AllocationsTest, TheNthFails) {
   }
   EXPECT_GT(refused, 0);
   std::printf("%s: %lld allocations, every %lld-th failed, %lld runs with an error\n", kind.name.c_str(),
-              static_cast<long long>(whole.asked), static_cast<long long>(step), static_cast<long long>(refused));
+              static_cast<long long>(whole.asked), static_cast<long long>(step),
+              static_cast<long long>(refused));
 }
 
 TEST_P(AllocationsTest, EveryLimit) {

@@ -28,14 +28,17 @@ constexpr char kCsv[] = "1,2,3\n4,5,6\n7,8,9.5\n10,11,12\n";
 struct Kind {
   std::string name;
   std::string script;
-  std::vector<std::string> words;      ///< Between the binary and the script.
-  std::vector<std::string> outputs;    ///< Files and folders that it makes.
-  int most_tried = 60;                 ///< Without HEDDLE_FAULTS_ALL: so many n, evenly.
+  std::vector<std::string> words;    ///< Between the binary and the script.
+  std::vector<std::string> outputs;  ///< Files and folders that it makes.
+  int most_tried = 60;               ///< Without HEDDLE_FAULTS_ALL: so many n, evenly.
 };
 
 std::vector<Kind> Kinds() {
   return {
-      {"csv", "X = read('in.csv', format='csv')\nwrite(X * 2 + 1, 'out.csv', format='csv')\n", {"run"}, {"out.csv"}},
+      {"csv",
+       "X = read('in.csv', format='csv')\nwrite(X * 2 + 1, 'out.csv', format='csv')\n",
+       {"run"},
+       {"out.csv"}},
       {"binary",
        "X = read('in.csv', format='csv')\nwrite(t(X) %*% X, 'out.bin', format='binary')\nprint(sum(X))\n",
        {"run"},

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Preloaded (LD_PRELOAD) into a process of a test: the calls of the system that concern files below one folder
- * are counted, each has a line in a log, and the n-th of them fails.
- *   HEDDLE_FAULT_UNDER  the folder, absolute; relative paths are taken to be below it
- *   HEDDLE_FAULT_AT     which call fails; 0: none
+ * Preloaded (LD_PRELOAD) into a process of a test: the calls of the system that concern files below one
+ * folder are counted, each has a line in a log, and the n-th of them fails. HEDDLE_FAULT_UNDER  the folder,
+ * absolute; relative paths are taken to be below it HEDDLE_FAULT_AT     which call fails; 0: none
  *   HEDDLE_FAULT_ERRNO  as what
  *   HEDDLE_FAULT_WRITES 1: only calls that want room on the disk are counted
  *   HEDDLE_FAULT_LOG    the log, absolute and elsewhere
@@ -79,42 +78,42 @@ static int Fails(const char* call, const char* path, int wants_room) {
   return fails;
 }
 
-#define NEXT(type, name, ...)                                   \
-  static type (*next)(__VA_ARGS__);                             \
+#define NEXT(type, name, ...)       \
+  static type (*next)(__VA_ARGS__); \
   if (next == NULL) next = (type(*)(__VA_ARGS__))dlsym(RTLD_NEXT, name)
 
 static mode_t ModeOf(int flags, va_list rest) {
   return (flags & (O_CREAT | O_TMPFILE)) != 0 ? (mode_t)va_arg(rest, int) : 0;
 }
 
-#define OPEN(name)                                                                        \
-  EXPORTED int name(const char* path, int flags, ...) {                                   \
-    NEXT(int, #name, const char*, int, ...);                                              \
-    va_list rest;                                                                         \
-    va_start(rest, flags);                                                                \
-    const mode_t mode = ModeOf(flags, rest);                                              \
-    va_end(rest);                                                                         \
-    const int below = IsBelow(path);                                                      \
-    if (below && Fails(#name, path, (flags & O_CREAT) != 0)) return -1;                   \
-    const int made = next(path, flags, mode);                                             \
-    Note(made, below);                                                                    \
-    return made;                                                                          \
+#define OPEN(name)                                                      \
+  EXPORTED int name(const char* path, int flags, ...) {                 \
+    NEXT(int, #name, const char*, int, ...);                            \
+    va_list rest;                                                       \
+    va_start(rest, flags);                                              \
+    const mode_t mode = ModeOf(flags, rest);                            \
+    va_end(rest);                                                       \
+    const int below = IsBelow(path);                                    \
+    if (below && Fails(#name, path, (flags & O_CREAT) != 0)) return -1; \
+    const int made = next(path, flags, mode);                           \
+    Note(made, below);                                                  \
+    return made;                                                        \
   }
 OPEN(open)
 OPEN(open64)
 
-#define OPENAT(name)                                                                             \
-  EXPORTED int name(int folder, const char* path, int flags, ...) {                              \
-    NEXT(int, #name, int, const char*, int, ...);                                                \
-    va_list rest;                                                                                \
-    va_start(rest, flags);                                                                       \
-    const mode_t mode = ModeOf(flags, rest);                                                     \
-    va_end(rest);                                                                                \
-    const int below = IsBelowAt(folder, path);                                                   \
-    if (below && Fails(#name, path, (flags & O_CREAT) != 0)) return -1;                          \
-    const int made = next(folder, path, flags, mode);                                            \
-    Note(made, below);                                                                           \
-    return made;                                                                                 \
+#define OPENAT(name)                                                    \
+  EXPORTED int name(int folder, const char* path, int flags, ...) {     \
+    NEXT(int, #name, int, const char*, int, ...);                       \
+    va_list rest;                                                       \
+    va_start(rest, flags);                                              \
+    const mode_t mode = ModeOf(flags, rest);                            \
+    va_end(rest);                                                       \
+    const int below = IsBelowAt(folder, path);                          \
+    if (below && Fails(#name, path, (flags & O_CREAT) != 0)) return -1; \
+    const int made = next(folder, path, flags, mode);                   \
+    Note(made, below);                                                  \
+    return made;                                                        \
   }
 OPENAT(openat)
 OPENAT(openat64)
@@ -162,11 +161,11 @@ WITH_DESCRIPTOR(ssize_t, copy_file_range, 1,
                 (int from, off64_t* at, int descriptor, off64_t* to, size_t size, unsigned flags),
                 (from, at, descriptor, to, size, flags), int, off64_t*, int, off64_t*, size_t, unsigned)
 
-#define WITH_PATH(name, wants_room, parameters, arguments, ...)           \
-  EXPORTED int name parameters {                                          \
-    NEXT(int, #name, __VA_ARGS__);                                        \
-    if (IsBelow(path) && Fails(#name, path, wants_room)) return -1;       \
-    return next arguments;                                                \
+#define WITH_PATH(name, wants_room, parameters, arguments, ...)     \
+  EXPORTED int name parameters {                                    \
+    NEXT(int, #name, __VA_ARGS__);                                  \
+    if (IsBelow(path) && Fails(#name, path, wants_room)) return -1; \
+    return next arguments;                                          \
   }
 WITH_PATH(rename, 1, (const char* path, const char* to), (path, to), const char*, const char*)
 WITH_PATH(link, 1, (const char* path, const char* to), (path, to), const char*, const char*)
@@ -213,11 +212,11 @@ EXPORTED DIR* opendir(const char* path) {
   if (IsBelow(path) && Fails("opendir", path, 0)) return NULL;
   return next(path);
 }
-#define MAP(name, offset)                                                                      \
+#define MAP(name, offset)                                                                          \
   EXPORTED void* name(void* at, size_t size, int access, int flags, int descriptor, offset from) { \
-    NEXT(void*, #name, void*, size_t, int, int, int, offset);                                  \
-    if (HasBelow(descriptor) && Fails(#name, NULL, 0)) return MAP_FAILED;                      \
-    return next(at, size, access, flags, descriptor, from);                                    \
+    NEXT(void*, #name, void*, size_t, int, int, int, offset);                                      \
+    if (HasBelow(descriptor) && Fails(#name, NULL, 0)) return MAP_FAILED;                          \
+    return next(at, size, access, flags, descriptor, from);                                        \
   }
 MAP(mmap, off_t)
 MAP(mmap64, off64_t)

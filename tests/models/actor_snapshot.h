@@ -38,15 +38,16 @@ class ActorSnapshot {
   static void Save(const Actor& actor, ByteWriter* out);
   static void Load(ByteReader* in, uint32_t lane, Actor* actor);
   static void Save(const OutgoingMessages& messages, ByteWriter* out);
-  static void Load(ByteReader* in, const PlanInstance& instance, uint32_t lane,
-                   OutgoingMessages* messages);
+  static void Load(ByteReader* in, const PlanInstance& instance, uint32_t lane, OutgoingMessages* messages);
 
   static const Counters& CountersOf(const Actor& actor) { return actor.now_; }
   static const TaskRules& RulesOf(const Actor& actor) { return actor.rules_; }
   static ActResult& ResultOf(Actor& actor) { return actor.result_; }
   static PulledBody* BodyOf(Actor& actor) { return actor.pulled_.get(); }
   /// The position of the first data edge; -1: there is none.
-  static int FirstDataEdge(const Actor& actor) { return actor.data_edges_.empty() ? -1 : actor.data_edges_[0]; }
+  static int FirstDataEdge(const Actor& actor) {
+    return actor.data_edges_.empty() ? -1 : actor.data_edges_[0];
+  }
   /// The slot that is written next.
   static uint8_t NextSlot(const RegisterState& made) { return made.free_.front(); }
   static bool HasNextSlot(const RegisterState& made) { return !made.free_.empty(); }

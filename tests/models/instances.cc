@@ -111,8 +111,7 @@ std::shared_ptr<const Plan> Ring(uint32_t ranks, int64_t pieces, int32_t slots, 
       copied[rank] = writer.Output(
           writer.Add(TaskKind::kCopy, rank, network, {so_far[(rank + ranks - 1) % ranks]}), slots);
     for (uint32_t rank = 0; rank < ranks; ++rank)
-      so_far[rank] =
-          writer.Output(writer.Add(TaskKind::kCompute, rank, 0, {copied[rank], own[rank]}), slots);
+      so_far[rank] = writer.Output(writer.Add(TaskKind::kCompute, rank, 0, {copied[rank], own[rank]}), slots);
   }
   for (uint32_t rank = 0; rank < ranks; ++rank) writer.Add(TaskKind::kSink, rank, 0, {so_far[rank]});
   return Made(writer);
@@ -120,21 +119,20 @@ std::shared_ptr<const Plan> Ring(uint32_t ranks, int64_t pieces, int32_t slots, 
 
 // Each of two ranks sends the other one value and then another that follows from what it has got; the first
 // has another reader, so that its end comes late (tests/simulation, ExchangesTest).
-std::shared_ptr<const Plan> Exchange(int other_readers) {
+std::shared_ptr<const Plan> Exchange(int other_readers, uint32_t network) {
   constexpr uint32_t kRanks = 2;
   PlanWriter writer(kRanks);
   const auto compute = [&](uint32_t rank, RegisterId input) {
     return writer.Output(writer.Add(TaskKind::kCompute, rank, 0, {input}));
   };
   const auto copy = [&](uint32_t rank, RegisterId input) {
-    return writer.Output(writer.Add(TaskKind::kCopy, rank, 0, {input}));
+    return writer.Output(writer.Add(TaskKind::kCopy, rank, network, {input}));
   };
   RegisterId first[kRanks], second[kRanks];
   for (uint32_t rank = 0; rank < kRanks; ++rank) {
     const RegisterId source = writer.Output(writer.Add(TaskKind::kSource, rank, 0, {}));
     first[rank] = compute(rank, source);
-    for (int reader = 0; reader < other_readers; ++reader)
-      writer.Add(TaskKind::kSink, rank, 0, {source});
+    for (int reader = 0; reader < other_readers; ++reader) writer.Add(TaskKind::kSink, rank, 0, {source});
   }
   for (uint32_t rank = 0; rank < kRanks; ++rank) second[rank] = compute(rank, copy(rank, first[1 - rank]));
   for (uint32_t rank = 0; rank < kRanks; ++rank)
@@ -185,10 +183,15 @@ std::vector<ModelInstance> ModelInstances() {
       {.name = "two_runs", .plans = {OneHop(1, 0)}, .runs = 2},
       {.name = "two_plans", .plans = {OneHop(1, 1), OneHop(2, 1)}, .is_quick = false},
       {.name = "two_plans_on_one_thread", .plans = {Chain(1, 2, 1), Diamond(2, 1)}},
-      {.name = "exchange", .plans = {Exchange(1)}, .acks_wait = true},
-      {.name = "exchange_with_more_readers", .plans = {Exchange(3)}, .acks_wait = true, .is_quick = false},
+      {.name = "exchange", .plans = {Exchange(1, 0)}, .acks_wait = true},
+      {.name = "exchange_with_more_readers", .plans = {Exchange(3, 0)}, .acks_wait = true, .is_quick = false},
+      {.name = "exchange_on_two_threads", .plans = {Exchange(5, 1)}, .acks_wait = true, .is_quick = false},
       {.name = "cancel", .plans = {OneHop(2, 0)}, .runs = 2, .launches = true, .trouble = Trouble::kCancel},
-      {.name = "failing_kernel", .plans = {Diamond(2, 2)}, .launches = true, .trouble = Trouble::kFailingKernel},
+      {.name = "cancel_on_two_threads", .plans = {OneHop(2, 1)}, .trouble = Trouble::kCancel},
+      {.name = "failing_kernel",
+       .plans = {Diamond(2, 2)},
+       .launches = true,
+       .trouble = Trouble::kFailingKernel},
       {.name = "failing_kernel_of_two_ranks",
        .plans = {OneHop(2, 0)},
        .runs = 2,

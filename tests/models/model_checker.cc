@@ -78,7 +78,8 @@ void TellCrash(int number) {
 Guard removed_guard = Guard::kNone;
 
 bool IsAsExpected(const ModelInstance& instance, const Verdict& verdict) {
-  if (instance.must_stall) return !verdict.is_ok && verdict.why.find("invalid end state") != std::string::npos;
+  if (instance.must_stall)
+    return !verdict.is_ok && verdict.why.find("invalid end state") != std::string::npos;
   if (!instance.breaks_by.empty())
     return !verdict.is_ok && verdict.why.find(instance.breaks_by) != std::string::npos;
   return verdict.is_ok;
@@ -109,7 +110,8 @@ std::string ModelChecker::VerifierOf(const std::string& model, bool with_progres
   // States are stored whole (no hashing): what is said to be explored is. Sent to the compiler without
   // partial orders, which know nothing of the code that is called.
   const std::string command = fmt::format(
-      "cd '{0}' && mkdir -p {1} && cd {1} && cp ../{1}.pml . && spin -a {1}.pml && gcc -O0 -w -fPIC -shared -Wl,-Bsymbolic "
+      "cd '{0}' && mkdir -p {1} && cd {1} && cp ../{1}.pml . && spin -a {1}.pml && "
+      "gcc -O0 -w -fPIC -shared -Wl,-Bsymbolic "
       "-DNOREDUCE -DVECTORSZ=16384 -DCOLLAPSE {2} -Dmain=HeddleVerify -o verifier.so pan.c",
       folder_, name, with_progress ? "-DNFAIR=3" : "-DSAFETY");
   const std::string log = folder_ + "/" + name + ".log";

@@ -28,11 +28,13 @@ TEST_F(ModelsTest, EveryHistoryKeepsTheProtocolAndEnds) {
     if (!instance.is_quick && !ChecksAll()) continue;
     if (const char* only = std::getenv("HEDDLE_MODEL"); only != nullptr && instance.name != only) continue;
     SCOPED_TRACE(instance.name);
-    const Verdict verdict = checker_.Check(instance, Guard::kNone, ChecksAll() ? kSecondsOfAll : kSecondsOfQuick);
+    const Verdict verdict =
+        checker_.Check(instance, Guard::kNone, ChecksAll() ? kSecondsOfAll : kSecondsOfQuick);
     std::printf("%-34s %10.0f states %7.2f s %s\n", instance.name.c_str(), verdict.states, verdict.seconds,
                 verdict.why.c_str());
     std::fflush(stdout);
-    EXPECT_TRUE(IsAsExpected(instance, verdict)) << verdict.why << "\n" << verdict.report << "\n"
+    EXPECT_TRUE(IsAsExpected(instance, verdict)) << verdict.why << "\n"
+                                                 << verdict.report << "\n"
                                                  << checker_.Trail(instance, Guard::kNone);
   }
 }
@@ -40,11 +42,13 @@ TEST_F(ModelsTest, EveryHistoryKeepsTheProtocolAndEnds) {
 // p3 as a property of its own, under weak fairness; above it follows from histories that have an end.
 TEST_F(ModelsTest, EveryFairHistoryComesToItsEnd) {
   for (const ModelInstance& instance : ModelInstances()) {
-    const bool is_small = instance.name == "diamond" || instance.name == "two_runs" || instance.name == "lost_rank";
+    const bool is_small =
+        instance.name == "diamond" || instance.name == "two_runs" || instance.name == "lost_rank";
     if (!instance.breaks_by.empty() || !(is_small || (ChecksAll() && instance.is_quick))) continue;
     SCOPED_TRACE(instance.name);
-    const Verdict verdict = checker_.Check(instance, Guard::kNone, ChecksAll() ? kSecondsOfAll : kSecondsOfQuick,
-                                           /*with_progress=*/true);
+    const Verdict verdict =
+        checker_.Check(instance, Guard::kNone, ChecksAll() ? kSecondsOfAll : kSecondsOfQuick,
+                       /*with_progress=*/true);
     EXPECT_EQ(verdict.is_ok, !instance.must_stall) << verdict.why;
   }
 }

@@ -62,11 +62,8 @@ void World::Party::EndKernel(size_t number, bool saw_the_end) {
   }
   const TaskId task = actor.task().id;
   stream_ = task.stream();
-  const Message done{.destination = task,
-                     .source = task,
-                     .run = run_,
-                     .type = MessageType::kDone,
-                     .port = kLaunchDone};
+  const Message done{
+      .destination = task, .source = task, .run = run_, .type = MessageType::kDone, .port = kLaunchDone};
   if (FateOfMessage(done) == Fate::kDeliver) Handle(done, stream_);
 }
 
@@ -113,8 +110,9 @@ void World::Party::HearErrorOf(size_t party) {
   const auto found = std::find_if(errors_.begin(), errors_.end(), [&](const auto& error) {
     return error.first == party && (error.second == kAnyRun || !ComesAfter(error.second, run_));
   });
-  const uint32_t run = found->second == kAnyRun ? run_ : found->second;
+  const uint32_t run = found->second;
   errors_.erase(found);
+  if (run == kAnyRun) return Cancel();  // A lost rank ends what runs, or what would run next.
   if (!ComesAfter(run, failed_run_)) return;
   if (IsRunning()) return Fail(run != run_);
   has_late_error_ = true;
@@ -173,6 +171,9 @@ void World::Party::End() {
     const Status quiet = instance_->CheckInvariants(/*quiet=*/true);
     if (!quiet.ok()) world_.Broken(std::string(quiet.message()));
     if (!exposed_.empty()) world_.Broken("I12: a body is still published");
+    for (const Actor& actor : instance_->actors())
+      if (ActorSnapshot::RulesOf(actor).counted && actor.acts() != actor.task().count)
+        world_.Broken("a source has not acted as often as its count says");
     return;
   }
   failed_run_ = run_;
@@ -218,7 +219,8 @@ void World::Party::Compute(Actor& actor, std::span<const Value* const> inputs, i
       is_right &= is(inputs[i], act + 1 - rules.rate + static_cast<int64_t>(i));
   } else if (task.kind == TaskKind::kAccumulate) {
     const int64_t place = act % rules.rate;
-    is_right = is(inputs[1], act) && (place == 0 ? inputs[0] == nullptr : is(inputs[0], kPartial + place - 1));
+    is_right =
+        is(inputs[1], act) && (place == 0 ? inputs[0] == nullptr : is(inputs[0], kPartial + place - 1));
     piece = place == rules.rate - 1 ? act / rules.rate : kPartial + place;
   } else {
     for (const Value* input : inputs) is_right &= input == nullptr || is(input, expected);
@@ -262,7 +264,8 @@ void World::Party::Expose(RegisterId register_id, uint8_t slot, const Value& val
 
 void World::Party::Failed(Actor& actor, Status status) {
   if (!IsRunning() || (aborting_ && status.code() == StatusCode::kCancelled)) return;
-  if (status.code() == StatusCode::kInternal && !(ToldTwice() && world_.had_trouble_)) world_.Broken(std::string(status.message()));
+  if (status.code() == StatusCode::kInternal && !(ToldTwice() && world_.had_trouble_))
+    world_.Broken(std::string(status.message()));
   if (status.code() == StatusCode::kCancelled)
     world_.Broken(fmt::format("task {} calls it an error that a run has ended", actor.task().id.index()));
   Fail(true);

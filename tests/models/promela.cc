@@ -14,7 +14,7 @@ bool prints = false;
 
 std::string PromelaOf(const World& world, const std::string& name, bool with_progress) {
   std::string text = fmt::format(
-      "/* The protocol of actors, instance {0}: {1} events. Made by test_models (tests/models/promela.cc). */\n"
+      "/* The protocol of actors, instance {0}: {1} events. Made by tests/models/promela.cc. */\n"
       "c_decl {{\n"
       "  extern unsigned char heddle_state[];\n"
       "  extern int HeddleCan(int event);\n"
@@ -30,7 +30,8 @@ std::string PromelaOf(const World& world, const std::string& name, bool with_pro
     for (size_t event = 0; event < world.events().size(); ++event) {
       if (world.events()[event].process != static_cast<int>(process)) continue;
       text += fmt::format(
-          "  :: d_step {{ c_expr {{ (HeddleCan({0}) > 0) }} -> c_code {{ now.broken = !HeddleDo({0}); now.over = "
+          "  :: d_step {{ c_expr {{ (HeddleCan({0}) > 0) }} -> "
+          "c_code {{ now.broken = !HeddleDo({0}); now.over = "
           "HeddleIsOver(); }}; assert(!broken) }} /* {1} */\n",
           event, world.events()[event].text);
     }

@@ -114,9 +114,10 @@ void World::AddChoices(Happening happening, int process, const std::string& text
 void World::AddEvents() {
   for (size_t number = 0; number < channels_.size(); ++number) {
     const Channel& channel = channels_[number];
-    const std::string from = channel.by_runtime ? "the runtime"
-                                                : fmt::format("rank {} thread {}", parties_[channel.from]->rank(),
-                                                              channel.from_stream);
+    const std::string from =
+        channel.by_runtime
+            ? "the runtime"
+            : fmt::format("rank {} thread {}", parties_[channel.from]->rank(), channel.from_stream);
     AddChoices({Kind::kMessage, channel.to, number}, ThreadOf(*parties_[channel.to], channel.to_stream),
                fmt::format("lane {} rank {} thread {} takes a message of {}", parties_[channel.to]->lane(),
                            parties_[channel.to]->rank(), channel.to_stream, from));
@@ -160,6 +161,11 @@ bool World::Can(size_t event) {
     case Kind::kBegin: return party.MayBegin();
     case Kind::kMessage: {
       const Channel& channel = channels_[happening.number];
+      // An ACK has no number: said again when its slot holds the next piece, it is taken for that piece's.
+      // Two ranks of which one does so stop; links say everything once.
+      if (happening.choice == Choice::kTwice && ranks_ > 1 && !channel.messages.empty() &&
+          channel.messages.front().type == MessageType::kAck)
+        return false;
       return !channel.messages.empty() && party.FateOfMessage(channel.messages.front()) != Fate::kKeep;
     }
     case Kind::kKernelDone: return party.HasLaunched(happening.number);

@@ -15,9 +15,9 @@
 namespace heddle::actor {
 
 /// One instance of a model: the actors of all ranks and lanes as production has them, and around them only
-/// what SPIN chooses from: which message comes next, when ranks begin, when kernels and pulls end, what fails.
-/// Everything that can happen is an event with a number. The whole state goes into bytes and comes back from
-/// them, so that SPIN can store it and return to it.
+/// what SPIN chooses from: which message comes next, when ranks begin, when kernels and pulls end, what
+/// fails. Everything that can happen is an event with a number. The whole state goes into bytes and comes
+/// back from them, so that SPIN can store it and return to it.
 ///
 /// Order is kept from one thread to another and nowhere else: less than mailboxes and links keep. A kernel
 /// that was launched and a pull end at any time.
@@ -58,8 +58,8 @@ class World {
     kCancel,      ///< The user cancels.
     kLoseRank     ///< A process is gone.
   };
-  /// What becomes of the first kernel that an event brings about (all others run at once); kTwice: the message
-  /// of the event comes once more.
+  /// What becomes of the first kernel that an event brings about (all others run at once); kTwice: the
+  /// message of the event comes once more.
   enum class Choice : uint8_t { kInline, kLaunch, kFail, kTwice };
   struct Happening {
     Kind kind = Kind::kBegin;
