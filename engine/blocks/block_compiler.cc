@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "compiler/fuse/fuse.h"
 #include "compiler/optimize/pass.h"
@@ -102,6 +104,14 @@ std::map<std::string, Distribution> DistributionsIn(const Graph& graph, const Va
   for (const Node& node : graph.nodes)
     if (node.Is("variable")) distributions[node.Text("name")] = frame.Find(node.Text("name"))->distribution;
   return distributions;
+}
+
+// The variables that are panels.
+std::set<std::string> PanelsIn(const Graph& graph, const VariableTable& frame) {
+  std::set<std::string> panels;
+  for (const Node& node : graph.nodes)
+    if (node.Is("variable") && frame.Find(node.Text("name"))->is_panels) panels.insert(node.Text("name"));
+  return panels;
 }
 
 // Adds the time of its life to a sum.
@@ -222,9 +232,7 @@ Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const VariableTable& fr
   compiler::FuseReport report;
   scheduler::ScheduleOptions options = ScheduleOptionsOf(options_);
   options.live_out = wanted;
-  for (const Node& node : inferred.graph.nodes)
-    if (node.Is("variable") && frame.Find(node.Text("name"))->is_panels)
-      options.panelled.insert(node.Text("name"));
+  options.panelled = PanelsIn(inferred.graph, frame);
   const auto make = [&](bool in_panels) -> Result<Plan> {
     report = {};
     const auto fuse = [&] {
@@ -250,6 +258,8 @@ Result<Plan> BlockCompiler::MakeExchange(const Graph& graph,
                                          const VariableTable& frame) const {
   scheduler::ScheduleOptions options = ScheduleOptionsOf(options_);
   options.live_out = wanted;
+  options.panelled = PanelsIn(graph, frame);
+  options.in_panels = !options.panelled.empty();
   return scheduler::Schedule(graph, DistributionsIn(graph, frame), options);
 }
 

@@ -200,9 +200,12 @@ Status RunFusedFull(const StageCall& call, std::span<Value> outputs) {
   const ValueInfo& cells = body[aggregate.inputs[0]].info;
   if (call.stage == 0) {
     HEDDLE_ASSIGN_OR_RETURN(const Value part, RunPart(call));
-    HEDDLE_ASSIGN_OR_RETURN(Matrix nodes,
-                            NodesOfColumns(part.matrix(), FindAggregate(aggregate.op)->kind, cells.shape,
-                                           call.rows.Begin(call.rank), call.context));
+    // Entries of floats are widened before aggregates read them, as everywhere.
+    HEDDLE_ASSIGN_OR_RETURN(const Matrix x, part.matrix().IsSparse()
+                                                ? ToElementType(part.matrix(), ElementType::kFloat64)
+                                                : part.matrix());
+    HEDDLE_ASSIGN_OR_RETURN(Matrix nodes, NodesOfColumns(x, FindAggregate(aggregate.op)->kind, cells.shape,
+                                                         call.rows.Begin(call.rank), call.context));
     outputs[0] = Value(std::move(nodes));
     return OkStatus();
   }

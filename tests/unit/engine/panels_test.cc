@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scripts whose values do not fit into the memory of a rank: the bytes of those that have it, or a refusal.
+#include <gtest/gtest.h>
+
+#include "tests/unit/engine/script_runner.h"
+
+namespace heddle::engine {
+namespace {
+
+constexpr int64_t kMemory = int64_t{1} << 20;  // A third of the matrices below.
+
+SessionOptions WithMemory(int64_t bytes) {
+  SessionOptions options;
+  options.memory_bytes = bytes;
+  return options;
+}
+
+void ExpectTheSame(const std::string& script) {
+  SCOPED_TRACE(script);
+  const ScriptOutcome whole = RunScript(script);
+  ASSERT_TRUE(whole.status.ok()) << whole.status.ToString();
+  const ScriptOutcome panels = RunScript(script, WithMemory(kMemory));
+  EXPECT_EQ(panels.status.ToString(), "ok");
+  EXPECT_EQ(panels.output, whole.output);
+}
+
+const char* const kDraw = "X = rand(rows=20000, cols=20, min=-1, max=1, seed=3)\n";
+
+TEST(PanelsTest, RowsReductionsAndWritesOfWhatDoesNotFit) {
+  ExpectTheSame(std::string(kDraw) +
+                "Y = (X - colMeans(X)) / sqrt(colVars(X))\n"
+                "print(sum(Y^2) + \" \" + sum(t(X) %*% Y) + \" \" + sum(rowSums(Y) > 1))\n");
+}
+
+// A variable that is panels goes into functions, through loops and conditions.
+TEST(PanelsTest, VariablesOfPanels) {
+  ExpectTheSame(std::string("f = function(matrix[double] X, int k) return (matrix[double] Y) {\n"
+                            "  Y = X\n  if (nrow(X) > 10)\n    for (i in 1:k) Y = Y * 0.5 + X\n}\n") +
+                kDraw + "Z = f(X, 3)\nL = list(Z, 7)\nprint(sum(Z) + \" \" + sum(as.matrix(L[1])))\n");
+}
+
+// The rows of a file are read when they are needed, and that may be when the file has been replaced.
+TEST(PanelsTest, AFileThatIsReplacedWhileAVariableHasItsRows) {
+  for (const char* const format : {"binary", "csv"}) {
+    const std::string write = fmt::format(", \"panels_replaced\", format=\"{}\")\n", format);
+    ExpectTheSame(std::string(kDraw) + "write(round(X * 100)" + write + "Y = read(\"panels_replaced\")\n" +
+                  "write(Y * 2" + write +
+                  "Z = read(\"panels_replaced\")\nprint(sum(Y) + \" \" + sum(Z - Y))\n");
+  }
+}
+
+TEST(PanelsTest, WhatHasToBeWholeIsRefused) {
+  const ScriptOutcome outcome =
+      RunScript(std::string(kDraw) + "print(sum(order(target=X, by=1)[1:3,]))\n", WithMemory(kMemory));
+  EXPECT_EQ(outcome.status.code(), StatusCode::kResourceExhausted);
+  EXPECT_NE(outcome.status.ToString().find("the limit is 1048576 bytes"), std::string::npos)
+      << outcome.status.ToString();
+}
+
+}  // namespace
+}  // namespace heddle::engine
