@@ -134,7 +134,7 @@ Verdict ModelChecker::Check(const ModelInstance& instance, Guard without, int se
   std::filesystem::remove(folder + "/pan.c.trail");
   const std::string report = folder + "/report";
   std::vector<std::string> arguments{"pan", "-m200000"};
-  if (with_progress) arguments.insert(arguments.end(), {"-a", "-f", "-N", "p3"});
+  if (with_progress) arguments.insert(arguments.end(), {"-a", "-f", "-N", "comes_to_its_end"});
   const auto start = std::chrono::steady_clock::now();
   const pid_t child = fork();
   if (child == 0) RunVerifier(instance, without, verifier, folder, arguments, seconds, report);

@@ -38,7 +38,7 @@ std::string PromelaOf(const World& world, const std::string& name, bool with_pro
     // p1: who waits at any other place when nothing can happen any more is an invalid end state.
     text += "  :: over -> break\n  od\n}\n\n";
   }
-  if (with_progress) text += "ltl p3 { <> over }\n";
+  if (with_progress) text += "ltl comes_to_its_end { <> over }\n";
   return text;
 }
 
