@@ -21,6 +21,7 @@ struct ScheduleOptions {
   std::map<std::string, Distribution> live_out;
   /// Large values pass through the plan in panels (scheduler/panel_plan.h), as high as the memory lets them.
   bool in_panels = false;
+  bool leaves_panels = true;       ///< Assigned values may be panels; else they are put together at the end.
   int64_t panel_bytes = 0;         ///< Of a pass, and values of any size are in panels; 0: as memory is.
   std::set<std::string> panelled;  ///< Live-ins that are panels; there are none in a plan without panels.
 };

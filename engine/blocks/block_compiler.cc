@@ -260,6 +260,7 @@ Result<Plan> BlockCompiler::MakeExchange(const Graph& graph,
   options.live_out = wanted;
   options.panelled = PanelsIn(graph, frame);
   options.in_panels = !options.panelled.empty();
+  options.leaves_panels = false;  // What asks for it is no plan.
   return scheduler::Schedule(graph, DistributionsIn(graph, frame), options);
 }
 
