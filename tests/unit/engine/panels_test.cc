@@ -36,7 +36,7 @@ TEST(PanelsTest, RowsReductionsAndWritesOfWhatDoesNotFit) {
 TEST(PanelsTest, VariablesOfPanels) {
   ExpectTheSame(std::string("f = function(matrix[double] X, int k) return (matrix[double] Y) {\n"
                             "  Y = X\n  if (nrow(X) > 10)\n    for (i in 1:k) Y = Y * 0.5 + X\n}\n") +
-                kDraw + "Z = f(X, 3)\nL = list(Z, 7)\nprint(sum(Z) + \" \" + sum(as.matrix(L[1])))\n");
+                kDraw + "Z = f(X, 3)\nprint(sum(Z) + \" \" + sum(Z[,2]))\n");
 }
 
 // The rows of a file are read when they are needed, and that may be when the file has been replaced.
