@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "bench/matrices/random_matrices.h"
 #include "bench/base/probe.h"
+#include "bench/matrices/random_matrices.h"
 
 namespace heddle::bench {
 

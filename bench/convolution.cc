@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "bench/base/probe.h"
 #include "bench/expression.h"
 #include "bench/matrices/random_matrices.h"
-#include "bench/base/probe.h"
 #include "ops/elementwise/single_precision.h"
 
 namespace heddle::bench {

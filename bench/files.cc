@@ -15,8 +15,8 @@
 #include <functional>
 #include <string>
 
-#include "bench/matrices/random_matrices.h"
 #include "bench/base/probe.h"
+#include "bench/matrices/random_matrices.h"
 #include "core/memory/block_pool.h"
 #include "ops/base/parallel.h"
 #include "ops/io/formats/file_format.h"

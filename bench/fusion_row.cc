@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "bench/base/probe.h"
 #include "bench/expression.h"
 #include "bench/hand/fusion.h"
 #include "bench/matrices/random_matrices.h"
-#include "bench/base/probe.h"
 #include "ops/elementwise/single_precision.h"
 
 namespace heddle::bench {

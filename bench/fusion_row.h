@@ -6,8 +6,8 @@
 #include <string>
 
 #include "bench/attempts.h"
-#include "bench/blas.h"
 #include "bench/base/options.h"
+#include "bench/blas.h"
 #include "core/values/matrix.h"
 #include "core/values/value.h"
 #include "ops/base/parallel.h"

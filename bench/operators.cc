@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/matrices/random_matrices.h"
 #include "bench/base/probe.h"
+#include "bench/matrices/random_matrices.h"
 #include "core/environment/clock.h"
 #include "ops/base/operator.h"
 #include "ops/base/parallel.h"

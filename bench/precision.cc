@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "bench/base/probe.h"
 #include "bench/blas.h"
 #include "bench/expression.h"
 #include "bench/matrices/random_matrices.h"
-#include "bench/base/probe.h"
 #include "ops/elementwise/single_precision.h"
 
 namespace heddle::bench {

@@ -9,8 +9,8 @@
 #include <limits>
 #include <optional>
 
-#include "bench/matrices/random_matrices.h"
 #include "bench/base/probe.h"
+#include "bench/matrices/random_matrices.h"
 
 namespace heddle::bench {
 namespace {

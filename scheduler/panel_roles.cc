@@ -14,6 +14,9 @@ namespace heddle::scheduler {
 namespace {
 
 constexpr RegisterId kNone = -1;
+// What is larger is taken for a mistake of the script and refused, as what has to be whole: reading it once
+// takes longer than anybody waits.
+constexpr double kMostPanelledBytes = 1e13;
 
 bool SameRows(const TaskRole& a, const TaskRole& b) { return a.begin == b.begin && a.end == b.end; }
 
@@ -66,7 +69,7 @@ bool PanelRoles::IsHandle(RegisterId id) const {
 }
 
 bool PanelRoles::IsLarge(const ValueInfo& info) const {
-  return info.IsTabular() && info.IsSized() &&
+  return info.IsTabular() && info.IsSized() && ops::BytesToMove(info) <= kMostPanelledBytes &&
          ops::BytesToMove(info) >= static_cast<double>(options_.least_bytes) &&
          info.shape.rows > Granule(info.shape.rows);
 }

@@ -331,9 +331,15 @@ namespace {
 constexpr const char* kAdvice =
     "give more memory (--memory), use more workers, or work on fewer rows at a time";
 
+// Whether the task only brings rows to the operator of its node, or takes them from it.
+bool MovesRows(Phase phase) {
+  return phase == Phase::kSlice || phase == Phase::kGather || phase == Phase::kShape ||
+         phase == Phase::kPanels;
+}
+
 // A task alone holds what it reads, what it makes and what it works with.
 Status CheckWorkingMemory(const Plan& plan, const Task& task, int64_t memory_bytes) {
-  if (task.node == kNoNode) return OkStatus();
+  if (task.node == kNoNode || MovesRows(task.phase)) return OkStatus();
   const Node& node = plan.graph[task.node];
   std::vector<ValueInfo> inputs;
   for (const NodeId input : node.inputs)

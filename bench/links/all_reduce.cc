@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "bench/links/peer_process.h"
 #include "bench/base/probe.h"
+#include "bench/links/peer_process.h"
 #include "cluster/link/grpc_link.h"
 #include "cluster/security/token.h"
 

@@ -17,9 +17,9 @@
 #include <thread>
 #include <vector>
 
+#include "bench/base/probe.h"
 #include "bench/links/all_reduce.h"
 #include "bench/links/peer_process.h"
-#include "bench/base/probe.h"
 #include "cluster/executor/line_channel.h"
 #include "cluster/link/grpc_link.h"
 #include "cluster/network/loopback.h"

@@ -49,6 +49,7 @@ std::vector<Option> PlanOptions() {
        "cells of matrices: double or single (half the memory; rounded cells)"},
       {"fusion", Kind::kValue, "MODE", "off, all, no-redundancy or cost (default: cost; same results)"},
       {"fusion-seed", Kind::kValue, "N", "fuse at random instead, for tests"},
+      {"require-streaming", Kind::kFlag, "", "refuse plans in panels in which a value is whole"},
       {"panel-bytes", Kind::kValue, "SIZE",
        "let all values pass in panels, so large a pass, whatever the memory; for tests"},
   };
@@ -213,6 +214,7 @@ Result<engine::EngineOptions> ReadEngineOptions(const Arguments& arguments, int 
   session.ranks = ranks;
   HEDDLE_ASSIGN_OR_RETURN(session.threads, ReadThreads(arguments));
   HEDDLE_ASSIGN_OR_RETURN(session.memory_bytes, arguments.Bytes("memory", 0));
+  session.require_streaming = arguments.Has("require-streaming");
   HEDDLE_ASSIGN_OR_RETURN(session.panel_bytes, arguments.Bytes("panel-bytes", 0));
   HEDDLE_ASSIGN_OR_RETURN(session.min_distributed_bytes,
                           arguments.Bytes("min-distributed-bytes", session.min_distributed_bytes));

@@ -107,6 +107,7 @@ Json ToJson(const engine::SessionOptions& options) {
           {"min_distributed_bytes", options.min_distributed_bytes},
           {"memory_bytes", options.memory_bytes},
           {"panel_bytes", options.panel_bytes},
+          {"require_streaming", options.require_streaming},
           {"seed", options.seed},
           {"disabled_passes", ToJson(options.disabled_passes)},
           {"plans", ToJson(options.plans)},
@@ -127,6 +128,7 @@ void ReadOptions(const Json& json, engine::SessionOptions* options) {
   Read(json, "min_distributed_bytes", &options->min_distributed_bytes);
   Read(json, "memory_bytes", &options->memory_bytes);
   Read(json, "panel_bytes", &options->panel_bytes);
+  Read(json, "require_streaming", &options->require_streaming);
   Read(json, "seed", &options->seed);
   Read(json, "disabled_passes", &options->disabled_passes);
   Read(json, "plans", &options->plans);

@@ -93,15 +93,13 @@ class JobAttempt {
  private:
   void SetCause(const Status& cause, Blame blame);
   // A broken link is what the others see of a crash.
-  bool IsExplainedByCrash() const {
-    return !crash_.ok() && cause_.code() == StatusCode::kUnavailable;
-  }
+  bool IsExplainedByCrash() const { return !crash_.ok() && cause_.code() == StatusCode::kUnavailable; }
 
   std::vector<Member> members_;
   std::string token_;
   Status cause_;  // the first of all
   Blame cause_blame_ = Blame::kScript;
-  Status crash_;                 // the first executor that ended without an outcome
+  Status crash_;  // the first executor that ended without an outcome
   Blame crash_blame_ = Blame::kCrash;
   Status provisional_;  // a failure that another rank caused
   std::vector<std::string> broken_workers_;

@@ -87,7 +87,8 @@ class JobsService : public Jobs::WithCallbackMethod_Watch<Jobs::Service> {
     if (const MemoryBudget& budget = MemoryBudget::Process(); budget.IsOver())
       return ToGrpc(Unavailable("the master holds {} bytes, more than the {} of its limit: try again later",
                                 budget.used(), budget.limit()));
-    ServeSubmit(hub_, &compiler_, *request, [context] { return context->IsCancelled(); }, reply);
+    ServeSubmit(
+        hub_, &compiler_, *request, [context] { return context->IsCancelled(); }, reply);
     return grpc::Status::OK;
   }
 

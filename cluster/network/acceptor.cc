@@ -85,7 +85,7 @@ class OpenConnections {
     if (total_ >= limits_.most) ForgetClosed();
     std::vector<Entry>& of_peer = by_peer_[peer];
     if (static_cast<int>(of_peer.size()) >= limits_.most_of_a_peer) ForgetClosed(&of_peer);
-    struct stat status{};
+    struct stat status {};
     const bool admitted = total_ < limits_.most &&
                           static_cast<int>(of_peer.size()) < limits_.most_of_a_peer &&
                           fstat(fd, &status) == 0;
@@ -105,7 +105,7 @@ class OpenConnections {
 
   void ForgetClosed(std::vector<Entry>* entries) {
     total_ -= static_cast<int>(std::erase_if(*entries, [](const Entry& entry) {
-      struct stat status{};
+      struct stat status {};
       return fstat(entry.fd, &status) != 0 || status.st_ino != entry.inode;
     }));
   }

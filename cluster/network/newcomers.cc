@@ -56,7 +56,7 @@ std::string NameOf(std::string_view peer) {
 }
 
 bool IsStill(int fd, ino_t inode) {
-  struct stat status{};
+  struct stat status {};
   return fstat(fd, &status) == 0 && status.st_ino == inode;
 }
 
@@ -76,7 +76,7 @@ Status Newcomers::CountUnixSockets() {
 }
 
 int Newcomers::Note(int fd, const SocketAddress& peer) {
-  struct stat status{};
+  struct stat status {};
   if (fstat(fd, &status) != 0) return fd;
   if (peer.family() == AF_UNIX && relay_ != nullptr)
     return relay_->Join(fd, fmt::format("{}{}-{}", kRelayed, getpid(), status.st_ino));

@@ -276,9 +276,8 @@ class Inliner {
     return function != program_.functions.end() && !call.gives_list &&
            call.results.size() <= function->second.results.size() && choice.is_inlined &&
            inlined_ < kMostInlined && depth + choice.depth <= kMaxNesting &&
-           std::all_of(
-               call.arguments.begin(), call.arguments.end(),
-               [&](const auto& argument) { return defined.contains(argument.second); });
+           std::all_of(call.arguments.begin(), call.arguments.end(),
+                       [&](const auto& argument) { return defined.contains(argument.second); });
   }
 
   const Choice& ChoiceOf(const std::string& name) {

@@ -150,8 +150,8 @@ bool IsProduct(const Match& match) {
 }
 bool IsFactorOf1OrMore(const Match& match) {
   const Scalar* const factor = match.LiteralOf("s");
-  return IsProduct(match) || (factor != nullptr && std::abs(factor->AsDouble()) >= 1 &&
-                              std::isfinite(factor->AsDouble()));
+  return IsProduct(match) ||
+         (factor != nullptr && std::abs(factor->AsDouble()) >= 1 && std::isfinite(factor->AsDouble()));
 }
 bool IsDivisorOf1OrLess(const Match& match) {
   const Scalar* const divisor = match.LiteralOf("s");

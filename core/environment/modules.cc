@@ -36,7 +36,8 @@ Result<fs::path> OwnFile() {
 // Whether a file may be taken for one that was installed with this program: whoever can write into the folder
 // above it must not be able to put code into its process.
 bool IsTrusted(const fs::path& file, const fs::path& own) {
-  struct stat of_file{}, of_own{};
+  struct stat of_file {
+  }, of_own{};
   if (stat(file.c_str(), &of_file) != 0 || stat(own.c_str(), &of_own) != 0) return false;
   return of_file.st_uid == 0 || of_file.st_uid == geteuid() || of_file.st_uid == of_own.st_uid;
 }

@@ -13,9 +13,8 @@ namespace heddle {
 /// Calls visit(block) for each of the blocks and all within them, the outer one first. Where `visit` returns
 /// a bool, false leaves out what is within the block.
 template <typename AnyBlock, typename Visit>
-void ForEachBlock(AnyBlock& block, const Visit& visit)
-  requires std::is_same_v<std::remove_const_t<AnyBlock>, Block>
-{
+void ForEachBlock(AnyBlock& block,
+                  const Visit& visit) requires std::is_same_v<std::remove_const_t<AnyBlock>, Block> {
   if constexpr (std::is_same_v<std::invoke_result_t<const Visit&, AnyBlock&>, bool>) {
     if (!visit(block)) return;
   } else {
@@ -34,9 +33,8 @@ void ForEachBlock(const std::vector<Block>& blocks, const Visit& visit) {
 }
 /// Of the main program, then of the functions in the order of their names.
 template <typename AnyProgram, typename Visit>
-void ForEachBlock(AnyProgram& program, const Visit& visit)
-  requires std::is_same_v<std::remove_const_t<AnyProgram>, Program>
-{
+void ForEachBlock(AnyProgram& program,
+                  const Visit& visit) requires std::is_same_v<std::remove_const_t<AnyProgram>, Program> {
   ForEachBlock(program.main, visit);
   for (auto& [name, function] : program.functions) ForEachBlock(function.body, visit);
 }

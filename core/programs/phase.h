@@ -18,7 +18,7 @@ enum class Phase : uint8_t {
   kGather,   ///< The rows of all inputs, one below the other.
   kShape,    ///< Rows and columns of the input.
   kReady,    ///< Nothing: says that its rank is so far.
-  kPanels,   ///< The rows of all acts, or those that the operator makes, as panels (core/values/row_panels.h).
+  kPanels,  ///< The rows of all acts, or those that the operator makes, as panels (core/values/row_panels.h).
 };
 /// As plans and statistics spell it: "partial"; empty for kWhole.
 std::string_view Name(Phase phase);

@@ -70,12 +70,12 @@ struct Task {
   int64_t row_begin = 0;    ///< Rows of the split dimension that this task computes,
   int64_t row_end = 0;      ///< [row_begin, row_end) of total_rows.
   int64_t total_rows = 0;
-  int64_t panel_rows = 0;  ///< Rows of an act: the a-th computes those from row_begin + a * panel_rows on, the
-                           ///< last one what is left. 0: every act computes all.
-  int64_t count = 1;    ///< Acts of a source per run.
-  int64_t rate = 1;     ///< Of the multi-rate kinds.
-  int64_t cost_ns = 0;  ///< About how long an act takes, from shapes alone; kUnboundedCost where it waits
-                        ///< for the world outside (files). 0: next to nothing, or not known.
+  int64_t panel_rows = 0;  ///< Rows of an act: the a-th computes those from row_begin + a * panel_rows on,
+                           ///< the last one what is left. 0: every act computes all.
+  int64_t count = 1;       ///< Acts of a source per run.
+  int64_t rate = 1;        ///< Of the multi-rate kinds.
+  int64_t cost_ns = 0;     ///< About how long an act takes, from shapes alone; kUnboundedCost where it waits
+                           ///< for the world outside (files). 0: next to nothing, or not known.
 };
 constexpr int64_t kUnboundedCost = -1;
 

@@ -44,8 +44,8 @@ std::string_view Name(StreamKind kind);  ///< "compute", "host", "network", "dis
 std::optional<DeviceType> ParseDeviceType(std::string_view name);
 std::optional<StreamKind> ParseStreamKind(std::string_view name);
 
-/// The streams of a rank: one of each kind but the disk, all of its one CPU. The place of a stream in such a list is
-/// its number in task ids.
+/// The streams of a rank: one of each kind but the disk, all of its one CPU. The place of a stream in such a
+/// list is its number in task ids.
 std::vector<StreamDescription> StandardStreams();
 
 }  // namespace heddle

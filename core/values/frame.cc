@@ -74,7 +74,8 @@ const char* FaultOf(const Column& column, int64_t row) {
     case ColumnType::kString: return IsUtf8(column.TextAt(row)) ? nullptr : "is not UTF-8";
     case ColumnType::kCharacter: {
       const std::string_view text = column.TextAt(row);
-      return text.empty() || Utf8Length(text, 0) == text.size() ? nullptr : "is more than one character of UTF-8";
+      return text.empty() || Utf8Length(text, 0) == text.size() ? nullptr
+                                                                : "is more than one character of UTF-8";
     }
   }
   return "has no type";
@@ -95,7 +96,8 @@ Status CheckAdopted(const Column& column) {
   const bool is_text = column.storage() == ColumnStorage::kTexts;
   if (rows < 0 || rows > kMostLength) return InvalidArgument("no column has {} rows", rows);
   const void* const cells = column.integers();
-  if (cells == nullptr && (rows > 0 || is_text)) return InvalidArgument("the cells of a column are at no address");
+  if (cells == nullptr && (rows > 0 || is_text))
+    return InvalidArgument("the cells of a column are at no address");
   if (reinterpret_cast<uintptr_t>(cells) % static_cast<uintptr_t>(EntryBytes(column.storage())) != 0)
     return InvalidArgument("the cells of a column are not aligned to their own size");
   if (is_text) {

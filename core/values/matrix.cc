@@ -34,8 +34,8 @@ Status CheckAdopted(int64_t rows, int64_t columns, const void* array, int64_t by
     return InvalidArgument("no matrix has {} x {} cells", rows, columns);
   if (count > 0 && array == nullptr) return InvalidArgument("{} x {} cells at no address", rows, columns);
   if (reinterpret_cast<uintptr_t>(array) % static_cast<uintptr_t>(bytes) != 0)
-    return InvalidArgument("the cells are not aligned: an address of elements of {} bytes is a multiple of {}",
-                           bytes, bytes);
+    return InvalidArgument(
+        "the cells are not aligned: an address of elements of {} bytes is a multiple of {}", bytes, bytes);
   return OkStatus();
 }
 
@@ -197,7 +197,8 @@ Result<Matrix> Matrix::AdoptSparse(const void* values, const int32_t* column_ind
       if (column_indexes[k] <= before || column_indexes[k] >= columns)
         return InvalidArgument("columns of row {} are not ascending from 0 to {}: {} stands behind {}", i + 1,
                                columns - 1, column_indexes[k], before)
-            .WithNote("columns of entries count from 0; sort the entries of each row, and add up double ones");
+            .WithNote(
+                "columns of entries count from 0; sort the entries of each row, and add up double ones");
   }
   Matrix matrix;
   matrix.memory_ = Buffer::Adopt(values, entries * BytesOf(type), std::move(release));
@@ -319,9 +320,9 @@ Result<Matrix> ToSparse(const Matrix& matrix) {
 Result<Matrix> ToElementType(const Matrix& matrix, ElementType type) {
   if (matrix.element_type() == type) return matrix;
   const bool is_sparse = matrix.IsSparse();
-  HEDDLE_ASSIGN_OR_RETURN(Matrix converted, is_sparse ? Matrix::Sparse(matrix.rows(), matrix.columns(),
-                                                                       matrix.stored(), type)
-                                                      : Matrix::Dense(matrix.rows(), matrix.columns(), type));
+  HEDDLE_ASSIGN_OR_RETURN(Matrix converted,
+                          is_sparse ? Matrix::Sparse(matrix.rows(), matrix.columns(), matrix.stored(), type)
+                                    : Matrix::Dense(matrix.rows(), matrix.columns(), type));
   const int64_t first = is_sparse && matrix.rows() > 0 ? matrix.row_offsets()[0] : 0;
   WithElementType(matrix.element_type(), [&](auto cell) {
     const auto* const from = matrix.data<decltype(cell)>() + first;

@@ -11,8 +11,8 @@ namespace heddle {
 class Value;
 
 /// A matrix or frame whose rows are not in memory, or not all of them: they are in panels that are kept, in a
-/// spill file, or in an input file. A plan reads it range by range (docs/streaming.md). Immutable: rows of the
-/// same range are the same bytes whenever they are asked for.
+/// spill file, or in an input file. A plan reads it range by range (docs/streaming.md). Immutable: rows of
+/// the same range are the same bytes whenever they are asked for.
 class RowPanels {
  public:
   virtual ~RowPanels() = default;

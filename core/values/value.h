@@ -12,8 +12,9 @@
 namespace heddle {
 
 /// What a register slot or a variable holds: a scalar, (this rank's rows of) a matrix or a frame, or a handle
-/// to rows that are not all in memory. Copies share the cells and touch one counter. Kernels never see panels. What treats kinds differently switches over kind() without a
-/// default, so that the compiler names every place that does not know a new kind.
+/// to rows that are not all in memory. Copies share the cells and touch one counter. Kernels never see
+/// panels. What treats kinds differently switches over kind() without a default, so that the compiler names
+/// every place that does not know a new kind.
 class Value {
  public:
   enum class Kind : uint8_t { kScalar, kMatrix, kFrame, kPanels };

@@ -114,6 +114,21 @@ std::set<std::string> PanelsIn(const Graph& graph, const VariableTable& frame) {
   return panels;
 }
 
+// An error if an operator of a plan in panels gets a value whole.
+Status CheckStreams(const Plan& plan) {
+  for (const Task& task : plan.tasks) {
+    if (task.phase != Phase::kGather || task.kind != TaskKind::kCompute || task.node == kNoNode) continue;
+    const Register& source = plan.registers[static_cast<size_t>(task.consumed[0])];
+    if (source.bytes > 0 || KnownBytes(source.info) == 0) continue;
+    const Node& node = plan.graph[task.node];
+    return ResourceExhausted("--require-streaming: '{}' needs a value of {} bytes whole", node.op,
+                             KnownBytes(source.info))
+        .At(node.position)
+        .WithNote("docs/streaming.md tells what runs in panels; without the option it runs where it fits");
+  }
+  return OkStatus();
+}
+
 // Adds the time of its life to a sum.
 class TimeIn {
  public:
@@ -250,6 +265,7 @@ Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const VariableTable& fr
     plan = make(true);
   if (options_.recorded_events > 0 && !report.partitions.empty())
     choices_ = compiler::ToText(report, /*with_costs=*/true);
+  if (plan.ok() && options_.require_streaming) HEDDLE_RETURN_IF_ERROR(CheckStreams(*plan));
   return plan;
 }
 

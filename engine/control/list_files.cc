@@ -59,8 +59,7 @@ Status ListSteps::Write(const Block& step, VariableTable* frame) {
     if (name == "list") {
       list = found->list;
     } else if (!found->info.IsScalar()) {
-      return FailedPrecondition("write: the {} must be a scalar, not a {}", name,
-                                Name(found->info.data_type))
+      return FailedPrecondition("write: the {} must be a scalar, not a {}", name, Name(found->info.data_type))
           .OnEveryRank();
     } else if (name == "path") {
       path = found->value.scalar().ToText();

@@ -40,9 +40,7 @@ class OrderedOutput {
   }
   /// Those who wait look at their flags again.
   void Wake() {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-    }
+    { const std::lock_guard<std::mutex> lock(mutex_); }
     changed_.notify_all();
   }
   /// Texts printed so far, those printed before included.

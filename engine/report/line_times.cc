@@ -81,7 +81,7 @@ std::string Shortened(std::string_view text, size_t most) {
 
 // The line of the largest time by `of`; nullptr where there is none.
 const std::pair<const int32_t, LineTime>* Largest(const std::map<int32_t, LineTime>& lines,
-                                                  int64_t LineTime::* of) {
+                                                  int64_t LineTime::*of) {
   const auto largest = std::ranges::max_element(
       lines, [&](const auto& a, const auto& b) { return a.second.*of < b.second.*of; });
   return largest == lines.end() || largest->first <= 0 ? nullptr : &*largest;

@@ -138,7 +138,7 @@ class Layout {
     }
   }
 
-  void SortLayer(size_t number, std::vector<size_t> Item::* joined) {
+  void SortLayer(size_t number, std::vector<size_t> Item::*joined) {
     std::vector<size_t>& layer = layers_[number];
     std::vector<double> middles(items_.size());
     for (const size_t i : layer) {

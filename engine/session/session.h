@@ -46,8 +46,8 @@ struct SessionEnvironment {
   actor::Link* link = nullptr;                       ///< nullptr with one rank.
   ControlChannel* control = nullptr;                 ///< nullptr with one rank.
   std::function<void(const Plan& plan)>
-      observe_plan;                   ///< Called for every plan this rank makes or receives; may be empty.
-  BetweenBlocks between_blocks;       ///< May be empty.
+      observe_plan;              ///< Called for every plan this rank makes or receives; may be empty.
+  BetweenBlocks between_blocks;  ///< May be empty.
   /// Where its panels are; it outlives the variables of the session. nullptr: the session has a store of its
   /// own, and leaves no panels in `variables`.
   ops::PanelStore* panels = nullptr;

@@ -22,8 +22,8 @@ struct SessionOptions {
   int64_t panel_bytes = 0;
   bool require_streaming = false;  ///< A plan in panels in which a value is whole that would not fit, is
                                    ///< refused, and tells which.
-  int64_t seed = -1;                         ///< Of the job, for rand() without a seed. -1: whoever starts
-                                             ///< the job draws one.
+  int64_t seed = -1;               ///< Of the job, for rand() without a seed. -1: whoever starts
+                                   ///< the job draws one.
   std::vector<std::string> disabled_passes;  ///< Of the compiler, by name.
   std::vector<std::string> plans;            ///< Texts of plans made ahead: first entries of the plan cache.
   std::string fusion = "cost";               ///< "off", "all", "no-redundancy", "cost" or "random:SEED".

@@ -87,8 +87,8 @@ struct Operator {
   bool (*reduces)(const Node& node, size_t i) = nullptr;
   InputUse (*input_use)(const Node& node, std::span<const ValueInfo> inputs,
                         int i) = nullptr;  ///< nullptr: kWhole
-  const StagedForm* staged = nullptr;  ///< How all ranks compute it in stages, by columns or in parts:
-                                       ///< ways that stand behind each other (StagedForm::other).
+  const StagedForm* staged = nullptr;      ///< How all ranks compute it in stages, by columns or in parts:
+                                           ///< ways that stand behind each other (StagedForm::other).
   Cost (*cost)(const Node& node, std::span<const ValueInfo> inputs) = nullptr;  ///< nullptr: reads + writes
   /// Computes call.phase: kWhole everything (for kReduce: kPartial, then kFinish), kPartial, kFinish.
   Result<Value> (*run)(const KernelCall& call) = nullptr;

@@ -132,10 +132,10 @@ Result<Scalar> EvaluateDistribution(const Operator&, const Node& node,
                                      .denominator = number(kDf2, 1)};
   const double target = values[kTarget]->AsDouble();
   const bool lower = values[kLowerTail] == nullptr || values[kLowerTail]->AsBoolean();
-  const Result<double> found = IsInverse(node)   ? Quantile(distribution, target)
-                               : IsDensity(node) ? Density(distribution, target)
-                                                 : Probability(distribution, target,
-                                                               lower ? Tail::kLower : Tail::kUpper);
+  const Result<double> found = IsInverse(node) ? Quantile(distribution, target)
+                               : IsDensity(node)
+                                   ? Density(distribution, target)
+                                   : Probability(distribution, target, lower ? Tail::kLower : Tail::kUpper);
   if (found.ok()) return Scalar(*found);
   Status failure(found.status().code(), fmt::format("{}: {}", node.op, found.status().message()));
   for (const std::string& note : found.status().notes()) failure = failure.WithNote(note);

@@ -117,7 +117,7 @@ Result<ValueInfo> InferSelect(const InferContext& context) {
   Shape shape;
   for (const ValueInfo& input : context.inputs) {
     if (!input.IsMatrix()) continue;
-    for (int64_t Shape::* size : {&Shape::rows, &Shape::columns}) {
+    for (int64_t Shape::*size : {&Shape::rows, &Shape::columns}) {
       if (shape.*size >= 0 && input.shape.*size >= 0 && shape.*size != input.shape.*size)
         return InvalidArgument("ifelse: all matrices must have the same shape: {}", ShapesOf(context.inputs));
       if (shape.*size < 0) shape.*size = input.shape.*size;

@@ -244,10 +244,11 @@ bool AreSparseLeaves(int64_t terms, int64_t leaves, int64_t places, int64_t cell
   // of the time is that of the passes over them.
   const int64_t width = places * cells;
   if (cells > 8) return terms < leaves * places / (width > (1 << 15) ? 1 : 6);
-  const int64_t places_of_term = width > (1 << 17) && leaves<4 ? 2 : width>(1 << 19) ? 6
-                                 : width > (1 << 17)                                 ? 16
-                                 : cells <= 2                                        ? 40
-                                                                                     : 24;
+  const int64_t places_of_term = width > (1 << 17) && leaves < 4 ? 2
+                                 : width > (1 << 19)             ? 6
+                                 : width > (1 << 17)             ? 16
+                                 : cells <= 2                    ? 40
+                                                                 : 24;
   return terms < leaves * places / places_of_term;
 }
 

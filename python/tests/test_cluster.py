@@ -52,7 +52,7 @@ def test_values_of_all_kinds_travel():
     assert list(heddle.sim(2).run("G = F", {"F": frame}, "G").G["C1"]) == ["a", "b"]
 
 
-def test_errors_are_those_of_a_run():
+def test_errors_are_those_of_a_run(tmp_path):
     cluster = heddle.sim(2)
     with pytest.raises(heddle.CompileError) as error:
         cluster.run("Y = X + undefined_name", {"X": numpy.ones((2, 2))}, "Y")
@@ -67,8 +67,11 @@ def test_errors_are_those_of_a_run():
         heddle.sim(0)
     with pytest.raises(heddle.DataError, match="there is no folder"):
         heddle.connect("localhost:1", folder="/nowhere")
+    token = tmp_path / "token"
+    token.write_text("t" * 40)
+    token.chmod(0o600)
     with pytest.raises(heddle.UnreachableError, match="no master at localhost:1"):
-        heddle.connect("localhost:1").run("x = 1")
+        heddle.connect("localhost:1", token_file=token).run("x = 1")
     assert "sim, 2 workers" in repr(cluster)
 
 

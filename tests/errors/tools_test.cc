@@ -64,10 +64,9 @@ TEST(VerifyTest, AFaultOfTheScriptIsItsOwn) {
   const Finished json = Shell("$heddle verify --json -e 'print(\"seen\"); stop(\"no\")'");
   EXPECT_EQ(json.code, 1);
   EXPECT_EQ(json.output, "");
-  EXPECT_EQ(
-      nlohmann::json::parse(json.errors),
-      nlohmann::json::parse(
-          R"({"code": 1, "kind": "aborted", "message": "no", "file": "-e", "line": 1, "column": 16})"));
+  EXPECT_EQ(nlohmann::json::parse(json.errors),
+            nlohmann::json::parse(
+                R"({"code": 1, "kind": "aborted", "message": "no", "file": "-e", "line": 1, "column": 16})"));
   const Finished pipe = Shell("echo 'print(1)' | $heddle verify -");
   EXPECT_EQ(pipe.code, 2);
   EXPECT_EQ(pipe.errors, "heddle: error: verify runs the script several times: give a file, or -e CODE\n");

@@ -135,8 +135,9 @@ TEST_F(ReplPipeTest, HelpTellsOfFunctions) {
   EXPECT_NE(done.output.find("lmPredictStats: prints and returns"), std::string::npos) << done.output;
   EXPECT_NE(done.output.find("\n  R = lmPredictStats(yhat, ytest, lm)\n"), std::string::npos) << done.output;
   EXPECT_NE(done.output.find("rowSums("), std::string::npos) << done.output;
-  EXPECT_EQ(done.errors,
-            "heddle: error: there is no function 'lmm' of the language or of the library; did you mean 'lm'?\n");
+  EXPECT_EQ(
+      done.errors,
+      "heddle: error: there is no function 'lmm' of the language or of the library; did you mean 'lm'?\n");
 }
 
 TEST_F(ReplPipeTest, CommandsThatAreNone) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/base/parallel.h"
 #include "ops/base/stages.h"
 #include "ops/catalog.h"
 #include "ops/io/files/file_versions.h"
@@ -8,7 +7,6 @@
 #include "ops/io/formats/read_stages.h"
 #include "ops/io/formats/share_rows.h"
 #include "ops/io/formats/shared_look.h"
-#include "ops/io/formats/write/write_pieces.h"
 #include "ops/io/formats/write_stages.h"
 #include "ops/panels/panel_store.h"
 
@@ -128,22 +126,6 @@ Result<ValueInfo> InferWrite(const InferContext& context) {
   const Scalar* const format = context.scalars.size() > 2 ? context.scalars[2] : nullptr;
   HEDDLE_RETURN_IF_ERROR(WriteOptionsOf(context.node, format).status());
   return ValueInfo{};
-}
-
-Status WritePanels(const KernelCall& call, const std::string& path, const WriteOptions& options) {
-  constexpr int64_t kBytesAtOnce = int64_t{4} << 20;
-  const std::shared_ptr<const RowPanels> panels = call.inputs[0]->panels();
-  const ValueInfo& info = call.input_infos[0];
-  const int64_t row_bytes = std::max<int64_t>(1, KnownBytes(info) / std::max<int64_t>(1, info.shape.rows));
-  return WritePieces({.shape = panels->shape(),
-                      .schema = info.schema,
-                      .rows_at_once = std::max<int64_t>(1, kBytesAtOnce / row_bytes),
-                      .read =
-                          [panels](int64_t begin, int64_t end) {
-                            const SerialLoops serial;  // The pieces are made on all threads.
-                            return panels->Rows(begin, end);
-                          }},
-                     path, options, *call.context.files);
 }
 
 Result<Value> RunWrite(const KernelCall& call) {

@@ -22,4 +22,7 @@ extern const StagedForm kStagedWrite;
 /// The end of it, on rank 0.
 Status FinishStagedWrite(const KernelCall& call, const std::string& path, const WriteOptions& options);
 
+/// write() of panels (core/values/row_panels.h), in memory for a few pieces.
+Status WritePanels(const KernelCall& call, const std::string& path, const WriteOptions& options);
+
 }  // namespace heddle::ops

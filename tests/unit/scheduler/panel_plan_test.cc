@@ -88,8 +88,7 @@ TEST(PanelPlanTest, PanelsAreMultiplesOfTheGranule) {
   g.Assign("s", g.Op("sum", {x}, ValueInfo::OfScalar(ValueType::kDouble)));
   const Result<Plan> plan = InMemory(g.graph, 20 << 20, {"X"});
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
-  for (const Task& task : plan->tasks)
-    EXPECT_EQ(task.panel_rows % 2048, 0);
+  for (const Task& task : plan->tasks) EXPECT_EQ(task.panel_rows % 2048, 0);
   const Result<Plan> parsed = Plan::Parse(plan->ToText());
   ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
   EXPECT_EQ(parsed->ToText(), plan->ToText());

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "ops/base/parallel.h"
 #include "ops/io/formats/format_table.h"
 #include "ops/io/formats/write/file_sections.h"
 #include "ops/io/formats/write/write_parts.h"
+#include "ops/io/formats/write_stages.h"
 
 namespace heddle::ops {
 namespace {
@@ -113,6 +115,22 @@ Status WritePieces(const PiecedValue& value, const std::string& path, const Writ
   const WrittenValue written{
       .kind = kind, .shape = value.shape, .nonzeros = writer.nonzeros(), .schema = value.schema};
   return WriteMetadata(written, path, options, files);
+}
+
+Status WritePanels(const KernelCall& call, const std::string& path, const WriteOptions& options) {
+  constexpr int64_t kBytesAtOnce = int64_t{4} << 20;
+  const std::shared_ptr<const RowPanels> panels = call.inputs[0]->panels();
+  const ValueInfo& info = call.input_infos[0];
+  const int64_t row_bytes = std::max<int64_t>(1, KnownBytes(info) / std::max<int64_t>(1, info.shape.rows));
+  return WritePieces({.shape = panels->shape(),
+                      .schema = info.schema,
+                      .rows_at_once = std::max<int64_t>(1, kBytesAtOnce / row_bytes),
+                      .read =
+                          [panels](int64_t begin, int64_t end) {
+                            const SerialLoops serial;  // The pieces are made on all threads.
+                            return panels->Rows(begin, end);
+                          }},
+                     path, options, *call.context.files);
 }
 
 }  // namespace heddle::ops

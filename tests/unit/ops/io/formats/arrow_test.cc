@@ -2,8 +2,8 @@
 // Tables of Parquet and Arrow: those of pyarrow, those of Heddle. Where Heddle is built without Arrow, only
 // what it says then is tested.
 #include "core/environment/random.h"
-#include "core/memory/counted_heap.h"
 #include "core/memory/block_pool.h"
+#include "core/memory/counted_heap.h"
 #include "core/memory/memory_budget.h"
 #include "ops/base/parallel.h"
 #include "ops/io/exchange/convert_file.h"
@@ -363,8 +363,9 @@ TEST_F(ArrowTest, WhatIsNoSuchTableIsNamed) {
 }
 
 TEST(ArrowAbsenceTest, TheVersionThatIsMissingIsNamed) {
-  EXPECT_EQ(ArrowIsMissing("read", "'x'", "parquet",
-                           Unavailable("libarrow.so.2600: cannot open shared object file: No such file or directory"))
+  EXPECT_EQ(ArrowIsMissing(
+                "read", "'x'", "parquet",
+                Unavailable("libarrow.so.2600: cannot open shared object file: No such file or directory"))
                 .ToString(),
             "cannot read 'x': the Arrow library, which format parquet needs, is not there\n"
             "install pyarrow 26 beside Heddle: pip install 'pyarrow==26.*'\n"

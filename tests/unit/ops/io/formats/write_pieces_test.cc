@@ -13,8 +13,7 @@ namespace {
 Matrix AloneInMemory(const Matrix& rows) {
   Matrix dense = *Matrix::Dense(rows.rows(), rows.columns());
   for (int64_t i = 0; i < rows.rows(); ++i)
-    for (int64_t j = 0; j < rows.columns(); ++j)
-      dense.mutable_data()[i * rows.columns() + j] = rows.At(i, j);
+    for (int64_t j = 0; j < rows.columns(); ++j) dense.mutable_data()[i * rows.columns() + j] = rows.At(i, j);
   return rows.IsSparse() ? *ToSparse(dense) : dense;
 }
 
