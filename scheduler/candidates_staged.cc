@@ -50,21 +50,28 @@ void CandidateFinder::AddStaged(const Node& node, int32_t place, const ops::Stag
     return node.inputs[i] != kNoNode &&
            ops::InputUseOf(form, node, infos_, static_cast<int>(i)) == ops::InputUse::kRows;
   };
-  const auto length = [&](const ValueInfo& info) {
-    return form.axis == Axis::kRows ? info.shape.rows : info.shape.columns;
+  const auto is_turned = [&](size_t i) {
+    return form.is_turned != nullptr && form.is_turned(node, infos_, static_cast<int>(i));
   };
-  int64_t rows = length(ResultsOf(node)[0]);
+  const auto length = [&](const ValueInfo& info, bool turned) {
+    return (form.axis == Axis::kRows) != turned ? info.shape.rows : info.shape.columns;
+  };
+  int64_t rows = length(ResultsOf(node)[0], false);
   for (size_t i = infos_.size(); i-- > 0;)
-    if (reads_rows(i)) rows = length(infos_[i]);
+    if (reads_rows(i)) rows = length(infos_[i], is_turned(i));
   const double most_held =
       ops::MostHeldBytes(node, infos_, options_.ranks, options_.min_distributed_bytes, options_.memory_bytes);
   for (const Split& cuts : CutsOf(rows, form.axis, form.needs_granules)) {
     const Distribution split{.kind = Distribution::Kind::kSplit, .split = cuts};
+    Distribution turned = split;
+    turned.split.axis = form.axis == Axis::kRows ? Axis::kColumns : Axis::kRows;
     Placement placement{.split = true, .cuts = cuts, .total_rows = rows, .staged = &form, .form = place};
     for (size_t i = 0; i < infos_.size(); ++i) {
       if (!reads_rows(i))
         placement.inputs.push_back(Distribution::Each());
-      else if (length(infos_[i]) == rows)
+      else if (is_turned(i))
+        placement.inputs.push_back(turned);
+      else if (length(infos_[i], false) == rows)
         placement.inputs.push_back(split);
       else
         placement.inputs.push_back(Distribution::SplitRows(infos_[i].shape.rows, options_.ranks));
@@ -72,10 +79,7 @@ void CandidateFinder::AddStaged(const Node& node, int32_t place, const ops::Stag
     switch (form.result) {
       case ops::StagedResult::kSameRows:
       case ops::StagedResult::kSameColumns: placement.result = split; break;
-      case ops::StagedResult::kTurned:
-        placement.result = split;
-        placement.result.split.axis = form.axis == Axis::kRows ? Axis::kColumns : Axis::kRows;
-        break;
+      case ops::StagedResult::kTurned: placement.result = turned; break;
       case ops::StagedResult::kRows:
         placement.result = Distribution::SplitRows(ResultsOf(node)[0].shape.rows, options_.ranks);
         break;

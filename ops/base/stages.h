@@ -131,6 +131,9 @@ struct StagedForm {
   /// whole on every rank. Inputs with as many rows as the first of them are cut as it is; those with other
   /// rows at the cuts of Distribution::SplitRows, which are granules (StageCall::RowsOf).
   InputUse (*input_use)(const Node& node, std::span<const ValueInfo> inputs, int i) = nullptr;
+  /// Which of these inputs are there by the other axis, at the same cuts: rows of S where the columns of X
+  /// are in X * (U %*% t(S)); nullptr: none.
+  bool (*is_turned)(const Node& node, std::span<const ValueInfo> inputs, int i) = nullptr;
   /// Bytes that all ranks together send at exchanges of rows: all but kHere and kAll; nullptr: none.
   double (*moved_bytes)(const Node& node, std::span<const ValueInfo> inputs, const RankGrid& grid) = nullptr;
   /// About the most bytes that a rank holds at once, its pieces of inputs and results included; nullptr: not

@@ -2,18 +2,17 @@
 #include "ops/fused/fused_columns.h"
 
 #include <algorithm>
-#include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
-#include "core/recently_used.h"
 #include "core/values/panels.h"
 #include "ops/aggregate/nodes_of_columns.h"
 #include "ops/base/columns.h"
 #include "ops/cells/column_pieces.h"
 #include "ops/cells/join_columns.h"
 #include "ops/fused/fused.h"
+#include "ops/fused/fused_turned.h"
+#include "ops/fused/parts_of_fused.h"
 
 namespace heddle::ops {
 namespace {
@@ -89,42 +88,9 @@ ValueInfo PartOf(ValueInfo info, int64_t whole_columns, int64_t columns) {
   return info;
 }
 
-// The operators of parts of whole ones, by these and the number of columns: a plan asks for the same again.
-class Parts {
- public:
-  std::shared_ptr<const FusedOperator> Of(const std::shared_ptr<const FusedOperator>& whole,
-                                          int64_t whole_columns, int64_t columns) {
-    const std::lock_guard lock(mutex_);
-    const Key key = {whole.get(), columns};
-    Part* const found = parts_.Find(key);
-    // Another object may have come to the address of one that is gone.
-    if (found != nullptr && found->whole.lock() == whole) return found->part;
-    auto part = std::make_shared<FusedOperator>(*whole);
-    part->roots = {EndOfColumns(*whole)};
-    // The full aggregate is the last of all.
-    part->body.nodes.resize(
-        static_cast<size_t>(part->roots[0] == whole->roots[0] ? part->body.size() : whole->roots[0]));
-    for (Node& node : part->body.nodes) node.info = PartOf(node.info, whole_columns, columns);
-    if (found != nullptr)
-      *found = {whole, part};
-    else
-      parts_.Add(key, Part{whole, part});
-    return part;
-  }
-
- private:
-  using Key = std::pair<const FusedOperator*, int64_t>;
-  struct Part {
-    std::weak_ptr<const FusedOperator> whole;
-    std::shared_ptr<const FusedOperator> part;
-  };
-  std::mutex mutex_;
-  RecentlyUsedMap<Key, Part> parts_{FusedRuntime::kMostPrograms};
-};
-
 // What the columns of a rank become, but for a full aggregate at the end.
 Result<Value> RunPart(const StageCall& call) {
-  static Parts parts;
+  static PartsOfFused parts;
   const FusedOperator& fused = *call.node.fused;
   const Node& last = fused.body[EndOfColumns(fused)];
   const int64_t whole_columns = call.rows.Length();
@@ -139,7 +105,13 @@ Result<Value> RunPart(const StageCall& call) {
   const bool sums_many = Aggregates(last, AggregateScope::kColumn) && whole_columns >= kLeastOfSums;
   const int64_t columns = std::max(own, sums_many ? kLeastOfSums : kLeastColumns);
   Node node = call.node;
-  node.fused = parts.Of(call.node.fused, whole_columns, columns);
+  node.fused = parts.Of(call.node.fused, columns, [&](FusedOperator& part) {
+    part.roots = {EndOfColumns(fused)};
+    // The full aggregate is the last of all.
+    part.body.nodes.resize(
+        static_cast<size_t>(part.roots[0] == fused.roots[0] ? part.body.size() : fused.roots[0]));
+    for (Node& inner : part.body.nodes) inner.info = PartOf(inner.info, whole_columns, columns);
+  });
   node.info = PartOf(last.info, whole_columns, columns);
   std::vector<ValueInfo> infos;
   std::vector<Value> widened(call.inputs.size());
@@ -195,6 +167,7 @@ constexpr StagedForm kFusedFull = {.stages = kFullStages,
                                    .result = StagedResult::kEach,
                                    .axis = Axis::kColumns,
                                    .needs_granules = true,
+                                   .other = &kFusedTurned,
                                    .applies = HasFullAggregate,
                                    .input_use = ColumnsOfCells,
                                    .run = RunFusedFull};
