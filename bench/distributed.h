@@ -15,8 +15,8 @@ int RunRounds(const BenchOptions& options);
 
 /// Whole scripts (all that it is made for when `files` is empty) on four executors of one thread each and in
 /// one process of as many threads as there are processors, two, in turns, all on the same two processors. One
-/// line a script: the best seconds of each without the time that draws the data, and their ratio. Both must
-/// print the same.
+/// line a script: the best seconds of each without those of a run of few rounds, which draws the same data,
+/// and their ratio; those of such a run beside them. Both must print the same.
 int RunDistributed(const BenchOptions& options, const std::vector<std::string>& files);
 
 }  // namespace heddle::bench
