@@ -231,7 +231,10 @@ Result<std::string> Engine::Explain(const Script& script, std::string_view level
        .files = files.get(),
        .runs_directly =
            [this](const Graph& block) { return RunsDirectly(options_.session) && IsSmall(block); },
-       .distribution_of = [&](const Graph& fused) { return distribution.Of(fused); }});
+       .distribution_of =
+           [&](const Graph& fused, const Block& block, const Block* loop) {
+             return distribution.Of(fused, {.loop = loop, .block = &block});
+           }});
 }
 
 std::unique_ptr<InteractiveSession> Engine::NewSession(

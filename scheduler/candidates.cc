@@ -14,6 +14,8 @@ namespace {
 
 // Larger results are not computed on every rank: memory would hold as many copies.
 constexpr int64_t kMostReplicatedBytes = int64_t{8} << 20;
+// A variable is cut by columns although it is there by rows only where each rank gets some of them.
+constexpr int64_t kLeastColumnsToCut = 16;
 
 // Each cut at the next granule of rows, or chunk of columns, below.
 Split Aligned(Split split, Axis axis) {
@@ -52,6 +54,19 @@ CandidateFinder::CandidateFinder(const Graph& graph, const std::map<std::string,
     splits_[static_cast<size_t>(id)] = {
         .always = true, .by_rows = split.axis == Axis::kRows, .by_columns = split.axis == Axis::kColumns};
     AddOnce({.cuts = split.cuts}, &cuts_by_length_[split.Length()]);
+    // What stays as it is for many runs may be cut again once.
+    Splits& splits = splits_[static_cast<size_t>(id)];
+    const std::string& name = found->first;
+    splits.by_columns |= options_.lasting.contains(name) && graph_[id].info.IsMatrix() &&
+                         graph_[id].info.shape.columns >= kLeastColumnsToCut * options_.ranks;
+    const auto copies = options_.copies.find(name);
+    if (copies == options_.copies.end()) continue;
+    for (const Distribution& copy : copies->second) {
+      if (!copy.IsSplit()) continue;
+      splits.by_rows |= copy.split.axis == Axis::kRows;
+      splits.by_columns |= copy.split.axis == Axis::kColumns;
+      AddOnce({.cuts = copy.split.cuts}, &cuts_by_length_[copy.split.Length()]);
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 #include "scheduler/choose.h"
 #include "scheduler/spread_whole.h"
 #include "scheduler/transition.h"
+#include "scheduler/variable_copies.h"
 
 namespace heddle::scheduler {
 namespace {
@@ -156,8 +157,12 @@ class Placer {
     return wanted;
   }
   double MoveNs(NodeId value, const Distribution& from, const Distribution& to) const {
-    return NanosecondsOf(TransitionOf(BytesToMove(graph_[value].info), from, to, options_.ranks),
-                         options_.constants);
+    const double ns = NanosecondsOf(TransitionOf(BytesOf(graph_[value], options_), from, to, options_.ranks),
+                                    options_.constants);
+    if (!graph_[value].Is("variable")) return ns;
+    const std::string& name = graph_[value].Text("name");
+    if (HasCopy(options_, name, to)) return 0;
+    return options_.lasting.contains(name) ? ns / kRunsOfCopy : ns;
   }
 
   ChoiceProblem ProblemOf(bool shares) {

@@ -6,13 +6,16 @@
 
 #include "ops/base/operator.h"
 #include "scheduler/plan_collectives.h"
+#include "scheduler/variable_copies.h"
 
 namespace heddle::scheduler {
-PlanBuilder::PlanBuilder(const Graph& graph, const std::vector<Placement>& placements, int32_t ranks)
+PlanBuilder::PlanBuilder(const Graph& graph, const std::vector<Placement>& placements,
+                         const ScheduleOptions& options)
     : graph_(graph),
       placements_(placements),
-      ranks_(ranks),
-      tasks_of_(static_cast<size_t>(ranks) * plan_.streams.size()) {}
+      options_(options),
+      ranks_(options.ranks),
+      tasks_of_(static_cast<size_t>(options.ranks) * plan_.streams.size()) {}
 
 Plan PlanBuilder::Build() {
   plan_.ranks = ranks_;
@@ -40,6 +43,7 @@ Plan PlanBuilder::Build() {
       EmitOperator(id);
     }
   }
+  EmitCopiesLeft();
   std::stable_sort(plan_.tasks.begin(), plan_.tasks.end(),
                    [](const Task& a, const Task& b) { return a.id.rank() < b.id.rank(); });
   return std::move(plan_);
@@ -200,6 +204,10 @@ RegisterId PlanBuilder::Piece(NodeId node, const Distribution& distribution, int
 
 RegisterId PlanBuilder::MakePiece(NodeId node, const Distribution& target, int32_t rank) {
   const Distribution& home = placements_[static_cast<size_t>(node)].result;
+  if (graph_[node].Is("variable") && HasCopy(options_, graph_[node].Text("name"), target)) {
+    EmitCopyFound(node, target);
+    return pieces_[{node, target}][static_cast<size_t>(rank)];
+  }
   switch (target.kind) {
     case Distribution::Kind::kOne:
       HEDDLE_CHECK(rank == target.rank, "a value on one rank is on no other");

@@ -27,7 +27,8 @@ class PlanBuilder {
   friend class ReductionParts;  // plan_collectives.h
 
  public:
-  PlanBuilder(const Graph& graph, const std::vector<Placement>& placements, int32_t ranks);
+  /// Of the options it goes by the copies of variables, those that it finds and those that it leaves.
+  PlanBuilder(const Graph& graph, const std::vector<Placement>& placements, const ScheduleOptions& options);
   Plan Build();
 
  private:
@@ -58,6 +59,11 @@ class PlanBuilder {
   RegisterId Join(NodeId node, std::vector<RegisterId> parts, Axis axis, const ValueInfo& info, int32_t rank);
 
   void EmitVariable(NodeId node);
+  /// A node of the plan's graph like `node`, by the name of its copy there.
+  NodeId AddNodeOfCopy(NodeId node, const Distribution& distribution);
+  void EmitCopyFound(NodeId node, const Distribution& distribution);
+  /// The copies of variables that the plan leaves.
+  void EmitCopiesLeft();
   void EmitAssign(NodeId node);
   void EmitOperator(NodeId node);
   void EmitStages(NodeId node);
@@ -124,6 +130,7 @@ class PlanBuilder {
 
   const Graph& graph_;
   const std::vector<Placement>& placements_;
+  const ScheduleOptions& options_;
   const int32_t ranks_;
   Plan plan_;
   std::map<std::pair<NodeId, Distribution>, std::vector<RegisterId>> pieces_;  // by rank; -1: not there yet

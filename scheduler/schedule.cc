@@ -37,12 +37,9 @@ std::vector<NodeId> WholeAlthoughSplit(const Graph& graph, const std::vector<Pla
   return whole;
 }
 
-}  // namespace
-
-Result<Plan> Schedule(const Graph& graph, const std::map<std::string, Distribution>& live_in,
-                      const ScheduleOptions& options) {
-  HEDDLE_ASSIGN_OR_RETURN(const std::vector<Placement> placements, Place(graph, live_in, options));
-  Plan plan = PlanBuilder(graph, placements, options.ranks).Build();
+Result<Plan> PlanOf(const Graph& graph, const std::vector<Placement>& placements,
+                    const ScheduleOptions& options) {
+  Plan plan = PlanBuilder(graph, placements, options).Build();
   plan.whole = WholeAlthoughSplit(graph, placements, options.ranks);
   for (Task& task : plan.tasks) task.cost_ns = EstimateNs(plan.graph, task, options.constants);
   HEDDLE_RETURN_IF_ERROR(AssignSlots(&plan));
@@ -51,6 +48,20 @@ Result<Plan> Schedule(const Graph& graph, const std::map<std::string, Distributi
   HEDDLE_RETURN_IF_ERROR(CheckMemory(plan, options.memory_bytes));
   HEDDLE_RETURN_IF_ERROR(Verify(plan));
   return plan;
+}
+
+}  // namespace
+
+Result<Plan> Schedule(const Graph& graph, const std::map<std::string, Distribution>& live_in,
+                      const ScheduleOptions& options) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<Placement> placements, Place(graph, live_in, options));
+  Result<Plan> plan = PlanOf(graph, placements, options);
+  if (plan.ok() || options.kept.empty() || plan.status().code() != StatusCode::kResourceExhausted)
+    return plan;
+  // What does not fit with the copies that it would leave may fit without.
+  ScheduleOptions without = options;
+  without.kept.clear();
+  return PlanOf(graph, placements, without);
 }
 
 }  // namespace heddle::scheduler

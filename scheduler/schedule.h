@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <limits>
 #include <map>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "core/programs/plan.h"
 #include "ops/base/machine_constants.h"
@@ -18,7 +21,23 @@ struct ScheduleOptions {
   ops::MachineConstants constants = ops::BuiltInConstants(1);  ///< How long tasks take goes by them.
   /// Where assigned variables are to be; those left out stay where they come out. No scalars.
   std::map<std::string, Distribution> live_out;
+  /// Where live-in variables are beside `live_in`: copies that plans before this one have left.
+  std::map<std::string, std::vector<Distribution>> copies;
+  /// Live-in variables whose copies the plan leaves where it moves them (core/programs/variable_copy.h). None
+  /// that it assigns.
+  std::set<std::string> kept;
+  /// Those of them that many later runs will find as they are now. What it costs to move one is shared by so
+  /// many runs (kRunsOfCopy).
+  std::set<std::string> lasting;
+  /// About how many bytes live-in variables have, where it is known better than by their sizes: CSR.
+  std::map<std::string, double> bytes;
+  /// How many bytes of a rank the copies may have that the plan leaves.
+  double room_for_copies = std::numeric_limits<double>::infinity();
 };
+
+/// How many runs a copy of a lasting variable is taken to serve: rounds of a loop, of whose number nothing is
+/// known.
+constexpr double kRunsOfCopy = 10;
 
 /// Places every node of `graph` (all shapes known) and emits tasks, registers and boxing for all ranks.
 ///

@@ -78,8 +78,9 @@ class FusionText {
     };
   }
 
-  Status Add(const Block& block) {
+  Status Add(const Block& block, const Block* loop) {
     if (block.graph.nodes.empty()) return OkStatus();
+    loop_ = loop;
     FindWaiting(block);
     InferOutcome inferred = Infer(block.graph, block);
     HEDDLE_RETURN_IF_ERROR(inferred.error);
@@ -122,7 +123,7 @@ class FusionText {
  private:
   Status AddDistribution(const Block& block, const Graph& graph, const Graph& fused) {
     if (!distribution_of_) return Internal("nobody tells how blocks are distributed");
-    HEDDLE_ASSIGN_OR_RETURN(const std::string text, distribution_of_(fused));
+    HEDDLE_ASSIGN_OR_RETURN(const std::string text, distribution_of_(fused, block, loop_));
     if (text.empty()) return OkStatus();
     text_ += fmt::format("block at line {}\n", block.position.line);
     if (HasMatrixOfUnknownSize(graph))
@@ -205,7 +206,9 @@ class FusionText {
   ElementType element_type_;
   ops::Files* files_;
   std::function<bool(const Graph& block)> runs_directly_;
-  std::function<Result<std::string>(const Graph& fused)> distribution_of_;
+  std::function<Result<std::string>(const Graph& fused, const Block& block, const Block* loop)>
+      distribution_of_;
+  const Block* loop_ = nullptr;                        // Around the block.
   std::map<int32_t, std::set<NodeId>> behind_writes_;  // reads that see other files than those of now
   std::set<std::string> waiting_;                      // paths of those of a block
   bool computed_path_waits_ = false;                   // one of them has a path that only the run knows
@@ -222,8 +225,14 @@ Result<std::string> ExplainFusion(Program program, std::string_view level,
   HEDDLE_RETURN_IF_ERROR(diagnostics.HasErrors() ? diagnostics.ToStatus() : OkStatus());
   FusionText text(level, disabled_passes, planning, ReadsBehindWrites(program, planning.files));
   Status status;
+  std::map<const Block*, const Block*> loops;
   ForEachBlock(program, [&](Block& block) {
-    if (status.ok()) status = text.Add(block);
+    const bool is_loop = block.kind == Block::Kind::kWhile || block.kind == Block::Kind::kFor ||
+                         block.kind == Block::Kind::kParallelFor;
+    const Block* const loop = is_loop ? &block : loops[&block];
+    for (const std::vector<Block>* const inside : {&block.body, &block.otherwise})
+      for (const Block& each : *inside) loops[&each] = loop;
+    if (status.ok()) status = text.Add(block, block.kind == Block::Kind::kWhile ? loop : loops[&block]);
   });
   HEDDLE_RETURN_IF_ERROR(status);
   return text.Take();

@@ -32,8 +32,9 @@ struct PlanningOptions {
   /// empty: no block is.
   std::function<bool(const Graph& block)> runs_directly = {};
   /// Of level "distribution": how the ranks share out a block that is fused; told of all blocks in the order
-  /// of the text.
-  std::function<Result<std::string>(const Graph& fused)> distribution_of = {};
+  /// of the text, with the innermost loop around each (of a loop, itself), or nullptr.
+  std::function<Result<std::string>(const Graph& fused, const Block& block, const Block* loop)>
+      distribution_of = {};
 };
 
 /// The text of one of them. Sizes are those known without running: reads are looked up for their sizes.

@@ -7,17 +7,22 @@
 #include "compiler/fuse/fuse.h"
 #include "compiler/optimize/pass.h"
 #include "core/hash.h"
+#include "core/memory/memory_budget.h"
 #include "engine/blocks/graph_cut.h"
 #include "engine/blocks/speculation.h"
 #include "engine/machine/machine_constants.h"
 #include "engine/session/planning.h"
 #include "engine/variables/live_in.h"
 #include "ops/base/operator.h"
+#include "ops/base/split.h"
 #include "scheduler/schedule.h"
+#include "scheduler/variable_copies.h"
 
 namespace heddle::engine {
 namespace {
 
+// Copies of variables take at most this part of the memory of a rank.
+constexpr int64_t kMemoryPartOfCopies = 8;
 constexpr size_t kReportedPlans = 8;  // The cheapest of them are told in a record.
 
 // The variables that `graph` reads. One that is missing stays missing: inference names it in its error.
@@ -95,6 +100,32 @@ std::map<std::string, Distribution> DistributionsIn(const Graph& graph, const Va
   for (const Node& node : graph.nodes)
     if (node.Is("variable")) distributions[node.Text("name")] = frame.Find(node.Text("name"))->distribution;
   return distributions;
+}
+
+// Of a CSR matrix by the entries that this rank has; of others, and where it has none, as of any plan.
+double BytesOf(const Variable& variable) {
+  constexpr double kBytesOfEntry = 12;
+  const ValueInfo& info = variable.info;
+  const std::optional<double> sparsity =
+      info.IsMatrix() && info.format == Format::kSparse ? SparsityOf(&variable) : std::nullopt;
+  if (!sparsity) return ops::BytesToMove(info);
+  return static_cast<double>(info.shape.Cells()) * *sparsity * kBytesOfEntry +
+         8 * static_cast<double>(info.shape.rows);
+}
+
+// What plans that go by copies know of the variables of `graph`, beside where they are.
+void TellCopies(const Graph& graph, const VariableTable& frame, scheduler::ScheduleOptions* options) {
+  for (const Node& node : graph.nodes)
+    if (node.Is("variable") && node.info.IsTabular() && node.info.IsSized())
+      options->bytes[node.Text("name")] = BytesOf(*frame.Find(node.Text("name")));
+  options->copies = CopiesIn(graph, frame);
+  const MemoryBudget& budget = MemoryBudget::Process();
+  const int64_t memory = options->memory_bytes > 0 ? options->memory_bytes : budget.limit();
+  double room = budget.used() > budget.limit() / 2 ? 0 : static_cast<double>(memory / kMemoryPartOfCopies);
+  for (const auto& [name, variable] : frame.variables())
+    for (const VariableCopy& copy : variable.copies)
+      room -= scheduler::HeldBytes(BytesOf(variable), copy.distribution, options->ranks);
+  options->room_for_copies = room;
 }
 
 // Adds the time of its life to a sum.
@@ -189,12 +220,14 @@ uint64_t BlockCompiler::KeyOf(uint64_t history, const Graph& graph, const Variab
     if (!node.Is("variable")) continue;
     const Variable* variable = frame.Find(node.Text("name"));
     hash = FoldDistribution(hash, variable->distribution);
+    for (const VariableCopy& copy : variable->copies) hash = FoldDistribution(hash, copy.distribution);
   }
   return hash == 0 ? 1 : hash;
 }
 
 Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const VariableTable& frame,
-                                     const std::map<std::string, Distribution>& wanted, NodeId boundary) {
+                                     const std::map<std::string, Distribution>& wanted, NodeId boundary,
+                                     const LoopReuse& reuse) {
   const TimeIn planning(*clock_, &planning_ns_);
   const auto [first, second] = Parted(graph, boundary);
   HEDDLE_ASSIGN_OR_RETURN(Graph optimized, RunPasses(options_, second));
@@ -217,6 +250,9 @@ Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const VariableTable& fr
     choices_ = compiler::ToText(report, /*with_costs=*/true);
   scheduler::ScheduleOptions options = ScheduleOptionsOf(options_);
   options.live_out = wanted;
+  options.kept = reuse.kept;
+  options.lasting = reuse.lasting;
+  if (options_.ranks > 1) TellCopies(fused, frame, &options);
   return scheduler::Schedule(fused, DistributionsIn(fused, frame), options);
 }
 

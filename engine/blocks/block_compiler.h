@@ -9,6 +9,7 @@
 #include "compiler/optimize/infer.h"
 #include "engine/blocks/file_look.h"
 #include "engine/session/session.h"
+#include "engine/variables/variable_copies.h"
 #include "engine/variables/variables.h"
 
 namespace heddle::engine {
@@ -52,9 +53,11 @@ class BlockCompiler {
   /// on which ranks they have to be; the others stay where they are made. Errors carry their place;
   /// kResourceExhausted past the budget.
   /// Of a graph that is two side by side, cut at `boundary` (speculation.h), each half goes through the
-  /// passes alone, so that it gets the bits that it has alone.
+  /// passes alone, so that it gets the bits that it has alone. `reuse` says of which variables the plan
+  /// leaves copies where it moves them.
   Result<Plan> MakePlan(const Graph& graph, const VariableTable& frame,
-                        const std::map<std::string, Distribution>& wanted = {}, NodeId boundary = 0);
+                        const std::map<std::string, Distribution>& wanted = {}, NodeId boundary = 0,
+                        const LoopReuse& reuse = {});
   /// The plan that moves variables to the ranks that want them, without its key.
   Result<Plan> MakeExchange(const Graph& graph, const std::map<std::string, Distribution>& wanted,
                             const VariableTable& frame) const;

@@ -10,6 +10,7 @@
 #include "core/environment/progress_board.h"
 #include "core/hash.h"
 #include "core/memory/counted_heap.h"
+#include "core/programs/variable_copy.h"
 #include "ops/io/files/files.h"
 
 namespace heddle::engine {
@@ -93,7 +94,8 @@ Status BlockRunner::RunParts(Entry* entry, VariableTable* frame) {
       HEDDLE_RETURN_IF_ERROR(RunDirectly(part->program(), frame));
     } else {
       const auto make = [&] {
-        return WithinMemory("a plan", [&] { return compiler_.MakePlan(part->graph(), *frame); });
+        return WithinMemory(
+            "a plan", [&] { return compiler_.MakePlan(part->graph(), *frame, {}, 0, Reuse(part->graph())); });
       };
       HEDDLE_RETURN_IF_ERROR(RunByPlan(entry->block, part->key(), make, frame));
     }
@@ -266,7 +268,8 @@ Result<Speculation*> BlockRunner::RunAhead(const Block& loop, VariableTable* fra
   const CompiledPart* const part = *found_part;
   const auto make = [&] {
     return WithinMemory("a plan", [&]() -> Result<Plan> {
-      HEDDLE_ASSIGN_OR_RETURN(Plan plan, compiler_.MakePlan(part->graph(), *frame, {}, speculation.boundary));
+      HEDDLE_ASSIGN_OR_RETURN(Plan plan, compiler_.MakePlan(part->graph(), *frame, {}, speculation.boundary,
+                                                            Reuse(part->graph())));
       if (!IsWorthwhile(plan)) return FailedPrecondition("it is better to wait for the predicate");
       return plan;
     });
@@ -349,7 +352,19 @@ void BlockRunner::Leave(const Status& why) {
 
 Status BlockRunner::TakeLiveIns(int32_t block, const Plan& plan, VariableTable* frame,
                                 std::map<std::string, Value>* live_in) const {
+  // First the copies of variables: those of one that is replaced go with it.
   for (const Binding& binding : plan.live_in) {
+    const std::string_view of = VariableOfCopy(binding.variable);
+    if (of.empty() || !binding.distribution.IsHeldBy(options_.rank)) continue;
+    const Variable* const variable = frame->Find(of);
+    const auto copies = variable == nullptr ? std::span<const VariableCopy>() : std::span(variable->copies);
+    const auto found = std::ranges::find(copies, binding.distribution, &VariableCopy::distribution);
+    if (found == copies.end())
+      return Internal("a plan of block {} reads {}, which is not there", block, binding.variable);
+    live_in->emplace(binding.variable, found->value);
+  }
+  for (const Binding& binding : plan.live_in) {
+    if (!VariableOfCopy(binding.variable).empty()) continue;
     const Variable* variable = frame->Find(binding.variable);
     if (variable == nullptr)
       return Internal("a plan of block {} reads {}, which has no value", block, binding.variable);
@@ -370,6 +385,10 @@ Status BlockRunner::TakeLiveIns(int32_t block, const Plan& plan, VariableTable* 
 
 Status BlockRunner::SetLiveOuts(const Plan& plan, actor::RunResult result, VariableTable* frame) {
   for (const Binding& binding : plan.live_out) {
+    if (!VariableOfCopy(binding.variable).empty()) {
+      HEDDLE_RETURN_IF_ERROR(SetCopy(binding, &result, frame));
+      continue;
+    }
     Variable variable;
     variable.distribution = binding.distribution;
     variable.info = binding.info;
@@ -390,6 +409,21 @@ Status BlockRunner::SetLiveOuts(const Plan& plan, actor::RunResult result, Varia
       return Internal("a plan ended without the size of {}", binding.variable);
     frame->Set(binding.variable, std::move(variable));
   }
+  return OkStatus();
+}
+
+Status BlockRunner::SetCopy(const Binding& binding, actor::RunResult* result, VariableTable* frame) const {
+  Variable* const variable = frame->FindMutable(VariableOfCopy(binding.variable));
+  if (variable == nullptr)
+    return Internal("a plan ended with {}, and there is no such variable", binding.variable);
+  VariableCopy copy{.distribution = binding.distribution};
+  if (binding.distribution.IsHeldBy(options_.rank)) {
+    const auto found = result->live_out.find(binding.variable);
+    if (found == result->live_out.end())
+      return Internal("a plan ended without a value for {}", binding.variable);
+    copy.value = std::move(found->second);
+  }
+  variable->copies.push_back(std::move(copy));
   return OkStatus();
 }
 

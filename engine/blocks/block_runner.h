@@ -35,6 +35,8 @@ class BlockRunner : public GraphRunner {
   BlockRunner(const SessionOptions& options, const SessionEnvironment& environment,
               ops::KernelContext& context, SessionRuntime& shared, RandomSeeds seeds, uint32_t lane = 0);
 
+  /// Where the graphs stand that run from now on: what their plans leave for the next round goes by it.
+  void set_place(const PlaceInProgram& place) { place_ = place; }
   /// Adds the plans that came with the job.
   Status AddPlans();
   /// Reads the variables that `graph` names from `frame` and sets those it assigns. Errors carry their place.
@@ -119,6 +121,11 @@ class BlockRunner : public GraphRunner {
   Status TakeLiveIns(int32_t block, const Plan& plan, VariableTable* frame,
                      std::map<std::string, Value>* live_in) const;
   Status SetLiveOuts(const Plan& plan, actor::RunResult result, VariableTable* frame);
+  Status SetCopy(const Binding& binding, actor::RunResult* result, VariableTable* frame) const;
+  /// Of what the plan of a graph leaves copies.
+  LoopReuse Reuse(const Graph& graph) const {
+    return options_.ranks == 1 || lane_ != 0 ? LoopReuse() : ReuseOf(graph, place_);
+  }
 
   const SessionOptions& options_;
   const SessionEnvironment& environment_;
@@ -139,6 +146,7 @@ class BlockRunner : public GraphRunner {
   ProgressBoard* const progress_;
   const std::string thread_name_;
   OpenCalls calls_;
+  PlaceInProgram place_;
   uint32_t runs_ = 0;  // in the lane
 };
 

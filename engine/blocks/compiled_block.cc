@@ -141,7 +141,8 @@ PartSignature::PartSignature(const InferredGraph& inferred, bool sizes_matter, b
     if (!node.Is("variable")) continue;
     const std::string& name = node.Text("name");
     const Variable& variable = *frame.Find(name);
-    inputs_.push_back({name, variable.info, variable.distribution});
+    inputs_.push_back({name, variable.info, variable.distribution, {}});
+    for (const VariableCopy& copy : variable.copies) inputs_.back().copies.push_back(copy.distribution);
   }
 }
 

@@ -80,10 +80,12 @@ class PartSignature {
     std::string name;
     ValueInfo info;
     Distribution distribution;
+    std::vector<Distribution> copies;
   };
   void FindClasses(const InferredGraph& inferred, std::vector<NodeClass>* classes) const;
   bool IsInPlace(const Input& input, const Variable& variable) const {
-    return !places_matter_ || variable.distribution == input.distribution;
+    return !places_matter_ ||
+           (variable.distribution == input.distribution && HasCopiesAt(variable, input.copies));
   }
 
   bool sizes_matter_;

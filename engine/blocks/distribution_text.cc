@@ -11,6 +11,7 @@
 #include "ops/fused/fused.h"
 #include "scheduler/place.h"
 #include "scheduler/transition.h"
+#include "scheduler/variable_copies.h"
 
 namespace heddle::engine {
 namespace {
@@ -44,6 +45,8 @@ std::string TextOf(const scheduler::Placement& placement, int32_t ranks) {
   const Distribution cuts{.kind = Distribution::Kind::kSplit, .split = placement.cuts};
   if (placement.staged != nullptr && placement.staged->units != nullptr)
     return fmt::format("reduced {}, finished in parts, {}", TextOf(cuts), TextOfResults(placement));
+  if (placement.staged != nullptr && placement.staged->is_turned != nullptr)
+    return fmt::format("{}, result {}", TextOf(cuts), TextOf(placement.result));
   if (placement.staged != nullptr && placement.staged->result == ops::StagedResult::kTurned)
     return fmt::format("{}, each part turned where it is", TextOf(placement.result));
   if (placement.staged != nullptr && placement.staged->axis == Axis::kColumns)
@@ -88,9 +91,14 @@ std::string OperandName(const Graph& graph, NodeId id) {
 
 }  // namespace
 
-Result<std::string> DistributionText::Of(const Graph& graph) {
+Result<std::string> DistributionText::Of(const Graph& graph, const PlaceInProgram& place) {
   if (options_.ranks < 2) return std::string();
-  const scheduler::ScheduleOptions options = ScheduleOptionsOf(options_);
+  scheduler::ScheduleOptions options = ScheduleOptionsOf(options_);
+  LoopReuse reuse = ReuseOf(graph, place);
+  options.kept = std::move(reuse.kept);
+  options.lasting = std::move(reuse.lasting);
+  if (place.loop == nullptr) copies_.clear();
+  options.copies = copies_;
   std::map<std::string, Distribution> live_in;
   for (const Node& node : graph.nodes) {
     if (!node.Is("variable")) continue;
@@ -106,7 +114,10 @@ Result<std::string> DistributionText::Of(const Graph& graph) {
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph[id];
     const scheduler::Placement& placement = placements[static_cast<size_t>(id)];
-    if (node.Is("assign")) variables_[node.Text("name")] = placement.result;
+    if (node.Is("assign")) {
+      variables_[node.Text("name")] = placement.result;
+      copies_.erase(node.Text("name"));
+    }
     const bool is_operator =
         !node.Is("assign") && !node.Is("result") && !node.Is("literal") && !node.Is("variable");
     const bool touches_tables = std::any_of(node.inputs.begin(), node.inputs.end(), [&](NodeId input) {
@@ -133,10 +144,21 @@ Result<std::string> DistributionText::Of(const Graph& graph) {
       const Distribution& home = placements[static_cast<size_t>(input)].result;
       const scheduler::Transition moved = scheduler::TransitionOf(scheduler::BytesToMove(graph[input].info),
                                                                   home, placement.inputs[i], options_.ranks);
-      if (moved.sent_bytes > 0)
-        text += fmt::format("    moves {}, {}, to {}: {} sent, {}\n", OperandName(graph, input), TextOf(home),
-                            TextOf(placement.inputs[i]), Amount(moved.sent_bytes),
-                            Time(scheduler::NanosecondsOf(moved, options.constants)));
+      if (moved.sent_bytes == 0) continue;
+      const std::string name = OperandName(graph, input);
+      const bool is_variable = graph[input].Is("variable");
+      if (is_variable && scheduler::HasCopy(options, name, placement.inputs[i])) {
+        text += fmt::format("    finds {} {}\n", name, TextOf(placement.inputs[i]));
+        continue;
+      }
+      text += fmt::format("    moves {}, {}, to {}: {} sent, {}{}\n", name, TextOf(home),
+                          TextOf(placement.inputs[i]), Amount(moved.sent_bytes),
+                          Time(scheduler::NanosecondsOf(moved, options.constants)),
+                          is_variable && options.lasting.contains(name) ? ", once for all rounds" : "");
+      if (!is_variable || !options.kept.contains(name)) continue;
+      std::vector<Distribution>& copies = copies_[name];
+      if (std::find(copies.begin(), copies.end(), placement.inputs[i]) == copies.end())
+        copies.push_back(placement.inputs[i]);
     }
     if (report.alternatives.empty()) continue;
     const std::vector<scheduler::Alternative>& alternatives = report.alternatives[static_cast<size_t>(id)];

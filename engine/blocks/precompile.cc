@@ -10,11 +10,13 @@
 #include "compiler/optimize/static/written_files.h"
 #include "core/environment/clock.h"
 #include "core/hash.h"
+#include "core/programs/variable_copy.h"
 #include "engine/blocks/block_compiler.h"
 #include "engine/blocks/compiled_block.h"
 #include "engine/blocks/planning_files.h"
 #include "engine/blocks/scalar_program.h"
 #include "engine/variables/random_seeds.h"
+#include "engine/variables/variable_copies.h"
 #include "ops/base/operator.h"
 
 namespace heddle::engine {
@@ -69,6 +71,7 @@ class Precompiler {
 
   bool Enter(const Block& block) {
     const bool is_graph = block.kind != Block::Kind::kCall && block.kind != Block::Kind::kList;
+    place_ = {.loop = block.kind == Block::Kind::kWhile ? &block : loop_, .block = &block};
     if (!is_graph || !RunGraph(block.id, block.graph)) return false;
     switch (block.kind) {
       case Block::Kind::kBasic: break;
@@ -87,11 +90,14 @@ class Precompiler {
   }
 
   bool FollowWhile(const Block& block) {
+    const Block* const around = std::exchange(loop_, &block);
     for (int round = 0; round < kRoundsOfLoop; ++round) {
       const std::optional<Scalar> predicate = TakeValue(Block::kPredicate);
       // An unknown predicate is taken for true: it costs a plan or two when it is not.
-      if (predicate && !predicate->AsBoolean()) return Leave(block);
-      if (!Follow(block.body) || !RunGraph(block.id, block.graph)) return false;
+      if (predicate && !predicate->AsBoolean()) return LeaveLoop(block, around);
+      if (!Follow(block.body)) return false;
+      place_ = {.loop = &block, .block = &block};
+      if (!RunGraph(block.id, block.graph)) return false;
     }
     return false;
   }
@@ -106,11 +112,12 @@ class Precompiler {
     // seq(from, to, increment) may be empty and may run down: left to the session.
     if (block.has_increment && (step <= 0 || value > last)) return false;
     if (!block.has_increment && value > last) step = -1;
+    const Block* const around = std::exchange(loop_, &block);
     for (int round = 0; round < kRoundsOfLoop; ++round) {
       frame_.Set(block.variable, Variable::OfScalar(value));
       if (!Follow(block.body)) return false;
       if (__builtin_add_overflow(value, step, &value)) return false;
-      if (step > 0 ? value > last : value < last) return Leave(block);
+      if (step > 0 ? value > last : value < last) return LeaveLoop(block, around);
     }
     return false;
   }
@@ -122,6 +129,12 @@ class Precompiler {
     const bool is_number = found.ok() && found->has_value();
     if (is_number) *whole = **found;
     return is_number;
+  }
+
+  bool LeaveLoop(const Block& block, const Block* around) {
+    loop_ = around;
+    if (around == nullptr) DropCopies(&frame_);
+    return Leave(block);
   }
 
   bool Leave(const Block& block) {
@@ -200,6 +213,10 @@ class Precompiler {
       if (ops::RoleOf(node) == ops::Role::kWrite) written_.Add(compiler::LiteralPath(part.graph, node));
     bool known = true;
     for (const Binding& binding : found->second) {
+      if (const std::string_view of = VariableOfCopy(binding.variable); !of.empty()) {
+        frame_.FindMutable(of)->copies.push_back({.distribution = binding.distribution});
+        continue;
+      }
       known = known && IsKnown(binding.info);
       frame_.Set(binding.variable, Variable::Placeholder(binding.distribution, binding.info));
     }
@@ -215,7 +232,7 @@ class Precompiler {
   Result<Plan> Make(const Graph& graph, uint64_t key, bool knows_all) {
     if (static_cast<int>(plans_.size()) >= limits_.most_plans || clock_.MonotonicNs() > end_ns_)
       return ResourceExhausted("enough plans were made before the run");
-    HEDDLE_ASSIGN_OR_RETURN(Plan plan, compiler_.MakePlan(graph, frame_));
+    HEDDLE_ASSIGN_OR_RETURN(Plan plan, compiler_.MakePlan(graph, frame_, {}, 0, ReuseOf(graph, place_)));
     // The passes may have hidden a size behind a value that the session knows and we do not.
     if (!knows_all)
       for (const Node& node : plan.graph.nodes)
@@ -243,6 +260,8 @@ class Precompiler {
   ScalarEvaluator scalars_;
   RandomSeeds seeds_;
   VariableTable frame_;
+  const Block* loop_ = nullptr;                     // The innermost loop around what is followed.
+  PlaceInProgram place_;                            // Of the graph that is followed.
   std::map<uint64_t, std::vector<Binding>> plans_;  // by key: the variables that the plan leaves
   std::vector<std::string> texts_;
   int64_t bytes_ = 0;

@@ -47,6 +47,7 @@ Status ControlProgram::RunBody(const Block& loop, VariableTable* frame, size_t d
                                bool is_alone) {
   depth_ = depth;
   sums_ = sums;
+  is_iteration_ = true;
   concurrent_loop_ = is_alone ? nullptr : &loop;
   met_downward_loop_ = false;
   frames_.clear();
@@ -129,6 +130,8 @@ Status ControlProgram::Enter(const Block& block) {
     const Status settled = blocks_.Settle();
     if (!settled.ok()) return settled.At(block.position);
   }
+  const bool is_while = block.kind == Block::Kind::kWhile;
+  blocks_.set_place({.loop = is_while ? LoopOf(block) : stack_.back().loop, .block = &block});
   switch (block.kind) {
     case Block::Kind::kBasic:
       // Sums are variables of the loop's own frame.
@@ -144,16 +147,23 @@ Status ControlProgram::Enter(const Block& block) {
       return OkStatus();
     case Block::Kind::kIf: {
       HEDDLE_ASSIGN_OR_RETURN(const bool taken, Decide(block));
-      stack_.push_back(
-          {.kind = Kind::kSequence, .blocks = taken ? &block.body : &block.otherwise, .owner = &block});
+      stack_.push_back({.kind = Kind::kSequence,
+                        .blocks = taken ? &block.body : &block.otherwise,
+                        .owner = &block,
+                        .loop = stack_.back().loop});
       return OkStatus();
     }
     case Block::Kind::kWhile: {
       size_t next = 0;
       HEDDLE_ASSIGN_OR_RETURN(const bool again, DecideLoop(block, &next));
       if (again) {
-        stack_.push_back({.kind = Kind::kWhile, .blocks = &block.body, .next = next, .owner = &block});
+        stack_.push_back({.kind = Kind::kWhile,
+                          .blocks = &block.body,
+                          .next = next,
+                          .owner = &block,
+                          .loop = LoopOf(block)});
       } else {
+        LeaveLoop();
         FreeDead(block);
       }
       return OkStatus();
@@ -175,6 +185,7 @@ Status ControlProgram::FinishBody() {
   switch (top.kind) {
     case Kind::kSequence: break;
     case Kind::kWhile: {
+      blocks_.set_place({.loop = top.loop, .block = owner});
       HEDDLE_ASSIGN_OR_RETURN(const bool again, DecideLoop(*owner, &top.next));
       if (again) {
         return OkStatus();
@@ -202,7 +213,9 @@ Status ControlProgram::FinishBody() {
       HEDDLE_RETURN_IF_ERROR(FinishCall(*owner, *top.function));
       break;
   }
+  const bool is_loop = top.kind != Kind::kSequence && top.kind != Kind::kCall;
   stack_.pop_back();
+  if (is_loop) LeaveLoop();
   if (owner != nullptr) FreeDead(*owner);
   return OkStatus();
 }
@@ -293,6 +306,7 @@ Status ControlProgram::EnterFor(const Block& block) {
     return OkStatus();
   }
   const bool is_parallel = block.kind == Block::Kind::kParallelFor;
+  if (is_parallel && options_.ranks > 1) DropCopies(&frame());  // What iterations change has none.
   const int64_t seed = is_parallel ? blocks_.seeds().EnterLoop() : 0;
   LoopRange range = {.from = from, .increment = increment, .rounds = rounds, .seed = seed};
   const auto value_of = [&](uint64_t round) { return range.ValueOf(round); };
@@ -317,6 +331,7 @@ Status ControlProgram::EnterFor(const Block& block) {
   stack_.push_back({.kind = is_parallel ? Kind::kParallelFor : Kind::kFor,
                     .blocks = &block.body,
                     .owner = &block,
+                    .loop = LoopOf(block),
                     .value = from,
                     .increment = increment,
                     .rounds = rounds - 1,
@@ -479,10 +494,6 @@ Status ControlProgram::Record(const Block& block, std::string_view decision) {
   blocks_.guard().AddDecision(block.id, decision);
   if (++decisions_ % kDecisionsBetweenChecks != 0) return OkStatus();
   return blocks_.plans().Compare(blocks_.guard());
-}
-
-void ControlProgram::FreeDead(const Block& block) {
-  for (const std::string& name : block.dead_after) frame().Erase(name);
 }
 
 }  // namespace heddle::engine

@@ -14,6 +14,7 @@
 #include "engine/recursion/gradient.h"
 #include "engine/recursion/runner.h"
 #include "engine/variables/control_state.h"
+#include "engine/variables/variable_copies.h"
 #include "engine/variables/variables.h"
 
 namespace heddle::engine {
@@ -106,6 +107,7 @@ class ControlProgram {
     size_t next = 0;
     const Block* owner = nullptr;        // The block that this is the body of; nullptr for the main program.
     const Function* function = nullptr;  // kCall
+    const Block* loop = nullptr;         // The innermost loop around its blocks, within the function.
     int64_t value = 0;                   // kFor, kParallelFor: of the loop variable,
     int64_t increment = 0;               // its step,
     uint64_t rounds = 0;                 // rounds left after this one.
@@ -144,7 +146,15 @@ class ControlProgram {
   Result<bool> Take(const Block& block, const Scalar& decided);
   Result<std::optional<int64_t>> LoopBound(const Block& block, const char* name);
   Status Record(const Block& block, std::string_view decision);
-  void FreeDead(const Block& block);
+  void FreeDead(const Block& block) {
+    for (const std::string& name : block.dead_after) frame().Erase(name);
+  }
+  /// What stands for `loop` while its blocks run: iterations of a parfor leave no copies of variables.
+  const Block* LoopOf(const Block& loop) const { return is_iteration_ ? nullptr : &loop; }
+  /// Behind the outermost loop of a function nothing needs its copies of variables any more.
+  void LeaveLoop() {
+    if (options_.ranks > 1 && stack_.back().loop == nullptr) DropCopies(&frame());
+  }
 
   const Program& program_;
   const SessionOptions& options_;
@@ -161,6 +171,7 @@ class ControlProgram {
   std::vector<std::unique_ptr<VariableTable>> frames_;
   size_t depth_ = 0;                        // RunBody: calls around the loop.
   SumTaker* sums_ = nullptr;                // RunBody only.
+  bool is_iteration_ = false;               // RunBody: of a parfor.
   const Block* concurrent_loop_ = nullptr;  // RunBody: the loop, where other iterations of it run at once.
   bool met_downward_loop_ = false;
   std::vector<CallSite> calls_below_;  // Open in what failed, an iteration or a recursion.

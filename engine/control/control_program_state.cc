@@ -90,6 +90,11 @@ Status ControlProgram::Resume(ControlState state) {
       activation.blocks = &function->second.body;
       ++calls;
     }
+    const bool is_loop = saved.kind != Kind::kSequence && saved.kind != Kind::kCall;
+    if (is_loop)
+      activation.loop = activation.owner;
+    else if (saved.kind == Kind::kSequence && !stack_.empty())
+      activation.loop = stack_.back().loop;
     loops += saved.kind == Kind::kParallelFor;
     if (saved.next > activation.blocks->size()) return foreign("a list of blocks is too short");
     activation.next = saved.next;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/programs/graph.h"
 #include "core/programs/plan.h"
@@ -13,6 +14,12 @@
 #include "core/values/value.h"
 
 namespace heddle::engine {
+
+/// The value of a variable in another distribution than its own.
+struct VariableCopy {
+  Distribution distribution;
+  Value value;  ///< This rank's piece; empty on ranks that hold nothing of it, and of a placeholder.
+};
 
 /// A variable of the script as one rank sees it. Every rank has the same info and distribution.
 struct Variable {
@@ -22,8 +29,11 @@ struct Variable {
   ValueInfo info;                          ///< Of the whole value.
   std::shared_ptr<ListOf<Variable>> list;  ///< The elements of a list, in the order of the script. Changed by
                                            ///< their only owner, else copied first.
-  bool is_placeholder = false;  ///< What a plan that has not run yet will leave here (precompile.h).
-  bool is_growing = false;      ///< Its cells are with GrownColumns, which makes it wider.
+  bool is_placeholder = false;       ///< What a plan that has not run yet will leave here (precompile.h).
+  bool is_growing = false;           ///< Its cells are with GrownColumns, which makes it wider.
+  std::vector<VariableCopy> copies;  ///< What plans have left of moving it (variable_copies.h): on every rank
+                                     ///< in the same distributions, in the same order. Whoever changes the
+                                     ///< value drops them.
 
   static Variable OfScalar(Scalar scalar);
   static Variable OfList(std::shared_ptr<ListOf<Variable>> list);

@@ -177,7 +177,8 @@ TEST(ScheduleTest, ResultsOfRowsAreSplitAlike) {
   placements[1] = {split, true, ops::RowRule::kRowWise, {split}, split.split, 1'000};
   for (size_t i = 2; i < 5; ++i) placements[i] = {.result = split, .inputs = {split}};
   placements[5] = {.result = Distribution::One(), .inputs = {Distribution::One()}};
-  const Plan plan = PlanBuilder(g.graph, placements, 2).Build();
+  const ScheduleOptions options{.ranks = 2};
+  const Plan plan = PlanBuilder(g.graph, placements, options).Build();
   EXPECT_TRUE(Verify(plan).ok()) << Verify(plan).ToString();
   ASSERT_EQ(TasksOf(plan, rows, Phase::kWhole).size(), 2u);
   for (int32_t rank = 0; rank < 2; ++rank) {

@@ -48,7 +48,8 @@ int64_t CopiedBytes(const Shape& shape, const Distribution& from, const Distribu
   std::vector<Placement> placements(2);
   placements[0].result = from;
   placements[1] = {.result = to, .inputs = {to}};
-  const Plan plan = PlanBuilder(graph, placements, ranks).Build();
+  const ScheduleOptions options{.ranks = ranks};
+  const Plan plan = PlanBuilder(graph, placements, options).Build();
   EXPECT_TRUE(Verify(plan).ok()) << Verify(plan).ToString() << plan.ToText();
   const Result<Plan> parsed = Plan::Parse(plan.ToText());
   EXPECT_TRUE(parsed.ok() && parsed->ToText() == plan.ToText());
