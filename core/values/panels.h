@@ -41,16 +41,22 @@ constexpr int64_t MomentsPanelHeight(int64_t m, int64_t n) {
 constexpr int64_t kColumnChunk = 65536;
 
 /// First row that worker `worker` of `workers` owns of a matrix with m rows; worker == workers gives m. Cuts
-/// are multiples of a coarse power of two of granules, so that a worker's share of a reduction tree is a few
-/// nodes.
+/// are multiples of a granule: of those within a 128th of a worker's share of the even cut, the one that is a
+/// multiple of the largest power of two, so that a worker's share of a reduction tree is a few nodes.
 constexpr int64_t CutRow(int64_t m, int worker, int workers) {
   if (worker <= 0) return 0;
   if (worker >= workers) return m;
   const int64_t granule = Granule(m);
   const int64_t granules = CeilDivide(m, granule);
-  const int64_t coarse = FloorPowerOfTwo(std::max<int64_t>(1, granules / (4 * int64_t{workers})));
-  const int64_t units = CeilDivide(granules, coarse);
-  return std::min(m, units * worker / workers * coarse * granule);
+  const int64_t even = granules / workers * worker + granules % workers * worker / workers;
+  const int64_t slack = granules / (int64_t{128} * workers);
+  int64_t cut = even;
+  for (int64_t unit = 2; unit <= even + slack; unit *= 2) {
+    const int64_t below = (even + slack) / unit * unit;
+    if (below < even - slack) break;
+    cut = below;
+  }
+  return std::min(m, cut * granule);
 }
 
 }  // namespace heddle
