@@ -18,10 +18,6 @@ constexpr size_t kMostEarlyErrors = 64;
 constexpr uint16_t kDescribeWaits = 1;  // Port of a kAbort that ends a stalled run.
 constexpr uint16_t kRunDone = 1;        // Port of a kIdle from a rank that is through with the run.
 
-uint64_t SlotKey(RegisterId register_id, uint8_t slot) {
-  return uint64_t{static_cast<uint32_t>(register_id)} << 8 | slot;
-}
-
 int64_t StatedBytes(const Plan& plan, uint32_t rank) {
   return rank < plan.peak_bytes.size() ? plan.peak_bytes[rank] : 0;
 }
@@ -162,14 +158,6 @@ void Lane::OnError(uint32_t rank, uint32_t run, NodeId node, const Status& statu
   Announce(announcement);
 }
 
-Result<Value> Lane::Published(uint32_t run, RegisterId register_id, uint8_t slot) {
-  const std::lock_guard<std::mutex> lock(exposed_mutex_);
-  const auto found = exposed_.find(SlotKey(register_id, slot));
-  if (run != exposed_run_ || found == exposed_.end())
-    return Cancelled("register {} slot {} of run {} is not published", register_id, slot, run);
-  return found->second;
-}
-
 ActiveRun* Lane::Active(uint32_t run) {
   const std::lock_guard<std::mutex> lock(mutex_);
   return is_running_ && active_.run == run ? &active_ : nullptr;
@@ -187,24 +175,9 @@ void Lane::ActorFailed(uint32_t run, NodeId node, Status status) {
   Announce(announcement);
 }
 
-void Lane::Expose(RegisterId register_id, uint8_t slot, const Value& value) {
-  const std::lock_guard<std::mutex> lock(exposed_mutex_);
-  exposed_.insert_or_assign(SlotKey(register_id, slot), value);
-}
-
-void Lane::Withdraw(RegisterId register_id, uint8_t slot) {
-  const std::lock_guard<std::mutex> lock(exposed_mutex_);
-  exposed_.erase(SlotKey(register_id, slot));
-}
-
 void Lane::AddWaits(std::vector<std::string> lines) {
   const std::lock_guard<std::mutex> lock(mutex_);
   waits_.insert(waits_.end(), lines.begin(), lines.end());
-}
-
-bool Lane::HasNothingExposed() {
-  const std::lock_guard<std::mutex> lock(exposed_mutex_);
-  return exposed_.empty();
 }
 
 Result<ReadyPlan*> Lane::Prepare(const std::shared_ptr<const Plan>& plan) {
@@ -238,10 +211,7 @@ Status Lane::Begin(ReadyPlan& ready, uint32_t run) {
     if (instance.plan().streams[stream].kind == StreamKind::kDisk && !instance.OnStream(stream).empty())
       disk_->Start();
   statistics_ = ready.statistics;
-  {
-    const std::lock_guard<std::mutex> lock(exposed_mutex_);
-    exposed_run_ = run;
-  }
+  exposed_.Begin(run);
   const bool is_short = instance.HasRemoteEdges() && ready.IsShort();
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!cancelled_.ok()) return cancelled_;
@@ -495,13 +465,12 @@ Result<RunResult> Lane::End(ReadyPlan& ready) {
   ready.body->TakeResults(&result.live_out, &result.sizes);
   if (!error.ok()) {
     ready.instance->Clear();
-    const std::lock_guard<std::mutex> lock(exposed_mutex_);
-    exposed_.clear();
+    exposed_.Clear();
     return error;
   }
   HEDDLE_DEBUG_CHECK(ready.instance->CheckInvariants(/*quiet=*/true).ok(),
                      "a run that ends well leaves nothing behind (I12)");
-  HEDDLE_DEBUG_CHECK(HasNothingExposed(), "a run that ends well leaves no body for other ranks (I12)");
+  HEDDLE_DEBUG_CHECK(exposed_.empty(), "a run that ends well leaves no body for other ranks (I12)");
   result.statistics = std::move(statistics_);
   return result;
 }

@@ -7,13 +7,13 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "actor/active_run.h"
 #include "actor/device_worker.h"
 #include "actor/dispatcher.h"
 #include "actor/early_messages.h"
+#include "actor/exposed_slots.h"
 #include "actor/ready_plan.h"
 #include "actor/run_admission.h"
 #include "actor/run_errors.h"
@@ -60,11 +60,15 @@ class Lane {
   // What LinkHandler and RunControl say of runs of this lane. Any thread.
   void OnMessage(const Message& message);
   void OnError(uint32_t rank, uint32_t run, NodeId node, const Status& status);
-  Result<Value> Published(uint32_t run, RegisterId register_id, uint8_t slot);
+  Result<Value> Published(uint32_t run, RegisterId register_id, uint8_t slot) {
+    return exposed_.Find(run, register_id, slot);
+  }
   ActiveRun* Active(uint32_t run);
   void ActorFailed(uint32_t run, NodeId node, Status status);
-  void Expose(RegisterId register_id, uint8_t slot, const Value& value);
-  void Withdraw(RegisterId register_id, uint8_t slot);
+  void Expose(RegisterId register_id, uint8_t slot, const Value& value) {
+    exposed_.Expose(register_id, slot, value);
+  }
+  void Withdraw(RegisterId register_id, uint8_t slot) { exposed_.Withdraw(register_id, slot); }
   void AddWaits(std::vector<std::string> lines);
 
  private:
@@ -101,7 +105,6 @@ class Lane {
   Result<RunResult> End(ReadyPlan& ready);
 
   bool IsNew(uint32_t run) const { return !last_run_ || ComesAfter(run, *last_run_); }
-  bool HasNothingExposed();
 
   const uint32_t number_;
   const LaneSurroundings surroundings_;
@@ -134,9 +137,7 @@ class Lane {
   std::vector<std::string> waits_;
   StallDetector detector_;
 
-  std::mutex exposed_mutex_;
-  uint32_t exposed_run_ = 0;
-  std::unordered_map<uint64_t, Value> exposed_;  ///< Slots of the run in flight that other ranks may pull.
+  ExposedSlots exposed_;
 };
 
 }  // namespace heddle::actor

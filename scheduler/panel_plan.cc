@@ -147,23 +147,48 @@ class RankPanels {
     task->panel_rows = region.rows.height;
   }
 
-  // The panels of a pass, kept: a handle, at the end of the pass.
-  RegisterId HandleOf(RegisterId id) {
+  // What a panelled register is when its pass is over: a register of a task that collects, made once.
+  // `finish` gives the task its input and its output.
+  template <typename Finish>
+  RegisterId CollectedOf(RegisterId id, TaskKind kind, Phase phase, const Finish& finish) {
     const auto found = handles_.find(id);
     if (found != handles_.end()) return found->second;
     const size_t producer = roles_.ProducerOf(id);
     Region& region = RegionOf(producer);
-    Task task = NewTask(TaskKind::kAccumulate, Phase::kPanels, tasks_[producer]);
-    PutOnDisk(&task);
+    Task task = NewTask(kind, phase, tasks_[producer]);
     task.rate = region.panels();
-    SetLocalPanels(&task, region);
-    Consume(&task, id);
-    ValueInfo info = old_.registers[Index(id)].info;
-    const RegisterId handle = NewRegister(&task, info);
-    plan_.registers[Index(handle)].bytes = 0;  // Its panels are the store's.
+    const RegisterId made = finish(&task, region);
     region.ends.push_back(std::move(task));
-    handles_[id] = handle;
-    return handle;
+    handles_[id] = made;
+    return made;
+  }
+  // The panels of a pass, kept: a handle.
+  RegisterId HandleOf(RegisterId id) {
+    return CollectedOf(id, TaskKind::kAccumulate, Phase::kPanels, [&](Task* task, const Region& region) {
+      PutOnDisk(task);
+      SetLocalPanels(task, region);
+      Consume(task, id);
+      const RegisterId handle = NewRegister(task, old_.registers[Index(id)].info);
+      plan_.registers[Index(handle)].bytes = 0;  // Its panels are the store's.
+      return handle;
+    });
+  }
+  // The lists of all panels, one below the other.
+  RegisterId PackedOf(RegisterId id) {
+    return CollectedOf(id, TaskKind::kPack, Phase::kGather, [&](Task* task, const Region&) {
+      task->node = kNoNode;
+      Consume(task, id);
+      return NewRegister(task, ValueInfo::OfMatrix({kUnknown, kUnknown}));
+    });
+  }
+  // That a panelled task has done all its acts.
+  RegisterId DoneOf(RegisterId id) {
+    if (IsRemote(id) || roles_.ContentOf(id) != Content::kDone) return id;
+    return CollectedOf(id, TaskKind::kAccumulate, Phase::kReady, [&](Task* task, const Region&) {
+      task->node = kNoNode;
+      Await(task, id);
+      return NewRegister(task, {}, /*control=*/true);
+    });
   }
 
   // The value in memory, from a handle.
@@ -176,39 +201,6 @@ class RankPanels {
     gathered_[handle] = whole;
     order_.push_back({nullptr, std::move(task)});
     return whole;
-  }
-
-  // The lists of all panels, one below the other.
-  RegisterId PackedOf(RegisterId id) {
-    const auto found = handles_.find(id);
-    if (found != handles_.end()) return found->second;
-    const size_t producer = roles_.ProducerOf(id);
-    Region& region = RegionOf(producer);
-    Task task = NewTask(TaskKind::kPack, Phase::kGather, tasks_[producer]);
-    task.node = kNoNode;
-    task.rate = region.panels();
-    Consume(&task, id);
-    const RegisterId packed = NewRegister(&task, ValueInfo::OfMatrix({kUnknown, kUnknown}));
-    region.ends.push_back(std::move(task));
-    handles_[id] = packed;
-    return packed;
-  }
-
-  // That a panelled task has done all its acts.
-  RegisterId DoneOf(RegisterId id) {
-    if (IsRemote(id) || roles_.ContentOf(id) != Content::kDone) return id;
-    const auto found = handles_.find(id);
-    if (found != handles_.end()) return found->second;
-    const size_t producer = roles_.ProducerOf(id);
-    Region& region = RegionOf(producer);
-    Task task = NewTask(TaskKind::kAccumulate, Phase::kReady, tasks_[producer]);
-    task.node = kNoNode;
-    task.rate = region.panels();
-    Await(&task, id);
-    const RegisterId done = NewRegister(&task, {}, /*control=*/true);
-    region.ends.push_back(std::move(task));
-    handles_[id] = done;
-    return done;
   }
 
   // Of another rank, which tells what is to be read in its place (TellOtherRanks).

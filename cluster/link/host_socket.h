@@ -17,8 +17,8 @@ constexpr int64_t kHostSocketPatienceMs = 2'000;
 /// A socket that listens at `name`, or one that is connected to it; none when the system refuses, with errno.
 Descriptor ListenOnHost(std::string_view name);
 Descriptor ConnectOnHost(std::string_view name);
-/// A caller, without waiting for one; none with errno when there is none (EAGAIN) or the system refuses it
-/// for now.
+/// A caller, without waiting for one; none with errno when there is none (EAGAIN), or when the system has no
+/// descriptor for it (the next look may succeed).
 Descriptor AcceptOnHost(const Descriptor& listening);
 
 /// Whether the process at the other end belongs to this user.

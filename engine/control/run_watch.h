@@ -25,7 +25,7 @@ class RunWatch {
   /// Whether anybody looks. If not, nothing else is to be called.
   bool is_on() const { return is_on_; }
 
-  /// Steps follow; none follows for now.
+  /// Steps follow; none follows until the next Begin.
   void Begin() {
     if (steps_) steps_->Begin();
   }

@@ -33,7 +33,7 @@ class StepRecorder {
 
   /// Steps follow.
   void Begin();
-  /// None follows for now. Loops and calls that an error has ended end here.
+  /// None follows until the next Begin. Loops and calls that an error has ended end here.
   void End();
   /// A step begins, which is about `block`; and is over, well or not.
   void BeginStep(const Block& block);

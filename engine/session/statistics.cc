@@ -218,6 +218,10 @@ std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operato
         "Worker {}: rows held {}, sent {:.3f} MB, received {:.3f} MB ({:.3f} through shared memory), {} messages, peak memory {:.1f} MB\n",
         rank.rank, rank.rows_held, Megabytes(rank.bytes_sent), Megabytes(rank.bytes_received),
         Megabytes(rank.bytes_shared), rank.messages_sent, Megabytes(rank.peak_bytes));
+  for (const SessionStatistics& rank : ranks)
+    if (rank.spilled_bytes > 0 || rank.unspilled_bytes > 0)
+      out += fmt::format("Worker {}: {:.1f} MB of panels written to spill files, {:.1f} MB read from them\n",
+                         rank.rank, Megabytes(rank.spilled_bytes), Megabytes(rank.unspilled_bytes));
 
   out += fmt::format("Plans chosen by {}\n", ops::ToText(first.constants));
   if (first.ranks > 1) out += fmt::format("Links between workers, {}\n", ops::ToText(first.constants.links));
