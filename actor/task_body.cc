@@ -14,15 +14,21 @@
 #include "ops/cells/column_pieces.h"
 #include "ops/frame/row_pieces.h"
 #include "ops/io/formats/file_format.h"
+#include "ops/panels/staged_run.h"
 
 namespace heddle::actor {
 namespace {
 
 // Of a frame whose columns nobody knows, its description as a row of a frame.
 Result<Value> ShapeOf(const Value& value, const Node* node) {
-  if (value.IsFrame() && (node == nullptr || node->info.schema == nullptr)) {
+  const bool is_frame = value.IsFrame() || (value.IsPanels() && value.panels()->IsFrame());
+  if (is_frame && (node == nullptr || node->info.schema == nullptr)) {
     std::string text;
-    AppendInfo(ValueInfo::OfFrame(value.frame().rows(), value.frame().schema()), &text);
+    Value none = value;
+    if (value.IsPanels()) {
+      HEDDLE_ASSIGN_OR_RETURN(none, value.panels()->Rows(0, 0));
+    }
+    AppendInfo(ValueInfo::OfFrame(value.shape().rows, none.frame().schema()), &text);
     const std::string_view cell = text;
     HEDDLE_ASSIGN_OR_RETURN(Column column, Column::OfTexts({&cell, 1}));
     auto schema = std::make_shared<const Schema>(Schema{{column.type()}, {}});
@@ -151,14 +157,17 @@ KernelBody::KernelBody(const PlanInstance& instance, const ops::KernelSource& ke
       }
     }
     prepared.work = WorkOf(task, prepared.node);
+    if (task.phase == Phase::kStage || prepared.work == Work::kLazy)
+      prepared.staged = FindStaged(instance.plan(), task.node);
+    if (prepared.work == Work::kLazy && prepared.staged != nullptr) prepared.work = Work::kStages;
     prepared.reads_last = prepared.work == Work::kKernel && task.kind == TaskKind::kCompute &&
                           task.phase != Phase::kStage && ReadsLast(instance.plan(), task);
-    if (task.phase == Phase::kStage) prepared.staged = FindStaged(instance.plan(), task.node);
-    if (prepared.work == Work::kKernel && prepared.node != nullptr)
+    const bool computes = prepared.work == Work::kKernel || prepared.work == Work::kStages;
+    if (computes && prepared.node != nullptr)
       prepared.op = ops::FindOperator(prepared.node->op);
     if (prepared.staged != nullptr && prepared.op != nullptr)
       prepared.form = ops::StagedFormAt(*prepared.op, prepared.staged->form);
-    if (prepared.form != nullptr)
+    if (prepared.form != nullptr && task.phase == Phase::kStage)
       prepared.has_before =
           ops::HandsOn(prepared.form->stages[static_cast<size_t>(task.stage)]) && task.id.rank() > 0;
     if (prepared.staged != nullptr)
@@ -205,6 +214,7 @@ Status KernelBody::Perform(size_t number, std::span<const Value* const> inputs, 
 Status KernelBody::Act(Prepared& prepared, std::span<const Value* const> inputs, int64_t act,
                        std::span<Value> results) const {
   if (prepared.work == Work::kKernel) return RunKernel(prepared, inputs, act, results);
+  if (prepared.work == Work::kStages) return RunStages(prepared, inputs, results);
   HEDDLE_ASSIGN_OR_RETURN(results[0], Move(prepared, inputs, act));
   return OkStatus();
 }
@@ -240,6 +250,7 @@ Result<Value> KernelBody::Move(Prepared& prepared, std::span<const Value* const>
     case Work::kUnpack: return UnpackPart(*input, task, act);
     case Work::kCollect: return Collect(prepared, *inputs.back(), act);
     case Work::kLazy: return MakeLazy(prepared, inputs);
+    case Work::kStages:
     case Work::kKernel: break;
   }
   return Internal("task {} has no work", task.id.index());
@@ -279,6 +290,31 @@ Result<Value> KernelBody::MakeLazy(const Prepared& prepared, std::span<const Val
   HEDDLE_ASSIGN_OR_RETURN(std::string origin, ops::OriginOf(*prepared.node, inputs, context_));
   return Value(context_.panels->Lazy({task.row_end - task.row_begin, info.shape.columns}, info.IsFrame(),
                                      std::move(make), is_costly, std::move(origin)));
+}
+
+Status KernelBody::RunStages(const Prepared& prepared, std::span<const Value* const> inputs,
+                             std::span<Value> results) const {
+  if (context_.panels == nullptr || prepared.form == nullptr)
+    return Internal("task {} has nowhere to keep panels", prepared.task->id.index());
+  const auto run_stage = [&](const ops::StagePlace& place, std::span<const Value* const> given,
+                             std::span<Value> outputs) {
+    return kernels_.Run({.node = *prepared.node,
+                         .phase = Phase::kStage,
+                         .inputs = given,
+                         .input_infos = prepared.input_infos,
+                         .context = context_,
+                         .op = prepared.op,
+                         .stage = &place},
+                        outputs);
+  };
+  return ops::RunStagesInPanels({.form = *prepared.form,
+                                 .node = *prepared.node,
+                                 .infos = prepared.input_infos,
+                                 .rows = prepared.staged->rows,
+                                 .result_rows = prepared.staged->result_rows,
+                                 .store = *context_.panels,
+                                 .run_stage = run_stage},
+                                inputs, results);
 }
 
 Result<Value> KernelBody::Collect(Prepared& prepared, const Value& rows, int64_t act) const {

@@ -42,8 +42,9 @@ class TaskBody {
 ///   kCopy, kRepeat, assign   hand on their input
 ///   kUnpack                  hands on the next of `rate` equal row ranges; of a task with panel_rows: the
 ///                            next panel, or, in another phase than "slice", the kernel makes it
-///   phase "panels"           kAccumulate: the panels of all acts as one handle; else a handle to rows that
-///                            the kernel of the node makes when they are read
+///   phase "panels"           kAccumulate: the panels of all acts as one handle; of a node with stages: all of
+///                            them, panel by panel (ops/panels/staged_run.h); else a handle to rows that the
+///                            kernel of the node makes when they are read
 ///   all else                 the kernel of the node, in the task's phase
 class KernelBody : public TaskBody {
  public:
@@ -71,6 +72,7 @@ class KernelBody : public TaskBody {
     kUnpack,
     kCollect,
     kLazy,
+    kStages,
     kKernel
   };
   struct Prepared {
@@ -81,7 +83,7 @@ class KernelBody : public TaskBody {
     const std::string* variable = nullptr;  ///< Of kVariable and kKeep: the node's name attribute.
     std::vector<ValueInfo> input_infos;
     bool reads_last = false;             ///< kKernel: nobody reads its first input after this task.
-    const StagedNode* staged = nullptr;  ///< Of Phase::kStage; with
+    const StagedNode* staged = nullptr;  ///< Of Phase::kStage and kStages; with
     const ops::StagedForm* form = nullptr;
     bool has_before = false;   ///< Its last input is StageCall::before.
     bool makes_values = true;  ///< Of Phase::kStage: false where no rank gets anything of it.
@@ -97,6 +99,9 @@ class KernelBody : public TaskBody {
                    std::span<Value> results) const;
   /// A handle to the rows that the kernel makes when they are read.
   Result<Value> MakeLazy(const Prepared& prepared, std::span<const Value* const> inputs) const;
+  /// All stages of an operator that reads panels.
+  Status RunStages(const Prepared& prepared, std::span<const Value* const> inputs,
+                   std::span<Value> results) const;
   Result<Value> Collect(Prepared& prepared, const Value& rows, int64_t act) const;
 
   const std::shared_ptr<const Plan> plan_;  // Rows are made after the run, too.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <map>
 #include <span>
 #include <tuple>
@@ -10,8 +11,11 @@
 #include <vector>
 
 #include "core/programs/task_places.h"
+#include "core/values/sizes.h"
 #include "ops/base/operator.h"
 #include "ops/base/split.h"
+#include "ops/base/stages.h"
+#include "ops/panels/staged_run.h"
 #include "scheduler/panel_roles.h"
 
 namespace heddle::scheduler {
@@ -208,15 +212,19 @@ class RankPanels {
     return plan_.registers[Index(id)].producer.rank() != tasks_[first_].id.rank();
   }
 
-  // What a task that is not panelled reads in place of a register.
-  RegisterId WholeOf(RegisterId id, const Task& reader) {
+  // Whether a variable has a value as panels; of one whose size only the run tells, it has.
+  bool StaysPanels(const ValueInfo& info) const {
+    if (!info.IsSized()) return options_.whole_bytes != std::numeric_limits<int64_t>::max();
+    return ops::BytesToMove(info) >= static_cast<double>(options_.whole_bytes);
+  }
+
+  // What a task that is not panelled reads in place of a register; `takes_panels`: it reads panels itself.
+  RegisterId WholeOf(RegisterId id, const Task& reader, bool takes_panels) {
     if (id == kNone || IsRemote(id)) return id;
     if (roles_.ContentOf(id) == Content::kList) return PackedOf(id);
     const ValueInfo info = old_.registers[Index(id)].info;
     const Node* const node = roles_.NodeOf(reader);
-    const bool is_kept = node != nullptr && node->Is("assign") &&
-                         ops::BytesToMove(info) >= static_cast<double>(options_.whole_bytes);
-    const bool stays = is_kept || roles_.TakesPanels(reader);
+    const bool stays = takes_panels || (node != nullptr && node->Is("assign") && StaysPanels(info));
     if (roles_.IsHandle(id)) return stays ? id : GatheredOf(id, info, reader);
     if (!roles_.IsPanelled(id)) return id;
     const RegisterId handle = HandleOf(id);
@@ -232,7 +240,7 @@ class RankPanels {
         continue;
       Task reader;
       reader.id = task.id;
-      const RegisterId whole = roles_.IsControl(id) ? DoneOf(id) : WholeOf(id, reader);
+      const RegisterId whole = roles_.IsControl(id) ? DoneOf(id) : WholeOf(id, reader, false);
       if (whole != id) (*replaced_)[id] = whole;
     }
   }
@@ -241,14 +249,29 @@ class RankPanels {
     Task task = tasks_[i];
     task.consumed.clear();
     task.control_in.clear();
-    for (const RegisterId id : tasks_[i].consumed) Consume(&task, WholeOf(id, tasks_[i]));
+    for (size_t input = 0; input < tasks_[i].consumed.size(); ++input)
+      Consume(&task, WholeOf(tasks_[i].consumed[input], tasks_[i], roles_.TakesPanels(i, input)));
     for (const RegisterId id : tasks_[i].control_in) Await(&task, DoneOf(id));
     if (RoleOf(i).is_lazy) {
       task.kind = TaskKind::kCompute;
       task.phase = Phase::kPanels;
     }
+    if (RoleOf(i).stages) {
+      task.phase = Phase::kPanels;
+      AddStages(task.node, *RoleOf(i).stages);
+    }
     order_.push_back({nullptr, std::move(task)});
     TellOtherRanks(tasks_[i]);
+  }
+
+  // A node that several ranks compute, each for itself, has the same stages on all of them.
+  void AddStages(NodeId node, const StagedPanels& stages) {
+    const auto at = std::lower_bound(plan_.staged.begin(), plan_.staged.end(), node,
+                                     [](const StagedNode& staged, NodeId id) { return staged.node < id; });
+    if (at != plan_.staged.end() && at->node == node) return;
+    plan_.staged.insert(at, {node, stages.form, stages.rows, stages.result_rows});
+    if (stages.grid.columns > 1)
+      plan_.graph[node].SetAttribute(ops::kGridColumns, Scalar(int64_t{stages.grid.columns}));
   }
 
   // Panels of a value that the pass does not make: of a whole one, or of a handle.
@@ -347,7 +370,7 @@ class RankPanels {
     if (id == kNone) return id;
     const ValueInfo whole = old_.registers[Index(id)].info;
     if (!roles_.ReadsRows(old, input)) {
-      const RegisterId source = WholeOf(id, old);
+      const RegisterId source = WholeOf(id, old, false);
       return has_panels ? RepeatedIn(region, source, old) : source;
     }
     if (!roles_.IsPanelled(id)) return PanelsIn(region, id, whole, old);
@@ -443,6 +466,27 @@ Plan InPanels(const Plan& plan, const PanelOptions& options) {
     for (RegisterId& id : task.control_in) replace(task, &id);
   }
   return result;
+}
+
+bool HoldsPanels(const Plan& plan, const Register& reg) {
+  if (reg.control || reg.bytes > 0) return false;
+  if (KnownBytes(reg.info) > 0) return true;
+  const auto producer = std::find_if(plan.tasks.begin(), plan.tasks.end(),
+                                     [&](const Task& task) { return task.id == reg.producer; });
+  if (producer == plan.tasks.end() || producer->node == kNoNode) return false;
+  const Node& node = plan.graph[producer->node];
+  if (producer->phase == Phase::kPanels) {
+    const auto staged = std::find_if(plan.staged.begin(), plan.staged.end(),
+                                     [&](const StagedNode& one) { return one.node == producer->node; });
+    if (staged == plan.staged.end()) return true;
+    const auto result = std::find(producer->produced.begin(), producer->produced.end(), reg.id);
+    return ops::IsCutByRows(*ops::StagedFormAt(*ops::FindOperator(node.op), staged->form),
+                            static_cast<size_t>(result - producer->produced.begin()));
+  }
+  if (!ops::HasRole(node, {ops::Role::kRange, ops::Role::kRbind})) return false;
+  return std::any_of(producer->consumed.begin(), producer->consumed.end(), [&](RegisterId id) {
+    return id != kNone && HoldsPanels(plan, plan.registers[static_cast<size_t>(id)]);
+  });
 }
 
 }  // namespace heddle::scheduler

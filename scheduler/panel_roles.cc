@@ -9,6 +9,8 @@
 
 #include "core/values/sizes.h"
 #include "ops/base/split.h"
+#include "ops/base/stages.h"
+#include "ops/panels/staged_run.h"
 
 namespace heddle::scheduler {
 namespace {
@@ -58,11 +60,17 @@ bool PanelRoles::IsReduced(const Task& task, RegisterId id) const {
   return ops::FindOperator(node.op)->reduces(node, static_cast<size_t>(at));
 }
 
-// A live-in that is there as panels, or rows that can be made at any time.
 bool PanelRoles::IsHandle(RegisterId id) const {
   const size_t producer = ProducerOf(id);
   if (producer == TaskPlaces::kNone) return false;
-  if (roles_[producer].is_lazy) return !IsControl(id);
+  if (roles_[producer].is_lazy || roles_[producer].is_view) return !IsControl(id);
+  if (roles_[producer].stages) {
+    const Task& task = tasks_[producer];
+    const ops::Operator& op = *ops::FindOperator(plan_.graph[task.node].op);
+    const auto at = std::find(task.produced.begin(), task.produced.end(), id) - task.produced.begin();
+    return !IsControl(id) && ops::IsCutByRows(*ops::StagedFormAt(op, roles_[producer].stages->form),
+                                              static_cast<size_t>(at));
+  }
   const Node* const node = NodeOf(tasks_[producer]);
   return node != nullptr && node->Is("variable") && tasks_[producer].kind == TaskKind::kSource &&
          options_.panelled.contains(node->Text("name"));
@@ -96,6 +104,46 @@ bool PanelRoles::TakesPanels(const Task& task) const {
          (ops::HasRole(*node, ops::Role::kWrite) || ops::IsSize(*node));
 }
 
+bool PanelRoles::TakesPanels(size_t task, size_t input) const {
+  const TaskRole& role = roles_[task];
+  if (role.is_view || !role.stages) return role.is_view || TakesPanels(tasks_[task]);
+  const Node& node = plan_.graph[tasks_[task].node];
+  return input < node.inputs.size() &&
+         ops::InputUseOf(*ops::StagedFormAt(*ops::FindOperator(node.op), role.stages->form), node,
+                         InfosOf(node), static_cast<int>(input)) == ops::InputUse::kRows;
+}
+
+bool PanelRoles::IsWanted(RegisterId id) const {
+  return id != kNone && (IsPanelled(id) || IsHandle(id) || IsLarge(InfoOf(id)));
+}
+
+// Whether the task acts once on panels, and how.
+bool PanelRoles::HasRoleOfPanels(size_t i, ops::RowRule rule) {
+  const Task& task = tasks_[i];
+  const Node& node = plan_.graph[task.node];
+  if (task.phase != Phase::kWhole || task.kind != TaskKind::kCompute) return false;
+  TaskRole& role = roles_[i];
+  const std::vector<ValueInfo> infos = InfosOf(node);
+  if (rule == ops::RowRule::kWhole && ops::HasRole(node, {ops::Role::kRange, ops::Role::kRbind})) {
+    const size_t count = ops::HasRole(node, ops::Role::kRange) ? 1 : infos.size();
+    for (size_t input = 0; input < count && !role.is_view; ++input)
+      role.is_view = IsPanelled(task.consumed[input]) || IsHandle(task.consumed[input]);
+    return role.is_view;
+  }
+  bool has_large = rule == ops::RowRule::kWhole;  // What it would need whole.
+  for (size_t input = 0; input < infos.size() && !has_large; ++input)
+    has_large = infos[input].IsTabular() && infos[input].IsSized() && !ReadsRows(task, input) &&
+                ops::BytesToMove(infos[input]) > static_cast<double>(options_.stage_bytes);
+  if (!has_large) return false;
+  role.stages = StagesInPanels(node, infos, static_cast<double>(options_.stage_bytes));
+  if (!role.stages) return false;
+  bool is_wanted = false;
+  for (size_t input = 0; input < infos.size(); ++input)
+    is_wanted |= TakesPanels(i, input) && IsWanted(task.consumed[input]);
+  if (!is_wanted) role.stages.reset();
+  return is_wanted;
+}
+
 void PanelRoles::FindRole(size_t i) {
   const Task& task = tasks_[i];
   TaskRole& role = roles_[i];
@@ -107,12 +155,13 @@ void PanelRoles::FindRole(size_t i) {
   if (op == nullptr || op->effect) return;
   const std::vector<ValueInfo> infos = InfosOf(*node);
   const ops::RowRule rule = ops::RowRuleOf(*node, infos);
+  if (HasRoleOfPanels(i, rule)) return;
   bool wanted = false;
   int64_t rows = 0;
   for (size_t input = 0; input < task.consumed.size(); ++input) {
     const RegisterId id = task.consumed[input];
     if (id == kNone || !ReadsRows(task, input)) continue;
-    wanted |= IsPanelled(id) || IsHandle(id) || IsLarge(InfoOf(id));
+    wanted |= IsWanted(id);
     rows = infos[input].shape.rows;
   }
   if (rule == ops::RowRule::kRowWise || rule == ops::RowRule::kGenerate)

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/programs/task_places.h"
 #include "core/values/panels.h"
 #include "ops/base/operator.h"
 #include "scheduler/panel_plan.h"
+#include "scheduler/staged_panels.h"
 
 namespace heddle::scheduler {
 
@@ -15,6 +17,8 @@ namespace heddle::scheduler {
 struct TaskRole {
   bool is_panelled = false;  ///< It acts once a panel.
   bool is_lazy = false;      ///< It makes a handle to rows that are made when they are read.
+  bool is_view = false;      ///< It makes a handle of handles, whose rows it does not read.
+  std::optional<StagedPanels> stages = {};  ///< It acts once, on panels of what it reads by rows.
   ops::RowRule rule = ops::RowRule::kWhole;
   int64_t begin = 0, end = 0;  ///< Its rows, all panels together,
   int64_t total = 0;           ///< of so many of the whole value.
@@ -52,7 +56,7 @@ class PanelRoles {
   };
   Content ContentOf(RegisterId id) const;
   bool IsPanelled(RegisterId id) const { return ContentOf(id) == Content::kRows; }
-  /// A live-in that is there as panels, or rows that can be made at any time.
+  /// A live-in that is there as panels, rows that can be made at any time, or what operators make of panels.
   bool IsHandle(RegisterId id) const;
   bool IsControl(RegisterId id) const { return plan_.registers[Index(id)].control; }
   /// The task that makes a register; TaskPlaces::kNone of registers that the plan does not have.
@@ -70,6 +74,8 @@ class PanelRoles {
   bool ReadsRows(const Task& task, size_t i) const;
   /// Whether the task reads rows from a handle as it needs them.
   bool TakesPanels(const Task& task) const;
+  /// Whether it does so with this input.
+  bool TakesPanels(size_t task, size_t input) const;
 
  private:
   static size_t Index(RegisterId id) { return static_cast<size_t>(id); }
@@ -78,6 +84,8 @@ class PanelRoles {
   bool IsLarge(const ValueInfo& info) const;
   std::vector<ValueInfo> InfosOf(const Node& node) const;
   void FindRole(size_t i);
+  bool IsWanted(RegisterId id) const;
+  bool HasRoleOfPanels(size_t i, ops::RowRule rule);
   void MakeAtOnce(size_t i);
   template <typename Visit>
   void ForInputs(size_t task, const Visit& visit) const;

@@ -6,12 +6,15 @@
 #include <vector>
 
 #include "core/values/sizes.h"
+#include "ops/base/operator.h"
+#include "ops/base/stages.h"
 #include "scheduler/estimate.h"
 #include "scheduler/liveness.h"
 #include "scheduler/panel_plan.h"
 #include "scheduler/place.h"
 #include "scheduler/plan_builder.h"
 #include "scheduler/plan_memory.h"
+#include "scheduler/staged_panels.h"
 
 namespace heddle::scheduler {
 namespace {
@@ -40,10 +43,26 @@ std::vector<NodeId> WholeAlthoughSplit(const Graph& graph, const std::vector<Pla
   return whole;
 }
 
+// What an operator that acts once on panels holds of them.
+int64_t HeldByStages(const Plan& plan, const Task& task) {
+  const auto staged = std::find_if(plan.staged.begin(), plan.staged.end(),
+                                   [&](const StagedNode& node) { return node.node == task.node; });
+  if (staged == plan.staged.end()) return 0;
+  const Node& node = plan.graph[task.node];
+  std::vector<ValueInfo> infos;
+  for (const NodeId input : node.inputs)
+    infos.push_back(input == kNoNode ? ValueInfo() : plan.graph[input].info);
+  const ops::StagedForm& form = *ops::StagedFormAt(*ops::FindOperator(node.op), staged->form);
+  const auto ranks = static_cast<int32_t>(staged->rows.cuts.size()) - 1;
+  return static_cast<int64_t>(HeldInStages(form, node, infos, ops::GridOf(node, ranks)));
+}
+
 // A panel whose rows are partly in memory is put together: so much is there beside the registers.
 void AddScratch(Plan* plan) {
   std::vector<int64_t> scratch(plan->peak_bytes.size(), 0);
   for (const Task& task : plan->tasks) {
+    if (task.phase == Phase::kPanels && task.kind == TaskKind::kCompute)
+      scratch[task.id.rank()] = std::max(scratch[task.id.rank()], HeldByStages(*plan, task));
     if (plan->streams[task.id.stream()].kind != StreamKind::kDisk || task.kind != TaskKind::kUnpack) continue;
     for (const RegisterId id : task.produced)
       scratch[task.id.rank()] =
@@ -65,17 +84,21 @@ Status Complete(Plan* plan, const ScheduleOptions& options) {
 // The highest panels with which the plan fits, down to a granule.
 Result<Plan> CompleteInPanels(const Plan& plan, const ScheduleOptions& options) {
   constexpr int64_t kMostPassBytes = int64_t{64} << 20, kLeastPassBytes = int64_t{1} << 20;
-  constexpr int64_t kPartsOfMemory = 4, kPartsOfWhole = 8;
+  constexpr int64_t kPartsOfMemory = 4, kPartsOfWhole = 8, kPanelsOfStage = 4;
   const int64_t memory = options.memory_bytes > 0 ? options.memory_bytes : int64_t{1} << 40;
   PanelOptions panels{.panelled = options.panelled,
                       .least_bytes = LeastPanelledBytes(memory),
                       .pass_bytes = std::min(kMostPassBytes, memory / kPartsOfMemory),
+                      .stage_bytes = memory / kPartsOfMemory,
                       .whole_bytes = memory / kPartsOfWhole};
   if (options.panel_bytes > 0)
-    panels = {
-        .panelled = options.panelled, .least_bytes = 0, .pass_bytes = options.panel_bytes, .whole_bytes = 0};
+    panels = {.panelled = options.panelled,
+              .least_bytes = 0,
+              .pass_bytes = options.panel_bytes,
+              .stage_bytes = kPanelsOfStage * options.panel_bytes,
+              .whole_bytes = 0};
   if (!options.leaves_panels) panels.whole_bytes = std::numeric_limits<int64_t>::max();
-  for (;; panels.pass_bytes /= 2) {
+  for (;; panels.pass_bytes /= 2, panels.stage_bytes /= 2) {
     Plan tried = InPanels(plan, panels);
     Status status = Complete(&tried, options);
     // Passes and guards are put in the order of one rank each: that the ranks can follow it together is

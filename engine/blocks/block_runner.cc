@@ -13,8 +13,11 @@
 #include "core/memory/block_pool.h"
 #include "core/memory/counted_heap.h"
 #include "core/memory/memory_budget.h"
+#include "ops/base/split.h"
 #include "ops/io/files/files.h"
 #include "ops/panels/panel_store.h"
+#include "scheduler/panel_plan.h"
+#include "scheduler/schedule.h"
 
 namespace heddle::engine {
 namespace {
@@ -33,7 +36,7 @@ std::set<NodeId> AssignsOfPanels(const Plan& plan) {
     if (task.kind != TaskKind::kSink || task.phase != Phase::kWhole || !plan.graph[task.node].Is("assign"))
       continue;
     const Register& value = plan.registers[static_cast<size_t>(task.consumed[0])];
-    if (value.bytes == 0 && KnownBytes(value.info) > 0) panels.insert(task.node);
+    if (scheduler::HoldsPanels(plan, value)) panels.insert(task.node);
   }
   return panels;
 }
@@ -432,6 +435,19 @@ Status BlockRunner::TakeLiveIns(int32_t block, const Plan& plan, VariableTable* 
   return OkStatus();
 }
 
+// What has become small, as what a filter has left, is in memory from now on.
+Status BlockRunner::KeepWhereSmall(Variable* variable) {
+  variable->is_panels = variable->value.IsPanels();
+  if (!variable->is_panels || options_.panel_bytes > 0) return OkStatus();
+  const std::shared_ptr<const RowPanels> panels = variable->value.panels();
+  ValueInfo info = ValueInfo::OfMatrix(panels->shape());
+  if (ops::BytesToMove(info) > static_cast<double>(scheduler::LeastPanelledBytes(options_.memory_bytes)))
+    return OkStatus();
+  HEDDLE_ASSIGN_OR_RETURN(variable->value, panels->Rows(0, panels->shape().rows));
+  variable->is_panels = false;
+  return OkStatus();
+}
+
 Status BlockRunner::SetLiveOuts(const Plan& plan, actor::RunResult result, VariableTable* frame) {
   const std::set<NodeId> panels = AssignsOfPanels(plan);
   for (const Binding& binding : plan.live_out) {
@@ -448,6 +464,7 @@ Status BlockRunner::SetLiveOuts(const Plan& plan, actor::RunResult result, Varia
       if (found == result.live_out.end())
         return Internal("a plan ended without a value for {}", binding.variable);
       variable.value = std::move(found->second);
+      if (options_.ranks == 1) HEDDLE_RETURN_IF_ERROR(KeepWhereSmall(&variable));
       if (variable.value.IsScalar()) variable.info = ValueInfo::OfScalar(variable.value.scalar().type());
       if (binding.distribution.IsSplit())
         statistics_.rows_held = std::max(statistics_.rows_held, variable.value.shape().rows);

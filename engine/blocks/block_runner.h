@@ -129,6 +129,7 @@ class BlockRunner : public GraphRunner {
   Status ShareLook(const Node& read, const std::string& path);
   Status TakeLiveIns(int32_t block, const Plan& plan, VariableTable* frame,
                      std::map<std::string, Value>* live_in) const;
+  Status KeepWhereSmall(Variable* variable);
   Status SetLiveOuts(const Plan& plan, actor::RunResult result, VariableTable* frame);
 
   const SessionOptions& options_;

@@ -21,6 +21,7 @@
 #include "ops/frame/row_pieces.h"
 #include "ops/index/index_stages.h"
 #include "ops/index/ranges.h"
+#include "ops/panels/view_panels.h"
 
 namespace heddle::ops {
 namespace {
@@ -77,7 +78,21 @@ Result<Value> IndexFrame(const KernelCall& call) {
   return Value(columns.all ? panel : ColumnsOf(panel, columns.Begin(), columns.End(x.columns())));
 }
 
+// A range of a value in panels reads nothing: its rows are read when they are needed.
+Value IndexPanels(const std::shared_ptr<const RowPanels>& x, const Range& rows, const Range& columns) {
+  const Shape shape = x->shape();
+  return Value(RangeOfPanels(
+      x, {rows.Begin(), rows.End(shape.rows), columns.Begin(), columns.End(shape.columns)}));
+}
+
 Result<Value> RunIndex(const KernelCall& call) {
+  if (call.inputs[0]->IsPanels()) {
+    const Range rows = GivenRange(call, 1), columns = GivenRange(call, 3);
+    HEDDLE_RETURN_IF_ERROR(CheckRanges(rows, columns, call.inputs[0]->shape(),
+                                       StatusCode::kFailedPrecondition,
+                                       call.inputs[0]->panels()->IsFrame() ? "frame" : "matrix"));
+    return IndexPanels(call.inputs[0]->panels(), rows, columns);
+  }
   if (call.inputs[0]->IsFrame()) return IndexFrame(call);
   const Matrix& x = call.inputs[0]->matrix();
   const Range rows = GivenRange(call, 1);

@@ -15,6 +15,7 @@
 #include "ops/cells/move_cells.h"
 #include "ops/cells/storage.h"
 #include "ops/frame/arrange.h"
+#include "ops/panels/view_panels.h"
 #include "ops/reorganize/moved_rows.h"
 
 namespace heddle::ops {
@@ -275,6 +276,10 @@ Result<Value> RbindCells(const KernelCall& call) {
 }
 
 Result<Value> RunRbind(const KernelCall& call) {
+  const bool has_panels =
+      std::any_of(call.inputs.begin(), call.inputs.end(), [](const Value* x) { return x->IsPanels(); });
+  if (has_panels && call.context.panels != nullptr)
+    return JoinedPanels(call.inputs, call.node.info, *call.context.panels);
   if (call.inputs[0]->IsFrame()) return BindFrames(call, false);
   return TakesSingles(call) ? RbindCells<float>(call) : RbindCells<double>(call);
 }
