@@ -58,7 +58,7 @@ double HeldInStages(const ops::StagedForm& form, const Node& node, std::span<con
                     const ops::RankGrid& grid) {
   if (form.held_bytes != nullptr) return form.held_bytes(node, inputs, grid);
   constexpr double kCopies = 3;  // What a stage reads, what it works with and what it makes.
-  double bytes = 0;
+  double bytes = ops::WorkingBytesOf(node, inputs) / kCopies;
   for (size_t i = 0; i < inputs.size(); ++i)
     if (node.inputs[i] != kNoNode &&
         ops::InputUseOf(form, node, inputs, static_cast<int>(i)) == ops::InputUse::kRows)

@@ -114,12 +114,12 @@ std::set<std::string> PanelsIn(const Graph& graph, const VariableTable& frame) {
   return panels;
 }
 
-// An error if an operator of a plan in panels gets a value whole.
-Status CheckStreams(const Plan& plan) {
+// An error if an operator of a plan in panels gets a value whole that is worth panels.
+Status CheckStreams(const Plan& plan, int64_t least_bytes) {
   for (const Task& task : plan.tasks) {
     if (task.phase != Phase::kGather || task.kind != TaskKind::kCompute || task.node == kNoNode) continue;
     const Register& source = plan.registers[static_cast<size_t>(task.consumed[0])];
-    if (source.bytes > 0 || KnownBytes(source.info) == 0) continue;
+    if (source.bytes > 0 || KnownBytes(source.info) <= least_bytes) continue;
     const Node& node = plan.graph[task.node];
     return ResourceExhausted("--require-streaming: '{}' needs a value of {} bytes whole", node.op,
                              KnownBytes(source.info))
@@ -265,7 +265,9 @@ Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const VariableTable& fr
     plan = make(true);
   if (options_.recorded_events > 0 && !report.partitions.empty())
     choices_ = compiler::ToText(report, /*with_costs=*/true);
-  if (plan.ok() && options_.require_streaming) HEDDLE_RETURN_IF_ERROR(CheckStreams(*plan));
+  const int64_t least_bytes =
+      options_.panel_bytes > 0 ? options_.panel_bytes : scheduler::LeastPanelledBytes(options_.memory_bytes);
+  if (plan.ok() && options_.require_streaming) HEDDLE_RETURN_IF_ERROR(CheckStreams(*plan, least_bytes));
   return plan;
 }
 

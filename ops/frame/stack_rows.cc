@@ -52,6 +52,7 @@ Result<Column> StackColumn(std::span<const Frame> pieces, int64_t column, int64_
   const ColumnType type = pieces[0].schema()->types[static_cast<size_t>(column)];
   HEDDLE_ASSIGN_OR_RETURN(Column whole, Column::Make(type, rows, text_bytes, may_miss));
   if (whole.storage() == ColumnStorage::kTexts) whole.mutable_offsets()[0] = 0;
+  if (whole.storage() == ColumnStorage::kTexts) whole.mutable_offsets()[0] = 0;
   int64_t row = 0;
   int64_t text_at = 0;
   for (const Frame& piece : pieces) {
@@ -61,6 +62,15 @@ Result<Column> StackColumn(std::span<const Frame> pieces, int64_t column, int64_
     text_at += cells.text_bytes();
   }
   return whole;
+}
+
+Result<Frame> StackColumns(std::span<const Frame> pieces, int64_t rows) {
+  std::vector<Column> columns;
+  for (int64_t j = 0; j < pieces[0].columns(); ++j) {
+    HEDDLE_ASSIGN_OR_RETURN(Column column, StackColumn(pieces, j, rows));
+    columns.push_back(std::move(column));
+  }
+  return Frame(pieces[0].schema(), std::move(columns));
 }
 
 }  // namespace
@@ -74,13 +84,9 @@ Result<Frame> StackRows(std::span<const Frame> pieces) {
                       piece.schema()->ToText());
     rows += piece.rows();
   }
-  if (pieces.size() == 1) return pieces[0];
-  std::vector<Column> columns;
-  for (int64_t j = 0; j < pieces[0].columns(); ++j) {
-    HEDDLE_ASSIGN_OR_RETURN(Column column, StackColumn(pieces, j, rows));
-    columns.push_back(std::move(column));
-  }
-  return Frame(pieces[0].schema(), std::move(columns));
+  return pieces.size() == 1 ? pieces[0] : StackColumns(pieces, rows);
 }
+
+Result<Frame> CopyRows(const Frame& frame) { return StackColumns({&frame, 1}, frame.rows()); }
 
 }  // namespace heddle::ops

@@ -14,4 +14,7 @@ namespace heddle::ops {
 /// Cost:    one copy of every cell, parallel by bytes.
 Result<Frame> StackRows(std::span<const Frame> pieces);
 
+/// The same cells in memory of their own, where `frame` may be rows of a larger one. kResourceExhausted.
+Result<Frame> CopyRows(const Frame& frame);
+
 }  // namespace heddle::ops

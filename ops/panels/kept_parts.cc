@@ -7,20 +7,27 @@
 
 #include "core/memory/counted_heap.h"
 #include "ops/frame/row_pieces.h"
+#include "ops/frame/stack_rows.h"
 
 namespace heddle::ops {
 namespace {
 
-// Smaller values stay in memory: what tells of them would be as large.
-constexpr int64_t kLeastKeptBytes = 4096;
-
-bool SameTypes(const Frame& a, const Frame& b) {
-  return a.schema()->types == b.schema()->types && a.schema()->names == b.schema()->names;
+// Whether the rows of both can be rows of one value.
+bool AreAlike(const Value& a, const Value& b) {
+  if (a.kind() != b.kind() || a.shape().columns != b.shape().columns) return false;
+  if (a.IsFrame())
+    return a.frame().schema()->types == b.frame().schema()->types &&
+           a.frame().schema()->names == b.frame().schema()->names;
+  return a.IsMatrix() && a.matrix().element_type() == b.matrix().element_type();
 }
 
 }  // namespace
 
 Result<Value> WithMemoryOfItsOwn(Value value) {
+  if (value.IsFrame()) {
+    HEDDLE_ASSIGN_OR_RETURN(Frame copy, CopyRows(value.frame()));
+    return Value(std::move(copy));
+  }
   if (!value.IsMatrix()) return value;
   const Matrix& matrix = value.matrix();
   const auto cell = static_cast<size_t>(BytesOf(matrix.element_type()));
@@ -47,25 +54,26 @@ Result<Value> KeptPart::Read() const {
   return panels == nullptr ? Result<Value>(in_memory) : panels->Rows(begin, end);
 }
 
-bool KeptParts::Fits(const Value& value) const {
-  if (collector_ == nullptr) return true;
-  if (value.kind() != first_.kind() || value.shape().columns != first_.shape().columns) return false;
-  return value.IsFrame() ? SameTypes(value.frame(), first_.frame())
-                         : value.matrix().element_type() == first_.matrix().element_type();
-}
-
 Status KeptParts::Add(Value value) {
   if (value.IsPanels()) {
     const int64_t rows = value.shape().rows;
     Add(KeptPart{.panels = value.panels(), .end = rows});
     return OkStatus();
   }
-  if (value.IsScalar() || value.bytes() < kLeastKeptBytes || !Fits(value)) {
+  const bool is_empty = !value.IsScalar() && value.shape().rows == 0;
+  if (is_empty && AreAlike(value, empty_) && value.bytes() == empty_.bytes()) {
+    parts_.push_back({KeptPart{.in_memory = empty_}});  // Of many targets most get nothing.
+    return OkStatus();
+  }
+  if (value.IsScalar() || is_empty || (collector_ != nullptr && !AreAlike(value, first_))) {
+    // Rows of a larger value, however few, hold its memory.
+    HEDDLE_ASSIGN_OR_RETURN(value, WithMemoryOfItsOwn(std::move(value)));
+    if (is_empty) empty_ = value;
     parts_.push_back({KeptPart{.in_memory = std::move(value)}});
     return OkStatus();
   }
   if (collector_ == nullptr) {
-    collector_ = store_->Collect({kUnknown, value.shape().columns}, value.IsFrame());
+    collector_ = store_->Collect({kUnknown, value.shape().columns}, value.IsFrame(), least_panel_bytes_);
     HEDDLE_ASSIGN_OR_RETURN(first_, SliceRows(value, 0, 0));
     HEDDLE_ASSIGN_OR_RETURN(first_, WithMemoryOfItsOwn(std::move(first_)));
   }
@@ -80,7 +88,7 @@ Status KeptParts::Finish() {
   if (collector_ == nullptr) return OkStatus();
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const RowPanels> panels, collector_->Finish());
   collector_.reset();
-  first_ = Value();
+  first_ = empty_ = Value();
   for (Added& added : parts_)
     if (added.is_collected) added.part.panels = panels;
   return OkStatus();

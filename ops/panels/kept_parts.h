@@ -24,11 +24,13 @@ struct KeptPart {
 };
 
 /// Values one behind the other that are made now and read later, when memory may not have room for all of
-/// them: matrices and frames are rows of one value of the store, what is small stays in memory. One thread at
-/// a time.
+/// them: matrices and frames are rows of one value of the store, scalars stay in memory. One thread at a
+/// time.
 class KeptParts {
  public:
-  explicit KeptParts(PanelStore& store) : store_(&store) {}
+  /// `least_panel_bytes`: as of PanelStore::Collect.
+  KeptParts(PanelStore& store, int64_t least_panel_bytes)
+      : store_(&store), least_panel_bytes_(least_panel_bytes) {}
 
   /// The next value. Fails as PanelStore::Collector::Add does.
   Status Add(Value value);
@@ -48,12 +50,11 @@ class KeptParts {
     KeptPart part;
     bool is_collected = false;  // Its rows are those of `collector_`.
   };
-  /// Whether the value can be rows below those that were collected.
-  bool Fits(const Value& value) const;
-
   PanelStore* store_;
+  int64_t least_panel_bytes_;
   std::unique_ptr<PanelStore::Collector> collector_;
   Value first_;  // 0 rows of what was collected first.
+  Value empty_;  // The last value without rows that was added.
   int64_t rows_ = 0;
   std::vector<Added> parts_;
 };

@@ -428,8 +428,10 @@ class Store : public PanelStore {
  public:
   Store(SpillFiles& files, int64_t least_panel_bytes) : room_(files), least_panel_bytes_(least_panel_bytes) {}
 
-  std::unique_ptr<Collector> Collect(Shape shape, bool is_frame) override {
-    return std::make_unique<CollectorOfPanels>(room_, Begin(shape, is_frame), least_panel_bytes_);
+  std::unique_ptr<Collector> Collect(Shape shape, bool is_frame, int64_t least_panel_bytes) override {
+    if (least_panel_bytes == 0 || least_panel_bytes > least_panel_bytes_)
+      least_panel_bytes = least_panel_bytes_;
+    return std::make_unique<CollectorOfPanels>(room_, Begin(shape, is_frame), least_panel_bytes);
   }
   std::shared_ptr<const RowPanels> Lazy(Shape shape, bool is_frame, Maker make, bool is_costly,
                                         std::string origin) override {

@@ -49,7 +49,10 @@ class PanelStore {
   };
   /// `shape`: rows may be kUnknown; there are then as many as are added. Matrices are stored as their first
   /// rows.
-  virtual std::unique_ptr<Collector> Collect(Shape shape, bool is_frame) = 0;
+  /// `least_panel_bytes`: rows of fewer bytes wait in memory for more, to become a panel together; 0: as the
+  /// store does with all values.
+  virtual std::unique_ptr<Collector> Collect(Shape shape, bool is_frame, int64_t least_panel_bytes) = 0;
+  std::unique_ptr<Collector> Collect(Shape shape, bool is_frame) { return Collect(shape, is_frame, 0); }
 
   /// Makes rows [begin, end) of a value: reads them from a file, or computes them. Called by several threads
   /// at once, perhaps for the same rows; begin == end: without rows, stored as all others.

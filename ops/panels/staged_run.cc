@@ -11,6 +11,8 @@
 namespace heddle::ops {
 namespace {
 
+constexpr int64_t kLeastPanelBytes = 16 << 10;
+
 // What all ranks make as one output of a stage, for the next one.
 struct Channel {
   Reach reach;
@@ -76,7 +78,10 @@ class Run {
         case Reach::kNext: break;
       }
       Channel channel{.reach = reach};
-      for (int32_t i = 0; i < targets; ++i) channel.parts.push_back(std::make_unique<KeptParts>(run_.store));
+      // What waits in memory to become a panel is multiplied by the targets.
+      const int64_t least_panel_bytes = targets > 1 ? kLeastPanelBytes : 0;
+      for (int32_t i = 0; i < targets; ++i)
+        channel.parts.push_back(std::make_unique<KeptParts>(run_.store, least_panel_bytes));
       channels.push_back(std::move(channel));
     }
     return channels;

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cmath>
+#include <memory>
 #include <vector>
 
 #include "ops/base/stages.h"
 #include "ops/cells/column_pieces.h"
 #include "ops/frame/row_pieces.h"
+#include "ops/panels/staged_run.h"
+#include "tests/unit/ops/panels/panels_fixture.h"
 #include "tests/unit/ops/run_operator.h"
 
 namespace heddle::ops::testing {
@@ -221,7 +224,68 @@ inline void ExpectStagesFailAlike(Invocation& call, int64_t total_rows, int32_t 
   EXPECT_EQ(failed.code(), whole.status().code()) << call.node.op;
 }
 
-/// The staged form gives, rank by rank, the rows of what Operator::run makes of all.
+/// One process that has the inputs in panels gives what Operator::run makes of all: with everything in spill
+/// files, as the store has no room.
+inline void ExpectPanelsMatch(Invocation& call, const Split& rows, int32_t place,
+                              const std::vector<Value>& whole) {
+  const StagedForm& form = *StagedFormAt(*call.op, place);
+  if (form.axis != Axis::kRows || rows.cuts.size() < 3) return;
+  if (form.result != StagedResult::kEach && !IsCutByRows(form, 0)) return;
+  const Result<std::vector<ValueInfo>> inferred = call.InferWith(call.scalars);
+  ASSERT_TRUE(inferred.ok());
+  FilesInMemory files;
+  const std::unique_ptr<PanelStore> store = MakePanelStore(files, /*least_panel_bytes=*/1);
+  ASSERT_TRUE(store->SetRoom(0).ok());
+  std::vector<Value> inputs(call.inputs.size());
+  std::vector<const Value*> pointers;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (call.inputs[i]) inputs[i] = *call.inputs[i];
+    const bool by_rows = InputUseOf(form, call.node, call.infos, static_cast<int>(i)) == InputUse::kRows;
+    if (call.inputs[i] && by_rows && !inputs[i].IsScalar()) {
+      const auto collector = store->Collect(inputs[i].shape(), inputs[i].IsFrame());
+      ASSERT_TRUE(collector->Add(*call.inputs[i]).ok());
+      inputs[i] = Value(*collector->Finish());
+    }
+    pointers.push_back(call.inputs[i] ? &inputs[i] : nullptr);
+  }
+  const auto panels = static_cast<int32_t>(rows.cuts.size()) - 1;
+  Split result_rows;
+  if (form.result == StagedResult::kSameRows) result_rows = rows;
+  if (form.result == StagedResult::kRows)
+    result_rows = Distribution::SplitRows((*inferred)[0].shape.rows, panels).split;
+  const auto run_stage = [&](const StagePlace& at, std::span<const Value* const> given,
+                             std::span<Value> outputs) {
+    return CatalogKernels().Run({.node = call.node,
+                                 .phase = Phase::kStage,
+                                 .inputs = given,
+                                 .input_infos = call.infos,
+                                 .context = call.context,
+                                 .op = call.op,
+                                 .stage = &at},
+                                outputs);
+  };
+  std::vector<Value> results(inferred->size());
+  const Status status = RunStagesInPanels({.form = form,
+                                           .node = call.node,
+                                           .infos = call.infos,
+                                           .rows = rows,
+                                           .result_rows = result_rows,
+                                           .store = *store,
+                                           .run_stage = run_stage},
+                                          pointers, results);
+  ASSERT_TRUE(status.ok()) << call.node.op << ": " << status.ToString();
+  for (size_t i = 0; i < results.size(); ++i) {
+    EXPECT_EQ(results[i].IsPanels(), IsCutByRows(form, i)) << call.node.op;
+    const Result<Value> all =
+        results[i].IsPanels() ? results[i].panels()->Rows(0, results[i].shape().rows) : results[i];
+    ASSERT_TRUE(all.ok()) << all.status().ToString();
+    EXPECT_EQ(all->shape(), whole[i].shape()) << call.node.op << " " << i;
+    EXPECT_TRUE(AreSame(*all, whole[i])) << call.node.op << " " << i << " in " << panels << " panels";
+  }
+}
+
+/// The staged form gives, rank by rank, the rows of what Operator::run makes of all, and so does one process
+/// whose inputs are panels.
 inline void ExpectStagesMatch(Invocation& call, const Split& rows, int32_t place = 0) {
   const auto ranks = static_cast<int32_t>(rows.cuts.size()) - 1;
   const Result<std::vector<Value>> whole = call.RunSeveralRows(0, 0, 0);
@@ -229,6 +293,7 @@ inline void ExpectStagesMatch(Invocation& call, const Split& rows, int32_t place
   const std::vector<std::vector<Value>> parts = RunStages(call, rows, nullptr, place);
   ASSERT_EQ(parts.size(), static_cast<size_t>(ranks));
   const StagedForm& form = *StagedFormAt(*call.op, place);
+  ExpectPanelsMatch(call, rows, place, *whole);
   for (size_t i = 0; i < whole->size(); ++i) {
     std::vector<const Value*> pieces;
     for (const std::vector<Value>& of_rank : parts) pieces.push_back(&of_rank[i]);

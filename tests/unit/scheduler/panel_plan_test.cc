@@ -74,11 +74,62 @@ TEST(PanelPlanTest, RowsThatAreReadLaterAreCollected) {
 TEST(PanelPlanTest, WhatNeedsAValueWholeIsRefusedWithTheNumbers) {
   GraphUnderTest g;
   const NodeId x = g.Variable("X", MatrixOf(kRows, kColumns));
-  g.Assign("Y", g.Op("cumsum", {x}, MatrixOf(kRows, kColumns)));
+  const NodeId y = g.Variable("y", MatrixOf(kRows, 1));
+  g.Assign("b", g.Op("solve", {x, y}, MatrixOf(kColumns, 1)));
   const Result<Plan> plan = InMemory(g.graph, 20 << 20, {"X"});
   EXPECT_EQ(plan.status().code(), StatusCode::kResourceExhausted);
   EXPECT_NE(plan.status().ToString().find("the limit is 20971520 bytes"), std::string::npos)
       << plan.status().ToString();
+}
+
+// What needs rows of all panels acts once, in stages, and holds no more than a part of the memory.
+TEST(PanelPlanTest, OperatorsInStagesReadAndMakePanels) {
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(kRows, kColumns));
+  const NodeId y = g.Op("cumsum", {x}, MatrixOf(kRows, kColumns));
+  g.Assign("s", g.Op("sum", {y}, ValueInfo::OfScalar(ValueType::kDouble)));
+  g.Assign("Y", y);
+  const Result<Plan> plan = InMemory(g.graph, 20 << 20, {"X"});
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_LE(plan->peak_bytes[0], 20 << 20);
+  ASSERT_EQ(plan->staged.size(), 1u);
+  EXPECT_EQ(plan->staged[0].node, y);
+  EXPECT_GE(plan->staged[0].rows.cuts.size(), 5u);
+  for (const Task& task : plan->tasks) {
+    if (task.node != y || task.phase != Phase::kPanels) continue;
+    const Register& made = plan->registers[static_cast<size_t>(task.produced[0])];
+    EXPECT_EQ(made.bytes, 0) << "the panels are the store's";
+    EXPECT_TRUE(HoldsPanels(*plan, made));
+  }
+  const Result<Plan> parsed = Plan::Parse(plan->ToText());
+  ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+  EXPECT_EQ(parsed->ToText(), plan->ToText());
+  EXPECT_TRUE(CheckLive(*plan).ok());
+}
+
+// A product whose right operand does not fit is computed in blocks.
+TEST(PanelPlanTest, ProductsOfTwoLargeMatricesRunInStages) {
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(8'000, 8'000));
+  const NodeId y = g.Variable("Y", MatrixOf(8'000, 8'000));
+  g.Assign("Z", g.Op("%*%", {x, y}, MatrixOf(8'000, 8'000)));
+  const Result<Plan> plan = InMemory(g.graph, 200 << 20, {"X", "Y"});
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_LE(plan->peak_bytes[0], 200 << 20);
+  EXPECT_EQ(plan->staged.size(), 1u);
+}
+
+// A range of panels reads nothing before its rows are needed, and then those alone.
+TEST(PanelPlanTest, RangesOfPanelsArePanels) {
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(kRows, kColumns));
+  const ValueInfo bound = ValueInfo::OfScalar(ValueType::kDouble);
+  const NodeId first = g.Variable("first", bound), last = g.Variable("last", bound);
+  const NodeId rows = g.Op("index", {x, first, last, kNoNode, kNoNode}, MatrixOf(64, kColumns));
+  g.Assign("B", rows);
+  const Result<Plan> plan = InMemory(g.graph, 20 << 20, {"X"});
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_LE(plan->peak_bytes[0], 1 << 20);
 }
 
 // Panels are granules, and a plan in panels has the text of any other.
