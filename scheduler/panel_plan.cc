@@ -16,6 +16,7 @@
 #include "ops/base/split.h"
 #include "ops/base/stages.h"
 #include "ops/panels/staged_run.h"
+#include "ops/product/product_of_panels.h"
 #include "scheduler/panel_roles.h"
 
 namespace heddle::scheduler {
@@ -256,6 +257,8 @@ class RankPanels {
       task.kind = TaskKind::kCompute;
       task.phase = Phase::kPanels;
     }
+    if (RoleOf(i).held_bytes > 0)
+      plan_.graph[task.node].SetAttribute(ops::kHeldBytes, Scalar(RoleOf(i).held_bytes));
     if (RoleOf(i).stages) {
       task.phase = Phase::kPanels;
       AddStages(task.node, *RoleOf(i).stages);
@@ -483,7 +486,7 @@ bool HoldsPanels(const Plan& plan, const Register& reg) {
     return ops::IsCutByRows(*ops::StagedFormAt(*ops::FindOperator(node.op), staged->form),
                             static_cast<size_t>(result - producer->produced.begin()));
   }
-  if (!ops::HasRole(node, {ops::Role::kRange, ops::Role::kRbind})) return false;
+  if (!ops::HasRole(node, {ops::Role::kRange, ops::Role::kRbind, ops::Role::kProduct})) return false;
   return std::any_of(producer->consumed.begin(), producer->consumed.end(), [&](RegisterId id) {
     return id != kNone && HoldsPanels(plan, plan.registers[static_cast<size_t>(id)]);
   });

@@ -11,6 +11,7 @@
 #include "ops/base/split.h"
 #include "ops/base/stages.h"
 #include "ops/panels/staged_run.h"
+#include "ops/product/product_of_panels.h"
 
 namespace heddle::scheduler {
 namespace {
@@ -63,7 +64,7 @@ bool PanelRoles::IsReduced(const Task& task, RegisterId id) const {
 bool PanelRoles::IsHandle(RegisterId id) const {
   const size_t producer = ProducerOf(id);
   if (producer == TaskPlaces::kNone) return false;
-  if (roles_[producer].is_lazy || roles_[producer].is_view) return !IsControl(id);
+  if (roles_[producer].is_lazy || roles_[producer].takes_panels) return !IsControl(id);
   if (roles_[producer].stages) {
     const Task& task = tasks_[producer];
     const ops::Operator& op = *ops::FindOperator(plan_.graph[task.node].op);
@@ -106,7 +107,7 @@ bool PanelRoles::TakesPanels(const Task& task) const {
 
 bool PanelRoles::TakesPanels(size_t task, size_t input) const {
   const TaskRole& role = roles_[task];
-  if (role.is_view || !role.stages) return role.is_view || TakesPanels(tasks_[task]);
+  if (role.takes_panels || !role.stages) return role.takes_panels || TakesPanels(tasks_[task]);
   const Node& node = plan_.graph[tasks_[task].node];
   return input < node.inputs.size() &&
          ops::InputUseOf(*ops::StagedFormAt(*ops::FindOperator(node.op), role.stages->form), node,
@@ -126,15 +127,20 @@ bool PanelRoles::HasRoleOfPanels(size_t i, ops::RowRule rule) {
   const std::vector<ValueInfo> infos = InfosOf(node);
   if (rule == ops::RowRule::kWhole && ops::HasRole(node, {ops::Role::kRange, ops::Role::kRbind})) {
     const size_t count = ops::HasRole(node, ops::Role::kRange) ? 1 : infos.size();
-    for (size_t input = 0; input < count && !role.is_view; ++input)
-      role.is_view = IsPanelled(task.consumed[input]) || IsHandle(task.consumed[input]);
-    return role.is_view;
+    for (size_t input = 0; input < count && !role.takes_panels; ++input)
+      role.takes_panels = IsPanelled(task.consumed[input]) || IsHandle(task.consumed[input]);
+    return role.takes_panels;
   }
   bool has_large = rule == ops::RowRule::kWhole;  // What it would need whole.
   for (size_t input = 0; input < infos.size() && !has_large; ++input)
     has_large = infos[input].IsTabular() && infos[input].IsSized() && !ReadsRows(task, input) &&
                 ops::BytesToMove(infos[input]) > static_cast<double>(options_.stage_bytes);
   if (!has_large) return false;
+  if (ops::HasRole(node, ops::Role::kProduct) && ops::MultipliesPanels(node, infos)) {
+    role.takes_panels = IsWanted(task.consumed[0]) || IsWanted(task.consumed[1]);
+    role.held_bytes = 2 * options_.stage_bytes;  // The less, the more often operands are read.
+    return role.takes_panels;
+  }
   role.stages = StagesInPanels(node, infos, static_cast<double>(options_.stage_bytes));
   if (!role.stages) return false;
   bool is_wanted = false;

@@ -8,6 +8,7 @@
 #include "core/values/sizes.h"
 #include "ops/base/operator.h"
 #include "ops/base/stages.h"
+#include "ops/product/product_of_panels.h"
 #include "scheduler/estimate.h"
 #include "scheduler/liveness.h"
 #include "scheduler/panel_plan.h"
@@ -44,7 +45,13 @@ std::vector<NodeId> WholeAlthoughSplit(const Graph& graph, const std::vector<Pla
 }
 
 // What an operator that acts once on panels holds of them.
-int64_t HeldByStages(const Plan& plan, const Task& task) {
+int64_t HeldOfPanels(const Plan& plan, const Task& task) {
+  if (task.node == kNoNode || task.kind != TaskKind::kCompute) return 0;
+  if (task.phase == Phase::kWhole) {
+    const Scalar* const held = plan.graph[task.node].FindAttribute(ops::kHeldBytes);
+    return held == nullptr ? 0 : held->AsInteger();
+  }
+  if (task.phase != Phase::kPanels) return 0;
   const auto staged = std::find_if(plan.staged.begin(), plan.staged.end(),
                                    [&](const StagedNode& node) { return node.node == task.node; });
   if (staged == plan.staged.end()) return 0;
@@ -61,8 +68,7 @@ int64_t HeldByStages(const Plan& plan, const Task& task) {
 void AddScratch(Plan* plan) {
   std::vector<int64_t> scratch(plan->peak_bytes.size(), 0);
   for (const Task& task : plan->tasks) {
-    if (task.phase == Phase::kPanels && task.kind == TaskKind::kCompute)
-      scratch[task.id.rank()] = std::max(scratch[task.id.rank()], HeldByStages(*plan, task));
+    scratch[task.id.rank()] = std::max(scratch[task.id.rank()], HeldOfPanels(*plan, task));
     if (plan->streams[task.id.stream()].kind != StreamKind::kDisk || task.kind != TaskKind::kUnpack) continue;
     for (const RegisterId id : task.produced)
       scratch[task.id.rank()] =

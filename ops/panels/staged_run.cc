@@ -245,6 +245,9 @@ class Run {
           continue;
         }
         HEDDLE_ASSIGN_OR_RETURN(Value rows, WithMemoryOfItsOwn(std::move(made[i])));
+        // Who has no rows may not know how many columns there are.
+        const bool is_last = rank + 1 == ranks_;
+        if (rows.shape().rows == 0 && (collectors[i] != nullptr || !is_last)) continue;
         if (collectors[i] == nullptr)
           collectors[i] = run_.store.Collect({kUnknown, rows.shape().columns}, rows.IsFrame());
         HEDDLE_RETURN_IF_ERROR(collectors[i]->Add(std::move(rows)));
