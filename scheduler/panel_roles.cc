@@ -141,6 +141,9 @@ bool PanelRoles::HasRoleOfPanels(size_t i, ops::RowRule rule) {
     role.held_bytes = 2 * options_.stage_bytes;  // The less, the more often operands are read.
     return role.takes_panels;
   }
+  // Of a task that has a share of the rows, the stages of all of them say nothing.
+  const bool has_all_rows = rule == ops::RowRule::kWhole || plan_.ranks == 1;
+  if (!has_all_rows) return false;
   role.stages = StagesInPanels(node, infos, static_cast<double>(options_.stage_bytes));
   if (!role.stages) return false;
   bool is_wanted = false;

@@ -32,7 +32,7 @@ class Product {
       : call_(call),
         store_(*call.context.panels),
         blocks_(blocks),
-        m_(call.input_infos[kA].shape.rows),
+        m_(call.inputs[kA]->shape().rows),
         k_(call.input_infos[kY].shape.rows),
         n_(call.input_infos[kY].shape.columns) {}
 
@@ -85,6 +85,7 @@ class Product {
   // The cells in these rows and in the columns of slice `j` of Y.
   Result<Matrix> Block(int64_t row_begin, int64_t row_end, size_t j) const {
     HEDDLE_ASSIGN_OR_RETURN(Matrix sums, Matrix::Dense(row_end - row_begin, y_[j].shape().columns));
+    if (k_ == 0) std::fill_n(sums.mutable_data(), sums.cells(), 0.0);
     for (int64_t inner = 0; inner < k_; inner += blocks_.inner) {
       const auto slice = static_cast<size_t>(inner / blocks_.inner);
       const int64_t inner_end = std::min(k_, inner + blocks_.inner);
@@ -149,8 +150,8 @@ ProductBlocks BlocksOfProduct(int64_t m, int64_t k, int64_t n, int64_t held_byte
     const int64_t columns = CeilDivide(n, count);
     const double fits = (cells - static_cast<double>(inner * columns)) / static_cast<double>(columns + inner);
     if (fits < 1 && count < std::min(n, kMostBlocks)) continue;
-    const int64_t most = std::clamp<int64_t>(static_cast<int64_t>(fits), 1, m);
-    const int64_t rows = CeilDivide(m, CeilDivide(m, most));
+    const int64_t most = std::clamp<int64_t>(static_cast<int64_t>(fits), 1, std::max<int64_t>(m, 1));
+    const int64_t rows = m == 0 ? 1 : CeilDivide(m, CeilDivide(m, most));
     const double read = static_cast<double>(m) * static_cast<double>(count) +
                         static_cast<double>(n) * static_cast<double>(CeilDivide(m, rows));
     if (read >= least) continue;
@@ -168,8 +169,9 @@ Result<Value> ProductOfPanels(const KernelCall& call) {
   if (call.context.panels == nullptr) return Internal("%*%: panels without a store");
   const Scalar* const held = call.node.FindAttribute(kHeldBytes);
   if (held == nullptr) return Internal("%*%: the plan does not say what may be held");
-  const Shape a = call.input_infos[kA].shape, y = call.input_infos[kY].shape;
-  return Product(call, BlocksOfProduct(a.rows, y.rows, y.columns, held->AsInteger())).Run();
+  const int64_t rows = call.inputs[kA]->shape().rows;  // Of several ranks, those of this one.
+  const Shape y = call.input_infos[kY].shape;
+  return Product(call, BlocksOfProduct(rows, y.rows, y.columns, held->AsInteger())).Run();
 }
 
 }  // namespace heddle::ops
