@@ -2,18 +2,27 @@
 #include "bench/actors.h"
 
 #include <linux/futex.h>
+#include <oneapi/tbb/flow_graph.h>
+#include <oneapi/tbb/global_control.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <limits>
 #include <memory>
+#include <random>
 #include <thread>
 #include <vector>
+
+#if __has_include(<taskflow/taskflow.hpp>)
+#include <taskflow/taskflow.hpp>
+#define HEDDLE_BENCH_HAS_TASKFLOW
+#endif
 
 #include "actor/in_process_link.h"
 #include "actor/mailbox.h"
@@ -28,6 +37,7 @@ constexpr int64_t kPieces = 10'000;  // That a source makes in a run.
 constexpr int kChain = 8;            // Tasks with an empty kernel behind it.
 constexpr int kRuns = 2'000;
 constexpr int kHandOffs = 4'000;
+constexpr int kGraphTasks = 10'000;
 constexpr int kRoundsEach = 10;  // Short ones, for some of them to be quiet.
 constexpr int64_t kForeverNs = 60'000'000'000;
 
@@ -83,6 +93,125 @@ std::shared_ptr<const Plan> ChainOnOneThread(const ValueInfo& info, int length, 
   return Chain(info, length, pieces, [](int) { return StreamKind::kCompute; });
 }
 
+// The same, each act on its own range of rows.
+std::shared_ptr<const Plan> ChainOverPanels(const ValueInfo& info, int length, int64_t pieces) {
+  auto plan = std::make_shared<Plan>(*ChainOnOneThread(info, length, pieces));
+  for (Task& task : plan->tasks) {
+    if (task.kind != TaskKind::kCompute) continue;
+    task.row_end = task.total_rows = pieces;
+    task.panel_rows = 1;
+  }
+  return plan;
+}
+
+// Of each task but the first, one to three earlier ones that it waits for.
+std::vector<std::vector<int>> RandomGraph(int tasks) {
+  std::mt19937 random(7);
+  std::vector<std::vector<int>> before(static_cast<size_t>(tasks));
+  for (int i = 1; i < tasks; ++i) {
+    std::vector<int>& own = before[static_cast<size_t>(i)];
+    const int count = 1 + static_cast<int>(random() % 3), window = std::min(i, 100);
+    for (int j = 0; j < count; ++j)
+      own.push_back(i - 1 - static_cast<int>(random() % static_cast<unsigned>(window)));
+    std::sort(own.begin(), own.end());
+    own.erase(std::unique(own.begin(), own.end()), own.end());
+  }
+  return before;
+}
+
+// The graph as a plan: task 0 is the variable x; what nobody waits for, the assignment of y does.
+std::shared_ptr<const Plan> PlanOf(const std::vector<std::vector<int>>& before, const ValueInfo& info) {
+  auto plan = std::make_shared<Plan>();
+  plan->key = 1;
+  const auto count = static_cast<int>(before.size());
+  std::vector<bool> is_read(before.size(), false);
+  for (int i = 0; i <= count; ++i) {
+    const bool is_last = i == count;
+    Node node;
+    node.op = i == 0 ? "variable" : is_last ? "assign" : "pass";
+    if (i == 0 || is_last) node.SetAttribute("name", Scalar(std::string(i == 0 ? "x" : "y")));
+    node.info = info;
+    Task task;
+    task.id = TaskId::Make(0, static_cast<uint32_t>(StreamKind::kCompute), static_cast<uint32_t>(i));
+    task.kind = i == 0 ? TaskKind::kSource : is_last ? TaskKind::kSink : TaskKind::kCompute;
+    std::vector<int> inputs;
+    if (!is_last) inputs = before[static_cast<size_t>(i)];
+    for (int j = 0; is_last && j < count; ++j)
+      if (!is_read[static_cast<size_t>(j)]) inputs.push_back(j);
+    for (const int input : inputs) {
+      is_read[static_cast<size_t>(input)] = true;
+      node.inputs.push_back(input);
+      task.consumed.push_back(input);
+      plan->registers[static_cast<size_t>(input)].consumers.push_back(task.id);
+    }
+    task.node = plan->graph.Add(std::move(node));
+    if (!is_last) {
+      Register output;
+      output.id = i;
+      output.producer = task.id;
+      output.info = info;
+      task.produced = {i};
+      plan->registers.push_back(std::move(output));
+    }
+    plan->tasks.push_back(std::move(task));
+  }
+  return plan;
+}
+
+// The graph in oneTBB's flow graph, built once.
+class FlowGraph {
+ public:
+  explicit FlowGraph(const std::vector<std::vector<int>>& before) {
+    using Message = oneapi::tbb::flow::continue_msg;
+    for (const std::vector<int>& inputs : before) {
+      nodes_.push_back(std::make_unique<Node>(graph_, [](const Message& message) { return message; }));
+      for (const int input : inputs)
+        oneapi::tbb::flow::make_edge(*nodes_[static_cast<size_t>(input)], *nodes_.back());
+    }
+  }
+  void Run() {
+    nodes_[0]->try_put(oneapi::tbb::flow::continue_msg());
+    graph_.wait_for_all();
+  }
+
+ private:
+  using Node = oneapi::tbb::flow::continue_node<oneapi::tbb::flow::continue_msg>;
+  oneapi::tbb::flow::graph graph_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+};
+
+#ifdef HEDDLE_BENCH_HAS_TASKFLOW
+// The same in Taskflow.
+class TaskflowGraph {
+ public:
+  explicit TaskflowGraph(const std::vector<std::vector<int>>& before) : executor_(1) {
+    std::vector<tf::Task> tasks;
+    for (const std::vector<int>& inputs : before) {
+      tasks.push_back(graph_.emplace([] {}));
+      for (const int input : inputs) tasks[static_cast<size_t>(input)].precede(tasks.back());
+    }
+  }
+  void Run() { executor_.run(graph_).wait(); }
+
+ private:
+  tf::Taskflow graph_;
+  tf::Executor executor_;
+};
+#endif
+
+// Kernels that take some time each.
+class BusyKernels : public ops::KernelSource {
+ public:
+  int64_t busy_ns = 0;
+  Status Run(const ops::KernelCall& call, std::span<Value> results) const override {
+    results[0] = *call.inputs[0];
+    const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(busy_ns);
+    while (std::chrono::steady_clock::now() < end) {
+    }
+    return OkStatus();
+  }
+};
+
 [[noreturn]] void Stop(const Status& status) {
   std::fprintf(stderr, "heddle-bench: %s\n", status.ToString().c_str());
   std::exit(1);
@@ -92,7 +221,9 @@ std::shared_ptr<const Plan> ChainOnOneThread(const ValueInfo& info, int length, 
 class Runs {
  public:
   explicit Runs(actor::Link* link = nullptr)
-      : runtime_(actor::Runtime::Create({.threads = 1}, kernels_, context_, link)) {}
+      : runtime_(actor::Runtime::Create({.threads = 1}, empty_kernels_, context_, link)) {}
+  explicit Runs(const ops::KernelSource& kernels)
+      : runtime_(actor::Runtime::Create({.threads = 1}, kernels, context_, nullptr)) {}
 
   void Run(const std::shared_ptr<const Plan>& plan, const Value& x) {
     const Result<actor::RunResult> result = runtime_->Run(plan, ++runs_, {{"x", x}});
@@ -100,7 +231,7 @@ class Runs {
   }
 
  private:
-  EmptyKernels kernels_;
+  EmptyKernels empty_kernels_;
   ops::KernelContext context_;
   std::unique_ptr<actor::Runtime> runtime_;
   uint32_t runs_ = 0;
@@ -213,6 +344,30 @@ class Report {
     std::fflush(stdout);
   }
 
+  // METG(50 %) of Task Bench (Slaughter et al., SC 2020): the shortest kernel that has half of the time of
+  // its task.
+  void Granularity(const ValueInfo& info) const {
+    const char* const name = "METG(50 %)";
+    if (std::string(name).find(options_.only) == std::string::npos) return;
+    const auto chain = ChainOnOneThread(info, kChain, kPieces / 10);
+    const double tasks = static_cast<double>(kPieces) / 10 * kChain;
+    BusyKernels kernels;
+    Runs runs(kernels);
+    double shortest = std::numeric_limits<double>::infinity();
+    for (int64_t busy_ns = 10'000; busy_ns >= 50; busy_ns = busy_ns * 9 / 10) {
+      kernels.busy_ns = busy_ns;
+      double ms = std::numeric_limits<double>::infinity();
+      for (int round = 0; round < kRoundsEach; ++round)
+        ms = std::min(ms, Time([&] { runs.Run(chain, Value(1.0)); }));
+      const double task_ns = ms * 1e6 / tasks;
+      if (static_cast<double>(busy_ns) < task_ns / 2) break;
+      shortest = task_ns;
+    }
+    std::printf(
+        options_.json ? "{\"bench\":\"actors\",\"case\":\"%s\",\"ns\":%.1f}\n" : "%-34s %9.1f ns a task\n",
+        name, shortest);
+  }
+
  private:
   const BenchOptions& options_;
 };
@@ -233,6 +388,11 @@ int RunActors(const BenchOptions& options) {
   const auto numbers = ChainOnOneThread(scalar, kChain, kPieces);
   report.Compare(
       "act", acts, ThreadTime, [&] { runs.Run(numbers, number); }, "two messages through a ring", ring);
+  const auto panels = ChainOverPanels(scalar, kChain, kPieces);
+  Runs panel_runs;
+  report.Compare(
+      "act on a range of rows", acts, ThreadTime, [&] { panel_runs.Run(panels, number); },
+      "two messages through a ring", ring);
   const auto matrices = ChainOnOneThread(matrix, kChain, kPieces);
   Runs matrix_runs;
   report.Compare(
@@ -256,6 +416,22 @@ int RunActors(const BenchOptions& options) {
                             [](int task) { return task == 1 ? StreamKind::kNetwork : StreamKind::kCompute; });
   report.Compare(
       "hand-off between streams", kHandOffs, Time, [&] { crossing.Run(across, number); }, "a futex", futex);
+  // One thread each: what a task of a graph costs, not how many of them go side by side.
+  const std::vector<std::vector<int>> graph = RandomGraph(kGraphTasks);
+  const auto plan = PlanOf(graph, scalar);
+  Runs graph_runs;
+  const auto own = [&] { graph_runs.Run(plan, number); };
+  {
+    const oneapi::tbb::global_control one(oneapi::tbb::global_control::max_allowed_parallelism, 1);
+    FlowGraph flow(graph);
+    report.Compare("task of a random graph", kGraphTasks, Time, own, "oneTBB flow graph",
+                   [&] { flow.Run(); });
+  }
+#ifdef HEDDLE_BENCH_HAS_TASKFLOW
+  TaskflowGraph taskflow(graph);
+  report.Compare("task of a random graph", kGraphTasks, Time, own, "Taskflow", [&] { taskflow.Run(); });
+#endif
+  report.Granularity(scalar);
   return 0;
 }
 
