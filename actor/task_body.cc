@@ -118,7 +118,12 @@ const StagedNode* FindStaged(const Plan& plan, NodeId node) {
 
 KernelBody::Work KernelBody::WorkOf(const Task& task, const Node* node) {
   if (task.phase == Phase::kReady) return Work::kForward;
-  if (task.phase == Phase::kPanels) return task.kind == TaskKind::kAccumulate ? Work::kCollect : Work::kLazy;
+  if (task.phase == Phase::kPanels) {
+    if (task.kind == TaskKind::kAccumulate) return Work::kCollect;
+    const bool takes_panels =
+        node != nullptr && ops::HasRole(*node, {ops::Role::kRange, ops::Role::kRbind, ops::Role::kProduct});
+    return takes_panels ? Work::kKernel : Work::kLazy;
+  }
   switch (task.kind) {
     case TaskKind::kCopy:
     case TaskKind::kRepeat: return Work::kForward;
@@ -157,14 +162,14 @@ KernelBody::KernelBody(const PlanInstance& instance, const ops::KernelSource& ke
       }
     }
     prepared.work = WorkOf(task, prepared.node);
-    if (task.phase == Phase::kStage || prepared.work == Work::kLazy)
+    const bool acts_on_panels = task.phase == Phase::kPanels && prepared.work != Work::kCollect;
+    if (task.phase == Phase::kStage || acts_on_panels)
       prepared.staged = FindStaged(instance.plan(), task.node);
-    if (prepared.work == Work::kLazy && prepared.staged != nullptr) prepared.work = Work::kStages;
+    if (acts_on_panels && prepared.staged != nullptr) prepared.work = Work::kStages;
     prepared.reads_last = prepared.work == Work::kKernel && task.kind == TaskKind::kCompute &&
                           task.phase != Phase::kStage && ReadsLast(instance.plan(), task);
     const bool computes = prepared.work == Work::kKernel || prepared.work == Work::kStages;
-    if (computes && prepared.node != nullptr)
-      prepared.op = ops::FindOperator(prepared.node->op);
+    if (computes && prepared.node != nullptr) prepared.op = ops::FindOperator(prepared.node->op);
     if (prepared.staged != nullptr && prepared.op != nullptr)
       prepared.form = ops::StagedFormAt(*prepared.op, prepared.staged->form);
     if (prepared.form != nullptr && task.phase == Phase::kStage)

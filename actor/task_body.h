@@ -42,8 +42,10 @@ class TaskBody {
 ///   kCopy, kRepeat, assign   hand on their input
 ///   kUnpack                  hands on the next of `rate` equal row ranges; of a task with panel_rows: the
 ///                            next panel, or, in another phase than "slice", the kernel makes it
-///   phase "panels"           kAccumulate: the panels of all acts as one handle; of a node with stages: all of
-///                            them, panel by panel (ops/panels/staged_run.h); else a handle to rows that the
+///   phase "panels"           kAccumulate: the panels of all acts as one handle; of a node with stages: all
+///   of
+///                            them, panel by panel (ops/panels/staged_run.h); of ranges, rbind and products
+///                            the kernel, which reads panels and makes panels; else a handle to rows that the
 ///                            kernel of the node makes when they are read
 ///   all else                 the kernel of the node, in the task's phase
 class KernelBody : public TaskBody {

@@ -257,6 +257,7 @@ class RankPanels {
       task.kind = TaskKind::kCompute;
       task.phase = Phase::kPanels;
     }
+    if (RoleOf(i).takes_panels) task.phase = Phase::kPanels;
     if (RoleOf(i).held_bytes > 0)
       plan_.graph[task.node].SetAttribute(ops::kHeldBytes, Scalar(RoleOf(i).held_bytes));
     if (RoleOf(i).stages) {
@@ -477,19 +478,14 @@ bool HoldsPanels(const Plan& plan, const Register& reg) {
   const auto producer = std::find_if(plan.tasks.begin(), plan.tasks.end(),
                                      [&](const Task& task) { return task.id == reg.producer; });
   if (producer == plan.tasks.end() || producer->node == kNoNode) return false;
-  const Node& node = plan.graph[producer->node];
-  if (producer->phase == Phase::kPanels) {
-    const auto staged = std::find_if(plan.staged.begin(), plan.staged.end(),
-                                     [&](const StagedNode& one) { return one.node == producer->node; });
-    if (staged == plan.staged.end()) return true;
-    const auto result = std::find(producer->produced.begin(), producer->produced.end(), reg.id);
-    return ops::IsCutByRows(*ops::StagedFormAt(*ops::FindOperator(node.op), staged->form),
-                            static_cast<size_t>(result - producer->produced.begin()));
-  }
-  if (!ops::HasRole(node, {ops::Role::kRange, ops::Role::kRbind, ops::Role::kProduct})) return false;
-  return std::any_of(producer->consumed.begin(), producer->consumed.end(), [&](RegisterId id) {
-    return id != kNone && HoldsPanels(plan, plan.registers[static_cast<size_t>(id)]);
-  });
+  if (producer->phase != Phase::kPanels) return false;
+  const auto staged = std::find_if(plan.staged.begin(), plan.staged.end(),
+                                   [&](const StagedNode& one) { return one.node == producer->node; });
+  if (staged == plan.staged.end()) return true;
+  const ops::Operator& op = *ops::FindOperator(plan.graph[producer->node].op);
+  const auto result = std::find(producer->produced.begin(), producer->produced.end(), reg.id);
+  return ops::IsCutByRows(*ops::StagedFormAt(op, staged->form),
+                          static_cast<size_t>(result - producer->produced.begin()));
 }
 
 }  // namespace heddle::scheduler

@@ -69,8 +69,8 @@ bool PanelRoles::IsHandle(RegisterId id) const {
     const Task& task = tasks_[producer];
     const ops::Operator& op = *ops::FindOperator(plan_.graph[task.node].op);
     const auto at = std::find(task.produced.begin(), task.produced.end(), id) - task.produced.begin();
-    return !IsControl(id) && ops::IsCutByRows(*ops::StagedFormAt(op, roles_[producer].stages->form),
-                                              static_cast<size_t>(at));
+    return !IsControl(id) &&
+           ops::IsCutByRows(*ops::StagedFormAt(op, roles_[producer].stages->form), static_cast<size_t>(at));
   }
   const Node* const node = NodeOf(tasks_[producer]);
   return node != nullptr && node->Is("variable") && tasks_[producer].kind == TaskKind::kSource &&

@@ -15,10 +15,10 @@ namespace heddle::scheduler {
 
 /// What a plan in panels does with one task of the plan that it is made of.
 struct TaskRole {
-  bool is_panelled = false;  ///< It acts once a panel.
-  bool is_lazy = false;      ///< It makes a handle to rows that are made when they are read.
-  bool takes_panels = false;  ///< Its kernel reads handles, and makes one.
-  int64_t held_bytes = 0;     ///< What such a kernel may hold of their rows.
+  bool is_panelled = false;                 ///< It acts once a panel.
+  bool is_lazy = false;                     ///< It makes a handle to rows that are made when they are read.
+  bool takes_panels = false;                ///< Its kernel reads handles, and makes one.
+  int64_t held_bytes = 0;                   ///< What such a kernel may hold of their rows.
   std::optional<StagedPanels> stages = {};  ///< It acts once, on panels of what it reads by rows.
   ops::RowRule rule = ops::RowRule::kWhole;
   int64_t begin = 0, end = 0;  ///< Its rows, all panels together,

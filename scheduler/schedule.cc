@@ -46,15 +46,13 @@ std::vector<NodeId> WholeAlthoughSplit(const Graph& graph, const std::vector<Pla
 
 // What an operator that acts once on panels holds of them.
 int64_t HeldOfPanels(const Plan& plan, const Task& task) {
-  if (task.node == kNoNode || task.kind != TaskKind::kCompute) return 0;
-  if (task.phase == Phase::kWhole) {
+  if (task.node == kNoNode || task.kind != TaskKind::kCompute || task.phase != Phase::kPanels) return 0;
+  const auto staged = std::find_if(plan.staged.begin(), plan.staged.end(),
+                                   [&](const StagedNode& node) { return node.node == task.node; });
+  if (staged == plan.staged.end()) {
     const Scalar* const held = plan.graph[task.node].FindAttribute(ops::kHeldBytes);
     return held == nullptr ? 0 : held->AsInteger();
   }
-  if (task.phase != Phase::kPanels) return 0;
-  const auto staged = std::find_if(plan.staged.begin(), plan.staged.end(),
-                                   [&](const StagedNode& node) { return node.node == task.node; });
-  if (staged == plan.staged.end()) return 0;
   const Node& node = plan.graph[task.node];
   std::vector<ValueInfo> infos;
   for (const NodeId input : node.inputs)

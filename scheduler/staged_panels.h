@@ -11,8 +11,8 @@
 
 namespace heddle::scheduler {
 
-/// How one rank computes an operator that does not work row by row from panels, in the stages in which several
-/// ranks would (ops/panels/staged_run.h).
+/// How one rank computes an operator that does not work row by row from panels, in the stages in which
+/// several ranks would (ops/panels/staged_run.h).
 struct StagedPanels {
   int32_t form = 0;  ///< Its place among the forms of the operator.
   Split rows;        ///< A part for each panel.

@@ -81,12 +81,12 @@ Result<Value> IndexFrame(const KernelCall& call) {
 // A range of a value in panels reads nothing: its rows are read when they are needed.
 Value IndexPanels(const std::shared_ptr<const RowPanels>& x, const Range& rows, const Range& columns) {
   const Shape shape = x->shape();
-  return Value(RangeOfPanels(
-      x, {rows.Begin(), rows.End(shape.rows), columns.Begin(), columns.End(shape.columns)}));
+  return Value(
+      RangeOfPanels(x, {rows.Begin(), rows.End(shape.rows), columns.Begin(), columns.End(shape.columns)}));
 }
 
 Result<Value> RunIndex(const KernelCall& call) {
-  if (call.inputs[0]->IsPanels()) {
+  if (call.phase == Phase::kPanels) {
     const Range rows = GivenRange(call, 1), columns = GivenRange(call, 3);
     HEDDLE_RETURN_IF_ERROR(CheckRanges(rows, columns, call.inputs[0]->shape(),
                                        StatusCode::kFailedPrecondition,

@@ -39,8 +39,8 @@ Result<Value> WithMemoryOfItsOwn(Value value) {
     return Value(std::move(copy));
   }
   const int64_t first = matrix.rows() == 0 ? 0 : matrix.row_offsets()[0];
-  HEDDLE_ASSIGN_OR_RETURN(Matrix copy, Matrix::Sparse(matrix.rows(), matrix.columns(), matrix.stored(),
-                                                      matrix.element_type()));
+  HEDDLE_ASSIGN_OR_RETURN(
+      Matrix copy, Matrix::Sparse(matrix.rows(), matrix.columns(), matrix.stored(), matrix.element_type()));
   for (int64_t i = 0; i <= matrix.rows(); ++i)
     copy.mutable_row_offsets()[i] = matrix.rows() == 0 ? 0 : matrix.row_offsets()[i] - first;
   const auto stored = static_cast<size_t>(matrix.stored());

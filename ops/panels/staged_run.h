@@ -13,9 +13,9 @@
 namespace heddle::ops {
 
 /// An operator whose inputs and results one process computes panel by panel although it does not work row by
-/// row: as the ranks of a job would do it in stages (ops/base/stages.h), a panel in the place of the rows of a
-/// rank, one after the other, with what the stages hand to each other in the panel store. The bytes are those
-/// of Operator::run, as they are with any number of ranks.
+/// row: as the ranks of a job would do it in stages (ops/base/stages.h), a panel in the place of the rows of
+/// a rank, one after the other, with what the stages hand to each other in the panel store. The bytes are
+/// those of Operator::run, as they are with any number of ranks.
 struct StagedRun {
   const StagedForm& form;  ///< By rows.
   const Node& node;
@@ -24,7 +24,8 @@ struct StagedRun {
   const Split& result_rows;          ///< and those of the result (StageCall::result_rows).
   PanelStore& store;
   /// Computes one stage of one rank, in `outputs`: through whatever runs kernels.
-  std::function<Status(const StagePlace& place, std::span<const Value* const> inputs, std::span<Value> outputs)>
+  std::function<Status(const StagePlace& place, std::span<const Value* const> inputs,
+                       std::span<Value> outputs)>
       run_stage;
 };
 

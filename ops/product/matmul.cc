@@ -62,12 +62,8 @@ Cost ProductCost(const Node& node, std::span<const ValueInfo> inputs) {
           .bytes = 8 * (static_cast<double>(x.Cells()) + static_cast<double>(y.Cells()) + cells)};
 }
 
-bool HasPanelOperands(const KernelCall& call) {
-  return call.inputs[0]->IsPanels() || call.inputs[1]->IsPanels();
-}
-
 Result<Value> RunProduct(const KernelCall& call) {
-  if (HasPanelOperands(call) || call.node.FindAttribute(kHeldBytes) != nullptr) return ProductOfPanels(call);
+  if (call.phase == Phase::kPanels) return ProductOfPanels(call);
   const Matrix &a = call.inputs[0]->matrix(), &b = call.inputs[1]->matrix();
   if (Status inner = CheckInner(a.shape(), b.shape()); !inner.ok())
     return inner.WithCode(StatusCode::kFailedPrecondition);
@@ -81,7 +77,7 @@ Result<Value> RunProduct(const KernelCall& call) {
 // Products with few columns are sums of doubles, which dense floats become in the first-level cache
 // (docs/numerics.md, section 9).
 bool TakesSingles(const KernelCall& call) {
-  if (call.phase == Phase::kStage || HasPanelOperands(call)) return true;
+  if (call.phase == Phase::kStage || call.phase == Phase::kPanels) return true;
   const Matrix &a = call.inputs[0]->matrix(), &b = call.inputs[1]->matrix();
   if (!HoldsSingles(a) || !HoldsSingles(b)) return false;
   return !IsNarrow(b.columns()) || (!a.IsSparse() && a.columns() <= kColumnChunk);

@@ -62,15 +62,15 @@ class Product {
     const int64_t rows = value.shape().rows, count = CeilDivide(columns, width);
     std::vector<std::unique_ptr<PanelStore::Collector>> collectors;
     for (int64_t j = 0; j < count; ++j)
-      collectors.push_back(store_.Collect({rows, std::min(width, columns - j * width)}, /*is_frame=*/false,
-                                          kLeastPanelBytes));
+      collectors.push_back(
+          store_.Collect({rows, std::min(width, columns - j * width)}, /*is_frame=*/false, kLeastPanelBytes));
     const int64_t height = ThinRows(columns);
     for (int64_t row = 0; row < rows; row += height) {
       if (IsCancelled(call_.context.cancelled)) return Cancelled("cancelled");
       HEDDLE_ASSIGN_OR_RETURN(const Value panel, RowsOf(value, row, std::min(rows, row + height)));
       for (int64_t j = 0; j < count; ++j) {
-        HEDDLE_ASSIGN_OR_RETURN(
-            Matrix part, SliceColumns(panel.matrix(), j * width, std::min(columns, (j + 1) * width)));
+        HEDDLE_ASSIGN_OR_RETURN(Matrix part,
+                                SliceColumns(panel.matrix(), j * width, std::min(columns, (j + 1) * width)));
         HEDDLE_RETURN_IF_ERROR(collectors[static_cast<size_t>(j)]->Add(Value(std::move(part))));
       }
     }

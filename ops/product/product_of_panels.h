@@ -10,8 +10,8 @@
 #include "core/values/value.h"
 #include "ops/base/kernel.h"
 
-// X %*% Y where neither operand needs to fit in memory: blocks of the result that are about as high as they are
-// wide, each from thin slices of both operands (docs/streaming.md, "Products").
+// X %*% Y where neither operand needs to fit in memory: blocks of the result that are about as high as they
+// are wide, each from thin slices of both operands (docs/streaming.md, "Products").
 namespace heddle::ops {
 
 /// The attribute of a node in a plan that tells how many bytes its kernel may hold of panels.
@@ -29,8 +29,8 @@ ProductBlocks BlocksOfProduct(int64_t m, int64_t k, int64_t n, int64_t held_byte
 /// Whether the kernel of %*% takes these operands as panels: dense ones of one type whose cells are chains.
 bool MultipliesPanels(const Node& node, std::span<const ValueInfo> inputs);
 
-/// The product, as panels; operands are panels or matrices. Slices of operands that are wider than a slice are
-/// kept by the store first. Every cell is the chain of docs/numerics.md 3.
+/// The product, as panels; operands are panels or matrices. Slices of operands that are wider than a slice
+/// are kept by the store first. Every cell is the chain of docs/numerics.md 3.
 ///
 /// Errors: those of the store and of reading; kCancelled.
 Result<Value> ProductOfPanels(const KernelCall& call);

@@ -276,9 +276,7 @@ Result<Value> RbindCells(const KernelCall& call) {
 }
 
 Result<Value> RunRbind(const KernelCall& call) {
-  const bool has_panels =
-      std::any_of(call.inputs.begin(), call.inputs.end(), [](const Value* x) { return x->IsPanels(); });
-  if (has_panels && call.context.panels != nullptr)
+  if (call.phase == Phase::kPanels && call.context.panels != nullptr)
     return JoinedPanels(call.inputs, call.node.info, *call.context.panels);
   if (call.inputs[0]->IsFrame()) return BindFrames(call, false);
   return TakesSingles(call) ? RbindCells<float>(call) : RbindCells<double>(call);

@@ -51,13 +51,14 @@ TEST(PanelsTest, AFileThatIsReplacedWhileAVariableHasItsRows) {
 
 // What has stages runs in them, whatever is in memory meanwhile.
 TEST(PanelsTest, WhatNeedsRowsOfAllPanelsRunsInStages) {
-  const std::string script = std::string(kDraw) +
-                             "O = order(target=X, by=1)\n"
-                             "C = cumsum(O)\n"
-                             "R = removeEmpty(target=C, margin=\"rows\", select=X[,1] > 0)\n"
-                             "B = rbind(R, X)\n"
-                             "print(sum(O[1:3,]) + \" \" + sum(C) + \" \" + nrow(R) + \" \" + sum(B[5:2000,2]))\n"
-                             "print(sum(t(X)) + \" \" + median(X[,2]) + \" \" + sum(table(round(10 * X[,1]) + 11, round(10 * X[,2]) + 11) ^ 2))\n";
+  const std::string script =
+      std::string(kDraw) +
+      "O = order(target=X, by=1)\n"
+      "C = cumsum(O)\n"
+      "R = removeEmpty(target=C, margin=\"rows\", select=X[,1] > 0)\n"
+      "B = rbind(R, X)\n"
+      "print(sum(O[1:3,]) + \" \" + sum(C) + \" \" + nrow(R) + \" \" + sum(B[5:2000,2]))\n"
+      "print(sum(t(X)) + \" \" + median(X[,2]) + \" \" + sum(table(round(10 * X[,1]) + 11, round(10 * X[,2]) + 11) ^ 2))\n";
   const ScriptOutcome whole = RunScript(script);
   ASSERT_TRUE(whole.status.ok()) << whole.status.ToString();
   SessionOptions options = WithMemory(kMemory);

@@ -46,7 +46,7 @@ PanelProduct Multiply(const Matrix& a, const Matrix& y, int64_t held_bytes) {
   const std::vector<const Value*> pointers = {&inputs[0], &inputs[1]};
   Value result;
   const Status status = CatalogKernels().Run({.node = call.node,
-                                              .phase = Phase::kWhole,
+                                              .phase = Phase::kPanels,
                                               .inputs = pointers,
                                               .input_infos = call.infos,
                                               .context = call.context,
@@ -64,7 +64,8 @@ TEST(ProductOfPanelsTest, CellsAreThoseOfTheWholeProduct) {
   struct Size {
     int64_t m, k, n;
   };
-  for (const Size& size : {Size{300, 200, 250}, {1, 300, 7'000}, {700, 90, 9}, {64, 1000, 64}, {513, 65, 129}}) {
+  for (const Size& size :
+       {Size{300, 200, 250}, {1, 300, 7'000}, {700, 90, 9}, {64, 1000, 64}, {513, 65, 129}}) {
     const Matrix a = RandomCells(size.m, size.k, 1), y = RandomCells(size.k, size.n, 2);
     Invocation whole("%*%", {Value(a), Value(y)});
     const Matrix expected = whole.RunMatrices()[0];
@@ -97,7 +98,8 @@ TEST(ProductOfPanelsTest, OperandsAreReadOncePerBlock) {
   EXPECT_LE(read, 1.5 * static_cast<double>(passes + 3)) << "chunks of which only a part is needed";
 }
 
-// At most 1.2 times the least that any order of the multiplications reads, where there is more than one block.
+// At most 1.2 times the least that any order of the multiplications reads, where there is more than one
+// block.
 TEST(ProductOfPanelsTest, BlocksAreReadAboutAsRarelyAsCanBe) {
   for (const int64_t held : {int64_t{100} << 20, int64_t{1} << 30})
     for (const int64_t side : {int64_t{100'000}, int64_t{300'000}, int64_t{1'000'000}}) {
