@@ -12,6 +12,8 @@
 #include "core/programs/task_places.h"
 #include "ops/base/operator.h"
 #include "ops/base/split.h"
+#include "ops/base/stages.h"
+#include "scheduler/panel_lists.h"
 #include "scheduler/panel_roles.h"
 
 namespace heddle::scheduler {
@@ -173,13 +175,33 @@ class RankPanels {
       return handle;
     });
   }
-  // The lists of all panels, one below the other.
-  RegisterId PackedOf(RegisterId id) {
-    return CollectedOf(id, TaskKind::kPack, Phase::kGather, [&](Task* task, const Region&) {
-      task->node = kNoNode;
-      Consume(task, id);
-      return NewRegister(task, ValueInfo::OfMatrix({kUnknown, kUnknown}));
+  // The lists of all panels.
+  RegisterId ListsOf(RegisterId id) {
+    return CollectedOf(id, TaskKind::kPack, Phase::kGather, [&](Task* task, const Region& region) {
+      const size_t producer = roles_.ProducerOf(id);
+      const std::vector<RegisterId>& produced = tasks_[producer].produced;
+      const bool together = RoleOf(producer).rule == ops::RowRule::kReduce;
+      const auto result = std::find(produced.begin(), produced.end(), id) - produced.begin();
+      return CollectLists(task, region, id, producer, together ? 0 : static_cast<size_t>(result));
     });
+  }
+  // Nodes of their trees are joined as soon as they are there. Where only the run tells what a list has, the
+  // lists of all panels come to be one below the other.
+  RegisterId CollectLists(Task* task, const Region& region, RegisterId lists, size_t reduction,
+                          size_t result) {
+    Consume(task, lists);
+    const RegisterId made = NewRegister(task, ValueInfo::OfMatrix({kUnknown, kUnknown}));
+    const ops::PayloadUnits units = UnitsOfLists(old_.graph, tasks_[reduction], result);
+    task->node = units.count < 2 ? kNoNode : tasks_[reduction].node;
+    if (units.count < 2) return made;
+    task->kind = TaskKind::kAccumulate;
+    task->phase = Phase::kStage;
+    task->stage = ops::kStagesOfReduction * static_cast<int32_t>(result) + ops::kJoinParts;
+    task->row_end = task->total_rows = units.count;
+    const PayloadBytes bytes = PayloadBytesOf(region.rows, RoleOf(reduction).total, units);
+    plan_.registers[Index(lists)].bytes = bytes.of_list;
+    plan_.registers[Index(made)].bytes = bytes.held;
+    return made;
   }
   // That a panelled task has done all its acts.
   RegisterId DoneOf(RegisterId id) {
@@ -211,7 +233,7 @@ class RankPanels {
   // What a task that is not panelled reads in place of a register.
   RegisterId WholeOf(RegisterId id, const Task& reader) {
     if (id == kNone || IsRemote(id)) return id;
-    if (roles_.ContentOf(id) == Content::kList) return PackedOf(id);
+    if (roles_.ContentOf(id) == Content::kList) return ListsOf(id);
     const ValueInfo info = old_.registers[Index(id)].info;
     const Node* const node = roles_.NodeOf(reader);
     const bool is_kept = node != nullptr && node->Is("assign") &&
@@ -364,14 +386,16 @@ class RankPanels {
     Task finish = NewTask(TaskKind::kCompute, Phase::kFinish, tasks_[i]);
     finish.total_rows = finish.row_end = RoleOf(i).total;
     const bool together = RoleOf(i).rule == ops::RowRule::kReduce;
-    std::vector<RegisterId> lists;
-    if (together) lists.push_back(NewRegister(partial, ValueInfo::OfMatrix({kUnknown, kUnknown})));
+    std::vector<std::pair<RegisterId, size_t>> lists;  // Of which result.
+    const auto add_list = [&](size_t result) {
+      lists.emplace_back(NewRegister(partial, ValueInfo::OfMatrix({kUnknown, kUnknown})), result);
+    };
+    if (together) add_list(0);
     size_t result = 0;
     for (const RegisterId id : produced) {
       const bool control = plan_.registers[Index(id)].control;
       const bool reduced = !control && (together || op.reduces(node, result));
-      if (!control && !together && reduced)
-        lists.push_back(NewRegister(partial, ValueInfo::OfMatrix({kUnknown, kUnknown})));
+      if (!control && !together && reduced) add_list(result);
       if (control || reduced) {
         plan_.registers[Index(id)].producer = finish.id;
         finish.produced.push_back(id);
@@ -380,13 +404,11 @@ class RankPanels {
       }
       result += !control;
     }
-    for (const RegisterId list : lists) {
-      Task pack = NewTask(TaskKind::kPack, Phase::kGather, tasks_[i]);
-      pack.node = kNoNode;
-      pack.rate = region->panels();
-      Consume(&pack, list);
-      Consume(&finish, NewRegister(&pack, ValueInfo::OfMatrix({kUnknown, kUnknown})));
-      region->ends.push_back(std::move(pack));
+    for (const auto& [list, of] : lists) {
+      Task collect = NewTask(TaskKind::kPack, Phase::kGather, tasks_[i]);
+      collect.rate = region->panels();
+      Consume(&finish, CollectLists(&collect, *region, list, i, of));
+      region->ends.push_back(std::move(collect));
     }
     region->after.push_back(std::move(finish));
   }
