@@ -17,8 +17,7 @@ ops::PayloadUnits UnitsOfLists(const Graph& graph, const Task& task, size_t resu
   const ops::StagedForm* const form = op == nullptr ? nullptr : ops::PartsFormOf(*op).second;
   if (form == nullptr) return {};
   std::vector<ValueInfo> inputs;
-  for (const NodeId input : node.inputs)
-    inputs.push_back(input == kNoNode ? ValueInfo() : graph[input].info);
+  for (const NodeId input : node.inputs) inputs.push_back(input == kNoNode ? ValueInfo() : graph[input].info);
   const ops::PayloadUnits units = form->units(node, inputs, result);
   return units.is_row && units.count > 1 ? units : ops::PayloadUnits();
 }
@@ -29,8 +28,8 @@ PayloadBytes PayloadBytesOf(const PanelRegion& region, int64_t total, const ops:
   const int64_t granule = Granule(total);
   // Leaves are granules, or aligned parts of them. The few nodes of the last granule, where that is not full,
   // are not counted: leaves that are so low have small payloads.
-  const ops::HeldPayloads held = ops::PayloadsHeld(
-      region.begin / granule, CeilDivide(region.end, granule), std::max<int64_t>(1, region.height / granule));
+  const ops::HeldPayloads held = ops::PayloadsHeld(region.begin / granule, CeilDivide(region.end, granule),
+                                                   std::max<int64_t>(1, region.height / granule));
   const auto bytes = [&](int64_t payloads) {
     const double all = static_cast<double>(payloads) * (units.bytes + kPlaceBytes);
     return all < 1e18 ? static_cast<int64_t>(all) : std::numeric_limits<int64_t>::max();

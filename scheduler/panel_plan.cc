@@ -131,6 +131,11 @@ class RankPanels {
     task->control_in.push_back(id);
     Read(task, id);
   }
+  // The entries of CSR rows, which KnownBytes leaves out; `of` is the register of all rows in the old plan.
+  void AddEntries(RegisterId made, RegisterId of, const Region& region) {
+    const int64_t bytes = roles_.entries().MostBytes(of, region.rows.height);
+    if (bytes != kUnknown) plan_.registers[Index(made)].bytes += bytes;
+  }
   static ValueInfo PanelInfo(ValueInfo info, const Region& region) {
     info.shape.rows = std::min(region.rows.height, region.rows.end - region.rows.begin);
     return info;
@@ -274,7 +279,7 @@ class RankPanels {
   }
 
   // Panels of a value that the pass does not make: of a whole one, or of a handle.
-  RegisterId PanelsIn(Region* region, RegisterId source, const ValueInfo& whole, const Task& like) {
+  RegisterId PanelsIn(Region* region, RegisterId source, RegisterId of, const Task& like) {
     const auto [found, is_new] = spread_.try_emplace({region->rows.tasks[0], source, true}, kNone);
     if (!is_new) return found->second;
     Task task = NewTask(TaskKind::kUnpack, Phase::kSlice, like);
@@ -283,7 +288,8 @@ class RankPanels {
     const bool is_elsewhere = plan_.registers[Index(source)].bytes == 0;
     if (is_elsewhere) PutOnDisk(&task);
     Consume(&task, source);
-    found->second = NewRegister(&task, PanelInfo(whole, *region));
+    found->second = NewRegister(&task, PanelInfo(old_.registers[Index(of)].info, *region));
+    AddEntries(found->second, of, *region);
     // One is read while the one before is computed with.
     if (is_elsewhere) plan_.registers[Index(found->second)].slots = kSlotsOfDisk;
     const RegisterId made = found->second;
@@ -358,6 +364,7 @@ class RankPanels {
       if (!roles_.IsPanelled(id)) continue;
       reg.info = PanelInfo(reg.info, *region);
       reg.bytes = KnownBytes(reg.info);
+      AddEntries(id, id, *region);
     }
     if (reduces && old.phase == Phase::kWhole) AddFinish(region, i, &task);
     (task.kind == TaskKind::kUnpack || task.kind == TaskKind::kSource ? region->starts : region->acts)
@@ -367,15 +374,14 @@ class RankPanels {
   RegisterId PanelledInput(Region* region, const Task& old, size_t input, bool has_panels) {
     const RegisterId id = old.consumed[input];
     if (id == kNone) return id;
-    const ValueInfo whole = old_.registers[Index(id)].info;
     if (!roles_.ReadsRows(old, input)) {
       const RegisterId source = WholeOf(id, old);
       return has_panels ? RepeatedIn(region, source, old) : source;
     }
-    if (!roles_.IsPanelled(id)) return PanelsIn(region, id, whole, old);
+    if (!roles_.IsPanelled(id)) return PanelsIn(region, id, id, old);
     const size_t producer = roles_.ProducerOf(id);
     if (&RegionOf(producer) == region) return id;
-    return PanelsIn(region, HandleOf(id), whole, old);
+    return PanelsIn(region, HandleOf(id), id, old);
   }
 
   // A reduction that was whole gets "finish", which has its registers.

@@ -7,6 +7,7 @@
 #include "core/programs/task_places.h"
 #include "core/values/panels.h"
 #include "ops/base/operator.h"
+#include "scheduler/panel_entries.h"
 #include "scheduler/panel_plan.h"
 
 namespace heddle::scheduler {
@@ -41,6 +42,7 @@ class PanelRoles {
 
   const std::vector<TaskRole>& roles() const { return roles_; }
   const std::vector<PanelRegion>& regions() const { return regions_; }
+  const PanelEntries& entries() const { return entries_; }
 
   /// What a register is in the plan in panels.
   enum class Content : uint8_t {
@@ -91,6 +93,7 @@ class PanelRoles {
   const std::vector<Task>& tasks_;
   const PanelOptions& options_;
   const TaskPlaces places_;
+  const PanelEntries entries_;
   std::vector<TaskRole> roles_;
   std::vector<PanelRegion> regions_;
 };

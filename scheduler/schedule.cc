@@ -74,6 +74,7 @@ Result<Plan> CompleteInPanels(const Plan& plan, const ScheduleOptions& options) 
   if (options.panel_bytes > 0)
     panels = {
         .panelled = options.panelled, .least_bytes = 0, .pass_bytes = options.panel_bytes, .whole_bytes = 0};
+  panels.most_entries = options.most_entries;
   if (!options.leaves_panels) panels.whole_bytes = std::numeric_limits<int64_t>::max();
   for (;; panels.pass_bytes /= 2) {
     Plan tried = InPanels(plan, panels);

@@ -113,9 +113,7 @@ class UnitsOfLists {
     if (call.stage != kJoinParts || begin_ != 0 || end_ != layout_.units) return;
     const std::vector<ListRow>& some = rows_.empty() ? wide_ : rows_;
     if (some.empty()) return;
-    const auto is_like_first = [&](const ListRow& row) {
-      return !row.is_part && row.width == some[0].width;
-    };
+    const auto is_like_first = [&](const ListRow& row) { return !row.is_part && row.width == some[0].width; };
     for (const auto* of : {&rows_, &wide_})
       if (!std::all_of(of->begin(), of->end(), is_like_first)) return;
     are_whole_ = true;
@@ -155,10 +153,12 @@ const double* Cells(const UnitsOfLists& units, OpenNode* open) {
   return units.AreWhole() && open->row != nullptr ? open->row->cells + 2 : Load(units, open);
 }
 
-// Whether a sum is infinite or NaN though both of its terms are finite. Where one is not, cells of the operand
-// are not, and neither is any sum further up: nodes with cells so large have rows of kWideLevel beside them.
+// Whether a sum is infinite or NaN though both of its terms are finite. Where one is not, cells of the
+// operand are not, and neither is any sum further up: nodes with cells so large have rows of kWideLevel
+// beside them.
 bool LeavesRange(const double* left, const double* right, const double* both, int64_t width) {
-  for (int64_t i = simd::FindNonFinite(both, 0, width); i < width; i = simd::FindNonFinite(both, i + 1, width))
+  for (int64_t i = simd::FindNonFinite(both, 0, width); i < width;
+       i = simd::FindNonFinite(both, i + 1, width))
     if (std::isfinite(left[i]) && std::isfinite(right[i])) return true;
   return false;
 }

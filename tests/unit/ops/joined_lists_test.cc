@@ -142,8 +142,7 @@ void ExpectSame(Invocation call, int64_t rows, uint64_t seed, bool is_joined = t
         if (begin == end) continue;
         lists.push_back(panels.ListOf(begin, end, rows, height));
         if (!is_joined) continue;
-        const HeldPayloads held =
-            PayloadsHeld(begin / granule, CeilDivide(end, granule), height / granule);
+        const HeldPayloads held = PayloadsHeld(begin / granule, CeilDivide(end, granule), height / granule);
         // Of a last granule that is not full, the nodes are more.
         const int64_t more = std::bit_width(static_cast<uint64_t>(granule));
         EXPECT_LE(panels.most_held(), held.most + more);
