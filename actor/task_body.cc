@@ -118,6 +118,7 @@ const StagedNode* FindStaged(const Plan& plan, NodeId node) {
 
 KernelBody::Work KernelBody::WorkOf(const Task& task, const Node* node) {
   if (task.phase == Phase::kReady) return Work::kForward;
+  if (task.phase == Phase::kStage && task.kind == TaskKind::kAccumulate) return Work::kJoinLists;
   if (task.phase == Phase::kPanels) {
     if (task.kind == TaskKind::kAccumulate) return Work::kCollect;
     const bool takes_panels =
@@ -168,11 +169,14 @@ KernelBody::KernelBody(const PlanInstance& instance, const ops::KernelSource& ke
     if (acts_on_panels && prepared.staged != nullptr) prepared.work = Work::kStages;
     prepared.reads_last = prepared.work == Work::kKernel && task.kind == TaskKind::kCompute &&
                           task.phase != Phase::kStage && ReadsLast(instance.plan(), task);
-    const bool computes = prepared.work == Work::kKernel || prepared.work == Work::kStages;
+    const bool computes =
+        prepared.work == Work::kKernel || prepared.work == Work::kStages || prepared.work == Work::kJoinLists;
     if (computes && prepared.node != nullptr) prepared.op = ops::FindOperator(prepared.node->op);
-    if (prepared.staged != nullptr && prepared.op != nullptr)
+    if (prepared.work == Work::kJoinLists && prepared.op != nullptr)
+      prepared.form = ops::PartsFormOf(*prepared.op).second;
+    else if (prepared.staged != nullptr && prepared.op != nullptr)
       prepared.form = ops::StagedFormAt(*prepared.op, prepared.staged->form);
-    if (prepared.form != nullptr && task.phase == Phase::kStage)
+    if (prepared.form != nullptr && prepared.work == Work::kKernel)
       prepared.has_before =
           ops::HandsOn(prepared.form->stages[static_cast<size_t>(task.stage)]) && task.id.rank() > 0;
     if (prepared.staged != nullptr)
@@ -198,7 +202,10 @@ Status KernelBody::Begin(std::map<std::string, Value> live_in) {
     prepared->held = found->second;
   }
   for (Prepared* prepared : sinks_) prepared->held = Value();
-  for (Prepared& prepared : tasks_) prepared.collector.reset();
+  for (Prepared& prepared : tasks_) {
+    prepared.collector.reset();
+    prepared.lists.reset();
+  }
   return OkStatus();
 }
 
@@ -209,7 +216,7 @@ Status KernelBody::Perform(size_t number, std::span<const Value* const> inputs, 
   const Value* input = inputs.empty() ? nullptr : inputs.back();
   const bool needs_input = prepared.work == Work::kSlice || prepared.work == Work::kShape ||
                            prepared.work == Work::kKeep || prepared.work == Work::kUnpack ||
-                           prepared.work == Work::kCollect;
+                           prepared.work == Work::kCollect || prepared.work == Work::kJoinLists;
   if (needs_input && input == nullptr) return Internal("task {} has no input", task.id.index());
   const std::string_view user = prepared.node == nullptr ? "a copy" : std::string_view(prepared.node->op);
   const Status status = WithinMemory(user, [&] { return Act(prepared, inputs, act, results); });
@@ -254,6 +261,7 @@ Result<Value> KernelBody::Move(Prepared& prepared, std::span<const Value* const>
       return input == nullptr ? Value() : *input;  // Whoever hands on control registers has no data.
     case Work::kUnpack: return UnpackPart(*input, task, act);
     case Work::kCollect: return Collect(prepared, *inputs.back(), act);
+    case Work::kJoinLists: return JoinLists(prepared, *inputs.back(), act);
     case Work::kLazy: return MakeLazy(prepared, inputs);
     case Work::kStages:
     case Work::kKernel: break;
@@ -336,6 +344,35 @@ Result<Value> KernelBody::Collect(Prepared& prepared, const Value& rows, int64_t
   return Value(std::move(panels));
 }
 
+Result<Value> KernelBody::JoinLists(Prepared& prepared, const Value& list, int64_t act) const {
+  const Task& task = *prepared.task;
+  if (prepared.form == nullptr) return Internal("task {} joins lists of no reduction", task.id.index());
+  if (act % task.rate == 0) prepared.lists = std::make_unique<ops::JoinedLists>();
+  const Split no_cuts;
+  const ops::StagePlace stage{
+      .form = *prepared.form, .stage = task.stage, .rows = no_cuts, .result_rows = no_cuts};
+  const auto join = [&](const Value& left, const Value& right) {
+    const Value* const lists[] = {&left, &right};
+    return kernels_.Run({.node = *prepared.node,
+                         .phase = Phase::kStage,
+                         .inputs = lists,
+                         .input_infos = prepared.input_infos,
+                         .row_begin = task.row_begin,
+                         .row_end = task.row_end,
+                         .total_rows = task.total_rows,
+                         .context = context_,
+                         .op = prepared.op,
+                         .stage = &stage});
+  };
+  HEDDLE_RETURN_IF_ERROR(prepared.lists->Add(list, join));
+  if ((act + 1) % task.rate != 0) return Value();
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<Value> left, prepared.lists->Finish(join));
+  prepared.lists.reset();
+  std::vector<const Value*> pointers;
+  for (const Value& part : left) pointers.push_back(&part);
+  return ops::JoinRows(pointers);
+}
+
 Status KernelBody::RunKernel(const Prepared& prepared, std::span<const Value* const> inputs, int64_t act,
                              std::span<Value> results) const {
   const Task& task = *prepared.task;
@@ -372,7 +409,10 @@ Status KernelBody::RunKernel(const Prepared& prepared, std::span<const Value* co
 void KernelBody::TakeResults(std::map<std::string, Value>* live_out,
                              std::map<std::string, FoundSize>* sizes) {
   for (Prepared* variable : variables_) variable->held = Value();
-  for (Prepared& prepared : tasks_) prepared.collector.reset();  // Of a run that failed.
+  for (Prepared& prepared : tasks_) {  // Of a run that failed.
+    prepared.collector.reset();
+    prepared.lists.reset();
+  }
   for (Prepared* sink : sinks_) {
     if (sink->task->phase != Phase::kShape) {
       live_out->insert_or_assign(*sink->variable, std::move(sink->held));

@@ -13,6 +13,7 @@
 #include "core/values/value.h"
 #include "ops/base/kernel.h"
 #include "ops/panels/panel_store.h"
+#include "ops/reduction/joined_lists.h"
 
 namespace heddle::actor {
 
@@ -42,6 +43,7 @@ class TaskBody {
 ///   kCopy, kRepeat, assign   hand on their input
 ///   kUnpack                  hands on the next of `rate` equal row ranges; of a task with panel_rows: the
 ///                            next panel, or, in another phase than "slice", the kernel makes it
+///   phase "stage"            kAccumulate: the lists of tree nodes of all acts, joined on the way
 ///   phase "panels"           kAccumulate: the panels of all acts as one handle; of a node with stages: all
 ///   of
 ///                            them, panel by panel (ops/panels/staged_run.h); of ranges, rbind and products
@@ -73,6 +75,7 @@ class KernelBody : public TaskBody {
     kForward,
     kUnpack,
     kCollect,
+    kJoinLists,
     kLazy,
     kStages,
     kKernel
@@ -80,7 +83,7 @@ class KernelBody : public TaskBody {
   struct Prepared {
     const Task* task = nullptr;
     const Node* node = nullptr;
-    const ops::Operator* op = nullptr;  ///< Of the node, kKernel; nullptr where the catalog has none.
+    const ops::Operator* op = nullptr;  ///< Of the node, kKernel, kJoinLists; nullptr: the catalog has none.
     Work work = Work::kKernel;
     const std::string* variable = nullptr;  ///< Of kVariable and kKeep: the node's name attribute.
     std::vector<ValueInfo> input_infos;
@@ -91,6 +94,7 @@ class KernelBody : public TaskBody {
     bool makes_values = true;  ///< Of Phase::kStage: false where no rank gets anything of it.
     Value held;                ///< kVariable, kLiteral: what is published; kKeep: what was received.
     std::unique_ptr<ops::PanelStore::Collector> collector;  ///< kCollect.
+    std::unique_ptr<ops::JoinedLists> lists;                ///< kJoinLists.
   };
   static Work WorkOf(const Task& task, const Node* node);
   Status Act(Prepared& prepared, std::span<const Value* const> inputs, int64_t act,
@@ -105,6 +109,7 @@ class KernelBody : public TaskBody {
   Status RunStages(const Prepared& prepared, std::span<const Value* const> inputs,
                    std::span<Value> results) const;
   Result<Value> Collect(Prepared& prepared, const Value& rows, int64_t act) const;
+  Result<Value> JoinLists(Prepared& prepared, const Value& list, int64_t act) const;
 
   const std::shared_ptr<const Plan> plan_;  // Rows are made after the run, too.
   const ops::KernelSource& kernels_;

@@ -15,8 +15,8 @@
 #include "ops/base/operator.h"
 #include "ops/base/split.h"
 #include "ops/base/stages.h"
-#include "ops/panels/staged_run.h"
 #include "ops/product/product_of_panels.h"
+#include "scheduler/panel_lists.h"
 #include "scheduler/panel_roles.h"
 
 namespace heddle::scheduler {
@@ -134,6 +134,11 @@ class RankPanels {
     task->control_in.push_back(id);
     Read(task, id);
   }
+  // The entries of CSR rows, which KnownBytes leaves out; `of` is the register of all rows in the old plan.
+  void AddEntries(RegisterId made, RegisterId of, const Region& region) {
+    const int64_t bytes = roles_.entries().MostBytes(of, region.rows.height);
+    if (bytes != kUnknown) plan_.registers[Index(made)].bytes += bytes;
+  }
   static ValueInfo PanelInfo(ValueInfo info, const Region& region) {
     info.shape.rows = std::min(region.rows.height, region.rows.end - region.rows.begin);
     return info;
@@ -178,13 +183,33 @@ class RankPanels {
       return handle;
     });
   }
-  // The lists of all panels, one below the other.
-  RegisterId PackedOf(RegisterId id) {
-    return CollectedOf(id, TaskKind::kPack, Phase::kGather, [&](Task* task, const Region&) {
-      task->node = kNoNode;
-      Consume(task, id);
-      return NewRegister(task, ValueInfo::OfMatrix({kUnknown, kUnknown}));
+  // The lists of all panels.
+  RegisterId ListsOf(RegisterId id) {
+    return CollectedOf(id, TaskKind::kPack, Phase::kGather, [&](Task* task, const Region& region) {
+      const size_t producer = roles_.ProducerOf(id);
+      const std::vector<RegisterId>& produced = tasks_[producer].produced;
+      const bool together = RoleOf(producer).rule == ops::RowRule::kReduce;
+      const auto result = std::find(produced.begin(), produced.end(), id) - produced.begin();
+      return CollectLists(task, region, id, producer, together ? 0 : static_cast<size_t>(result));
     });
+  }
+  // Nodes of their trees are joined as soon as they are there. Where only the run tells what a list has, the
+  // lists of all panels come to be one below the other.
+  RegisterId CollectLists(Task* task, const Region& region, RegisterId lists, size_t reduction,
+                          size_t result) {
+    Consume(task, lists);
+    const RegisterId made = NewRegister(task, ValueInfo::OfMatrix({kUnknown, kUnknown}));
+    const ops::PayloadUnits units = UnitsOfLists(old_.graph, tasks_[reduction], result);
+    task->node = units.count < 2 ? kNoNode : tasks_[reduction].node;
+    if (units.count < 2) return made;
+    task->kind = TaskKind::kAccumulate;
+    task->phase = Phase::kStage;
+    task->stage = ops::kStagesOfReduction * static_cast<int32_t>(result) + ops::kJoinParts;
+    task->row_end = task->total_rows = units.count;
+    const PayloadBytes bytes = PayloadBytesOf(region.rows, RoleOf(reduction).total, units);
+    plan_.registers[Index(lists)].bytes = bytes.of_list;
+    plan_.registers[Index(made)].bytes = bytes.held;
+    return made;
   }
   // That a panelled task has done all its acts.
   RegisterId DoneOf(RegisterId id) {
@@ -222,7 +247,7 @@ class RankPanels {
   // What a task that is not panelled reads in place of a register; `takes_panels`: it reads panels itself.
   RegisterId WholeOf(RegisterId id, const Task& reader, bool takes_panels) {
     if (id == kNone || IsRemote(id)) return id;
-    if (roles_.ContentOf(id) == Content::kList) return PackedOf(id);
+    if (roles_.ContentOf(id) == Content::kList) return ListsOf(id);
     const ValueInfo info = old_.registers[Index(id)].info;
     const Node* const node = roles_.NodeOf(reader);
     const bool stays = takes_panels || (node != nullptr && node->Is("assign") && StaysPanels(info));
@@ -279,7 +304,7 @@ class RankPanels {
   }
 
   // Panels of a value that the pass does not make: of a whole one, or of a handle.
-  RegisterId PanelsIn(Region* region, RegisterId source, const ValueInfo& whole, const Task& like) {
+  RegisterId PanelsIn(Region* region, RegisterId source, RegisterId of, const Task& like) {
     const auto [found, is_new] = spread_.try_emplace({region->rows.tasks[0], source, true}, kNone);
     if (!is_new) return found->second;
     Task task = NewTask(TaskKind::kUnpack, Phase::kSlice, like);
@@ -288,7 +313,8 @@ class RankPanels {
     const bool is_elsewhere = plan_.registers[Index(source)].bytes == 0;
     if (is_elsewhere) PutOnDisk(&task);
     Consume(&task, source);
-    found->second = NewRegister(&task, PanelInfo(whole, *region));
+    found->second = NewRegister(&task, PanelInfo(old_.registers[Index(of)].info, *region));
+    AddEntries(found->second, of, *region);
     // One is read while the one before is computed with.
     if (is_elsewhere) plan_.registers[Index(found->second)].slots = kSlotsOfDisk;
     const RegisterId made = found->second;
@@ -363,6 +389,7 @@ class RankPanels {
       if (!roles_.IsPanelled(id)) continue;
       reg.info = PanelInfo(reg.info, *region);
       reg.bytes = KnownBytes(reg.info);
+      AddEntries(id, id, *region);
     }
     if (reduces && old.phase == Phase::kWhole) AddFinish(region, i, &task);
     (task.kind == TaskKind::kUnpack || task.kind == TaskKind::kSource ? region->starts : region->acts)
@@ -372,15 +399,14 @@ class RankPanels {
   RegisterId PanelledInput(Region* region, const Task& old, size_t input, bool has_panels) {
     const RegisterId id = old.consumed[input];
     if (id == kNone) return id;
-    const ValueInfo whole = old_.registers[Index(id)].info;
     if (!roles_.ReadsRows(old, input)) {
       const RegisterId source = WholeOf(id, old, false);
       return has_panels ? RepeatedIn(region, source, old) : source;
     }
-    if (!roles_.IsPanelled(id)) return PanelsIn(region, id, whole, old);
+    if (!roles_.IsPanelled(id)) return PanelsIn(region, id, id, old);
     const size_t producer = roles_.ProducerOf(id);
     if (&RegionOf(producer) == region) return id;
-    return PanelsIn(region, HandleOf(id), whole, old);
+    return PanelsIn(region, HandleOf(id), id, old);
   }
 
   // A reduction that was whole gets "finish", which has its registers.
@@ -391,14 +417,16 @@ class RankPanels {
     Task finish = NewTask(TaskKind::kCompute, Phase::kFinish, tasks_[i]);
     finish.total_rows = finish.row_end = RoleOf(i).total;
     const bool together = RoleOf(i).rule == ops::RowRule::kReduce;
-    std::vector<RegisterId> lists;
-    if (together) lists.push_back(NewRegister(partial, ValueInfo::OfMatrix({kUnknown, kUnknown})));
+    std::vector<std::pair<RegisterId, size_t>> lists;  // Of which result.
+    const auto add_list = [&](size_t result) {
+      lists.emplace_back(NewRegister(partial, ValueInfo::OfMatrix({kUnknown, kUnknown})), result);
+    };
+    if (together) add_list(0);
     size_t result = 0;
     for (const RegisterId id : produced) {
       const bool control = plan_.registers[Index(id)].control;
       const bool reduced = !control && (together || op.reduces(node, result));
-      if (!control && !together && reduced)
-        lists.push_back(NewRegister(partial, ValueInfo::OfMatrix({kUnknown, kUnknown})));
+      if (!control && !together && reduced) add_list(result);
       if (control || reduced) {
         plan_.registers[Index(id)].producer = finish.id;
         finish.produced.push_back(id);
@@ -407,13 +435,11 @@ class RankPanels {
       }
       result += !control;
     }
-    for (const RegisterId list : lists) {
-      Task pack = NewTask(TaskKind::kPack, Phase::kGather, tasks_[i]);
-      pack.node = kNoNode;
-      pack.rate = region->panels();
-      Consume(&pack, list);
-      Consume(&finish, NewRegister(&pack, ValueInfo::OfMatrix({kUnknown, kUnknown})));
-      region->ends.push_back(std::move(pack));
+    for (const auto& [list, of] : lists) {
+      Task collect = NewTask(TaskKind::kPack, Phase::kGather, tasks_[i]);
+      collect.rate = region->panels();
+      Consume(&finish, CollectLists(&collect, *region, list, i, of));
+      region->ends.push_back(std::move(collect));
     }
     region->after.push_back(std::move(finish));
   }
@@ -470,22 +496,6 @@ Plan InPanels(const Plan& plan, const PanelOptions& options) {
     for (RegisterId& id : task.control_in) replace(task, &id);
   }
   return result;
-}
-
-bool HoldsPanels(const Plan& plan, const Register& reg) {
-  if (reg.control || reg.bytes > 0) return false;
-  if (KnownBytes(reg.info) > 0) return true;
-  const auto producer = std::find_if(plan.tasks.begin(), plan.tasks.end(),
-                                     [&](const Task& task) { return task.id == reg.producer; });
-  if (producer == plan.tasks.end() || producer->node == kNoNode) return false;
-  if (producer->phase != Phase::kPanels) return false;
-  const auto staged = std::find_if(plan.staged.begin(), plan.staged.end(),
-                                   [&](const StagedNode& one) { return one.node == producer->node; });
-  if (staged == plan.staged.end()) return true;
-  const ops::Operator& op = *ops::FindOperator(plan.graph[producer->node].op);
-  const auto result = std::find(producer->produced.begin(), producer->produced.end(), reg.id);
-  return ops::IsCutByRows(*ops::StagedFormAt(op, staged->form),
-                          static_cast<size_t>(result - producer->produced.begin()));
 }
 
 }  // namespace heddle::scheduler

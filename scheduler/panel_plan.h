@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "core/programs/plan.h"
 
@@ -12,6 +14,8 @@ namespace heddle::scheduler {
 struct PanelOptions {
   /// Live-in variables whose values are panels (core/values/row_panels.h).
   std::set<std::string> panelled;
+  /// Of CSR live-ins, how many entries rows have at most (ops::MostEntries); of others nobody knows it.
+  std::map<std::string, std::vector<int64_t>> most_entries = {};
   /// Values of so many bytes pass through the plan in panels; smaller ones are whole.
   int64_t least_bytes = 0;
   /// What the panels of a pass may take together, about.

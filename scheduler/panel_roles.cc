@@ -26,7 +26,12 @@ bool SameRows(const TaskRole& a, const TaskRole& b) { return a.begin == b.begin 
 }  // namespace
 
 PanelRoles::PanelRoles(const Plan& plan, const PanelOptions& options)
-    : plan_(plan), tasks_(plan.tasks), options_(options), places_(plan.tasks), roles_(plan.tasks.size()) {
+    : plan_(plan),
+      tasks_(plan.tasks),
+      options_(options),
+      places_(plan.tasks),
+      entries_(plan, options.most_entries),
+      roles_(plan.tasks.size()) {
   for (size_t i = 0; i < tasks_.size(); ++i) FindRole(i);
   FindPasses();
   for (size_t i = tasks_.size(); i-- > 0;) Postpone(i);
@@ -312,14 +317,18 @@ void PanelRoles::FindRegions() {
 // few nodes of a reduction's tree.
 void PanelRoles::ChooseHeight(PanelRegion* region) const {
   double row_bytes = 0;
+  std::vector<RegisterId> counted;  // Of CSR matrices, whose entries are known.
   int64_t total = region->end;
   const auto add = [&](RegisterId id) {
     if (id == kNone || IsControl(id)) return;
     const Content content = ContentOf(id);
     if (content == Content::kList || content == Content::kResult) return;
     const ValueInfo& info = InfoOf(id);
-    if (info.IsTabular() && info.IsSized() && info.shape.rows > 0)
-      row_bytes += ops::BytesToMove(info) / static_cast<double>(info.shape.rows);
+    if (!info.IsTabular() || !info.IsSized() || info.shape.rows == 0) return;
+    const bool is_counted = entries_.MostBytes(id, 1) != kUnknown;
+    if (is_counted) counted.push_back(id);
+    row_bytes += (is_counted ? static_cast<double>(KnownBytes(info)) : ops::BytesToMove(info)) /
+                 static_cast<double>(info.shape.rows);
   };
   for (const size_t i : region->tasks) {
     total = std::max(total, roles_[i].total);
@@ -333,6 +342,12 @@ void PanelRoles::ChooseHeight(PanelRegion* region) const {
   const auto granules = static_cast<int64_t>(
       std::clamp(rows / static_cast<double>(granule), 1.0, static_cast<double>(CeilDivide(total, granule))));
   region->height = FloorPowerOfTwo(granules) * granule;
+  const auto fits = [&] {
+    double bytes = row_bytes * static_cast<double>(region->height);
+    for (const RegisterId id : counted) bytes += static_cast<double>(entries_.MostBytes(id, region->height));
+    return bytes <= static_cast<double>(options_.pass_bytes);
+  };
+  while (!counted.empty() && region->height > granule && !fits()) region->height /= 2;
 }
 
 }  // namespace heddle::scheduler

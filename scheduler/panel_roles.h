@@ -8,6 +8,7 @@
 #include "core/programs/task_places.h"
 #include "core/values/panels.h"
 #include "ops/base/operator.h"
+#include "scheduler/panel_entries.h"
 #include "scheduler/panel_plan.h"
 #include "scheduler/staged_panels.h"
 
@@ -46,6 +47,7 @@ class PanelRoles {
 
   const std::vector<TaskRole>& roles() const { return roles_; }
   const std::vector<PanelRegion>& regions() const { return regions_; }
+  const PanelEntries& entries() const { return entries_; }
 
   /// What a register is in the plan in panels.
   enum class Content : uint8_t {
@@ -100,6 +102,7 @@ class PanelRoles {
   const std::vector<Task>& tasks_;
   const PanelOptions& options_;
   const TaskPlaces places_;
+  const PanelEntries entries_;
   std::vector<TaskRole> roles_;
   std::vector<PanelRegion> regions_;
 };

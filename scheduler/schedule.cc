@@ -101,6 +101,7 @@ Result<Plan> CompleteInPanels(const Plan& plan, const ScheduleOptions& options) 
               .pass_bytes = options.panel_bytes,
               .stage_bytes = kPanelsOfStage * options.panel_bytes,
               .whole_bytes = 0};
+  panels.most_entries = options.most_entries;
   if (!options.leaves_panels) panels.whole_bytes = std::numeric_limits<int64_t>::max();
   for (;; panels.pass_bytes /= 2, panels.stage_bytes /= 2) {
     Plan tried = InPanels(plan, panels);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "compiler/fuse/fuse.h"
 #include "compiler/optimize/pass.h"
@@ -16,6 +17,8 @@
 #include "engine/variables/live_in.h"
 #include "ops/base/operator.h"
 #include "ops/io/formats/read_stages.h"
+#include "ops/panels/entry_counts.h"
+#include "ops/panels/panel_store.h"
 #include "scheduler/schedule.h"
 
 namespace heddle::engine {
@@ -112,6 +115,31 @@ std::set<std::string> PanelsIn(const Graph& graph, const VariableTable& frame) {
   for (const Node& node : graph.nodes)
     if (node.Is("variable") && frame.Find(node.Text("name"))->is_panels) panels.insert(node.Text("name"));
   return panels;
+}
+
+// Of a CSR variable that panels are to be cut from, how many entries these have at most. On several ranks
+// nobody knows it of all rows.
+std::vector<int64_t> MostEntriesOf(const SessionOptions& session, const Variable& variable) {
+  const Value& value = variable.value;
+  const bool is_large =
+      session.panel_bytes > 0 || value.bytes() >= scheduler::LeastPanelledBytes(session.memory_bytes);
+  if (session.ranks > 1 || variable.info.format != Format::kSparse) return {};
+  if (value.IsPanels()) return ops::MostEntries(ops::EntriesOf(*value.panels()));
+  if (session.memory_bytes == 0 || !is_large || !value.IsMatrix() || !value.matrix().IsSparse()) return {};
+  ops::EntryCounts counts(value.matrix().rows());
+  counts.Add(value.matrix());
+  return ops::MostEntries(counts.Finish());
+}
+
+std::map<std::string, std::vector<int64_t>> MostEntriesIn(const SessionOptions& session, const Graph& graph,
+                                                          const VariableTable& frame) {
+  std::map<std::string, std::vector<int64_t>> most;
+  for (const Node& node : graph.nodes) {
+    if (!node.Is("variable")) continue;
+    std::vector<int64_t> counted = MostEntriesOf(session, *frame.Find(node.Text("name")));
+    if (!counted.empty()) most[node.Text("name")] = std::move(counted);
+  }
+  return most;
 }
 
 // An error if an operator of a plan in panels gets a value whole that is worth panels.
@@ -227,6 +255,8 @@ uint64_t BlockCompiler::KeyOf(uint64_t history, const Graph& graph, const Variab
     if (!node.Is("variable")) continue;
     const Variable* variable = frame.Find(node.Text("name"));
     hash = FoldHash(FoldDistribution(hash, variable->distribution), uint64_t{variable->is_panels});
+    for (const int64_t entries : MostEntriesOf(options_, *variable))
+      hash = FoldHash(hash, static_cast<uint64_t>(entries));
   }
   return hash == 0 ? 1 : hash;
 }
@@ -257,6 +287,7 @@ Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const VariableTable& fr
     HEDDLE_ASSIGN_OR_RETURN(const Graph fused, fuse());
     fusion_costed_ += compiler::CostedPlans(report);
     options.in_panels = in_panels;
+    if (in_panels) options.most_entries = MostEntriesIn(options_, fused, frame);
     return scheduler::Schedule(fused, DistributionsIn(fused, frame), options);
   };
   Result<Plan> plan = make(!options.panelled.empty() || options_.panel_bytes > 0);

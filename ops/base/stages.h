@@ -87,6 +87,9 @@ struct PayloadUnits {
   bool triangle = false;  ///< Unit i has count - i cells, those from the diagonal on; else all have as many.
   bool by_rows = false;   ///< Finished parts are rows of the result. Else each is a column of its cells, and
                           ///< kAssembleParts makes the result of all of them.
+  /// A list has a row for each node, so that a node takes the memory of its payload wherever it is. Else it
+  /// has rows for what occurs in the rows of a node, as of groups.
+  bool is_row = true;
   /// Rows of the finished parts of all units before `unit`.
   int64_t RowsBefore(int64_t unit) const { return triangle ? CellsBeforeRow(count, unit) : unit; }
 };
@@ -94,7 +97,8 @@ struct PayloadUnits {
 /// (scheduler/plan_collectives.cc). What they read are lists of tree nodes of all units, as "partial" makes
 /// them, or what kJoinParts has made of such lists.
 enum ReductionStage : int32_t {
-  kJoinParts,      ///< Lists -> their nodes for units [begin, end), joined as far as the tree allows.
+  kJoinParts,      ///< Lists -> their nodes for units [begin, end), joined as far as the tree allows. Of all
+                   ///< units, where PayloadUnits::is_row: lists as "partial" makes them -> such a list.
   kFinishPart,     ///< The lists of all ranks, for units [begin, end) at least -> these units of the result.
   kAssembleParts,  ///< The finished parts of all units, one below the other -> the result.
 };

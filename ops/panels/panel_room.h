@@ -51,6 +51,7 @@ struct PanelSet {
   int64_t kept_bytes = 0;
   int64_t spilled_bytes = 0;
   int64_t file_end = 0;
+  std::vector<int64_t> entries;  ///< EntriesOf; written before the value is there.
   std::optional<Value> no_rows;  ///< 0 rows, stored as all others.
 
   std::mutex file_mutex;

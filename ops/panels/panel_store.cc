@@ -10,6 +10,7 @@
 #include "core/memory/block_pool.h"
 #include "core/memory/counted_heap.h"
 #include "ops/frame/row_pieces.h"
+#include "ops/panels/entry_counts.h"
 #include "ops/panels/gather_rows.h"
 #include "ops/panels/panel_room.h"
 
@@ -63,6 +64,7 @@ class PanelsOfValue : public RowPanels {
 
   Shape shape() const override { return set_->shape; }
   bool IsFrame() const override { return set_->is_frame; }
+  const std::vector<int64_t>& entries() const { return set_->entries; }
   int64_t bytes() const override {
     const std::lock_guard lock(room_.mutex());
     return set_->kept_bytes;
@@ -372,6 +374,7 @@ class CollectorOfPanels : public PanelStore::Collector {
     if (set_->shape.columns == kUnknown) set_->shape.columns = no_rows_ ? no_rows_->shape().columns : 0;
     if (rows_ != set_->shape.rows)
       return Internal("panels: {} of the {} rows of the value were added", rows_, set_->shape.rows);
+    if (entries_) set_->entries = entries_->Finish();
     return std::shared_ptr<const RowPanels>(std::move(value_));
   }
 
@@ -387,6 +390,10 @@ class CollectorOfPanels : public PanelStore::Collector {
   }
 
   Status AddPanel(Value rows) {
+    if (rows.IsMatrix() && rows.matrix().IsSparse() && set_->shape.rows != kUnknown) {
+      if (!entries_) entries_.emplace(set_->shape.rows);
+      entries_->Add(rows.matrix());
+    }
     auto panel = std::make_shared<Panel>();
     panel->begin = rows_;
     panel->end = rows_ += rows.shape().rows;
@@ -417,7 +424,8 @@ class CollectorOfPanels : public PanelStore::Collector {
   const std::shared_ptr<PanelSet> set_;
   const int64_t least_panel_bytes_;
   std::shared_ptr<const PanelsOfValue> value_;
-  int64_t rows_ = 0;  // In panels.
+  int64_t rows_ = 0;                    // In panels.
+  std::optional<EntryCounts> entries_;  // Of a CSR matrix.
   std::optional<Value> no_rows_;
   std::vector<Value> waiting_;  // For more rows, to become a panel.
   int64_t waiting_rows_ = 0;
@@ -479,6 +487,11 @@ class Store : public PanelStore {
 };
 
 }  // namespace
+
+std::vector<int64_t> EntriesOf(const RowPanels& panels) {
+  const auto* const known = dynamic_cast<const PanelsOfValue*>(&panels);
+  return known == nullptr ? std::vector<int64_t>() : known->entries();
+}
 
 std::unique_ptr<PanelStore> MakePanelStore(SpillFiles& files, int64_t least_panel_bytes) {
   return std::make_unique<Store>(files, least_panel_bytes);

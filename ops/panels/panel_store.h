@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "core/status.h"
 #include "core/values/row_panels.h"
@@ -76,6 +77,10 @@ class PanelStore {
   virtual Status SetRoom(int64_t bytes) = 0;
   virtual PanelStatistics Statistics() const = 0;
 };
+
+/// Of a CSR matrix that a Collector has taken, the entries before each of its granules, and all of them
+/// (EntryCounts of ops/panels/entry_counts.h); empty of any other value.
+std::vector<int64_t> EntriesOf(const RowPanels& panels);
 
 /// `files` outlives the store, and the store all of its values. Rows of fewer than `least_panel_bytes` are
 /// joined before they become a panel.

@@ -41,6 +41,7 @@ class UnitsOfLists {
         end_(call.end),
         width_(layout.Width(call.begin, call.end)) {
     for (const Value* list : call.received) AddRows(list->matrix());
+    FindWhole(call);
     std::stable_sort(rows_.begin(), rows_.end(), [](const ListRow& a, const ListRow& b) {
       return a.node().FirstLeaf() < b.node().FirstLeaf();
     });
@@ -53,6 +54,8 @@ class UnitsOfLists {
   bool AreCancelled() const { return IsCancelled(context_.cancelled); }
   int64_t begin() const { return begin_; }
   int64_t width() const { return width_; }
+  /// All units of lists as "partial" makes them, to be joined: they are read as they are.
+  bool AreWhole() const { return are_whole_; }
   /// Those of nodes, in the order of their leaves.
   const std::vector<ListRow>& rows() const { return rows_; }
   /// Those of kWideLevel, if any has a number of these units.
@@ -60,6 +63,7 @@ class UnitsOfLists {
 
   /// The payload of the units, without gaps.
   void Read(const ListRow& row, double* out) const {
+    if (are_whole_) return CopyWide(row.cells + 2, width_, out);
     out = std::copy_n(row.cells + 2, layout_.shared, out);
     const double* const runs = row.cells + 2 + layout_.shared;
     if (layout_.triangle && row.width == layout_.units * layout_.units) {
@@ -104,6 +108,18 @@ class UnitsOfLists {
     }
   }
 
+  // Joins of all cells, wherever they are in a payload, are joins of all units.
+  void FindWhole(const StageCall& call) {
+    if (call.stage != kJoinParts || begin_ != 0 || end_ != layout_.units) return;
+    const std::vector<ListRow>& some = rows_.empty() ? wide_ : rows_;
+    if (some.empty()) return;
+    const auto is_like_first = [&](const ListRow& row) { return !row.is_part && row.width == some[0].width; };
+    for (const auto* of : {&rows_, &wide_})
+      if (!std::all_of(of->begin(), of->end(), is_like_first)) return;
+    are_whole_ = true;
+    width_ = some[0].width;
+  }
+
   bool HasNumbers(const ListRow& row) const {
     std::vector<double> payload(static_cast<size_t>(width_));
     Read(row, payload.data());
@@ -112,7 +128,9 @@ class UnitsOfLists {
 
   const KernelContext& context_;
   const PayloadLayout& layout_;
-  const int64_t begin_, end_, width_;
+  const int64_t begin_, end_;
+  int64_t width_;
+  bool are_whole_ = false;
   std::vector<ListRow> rows_, wide_;
 };
 
@@ -123,27 +141,41 @@ struct OpenNode {
   AlignedArray joined;
 };
 
-const double* Load(const UnitsOfLists& units, OpenNode* open) {
+// Its payload, to be written over.
+double* Load(const UnitsOfLists& units, OpenNode* open) {
   if (open->row == nullptr) return open->joined.data();
   open->joined = AlignedArray(units.width());
   units.Read(*open->row, open->joined.data());
   open->row = nullptr;
   return open->joined.data();
 }
+const double* Cells(const UnitsOfLists& units, OpenNode* open) {
+  return units.AreWhole() && open->row != nullptr ? open->row->cells + 2 : Load(units, open);
+}
+
+// Whether a sum is infinite or NaN though both of its terms are finite. Where one is not, cells of the
+// operand are not, and neither is any sum further up: nodes with cells so large have rows of kWideLevel
+// beside them.
+bool LeavesRange(const double* left, const double* right, const double* both, int64_t width) {
+  for (int64_t i = simd::FindNonFinite(both, 0, width); i < width;
+       i = simd::FindNonFinite(both, i + 1, width))
+    if (std::isfinite(left[i]) && std::isfinite(right[i])) return true;
+  return false;
+}
 
 // Joins two children of a node into the first; false where the layout wants them apart.
 bool JoinChildren(const UnitsOfLists& units, OpenNode* left, OpenNode* right) {
   const PayloadLayout& layout = units.layout();
   Load(units, left);
-  Load(units, right);
+  const double* const cells = Cells(units, right);
   if (!layout.adds_up) {
-    JoinWide(layout.join, left->joined.data(), right->joined.data(), units.width());
+    JoinWide(layout.join, left->joined.data(), cells, units.width());
     return true;
   }
   AlignedArray both(units.width());
   CopyWide(left->joined.data(), units.width(), both.data());
-  JoinWide(layout.join, both.data(), right->joined.data(), units.width());
-  if (simd::FindNonFinite(both.data(), 0, units.width()) < units.width()) return false;
+  JoinWide(layout.join, both.data(), cells, units.width());
+  if (LeavesRange(left->joined.data(), cells, both.data(), units.width())) return false;
   left->joined = std::move(both);
   return true;
 }
@@ -181,13 +213,14 @@ Result<Matrix> JoinParts(const UnitsOfLists& units) {
   std::vector<OpenNode> open = JoinedNodes(units);
   if (units.AreCancelled()) return Cancelled("cancelled");
   const auto rows = static_cast<int64_t>(open.size() + units.wide().size());
-  HEDDLE_ASSIGN_OR_RETURN(Matrix part, Matrix::Dense(rows, 3 + units.width()));
+  const int64_t before = units.AreWhole() ? 2 : 3;  // Columns before the payload.
+  HEDDLE_ASSIGN_OR_RETURN(Matrix part, Matrix::Dense(rows, before + units.width()));
   double* out = part.mutable_data();
   const auto write = [&](double index, double level) {
     out[0] = static_cast<double>(-1 - units.begin());
-    out[1] = index;
-    out[2] = level;
-    return std::exchange(out, out + 3 + units.width()) + 3;
+    out[before - 2] = index;
+    out[before - 1] = level;
+    return std::exchange(out, out + before + units.width()) + before;
   };
   for (const OpenNode& node : open) {
     if (units.AreCancelled()) return Cancelled("cancelled");

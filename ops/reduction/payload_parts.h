@@ -10,8 +10,9 @@
 // between ranks, and every cell is joined in the tree of docs/numerics.md, section 2, whoever joins it and in
 // how many steps.
 //
-// A list that kJoinParts has made has one row for a node, as any other, and one column more: -1 - its first
-// unit, index, level, the payload of its units.
+// A list that kJoinParts has made of some units has one row for a node, as any other, and one column more:
+// -1 - its first unit, index, level, the payload of its units. Of all units of lists as "partial" makes them
+// it makes such a list.
 namespace heddle::ops {
 
 /// Where the cells of the units are in a payload: `shared` doubles that belong to all units, then `runs`

@@ -271,7 +271,8 @@ PayloadUnits UnitsOfGroups(const Node& node, std::span<const ValueInfo> inputs, 
   const GroupPayload payload(form->function, form->order, columns);
   return {.count = count,
           .bytes = 8 * static_cast<double>(2 + payload.width()) * static_cast<double>(count),
-          .by_rows = true};
+          .by_rows = true,
+          .is_row = false};
 }
 
 Status RunPartOfGroups(const StageCall& call, std::span<Value> outputs) {

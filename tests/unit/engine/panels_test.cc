@@ -2,6 +2,8 @@
 // Scripts whose values do not fit into the memory of a rank: the bytes of those that have it, or a refusal.
 #include <gtest/gtest.h>
 
+#include "core/memory/block_pool.h"
+#include "core/memory/memory_budget.h"
 #include "tests/unit/engine/script_runner.h"
 
 namespace heddle::engine {
@@ -65,6 +67,26 @@ TEST(PanelsTest, WhatNeedsRowsOfAllPanelsRunsInStages) {
   options.require_streaming = true;
   const ScriptOutcome panels = RunScript(script, options);
   EXPECT_TRUE(panels.status.ok()) << panels.status.ToString();
+  EXPECT_EQ(panels.output, whole.output);
+}
+
+// Lists of tree nodes are joined as panels pass: those of all panels together would not fit.
+TEST(PanelsTest, ListsOfManyPanelsTakeTheMemoryOfFew) {
+  // 63 panels of 64 rows, of which each makes a list of 2.5 MB.
+  const std::string script =
+      "X = rand(rows=4000, cols=800, min=-1, max=1, seed=3)\n"
+      "C = t(X) %*% X\nprint(sum(C) + \" \" + sum(C[,7]))\n";
+  const ScriptOutcome whole = RunScript(script);
+  ASSERT_TRUE(whole.status.ok()) << whole.status.ToString();
+  MemoryBudget& budget = MemoryBudget::Process();
+  const int64_t limit = budget.limit();
+  BlockPool::Process().Trim();
+  budget.SetLimit(budget.used() + (int64_t{90} << 20));
+  SessionOptions options = WithMemory(int64_t{60} << 20);
+  options.panel_bytes = 1;
+  const ScriptOutcome panels = RunScript(script, options);
+  budget.SetLimit(limit);
+  EXPECT_EQ(panels.status.ToString(), "ok");
   EXPECT_EQ(panels.output, whole.output);
 }
 

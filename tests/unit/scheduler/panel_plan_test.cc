@@ -19,6 +19,13 @@ int64_t Count(const Plan& plan, TaskKind kind) {
                        [&](const Task& task) { return task.kind == kind; });
 }
 
+// Tasks that collect the rows of a pass, and those that join its lists.
+int64_t CountCollecting(const Plan& plan, Phase phase) {
+  return std::count_if(plan.tasks.begin(), plan.tasks.end(), [&](const Task& task) {
+    return task.kind == TaskKind::kAccumulate && task.phase == phase;
+  });
+}
+
 Result<Plan> InMemory(const Graph& graph, int64_t memory_bytes, std::set<std::string> panelled = {}) {
   ScheduleOptions options;
   options.memory_bytes = memory_bytes;
@@ -42,8 +49,9 @@ TEST(PanelPlanTest, WhatDependsOnAReductionIsAPassOfItsOwn) {
   EXPECT_LE(plan->peak_bytes[0], 20 << 20);
   EXPECT_EQ(Count(*plan, TaskKind::kUnpack), 2);
   EXPECT_EQ(Count(*plan, TaskKind::kRepeat), 1) << "colMeans(X), for each panel of the second pass";
-  EXPECT_EQ(Count(*plan, TaskKind::kPack), 2);
-  EXPECT_EQ(Count(*plan, TaskKind::kAccumulate), 0) << "no panel is kept";
+  EXPECT_EQ(Count(*plan, TaskKind::kPack), 1) << "the lists of sum, which are small";
+  EXPECT_EQ(CountCollecting(*plan, Phase::kStage), 1) << "the lists of colMeans";
+  EXPECT_EQ(CountCollecting(*plan, Phase::kPanels), 0) << "no panel is kept";
   EXPECT_TRUE(CheckLive(*plan).ok());
 }
 
@@ -67,7 +75,7 @@ TEST(PanelPlanTest, RowsThatAreReadLaterAreCollected) {
   g.Assign("Z", g.Op("-", {y, means}, MatrixOf(kRows, kColumns)));
   const Result<Plan> plan = InMemory(g.graph, 20 << 20, {"X"});
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
-  EXPECT_EQ(Count(*plan, TaskKind::kAccumulate), 2);
+  EXPECT_EQ(CountCollecting(*plan, Phase::kPanels), 2);
   EXPECT_LE(plan->peak_bytes[0], 20 << 20);
 }
 
@@ -131,6 +139,34 @@ TEST(PanelPlanTest, RangesOfPanelsArePanels) {
   const Result<Plan> plan = InMemory(g.graph, 20 << 20, {"X"});
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
   EXPECT_LE(plan->peak_bytes[0], 1 << 20);
+}
+
+// t(X) %*% X of 200 panels: a list takes 4 MB, and the plan has room for those of a path of the tree.
+TEST(PanelPlanTest, ListsAreJoinedWhilePanelsPass) {
+  constexpr int64_t kWide = 1000, kMany = 200 * 8192, kList = 8 * kWide * (kWide + 1) / 2;
+  for (const int64_t rows : {kMany, kMany - 5000}) {
+    GraphUnderTest g;
+    const NodeId x = g.Variable("X", MatrixOf(rows, kWide));
+    g.Assign("C", g.Op("t%*%", {x, x}, MatrixOf(kWide, kWide)));
+    const Result<Plan> plan = InMemory(g.graph, 300 << 20, {"X"});
+    ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+    EXPECT_EQ(Count(*plan, TaskKind::kPack), 0);
+    ASSERT_EQ(CountCollecting(*plan, Phase::kStage), 1);
+    for (const Task& task : plan->tasks) {
+      if (task.kind != TaskKind::kAccumulate) continue;
+      EXPECT_EQ(task.rate, 200);
+      const int64_t list = plan->registers[static_cast<size_t>(task.consumed[0])].bytes;
+      const int64_t joined = plan->registers[static_cast<size_t>(task.produced[0])].bytes;
+      EXPECT_GE(list, kList);
+      EXPECT_LE(list, kList + 4096);
+      EXPECT_GE(joined, 8 * kList);
+      EXPECT_LE(joined, 11 * kList);
+    }
+    EXPECT_TRUE(CheckLive(*plan).ok());
+    const Result<Plan> parsed = Plan::Parse(plan->ToText());
+    ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
+    EXPECT_EQ(parsed->ToText(), plan->ToText());
+  }
 }
 
 // Panels are granules, and a plan in panels has the text of any other.
