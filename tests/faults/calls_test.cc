@@ -49,12 +49,14 @@ class CallsTest : public testing::TestWithParam<FileScript> {
     }
     std::printf("%s: errno %d: %d calls, %d runs, %d failed\n", script.name.c_str(), fault.error, most, runs,
                 failed);
-    EXPECT_GT(failed, 0);
+    // For a matrix, free blocks that others have given back may do.
+    EXPECT_TRUE(failed > 0 || fault.memory);
   }
 
   void FailEach(const Fault& fault) {
-    const FaultyRun whole = RunOnce(
-        {.only_writes = fault.only_writes, .only_spill = fault.only_spill, .no_tmpfile = fault.no_tmpfile});
+    Fault none = fault;
+    none.at = 0;
+    const FaultyRun whole = RunOnce(none);
     FailEach(fault, whole,
              [&](const FaultyRun& run, int at) { Expect(whole, run, /*had_older=*/at % 2 == 0); });
   }
@@ -93,6 +95,17 @@ class CallsTest : public testing::TestWithParam<FileScript> {
 
 TEST_P(CallsTest, ACallThatFails) { FailEach({.error = EIO}); }
 TEST_P(CallsTest, ADiskThatIsFull) { FailEach({.error = ENOSPC, .only_writes = true}); }
+// A matrix that the machine has no memory for ends the run with exit code 5, unless there is another way.
+// (The allocator of gRPC's library stops a process for which the machine has no page.)
+TEST_P(CallsTest, AMachineWithoutMemoryForAMatrix) {
+  Fault fault{.memory = true};
+  const FaultyRun whole = RunOnce(fault);
+  fault.error = ENOMEM;
+  FailEach(fault, whole, [&](const FaultyRun& run, int at) {
+    Expect(whole, run, /*had_older=*/at % 2 == 0);
+    EXPECT_TRUE(run.finished.code == 0 || run.finished.code == 5);
+  });
+}
 INSTANTIATE_TEST_SUITE_P(Kinds, CallsTest, testing::ValuesIn(testing_support::FileScripts()),
                          [](const auto& info) { return info.param.name; });
 
@@ -102,20 +115,19 @@ class SpillCallsTest : public CallsTest {
   // Of runs that failed, by the call: the exit code and the words of the message.
   void FailSpills(int error, bool only_writes) {
     for (const bool no_tmpfile : {false, true}) {
-      const FaultyRun whole =
-          RunOnce({.only_writes = only_writes, .only_spill = true, .no_tmpfile = no_tmpfile});
-      FailEach({.error = error, .only_writes = only_writes, .only_spill = true, .no_tmpfile = no_tmpfile},
-               whole, [&](const FaultyRun& run, int at) {
-                 Expect(whole, run, /*had_older=*/at % 2 == 0);
-                 if (run.finished.code == 0) return;
-                 const bool is_read = run.Failed().find("pread") != std::string::npos;
-                 EXPECT_EQ(run.finished.code, is_read ? 4 : 5);
-                 const char* const message = is_read ? "spill: cannot read what was written"
-                                             : error == ENOSPC && IsWrite(run)
-                                                 ? "spill: no room on the disk of '"
-                                                 : "spill: cannot ";
-                 EXPECT_NE(run.finished.errors.find(message), std::string::npos);
-               });
+      Fault fault{.only_writes = only_writes, .only_spill = true, .no_tmpfile = no_tmpfile};
+      const FaultyRun whole = RunOnce(fault);
+      fault.error = error;
+      FailEach(fault, whole, [&](const FaultyRun& run, int at) {
+        Expect(whole, run, /*had_older=*/at % 2 == 0);
+        if (run.finished.code == 0) return;
+        const bool is_read = run.Failed().find("pread") != std::string::npos;
+        EXPECT_EQ(run.finished.code, is_read ? 4 : 5);
+        const char* const message = is_read                           ? "spill: cannot read what was written"
+                                    : error == ENOSPC && IsWrite(run) ? "spill: no room on the disk of '"
+                                                                      : "spill: cannot ";
+        EXPECT_NE(run.finished.errors.find(message), std::string::npos);
+      });
     }
   }
   static bool IsWrite(const FaultyRun& run) { return run.Failed().find("pwrite") != std::string::npos; }

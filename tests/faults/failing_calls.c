@@ -6,6 +6,7 @@
  *   HEDDLE_FAULT_AT         which call fails; 0: none
  *   HEDDLE_FAULT_ERRNO      as what; 0: it does not fail, but the process is killed before it
  *   HEDDLE_FAULT_WRITES     1: only calls that want room on the disk are counted
+ *   HEDDLE_FAULT_MEMORY     1: mappings of matrices (MAP_NORESERVE) are counted, and calls on files are not
  *   HEDDLE_FAULT_NO_TMPFILE 1: the folder is on a file system that knows no files without names
  *   HEDDLE_FAULT_LOG        the log, absolute and elsewhere
  */
@@ -62,10 +63,9 @@ static void Note(int descriptor, int below) {
   if (descriptor >= 0 && descriptor < MOST_DESCRIPTORS) atomic_store(&is_below[descriptor], (char)below);
 }
 
-/* Whether the call that is about to happen is to fail; errno is set then. */
-static int Fails(const char* call, const char* path, int wants_room) {
+/* Whether a call that is counted is to fail; errno is set then. */
+static int FailsCounted(const char* call, const char* path) {
   const int saved = errno;
-  if (!wants_room && atoi(Setting("HEDDLE_FAULT_WRITES"))) return 0;
   const long number = atomic_fetch_add(&calls, 1) + 1;
   const int fails = number == atol(Setting("HEDDLE_FAULT_AT"));
   char line[600];
@@ -82,6 +82,15 @@ static int Fails(const char* call, const char* path, int wants_room) {
   errno = atoi(Setting("HEDDLE_FAULT_ERRNO"));
   if (errno == 0) kill(getpid(), SIGKILL);
   return 1;
+}
+/* Of a call on a file. */
+static int Fails(const char* call, const char* path, int wants_room) {
+  if (atoi(Setting("HEDDLE_FAULT_MEMORY")) || (!wants_room && atoi(Setting("HEDDLE_FAULT_WRITES")))) return 0;
+  return FailsCounted(call, path);
+}
+static int FailsMemory(int flags) {
+  return (flags & MAP_NORESERVE) != 0 && atoi(Setting("HEDDLE_FAULT_MEMORY")) &&
+         FailsCounted("mmap", "memory");
 }
 static int IsUnknown(int flags) {
   if ((flags & O_TMPFILE) != O_TMPFILE || !atoi(Setting("HEDDLE_FAULT_NO_TMPFILE"))) return 0;
@@ -235,6 +244,7 @@ EXPORTED DIR* opendir(const char* path) {
   EXPORTED void* name(void* at, size_t size, int access, int flags, int descriptor, offset from) { \
     NEXT(void*, #name, void*, size_t, int, int, int, offset);                                      \
     if (HasBelow(descriptor) && Fails(#name, NULL, 0)) return MAP_FAILED;                          \
+    if (FailsMemory(flags)) return MAP_FAILED;                                                     \
     return next(at, size, access, flags, descriptor, from);                                        \
   }
 MAP(mmap, off_t)

@@ -131,6 +131,7 @@ std::vector<std::string> WordsWithFault(const std::string& folder, const FileScr
                                  fmt::format("HEDDLE_FAULT_AT={}", fault.at),
                                  fmt::format("HEDDLE_FAULT_ERRNO={}", fault.error),
                                  fmt::format("HEDDLE_FAULT_WRITES={}", fault.only_writes ? 1 : 0),
+                                 fmt::format("HEDDLE_FAULT_MEMORY={}", fault.memory ? 1 : 0),
                                  fmt::format("HEDDLE_FAULT_NO_TMPFILE={}", fault.no_tmpfile ? 1 : 0),
                                  "HEDDLE_FAULT_LOG=" + folder + ".log",
                                  HEDDLE_BINARY_DIR "/heddle"};

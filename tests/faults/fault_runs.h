@@ -41,6 +41,7 @@ struct Fault {
   int error = 0;             ///< As what; 0: the process is killed before it.
   bool only_writes = false;  ///< Only calls that want room on the disk are counted.
   bool only_spill = false;   ///< Only calls on spill files and their folder.
+  bool memory = false;       ///< Mappings of matrices are counted, in the place of calls on files.
   bool no_tmpfile = false;   ///< Files have names from the beginning.
 };
 struct FaultyRun {
