@@ -74,7 +74,7 @@ class MatrixProgram {
   void EndBlock() {
     const std::string& x = Some();
     switch (Below(3)) {
-      case 0: text_ += fmt::format("if (nrow({}) < 0) print(\"none\")\n", x); break;
+      case 0: text_ += fmt::format("if (sum({}) > 1e300) print(\"none\")\n", x); break;
       case 1: text_ += fmt::format("for (i in 1:2) {0} = {0} * 0.5 + i\n", x); break;
       default: break;
     }
@@ -82,7 +82,7 @@ class MatrixProgram {
 
   uint64_t AnyStatement() {
     static constexpr uint64_t kByRows[] = {0, 1, 2, 3, 8, 9, 40, 49};
-    return shapes_.by_rows && Below(5) > 0 ? kByRows[Below(std::size(kByRows))] : Below(50);
+    return shapes_.by_rows && Below(15) > 0 ? kByRows[Below(std::size(kByRows))] : Below(50);
   }
 
   void AddStatement() {

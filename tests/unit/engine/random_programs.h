@@ -10,7 +10,7 @@ namespace heddle::engine {
 struct RandomShapes {
   int64_t times_rows = 1;   ///< Drawn matrices have so many times their usual 1 to 2001 rows.
   bool may_be_wide = true;  ///< False: no value has as many columns as another one has rows.
-  /// Four of five statements work row by row or reduce rows, and many end their block: values are variables.
+  /// Nearly all statements work row by row or reduce rows, and many end their block: values are variables.
   bool by_rows = false;
 };
 
