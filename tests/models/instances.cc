@@ -140,6 +140,16 @@ std::shared_ptr<const Plan> Exchange(int other_readers, uint32_t network) {
   return Made(writer);
 }
 
+// Tasks that make several of one and have no readers, beside one that has.
+std::shared_ptr<const Plan> SpreadForNobody(int64_t pieces) {
+  PlanWriter writer(1);
+  const RegisterId made = writer.Output(writer.Add(TaskKind::kSource, 0, 0, {}, 1, pieces), 2);
+  writer.Output(writer.Add(TaskKind::kRepeat, 0, 1, {made}, 2));
+  writer.Output(writer.Add(TaskKind::kUnpack, 0, 0, {made}, 3));
+  writer.Add(TaskKind::kSink, 0, 1, {made});
+  return Made(writer);
+}
+
 // A pass of two panels that ends in a reduction, and another one over the same rows that reads its result
 // (docs/streaming.md): what is unpacked on the thread of the disk has two slots, and the panels of both
 // passes are in the same memory. The guard edge goes from what collects in the first to what spreads in the
@@ -209,9 +219,9 @@ std::vector<ModelInstance> ModelInstances() {
   return {
       {.name = "chain", .plans = {Chain(1, 2, 3)}, .launches = true},
       {.name = "chain_two_slots", .plans = {Chain(2, 2, 3)}, .launches = true},
-      {.name = "chain_four_threads", .plans = {Chain(2, 4, 3)}, .launches = true, .is_quick = false},
+      {.name = "chain_four_threads", .plans = {Chain(2, 4, 3)}, .launches = true},
       {.name = "diamond", .plans = {Diamond(2, 2)}, .launches = true},
-      {.name = "diamond_three_threads", .plans = {Diamond(3, 3)}, .launches = true, .is_quick = false},
+      {.name = "diamond_three_threads", .plans = {Diamond(3, 3)}, .launches = true},
       {.name = "shared_diamonds", .plans = {SharedDiamonds(true, true)}, .launches = true},
       {.name = "shared_diamonds_without_order", .plans = {SharedDiamonds(false, true)}, .breaks_by = "I11"},
       {.name = "shared_diamonds_without_guard", .plans = {SharedDiamonds(true, false)}, .breaks_by = "I11"},
@@ -223,15 +233,15 @@ std::vector<ModelInstance> ModelInstances() {
       {.name = "repeat_into_accumulate", .plans = {Rates(kRepeat, kAccumulate, 2, true)}, .launches = true},
       {.name = "pack_and_unpack", .plans = {Rates(kPack, kUnpack, 4, true)}, .launches = true},
       {.name = "unpack_and_pack", .plans = {Rates(kUnpack, kPack, 2, false)}, .launches = true},
+      {.name = "spread_for_nobody", .plans = {SpreadForNobody(2)}, .launches = true},
       {.name = "two_passes", .plans = {TwoPasses(true)}},
       {.name = "two_passes_without_guard", .plans = {TwoPasses(false)}, .breaks_by = "I11"},
-      {.name = "two_passes_on_the_device", .plans = {TwoPasses(true)}, .launches = true, .is_quick = false},
+      {.name = "two_passes_on_the_device", .plans = {TwoPasses(true)}, .launches = true},
       {.name = "two_passes_cancelled", .plans = {TwoPasses(true)}, .trouble = Trouble::kCancel},
       {.name = "two_passes_failing",
        .plans = {TwoPasses(true)},
        .launches = true,
-       .trouble = Trouble::kFailingKernel,
-       .is_quick = false},
+       .trouble = Trouble::kFailingKernel},
       {.name = "pass_of_two_ranks", .plans = {PassOfRanks(2, 2, 0)}},
       {.name = "pass_of_three_ranks", .plans = {PassOfRanks(3, 2, 0)}, .is_quick = false},
       {.name = "pass_of_two_ranks_cancelled",
@@ -245,7 +255,7 @@ std::vector<ModelInstance> ModelInstances() {
       {.name = "ring_of_three_one_slot", .plans = {Ring(3, 1, 1, 0)}, .is_quick = false},
       {.name = "ring_of_three", .plans = {Ring(3, 1, 2, 0)}, .is_quick = false},
       {.name = "two_runs", .plans = {OneHop(1, 0)}, .runs = 2},
-      {.name = "two_plans", .plans = {OneHop(1, 1), OneHop(2, 1)}, .is_quick = false},
+      {.name = "two_plans", .plans = {OneHop(1, 1), OneHop(2, 1)}},
       {.name = "two_plans_on_one_thread", .plans = {Chain(1, 2, 1), Diamond(2, 1)}},
       {.name = "exchange", .plans = {Exchange(1, 0)}, .acks_wait = true},
       {.name = "exchange_with_more_readers", .plans = {Exchange(3, 0)}, .acks_wait = true, .is_quick = false},
