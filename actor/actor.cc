@@ -165,7 +165,7 @@ bool Actor::Act(ActorHost& host) {
   BindInputs();
   if (task_->kind == TaskKind::kPack) {
     held_.push_back(*inputs_[0]);
-    if ((now_.acts + 1) % rules_.rate != 0) {
+    if (!PackComputes(rules_, now_)) {
       ++now_.acts;
       Publish({}, host);
       return true;
@@ -200,9 +200,8 @@ bool Actor::CompleteAct(ActorHost& host) {
     return false;
   }
   ++now_.acts;
-  const bool at_period = IsAtPeriod(rules_, now_);
   if (rules_.collects) held_.clear();
-  if (task_->kind == TaskKind::kAccumulate && !at_period) {
+  if (task_->kind == TaskKind::kAccumulate && !SumIsWhole(rules_, now_)) {
     held_.push_back(std::exchange(result_.values[0], Value()));
     Publish({}, host);
   } else {
@@ -253,7 +252,7 @@ void Actor::Publish(std::span<Value> values, ActorHost& host) {
   }
   if (BeginsToHold(rules_, now_)) {
     now_.holds_input = true;
-    if (now_.outstanding == 0) ReleaseInputs(host);  // Nobody reads what it makes.
+    if (ReturnsHeldInput(now_)) ReleaseInputs(host);  // Nobody reads what it makes.
   }
 }
 

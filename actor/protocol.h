@@ -19,6 +19,8 @@ namespace heddle::actor {
   GUARD(kInputReturned, "a repeat takes its next input when all outputs of the last one have come back")    \
   GUARD(kCountLeft, "a source acts as often as its count says")                                             \
   GUARD(kPeriodPublishes, "an accumulate publishes at the end of its period only")                          \
+  GUARD(kPackComputes, "a pack computes at the end of its period only")                                     \
+  GUARD(kSumIsWhole, "an accumulate hands its sum on at the end of its period only")                        \
   GUARD(kPeriodHolds, "a repeat waits for its outputs at the end of its period only")                       \
   GUARD(kInputHeld, "a repeat does not give its input back at every act")                                   \
   GUARD(kAllReturned, "a repeat gives its input back when the last output has come back")                   \
@@ -137,6 +139,14 @@ inline bool MayAct(const TaskRules& task, const Counters& now) {
          Holds(Guard::kOutputsFree, now.unready_outputs == 0) &&
          Holds(Guard::kOneFlight, now.flight == Flight::kNone) &&
          Holds(Guard::kInputReturned, !now.holds_input) && Holds(Guard::kCountLeft, !HasActedOut(task, now));
+}
+/// Of a pack whose act begins: does it compute, or only keep its input?
+inline bool PackComputes(const TaskRules& task, const Counters& now) {
+  return Holds(Guard::kPackComputes, (now.acts + 1) % task.rate == 0);
+}
+/// Of an accumulate whose act is over: does its sum go out, or is it kept for the next act?
+inline bool SumIsWhole(const TaskRules& task, const Counters& now) {
+  return Holds(Guard::kSumIsWhole, IsAtPeriod(task, now));
 }
 /// Of an act that is over: do its results go out, and do its inputs go back?
 inline bool Publishes(const TaskRules& task, const Counters& now) {

@@ -60,6 +60,7 @@ class Search {
   };
 
   bool TimeIsUp() const {
+    if (best_.cost >= kInfeasibleNs && bounds_ >= options_.max_bounds_in_vain) return true;
     if (!timed_) return false;
     if (result_->costed >= options_.max_costed) return true;
     if (options_.clock == nullptr) return false;
@@ -68,7 +69,10 @@ class Search {
     return now_ns >= options_.deadline_ns || static_cast<double>(now_ns - begin_ns_) > most_ns;
   }
 
-  double Bound() { return counted_.PartialBound(assignment_, known_); }
+  double Bound() {
+    ++bounds_;
+    return counted_.PartialBound(assignment_, known_);
+  }
 
   void Improve(const Assignment& q, double cost) {
     if (cost < best_.cost) best_ = {q, cost};
@@ -176,6 +180,7 @@ class Search {
   double left_out_ = 0;    // The smallest bound of plans that were not looked at when time was up.
   double least_cost_ = 0;  // No plan costs less.
   int64_t begin_ns_ = 0;
+  int64_t bounds_ = 0;  // Of partial plans, so far.
 };
 
 }  // namespace

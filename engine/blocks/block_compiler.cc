@@ -83,10 +83,12 @@ std::optional<double> SparsityOf(const Variable* variable) {
 }
 
 // The last step before placement: nothing it chooses changes a bit. For a plan in panels it goes by what
-// several ranks would share out: panels are read by rows as the parts of ranks are.
+// several ranks would share out: panels are read by rows as the parts of ranks are. What an operator holds of
+// whole values says nothing then.
 Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const VariableTable& frame,
                         bool in_panels, Clock* clock, compiler::FuseReport* report) {
   HEDDLE_ASSIGN_OR_RETURN(compiler::FuseOptions options, FuseOptionsOf(session));
+  if (in_panels) options.memory_budget = 0;
   if (in_panels && options.ranks == 1) {
     options.ranks = 2;
     options.min_distributed_bytes =

@@ -88,6 +88,8 @@ class PanelRoom {
   /// false and nothing is changed. Takes the room of values that were not read since `read_before`;
   /// `may_write`: also of panels that have to be written first.
   bool TakeRoom(int64_t bytes, uint64_t read_before, bool may_write, std::vector<Leaving>* leaving);
+  /// Under the mutex: how many bytes of panels may be in memory.
+  int64_t room() const { return room_; }
   /// Under the mutex: they are not kept any more.
   void GiveRoom(int64_t bytes) { kept_bytes_ -= bytes; }
   /// Without the mutex. The first error; the panel that it is about, and those behind it, stay in memory.

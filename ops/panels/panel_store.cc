@@ -361,11 +361,12 @@ class CollectorOfPanels : public PanelStore::Collector {
           Matrix stored, no_rows_->matrix().IsSparse() ? ToSparse(rows.matrix()) : ToDense(rows.matrix()));
       rows = Value(std::move(stored));
     }
-    if (waiting_.empty() && rows.bytes() >= least_panel_bytes_) return AddPanel(std::move(rows));
+    const int64_t least_bytes = LeastPanelBytes();
+    if (waiting_.empty() && rows.bytes() >= least_bytes) return AddPanel(std::move(rows));
     waiting_rows_ += count;
     waiting_bytes_ += rows.bytes();
     waiting_.push_back(std::move(rows));
-    return waiting_bytes_ >= least_panel_bytes_ ? AddWaiting() : OkStatus();
+    return waiting_bytes_ >= least_bytes ? AddWaiting() : OkStatus();
   }
 
   Result<std::shared_ptr<const RowPanels>> Finish() override {
@@ -379,6 +380,13 @@ class CollectorOfPanels : public PanelStore::Collector {
   }
 
  private:
+  // Rows that wait are in memory beside what the room is for: few where it is small.
+  int64_t LeastPanelBytes() const {
+    constexpr int64_t kPartsOfRoom = 32;
+    const std::lock_guard lock(room_.mutex());
+    return std::min(least_panel_bytes_, std::max(SpilledArray::kChunkBytes, room_.room() / kPartsOfRoom));
+  }
+
   Status AddWaiting() {
     if (waiting_.empty()) return OkStatus();
     const std::vector<Value> pieces = std::exchange(waiting_, {});

@@ -3,7 +3,6 @@
 // working copies or sizes ask for more than there is end within the limit, or with exit code 5 and the
 // numbers. The peak is what the kernel saw.
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <fstream>
 
@@ -11,18 +10,18 @@
 #include "core/memory/memory_bounds.h"
 #include "tests/cluster/cluster_of_processes.h"
 #include "tests/cluster/control_group.h"
+#include "tests/support/measured_process.h"
 
 namespace heddle {
 namespace {
 
 using testing_support::ControlGroup;
-using testing_support::kPatience;
+using testing_support::MeasuredEnd;
+using testing_support::RunMeasured;
 using testing_support::TemporaryFolder;
 using testing_support::WriteText;
 
 constexpr int64_t kMB = 1'000'000;
-constexpr int64_t kSlackBytes = int64_t{64} << 20;  // Code, stacks and what libraries hold.
-constexpr double kSlackShare = 1.15;
 
 // What a script wants, and whether that can be had within 200 MB.
 struct MemoryCase {
@@ -100,61 +99,13 @@ const MemoryCase kCases[] = {
      MemoryCase::kEither},
 };
 
-struct Ended {
-  int code = -1;  // 128 + signal when killed.
-  std::string text;
-  int64_t peak_bytes = 0;  // Of the process, or of the largest that it started.
-};
-
-struct Surroundings {
-  int64_t address_space = 0;  // RLIMIT_AS; 0: none.
-  std::string group;          // Folder of a control group; "": none.
-};
-
-// Runs a program in `folder`; its output goes to a file there, so that this process holds none of it.
-Ended RunIn(const std::vector<std::string>& words, const std::string& folder,
-            const Surroundings& around = {}) {
-  const std::string output = folder + "/output";
-  const pid_t child = fork();
-  if (child == 0) {
-    if (!around.group.empty()) std::ofstream(around.group + "/cgroup.procs") << getpid() << std::flush;
-    const int file = open(output.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
-    if (file < 0 || chdir(folder.c_str()) != 0) _exit(126);
-    dup2(file, 1);
-    dup2(file, 2);
-    const rlimit limit = {static_cast<rlim_t>(around.address_space),
-                          static_cast<rlim_t>(around.address_space)};
-    if (around.address_space > 0 && setrlimit(RLIMIT_AS, &limit) != 0) _exit(126);
-    std::vector<char*> arguments;
-    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    alarm(static_cast<unsigned>(120 * kPatience));
-    execv(arguments[0], arguments.data());
-    _exit(127);
-  }
-  Ended ended;
-  int status = 0;
-  rusage usage{};
-  wait4(child, &status, 0, &usage);
-  ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  ended.peak_bytes = usage.ru_maxrss * int64_t{1024};
-  std::ifstream file(output, std::ios::binary);
-  ended.text.resize(4096);
-  file.seekg(0, std::ios::end);
-  const auto size = static_cast<int64_t>(file.tellg());
-  file.seekg(std::max<int64_t>(0, size - 4096));
-  file.read(ended.text.data(), 4096);
-  ended.text.resize(static_cast<size_t>(file.gcount()));
-  return ended;
-}
-
 // Well, or for want of memory; data that is no file may be refused as that, too.
-void ExpectEnd(const MemoryCase& c, const Ended& ended) {
+void ExpectEnd(const MemoryCase& c, const MeasuredEnd& ended) {
   EXPECT_TRUE(ended.code == 0 || ended.code == 5 || (ended.code == 4 && c.outcome == MemoryCase::kIsNoFile))
       << ended.code << ": " << ended.text;
 }
 
-void ExpectOutcome(const MemoryCase& c, const Ended& ended) {
+void ExpectOutcome(const MemoryCase& c, const MeasuredEnd& ended) {
   ExpectEnd(c, ended);
   if (c.outcome == MemoryCase::kFits || c.outcome == MemoryCase::kDoesNotFit) {
     EXPECT_EQ(ended.code, c.outcome == MemoryCase::kFits ? 0 : 5) << ended.text;
@@ -187,33 +138,33 @@ class MemoryPromise : public testing::TestWithParam<MemoryCase> {
 };
 
 TEST_P(MemoryPromise, RunStaysInItsLimit) {
-  const Ended ended = RunIn(
+  const MeasuredEnd ended = RunMeasured(
       {testing_support::Binary(), "run", "--memory", std::to_string(200 * kMB), "case.dml"}, folder_.path());
   ExpectOutcome(GetParam(), ended);
-  EXPECT_LE(static_cast<double>(ended.peak_bytes), 200 * kMB * kSlackShare + kSlackBytes);
+  EXPECT_LE(ended.peak_bytes, testing_support::MostOfProcess(200 * kMB));
 }
 
 TEST_P(MemoryPromise, EveryProcessOfSimStaysInItsLimit) {
-  const Ended ended = RunIn(
+  const MeasuredEnd ended = RunMeasured(
       {testing_support::Binary(), "sim", "--workers", "2", "--memory", std::to_string(200 * kMB), "case.dml"},
       folder_.path());
   ExpectEnd(GetParam(), ended);
-  EXPECT_LE(static_cast<double>(ended.peak_bytes), 200 * kMB * kSlackShare + kSlackBytes);
+  EXPECT_LE(ended.peak_bytes, testing_support::MostOfProcess(200 * kMB));
 }
 
 TEST_P(MemoryPromise, UlimitIsFollowedWithoutAnOption) {
-  const Ended ended =
-      RunIn({testing_support::Binary(), "run", "case.dml"}, folder_.path(), {.address_space = 900 * kMB});
+  const MeasuredEnd ended = RunMeasured({testing_support::Binary(), "run", "case.dml"}, folder_.path(),
+                                        {.address_space = 900 * kMB});
   ExpectEnd(GetParam(), ended);
 }
 
 TEST_P(MemoryPromise, AControlGroupIsFollowedWithoutAnOption) {
   const ControlGroup group(300 * kMB);
   if (group.path().empty()) GTEST_SKIP() << "this machine lets us make no control group";
-  ExpectOutcome(GetParam(), RunIn({testing_support::Binary(), "run", "case.dml"}, folder_.path(),
-                                  {.group = group.path()}));
-  const Ended sim = RunIn({testing_support::Binary(), "sim", "--workers", "2", "case.dml"}, folder_.path(),
-                          {.group = group.path()});
+  ExpectOutcome(GetParam(), RunMeasured({testing_support::Binary(), "run", "case.dml"}, folder_.path(),
+                                        {.group = group.path()}));
+  const MeasuredEnd sim = RunMeasured({testing_support::Binary(), "sim", "--workers", "2", "case.dml"},
+                                      folder_.path(), {.group = group.path()});
   ExpectEnd(GetParam(), sim);
 }
 
@@ -222,8 +173,8 @@ INSTANTIATE_TEST_SUITE_P(All, MemoryPromise, testing::ValuesIn(kCases),
 
 TEST(MemoryPromiseTest, ALimitBeyondWhatThereIsIsWarnedOf) {
   const TemporaryFolder folder;
-  const Ended ended =
-      RunIn({testing_support::Binary(), "run", "--memory", "100000G", "-e", "print(1)"}, folder.path());
+  const MeasuredEnd ended =
+      RunMeasured({testing_support::Binary(), "run", "--memory", "100000G", "-e", "print(1)"}, folder.path());
   EXPECT_EQ(ended.code, 0);
   EXPECT_NE(ended.text.find("heddle: warning: --memory 107374182400000 is more than there is: "),
             std::string::npos)

@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Preloaded (LD_PRELOAD) into a process of a test: the calls of the system that concern files below one
- * folder are counted, each has a line in a log, and the n-th of them fails. HEDDLE_FAULT_UNDER  the folder,
- * absolute; relative paths are taken to be below it HEDDLE_FAULT_AT     which call fails; 0: none
- *   HEDDLE_FAULT_ERRNO  as what
- *   HEDDLE_FAULT_WRITES 1: only calls that want room on the disk are counted
- *   HEDDLE_FAULT_LOG    the log, absolute and elsewhere
+ * folder are counted, each has a line in a log, and the n-th of them fails.
+ *   HEDDLE_FAULT_UNDER      the folder, absolute; relative paths are taken to be below it
+ *   HEDDLE_FAULT_AT         which call fails; 0: none
+ *   HEDDLE_FAULT_ERRNO      as what; 0: it does not fail, but the process is killed before it
+ *   HEDDLE_FAULT_WRITES     1: only calls that want room on the disk are counted
+ *   HEDDLE_FAULT_MEMORY     1: mappings of matrices (MAP_NORESERVE) are counted, and calls on files are not
+ *   HEDDLE_FAULT_NO_TMPFILE 1: the folder is on a file system that knows no files without names
+ *   HEDDLE_FAULT_LOG        the log, absolute and elsewhere
  */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -58,10 +63,9 @@ static void Note(int descriptor, int below) {
   if (descriptor >= 0 && descriptor < MOST_DESCRIPTORS) atomic_store(&is_below[descriptor], (char)below);
 }
 
-/* Whether the call that is about to happen is to fail; errno is set then. */
-static int Fails(const char* call, const char* path, int wants_room) {
+/* Whether a call that is counted is to fail; errno is set then. */
+static int FailsCounted(const char* call, const char* path) {
   const int saved = errno;
-  if (!wants_room && atoi(Setting("HEDDLE_FAULT_WRITES"))) return 0;
   const long number = atomic_fetch_add(&calls, 1) + 1;
   const int fails = number == atol(Setting("HEDDLE_FAULT_AT"));
   char line[600];
@@ -74,46 +78,63 @@ static int Fails(const char* call, const char* path, int wants_room) {
     syscall(SYS_close, log);
   }
   errno = saved;
-  if (fails) errno = atoi(Setting("HEDDLE_FAULT_ERRNO"));
-  return fails;
+  if (!fails) return 0;
+  errno = atoi(Setting("HEDDLE_FAULT_ERRNO"));
+  if (errno == 0) kill(getpid(), SIGKILL);
+  return 1;
+}
+/* Of a call on a file. */
+static int Fails(const char* call, const char* path, int wants_room) {
+  if (atoi(Setting("HEDDLE_FAULT_MEMORY")) || (!wants_room && atoi(Setting("HEDDLE_FAULT_WRITES")))) return 0;
+  return FailsCounted(call, path);
+}
+static int FailsMemory(int flags) {
+  return (flags & MAP_NORESERVE) != 0 && atoi(Setting("HEDDLE_FAULT_MEMORY")) &&
+         FailsCounted("mmap", "memory");
+}
+static int IsUnknown(int flags) {
+  if ((flags & O_TMPFILE) != O_TMPFILE || !atoi(Setting("HEDDLE_FAULT_NO_TMPFILE"))) return 0;
+  errno = EOPNOTSUPP;
+  return 1;
 }
 
 #define NEXT(type, name, ...)       \
   static type (*next)(__VA_ARGS__); \
   if (next == NULL) next = (type(*)(__VA_ARGS__))dlsym(RTLD_NEXT, name)
 
-static mode_t ModeOf(int flags, va_list rest) {
-  return (flags & (O_CREAT | O_TMPFILE)) != 0 ? (mode_t)va_arg(rest, int) : 0;
-}
+static int Creates(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
+static mode_t ModeOf(int flags, va_list rest) { return Creates(flags) ? (mode_t)va_arg(rest, int) : 0; }
 
-#define OPEN(name)                                                      \
-  EXPORTED int name(const char* path, int flags, ...) {                 \
-    NEXT(int, #name, const char*, int, ...);                            \
-    va_list rest;                                                       \
-    va_start(rest, flags);                                              \
-    const mode_t mode = ModeOf(flags, rest);                            \
-    va_end(rest);                                                       \
-    const int below = IsBelow(path);                                    \
-    if (below && Fails(#name, path, (flags & O_CREAT) != 0)) return -1; \
-    const int made = next(path, flags, mode);                           \
-    Note(made, below);                                                  \
-    return made;                                                        \
+#define OPEN(name)                                              \
+  EXPORTED int name(const char* path, int flags, ...) {         \
+    NEXT(int, #name, const char*, int, ...);                    \
+    va_list rest;                                               \
+    va_start(rest, flags);                                      \
+    const mode_t mode = ModeOf(flags, rest);                    \
+    va_end(rest);                                               \
+    const int below = IsBelow(path);                            \
+    if (below && Fails(#name, path, Creates(flags))) return -1; \
+    if (below && IsUnknown(flags)) return -1;                   \
+    const int made = next(path, flags, mode);                   \
+    Note(made, below);                                          \
+    return made;                                                \
   }
 OPEN(open)
 OPEN(open64)
 
-#define OPENAT(name)                                                    \
-  EXPORTED int name(int folder, const char* path, int flags, ...) {     \
-    NEXT(int, #name, int, const char*, int, ...);                       \
-    va_list rest;                                                       \
-    va_start(rest, flags);                                              \
-    const mode_t mode = ModeOf(flags, rest);                            \
-    va_end(rest);                                                       \
-    const int below = IsBelowAt(folder, path);                          \
-    if (below && Fails(#name, path, (flags & O_CREAT) != 0)) return -1; \
-    const int made = next(folder, path, flags, mode);                   \
-    Note(made, below);                                                  \
-    return made;                                                        \
+#define OPENAT(name)                                                \
+  EXPORTED int name(int folder, const char* path, int flags, ...) { \
+    NEXT(int, #name, int, const char*, int, ...);                   \
+    va_list rest;                                                   \
+    va_start(rest, flags);                                          \
+    const mode_t mode = ModeOf(flags, rest);                        \
+    va_end(rest);                                                   \
+    const int below = IsBelowAt(folder, path);                      \
+    if (below && Fails(#name, path, Creates(flags))) return -1;     \
+    if (below && IsUnknown(flags)) return -1;                       \
+    const int made = next(folder, path, flags, mode);               \
+    Note(made, below);                                              \
+    return made;                                                    \
   }
 OPENAT(openat)
 OPENAT(openat64)
@@ -154,6 +175,7 @@ WITH_DESCRIPTOR(int, fallocate, 1, (int descriptor, int mode, off_t at, off_t si
                 (descriptor, mode, at, size), int, int, off_t, off_t)
 WITH_DESCRIPTOR(int, fallocate64, 1, (int descriptor, int mode, off64_t at, off64_t size),
                 (descriptor, mode, at, size), int, int, off64_t, off64_t)
+WITH_DESCRIPTOR(int, flock, 0, (int descriptor, int operation), (descriptor, operation), int, int)
 WITH_DESCRIPTOR(int, fchmod, 0, (int descriptor, mode_t mode), (descriptor, mode), int, mode_t)
 WITH_DESCRIPTOR(int, fstat, 0, (int descriptor, struct stat* to), (descriptor, to), int, struct stat*)
 WITH_DESCRIPTOR(int, fstat64, 0, (int descriptor, struct stat64* to), (descriptor, to), int, struct stat64*)
@@ -171,6 +193,7 @@ WITH_PATH(rename, 1, (const char* path, const char* to), (path, to), const char*
 WITH_PATH(link, 1, (const char* path, const char* to), (path, to), const char*, const char*)
 WITH_PATH(symlink, 1, (const char* to, const char* path), (to, path), const char*, const char*)
 WITH_PATH(mkdir, 1, (const char* path, mode_t mode), (path, mode), const char*, mode_t)
+WITH_PATH(unlink, 0, (const char* path), (path), const char*)
 WITH_PATH(stat, 0, (const char* path, struct stat* to), (path, to), const char*, struct stat*)
 WITH_PATH(stat64, 0, (const char* path, struct stat64* to), (path, to), const char*, struct stat64*)
 WITH_PATH(lstat, 0, (const char* path, struct stat* to), (path, to), const char*, struct stat*)
@@ -191,6 +214,11 @@ EXPORTED int mkdirat(int folder, const char* path, mode_t mode) {
   NEXT(int, "mkdirat", int, const char*, mode_t);
   if (IsBelowAt(folder, path) && Fails("mkdirat", path, 1)) return -1;
   return next(folder, path, mode);
+}
+EXPORTED int unlinkat(int folder, const char* path, int flags) {
+  NEXT(int, "unlinkat", int, const char*, int);
+  if (IsBelowAt(folder, path) && Fails("unlinkat", path, 0)) return -1;
+  return next(folder, path, flags);
 }
 EXPORTED int linkat(int from, const char* path, int folder, const char* to, int flags) {
   NEXT(int, "linkat", int, const char*, int, const char*, int);
@@ -216,6 +244,7 @@ EXPORTED DIR* opendir(const char* path) {
   EXPORTED void* name(void* at, size_t size, int access, int flags, int descriptor, offset from) { \
     NEXT(void*, #name, void*, size_t, int, int, int, offset);                                      \
     if (HasBelow(descriptor) && Fails(#name, NULL, 0)) return MAP_FAILED;                          \
+    if (FailsMemory(flags)) return MAP_FAILED;                                                     \
     return next(at, size, access, flags, descriptor, from);                                        \
   }
 MAP(mmap, off_t)

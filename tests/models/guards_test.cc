@@ -31,6 +31,8 @@ constexpr Finder kFinders[] = {
     {Guard::kInputReturned, "repeat_into_accumulate"},
     {Guard::kCountLeft, "chain_two_slots"},
     {Guard::kPeriodPublishes, "reconvergence"},
+    {Guard::kPackComputes, "reconvergence_of_packs"},
+    {Guard::kSumIsWhole, "reconvergence"},
     {Guard::kPeriodHolds, "repeat_into_accumulate"},
     {Guard::kInputHeld, "repeat_into_accumulate"},
     {Guard::kAllReturned, "repeat_into_accumulate"},

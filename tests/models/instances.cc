@@ -140,6 +140,64 @@ std::shared_ptr<const Plan> Exchange(int other_readers, uint32_t network) {
   return Made(writer);
 }
 
+// Tasks that make several of one and have no readers, beside one that has.
+std::shared_ptr<const Plan> SpreadForNobody(int64_t pieces) {
+  PlanWriter writer(1);
+  const RegisterId made = writer.Output(writer.Add(TaskKind::kSource, 0, 0, {}, 1, pieces), 2);
+  writer.Output(writer.Add(TaskKind::kRepeat, 0, 1, {made}, 2));
+  writer.Output(writer.Add(TaskKind::kUnpack, 0, 0, {made}, 3));
+  writer.Add(TaskKind::kSink, 0, 1, {made});
+  return Made(writer);
+}
+
+// A pass of two panels that ends in a reduction, and another one over the same rows that reads its result
+// (docs/streaming.md): what is unpacked on the thread of the disk has two slots, and the panels of both
+// passes are in the same memory. The guard edge goes from what collects in the first to what spreads in the
+// second.
+std::shared_ptr<const Plan> TwoPasses(bool is_guarded) {
+  constexpr uint32_t kComputes = 0, kReads = 1;
+  constexpr int64_t kPanels = 2;
+  PlanWriter writer(1);
+  const RegisterId rows = writer.Output(writer.Add(TaskKind::kSource, 0, kComputes, {}));
+  RegisterId spread[2];
+  const auto unpack = [&](int pass) {
+    const size_t task = writer.Add(TaskKind::kUnpack, 0, kReads, {rows}, kPanels);
+    spread[pass] = writer.Output(task, 2);
+    writer.reg(spread[pass]).bytes = 8;
+    writer.reg(spread[pass]).offset = 0;
+    return task;
+  };
+  unpack(0);
+  const RegisterId lists = writer.Output(writer.Add(TaskKind::kCompute, 0, kComputes, {spread[0]}));
+  const size_t collects = writer.Add(TaskKind::kPack, 0, kComputes, {lists}, kPanels);
+  const RegisterId sum =
+      writer.Output(writer.Add(TaskKind::kCompute, 0, kComputes, {writer.Output(collects)}));
+  const size_t spreads = unpack(1);
+  const RegisterId sums = writer.Output(writer.Add(TaskKind::kRepeat, 0, kComputes, {sum}, kPanels));
+  const RegisterId panels = writer.Output(writer.Add(TaskKind::kCompute, 0, kComputes, {spread[1], sums}));
+  const size_t keeps = writer.Add(TaskKind::kAccumulate, 0, kReads, {panels}, kPanels);
+  writer.Add(TaskKind::kSink, 0, kComputes, {writer.Output(keeps)});
+  if (is_guarded) writer.Control(writer.ControlOutput(collects), spreads);
+  return Made(writer);
+}
+
+// Each rank reduces its panels, gets the list of the next rank and finishes both.
+std::shared_ptr<const Plan> PassOfRanks(uint32_t ranks, int64_t panels, uint32_t network) {
+  PlanWriter writer(static_cast<int32_t>(ranks));
+  std::vector<RegisterId> lists;
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    const RegisterId rows = writer.Output(writer.Add(TaskKind::kSource, rank, 0, {}));
+    const RegisterId panel = writer.Output(writer.Add(TaskKind::kUnpack, rank, 0, {rows}, panels), 2);
+    lists.push_back(writer.Output(writer.Add(TaskKind::kPack, rank, 0, {panel}, panels)));
+  }
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    const RegisterId other =
+        writer.Output(writer.Add(TaskKind::kCopy, rank, network, {lists[(rank + 1) % ranks]}));
+    writer.Add(TaskKind::kSink, rank, 0, {lists[rank], other});
+  }
+  return Made(writer);
+}
+
 // Two sources of different counts, or a period that is not filled: what the actors must call an error.
 std::shared_ptr<const Plan> Unequal(bool within_period) {
   PlanWriter writer(1);
@@ -161,9 +219,9 @@ std::vector<ModelInstance> ModelInstances() {
   return {
       {.name = "chain", .plans = {Chain(1, 2, 3)}, .launches = true},
       {.name = "chain_two_slots", .plans = {Chain(2, 2, 3)}, .launches = true},
-      {.name = "chain_four_threads", .plans = {Chain(2, 4, 3)}, .launches = true, .is_quick = false},
+      {.name = "chain_four_threads", .plans = {Chain(2, 4, 3)}, .launches = true},
       {.name = "diamond", .plans = {Diamond(2, 2)}, .launches = true},
-      {.name = "diamond_three_threads", .plans = {Diamond(3, 3)}, .launches = true, .is_quick = false},
+      {.name = "diamond_three_threads", .plans = {Diamond(3, 3)}, .launches = true},
       {.name = "shared_diamonds", .plans = {SharedDiamonds(true, true)}, .launches = true},
       {.name = "shared_diamonds_without_order", .plans = {SharedDiamonds(false, true)}, .breaks_by = "I11"},
       {.name = "shared_diamonds_without_guard", .plans = {SharedDiamonds(true, false)}, .breaks_by = "I11"},
@@ -175,13 +233,29 @@ std::vector<ModelInstance> ModelInstances() {
       {.name = "repeat_into_accumulate", .plans = {Rates(kRepeat, kAccumulate, 2, true)}, .launches = true},
       {.name = "pack_and_unpack", .plans = {Rates(kPack, kUnpack, 4, true)}, .launches = true},
       {.name = "unpack_and_pack", .plans = {Rates(kUnpack, kPack, 2, false)}, .launches = true},
+      {.name = "spread_for_nobody", .plans = {SpreadForNobody(2)}, .launches = true},
+      {.name = "two_passes", .plans = {TwoPasses(true)}},
+      {.name = "two_passes_without_guard", .plans = {TwoPasses(false)}, .breaks_by = "I11"},
+      {.name = "two_passes_on_the_device", .plans = {TwoPasses(true)}, .launches = true},
+      {.name = "two_passes_cancelled", .plans = {TwoPasses(true)}, .trouble = Trouble::kCancel},
+      {.name = "two_passes_failing",
+       .plans = {TwoPasses(true)},
+       .launches = true,
+       .trouble = Trouble::kFailingKernel},
+      {.name = "pass_of_two_ranks", .plans = {PassOfRanks(2, 2, 0)}},
+      {.name = "pass_of_three_ranks", .plans = {PassOfRanks(3, 2, 0)}, .is_quick = false},
+      {.name = "pass_of_two_ranks_cancelled",
+       .plans = {PassOfRanks(2, 2, 0)},
+       .trouble = Trouble::kCancel,
+       .is_quick = false},
       {.name = "unequal_counts", .plans = {Unequal(false)}, .breaks_by = "has input left"},
       {.name = "unequal_period", .plans = {Unequal(true)}, .breaks_by = "ended after 3 acts"},
       {.name = "there_and_back", .plans = {ThereAndBack(2, 1, 0)}},
       {.name = "ring", .plans = {Ring(2, 2, 2, 0)}},
+      {.name = "ring_of_three_one_slot", .plans = {Ring(3, 1, 1, 0)}, .is_quick = false},
       {.name = "ring_of_three", .plans = {Ring(3, 1, 2, 0)}, .is_quick = false},
       {.name = "two_runs", .plans = {OneHop(1, 0)}, .runs = 2},
-      {.name = "two_plans", .plans = {OneHop(1, 1), OneHop(2, 1)}, .is_quick = false},
+      {.name = "two_plans", .plans = {OneHop(1, 1), OneHop(2, 1)}},
       {.name = "two_plans_on_one_thread", .plans = {Chain(1, 2, 1), Diamond(2, 1)}},
       {.name = "exchange", .plans = {Exchange(1, 0)}, .acks_wait = true},
       {.name = "exchange_with_more_readers", .plans = {Exchange(3, 0)}, .acks_wait = true, .is_quick = false},

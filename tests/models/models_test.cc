@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "tests/models/model_checker.h"
+#include "tests/models/world.h"
 
 namespace heddle::actor {
 namespace {
@@ -36,6 +37,18 @@ TEST_F(ModelsTest, EveryHistoryKeepsTheProtocolAndEnds) {
     EXPECT_TRUE(IsAsExpected(instance, verdict)) << verdict.why << "\n"
                                                  << verdict.report << "\n"
                                                  << checker_.Trail(instance, Guard::kNone);
+  }
+}
+
+// Also those that only tests/models/all explores can be explored.
+TEST_F(ModelsTest, EveryInstanceHasABeginning) {
+  for (const ModelInstance& instance : ModelInstances()) {
+    SCOPED_TRACE(instance.name);
+    World world(instance);
+    bool can_begin = false;
+    for (size_t event = 0; event < world.events().size(); ++event) can_begin |= world.Can(event);
+    EXPECT_TRUE(can_begin);
+    EXPECT_FALSE(world.IsOver());
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,7 +16,8 @@ inline constexpr uint32_t kCompute = static_cast<uint32_t>(StreamKind::kCompute)
 inline constexpr uint32_t kHost = static_cast<uint32_t>(StreamKind::kHost);
 inline constexpr uint32_t kNetwork = static_cast<uint32_t>(StreamKind::kNetwork);
 
-/// Writes plans by hand: tasks in order, registers as they are made. For tests.
+/// Writes plans by hand: tasks in order, registers as they are made. Streams beyond the standard ones are of
+/// disks. For tests.
 class PlanWriter {
  public:
   explicit PlanWriter(int32_t ranks) { plan_.ranks = ranks; }
@@ -63,6 +65,9 @@ class PlanWriter {
 
   Plan Finish() const {
     Plan plan = plan_;
+    for (const Task& task : plan.tasks)
+      while (plan.streams.size() <= task.id.stream())
+        plan.streams.push_back({.kind = StreamKind::kDisk, .name = std::string(Name(StreamKind::kDisk))});
     std::stable_sort(plan.tasks.begin(), plan.tasks.end(),
                      [](const Task& a, const Task& b) { return a.id.rank() < b.id.rank(); });
     return plan;

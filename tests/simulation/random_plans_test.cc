@@ -4,7 +4,7 @@
 // the same checks.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include <algorithm>
 
 #include "actor/simulation.h"
 #include "scheduler/liveness.h"
@@ -12,15 +12,18 @@
 #include "tests/simulation/hash_body.h"
 #include "tests/simulation/plan_writer.h"
 #include "tests/simulation/random_plan.h"
+#include "tests/support/seeds.h"
 #include "tests/unit/scheduler/graph_under_test.h"
 
 namespace heddle::actor {
 namespace {
 
-// 2,000 seeds for every change; HEDDLE_SEEDS=100000 for a night.
-uint64_t Seeds(uint64_t usual) {
-  const char* wanted = std::getenv("HEDDLE_SEEDS");
-  return wanted == nullptr ? usual : std::max<uint64_t>(usual, std::strtoull(wanted, nullptr, 10));
+// 2,000 seeds for every change, and never fewer than the counts below were made for; HEDDLE_SEEDS=100000 for
+// a night.
+testing_support::Seeds SeedsOf(uint64_t usual) {
+  testing_support::Seeds seeds = testing_support::SeedsOf(usual);
+  seeds.end = std::max(seeds.end, seeds.begin + usual);
+  return seeds;
 }
 
 Result<std::unique_ptr<Simulation>> Simulate(const Plan& plan, HashTrace& trace,
@@ -104,7 +107,8 @@ TEST(ExchangesTest, OperatorsInStagesEndOnEveryRank) {
       {.ranks = 3, .min_distributed_bytes = 0});
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
   EXPECT_GT(plan->staged.size(), 3u);
-  for (uint64_t seed = 0; seed < Seeds(300); ++seed) {
+  const testing_support::Seeds seeds = SeedsOf(300);
+  for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     HashTrace trace;
     auto simulation = Simulate(*plan, trace);
     ASSERT_TRUE(simulation.ok()) << simulation.status().ToString();
@@ -136,7 +140,8 @@ TEST(ExchangesTest, TheEndOfAnEdgeWaitsForNoOtherEdgeToTheRank) {
   for (uint32_t rank = 0; rank < kRanks; ++rank)
     writer.Add(TaskKind::kSink, rank, kCompute, {copy(rank, second[1 - rank])});
   const Plan plan = writer.Finish();
-  for (uint64_t seed = 0; seed < Seeds(1000); ++seed) {
+  const testing_support::Seeds seeds = SeedsOf(1000);
+  for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     HashTrace trace;
     auto simulation = Simulate(plan, trace);
     ASSERT_TRUE(simulation.ok()) << simulation.status().ToString();
@@ -149,7 +154,8 @@ TEST(RandomPlansTest, FinishWithTheSequentialResultAndAllSlotsFree) {
   int64_t acts = 0;
   uint64_t plans = 0;
   int multi_rank = 0;
-  for (uint64_t seed = 0; seed < Seeds(2000); ++seed) {
+  const testing_support::Seeds seeds = SeedsOf(2000);
+  for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     SCOPED_TRACE(testing::Message() << "replay with seed " << seed);
     Plan plan = RandomPlan(seed);
     if (!MakeLive(&plan)) continue;
@@ -166,13 +172,14 @@ TEST(RandomPlansTest, FinishWithTheSequentialResultAndAllSlotsFree) {
     multi_rank += plan.ranks > 1;
     ++plans;
   }
-  EXPECT_GT(plans, Seeds(2000) * 98 / 100);
+  EXPECT_GT(plans, seeds.count() * 98 / 100);
   EXPECT_GT(acts, 100'000);
   EXPECT_GT(multi_rank, 1000);
 }
 
 TEST(RandomPlansTest, OneMoreSlotOnAnyRegisterChangesNothing) {
-  for (uint64_t seed = 0; seed < Seeds(200); ++seed) {
+  const testing_support::Seeds seeds = SeedsOf(200);
+  for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     SCOPED_TRACE(testing::Message() << "replay with seed " << seed);
     Plan plan = RandomPlan(seed);
     if (!MakeLive(&plan)) continue;
@@ -189,7 +196,8 @@ TEST(RandomPlansTest, OneMoreSlotOnAnyRegisterChangesNothing) {
 
 TEST(RandomPlansTest, AnAbortAtAnyStepFreesAllSlotsAndTheNextRunIsWhole) {
   int aborted = 0;
-  for (uint64_t seed = 0; seed < Seeds(400); ++seed) {
+  const testing_support::Seeds seeds = SeedsOf(400);
+  for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     SCOPED_TRACE(testing::Message() << "replay with seed " << seed);
     Plan plan = RandomPlan(seed, {.most_tasks = 16});
     if (!MakeLive(&plan)) continue;
@@ -212,7 +220,8 @@ TEST(RandomPlansTest, AnAbortAtAnyStepFreesAllSlotsAndTheNextRunIsWhole) {
 
 TEST(RandomPlansTest, AFailingTaskEndsTheRunOnEveryRankWithItsError) {
   int failed = 0;
-  for (uint64_t seed = 0; seed < Seeds(400); ++seed) {
+  const testing_support::Seeds seeds = SeedsOf(400);
+  for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     SCOPED_TRACE(testing::Message() << "replay with seed " << seed);
     Plan plan = RandomPlan(seed, {.most_tasks = 20});
     if (!MakeLive(&plan)) continue;
@@ -233,7 +242,8 @@ TEST(RandomPlansTest, AFailingTaskEndsTheRunOnEveryRankWithItsError) {
 TEST(RandomPlansTest, TheActorsStallExactlyWhereTheTokenGameDoes) {
   int live = 0;
   int stalled = 0;
-  for (uint64_t seed = 0; seed < Seeds(1000); ++seed) {
+  const testing_support::Seeds seeds = SeedsOf(1000);
+  for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     SCOPED_TRACE(testing::Message() << "replay with seed " << seed);
     Plan plan = RandomPlan(seed, {.most_tasks = 30});
     for (Register& reg : plan.registers)
@@ -256,7 +266,8 @@ TEST(RandomPlansTest, TheActorsStallExactlyWhereTheTokenGameDoes) {
 TEST(RandomPlansTest, RemovingANeededSlotIsFound) {
   int needed = 0;
   int found = 0;
-  for (uint64_t seed = 0; seed < Seeds(500); ++seed) {
+  const testing_support::Seeds seeds = SeedsOf(500);
+  for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     SCOPED_TRACE(testing::Message() << "replay with seed " << seed);
     Plan plan = RandomPlan(seed);
     if (!MakeLive(&plan)) continue;
@@ -280,7 +291,8 @@ TEST(RandomPlansTest, RemovingANeededSlotIsFound) {
 TEST(RandomPlansTest, RemovingAnOrderEdgeIsFound) {
   int plans = 0;
   int found = 0;
-  for (uint64_t seed = 0; seed < Seeds(300); ++seed) {
+  const testing_support::Seeds seeds = SeedsOf(300);
+  for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     Plan plan = RandomPlan(seed);
     if (!MakeLive(&plan)) continue;
     Plan mutant = plan;

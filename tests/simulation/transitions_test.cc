@@ -4,23 +4,19 @@
 // of ranks, also where some have no rows.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include <algorithm>
 
 #include "actor/simulation.h"
 #include "core/environment/random.h"
 #include "ops/base/operator.h"
 #include "ops/frame/row_pieces.h"
 #include "scheduler/schedule.h"
+#include "tests/support/seeds.h"
 
 namespace heddle::actor {
 namespace {
 
 using Pieces = std::vector<std::map<std::string, Value>>;  // By rank: variables.
-
-uint64_t Seeds(uint64_t usual) {
-  const char* wanted = std::getenv("HEDDLE_SEEDS");
-  return wanted == nullptr ? usual : std::strtoull(wanted, nullptr, 10);
-}
 
 NodeId Add(Graph* graph, const std::string& op, std::vector<NodeId> inputs, const ValueInfo& info,
            const std::string& name = "") {
@@ -114,7 +110,8 @@ void MoveOnce(const Value& whole, const Distribution& from, const Distribution& 
 }
 
 TEST(TransitionsTest, EveryRankHasTheCellsThatItIsToHave) {
-  for (uint64_t seed = 0; seed < Seeds(150); ++seed) {
+  const testing_support::Seeds seeds = testing_support::SeedsOf(150);
+  for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     SeededRandom random(seed);
     const auto ranks = 1 + static_cast<int32_t>(random.Below(9));
     const auto rows = static_cast<int64_t>(random.Below(2) == 0 ? random.Below(9) : random.Below(3000));
@@ -126,7 +123,8 @@ TEST(TransitionsTest, EveryRankHasTheCellsThatItIsToHave) {
 
 // Values of which ranks hand on chunks, or gather by doubling.
 TEST(TransitionsTest, LargeValues) {
-  for (uint64_t seed = 0; seed < Seeds(12); ++seed) {
+  const testing_support::Seeds seeds = testing_support::SeedsOf(12);
+  for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     SeededRandom random(seed);
     const bool is_chunked = seed % 2 == 0;
     const auto ranks = static_cast<int32_t>(is_chunked ? 2 + random.Below(8) : 17 + random.Below(9));
@@ -144,7 +142,8 @@ TEST(TransitionsTest, LargeValues) {
 TEST(TransitionsTest, ReductionsInParts) {
   constexpr int32_t kRanks[] = {2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 20, 35};
   size_t in_parts = 0;
-  for (uint64_t seed = 0; seed < Seeds(36); ++seed) {
+  const testing_support::Seeds seeds = testing_support::SeedsOf(36);
+  for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     SeededRandom random(seed);
     const int32_t ranks = kRanks[seed % 12];
     const auto rows = static_cast<int64_t>(65 + random.Below(seed % 3 == 0 ? 200 : 3000));
@@ -192,7 +191,7 @@ TEST(TransitionsTest, ReductionsInParts) {
     Place("Y", y, from, &live_in);
     ExpectPieces(RunPlan(*plan, live_in, seed), "S", *whole, to);
   }
-  EXPECT_GE(in_parts, Seeds(36) * 2 / 3);  // Where one rank has nearly all rows, it has the result, too.
+  EXPECT_GE(in_parts, seeds.count() * 2 / 3);  // Where one rank has nearly all rows, it has the result, too.
 }
 
 }  // namespace

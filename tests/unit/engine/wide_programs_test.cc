@@ -3,9 +3,8 @@
 // several.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "core/environment/random.h"
+#include "tests/support/seeds.h"
 #include "tests/unit/engine/script_runner.h"
 
 namespace heddle::engine {
@@ -106,12 +105,10 @@ class WideProgram {
   std::vector<std::string> names_;
 };
 
-// Seeds by the environment for long runs by hand: HEDDLE_SEEDS=100000.
 TEST(WideProgramsTest, AnyNumberOfRanksGivesTheSameBytes) {
-  const char* const wanted = std::getenv("HEDDLE_SEEDS");
-  const uint64_t seeds = wanted == nullptr ? 60 : std::strtoull(wanted, nullptr, 10);
+  const testing_support::Seeds seeds = testing_support::SeedsOf(60);
   uint64_t succeeded = 0;
-  for (uint64_t seed = 0; seed < seeds; ++seed) {
+  for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     const std::string script = WideProgram(seed).Make();
     SCOPED_TRACE(testing::Message() << "seed " << seed << "\n" << script);
     const ScriptOutcome one = RunScript(script);
@@ -122,7 +119,7 @@ TEST(WideProgramsTest, AnyNumberOfRanksGivesTheSameBytes) {
     ASSERT_EQ(many.output, one.output);
     succeeded += one.status.ok();
   }
-  EXPECT_GT(succeeded, seeds / 2);
+  EXPECT_GT(succeeded, seeds.count() / 2);
 }
 
 // Full aggregates of rows of several chunks, whose leaves ranks have by columns.

@@ -74,6 +74,7 @@ TEST(SearchTest, EveryPruningFindsTheCheapestOfAllPlans) {
       for (const bool pruned : {false, true}) {
         SearchOptions options;
         options.prune_by_cost = options.prune_by_structure = pruned;
+        options.max_bounds_in_vain = INT64_MAX;
         options.max_enumerated_points = 20;
         SearchResult found = Select(cost, options);
         ASSERT_NEAR(found.cost, best, kRounding * best) << "enumerated, pruned " << pruned << "\n"
@@ -389,6 +390,20 @@ TEST(SearchTest, AboveTwentyPointsTheGapIsProven) {
   EXPECT_LE(found.lower_bound, found.cost);
   EXPECT_LE(found.cost, std::min(found.all_zero, found.all_one));
   EXPECT_GT(found.lower_bound, 0);
+}
+
+// Where no operator fits into memory all plans cost about the same, and a search of a few points would look
+// at all of them.
+TEST(SearchTest, ASearchInVainEnds) {
+  LargeSearch search(LongChain(9));
+  ASSERT_LE(search.partitions[0].points.size(), 20u);
+  search.model.memory_budget = 1;
+  PlanCost cost(search.dag, search.memo, search.partitions[0], search.model);
+  const SearchResult found = Select(cost, SearchOptions());
+  EXPECT_GE(found.cost, kInfeasibleNs);
+  EXPECT_LE(found.costed, SearchOptions().max_bounds_in_vain + 200);
+  EXPECT_LE(found.lower_bound, found.cost);
+  EXPECT_LE(found.cost, std::min(found.all_zero, found.all_one));
 }
 
 class SteppingClock : public VirtualClock {

@@ -84,6 +84,25 @@ TEST(PanelStoreTest, PanelsOfManyChunksAreReadAtAnyPlace) {
   }
 }
 
+// Rows that wait to become a panel are no part of the room: where that is small, few wait.
+TEST(PanelStoreTest, FewRowsWaitWhereThereIsLittleRoom) {
+  constexpr int64_t kRoom = int64_t{1} << 20, kMany = 3000;
+  FilesInMemory files;
+  const auto store = MakePanelStore(files, /*least_panel_bytes=*/int64_t{64} << 20);
+  ASSERT_TRUE(store->SetRoom(kRoom).ok());
+  const auto collector = store->Collect({kMany, 5}, /*is_frame=*/false);
+  int64_t added = 0;
+  for (int64_t row = 0; row < kMany; row += 100) {
+    ASSERT_TRUE(collector->Add(RowsOf(Kind::kDoubles, row, row + 100)).ok());
+    added += 100 * 5 * int64_t{sizeof(double)};
+    const PanelStatistics now = store->Statistics();
+    EXPECT_LE(added - now.kept_bytes - now.spilled_bytes, kRoom / 8);
+  }
+  const auto value = collector->Finish();
+  ASSERT_TRUE(value.ok()) << value.status().ToString();
+  EXPECT_TRUE(AreSameRows(*(*value)->Rows(0, kMany), RowsOf(Kind::kDoubles, 0, kMany)));
+}
+
 TEST(PanelStoreTest, AValueWithoutRowsIsStoredAsItsRowsWouldBe) {
   FilesInMemory files;
   const auto store = MakePanelStore(files);
