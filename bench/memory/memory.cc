@@ -65,6 +65,11 @@ std::string BytesOf(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
+std::string LastLineOf(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text.substr(text.rfind('\n') + 1);
+}
+
 // The sum of the absolute cells of a binary file: what results of peers are compared with.
 Result<double> SizeOfResult(const std::string& path) {
   const std::unique_ptr<ops::Files> files = ops::MakeFiles("/");
@@ -112,8 +117,8 @@ class MemoryBench {
   }
 
   Status Run(bool* all_right) {
-    HEDDLE_ASSIGN_OR_RETURN(const int64_t bytes, BytesIn(memory_.memory));
-    promise_ = static_cast<int64_t>(static_cast<double>(bytes) * (1 + kShareBeyond)) + kBytesBeyond;
+    HEDDLE_ASSIGN_OR_RETURN(limit_, BytesIn(memory_.memory));
+    promise_ = static_cast<int64_t>(static_cast<double>(limit_) * (1 + kShareBeyond)) + kBytesBeyond;
     // What is as large as the promise, and some pages for its files.
     group_ = ControlGroup::Make(promise_ + (int64_t{4} << 20));
     if (!group_->is_enforced())
@@ -127,6 +132,7 @@ class MemoryBench {
         if (!file) {
           HEDDLE_ASSIGN_OR_RETURN(file, MakeLargeFile(heddle_, folder_, is_csv,
                                                       is_csv ? memory_.csv_gigabytes : memory_.gigabytes));
+          if (!memory_.peers.empty()) HEDDLE_RETURN_IF_ERROR(PrepareForPeers(*file));
         }
         const Status status = Measure(one, name, is_csv, *file, all_right);
         if (status.ok()) continue;
@@ -141,6 +147,7 @@ class MemoryBench {
   static void Drop(const LargeFile& file) {
     DropFromPageCache(file.x);
     DropFromPageCache(file.y);
+    DropFromPageCache(file.x + ".parquet");  // Of peers, where it is.
     std::ofstream("/proc/sys/vm/drop_caches") << "1";  // Where it may.
   }
 
@@ -178,28 +185,43 @@ class MemoryBench {
     return OkStatus();
   }
 
-  // The peer prints its seconds and the sum of the absolute cells of its result, or "skipped" and why.
+  // The program of the peers and more words for it.
+  std::vector<std::string> WordsOfPeer(const std::vector<std::string>& more) const {
+    std::istringstream prefix(memory_.peers);
+    std::vector<std::string> words{std::istream_iterator<std::string>(prefix), {}};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+
+  // What peers read best is written once, without a limit.
+  Status PrepareForPeers(const LargeFile& file) const {
+    const auto no_limit = ControlGroup::Make(DefaultMemoryLimit());
+    HEDDLE_ASSIGN_OR_RETURN(const LimitedRun run, RunLimited(WordsOfPeer({"prepare", file.x}), *no_limit));
+    return run.exit_code == 0 ? OkStatus()
+                              : Internal("--peers: exit code {}:\n{}", run.exit_code, run.output);
+  }
+
+  // The peer prints its seconds and the sum of the absolute cells of its result, or why it has none.
   Status RunPeer(const Case& one, const LargeFile& file, const std::string& out, double own_seconds,
                  Peer* peer) {
     if (!peer->why_not.empty()) return OkStatus();
-    std::istringstream prefix(memory_.peers);
-    std::vector<std::string> words{std::istream_iterator<std::string>(prefix), {}};
-    words.insert(words.end(), {peer->name, one.script, file.x, file.y});
     Drop(file);
     HEDDLE_ASSIGN_OR_RETURN(
         const LimitedRun run,
-        RunLimited(words, *group_, std::max(kMostTimesSlower * own_seconds, kLeastSecondsOfPeer)));
+        RunLimited(WordsOfPeer({peer->name, one.script, file.x, file.y, std::to_string(limit_),
+                                std::to_string(options_.threads)}),
+                   *group_, std::max(kMostTimesSlower * own_seconds, kLeastSecondsOfPeer)));
     peer->peak_bytes = std::max(peer->peak_bytes, run.peak_uncached_bytes);
-    std::istringstream answer(run.output.substr(run.output.rfind('\n', run.output.size() - 2) + 1));
+    std::istringstream answer(LastLineOf(run.output));
     double seconds = 0, size = 0;
     if (run.was_stopped) {
       peer->why_not = fmt::format("not ready after {:.0f} s", run.seconds);
     } else if (run.exit_code != 0) {
-      peer->why_not = run.exit_code == 128 + SIGKILL
-                          ? std::string("killed: out of memory")
-                          : fmt::format("exit code {}: {}", run.exit_code, run.output);
+      const std::string last = LastLineOf(run.output);
+      peer->why_not = run.exit_code == 128 + SIGKILL ? std::string("killed: out of memory")
+                                                     : fmt::format("exit code {}: {}", run.exit_code, last);
     } else if (!(answer >> seconds >> size)) {
-      peer->why_not = run.output.substr(0, run.output.find('\n'));
+      peer->why_not = LastLineOf(run.output);
     } else {
       peer->seconds.Add(seconds);
       HEDDLE_ASSIGN_OR_RETURN(const double own_size, SizeOfResult(out));
@@ -311,7 +333,7 @@ class MemoryBench {
   const MemoryBenchOptions& memory_;
   const std::string folder_;
   std::string own_, heddle_, scripts_;
-  int64_t promise_ = 0;
+  int64_t limit_ = 0, promise_ = 0;
   std::unique_ptr<ControlGroup> group_;
 };
 
