@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/programs/task_places.h"
@@ -70,6 +71,9 @@ class PanelRoles {
   bool ReadsRows(const Task& task, size_t i) const;
   /// Whether the task reads rows from a handle as it needs them.
   bool TakesPanels(const Task& task) const;
+  /// The control registers that a task waits for. Tasks that make rows in the same pass take turns, and
+  /// neither waits for all of the other's: who comes after the second waits for the first as well.
+  std::vector<RegisterId> OrderOf(size_t task) const;
 
  private:
   static size_t Index(RegisterId id) { return static_cast<size_t>(id); }
@@ -78,6 +82,9 @@ class PanelRoles {
   bool IsLarge(const ValueInfo& info) const;
   std::vector<ValueInfo> InfosOf(const Node& node) const;
   void FindRole(size_t i);
+  std::optional<size_t> OnlyRegionThatReads(size_t task) const;
+  bool IsMadeAtOnce(size_t task) const;
+  bool MayBeMadeIn(size_t region, size_t task) const;
   void MakeAtOnce(size_t i);
   template <typename Visit>
   void ForInputs(size_t task, const Visit& visit) const;
