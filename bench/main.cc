@@ -14,6 +14,8 @@
 #include "bench/library.h"
 #include "bench/links/all_reduce.h"
 #include "bench/links/transport.h"
+#include "bench/memory/memory.h"
+#include "bench/memory/stages.h"
 #include "bench/operators.h"
 #include "bench/precision.h"
 #include "bench/recursion.h"
@@ -30,7 +32,11 @@ int main(int argc, char** argv) {
   options.threads = static_cast<int>(std::thread::hardware_concurrency());
   std::string name;
   bool has_cells = false;
+  heddle::bench::MemoryBenchOptions memory;
   std::vector<std::string> files;
+  // What another process of this program is to do.
+  if (argc > 1 && std::strcmp(argv[1], "memory-stage") == 0)
+    return heddle::bench::RunMemoryStage({argv + 2, argv + argc});
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--json")
@@ -41,6 +47,14 @@ int main(int argc, char** argv) {
       options.threads = std::max(1, std::atoi(argv[++i]));
     else if (word == "--cells" && i + 1 < argc)
       options.cells = std::atoll(argv[++i]), has_cells = true;
+    else if (word == "--gigabytes" && i + 1 < argc)
+      memory.gigabytes = std::atof(argv[++i]);
+    else if (word == "--csv-gigabytes" && i + 1 < argc)
+      memory.csv_gigabytes = std::atof(argv[++i]);
+    else if (word == "--memory" && i + 1 < argc)
+      memory.memory = argv[++i];
+    else if (word == "--peers" && i + 1 < argc)
+      memory.peers = argv[++i];
     else if (word == "--only" && i + 1 < argc)
       options.only = argv[++i];
     else if (word == "--plan" && i + 1 < argc && heddle::compiler::ParseFusionMode(argv[i + 1]))
@@ -70,6 +84,7 @@ int main(int argc, char** argv) {
     if (!has_cells) options.cells = 20'000'000;
     return heddle::bench::RunFiles(options);
   }
+  if (name == "memory") return heddle::bench::RunMemory(options, memory);
   if (name == "fusion") return heddle::bench::RunFusion(options);
   if (name == "precision") return heddle::bench::RunPrecision(options);
   if (name == "recursion") return heddle::bench::RunRecursion(options);
@@ -85,6 +100,8 @@ int main(int argc, char** argv) {
       "       heddle-bench transport [--json] [--rounds N] [--only BYTES|messages|all-reduce]\n"
       "       heddle-bench actors [--json] [--rounds N] [--only TEXT]\n"
       "       heddle-bench files [--json] [--threads N] [--rounds N] [--cells N] [--only TEXT] [--data FOLDER]\n"
+      "       heddle-bench memory [--json] [--threads N] [--rounds N] [--only TEXT] [--data FOLDER] [--gigabytes G]\n"
+      "                    [--csv-gigabytes G] [--memory SIZE] [--peers COMMAND]\n"
       "       heddle-bench recursion [--json] [--threads N] [--rounds N] [--only MODEL] [--data TREES]\n"
       "       heddle-bench convolution [--json] [--threads N] [--only TEXT]\n"
       "       heddle-bench stitch [--json] [--threads N] [--only TEXT]\n"

@@ -277,7 +277,7 @@ class RankPanels {
     task.control_in.clear();
     for (size_t input = 0; input < tasks_[i].consumed.size(); ++input)
       Consume(&task, WholeOf(tasks_[i].consumed[input], tasks_[i], roles_.TakesPanels(i, input)));
-    for (const RegisterId id : tasks_[i].control_in) Await(&task, DoneOf(id));
+    for (const RegisterId id : roles_.OrderOf(i)) Await(&task, DoneOf(id));
     if (RoleOf(i).is_lazy) {
       task.kind = TaskKind::kCompute;
       task.phase = Phase::kPanels;
@@ -374,7 +374,7 @@ class RankPanels {
     }
     for (size_t input = 0; input < old.consumed.size(); ++input)
       Consume(&task, PanelledInput(region, old, input, has_panels));
-    for (const RegisterId id : old.control_in) {
+    for (const RegisterId id : roles_.OrderOf(i)) {
       RegisterId source = DoneOf(id);
       if (has_panels) source = RepeatedIn(region, source, old);
       Await(&task, source);

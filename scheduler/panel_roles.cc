@@ -197,33 +197,72 @@ void PanelRoles::FindRole(size_t i) {
   if (role.end <= role.begin) role = {};
 }
 
-// Rows that one pass alone reads are made there.
-void PanelRoles::MakeAtOnce(size_t i) {
-  if (!roles_[i].is_lazy) return;
+// The region whose tasks alone read the rows that a task makes, row by row.
+std::optional<size_t> PanelRoles::OnlyRegionThatReads(size_t i) const {
   std::optional<size_t> region;
   for (const RegisterId id : tasks_[i].produced) {
     if (IsControl(id)) continue;
     for (const TaskId reader : plan_.registers[Index(id)].consumers) {
       const size_t at = places_.Of(reader);
-      if (at == TaskPlaces::kNone || !roles_[at].is_panelled || !SameRows(roles_[i], roles_[at])) return;
+      if (at == TaskPlaces::kNone || !roles_[at].is_panelled || !SameRows(roles_[i], roles_[at]))
+        return std::nullopt;
       for (size_t input = 0; input < tasks_[at].consumed.size(); ++input)
-        if (tasks_[at].consumed[input] == id && !ReadsRows(tasks_[at], input)) return;
-      if (region && *region != roles_[at].region) return;
+        if (tasks_[at].consumed[input] == id && !ReadsRows(tasks_[at], input)) return std::nullopt;
+      if (region && *region != roles_[at].region) return std::nullopt;
       region = roles_[at].region;
     }
   }
-  if (!region) return;
-  // What comes after it, without reading its rows, must not have acted before its pass.
-  for (const RegisterId id : tasks_[i].produced)
+  return region;
+}
+
+bool PanelRoles::IsMadeAtOnce(size_t i) const {
+  return i != TaskPlaces::kNone && roles_[i].is_panelled && roles_[i].rule == ops::RowRule::kGenerate;
+}
+
+// Whether all that comes after a task, without reading its rows, acts in a later pass, or makes rows in the
+// same one: that is not in order then (OrderOf).
+bool PanelRoles::MayBeMadeIn(size_t region, size_t i) const {
+  if (IsMadeAtOnce(i)) return roles_[i].region == region;
+  if (!roles_[i].is_lazy || OnlyRegionThatReads(i) != region) return false;
+  for (const RegisterId id : tasks_[i].produced) {
+    if (!IsControl(id)) continue;
     for (const TaskId reader : plan_.registers[Index(id)].consumers) {
       const size_t at = places_.Of(reader);
-      if (IsControl(id) && (at == TaskPlaces::kNone || roles_[at].pass <= regions_[*region].pass)) return;
+      if (at == TaskPlaces::kNone) return false;
+      if (roles_[at].pass <= regions_[region].pass && !MayBeMadeIn(region, at)) return false;
     }
+  }
+  return true;
+}
+
+// Rows that one pass alone reads are made there.
+void PanelRoles::MakeAtOnce(size_t i) {
+  if (!roles_[i].is_lazy) return;
+  const std::optional<size_t> region = OnlyRegionThatReads(i);
+  if (!region || !MayBeMadeIn(*region, i)) return;
   roles_[i].is_lazy = false;
   roles_[i].is_panelled = true;
   roles_[i].region = *region;
   roles_[i].pass = regions_[*region].pass;
   regions_[*region].tasks.insert(regions_[*region].tasks.begin(), i);
+}
+
+std::vector<RegisterId> PanelRoles::OrderOf(size_t i) const {
+  std::vector<RegisterId> order, open(tasks_[i].control_in);
+  for (size_t next = 0; next < open.size(); ++next) {
+    const RegisterId id = open[next];
+    const size_t earlier = ProducerOf(id);
+    const bool turns = IsMadeAtOnce(i) && IsMadeAtOnce(earlier) && roles_[i].region == roles_[earlier].region;
+    if (!turns) order.push_back(id);
+    if (!IsMadeAtOnce(earlier)) continue;
+    for (const RegisterId before : tasks_[earlier].control_in) {
+      const size_t maker = ProducerOf(before);
+      const bool is_new = std::find(open.begin(), open.end(), before) == open.end();
+      if (is_new && (turns || (IsMadeAtOnce(maker) && roles_[maker].region == roles_[earlier].region)))
+        open.push_back(before);
+    }
+  }
+  return order;
 }
 
 template <typename Visit>

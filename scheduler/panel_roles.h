@@ -79,6 +79,9 @@ class PanelRoles {
   bool TakesPanels(const Task& task) const;
   /// Whether it does so with this input.
   bool TakesPanels(size_t task, size_t input) const;
+  /// The control registers that a task waits for. Tasks that make rows in the same pass take turns, and
+  /// neither waits for all of the other's: who comes after the second waits for the first as well.
+  std::vector<RegisterId> OrderOf(size_t task) const;
 
  private:
   static size_t Index(RegisterId id) { return static_cast<size_t>(id); }
@@ -89,6 +92,9 @@ class PanelRoles {
   void FindRole(size_t i);
   bool IsWanted(RegisterId id) const;
   bool HasRoleOfPanels(size_t i, ops::RowRule rule);
+  std::optional<size_t> OnlyRegionThatReads(size_t task) const;
+  bool IsMadeAtOnce(size_t task) const;
+  bool MayBeMadeIn(size_t region, size_t task) const;
   void MakeAtOnce(size_t i);
   template <typename Visit>
   void ForInputs(size_t task, const Visit& visit) const;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <string_view>
+#include <vector>
 
 #include "ops/base/kernel.h"
 #include "ops/base/parallel.h"
@@ -17,13 +19,18 @@ template <typename Visit>
 Status ReadChunks(const ReadOptions& options, const FileSummary& summary, const TextFile& text,
                   int64_t row_begin, int64_t row_end, const Visit& visit) {
   FirstFailure failure;
-  ParallelFor(summary.chunks(), 1, [&](int64_t begin, int64_t end) {
+  const std::vector<int64_t>& rows = summary.chunk_rows;
+  const int64_t first_chunk = std::upper_bound(rows.begin() + 1, rows.end(), row_begin) - rows.begin() - 1;
+  const int64_t end_chunk = std::lower_bound(rows.begin(), rows.end() - 1, row_end) - rows.begin();
+  if (first_chunk >= end_chunk) return OkStatus();
+  text.AnnouncePanel(summary.chunk_offsets[static_cast<size_t>(first_chunk)],
+                     summary.chunk_offsets[static_cast<size_t>(end_chunk)]);
+  ParallelFor(end_chunk - first_chunk, 1, [&](int64_t begin, int64_t end) {
     CountedBytes buffer;
-    for (int64_t c = begin; c < end; ++c) {
+    for (int64_t c = first_chunk + begin; c < first_chunk + end; ++c) {
       if (IsCancelled(options.cancelled)) return;
       const auto chunk = static_cast<size_t>(c);
-      const int64_t first_row = summary.chunk_rows[chunk];
-      if (summary.chunk_rows[chunk + 1] <= row_begin || first_row >= row_end) continue;
+      const int64_t first_row = rows[chunk];
       const int64_t offset = summary.chunk_offsets[chunk];
       const Result<std::string_view> piece =
           text.Read(offset, summary.chunk_offsets[chunk + 1] - offset, &buffer);
@@ -46,12 +53,18 @@ enum class ChunkOrder : uint8_t {
 template <typename Wanted, typename Body>
 Status VisitLineChunks(const ReadOptions& options, const TextFile& text, const LineChunks& chunks,
                        ChunkOrder order, const Wanted& wanted, const Body& body) {
+  // Threads share what is wanted, which may be a few of very many chunks.
+  std::vector<size_t> numbers;
+  for (size_t c = 0; c + 1 < chunks.offsets.size(); ++c)
+    if (wanted(c)) numbers.push_back(c);
+  if (!numbers.empty())
+    text.AnnouncePanel(chunks.offsets[numbers.front()], chunks.offsets[numbers.back() + 1]);
   FirstFailure failure;
   const auto visit = [&](int64_t begin, int64_t end) {
     CountedBytes buffer;
-    for (auto c = static_cast<size_t>(begin); c < static_cast<size_t>(end); ++c) {
+    for (int64_t i = begin; i < end; ++i) {
       if (IsCancelled(options.cancelled)) return;
-      if (!wanted(c)) continue;
+      const size_t c = numbers[static_cast<size_t>(i)];
       const int64_t offset = chunks.offsets[c];
       const Result<std::string_view> piece = text.Read(offset, chunks.offsets[c + 1] - offset, &buffer);
       if (!piece.ok()) return failure.Add(chunks.lines[c], piece.status());
@@ -60,7 +73,7 @@ Status VisitLineChunks(const ReadOptions& options, const TextFile& text, const L
         return failure.Add(chunks.lines[c] + lines, status);
     }
   };
-  const auto count = static_cast<int64_t>(chunks.offsets.size()) - 1;
+  const auto count = static_cast<int64_t>(numbers.size());
   order == ChunkOrder::kAny ? ParallelFor(count, 1, visit) : visit(0, count);
   if (IsCancelled(options.cancelled)) return Cancelled("cancelled");
   return failure.status();

@@ -66,6 +66,30 @@ TEST(PanelPlanTest, WhatReadsTheSameRowsSharesAPass) {
   EXPECT_EQ(Count(*plan, TaskKind::kUnpack), 1);
 }
 
+// t(read("X")) %*% read("y"): the rows of both are made in the pass that reads them, and nothing is kept.
+TEST(PanelPlanTest, FilesThatOnePassReadsAreReadInIt) {
+  GraphUnderTest g;
+  const NodeId path = g.Op("literal", {}, ValueInfo::OfScalar(ValueType::kString));
+  g.graph[path].SetAttribute("value", Scalar("f"));
+  const NodeId x = g.Op("read", {path}, MatrixOf(kRows, kColumns));
+  const NodeId y = g.Op("read", {path}, MatrixOf(kRows, 1));
+  g.graph[y].after = {x};
+  const NodeId product = g.Op("t%*%", {x, y}, MatrixOf(kColumns, 1));
+  const NodeId print = g.Op("print", {path}, ValueInfo());
+  g.graph[print].after = {y};
+  g.Assign("b", product);
+  const Result<Plan> plan = InMemory(g.graph, 20 << 20);
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_TRUE(CheckLive(*plan).ok());
+  for (const Task& task : plan->tasks)
+    EXPECT_FALSE(task.node == x && task.phase == Phase::kPanels) << "a handle, whose rows may be kept";
+  // Who comes after the second file comes after the first one.
+  for (const Task& task : plan->tasks) {
+    if (task.node != print) continue;
+    EXPECT_EQ(task.control_in.size(), 2u);
+  }
+}
+
 // What a later pass reads is kept, what a variable becomes, too.
 TEST(PanelPlanTest, RowsThatAreReadLaterAreCollected) {
   GraphUnderTest g;

@@ -5,6 +5,7 @@
 #include "ops/base/kernel.h"
 #include "ops/base/parallel.h"
 #include "ops/io/checksums/crc32c.h"
+#include "ops/io/files/input_files.h"
 #include "ops/io/formats/binary/binary_layout.h"
 #include "ops/io/formats/options.h"
 #include "ops/io/formats/plain_cells.h"
@@ -216,6 +217,8 @@ Status BinaryFile::Visit(int64_t begin, int64_t end, const std::atomic<bool>* ca
                          const std::function<Status(int64_t block, const char* bytes)>& visit) const {
   if (begin >= end) return OkStatus();
   const int64_t first = begin / rows_of_block_;
+  const BinaryBlock last = Block(BlocksUpTo(end) - 1);
+  AnnouncePanel(*file_, Block(first).offset, last.offset + last.bytes);
   FirstFailure failure;
   ParallelFor(BlocksUpTo(end) - first, 1, [&](int64_t from, int64_t to) {
     CountedBytes buffer;

@@ -2,6 +2,7 @@
 // What is written piece by piece has the bytes of what is written at once, metadata included.
 #include "ops/io/formats/write/write_pieces.h"
 
+#include <atomic>
 #include <random>
 
 #include "tests/unit/ops/io/formats/formats_fixture.h"
@@ -59,6 +60,40 @@ TEST_F(WritePiecesTest, Matrices) {
           ExpectSameBytes(Value(matrix), 13, options);
         }
       }
+}
+
+// Rows of binary blocks depend on how many cells are not 0.
+Matrix DenseThenZeros(int64_t rows, int64_t columns, int64_t dense_rows) {
+  Matrix matrix = *Matrix::Dense(rows, columns);
+  for (int64_t k = 0; k < rows * columns; ++k)
+    matrix.mutable_data()[k] = k % 50 == 0 || k >= dense_rows * columns ? 0.0 : static_cast<double>(k + 1);
+  matrix.mutable_data()[1] = -0.0;
+  return matrix;
+}
+
+TEST_F(WritePiecesTest, MatricesWhoseZerosComeBehindTheFirstPiece) {
+  constexpr int64_t kRows = 8000, kColumns = 40;
+  WriteOptions options;
+  options.format = FileFormat::kBinary;
+  for (const int64_t dense_rows : {kRows, int64_t{7000}, int64_t{4000}, int64_t{100}, int64_t{0}})
+    ExpectSameBytes(Value(DenseThenZeros(kRows, kColumns, dense_rows)), 100, options);
+}
+
+TEST_F(WritePiecesTest, AMatrixWithFewZerosIsReadOnce) {
+  constexpr int64_t kRows = 8000, kColumns = 40, kAtOnce = 100;
+  const Matrix matrix = DenseThenZeros(kRows, kColumns, kRows);
+  std::atomic<int64_t> rows_read = 0;
+  PiecedValue pieces;
+  pieces.shape = {kRows, kColumns};
+  pieces.rows_at_once = kAtOnce;
+  pieces.read = [&](int64_t begin, int64_t end) -> Result<Value> {
+    rows_read += end - begin;
+    return Value(AloneInMemory(matrix.Rows(begin, end)));
+  };
+  WriteOptions options;
+  options.format = FileFormat::kBinary;
+  ASSERT_TRUE(WritePieces(pieces, "pieces", options, *files_).ok());
+  EXPECT_EQ(rows_read, kRows + kAtOnce);  // The first piece tells what the others are like.
 }
 
 TEST_F(WritePiecesTest, Frames) {
