@@ -272,11 +272,14 @@ Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const VariableTable& fr
   Result<Plan> plan = make(must_be_in_panels);
   if (!must_be_in_panels && !Fits(plan, MemoryOf(options_))) {
     options.memory_bytes = MemoryOf(options_);
+    compiler::FuseReport report_of_whole = std::move(report);
     Result<Plan> in_panels = make(true);
     // Without a limit that the user has set, what does not fit even so is tried: plans count the most that it
     // can take.
     if (in_panels.ok() || options_.memory_bytes > 0 || options_.require_streaming)
       plan = std::move(in_panels);
+    else
+      report = std::move(report_of_whole);
   }
   if (options_.recorded_events > 0 && !report.partitions.empty())
     choices_ = compiler::ToText(report, /*with_costs=*/true);

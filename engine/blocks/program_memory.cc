@@ -12,6 +12,7 @@
 #include "compiler/optimize/static/static_pass.h"
 #include "compiler/optimize/static/written_files.h"
 #include "core/environment/clock.h"
+#include "core/programs/for_each_block.h"
 #include "core/values/sizes.h"
 #include "engine/blocks/amount.h"
 #include "engine/blocks/block_compiler.h"
@@ -49,9 +50,10 @@ class ProgramMemory {
         options_(options),
         files_(files),
         compiler_(options_, files, &SystemClock()),
-        behind_writes_(compiler::ReadsBehindWrites(program, files)) {
+        seeds_(std::max<int64_t>(options.seed, 0)) {
+    FindKnown();
     RandomSeeds::Connect(&program_);
-    known_ = compiler::FindLiveInValues(&program_);
+    behind_writes_ = compiler::ReadsBehindWrites(program_, files);
   }
 
   Result<std::string> Text() {
@@ -72,6 +74,18 @@ class ProgramMemory {
   }
 
  private:
+  // Scalars that are the same whenever a block is entered.
+  void FindKnown() {
+    const compiler::LiveInValues values = compiler::FindLiveInValues(&program_);
+    ForEachBlock(program_, [&](const Block& block) {
+      for (NodeId id = 0; id < block.graph.size(); ++id) {
+        const auto found = values.find({block.id, id});
+        if (found != values.end() && found->second)
+          known_.emplace(std::pair(block.id, block.graph[id].Text("name")), *found->second);
+      }
+    });
+  }
+
   Status Follow(const std::vector<Block>& blocks) {
     for (const Block& block : blocks) HEDDLE_RETURN_IF_ERROR(Enter(block));
     return OkStatus();
@@ -156,10 +170,9 @@ class ProgramMemory {
       const Variable* const before = scope().frame.Find(name);
       if (before != nullptr && before->info.IsTabular()) continue;
       if (!node.info.IsTabular()) {
-        const auto known = known_.find({block.id, id});
-        const bool is_known = known != known_.end() && known->second.has_value();
-        Set(name, is_known ? Variable::OfScalar(*known->second)
-                           : Variable::Placeholder(Distribution::Each(), node.info));
+        const auto known = known_.find({block.id, name});
+        Set(name, known != known_.end() ? Variable::OfScalar(known->second)
+                                        : Variable::Placeholder(Distribution::Each(), node.info));
         continue;
       }
       ValueInfo info = node.info;
@@ -178,6 +191,7 @@ class ProgramMemory {
 
   Status AddGraph(const Block& block) {
     FindVariables(block);
+    seeds_.DrawFor(block.graph, &scope().frame);
     FileLook look = compiler_.LookAt(block.graph, scope().frame);
     for (const NodeId id : behind_writes_[block.id]) look.waiting.insert(id);
     const Result<BlockPart> part = compiler_.NextPart(block.id, block.graph, scope().frame, 0, look);
@@ -326,10 +340,11 @@ class ProgramMemory {
   ops::Files* const files_;
   BlockCompiler compiler_;
   std::map<int32_t, std::set<NodeId>> behind_writes_;
-  compiler::LiveInValues known_;
-  std::vector<Scope*> scopes_;             // Of the open calls, the innermost last.
-  std::set<std::string> open_;             // Functions of the open calls.
-  std::map<std::string, Told> functions_;  // Those that have been told.
+  RandomSeeds seeds_;
+  std::map<std::pair<int32_t, std::string>, Scalar> known_;  // By block and variable.
+  std::vector<Scope*> scopes_;                               // Of the open calls, the innermost last.
+  std::set<std::string> open_;                               // Functions of the open calls.
+  std::map<std::string, Told> functions_;                    // Those that have been told.
   int64_t last_value_ = 0;
   std::string text_;
   int64_t peak_ = 0, most_spilled_ = 0;

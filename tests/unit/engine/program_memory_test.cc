@@ -103,7 +103,10 @@ double PeakOf(const std::string& text) {
   double amount = 0;
   std::string unit;
   words >> amount >> unit;
-  return amount * (unit.starts_with("GB") ? 1e9 : unit.starts_with("MB") ? 1e6 : unit.starts_with("KB") ? 1e3 : 1);
+  return amount * (unit.starts_with("GB")   ? 1e9
+                   : unit.starts_with("MB") ? 1e6
+                   : unit.starts_with("KB") ? 1e3
+                                            : 1);
 }
 
 // What is said before a script runs is what its plans say, and what it takes is no more.
