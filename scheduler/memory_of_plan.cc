@@ -63,15 +63,38 @@ std::vector<NodeId> AssignsOfPanels(const Plan& plan) {
   return panels;
 }
 
+namespace {
+
+// Panels that are read are put together, those that are collected are joined until they have a megabyte, and
+// one that leaves is there until it is written.
+int64_t InTransit(const Plan& plan, const Task& task) {
+  constexpr int64_t kJoined = int64_t{1} << 20;
+  if (plan.streams[task.id.stream()].kind != StreamKind::kDisk) return 0;
+  int64_t bytes = 0;
+  if (task.kind == TaskKind::kUnpack)
+    for (const RegisterId id : task.produced)
+      bytes = std::max(bytes, BlockBytesOf(plan.registers[static_cast<size_t>(id)].info));
+  if (task.kind == TaskKind::kAccumulate && task.phase == Phase::kPanels) {
+    bytes = BlockBytesOf(plan.registers[static_cast<size_t>(task.consumed[0])].info);
+    if (bytes < kJoined) bytes += 2 * kJoined;
+  }
+  return bytes;
+}
+
+}  // namespace
+
 MemoryOfPlan MemoryOn(const Plan& plan, int32_t rank) {
   MemoryOfPlan memory;
   const TaskRange range = TasksOfRank(plan, rank);
   const bool has_disk = HasDisk(plan);
   std::vector<Place> places;
+  int64_t most_read = 0, most_collected = 0;
   for (size_t i = range.first; i < range.last; ++i) {
     const Task& task = plan.tasks[i];
     memory.working =
         std::max(memory.working, static_cast<int64_t>(std::min(WorkingBytesOf(plan, task), 9e18)));
+    int64_t& transit = task.kind == TaskKind::kUnpack ? most_read : most_collected;
+    transit = std::max(transit, InTransit(plan, task));
     const bool makes_panels = task.phase == Phase::kPanels;
     for (const RegisterId id : task.produced) {
       const Register& reg = plan.registers[static_cast<size_t>(id)];
@@ -84,6 +107,7 @@ MemoryOfPlan MemoryOn(const Plan& plan, int32_t rank) {
     }
   }
   memory.values = MostAtOnce(std::move(places));
+  memory.in_transit = most_read + most_collected;
   return memory;
 }
 

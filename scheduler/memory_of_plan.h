@@ -14,6 +14,8 @@ struct MemoryOfPlan {
   /// The most that its values take at one time of the pool of blocks, which rounds blocks up, in whatever
   /// order its tasks act: of values that share no place in Plan::peak_bytes.
   int64_t values = 0;
+  /// What the panel store holds beside its room while it reads, joins and writes panels of the plan.
+  int64_t in_transit = 0;
   /// The most that an operator works with beside them.
   int64_t working = 0;
   /// Of rows that the plan hands to the panel store: they are in memory while there is room, else in files.

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "core/values/sizes.h"
 #include "scheduler/estimate.h"
 #include "scheduler/liveness.h"
+#include "scheduler/memory_of_plan.h"
 #include "scheduler/panel_plan.h"
 #include "scheduler/place.h"
 #include "scheduler/plan_builder.h"
@@ -62,7 +64,19 @@ Status Complete(Plan* plan, const ScheduleOptions& options) {
   return CheckMemory(*plan, options.memory_bytes);
 }
 
-// The highest panels with which the plan fits, down to a granule.
+// Whether a rank has room beside the values of the plan for what kernels and the panel store work with.
+bool HasRoom(const Plan& plan, int64_t memory_bytes) {
+  constexpr int64_t kPartForKernels = 8;
+  for (int32_t rank = 0; rank < plan.ranks; ++rank) {
+    const MemoryOfPlan memory = MemoryOn(plan, rank);
+    if (SaturatingSum(memory.values, memory.in_transit) > memory_bytes - memory_bytes / kPartForKernels)
+      return false;
+  }
+  return true;
+}
+
+// The highest panels with which the plan fits and leaves room, down to a granule; else the highest with which
+// it fits.
 Result<Plan> CompleteInPanels(const Plan& plan, const ScheduleOptions& options) {
   constexpr int64_t kMostPassBytes = int64_t{64} << 20, kLeastPassBytes = int64_t{1} << 20;
   constexpr int64_t kPartsOfMemory = 4, kPartsOfWhole = 8;
@@ -75,15 +89,20 @@ Result<Plan> CompleteInPanels(const Plan& plan, const ScheduleOptions& options) 
     panels = {
         .panelled = options.panelled, .least_bytes = 0, .pass_bytes = options.panel_bytes, .whole_bytes = 0};
   if (!options.leaves_panels) panels.whole_bytes = std::numeric_limits<int64_t>::max();
+  std::optional<Plan> tight;
   for (;; panels.pass_bytes /= 2) {
     Plan tried = InPanels(plan, panels);
     Status status = Complete(&tried, options);
     // Passes and guards are put in the order of one rank each: that the ranks can follow it together is
     // looked at.
     if (status.ok()) status = CheckLive(tried);
-    if (status.ok()) return tried;
-    if (status.code() != StatusCode::kResourceExhausted || panels.pass_bytes <= kLeastPassBytes)
-      return status;
+    const bool is_enough = options.panel_bytes > 0 || options.memory_bytes == 0;
+    if (status.ok() && (is_enough || HasRoom(tried, options.memory_bytes))) return tried;
+    if (status.ok() && !tight) tight = std::move(tried);
+    if (!status.ok() && status.code() != StatusCode::kResourceExhausted) return status;
+    if (panels.pass_bytes > kLeastPassBytes) continue;
+    if (tight) return *std::move(tight);
+    return status;
   }
 }
 

@@ -368,12 +368,12 @@ Result<std::shared_ptr<const Plan>> BlockRunner::ObtainPlan(uint64_t key, const 
 
 Result<actor::RunResult> BlockRunner::RunPlan(const std::shared_ptr<const Plan>& plan,
                                               std::map<std::string, Value> live_in) {
-  HEDDLE_RETURN_IF_ERROR(MakeRoomFor(*plan));
   if (plan->key != said_key_ || said_key_ == 0) {
     said_ = scheduler::MemoryOn(*plan, options_.rank);
     said_key_ = plan->key;
   }
-  const InFlight in_flight(shared_.planned_in_flight(), said_.values);
+  HEDDLE_RETURN_IF_ERROR(MakeRoomFor());
+  const InFlight in_flight(shared_.planned_in_flight(), SaturatingSum(said_.values, said_.in_transit));
   NoteSaid(in_flight.all_bytes(), live_in);
   const uint32_t run = actor::MakeRun(lane_, ++runs_);
   Recorder* const recorder = environment_.recorder;
@@ -386,13 +386,12 @@ Result<actor::RunResult> BlockRunner::RunPlan(const std::shared_ptr<const Plan>&
 }
 
 // What the plan says that it needs, panels that are kept leave to it.
-Status BlockRunner::MakeRoomFor(const Plan& plan) {
-  const bool has_limit = options_.panel_bytes > 0 || MemoryOf(options_) > 0;
-  if (!has_limit || plan.peak_bytes.empty()) return OkStatus();
+Status BlockRunner::MakeRoomFor() {
+  if (options_.panel_bytes == 0 && MemoryOf(options_) == 0) return OkStatus();
   const int64_t kept = context_.panels->Statistics().kept_bytes;
   const int64_t reusable = BlockPool::Process().Statistics().free_bytes;
   const int64_t others = std::max<int64_t>(0, MemoryBudget::Process().used() - kept - reusable);
-  return SetRoom(RoomOfPanels(options_, plan.peak_bytes[static_cast<size_t>(options_.rank)], others));
+  return SetRoom(RoomOfPanels(options_, SaturatingSum(said_.values, said_.in_transit), others));
 }
 
 Status BlockRunner::SetRoom(int64_t bytes) {

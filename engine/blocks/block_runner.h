@@ -121,7 +121,7 @@ class BlockRunner : public GraphRunner {
   Result<std::shared_ptr<const Plan>> ObtainPlan(uint64_t key, const PlanMaker& make);
   Result<actor::RunResult> RunPlan(const std::shared_ptr<const Plan>& plan,
                                    std::map<std::string, Value> live_in);
-  Status MakeRoomFor(const Plan& plan);
+  Status MakeRoomFor();
   Status SetRoom(int64_t bytes);
   // What plans that run say that they take; of one, as long as it lives.
   class InFlight {

@@ -197,8 +197,9 @@ class PlanMemoryText {
     if (memory.together_bytes > 0)
       add(fmt::format("its operands are put together, {}", amount(memory.together_bytes)));
     if (memory.pass)
-      add(fmt::format("streams in pass {}, {} panel{} of {} rows, {}", *memory.pass + 1, memory.panels,
-                      memory.panels == 1 ? "" : "s", memory.rows, amount(memory.panel_bytes)));
+      add(fmt::format("streams in pass {}, {} panel{} of {} rows{}", *memory.pass + 1, memory.panels,
+                      memory.panels == 1 ? "" : "s", memory.rows,
+                      memory.panel_bytes > 0 ? ", " + amount(memory.panel_bytes) : ""));
     if (memory.kept_bytes > 0 && !memory.is_lazy)
       add(fmt::format("its rows are kept in memory or spilled, {}", amount(memory.kept_bytes)));
     for (const ValueInfo& info : ResultsOf(node))
@@ -222,6 +223,16 @@ class PlanMemoryText {
 }  // namespace
 
 std::string LinesOfMemory(const Plan& plan, ops::Files* files) { return PlanMemoryText(plan, files).Text(); }
+
+bool IsRemade(const Plan& plan, NodeId assign, ops::Files* files) {
+  for (const Task& sink : plan.tasks) {
+    if (sink.node != assign || sink.kind != TaskKind::kSink || sink.phase != Phase::kWhole) continue;
+    const TaskId producer = RegisterOf(plan, sink.consumed[0]).producer;
+    for (const Task& task : plan.tasks)
+      if (task.id == producer && IsLazy(task)) return !IsCostly(plan, task, files);
+  }
+  return false;
+}
 
 int64_t MostSpilled(const Plan& plan, int32_t rank, ops::Files* files) {
   const scheduler::TaskRange range = scheduler::TasksOfRank(plan, rank);

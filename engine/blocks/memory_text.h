@@ -18,6 +18,9 @@ namespace heddle::engine {
 /// are costly to make again.
 std::string LinesOfMemory(const Plan& plan, ops::Files* files);
 
+/// Whether the rows of what a node assigns are made again whenever they are read, and never written.
+bool IsRemade(const Plan& plan, NodeId assign, ops::Files* files);
+
 /// Bytes that the plan may write to spill files on a rank, at most: rows that it collects, and those that are
 /// costly to make again.
 int64_t MostSpilled(const Plan& plan, int32_t rank, ops::Files* files);

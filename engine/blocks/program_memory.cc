@@ -250,6 +250,8 @@ class ProgramMemory {
       else
         scope().Erase(binding.variable);
       if (value > 0) scope().values[binding.variable] = value;
+      if (value == 0 && IsRemade(plan, binding.node, files_))
+        remade_.insert(scope().values[binding.variable]);
     }
     ForEachAssigned(block, [&](const std::string& name) {
       if (!left.contains(name)) scope().Erase(name);
@@ -270,8 +272,9 @@ class ProgramMemory {
   }
 
   struct Around {
-    int64_t others = 0;  // Variables that the plan does not read,
-    int64_t panels = 0;  // and those that are panels.
+    int64_t others = 0;   // Variables that the plan does not read,
+    int64_t panels = 0;   // those that are panels,
+    int64_t spilled = 0;  // and of them those whose rows may be in files.
   };
   Around AroundOf(const Plan& plan, int32_t rank) {
     Around around;
@@ -283,6 +286,8 @@ class ProgramMemory {
         if (!counted.insert(one->values[name]).second) continue;
         int64_t& sum = variable.is_panels ? around.panels : around.others;
         sum = SaturatingSum(sum, HeldBytes(variable, rank));
+        if (variable.is_panels && !remade_.contains(one->values[name]))
+          around.spilled = SaturatingSum(around.spilled, HeldBytes(variable, rank));
       }
     return around;
   }
@@ -297,16 +302,17 @@ class ProgramMemory {
     for (int32_t rank = 0; rank < plan.ranks; ++rank) {
       const scheduler::MemoryOfPlan memory = scheduler::MemoryOn(plan, rank);
       const Around around = AroundOf(plan, rank);
-      const int64_t of_plan = SaturatingSum(memory.values, around.others);
-      const int64_t kept =
-          std::min(RoomOf(plan, rank, around.others), SaturatingSum(memory.panels, around.panels));
+      const int64_t values = SaturatingSum(memory.values, memory.in_transit);
+      const int64_t of_plan = SaturatingSum(values, around.others);
+      const int64_t kept = std::min(RoomOfPanels(options_, values, around.others),
+                                    SaturatingSum(memory.panels, around.panels));
       const int64_t peak = SaturatingSum(of_plan, kept);
       if (peak > peak_) {
         peak_ = peak;
         peak_line_ = block.position.line;
       }
-      spilled = std::max(spilled, SaturatingSum(MostSpilled(plan, rank, files_), around.panels));
-      std::string line = fmt::format("values {}", Amount(memory.values));
+      spilled = std::max(spilled, SaturatingSum(MostSpilled(plan, rank, files_), around.spilled));
+      std::string line = fmt::format("values {}", Amount(values));
       if (around.others > 0) line += fmt::format(", other variables {}", Amount(around.others));
       if (memory.panels + around.panels > 0)
         line += fmt::format(", panels kept up to {} of {}", Amount(kept),
@@ -327,11 +333,6 @@ class ProgramMemory {
     most_spilled_ = std::max(most_spilled_, spilled);
   }
 
-  // Of panels, while the plan runs: what BlockRunner leaves them.
-  int64_t RoomOf(const Plan& plan, int32_t rank, int64_t others) const {
-    return RoomOfPanels(options_, plan.peak_bytes[static_cast<size_t>(rank)], others);
-  }
-
   static constexpr const char* kOpen =
       "  some sizes are known only when it runs: what they decide is not told\n";
 
@@ -346,6 +347,7 @@ class ProgramMemory {
   std::set<std::string> open_;                               // Functions of the open calls.
   std::map<std::string, Told> functions_;                    // Those that have been told.
   int64_t last_value_ = 0;
+  std::set<int64_t> remade_;  // Values whose rows are made again rather than written.
   std::string text_;
   int64_t peak_ = 0, most_spilled_ = 0;
   int32_t peak_line_ = 0;
