@@ -17,10 +17,12 @@
 #include "core/memory/memory_budget.h"
 #include "engine/blocks/compiled_block.h"
 #include "engine/blocks/distribution_text.h"
+#include "engine/blocks/program_memory.h"
 #include "engine/machine/machine_constants.h"
 #include "engine/session/planning.h"
 #include "ops/base/cpu.h"
 #include "ops/io/files/files.h"
+#include "ops/panels/spill_files.h"
 
 namespace heddle::engine {
 namespace {
@@ -52,6 +54,19 @@ Status CheckCpu(const std::string& names) {
       return Usage("cpu takes auto, avx2 or avx512, not '{}'", name);
   }
   return OkStatus();
+}
+
+// Found before a script begins, and absolute from then on. Messages have it as it was given.
+Status FindSpillFolder(const std::string& directory, std::string* folder) {
+  if (folder->empty()) return OkStatus();
+  const std::string given = std::exchange(*folder, (std::filesystem::path(directory) / *folder).string());
+  const Status found = ops::CheckSpillFolder(*folder);
+  if (found.ok()) return found;
+  std::string text = found.message();
+  if (const size_t at = text.find(*folder); at != std::string::npos) text.replace(at, folder->size(), given);
+  Status named(found.code(), "spill-folder: " + text);
+  for (const std::string& note : found.notes()) named = named.WithNote(note);
+  return named;
 }
 
 Result<std::vector<std::string>> LibraryFolders(std::vector<std::string> libraries,
@@ -121,6 +136,7 @@ Result<EngineOptions> CompleteOptions(EngineOptions options) {
   HEDDLE_RETURN_IF_ERROR(CheckPasses(session.disabled_passes));
   HEDDLE_RETURN_IF_ERROR(CheckCpu(session.cpu));
   HEDDLE_RETURN_IF_ERROR(CheckFusion(session.fusion));
+  HEDDLE_RETURN_IF_ERROR(FindSpillFolder(options.directory, &session.spill_folder));
   if (!ops::ArePlausible(session.constants)) {
     const ops::LinkRates links = session.constants.links;
     session.constants = ConstantsCache().Find(MachineKey(session.threads)).value_or(session.constants);
@@ -224,6 +240,10 @@ Result<std::string> Engine::Explain(const Script& script, std::string_view level
   HEDDLE_ASSIGN_OR_RETURN(compiler::FuseOptions fuse, FuseOptionsOf(options_.session));
   compiler::Diagnostics diagnostics;
   DistributionText distribution(options_.session);
+  SessionOptions planned = options_.session;
+  if (planned.memory_bytes == 0)
+    planned.available_bytes =
+        planned.ranks == 1 ? MemoryBudget::Process().limit() : ReadMemoryBounds().DefaultLimit(planned.ranks);
   return compiler::Explain(
       script.text, CompileOptionsOf(script, loader.get()), level, &diagnostics,
       {.fuse = std::move(fuse),
@@ -231,7 +251,8 @@ Result<std::string> Engine::Explain(const Script& script, std::string_view level
        .files = files.get(),
        .runs_directly =
            [this](const Graph& block) { return RunsDirectly(options_.session) && IsSmall(block); },
-       .distribution_of = [&](const Graph& fused) { return distribution.Of(fused); }});
+       .distribution_of = [&](const Graph& fused) { return distribution.Of(fused); },
+       .memory_of = [&](const Program& program) { return ExplainMemory(program, planned, files.get()); }});
 }
 
 std::unique_ptr<InteractiveSession> Engine::NewSession(

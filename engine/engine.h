@@ -44,8 +44,9 @@ struct EngineOptions {
 };
 
 /// Checks the options, and fills in what this machine decides. Changes nothing in the process. kUsage for a
-/// value that an option does not take, kNotFound for a library that is no folder; the message begins with the
-/// name of the option ("fusion takes ...", "library: there is no folder ...").
+/// value that an option does not take, kNotFound for a library or a spill folder that is no folder,
+/// kResourceExhausted for a spill folder that takes no file; the message begins with the name of the option
+/// ("fusion takes ...", "library: there is no folder ...").
 Result<EngineOptions> CompleteOptions(EngineOptions options);
 
 /// A script and its parameters.

@@ -278,17 +278,11 @@ class RankPanels {
     for (size_t input = 0; input < tasks_[i].consumed.size(); ++input)
       Consume(&task, WholeOf(tasks_[i].consumed[input], tasks_[i], roles_.TakesPanels(i, input)));
     for (const RegisterId id : roles_.OrderOf(i)) Await(&task, DoneOf(id));
-    if (RoleOf(i).is_lazy) {
-      task.kind = TaskKind::kCompute;
-      task.phase = Phase::kPanels;
-    }
-    if (RoleOf(i).takes_panels) task.phase = Phase::kPanels;
-    if (RoleOf(i).held_bytes > 0)
-      plan_.graph[task.node].SetAttribute(ops::kHeldBytes, Scalar(RoleOf(i).held_bytes));
-    if (RoleOf(i).stages) {
-      task.phase = Phase::kPanels;
-      AddStages(task.node, *RoleOf(i).stages);
-    }
+    const TaskRole& role = RoleOf(i);
+    if (role.is_lazy) task.kind = TaskKind::kCompute;
+    if (role.is_lazy || role.takes_panels || role.stages) task.phase = Phase::kPanels;
+    if (role.held_bytes > 0) plan_.graph[task.node].SetAttribute(ops::kHeldBytes, Scalar(role.held_bytes));
+    if (role.stages) AddStages(task.node, *role.stages);
     order_.push_back({nullptr, std::move(task)});
     TellOtherRanks(tasks_[i]);
   }

@@ -38,7 +38,4 @@ struct PanelOptions {
 /// granule (docs/numerics.md 2). Slots, memory and liveness come afterwards.
 Plan InPanels(const Plan& plan, const PanelOptions& options);
 
-/// Whether a register of such a plan is a handle to panels (core/values/row_panels.h).
-bool HoldsPanels(const Plan& plan, const Register& reg);
-
 }  // namespace heddle::scheduler

@@ -10,9 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/memory/ways_out_of_memory.h"
 #include "core/programs/task_places.h"
 #include "core/values/sizes.h"
 #include "ops/base/operator.h"
+#include "scheduler/plan_passes.h"
 
 namespace heddle::scheduler {
 namespace {
@@ -67,51 +69,17 @@ class RankMemory {
     return task.node != kNoNode && plan_.graph[task.node].Is(op);
   }
 
-  // Tasks that follow each other and act more than once: all of them are at work at the same time. What
-  // spreads (a source, kRepeat, kUnpack) comes first, what collects (kAccumulate, kPack) last.
-  struct Pass {
-    size_t begin = 0, end = 0;  // Tasks [begin, end).
-    std::vector<size_t> starts, ends;
-  };
-
-  static bool Spreads(const Task& task) {
-    return task.count > 1 || task.kind == TaskKind::kRepeat || task.kind == TaskKind::kUnpack;
-  }
-  static bool Collects(const Task& task) {
-    return task.kind == TaskKind::kAccumulate || task.kind == TaskKind::kPack;
-  }
-
   void FindPasses() {
-    std::vector<int64_t> acts(size_, 1);
+    passes_ = PassesOf(plan_, first_, first_ + size_);
     pass_of_.assign(size_, kNoPass);
-    for (size_t i = 0; i < size_; ++i) {
-      const Task& task = TaskAt(i);
-      acts[i] = task.count;
-      for (const auto* list : {&task.consumed, &task.control_in})
-        for (const RegisterId id : *list) {
-          const size_t producer = id < 0 ? TaskPlaces::kNone : position_.Of(RegisterOf(id).producer);
-          if (producer == TaskPlaces::kNone || producer >= i) continue;
-          const Task& maker = TaskAt(producer);
-          const int64_t made = Collects(maker) ? acts[producer] / maker.rate : acts[producer];
-          acts[i] = std::max(acts[i], made);
-        }
-      if (task.kind == TaskKind::kRepeat || task.kind == TaskKind::kUnpack) acts[i] *= task.rate;
-      if (acts[i] == 1) continue;
-      const bool continues =
-          i > 0 && pass_of_[i - 1] != kNoPass && !(Collects(TaskAt(i - 1)) && Spreads(task));
-      if (!continues) passes_.push_back({.begin = i});
-      Pass& pass = passes_.back();
-      pass.end = i + 1;
-      pass_of_[i] = passes_.size() - 1;
-      if (Spreads(task)) pass.starts.push_back(i);
-      if (Collects(task)) pass.ends.push_back(i);
-    }
+    for (size_t pass = 0; pass < passes_.size(); ++pass)
+      for (size_t i = passes_[pass].begin; i < passes_[pass].end; ++i) pass_of_[i] = pass;
   }
 
   // While a pass is at work, all is alive that one of its tasks makes or reads.
   void Extend(size_t task, Lifetime* lifetime, bool* stays) const {
     if (pass_of_[task] == kNoPass) return;
-    const Pass& pass = passes_[pass_of_[task]];
+    const PlanPass& pass = passes_[pass_of_[task]];
     lifetime->end = std::max(lifetime->end, pass.end - 1);
     lifetime->last.insert(lifetime->last.end(), pass.ends.begin(), pass.ends.end());
     *stays |= pass.ends.empty();
@@ -138,7 +106,7 @@ class RankMemory {
         }
         lifetime.first = {i};
         if (pass_of_[i] != kNoPass) {
-          const Pass& pass = passes_[pass_of_[i]];
+          const PlanPass& pass = passes_[pass_of_[i]];
           Extend(i, &lifetime, &stays);
           lifetime.begin = pass.begin;
           lifetime.first = pass.starts;
@@ -306,7 +274,7 @@ class RankMemory {
   const TaskPlaces position_;  // On this rank.
   static constexpr size_t kNoPass = SIZE_MAX;
 
-  std::vector<Pass> passes_;
+  std::vector<PlanPass> passes_;
   std::vector<size_t> pass_of_;  // By task.
   std::vector<Lifetime> lifetimes_;
   std::vector<Bits> before_;  // Empty: not known.
@@ -328,9 +296,6 @@ void PlanMemory(Plan* plan) {
 
 namespace {
 
-constexpr const char* kAdvice =
-    "give more memory (--memory), use more workers, or work on fewer rows at a time";
-
 // Whether the task only brings rows to the operator of its node, or takes them from it.
 bool MovesRows(Phase phase) {
   return phase == Phase::kSlice || phase == Phase::kGather || phase == Phase::kShape ||
@@ -339,13 +304,9 @@ bool MovesRows(Phase phase) {
 
 // A task alone holds what it reads, what it makes and what it works with.
 Status CheckWorkingMemory(const Plan& plan, const Task& task, int64_t memory_bytes) {
-  if (task.node == kNoNode || MovesRows(task.phase)) return OkStatus();
-  const Node& node = plan.graph[task.node];
-  std::vector<ValueInfo> inputs;
-  for (const NodeId input : node.inputs)
-    inputs.push_back(input == kNoNode ? ValueInfo() : plan.graph[input].info);
-  const double working = ops::WorkingBytesOf(node, inputs);
+  const double working = WorkingBytesOf(plan, task);
   if (working == 0) return OkStatus();
+  const Node& node = plan.graph[task.node];
   std::set<RegisterId> registers(task.consumed.begin(), task.consumed.end());
   registers.insert(task.produced.begin(), task.produced.end());
   double values = 0;
@@ -356,10 +317,28 @@ Status CheckWorkingMemory(const Plan& plan, const Task& task, int64_t memory_byt
                            node.op, values + working, task.id.rank(), memory_bytes)
       .At(node.position)
       .WithNote(fmt::format("{:.0f} bytes of them are its working memory", working))
-      .WithNote(kAdvice);
+      .WithNote(std::string(kWaysOutOfMemory));
+}
+
+// What takes the most of the memory: the value that a task makes, or puts together for a node.
+std::string LargestText(const Register& largest, const Task& task, const Node& node) {
+  if (task.phase == Phase::kGather && task.kind == TaskKind::kCompute)
+    return fmt::format("largest value: the {} operand of '{}', which needs it whole, {} bytes",
+                       largest.info.shape, node.op, largest.bytes);
+  return fmt::format("largest value: the {} result of '{}', {} bytes", largest.info.shape, node.op,
+                     largest.bytes);
 }
 
 }  // namespace
+
+double WorkingBytesOf(const Plan& plan, const Task& task) {
+  if (task.node == kNoNode || MovesRows(task.phase)) return 0;
+  const Node& node = plan.graph[task.node];
+  std::vector<ValueInfo> inputs;
+  for (const NodeId input : node.inputs)
+    inputs.push_back(input == kNoNode ? ValueInfo() : plan.graph[input].info);
+  return ops::WorkingBytesOf(node, inputs);
+}
 
 Status CheckMemory(const Plan& plan, int64_t memory_bytes) {
   const int64_t limit = memory_bytes > 0 ? std::min(memory_bytes, kMostCounted) : kMostCounted;
@@ -381,11 +360,9 @@ Status CheckMemory(const Plan& plan, int64_t memory_bytes) {
                                             limit, rank);
     if (task && task->node != kNoNode) {
       const Node& node = plan.graph[task->node];
-      status = status.At(node.position)
-                   .WithNote(fmt::format("largest value: the {} result of '{}', {} bytes",
-                                         largest->info.shape, node.op, largest->bytes));
+      status = status.At(node.position).WithNote(LargestText(*largest, *task, node));
     }
-    return status.WithNote(kAdvice);
+    return status.WithNote(std::string(kWaysOutOfMemory));
   }
   if (memory_bytes <= 0) return OkStatus();
   for (const Task& task : plan.tasks) HEDDLE_RETURN_IF_ERROR(CheckWorkingMemory(plan, task, memory_bytes));

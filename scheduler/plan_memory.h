@@ -24,4 +24,8 @@ void PlanMemory(Plan* plan);
 /// beside what it reads and makes.
 Status CheckMemory(const Plan& plan, int64_t memory_bytes);
 
+/// What the operator of a task works with beside what it reads and makes, in bytes
+/// (Operator::working_bytes).
+double WorkingBytesOf(const Plan& plan, const Task& task);
+
 }  // namespace heddle::scheduler

@@ -3,19 +3,17 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "core/values/sizes.h"
-#include "ops/base/operator.h"
-#include "ops/base/stages.h"
-#include "ops/product/product_of_panels.h"
 #include "scheduler/estimate.h"
 #include "scheduler/liveness.h"
+#include "scheduler/memory_of_plan.h"
 #include "scheduler/panel_plan.h"
 #include "scheduler/place.h"
 #include "scheduler/plan_builder.h"
 #include "scheduler/plan_memory.h"
-#include "scheduler/staged_panels.h"
 
 namespace heddle::scheduler {
 namespace {
@@ -44,24 +42,6 @@ std::vector<NodeId> WholeAlthoughSplit(const Graph& graph, const std::vector<Pla
   return whole;
 }
 
-// What an operator that acts once on panels holds of them.
-int64_t HeldOfPanels(const Plan& plan, const Task& task) {
-  if (task.node == kNoNode || task.kind != TaskKind::kCompute || task.phase != Phase::kPanels) return 0;
-  const auto staged = std::find_if(plan.staged.begin(), plan.staged.end(),
-                                   [&](const StagedNode& node) { return node.node == task.node; });
-  if (staged == plan.staged.end()) {
-    const Scalar* const held = plan.graph[task.node].FindAttribute(ops::kHeldBytes);
-    return held == nullptr ? 0 : held->AsInteger();
-  }
-  const Node& node = plan.graph[task.node];
-  std::vector<ValueInfo> infos;
-  for (const NodeId input : node.inputs)
-    infos.push_back(input == kNoNode ? ValueInfo() : plan.graph[input].info);
-  const ops::StagedForm& form = *ops::StagedFormAt(*ops::FindOperator(node.op), staged->form);
-  const auto ranks = static_cast<int32_t>(staged->rows.cuts.size()) - 1;
-  return static_cast<int64_t>(HeldInStages(form, node, infos, ops::GridOf(node, ranks)));
-}
-
 // A panel whose rows are partly in memory is put together: so much is there beside the registers.
 void AddScratch(Plan* plan) {
   std::vector<int64_t> scratch(plan->peak_bytes.size(), 0);
@@ -85,7 +65,19 @@ Status Complete(Plan* plan, const ScheduleOptions& options) {
   return CheckMemory(*plan, options.memory_bytes);
 }
 
-// The highest panels with which the plan fits, down to a granule.
+// Whether a rank has room beside the values of the plan for what kernels and the panel store work with.
+bool HasRoom(const Plan& plan, int64_t memory_bytes) {
+  constexpr int64_t kPartForKernels = 8;
+  for (int32_t rank = 0; rank < plan.ranks; ++rank) {
+    const MemoryOfPlan memory = MemoryOn(plan, rank);
+    if (SaturatingSum(memory.values, memory.in_transit) > memory_bytes - memory_bytes / kPartForKernels)
+      return false;
+  }
+  return true;
+}
+
+// The highest panels with which the plan fits and leaves room, down to a granule; else the highest with which
+// it fits.
 Result<Plan> CompleteInPanels(const Plan& plan, const ScheduleOptions& options) {
   constexpr int64_t kMostPassBytes = int64_t{64} << 20, kLeastPassBytes = int64_t{1} << 20;
   constexpr int64_t kPartsOfMemory = 4, kPartsOfWhole = 8, kPanelsOfStage = 4;
@@ -103,15 +95,20 @@ Result<Plan> CompleteInPanels(const Plan& plan, const ScheduleOptions& options) 
               .whole_bytes = 0};
   panels.most_entries = options.most_entries;
   if (!options.leaves_panels) panels.whole_bytes = std::numeric_limits<int64_t>::max();
+  std::optional<Plan> tight;
   for (;; panels.pass_bytes /= 2, panels.stage_bytes /= 2) {
     Plan tried = InPanels(plan, panels);
     Status status = Complete(&tried, options);
     // Passes and guards are put in the order of one rank each: that the ranks can follow it together is
     // looked at.
     if (status.ok()) status = CheckLive(tried);
-    if (status.ok()) return tried;
-    if (status.code() != StatusCode::kResourceExhausted || panels.pass_bytes <= kLeastPassBytes)
-      return status;
+    const bool is_enough = options.panel_bytes > 0 || options.memory_bytes == 0;
+    if (status.ok() && (is_enough || HasRoom(tried, options.memory_bytes))) return tried;
+    if (status.ok() && !tight) tight = std::move(tried);
+    if (!status.ok() && status.code() != StatusCode::kResourceExhausted) return status;
+    if (panels.pass_bytes > kLeastPassBytes) continue;
+    if (tight) return *std::move(tight);
+    return status;
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "cluster/cli/report.h"
 #include "cluster/cli/script_input.h"
+#include "cluster/cli/spill_folder_option.h"
 #include "cluster/cli/verb.h"
 #include "cluster/repl/history.h"
 #include "core/text/utf8.h"
@@ -21,6 +22,7 @@ using Kind = Option::Kind;
 constexpr Option kOptions[] = {
     {"seed", Kind::kValue, "N", "of rand() without a seed"},
     {"fusion-strict", Kind::kFlag, "", "no machine code for a fused operator is an error"},
+    kSpillFolderOption,
     {"library", Kind::kValue, "DIR", "folder of functions written in DML; may be given again"},
     {"disable-pass", Kind::kValue, "NAME", "leave out a pass or rule of the compiler"},
     {"args", Kind::kRest, "V...", "values of $1, $2, ...; takes the rest of the line"},

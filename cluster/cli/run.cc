@@ -2,6 +2,7 @@
 #include "cluster/cli/run_files.h"
 #include "cluster/cli/run_script.h"
 #include "cluster/cli/script_input.h"
+#include "cluster/cli/spill_folder_option.h"
 #include "cluster/cli/verb.h"
 #include "engine/control/background_measurement.h"
 
@@ -24,7 +25,7 @@ int Run(const Arguments& arguments) {
 const Verb kRunVerb = {"run",
                        "run a script on this machine",
                        "run [OPTIONS] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]",
-                       JoinOptions({RunFiles::Options(), kQuietOptions, RunOptions()}),
+                       JoinOptions({RunFiles::Options(), kQuietOptions, kSpillFolderOptions, RunOptions()}),
                        "heddle run train.dml -nvargs X=data.csv model=w.csv",
                        Run,
                        /*takes_words=*/true};

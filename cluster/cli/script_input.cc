@@ -14,6 +14,7 @@
 
 #include "cluster/cli/example_files.h"
 #include "cluster/cli/report.h"
+#include "cluster/cli/spill_folder_option.h"
 #include "compiler/parse/diagnostics.h"
 #include "compiler/parse/parser.h"
 #include "core/text/utf8.h"
@@ -214,6 +215,7 @@ Result<engine::EngineOptions> ReadEngineOptions(const Arguments& arguments, int 
   session.ranks = ranks;
   HEDDLE_ASSIGN_OR_RETURN(session.threads, ReadThreads(arguments));
   HEDDLE_ASSIGN_OR_RETURN(session.memory_bytes, arguments.Bytes("memory", 0));
+  HEDDLE_ASSIGN_OR_RETURN(session.spill_folder, ReadSpillFolder(arguments));
   session.require_streaming = arguments.Has("require-streaming");
   HEDDLE_ASSIGN_OR_RETURN(session.panel_bytes, arguments.Bytes("panel-bytes", 0));
   HEDDLE_ASSIGN_OR_RETURN(session.min_distributed_bytes,

@@ -4,6 +4,7 @@
 #include "cluster/cli/run_script.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/shared_memory_option.h"
+#include "cluster/cli/spill_folder_option.h"
 #include "cluster/cli/verb.h"
 #include "cluster/executor/launch.h"
 
@@ -11,7 +12,9 @@ namespace heddle::cluster::cli {
 namespace {
 
 constexpr Option kOptions[] = {
-    {"workers", Option::Kind::kValue, "N", "number of worker processes (required)"}, kNoSharedMemoryOption};
+    {"workers", Option::Kind::kValue, "N", "number of worker processes (required)"},
+    kNoSharedMemoryOption,
+    kSpillFolderOption};
 
 int Run(const Arguments& arguments) {
   if (!arguments.Has("workers"))

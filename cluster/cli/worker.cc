@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+
 #include "cluster/cli/connection.h"
 #include "cluster/cli/data_roots.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/shared_memory_option.h"
+#include "cluster/cli/spill_folder_option.h"
 #include "cluster/cli/verb.h"
 #include "cluster/process/interrupt.h"
 #include "cluster/process/process_limits.h"
@@ -10,6 +13,7 @@
 #include "core/environment/log.h"
 #include "core/memory/memory_bounds.h"
 #include "ops/io/files/own_folders.h"
+#include "ops/panels/spill_files.h"
 
 namespace heddle::cluster::cli {
 namespace {
@@ -23,10 +27,24 @@ constexpr Option kOptions[] = {
     {"peer-host", Kind::kValue, "ADDRESS", "of this machine, for executors elsewhere (default: none)"},
     {"patience-ms", Kind::kValue, "N", "how long to go on computing without a master (default 600000)"},
     kDataRootOption,
+    kSpillFolderOption,
     kCoreDumpsOption,
     kNoSharedMemoryOption,
     {"verbose", Kind::kFlag, "", "tell on stderr what happens"},
 };
+
+// Absolute: executors stand in the folders of their jobs.
+Result<std::string> FindSpillFolder(const Arguments& arguments) {
+  HEDDLE_ASSIGN_OR_RETURN(std::string folder, ReadSpillFolder(arguments));
+  if (folder.empty()) return folder;
+  std::error_code error;
+  folder = std::filesystem::absolute(folder, error).string();
+  const Status found = ops::CheckSpillFolder(folder);
+  if (found.ok()) return folder;
+  Status named(found.code(), "--spill-folder: " + found.message());
+  for (const std::string& note : found.notes()) named = named.WithNote(note);
+  return named;
+}
 
 Result<WorkerOptions> ReadOptions(const Arguments& arguments) {
   WorkerOptions options;
@@ -39,6 +57,7 @@ Result<WorkerOptions> ReadOptions(const Arguments& arguments) {
   options.core_dumps = arguments.Has("core-dumps");
   options.shares_memory = !arguments.Has(kNoSharedMemoryOption.name);
   HEDDLE_ASSIGN_OR_RETURN(options.data_roots, ReadDataRoots(arguments));
+  HEDDLE_ASSIGN_OR_RETURN(options.spill_folder, FindSpillFolder(arguments));
   options.closed_paths = ClosedPaths(arguments, {"token-file", "tls-key"});
   options.folder = ops::UserStateFolder();
   options.find_master = [&arguments] { return FindMaster(arguments, Role::kWorker); };

@@ -106,7 +106,9 @@ Json ToJson(const engine::SessionOptions& options) {
           {"threads", options.threads},
           {"min_distributed_bytes", options.min_distributed_bytes},
           {"memory_bytes", options.memory_bytes},
+          {"available_bytes", options.available_bytes},
           {"panel_bytes", options.panel_bytes},
+          {"spill_folder", ToText(options.spill_folder)},
           {"require_streaming", options.require_streaming},
           {"seed", options.seed},
           {"disabled_passes", ToJson(options.disabled_passes)},
@@ -127,7 +129,9 @@ void ReadOptions(const Json& json, engine::SessionOptions* options) {
   Read(json, "threads", &options->threads);
   Read(json, "min_distributed_bytes", &options->min_distributed_bytes);
   Read(json, "memory_bytes", &options->memory_bytes);
+  Read(json, "available_bytes", &options->available_bytes);
   Read(json, "panel_bytes", &options->panel_bytes);
+  Read(json, "spill_folder", &options->spill_folder);
   Read(json, "require_streaming", &options->require_streaming);
   Read(json, "seed", &options->seed);
   Read(json, "disabled_passes", &options->disabled_passes);

@@ -9,6 +9,7 @@
 #include "cluster/executor/executor_process.h"
 #include "cluster/security/token.h"
 #include "core/environment/random.h"
+#include "core/memory/memory_bounds.h"
 #include "engine/report/rank_record_json.h"
 
 namespace heddle::cluster {
@@ -221,6 +222,9 @@ engine::RunOutcome RunOnLocalProcesses(const Program& program, const engine::Ses
   start.sharers = options.ranks;
   start.shares_memory = shares_memory;
   start.options = options;
+  // The same for all of them, whatever each finds of itself.
+  if (options.memory_bytes == 0)
+    start.options.available_bytes = ReadMemoryBounds().DefaultLimit(options.ranks);
   if (options.recorded_events > 0) start.options.times_operators = true;
   if (start.options.seed == -1) start.options.seed = static_cast<int64_t>(SystemRandom().Next() >> 11);
   return Launch(surroundings, static_cast<size_t>(options.ranks)).Run(start, binary);

@@ -34,6 +34,7 @@ WorkerExecutorsOptions ExecutorsOptions(const WorkerOptions& options, const Work
   executors.threads = options.threads;
   executors.core_dumps = options.core_dumps;
   executors.shares_memory = options.shares_memory;
+  executors.spill_folder = options.spill_folder;
   executors.data_roots = options.data_roots;
   executors.closed_paths = options.closed_paths;
   executors.log_folder = identity.folder + "/logs";

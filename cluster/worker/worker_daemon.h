@@ -23,6 +23,7 @@ struct WorkerOptions {
       peer_host;  ///< Address by which the executors of other machines reach ours, by TLS; "": loopback.
   bool core_dumps = false;                ///< Of its executors.
   bool shares_memory = true;              ///< Its executors do, with those of this machine.
+  std::string spill_folder;               ///< Of its executors; "": that of temporary files.
   std::vector<std::string> data_roots;    ///< The only folders that jobs may use here; none: what they name.
   std::vector<std::string> closed_paths;  ///< Files that no job may use: those of tokens and keys.
   int64_t patience_ms = 600'000;          ///< How long it goes on without a master.

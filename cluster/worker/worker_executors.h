@@ -23,6 +23,7 @@ struct WorkerExecutorsOptions {
   std::string log_folder;  ///< For what executors say on standard error; "": the worker's own standard error.
   bool core_dumps = false;                ///< Of executors.
   bool shares_memory = true;              ///< Executors do, with those of this machine.
+  std::string spill_folder;               ///< Of executors; "": that of temporary files.
   std::vector<std::string> data_roots;    ///< The only folders that jobs may use; none: what they name.
   std::vector<std::string> closed_paths;  ///< Files of the worker that no job may use.
   size_t most_buffered_bytes = 64 << 20;  ///< Of output of one executor that the master does not have yet.

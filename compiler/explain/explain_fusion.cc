@@ -225,6 +225,10 @@ Result<std::string> ExplainFusion(Program program, std::string_view level,
   Diagnostics diagnostics;
   PropagateShapes(&program, &diagnostics, planning.files);
   HEDDLE_RETURN_IF_ERROR(diagnostics.HasErrors() ? diagnostics.ToStatus() : OkStatus());
+  if (level == "memory") {
+    if (!planning.memory_of) return Internal("nobody tells what blocks take of the memory");
+    return planning.memory_of(program);
+  }
   FusionText text(level, disabled_passes, planning, ReadsBehindWrites(program, planning.files));
   Status status;
   ForEachBlock(program, [&](Block& block) {

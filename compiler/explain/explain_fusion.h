@@ -18,9 +18,9 @@ class Files;
 namespace compiler {
 
 /// The levels of `explain` that show what fusion makes of each block: "fusion" (candidates, partitions,
-/// choice), "cost" (the same with every alternative's cost), "codegen" (the code of every region) and
-/// "distribution" (where each value is, and why).
-inline constexpr std::string_view kFusionLevels[] = {"fusion", "cost", "codegen", "distribution"};
+/// choice), "cost" (the same with every alternative's cost), "codegen" (the code of every region),
+/// "distribution" (where each value is, and why) and "memory" (what streams, is spilled or is whole).
+inline constexpr std::string_view kFusionLevels[] = {"fusion", "cost", "codegen", "distribution", "memory"};
 
 /// The options that a run would plan with; those levels show its plans.
 struct PlanningOptions {
@@ -34,6 +34,8 @@ struct PlanningOptions {
   /// Of level "distribution": how the ranks share out a block that is fused; told of all blocks in the order
   /// of the text.
   std::function<Result<std::string>(const Graph& fused)> distribution_of = {};
+  /// Of level "memory": the text of a program whose shapes are propagated.
+  std::function<Result<std::string>(const Program& program)> memory_of = {};
 };
 
 /// The text of one of them. Sizes are those known without running: reads are looked up for their sizes.

@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "core/memory/counted_heap.h"
+#include "core/memory/ways_out_of_memory.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -64,7 +65,7 @@ Status DoesNotFit(const std::string& what, const MemoryBudget& budget) {
 Status DoesNotFit(const std::string& what, int64_t used_bytes, const MemoryBudget& budget) {
   return ResourceExhausted("out of memory: {} does not fit: {} of {} bytes in use", what, used_bytes,
                            budget.limit())
-      .WithNote("use smaller or sparser matrices, more workers, or allow more memory with --memory BYTES");
+      .WithNote(std::string(kWaysOutOfMemory));
 }
 
 int BlockPool::ClassOf(int64_t bytes) {

@@ -19,6 +19,7 @@
 #include "ops/io/formats/read_stages.h"
 #include "ops/panels/entry_counts.h"
 #include "ops/panels/panel_store.h"
+#include "scheduler/plan_memory.h"
 #include "scheduler/schedule.h"
 
 namespace heddle::engine {
@@ -92,7 +93,7 @@ Result<Graph> FuseGraph(const SessionOptions& session, const Graph& graph, const
   if (in_panels && options.ranks == 1) {
     options.ranks = 2;
     options.min_distributed_bytes =
-        session.panel_bytes > 0 ? 0 : scheduler::LeastPanelledBytes(session.memory_bytes);
+        session.panel_bytes > 0 ? 0 : scheduler::LeastPanelledBytes(MemoryOf(session));
   }
   options.clock = clock;
   if (session.recorded_events > 0) options.reported_plans = kReportedPlans;
@@ -157,6 +158,12 @@ Status CheckStreams(const Plan& plan, int64_t least_bytes) {
         .WithNote("docs/streaming.md tells what runs in panels; without the option it runs where it fits");
   }
   return OkStatus();
+}
+
+// Whether the plan needs no more than that on any rank; 0: whatever it needs.
+bool Fits(const Result<Plan>& plan, int64_t memory_bytes) {
+  if (!plan.ok()) return memory_bytes == 0 || plan.status().code() != StatusCode::kResourceExhausted;
+  return memory_bytes == 0 || scheduler::CheckMemory(*plan, memory_bytes).ok();
 }
 
 // Adds the time of its life to a sum.
@@ -292,14 +299,24 @@ Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const VariableTable& fr
     if (in_panels) options.most_entries = MostEntriesIn(options_, fused, frame);
     return scheduler::Schedule(fused, DistributionsIn(fused, frame), options);
   };
-  Result<Plan> plan = make(!options.panelled.empty() || options_.panel_bytes > 0);
-  if (!options.in_panels && options_.memory_bytes > 0 &&
-      plan.status().code() == StatusCode::kResourceExhausted)
-    plan = make(true);
+  const bool must_be_in_panels = !options.panelled.empty() || options_.panel_bytes > 0;
+  if (must_be_in_panels) options.memory_bytes = MemoryOf(options_);
+  Result<Plan> plan = make(must_be_in_panels);
+  if (!must_be_in_panels && !Fits(plan, MemoryOf(options_))) {
+    options.memory_bytes = MemoryOf(options_);
+    compiler::FuseReport report_of_whole = std::move(report);
+    Result<Plan> in_panels = make(true);
+    // Without a limit that the user has set, what does not fit even so is tried: plans count the most that it
+    // can take.
+    if (in_panels.ok() || options_.memory_bytes > 0 || options_.require_streaming)
+      plan = std::move(in_panels);
+    else
+      report = std::move(report_of_whole);
+  }
   if (options_.recorded_events > 0 && !report.partitions.empty())
     choices_ = compiler::ToText(report, /*with_costs=*/true);
   const int64_t least_bytes =
-      options_.panel_bytes > 0 ? options_.panel_bytes : scheduler::LeastPanelledBytes(options_.memory_bytes);
+      options_.panel_bytes > 0 ? options_.panel_bytes : scheduler::LeastPanelledBytes(MemoryOf(options_));
   if (plan.ok() && options_.require_streaming) HEDDLE_RETURN_IF_ERROR(CheckStreams(*plan, least_bytes));
   return plan;
 }
@@ -311,6 +328,7 @@ Result<Plan> BlockCompiler::MakeExchange(const Graph& graph,
   options.live_out = wanted;
   options.panelled = PanelsIn(graph, frame);
   options.in_panels = !options.panelled.empty();
+  if (options.in_panels) options.memory_bytes = MemoryOf(options_);
   options.leaves_panels = false;  // What asks for it is no plan.
   return scheduler::Schedule(graph, DistributionsIn(graph, frame), options);
 }

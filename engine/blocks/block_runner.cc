@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "actor/run_number.h"
@@ -13,10 +12,11 @@
 #include "core/memory/block_pool.h"
 #include "core/memory/counted_heap.h"
 #include "core/memory/memory_budget.h"
+#include "core/values/sizes.h"
+#include "engine/session/planning.h"
 #include "ops/base/split.h"
 #include "ops/io/files/files.h"
 #include "ops/panels/panel_store.h"
-#include "scheduler/panel_plan.h"
 #include "scheduler/schedule.h"
 
 namespace heddle::engine {
@@ -25,21 +25,6 @@ namespace {
 // No block has these numbers.
 constexpr int32_t kExchange = -1;
 constexpr int32_t kLookAtFile = -2;
-
-// The assignments of a plan that leave panels on some rank: what they read has no place in the plan's memory.
-std::set<NodeId> AssignsOfPanels(const Plan& plan) {
-  std::set<NodeId> panels;
-  const bool has_disk = std::any_of(plan.streams.begin(), plan.streams.end(),
-                                    [](const auto& stream) { return stream.kind == StreamKind::kDisk; });
-  if (!has_disk) return panels;
-  for (const Task& task : plan.tasks) {
-    if (task.kind != TaskKind::kSink || task.phase != Phase::kWhole || !plan.graph[task.node].Is("assign"))
-      continue;
-    const Register& value = plan.registers[static_cast<size_t>(task.consumed[0])];
-    if (scheduler::HoldsPanels(plan, value)) panels.insert(task.node);
-  }
-  return panels;
-}
 
 }  // namespace
 
@@ -385,7 +370,13 @@ Result<std::shared_ptr<const Plan>> BlockRunner::ObtainPlan(uint64_t key, const 
 
 Result<actor::RunResult> BlockRunner::RunPlan(const std::shared_ptr<const Plan>& plan,
                                               std::map<std::string, Value> live_in) {
-  HEDDLE_RETURN_IF_ERROR(MakeRoomFor(*plan));
+  if (plan->key != said_key_ || said_key_ == 0) {
+    said_ = scheduler::MemoryOn(*plan, options_.rank);
+    said_key_ = plan->key;
+  }
+  HEDDLE_RETURN_IF_ERROR(MakeRoomFor());
+  const InFlight in_flight(shared_.planned_in_flight(), SaturatingSum(said_.values, said_.in_transit));
+  NoteSaid(in_flight.all_bytes(), live_in);
   const uint32_t run = actor::MakeRun(lane_, ++runs_);
   Recorder* const recorder = environment_.recorder;
   if (recorder == nullptr) return shared_.runtime().Run(plan, run, std::move(live_in));
@@ -397,16 +388,30 @@ Result<actor::RunResult> BlockRunner::RunPlan(const std::shared_ptr<const Plan>&
 }
 
 // What the plan says that it needs, panels that are kept leave to it.
-Status BlockRunner::MakeRoomFor(const Plan& plan) {
-  if (options_.panel_bytes > 0) return context_.panels->SetRoom(options_.panel_bytes);
-  if (options_.memory_bytes == 0 || plan.peak_bytes.empty()) return OkStatus();
-  constexpr int64_t kPartForKernels = 8;  // What they work with beside the values of the plan.
+Status BlockRunner::MakeRoomFor() {
+  if (options_.panel_bytes == 0 && MemoryOf(options_) == 0) return OkStatus();
   const int64_t kept = context_.panels->Statistics().kept_bytes;
   const int64_t reusable = BlockPool::Process().Statistics().free_bytes;
   const int64_t others = std::max<int64_t>(0, MemoryBudget::Process().used() - kept - reusable);
-  const int64_t needed = plan.peak_bytes[static_cast<size_t>(options_.rank)];
-  const int64_t room = options_.memory_bytes - options_.memory_bytes / kPartForKernels - others - needed;
-  return context_.panels->SetRoom(std::max<int64_t>(0, room));
+  return SetRoom(RoomOfPanels(options_, SaturatingSum(said_.values, said_.in_transit), others));
+}
+
+Status BlockRunner::SetRoom(int64_t bytes) {
+  room_ = bytes;
+  return context_.panels->SetRoom(bytes);
+}
+
+void BlockRunner::NoteSaid(int64_t planned_bytes, const std::map<std::string, Value>& live_in) {
+  const int64_t kept_now = context_.panels->Statistics().kept_bytes;
+  int64_t read = 0;  // Of what is in use, what the plan counts as well.
+  for (const auto& [name, value] : live_in)
+    if (value.IsMatrix() && !value.matrix().IsSparse()) read += BlockPool::ClassBytes(value.bytes());
+  // Panels that are kept may come to take all the room that the plan leaves them.
+  const int64_t kept = std::min(room_, SaturatingSum(kept_now, said_.panels));
+  const int64_t in_use = BlockPool::Process().Statistics().in_use_bytes;
+  const int64_t others = std::max<int64_t>(0, in_use - kept_now - read);
+  statistics_.planned_bytes =
+      std::max(statistics_.planned_bytes, SaturatingSum(SaturatingSum(others, planned_bytes), kept));
 }
 
 void BlockRunner::Leave(const Status& why) {
@@ -441,7 +446,7 @@ Status BlockRunner::KeepWhereSmall(Variable* variable) {
   if (!variable->is_panels || options_.panel_bytes > 0) return OkStatus();
   const std::shared_ptr<const RowPanels> panels = variable->value.panels();
   ValueInfo info = ValueInfo::OfMatrix(panels->shape());
-  if (ops::BytesToMove(info) > static_cast<double>(scheduler::LeastPanelledBytes(options_.memory_bytes)))
+  if (ops::BytesToMove(info) > static_cast<double>(scheduler::LeastPanelledBytes(MemoryOf(options_))))
     return OkStatus();
   HEDDLE_ASSIGN_OR_RETURN(variable->value, panels->Rows(0, panels->shape().rows));
   variable->is_panels = false;
@@ -449,10 +454,10 @@ Status BlockRunner::KeepWhereSmall(Variable* variable) {
 }
 
 Status BlockRunner::SetLiveOuts(const Plan& plan, actor::RunResult result, VariableTable* frame) {
-  const std::set<NodeId> panels = AssignsOfPanels(plan);
+  const std::vector<NodeId> panels = scheduler::AssignsOfPanels(plan);
   for (const Binding& binding : plan.live_out) {
     Variable variable;
-    variable.is_panels = panels.contains(binding.node);
+    variable.is_panels = std::find(panels.begin(), panels.end(), binding.node) != panels.end();
     variable.distribution = binding.distribution;
     variable.info = binding.info;
     if (auto found = result.sizes.find(binding.variable); found != result.sizes.end()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -22,6 +23,7 @@
 #include "engine/variables/random_seeds.h"
 #include "engine/variables/variables.h"
 #include "ops/base/parallel.h"
+#include "scheduler/memory_of_plan.h"
 
 namespace heddle::engine {
 
@@ -66,6 +68,8 @@ class BlockRunner : public GraphRunner {
   }
   /// Those variables are gone, their frame has failed.
   void ForgetGrown() { grown_.Clear(); }
+  /// Whether variables may be panels when the session has ended.
+  bool leaves_panels() const { return environment_.panels != nullptr; }
   DivergenceGuard& guard() { return guard_; }
   RandomSeeds& seeds() { return seeds_; }
   /// Tells the other ranks that this one has failed, and takes part in no plan any more: those that come to
@@ -117,7 +121,23 @@ class BlockRunner : public GraphRunner {
   Result<std::shared_ptr<const Plan>> ObtainPlan(uint64_t key, const PlanMaker& make);
   Result<actor::RunResult> RunPlan(const std::shared_ptr<const Plan>& plan,
                                    std::map<std::string, Value> live_in);
-  Status MakeRoomFor(const Plan& plan);
+  Status MakeRoomFor();
+  Status SetRoom(int64_t bytes);
+  // What plans that run say that they take; of one, as long as it lives.
+  class InFlight {
+   public:
+    InFlight(std::atomic<int64_t>& all, int64_t bytes) : all_(all), bytes_(bytes), all_bytes_(all += bytes) {}
+    ~InFlight() { all_ -= bytes_; }
+    InFlight(const InFlight&) = delete;
+    InFlight& operator=(const InFlight&) = delete;
+    int64_t all_bytes() const { return all_bytes_; }
+
+   private:
+    std::atomic<int64_t>& all_;
+    const int64_t bytes_, all_bytes_;
+  };
+  // Notes what the plans that run, and all that is alive beside them, may take of the pool of blocks.
+  void NoteSaid(int64_t planned_bytes, const std::map<std::string, Value>& live_in);
   Status PutTogether(Variable* variable);
   // With which part the rest of the block begins, compiled before or now.
   Result<CompiledPart*> FindPart(Entry* entry, VariableTable* frame);
@@ -153,6 +173,9 @@ class BlockRunner : public GraphRunner {
   OpenCalls calls_;
   uint32_t runs_ = 0;  // in the lane
   PlanEnd plan_end_ = PlanEnd::kWell;
+  int64_t room_ = INT64_MAX;  // Of panels that are kept.
+  uint64_t said_key_ = 0;
+  scheduler::MemoryOfPlan said_;  // Of the plan of that key.
 };
 
 }  // namespace heddle::engine

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/programs/fused_operator.h"
+#include "engine/blocks/amount.h"
 #include "engine/session/planning.h"
 #include "ops/fused/fused.h"
 #include "scheduler/place.h"
@@ -65,12 +66,6 @@ std::string TextOf(const scheduler::Placement& placement, int32_t ranks) {
     case ops::RowRule::kMixed: return fmt::format("{}, its sums {}", TextOf(cuts), TextOf(placement.reduced));
     default: return TextOf(cuts);
   }
-}
-
-std::string Amount(double bytes) {
-  if (bytes < 1e3) return fmt::format("{:.0f} B", bytes);
-  if (bytes < 1e6) return fmt::format("{:.1f} KB", bytes / 1e3);
-  return bytes < 1e9 ? fmt::format("{:.1f} MB", bytes / 1e6) : fmt::format("{:.1f} GB", bytes / 1e9);
 }
 
 std::string Time(double ns) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 
@@ -31,6 +32,8 @@ class SessionRuntime {
   /// Where a run is recorded.
   PlanRecords& plan_records() { return plan_records_; }
   const PlanRecords& plan_records() const { return plan_records_; }
+  /// Bytes of the values of the plans that run, as they say themselves.
+  std::atomic<int64_t>& planned_in_flight() { return planned_in_flight_; }
   /// SessionEnvironment::observe_plan, one at a time.
   void Show(const Plan& plan);
 
@@ -41,6 +44,7 @@ class SessionRuntime {
   RecursionKernels kernels_;
   PlanCache plans_;
   PlanRecords plan_records_;
+  std::atomic<int64_t> planned_in_flight_ = 0;
   std::mutex mutex_;
   std::unique_ptr<actor::Runtime> runtime_;
   Status cancelled_;  // under mutex_

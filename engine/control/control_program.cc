@@ -41,7 +41,7 @@ Status ControlProgram::Run(VariableTable variables) {
   Status status = RunToEnd();
   if (status.ok() && !program_.kept.empty()) {
     status = blocks_.Settle();
-    if (status.ok()) status = blocks_.PutTogether(frames_.front().get());
+    if (status.ok() && !blocks_.leaves_panels()) status = blocks_.PutTogether(frames_.front().get());
   }
   return WithCalls(std::move(status));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/control/local_run.h"
 
+#include <memory>
 #include <optional>
 
 #include "core/environment/clock.h"
@@ -10,6 +11,16 @@
 #include "ops/io/files/files.h"
 
 namespace heddle::engine {
+namespace {
+
+// What a run consists of. Rows of a variable that it leaves may still be made by it when it has ended.
+struct Home {
+  std::unique_ptr<ops::Files> files;
+  std::optional<Recorder> recorder;
+  std::unique_ptr<Session> session;
+};
+
+}  // namespace
 
 ops::FileRoots RootsOfRun() {
   ops::FileRoots roots;
@@ -22,30 +33,35 @@ RunOutcome RunLocally(const Program& program, SessionOptions options, const RunS
   options.ranks = 1;
   if (options.seed == -1) options.seed = static_cast<int64_t>(SystemRandom().Next() >> 11);
   if (options.memory_bytes > 0) MemoryBudget::Process().SetLimit(options.memory_bytes);
+  if (options.memory_bytes == 0) options.available_bytes = MemoryBudget::Process().limit();
 
-  const std::unique_ptr<ops::Files> files = ops::MakeFiles(surroundings.directory, nullptr, RootsOfRun());
+  const auto home = std::make_shared<Home>();
+  home->files = ops::MakeFiles(surroundings.directory, nullptr, RootsOfRun());
   SessionEnvironment environment;
-  environment.files = files.get();
+  environment.files = home->files.get();
   environment.clock = &SystemClock();
   environment.print = surroundings.print;
   environment.variables = surroundings.variables;
+  environment.panels = surroundings.panels;
   if (surroundings.show_plan)
     environment.observe_plan = [&](const Plan& plan) { surroundings.show_plan(plan.ToText()); };
-  std::optional<Recorder> recorder;
   if (options.recorded_events > 0) {
-    recorder.emplace(*environment.clock, options.recorded_events);
+    home->recorder.emplace(*environment.clock, options.recorded_events);
     options.times_operators = true;
-    environment.recorder = &*recorder;
+    environment.recorder = &*home->recorder;
   }
   environment.progress = surroundings.progress;
-  const std::unique_ptr<Session> session = Session::Create(options, program, environment);
+  home->session = Session::Create(options, program, environment);
+  Session* const session = home->session.get();
+  if (surroundings.panels != nullptr) surroundings.panels->SetHome(home);
   if (surroundings.cancellation != nullptr)
     surroundings.cancellation->Listen([&](const Status& why) { session->Cancel(why); });
   RunOutcome outcome;
   outcome.status = session->Run();
+  if (surroundings.panels != nullptr) surroundings.panels->SetHome(nullptr);
   if (surroundings.cancellation != nullptr) surroundings.cancellation->Listen(nullptr);
   outcome.statistics.push_back(session->statistics());
-  if (recorder) outcome.records.push_back(session->record());
+  if (home->recorder) outcome.records.push_back(session->record());
   return outcome;
 }
 

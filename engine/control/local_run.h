@@ -35,6 +35,7 @@ struct RunSurroundings {
   std::function<void(const std::string& json)> tell_progress;
   ProgressBoard* progress = nullptr;      ///< Told what the run is at; nullptr: nobody looks. Outlives it.
   SessionVariables* variables = nullptr;  ///< As of SessionEnvironment; of a run in this process.
+  ops::PanelStore* panels = nullptr;      ///< Likewise.
 };
 
 /// `heddle run`: one session of one rank in the calling process, without gRPC. options.rank and .ranks are

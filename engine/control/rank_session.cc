@@ -182,7 +182,7 @@ class RankSession : public Session {
   std::shared_ptr<codegen::GeneratedCode> code_;
   ops::FusedRuntime fused_;
   // Values of variables may be of the store: it outlives them.
-  const std::unique_ptr<ops::SpillFiles> spill_files_ = ops::MakeSpillFiles(environment_.spill_folder);
+  const std::unique_ptr<ops::SpillFiles> spill_files_ = ops::MakeSpillFiles(options_.spill_folder);
   const std::unique_ptr<ops::PanelStore> panels_ = ops::MakePanelStore(*spill_files_);
   SessionRuntime runtime_;
   BlockRunner blocks_;

@@ -21,6 +21,7 @@ std::string Describe(const Variable& variable) {
     const std::string_view shown = CutAtCharacter(scalar.AsString(), kMostText);
     return fmt::format("{} \"{}\"{}", text, shown, shown.size() < scalar.AsString().size() ? "..." : "");
   }
+  if (variable.value.IsPanels()) text += ", in panels";
   if (variable.value.IsMatrix() && variable.value.matrix().IsSparse())
     text += fmt::format(", {} non-zeros", variable.value.matrix().stored());
   return text;

@@ -8,6 +8,7 @@
 #include "compiler/parse/load_scripts.h"
 #include "compiler/parse/parser.h"
 #include "core/environment/random.h"
+#include "core/memory/counted_heap.h"
 #include "engine/control/local_run.h"
 #include "engine/interactive/describe_variable.h"
 
@@ -49,7 +50,10 @@ const ValueInfo* FindInfo(const Program& program, ValueInfo* declared) {
 
 }  // namespace
 
-InteractiveSession::InteractiveSession(Options options) : options_(std::move(options)) {
+InteractiveSession::InteractiveSession(Options options)
+    : options_(std::move(options)),
+      spill_files_(ops::MakeSpillFiles(options_.session.spill_folder)),
+      panels_(ops::MakePanelStore(*spill_files_)) {
   options_.compile.script = kScript;
   options_.compile.loader = options_.loader.get();
   if (options_.session.seed == -1) options_.session.seed = static_cast<int64_t>(SystemRandom().Next() >> 11);
@@ -169,11 +173,20 @@ Status InteractiveSession::RunProgram(const Program& program, SessionVariables* 
   surroundings.print = print;
   surroundings.cancellation = cancellation;
   surroundings.variables = variables;
+  surroundings.panels = panels_.get();
   return RunLocally(program, options_.session, surroundings).status;
 }
 
 // By a program of its own: what toString() says is said in one place.
 Status InteractiveSession::Print(const Variable& value, Cancellation* cancellation) const {
+  Variable head = value;
+  if (value.value.IsPanels()) {
+    const RowPanels& panels = *value.value.panels();
+    const int64_t rows = std::min(kMostRows, panels.shape().rows);
+    HEDDLE_ASSIGN_OR_RETURN(head.value, WithinMemory("variables", [&] { return panels.Rows(0, rows); }));
+    head.is_panels = false;
+    head.info.shape.rows = rows;
+  }
   const Shape shape = value.info.shape;
   const bool is_large = value.info.IsTabular() && (shape.rows > kMostRows || shape.columns > kMostColumns);
   std::string script = fmt::format("print({})", kPrinted);
@@ -184,11 +197,11 @@ Status InteractiveSession::Print(const Variable& value, Cancellation* cancellati
   }
   compiler::CompileOptions options = options_.compile;
   options.continuation.emplace();
-  options.continuation->given.push_back(GivenOf(kPrinted, value));
+  options.continuation->given.push_back(GivenOf(kPrinted, head));
   Diagnostics diagnostics;
   HEDDLE_ASSIGN_OR_RETURN(const Program program, compiler::CompileScript(script, options, &diagnostics));
   SessionVariables shown;
-  shown.frame.Set(kPrinted, value);
+  shown.frame.Set(kPrinted, head);
   std::string text;
   HEDDLE_RETURN_IF_ERROR(
       RunProgram(program, &shown, cancellation, [&](std::string_view printed) { text += printed; }));
@@ -245,12 +258,22 @@ Status InteractiveSession::Set(const std::string& name, const HostValue& value) 
 
 Result<HostValue> InteractiveSession::Get(const std::string& name) const {
   const Variable* const variable = variables_.frame.Find(name);
+  if (variable != nullptr && variable->value.IsPanels()) return PutTogether(name, *variable);
   if (variable != nullptr) return ToHostValue(*variable);
   std::vector<std::string> names;
   for (const auto& [known, value] : variables_.frame.variables()) names.push_back(known);
   const std::string nearest = compiler::SuggestName(name, names);
   return NotFound("there is no variable '{}'{}", name,
                   nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest));
+}
+
+Result<HostValue> InteractiveSession::PutTogether(const std::string& name, const Variable& variable) const {
+  HEDDLE_RETURN_IF_ERROR(panels_->SetRoom(0));  // What it leaves of the memory is the value's.
+  const RowPanels& panels = *variable.value.panels();
+  Result<Value> whole = WithinMemory("variables", [&] { return panels.Rows(0, panels.shape().rows); });
+  if (whole.ok()) return HostValue(*std::move(whole));
+  return whole.status().WithNote(
+      fmt::format("the rows of '{}' are not all in memory; read some of them: {}[1:1000,]", name, name));
 }
 
 void InteractiveSession::Clear() {

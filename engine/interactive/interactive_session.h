@@ -13,6 +13,7 @@
 #include "engine/session/cancellation.h"
 #include "engine/session/session.h"
 #include "engine/variables/host_value.h"
+#include "ops/panels/panel_store.h"
 
 namespace heddle::engine {
 
@@ -43,7 +44,8 @@ class InteractiveSession {
   Result<std::string> Explain(const std::string& entry);
   /// Gives a variable a value of the host program, or another one; errors of ToVariable().
   Status Set(const std::string& name, const HostValue& value);
-  /// kNotFound where no variable has that name.
+  /// The value of a variable, whose rows are put together where they are not in memory. kNotFound where no
+  /// variable has that name, kResourceExhausted with the numbers where its rows do not fit.
   Result<HostValue> Get(const std::string& name) const;
   /// Forgets variables and functions.
   void Clear();
@@ -74,10 +76,14 @@ class InteractiveSession {
   Status RunStatement(const Parsed& parsed, size_t statement, Cancellation* cancellation);
   Status RunProgram(const Program& program, SessionVariables* variables, Cancellation* cancellation,
                     const std::function<void(std::string_view text)>& print) const;
+  Result<HostValue> PutTogether(const std::string& name, const Variable& variable) const;
   Status Print(const Variable& value, Cancellation* cancellation) const;
 
   Options options_;
   Definitions definitions_;
+  // Rows of variables that memory has no room for: they outlive the statement that made them.
+  std::unique_ptr<ops::SpillFiles> spill_files_;
+  std::unique_ptr<ops::PanelStore> panels_;
   SessionVariables variables_;
 };
 

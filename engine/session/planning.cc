@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/session/planning.h"
 
+#include <algorithm>
+#include <cstdint>
+
 #include "ops/base/machine_constants.h"
 #include "ops/fused/fused.h"
 
@@ -16,6 +19,18 @@ Result<compiler::FuseOptions> FuseOptionsOf(const SessionOptions& session) {
   options.min_distributed_bytes = session.min_distributed_bytes;
   options.can_run = ops::CanRunFused;
   return options;
+}
+
+int64_t MemoryOf(const SessionOptions& session) {
+  return session.memory_bytes > 0 ? session.memory_bytes : session.available_bytes;
+}
+
+int64_t RoomOfPanels(const SessionOptions& session, int64_t planned, int64_t others) {
+  constexpr int64_t kPartForKernels = 8;  // What they work with beside the values of the plan.
+  if (session.panel_bytes > 0) return session.panel_bytes;
+  const int64_t memory = MemoryOf(session);
+  if (memory == 0) return INT64_MAX;
+  return std::max<int64_t>(0, memory - memory / kPartForKernels - others - planned);
 }
 
 scheduler::ScheduleOptions ScheduleOptionsOf(const SessionOptions& session) {

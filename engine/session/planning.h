@@ -11,6 +11,14 @@ namespace heddle::engine {
 /// kInvalidArgument for a mode of fusion that does not exist.
 Result<compiler::FuseOptions> FuseOptionsOf(const SessionOptions& session);
 
+/// What a rank may hold in a session of these options: what the user said, or what it has; 0: no limit is
+/// known.
+int64_t MemoryOf(const SessionOptions& session);
+
+/// How many bytes of panels that are kept a rank leaves in memory while a plan runs that needs `planned` and
+/// beside which `others` are in use.
+int64_t RoomOfPanels(const SessionOptions& session, int64_t planned, int64_t others);
+
 /// What placement plans with in a session of these options: all but how its variables lie.
 scheduler::ScheduleOptions ScheduleOptionsOf(const SessionOptions& session);
 

@@ -51,7 +51,6 @@ struct SessionEnvironment {
   /// Where its panels are; it outlives the variables of the session. nullptr: the session has a store of its
   /// own, and leaves no panels in `variables`.
   ops::PanelStore* panels = nullptr;
-  std::string spill_folder;           ///< Of its own store; "": that of temporary files.
   Recorder* recorder = nullptr;       ///< Of all that runs; nullptr: nothing is recorded.
   ProgressBoard* progress = nullptr;  ///< Told what the session is at; nullptr: nobody looks.
   /// Run() begins with them, and puts what it leaves there if it ends well. nullptr: it begins with none.

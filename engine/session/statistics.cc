@@ -40,6 +40,7 @@ constexpr Field kFields[] = {
     {"code_ns", &SessionStatistics::code_ns},
     {"fusion_fallbacks", &SessionStatistics::fusion_fallbacks},
     {"peak_bytes", &SessionStatistics::peak_bytes},
+    {"planned_bytes", &SessionStatistics::planned_bytes},
     {"spilled_bytes", &SessionStatistics::spilled_bytes},
     {"unspilled_bytes", &SessionStatistics::unspilled_bytes},
     {"operators_ns", &SessionStatistics::operators_ns},
@@ -155,6 +156,7 @@ void SessionStatistics::Add(const SessionStatistics& other) {
     own->second.bytes += theirs.bytes;
   }
   rows_held = std::max(rows_held, other.rows_held);
+  planned_bytes = std::max(planned_bytes, other.planned_bytes);
   recursions.insert(recursions.end(), other.recursions.begin(), other.recursions.end());
   for (const auto& [form, times] : other.recursion_forms) recursion_forms[form] += times;
   for (const auto& [place, times] : other.ran_whole) ran_whole[place] += times;
@@ -215,9 +217,10 @@ std::string ToText(const std::vector<SessionStatistics>& ranks, int most_operato
       static_cast<double>(first.fusion_ns) / 1e6, first.fusion_costed, first.plans_ahead, first.plans_reused);
   for (const SessionStatistics& rank : ranks)
     out += fmt::format(
-        "Worker {}: rows held {}, sent {:.3f} MB, received {:.3f} MB ({:.3f} through shared memory), {} messages, peak memory {:.1f} MB\n",
+        "Worker {}: rows held {}, sent {:.3f} MB, received {:.3f} MB ({:.3f} through shared memory), {} messages, peak memory {:.1f} MB (plans said {:.1f} MB)\n",
         rank.rank, rank.rows_held, Megabytes(rank.bytes_sent), Megabytes(rank.bytes_received),
-        Megabytes(rank.bytes_shared), rank.messages_sent, Megabytes(rank.peak_bytes));
+        Megabytes(rank.bytes_shared), rank.messages_sent, Megabytes(rank.peak_bytes),
+        Megabytes(rank.planned_bytes));
   for (const SessionStatistics& rank : ranks)
     if (rank.spilled_bytes > 0 || rank.unspilled_bytes > 0)
       out += fmt::format("Worker {}: {:.1f} MB of panels written to spill files, {:.1f} MB read from them\n",

@@ -78,6 +78,7 @@ struct SessionStatistics {
   int64_t code_ns = 0;              ///< Time of both.
   int64_t fusion_fallbacks = 0;     ///< Fused operators that had to be interpreted.
   int64_t peak_bytes = 0;           ///< Most matrix memory alive at once.
+  int64_t planned_bytes = 0;        ///< The most that a plan said would be alive while it ran, and all else.
   int64_t spilled_bytes = 0;        ///< Of panels, to spill files,
   int64_t unspilled_bytes = 0;      ///< and from them.
   int64_t operators_ns = 0;         ///< Of a run that is recorded: in operators, of all threads together.

@@ -17,6 +17,9 @@ struct SessionOptions {
   int threads = 1;                                   ///< Of the compute arena of one rank.
   int64_t min_distributed_bytes = int64_t{8} << 20;  ///< Smaller matrices stay whole; 0 splits everything.
   int64_t memory_bytes = 0;                          ///< Budget of matrix memory of a rank; 0: unlimited.
+  /// What a rank has where memory_bytes is 0, the same on every rank: plans that need more are in panels
+  /// where these fit. 0: no plan is in panels for want of memory.
+  int64_t available_bytes = 0;
   /// All plans are in panels that take about so many bytes in a pass, whatever the memory; 0: plans that
   /// would not fit are, with the highest panels that do.
   int64_t panel_bytes = 0;
@@ -34,6 +37,7 @@ struct SessionOptions {
   bool times_operators = false;  ///< -stats: how long operators take is measured, and told.
   /// Most events that are recorded of each thread, for the report of a run; 0: none, and no record.
   int64_t recorded_events = 0;
+  std::string spill_folder;     ///< Of panels that memory has no room for; "": that of temporary files.
   std::string cpu;              ///< Kernels to use, ops::CpuOfRank; "": the widest. Same bits.
   int max_call_depth = 10'000;  ///< Calls within calls; more is an error of the script.
 };

@@ -39,7 +39,8 @@ struct Panel {
 struct PanelSet {
   Shape shape;
   bool is_frame = false;
-  PanelStore::Maker make;  ///< Empty: all rows are in panels.
+  std::shared_ptr<const void> home;  ///< Of what `make` refers to, which goes before it.
+  PanelStore::Maker make;            ///< Empty: all rows are in panels.
   std::atomic<bool> is_costly = false;
   std::atomic<bool> must_stay =
       false;  ///< `make` will make other rows: what cannot be written is not forgotten.

@@ -454,6 +454,10 @@ class Store : public PanelStore {
     std::shared_ptr<PanelSet> set = Begin(shape, is_frame);
     set->make = std::move(make);
     set->is_costly = is_costly;
+    {
+      const std::lock_guard lock(mutex_);
+      set->home = home_;
+    }
     auto panels = std::make_shared<PanelsOfValue>(room_, std::move(set));
     if (origin.empty()) return panels;
     const std::lock_guard lock(mutex_);
@@ -474,6 +478,10 @@ class Store : public PanelStore {
     return OkStatus();
   }
   Status SetRoom(int64_t bytes) override { return room_.SetRoom(bytes); }
+  void SetHome(std::shared_ptr<const void> home) override {
+    const std::lock_guard lock(mutex_);
+    home_ = std::move(home);
+  }
   PanelStatistics Statistics() const override {
     const std::lock_guard lock(room_.mutex());
     return room_.Statistics();
@@ -491,6 +499,7 @@ class Store : public PanelStore {
   PanelRoom room_;
   const int64_t least_panel_bytes_;
   std::mutex mutex_;
+  std::shared_ptr<const void> home_;                                                   // Under mutex_.
   std::vector<std::pair<std::string, std::weak_ptr<const PanelsOfValue>>> made_from_;  // Under mutex_.
 };
 

@@ -75,6 +75,8 @@ class PanelStore {
   /// this returns, but for panels that another thread is reading or writing at that moment. Fails as
   /// SpillFile::WriteAt does; the panels that could not be written stay.
   virtual Status SetRoom(int64_t bytes) = 0;
+  /// What makers of lazy values that begin from now on refer to: it lives as long as such a value does.
+  virtual void SetHome(std::shared_ptr<const void> home) = 0;
   virtual PanelStatistics Statistics() const = 0;
 };
 

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "core/environment/descriptor.h"
@@ -22,6 +23,7 @@ namespace heddle::ops {
 namespace {
 
 constexpr int kMostNames = 100;
+constexpr std::string_view kPrefix = "spill: ";  // Of all messages.
 
 // What one system call moves: enough that calls cost nothing beside the copy.
 constexpr int64_t kPieceBytes = int64_t{4} << 20;
@@ -164,6 +166,15 @@ bool IsInMemory(const char* folder) {
 
 std::unique_ptr<SpillFiles> MakeSpillFiles(std::string folder, SpillNames names) {
   return std::make_unique<FilesOnDisk>(std::move(folder), names);
+}
+
+Status CheckSpillFolder(const std::string& folder) {
+  struct stat status {};
+  if (stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
+    return NotFound("there is no folder '{}'", folder);
+  FilesOnDisk files(folder, SpillNames::kNever);
+  const Status made = files.Create().status();
+  return made.ok() ? made : WithAdvice(Status(made.code(), made.message().substr(kPrefix.size())));
 }
 
 std::string SpillFolder() {

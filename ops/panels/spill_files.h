@@ -45,6 +45,11 @@ enum class SpillNames : uint8_t {
 /// whose process lives holds its lock and keeps it.
 std::unique_ptr<SpillFiles> MakeSpillFiles(std::string folder, SpillNames names = SpillNames::kNever);
 
+/// Whether a folder takes spill files, found by making one: kNotFound where there is no such folder,
+/// kResourceExhausted with the reason where it takes none. The messages begin with "there is no folder" and
+/// "cannot make a file".
+Status CheckSpillFolder(const std::string& folder);
+
 /// Where spill files are unless the user says it: $TMPDIR, else /tmp, or /var/tmp where /tmp is in memory,
 /// which spilling is to save.
 std::string SpillFolder();

@@ -86,7 +86,7 @@ def _engine_of(*options):
 
 
 def engine(*, library=None, memory=None, threads=None, fusion=None, seed=None, precision="double", cpu=None,
-           directory=None, recorded=False):
+           directory=None, recorded=False, spill_folder=None):
     """The engine with these options; the same for the same options."""
     if precision not in ("double", "single"):
         raise UsageError(f"precision is 'double' or 'single', not {precision!r}")
@@ -102,6 +102,7 @@ def engine(*, library=None, memory=None, threads=None, fusion=None, seed=None, p
         "seed": whole_number("seed", seed, -2**63, 2**63 - 1), "cpu": cpu,
         "single_precision": precision == "single",
         "recorded_events": _MOST_EVENTS if recorded else None,
+        "spill_folder": folder_of(spill_folder, "spill_folder") if spill_folder is not None else None,
     }
     return _engine_of(*((name, value) for name, value in options.items() if value is not None))
 
@@ -262,7 +263,8 @@ def run(script: Script, inputs: Mapping[str, Any] | None = None, outputs: str | 
         args: Arguments = None, print: Callable[[str], object] | None = None, library: Folders = None,
         memory: int | str | None = None, threads: int | None = None, fusion: str | None = None, seed: int | None = None,
         precision: str = "double", cpu: str | None = None, directory: str | os.PathLike[str] | None = None,
-        report: str | os.PathLike[str] | None = None, trace: str | os.PathLike[str] | None = None) -> Results:
+        report: str | os.PathLike[str] | None = None, trace: str | os.PathLike[str] | None = None,
+        spill_folder: str | os.PathLike[str] | None = None) -> Results:
     """Runs a DML script in this process.
 
     script: the text, or the path of a file that ends in .dml.
@@ -272,6 +274,7 @@ def run(script: Script, inputs: Mapping[str, Any] | None = None, outputs: str | 
     args: $NAME by a dict, or $1, $2, ... by a sequence.
     print: called with each text that the script prints; without it, texts go to sys.stdout.
     library: a folder of functions in DML, or several. memory: the most that matrices take, bytes or "2g".
+    spill_folder: where rows go that memory has no room for; the folder of temporary files without it.
     threads: all cores without it. precision: "double" or "single". directory: where relative paths begin.
     report: a page that says what took the time is written there; trace: all events, for Perfetto (docs/report.md).
 
@@ -285,7 +288,8 @@ def run(script: Script, inputs: Mapping[str, Any] | None = None, outputs: str | 
     report, trace = (path_of(option, path) if path is not None else None
                      for option, path in (("report", report), ("trace", trace)))
     with_options = engine(library=library, memory=memory, threads=threads, fusion=fusion, seed=seed,
-                          precision=precision, cpu=cpu, directory=directory, recorded=report is not None or trace is not None)
+                          precision=precision, cpu=cpu, directory=directory, recorded=report is not None or trace is not None,
+                          spill_folder=spill_folder)
     for path in (report, trace):
         if path is not None:
             check_writable(path)
@@ -317,10 +321,13 @@ def check(script: Script, inputs: Mapping[str, Any] | None = None, *, args: Argu
 
 @public
 def explain(script: Script, level: str = "program", *, args: Arguments = None, library: Folders = None,
-            directory: str | os.PathLike[str] | None = None) -> str:
-    """What the compiler makes of a script: "program", "fusion", "cost", "codegen", "all" and others."""
+            directory: str | os.PathLike[str] | None = None, memory: int | str | None = None) -> str:
+    """What the compiler makes of a script: "program", "fusion", "cost", "codegen", "memory", "all" and others.
+
+    memory: what plans may take, bytes or "2g", as of run().
+    """
     text, name = read_script(script)
     if not isinstance(level, str):
         raise UsageError(f"level is a text, not {level!r}")
     entering()
-    return engine(library=library, directory=directory).explain(text, name, parameters_of(args), level)
+    return engine(library=library, directory=directory, memory=memory).explain(text, name, parameters_of(args), level)

@@ -86,6 +86,7 @@ bool OptionsOf(PyObject* dict, engine::EngineOptions* options) {
     if (name == "library") return TextsOf(value, &options->libraries, PathOf);
     if (name == "fusion") return TextOf(value, &session.fusion);
     if (name == "cpu") return TextOf(value, &session.cpu);
+    if (name == "spill_folder") return PathOf(value, &session.spill_folder);
     if (name == "single_precision") {
       session.element_type = PyObject_IsTrue(value) == 1 ? ElementType::kFloat32 : ElementType::kFloat64;
     } else if (name == "times_operators") {

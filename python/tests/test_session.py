@@ -48,3 +48,26 @@ def test_sessions_are_apart():
     one.run("x = 1")
     two.run("x = 2")
     assert (one["x"], two["x"]) == (1, 2)
+
+
+def test_variables_larger_than_memory(tmp_path):
+    script = "X = rand(rows=200000, cols=10, seed=1)\nY = X * 2 + 1\nwrite(X, 'x.bin', format='binary')\nZ = read('x.bin')"
+    whole, panels = heddle.Session(directory=tmp_path), heddle.Session(memory="8m", spill_folder=tmp_path, directory=tmp_path)
+    for session in (whole, panels):
+        for statement in script.split("\n"):
+            session.run(statement)
+        session.run("s = sum(Y) + sum(Z * Y)")
+    assert panels["s"] == whole["s"]
+    assert panels.type_of("Y") == "matrix 200000x10, in panels"
+    with pytest.raises(heddle.ResourceError, match="does not fit"):
+        panels["Y"]
+    panels.run("h = Y[1:3,]")
+    assert (panels["h"] == whole["Y"][:3]).all()
+    # Elsewhere there is no limit any more: the rows are put together.
+    heddle.Session(memory="1g")
+    assert (panels["Y"] == whole["Y"]).all() and (panels["Z"] == whole["Z"]).all()
+
+
+def test_a_spill_folder_that_is_not_there():
+    with pytest.raises(heddle.DataError, match="spill_folder: there is no folder"):
+        heddle.Session(spill_folder="nowhere")

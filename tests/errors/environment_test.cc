@@ -48,6 +48,30 @@ TEST(EnvironmentTest, AMasterThatIsNotThereIsNamed) {
             "'heddle master --dev' starts one on this machine\n");
 }
 
+// A disk of a megabyte, in a namespace of its own.
+TEST(EnvironmentTest, AFullDiskForWhatDoesNotFitInMemoryIsToldWithTheNumbers) {
+  const std::string mount = "unshare -Urm sh -c 'mount -t tmpfs -o size=1m none disk && ";
+  const Finished can = Shell("mkdir disk; " + mount + "true'");
+  if (can.code != 0) GTEST_SKIP() << "this machine lets nobody mount a disk: " << can.errors;
+  const std::string script =
+      "\"X = rand(rows=200000, cols=10, seed=1)\nY = X * 2\nif (sum(Y) > 0) print(sum(Y))\"";
+  const Finished full = Shell(
+      "mkdir disk; export heddle; " + mount + "$heddle run --memory 4m --spill-folder disk -e " + script +
+      "' 2>&1 | "
+      "sed \"s#$PWD#.#; s/[0-9]* bytes needed, [0-9]* free/N bytes needed, M free/\"");
+  EXPECT_NE(
+      full.output.find("error: spill: no room on the disk of './disk': N bytes needed, M free\n"
+                       "name a folder on a disk with more room (--spill-folder FOLDER), or give more memory "
+                       "(--memory SIZE)\n"),
+      std::string::npos)
+      << full.output;
+  const Finished code = Shell("mkdir disk; export heddle; " + mount +
+                              "$heddle run --memory 4m --spill-folder disk -e " + script + "'");
+  EXPECT_EQ(code.code, 5);
+  const Finished roomy = Shell("mkdir disk; $heddle run --memory 4m --spill-folder disk -e " + script);
+  EXPECT_EQ(roomy.code, 0) << roomy.errors;
+}
+
 // The program alone, without the modules that are built beside it.
 TEST(EnvironmentTest, ModulesThatAreNotThereAreNamed) {
   const std::string write =

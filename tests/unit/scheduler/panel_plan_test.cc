@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "scheduler/liveness.h"
+#include "scheduler/memory_of_plan.h"
 #include "scheduler/schedule.h"
 #include "tests/unit/scheduler/graph_under_test.h"
 

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/blocks/memory_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "compiler/optimize/static/written_files.h"
+#include "core/programs/fused_operator.h"
+#include "core/values/panels.h"
+#include "core/values/sizes.h"
+#include "engine/blocks/amount.h"
+#include "ops/base/operator.h"
+#include "ops/fused/fused.h"
+#include "ops/io/formats/file_format.h"
+#include "scheduler/memory_of_plan.h"
+#include "scheduler/plan_passes.h"
+
+namespace heddle::engine {
+namespace {
+
+std::string NameOf(const Node& node) { return IsFused(node) ? ops::NameOf(*node.fused) : node.op; }
+
+const Register& RegisterOf(const Plan& plan, RegisterId id) {
+  return plan.registers[static_cast<size_t>(id)];
+}
+
+// Whether rows that a task makes when they are read take long to make.
+bool IsCostly(const Plan& plan, const Task& task, ops::Files* files) {
+  const Node& node = plan.graph[task.node];
+  if (!ops::HasRole(node, ops::Role::kRead)) return false;
+  const std::optional<Scalar> path = compiler::LiteralPath(plan.graph, node);
+  if (!path || files == nullptr) return true;
+  ops::KernelContext context;
+  context.files = files;
+  const Value value(*path);
+  std::vector<const Value*> inputs(node.inputs.size(), nullptr);
+  inputs[0] = &value;
+  const Result<bool> costly = ops::IsCostlyToMakeAgain(node, inputs, context);
+  return !costly.ok() || *costly;
+}
+
+bool IsLazy(const Task& task) { return task.phase == Phase::kPanels && task.kind == TaskKind::kCompute; }
+bool IsCollected(const Task& task) {
+  return task.phase == Phase::kPanels && task.kind == TaskKind::kAccumulate;
+}
+
+// The task reads rows from a handle.
+bool ReadsHandle(const Plan& plan, const Task& task) {
+  return !task.consumed.empty() && task.consumed[0] >= 0 &&
+         scheduler::HoldsPanels(plan, RegisterOf(plan, task.consumed[0]));
+}
+
+int64_t HandleBytes(const Plan& plan, const Task& task) {
+  int64_t bytes = 0;
+  for (const RegisterId id : task.produced)
+    if (scheduler::HoldsPanels(plan, RegisterOf(plan, id)))
+      bytes = SaturatingSum(bytes, KnownBytes(RegisterOf(plan, id).info));
+  return bytes;
+}
+
+// What the tasks of a node do on the first rank that has some.
+struct NodeMemory {
+  int64_t rank = -1;
+  int64_t ranks = 0;  // That have some.
+  std::optional<size_t> pass;
+  int64_t panels = 0, rows = 0, panel_bytes = 0;
+  int64_t whole_bytes = 0;     // Of its result, where it is whole,
+  int64_t together_bytes = 0;  // of operands that are put together for it,
+  int64_t kept_bytes = 0;      // and of rows that the panel store keeps.
+  bool has_result = false, is_lazy = false, is_costly = false, is_handle = false, is_sparse = false;
+};
+
+class PlanMemoryText {
+ public:
+  PlanMemoryText(const Plan& plan, ops::Files* files)
+      : plan_(plan), files_(files), nodes_(plan.graph.nodes.size()) {
+    for (int32_t rank = 0; rank < plan_.ranks; ++rank) Add(rank);
+  }
+
+  std::string Text() const {
+    std::string text;
+    for (NodeId id = 0; id < plan_.graph.size(); ++id) text += LineOf(id);
+    for (size_t pass = 0; pass < passes_.size(); ++pass) {
+      text += fmt::format("  pass {}: {} panels", pass + 1, passes_[pass].acts);
+      if (passes_[pass].read_bytes > 0)
+        text += fmt::format(", reads {} of rows that are elsewhere",
+                            Amount(static_cast<double>(passes_[pass].read_bytes)));
+      text += '\n';
+    }
+    return text;
+  }
+
+ private:
+  struct Pass {
+    int64_t acts = 0;
+    int64_t read_bytes = 0;  // Of handles, of the rank that reads the most.
+  };
+
+  void Add(int32_t rank) {
+    const scheduler::TaskRange range = scheduler::TasksOfRank(plan_, rank);
+    const std::vector<scheduler::PlanPass> passes = scheduler::PassesOf(plan_, range.first, range.last);
+    if (passes_.size() < passes.size()) passes_.resize(passes.size());
+    size_t at = 0;
+    std::vector<int64_t> read(passes.size(), 0);
+    std::set<NodeId> met;
+    for (size_t i = range.first; i < range.last; ++i) {
+      while (at < passes.size() && i - range.first >= passes[at].end) ++at;
+      const bool is_in_pass = at < passes.size() && i - range.first >= passes[at].begin;
+      const Task& task = plan_.tasks[i];
+      if (is_in_pass && task.kind == TaskKind::kUnpack && ReadsHandle(plan_, task))
+        read[at] = SaturatingSum(read[at], KnownBytes(RegisterOf(plan_, task.consumed[0]).info));
+      if (task.node == kNoNode) continue;
+      NodeMemory& node = nodes_[static_cast<size_t>(task.node)];
+      if (met.insert(task.node).second) ++node.ranks;
+      if (node.rank < 0) node.rank = rank;
+      if (node.rank == rank) AddTask(task, is_in_pass ? std::optional(at) : std::nullopt, &node);
+    }
+    for (size_t pass = 0; pass < passes.size(); ++pass) {
+      passes_[pass].acts = std::max(passes_[pass].acts, passes[pass].acts);
+      passes_[pass].read_bytes = std::max(passes_[pass].read_bytes, read[pass]);
+    }
+  }
+
+  void AddTask(const Task& task, std::optional<size_t> pass, NodeMemory* node) const {
+    if (IsLazy(task)) {
+      node->is_lazy = node->has_result = true;
+      node->is_costly = IsCostly(plan_, task, files_);
+      node->kept_bytes = HandleBytes(plan_, task);
+      return;
+    }
+    if (IsCollected(task)) {
+      node->kept_bytes = SaturatingSum(node->kept_bytes, HandleBytes(plan_, task));
+      return;
+    }
+    if (task.phase == Phase::kGather && task.kind == TaskKind::kCompute && ReadsHandle(plan_, task)) {
+      for (const RegisterId id : task.produced)
+        node->together_bytes = SaturatingSum(node->together_bytes, RegisterOf(plan_, id).bytes);
+      return;
+    }
+    const bool computes = task.phase == Phase::kWhole || task.phase == Phase::kPartial ||
+                          task.phase == Phase::kFinish || task.phase == Phase::kStage;
+    if (!computes || task.kind == TaskKind::kRepeat || task.kind == TaskKind::kCopy) return;
+    int64_t bytes = 0;
+    for (const RegisterId id : task.produced) {
+      const Register& reg = RegisterOf(plan_, id);
+      bytes = SaturatingSum(bytes, reg.bytes);
+      if (!reg.control && reg.info.IsMatrix() && reg.info.format == Format::kSparse) node->is_sparse = true;
+      if (scheduler::HoldsPanels(plan_, reg) && !pass) node->is_handle = true;
+    }
+    node->has_result = true;
+    if (task.panel_rows > 0 && pass) {
+      node->pass = pass;
+      node->rows = std::min(task.panel_rows, task.row_end - task.row_begin);
+      node->panels = CeilDivide(task.row_end - task.row_begin, task.panel_rows);
+      node->panel_bytes = SaturatingSum(node->panel_bytes, bytes);
+    } else if (task.kind != TaskKind::kSink) {
+      node->whole_bytes = std::max(node->whole_bytes, bytes);
+    }
+  }
+
+  static bool IsTold(const Graph& graph, const Node& node) {
+    if (node.Is("assign") || node.Is("result") || node.Is("literal")) return false;
+    const auto is_tabular = [](const ValueInfo& info) { return info.IsTabular(); };
+    return std::any_of(ResultsOf(node).begin(), ResultsOf(node).end(), is_tabular) ||
+           std::any_of(node.inputs.begin(), node.inputs.end(),
+                       [&](NodeId input) { return input != kNoNode && is_tabular(graph[input].info); });
+  }
+
+  std::string LineOf(NodeId id) const {
+    const Node& node = plan_.graph[id];
+    const NodeMemory& memory = nodes_[static_cast<size_t>(id)];
+    if (memory.rank < 0 || !IsTold(plan_.graph, node)) return "";
+    std::string text = fmt::format("  line {} {}", node.position.line,
+                                   node.Is("variable") ? node.Text("name") : NameOf(node));
+    for (const ValueInfo& info : ResultsOf(node))
+      if (info.IsTabular()) text += fmt::format(" {}", info.shape);
+    text += ": " + StateOf(node, memory);
+    if (memory.ranks > 1) text += fmt::format(", on {} workers", memory.ranks);
+    return text + "\n";
+  }
+
+  static std::string StateOf(const Node& node, const NodeMemory& memory) {
+    const auto amount = [](int64_t bytes) { return Amount(static_cast<double>(bytes)); };
+    std::string text;
+    const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
+    if (memory.is_lazy)
+      add(memory.is_costly
+              ? fmt::format("its rows are made once, kept in memory or spilled, {}",
+                            amount(memory.kept_bytes))
+              : fmt::format("its rows are made whenever they are read, {}", amount(memory.kept_bytes)));
+    else if (memory.is_handle)
+      add("its rows are kept in memory or spilled");
+    if (memory.together_bytes > 0)
+      add(fmt::format("its operands are put together, {}", amount(memory.together_bytes)));
+    if (memory.pass)
+      add(fmt::format("streams in pass {}, {} panel{} of {} rows{}", *memory.pass + 1, memory.panels,
+                      memory.panels == 1 ? "" : "s", memory.rows,
+                      memory.panel_bytes > 0 ? ", " + amount(memory.panel_bytes) : ""));
+    if (memory.kept_bytes > 0 && !memory.is_lazy)
+      add(fmt::format("its rows are kept in memory or spilled, {}", amount(memory.kept_bytes)));
+    for (const ValueInfo& info : ResultsOf(node))
+      if (info.IsTabular() && !info.IsSized()) {
+        add("its size is known only when it runs");
+        return text;
+      }
+    if (memory.whole_bytes > 0)
+      add(fmt::format("{}, {}{}", memory.pass ? "its result is whole" : "whole", amount(memory.whole_bytes),
+                      memory.is_sparse ? " and its entries" : ""));
+    if (text.empty()) add(memory.has_result ? "whole" : "whole, elsewhere");
+    return text;
+  }
+
+  const Plan& plan_;
+  ops::Files* const files_;
+  std::vector<NodeMemory> nodes_;
+  std::vector<Pass> passes_;
+};
+
+}  // namespace
+
+std::string LinesOfMemory(const Plan& plan, ops::Files* files) { return PlanMemoryText(plan, files).Text(); }
+
+bool IsRemade(const Plan& plan, NodeId assign, ops::Files* files) {
+  for (const Task& sink : plan.tasks) {
+    if (sink.node != assign || sink.kind != TaskKind::kSink || sink.phase != Phase::kWhole) continue;
+    const TaskId producer = RegisterOf(plan, sink.consumed[0]).producer;
+    for (const Task& task : plan.tasks)
+      if (task.id == producer && IsLazy(task)) return !IsCostly(plan, task, files);
+  }
+  return false;
+}
+
+int64_t MostSpilled(const Plan& plan, int32_t rank, ops::Files* files) {
+  const scheduler::TaskRange range = scheduler::TasksOfRank(plan, rank);
+  int64_t bytes = 0;
+  for (size_t i = range.first; i < range.last; ++i) {
+    const Task& task = plan.tasks[i];
+    if (IsCollected(task) || (IsLazy(task) && IsCostly(plan, task, files)))
+      bytes = SaturatingSum(bytes, HandleBytes(plan, task));
+  }
+  return bytes;
+}
+
+}  // namespace heddle::engine

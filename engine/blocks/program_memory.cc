@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/blocks/program_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "compiler/optimize/static/static_pass.h"
+#include "compiler/optimize/static/written_files.h"
+#include "core/environment/clock.h"
+#include "core/programs/for_each_block.h"
+#include "core/values/sizes.h"
+#include "engine/blocks/amount.h"
+#include "engine/blocks/block_compiler.h"
+#include "engine/blocks/compiled_block.h"
+#include "engine/blocks/memory_text.h"
+#include "engine/session/planning.h"
+#include "engine/variables/random_seeds.h"
+#include "scheduler/memory_of_plan.h"
+
+namespace heddle::engine {
+namespace {
+
+std::string Amount(int64_t bytes) { return engine::Amount(static_cast<double>(bytes)); }
+
+// The variables of one call, and which of them share their values.
+struct Scope {
+  VariableTable frame;
+  std::map<std::string, int64_t> values;  // The number of the value of each.
+
+  void Erase(const std::string& name) {
+    frame.Erase(name);
+    values.erase(name);
+  }
+};
+
+// What a function leaves in its results, once it has been told.
+struct Told {
+  std::vector<std::pair<std::string, Variable>> results;
+};
+
+class ProgramMemory {
+ public:
+  ProgramMemory(const Program& program, const SessionOptions& options, ops::Files* files)
+      : program_(program),
+        options_(options),
+        files_(files),
+        compiler_(options_, files, &SystemClock()),
+        seeds_(std::max<int64_t>(options.seed, 0)) {
+    FindKnown();
+    RandomSeeds::Connect(&program_);
+    behind_writes_ = compiler::ReadsBehindWrites(program_, files);
+  }
+
+  Result<std::string> Text() {
+    Scope main;
+    scopes_.push_back(&main);
+    for (const GivenVariable& given : program_.given)
+      main.frame.Set(given.name, Variable::Placeholder(Distribution::One(), given.info));
+    HEDDLE_RETURN_IF_ERROR(Follow(program_.main));
+    const int64_t memory = MemoryOf(options_);
+    std::string text = memory > 0 ? fmt::format("memory of a worker: {}{}\n", Amount(memory),
+                                                options_.memory_bytes > 0 ? "" : ", what the machine leaves")
+                                  : "memory of a worker: no limit\n";
+    text += text_;
+    text += fmt::format("peak: {}", Amount(peak_));
+    if (peak_line_ > 0) text += fmt::format(", in the block at line {}", peak_line_);
+    if (most_spilled_ > 0) text += fmt::format("; disk: up to {} in spill files", Amount(most_spilled_));
+    return text + "\n";
+  }
+
+ private:
+  // Scalars that are the same whenever a block is entered.
+  void FindKnown() {
+    const compiler::LiveInValues values = compiler::FindLiveInValues(&program_);
+    ForEachBlock(program_, [&](const Block& block) {
+      for (NodeId id = 0; id < block.graph.size(); ++id) {
+        const auto found = values.find({block.id, id});
+        if (found != values.end() && found->second)
+          known_.emplace(std::pair(block.id, block.graph[id].Text("name")), *found->second);
+      }
+    });
+  }
+
+  Status Follow(const std::vector<Block>& blocks) {
+    for (const Block& block : blocks) HEDDLE_RETURN_IF_ERROR(Enter(block));
+    return OkStatus();
+  }
+
+  Status Enter(const Block& block) {
+    if (!block.graph.nodes.empty()) HEDDLE_RETURN_IF_ERROR(AddGraph(block));
+    for (const char* name : {Block::kPredicate, Block::kFrom, Block::kTo, Block::kIncrement})
+      scope().Erase(name);
+    if (!block.variable.empty()) scope().Erase(block.variable);
+    if (block.kind == Block::Kind::kCall) HEDDLE_RETURN_IF_ERROR(AddCall(block));
+    if (block.kind == Block::Kind::kList)  // It takes its operands whole, and its results may be lists.
+      for (const std::string& result : block.results) scope().Erase(result);
+    HEDDLE_RETURN_IF_ERROR(Follow(block.body));
+    HEDDLE_RETURN_IF_ERROR(Follow(block.otherwise));
+    for (const std::string& name : block.dead_after) scope().Erase(name);
+    return OkStatus();
+  }
+
+  Scope& scope() { return *scopes_.back(); }
+
+  Status AddCall(const Block& call) {
+    std::optional<Told> told;
+    Status status;
+    ForEachCallee(call, [&](const std::string& name, const auto& arguments) {
+      if (!status.ok() || open_.contains(name)) return;
+      const auto found = functions_.find(name);
+      if (found == functions_.end()) {
+        const auto function = program_.functions.find(name);
+        if (function != program_.functions.end()) status = AddFunction(call, function->second, arguments);
+      }
+      if (const auto known = functions_.find(name); known != functions_.end() && !told) told = known->second;
+    });
+    HEDDLE_RETURN_IF_ERROR(status);
+    for (size_t i = 0; i < call.results.size(); ++i) {
+      if (call.results[i].empty()) continue;
+      scope().Erase(call.results[i]);
+      if (told && !call.gives_list && i < told->results.size() && told->results[i].second.info.IsTabular())
+        Set(call.results[i], told->results[i].second);
+    }
+    return OkStatus();
+  }
+
+  Status AddFunction(const Block& call, const Function& function,
+                     const std::vector<std::pair<std::string, std::string>>& arguments) {
+    Scope callee;
+    for (const auto& [parameter, name] : arguments) {
+      const Variable* const variable = scope().frame.Find(name);
+      if (variable == nullptr || !variable->info.IsTabular()) continue;
+      callee.frame.Set(parameter, *variable);
+      callee.values[parameter] = scope().values[name];
+    }
+    text_ += fmt::format("function {}, called at line {}\n", function.name, call.position.line);
+    open_.insert(function.name);
+    scopes_.push_back(&callee);
+    const Status status = Follow(function.body);
+    scopes_.pop_back();
+    open_.erase(function.name);
+    HEDDLE_RETURN_IF_ERROR(status);
+    text_ += fmt::format("end of function {}\n", function.name);
+    Told told;
+    for (const Parameter& result : function.results) {
+      const Variable* const variable = callee.frame.Find(result.name);
+      told.results.emplace_back(result.name, variable == nullptr ? Variable() : *variable);
+    }
+    functions_[function.name] = std::move(told);
+    return OkStatus();
+  }
+
+  void Set(const std::string& name, Variable variable) {
+    scope().frame.Set(name, std::move(variable));
+    scope().values[name] = ++last_value_;
+  }
+
+  // Variables that no block before has left are what the text tells of them; scalars have the values that are
+  // known without running.
+  void FindVariables(const Block& block) {
+    for (NodeId id = 0; id < block.graph.size(); ++id) {
+      const Node& node = block.graph[id];
+      if (!node.Is("variable")) continue;
+      const std::string& name = node.Text("name");
+      const Variable* const before = scope().frame.Find(name);
+      if (before != nullptr && before->info.IsTabular()) continue;
+      if (!node.info.IsTabular()) {
+        const auto known = known_.find({block.id, name});
+        Set(name, known != known_.end() ? Variable::OfScalar(known->second)
+                                        : Variable::Placeholder(Distribution::Each(), node.info));
+        continue;
+      }
+      ValueInfo info = node.info;
+      if (info.IsMatrix()) info.element_type = options_.element_type;
+      Set(name, Variable::Placeholder(Distribution::One(), info));
+    }
+  }
+
+  static bool HasTables(const Graph& graph) {
+    return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+      const auto results = ResultsOf(node);
+      return std::any_of(results.begin(), results.end(),
+                         [](const ValueInfo& info) { return info.IsTabular(); });
+    });
+  }
+
+  Status AddGraph(const Block& block) {
+    FindVariables(block);
+    seeds_.DrawFor(block.graph, &scope().frame);
+    FileLook look = compiler_.LookAt(block.graph, scope().frame);
+    for (const NodeId id : behind_writes_[block.id]) look.waiting.insert(id);
+    const Result<BlockPart> part = compiler_.NextPart(block.id, block.graph, scope().frame, 0, look);
+    // Nothing of it can run with what is known here.
+    const bool is_open = part.status().code() == StatusCode::kInternal;
+    if (!part.ok() && !is_open) return part.status();
+    if (part.ok() && !part->error.ok()) return part->error;
+    if (is_open || !HasTables(part->graph)) {
+      const bool tells = is_open && HasTables(block.graph);
+      if (tells) text_ += fmt::format("block at line {}\n{}", block.position.line, kOpen);
+      ForEachAssigned(block, [&](const std::string& name) { scope().Erase(name); });
+      return OkStatus();
+    }
+    const bool is_small =
+        part->complete && RunsDirectly(options_) && IsSmall(part->graph) && !ReadsPanels(part->graph);
+    text_ += fmt::format("block at line {}\n", block.position.line);
+    if (!part->complete) text_ += kOpen;
+    Result<Plan> plan = compiler_.MakePlan(part->graph, scope().frame);
+    if (plan.ok()) {
+      AddPlan(block, *plan, is_small);
+      Leave(block, *plan);
+    } else {
+      if (plan.status().code() != StatusCode::kResourceExhausted) return plan.status();
+      text_ += fmt::format("  refused: {}\n", Indented(plan.status().At(block.position).ToString()));
+      ForEachAssigned(block, [&](const std::string& name) { scope().Erase(name); });
+    }
+    for (const std::string& name : part->temporaries) scope().Erase(name);
+    return OkStatus();
+  }
+
+  static std::string Indented(const std::string& lines) {
+    std::string text;
+    for (const char c : lines) text += c == '\n' ? std::string("\n    ") : std::string(1, c);
+    return text;
+  }
+
+  bool ReadsPanels(const Graph& graph) {
+    return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+      return node.Is("variable") && scope().frame.Find(node.Text("name"))->is_panels;
+    });
+  }
+
+  void Leave(const Block& block, const Plan& plan) {
+    const std::vector<NodeId> panels = scheduler::AssignsOfPanels(plan);
+    std::set<std::string> left;
+    for (const Binding& binding : plan.live_out) {
+      left.insert(binding.variable);
+      Variable variable = Variable::Placeholder(binding.distribution, binding.info);
+      variable.is_panels = std::find(panels.begin(), panels.end(), binding.node) != panels.end();
+      // What the block only gives another name is one value.
+      const Node& node = plan.graph[binding.node];
+      const Node& source = plan.graph[node.inputs.empty() ? binding.node : node.inputs[0]];
+      const int64_t value = source.Is("variable") ? scope().values[source.Text("name")] : 0;
+      if (binding.info.IsTabular())
+        Set(binding.variable, std::move(variable));
+      else
+        scope().Erase(binding.variable);
+      if (value > 0) scope().values[binding.variable] = value;
+      if (value == 0 && IsRemade(plan, binding.node, files_))
+        remade_.insert(scope().values[binding.variable]);
+    }
+    ForEachAssigned(block, [&](const std::string& name) {
+      if (!left.contains(name)) scope().Erase(name);
+    });
+  }
+
+  // Of a rank.
+  int64_t HeldBytes(const Variable& variable, int32_t rank) const {
+    if (!variable.info.IsTabular() || !variable.info.IsSized() || !variable.IsHeldBy(rank)) return 0;
+    ValueInfo info = variable.info;
+    const Distribution& where = variable.distribution;
+    if (where.IsSplit() && !where.split.cuts.empty()) {
+      const int64_t length = where.split.End(rank) - where.split.Begin(rank);
+      (where.split.axis == Axis::kRows ? info.shape.rows : info.shape.columns) = length;
+    }
+    const int64_t bytes = scheduler::BlockBytesOf(info);
+    return where.IsSplit() && where.split.cuts.empty() ? bytes / options_.ranks : bytes;
+  }
+
+  struct Around {
+    int64_t others = 0;   // Variables that the plan does not read,
+    int64_t panels = 0;   // those that are panels,
+    int64_t spilled = 0;  // and of them those whose rows may be in files.
+  };
+  Around AroundOf(const Plan& plan, int32_t rank) {
+    Around around;
+    std::set<int64_t> counted;
+    for (const Binding& binding : plan.live_in)
+      if (!scope().frame.Find(binding.variable)->is_panels) counted.insert(scope().values[binding.variable]);
+    for (Scope* const one : scopes_)
+      for (const auto& [name, variable] : one->frame.variables()) {
+        if (!counted.insert(one->values[name]).second) continue;
+        int64_t& sum = variable.is_panels ? around.panels : around.others;
+        sum = SaturatingSum(sum, HeldBytes(variable, rank));
+        if (variable.is_panels && !remade_.contains(one->values[name]))
+          around.spilled = SaturatingSum(around.spilled, HeldBytes(variable, rank));
+      }
+    return around;
+  }
+
+  void AddPlan(const Block& block, const Plan& plan, bool is_small) {
+    if (is_small)
+      text_ += "  small: it runs directly, operator by operator\n";
+    else
+      text_ += LinesOfMemory(plan, files_);
+    std::vector<std::string> lines;
+    int64_t spilled = 0;
+    for (int32_t rank = 0; rank < plan.ranks; ++rank) {
+      const scheduler::MemoryOfPlan memory = scheduler::MemoryOn(plan, rank);
+      const Around around = AroundOf(plan, rank);
+      const int64_t values = SaturatingSum(memory.values, memory.in_transit);
+      const int64_t of_plan = SaturatingSum(values, around.others);
+      const int64_t kept = std::min(RoomOfPanels(options_, values, around.others),
+                                    SaturatingSum(memory.panels, around.panels));
+      const int64_t peak = SaturatingSum(of_plan, kept);
+      if (peak > peak_) {
+        peak_ = peak;
+        peak_line_ = block.position.line;
+      }
+      spilled = std::max(spilled, SaturatingSum(MostSpilled(plan, rank, files_), around.spilled));
+      std::string line = fmt::format("values {}", Amount(values));
+      if (around.others > 0) line += fmt::format(", other variables {}", Amount(around.others));
+      if (memory.panels + around.panels > 0)
+        line += fmt::format(", panels kept up to {} of {}", Amount(kept),
+                            Amount(SaturatingSum(memory.panels, around.panels)));
+      line += fmt::format(": peak {}", Amount(peak));
+      if (memory.working > 0)
+        line += fmt::format(", and {} that operators work with", Amount(memory.working));
+      lines.push_back(std::move(line));
+    }
+    for (size_t first = 0; first < lines.size();) {
+      size_t last = first;
+      while (last + 1 < lines.size() && lines[last + 1] == lines[first]) ++last;
+      text_ += last == first ? fmt::format("  worker {}: {}\n", first, lines[first])
+                             : fmt::format("  workers {} to {}, each: {}\n", first, last, lines[first]);
+      first = last + 1;
+    }
+    if (spilled > 0) text_ += fmt::format("  disk: up to {} in spill files of a worker\n", Amount(spilled));
+    most_spilled_ = std::max(most_spilled_, spilled);
+  }
+
+  static constexpr const char* kOpen =
+      "  some sizes are known only when it runs: what they decide is not told\n";
+
+  Program program_;
+  const SessionOptions& options_;
+  ops::Files* const files_;
+  BlockCompiler compiler_;
+  std::map<int32_t, std::set<NodeId>> behind_writes_;
+  RandomSeeds seeds_;
+  std::map<std::pair<int32_t, std::string>, Scalar> known_;  // By block and variable.
+  std::vector<Scope*> scopes_;                               // Of the open calls, the innermost last.
+  std::set<std::string> open_;                               // Functions of the open calls.
+  std::map<std::string, Told> functions_;                    // Those that have been told.
+  int64_t last_value_ = 0;
+  std::set<int64_t> remade_;  // Values whose rows are made again rather than written.
+  std::string text_;
+  int64_t peak_ = 0, most_spilled_ = 0;
+  int32_t peak_line_ = 0;
+};
+
+}  // namespace
+
+Result<std::string> ExplainMemory(const Program& program, const SessionOptions& options, ops::Files* files) {
+  return ProgramMemory(program, options, files).Text();
+}
+
+}  // namespace heddle::engine

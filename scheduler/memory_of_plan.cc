@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/memory_of_plan.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/memory/block_pool.h"
+#include "core/values/panels.h"
+#include "core/values/sizes.h"
+#include "ops/base/operator.h"
+#include "ops/base/stages.h"
+#include "ops/panels/staged_run.h"
+#include "ops/product/product_of_panels.h"
+#include "scheduler/plan_memory.h"
+#include "scheduler/plan_passes.h"
+#include "scheduler/staged_panels.h"
+
+namespace heddle::scheduler {
+namespace {
+
+// A register's place in the block of its rank, and what its slots take of the pool.
+struct Place {
+  int64_t begin = 0, end = 0;
+  int64_t pool_bytes = 0;
+};
+
+bool HasDisk(const Plan& plan) {
+  return std::any_of(plan.streams.begin(), plan.streams.end(),
+                     [](const auto& stream) { return stream.kind == StreamKind::kDisk; });
+}
+
+// The most of a set of places of which no two meet: of values that are there at one time, all places differ.
+int64_t MostAtOnce(std::vector<Place> places) {
+  std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.end < b.end; });
+  std::vector<int64_t> most(places.size() + 1, 0);  // Of the first places.
+  for (size_t i = 0; i < places.size(); ++i) {
+    const auto behind =
+        std::upper_bound(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(i), places[i].begin,
+                         [](int64_t begin, const Place& place) { return begin < place.end; });
+    const int64_t with =
+        SaturatingSum(most[static_cast<size_t>(behind - places.begin())], places[i].pool_bytes);
+    most[i + 1] = std::max(most[i], with);
+  }
+  return most.back();
+}
+
+}  // namespace
+
+int64_t BlockBytesOf(const ValueInfo& info) {
+  constexpr int64_t kMost = int64_t{1} << 46;  // Beyond it no block is.
+  const int64_t bytes = KnownBytes(info);
+  if (bytes <= 0 || bytes > kMost) return std::max<int64_t>(bytes, 0);
+  const int64_t columns = info.IsFrame() ? std::max<int64_t>(1, info.shape.columns) : 1;
+  return SaturatingProduct(BlockPool::ClassBytes(CeilDivide(bytes, columns)), columns);
+}
+
+bool HoldsPanels(const Plan& plan, const Register& reg) {
+  if (reg.control || reg.bytes > 0) return false;
+  if (KnownBytes(reg.info) > 0) return true;
+  const auto producer = std::find_if(plan.tasks.begin(), plan.tasks.end(),
+                                     [&](const Task& task) { return task.id == reg.producer; });
+  if (producer == plan.tasks.end() || producer->node == kNoNode) return false;
+  if (producer->phase != Phase::kPanels) return false;
+  const auto staged = std::find_if(plan.staged.begin(), plan.staged.end(),
+                                   [&](const StagedNode& one) { return one.node == producer->node; });
+  if (staged == plan.staged.end()) return true;
+  const ops::Operator& op = *ops::FindOperator(plan.graph[producer->node].op);
+  const auto result = std::find(producer->produced.begin(), producer->produced.end(), reg.id);
+  return ops::IsCutByRows(*ops::StagedFormAt(op, staged->form),
+                          static_cast<size_t>(result - producer->produced.begin()));
+}
+
+int64_t HeldOfPanels(const Plan& plan, const Task& task) {
+  if (task.node == kNoNode || task.kind != TaskKind::kCompute || task.phase != Phase::kPanels) return 0;
+  const auto staged = std::find_if(plan.staged.begin(), plan.staged.end(),
+                                   [&](const StagedNode& node) { return node.node == task.node; });
+  if (staged == plan.staged.end()) {
+    const Scalar* const held = plan.graph[task.node].FindAttribute(ops::kHeldBytes);
+    return held == nullptr ? 0 : held->AsInteger();
+  }
+  const Node& node = plan.graph[task.node];
+  std::vector<ValueInfo> infos;
+  for (const NodeId input : node.inputs)
+    infos.push_back(input == kNoNode ? ValueInfo() : plan.graph[input].info);
+  const ops::StagedForm& form = *ops::StagedFormAt(*ops::FindOperator(node.op), staged->form);
+  const auto ranks = static_cast<int32_t>(staged->rows.cuts.size()) - 1;
+  return static_cast<int64_t>(HeldInStages(form, node, infos, ops::GridOf(node, ranks)));
+}
+
+std::vector<NodeId> AssignsOfPanels(const Plan& plan) {
+  std::vector<NodeId> panels;
+  if (!HasDisk(plan)) return panels;
+  for (const Task& task : plan.tasks) {
+    if (task.kind != TaskKind::kSink || task.phase != Phase::kWhole || !plan.graph[task.node].Is("assign"))
+      continue;
+    if (HoldsPanels(plan, plan.registers[static_cast<size_t>(task.consumed[0])])) panels.push_back(task.node);
+  }
+  return panels;
+}
+
+namespace {
+
+// Panels that are read are put together, those that are collected are joined until they have a megabyte, and
+// one that leaves is there until it is written.
+int64_t InTransit(const Plan& plan, const Task& task) {
+  constexpr int64_t kJoined = int64_t{1} << 20;
+  if (plan.streams[task.id.stream()].kind != StreamKind::kDisk) return 0;
+  int64_t bytes = 0;
+  if (task.kind == TaskKind::kUnpack)
+    for (const RegisterId id : task.produced)
+      bytes = std::max(bytes, BlockBytesOf(plan.registers[static_cast<size_t>(id)].info));
+  if (task.kind == TaskKind::kAccumulate && task.phase == Phase::kPanels) {
+    bytes = BlockBytesOf(plan.registers[static_cast<size_t>(task.consumed[0])].info);
+    if (bytes < kJoined) bytes += 2 * kJoined;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+MemoryOfPlan MemoryOn(const Plan& plan, int32_t rank) {
+  MemoryOfPlan memory;
+  const TaskRange range = TasksOfRank(plan, rank);
+  const bool has_disk = HasDisk(plan);
+  std::vector<Place> places;
+  int64_t most_read = 0, most_collected = 0;
+  for (size_t i = range.first; i < range.last; ++i) {
+    const Task& task = plan.tasks[i];
+    memory.working =
+        std::max(memory.working, static_cast<int64_t>(std::min(WorkingBytesOf(plan, task), 9e18)));
+    int64_t& transit = task.kind == TaskKind::kUnpack ? most_read : most_collected;
+    transit = std::max({transit, InTransit(plan, task), HeldOfPanels(plan, task)});
+    const bool makes_panels = task.phase == Phase::kPanels;
+    for (const RegisterId id : task.produced) {
+      const Register& reg = plan.registers[static_cast<size_t>(id)];
+      if (has_disk && makes_panels && HoldsPanels(plan, reg))
+        memory.panels = SaturatingSum(memory.panels, KnownBytes(reg.info));
+      if (reg.bytes <= 0 || reg.offset == kNoOffset) continue;
+      const int64_t held = SaturatingProduct(BlockBytesOf(reg.info), reg.slots);
+      places.push_back({reg.offset, SaturatingSum(reg.offset, SaturatingProduct(reg.bytes, reg.slots)),
+                        std::max(held, SaturatingProduct(reg.bytes, reg.slots))});
+    }
+  }
+  memory.values = MostAtOnce(std::move(places));
+  memory.in_transit = most_read + most_collected;
+  return memory;
+}
+
+}  // namespace heddle::scheduler

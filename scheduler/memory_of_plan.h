@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/programs/plan.h"
+
+namespace heddle::scheduler {
+
+/// What a plan takes on one rank, in bytes. Entries of CSR matrices are in none of these: a plan does not
+/// know how many there are.
+struct MemoryOfPlan {
+  /// The most that its values take at one time of the pool of blocks, which rounds blocks up, in whatever
+  /// order its tasks act: of values that share no place in Plan::peak_bytes.
+  int64_t values = 0;
+  /// What the panel store holds beside its room while it reads, joins and writes panels of the plan.
+  int64_t in_transit = 0;
+  /// The most that an operator works with beside them.
+  int64_t working = 0;
+  /// Of rows that the plan hands to the panel store: they are in memory while there is room, else in files.
+  int64_t panels = 0;
+};
+MemoryOfPlan MemoryOn(const Plan& plan, int32_t rank);
+
+/// Of the pool of blocks, for a value of that type and size; a frame has a block a column.
+int64_t BlockBytesOf(const ValueInfo& info);
+
+/// Whether a register holds a handle to panels (core/values/row_panels.h).
+bool HoldsPanels(const Plan& plan, const Register& reg);
+
+/// What an operator that acts once on panels holds of their rows; 0 of other tasks.
+int64_t HeldOfPanels(const Plan& plan, const Task& task);
+
+/// The assignments that leave panels on some rank.
+std::vector<NodeId> AssignsOfPanels(const Plan& plan);
+
+}  // namespace heddle::scheduler

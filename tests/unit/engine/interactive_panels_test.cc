@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Variables larger than memory in sessions of statements, and runs for which nobody has set a limit.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "core/memory/block_pool.h"
+#include "core/memory/memory_budget.h"
+#include "engine/engine.h"
+#include "tests/unit/engine/script_runner.h"
+
+namespace heddle::engine {
+namespace {
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+// The limit of the process is what it was when the test has ended.
+class PanelsOfSessionTest : public testing::Test {
+ protected:
+  PanelsOfSessionTest() : limit_(MemoryBudget::Process().limit()) {
+    folder_ = std::filesystem::temp_directory_path() / "heddle_panels_of_session";
+    std::filesystem::create_directories(folder_);
+  }
+  ~PanelsOfSessionTest() override {
+    SetLimit(limit_);
+    BlockPool::Process().Trim();
+    std::filesystem::remove_all(folder_);
+  }
+  static void SetLimit(int64_t bytes) { MemoryBudget::Process().SetLimit(bytes); }
+
+  EngineOptions OptionsOf(int64_t memory_bytes) const {
+    EngineOptions options;
+    options.directory = folder_.string();
+    options.session.threads = 1;
+    options.session.memory_bytes = memory_bytes;
+    options.session.seed = 1;
+    return options;
+  }
+
+  static void Run(InteractiveSession& session, const std::string& entry) {
+    const Status status = session.Run(entry, nullptr);
+    ASSERT_TRUE(status.ok()) << entry << "\n" << status.ToString();
+  }
+  static bool IsPanels(const InteractiveSession& session, const std::string& name) {
+    const Variable* const variable = session.variables().Find(name);
+    return variable != nullptr && variable->value.IsPanels();
+  }
+
+  const int64_t limit_;
+  std::filesystem::path folder_;
+};
+
+TEST_F(PanelsOfSessionTest, VariablesLiveOnFromOneStatementToTheNext) {
+  const char* const kEntries[] = {
+      "X = rand(rows=200000, cols=10, seed=1)",
+      "Y = X * 2 + 1",
+      "write(X, \"x.bin\", format=\"binary\")",
+      "Z = read(\"x.bin\")",
+      "write(Y, \"x.bin\", format=\"binary\")",  // Z has rows of the file that is gone
+      "s = sum(Y) + sum(Z * Y)",
+      "f = function(matrix[double] A) return (double t) { t = sum(A * A) }",
+      "t = f(Y)"};
+  std::string printed;
+  RunCallbacks callbacks;
+  callbacks.print = [&](std::string_view text) { printed += text; };
+  std::vector<double> cells, sums;
+  {
+    const Result<std::unique_ptr<Engine>> engine = Engine::Create(OptionsOf(int64_t{1} << 30));
+    ASSERT_TRUE(engine.ok());
+    const std::unique_ptr<InteractiveSession> whole = (*engine)->NewSession(callbacks);
+    for (const char* const entry : kEntries) Run(*whole, entry);
+    Run(*whole, "Y");
+    EXPECT_FALSE(IsPanels(*whole, "X"));
+    const Matrix matrix = whole->Get("Y")->value.matrix();
+    cells.assign(matrix.data(), matrix.data() + matrix.cells());
+    for (const char* const name : {"s", "t"}) sums.push_back(whole->Get(name)->value.scalar().AsDouble());
+  }
+  const std::string shown_whole = std::exchange(printed, "");
+
+  BlockPool::Process().Trim();
+  Result<std::unique_ptr<Engine>> engine = Engine::Create(OptionsOf(8 * kMiB));
+  ASSERT_TRUE(engine.ok());
+  const std::unique_ptr<InteractiveSession> panels = (*engine)->NewSession(callbacks);
+  engine->reset();
+  for (const char* const entry : kEntries) Run(*panels, entry);
+  for (const char* const name : {"X", "Y", "Z"}) EXPECT_TRUE(IsPanels(*panels, name)) << name;
+  EXPECT_EQ(panels->Get("s")->value.scalar().AsDouble(), sums[0]);
+  EXPECT_EQ(panels->Get("t")->value.scalar().AsDouble(), sums[1]);
+
+  Run(*panels, "Y");
+  EXPECT_EQ(*panels->TypeOf("Y"), "matrix 200000x10, in panels");
+  const size_t head = shown_whole.find("(matrix");
+  ASSERT_NE(head, std::string::npos) << shown_whole;
+  EXPECT_EQ(printed, shown_whole.substr(0, head) + "(matrix 200000x10, in panels: its head)\n");
+
+  // The host gets it whole, or the numbers.
+  const Status refused = panels->Get("Y").status();
+  EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
+  EXPECT_NE(refused.message().find("out of memory: a matrix of 16000000 bytes does not fit"),
+            std::string::npos)
+      << refused.ToString();
+  EXPECT_NE(refused.ToString().find("the rows of 'Y' are not all in memory"), std::string::npos);
+  SetLimit(int64_t{1} << 30);
+  const Result<HostValue> together = panels->Get("Y");
+  ASSERT_TRUE(together.ok()) << together.status().ToString();
+  EXPECT_EQ(std::memcmp(together->value.matrix().data(), cells.data(), cells.size() * sizeof(double)), 0);
+  EXPECT_TRUE(IsPanels(*panels, "Y"));
+
+  // A statement that fails changes nothing.
+  EXPECT_EQ(panels->Run("Y = Y + 1\nstop(\"no\")", nullptr).code(), StatusCode::kAborted);
+  panels->Clear();
+  EXPECT_EQ(panels->Get("Y").status().code(), StatusCode::kNotFound);
+}
+
+TEST_F(PanelsOfSessionTest, OutputsOfARunArePutTogether) {
+  Result<std::unique_ptr<Engine>> engine = Engine::Create(OptionsOf(12 * kMiB));
+  ASSERT_TRUE(engine.ok());
+  BlockPool::Process().Trim();
+  const Script script{.text = "X = rand(rows=100000, cols=15, seed=1)\nY = X * 2\ns = sum(Y)"};
+  const Result<RunResults> results = (*engine)->Run(script, {}, {"s"});
+  ASSERT_TRUE(results.ok()) << results.status().ToString();
+  EXPECT_GT(results->outputs.at("s").value.scalar().AsDouble(), 0);
+  const Script wide{.text = "X = rand(rows=100000, cols=30, seed=1)\nY = X * 2\ns = sum(Y)"};
+  const Status refused = (*engine)->Run(wide, {}, {"Y"}).status();
+  EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted) << refused.ToString();
+}
+
+// Without --memory the limit of the process decides, and plans that fit are those of a run without any.
+TEST_F(PanelsOfSessionTest, WhatTheProcessMayHoldLetsBlocksStream) {
+  Result<std::unique_ptr<Engine>> engine = Engine::Create(OptionsOf(0));
+  ASSERT_TRUE(engine.ok());
+  const Script script{.text = "X = rand(rows=200000, cols=20, seed=1)\nprint(sum((X - colMeans(X))^2))"};
+  std::string printed, plans;
+  RunCallbacks callbacks;
+  callbacks.print = [&](std::string_view text) { printed += text; };
+  callbacks.observe = [&](std::string_view text) { plans += text; };
+  ASSERT_TRUE((*engine)->Run(script, {}, {}, callbacks).ok());
+  const std::string whole = std::exchange(printed, ""), plans_of_whole = std::exchange(plans, "");
+  EXPECT_EQ(plans_of_whole.find("unpack"), std::string::npos);
+
+  SetLimit(int64_t{1} << 40);
+  ASSERT_TRUE((*engine)->Run(script, {}, {}, callbacks).ok());
+  EXPECT_EQ(std::exchange(plans, ""), plans_of_whole);
+  EXPECT_EQ(std::exchange(printed, ""), whole);
+
+  BlockPool::Process().Trim();
+  SetLimit(MemoryBudget::Process().used() + 12 * kMiB);
+  const Result<RunResults> results = (*engine)->Run(script, {}, {}, callbacks);
+  ASSERT_TRUE(results.ok()) << results.status().ToString();
+  EXPECT_EQ(printed, whole);
+  EXPECT_NE(plans.find("unpack"), std::string::npos) << plans;
+
+  // What has to be whole is tried: the plan counts more than it takes, or the kernel says that it does not
+  // fit.
+  const Status refused =
+      (*engine)
+          ->Run({.text = "X = rand(rows=200000, cols=20, seed=1)\nprint(sum(order(target=X, by=1)))"})
+          .status();
+  EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted) << refused.ToString();
+  EXPECT_NE(
+      refused.ToString().find("give more memory (--memory SIZE), use more workers, or work on fewer rows"),
+      std::string::npos)
+      << refused.ToString();
+}
+
+// All ranks go by one number.
+TEST(AvailableMemoryTest, RanksStreamAlike) {
+  const std::string script =
+      "X = rand(rows=20000, cols=20, min=-1, max=1, seed=3)\nY = (X - colMeans(X)) / sqrt(colVars(X))\n"
+      "print(sum(Y^2) + \" \" + sum(t(X) %*% Y))\n";
+  const ScriptOutcome whole = RunScript(script);
+  ASSERT_TRUE(whole.status.ok());
+  for (const int ranks : {1, 3}) {
+    SessionOptions options = ranks == 1 ? SessionOptions() : SplitOver(ranks);
+    options.available_bytes = kMiB;
+    const ScriptOutcome panels = RunScript(script, options);
+    EXPECT_EQ(panels.status.ToString(), "ok");
+    EXPECT_EQ(panels.output, whole.output);
+  }
+}
+
+TEST(SpillFolderTest, IsLookedAtBeforeAScriptRuns) {
+  EngineOptions options;
+  options.session.spill_folder = "there_is_no_such_folder";
+  const Status missing = Engine::Create(options).status();
+  EXPECT_EQ(missing.code(), StatusCode::kNotFound);
+  EXPECT_EQ(missing.message(), "spill-folder: there is no folder 'there_is_no_such_folder'");
+  options.session.spill_folder = "/proc";
+  const Status closed = Engine::Create(options).status();
+  EXPECT_EQ(closed.code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(closed.message().find("spill-folder: cannot make a file in '/proc': "), 0u) << closed.message();
+}
+
+}  // namespace
+}  // namespace heddle::engine
