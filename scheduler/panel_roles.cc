@@ -21,6 +21,8 @@ constexpr RegisterId kNone = -1;
 // takes longer than anybody waits.
 constexpr double kMostPanelledBytes = 1e13;
 
+constexpr int64_t kLeastHeldByProduct = 64 << 10;
+
 bool SameRows(const TaskRole& a, const TaskRole& b) { return a.begin == b.begin && a.end == b.end; }
 
 }  // namespace
@@ -127,7 +129,7 @@ bool PanelRoles::IsWanted(RegisterId id) const {
 bool PanelRoles::HasRoleOfPanels(size_t i, ops::RowRule rule) {
   const Task& task = tasks_[i];
   const Node& node = plan_.graph[task.node];
-  if (task.phase != Phase::kWhole || task.kind != TaskKind::kCompute) return false;
+  if (task.phase != Phase::kWhole || task.kind != TaskKind::kCompute || TakesPanels(task)) return false;
   TaskRole& role = roles_[i];
   const std::vector<ValueInfo> infos = InfosOf(node);
   if (rule == ops::RowRule::kWhole && ops::HasRole(node, {ops::Role::kRange, ops::Role::kRbind})) {
@@ -143,7 +145,8 @@ bool PanelRoles::HasRoleOfPanels(size_t i, ops::RowRule rule) {
   if (!has_large) return false;
   if (ops::HasRole(node, ops::Role::kProduct) && ops::MultipliesPanels(node, infos)) {
     role.takes_panels = IsWanted(task.consumed[0]) || IsWanted(task.consumed[1]);
-    role.held_bytes = 2 * options_.stage_bytes;  // The less, the more often operands are read.
+    // The less, the more often operands are read.
+    role.held_bytes = std::max(2 * options_.stage_bytes, kLeastHeldByProduct);
     return role.takes_panels;
   }
   // Of a task that has a share of the rows, the stages of all of them say nothing.

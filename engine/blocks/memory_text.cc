@@ -43,7 +43,25 @@ bool IsCostly(const Plan& plan, const Task& task, ops::Files* files) {
   return !costly.ok() || *costly;
 }
 
-bool IsLazy(const Task& task) { return task.phase == Phase::kPanels && task.kind == TaskKind::kCompute; }
+// How a task acts on panels.
+enum class OnPanels : uint8_t {
+  kNone,
+  kLazy,    // It makes a handle to rows that are made when they are read.
+  kStages,  // It acts once, in stages over panels.
+  kBlocks,  // A product, block by block.
+  kView,    // Its rows are those of its operands.
+};
+OnPanels OnPanelsOf(const Plan& plan, const Task& task) {
+  if (task.phase != Phase::kPanels || task.kind != TaskKind::kCompute) return OnPanels::kNone;
+  const Node& node = plan.graph[task.node];
+  if (ops::HasRole(node, {ops::Role::kRange, ops::Role::kRbind})) return OnPanels::kView;
+  if (ops::HasRole(node, ops::Role::kProduct) && scheduler::HeldOfPanels(plan, task) > 0)
+    return OnPanels::kBlocks;
+  const bool has_stages = std::any_of(plan.staged.begin(), plan.staged.end(),
+                                      [&](const StagedNode& staged) { return staged.node == task.node; });
+  return has_stages ? OnPanels::kStages : OnPanels::kLazy;
+}
+bool IsLazy(const Plan& plan, const Task& task) { return OnPanelsOf(plan, task) == OnPanels::kLazy; }
 bool IsCollected(const Task& task) {
   return task.phase == Phase::kPanels && task.kind == TaskKind::kAccumulate;
 }
@@ -67,7 +85,9 @@ struct NodeMemory {
   int64_t rank = -1;
   int64_t ranks = 0;  // That have some.
   std::optional<size_t> pass;
+  OnPanels on_panels = OnPanels::kNone;
   int64_t panels = 0, rows = 0, panel_bytes = 0;
+  int64_t held_bytes = 0;      // Of what acts once on panels.
   int64_t whole_bytes = 0;     // Of its result, where it is whole,
   int64_t together_bytes = 0;  // of operands that are put together for it,
   int64_t kept_bytes = 0;      // and of rows that the panel store keeps.
@@ -126,7 +146,18 @@ class PlanMemoryText {
   }
 
   void AddTask(const Task& task, std::optional<size_t> pass, NodeMemory* node) const {
-    if (IsLazy(task)) {
+    node->on_panels = OnPanelsOf(plan_, task);
+    if (node->on_panels != OnPanels::kNone && node->on_panels != OnPanels::kLazy) {
+      node->has_result = true;
+      node->kept_bytes = node->on_panels == OnPanels::kView ? 0 : HandleBytes(plan_, task);
+      node->held_bytes = scheduler::HeldOfPanels(plan_, task);
+      for (const RegisterId id : task.produced)
+        node->whole_bytes = SaturatingSum(node->whole_bytes, RegisterOf(plan_, id).bytes);
+      for (const StagedNode& staged : plan_.staged)
+        if (staged.node == task.node) node->panels = static_cast<int64_t>(staged.rows.cuts.size()) - 1;
+      return;
+    }
+    if (IsLazy(plan_, task)) {
       node->is_lazy = node->has_result = true;
       node->is_costly = IsCostly(plan_, task, files_);
       node->kept_bytes = HandleBytes(plan_, task);
@@ -194,6 +225,13 @@ class PlanMemoryText {
               : fmt::format("its rows are made whenever they are read, {}", amount(memory.kept_bytes)));
     else if (memory.is_handle)
       add("its rows are kept in memory or spilled");
+    if (memory.on_panels == OnPanels::kView)
+      add("its rows are those of its operands, read when they are needed");
+    if (memory.on_panels == OnPanels::kStages)
+      add(fmt::format("in stages over {} panels, of which it holds {}", memory.panels,
+                      amount(memory.held_bytes)));
+    if (memory.on_panels == OnPanels::kBlocks)
+      add(fmt::format("in blocks of the result, of which it holds {}", amount(memory.held_bytes)));
     if (memory.together_bytes > 0)
       add(fmt::format("its operands are put together, {}", amount(memory.together_bytes)));
     if (memory.pass)
@@ -229,7 +267,7 @@ bool IsRemade(const Plan& plan, NodeId assign, ops::Files* files) {
     if (sink.node != assign || sink.kind != TaskKind::kSink || sink.phase != Phase::kWhole) continue;
     const TaskId producer = RegisterOf(plan, sink.consumed[0]).producer;
     for (const Task& task : plan.tasks)
-      if (task.id == producer && IsLazy(task)) return !IsCostly(plan, task, files);
+      if (task.id == producer && IsLazy(plan, task)) return !IsCostly(plan, task, files);
   }
   return false;
 }
@@ -239,8 +277,14 @@ int64_t MostSpilled(const Plan& plan, int32_t rank, ops::Files* files) {
   int64_t bytes = 0;
   for (size_t i = range.first; i < range.last; ++i) {
     const Task& task = plan.tasks[i];
-    if (IsCollected(task) || (IsLazy(task) && IsCostly(plan, task, files)))
+    if (IsCollected(task) || (IsLazy(plan, task) && IsCostly(plan, task, files)))
       bytes = SaturatingSum(bytes, HandleBytes(plan, task));
+    const OnPanels on_panels = OnPanelsOf(plan, task);
+    if (on_panels != OnPanels::kStages && on_panels != OnPanels::kBlocks) continue;
+    // Beside the result, what stages send to each other, or slices of operands and blocks of the result.
+    bytes = SaturatingSum(bytes, SaturatingProduct(2, HandleBytes(plan, task)));
+    for (const RegisterId id : task.consumed)
+      if (id >= 0) bytes = SaturatingSum(bytes, KnownBytes(RegisterOf(plan, id).info));
   }
   return bytes;
 }
