@@ -83,18 +83,6 @@ std::shared_ptr<const Plan> ChainOnOneThread(const ValueInfo& info, int length, 
   return Chain(info, length, pieces, [](int) { return StreamKind::kCompute; });
 }
 
-// The same where each act has rows of its own, a panel of the matrix.
-std::shared_ptr<const Plan> InPanels(const Plan& chain, int64_t pieces) {
-  constexpr int64_t kRowsOfPanel = 10;
-  auto plan = std::make_shared<Plan>(chain);
-  for (Task& task : plan->tasks) {
-    if (task.kind != TaskKind::kCompute) continue;
-    task.row_end = task.total_rows = pieces * kRowsOfPanel;
-    task.panel_rows = kRowsOfPanel;
-  }
-  return plan;
-}
-
 [[noreturn]] void Stop(const Status& status) {
   std::fprintf(stderr, "heddle-bench: %s\n", status.ToString().c_str());
   std::exit(1);
@@ -249,11 +237,6 @@ int RunActors(const BenchOptions& options) {
   Runs matrix_runs;
   report.Compare(
       "act on a matrix", acts, ThreadTime, [&] { matrix_runs.Run(matrices, matrix_value); },
-      "two messages through a ring", ring);
-  const auto panels = InPanels(*matrices, kPieces);
-  Runs panel_runs;
-  report.Compare(
-      "act on a panel", acts, ThreadTime, [&] { panel_runs.Run(panels, matrix_value); },
       "two messages through a ring", ring);
   const auto brief = ChainOnOneThread(scalar, 1, 1);
   Runs brief_runs;
