@@ -147,7 +147,7 @@ class MemoryBench {
   static void Drop(const LargeFile& file) {
     DropFromPageCache(file.x);
     DropFromPageCache(file.y);
-    DropFromPageCache(file.x + ".parquet");  // Of peers, where it is.
+    DropFromPageCache(file.x + ".parquet");            // Of peers, where it is.
     std::ofstream("/proc/sys/vm/drop_caches") << "1";  // Where it may.
   }
 

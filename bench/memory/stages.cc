@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <thread>
 
 #include "bench/base/probe.h"
 #include "bench/expression.h"
@@ -22,8 +24,7 @@
 namespace heddle::bench {
 namespace {
 
-constexpr int64_t kBlockBytes = int64_t{8} << 20;
-constexpr int64_t kBlocksAhead = 4;
+constexpr int64_t kBlockBytes = int64_t{1} << 20;
 constexpr int64_t kPanelBytes = int64_t{32} << 20;
 
 struct Stage {
@@ -36,12 +37,18 @@ Status ReadAlone(const Stage& stage) {
   if (!file.ok()) return NotFound("{} cannot be opened", stage.path);
   posix_fadvise(file.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   const auto size = static_cast<int64_t>(std::filesystem::file_size(stage.path));
-  std::string block(static_cast<size_t>(kBlockBytes), '\0');
-  for (int64_t at = 0; at < size; at += kBlockBytes) {
-    posix_fadvise(file.get(), at + kBlockBytes, kBlocksAhead * kBlockBytes, POSIX_FADV_WILLNEED);
-    HEDDLE_RETURN_IF_ERROR(
-        ops::ReadBytesAt(file.get(), stage.path, size, at, std::min(kBlockBytes, size - at), block.data()));
-  }
+  std::atomic<int64_t> next = 0;
+  std::vector<Status> found(static_cast<size_t>(stage.arena->threads()));
+  std::vector<std::thread> threads;
+  for (Status& status : found)
+    threads.emplace_back([&] {
+      std::string block(static_cast<size_t>(kBlockBytes), '\0');
+      for (int64_t at = 0; status.ok() && (at = next.fetch_add(kBlockBytes)) < size;)
+        status = ops::ReadBytesAt(file.get(), stage.path, size, at, std::min(kBlockBytes, size - at),
+                                  block.data());
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (Status& status : found) HEDDLE_RETURN_IF_ERROR(std::move(status));
   return OkStatus();
 }
 

@@ -73,10 +73,11 @@ TEST(PanelPlanTest, FilesThatOnePassReadsAreReadInIt) {
   const NodeId path = g.Op("literal", {}, ValueInfo::OfScalar(ValueType::kString));
   g.graph[path].SetAttribute("value", Scalar("f"));
   const NodeId x = g.Op("read", {path}, MatrixOf(kRows, kColumns));
-  const NodeId y = g.Op("read", {path}, MatrixOf(kRows, 1));
+  const NodeId y = g.Op("read", {path}, MatrixOf(kRows, kColumns));
   g.graph[y].after = {x};
-  const NodeId product = g.Op("t%*%", {x, y}, MatrixOf(kColumns, 1));
-  const NodeId print = g.Op("print", {path}, ValueInfo());
+  const NodeId product = g.Op("t%*%", {x, y}, MatrixOf(kColumns, kColumns));
+  const NodeId print =
+      g.Op("print", {g.Op("sum", {product}, ValueInfo::OfScalar(ValueType::kDouble))}, ValueInfo());
   g.graph[print].after = {y};
   g.Assign("b", product);
   const Result<Plan> plan = InMemory(g.graph, 20 << 20);
