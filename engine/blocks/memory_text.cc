@@ -193,7 +193,7 @@ class PlanMemoryText {
                             amount(memory.kept_bytes))
               : fmt::format("its rows are made whenever they are read, {}", amount(memory.kept_bytes)));
     else if (memory.is_handle)
-      add("its rows are kept in memory or spilled");
+      add("its rows are in panels");
     if (memory.together_bytes > 0)
       add(fmt::format("its operands are put together, {}", amount(memory.together_bytes)));
     if (memory.pass)
