@@ -224,7 +224,7 @@ class PlanMemoryText {
                             amount(memory.kept_bytes))
               : fmt::format("its rows are made whenever they are read, {}", amount(memory.kept_bytes)));
     else if (memory.is_handle)
-      add("its rows are kept in memory or spilled");
+      add("its rows are in panels");
     if (memory.on_panels == OnPanels::kView)
       add("its rows are those of its operands, read when they are needed");
     if (memory.on_panels == OnPanels::kStages)
