@@ -45,7 +45,8 @@ struct SearchResult {
 
 /// The cheapest assignment. Few points: MPSkipEnum, all assignments in binary order, skipping those that a
 /// lower bound excludes. More: branch and bound, deciding points from the roots down, each side of a cut set
-/// once. Exact up to max_exact_points points where some plan fits in the memory budget. Partitions without points have one plan.
+/// once. Exact up to max_exact_points points where some plan fits in the memory budget. Partitions without
+/// points have one plan.
 ///
 /// Where some operators may share a pass (stitch.h), the cost is that with stitches up to kMostStitchedPoints
 /// points, and the search is exact for it. Above, it goes by the cost of the operators by themselves; what it
