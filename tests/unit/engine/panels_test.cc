@@ -90,22 +90,6 @@ TEST(PanelsTest, ListsOfManyPanelsTakeTheMemoryOfFew) {
   EXPECT_EQ(panels.output, whole.output);
 }
 
-// Where nothing fits, the choice of fused operators, which goes by what fits, ends soon.
-TEST(PanelsTest, WhatDoesNotFitIsRefusedSoon) {
-  std::string script =
-      "v0 = round(100 * rand(rows=500, cols=5, min=-1, max=1, seed=80)) / 10\nv1 = v0 * 2 + 1\n"
-      "v2 = v1 %*% round(10 * rand(rows=ncol(v1), cols=70, min=-1, max=1, seed=89))\n"
-      "print(mean(v0, abs(v0) + 1))\n";
-  for (const char* const name : {"v0", "v1", "v2"})
-    script += fmt::format(
-        "print(toString(sum({0}), decimal=17) + \" \" + sum({0} * (seq(1, nrow({0})) %% 7)) + \" \" + "
-        "sum(colSums({0})^2) + \" \" + sum(t({0}) %*% {0}))\n",
-        name);
-  const ScriptOutcome outcome = RunScript(script, WithMemory(6000));
-  EXPECT_EQ(outcome.status.code(), StatusCode::kResourceExhausted) << outcome.status.ToString();
-  EXPECT_LT(outcome.statistics[0].fusion_ns, int64_t{20'000'000'000});
-}
-
 TEST(PanelsTest, WhatHasToBeWholeIsRefused) {
   const ScriptOutcome outcome =
       RunScript(std::string(kDraw) + "[U, S, V] = svd(X)\nprint(sum(S))\n", WithMemory(kMemory));
