@@ -155,8 +155,9 @@ KernelBody::KernelBody(const PlanInstance& instance, const ops::KernelSource& ke
     prepared.reads_last = prepared.work == Work::kKernel && task.kind == TaskKind::kCompute &&
                           task.phase != Phase::kStage && ReadsLast(instance.plan(), task);
     if (task.phase == Phase::kStage) prepared.staged = FindStaged(instance.plan(), task.node);
-    if ((prepared.work == Work::kKernel || prepared.work == Work::kJoinLists) && prepared.node != nullptr)
-      prepared.op = ops::FindOperator(prepared.node->op);
+    const bool computes =
+        prepared.work == Work::kKernel || prepared.work == Work::kJoinLists || prepared.work == Work::kLazy;
+    if (computes && prepared.node != nullptr) prepared.op = ops::FindOperator(prepared.node->op);
     if (prepared.work == Work::kJoinLists && prepared.op != nullptr)
       prepared.form = ops::PartsFormOf(*prepared.op).second;
     else if (prepared.staged != nullptr && prepared.op != nullptr)

@@ -13,6 +13,7 @@
 #include "core/memory/block_pool.h"
 #include "core/memory/counted_heap.h"
 #include "core/memory/memory_budget.h"
+#include "core/values/sizes.h"
 #include "ops/io/files/files.h"
 #include "ops/panels/panel_store.h"
 
@@ -36,6 +37,27 @@ std::set<NodeId> AssignsOfPanels(const Plan& plan) {
     if (value.bytes == 0 && KnownBytes(value.info) > 0) panels.insert(task.node);
   }
   return panels;
+}
+
+// Panels that are kept leave where so many bytes beside them would have no room.
+Status MakeRoomBeside(const SessionOptions& options, ops::PanelStore& panels, int64_t needed) {
+  constexpr int64_t kPartForKernels = 8;  // What they work with beside values.
+  const int64_t kept = panels.Statistics().kept_bytes;
+  const int64_t reusable = BlockPool::Process().Statistics().free_bytes;
+  const int64_t others = std::max<int64_t>(0, MemoryBudget::Process().used() - kept - reusable);
+  const int64_t room = options.memory_bytes - options.memory_bytes / kPartForKernels - others - needed;
+  return panels.SetRoom(std::max<int64_t>(0, room));
+}
+
+// Bytes of a value that is put together from its panels; kUnknown where only its rows tell.
+int64_t BytesTogether(const Variable& variable) {
+  constexpr int64_t kEntryBytes = 12;
+  const ValueInfo& info = variable.info;
+  if (!info.IsMatrix() || !info.IsSized()) return kUnknown;
+  if (info.format != Format::kSparse) return KnownBytes(info);
+  const std::vector<int64_t> entries = ops::EntriesOf(*variable.value.panels());
+  if (entries.empty()) return kUnknown;
+  return SaturatingSum(KnownBytes(info), SaturatingProduct(entries.back(), kEntryBytes));
 }
 
 }  // namespace
@@ -76,7 +98,12 @@ Status BlockRunner::SettleGrown() {
 Status BlockRunner::PutTogether(Variable* variable) {
   if (variable == nullptr || !variable->value.IsPanels()) return OkStatus();
   const std::shared_ptr<const RowPanels> panels = variable->value.panels();
-  if (context_.panels != nullptr) HEDDLE_RETURN_IF_ERROR(context_.panels->SetRoom(0));
+  // Panels that fit beside the whole value need not go to a file before they are copied.
+  const int64_t bytes =
+      options_.memory_bytes > 0 && options_.panel_bytes == 0 ? BytesTogether(*variable) : kUnknown;
+  if (context_.panels != nullptr)
+    HEDDLE_RETURN_IF_ERROR(bytes == kUnknown ? context_.panels->SetRoom(0)
+                                             : MakeRoomBeside(options_, *context_.panels, bytes));
   return WithinMemory("variables", [&]() -> Status {
     HEDDLE_ASSIGN_OR_RETURN(variable->value, panels->Rows(0, panels->shape().rows));
     variable->is_panels = options_.ranks > 1;  // Elsewhere it may be panels still.
@@ -397,13 +424,7 @@ Result<actor::RunResult> BlockRunner::RunPlan(const std::shared_ptr<const Plan>&
 Status BlockRunner::MakeRoomFor(const Plan& plan) {
   if (options_.panel_bytes > 0) return context_.panels->SetRoom(options_.panel_bytes);
   if (options_.memory_bytes == 0 || plan.peak_bytes.empty()) return OkStatus();
-  constexpr int64_t kPartForKernels = 8;  // What they work with beside the values of the plan.
-  const int64_t kept = context_.panels->Statistics().kept_bytes;
-  const int64_t reusable = BlockPool::Process().Statistics().free_bytes;
-  const int64_t others = std::max<int64_t>(0, MemoryBudget::Process().used() - kept - reusable);
-  const int64_t needed = plan.peak_bytes[static_cast<size_t>(options_.rank)];
-  const int64_t room = options_.memory_bytes - options_.memory_bytes / kPartForKernels - others - needed;
-  return context_.panels->SetRoom(std::max<int64_t>(0, room));
+  return MakeRoomBeside(options_, *context_.panels, plan.peak_bytes[static_cast<size_t>(options_.rank)]);
 }
 
 void BlockRunner::Leave(const Status& why) {

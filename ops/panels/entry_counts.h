@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/values/matrix.h"
+
+namespace heddle::ops {
+
+/// Counts the entries of a CSR matrix by granules of its rows (core/values/panels.h), so that a plan knows
+/// how many a panel has at most.
+class EntryCounts {
+ public:
+  /// Of a matrix with that many rows, not kUnknown.
+  explicit EntryCounts(int64_t rows);
+  /// The next rows.
+  void Add(const Matrix& rows);
+  /// Element i: the entries before granule i; the last one: all of them. Empty unless all rows were added.
+  std::vector<int64_t> Finish();
+
+ private:
+  int64_t rows_, granule_;
+  int64_t added_ = 0;
+  int64_t entries_ = 0;
+  std::vector<int64_t> before_;
+};
+
+/// Of such numbers, element l: the most entries of 2^l granules that begin at a multiple of 2^l; of the last
+/// one, all granules. Rounded up by at most a 32nd, so that values that differ little have the same plan.
+std::vector<int64_t> MostEntries(std::span<const int64_t> before);
+
+}  // namespace heddle::ops
