@@ -169,8 +169,8 @@ KernelBody::KernelBody(const PlanInstance& instance, const ops::KernelSource& ke
     if (acts_on_panels && prepared.staged != nullptr) prepared.work = Work::kStages;
     prepared.reads_last = prepared.work == Work::kKernel && task.kind == TaskKind::kCompute &&
                           task.phase != Phase::kStage && ReadsLast(instance.plan(), task);
-    const bool computes =
-        prepared.work == Work::kKernel || prepared.work == Work::kStages || prepared.work == Work::kJoinLists;
+    const bool computes = prepared.work == Work::kKernel || prepared.work == Work::kStages ||
+                          prepared.work == Work::kJoinLists || prepared.work == Work::kLazy;
     if (computes && prepared.node != nullptr) prepared.op = ops::FindOperator(prepared.node->op);
     if (prepared.work == Work::kJoinLists && prepared.op != nullptr)
       prepared.form = ops::PartsFormOf(*prepared.op).second;

@@ -6,7 +6,6 @@
 #include <limits>
 #include <map>
 #include <span>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -32,6 +31,8 @@ struct Region {
   const PanelRegion& rows;
   std::vector<Task> starts = {}, acts = {}, ends = {};  // What spreads, what acts, what collects,
   std::vector<Task> after = {};                         // and what reads that and acts once.
+  // What spreads a register: its panels, or all of it once a panel.
+  std::map<RegisterId, RegisterId> panels_of = {}, repeated = {};
   int64_t panels() const { return rows.panels(); }
 };
 
@@ -299,7 +300,7 @@ class RankPanels {
 
   // Panels of a value that the pass does not make: of a whole one, or of a handle.
   RegisterId PanelsIn(Region* region, RegisterId source, RegisterId of, const Task& like) {
-    const auto [found, is_new] = spread_.try_emplace({region->rows.tasks[0], source, true}, kNone);
+    const auto [found, is_new] = region->panels_of.try_emplace(source, kNone);
     if (!is_new) return found->second;
     Task task = NewTask(TaskKind::kUnpack, Phase::kSlice, like);
     task.rate = region->panels();
@@ -317,7 +318,7 @@ class RankPanels {
   }
   // A whole value, once a panel.
   RegisterId RepeatedIn(Region* region, RegisterId source, const Task& like) {
-    const auto [found, is_new] = spread_.try_emplace({region->rows.tasks[0], source, false}, kNone);
+    const auto [found, is_new] = region->repeated.try_emplace(source, kNone);
     if (!is_new) return found->second;
     Task task = NewTask(TaskKind::kRepeat, Phase::kWhole, like);
     task.node = kNoNode;
@@ -454,7 +455,6 @@ class RankPanels {
   std::map<uint32_t, uint32_t> next_index_;   // By stream.
   std::map<RegisterId, RegisterId> handles_;  // What a panelled register is when its pass is over.
   std::map<RegisterId, RegisterId> gathered_;
-  std::map<std::tuple<size_t, RegisterId, bool>, RegisterId> spread_;
   std::vector<Item> order_;
   std::vector<Task> result_;
 };

@@ -16,6 +16,7 @@
 #include "engine/session/planning.h"
 #include "ops/base/split.h"
 #include "ops/io/files/files.h"
+#include "ops/panels/entry_counts.h"
 #include "ops/panels/panel_store.h"
 #include "scheduler/schedule.h"
 
@@ -64,7 +65,12 @@ Status BlockRunner::SettleGrown() {
 Status BlockRunner::PutTogether(Variable* variable) {
   if (variable == nullptr || !variable->value.IsPanels()) return OkStatus();
   const std::shared_ptr<const RowPanels> panels = variable->value.panels();
-  if (context_.panels != nullptr) HEDDLE_RETURN_IF_ERROR(context_.panels->SetRoom(0));
+  // Panels that fit beside the whole value need not go to a file before they are copied.
+  const int64_t bytes = MemoryOf(options_) > 0 && options_.panel_bytes == 0
+                            ? ops::BytesOfRows(*panels, variable->info)
+                            : kUnknown;
+  if (context_.panels != nullptr)
+    HEDDLE_RETURN_IF_ERROR(bytes == kUnknown ? SetRoom(0) : MakeRoomBeside(bytes));
   return WithinMemory("variables", [&]() -> Status {
     HEDDLE_ASSIGN_OR_RETURN(variable->value, panels->Rows(0, panels->shape().rows));
     variable->is_panels = options_.ranks > 1;  // Elsewhere it may be panels still.
@@ -390,10 +396,14 @@ Result<actor::RunResult> BlockRunner::RunPlan(const std::shared_ptr<const Plan>&
 // What the plan says that it needs, panels that are kept leave to it.
 Status BlockRunner::MakeRoomFor() {
   if (options_.panel_bytes == 0 && MemoryOf(options_) == 0) return OkStatus();
+  return MakeRoomBeside(SaturatingSum(said_.values, said_.in_transit));
+}
+
+Status BlockRunner::MakeRoomBeside(int64_t bytes) {
   const int64_t kept = context_.panels->Statistics().kept_bytes;
   const int64_t reusable = BlockPool::Process().Statistics().free_bytes;
   const int64_t others = std::max<int64_t>(0, MemoryBudget::Process().used() - kept - reusable);
-  return SetRoom(RoomOfPanels(options_, SaturatingSum(said_.values, said_.in_transit), others));
+  return SetRoom(RoomOfPanels(options_, bytes, others));
 }
 
 Status BlockRunner::SetRoom(int64_t bytes) {

@@ -122,6 +122,8 @@ class BlockRunner : public GraphRunner {
   Result<actor::RunResult> RunPlan(const std::shared_ptr<const Plan>& plan,
                                    std::map<std::string, Value> live_in);
   Status MakeRoomFor();
+  /// Panels that are kept leave where so many bytes beside them would have no room.
+  Status MakeRoomBeside(int64_t bytes);
   Status SetRoom(int64_t bytes);
   // What plans that run say that they take; of one, as long as it lives.
   class InFlight {

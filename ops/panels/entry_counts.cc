@@ -46,4 +46,13 @@ std::vector<int64_t> MostEntries(std::span<const int64_t> before) {
   }
 }
 
+int64_t BytesOfRows(const RowPanels& panels, const ValueInfo& info) {
+  constexpr int64_t kEntryBytes = 12;
+  if (!info.IsMatrix() || !info.IsSized()) return kUnknown;
+  if (info.format != Format::kSparse) return KnownBytes(info);
+  const std::vector<int64_t> entries = EntriesOf(panels);
+  if (entries.empty()) return kUnknown;
+  return SaturatingSum(KnownBytes(info), SaturatingProduct(entries.back(), kEntryBytes));
+}
+
 }  // namespace heddle::ops

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/programs/graph.h"
 #include "core/values/matrix.h"
 
 namespace heddle::ops {
@@ -30,5 +31,8 @@ class EntryCounts {
 /// Of such numbers, element l: the most entries of 2^l granules that begin at a multiple of 2^l; of the last
 /// one, all granules. Rounded up by at most a 32nd, so that values that differ little have the same plan.
 std::vector<int64_t> MostEntries(std::span<const int64_t> before);
+
+/// Bytes of all rows of a value in memory; kUnknown where only the rows tell.
+int64_t BytesOfRows(const RowPanels& panels, const ValueInfo& info);
 
 }  // namespace heddle::ops

@@ -90,6 +90,28 @@ TEST(PanelsTest, ListsOfManyPanelsTakeTheMemoryOfFew) {
   EXPECT_EQ(panels.output, whole.output);
 }
 
+// Entries of CSR variables are counted, in memory and of panels that are collected.
+TEST(PanelsTest, CsrVariables) {
+  ExpectTheSame(
+      "X = rand(rows=20000, cols=40, min=-1, max=1, sparsity=0.3, seed=3)\nX[1:64,] = 0\n"
+      "if (sum(X) != 0) Y = X * 2\nfor (i in 1:2) Y = Y * X + Y\n"
+      "print(sum(Y) + \" \" + sum(Y[,2:9]) + \" \" + sum(abs(colMeans(Y - X))))\n");
+}
+
+// A list needs the value whole: panels that have room beside it are not written before they are copied.
+TEST(PanelsTest, WhatIsPutTogetherLeavesPanelsInMemory) {
+  const std::string script =
+      "X = rand(rows=100000, cols=20, min=-1, max=1, seed=3)\nY = X * 2\nL = list(Y)\n"
+      "print(sum(as.matrix(L[1])))\n";
+  const ScriptOutcome whole = RunScript(script);
+  BlockPool::Process().Trim();
+  const ScriptOutcome panels = RunScript(script, WithMemory(int64_t{30} << 20));
+  EXPECT_EQ(panels.status.ToString(), "ok");
+  EXPECT_EQ(panels.output, whole.output);
+  EXPECT_GT(panels.statistics[0].spilled_bytes, 0) << "16 MB of panels and as much of the whole in 30 MiB";
+  EXPECT_LT(panels.statistics[0].spilled_bytes, 12'000'000);
+}
+
 TEST(PanelsTest, WhatHasToBeWholeIsRefused) {
   const ScriptOutcome outcome =
       RunScript(std::string(kDraw) + "[U, S, V] = svd(X)\nprint(sum(S))\n", WithMemory(kMemory));

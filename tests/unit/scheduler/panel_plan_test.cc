@@ -27,8 +27,10 @@ int64_t CountCollecting(const Plan& plan, Phase phase) {
   });
 }
 
-Result<Plan> InMemory(const Graph& graph, int64_t memory_bytes, std::set<std::string> panelled = {}) {
+Result<Plan> InMemory(const Graph& graph, int64_t memory_bytes, std::set<std::string> panelled = {},
+                      std::map<std::string, std::vector<int64_t>> most_entries = {}) {
   ScheduleOptions options;
+  options.most_entries = std::move(most_entries);
   options.memory_bytes = memory_bytes;
   options.in_panels = true;
   options.panelled = std::move(panelled);
@@ -192,6 +194,50 @@ TEST(PanelPlanTest, ListsAreJoinedWhilePanelsPass) {
     const Result<Plan> parsed = Plan::Parse(plan->ToText());
     ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
     EXPECT_EQ(parsed->ToText(), plan->ToText());
+  }
+}
+
+// Entries of CSR panels are those that were counted, of the rows that have the most of them; of what is
+// computed cell by cell they are bounded by those of its operands.
+TEST(PanelPlanTest, EntriesOfPanelsAreCounted) {
+  const ValueInfo sparse = ValueInfo::OfMatrix({kRows, kColumns}, Format::kSparse);
+  // 49 granules of 2048 rows, half of the cells of each, or of the first alone.
+  const auto counts = [](int64_t of_first, int64_t of_others) {
+    std::vector<int64_t> most;
+    for (int64_t granules = 1; granules <= 64; granules *= 2)
+      most.push_back(of_first + (granules - 1) * of_others);
+    return most;
+  };
+  constexpr int64_t kHalf = 2048 * kColumns / 2, kEntryBytes = 12;
+  for (const char* const op : {"*", "+"}) {
+    GraphUnderTest g;
+    const NodeId x = g.Variable("X", sparse), y = g.Variable("Y", sparse);
+    const NodeId z = g.Op(op, {x, y}, sparse);
+    g.Assign("s", g.Op("sum", {z}, ValueInfo::OfScalar(ValueType::kDouble)));
+    const auto height_of = [](const Plan& plan) {
+      int64_t height = 0;
+      for (const Task& task : plan.tasks) height = std::max(height, task.panel_rows);
+      return height;
+    };
+    const Result<Plan> guessed = InMemory(g.graph, 20 << 20, {"X", "Y"});
+    const Result<Plan> plan =
+        InMemory(g.graph, 20 << 20, {"X", "Y"}, {{"X", counts(kHalf, kHalf)}, {"Y", counts(kHalf, 10)}});
+    ASSERT_TRUE(guessed.ok() && plan.ok()) << plan.status().ToString();
+    EXPECT_LT(height_of(*plan), height_of(*guessed));
+    const int64_t granules = height_of(*plan) / 2048;
+    std::vector<int64_t> of_operands, of_results;
+    for (const Task& task : plan->tasks) {
+      if (task.panel_rows == 0 || task.produced.empty()) continue;
+      const Register& made = plan->registers[static_cast<size_t>(task.produced[0])];
+      if (made.info.format != Format::kSparse) continue;
+      const int64_t entries = (made.bytes - 8 * (made.info.shape.rows + 1)) / kEntryBytes;
+      (task.kind == TaskKind::kUnpack ? of_operands : of_results).push_back(entries);
+    }
+    const int64_t of_x = granules * kHalf, of_y = kHalf + (granules - 1) * 10;
+    EXPECT_EQ(of_operands, (std::vector<int64_t>{of_x, of_y}));
+    const bool is_product = std::string_view(op) == "*";
+    const int64_t of_sum = std::min(of_x + of_y, 2048 * granules * kColumns);
+    EXPECT_EQ(of_results, (std::vector<int64_t>{is_product ? of_y : of_sum})) << op;
   }
 }
 

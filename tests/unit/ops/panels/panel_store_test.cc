@@ -145,6 +145,20 @@ TEST(PanelStoreTest, RowsAreStoredAsTheFirstOnesAre) {
   }
 }
 
+TEST(PanelStoreTest, EntriesOfWhatIsCollectedAreCounted) {
+  FilesInMemory files;
+  const auto store = MakePanelStore(files, 4000);
+  ASSERT_TRUE(store->SetRoom(0).ok());
+  const std::vector<int64_t> entries =
+      EntriesOf(**Collected(*store, Kind::kSparseDoubles, 1000, {1, 70, 200}));
+  ASSERT_EQ(entries.size(), 17U) << "granules of 64 rows";
+  for (int64_t i = 0; i <= 16; ++i)
+    EXPECT_EQ(entries[static_cast<size_t>(i)],
+              RowsOf(Kind::kSparseDoubles, 0, std::min<int64_t>(1000, 64 * i)).matrix().stored());
+  EXPECT_TRUE(EntriesOf(**Collected(*store, Kind::kDoubles, 1000, {70})).empty());
+  EXPECT_TRUE(EntriesOf(**Collected(*store, Kind::kFrame, 1000, {70})).empty());
+}
+
 TEST(PanelStoreTest, FewRowsAreJoinedToPanels) {
   FilesInMemory files;
   const auto store = MakePanelStore(files, 4000);
