@@ -208,14 +208,6 @@ int DescriptorOf(const InputFile& file) {
   return ordinary == nullptr ? -1 : ordinary->descriptor();
 }
 
-void AnnouncePanel(const InputFile& file, int64_t begin, int64_t end) {
-  constexpr int64_t kMostBytesOfPanel = int64_t{64} << 20;
-  const int descriptor = DescriptorOf(file);
-  const int64_t count = std::min(2 * (end - begin), file.size() - begin);
-  if (descriptor < 0 || end <= begin || end - begin > kMostBytesOfPanel) return;
-  posix_fadvise(descriptor, begin, count, POSIX_FADV_WILLNEED);
-}
-
 std::unique_ptr<InputFile> MakeFileInMemory(CountedBytes bytes) {
   return std::make_unique<FileInMemory>(std::move(bytes));
 }

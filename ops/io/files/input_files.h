@@ -23,11 +23,6 @@ Result<std::unique_ptr<InputFile>> OpenOrdinaryFile(const FilePlace& place, cons
 /// packed, in parts or in memory.
 int DescriptorOf(const InputFile& file);
 
-/// Rows of a large file are read panel by panel: who reads the bytes [begin, end) will read about as many
-/// behind them. The disk begins with both; nothing is waited for. Only of an ordinary file, which is read at
-/// its own offsets, and of panels of at most 64 MiB: what is larger is no panel.
-void AnnouncePanel(const InputFile& file, int64_t begin, int64_t end);
-
 struct FilePart {
   FilePlace place;
   std::string path;  ///< For messages.

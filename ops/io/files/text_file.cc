@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "core/text/text_encoding.h"
-#include "ops/io/files/input_files.h"
 
 namespace heddle::ops {
 namespace {
@@ -12,10 +11,6 @@ namespace {
 constexpr int64_t kPieceBytes = 1 << 18;
 
 }  // namespace
-
-void TextFile::AnnouncePanel(int64_t begin, int64_t end) const {
-  if (begin > 0 || end < size()) ops::AnnouncePanel(*file_, start_ + begin, start_ + end);
-}
 
 Result<TextFile> TextFile::Open(const std::string& path, Files& files) {
   HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<InputFile> file, files.Open(path));

@@ -23,8 +23,6 @@ class TextFile {
   Result<std::string_view> Read(int64_t begin, int64_t count, CountedBytes* buffer) const {
     return file_->Read(start_ + begin, count, buffer);
   }
-  /// As that of input files, where these bytes are not the whole text.
-  void AnnouncePanel(int64_t begin, int64_t end) const;
   /// As those of InputFile.
   std::vector<InputFile::Part> parts() const { return file_->parts(); }
   void LeaveOut(const std::vector<InputFile::Beginning>& beginnings) { file_->LeaveOut(beginnings); }

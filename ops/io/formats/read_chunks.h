@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <string_view>
 #include <vector>
 
@@ -23,13 +24,13 @@ Status ReadChunks(const ReadOptions& options, const FileSummary& summary, const 
   const int64_t first_chunk = std::upper_bound(rows.begin() + 1, rows.end(), row_begin) - rows.begin() - 1;
   const int64_t end_chunk = std::lower_bound(rows.begin(), rows.end() - 1, row_end) - rows.begin();
   if (first_chunk >= end_chunk) return OkStatus();
-  text.AnnouncePanel(summary.chunk_offsets[static_cast<size_t>(first_chunk)],
-                     summary.chunk_offsets[static_cast<size_t>(end_chunk)]);
+  // Threads take the chunks in their order, so that the file is read forward.
+  std::atomic<int64_t> next = first_chunk;
   ParallelFor(end_chunk - first_chunk, 1, [&](int64_t begin, int64_t end) {
     CountedBytes buffer;
-    for (int64_t c = first_chunk + begin; c < first_chunk + end; ++c) {
+    for (int64_t i = begin; i < end; ++i) {
       if (IsCancelled(options.cancelled)) return;
-      const auto chunk = static_cast<size_t>(c);
+      const auto chunk = static_cast<size_t>(next.fetch_add(1));
       const int64_t first_row = rows[chunk];
       const int64_t offset = summary.chunk_offsets[chunk];
       const Result<std::string_view> piece =
@@ -57,14 +58,13 @@ Status VisitLineChunks(const ReadOptions& options, const TextFile& text, const L
   std::vector<size_t> numbers;
   for (size_t c = 0; c + 1 < chunks.offsets.size(); ++c)
     if (wanted(c)) numbers.push_back(c);
-  if (!numbers.empty())
-    text.AnnouncePanel(chunks.offsets[numbers.front()], chunks.offsets[numbers.back() + 1]);
+  std::atomic<size_t> next = 0;
   FirstFailure failure;
   const auto visit = [&](int64_t begin, int64_t end) {
     CountedBytes buffer;
     for (int64_t i = begin; i < end; ++i) {
       if (IsCancelled(options.cancelled)) return;
-      const size_t c = numbers[static_cast<size_t>(i)];
+      const size_t c = numbers[next.fetch_add(1)];
       const int64_t offset = chunks.offsets[c];
       const Result<std::string_view> piece = text.Read(offset, chunks.offsets[c + 1] - offset, &buffer);
       if (!piece.ok()) return failure.Add(chunks.lines[c], piece.status());

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/io/formats/binary/binary_file.h"
 
+#include <atomic>
+
 #include "core/values/sizes.h"
 #include "ops/base/kernel.h"
 #include "ops/base/parallel.h"
 #include "ops/io/checksums/crc32c.h"
-#include "ops/io/files/input_files.h"
 #include "ops/io/formats/binary/binary_layout.h"
 #include "ops/io/formats/options.h"
 #include "ops/io/formats/plain_cells.h"
@@ -217,13 +218,14 @@ Status BinaryFile::Visit(int64_t begin, int64_t end, const std::atomic<bool>* ca
                          const std::function<Status(int64_t block, const char* bytes)>& visit) const {
   if (begin >= end) return OkStatus();
   const int64_t first = begin / rows_of_block_;
-  const BinaryBlock last = Block(BlocksUpTo(end) - 1);
-  AnnouncePanel(*file_, Block(first).offset, last.offset + last.bytes);
   FirstFailure failure;
+  // Threads take the blocks in their order, so that the file is read forward.
+  std::atomic<int64_t> next = first;
   ParallelFor(BlocksUpTo(end) - first, 1, [&](int64_t from, int64_t to) {
     CountedBytes buffer;
-    for (int64_t b = first + from; b < first + to; ++b) {
+    for (int64_t i = from; i < to; ++i) {
       if (IsCancelled(cancelled)) return;
+      const int64_t b = next.fetch_add(1);
       const BinaryBlock block = Block(b);
       Status status = [&]() -> Status {
         std::string_view bytes;
