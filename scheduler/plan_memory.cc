@@ -52,8 +52,8 @@ class RankMemory {
 
   int64_t Run() {
     FindPasses();
-    FindLifetimes();
     FindOrder();
+    FindLifetimes();
     const int64_t block = PlaceBest();
     for (const Lifetime& lifetime : lifetimes_) RegisterOf(lifetime.id).offset = lifetime.offset;
     AddGuards();
@@ -82,7 +82,11 @@ class RankMemory {
     const PlanPass& pass = passes_[pass_of_[task]];
     lifetime->end = std::max(lifetime->end, pass.end - 1);
     lifetime->last.insert(lifetime->last.end(), pass.ends.begin(), pass.ends.end());
-    *stays |= pass.ends.empty();
+    // What nothing collects may still be at work when all that collects is through.
+    const bool is_collected =
+        before_.empty() || std::any_of(pass.ends.begin(), pass.ends.end(),
+                                       [&](size_t end) { return end == task || IsBefore(task, end); });
+    *stays |= pass.ends.empty() || !is_collected;
   }
 
   void FindLifetimes() {

@@ -53,7 +53,7 @@ Value HashBody::Hash(const Task& task, std::span<const Value* const> inputs, int
   switch (task.kind) {
     case TaskKind::kCopy:
     case TaskKind::kRepeat: return Value(values.empty() ? int64_t{0} : values[0]);
-    case TaskKind::kUnpack: return Value(Mix(values[0], act % task.rate));
+    case TaskKind::kUnpack: return Value(Mix(values.empty() ? 0 : values[0], act % task.rate));
     case TaskKind::kAccumulate:
       return Value(values.size() == 1 ? values[0] : Accumulate(task, values[0], values[1]));
     case TaskKind::kSink: trace_.received[task.id].push_back(Naive(task, values, act)); return Value();
@@ -94,9 +94,10 @@ std::map<TaskId, std::vector<int64_t>> EvaluateInSequence(const Plan& plan) {
       for (const auto& input : inputs) at.push_back(input[i]);
       switch (task.kind) {
         case TaskKind::kCopy: result.push_back(at.empty() ? 0 : at[0]); break;
-        case TaskKind::kRepeat: result.insert(result.end(), rate, at[0]); break;
+        case TaskKind::kRepeat: result.insert(result.end(), rate, at.empty() ? 0 : at[0]); break;
         case TaskKind::kUnpack:
-          for (size_t part = 0; part < rate; ++part) result.push_back(Mix(at[0], static_cast<int64_t>(part)));
+          for (size_t part = 0; part < rate; ++part)
+            result.push_back(Mix(at.empty() ? 0 : at[0], static_cast<int64_t>(part)));
           break;
         case TaskKind::kAccumulate:
           if (i % rate == 0)

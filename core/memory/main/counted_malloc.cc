@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The heap of Heddle's own executables: malloc and its relatives, which count (core/memory/counted_heap.h). A
 // program that embeds the engine keeps the heap that it has, so no library holds this file.
+#include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
 #include <sys/resource.h>
@@ -245,6 +246,15 @@ int posix_memalign(void** block, size_t alignment, size_t bytes) noexcept {
   if (got == nullptr) return ENOMEM;
   *block = got;
   return 0;
+}
+
+// The first use of a thread_local object notes that the thread has to destroy it, and glibc ends the process
+// where it has no memory for the note.
+int __cxa_thread_atexit_impl(void (*destroy)(void*), void* object, void* library) {
+  using Next = int (*)(void (*)(void*), void*, void*);
+  static const auto next = reinterpret_cast<Next>(dlsym(RTLD_NEXT, "__cxa_thread_atexit_impl"));
+  const heddle::HeapModeScope given(heddle::HeapMode::kCounts);
+  return next(destroy, object, library);
 }
 
 }  // extern "C"

@@ -36,6 +36,7 @@ bool IsPlain(const TileProgram& program) {
 
 std::shared_ptr<TileSteps> IdleTileSteps::Take() {
   const std::lock_guard lock(mutex_);
+  steps_.reserve(kMost);  // So that giving back, in destructors, allocates nothing.
   if (steps_.empty()) return nullptr;
   std::shared_ptr<TileSteps> steps = std::move(steps_.back());
   steps_.pop_back();
