@@ -454,10 +454,9 @@ Status BlockRunner::TakeLiveIns(int32_t block, const Plan& plan, VariableTable* 
 Status BlockRunner::KeepWhereSmall(Variable* variable) {
   variable->is_panels = variable->value.IsPanels();
   if (!variable->is_panels || options_.panel_bytes > 0) return OkStatus();
-  const std::shared_ptr<const RowPanels> panels = variable->value.panels();
-  ValueInfo info = ValueInfo::OfMatrix(panels->shape());
-  if (ops::BytesToMove(info) > static_cast<double>(scheduler::LeastPanelledBytes(MemoryOf(options_))))
-    return OkStatus();
+  const auto panels = variable->value.panels();
+  const double bytes = ops::BytesToMove(ValueInfo::OfMatrix(panels->shape()));
+  if (bytes > static_cast<double>(scheduler::LeastPanelledBytes(MemoryOf(options_)))) return OkStatus();
   HEDDLE_ASSIGN_OR_RETURN(variable->value, panels->Rows(0, panels->shape().rows));
   variable->is_panels = false;
   return OkStatus();

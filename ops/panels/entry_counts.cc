@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "core/values/panels.h"
+#include "core/values/sizes.h"
+#include "ops/panels/panel_store.h"
 
 namespace heddle::ops {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "core/programs/graph.h"
 #include "core/values/matrix.h"
+#include "core/values/row_panels.h"
 
 namespace heddle::ops {
 
