@@ -17,8 +17,12 @@
 #include "engine/variables/live_in.h"
 #include "ops/base/operator.h"
 #include "ops/io/formats/read_stages.h"
+<<<<<<< HEAD
 #include "ops/panels/entry_counts.h"
 #include "ops/panels/panel_store.h"
+=======
+#include "scheduler/memory_of_plan.h"
+>>>>>>> plans59
 #include "scheduler/plan_memory.h"
 #include "scheduler/schedule.h"
 
@@ -166,6 +170,17 @@ bool Fits(const Result<Plan>& plan, int64_t memory_bytes) {
   return memory_bytes == 0 || scheduler::CheckMemory(*plan, memory_bytes).ok();
 }
 
+// Whether its values fit even as the pool of blocks rounds them up.
+bool FitsInBlocks(const Result<Plan>& plan, int64_t memory_bytes) {
+  constexpr int64_t kMostRounding = 2;
+  if (!plan.ok() || memory_bytes == 0) return true;
+  for (int32_t rank = 0; rank < plan->ranks; ++rank)
+    if (plan->peak_bytes[static_cast<size_t>(rank)] > memory_bytes / kMostRounding &&
+        scheduler::MemoryOn(*plan, rank).values > memory_bytes)
+      return false;
+  return true;
+}
+
 // Adds the time of its life to a sum.
 class TimeIn {
  public:
@@ -302,13 +317,14 @@ Result<Plan> BlockCompiler::MakePlan(const Graph& graph, const VariableTable& fr
   const bool must_be_in_panels = !options.panelled.empty() || options_.panel_bytes > 0;
   if (must_be_in_panels) options.memory_bytes = MemoryOf(options_);
   Result<Plan> plan = make(must_be_in_panels);
-  if (!must_be_in_panels && !Fits(plan, MemoryOf(options_))) {
+  const bool fits = Fits(plan, MemoryOf(options_));
+  if (!must_be_in_panels && (!fits || !FitsInBlocks(plan, MemoryOf(options_)))) {
     options.memory_bytes = MemoryOf(options_);
     compiler::FuseReport report_of_whole = std::move(report);
     Result<Plan> in_panels = make(true);
     // Without a limit that the user has set, what does not fit even so is tried: plans count the most that it
     // can take.
-    if (in_panels.ok() || options_.memory_bytes > 0 || options_.require_streaming)
+    if (in_panels.ok() || (!fits && (options_.memory_bytes > 0 || options_.require_streaming)))
       plan = std::move(in_panels);
     else
       report = std::move(report_of_whole);

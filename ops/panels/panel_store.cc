@@ -88,7 +88,7 @@ class PanelsOfValue : public RowPanels {
 
   /// Every row has a panel from now on.
   Status KeepAll() const {
-    constexpr int64_t kBytesAtOnce = int64_t{2} << 20;
+    constexpr int64_t kBytesAtOnce = int64_t{1} << 20;
     set_->is_costly = true;
     set_->must_stay = true;
     int64_t height = 1;

@@ -53,7 +53,7 @@ class PanelsOfSessionTest : public testing::Test {
 
 TEST_F(PanelsOfSessionTest, VariablesLiveOnFromOneStatementToTheNext) {
   const char* const kEntries[] = {
-      "X = rand(rows=400000, cols=12, seed=1)",
+      "X = rand(rows=400000, cols=24, seed=1)",
       "Y = X * 2 + 1",
       "write(X, \"x.bin\", format=\"binary\")",
       "Z = read(\"x.bin\")",
@@ -79,7 +79,7 @@ TEST_F(PanelsOfSessionTest, VariablesLiveOnFromOneStatementToTheNext) {
   const std::string shown_whole = std::exchange(printed, "");
 
   BlockPool::Process().Trim();
-  Result<std::unique_ptr<Engine>> engine = Engine::Create(OptionsOf(32 * kMiB));
+  Result<std::unique_ptr<Engine>> engine = Engine::Create(OptionsOf(64 * kMiB));
   ASSERT_TRUE(engine.ok());
   const std::unique_ptr<InteractiveSession> panels = (*engine)->NewSession(callbacks);
   engine->reset();
@@ -89,10 +89,10 @@ TEST_F(PanelsOfSessionTest, VariablesLiveOnFromOneStatementToTheNext) {
   EXPECT_EQ(panels->Get("t")->value.scalar().AsDouble(), sums[1]);
 
   Run(*panels, "Y");
-  EXPECT_EQ(*panels->TypeOf("Y"), "matrix 400000x12, in panels");
+  EXPECT_EQ(*panels->TypeOf("Y"), "matrix 400000x24, in panels");
   const size_t head = shown_whole.find("(matrix");
   ASSERT_NE(head, std::string::npos) << shown_whole;
-  EXPECT_EQ(printed, shown_whole.substr(0, head) + "(matrix 400000x12, in panels: its head)\n");
+  EXPECT_EQ(printed, shown_whole.substr(0, head) + "(matrix 400000x24, in panels: its head)\n");
 
   // The host gets it whole, or the numbers.
   const Status refused = panels->Get("Y").status();

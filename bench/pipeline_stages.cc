@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/memory/stages.h"
+#include "bench/pipeline_stages.h"
 
 #include <fcntl.h>
 #include <unistd.h>
