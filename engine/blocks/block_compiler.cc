@@ -17,12 +17,9 @@
 #include "engine/variables/live_in.h"
 #include "ops/base/operator.h"
 #include "ops/io/formats/read_stages.h"
-<<<<<<< HEAD
 #include "ops/panels/entry_counts.h"
 #include "ops/panels/panel_store.h"
-=======
 #include "scheduler/memory_of_plan.h"
->>>>>>> plans59
 #include "scheduler/plan_memory.h"
 #include "scheduler/schedule.h"
 
