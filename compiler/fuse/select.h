@@ -22,10 +22,10 @@ struct SearchOptions {
   int64_t deadline_ns = 0;
   double runs_of_plan = 100;       ///< It took as long as the best plan could still gain in so many runs.
   int64_t max_costed = 1'000'000;  ///< So that a search ends where a clock stands still.
-  /// Where no plan that is known fits in the memory budget, so many bounds of partial plans are enough, however
-  /// few points there are: most plans are then as bad as others, and nothing excludes them.
+  /// Where no plan that is known fits in the memory budget, so many bounds of partial plans are enough,
+  /// however few points there are: most plans are as bad as others then, and nothing excludes them.
   int64_t max_bounds_in_vain = 4'000;
-  size_t reported_plans = 0;       ///< So many of the cheapest plans that were costed are in the result.
+  size_t reported_plans = 0;  ///< So many of the cheapest plans that were costed are in the result.
 };
 
 /// A plan and what it costs, in modelled nanoseconds.
@@ -45,7 +45,8 @@ struct SearchResult {
 
 /// The cheapest assignment. Few points: MPSkipEnum, all assignments in binary order, skipping those that a
 /// lower bound excludes. More: branch and bound, deciding points from the roots down, each side of a cut set
-/// once. Exact up to max_exact_points points where some plan fits in the memory budget. Partitions without points have one plan.
+/// once. Exact up to max_exact_points points where some plan fits in the memory budget. Partitions without
+/// points have one plan.
 ///
 /// Where some operators may share a pass (stitch.h), the cost is that with stitches up to kMostStitchedPoints
 /// points, and the search is exact for it. Above, it goes by the cost of the operators by themselves; what it
