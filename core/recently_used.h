@@ -83,6 +83,23 @@ class RecentlyUsedList {
   std::list<Entry> entries_;  // the one used last comes first
 };
 
+/// Takes a key out of a map again, unless Keep() is called: for what a value that follows has no memory for.
+template <typename Map>
+class UnlessKept {
+ public:
+  UnlessKept(Map& map, typename Map::iterator at) : map_(&map), at_(at) {}
+  ~UnlessKept() {
+    if (map_ != nullptr) map_->erase(at_);
+  }
+  UnlessKept(const UnlessKept&) = delete;
+  UnlessKept& operator=(const UnlessKept&) = delete;
+  void Keep() { map_ = nullptr; }
+
+ private:
+  Map* map_;
+  const typename Map::iterator at_;
+};
+
 /// The same by keys.
 template <typename Key, typename Value>
 class RecentlyUsedMap {
@@ -99,9 +116,11 @@ class RecentlyUsedMap {
   Value& Add(const Key& key, Value value, int64_t weight = 0) {
     Erase(key);
     const auto at = places_.emplace(key, Place()).first;
+    UnlessKept unfinished(places_, at);
     values_.Add({std::move(value), &at->first}, weight,
                 [&](Keyed& dropped) { places_.erase(places_.find(*dropped.key)); });
     at->second = values_.first();
+    unfinished.Keep();
     return at->second->value.value;
   }
   void Erase(const Key& key) {

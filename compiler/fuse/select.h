@@ -23,9 +23,9 @@ struct SearchOptions {
   double runs_of_plan = 100;       ///< It took as long as the best plan could still gain in so many runs.
   int64_t max_costed = 1'000'000;  ///< So that a search ends where a clock stands still.
   /// Where no plan that is known fits in the memory budget, so many bounds of partial plans are enough,
-  /// however few points there are: most plans are then as bad as others, and nothing excludes them.
+  /// however few points there are: most plans are as bad as others then, and nothing excludes them.
   int64_t max_bounds_in_vain = 4'000;
-  size_t reported_plans = 0;       ///< So many of the cheapest plans that were costed are in the result.
+  size_t reported_plans = 0;  ///< So many of the cheapest plans that were costed are in the result.
 };
 
 /// A plan and what it costs, in modelled nanoseconds.

@@ -37,12 +37,18 @@ class ByOperators {
   template <typename Drop>
   void Add(const std::shared_ptr<const Operators>& operators, std::shared_ptr<Made> made, Drop drop) {
     const auto at = by_text_.emplace(operators->ToText(), Place()).first;
+    UnlessKept unfinished(by_text_, at);
+    const auto finish = [&] {
+      at->second = entries_.first();
+      unfinished.Keep();
+    };
     entries_.Add({std::move(made), &at->first, {}}, 0, [&](Entry& gone) {
+      finish();  // It is in the list, whatever becomes of what goes for it.
       drop(*gone.made);
       for (const Operators* const object : gone.objects) met_.erase(object);
       by_text_.erase(by_text_.find(*gone.text));
     });
-    at->second = entries_.first();
+    finish();
     Remember(operators, at->second);
   }
   template <typename Visit>

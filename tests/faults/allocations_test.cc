@@ -39,7 +39,8 @@ constexpr int64_t kPanelBytes = 4096;
 std::vector<Kind> Kinds() {
   const std::string spilled =
       "X = rand(rows=2000, cols=9, seed=1)\nY = X * 2 + 1\nif (nrow(Y) < 0) print('none')\n"
-      "for (i in 1:2) Y = (Y - colMeans(X)) * 0.5 + i\nprint(sum(Y) + ' ' + sum(t(Y) %*% X) + ' ' + sum(X > 0.5))\n";
+      "for (i in 1:2) Y = (Y - colMeans(X)) * 0.5 + i\n"
+      "print(sum(Y) + ' ' + sum(t(Y) %*% X) + ' ' + sum(X > 0.5))\n";
   const std::string loop =
       "f = function(matrix[double] A, double s) return (matrix[double] B) { B = A * s + 1 }\n"
       "X = rand(rows=200, cols=20, seed=1)\n"

@@ -67,15 +67,13 @@ Result<FolderReplacement> FolderReplacement::Begin(FilePlace place, const std::s
 
 Status FolderReplacement::Make() {
   for (int tries = 0; tries < kMostNames; ++tries) {
-    const std::string name = NewHiddenName();
+    std::string name = NewHiddenName();  // Moved: a copy may have no memory when the folder is there.
     HiddenNames::OfProcess().Add(place_.folder(), name);
     if (mkdirat(place_.folder(), name.c_str(), 0777) == 0) {
-      folder_ = Descriptor(place_.Sibling(name).Open(O_RDONLY | O_DIRECTORY));
-      if (folder_.ok() && LockHidden(folder_.get())) {
-        name_ = name;
-        return OkStatus();
-      }
-      RemoveHidden(place_, name);
+      name_ = std::move(name);
+      folder_ = Descriptor(place_.Sibling(name_).Open(O_RDONLY | O_DIRECTORY));
+      if (folder_.ok() && LockHidden(folder_.get())) return OkStatus();
+      RemoveHidden(place_, std::exchange(name_, {}));
       continue;
     }
     const int error = errno;

@@ -62,7 +62,7 @@ Status Replacement::Open() {
 // Gives the file a name that no other has.
 Status Replacement::MakeName() {
   for (int tries = 0; tries < kMostNames; ++tries) {
-    const std::string name = NewHiddenName();
+    std::string name = NewHiddenName();  // Moved: a copy may have no memory when the file is there.
     HiddenNames::OfProcess().Add(place_.folder(), name);
     if (fd_ < 0) {
       fd_ = openat(place_.folder(), name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
@@ -70,10 +70,10 @@ Status Replacement::MakeName() {
         close(std::exchange(fd_, -1));
         errno = EEXIST;
       }
-      if (fd_ >= 0) temporary_ = name;
+      if (fd_ >= 0) temporary_ = std::move(name);
     } else if (linkat(AT_FDCWD, fmt::format("/proc/self/fd/{}", fd_).c_str(), place_.folder(), name.c_str(),
                       AT_SYMLINK_FOLLOW) == 0) {
-      temporary_ = name;
+      temporary_ = std::move(name);
     }
     if (!temporary_.empty()) return OkStatus();
     const int error = errno;
