@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/environment/log.h"
+#include "core/memory/counted_heap.h"
 #include "ops/base/kernel.h"
 #include "ops/base/parallel.h"
 #include "ops/io/formats/format_table.h"
@@ -302,6 +303,7 @@ Status WriteScalar(const Scalar& scalar, const ByteSink& sink) {
 }
 
 std::string Metadata(const WrittenValue& value, const WriteOptions& options) {
+  const HeapModeScope unlimited(HeapMode::kCounts);  // The library ends the process when it gets no memory.
   nlohmann::ordered_json json;
   switch (value.kind) {
     case Value::Kind::kMatrix:
