@@ -116,6 +116,17 @@ int64_t InTransit(const Plan& plan, const Task& task) {
   return bytes;
 }
 
+// What a write of panels reads, encodes and hands to the file at one time: some blocks of rows.
+int64_t HeldByWrite(const Plan& plan, const Task& task) {
+  constexpr int64_t kBlocks = 6, kBlockBytes = int64_t{4} << 20;
+  if (task.node == kNoNode || !ops::HasRole(plan.graph[task.node], ops::Role::kWrite)) return 0;
+  int64_t bytes = 0;
+  for (const RegisterId id : task.consumed)
+    if (id >= 0 && HoldsPanels(plan, plan.registers[static_cast<size_t>(id)]))
+      bytes = kBlocks * std::min(kBlockBytes, KnownBytes(plan.registers[static_cast<size_t>(id)].info));
+  return bytes;
+}
+
 }  // namespace
 
 MemoryOfPlan MemoryOn(const Plan& plan, int32_t rank) {
@@ -129,7 +140,7 @@ MemoryOfPlan MemoryOn(const Plan& plan, int32_t rank) {
     memory.working =
         std::max(memory.working, static_cast<int64_t>(std::min(WorkingBytesOf(plan, task), 9e18)));
     int64_t& transit = task.kind == TaskKind::kUnpack ? most_read : most_collected;
-    transit = std::max({transit, InTransit(plan, task), HeldOfPanels(plan, task)});
+    transit = std::max({transit, InTransit(plan, task), HeldOfPanels(plan, task), HeldByWrite(plan, task)});
     const bool makes_panels = task.phase == Phase::kPanels;
     for (const RegisterId id : task.produced) {
       const Register& reg = plan.registers[static_cast<size_t>(id)];

@@ -166,7 +166,8 @@ TEST_F(ReplPipeTest, OptionsAreThoseOfRun) {
   const Finished done = Enter("twice($n)\nX = rand(rows=3, cols=1)\nsum(X) == sum(rand(rows=3, cols=1))\n",
                               {"--library", "lib", "--seed", "7", "-nvargs", "n=21"});
   EXPECT_EQ(done.output, "42.0\nFALSE\n");
-  const Finished memory = Enter("X = rand(rows=10000, cols=10000)\nsum(X)\n1 + 1\n", {"--memory", "100M"});
+  const Finished memory =
+      Enter("X = rand(rows=10000, cols=10000)\nsum(inv(X))\n1 + 1\n", {"--memory", "100M"});
   EXPECT_EQ(memory.code, 5) << memory.errors;
   EXPECT_TRUE(memory.output.ends_with("2\n")) << memory.output;
 }
