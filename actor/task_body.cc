@@ -13,7 +13,6 @@
 #include "ops/base/stages.h"
 #include "ops/cells/column_pieces.h"
 #include "ops/frame/row_pieces.h"
-#include "ops/io/formats/file_format.h"
 
 namespace heddle::actor {
 namespace {
@@ -283,10 +282,12 @@ Result<Value> KernelBody::MakeLazy(const Prepared& prepared, std::span<const Val
     return rows;
   };
   const ValueInfo& info = prepared.node->info;
-  HEDDLE_ASSIGN_OR_RETURN(const bool is_costly, ops::IsCostlyToMakeAgain(*prepared.node, inputs, context_));
-  HEDDLE_ASSIGN_OR_RETURN(std::string origin, ops::OriginOf(*prepared.node, inputs, context_));
+  ops::RowOrigin origin;
+  if (prepared.op != nullptr && prepared.op->row_origin != nullptr) {
+    HEDDLE_ASSIGN_OR_RETURN(origin, prepared.op->row_origin(*prepared.node, inputs, context_));
+  }
   return Value(context_.panels->Lazy({task.row_end - task.row_begin, info.shape.columns}, info.IsFrame(),
-                                     std::move(make), is_costly, std::move(origin)));
+                                     std::move(make), origin.is_costly, std::move(origin.fingerprint)));
 }
 
 Result<Value> KernelBody::Collect(Prepared& prepared, const Value& rows, int64_t act) const {

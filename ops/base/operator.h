@@ -48,6 +48,14 @@ struct Cost {
   double bytes = 0;
 };
 
+/// Where the rows of a kGenerate operator come from, whose handle makes them when they are read
+/// (ops/panels/panel_store.h).
+struct RowOrigin {
+  /// Whether making them takes longer than reading them from a spill file: numbers of text, compressed bytes.
+  bool is_costly = false;
+  std::string fingerprint = {};  ///< Of the file, whose change changes the rows; "": of nothing that changes.
+};
+
 struct Aggregate;   // ops/aggregate/aggregate.h
 class AdjointCall;  // ops/base/adjoint.h
 struct StagedForm;  // ops/base/stages.h
@@ -87,8 +95,12 @@ struct Operator {
   bool (*reduces)(const Node& node, size_t i) = nullptr;
   InputUse (*input_use)(const Node& node, std::span<const ValueInfo> inputs,
                         int i) = nullptr;  ///< nullptr: kWhole
-  const StagedForm* staged = nullptr;      ///< How all ranks compute it in stages, by columns or in parts:
-                                           ///< ways that stand behind each other (StagedForm::other).
+  /// Of kGenerate, before any rows are made: fails as reading them does where the file is not there. nullptr:
+  /// as RowOrigin is without anything.
+  Result<RowOrigin> (*row_origin)(const Node& node, std::span<const Value* const> inputs,
+                                  const KernelContext& context) = nullptr;
+  const StagedForm* staged = nullptr;  ///< How all ranks compute it in stages, by columns or in parts:
+                                       ///< ways that stand behind each other (StagedForm::other).
   Cost (*cost)(const Node& node, std::span<const ValueInfo> inputs) = nullptr;  ///< nullptr: reads + writes
   /// Computes call.phase: kWhole everything (for kReduce: kPartial, then kFinish), kPartial, kFinish.
   Result<Value> (*run)(const KernelCall& call) = nullptr;
