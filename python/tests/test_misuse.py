@@ -202,7 +202,7 @@ def test_results_are_pickled():
 
 
 @pytest.mark.parametrize("script", ["stop('x')", "x = yy", "X = read('nowhere.csv')\nprint(sum(X))",
-                                    "X = rand(rows=1000000, cols=1000000, seed=1)\nprint(X[1,1])"])
+                                    "X = rand(rows=1000000, cols=1000000, seed=1)\nprint(sum(inv(X)))"])
 def test_errors_are_pickled(script):
     with pytest.raises(heddle.Error) as raised:
         heddle.run(script, memory="100m")

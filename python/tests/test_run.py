@@ -118,7 +118,7 @@ def test_errors_name_the_place_in_the_script():
     assert error.value.line == 1 and "nowhere.csv" in str(error.value) and isinstance(error.value, OSError)
     for run in (heddle.run, heddle.sim(1).run):  # hints are arguments of Python, not options of the command line
         with pytest.raises(heddle.ResourceError) as error:
-            run("X = rand(rows=100000, cols=100000, seed=1)\nprint(X[1,1])", memory="50m")
+            run("X = rand(rows=100000, cols=100000, seed=1)\nprint(sum(inv(X)))", memory="50m")
         assert "memory=" in str(error.value) and "--memory" not in str(error.value)
         assert "--memory" not in "".join(error.value.notes)
         with pytest.raises(heddle.CompileError, match=r'give it with args=\{"a": ...\}'):
