@@ -59,7 +59,7 @@ def test_variables_larger_than_memory(tmp_path):
             session.run(statement)
         return session
 
-    whole = run_all(heddle.Session(directory=tmp_path))
+    whole = run_all(heddle.Session(memory="1g", directory=tmp_path))
     s, y, z = whole["s"], numpy.array(whole["Y"]), numpy.array(whole["Z"])
     del whole  # What it holds counts: the limit is that of the process.
     panels = run_all(heddle.Session(memory="32m", spill_folder=tmp_path, directory=tmp_path))
