@@ -9,16 +9,9 @@
 #include "actor/run_number.h"
 #include "core/environment/progress_board.h"
 #include "core/hash.h"
-#include "core/memory/block_pool.h"
 #include "core/memory/counted_heap.h"
-#include "core/memory/memory_budget.h"
 #include "core/values/sizes.h"
-#include "engine/session/planning.h"
-#include "ops/base/split.h"
 #include "ops/io/files/files.h"
-#include "ops/panels/entry_counts.h"
-#include "ops/panels/panel_store.h"
-#include "scheduler/schedule.h"
 
 namespace heddle::engine {
 namespace {
@@ -60,39 +53,6 @@ Status BlockRunner::Run(int32_t block, const Graph& graph, VariableTable* frame,
 
 Status BlockRunner::SettleGrown() {
   return WithinMemory("variables", [&] { return grown_.Settle(); });
-}
-
-Status BlockRunner::PutTogether(Variable* variable) {
-  if (variable == nullptr || !variable->value.IsPanels()) return OkStatus();
-  const std::shared_ptr<const RowPanels> panels = variable->value.panels();
-  // Panels that fit beside the whole value need not go to a file before they are copied.
-  const int64_t bytes = MemoryOf(options_) > 0 && options_.panel_bytes == 0
-                            ? ops::BytesOfRows(*panels, variable->info)
-                            : kUnknown;
-  if (context_.panels != nullptr)
-    HEDDLE_RETURN_IF_ERROR(bytes == kUnknown ? SetRoom(0) : MakeRoomBeside(bytes));
-  return WithinMemory("variables", [&]() -> Status {
-    HEDDLE_ASSIGN_OR_RETURN(variable->value, panels->Rows(0, panels->shape().rows));
-    variable->is_panels = options_.ranks > 1;  // Elsewhere it may be panels still.
-    return OkStatus();
-  });
-}
-
-Status BlockRunner::PutTogether(VariableTable* frame) {
-  for (auto& [name, variable] : frame->variables()) HEDDLE_RETURN_IF_ERROR(PutTogether(&variable));
-  return OkStatus();
-}
-
-Status BlockRunner::PutTogether(const Block& step, VariableTable* frame) {
-  const auto together = [&](const std::string& name) {
-    return PutTogether(frame->FindMutable(name)).At(step.position);
-  };
-  if (step.kind == Block::Kind::kList)
-    for (const auto& [parameter, name] : step.arguments) HEDDLE_RETURN_IF_ERROR(together(name));
-  if (step.kind != Block::Kind::kParallelFor) return OkStatus();
-  for (const auto* names : {&step.merged, &step.sums})
-    for (const std::string& name : *names) HEDDLE_RETURN_IF_ERROR(together(name));
-  return OkStatus();
 }
 
 Result<const Scalar*> BlockRunner::Decide(const Graph& graph, const VariableTable& frame) {
@@ -376,13 +336,11 @@ Result<std::shared_ptr<const Plan>> BlockRunner::ObtainPlan(uint64_t key, const 
 
 Result<actor::RunResult> BlockRunner::RunPlan(const std::shared_ptr<const Plan>& plan,
                                               std::map<std::string, Value> live_in) {
-  if (plan->key != said_key_ || said_key_ == 0) {
-    said_ = scheduler::MemoryOn(*plan, options_.rank);
-    said_key_ = plan->key;
-  }
-  HEDDLE_RETURN_IF_ERROR(MakeRoomFor());
-  const InFlight in_flight(shared_.planned_in_flight(), SaturatingSum(said_.values, said_.in_transit));
-  NoteSaid(in_flight.all_bytes(), live_in);
+  const scheduler::MemoryOfPlan& said = SaidOf(*plan);
+  const int64_t needed = SaturatingSum(said.values, said.in_transit);
+  HEDDLE_RETURN_IF_ERROR(MakeRoomFor(needed));
+  const InFlight in_flight(shared_.planned_in_flight(), needed);
+  NoteSaid(in_flight.all_bytes(), said.panels, live_in);
   const uint32_t run = actor::MakeRun(lane_, ++runs_);
   Recorder* const recorder = environment_.recorder;
   if (recorder == nullptr) return shared_.runtime().Run(plan, run, std::move(live_in));
@@ -391,37 +349,6 @@ Result<actor::RunResult> BlockRunner::RunPlan(const std::shared_ptr<const Plan>&
   const int64_t ns = recorder->clock().MonotonicNs() - begin_ns;
   if (result.ok()) shared_.plan_records().Add(*plan, ns, result->statistics, compiler_.TakeChoices());
   return result;
-}
-
-// What the plan says that it needs, panels that are kept leave to it.
-Status BlockRunner::MakeRoomFor() {
-  if (options_.panel_bytes == 0 && MemoryOf(options_) == 0) return OkStatus();
-  return MakeRoomBeside(SaturatingSum(said_.values, said_.in_transit));
-}
-
-Status BlockRunner::MakeRoomBeside(int64_t bytes) {
-  const int64_t kept = context_.panels->Statistics().kept_bytes;
-  const int64_t reusable = BlockPool::Process().Statistics().free_bytes;
-  const int64_t others = std::max<int64_t>(0, MemoryBudget::Process().used() - kept - reusable);
-  return SetRoom(RoomOfPanels(options_, bytes, others));
-}
-
-Status BlockRunner::SetRoom(int64_t bytes) {
-  room_ = bytes;
-  return context_.panels->SetRoom(bytes);
-}
-
-void BlockRunner::NoteSaid(int64_t planned_bytes, const std::map<std::string, Value>& live_in) {
-  const int64_t kept_now = context_.panels->Statistics().kept_bytes;
-  int64_t read = 0;  // Of what is in use, what the plan counts as well.
-  for (const auto& [name, value] : live_in)
-    if (value.IsMatrix() && !value.matrix().IsSparse()) read += BlockPool::ClassBytes(value.bytes());
-  // Panels that are kept may come to take all the room that the plan leaves them.
-  const int64_t kept = std::min(room_, SaturatingSum(kept_now, said_.panels));
-  const int64_t in_use = BlockPool::Process().Statistics().in_use_bytes;
-  const int64_t others = std::max<int64_t>(0, in_use - kept_now - read);
-  statistics_.planned_bytes =
-      std::max(statistics_.planned_bytes, SaturatingSum(SaturatingSum(others, planned_bytes), kept));
 }
 
 void BlockRunner::Leave(const Status& why) {
@@ -447,18 +374,6 @@ Status BlockRunner::TakeLiveIns(int32_t block, const Plan& plan, VariableTable* 
       live_in->emplace(binding.variable, variable->value);
     }
   }
-  return OkStatus();
-}
-
-// What has become small, as what a filter has left, is in memory from now on.
-Status BlockRunner::KeepWhereSmall(Variable* variable) {
-  variable->is_panels = variable->value.IsPanels();
-  if (!variable->is_panels || options_.panel_bytes > 0) return OkStatus();
-  const auto panels = variable->value.panels();
-  const double bytes = ops::BytesToMove(ValueInfo::OfMatrix(panels->shape()));
-  if (bytes > static_cast<double>(scheduler::LeastPanelledBytes(MemoryOf(options_)))) return OkStatus();
-  HEDDLE_ASSIGN_OR_RETURN(variable->value, panels->Rows(0, panels->shape().rows));
-  variable->is_panels = false;
   return OkStatus();
 }
 

@@ -121,7 +121,9 @@ class BlockRunner : public GraphRunner {
   Result<std::shared_ptr<const Plan>> ObtainPlan(uint64_t key, const PlanMaker& make);
   Result<actor::RunResult> RunPlan(const std::shared_ptr<const Plan>& plan,
                                    std::map<std::string, Value> live_in);
-  Status MakeRoomFor();
+  // What a plan says that it needs, panels that are kept leave to it.
+  Status MakeRoomFor(int64_t bytes);
+  const scheduler::MemoryOfPlan& SaidOf(const Plan& plan);
   /// Panels that are kept leave where so many bytes beside them would have no room.
   Status MakeRoomBeside(int64_t bytes);
   Status SetRoom(int64_t bytes);
@@ -139,7 +141,7 @@ class BlockRunner : public GraphRunner {
     const int64_t bytes_, all_bytes_;
   };
   // Notes what the plans that run, and all that is alive beside them, may take of the pool of blocks.
-  void NoteSaid(int64_t planned_bytes, const std::map<std::string, Value>& live_in);
+  void NoteSaid(int64_t planned_bytes, int64_t panel_bytes, const std::map<std::string, Value>& live_in);
   Status PutTogether(Variable* variable);
   // With which part the rest of the block begins, compiled before or now.
   Result<CompiledPart*> FindPart(Entry* entry, VariableTable* frame);
@@ -175,9 +177,8 @@ class BlockRunner : public GraphRunner {
   OpenCalls calls_;
   uint32_t runs_ = 0;  // in the lane
   PlanEnd plan_end_ = PlanEnd::kWell;
-  int64_t room_ = INT64_MAX;  // Of panels that are kept.
-  uint64_t said_key_ = 0;
-  scheduler::MemoryOfPlan said_;  // Of the plan of that key.
+  int64_t room_ = INT64_MAX;                                    // Of panels that are kept.
+  std::unordered_map<uint64_t, scheduler::MemoryOfPlan> said_;  // By the key of a plan.
 };
 
 }  // namespace heddle::engine

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a BlockRunner keeps in memory and what it leaves to the panel store (docs/streaming.md).
+#include <algorithm>
+#include <utility>
+
+#include "core/memory/block_pool.h"
+#include "core/memory/counted_heap.h"
+#include "core/memory/memory_budget.h"
+#include "core/values/sizes.h"
+#include "engine/blocks/block_runner.h"
+#include "engine/session/planning.h"
+#include "ops/base/split.h"
+#include "ops/panels/entry_counts.h"
+#include "ops/panels/panel_store.h"
+#include "scheduler/schedule.h"
+
+namespace heddle::engine {
+
+Status BlockRunner::PutTogether(Variable* variable) {
+  if (variable == nullptr || !variable->value.IsPanels()) return OkStatus();
+  const std::shared_ptr<const RowPanels> panels = variable->value.panels();
+  // Panels that fit beside the whole value need not go to a file before they are copied.
+  const int64_t bytes = MemoryOf(options_) > 0 && options_.panel_bytes == 0
+                            ? ops::BytesOfRows(*panels, variable->info)
+                            : kUnknown;
+  if (context_.panels != nullptr)
+    HEDDLE_RETURN_IF_ERROR(bytes == kUnknown ? SetRoom(0) : MakeRoomBeside(bytes));
+  return WithinMemory("variables", [&]() -> Status {
+    HEDDLE_ASSIGN_OR_RETURN(variable->value, panels->Rows(0, panels->shape().rows));
+    variable->is_panels = options_.ranks > 1;  // Elsewhere it may be panels still.
+    return OkStatus();
+  });
+}
+
+Status BlockRunner::PutTogether(VariableTable* frame) {
+  for (auto& [name, variable] : frame->variables()) HEDDLE_RETURN_IF_ERROR(PutTogether(&variable));
+  return OkStatus();
+}
+
+Status BlockRunner::PutTogether(const Block& step, VariableTable* frame) {
+  const auto together = [&](const std::string& name) {
+    return PutTogether(frame->FindMutable(name)).At(step.position);
+  };
+  if (step.kind == Block::Kind::kList)
+    for (const auto& [parameter, name] : step.arguments) HEDDLE_RETURN_IF_ERROR(together(name));
+  if (step.kind != Block::Kind::kParallelFor) return OkStatus();
+  for (const auto* names : {&step.merged, &step.sums})
+    for (const std::string& name : *names) HEDDLE_RETURN_IF_ERROR(together(name));
+  return OkStatus();
+}
+
+Status BlockRunner::MakeRoomFor(int64_t bytes) {
+  if (options_.panel_bytes == 0 && MemoryOf(options_) == 0) return OkStatus();
+  return MakeRoomBeside(bytes);
+}
+
+Status BlockRunner::MakeRoomBeside(int64_t bytes) {
+  const int64_t kept = context_.panels->Statistics().kept_bytes;
+  const int64_t reusable = BlockPool::Process().Statistics().free_bytes;
+  const int64_t others = std::max<int64_t>(0, MemoryBudget::Process().used() - kept - reusable);
+  return SetRoom(RoomOfPanels(options_, bytes, others));
+}
+
+Status BlockRunner::SetRoom(int64_t bytes) {
+  room_ = bytes;
+  return context_.panels->SetRoom(bytes);
+}
+
+const scheduler::MemoryOfPlan& BlockRunner::SaidOf(const Plan& plan) {
+  constexpr size_t kMostSaid = 4096;  // Of a loop whose sizes change from round to round.
+  if (said_.size() >= kMostSaid) said_.clear();
+  const auto [found, is_new] = said_.try_emplace(plan.key);
+  if (is_new || plan.key == 0) found->second = scheduler::MemoryOn(plan, options_.rank);
+  return found->second;
+}
+
+void BlockRunner::NoteSaid(int64_t planned_bytes, int64_t panel_bytes,
+                           const std::map<std::string, Value>& live_in) {
+  const int64_t kept_now = context_.panels->Statistics().kept_bytes;
+  int64_t read = 0;  // Of what is in use, what the plan counts as well.
+  for (const auto& [name, value] : live_in)
+    if (value.IsMatrix() && !value.matrix().IsSparse()) read += BlockPool::ClassBytes(value.bytes());
+  // Panels that are kept may come to take all the room that the plan leaves them.
+  const int64_t kept = std::min(room_, SaturatingSum(kept_now, panel_bytes));
+  const int64_t in_use = BlockPool::Process().Statistics().in_use_bytes;
+  const int64_t others = std::max<int64_t>(0, in_use - kept_now - read);
+  statistics_.planned_bytes =
+      std::max(statistics_.planned_bytes, SaturatingSum(SaturatingSum(others, planned_bytes), kept));
+}
+
+// What has become small, as what a filter has left, is in memory from now on.
+Status BlockRunner::KeepWhereSmall(Variable* variable) {
+  variable->is_panels = variable->value.IsPanels();
+  if (!variable->is_panels || options_.panel_bytes > 0) return OkStatus();
+  const auto panels = variable->value.panels();
+  const double bytes = ops::BytesToMove(ValueInfo::OfMatrix(panels->shape()));
+  if (bytes > static_cast<double>(scheduler::LeastPanelledBytes(MemoryOf(options_)))) return OkStatus();
+  HEDDLE_ASSIGN_OR_RETURN(variable->value, panels->Rows(0, panels->shape().rows));
+  variable->is_panels = false;
+  return OkStatus();
+}
+
+}  // namespace heddle::engine
