@@ -90,8 +90,7 @@ std::optional<StagedPanels> StagesInPanels(const Node& node, std::span<const Val
         best = {.form = place,
                 .rows = cuts,
                 .result_rows = CutsOfResult(*form, node, cuts, panels),
-                .grid = way.grid,
-                .held_bytes = way.held_bytes};
+                .grid = way.grid};
         best_way = way;
       }
       if (way.held_bytes <= most_held) break;

@@ -18,7 +18,6 @@ struct StagedPanels {
   Split rows;        ///< A part for each panel.
   Split result_rows;
   ops::RankGrid grid;
-  double held_bytes = 0;  ///< In a stage, about.
 };
 
 /// The way in which fewest bytes go through the store, with the highest panels of which a stage holds at most

@@ -39,7 +39,6 @@ class KeptParts {
   /// Nothing is added any more.
   Status Finish();
 
-  size_t size() const { return parts_.size(); }
   /// After Finish().
   const KeptPart& part(size_t i) const { return parts_[i].part; }
   /// All values, those that lie behind each other read at once. After Finish().
