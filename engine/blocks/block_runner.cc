@@ -19,6 +19,7 @@ namespace {
 // No block has these numbers.
 constexpr int32_t kExchange = -1;
 constexpr int32_t kLookAtFile = -2;
+constexpr int32_t kSource = -3;
 
 }  // namespace
 
@@ -379,8 +380,11 @@ Status BlockRunner::TakeLiveIns(int32_t block, const Plan& plan, VariableTable* 
 
 Status BlockRunner::SetLiveOuts(const Plan& plan, actor::RunResult result, VariableTable* frame) {
   const std::vector<NodeId> panels = scheduler::AssignsOfPanels(plan);
-  for (const Binding& binding : plan.live_out) {
+  const std::vector<std::shared_ptr<const Source>> sources = SourcesOf(plan, *frame);
+  for (size_t i = 0; i < plan.live_out.size(); ++i) {
+    const Binding& binding = plan.live_out[i];
     Variable variable;
+    if (!sources.empty()) variable.source = sources[i];
     variable.is_panels = std::find(panels.begin(), panels.end(), binding.node) != panels.end();
     variable.distribution = binding.distribution;
     variable.info = binding.info;
@@ -403,6 +407,35 @@ Status BlockRunner::SetLiveOuts(const Plan& plan, actor::RunResult result, Varia
     frame->Set(binding.variable, std::move(variable));
   }
   return OkStatus();
+}
+
+// None where nobody takes states.
+std::vector<std::shared_ptr<const Source>> BlockRunner::SourcesOf(const Plan& plan,
+                                                                  const VariableTable& frame) const {
+  std::vector<std::shared_ptr<const Source>> sources;
+  if (shared_.sources() == nullptr) return sources;
+  for (const Binding& binding : plan.live_out) {
+    std::string same;
+    sources.push_back(binding.node == kNoNode ? nullptr
+                                              : shared_.sources()->Of(plan.graph, binding.node, &same));
+    const Variable* const variable = same.empty() ? nullptr : frame.Find(same);
+    if (variable != nullptr) sources.back() = variable->source;
+  }
+  return sources;
+}
+
+Status BlockRunner::RunSource(const std::shared_ptr<const Source>& source, uint64_t number,
+                              VariableTable* frame) {
+  ops::FileVersions* const versions =
+      environment_.files == nullptr ? nullptr : environment_.files->versions();
+  if (options_.rank == 0 && !source->path.empty() && versions != nullptr) {
+    const ops::FileVersion now = versions->Find(source->path);
+    if (!now.IsSame(source->version))
+      return FailedPrecondition("a checkpoint needs '{}' as it was: {}, and not {}", source->path,
+                                source->version.Describe(), now.Describe());
+  }
+  sources_.push_back(source);  // Compiled graphs are known by their address.
+  return Run(kSource, source->graph, frame, number);
 }
 
 void BlockRunner::Absorb(const BlockRunner& other) {

@@ -56,6 +56,9 @@ class BlockRunner : public GraphRunner {
   /// Variables whose cells are here, because they grow, get their values; before anybody else reads the
   /// variables of a frame, or ends it.
   Status Settle() { return grown_.empty() ? OkStatus() : SettleGrown(); }
+  /// Makes a value of its source again, as the variable Source::kVariable of `frame`. All ranks make the same
+  /// ones in the same order; `number` tells them apart. kFailedPrecondition when the file has changed.
+  Status RunSource(const std::shared_ptr<const Source>& source, uint64_t number, VariableTable* frame);
   /// Values that are panels come into memory, of variables that something else than a plan reads: of those
   /// that a step on lists or a parfor reads or writes itself, of a whole frame.
   /// kResourceExhausted when they do not fit.
@@ -154,6 +157,7 @@ class BlockRunner : public GraphRunner {
   Status TakeLiveIns(int32_t block, const Plan& plan, VariableTable* frame,
                      std::map<std::string, Value>* live_in) const;
   Status KeepWhereSmall(Variable* variable);
+  std::vector<std::shared_ptr<const Source>> SourcesOf(const Plan& plan, const VariableTable& frame) const;
   Status SetLiveOuts(const Plan& plan, actor::RunResult result, VariableTable* frame);
 
   const SessionOptions& options_;
@@ -165,6 +169,7 @@ class BlockRunner : public GraphRunner {
   std::unordered_map<const Block*, std::optional<Speculation>> speculations_;  ///< By loop.
   std::unique_ptr<ops::Arena> one_thread_;                                     ///< Of direct parts.
   GrownColumns grown_;
+  std::vector<std::shared_ptr<const Source>> sources_;  ///< Whose graphs have run.
   ScalarEvaluator scalars_;
   RandomSeeds seeds_;
   DivergenceGuard guard_;

@@ -9,6 +9,7 @@
 #include "core/values/sizes.h"
 #include "engine/blocks/block_runner.h"
 #include "engine/session/planning.h"
+#include "engine/session/state_taker.h"
 #include "ops/base/split.h"
 #include "ops/panels/entry_counts.h"
 #include "ops/panels/panel_store.h"
@@ -56,9 +57,14 @@ Status BlockRunner::MakeRoomFor(int64_t bytes) {
 
 Status BlockRunner::MakeRoomBeside(int64_t bytes) {
   const int64_t kept = context_.panels->Statistics().kept_bytes;
-  const int64_t reusable = BlockPool::Process().Statistics().free_bytes;
-  const int64_t others = std::max<int64_t>(0, MemoryBudget::Process().used() - kept - reusable);
-  return SetRoom(RoomOfPanels(options_, bytes, others));
+  const auto others = [&] {
+    const int64_t reusable = BlockPool::Process().Statistics().free_bytes;
+    return std::max<int64_t>(0, MemoryBudget::Process().used() - kept - reusable);
+  };
+  // What a checkpoint that is being written holds.
+  const bool is_short = SaturatingSum(bytes, others()) > MemoryOf(options_);
+  if (is_short && environment_.states != nullptr && lane_ == 0) environment_.states->LetGo();
+  return SetRoom(RoomOfPanels(options_, bytes, others()));
 }
 
 Status BlockRunner::SetRoom(int64_t bytes) {

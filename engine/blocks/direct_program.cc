@@ -277,7 +277,7 @@ Status DirectProgram::Assign(VariableTable* frame, GrownColumns* grown) {
     if (step.kind != Kind::kAssign) continue;
     const NodeId given = graph()[id].inputs[0];
     if (!step.grows) {
-      assigned_.emplace_back(step.name, Assigned(graph()[id]));
+      assigned_.emplace_back(step.name, Assigned(graph()[id], *frame));
       continue;
     }
     const Status status = grown->Append(frame, *step.name, values_->Of(given)->matrix());
@@ -288,12 +288,15 @@ Status DirectProgram::Assign(VariableTable* frame, GrownColumns* grown) {
   return OkStatus();
 }
 
-Variable DirectProgram::Assigned(const Node& node) const {
+Variable DirectProgram::Assigned(const Node& node, const VariableTable& frame) const {
   const Value& value = *values_->Of(node.inputs[0]);
   Variable variable;
   variable.info = InfoOfValue(node.info, value);
   variable.distribution = variable.info.IsScalar() ? Distribution::Each() : Distribution::One();
   variable.value = value;
+  const Node& given = graph()[node.inputs[0]];
+  if (const Variable* const same = given.Is("variable") ? frame.Find(given.Text("name")) : nullptr)
+    variable.source = same->source;
   return variable;
 }
 

@@ -89,7 +89,7 @@ class DirectProgram {
   Status RunTimed(NodeId id, const ops::KernelSource& kernels, ops::KernelContext& context,
                   const DirectRecord& record);
   Status Assign(VariableTable* frame, GrownColumns* grown);
-  Variable Assigned(const Node& node) const;
+  Variable Assigned(const Node& node, const VariableTable& frame) const;
   Step& At(NodeId id) { return steps_[static_cast<size_t>(id)]; }
   const Step& At(NodeId id) const { return steps_[static_cast<size_t>(id)]; }
 

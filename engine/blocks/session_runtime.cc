@@ -11,6 +11,8 @@ SessionRuntime::SessionRuntime(const Program& program, const SessionOptions& opt
       kernels_(program, options,
                environment.kernels != nullptr ? *environment.kernels : ops::CatalogKernels()),
       plans_(options.rank, options.ranks, environment.control),
+      sources_(environment.states == nullptr ? nullptr
+                                             : std::make_unique<Sources>(program, environment.files)),
       plan_records_(options.rank) {}
 
 actor::Runtime& SessionRuntime::runtime() {

@@ -10,6 +10,7 @@
 #include "engine/blocks/plan_records.h"
 #include "engine/recursion/kernels.h"
 #include "engine/session/session.h"
+#include "engine/variables/source.h"
 
 namespace heddle::engine {
 
@@ -29,6 +30,8 @@ class SessionRuntime {
   void Cancel(const Status& why);
   const ops::KernelSource& kernels() const { return kernels_; }
   RecursionKernels& recursions() { return kernels_; }
+  /// Where states are taken; else nullptr.
+  const Sources* sources() const { return sources_.get(); }
   /// Where a run is recorded.
   PlanRecords& plan_records() { return plan_records_; }
   const PlanRecords& plan_records() const { return plan_records_; }
@@ -43,6 +46,7 @@ class SessionRuntime {
   ops::KernelContext& context_;
   RecursionKernels kernels_;
   PlanCache plans_;
+  std::unique_ptr<const Sources> sources_;
   PlanRecords plan_records_;
   std::atomic<int64_t> planned_in_flight_ = 0;
   std::mutex mutex_;

@@ -35,9 +35,13 @@ void Bind(const std::string& name, Given&& given, VariableTable* frame) {
 }  // namespace
 
 Status ControlProgram::Run(VariableTable variables) {
-  if (between_blocks_) program_hash_ = ControlState::HashOf(program_);
+  if (states_ != nullptr) program_hash_ = ControlState::HashOf(program_);
   frames_.push_back(std::make_unique<VariableTable>(std::move(variables)));
   stack_.push_back({.kind = Kind::kSequence, .blocks = &program_.main});
+  return RunToTheEnd();
+}
+
+Status ControlProgram::RunToTheEnd() {
   Status status = RunToEnd();
   if (status.ok() && !program_.kept.empty()) {
     status = blocks_.Settle();
@@ -80,11 +84,7 @@ Status ControlProgram::RunSteps() {
     if (cancelled_.load(std::memory_order_relaxed) ||
         (stopped_ != nullptr && stopped_->load(std::memory_order_relaxed)))
       return Cancelled("the job was cancelled");
-    if (between_blocks_) {
-      HEDDLE_RETURN_IF_ERROR(blocks_.Settle());
-      for (const auto& frame : frames_) HEDDLE_RETURN_IF_ERROR(blocks_.PutTogether(frame.get()));
-      HEDDLE_RETURN_IF_ERROR(between_blocks_([this] { return State(); }));
-    }
+    if (states_ != nullptr) HEDDLE_RETURN_IF_ERROR(OfferState());
     if (watch_.is_on()) [[unlikely]]
       HEDDLE_RETURN_IF_ERROR(RunWatchedStep());
     else
@@ -227,8 +227,7 @@ Result<bool> ControlProgram::DecideLoop(const Block& loop, size_t* next) {
 
 Result<bool> ControlProgram::DecideByPlan(const Block& loop, size_t* next) {
   const Speculation* speculation = nullptr;
-  // Where somebody looks at the state between two blocks, blocks run one by one; so they do in a parfor.
-  if (!between_blocks_ && sums_ == nullptr && concurrent_loop_ == nullptr) {
+  if (sums_ == nullptr && concurrent_loop_ == nullptr) {
     HEDDLE_ASSIGN_OR_RETURN(speculation, blocks_.RunAhead(loop, &frame()));
   }
   if (speculation == nullptr) HEDDLE_RETURN_IF_ERROR(blocks_.Run(loop.id, loop.graph, &frame()));

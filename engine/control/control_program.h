@@ -62,10 +62,9 @@ class IterationRunner {
 class ControlProgram {
  public:
   /// All outlive it. `cancelled` ends the run between two blocks, and so does `stopped`, where it is given:
-  /// of this program alone, while that of the session goes on. `between_blocks` as in SessionEnvironment.
+  /// of this program alone, while that of the session goes on.
   ControlProgram(const Program& program, const SessionOptions& options, BlockRunner& blocks,
-                 const std::atomic<bool>& cancelled, const BetweenBlocks& between_blocks,
-                 const std::atomic<bool>* stopped = nullptr)
+                 const std::atomic<bool>& cancelled, const std::atomic<bool>* stopped = nullptr)
       : program_(program),
         options_(options),
         blocks_(blocks),
@@ -73,19 +72,20 @@ class ControlProgram {
         recursions_(program, options, blocks),
         gradients_(program, options, blocks),
         cancelled_(cancelled),
-        between_blocks_(between_blocks),
         stopped_(stopped),
         watch_(blocks) {}
 
+  /// As in SessionEnvironment; before it runs.
+  void set_states(StateTaker* states) { states_ = states; }
   /// Iterations of a parfor may be run by `iterations`, which outlives the program.
   void set_iterations(IterationRunner* iterations) { iterations_ = iterations; }
   /// Runs the main program to its end, from `variables` on. kCancelled when `cancelled` ended it.
   Status Run(VariableTable variables = {});
   /// What Run() has left of the variables of the main program.
   VariableTable TakeVariables() { return std::move(*frames_.front()); }
-  /// The same from where another one stood, instead of from the beginning. kFailedPrecondition when `state`
-  /// is not one of this program.
-  Status Resume(ControlState state);
+  /// The same from where another one stood, on `ranks_before` ranks, instead of from the beginning.
+  /// kFailedPrecondition when `state` is not one of this program, or a file of a source has changed.
+  Status Resume(ControlState state, int ranks_before);
   /// Runs the body of a parfor inside of `depth` calls to its end, once, on the variables of `*frame`. Errors
   /// do not tell the calls on the way to them: open_calls() does. `is_alone`: no other iteration of the loop
   /// runs at the same time.
@@ -113,6 +113,7 @@ class ControlProgram {
     int64_t seed = 0;                    // kParallelFor: what the seeds of its rounds come from.
   };
 
+  Status RunToTheEnd();
   Status RunToEnd();
   Status RunSteps();
   Status RunStep();
@@ -121,6 +122,9 @@ class ControlProgram {
   void ShowLeft(Kind kind);
   Status EnterLoopsAgain();
   ControlState State() const;
+  Status OfferState();
+  Status MakeAgain(Variable* variable, uint64_t* number);
+  Status ShareOut(VariableTable* frame);
   VariableTable& frame() { return *frames_.back(); }
   Status WithCalls(Status status) const;
   Result<bool> RunIterations(const Block& block, const LoopRange& range);
@@ -153,10 +157,10 @@ class ControlProgram {
   RecursionRunner recursions_;
   RecursionGradient gradients_;
   const std::atomic<bool>& cancelled_;
-  const BetweenBlocks& between_blocks_;
   const std::atomic<bool>* stopped_;
   RunWatch watch_;
   IterationRunner* iterations_ = nullptr;
+  StateTaker* states_ = nullptr;
   std::vector<Activation> stack_;
   std::vector<std::unique_ptr<VariableTable>> frames_;
   size_t depth_ = 0;                        // RunBody: calls around the loop.
@@ -165,7 +169,7 @@ class ControlProgram {
   bool met_downward_loop_ = false;
   std::vector<CallSite> calls_below_;  // Open in what failed, an iteration or a recursion.
   int64_t decisions_ = 0;
-  uint64_t program_hash_ = 0;  // Where states are asked for.
+  uint64_t program_hash_ = 0;  // Where states are taken.
 };
 
 }  // namespace heddle::engine

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The control program written down and read back.
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 #include <utility>
 
 #include "core/programs/for_each_block.h"
 #include "engine/control/control_program.h"
+#include "engine/session/state_taker.h"
+#include "engine/variables/source.h"
 
 namespace heddle::engine {
 namespace {
@@ -20,11 +23,11 @@ BlocksById BlocksOf(const Program& program) {
 
 // It holds what it says, where this rank has a part of it.
 bool HoldsWhatItSays(const Variable& variable, int rank) {
-  const bool is_held = variable.IsHeldBy(rank);
+  const bool is_held = variable.IsHeldBy(rank) && variable.source == nullptr;
   switch (variable.info.data_type) {
     case DataType::kScalar: return variable.value.IsScalar();
-    case DataType::kMatrix: return !is_held || variable.value.IsMatrix();
-    case DataType::kFrame: return !is_held || variable.value.IsFrame();
+    case DataType::kMatrix: return !is_held || variable.value.IsMatrix() || variable.value.IsPanels();
+    case DataType::kFrame: return !is_held || variable.value.IsFrame() || variable.value.IsPanels();
     case DataType::kList:
       return variable.list != nullptr &&
              std::all_of(variable.list->elements.begin(), variable.list->elements.end(),
@@ -64,7 +67,21 @@ ControlState ControlProgram::State() const {
   return state;
 }
 
-Status ControlProgram::Resume(ControlState state) {
+Status ControlProgram::OfferState() {
+  const Activation& top = stack_.back();
+  const bool is_loop = top.kind != Kind::kSequence && top.kind != Kind::kCall;
+  const StateTaker::Moment moment = {.block = stack_.size() == 1 ? StateTaker::Moment::kMain : top.owner->id,
+                                     .ends_round = is_loop && top.next == top.blocks->size()};
+  const auto share = [this](const std::function<std::string()>& make) {
+    return blocks_.Share(static_cast<uint64_t>(decisions_), make);
+  };
+  HEDDLE_ASSIGN_OR_RETURN(const bool wants, states_->Wants(moment, share));
+  if (!wants) return OkStatus();
+  HEDDLE_RETURN_IF_ERROR(blocks_.Settle());
+  return states_->Take(State());
+}
+
+Status ControlProgram::Resume(ControlState state, int ranks_before) {
   const auto foreign = [](std::string_view why) {
     return FailedPrecondition("a state of the control program cannot be resumed here: {}", why);
   };
@@ -110,8 +127,36 @@ Status ControlProgram::Resume(ControlState state) {
   decisions_ = state.decisions;
   blocks_.seeds().scopes() = std::move(state.seeds);
   blocks_.guard() = std::move(state.guard);
+  uint64_t sources = 0;
+  for (const auto& frame : frames_) {
+    for (auto& [name, variable] : frame->variables()) HEDDLE_RETURN_IF_ERROR(MakeAgain(&variable, &sources));
+    if (ranks_before != options_.ranks) HEDDLE_RETURN_IF_ERROR(ShareOut(frame.get()));
+  }
   HEDDLE_RETURN_IF_ERROR(EnterLoopsAgain());
-  return WithCalls(RunToEnd());
+  return RunToTheEnd();
+}
+
+// The value of a variable that has a source, or of elements that have one.
+Status ControlProgram::MakeAgain(Variable* variable, uint64_t* number) {
+  if (variable->list != nullptr)
+    for (Variable& element : variable->list->elements) HEDDLE_RETURN_IF_ERROR(MakeAgain(&element, number));
+  if (variable->source == nullptr) return OkStatus();
+  const std::shared_ptr<const Source> source = variable->source;
+  VariableTable made;
+  HEDDLE_RETURN_IF_ERROR(blocks_.RunSource(source, (*number)++, &made));
+  HEDDLE_ASSIGN_OR_RETURN(*variable, made.Take(Source::kVariable));
+  variable->source = source;
+  return OkStatus();
+}
+
+// Ranks of before and of now differ, so that some have several parts of a value and some none.
+Status ControlProgram::ShareOut(VariableTable* frame) {
+  std::map<std::string, Distribution> wanted;
+  for (const auto& [name, variable] : frame->variables())
+    if (variable.distribution.IsSplit() && variable.distribution.split.axis == Axis::kRows &&
+        variable.list == nullptr && !variable.is_panels)
+      wanted[name] = Distribution::SplitRows(variable.info.shape.rows, options_.ranks);
+  return wanted.empty() ? OkStatus() : blocks_.Exchange(wanted, frame);
 }
 
 // Rounds that are left call roots of the forests that their loops have been from the beginning.

@@ -163,6 +163,7 @@ Status SharedIterations::ExchangeCells(const Block& loop, const std::vector<Shar
     const ShareReport::Change* const touched = WhoTouched(reports, i);
     if (touched == nullptr || !before.Find(name)->info.IsMatrix()) continue;
     Variable merged = *frame->Find(name);
+    merged.source = nullptr;
     merged.info = touched->info;
     if (merged.IsHeldBy(options_.rank)) {
       const Variable* const changed = changes.Find(name);
@@ -205,6 +206,7 @@ Status SharedIterations::AdoptChanges(const Block& loop, const std::vector<Share
     std::vector<Variable> own;
     for (const Variable& all : of_ranks) own.push_back(all.list->elements[i]);
     Variable merged = *frame->Find(name);
+    merged.source = nullptr;
     if (touched->info.IsFrame()) {
       merged.info = touched->info;
       if (merged.IsHeldBy(options_.rank)) {

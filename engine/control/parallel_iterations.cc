@@ -212,7 +212,6 @@ const ParallelIterations::Adding& ParallelIterations::AddingOf(const Block& loop
 }
 
 void ParallelIterations::OpenLanes(int count, Loop* loop) {
-  static const BetweenBlocks nobody;
   for (int i = 0; i < count; ++i) {
     const auto number = static_cast<uint32_t>(i) + 1;
     if (lanes_.size() < number) {
@@ -222,7 +221,7 @@ void ParallelIterations::OpenLanes(int count, Loop* loop) {
       lane.runner = std::make_unique<BlockRunner>(options_, environment_, lane.context, shared_,
                                                   RandomSeeds(options_.seed), number);
       lane.control =
-          std::make_unique<ControlProgram>(program_, options_, *lane.runner, cancelled_, nobody, &lane.stop);
+          std::make_unique<ControlProgram>(program_, options_, *lane.runner, cancelled_, &lane.stop);
     }
     Lane& lane = *lanes_[static_cast<size_t>(i)];
     lane.runner->set_calls(blocks_.calls());

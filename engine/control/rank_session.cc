@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
-#include <optional>
+#include <functional>
 
 #include "compiler/codegen/codegen.h"
 #include "core/environment/clock.h"
@@ -10,6 +10,7 @@
 #include "core/memory/block_pool.h"
 #include "core/memory/memory_budget.h"
 #include "engine/blocks/block_runner.h"
+#include "engine/checkpoints/checkpoint_file.h"
 #include "engine/control/control_program.h"
 #include "engine/control/shared_iterations.h"
 #include "engine/session/control_channel.h"
@@ -58,8 +59,16 @@ class RankSession : public Session {
   }
 
   void SetLinks(const ops::LinkRates& links) override { options_.constants.links = links; }
-  Status Run() override { return Run(std::nullopt); }
-  Status Resume(ControlState state) override { return Run(std::move(state)); }
+  Status Run() override {
+    return Run([this](ControlProgram& control) { return RunFromVariables(&control); });
+  }
+  Status Resume(const std::string& checkpoint, int ranks_before, CheckpointStore& store) override {
+    return Run([&](ControlProgram& control) -> Status {
+      HEDDLE_ASSIGN_OR_RETURN(ControlState state, ReadCheckpoint(checkpoint, ranks_before, options_.rank,
+                                                                 options_.ranks, store, *context_.panels));
+      return control.Resume(std::move(state), ranks_before);
+    });
+  }
 
   void Cancel(Status why) override {
     {
@@ -89,13 +98,14 @@ class RankSession : public Session {
   }
 
  private:
-  Status Run(std::optional<ControlState> state) {
+  Status Run(const std::function<Status(ControlProgram& control)>& run) {
     begin_ns_ = context_.clock->MonotonicNs();
     Status status = blocks_.AddPlans();
     if (status.ok()) {
-      ControlProgram control(program_, options_, blocks_, cancelled_, environment_.between_blocks);
+      ControlProgram control(program_, options_, blocks_, cancelled_);
       control.set_iterations(iterations_.get());
-      status = state ? control.Resume(*std::move(state)) : RunFromVariables(&control);
+      control.set_states(environment_.states);
+      status = run(control);
       iterations_->Finish();
     }
     if (environment_.progress != nullptr) environment_.progress->Close();

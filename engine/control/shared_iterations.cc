@@ -36,7 +36,7 @@ SessionEnvironment LocalEnvironment(const SessionEnvironment& environment) {
   local.link = nullptr;
   local.control = nullptr;
   local.observe_plan = nullptr;
-  local.between_blocks = nullptr;
+  local.states = nullptr;
   return local;
 }
 

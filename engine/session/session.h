@@ -25,11 +25,8 @@ class ProgressBoard;
 namespace heddle::engine {
 
 class ControlChannel;
-struct ControlState;
-
-/// Called by a session between two blocks, on its thread, while it stands still; `state` gives what it goes
-/// on with. An error ends the run with it.
-using BetweenBlocks = std::function<Status(const std::function<ControlState()>& state)>;
+class CheckpointStore;
+class StateTaker;
 
 /// What a program begins with that goes on with the variables of others (Program::given), and what it leaves.
 struct SessionVariables {
@@ -47,7 +44,7 @@ struct SessionEnvironment {
   ControlChannel* control = nullptr;                 ///< nullptr with one rank.
   std::function<void(const Plan& plan)>
       observe_plan;              ///< Called for every plan this rank makes or receives; may be empty.
-  BetweenBlocks between_blocks;  ///< May be empty.
+  StateTaker* states = nullptr;  ///< Takes its states between two steps; nullptr: nobody does.
   /// Where its panels are; it outlives the variables of the session. nullptr: the session has a store of its
   /// own, and leaves no panels in `variables`.
   ops::PanelStore* panels = nullptr;
@@ -71,10 +68,11 @@ class Session {
   virtual void SetLinks(const ops::LinkRates& links) = 0;
   /// Runs the main program to its end; once. Errors carry the place in the script.
   virtual Status Run() = 0;
-  /// The same from where a session of the same program, options and rank stood, instead of from the
-  /// beginning: what that one has done is not done again. Every rank resumes its own state of the same
-  /// moment.
-  virtual Status Resume(ControlState state) = 0;
+  /// The same from a checkpoint of a session of the same program, on `ranks_before` ranks, instead of from the
+  /// beginning: what that one has done is not done again. Every rank resumes the same one. Beside the errors
+  /// of Run: kDataLoss and those of the store where it cannot be read, kFailedPrecondition where a file that
+  /// its variables come from has changed since, or where it is of another program.
+  virtual Status Resume(const std::string& checkpoint, int ranks_before, CheckpointStore& store) = 0;
   /// Ends Run() with `why` soon. Any thread, returns at once.
   virtual void Cancel(Status why) = 0;
   /// Where the link delivers what other ranks send.

@@ -13,7 +13,6 @@ namespace {
 
 using Activation = ControlState::Activation;
 
-constexpr std::string_view kMagic = "heddle control state 1\n";
 constexpr std::array<std::string_view, 5> kKinds = {"sequence", "while", "for", "parfor", "call"};
 
 void AppendActivation(const Activation& activation, std::string* out) {
@@ -62,13 +61,17 @@ Activation ReadActivation(TextReader& reader) {
   return activation;
 }
 
-std::string Text(const ControlState& state) {
-  std::string text = fmt::format("program {:#x} decisions {}\n", state.program, state.decisions);
-  for (const RandomSeeds::Scope& scope : state.seeds)
+}  // namespace
+
+uint64_t ControlState::HashOf(const Program& program) { return FoldHash(0, program.ToText()); }
+
+std::string ControlState::ToText() const {
+  std::string text = fmt::format("program {:#x} decisions {}\n", program, decisions);
+  for (const RandomSeeds::Scope& scope : seeds)
     text.append(fmt::format("seed {} draws {} loops {}\n", scope.seed, scope.draws, scope.loops));
-  state.guard.AppendTo(&text);
-  for (const Activation& activation : state.stack) AppendActivation(activation, &text);
-  for (const VariableTable& frame : state.frames) {
+  guard.AppendTo(&text);
+  for (const Activation& activation : stack) AppendActivation(activation, &text);
+  for (const VariableTable& frame : frames) {
     text.append("frame\n");
     for (const auto& [name, variable] : frame.variables()) {
       text.append("variable ");
@@ -79,8 +82,7 @@ std::string Text(const ControlState& state) {
   return text;
 }
 
-// All but the values.
-Result<ControlState> ReadText(std::string_view text) {
+Result<ControlState> ControlState::ParseText(std::string_view text) {
   TextReader reader(text, "control state");
   ControlState state;
   reader.Expect("program");
@@ -107,37 +109,6 @@ Result<ControlState> ReadText(std::string_view text) {
   }
   if (!reader.AtEnd()) reader.Fail("a line of a control state");
   if (!reader.ok()) return reader.status().WithCode(StatusCode::kDataLoss);
-  return state;
-}
-
-}  // namespace
-
-uint64_t ControlState::HashOf(const Program& program) { return FoldHash(0, program.ToText()); }
-
-Status ControlState::Write(const std::function<Status(std::string_view bytes)>& sink) const {
-  const std::string text = Text(*this);
-  HEDDLE_RETURN_IF_ERROR(sink(fmt::format("{}{}\n{}", kMagic, text.size(), text)));
-  for (const VariableTable& frame : frames)
-    for (const auto& [name, variable] : frame.variables())
-      HEDDLE_RETURN_IF_ERROR(WriteValues(variable, sink));
-  return OkStatus();
-}
-
-Result<ControlState> ControlState::Parse(std::string_view bytes) {
-  if (!bytes.starts_with(kMagic)) return DataLoss("these bytes are no state of a control program");
-  bytes.remove_prefix(kMagic.size());
-  const size_t line = bytes.find('\n');
-  TextReader size_reader(bytes.substr(0, line), "control state");
-  const int64_t size = size_reader.Integer();
-  if (line == std::string_view::npos || !size_reader.ok() || size < 0 ||
-      static_cast<uint64_t>(size) > bytes.size() - line - 1)
-    return DataLoss("a state of the control program is cut off");
-  HEDDLE_ASSIGN_OR_RETURN(ControlState state, ReadText(bytes.substr(line + 1, static_cast<size_t>(size))));
-  bytes.remove_prefix(line + 1 + static_cast<size_t>(size));
-  for (VariableTable& frame : state.frames) {
-    for (auto& [name, variable] : frame.variables()) HEDDLE_RETURN_IF_ERROR(TakeValues(&bytes, &variable));
-  }
-  if (!bytes.empty()) return DataLoss("bytes are left behind a state of the control program");
   return state;
 }
 

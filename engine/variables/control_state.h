@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,11 +45,9 @@ struct ControlState {
   /// A state belongs to the programs that have this hash.
   static uint64_t HashOf(const Program& program);
 
-  /// Hands the bytes of the state to `sink`, piece by piece: text, then the values in wire form (a matrix is
-  /// never copied whole). An error of `sink` ends it.
-  Status Write(const std::function<Status(std::string_view bytes)>& sink) const;
-  /// The state of which all bytes are given; kDataLoss when they are not such bytes.
-  static Result<ControlState> Parse(std::string_view bytes);
+  /// All but the values of variables, as text; kDataLoss for what is no such text.
+  std::string ToText() const;
+  static Result<ControlState> ParseText(std::string_view text);
 };
 
 }  // namespace heddle::engine

@@ -49,6 +49,7 @@ Status GrownColumns::Append(VariableTable* frame, const std::string& name, const
   }
   variable->is_growing = true;
   variable->value = Value();
+  variable->source = nullptr;
   variable->info.shape.columns += piece.columns();
   std::vector<Matrix>& pieces = grown->pieces;
   pieces.push_back(std::move(added));

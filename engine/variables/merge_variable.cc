@@ -88,6 +88,7 @@ Result<Variable> MergeVariable(const Variable& before, std::vector<Variable> cha
           const std::vector<Matrix> others,
           (ValuesOf<Matrix>(changed, data_type, [](const Variable& v) { return v.value.matrix(); })));
       Variable merged = std::move(changed[0]);
+      merged.source = nullptr;
       Matrix last = merged.value.matrix();
       merged.value = Value();  // So that its cells may be written over.
       HEDDLE_ASSIGN_OR_RETURN(Matrix cells, MergeCells(before.value.matrix(), std::move(last), others));
@@ -101,6 +102,7 @@ Result<Variable> MergeVariable(const Variable& before, std::vector<Variable> cha
       HEDDLE_ASSIGN_OR_RETURN(Frame cells,
                               MergeCells(before.value.frame(), changed[0].value.frame(), others));
       Variable merged = std::move(changed[0]);
+      merged.source = nullptr;
       merged.value = Value(std::move(cells));
       return merged;
     }

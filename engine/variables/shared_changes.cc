@@ -84,6 +84,7 @@ Result<Variable> WithFrameChanges(const Variable& before, std::span<const Variab
     }
   HEDDLE_ASSIGN_OR_RETURN(Frame frame, WithCells(before.value.frame(), columns));
   Variable result = before;
+  result.source = nullptr;
   result.value = Value(std::move(frame));
   return result;
 }

@@ -6,22 +6,11 @@
 #include <utility>
 
 #include "core/text/quoted.h"
+#include "engine/variables/source.h"
 #include "engine/wire/value_wire.h"
 
 namespace heddle::engine {
 namespace {
-
-Status WriteValue(const Value& value, const std::function<Status(std::string_view)>& sink) {
-  OutgoingValue outgoing(0, value);
-  while (const std::optional<OutgoingFrame> frame = outgoing.Next()) {
-    const auto header = frame->header.Encode();
-    HEDDLE_RETURN_IF_ERROR(sink({reinterpret_cast<const char*>(header.data()), header.size()}));
-    const char* payload =
-        frame->payload == nullptr ? frame->owned.data() : static_cast<const char*>(frame->payload);
-    HEDDLE_RETURN_IF_ERROR(sink({payload, frame->header.size}));
-  }
-  return OkStatus();
-}
 
 // The frames of the first value in `bytes`, which then begin behind them.
 Result<Value> TakeValue(std::string_view* bytes) {
@@ -40,12 +29,35 @@ Result<Value> TakeValue(std::string_view* bytes) {
   return value;
 }
 
+void AppendValues(const Variable& variable, std::string* out) {
+  if (variable.list == nullptr) return out->append(EncodeValue(variable.value)), void();
+  for (const Variable& element : variable.list->elements) AppendValues(element, out);
+}
+
+// Takes the values off the front of `bytes`.
+Status TakeValues(std::string_view* bytes, Variable* variable) {
+  if (variable->list == nullptr) {
+    HEDDLE_ASSIGN_OR_RETURN(variable->value, TakeValue(bytes));
+    return OkStatus();
+  }
+  for (Variable& element : variable->list->elements) HEDDLE_RETURN_IF_ERROR(TakeValues(bytes, &element));
+  return OkStatus();
+}
+
 }  // namespace
 
 void AppendVariable(const Variable& variable, std::string* out) {
   out->append(" ").append(variable.distribution.ToText());
   AppendInfo(variable.info, out);
   out->push_back('\n');
+  if (variable.source != nullptr) {
+    out->append("source ");
+    AppendQuoted(variable.source->path, out);
+    out->push_back(' ');
+    AppendQuoted(variable.source->version.ToText(), out);
+    out->push_back('\n');
+    AppendGraph(variable.source->graph, 2, out);
+  }
   if (variable.list == nullptr) return;
   out->append("{\n");
   for (size_t i = 0; i < variable.list->size(); ++i) {
@@ -60,6 +72,17 @@ Variable ReadVariable(TextReader& reader) {
   Variable variable;
   variable.distribution = reader.Distribution();
   variable.info = reader.Info();
+  if (reader.AcceptWord("source")) {
+    auto source = std::make_shared<Source>();
+    source->path = reader.Quoted();
+    Result<ops::FileVersion> version = ops::FileVersion::Parse(reader.Quoted());
+    if (version.ok()) source->version = *version;
+    source->graph = ReadGraph(reader);
+    if (!version.ok() || source->graph.nodes.empty() || !source->graph.nodes.back().Is("assign") ||
+        !Verify(source->graph).ok())
+      reader.Fail("a source");
+    variable.source = std::move(source);
+  }
   if (!reader.Accept("{")) return variable;
   variable.list = std::make_shared<ListOf<Variable>>();
   while (reader.AcceptWord("element")) {
@@ -74,30 +97,11 @@ Variable ReadVariable(TextReader& reader) {
   return variable;
 }
 
-Status WriteValues(const Variable& variable, const std::function<Status(std::string_view)>& sink) {
-  if (variable.list == nullptr) return WriteValue(variable.value, sink);
-  for (const Variable& element : variable.list->elements) HEDDLE_RETURN_IF_ERROR(WriteValues(element, sink));
-  return OkStatus();
-}
-
-Status TakeValues(std::string_view* bytes, Variable* variable) {
-  if (variable->list == nullptr) {
-    HEDDLE_ASSIGN_OR_RETURN(variable->value, TakeValue(bytes));
-    return OkStatus();
-  }
-  for (Variable& element : variable->list->elements) HEDDLE_RETURN_IF_ERROR(TakeValues(bytes, &element));
-  return OkStatus();
-}
-
 std::string EncodeVariable(const Variable& variable) {
   std::string text;
   AppendVariable(variable, &text);
   std::string bytes = fmt::format("{}\n{}", text.size(), text);
-  const Status status = WriteValues(variable, [&bytes](std::string_view piece) {
-    bytes.append(piece);
-    return OkStatus();
-  });
-  HEDDLE_CHECK(status.ok(), "appending to a text cannot fail");
+  AppendValues(variable, &bytes);
   return bytes;
 }
 

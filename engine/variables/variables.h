@@ -14,6 +14,8 @@
 
 namespace heddle::engine {
 
+struct Source;  // engine/variables/source.h
+
 /// A variable of the script as one rank sees it. Every rank has the same info and distribution.
 struct Variable {
   Value value;  ///< This rank's piece. Empty on ranks that hold nothing of it, of a list, of a placeholder,
@@ -22,6 +24,8 @@ struct Variable {
   ValueInfo info;                          ///< Of the whole value.
   std::shared_ptr<ListOf<Variable>> list;  ///< The elements of a list, in the order of the script. Changed by
                                            ///< their only owner, else copied first.
+  /// What the value can be made of again; nullptr: nothing, or nobody asks (SessionEnvironment::states).
+  std::shared_ptr<const Source> source = nullptr;
   bool is_placeholder = false;  ///< What a plan that has not run yet will leave here (precompile.h).
   bool is_panels = false;       ///< On some rank its value may be panels (core/values/row_panels.h).
   bool is_growing = false;      ///< Its cells are with GrownColumns, which makes it wider.

@@ -8,7 +8,10 @@
 #include <functional>
 #include <sstream>
 
+#include "engine/checkpoints/checkpoint_file.h"
 #include "engine/variables/variable_bytes.h"
+#include "ops/panels/panel_store.h"
+#include "ops/panels/spill_files.h"
 #include "tests/unit/engine/script_runner.h"
 
 namespace heddle::engine {
@@ -39,8 +42,11 @@ const char* const kScripts[] = {
     "  R[as.integer(i), 1] = sum(v)\n  R[i, 2] = max(v)\n}\nprint(toString(R, decimal=17))",
 };
 
-// Stops before every block of `program` in turn, and goes on in other sessions.
-void StopEverywhere(const Program& program, const SessionOptions& options, int64_t step) {
+// Stops before every block of `program` in turn, and goes on in other sessions, of `ranks` ranks (0: as
+// many).
+void StopEverywhere(const Program& program, const SessionOptions& options, int64_t step, int ranks = 0) {
+  SessionOptions others = options;
+  if (ranks > 0) others.ranks = ranks;
   Stretch whole;
   const ScriptOutcome expected = RunProgram(program, options, &whole);
   ASSERT_TRUE(expected.status.ok()) << expected.status.ToString();
@@ -50,8 +56,8 @@ void StopEverywhere(const Program& program, const SessionOptions& options, int64
     Stretch first{.end = block};
     const ScriptOutcome before = RunProgram(program, options, &first);
     ASSERT_EQ(before.status.message(), "it stands still");
-    Stretch second{.begin = first.states};
-    const ScriptOutcome after = RunProgram(program, options, &second);
+    Stretch second{.begin = first.states, .begin_ranks = options.ranks};
+    const ScriptOutcome after = RunProgram(program, others, &second);
     ASSERT_TRUE(after.status.ok()) << after.status.ToString();
     ASSERT_EQ(before.output + after.output, expected.output);
     ASSERT_EQ(second.blocks, whole.blocks - block) << "nothing is done twice";
@@ -91,6 +97,17 @@ TEST(ControlStateTest, SeveralRanksGoOnTogether) {
   for (const char* script : kScripts) {
     SCOPED_TRACE(script);
     StopEverywhere(CompileOrDie(script), SplitOver(3), 3);
+  }
+}
+
+TEST(ControlStateTest, OtherNumbersOfRanksGoOn) {
+  for (const char* script : kScripts) {
+    SCOPED_TRACE(script);
+    const Program program = CompileOrDie(script);
+    StopEverywhere(program, SplitOver(3), 5, 1);
+    StopEverywhere(program, SplitOver(3), 4, 2);
+    StopEverywhere(program, SplitOver(1), 5, 2);
+    StopEverywhere(program, SplitOver(2), 6, 5);
   }
 }
 
@@ -136,17 +153,14 @@ TEST(ControlStateTest, EveryPartMustFitTheProgram) {
       CompileOrDie("n = 0\nX = rand(rows=3, cols=2)\nwhile (n < 3) {\n  n = n + sum(X)\n  X = X + 1\n}");
   Stretch first{.end = 3};
   RunProgram(program, {}, &first);
+  const std::unique_ptr<ops::SpillFiles> files = ops::MakeSpillFiles("");
+  const std::unique_ptr<ops::PanelStore> panels = ops::MakePanelStore(*files);
   const auto fault = [&](const std::function<void(ControlState&)>& change) {
-    Result<ControlState> state = ControlState::Parse(first.states[0]);
+    Result<ControlState> state = ReadCheckpoint(Stretch::kCheckpoint, 1, 0, 1, *first.states, *panels);
     EXPECT_TRUE(state.ok() && !state->stack.empty() && !state->frames.empty());
     change(*state);
-    Stretch second;
-    EXPECT_TRUE(state
-                    ->Write([&bytes = second.begin.emplace_back()](std::string_view piece) {
-                      bytes.append(piece);
-                      return OkStatus();
-                    })
-                    .ok());
+    Stretch second{.begin = std::make_shared<MemoryCheckpoints>()};
+    EXPECT_TRUE(WriteCheckpoint(*state, 0, Stretch::kCheckpoint, *second.begin).ok());
     const Status status = RunProgram(program, {}, &second).status;
     EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.ToString();
     return status.message();
@@ -171,35 +185,97 @@ TEST(ControlStateTest, EveryPartMustFitTheProgram) {
             start + "a variable is not what it says");
 }
 
-TEST(ControlStateTest, CutAndDamagedBytesAreDataLossOrGiveAState) {
-  Stretch first{.end = 12};
-  RunProgram(CompileOrDie(kScripts[1]), {}, &first);
-  const std::string& bytes = first.states[0];
-  ASSERT_TRUE(ControlState::Parse(bytes).ok());
-  EXPECT_EQ(ControlState::Parse("").status().message(), "these bytes are no state of a control program");
-  EXPECT_EQ(ControlState::Parse(bytes + "x").status().message(),
-            "bytes are left behind a state of the control program");
-  const size_t text = bytes.find("program ");
-  EXPECT_EQ(ControlState::Parse(bytes.substr(0, text)).status().message(),
-            "a state of the control program is cut off");
-  const auto damaged_at = [&](const std::string& word, const std::string& other) {
-    std::string damaged = bytes;
-    EXPECT_NE(damaged.find(word, text), std::string::npos) << word;
-    return ControlState::Parse(damaged.replace(damaged.find(word, text), word.size(), other))
-        .status()
-        .message();
+TEST(ControlStateTest, CutAndDamagedBytesAreDataLoss) {
+  Stretch first{.end = 3};
+  RunProgram(
+      CompileOrDie(
+          "X = rand(rows=300, cols=1)\nX = X + sum(X)\ns = 1\nwhile (s < 3) { s = s + 1 }\nprint(sum(X))"),
+      SplitOver(2), &first);
+  const std::unique_ptr<ops::SpillFiles> files = ops::MakeSpillFiles("");
+  const std::unique_ptr<ops::PanelStore> panels = ops::MakePanelStore(*files);
+  const auto read = [&](int rank) {
+    return ReadCheckpoint(Stretch::kCheckpoint, 2, rank, 2, *first.states, *panels).status();
   };
-  EXPECT_NE(damaged_at("in sequence", "in disorder").find("expected a kind of step, found \"disorder"),
-            std::string::npos);
-  EXPECT_NE(damaged_at("frame\n", "Frame\n").find("expected a line of a control state, found \"Frame\""),
-            std::string::npos);
-  for (size_t size = 0; size < bytes.size(); size += 7)
-    EXPECT_EQ(ControlState::Parse(bytes.substr(0, size)).status().code(), StatusCode::kDataLoss) << size;
-  for (size_t at = 0; at < bytes.size(); at += 3) {
-    std::string damaged = bytes;
-    damaged[at] = static_cast<char>(damaged[at] ^ 0x41);
-    const Result<ControlState> parsed = ControlState::Parse(damaged);
-    EXPECT_TRUE(parsed.ok() || parsed.status().code() == StatusCode::kDataLoss) << parsed.status().ToString();
+  ASSERT_TRUE(read(0).ok());
+  for (const int rank : {0, 1}) {
+    const std::string name = CheckpointObject(Stretch::kCheckpoint, rank);
+    const std::string bytes = first.states->objects().at(name);
+    for (size_t size = 0; size < bytes.size(); size += 7) {
+      first.states->Set(name, bytes.substr(0, size));
+      EXPECT_EQ(read(rank).code(), StatusCode::kDataLoss) << rank << " " << size;
+    }
+    // Not all bytes are of values that this rank reads.
+    int harmless = 0;
+    for (size_t at = 0; at < bytes.size(); at += 3) {
+      std::string damaged = bytes;
+      damaged[at] = static_cast<char>(damaged[at] ^ 0x41);
+      first.states->Set(name, damaged);
+      const Status status = read(rank);
+      if (status.ok()) ++harmless;
+      EXPECT_TRUE(status.ok() || status.code() == StatusCode::kDataLoss) << at << " " << status.ToString();
+    }
+    EXPECT_LT(harmless, 10) << rank;
+    first.states->Set(name, bytes);
+  }
+  ASSERT_TRUE(read(0).ok());
+  EXPECT_TRUE(first.states->RemoveAll(Stretch::kCheckpoint).ok());
+  EXPECT_EQ(read(0).code(), StatusCode::kNotFound);
+}
+
+// What a file or a generator gives is not in a checkpoint, and is made again.
+TEST(ControlStateTest, SourcesAreMadeAgain) {
+  const Program program = CompileOrDie(
+      "X = rand(rows=3000, cols=20, seed=1)\nwrite(X, \"source_out.csv\", format=\"csv\")\n"
+      "F = read(\"source_in.csv\", format=\"csv\", rows=500, cols=4)\nL = list(F, X)\nG = F\ns = 0\n"
+      "for (i in 1:3) { s = s + sum(X) * i + sum(G); X[i, 1] = i; print(s) }\n"
+      "print(sum(as.matrix(L[1])) + sum(as.matrix(L[2])) + sum(X))");
+  const std::string path = testing::TempDir() + "/source_in.csv";
+  const auto write = [&](int shift) {
+    std::ofstream out(path);
+    for (int i = 0; i < 500; ++i) out << i << ",2.5,3," << i % 7 + shift << "\n";
+  };
+  write(0);
+  StopEverywhere(program, {}, 2);
+  StopEverywhere(program, SplitOver(3), 3, 2);
+  Stretch whole;
+  ASSERT_TRUE(RunProgram(program, {}, &whole).status.ok());
+  bool is_small = false;
+  for (int64_t block = 0; block < whole.blocks; ++block) {
+    Stretch first{.end = block};
+    RunProgram(program, {}, &first);
+    const std::string bytes = first.states->objects().begin()->second;
+    is_small |= bytes.size() < 4000 && bytes.find("\"L\"") != std::string::npos;
+  }
+  EXPECT_TRUE(is_small) << "X and what is in L have sources before X is changed";
+  // A file that has changed since.
+  Stretch first{.end = whole.blocks - 3};
+  RunProgram(program, {}, &first);
+  write(1);
+  Stretch second{.begin = first.states};
+  const Status status = RunProgram(program, {}, &second).status;
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.ToString();
+  EXPECT_NE(status.message().find("a checkpoint needs 'source_in.csv' as it was"), std::string::npos);
+}
+
+// A file that the program may write is no source.
+TEST(ControlStateTest, WrittenFilesAreNoSources) {
+  const std::string path = testing::TempDir() + "/no_source.csv";
+  const Program program = CompileOrDie(
+      "X = read(\"no_source.csv\", format=\"csv\", rows=3, cols=1)\nfor (i in 1:2) { print(sum(X) + i) }\n"
+      "write(X + 1, \"no_source.csv\", format=\"csv\")\nfor (i in 1:2) { print(sum(X) + i) }");
+  const auto write = [&] { std::ofstream(path) << "1\n2\n3\n"; };
+  write();
+  Stretch whole;
+  const ScriptOutcome expected = RunProgram(program, {}, &whole);
+  ASSERT_TRUE(expected.status.ok());
+  for (int64_t block = 2; block < whole.blocks; ++block) {
+    write();
+    Stretch first{.end = block};
+    const ScriptOutcome before = RunProgram(program, {}, &first);
+    Stretch second{.begin = first.states};
+    const ScriptOutcome after = RunProgram(program, {}, &second);
+    ASSERT_TRUE(after.status.ok()) << after.status.ToString();
+    EXPECT_EQ(before.output + after.output, expected.output) << block;
   }
 }
 

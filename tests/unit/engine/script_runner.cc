@@ -11,6 +11,8 @@
 #include "actor/in_process_link.h"
 #include "compiler/compile.h"
 #include "core/environment/clock.h"
+#include "engine/checkpoints/checkpoint_file.h"
+#include "engine/session/state_taker.h"
 #include "ops/io/files/files.h"
 #include "tests/unit/engine/control_channel_in_process.h"
 
@@ -35,26 +37,27 @@ SessionOptions SplitOver(int ranks, int threads) {
 
 namespace {
 
-std::string BytesOf(const ControlState& state) {
-  std::string bytes;
-  const Status written = state.Write([&](std::string_view part) {
-    bytes.append(part);
-    return OkStatus();
-  });
-  EXPECT_TRUE(written.ok()) << written.ToString();
-  return bytes;
-}
+// Stands still before block number stretch->end of its rank.
+class StopAtTheEnd : public StateTaker {
+ public:
+  StopAtTheEnd(Stretch* stretch, size_t rank) : stretch_(stretch), rank_(rank) {}
 
-// Stands still before block number stretch->end of this rank.
-BetweenBlocks StopAtTheEnd(Stretch* stretch, size_t rank) {
-  return [stretch, rank, block = int64_t{0}](const std::function<ControlState()>& state) mutable {
-    if (rank == 0) stretch->blocks = block + 1;
-    if (stretch->fault) HEDDLE_RETURN_IF_ERROR(stretch->fault(rank, block));
-    if (block++ != stretch->end) return OkStatus();
-    stretch->states[rank] = BytesOf(state());
+  Result<bool> Wants(const Moment&, const Share&) override {
+    if (rank_ == 0) stretch_->blocks = block_ + 1;
+    if (stretch_->fault) HEDDLE_RETURN_IF_ERROR(stretch_->fault(rank_, block_));
+    return block_++ == stretch_->end;
+  }
+  Status Take(ControlState state) override {
+    HEDDLE_RETURN_IF_ERROR(
+        WriteCheckpoint(state, static_cast<int>(rank_), Stretch::kCheckpoint, *stretch_->states).status());
     return Cancelled("it stands still");
-  };
-}
+  }
+
+ private:
+  Stretch* const stretch_;
+  const size_t rank_;
+  int64_t block_ = 0;
+};
 
 // Turns a wait for ever into a failure.
 class Deadline {
@@ -80,10 +83,9 @@ class Deadline {
   std::thread thread_;
 };
 
-Status RunFrom(Session& session, const std::string& state) {
-  if (state.empty()) return session.Run();
-  HEDDLE_ASSIGN_OR_RETURN(ControlState begin, ControlState::Parse(state));
-  return session.Resume(std::move(begin));
+Status RunFrom(Session& session, const Stretch& stretch) {
+  return stretch.begin == nullptr ? session.Run()
+                                  : session.Resume(Stretch::kCheckpoint, stretch.begin_ranks, *stretch.begin);
 }
 
 }  // namespace
@@ -98,12 +100,12 @@ ScriptOutcome RunProgram(const Program& program, SessionOptions options, Stretch
                          const ops::KernelSource* kernels) {
   const auto ranks = static_cast<size_t>(options.ranks);
   if (options.seed == -1) options.seed = 42;
-  stretch->begin.resize(ranks);
-  stretch->states.resize(ranks);
+  stretch->states = std::make_shared<MemoryCheckpoints>();
   ScriptOutcome outcome;
   actor::InProcessNetwork network(static_cast<uint32_t>(options.ranks));
   const std::vector<std::unique_ptr<ControlChannel>> channels = InProcessChannels(options.ranks);
   std::vector<std::unique_ptr<ops::Files>> files;
+  std::vector<std::unique_ptr<StateTaker>> takers;
   std::vector<std::unique_ptr<Session>> sessions;
   for (size_t rank = 0; rank < ranks; ++rank) {
     options.rank = static_cast<int>(rank);
@@ -115,7 +117,8 @@ ScriptOutcome RunProgram(const Program& program, SessionOptions options, Stretch
     environment.link = ranks > 1 ? &network.LinkOf(static_cast<uint32_t>(rank)) : nullptr;
     environment.control = ranks > 1 ? channels[rank].get() : nullptr;
     environment.kernels = kernels;
-    if (stretch->is_watched) environment.between_blocks = StopAtTheEnd(stretch, rank);
+    takers.push_back(std::make_unique<StopAtTheEnd>(stretch, rank));
+    if (stretch->is_watched) environment.states = takers.back().get();
     sessions.push_back(Session::Create(options, program, environment));
     if (ranks > 1) network.Attach(static_cast<uint32_t>(rank), *sessions.back()->handler());
   }
@@ -126,8 +129,8 @@ ScriptOutcome RunProgram(const Program& program, SessionOptions options, Stretch
   });
   for (size_t rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
-      statuses[rank] = RunFrom(*sessions[rank], stretch->begin[rank]);
-      if (statuses[rank].ok() || !stretch->states[rank].empty()) return;
+      statuses[rank] = RunFrom(*sessions[rank], *stretch);
+      if (statuses[rank].ok() || statuses[rank].message() == "it stands still") return;
       for (size_t other = 0; other < ranks; ++other)
         if (other != rank) sessions[other]->Cancel(statuses[rank]);
     });

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "engine/session/session.h"
 #include "engine/variables/control_state.h"
+#include "tests/unit/engine/memory_checkpoints.h"
 
 namespace heddle::engine {
 
@@ -25,13 +27,16 @@ Program CompileOrDie(const std::string& text);
 /// catalog.
 ScriptOutcome RunScript(const std::string& text, SessionOptions options = {},
                         const ops::KernelSource* kernels = nullptr);
-/// The same, of a program, between two moments. Each rank begins with the entry of `begin` (bytes of a
-/// ControlState) or, where that is empty, at the beginning; before block number `end` (from 0, of this run;
-/// -1: never) all ranks stand still and leave their states in `states`.
+/// The same, of a program, between two moments. It begins with the checkpoint in `begin`, of `begin_ranks`
+/// ranks, or, where there is none, at the beginning; before block number `end` (from 0, of this run; -1:
+/// never) all ranks stand still and leave a checkpoint in `states`. Checkpoints are called kCheckpoint.
 struct Stretch {
-  std::vector<std::string> begin;
+  static constexpr const char* kCheckpoint = "test/1-1";
+
+  std::shared_ptr<MemoryCheckpoints> begin;
+  int begin_ranks = 1;
   int64_t end = -1;
-  std::vector<std::string> states;
+  std::shared_ptr<MemoryCheckpoints> states;
   int64_t blocks = 0;  ///< How often rank 0 stood between two blocks.
   /// Asked on each rank before each block, by its number; an error is a failure of that rank there. May be
   /// empty.

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/status.h"
+#include "engine/checkpoints/checkpoint_store.h"
+#include "engine/variables/control_state.h"
+#include "ops/panels/panel_store.h"
+
+// A checkpoint as objects of a store, one of each rank: the values of which the rank holds cells, in wire
+// form (engine/wire/value_wire.h), then a text that says where the control program stands, what its variables
+// are and where in the object their values lie, with checksums; then the place of that text. What every rank
+// has is in the object of rank 0 alone, and what sources give (Variable::source) is in none.
+namespace heddle::engine {
+
+/// The object of `rank` in the checkpoint of that name.
+std::string CheckpointObject(const std::string& checkpoint, int rank);
+
+/// Writes what `rank` has of `state`. Values that are panels are read panel by panel. The number of bytes.
+/// Errors: those of the store, and of panels that cannot be read.
+Result<int64_t> WriteCheckpoint(const ControlState& state, int rank, const std::string& checkpoint,
+                                CheckpointStore& store);
+
+/// What a rank goes on with, of `ranks`: not always as many as there were. Those that hold parts of a value
+/// afterwards are the ranks in their order, each with the parts of neighbours; values that were panels are
+/// panels of `panels`. Variables with a source have no value yet.
+///
+/// Errors:  kDataLoss for bytes that are no checkpoint, of another length or with another checksum; those of
+///          the store; kResourceExhausted.
+Result<ControlState> ReadCheckpoint(const std::string& checkpoint, int ranks_before, int rank, int ranks,
+                                    CheckpointStore& store, ops::PanelStore& panels);
+
+}  // namespace heddle::engine

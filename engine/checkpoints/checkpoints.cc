@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/checkpoints/checkpoints.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "core/environment/log.h"
+#include "core/memory/memory_budget.h"
+#include "engine/checkpoints/checkpoint_file.h"
+#include "engine/variables/control_state.h"
+
+namespace heddle::engine {
+namespace {
+
+constexpr double kMostShare = 0.02;
+// What may be held beside the program while it goes on: of what is free.
+constexpr int64_t kHeldOfFree = 4;
+
+int64_t BytesHeld(const Variable& variable) {
+  int64_t bytes = 0;
+  if (variable.list != nullptr)
+    for (const Variable& element : variable.list->elements) bytes += BytesHeld(element);
+  else if (variable.source == nullptr && !variable.value.IsPanels() && !variable.value.IsScalar())
+    bytes = variable.value.bytes();
+  return bytes;
+}
+
+int64_t BytesHeld(const ControlState& state) {
+  int64_t bytes = 0;
+  for (const VariableTable& frame : state.frames)
+    for (const auto& [name, variable] : frame.variables()) bytes += BytesHeld(variable);
+  return bytes;
+}
+
+// Panels are read as they are written, by the store of a session, which knows one reader at a time.
+bool HasPanels(const Variable& variable) {
+  if (variable.list == nullptr) return variable.source == nullptr && variable.value.IsPanels();
+  return std::any_of(variable.list->elements.begin(), variable.list->elements.end(),
+                     [](const Variable& element) { return HasPanels(element); });
+}
+
+bool HasPanels(const ControlState& state) {
+  for (const VariableTable& frame : state.frames)
+    for (const auto& [name, variable] : frame.variables())
+      if (HasPanels(variable)) return true;
+  return false;
+}
+
+}  // namespace
+
+int64_t CheckpointIntervalOf(int64_t cost_ns, int64_t mean_time_to_loss_ns) {
+  const double cost = static_cast<double>(std::max<int64_t>(cost_ns, 0));
+  const double young = std::sqrt(2 * cost * static_cast<double>(mean_time_to_loss_ns));
+  return std::max(Checkpoints::kLeastNs, static_cast<int64_t>(std::max(young, cost / kMostShare)));
+}
+
+Checkpoints::Checkpoints(const CheckpointOptions& options, int rank, CheckpointStore& store, Clock& clock,
+                         std::function<int64_t()> printed,
+                         std::function<void(const WrittenCheckpoint&)> written)
+    : options_(options),
+      rank_(rank),
+      store_(store),
+      clock_(clock),
+      printed_(std::move(printed)),
+      written_(std::move(written)),
+      begun_ns_(clock.MonotonicNs()) {}
+
+Checkpoints::~Checkpoints() { LetGo(); }
+
+Result<bool> Checkpoints::Wants(const Moment& moment, const Share& share) {
+  if (!moments_.Meet(moment)) return false;
+  HEDDLE_ASSIGN_OR_RETURN(const std::string answer, share([&] { return Answer(moment.block); }));
+  uint64_t rounds = 0;
+  const char* const end = answer.data() + answer.size();
+  if (answer.size() < 2 || std::from_chars(answer.data() + 1, end, rounds).ptr != end || rounds == 0)
+    return Internal("what rank 0 says of a checkpoint arrived malformed");
+  moments_.SetNext(moment.block, rounds, clock_.MonotonicNs());
+  return answer[0] == '+';
+}
+
+std::string Checkpoints::Answer(int32_t block) {
+  const int64_t now_ns = clock_.MonotonicNs();
+  return fmt::format("{}{}", IsDue(now_ns) ? '+' : '-', moments_.NextOf(block, now_ns));
+}
+
+bool Checkpoints::IsDue(int64_t now_ns) const {
+  if (asked_) return true;
+  const int64_t interval_ns = options_.interval_ns > 0
+                                  ? options_.interval_ns
+                                  : CheckpointIntervalOf(cost_ns_, options_.mean_time_to_loss_ns);
+  return now_ns - begun_ns_ >= interval_ns;
+}
+
+Status Checkpoints::Take(ControlState state) {
+  begun_ns_ = clock_.MonotonicNs();
+  asked_ = false;
+  LetGo();
+  WrittenCheckpoint written{.number = ++number_, .printed = printed_()};
+  const MemoryBudget& memory = MemoryBudget::Process();
+  const bool is_held =
+      BytesHeld(state) <= (memory.limit() - memory.used()) / kHeldOfFree && !HasPanels(state);
+  const auto write = [this](const ControlState& taken, WrittenCheckpoint* about) {
+    const int64_t begin_ns = clock_.MonotonicNs();
+    const Result<int64_t> bytes =
+        WriteCheckpoint(taken, rank_, fmt::format("{}-{}", options_.folder, about->number), store_);
+    about->took_ns = clock_.MonotonicNs() - begin_ns;
+    about->status = bytes.status();
+    if (bytes.ok()) about->bytes = *bytes;
+    if (!bytes.ok()) HEDDLE_LOG(kWarning, "no checkpoint", {"number", about->number}, {"why", about->status});
+  };
+  if (!is_held) {
+    write(state, &written);
+    written.stood_ns = clock_.MonotonicNs() - begun_ns_;
+    cost_ns_ = written.stood_ns;
+    written_(written);
+    return OkStatus();
+  }
+  written.stood_ns = clock_.MonotonicNs() - begun_ns_;
+  writing_ =
+      std::thread([this, write, written, taken = std::make_unique<ControlState>(std::move(state))]() mutable {
+        write(*taken, &written);
+        taken.reset();
+        // A thread beside those of the program takes a share of the machine.
+        cost_ns_ = std::max(written.stood_ns, written.took_ns / 2);
+        written_(written);
+      });
+  return OkStatus();
+}
+
+void Checkpoints::LetGo() {
+  if (writing_.joinable()) writing_.join();
+}
+
+}  // namespace heddle::engine

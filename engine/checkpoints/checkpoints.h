@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "core/environment/clock.h"
+#include "core/status.h"
+#include "engine/checkpoints/checkpoint_moments.h"
+#include "engine/checkpoints/checkpoint_store.h"
+#include "engine/session/state_taker.h"
+
+namespace heddle::engine {
+
+struct CheckpointOptions {
+  std::string folder;       ///< Of the objects of this attempt: "j17/3". Number n is in "`folder`-n".
+  int64_t interval_ns = 0;  ///< From one checkpoint to the next; 0: by what one costs (IntervalOf).
+  /// How long the machines of a job run, on average, before one of them is lost.
+  int64_t mean_time_to_loss_ns = int64_t{7} * 24 * 3'600 * 1'000'000'000;
+};
+
+/// What a rank has written of a checkpoint, or could not.
+struct WrittenCheckpoint {
+  int64_t number = 0;
+  Status status;
+  int64_t bytes = 0;     ///< Of this rank's object.
+  int64_t printed = 0;   ///< On rank 0: bytes of standard output before it.
+  int64_t stood_ns = 0;  ///< How long the program stood still for it,
+  int64_t took_ns = 0;   ///< and how long it took to write, the program going on.
+};
+
+/// How long to compute between two checkpoints so that writing them and repeating what a loss undoes cost
+/// least together: sqrt(2 C M) for a cost C of one and a mean time M to a loss (Young 1974; Daly 2006 has the
+/// terms of higher order, which are below a percent where C is far below M). At least kLeastNs, and so long
+/// that checkpoints take at most 2 % of the time.
+int64_t CheckpointIntervalOf(int64_t cost_ns, int64_t mean_time_to_loss_ns);
+
+/// Takes checkpoints of a session (docs/recovery.md): rank 0 says when, all ranks take the state between the
+/// same two steps, and each writes what it holds while the program goes on. The program waits for that only
+/// where the next checkpoint is due, or memory is needed that the state of before holds.
+class Checkpoints : public StateTaker {
+ public:
+  static constexpr int64_t kLeastNs = int64_t{30} * 1'000'000'000;
+
+  /// `store` and `clock` outlive it. `printed`: bytes of standard output so far, of all attempts. `written`
+  /// is called when an object has been written or could not be, on another thread.
+  Checkpoints(const CheckpointOptions& options, int rank, CheckpointStore& store, Clock& clock,
+              std::function<int64_t()> printed, std::function<void(const WrittenCheckpoint&)> written);
+  ~Checkpoints() override;
+
+  Result<bool> Wants(const Moment& moment, const Share& share) override;
+  Status Take(ControlState state) override;
+  void LetGo() override;
+  /// A checkpoint is wanted soon, as before a worker goes. Rank 0; any thread.
+  void Ask() { asked_ = true; }
+
+ private:
+  std::string Answer(int32_t block);
+  bool IsDue(int64_t now_ns) const;
+
+  const CheckpointOptions options_;
+  const int rank_;
+  CheckpointStore& store_;
+  Clock& clock_;
+  const std::function<int64_t()> printed_;
+  const std::function<void(const WrittenCheckpoint&)> written_;
+  CheckpointMoments moments_;
+  int64_t begun_ns_;  // When the last one was taken.
+  std::atomic<int64_t> cost_ns_{0};
+  std::atomic<bool> asked_{false};
+  int64_t number_ = 0;
+  std::thread writing_;
+};
+
+}  // namespace heddle::engine
