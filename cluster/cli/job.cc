@@ -66,6 +66,12 @@ std::string ToText(const JobDescription& job) {
   text += fmt::format("attempt  {}\n", job.attempt());
   if (job.workers_size() > 0) text += fmt::format("workers  {}\n", fmt::join(job.workers(), ", "));
   text += fmt::format("output   {} bytes\n", job.output_bytes());
+  if (job.checkpoint_ms() > 0)
+    text += fmt::format("goes on  from a checkpoint {:.3f} s after it was submitted\n",
+                        static_cast<double>(job.checkpoint_ms() - job.submitted_ms()) / 1e3);
+  if (job.resumed() > 0)
+    text += fmt::format("resumed  {} from a checkpoint\n",
+                        job.resumed() == 1 ? "once" : fmt::format("{} times", job.resumed()));
   for (int i = 0; i < job.transitions_size(); ++i) {
     const Transition& transition = job.transitions(i);
     text +=

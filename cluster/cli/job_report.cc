@@ -23,6 +23,8 @@ std::string ToJson(const JobDescription& job) {
   json["workers"] = std::vector<std::string>(job.workers().begin(), job.workers().end());
   json["submitted_ms"] = job.submitted_ms();
   json["output_bytes"] = job.output_bytes();
+  json["checkpoint_ms"] = job.checkpoint_ms();
+  json["resumed"] = job.resumed();
   const std::optional<JobState> state = ParseJobState(job.state());
   if (state && IsFinal(*state)) {
     json["finished_ms"] = job.finished_ms();

@@ -22,11 +22,22 @@ constexpr Option kOptions[] = {
     {"workers", Kind::kValue, "N", "number of workers (default: all that are alive)"},
     {"retry-for", Kind::kValue, "TIME",
      "start again for so long after machines are lost (default 24h; 0: not)"},
+    {"checkpoint", Kind::kValue, "TIME",
+     "from one checkpoint to the next, or 'off' (default: auto, by what they cost)"},
     {"detach", Kind::kFlag, "", "print the job's id and do not wait for it"},
     {"data-root", Kind::kValue, "DIR",
      "folder that the script may use beside this one and its arguments; may be given again"},
     {"request-id", Kind::kValue, "ID", "the same id again is the same job (default: a new one)"},
 };
+
+Result<int64_t> CheckpointTime(const Arguments& arguments) {
+  const std::string text = arguments.Value("checkpoint").value_or("auto");
+  if (text == "auto") return 0;
+  if (text == "off") return ExecutorCheckpoints::kNever;
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t ms, arguments.Milliseconds("checkpoint", 0, kLongestRetryForMs));
+  if (ms == 0) return Usage("--checkpoint takes a time such as 30s, 'auto' or 'off', not '{}'", text);
+  return ms;
+}
 
 Result<JobSubmission> ReadSubmission(const Arguments& arguments) {
   JobSubmission submission;
@@ -38,6 +49,7 @@ Result<JobSubmission> ReadSubmission(const Arguments& arguments) {
   submission.workers = static_cast<int>(workers);
   HEDDLE_ASSIGN_OR_RETURN(submission.retry_for_ms,
                           arguments.Milliseconds("retry-for", kDefaultRetryForMs, kLongestRetryForMs));
+  HEDDLE_ASSIGN_OR_RETURN(submission.checkpoint_ms, CheckpointTime(arguments));
   submission.explain = arguments.Has("explain");
   submission.request_id = arguments.Value("request-id").value_or(MakeToken());
   submission.directory = WorkingDirectory();

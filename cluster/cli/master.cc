@@ -4,6 +4,7 @@
 #include <mutex>
 #include <thread>
 
+#include "cluster/checkpoints/checkpoint_stores.h"
 #include "cluster/cli/connection.h"
 #include "cluster/cli/data_roots.h"
 #include "cluster/cli/report.h"
@@ -38,6 +39,8 @@ constexpr Option kOptions[] = {
     {"lease-ms", Kind::kValue, "N", "a worker that is silent for so long is lost (default 10000)"},
     {"most-workers", Kind::kValue, "N", "of a job; one that wants more is refused (default 4096)"},
     {"memory", Kind::kValue, "SIZE", "most memory of the master (default: what the machine has)"},
+    {"checkpoints", Kind::kValue, "PLACE",
+     "where jobs leave checkpoints: the path of a folder that all workers see (default: none are taken)"},
     {"compile-memory", Kind::kValue, "SIZE",
      "of a process that compiles a script (default 2G, or a share of --memory)"},
     {"compile-seconds", Kind::kValue, "N", "a script that takes longer to compile is refused (default 60)"},
@@ -72,6 +75,10 @@ Result<MasterOptions> ReadOptions(const Arguments& arguments) {
   HEDDLE_ASSIGN_OR_RETURN(const int64_t most_workers,
                           arguments.Integer("most-workers", options.core.most_workers, 1, kMostWorkers));
   options.core.most_workers = static_cast<int>(most_workers);
+  if (const auto place = arguments.Value("checkpoints")) {
+    HEDDLE_RETURN_IF_ERROR(CheckCheckpointLocation(*place));
+    options.core.checkpoints = *place;
+  }
   HEDDLE_ASSIGN_OR_RETURN(const int64_t memory, arguments.Bytes("memory", 0));
   if (memory > 0) MemoryBudget::Process().SetLimit(memory);
   const CompileShares shares =

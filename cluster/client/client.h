@@ -41,7 +41,8 @@ struct JobSubmission {
   std::vector<std::string> data_roots;   ///< Folders that the script may use beside `directory`; absolute.
   std::vector<std::string> named_paths;  ///< Paths among the arguments; absolute (ops::FileRoots).
   int workers = 0;
-  int64_t retry_for_ms = 0;  ///< JobSpecification::retry_for_ms
+  int64_t retry_for_ms = 0;   ///< JobSpecification::retry_for_ms
+  int64_t checkpoint_ms = 0;  ///< JobSpecification::checkpoint_ms
   bool explain = false;
   engine::SessionOptions options;  ///< threads 0: what each worker has.
   /// Called on another thread with a line for the user, now and then while the master has not answered; may

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 
+#include "cluster/checkpoints/checkpoint_stores.h"
 #include "cluster/executor/commit_gate.h"
 #include "cluster/executor/executor_messages.h"
 #include "cluster/executor/lease_clock.h"
@@ -23,6 +24,7 @@
 #include "cluster/process/repeated_work.h"
 #include "cluster/progress/progress_line.h"
 #include "core/environment/clock.h"
+#include "core/environment/log.h"
 #include "core/environment/progress_board.h"
 #include "core/environment/recorder.h"
 #include "core/memory/memory_bounds.h"
@@ -69,6 +71,10 @@ class LauncherInbox {
     const std::lock_guard lock(mutex_);
     grant_listener_ = std::move(listener);
   }
+  void OnCheckpoint(std::function<void(const CheckpointOrder&)> listener) {
+    const std::lock_guard lock(mutex_);
+    checkpoint_listener_ = std::move(listener);
+  }
   void OnCancel(std::function<void(const Status&)> listener) {
     const std::lock_guard lock(mutex_);
     listener_ = std::move(listener);
@@ -84,6 +90,7 @@ class LauncherInbox {
       const std::lock_guard lock(mutex_);
       if (message->start) start_ = std::move(message->start);
       if (message->peers) peers_ = std::move(message->peers);
+      if (message->checkpoint && checkpoint_listener_) checkpoint_listener_(*message->checkpoint);
       if (message->grant && grant_listener_) grant_listener_(*message->grant);
       if (message->cancel && cancelled_.ok()) {
         cancelled_ = *message->cancel;
@@ -104,6 +111,7 @@ class LauncherInbox {
   Status cancelled_;
   std::function<void(const Status&)> listener_;
   std::function<void(const ExecutorGrant&)> grant_listener_;
+  std::function<void(const CheckpointOrder&)> checkpoint_listener_;
   bool finished_ = false;
   std::thread thread_;
 };
@@ -129,9 +137,11 @@ class ExecutorRun {
     done.status = Prepare();
     if (done.status.ok()) {
       inbox_.OnGrant([this](const ExecutorGrant& grant) { gate_.Answer(grant); });
+      inbox_.OnCheckpoint([this](const CheckpointOrder& order) { Obey(order); });
       inbox_.OnCancel([this](const Status& why) { Stop(why); });
-      done.status = JoinAndRun(&done.own_cause);
+      done.status = JoinAndRun(&done);
       inbox_.OnCancel(nullptr);
+      inbox_.OnCheckpoint(nullptr);
       inbox_.OnGrant(nullptr);
     } else {
       done.own_cause = true;
@@ -140,7 +150,8 @@ class ExecutorRun {
       done.statistics = Statistics();
       if (recorder_) SendRecord();
     }
-    link_.reset();  // before the session, which answers its calls
+    checkpoints_.reset();  // what is being written is written to its end
+    link_.reset();         // before the session, which answers its calls
     return done;
   }
 
@@ -163,6 +174,13 @@ class ExecutorRun {
     ExecutorMessage message;
     message.commit = commit;
     channel_.WriteLine(ToLine(message));
+  }
+
+  void Obey(const CheckpointOrder& order) {
+    if (order.now && checkpoints_) checkpoints_->Ask();
+    for (const std::string& checkpoint : order.unneeded)
+      if (const Status status = store_ != nullptr ? store_->RemoveAll(checkpoint) : OkStatus(); !status.ok())
+        HEDDLE_LOG(kWarning, "checkpoint not removed", {"checkpoint", checkpoint}, {"why", status});
   }
 
   // The session may wait at the gate.
@@ -194,6 +212,7 @@ class ExecutorRun {
     environment.files = files_.get();
     environment.clock = &SystemClock();
     environment.print = [this](std::string_view text) {
+      printed_ += static_cast<int64_t>(text.size());
       ExecutorMessage message;
       message.output = std::string(text);
       channel_.WriteLine(ToLine(message));
@@ -211,12 +230,32 @@ class ExecutorRun {
     if (start_.shows_progress) environment.progress = &progress_;
     environment.link = link_.get();
     environment.control = link_.get();
+    HEDDLE_RETURN_IF_ERROR(PrepareCheckpoints(&environment));
     session_ = engine::Session::Create(options, std::move(program), environment);
     if (link_ != nullptr) link_->Serve(session_->handler(), [this](const Status& why) { Stop(why); });
     return OkStatus();
   }
 
-  Status JoinAndRun(bool* own_cause) {
+  Status PrepareCheckpoints(engine::SessionEnvironment* environment) {
+    const ExecutorCheckpoints& wanted = start_.checkpoints;
+    printed_ = wanted.printed;
+    if (wanted.location.empty()) return OkStatus();
+    HEDDLE_ASSIGN_OR_RETURN(store_, OpenCheckpoints(wanted.location));
+    if (!wanted.are_taken()) return OkStatus();
+    const engine::CheckpointOptions options = {.folder = wanted.folder,
+                                               .interval_ns = wanted.interval_ms * 1'000'000};
+    const auto written = [this](const engine::WrittenCheckpoint& about) {
+      ExecutorMessage message;
+      message.checkpoint = about;
+      channel_.WriteLine(ToLine(message));
+    };
+    checkpoints_.emplace(
+        options, start_.options.rank, *store_, *environment->clock, [this] { return printed_; }, written);
+    environment->states = &*checkpoints_;
+    return OkStatus();
+  }
+
+  Status JoinAndRun(ExecutorDone* done) {
     ExecutorMessage ready;
     ready.ready.emplace();
     if (link_ != nullptr) ready.ready = ExecutorReady{link_->endpoint(), link_->certificate()};
@@ -229,7 +268,9 @@ class ExecutorRun {
       }
     }
     Status status = RunSession();
-    *own_cause = session_->own_cause();
+    done->own_cause = session_->own_cause();
+    done->could_not_resume =
+        !status.ok() && !start_.checkpoints.resume.empty() && !session_->has_resumed() && done->own_cause;
     if (link_ == nullptr || !peers.has_value()) return status;
     if (status.ok()) return link_->Finish();
     link_->Fail(status);
@@ -245,12 +286,19 @@ class ExecutorRun {
     return OkStatus();
   }
 
+  Status StartSession() {
+    const ExecutorCheckpoints& checkpoints = start_.checkpoints;
+    return checkpoints.resume.empty() || store_ == nullptr
+               ? session_->Run()
+               : session_->Resume(checkpoints.resume, checkpoints.resume_ranks, *store_);
+  }
+
   Status RunSession() {
-    if (!start_.shows_progress) return session_->Run();
+    if (!start_.shows_progress) return StartSession();
     Status status;
     {
       const RepeatedWork told(kProgressPause, kProgressPause, [this] { SendProgress(); });
-      status = session_->Run();
+      status = StartSession();
     }
     SendProgress();  // Nothing runs any more.
     return status;
@@ -275,6 +323,9 @@ class ExecutorRun {
   std::unique_ptr<GrpcLink> link_;
   std::optional<Recorder> recorder_;
   ProgressBoard progress_;
+  int64_t printed_ = 0;  // Of the thread of the session.
+  std::unique_ptr<engine::CheckpointStore> store_;
+  std::optional<engine::Checkpoints> checkpoints_;
   std::unique_ptr<engine::Session> session_;
 };
 
@@ -300,7 +351,7 @@ int RunExecutor(int control_fd) {
   if (!start.core_dumps) ForbidCoreDumps();
   ExecutorMessage message;
   if (Status status = CheckStart(start); !status.ok()) {
-    message.done = ExecutorDone{status, /*own_cause=*/true, std::nullopt};
+    message.done = ExecutorDone{.status = status, .own_cause = true};
   } else {
     // Tells the launcher again and again that this process runs.
     const std::chrono::milliseconds pause(start.silence_ms / kSignsInSilence);

@@ -174,6 +174,37 @@ void ReadRoots(const Json& json, ops::FileRoots* roots) {
   Read(json, "closed", &roots->closed);
 }
 
+Json ToJson(const ExecutorCheckpoints& checkpoints) {
+  return {{"location", ToText(checkpoints.location)}, {"folder", ToText(checkpoints.folder)},
+          {"interval_ms", checkpoints.interval_ms},   {"resume", ToText(checkpoints.resume)},
+          {"resume_ranks", checkpoints.resume_ranks}, {"printed", checkpoints.printed}};
+}
+
+void ReadCheckpoints(const Json& json, ExecutorCheckpoints* checkpoints) {
+  Read(json, "location", &checkpoints->location);
+  Read(json, "folder", &checkpoints->folder);
+  Read(json, "interval_ms", &checkpoints->interval_ms);
+  Read(json, "resume", &checkpoints->resume);
+  Read(json, "resume_ranks", &checkpoints->resume_ranks);
+  Read(json, "printed", &checkpoints->printed);
+}
+
+Json ToJson(const engine::WrittenCheckpoint& written) {
+  return {{"number", written.number},   {"status", ToJson(written.status)}, {"bytes", written.bytes},
+          {"printed", written.printed}, {"stood_ns", written.stood_ns},     {"took_ns", written.took_ns}};
+}
+
+engine::WrittenCheckpoint ReadWritten(const Json& json) {
+  engine::WrittenCheckpoint written;
+  Read(json, "number", &written.number);
+  if (json.contains("status")) written.status = ReadStatus(json["status"]);
+  Read(json, "bytes", &written.bytes);
+  Read(json, "printed", &written.printed);
+  Read(json, "stood_ns", &written.stood_ns);
+  Read(json, "took_ns", &written.took_ns);
+  return written;
+}
+
 Json ToJson(const ExecutorStart& start) {
   return {{"job", ToText(start.job)},
           {"attempt", start.attempt},
@@ -189,6 +220,7 @@ Json ToJson(const ExecutorStart& start) {
           {"sharers", start.sharers},
           {"shares_memory", start.shares_memory},
           {"core_dumps", start.core_dumps},
+          {"checkpoints", ToJson(start.checkpoints)},
           {"options", ToJson(start.options)}};
 }
 
@@ -208,6 +240,7 @@ ExecutorStart ReadStart(const Json& json) {
   Read(json, "shows_progress", &start.shows_progress);
   Read(json, "shares_memory", &start.shares_memory);
   Read(json, "core_dumps", &start.core_dumps);
+  if (json.contains("checkpoints")) ReadCheckpoints(json["checkpoints"], &start.checkpoints);
   if (json.contains("options")) ReadOptions(json["options"], &start.options);
   return start;
 }
@@ -225,6 +258,9 @@ std::string ToLine(const LauncherMessage& message) {
   if (message.start) json["start"] = ToJson(*message.start);
   if (message.cancel) json["cancel"] = ToJson(*message.cancel);
   if (message.grant) json["grant"] = {{"id", message.grant->id}, {"until_ns", message.grant->until_ns}};
+  if (message.checkpoint)
+    json["checkpoint"] = {{"now", message.checkpoint->now},
+                          {"unneeded", ToJson(message.checkpoint->unneeded)}};
   if (message.peers) {
     json["peers"] = Json::array();
     for (const ExecutorPeer& peer : *message.peers)
@@ -244,6 +280,11 @@ Result<LauncherMessage> ParseLauncherMessage(const std::string& line) {
     message.grant.emplace();
     Read(json["grant"], "id", &message.grant->id);
     Read(json["grant"], "until_ns", &message.grant->until_ns);
+  }
+  if (json.contains("checkpoint")) {
+    message.checkpoint.emplace();
+    Read(json["checkpoint"], "now", &message.checkpoint->now);
+    Read(json["checkpoint"], "unneeded", &message.checkpoint->unneeded);
   }
   if (json.contains("peers") && json["peers"].is_array()) {
     message.peers.emplace();
@@ -269,9 +310,11 @@ std::string ToLine(const ExecutorMessage& message) {
   if (message.hidden) json["hidden"] = ToText(*message.hidden);
   if (message.gone) json["gone"] = ToText(*message.gone);
   if (message.commit) json["commit"] = {{"id", message.commit->id}, {"path", ToText(message.commit->path)}};
+  if (message.checkpoint) json["checkpoint"] = ToJson(*message.checkpoint);
   if (message.done) {
     json["done"] = ToJson(message.done->status);
     json["own_cause"] = message.done->own_cause;
+    json["could_not_resume"] = message.done->could_not_resume;
     if (message.done->statistics)
       json["statistics"] =
           Json::parse(ToJson(*message.done->statistics), nullptr, /*allow_exceptions=*/false);
@@ -298,10 +341,12 @@ Result<ExecutorMessage> ParseExecutorMessage(const std::string& line) {
     Read(json["commit"], "id", &message.commit->id);
     Read(json["commit"], "path", &message.commit->path);
   }
+  if (json.contains("checkpoint")) message.checkpoint = ReadWritten(json["checkpoint"]);
   if (json.contains("done")) {
     message.done.emplace();
     message.done->status = ReadStatus(json["done"]);
     Read(json, "own_cause", &message.done->own_cause);
+    Read(json, "could_not_resume", &message.done->could_not_resume);
     if (json.contains("statistics")) {
       Result<engine::SessionStatistics> statistics = engine::ParseStatistics(json["statistics"].dump());
       if (statistics.ok()) message.done->statistics = *std::move(statistics);

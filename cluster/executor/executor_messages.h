@@ -13,18 +13,13 @@
 // byte travels as the character of that number.
 namespace heddle::cluster {
 
-struct ExecutorDone {
-  Status status;
-  bool own_cause = false;
-  std::optional<engine::SessionStatistics> statistics;
-};
-
 /// Launcher to executor: exactly one of these is set.
 struct LauncherMessage {
   std::optional<ExecutorStart> start;
   std::optional<std::vector<ExecutorPeer>> peers;
   std::optional<Status> cancel;
   std::optional<ExecutorGrant> grant;
+  std::optional<CheckpointOrder> checkpoint;
 };
 std::string ToLine(const LauncherMessage& message);
 Result<LauncherMessage> ParseLauncherMessage(const std::string& line);
@@ -43,6 +38,7 @@ struct ExecutorMessage {
   std::optional<std::string> record;    ///< of the run that is over, before `done`
   std::optional<ExecutorDone> done;
   std::optional<ExecutorCommit> commit;
+  std::optional<engine::WrittenCheckpoint> checkpoint;
   std::optional<std::string> hidden;  ///< path of what is left if it is killed, before it makes that
   std::optional<std::string> gone;    ///< such a path of which nothing is left
 };

@@ -79,6 +79,12 @@ class ExecutorProcessImpl : public ExecutorProcess {
     channel_.WriteLine(ToLine(message));
   }
 
+  void Send(const CheckpointOrder& order) override {
+    LauncherMessage message;
+    message.checkpoint = order;
+    channel_.WriteLine(ToLine(message));
+  }
+
   void Cancel(const Status& why) override {
     LauncherMessage message;
     message.cancel = why;
@@ -119,8 +125,8 @@ class ExecutorProcessImpl : public ExecutorProcess {
       if (message->hidden) hidden_.insert(*message->hidden);
       if (message->gone) hidden_.erase(*message->gone);
       if (message->commit && events_.commit) events_.commit(*message->commit);
-      if (message->done && events_.done)
-        events_.done(message->done->status, message->done->own_cause, std::move(message->done->statistics));
+      if (message->checkpoint && events_.checkpoint) events_.checkpoint(*message->checkpoint);
+      if (message->done && events_.done) events_.done(*message->done);
     }
   }
 

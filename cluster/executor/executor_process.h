@@ -12,12 +12,26 @@
 
 #include "cluster/executor/commit_gate.h"
 #include "core/status.h"
+#include "engine/checkpoints/checkpoints.h"
 #include "engine/session/session.h"
 #include "ops/io/files/file_roots.h"
 
 // The launching side of an executor process (runtime reference 5.4): used by `heddle sim` and by worker
 // daemons.
 namespace heddle::cluster {
+
+/// What the executors of a job do about checkpoints (docs/recovery.md).
+struct ExecutorCheckpoints {
+  std::string location;     ///< Where they are (OpenCheckpoints); "": nowhere, and none are taken.
+  std::string folder;       ///< Of the objects of this attempt, without the number of a checkpoint.
+  int64_t interval_ms = 0;  ///< From one to the next; 0: by cost; kNever: none are taken.
+  std::string resume;       ///< The checkpoint to go on from; "": from the beginning.
+  int resume_ranks = 0;     ///< Of that checkpoint,
+  int64_t printed = 0;      ///< and how much the script had printed before it.
+  static constexpr int64_t kNever = -1;
+
+  bool are_taken() const { return !location.empty() && interval_ms != kNever; }
+};
 
 /// Everything an executor must know; sent over an inherited socket, never on a command line.
 struct ExecutorStart {
@@ -36,8 +50,9 @@ struct ExecutorStart {
   bool show_plans = false;  ///< Tell the plans that it makes or receives.
   bool shows_progress = false;  ///< Tell what it is at, some times a second.
   int sharers = 1;  ///< Executors of this attempt that share the memory of the machine, itself included.
-  bool shares_memory = true;       ///< With executors of the same host (GrpcLinkOptions).
-  bool core_dumps = true;          ///< As the launcher has them; false: none, whatever it has.
+  bool shares_memory = true;  ///< With executors of the same host (GrpcLinkOptions).
+  bool core_dumps = true;     ///< As the launcher has them; false: none, whatever it has.
+  ExecutorCheckpoints checkpoints;
   engine::SessionOptions options;  ///< rank and ranks included.
 };
 
@@ -67,6 +82,20 @@ struct ExecutorExit {
   StatusCode CodeOf() const;
 };
 
+/// What the launcher says of checkpoints.
+struct CheckpointOrder {
+  bool now = false;                   ///< One is wanted soon.
+  std::vector<std::string> unneeded;  ///< Those to remove.
+};
+
+/// How the run of an executor ended.
+struct ExecutorDone {
+  Status status;
+  bool own_cause = false;         ///< The failure began there.
+  bool could_not_resume = false;  ///< Because of the checkpoint, which is of no use.
+  std::optional<engine::SessionStatistics> statistics;
+};
+
 /// What an executor reports. Called on a thread of the ExecutorProcess, in order; `exited` is the last call.
 /// None of them may destroy the ExecutorProcess.
 struct ExecutorEvents {
@@ -76,9 +105,8 @@ struct ExecutorEvents {
   std::function<void(std::string_view text)> plan;        ///< Of every plan, when `show_plans` was set.
   std::function<void(const std::string& json)> progress;  ///< With `shows_progress` (progress_line.h).
   std::function<void(const std::string& json)> record;    ///< Of a run that is recorded, before `done`.
-  std::function<void(const Status& status, bool own_cause,
-                     std::optional<engine::SessionStatistics> statistics)>
-      done;                                                  ///< own_cause: the failure began there.
+  std::function<void(const ExecutorDone& done)> done;
+  std::function<void(const engine::WrittenCheckpoint& written)> checkpoint;  ///< Written, or not.
   std::function<void(const ExecutorCommit& commit)> commit;  ///< Waits for Grant (ExecutorStart::epoch).
   std::function<void(const ExecutorExit& exit)> exited;
 };
@@ -99,6 +127,8 @@ class ExecutorProcess {
   virtual void SendPeers(const std::vector<ExecutorPeer>& peers) = 0;
   /// Lets it change the file that it asked for.
   virtual void Grant(const ExecutorGrant& grant) = 0;
+  /// Asks for a checkpoint soon, of rank 0; and to remove checkpoints that nobody needs any more.
+  virtual void Send(const CheckpointOrder& order) = 0;
   /// Asks it to stop; it answers with `done`. Returns at once.
   virtual void Cancel(const Status& why) = 0;
   /// kill -9. Returns at once; `exited` follows.

@@ -98,12 +98,11 @@ class Launch {
       const std::lock_guard lock(mutex_);
       if (record.ok()) members_[rank].record = *std::move(record);
     };
-    events.done = [this, rank](const Status& status, bool own_cause,
-                               std::optional<engine::SessionStatistics> statistics) {
+    events.done = [this, rank](const ExecutorDone& done) {
       const std::lock_guard lock(mutex_);
-      members_[rank].done = status;
-      members_[rank].own_cause = own_cause;
-      members_[rank].statistics = std::move(statistics);
+      members_[rank].done = done.status;
+      members_[rank].own_cause = done.own_cause;
+      members_[rank].statistics = done.statistics;
       changed_.notify_all();
     };
     events.exited = [this, rank](const ExecutorExit& exit) {

@@ -103,6 +103,12 @@ Status CheckStart(const ExecutorStart& start) {
   HEDDLE_RETURN_IF_ERROR(CheckNumber("ExecutorStart.options.ranks", start.options.ranks, 1, kMostWorkers));
   HEDDLE_RETURN_IF_ERROR(
       CheckNumber("ExecutorStart.options.rank", start.options.rank, 0, start.options.ranks - 1));
+  HEDDLE_RETURN_IF_ERROR(CheckNumber("ExecutorStart.checkpoints.interval_ms", start.checkpoints.interval_ms,
+                                     ExecutorCheckpoints::kNever, INT64_MAX / 1'000'000));
+  HEDDLE_RETURN_IF_ERROR(CheckNumber("ExecutorStart.checkpoints.resume_ranks", start.checkpoints.resume_ranks,
+                                     start.checkpoints.resume.empty() ? 0 : 1, kMostWorkers));
+  HEDDLE_RETURN_IF_ERROR(
+      CheckNumber("ExecutorStart.checkpoints.printed", start.checkpoints.printed, 0, INT64_MAX));
   HEDDLE_RETURN_IF_ERROR(CheckOptions("ExecutorStart.options", start.options));
   return CheckNumber("ExecutorStart.options.threads", start.options.threads, 1, kMostThreads);
 }

@@ -34,6 +34,14 @@ bool IsLegalTransition(JobState from, JobState to);
 constexpr int64_t kDefaultRetryForMs = 24 * 3'600'000;
 constexpr int64_t kLongestRetryForMs = int64_t{366} * 24 * 3'600'000;
 
+/// A checkpoint of which the objects of all ranks are durable (docs/recovery.md).
+struct JobCheckpoint {
+  std::string name;      ///< In the store.
+  int ranks = 1;         ///< That wrote it.
+  int64_t printed = 0;   ///< Bytes of standard output before it; they are all here.
+  int64_t taken_ms = 0;  ///< When it was complete, by the wall clock.
+};
+
 /// What was submitted; never changes.
 struct JobSpecification {
   std::string request_id;  ///< Of the client; unique.
@@ -46,6 +54,8 @@ struct JobSpecification {
   int workers_wanted = 0;                ///< 0: all that are alive.
   /// How long after the first loss of a machine the job is still started again; 0: a loss ends it.
   int64_t retry_for_ms = kDefaultRetryForMs;
+  /// From one checkpoint to the next; 0: by cost; ExecutorCheckpoints::kNever: none are taken.
+  int64_t checkpoint_ms = 0;
   engine::SessionOptions
       options;  ///< rank open; ranks: those of its plans; threads 0: what each worker has; seed drawn.
 
@@ -73,7 +83,9 @@ struct Job {
   std::vector<std::string> statistics;  ///< JSON by rank, of a final state.
   int64_t submitted_ms = 0;
   int64_t finished_ms = 0;
-  int64_t output_bytes = 0;  ///< Of standard output that is kept.
+  int64_t output_bytes = 0;                ///< Of standard output that is kept.
+  std::vector<JobCheckpoint> checkpoints;  ///< To go on from; the latest is the last.
+  int resumed = 0;                         ///< Attempts that began with one.
 };
 
 struct JobTransition {

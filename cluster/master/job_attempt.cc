@@ -41,15 +41,18 @@ void JobAttempt::Report(const ExecutorNews& news) {
     member.endpoint = news.endpoint;
     member.certificate = news.certificate;
   }
+  for (const engine::WrittenCheckpoint& written : news.checkpoints)
+    if (written.status.ok() && written.number > last_checkpoint) member.checkpoints[written.number] = written;
   if (news.done && !member.done) {
     member.done = news.done;
     if (!news.done->status.ok()) {
       // One that could not be reached by the others may never be: that is no loss. A link that breaks is one.
       const bool unreachable = news.done->status.code() == StatusCode::kUnavailable;
       if (news.done->own_cause)
-        SetCause(news.done->status, !unreachable ? Blame::kScript
-                                    : peers_sent ? Blame::kMachine
-                                                 : Blame::kCrash);
+        SetCause(news.done->status, news.done->could_not_resume ? Blame::kCheckpoint
+                                    : !unreachable              ? Blame::kScript
+                                    : peers_sent                ? Blame::kMachine
+                                                                : Blame::kCrash);
       else if (provisional_.ok())
         provisional_ = news.done->status;
     }
@@ -119,6 +122,15 @@ Blame JobAttempt::BlameOfCause() const {
   if (IsExplainedByCrash()) return crash_blame_;
   if (!cause_.ok()) return cause_blame_;
   return Cause().code() == StatusCode::kUnavailable ? Blame::kMachine : Blame::kScript;
+}
+
+int64_t JobAttempt::LatestCheckpoint() const {
+  const std::map<int64_t, engine::WrittenCheckpoint>& first = members_.front().checkpoints;
+  for (auto number = first.rbegin(); number != first.rend(); ++number)
+    if (std::all_of(members_.begin(), members_.end(),
+                    [&](const Member& member) { return member.checkpoints.contains(number->first); }))
+      return number->first;
+  return 0;
 }
 
 std::vector<ExecutorPeer> JobAttempt::Peers() const {

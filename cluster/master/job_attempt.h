@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,7 @@ struct ExecutorNews {
   std::string output;                   ///< Standard output from output_offset on.
   int64_t output_offset = 0;
   std::optional<CommitQuestion> commit;
+  std::vector<engine::WrittenCheckpoint> checkpoints;  ///< The last that were written, or could not be.
   std::optional<ExecutorDone> done;
   Status failure;  ///< It could not be started.
   std::optional<ExecutorExit> exit;
@@ -39,9 +41,10 @@ struct ExecutorNews {
 
 /// Who is to blame for an attempt that failed.
 enum class Blame : uint8_t {
-  kScript,   ///< The script, its data or its memory: another attempt would end in the same way.
-  kCrash,    ///< An executor broke by itself. Another attempt may do better; many will not.
-  kMachine,  ///< A machine, a link or a process was taken away: nothing that the job does.
+  kScript,      ///< The script, its data or its memory: another attempt would end in the same way.
+  kCrash,       ///< An executor broke by itself. Another attempt may do better; many will not.
+  kMachine,     ///< A machine, a link or a process was taken away: nothing that the job does.
+  kCheckpoint,  ///< The checkpoint that it should go on from is of no use.
 };
 
 /// One try to run a job: what is known of its executors. Knows no network and no store.
@@ -55,6 +58,7 @@ class JobAttempt {
     std::optional<std::string> endpoint;
     std::string certificate;
     std::optional<ExecutorDone> done;
+    std::map<int64_t, engine::WrittenCheckpoint> checkpoints;  ///< Its part is durable, by number.
     bool ended = false;  ///< No such process any more, as far as can be known.
   };
 
@@ -76,6 +80,8 @@ class JobAttempt {
   Status Cause() const;
   Blame BlameOfCause() const;
 
+  /// The number of the latest checkpoint of which all parts are durable; 0: none.
+  int64_t LatestCheckpoint() const;
   std::vector<ExecutorPeer> Peers() const;
   std::vector<std::string> Statistics() const;
   std::vector<Member>& members() { return members_; }
@@ -86,7 +92,10 @@ class JobAttempt {
 
   bool restored = false;  ///< Members that have not reported are still expected.
   bool peers_sent = false;
-  Status stop;  ///< Not Ok: executors were asked to stop, for this reason.
+  Status stop;                    ///< Not Ok: executors were asked to stop, for this reason.
+  std::string moves;              ///< Why the next attempt is to begin elsewhere; "": it need not.
+  bool asked_checkpoint = false;  ///< One is wanted soon.
+  int64_t last_checkpoint = 0;    ///< Number of the latest that the job may go on from, of this attempt.
   bool killed = false;
   int64_t deadline_ns = Membership::kNever;  ///< When waiting for executors ends.
 

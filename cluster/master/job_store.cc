@@ -65,6 +65,10 @@ ALTER TABLE jobs ADD COLUMN retry_for_ms INTEGER NOT NULL DEFAULT 86400000;
 ALTER TABLE jobs ADD COLUMN crashes INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE jobs ADD COLUMN losses INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE jobs ADD COLUMN first_loss_ms INTEGER NOT NULL DEFAULT 0;
+)",
+                                   R"(
+ALTER TABLE jobs ADD COLUMN checkpoints BLOB NOT NULL DEFAULT '[]';
+ALTER TABLE jobs ADD COLUMN resumed INTEGER NOT NULL DEFAULT 0;
 )"};
 constexpr int64_t kSchemaVersion = std::size(kSchema);
 
@@ -86,6 +90,28 @@ std::vector<std::string> ToList(const std::string& text) {
     for (const auto& entry : json)
       if (entry.is_string()) list.push_back(entry.get<std::string>());
   return list;
+}
+
+std::string ToText(const std::vector<JobCheckpoint>& checkpoints) {
+  nlohmann::json json = nlohmann::json::array();
+  for (const JobCheckpoint& checkpoint : checkpoints)
+    json.push_back({{"name", checkpoint.name},
+                    {"ranks", checkpoint.ranks},
+                    {"printed", checkpoint.printed},
+                    {"taken_ms", checkpoint.taken_ms}});
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+std::vector<JobCheckpoint> ToCheckpoints(const std::string& text) {
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  std::vector<JobCheckpoint> checkpoints;
+  if (!json.is_array()) return checkpoints;
+  for (const auto& entry : json)
+    if (entry.is_object())
+      checkpoints.push_back({.name = entry.value("name", ""),
+                             .ranks = entry.value("ranks", 1),
+                             .printed = entry.value("printed", int64_t{0}),
+                             .taken_ms = entry.value("taken_ms", int64_t{0})});
+  return checkpoints;
 }
 
 // One prepared statement: bind in order, step, read columns in order.
@@ -278,6 +304,14 @@ class SqliteJobStore : public JobStore {
     return OkStatus();
   }
 
+  Status SetCheckpoints(const Job& job) override {
+    return Query(database_, "UPDATE jobs SET checkpoints = ?, resumed = ? WHERE number = ?")
+        .BindBytes(ToText(job.checkpoints))
+        .Bind(job.resumed)
+        .Bind(NumberOf(job.id))
+        .Run();
+  }
+
   Status AppendOutput(Job* job, std::string_view bytes) override {
     if (bytes.empty()) return OkStatus();
     const auto size = static_cast<int64_t>(bytes.size());
@@ -407,6 +441,7 @@ class SqliteJobStore : public JobStore {
     message.start->directory = specification.directory;
     message.start->roots.named = specification.data_roots;
     message.start->roots.arguments = specification.named_paths;
+    message.start->checkpoints.interval_ms = specification.checkpoint_ms;
     message.start->options = specification.options;
     message.start->options.plans.clear();  // executors make what they miss
     return ToLine(message);
@@ -417,7 +452,7 @@ class SqliteJobStore : public JobStore {
         database_,
         ("SELECT number, request_id, script, start, workers_wanted, state, attempt, reason, workers,"
          " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes, digest, epoch,"
-         " retry_for_ms, crashes, losses, first_loss_ms FROM jobs " +
+         " retry_for_ms, crashes, losses, first_loss_ms, checkpoints, resumed FROM jobs " +
          rest)
             .c_str());
   }
@@ -434,6 +469,7 @@ class SqliteJobStore : public JobStore {
     job.specification.directory = std::move(message.start->directory);
     job.specification.data_roots = std::move(message.start->roots.named);
     job.specification.named_paths = std::move(message.start->roots.arguments);
+    job.specification.checkpoint_ms = message.start->checkpoints.interval_ms;
     job.specification.options = std::move(message.start->options);
     job.specification.workers_wanted = static_cast<int>(query.Integer(4));
     job.state = *state;
@@ -453,6 +489,8 @@ class SqliteJobStore : public JobStore {
     job.crashes = static_cast<int>(query.Integer(18));
     job.losses = static_cast<int>(query.Integer(19));
     job.first_loss_ms = query.Integer(20);
+    job.checkpoints = ToCheckpoints(query.Bytes(21));
+    job.resumed = static_cast<int>(query.Integer(22));
     if (IsFinal(job.state)) job.specification.DropProgram();
     return job;
   }

@@ -39,6 +39,8 @@ class JobStore {
   /// workers, outcome, statistics) together with one record of the transition. kInternal for an illegal
   /// transition; nothing has changed then.
   virtual Status Move(Job* job, JobState state, const std::string& reason) = 0;
+  /// Writes down from which checkpoints the job may go on, and how often it has.
+  virtual Status SetCheckpoints(const Job& job) = 0;
   /// Adds to the standard output of the job. kResourceExhausted past most_output_bytes.
   virtual Status AppendOutput(Job* job, std::string_view bytes) = 0;
 

@@ -236,6 +236,7 @@ void MasterCore::Reconcile(Entry& entry, const std::string& uuid, const std::vec
 void MasterCore::Repeat(Entry& entry, size_t rank) {
   JobAttempt& attempt = *entry.attempt;
   if (rank == 0) Order(entry, rank, WorkerOrder::Kind::kOutputUntil).output_until = entry.job.output_bytes;
+  if (rank == 0 && attempt.asked_checkpoint) AskCheckpoint(entry);
   if (attempt.peers_sent) Order(entry, rank, WorkerOrder::Kind::kPeers).message.peers = attempt.Peers();
   if (!attempt.stop.ok()) Order(entry, rank, WorkerOrder::Kind::kCancel).message.cancel = attempt.stop;
   if (attempt.killed) Order(entry, rank, WorkerOrder::Kind::kKill);
@@ -290,6 +291,7 @@ bool MasterCore::News(const std::string& uuid, const ExecutorNews& news) {
   if (news.commit) AnswerCommit(entry, news);
   if (!news.output.empty() && news.rank == 0) TakeOutput(entry, news);
   entry.attempt->Report(news);
+  TakeCheckpoint(entry);
   Advance(entry);
   Schedule();
   return true;

@@ -20,12 +20,13 @@ namespace heddle::cluster {
 /// What the master wants a worker to do with an executor. Lost when the worker is not connected; the master
 /// repeats it when the worker comes back.
 struct WorkerOrder {
-  enum class Kind : uint8_t { kStart, kPeers, kCancel, kKill, kForget, kOutputUntil, kCommit };
+  enum class Kind : uint8_t { kStart, kPeers, kCancel, kKill, kForget, kOutputUntil, kCommit, kCheckpoint };
   std::string worker;  ///< uuid
   std::string job;
   int attempt = 0;
   Kind kind = Kind::kKill;
-  LauncherMessage message;   ///< kStart, kPeers, kCancel
+  LauncherMessage message;   ///< kStart, kPeers, kCancel, kCheckpoint
+  std::string checkpoints;   ///< kForget: the folder of the job's checkpoints, which go; "": nothing goes.
   int64_t output_until = 0;  ///< kOutputUntil
   CommitQuestion commit;     ///< kCommit: that it may change that file,
   int64_t valid_ns = 0;      ///< for so long since the question was sent.
@@ -41,6 +42,7 @@ struct MasterCoreOptions {
   int64_t overtaking_ns = 60'000'000'000;
   std::vector<std::string> data_roots;    ///< The only folders that jobs may use; none: what they name.
   std::vector<std::string> closed_paths;  ///< Files of the master that no job may use, whatever it names.
+  std::string checkpoints;                ///< Where jobs leave checkpoints (OpenCheckpoints); "": nowhere.
 };
 
 /// The master's mind: events in, orders out (runtime reference 5.2 to 5.11). A job gets all its workers or
@@ -110,6 +112,7 @@ class MasterCore {
     Job job;
     std::unique_ptr<JobAttempt> attempt;          // while executors may run
     std::map<std::string, int> failures;          // by worker
+    bool needs_all = false;                       // fewer workers than it wants have too little memory
     int64_t not_before_ns = 0;                    // when the next attempt may start, by counted time
     int64_t waits_since_ns = Membership::kNever;  // for workers that are here and busy
   };
@@ -147,6 +150,18 @@ class MasterCore {
   Staff PresentStaff() const;
   Choice Choose(const Entry& entry, const Staff& staff, const std::set<const Worker*>& kept) const;
   LauncherMessage StartMessage(const Entry& entry, size_t rank) const;
+  // Checkpoints (master_checkpoints.cc).
+  bool TakesCheckpoints(const Job& job) const;
+  std::string CheckpointFolder(const Job& job) const;
+  static bool TakesJobs(const Worker& worker);
+  static bool IsFreeFor(const Job& job, const Worker& worker);
+  ExecutorCheckpoints CheckpointsOf(const Job& job) const;
+  bool MayShrink(const Entry& entry) const;
+  void TakeCheckpoint(Entry& entry);
+  void DropCheckpoint(Entry& entry);
+  void AskCheckpoint(Entry& entry);
+  void AskCheckpoints();
+  std::string WhyMove(const Entry& entry) const;
   void Reconcile(Entry& entry, const std::string& uuid, const std::vector<ExecutorNews>& executors,
                  bool replaced);
   void Repeat(Entry& entry, size_t rank);

@@ -15,8 +15,6 @@ constexpr int kFailuresThatExclude = 2;
 constexpr int64_t kNsPerMs = 1'000'000;
 constexpr int64_t kLeastSilenceMs = 3'000;  // A busy machine may keep an executor waiting.
 
-bool TakesJobs(const Worker& worker) { return worker.state == WorkerState::kAlive && !worker.drained; }
-
 // A worker that does not say how much it has takes every job.
 bool HasMemory(const Worker& worker, int64_t bytes) {
   return worker.description.memory_bytes == 0 || worker.description.memory_bytes >= bytes;
@@ -48,6 +46,14 @@ void LimitMemory(const Worker& worker, engine::SessionOptions* options) {
 
 }  // namespace
 
+bool MasterCore::TakesJobs(const Worker& worker) {
+  return worker.state == WorkerState::kAlive && !worker.drained;
+}
+
+bool MasterCore::IsFreeFor(const Job& job, const Worker& worker) {
+  return TakesJobs(worker) && worker.job.empty() && HasMemory(worker, job.specification.options.memory_bytes);
+}
+
 void MasterCore::Schedule() {
   schedule_again_ns_ = Membership::kNever;
   const int64_t now_ns = clock_.MonotonicNs();
@@ -72,6 +78,7 @@ void MasterCore::Schedule() {
     else if (now_ns - entry.waits_since_ns >= options_.overtaking_ns)
       kept.insert(choice.workers.begin(), choice.workers.end());
   }
+  AskCheckpoints();
 }
 
 Status MasterCore::CheckCanStart(const JobSpecification& specification) const {
@@ -114,7 +121,8 @@ MasterCore::Choice MasterCore::Choose(const Entry& entry, const Staff& staff,
   Choice choice;
   const int64_t memory_bytes = entry.job.specification.options.memory_bytes;
   const auto wanted = static_cast<size_t>(entry.job.specification.workers_wanted);
-  const size_t least = std::max<size_t>(1, wanted);
+  const bool may_shrink = MayShrink(entry);
+  const size_t least = may_shrink ? 1 : std::max<size_t>(1, wanted);
   const size_t alive = staff.workers.size();
   if (wanted == 0 && staff.awaited != nullptr) {
     choice.why_not = fmt::format("waits for worker {}, which was here before the master was away",
@@ -154,7 +162,8 @@ MasterCore::Choice MasterCore::Choose(const Entry& entry, const Staff& staff,
   if (free.size() + busy.size() < least)  // there are no others
     for (const Worker* worker : std::exchange(bad, {}))
       (worker->job.empty() && !kept.contains(worker) ? free : busy).push_back(worker);
-  const size_t needed = wanted == 0 ? free.size() + busy.size() : wanted;
+  size_t needed = wanted == 0 ? free.size() + busy.size() : wanted;
+  if (may_shrink) needed = std::clamp<size_t>(free.size(), 1, needed);
   choice.workers = std::move(free);
   if (choice.workers.size() < needed) {
     choice.busy = true;
@@ -186,6 +195,11 @@ bool MasterCore::Admit(Entry& entry, const std::vector<const Worker*>& chosen) {
     return false;
   }
   last_epoch_ = job.epoch;
+  if (!CheckpointsOf(job).resume.empty()) {
+    ++job.resumed;
+    if (const Status stored = store_.SetCheckpoints(job); !stored.ok())
+      HEDDLE_LOG(kWarning, "resumption not noted", {"job", job.id}, {"error", stored});
+  }
   Move(entry, JobState::kStarting, "executors are being started");
   entry.attempt = std::make_unique<JobAttempt>(job, MakeToken(), /*restored=*/false);
   for (size_t rank = 0; rank < job.workers.size(); ++rank) {
@@ -208,6 +222,7 @@ LauncherMessage MasterCore::StartMessage(const Entry& entry, size_t rank) const 
   start.program = job.specification.program;
   start.directory = job.specification.directory;
   start.roots = RootsOf(job.specification);
+  start.checkpoints = CheckpointsOf(job);
   start.options = job.specification.options;
   start.options.rank = static_cast<int>(rank);
   start.options.ranks = static_cast<int>(job.workers.size());
@@ -229,6 +244,7 @@ ops::FileRoots MasterCore::RootsOf(const JobSpecification& specification) const 
   roots.arguments = specification.named_paths;
   roots.of_master = options_.data_roots;
   roots.closed = options_.closed_paths;
+  if (options_.checkpoints.starts_with("/")) roots.closed.push_back(options_.checkpoints);
   return roots;
 }
 
@@ -334,7 +350,8 @@ void MasterCore::Finish(Entry& entry) {
     return;
   }
   for (size_t rank = 0; rank < attempt.members().size(); ++rank) {
-    Order(entry, rank, WorkerOrder::Kind::kForget);
+    WorkerOrder& forget = Order(entry, rank, WorkerOrder::Kind::kForget);
+    if (IsFinal(job.state)) forget.checkpoints = CheckpointFolder(job);
     Worker* worker = membership_.Find(attempt.members()[rank].worker);
     if (worker != nullptr && worker->job == job.id) worker->job.clear();
   }
@@ -347,20 +364,29 @@ void MasterCore::Finish(Entry& entry) {
 bool MasterCore::FinishFailed(Entry& entry) {
   const JobAttempt& attempt = *entry.attempt;
   Job& job = entry.job;
+  const int wanted = job.specification.workers_wanted;
   JobSpecification specification = std::move(job.specification);  // Large, and never changes.
   Job before = job;
   job.specification = std::move(specification);
   const Status cause = attempt.Cause();
   const Blame blame = attempt.BlameOfCause();
-  if (blame == Blame::kCrash) ++job.crashes;
-  if (blame == Blame::kMachine && job.losses++ == 0) job.first_loss_ms = clock_.WallMs();
-  job.outcome = WhyFinal(job, blame, cause);
+  const bool moves = !attempt.moves.empty();
+  const bool needs_all = !moves && blame == Blame::kScript &&
+                         cause.code() == StatusCode::kResourceExhausted &&
+                         attempt.members().size() < static_cast<size_t>(wanted);
+  // What was lost before the job got on does not count.
+  if (attempt.last_checkpoint > 0) job.losses = 0;
+  if (!moves && blame == Blame::kCrash) ++job.crashes;
+  if (!moves && blame == Blame::kMachine && job.losses++ == 0) job.first_loss_ms = clock_.WallMs();
+  job.outcome = moves || needs_all ? OkStatus() : WhyFinal(job, blame, cause);
   bool moved = false;
   if (job.outcome.ok()) {
     job.workers.clear();
     job.worker_names.clear();
-    const int64_t pause_ns = PauseNs(job.crashes + job.losses);
-    std::string reason = fmt::format("attempt {} ended: {}", job.attempt, cause.message());
+    const bool is_failure = blame == Blame::kCrash || blame == Blame::kMachine;
+    const int64_t pause_ns = is_failure && !moves ? PauseNs(job.crashes + job.losses) : 0;
+    std::string reason = moves ? fmt::format("goes on elsewhere: {}", attempt.moves)
+                               : fmt::format("attempt {} ended: {}", job.attempt, cause.message());
     if (pause_ns > 0) reason += fmt::format("; the next one starts in {}", Duration(pause_ns / kNsPerMs));
     moved = Move(entry, JobState::kRecovering, reason);
     if (moved) entry.not_before_ns = Now() + pause_ns;
@@ -373,6 +399,8 @@ bool MasterCore::FinishFailed(Entry& entry) {
     job = std::move(before);
     return false;
   }
+  if (blame == Blame::kCheckpoint && !moves) DropCheckpoint(entry);
+  entry.needs_all = entry.needs_all || needs_all;
   for (const std::string& uuid : attempt.broken_workers()) ++entry.failures[uuid];
   return true;
 }
@@ -382,6 +410,7 @@ bool MasterCore::FinishFailed(Entry& entry) {
 Status MasterCore::WhyFinal(const Job& job, Blame blame, const Status& cause) const {
   switch (blame) {
     case Blame::kScript: return cause;
+    case Blame::kCheckpoint: return OkStatus();
     case Blame::kCrash:
       if (job.crashes < options_.most_crashes) return OkStatus();
       return cause.WithNote(fmt::format("the job was started {} times; {} attempts broke by themselves",

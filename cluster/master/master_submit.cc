@@ -107,6 +107,7 @@ Status Submit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& req
   specification.named_paths = {request.named_paths().begin(), request.named_paths().end()};
   specification.workers_wanted = request.workers();
   if (request.has_retry_for_ms()) specification.retry_for_ms = request.retry_for_ms();
+  specification.checkpoint_ms = request.checkpoint_ms();
   specification.options = FromProto(request.options());
   // Drawn once, so that a later attempt prints and writes the same bytes.
   if (specification.options.seed == -1)

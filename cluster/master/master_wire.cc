@@ -25,6 +25,8 @@ void ToProto(const Job& job, JobDescription* proto) {
   proto->set_submitted_ms(job.submitted_ms);
   proto->set_finished_ms(job.finished_ms);
   proto->set_output_bytes(job.output_bytes);
+  proto->set_checkpoint_ms(job.checkpoints.empty() ? 0 : job.checkpoints.back().taken_ms);
+  proto->set_resumed(job.resumed);
   if (!IsFinal(job.state)) return;
   proto->set_status(engine::EncodeStatus(job.outcome));
   for (const std::string& statistics : job.statistics) proto->add_statistics(statistics);
@@ -60,7 +62,11 @@ void ToProto(const WorkerOrder& order, ExecutorOrder* proto) {
     case WorkerOrder::Kind::kPeers: proto->set_peers(ToLine(order.message)); break;
     case WorkerOrder::Kind::kCancel: proto->set_cancel(ToLine(order.message)); break;
     case WorkerOrder::Kind::kKill: proto->set_kill(true); break;
-    case WorkerOrder::Kind::kForget: proto->set_forget(true); break;
+    case WorkerOrder::Kind::kForget:
+      proto->set_forget(true);
+      proto->set_checkpoints(order.checkpoints);
+      break;
+    case WorkerOrder::Kind::kCheckpoint: proto->set_checkpoint(ToLine(order.message)); break;
     case WorkerOrder::Kind::kOutputUntil: proto->set_output_until(order.output_until); break;
     case WorkerOrder::Kind::kCommit:
       proto->mutable_commit()->set_id(order.commit.id);
@@ -97,6 +103,15 @@ void ToProto(const ExecutorNews& news, ExecutorReport* proto) {
     proto->mutable_commit()->set_id(news.commit->id);
     proto->mutable_commit()->set_path(news.commit->path);
     proto->mutable_commit()->set_sent_ns(news.commit->sent_ns);
+  }
+  for (const engine::WrittenCheckpoint& written : news.checkpoints) {
+    WrittenCheckpoint* checkpoint = proto->add_checkpoints();
+    checkpoint->set_number(written.number);
+    if (!written.status.ok()) checkpoint->set_failure(engine::EncodeStatus(written.status));
+    checkpoint->set_size(written.bytes);
+    checkpoint->set_printed(written.printed);
+    checkpoint->set_stood_ns(written.stood_ns);
+    checkpoint->set_took_ns(written.took_ns);
   }
   proto->set_output(news.output);
   proto->set_output_offset(news.output_offset);
@@ -145,6 +160,16 @@ Result<ExecutorNews> FromProto(const ExecutorReport& proto) {
   }
   if (proto.has_commit())
     news.commit = CommitQuestion{proto.commit().id(), proto.commit().path(), proto.commit().sent_ns()};
+  for (const WrittenCheckpoint& checkpoint : proto.checkpoints()) {
+    engine::WrittenCheckpoint& written = news.checkpoints.emplace_back();
+    written.number = checkpoint.number();
+    if (!checkpoint.failure().empty())
+      HEDDLE_RETURN_IF_ERROR(engine::DecodeStatus(checkpoint.failure(), &written.status));
+    written.bytes = checkpoint.size();
+    written.printed = checkpoint.printed();
+    written.stood_ns = checkpoint.stood_ns();
+    written.took_ns = checkpoint.took_ns();
+  }
   news.output = proto.output();
   news.output_offset = proto.output_offset();
   if (!proto.done().empty()) {

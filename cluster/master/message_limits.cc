@@ -13,6 +13,7 @@ constexpr int64_t kMostRequestIdBytes = 200;
 constexpr int64_t kMostNameBytes = 256;
 constexpr int64_t kMostEntries = 10'000;
 constexpr int64_t kMostRoots = 1000;
+constexpr int64_t kMostCheckpoints = 16;
 constexpr int64_t kMostScriptBytes = 16 << 20;  // with all that it sources
 constexpr int64_t kMostCertificateBytes = 64 << 10;
 
@@ -43,6 +44,8 @@ Status CheckMessage(const SubmitRequest& request) {
   HEDDLE_RETURN_IF_ERROR(CheckNumber("SubmitRequest.workers", request.workers(), 0, kMostWorkers));
   HEDDLE_RETURN_IF_ERROR(
       CheckNumber("SubmitRequest.retry_for_ms", request.retry_for_ms(), 0, kLongestRetryForMs));
+  HEDDLE_RETURN_IF_ERROR(CheckNumber("SubmitRequest.checkpoint_ms", request.checkpoint_ms(),
+                                     ExecutorCheckpoints::kNever, kLongestRetryForMs));
   HEDDLE_RETURN_IF_ERROR(CheckCount("SubmitRequest.files", request.files_size(), kMostEntries));
   HEDDLE_RETURN_IF_ERROR(CheckCount("SubmitRequest.libraries", request.libraries_size(), kMostEntries));
   HEDDLE_RETURN_IF_ERROR(CheckCount("SubmitRequest.arguments", request.arguments_size(), kMostEntries));
@@ -87,6 +90,12 @@ Status CheckMessage(const ExecutorReport& report) {
       CheckSize("ExecutorReport.certificate", report.certificate(), 0, kMostCertificateBytes));
   HEDDLE_RETURN_IF_ERROR(CheckNumber("ExecutorReport.output_offset", report.output_offset(), 0,
                                      INT64_MAX - static_cast<int64_t>(report.output().size())));
+  HEDDLE_RETURN_IF_ERROR(
+      CheckCount("ExecutorReport.checkpoints", report.checkpoints_size(), kMostCheckpoints));
+  for (const WrittenCheckpoint& written : report.checkpoints()) {
+    HEDDLE_RETURN_IF_ERROR(CheckNumber("WrittenCheckpoint.number", written.number(), 1, INT64_MAX));
+    HEDDLE_RETURN_IF_ERROR(CheckNumber("WrittenCheckpoint.printed", written.printed(), 0, INT64_MAX));
+  }
   return CheckNumber("Exit.silent_ms", report.exit().silent_ms(), 0, INT64_MAX);
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cluster/checkpoints/checkpoint_stores.h"
 #include "cluster/executor/executor_log.h"
 #include "cluster/executor/executor_messages.h"
 #include "cluster/executor/lease_clock.h"
@@ -13,6 +14,7 @@ namespace heddle::cluster {
 namespace {
 
 constexpr size_t kReportBytes = 256 << 10;
+constexpr size_t kReportedCheckpoints = 4;
 
 }  // namespace
 
@@ -44,7 +46,10 @@ void WorkerExecutors::Obey(const ExecutorOrder& order) {
     if (message.ok() && !message->start) message = DataLoss("an order to start an executor says not how");
     return message.ok() ? Start(key, *message) : Refuse(order, message.status());
   }
-  if (order.has_forget()) return Forget(key);
+  if (order.has_forget()) {
+    if (!order.checkpoints().empty()) RemoveCheckpoints(key, order.checkpoints());
+    return Forget(key);
+  }
   const std::shared_ptr<Record> record = Find(key);
   if (record == nullptr) return;
   if (order.has_output_until()) {
@@ -77,9 +82,11 @@ void WorkerExecutors::Obey(const ExecutorOrder& order) {
     }
     return process->Grant(grant);
   }
-  const Result<LauncherMessage> message =
-      ParseLauncherMessage(order.has_peers() ? order.peers() : order.cancel());
+  const Result<LauncherMessage> message = ParseLauncherMessage(order.has_peers()        ? order.peers()
+                                                               : order.has_checkpoint() ? order.checkpoint()
+                                                                                        : order.cancel());
   if (!message.ok()) return;
+  if (message->checkpoint) process->Send(*message->checkpoint);
   if (message->peers) process->SendPeers(*message->peers);
   if (message->cancel) process->Cancel(*message->cancel);
 }
@@ -106,6 +113,8 @@ void WorkerExecutors::Start(const Key& key, const LauncherMessage& message) {
   record->news.attempt = start.attempt;
   record->news.epoch = start.epoch;
   record->news.rank = start.options.rank;
+  record->news.output_offset = start.checkpoints.printed;
+  record->checkpoint_location = start.checkpoints.location;
   {
     const std::lock_guard lock(mutex_);
     if (!records_.emplace(key, record).second) return;
@@ -154,11 +163,20 @@ ExecutorEvents WorkerExecutors::EventsOf(const std::shared_ptr<Record>& record) 
     changed_();
   };
   events.output = [this, record](std::string_view text) { OnOutput(*record, text); };
-  events.done = [this, record](const Status& status, bool own_cause,
-                               std::optional<engine::SessionStatistics> statistics) {
+  events.checkpoint = [this, record](const engine::WrittenCheckpoint& written) {
     {
       const std::lock_guard lock(mutex_);
-      record->news.done = ExecutorDone{status, own_cause, std::move(statistics)};
+      std::vector<engine::WrittenCheckpoint>& all = record->news.checkpoints;
+      if (all.size() >= kReportedCheckpoints) all.erase(all.begin());
+      all.push_back(written);
+      record->checkpoints_sent = false;
+    }
+    changed_();
+  };
+  events.done = [this, record](const ExecutorDone& done) {
+    {
+      const std::lock_guard lock(mutex_);
+      record->news.done = done;
       record->end_sent = false;
     }
     changed_();
@@ -199,6 +217,17 @@ void WorkerExecutors::OnOutput(Record& record, std::string_view text) {
   changed_();
 }
 
+// All of a job that has ended, after its executors.
+void WorkerExecutors::RemoveCheckpoints(const Key& key, const std::string& folder) {
+  const std::shared_ptr<Record> record = Find(key);
+  if (record == nullptr || record->checkpoint_location.empty()) return;
+  const std::string location = record->checkpoint_location;
+  Forget(key);
+  Result<std::unique_ptr<engine::CheckpointStore>> store = OpenCheckpoints(location);
+  const Status removed = store.ok() ? (*store)->RemoveAll(folder) : store.status();
+  if (!removed.ok()) HEDDLE_LOG(kWarning, "checkpoints not removed", {"job", key.first}, {"why", removed});
+}
+
 void WorkerExecutors::Forget(const Key& key) {
   std::shared_ptr<ExecutorProcess> process;
   {
@@ -232,6 +261,7 @@ std::vector<ExecutorNews> WorkerExecutors::Introduce() {
     record->output_sent = false;
     record->end_sent = false;
     record->commit_sent = false;
+    record->checkpoints_sent = false;
   }
   return all;
 }
@@ -256,6 +286,11 @@ std::optional<ExecutorNews> WorkerExecutors::NextReport() {
       record->commit_sent = true;
       report.commit = known.commit;
       report.commit->sent_ns = LeaseClock().MonotonicNs();
+      return report;
+    }
+    if (!known.checkpoints.empty() && !record->checkpoints_sent) {
+      record->checkpoints_sent = true;
+      report.checkpoints = known.checkpoints;
       return report;
     }
     if (record->output_sent) continue;

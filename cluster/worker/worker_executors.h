@@ -55,6 +55,8 @@ class WorkerExecutors {
     bool output_sent = false;  // and not acknowledged
     bool end_sent = false;
     bool commit_sent = false;
+    bool checkpoints_sent = false;
+    std::string checkpoint_location;
     bool forgotten = false;
     std::unique_ptr<ExecutorLog> log;          // nullptr: standard error of the worker
     std::shared_ptr<ExecutorProcess> process;  // of its own thread-safety; ends with the last who uses it
@@ -65,6 +67,7 @@ class WorkerExecutors {
   ExecutorEvents EventsOf(const std::shared_ptr<Record>& record);
   void OnOutput(Record& record, std::string_view text);
   void Forget(const Key& key);
+  void RemoveCheckpoints(const Key& key, const std::string& folder);
   std::shared_ptr<Record> Find(const Key& key);
 
   const WorkerExecutorsOptions options_;

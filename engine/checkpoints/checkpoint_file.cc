@@ -58,9 +58,11 @@ std::string_view BytesOf(const auto& plain) { return {reinterpret_cast<const cha
 
 class ObjectWriter {
  public:
-  explicit ObjectWriter(std::unique_ptr<CheckpointStore::Writer> out) : out_(std::move(out)) {}
+  ObjectWriter(std::unique_ptr<CheckpointStore::Writer> out, const std::atomic<bool>* given_up)
+      : out_(std::move(out)), given_up_(given_up) {}
 
   Status Append(std::string_view bytes) {
+    if (given_up_ != nullptr && *given_up_) return Cancelled("the checkpoint is not needed any more");
     written_ += static_cast<int64_t>(bytes.size());
     return out_->Append(bytes);
   }
@@ -104,6 +106,7 @@ class ObjectWriter {
 
  private:
   std::unique_ptr<CheckpointStore::Writer> out_;
+  const std::atomic<bool>* const given_up_;
   int64_t written_ = 0;
 };
 
@@ -364,10 +367,10 @@ std::string CheckpointObject(const std::string& checkpoint, int rank) {
 }
 
 Result<int64_t> WriteCheckpoint(const ControlState& state, int rank, const std::string& checkpoint,
-                                CheckpointStore& store) {
+                                CheckpointStore& store, const std::atomic<bool>* given_up) {
   HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<CheckpointStore::Writer> out,
                           store.Create(CheckpointObject(checkpoint, rank)));
-  ObjectWriter writer(std::move(out));
+  ObjectWriter writer(std::move(out), given_up);
   HEDDLE_RETURN_IF_ERROR(writer.Append(kMagic));
   std::string text = state.ToText();
   text += "values\n";

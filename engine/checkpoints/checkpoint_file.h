@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -19,9 +20,10 @@ namespace heddle::engine {
 std::string CheckpointObject(const std::string& checkpoint, int rank);
 
 /// Writes what `rank` has of `state`. Values that are panels are read panel by panel. The number of bytes.
-/// Errors: those of the store, and of panels that cannot be read.
+/// Errors: those of the store, and of panels that cannot be read; kCancelled when `*given_up` (nullptr:
+/// never).
 Result<int64_t> WriteCheckpoint(const ControlState& state, int rank, const std::string& checkpoint,
-                                CheckpointStore& store);
+                                CheckpointStore& store, const std::atomic<bool>* given_up = nullptr);
 
 /// What a rank goes on with, of `ranks`: not always as many as there were. Those that hold parts of a value
 /// afterwards are the ranks in their order, each with the parts of neighbours; values that were panels are

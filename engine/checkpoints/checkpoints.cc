@@ -68,7 +68,10 @@ Checkpoints::Checkpoints(const CheckpointOptions& options, int rank, CheckpointS
       written_(std::move(written)),
       begun_ns_(clock.MonotonicNs()) {}
 
-Checkpoints::~Checkpoints() { LetGo(); }
+Checkpoints::~Checkpoints() {
+  is_over_ = true;
+  LetGo();
+}
 
 Result<bool> Checkpoints::Wants(const Moment& moment, const Share& share) {
   if (!moments_.Meet(moment)) return false;
@@ -104,12 +107,13 @@ Status Checkpoints::Take(ControlState state) {
       BytesHeld(state) <= (memory.limit() - memory.used()) / kHeldOfFree && !HasPanels(state);
   const auto write = [this](const ControlState& taken, WrittenCheckpoint* about) {
     const int64_t begin_ns = clock_.MonotonicNs();
-    const Result<int64_t> bytes =
-        WriteCheckpoint(taken, rank_, fmt::format("{}-{}", options_.folder, about->number), store_);
+    const Result<int64_t> bytes = WriteCheckpoint(
+        taken, rank_, fmt::format("{}-{}", options_.folder, about->number), store_, &is_over_);
     about->took_ns = clock_.MonotonicNs() - begin_ns;
     about->status = bytes.status();
     if (bytes.ok()) about->bytes = *bytes;
-    if (!bytes.ok()) HEDDLE_LOG(kWarning, "no checkpoint", {"number", about->number}, {"why", about->status});
+    if (!bytes.ok() && !is_over_)
+      HEDDLE_LOG(kWarning, "no checkpoint", {"number", about->number}, {"why", about->status});
   };
   if (!is_held) {
     write(state, &written);

@@ -50,7 +50,7 @@ class Checkpoints : public StateTaker {
   /// is called when an object has been written or could not be, on another thread.
   Checkpoints(const CheckpointOptions& options, int rank, CheckpointStore& store, Clock& clock,
               std::function<int64_t()> printed, std::function<void(const WrittenCheckpoint&)> written);
-  ~Checkpoints() override;
+  ~Checkpoints() override;  ///< Gives up one that is being written.
 
   Result<bool> Wants(const Moment& moment, const Share& share) override;
   Status Take(ControlState state) override;
@@ -72,6 +72,7 @@ class Checkpoints : public StateTaker {
   int64_t begun_ns_;  // When the last one was taken.
   std::atomic<int64_t> cost_ns_{0};
   std::atomic<bool> asked_{false};
+  std::atomic<bool> is_over_{false};
   int64_t number_ = 0;
   std::thread writing_;
 };

@@ -38,10 +38,10 @@ Status ControlProgram::Run(VariableTable variables) {
   if (states_ != nullptr) program_hash_ = ControlState::HashOf(program_);
   frames_.push_back(std::make_unique<VariableTable>(std::move(variables)));
   stack_.push_back({.kind = Kind::kSequence, .blocks = &program_.main});
-  return RunToTheEnd();
+  return GoOn();
 }
 
-Status ControlProgram::RunToTheEnd() {
+Status ControlProgram::GoOn() {
   Status status = RunToEnd();
   if (status.ok() && !program_.kept.empty()) {
     status = blocks_.Settle();

@@ -83,9 +83,11 @@ class ControlProgram {
   Status Run(VariableTable variables = {});
   /// What Run() has left of the variables of the main program.
   VariableTable TakeVariables() { return std::move(*frames_.front()); }
-  /// The same from where another one stood, on `ranks_before` ranks, instead of from the beginning.
-  /// kFailedPrecondition when `state` is not one of this program, or a file of a source has changed.
-  Status Resume(ControlState state, int ranks_before);
+  /// Stands where another one stood, on `ranks_before` ranks, instead of at the beginning; once, in the place of
+  /// Run(). kFailedPrecondition when `state` is not one of this program, or a file of a source has changed.
+  Status Restore(ControlState state, int ranks_before);
+  /// Runs to the end from there.
+  Status GoOn();
   /// Runs the body of a parfor inside of `depth` calls to its end, once, on the variables of `*frame`. Errors
   /// do not tell the calls on the way to them: open_calls() does. `is_alone`: no other iteration of the loop
   /// runs at the same time.
@@ -113,7 +115,6 @@ class ControlProgram {
     int64_t seed = 0;                    // kParallelFor: what the seeds of its rounds come from.
   };
 
-  Status RunToTheEnd();
   Status RunToEnd();
   Status RunSteps();
   Status RunStep();

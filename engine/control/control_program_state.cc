@@ -81,7 +81,7 @@ Status ControlProgram::OfferState() {
   return states_->Take(State());
 }
 
-Status ControlProgram::Resume(ControlState state, int ranks_before) {
+Status ControlProgram::Restore(ControlState state, int ranks_before) {
   const auto foreign = [](std::string_view why) {
     return FailedPrecondition("a state of the control program cannot be resumed here: {}", why);
   };
@@ -132,8 +132,7 @@ Status ControlProgram::Resume(ControlState state, int ranks_before) {
     for (auto& [name, variable] : frame->variables()) HEDDLE_RETURN_IF_ERROR(MakeAgain(&variable, &sources));
     if (ranks_before != options_.ranks) HEDDLE_RETURN_IF_ERROR(ShareOut(frame.get()));
   }
-  HEDDLE_RETURN_IF_ERROR(EnterLoopsAgain());
-  return RunToTheEnd();
+  return EnterLoopsAgain();
 }
 
 // The value of a variable that has a source, or of elements that have one.

@@ -66,9 +66,12 @@ class RankSession : public Session {
     return Run([&](ControlProgram& control) -> Status {
       HEDDLE_ASSIGN_OR_RETURN(ControlState state, ReadCheckpoint(checkpoint, ranks_before, options_.rank,
                                                                  options_.ranks, store, *context_.panels));
-      return control.Resume(std::move(state), ranks_before);
+      HEDDLE_RETURN_IF_ERROR(control.Restore(std::move(state), ranks_before));
+      has_resumed_ = true;
+      return control.GoOn();
     });
   }
+  bool has_resumed() const override { return has_resumed_; }
 
   void Cancel(Status why) override {
     {
@@ -199,6 +202,7 @@ class RankSession : public Session {
   std::unique_ptr<SharedIterations> iterations_;
   int64_t begin_ns_ = 0;
   bool own_cause_ = false;
+  bool has_resumed_ = false;
   std::mutex mutex_;
   Status why_;  // of the cancellation; under mutex_
 };

@@ -73,6 +73,8 @@ class Session {
   /// of Run: kDataLoss and those of the store where it cannot be read, kFailedPrecondition where a file that
   /// its variables come from has changed since, or where it is of another program.
   virtual Status Resume(const std::string& checkpoint, int ranks_before, CheckpointStore& store) = 0;
+  /// After Resume(): the checkpoint was there and of use.
+  virtual bool has_resumed() const = 0;
   /// Ends Run() with `why` soon. Any thread, returns at once.
   virtual void Cancel(Status why) = 0;
   /// Where the link delivers what other ranks send.

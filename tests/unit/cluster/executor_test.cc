@@ -225,9 +225,7 @@ TEST(ExecutorTest, AnUnreadableProgramIsAnOutcomeNotACrash) {
   std::promise<Status> done;
   std::promise<ExecutorExit> exited;
   ExecutorEvents events;
-  events.done = [&](const Status& status, bool, std::optional<engine::SessionStatistics>) {
-    done.set_value(status);
-  };
+  events.done = [&](const ExecutorDone& told) { done.set_value(told.status); };
   events.exited = [&](const ExecutorExit& exit) { exited.set_value(exit); };
   Result<std::unique_ptr<ExecutorProcess>> process = ExecutorProcess::Start(start, events);
   ASSERT_TRUE(process.ok()) << process.status().ToString();

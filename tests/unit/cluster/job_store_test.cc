@@ -135,6 +135,7 @@ TEST(JobStoreTest, TakesOverAStoreOfTheFirstVersion) {
                          "ALTER TABLE jobs DROP COLUMN epoch; ALTER TABLE jobs DROP COLUMN digest;"
                          "ALTER TABLE jobs DROP COLUMN retry_for_ms; ALTER TABLE jobs DROP COLUMN crashes;"
                          "ALTER TABLE jobs DROP COLUMN losses; ALTER TABLE jobs DROP COLUMN first_loss_ms;"
+                         "ALTER TABLE jobs DROP COLUMN checkpoints; ALTER TABLE jobs DROP COLUMN resumed;"
                          "PRAGMA user_version=1;",
                          nullptr, nullptr, nullptr),
             SQLITE_OK);

@@ -30,6 +30,7 @@ class FullStore : public JobStore {
   Status Move(Job* job, JobState state, const std::string& reason) override {
     return full ? Refusal() : store_.Move(job, state, reason);
   }
+  Status SetCheckpoints(const Job& job) override { return full ? Refusal() : store_.SetCheckpoints(job); }
   Status AppendOutput(Job* job, std::string_view bytes) override {
     return full ? Refusal() : store_.AppendOutput(job, bytes);
   }
@@ -64,7 +65,7 @@ class MasterCoreTest : public testing::Test {
 
   // As after kill -9: only the store is left.
   void Restart() {
-    core_ = std::make_unique<MasterCore>(disk_, clock_, MasterCoreOptions{});
+    core_ = std::make_unique<MasterCore>(disk_, clock_, options_);
     EXPECT_TRUE(core_->Start().ok());
   }
 
@@ -107,7 +108,7 @@ class MasterCoreTest : public testing::Test {
   }
   void End(const std::string& id, int rank, const Status& status, bool own_cause = false) {
     ExecutorNews news = News(Get(id), rank);
-    news.done = ExecutorDone{status, own_cause, std::nullopt};
+    news.done = ExecutorDone{.status = status, .own_cause = own_cause};
     news.exit = ExecutorExit{};
     core_->News(Get(id).workers[static_cast<size_t>(rank)], news);
   }
@@ -147,6 +148,7 @@ class MasterCoreTest : public testing::Test {
     return count;
   }
 
+  MasterCoreOptions options_;
   VirtualClock clock_;
   std::unique_ptr<JobStore> store_;
   FullStore disk_;

@@ -56,7 +56,7 @@ class MasterScheduleTest : public testing::Test {
       news.attempt = Get(id).attempt;
       news.epoch = Get(id).epoch;
       news.rank = static_cast<int>(rank);
-      news.done = ExecutorDone{OkStatus(), false, std::nullopt};
+      news.done = ExecutorDone();
       news.exit = ExecutorExit{};
       core_->News(workers[rank], news);
     }

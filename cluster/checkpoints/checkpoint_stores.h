@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/status.h"
+#include "engine/checkpoints/checkpoint_store.h"
+
+namespace heddle::cluster {
+
+/// Checkpoints in a folder that all workers see. What is written lies beside its place under a hidden name
+/// until it is whole and on the disk. Folders have mode 0700, files 0600.
+std::unique_ptr<engine::CheckpointStore> FolderCheckpoints(const std::string& folder);
+
+/// The store at a location: the absolute path of a folder. kUsage for anything else.
+Result<std::unique_ptr<engine::CheckpointStore>> OpenCheckpoints(const std::string& location);
+/// Whether it is such a location.
+Status CheckCheckpointLocation(const std::string& location);
+
+}  // namespace heddle::cluster

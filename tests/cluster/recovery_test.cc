@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs that lose executors, workers and the master go on from their checkpoints, with the bytes of a quiet
+// run.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <random>
+#include <regex>
+
+#include "tests/cluster/cluster_of_processes.h"
+
+namespace heddle {
+namespace {
+
+using testing_support::ClusterOfProcesses;
+using testing_support::Finished;
+using testing_support::ReadText;
+using testing_support::WriteText;
+
+// Loops in loops, a source, rows that are split, lists, unseeded numbers, prints and a file.
+constexpr const char* kScript =
+    "X = rand(rows=4000, cols=20, seed=7)\nw = matrix(0, rows=20, cols=1)\nL = list()\n"
+    "for (i in 1:$n) {\n"
+    "  g = t(X) %*% (X %*% w - rowSums(X))\n  w = w - 0.00001 * g\n  X[i, 1] = i + sum(rand(rows=5, cols=1))\n"
+    "  j = 0\n  while (j < 25) { j = j + 1; w = w + 1e-9 * j }\n"
+    "  L = append(L, sum(w))\n  print(i + \" \" + sum(w) + \" \" + sum(X))\n}\n"
+    "print(length(L))\nwrite(w, \"w.csv\", format=\"csv\")\n";
+
+int64_t Number(const std::string& json, const std::string& name) {
+  std::smatch match;
+  const std::regex field("\"" + name + "\":\"?([0-9]+)");
+  return std::regex_search(json, match, field) ? std::stoll(match[1]) : -1;
+}
+
+class RecoveryTest : public testing::Test {
+ protected:
+  RecoveryTest() : cluster_(3'000, "", {"--checkpoints", place_.path()}) {}
+  void Prepare(int rounds) {
+    rounds_ = "n=" + std::to_string(rounds);
+    WriteText(cluster_.folder() + "/script.dml", kScript);
+    const Finished quiet = cluster_.Run({"run", "--seed", "5", "script.dml", "-nvargs", rounds_});
+    EXPECT_EQ(quiet.code, 0) << quiet.errors;
+    expected_ = quiet.output;
+    expected_file_ = ReadText(cluster_.folder() + "/w.csv");
+    std::filesystem::remove(cluster_.folder() + "/w.csv");
+  }
+
+  std::string Submit(const std::string& workers) {
+    const Finished job =
+        cluster_.Run({"job", "submit", "--detach", "--seed", "5", "--workers", workers, "--checkpoint",
+                      "100ms", "--min-distributed-bytes", "0", "script.dml", "-nvargs", rounds_});
+    EXPECT_EQ(job.code, 0) << job.errors;
+    return job.output.substr(0, job.output.find('\n'));
+  }
+  std::string Status(const std::string& job) { return cluster_.Run({"job", "status", "--json", job}).output; }
+  // Until a checkpoint of the job is complete, or it has ended.
+  bool WaitForCheckpoint(const std::string& job, int64_t since_ms = 0) {
+    for (int tries = 0; tries < 2000 && !job.empty(); ++tries) {
+      const std::string status = Status(job);
+      if (Number(status, "checkpoint_ms") > since_ms) return true;
+      if (status.find("\"finished_ms\":\"0\"") == std::string::npos && Number(status, "finished_ms") > 0)
+        return false;
+    }
+    return false;
+  }
+  void ExpectOutcome(const std::string& job) {
+    const Finished outcome = cluster_.Run({"job", "wait", job});
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+    EXPECT_EQ(cluster_.Run({"job", "logs", job}).output, expected_);
+    EXPECT_EQ(ReadText(cluster_.folder() + "/w.csv"), expected_file_);
+  }
+
+  const testing_support::TemporaryFolder place_;
+  ClusterOfProcesses cluster_;
+  std::string rounds_, expected_, expected_file_;
+};
+
+TEST_F(RecoveryTest, AKilledExecutorCostsWhatCameBehindTheLastCheckpoint) {
+  Prepare(300);
+  cluster_.StartWorker("alpha");
+  cluster_.StartWorker("beta");
+  const std::string job = Submit("2");
+  std::mt19937 random(1);
+  for (int kills = 0; kills < 4 && WaitForCheckpoint(job, Number(Status(job), "checkpoint_ms")); ++kills)
+    for (const pid_t executor : ClusterOfProcesses::ChildrenOf(cluster_.worker(random() % 2).pid()))
+      kill(executor, SIGKILL);
+  ExpectOutcome(job);
+  EXPECT_GT(Number(Status(job), "resumed"), 0);
+  EXPECT_TRUE(std::filesystem::is_empty(place_.path()));
+  cluster_.EndAndExpectNothingLeft();
+}
+
+TEST_F(RecoveryTest, AJobGoesOnWithFewerWorkersAndWithMoreAgain) {
+  Prepare(300);
+  cluster_.StartWorker("alpha");
+  cluster_.StartWorker("beta");
+  cluster_.StartWorker("gamma");
+  const std::string job = Submit("3");
+  ASSERT_TRUE(WaitForCheckpoint(job));
+  cluster_.worker(1).Signal(SIGKILL);
+  ASSERT_TRUE(WaitForCheckpoint(job, Number(Status(job), "checkpoint_ms")));
+  cluster_.StartWorker("delta");
+  ExpectOutcome(job);
+  EXPECT_GT(Number(Status(job), "resumed"), 0);
+  cluster_.EndAndExpectNothingLeft();
+}
+
+TEST_F(RecoveryTest, ALostMasterCostsNothing) {
+  Prepare(300);
+  cluster_.StartWorker("alpha");
+  cluster_.StartWorker("beta");
+  const std::string job = Submit("2");
+  ASSERT_TRUE(WaitForCheckpoint(job));
+  cluster_.master().Signal(SIGKILL);
+  cluster_.master().Wait();
+  cluster_.StartMaster();
+  for (const pid_t executor : ClusterOfProcesses::ChildrenOf(cluster_.worker(0).pid()))
+    kill(executor, SIGKILL);
+  ExpectOutcome(job);
+  cluster_.EndAndExpectNothingLeft();
+}
+
+TEST_F(RecoveryTest, ADamagedCheckpointIsNotUsed) {
+  Prepare(3000);
+  cluster_.StartWorker("alpha");
+  const std::string job = Submit("1");
+  ASSERT_TRUE(WaitForCheckpoint(job));
+  for (const pid_t executor : ClusterOfProcesses::ChildrenOf(cluster_.worker(0).pid()))
+    kill(executor, SIGSTOP);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(place_.path()))
+    if (entry.is_regular_file()) std::filesystem::resize_file(entry.path(), entry.file_size() / 2);
+  for (const pid_t executor : ClusterOfProcesses::ChildrenOf(cluster_.worker(0).pid()))
+    kill(executor, SIGKILL);
+  ExpectOutcome(job);
+  cluster_.EndAndExpectNothingLeft();
+}
+
+}  // namespace
+}  // namespace heddle
