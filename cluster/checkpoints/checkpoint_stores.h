@@ -13,7 +13,13 @@ namespace heddle::cluster {
 /// until it is whole and on the disk. Folders have mode 0700, files 0600.
 std::unique_ptr<engine::CheckpointStore> FolderCheckpoints(const std::string& folder);
 
-/// The store at a location: the absolute path of a folder. kUsage for anything else.
+/// Checkpoints as objects of a bucket: "s3://BUCKET/PREFIX". Where that is and who asks stands in the
+/// environment, as for other programs that speak S3: AWS_ENDPOINT_URL (default: that of the region),
+/// AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN. kPermissionDenied without
+/// credentials.
+Result<std::unique_ptr<engine::CheckpointStore>> ObjectCheckpoints(const std::string& url);
+
+/// The store at a location: the absolute path of a folder, or s3://BUCKET/PREFIX. kUsage for anything else.
 Result<std::unique_ptr<engine::CheckpointStore>> OpenCheckpoints(const std::string& location);
 /// Whether it is such a location.
 Status CheckCheckpointLocation(const std::string& location);

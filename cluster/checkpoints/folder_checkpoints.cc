@@ -127,14 +127,21 @@ std::unique_ptr<engine::CheckpointStore> FolderCheckpoints(const std::string& fo
 }
 
 Status CheckCheckpointLocation(const std::string& location) {
+  constexpr std::string_view kObjects = "s3://";
+  const bool is_bucket = location.starts_with(kObjects) && location.size() > kObjects.size() &&
+                         location[kObjects.size()] != '/' &&
+                         location.find_first_of("?#\n") == std::string::npos;
+  if (is_bucket && location.size() <= 1024) return OkStatus();
   if (location.starts_with("/") && location.size() <= 4096 && location.find('\0') == std::string::npos)
     return OkStatus();
-  return Usage("checkpoints go to a folder that all workers see, by its absolute path, not to '{}'",
-               location);
+  return Usage(
+      "checkpoints go to a folder that all workers see, by its absolute path, or to s3://BUCKET/PREFIX, not to '{}'",
+      location);
 }
 
 Result<std::unique_ptr<engine::CheckpointStore>> OpenCheckpoints(const std::string& location) {
   HEDDLE_RETURN_IF_ERROR(CheckCheckpointLocation(location));
+  if (!location.starts_with("/")) return ObjectCheckpoints(location);
   return FolderCheckpoints(location);
 }
 

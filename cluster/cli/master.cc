@@ -40,7 +40,7 @@ constexpr Option kOptions[] = {
     {"most-workers", Kind::kValue, "N", "of a job; one that wants more is refused (default 4096)"},
     {"memory", Kind::kValue, "SIZE", "most memory of the master (default: what the machine has)"},
     {"checkpoints", Kind::kValue, "PLACE",
-     "where jobs leave checkpoints: the path of a folder that all workers see (default: none are taken)"},
+     "where jobs leave checkpoints: s3://BUCKET/PREFIX, or a folder that all workers see (default: nowhere)"},
     {"compile-memory", Kind::kValue, "SIZE",
      "of a process that compiles a script (default 2G, or a share of --memory)"},
     {"compile-seconds", Kind::kValue, "N", "a script that takes longer to compile is refused (default 60)"},

@@ -299,20 +299,12 @@ class CheckpointReader {
       HEDDLE_ASSIGN_OR_RETURN(variable->value, pieces[0].first->Read(pieces[0].second));
       return OkStatus();
     }
-    if (!IsByColumns(*variable) && (variable->is_panels || HasPanels(pieces)))
-      return TakePanels(pieces, variable);
+    if (variable->is_panels && !IsByColumns(*variable)) return TakePanels(pieces, variable);
     return Join(pieces, variable);
   }
   static bool IsByColumns(const Variable& variable) {
     return variable.distribution.IsSplit() && variable.distribution.split.axis == Axis::kColumns;
   }
-  // A rank writes a value in several pieces only if it is panels.
-  static bool HasPanels(const std::vector<std::pair<ObjectReader*, Piece>>& pieces) {
-    for (size_t i = 1; i < pieces.size(); ++i)
-      if (pieces[i].first == pieces[i - 1].first) return true;
-    return false;
-  }
-
   static Status TakeNothingOf(const std::pair<ObjectReader*, Piece>& piece, Variable* variable) {
     HEDDLE_ASSIGN_OR_RETURN(const Value part, piece.first->Read(piece.second));
     if (IsByColumns(*variable)) {
@@ -348,7 +340,6 @@ class CheckpointReader {
     }
     HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<const RowPanels> kept, collector->Finish());
     variable->value = Value(std::move(kept));
-    variable->is_panels = true;
     return OkStatus();
   }
 

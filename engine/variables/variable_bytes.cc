@@ -49,6 +49,7 @@ Status TakeValues(std::string_view* bytes, Variable* variable) {
 void AppendVariable(const Variable& variable, std::string* out) {
   out->append(" ").append(variable.distribution.ToText());
   AppendInfo(variable.info, out);
+  if (variable.is_panels) out->append(" panels");
   out->push_back('\n');
   if (variable.source != nullptr) {
     out->append("source ");
@@ -72,6 +73,7 @@ Variable ReadVariable(TextReader& reader) {
   Variable variable;
   variable.distribution = reader.Distribution();
   variable.info = reader.Info();
+  variable.is_panels = reader.AcceptWord("panels");
   if (reader.AcceptWord("source")) {
     auto source = std::make_shared<Source>();
     source->path = reader.Quoted();
