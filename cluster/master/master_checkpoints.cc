@@ -63,8 +63,10 @@ void MasterCore::TakeCheckpoint(Entry& entry) {
                                .taken_ms = clock_.WallMs()};
   attempt.last_checkpoint = number;
   attempt.asked_checkpoint = false;
-  for (JobAttempt::Member& member : attempt.members())
+  for (JobAttempt::Member& member : attempt.members()) {
     member.checkpoints.erase(member.checkpoints.begin(), member.checkpoints.upper_bound(number));
+    entry.failures.erase(member.worker);  // The job gets on there.
+  }
   const bool is_known = std::any_of(job.checkpoints.begin(), job.checkpoints.end(),
                                     [&](const JobCheckpoint& known) { return known.name == taken.name; });
   if (!is_known) {  // a master that was restarted hears of it again
@@ -121,7 +123,7 @@ std::string MasterCore::WhyMove(const Entry& entry) const {
     const bool is_own = IsOn(attempt, uuid);
     if (is_own && worker.drained) drained = &worker;
     if (is_own && TakesJobs(worker)) ++kept;
-    if (!is_own && IsFreeFor(entry.job, worker)) ++others;
+    if (!is_own && IsFreeFor(entry.job, worker) && !entry.failures.contains(uuid)) ++others;
   }
   const size_t members = attempt.members().size();
   if (drained != nullptr && kept + others > 0)

@@ -250,7 +250,7 @@ bool MasterCore::WorkerHeard(const std::string& uuid) {
   return known;
 }
 
-void MasterCore::WorkerDisconnected(const std::string& uuid) { membership_.Suspect(uuid); }
+void MasterCore::WorkerDisconnected(const std::string& uuid) { membership_.Disconnect(uuid, Now()); }
 
 void MasterCore::WorkerLeft(const std::string& uuid) {
   membership_.Leave(uuid);
@@ -310,6 +310,8 @@ void MasterCore::AnswerCommit(const Entry& entry, const ExecutorNews& news) {
   WorkerOrder& order = Order(entry, rank, WorkerOrder::Kind::kCommit);
   order.commit = *news.commit;
   order.valid_ns = options_.ttl_ns / 4 * 3;
+  if (Worker* const worker = membership_.Find(attempt.members()[rank].worker))
+    worker->permitted_ns = beats_.now_ns() + order.valid_ns;
 }
 
 // The attempts of a job print the same bytes, so that those of a later attempt that are here already are left
@@ -335,11 +337,17 @@ void MasterCore::TakeOutput(Entry& entry, const ExecutorNews& news) {
   Order(entry, static_cast<size_t>(news.rank), WorkerOrder::Kind::kOutputUntil).output_until = end;
 }
 
+std::string MasterCore::WhyLost(const std::string& uuid) const {
+  const auto worker = membership_.workers().find(uuid);
+  const bool is_cut = worker != membership_.workers().end() && worker->second.disconnected_ns >= 0;
+  return is_cut ? "was lost: its connection broke, and it did not come back"
+                : fmt::format("was lost: nothing was heard of its machine for {} s",
+                              static_cast<double>(options_.ttl_ns) / 1e9);
+}
+
 void MasterCore::Tick() {
   const int64_t now = Now();
-  for (const std::string& uuid : membership_.Tick(now))
-    LoseWorker(uuid, fmt::format("was lost: nothing was heard of its machine for {} s",
-                                 static_cast<double>(options_.ttl_ns) / 1e9));
+  for (const std::string& uuid : membership_.Tick(now)) LoseWorker(uuid, WhyLost(uuid));
   for (auto& [id, entry] : entries_) {
     if (entry.attempt == nullptr || now < entry.attempt->deadline_ns) continue;
     entry.attempt->deadline_ns = Membership::kNever;

@@ -167,6 +167,7 @@ class MasterCore {
   void Repeat(Entry& entry, size_t rank);
   void TakeOutput(Entry& entry, const ExecutorNews& news);
   void LoseWorker(const std::string& uuid, const std::string& why);
+  std::string WhyLost(const std::string& uuid) const;
   void Advance(Entry& entry);
   void Stop(Entry& entry, const Status& why);
   void Kill(Entry& entry);

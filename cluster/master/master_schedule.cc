@@ -159,7 +159,7 @@ MasterCore::Choice MasterCore::Choose(const Entry& entry, const Staff& staff,
                     least == 1 ? "" : "s", memory_bytes, staff.largest_bytes);
     return choice;
   }
-  if (free.size() + busy.size() < least)  // there are no others
+  if (free.size() + busy.size() < (may_shrink ? wanted : least))  // there are no others
     for (const Worker* worker : std::exchange(bad, {}))
       (worker->job.empty() && !kept.contains(worker) ? free : busy).push_back(worker);
   size_t needed = wanted == 0 ? free.size() + busy.size() : wanted;

@@ -65,6 +65,7 @@ bool Membership::Register(const WorkerDescription& description, int64_t now_ns) 
   worker.awaited = false;
   worker.state = WorkerState::kAlive;
   worker.heard_ns = now_ns;
+  worker.disconnected_ns = -1;
   ++epoch_;
   return replaces;
 }
@@ -86,9 +87,11 @@ void Membership::Leave(const std::string& uuid) {
   Forget();
 }
 
-void Membership::Suspect(const std::string& uuid) {
+void Membership::Disconnect(const std::string& uuid, int64_t now_ns) {
   Worker* worker = Find(uuid);
-  if (worker != nullptr && worker->state == WorkerState::kAlive) worker->state = WorkerState::kSuspect;
+  if (worker == nullptr || worker->state == WorkerState::kLost) return;
+  worker->state = WorkerState::kSuspect;
+  worker->disconnected_ns = now_ns;
 }
 
 std::vector<std::string> Membership::Tick(int64_t now_ns) {
@@ -120,9 +123,14 @@ Worker* Membership::Find(const std::string& uuid) {
   return found == workers_.end() ? nullptr : &found->second;
 }
 
-// With a margin: the last renewal may have been delayed on the way.
+// With a margin: the last renewal may have been delayed on the way. A process that has died breaks its
+// connection; one that lives makes another at once.
 int64_t Membership::LostAt(const Worker& worker) const {
-  return worker.heard_ns + ttl_ns_ + std::min(kClockDriftNs, ttl_ns_ / 4);
+  const int64_t margin_ns = std::min(kClockDriftNs, ttl_ns_ / 4);
+  const int64_t silent_ns = worker.heard_ns + ttl_ns_ + margin_ns;
+  if (worker.disconnected_ns < 0) return silent_ns;
+  const int64_t gone_ns = worker.disconnected_ns + kReconnectNs;
+  return std::min(silent_ns, std::max(gone_ns, worker.permitted_ns + margin_ns));
 }
 
 // Lost workers stay visible, but not for ever.

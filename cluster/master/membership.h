@@ -38,8 +38,10 @@ struct Worker {
   WorkerDescription description;
   WorkerState state = WorkerState::kAlive;
   int64_t heard_ns = 0;
-  std::string job;       ///< That it works on; "" when free. Kept by the master.
-  bool drained = false;  ///< Gets no new job. Kept by the master.
+  int64_t disconnected_ns = -1;  ///< When its connection broke; -1: it has one, or never had.
+  int64_t permitted_ns = 0;      ///< Until when it may change files, at most. Kept by the master.
+  std::string job;               ///< That it works on; "" when free. Kept by the master.
+  bool drained = false;          ///< Gets no new job. Kept by the master.
   /// Was here before the master was away (stopped or restarted) and has not been heard of since.
   bool awaited = false;
 };
@@ -63,9 +65,12 @@ class Membership {
   void RenewAll(int64_t now_ns);
   /// Renews the lease. False for a worker that is not here or lost: it must register again.
   bool Heartbeat(const std::string& uuid, int64_t now_ns);
-  /// It ended on purpose, or its connection broke (then it is SUSPECT until the lease ends).
+  /// It ended on purpose.
   void Leave(const std::string& uuid);
-  void Suspect(const std::string& uuid);
+  /// Its connection broke: it is SUSPECT, and lost when it does not come back within kReconnectNs, where the
+  /// lease does not end before. Not before it may change no file any more.
+  void Disconnect(const std::string& uuid, int64_t now_ns);
+  static constexpr int64_t kReconnectNs = 2'000'000'000;
   /// Moves states on; the workers that are lost now.
   std::vector<std::string> Tick(int64_t now_ns);
   /// When Tick has something to do next; kNever without members.

@@ -75,7 +75,7 @@ TEST(MembershipTest, AnIdentityIsOneProcessAtATime) {
   EXPECT_EQ(refused.message(),
             "worker alpha is here already, on here (pid 7): this one has a copy of its identity");
   EXPECT_EQ(ExitCode(refused), 6);
-  membership.Suspect("a");
+  membership.Disconnect("a", 0);
   EXPECT_EQ(membership.MayRegister(copy).message(),
             "worker alpha was here a moment ago, on here (pid 7): its lease must run out first");
   EXPECT_EQ(membership.MayRegister(copy).code(), StatusCode::kUnavailable);
