@@ -80,6 +80,11 @@ std::vector<std::string> ElementsOf(std::string_view xml, std::string_view name)
   return found;
 }
 
+// A reply that lacks what it must have.
+Status Unclear(const std::string& object) {
+  return Unavailable("checkpoints: the server's reply about '{}' is not understood", object);
+}
+
 struct Place {
   std::string endpoint, bucket, prefix, region;
   std::string key, secret, session;
@@ -131,7 +136,7 @@ class Connection {
 
  private:
   Result<Reply> SendOnce(const Request& request) {
-    if (curl_ == nullptr) return ResourceExhausted("checkpoints: libcurl has no memory");
+    HEDDLE_CHECK(curl_ != nullptr, "libcurl has memory for a handle");
     curl_easy_reset(curl_);
     std::string url = fmt::format("{}/{}", place_.endpoint, Encoded(place_.bucket, false));
     if (!request.object.empty()) url += "/" + Encoded(request.object, true);
@@ -263,8 +268,7 @@ class ObjectWriter : public CheckpointStore::Writer {
         connection_->Send(
             {.method = "POST", .object = object_, .query = {{"uploadId", upload_}}, .body = parts}));
     // This reply may begin with 200 and tell an error all the same.
-    if (ElementsOf(reply.body, "ETag").empty())
-      return Unavailable("checkpoints: '{}' could not be completed: {}", object_, reply.body.substr(0, 200));
+    if (ElementsOf(reply.body, "ETag").empty()) return Unclear(object_);
     is_finished_ = true;
     return OkStatus();
   }
@@ -276,7 +280,7 @@ class ObjectWriter : public CheckpointStore::Writer {
           const Reply begun,
           connection_->Send({.method = "POST", .object = object_, .query = {{"uploads", ""}}}));
       const std::vector<std::string> ids = ElementsOf(begun.body, "UploadId");
-      if (ids.empty()) return Unavailable("checkpoints: the upload of '{}' got no number", object_);
+      if (ids.empty()) return Unclear(object_);
       upload_ = ids[0];
     }
     HEDDLE_ASSIGN_OR_RETURN(const Reply sent,
@@ -306,7 +310,7 @@ class ObjectStore : public CheckpointStore {
   }
   Result<int64_t> SizeOf(const std::string& name) override {
     HEDDLE_ASSIGN_OR_RETURN(const Reply reply, connection_->Send({.method = "HEAD", .object = KeyOf(name)}));
-    if (reply.length < 0) return Unavailable("checkpoints: the length of '{}' is not told", name);
+    if (reply.length < 0) return Unclear(name);
     return reply.length;
   }
   Status Read(const std::string& name, int64_t offset, std::span<char> to) override {
@@ -316,11 +320,10 @@ class ObjectStore : public CheckpointStore {
          .range = fmt::format("{}-{}", offset, offset + static_cast<int64_t>(to.size()) - 1),
          .to = to});
     // 416: nothing is there.
-    if (!reply.ok() && reply.status().message().find("HTTP 416") != std::string::npos)
+    const bool has_nothing = !reply.ok() && reply.status().message().find("HTTP 416") != std::string::npos;
+    if (has_nothing || (reply.ok() && reply->written != to.size()))
       return DataLoss("checkpoints: '{}' is shorter than it was", name);
-    HEDDLE_RETURN_IF_ERROR(reply.status());
-    if (reply->written != to.size()) return DataLoss("checkpoints: '{}' is shorter than it was", name);
-    return OkStatus();
+    return reply.status();
   }
   Status RemoveAll(const std::string& folder) override {
     for (;;) {
@@ -349,7 +352,7 @@ class ObjectStore : public CheckpointStore {
 
 Result<std::unique_ptr<CheckpointStore>> ObjectCheckpoints(const std::string& url) {
   static const CURLcode begun = curl_global_init(CURL_GLOBAL_DEFAULT);
-  if (begun != CURLE_OK) return Unavailable("checkpoints: libcurl: {}", curl_easy_strerror(begun));
+  HEDDLE_CHECK(begun == CURLE_OK, "libcurl can begin");
   constexpr std::string_view kScheme = "s3://";
   const std::string rest = url.substr(kScheme.size());
   Place place;

@@ -77,6 +77,8 @@ class Handler(BaseHTTPRequestHandler):
         if bucket != "bucket":
             return self.refuse(404, "NoSuchBucket", "there is no such bucket")
         if self.command == "POST" and "uploads" in query:
+            if key.endswith("/mute"):
+                return self.reply(200, b"<R></R>")
             upload = f"upload/{len(uploads)}+"
             uploads[upload] = {}
             return self.reply(200, f"<R><UploadId>{upload}</UploadId></R>".encode())

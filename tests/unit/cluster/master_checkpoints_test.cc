@@ -127,7 +127,9 @@ TEST_F(MasterCheckpointsTest, AJobGoesOnWithThoseThatAreThere) {
   EXPECT_TRUE(asked[0].message.checkpoint->now);
   Write(id, 0, 1);
   Write(id, 1, 1);
-  EXPECT_EQ(Count(Kind::kCancel), 2u);
+  const std::vector<WorkerOrder> cancelled = Take(Kind::kCancel);
+  ASSERT_EQ(cancelled.size(), 2u);
+  EXPECT_EQ(cancelled[0].message.cancel->message(), "the job goes on elsewhere: 1 more worker is there");
   StopAll(id);
   EXPECT_EQ(Get(id).attempt, 3);
   EXPECT_EQ(Get(id).workers.size(), 3u);

@@ -185,6 +185,25 @@ TEST(ControlStateTest, EveryPartMustFitTheProgram) {
             start + "a variable is not what it says");
 }
 
+TEST(ControlStateTest, TextsThatAreNoStatesAreDataLoss) {
+  ControlState state;
+  state.seeds.push_back({});
+  state.stack.push_back({});
+  const std::string text = state.ToText();
+  ASSERT_TRUE(ControlState::ParseText(text).ok());
+  const auto fault = [&](const std::string& word, const std::string& other) {
+    std::string damaged = text;
+    const Status status =
+        ControlState::ParseText(damaged.replace(damaged.find(word), word.size(), other)).status();
+    EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+    return status.message();
+  };
+  EXPECT_NE(fault("in sequence", "in disorder").find("expected a kind of step, found \"disorder"),
+            std::string::npos);
+  EXPECT_NE((fault("next 0", "next 0 Frame")).find("expected a line of a control state, found \"Frame"),
+            std::string::npos);
+}
+
 TEST(ControlStateTest, CutAndDamagedBytesAreDataLoss) {
   Stretch first{.end = 3};
   RunProgram(
@@ -200,23 +219,30 @@ TEST(ControlStateTest, CutAndDamagedBytesAreDataLoss) {
   for (const int rank : {0, 1}) {
     const std::string name = CheckpointObject(Stretch::kCheckpoint, rank);
     const std::string bytes = first.states->objects().at(name);
+    EXPECT_TRUE(bytes.starts_with("heddle checkpoint 1\n"));
     for (size_t size = 0; size < bytes.size(); size += 7) {
       first.states->Set(name, bytes.substr(0, size));
-      EXPECT_EQ(read(rank).code(), StatusCode::kDataLoss) << rank << " " << size;
+      EXPECT_EQ(read(rank).message(), fmt::format("'{}' is no checkpoint, or is cut off", name)) << size;
     }
     // Not all bytes are of values that this rank reads.
-    int harmless = 0;
+    int harmless = 0, told = 0;
     for (size_t at = 0; at < bytes.size(); at += 3) {
       std::string damaged = bytes;
       damaged[at] = static_cast<char>(damaged[at] ^ 0x41);
       first.states->Set(name, damaged);
       const Status status = read(rank);
       if (status.ok()) ++harmless;
+      if (status.message() == fmt::format("the checkpoint '{}' is damaged", name)) ++told;
       EXPECT_TRUE(status.ok() || status.code() == StatusCode::kDataLoss) << at << " " << status.ToString();
     }
     EXPECT_LT(harmless, 10) << rank;
+    EXPECT_GT(told, 100) << rank;
     first.states->Set(name, bytes);
   }
+  const std::atomic<bool> given_up = true;
+  EXPECT_EQ(WriteCheckpoint({}, 0, "test/2-1", *first.states, &given_up).status().message(),
+            "the checkpoint is not needed any more");
+  EXPECT_FALSE(first.states->objects().contains("test/2-1/rank-0"));
   ASSERT_TRUE(read(0).ok());
   EXPECT_TRUE(first.states->RemoveAll(Stretch::kCheckpoint).ok());
   EXPECT_EQ(read(0).code(), StatusCode::kNotFound);
