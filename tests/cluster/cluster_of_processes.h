@@ -135,6 +135,12 @@ class ClusterOfProcesses {
     EXPECT_TRUE(workers_.back()->WaitFor("works for the master")) << workers_.back()->output();
     return *workers_.back();
   }
+  /// In the place of one that has been killed, with its identity.
+  void RestartWorker(size_t index, const std::string& name) {
+    workers_[index]->Wait();
+    workers_[index] = Start({"worker", "--name", name, "--threads", "1"});
+    EXPECT_TRUE(workers_[index]->WaitFor("works for the master")) << workers_[index]->output();
+  }
   std::unique_ptr<BackgroundProcess> Start(std::vector<std::string> words, const std::string& group = "") {
     words.insert(words.begin(), Binary());
     return std::make_unique<BackgroundProcess>(std::move(words), folder_.path(), group);
