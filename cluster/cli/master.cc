@@ -40,7 +40,8 @@ constexpr Option kOptions[] = {
     {"most-workers", Kind::kValue, "N", "of a job; one that wants more is refused (default 4096)"},
     {"memory", Kind::kValue, "SIZE", "most memory of the master (default: what the machine has)"},
     {"checkpoints", Kind::kValue, "PLACE",
-     "where jobs leave checkpoints: s3://BUCKET/PREFIX, or a folder that all workers see (default: nowhere)"},
+     "where jobs leave checkpoints: s3://BUCKET/PREFIX, a folder that all workers see, or off (default: off; "
+     "--dev: in the state folder)"},
     {"compile-memory", Kind::kValue, "SIZE",
      "of a process that compiles a script (default 2G, or a share of --memory)"},
     {"compile-seconds", Kind::kValue, "N", "a script that takes longer to compile is refused (default 60)"},
@@ -75,9 +76,12 @@ Result<MasterOptions> ReadOptions(const Arguments& arguments) {
   HEDDLE_ASSIGN_OR_RETURN(const int64_t most_workers,
                           arguments.Integer("most-workers", options.core.most_workers, 1, kMostWorkers));
   options.core.most_workers = static_cast<int>(most_workers);
-  if (const auto place = arguments.Value("checkpoints")) {
-    HEDDLE_RETURN_IF_ERROR(CheckCheckpointLocation(*place));
-    options.core.checkpoints = *place;
+  // All workers of a user and machine see the state folder.
+  const std::string place =
+      arguments.Value("checkpoints").value_or(development ? options.folder + "/checkpoints" : "off");
+  if (place != "off") {
+    HEDDLE_RETURN_IF_ERROR(CheckCheckpointLocation(place));
+    options.core.checkpoints = place;
   }
   HEDDLE_ASSIGN_OR_RETURN(const int64_t memory, arguments.Bytes("memory", 0));
   if (memory > 0) MemoryBudget::Process().SetLimit(memory);
