@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "compiler/parse/diagnostics.h"
+#include "core/text/time_text.h"
 
 namespace heddle::cluster::cli {
 namespace {
@@ -34,6 +35,7 @@ bool IsNumber(std::string_view word) {
 // What -stats and -explain may be followed by.
 bool IsOptionalValue(std::string_view option, std::string_view word) {
   if (option == "stats") return IsNumber(word);
+  if (option == "chaos") return word.find('=') != std::string_view::npos && word.find('=') < word.find('/');
   for (std::string_view level : {"hops", "runtime", "recompile_hops", "recompile_runtime", "codegen",
                                  "codegen_recompile", "program", "plan"})
     if (word == level) return true;
@@ -102,21 +104,11 @@ Result<int64_t> Arguments::Bytes(std::string_view option, int64_t otherwise) con
 Result<int64_t> Arguments::Milliseconds(std::string_view option, int64_t otherwise, int64_t high) const {
   const std::optional<std::string> text = Value(option);
   if (!text) return otherwise;
-  int64_t value = -1;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
-  const std::string_view unit(end, static_cast<size_t>(text->data() + text->size() - end));
-  int64_t unit_ms = unit.empty() && value == 0 ? 1 : 0;
-  for (const auto& [name, ms] : {std::pair<std::string_view, int64_t>{"ms", 1},
-                                 {"s", 1'000},
-                                 {"m", 60'000},
-                                 {"min", 60'000},
-                                 {"h", 3'600'000},
-                                 {"d", 86'400'000}})
-    if (unit == name) unit_ms = ms;
-  if (error != std::errc() || value < 0 || unit_ms == 0)
-    return Usage("--{} takes a time such as 90s, 10m or 24h, not '{}'", option, *text);
-  if (value > high / unit_ms) return Usage("--{} is {}; it is {}d at most", option, *text, high / 86'400'000);
-  return value * unit_ms;
+  bool is_too_long = false;
+  const std::optional<int64_t> ms = ParseTime(*text, high, &is_too_long);
+  if (ms) return *ms;
+  if (is_too_long) return Usage("--{} is {}; it is {}d at most", option, *text, high / 86'400'000);
+  return Usage("--{} takes a time such as 90s, 10m or 24h, not '{}'", option, *text);
 }
 
 Result<Arguments> ParseArguments(std::span<const std::string> words, std::span<const Option> options) {

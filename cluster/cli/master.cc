@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "cluster/checkpoints/checkpoint_stores.h"
@@ -14,6 +15,8 @@
 #include "cluster/master/message_limits.h"
 #include "cluster/process/interrupt.h"
 #include "cluster/process/process_limits.h"
+#include "cluster/process/repeated_work.h"
+#include "cluster/process/service_manager.h"
 #include "core/environment/log.h"
 #include "core/memory/memory_budget.h"
 
@@ -108,6 +111,7 @@ int Run(const Arguments& arguments) {
   RaiseDescriptorLimit();
   if (!arguments.Has("core-dumps")) ForbidCoreDumps();
 
+  ServiceManager manager = ServiceManager::FromEnvironment();
   std::mutex mutex;
   std::condition_variable changed;
   bool ended = false;
@@ -116,14 +120,23 @@ int Run(const Arguments& arguments) {
   const Result<std::unique_ptr<MasterServer>> server = MasterServer::Start(*options);
   if (!server.ok()) return Report(server.status());
   PrintOutput(fmt::format("heddle master listens on {}\n", (*server)->address()));
+  const auto look = [&](const auto& tell) {
+    const Result<std::string> state = (*server)->Look();
+    if (state.ok()) (manager.*tell)(*state);
+  };
+  look(&ServiceManager::Ready);
   cancellation.Listen([&](const Status&) {
     const std::lock_guard lock(mutex);
     ended = true;
     changed.notify_all();
   });
   {
+    std::optional<RepeatedWork> turns;
+    if (manager.is_there())
+      turns.emplace(manager.pause(), manager.pause(), [&] { look(&ServiceManager::Turn); });
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return ended; });
+    manager.Stopping();
   }
   cancellation.Listen(nullptr);
   return 0;

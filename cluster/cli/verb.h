@@ -46,14 +46,17 @@ extern const Verb kJobCancelVerb;
 extern const Verb kAdminNodesVerb;  // admin.cc
 extern const Verb kAdminDrainVerb;
 extern const Verb kAdminUndrainVerb;
-extern const Verb kVerifyVerb;      // verify.cc
-extern const Verb kDoctorVerb;      // installation/doctor.cc
-extern const Verb kExamplesVerb;    // installation/examples.cc
-extern const Verb kManualPageVerb;  // installation/manual_page.cc; packages are made by it
-extern const Verb kVersionVerb;     // installation/version.cc
-extern const Verb kCompletionVerb;  // installation/completion.cc
-extern const Verb kExecutorVerb;    // process_verbs.cc; started by sim and by workers
-extern const Verb kCompilerVerb;    // started by masters
+extern const Verb kLaunchSlurmVerb;  // launch/launch_slurm.cc
+extern const Verb kLaunchSshVerb;    // launch/launch_ssh.cc
+extern const Verb kLaunchK8sVerb;    // launch/launch_k8s.cc
+extern const Verb kVerifyVerb;       // verify.cc
+extern const Verb kDoctorVerb;       // installation/doctor.cc
+extern const Verb kExamplesVerb;     // installation/examples.cc
+extern const Verb kManualPageVerb;   // installation/manual_page.cc; packages are made by it
+extern const Verb kVersionVerb;      // installation/version.cc
+extern const Verb kCompletionVerb;   // installation/completion.cc
+extern const Verb kExecutorVerb;     // process_verbs.cc; started by sim and by workers
+extern const Verb kCompilerVerb;     // started by masters
 
 /// The whole command line: finds the verb, parses its options, runs it. Usage mistakes go to stderr with exit
 /// code 2; a standard output that could not be written turns success into exit code 5.

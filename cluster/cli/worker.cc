@@ -9,6 +9,7 @@
 #include "cluster/cli/verb.h"
 #include "cluster/process/interrupt.h"
 #include "cluster/process/process_limits.h"
+#include "cluster/process/service_manager.h"
 #include "cluster/worker/worker_daemon.h"
 #include "core/environment/log.h"
 #include "core/memory/memory_bounds.h"
@@ -65,15 +66,23 @@ Result<WorkerOptions> ReadOptions(const Arguments& arguments) {
 }
 
 int Run(const Arguments& arguments) {
-  const Result<WorkerOptions> options = ReadOptions(arguments);
+  Result<WorkerOptions> options = ReadOptions(arguments);
   if (!options.ok()) return Report(options.status());
   if (arguments.Has("verbose")) SetLogLevel(LogLevel::kInfo);
   RaiseDescriptorLimit();
   if (!options->core_dumps) ForbidCoreDumps();
+  ServiceManager manager = ServiceManager::FromEnvironment();
   engine::Cancellation cancellation;
   InterruptGuard guard(cancellation);
-  return Report(RunWorker(*options, &cancellation, [](const std::string& name, const std::string& address) {
+  options->turn = [&](const std::string& state) {
+    if (cancellation.why().ok())
+      manager.Turn(state);
+    else
+      manager.Stopping();
+  };
+  return Report(RunWorker(*options, &cancellation, [&](const std::string& name, const std::string& address) {
     PrintOutput(fmt::format("heddle worker {} works for the master at {}\n", name, address));
+    manager.Ready(fmt::format("{} works for {}", name, address));
   }));
 }
 

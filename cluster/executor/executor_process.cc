@@ -91,11 +91,13 @@ class ExecutorProcessImpl : public ExecutorProcess {
     channel_.WriteLine(ToLine(message));
   }
 
-  void Kill() override {
+  void Kill() override { Signal(SIGKILL); }
+
+  bool Signal(int number) override {
     const std::lock_guard lock(mutex_);
-    if (pid_ <= 0 || reaped_) return;
-    killed_ = true;
-    kill(pid_, SIGKILL);
+    if (pid_ <= 0 || reaped_) return false;
+    if (number == SIGKILL) killed_ = true;
+    return kill(pid_, number) == 0;
   }
 
  private:

@@ -133,6 +133,8 @@ class ExecutorProcess {
   virtual void Cancel(const Status& why) = 0;
   /// kill -9. Returns at once; `exited` follows.
   virtual void Kill() = 0;
+  /// Sends it another signal, SIGSTOP say; false when it has ended. Returns at once.
+  virtual bool Signal(int number) = 0;
 };
 
 }  // namespace heddle::cluster

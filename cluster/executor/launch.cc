@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "cluster/executor/executor_process.h"
+#include "cluster/executor/lease_clock.h"
 #include "cluster/security/token.h"
 #include "core/environment/random.h"
 #include "core/memory/memory_bounds.h"
@@ -21,6 +22,9 @@ constexpr auto kGrace = std::chrono::seconds(5);
 constexpr std::chrono::milliseconds kCancelGrace{500};
 // The same where what they have recorded is waited for (--report, --trace).
 constexpr std::chrono::milliseconds kCancelGraceOfRecords{3000};
+// For how long an executor may change the file that it asked for. Its launcher waits for its end before it
+// makes another attempt, so that the permission bounds nothing else.
+constexpr int64_t kGrantNs = 3'600'000'000'000;
 
 struct Member {
   std::unique_ptr<ExecutorProcess> process;
@@ -37,8 +41,8 @@ struct Member {
 
 class Launch {
  public:
-  Launch(const engine::RunSurroundings& surroundings, size_t ranks)
-      : surroundings_(surroundings), members_(ranks) {}
+  Launch(const engine::RunSurroundings& surroundings, const LocalAttempt& attempt, size_t ranks)
+      : surroundings_(surroundings), attempt_(attempt), members_(ranks) {}
 
   ~Launch() {
     for (Member& member : members_) member.process.reset();  // kills and waits
@@ -56,6 +60,7 @@ class Launch {
     engine::RunOutcome outcome;
     outcome.status = StartAll(start, binary);
     if (outcome.status.ok()) outcome.status = Supervise();
+    if (attempt_.ends) attempt_.ends();
     if (surroundings_.cancellation != nullptr) surroundings_.cancellation->Listen(nullptr);
     for (Member& member : members_) member.process.reset();
     for (const Member& member : members_)
@@ -78,6 +83,11 @@ class Launch {
                               ExecutorProcess::Start(start, EventsOf(rank), binary));
       const std::lock_guard lock(mutex_);
       members_[rank].process = std::move(process);
+    }
+    if (attempt_.started) {
+      std::vector<ExecutorProcess*> processes;
+      for (const Member& member : members_) processes.push_back(member.process.get());
+      attempt_.started(processes);
     }
     return OkStatus();
   }
@@ -105,6 +115,7 @@ class Launch {
       members_[rank].statistics = done.statistics;
       changed_.notify_all();
     };
+    events.commit = [this, rank](const ExecutorCommit& commit) { AnswerCommit(rank, commit); };
     events.exited = [this, rank](const ExecutorExit& exit) {
       const std::lock_guard lock(mutex_);
       members_[rank].exit = exit;
@@ -120,14 +131,14 @@ class Launch {
     changed_.wait(lock, [&] { return AllHave(&Member::endpoint) || HasTrouble(); });
     const bool before_peers = HasTrouble();
     if (!before_peers) {
-      std::vector<ExecutorPeer> peers;
-      for (size_t rank = 0; rank < members_.size(); ++rank)
-        peers.push_back({*members_[rank].endpoint, members_[rank].certificate, NameOf(rank)});
-      ForAll(lock, [&](ExecutorProcess& process) { process.SendPeers(peers); });
+      lock.unlock();
+      const Status linked = SendPeers();
+      lock.lock();
+      if (!linked.ok() && refused_.ok()) refused_ = linked;
       changed_.wait(lock, [&] { return AllHave(&Member::done) || HasTrouble(); });
     }
     // Linked executors tell each other of a failure; before that they only hear it from here.
-    const Status cancelled = cancelled_;
+    const Status cancelled = !cancelled_.ok() ? cancelled_ : refused_;
     const Status stop = !cancelled.ok() ? cancelled
                         : before_peers  ? Cancelled("another executor failed")
                                         : OkStatus();
@@ -143,6 +154,36 @@ class Launch {
     if (!AllHave(&Member::done)) ForAll(lock, [&](ExecutorProcess& process) { process.Kill(); });
     changed_.wait_for(lock, kGrace, [&] { return AllHave(&Member::exit); });
     return cancelled.ok() ? Outcome() : cancelled;
+  }
+
+  // The rank table of each.
+  Status SendPeers() {
+    for (size_t caller = 0; caller < members_.size(); ++caller) {
+      std::vector<ExecutorPeer> peers;
+      for (size_t rank = 0; rank < members_.size(); ++rank) {
+        std::string endpoint = *members_[rank].endpoint;
+        if (attempt_.route && rank != caller) {
+          HEDDLE_ASSIGN_OR_RETURN(endpoint, attempt_.route(caller, rank, endpoint));
+        }
+        peers.push_back({endpoint, members_[rank].certificate, NameOf(rank)});
+      }
+      members_[caller].process->SendPeers(peers);
+    }
+    return OkStatus();
+  }
+
+  // On the thread of the executor that asks. An attempt that is ending changes nothing any more.
+  void AnswerCommit(size_t rank, const ExecutorCommit& commit) {
+    const std::lock_guard one_at_a_time(commits_);
+    {
+      const std::lock_guard lock(mutex_);
+      if (HasTrouble() || are_killed_) return;
+    }
+    const Status answer = attempt_.may_change ? attempt_.may_change(commit.path) : OkStatus();
+    if (answer.ok()) return members_[rank].process->Grant({commit.id, LeaseClock().MonotonicNs() + kGrantNs});
+    const std::lock_guard lock(mutex_);
+    if (refused_.ok()) refused_ = answer;
+    changed_.notify_all();
   }
 
   Status Outcome() const {
@@ -187,7 +228,7 @@ class Launch {
            });
   }
   bool HasTrouble() const {
-    if (crashed_.has_value() || !cancelled_.ok()) return true;
+    if (crashed_.has_value() || !cancelled_.ok() || !refused_.ok()) return true;
     for (const Member& member : members_)
       if (member.done && !member.done->ok()) return true;
     return false;
@@ -197,36 +238,43 @@ class Launch {
   }
 
   const engine::RunSurroundings& surroundings_;
+  const LocalAttempt& attempt_;
+  std::mutex commits_;  // Taken before mutex_.
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Member> members_;
   std::optional<size_t> crashed_;  // the first that ended without an outcome, where that is the cause
   bool are_killed_ = false;        // Those that have not ended in time.
   Status cancelled_;
+  Status refused_;  // Why a file was not to be changed, or no links could be made.
   std::chrono::milliseconds cancel_grace_ = kCancelGrace;
 };
 
 }  // namespace
 
 engine::RunOutcome RunOnLocalProcesses(const Program& program, const engine::SessionOptions& options,
-                                       const engine::RunSurroundings& surroundings, const std::string& binary,
-                                       bool shares_memory) {
+                                       const engine::RunSurroundings& surroundings,
+                                       const LocalProcesses& processes) {
+  const LocalAttempt only;
+  const LocalAttempt& attempt = processes.attempt != nullptr ? *processes.attempt : only;
   ExecutorStart start;
   start.job = "sim";
+  start.attempt = attempt.number;
+  start.epoch = attempt.may_change ? attempt.number : 0;
   start.token = MakeToken();
   start.program = program.ToText();
   start.directory = surroundings.directory;
   start.roots = engine::RootsOfRun();
   start.silence_ms = surroundings.silence_ms;
   start.sharers = options.ranks;
-  start.shares_memory = shares_memory;
+  start.shares_memory = processes.shares_memory;
   start.options = options;
   // The same for all of them, whatever each finds of itself.
   if (options.memory_bytes == 0)
     start.options.available_bytes = ReadMemoryBounds().DefaultLimit(options.ranks);
   if (options.recorded_events > 0) start.options.times_operators = true;
   if (start.options.seed == -1) start.options.seed = static_cast<int64_t>(SystemRandom().Next() >> 11);
-  return Launch(surroundings, static_cast<size_t>(options.ranks)).Run(start, binary);
+  return Launch(surroundings, attempt, static_cast<size_t>(options.ranks)).Run(start, processes.binary);
 }
 
 }  // namespace heddle::cluster

@@ -14,8 +14,9 @@ namespace heddle::cluster {
 std::string LinksKey(const std::vector<LinkPeer>& peers, bool shares_memory) {
   std::vector<std::string> hosts;
   for (const LinkPeer& peer : peers) {
+    // The names of sockets differ, but for what stands before their random ends: the kind of way.
     const bool is_here = peer.endpoint.starts_with("unix");
-    hosts.push_back(is_here ? "here" : peer.endpoint.substr(0, peer.endpoint.rfind(':')));
+    hosts.push_back(peer.endpoint.substr(0, peer.endpoint.rfind(is_here ? '-' : ':')));
   }
   std::ranges::sort(hosts);
   uint64_t hash = 1;

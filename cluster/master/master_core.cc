@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cluster/executor/fresh_output.h"
 #include "core/environment/log.h"
 
 namespace heddle::cluster {
@@ -318,10 +319,8 @@ void MasterCore::AnswerCommit(const Entry& entry, const ExecutorNews& news) {
 // out.
 void MasterCore::TakeOutput(Entry& entry, const ExecutorNews& news) {
   const int64_t end = news.output_offset + static_cast<int64_t>(news.output.size());
-  const int64_t have = entry.job.output_bytes;
-  if (end > have && news.output_offset <= have) {
-    const std::string_view fresh =
-        std::string_view(news.output).substr(static_cast<size_t>(have - news.output_offset));
+  const std::string_view fresh = FreshOutput(entry.job.output_bytes, news.output_offset, news.output);
+  if (!fresh.empty()) {
     const Status status = store_.AppendOutput(&entry.job, fresh);
     if (status.ok()) {
       changed_.push_back(entry.job.id);

@@ -32,6 +32,8 @@
 namespace heddle::cluster {
 namespace {
 
+// Its timer does what is due within milliseconds, or a few seconds where the disk is slow.
+constexpr int64_t kLateTimerNs = 10'000'000'000;
 constexpr auto kShutdownGrace = std::chrono::milliseconds(500);
 constexpr int kMostThreads = 128;  // each serves a call of a user; streams take none
 constexpr int kMostCallsOfAConnection = 256;
@@ -222,6 +224,21 @@ class WorkersService : public Workers::WithCallbackMethod_Connect<Workers::Servi
   const std::shared_ptr<const RoleTokens> tokens_;
 };
 
+// "3 workers, 2 jobs run, 1 waits"
+std::string StateOf(const MasterCore& core) {
+  int64_t alive = 0;
+  for (const auto& [uuid, worker] : core.membership().workers())
+    alive += worker.state != WorkerState::kLost ? 1 : 0;
+  int64_t running = 0;
+  int64_t waiting = 0;
+  for (const Job* const job : core.Jobs()) {
+    const bool waits = job->state == JobState::kQueued || job->state == JobState::kRecovering;
+    if (!IsFinal(job->state)) ++(waits ? waiting : running);
+  }
+  return fmt::format("{} worker{}, {} job{}, {} wait{}", alive, alive == 1 ? "" : "s", running,
+                     running == 1 ? " runs" : "s run", waiting, waiting == 1 ? "s" : "");
+}
+
 class MasterServerImpl : public MasterServer {
  public:
   explicit MasterServerImpl(MasterOptions options) : options_(std::move(options)) {}
@@ -259,6 +276,14 @@ class MasterServerImpl : public MasterServer {
   }
 
   const std::string& address() const override { return address_; }
+
+  Result<std::string> Look() override {
+    return hub_->Call([this](MasterCore& core) -> Result<std::string> {
+      const int64_t late_ns = SystemClock().MonotonicNs() - kLateTimerNs;
+      if (core.NextDeadline() < late_ns) return Unavailable("the timer of the master is late");
+      return StateOf(core);
+    });
+  }
 
  private:
   Status Listen(const std::shared_ptr<const RoleTokens>& tokens,

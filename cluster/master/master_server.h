@@ -32,6 +32,9 @@ class MasterServer {
   /// Ends all calls. Jobs go on without it, and the next master on the folder finds them.
   virtual ~MasterServer() = default;
   virtual const std::string& address() const = 0;
+  /// What it is at, "3 workers, 2 jobs run, 1 waits": asked where all calls pass, so that it answers only
+  /// while those are answered. kUnavailable when its timer has not come round for a while.
+  virtual Result<std::string> Look() = 0;
 };
 
 /// The address of the master on `folder`, as clients use it.

@@ -20,52 +20,14 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/network/relay_direction.h"
+
 namespace heddle::cluster {
 namespace {
 
-constexpr size_t kBufferBytes = 64 << 10;
-
-bool IsLater(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
-
-// One direction: bytes that were read and are not written yet.
-struct Direction {
-  int from = -1, to = -1;
-  std::vector<char> buffer;  // empty while nothing waits
-  size_t written = 0;
-  bool has_ended = false;  // `from` sends no more, and `to` knows it
-  int64_t passed = 0;
-
-  bool Waits() const { return written < buffer.size(); }
-
-  // Reads if nothing waits, writes what does. False when the connection is over.
-  bool Move() {
-    if (!Waits() && !has_ended) {
-      buffer.resize(kBufferBytes);
-      written = 0;
-      const ssize_t got = recv(from, buffer.data(), buffer.size(), MSG_DONTWAIT);
-      buffer.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
-      if (got < 0) return IsLater(errno);
-      if (got == 0) {
-        has_ended = true;
-        return shutdown(to, SHUT_WR) == 0;
-      }
-      passed += got;
-    }
-    while (Waits()) {
-      const ssize_t sent =
-          send(to, buffer.data() + written, buffer.size() - written, MSG_DONTWAIT | MSG_NOSIGNAL);
-      if (sent < 0) return IsLater(errno);
-      written += static_cast<size_t>(sent);
-    }
-    buffer = {};  // thousands of connections may be idle
-    written = 0;
-    return true;
-  }
-};
-
 struct Connection {
   std::string name;
-  Direction in, out;
+  RelayDirection in, out;
   bool is_admitted = false;
 };
 
@@ -143,14 +105,12 @@ class UnixRelayImpl : public UnixRelay {
     std::vector<pollfd> polled = {{wake_, POLLIN, 0}};
     const std::lock_guard lock(mutex_);
     for (const Connection& connection : connections_) {
-      const auto wait = [&](int fd, const Direction& read, const Direction& written) {
-        const bool reads = !read.has_ended && !read.Waits();
-        const auto events = static_cast<int16_t>((reads ? POLLIN : 0) | (written.Waits() ? POLLOUT : 0));
+      for (const int16_t side : {0, 1}) {
+        const RelayDirection& read = side == 0 ? connection.in : connection.out;
+        const int16_t events = read.Events(side == 0 ? connection.out : connection.in);
         // poll() reports that a side has hung up in any case, again and again, but of no descriptor.
-        polled.push_back({events != 0 ? fd : -1, events, 0});
-      };
-      wait(connection.in.from, connection.in, connection.out);
-      wait(connection.in.to, connection.out, connection.in);
+        polled.push_back({events != 0 ? read.from : -1, events, 0});
+      }
     }
     return polled;
   }
@@ -175,7 +135,8 @@ class UnixRelayImpl : public UnixRelay {
 
   // False when the connection is over.
   bool Move(Connection* connection) {
-    if (!connection->in.Move() || !connection->out.Move()) return false;
+    const auto all = [](const std::vector<char>&) { return true; };
+    if (!connection->in.Move(all) || !connection->out.Move(all)) return false;
     if (!connection->is_admitted && connection->in.passed > most_bytes_) {
       ++talkers_;
       return false;

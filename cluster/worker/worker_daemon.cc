@@ -26,6 +26,7 @@ constexpr int64_t kNsPerMs = 1'000'000;
 constexpr int64_t kFirstPauseMs = 50;
 constexpr int64_t kLongestPauseMs = 5'000;
 constexpr int64_t kGoodbyeMs = 2'000;
+constexpr int64_t kLongestTurnMs = 2'000;    // its loop comes round so often at least
 constexpr int64_t kWelcomeMs = 10'000;       // how long a master may take to answer a worker
 constexpr int64_t kFirstPatienceMs = 5'000;  // master and workers may be started by the same script
 
@@ -104,6 +105,7 @@ class Daemon {
       Pause(pause_ms / 2 + static_cast<int64_t>(SystemRandom().Below(static_cast<uint64_t>(pause_ms))));
       // Well within a lease: a master that was away gives the workers that it knew one to come back.
       pause_ms = std::min({2 * pause_ms, kLongestPauseMs, std::max(lease_ms_ / 4, kFirstPauseMs)});
+      Turn(ever_connected ? "lost its master and looks for it" : "looks for a master");
       if (Stopped()) return OkStatus();
     }
   }
@@ -169,9 +171,13 @@ class Daemon {
   // this worker is patient.
   bool HoldLease(WorkerConnection& connection, const std::function<void()>& welcomed) {
     const int64_t opened_ms = NowMs();
+    int64_t heartbeat_ms = 0;  // when the next one is due; 0: not known yet
     bool greeted = false;
     std::unique_lock lock(mutex_);
     for (;;) {
+      lock.unlock();
+      Turn(greeted ? "works for " + channel_address_ : "waits for the answer of " + channel_address_);
+      lock.lock();
       const WorkerConnection::State state = connection.state();
       if (state.closed) return true;
       if (!stop_.ok() || !state.refused.ok()) break;
@@ -183,7 +189,7 @@ class Daemon {
         return false;
       }
       if (!state.lease_ms) {
-        changed_.wait_for(lock, milliseconds(left_ms));
+        changed_.wait_for(lock, milliseconds(std::min(left_ms, kLongestTurnMs)));
         continue;
       }
       lease_ms_ = *state.lease_ms;
@@ -195,11 +201,14 @@ class Daemon {
       }
       // A quarter of the lease, with a tenth of jitter so that workers do not speak all at once.
       const int64_t quarter = std::max<int64_t>(*state.lease_ms / 4, 1);
-      const int64_t wait_ms =
-          quarter - static_cast<int64_t>(SystemRandom().Below(static_cast<uint64_t>(quarter / 10 + 1)));
-      const bool woken = changed_.wait_for(lock, milliseconds(std::min(wait_ms, left_ms)),
+      if (heartbeat_ms == 0)
+        heartbeat_ms = NowMs() + quarter -
+                       static_cast<int64_t>(SystemRandom().Below(static_cast<uint64_t>(quarter / 10 + 1)));
+      const int64_t wait_ms = std::min({heartbeat_ms - NowMs(), left_ms, kLongestTurnMs});
+      const bool woken = changed_.wait_for(lock, milliseconds(std::max<int64_t>(wait_ms, 0)),
                                            [&] { return connection.state().closed || !stop_.ok(); });
-      if (woken) continue;
+      if (woken || NowMs() < heartbeat_ms) continue;
+      heartbeat_ms = 0;
       lock.unlock();
       connection.Heartbeat();
       lock.lock();
@@ -227,6 +236,9 @@ class Daemon {
       connection = connection_.lock();
     }
     if (connection != nullptr) connection->Wake();
+  }
+  void Turn(const std::string& state) const {
+    if (options_.turn) options_.turn(state);
   }
   void Pause(int64_t ms) {
     std::unique_lock lock(mutex_);

@@ -27,6 +27,9 @@ struct WorkerOptions {
   std::vector<std::string> data_roots;    ///< The only folders that jobs may use here; none: what they name.
   std::vector<std::string> closed_paths;  ///< Files that no job may use: those of tokens and keys.
   int64_t patience_ms = 600'000;          ///< How long it goes on without a master.
+  /// Called whenever the loop that keeps the lease comes round, every few seconds, with what it is at; may be
+  /// empty. A worker that hangs does not call it.
+  std::function<void(const std::string& state)> turn;
 };
 
 /// A worker of the cluster, until `cancellation` ends it (kCancelled then is success), the master refuses it,

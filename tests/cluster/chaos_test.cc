@@ -1,178 +1,196 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many jobs while executors, workers and the master are killed and stopped: every job ends with the bytes of
-// a quiet run, and nothing is left over. HEDDLE_CHAOS_SECONDS says for how long (default 15), HEDDLE_SEED
-// which chaos.
-#include <gtest/gtest.h>
-#include <signal.h>
-
-#include <chrono>
-#include <cstdlib>
+// `heddle sim --chaos`: workers are killed and stopped and messages lost, and the bytes are those of a quiet
+// run.
+#include <filesystem>
 #include <map>
-#include <random>
-#include <thread>
+#include <regex>
 
 #include "tests/cluster/cluster_of_processes.h"
 
-namespace heddle {
+namespace heddle::testing_support {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using testing_support::ClusterOfProcesses;
-using testing_support::Finished;
-using testing_support::ReadText;
-using testing_support::WriteText;
+namespace fs = std::filesystem;
 
-// $k tells jobs of one script apart, $n says how long they take.
-constexpr const char* kScripts[] = {
-    // gradient descent on rows that are split
-    "X = rand(rows=3000, cols=10, seed=$k)\nw = matrix(0, rows=10, cols=1)\n"
-    "for (i in 1:(30 * $n)) {\n  w = w - 1e-6 * (t(X) %*% (X %*% w - rowSums(X)))\n"
-    "  if (i %% 10 == 0) print(i + \" \" + sum(w))\n}\nwrite(w, \"w$k.csv\", format=\"csv\")\n",
-    // a matrix that grows and one that is changed in place
-    "A = matrix(0, rows=1, cols=4)\nB = rand(rows=500, cols=4, seed=$k)\n"
-    "for (i in 1:(40 * $n)) {\n  A = rbind(A, colSums(B) / 1000)\n  B[i %% 500 + 1, 2] = i + $k\n}\n"
-    "print(sum(A) + \" \" + nrow(A))\nprint(sum(B))\n",
-    // unseeded numbers, functions that call functions
-    "f = function(matrix[double] M, integer d) return (double s) {\n"
-    "  s = sum(M)\n  if (d > 0) s = s + f(M + rand(rows=nrow(M), cols=ncol(M)), d - 1)\n}\n"
-    "s = $k\nfor (i in 1:(15 * $n)) { s = s + f(matrix(i, rows=200, cols=5), 3) }\nprint(s)\n",
-    // lists, text, logical, a loop of which nobody knows the rounds
-    "L = list()\nx = $k * 1000.0\nwhile (x > 1) {\n  L = append(L, matrix(x, rows=70, cols=3))\n"
-    "  x = x / (1 + 0.2 / $n)\n  print(\"x \" + x)\n}\nt = 0\n"
-    "for (i in 1:length(L)) { t = t + sum(as.matrix(L[i])) }\nprint(t + \" \" + length(L))\n",
-    // a parfor in a loop, CSR
-    "S = rand(rows=400, cols=60, sparsity=0.05, seed=$k)\n"
-    "for (i in 1:(6 * $n)) {\n  R = matrix(0, rows=8, cols=1)\n"
-    "  parfor (j in 1:8) { R[j, 1] = sum(S * j) + i }\n  S = S * 1.01\n  print(i + \" \" + sum(R))\n}\n",
-    // files that are read again and written in rounds
-    "write(rand(rows=300, cols=3, seed=$k), \"in$k.csv\", format=\"csv\")\n"
-    "for (i in 1:(5 * $n)) {\n  X = read(\"in$k.csv\", format=\"csv\")\n  Y = X * i\n"
-    "  write(Y, \"out$k.bin\", format=\"binary\")\n  print(i + \" \" + sum(Y))\n}\n",
-};
-constexpr size_t kKinds = std::size(kScripts);
+using Files = std::map<std::string, std::string>;
 
-int64_t Environment(const char* name, int64_t otherwise) {
-  const char* const text = std::getenv(name);
-  return text == nullptr ? otherwise : std::atoll(text);
+Files FilesBelow(const std::string& folder) {
+  Files files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file()) files[fs::relative(entry.path(), folder)] = ReadText(entry.path());
+  return files;
 }
+
+// The first number that the expression finds in a text; -1 for none.
+int NumberIn(const std::string& text, const std::string& expression) {
+  std::smatch match;
+  return std::regex_search(text, match, std::regex(expression)) ? std::stoi(match[1]) : -1;
+}
+
+struct Disturbed {
+  int kills = 0;
+  int pauses = 0;
+  int lost = 0;
+  int attempts = 0;
+};
 
 class ChaosTest : public testing::Test {
  protected:
-  static constexpr size_t kWorkers = 3;
-  struct Job {
-    std::string id;
-    size_t kind = 0;
-    std::string k;
-  };
-
-  ChaosTest() : cluster_(2'000, "", {"--checkpoints", place_.path()}) {
-    for (size_t kind = 0; kind < kKinds; ++kind)
-      WriteText(cluster_.folder() + "/" + std::to_string(kind) + ".dml", kScripts[kind]);
-    for (size_t i = 0; i < kWorkers; ++i) cluster_.StartWorker(NameOf(i));
+  ChaosTest() {
+    fs::create_directories(folder_.path() + "/tmp");
+    setenv("TMPDIR", (folder_.path() + "/tmp").c_str(), 1);
   }
-  static std::string NameOf(size_t worker) { return "worker" + std::to_string(worker); }
+  ~ChaosTest() override { unsetenv("TMPDIR"); }
 
-  std::vector<std::string> WordsOf(const Job& job) const {
-    return {std::to_string(job.kind) + ".dml", "-nvargs", "k=" + job.k, "n=" + std::to_string(scale_)};
+  std::vector<std::string> Words(const std::string& chaos, const std::string& script) const {
+    std::vector<std::string> words = {Binary(), "sim",    "--workers", "3", "--min-distributed-bytes",
+                                      "0",      "--seed", "7"};
+    if (!chaos.empty()) words.insert(words.end(), {"--chaos", chaos});
+    words.insert(words.end(), {"-e", script});
+    return words;
   }
-  std::string Quiet(const Job& job) {
-    std::vector<std::string> words = {"run", "--seed", job.k};
-    for (const std::string& word : WordsOf(job)) words.push_back(word);
-    const Finished quiet = cluster_.Run(words);
+
+  // Runs the script quietly and then with each of the faults, each in a folder of its own with the same files
+  // before, and compares all that there is afterwards.
+  Disturbed Compare(const std::string& script, const std::vector<std::string>& faults,
+                    const Files& before = {}) {
+    Disturbed all;
+    const auto prepared = [&](const std::string& name) {
+      const std::string path = folder_.path() + "/" + name;
+      fs::remove_all(path);
+      fs::create_directories(path);
+      for (const auto& [file, text] : before) WriteText(path + "/" + file, text);
+      return path;
+    };
+    const std::string quiet_folder = prepared("quiet");
+    const Finished quiet = RunProcess(Words("", script), quiet_folder, 300);
     EXPECT_EQ(quiet.code, 0) << quiet.errors;
-    return quiet.output;
-  }
-  bool Submit(Job* job) {
-    std::vector<std::string> words = {"job",
-                                      "submit",
-                                      "--detach",
-                                      "--seed",
-                                      job->k,
-                                      "--workers",
-                                      std::to_string(1 + random_() % kWorkers),
-                                      "--checkpoint",
-                                      "150ms",
-                                      "--min-distributed-bytes",
-                                      "0",
-                                      "--request-id",
-                                      "r" + job->k};
-    for (const std::string& word : WordsOf(*job)) words.push_back(word);
-    const Finished submitted = cluster_.Run(words);  // Perhaps of a master that is not there.
-    if (submitted.code == 0) job->id = submitted.output.substr(0, submitted.output.find('\n'));
-    return submitted.code == 0;
+    for (const std::string& chaos : faults) {
+      SCOPED_TRACE(chaos);
+      const std::string disturbed_folder = prepared("disturbed");
+      const Finished finished = RunProcess(Words(chaos, script), disturbed_folder, 300);
+      EXPECT_EQ(finished.code, 0) << finished.errors;
+      EXPECT_EQ(finished.output, quiet.output) << finished.errors;
+      EXPECT_EQ(FilesBelow(disturbed_folder), FilesBelow(quiet_folder)) << finished.errors;
+      all.kills += std::max(0, NumberIn(finished.errors, "killed +([0-9]+) worker"));
+      all.pauses += std::max(0, NumberIn(finished.errors, "paused +([0-9]+) time"));
+      all.lost += std::max(0, NumberIn(finished.errors, "lost +([0-9]+) of"));
+      all.attempts += std::max(0, NumberIn(finished.errors, ": ([0-9]+) attempt"));
+    }
+    ExpectNothingLeft();
+    return all;
   }
 
-  // One blow; what it was.
-  std::string Strike() {
-    const size_t worker = random_() % kWorkers;
-    const std::vector<pid_t> executors = ClusterOfProcesses::ChildrenOf(cluster_.worker(worker).pid());
-    const uint64_t what = random_() % 100;
-    if (what < 55) {
-      if (executors.empty()) return "";
-      kill(executors[random_() % executors.size()], SIGKILL);
-      return "executor killed";
+  void ExpectNothingLeft() const {
+    EXPECT_TRUE(fs::is_empty(folder_.path() + "/tmp"));
+    for (const auto& entry : fs::directory_iterator("/proc")) {
+      const std::string name = entry.path().filename().string();
+      if (name.find_first_not_of("0123456789") != std::string::npos || std::stoi(name) == getpid()) continue;
+      EXPECT_EQ(ReadText(entry.path().string() + "/environ").find(folder_.path()), std::string::npos)
+          << "process " << name << " is left: " << ReadText(entry.path().string() + "/cmdline");
     }
-    if (what < 75) {
-      cluster_.worker(worker).Signal(SIGKILL);
-      cluster_.RestartWorker(worker, NameOf(worker));
-      return "worker killed";
-    }
-    if (what < 82) {
-      cluster_.master().Signal(SIGKILL);
-      cluster_.master().Wait();
-      cluster_.StartMaster();
-      return "master killed";
-    }
-    const pid_t stopped = executors.empty() || what < 90 ? cluster_.worker(worker).pid()
-                                                         : executors[random_() % executors.size()];
-    kill(stopped, SIGSTOP);
-    std::this_thread::sleep_for(std::chrono::milliseconds(random_() % 4'000));
-    kill(stopped, SIGCONT);
-    return "process stopped";
   }
 
-  std::mt19937_64 random_{static_cast<uint64_t>(Environment("HEDDLE_SEED", 1))};
-  const int64_t scale_ = 4;
-  const testing_support::TemporaryFolder place_;
-  ClusterOfProcesses cluster_;
+  const std::string& folder() const { return folder_.path(); }
+
+ private:
+  TemporaryFolder folder_;
 };
 
-TEST_F(ChaosTest, EveryJobEndsWithTheBytesOfAQuietRun) {
-  const auto end = Clock::now() + std::chrono::seconds(Environment("HEDDLE_CHAOS_SECONDS", 15));
-  std::vector<Job> jobs;
-  std::map<std::string, int> blows;
-  while (Clock::now() < end) {
-    if (jobs.size() < 4 || random_() % 3 == 0) {
-      Job job{.id = "", .kind = jobs.size() % kKinds, .k = std::to_string(jobs.size() + 1)};
-      while (!Submit(&job)) {
-      }
-      jobs.push_back(job);
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(random_() % 400));
-    ++blows[Strike()];
-  }
-  blows.erase("");
-  int struck = 0;
-  for (const auto& [what, times] : blows) {
-    std::printf("%d times: %s\n", times, what.c_str());
-    struck += times;
-  }
-  EXPECT_GT(struck, 10);
-  for (const Job& job : jobs) {
-    SCOPED_TRACE(job.id + ": " + std::to_string(job.kind));
-    const Finished outcome = cluster_.Run({"job", "wait", job.id});
-    ASSERT_EQ(outcome.code, 0) << outcome.errors << cluster_.Run({"job", "status", job.id}).output;
-    const std::string file =
-        cluster_.folder() + (job.kind == 0 ? "/w" + job.k + ".csv" : "/out" + job.k + ".bin");
-    const bool has_file = job.kind == 0 || job.kind == 5;
-    const std::string written = has_file ? ReadText(file) : "";
-    EXPECT_EQ(cluster_.Run({"job", "logs", job.id}).output, Quiet(job));
-    EXPECT_EQ(written, has_file ? ReadText(file) : "");
-  }
-  std::printf("%zu jobs\n", jobs.size());
-  EXPECT_TRUE(std::filesystem::is_empty(place_.path()));
-  cluster_.EndAndExpectNothingLeft();
+constexpr const char* kLoop =
+    "X = rand(rows=20000, cols=20, seed=1)\n"
+    "w = matrix(0, rows=20, cols=1)\n"
+    "for (i in 1:30) {\n"
+    "  w = w + t(X) %*% (rowSums(X) - X %*% w) / 200000\n"
+    "  print(i + \" \" + sum(w))\n"
+    "}\n";
+
+TEST_F(ChaosTest, ALoopThatIsKilledPrintsEachLineOnce) {
+  const Disturbed found = Compare(kLoop, {"kill=300ms,seed=1", "kill=150ms,seed=2"});
+  EXPECT_GE(found.kills, 1);
+  EXPECT_GT(found.attempts, 2);
+}
+
+TEST_F(ChaosTest, MessagesThatAreLostComeAgain) {
+  const Disturbed found = Compare(kLoop, {"drop=5%,seed=3"});
+  EXPECT_GE(found.lost, 3);
+}
+
+TEST_F(ChaosTest, AParforSurvivesAllFaultsAtOnce) {
+  const Disturbed found = Compare(
+      "X = rand(rows=4000, cols=8, seed=2)\n"
+      "R = matrix(0, rows=12, cols=1)\n"
+      "parfor (i in 1:12) { R[i, 1] = sum(X %*% t(X[i, ])) * i }\n"
+      "for (i in 1:12) print(i + \": \" + as.scalar(R[i, 1]))\n",
+      {"kill=400ms,drop=2%,pause=200ms,seed=4", "kill=250ms,pause=100ms,seed=5"});
+  EXPECT_GE(found.kills + found.pauses + found.lost, 2);
+}
+
+// What an attempt has written is put back: the next one would read it, and add to it.
+TEST_F(ChaosTest, AFileThatIsReadAndReplacedIsReplacedOnce) {
+  const Disturbed found = Compare(
+      "for (round in 1:4) {\n"
+      "  X = read(\"x.csv\", format=\"csv\")\n"
+      "  print(sum(X))\n"
+      "  write(X * 2 + 1, \"x.csv\", format=\"csv\")\n"
+      "}\n"
+      "write(rand(rows=30000, cols=10, seed=3), \"parts.csv\", format=\"csv\", parts=3)\n"
+      "write(sum(read(\"parts.csv\", format=\"csv\")), \"sum\")\n",
+      {"kill=500ms,seed=6", "kill=300ms,seed=7", "kill=200ms,seed=8"}, {{"x.csv", "1,2\n3,4\n"}});
+  EXPECT_GE(found.kills, 2);
+}
+
+TEST_F(ChaosTest, ARunThatTakesLongerThanWorkersLiveEndsAllTheSame) {
+  const Disturbed found = Compare(kLoop, {"kill=20ms,seed=9"});
+  EXPECT_GE(found.kills, 3);
+}
+
+TEST_F(ChaosTest, AScriptThatFailsFailsAsItDoesWithoutFaults) {
+  const std::string script = "X = rand(rows=20000, cols=5, seed=1)\nprint(sum(X))\nstop(\"no \" + nrow(X))\n";
+  const Finished quiet = RunProcess(Words("", script), folder(), 120);
+  const Finished disturbed = RunProcess(Words("kill=200ms,seed=10", script), folder(), 120);
+  EXPECT_EQ(disturbed.code, quiet.code);
+  EXPECT_EQ(disturbed.output, quiet.output);
+  EXPECT_EQ(disturbed.errors.substr(0, quiet.errors.size()), quiet.errors);
+  ExpectNothingLeft();
+}
+
+TEST_F(ChaosTest, TheSummarySaysWhatHappenedAndHowToRepeatIt) {
+  std::vector<std::string> words = Words("kill=50ms,seed=11", kLoop);
+  const Finished text = RunProcess(words, folder(), 120);
+  EXPECT_TRUE(std::regex_search(
+      text.errors,
+      std::regex("chaos kill=50ms,seed=11: [0-9]+ attempts\n"
+                 "  killed    [0-9]+ workers?: [012] at [0-9.]+ s of attempt 1.*\n"
+                 "  repeated  [0-9]+ attempts?; [0-9]+ bytes of output and 0 files of earlier attempts\n")))
+      << text.errors;
+  EXPECT_NE(
+      text.errors.find("  rarer     attempts ended faster than the run takes: from attempt 3 on faults"),
+      std::string::npos)
+      << text.errors;
+  words.insert(words.end() - 2, "--json");
+  const Finished json = RunProcess(words, folder(), 120);
+  EXPECT_NE(json.errors.find("\"chaos\":\"kill=50ms,seed=11\",\"attempts\":"), std::string::npos)
+      << json.errors;
+  // Without a value, all faults and a seed that the summary tells.
+  const Finished usual =
+      RunProcess({Binary(), "sim", "--workers", "2", "--chaos", "-e", "print(1)"}, folder());
+  EXPECT_EQ(usual.output, "1\n");
+  EXPECT_TRUE(std::regex_search(usual.errors, std::regex("chaos kill=2s,drop=1%,pause=500ms,seed=[0-9]+: ")))
+      << usual.errors;
+}
+
+TEST_F(ChaosTest, CtrlCEndsIt) {
+  BackgroundProcess process(
+      Words("kill=200ms,pause=100ms,seed=12",
+            "i = 0\nwhile (i < 1000000) { i = i + sum(rand(rows=2000, cols=50, seed=i)) / "
+            "100000\n print(i) }\n"),
+      folder());
+  EXPECT_TRUE(process.WaitFor("\n")) << process.output();
+  process.Signal(SIGINT);
+  EXPECT_EQ(process.Wait(), 8) << process.output();
+  ExpectNothingLeft();
 }
 
 }  // namespace
-}  // namespace heddle
+}  // namespace heddle::testing_support

@@ -24,7 +24,7 @@ int Run(const Arguments& arguments) {
     cases += fmt::format("    '{}') words='--help{}' ;;\n", name, options);
   }
   std::string groups;
-  for (const char* group : {"job", "admin"}) {
+  for (const char* group : {"job", "admin", "launch"}) {
     std::string members;
     for (const Verb* verb : AllVerbs())
       if (verb->name.starts_with(std::string(group) + " "))
@@ -35,7 +35,7 @@ int Run(const Arguments& arguments) {
   text +=
       "# heddle completion " + shell +
       " > FILE, then source FILE\n_heddle() {\n  local words='' verb=\"${COMP_WORDS[1]}\"\n"
-      "  case \"$verb\" in job|admin) [ \"$COMP_CWORD\" -gt 2 ] && verb=\"$verb ${COMP_WORDS[2]}\" ;; esac\n"
+      "  case \"$verb\" in job|admin|launch) [ \"$COMP_CWORD\" -gt 2 ] && verb=\"$verb ${COMP_WORDS[2]}\" ;; esac\n"
       "  if [ \"$COMP_CWORD\" -eq 1 ]; then words='" +
       first + "'; else case \"$verb\" in\n" + groups + cases +
       "  esac; fi\n"

@@ -23,8 +23,8 @@ engine::RunOutcome Launch(const std::string& script, int ranks, std::string* out
   surroundings.directory = testing::TempDir();
   surroundings.print = [output](std::string_view text) { *output += text; };
   surroundings.cancellation = cancellation;
-  return RunOnLocalProcesses(engine::CompileOrDie(script), options, surroundings, /*binary=*/"",
-                             shares_memory);
+  return RunOnLocalProcesses(engine::CompileOrDie(script), options, surroundings,
+                             {.shares_memory = shares_memory});
 }
 
 // Processes that this one started and that have not been waited for.

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cluster/cli/launch/launch.h"
+#include "cluster/cli/report.h"
+#include "cluster/cli/verb.h"
+
+namespace heddle::cluster::cli {
+namespace {
+
+using Kind = Option::Kind;
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kLongestName = 40;  // Kubernetes allows 63, of which parts are added to it.
+
+constexpr Option kOptions[] = {
+    {"name", Kind::kValue, "NAME", "of what is made there, for one launch at a time (default heddle)"},
+    {"namespace", Kind::kValue, "NAME", "where it is made (default: default)"},
+    {"image", Kind::kValue, "IMAGE", "of deploy/container/Containerfile (default heddle)"},
+    {"volume-claim", Kind::kValue, "NAME", "a volume with the files of the script, at /data of all workers"},
+    {"kubectl", Kind::kValue, "PROGRAM", "instead of kubectl"},
+};
+
+// RFC 1123, as Kubernetes names things.
+Result<std::string> ReadName(const Arguments& arguments, std::string_view option, const std::string& usual) {
+  const std::string name = arguments.Value(option).value_or(usual);
+  const bool is_sound = !name.empty() && name.size() <= kLongestName && name.front() != '-' &&
+                        name.back() != '-' && std::all_of(name.begin(), name.end(), [](char c) {
+                          return c == '-' || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+                        });
+  if (is_sound) return name;
+  return Usage("--{} takes up to {} small letters, digits and '-', not '{}'", option, kLongestName, name);
+}
+
+struct Place {
+  std::string name;
+  std::string namespace_name;
+  std::string image;
+  std::string claim;
+};
+
+Result<Place> ReadPlace(const Arguments& arguments) {
+  Place place;
+  HEDDLE_ASSIGN_OR_RETURN(place.name, ReadName(arguments, "name", "heddle"));
+  HEDDLE_ASSIGN_OR_RETURN(place.namespace_name, ReadName(arguments, "namespace", "default"));
+  place.image = arguments.Value("image").value_or("heddle");
+  const bool is_sound =
+      !place.image.empty() && std::all_of(place.image.begin(), place.image.end(), [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) ||
+               std::string_view("./:@_-").find(c) != std::string_view::npos;
+      });
+  if (!is_sound) return Usage("--image takes the name of an image, not '{}'", place.image);
+  if (arguments.Has("volume-claim")) {
+    HEDDLE_ASSIGN_OR_RETURN(place.claim, ReadName(arguments, "volume-claim", ""));
+  }
+  return place;
+}
+
+// JSON is YAML.
+std::string Manifest(const Place& place, const std::string& part, int replicas, const Json& command,
+                     const Json& resources) {
+  return FillIn(
+      "k8s.yaml",
+      {{"name", place.name},
+       {"part", part},
+       {"address", part == "master" ? "\"\"" : "None"},
+       {"replicas", std::to_string(replicas)},
+       {"image", place.image},
+       {"command", command.dump()},
+       {"resources", resources.dump()},
+       {"data", place.claim.empty() ? "emptyDir: {}"
+                                    : fmt::format("persistentVolumeClaim: {{claimName: {}}}", place.claim)}});
+}
+
+std::string Manifests(const Place& place, const LaunchRequest& request) {
+  const Json master = {"heddle",
+                       "master",
+                       "--listen",
+                       "0.0.0.0:7077",
+                       "--state",
+                       "/tmp/master",
+                       "--token-file",
+                       "/run/heddle/token",
+                       "--tls-certificate",
+                       "/run/heddle/tls.crt",
+                       "--tls-key",
+                       "/run/heddle/tls.key"};
+  Json worker = {"heddle",       "worker",
+                 "--master",     place.name + "-master:7077",
+                 "--peer-host",  "$(POD_IP)",
+                 "--token-file", "/run/heddle/token",
+                 "--tls-ca",     "/run/heddle/tls.crt",
+                 "--data-root",  "/data"};
+  // Of memory the limit of its group tells it.
+  if (request.threads > 0) worker.insert(worker.end(), {"--threads", std::to_string(request.threads)});
+  Json resources = Json::object();
+  if (request.threads > 0) resources["requests"]["cpu"] = std::to_string(request.threads);
+  if (request.memory_bytes > 0)
+    resources["requests"]["memory"] = resources["limits"]["memory"] = std::to_string(request.memory_bytes);
+  return Manifest(place, "master", 1, master, Json::object()) + "---\n" +
+         Manifest(place, "worker", request.workers, worker, resources);
+}
+
+// In the pod of the master, where the script comes through standard input.
+std::string Job(const Place& place, const LaunchRequest& request) {
+  std::vector<std::string> words = {"exec",
+                                    "-i",
+                                    fmt::format("statefulset/{}-master", place.name),
+                                    "--",
+                                    "heddle",
+                                    "job",
+                                    "submit",
+                                    "--workers",
+                                    std::to_string(request.workers),
+                                    "--master",
+                                    place.name + "-master:7077",
+                                    "--token-file",
+                                    "/run/heddle/token",
+                                    "--tls-ca",
+                                    "/run/heddle/tls.crt"};
+  words.insert(words.end(), request.job.begin(), request.job.end());
+  if (!request.script.empty()) words[words.size() - request.job.size()] = "-";
+  std::string text = "\"${kubectl[@]}\" " + ShellWords(words);
+  if (!request.script.empty()) text += " <" + ShellWord(request.script);
+  return text;
+}
+
+int Run(const Arguments& arguments) {
+  const Result<LaunchRequest> request = ReadLaunch(arguments);
+  if (!request.ok()) return Report(request.status());
+  if (request->workers == 0) return Report(Usage("launch k8s needs the number of workers: --workers N"));
+  if (request->job.empty()) return Report(Usage("launch k8s needs a script: a file or -e CODE"));
+  const Result<Place> place = ReadPlace(arguments);
+  if (!place.ok()) return Report(place.status());
+  const std::string text =
+      FillIn("k8s.sh", {{"kubectl", ShellWord(arguments.Value("kubectl").value_or("kubectl"))},
+                        {"namespace", place->namespace_name},
+                        {"name", place->name},
+                        {"manifests", Manifests(*place, *request)},
+                        {"job", Job(*place, *request)}});
+  return Launch(arguments, text, {"bash", "-c", text, "heddle-launch"});
+}
+
+}  // namespace
+
+const Verb kLaunchK8sVerb = {
+    "launch k8s",
+    "make a cluster in Kubernetes, run a script on it, remove it",
+    "launch k8s --workers N [OPTIONS] SCRIPT.dml|-e CODE [-args V... | -nvargs K=V...]",
+    JoinOptions({kOptions, LaunchOptions()}),
+    "heddle launch k8s --workers 4 --image registry/heddle:0.1 --volume-claim data train.dml -nvargs X=x.csv",
+    Run,
+    /*takes_words=*/true};
+
+}  // namespace heddle::cluster::cli

@@ -1,0 +1,48 @@
+# What this cluster alone knows: a token and a key, in files that only this user can read. They go to workers through
+# files and pipes, never through a command line or the environment.
+make_secrets() { # HOST
+  case $1 in *[!0-9.]*) name=DNS:$1 ;; *) name=IP:$1 ;; esac
+  head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' >"$own/token"
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /CN=heddle \
+    -addext "subjectAltName=$name" -keyout "$own/key.pem" -out "$own/certificate.pem" 2>"$own/openssl.log" ||
+    fail "no certificate could be made: $(tail -n 1 "$own/openssl.log")"
+}
+
+fail() { # WHY
+  echo "heddle launch: $1" >&2
+  exit 6
+}
+
+start_master() { # HOST
+  "$heddle" master --listen "$1:0" --state "$own/state" --token-file "$own/token" \
+    --tls-certificate "$own/certificate.pem" --tls-key "$own/key.pem" >"$own/master.log" 2>&1 &
+  master=$!
+  for ((i = 0; i < 600; ++i)); do
+    [ ! -s "$own/state/address" ] || break
+    kill -0 "$master" 2>/dev/null || fail "the master has ended: $(tail -n 1 "$own/master.log")"
+    sleep 0.1
+  done
+  [ -s "$own/state/address" ] || fail "the master does not listen after a minute"
+  address=$(cat "$own/state/address")
+  here=(--master "$address" --token-file "$own/token" --tls-ca "$own/certificate.pem")
+}
+
+wait_for_workers() { # COUNT CHECK
+  for ((i = 0; i < 1200; ++i)); do
+    count=$("$heddle" admin nodes --json "${here[@]}" | grep -c '"state":"ALIVE"' || true)
+    [ "$count" -lt "$1" ] || return 0
+    "$2"
+    sleep 0.1
+  done
+  fail "only $count of $1 workers have come after two minutes"
+}
+
+# In the background, as a trap only runs at once while the shell waits.
+run_job() { # OPTION... SCRIPT...
+  "$heddle" job submit "${here[@]}" "$@" <&0 &
+  job=$!
+  code=0
+  wait "$job" || code=$?
+  job=
+  return "$code"
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many jobs while executors, workers and the master are killed and stopped: every job ends with the bytes of
+// a quiet run, and nothing is left over. HEDDLE_CHAOS_SECONDS says for how long (default 15), HEDDLE_SEED
+// which chaos.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <thread>
+
+#include "tests/cluster/cluster_of_processes.h"
+
+namespace heddle {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using testing_support::ClusterOfProcesses;
+using testing_support::Finished;
+using testing_support::ReadText;
+using testing_support::WriteText;
+
+// $k tells jobs of one script apart, $n says how long they take.
+constexpr const char* kScripts[] = {
+    // gradient descent on rows that are split
+    "X = rand(rows=3000, cols=10, seed=$k)\nw = matrix(0, rows=10, cols=1)\n"
+    "for (i in 1:(30 * $n)) {\n  w = w - 1e-6 * (t(X) %*% (X %*% w - rowSums(X)))\n"
+    "  if (i %% 10 == 0) print(i + \" \" + sum(w))\n}\nwrite(w, \"w$k.csv\", format=\"csv\")\n",
+    // a matrix that grows and one that is changed in place
+    "A = matrix(0, rows=1, cols=4)\nB = rand(rows=500, cols=4, seed=$k)\n"
+    "for (i in 1:(40 * $n)) {\n  A = rbind(A, colSums(B) / 1000)\n  B[i %% 500 + 1, 2] = i + $k\n}\n"
+    "print(sum(A) + \" \" + nrow(A))\nprint(sum(B))\n",
+    // unseeded numbers, functions that call functions
+    "f = function(matrix[double] M, integer d) return (double s) {\n"
+    "  s = sum(M)\n  if (d > 0) s = s + f(M + rand(rows=nrow(M), cols=ncol(M)), d - 1)\n}\n"
+    "s = $k\nfor (i in 1:(15 * $n)) { s = s + f(matrix(i, rows=200, cols=5), 3) }\nprint(s)\n",
+    // lists, text, logical, a loop of which nobody knows the rounds
+    "L = list()\nx = $k * 1000.0\nwhile (x > 1) {\n  L = append(L, matrix(x, rows=70, cols=3))\n"
+    "  x = x / (1 + 0.2 / $n)\n  print(\"x \" + x)\n}\nt = 0\n"
+    "for (i in 1:length(L)) { t = t + sum(as.matrix(L[i])) }\nprint(t + \" \" + length(L))\n",
+    // a parfor in a loop, CSR
+    "S = rand(rows=400, cols=60, sparsity=0.05, seed=$k)\n"
+    "for (i in 1:(6 * $n)) {\n  R = matrix(0, rows=8, cols=1)\n"
+    "  parfor (j in 1:8) { R[j, 1] = sum(S * j) + i }\n  S = S * 1.01\n  print(i + \" \" + sum(R))\n}\n",
+    // files that are read again and written in rounds
+    "write(rand(rows=300, cols=3, seed=$k), \"in$k.csv\", format=\"csv\")\n"
+    "for (i in 1:(5 * $n)) {\n  X = read(\"in$k.csv\", format=\"csv\")\n  Y = X * i\n"
+    "  write(Y, \"out$k.bin\", format=\"binary\")\n  print(i + \" \" + sum(Y))\n}\n",
+};
+constexpr size_t kKinds = std::size(kScripts);
+
+int64_t Environment(const char* name, int64_t otherwise) {
+  const char* const text = std::getenv(name);
+  return text == nullptr ? otherwise : std::atoll(text);
+}
+
+class JobChaosTest : public testing::Test {
+ protected:
+  static constexpr size_t kWorkers = 3;
+  struct Job {
+    std::string id;
+    size_t kind = 0;
+    std::string k;
+  };
+
+  JobChaosTest() : cluster_(2'000, "", {"--checkpoints", place_.path()}) {
+    for (size_t kind = 0; kind < kKinds; ++kind)
+      WriteText(cluster_.folder() + "/" + std::to_string(kind) + ".dml", kScripts[kind]);
+    for (size_t i = 0; i < kWorkers; ++i) cluster_.StartWorker(NameOf(i));
+  }
+  static std::string NameOf(size_t worker) { return "worker" + std::to_string(worker); }
+
+  std::vector<std::string> WordsOf(const Job& job) const {
+    return {std::to_string(job.kind) + ".dml", "-nvargs", "k=" + job.k, "n=" + std::to_string(scale_)};
+  }
+  std::string Quiet(const Job& job) {
+    std::vector<std::string> words = {"run", "--seed", job.k};
+    for (const std::string& word : WordsOf(job)) words.push_back(word);
+    const Finished quiet = cluster_.Run(words);
+    EXPECT_EQ(quiet.code, 0) << quiet.errors;
+    return quiet.output;
+  }
+  bool Submit(Job* job) {
+    std::vector<std::string> words = {"job",
+                                      "submit",
+                                      "--detach",
+                                      "--seed",
+                                      job->k,
+                                      "--workers",
+                                      std::to_string(1 + random_() % kWorkers),
+                                      "--checkpoint",
+                                      "150ms",
+                                      "--min-distributed-bytes",
+                                      "0",
+                                      "--request-id",
+                                      "r" + job->k};
+    for (const std::string& word : WordsOf(*job)) words.push_back(word);
+    const Finished submitted = cluster_.Run(words);  // Perhaps of a master that is not there.
+    if (submitted.code == 0) job->id = submitted.output.substr(0, submitted.output.find('\n'));
+    return submitted.code == 0;
+  }
+
+  // One blow; what it was.
+  std::string Strike() {
+    const size_t worker = random_() % kWorkers;
+    const std::vector<pid_t> executors = ClusterOfProcesses::ChildrenOf(cluster_.worker(worker).pid());
+    const uint64_t what = random_() % 100;
+    if (what < 55) {
+      if (executors.empty()) return "";
+      kill(executors[random_() % executors.size()], SIGKILL);
+      return "executor killed";
+    }
+    if (what < 75) {
+      cluster_.worker(worker).Signal(SIGKILL);
+      cluster_.RestartWorker(worker, NameOf(worker));
+      return "worker killed";
+    }
+    if (what < 82) {
+      cluster_.master().Signal(SIGKILL);
+      cluster_.master().Wait();
+      cluster_.StartMaster();
+      return "master killed";
+    }
+    const pid_t stopped = executors.empty() || what < 90 ? cluster_.worker(worker).pid()
+                                                         : executors[random_() % executors.size()];
+    kill(stopped, SIGSTOP);
+    std::this_thread::sleep_for(std::chrono::milliseconds(random_() % 4'000));
+    kill(stopped, SIGCONT);
+    return "process stopped";
+  }
+
+  std::mt19937_64 random_{static_cast<uint64_t>(Environment("HEDDLE_SEED", 1))};
+  const int64_t scale_ = 4;
+  const testing_support::TemporaryFolder place_;
+  ClusterOfProcesses cluster_;
+};
+
+TEST_F(JobChaosTest, EveryJobEndsWithTheBytesOfAQuietRun) {
+  const auto end = Clock::now() + std::chrono::seconds(Environment("HEDDLE_CHAOS_SECONDS", 15));
+  std::vector<Job> jobs;
+  std::map<std::string, int> blows;
+  while (Clock::now() < end) {
+    if (jobs.size() < 4 || random_() % 3 == 0) {
+      Job job{.id = "", .kind = jobs.size() % kKinds, .k = std::to_string(jobs.size() + 1)};
+      while (!Submit(&job)) {
+      }
+      jobs.push_back(job);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(random_() % 400));
+    ++blows[Strike()];
+  }
+  blows.erase("");
+  int struck = 0;
+  for (const auto& [what, times] : blows) {
+    std::printf("%d times: %s\n", times, what.c_str());
+    struck += times;
+  }
+  EXPECT_GT(struck, 10);
+  for (const Job& job : jobs) {
+    SCOPED_TRACE(job.id + ": " + std::to_string(job.kind));
+    const Finished outcome = cluster_.Run({"job", "wait", job.id});
+    ASSERT_EQ(outcome.code, 0) << outcome.errors << cluster_.Run({"job", "status", job.id}).output;
+    const std::string file =
+        cluster_.folder() + (job.kind == 0 ? "/w" + job.k + ".csv" : "/out" + job.k + ".bin");
+    const bool has_file = job.kind == 0 || job.kind == 5;
+    const std::string written = has_file ? ReadText(file) : "";
+    EXPECT_EQ(cluster_.Run({"job", "logs", job.id}).output, Quiet(job));
+    EXPECT_EQ(written, has_file ? ReadText(file) : "");
+  }
+  std::printf("%zu jobs\n", jobs.size());
+  EXPECT_TRUE(std::filesystem::is_empty(place_.path()));
+  cluster_.EndAndExpectNothingLeft();
+}
+
+}  // namespace
+}  // namespace heddle
