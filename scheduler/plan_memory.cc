@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/memory/ways_out_of_memory.h"
+#include "core/programs/staged_tasks.h"
 #include "core/programs/task_places.h"
 #include "core/values/sizes.h"
 #include "ops/base/operator.h"
@@ -336,7 +337,8 @@ std::string LargestText(const Register& largest, const Task& task, const Node& n
 }  // namespace
 
 double WorkingBytesOf(const Plan& plan, const Task& task) {
-  if (task.node == kNoNode || MovesRows(task.phase)) return 0;
+  // Of stages in panels it is counted with what they hold (HeldOfPanels).
+  if (task.node == kNoNode || MovesRows(task.phase) || IsStageInPanels(plan, task)) return 0;
   const Node& node = plan.graph[task.node];
   std::vector<ValueInfo> inputs;
   for (const NodeId input : node.inputs)
