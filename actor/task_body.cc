@@ -16,6 +16,7 @@
 #include "ops/frame/row_pieces.h"
 #include "ops/io/formats/file_format.h"
 #include "ops/panels/staged_run.h"
+#include "ops/panels/view_panels.h"
 
 namespace heddle::actor {
 namespace {
@@ -245,6 +246,8 @@ Result<Value> KernelBody::Move(Prepared& prepared, std::span<const Value* const>
       return prepared.held;
     case Work::kLiteral: return prepared.held;
     case Work::kSlice:
+      if (std::any_of(inputs.begin(), inputs.end(), [](const Value* value) { return value->IsPanels(); }))
+        return ViewPanels(prepared, inputs);
       return task.axis == Axis::kColumns ? ops::ColumnsOfValue(*input, task.row_begin, task.row_end)
                                          : ops::SliceRows(*input, task.row_begin, task.row_end);
     case Work::kGather:
@@ -272,6 +275,20 @@ Result<Value> KernelBody::Move(Prepared& prepared, std::span<const Value* const>
     case Work::kKernel: break;
   }
   return Internal("task {} has no work", task.id.index());
+}
+
+// Rows of all inputs together, read when they are needed.
+Result<Value> KernelBody::ViewPanels(const Prepared& prepared, std::span<const Value* const> inputs) const {
+  const Task& task = *prepared.task;
+  if (context_.panels == nullptr || prepared.node == nullptr)
+    return Internal("task {} has nowhere to keep panels", task.id.index());
+  Value joined = *inputs[0];
+  if (inputs.size() > 1) {
+    HEDDLE_ASSIGN_OR_RETURN(joined, ops::JoinedPanels(inputs, prepared.node->info, *context_.panels));
+  }
+  const Shape shape = joined.shape();
+  if (task.row_begin == 0 && task.row_end == shape.rows) return joined;
+  return Value(ops::RangeOfPanels(joined.panels(), {task.row_begin, task.row_end, 0, shape.columns}));
 }
 
 Result<Value> KernelBody::MakeLazy(const Prepared& prepared, std::span<const Value* const> inputs) const {

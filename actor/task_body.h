@@ -33,7 +33,8 @@ class TaskBody {
 ///
 ///   variable (source)        publishes the live-in; phase "slice": its rows [row_begin, row_end)
 ///   literal (source)         publishes the scalar
-///   phase "slice"            rows (columns, as the task's axis says) [row_begin, row_end) of the input
+///   phase "slice"            rows (columns, as the task's axis says) [row_begin, row_end) of the input; of
+///                            panels, all inputs together, a view of them (ops/panels/view_panels.h)
 ///   phase "gather"           rows, or columns, of all inputs, in order (kPack and kAccumulate: of their
 ///                            pieces); of an "rbind", or "cbind", in the format of its node
 ///   phase "shape"            1x3 (rows, columns, 0) of a matrix or of a frame whose types the node tells,
@@ -109,6 +110,7 @@ class KernelBody : public TaskBody {
   Result<Value> Move(Prepared& prepared, std::span<const Value* const> inputs, int64_t act) const;
   Status RunKernel(const Prepared& prepared, std::span<const Value* const> inputs, int64_t act,
                    std::span<Value> results) const;
+  Result<Value> ViewPanels(const Prepared& prepared, std::span<const Value* const> inputs) const;
   /// A handle to the rows that the kernel makes when they are read.
   Result<Value> MakeLazy(const Prepared& prepared, std::span<const Value* const> inputs) const;
   /// All stages of an operator that reads panels, or one.

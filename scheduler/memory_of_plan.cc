@@ -88,8 +88,11 @@ int64_t HeldOfPanels(const Plan& plan, const Task& task) {
   for (const NodeId input : node.inputs)
     infos.push_back(input == kNoNode ? ValueInfo() : plan.graph[input].info);
   const auto panels = static_cast<int32_t>(staged->rows.cuts.size()) - 1;
-  const double held = HeldInStages(FormOf(plan, *staged), node, infos, ops::GridOf(node, panels));
-  return static_cast<int64_t>(task.phase == Phase::kStage ? held * Unevenness(staged->rows) : held);
+  const ops::StagedForm& form = FormOf(plan, *staged);
+  const ops::RankGrid grid = ops::GridOf(node, panels);
+  return static_cast<int64_t>(task.phase == Phase::kStage
+                                  ? HeldInStages(form, node, infos, grid, staged->rows, staged->result_rows)
+                                  : HeldInStages(form, node, infos, grid));
 }
 
 std::vector<NodeId> AssignsOfPanels(const Plan& plan) {

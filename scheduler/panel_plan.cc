@@ -17,6 +17,7 @@
 #include "ops/product/product_of_panels.h"
 #include "scheduler/panel_lists.h"
 #include "scheduler/panel_roles.h"
+#include "scheduler/panel_transfers.h"
 #include "scheduler/task_writer.h"
 
 namespace heddle::scheduler {
@@ -48,7 +49,8 @@ class RankPanels : private TaskWriter {
         first_(first),
         last_(last),
         replaced_(replaced),
-        options_(options) {
+        options_(options),
+        transfers_(old, roles, this) {
     for (const PanelRegion& rows : roles_.regions()) regions_.push_back({rows});
   }
 
@@ -201,15 +203,19 @@ class RankPanels : private TaskWriter {
     const ValueInfo info = old_.registers[Index(id)].info;
     const Node* const node = roles_.NodeOf(reader);
     const bool stays = takes_panels || (node != nullptr && node->Is("assign") && StaysPanels(info));
-    if (const auto parts = handles_.find(id); roles_.IsHandle(id) && parts != handles_.end())
-      return parts->second;
-    if (roles_.IsHandle(id)) return stays ? id : GatheredOf(id, info, reader);
-    if (!roles_.IsPanelled(id)) return id;
-    const RegisterId handle = HandleOf(id);
+    if (!roles_.IsHandle(id) && !roles_.IsPanelled(id)) return id;
+    const RegisterId handle = KeptOf(id);
     return stays ? handle : GatheredOf(handle, info, reader);
   }
 
-  // Other ranks get what they read whole.
+  // Of what is a handle, or one when its pass is over, or when it has come from another rank.
+  RegisterId KeptOf(RegisterId id) {
+    if (roles_.IsPanelled(id)) return HandleOf(id);
+    const auto brought = handles_.find(id);
+    return brought == handles_.end() ? id : brought->second;
+  }
+
+  // Other ranks get rows of panels in panels, and all else whole.
   void TellOtherRanks(const Task& task) {
     for (const RegisterId id : task.produced) {
       const std::vector<TaskId>& readers = old_.registers[Index(id)].consumers;
@@ -218,16 +224,41 @@ class RankPanels : private TaskWriter {
         continue;
       Task reader;
       reader.id = task.id;
-      const RegisterId sent = roles_.IsControl(id)     ? DoneOf(id)
-                              : roles_.IsForPanels(id) ? Spread(id, task)
-                                                       : WholeOf(id, reader, false);
+      const RegisterId sent = roles_.IsControl(id)    ? DoneOf(id)
+                              : roles_.IsInPieces(id) ? Spread(id, task)
+                                                      : WholeOf(id, reader, false);
       if (sent != id) (*replaced_)[id] = sent;
     }
   }
 
+  RegisterId Spread(RegisterId id, const Task& maker) {
+    Task spread = transfers_.Spread(id, KeptOf(id), maker);
+    const RegisterId pieces = spread.produced[0];
+    order_.push_back({nullptr, std::move(spread)});
+    return pieces;
+  }
+
+  // What other ranks have made in the stage before for the panels of this one comes when this rank, too, is
+  // through with that stage.
+  void BringParts(const Task& stage) {
+    std::vector<size_t> copies;
+    for (const RegisterId id : stage.consumed)
+      if (const size_t copy = roles_.ProducerOf(id);
+          copy != TaskPlaces::kNone && RoleOf(copy).brings == TaskRole::Brings::kParts)
+        copies.push_back(copy);
+    if (!copies.empty()) Bring(copies, stage_done_.at(stage.node));
+  }
+
+  void Bring(const std::vector<size_t>& copies, RegisterId after) {
+    for (Task& task : transfers_.Bring(copies, after, &handles_))
+      order_.push_back({nullptr, std::move(task)});
+    for (const size_t copy : copies) TellOtherRanks(tasks_[copy]);
+  }
+
   void AddWhole(size_t i) {
-    if (RoleOf(i).is_exchange) return;
-    AddExchange(tasks_[i]);
+    if (RoleOf(i).brings == TaskRole::Brings::kParts) return;  // Where the stage is that reads it.
+    if (RoleOf(i).brings == TaskRole::Brings::kRows) return Bring({i}, kNone);
+    BringParts(tasks_[i]);
     Task task = tasks_[i];
     task.consumed.clear();
     task.control_in.clear();
@@ -236,6 +267,10 @@ class RankPanels : private TaskWriter {
     for (const RegisterId id : roles_.OrderOf(i)) Await(&task, DoneOf(id));
     const TaskRole& role = RoleOf(i);
     if (role.is_lazy) task.kind = TaskKind::kCompute;
+    if (role.is_view && task.phase == Phase::kGather) {  // All rows of what it reads.
+      task.phase = Phase::kSlice;
+      task.row_end = task.total_rows = old_.registers[Index(task.produced[0])].info.shape.rows;
+    }
     const bool is_stage = role.stages && task.phase == Phase::kStage;
     if (!is_stage && (role.is_lazy || role.takes_panels || role.stages)) task.phase = Phase::kPanels;
     if (role.held_bytes > 0) plan_.graph[task.node].SetAttribute(ops::kHeldBytes, Scalar(role.held_bytes));
@@ -243,60 +278,6 @@ class RankPanels : private TaskWriter {
     if (is_stage) stage_done_[task.node] = NewRegister(&task, {}, /*control=*/true);
     order_.push_back({nullptr, std::move(task)});
     TellOtherRanks(tasks_[i]);
-  }
-
-  // What a stage makes for the panels of another rank goes there part by part, so that none of the two ranks
-  // has more than a few parts in memory.
-  RegisterId Spread(RegisterId id, const Task& maker) {
-    const PanelRoles::PartsForPanels parts = roles_.PartsOf(id);
-    Task task = NewTask(TaskKind::kUnpack, Phase::kSlice, maker);
-    PutOnDisk(&task);
-    task.rate = parts.panels * parts.of_each;
-    Consume(&task, id);
-    const RegisterId made = NewRegister(&task, ValueInfo::OfMatrix({kUnknown, kUnknown}));
-    plan_.registers[Index(made)].bytes = parts.most_bytes;
-    order_.push_back({nullptr, std::move(task)});
-    return made;
-  }
-
-  // Takes what other ranks have made for the panels of this one, for the stage that reads it: when this rank,
-  // too, is through with the stage before.
-  void AddExchange(const Task& stage) {
-    std::vector<size_t> copies;
-    for (const RegisterId id : stage.consumed)
-      if (const size_t copy = roles_.ProducerOf(id); copy != TaskPlaces::kNone && RoleOf(copy).is_exchange)
-        copies.push_back(copy);
-    std::map<int64_t, RegisterId> starts;  // By how often the copies act.
-    std::vector<Task> acts, ends;
-    for (const size_t i : copies) {
-      const PanelRoles::PartsForPanels parts = roles_.PartsOf(tasks_[i].consumed[0]);
-      const int64_t rate = parts.panels * parts.of_each;
-      const auto [start, is_new] = starts.try_emplace(rate, kNone);
-      if (is_new) {
-        Task repeat = NewTask(TaskKind::kRepeat, Phase::kWhole, stage);
-        repeat.node = kNoNode;
-        repeat.rate = rate;
-        Await(&repeat, stage_done_.at(stage.node));
-        start->second = NewRegister(&repeat, {}, /*control=*/true);
-        order_.push_back({nullptr, std::move(repeat)});
-      }
-      Task copy = tasks_[i];
-      copy.consumed.clear();
-      copy.control_in.clear();
-      Consume(&copy, tasks_[i].consumed[0]);
-      Await(&copy, start->second);
-      const RegisterId part = copy.produced[0];
-      plan_.registers[Index(part)].bytes = parts.most_bytes;
-      acts.push_back(std::move(copy));
-      Task collect = NewTask(TaskKind::kAccumulate, Phase::kPanels, stage);
-      PutOnDisk(&collect);
-      collect.rate = rate;
-      Consume(&collect, part);
-      handles_[part] = NewRegister(&collect, ValueInfo::OfMatrix({kUnknown, kUnknown}));
-      ends.push_back(std::move(collect));
-    }
-    for (std::vector<Task>* tasks : {&acts, &ends})
-      for (Task& task : *tasks) order_.push_back({nullptr, std::move(task)});
   }
 
   // Panels of a value that the pass does not make: of a whole one, or of a handle.
@@ -399,10 +380,8 @@ class RankPanels : private TaskWriter {
       const RegisterId source = WholeOf(id, old, false);
       return has_panels ? RepeatedIn(region, source, old) : source;
     }
-    if (!roles_.IsPanelled(id)) return PanelsIn(region, id, id, old);
-    const size_t producer = roles_.ProducerOf(id);
-    if (&RegionOf(producer) == region) return id;
-    return PanelsIn(region, HandleOf(id), id, old);
+    if (roles_.IsPanelled(id) && &RegionOf(roles_.ProducerOf(id)) == region) return id;
+    return PanelsIn(region, KeptOf(id), id, old);
   }
 
   // A reduction that was whole gets "finish", which has its registers.
@@ -451,6 +430,7 @@ class RankPanels : private TaskWriter {
   const size_t first_, last_;
   std::map<RegisterId, RegisterId>* const replaced_;
   const PanelOptions& options_;
+  PanelTransfers transfers_;
   std::deque<Region> regions_;
   std::map<RegisterId, RegisterId> handles_;  // What a panelled register is when its pass is over.
   std::map<NodeId, RegisterId> stage_done_;   // Of a node that is computed in stages: of the last one so far.

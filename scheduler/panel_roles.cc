@@ -35,7 +35,15 @@ PanelRoles::PanelRoles(const Plan& plan, const PanelOptions& options)
       entries_(plan, options.most_entries),
       roles_(plan.tasks.size()) {
   FindStagesOfRanks();
-  for (size_t i = 0; i < tasks_.size(); ++i) FindRole(i);
+  // Tasks of a rank come after what they read on it, but those of other ranks may stand behind them.
+  for (bool goes_on = true; goes_on;) {
+    goes_on = false;
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+      if (HasRole(i)) continue;
+      FindRole(i);
+      goes_on |= HasRole(i) && plan_.ranks > 1;
+    }
+  }
   FindPasses();
   for (size_t i = tasks_.size(); i-- > 0;) Postpone(i);
   FindPasses();
@@ -73,7 +81,9 @@ bool PanelRoles::IsHandle(RegisterId id) const {
   const size_t producer = ProducerOf(id);
   if (producer == TaskPlaces::kNone || IsControl(id)) return false;
   const TaskRole& role = roles_[producer];
-  if (role.is_lazy || role.takes_panels || role.is_exchange || IsForPanels(id)) return true;
+  if (role.is_lazy || role.takes_panels || role.is_view || IsForPanels(id) ||
+      role.brings != TaskRole::Brings::kNothing)
+    return true;
   const Task& task = tasks_[producer];
   if (role.stages) {
     const ops::StagedForm& form = FormOf(task, *role.stages);
@@ -84,58 +94,6 @@ bool PanelRoles::IsHandle(RegisterId id) const {
   const Node* const node = NodeOf(tasks_[producer]);
   return node != nullptr && node->Is("variable") && tasks_[producer].kind == TaskKind::kSource &&
          options_.panelled.contains(node->Text("name"));
-}
-
-bool PanelRoles::IsForPanels(RegisterId id) const {
-  const size_t producer = ProducerOf(id);
-  if (producer == TaskPlaces::kNone || IsControl(id)) return false;
-  const Task& task = tasks_[producer];
-  const StagedPanels* const stages = StagesOfRanks(task);
-  if (stages == nullptr) return false;
-  const ops::StagedForm& form = FormOf(task, *stages);
-  return task.stage + 1 < static_cast<int32_t>(form.stages.size()) &&
-         ops::IsKeptInPanels(form.stages[static_cast<size_t>(task.stage)], plan_.ranks,
-                             static_cast<int32_t>(task.id.rank()), OutputOf(task, id));
-}
-
-PanelRoles::PartsForPanels PanelRoles::PartsOf(RegisterId id) const {
-  const Task& task = tasks_[ProducerOf(id)];
-  const StagedPanels& stages = *StagesOfRanks(task);
-  const Node& node = plan_.graph[task.node];
-  const int32_t panels = stages.grid.ranks / plan_.ranks;
-  const ops::Stage& stage = FormOf(task, stages).stages[static_cast<size_t>(task.stage)];
-  const auto rank = static_cast<int32_t>(task.id.rank());
-  const size_t of_each = ops::PartsOfEachPanel(stage, plan_.ranks, rank, OutputOf(task, id), panels);
-  return {.panels = panels,
-          .of_each = static_cast<int64_t>(of_each),
-          .most_bytes = MostBytesOfPart(stages, node, InfosOf(node))};
-}
-
-size_t PanelRoles::OutputOf(const Task& task, RegisterId id) {
-  return static_cast<size_t>(std::find(task.produced.begin(), task.produced.end(), id) -
-                             task.produced.begin());
-}
-
-const ops::StagedForm& PanelRoles::FormOf(const Task& task, const StagedPanels& stages) const {
-  return *ops::StagedFormAt(*ops::FindOperator(plan_.graph[task.node].op), stages.form);
-}
-
-// Of all ranks alike: what one of them sends in panels the others have to take so.
-void PanelRoles::FindStagesOfRanks() {
-  if (plan_.ranks == 1) return;
-  for (const StagedNode& staged : plan_.staged) {
-    const Node& node = plan_.graph[staged.node];
-    const std::optional<StagedPanels> stages =
-        StagesInPanels(staged, node, InfosOf(node), plan_.ranks, static_cast<double>(options_.least_bytes),
-                       static_cast<double>(options_.stage_bytes));
-    if (stages) stages_of_ranks_.emplace(staged.node, *stages);
-  }
-}
-
-const StagedPanels* PanelRoles::StagesOfRanks(const Task& task) const {
-  if (task.phase != Phase::kStage || task.kind != TaskKind::kCompute) return nullptr;
-  const auto found = stages_of_ranks_.find(task.node);
-  return found == stages_of_ranks_.end() ? nullptr : &found->second;
 }
 
 bool PanelRoles::IsLarge(const ValueInfo& info) const {
@@ -168,7 +126,8 @@ bool PanelRoles::TakesPanels(const Task& task) const {
 
 bool PanelRoles::TakesPanels(size_t task, size_t input) const {
   const TaskRole& role = roles_[task];
-  if (role.takes_panels || !role.stages) return role.takes_panels || TakesPanels(tasks_[task]);
+  if (role.takes_panels || role.is_view) return true;
+  if (!role.stages) return TakesPanels(tasks_[task]);
   const Node& node = plan_.graph[tasks_[task].node];
   if (tasks_[task].phase == Phase::kStage) {  // Behind its inputs it reads what the stage before has made.
     const ops::StagedForm& form = FormOf(tasks_[task], *role.stages);
@@ -220,13 +179,18 @@ bool PanelRoles::HasRoleOfPanels(size_t i, ops::RowRule rule) {
   return is_wanted;
 }
 
+bool PanelRoles::HasRole(size_t i) const {
+  const TaskRole& role = roles_[i];
+  return role.is_panelled || role.is_lazy || role.takes_panels || role.stages || role.is_view ||
+         role.brings != TaskRole::Brings::kNothing;
+}
+
 void PanelRoles::FindRole(size_t i) {
   const Task& task = tasks_[i];
   TaskRole& role = roles_[i];
   if (const StagedPanels* const stages = StagesOfRanks(task); stages != nullptr) role.stages = *stages;
-  role.is_exchange = task.kind == TaskKind::kCopy && !task.consumed.empty() && IsForPanels(task.consumed[0]);
   const Node* const node = NodeOf(task);
-  if (role.stages || node == nullptr || task.axis != Axis::kRows) return;
+  if (role.stages || FindRoleOfTransfer(i) || node == nullptr || task.axis != Axis::kRows) return;
   const bool computes = task.kind == TaskKind::kCompute || task.kind == TaskKind::kSource;
   if (!computes || (task.phase != Phase::kWhole && task.phase != Phase::kPartial)) return;
   const ops::Operator* const op = ops::FindOperator(node->op);

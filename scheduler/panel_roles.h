@@ -23,7 +23,13 @@ struct TaskRole {
   int64_t held_bytes = 0;                   ///< What such a kernel may hold of their rows.
   std::optional<StagedPanels> stages = {};  ///< It acts once, on panels of what it reads by rows: in all of
                                             ///< its stages or, of Phase::kStage, in one.
-  bool is_exchange = false;  ///< A copy of what a stage in panels of another rank makes for this one.
+  /// Of a copy of what is in panels on another rank: it acts once a piece, and comes to be a handle.
+  enum class Brings : uint8_t {
+    kNothing,
+    kRows,   ///< Panel by panel.
+    kParts,  ///< What a stage in panels makes for the panels of this rank.
+  } brings = Brings::kNothing;
+  bool is_view = false;  ///< Its rows are rows of what it reads, which is panels.
   ops::RowRule rule = ops::RowRule::kWhole;
   int64_t begin = 0, end = 0;  ///< Its rows, all panels together,
   int64_t total = 0;           ///< of so many of the whole value.
@@ -66,11 +72,13 @@ class PanelRoles {
   bool IsHandle(RegisterId id) const;
   /// What a stage in panels makes for the panels of a rank (ops::PartsOfPanels); not the copy of it.
   bool IsForPanels(RegisterId id) const;
-  /// How many parts of it are for each panel of that rank, and how large they are.
-  struct PartsForPanels {
-    int64_t panels = 0, of_each = 0, most_bytes = 0;
+  /// Whether other ranks copy it piece by piece.
+  bool IsInPieces(RegisterId id) const;
+  /// How: in panels of `rows` rows, or in as many parts as are for the panels of the other rank.
+  struct Pieces {
+    int64_t count = 0, rows = 0, most_bytes = 0;
   };
-  PartsForPanels PartsOf(RegisterId id) const;
+  Pieces PiecesOf(RegisterId id) const;
   bool IsControl(RegisterId id) const { return plan_.registers[Index(id)].control; }
   /// The task that makes a register; TaskPlaces::kNone of registers that the plan does not have.
   size_t ProducerOf(RegisterId id) const;
@@ -103,6 +111,8 @@ class PanelRoles {
   void FindRole(size_t i);
   bool IsWanted(RegisterId id) const;
   bool HasRoleOfPanels(size_t i, ops::RowRule rule);
+  bool FindRoleOfTransfer(size_t i);
+  bool HasRole(size_t i) const;
   void FindStagesOfRanks();
   const StagedPanels* StagesOfRanks(const Task& task) const;
   const ops::StagedForm& FormOf(const Task& task, const StagedPanels& stages) const;

@@ -337,8 +337,8 @@ std::string LargestText(const Register& largest, const Task& task, const Node& n
 }  // namespace
 
 double WorkingBytesOf(const Plan& plan, const Task& task) {
-  // Of stages in panels it is counted with what they hold (HeldOfPanels).
-  if (task.node == kNoNode || MovesRows(task.phase) || IsStageInPanels(plan, task)) return 0;
+  if (task.node == kNoNode || task.kind == TaskKind::kCopy || MovesRows(task.phase)) return 0;
+  if (IsStageInPanels(plan, task)) return 0;  // It is counted with what they hold (HeldOfPanels).
   const Node& node = plan.graph[task.node];
   std::vector<ValueInfo> inputs;
   for (const NodeId input : node.inputs)

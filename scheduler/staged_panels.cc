@@ -72,6 +72,7 @@ Split Refined(const Split& rows, int32_t panels) {
 }  // namespace
 
 double Unevenness(const Split& rows) {
+  if (rows.cuts.empty()) return 1;
   const auto parts = static_cast<int32_t>(rows.cuts.size()) - 1;
   int64_t longest = 0;
   for (int32_t part = 0; part < parts; ++part) longest = std::max(longest, rows.End(part) - rows.Begin(part));
@@ -80,13 +81,19 @@ double Unevenness(const Split& rows) {
 
 double HeldInStages(const ops::StagedForm& form, const Node& node, std::span<const ValueInfo> inputs,
                     const ops::RankGrid& grid) {
-  if (form.held_bytes != nullptr) return form.held_bytes(node, inputs, grid);
+  return HeldInStages(form, node, inputs, grid, {}, {});
+}
+
+double HeldInStages(const ops::StagedForm& form, const Node& node, std::span<const ValueInfo> inputs,
+                    const ops::RankGrid& grid, const Split& rows, const Split& result_rows) {
+  const double uneven = Unevenness(rows), uneven_result = Unevenness(result_rows);
+  if (form.held_bytes != nullptr) return form.held_bytes(node, inputs, grid) * uneven;
   constexpr double kCopies = 3;  // What a stage reads, what it works with and what it makes.
-  double bytes = ops::WorkingBytesOf(node, inputs) / kCopies;
+  double bytes = ops::WorkingBytesOf(node, inputs) / kCopies, result_bytes = 0;
   for (size_t i = 0; i < inputs.size(); ++i)
     if (ReadsByRows(form, node, inputs, i)) bytes += ops::BytesToMove(inputs[i]);
-  for (const ValueInfo& result : ResultsOf(node)) bytes += ops::BytesToMove(result);
-  return kCopies * bytes / grid.ranks;
+  for (const ValueInfo& result : ResultsOf(node)) result_bytes += ops::BytesToMove(result);
+  return kCopies * (bytes * uneven + result_bytes * uneven_result) / grid.ranks;
 }
 
 std::optional<StagedPanels> StagesInPanels(const Node& node, std::span<const ValueInfo> inputs,
@@ -140,7 +147,7 @@ std::optional<StagedPanels> StagesInPanels(const StagedNode& staged, const Node&
     stages.rows = Refined(staged.rows, panels);
     if (!staged.result_rows.cuts.empty()) stages.result_rows = Refined(staged.result_rows, panels);
     stages.grid.ranks = ranks * panels;
-    if (HeldInStages(*form, node, inputs, stages.grid) * Unevenness(stages.rows) <= most_held) break;
+    if (HeldInStages(*form, node, inputs, stages.grid, stages.rows, stages.result_rows) <= most_held) break;
   }
   return stages;
 }

@@ -45,5 +45,8 @@ double Unevenness(const Split& rows);
 /// About what a stage holds: of the inputs that are read by rows and of the results a panel each.
 double HeldInStages(const ops::StagedForm& form, const Node& node, std::span<const ValueInfo> inputs,
                     const ops::RankGrid& grid);
+/// The same of the largest panels.
+double HeldInStages(const ops::StagedForm& form, const Node& node, std::span<const ValueInfo> inputs,
+                    const ops::RankGrid& grid, const Split& rows, const Split& result_rows);
 
 }  // namespace heddle::scheduler

@@ -14,7 +14,7 @@ namespace heddle::scheduler {
 
 /// Writes more tasks and registers of one rank into a plan.
 class TaskWriter {
- protected:
+ public:
   static constexpr RegisterId kNone = -1;
 
   /// `tasks`: those that the rank has so far.
@@ -72,7 +72,9 @@ class TaskWriter {
     task->control_in.push_back(id);
     Read(task, id);
   }
+  Register& RegisterOf(RegisterId id) { return plan_.registers[Index(id)]; }
 
+ protected:
   Plan& plan_;
 
  private:
