@@ -9,12 +9,14 @@
 #include <utility>
 
 #include "core/memory/counted_heap.h"
+#include "core/programs/staged_tasks.h"
 #include "core/programs/text_format.h"
 #include "ops/base/stages.h"
 #include "ops/cells/column_pieces.h"
 #include "ops/frame/row_pieces.h"
 #include "ops/io/formats/file_format.h"
 #include "ops/panels/staged_run.h"
+#include "ops/panels/view_panels.h"
 
 namespace heddle::actor {
 namespace {
@@ -81,11 +83,13 @@ RowRange RowsOfAct(const Task& task, int64_t act) {
   return {begin, std::min(begin + task.panel_rows, task.row_end)};
 }
 
-// Of a kUnpack, what its act hands on: a panel, or the next of `rate` row ranges that differ by at most one
-// row.
+// Of a kUnpack, what its act hands on: a panel, a part for a panel of another rank, or the next of `rate` row
+// ranges that differ by at most one row.
 Result<Value> UnpackPart(const Value& value, const Task& task, int64_t act) {
   if (value.IsScalar()) return value;
   const int64_t part = act % task.rate;
+  if (const ops::PartsOfPanels* const parts = ops::PartsIn(value); parts != nullptr)
+    return parts->Take(static_cast<size_t>(part));
   if (task.panel_rows > 0) {
     const RowRange rows = RowsOfAct(task, part);
     return ops::SliceRows(value, rows.begin, rows.end);
@@ -108,19 +112,13 @@ bool ReadsLast(const Plan& plan, const Task& task) {
   });
 }
 
-const StagedNode* FindStaged(const Plan& plan, NodeId node) {
-  const auto found = std::lower_bound(plan.staged.begin(), plan.staged.end(), node,
-                                      [](const StagedNode& staged, NodeId id) { return staged.node < id; });
-  return found == plan.staged.end() || found->node != node ? nullptr : &*found;
-}
-
 }  // namespace
 
 KernelBody::Work KernelBody::WorkOf(const Task& task, const Node* node) {
   if (task.phase == Phase::kReady) return Work::kForward;
   if (task.phase == Phase::kStage && task.kind == TaskKind::kAccumulate) return Work::kJoinLists;
   if (task.phase == Phase::kPanels) {
-    if (task.kind == TaskKind::kAccumulate) return Work::kCollect;
+    if (task.kind == TaskKind::kAccumulate) return task.panel_rows > 0 ? Work::kCollect : Work::kCollectParts;
     const bool takes_panels =
         node != nullptr && ops::HasRole(*node, {ops::Role::kRange, ops::Role::kRbind, ops::Role::kProduct});
     return takes_panels ? Work::kKernel : Work::kLazy;
@@ -163,20 +161,23 @@ KernelBody::KernelBody(const PlanInstance& instance, const ops::KernelSource& ke
       }
     }
     prepared.work = WorkOf(task, prepared.node);
-    const bool acts_on_panels = task.phase == Phase::kPanels && prepared.work != Work::kCollect;
-    if (task.phase == Phase::kStage || acts_on_panels)
+    const bool acts_on_panels = task.phase == Phase::kPanels && task.kind != TaskKind::kAccumulate;
+    if (task.phase == Phase::kStage || acts_on_panels || prepared.work == Work::kCollectParts)
       prepared.staged = FindStaged(instance.plan(), task.node);
     if (acts_on_panels && prepared.staged != nullptr) prepared.work = Work::kStages;
+    if (prepared.work == Work::kKernel && IsStageInPanels(instance.plan(), task))
+      prepared.work = Work::kStageInPanels;
     prepared.reads_last = prepared.work == Work::kKernel && task.kind == TaskKind::kCompute &&
                           task.phase != Phase::kStage && ReadsLast(instance.plan(), task);
     const bool computes = prepared.work == Work::kKernel || prepared.work == Work::kStages ||
-                          prepared.work == Work::kJoinLists || prepared.work == Work::kLazy;
+                          prepared.work == Work::kStageInPanels || prepared.work == Work::kJoinLists ||
+                          prepared.work == Work::kLazy;
     if (computes && prepared.node != nullptr) prepared.op = ops::FindOperator(prepared.node->op);
     if (prepared.work == Work::kJoinLists && prepared.op != nullptr)
       prepared.form = ops::PartsFormOf(*prepared.op).second;
     else if (prepared.staged != nullptr && prepared.op != nullptr)
       prepared.form = ops::StagedFormAt(*prepared.op, prepared.staged->form);
-    if (prepared.form != nullptr && prepared.work == Work::kKernel)
+    if (prepared.form != nullptr && task.phase == Phase::kStage && prepared.work != Work::kJoinLists)
       prepared.has_before =
           ops::HandsOn(prepared.form->stages[static_cast<size_t>(task.stage)]) && task.id.rank() > 0;
     if (prepared.staged != nullptr)
@@ -204,6 +205,7 @@ Status KernelBody::Begin(std::map<std::string, Value> live_in) {
   for (Prepared* prepared : sinks_) prepared->held = Value();
   for (Prepared& prepared : tasks_) {
     prepared.collector.reset();
+    prepared.parts.reset();
     prepared.lists.reset();
   }
   return OkStatus();
@@ -216,7 +218,8 @@ Status KernelBody::Perform(size_t number, std::span<const Value* const> inputs, 
   const Value* input = inputs.empty() ? nullptr : inputs.back();
   const bool needs_input = prepared.work == Work::kSlice || prepared.work == Work::kShape ||
                            prepared.work == Work::kKeep || prepared.work == Work::kUnpack ||
-                           prepared.work == Work::kCollect || prepared.work == Work::kJoinLists;
+                           prepared.work == Work::kCollect || prepared.work == Work::kCollectParts ||
+                           prepared.work == Work::kJoinLists;
   if (needs_input && input == nullptr) return Internal("task {} has no input", task.id.index());
   const std::string_view user = prepared.node == nullptr ? "a copy" : std::string_view(prepared.node->op);
   const Status status = WithinMemory(user, [&] { return Act(prepared, inputs, act, results); });
@@ -226,7 +229,8 @@ Status KernelBody::Perform(size_t number, std::span<const Value* const> inputs, 
 Status KernelBody::Act(Prepared& prepared, std::span<const Value* const> inputs, int64_t act,
                        std::span<Value> results) const {
   if (prepared.work == Work::kKernel) return RunKernel(prepared, inputs, act, results);
-  if (prepared.work == Work::kStages) return RunStages(prepared, inputs, results);
+  if (prepared.work == Work::kStages || prepared.work == Work::kStageInPanels)
+    return RunStages(prepared, inputs, results);
   HEDDLE_ASSIGN_OR_RETURN(results[0], Move(prepared, inputs, act));
   return OkStatus();
 }
@@ -242,6 +246,8 @@ Result<Value> KernelBody::Move(Prepared& prepared, std::span<const Value* const>
       return prepared.held;
     case Work::kLiteral: return prepared.held;
     case Work::kSlice:
+      if (std::any_of(inputs.begin(), inputs.end(), [](const Value* value) { return value->IsPanels(); }))
+        return ViewPanels(prepared, inputs);
       return task.axis == Axis::kColumns ? ops::ColumnsOfValue(*input, task.row_begin, task.row_end)
                                          : ops::SliceRows(*input, task.row_begin, task.row_end);
     case Work::kGather:
@@ -261,12 +267,28 @@ Result<Value> KernelBody::Move(Prepared& prepared, std::span<const Value* const>
       return input == nullptr ? Value() : *input;  // Whoever hands on control registers has no data.
     case Work::kUnpack: return UnpackPart(*input, task, act);
     case Work::kCollect: return Collect(prepared, *inputs.back(), act);
+    case Work::kCollectParts: return CollectParts(prepared, *inputs.back(), act);
     case Work::kJoinLists: return JoinLists(prepared, *inputs.back(), act);
     case Work::kLazy: return MakeLazy(prepared, inputs);
     case Work::kStages:
+    case Work::kStageInPanels:
     case Work::kKernel: break;
   }
   return Internal("task {} has no work", task.id.index());
+}
+
+// Rows of all inputs together, read when they are needed.
+Result<Value> KernelBody::ViewPanels(const Prepared& prepared, std::span<const Value* const> inputs) const {
+  const Task& task = *prepared.task;
+  if (context_.panels == nullptr || prepared.node == nullptr)
+    return Internal("task {} has nowhere to keep panels", task.id.index());
+  Value joined = *inputs[0];
+  if (inputs.size() > 1) {
+    HEDDLE_ASSIGN_OR_RETURN(joined, ops::JoinedPanels(inputs, prepared.node->info, *context_.panels));
+  }
+  const Shape shape = joined.shape();
+  if (task.row_begin == 0 && task.row_end == shape.rows) return joined;
+  return Value(ops::RangeOfPanels(joined.panels(), {task.row_begin, task.row_end, 0, shape.columns}));
 }
 
 Result<Value> KernelBody::MakeLazy(const Prepared& prepared, std::span<const Value* const> inputs) const {
@@ -320,14 +342,24 @@ Status KernelBody::RunStages(const Prepared& prepared, std::span<const Value* co
                          .stage = &place},
                         outputs);
   };
-  return ops::RunStagesInPanels({.form = *prepared.form,
-                                 .node = *prepared.node,
-                                 .infos = prepared.input_infos,
-                                 .rows = prepared.staged->rows,
-                                 .result_rows = prepared.staged->result_rows,
-                                 .store = *context_.panels,
-                                 .run_stage = run_stage},
-                                inputs, results);
+  const Task& task = *prepared.task;
+  const bool is_shared = prepared.work == Work::kStageInPanels;
+  const ops::StagedRun run{.form = *prepared.form,
+                           .node = *prepared.node,
+                           .infos = prepared.input_infos,
+                           .rows = prepared.staged->rows,
+                           .result_rows = prepared.staged->result_rows,
+                           .ranks = is_shared ? plan_->ranks : 1,
+                           .rank = is_shared ? static_cast<int32_t>(task.id.rank()) : 0,
+                           .store = *context_.panels,
+                           .run_stage = run_stage};
+  if (!is_shared) return ops::RunStagesInPanels(run, inputs, results);
+  const bool reads_inputs = run.form.stages[static_cast<size_t>(task.stage)].reads_inputs;
+  const size_t own = reads_inputs ? prepared.node->inputs.size() : 0;
+  const Value* const before = prepared.has_before ? inputs.back() : nullptr;
+  const auto received = inputs.subspan(own, inputs.size() - own - (before == nullptr ? 0 : 1));
+  return ops::RunStageInPanels(run, task.stage, inputs.first(own), received, before,
+                               prepared.makes_values ? results : std::span<Value>());
 }
 
 Result<Value> KernelBody::Collect(Prepared& prepared, const Value& rows, int64_t act) const {
@@ -342,6 +374,21 @@ Result<Value> KernelBody::Collect(Prepared& prepared, const Value& rows, int64_t
   HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<const RowPanels> panels, prepared.collector->Finish());
   prepared.collector.reset();
   return Value(std::move(panels));
+}
+
+Result<Value> KernelBody::CollectParts(Prepared& prepared, const Value& part, int64_t act) const {
+  const Task& task = *prepared.task;
+  if (context_.panels == nullptr || prepared.staged == nullptr)
+    return Internal("task {} has nowhere to keep parts", task.id.index());
+  if (act % task.rate == 0) {
+    const auto panels = static_cast<int64_t>(prepared.staged->rows.cuts.size() - 1) / plan_->ranks;
+    prepared.parts =
+        std::make_unique<ops::PartsCollector>(*context_.panels, static_cast<size_t>(task.rate / panels));
+  }
+  HEDDLE_RETURN_IF_ERROR(prepared.parts->Add(part));
+  if ((act + 1) % task.rate != 0) return Value();
+  const std::unique_ptr<ops::PartsCollector> parts = std::move(prepared.parts);
+  return parts->Finish();
 }
 
 Result<Value> KernelBody::JoinLists(Prepared& prepared, const Value& list, int64_t act) const {
@@ -411,6 +458,7 @@ void KernelBody::TakeResults(std::map<std::string, Value>* live_out,
   for (Prepared* variable : variables_) variable->held = Value();
   for (Prepared& prepared : tasks_) {  // Of a run that failed.
     prepared.collector.reset();
+    prepared.parts.reset();
     prepared.lists.reset();
   }
   for (Prepared* sink : sinks_) {

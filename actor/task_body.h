@@ -12,6 +12,7 @@
 #include "core/programs/plan.h"
 #include "core/values/value.h"
 #include "ops/base/kernel.h"
+#include "ops/panels/kept_parts.h"
 #include "ops/panels/panel_store.h"
 #include "ops/reduction/joined_lists.h"
 
@@ -32,7 +33,8 @@ class TaskBody {
 ///
 ///   variable (source)        publishes the live-in; phase "slice": its rows [row_begin, row_end)
 ///   literal (source)         publishes the scalar
-///   phase "slice"            rows (columns, as the task's axis says) [row_begin, row_end) of the input
+///   phase "slice"            rows (columns, as the task's axis says) [row_begin, row_end) of the input; of
+///                            panels, all inputs together, a view of them (ops/panels/view_panels.h)
 ///   phase "gather"           rows, or columns, of all inputs, in order (kPack and kAccumulate: of their
 ///                            pieces); of an "rbind", or "cbind", in the format of its node
 ///   phase "shape"            1x3 (rows, columns, 0) of a matrix or of a frame whose types the node tells,
@@ -42,13 +44,15 @@ class TaskBody {
 ///   assign (sink)            keeps the input as live-out of the node's variable
 ///   kCopy, kRepeat, assign   hand on their input
 ///   kUnpack                  hands on the next of `rate` equal row ranges; of a task with panel_rows: the
-///                            next panel, or, in another phase than "slice", the kernel makes it
+///                            next panel, or, in another phase than "slice", the kernel makes it; of what
+///                            stages in panels exchange (ops/panels/kept_parts.h) the next part
 ///   phase "stage"            kAccumulate: the lists of tree nodes of all acts, joined on the way
-///   phase "panels"           kAccumulate: the panels of all acts as one handle; of a node with stages: all
-///   of
+///   phase "panels"           kAccumulate: the panels of all acts as one handle, without panel_rows the parts
+///                            that stages in panels exchange; of a node with stages: all of
 ///                            them, panel by panel (ops/panels/staged_run.h); of ranges, rbind and products
 ///                            the kernel, which reads panels and makes panels; else a handle to rows that the
 ///                            kernel of the node makes when they are read
+///   phase "stage"            kCompute, of a node with more parts than ranks: the stage, panel by panel
 ///   all else                 the kernel of the node, in the task's phase
 class KernelBody : public TaskBody {
  public:
@@ -75,9 +79,11 @@ class KernelBody : public TaskBody {
     kForward,
     kUnpack,
     kCollect,
+    kCollectParts,
     kJoinLists,
     kLazy,
     kStages,
+    kStageInPanels,
     kKernel
   };
   struct Prepared {
@@ -94,6 +100,7 @@ class KernelBody : public TaskBody {
     bool makes_values = true;  ///< Of Phase::kStage: false where no rank gets anything of it.
     Value held;                ///< kVariable, kLiteral: what is published; kKeep: what was received.
     std::unique_ptr<ops::PanelStore::Collector> collector;  ///< kCollect.
+    std::unique_ptr<ops::PartsCollector> parts;             ///< kCollectParts.
     std::unique_ptr<ops::JoinedLists> lists;                ///< kJoinLists.
   };
   static Work WorkOf(const Task& task, const Node* node);
@@ -103,12 +110,14 @@ class KernelBody : public TaskBody {
   Result<Value> Move(Prepared& prepared, std::span<const Value* const> inputs, int64_t act) const;
   Status RunKernel(const Prepared& prepared, std::span<const Value* const> inputs, int64_t act,
                    std::span<Value> results) const;
+  Result<Value> ViewPanels(const Prepared& prepared, std::span<const Value* const> inputs) const;
   /// A handle to the rows that the kernel makes when they are read.
   Result<Value> MakeLazy(const Prepared& prepared, std::span<const Value* const> inputs) const;
-  /// All stages of an operator that reads panels.
+  /// All stages of an operator that reads panels, or one.
   Status RunStages(const Prepared& prepared, std::span<const Value* const> inputs,
                    std::span<Value> results) const;
   Result<Value> Collect(Prepared& prepared, const Value& rows, int64_t act) const;
+  Result<Value> CollectParts(Prepared& prepared, const Value& part, int64_t act) const;
   Result<Value> JoinLists(Prepared& prepared, const Value& list, int64_t act) const;
 
   const std::shared_ptr<const Plan> plan_;  // Rows are made after the run, too.

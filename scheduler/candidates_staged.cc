@@ -6,6 +6,7 @@
 
 #include "core/values/panels.h"
 #include "ops/base/split.h"
+#include "ops/panels/staged_run.h"
 #include "scheduler/candidates.h"
 #include "scheduler/transition.h"
 
@@ -30,7 +31,12 @@ void CandidateFinder::AddStagedForms(const Node& node, const ops::Operator& op, 
                                      std::vector<Candidate>* candidates) {
   const auto forms = ops::StagedFormsOf(op, node, infos_);
   if (forms.empty()) return;
-  for (const auto& [place, form] : forms) AddStaged(node, place, *form, on_last, candidates);
+  // What is split by columns does not pass through a plan in panels.
+  const auto makes_panels = [](const auto& form) { return ops::MakesPanels(*form.second); };
+  const bool must_make_panels = options_.in_panels && std::any_of(forms.begin(), forms.end(), makes_panels);
+  for (const auto& form : forms)
+    if (!must_make_panels || makes_panels(form))
+      AddStaged(node, form.first, *form.second, on_last, candidates);
   KeepThoseThatFit(
       ops::MostHeldBytes(node, infos_, options_.ranks, options_.min_distributed_bytes, options_.memory_bytes),
       candidates);

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/memory/block_pool.h"
+#include "core/programs/staged_tasks.h"
 #include "core/values/panels.h"
 #include "core/values/sizes.h"
 #include "ops/base/operator.h"
@@ -44,6 +45,10 @@ int64_t MostAtOnce(std::vector<Place> places) {
   return most.back();
 }
 
+const ops::StagedForm& FormOf(const Plan& plan, const StagedNode& staged) {
+  return *ops::StagedFormAt(*ops::FindOperator(plan.graph[staged.node].op), staged.form);
+}
+
 }  // namespace
 
 int64_t BlockBytesOf(const ValueInfo& info) {
@@ -60,21 +65,21 @@ bool HoldsPanels(const Plan& plan, const Register& reg) {
   const auto producer = std::find_if(plan.tasks.begin(), plan.tasks.end(),
                                      [&](const Task& task) { return task.id == reg.producer; });
   if (producer == plan.tasks.end() || producer->node == kNoNode) return false;
-  if (producer->phase != Phase::kPanels) return false;
-  const auto staged = std::find_if(plan.staged.begin(), plan.staged.end(),
-                                   [&](const StagedNode& one) { return one.node == producer->node; });
-  if (staged == plan.staged.end()) return true;
-  const ops::Operator& op = *ops::FindOperator(plan.graph[producer->node].op);
+  const bool is_stage = IsStageInPanels(plan, *producer);
+  if (producer->phase != Phase::kPanels && !is_stage) return false;
+  const StagedNode* const staged = FindStaged(plan, producer->node);
+  if (staged == nullptr) return true;
+  const ops::StagedForm& form = FormOf(plan, *staged);
+  if (is_stage && producer->stage + 1 < static_cast<int32_t>(form.stages.size())) return false;
   const auto result = std::find(producer->produced.begin(), producer->produced.end(), reg.id);
-  return ops::IsCutByRows(*ops::StagedFormAt(op, staged->form),
-                          static_cast<size_t>(result - producer->produced.begin()));
+  return ops::IsCutByRows(form, static_cast<size_t>(result - producer->produced.begin()));
 }
 
 int64_t HeldOfPanels(const Plan& plan, const Task& task) {
-  if (task.node == kNoNode || task.kind != TaskKind::kCompute || task.phase != Phase::kPanels) return 0;
-  const auto staged = std::find_if(plan.staged.begin(), plan.staged.end(),
-                                   [&](const StagedNode& node) { return node.node == task.node; });
-  if (staged == plan.staged.end()) {
+  if (task.node == kNoNode || task.kind != TaskKind::kCompute) return 0;
+  if (task.phase != Phase::kPanels && !IsStageInPanels(plan, task)) return 0;
+  const StagedNode* const staged = FindStaged(plan, task.node);
+  if (staged == nullptr) {
     const Scalar* const held = plan.graph[task.node].FindAttribute(ops::kHeldBytes);
     return held == nullptr ? 0 : held->AsInteger();
   }
@@ -82,9 +87,12 @@ int64_t HeldOfPanels(const Plan& plan, const Task& task) {
   std::vector<ValueInfo> infos;
   for (const NodeId input : node.inputs)
     infos.push_back(input == kNoNode ? ValueInfo() : plan.graph[input].info);
-  const ops::StagedForm& form = *ops::StagedFormAt(*ops::FindOperator(node.op), staged->form);
-  const auto ranks = static_cast<int32_t>(staged->rows.cuts.size()) - 1;
-  return static_cast<int64_t>(HeldInStages(form, node, infos, ops::GridOf(node, ranks)));
+  const auto panels = static_cast<int32_t>(staged->rows.cuts.size()) - 1;
+  const ops::StagedForm& form = FormOf(plan, *staged);
+  const ops::RankGrid grid = ops::GridOf(node, panels);
+  return static_cast<int64_t>(task.phase == Phase::kStage
+                                  ? HeldInStages(form, node, infos, grid, staged->rows, staged->result_rows)
+                                  : HeldInStages(form, node, infos, grid));
 }
 
 std::vector<NodeId> AssignsOfPanels(const Plan& plan) {
@@ -141,7 +149,7 @@ MemoryOfPlan MemoryOn(const Plan& plan, int32_t rank) {
         std::max(memory.working, static_cast<int64_t>(std::min(WorkingBytesOf(plan, task), 9e18)));
     int64_t& transit = task.kind == TaskKind::kUnpack ? most_read : most_collected;
     transit = std::max({transit, InTransit(plan, task), HeldOfPanels(plan, task), HeldByWrite(plan, task)});
-    const bool makes_panels = task.phase == Phase::kPanels;
+    const bool makes_panels = task.phase == Phase::kPanels || IsStageInPanels(plan, task);
     for (const RegisterId id : task.produced) {
       const Register& reg = plan.registers[static_cast<size_t>(id)];
       if (has_disk && makes_panels && HoldsPanels(plan, reg))

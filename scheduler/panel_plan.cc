@@ -17,11 +17,12 @@
 #include "ops/product/product_of_panels.h"
 #include "scheduler/panel_lists.h"
 #include "scheduler/panel_roles.h"
+#include "scheduler/panel_transfers.h"
+#include "scheduler/task_writer.h"
 
 namespace heddle::scheduler {
 namespace {
 
-constexpr RegisterId kNone = -1;
 constexpr int32_t kSlotsOfDisk = 2;
 
 using Content = PanelRoles::Content;
@@ -36,24 +37,21 @@ struct Region {
   int64_t panels() const { return rows.panels(); }
 };
 
-class RankPanels {
+class RankPanels : private TaskWriter {
  public:
   /// Of tasks [first, last) of the old plan, which are those of a rank.
   RankPanels(const Plan& old, const PanelRoles& roles, size_t first, size_t last, Plan* plan,
              std::map<RegisterId, RegisterId>* replaced, const PanelOptions& options)
-      : old_(old),
+      : TaskWriter(std::span(old.tasks).subspan(first, last - first), plan),
+        old_(old),
         roles_(roles),
         tasks_(old.tasks),
         first_(first),
         last_(last),
-        plan_(*plan),
         replaced_(replaced),
-        options_(options) {
+        options_(options),
+        transfers_(old, roles, this) {
     for (const PanelRegion& rows : roles_.regions()) regions_.push_back({rows});
-    for (size_t i = first_; i < last_; ++i) {
-      uint32_t& next = next_index_[tasks_[i].id.stream()];
-      next = std::max(next, tasks_[i].id.index() + 1);
-    }
   }
 
   std::vector<Task> Run() {
@@ -86,55 +84,8 @@ class RankPanels {
     Task task;
   };
 
-  static size_t Index(RegisterId id) { return static_cast<size_t>(id); }
   const TaskRole& RoleOf(size_t task) const { return roles_.roles()[task]; }
   Region& RegionOf(size_t task) { return regions_[RoleOf(task).region]; }
-  TaskId NewId(TaskId like, uint32_t stream) {
-    return TaskId::Make(like.rank(), like.device(), stream, next_index_[stream]++);
-  }
-  // Every plan in which a value is panels has such a stream.
-  uint32_t DiskStream() {
-    const auto is_disk = [](const StreamDescription& stream) { return stream.kind == StreamKind::kDisk; };
-    auto found = std::find_if(plan_.streams.begin(), plan_.streams.end(), is_disk);
-    if (found == plan_.streams.end())
-      found = plan_.streams.insert(found,
-                                   {.kind = StreamKind::kDisk, .name = std::string(Name(StreamKind::kDisk))});
-    return static_cast<uint32_t>(found - plan_.streams.begin());
-  }
-  // What waits for files acts beside what computes.
-  void PutOnDisk(Task* task) { task->id = NewId(task->id, DiskStream()); }
-  Task NewTask(TaskKind kind, Phase phase, const Task& like) {
-    Task task;
-    task.id = NewId(like.id, like.id.stream());
-    task.kind = kind;
-    task.phase = phase;
-    task.node = like.node;
-    return task;
-  }
-  RegisterId NewRegister(Task* producer, ValueInfo info, bool control = false) {
-    Register reg;
-    reg.id = static_cast<RegisterId>(plan_.registers.size());
-    reg.producer = producer->id;
-    reg.control = control;
-    reg.bytes = control ? 0 : KnownBytes(info);
-    reg.info = std::move(info);
-    producer->produced.push_back(reg.id);
-    plan_.registers.push_back(std::move(reg));
-    return plan_.registers.back().id;
-  }
-  void Read(Task* task, RegisterId id) {
-    std::vector<TaskId>& consumers = plan_.registers[Index(id)].consumers;
-    if (std::find(consumers.begin(), consumers.end(), task->id) == consumers.end())
-      consumers.push_back(task->id);
-  }
-  void Consume(Task* task, RegisterId id) {
-    task->consumed.push_back(id);
-    if (id != kNone) Read(task, id);
-  }
-  void Await(Task* task, RegisterId id) {
-    task->control_in.push_back(id);
-    Read(task, id);
-  }
   // The entries of CSR rows, which KnownBytes leaves out; `of` is the register of all rows in the old plan.
   void AddEntries(RegisterId made, RegisterId of, const Region& region) {
     const int64_t bytes = roles_.entries().MostBytes(of, region.rows.height);
@@ -252,13 +203,19 @@ class RankPanels {
     const ValueInfo info = old_.registers[Index(id)].info;
     const Node* const node = roles_.NodeOf(reader);
     const bool stays = takes_panels || (node != nullptr && node->Is("assign") && StaysPanels(info));
-    if (roles_.IsHandle(id)) return stays ? id : GatheredOf(id, info, reader);
-    if (!roles_.IsPanelled(id)) return id;
-    const RegisterId handle = HandleOf(id);
+    if (!roles_.IsHandle(id) && !roles_.IsPanelled(id)) return id;
+    const RegisterId handle = KeptOf(id);
     return stays ? handle : GatheredOf(handle, info, reader);
   }
 
-  // Other ranks get what they read whole.
+  // Of what is a handle, or one when its pass is over, or when it has come from another rank.
+  RegisterId KeptOf(RegisterId id) {
+    if (roles_.IsPanelled(id)) return HandleOf(id);
+    const auto brought = handles_.find(id);
+    return brought == handles_.end() ? id : brought->second;
+  }
+
+  // Other ranks get rows of panels in panels, and all else whole.
   void TellOtherRanks(const Task& task) {
     for (const RegisterId id : task.produced) {
       const std::vector<TaskId>& readers = old_.registers[Index(id)].consumers;
@@ -267,12 +224,41 @@ class RankPanels {
         continue;
       Task reader;
       reader.id = task.id;
-      const RegisterId whole = roles_.IsControl(id) ? DoneOf(id) : WholeOf(id, reader, false);
-      if (whole != id) (*replaced_)[id] = whole;
+      const RegisterId sent = roles_.IsControl(id)    ? DoneOf(id)
+                              : roles_.IsInPieces(id) ? Spread(id, task)
+                                                      : WholeOf(id, reader, false);
+      if (sent != id) (*replaced_)[id] = sent;
     }
   }
 
+  RegisterId Spread(RegisterId id, const Task& maker) {
+    Task spread = transfers_.Spread(id, KeptOf(id), maker);
+    const RegisterId pieces = spread.produced[0];
+    order_.push_back({nullptr, std::move(spread)});
+    return pieces;
+  }
+
+  // What other ranks have made in the stage before for the panels of this one comes when this rank, too, is
+  // through with that stage.
+  void BringParts(const Task& stage) {
+    std::vector<size_t> copies;
+    for (const RegisterId id : stage.consumed)
+      if (const size_t copy = roles_.ProducerOf(id);
+          copy != TaskPlaces::kNone && RoleOf(copy).brings == TaskRole::Brings::kParts)
+        copies.push_back(copy);
+    if (!copies.empty()) Bring(copies, stage_done_.at(stage.node));
+  }
+
+  void Bring(const std::vector<size_t>& copies, RegisterId after) {
+    for (Task& task : transfers_.Bring(copies, after, &handles_))
+      order_.push_back({nullptr, std::move(task)});
+    for (const size_t copy : copies) TellOtherRanks(tasks_[copy]);
+  }
+
   void AddWhole(size_t i) {
+    if (RoleOf(i).brings == TaskRole::Brings::kParts) return;  // Where the stage is that reads it.
+    if (RoleOf(i).brings == TaskRole::Brings::kRows) return Bring({i}, kNone);
+    BringParts(tasks_[i]);
     Task task = tasks_[i];
     task.consumed.clear();
     task.control_in.clear();
@@ -281,21 +267,17 @@ class RankPanels {
     for (const RegisterId id : roles_.OrderOf(i)) Await(&task, DoneOf(id));
     const TaskRole& role = RoleOf(i);
     if (role.is_lazy) task.kind = TaskKind::kCompute;
-    if (role.is_lazy || role.takes_panels || role.stages) task.phase = Phase::kPanels;
+    if (role.is_view && task.phase == Phase::kGather) {  // All rows of what it reads.
+      task.phase = Phase::kSlice;
+      task.row_end = task.total_rows = old_.registers[Index(task.produced[0])].info.shape.rows;
+    }
+    const bool is_stage = role.stages && task.phase == Phase::kStage;
+    if (!is_stage && (role.is_lazy || role.takes_panels || role.stages)) task.phase = Phase::kPanels;
     if (role.held_bytes > 0) plan_.graph[task.node].SetAttribute(ops::kHeldBytes, Scalar(role.held_bytes));
-    if (role.stages) AddStages(task.node, *role.stages);
+    if (role.stages) SetStages(*role.stages, task.node, &plan_);
+    if (is_stage) stage_done_[task.node] = NewRegister(&task, {}, /*control=*/true);
     order_.push_back({nullptr, std::move(task)});
     TellOtherRanks(tasks_[i]);
-  }
-
-  // A node that several ranks compute, each for itself, has the same stages on all of them.
-  void AddStages(NodeId node, const StagedPanels& stages) {
-    const auto at = std::lower_bound(plan_.staged.begin(), plan_.staged.end(), node,
-                                     [](const StagedNode& staged, NodeId id) { return staged.node < id; });
-    if (at != plan_.staged.end() && at->node == node) return;
-    plan_.staged.insert(at, {node, stages.form, stages.rows, stages.result_rows});
-    if (stages.grid.columns > 1)
-      plan_.graph[node].SetAttribute(ops::kGridColumns, Scalar(int64_t{stages.grid.columns}));
   }
 
   // Panels of a value that the pass does not make: of a whole one, or of a handle.
@@ -398,10 +380,8 @@ class RankPanels {
       const RegisterId source = WholeOf(id, old, false);
       return has_panels ? RepeatedIn(region, source, old) : source;
     }
-    if (!roles_.IsPanelled(id)) return PanelsIn(region, id, id, old);
-    const size_t producer = roles_.ProducerOf(id);
-    if (&RegionOf(producer) == region) return id;
-    return PanelsIn(region, HandleOf(id), id, old);
+    if (roles_.IsPanelled(id) && &RegionOf(roles_.ProducerOf(id)) == region) return id;
+    return PanelsIn(region, KeptOf(id), id, old);
   }
 
   // A reduction that was whole gets "finish", which has its registers.
@@ -448,12 +428,12 @@ class RankPanels {
   const PanelRoles& roles_;
   const std::vector<Task>& tasks_;
   const size_t first_, last_;
-  Plan& plan_;
   std::map<RegisterId, RegisterId>* const replaced_;
   const PanelOptions& options_;
+  PanelTransfers transfers_;
   std::deque<Region> regions_;
-  std::map<uint32_t, uint32_t> next_index_;   // By stream.
   std::map<RegisterId, RegisterId> handles_;  // What a panelled register is when its pass is over.
+  std::map<NodeId, RegisterId> stage_done_;   // Of a node that is computed in stages: of the last one so far.
   std::map<RegisterId, RegisterId> gathered_;
   std::vector<Item> order_;
   std::vector<Task> result_;

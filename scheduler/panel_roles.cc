@@ -34,7 +34,16 @@ PanelRoles::PanelRoles(const Plan& plan, const PanelOptions& options)
       places_(plan.tasks),
       entries_(plan, options.most_entries),
       roles_(plan.tasks.size()) {
-  for (size_t i = 0; i < tasks_.size(); ++i) FindRole(i);
+  FindStagesOfRanks();
+  // Tasks of a rank come after what they read on it, but those of other ranks may stand behind them.
+  for (bool goes_on = true; goes_on;) {
+    goes_on = false;
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+      if (HasRole(i)) continue;
+      FindRole(i);
+      goes_on |= HasRole(i) && plan_.ranks > 1;
+    }
+  }
   FindPasses();
   for (size_t i = tasks_.size(); i-- > 0;) Postpone(i);
   FindPasses();
@@ -70,14 +79,17 @@ bool PanelRoles::IsReduced(const Task& task, RegisterId id) const {
 
 bool PanelRoles::IsHandle(RegisterId id) const {
   const size_t producer = ProducerOf(id);
-  if (producer == TaskPlaces::kNone) return false;
-  if (roles_[producer].is_lazy || roles_[producer].takes_panels) return !IsControl(id);
-  if (roles_[producer].stages) {
-    const Task& task = tasks_[producer];
-    const ops::Operator& op = *ops::FindOperator(plan_.graph[task.node].op);
-    const auto at = std::find(task.produced.begin(), task.produced.end(), id) - task.produced.begin();
-    return !IsControl(id) &&
-           ops::IsCutByRows(*ops::StagedFormAt(op, roles_[producer].stages->form), static_cast<size_t>(at));
+  if (producer == TaskPlaces::kNone || IsControl(id)) return false;
+  const TaskRole& role = roles_[producer];
+  if (role.is_lazy || role.takes_panels || role.is_view || IsForPanels(id) ||
+      role.brings != TaskRole::Brings::kNothing)
+    return true;
+  const Task& task = tasks_[producer];
+  if (role.stages) {
+    const ops::StagedForm& form = FormOf(task, *role.stages);
+    if (task.phase == Phase::kStage && task.stage + 1 < static_cast<int32_t>(form.stages.size()))
+      return false;
+    return ops::IsCutByRows(form, OutputOf(task, id));
   }
   const Node* const node = NodeOf(tasks_[producer]);
   return node != nullptr && node->Is("variable") && tasks_[producer].kind == TaskKind::kSource &&
@@ -114,8 +126,14 @@ bool PanelRoles::TakesPanels(const Task& task) const {
 
 bool PanelRoles::TakesPanels(size_t task, size_t input) const {
   const TaskRole& role = roles_[task];
-  if (role.takes_panels || !role.stages) return role.takes_panels || TakesPanels(tasks_[task]);
+  if (role.takes_panels || role.is_view) return true;
+  if (!role.stages) return TakesPanels(tasks_[task]);
   const Node& node = plan_.graph[tasks_[task].node];
+  if (tasks_[task].phase == Phase::kStage) {  // Behind its inputs it reads what the stage before has made.
+    const ops::StagedForm& form = FormOf(tasks_[task], *role.stages);
+    if (!form.stages[static_cast<size_t>(tasks_[task].stage)].reads_inputs || input >= node.inputs.size())
+      return true;
+  }
   return input < node.inputs.size() &&
          ops::InputUseOf(*ops::StagedFormAt(*ops::FindOperator(node.op), role.stages->form), node,
                          InfosOf(node), static_cast<int>(input)) == ops::InputUse::kRows;
@@ -161,11 +179,18 @@ bool PanelRoles::HasRoleOfPanels(size_t i, ops::RowRule rule) {
   return is_wanted;
 }
 
+bool PanelRoles::HasRole(size_t i) const {
+  const TaskRole& role = roles_[i];
+  return role.is_panelled || role.is_lazy || role.takes_panels || role.stages || role.is_view ||
+         role.brings != TaskRole::Brings::kNothing;
+}
+
 void PanelRoles::FindRole(size_t i) {
   const Task& task = tasks_[i];
   TaskRole& role = roles_[i];
+  if (const StagedPanels* const stages = StagesOfRanks(task); stages != nullptr) role.stages = *stages;
   const Node* const node = NodeOf(task);
-  if (node == nullptr || task.axis != Axis::kRows) return;
+  if (role.stages || FindRoleOfTransfer(i) || node == nullptr || task.axis != Axis::kRows) return;
   const bool computes = task.kind == TaskKind::kCompute || task.kind == TaskKind::kSource;
   if (!computes || (task.phase != Phase::kWhole && task.phase != Phase::kPartial)) return;
   const ops::Operator* const op = ops::FindOperator(node->op);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -20,7 +21,15 @@ struct TaskRole {
   bool is_lazy = false;                     ///< It makes a handle to rows that are made when they are read.
   bool takes_panels = false;                ///< Its kernel reads handles, and makes one.
   int64_t held_bytes = 0;                   ///< What such a kernel may hold of their rows.
-  std::optional<StagedPanels> stages = {};  ///< It acts once, on panels of what it reads by rows.
+  std::optional<StagedPanels> stages = {};  ///< It acts once, on panels of what it reads by rows: in all of
+                                            ///< its stages or, of Phase::kStage, in one.
+  /// Of a copy of what is in panels on another rank: it acts once a piece, and comes to be a handle.
+  enum class Brings : uint8_t {
+    kNothing,
+    kRows,   ///< Panel by panel.
+    kParts,  ///< What a stage in panels makes for the panels of this rank.
+  } brings = Brings::kNothing;
+  bool is_view = false;  ///< Its rows are rows of what it reads, which is panels.
   ops::RowRule rule = ops::RowRule::kWhole;
   int64_t begin = 0, end = 0;  ///< Its rows, all panels together,
   int64_t total = 0;           ///< of so many of the whole value.
@@ -61,6 +70,15 @@ class PanelRoles {
   bool IsPanelled(RegisterId id) const { return ContentOf(id) == Content::kRows; }
   /// A live-in that is there as panels, rows that can be made at any time, or what operators make of panels.
   bool IsHandle(RegisterId id) const;
+  /// What a stage in panels makes for the panels of a rank (ops::PartsOfPanels); not the copy of it.
+  bool IsForPanels(RegisterId id) const;
+  /// Whether other ranks copy it piece by piece.
+  bool IsInPieces(RegisterId id) const;
+  /// How: in panels of `rows` rows, or in as many parts as are for the panels of the other rank.
+  struct Pieces {
+    int64_t count = 0, rows = 0, most_bytes = 0;
+  };
+  Pieces PiecesOf(RegisterId id) const;
   bool IsControl(RegisterId id) const { return plan_.registers[Index(id)].control; }
   /// The task that makes a register; TaskPlaces::kNone of registers that the plan does not have.
   size_t ProducerOf(RegisterId id) const;
@@ -86,12 +104,18 @@ class PanelRoles {
  private:
   static size_t Index(RegisterId id) { return static_cast<size_t>(id); }
   const ValueInfo& InfoOf(RegisterId id) const;
+  static size_t OutputOf(const Task& task, RegisterId id);  // Among the values that it makes.
   bool IsReduced(const Task& task, RegisterId id) const;
   bool IsLarge(const ValueInfo& info) const;
   std::vector<ValueInfo> InfosOf(const Node& node) const;
   void FindRole(size_t i);
   bool IsWanted(RegisterId id) const;
   bool HasRoleOfPanels(size_t i, ops::RowRule rule);
+  bool FindRoleOfTransfer(size_t i);
+  bool HasRole(size_t i) const;
+  void FindStagesOfRanks();
+  const StagedPanels* StagesOfRanks(const Task& task) const;
+  const ops::StagedForm& FormOf(const Task& task, const StagedPanels& stages) const;
   std::optional<size_t> OnlyRegionThatReads(size_t task) const;
   bool IsMadeAtOnce(size_t task) const;
   bool MayBeMadeIn(size_t region, size_t task) const;
@@ -109,6 +133,7 @@ class PanelRoles {
   const PanelOptions& options_;
   const TaskPlaces places_;
   const PanelEntries entries_;
+  std::map<NodeId, StagedPanels> stages_of_ranks_;  // Of nodes that several ranks compute panel by panel.
   std::vector<TaskRole> roles_;
   std::vector<PanelRegion> regions_;
 };

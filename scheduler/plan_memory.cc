@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/memory/ways_out_of_memory.h"
+#include "core/programs/staged_tasks.h"
 #include "core/programs/task_places.h"
 #include "core/values/sizes.h"
 #include "ops/base/operator.h"
@@ -336,7 +337,8 @@ std::string LargestText(const Register& largest, const Task& task, const Node& n
 }  // namespace
 
 double WorkingBytesOf(const Plan& plan, const Task& task) {
-  if (task.node == kNoNode || MovesRows(task.phase)) return 0;
+  if (task.node == kNoNode || task.kind == TaskKind::kCopy || MovesRows(task.phase)) return 0;
+  if (IsStageInPanels(plan, task)) return 0;  // It is counted with what they hold (HeldOfPanels).
   const Node& node = plan.graph[task.node];
   std::vector<ValueInfo> inputs;
   for (const NodeId input : node.inputs)

@@ -2,9 +2,11 @@
 #include "scheduler/staged_panels.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/values/panels.h"
 #include "ops/base/split.h"
+#include "ops/panels/staged_run.h"
 
 namespace heddle::scheduler {
 namespace {
@@ -12,37 +14,35 @@ namespace {
 // With more panels what they send to each other is too small to be worth a read.
 constexpr int32_t kMostPanels = 256;
 
-bool MakesPanels(ops::StagedResult result) {
-  switch (result) {
-    case ops::StagedResult::kSameRows:
-    case ops::StagedResult::kRows:
-    case ops::StagedResult::kUneven:
-    case ops::StagedResult::kEach: return true;
-    case ops::StagedResult::kSameColumns:
-    case ops::StagedResult::kTurned:
-    case ops::StagedResult::kFinished:
-    case ops::StagedResult::kColumns: break;
-  }
-  return false;
+bool ReadsByRows(const ops::StagedForm& form, const Node& node, std::span<const ValueInfo> inputs, size_t i) {
+  return node.inputs[i] != kNoNode &&
+         ops::InputUseOf(form, node, inputs, static_cast<int>(i)) == ops::InputUse::kRows;
 }
 
-// Rows of the first input that is read by rows, which the panels cut, and of the longest one.
+// Rows of the first input that is read by rows, which the panels cut, and of the shortest and longest one.
 struct RowCounts {
-  int64_t first = kUnknown, most = 0;
+  int64_t first = kUnknown, least = INT64_MAX, most = 0;
 };
 std::optional<RowCounts> RowsOf(const ops::StagedForm& form, const Node& node,
                                 std::span<const ValueInfo> inputs) {
   RowCounts rows;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (node.inputs[i] == kNoNode ||
-        ops::InputUseOf(form, node, inputs, static_cast<int>(i)) != ops::InputUse::kRows)
-      continue;
+    if (!ReadsByRows(form, node, inputs, i)) continue;
     if (!inputs[i].IsTabular() || !inputs[i].IsSized()) return std::nullopt;
     if (rows.first == kUnknown) rows.first = inputs[i].shape.rows;
+    rows.least = std::min(rows.least, inputs[i].shape.rows);
     rows.most = std::max(rows.most, inputs[i].shape.rows);
   }
   if (rows.first == kUnknown) return std::nullopt;
   return rows;
+}
+
+// Of the largest operand that is read by rows.
+double MostBytesByRows(const ops::StagedForm& form, const Node& node, std::span<const ValueInfo> inputs) {
+  double bytes = 0;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (ReadsByRows(form, node, inputs, i)) bytes = std::max(bytes, ops::BytesToMove(inputs[i]));
+  return bytes;
 }
 
 Split CutsOfResult(const ops::StagedForm& form, const Node& node, const Split& rows, int32_t panels) {
@@ -52,19 +52,48 @@ Split CutsOfResult(const ops::StagedForm& form, const Node& node, const Split& r
   return {};
 }
 
+// Each part in so many, at granules where it has enough of them.
+Split Refined(const Split& rows, int32_t panels) {
+  const int64_t granule = Granule(rows.Length());
+  Split refined{.axis = rows.axis, .cuts = {0}};
+  for (size_t part = 0; part + 1 < rows.cuts.size(); ++part) {
+    const int64_t begin = rows.cuts[part], end = rows.cuts[part + 1];
+    const int64_t granules = CeilDivide(end, granule) - begin / granule;
+    // As of CutRow: few nodes of a reduction's tree.
+    const int64_t unit = granule * FloorPowerOfTwo(std::max<int64_t>(1, granules / (4 * int64_t{panels})));
+    const int64_t first = begin / unit, units = CeilDivide(end, unit) - first;
+    for (int32_t panel = 1; panel <= panels; ++panel)
+      refined.cuts.push_back(
+          panel == panels ? end : std::clamp((first + units * panel / panels) * unit, begin, end));
+  }
+  return refined;
+}
+
 }  // namespace
+
+double Unevenness(const Split& rows) {
+  if (rows.cuts.empty()) return 1;
+  const auto parts = static_cast<int32_t>(rows.cuts.size()) - 1;
+  int64_t longest = 0;
+  for (int32_t part = 0; part < parts; ++part) longest = std::max(longest, rows.End(part) - rows.Begin(part));
+  return static_cast<double>(longest) * parts / static_cast<double>(std::max<int64_t>(1, rows.Length()));
+}
 
 double HeldInStages(const ops::StagedForm& form, const Node& node, std::span<const ValueInfo> inputs,
                     const ops::RankGrid& grid) {
-  if (form.held_bytes != nullptr) return form.held_bytes(node, inputs, grid);
+  return HeldInStages(form, node, inputs, grid, {}, {});
+}
+
+double HeldInStages(const ops::StagedForm& form, const Node& node, std::span<const ValueInfo> inputs,
+                    const ops::RankGrid& grid, const Split& rows, const Split& result_rows) {
+  const double uneven = Unevenness(rows), uneven_result = Unevenness(result_rows);
+  if (form.held_bytes != nullptr) return form.held_bytes(node, inputs, grid) * uneven;
   constexpr double kCopies = 3;  // What a stage reads, what it works with and what it makes.
-  double bytes = ops::WorkingBytesOf(node, inputs) / kCopies;
+  double bytes = ops::WorkingBytesOf(node, inputs) / kCopies, result_bytes = 0;
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (node.inputs[i] != kNoNode &&
-        ops::InputUseOf(form, node, inputs, static_cast<int>(i)) == ops::InputUse::kRows)
-      bytes += ops::BytesToMove(inputs[i]);
-  for (const ValueInfo& result : ResultsOf(node)) bytes += ops::BytesToMove(result);
-  return kCopies * bytes / grid.ranks;
+    if (ReadsByRows(form, node, inputs, i)) bytes += ops::BytesToMove(inputs[i]);
+  for (const ValueInfo& result : ResultsOf(node)) result_bytes += ops::BytesToMove(result);
+  return kCopies * (bytes * uneven + result_bytes * uneven_result) / grid.ranks;
 }
 
 std::optional<StagedPanels> StagesInPanels(const Node& node, std::span<const ValueInfo> inputs,
@@ -74,7 +103,7 @@ std::optional<StagedPanels> StagesInPanels(const Node& node, std::span<const Val
   std::optional<StagedPanels> best;
   ops::StagedWay best_way;
   for (const auto& [place, form] : ops::StagedFormsOf(*op, node, inputs)) {
-    if (!MakesPanels(form->result)) continue;
+    if (!ops::MakesPanels(*form)) continue;
     const std::optional<RowCounts> rows = RowsOf(*form, node, inputs);
     const bool is_sized = form->result != ops::StagedResult::kRows || ResultsOf(node)[0].IsSized();
     if (!rows || !is_sized) continue;
@@ -97,6 +126,48 @@ std::optional<StagedPanels> StagesInPanels(const Node& node, std::span<const Val
     }
   }
   return best;
+}
+
+std::optional<StagedPanels> StagesInPanels(const StagedNode& staged, const Node& node,
+                                           std::span<const ValueInfo> inputs, int32_t ranks,
+                                           double least_bytes, double most_held) {
+  const ops::Operator* const op = ops::FindOperator(node.op);
+  const ops::StagedForm* const form = op == nullptr ? nullptr : ops::StagedFormAt(*op, staged.form);
+  if (form == nullptr || !ops::CanShareInPanels(*form) || staged.rows.cuts.empty()) return std::nullopt;
+  const std::optional<RowCounts> rows = RowsOf(*form, node, inputs);
+  // Of operands with other rows the plan has other cuts.
+  if (!rows || rows->least != staged.rows.Length() || rows->most != rows->least) return std::nullopt;
+  if (MostBytesByRows(*form, node, inputs) * Unevenness(staged.rows) / ranks < least_bytes)
+    return std::nullopt;
+  const int64_t granules = CeilDivide(rows->most, Granule(rows->most));
+  StagedPanels stages{.form = staged.form};
+  for (int32_t panels = 2;
+       stages.rows.cuts.empty() || (ranks * panels <= kMostPanels && ranks * panels / 2 < granules);
+       panels *= 2) {
+    stages.rows = Refined(staged.rows, panels);
+    if (!staged.result_rows.cuts.empty()) stages.result_rows = Refined(staged.result_rows, panels);
+    stages.grid.ranks = ranks * panels;
+    if (HeldInStages(*form, node, inputs, stages.grid, stages.rows, stages.result_rows) <= most_held) break;
+  }
+  return stages;
+}
+
+void SetStages(const StagedPanels& stages, NodeId node, Plan* plan) {
+  const auto at = std::lower_bound(plan->staged.begin(), plan->staged.end(), node,
+                                   [](const StagedNode& staged, NodeId id) { return staged.node < id; });
+  StagedNode staged{node, stages.form, stages.rows, stages.result_rows};
+  if (at == plan->staged.end() || at->node != node)
+    plan->staged.insert(at, std::move(staged));
+  else
+    *at = std::move(staged);
+  if (stages.grid.columns > 1)
+    plan->graph[node].SetAttribute(ops::kGridColumns, Scalar(int64_t{stages.grid.columns}));
+}
+
+int64_t MostBytesOfPart(const StagedPanels& stages, const Node& node, std::span<const ValueInfo> inputs) {
+  const ops::StagedForm& form = *ops::StagedFormAt(*ops::FindOperator(node.op), stages.form);
+  const auto panels = static_cast<int32_t>(stages.rows.cuts.size()) - 1;
+  return static_cast<int64_t>(MostBytesByRows(form, node, inputs) * Unevenness(stages.rows) / panels);
 }
 
 }  // namespace heddle::scheduler

@@ -10,6 +10,7 @@
 
 #include "compiler/optimize/static/written_files.h"
 #include "core/programs/fused_operator.h"
+#include "core/programs/staged_tasks.h"
 #include "core/values/panels.h"
 #include "core/values/sizes.h"
 #include "engine/blocks/amount.h"
@@ -52,14 +53,13 @@ enum class OnPanels : uint8_t {
   kView,    // Its rows are those of its operands.
 };
 OnPanels OnPanelsOf(const Plan& plan, const Task& task) {
+  if (IsStageInPanels(plan, task)) return OnPanels::kStages;
   if (task.phase != Phase::kPanels || task.kind != TaskKind::kCompute) return OnPanels::kNone;
   const Node& node = plan.graph[task.node];
   if (ops::HasRole(node, {ops::Role::kRange, ops::Role::kRbind})) return OnPanels::kView;
   if (ops::HasRole(node, ops::Role::kProduct) && scheduler::HeldOfPanels(plan, task) > 0)
     return OnPanels::kBlocks;
-  const bool has_stages = std::any_of(plan.staged.begin(), plan.staged.end(),
-                                      [&](const StagedNode& staged) { return staged.node == task.node; });
-  return has_stages ? OnPanels::kStages : OnPanels::kLazy;
+  return FindStaged(plan, task.node) != nullptr ? OnPanels::kStages : OnPanels::kLazy;
 }
 bool IsLazy(const Plan& plan, const Task& task) { return OnPanelsOf(plan, task) == OnPanels::kLazy; }
 bool IsCollected(const Task& task) {
@@ -105,7 +105,9 @@ class PlanMemoryText {
     std::string text;
     for (NodeId id = 0; id < plan_.graph.size(); ++id) text += LineOf(id);
     for (size_t pass = 0; pass < passes_.size(); ++pass) {
-      text += fmt::format("  pass {}: {} panels", pass + 1, passes_[pass].acts);
+      text +=
+          fmt::format("  pass {}: {} {}", pass + 1, passes_[pass].acts,
+                      passes_[pass].is_exchange ? "parts from each other worker, between stages" : "panels");
       if (passes_[pass].read_bytes > 0)
         text += fmt::format(", reads {} of rows that are elsewhere",
                             Amount(static_cast<double>(passes_[pass].read_bytes)));
@@ -117,7 +119,8 @@ class PlanMemoryText {
  private:
   struct Pass {
     int64_t acts = 0;
-    int64_t read_bytes = 0;  // Of handles, of the rank that reads the most.
+    int64_t read_bytes = 0;    // Of handles, of the rank that reads the most.
+    bool is_exchange = false;  // What it collects are parts for panels of stages.
   };
 
   void Add(int32_t rank) {
@@ -131,6 +134,7 @@ class PlanMemoryText {
       while (at < passes.size() && i - range.first >= passes[at].end) ++at;
       const bool is_in_pass = at < passes.size() && i - range.first >= passes[at].begin;
       const Task& task = plan_.tasks[i];
+      if (is_in_pass && IsCollected(task) && task.panel_rows == 0) passes_[at].is_exchange = true;
       if (is_in_pass && task.kind == TaskKind::kUnpack && ReadsHandle(plan_, task))
         read[at] = SaturatingSum(read[at], KnownBytes(RegisterOf(plan_, task.consumed[0]).info));
       if (task.node == kNoNode) continue;
@@ -146,15 +150,18 @@ class PlanMemoryText {
   }
 
   void AddTask(const Task& task, std::optional<size_t> pass, NodeMemory* node) const {
-    node->on_panels = OnPanelsOf(plan_, task);
-    if (node->on_panels != OnPanels::kNone && node->on_panels != OnPanels::kLazy) {
+    const OnPanels on_panels = OnPanelsOf(plan_, task);
+    if (on_panels != OnPanels::kNone && on_panels != OnPanels::kLazy) {
       node->has_result = true;
-      node->kept_bytes = node->on_panels == OnPanels::kView ? 0 : HandleBytes(plan_, task);
+      node->on_panels = on_panels;
+      node->kept_bytes = on_panels == OnPanels::kView ? 0 : HandleBytes(plan_, task);
       node->held_bytes = scheduler::HeldOfPanels(plan_, task);
       for (const RegisterId id : task.produced)
         node->whole_bytes = SaturatingSum(node->whole_bytes, RegisterOf(plan_, id).bytes);
-      for (const StagedNode& staged : plan_.staged)
-        if (staged.node == task.node) node->panels = static_cast<int64_t>(staged.rows.cuts.size()) - 1;
+      if (const StagedNode* const staged = FindStaged(plan_, task.node); staged != nullptr) {
+        const auto panels = static_cast<int64_t>(staged->rows.cuts.size()) - 1;
+        node->panels = IsSharedInPanels(plan_, *staged) ? panels / plan_.ranks : panels;
+      }
       return;
     }
     if (IsLazy(plan_, task)) {
@@ -281,6 +288,14 @@ int64_t MostSpilled(const Plan& plan, int32_t rank, ops::Files* files) {
       bytes = SaturatingSum(bytes, HandleBytes(plan, task));
     const OnPanels on_panels = OnPanelsOf(plan, task);
     if (on_panels != OnPanels::kStages && on_panels != OnPanels::kBlocks) continue;
+    if (task.phase == Phase::kStage) {  // What it makes for all ranks, and what it gets for the next stage.
+      double sent = 0;
+      for (const NodeId input : plan.graph[task.node].inputs)
+        if (input != kNoNode) sent += static_cast<double>(2 * KnownBytes(plan.graph[input].info));
+      const double share = static_cast<double>(task.row_end - task.row_begin) /
+                           static_cast<double>(std::max<int64_t>(task.total_rows, 1));
+      bytes = SaturatingSum(bytes, static_cast<int64_t>(std::min(sent * share, 9e18)));
+    }
     // Beside the result, what stages send to each other, or slices of operands and blocks of the result.
     bytes = SaturatingSum(bytes, SaturatingProduct(2, HandleBytes(plan, task)));
     for (const RegisterId id : task.consumed)

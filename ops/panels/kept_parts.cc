@@ -94,30 +94,71 @@ Status KeptParts::Finish() {
   return OkStatus();
 }
 
-Result<std::vector<Value>> KeptParts::ReadAll() const {
+std::vector<KeptPart> KeptParts::TakeParts() {
+  std::vector<KeptPart> parts;
+  for (Added& added : parts_) parts.push_back(std::move(added.part));
+  parts_.clear();
+  return parts;
+}
+
+Result<std::vector<Value>> ReadAll(std::span<const KeptPart> parts) {
   std::vector<Value> values;
-  for (size_t i = 0; i < parts_.size();) {
-    const KeptPart& first = parts_[i].part;
+  for (size_t i = 0; i < parts.size();) {
+    const KeptPart& first = parts[i];
     size_t last = i + 1;
-    while (first.panels != nullptr && last < parts_.size() && parts_[last].part.panels == first.panels &&
-           parts_[last].part.begin == parts_[last - 1].part.end)
+    while (first.panels != nullptr && last < parts.size() && parts[last].panels == first.panels &&
+           parts[last].begin == parts[last - 1].end)
       ++last;
     if (last == i + 1) {
       HEDDLE_ASSIGN_OR_RETURN(Value value, first.Read());
       values.push_back(std::move(value));
     } else {
-      HEDDLE_ASSIGN_OR_RETURN(const Value together,
-                              first.panels->Rows(first.begin, parts_[last - 1].part.end));
+      HEDDLE_ASSIGN_OR_RETURN(const Value together, first.panels->Rows(first.begin, parts[last - 1].end));
       for (size_t j = i; j < last; ++j) {
-        const KeptPart& part = parts_[j].part;
-        HEDDLE_ASSIGN_OR_RETURN(Value value,
-                                SliceRows(together, part.begin - first.begin, part.end - first.begin));
+        HEDDLE_ASSIGN_OR_RETURN(
+            Value value, SliceRows(together, parts[j].begin - first.begin, parts[j].end - first.begin));
         values.push_back(std::move(value));
       }
     }
     i = last;
   }
   return values;
+}
+
+std::vector<KeptPart> PartsOfPanels::TakeFor(size_t panel) const {
+  std::vector<KeptPart> taken;
+  for (size_t i = panel * of_each_; i < (panel + 1) * of_each_; ++i)
+    taken.push_back(std::exchange(parts_[i], {}));
+  return taken;
+}
+
+Result<Value> PartsOfPanels::Take(size_t i) const { return std::exchange(parts_[i], {}).Read(); }
+
+Result<Value> PartsOfPanels::Rows(int64_t begin, int64_t end) const {
+  return Internal("panels: rows {} to {} of what stages exchange", begin, end);
+}
+
+const PartsOfPanels* PartsIn(const Value& value) {
+  return value.IsPanels() ? dynamic_cast<const PartsOfPanels*>(value.panels().get()) : nullptr;
+}
+
+Status PartsCollector::Add(Value value) {
+  if (of_panel_ == nullptr) of_panel_ = std::make_unique<KeptParts>(*store_, 0);
+  HEDDLE_RETURN_IF_ERROR(of_panel_->Add(std::move(value)));
+  return ++added_ == of_each_ ? FinishPanel() : OkStatus();
+}
+
+Status PartsCollector::FinishPanel() {
+  HEDDLE_RETURN_IF_ERROR(of_panel_->Finish());
+  for (KeptPart& part : of_panel_->TakeParts()) parts_.push_back(std::move(part));
+  of_panel_.reset();
+  added_ = 0;
+  return OkStatus();
+}
+
+Result<Value> PartsCollector::Finish() {
+  if (of_panel_ != nullptr) return Internal("panels: {} of {} parts of a panel were added", added_, of_each_);
+  return Value(std::make_shared<const PartsOfPanels>(std::move(parts_), of_each_));
 }
 
 }  // namespace heddle::ops

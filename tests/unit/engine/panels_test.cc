@@ -70,6 +70,29 @@ TEST(PanelsTest, WhatNeedsRowsOfAllPanelsRunsInStages) {
   EXPECT_EQ(panels.output, whole.output);
 }
 
+// So do several ranks, each of which has a share that does not fit, wherever the rows go.
+TEST(PanelsTest, SeveralRanksRunStagesOnPanels) {
+  const std::string script =
+      "X = rand(rows=80000, cols=20, min=-1, max=1, seed=3)\n"
+      "O = order(target=X, by=1)\nprint(sum(O[1:3,]) + \" \" + sum(O[50000:50010,2]))\n"
+      "C = cumsum(X)\nprint(sum(C))\n"
+      "R = removeEmpty(target=C, margin=\"rows\", select=X[,1] > 0)\n"
+      "B = rbind(R, rev(X))\nprint(nrow(R) + \" \" + sum(B) + \" \" + sum(B[5:20000,2]))\n"
+      "B = B * 2 + 1\nprint(sum(B))\n"
+      "print(median(X[,2]) + \" \" + sum(table(round(10 * X[,1]) + 11, round(10 * X[,2]) + 11) ^ 2))\n"
+      "M = matrix(X, rows=160000, cols=10)\nprint(sum(M[77:150000,3]) + \" \" + nrow(unique(round(99 * X[,1]))))\n";
+  const ScriptOutcome whole = RunScript(script);
+  ASSERT_TRUE(whole.status.ok()) << whole.status.ToString();
+  for (const int ranks : {2, 3}) {
+    SessionOptions options = SplitOver(ranks);
+    options.memory_bytes = 3 * kMemory;
+    options.require_streaming = true;
+    const ScriptOutcome panels = RunScript(script, options);
+    EXPECT_EQ(panels.status.ToString(), "ok");
+    EXPECT_EQ(panels.output, whole.output);
+  }
+}
+
 // Lists of tree nodes are joined as panels pass: those of all panels together would not fit.
 TEST(PanelsTest, ListsOfManyPanelsTakeTheMemoryOfFew) {
   // 63 panels of 64 rows, of which each makes a list of 2.5 MB.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "ops/base/stages.h"
 #include "ops/cells/column_pieces.h"
 #include "ops/frame/row_pieces.h"
+#include "ops/panels/kept_parts.h"
 #include "ops/panels/staged_run.h"
 #include "tests/unit/ops/panels/panels_fixture.h"
 #include "tests/unit/ops/run_operator.h"
@@ -224,37 +226,9 @@ inline void ExpectStagesFailAlike(Invocation& call, int64_t total_rows, int32_t 
   EXPECT_EQ(failed.code(), whole.status().code()) << call.node.op;
 }
 
-/// One process that has the inputs in panels gives what Operator::run makes of all: with everything in spill
-/// files, as the store has no room.
-inline void ExpectPanelsMatch(Invocation& call, const Split& rows, int32_t place,
-                              const std::vector<Value>& whole) {
-  const StagedForm& form = *StagedFormAt(*call.op, place);
-  if (form.axis != Axis::kRows || rows.cuts.size() < 3) return;
-  if (form.result != StagedResult::kEach && !IsCutByRows(form, 0)) return;
-  const Result<std::vector<ValueInfo>> inferred = call.InferWith(call.scalars);
-  ASSERT_TRUE(inferred.ok());
-  FilesInMemory files;
-  const std::unique_ptr<PanelStore> store = MakePanelStore(files, /*least_panel_bytes=*/1);
-  ASSERT_TRUE(store->SetRoom(0).ok());
-  std::vector<Value> inputs(call.inputs.size());
-  std::vector<const Value*> pointers;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (call.inputs[i]) inputs[i] = *call.inputs[i];
-    const bool by_rows = InputUseOf(form, call.node, call.infos, static_cast<int>(i)) == InputUse::kRows;
-    if (call.inputs[i] && by_rows && !inputs[i].IsScalar()) {
-      const auto collector = store->Collect(inputs[i].shape(), inputs[i].IsFrame());
-      ASSERT_TRUE(collector->Add(*call.inputs[i]).ok());
-      inputs[i] = Value(*collector->Finish());
-    }
-    pointers.push_back(call.inputs[i] ? &inputs[i] : nullptr);
-  }
-  const auto panels = static_cast<int32_t>(rows.cuts.size()) - 1;
-  Split result_rows;
-  if (form.result == StagedResult::kSameRows) result_rows = rows;
-  if (form.result == StagedResult::kRows)
-    result_rows = Distribution::SplitRows((*inferred)[0].shape.rows, panels).split;
-  const auto run_stage = [&](const StagePlace& at, std::span<const Value* const> given,
-                             std::span<Value> outputs) {
+/// Runs stages through the catalog, as the actor runtime does.
+inline auto StageRunner(Invocation& call) {
+  return [&call](const StagePlace& at, std::span<const Value* const> given, std::span<Value> outputs) {
     return CatalogKernels().Run({.node = call.node,
                                  .phase = Phase::kStage,
                                  .inputs = given,
@@ -264,28 +238,190 @@ inline void ExpectPanelsMatch(Invocation& call, const Split& rows, int32_t place
                                  .stage = &at},
                                 outputs);
   };
+}
+
+/// A process whose panels are all in spill files, as its store has no room.
+struct ProcessWithPanels {
+  FilesInMemory files;
+  std::unique_ptr<PanelStore> store = MakePanelStore(files, /*least_panel_bytes=*/1);
+  ProcessWithPanels() { EXPECT_TRUE(store->SetRoom(0).ok()); }
+  Value InPanels(const Value& value) const {
+    const auto collector = store->Collect(value.shape(), value.IsFrame());
+    EXPECT_TRUE(collector->Add(*WithMemoryOfItsOwn(value)).ok());
+    return Value(*collector->Finish());
+  }
+};
+
+inline Result<Value> Whole(const Value& value) {
+  return value.IsPanels() ? value.panels()->Rows(0, value.shape().rows) : value;
+}
+
+/// One process that has the inputs in panels gives what Operator::run makes of all.
+inline void ExpectPanelsMatch(Invocation& call, const Split& rows, int32_t place,
+                              const std::vector<Value>& whole) {
+  const StagedForm& form = *StagedFormAt(*call.op, place);
+  if (!MakesPanels(form) || rows.cuts.size() < 3) return;
+  const Result<std::vector<ValueInfo>> inferred = call.InferWith(call.scalars);
+  ASSERT_TRUE(inferred.ok());
+  const ProcessWithPanels process;
+  std::vector<Value> inputs(call.inputs.size());
+  std::vector<const Value*> pointers;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (call.inputs[i]) inputs[i] = *call.inputs[i];
+    const bool by_rows = InputUseOf(form, call.node, call.infos, static_cast<int>(i)) == InputUse::kRows;
+    if (call.inputs[i] && by_rows && !inputs[i].IsScalar()) inputs[i] = process.InPanels(inputs[i]);
+    pointers.push_back(call.inputs[i] ? &inputs[i] : nullptr);
+  }
+  const auto panels = static_cast<int32_t>(rows.cuts.size()) - 1;
+  Split result_rows;
+  if (form.result == StagedResult::kSameRows) result_rows = rows;
+  if (form.result == StagedResult::kRows)
+    result_rows = Distribution::SplitRows((*inferred)[0].shape.rows, panels).split;
   std::vector<Value> results(inferred->size());
   const Status status = RunStagesInPanels({.form = form,
                                            .node = call.node,
                                            .infos = call.infos,
                                            .rows = rows,
                                            .result_rows = result_rows,
-                                           .store = *store,
-                                           .run_stage = run_stage},
+                                           .store = *process.store,
+                                           .run_stage = StageRunner(call)},
                                           pointers, results);
   ASSERT_TRUE(status.ok()) << call.node.op << ": " << status.ToString();
   for (size_t i = 0; i < results.size(); ++i) {
     EXPECT_EQ(results[i].IsPanels(), IsCutByRows(form, i)) << call.node.op;
-    const Result<Value> all =
-        results[i].IsPanels() ? results[i].panels()->Rows(0, results[i].shape().rows) : results[i];
+    const Result<Value> all = Whole(results[i]);
     ASSERT_TRUE(all.ok()) << all.status().ToString();
     EXPECT_EQ(all->shape(), whole[i].shape()) << call.node.op << " " << i;
     EXPECT_TRUE(AreSame(*all, whole[i])) << call.node.op << " " << i << " in " << panels << " panels";
   }
 }
 
+/// Each part in two, at a granule.
+inline Split InHalves(const Split& rows) {
+  const int64_t granule = Granule(rows.Length());
+  Split halves{.cuts = {0}};
+  for (size_t part = 0; part + 1 < rows.cuts.size(); ++part) {
+    const int64_t begin = rows.cuts[part], end = rows.cuts[part + 1];
+    halves.cuts.push_back(std::clamp((begin + end) / 2 / granule * granule, begin, end));
+    halves.cuts.push_back(end);
+  }
+  return halves;
+}
+
+/// What a rank receives of the stage before, in panels: parts of other ranks one after the other.
+inline std::vector<Value> PanelsReceivedBy(int32_t rank, const Stage& stage,
+                                           const std::vector<std::vector<Value>>& made,
+                                           const ProcessWithPanels& process, int32_t panels) {
+  const auto ranks = static_cast<int32_t>(made.size());
+  std::vector<Value> received;
+  std::vector<size_t> places(made.size(), 0);
+  for (const Reach reach : stage.outputs) {
+    const auto take = [&](int32_t from) {
+      const size_t i = places[static_cast<size_t>(from)] + static_cast<size_t>(rank);
+      const Value& value = made[static_cast<size_t>(from)][i];
+      EXPECT_TRUE(IsKeptInPanels(stage, ranks, from, i));
+      if (from == rank) {
+        received.push_back(value);
+        return;
+      }
+      const size_t of_each = PartsOfEachPanel(stage, ranks, from, i, panels);
+      PartsCollector collector(*process.store, of_each);
+      for (size_t part = 0; part < of_each * static_cast<size_t>(panels); ++part)
+        EXPECT_TRUE(collector.Add(*PartsIn(value)->Take(part)).ok());
+      received.push_back(*collector.Finish());
+    };
+    if (reach == Reach::kHere)
+      received.push_back(made[static_cast<size_t>(rank)][places[static_cast<size_t>(rank)]]);
+    if (reach == Reach::kFromLast) take(ranks - 1);
+    if (reach == Reach::kParts)
+      for (int32_t from = 0; from < ranks; ++from) take(from);
+    if (reach == Reach::kAll) {
+      std::vector<const Value*> of_all;
+      for (size_t from = 0; from < made.size(); ++from) of_all.push_back(&made[from][places[from]]);
+      received.push_back(*JoinRows(of_all));
+    }
+    for (int32_t from = 0; from < ranks; ++from)
+      places[static_cast<size_t>(from)] += ValuesOfRank(reach, ranks, from);
+  }
+  return received;
+}
+
+/// So do several ranks, each of which has its rows in two panels.
+inline void ExpectSharedPanelsMatch(Invocation& call, const Split& rows, int32_t place,
+                                    const std::vector<Value>& whole) {
+  constexpr int32_t kPanels = 2;
+  const StagedForm& form = *StagedFormAt(*call.op, place);
+  if (!CanShareInPanels(form) || rows.cuts.size() < 3) return;
+  for (size_t i = 0; i < call.inputs.size(); ++i)
+    if (call.inputs[i] && InputUseOf(form, call.node, call.infos, static_cast<int>(i)) == InputUse::kRows &&
+        call.inputs[i]->shape().rows != rows.Length())
+      return;
+  const Result<std::vector<ValueInfo>> inferred = call.InferWith(call.scalars);
+  ASSERT_TRUE(inferred.ok());
+  const auto ranks = static_cast<int32_t>(rows.cuts.size()) - 1;
+  const Split halves = InHalves(rows);
+  Split result_rows;
+  if (form.result == StagedResult::kSameRows) result_rows = halves;
+  if (form.result == StagedResult::kRows)
+    result_rows = InHalves(Distribution::SplitRows((*inferred)[0].shape.rows, ranks).split);
+  const std::vector<ProcessWithPanels> processes(static_cast<size_t>(ranks));
+  std::vector<std::vector<Value>> made(static_cast<size_t>(ranks));
+  for (size_t stage = 0; stage < form.stages.size(); ++stage) {
+    const Stage& now = form.stages[stage];
+    std::vector<std::vector<Value>> next(static_cast<size_t>(ranks));
+    for (int32_t rank = 0; rank < ranks; ++rank) {
+      const ProcessWithPanels& process = processes[static_cast<size_t>(rank)];
+      std::vector<Value> inputs = PiecesOf(form, call, rows, rank), received;
+      if (stage > 0) received = PanelsReceivedBy(rank, form.stages[stage - 1], made, process, kPanels);
+      std::vector<const Value*> given, taken;
+      for (size_t i = 0; now.reads_inputs && i < inputs.size(); ++i) {
+        const bool by_rows = InputUseOf(form, call.node, call.infos, static_cast<int>(i)) == InputUse::kRows;
+        if (call.inputs[i] && by_rows && !inputs[i].IsScalar()) inputs[i] = process.InPanels(inputs[i]);
+        given.push_back(call.inputs[i] ? &inputs[i] : nullptr);
+      }
+      for (const Value& value : received) taken.push_back(&value);
+      std::vector<Value>& outputs = next[static_cast<size_t>(rank)];
+      outputs.resize(stage + 1 == form.stages.size() ? inferred->size() : 0);
+      for (const Reach reach : now.outputs) outputs.resize(outputs.size() + ValuesOfRank(reach, ranks, rank));
+      const Status status = RunStageInPanels(
+          {.form = form,
+           .node = call.node,
+           .infos = call.infos,
+           .rows = halves,
+           .result_rows = result_rows,
+           .ranks = ranks,
+           .rank = rank,
+           .store = *process.store,
+           .run_stage = StageRunner(call)},
+          static_cast<int32_t>(stage), given, taken,
+          HandsOn(now) && rank > 0 ? &next[static_cast<size_t>(rank) - 1].back() : nullptr, outputs);
+      ASSERT_TRUE(status.ok()) << call.node.op << ", stage " << stage << ": " << status.ToString();
+    }
+    made = std::move(next);
+  }
+  for (size_t i = 0; i < whole.size(); ++i) {
+    std::vector<Value> parts;
+    std::vector<const Value*> pointers;
+    for (const std::vector<Value>& of_rank : made) {
+      EXPECT_EQ(of_rank[i].IsPanels(), IsCutByRows(form, i)) << call.node.op;
+      const Result<Value> part = Whole(of_rank[i]);
+      ASSERT_TRUE(part.ok()) << part.status().ToString();
+      parts.push_back(*part);
+    }
+    if (!IsCutByRows(form, i)) {
+      for (const Value& part : parts) EXPECT_TRUE(AreSame(part, whole[i])) << call.node.op << " " << i;
+      continue;
+    }
+    for (const Value& part : parts) pointers.push_back(&part);
+    const Result<Value> all = JoinRows(pointers);
+    ASSERT_TRUE(all.ok()) << all.status().ToString();
+    EXPECT_EQ(all->shape(), whole[i].shape()) << call.node.op << " " << i;
+    EXPECT_TRUE(AreSame(*all, whole[i])) << call.node.op << " " << i << " on " << ranks << " ranks in panels";
+  }
+}
+
 /// The staged form gives, rank by rank, the rows of what Operator::run makes of all, and so does one process
-/// whose inputs are panels.
+/// whose inputs are panels, and several of these.
 inline void ExpectStagesMatch(Invocation& call, const Split& rows, int32_t place = 0) {
   const auto ranks = static_cast<int32_t>(rows.cuts.size()) - 1;
   const Result<std::vector<Value>> whole = call.RunSeveralRows(0, 0, 0);
@@ -294,6 +430,7 @@ inline void ExpectStagesMatch(Invocation& call, const Split& rows, int32_t place
   ASSERT_EQ(parts.size(), static_cast<size_t>(ranks));
   const StagedForm& form = *StagedFormAt(*call.op, place);
   ExpectPanelsMatch(call, rows, place, *whole);
+  ExpectSharedPanelsMatch(call, rows, place, *whole);
   for (size_t i = 0; i < whole->size(); ++i) {
     std::vector<const Value*> pieces;
     for (const std::vector<Value>& of_rank : parts) pieces.push_back(&of_rank[i]);

@@ -7,6 +7,7 @@
 
 #include "scheduler/liveness.h"
 #include "scheduler/memory_of_plan.h"
+#include "scheduler/plan_memory.h"
 #include "scheduler/schedule.h"
 #include "tests/unit/scheduler/graph_under_test.h"
 
@@ -252,6 +253,84 @@ TEST(PanelPlanTest, PanelsAreMultiplesOfTheGranule) {
   const Result<Plan> parsed = Plan::Parse(plan->ToText());
   ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
   EXPECT_EQ(parsed->ToText(), plan->ToText());
+}
+
+// Three ranks that have an uneven share of the rows of X, in panels.
+Result<Plan> OfThreeRanks(const Graph& graph, std::vector<int64_t> cuts,
+                          std::map<std::string, Distribution> live_out = {}) {
+  ScheduleOptions options;
+  options.ranks = 3;
+  options.min_distributed_bytes = 0;
+  options.memory_bytes = 20 << 20;
+  options.in_panels = true;
+  options.panelled = {"X"};
+  options.live_out = std::move(live_out);
+  return Schedule(graph, {{"X", {.kind = Distribution::Kind::kSplit, .split = {.cuts = std::move(cuts)}}}},
+                  options);
+}
+
+int64_t CountWhole(const Plan& plan) {
+  return std::count_if(plan.tasks.begin(), plan.tasks.end(), [&](const Task& task) {
+    return task.phase == Phase::kGather && task.kind == TaskKind::kCompute &&
+           plan.registers[static_cast<size_t>(task.produced[0])].bytes > 0;
+  });
+}
+
+// Each panel of a rank is what a rank is without panels; what they make for those of other ranks goes there
+// part by part.
+TEST(PanelPlanTest, StagesOfSeveralRanksActPanelByPanel) {
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(kRows, kColumns));
+  g.Assign("Y", g.Op("rev", {x}, MatrixOf(kRows, kColumns)));
+  const Result<Plan> plan = OfThreeRanks(g.graph, {0, 49'152, 49'152, kRows});
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  ASSERT_EQ(plan->staged.size(), 1u);
+  const Split& rows = plan->staged[0].rows;
+  const auto panels = static_cast<int64_t>(rows.cuts.size() - 1) / 3;
+  EXPECT_GE(panels, 8);
+  EXPECT_EQ(rows.cuts[static_cast<size_t>(panels)], 49'152);
+  EXPECT_EQ(rows.cuts[static_cast<size_t>(2 * panels)], 49'152);
+  for (const int64_t cut : rows.cuts) EXPECT_TRUE(cut % 2048 == 0 || cut == kRows) << cut;
+  int64_t spread = 0, collect = 0;
+  for (const Task& task : plan->tasks) {
+    if (task.panel_rows > 0) continue;
+    spread += task.kind == TaskKind::kUnpack && task.rate == panels * panels;
+    collect += task.kind == TaskKind::kAccumulate && task.phase == Phase::kPanels;
+  }
+  EXPECT_EQ(spread, 6);
+  EXPECT_EQ(collect, 6);
+  EXPECT_EQ(CountWhole(*plan), 0);
+  for (const int64_t peak : plan->peak_bytes) EXPECT_LE(peak, 20 << 20);
+  EXPECT_TRUE(CheckLive(*plan).ok());
+  for (const NodeId assign : AssignsOfPanels(*plan)) EXPECT_TRUE(plan->graph[assign].Is("assign"));
+  EXPECT_EQ(AssignsOfPanels(*plan).size(), 3u);
+}
+
+// What an operator works with is not counted of whole values, nor of copies of what it makes.
+TEST(PanelPlanTest, WorkingMemoryIsThatOfAPanel) {
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(kRows, kColumns));
+  g.Assign("Y", g.Op("order", {x}, MatrixOf(kRows, kColumns)));
+  const Result<Plan> plan = OfThreeRanks(g.graph, {0, 32'768, 65'536, kRows});
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  for (const Task& task : plan->tasks)
+    EXPECT_EQ(WorkingBytesOf(*plan, task), 0) << Name(task.kind) << " " << Name(task.phase);
+}
+
+// Rows that have to be on another rank go there in panels, and are panels there.
+TEST(PanelPlanTest, RowsGoToOtherRanksInPanels) {
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(kRows, kColumns));
+  g.Assign("Y", x);
+  for (const Distribution& wanted :
+       {Distribution::SplitRows(kRows, 3), Distribution::One(2), Distribution::Each()}) {
+    const Result<Plan> plan = OfThreeRanks(g.graph, {0, 8192, 16'384, kRows}, {{"Y", wanted}});
+    ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+    EXPECT_GT(CountCollecting(*plan, Phase::kPanels), 0) << wanted.ToText();
+    EXPECT_EQ(CountWhole(*plan), 0) << wanted.ToText();
+    for (const int64_t peak : plan->peak_bytes) EXPECT_LE(peak, 20 << 20);
+    EXPECT_TRUE(CheckLive(*plan).ok());
+  }
 }
 
 }  // namespace
