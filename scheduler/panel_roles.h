@@ -18,6 +18,7 @@ namespace heddle::scheduler {
 struct TaskRole {
   bool is_panelled = false;                 ///< It acts once a panel.
   bool is_lazy = false;                     ///< It makes a handle to rows that are made when they are read.
+  bool appends = false;                     ///< Panelled: a write, to whose file each panel is appended.
   bool takes_panels = false;                ///< Its kernel reads handles, and makes one.
   int64_t held_bytes = 0;                   ///< What such a kernel may hold of their rows.
   std::optional<StagedPanels> stages = {};  ///< It acts once, on panels of what it reads by rows.
@@ -92,6 +93,7 @@ class PanelRoles {
   void FindRole(size_t i);
   bool IsWanted(RegisterId id) const;
   bool HasRoleOfPanels(size_t i, ops::RowRule rule);
+  bool AppendsPanels(size_t i) const;
   std::optional<size_t> OnlyRegionThatReads(size_t task) const;
   bool IsMadeAtOnce(size_t task) const;
   bool MayBeMadeIn(size_t region, size_t task) const;
