@@ -117,6 +117,8 @@ bool ReadsLast(const Plan& plan, const Task& task) {
 KernelBody::Work KernelBody::WorkOf(const Task& task, const Node* node) {
   if (task.phase == Phase::kReady) return Work::kForward;
   if (task.phase == Phase::kStage && task.kind == TaskKind::kAccumulate) return Work::kJoinLists;
+  if (task.kind == TaskKind::kAccumulate && node != nullptr && ops::HasRole(*node, ops::Role::kWrite))
+    return Work::kAppend;
   if (task.phase == Phase::kPanels) {
     if (task.kind == TaskKind::kAccumulate) return task.panel_rows > 0 ? Work::kCollect : Work::kCollectParts;
     const bool takes_panels =
@@ -156,6 +158,7 @@ KernelBody::KernelBody(const PlanInstance& instance, const ops::KernelSource& ke
     prepared.task = &task;
     if (task.node >= 0 && task.node < graph.size()) {
       prepared.node = &graph[task.node];
+      prepared.user = prepared.node->op;
       for (NodeId input : prepared.node->inputs) {
         prepared.input_infos.push_back(input == kNoNode ? ValueInfo() : graph[input].info);
       }
@@ -207,6 +210,7 @@ Status KernelBody::Begin(std::map<std::string, Value> live_in) {
     prepared.collector.reset();
     prepared.parts.reset();
     prepared.lists.reset();
+    prepared.write.reset();
   }
   return OkStatus();
 }
@@ -221,8 +225,7 @@ Status KernelBody::Perform(size_t number, std::span<const Value* const> inputs, 
                            prepared.work == Work::kCollect || prepared.work == Work::kCollectParts ||
                            prepared.work == Work::kJoinLists;
   if (needs_input && input == nullptr) return Internal("task {} has no input", task.id.index());
-  const std::string_view user = prepared.node == nullptr ? "a copy" : std::string_view(prepared.node->op);
-  const Status status = WithinMemory(user, [&] { return Act(prepared, inputs, act, results); });
+  const Status status = WithinMemory(prepared.user, [&] { return Act(prepared, inputs, act, results); });
   return status.ok() || prepared.node == nullptr ? status : status.At(prepared.node->position);
 }
 
@@ -269,6 +272,7 @@ Result<Value> KernelBody::Move(Prepared& prepared, std::span<const Value* const>
     case Work::kCollect: return Collect(prepared, *inputs.back(), act);
     case Work::kCollectParts: return CollectParts(prepared, *inputs.back(), act);
     case Work::kJoinLists: return JoinLists(prepared, *inputs.back(), act);
+    case Work::kAppend: return Append(prepared, inputs.subspan(1), act);
     case Work::kLazy: return MakeLazy(prepared, inputs);
     case Work::kStages:
     case Work::kStageInPanels:
@@ -391,6 +395,21 @@ Result<Value> KernelBody::CollectParts(Prepared& prepared, const Value& part, in
   return parts->Finish();
 }
 
+// `inputs`: those of the node.
+Result<Value> KernelBody::Append(Prepared& prepared, std::span<const Value* const> inputs,
+                                 int64_t act) const {
+  const Task& task = *prepared.task;
+  if (act % task.rate == 0) {
+    HEDDLE_ASSIGN_OR_RETURN(
+        prepared.write, ops::AppendedWrite::Begin(*prepared.node, prepared.input_infos, inputs, context_));
+  }
+  HEDDLE_RETURN_IF_ERROR(prepared.write->Add(*inputs[0]));
+  if ((act + 1) % task.rate != 0) return Value();
+  HEDDLE_RETURN_IF_ERROR(prepared.write->Finish());
+  prepared.write.reset();
+  return Value();
+}
+
 Result<Value> KernelBody::JoinLists(Prepared& prepared, const Value& list, int64_t act) const {
   const Task& task = *prepared.task;
   if (prepared.form == nullptr) return Internal("task {} joins lists of no reduction", task.id.index());
@@ -460,6 +479,7 @@ void KernelBody::TakeResults(std::map<std::string, Value>* live_out,
     prepared.collector.reset();
     prepared.parts.reset();
     prepared.lists.reset();
+    prepared.write.reset();
   }
   for (Prepared* sink : sinks_) {
     if (sink->task->phase != Phase::kShape) {

@@ -12,6 +12,7 @@
 #include "core/programs/plan.h"
 #include "core/values/value.h"
 #include "ops/base/kernel.h"
+#include "ops/io/formats/write_stages.h"
 #include "ops/panels/kept_parts.h"
 #include "ops/panels/panel_store.h"
 #include "ops/reduction/joined_lists.h"
@@ -47,6 +48,7 @@ class TaskBody {
 ///                            next panel, or, in another phase than "slice", the kernel makes it; of what
 ///                            stages in panels exchange (ops/panels/kept_parts.h) the next part
 ///   phase "stage"            kAccumulate: the lists of tree nodes of all acts, joined on the way
+///   write (kAccumulate)      appends the panels of all acts to its file, which appears at the last of them
 ///   phase "panels"           kAccumulate: the panels of all acts as one handle, without panel_rows the parts
 ///                            that stages in panels exchange; of a node with stages: all of
 ///                            them, panel by panel (ops/panels/staged_run.h); of ranges, rbind and products
@@ -81,6 +83,7 @@ class KernelBody : public TaskBody {
     kCollect,
     kCollectParts,
     kJoinLists,
+    kAppend,
     kLazy,
     kStages,
     kStageInPanels,
@@ -91,6 +94,7 @@ class KernelBody : public TaskBody {
     const Node* node = nullptr;
     const ops::Operator* op = nullptr;  ///< Of the node, kKernel, kJoinLists; nullptr: the catalog has none.
     Work work = Work::kKernel;
+    std::string_view user = "a copy";  ///< What asks for memory, for messages: of a node its operator.
     const std::string* variable = nullptr;  ///< Of kVariable and kKeep: the node's name attribute.
     std::vector<ValueInfo> input_infos;
     bool reads_last = false;             ///< kKernel: nobody reads its first input after this task.
@@ -102,6 +106,7 @@ class KernelBody : public TaskBody {
     std::unique_ptr<ops::PanelStore::Collector> collector;  ///< kCollect.
     std::unique_ptr<ops::PartsCollector> parts;             ///< kCollectParts.
     std::unique_ptr<ops::JoinedLists> lists;                ///< kJoinLists.
+    std::unique_ptr<ops::AppendedWrite> write;              ///< kAppend.
   };
   static Work WorkOf(const Task& task, const Node* node);
   Status Act(Prepared& prepared, std::span<const Value* const> inputs, int64_t act,
@@ -118,6 +123,7 @@ class KernelBody : public TaskBody {
                    std::span<Value> results) const;
   Result<Value> Collect(Prepared& prepared, const Value& rows, int64_t act) const;
   Result<Value> CollectParts(Prepared& prepared, const Value& part, int64_t act) const;
+  Result<Value> Append(Prepared& prepared, std::span<const Value* const> inputs, int64_t act) const;
   Result<Value> JoinLists(Prepared& prepared, const Value& list, int64_t act) const;
 
   const std::shared_ptr<const Plan> plan_;  // Rows are made after the run, too.

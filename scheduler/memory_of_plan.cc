@@ -108,13 +108,25 @@ std::vector<NodeId> AssignsOfPanels(const Plan& plan) {
 
 namespace {
 
-// Panels that are read are put together, those that are collected are joined until they have a megabyte, and
-// one that leaves is there until it is written.
+// Rows of a handle that is collected in the plan, and is dense, go from wherever they are right into the
+// panel that is read. What makes rows when they are read, or puts columns of texts together, has two at a
+// time.
+bool ReadsIntoPanel(const Plan& plan, const Task& unpack) {
+  if (unpack.phase != Phase::kSlice) return true;  // The kernel makes them there.
+  const Register& source = plan.registers[static_cast<size_t>(unpack.consumed[0])];
+  if (!source.info.IsMatrix() || source.info.format == Format::kSparse) return false;
+  return std::any_of(plan.tasks.begin(), plan.tasks.end(), [&](const Task& task) {
+    return task.id == source.producer && task.kind == TaskKind::kAccumulate;
+  });
+}
+
+// Panels that are read may be put together, those that are collected are joined until they have a megabyte,
+// and one that leaves is there until it is written.
 int64_t InTransit(const Plan& plan, const Task& task) {
   constexpr int64_t kJoined = int64_t{1} << 20;
   if (plan.streams[task.id.stream()].kind != StreamKind::kDisk) return 0;
   int64_t bytes = 0;
-  if (task.kind == TaskKind::kUnpack)
+  if (task.kind == TaskKind::kUnpack && !ReadsIntoPanel(plan, task))
     for (const RegisterId id : task.produced)
       bytes = std::max(bytes, BlockBytesOf(plan.registers[static_cast<size_t>(id)].info));
   if (task.kind == TaskKind::kAccumulate && task.phase == Phase::kPanels) {
@@ -124,14 +136,16 @@ int64_t InTransit(const Plan& plan, const Task& task) {
   return bytes;
 }
 
-// What a write of panels reads, encodes and hands to the file at one time: some blocks of rows.
+// What a write holds of rows that pass: those that wait for others to become a block of the file, and both
+// joined. One that reads a handle has the rows that it reads, too, and those that they are put together from.
 int64_t HeldByWrite(const Plan& plan, const Task& task) {
-  constexpr int64_t kBlocks = 6, kBlockBytes = int64_t{4} << 20;
+  constexpr int64_t kWaiting = int64_t{2} << 20, kReadAtOnce = int64_t{4} << 20;
   if (task.node == kNoNode || !ops::HasRole(plan.graph[task.node], ops::Role::kWrite)) return 0;
+  if (task.kind == TaskKind::kAccumulate) return kWaiting;
   int64_t bytes = 0;
   for (const RegisterId id : task.consumed)
     if (id >= 0 && HoldsPanels(plan, plan.registers[static_cast<size_t>(id)]))
-      bytes = kBlocks * std::min(kBlockBytes, KnownBytes(plan.registers[static_cast<size_t>(id)].info));
+      bytes = kWaiting + 2 * std::min(kReadAtOnce, KnownBytes(plan.registers[static_cast<size_t>(id)].info));
   return bytes;
 }
 
@@ -142,13 +156,17 @@ MemoryOfPlan MemoryOn(const Plan& plan, int32_t rank) {
   const TaskRange range = TasksOfRank(plan, rank);
   const bool has_disk = HasDisk(plan);
   std::vector<Place> places;
-  int64_t most_read = 0, most_collected = 0;
+  int64_t most_read = 0, most_collected = 0, waiting = 0;
   for (size_t i = range.first; i < range.last; ++i) {
     const Task& task = plan.tasks[i];
     memory.working =
         std::max(memory.working, static_cast<int64_t>(std::min(WorkingBytesOf(plan, task), 9e18)));
     int64_t& transit = task.kind == TaskKind::kUnpack ? most_read : most_collected;
-    transit = std::max({transit, InTransit(plan, task), HeldOfPanels(plan, task), HeldByWrite(plan, task)});
+    const bool appends = task.kind == TaskKind::kAccumulate;  // Several writes of a pass do so side by side.
+    const int64_t held_by_write = HeldByWrite(plan, task);
+    if (appends) waiting += held_by_write;
+    transit =
+        std::max({transit, InTransit(plan, task), HeldOfPanels(plan, task), appends ? 0 : held_by_write});
     const bool makes_panels = task.phase == Phase::kPanels || IsStageInPanels(plan, task);
     for (const RegisterId id : task.produced) {
       const Register& reg = plan.registers[static_cast<size_t>(id)];
@@ -161,7 +179,7 @@ MemoryOfPlan MemoryOn(const Plan& plan, int32_t rank) {
     }
   }
   memory.values = MostAtOnce(std::move(places));
-  memory.in_transit = most_read + most_collected;
+  memory.in_transit = most_read + most_collected + waiting;
   return memory;
 }
 

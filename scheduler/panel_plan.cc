@@ -344,10 +344,12 @@ class RankPanels : private TaskWriter {
       if (ops::FindOperator(old_.graph[old.node].op)->files) PutOnDisk(&task);
       for (const RegisterId id : task.produced) {
         plan_.registers[Index(id)].producer = task.id;
-        if (task.id != old.id && !roles_.IsControl(id)) plan_.registers[Index(id)].slots = kSlotsOfDisk;
+        // Who waits for the order alone must not keep it from making the next panel either.
+        if (task.id != old.id) plan_.registers[Index(id)].slots = kSlotsOfDisk;
       }
     } else {
-      task.kind = TaskKind::kCompute;
+      task.kind = RoleOf(i).appends ? TaskKind::kAccumulate : TaskKind::kCompute;
+      task.rate = RoleOf(i).appends ? region->panels() : task.rate;
     }
     for (size_t input = 0; input < old.consumed.size(); ++input)
       Consume(&task, PanelledInput(region, old, input, has_panels));
@@ -369,8 +371,8 @@ class RankPanels : private TaskWriter {
       AddEntries(id, id, *region);
     }
     if (reduces && old.phase == Phase::kWhole) AddFinish(region, i, &task);
-    (task.kind == TaskKind::kUnpack || task.kind == TaskKind::kSource ? region->starts : region->acts)
-        .push_back(std::move(task));
+    const bool starts = task.kind == TaskKind::kUnpack || task.kind == TaskKind::kSource;
+    (starts ? region->starts : RoleOf(i).appends ? region->ends : region->acts).push_back(std::move(task));
   }
 
   RegisterId PanelledInput(Region* region, const Task& old, size_t input, bool has_panels) {

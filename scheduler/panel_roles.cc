@@ -10,6 +10,7 @@
 #include "core/values/sizes.h"
 #include "ops/base/split.h"
 #include "ops/base/stages.h"
+#include "ops/io/formats/write_stages.h"
 #include "ops/panels/staged_run.h"
 #include "ops/product/product_of_panels.h"
 
@@ -65,7 +66,7 @@ PanelRoles::Content PanelRoles::ContentOf(RegisterId id) const {
   if (producer == TaskPlaces::kNone || !roles_[producer].is_panelled) return Content::kWhole;
   const Task& task = tasks_[producer];
   const bool finishes = Reduces(producer) && task.phase == Phase::kWhole;
-  if (IsControl(id)) return finishes ? Content::kResult : Content::kDone;
+  if (IsControl(id)) return finishes || roles_[producer].appends ? Content::kResult : Content::kDone;
   if (!Reduces(producer) || !IsReduced(task, id)) return Content::kRows;
   return finishes ? Content::kResult : Content::kList;
 }
@@ -121,7 +122,8 @@ bool PanelRoles::TakesPanels(const Task& task) const {
   if (task.phase == Phase::kShape) return task.kind == TaskKind::kCompute;
   const Node* const node = NodeOf(task);
   return node != nullptr && task.phase == Phase::kWhole &&
-         (ops::HasRole(*node, ops::Role::kWrite) || ops::IsSize(*node));
+         (ops::IsSize(*node) || (ops::HasRole(*node, ops::Role::kWrite) &&
+                                 ops::WriteOfPanelsOf(plan_.graph, *node) != ops::WriteOfPanels::kWhole));
 }
 
 bool PanelRoles::TakesPanels(size_t task, size_t input) const {
@@ -185,12 +187,33 @@ bool PanelRoles::HasRole(size_t i) const {
          role.brings != TaskRole::Brings::kNothing;
 }
 
+// Whether the task is a write to whose file rows are appended as they pass. Several ranks write together, in
+// stages.
+bool PanelRoles::AppendsPanels(size_t i) const {
+  const Task& task = tasks_[i];
+  const Node& node = plan_.graph[task.node];
+  if (plan_.ranks > 1 || task.phase != Phase::kWhole || !ops::HasRole(node, ops::Role::kWrite)) return false;
+  const RegisterId rows = task.consumed[0];
+  const bool comes_in_panels = IsPanelled(rows) || IsHandle(rows);
+  return comes_in_panels && InfoOf(rows).IsSized() &&
+         ops::WriteOfPanelsOf(plan_.graph, node) == ops::WriteOfPanels::kAppended;
+}
+
 void PanelRoles::FindRole(size_t i) {
   const Task& task = tasks_[i];
   TaskRole& role = roles_[i];
   if (const StagedPanels* const stages = StagesOfRanks(task); stages != nullptr) role.stages = *stages;
   const Node* const node = NodeOf(task);
   if (role.stages || FindRoleOfTransfer(i) || node == nullptr || task.axis != Axis::kRows) return;
+  if (AppendsPanels(i)) {
+    const int64_t rows = InfoOf(task.consumed[0]).shape.rows;
+    role = {.is_panelled = rows > 0,
+            .appends = rows > 0,
+            .rule = ops::RowRule::kRowWise,
+            .end = rows,
+            .total = rows};
+    return;
+  }
   const bool computes = task.kind == TaskKind::kCompute || task.kind == TaskKind::kSource;
   if (!computes || (task.phase != Phase::kWhole && task.phase != Phase::kPartial)) return;
   const ops::Operator* const op = ops::FindOperator(node->op);

@@ -19,6 +19,7 @@ namespace heddle::scheduler {
 struct TaskRole {
   bool is_panelled = false;                 ///< It acts once a panel.
   bool is_lazy = false;                     ///< It makes a handle to rows that are made when they are read.
+  bool appends = false;                     ///< Panelled: a write, to whose file each panel is appended.
   bool takes_panels = false;                ///< Its kernel reads handles, and makes one.
   int64_t held_bytes = 0;                   ///< What such a kernel may hold of their rows.
   std::optional<StagedPanels> stages = {};  ///< It acts once, on panels of what it reads by rows: in all of
@@ -116,6 +117,7 @@ class PanelRoles {
   void FindStagesOfRanks();
   const StagedPanels* StagesOfRanks(const Task& task) const;
   const ops::StagedForm& FormOf(const Task& task, const StagedPanels& stages) const;
+  bool AppendsPanels(size_t i) const;
   std::optional<size_t> OnlyRegionThatReads(size_t task) const;
   bool IsMadeAtOnce(size_t task) const;
   bool MayBeMadeIn(size_t region, size_t task) const;

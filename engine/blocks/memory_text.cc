@@ -91,6 +91,7 @@ struct NodeMemory {
   int64_t whole_bytes = 0;     // Of its result, where it is whole,
   int64_t together_bytes = 0;  // of operands that are put together for it,
   int64_t kept_bytes = 0;      // and of rows that the panel store keeps.
+  bool appends = false;        // Panels, to its file.
   bool has_result = false, is_lazy = false, is_costly = false, is_handle = false, is_sparse = false;
 };
 
@@ -191,6 +192,7 @@ class PlanMemoryText {
     }
     node->has_result = true;
     if (task.panel_rows > 0 && pass) {
+      node->appends |= task.kind == TaskKind::kAccumulate;
       node->pass = pass;
       node->rows = std::min(task.panel_rows, task.row_end - task.row_begin);
       node->panels = CeilDivide(task.row_end - task.row_begin, task.panel_rows);
@@ -244,7 +246,8 @@ class PlanMemoryText {
     if (memory.pass)
       add(fmt::format("streams in pass {}, {} panel{} of {} rows{}", *memory.pass + 1, memory.panels,
                       memory.panels == 1 ? "" : "s", memory.rows,
-                      memory.panel_bytes > 0 ? ", " + amount(memory.panel_bytes) : ""));
+                      memory.panel_bytes > 0 ? ", " + amount(memory.panel_bytes) : "") +
+          (memory.appends ? ", each of which is appended to its file" : ""));
     if (memory.kept_bytes > 0 && !memory.is_lazy)
       add(fmt::format("its rows are kept in memory or spilled, {}", amount(memory.kept_bytes)));
     for (const ValueInfo& info : ResultsOf(node))

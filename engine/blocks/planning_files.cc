@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "ops/io/files/input_files.h"
+#include "ops/io/files/new_file.h"
 #include "ops/io/files/packing.h"
 #include "ops/io/files/script_paths.h"
 
@@ -26,7 +27,7 @@ class NoFiles : public ops::Files {
   bool IsDirectory(const std::string&) override { return false; }
   Result<std::vector<std::string>> List(const std::string& path) override { return NotLookedAt(path); }
   Result<std::string> Fingerprint(const std::string& path) override { return NotLookedAt(path); }
-  Status Replace(const std::string& path, const ops::ByteSource&) override { return NotLookedAt(path); }
+  Result<std::unique_ptr<ops::NewFile>> Begin(const std::string& path) override { return NotLookedAt(path); }
   Status Remove(const std::string& path) override { return NotLookedAt(path); }
 };
 
@@ -49,7 +50,7 @@ class PlanningFiles : public ops::Files {
   bool IsDirectory(const std::string& path) override { return files_->IsDirectory(path); }
   Result<std::vector<std::string>> List(const std::string& path) override { return NotLookedAt(path); }
   Result<std::string> Fingerprint(const std::string& path) override { return files_->Fingerprint(path); }
-  Status Replace(const std::string& path, const ops::ByteSource&) override { return NotLookedAt(path); }
+  Result<std::unique_ptr<ops::NewFile>> Begin(const std::string& path) override { return NotLookedAt(path); }
   Status Remove(const std::string& path) override { return NotLookedAt(path); }
   ops::FileVersions* versions() override { return files_->versions(); }
 

@@ -2,6 +2,8 @@
 #include "ops/panels/panel_store.h"
 
 #include <algorithm>
+#include <mutex>
+#include <shared_mutex>
 #include <span>
 #include <string>
 #include <utility>
@@ -37,6 +39,31 @@ class PanelsOfValue : public RowPanels {
   }
 
   Result<Value> Rows(int64_t begin, int64_t end) const override {
+    const std::shared_lock lock(origin_mutex_);
+    return Read(begin, end);
+  }
+
+  /// Every row has a panel from now on: what its rows come from is not read any more when this returns.
+  Status KeepAll() const {
+    constexpr int64_t kBytesAtOnce = int64_t{1} << 20;
+    const std::unique_lock lock(origin_mutex_);
+    set_->is_costly = true;
+    set_->must_stay = true;
+    int64_t height = 1;
+    for (int64_t begin = 0; begin < set_->shape.rows;) {
+      const int64_t end = std::min(set_->shape.rows, begin + height);
+      HEDDLE_ASSIGN_OR_RETURN(const Value rows, Read(begin, end));
+      for (const Piece& piece : PiecesOf(begin, end))
+        if (piece.panel == nullptr) HEDDLE_RETURN_IF_ERROR(Spill(piece));
+      const int64_t row_bytes = std::max<int64_t>(1, rows.bytes() / (end - begin));
+      height = std::max<int64_t>(1, kBytesAtOnce / row_bytes);
+      begin = end;
+    }
+    return OkStatus();
+  }
+
+ private:
+  Result<Value> Read(int64_t begin, int64_t end) const {
     if (begin < 0 || begin > end || end > set_->shape.rows)
       return Internal("panels: rows {} to {} are not in the value", begin, end);
     if (begin == end) return NoRows(begin);
@@ -52,25 +79,6 @@ class PanelsOfValue : public RowPanels {
     return rows;
   }
 
-  /// Every row has a panel from now on.
-  Status KeepAll() const {
-    constexpr int64_t kBytesAtOnce = int64_t{1} << 20;
-    set_->is_costly = true;
-    set_->must_stay = true;
-    int64_t height = 1;
-    for (int64_t begin = 0; begin < set_->shape.rows;) {
-      const int64_t end = std::min(set_->shape.rows, begin + height);
-      HEDDLE_ASSIGN_OR_RETURN(const Value rows, Rows(begin, end));
-      for (const Piece& piece : PiecesOf(begin, end))
-        if (piece.panel == nullptr) HEDDLE_RETURN_IF_ERROR(Spill(piece));
-      const int64_t row_bytes = std::max<int64_t>(1, rows.bytes() / (end - begin));
-      height = std::max<int64_t>(1, kBytesAtOnce / row_bytes);
-      begin = end;
-    }
-    return OkStatus();
-  }
-
- private:
   // A part of the rows that somebody asks for: all of one panel, or rows that no panel has.
   struct Piece {
     int64_t begin = 0;
@@ -298,6 +306,7 @@ class PanelsOfValue : public RowPanels {
 
   PanelRoom& room_;
   const std::shared_ptr<PanelSet> set_;
+  mutable std::shared_mutex origin_mutex_;  // Held by who reads; alone, before the origin of rows changes.
 };
 
 class Store : public PanelStore {

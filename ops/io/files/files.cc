@@ -15,6 +15,7 @@
 #include "ops/io/files/hidden_names.h"
 #include "ops/io/files/input_files.h"
 #include "ops/io/files/joint_files.h"
+#include "ops/io/files/new_file.h"
 #include "ops/io/files/replacement.h"
 
 namespace heddle::ops {
@@ -71,20 +72,11 @@ class RealFiles : public Files {
     return versions_.Fingerprint(path);
   }
 
-  Status Replace(const std::string& path, const ByteSource& source) override {
+  Result<std::unique_ptr<NewFile>> Begin(const std::string& path) override {
     HEDDLE_ASSIGN_OR_RETURN(FilePlace place, paths_.Find(path, Use::kWrite));
     abandoned_.RemoveOnce(place.folder());
     HEDDLE_ASSIGN_OR_RETURN(Replacement replacement, Replacement::Begin(std::move(place), path));
-    int64_t size = 0;
-    EarlyFlush flush;
-    HEDDLE_RETURN_IF_ERROR(source([&](std::string_view bytes) -> Status {
-      const auto count = static_cast<int64_t>(bytes.size());
-      HEDDLE_RETURN_IF_ERROR(WriteBytesAt(replacement.fd(), size, bytes, path));
-      flush.Add(replacement.fd(), size, count);
-      size += count;
-      return OkStatus();
-    }));
-    return replacement.Commit(gate_);
+    return std::make_unique<NewFile>(std::move(replacement), path, gate_);
   }
 
   Status Remove(const std::string& path) override {
@@ -148,6 +140,12 @@ class RealFiles : public Files {
 };
 
 }  // namespace
+
+Status Files::Replace(const std::string& path, const ByteSource& source) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, Begin(path));
+  HEDDLE_RETURN_IF_ERROR(source([&](std::string_view bytes) { return file->Append(bytes); }));
+  return file->Commit();
+}
 
 void InputFile::LeaveOut(const std::vector<Beginning>&) {}
 

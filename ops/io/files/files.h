@@ -16,6 +16,7 @@ namespace heddle::ops {
 
 class FileVersions;  // ops/io/files/file_versions.h
 class JointFiles;    // ops/io/files/joint_files.h
+class NewFile;       // ops/io/files/new_file.h
 
 /// The bytes of an input file, as many as there were when it was opened. gzip and zstd are undone on the
 /// way (by content, not by name). The file is read piece by piece and never mapped: one that somebody cuts
@@ -70,11 +71,13 @@ class Files {
   virtual Result<std::vector<std::string>> List(const std::string& path) = 0;  ///< Names, sorted.
   /// Size and modification time in one text: changes when the file does, and when the script writes it.
   virtual Result<std::string> Fingerprint(const std::string& path) = 0;
+  /// Begins a file that is to take the place of `path`. Links are followed, an older file's mode is kept
+  /// (ops/io/files/replacement.h).
+  virtual Result<std::unique_ptr<NewFile>> Begin(const std::string& path) = 0;
   /// Replaces `path` by the bytes of `source`, whole or not at all: temporary file beside it, fsync, rename.
   /// An older file stays whole until then and when anything fails, `source` included; no temporary is left
-  /// behind. Links are followed, an older file's mode is kept (ops/io/files/replacement.h). No more than one
-  /// piece is in memory at a time. kResourceExhausted when the disk is full.
-  virtual Status Replace(const std::string& path, const ByteSource& source) = 0;
+  /// behind. No more than one piece is in memory at a time. kResourceExhausted when the disk is full.
+  virtual Status Replace(const std::string& path, const ByteSource& source);
   Status Replace(const std::string& path, std::string_view bytes) {
     return Replace(path, ByteSource([bytes](const ByteSink& sink) { return sink(bytes); }));
   }

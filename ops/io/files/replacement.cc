@@ -50,7 +50,7 @@ Result<Replacement> Replacement::Begin(FilePlace place, const std::string& shown
 
 Status Replacement::Open() {
   // A file without a name vanishes with the process, however that ends.
-  fd_ = openat(place_.folder(), ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  fd_ = openat(place_.folder(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
   if (fd_ >= 0) {
     LockHidden(fd_);
     return OkStatus();
@@ -65,7 +65,7 @@ Status Replacement::MakeName() {
     std::string name = NewHiddenName();  // Moved: a copy may have no memory when the file is there.
     HiddenNames::OfProcess().Add(place_.folder(), name);
     if (fd_ < 0) {
-      fd_ = openat(place_.folder(), name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+      fd_ = openat(place_.folder(), name.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);
       if (fd_ >= 0 && !LockHidden(fd_)) {
         close(std::exchange(fd_, -1));
         errno = EEXIST;

@@ -26,7 +26,7 @@ class Replacement {
   /// Without a Commit nothing is left.
   ~Replacement();
 
-  /// For writing.
+  /// For writing, and for reading what has been written.
   int fd() const { return fd_; }
   /// The file takes its place, on disk when this returns, when the gate (nullptr: none) lets it.
   Status Commit(ChangeGate* gate = nullptr);

@@ -8,7 +8,6 @@
 #include "ops/io/formats/share_rows.h"
 #include "ops/io/formats/shared_look.h"
 #include "ops/io/formats/write_stages.h"
-#include "ops/panels/panel_store.h"
 
 namespace heddle::ops {
 namespace {
@@ -131,21 +130,14 @@ Result<ValueInfo> InferWrite(const InferContext& context) {
 Result<Value> RunWrite(const KernelCall& call) {
   HEDDLE_ASSIGN_OR_RETURN(const WriteOptions options, WriteOptionsOf(call.node, call.inputs, call.context));
   const std::string path = call.inputs[1]->scalar().ToText();
-  // Rows of the file that is there, of which variables are handles, are made before it is gone.
-  if (call.context.panels != nullptr && call.context.files->Exists(path)) {
-    HEDDLE_ASSIGN_OR_RETURN(const std::string fingerprint, call.context.files->Fingerprint(path));
-    HEDDLE_RETURN_IF_ERROR(call.context.panels->KeepAll(fingerprint));
-  }
+  HEDDLE_RETURN_IF_ERROR(KeepRowsOf(path, call.context));
   const bool of_list = FileTypeOf(call.node).data_type == DataType::kList;
   const Status status = of_list ? FinishList(call.inputs[0]->scalar().ToText(), path, *call.context.files)
                         : call.phase == Phase::kFinish ? FinishStagedWrite(call, path, options)
                         : call.inputs[0]->IsPanels()
                             ? WritePanels(call, path, options)
                             : WriteValue(*call.inputs[0], path, options, *call.context.files);
-  if (FileVersions* versions = call.context.files->versions(); versions != nullptr) {
-    versions->CountWrite(path);
-    versions->CountWrite(path + ".mtd");
-  }
+  CountWriteOf(path, call.context);
   HEDDLE_RETURN_IF_ERROR(status);
   return Value();
 }

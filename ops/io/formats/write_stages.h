@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -24,5 +26,43 @@ Status FinishStagedWrite(const KernelCall& call, const std::string& path, const 
 
 /// write() of panels (core/values/row_panels.h), in memory for a few pieces.
 Status WritePanels(const KernelCall& call, const std::string& path, const WriteOptions& options);
+
+/// How write() takes a value whose rows pass in panels.
+enum class WriteOfPanels : uint8_t {
+  kWhole,   ///< It needs all rows at once: a format without rows of their own, or a folder of files.
+  kHandle,  ///< WritePanels(): something of all rows has to be known first, or only the run tells the format.
+  kAppended,  ///< AppendedWrite: the file grows by the rows of each panel.
+};
+WriteOfPanels WriteOfPanelsOf(const Graph& graph, const Node& node);
+
+class RowWriter;  // ops/io/formats/write/row_writer.h
+
+/// write() of rows that come panel by panel: whole or not at all, as of a value that is there at once.
+class AppendedWrite {
+ public:
+  /// `inputs`: those of the node, of which the first is a panel.
+  static Result<std::unique_ptr<AppendedWrite>> Begin(const Node& node, std::span<const ValueInfo> infos,
+                                                      std::span<const Value* const> inputs,
+                                                      const KernelContext& context);
+  ~AppendedWrite();
+
+  /// The next rows. Fails as RowWriter does.
+  Status Add(const Value& rows);
+  /// The file appears, with its metadata.
+  Status Finish();
+
+ private:
+  AppendedWrite(std::string path, std::unique_ptr<RowWriter> writer, const KernelContext& context);
+
+  const std::string path_;
+  std::unique_ptr<RowWriter> writer_;
+  const KernelContext& context_;
+};
+
+/// What a write does before the file that is there is replaced: makes those of its rows of which variables
+/// are handles; and behind: tells that it has another version. The second also when the first, or the write,
+/// failed.
+Status KeepRowsOf(const std::string& path, const KernelContext& context);
+void CountWriteOf(const std::string& path, const KernelContext& context);
 
 }  // namespace heddle::ops

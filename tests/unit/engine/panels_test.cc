@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scripts whose values do not fit into the memory of a rank: the bytes of those that have it, or a refusal.
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
 
 #include "core/memory/block_pool.h"
 #include "core/memory/memory_budget.h"
@@ -49,6 +54,63 @@ TEST(PanelsTest, AFileThatIsReplacedWhileAVariableHasItsRows) {
                   "write(Y * 2" + write +
                   "Z = read(\"panels_replaced\")\nprint(sum(Y) + \" \" + sum(Z - Y))\n");
   }
+}
+
+std::string BytesOf(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Of a variable whose rows pass, of rows that are made in the pass, and of rows of a file: no row is kept.
+TEST(PanelsTest, AWriteAppendsToItsFileAsPanelsPass) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / fmt::format("heddle-appended-{}", getpid());
+  std::filesystem::create_directories(folder);
+  // Half of the cells are 0 behind the first third of the rows.
+  const std::string begin =
+      std::string(kDraw) +
+      "Y = round(X * 100 - seq(1, 20000) / 300) * (X > 0) + 0.25 * (seq(1, 20000) < 7000)\n";
+  for (const char* const format : {"binary", "csv", "text", "mm", "libsvm", "npy"}) {
+    SCOPED_TRACE(format);
+    const auto script = [&](const std::string& name) {
+      return begin + fmt::format("write(Y, \"{}/{}\", format=\"{}\")\nprint(\"done\")\n", folder.string(),
+                                 name, format);
+    };
+    const ScriptOutcome whole = RunScript(script("whole"));
+    ASSERT_TRUE(whole.status.ok()) << whole.status.ToString();
+    SessionOptions options = WithMemory(kMemory);
+    options.require_streaming = true;
+    const ScriptOutcome panels = RunScript(script("panels"), options);
+    ASSERT_EQ(panels.status.ToString(), "ok");
+    EXPECT_EQ(panels.statistics[0].spilled_bytes, 0);
+    EXPECT_TRUE(BytesOf(folder / "whole") == BytesOf(folder / "panels"));
+    EXPECT_EQ(BytesOf(folder / "whole.mtd"), BytesOf(folder / "panels.mtd"));
+  }
+  std::filesystem::remove_all(folder);
+}
+
+// A run that fails behind the first panels leaves what was there.
+TEST(PanelsTest, AWriteThatFailsLeavesTheOlderFile) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / fmt::format("heddle-appended-{}", getpid());
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "out.csv") << "older\n";
+  std::ofstream lines(folder / "in.csv");
+  for (int row = 0; row < 40000; ++row) lines << row << ",1,2,3,4,5\n";
+  lines << "1,2,3,4,5,text\n";
+  lines.close();
+  const ScriptOutcome outcome =
+      RunScript(fmt::format("X = read(\"{0}/in.csv\", format=\"csv\", rows=40001, cols=6)\n"
+                            "write(X * 2, \"{0}/out.csv\", format=\"csv\")\n",
+                            folder.string()),
+                WithMemory(kMemory));
+  EXPECT_EQ(outcome.status.code(), StatusCode::kDataLoss) << outcome.status.ToString();
+  EXPECT_EQ(BytesOf(folder / "out.csv"), "older\n");
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    names.insert(entry.path().filename().string());
+  EXPECT_EQ(names, (std::set<std::string>{"in.csv", "out.csv"}));
+  std::filesystem::remove_all(folder);
 }
 
 // What has stages runs in them, whatever is in memory meanwhile.

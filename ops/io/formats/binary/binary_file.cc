@@ -54,11 +54,16 @@ bool IsBinaryOfSystemDs(std::string_view beginning) {
 }
 
 Result<BinaryFile> BinaryFile::Open(const ReadOptions& options, Files& files) {
+  HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<InputFile> opened, files.Open(options.path));
+  return Open(std::move(opened), options.path);
+}
+
+Result<BinaryFile> BinaryFile::Open(std::unique_ptr<InputFile> opened, const std::string& path) {
   BinaryFile file;
-  file.path_ = options.path;
-  HEDDLE_ASSIGN_OR_RETURN(file.file_, files.Open(options.path));
+  file.path_ = path;
+  file.file_ = std::move(opened);
   HEDDLE_ASSIGN_OR_RETURN(const std::string beginning, Beginning(*file.file_));
-  if (beginning != kBinaryMark) return IsForeign(options.path, beginning);
+  if (beginning != kBinaryMark) return IsForeign(path, beginning);
   HEDDLE_RETURN_IF_ERROR(file.ReadHeader());
   HEDDLE_RETURN_IF_ERROR(file.ReadIndex());
   return file;

@@ -45,6 +45,8 @@ class BinaryFile {
  public:
   /// kDataLoss says what is wrong with the file, or what it is instead.
   static Result<BinaryFile> Open(const ReadOptions& options, Files& files);
+  /// Messages call it `path`.
+  static Result<BinaryFile> Open(std::unique_ptr<InputFile> file, const std::string& path);
 
   const std::string& path() const { return path_; }
   Shape shape() const { return shape_; }
@@ -144,6 +146,9 @@ int64_t BytesOfMatrixBlock(BlockLayout layout, int64_t rows, int64_t columns, in
 int64_t BytesOfColumnPiece(ColumnType type, int64_t rows, const ColumnPiece& piece);
 
 Result<FileSummary> SummarizeBinary(const ReadOptions& options, Files& files);
+/// Rows [row_begin, row_end) of the matrix in a file, stored as `format` says.
+Result<Matrix> RowsOf(const BinaryFile& file, Format format, int64_t row_begin, int64_t row_end,
+                      const std::atomic<bool>* cancelled);
 Result<Matrix> ReadBinaryMatrix(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
                                 int64_t row_end, Files& files);
 Result<Frame> ReadBinaryFrame(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,

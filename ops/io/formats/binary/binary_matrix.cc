@@ -278,17 +278,22 @@ int64_t CountStoredCells(const Matrix& matrix) {
                                                         : CountStored<float>(matrix);
 }
 
+Result<Matrix> RowsOf(const BinaryFile& file, Format format, int64_t row_begin, int64_t row_end,
+                      const std::atomic<bool>* cancelled) {
+  HEDDLE_ASSIGN_OR_RETURN(Target target, Target::Make(file, format, row_begin, row_end));
+  HEDDLE_RETURN_IF_ERROR(file.Visit(
+      row_begin, row_end, cancelled, [&](int64_t block) { return target.PlaceOf(block); },
+      [&](int64_t block, const char* bytes) { return target.Take(block, bytes); }));
+  return std::move(target).Finish();
+}
+
 Result<Matrix> ReadBinaryMatrix(const ReadOptions& options, const FileSummary& summary, int64_t row_begin,
                                 int64_t row_end, Files& files) {
   HEDDLE_ASSIGN_OR_RETURN(const BinaryFile file, BinaryFile::Open(options, files));
   if (file.size() != summary.text_bytes || file.schema() != nullptr || file.shape() != summary.shape ||
       file.stored() != summary.stored)
     return ItChanged(options);
-  HEDDLE_ASSIGN_OR_RETURN(Target target, Target::Make(file, summary.format, row_begin, row_end));
-  HEDDLE_RETURN_IF_ERROR(file.Visit(
-      row_begin, row_end, options.cancelled, [&](int64_t block) { return target.PlaceOf(block); },
-      [&](int64_t block, const char* bytes) { return target.Take(block, bytes); }));
-  return std::move(target).Finish();
+  return RowsOf(file, summary.format, row_begin, row_end, options.cancelled);
 }
 
 }  // namespace heddle::ops

@@ -2,8 +2,10 @@
 #include "ops/io/formats/write/file_sections.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
+#include "ops/base/parallel.h"
 #include "ops/io/formats/format_table.h"
 #include "ops/io/formats/numpy/npy.h"
 #include "ops/io/formats/plain_cells.h"
@@ -13,12 +15,6 @@
 
 namespace heddle::ops {
 namespace {
-
-// Formats whose rows have no bytes of their own: a section is the whole file.
-bool IsWhole(const ValueInfo& info, FileFormat format) {
-  if (info.IsFrame()) return format == FileFormat::kParquet || format == FileFormat::kArrow;
-  return EntryOf(format).write != nullptr;
-}
 
 int64_t RowsOfBinaryBlock(const FileContent& file) {
   return file.info.IsFrame()
@@ -34,7 +30,7 @@ int64_t RowsOfTextPiece(const FileContent& file, const WriteOptions& options) {
 
 Status GivePlainBeginning(const FileContent& file, const WriteOptions& options, const ByteSink& sink) {
   const ValueInfo& info = file.info;
-  if (IsWhole(info, options.format)) return OkStatus();
+  if (!HasSections(info, options.format)) return OkStatus();
   switch (options.format) {
     case FileFormat::kBinary:
       return sink(BinaryHeaderBytes(info.shape, info.IsFrame() ? info.schema.get() : nullptr,
@@ -83,7 +79,23 @@ int64_t FirstLine(const FileContent& file, const WriteOptions& options) {
   return options.header ? -1 : file.totals.first_filled;
 }
 
+// Many rows are counted by all threads.
+int64_t CountNonzeros(const Matrix& matrix) {
+  constexpr int64_t kCellsAtOnce = 1 << 17;
+  const int64_t rows_at_once = std::max<int64_t>(1, kCellsAtOnce / std::max<int64_t>(1, matrix.columns()));
+  std::atomic<int64_t> count = 0;
+  ParallelFor(matrix.rows(), rows_at_once, [&](int64_t begin, int64_t end) {
+    count.fetch_add(matrix.Rows(begin, end).CountNonzeros(), std::memory_order_relaxed);
+  });
+  return count;
+}
+
 }  // namespace
+
+bool HasSections(const ValueInfo& info, FileFormat format) {
+  if (info.IsFrame()) return format != FileFormat::kParquet && format != FileFormat::kArrow;
+  return EntryOf(format).write == nullptr;
+}
 
 void RowTotals::Add(const RowTotals& more) {
   nonzeros += more.nonzeros;
@@ -95,7 +107,7 @@ void RowTotals::Add(const RowTotals& more) {
 RowTotals TotalsOf(const Value& rows, int64_t row_begin, FileFormat format) {
   RowTotals totals;
   if (rows.IsMatrix()) {
-    totals.nonzeros = rows.matrix().CountNonzeros();
+    totals.nonzeros = CountNonzeros(rows.matrix());
     if (format == FileFormat::kBinary) totals.stored = CountStoredCells(rows.matrix());
     return totals;
   }
@@ -124,7 +136,7 @@ PackedOptions PackingFor(const std::string& path, const WriteOptions& options) {
 int64_t RowsOfUnit(const FileContent& file, const PackedOptions& packed) {
   const WriteOptions& options = packed.options;
   const Shape& shape = file.info.shape;
-  if (IsWhole(file.info, options.format)) return std::max<int64_t>(1, shape.rows);
+  if (!HasSections(file.info, options.format)) return std::max<int64_t>(1, shape.rows);
   if (options.format == FileFormat::kBinary) return RowsOfBinaryBlock(file);
   if (!options.packing) return 1;
   if (options.format == FileFormat::kNpy) return RowsOfCellPiece(shape.columns);
@@ -151,7 +163,7 @@ Result<std::string> BeginningOf(const FileContent& file, const PackedOptions& pa
 
 Status GiveSection(const Value& rows, int64_t row_begin, const FileContent& file, const PackedOptions& packed,
                    const ByteSink& sink, BinaryIndex* index) {
-  if (IsWhole(file.info, packed.options.format)) return GiveWhole(rows, packed, sink);
+  if (!HasSections(file.info, packed.options.format)) return GiveWhole(rows, packed, sink);
   const WriteOptions options = OptionsOfRows(row_begin, packed);
   if (options.format == FileFormat::kBinary)
     return GiveBinaryBlocks(rows, RowsOfBinaryBlock(file), options, sink, index);
@@ -163,7 +175,7 @@ Status GiveSection(const Value& rows, int64_t row_begin, const FileContent& file
 
 Counting CountingOf(const FileContent& file, const PackedOptions& packed) {
   const FormatEntry& entry = EntryOf(packed.options.format);
-  if (packed.options.packing || IsWhole(file.info, entry.format) || entry.format == FileFormat::kBinary)
+  if (packed.options.packing || !HasSections(file.info, entry.format) || entry.format == FileFormat::kBinary)
     return Counting::kNot;
   if (file.info.IsFrame()) return entry.write_frame == nullptr ? Counting::kOfRows : Counting::kNot;
   return entry.format == FileFormat::kNpy ? Counting::kAtOnce : Counting::kOfRows;
@@ -180,7 +192,7 @@ int64_t BytesOfSection(const Value& rows, int64_t row_begin, const FileContent& 
 Result<std::string> EndOf(const FileContent& file, int64_t bytes_of_sections, BinaryIndex index,
                           const PackedOptions& packed) {
   const WriteOptions& options = packed.options;
-  if (IsWhole(file.info, options.format)) return std::string();
+  if (!HasSections(file.info, options.format)) return std::string();
   const int64_t beginning = BytesOfPlainBeginning(file, options);
   std::string plain;
   if (options.format == FileFormat::kBinary)

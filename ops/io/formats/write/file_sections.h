@@ -14,6 +14,9 @@
 // RowsOfUnit() up to another, what stands behind them. Whoever makes the sections, the bytes are the same.
 namespace heddle::ops {
 
+/// Whether the rows of a format have bytes of their own; else a section is the whole file.
+bool HasSections(const ValueInfo& info, FileFormat format);
+
 /// What has to be known of all rows of a file before the first of its bytes, or for its metadata.
 struct RowTotals {
   int64_t nonzeros = 0;                                        ///< Of a matrix.

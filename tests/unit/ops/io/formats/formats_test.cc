@@ -8,6 +8,7 @@
 #include <atomic>
 #include <set>
 
+#include "ops/io/files/new_file.h"
 #include "tests/unit/ops/io/formats/formats_fixture.h"
 
 namespace heddle::ops {
@@ -316,6 +317,7 @@ class PiecesOfFile : public Files {
   bool IsDirectory(const std::string&) override { return false; }
   Result<std::vector<std::string>> List(const std::string& path) override { return NotFound("{}", path); }
   Result<std::string> Fingerprint(const std::string& path) override { return NotFound("{}", path); }
+  Result<std::unique_ptr<NewFile>> Begin(const std::string& path) override { return NotFound("{}", path); }
   Status Replace(const std::string&, const ByteSource& source) override {
     return source([this](std::string_view bytes) {
       largest = std::max(largest, bytes.size());

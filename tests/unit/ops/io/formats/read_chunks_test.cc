@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "ops/io/files/new_file.h"
 #include "tests/unit/ops/io/formats/formats_fixture.h"
 
 namespace heddle::ops {
@@ -54,9 +55,7 @@ class WatchedFiles : public Files {
   bool IsDirectory(const std::string& path) override { return files_.IsDirectory(path); }
   Result<std::vector<std::string>> List(const std::string& path) override { return files_.List(path); }
   Result<std::string> Fingerprint(const std::string& path) override { return files_.Fingerprint(path); }
-  Status Replace(const std::string& path, const ByteSource& source) override {
-    return files_.Replace(path, source);
-  }
+  Result<std::unique_ptr<NewFile>> Begin(const std::string& path) override { return files_.Begin(path); }
   Status Remove(const std::string& path) override { return files_.Remove(path); }
 
  private:

@@ -3,8 +3,11 @@
 #include "ops/io/formats/write/write_pieces.h"
 
 #include <atomic>
+#include <filesystem>
 #include <random>
+#include <set>
 
+#include "ops/io/formats/write/row_writer.h"
 #include "tests/unit/ops/io/formats/formats_fixture.h"
 
 namespace heddle::ops {
@@ -93,7 +96,81 @@ TEST_F(WritePiecesTest, AMatrixWithFewZerosIsReadOnce) {
   WriteOptions options;
   options.format = FileFormat::kBinary;
   ASSERT_TRUE(WritePieces(pieces, "pieces", options, *files_).ok());
-  EXPECT_EQ(rows_read, kRows + kAtOnce);  // The first piece tells what the others are like.
+  EXPECT_EQ(rows_read, kRows);
+}
+
+// The head of a MatrixMarket file tells how many entries there are, in as many digits as it takes.
+TEST_F(WritePiecesTest, AHeadThatGetsLongerOrShorter) {
+  constexpr int64_t kRows = 4000, kColumns = 5, kAtOnce = 100;
+  WriteOptions options;
+  options.format = FileFormat::kMatrixMarket;
+  for (const bool begins_with_zeros : {false, true}) {
+    Matrix matrix = *Matrix::Dense(kRows, kColumns);
+    for (int64_t k = 0; k < kRows * kColumns; ++k) {
+      const bool is_first = k < kAtOnce * kColumns;
+      matrix.mutable_data()[k] = is_first == begins_with_zeros ? 0 : static_cast<double>(k) / 3;
+    }
+    ExpectSameBytes(Value(matrix), kAtOnce, options);
+  }
+}
+
+// What is packed is cut into the same pieces, and floats stay floats.
+TEST_F(WritePiecesTest, PackedPiecesAndFloats) {
+  constexpr int64_t kRows = 3000, kColumns = 40;
+  const Matrix matrix = DenseThenZeros(kRows, kColumns, kRows / 2);
+  for (const Packing packing : {Packing::kGzip, Packing::kZstd})
+    for (const FileFormat format : {FileFormat::kText, FileFormat::kMatrixMarket, FileFormat::kCsv,
+                                    FileFormat::kLibsvm, FileFormat::kBinary, FileFormat::kNpy}) {
+      WriteOptions options;
+      options.format = format;
+      options.packing = packing;
+      ExpectSameBytes(Value(matrix), 700, options);
+    }
+  const Matrix singles = *ToElementType(DenseThenZeros(40000, 20, 20000), ElementType::kFloat32);
+  WriteOptions options;
+  options.format = FileFormat::kBinary;
+  PiecedValue pieces;
+  pieces.shape = singles.shape();
+  pieces.rows_at_once = 3000;
+  pieces.read = [&](int64_t begin, int64_t end) { return Value(singles.Rows(begin, end)); };
+  ASSERT_EQ(WriteValue(Value(singles), "whole", options, *files_).ToString(), "ok");
+  ASSERT_EQ(WritePieces(pieces, "pieces", options, *files_).ToString(), "ok");
+  EXPECT_TRUE(Get("whole") == Get("pieces"));
+}
+
+TEST_F(WritePiecesTest, AFolderOfFiles) {
+  const Matrix matrix = DenseThenZeros(1000, 4, 1000);
+  WriteOptions options;
+  options.format = FileFormat::kCsv;
+  options.parts = 3;
+  ExpectSameBytes(Value(matrix), 70, options);
+  for (const char* const part : {"part-00000.csv", "part-00001.csv", "part-00002.csv"}) {
+    EXPECT_NE(Get(std::string("pieces/") + part), "");
+    EXPECT_EQ(Get(std::string("pieces/") + part), Get(std::string("whole/") + part));
+  }
+}
+
+// Without all of its rows a file does not appear, and the one that was there stays.
+TEST_F(WritePiecesTest, WhatIsNotFinishedLeavesNothing) {
+  Put("out.csv", "older\n");
+  const Matrix matrix = DenseThenZeros(100, 4, 100);
+  WriteOptions options;
+  options.format = FileFormat::kCsv;
+  const auto names = [&] {
+    std::set<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_))
+      found.insert(entry.path().filename().string());
+    return found;
+  };
+  {
+    auto writer = RowWriter::Begin(ValueInfo::OfMatrix({200, 4}), "out.csv", options, std::nullopt, *files_);
+    ASSERT_TRUE(writer.ok()) << writer.status().ToString();
+    ASSERT_EQ((*writer)->Add(Value(matrix)).ToString(), "ok");
+    EXPECT_EQ((*writer)->Finish().code(), StatusCode::kInternal);
+    EXPECT_EQ((*writer)->Add(Value(DenseThenZeros(101, 4, 9))).code(), StatusCode::kInternal);
+  }
+  EXPECT_EQ(Get("out.csv"), "older\n");
+  EXPECT_EQ(names(), (std::set<std::string>{"out.csv"}));
 }
 
 TEST_F(WritePiecesTest, Frames) {
