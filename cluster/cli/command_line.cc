@@ -12,12 +12,15 @@ namespace {
 
 constexpr int kUsageExitCode = 2;
 
-constexpr std::array<const Verb*, 28> kVerbs = {
-    &kRunVerb,        &kCheckVerb,      &kExplainVerb,      &kSimVerb,      &kVerifyVerb,  &kReplVerb,
-    &kFmtVerb,        &kLspVerb,        &kInspectVerb,      &kConvertVerb,  &kMasterVerb,  &kWorkerVerb,
-    &kJobSubmitVerb,  &kJobListVerb,    &kJobStatusVerb,    &kJobLogsVerb,  &kJobWaitVerb, &kJobCancelVerb,
-    &kAdminNodesVerb, &kAdminDrainVerb, &kAdminUndrainVerb, &kExamplesVerb, &kDoctorVerb,  &kVersionVerb,
-    &kCompletionVerb, &kManualPageVerb, &kExecutorVerb,     &kCompilerVerb};
+constexpr std::array<const Verb*, 38> kVerbs = {
+    &kRunVerb,         &kCheckVerb,       &kExplainVerb,      &kSimVerb,          &kVerifyVerb,
+    &kReplVerb,        &kFmtVerb,         &kLspVerb,          &kInspectVerb,      &kConvertVerb,
+    &kMasterVerb,      &kWorkerVerb,      &kJobSubmitVerb,    &kJobListVerb,      &kJobStatusVerb,
+    &kJobLogsVerb,     &kJobWaitVerb,     &kJobCancelVerb,    &kJobReportVerb,    &kJobRetryVerb,
+    &kJobDeleteVerb,   &kAdminNodesVerb,  &kAdminDrainVerb,   &kAdminUndrainVerb, &kAdminTopVerb,
+    &kAdminCertVerb,   &kAdminBackupVerb, &kAdminRestoreVerb, &kAdminGcVerb,      &kAdminConfigVerb,
+    &kAdminDoctorVerb, &kExamplesVerb,    &kDoctorVerb,       &kVersionVerb,      &kCompletionVerb,
+    &kManualPageVerb,  &kExecutorVerb,    &kCompilerVerb};
 
 std::string Overview() {
   std::string text =

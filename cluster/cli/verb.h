@@ -37,23 +37,33 @@ extern const Verb kInspectVerb;    // inspect.cc
 extern const Verb kConvertVerb;    // convert.cc
 extern const Verb kMasterVerb;     // master.cc
 extern const Verb kWorkerVerb;     // worker.cc
-extern const Verb kJobSubmitVerb;  // job_submit.cc
-extern const Verb kJobListVerb;    // job.cc
+extern const Verb kJobSubmitVerb;  // jobs/job_submit.cc
+extern const Verb kJobListVerb;    // jobs/job_list.cc
+extern const Verb kJobReportVerb;  // jobs/job_record.cc
+extern const Verb kJobRetryVerb;   // jobs/job.cc
+extern const Verb kJobDeleteVerb;
 extern const Verb kJobStatusVerb;
 extern const Verb kJobLogsVerb;
 extern const Verb kJobWaitVerb;
 extern const Verb kJobCancelVerb;
-extern const Verb kAdminNodesVerb;  // admin.cc
+extern const Verb kAdminNodesVerb;  // admin/nodes.cc
 extern const Verb kAdminDrainVerb;
 extern const Verb kAdminUndrainVerb;
-extern const Verb kVerifyVerb;      // verify.cc
-extern const Verb kDoctorVerb;      // installation/doctor.cc
-extern const Verb kExamplesVerb;    // installation/examples.cc
-extern const Verb kManualPageVerb;  // installation/manual_page.cc; packages are made by it
-extern const Verb kVersionVerb;     // installation/version.cc
-extern const Verb kCompletionVerb;  // installation/completion.cc
-extern const Verb kExecutorVerb;    // process_verbs.cc; started by sim and by workers
-extern const Verb kCompilerVerb;    // started by masters
+extern const Verb kAdminTopVerb;     // admin/top.cc
+extern const Verb kAdminCertVerb;    // admin/cert.cc
+extern const Verb kAdminBackupVerb;  // admin/backup.cc
+extern const Verb kAdminRestoreVerb;
+extern const Verb kAdminGcVerb;      // admin/gc.cc
+extern const Verb kAdminConfigVerb;  // admin/config.cc
+extern const Verb kAdminDoctorVerb;  // admin/doctor.cc
+extern const Verb kVerifyVerb;       // verify.cc
+extern const Verb kDoctorVerb;       // installation/doctor.cc
+extern const Verb kExamplesVerb;     // installation/examples.cc
+extern const Verb kManualPageVerb;   // installation/manual_page.cc; packages are made by it
+extern const Verb kVersionVerb;      // installation/version.cc
+extern const Verb kCompletionVerb;   // installation/completion.cc
+extern const Verb kExecutorVerb;     // process_verbs.cc; started by sim and by workers
+extern const Verb kCompilerVerb;     // started by masters
 
 /// The whole command line: finds the verb, parses its options, runs it. Usage mistakes go to stderr with exit
 /// code 2; a standard output that could not be written turns success into exit code 5.

@@ -41,6 +41,7 @@ void JobAttempt::Report(const ExecutorNews& news) {
     member.endpoint = news.endpoint;
     member.certificate = news.certificate;
   }
+  member.log.Merge(news.log_offset, news.log);
   if (news.done && !member.done) {
     member.done = news.done;
     if (!news.done->status.ok()) {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cluster/compiling/compile_process.h"
 #include "cluster/master/job_store.h"
@@ -21,6 +22,15 @@ struct MasterOptions {
   MasterCoreOptions core;
   JobStoreOptions store;
   CompileLimits compile;
+  std::string metrics_listen;  ///< HOST:PORT of metrics and health (MetricsServer); "": none.
+  /// An option that is in force, for `heddle admin config`.
+  struct Setting {
+    std::string name;
+    std::string value;
+    bool is_given = false;  ///< On the command line; else it is the default.
+    std::string help;
+  };
+  std::vector<Setting> settings;
 };
 
 /// A running master: MasterCore behind gRPC (proto/master.proto), with its store, lock and timer.
@@ -32,6 +42,8 @@ class MasterServer {
   /// Ends all calls. Jobs go on without it, and the next master on the folder finds them.
   virtual ~MasterServer() = default;
   virtual const std::string& address() const = 0;
+  /// Of metrics and health; "" without.
+  virtual std::string metrics_address() const = 0;
 };
 
 /// The address of the master on `folder`, as clients use it.

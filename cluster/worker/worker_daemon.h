@@ -27,6 +27,8 @@ struct WorkerOptions {
   std::vector<std::string> data_roots;    ///< The only folders that jobs may use here; none: what they name.
   std::vector<std::string> closed_paths;  ///< Files that no job may use: those of tokens and keys.
   int64_t patience_ms = 600'000;          ///< How long it goes on without a master.
+  std::string metrics_listen;             ///< HOST:PORT of metrics and health (MetricsServer); "": none.
+  std::function<void(const std::string& address)> metrics_listening;  ///< Called with where they are.
 };
 
 /// A worker of the cluster, until `cancellation` ends it (kCancelled then is success), the master refuses it,
