@@ -12,13 +12,15 @@ namespace {
 
 constexpr int kUsageExitCode = 2;
 
-constexpr std::array<const Verb*, 31> kVerbs = {
-    &kRunVerb,          &kCheckVerb,     &kExplainVerb,     &kSimVerb,        &kVerifyVerb,
-    &kReplVerb,         &kFmtVerb,       &kLspVerb,         &kInspectVerb,    &kConvertVerb,
-    &kMasterVerb,       &kWorkerVerb,    &kJobSubmitVerb,   &kJobListVerb,    &kJobStatusVerb,
-    &kJobLogsVerb,      &kJobWaitVerb,   &kJobCancelVerb,   &kAdminNodesVerb, &kAdminDrainVerb,
-    &kAdminUndrainVerb, &kLaunchSshVerb, &kLaunchSlurmVerb, &kLaunchK8sVerb,  &kExamplesVerb,
-    &kDoctorVerb,       &kVersionVerb,   &kCompletionVerb,  &kManualPageVerb, &kExecutorVerb,
+constexpr std::array<const Verb*, 41> kVerbs = {
+    &kRunVerb,         &kCheckVerb,       &kExplainVerb,      &kSimVerb,          &kVerifyVerb,
+    &kReplVerb,        &kFmtVerb,         &kLspVerb,          &kInspectVerb,      &kConvertVerb,
+    &kMasterVerb,      &kWorkerVerb,      &kJobSubmitVerb,    &kJobListVerb,      &kJobStatusVerb,
+    &kJobLogsVerb,     &kJobWaitVerb,     &kJobCancelVerb,    &kJobReportVerb,    &kJobRetryVerb,
+    &kJobDeleteVerb,   &kAdminNodesVerb,  &kAdminDrainVerb,   &kAdminUndrainVerb, &kAdminTopVerb,
+    &kAdminCertVerb,   &kAdminBackupVerb, &kAdminRestoreVerb, &kAdminGcVerb,      &kAdminConfigVerb,
+    &kAdminDoctorVerb, &kLaunchSshVerb,   &kLaunchSlurmVerb,  &kLaunchK8sVerb,    &kExamplesVerb,
+    &kDoctorVerb,      &kVersionVerb,     &kCompletionVerb,   &kManualPageVerb,   &kExecutorVerb,
     &kCompilerVerb};
 
 std::string Overview() {

@@ -44,6 +44,12 @@ Result<std::string> CheckAddress(std::string_view option, const std::string& add
   return address;
 }
 
+Result<std::string> CheckPort(std::string_view option, const std::string& address) {
+  HEDDLE_ASSIGN_OR_RETURN(std::string checked, CheckAddress(option, address));
+  if (checked.starts_with("unix:")) return Usage("--{} takes HOST:PORT, not '{}'", option, address);
+  return checked;
+}
+
 Result<MasterAddress> FindMaster(const Arguments& arguments, Role role) {
   MasterAddress master;
   if (const auto address = arguments.Value("master")) {

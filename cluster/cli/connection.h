@@ -21,6 +21,8 @@ std::string DevelopmentFolder();
 /// An address as gRPC takes it: HOST:PORT or unix:/path; a path alone is taken for the latter. kUsage for
 /// anything else.
 Result<std::string> CheckAddress(std::string_view option, const std::string& address);
+/// The same for what is no socket: HOST:PORT.
+Result<std::string> CheckPort(std::string_view option, const std::string& address);
 
 /// The master that the options name, or else the one of this user's folder, and the token that they name, or
 /// else that of `role` in this folder. kUnavailable when there is no master.

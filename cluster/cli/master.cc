@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "cluster/checkpoints/checkpoint_stores.h"
@@ -48,10 +52,37 @@ constexpr Option kOptions[] = {
     {"compile-memory", Kind::kValue, "SIZE",
      "of a process that compiles a script (default 2G, or a share of --memory)"},
     {"compile-seconds", Kind::kValue, "N", "a script that takes longer to compile is refused (default 60)"},
+    {"metrics-listen", Kind::kValue, "HOST:PORT",
+     "answer there with metrics for Prometheus, /healthz and /readyz (default: nowhere)"},
     kDataRootOption,
     kCoreDumpsOption,
     {"verbose", Kind::kFlag, "", "tell on stderr what happens"},
 };
+
+// What `heddle admin config` shows: each option, as it was given or as it is without.
+std::vector<MasterOptions::Setting> SettingsOf(const Arguments& arguments, const MasterOptions& options) {
+  const std::map<std::string_view, std::string> in_force = {
+      {"listen", options.listen},
+      {"state", options.folder},
+      {"keep-jobs", std::to_string(options.store.most_finished_jobs)},
+      {"most-output", std::to_string(options.store.most_output_bytes)},
+      {"lease-ms", std::to_string(options.core.ttl_ns / kNsPerMs)},
+      {"most-workers", std::to_string(options.core.most_workers)},
+      {"memory", std::to_string(MemoryBudget::Process().limit())},
+      {"compile-memory", std::to_string(options.compile.memory_bytes)},
+      {"compile-seconds", std::to_string(options.compile.most_ns / kNsPerSecond)},
+      {"data-root", fmt::format("{}", fmt::join(options.core.data_roots, " "))}};
+  std::vector<MasterOptions::Setting> settings;
+  for (const Option& option : kOptions) {
+    const std::string name(option.name);
+    const auto known = in_force.find(option.name);
+    std::string value = known != in_force.end()      ? known->second
+                        : option.kind == Kind::kFlag ? (arguments.Has(name) ? "on" : "off")
+                                                     : arguments.Value(name).value_or("");
+    settings.push_back({name, std::move(value), arguments.Has(name), std::string(option.help)});
+  }
+  return settings;
+}
 
 Result<MasterOptions> ReadOptions(const Arguments& arguments) {
   MasterOptions options;
@@ -100,6 +131,10 @@ Result<MasterOptions> ReadOptions(const Arguments& arguments) {
   options.compile.most_ns = seconds * kNsPerSecond;
   options.compile.core_dumps = arguments.Has("core-dumps");
   HEDDLE_ASSIGN_OR_RETURN(options.core.data_roots, ReadDataRoots(arguments));
+  if (const auto listen = arguments.Value("metrics-listen")) {
+    HEDDLE_ASSIGN_OR_RETURN(options.metrics_listen, CheckPort("metrics-listen", *listen));
+  }
+  options.settings = SettingsOf(arguments, options);
   options.core.closed_paths = ClosedPaths(arguments, {"token-file", "tls-key"}, options.listen);
   return options;
 }
@@ -119,6 +154,8 @@ int Run(const Arguments& arguments) {
   InterruptGuard guard(cancellation);
   const Result<std::unique_ptr<MasterServer>> server = MasterServer::Start(*options);
   if (!server.ok()) return Report(server.status());
+  if (const std::string metrics = (*server)->metrics_address(); !metrics.empty())
+    PrintOutput(fmt::format("heddle master shows metrics on http://{}/metrics\n", metrics));
   PrintOutput(fmt::format("heddle master listens on {}\n", (*server)->address()));
   const auto look = [&](const auto& tell) {
     const Result<std::string> state = (*server)->Look();

@@ -47,10 +47,15 @@ Status RunFiles::CheckNames(const Arguments& arguments) {
 }
 
 Result<RunFiles> RunFiles::Read(const Arguments& arguments, const engine::Script& script) {
+  return Of(arguments.Value("report"), arguments.Value("trace"), script.name);
+}
+
+Result<RunFiles> RunFiles::Of(std::optional<std::string> report, std::optional<std::string> trace,
+                              const std::string& script) {
   RunFiles read;
   read.directory_ = WorkingDirectory();
-  read.report_ = arguments.Value("report");
-  read.trace_ = arguments.Value("trace");
+  read.report_ = std::move(report);
+  read.trace_ = std::move(trace);
   if (read.report_ && read.trace_ && AreSame(*read.report_, *read.trace_))
     return Usage("--report and --trace name the same file, '{}'", *read.report_);
   const std::unique_ptr<ops::Files> files = ops::MakeFiles(read.directory_);
@@ -58,7 +63,8 @@ Result<RunFiles> RunFiles::Read(const Arguments& arguments, const engine::Script
        {std::pair("--report", read.report_), std::pair("--trace", read.trace_)}) {
     if (!path) continue;
     if (path->empty()) return Usage("{}: the name of the file is empty", option);
-    if (AreSame(*path, script.name)) return Usage("{}: '{}' is the script itself", option, *path);
+    if (!script.empty() && AreSame(*path, script))
+      return Usage("{}: '{}' is the script itself", option, *path);
     if (Status status = CheckPlace(*files, *path); !status.ok())
       return Usage("{}: {}", option, status.message()).WithNote("nothing was run");
   }

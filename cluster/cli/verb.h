@@ -37,18 +37,28 @@ extern const Verb kInspectVerb;    // inspect.cc
 extern const Verb kConvertVerb;    // convert.cc
 extern const Verb kMasterVerb;     // master.cc
 extern const Verb kWorkerVerb;     // worker.cc
-extern const Verb kJobSubmitVerb;  // job_submit.cc
-extern const Verb kJobListVerb;    // job.cc
+extern const Verb kJobSubmitVerb;  // jobs/job_submit.cc
+extern const Verb kJobListVerb;    // jobs/job_list.cc
+extern const Verb kJobReportVerb;  // jobs/job_record.cc
+extern const Verb kJobRetryVerb;   // jobs/job.cc
+extern const Verb kJobDeleteVerb;
 extern const Verb kJobStatusVerb;
 extern const Verb kJobLogsVerb;
 extern const Verb kJobWaitVerb;
 extern const Verb kJobCancelVerb;
-extern const Verb kAdminNodesVerb;  // admin.cc
+extern const Verb kAdminNodesVerb;  // admin/nodes.cc
 extern const Verb kAdminDrainVerb;
 extern const Verb kAdminUndrainVerb;
 extern const Verb kLaunchSlurmVerb;  // launch/launch_slurm.cc
 extern const Verb kLaunchSshVerb;    // launch/launch_ssh.cc
 extern const Verb kLaunchK8sVerb;    // launch/launch_k8s.cc
+extern const Verb kAdminTopVerb;     // admin/top.cc
+extern const Verb kAdminCertVerb;    // admin/cert.cc
+extern const Verb kAdminBackupVerb;  // admin/backup.cc
+extern const Verb kAdminRestoreVerb;
+extern const Verb kAdminGcVerb;      // admin/gc.cc
+extern const Verb kAdminConfigVerb;  // admin/config.cc
+extern const Verb kAdminDoctorVerb;  // admin/doctor.cc
 extern const Verb kVerifyVerb;       // verify.cc
 extern const Verb kDoctorVerb;       // installation/doctor.cc
 extern const Verb kExamplesVerb;     // installation/examples.cc

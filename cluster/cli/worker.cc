@@ -27,6 +27,8 @@ constexpr Option kOptions[] = {
     {"name", Kind::kValue, "NAME", "as others see it (default: HOST-1, HOST-2, ...)"},
     {"peer-host", Kind::kValue, "ADDRESS", "of this machine, for executors elsewhere (default: none)"},
     {"patience-ms", Kind::kValue, "N", "how long to go on computing without a master (default 600000)"},
+    {"metrics-listen", Kind::kValue, "HOST:PORT",
+     "answer there with metrics for Prometheus, /healthz and /readyz (default: nowhere)"},
     kDataRootOption,
     kSpillFolderOption,
     kCoreDumpsOption,
@@ -53,6 +55,12 @@ Result<WorkerOptions> ReadOptions(const Arguments& arguments) {
   HEDDLE_ASSIGN_OR_RETURN(options.memory_bytes, arguments.Bytes("memory", DefaultMemoryLimit()));
   HEDDLE_ASSIGN_OR_RETURN(options.patience_ms,
                           arguments.Integer("patience-ms", options.patience_ms, 0, INT32_MAX));
+  if (const auto listen = arguments.Value("metrics-listen")) {
+    HEDDLE_ASSIGN_OR_RETURN(options.metrics_listen, CheckPort("metrics-listen", *listen));
+    options.metrics_listening = [](const std::string& address) {
+      PrintOutput(fmt::format("heddle worker shows metrics on http://{}/metrics\n", address));
+    };
+  }
   options.name = arguments.Value("name").value_or("");
   options.peer_host = arguments.Value("peer-host").value_or("");
   options.core_dumps = arguments.Has("core-dumps");

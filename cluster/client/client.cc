@@ -29,6 +29,7 @@ namespace {
 constexpr auto kCallDeadline = std::chrono::seconds(120);
 // A script that is submitted may wait for many others. Pings tell whether the master is still there.
 constexpr auto kSubmitDeadline = std::chrono::hours(24);
+constexpr auto kBackupDeadline = std::chrono::hours(1);
 constexpr auto kProgressDeadline = std::chrono::seconds(5);
 constexpr auto kFirstReminder = std::chrono::milliseconds(2'000);
 constexpr auto kNextReminders = std::chrono::milliseconds(30'000);
@@ -152,6 +153,7 @@ class GrpcClient : public Client {
     options->set_min_distributed_bytes(submission.options.min_distributed_bytes);
     options->set_memory_bytes(submission.options.memory_bytes);
     options->set_seed(submission.options.seed);
+    options->set_recorded_events(submission.options.recorded_events);
     for (const std::string& pass : submission.options.disabled_passes) options->add_disabled_passes(pass);
     options->set_cpu(submission.options.cpu);
     options->set_fusion(submission.options.fusion);
@@ -186,14 +188,58 @@ class GrpcClient : public Client {
     return SubmittedJob{reply.job().job(), reply.warnings(), reply.explanation()};
   }
 
-  Status List(int most, std::vector<JobDescription>* jobs) override {
-    ListRequest request;
-    request.set_most(most);
-    ListReply reply;
+  Status List(const ListRequest& request, ListReply* jobs) override {
+    return Call([&](grpc::ClientContext* context) { return jobs_->List(context, request, jobs); });
+  }
+
+  Result<SubmittedJob> Retry(const std::string& job, const std::string& request_id) override {
+    RetryRequest request;
+    request.set_job(EscapeInvalidUtf8(job));
+    request.set_request_id(EscapeInvalidUtf8(request_id));
+    SubmitReply reply;
     HEDDLE_RETURN_IF_ERROR(
-        Call([&](grpc::ClientContext* context) { return jobs_->List(context, request, &reply); }));
-    jobs->assign(reply.jobs().begin(), reply.jobs().end());
-    return OkStatus();
+        Call([&](grpc::ClientContext* context) { return jobs_->Retry(context, request, &reply); }));
+    return SubmittedJob{reply.job().job(), "", ""};
+  }
+
+  Status Delete(const std::string& job, JobDescription* description) override {
+    JobRequest request;
+    request.set_job(EscapeInvalidUtf8(job));
+    return Call([&](grpc::ClientContext* context) { return jobs_->Delete(context, request, description); });
+  }
+
+  Status Record(const std::string& job, JobRecord* record) override {
+    JobRequest request;
+    request.set_job(EscapeInvalidUtf8(job));
+    return Call([&](grpc::ClientContext* context) { return jobs_->Record(context, request, record); });
+  }
+
+  Status About(AboutReply* about) override {
+    return Call([&](grpc::ClientContext* context) { return admin_->About(context, AboutRequest(), about); });
+  }
+
+  Status Config(ConfigReply* settings) override {
+    return Call(
+        [&](grpc::ClientContext* context) { return admin_->Config(context, ConfigRequest(), settings); });
+  }
+
+  Status Backup(const std::function<Status(std::string_view bytes)>& sink) override {
+    Status written;
+    HEDDLE_RETURN_IF_ERROR(Call([&](grpc::ClientContext* context) {
+      context->set_deadline(std::chrono::system_clock::now() + kBackupDeadline);
+      const auto reader = admin_->Backup(context, BackupRequest());
+      BackupPart part;
+      while (written.ok() && reader->Read(&part)) written = sink(part.bytes());
+      if (!written.ok()) context->TryCancel();
+      const grpc::Status status = reader->Finish();
+      return written.ok() ? status : grpc::Status::OK;
+    }));
+    return written;
+  }
+
+  Status CollectGarbage(const GarbageRequest& request, GarbageReply* reply) override {
+    return Call(
+        [&](grpc::ClientContext* context) { return admin_->CollectGarbage(context, request, reply); });
   }
 
   Status Get(const std::string& job, JobDescription* description) override {
@@ -225,6 +271,8 @@ class GrpcClient : public Client {
     WatchRequest request;
     request.set_job(EscapeInvalidUtf8(job));
     request.set_follow(follow);
+    if (events.log_rank) request.set_log_rank(*events.log_rank);
+    request.set_log_attempt(events.log_attempt);
     int64_t heard_ms = NowMs();
     int64_t pause_ms = kFirstPauseMs;
     for (;;) {
@@ -237,9 +285,10 @@ class GrpcClient : public Client {
         heard_ms = NowMs();
         pause_ms = kFirstPauseMs;
         if (!event.output().empty()) {
-          request.set_output_offset(request.output_offset() + static_cast<int64_t>(event.output().size()));
+          request.set_output_offset(event.output_end());
           events.output(event.output());
         }
+        if (!event.progress().empty() && events.progress) events.progress(event.progress());
         if (!event.has_job()) continue;
         *last = event.job();
         if (events.state) events.state(*last);

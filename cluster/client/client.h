@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +14,14 @@
 #include "engine/session/session.h"
 
 namespace heddle {
+class AboutReply;
+class ConfigReply;
+class GarbageReply;
+class GarbageRequest;
 class JobDescription;
+class JobRecord;
+class ListReply;
+class ListRequest;
 class NodeDescription;
 class NodesReply;
 }  // namespace heddle
@@ -77,16 +85,31 @@ class Client {
   /// for the answer.
   virtual Result<SubmittedJob> Submit(const JobSubmission& submission,
                                       engine::Cancellation* cancellation) = 0;
-  virtual Status List(int most, std::vector<JobDescription>* jobs) = 0;  ///< Newest first; 0: all.
+  virtual Status List(const ListRequest& request, ListReply* jobs) = 0;
   virtual Status Get(const std::string& job, JobDescription* description) = 0;
   virtual Status Cancel(const std::string& job, JobDescription* description) = 0;
+  /// A finished job once more, as another one. kFailedPrecondition for one that is not finished.
+  virtual Result<SubmittedJob> Retry(const std::string& job, const std::string& request_id) = 0;
+  /// Forgets a finished job; what it was goes to `description`. kFailedPrecondition as above.
+  virtual Status Delete(const std::string& job, JobDescription* description) = 0;
+  /// What a report of a finished job is made of. kFailedPrecondition for one that was not recorded.
+  virtual Status Record(const std::string& job, JobRecord* record) = 0;
   virtual Status Nodes(NodesReply* nodes) = 0;
   /// Gives a worker (by name or uuid) no more jobs, or jobs again. kNotFound for an unknown one.
   virtual Status Drain(const std::string& node, bool drained, NodeDescription* description) = 0;
+  virtual Status About(AboutReply* about) = 0;
+  virtual Status Config(ConfigReply* settings) = 0;
+  /// The bytes of a copy of the master's folder go to `sink`, whose errors end it.
+  virtual Status Backup(const std::function<Status(std::string_view bytes)>& sink) = 0;
+  virtual Status CollectGarbage(const GarbageRequest& request, GarbageReply* reply) = 0;
 
   struct WatchEvents {
     std::function<void(std::string_view text)> output;
-    std::function<void(const JobDescription& job)> state;  ///< May be empty.
+    std::function<void(const JobDescription& job)> state;   ///< May be empty.
+    std::function<void(const std::string& json)> progress;  ///< What it is at; may be empty.
+    /// `output` is told what the executor of this rank said on its standard error.
+    std::optional<int> log_rank;
+    int log_attempt = 0;  ///< In this attempt; 0: the last one there is.
   };
   /// Output and states of a job; until it is finished (`follow`) or all there is was told. The last
   /// description goes to `last`. A master that goes away is waited for (kUnavailable after `patience_ms`);

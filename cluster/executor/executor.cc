@@ -158,7 +158,8 @@ class ExecutorRun {
  private:
   void SendRecord() {
     ExecutorMessage message;
-    message.record = engine::ToJson(session_->record());
+    const int64_t most_bytes = start_.most_record_bytes;
+    message.record = engine::ToJson(session_->record(), most_bytes > 0 ? most_bytes : INT64_MAX);
     channel_.WriteLine(ToLine(message));
   }
 

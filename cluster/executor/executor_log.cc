@@ -42,8 +42,10 @@ void RemoveOldest(const std::string& folder, int most) {
 
 class ExecutorLogImpl : public ExecutorLog {
  public:
-  explicit ExecutorLogImpl(std::string stem, const ExecutorLogLimits& limits)
-      : limits_(limits),
+  ExecutorLogImpl(std::string stem, std::function<void(std::string_view text)> said,
+                  const ExecutorLogLimits& limits)
+      : said_(std::move(said)),
+        limits_(limits),
         path_(stem + std::string(kExtension)),
         old_path_(std::move(stem) + std::string(kOldExtension)) {}
   ~ExecutorLogImpl() override {
@@ -112,6 +114,7 @@ class ExecutorLogImpl : public ExecutorLog {
 
   // A full disk costs the log, not the job: the executor is read on.
   void Write(std::string_view text) {
+    if (said_) said_(text);
     if (file_bytes_ > 0 && file_bytes_ + static_cast<int64_t>(text.size()) > limits_.most_file_bytes) {
       if (file_ >= 0) close(file_);
       std::error_code error;
@@ -142,6 +145,7 @@ class ExecutorLogImpl : public ExecutorLog {
     }
   }
 
+  const std::function<void(std::string_view text)> said_;
   const ExecutorLogLimits limits_;
   std::string path_;
   const std::string old_path_;
@@ -159,11 +163,12 @@ class ExecutorLogImpl : public ExecutorLog {
 }  // namespace
 
 Result<std::unique_ptr<ExecutorLog>> ExecutorLog::Open(const std::string& folder, const std::string& name,
+                                                       std::function<void(std::string_view text)> said,
                                                        const ExecutorLogLimits& limits) {
   std::error_code error;
   fs::create_directories(folder, error);
   RemoveOldest(folder, limits.most_logs - 1);
-  auto log = std::make_unique<ExecutorLogImpl>(folder + "/" + name, limits);
+  auto log = std::make_unique<ExecutorLogImpl>(folder + "/" + name, std::move(said), limits);
   HEDDLE_RETURN_IF_ERROR(log->Open());
   return std::unique_ptr<ExecutorLog>(std::move(log));
 }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "cluster/executor/executor_process.h"
 #include "core/status.h"
@@ -21,7 +23,10 @@ struct ExecutorLogLimits {
 class ExecutorLog {
  public:
   /// Makes the folder where it is missing. kUnavailable with the path when the file cannot be made.
+  /// `said` (may be empty) is called with each text that goes to the file, on a thread of the log until
+  /// End(), then on that of the caller.
   static Result<std::unique_ptr<ExecutorLog>> Open(const std::string& folder, const std::string& name,
+                                                   std::function<void(std::string_view text)> said = {},
                                                    const ExecutorLogLimits& limits = {});
   virtual ~ExecutorLog() = default;
 

@@ -217,6 +217,7 @@ Json ToJson(const ExecutorStart& start) {
           {"silence_ms", start.silence_ms},
           {"show_plans", start.show_plans},
           {"shows_progress", start.shows_progress},
+          {"most_record_bytes", start.most_record_bytes},
           {"sharers", start.sharers},
           {"shares_memory", start.shares_memory},
           {"core_dumps", start.core_dumps},
@@ -238,6 +239,7 @@ ExecutorStart ReadStart(const Json& json) {
   Read(json, "silence_ms", &start.silence_ms);
   Read(json, "show_plans", &start.show_plans);
   Read(json, "shows_progress", &start.shows_progress);
+  Read(json, "most_record_bytes", &start.most_record_bytes);
   Read(json, "shares_memory", &start.shares_memory);
   Read(json, "core_dumps", &start.core_dumps);
   if (json.contains("checkpoints")) ReadCheckpoints(json["checkpoints"], &start.checkpoints);

@@ -200,6 +200,13 @@ std::string ExecutorExit::Describe() const {
   return signalled ? fmt::format("was killed by signal {}", value) : fmt::format("ended with code {}", value);
 }
 
+std::string ExecutorExit::Kind() const {
+  if (silent_ms > 0) return "silent";
+  if (CodeOf() == StatusCode::kResourceExhausted) return "out of memory";
+  if (signalled) return fmt::format("signal {}", value);
+  return value == 0 ? "done" : fmt::format("code {}", value);
+}
+
 StatusCode ExecutorExit::CodeOf() const {
   if (out_of_memory || (!signalled && value == kMemoryExitCode)) return StatusCode::kResourceExhausted;
   const bool is_bug = signalled ? IsSignalOfBug(value) : value == kBugExitCode;

@@ -48,7 +48,8 @@ struct ExecutorStart {
   int64_t silence_ms =
       10'000;               ///< It gives a sign of life ten times as often; silent for so long, it is stuck.
   bool show_plans = false;  ///< Tell the plans that it makes or receives.
-  bool shows_progress = false;  ///< Tell what it is at, some times a second.
+  bool shows_progress = false;    ///< Tell what it is at, some times a second.
+  int64_t most_record_bytes = 0;  ///< Of its record of the run as JSON; 0: any.
   int sharers = 1;  ///< Executors of this attempt that share the memory of the machine, itself included.
   bool shares_memory = true;  ///< With executors of the same host (GrpcLinkOptions).
   bool core_dumps = true;     ///< As the launcher has them; false: none, whatever it has.
@@ -77,6 +78,8 @@ struct ExecutorExit {
   /// "was killed by signal 9", "ended with code 70", "gave no sign of life for 10 s and was killed",
   /// "was killed by the kernel because memory ran out: it held 3 bytes, of 2 that ..."
   std::string Describe() const;
+  /// In a word or two, for counting: "done", "code 70", "signal 9", "silent", "out of memory".
+  std::string Kind() const;
   /// kInternal: our bug; kResourceExhausted: it ran out of memory where nothing could be told; else
   /// kUnavailable.
   StatusCode CodeOf() const;

@@ -12,6 +12,7 @@ namespace heddle::cluster {
 namespace {
 
 constexpr int64_t kMostCallDepth = 1'000'000;
+constexpr int64_t kMostRecordedEvents = 1 << 20;
 constexpr int64_t kLeastSilenceMs = 10;  // ten signs of life in that time
 
 Status CheckFusion(std::string_view name, std::string_view fusion) {
@@ -86,6 +87,8 @@ Status CheckOptions(std::string_view name, const engine::SessionOptions& options
   HEDDLE_RETURN_IF_ERROR(CheckNumber(field("memory_bytes"), options.memory_bytes, 0, INT64_MAX));
   HEDDLE_RETURN_IF_ERROR(CheckNumber(field("available_bytes"), options.available_bytes, 0, INT64_MAX));
   HEDDLE_RETURN_IF_ERROR(CheckSize(field("spill_folder"), options.spill_folder, 0, kMostPathBytes));
+  HEDDLE_RETURN_IF_ERROR(
+      CheckNumber(field("recorded_events"), options.recorded_events, 0, kMostRecordedEvents));
   HEDDLE_RETURN_IF_ERROR(CheckNumber(field("seed"), options.seed, -1, INT64_MAX));
   HEDDLE_RETURN_IF_ERROR(CheckNumber(field("max_call_depth"), options.max_call_depth, 1, kMostCallDepth));
   HEDDLE_RETURN_IF_ERROR(CheckPasses(name, options.disabled_passes));

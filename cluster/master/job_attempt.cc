@@ -43,6 +43,7 @@ void JobAttempt::Report(const ExecutorNews& news) {
   }
   for (const engine::WrittenCheckpoint& written : news.checkpoints)
     if (written.status.ok() && written.number > last_checkpoint) member.checkpoints[written.number] = written;
+  member.log.Merge(news.log_offset, news.log);
   if (news.done && !member.done) {
     member.done = news.done;
     if (!news.done->status.ok()) {

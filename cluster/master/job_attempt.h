@@ -9,6 +9,7 @@
 
 #include "cluster/executor/executor_messages.h"
 #include "cluster/executor/executor_process.h"
+#include "cluster/executor/log_tail.h"
 #include "cluster/master/job.h"
 #include "cluster/master/membership.h"
 
@@ -32,8 +33,12 @@ struct ExecutorNews {
   std::string certificate;              ///< Of the endpoint; "" without TLS.
   std::string output;                   ///< Standard output from output_offset on.
   int64_t output_offset = 0;
+  std::string log;         ///< Standard error of the executor from log_offset on;
+  int64_t log_offset = 0;  ///< what was said before may have gone.
+  std::string progress;    ///< What the job is at, as JSON (cluster/progress/progress_line.h); of rank 0.
   std::optional<CommitQuestion> commit;
   std::vector<engine::WrittenCheckpoint> checkpoints;  ///< The last that were written, or could not be.
+  std::string record;  ///< With `done`, of a job that is recorded: packed JSON (JobFileKind::kRecord).
   std::optional<ExecutorDone> done;
   Status failure;  ///< It could not be started.
   std::optional<ExecutorExit> exit;
@@ -59,6 +64,7 @@ class JobAttempt {
     std::string certificate;
     std::optional<ExecutorDone> done;
     std::map<int64_t, engine::WrittenCheckpoint> checkpoints;  ///< Its part is durable, by number.
+    LogTail log;
     bool ended = false;  ///< No such process any more, as far as can be known.
   };
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/master/job_store.h"
 
-#include <sqlite3.h>
-
 #include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "cluster/executor/executor_messages.h"
+#include "cluster/store/sqlite_query.h"
 #include "engine/wire/value_wire.h"
 
 namespace heddle::cluster {
@@ -67,6 +66,16 @@ ALTER TABLE jobs ADD COLUMN losses INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE jobs ADD COLUMN first_loss_ms INTEGER NOT NULL DEFAULT 0;
 )",
                                    R"(
+CREATE TABLE job_files (
+  job INTEGER NOT NULL REFERENCES jobs ON DELETE CASCADE,
+  kind TEXT NOT NULL,
+  attempt INTEGER NOT NULL,
+  rank INTEGER NOT NULL,
+  first INTEGER NOT NULL,
+  bytes BLOB NOT NULL,
+  UNIQUE (job, kind, attempt, rank));
+)",
+                                   R"(
 ALTER TABLE jobs ADD COLUMN checkpoints BLOB NOT NULL DEFAULT '[]';
 ALTER TABLE jobs ADD COLUMN resumed INTEGER NOT NULL DEFAULT 0;
 )"};
@@ -74,9 +83,6 @@ constexpr int64_t kSchemaVersion = std::size(kSchema);
 
 constexpr int kBusyTimeoutMs = 5'000;  // somebody may look at the file with another program
 
-int64_t NumberOf(const std::string& job) {
-  return job.size() > 1 && job.size() < 18 && job[0] == 'j' ? std::strtoll(job.c_str() + 1, nullptr, 10) : -1;
-}
 std::string IdOf(int64_t number) { return fmt::format("j{}", number); }
 
 // Lists travel as JSON; their entries are text that we made (names, uuids, JSON).
@@ -114,83 +120,6 @@ std::vector<JobCheckpoint> ToCheckpoints(const std::string& text) {
   return checkpoints;
 }
 
-// One prepared statement: bind in order, step, read columns in order.
-class Query {
- public:
-  Query(sqlite3* database, const char* text) : database_(database) {
-    result_ = sqlite3_prepare_v2(database, text, -1, &statement_, nullptr);
-  }
-  ~Query() { sqlite3_finalize(statement_); }
-  Query(const Query&) = delete;
-  Query& operator=(const Query&) = delete;
-
-  Query& Bind(int64_t value) {
-    if (result_ == SQLITE_OK) result_ = sqlite3_bind_int64(statement_, ++bound_, value);
-    return *this;
-  }
-  Query& Bind(std::string_view text) {
-    if (result_ == SQLITE_OK)
-      result_ = sqlite3_bind_text(statement_, ++bound_, text.data(), static_cast<int>(text.size()),
-                                  SQLITE_TRANSIENT);
-    return *this;
-  }
-  Query& BindBytes(std::string_view bytes) {
-    if (result_ == SQLITE_OK)
-      result_ = sqlite3_bind_blob64(statement_, ++bound_, bytes.empty() ? "" : bytes.data(), bytes.size(),
-                                    SQLITE_TRANSIENT);
-    return *this;
-  }
-  /// True while there is a row.
-  bool Step() {
-    if (result_ != SQLITE_OK && result_ != SQLITE_ROW) return false;
-    result_ = sqlite3_step(statement_);
-    return result_ == SQLITE_ROW;
-  }
-  Status Run() {
-    Step();
-    return status();
-  }
-  Status status() const {
-    if (result_ == SQLITE_OK || result_ == SQLITE_ROW || result_ == SQLITE_DONE) return OkStatus();
-    if (result_ == SQLITE_FULL) return ResourceExhausted("job store: the disk is full");
-    return ResourceExhausted("job store: {}", sqlite3_errmsg(database_));
-  }
-  int64_t Integer(int column) const { return sqlite3_column_int64(statement_, column); }
-  std::string Bytes(int column) const {
-    const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_, column));
-    return data == nullptr ? ""
-                           : std::string(data, static_cast<size_t>(sqlite3_column_bytes(statement_, column)));
-  }
-
- private:
-  sqlite3* database_;
-  sqlite3_stmt* statement_ = nullptr;
-  int result_ = SQLITE_OK;
-  int bound_ = 0;
-};
-
-// Undone unless it was committed.
-class Transaction {
- public:
-  explicit Transaction(sqlite3* database) : database_(database) {
-    status_ = Query(database, "BEGIN IMMEDIATE").Run();
-  }
-  ~Transaction() {
-    if (!committed_ && status_.ok()) sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
-  }
-  const Status& status() const { return status_; }
-  Status Commit() {
-    HEDDLE_RETURN_IF_ERROR(Query(database_, "COMMIT").Run());
-    committed_ = true;
-    return OkStatus();
-  }
-
- private:
-  sqlite3* database_;
-  Status status_;
-  bool committed_ = false;
-};
-
 class SqliteJobStore : public JobStore {
  public:
   SqliteJobStore(const JobStoreOptions& options, Clock& clock) : options_(options), clock_(clock) {}
@@ -214,6 +143,7 @@ class SqliteJobStore : public JobStore {
       return FailedPrecondition(
           "job store '{}': written by a newer version of Heddle (format {}, this one knows {})", path,
           version, kSchemaVersion);
+    files_.emplace(database_, options_.most_file_bytes);
     if (version == kSchemaVersion) return OkStatus();
     Transaction transaction(database_);
     HEDDLE_RETURN_IF_ERROR(transaction.status());
@@ -275,7 +205,7 @@ class SqliteJobStore : public JobStore {
     moved.state = state;
     moved.reason = reason;
     if (IsFinal(state)) moved.finished_ms = clock_.WallMs();
-    const int64_t number = NumberOf(job->id);
+    const int64_t number = NumberOfJob(job->id);
     Transaction transaction(database_);
     HEDDLE_RETURN_IF_ERROR(transaction.status());
     HEDDLE_RETURN_IF_ERROR(
@@ -319,7 +249,7 @@ class SqliteJobStore : public JobStore {
       return ResourceExhausted("the script printed more than the {} bytes that the master keeps",
                                options_.most_output_bytes)
           .WithNote("write results to a file with write(), or raise --most-output of heddle master");
-    const int64_t number = NumberOf(job->id);
+    const int64_t number = NumberOfJob(job->id);
     Transaction transaction(database_);
     HEDDLE_RETURN_IF_ERROR(transaction.status());
     HEDDLE_RETURN_IF_ERROR(Query(database_, "INSERT INTO output (job, first, bytes) VALUES (?, ?, ?)")
@@ -358,6 +288,7 @@ class SqliteJobStore : public JobStore {
     Query query = Select("ORDER BY number");
     while (query.Step()) {
       HEDDLE_ASSIGN_OR_RETURN(Job job, ReadJob(query));
+      if (IsFinal(job.state)) job.specification.DropProgram();
       jobs.push_back(std::move(job));
     }
     HEDDLE_RETURN_IF_ERROR(query.status());
@@ -368,7 +299,7 @@ class SqliteJobStore : public JobStore {
     std::vector<JobTransition> transitions;
     Query query(database_,
                 "SELECT state, attempt, reason, time_ms FROM transitions WHERE job = ? ORDER BY sequence");
-    query.Bind(NumberOf(job));
+    query.Bind(NumberOfJob(job));
     while (query.Step()) {
       const std::optional<JobState> state = ParseJobState(query.Bytes(0));
       if (!state) return DataLoss("job store: job {} has an unknown state", job);
@@ -384,7 +315,7 @@ class SqliteJobStore : public JobStore {
         database_,
         "SELECT first, bytes FROM output WHERE job = ?1 AND first >= coalesce((SELECT max(first) FROM output"
         " WHERE job = ?1 AND first <= ?2), 0) ORDER BY first");
-    query.Bind(NumberOf(job)).Bind(offset);
+    query.Bind(NumberOfJob(job)).Bind(offset);
     while (static_cast<int64_t>(output.size()) < most_bytes && query.Step()) {
       const int64_t skip = offset - query.Integer(0);
       const std::string bytes = query.Bytes(1);
@@ -410,10 +341,28 @@ class SqliteJobStore : public JobStore {
     Transaction transaction(database_);
     HEDDLE_RETURN_IF_ERROR(transaction.status());
     for (const std::string& job : pruned)
-      HEDDLE_RETURN_IF_ERROR(Query(database_, "DELETE FROM jobs WHERE number = ?").Bind(NumberOf(job)).Run());
+      HEDDLE_RETURN_IF_ERROR(
+          Query(database_, "DELETE FROM jobs WHERE number = ?").Bind(NumberOfJob(job)).Run());
     HEDDLE_RETURN_IF_ERROR(transaction.Commit());
     return pruned;
   }
+
+  Result<JobSpecification> Specification(const std::string& job) override {
+    Query query = Select("WHERE number = ?");
+    query.Bind(NumberOfJob(job));
+    if (!query.Step()) {
+      HEDDLE_RETURN_IF_ERROR(query.status());
+      return NotFound("there is no job '{}'", job);
+    }
+    HEDDLE_ASSIGN_OR_RETURN(Job found, ReadJob(query));
+    return std::move(found.specification);
+  }
+
+  Status Delete(const std::string& job) override {
+    return Query(database_, "DELETE FROM jobs WHERE number = ?").Bind(NumberOfJob(job)).Run();
+  }
+
+  JobFiles& files() override { return *files_; }
 
  private:
   // One of the tables of workers.
@@ -491,7 +440,6 @@ class SqliteJobStore : public JobStore {
     job.first_loss_ms = query.Integer(20);
     job.checkpoints = ToCheckpoints(query.Bytes(21));
     job.resumed = static_cast<int>(query.Integer(22));
-    if (IsFinal(job.state)) job.specification.DropProgram();
     return job;
   }
 
@@ -510,6 +458,7 @@ class SqliteJobStore : public JobStore {
   const JobStoreOptions options_;
   Clock& clock_;
   sqlite3* database_ = nullptr;
+  std::optional<JobFiles> files_;
 };
 
 }  // namespace

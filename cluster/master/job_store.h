@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "cluster/master/job.h"
+#include "cluster/store/job_files.h"
 #include "core/environment/clock.h"
 
 namespace heddle::cluster {
 
 struct JobStoreOptions {
   int64_t most_output_bytes = int64_t{256} << 20;  ///< Of standard output kept for one job.
+  int64_t most_file_bytes = int64_t{1} << 30;      ///< Of logs, records and sources of all jobs.
   int most_finished_jobs = 1000;                   ///< Older finished jobs are forgotten.
 };
 
@@ -61,6 +63,11 @@ class JobStore {
   virtual Result<std::string> Output(const std::string& job, int64_t offset, int64_t most_bytes) = 0;
   /// Forgets the oldest finished jobs beyond the limit; their ids.
   virtual Result<std::vector<std::string>> Prune() = 0;
+  /// What was submitted, with the program, of a finished job, too. kNotFound for a job that is not known.
+  virtual Result<JobSpecification> Specification(const std::string& job) = 0;
+  /// Forgets a job with its output and files.
+  virtual Status Delete(const std::string& job) = 0;
+  virtual JobFiles& files() = 0;
 };
 
 }  // namespace heddle::cluster

@@ -61,6 +61,7 @@ Status MasterCore::Restore(Entry& entry) {
 
 bool MasterCore::Move(Entry& entry, JobState state, const std::string& reason) {
   const Status status = store_.Move(&entry.job, state, reason);
+  store_status_ = status;
   if (!status.ok()) {
     HEDDLE_LOG(kError, "transition not stored", {"job", entry.job.id}, {"state", Name(state)},
                {"error", status});
@@ -70,6 +71,7 @@ bool MasterCore::Move(Entry& entry, JobState state, const std::string& reason) {
   HEDDLE_LOG(kInfo, "job", {"job", entry.job.id}, {"state", Name(state)}, {"attempt", entry.job.attempt},
              {"reason", reason});
   changed_.push_back(entry.job.id);
+  if (IsFinal(state)) ++counts_.finished[std::string(Name(state))];
   return true;
 }
 
@@ -79,7 +81,7 @@ void MasterCore::SetReason(Entry& entry, const std::string& reason) {
   changed_.push_back(entry.job.id);
 }
 
-Result<const Job*> MasterCore::Submit(const JobSpecification& specification) {
+Result<const Job*> MasterCore::Submit(const JobSpecification& specification, const std::string& sources) {
   HEDDLE_RETURN_IF_ERROR(CheckCanStart(specification));
   bool existed = false;
   HEDDLE_ASSIGN_OR_RETURN(Job job, store_.Add(specification, &existed));
@@ -87,6 +89,8 @@ Result<const Job*> MasterCore::Submit(const JobSpecification& specification) {
   if (!existed) {
     entries_[id].job = std::move(job);
     changed_.push_back(id);
+    ++counts_.submitted;
+    KeepFile(id, {.kind = JobFileKind::kSources, .bytes = sources});
     const Result<std::vector<std::string>> pruned = store_.Prune();
     if (pruned.ok()) {
       for (const std::string& old : *pruned) entries_.erase(old);
@@ -262,6 +266,7 @@ void MasterCore::WorkerLeft(const std::string& uuid) {
 void MasterCore::LoseWorker(const std::string& uuid, const std::string& why) {
   if (Worker* worker = membership_.Find(uuid)) {
     worker->job.clear();
+    ++counts_.workers_lost;
     SetHere({uuid, worker->description.name}, false);
     HEDDLE_LOG(kWarning, "worker lost", {"worker", worker->description.name}, {"why", why});
   }
@@ -289,8 +294,18 @@ bool MasterCore::News(const std::string& uuid, const ExecutorNews& news) {
     return true;
   }
   Entry& entry = found->second;
+  if (!news.log.empty() || !news.progress.empty()) {  // comes alone, and changes nothing but what is shown
+    if (!news.progress.empty()) entry.progress = news.progress;
+    entry.attempt->Report(news);
+    changed_.push_back(news.job);
+    return true;
+  }
   if (news.commit) AnswerCommit(entry, news);
   if (!news.output.empty() && news.rank == 0) TakeOutput(entry, news);
+  if (!news.record.empty())
+    KeepFile(news.job, {JobFileKind::kRecord, news.attempt, news.rank, 0, news.record});
+  if (news.exit && !entry.attempt->members()[static_cast<size_t>(news.rank)].ended)
+    ++counts_.executors_ended[news.exit->Kind()];
   entry.attempt->Report(news);
   TakeCheckpoint(entry);
   Advance(entry);
@@ -323,6 +338,7 @@ void MasterCore::TakeOutput(Entry& entry, const ExecutorNews& news) {
   if (!fresh.empty()) {
     const Status status = store_.AppendOutput(&entry.job, fresh);
     if (status.ok()) {
+      counts_.output_bytes += static_cast<int64_t>(fresh.size());
       changed_.push_back(entry.job.id);
     } else {
       ExecutorNews failed;

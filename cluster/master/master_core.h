@@ -12,6 +12,7 @@
 #include "cluster/master/beat_clock.h"
 #include "cluster/master/job_attempt.h"
 #include "cluster/master/job_store.h"
+#include "cluster/master/master_counts.h"
 #include "cluster/master/membership.h"
 #include "core/environment/clock.h"
 
@@ -65,8 +66,14 @@ class MasterCore {
   Status Start();
 
   // From clients.
-  /// kResourceExhausted for a job that could never start.
-  Result<const Job*> Submit(const JobSpecification& specification);
+  /// kResourceExhausted for a job that could never start. `sources` (JobFileKind::kSources) are kept for its
+  /// report.
+  Result<const Job*> Submit(const JobSpecification& specification, const std::string& sources = "");
+  /// A finished job once more, as another one with this request id. kFailedPrecondition for one that is not
+  /// finished.
+  Result<const Job*> Retry(const std::string& job, const std::string& request_id);
+  /// Forgets a finished job with all that is kept of it. kFailedPrecondition as above.
+  Status Delete(const std::string& job);
   /// Those its executors would start with if it got the workers that are here now: ranks, memory budget and
   /// constants filled in.
   engine::SessionOptions ExpectedOptions(const JobSpecification& specification) const;
@@ -77,6 +84,18 @@ class MasterCore {
   /// Asks a job to stop. A finished job stays as it is.
   Status Cancel(const std::string& job);
   std::vector<const Job*> Jobs() const;  ///< Oldest first.
+  /// What a running job is at, as JSON (cluster/progress/progress_line.h); "" when nobody knows.
+  const std::string& ProgressOf(const std::string& job) const;
+  /// What the executor of a rank said on its standard error, from `offset` on; of the last attempt when
+  /// `attempt` is 0. kUsage for a rank or attempt that the job does not have.
+  struct LogPart {
+    int attempt = 0;
+    std::string text;
+    int64_t end = 0;  ///< Where `text` ends.
+  };
+  Result<LogPart> Log(const std::string& job, int attempt, int rank, int64_t offset) const;
+  /// Which logs there are, by attempt and rank.
+  Result<std::vector<JobFiles::Size>> Logs(const std::string& job) const;
 
   // From administrators.
   /// Gives a worker (by name or uuid; it need not be here) no more jobs, or jobs again; the job that it works
@@ -104,6 +123,9 @@ class MasterCore {
   /// Jobs of which something has changed: state, reason or output.
   std::vector<std::string> TakeChanged() { return std::exchange(changed_, {}); }
   const Membership& membership() const { return membership_; }
+  const MasterCounts& counts() const { return counts_; }
+  /// Not Ok while the last transition of a job could not be stored.
+  const Status& store_status() const { return store_status_; }
   /// By which leases are counted.
   int64_t now_ns() const { return beats_.now_ns(); }
 
@@ -115,6 +137,7 @@ class MasterCore {
     bool needs_all = false;                       // fewer workers than it wants have too little memory
     int64_t not_before_ns = 0;                    // when the next attempt may start, by counted time
     int64_t waits_since_ns = Membership::kNever;  // for workers that are here and busy
+    std::string progress;                         // of the attempt, as JSON
   };
   struct InOrder {  // "j9" before "j10"
     bool operator()(const std::string& a, const std::string& b) const {
@@ -165,7 +188,10 @@ class MasterCore {
   void Reconcile(Entry& entry, const std::string& uuid, const std::vector<ExecutorNews>& executors,
                  bool replaced);
   void Repeat(Entry& entry, size_t rank);
+  Result<Entry*> FindFinished(const std::string& job);
   void TakeOutput(Entry& entry, const ExecutorNews& news);
+  void KeepFile(const std::string& job, const JobFile& file);
+  void StoreLogs(const Entry& entry);
   void LoseWorker(const std::string& uuid, const std::string& why);
   std::string WhyLost(const std::string& uuid) const;
   void Advance(Entry& entry);
@@ -190,6 +216,8 @@ class MasterCore {
   int64_t started_ms_ = 0;      // by the wall clock
   std::set<std::string> here_;  // of whom the store says that they are here
   std::map<std::string, std::string> drained_;
+  MasterCounts counts_;
+  Status store_status_;
   std::vector<WorkerOrder> orders_;
   std::vector<std::string> changed_;
 };

@@ -200,6 +200,9 @@ bool MasterCore::Admit(Entry& entry, const std::vector<const Worker*>& chosen) {
     if (const Status stored = store_.SetCheckpoints(job); !stored.ok())
       HEDDLE_LOG(kWarning, "resumption not noted", {"job", job.id}, {"error", stored});
   }
+  ++counts_.attempts;
+  if (job.attempt == 1)
+    counts_.AddWait(static_cast<double>(std::max<int64_t>(clock_.WallMs() - job.submitted_ms, 0)) / 1e3);
   Move(entry, JobState::kStarting, "executors are being started");
   entry.attempt = std::make_unique<JobAttempt>(job, MakeToken(), /*restored=*/false);
   for (size_t rank = 0; rank < job.workers.size(); ++rank) {
@@ -225,6 +228,8 @@ LauncherMessage MasterCore::StartMessage(const Entry& entry, size_t rank) const 
   start.checkpoints = CheckpointsOf(job);
   start.options = job.specification.options;
   start.options.rank = static_cast<int>(rank);
+  start.shows_progress = rank == 0;  // the others are at the same statement
+  start.most_record_bytes = JobFiles::kMostBytesOfJob / static_cast<int64_t>(job.workers.size());
   start.options.ranks = static_cast<int>(job.workers.size());
   if (start.options.ranks != job.specification.options.ranks)
     start.options.plans.clear();  // made for other ranks
@@ -330,6 +335,7 @@ void MasterCore::Kill(Entry& entry) {
 
 void MasterCore::Finish(Entry& entry) {
   JobAttempt& attempt = *entry.attempt;
+  StoreLogs(entry);
   Job& job = entry.job;
   bool moved = true;
   if (job.state == JobState::kCancelling) {
@@ -356,6 +362,7 @@ void MasterCore::Finish(Entry& entry) {
     if (worker != nullptr && worker->job == job.id) worker->job.clear();
   }
   entry.attempt.reset();
+  entry.progress.clear();
   if (IsFinal(job.state)) job.specification.DropProgram();
 }
 
@@ -401,6 +408,8 @@ bool MasterCore::FinishFailed(Entry& entry) {
   }
   if (blame == Blame::kCheckpoint && !moves) DropCheckpoint(entry);
   entry.needs_all = entry.needs_all || needs_all;
+  if (blame == Blame::kCrash) ++counts_.crashes;
+  if (blame == Blame::kMachine) ++counts_.losses;
   for (const std::string& uuid : attempt.broken_workers()) ++entry.failures[uuid];
   return true;
 }

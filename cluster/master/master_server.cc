@@ -7,26 +7,33 @@
 
 #include <asio/io_context.hpp>
 #include <asio/local/stream_protocol.hpp>
+#include <atomic>
 #include <chrono>
+#include <optional>
 #include <system_error>
 #include <thread>
 
 #include "cluster/link/grpc_stream.h"
 #include "cluster/master/master_folder.h"
 #include "cluster/master/master_hub.h"
+#include "cluster/master/master_list.h"
+#include "cluster/master/master_metrics.h"
 #include "cluster/master/master_submit.h"
+#include "cluster/master/master_upkeep.h"
 #include "cluster/master/master_watch.h"
 #include "cluster/master/master_wire.h"
 #include "cluster/master/master_workers.h"
 #include "cluster/master/message_limits.h"
 #include "cluster/master/role_tokens.h"
+#include "cluster/metrics/metrics_server.h"
+#include "cluster/metrics/rpc_metrics.h"
 #include "cluster/network/grpc_acceptor.h"
 #include "cluster/network/grpc_library.h"
 #include "cluster/security/rpc_security.h"
+#include "core/environment/clock.h"
 #include "core/environment/log.h"
 #include "core/memory/memory_budget.h"
 #include "core/text/utf8.h"
-#include "engine/wire/value_wire.h"
 #include "proto/master.grpc.pb.h"
 
 namespace heddle::cluster {
@@ -103,29 +110,42 @@ class JobsService : public Jobs::WithCallbackMethod_Watch<Jobs::Service> {
 
   grpc::Status List(grpc::ServerContext* context, const ListRequest* request, ListReply* reply) override {
     if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok()) return status;
-    hub_->Call([&](MasterCore& core) {
-      const std::vector<const Job*> jobs = core.Jobs();
-      for (size_t i = jobs.size(); i > 0; --i) {
-        if (request->most() > 0 && reply->jobs_size() >= request->most()) break;
-        JobDescription* description = reply->add_jobs();
-        ToProto(*jobs[i - 1], description);
-        MakeLineOf(*jobs[i - 1], description);
-      }
-      return true;
-    });
+    ServeList(hub_, *request, reply);
     return grpc::Status::OK;
   }
 
   grpc::Status Get(grpc::ServerContext* context, const JobRequest* request, JobDescription* reply) override {
     if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok()) return status;
-    return ToGrpc(Describe(request->job(), reply));
+    return ToGrpc(ServeGet(hub_, request->job(), reply));
   }
 
   grpc::Status Cancel(grpc::ServerContext* context, const JobRequest* request,
                       JobDescription* reply) override {
     if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok()) return status;
     const Status status = hub_->Call([&](MasterCore& core) { return core.Cancel(request->job()); });
-    return ToGrpc(status.ok() ? Describe(request->job(), reply) : status);
+    return ToGrpc(status.ok() ? ServeGet(hub_, request->job(), reply) : status);
+  }
+
+  grpc::Status Retry(grpc::ServerContext* context, const RetryRequest* request, SubmitReply* reply) override {
+    if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok()) return status;
+    return ToGrpc(hub_->Call([&](MasterCore& core) -> Status {
+      HEDDLE_ASSIGN_OR_RETURN(const Job* job, core.Retry(request->job(), request->request_id()));
+      ToProto(*job, reply->mutable_job());
+      return OkStatus();
+    }));
+  }
+
+  grpc::Status Delete(grpc::ServerContext* context, const JobRequest* request,
+                      JobDescription* reply) override {
+    if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok()) return status;
+    Status status = ServeGet(hub_, request->job(), reply);
+    if (status.ok()) status = hub_->Call([&](MasterCore& core) { return core.Delete(request->job()); });
+    return ToGrpc(status);
+  }
+
+  grpc::Status Record(grpc::ServerContext* context, const JobRequest* request, JobRecord* reply) override {
+    if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok()) return status;
+    return ToGrpc(ServeRecord(hub_, request->job(), reply));
   }
 
   grpc::ServerWriteReactor<WatchEvent>* Watch(grpc::CallbackServerContext* context,
@@ -136,28 +156,6 @@ class JobsService : public Jobs::WithCallbackMethod_Watch<Jobs::Service> {
   }
 
  private:
-  // A list has many jobs, and a script may say anything when it stops: all of it is told of one job only.
-  static void MakeLineOf(const Job& job, JobDescription* description) {
-    constexpr size_t kMostTextBytes = 1000;
-    description->clear_statistics();
-    description->set_reason(std::string(CutAtCharacter(description->reason(), kMostTextBytes)));
-    if (description->status().size() <= kMostTextBytes) return;
-    const Status& outcome = job.outcome;
-    description->set_status(engine::EncodeStatus(
-        Status(outcome.code(), std::string(CutAtCharacter(outcome.message(), kMostTextBytes)))
-            .At(outcome.position())));
-  }
-
-  Status Describe(const std::string& id, JobDescription* reply) {
-    return hub_->Call([&](MasterCore& core) -> Status {
-      HEDDLE_ASSIGN_OR_RETURN(const Job* job, core.Find(id));
-      ToProto(*job, reply);
-      HEDDLE_ASSIGN_OR_RETURN(const std::vector<JobTransition> transitions, hub_->store().Transitions(id));
-      for (const JobTransition& transition : transitions) ToProto(transition, reply->add_transitions());
-      return OkStatus();
-    });
-  }
-
   MasterHub* hub_;
   const std::shared_ptr<const RoleTokens> tokens_;
   ScriptCompiler compiler_;  // Fewer wait for it than there are threads for calls: others are always served.
@@ -165,8 +163,37 @@ class JobsService : public Jobs::WithCallbackMethod_Watch<Jobs::Service> {
 
 class AdminService : public Admin::Service {
  public:
-  AdminService(MasterHub* hub, std::shared_ptr<const RoleTokens> tokens)
-      : hub_(hub), tokens_(std::move(tokens)) {}
+  // The options outlive it.
+  AdminService(MasterHub* hub, std::shared_ptr<const RoleTokens> tokens, const MasterOptions& options)
+      : hub_(hub), tokens_(std::move(tokens)), options_(options) {}
+
+  grpc::Status About(grpc::ServerContext* context, const AboutRequest*, AboutReply* reply) override {
+    if (grpc::Status status = AdmitCaller(*tokens_, Role::kClient, context); !status.ok()) return status;
+    ServeAbout(options_, started_ms_, reply);
+    const auto token = context->client_metadata().find("authorization");
+    if (token != context->client_metadata().end())
+      if (const auto role = tokens_->RoleOf({token->second.data(), token->second.size()}))
+        reply->set_role(std::string(Name(*role)));
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Config(grpc::ServerContext* context, const ConfigRequest*, ConfigReply* reply) override {
+    if (grpc::Status status = AdmitCaller(*tokens_, Role::kAdmin, context); !status.ok()) return status;
+    ServeConfig(options_, reply);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Backup(grpc::ServerContext* context, const BackupRequest*,
+                      grpc::ServerWriter<BackupPart>* writer) override {
+    if (grpc::Status status = AdmitCaller(*tokens_, Role::kAdmin, context); !status.ok()) return status;
+    return ToGrpc(ServeBackup(options_, [&](const BackupPart& part) { return writer->Write(part); }));
+  }
+
+  grpc::Status CollectGarbage(grpc::ServerContext* context, const GarbageRequest* request,
+                              GarbageReply* reply) override {
+    if (grpc::Status status = Admit(*tokens_, Role::kAdmin, context, *request); !status.ok()) return status;
+    return ToGrpc(ServeGarbage(hub_, options_, *request, reply));
+  }
 
   grpc::Status Nodes(grpc::ServerContext* context, const NodesRequest*, NodesReply* reply) override {
     if (grpc::Status status = AdmitCaller(*tokens_, Role::kClient, context); !status.ok()) return status;
@@ -206,6 +233,8 @@ class AdminService : public Admin::Service {
 
   MasterHub* hub_;
   const std::shared_ptr<const RoleTokens> tokens_;
+  const MasterOptions& options_;
+  const int64_t started_ms_ = SystemClock().WallMs();
 };
 
 class WorkersService : public Workers::WithCallbackMethod_Connect<Workers::Service> {
@@ -244,6 +273,7 @@ class MasterServerImpl : public MasterServer {
   explicit MasterServerImpl(MasterOptions options) : options_(std::move(options)) {}
 
   ~MasterServerImpl() override {
+    metrics_.reset();
     acceptor_.reset();
     if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
     server_.reset();  // waits for the last call
@@ -270,12 +300,14 @@ class MasterServerImpl : public MasterServer {
     hub_ = std::make_unique<MasterHub>(*store_, SystemClock(), options_.core);
     HEDDLE_RETURN_IF_ERROR(hub_->Start());
     jobs_ = std::make_unique<JobsService>(hub_.get(), tokens, options_.compile);
-    admin_ = std::make_unique<AdminService>(hub_.get(), tokens);
+    admin_ = std::make_unique<AdminService>(hub_.get(), tokens, options_);
     workers_ = std::make_unique<WorkersService>(hub_.get(), tokens);
+    if (!options_.metrics_listen.empty()) HEDDLE_RETURN_IF_ERROR(ListenForMetrics());
     return Listen(tokens, newcomers);
   }
 
   const std::string& address() const override { return address_; }
+  std::string metrics_address() const override { return metrics_ == nullptr ? "" : metrics_->address(); }
 
   Result<std::string> Look() override {
     return hub_->Call([this](MasterCore& core) -> Result<std::string> {
@@ -286,6 +318,19 @@ class MasterServerImpl : public MasterServer {
   }
 
  private:
+  // Before users and workers are served, so that a port that is taken is an error of the start.
+  Status ListenForMetrics() {
+    rpc_metrics_.emplace();
+    MetricsServer::Sources sources;
+    sources.collectables = {MasterMetrics(hub_.get()), rpc_metrics_->collectable(), ProcessMetrics()};
+    sources.ready = [this]() -> Status {
+      if (!is_serving_) return Unavailable("the master is being started");
+      return hub_->Call([](MasterCore& core) { return core.store_status(); });
+    };
+    HEDDLE_ASSIGN_OR_RETURN(metrics_, MetricsServer::Start(options_.metrics_listen, std::move(sources)));
+    return OkStatus();
+  }
+
   Status Listen(const std::shared_ptr<const RoleTokens>& tokens,
                 const std::shared_ptr<Newcomers>& newcomers) {
     HEDDLE_ASSIGN_OR_RETURN(
@@ -314,12 +359,14 @@ class MasterServerImpl : public MasterServer {
     builder.RegisterService(jobs_.get());
     builder.RegisterService(admin_.get());
     builder.RegisterService(workers_.get());
+    if (rpc_metrics_) rpc_metrics_->Watch(&builder);
     Acceptor::Taker taker = TakeConnections(&builder, credentials);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr) return Unavailable("cannot listen on {}", options_.listen);
     acceptor_->Start(std::move(taker));
     address_ = acceptor_->address();
     announced_ = true;
+    is_serving_ = true;
     HEDDLE_LOG(kInfo, "master listens", {"address", address_});
     return WritePrivateFile(AddressFile(options_.folder), address_ + "\n");
   }
@@ -333,8 +380,11 @@ class MasterServerImpl : public MasterServer {
   std::unique_ptr<WorkersService> workers_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Acceptor> acceptor_;  // hands connections to the server
+  std::optional<RpcMetrics> rpc_metrics_;
+  std::unique_ptr<MetricsServer> metrics_;
   std::string address_;
   bool announced_ = false;
+  std::atomic<bool> is_serving_ = false;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cluster/compiling/compile_process.h"
 #include "cluster/master/job_store.h"
@@ -21,6 +22,15 @@ struct MasterOptions {
   MasterCoreOptions core;
   JobStoreOptions store;
   CompileLimits compile;
+  std::string metrics_listen;  ///< HOST:PORT of metrics and health (MetricsServer); "": none.
+  /// An option that is in force, for `heddle admin config`.
+  struct Setting {
+    std::string name;
+    std::string value;
+    bool is_given = false;  ///< On the command line; else it is the default.
+    std::string help;
+  };
+  std::vector<Setting> settings;
 };
 
 /// A running master: MasterCore behind gRPC (proto/master.proto), with its store, lock and timer.
@@ -35,6 +45,8 @@ class MasterServer {
   /// What it is at, "3 workers, 2 jobs run, 1 waits": asked where all calls pass, so that it answers only
   /// while those are answered. kUnavailable when its timer has not come round for a while.
   virtual Result<std::string> Look() = 0;
+  /// Of metrics and health; "" without.
+  virtual std::string metrics_address() const = 0;
 };
 
 /// The address of the master on `folder`, as clients use it.

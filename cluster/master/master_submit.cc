@@ -11,6 +11,7 @@
 
 #include "cluster/executor/executor_messages.h"
 #include "cluster/master/master_wire.h"
+#include "cluster/store/packed_text.h"
 #include "core/environment/clock.h"
 #include "core/environment/random.h"
 #include "engine/wire/value_wire.h"
@@ -19,13 +20,16 @@
 namespace heddle::cluster {
 namespace {
 
-// Equal for requests that ask for the same: what the client measured, and whether it wants an explanation,
-// are no part of that.
+constexpr int64_t kMostSourcesBytes = 1 << 20;
+
+// Equal for requests that ask for the same: what the client measured, and whether it wants an explanation or
+// a report, are no part of that.
 Result<std::string> DigestOf(const SubmitRequest& request) {
   SubmitRequest same = request;
   same.clear_request_id();
   same.clear_explain();
   same.mutable_options()->clear_constants();
+  same.mutable_options()->clear_recorded_events();
   same.clear_files();
   std::map<std::string, std::string> sources;
   for (const SourceFile& file : request.files()) sources[file.path()] = file.text();
@@ -96,6 +100,17 @@ Status CheckDataRoots(const std::vector<std::string>& named, const std::vector<s
   return OkStatus();
 }
 
+// What the report of a job shows; "" where it is too much.
+std::string SourcesOf(const SubmitRequest& request) {
+  JobSources sources;
+  sources.set_name(request.script_name());
+  sources.set_text(request.script_text());
+  *sources.mutable_files() = request.files();
+  Result<std::string> packed = Pack(sources.SerializeAsString());
+  if (!packed.ok() || static_cast<int64_t>(packed->size()) > kMostSourcesBytes) return "";
+  return *std::move(packed);
+}
+
 Status Submit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& request,
               const std::function<bool()>& given_up, SubmitReply* reply) {
   JobSpecification specification;
@@ -124,8 +139,9 @@ Status Submit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& req
       },
       given_up));
   HEDDLE_RETURN_IF_ERROR(prepared);
+  const std::string sources = SourcesOf(request);
   return hub->Call([&](MasterCore& core) -> Status {
-    HEDDLE_ASSIGN_OR_RETURN(const Job* job, core.Submit(specification));
+    HEDDLE_ASSIGN_OR_RETURN(const Job* job, core.Submit(specification, sources));
     ToProto(*job, reply->mutable_job());
     return OkStatus();
   });

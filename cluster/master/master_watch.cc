@@ -3,6 +3,9 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "cluster/master/master_wire.h"
 #include "cluster/security/rpc_security.h"
@@ -15,7 +18,10 @@ constexpr int64_t kEventBytes = 256 << 10;
 class WatchStream : public grpc::ServerWriteReactor<WatchEvent> {
  public:
   WatchStream(MasterHub* hub, const WatchRequest& request)
-      : hub_(hub), job_(request.job()), offset_(request.output_offset()), follow_(request.follow()) {}
+      : hub_(hub), job_(request.job()), offset_(request.output_offset()), follow_(request.follow()) {
+    if (request.has_log_rank()) log_rank_ = request.log_rank();
+    log_attempt_ = request.log_attempt();
+  }
 
   void Start(std::shared_ptr<WatchStream> self) {
     watcher_ = hub_->AddWatcher(job_, [self] { self->Wake(); });
@@ -45,19 +51,47 @@ class WatchStream : public grpc::ServerWriteReactor<WatchEvent> {
   Result<bool> Next() {
     return hub_->Call([&](MasterCore& core) -> Result<bool> {
       HEDDLE_ASSIGN_OR_RETURN(const Job* job, core.Find(job_));
-      if (offset_ < job->output_bytes) {
-        HEDDLE_ASSIGN_OR_RETURN(*event_.mutable_output(), hub_->store().Output(job_, offset_, kEventBytes));
-        if (event_.output().empty()) return Internal("the output of job {} is not in the store", job_);
-        offset_ += static_cast<int64_t>(event_.output().size());
-        return true;
-      }
+      HEDDLE_ASSIGN_OR_RETURN(const bool has_text, log_rank_ ? NextLog(core) : NextOutput(*job));
+      if (has_text) return true;
       const std::string shown = fmt::format("{} {} {}", Name(job->state), job->attempt, job->reason);
       last_sent_ = IsFinal(job->state) || !follow_;
-      if (shown == shown_ && !last_sent_) return false;
+      if (shown == shown_ && !last_sent_) return NextProgress(core);
       shown_ = shown;
       ToProto(*job, event_.mutable_job());
       return true;
     });
+  }
+
+  Result<bool> NextOutput(const Job& job) {
+    if (offset_ >= job.output_bytes) return false;
+    HEDDLE_ASSIGN_OR_RETURN(*event_.mutable_output(), hub_->store().Output(job_, offset_, kEventBytes));
+    if (event_.output().empty()) return Internal("the output of job {} is not in the store", job_);
+    offset_ += static_cast<int64_t>(event_.output().size());
+    event_.set_output_end(offset_);
+    return true;
+  }
+
+  Result<bool> NextLog(MasterCore& core) {
+    const auto read = [&] { return core.Log(job_, log_attempt_, *log_rank_, offset_); };
+    HEDDLE_ASSIGN_OR_RETURN(MasterCore::LogPart part, read());
+    if (shown_attempt_ != 0 && part.attempt != shown_attempt_) {  // the job was started again
+      offset_ = 0;
+      HEDDLE_ASSIGN_OR_RETURN(part, read());
+    }
+    shown_attempt_ = part.attempt;
+    if (part.text.empty()) return false;
+    offset_ = part.end;
+    event_.set_output(std::move(part.text));
+    event_.set_output_end(offset_);
+    return true;
+  }
+
+  bool NextProgress(const MasterCore& core) {
+    const std::string& progress = core.ProgressOf(job_);
+    if (log_rank_ || progress.empty() || progress == progress_) return false;
+    progress_ = progress;
+    event_.set_progress(progress);
+    return true;
   }
 
   void End(const grpc::Status& status) {
@@ -90,6 +124,10 @@ class WatchStream : public grpc::ServerWriteReactor<WatchEvent> {
   std::mutex mutex_;
   WatchEvent event_;
   std::string shown_;
+  std::string progress_;
+  std::optional<int> log_rank_;  // its log is told, not the output
+  int log_attempt_ = 0;          // 0: the last one
+  int shown_attempt_ = 0;
   bool writing_ = false;
   bool cancelled_ = false;
   bool last_sent_ = false;

@@ -115,6 +115,10 @@ void ToProto(const ExecutorNews& news, ExecutorReport* proto) {
   }
   proto->set_output(news.output);
   proto->set_output_offset(news.output_offset);
+  proto->set_log(news.log);
+  proto->set_log_offset(news.log_offset);
+  proto->set_progress(news.progress);
+  proto->set_record(news.record);
   if (news.done) {
     ExecutorMessage message;
     message.done = news.done;
@@ -172,6 +176,10 @@ Result<ExecutorNews> FromProto(const ExecutorReport& proto) {
   }
   news.output = proto.output();
   news.output_offset = proto.output_offset();
+  news.log = proto.log();
+  news.log_offset = proto.log_offset();
+  news.progress = proto.progress();
+  news.record = proto.record();
   if (!proto.done().empty()) {
     HEDDLE_ASSIGN_OR_RETURN(ExecutorMessage message, ParseExecutorMessage(proto.done()));
     news.done = std::move(message.done);
@@ -201,6 +209,7 @@ engine::SessionOptions FromProto(const SubmitOptions& proto) {
   options.cpu = proto.cpu();
   options.fusion = proto.fusion();
   options.fusion_strict = proto.fusion_strict();
+  options.recorded_events = proto.recorded_events();
   options.times_operators = true;  // The master keeps what a job did; who asks for it may come later.
   options.element_type = proto.single_precision() ? ElementType::kFloat32 : ElementType::kFloat64;
   options.constants = engine::DecodeConstants(proto.constants()).value_or(ops::MachineConstants());

@@ -5,6 +5,8 @@
 #include <cctype>
 
 #include "cluster/master/master_wire.h"
+#include "cluster/store/job_files.h"
+#include "core/text/utf8.h"
 
 namespace heddle::cluster {
 namespace {
@@ -15,6 +17,8 @@ constexpr int64_t kMostEntries = 10'000;
 constexpr int64_t kMostRoots = 1000;
 constexpr int64_t kMostCheckpoints = 16;
 constexpr int64_t kMostScriptBytes = 16 << 20;  // with all that it sources
+constexpr int64_t kMostProgressBytes = 64 << 10;
+constexpr int64_t kMostStates = 100;
 constexpr int64_t kMostCertificateBytes = 64 << 10;
 
 }  // namespace
@@ -57,7 +61,25 @@ Status CheckMessage(const ProgressRequest& request) {
 }
 
 Status CheckMessage(const ListRequest& request) {
-  return CheckNumber("ListRequest.most", request.most(), 0, INT32_MAX);
+  HEDDLE_RETURN_IF_ERROR(CheckNumber("ListRequest.most", request.most(), 0, INT32_MAX));
+  HEDDLE_RETURN_IF_ERROR(CheckCount("ListRequest.states", request.states_size(), kMostStates));
+  for (const std::string& state : request.states())
+    if (!ParseJobState(state))
+      return InvalidArgument("ListRequest.states: '{}' is no state of a job",
+                             CutAtCharacter(state, kMostIdBytes));
+  HEDDLE_RETURN_IF_ERROR(CheckSize("ListRequest.name", request.name(), 0, kMostPathBytes));
+  HEDDLE_RETURN_IF_ERROR(CheckSize("ListRequest.text", request.text(), 0, kMostPathBytes));
+  return CheckSize("ListRequest.after", request.after(), 0, kMostIdBytes);
+}
+
+Status CheckMessage(const RetryRequest& request) {
+  HEDDLE_RETURN_IF_ERROR(CheckSize("RetryRequest.job", request.job(), 1, kMostIdBytes));
+  return CheckSize("RetryRequest.request_id", request.request_id(), 1, kMostRequestIdBytes);
+}
+
+Status CheckMessage(const GarbageRequest& request) {
+  HEDDLE_RETURN_IF_ERROR(CheckNumber("GarbageRequest.older_than_ms", request.older_than_ms(), -1, INT64_MAX));
+  return CheckNumber("GarbageRequest.keep_bytes", request.keep_bytes(), -1, INT64_MAX);
 }
 
 Status CheckMessage(const JobRequest& request) {
@@ -66,7 +88,9 @@ Status CheckMessage(const JobRequest& request) {
 
 Status CheckMessage(const WatchRequest& request) {
   HEDDLE_RETURN_IF_ERROR(CheckSize("WatchRequest.job", request.job(), 1, kMostIdBytes));
-  return CheckNumber("WatchRequest.output_offset", request.output_offset(), 0, INT64_MAX);
+  HEDDLE_RETURN_IF_ERROR(CheckNumber("WatchRequest.output_offset", request.output_offset(), 0, INT64_MAX));
+  HEDDLE_RETURN_IF_ERROR(CheckNumber("WatchRequest.log_attempt", request.log_attempt(), 0, kMostAttempts));
+  return CheckNumber("WatchRequest.log_rank", request.log_rank(), 0, kMostWorkers - 1);
 }
 
 Status CheckMessage(const DrainRequest& request) {
@@ -88,6 +112,11 @@ Status CheckMessage(const ExecutorReport& report) {
   HEDDLE_RETURN_IF_ERROR(CheckSize("ExecutorReport.endpoint", report.endpoint(), 0, kMostPathBytes));
   HEDDLE_RETURN_IF_ERROR(
       CheckSize("ExecutorReport.certificate", report.certificate(), 0, kMostCertificateBytes));
+  HEDDLE_RETURN_IF_ERROR(CheckSize("ExecutorReport.log", report.log(), 0, LogTail::kMostBytes));
+  HEDDLE_RETURN_IF_ERROR(CheckNumber("ExecutorReport.log_offset", report.log_offset(), 0,
+                                     INT64_MAX - int64_t{LogTail::kMostBytes}));
+  HEDDLE_RETURN_IF_ERROR(CheckSize("ExecutorReport.progress", report.progress(), 0, kMostProgressBytes));
+  HEDDLE_RETURN_IF_ERROR(CheckSize("ExecutorReport.record", report.record(), 0, JobFiles::kMostBytesOfJob));
   HEDDLE_RETURN_IF_ERROR(CheckNumber("ExecutorReport.output_offset", report.output_offset(), 0,
                                      INT64_MAX - static_cast<int64_t>(report.output().size())));
   HEDDLE_RETURN_IF_ERROR(

@@ -22,7 +22,9 @@ Status CheckMessage(const ProgressRequest& request);
 Status CheckMessage(const ListRequest& request);
 Status CheckMessage(const JobRequest& request);
 Status CheckMessage(const WatchRequest& request);
+Status CheckMessage(const RetryRequest& request);
 Status CheckMessage(const DrainRequest& request);
+Status CheckMessage(const GarbageRequest& request);
 /// Of workers to the master. What a worker says of itself: CheckDescription
 /// (cluster/master/worker_identity.h).
 Status CheckMessage(const WorkerIntroduction& introduction);

@@ -20,11 +20,18 @@ ShownProgress::ShownProgress(bool is_quiet)
 void ShownProgress::Begin(engine::RunSurroundings* surroundings) {
   if (is_quiet_) return;
   surroundings->progress = &board_;
-  surroundings->tell_progress = [this](const std::string& json) {
-    std::optional<Progress> progress = ParseProgress(json);
-    const std::lock_guard lock(mutex_);
-    if (progress) told_ = std::move(progress);
-  };
+  surroundings->tell_progress = [this](const std::string& json) { Tell(json); };
+  Begin();
+}
+
+void ShownProgress::Tell(const std::string& json) {
+  std::optional<Progress> progress = ParseProgress(json);
+  const std::lock_guard lock(mutex_);
+  if (progress) told_ = std::move(progress);
+}
+
+void ShownProgress::Begin() {
+  if (is_quiet_) return;
   try {
     ticks_ = std::make_unique<RepeatedWork>(kPause, kPause, [this] { line_.Tick(); });
   } catch (const std::system_error&) {

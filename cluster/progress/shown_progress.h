@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "cluster/process/repeated_work.h"
 #include "cluster/progress/progress_line.h"
@@ -20,6 +21,10 @@ class ShownProgress {
 
   /// A run with these surroundings is about to begin. They outlive it.
   void Begin(engine::RunSurroundings* surroundings);
+  /// A run elsewhere, of which Tell() tells, is shown.
+  void Begin();
+  /// What a run in another process is at (progress_line.h).
+  void Tell(const std::string& json);
   /// It is over: nothing is shown any more.
   void End();
   /// ProgressLine::Aside and TryHide.

@@ -2,6 +2,9 @@
 #include "cluster/security/rpc_security.h"
 
 #include <grpc/grpc_security_constants.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_credentials_options.h>
+#include <sys/stat.h>
 
 #include "cluster/network/grpc_library.h"
 #include "cluster/network/unreachable.h"
@@ -50,13 +53,39 @@ std::shared_ptr<grpc::ServerCredentials> WithTls(TlsTexts texts) {
   return grpc::SslServerCredentials(options);
 }
 
+// The files are read again when they change, so that certificates are replaced while the server runs. A pair
+// that does not match, or a file that cannot be read, leaves what there was.
+std::shared_ptr<grpc::ServerCredentials> WithTlsOfFiles(const TlsFiles& tls) {
+  constexpr unsigned kRefreshSeconds = 5;
+  const auto provider = std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
+      tls.key, tls.certificate, tls.authority, kRefreshSeconds);
+  grpc::experimental::TlsServerCredentialsOptions options(provider);
+  options.watch_identity_key_cert_pairs();
+  if (!tls.authority.empty()) {
+    options.watch_root_certs();
+    options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  }
+  return grpc::experimental::TlsServerCredentials(options);
+}
+
+// Others, such as pipes, can be read once.
+bool CanBeReadAgain(const TlsFiles& tls) {
+  for (const std::string& path : {tls.certificate, tls.key, tls.authority}) {
+    struct stat status {};
+    if (!path.empty() && (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode))) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const std::string& address,
                                                                        const TlsFiles& tls,
                                                                        AdmitsToken admits) {
   HEDDLE_ASSIGN_OR_RETURN(TlsTexts texts, ReadTlsFiles(tls));
-  const auto credentials = texts.certificate.empty() ? WithoutTls(address) : WithTls(std::move(texts));
+  const auto credentials = texts.certificate.empty() ? WithoutTls(address)
+                           : CanBeReadAgain(tls)     ? WithTlsOfFiles(tls)
+                                                     : WithTls(std::move(texts));
   credentials->SetAuthMetadataProcessor(std::make_shared<Doorkeeper>(std::move(admits)));
   return credentials;
 }

@@ -9,10 +9,12 @@
 #include <mutex>
 
 #include "cluster/master/worker_identity.h"
+#include "cluster/metrics/metrics_server.h"
 #include "cluster/network/unreachable.h"
 #include "cluster/security/rpc_security.h"
 #include "cluster/security/token.h"
 #include "cluster/worker/worker_connection.h"
+#include "cluster/worker/worker_metrics.h"
 #include "core/environment/clock.h"
 #include "core/environment/log.h"
 #include "core/environment/random.h"
@@ -61,6 +63,7 @@ class Daemon {
 
   Status Run(engine::Cancellation* cancellation,
              const std::function<void(const std::string&, const std::string&)>& connected) {
+    if (!options_.metrics_listen.empty()) HEDDLE_RETURN_IF_ERROR(ListenForMetrics());
     cancellation->Listen([this](const Status& why) {
       const std::lock_guard lock(mutex_);
       stop_ = why;
@@ -73,6 +76,29 @@ class Daemon {
   }
 
  private:
+  Status ListenForMetrics() {
+    MetricsServer::Sources sources;
+    sources.collectables = {WorkerMetrics(&executors_, options_.threads, options_.memory_bytes,
+                                          [this] { return IsReady().ok(); }),
+                            ProcessMetrics()};
+    sources.ready = [this] { return IsReady(); };
+    HEDDLE_ASSIGN_OR_RETURN(metrics_, MetricsServer::Start(options_.metrics_listen, std::move(sources)));
+    if (options_.metrics_listening) options_.metrics_listening(metrics_->address());
+    return OkStatus();
+  }
+
+  // A worker without a master goes on with what it runs, but gets nothing new.
+  Status IsReady() {
+    std::shared_ptr<WorkerConnection> connection;
+    {
+      const std::lock_guard lock(connection_mutex_);
+      connection = connection_.lock();
+    }
+    if (connection == nullptr) return Unavailable("there is no connection to the master");
+    const WorkerConnection::State state = connection->state();
+    return state.lease_ms && !state.closed ? OkStatus() : Unavailable("the master has not answered yet");
+  }
+
   Status Serve(const std::function<void(const std::string&, const std::string&)>& connected) {
     heard_ms_ = NowMs();
     int64_t pause_ms = kFirstPauseMs;
@@ -263,7 +289,8 @@ class Daemon {
   int64_t lease_ms_ = kLongestPauseMs * 4;
   std::mutex connection_mutex_;
   std::weak_ptr<WorkerConnection> connection_;
-  WorkerExecutors executors_;  // last: its threads use the rest
+  WorkerExecutors executors_;  // behind the others: its threads use the rest
+  std::unique_ptr<MetricsServer> metrics_;
 };
 
 }  // namespace

@@ -30,6 +30,8 @@ struct WorkerOptions {
   /// Called whenever the loop that keeps the lease comes round, every few seconds, with what it is at; may be
   /// empty. A worker that hangs does not call it.
   std::function<void(const std::string& state)> turn;
+  std::string metrics_listen;             ///< HOST:PORT of metrics and health (MetricsServer); "": none.
+  std::function<void(const std::string& address)> metrics_listening;  ///< Called with where they are.
 };
 
 /// A worker of the cluster, until `cancellation` ends it (kCancelled then is success), the master refuses it,

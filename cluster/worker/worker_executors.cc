@@ -8,6 +8,8 @@
 #include "cluster/executor/executor_messages.h"
 #include "cluster/executor/lease_clock.h"
 #include "cluster/master/message_limits.h"
+#include "cluster/store/packed_text.h"
+#include "core/environment/clock.h"
 #include "core/environment/log.h"
 
 namespace heddle::cluster {
@@ -15,6 +17,7 @@ namespace {
 
 constexpr size_t kReportBytes = 256 << 10;
 constexpr size_t kReportedCheckpoints = 4;
+constexpr int64_t kProgressPauseNs = 1'000'000'000;
 
 }  // namespace
 
@@ -122,7 +125,9 @@ void WorkerExecutors::Start(const Key& key, const LauncherMessage& message) {
   int log_fd = -1;
   if (!options_.log_folder.empty()) {
     Result<std::unique_ptr<ExecutorLog>> log = ExecutorLog::Open(
-        options_.log_folder, fmt::format("{}-{}-{}", start.job, start.attempt, start.options.rank));
+        options_.log_folder, fmt::format("{}-{}-{}", start.job, start.attempt, start.options.rank),
+        // The log belongs to the record and ends first.
+        [this, to = record.get()](std::string_view text) { OnLog(*to, text); });
     if (log.ok()) {
       record->log = *std::move(log);
       log_fd = record->log->write_end();
@@ -143,8 +148,10 @@ void WorkerExecutors::Start(const Key& key, const LauncherMessage& message) {
     if (process != nullptr) {
       record->process = process;
       record->news.pid = process->pid();
+      ++counts_.started;
     } else {
       record->news.failure = started.status();
+      ++counts_.ended["not started"];
     }
   }
   HEDDLE_LOG(kInfo, "executor started", {"job", start.job}, {"attempt", start.attempt},
@@ -163,6 +170,13 @@ ExecutorEvents WorkerExecutors::EventsOf(const std::shared_ptr<Record>& record) 
     changed_();
   };
   events.output = [this, record](std::string_view text) { OnOutput(*record, text); };
+  events.progress = [this, record](const std::string& json) { OnProgress(*record, json); };
+  events.record = [this, record](const std::string& json) {
+    Result<std::string> packed = Pack(json);
+    if (!packed.ok()) return;  // the job has no report
+    const std::lock_guard lock(mutex_);
+    record->news.record = *std::move(packed);
+  };
   events.checkpoint = [this, record](const engine::WrittenCheckpoint& written) {
     {
       const std::lock_guard lock(mutex_);
@@ -198,6 +212,7 @@ ExecutorEvents WorkerExecutors::EventsOf(const std::shared_ptr<Record>& record) 
     {
       const std::lock_guard lock(mutex_);
       record->news.exit = exit;
+      ++counts_.ended[exit.Kind()];
       record->news.pid = exit.pid;
       record->end_sent = false;
     }
@@ -213,6 +228,28 @@ void WorkerExecutors::OnOutput(Record& record, std::string_view text) {
     drained_.wait(
         lock, [&] { return record.forgotten || record.news.output.size() < options_.most_buffered_bytes; });
     record.news.output.append(text);
+    counts_.output_bytes += static_cast<int64_t>(text.size());
+  }
+  changed_();
+}
+
+void WorkerExecutors::OnLog(Record& record, std::string_view text) {
+  {
+    const std::lock_guard lock(mutex_);
+    record.said.Append(text);
+  }
+  changed_();
+}
+
+// An executor tells more often than users look at jobs.
+void WorkerExecutors::OnProgress(Record& record, const std::string& json) {
+  {
+    const std::lock_guard lock(mutex_);
+    const int64_t now_ns = SystemClock().MonotonicNs();
+    if (json == record.news.progress || now_ns - record.progress_told_ns < kProgressPauseNs) return;
+    record.news.progress = json;
+    record.progress_told_ns = now_ns;
+    record.progress_due = true;
   }
   changed_();
 }
@@ -244,6 +281,16 @@ void WorkerExecutors::Forget(const Key& key) {
   process.reset();  // waits for it
 }
 
+WorkerExecutors::Counts WorkerExecutors::counts() {
+  const std::lock_guard lock(mutex_);
+  Counts counts = counts_;
+  for (const auto& [key, record] : records_) {
+    counts.running += record->process != nullptr && !record->news.exit ? 1 : 0;
+    counts.buffered_bytes += static_cast<int64_t>(record->news.output.size());
+  }
+  return counts;
+}
+
 std::vector<ExecutorNews> WorkerExecutors::Introduce() {
   const std::lock_guard lock(mutex_);
   std::vector<ExecutorNews> all;
@@ -262,6 +309,7 @@ std::vector<ExecutorNews> WorkerExecutors::Introduce() {
     record->end_sent = false;
     record->commit_sent = false;
     record->checkpoints_sent = false;
+    record->said_sent = 0;
   }
   return all;
 }
@@ -293,6 +341,16 @@ std::optional<ExecutorNews> WorkerExecutors::NextReport() {
       report.checkpoints = known.checkpoints;
       return report;
     }
+    if (record->said.end() > record->said_sent) {
+      report.log = record->said.From(record->said_sent);
+      report.log_offset = record->said.end() - static_cast<int64_t>(report.log.size());
+      record->said_sent = record->said.end();
+      return report;
+    }
+    if (std::exchange(record->progress_due, false)) {
+      report.progress = known.progress;
+      return report;
+    }
     if (record->output_sent) continue;
     if (!known.output.empty()) {
       record->output_sent = true;
@@ -304,6 +362,7 @@ std::optional<ExecutorNews> WorkerExecutors::NextReport() {
     if (ended && !record->end_sent) {
       record->end_sent = true;
       report.done = known.done;
+      report.record = known.record;
       report.exit = known.exit;
       report.failure = known.failure;
       return report;

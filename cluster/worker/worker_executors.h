@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cluster/executor/executor_process.h"
+#include "cluster/executor/log_tail.h"
 #include "cluster/master/job_attempt.h"
 #include "proto/master.pb.h"
 
@@ -47,6 +48,17 @@ class WorkerExecutors {
   std::optional<ExecutorNews> NextReport();
   void KillAll();
 
+  /// What has happened, and what is here now.
+  struct Counts {
+    int64_t started = 0;
+    std::map<std::string, int64_t>
+        ended;                 ///< By ExecutorExit::Kind(); "not started" for those that could not be.
+    int64_t output_bytes = 0;  ///< Of standard output of scripts.
+    int64_t running = 0;
+    int64_t buffered_bytes = 0;  ///< Of output that the master does not have yet.
+  };
+  Counts counts();
+
  private:
   using Key = std::pair<std::string, int>;  // job, attempt
   struct Record {
@@ -58,6 +70,10 @@ class WorkerExecutors {
     bool checkpoints_sent = false;
     std::string checkpoint_location;
     bool forgotten = false;
+    bool progress_due = false;
+    int64_t progress_told_ns = 0;
+    LogTail said;                              // on its standard error
+    int64_t said_sent = 0;                     // where the part of `said` ends that the master was told
     std::unique_ptr<ExecutorLog> log;          // nullptr: standard error of the worker
     std::shared_ptr<ExecutorProcess> process;  // of its own thread-safety; ends with the last who uses it
   };
@@ -66,6 +82,8 @@ class WorkerExecutors {
   void Start(const Key& key, const LauncherMessage& message);
   ExecutorEvents EventsOf(const std::shared_ptr<Record>& record);
   void OnOutput(Record& record, std::string_view text);
+  void OnLog(Record& record, std::string_view text);
+  void OnProgress(Record& record, const std::string& json);
   void Forget(const Key& key);
   void RemoveCheckpoints(const Key& key, const std::string& folder);
   std::shared_ptr<Record> Find(const Key& key);
@@ -74,6 +92,7 @@ class WorkerExecutors {
   const std::function<void()> changed_;
   std::mutex mutex_;
   std::condition_variable drained_;
+  Counts counts_;  // but for what is here now
   std::map<Key, std::shared_ptr<Record>> records_;
 };
 

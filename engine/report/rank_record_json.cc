@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/report/rank_record_json.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 namespace heddle::engine {
 namespace {
@@ -136,6 +138,48 @@ std::string ToJson(const RankRecord& record) {
   for (const PlanRecord& plan : record.plans) json["plans"].push_back(ToJson(plan));
   // Names of scripts may be any bytes.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+namespace {
+
+// Leaves the longer half, in their order. False when there is nothing to halve.
+bool DropShorterHalf(RecordedThread* thread) {
+  const size_t kept = thread->events.size() / 2;
+  if (kept == 0) return false;
+  std::vector<int64_t> durations;
+  for (const RecordedEvent& event : thread->events) durations.push_back(event.duration_ns);
+  std::ranges::nth_element(durations, durations.begin() + static_cast<std::ptrdiff_t>(kept - 1),
+                           std::ranges::greater());
+  const int64_t least_ns = durations[kept - 1];
+  size_t longer = 0;
+  for (const RecordedEvent& event : thread->events) longer += event.duration_ns > least_ns ? 1 : 0;
+  size_t equal = kept - longer;  // of those that take as long as the shortest that stays
+  const size_t before = thread->events.size();
+  std::erase_if(thread->events, [&](const RecordedEvent& event) {
+    if (event.duration_ns != least_ns) return event.duration_ns < least_ns;
+    return equal == 0 || equal-- == 0;
+  });
+  thread->dropped += static_cast<int64_t>(before - thread->events.size());
+  return true;
+}
+
+bool DropShortestPlan(RankRecord* record) {
+  if (record->plans.empty()) return false;
+  record->plans.erase(std::ranges::min_element(record->plans, {}, &PlanRecord::ns));
+  ++record->plans_left_out;
+  return true;
+}
+
+}  // namespace
+
+std::string ToJson(RankRecord record, int64_t most_bytes) {
+  for (;;) {
+    std::string json = ToJson(record);
+    if (static_cast<int64_t>(json.size()) <= most_bytes) return json;
+    bool is_less = false;
+    for (RecordedThread& thread : record.threads) is_less |= DropShorterHalf(&thread);
+    if (!is_less && !DropShortestPlan(&record)) return "";
+  }
 }
 
 Result<RankRecord> ParseRankRecord(const std::string& text) {

@@ -14,6 +14,7 @@
 #include "engine/report/line_times.h"
 #include "engine/report/page_parts.h"
 #include "engine/report/plan_picture.h"
+#include "engine/report/skew.h"
 
 namespace heddle::engine {
 namespace {
@@ -68,7 +69,8 @@ class Page {
         EscapeHtml(record_.script) + ": what took the time</title>\n<style>" +
         TextOf(ChartParts(), "uPlot.min.css") + "\n" + TextOf(PageParts(), "report.css") +
         "</style></head>\n<body><main>\n";
-    page += Head() + Program() + Operators() + Threads() + Memory() + Plans() + Statistics();
+    page += Head() + Program() + Operators() + Threads() + Memory() + SkewSection(record_) +
+            RestartsSection(record_) + Plans() + Statistics();
     page += "</main>\n<script type=\"application/json\" id=\"data\">" + EscapeForScript(ChartsJson(record_)) +
             "</script>\n<script>" + TextOf(ChartParts(), "uPlot.iife.min.js") + "</script>\n<script>" +
             TextOf(PageParts(), "report.js") + "</script>\n</body></html>\n";
@@ -116,9 +118,13 @@ class Page {
     if (limit > 0) head += fmt::format(", {} promised", ShortBytes(limit));
     head += fmt::format(", {} of it making plans, fusion {}.</p>\n", Percent(Share(times_.planning_ns)),
                         EscapeHtml(record_.fusion));
+    const std::string more = std::string(record_.statistics.size() > 1 ? "<a href=\"#skew\">skew</a>" : "") +
+                             (record_.restarts.empty() ? "" : "<a href=\"#attempts\">attempts</a>");
     return head +
            "<nav><a href=\"#program\">program</a><a href=\"#operators\">operators</a><a href=\"#threads\">threads</a>"
-           "<a href=\"#held\">memory</a><a href=\"#plans\">plans</a><a href=\"#statistics\">statistics</a></nav></header>\n"
+           "<a href=\"#held\">memory</a>" +
+           more +
+           "<a href=\"#plans\">plans</a><a href=\"#statistics\">statistics</a></nav></header>\n"
            "<svg width=\"0\" height=\"0\" style=\"position:absolute\"><defs><marker id=\"tip\" viewBox=\"0 0 8 8\" "
            "refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\"><path d=\"M0,0 8,4 0,8z\"/></marker></defs></svg>\n";
   }

@@ -25,6 +25,13 @@ struct RunRecord {
   std::string fusion;
   std::vector<SessionStatistics> statistics;  ///< Of the ranks that reported,
   std::vector<RankRecord> records;            ///< and what they noted.
+  /// Of a job: an attempt before the last one, which is what the rest tells of.
+  struct Restart {
+    int attempt = 0;
+    int64_t ended_ms = 0;  ///< Since the job was submitted.
+    std::string reason;    ///< Why it ended.
+  };
+  std::vector<Restart> restarts;
 };
 
 /// How many events of each thread are kept by those who ask for a record and for nothing more.

@@ -7,12 +7,12 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "cluster/cli/connection.h"
+#include "cluster/cli/installation/findings.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
 #include "cluster/protocol_version.h"
@@ -26,30 +26,9 @@
 namespace heddle::cluster::cli {
 namespace {
 
-// What was looked at, how it is, and what to do where that should be otherwise.
-struct Finding {
-  enum class Grade : uint8_t { kGood, kNote, kFault };
-  Grade grade = Grade::kGood;
-  std::string about;
-  std::string text;
-  std::string mend;
-};
-
 constexpr int64_t kFewFiles = 1024;
 constexpr int64_t kLittleMemory = int64_t{1} << 30;
 constexpr int64_t kLittleDisk = int64_t{1} << 30;
-
-Finding Good(std::string about, std::string text) {
-  return {Finding::Grade::kGood, std::move(about), std::move(text), ""};
-}
-Finding Note(std::string about, std::string text, std::string mend) {
-  return {Finding::Grade::kNote, std::move(about), std::move(text), std::move(mend)};
-}
-Finding Fault(std::string about, std::string text, std::string mend) {
-  return {Finding::Grade::kFault, std::move(about), std::move(text), std::move(mend)};
-}
-
-std::string Size(int64_t bytes) { return fmt::format("{:.1f} GB", static_cast<double>(bytes) / 1e9); }
 
 std::string FirstLine(const std::string& path) {
   std::ifstream file(path);
@@ -60,54 +39,57 @@ std::string FirstLine(const std::string& path) {
 
 Finding Processor() {
   if (!ops::IsSupported(ops::Cpu::kAvx2))
-    return Fault("processor", "it lacks AVX2 or FMA",
-                 "Heddle needs x86-64-v3: Intel since Haswell, AMD since Zen");
-  return Good("processor", fmt::format("{} threads, kernels for {}", std::thread::hardware_concurrency(),
-                                       ops::Name(ops::SelectedCpu())));
+    return FaultFinding("processor", "it lacks AVX2 or FMA",
+                        "Heddle needs x86-64-v3: Intel since Haswell, AMD since Zen");
+  return GoodFinding("processor",
+                     fmt::format("{} threads, kernels for {}", std::thread::hardware_concurrency(),
+                                 ops::Name(ops::SelectedCpu())));
 }
 
 Finding HugePages() {
   const std::string path = "/sys/kernel/mm/transparent_hugepage/enabled";
   const std::string modes = FirstLine(path);
   if (modes.empty())
-    return Note("huge pages", "the kernel has none", "a kernel with transparent huge pages is faster");
+    return NoteFinding("huge pages", "the kernel has none", "a kernel with transparent huge pages is faster");
   if (modes.find("[never]") != std::string::npos)
-    return Note("huge pages", "off: large matrices are slower to read", "as root: echo madvise > " + path);
-  return Good("huge pages", modes);
+    return NoteFinding("huge pages", "off: large matrices are slower to read",
+                       "as root: echo madvise > " + path);
+  return GoodFinding("huge pages", modes);
 }
 
 Finding Memory() {
   const MemoryBounds bounds = ReadMemoryBounds();
   const int64_t limit = bounds.DefaultLimit();
   std::string text = fmt::format("{} for matrices, set by {}", Size(limit), bounds.NameOfSmallest());
-  if (limit < kLittleMemory) return Note("memory", std::move(text), "raise that limit, or run smaller data");
-  return Good("memory", std::move(text));
+  if (limit < kLittleMemory)
+    return NoteFinding("memory", std::move(text), "raise that limit, or run smaller data");
+  return GoodFinding("memory", std::move(text));
 }
 
 Finding OpenFiles() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-    return Good("open files", "no limit");
+    return GoodFinding("open files", "no limit");
   const auto files = static_cast<int64_t>(limit.rlim_cur);
   if (files < kFewFiles)
-    return Note("open files", fmt::format("at most {}", files),
-                "ulimit -n 65536, for masters and folders of many parts");
-  return Good("open files", fmt::format("at most {}", files));
+    return NoteFinding("open files", fmt::format("at most {}", files),
+                       "ulimit -n 65536, for masters and folders of many parts");
+  return GoodFinding("open files", fmt::format("at most {}", files));
 }
 
 Finding Module(std::string_view file, std::string_view what, std::string_view without) {
   const Result<std::string> path = FindInstalled(file);
-  if (path.ok()) return Good(std::string(what), *path);
-  return Note(std::string(what), fmt::format("{} is not there: {}", file, without),
-              "install Heddle's package whole, or build with the library");
+  if (path.ok()) return GoodFinding(std::string(what), *path);
+  return NoteFinding(std::string(what), fmt::format("{} is not there: {}", file, without),
+                     "install Heddle's package whole, or build with the library");
 }
 
 // Whether this user may make files below a folder, which may not be there yet. `variable` moves it elsewhere.
 Finding Writable(std::string_view about, const std::string& folder, std::string_view variable,
                  std::string_view without) {
   if (folder.empty())
-    return Note(std::string(about), fmt::format("there is none: {}", without),
-                "set HOME to a folder of this user");
+    return NoteFinding(std::string(about), fmt::format("there is none: {}", without),
+                       "set HOME to a folder of this user");
   std::filesystem::path place(folder);
   std::error_code error;
   while (!place.empty() && !std::filesystem::exists(place, error) && place.has_relative_path())
@@ -115,23 +97,20 @@ Finding Writable(std::string_view about, const std::string& folder, std::string_
   if (access(place.c_str(), W_OK | X_OK) != 0) {
     struct stat facts {};
     const bool is_own = stat(place.c_str(), &facts) == 0 && facts.st_uid == geteuid();
-    return Note(std::string(about),
-                fmt::format("{} cannot be {}: {}", folder, place == folder ? "written" : "made", without),
-                is_own ? fmt::format("chmod u+rwx {}", place.string())
-                       : fmt::format("set HOME or {} to a folder of this user", variable));
+    return NoteFinding(
+        std::string(about),
+        fmt::format("{} cannot be {}: {}", folder, place == folder ? "written" : "made", without),
+        is_own ? fmt::format("chmod u+rwx {}", place.string())
+               : fmt::format("set HOME or {} to a folder of this user", variable));
   }
   struct statvfs disk {};
   if (statvfs(place.c_str(), &disk) == 0) {
     const auto room = static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
     if (room < kLittleDisk)
-      return Note(std::string(about), fmt::format("{} has {} left", place.string(), Size(room)),
-                  "make room on that disk");
+      return NoteFinding(std::string(about), fmt::format("{} has {} left", place.string(), Size(room)),
+                         "make room on that disk");
   }
-  return Good(std::string(about), folder);
-}
-
-std::string Joined(const std::vector<std::string>& notes) {
-  return fmt::format("{}", fmt::join(notes, "; "));
+  return GoodFinding(std::string(about), folder);
 }
 
 // The master that the options name; without any, one of this user, which need not run.
@@ -142,20 +121,20 @@ Finding Cluster(const Arguments& arguments) {
   const Status status = client.ok() ? (*client)->Nodes(&nodes) : client.status();
   if (!status.ok()) {
     if (!is_named && status.code() == StatusCode::kUnavailable)
-      return Good("cluster", "no master of this user runs, and --master names none");
-    return Fault("cluster", status.message(), Joined(status.notes()));
+      return GoodFinding("cluster", "no master of this user runs, and --master names none");
+    return FaultFinding("cluster", status.message(), Joined(status.notes()));
   }
   size_t alive = 0;
   for (const NodeDescription& node : nodes.nodes())
     if (node.state() == "ALIVE") ++alive;
-  if (alive == 0) return Note("cluster", "the master has no worker", "heddle worker, on each machine");
-  return Good("cluster",
-              fmt::format("the master answers, {} of {} workers are alive", alive, nodes.nodes_size()));
+  if (alive == 0) return NoteFinding("cluster", "the master has no worker", "heddle worker, on each machine");
+  return GoodFinding(
+      "cluster", fmt::format("the master answers, {} of {} workers are alive", alive, nodes.nodes_size()));
 }
 
 int Run(const Arguments& arguments) {
   const std::vector<Finding> findings = {
-      Good("version", fmt::format("heddle {}, protocol {}", kVersion, kProtocolVersion)),
+      GoodFinding("version", fmt::format("heddle {}, protocol {}", kVersion, kProtocolVersion)),
       Processor(),
       Memory(),
       HugePages(),
@@ -168,26 +147,7 @@ int Run(const Arguments& arguments) {
       Writable("state", ops::UserStateFolder(), "XDG_STATE_HOME", "heddle master --dev does not work"),
       Cluster(arguments),
   };
-  constexpr const char* kMarks[] = {"ok", "--", "!!"};
-  bool is_faulty = false;
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  for (const Finding& finding : findings) {
-    is_faulty |= finding.grade == Finding::Grade::kFault;
-    if (arguments.Has("json")) {
-      constexpr const char* kGrades[] = {"good", "note", "fault"};
-      json.push_back({{"about", finding.about},
-                      {"grade", kGrades[static_cast<size_t>(finding.grade)]},
-                      {"text", finding.text},
-                      {"mend", finding.mend}});
-      continue;
-    }
-    PrintOutput(fmt::format("{}  {:<18} {}\n", kMarks[static_cast<size_t>(finding.grade)], finding.about,
-                            finding.text));
-    if (!finding.mend.empty()) PrintOutput(fmt::format("{:23}mend: {}\n", "", finding.mend));
-  }
-  if (arguments.Has("json"))
-    PrintOutput(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
-  return is_faulty ? 1 : 0;
+  return ReportFindings(arguments, findings);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ class ExecutorLogTest : public testing::Test {
   ExecutorLogTest() { fs::remove_all(folder_); }
   ~ExecutorLogTest() override { fs::remove_all(folder_); }
   std::unique_ptr<ExecutorLog> Open(const std::string& name, const ExecutorLogLimits& limits = {}) {
-    return *ExecutorLog::Open(folder_, name, limits);
+    return *ExecutorLog::Open(folder_, name, /*said=*/{}, limits);
   }
   static void Say(const ExecutorLog& log, const std::string& text) {
     ASSERT_EQ(write(log.write_end(), text.data(), text.size()), static_cast<ssize_t>(text.size()));

@@ -95,11 +95,11 @@ TEST_F(MasterServerTest, AcknowledgedJobsAreThereAfterARestart) {
   ASSERT_TRUE(server.ok()) << server.status().ToString();
   master_.address = (*server)->address();
   client = Client::Connect(master_);
-  std::vector<JobDescription> jobs;
-  ASSERT_TRUE((*client)->List(0, &jobs).ok());
-  ASSERT_EQ(jobs.size(), 1u);
-  EXPECT_EQ(jobs[0].job(), "j1");
-  EXPECT_EQ(jobs[0].state(), "QUEUED");
+  ListReply list;
+  ASSERT_TRUE((*client)->List(ListRequest(), &list).ok());
+  ASSERT_EQ(list.jobs_size(), 1);
+  EXPECT_EQ(list.jobs(0).job(), "j1");
+  EXPECT_EQ(list.jobs(0).state(), "QUEUED");
   JobDescription job;
   EXPECT_EQ((*client)->Cancel("j1", &job).code(), StatusCode::kOk);
   EXPECT_EQ(job.state(), "CANCELLED");
@@ -136,8 +136,8 @@ TEST_F(MasterServerTest, SocketsOfOthersAreLeftAlone) {
             "cannot listen on unix:" + path + ": the address is in use");
   auto client =
       Client::Connect({"unix:" + path, *ReadFirstLine(TokenFile(first.folder, Role::kClient)), "", "", ""});
-  std::vector<JobDescription> jobs;
-  EXPECT_TRUE((*client)->List(0, &jobs).ok());
+  ListReply list;
+  EXPECT_TRUE((*client)->List(ListRequest(), &list).ok());
 
   // What a killed master leaves is no obstacle.
   server->reset();

@@ -26,6 +26,38 @@ std::string Wrong(const Change& change) {
   return status.message();
 }
 
+TEST(MessageLimitsTest, AListNamesStatesThatThereAre) {
+  ListRequest list;
+  list.add_states("RUNNING");
+  EXPECT_TRUE(CheckMessage(list).ok());
+  list.add_states("SLEEPING");
+  EXPECT_EQ(CheckMessage(list).message(), "ListRequest.states: 'SLEEPING' is no state of a job");
+}
+
+TEST(MessageLimitsTest, LogsAndRecordsAreBounded) {
+  ExecutorReport report;
+  report.set_job("j1");
+  report.set_log(std::string(32 << 10, 'x'));
+  report.set_log_offset(7);
+  report.set_record(std::string(16 << 20, 'x'));
+  EXPECT_TRUE(CheckMessage(report).ok());
+  report.set_log_offset(-1);
+  EXPECT_EQ(CheckMessage(report).message(),
+            "ExecutorReport.log_offset is -1; it goes from 0 to 9223372036854743039");
+  report.set_log_offset(INT64_MAX);
+  EXPECT_FALSE(CheckMessage(report).ok());
+  report.set_log_offset(0);
+  report.mutable_log()->push_back('x');
+  EXPECT_EQ(CheckMessage(report).message(), "ExecutorReport.log has 32769 bytes; it has from 0 to 32768");
+  report.clear_log();
+  report.mutable_record()->push_back('x');
+  EXPECT_FALSE(CheckMessage(report).ok());
+  WatchRequest watch;
+  watch.set_job("j1");
+  watch.set_log_rank(-1);
+  EXPECT_EQ(CheckMessage(watch).message(), "WatchRequest.log_rank is -1; it goes from 0 to 4095");
+}
+
 TEST(MessageLimitsTest, ASubmitNamesTheFieldThatIsOutOfItsLimits) {
   EXPECT_TRUE(CheckMessage(Sound()).ok());
   using R = SubmitRequest;

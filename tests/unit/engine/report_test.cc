@@ -329,6 +329,82 @@ TEST(ReportTest, RecordsOfRanksTravelAsJson) {
   EXPECT_TRUE(hostile->plans[0].nodes[0].inputs.empty());
 }
 
+// What is left out are short events and cheap plans, and it is told.
+TEST(ReportTest, ARecordThatHasToBeShorterKeepsItsLongestEvents) {
+  RankRecord record = RecordOf(kScript).records.front();
+  record.threads.resize(1);
+  std::vector<RecordedEvent>& events = record.threads[0].events;
+  events.clear();
+  for (int64_t i = 0; i < 1000; ++i)
+    events.push_back({.begin_ns = i, .duration_ns = i % 7 == 0 ? 1'000'000 : 10, .site = 0});
+  record.threads[0].dropped = 5;
+  const std::string whole = ToJson(record);
+  EXPECT_EQ(ToJson(record, static_cast<int64_t>(whole.size())), whole);
+  const auto most = static_cast<int64_t>(whole.size()) - 1;
+  const std::string shorter = ToJson(record, most);
+  EXPECT_LE(static_cast<int64_t>(shorter.size()), most);
+  const RankRecord less = *ParseRankRecord(shorter);
+  ASSERT_EQ(less.threads[0].events.size(), 500u);
+  EXPECT_EQ(less.threads[0].dropped, 505);
+  size_t longest = 0;
+  for (const RecordedEvent& event : less.threads[0].events) longest += event.duration_ns > 10 ? 1 : 0;
+  EXPECT_EQ(longest, 143u);
+  EXPECT_TRUE(std::ranges::is_sorted(less.threads[0].events, {}, &RecordedEvent::begin_ns));
+  EXPECT_EQ(less.plans.size(), record.plans.size());
+
+  RankRecord bare = record;
+  bare.threads[0].events.clear();
+  bare.plans.clear();
+  const int64_t least = static_cast<int64_t>(ToJson(bare).size()) + 40;
+  const std::string least_text = ToJson(record, least);
+  ASSERT_FALSE(least_text.empty());
+  const RankRecord left = *ParseRankRecord(least_text);
+  EXPECT_EQ(left.plans_left_out, record.plans_left_out + static_cast<int64_t>(record.plans.size()) -
+                                     static_cast<int64_t>(left.plans.size()));
+  EXPECT_EQ(ToJson(record, 10), "");
+}
+
+TEST(ReportTest, OperatorsForWhichOthersWaitedAreTold) {
+  RunRecord record = RecordOf(kScript);
+  EXPECT_EQ(ToHtml(record).find("id=\"skew\""), std::string::npos) << "there is one rank only";
+  record.ranks = 2;
+  record.statistics.resize(1);
+  record.statistics[0].elapsed_ns = 10'000'000;
+  record.statistics[0].places.clear();
+  record.statistics[0].places["a"] = {.name = "matmul", .file = "script.dml", .line = 7, .ns = 1'000'000};
+  record.statistics[0].places["b"] = {.name = "even<b>", .file = "script.dml", .line = 8, .ns = 500'000};
+  record.statistics[0].places["c"] = {.name = "", .file = "script.dml", .line = 9, .ns = 9'000'000};
+  record.statistics.push_back(record.statistics[0]);
+  record.statistics[1].rank = 1;
+  record.statistics[1].places["a"].ns = 3'000'000;
+  const std::string page = ToHtml(record);
+  EXPECT_EQ(WrongTag(page), "");
+  EXPECT_NE(
+      page.find("Operators took 3.5 ms on worker 1, which had the most to do, 1.5 ms on the one that had the "
+                "least and 2.5 ms on average."),
+      std::string::npos)
+      << page.substr(page.find("id=\"skew\""), 400);
+  EXPECT_NE(page.find("<td class=\"name\">matmul</td><td class=\"r\">1.0 ms</td><td class=\"r\">2.0 ms</td>"
+                      "<td class=\"r\">3.0 ms</td><td class=\"r\">1.50</td><td class=\"r\">1</td>"),
+            std::string::npos)
+      << page.substr(page.find("id=\"skew\""), 1400);
+  const std::string skew =
+      page.substr(page.find("id=\"skew\""), page.find("id=\"plans\"") - page.find("id=\"skew\""));
+  EXPECT_EQ(skew.find("even"), std::string::npos) << "nobody waited for it";
+}
+
+TEST(ReportTest, EarlierAttemptsOfAJobAreTold) {
+  RunRecord record = RecordOf(kScript);
+  record.restarts = {{1, 2'500, "attempt 1 ended: <worker> was lost"}};
+  const std::string page = ToHtml(record);
+  EXPECT_EQ(WrongTag(page), "");
+  EXPECT_NE(
+      page.find(
+          "<td class=\"r\">1</td><td class=\"r\">2.5 s</td><td>attempt 1 ended: &lt;worker&gt; was lost"),
+      std::string::npos)
+      << page.substr(page.find("id=\"attempts\""), 600);
+}
+
 TEST(ReportTest, StatisticsTravelWithTheirPlaces) {
   const RunRecord record = RecordOf(kScript);
   const Result<SessionStatistics> parsed = ParseStatistics(ToJson(record.statistics[0]));

@@ -3,8 +3,11 @@
 
 #include "cluster/cli/connection.h"
 #include "cluster/cli/data_roots.h"
-#include "cluster/cli/job_report.h"
+#include "cluster/cli/jobs/job_record.h"
+#include "cluster/cli/jobs/job_report.h"
 #include "cluster/cli/report.h"
+#include "cluster/cli/run_files.h"
+#include "cluster/cli/run_script.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
 #include "cluster/executor/executor_process.h"
@@ -25,6 +28,7 @@ constexpr Option kOptions[] = {
     {"checkpoint", Kind::kValue, "TIME",
      "from one checkpoint to the next, or 'off' (default: auto, by what they cost)"},
     {"detach", Kind::kFlag, "", "print the job's id and do not wait for it"},
+    {"record", Kind::kFlag, "", "note what takes the time, for 'heddle job report'"},
     {"data-root", Kind::kValue, "DIR",
      "folder that the script may use beside this one and its arguments; may be given again"},
     {"request-id", Kind::kValue, "ID", "the same id again is the same job (default: a new one)"},
@@ -39,11 +43,18 @@ Result<int64_t> CheckpointTime(const Arguments& arguments) {
   return ms;
 }
 
-Result<JobSubmission> ReadSubmission(const Arguments& arguments) {
+Result<JobSubmission> ReadSubmission(const Arguments& arguments, RunFiles* files) {
   JobSubmission submission;
+  HEDDLE_RETURN_IF_ERROR(RunFiles::CheckNames(arguments));
   HEDDLE_ASSIGN_OR_RETURN(engine::Script script, ReadScript(arguments));
+  HEDDLE_ASSIGN_OR_RETURN(*files, RunFiles::Read(arguments, script));
+  if (files->IsAskedFor() && arguments.Has("detach"))
+    return Usage("--report and --trace are written when the job is over, which --detach does not wait for")
+        .WithNote("submit it with --record, and write them later: heddle job report JOB FILE.html");
   HEDDLE_ASSIGN_OR_RETURN(engine::EngineOptions options, ReadEngineOptions(arguments));
   submission.options = options.session;
+  submission.options.recorded_events =
+      files->IsAskedFor() || arguments.Has("record") ? kRecordedEventsOfJob : 0;
   if (!arguments.Has("threads")) submission.options.threads = 0;  // what each worker has
   HEDDLE_ASSIGN_OR_RETURN(const int64_t workers, arguments.Integer("workers", 0, 1, 4096));
   submission.workers = static_cast<int>(workers);
@@ -82,7 +93,8 @@ Result<SubmittedJob> Submit(Client& client, const JobSubmission& submission) {
 }
 
 int Run(const Arguments& arguments) {
-  const Result<JobSubmission> submission = ReadSubmission(arguments);
+  RunFiles files;
+  const Result<JobSubmission> submission = ReadSubmission(arguments, &files);
   if (!submission.ok()) return ReportOutcome(arguments, submission.status());
   const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments);
   if (!client.ok()) return ReportOutcome(arguments, client.status());
@@ -96,17 +108,18 @@ int Run(const Arguments& arguments) {
     PrintOutput(arguments.Has("json") ? fmt::format("{{\"job\":\"{}\"}}\n", job->id) : job->id + "\n");
     return 0;
   }
-  return FollowJob(arguments, **client, job->id, /*print=*/true);
+  return FollowJob(arguments, **client, job->id, {.files = &files});
 }
 
 }  // namespace
 
-const Verb kJobSubmitVerb = {"job submit",
-                             "run a script on the workers of a master",
-                             "job submit [OPTIONS] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]",
-                             JoinOptions({kOptions, RunOptions(), ConnectionOptions()}),
-                             "heddle job submit --workers 2 train.dml -nvargs X=data.csv model=w.csv",
-                             Run,
-                             /*takes_words=*/true};
+const Verb kJobSubmitVerb = {
+    "job submit",
+    "run a script on the workers of a master",
+    "job submit [OPTIONS] SCRIPT.dml|-e CODE|- [-args V... | -nvargs K=V...]",
+    JoinOptions({kOptions, RunFiles::Options(), kQuietOptions, RunOptions(), ConnectionOptions()}),
+    "heddle job submit --workers 2 train.dml -nvargs X=data.csv model=w.csv",
+    Run,
+    /*takes_words=*/true};
 
 }  // namespace heddle::cluster::cli

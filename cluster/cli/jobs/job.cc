@@ -6,9 +6,12 @@
 #include <cstdio>
 
 #include "cluster/cli/connection.h"
-#include "cluster/cli/job_report.h"
+#include "cluster/cli/jobs/job_report.h"
 #include "cluster/cli/report.h"
+#include "cluster/cli/run_script.h"
 #include "cluster/cli/verb.h"
+#include "cluster/executor/start_limits.h"
+#include "cluster/security/token.h"
 #include "core/text/utf8.h"
 
 namespace heddle::cluster::cli {
@@ -16,13 +19,15 @@ namespace {
 
 using Kind = Option::Kind;
 
-constexpr Option kListOptions[] = {{"most", Kind::kValue, "N", "newest jobs only (default 50; 0: all)"}};
 constexpr Option kLogsOptions[] = {
-    {"follow", Kind::kFlag, "", "until the job ends, with its exit code", "f"}};
+    {"follow", Kind::kFlag, "", "until the job ends, with its exit code", "f"},
+    {"rank", Kind::kValue, "N",
+     "the last that the executor of worker N (from 0) said on standard error, instead of the output"},
+    {"attempt", Kind::kValue, "N", "with --rank: in this attempt (default: the last one)"}};
 constexpr Option kWaitOptions[] = {kStatsOption};
-
-// A name or reason may hold the end of a line; a row of a table does not.
-std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
+constexpr Option kRetryOptions[] = {
+    {"request-id", Kind::kValue, "ID", "the same id again is the same job (default: a new one)"},
+    {"detach", Kind::kFlag, "", "print the new job's id and do not wait for it"}};
 
 // Runs `act` with a client and the one job that the words name.
 int WithJob(const Arguments& arguments,
@@ -35,28 +40,6 @@ int WithJob(const Arguments& arguments,
   const int code = act(arguments, **client, arguments.positional()[0]);
   WarnOfVersion(**client);
   return code;
-}
-
-int List(const Arguments& arguments) {
-  const Result<int64_t> most = arguments.Integer("most", 50, 0, INT32_MAX);
-  if (!most.ok()) return ReportOutcome(arguments, most.status());
-  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments);
-  if (!client.ok()) return ReportOutcome(arguments, client.status());
-  std::vector<JobDescription> jobs;
-  if (Status status = (*client)->List(static_cast<int>(*most), &jobs); !status.ok())
-    return ReportOutcome(arguments, status);
-  WarnOfVersion(**client);
-  std::string text;
-  if (!arguments.Has("json"))
-    text = fmt::format("{:<7} {:<11} {:<8} {:<23} {}\n", "JOB", "STATE", "ATTEMPT", "SCRIPT", "REASON");
-  for (const JobDescription& job : jobs) {
-    text += arguments.Has("json")
-                ? ToJson(job) + "\n"
-                : fmt::format("{:<7} {:<11} {:<8} {:<23} {}\n", job.job(), job.state(), job.attempt(),
-                              FirstLine(job.script()), FirstLine(job.reason()));
-  }
-  PrintOutput(arguments.Has("json") ? text : EscapeForTerminal(text));
-  return 0;
 }
 
 std::string ToText(const JobDescription& job) {
@@ -72,6 +55,10 @@ std::string ToText(const JobDescription& job) {
   if (job.resumed() > 0)
     text += fmt::format("resumed  {} from a checkpoint\n",
                         job.resumed() == 1 ? "once" : fmt::format("{} times", job.resumed()));
+  for (const LogDescription& log : job.logs())
+    text +=
+        fmt::format("log      {} bytes of rank {} in attempt {}: heddle job logs --rank {} --attempt {} {}\n",
+                    log.end() - log.first(), log.rank(), log.attempt(), log.rank(), log.attempt(), job.job());
   for (int i = 0; i < job.transitions_size(); ++i) {
     const Transition& transition = job.transitions(i);
     text +=
@@ -93,12 +80,30 @@ int ShowStatus(const Arguments& arguments) {
   });
 }
 
+Result<Following> ReadLogs(const Arguments& arguments) {
+  Following following;
+  if (!arguments.Has("rank")) {
+    if (arguments.Has("attempt"))
+      return Usage("--attempt goes with --rank: the output is that of all attempts together");
+    return following;
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t rank, arguments.Integer("rank", 0, 0, kMostWorkers - 1));
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t attempt, arguments.Integer("attempt", 0, 1, kMostAttempts));
+  following.log_rank = static_cast<int>(rank);
+  following.log_attempt = static_cast<int>(attempt);
+  return following;
+}
+
 int Logs(const Arguments& arguments) {
   return WithJob(arguments, [](const Arguments& words, Client& client, const std::string& id) {
-    if (words.Has("follow")) return FollowJob(words, client, id, /*print=*/true);
+    const Result<Following> following = ReadLogs(words);
+    if (!following.ok()) return ReportOutcome(words, following.status());
+    if (words.Has("follow")) return FollowJob(words, client, id, *following);
     JobDescription last;
     Client::WatchEvents events;
     events.output = [](std::string_view text) { PrintOutput(text); };
+    events.log_rank = following->log_rank;
+    events.log_attempt = following->log_attempt;
     return ReportOutcome(words,
                          client.Watch(id, /*follow=*/false, events, nullptr, &last, /*patience_ms=*/0));
   });
@@ -106,8 +111,34 @@ int Logs(const Arguments& arguments) {
 
 int Wait(const Arguments& arguments) {
   return WithJob(arguments, [](const Arguments& words, Client& client, const std::string& id) {
-    return FollowJob(words, client, id, /*print=*/false);
+    return FollowJob(words, client, id, {.print = false});
   });
+}
+
+int Retry(const Arguments& arguments) {
+  return WithJob(arguments, [](const Arguments& words, Client& client, const std::string& id) {
+    const Result<SubmittedJob> job = client.Retry(id, words.Value("request-id").value_or(MakeToken()));
+    if (!job.ok()) return ReportOutcome(words, job.status());
+    if (!words.Has("detach")) return FollowJob(words, client, job->id, {});
+    PrintOutput(words.Has("json") ? fmt::format("{{\"job\":\"{}\"}}\n", job->id) : job->id + "\n");
+    return 0;
+  });
+}
+
+// As many as are named, each for itself: the first that cannot be deleted ends it.
+int Delete(const Arguments& arguments) {
+  if (arguments.positional().empty())
+    return ReportOutcome(arguments,
+                         Usage("give the ids of finished jobs").WithNote("'heddle job list' lists the jobs"));
+  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments);
+  if (!client.ok()) return ReportOutcome(arguments, client.status());
+  for (const std::string& id : arguments.positional()) {
+    JobDescription job;
+    if (Status status = (*client)->Delete(id, &job); !status.ok()) return ReportOutcome(arguments, status);
+    PrintOutput(arguments.Has("json") ? ToJson(job) + "\n" : fmt::format("{} deleted\n", job.job()));
+  }
+  WarnOfVersion(**client);
+  return 0;
 }
 
 int Cancel(const Arguments& arguments) {
@@ -121,12 +152,6 @@ int Cancel(const Arguments& arguments) {
 
 }  // namespace
 
-const Verb kJobListVerb = {"job list",
-                           "list jobs, newest first",
-                           "job list [OPTIONS]",
-                           JoinOptions({kListOptions, MasterVerbOptions()}),
-                           "heddle job list --most 5",
-                           List};
 const Verb kJobStatusVerb = {"job status",
                              "tell how a job stands and how it came there",
                              "job status [OPTIONS] JOB",
@@ -135,16 +160,16 @@ const Verb kJobStatusVerb = {"job status",
                              ShowStatus,
                              /*takes_words=*/true};
 const Verb kJobLogsVerb = {"job logs",
-                           "print what a job's script printed",
-                           "job logs [-f] [OPTIONS] JOB",
-                           JoinOptions({kLogsOptions, MasterVerbOptions()}),
+                           "print what a job's script printed, or what one of its executors said",
+                           "job logs [-f] [--rank N] [OPTIONS] JOB",
+                           JoinOptions({kLogsOptions, kQuietOptions, MasterVerbOptions()}),
                            "heddle job logs -f j17",
                            Logs,
                            /*takes_words=*/true};
 const Verb kJobWaitVerb = {"job wait",
                            "wait for a job and end with its exit code",
                            "job wait [OPTIONS] JOB",
-                           JoinOptions({kWaitOptions, MasterVerbOptions()}),
+                           JoinOptions({kWaitOptions, kQuietOptions, MasterVerbOptions()}),
                            "heddle job wait j17",
                            Wait,
                            /*takes_words=*/true};
@@ -154,6 +179,21 @@ const Verb kJobCancelVerb = {"job cancel",
                              MasterVerbOptions(),
                              "heddle job cancel j17",
                              Cancel,
+                             /*takes_words=*/true};
+
+const Verb kJobRetryVerb = {"job retry",
+                            "run a finished job once more, as a new job",
+                            "job retry [OPTIONS] JOB",
+                            JoinOptions({kRetryOptions, kQuietOptions, MasterVerbOptions()}),
+                            "heddle job retry j17",
+                            Retry,
+                            /*takes_words=*/true};
+const Verb kJobDeleteVerb = {"job delete",
+                             "forget finished jobs, with their output, logs and reports",
+                             "job delete [OPTIONS] JOB...",
+                             MasterVerbOptions(),
+                             "heddle job delete j17",
+                             Delete,
                              /*takes_words=*/true};
 
 }  // namespace heddle::cluster::cli

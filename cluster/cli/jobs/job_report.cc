@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/cli/job_report.h"
+#include "cluster/cli/jobs/job_report.h"
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "cluster/cli/jobs/job_record.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/run_script.h"
 #include "cluster/master/job.h"
 #include "cluster/process/interrupt.h"
+#include "cluster/progress/shown_progress.h"
 #include "core/text/utf8.h"
 
 namespace heddle::cluster::cli {
@@ -25,6 +27,11 @@ std::string ToJson(const JobDescription& job) {
   json["output_bytes"] = job.output_bytes();
   json["checkpoint_ms"] = job.checkpoint_ms();
   json["resumed"] = job.resumed();
+  if (!job.progress().empty())
+    json["progress"] = nlohmann::ordered_json::parse(job.progress(), nullptr, /*allow_exceptions=*/false);
+  for (const LogDescription& log : job.logs())
+    json["logs"].push_back(
+        {{"attempt", log.attempt()}, {"rank", log.rank()}, {"first", log.first()}, {"end", log.end()}});
   const std::optional<JobState> state = ParseJobState(job.state());
   if (state && IsFinal(*state)) {
     json["finished_ms"] = job.finished_ms();
@@ -46,25 +53,38 @@ void WarnOfVersion(const Client& client) {
   if (const std::string warning = client.version_warning(); !warning.empty()) Warn(warning);
 }
 
-int FollowJob(const Arguments& arguments, Client& client, const std::string& job, bool print) {
+std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+int FollowJob(const Arguments& arguments, Client& client, const std::string& job,
+              const Following& following) {
   engine::Cancellation cancellation;
   InterruptGuard guard(cancellation);
+  ShownProgress progress(/*is_quiet=*/arguments.Has("quiet") || arguments.Has("json"));
+  progress.Begin();
   Client::WatchEvents events;
-  events.output = [&cancellation, print](std::string_view text) {
-    if (print && !PrintOutput(text)) cancellation.Request(OutputStatus());
+  events.log_rank = following.log_rank;
+  events.log_attempt = following.log_attempt;
+  events.output = [&](std::string_view text) {
+    if (following.print && !progress.Aside([&] { return PrintOutput(text); }))
+      cancellation.Request(OutputStatus());
   };
+  events.progress = [&](const std::string& json) { progress.Tell(json); };
   std::string told;
   events.state = [&](const JobDescription& description) {
+    if (description.state() != Name(JobState::kRunning)) progress.Tell("{}");  // nothing runs
     // Why nothing happens yet, or again.
     const bool waits =
         description.state() == Name(JobState::kQueued) || description.state() == Name(JobState::kRecovering);
     if (!waits || description.reason().empty() || description.reason() == told || arguments.Has("json"))
       return;
     told = description.reason();
-    std::fputs(EscapeForTerminal(fmt::format("heddle: job {}: {}\n", job, told)).c_str(), stderr);
+    progress.Aside([&] {
+      return std::fputs(EscapeForTerminal(fmt::format("heddle: job {}: {}\n", job, told)).c_str(), stderr);
+    });
   };
   JobDescription last;
   const Status watched = client.Watch(job, /*follow=*/true, events, &cancellation, &last, kMasterPatienceMs);
+  progress.End();
   const std::string again = fmt::format("job {} goes on; to attach again: heddle job logs -f {}", job, job);
   if (Status output = OutputStatus(); !output.ok()) return ReportOutcome(arguments, output.WithNote(again));
   if (!cancellation.why().ok()) {
@@ -82,7 +102,13 @@ int FollowJob(const Arguments& arguments, Client& client, const std::string& job
     if (Result<engine::SessionStatistics> one = engine::ParseStatistics(text); one.ok())
       statistics.push_back(*std::move(one));
   PrintStatistics(arguments, statistics);
-  return ReportOutcome(arguments, OutcomeOf(last));
+  Status outcome = OutcomeOf(last);
+  if (following.files != nullptr && following.files->IsAskedFor()) {
+    const Status written = WriteFilesOfJob(client, job, *following.files);
+    // A job that went well has not, without what was asked for.
+    if (outcome.ok()) outcome = written;
+  }
+  return ReportOutcome(arguments, outcome);
 }
 
 }  // namespace heddle::cluster::cli

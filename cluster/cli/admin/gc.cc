@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
+
+#include "cluster/cli/connection.h"
+#include "cluster/cli/jobs/job_report.h"
+#include "cluster/cli/report.h"
+#include "cluster/cli/verb.h"
+#include "core/text/utf8.h"
+
+namespace heddle::cluster::cli {
+namespace {
+
+using Kind = Option::Kind;
+
+constexpr int64_t kLongestAgeMs = int64_t{100} * 366 * 24 * 3'600'000;
+
+constexpr Option kOptions[] = {
+    {"older-than", Kind::kValue, "TIME", "forget jobs that have been finished for so long: 12h, 30d"},
+    {"keep", Kind::kValue, "SIZE",
+     "forget the oldest finished jobs until the output, logs and records of others take no more"},
+    {"dry-run", Kind::kFlag, "", "tell only what would go"},
+};
+
+Result<GarbageRequest> ReadRequest(const Arguments& arguments) {
+  GarbageRequest request;
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t age_ms, arguments.Milliseconds("older-than", -1, kLongestAgeMs));
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t keep, arguments.Bytes("keep", -1));
+  request.set_older_than_ms(age_ms);
+  request.set_keep_bytes(keep);
+  request.set_dry_run(arguments.Has("dry-run"));
+  return request;
+}
+
+std::string ToJson(const GarbageItem& item) {
+  nlohmann::ordered_json json;
+  json["kind"] = item.kind();
+  json["name"] = item.name();
+  json["bytes"] = item.bytes();
+  json["time_ms"] = item.time_ms();
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+int Run(const Arguments& arguments) {
+  const Result<GarbageRequest> request = ReadRequest(arguments);
+  if (!request.ok()) return ReportOutcome(arguments, request.status());
+  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments, Role::kAdmin);
+  if (!client.ok()) return ReportOutcome(arguments, client.status());
+  GarbageReply reply;
+  if (Status status = (*client)->CollectGarbage(*request, &reply); !status.ok())
+    return ReportOutcome(arguments, status);
+  WarnOfVersion(**client);
+  std::string text;
+  int64_t bytes = 0;
+  for (const GarbageItem& item : reply.items()) {
+    bytes += item.bytes();
+    text += arguments.Has("json") ? ToJson(item) + "\n"
+                                  : fmt::format("{} {}: {} bytes\n", item.kind(), item.name(), item.bytes());
+  }
+  if (!arguments.Has("json"))
+    text += fmt::format("{} {}, {} bytes\n", reply.items_size(),
+                        arguments.Has("dry-run") ? "would go" : "are gone", bytes);
+  PrintOutput(arguments.Has("json") ? text : EscapeForTerminal(text));
+  return 0;
+}
+
+}  // namespace
+
+const Verb kAdminGcVerb = {"admin gc",
+                           "forget old finished jobs, and remove what nobody needs any more",
+                           "admin gc [OPTIONS]",
+                           JoinOptions({kOptions, MasterVerbOptions()}),
+                           "heddle admin gc --older-than 30d --keep 10G --dry-run",
+                           Run};
+
+}  // namespace heddle::cluster::cli

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+
+namespace prometheus {
+class Collectable;
+}
+
+namespace heddle::cluster {
+
+/// Answers HTTP on a port of its own: /metrics in the text format of Prometheus, /healthz (200 as long as the
+/// process answers) and /readyz (200, or 503 with the reason). Says nothing of jobs' contents and asks for no
+/// token: give it an address that only those reach who may see the numbers.
+class MetricsServer {
+ public:
+  struct Sources {
+    std::vector<std::shared_ptr<prometheus::Collectable>> collectables;  ///< Asked at every scrape.
+    std::function<Status()> ready;  ///< Not Ok: why the process cannot do its work now.
+  };
+  /// Listens on HOST:PORT (port 0: any) when it returns. kUnavailable when the address cannot be bound.
+  static Result<std::unique_ptr<MetricsServer>> Start(const std::string& address, Sources sources);
+  virtual ~MetricsServer() = default;  ///< Waits for the answers in progress.
+  virtual const std::string& address() const = 0;
+};
+
+/// What every process tells of itself: memory, processor time, descriptors, start.
+std::shared_ptr<prometheus::Collectable> ProcessMetrics();
+
+}  // namespace heddle::cluster

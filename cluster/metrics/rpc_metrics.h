@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+
+namespace prometheus {
+class Collectable;
+class Registry;
+}  // namespace prometheus
+
+namespace heddle::cluster {
+
+/// Counts the calls of a gRPC server: how many of each method ended with which code, so that refusals are
+/// among them, and how long those took that are no streams. Thread-safe.
+class RpcMetrics {
+ public:
+  RpcMetrics();
+  /// What it has counted, for a MetricsServer.
+  std::shared_ptr<prometheus::Collectable> collectable() const;
+  /// Counts the calls of the server that is built.
+  void Watch(grpc::ServerBuilder* builder) const;
+
+ private:
+  std::shared_ptr<prometheus::Registry> registry_;
+};
+
+}  // namespace heddle::cluster

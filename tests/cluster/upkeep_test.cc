@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+// What operators do with a master that runs: metrics, health, backups, garbage, settings, certificates.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "tests/cluster/certificates.h"
+#include "tests/cluster/cluster_of_processes.h"
+namespace heddle::testing_support {
+namespace {
+
+std::string OutputOf(ClusterOfProcesses& cluster, const std::vector<std::string>& words) {
+  const Finished finished = cluster.Run(words);
+  EXPECT_EQ(finished.code, 0) << words[0] << " " << words[1] << ": " << finished.errors;
+  return finished.output;
+}
+
+// The port behind "http://127.0.0.1:" in what a process has printed.
+int PortOf(const std::string& output) {
+  const std::string before = "http://127.0.0.1:";
+  const size_t at = output.find(before);
+  return at == std::string::npos ? -1 : std::atoi(output.c_str() + at + before.size());
+}
+
+// The whole answer to a request.
+std::string Ask(int port, const std::string& request) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  std::string answer;
+  if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0 &&
+      write(fd, request.data(), request.size()) == static_cast<ssize_t>(request.size())) {
+    char block[4096];
+    for (ssize_t got = 0; (got = read(fd, block, sizeof(block))) > 0;)
+      answer.append(block, static_cast<size_t>(got));
+  }
+  close(fd);
+  return answer;
+}
+std::string Get(int port, const std::string& path) {
+  return Ask(port, "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+}
+
+// What the client library of Prometheus for Python makes of it; "" where that is not installed.
+std::string Parse(const std::string& metrics, const std::string& folder) {
+  WriteText(folder + "/metrics.txt", metrics);
+  WriteText(
+      folder + "/parse.py",
+      "import sys\ntry:\n  from prometheus_client.parser import text_string_to_metric_families as parse\n"
+      "except ImportError:\n  sys.exit(77)\n"
+      "for family in parse(open('metrics.txt').read()):\n"
+      "  print(family.type, family.name, len(family.samples), 'help' if family.documentation else '')\n");
+  const Finished parsed = RunProcess({"/usr/bin/python3", "parse.py"}, folder);
+  EXPECT_TRUE(parsed.code == 0 || parsed.code == 77) << parsed.errors;
+  return parsed.output;
+}
+
+TEST(UpkeepTest, MetricsAndHealthOfMasterAndWorker) {
+  ClusterOfProcesses cluster(10'000, "", {"--metrics-listen", "127.0.0.1:0"});
+  const int port = PortOf(cluster.master().output());
+  ASSERT_GT(port, 0) << cluster.master().output();
+  const auto worker =
+      cluster.Start({"worker", "--name", "alpha", "--threads", "3", "--metrics-listen", "127.0.0.1:0"});
+  ASSERT_TRUE(worker->WaitFor("works for the master")) << worker->output();
+  const int worker_port = PortOf(worker->output());
+  ASSERT_GT(worker_port, 0) << worker->output();
+  OutputOf(cluster, {"job", "submit", "-e", "print(\"four\")"});
+  cluster.Run({"job", "submit", "-e", "stop(\"enough\")"});
+  OutputOf(cluster, {"job", "submit", "--detach", "--workers", "2", "-e", "print(1)"});
+  // A call without a token is refused, and counted as such.
+  EXPECT_NE(cluster.Run({"job", "list", "--token-file", "/dev/null"}).code, 0);
+  WriteText(cluster.folder() + "/wrong.token", "0123456789abcdef0123456789abcdef\n");
+  EXPECT_NE(cluster.Run({"job", "list", "--token-file", "wrong.token"}).code, 0);
+  EXPECT_NE(cluster.Run({"admin", "config", "--token-file", cluster.master_folder() + "/client.token"}).code,
+            0);
+
+  const std::string answer = Get(port, "/metrics");
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4")) << answer;
+  for (const char* line :
+       {"heddle_jobs{state=\"SUCCEEDED\"} 1\n", "heddle_jobs{state=\"FAILED\"} 1\n",
+        "heddle_jobs{state=\"QUEUED\"} 1\n", "heddle_queue_length 1\n", "heddle_job_attempts_total 2\n",
+        "heddle_jobs_submitted_total 3\n", "heddle_jobs_finished_total{state=\"FAILED\"} 1\n",
+        "heddle_workers{state=\"ALIVE\"} 1\n", "heddle_worker_threads{kind=\"offered\"} 3\n",
+        "heddle_worker_threads{kind=\"reserved\"} 0\n", "heddle_output_bytes_total 5\n",
+        "heddle_queue_wait_seconds_count 2\n",
+        "heddle_rpc_total{code=\"OK\",method=\"/heddle.Jobs/Submit\"} 3\n",
+        "code=\"PERMISSION_DENIED\",method=\"/heddle.Admin/Config\"} 1\n",
+        "heddle_executor_exits_total{how=\"done\"} 2\n", "heddle_store_ready 1\n",
+        "heddle_rpc_seconds_count{method=\"/heddle.Jobs/Submit\"} 3\n"})
+    EXPECT_NE(answer.find(line), std::string::npos) << line << answer;
+  const std::string body = answer.substr(answer.find("\r\n\r\n") + 4);
+  if (const std::string parsed = Parse(body, cluster.folder()); !parsed.empty()) {
+    EXPECT_NE(parsed.find("histogram heddle_queue_wait_seconds 10 help\n"), std::string::npos) << parsed;
+    EXPECT_NE(parsed.find("gauge process_resident_memory_bytes 1 help\n"), std::string::npos) << parsed;
+  }
+  EXPECT_NE(Get(port, "/healthz").find("200 OK"), std::string::npos);
+  EXPECT_NE(Get(port, "/readyz").find("200 OK"), std::string::npos);
+  EXPECT_NE(Get(port, "/other").find("404 Not Found"), std::string::npos);
+  EXPECT_NE(Ask(port, "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n").find("405"),
+            std::string::npos);
+
+  const std::string of_worker = Get(worker_port, "/metrics");
+  for (const char* line :
+       {"heddle_worker_connected 1\n", "heddle_worker_offered_threads 3\n", "heddle_executors_running 0\n",
+        "heddle_executors_started_total 2\n", "heddle_executor_exits_total{how=\"done\"} 2\n"})
+    EXPECT_NE(of_worker.find(line), std::string::npos) << line << of_worker;
+  EXPECT_NE(Get(worker_port, "/readyz").find("200 OK"), std::string::npos);
+  // A worker without a master is healthy and not ready.
+  cluster.master().Signal(SIGKILL);
+  cluster.master().Wait();
+  std::string ready = Get(worker_port, "/readyz");
+  for (int i = 0; i < 600 && ready.find("no connection to the") == std::string::npos; ++i)
+    ready = Get(worker_port, "/readyz");
+  EXPECT_NE(ready.find("503 Service Unavailable"), std::string::npos) << ready;
+  EXPECT_NE(ready.find("there is no connection to the master"), std::string::npos) << ready;
+  EXPECT_NE(Get(worker_port, "/healthz").find("200 OK"), std::string::npos);
+  cluster.StartMaster();
+  OutputOf(cluster, {"job", "cancel", "j3"});
+  worker->Signal(SIGTERM);
+  EXPECT_EQ(worker->Wait(), 0);
+
+  // A port that is taken is an error of the start.
+  const Finished taken =
+      cluster.Run({"master", "--listen", "127.0.0.1:0", "--state", "other", "--metrics-listen",
+                   "127.0.0.1:" + std::to_string(PortOf(cluster.master().output()))});
+  EXPECT_EQ(taken.code, 6) << taken.errors;
+  EXPECT_NE(taken.errors.find("for metrics"), std::string::npos) << taken.errors;
+  const Finished socket = cluster.Run({"master", "--dev", "--metrics-listen", "unix:/tmp/x"});
+  EXPECT_EQ(socket.code, 2);
+  EXPECT_NE(socket.errors.find("--metrics-listen takes HOST:PORT, not 'unix:/tmp/x'"), std::string::npos)
+      << socket.errors;
+  cluster.EndAndExpectNothingLeft();
+}
+
+TEST(UpkeepTest, ABackupOfARunningMasterIsAMaster) {
+  ClusterOfProcesses cluster;
+  cluster.StartWorker("alpha");
+  OutputOf(cluster, {"job", "submit", "-e", "print(\"kept\")"});
+  OutputOf(cluster, {"job", "submit", "--detach", "--workers", "2", "-e", "print(2)"});
+  OutputOf(cluster, {"admin", "backup", "one.backup"});
+  struct stat status {};
+  EXPECT_EQ(stat((cluster.folder() + "/one.backup").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u) << "tokens are in it";
+  const Finished again = cluster.Run({"admin", "backup", "one.backup"});
+  EXPECT_EQ(again.code, 2);
+  EXPECT_EQ(again.errors,
+            "heddle: error: 'one.backup' is there already\na backup takes the place of no file\n");
+  EXPECT_NE(
+      cluster
+          .Run({"admin", "backup", "two.backup", "--token-file", cluster.master_folder() + "/client.token"})
+          .code,
+      0);
+  EXPECT_FALSE(std::filesystem::exists(cluster.folder() + "/two.backup"));
+  EXPECT_FALSE(std::filesystem::exists(cluster.folder() + "/two.backup.part"));
+  for (const auto& entry : std::filesystem::directory_iterator(cluster.master_folder()))
+    EXPECT_FALSE(entry.path().filename().string().starts_with("backup-")) << entry.path();
+
+  const Finished full = cluster.Run({"admin", "restore", "one.backup", "--state", cluster.master_folder()});
+  EXPECT_EQ(full.code, 6);
+  EXPECT_NE(
+      full.errors.find("is not empty\na backup is restored into a new folder; move the old one away first\n"),
+      std::string::npos)
+      << full.errors;
+  const std::string restored = OutputOf(cluster, {"admin", "restore", "one.backup", "--state", "new"});
+  EXPECT_TRUE(restored.starts_with("new: 2 jobs and 3 files")) << restored;
+  EXPECT_EQ(ReadText(cluster.folder() + "/new/admin.token"),
+            ReadText(cluster.master_folder() + "/admin.token"));
+
+  // The old master goes on; the new one knows the jobs of then, and the same tokens.
+  OutputOf(cluster, {"job", "submit", "-e", "print(3)"});
+  const auto master = cluster.Start({"master", "--listen", "127.0.0.1:0", "--state", "new"});
+  ASSERT_TRUE(master->WaitFor("listens on ")) << master->output();
+  const std::string line = ReadText(cluster.folder() + "/new/address");
+  const std::string address = line.substr(0, line.find('\n'));
+  EXPECT_EQ(OutputOf(cluster, {"job", "logs", "j1", "--master", address}), "kept\n");
+  const std::string jobs = OutputOf(cluster, {"job", "list", "--master", address});
+  EXPECT_NE(jobs.find("j2      QUEUED"), std::string::npos) << jobs;
+  EXPECT_EQ(jobs.find("j3"), std::string::npos) << jobs;
+  master->Signal(SIGTERM);
+  EXPECT_EQ(master->Wait(), 0);
+
+  WriteText(cluster.folder() + "/none.backup", "no backup");
+  const Finished none = cluster.Run({"admin", "restore", "none.backup", "--state", "x"});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_EQ(none.errors,
+            "heddle: error: 'none.backup' is no backup of a master\n'heddle admin backup FILE' makes one\n");
+  EXPECT_EQ(cluster.Run({"admin", "restore", "missing.backup", "--state", "x"}).code, 4);
+  std::string bytes = ReadText(cluster.folder() + "/one.backup");
+  WriteText(cluster.folder() + "/half.backup", bytes.substr(0, bytes.size() / 2));
+  const Finished half = cluster.Run({"admin", "restore", "half.backup", "--state", "x"});
+  EXPECT_NE(half.code, 0);
+  EXPECT_NE(half.errors.find("the backup 'half.backup' is damaged"), std::string::npos) << half.errors;
+  EXPECT_FALSE(std::filesystem::exists(cluster.folder() + "/x/jobs.sqlite"));
+  OutputOf(cluster, {"job", "cancel", "j2"});
+  cluster.EndAndExpectNothingLeft();
+}
+
+TEST(UpkeepTest, GarbageGoesByAgeAndBySize) {
+  ClusterOfProcesses cluster;
+  cluster.StartWorker("alpha");
+  for (int i = 0; i < 3; ++i)
+    OutputOf(cluster, {"job", "submit", "-e", "print(rand(rows=100, cols=3, seed=1))"});
+  OutputOf(cluster, {"job", "submit", "--detach", "--workers", "2", "-e", "print(1)"});
+  const std::string orphan = cluster.master_folder() + "/backup-orphan.sqlite";
+  WriteText(orphan, "left");
+  WriteText(cluster.master_folder() + "/backup-fresh.sqlite", "is written");
+  std::filesystem::last_write_time(orphan,
+                                   std::filesystem::file_time_type::clock::now() - std::chrono::hours(5));
+  EXPECT_EQ(OutputOf(cluster, {"admin", "gc", "--dry-run"}),
+            "file " + orphan + ": 4 bytes\n1 would go, 4 bytes\n");
+  EXPECT_EQ(OutputOf(cluster, {"admin", "gc", "--older-than", "1h", "--dry-run"}).find("job"),
+            std::string::npos);
+  EXPECT_TRUE(std::filesystem::exists(orphan));
+  // The one that ended last stays.
+  const std::string sized = OutputOf(cluster, {"admin", "gc", "--keep", "5k"});
+  EXPECT_NE(sized.find("job j1: "), std::string::npos) << sized;
+  EXPECT_EQ(sized.find("job j3: "), std::string::npos) << sized;
+  EXPECT_FALSE(std::filesystem::exists(orphan));
+  EXPECT_TRUE(std::filesystem::remove(cluster.master_folder() + "/backup-fresh.sqlite"));
+  const std::string all = OutputOf(cluster, {"admin", "gc", "--older-than", "0", "--json"});
+  EXPECT_NE(all.find("{\"kind\":\"job\",\"name\":\"j3\""), std::string::npos) << all;
+  const std::string jobs = OutputOf(cluster, {"job", "list"});
+  EXPECT_EQ(jobs.find("j3"), std::string::npos) << jobs;
+  EXPECT_NE(jobs.find("j4"), std::string::npos) << "it is not finished" << jobs;
+  EXPECT_NE(cluster.Run({"admin", "gc", "--token-file", cluster.master_folder() + "/client.token"}).code, 0);
+  OutputOf(cluster, {"job", "cancel", "j4"});
+  cluster.EndAndExpectNothingLeft();
+}
+
+TEST(UpkeepTest, SettingsSayWhereTheyComeFrom) {
+  ClusterOfProcesses cluster(10'000, "", {"--keep-jobs", "7"});
+  const std::string text = OutputOf(cluster, {"admin", "config"});
+  EXPECT_NE(text.find("keep-jobs        command line  7\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("compile-seconds  default       60\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("dev              command line  on\n"), std::string::npos) << text;
+  EXPECT_NE(OutputOf(cluster, {"admin", "config", "--json"}).find("{\"name\":\"keep-jobs\",\"value\":\"7\""),
+            std::string::npos);
+  cluster.EndAndExpectNothingLeft();
+}
+
+TEST(UpkeepTest, TheDoctorOfAClusterSaysWhatIsWrong) {
+  ClusterOfProcesses cluster;
+  const Finished none = cluster.Run({"admin", "doctor"});
+  EXPECT_EQ(none.code, 1);
+  EXPECT_NE(none.output.find("!!  workers            none is alive: jobs wait"), std::string::npos)
+      << none.output;
+  cluster.StartWorker("alpha");
+  const Finished well = cluster.Run({"admin", "doctor"});
+  EXPECT_EQ(well.code, 0) << well.output;
+  for (const char* line : {"ok  version", "ok  clocks", "ok  its certificate      none",
+                           "ok  workers            1 alive", "of role admin: it may administrate"})
+    EXPECT_NE(well.output.find(line), std::string::npos) << line << well.output;
+  const Finished client =
+      cluster.Run({"admin", "doctor", "--token-file", cluster.master_folder() + "/client.token"});
+  EXPECT_NE(client.output.find("of role client: it may submit and watch jobs"), std::string::npos)
+      << client.output;
+  const Finished nobody = cluster.Run({"admin", "doctor", "--master", "127.0.0.1:1"});
+  EXPECT_EQ(nobody.code, 1);
+  EXPECT_NE(nobody.output.find("!!  master"), std::string::npos) << nobody.output;
+  cluster.EndAndExpectNothingLeft();
+}
+
+// The certificates of an authority of one's own, replaced under a master that runs.
+TEST(UpkeepTest, CertificatesAreMadeShownAndReplacedWithoutARestart) {
+  ClusterOfProcesses cluster;
+  const auto cert = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"admin", "cert"});
+    return cluster.Run(words);
+  };
+  EXPECT_NE(
+      cert({"authority", "--folder", "tls"}).output.find("tls/ca.pem: authority heddle authority, until"),
+      std::string::npos);
+  const Finished twice = cert({"authority", "--folder", "tls"});
+  EXPECT_EQ(twice.code, 6);
+  EXPECT_EQ(
+      twice.errors,
+      "heddle: error: there is an authority in 'tls' already\ncertificates that it has signed would be worth "
+      "nothing: take another folder, or move it away\n");
+  const Finished made =
+      cert({"server", "--folder", "tls", "--host", "localhost", "--host", "127.0.0.1", "--days", "20"});
+  EXPECT_EQ(made.code, 0) << made.errors;
+  EXPECT_NE(made.output.find("signed by heddle authority, for localhost, 127.0.0.1"), std::string::npos)
+      << made.output;
+  const Finished shown = cert({"show", "tls/server.pem"});
+  EXPECT_EQ(shown.code, 0);
+  EXPECT_NE(shown.errors.find("a certificate expires in 19 days"), std::string::npos) << shown.errors;
+  struct stat status {};
+  EXPECT_EQ(stat((cluster.folder() + "/tls/ca.key").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+  EXPECT_NE(cert({"server", "--folder", "tls", "--host", "a b"})
+                .errors.find("'a b' is no name or address of a host"),
+            std::string::npos);
+  EXPECT_NE(cert({"server", "--folder", "tls"})
+                .errors.find("give the names and addresses by which clients reach the server"),
+            std::string::npos);
+  // What a server has signs nothing, and neither does an authority whose time is over.
+  std::filesystem::create_directory(cluster.folder() + "/fake");
+  for (const char* end : {".pem", ".key"})
+    std::filesystem::copy_file(cluster.folder() + "/tls/server" + end, cluster.folder() + "/fake/ca" + end);
+  EXPECT_EQ(cert({"server", "--folder", "fake", "--host", "localhost"}).errors,
+            "heddle: error: the certificate in 'fake/ca.pem' is that of no authority: it cannot sign others\n"
+            "'heddle admin cert authority' makes one\n");
+  std::filesystem::create_directory(cluster.folder() + "/old");
+  const TestCertificate old(cluster.folder() + "/old/ca",
+                            {.name = "old", .begins_s = -7'200, .ends_s = -3'600, .authority = true});
+  EXPECT_EQ(cert({"server", "--folder", "old", "--host", "localhost"}).errors,
+            "heddle: error: the authority in 'old/ca.pem' has expired, or will within a day\n"
+            "make a new one with 'heddle admin cert authority' in another folder\n");
+  const Finished expired = cert({"show", "old/ca.pem"});
+  EXPECT_EQ(expired.code, 6);
+  EXPECT_NE(expired.errors.find(
+                "a certificate has expired\n'heddle admin cert server' makes a new one in its place"),
+            std::string::npos)
+      << expired.errors;
+  const auto master = cluster.Start({"master", "--listen", "127.0.0.1:0", "--state", "secure",
+                                     "--tls-certificate", "tls/server.pem", "--tls-key", "tls/server.key"});
+  ASSERT_TRUE(master->WaitFor("listens on ")) << master->output();
+  const std::string line = ReadText(cluster.folder() + "/secure/address");
+  const std::string address = line.substr(0, line.find('\n'));
+  const auto doctor = [&] {
+    return cluster.Run({"admin", "doctor", "--json", "--master", address, "--tls-ca", "tls/ca.pem",
+                        "--token-file", "secure/admin.token"});
+  };
+  const Finished before = doctor();
+  EXPECT_NE(before.output.find("it expires in 19 days"), std::string::npos) << before.output;
+
+  // Another authority signs the next certificate: who trusts that one alone gets in when it is in use.
+  cert({"authority", "--folder", "next"});
+  cert({"server", "--folder", "next", "--host", "localhost", "--host", "127.0.0.1"});
+  for (const char* file : {"server.key", "server.pem"})
+    std::filesystem::rename(cluster.folder() + "/next/" + file, cluster.folder() + "/tls/" + file);
+  Finished after;
+  for (int i = 0; i < 100; ++i) {
+    after = cluster.Run({"job", "list", "--master", address, "--tls-ca", "next/ca.pem", "--token-file",
+                         "secure/admin.token"});
+    if (after.code == 0) break;
+    usleep(200'000);
+  }
+  EXPECT_EQ(after.code, 0) << after.errors;
+  EXPECT_NE(doctor().output.find("\"grade\":\"fault\""), std::string::npos)
+      << "the old authority's time is over";
+  master->Signal(SIGTERM);
+  EXPECT_EQ(master->Wait(), 0);
+  cluster.EndAndExpectNothingLeft();
+}
+
+}  // namespace
+}  // namespace heddle::testing_support

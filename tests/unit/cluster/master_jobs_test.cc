@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/cluster/master_core_fixture.h"
+
+namespace heddle::cluster {
+namespace {
+
+class MasterJobsTest : public MasterCoreTest {
+ protected:
+  void Say(const std::string& id, int rank, int64_t offset, const std::string& text) {
+    ExecutorNews news = News(Get(id), rank);
+    news.log = text;
+    news.log_offset = offset;
+    core_->News(Get(id).workers[static_cast<size_t>(rank)], news);
+  }
+  std::string Log(const std::string& id, int attempt, int rank, int64_t offset = 0) {
+    const auto part = core_->Log(id, attempt, rank, offset);
+    return part.ok() ? part->text : part.status().message();
+  }
+};
+
+TEST_F(MasterJobsTest, LogsOutliveTheirWorkersAndTheMaster) {
+  Connect("a");
+  Connect("b");
+  const std::string id = Submit(2);
+  RunUntilRunning(id);
+  core_->TakeChanged();
+  Say(id, 1, 0, "one\n");
+  EXPECT_EQ(core_->TakeChanged(), std::vector<std::string>{id}) << "who watches is told";
+  Say(id, 1, 0, "one\ntwo\n");
+  EXPECT_EQ(Log(id, 0, 1), "one\ntwo\n");
+  EXPECT_EQ(Log(id, 1, 1, 4), "two\n");
+  EXPECT_EQ(Log(id, 0, 0), "");
+  ASSERT_EQ(core_->Logs(id)->size(), 1u);
+  EXPECT_EQ((*core_->Logs(id))[0].rank, 1);
+
+  // The worker is gone, and with it its executor and that one's file.
+  core_->WorkerLeft("b");
+  End(id, 0, Cancelled("another executor failed"));
+  EXPECT_EQ(Get(id).state, JobState::kRecovering);
+  EXPECT_EQ(Log(id, 1, 1), "one\ntwo\n");
+  Restart();
+  EXPECT_EQ(Log(id, 1, 1), "one\ntwo\n");
+  EXPECT_EQ((*core_->Logs(id))[0].bytes, 8);
+  EXPECT_EQ(Log(id, 2, 0), "job j1 has no attempt 2: it was started 1 times");
+}
+
+TEST_F(MasterJobsTest, ALogOfARankThatIsNotThere) {
+  Connect("a");
+  const std::string id = Submit(1);
+  RunUntilRunning(id);
+  EXPECT_EQ(Log(id, 0, 1), "job j1 has no rank 1: its 1 workers are counted from 0");
+  EXPECT_EQ(core_->Log("j9", 0, 0, 0).status().code(), StatusCode::kNotFound);
+}
+
+TEST_F(MasterJobsTest, ProgressIsToldWhileTheJobRuns) {
+  Connect("a");
+  const std::string id = Submit(1);
+  RunUntilRunning(id);
+  ExecutorNews news = News(Get(id), 0);
+  news.progress = "{\"line\":7}";
+  core_->News("a", news);
+  EXPECT_EQ(core_->ProgressOf(id), "{\"line\":7}");
+  End(id, 0, OkStatus());
+  EXPECT_EQ(core_->ProgressOf(id), "");
+}
+
+TEST_F(MasterJobsTest, AFinishedJobIsRunOnceMoreAsAnother) {
+  Connect("a");
+  JobSpecification specification;
+  specification.request_id = "mine";
+  specification.program = "the program";
+  specification.directory = "/home";
+  specification.options.seed = 17;
+  const std::string id = (*core_->Submit(specification, "sources"))->id;
+  EXPECT_EQ(core_->Retry(id, "again").status().message(), "job j1 is not finished: STARTING");
+  RunUntilRunning(id);
+  End(id, 0, InvalidArgument("a fault of the script"), /*own_cause=*/true);
+  ASSERT_EQ(Get(id).state, JobState::kFailed);
+  EXPECT_EQ(Get(id).specification.program, "") << "the master does not hold it in memory";
+
+  const Result<const Job*> again = core_->Retry(id, "again");
+  ASSERT_TRUE(again.ok()) << again.status().ToString();
+  EXPECT_EQ((*again)->id, "j2");
+  EXPECT_EQ((*again)->specification.program, "the program");
+  EXPECT_EQ((*again)->specification.directory, "/home");
+  EXPECT_EQ((*again)->specification.options.seed, 17) << "it prints the same bytes";
+  EXPECT_EQ(store_->files().Read("j2", JobFileKind::kSources)->front().bytes, "sources");
+  EXPECT_EQ((*core_->Retry(id, "again"))->id, "j2") << "the same request is the same job";
+  EXPECT_FALSE(core_->Retry("j9", "x").ok());
+}
+
+TEST_F(MasterJobsTest, ADeletedJobLeavesNothing) {
+  Connect("a");
+  const std::string id = Submit(1);
+  EXPECT_EQ(core_->Delete(id).message(), "job j1 is not finished: STARTING");
+  RunUntilRunning(id);
+  Output(id, 0, "text");
+  Say(id, 0, 0, "log");
+  End(id, 0, OkStatus());
+  disk_.full = true;
+  EXPECT_FALSE(core_->Delete(id).ok());
+  EXPECT_TRUE(core_->Find(id).ok());
+  disk_.full = false;
+  EXPECT_TRUE(core_->Delete(id).ok());
+  EXPECT_EQ(core_->Find(id).status().code(), StatusCode::kNotFound);
+  EXPECT_TRUE(store_->Load()->empty());
+  EXPECT_TRUE(store_->files().BytesOfJobs()->empty());
+  EXPECT_EQ(Submit(1), "j2") << "ids are not given twice";
+}
+
+TEST_F(MasterJobsTest, CountsWhatHappens) {
+  Connect("a");
+  Connect("b");
+  const std::string id = Submit(2);
+  clock_.Advance(kNsPerSecond);
+  RunUntilRunning(id);
+  Output(id, 0, "text");
+  Crash(id, 1, SIGSEGV);
+  End(id, 0, Cancelled("another executor failed"));
+  const MasterCounts& counts = core_->counts();
+  EXPECT_EQ(counts.submitted, 1);
+  EXPECT_EQ(counts.attempts, 2) << "it was started again";
+  EXPECT_EQ(counts.crashes, 1);
+  EXPECT_EQ(counts.losses, 0);
+  EXPECT_EQ(counts.output_bytes, 4);
+  EXPECT_EQ(counts.executors_ended.at("signal 11"), 1);
+  EXPECT_EQ(counts.executors_ended.at("done"), 1);
+  EXPECT_EQ(counts.waits[0], 1) << "of the first attempt alone";
+  core_->WorkerLeft("b");
+  EXPECT_EQ(core_->counts().workers_lost, 1);
+}
+
+}  // namespace
+}  // namespace heddle::cluster
