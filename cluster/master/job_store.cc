@@ -238,7 +238,7 @@ class SqliteJobStore : public JobStore {
     return Query(database_, "UPDATE jobs SET checkpoints = ?, resumed = ? WHERE number = ?")
         .BindBytes(ToText(job.checkpoints))
         .Bind(job.resumed)
-        .Bind(NumberOf(job.id))
+        .Bind(NumberOfJob(job.id))
         .Run();
   }
 
