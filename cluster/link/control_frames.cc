@@ -14,7 +14,7 @@ constexpr uint64_t kMostSilentlyReceived = 32;
 
 MessageBatch& ControlFrames::OpenBatch() {
   const bool is_open =
-      sent_ < kept_.size() && kept_.back().has_batch() && kept_.back().ByteSizeLong() < kMostBatchBytes;
+      ever_sent_ < kept_.size() && kept_.back().has_batch() && kept_.back().ByteSizeLong() < kMostBatchBytes;
   if (!is_open) kept_.emplace_back();
   return *kept_.back().mutable_batch();
 }
@@ -32,6 +32,7 @@ bool ControlFrames::Next(ControlFrame* frame) {
     frame->mutable_linked()->set_received(received_);
   } else {
     if (sent_ < kept_.size()) *frame = kept_[sent_++];
+    ever_sent_ = std::max(ever_sent_, sent_);
     frame->set_acknowledged(received_);
   }
   told_ = received_;
@@ -63,6 +64,7 @@ Status ControlFrames::Acknowledge(uint64_t count) {
   kept_.erase(kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(done));
   first_ = count;
   sent_ -= std::min(sent_, done);
+  ever_sent_ -= std::min(ever_sent_, done);
   return OkStatus();
 }
 

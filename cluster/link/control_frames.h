@@ -16,7 +16,8 @@ namespace heddle::cluster {
 class ControlFrames {
  public:
   void Push(ControlFrame frame) { kept_.push_back(std::move(frame)); }
-  /// Messages that have not been sent and may be more.
+  /// Messages that no stream has been given and that may be more: of those on a stream that broke the other
+  /// side may have got some.
   MessageBatch& OpenBatch();
 
   /// A new stream stands in for the one before.
@@ -40,6 +41,7 @@ class ControlFrames {
   std::deque<ControlFrame> kept_;  // not acknowledged
   uint64_t first_ = 0;             // frames before kept_
   size_t sent_ = 0;                // of kept_, on the present stream
+  size_t ever_sent_ = 0;           // of kept_, on any stream
   uint64_t received_ = 0;
   uint64_t told_ = 0;  // the last received_ that the other side was told
   bool hello_due_ = false;

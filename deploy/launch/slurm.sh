@@ -45,5 +45,5 @@ srun --ntasks="$SLURM_NNODES" --ntasks-per-node=1 --kill-on-bad-exit=0 \
   sh -c "$worker_code" heddle-worker "$heddle" "$address" "$shared" "${worker_options[@]}" >"$shared/workers.log" 2>&1 &
 workers=$!
 wait_for_workers "$SLURM_NNODES" check_workers
-echo "heddle launch: $SLURM_NNODES workers at $address" >&2
+echo "heddle launch: workers: $SLURM_NNODES, master: $address" >&2
 @job@

@@ -75,7 +75,8 @@ check_workers() {
 
 make_secrets "$listen"
 start_master "$listen" 9>&-
+{ exec 9>&-; cat <&8 >/dev/null; kill "$master"; } 2>/dev/null & # should this process be killed
 for i in "${!hosts[@]}"; do start_worker "$i" "${hosts[$i]}"; done
 wait_for_workers "${#hosts[@]}" check_workers
-echo "heddle launch: ${#hosts[@]} workers at $address" >&2
+echo "heddle launch: workers: ${#hosts[@]}, master: $address" >&2
 @job@ 8<&- 9>&-

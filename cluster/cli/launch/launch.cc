@@ -74,7 +74,8 @@ Result<LaunchRequest> ReadLaunch(const Arguments& arguments) {
   HEDDLE_ASSIGN_OR_RETURN(request.memory_bytes, arguments.Bytes("memory", 0));
   request.workers = static_cast<int>(workers);
   request.threads = static_cast<int>(threads);
-  request.heddle = arguments.Value("heddle").value_or(OwnPath());
+  request.here = OwnPath();
+  request.heddle = arguments.Value("heddle").value_or(request.here);
   const bool has_file = !arguments.positional().empty();
   if (!has_file && !arguments.Has("e")) return request;
   if (has_file && arguments.positional()[0] == "-")

@@ -22,6 +22,7 @@ struct LaunchRequest {
   int workers = 0;  ///< 0: not given.
   int threads = 0;  ///< Of a worker; 0: what it has.
   int64_t memory_bytes = 0;
+  std::string here;              ///< Path of this program.
   std::string heddle;            ///< The program on other machines.
   std::string script;            ///< Path; "" for -e CODE and without a job.
   std::vector<std::string> job;  ///< Words for `job submit`: the script and its parameters; empty: none.

@@ -18,8 +18,10 @@ constexpr Option kOptions[] = {
 
 // One worker a node; what a node gives it.
 Result<std::string> Directives(const Arguments& arguments, const LaunchRequest& request) {
-  const std::string name =
+  std::string name =
       request.script.empty() ? "heddle" : std::filesystem::path(request.script).stem().string();
+  for (char& c : name)
+    if (ShellWord(std::string_view(&c, 1))[0] == '\'') c = '-';  // A directive is split at blanks.
   std::vector<std::string> lines = {"--job-name=" + name, fmt::format("--nodes={}", request.workers),
                                     "--ntasks-per-node=1", "--output=heddle-%j.log"};
   if (request.threads > 0) lines.push_back(fmt::format("--cpus-per-task={}", request.threads));

@@ -67,7 +67,7 @@ int Run(const Arguments& arguments) {
             "wait \"$master\""
           : "run_job " + ShellWords(request->job);
   const std::string text =
-      FillIn("ssh.sh", {{"heddle", ShellWord(arguments.Value("heddle") ? "heddle" : request->heddle)},
+      FillIn("ssh.sh", {{"heddle", ShellWord(request->here)},
                         {"remote_heddle", ShellWord(request->heddle)},
                         {"ssh", ShellWord(arguments.Value("ssh").value_or("ssh"))},
                         {"listen", ShellWord(arguments.Value("listen").value_or(NameOfThisMachine()))},

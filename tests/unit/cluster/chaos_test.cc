@@ -46,7 +46,7 @@ TEST_F(SavedFilesTest, PutsBackWhatWasThereAtFirst) {
   Replace(Path("a"), "two");
   WriteText(Path("new"), "x");
   const Result<int64_t> restored = files_.Restore();
-  ASSERT_TRUE(restored.ok()) << restored.status();
+  ASSERT_TRUE(restored.ok()) << restored.status().ToString();
   EXPECT_EQ(*restored, 2);
   EXPECT_EQ(ReadText(Path("a")), "old");
   EXPECT_FALSE(fs::exists(Path("new")));
@@ -60,7 +60,7 @@ TEST_F(SavedFilesTest, LeavesAloneWhatWasNotChanged) {
   ASSERT_EQ(stat(Path("a").c_str(), &before), 0);
   ASSERT_TRUE(files_.Save("a").ok());
   const Result<int64_t> restored = files_.Restore();
-  ASSERT_TRUE(restored.ok()) << restored.status();
+  ASSERT_TRUE(restored.ok()) << restored.status().ToString();
   EXPECT_EQ(*restored, 0);
   ASSERT_EQ(stat(Path("a").c_str(), &after), 0);
   EXPECT_EQ(before.st_ino, after.st_ino);
@@ -108,7 +108,7 @@ TEST_F(SavedFilesTest, WhatCannotBeKeptOrPutBackIsAnError) {
   const Status kept = files_.Save("deep");
   EXPECT_NE(kept.message().find("cannot keep what 'deep' was before this attempt changes it"),
             std::string::npos)
-      << kept;
+      << kept.ToString();
   EXPECT_EQ(EntriesIn(folder_.path()), 1u);
   WriteText(Path("x"), "file");
   ASSERT_TRUE(files_.Save("x").ok());
@@ -117,7 +117,7 @@ TEST_F(SavedFilesTest, WhatCannotBeKeptOrPutBackIsAnError) {
   const Result<int64_t> restored = files_.Restore();
   EXPECT_NE(restored.status().message().find("cannot put back what 'x' was before an attempt changed it"),
             std::string::npos)
-      << restored.status();
+      << restored.status().ToString();
 }
 
 // A frame of HTTP/2 on stream 1.

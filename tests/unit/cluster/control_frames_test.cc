@@ -82,6 +82,33 @@ TEST(ControlFramesTest, EveryFrameArrivesOnceAndInOrderHoweverOftenTheStreamBrea
   }
 }
 
+// Messages go into the batch that waits, but not into one that the other side may have got: it would take all
+// of the batch for what it has.
+TEST(ControlFramesTest, NoMessageIsAddedToABatchThatABrokenStreamHasTaken) {
+  for (const bool arrives : {true, false}) {
+    Pair pair;
+    pair.Settle();
+    pair.side[0].OpenBatch().set_messages("first ");
+    ASSERT_TRUE(pair.SendOne(0));
+    std::string got;
+    const auto deliver = [&] {
+      const ControlFrame frame = pair.wire[0].front();
+      pair.wire[0].pop_front();
+      const Result<bool> accepted = pair.side[1].Accept(frame);
+      ASSERT_TRUE(accepted.ok()) << accepted.status().ToString();
+      if (*accepted) got += frame.batch().messages();
+    };
+    if (arrives) deliver();
+    pair.Reconnect();
+    pair.side[0].OpenBatch().mutable_messages()->append("second");
+    for (bool moved = true; moved;) {
+      moved = pair.SendOne(0) || pair.SendOne(1) || pair.DeliverOne(1);
+      while (!pair.wire[0].empty()) deliver();
+    }
+    EXPECT_EQ(got, "first second") << arrives;
+  }
+}
+
 TEST(ControlFramesTest, WhatIsKeptIsBoundedWhenOnlyOneSideSpeaks) {
   Pair pair;
   for (int32_t i = 0; i < 1000; ++i) pair.side[0].Push(Numbered(i));
