@@ -88,10 +88,11 @@ bool PanelRoles::FindRoleOfTransfer(size_t i) {
   TaskRole& role = roles_[i];
   if (task.kind == TaskKind::kCopy && !task.consumed.empty() && IsInPieces(task.consumed[0]))
     role.brings = IsForPanels(task.consumed[0]) ? TaskRole::Brings::kParts : TaskRole::Brings::kRows;
-  const bool moves_rows = task.phase == Phase::kSlice || task.phase == Phase::kGather;
+  // Few rows of panels are read alone, and put together behind that.
+  const bool moves_rows =
+      task.phase == Phase::kSlice || (task.phase == Phase::kGather && IsLarge(InfoOf(task.produced[0])));
   if (task.kind == TaskKind::kCompute && moves_rows && task.axis == Axis::kRows)
-    role.is_view = IsLarge(InfoOf(task.produced[0])) &&
-                   std::any_of(task.consumed.begin(), task.consumed.end(),
+    role.is_view = std::any_of(task.consumed.begin(), task.consumed.end(),
                                [&](RegisterId id) { return IsPanelled(id) || IsHandle(id); });
   return role.is_view || role.brings != TaskRole::Brings::kNothing;
 }
