@@ -42,7 +42,7 @@ PanelRoles::Pieces PanelRoles::PiecesOf(RegisterId id) const {
         static_cast<int64_t>(std::clamp(most_bytes / row_bytes, 1.0, static_cast<double>(info.shape.rows)));
     return {.count = CeilDivide(info.shape.rows, rows),
             .rows = rows,
-            .most_bytes = static_cast<int64_t>(row_bytes * static_cast<double>(rows))};
+            .bytes = static_cast<int64_t>(row_bytes * static_cast<double>(rows))};
   }
   const Task& task = tasks_[ProducerOf(id)];
   const StagedPanels& stages = *StagesOfRanks(task);
@@ -52,7 +52,7 @@ PanelRoles::Pieces PanelRoles::PiecesOf(RegisterId id) const {
   const auto rank = static_cast<int32_t>(task.id.rank());
   const size_t of_each = ops::PartsOfEachPanel(stage, plan_.ranks, rank, OutputOf(task, id), panels);
   return {.count = panels * static_cast<int64_t>(of_each),
-          .most_bytes = MostBytesOfPart(stages, node, InfosOf(node))};
+          .bytes = BytesOfPart(stages, node, InfosOf(node), plan_.ranks)};
 }
 
 size_t PanelRoles::OutputOf(const Task& task, RegisterId id) {
