@@ -287,7 +287,8 @@ Result<Value> KernelBody::ViewPanels(const Prepared& prepared, std::span<const V
   if (context_.panels == nullptr || prepared.node == nullptr)
     return Internal("task {} has nowhere to keep panels", task.id.index());
   Value joined = *inputs[0];
-  if (inputs.size() > 1) {
+  // Rows of an rbind come to be stored, and typed, as its result is.
+  if (inputs.size() > 1 || ops::HasRole(*prepared.node, ops::Role::kRbind)) {
     HEDDLE_ASSIGN_OR_RETURN(joined, ops::JoinedPanels(inputs, prepared.node->info, *context_.panels));
   }
   const Shape shape = joined.shape();

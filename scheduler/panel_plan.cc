@@ -18,7 +18,6 @@
 #include "scheduler/panel_lists.h"
 #include "scheduler/panel_roles.h"
 #include "scheduler/panel_transfers.h"
-#include "scheduler/task_writer.h"
 
 namespace heddle::scheduler {
 namespace {

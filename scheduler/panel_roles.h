@@ -77,7 +77,7 @@ class PanelRoles {
   bool IsInPieces(RegisterId id) const;
   /// How: in panels of `rows` rows, or in as many parts as are for the panels of the other rank.
   struct Pieces {
-    int64_t count = 0, rows = 0, most_bytes = 0;
+    int64_t count = 0, rows = 0, bytes = 0;
   };
   Pieces PiecesOf(RegisterId id) const;
   bool IsControl(RegisterId id) const { return plan_.registers[Index(id)].control; }

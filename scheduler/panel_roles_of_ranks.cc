@@ -42,7 +42,7 @@ PanelRoles::Pieces PanelRoles::PiecesOf(RegisterId id) const {
         static_cast<int64_t>(std::clamp(most_bytes / row_bytes, 1.0, static_cast<double>(info.shape.rows)));
     return {.count = CeilDivide(info.shape.rows, rows),
             .rows = rows,
-            .most_bytes = static_cast<int64_t>(row_bytes * static_cast<double>(rows))};
+            .bytes = static_cast<int64_t>(row_bytes * static_cast<double>(rows))};
   }
   const Task& task = tasks_[ProducerOf(id)];
   const StagedPanels& stages = *StagesOfRanks(task);
@@ -52,7 +52,7 @@ PanelRoles::Pieces PanelRoles::PiecesOf(RegisterId id) const {
   const auto rank = static_cast<int32_t>(task.id.rank());
   const size_t of_each = ops::PartsOfEachPanel(stage, plan_.ranks, rank, OutputOf(task, id), panels);
   return {.count = panels * static_cast<int64_t>(of_each),
-          .most_bytes = MostBytesOfPart(stages, node, InfosOf(node))};
+          .bytes = BytesOfPart(stages, node, InfosOf(node), plan_.ranks)};
 }
 
 size_t PanelRoles::OutputOf(const Task& task, RegisterId id) {
@@ -88,10 +88,11 @@ bool PanelRoles::FindRoleOfTransfer(size_t i) {
   TaskRole& role = roles_[i];
   if (task.kind == TaskKind::kCopy && !task.consumed.empty() && IsInPieces(task.consumed[0]))
     role.brings = IsForPanels(task.consumed[0]) ? TaskRole::Brings::kParts : TaskRole::Brings::kRows;
-  const bool moves_rows = task.phase == Phase::kSlice || task.phase == Phase::kGather;
+  // Few rows of panels are read alone, and put together behind that.
+  const bool moves_rows =
+      task.phase == Phase::kSlice || (task.phase == Phase::kGather && IsLarge(InfoOf(task.produced[0])));
   if (task.kind == TaskKind::kCompute && moves_rows && task.axis == Axis::kRows)
-    role.is_view = IsLarge(InfoOf(task.produced[0])) &&
-                   std::any_of(task.consumed.begin(), task.consumed.end(),
+    role.is_view = std::any_of(task.consumed.begin(), task.consumed.end(),
                                [&](RegisterId id) { return IsPanelled(id) || IsHandle(id); });
   return role.is_view || role.brings != TaskRole::Brings::kNothing;
 }

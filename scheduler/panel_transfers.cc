@@ -10,7 +10,7 @@ void PanelTransfers::SetPiece(RegisterId made, RegisterId of, const PanelRoles::
   Register& reg = writer_.RegisterOf(made);
   reg.info = old_.registers[static_cast<size_t>(of)].info;
   if (pieces.rows > 0) reg.info.shape.rows = pieces.rows;
-  reg.bytes = pieces.most_bytes;
+  reg.bytes = pieces.bytes;
 }
 
 void PanelTransfers::SetRows(Task* task, RegisterId of, const PanelRoles::Pieces& pieces) {

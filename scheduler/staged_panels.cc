@@ -141,13 +141,13 @@ std::optional<StagedPanels> StagesInPanels(const StagedNode& staged, const Node&
     return std::nullopt;
   const int64_t granules = CeilDivide(rows->most, Granule(rows->most));
   StagedPanels stages{.form = staged.form};
-  for (int32_t panels = 2;
-       stages.rows.cuts.empty() || (ranks * panels <= kMostPanels && ranks * panels / 2 < granules);
-       panels *= 2) {
+  const int32_t most = std::max(1, kMostPanels / ranks);
+  for (int32_t panels = std::min(2, most);; panels = std::min(2 * panels, most)) {
     stages.rows = Refined(staged.rows, panels);
     if (!staged.result_rows.cuts.empty()) stages.result_rows = Refined(staged.result_rows, panels);
     stages.grid.ranks = ranks * panels;
     if (HeldInStages(*form, node, inputs, stages.grid, stages.rows, stages.result_rows) <= most_held) break;
+    if (panels == most || ranks * panels >= granules) break;
   }
   return stages;
 }
@@ -164,10 +164,13 @@ void SetStages(const StagedPanels& stages, NodeId node, Plan* plan) {
     plan->graph[node].SetAttribute(ops::kGridColumns, Scalar(int64_t{stages.grid.columns}));
 }
 
-int64_t MostBytesOfPart(const StagedPanels& stages, const Node& node, std::span<const ValueInfo> inputs) {
+int64_t BytesOfPart(const StagedPanels& stages, const Node& node, std::span<const ValueInfo> inputs,
+                    int32_t ranks) {
+  constexpr int kPanelsOnTheWay = 2;
   const ops::StagedForm& form = *ops::StagedFormAt(*ops::FindOperator(node.op), stages.form);
   const auto panels = static_cast<int32_t>(stages.rows.cuts.size()) - 1;
-  return static_cast<int64_t>(MostBytesByRows(form, node, inputs) * Unevenness(stages.rows) / panels);
+  const double panel = MostBytesByRows(form, node, inputs) * Unevenness(stages.rows) / panels;
+  return static_cast<int64_t>(panel * std::min(1.0, double{kPanelsOnTheWay} / (ranks - 1)));
 }
 
 }  // namespace heddle::scheduler

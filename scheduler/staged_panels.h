@@ -36,8 +36,11 @@ std::optional<StagedPanels> StagesInPanels(const StagedNode& staged, const Node&
 /// Writes into the plan how the ranks share out a node: all of them, or each for itself in the same way.
 void SetStages(const StagedPanels& stages, NodeId node, Plan* plan);
 
-/// About the most bytes that a panel makes for one other panel: those of its rows.
-int64_t MostBytesOfPart(const StagedPanels& stages, const Node& node, std::span<const ValueInfo> inputs);
+/// What is counted of a part that a panel makes for a panel of another rank, while it goes there. It may have
+/// all rows of the panel; of a rank's panels, which make parts for all other ranks, the rows of two panels
+/// are taken to be on the way at a time.
+int64_t BytesOfPart(const StagedPanels& stages, const Node& node, std::span<const ValueInfo> inputs,
+                    int32_t ranks);
 
 /// How much more than an even share the largest part of the rows has.
 double Unevenness(const Split& rows);

@@ -17,6 +17,7 @@
 #include "ops/base/operator.h"
 #include "ops/fused/fused.h"
 #include "ops/io/formats/file_format.h"
+#include "ops/panels/staged_run.h"
 #include "scheduler/memory_of_plan.h"
 #include "scheduler/plan_passes.h"
 
@@ -70,6 +71,17 @@ bool IsCollected(const Task& task) {
 bool ReadsHandle(const Plan& plan, const Task& task) {
   return !task.consumed.empty() && task.consumed[0] >= 0 &&
          scheduler::HoldsPanels(plan, RegisterOf(plan, task.consumed[0]));
+}
+
+// The task makes values for panels, in a stage on several ranks.
+bool KeepsParts(const Plan& plan, const Task& task) {
+  if (!IsStageInPanels(plan, task)) return false;
+  const ops::Operator& op = *ops::FindOperator(plan.graph[task.node].op);
+  const ops::StagedForm& form = *ops::StagedFormAt(op, FindStaged(plan, task.node)->form);
+  const ops::Stage& stage = form.stages[static_cast<size_t>(task.stage)];
+  for (size_t i = 0; i < task.produced.size(); ++i)
+    if (ops::IsKeptInPanels(stage, plan.ranks, static_cast<int32_t>(task.id.rank()), i)) return true;
+  return false;
 }
 
 int64_t HandleBytes(const Plan& plan, const Task& task) {
@@ -291,7 +303,7 @@ int64_t MostSpilled(const Plan& plan, int32_t rank, ops::Files* files) {
       bytes = SaturatingSum(bytes, HandleBytes(plan, task));
     const OnPanels on_panels = OnPanelsOf(plan, task);
     if (on_panels != OnPanels::kStages && on_panels != OnPanels::kBlocks) continue;
-    if (task.phase == Phase::kStage) {  // What it makes for all ranks, and what it gets for the next stage.
+    if (KeepsParts(plan, task)) {  // What it makes for all ranks, and what it gets for the next stage.
       double sent = 0;
       for (const NodeId input : plan.graph[task.node].inputs)
         if (input != kNoNode) sent += static_cast<double>(2 * KnownBytes(plan.graph[input].info));

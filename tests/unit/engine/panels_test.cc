@@ -147,7 +147,7 @@ TEST(PanelsTest, SeveralRanksRunStagesOnPanels) {
   ASSERT_TRUE(whole.status.ok()) << whole.status.ToString();
   for (const int ranks : {2, 3}) {
     SessionOptions options = SplitOver(ranks);
-    options.memory_bytes = 3 * kMemory;
+    options.memory_bytes = 8 * kMemory;
     options.require_streaming = true;
     const ScriptOutcome panels = RunScript(script, options);
     EXPECT_EQ(panels.status.ToString(), "ok");
