@@ -131,7 +131,7 @@ TEST(JobStoreTest, TakesOverAStoreOfTheFirstVersion) {
   sqlite3* database = nullptr;
   ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(database,
-                         "DROP TABLE drained_workers; DROP TABLE workers_here; DROP TABLE epochs;"
+                         "DROP TABLE job_files; DROP TABLE drained_workers; DROP TABLE workers_here; DROP TABLE epochs;"
                          "ALTER TABLE jobs DROP COLUMN epoch; ALTER TABLE jobs DROP COLUMN digest;"
                          "ALTER TABLE jobs DROP COLUMN retry_for_ms; ALTER TABLE jobs DROP COLUMN crashes;"
                          "ALTER TABLE jobs DROP COLUMN losses; ALTER TABLE jobs DROP COLUMN first_loss_ms;"
