@@ -353,8 +353,9 @@ class RankPanels : private TaskWriter {
     for (size_t input = 0; input < old.consumed.size(); ++input)
       Consume(&task, PanelledInput(region, old, input, has_panels));
     for (const RegisterId id : roles_.OrderOf(i)) {
-      RegisterId source = DoneOf(id);
-      if (has_panels) source = RepeatedIn(region, source, old);
+      const bool by_acts = roles_.AwaitsActs(i, id);
+      RegisterId source = by_acts ? id : DoneOf(id);
+      if (has_panels && !by_acts) source = RepeatedIn(region, source, old);
       Await(&task, source);
     }
     if (!has_panels && task.consumed.empty() && task.control_in.empty()) {

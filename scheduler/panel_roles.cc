@@ -270,8 +270,16 @@ bool PanelRoles::IsMadeAtOnce(size_t i) const {
   return i != TaskPlaces::kNone && roles_[i].is_panelled && roles_[i].rule == ops::RowRule::kGenerate;
 }
 
+bool PanelRoles::AwaitsActs(size_t task, RegisterId id) const {
+  return ContentOf(id) == Content::kDone && AppendsIn(roles_[ProducerOf(id)].region, task);
+}
+
+bool PanelRoles::AppendsIn(size_t region, size_t task) const {
+  return roles_[task].appends && roles_[task].region == region;
+}
+
 // Whether all that comes after a task, without reading its rows, acts in a later pass, or makes rows in the
-// same one: that is not in order then (OrderOf).
+// same one: that is not in order then (OrderOf). Or it is a write of that pass, which waits for each act.
 bool PanelRoles::MayBeMadeIn(size_t region, size_t i) const {
   if (IsMadeAtOnce(i)) return roles_[i].region == region;
   if (!roles_[i].is_lazy || OnlyRegionThatReads(i) != region) return false;
@@ -280,6 +288,7 @@ bool PanelRoles::MayBeMadeIn(size_t region, size_t i) const {
     for (const TaskId reader : plan_.registers[Index(id)].consumers) {
       const size_t at = places_.Of(reader);
       if (at == TaskPlaces::kNone) return false;
+      if (AppendsIn(region, at)) continue;
       if (roles_[at].pass <= regions_[region].pass && !MayBeMadeIn(region, at)) return false;
     }
   }

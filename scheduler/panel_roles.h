@@ -101,6 +101,9 @@ class PanelRoles {
   /// The control registers that a task waits for. Tasks that make rows in the same pass take turns, and
   /// neither waits for all of the other's: who comes after the second waits for the first as well.
   std::vector<RegisterId> OrderOf(size_t task) const;
+  /// Whether the task waits for each act of who makes this control register. A write that appends does so
+  /// with what it comes after in its pass: at its last act, when the file appears, all rows have been made.
+  bool AwaitsActs(size_t task, RegisterId id) const;
 
  private:
   static size_t Index(RegisterId id) { return static_cast<size_t>(id); }
@@ -120,6 +123,7 @@ class PanelRoles {
   bool AppendsPanels(size_t i) const;
   std::optional<size_t> OnlyRegionThatReads(size_t task) const;
   bool IsMadeAtOnce(size_t task) const;
+  bool AppendsIn(size_t region, size_t task) const;
   bool MayBeMadeIn(size_t region, size_t task) const;
   void MakeAtOnce(size_t i);
   template <typename Visit>

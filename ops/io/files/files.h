@@ -71,9 +71,6 @@ class Files {
   virtual Result<std::vector<std::string>> List(const std::string& path) = 0;  ///< Names, sorted.
   /// Size and modification time in one text: changes when the file does, and when the script writes it.
   virtual Result<std::string> Fingerprint(const std::string& path) = 0;
-  /// Begins a file that is to take the place of `path`. Links are followed, an older file's mode is kept
-  /// (ops/io/files/replacement.h).
-  virtual Result<std::unique_ptr<NewFile>> Begin(const std::string& path) = 0;
   /// Replaces `path` by the bytes of `source`, whole or not at all: temporary file beside it, fsync, rename.
   /// An older file stays whole until then and when anything fails, `source` included; no temporary is left
   /// behind. No more than one piece is in memory at a time. kResourceExhausted when the disk is full.
@@ -87,6 +84,9 @@ class Files {
   virtual FileVersions* versions() { return nullptr; }
   /// For files that several ranks write together, and for folders; nullptr where nothing can be written so.
   virtual JointFiles* joint() { return nullptr; }
+  /// Begins a file that is to take the place of `path`. Links are followed, an older file's mode is kept
+  /// (ops/io/files/replacement.h).
+  virtual Result<std::unique_ptr<NewFile>> Begin(const std::string& path) = 0;
 };
 
 /// The real file system; relative paths are those of `directory` ("": errors, as the folder was deleted).
