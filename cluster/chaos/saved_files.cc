@@ -85,7 +85,7 @@ Status SavedFiles::Save(const std::string& path) {
     Result<ops::FilePlace> place = paths_.Find(path, use);
     HEDDLE_RETURN_IF_ERROR(place.status());
     if (IsKnown(*place)) continue;
-    Saved saved{.place = *std::move(place), .shown = path, .hidden = "", .is_folder = false, .lock = {}};
+    Saved saved(*std::move(place), path);
     struct stat there {};
     if (saved.place.Look(&there)) HEDDLE_RETURN_IF_ERROR(Keep(there, &saved));
     saved_.push_back(std::move(saved));
@@ -97,6 +97,7 @@ Status SavedFiles::Keep(const struct stat& there, Saved* saved) {
   const int folder = saved->place.folder();
   saved->hidden = ops::NewHiddenName();
   saved->is_folder = S_ISDIR(there.st_mode);
+  saved->original = Descriptor(saved->place.Open(O_PATH | O_NOFOLLOW));
   saved->device = there.st_dev;
   saved->inode = there.st_ino;
   ops::HiddenNames::OfProcess().Add(folder, saved->hidden);
@@ -147,6 +148,7 @@ void SavedFiles::Forget(Saved& saved) {
   ops::HiddenNames::OfProcess().Remove(saved.place.folder(), saved.hidden);
   saved.hidden.clear();
   saved.lock = Descriptor();
+  saved.original = Descriptor();
 }
 
 Result<int64_t> SavedFiles::Restore() {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/environment/descriptor.h"
@@ -33,11 +34,13 @@ class SavedFiles {
 
  private:
   struct Saved {
+    Saved(ops::FilePlace at, std::string path) : place(std::move(at)), shown(std::move(path)) {}
     ops::FilePlace place;
     std::string shown;       // For messages.
     std::string hidden;      // Name of the folder beside the place; "" when nothing was there.
     bool is_folder = false;  // The hidden folder is what was there; else it holds that, as kOldName.
     Descriptor lock;         // Of the hidden folder, while this lives.
+    Descriptor original;     // What was there: while it is open its inode stands for nothing else.
     dev_t device = 0;        // Of what was there, with `inode`: what stands there later is another one, as
     ino_t inode = 0;         // scripts replace files and never change them.
   };

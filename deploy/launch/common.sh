@@ -15,7 +15,7 @@ fail() { # WHY
 
 start_master() { # HOST
   "$heddle" master --listen "$1:0" --state "$own/state" --token-file "$own/token" \
-    --tls-certificate "$own/certificate.pem" --tls-key "$own/key.pem" >"$own/master.log" 2>&1 &
+    --tls-certificate "$own/certificate.pem" --tls-key "$own/key.pem" >"$own/master.log" 2>&1 8<&- 9>&- &
   master=$!
   for ((i = 0; i < 600; ++i)); do
     [ ! -s "$own/state/address" ] || break
@@ -39,8 +39,9 @@ wait_for_workers() { # COUNT CHECK
 
 # In the background, as a trap only runs at once while the shell waits.
 run_job() { # OPTION... SCRIPT...
-  "$heddle" job submit "${here[@]}" "$@" <&0 &
+  "$heddle" job submit "${here[@]}" "$@" <&0 8<&- 9>&- &
   job=$!
+  [ -z "${life:-}" ] || { exec 9>&-; cat <&8 >/dev/null; kill "$job"; } 2>/dev/null &
   code=0
   wait "$job" || code=$?
   job=

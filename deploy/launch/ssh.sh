@@ -29,9 +29,10 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# Workers read this pipe behind their secrets; it ends with this process, however that ends.
-mkfifo "$own/life"
-exec 9<>"$own/life" 8<"$own/life"
+# Workers read this pipe behind their secrets; it ends with this process, however that ends, and all others with it.
+life=$own/life
+mkfifo "$life"
+exec 9<>"$life" 8<"$life"
 
 # On the other host, under sh: the secrets are the first lines of standard input, and what ends it ends the worker.
 worker_code='umask 077
@@ -74,9 +75,9 @@ check_workers() {
 }
 
 make_secrets "$listen"
-start_master "$listen" 9>&-
-{ exec 9>&-; cat <&8 >/dev/null; kill "$master"; } 2>/dev/null & # should this process be killed
+start_master "$listen"
+{ exec 9>&-; cat <&8 >/dev/null; kill "$master"; } 2>/dev/null &
 for i in "${!hosts[@]}"; do start_worker "$i" "${hosts[$i]}"; done
 wait_for_workers "${#hosts[@]}" check_workers
 echo "heddle launch: workers: ${#hosts[@]}, master: $address" >&2
-@job@ 8<&- 9>&-
+@job@

@@ -141,8 +141,8 @@ TEST_F(LaunchTest, AJobRunsOnWorkersThatSshStarts) {
   for (const std::string& word : Job()) words.push_back(word);
   const Finished finished = Launch(words);
   EXPECT_EQ(finished.code, 0) << finished.errors;
-  EXPECT_EQ(finished.output, "10.000\n") << finished.errors;
-  EXPECT_EQ(ReadText(folder() + "/it's.csv"), "2,4\n6,8\n");
+  EXPECT_EQ(finished.output, "10.0\n") << finished.errors;
+  EXPECT_EQ(ReadText(folder() + "/it's.csv"), "2.0,4.0\n6.0,8.0\n");
   EXPECT_NE(finished.errors.find("heddle launch: workers: 2, master: localhost:"), std::string::npos)
       << finished.errors;
   EXPECT_EQ(ReadText(folder() + "/called"), "127.0.0.1\nuser@127.0.0.1\n");

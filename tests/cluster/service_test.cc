@@ -164,7 +164,7 @@ TEST_F(ServiceTest, SystemdFindsNoFaultInTheUnits) {
     // The user and the folders of a machine that has no Heddle.
     std::string text = std::regex_replace(ReadText(kDeploy + "/systemd/" + unit),
                                           std::regex("/usr/bin/heddle "), Binary() + " ");
-    text = std::regex_replace(text, std::regex("(User|Group)=heddle"), "$1=nobody");
+    text = std::regex_replace(text, std::regex("(User|Group)=heddle"), "$1=daemon");
     WriteText(folder() + "/" + unit, text);
     const Finished verified =
         Shell("systemd-analyze verify --man=no --recursive-errors=no ./" + unit + " 2>&1");

@@ -106,7 +106,7 @@ TEST_F(SavedFilesTest, ALinkIsPutBackAndWhatItLeadsTo) {
 TEST_F(SavedFilesTest, WhatCannotBeKeptOrPutBackIsAnError) {
   fs::create_directories(Path("deep/inner"));
   const Status kept = files_.Save("deep");
-  EXPECT_NE(kept.message().find("cannot keep what 'deep' was before this attempt changes it"),
+  EXPECT_NE(kept.message().find("cannot keep what 'deep' was before this attempt changes it: Is a directory"),
             std::string::npos)
       << kept.ToString();
   EXPECT_EQ(EntriesIn(folder_.path()), 1u);
@@ -115,7 +115,7 @@ TEST_F(SavedFilesTest, WhatCannotBeKeptOrPutBackIsAnError) {
   fs::remove(Path("x"));
   fs::create_directories(Path("x/inner/more"));
   const Result<int64_t> restored = files_.Restore();
-  EXPECT_NE(restored.status().message().find("cannot put back what 'x' was before an attempt changed it"),
+  EXPECT_NE(restored.status().message().find("cannot put back what 'x' was before an attempt changed it: "),
             std::string::npos)
       << restored.status().ToString();
 }
