@@ -37,6 +37,18 @@ void MakeLineOf(const Job& job, JobDescription* description) {
           .At(outcome.position())));
 }
 
+// Of a rank; those of its workers where the job did not say. 0: they are not here any more.
+int ThreadsOf(const MasterCore& core, const Job& job) {
+  int threads = job.specification.options.threads;
+  if (threads > 0) return threads;
+  for (const std::string& uuid : job.workers) {
+    const auto worker = core.membership().workers().find(uuid);
+    if (worker != core.membership().workers().end())
+      threads = std::max(threads, worker->second.description.threads);
+  }
+  return threads;
+}
+
 }  // namespace
 
 void ServeList(MasterHub* hub, const ListRequest& request, ListReply* reply) {
@@ -97,7 +109,7 @@ Status ServeRecord(MasterHub* hub, const std::string& id, JobRecord* reply) {
     for (JobFile& record : records) reply->add_records(std::move(record.bytes));
     HEDDLE_ASSIGN_OR_RETURN(std::vector<JobFile> sources, files.Read(id, JobFileKind::kSources));
     if (!sources.empty()) reply->set_sources(std::move(sources.front().bytes));
-    reply->set_threads(options.threads);
+    reply->set_threads(ThreadsOf(core, *job));
     reply->set_fusion(options.fusion);
     return OkStatus();
   });

@@ -102,6 +102,15 @@ class Page {
     return dropped;
   }
 
+  // "one process with 2 threads", "3 workers with 1 thread each"
+  std::string Processes() const {
+    std::string text = record_.ranks == 1 ? "one process" : fmt::format("{} workers", record_.ranks);
+    if (record_.threads > 0)
+      text += fmt::format(" with {} thread{}{}", record_.threads, record_.threads == 1 ? "" : "s",
+                          record_.ranks == 1 ? "" : " each");
+    return text;
+  }
+
   std::string Head() const {
     std::string head = "<header><p class=\"lead\">" + FirstSentence(record_, times_, Code) + "</p>\n";
     if (!record_.error.empty()) head += "<p class=\"error\">" + EscapeHtml(record_.error) + "</p>\n";
@@ -109,12 +118,7 @@ class Page {
     for (const SessionStatistics& rank : record_.statistics) peak = std::max(peak, rank.peak_bytes);
     for (const RankRecord& rank : record_.records) limit = std::max(limit, rank.limit_bytes);
     head += fmt::format("<p class=\"facts\">{}: {} in {}, matrices of {} at most", Code(record_.script),
-                        ShortTime(ElapsedNs()),
-                        record_.ranks == 1 ? fmt::format("one process with {} thread{}", record_.threads,
-                                                         record_.threads == 1 ? "" : "s")
-                                           : fmt::format("{} workers with {} thread{} each", record_.ranks,
-                                                         record_.threads, record_.threads == 1 ? "" : "s"),
-                        ShortBytes(peak));
+                        ShortTime(ElapsedNs()), Processes(), ShortBytes(peak));
     if (limit > 0) head += fmt::format(", {} promised", ShortBytes(limit));
     head += fmt::format(", {} of it making plans, fusion {}.</p>\n", Percent(Share(times_.planning_ns)),
                         EscapeHtml(record_.fusion));

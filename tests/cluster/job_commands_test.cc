@@ -72,7 +72,7 @@ TEST(JobCommandsTest, WhatAnExecutorSaidOutlivesItsWorker) {
   WriteText(cluster.folder() + "/long.dml", kWaitingScript);
   const auto submit = cluster.Start({"job", "submit", "--retry-for", "0", "long.dml"});
   ASSERT_TRUE(submit->WaitFor("begun")) << submit->output();
-  const auto follow = cluster.Start({"job", "logs", "-f", "--rank", "0", "j1"});
+  const auto follow = cluster.Start({"job", "logs", "-f", "--rank", "0", "--attempt", "1", "j1"});
   const std::vector<pid_t> executors = ClusterOfProcesses::ChildrenOf(worker.pid());
   ASSERT_EQ(executors.size(), 1u);
   kill(executors[0], SIGABRT);

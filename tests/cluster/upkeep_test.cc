@@ -202,7 +202,7 @@ TEST(UpkeepTest, GarbageGoesByAgeAndBySize) {
   ClusterOfProcesses cluster;
   cluster.StartWorker("alpha");
   for (int i = 0; i < 3; ++i)
-    OutputOf(cluster, {"job", "submit", "-e", "print(rand(rows=100, cols=3, seed=1))"});
+    OutputOf(cluster, {"job", "submit", "-e", "print(toString(rand(rows=100, cols=3, seed=1)))"});
   OutputOf(cluster, {"job", "submit", "--detach", "--workers", "2", "-e", "print(1)"});
   const std::string orphan = cluster.master_folder() + "/backup-orphan.sqlite";
   WriteText(orphan, "left");
@@ -250,7 +250,7 @@ TEST(UpkeepTest, TheDoctorOfAClusterSaysWhatIsWrong) {
   cluster.StartWorker("alpha");
   const Finished well = cluster.Run({"admin", "doctor"});
   EXPECT_EQ(well.code, 0) << well.output;
-  for (const char* line : {"ok  version", "ok  clocks", "ok  its certificate      none",
+  for (const char* line : {"ok  version", "ok  clocks", "ok  its certificate    none",
                            "ok  workers            1 alive", "of role admin: it may administrate"})
     EXPECT_NE(well.output.find(line), std::string::npos) << line << well.output;
   const Finished client =

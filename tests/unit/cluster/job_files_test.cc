@@ -87,7 +87,8 @@ TEST_F(JobFilesTest, TheOldestFinishedJobsMakeRoom) {
   for (const size_t finished : {0u, 2u})
     ASSERT_TRUE(store->Move(&jobs[finished], JobState::kCancelled, "").ok());
   const std::string text(300, 'x');
-  for (const Job& job : jobs) ASSERT_TRUE(store->files().Put(job.id, {JobFileKind::kLog, 1, 0, 0, text}).ok());
+  for (const Job& job : jobs)
+    ASSERT_TRUE(store->files().Put(job.id, {JobFileKind::kLog, 1, 0, 0, text}).ok());
   EXPECT_EQ(Count(*store, "j1", JobFileKind::kLog), 0u);
   EXPECT_EQ(Count(*store, "j2", JobFileKind::kLog), 1u) << "it is not finished";
   EXPECT_EQ(Count(*store, "j3", JobFileKind::kLog), 0u);
