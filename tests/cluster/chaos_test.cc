@@ -100,9 +100,9 @@ class ChaosTest : public testing::Test {
 constexpr const char* kLoop =
     "X = rand(rows=20000, cols=20, seed=1)\n"
     "w = matrix(0, rows=20, cols=1)\n"
-    "for (i in 1:30) {\n"
+    "for (i in 1:300) {\n"
     "  w = w + t(X) %*% (rowSums(X) - X %*% w) / 200000\n"
-    "  print(i + \" \" + sum(w))\n"
+    "  if (i %% 10 == 0) print(i + \" \" + sum(w))\n"
     "}\n";
 
 TEST_F(ChaosTest, ALoopThatIsKilledPrintsEachLineOnce) {
