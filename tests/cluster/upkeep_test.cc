@@ -159,7 +159,7 @@ TEST(UpkeepTest, ABackupOfARunningMasterIsAMaster) {
     EXPECT_FALSE(entry.path().filename().string().starts_with("backup-")) << entry.path();
 
   const Finished full = cluster.Run({"admin", "restore", "one.backup", "--state", cluster.master_folder()});
-  EXPECT_EQ(full.code, 6);
+  EXPECT_EQ(full.code, 1);
   EXPECT_NE(full.errors.find("the folder '" + cluster.master_folder() + "' is not empty"), std::string::npos);
   EXPECT_NE(full.errors.find("a backup is restored into a new folder; move the old one away first"),
             std::string::npos);
@@ -191,7 +191,10 @@ TEST(UpkeepTest, ABackupOfARunningMasterIsAMaster) {
   WriteText(cluster.folder() + "/half.backup", bytes.substr(0, bytes.size() / 2));
   const Finished half = cluster.Run({"admin", "restore", "half.backup", "--state", "x"});
   EXPECT_NE(half.code, 0);
-  EXPECT_NE(half.errors.find("the backup 'half.backup' is damaged"), std::string::npos) << half.errors;
+  // As far as SQLite can read what is left.
+  EXPECT_TRUE(half.errors.find("the backup 'half.backup' is damaged") != std::string::npos ||
+              half.errors.find("'half.backup' is no backup of a master") != std::string::npos)
+      << half.errors;
   EXPECT_FALSE(std::filesystem::exists(cluster.folder() + "/x/jobs.sqlite"));
   OutputOf(cluster, {"job", "cancel", "j2"});
   cluster.EndAndExpectNothingLeft();
@@ -273,7 +276,7 @@ TEST(UpkeepTest, CertificatesAreMadeShownAndReplacedWithoutARestart) {
       cert({"authority", "--folder", "tls"}).output.find("tls/ca.pem: authority heddle authority, until"),
       std::string::npos);
   const Finished twice = cert({"authority", "--folder", "tls"});
-  EXPECT_EQ(twice.code, 6);
+  EXPECT_EQ(twice.code, 1);
   EXPECT_EQ(
       twice.errors,
       "heddle: error: there is an authority in 'tls' already\ncertificates that it has signed would be worth "
@@ -309,7 +312,7 @@ TEST(UpkeepTest, CertificatesAreMadeShownAndReplacedWithoutARestart) {
             "heddle: error: the authority in 'old/ca.pem' has expired, or will within a day\n"
             "make a new one with 'heddle admin cert authority' in another folder\n");
   const Finished expired = cert({"show", "old/ca.pem"});
-  EXPECT_EQ(expired.code, 6);
+  EXPECT_EQ(expired.code, 1);
   EXPECT_NE(expired.errors.find(
                 "a certificate has expired\n'heddle admin cert server' makes a new one in its place"),
             std::string::npos)
