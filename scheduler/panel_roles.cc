@@ -18,10 +18,6 @@ namespace heddle::scheduler {
 namespace {
 
 constexpr RegisterId kNone = -1;
-// What is larger is taken for a mistake of the script and refused, as what has to be whole: reading it once
-// takes longer than anybody waits.
-constexpr double kMostPanelledBytes = 1e13;
-
 constexpr int64_t kLeastHeldByProduct = 64 << 10;
 
 bool SameRows(const TaskRole& a, const TaskRole& b) { return a.begin == b.begin && a.end == b.end; }

@@ -69,6 +69,11 @@ void PanelRoles::FindStagesOfRanks() {
   if (plan_.ranks == 1) return;
   for (const StagedNode& staged : plan_.staged) {
     const Node& node = plan_.graph[staged.node];
+    std::vector<ValueInfo> infos = InfosOf(node);
+    infos.push_back(node.info);
+    if (std::any_of(infos.begin(), infos.end(),
+                    [](const ValueInfo& info) { return ops::BytesToMove(info) > kMostPanelledBytes; }))
+      continue;
     const std::optional<StagedPanels> stages =
         StagesInPanels(staged, node, InfosOf(node), plan_.ranks, static_cast<double>(options_.least_bytes),
                        static_cast<double>(options_.stage_bytes));

@@ -33,11 +33,11 @@ class LaunchTest : public testing::Test {
 
   static std::vector<std::string> Job() { return {"train it.dml", "-nvargs", "X=x.csv", "Y=it's.csv"}; }
 
-  // Compares with tests/golden/launch/NAME.golden; UPDATE_GOLDEN=1 writes it.
+  // Compares with tests/cluster/launch/NAME.golden; UPDATE_GOLDEN=1 writes it.
   static void ExpectGolden(const std::string& name, std::string text) {
     if (const size_t here = text.find(Binary()); here != std::string::npos)
       text.replace(here, Binary().size(), "/usr/bin/heddle");
-    const std::string path = HEDDLE_SOURCE_DIR "/tests/golden/launch/" + name + ".golden";
+    const std::string path = HEDDLE_SOURCE_DIR "/tests/cluster/launch/" + name + ".golden";
     if (getenv("UPDATE_GOLDEN") != nullptr) WriteText(path, text);
     EXPECT_EQ(text, ReadText(path)) << path;
   }
