@@ -53,8 +53,8 @@ struct PanelRegion {
 /// alone.
 class PanelRoles {
  public:
-  /// What is larger is taken for a mistake of the script and refused, as what has to be whole: reading it once
-  /// takes longer than anybody waits.
+  /// What is larger is taken for a mistake of the script and refused, as what has to be whole: reading it
+  /// once takes longer than anybody waits.
   static constexpr double kMostPanelledBytes = 1e13;
 
   PanelRoles(const Plan& plan, const PanelOptions& options);
