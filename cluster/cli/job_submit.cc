@@ -22,6 +22,10 @@ constexpr Option kOptions[] = {
     {"workers", Kind::kValue, "N", "number of workers (default: all that are alive)"},
     {"retry-for", Kind::kValue, "TIME",
      "start again for so long after machines are lost (default 24h; 0: not)"},
+    {"priority", Kind::kValue, "N",
+     "-100 to 100: a higher one starts first; above 0 for operators (default 0)"},
+    {"deadline", Kind::kValue, "TIME",
+     "fail the job when it is not finished so long after now (default: none)"},
     {"detach", Kind::kFlag, "", "print the job's id and do not wait for it"},
     {"data-root", Kind::kValue, "DIR",
      "folder that the script may use beside this one and its arguments; may be given again"},
@@ -38,6 +42,12 @@ Result<JobSubmission> ReadSubmission(const Arguments& arguments) {
   submission.workers = static_cast<int>(workers);
   HEDDLE_ASSIGN_OR_RETURN(submission.retry_for_ms,
                           arguments.Milliseconds("retry-for", kDefaultRetryForMs, kLongestRetryForMs));
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t priority,
+                          arguments.Integer("priority", 0, -kHighestPriority, kHighestPriority));
+  submission.priority = static_cast<int>(priority);
+  HEDDLE_ASSIGN_OR_RETURN(submission.deadline_ms, arguments.Milliseconds("deadline", 0, kLongestDeadlineMs));
+  if (arguments.Has("deadline") && submission.deadline_ms == 0)
+    return Usage("--deadline 0: no job is finished at once").WithNote("give a time such as 90s, 10m or 2h");
   submission.explain = arguments.Has("explain");
   submission.request_id = arguments.Value("request-id").value_or(MakeToken());
   submission.directory = WorkingDirectory();

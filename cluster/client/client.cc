@@ -145,6 +145,8 @@ class GrpcClient : public Client {
     for (const std::string& path : submission.named_paths) request.add_named_paths(path);
     request.set_workers(submission.workers);
     request.set_retry_for_ms(submission.retry_for_ms);
+    request.set_priority(submission.priority);
+    request.set_deadline_ms(submission.deadline_ms);
     request.set_explain(submission.explain);
     SubmitOptions* options = request.mutable_options();
     options->set_threads(submission.options.threads);

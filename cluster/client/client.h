@@ -42,6 +42,8 @@ struct JobSubmission {
   std::vector<std::string> named_paths;  ///< Paths among the arguments; absolute (ops::FileRoots).
   int workers = 0;
   int64_t retry_for_ms = 0;  ///< JobSpecification::retry_for_ms
+  int priority = 0;
+  int64_t deadline_ms = 0;  ///< 0: none.
   bool explain = false;
   engine::SessionOptions options;  ///< threads 0: what each worker has.
   /// Called on another thread with a line for the user, now and then while the master has not answered; may

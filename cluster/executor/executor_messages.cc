@@ -187,6 +187,7 @@ Json ToJson(const ExecutorStart& start) {
           {"show_plans", start.show_plans},
           {"shows_progress", start.shows_progress},
           {"sharers", start.sharers},
+          {"data_bytes", start.data_bytes},
           {"shares_memory", start.shares_memory},
           {"core_dumps", start.core_dumps},
           {"options", ToJson(start.options)}};
@@ -202,6 +203,7 @@ ExecutorStart ReadStart(const Json& json) {
   Read(json, "directory", &start.directory);
   if (json.contains("roots")) ReadRoots(json["roots"], &start.roots);
   Read(json, "sharers", &start.sharers);
+  Read(json, "data_bytes", &start.data_bytes);
   Read(json, "listen", &start.listen);
   Read(json, "silence_ms", &start.silence_ms);
   Read(json, "show_plans", &start.show_plans);

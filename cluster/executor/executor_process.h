@@ -36,8 +36,10 @@ struct ExecutorStart {
   bool show_plans = false;  ///< Tell the plans that it makes or receives.
   bool shows_progress = false;  ///< Tell what it is at, some times a second.
   int sharers = 1;  ///< Executors of this attempt that share the memory of the machine, itself included.
-  bool shares_memory = true;       ///< With executors of the same host (GrpcLinkOptions).
-  bool core_dumps = true;          ///< As the launcher has them; false: none, whatever it has.
+  bool shares_memory = true;  ///< With executors of the same host (GrpcLinkOptions).
+  bool core_dumps = true;     ///< As the launcher has them; false: none, whatever it has.
+  /// Most private memory that the kernel gives it (RLIMIT_DATA), for where its group has no limit; 0: any.
+  int64_t data_bytes = 0;
   engine::SessionOptions options;  ///< rank and ranks included.
 };
 
@@ -89,9 +91,12 @@ struct ExecutorEvents {
 class ExecutorProcess {
  public:
   /// Starts `binary executor --control-fd 3` and hands it `start`. `binary` empty: this program
-  /// (/proc/self/exe). `log` is a file descriptor for its standard error (-1: inherited).
+  /// (/proc/self/exe). `log` is a file descriptor for its standard error (-1: inherited). `group` is the
+  /// folder of a control group (cluster/process/control_group.h) that it goes to and that is removed with it;
+  /// "": it stays in that of this process.
   static Result<std::unique_ptr<ExecutorProcess>> Start(const ExecutorStart& start, ExecutorEvents events,
-                                                        const std::string& binary = "", int log = -1);
+                                                        const std::string& binary = "", int log = -1,
+                                                        const std::string& group = "");
   virtual ~ExecutorProcess() = default;  ///< Kills it if it still runs, and waits.
 
   virtual pid_t pid() const = 0;

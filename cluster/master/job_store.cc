@@ -1,78 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/master/job_store.h"
 
-#include <sqlite3.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <utility>
 
 #include "cluster/executor/executor_messages.h"
+#include "cluster/master/job_store_schema.h"
+#include "cluster/store/sqlite_query.h"
+#include "core/environment/log.h"
 #include "engine/wire/value_wire.h"
 
 namespace heddle::cluster {
 namespace {
 
-// Version n of the schema is what the first n of these make; a store of an older version gets the rest.
-constexpr const char* kSchema[] = {R"(
-CREATE TABLE jobs (
-  number INTEGER PRIMARY KEY AUTOINCREMENT,
-  request_id TEXT NOT NULL UNIQUE,
-  script BLOB NOT NULL,
-  start BLOB NOT NULL,
-  workers_wanted INTEGER NOT NULL,
-  state TEXT NOT NULL,
-  attempt INTEGER NOT NULL,
-  reason BLOB NOT NULL,
-  workers BLOB NOT NULL,
-  worker_names BLOB NOT NULL,
-  outcome BLOB NOT NULL,
-  statistics BLOB NOT NULL,
-  submitted_ms INTEGER NOT NULL,
-  finished_ms INTEGER NOT NULL,
-  output_bytes INTEGER NOT NULL);
-CREATE TABLE transitions (
-  job INTEGER NOT NULL REFERENCES jobs ON DELETE CASCADE,
-  sequence INTEGER NOT NULL,
-  state TEXT NOT NULL,
-  attempt INTEGER NOT NULL,
-  reason BLOB NOT NULL,
-  time_ms INTEGER NOT NULL,
-  PRIMARY KEY (job, sequence)) WITHOUT ROWID;
-CREATE TABLE output (
-  job INTEGER NOT NULL REFERENCES jobs ON DELETE CASCADE,
-  first INTEGER NOT NULL,
-  bytes BLOB NOT NULL,
-  PRIMARY KEY (job, first)) WITHOUT ROWID;
-)",
-                                   R"(
-CREATE TABLE drained_workers (
-  uuid TEXT PRIMARY KEY,
-  name BLOB NOT NULL) WITHOUT ROWID;
-)",
-                                   R"(
-ALTER TABLE jobs ADD COLUMN digest BLOB NOT NULL DEFAULT '';
-ALTER TABLE jobs ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
-CREATE TABLE epochs (last INTEGER NOT NULL);
-INSERT INTO epochs VALUES (0);
-CREATE TABLE workers_here (
-  uuid TEXT PRIMARY KEY,
-  name BLOB NOT NULL) WITHOUT ROWID;
-)",
-                                   R"(
-ALTER TABLE jobs ADD COLUMN retry_for_ms INTEGER NOT NULL DEFAULT 86400000;
-ALTER TABLE jobs ADD COLUMN crashes INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE jobs ADD COLUMN losses INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE jobs ADD COLUMN first_loss_ms INTEGER NOT NULL DEFAULT 0;
-)"};
-constexpr int64_t kSchemaVersion = std::size(kSchema);
+constexpr int64_t kSchemaVersion = std::size(kJobStoreSchema);
 
+constexpr int kStoreExitCode = 5;
 constexpr int kBusyTimeoutMs = 5'000;  // somebody may look at the file with another program
 
-int64_t NumberOf(const std::string& job) {
-  return job.size() > 1 && job.size() < 18 && job[0] == 'j' ? std::strtoll(job.c_str() + 1, nullptr, 10) : -1;
-}
 std::string IdOf(int64_t number) { return fmt::format("j{}", number); }
 
 // Lists travel as JSON; their entries are text that we made (names, uuids, JSON).
@@ -88,87 +40,26 @@ std::vector<std::string> ToList(const std::string& text) {
   return list;
 }
 
-// One prepared statement: bind in order, step, read columns in order.
-class Query {
- public:
-  Query(sqlite3* database, const char* text) : database_(database) {
-    result_ = sqlite3_prepare_v2(database, text, -1, &statement_, nullptr);
-  }
-  ~Query() { sqlite3_finalize(statement_); }
-  Query(const Query&) = delete;
-  Query& operator=(const Query&) = delete;
-
-  Query& Bind(int64_t value) {
-    if (result_ == SQLITE_OK) result_ = sqlite3_bind_int64(statement_, ++bound_, value);
-    return *this;
-  }
-  Query& Bind(std::string_view text) {
-    if (result_ == SQLITE_OK)
-      result_ = sqlite3_bind_text(statement_, ++bound_, text.data(), static_cast<int>(text.size()),
-                                  SQLITE_TRANSIENT);
-    return *this;
-  }
-  Query& BindBytes(std::string_view bytes) {
-    if (result_ == SQLITE_OK)
-      result_ = sqlite3_bind_blob64(statement_, ++bound_, bytes.empty() ? "" : bytes.data(), bytes.size(),
-                                    SQLITE_TRANSIENT);
-    return *this;
-  }
-  /// True while there is a row.
-  bool Step() {
-    if (result_ != SQLITE_OK && result_ != SQLITE_ROW) return false;
-    result_ = sqlite3_step(statement_);
-    return result_ == SQLITE_ROW;
-  }
-  Status Run() {
-    Step();
-    return status();
-  }
-  Status status() const {
-    if (result_ == SQLITE_OK || result_ == SQLITE_ROW || result_ == SQLITE_DONE) return OkStatus();
-    if (result_ == SQLITE_FULL) return ResourceExhausted("job store: the disk is full");
-    return ResourceExhausted("job store: {}", sqlite3_errmsg(database_));
-  }
-  int64_t Integer(int column) const { return sqlite3_column_int64(statement_, column); }
-  std::string Bytes(int column) const {
-    const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_, column));
-    return data == nullptr ? ""
-                           : std::string(data, static_cast<size_t>(sqlite3_column_bytes(statement_, column)));
-  }
-
- private:
-  sqlite3* database_;
-  sqlite3_stmt* statement_ = nullptr;
-  int result_ = SQLITE_OK;
-  int bound_ = 0;
-};
-
-// Undone unless it was committed.
-class Transaction {
- public:
-  explicit Transaction(sqlite3* database) : database_(database) {
-    status_ = Query(database, "BEGIN IMMEDIATE").Run();
-  }
-  ~Transaction() {
-    if (!committed_ && status_.ok()) sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
-  }
-  const Status& status() const { return status_; }
-  Status Commit() {
-    HEDDLE_RETURN_IF_ERROR(Query(database_, "COMMIT").Run());
-    committed_ = true;
-    return OkStatus();
-  }
-
- private:
-  sqlite3* database_;
-  Status status_;
-  bool committed_ = false;
-};
+// Shares travel as numbers: threads and bytes of each rank in turn.
+std::string ToText(const std::vector<Share>& shares) {
+  std::string text;
+  for (const Share& share : shares) text += fmt::format("{} {} ", share.threads, share.memory_bytes);
+  return text;
+}
+std::vector<Share> ToShares(const std::string& text) {
+  std::vector<Share> shares;
+  std::istringstream stream(text);
+  for (Share share; stream >> share.threads >> share.memory_bytes;) shares.push_back(share);
+  return shares;
+}
 
 class SqliteJobStore : public JobStore {
  public:
   SqliteJobStore(const JobStoreOptions& options, Clock& clock) : options_(options), clock_(clock) {}
-  ~SqliteJobStore() override { sqlite3_close(database_); }
+  ~SqliteJobStore() override {
+    sqlite3_close(database_);
+    if (log_ >= 0) close(log_);
+  }
 
   Status Start(const std::string& path) {
     if (sqlite3_open_v2(path.c_str(), &database_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr) !=
@@ -188,15 +79,16 @@ class SqliteJobStore : public JobStore {
       return FailedPrecondition(
           "job store '{}': written by a newer version of Heddle (format {}, this one knows {})", path,
           version, kSchemaVersion);
-    if (version == kSchemaVersion) return OkStatus();
-    Transaction transaction(database_);
-    HEDDLE_RETURN_IF_ERROR(transaction.status());
-    std::string schema;
-    for (int64_t i = std::max<int64_t>(version, 0); i < kSchemaVersion; ++i) schema += kSchema[i];
-    schema += fmt::format("PRAGMA user_version={};", kSchemaVersion);
-    if (sqlite3_exec(database_, schema.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
-      return ResourceExhausted("job store: {}", sqlite3_errmsg(database_));
-    return transaction.Commit();
+    if (version < kSchemaVersion) HEDDLE_RETURN_IF_ERROR(MakeTables(version));
+    return OpenLog(path);
+  }
+
+  int64_t LastChange() const override { return sqlite3_total_changes64(database_); }
+
+  void Sync() override {
+    if (log_ < 0 || fdatasync(log_) == 0) return;
+    HEDDLE_LOG(kError, "the job store does not reach the disk", {"error", strerror(errno)});
+    _exit(kStoreExitCode);
   }
 
   Result<Job> Add(const JobSpecification& specification, bool* existed) override {
@@ -208,10 +100,10 @@ class SqliteJobStore : public JobStore {
         *existed = true;
         HEDDLE_ASSIGN_OR_RETURN(Job job, ReadJob(query));
         if (!job.specification.digest.empty() && job.specification.digest != specification.digest)
-          return Usage(
-                     "the request id '{}' is that of job {}, which has another script, other arguments or options",
-                     specification.request_id, job.id)
-              .WithNote("give every job its own: --request-id ID");
+          return heddle::
+              Usage("the request id '{}' is that of job {}, which has another script, other arguments or options",
+                    specification.request_id, job.id)
+                  .WithNote("give every job its own: --request-id ID");
         return job;
       }
       HEDDLE_RETURN_IF_ERROR(query.status());
@@ -225,8 +117,9 @@ class SqliteJobStore : public JobStore {
         Query(
             database_,
             "INSERT INTO jobs (request_id, script, start, workers_wanted, state, attempt, reason, workers,"
-            " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes, digest, retry_for_ms)"
-            " VALUES (?, ?, ?, ?, 'QUEUED', 0, '', '[]', '[]', '', '[]', ?, 0, 0, ?, ?)")
+            " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes, digest, retry_for_ms,"
+            " owner, priority, deadline_ms, plan_bytes)"
+            " VALUES (?, ?, ?, ?, 'QUEUED', 0, '', '[]', '[]', '', '[]', ?, 0, 0, ?, ?, ?, ?, ?, ?)")
             .Bind(specification.request_id)
             .BindBytes(specification.script)
             .BindBytes(EncodeSpecification(specification))
@@ -234,6 +127,10 @@ class SqliteJobStore : public JobStore {
             .Bind(job.submitted_ms)
             .BindBytes(specification.digest)
             .Bind(specification.retry_for_ms)
+            .BindBytes(specification.owner)
+            .Bind(specification.priority)
+            .Bind(specification.deadline_ms)
+            .Bind(specification.plan_bytes)
             .Run());
     const int64_t number = sqlite3_last_insert_rowid(database_);
     job.id = IdOf(number);
@@ -249,14 +146,15 @@ class SqliteJobStore : public JobStore {
     moved.state = state;
     moved.reason = reason;
     if (IsFinal(state)) moved.finished_ms = clock_.WallMs();
-    const int64_t number = NumberOf(job->id);
+    const int64_t number = NumberOfJob(job->id);
     Transaction transaction(database_);
     HEDDLE_RETURN_IF_ERROR(transaction.status());
     HEDDLE_RETURN_IF_ERROR(
         Query(
             database_,
             "UPDATE jobs SET state = ?, attempt = ?, epoch = ?, reason = ?, workers = ?, worker_names = ?, outcome = ?,"
-            " statistics = ?, finished_ms = ?, crashes = ?, losses = ?, first_loss_ms = ? WHERE number = ?")
+            " statistics = ?, finished_ms = ?, crashes = ?, losses = ?, first_loss_ms = ?, shares = ?, plan_bytes = ?"
+            " WHERE number = ?")
             .Bind(Name(state))
             .Bind(moved.attempt)
             .Bind(moved.epoch)
@@ -269,6 +167,8 @@ class SqliteJobStore : public JobStore {
             .Bind(moved.crashes)
             .Bind(moved.losses)
             .Bind(moved.first_loss_ms)
+            .BindBytes(ToText(moved.shares))
+            .Bind(moved.specification.plan_bytes)
             .Bind(number)
             .Run());
     HEDDLE_RETURN_IF_ERROR(AddTransition(number, moved));
@@ -285,7 +185,7 @@ class SqliteJobStore : public JobStore {
       return ResourceExhausted("the script printed more than the {} bytes that the master keeps",
                                options_.most_output_bytes)
           .WithNote("write results to a file with write(), or raise --most-output of heddle master");
-    const int64_t number = NumberOf(job->id);
+    const int64_t number = NumberOfJob(job->id);
     Transaction transaction(database_);
     HEDDLE_RETURN_IF_ERROR(transaction.status());
     HEDDLE_RETURN_IF_ERROR(Query(database_, "INSERT INTO output (job, first, bytes) VALUES (?, ?, ?)")
@@ -312,6 +212,21 @@ class SqliteJobStore : public JobStore {
   }
   Result<std::vector<KnownWorker>> Here() override { return Known("workers_here"); }
 
+  Status SetUsage(const UserUsage& usage) override {
+    return Query(database_, "INSERT OR REPLACE INTO usage (owner, core_ms, time_ms) VALUES (?, ?, ?)")
+        .BindBytes(usage.user)
+        .Bind(usage.core_ms)
+        .Bind(usage.time_ms)
+        .Run();
+  }
+  Result<std::vector<UserUsage>> Usage() override {
+    std::vector<UserUsage> usage;
+    Query query(database_, "SELECT owner, core_ms, time_ms FROM usage ORDER BY owner");
+    while (query.Step()) usage.push_back({query.Bytes(0), query.Integer(1), query.Integer(2)});
+    HEDDLE_RETURN_IF_ERROR(query.status());
+    return usage;
+  }
+
   Result<int64_t> LastEpoch() override {
     Query query(database_, "SELECT max(last) FROM epochs");
     const int64_t last = query.Step() ? query.Integer(0) : 0;
@@ -324,6 +239,7 @@ class SqliteJobStore : public JobStore {
     Query query = Select("ORDER BY number");
     while (query.Step()) {
       HEDDLE_ASSIGN_OR_RETURN(Job job, ReadJob(query));
+      job.specification.DropProgram();
       jobs.push_back(std::move(job));
     }
     HEDDLE_RETURN_IF_ERROR(query.status());
@@ -334,7 +250,7 @@ class SqliteJobStore : public JobStore {
     std::vector<JobTransition> transitions;
     Query query(database_,
                 "SELECT state, attempt, reason, time_ms FROM transitions WHERE job = ? ORDER BY sequence");
-    query.Bind(NumberOf(job));
+    query.Bind(NumberOfJob(job));
     while (query.Step()) {
       const std::optional<JobState> state = ParseJobState(query.Bytes(0));
       if (!state) return DataLoss("job store: job {} has an unknown state", job);
@@ -350,7 +266,7 @@ class SqliteJobStore : public JobStore {
         database_,
         "SELECT first, bytes FROM output WHERE job = ?1 AND first >= coalesce((SELECT max(first) FROM output"
         " WHERE job = ?1 AND first <= ?2), 0) ORDER BY first");
-    query.Bind(NumberOf(job)).Bind(offset);
+    query.Bind(NumberOfJob(job)).Bind(offset);
     while (static_cast<int64_t>(output.size()) < most_bytes && query.Step()) {
       const int64_t skip = offset - query.Integer(0);
       const std::string bytes = query.Bytes(1);
@@ -359,6 +275,17 @@ class SqliteJobStore : public JobStore {
     }
     HEDDLE_RETURN_IF_ERROR(query.status());
     return output;
+  }
+
+  Result<JobSpecification> Specification(const std::string& job) override {
+    Query query = Select("WHERE number = ?");
+    query.Bind(NumberOfJob(job));
+    if (!query.Step()) {
+      HEDDLE_RETURN_IF_ERROR(query.status());
+      return NotFound("there is no job '{}'", job);
+    }
+    HEDDLE_ASSIGN_OR_RETURN(Job found, ReadJob(query));
+    return std::move(found.specification);
   }
 
   Result<std::vector<std::string>> Prune() override {
@@ -376,12 +303,37 @@ class SqliteJobStore : public JobStore {
     Transaction transaction(database_);
     HEDDLE_RETURN_IF_ERROR(transaction.status());
     for (const std::string& job : pruned)
-      HEDDLE_RETURN_IF_ERROR(Query(database_, "DELETE FROM jobs WHERE number = ?").Bind(NumberOf(job)).Run());
+      HEDDLE_RETURN_IF_ERROR(
+          Query(database_, "DELETE FROM jobs WHERE number = ?").Bind(NumberOfJob(job)).Run());
     HEDDLE_RETURN_IF_ERROR(transaction.Commit());
     return pruned;
   }
 
  private:
+  Status MakeTables(int64_t version) {
+    Transaction transaction(database_);
+    HEDDLE_RETURN_IF_ERROR(transaction.status());
+    std::string schema;
+    for (int64_t i = std::max<int64_t>(version, 0); i < kSchemaVersion; ++i) schema += kJobStoreSchema[i];
+    schema += fmt::format("PRAGMA user_version={};", kSchemaVersion);
+    if (sqlite3_exec(database_, schema.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
+      return ResourceExhausted("job store: {}", sqlite3_errmsg(database_));
+    return transaction.Commit();
+  }
+
+  // Every change is a transaction of its own in the log of the database (its WAL), in order. SQLite syncs the
+  // log only when it moves its content to the database; for all that is newer Sync() does. So a store on disk
+  // is always one that there was, and after Sync() the newest.
+  Status OpenLog(const std::string& path) {
+    if (path == ":memory:") return OkStatus();
+    // Makes the log, and syncs it with its folder.
+    HEDDLE_RETURN_IF_ERROR(Query(database_, "UPDATE epochs SET last = last").Run());
+    HEDDLE_RETURN_IF_ERROR(Query(database_, "PRAGMA synchronous=NORMAL").Run());
+    log_ = open((path + "-wal").c_str(), O_RDONLY | O_CLOEXEC);
+    if (log_ < 0) return ResourceExhausted("job store: cannot open '{}-wal': {}", path, strerror(errno));
+    return OkStatus();
+  }
+
   // One of the tables of workers.
   Status SetKnown(const std::string& table, const KnownWorker& worker, bool known) {
     if (!known) {
@@ -417,7 +369,8 @@ class SqliteJobStore : public JobStore {
         database_,
         ("SELECT number, request_id, script, start, workers_wanted, state, attempt, reason, workers,"
          " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes, digest, epoch,"
-         " retry_for_ms, crashes, losses, first_loss_ms FROM jobs " +
+         " retry_for_ms, crashes, losses, first_loss_ms, owner, priority, deadline_ms, shares, plan_bytes"
+         " FROM jobs " +
          rest)
             .c_str());
   }
@@ -453,7 +406,11 @@ class SqliteJobStore : public JobStore {
     job.crashes = static_cast<int>(query.Integer(18));
     job.losses = static_cast<int>(query.Integer(19));
     job.first_loss_ms = query.Integer(20);
-    if (IsFinal(job.state)) job.specification.DropProgram();
+    job.specification.owner = query.Bytes(21);
+    job.specification.priority = static_cast<int>(query.Integer(22));
+    job.specification.deadline_ms = query.Integer(23);
+    job.shares = ToShares(query.Bytes(24));
+    job.specification.plan_bytes = query.Integer(25);
     return job;
   }
 
@@ -472,6 +429,7 @@ class SqliteJobStore : public JobStore {
   const JobStoreOptions options_;
   Clock& clock_;
   sqlite3* database_ = nullptr;
+  int log_ = -1;
 };
 
 }  // namespace

@@ -35,6 +35,7 @@ namespace {
 constexpr auto kShutdownGrace = std::chrono::milliseconds(500);
 constexpr int kMostThreads = 128;  // each serves a call of a user; streams take none
 constexpr int kMostCallsOfAConnection = 256;
+constexpr int64_t kMostCompiledBytes = int64_t{16} << 20;  // of scripts that are submitted again
 constexpr std::string_view kUnixScheme = "unix:";
 
 // Takes away the socket of a master that is gone. kUnavailable when somebody listens there, or when it is no
@@ -79,7 +80,9 @@ class Refused : public Reactor {
 class JobsService : public Jobs::WithCallbackMethod_Watch<Jobs::Service> {
  public:
   JobsService(MasterHub* hub, std::shared_ptr<const RoleTokens> tokens, const CompileLimits& limits)
-      : hub_(hub), tokens_(std::move(tokens)), compiler_{{limits.at_a_time, kMostThreads / 2}, limits} {}
+      : hub_(hub),
+        tokens_(std::move(tokens)),
+        compiler_{{limits.at_a_time, kMostThreads / 2}, limits, {SystemClock(), kMostCompiledBytes}} {}
 
   grpc::Status Submit(grpc::ServerContext* context, const SubmitRequest* request,
                       SubmitReply* reply) override {
@@ -88,7 +91,7 @@ class JobsService : public Jobs::WithCallbackMethod_Watch<Jobs::Service> {
       return ToGrpc(Unavailable("the master holds {} bytes, more than the {} of its limit: try again later",
                                 budget.used(), budget.limit()));
     ServeSubmit(
-        hub_, &compiler_, *request, [context] { return context->IsCancelled(); }, reply);
+        hub_, &compiler_, *request, Submitter{}, [context] { return context->IsCancelled(); }, reply);
     return grpc::Status::OK;
   }
 
@@ -150,6 +153,9 @@ class JobsService : public Jobs::WithCallbackMethod_Watch<Jobs::Service> {
     return hub_->Call([&](MasterCore& core) -> Status {
       HEDDLE_ASSIGN_OR_RETURN(const Job* job, core.Find(id));
       ToProto(*job, reply);
+      if (const int64_t before = core.Before(*job); before > 0)
+        reply->set_reason(fmt::format("{}; {} job{} before it", reply->reason(), before,
+                                      before == 1 ? " comes" : "s come"));
       HEDDLE_ASSIGN_OR_RETURN(const std::vector<JobTransition> transitions, hub_->store().Transitions(id));
       for (const JobTransition& transition : transitions) ToProto(transition, reply->add_transitions());
       return OkStatus();
