@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <charconv>
 
 namespace heddle::cluster {
 namespace {
@@ -38,8 +40,25 @@ std::optional<JobState> ParseJobState(std::string_view name) {
   return static_cast<JobState>(found - kNames.begin());
 }
 
+int64_t NumberOfJob(std::string_view id) {
+  constexpr size_t kMostDigits = 16;
+  if (id.size() < 2 || id.size() > kMostDigits + 1 || id[0] != 'j') return -1;
+  int64_t number = -1;
+  const auto [end, error] = std::from_chars(id.data() + 1, id.data() + id.size(), number);
+  return error == std::errc() && end == id.data() + id.size() ? number : -1;
+}
+
 bool IsFinal(JobState state) {
   return state == State::kSucceeded || state == State::kFailed || state == State::kCancelled;
+}
+
+Demand DemandOf(const JobSpecification& specification) {
+  const auto seconds = static_cast<uint64_t>(std::max<int64_t>(0, specification.deadline_ms / 1000));
+  const int64_t memory_bytes = specification.options.memory_bytes;
+  return {.workers = specification.workers_wanted,
+          .threads = specification.options.threads,
+          .memory_bytes = memory_bytes > 0 ? memory_bytes : specification.plan_bytes,
+          .digits_of_deadline = static_cast<int>(std::bit_width(seconds))};
 }
 
 bool IsLegalTransition(JobState from, JobState to) {

@@ -20,6 +20,15 @@ std::string_view Name(WorkerState state) {
   return "";
 }
 
+Share Worker::Reserved() const {
+  Share sum = {0, 0};
+  for (const auto& [job, share] : shares) {
+    sum.threads += share.threads;
+    sum.memory_bytes += share.memory_bytes;
+  }
+  return sum;
+}
+
 Status Membership::MayRegister(const WorkerDescription& description) const {
   const auto found = workers_.find(description.uuid);
   if (found == workers_.end() || found->second.state == WorkerState::kLost) return OkStatus();
@@ -59,7 +68,7 @@ bool Membership::Register(const WorkerDescription& description, int64_t now_ns) 
                         found->second.description.instance != description.instance &&
                         !found->second.description.instance.empty();
   Worker& worker = workers_[description.uuid];
-  if (replaces) worker.job.clear();
+  if (replaces) worker.shares.clear();
   worker.description = description;
   worker.description.secret.clear();
   worker.awaited = false;

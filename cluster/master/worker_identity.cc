@@ -17,6 +17,7 @@ namespace heddle::cluster {
 namespace {
 
 constexpr size_t kLongestName = 64;
+constexpr size_t kLongestConfinement = 300;
 constexpr size_t kLongestHost = 253;
 constexpr size_t kLongestHostInName = 56;  // leaves room for the number
 constexpr size_t kLongestSecret = 256;
@@ -121,6 +122,10 @@ Status CheckDescription(const WorkerDescription& description) {
       !HoldsOnly(description.place, IsNameCharacter, 0, kLongestName) ||
       !HoldsOnly(description.version, IsShown, 0, kLongestName))
     return Usage("worker {}: what it says of itself is malformed", description.name);
+  if (description.slots < 1 || description.slots > description.threads ||
+      !HoldsOnly(description.confinement, IsShown, 0, kLongestConfinement))
+    return Usage("worker {}: {} slots of {} threads, held by '{}': out of range", description.name,
+                 description.slots, description.threads, EscapeInvalidUtf8(description.confinement));
   if (description.threads < 1 || description.threads > kMostThreads || description.memory_bytes < 0 ||
       description.pid < 0 || description.pid > std::numeric_limits<int32_t>::max())
     return Usage("worker {}: {} threads, {} bytes of memory, pid {}: out of range", description.name,

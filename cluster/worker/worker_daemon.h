@@ -15,10 +15,11 @@ namespace heddle::cluster {
 struct WorkerOptions {
   /// Where the master is. Asked again before every try: a restarted master may be elsewhere.
   std::function<Result<MasterAddress>()> find_master;
-  std::string folder;  ///< Of the user's state; identities of workers are below it.
-  std::string name;    ///< "": the first free one of "<host>-1", "<host>-2", ...
-  int threads = 1;
-  int64_t memory_bytes = 0;  ///< Of an executor; 0: not known.
+  std::string folder;        ///< Of the user's state; identities of workers are below it.
+  std::string name;          ///< "": the first free one of "<host>-1", "<host>-2", ...
+  int threads = 1;           ///< Of all its executors together.
+  int64_t memory_bytes = 0;  ///< The same; 0: not known.
+  int slots = 1;             ///< WorkerDescription::slots
   std::string
       peer_host;  ///< Address by which the executors of other machines reach ours, by TLS; "": loopback.
   bool core_dumps = false;                ///< Of its executors.

@@ -81,7 +81,9 @@ TEST(JobStoreTest, KeepsJobsOverARestart) {
   ASSERT_TRUE(jobs.ok());
   ASSERT_EQ(jobs->size(), 2u);
   EXPECT_EQ(jobs->back().id, "j2");
-  EXPECT_EQ(jobs->back().specification.program, "program \xff text");
+  EXPECT_EQ(jobs->back().specification.program, "") << "read when the job starts";
+  EXPECT_EQ((*store)->Specification("j2")->program, "program \xff text");
+  EXPECT_EQ((*store)->Specification("j3").status().code(), StatusCode::kNotFound);
   const Job& job = jobs->front();
   EXPECT_EQ(job.id, "j1");
   EXPECT_EQ(job.state, JobState::kFailed);
