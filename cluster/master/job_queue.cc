@@ -51,47 +51,52 @@ void JobQueue::Visit(const std::function<double(const std::string& user)>& usage
 void JobQueue::VisitPriority(Users& users, const std::function<double(const std::string& user)>& usage,
                              const Visitor& visitor, std::set<Demand>* refused, bool* ended) {
   using Head = std::pair<int64_t, Demand>;  // the first job of a group
-  using Heads = std::priority_queue<Head, std::vector<Head>, std::greater<>>;
-  std::map<std::string, Heads> heads;
-  using Candidate = std::tuple<double, int64_t, std::string>;  // usage, first job, user
-  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> candidates;
-  const auto offer = [&](const std::string& user) {
-    Heads& of_user = heads[user];
-    while (!of_user.empty() && refused->contains(of_user.top().second)) of_user.pop();
-    if (!of_user.empty()) candidates.emplace(usage(user), of_user.top().first, user);
+  struct User {
+    const std::string* name = nullptr;  // of the map, while a job of his waits
+    std::priority_queue<Head, std::vector<Head>, std::greater<>> heads;
   };
-  for (const auto& [user, groups] : users) {
-    for (const auto& [demand, group] : groups) heads[user].emplace(*group.jobs.begin(), demand);
-    offer(user);
+  std::vector<User> visited;
+  visited.reserve(users.size());
+  using Candidate = std::tuple<double, int64_t, size_t>;  // usage, first job, user
+  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> candidates;
+  const auto offer = [&](size_t index) {
+    User& user = visited[index];
+    while (!user.heads.empty() && refused->contains(user.heads.top().second)) user.heads.pop();
+    if (!user.heads.empty()) candidates.emplace(usage(*user.name), user.heads.top().first, index);
+  };
+  for (const auto& [name, groups] : users) {
+    User& user = visited.emplace_back();
+    user.name = &name;
+    for (const auto& [demand, group] : groups)
+      if (!refused->contains(demand)) user.heads.emplace(*group.jobs.begin(), demand);
+    offer(visited.size() - 1);
   }
   while (!candidates.empty() && !*ended) {
-    const std::string user = std::get<2>(candidates.top());
+    const size_t index = std::get<2>(candidates.top());
     candidates.pop();
-    Heads& of_user = heads[user];
-    const auto [number, demand] = of_user.top();
+    User& user = visited[index];
+    const auto [number, demand] = user.heads.top();
     if (!refused->contains(demand)) {
-      Group& group = users[user][demand];
+      const auto groups = users.find(*user.name);
+      Group& group = groups->second[demand];
       const Answer answer = visitor(number, group);
-      if (answer == Answer::kStarts) {
-        of_user.pop();
+      if (answer == Answer::kStarts || answer == Answer::kIsKept) {
+        user.heads.pop();
         const auto next = group.jobs.upper_bound(number);
-        if (next != group.jobs.end()) of_user.emplace(*next, demand);
-        Groups& groups = users[user];
-        group.jobs.erase(number);
-        if (group.jobs.empty()) groups.erase(demand);
-        if (groups.empty()) users.erase(user);
-        if (--sizes_[user] == 0) sizes_.erase(user);
-        --size_;
-      } else if (answer == Answer::kIsKept) {
-        of_user.pop();
-        const auto next = group.jobs.upper_bound(number);
-        if (next != group.jobs.end()) of_user.emplace(*next, demand);
+        if (next != group.jobs.end()) user.heads.emplace(*next, demand);
       } else {
         refused->insert(demand);
         *ended = answer == Answer::kEnd;
       }
+      if (answer == Answer::kStarts) {
+        if (--sizes_[*user.name] == 0) sizes_.erase(*user.name);
+        --size_;
+        group.jobs.erase(number);
+        if (group.jobs.empty()) groups->second.erase(demand);
+        if (groups->second.empty()) users.erase(groups);
+      }
     }
-    offer(user);
+    offer(index);
   }
 }
 

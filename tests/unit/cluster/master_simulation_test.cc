@@ -166,7 +166,7 @@ class RandomLife {
 };
 
 TEST(MasterSimulationTest, WhateverIsKilledEveryJobEndsAndNoWorkerIsOverbooked) {
-  for (uint64_t seed = 0; seed < 150 && !testing::Test::HasFailure(); ++seed) {
+  for (uint64_t seed = 0; seed < 40 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(testing::Message() << "replay with seed " << seed);
     RandomLife life(seed);
     life.Live(60);
@@ -215,7 +215,8 @@ TEST(MasterSimulationTest, ALargeJobIsOvertakenForAMinuteOnly) {
   for (int i = 0; i < 4; ++i) cluster.AddWorker("w" + std::to_string(i), 4, 0, 2);
   int number = 0;
   const auto submit = [&](int workers) {
-    cluster.durations["j" + std::to_string(++number)] = (7 + number % 5) * kSecond;
+    ++number;
+    cluster.durations["j" + std::to_string(number)] = (7 + number % 5) * kSecond;
     return cluster.Submit(JobOf(workers, workers == 4 ? 4 : 0));
   };
   for (int i = 0; i < 8; ++i) submit(1);
@@ -257,7 +258,7 @@ TEST(MasterSimulationTest, TenThousandJobsWait) {
   SimulatedCluster cluster(0);
   cluster.AddWorker("w", 2, 0, 2);
   for (int i = 0; i < 10'000; ++i) {
-    JobSpecification job = JobOf(1 + i % 2 * 0);
+    JobSpecification job = JobOf(1);
     job.owner = std::to_string(i % 100);
     job.priority = i % 5;
     cluster.Submit(job);
@@ -274,10 +275,10 @@ TEST(MasterSimulationTest, TenThousandJobsWait) {
   const int64_t begin = SystemClock().MonotonicNs();
   for (int i = 0; i < 1000; ++i) cluster.core->Tick();
   EXPECT_LT(SystemClock().MonotonicNs() - begin, 5 * kSecond) << "5 ms each at most, on any machine";
-  cluster.RunUntil(cluster.clock.MonotonicNs() + 100 * kSecond);
+  cluster.RunUntil(cluster.clock.MonotonicNs() + 20 * kSecond);
   int done = 0;
   for (const Job* job : cluster.core->Jobs()) done += job->state == JobState::kSucceeded ? 1 : 0;
-  EXPECT_GE(done, 190);
+  EXPECT_GE(done, 38);
 }
 
 }  // namespace
