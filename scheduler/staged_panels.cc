@@ -166,11 +166,10 @@ void SetStages(const StagedPanels& stages, NodeId node, Plan* plan) {
 
 int64_t BytesOfPart(const StagedPanels& stages, const Node& node, std::span<const ValueInfo> inputs,
                     int32_t ranks) {
-  constexpr int kPanelsOnTheWay = 2;
   const ops::StagedForm& form = *ops::StagedFormAt(*ops::FindOperator(node.op), stages.form);
   const auto panels = static_cast<int32_t>(stages.rows.cuts.size()) - 1;
   const double panel = MostBytesByRows(form, node, inputs) * Unevenness(stages.rows) / panels;
-  return static_cast<int64_t>(panel * std::min(1.0, double{kPanelsOnTheWay} / (ranks - 1)));
+  return static_cast<int64_t>(panel / (ranks - 1));
 }
 
 }  // namespace heddle::scheduler

@@ -36,9 +36,9 @@ std::optional<StagedPanels> StagesInPanels(const StagedNode& staged, const Node&
 /// Writes into the plan how the ranks share out a node: all of them, or each for itself in the same way.
 void SetStages(const StagedPanels& stages, NodeId node, Plan* plan);
 
-/// What is counted of a part that a panel makes for a panel of another rank, while it goes there. It may have
-/// all rows of the panel; of a rank's panels, which make parts for all other ranks, the rows of two panels
-/// are taken to be on the way at a time.
+/// What is counted of a part that a panel makes for a panel of another rank, while it goes there. The parts
+/// that it makes for all ranks have its rows together, and so much of a rank is taken to be on the way at a
+/// time.
 int64_t BytesOfPart(const StagedPanels& stages, const Node& node, std::span<const ValueInfo> inputs,
                     int32_t ranks);
 

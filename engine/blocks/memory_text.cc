@@ -55,6 +55,11 @@ enum class OnPanels : uint8_t {
 };
 OnPanels OnPanelsOf(const Plan& plan, const Task& task) {
   if (IsStageInPanels(plan, task)) return OnPanels::kStages;
+  const bool is_range =
+      task.node != kNoNode && ops::HasRole(plan.graph[task.node], {ops::Role::kRange, ops::Role::kRbind});
+  if (is_range && task.phase == Phase::kSlice && task.kind == TaskKind::kCompute &&
+      scheduler::HoldsPanels(plan, RegisterOf(plan, task.produced[0])))
+    return OnPanels::kView;
   if (task.phase != Phase::kPanels || task.kind != TaskKind::kCompute) return OnPanels::kNone;
   const Node& node = plan.graph[task.node];
   if (ops::HasRole(node, {ops::Role::kRange, ops::Role::kRbind})) return OnPanels::kView;
