@@ -20,7 +20,7 @@
 #include "cluster/process/interrupt.h"
 #include "cluster/process/process_limits.h"
 #include "cluster/process/repeated_work.h"
-#include "cluster/process/service_manager.h"
+#include "cluster/process/systemd_notifier.h"
 #include "core/environment/log.h"
 #include "core/memory/memory_budget.h"
 
@@ -154,7 +154,7 @@ int Run(const Arguments& arguments) {
   RaiseDescriptorLimit();
   if (!arguments.Has("core-dumps")) ForbidCoreDumps();
 
-  ServiceManager manager = ServiceManager::FromEnvironment();
+  SystemdNotifier notifier = SystemdNotifier::FromEnvironment();
   std::mutex mutex;
   std::condition_variable changed;
   bool ended = false;
@@ -167,9 +167,9 @@ int Run(const Arguments& arguments) {
   PrintOutput(fmt::format("heddle master listens on {}\n", (*server)->address()));
   const auto look = [&](const auto& tell) {
     const Result<std::string> state = (*server)->Look();
-    if (state.ok()) (manager.*tell)(*state);
+    if (state.ok()) (notifier.*tell)(*state);
   };
-  look(&ServiceManager::Ready);
+  look(&SystemdNotifier::Ready);
   cancellation.Listen([&](const Status&) {
     const std::lock_guard lock(mutex);
     ended = true;
@@ -177,11 +177,11 @@ int Run(const Arguments& arguments) {
   });
   {
     std::optional<RepeatedWork> turns;
-    if (manager.is_there())
-      turns.emplace(manager.pause(), manager.pause(), [&] { look(&ServiceManager::Turn); });
+    if (notifier.is_there())
+      turns.emplace(notifier.pause(), notifier.pause(), [&] { look(&SystemdNotifier::Turn); });
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return ended; });
-    manager.Stopping();
+    notifier.Stopping();
   }
   cancellation.Listen(nullptr);
   return 0;

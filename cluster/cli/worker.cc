@@ -9,7 +9,7 @@
 #include "cluster/cli/verb.h"
 #include "cluster/process/interrupt.h"
 #include "cluster/process/process_limits.h"
-#include "cluster/process/service_manager.h"
+#include "cluster/process/systemd_notifier.h"
 #include "cluster/worker/worker_daemon.h"
 #include "core/environment/log.h"
 #include "core/memory/memory_bounds.h"
@@ -83,18 +83,18 @@ int Run(const Arguments& arguments) {
   if (arguments.Has("verbose")) SetLogLevel(LogLevel::kInfo);
   RaiseDescriptorLimit();
   if (!options->core_dumps) ForbidCoreDumps();
-  ServiceManager manager = ServiceManager::FromEnvironment();
+  SystemdNotifier notifier = SystemdNotifier::FromEnvironment();
   engine::Cancellation cancellation;
   InterruptGuard guard(cancellation);
   options->turn = [&](const std::string& state) {
     if (cancellation.why().ok())
-      manager.Turn(state);
+      notifier.Turn(state);
     else
-      manager.Stopping();
+      notifier.Stopping();
   };
   return Report(RunWorker(*options, &cancellation, [&](const std::string& name, const std::string& address) {
     PrintOutput(fmt::format("heddle worker {} works for the master at {}\n", name, address));
-    manager.Ready(fmt::format("{} works for {}", name, address));
+    notifier.Ready(fmt::format("{} works for {}", name, address));
   }));
 }
 

@@ -11,14 +11,14 @@ namespace heddle::cluster {
 /// datagram a message to the socket in $NOTIFY_SOCKET. Without that variable nothing is sent. The protocol is
 /// promised to stay as it is and its manual has a program without libsystemd, which would bring five more
 /// libraries into every package for one sendto(). Thread-safe.
-class ServiceManager {
+class SystemdNotifier {
  public:
   /// Reads $NOTIFY_SOCKET, $WATCHDOG_USEC and $WATCHDOG_PID, and takes them out of the environment, so that
   /// no process of a job speaks for the daemon. Before there are other threads.
-  static ServiceManager FromEnvironment();
+  static SystemdNotifier FromEnvironment();
 
-  ServiceManager() = default;
-  ServiceManager(ServiceManager&& other) noexcept
+  SystemdNotifier() = default;
+  SystemdNotifier(SystemdNotifier&& other) noexcept
       : socket_(std::move(other.socket_)), watchdog_(other.watchdog_) {}
 
   /// The daemon serves: READY=1 with what it is at.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/process/service_manager.h"
+#include "cluster/process/systemd_notifier.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -35,18 +35,18 @@ int64_t NumberIn(const std::string& text) {
 
 }  // namespace
 
-ServiceManager ServiceManager::FromEnvironment() {
-  ServiceManager manager;
+SystemdNotifier SystemdNotifier::FromEnvironment() {
+  SystemdNotifier notifier;
   const std::string socket = Take("NOTIFY_SOCKET");
   const int64_t watchdog_us = NumberIn(Take("WATCHDOG_USEC"));
   const std::string watched = Take("WATCHDOG_PID");
-  if (socket.starts_with('/') || socket.starts_with('@')) manager.socket_ = socket;
+  if (socket.starts_with('/') || socket.starts_with('@')) notifier.socket_ = socket;
   const bool is_watched = watched.empty() || NumberIn(watched) == getpid();
-  if (is_watched) manager.watchdog_ = std::chrono::microseconds(std::max<int64_t>(watchdog_us, 0));
-  return manager;
+  if (is_watched) notifier.watchdog_ = std::chrono::microseconds(std::max<int64_t>(watchdog_us, 0));
+  return notifier;
 }
 
-void ServiceManager::Send(const std::string& message) const {
+void SystemdNotifier::Send(const std::string& message) const {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   if (socket_.empty() || socket_.size() >= sizeof(address.sun_path)) return;
@@ -59,13 +59,13 @@ void ServiceManager::Send(const std::string& message) const {
                 reinterpret_cast<const sockaddr*>(&address), size);
 }
 
-void ServiceManager::Ready(const std::string& state) {
+void SystemdNotifier::Ready(const std::string& state) {
   const std::lock_guard lock(mutex_);
   state_ = state;
   Send("READY=1\nSTATUS=" + EscapeForTerminal(state));
 }
 
-void ServiceManager::Turn(const std::string& state) {
+void SystemdNotifier::Turn(const std::string& state) {
   if (!is_there()) return;
   const std::lock_guard lock(mutex_);
   std::string message;
@@ -79,9 +79,9 @@ void ServiceManager::Turn(const std::string& state) {
   if (!message.empty()) Send(message);
 }
 
-void ServiceManager::Stopping() { Send("STOPPING=1"); }
+void SystemdNotifier::Stopping() { Send("STOPPING=1"); }
 
-std::chrono::milliseconds ServiceManager::pause() const {
+std::chrono::milliseconds SystemdNotifier::pause() const {
   if (watchdog_.count() == 0) return kLongestPause;
   const auto quarter = std::chrono::duration_cast<std::chrono::milliseconds>(watchdog_) / kTurnsInWatchdog;
   return std::clamp(quarter, std::chrono::milliseconds(1), kLongestPause);
