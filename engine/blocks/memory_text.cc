@@ -109,6 +109,7 @@ struct NodeMemory {
   int64_t together_bytes = 0;  // of operands that are put together for it,
   int64_t kept_bytes = 0;      // and of rows that the panel store keeps.
   bool appends = false;        // Panels, to its file.
+  bool reads_handle = false;   // Of a write: it reads its rows from there.
   bool has_result = false, is_lazy = false, is_costly = false, is_handle = false, is_sparse = false;
 };
 
@@ -197,6 +198,11 @@ class PlanMemoryText {
         node->together_bytes = SaturatingSum(node->together_bytes, RegisterOf(plan_, id).bytes);
       return;
     }
+    if (task.kind == TaskKind::kSink && ReadsHandle(plan_, task) &&
+        ops::HasRole(plan_.graph[task.node], ops::Role::kWrite)) {
+      node->reads_handle = true;
+      return;
+    }
     const bool computes = task.phase == Phase::kWhole || task.phase == Phase::kPartial ||
                           task.phase == Phase::kFinish || task.phase == Phase::kStage;
     if (!computes || task.kind == TaskKind::kRepeat || task.kind == TaskKind::kCopy) return;
@@ -253,6 +259,7 @@ class PlanMemoryText {
       add("its rows are in panels");
     if (memory.on_panels == OnPanels::kView)
       add("its rows are those of its operands, read when they are needed");
+    if (memory.reads_handle) add("its rows are read from where they are kept, a few at a time");
     if (memory.on_panels == OnPanels::kStages)
       add(fmt::format("in stages over {} panels, of which it holds {}", memory.panels,
                       amount(memory.held_bytes)));

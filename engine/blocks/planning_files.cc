@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "ops/io/files/input_files.h"
-#include "ops/io/files/new_file.h"
 #include "ops/io/files/packing.h"
+#include "ops/io/files/replacement.h"
 #include "ops/io/files/script_paths.h"
 
 namespace heddle::engine {

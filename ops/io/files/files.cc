@@ -15,7 +15,6 @@
 #include "ops/io/files/hidden_names.h"
 #include "ops/io/files/input_files.h"
 #include "ops/io/files/joint_files.h"
-#include "ops/io/files/new_file.h"
 #include "ops/io/files/replacement.h"
 
 namespace heddle::ops {

@@ -16,7 +16,7 @@ namespace heddle::ops {
 
 class FileVersions;  // ops/io/files/file_versions.h
 class JointFiles;    // ops/io/files/joint_files.h
-class NewFile;       // ops/io/files/new_file.h
+class NewFile;       // ops/io/files/replacement.h
 
 /// The bytes of an input file, as many as there were when it was opened. gzip and zstd are undone on the
 /// way (by content, not by name). The file is read piece by piece and never mapped: one that somebody cuts

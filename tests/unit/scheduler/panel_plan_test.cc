@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/values/panels.h"
 #include "scheduler/liveness.h"
 #include "scheduler/memory_of_plan.h"
 #include "scheduler/plan_memory.h"
@@ -93,6 +94,50 @@ TEST(PanelPlanTest, FilesThatOnePassReadsAreReadInIt) {
     if (task.node != print) continue;
     EXPECT_EQ(task.control_in.size(), 2u);
   }
+}
+
+// write(exp(read("X")), path): the file grows by each panel. The next panel is read meanwhile, although the
+// write comes after the read.
+TEST(PanelPlanTest, AWriteAppendsInThePassThatMakesItsRows) {
+  const auto plan_of = [](const char* path, const char* format) {
+    GraphUnderTest g;
+    const auto text = [&](const char* value) {
+      const NodeId literal = g.Op("literal", {}, ValueInfo::OfScalar(ValueType::kString));
+      g.graph[literal].SetAttribute("value", Scalar(value));
+      return literal;
+    };
+    const NodeId x = g.Op("read", {text("X")}, MatrixOf(kRows, kColumns));
+    const NodeId y = g.Op("exp", {x}, MatrixOf(kRows, kColumns));
+    const NodeId write = g.Op("write", {y, text(path)}, ValueInfo());
+    g.graph[write].SetAttribute("format", Scalar(format));
+    g.graph[write].after = {x};
+    const NodeId print = g.Op("print", {text("done")}, ValueInfo());
+    g.graph[print].after = {write};
+    Result<Plan> plan = InMemory(g.graph, 20 << 20);
+    EXPECT_TRUE(plan.ok()) << plan.status().ToString();
+    EXPECT_TRUE(CheckLive(*plan).ok());
+    return *std::move(plan);
+  };
+  const auto task_of = [](const Plan& plan, std::string_view op) {
+    return *std::find_if(plan.tasks.begin(), plan.tasks.end(), [&](const Task& task) {
+      return task.node != kNoNode && plan.graph[task.node].Is(op) && task.phase == Phase::kWhole;
+    });
+  };
+  const Plan plan = plan_of("Y", "mm");
+  const Task write = task_of(plan, "write"), read = task_of(plan, "read");
+  EXPECT_EQ(write.kind, TaskKind::kAccumulate);
+  EXPECT_EQ(write.rate, CeilDivide(kRows, write.panel_rows));
+  EXPECT_EQ(CountCollecting(plan, Phase::kPanels), 0) << "no row is kept";
+  EXPECT_EQ(read.kind, TaskKind::kUnpack);
+  ASSERT_EQ(read.produced.size(), 2u);
+  for (const RegisterId id : read.produced) EXPECT_EQ(plan.registers[static_cast<size_t>(id)].slots, 2);
+  EXPECT_EQ(write.control_in, std::vector{read.produced[1]}) << "each act for an act of the read";
+  EXPECT_EQ(task_of(plan, "print").control_in, write.produced);
+
+  // How many entries there are decides where pieces of a packed file end.
+  const Plan packed = plan_of("Y.gz", "mm");
+  EXPECT_EQ(task_of(packed, "write").kind, TaskKind::kSink);
+  EXPECT_EQ(CountCollecting(packed, Phase::kPanels), 1);
 }
 
 // What a later pass reads is kept, what a variable becomes, too.

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/values/value.h"
-#include "ops/io/files/new_file.h"
+#include "ops/io/files/replacement.h"
 #include "ops/io/formats/write/file_sections.h"
 
 namespace heddle::ops {

@@ -8,7 +8,7 @@
 #include <atomic>
 #include <set>
 
-#include "ops/io/files/new_file.h"
+#include "ops/io/files/replacement.h"
 #include "tests/unit/ops/io/formats/formats_fixture.h"
 
 namespace heddle::ops {

@@ -7,7 +7,7 @@
 #include <set>
 #include <thread>
 
-#include "ops/io/files/new_file.h"
+#include "ops/io/files/replacement.h"
 #include "tests/unit/ops/io/formats/formats_fixture.h"
 
 namespace heddle::ops {
