@@ -52,7 +52,8 @@ std::vector<FileScript> FileScripts() {
       "write(Y, 'out.csv', format='csv')\n";
   const std::string in_panels =
       "X = read('long.csv', format='csv')\nY = X - colMeans(X)\nwrite(Y, 'out.csv', format='csv')\n"
-      "write(X, 'out.bin', format='binary')\nprint(sum(t(Y) %*% X))\n";
+      "write(X, 'out.bin', format='binary')\nprint(sum(t(Y) %*% X))\n"
+      "write(Y, 'out.mtx.gz', format='mm')\n";  // Its entries are counted first: rows are kept.
   return {
       {"csv",
        "X = read('in.csv', format='csv')\nwrite(X * 2 + 1, 'out.csv', format='csv')\n",
@@ -77,7 +78,12 @@ std::vector<FileScript> FileScripts() {
        {"out.csv"},
        12},
       {"spilled", spilled, {"run", "--panel-bytes", "4096"}, {"out.csv"}, 60, /*spills=*/true},
-      {"in_panels", in_panels, {"run", "--panel-bytes", "4096"}, {"out.csv", "out.bin"}, 60, /*spills=*/true},
+      {"in_panels",
+       in_panels,
+       {"run", "--panel-bytes", "4096"},
+       {"out.csv", "out.bin", "out.mtx.gz"},
+       60,
+       /*spills=*/true},
       {"workers_in_panels",
        spilled,
        {"sim", "--workers", "2", "--min-distributed-bytes", "0", "--panel-bytes", "4096"},
