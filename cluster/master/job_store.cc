@@ -339,17 +339,6 @@ class SqliteJobStore : public JobStore {
     return pruned;
   }
 
-  Result<JobSpecification> Specification(const std::string& job) override {
-    Query query = Select("WHERE number = ?");
-    query.Bind(NumberOfJob(job));
-    if (!query.Step()) {
-      HEDDLE_RETURN_IF_ERROR(query.status());
-      return NotFound("there is no job '{}'", job);
-    }
-    HEDDLE_ASSIGN_OR_RETURN(Job found, ReadJob(query));
-    return std::move(found.specification);
-  }
-
   Status Delete(const std::string& job) override {
     return Query(database_, "DELETE FROM jobs WHERE number = ?").Bind(NumberOfJob(job)).Run();
   }

@@ -82,8 +82,6 @@ class JobStore {
   virtual Result<JobSpecification> Specification(const std::string& job) = 0;
   /// Forgets the oldest finished jobs beyond the limit; their ids.
   virtual Result<std::vector<std::string>> Prune() = 0;
-  /// What was submitted, with the program, of a finished job, too. kNotFound for a job that is not known.
-  virtual Result<JobSpecification> Specification(const std::string& job) = 0;
   /// Forgets a job with its output and files.
   virtual Status Delete(const std::string& job) = 0;
   virtual JobFiles& files() = 0;

@@ -105,8 +105,9 @@ std::string ToJson(const Sight& sight) {
     json["nodes"].push_back({{"name", node.name()},
                              {"state", node.state()},
                              {"drained", node.drained()},
-                             {"job", node.job()},
+                             {"jobs", std::vector<std::string>(node.jobs().begin(), node.jobs().end())},
                              {"threads", node.threads()},
+                             {"reserved_threads", node.reserved_threads()},
                              {"memory_bytes", node.memory_bytes()},
                              {"silent_ms", node.silent_ms()}});
   json["jobs"] = nlohmann::ordered_json::array();

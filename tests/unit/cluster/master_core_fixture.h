@@ -58,9 +58,6 @@ class FullStore : public JobStore {
     return store_.Output(job, offset, most_bytes);
   }
   Result<std::vector<std::string>> Prune() override { return store_.Prune(); }
-  Result<JobSpecification> Specification(const std::string& job) override {
-    return store_.Specification(job);
-  }
   Status Delete(const std::string& job) override { return full ? Refusal() : store_.Delete(job); }
   JobFiles& files() override { return store_.files(); }
 
