@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 
 namespace heddle::cluster {
 namespace {
@@ -38,14 +37,6 @@ std::optional<JobState> ParseJobState(std::string_view name) {
   const auto found = std::find(kNames.begin(), kNames.end(), name);
   if (found == kNames.end()) return std::nullopt;
   return static_cast<JobState>(found - kNames.begin());
-}
-
-int64_t NumberOfJob(std::string_view id) {
-  constexpr size_t kMostDigits = 16;
-  if (id.size() < 2 || id.size() > kMostDigits + 1 || id[0] != 'j') return -1;
-  int64_t number = -1;
-  const auto [end, error] = std::from_chars(id.data() + 1, id.data() + id.size(), number);
-  return error == std::errc() && end == id.data() + id.size() ? number : -1;
 }
 
 bool IsFinal(JobState state) {

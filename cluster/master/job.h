@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cluster/master/resources.h"
+#include "cluster/placement/resources.h"
 #include "core/status.h"
 #include "engine/session/session.h"
 
@@ -29,8 +29,6 @@ enum class JobState : uint8_t {
 std::string_view Name(JobState state);  ///< "QUEUED", ...
 std::optional<JobState> ParseJobState(std::string_view name);
 bool IsFinal(JobState state);
-/// 17 of "j17"; -1 for what is no id of a job.
-int64_t NumberOfJob(std::string_view id);
 /// True if a job may go from one state to the other.
 bool IsLegalTransition(JobState from, JobState to);
 

@@ -11,13 +11,13 @@
 
 #include "cluster/executor/executor_messages.h"
 #include "cluster/master/beat_clock.h"
-#include "cluster/master/fair_share.h"
 #include "cluster/master/job_attempt.h"
-#include "cluster/master/job_queue.h"
 #include "cluster/master/job_store.h"
 #include "cluster/master/master_counts.h"
-#include "cluster/master/membership.h"
-#include "cluster/master/placement.h"
+#include "cluster/placement/fair_share.h"
+#include "cluster/placement/job_queue.h"
+#include "cluster/placement/membership.h"
+#include "cluster/placement/placement.h"
 #include "core/environment/clock.h"
 
 namespace heddle::cluster {

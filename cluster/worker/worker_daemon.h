@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cluster/client/client.h"
-#include "cluster/master/membership.h"
+#include "cluster/placement/membership.h"
 #include "core/status.h"
 #include "engine/session/cancellation.h"
 
@@ -31,7 +31,7 @@ struct WorkerOptions {
   /// Called whenever the loop that keeps the lease comes round, every few seconds, with what it is at; may be
   /// empty. A worker that hangs does not call it.
   std::function<void(const std::string& state)> turn;
-  std::string metrics_listen;             ///< HOST:PORT of metrics and health (MetricsServer); "": none.
+  std::string metrics_listen;  ///< HOST:PORT of metrics and health (MetricsServer); "": none.
   std::function<void(const std::string& address)> metrics_listening;  ///< Called with where they are.
 };
 

@@ -127,7 +127,8 @@ TEST_F(LoadTest, ManyJobsWaitAndStatusIsAnsweredMeanwhile) {
     cancellations.push_back(std::make_unique<engine::Cancellation>());
     watchers.emplace_back([this, cancellation = cancellations.back().get()] {
       JobDescription last;
-      Connect()->Watch("j" + std::to_string(load_.queued), /*follow=*/true, {}, cancellation, &last, 1000);
+      (void)Connect()->Watch("j" + std::to_string(load_.queued), /*follow=*/true, {}, cancellation, &last,
+                             1000);
     });
   }
 
@@ -166,13 +167,13 @@ TEST_F(LoadTest, ManyJobsWaitAndStatusIsAnsweredMeanwhile) {
   const auto client = Connect();
   const auto limit = std::chrono::seconds((load_.is_full ? 3600 : 120) * kPatience);
   int succeeded = 0;
-  std::vector<JobDescription> jobs;
+  ListReply jobs;
   while (succeeded < std::min<int>(taken, 1000) && steady_clock::now() < begin + limit) {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    ASSERT_TRUE(client->List(0, &jobs).ok());
+    ASSERT_TRUE(client->List(ListRequest(), &jobs).ok());
     succeeded = 0;
     int waiting = 0;
-    for (const JobDescription& job : jobs) {
+    for (const JobDescription& job : jobs.jobs()) {
       succeeded += job.state() == "SUCCEEDED" ? 1 : 0;
       waiting += job.state() == "QUEUED" ? 1 : 0;
       ASSERT_NE(job.state(), "FAILED") << job.job() << job.reason();

@@ -8,7 +8,7 @@
 #include "cluster/cli/jobs/job_report.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
-#include "cluster/master/membership.h"
+#include "cluster/placement/membership.h"
 #include "core/text/utf8.h"
 
 namespace heddle::cluster::cli {

@@ -317,7 +317,7 @@ TEST_F(MasterScheduleTest, AJobFailsWhenItsDeadlinePasses) {
   ended.job = running;
   ended.attempt = 1;
   ended.epoch = Get(running).epoch;
-  ended.done = ExecutorDone{*orders.back().message.cancel, false, std::nullopt};
+  ended.done = ExecutorDone{.status = *orders.back().message.cancel, .own_cause = false};
   ended.exit = ExecutorExit{};
   core_->News("a", ended);
   EXPECT_EQ(Get(running).state, JobState::kFailed);

@@ -136,7 +136,7 @@ class SimulatedCluster {
   void End(const Key& key, const Status& status, int signal) {
     const auto found = executors.find(key);
     ExecutorNews news = found->second.news;
-    if (signal == 0) news.done = ExecutorDone{status, false, std::nullopt};
+    if (signal == 0) news.done = ExecutorDone{.status = status, .own_cause = false};
     news.exit = ExecutorExit{};
     news.exit->signalled = signal != 0;
     news.exit->value = signal;
@@ -179,6 +179,7 @@ class SimulatedCluster {
       case WorkerOrder::Kind::kForget:
         if (is_there) executors.erase(found);
         return;
+      case WorkerOrder::Kind::kCheckpoint:
       case WorkerOrder::Kind::kOutputUntil:
       case WorkerOrder::Kind::kCommit: return;
     }

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cluster/master/resources.h"
+#include "cluster/placement/resources.h"
 #include "core/status.h"
 
 namespace heddle::cluster {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/master/placement.h"
+#include "cluster/placement/placement.h"
 
 #include <algorithm>
 #include <tuple>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/master/fair_share.h"
+#include "cluster/placement/fair_share.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/master/job_queue.h"
+#include "cluster/placement/job_queue.h"
 
 #include <iterator>
 #include <queue>

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cluster/master/membership.h"
-#include "cluster/master/resources.h"
+#include "cluster/placement/membership.h"
+#include "cluster/placement/resources.h"
 
 namespace heddle::cluster {
 

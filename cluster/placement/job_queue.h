@@ -7,8 +7,8 @@
 #include <set>
 #include <string>
 
-#include "cluster/master/fair_share.h"
-#include "cluster/master/resources.h"
+#include "cluster/placement/fair_share.h"
+#include "cluster/placement/resources.h"
 
 namespace heddle::cluster {
 
