@@ -116,7 +116,7 @@ TEST(JobCommandsTest, AFinishedJobIsRunOnceMoreAndDeleted) {
   OutputOf(cluster, {"job", "submit", "--detach", "--workers", "2", "-e", "print(1)"});
   for (const char* verb : {"delete", "retry"}) {
     const Finished refused = cluster.Run({"job", verb, "j4"});
-    EXPECT_EQ(refused.code, 6) << verb;
+    EXPECT_EQ(refused.code, 1) << verb;
     EXPECT_EQ(
         refused.errors,
         "heddle: error: job j4 is not finished: QUEUED\nwait for it with 'heddle job wait j4', or stop it with "
@@ -180,7 +180,7 @@ TEST(JobCommandsTest, AJobHasAReportAndATrace) {
 
   OutputOf(cluster, {"job", "submit", "-e", "print(1)"});
   const Finished refused = cluster.Run({"job", "report", "j3", "none.html"});
-  EXPECT_EQ(refused.code, 6);
+  EXPECT_EQ(refused.code, 1);
   EXPECT_NE(refused.errors.find("job j3 was not recorded"), std::string::npos) << refused.errors;
   EXPECT_NE(refused.errors.find("submit it with --record"), std::string::npos) << refused.errors;
   OutputOf(cluster, {"job", "submit", "--detach", "--record", "--workers", "3", "-e", "print(1)"});
