@@ -60,8 +60,8 @@ int List(const Arguments& arguments) {
 }
 
 std::string ToText(const JobDescription& job) {
-  std::string text =
-      fmt::format("job      {}\nscript   {}\nstate    {}\n", job.job(), job.script(), job.state());
+  std::string text = fmt::format("job      {}\nowner    {}\nscript   {}\nstate    {}\n", job.job(),
+                                 job.owner(), job.script(), job.state());
   if (!job.reason().empty()) text += fmt::format("reason   {}\n", job.reason());
   text += fmt::format("attempt  {}\n", job.attempt());
   if (job.workers_size() > 0) text += fmt::format("workers  {}\n", fmt::join(job.workers(), ", "));

@@ -29,7 +29,8 @@ constexpr Option kOptions[] = {
     {"dev", Kind::kFlag, "", "for this user and machine; other verbs find it by themselves"},
     {"listen", Kind::kValue, "ADDRESS", "HOST:PORT or unix:/path; what other machines reach needs TLS"},
     {"state", Kind::kValue, "DIR", "folder of the job store (--dev: in the user's state folder)"},
-    {"token-file", Kind::kValue, "FILE", "one token for all roles (default: one each, in DIR/ROLE.token)"},
+    {"token-file", Kind::kValue, "FILE", "one token for everything (default: those of 'heddle admin token')"},
+    {"audit-size", Kind::kValue, "SIZE", "of the audit log, before it is rotated; 8 are kept (default 64M)"},
     {"tls-certificate", Kind::kValue, "FILE", "certificate of the master"},
     {"tls-key", Kind::kValue, "FILE", "its key"},
     {"tls-ca", Kind::kValue, "FILE", "clients and workers need a certificate signed by one of these"},
@@ -84,6 +85,7 @@ Result<MasterOptions> ReadOptions(const Arguments& arguments) {
       const int64_t seconds,
       arguments.Integer("compile-seconds", options.compile.most_ns / kNsPerSecond, 1, 86'400));
   options.compile.most_ns = seconds * kNsPerSecond;
+  HEDDLE_ASSIGN_OR_RETURN(options.audit.most_bytes, arguments.Bytes("audit-size", options.audit.most_bytes));
   options.compile.core_dumps = arguments.Has("core-dumps");
   HEDDLE_ASSIGN_OR_RETURN(options.core.data_roots, ReadDataRoots(arguments));
   options.core.closed_paths = ClosedPaths(arguments, {"token-file", "tls-key"}, options.listen);

@@ -65,10 +65,20 @@ ALTER TABLE jobs ADD COLUMN retry_for_ms INTEGER NOT NULL DEFAULT 86400000;
 ALTER TABLE jobs ADD COLUMN crashes INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE jobs ADD COLUMN losses INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE jobs ADD COLUMN first_loss_ms INTEGER NOT NULL DEFAULT 0;
+)",
+                                   R"(
+ALTER TABLE jobs ADD COLUMN owner TEXT NOT NULL DEFAULT '';
 )"};
 constexpr int64_t kSchemaVersion = std::size(kSchema);
 
 constexpr int kBusyTimeoutMs = 5'000;  // somebody may look at the file with another program
+
+// The column request_id is unique among all rows: another owner's id is another one.
+constexpr char kOwnerEnds = '\n';
+std::string KeyOf(const JobSpecification& specification) {
+  return specification.owner.empty() ? specification.request_id
+                                     : specification.owner + kOwnerEnds + specification.request_id;
+}
 
 int64_t NumberOf(const std::string& job) {
   return job.size() > 1 && job.size() < 18 && job[0] == 'j' ? std::strtoll(job.c_str() + 1, nullptr, 10) : -1;
@@ -202,8 +212,9 @@ class SqliteJobStore : public JobStore {
   Result<Job> Add(const JobSpecification& specification, bool* existed) override {
     *existed = false;
     {
-      Query query = Select("WHERE request_id = ?");
-      query.Bind(specification.request_id);
+      // Rows of before there were owners have the id alone.
+      Query query = Select("WHERE request_id = ? OR (request_id = ? AND owner = '')");
+      query.Bind(KeyOf(specification)).Bind(specification.request_id);
       if (query.Step()) {
         *existed = true;
         HEDDLE_ASSIGN_OR_RETURN(Job job, ReadJob(query));
@@ -225,15 +236,16 @@ class SqliteJobStore : public JobStore {
         Query(
             database_,
             "INSERT INTO jobs (request_id, script, start, workers_wanted, state, attempt, reason, workers,"
-            " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes, digest, retry_for_ms)"
-            " VALUES (?, ?, ?, ?, 'QUEUED', 0, '', '[]', '[]', '', '[]', ?, 0, 0, ?, ?)")
-            .Bind(specification.request_id)
+            " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes, digest, retry_for_ms,"
+            " owner) VALUES (?, ?, ?, ?, 'QUEUED', 0, '', '[]', '[]', '', '[]', ?, 0, 0, ?, ?, ?)")
+            .Bind(KeyOf(specification))
             .BindBytes(specification.script)
             .BindBytes(EncodeSpecification(specification))
             .Bind(specification.workers_wanted)
             .Bind(job.submitted_ms)
             .BindBytes(specification.digest)
             .Bind(specification.retry_for_ms)
+            .Bind(specification.owner)
             .Run());
     const int64_t number = sqlite3_last_insert_rowid(database_);
     job.id = IdOf(number);
@@ -417,7 +429,7 @@ class SqliteJobStore : public JobStore {
         database_,
         ("SELECT number, request_id, script, start, workers_wanted, state, attempt, reason, workers,"
          " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes, digest, epoch,"
-         " retry_for_ms, crashes, losses, first_loss_ms FROM jobs " +
+         " retry_for_ms, crashes, losses, first_loss_ms, owner FROM jobs " +
          rest)
             .c_str());
   }
@@ -453,6 +465,9 @@ class SqliteJobStore : public JobStore {
     job.crashes = static_cast<int>(query.Integer(18));
     job.losses = static_cast<int>(query.Integer(19));
     job.first_loss_ms = query.Integer(20);
+    job.specification.owner = query.Bytes(21);
+    const std::string& key = job.specification.request_id;
+    if (!job.specification.owner.empty()) job.specification.request_id = key.substr(key.find(kOwnerEnds) + 1);
     if (IsFinal(job.state)) job.specification.DropProgram();
     return job;
   }

@@ -36,6 +36,7 @@ Status MasterCore::Start() {
     const std::string id = job.id;
     Entry& entry = entries_[id];
     entry.job = std::move(job);
+    if (entry.job.specification.owner.empty()) entry.job.specification.owner = options_.first_owner;
     HEDDLE_RETURN_IF_ERROR(Restore(entry));
   }
   Schedule();
@@ -99,9 +100,12 @@ Result<const Job*> MasterCore::Submit(const JobSpecification& specification) {
 
 Result<const Job*> MasterCore::Find(const std::string& job) const {
   const auto found = entries_.find(job);
-  if (found == entries_.end())
-    return NotFound("there is no job '{}'", job).WithNote("'heddle job list' lists the jobs");
+  if (found == entries_.end()) return NoJob(job);
   return &found->second.job;
+}
+
+Status MasterCore::NoJob(const std::string& job) {
+  return NotFound("there is no job '{}'", job).WithNote("'heddle job list' lists the jobs");
 }
 
 std::vector<const Job*> MasterCore::Jobs() const {

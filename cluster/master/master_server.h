@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cluster/compiling/compile_process.h"
+#include "cluster/master/audit_log.h"
 #include "cluster/master/job_store.h"
 #include "cluster/master/master_core.h"
 #include "core/status.h"
@@ -12,15 +13,16 @@
 namespace heddle::cluster {
 
 struct MasterOptions {
-  std::string folder;       ///< State: job store, lock, tokens, address. Made when missing.
-  std::string listen;       ///< unix:/path, or host:port (port 0: any).
-  std::string token_file;   ///< One token for all roles; "": one for each, in the folder (RoleTokens).
+  std::string folder;      ///< State: job store, lock, tokens, address. Made when missing.
+  std::string listen;      ///< unix:/path, or host:port (port 0: any).
+  std::string token_file;  ///< Its one token; "": those that it makes for itself, in the folder (TokenStore).
   std::string certificate;  ///< Files of TLS; an address that other machines reach needs them.
   std::string key;
   std::string client_authority;
   MasterCoreOptions core;
   JobStoreOptions store;
   CompileLimits compile;
+  AuditLogOptions audit;
 };
 
 /// A running master: MasterCore behind gRPC (proto/master.proto), with its store, lock and timer.

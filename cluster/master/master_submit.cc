@@ -96,10 +96,16 @@ Status CheckDataRoots(const std::vector<std::string>& named, const std::vector<s
   return OkStatus();
 }
 
-Status Submit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& request,
+// Of what is compiled: ids of two owners are two.
+std::string IdOf(const Caller& caller, const std::string& request_id) {
+  return caller.owner + '\n' + request_id;
+}
+
+Status Submit(MasterHub* hub, ScriptCompiler* compiler, const Caller& caller, const SubmitRequest& request,
               const std::function<bool()>& given_up, SubmitReply* reply) {
   JobSpecification specification;
   specification.request_id = request.request_id();
+  specification.owner = caller.owner;
   HEDDLE_ASSIGN_OR_RETURN(specification.digest, DigestOf(request));
   specification.script = request.script_name();
   specification.directory = request.directory();
@@ -117,7 +123,7 @@ Status Submit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& req
   HEDDLE_RETURN_IF_ERROR(CheckDataRoots(specification.data_roots, roots.of_master));
   Status prepared;
   HEDDLE_RETURN_IF_ERROR(compiler->queue.Run(
-      request.request_id(),
+      IdOf(caller, request.request_id()),
       [&] {
         prepared = Prepare(request, expected, roots, compiler->limits, given_up, &specification, reply);
       },
@@ -132,14 +138,15 @@ Status Submit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& req
 
 }  // namespace
 
-void ServeSubmit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& request,
+void ServeSubmit(MasterHub* hub, ScriptCompiler* compiler, const Caller& caller, const SubmitRequest& request,
                  const std::function<bool()>& given_up, SubmitReply* reply) {
-  const Status status = Submit(hub, compiler, request, given_up, reply);
+  const Status status = Submit(hub, compiler, caller, request, given_up, reply);
   if (!status.ok()) reply->set_status(engine::EncodeStatus(status));
 }
 
-void ServeProgress(const ScriptCompiler& compiler, const ProgressRequest& request, ProgressReply* reply) {
-  const std::optional<CompileQueue::Place> place = compiler.queue.Find(request.request_id());
+void ServeProgress(const ScriptCompiler& compiler, const Caller& caller, const ProgressRequest& request,
+                   ProgressReply* reply) {
+  const std::optional<CompileQueue::Place> place = compiler.queue.Find(IdOf(caller, request.request_id()));
   reply->set_known(place.has_value());
   if (!place) return;
   reply->set_waits(place->waits);

@@ -6,6 +6,7 @@
 #include "cluster/compiling/compile_process.h"
 #include "cluster/compiling/compile_queue.h"
 #include "cluster/master/master_hub.h"
+#include "cluster/master/token_store.h"
 #include "proto/master.pb.h"
 
 namespace heddle::cluster {
@@ -16,13 +17,15 @@ struct ScriptCompiler {
   CompileLimits limits;
 };
 
-/// Serves Jobs.Submit: compiles the script (outside the hub's lock, when its turn comes) and queues the job.
+/// Serves Jobs.Submit: compiles the script (outside the hub's lock, when its turn comes) and queues the job
+/// as one of the caller's owner.
 /// What is wrong with the script goes into reply->status, in the words of `heddle check`. `given_up` says
 /// whether the caller still waits.
-void ServeSubmit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& request,
+void ServeSubmit(MasterHub* hub, ScriptCompiler* compiler, const Caller& caller, const SubmitRequest& request,
                  const std::function<bool()>& given_up, SubmitReply* reply);
 
 /// Serves Jobs.Progress.
-void ServeProgress(const ScriptCompiler& compiler, const ProgressRequest& request, ProgressReply* reply);
+void ServeProgress(const ScriptCompiler& compiler, const Caller& caller, const ProgressRequest& request,
+                   ProgressReply* reply);
 
 }  // namespace heddle::cluster

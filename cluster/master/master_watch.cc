@@ -3,8 +3,10 @@
 
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "cluster/master/master_wire.h"
+#include "cluster/master/own_jobs.h"
 #include "cluster/security/rpc_security.h"
 
 namespace heddle::cluster {
@@ -14,8 +16,14 @@ constexpr int64_t kEventBytes = 256 << 10;
 
 class WatchStream : public grpc::ServerWriteReactor<WatchEvent> {
  public:
-  WatchStream(MasterHub* hub, const WatchRequest& request)
-      : hub_(hub), job_(request.job()), offset_(request.output_offset()), follow_(request.follow()) {}
+  WatchStream(MasterHub* hub, const AccessControl* access, std::string authorization,
+              const WatchRequest& request)
+      : hub_(hub),
+        access_(access),
+        authorization_(std::move(authorization)),
+        job_(request.job()),
+        offset_(request.output_offset()),
+        follow_(request.follow()) {}
 
   void Start(std::shared_ptr<WatchStream> self) {
     watcher_ = hub_->AddWatcher(job_, [self] { self->Wake(); });
@@ -43,8 +51,9 @@ class WatchStream : public grpc::ServerWriteReactor<WatchEvent> {
 
   // Fills event_ if there is something to tell.
   Result<bool> Next() {
+    HEDDLE_ASSIGN_OR_RETURN(const Caller caller, access_->tokens().Find(authorization_));
     return hub_->Call([&](MasterCore& core) -> Result<bool> {
-      HEDDLE_ASSIGN_OR_RETURN(const Job* job, core.Find(job_));
+      HEDDLE_ASSIGN_OR_RETURN(const Job* job, FindToUse(core, caller, job_));
       if (offset_ < job->output_bytes) {
         HEDDLE_ASSIGN_OR_RETURN(*event_.mutable_output(), hub_->store().Output(job_, offset_, kEventBytes));
         if (event_.output().empty()) return Internal("the output of job {} is not in the store", job_);
@@ -82,6 +91,8 @@ class WatchStream : public grpc::ServerWriteReactor<WatchEvent> {
   }
 
   MasterHub* hub_;
+  const AccessControl* access_;
+  const std::string authorization_;
   const std::string job_;
   int64_t offset_;
   const bool follow_;
@@ -98,8 +109,9 @@ class WatchStream : public grpc::ServerWriteReactor<WatchEvent> {
 
 }  // namespace
 
-grpc::ServerWriteReactor<WatchEvent>* ServeWatch(MasterHub* hub, const WatchRequest& request) {
-  auto stream = std::make_shared<WatchStream>(hub, request);
+grpc::ServerWriteReactor<WatchEvent>* ServeWatch(MasterHub* hub, const AccessControl* access,
+                                                 std::string authorization, const WatchRequest& request) {
+  auto stream = std::make_shared<WatchStream>(hub, access, std::move(authorization), request);
   stream->Start(stream);
   return stream.get();
 }

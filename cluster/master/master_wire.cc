@@ -18,6 +18,7 @@ void ToProto(const Job& job, JobDescription* proto) {
   proto->set_job(job.id);
   proto->set_state(std::string(Name(job.state)));
   proto->set_script(ForPeople(job.specification.script));
+  proto->set_owner(ForPeople(job.specification.owner));
   proto->set_reason(ForPeople(job.reason));
   proto->set_attempt(job.attempt);
   proto->set_workers_wanted(job.specification.workers_wanted);
@@ -49,6 +50,7 @@ void ToProto(const Worker& worker, int64_t now_ns, NodeDescription* proto) {
   proto->set_version(ForPeople(description.version));
   proto->set_job(worker.job);
   proto->set_drained(worker.drained);
+  proto->set_isolation(ForPeople(description.isolation));
   proto->set_silent_ms((now_ns - worker.heard_ns) / 1'000'000);
 }
 
@@ -80,6 +82,7 @@ void ToProto(const WorkerDescription& worker, WorkerIntroduction* proto) {
   proto->set_pid(worker.pid);
   proto->set_threads(worker.threads);
   proto->set_memory_bytes(worker.memory_bytes);
+  proto->set_isolation(worker.isolation);
 }
 
 void ToProto(const ExecutorNews& news, ExecutorReport* proto) {
@@ -129,6 +132,7 @@ WorkerDescription FromProto(const WorkerIntroduction& proto) {
   worker.pid = proto.pid();
   worker.threads = proto.threads();
   worker.memory_bytes = proto.memory_bytes();
+  worker.isolation = proto.isolation();
   return worker;
 }
 

@@ -25,6 +25,7 @@ struct WorkerDescription {
   int threads = 1;
   int64_t memory_bytes = 0;  ///< 0: unlimited.
   std::string version;
+  std::string isolation;  ///< What keeps its executors in, for people (cluster/executor/isolation.h).
 };
 
 enum class WorkerState : uint8_t {
