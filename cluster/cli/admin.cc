@@ -3,10 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cluster/cli/admin/token_verbs.h"
 #include "cluster/cli/connection.h"
 #include "cluster/cli/job_report.h"
 #include "cluster/cli/report.h"
-#include "cluster/cli/token_verbs.h"
 #include "cluster/cli/verb.h"
 #include "cluster/master/membership.h"
 #include "core/text/utf8.h"

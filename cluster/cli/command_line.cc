@@ -5,8 +5,8 @@
 #include <array>
 #include <cstdio>
 
+#include "cluster/cli/admin/token_verbs.h"
 #include "cluster/cli/report.h"
-#include "cluster/cli/token_verbs.h"
 #include "cluster/cli/verb.h"
 #include "compiler/help/function_help.h"
 #include "compiler/parse/diagnostics.h"
@@ -15,7 +15,7 @@ namespace heddle::cluster::cli {
 namespace {
 
 constexpr int kUsageExitCode = 2;
-constexpr size_t kNameWidth = 18;  // "admin token create"
+constexpr size_t kNameWidth = 19;
 
 constexpr std::array<const Verb*, 33> kVerbs = {
     &kRunVerb,          &kCheckVerb,       &kExplainVerb,     &kSimVerb,        &kVerifyVerb,

@@ -212,7 +212,6 @@ class SqliteJobStore : public JobStore {
   Result<Job> Add(const JobSpecification& specification, bool* existed) override {
     *existed = false;
     {
-      // Rows of before there were owners have the id alone.
       Query query = Select("WHERE request_id = ? OR (request_id = ? AND owner = '')");
       query.Bind(KeyOf(specification)).Bind(specification.request_id);
       if (query.Step()) {
@@ -466,8 +465,8 @@ class SqliteJobStore : public JobStore {
     job.losses = static_cast<int>(query.Integer(19));
     job.first_loss_ms = query.Integer(20);
     job.specification.owner = query.Bytes(21);
-    const std::string& key = job.specification.request_id;
-    if (!job.specification.owner.empty()) job.specification.request_id = key.substr(key.find(kOwnerEnds) + 1);
+    if (!job.specification.owner.empty())
+      job.specification.request_id.erase(0, job.specification.owner.size() + 1);
     if (IsFinal(job.state)) job.specification.DropProgram();
     return job;
   }

@@ -114,8 +114,8 @@ class JobsService : public Jobs::WithCallbackMethod_Watch<Jobs::Service> {
         if (!SeesStateOf(caller, *jobs[i - 1])) continue;
         JobDescription* description = reply->add_jobs();
         ToProto(*jobs[i - 1], description);
-        if (!MayUse(caller, *jobs[i - 1])) HideWhy(description);
         MakeLineOf(*jobs[i - 1], description);
+        if (!MayUse(caller, *jobs[i - 1])) HideWhy(description);
       }
       return true;
     });

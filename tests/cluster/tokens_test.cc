@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cluster/executor/isolation.h"
 #include "tests/cluster/cluster_of_processes.h"

@@ -2,6 +2,7 @@
 #include "cluster/executor/isolation.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <linux/keyctl.h>
 #include <pwd.h>
@@ -13,6 +14,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <string>

@@ -2,13 +2,14 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <cstdio>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "cluster/cli/admin/token_verbs.h"
 #include "cluster/cli/connection.h"
 #include "cluster/cli/job_report.h"
 #include "cluster/cli/report.h"
-#include "cluster/cli/token_verbs.h"
 #include "cluster/cli/verb.h"
 #include "cluster/master/master_folder.h"
 #include "core/text/utf8.h"

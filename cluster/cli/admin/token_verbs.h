@@ -5,7 +5,7 @@
 
 namespace heddle::cluster::cli {
 
-// Who gets in: admin.cc and admin_token.cc.
+// Who gets in: ../admin.cc and admin_token.cc.
 extern const Verb kAdminRemoveVerb;
 extern const Verb kTokenCreateVerb;
 extern const Verb kTokenListVerb;
