@@ -11,6 +11,7 @@
 #include "core/text/utf8.h"
 #include "core/version.h"
 #include "engine/wire/value_wire.h"
+#include "proto/master.pb.h"
 
 namespace heddle::cluster {
 namespace {
@@ -56,12 +57,11 @@ std::string TextOf(const google::protobuf::Message& message, const std::string& 
   return EscapeInvalidUtf8(CutAtCharacter(reflection->GetString(message, field), kMostObjectBytes));
 }
 
-// Of a reply that says in a field why the call was in vain, where gRPC knows of no failure.
+// Of a submit that was in vain: gRPC knows of no failure, and the reply says why.
 std::string_view OutcomeIn(const google::protobuf::Message& reply) {
-  const google::protobuf::FieldDescriptor* const field = reply.GetDescriptor()->FindFieldByName("status");
-  if (field == nullptr || field->type() != google::protobuf::FieldDescriptor::TYPE_BYTES) return "";
+  if (reply.GetDescriptor() != SubmitReply::descriptor()) return "";
+  const std::string& bytes = static_cast<const SubmitReply&>(reply).status();
   Status status;
-  const std::string bytes = reply.GetReflection()->GetString(reply, field);
   if (bytes.empty() || !engine::DecodeStatus(bytes, &status).ok() || status.ok()) return "";
   return NameOf(ToGrpc(status).error_code());
 }

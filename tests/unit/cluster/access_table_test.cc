@@ -344,7 +344,7 @@ TEST(RulesTest, AMethodWithoutARuleDoesNotBuild) {
                                std::filesystem::copy_options::overwrite_existing);
     return testing_support::RunProcess(
         {"/bin/sh", "-c",
-         "protoc --proto_path=. --include_imports --descriptor_set_out=d proto/new.proto && '" +
+         "protoc --proto_path=. --include_imports --descriptor_set_out=d proto/new.proto 2>/dev/null && '" +
              std::string(HEDDLE_BINARY_DIR) + "/heddle-write-rules' d rules.h"},
         folder.path());
   };
