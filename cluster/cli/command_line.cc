@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdio>
 
-#include "cluster/cli/admin/token_verbs.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
 #include "compiler/help/function_help.h"

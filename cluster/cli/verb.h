@@ -46,6 +46,11 @@ extern const Verb kJobCancelVerb;
 extern const Verb kAdminNodesVerb;  // admin.cc
 extern const Verb kAdminDrainVerb;
 extern const Verb kAdminUndrainVerb;
+extern const Verb kAdminRemoveVerb;
+extern const Verb kTokenCreateVerb;  // admin/admin_token.cc
+extern const Verb kTokenListVerb;
+extern const Verb kTokenRotateVerb;
+extern const Verb kTokenRevokeVerb;
 extern const Verb kVerifyVerb;      // verify.cc
 extern const Verb kDoctorVerb;      // installation/doctor.cc
 extern const Verb kExamplesVerb;    // installation/examples.cc

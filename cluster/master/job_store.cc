@@ -212,8 +212,8 @@ class SqliteJobStore : public JobStore {
   Result<Job> Add(const JobSpecification& specification, bool* existed) override {
     *existed = false;
     {
-      Query query = Select("WHERE request_id = ? OR (request_id = ? AND owner = '')");
-      query.Bind(KeyOf(specification)).Bind(specification.request_id);
+      Query query = Select("WHERE request_id = ?");
+      query.Bind(KeyOf(specification));
       if (query.Step()) {
         *existed = true;
         HEDDLE_ASSIGN_OR_RETURN(Job job, ReadJob(query));

@@ -6,7 +6,6 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "cluster/cli/admin/token_verbs.h"
 #include "cluster/cli/connection.h"
 #include "cluster/cli/job_report.h"
 #include "cluster/cli/report.h"
