@@ -56,7 +56,7 @@ Status BlockRunner::MakeRoomFor(int64_t bytes) {
 
 Status BlockRunner::MakeRoomBeside(int64_t bytes) {
   const int64_t kept = context_.panels->Statistics().kept_bytes;
-  const int64_t reusable = BlockPool::Process().Statistics().free_bytes;
+  const int64_t reusable = BlockPool::Process().Statistics().trimmable_bytes;
   const int64_t others = std::max<int64_t>(0, MemoryBudget::Process().used() - kept - reusable);
   return SetRoom(RoomOfPanels(options_, bytes, others));
 }
