@@ -10,6 +10,7 @@
 
 #include "compiler/optimize/static/written_files.h"
 #include "core/programs/fused_operator.h"
+#include "core/programs/staged_nodes.h"
 #include "core/values/panels.h"
 #include "core/values/sizes.h"
 #include "engine/blocks/amount.h"
@@ -57,26 +58,18 @@ OnPanels OnPanelsOf(const Plan& plan, const Task& task) {
   if (ops::HasRole(node, {ops::Role::kRange, ops::Role::kRbind})) return OnPanels::kView;
   if (ops::HasRole(node, ops::Role::kProduct) && scheduler::HeldOfPanels(plan, task) > 0)
     return OnPanels::kBlocks;
-  const bool has_stages = std::any_of(plan.staged.begin(), plan.staged.end(),
-                                      [&](const StagedNode& staged) { return staged.node == task.node; });
-  return has_stages ? OnPanels::kStages : OnPanels::kLazy;
+  return FindStaged(plan, task.node) != nullptr ? OnPanels::kStages : OnPanels::kLazy;
 }
 bool IsLazy(const Plan& plan, const Task& task) { return OnPanelsOf(plan, task) == OnPanels::kLazy; }
 bool IsCollected(const Task& task) {
   return task.phase == Phase::kPanels && task.kind == TaskKind::kAccumulate;
 }
 
-// The task reads rows from a handle.
-bool ReadsHandle(const Plan& plan, const Task& task) {
-  return !task.consumed.empty() && task.consumed[0] >= 0 &&
-         scheduler::HoldsPanels(plan, RegisterOf(plan, task.consumed[0]));
-}
-
-int64_t HandleBytes(const Plan& plan, const Task& task) {
+// Bytes of the values to which a task makes handles.
+int64_t HandleBytes(const Plan& plan, const Task& task, const std::vector<bool>& handles) {
   int64_t bytes = 0;
   for (const RegisterId id : task.produced)
-    if (scheduler::HoldsPanels(plan, RegisterOf(plan, id)))
-      bytes = SaturatingSum(bytes, KnownBytes(RegisterOf(plan, id).info));
+    if (handles[static_cast<size_t>(id)]) bytes = SaturatingSum(bytes, KnownBytes(RegisterOf(plan, id).info));
   return bytes;
 }
 
@@ -97,7 +90,7 @@ struct NodeMemory {
 class PlanMemoryText {
  public:
   PlanMemoryText(const Plan& plan, ops::Files* files)
-      : plan_(plan), files_(files), nodes_(plan.graph.nodes.size()) {
+      : plan_(plan), files_(files), handles_(scheduler::HandlesOf(plan)), nodes_(plan.graph.nodes.size()) {
     for (int32_t rank = 0; rank < plan_.ranks; ++rank) Add(rank);
   }
 
@@ -120,6 +113,10 @@ class PlanMemoryText {
     int64_t read_bytes = 0;  // Of handles, of the rank that reads the most.
   };
 
+  bool IsHandle(RegisterId id) const { return id >= 0 && handles_[static_cast<size_t>(id)]; }
+  // The task reads rows from a handle.
+  bool ReadsHandle(const Task& task) const { return !task.consumed.empty() && IsHandle(task.consumed[0]); }
+
   void Add(int32_t rank) {
     const scheduler::TaskRange range = scheduler::TasksOfRank(plan_, rank);
     const std::vector<scheduler::PlanPass> passes = scheduler::PassesOf(plan_, range.first, range.last);
@@ -131,7 +128,7 @@ class PlanMemoryText {
       while (at < passes.size() && i - range.first >= passes[at].end) ++at;
       const bool is_in_pass = at < passes.size() && i - range.first >= passes[at].begin;
       const Task& task = plan_.tasks[i];
-      if (is_in_pass && task.kind == TaskKind::kUnpack && ReadsHandle(plan_, task))
+      if (is_in_pass && task.kind == TaskKind::kUnpack && ReadsHandle(task))
         read[at] = SaturatingSum(read[at], KnownBytes(RegisterOf(plan_, task.consumed[0]).info));
       if (task.node == kNoNode) continue;
       NodeMemory& node = nodes_[static_cast<size_t>(task.node)];
@@ -149,7 +146,7 @@ class PlanMemoryText {
     node->on_panels = OnPanelsOf(plan_, task);
     if (node->on_panels != OnPanels::kNone && node->on_panels != OnPanels::kLazy) {
       node->has_result = true;
-      node->kept_bytes = node->on_panels == OnPanels::kView ? 0 : HandleBytes(plan_, task);
+      node->kept_bytes = node->on_panels == OnPanels::kView ? 0 : HandleBytes(plan_, task, handles_);
       node->held_bytes = scheduler::HeldOfPanels(plan_, task);
       for (const RegisterId id : task.produced)
         node->whole_bytes = SaturatingSum(node->whole_bytes, RegisterOf(plan_, id).bytes);
@@ -160,14 +157,14 @@ class PlanMemoryText {
     if (IsLazy(plan_, task)) {
       node->is_lazy = node->has_result = true;
       node->is_costly = IsCostly(plan_, task, files_);
-      node->kept_bytes = HandleBytes(plan_, task);
+      node->kept_bytes = HandleBytes(plan_, task, handles_);
       return;
     }
     if (IsCollected(task)) {
-      node->kept_bytes = SaturatingSum(node->kept_bytes, HandleBytes(plan_, task));
+      node->kept_bytes = SaturatingSum(node->kept_bytes, HandleBytes(plan_, task, handles_));
       return;
     }
-    if (task.phase == Phase::kGather && task.kind == TaskKind::kCompute && ReadsHandle(plan_, task)) {
+    if (task.phase == Phase::kGather && task.kind == TaskKind::kCompute && ReadsHandle(task)) {
       for (const RegisterId id : task.produced)
         node->together_bytes = SaturatingSum(node->together_bytes, RegisterOf(plan_, id).bytes);
       return;
@@ -180,7 +177,7 @@ class PlanMemoryText {
       const Register& reg = RegisterOf(plan_, id);
       bytes = SaturatingSum(bytes, reg.bytes);
       if (!reg.control && reg.info.IsMatrix() && reg.info.format == Format::kSparse) node->is_sparse = true;
-      if (scheduler::HoldsPanels(plan_, reg) && !pass) node->is_handle = true;
+      if (IsHandle(id) && !pass) node->is_handle = true;
     }
     node->has_result = true;
     if (task.panel_rows > 0 && pass) {
@@ -254,6 +251,7 @@ class PlanMemoryText {
 
   const Plan& plan_;
   ops::Files* const files_;
+  const std::vector<bool> handles_;
   std::vector<NodeMemory> nodes_;
   std::vector<Pass> passes_;
 };
@@ -274,15 +272,16 @@ bool IsRemade(const Plan& plan, NodeId assign, ops::Files* files) {
 
 int64_t MostSpilled(const Plan& plan, int32_t rank, ops::Files* files) {
   const scheduler::TaskRange range = scheduler::TasksOfRank(plan, rank);
+  const std::vector<bool> handles = scheduler::HandlesOf(plan);
   int64_t bytes = 0;
   for (size_t i = range.first; i < range.last; ++i) {
     const Task& task = plan.tasks[i];
     if (IsCollected(task) || (IsLazy(plan, task) && IsCostly(plan, task, files)))
-      bytes = SaturatingSum(bytes, HandleBytes(plan, task));
+      bytes = SaturatingSum(bytes, HandleBytes(plan, task, handles));
     const OnPanels on_panels = OnPanelsOf(plan, task);
     if (on_panels != OnPanels::kStages && on_panels != OnPanels::kBlocks) continue;
     // Beside the result, what stages send to each other, or slices of operands and blocks of the result.
-    bytes = SaturatingSum(bytes, SaturatingProduct(2, HandleBytes(plan, task)));
+    bytes = SaturatingSum(bytes, SaturatingProduct(2, HandleBytes(plan, task, handles)));
     for (const RegisterId id : task.consumed)
       if (id >= 0) bytes = SaturatingSum(bytes, KnownBytes(RegisterOf(plan, id).info));
   }

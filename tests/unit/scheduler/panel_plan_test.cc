@@ -135,7 +135,7 @@ TEST(PanelPlanTest, OperatorsInStagesReadAndMakePanels) {
     if (task.node != y || task.phase != Phase::kPanels) continue;
     const Register& made = plan->registers[static_cast<size_t>(task.produced[0])];
     EXPECT_EQ(made.bytes, 0) << "the panels are the store's";
-    EXPECT_TRUE(HoldsPanels(*plan, made));
+    EXPECT_TRUE(HandlesOf(*plan)[static_cast<size_t>(made.id)]);
   }
   const Result<Plan> parsed = Plan::Parse(plan->ToText());
   ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
