@@ -127,6 +127,23 @@ TEST(PanelsTest, ValuesOfUnknownSizeStream) {
   }
 }
 
+// t(X) of a tall X has few rows, which are long.
+TEST(PanelsTest, TheTransposedOfATallMatrixStreams) {
+  SessionOptions options = WithMemory(int64_t{4} << 20);
+  options.require_streaming = true;
+  // What is kept of 8 MB is whole where it is needed: both factors.
+  const std::string script =
+      "X = rand(rows=20000, cols=50, min=-1, max=1, seed=3)\nT = t(X)\nW = T > 0\n"
+      "U = rand(rows=20000, cols=2, seed=4)\nV = rand(rows=50, cols=2, seed=5)\n"
+      "G = (W * (V %*% t(U) - T)) %*% U\n"
+      "print(sum(G) + \" \" + sum(rowSums(T)) + \" \" + sum(T[7,3:900]) + \" \" + sum(t(T)[19,]))\n";
+  const ScriptOutcome whole = RunScript(script);
+  ASSERT_TRUE(whole.status.ok()) << whole.status.ToString();
+  const ScriptOutcome panels = RunScript(script, options);
+  EXPECT_EQ(panels.status.ToString(), "ok");
+  EXPECT_EQ(panels.output, whole.output);
+}
+
 // Free blocks that cannot be given back are no room for panels.
 TEST(PanelsTest, BlocksThatOthersHoldLeaveNoRoomInTheirChunks) {
   const std::string script =
