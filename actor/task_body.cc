@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/memory/counted_heap.h"
+#include "core/programs/staged_nodes.h"
 #include "core/programs/text_format.h"
 #include "ops/base/stages.h"
 #include "ops/cells/column_pieces.h"
@@ -106,12 +107,6 @@ bool ReadsLast(const Plan& plan, const Task& task) {
              return plan.registers[static_cast<size_t>(order)].producer == reader;
            });
   });
-}
-
-const StagedNode* FindStaged(const Plan& plan, NodeId node) {
-  const auto found = std::lower_bound(plan.staged.begin(), plan.staged.end(), node,
-                                      [](const StagedNode& staged, NodeId id) { return staged.node < id; });
-  return found == plan.staged.end() || found->node != node ? nullptr : &*found;
 }
 
 }  // namespace
