@@ -24,7 +24,7 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 constexpr int64_t kMostOfBlock = int64_t{1} << 46;  // Beyond it no block is.
-constexpr int64_t kLeastGuardedBytes = 64 << 10;  // Smaller registers are not worth an edge.
+constexpr int64_t kLeastGuardedBytes = 64 << 10;    // Smaller registers are not worth an edge.
 constexpr size_t kMostOrderedTasks = 8192;  // Beyond it the bit sets would be larger than what they save.
 // Larger blocks are not counted to the byte: sums saturate, with some to spare for rounding up.
 constexpr int64_t kMostCounted = INT64_MAX - (int64_t{1} << 20);
