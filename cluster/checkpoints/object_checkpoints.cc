@@ -6,14 +6,15 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -109,6 +110,11 @@ struct Reply {
 size_t TakeBody(char* data, size_t size, size_t count, void* user);
 size_t TakeHeader(char* data, size_t size, size_t count, void* user);
 
+// Asked by libcurl about once a second; not 0 ends the transfer.
+int IsGivenUp(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return *static_cast<const std::atomic<bool>*>(user) ? 1 : 0;
+}
+
 // One connection, used by one thread at a time.
 class Connection {
  public:
@@ -126,12 +132,22 @@ class Connection {
     const std::lock_guard lock(mutex_);
     std::chrono::milliseconds pause = kFirstPause;
     for (int tries = 1;; ++tries) {
+      if (is_given_up_) return Cancelled("the checkpoint is not needed any more");
       Result<Reply> reply = SendOnce(request);
       const bool may_be_better = !reply.ok() || reply->code >= 500 || reply->code == 429;
       if (!may_be_better || tries == kTries) return reply.ok() ? Judge(request, *std::move(reply)) : reply;
-      std::this_thread::sleep_for(pause);
+      std::unique_lock waiting(pause_mutex_);
+      given_up_.wait_for(waiting, pause, [this] { return is_given_up_.load(); });
       pause *= 4;
     }
+  }
+
+  void GiveUp() {
+    {
+      const std::lock_guard lock(pause_mutex_);
+      is_given_up_ = true;
+    }
+    given_up_.notify_all();
   }
 
  private:
@@ -164,6 +180,9 @@ class Connection {
     curl_easy_setopt(curl_, CURLOPT_WRITEDATA, &both);
     curl_easy_setopt(curl_, CURLOPT_HEADERFUNCTION, TakeHeader);
     curl_easy_setopt(curl_, CURLOPT_HEADERDATA, &reply);
+    curl_easy_setopt(curl_, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(curl_, CURLOPT_XFERINFOFUNCTION, IsGivenUp);
+    curl_easy_setopt(curl_, CURLOPT_XFERINFODATA, &is_given_up_);
     const std::string_view method = request.method;
     if (method == "HEAD") curl_easy_setopt(curl_, CURLOPT_NOBODY, 1L);
     if (method == "PUT" || method == "POST") {
@@ -197,6 +216,9 @@ class Connection {
   const Place place_;
   std::mutex mutex_;
   CURL* const curl_;
+  std::mutex pause_mutex_;
+  std::condition_variable given_up_;
+  std::atomic<bool> is_given_up_ = false;
 };
 
 size_t TakeBody(char* data, size_t size, size_t count, void* user) {
@@ -326,18 +348,21 @@ class ObjectStore : public CheckpointStore {
     return reply.status();
   }
   Status RemoveAll(const std::string& folder) override {
-    for (;;) {
+    for (std::string last;;) {  // A list may still show what is gone.
       HEDDLE_ASSIGN_OR_RETURN(
           const Reply reply,
-          connection_->Send({.query = {{"list-type", "2"}, {"prefix", KeyOf(folder) + "/"}}}));
+          connection_->Send(
+              {.query = {{"list-type", "2"}, {"prefix", KeyOf(folder) + "/"}, {"start-after", last}}}));
       const std::vector<std::string> keys = ElementsOf(reply.body, "Key");
       if (keys.empty()) return OkStatus();
       for (const std::string& key : keys) {
         const Status removed = connection_->Send({.method = "DELETE", .object = key}).status();
         if (!removed.ok() && removed.code() != StatusCode::kNotFound) return removed;
       }
+      last = keys.back();
     }
   }
+  void GiveUp() override { connection_->GiveUp(); }
 
  private:
   std::string KeyOf(const std::string& name) const {

@@ -24,7 +24,6 @@
 #include "cluster/process/repeated_work.h"
 #include "cluster/progress/progress_line.h"
 #include "core/environment/clock.h"
-#include "core/environment/log.h"
 #include "core/environment/progress_board.h"
 #include "core/environment/recorder.h"
 #include "core/memory/memory_bounds.h"
@@ -178,10 +177,9 @@ class ExecutorRun {
   }
 
   void Obey(const CheckpointOrder& order) {
-    if (order.now && checkpoints_) checkpoints_->Ask();
-    for (const std::string& checkpoint : order.unneeded)
-      if (const Status status = store_ != nullptr ? store_->RemoveAll(checkpoint) : OkStatus(); !status.ok())
-        HEDDLE_LOG(kWarning, "checkpoint not removed", {"checkpoint", checkpoint}, {"why", status});
+    if (!checkpoints_) return;
+    if (order.now) checkpoints_->Ask();
+    checkpoints_->Drop(order.unneeded);
   }
 
   // The session may wait at the gate.

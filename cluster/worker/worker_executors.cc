@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "cluster/checkpoints/checkpoint_stores.h"
 #include "cluster/executor/executor_log.h"
 #include "cluster/executor/executor_messages.h"
 #include "cluster/executor/lease_clock.h"
@@ -49,10 +48,7 @@ void WorkerExecutors::Obey(const ExecutorOrder& order) {
     if (message.ok() && !message->start) message = DataLoss("an order to start an executor says not how");
     return message.ok() ? Start(key, *message) : Refuse(order, message.status());
   }
-  if (order.has_forget()) {
-    if (!order.checkpoints().empty()) RemoveCheckpoints(key, order.checkpoints());
-    return Forget(key);
-  }
+  if (order.has_forget()) return ForgetWithCheckpoints(key, order.checkpoints());
   const std::shared_ptr<Record> record = Find(key);
   if (record == nullptr) return;
   if (order.has_output_until()) {
@@ -254,15 +250,12 @@ void WorkerExecutors::OnProgress(Record& record, const std::string& json) {
   changed_();
 }
 
-// All of a job that has ended, after its executors.
-void WorkerExecutors::RemoveCheckpoints(const Key& key, const std::string& folder) {
+// `folder`: of all checkpoints of a job that has ended, which go behind its executors; "": none go.
+void WorkerExecutors::ForgetWithCheckpoints(const Key& key, const std::string& folder) {
   const std::shared_ptr<Record> record = Find(key);
-  if (record == nullptr || record->checkpoint_location.empty()) return;
-  const std::string location = record->checkpoint_location;
   Forget(key);
-  Result<std::unique_ptr<engine::CheckpointStore>> store = OpenCheckpoints(location);
-  const Status removed = store.ok() ? (*store)->RemoveAll(folder) : store.status();
-  if (!removed.ok()) HEDDLE_LOG(kWarning, "checkpoints not removed", {"job", key.first}, {"why", removed});
+  if (record != nullptr && !record->checkpoint_location.empty() && !folder.empty())
+    remover_.Remove(record->checkpoint_location, folder);
 }
 
 void WorkerExecutors::Forget(const Key& key) {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/checkpoints/checkpoint_remover.h"
 #include "cluster/executor/executor_process.h"
 #include "cluster/executor/log_tail.h"
 #include "cluster/master/job_attempt.h"
@@ -85,7 +86,7 @@ class WorkerExecutors {
   void OnLog(Record& record, std::string_view text);
   void OnProgress(Record& record, const std::string& json);
   void Forget(const Key& key);
-  void RemoveCheckpoints(const Key& key, const std::string& folder);
+  void ForgetWithCheckpoints(const Key& key, const std::string& folder);
   std::shared_ptr<Record> Find(const Key& key);
 
   const WorkerExecutorsOptions options_;
@@ -94,6 +95,7 @@ class WorkerExecutors {
   std::condition_variable drained_;
   Counts counts_;  // but for what is here now
   std::map<Key, std::shared_ptr<Record>> records_;
+  CheckpointRemover remover_;
 };
 
 }  // namespace heddle::cluster

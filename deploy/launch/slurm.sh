@@ -11,7 +11,7 @@ shared=$PWD/.heddle-$SLURM_JOB_ID
 mkdir "$shared"
 master='' job='' workers=''
 
-@common@
+@cluster_of_job@
 finish() {
   trap - EXIT
   trap '' INT TERM

@@ -11,7 +11,7 @@ worker_options=(@worker_options@)
 own=$(mktemp -d)
 master='' job='' workers=()
 
-@common@
+@cluster_of_job@
 finish() {
   trap - EXIT
   trap '' INT TERM HUP

@@ -34,6 +34,8 @@ class CheckpointStore {
   virtual Status Read(const std::string& name, int64_t offset, std::span<char> to) = 0;
   /// Removes every object whose name begins with "`folder`/". Those that are not there are no error.
   virtual Status RemoveAll(const std::string& folder) = 0;
+  /// Calls that wait for a network, and all to come, fail soon: nobody needs them any more. Any thread.
+  virtual void GiveUp() {}
 };
 
 }  // namespace heddle::engine

@@ -70,7 +70,13 @@ Checkpoints::Checkpoints(const CheckpointOptions& options, int rank, CheckpointS
 
 Checkpoints::~Checkpoints() {
   is_over_ = true;
+  store_.GiveUp();
   LetGo();
+}
+
+void Checkpoints::Drop(const std::vector<std::string>& checkpoints) {
+  const std::lock_guard lock(mutex_);
+  dropped_.insert(dropped_.end(), checkpoints.begin(), checkpoints.end());
 }
 
 Result<bool> Checkpoints::Wants(const Moment& moment, const Share& share) {
@@ -97,6 +103,25 @@ bool Checkpoints::IsDue(int64_t now_ns) const {
   return now_ns - begun_ns_ >= interval_ns;
 }
 
+void Checkpoints::Write(const ControlState& state, WrittenCheckpoint* about) {
+  const int64_t begin_ns = clock_.MonotonicNs();
+  const Result<int64_t> bytes =
+      WriteCheckpoint(state, rank_, fmt::format("{}-{}", options_.folder, about->number), store_, &is_over_);
+  about->took_ns = clock_.MonotonicNs() - begin_ns;
+  about->status = bytes.status();
+  if (bytes.ok()) about->bytes = *bytes;
+  if (!bytes.ok() && !is_over_)
+    HEDDLE_LOG(kWarning, "no checkpoint", {"number", about->number}, {"why", about->status});
+  std::vector<std::string> dropped;
+  {
+    const std::lock_guard lock(mutex_);
+    dropped.swap(dropped_);
+  }
+  for (const std::string& checkpoint : dropped)
+    if (const Status removed = store_.RemoveAll(checkpoint); !removed.ok() && !is_over_)
+      HEDDLE_LOG(kWarning, "checkpoint not removed", {"checkpoint", checkpoint}, {"why", removed});
+}
+
 Status Checkpoints::Take(ControlState state) {
   begun_ns_ = clock_.MonotonicNs();
   asked_ = false;
@@ -105,32 +130,21 @@ Status Checkpoints::Take(ControlState state) {
   const MemoryBudget& memory = MemoryBudget::Process();
   const bool is_held =
       BytesHeld(state) <= (memory.limit() - memory.used()) / kHeldOfFree && !HasPanels(state);
-  const auto write = [this](const ControlState& taken, WrittenCheckpoint* about) {
-    const int64_t begin_ns = clock_.MonotonicNs();
-    const Result<int64_t> bytes = WriteCheckpoint(
-        taken, rank_, fmt::format("{}-{}", options_.folder, about->number), store_, &is_over_);
-    about->took_ns = clock_.MonotonicNs() - begin_ns;
-    about->status = bytes.status();
-    if (bytes.ok()) about->bytes = *bytes;
-    if (!bytes.ok() && !is_over_)
-      HEDDLE_LOG(kWarning, "no checkpoint", {"number", about->number}, {"why", about->status});
-  };
   if (!is_held) {
-    write(state, &written);
+    Write(state, &written);
     written.stood_ns = clock_.MonotonicNs() - begun_ns_;
     cost_ns_ = written.stood_ns;
     written_(written);
     return OkStatus();
   }
   written.stood_ns = clock_.MonotonicNs() - begun_ns_;
-  writing_ =
-      std::thread([this, write, written, taken = std::make_unique<ControlState>(std::move(state))]() mutable {
-        write(*taken, &written);
-        taken.reset();
-        // A thread beside those of the program takes a share of the machine.
-        cost_ns_ = std::max(written.stood_ns, written.took_ns / 2);
-        written_(written);
-      });
+  writing_ = std::thread([this, written, taken = std::make_unique<ControlState>(std::move(state))]() mutable {
+    Write(*taken, &written);
+    taken.reset();
+    // A thread beside those of the program takes a share of the machine.
+    cost_ns_ = std::max(written.stood_ns, written.took_ns / 2);
+    written_(written);
+  });
   return OkStatus();
 }
 

@@ -4,9 +4,10 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <optional>
+#include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "core/environment/clock.h"
 #include "core/status.h"
@@ -57,10 +58,13 @@ class Checkpoints : public StateTaker {
   void LetGo() override;
   /// A checkpoint is wanted soon, as before a worker goes. Rank 0; any thread.
   void Ask() { asked_ = true; }
+  /// Checkpoints that nobody needs any more go with the next one that is written. Any thread.
+  void Drop(const std::vector<std::string>& checkpoints);
 
  private:
   std::string Answer(int32_t block);
   bool IsDue(int64_t now_ns) const;
+  void Write(const ControlState& state, WrittenCheckpoint* about);
 
   const CheckpointOptions options_;
   const int rank_;
@@ -74,6 +78,8 @@ class Checkpoints : public StateTaker {
   std::atomic<bool> asked_{false};
   std::atomic<bool> is_over_{false};
   int64_t number_ = 0;
+  std::mutex mutex_;
+  std::vector<std::string> dropped_;  // Under mutex_.
   std::thread writing_;
 };
 

@@ -103,7 +103,8 @@ class Handler(BaseHTTPRequestHandler):
             objects.pop(key, None)
             return self.reply(204)
         if self.command == "GET" and "list-type" in query:
-            keys = sorted(k for k in objects if k.startswith(query["prefix"]))[:3]  # truncated early
+            after = query["start-after"]
+            keys = sorted(k for k in objects if k.startswith(query["prefix"]) and k > after)[:3]  # truncated early
             return self.reply(200, ("<R>" + "".join(f"<Key>{escape(k)}</Key>" for k in keys) + "</R>").encode())
         if key not in objects:
             return self.refuse(404, "NoSuchKey", "there is no such key")

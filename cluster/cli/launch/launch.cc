@@ -108,7 +108,7 @@ std::string ShellWords(const std::vector<std::string>& words) {
 }
 
 std::string FillIn(std::string_view path, std::map<std::string, std::string> places) {
-  places["common"] = FileAt("common.sh");
+  places["cluster_of_job"] = FileAt("cluster_of_job.sh");
   const std::string_view text = FileAt(path);
   std::string filled;
   for (size_t at = 0; at < text.size();) {

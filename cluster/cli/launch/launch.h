@@ -37,7 +37,8 @@ Result<LaunchRequest> ReadLaunch(const Arguments& arguments);
 std::string ShellWord(std::string_view word);
 std::string ShellWords(const std::vector<std::string>& words);
 
-/// The text of deploy/launch/`path` with every @NAME@ of `places` replaced, once; @common@ is common.sh.
+/// The text of deploy/launch/`path` with every @NAME@ of `places` replaced, once; @cluster_of_job@ is
+/// cluster_of_job.sh.
 std::string FillIn(std::string_view path, std::map<std::string, std::string> places);
 
 /// --dry-run: prints `text`. Else this process becomes `words`, with `input` as its standard input unless

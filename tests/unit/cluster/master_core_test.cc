@@ -289,51 +289,6 @@ TEST_F(MasterCoreTest, LaterAttemptsDoNotRepeatOutput) {
   EXPECT_EQ(*store_->Output(id, 0, 100), "one\ntwo\nthree\n");
 }
 
-TEST_F(MasterCoreTest, AWorkerThatIsSilentLosesItsRanks) {
-  Connect("a");
-  Connect("b");
-  const std::string id = Submit(2);
-  RunUntilRunning(id);
-  Pass(kTtlNs, {"a"});
-  EXPECT_EQ(Count(Kind::kCancel), 0u);
-  Pass(500'000'000);
-  EXPECT_EQ(Count(Kind::kCancel), 1u);
-  End(id, 0, Cancelled("stopped"));
-  EXPECT_EQ(Get(id).state, JobState::kRecovering);
-  EXPECT_EQ(Get(id).reason, "waits for 2 workers; 1 is alive");
-  Connect("b", "2");
-  EXPECT_EQ(Get(id).attempt, 2);
-  EXPECT_EQ(Get(id).state, JobState::kStarting);
-}
-
-// A process that dies breaks its connection; one that lives makes another at once.
-TEST_F(MasterCoreTest, AWorkerWhoseConnectionBreaksHasTwoSeconds) {
-  Connect("a");
-  Connect("b");
-  const std::string id = Submit(2);
-  RunUntilRunning(id);
-  core_->WorkerDisconnected("b");
-  EXPECT_EQ(Get(id).state, JobState::kRunning) << "it may come back";
-  Pass(1'900'000'000, {"a"});
-  EXPECT_EQ(Count(Kind::kCancel), 0u);
-  Pass(200'000'000, {"a"});
-  EXPECT_EQ(Count(Kind::kCancel), 1u);
-}
-
-TEST_F(MasterCoreTest, AWorkerThatMayChangeFilesIsNotGivenUp) {
-  Connect("a");
-  Connect("b");
-  const std::string id = Submit(2);
-  RunUntilRunning(id);
-  core_->TakeOrders();
-  const int64_t asked_ns = clock_.MonotonicNs();
-  Ask(News(Get(id), 1), "b", 1);
-  const int64_t until_ns = asked_ns + Take(Kind::kCommit)[0].valid_ns;
-  core_->WorkerDisconnected("b");
-  while (Count(Kind::kCancel) == 0) Pass(100'000'000, {"a"});
-  EXPECT_GT(clock_.MonotonicNs(), until_ns);
-}
-
 TEST_F(MasterCoreTest, AWorkerThatComesBackInTimeGoesOn) {
   Connect("a");
   const std::string id = Submit(1);
