@@ -25,8 +25,7 @@ Status MasterHub::Start() {
   return OkStatus();
 }
 
-// The number of the store's last change: what the call has come to may be told when that is on disk.
-int64_t MasterHub::Collect() {
+MasterHub::Outcome MasterHub::Collect() {
   Delivery delivery;
   delivery.change = store_.LastChange();
   change_ = delivery.change;
@@ -45,20 +44,24 @@ int64_t MasterHub::Collect() {
     for (const auto& [id, watcher] : found->second) delivery.watchers.push_back(watcher);
   }
   timer_changed_.notify_all();
-  const int64_t change = delivery.change;
-  if (!delivery.orders.empty() || !delivery.replaced.empty() || !delivery.watchers.empty())
-    deliveries_.push_back(std::move(delivery));
-  return change;
+  const Outcome outcome = {
+      .change = delivery.change,
+      .has_delivery = !delivery.orders.empty() || !delivery.replaced.empty() || !delivery.watchers.empty()};
+  if (outcome.has_delivery) deliveries_.push_back(std::move(delivery));
+  return outcome;
 }
 
-// Also what earlier calls want done: whoever comes first delivers, in the order of the calls.
-void MasterHub::Deliver(int64_t change) {
-  AwaitDisk(change);
+// Also what earlier calls want done: of those who have something to deliver, the first one does it for all,
+// in the order of the calls. A call that only looks delivers nothing: its caller may hold a lock that a
+// watcher takes.
+void MasterHub::Deliver(const Outcome& outcome) {
+  AwaitDisk(outcome.change);
+  if (!outcome.has_delivery) return;
   std::vector<std::shared_ptr<WorkerPort>> ports;
   std::vector<Watcher> watchers;
   {
     const std::lock_guard lock(mutex_);
-    for (; !deliveries_.empty() && deliveries_.front().change <= change; deliveries_.pop_front()) {
+    for (; !deliveries_.empty() && deliveries_.front().change <= outcome.change; deliveries_.pop_front()) {
       Delivery& delivery = deliveries_.front();
       ports.insert(ports.end(), delivery.replaced.begin(), delivery.replaced.end());
       for (const auto& [port, order] : delivery.orders) {
@@ -104,9 +107,9 @@ void MasterHub::KeepTime() {
       timer_changed_.wait_for(lock, std::chrono::nanoseconds(deadline - now));
     } else {
       core_.Tick();
-      const int64_t change = Collect();
+      const Outcome outcome = Collect();
       lock.unlock();
-      Deliver(change);
+      Deliver(outcome);
       lock.lock();
     }
   }

@@ -30,7 +30,8 @@ class MasterHub {
     virtual void End() = 0;  ///< Another connection of the worker took over.
     virtual void Wake() = 0;
   };
-  /// Who waits for changes of a job. Called without the lock.
+  /// Who waits for changes of a job. Called without the lock, and only by calls that want something done: a
+  /// watcher may hold a lock of its own while it looks at the core, and is not called by that look.
   using Watcher = std::function<void()>;
 
   /// Store and clock outlive it.
@@ -48,9 +49,9 @@ class MasterHub {
   auto Call(const Function& function) {
     std::unique_lock lock(mutex_);
     auto result = function(core_);
-    const int64_t change = Collect();
+    const Outcome outcome = Collect();
     lock.unlock();
-    Deliver(change);
+    Deliver(outcome);
     return result;
   }
 
@@ -72,8 +73,13 @@ class MasterHub {
     std::vector<std::shared_ptr<WorkerPort>> replaced;  // to be woken
     std::vector<Watcher> watchers;
   };
-  int64_t Collect();
-  void Deliver(int64_t change);
+  /// What a call has come to.
+  struct Outcome {
+    int64_t change = 0;         // the store's last one: on disk before anybody is told
+    bool has_delivery = false;  // It wants something done.
+  };
+  Outcome Collect();
+  void Deliver(const Outcome& outcome);
   void AwaitDisk(int64_t change);
   void KeepTime();
 

@@ -22,6 +22,10 @@ class CountingDisk : public FullStore {
     ++changes;
     return job;
   }
+  Status Move(Job* job, JobState state, const std::string& reason) override {
+    ++changes;
+    return FullStore::Move(job, state, reason);
+  }
   int64_t LastChange() const override { return changes; }
   void Sync() override {
     const int64_t covered = changes;
@@ -82,6 +86,37 @@ TEST(MasterHubTest, CallsThatComeTogetherShareASync) {
   const int64_t syncs = disk.syncs;
   hub.Call([](MasterCore& core) { return core.Jobs().size(); });
   EXPECT_EQ(disk.syncs, syncs) << "nothing is new";
+}
+
+// Who follows a job looks at it with a lock held that its watcher takes, too: it would wait for itself.
+TEST(MasterHubTest, NobodyWhoOnlyLooksCallsAWatcher) {
+  constexpr int kJobs = 2000;
+  const auto store = *JobStore::Open(":memory:", {}, SystemClock());
+  CountingDisk disk(*store);
+  MasterHub hub(disk, SystemClock(), {});
+  ASSERT_TRUE(hub.Start().ok());
+  const std::thread::id looking = std::this_thread::get_id();
+  std::atomic<int> called = 0;
+  std::atomic<int> called_by_looking = 0;
+  for (int i = 1; i <= kJobs; ++i) {
+    hub.Call([&](MasterCore& core) { return core.Submit(Specification(i)).ok(); });
+    hub.AddWatcher("j" + std::to_string(i), [&] {
+      ++called;
+      if (std::this_thread::get_id() == looking) ++called_by_looking;
+    });
+  }
+  std::atomic<int> changing = 2;
+  std::vector<std::thread> threads;
+  for (int first = 1; first <= 2; ++first)
+    threads.emplace_back([&, first] {
+      for (int i = first; i <= kJobs; i += 2)
+        hub.Call([&](MasterCore& core) { return core.Cancel("j" + std::to_string(i)).ok(); });
+      --changing;
+    });
+  while (changing > 0) hub.Call([](MasterCore& core) { return core.Find("j1").ok(); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(called_by_looking, 0);
+  EXPECT_GE(called, kJobs) << "each end is told";
 }
 
 TEST(MasterHubTest, OrdersGoOutInOrderAndWhenTheyAreOnDisk) {
