@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "actor/lazy_rows.h"
-
+// Rows that are made when they are read, which may be after the run.
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "actor/task_body.h"
 #include "ops/io/formats/file_format.h"
 #include "ops/panels/panel_store.h"
 
 namespace heddle::actor {
 
-Result<Value> MakeLazyRows(const std::shared_ptr<const Plan>& plan, const Task& task, const ops::Operator* op,
-                           const std::vector<ValueInfo>& input_infos, std::span<const Value* const> inputs,
-                           const ops::KernelSource& kernels, const ops::KernelContext& context) {
-  if (context.panels == nullptr || task.node == kNoNode)
+Result<Value> KernelBody::MakeLazy(const Prepared& prepared, std::span<const Value* const> inputs) const {
+  const Task& task = *prepared.task;
+  if (context_.panels == nullptr || prepared.node == nullptr)
     return Internal("task {} has nowhere to keep panels", task.id.index());
-  const Node* const node = &plan->graph[task.node];
   std::vector<Value> values;
   std::vector<bool> is_given;
   for (const Value* const input : inputs) {
     values.push_back(input == nullptr ? Value() : *input);
     is_given.push_back(input != nullptr);
   }
-  HEDDLE_ASSIGN_OR_RETURN(const bool is_costly, ops::IsCostlyToMakeAgain(*node, inputs, context));
-  HEDDLE_ASSIGN_OR_RETURN(std::string origin, ops::OriginOf(*node, inputs, context));
+  HEDDLE_ASSIGN_OR_RETURN(const bool is_costly, ops::IsCostlyToMakeAgain(*prepared.node, inputs, context_));
+  HEDDLE_ASSIGN_OR_RETURN(std::string origin, ops::OriginOf(*prepared.node, inputs, context_));
   // The plan has the node; the context is that of this run, with its seeds.
-  auto make = [plan, &kernels, context, node, op, infos = input_infos, values = std::move(values),
-               is_given = std::move(is_given), origin, first = task.row_begin,
+  auto make = [plan = plan_, &kernels = kernels_, context = context_, node = prepared.node, op = prepared.op,
+               infos = prepared.input_infos, values = std::move(values), is_given = std::move(is_given),
+               origin, first = task.row_begin,
                total = task.total_rows](int64_t begin, int64_t end) -> Result<Value> {
     std::vector<const Value*> given;
     for (size_t i = 0; i < values.size(); ++i) given.push_back(is_given[i] ? &values[i] : nullptr);
@@ -49,9 +49,9 @@ Result<Value> MakeLazyRows(const std::shared_ptr<const Plan>& plan, const Task& 
     if (!status.ok()) return status.At(node->position);
     return rows;
   };
-  const ValueInfo& info = node->info;
-  return Value(context.panels->Lazy({task.row_end - task.row_begin, info.shape.columns}, info.IsFrame(),
-                                    std::move(make), is_costly, std::move(origin)));
+  const ValueInfo& info = prepared.node->info;
+  return Value(context_.panels->Lazy({task.row_end - task.row_begin, info.shape.columns}, info.IsFrame(),
+                                     std::move(make), is_costly, std::move(origin)));
 }
 
 }  // namespace heddle::actor

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <utility>
 
-#include "actor/lazy_rows.h"
 #include "core/memory/counted_heap.h"
 #include "core/programs/staged_tasks.h"
 #include "core/programs/text_format.h"
@@ -280,8 +279,7 @@ Result<Value> KernelBody::Move(Prepared& prepared, std::span<const Value* const>
     case Work::kCollectParts: return CollectParts(prepared, *inputs.back(), act);
     case Work::kJoinLists: return JoinLists(prepared, *inputs.back(), act);
     case Work::kAppend: return Append(prepared, inputs.subspan(1), act);
-    case Work::kLazy:
-      return MakeLazyRows(plan_, task, prepared.op, prepared.input_infos, inputs, kernels_, context_);
+    case Work::kLazy: return MakeLazy(prepared, inputs);
     case Work::kStages:
     case Work::kStageInPanels:
     case Work::kKernel: break;

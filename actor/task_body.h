@@ -119,6 +119,9 @@ class KernelBody : public TaskBody {
   Status RunKernel(const Prepared& prepared, std::span<const Value* const> inputs, int64_t act,
                    std::span<Value> results) const;
   Result<Value> ViewPanels(const Prepared& prepared, std::span<const Value* const> inputs) const;
+  /// A handle to the rows that the kernel makes when they are read. Reading them fails with kDataLoss when
+  /// what they come from has changed since.
+  Result<Value> MakeLazy(const Prepared& prepared, std::span<const Value* const> inputs) const;
   /// All stages of an operator that reads panels, or one.
   Status RunStages(const Prepared& prepared, std::span<const Value* const> inputs,
                    std::span<Value> results) const;
