@@ -115,7 +115,10 @@ bool ReadsLast(const Plan& plan, const Task& task) {
 }  // namespace
 
 KernelBody::Work KernelBody::WorkOf(const Task& task, const Node* node) {
-  if (task.phase == Phase::kReady) return Work::kForward;
+  if (task.phase == Phase::kReady) {
+    const bool is_write = node != nullptr && ops::HasRole(*node, ops::Role::kWrite);
+    return is_write && task.kind == TaskKind::kSource ? Work::kKeepRows : Work::kForward;
+  }
   if (task.phase == Phase::kStage && task.kind == TaskKind::kAccumulate) return Work::kJoinLists;
   if (task.kind == TaskKind::kAccumulate && node != nullptr && ops::HasRole(*node, ops::Role::kWrite))
     return Work::kAppend;
@@ -268,6 +271,9 @@ Result<Value> KernelBody::Move(Prepared& prepared, std::span<const Value* const>
     case Work::kKeep: prepared.held = *input; return Value();
     case Work::kForward:
       return input == nullptr ? Value() : *input;  // Whoever hands on control registers has no data.
+    case Work::kKeepRows:
+      HEDDLE_RETURN_IF_ERROR(ops::KeepRowsOf(plan_->graph, *prepared.node, context_));
+      return Value();
     case Work::kUnpack: return UnpackPart(*input, task, act);
     case Work::kCollect: return Collect(prepared, *inputs.back(), act);
     case Work::kCollectParts: return CollectParts(prepared, *inputs.back(), act);
@@ -294,42 +300,6 @@ Result<Value> KernelBody::ViewPanels(const Prepared& prepared, std::span<const V
   const Shape shape = joined.shape();
   if (task.row_begin == 0 && task.row_end == shape.rows) return joined;
   return Value(ops::RangeOfPanels(joined.panels(), {task.row_begin, task.row_end, 0, shape.columns}));
-}
-
-Result<Value> KernelBody::MakeLazy(const Prepared& prepared, std::span<const Value* const> inputs) const {
-  const Task& task = *prepared.task;
-  if (context_.panels == nullptr || prepared.node == nullptr)
-    return Internal("task {} has nowhere to keep panels", task.id.index());
-  std::vector<Value> values;
-  for (const Value* input : inputs) values.push_back(input == nullptr ? Value() : *input);
-  std::vector<bool> is_given;
-  for (const Value* input : inputs) is_given.push_back(input != nullptr);
-  // The plan has the node; the context is that of this run, with its seeds.
-  auto make = [plan = plan_, &kernels = kernels_, context = context_, node = prepared.node, op = prepared.op,
-               infos = prepared.input_infos, values = std::move(values), is_given = std::move(is_given),
-               first = task.row_begin, total = task.total_rows](int64_t begin, int64_t end) -> Result<Value> {
-    std::vector<const Value*> given;
-    for (size_t i = 0; i < values.size(); ++i) given.push_back(is_given[i] ? &values[i] : nullptr);
-    ops::KernelContext own = context;
-    Value rows;
-    const Status status = kernels.Run({.node = *node,
-                                       .phase = Phase::kWhole,
-                                       .inputs = given,
-                                       .input_infos = infos,
-                                       .row_begin = first + begin,
-                                       .row_end = first + end,
-                                       .total_rows = total,
-                                       .context = own,
-                                       .op = op},
-                                      {&rows, 1});
-    if (!status.ok()) return status.At(node->position);
-    return rows;
-  };
-  const ValueInfo& info = prepared.node->info;
-  HEDDLE_ASSIGN_OR_RETURN(const bool is_costly, ops::IsCostlyToMakeAgain(*prepared.node, inputs, context_));
-  HEDDLE_ASSIGN_OR_RETURN(std::string origin, ops::OriginOf(*prepared.node, inputs, context_));
-  return Value(context_.panels->Lazy({task.row_end - task.row_begin, info.shape.columns}, info.IsFrame(),
-                                     std::move(make), is_costly, std::move(origin)));
 }
 
 Status KernelBody::RunStages(const Prepared& prepared, std::span<const Value* const> inputs,

@@ -47,6 +47,8 @@ class TaskBody {
 ///   kUnpack                  hands on the next of `rate` equal row ranges; of a task with panel_rows: the
 ///                            next panel, or, in another phase than "slice", the kernel makes it; of what
 ///                            stages in panels exchange (ops/panels/kept_parts.h) the next part
+///   phase "ready"            nothing; of a write that another rank does, keeps the rows of its file that
+///                            values of this one are handles to
 ///   phase "stage"            kAccumulate: the lists of tree nodes of all acts, joined on the way
 ///   write (kAccumulate)      appends the panels of all acts to its file, which appears at the last of them
 ///   phase "panels"           kAccumulate: the panels of all acts as one handle, without panel_rows the parts
@@ -79,6 +81,7 @@ class KernelBody : public TaskBody {
     kShape,
     kKeep,
     kForward,
+    kKeepRows,
     kUnpack,
     kCollect,
     kCollectParts,
@@ -116,7 +119,8 @@ class KernelBody : public TaskBody {
   Status RunKernel(const Prepared& prepared, std::span<const Value* const> inputs, int64_t act,
                    std::span<Value> results) const;
   Result<Value> ViewPanels(const Prepared& prepared, std::span<const Value* const> inputs) const;
-  /// A handle to the rows that the kernel makes when they are read.
+  /// A handle to the rows that the kernel makes when they are read. Reading them fails with kDataLoss when
+  /// what they come from has changed since.
   Result<Value> MakeLazy(const Prepared& prepared, std::span<const Value* const> inputs) const;
   /// All stages of an operator that reads panels, or one.
   Status RunStages(const Prepared& prepared, std::span<const Value* const> inputs,

@@ -117,7 +117,7 @@ bool PanelRoles::ReadsRows(const Task& task, size_t i) const {
 bool PanelRoles::TakesPanels(const Task& task) const {
   if (task.phase == Phase::kShape) return task.kind == TaskKind::kCompute;
   const Node* const node = NodeOf(task);
-  return node != nullptr && task.phase == Phase::kWhole &&
+  return node != nullptr && (task.phase == Phase::kWhole || task.phase == Phase::kStage) &&
          (ops::IsSize(*node) || (ops::HasRole(*node, ops::Role::kWrite) &&
                                  ops::WriteOfPanelsOf(plan_.graph, *node) != ops::WriteOfPanels::kWhole));
 }

@@ -198,7 +198,7 @@ class PlanMemoryText {
         node->together_bytes = SaturatingSum(node->together_bytes, RegisterOf(plan_, id).bytes);
       return;
     }
-    if (task.kind == TaskKind::kSink && ReadsHandle(plan_, task) &&
+    if ((task.kind == TaskKind::kSink || task.phase == Phase::kStage) && ReadsHandle(plan_, task) &&
         ops::HasRole(plan_.graph[task.node], ops::Role::kWrite)) {
       node->reads_handle = true;
       return;

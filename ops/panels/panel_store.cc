@@ -338,9 +338,10 @@ class Store : public PanelStore {
     std::vector<std::shared_ptr<const PanelsOfValue>> found;
     {
       const std::lock_guard lock(mutex_);
-      for (const auto& [from, panels] : made_from_)
-        if (from == origin) found.push_back(panels.lock());
-      std::erase_if(made_from_, [&](const auto& made) { return made.first == origin; });
+      const auto changes = [&](const auto& made) { return origin.empty() || made.first == origin; };
+      for (const auto& made : made_from_)
+        if (changes(made)) found.push_back(made.second.lock());
+      std::erase_if(made_from_, changes);
     }
     for (const auto& panels : found)
       if (panels != nullptr) HEDDLE_RETURN_IF_ERROR(panels->KeepAll());

@@ -67,8 +67,8 @@ class PanelStore {
   std::shared_ptr<const RowPanels> Lazy(Shape shape, bool is_frame, Maker make, bool is_costly) {
     return Lazy(shape, is_frame, std::move(make), is_costly, "");
   }
-  /// The origin is about to change: rows of values that come from it are made now, and kept, when who reads
-  /// some of them is through. Fails as `make` does, and as SpillFile::WriteAt.
+  /// The origin ("": any) is about to change: rows of values that come from it are made now, and kept, when
+  /// who reads some of them is through. Fails as `make` does, and as SpillFile::WriteAt.
   virtual Status KeepAll(const std::string& origin) = 0;
 
   /// How many bytes of panels may be in memory from now on; at first any number. What is beyond goes before

@@ -37,6 +37,8 @@ class JointBytes {
   bool is_placed() const { return offset_.has_value(); }
   /// Whether so many more can be held in memory.
   bool HasRoom(int64_t bytes) const { return in_memory_ + bytes <= most_in_memory_; }
+  /// What is held from now on is held on the disk.
+  void HoldOnDisk() { most_in_memory_ = 0; }
   /// Writes what is held to where it belongs; what is appended behind it goes there at once.
   Status PlaceAt(int64_t offset);
   /// All bytes are on the disk when this returns, except those that it returns: bytes of the first and the

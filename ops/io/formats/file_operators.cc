@@ -106,7 +106,7 @@ Result<bool> IsCostlyToMakeAgain(const Node& node, std::span<const Value* const>
 Result<std::string> OriginOf(const Node& node, std::span<const Value* const> inputs,
                              const KernelContext& context) {
   if (!HasRole(node, Role::kRead)) return std::string();
-  return context.files->Fingerprint(inputs[0]->scalar().ToText());
+  return OriginOfRows(inputs[0]->scalar().ToText(), *context.files);
 }
 
 namespace {

@@ -24,14 +24,15 @@ extern const StagedForm kStagedWrite;
 /// The end of it, on rank 0.
 Status FinishStagedWrite(const KernelCall& call, const std::string& path, const WriteOptions& options);
 
-/// write() of panels (core/values/row_panels.h), in memory for a few pieces.
+/// write() of panels (core/values/row_panels.h) by one process, in memory for a few pieces.
 Status WritePanels(const KernelCall& call, const std::string& path, const WriteOptions& options);
 
 /// How write() takes a value whose rows pass in panels.
 enum class WriteOfPanels : uint8_t {
-  kWhole,   ///< It needs all rows at once: a format without rows of their own, or a folder of files.
-  kHandle,  ///< WritePanels(): something of all rows has to be known first, or only the run tells the format.
-  kAppended,  ///< AppendedWrite: the file grows by the rows of each panel.
+  kWhole,     ///< It needs all rows at once: a format without rows of their own.
+  kHandle,    ///< It reads them a few at a time, where they are kept: something of all rows has to be known
+              ///< first, it makes several files, or only the run tells the format. Several ranks always do.
+  kAppended,  ///< AppendedWrite: the file of one process grows by the rows of each panel.
 };
 WriteOfPanels WriteOfPanelsOf(const Graph& graph, const Node& node);
 
@@ -59,10 +60,18 @@ class AppendedWrite {
   const KernelContext& context_;
 };
 
+/// What rows that are made when they are read come from (PanelStore::Lazy): the version of the file that is
+/// there. How often the script has written it, which rank 0 alone counts, is not in it. Fails as
+/// Files::Fingerprint does.
+Result<std::string> OriginOfRows(const std::string& path, Files& files);
+
 /// What a write does before the file that is there is replaced: makes those of its rows of which variables
 /// are handles; and behind: tells that it has another version. The second also when the first, or the write,
 /// failed.
 Status KeepRowsOf(const std::string& path, const KernelContext& context);
+/// The same on a rank that waits for the write of another one: of rows of all files where only the run tells
+/// the path.
+Status KeepRowsOf(const Graph& graph, const Node& write, const KernelContext& context);
 void CountWriteOf(const std::string& path, const KernelContext& context);
 
 }  // namespace heddle::ops

@@ -56,6 +56,23 @@ class PanelsOfSessionTest : public testing::Test {
   std::filesystem::path folder_;
 };
 
+// Rows of another file are none of the variable's.
+TEST_F(PanelsOfSessionTest, AFileThatAnotherProgramReplacesIsAnError) {
+  EngineOptions options = OptionsOf(0);
+  options.session.panel_bytes = 1;
+  const Result<std::unique_ptr<Engine>> engine = Engine::Create(options);
+  ASSERT_TRUE(engine.ok());
+  const std::unique_ptr<InteractiveSession> session = (*engine)->NewSession({});
+  Run(*session, "X = rand(rows=20000, cols=20, seed=1)");
+  Run(*session, "write(X, \"x.bin\", format=\"binary\")\nwrite(X * 2, \"y.bin\", format=\"binary\")");
+  Run(*session, "Z = read(\"x.bin\")");
+  ASSERT_TRUE(IsPanels(*session, "Z"));
+  std::filesystem::rename(folder_ / "y.bin", folder_ / "x.bin");
+  const Status status = session->Run("print(sum(Z))", nullptr);
+  EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+  EXPECT_EQ(status.message(), "cannot read 'x.bin': it changed while the script ran");
+}
+
 TEST_F(PanelsOfSessionTest, VariablesLiveOnFromOneStatementToTheNext) {
   const char* const kEntries[] = {
       "X = rand(rows=600000, cols=24, seed=1)",

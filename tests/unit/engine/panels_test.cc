@@ -56,6 +56,27 @@ TEST(PanelsTest, AFileThatIsReplacedWhileAVariableHasItsRows) {
   }
 }
 
+// So it is where other ranks have some of the rows, also when a rank writes alone, or the run tells the path.
+TEST(PanelsTest, AFileThatIsReplacedWhileOtherRanksHaveItsRows) {
+  for (const char* const path : {"\"panels_replaced\"", "\"panels_replaced\" + nrow(unique(round(X[,1])))"}) {
+    const std::string script = std::string(kDraw) + "path = " + path +
+                               "\nwrite(X, path, format=\"binary\")\nY = read(path)\n"
+                               "if (nrow(Y) > 3) print(sum(Y[1:3,]))\n"
+                               "write(Y * 2, path, format=\"binary\")\nZ = read(path)\n"
+                               "print(sum(Y) + \" \" + sum(Z - Y))\n"
+                               "write(X[1:5,], path, format=\"binary\")\n"
+                               "print(sum(Z) + \" \" + sum(Z - Y))\n";
+    SCOPED_TRACE(script);
+    const ScriptOutcome whole = RunScript(script);
+    ASSERT_TRUE(whole.status.ok()) << whole.status.ToString();
+    SessionOptions options = SplitOver(3);
+    options.panel_bytes = 1;
+    const ScriptOutcome panels = RunScript(script, options);
+    EXPECT_EQ(panels.status.ToString(), "ok");
+    EXPECT_EQ(panels.output, whole.output);
+  }
+}
+
 std::string BytesOf(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -99,17 +120,98 @@ TEST(PanelsTest, AWriteThatFailsLeavesTheOlderFile) {
   for (int row = 0; row < 40000; ++row) lines << row << ",1,2,3,4,5\n";
   lines << "1,2,3,4,5,text\n";
   lines.close();
-  const ScriptOutcome outcome =
-      RunScript(fmt::format("X = read(\"{0}/in.csv\", format=\"csv\", rows=40001, cols=6)\n"
-                            "write(X * 2, \"{0}/out.csv\", format=\"csv\")\n",
-                            folder.string()),
-                WithMemory(kMemory));
-  EXPECT_EQ(outcome.status.code(), StatusCode::kDataLoss) << outcome.status.ToString();
-  EXPECT_EQ(BytesOf(folder / "out.csv"), "older\n");
-  std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder))
-    names.insert(entry.path().filename().string());
-  EXPECT_EQ(names, (std::set<std::string>{"in.csv", "out.csv"}));
+  for (const int ranks : {1, 3}) {
+    SCOPED_TRACE(ranks);
+    SessionOptions options = SplitOver(ranks);
+    options.memory_bytes = ranks == 1 ? kMemory : 16 * kMemory;
+    options.panel_bytes = 1;
+    const ScriptOutcome outcome =
+        RunScript(fmt::format("X = read(\"{0}/in.csv\", format=\"csv\", rows=40001, cols=6)\n"
+                              "write(X * 2, \"{0}/out.csv\", format=\"csv\")\n",
+                              folder.string()),
+                  options);
+    EXPECT_EQ(outcome.status.code(), StatusCode::kDataLoss) << outcome.status.ToString();
+    EXPECT_EQ(BytesOf(folder / "out.csv"), "older\n");
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+      names.insert(entry.path().filename().string());
+    EXPECT_EQ(names, (std::set<std::string>{"in.csv", "out.csv"}));
+  }
+  std::filesystem::remove_all(folder);
+}
+
+struct SharedWrite {
+  const char* options;
+  bool is_frame = false;
+  bool is_uneven = false;  ///< Only the first rows are left, so that the last ranks have none.
+};
+constexpr SharedWrite kSharedWrites[] = {{"format=\"binary\""},
+                                         {"format=\"csv\", sep=\";\", header=TRUE"},
+                                         {"format=\"csv\", sparse=TRUE"},
+                                         {"format=\"text\""},
+                                         {"format=\"mm\""},
+                                         {"format=\"libsvm\""},
+                                         {"format=\"npy\""},
+                                         {"format=\"csv\", compression=\"gzip\""},
+                                         {"format=\"text\", compression=\"zstd\""},
+                                         {"format=\"binary\", compression=\"zstd\""},
+                                         {"format=\"csv\", parts=5"},
+                                         {"format=\"binary\", parts=2"},
+                                         {"format=\"csv\"", true},
+                                         {"format=\"binary\"", true},
+                                         {"format=\"jsonl\"", true},
+                                         {"format=\"arff\"", true},
+                                         {"format=\"text\", compression=\"gzip\"", true},
+                                         {"format=\"jsonl\", parts=3", true},
+                                         {"format=\"csv\"", false, true},
+                                         {"format=\"binary\"", false, true},
+                                         {"format=\"npy\", parts=3", false, true}};
+
+// The bytes of a file, or of all files of a folder, and of the metadata.
+std::string AllBytesOf(const std::filesystem::path& path) {
+  std::string bytes = BytesOf(path.string() + ".mtd");
+  if (!std::filesystem::is_directory(path)) return bytes + BytesOf(path);
+  std::set<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(path)) files.insert(entry.path());
+  for (const std::filesystem::path& file : files) bytes += file.filename().string() + BytesOf(file);
+  return bytes;
+}
+
+// Several ranks write rows that do not fit where they belong, and so does one that makes a folder: of values
+// that pass, of files that are read as they pass, with panels of any height, and where a rank has no rows.
+TEST(PanelsTest, SeveralRanksWriteTheirRowsToOneFile) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / fmt::format("heddle-shared-write-{}", getpid());
+  const std::string matrix =
+      "X = rand(rows=20000, cols=20, min=-1, max=1, seed=3)\n"
+      "Y = round(X * 100 - seq(1, 20000) / 300) * (X > 0) + 0.25 * (seq(1, 20000) < 7000)\n";
+  const char* const kFirstRows =
+      "Y = removeEmpty(target=Y, margin=\"rows\", select=(seq(1, 20000) < 9000) * (X[,1] > 0))\n"
+      "if (nrow(Y) > 3) print(nrow(Y))\n";
+  for (const SharedWrite& write : kSharedWrites) {
+    SCOPED_TRACE(std::string(write.options) + (write.is_frame ? " of a frame" : "") +
+                 (write.is_uneven ? " of the first rows" : ""));
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder);
+    const auto script = [&](const std::string& name) {
+      return matrix + (write.is_frame ? "Y = as.frame(Y)\n" : "") + (write.is_uneven ? kFirstRows : "") +
+             fmt::format("write(Y, \"{}/{}\", {})\nprint(\"done\")\n", folder.string(), name, write.options);
+    };
+    const ScriptOutcome whole = RunScript(script("whole"));
+    ASSERT_TRUE(whole.status.ok()) << whole.status.ToString();
+    for (const auto& [ranks, panel_bytes] : {std::pair(1, 1), {2, 1}, {3, 100'000}, {4, 1}}) {
+      SCOPED_TRACE(testing::Message() << ranks << " ranks, panels of " << panel_bytes);
+      SessionOptions options = SplitOver(ranks);
+      options.memory_bytes = 16 * kMemory;
+      options.panel_bytes = panel_bytes;
+      options.require_streaming = true;
+      const ScriptOutcome panels = RunScript(script("panels"), options);
+      ASSERT_EQ(panels.status.ToString(), "ok");
+      EXPECT_TRUE(AllBytesOf(folder / "whole") == AllBytesOf(folder / "panels"));
+      for (const auto& entry : std::filesystem::directory_iterator(folder))
+        EXPECT_NE(entry.path().filename().string()[0], '.') << entry.path();
+    }
+  }
   std::filesystem::remove_all(folder);
 }
 

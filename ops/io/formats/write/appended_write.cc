@@ -8,28 +8,48 @@
 
 namespace heddle::ops {
 
+namespace {
+
+// The input that the script says as it stands; nullptr where only the run tells it, or there is none.
+const Scalar* LiteralInput(const Graph& graph, const Node& node, size_t input) {
+  if (input >= node.inputs.size() || node.inputs[input] == kNoNode) return nullptr;
+  const Node& value = graph[node.inputs[input]];
+  return value.Is("literal") ? value.FindAttribute("value") : nullptr;
+}
+
+}  // namespace
+
 WriteOfPanels WriteOfPanelsOf(const Graph& graph, const Node& node) {
-  const auto literal = [&](size_t input) -> const Scalar* {
-    if (input >= node.inputs.size() || node.inputs[input] == kNoNode) return nullptr;
-    const Node& value = graph[node.inputs[input]];
-    return value.Is("literal") ? value.FindAttribute("value") : nullptr;
-  };
-  const Scalar* const format = literal(2);
+  const Scalar* const format = LiteralInput(graph, node, 2);
   const bool is_known = node.inputs.size() < 3 || node.inputs[2] == kNoNode || format != nullptr;
   const Result<WriteOptions> options = WriteOptionsOf(node, format);
   if (!options.ok() || !is_known) return WriteOfPanels::kHandle;
   const ValueInfo& info = graph[node.inputs[0]].info;
-  if (options->parts > 0 || !HasSections(info, options->format)) return WriteOfPanels::kWhole;
-  const Scalar* const path = literal(1);
+  if (!HasSections(info, options->format)) return WriteOfPanels::kWhole;
+  const Scalar* const path = LiteralInput(graph, node, 1);
   const std::string text = path == nullptr ? std::string() : path->ToText();
   return CanAppendRows(info, path == nullptr ? nullptr : &text, *options) ? WriteOfPanels::kAppended
                                                                           : WriteOfPanels::kHandle;
 }
 
+Result<std::string> OriginOfRows(const std::string& path, Files& files) {
+  HEDDLE_ASSIGN_OR_RETURN(std::string fingerprint, files.Fingerprint(path));
+  if (files.versions() == nullptr) return fingerprint;
+  FileVersion version = files.versions()->Find(path);
+  version.writes = 0;
+  return version.ToText();
+}
+
 Status KeepRowsOf(const std::string& path, const KernelContext& context) {
   if (context.panels == nullptr || !context.files->Exists(path)) return OkStatus();
-  HEDDLE_ASSIGN_OR_RETURN(const std::string fingerprint, context.files->Fingerprint(path));
-  return context.panels->KeepAll(fingerprint);
+  HEDDLE_ASSIGN_OR_RETURN(const std::string origin, OriginOfRows(path, *context.files));
+  return context.panels->KeepAll(origin);
+}
+
+Status KeepRowsOf(const Graph& graph, const Node& write, const KernelContext& context) {
+  if (context.panels == nullptr) return OkStatus();
+  const Scalar* const path = LiteralInput(graph, write, 1);
+  return path == nullptr ? context.panels->KeepAll("") : KeepRowsOf(path->ToText(), context);
 }
 
 void CountWriteOf(const std::string& path, const KernelContext& context) {

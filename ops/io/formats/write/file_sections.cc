@@ -120,6 +120,10 @@ RowTotals TotalsOf(const Value& rows, int64_t row_begin, FileFormat format) {
   return totals;
 }
 
+bool HasTotals(const ValueInfo& info, FileFormat format) {
+  return !info.IsFrame() || format == FileFormat::kBinary || format == FileFormat::kCsv;
+}
+
 PackedOptions PackingFor(const std::string& path, const WriteOptions& options) {
   const Packing packing = options.packing.value_or(PackingOfPath(path));
   PackedOptions packed{.options = options};

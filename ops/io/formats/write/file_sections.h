@@ -29,6 +29,9 @@ struct RowTotals {
 /// The totals of rows of a value that begin at its row `row_begin`.
 RowTotals TotalsOf(const Value& rows, int64_t row_begin, FileFormat format);
 
+/// Whether they depend on the cells.
+bool HasTotals(const ValueInfo& info, FileFormat format);
+
 /// A file to come: all rows of a value, or of several files those of one.
 struct FileContent {
   ValueInfo info;         ///< Of these rows together.

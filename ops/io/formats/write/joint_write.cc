@@ -13,6 +13,7 @@
 #include "ops/io/files/joint_files.h"
 #include "ops/io/formats/format_table.h"
 #include "ops/io/formats/write/record_bytes.h"
+#include "ops/io/formats/write/visit_rows.h"
 #include "ops/io/formats/write/write_parts.h"
 
 namespace heddle::ops {
@@ -113,21 +114,39 @@ Result<std::string> JointWrite::Begin(const Value& rows) const {
   for (size_t f = 0; f + 1 < cuts.size(); ++f) {
     const int64_t from = std::max(begin, cuts[f]), to = std::min(end, cuts[f + 1]);
     if (from >= to) continue;
-    HEDDLE_ASSIGN_OR_RETURN(const Value part, SliceRows(rows, from - begin, to - begin));
+    const FileContent content{.info = InfoOfRows(whole_, cuts[f + 1] - cuts[f]), .row_begin = cuts[f]};
+    const bool counts = CountsPanels(rows, content);
+    RowTotals totals;
+    int64_t bytes = 0;
+    if (counts || HasTotals(whole_, options.format))
+      HEDDLE_RETURN_IF_ERROR(
+          VisitRows(rows, whole_, from - begin, to - begin, 1, [&](int64_t at, const Value& some) {
+            totals.Add(TotalsOf(some, begin + at, options.format));
+            if (counts) bytes += BytesOfSection(some, begin + at, content, options_);
+            return IsCancelled(options.cancelled) ? Cancelled("cancelled") : OkStatus();
+          }));
     share.Put(uint64_t{f});
-    share.Put(TotalsOf(part, from, options.format));
+    share.Put(totals);
+    share.Put(counts ? bytes : kUnknown);
   }
   return std::move(share).Take();
 }
 
+// One process knows where the bytes of all its rows belong.
+bool JointWrite::CountsPanels(const Value& rows, const FileContent& content) const {
+  return rows.IsPanels() && rank_cuts_.size() > 2 && CountingOf(content, options_) != Counting::kNot;
+}
+
 Status JointWrite::UseTotals(std::span<const std::string> of_all) {
   std::map<uint64_t, RowTotals> totals;
-  for (const std::string& bytes : of_all) {
-    RecordTaker share(bytes);
+  for (size_t r = 0; r < of_all.size(); ++r) {
+    RecordTaker share(of_all[r]);
     if (std::string hidden = share.TakeText(); !hidden.empty()) hidden_ = std::move(hidden);
     while (!share.AtEnd()) {
       const auto file = share.Take<uint64_t>();
       totals[file].Add(share.Take<RowTotals>());
+      const auto counted = share.Take<int64_t>();
+      if (counted != kUnknown && r == static_cast<size_t>(rank_)) counted_[size_t{file}] = counted;
     }
     if (!share.ok()) return Malformed();
   }
@@ -188,7 +207,8 @@ Result<JointWrite::Given> JointWrite::GiveRows(const Value& rows,
   for (const Share& share : Shares()) {
     BinaryIndex index;
     const Result<Made> made = GiveShare(share, rows, from_others, &index);
-    if (made.status().code() == StatusCode::kFailedPrecondition)
+    // What cannot be read has a place in the script that is not that of the write.
+    if (made.status().code() == StatusCode::kFailedPrecondition && !made.status().position().IsKnown())
       return Given{.for_all = TextOfFault(made.status())};
     HEDDLE_RETURN_IF_ERROR(made.status());
     for_all.Put(uint64_t{share.file});
@@ -212,35 +232,56 @@ Result<JointWrite::Made> JointWrite::GiveShare(const Share& share, const Value& 
   if (share.end > last)
     alone = std::max(share.begin, file.content.row_begin + (last - file.content.row_begin) /
                                                                file.rows_of_unit * file.rows_of_unit);
+  const auto counted = counted_.find(share.file);
   std::optional<int64_t> offset;
-  if (share.begin == file.content.row_begin) {
+  if (share.begin == file.content.row_begin && counted == counted_.end()) {
     HEDDLE_ASSIGN_OR_RETURN(const std::string beginning, BeginningOf(file.content, options_));
     offset = static_cast<int64_t>(beginning.size());
   }
   const JointFile place = FileAt(path_, hidden_, share.file, options_);
   HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<JointBytes> bytes, files_.joint()->Open(place, offset));
-  const auto give = [&](const Value& section, int64_t begin) {
-    return GiveSection(section, begin, file.content, options_, SinkOf(*bytes), index);
-  };
   std::optional<Made> made;
-  if (!offset && alone == share.end) {
+  if (counted != counted_.end()) {
+    HEDDLE_ASSIGN_OR_RETURN(const int64_t more, MoreBytesOfFirstLine(share, rows));
+    made = Made{.bytes = counted->second + more, .rows = 0};
+  } else if (rows.IsPanels()) {
+    bytes->HoldOnDisk();
+  } else if (!offset && alone == share.end) {
     HEDDLE_ASSIGN_OR_RETURN(made, GiveOrCount(share, rows, *bytes));
   }
-  if (!made && (share.begin < alone || share.begin == share.end)) {
-    HEDDLE_ASSIGN_OR_RETURN(const Value own, SliceRows(rows, share.begin - first, alone - first));
-    HEDDLE_RETURN_IF_ERROR(give(own, share.begin));
-  }
+  if (!made && (share.begin < alone || share.begin == share.end))
+    HEDDLE_RETURN_IF_ERROR(GiveSections(file, rows, share.begin, alone, *bytes, index));
   if (alone < share.end) {
     HEDDLE_ASSIGN_OR_RETURN(const Value own, SliceRows(rows, alone - first, last - first));
     std::vector<const Value*> pieces = {&own};
     for (const Value* const piece : from_others)
       if (piece->shape().rows > 0) pieces.push_back(piece);
     HEDDLE_ASSIGN_OR_RETURN(const Value joined, JoinRows(pieces));
-    HEDDLE_RETURN_IF_ERROR(give(joined, alone));
+    HEDDLE_RETURN_IF_ERROR(GiveSection(joined, alone, file.content, options_, SinkOf(*bytes), index));
   }
   if (!made) made = Made{.bytes = bytes->size(), .rows = share.end - share.begin};
   files_.joint()->Hold(place, std::move(bytes));
   return *made;
+}
+
+// Gives the sections of rows [begin, end), which this rank has.
+Status JointWrite::GiveSections(const File& file, const Value& rows, int64_t begin, int64_t end,
+                                JointBytes& bytes, BinaryIndex* index) const {
+  const int64_t first = rank_cuts_[static_cast<size_t>(rank_)];
+  return VisitRows(rows, whole_, begin - first, end - first, file.rows_of_unit,
+                   [&](int64_t at, const Value& some) {
+                     return GiveSection(some, first + at, file.content, options_, SinkOf(bytes), index);
+                   });
+}
+
+// Begin() has counted the bytes of panels when nobody knew whether a line of them is the first of the file.
+Result<int64_t> JointWrite::MoreBytesOfFirstLine(const Share& share, const Value& rows) const {
+  const FileContent& content = made_[share.file].content;
+  const int64_t line = content.totals.first_filled, first = rank_cuts_[static_cast<size_t>(rank_)];
+  if (line < share.begin || line >= share.end) return 0;
+  HEDDLE_ASSIGN_OR_RETURN(const Value row, SliceRows(rows, line - first, line + 1 - first));
+  const FileContent as_counted{.info = content.info, .row_begin = content.row_begin};
+  return BytesOfSection(row, line, content, options_) - BytesOfSection(row, line, as_counted, options_);
 }
 
 // Holds what memory has room for, and counts the rest: it is made when it is known where it belongs.
@@ -321,12 +362,8 @@ Result<std::vector<PlacedBytes>> JointWrite::PlaceShare(const Share& share, cons
     HEDDLE_ASSIGN_OR_RETURN(const std::string beginning, BeginningOf(file.content, options_));
     HEDDLE_RETURN_IF_ERROR(bytes->PlaceAt(static_cast<int64_t>(beginning.size()) + bytes_before));
   }
-  if (share.begin + made < share.end) {
-    const int64_t first = rank_cuts_[static_cast<size_t>(rank_)];
-    HEDDLE_ASSIGN_OR_RETURN(const Value rest, SliceRows(rows, share.begin + made - first, share.end - first));
-    HEDDLE_RETURN_IF_ERROR(
-        GiveSection(rest, share.begin + made, file.content, options_, SinkOf(*bytes), nullptr));
-  }
+  if (share.begin + made < share.end)
+    HEDDLE_RETURN_IF_ERROR(GiveSections(file, rows, share.begin + made, share.end, *bytes, nullptr));
   // Else it would overwrite what others have written.
   if (bytes->size() != own_bytes)
     return Internal("'{}': {} bytes were counted, {} written", path_, own_bytes, bytes->size());
@@ -415,15 +452,20 @@ Status WriteRows(const Value& value, const std::string& path, const WriteOptions
   ValueInfo info = value.IsFrame() ? ValueInfo::OfFrame(value.shape().rows, value.frame().schema())
                                    : ValueInfo::OfMatrix(value.shape());
   if (value.IsMatrix()) info.element_type = value.matrix().element_type();
-  if (options.parts == 0) return WriteOneFile(value, info, path, options, files);
-  const std::vector<int64_t> cuts = {0, info.shape.rows};
-  JointWrite write(info, cuts, 0, path, options, files);
-  HEDDLE_ASSIGN_OR_RETURN(const std::string begun, write.Begin(value));
+  return options.parts == 0 ? WriteOneFile(value, info, path, options, files)
+                            : WriteJointly(value, info, path, options, files);
+}
+
+Status WriteJointly(const Value& rows, const ValueInfo& whole, const std::string& path,
+                    const WriteOptions& options, Files& files) {
+  const std::vector<int64_t> cuts = {0, whole.shape.rows};
+  JointWrite write(whole, cuts, 0, path, options, files);
+  HEDDLE_ASSIGN_OR_RETURN(const std::string begun, write.Begin(rows));
   const auto write_all = [&]() -> Status {
     HEDDLE_RETURN_IF_ERROR(write.UseTotals({&begun, 1}));
-    HEDDLE_ASSIGN_OR_RETURN(const JointWrite::Given given, write.GiveRows(value, {}));
-    HEDDLE_ASSIGN_OR_RETURN(const std::string placed, write.Place(value, given.kept, {&given.for_all, 1}));
-    return FinishJointWrite({&placed, 1}, info, path, options, files);
+    HEDDLE_ASSIGN_OR_RETURN(const JointWrite::Given given, write.GiveRows(rows, {}));
+    HEDDLE_ASSIGN_OR_RETURN(const std::string placed, write.Place(rows, given.kept, {&given.for_all, 1}));
+    return FinishJointWrite({&placed, 1}, whole, path, options, files);
   };
   const Status status = write_all();
   // A session may go on behind a statement that fails.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,7 +14,8 @@
 #include "ops/io/formats/write/file_sections.h"
 
 // A matrix or frame written by several ranks, each of which has some of its rows, as one file or as a folder
-// of files (docs/files.md, "Read and written by several workers"). The bytes are those of one process.
+// of files (docs/files.md, "Read and written by several workers"). The bytes are those of one process. What a
+// rank has may be panels (core/values/row_panels.h): their rows are read a few at a time, at most twice.
 namespace heddle::ops {
 
 /// The rows at which the files of a folder begin, and last where the last of them ends: `parts` about equal
@@ -21,14 +23,15 @@ namespace heddle::ops {
 std::vector<int64_t> CutsOfFiles(int64_t rows, int64_t parts);
 
 /// The steps of one rank. Between two steps every rank receives what the step before has returned on each of
-/// them.
+/// them. `rows` of each step: those of this rank, or panels of them.
 class JointWrite {
  public:
   /// `rank_cuts`: the rows of all ranks. All arguments must outlive this.
   JointWrite(const ValueInfo& whole, std::span<const int64_t> rank_cuts, int32_t rank,
              const std::string& path, const WriteOptions& options, Files& files);
 
-  /// Counts what has to be known of the rows of this rank; rank 0 makes the hidden file or folder.
+  /// Counts what has to be known of the rows of this rank, of panels also their bytes where these can be
+  /// counted; rank 0 makes the hidden file or folder.
   Result<std::string> Begin(const Value& rows) const;
   /// Takes what Begin() has returned on all ranks. Each later step needs it.
   Status UseTotals(std::span<const std::string> of_all);
@@ -63,6 +66,10 @@ class JointWrite {
     int64_t end = 0;
   };
 
+  bool CountsPanels(const Value& rows, const FileContent& content) const;
+  Result<int64_t> MoreBytesOfFirstLine(const Share& share, const Value& rows) const;
+  Status GiveSections(const File& file, const Value& rows, int64_t begin, int64_t end, JointBytes& bytes,
+                      BinaryIndex* index) const;
   size_t FileOf(int64_t row) const;
   int64_t BeginOfSection(int64_t row) const;
   std::vector<Share> Shares() const;
@@ -85,8 +92,13 @@ class JointWrite {
   Files& files_;
   std::vector<File> made_;             // The files to come.
   std::vector<int64_t> section_cuts_;  // The rows that each rank makes.
+  std::map<size_t, int64_t> counted_;  // Bytes that Begin() has counted on this rank, by file.
   std::string hidden_;
 };
+
+/// A folder of files, or one file, by one process that has all rows, or panels of them.
+Status WriteJointly(const Value& rows, const ValueInfo& whole, const std::string& path,
+                    const WriteOptions& options, Files& files);
 
 /// On rank 0, with what Place() has returned on all ranks: puts the file or folder in its place, and writes
 /// its .mtd.

@@ -5,7 +5,9 @@
 #include <optional>
 #include <utility>
 
+#include "ops/io/formats/write/joint_write.h"
 #include "ops/io/formats/write/row_writer.h"
+#include "ops/io/formats/write/visit_rows.h"
 #include "ops/io/formats/write_stages.h"
 
 namespace heddle::ops {
@@ -52,13 +54,13 @@ Status WritePieces(const PiecedValue& value, const std::string& path, const Writ
 }
 
 Status WritePanels(const KernelCall& call, const std::string& path, const WriteOptions& options) {
-  constexpr int64_t kBytesAtOnce = int64_t{4} << 20;
   const std::shared_ptr<const RowPanels> panels = call.inputs[0]->panels();
-  const ValueInfo& info = call.input_infos[0];
-  const int64_t row_bytes = std::max<int64_t>(1, KnownBytes(info) / std::max<int64_t>(1, info.shape.rows));
-  return WritePieces({.shape = panels->shape(),
+  ValueInfo info = call.input_infos[0];
+  info.shape = panels->shape();
+  if (options.parts > 0) return WriteJointly(*call.inputs[0], info, path, options, *call.context.files);
+  return WritePieces({.shape = info.shape,
                       .schema = info.schema,
-                      .rows_at_once = std::max<int64_t>(1, kBytesAtOnce / row_bytes),
+                      .rows_at_once = RowsAtOnce(info),
                       .read = [panels](int64_t begin, int64_t end) { return panels->Rows(begin, end); }},
                      path, options, *call.context.files);
 }

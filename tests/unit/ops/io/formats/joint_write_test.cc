@@ -27,6 +27,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Rows that are read a few at a time, and not all of them more than twice.
+class CountedPanels : public RowPanels {
+ public:
+  explicit CountedPanels(Value whole) : whole_(std::move(whole)) {}
+  Shape shape() const override { return whole_.shape(); }
+  bool IsFrame() const override { return whole_.IsFrame(); }
+  int64_t bytes() const override { return 0; }
+  Result<Value> Rows(int64_t begin, int64_t end) const override {
+    read_ += end - begin;
+    most_read_ = std::max(most_read_, end - begin);
+    return SliceRows(whole_, begin, end);
+  }
+  int64_t read() const { return read_; }
+  int64_t most_read() const { return most_read_; }
+
+ private:
+  const Value whole_;
+  mutable int64_t read_ = 0, most_read_ = 0;
+};
+
 class JointWriteTest : public FormatsTest {
  protected:
   // What there is below a path, by name; hidden names too.
@@ -103,6 +123,14 @@ class JointWriteTest : public FormatsTest {
       }
       return OkStatus();
     }
+    // What the ranks have is panels.
+    Ranks& InPanels() {
+      for (Value& of_rank : rows) {
+        panels.push_back(std::make_shared<CountedPanels>(std::move(of_rank)));
+        of_rank = Value(std::shared_ptr<const RowPanels>(panels.back()));
+      }
+      return *this;
+    }
     Status Finish() { return FinishJointWrite(placed, info, path, options, *files[0]); }
     Status All() {
       HEDDLE_RETURN_IF_ERROR(Begin());
@@ -118,6 +146,7 @@ class JointWriteTest : public FormatsTest {
     WriteOptions options;
     std::vector<std::unique_ptr<Files>> files;
     std::vector<Value> rows;
+    std::vector<std::shared_ptr<const CountedPanels>> panels;
     std::vector<JointWrite> writes;
     std::vector<JointWrite::Given> given;
     std::vector<std::string> for_all, placed;
@@ -129,15 +158,23 @@ class JointWriteTest : public FormatsTest {
 
   void ExpectSameFiles(const Value& whole, const std::vector<int64_t>& cuts, const WriteOptions& options) {
     const Status one = WriteValue(whole, "alone", options, *files_);
-    const Status all = MakeRanks(whole, cuts, "together", options).All();
-    std::string told = all.ToString();
-    if (const size_t at = told.find("'together'"); at != std::string::npos) told.replace(at, 10, "'alone'");
-    ASSERT_EQ(told, one.ToString());
-    if (!one.ok()) return;
-    EXPECT_EQ(BytesOf("together"), BytesOf("alone"));
-    EXPECT_EQ(BytesOf("together.mtd"), BytesOf("alone.mtd"));
-    for (const std::string& name : Names()) EXPECT_NE(name[0], '.') << name;
-    for (const char* const name : {"alone", "together"}) fs::remove_all(directory_ + "/" + name);
+    for (const bool in_panels : {false, true}) {
+      SCOPED_TRACE(in_panels);
+      {
+        Ranks ranks = MakeRanks(whole, cuts, "together", options);
+        const Status all = (in_panels ? ranks.InPanels() : ranks).All();
+        std::string told = all.ToString();
+        if (const size_t at = told.find("'together'"); at != std::string::npos)
+          told.replace(at, 10, "'alone'");
+        ASSERT_EQ(told, one.ToString());
+      }
+      if (!one.ok()) continue;
+      EXPECT_EQ(BytesOf("together"), BytesOf("alone"));
+      EXPECT_EQ(BytesOf("together.mtd"), BytesOf("alone.mtd"));
+      for (const std::string& name : Names()) EXPECT_NE(name[0], '.') << name;
+      fs::remove_all(directory_ + "/together");
+    }
+    fs::remove_all(directory_ + "/alone");
   }
 };
 
@@ -287,6 +324,33 @@ TEST_F(JointWriteTest, WhatMemoryCannotHoldIsCountedOrHeldOnTheDisk) {
     ASSERT_TRUE(ranks.Finish().ok());
     EXPECT_TRUE(BytesOf("together") == BytesOf("alone"));
   }
+}
+
+// Rows that are in panels are read a few at a time, each at most twice but those at the ends of what ranks
+// have, and their bytes are not held in memory.
+TEST_F(JointWriteTest, RowsOfPanelsAreReadAFewAtATimeAndAtMostTwice) {
+  constexpr int64_t kRows = 300'000, kFewRows = kRows / 5;
+  const Value dense(SomeCells(kRows, 9)), sparse(*ToSparse(dense.matrix())), texts(SomeTexts(kRows, {}));
+  for (const Value* const value : {&dense, &sparse, &texts})
+    for (const FileFormat format :
+         {FileFormat::kCsv, FileFormat::kText, FileFormat::kMatrixMarket, FileFormat::kLibsvm,
+          FileFormat::kNpy, FileFormat::kBinary, FileFormat::kJsonl, FileFormat::kArff})
+      for (const auto& [packing, parts] :
+           {std::pair(Packing::kNone, 0), {Packing::kZstd, 0}, {Packing::kNone, 2}}) {
+        SCOPED_TRACE(testing::Message() << Name(format) << ", " << Name(packing) << ", parts " << parts
+                                        << (value == &sparse ? ", sparse" : ""));
+        const WriteOptions options = In(format, packing, parts);
+        if (!WriteValue(*value, "alone", options, *files_).ok()) continue;  // It holds no such values.
+        Ranks ranks = MakeRanks(*value, {0, 100'001, 100'001, 250'000, kRows}, "together", options);
+        const Status all = ranks.InPanels().All();
+        ASSERT_TRUE(all.ok()) << all.ToString();
+        EXPECT_TRUE(BytesOf("together") == BytesOf("alone"));
+        EXPECT_TRUE(BytesOf("together.mtd") == BytesOf("alone.mtd"));
+        for (const auto& panels : ranks.panels) {
+          EXPECT_LE(panels->read(), 2 * panels->shape().rows + kFewRows);
+          EXPECT_LT(panels->most_read(), 2 * kFewRows);
+        }
+      }
 }
 
 // Where memory has room for some of the text, that is held and the rest is counted.
