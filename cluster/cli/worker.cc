@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
 #include <filesystem>
 
 #include "cluster/cli/connection.h"
@@ -33,6 +35,9 @@ constexpr Option kOptions[] = {
      "answer there with metrics for Prometheus, /healthz and /readyz (default: nowhere)"},
     kDataRootOption,
     kSpillFolderOption,
+    {"run-as-owner", Kind::kFlag, "", "as root: run each job as the user who is called as its owner"},
+    {"no-isolation", Kind::kFlag, "",
+     "do not keep executors in by Landlock and seccomp (default: keep them in)"},
     kCoreDumpsOption,
     kNoSharedMemoryOption,
     {"verbose", Kind::kFlag, "", "tell on stderr what happens"},
@@ -68,12 +73,16 @@ Result<WorkerOptions> ReadOptions(const Arguments& arguments) {
   options.name = arguments.Value("name").value_or("");
   options.peer_host = arguments.Value("peer-host").value_or("");
   options.core_dumps = arguments.Has("core-dumps");
+  options.isolates = !arguments.Has("no-isolation");
+  options.runs_as_owner = arguments.Has("run-as-owner");
+  if (options.runs_as_owner && geteuid() != 0)
+    return Usage("--run-as-owner: only a worker of root can run jobs as other users");
   options.shares_memory = !arguments.Has(kNoSharedMemoryOption.name);
   HEDDLE_ASSIGN_OR_RETURN(options.data_roots, ReadDataRoots(arguments));
   HEDDLE_ASSIGN_OR_RETURN(options.spill_folder, FindSpillFolder(arguments));
   options.closed_paths = ClosedPaths(arguments, {"token-file", "tls-key"});
   options.folder = ops::UserStateFolder();
-  options.find_master = [&arguments] { return FindMaster(arguments, Role::kWorker); };
+  options.find_master = [&arguments] { return FindMaster(arguments, kWorkerToken); };
   return options;
 }
 

@@ -319,6 +319,7 @@ LauncherMessage MasterCore::StartMessage(const Entry& entry, size_t rank, const 
   start.epoch = job.epoch;
   start.token = entry.attempt->token();
   start.silence_ms = std::max(options_.ttl_ns / kNsPerMs, kLeastSilenceMs);
+  start.owner = job.specification.owner;
   start.program = program;
   start.directory = job.specification.directory;
   start.roots = RootsOf(job.specification);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/metrics/rpc_metrics.h"
 
-#include <grpcpp/support/server_interceptor.h>
 #include <prometheus/counter.h>
 #include <prometheus/family.h>
 #include <prometheus/histogram.h>
@@ -9,7 +8,6 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "core/environment/clock.h"
 
@@ -101,10 +99,8 @@ RpcMetrics::RpcMetrics()
 
 std::shared_ptr<prometheus::Collectable> RpcMetrics::collectable() const { return registry_; }
 
-void RpcMetrics::Watch(grpc::ServerBuilder* builder) const {
-  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> factories;
-  factories.push_back(std::make_unique<CallCounters>(registry_, FamiliesOf(*registry_)));
-  builder->experimental().SetInterceptorCreators(std::move(factories));
+std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> RpcMetrics::MakeCounter() const {
+  return std::make_unique<CallCounters>(registry_, FamiliesOf(*registry_));
 }
 
 }  // namespace heddle::cluster

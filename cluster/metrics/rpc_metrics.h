@@ -2,6 +2,7 @@
 #pragma once
 
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/support/server_interceptor.h>
 
 #include <memory>
 
@@ -19,8 +20,8 @@ class RpcMetrics {
   RpcMetrics();
   /// What it has counted, for a MetricsServer.
   std::shared_ptr<prometheus::Collectable> collectable() const;
-  /// Counts the calls of the server that is built.
-  void Watch(grpc::ServerBuilder* builder) const;
+  /// Counts the calls of a server that is built with it.
+  std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> MakeCounter() const;
 
  private:
   std::shared_ptr<prometheus::Registry> registry_;
