@@ -60,7 +60,8 @@ constexpr Option kOptions[] = {
      "of a process that compiles a script (default 2G, or a share of --memory)"},
     {"compile-seconds", Kind::kValue, "N", "a script that takes longer to compile is refused (default 60)"},
     {"metrics-listen", Kind::kValue, "HOST:PORT",
-     "answer there with metrics for Prometheus, /healthz and /readyz (default: nowhere)"},
+     "answer there with metrics for Prometheus, /healthz and /readyz; where other machines reach it, metrics "
+     "take a token of role viewer, operator or admin (default: nowhere)"},
     kDataRootOption,
     kCoreDumpsOption,
     {"verbose", Kind::kFlag, "", "tell on stderr what happens"},
@@ -150,9 +151,11 @@ Result<MasterOptions> ReadOptions(const Arguments& arguments) {
   if (const auto listen = arguments.Value("metrics-listen")) {
     HEDDLE_ASSIGN_OR_RETURN(options.metrics_listen, CheckPort("metrics-listen", *listen));
   }
-  options.settings = SettingsOf(arguments, options);
   options.core.closed_paths =
       ClosedPaths(arguments, {"token-file", "worker-token-file", "tls-key"}, options.listen);
+  if (options.core.checkpoints.starts_with("/"))
+    options.core.closed_paths.push_back(options.core.checkpoints);
+  options.settings = SettingsOf(arguments, options);
   return options;
 }
 

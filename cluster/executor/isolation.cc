@@ -155,7 +155,7 @@ void AllowCaches(Landlock* landlock) {
 }
 
 // As ops::ScriptPaths finds them.
-std::vector<std::string> FoldersOfScript(const ExecutorStart& start) {
+std::vector<std::string> FoldersOfJob(const ExecutorStart& start) {
   const ops::FileRoots& roots = start.roots;
   if (!roots.of_worker.empty()) return roots.of_worker;
   if (!roots.of_master.empty()) return roots.of_master;
@@ -177,15 +177,6 @@ std::vector<std::string> FoldersOfScript(const ExecutorStart& start) {
   return folders;
 }
 
-// Those of the script, and the one of checkpoints, where they lie in a folder: Heddle's, which the script
-// cannot name.
-std::vector<std::string> FoldersOfJob(const ExecutorStart& start) {
-  std::vector<std::string> folders = FoldersOfScript(start);
-  if (start.checkpoints.location.starts_with("/"))
-    folders.push_back(ops::FollowLinks(start.checkpoints.location));
-  return folders;
-}
-
 void AllowJob(Landlock* landlock, const ExecutorStart& start) {
   const std::vector<std::string> folders = FoldersOfJob(start);
   for (const std::string& folder : folders) {
@@ -196,6 +187,19 @@ void AllowJob(Landlock* landlock, const ExecutorStart& start) {
     if (!lies_in_other && !folder.ends_with(".mtd")) (void)ops::WalkToFolder(folder, /*make=*/true);
     landlock->AllowToChange(folder);
   }
+}
+
+// Those of this job, where they are in a folder that all workers see; the script itself cannot name it.
+void AllowCheckpoints(Landlock* landlock, const ExecutorCheckpoints& checkpoints) {
+  if (!checkpoints.location.starts_with("/")) return;
+  const std::string of_job = checkpoints.folder.substr(0, checkpoints.folder.find('/'));
+  if (of_job.empty()) return;
+  const fs::path folder = fs::path(ops::FollowLinks(checkpoints.location)) / of_job;
+  std::error_code error;
+  const mode_t before = umask(077);
+  fs::create_directories(folder, error);
+  umask(before);
+  landlock->AllowToChange(folder.string());
 }
 
 struct FilterEnds {
@@ -297,6 +301,7 @@ Status Isolate(const ExecutorStart& start) {
     landlock.AllowToChange(start.options.spill_folder.empty() ? OrDefault("TMPDIR", "/tmp")
                                                               : start.options.spill_folder);
     AllowJob(&landlock, start);
+    AllowCheckpoints(&landlock, start.checkpoints);
     HEDDLE_RETURN_IF_ERROR(landlock.Enforce());
   }
   return HasSeccomp() ? DenyCalls() : OkStatus();

@@ -136,13 +136,26 @@ std::string_view AuthorizationOf(const grpc::ServerContextBase& context) {
 }
 
 grpc::Status AccessControl::Screen(std::string_view path, std::string_view authorization) const {
-  AuditRecord record;
   const RpcRule* const rule = FindRule(path);
-  const Result<Caller> caller = tokens_->Find(authorization, &record.token);
-  if (caller.ok() && rule != nullptr && caller->roles.HasAnyOf(rule->roles)) return grpc::Status::OK;
-  record.rpc =
+  const std::string method =
       rule == nullptr ? EscapeInvalidUtf8(CutAtCharacter(path, kMostObjectBytes)) : rule->ShortName();
-  record.peer = newcomers_->Describe();
+  return Decide(method, rule == nullptr ? nullptr : &rule->roles, authorization, newcomers_->Describe());
+}
+
+grpc::Status AccessControl::ScreenUrl(std::string_view url, std::string_view authorization,
+                                      const std::string& peer) const {
+  static constexpr Roles kTakes = {Role::kViewer, Role::kOperator, Role::kAdmin};
+  return Decide(url, &kTakes, authorization, peer);
+}
+
+// `takes`: nullptr where there is no such method.
+grpc::Status AccessControl::Decide(std::string_view method, const Roles* takes,
+                                   std::string_view authorization, const std::string& peer) const {
+  AuditRecord record;
+  const Result<Caller> caller = tokens_->Find(authorization, &record.token);
+  if (caller.ok() && takes != nullptr && caller->roles.HasAnyOf(*takes)) return grpc::Status::OK;
+  record.rpc = method;
+  record.peer = peer;
   if (!caller.ok()) {
     const grpc::Status refused(grpc::StatusCode::UNAUTHENTICATED, caller.status().message());
     record.outcome = NameOf(refused.error_code());
@@ -153,10 +166,10 @@ grpc::Status AccessControl::Screen(std::string_view path, std::string_view autho
   record.token = caller->token;
   record.owner = caller->owner;
   record.outcome = NameOf(grpc::StatusCode::PERMISSION_DENIED);
-  record.why = rule == nullptr ? "there is no such method"
-                               : fmt::format("the token '{}' of {} has the role {}; {} takes {}",
-                                             caller->token, caller->owner, ToText(caller->roles),
-                                             rule->ShortName(), ToText(rule->roles));
+  record.why = takes == nullptr
+                   ? "there is no such method"
+                   : fmt::format("the token '{}' of {} has the role {}; {} takes {}", caller->token,
+                                 caller->owner, ToText(caller->roles), method, ToText(*takes));
   log_->Write(record);
   return {grpc::StatusCode::PERMISSION_DENIED, record.why};
 }

@@ -30,6 +30,10 @@ class AccessControl {
   /// let its holder call, or that has no rule. Writes a refusal down.
   grpc::Status Screen(std::string_view path, std::string_view authorization) const;
 
+  /// The same for who asks the master's HTTP port for `url` ("GET /metrics"), which takes viewers, operators
+  /// and admins.
+  grpc::Status ScreenUrl(std::string_view url, std::string_view authorization, const std::string& peer) const;
+
   /// Who makes a call that Screen has let in. UNAVAILABLE when the caller speaks another protocol,
   /// UNAUTHENTICATED when the token has ended since. Tells the caller our version.
   grpc::Status Admit(grpc::ServerContextBase* context, Caller* caller) const;
@@ -41,6 +45,9 @@ class AccessControl {
   AuditLog& log() const { return *log_; }
 
  private:
+  grpc::Status Decide(std::string_view method, const Roles* takes, std::string_view authorization,
+                      const std::string& peer) const;
+
   TokenStore* const tokens_;
   AuditLog* const log_;
   Newcomers* const newcomers_;

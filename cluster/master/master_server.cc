@@ -384,6 +384,10 @@ class MasterServerImpl : public MasterServer {
       if (!is_serving_) return Unavailable("the master is being started");
       return hub_->Call([](MasterCore& core) { return core.store_status(); });
     };
+    if (!IsLocalAddress(options_.metrics_listen))
+      sources.admits = [this](std::string_view authorization, const std::string& peer) {
+        return access_->ScreenUrl("GET /metrics", authorization, peer);
+      };
     HEDDLE_ASSIGN_OR_RETURN(metrics_, MetricsServer::Start(options_.metrics_listen, std::move(sources)));
     return OkStatus();
   }

@@ -12,6 +12,7 @@
 #include "cluster/master/worker_identity.h"
 #include "cluster/metrics/metrics_server.h"
 #include "cluster/network/unreachable.h"
+#include "cluster/security/grpc_hello.h"
 #include "cluster/security/rpc_security.h"
 #include "cluster/security/token.h"
 #include "cluster/worker/worker_connection.h"
@@ -93,6 +94,13 @@ class Daemon {
                                           [this] { return IsReady().ok(); }),
                             ProcessMetrics()};
     sources.ready = [this] { return IsReady(); };
+    if (!options_.metrics_token.empty())
+      sources.admits = [expected = "Bearer " + options_.metrics_token](std::string_view shown,
+                                                                       const std::string& peer) {
+        if (EqualInConstantTime(shown, expected)) return grpc::Status::OK;
+        HEDDLE_LOG(kWarning, "metrics refused: another token, or none", {"peer", peer});
+        return grpc::Status(grpc::StatusCode::UNAUTHENTICATED, "it is not the token of --metrics-token-file");
+      };
     HEDDLE_ASSIGN_OR_RETURN(metrics_, MetricsServer::Start(options_.metrics_listen, std::move(sources)));
     if (options_.metrics_listening) options_.metrics_listening(metrics_->address());
     return OkStatus();

@@ -35,6 +35,7 @@ struct WorkerOptions {
   /// empty. A worker that hangs does not call it.
   std::function<void(const std::string& state)> turn;
   std::string metrics_listen;  ///< HOST:PORT of metrics and health (MetricsServer); "": none.
+  std::string metrics_token;   ///< That who asks for metrics has to show; "": none.
   std::function<void(const std::string& address)> metrics_listening;  ///< Called with where they are.
 };
 

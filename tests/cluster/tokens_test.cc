@@ -100,16 +100,32 @@ TEST_F(TokensTest, AUserSeesAndCancelsOwnJobsOnly) {
   EXPECT_EQ(ids(bob), "j2 ");
   EXPECT_EQ(ids(viewer), "j2 j1 ");
   EXPECT_EQ(ids(boss), "j2 j1 ");
-  for (const char* verb : {"status", "logs", "cancel", "wait"}) {
-    Finished other = As(bob, {"job", verb, "j1"});
-    const Finished unknown = As(bob, {"job", verb, "j9"});
-    EXPECT_EQ(other.code, 4) << verb;
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{"status"},
+                                                                                     {"logs"},
+                                                                                     {"logs", "--rank", "0"},
+                                                                                     {"cancel"},
+                                                                                     {"wait"},
+                                                                                     {"retry"},
+                                                                                     {"delete"},
+                                                                                     {"report"}}) {
+    const std::string& verb = words[0];
+    const auto ask = [&](const std::string& job) {
+      std::vector<std::string> all = words;
+      all.insert(all.begin(), "job");
+      all.push_back(job);
+      if (verb == "report") all.push_back("report.html");
+      return As(bob, all);
+    };
+    Finished other = ask("j1");
+    const Finished unknown = ask("j9");
+    EXPECT_EQ(other.code, 4) << verb << other.errors;
     EXPECT_NE(other.errors.find("there is no job 'j1'"), std::string::npos) << other.errors;
     other.errors.replace(other.errors.find("j1"), 2, "j9");
     EXPECT_EQ(other.errors, unknown.errors) << verb;
   }
-  EXPECT_EQ(As(viewer, {"job", "cancel", "j1"}).code, 6);
-  EXPECT_EQ(As(viewer, {"job", "logs", "j1"}).code, 6);
+  for (const char* verb : {"cancel", "logs", "retry", "delete"})
+    EXPECT_EQ(As(viewer, {"job", verb, "j1"}).code, 6) << verb;
+  EXPECT_EQ(As(viewer, {"job", "report", "j1", "report.html"}).code, 6);
   EXPECT_NE(As(anna, {"job", "status", "j1"}).output.find("owner    anna"), std::string::npos);
   EXPECT_EQ(As(boss, {"job", "cancel", "j2"}).output, "j2 CANCELLED\n");
 
@@ -125,6 +141,50 @@ TEST_F(TokensTest, AUserSeesAndCancelsOwnJobsOnly) {
     EXPECT_NE(seen.output.find("FAILED"), std::string::npos) << seen.output;
     EXPECT_EQ(seen.output.find("secret"), std::string::npos) << seen.output;
   }
+  // Nor do guesses tell it.
+  EXPECT_EQ(As(viewer, {"job", "list", "--json", "--text", "secret"}).output, "");
+  EXPECT_NE(As(anna, {"job", "list", "--json", "--text", "secret"}).output, "");
+
+  // What an operator retries is the owner's; who deletes it is its owner or an operator.
+  EXPECT_EQ(As(boss, {"job", "retry", "--detach", "j1"}).output, "j3\n");
+  EXPECT_EQ(As(anna, {"job", "wait", "j3"}).code, 1);
+  EXPECT_EQ(As(anna, {"job", "delete", "j1"}).output, "j1 deleted\n");
+  EXPECT_EQ(As(boss, {"job", "delete", "j3"}).output, "j3 deleted\n");
+  EXPECT_EQ(ids(viewer), "j2 ");
+  // A priority above that of others is for operators.
+  const auto hurry = [&](const std::string& file) {
+    return As(file, {"job", "submit", "--detach", "--priority", "5", "-e", "print(1)"});
+  };
+  EXPECT_EQ(hurry(anna).code, 6);
+  EXPECT_EQ(hurry(boss).code, 0);
+  cluster_.EndAndExpectNothingLeft();
+}
+
+// By verbs; the table of all methods is AccessTableTest.
+TEST_F(TokensTest, AnOperatorLooksAfterWorkersAndAnAdministratorAfterTheMaster) {
+  cluster_.StartWorker("alpha");
+  const std::string boss = Make("boss", {"--role", "operator"});
+  const std::string anna = Make("anna", {"--role", "submitter"});
+  const std::string viewer = Make("eye", {"--role", "viewer"});
+  const std::vector<std::vector<std::string>> of_operators = {
+      {"admin", "drain", "alpha"}, {"admin", "undrain", "alpha"}, {"admin", "config"}};
+  const std::vector<std::vector<std::string>> of_admins = {
+      {"admin", "backup", "copy"}, {"admin", "gc", "--dry-run"}, {"admin", "token", "list"}};
+  const auto as = [&](const std::string& file, std::vector<std::string> words) {
+    words.insert(words.end(), {"--token-file", file});
+    return cluster_.Run(words).code;
+  };
+  for (const std::vector<std::string>& words : of_operators) {
+    EXPECT_EQ(as(boss, words), 0) << words[1];
+    for (const std::string& file : {anna, viewer}) EXPECT_EQ(as(file, words), 6) << words[1];
+  }
+  for (const std::vector<std::string>& words : of_admins) {
+    for (const std::string& file : {boss, anna, viewer}) EXPECT_EQ(as(file, words), 6) << words[1];
+    EXPECT_EQ(as(cluster_.master_folder() + "/admin.token", words), 0) << words[1];
+  }
+  for (const std::string& file : {boss, anna, viewer}) EXPECT_EQ(as(file, {"admin", "top", "--once"}), 0);
+  const std::string log = ReadText(cluster_.master_folder() + "/audit.log");
+  EXPECT_NE(log.find("\"rpc\":\"Admin.Backup\",\"object\":\"\",\"outcome\":\"OK\""), std::string::npos);
   cluster_.EndAndExpectNothingLeft();
 }
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cluster/cli/connection.h"
-#include "cluster/cli/job_report.h"
+#include "cluster/cli/jobs/job_report.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
 #include "cluster/master/master_folder.h"

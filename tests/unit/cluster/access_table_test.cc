@@ -28,6 +28,7 @@
 #include "proto/executor.pb.h"
 #include "proto/master.pb.h"
 #include "tests/cluster/certificates.h"
+#include "tests/support/http_request.h"
 #include "tests/support/process.h"
 #include "tests/unit/cluster/linked_ranks.h"
 
@@ -132,6 +133,7 @@ class AccessTableTest : public testing::Test {
     options.certificate = certificate_.certificate();
     options.key = certificate_.key();
     options.audit.most_strangers = 100'000;
+    options.metrics_listen = "0.0.0.0:0";
     Result<std::unique_ptr<MasterServer>> server = MasterServer::Start(options);
     EXPECT_TRUE(server.ok()) << server.status().ToString();
     server_ = *std::move(server);
@@ -214,8 +216,6 @@ TEST_F(AccessTableTest, EveryMethodRefusesWhomItIsNotFor) {
   anna.token = tokens[Role::kSubmitter];
   const Result<SubmittedJob> job = (*Client::Connect(anna))->Submit(submission, nullptr);
   ASSERT_TRUE(job.ok()) << job.status().ToString();
-  JobRequest request;
-  request.set_job(job->id);
   const auto plain = grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials());
 
   for (const RpcRule& rule : RpcRules()) {
@@ -241,13 +241,16 @@ TEST_F(AccessTableTest, EveryMethodRefusesWhomItIsNotFor) {
                     [&, &secret = token] { return CallAs(secret, rule.path); });
     }
     if (rule.object == "job" && name != "Jobs.Submit") {
-      ExpectRefused(&table, rule, "other user's job", StatusCode::NOT_FOUND,
-                    [&] { return CallAs(of_bob, rule.path, request.SerializeAsString()); });
-      JobRequest unknown;
-      unknown.set_job("j77");
-      std::string same = CallAs(of_bob, rule.path, unknown.SerializeAsString()).error_message();
+      const auto ask = [&](const std::string& id) {
+        RetryRequest request;  // its first field is that of the other requests
+        request.set_job(id);
+        if (name == "Jobs.Retry") request.set_request_id("again");
+        return CallAs(of_bob, rule.path, request.SerializeAsString());
+      };
+      ExpectRefused(&table, rule, "other user's job", StatusCode::NOT_FOUND, [&] { return ask(job->id); });
+      std::string same = ask("j77").error_message();
       same.replace(same.find("j77"), 3, job->id);
-      EXPECT_EQ(CallAs(of_bob, rule.path, request.SerializeAsString()).error_message(), same) << name;
+      EXPECT_EQ(ask(job->id).error_message(), same) << name;
     }
     table.Expect(name, "plaintext",
                  Call(plain, rule.path, "", [&](auto* context) { AddCaller(tokens[Role::kAdmin], context); }),
@@ -267,6 +270,41 @@ TEST_F(AccessTableTest, EveryMethodRefusesWhomItIsNotFor) {
   for (const std::string& secret : {wrong, expired, revoked, of_bob, AddressFor("admin").token})
     EXPECT_EQ(log.find(secret), std::string::npos);
   for (const auto& [role, secret] : tokens) EXPECT_EQ(log.find(secret), std::string::npos);
+}
+
+// The one URL that says more than whether the master is well.
+TEST_F(AccessTableTest, TheUrlOfMetricsRefusesWhomItIsNotFor) {
+  Table table;
+  const std::string address = server_->metrics_address();
+  const int port = std::atoi(address.c_str() + address.rfind(':') + 1);
+  const auto answer = [&](const std::string& token) {
+    const std::string header = token.empty() ? "" : "Authorization: Bearer " + token + "\r\n";
+    return testing_support::GetHttp(port, "/metrics", header).substr(0, 12);
+  };
+  const auto refused = [&](const std::string& caller, const std::string& token, StatusCode code) {
+    const int before = Audited("GET /metrics", code);
+    const std::string expected = code == StatusCode::UNAUTHENTICATED ? "HTTP/1.1 401" : "HTTP/1.1 403";
+    EXPECT_EQ(answer(token), expected) << caller;
+    EXPECT_EQ(Audited("GET /metrics", code), before + 1) << caller;
+    table.Set("GET /metrics", caller, std::string(NameOf(code)));
+  };
+  refused("no token", "", StatusCode::UNAUTHENTICATED);
+  refused("wrong token", "heddle_" + std::string(64, '0'), StatusCode::UNAUTHENTICATED);
+  const std::string expired = MakeToken("old", "admin", "anna", /*lives_ms=*/1);
+  const std::string revoked = MakeToken("gone", "admin");
+  TokenDescription description;
+  ASSERT_TRUE(admin_->RevokeToken("gone", &description).ok());
+  const int64_t made_ms = SystemClock().WallMs();
+  while (SystemClock().WallMs() <= made_ms) {
+  }
+  refused("expired token", expired, StatusCode::UNAUTHENTICATED);
+  refused("revoked token", revoked, StatusCode::UNAUTHENTICATED);
+  for (const char* role : {"submitter", "worker"})
+    refused(role, MakeToken(std::string(role) + "-1", role), StatusCode::PERMISSION_DENIED);
+  for (const char* role : {"viewer", "operator", "admin"}) {
+    EXPECT_EQ(answer(MakeToken(std::string(role) + "-1", role)), "HTTP/1.1 200") << role;
+    table.Set("GET /metrics", role, "may");
+  }
 }
 
 TEST_F(AccessTableTest, AMethodThatThereIsNotIsRefused) {

@@ -141,6 +141,24 @@ TEST_F(IsolationTest, FoldersThatAreNamedAreOpenAndMade) {
   EXPECT_EQ(opens(job_.path() + "/X.csv", O_RDONLY), "ok");
 }
 
+// Heddle's own, beside what the script may name.
+TEST_F(IsolationTest, CheckpointsOfTheJobAreOpenAndThoseOfOthersShut) {
+  start_.checkpoints.location = outside_.path() + "/checkpoints";
+  start_.checkpoints.folder = "j1-00000000000000aa/7";
+  const std::string place = start_.checkpoints.location;
+  const auto opens = [&](const std::string& path, int flags) {
+    return InChild(start_, [&] { return Open(path, flags); });
+  };
+  EXPECT_EQ(opens(place + "/j1-00000000000000aa/part", O_WRONLY | O_CREAT), "ok");
+  struct stat status {};
+  ASSERT_EQ(stat(place.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0700u);
+  testing_support::WriteText(place + "/j2-00000000000000bb/part", "of another job\n");
+  if (!HasLandlock()) return;
+  EXPECT_EQ(opens(place + "/j2-00000000000000bb/part", O_RDONLY), strerror(EACCES));
+  EXPECT_EQ(opens(place + "/new", O_WRONLY | O_CREAT), strerror(EACCES));
+}
+
 TEST_F(IsolationTest, ItGetsNoNewRights) {
   const std::string status = InChild(start_, [] { return testing_support::ReadText("/proc/self/status"); });
   EXPECT_NE(status.find("NoNewPrivs:\t1\n"), std::string::npos) << status;

@@ -258,7 +258,9 @@ TEST_F(TokenStoreTest, WorkersMayHaveAGivenTokenOfTheirOwn) {
   EXPECT_EQ(Revoke("worker-token-file").message(),
             "'worker-token-file' is a token that the master was started with");
   const Status same = TokenStore::Open(folder_.path(), {admin, admin}, clock_).status();
-  EXPECT_EQ(same.message(), "--token-file and --worker-token-file hold the same token");
+  EXPECT_EQ(same.ToString(),
+            "--token-file and --worker-token-file hold the same token\n"
+            "one token is for both without --worker-token-file");
   Open({.admin_file = admin});
   EXPECT_FALSE(Refusal("fedcba9876543210fedcba9876543210").ok());
   EXPECT_TRUE(CallerOf(std::string(64, 'a')).roles.Has(Role::kWorker)) << "who has joined stays";
