@@ -32,6 +32,7 @@
 #include "cluster/metrics/rpc_metrics.h"
 #include "cluster/network/grpc_acceptor.h"
 #include "cluster/network/grpc_library.h"
+#include "cluster/security/rpc_rules.h"
 #include "cluster/security/rpc_security.h"
 #include "core/environment/clock.h"
 #include "core/environment/log.h"
@@ -375,6 +376,14 @@ class MasterServerImpl : public MasterServer {
   }
 
  private:
+  // A method that there is not has no name among the numbers: strangers may call as many as they like.
+  grpc::Status Screen(std::string_view path, std::string_view authorization) const {
+    grpc::Status status = access_->Screen(path, authorization);
+    if (!status.ok() && rpc_metrics_)
+      rpc_metrics_->CountRefused(FindRule(path) == nullptr ? "none" : std::string(path), status.error_code());
+    return status;
+  }
+
   // Before users and workers are served, so that a port that is taken is an error of the start.
   Status ListenForMetrics() {
     rpc_metrics_.emplace();
@@ -398,7 +407,7 @@ class MasterServerImpl : public MasterServer {
         MakeServerCredentials(options_.listen,
                               {options_.certificate, options_.key, options_.client_authority},
                               [this](std::string_view path, std::string_view authorization) {
-                                return access_->Screen(path, authorization);
+                                return Screen(path, authorization);
                               }));
     if (const std::string path = SocketPath(options_.listen); !path.empty())
       HEDDLE_RETURN_IF_ERROR(ClearSocket(path));

@@ -35,6 +35,10 @@ std::string_view Name(grpc::StatusCode code) {
 struct Families {
   prometheus::Family<prometheus::Counter>* calls;
   prometheus::Family<prometheus::Histogram>* seconds;
+
+  void Count(const std::string& method, grpc::StatusCode code) const {
+    calls->Add({{"method", method}, {"code", std::string(Name(code))}}).Increment();
+  }
 };
 
 class CallCounter : public Interceptor {
@@ -47,9 +51,7 @@ class CallCounter : public Interceptor {
 
   void Intercept(InterceptorBatchMethods* methods) override {
     if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_STATUS)) {
-      const grpc::Status status = methods->GetSendStatus();
-      families_.calls->Add({{"method", method_}, {"code", std::string(Name(status.error_code()))}})
-          .Increment();
+      families_.Count(method_, methods->GetSendStatus().error_code());
       if (!is_stream_) {
         static const prometheus::Histogram::BucketBoundaries kSeconds = {0.001, 0.005, 0.02, 0.1, 0.2,
                                                                          0.5,   2,     10,   60};
@@ -98,6 +100,10 @@ RpcMetrics::RpcMetrics()
     : registry_(std::make_shared<prometheus::Registry>(prometheus::Registry::InsertBehavior::Merge)) {}
 
 std::shared_ptr<prometheus::Collectable> RpcMetrics::collectable() const { return registry_; }
+
+void RpcMetrics::CountRefused(const std::string& method, grpc::StatusCode code) const {
+  FamiliesOf(*registry_).Count(method, code);
+}
 
 std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> RpcMetrics::MakeCounter() const {
   return std::make_unique<CallCounters>(registry_, FamiliesOf(*registry_));

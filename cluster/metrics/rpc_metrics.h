@@ -5,6 +5,7 @@
 #include <grpcpp/support/server_interceptor.h>
 
 #include <memory>
+#include <string>
 
 namespace prometheus {
 class Collectable;
@@ -20,6 +21,8 @@ class RpcMetrics {
   RpcMetrics();
   /// What it has counted, for a MetricsServer.
   std::shared_ptr<prometheus::Collectable> collectable() const;
+  /// Counts a call of a method that was turned away before the server's counter saw it.
+  void CountRefused(const std::string& method, grpc::StatusCode code) const;
   /// Counts the calls of a server that is built with it.
   std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> MakeCounter() const;
 

@@ -66,6 +66,7 @@ TEST(UpkeepTest, MetricsAndHealthOfMasterAndWorker) {
         "heddle_queue_wait_seconds_count 2\n",
         "heddle_rpc_total{code=\"OK\",method=\"/heddle.Jobs/Submit\"} 3\n",
         "code=\"PERMISSION_DENIED\",method=\"/heddle.Admin/Config\"} 1\n",
+        "code=\"UNAUTHENTICATED\",method=\"/heddle.Jobs/List\"} 1\n",
         "heddle_executor_exits_total{how=\"done\"} 2\n", "heddle_store_ready 1\n",
         "heddle_rpc_seconds_count{method=\"/heddle.Jobs/Submit\"} 3\n"})
     EXPECT_NE(answer.find(line), std::string::npos) << line << answer;

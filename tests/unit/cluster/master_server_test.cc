@@ -207,9 +207,9 @@ TEST_F(MasterServerTest, WorkersSayPlainThingsOfThemselves) {
 }
 
 TEST(PriorityTest, AboveZeroIsForOperators) {
-  EXPECT_TRUE(CheckPriority(100, {.user = "ann", .is_operator = true}).ok());
-  EXPECT_TRUE(CheckPriority(0, {.user = "ann", .is_operator = false}).ok());
-  const Status refused = CheckPriority(1, {.user = "ann", .is_operator = false});
+  EXPECT_TRUE(CheckPriority(100, {"boss", "bob", {Role::kOperator}, ""}).ok());
+  EXPECT_TRUE(CheckPriority(0, {"ann", "ann", {Role::kSubmitter}, ""}).ok());
+  const Status refused = CheckPriority(1, {"ann", "ann", {Role::kSubmitter}, ""});
   EXPECT_EQ(refused.message(), "--priority 1: a priority above 0 is for operators");
   EXPECT_EQ(refused.notes()[0], "submit it without, or with one from -100 to 0");
   EXPECT_EQ(ExitCode(refused), 6);
