@@ -109,7 +109,8 @@ function(heddle_embed_files target)
   set_source_files_properties(${table} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
 
-# heddle_proto_library(NAME): messages and services of NAME/*.proto.
+# heddle_proto_library(NAME): messages and services of NAME/*.proto, and NAME/rpc_rules.h, the table of who may call which method
+# (cluster/security/main/write_rules.cc): a method without a rule does not build.
 function(heddle_proto_library name)
   file(GLOB protos CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.proto)
   set(out ${CMAKE_BINARY_DIR}/generated)
@@ -122,7 +123,7 @@ function(heddle_proto_library name)
       COMMAND ${CMAKE_COMMAND} -E make_directory ${out}
       COMMAND protobuf::protoc --proto_path=${PROJECT_SOURCE_DIR} --cpp_out=${out} --grpc_out=${out}
               --plugin=protoc-gen-grpc=${GRPC_CPP_PLUGIN} ${proto}
-      DEPENDS ${proto})
+      DEPENDS ${protos})
     list(APPEND generated ${files})
   endforeach()
   if(NOT generated)
@@ -134,6 +135,16 @@ function(heddle_proto_library name)
   target_include_directories(heddle_${name} SYSTEM PUBLIC ${out})
   target_compile_options(heddle_${name} PRIVATE -w)
   target_link_libraries(heddle_${name} PUBLIC heddle_options protobuf::libprotobuf PkgConfig::GRPC)
+
+  add_executable(heddle-write-rules cluster/security/main/write_rules.cc)
+  target_link_libraries(heddle-write-rules PRIVATE heddle_${name})
+  set(rules ${out}/${name}/rpc_rules.h)
+  add_custom_command(
+    OUTPUT ${rules}
+    COMMAND protobuf::protoc --proto_path=${PROJECT_SOURCE_DIR} --include_imports --descriptor_set_out=${rules}.descriptors ${protos}
+    COMMAND heddle-write-rules ${rules}.descriptors ${rules}
+    DEPENDS ${protos})
+  add_custom_target(heddle_rpc_rules DEPENDS ${rules})
 endfunction()
 
 # Templates that compile to the same code are in a binary once: a megabyte of the wheel.

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -11,13 +14,15 @@ namespace heddle::cluster::cli {
 namespace {
 
 constexpr int kUsageExitCode = 2;
+constexpr size_t kNameWidth = 19;
 
-constexpr std::array<const Verb*, 41> kVerbs = {
+constexpr std::array<const Verb*, 46> kVerbs = {
     &kRunVerb,         &kCheckVerb,       &kExplainVerb,      &kSimVerb,          &kVerifyVerb,
     &kReplVerb,        &kFmtVerb,         &kLspVerb,          &kInspectVerb,      &kConvertVerb,
     &kMasterVerb,      &kWorkerVerb,      &kJobSubmitVerb,    &kJobListVerb,      &kJobStatusVerb,
     &kJobLogsVerb,     &kJobWaitVerb,     &kJobCancelVerb,    &kJobReportVerb,    &kJobRetryVerb,
-    &kJobDeleteVerb,   &kAdminNodesVerb,  &kAdminDrainVerb,   &kAdminUndrainVerb, &kAdminTopVerb,
+    &kJobDeleteVerb,   &kAdminNodesVerb,  &kAdminDrainVerb,   &kAdminUndrainVerb, &kAdminRemoveVerb,
+    &kAdminTopVerb,    &kTokenCreateVerb, &kTokenListVerb,    &kTokenRotateVerb,  &kTokenRevokeVerb,
     &kAdminCertVerb,   &kAdminBackupVerb, &kAdminRestoreVerb, &kAdminGcVerb,      &kAdminConfigVerb,
     &kAdminDoctorVerb, &kLaunchSshVerb,   &kLaunchSlurmVerb,  &kLaunchK8sVerb,    &kExamplesVerb,
     &kDoctorVerb,      &kVersionVerb,     &kCompletionVerb,   &kManualPageVerb,   &kExecutorVerb,
@@ -27,7 +32,7 @@ std::string Overview() {
   std::string text =
       "heddle runs linear-algebra and machine-learning programs written in DML.\n\nusage: heddle VERB [OPTIONS]\n\n";
   for (const Verb* verb : kVerbs)
-    if (!verb->hidden) text += fmt::format("  {:<14} {}\n", verb->name, verb->summary);
+    if (!verb->hidden) text += fmt::format("  {:<{}} {}\n", verb->name, kNameWidth, verb->summary);
   text +=
       "\n'heddle VERB --help' tells more, 'heddle help lm' of a function, 'heddle help builtins' and 'heddle help library' list functions. Example:\n  heddle run -e 'print(\"Hello \" + sum(rand(rows=1000, cols=1000, seed=1)))'\n";
   return text;
@@ -36,16 +41,9 @@ std::string Overview() {
 // The verb that the words begin with, and how many of them it takes.
 const Verb* FindVerb(std::span<const std::string> words, size_t* taken) {
   for (const Verb* verb : kVerbs) {
-    const size_t blank = verb->name.find(' ');
-    if (words[0] != verb->name.substr(0, blank)) continue;
-    if (blank == std::string_view::npos) {
-      *taken = 1;
+    *taken = static_cast<size_t>(std::count(verb->name.begin(), verb->name.end(), ' ')) + 1;
+    if (*taken <= words.size() && verb->name == fmt::format("{}", fmt::join(words.first(*taken), " ")))
       return verb;
-    }
-    if (words.size() > 1 && words[1] == verb->name.substr(blank + 1)) {
-      *taken = 2;
-      return verb;
-    }
   }
   return nullptr;
 }
@@ -53,14 +51,23 @@ const Verb* FindVerb(std::span<const std::string> words, size_t* taken) {
 bool IsHelpOption(const std::string& word) { return word == "--help" || word == "-help" || word == "-h"; }
 bool IsHelp(const std::string& word) { return IsHelpOption(word) || word == "help"; }
 
-// The verbs that begin with the word "job"; "" when there are none.
+// The most of the words with which verbs begin that go on: "job", "admin token"; "" when there are none.
+std::string GroupOf(std::span<const std::string> words) {
+  for (size_t count = words.size(); count > 0; --count) {
+    const std::string group = fmt::format("{}", fmt::join(words.first(count), " "));
+    for (const Verb* verb : kVerbs)
+      if (verb->name.starts_with(group + " ")) return group;
+  }
+  return "";
+}
+
+// The verbs of a group.
 std::string GroupHelp(std::string_view group) {
   std::string text = fmt::format("usage: heddle {} VERB [OPTIONS]\n\n", group);
-  const size_t heading = text.size();
   for (const Verb* verb : kVerbs)
     if (verb->name.starts_with(std::string(group) + " "))
-      text += fmt::format("  {:<14} {}\n", verb->name, verb->summary);
-  return text.size() == heading ? "" : text;
+      text += fmt::format("  {:<{}} {}\n", verb->name, kNameWidth, verb->summary);
+  return text;
 }
 
 int ShowHelp(const std::string& text) { return PrintOutput(text) ? 0 : Report(OutputStatus()); }
@@ -78,18 +85,17 @@ std::string NearestVerb(const std::string& word) {
 }
 
 int UnknownVerb(std::span<const std::string> words) {
-  const std::string group = GroupHelp(words[0]);
-  if (!group.empty()) {
-    if (words.size() == 1) return ReportNoVerb(group);
-    if (IsHelp(words[1])) return ShowHelp(group);
+  if (const std::string group = GroupOf(words); !group.empty()) {
+    const size_t taken = static_cast<size_t>(std::count(group.begin(), group.end(), ' ')) + 1;
+    if (words.size() == taken) return ReportNoVerb(GroupHelp(group));
+    if (IsHelp(words[taken])) return ShowHelp(GroupHelp(group));
     std::vector<std::string> names;
     for (const Verb* verb : kVerbs)
-      if (verb->name.starts_with(words[0] + " ")) names.emplace_back(verb->name.substr(words[0].size() + 1));
-    const std::string nearest = compiler::SuggestName(words[1], names);
-    return Report(
-        Usage("unknown verb '{} {}'{}", words[0], words[1],
-              nearest.empty() ? "" : fmt::format("; did you mean 'heddle {} {}'?", words[0], nearest))
-            .WithNote("'heddle " + words[0] + " --help' lists the verbs"));
+      if (verb->name.starts_with(group + " ")) names.emplace_back(verb->name.substr(group.size() + 1));
+    const std::string nearest = compiler::SuggestName(words[taken], names);
+    return Report(Usage("unknown verb '{} {}'{}", group, words[taken],
+                        nearest.empty() ? "" : fmt::format("; did you mean 'heddle {} {}'?", group, nearest))
+                      .WithNote("'heddle " + group + " --help' lists the verbs"));
   }
   const std::string nearest = NearestVerb(words[0]);
   return Report(Usage("unknown verb '{}'{}", words[0],
@@ -100,7 +106,7 @@ int UnknownVerb(std::span<const std::string> words) {
 
 // Of `heddle help WORDS`: a verb or a function may be meant.
 int UnknownTopic(std::span<const std::string> words) {
-  if (!GroupHelp(words[0]).empty()) return UnknownVerb(words);
+  if (!GroupOf(words).empty()) return UnknownVerb(words);
   const std::string nearest =
       compiler::SuggestName(words[0], {NearestVerb(words[0]), compiler::NearestFunction(words[0])});
   return Report(
@@ -159,8 +165,9 @@ int Main(std::span<const std::string> words) {
     if (words[0] == "library") return ShowHelp(compiler::LibraryOverview());
     if (words[0] == "builtins") return ShowHelp(compiler::BuiltinOverview());
     if (const std::string text = compiler::HelpOfName(words[0]); !text.empty()) return ShowHelp(text);
-    const std::string group = GroupHelp(words[0]);
-    return words.size() == 1 && !group.empty() ? ShowHelp(group) : UnknownTopic(words);
+    const std::string group = GroupOf(words);
+    return group == fmt::format("{}", fmt::join(words, " ")) ? ShowHelp(GroupHelp(group))
+                                                             : UnknownTopic(words);
   }
   if (words[0] == "--version" || words[0] == "-version") return RunVerb(kVersionVerb, words.subspan(1));
   const Verb* verb = FindVerb(words, &taken);

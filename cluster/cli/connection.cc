@@ -14,7 +14,8 @@ std::vector<Option> ConnectionOptions() {
   using Kind = Option::Kind;
   return {
       {"master", Kind::kValue, "ADDRESS", "host:port or unix:/path (default: that of 'heddle master --dev')"},
-      {"token-file", Kind::kValue, "FILE", "file with the token of your role (client, admin or worker)"},
+      {"token-file", Kind::kValue, "FILE",
+       "file with your token (default: that of the user of 'heddle master --dev')"},
       {"tls-ca", Kind::kValue, "FILE", "certificates that the master's must be signed by"},
       {"tls-certificate", Kind::kValue, "FILE", "own certificate, if the master asks for one"},
       {"tls-key", Kind::kValue, "FILE", "key of the own certificate"},
@@ -50,7 +51,7 @@ Result<std::string> CheckPort(std::string_view option, const std::string& addres
   return checked;
 }
 
-Result<MasterAddress> FindMaster(const Arguments& arguments, Role role) {
+Result<MasterAddress> FindMaster(const Arguments& arguments, std::string_view name) {
   MasterAddress master;
   if (const auto address = arguments.Value("master")) {
     HEDDLE_ASSIGN_OR_RETURN(master.address, CheckAddress("master", *address));
@@ -61,20 +62,23 @@ Result<MasterAddress> FindMaster(const Arguments& arguments, Role role) {
           .WithNote("start one with 'heddle master --dev', or name one with --master ADDRESS");
     master.address = *found;
   }
-  const std::string token_file = arguments.Value("token-file").value_or(TokenFile(DevelopmentFolder(), role));
+  const std::string token_file = arguments.Value("token-file").value_or(TokenFile(DevelopmentFolder(), name));
   const Result<std::string> token = ReadToken(token_file);
-  if (token.status().code() == StatusCode::kNotFound)
+  const bool is_missing = token.status().code() == StatusCode::kNotFound;
+  if (is_missing && name != kWorkerToken)
     return token.status().WithNote("--token-file FILE names the file with the token");
-  HEDDLE_RETURN_IF_ERROR(token.status());
-  master.token = *token;
+  if (!is_missing) {
+    HEDDLE_RETURN_IF_ERROR(token.status());
+    master.token = *token;
+  }
   master.tls_authority = arguments.Value("tls-ca").value_or("");
   master.tls_certificate = arguments.Value("tls-certificate").value_or("");
   master.tls_key = arguments.Value("tls-key").value_or("");
   return master;
 }
 
-Result<std::unique_ptr<Client>> ConnectToMaster(const Arguments& arguments, Role role) {
-  HEDDLE_ASSIGN_OR_RETURN(const MasterAddress master, FindMaster(arguments, role));
+Result<std::unique_ptr<Client>> ConnectToMaster(const Arguments& arguments, std::string_view token) {
+  HEDDLE_ASSIGN_OR_RETURN(const MasterAddress master, FindMaster(arguments, token));
   return Client::Connect(master);
 }
 

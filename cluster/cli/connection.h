@@ -7,7 +7,7 @@
 
 #include "cluster/cli/arguments.h"
 #include "cluster/client/client.h"
-#include "cluster/master/role_tokens.h"
+#include "cluster/master/token_store.h"
 
 namespace heddle::cluster::cli {
 
@@ -25,10 +25,12 @@ Result<std::string> CheckAddress(std::string_view option, const std::string& add
 Result<std::string> CheckPort(std::string_view option, const std::string& address);
 
 /// The master that the options name, or else the one of this user's folder, and the token that they name, or
-/// else that of `role` in this folder. kUnavailable when there is no master.
-Result<MasterAddress> FindMaster(const Arguments& arguments, Role role);
+/// else the one called `token` in this folder; of kWorkerToken "" where there is no such file. kUnavailable
+/// when there is no master.
+Result<MasterAddress> FindMaster(const Arguments& arguments, std::string_view token);
 
 /// A client or an administrator of that master.
-Result<std::unique_ptr<Client>> ConnectToMaster(const Arguments& arguments, Role role = Role::kClient);
+Result<std::unique_ptr<Client>> ConnectToMaster(const Arguments& arguments,
+                                                std::string_view token = kClientToken);
 
 }  // namespace heddle::cluster::cli

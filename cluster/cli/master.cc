@@ -38,7 +38,11 @@ constexpr Option kOptions[] = {
     {"dev", Kind::kFlag, "", "for this user and machine; other verbs find it by themselves"},
     {"listen", Kind::kValue, "ADDRESS", "HOST:PORT or unix:/path; what other machines reach needs TLS"},
     {"state", Kind::kValue, "DIR", "folder of the job store (--dev: in the user's state folder)"},
-    {"token-file", Kind::kValue, "FILE", "one token for all roles (default: one each, in DIR/ROLE.token)"},
+    {"token-file", Kind::kValue, "FILE",
+     "token of role admin, by which workers join as well (default: the master makes tokens, in DIR/NAME.token)"},
+    {"worker-token-file", Kind::kValue, "FILE",
+     "token by which workers join, instead of that of --token-file"},
+    {"audit-size", Kind::kValue, "SIZE", "of the audit log, before it is rotated; 8 are kept (default 64M)"},
     {"tls-certificate", Kind::kValue, "FILE", "certificate of the master"},
     {"tls-key", Kind::kValue, "FILE", "its key"},
     {"tls-ca", Kind::kValue, "FILE", "clients and workers need a certificate signed by one of these"},
@@ -56,7 +60,8 @@ constexpr Option kOptions[] = {
      "of a process that compiles a script (default 2G, or a share of --memory)"},
     {"compile-seconds", Kind::kValue, "N", "a script that takes longer to compile is refused (default 60)"},
     {"metrics-listen", Kind::kValue, "HOST:PORT",
-     "answer there with metrics for Prometheus, /healthz and /readyz (default: nowhere)"},
+     "answer there with metrics for Prometheus, /healthz and /readyz; where other machines reach it, metrics "
+     "take a token of role viewer, operator or admin (default: nowhere)"},
     kDataRootOption,
     kCoreDumpsOption,
     {"verbose", Kind::kFlag, "", "tell on stderr what happens"},
@@ -98,7 +103,10 @@ Result<MasterOptions> ReadOptions(const Arguments& arguments) {
   options.listen = arguments.Value("listen").value_or(socket.size() < kLongestSocketPath ? "unix:" + socket
                                                                                          : "127.0.0.1:0");
   HEDDLE_ASSIGN_OR_RETURN(options.listen, CheckAddress("listen", options.listen));
-  options.token_file = arguments.Value("token-file").value_or("");
+  options.tokens = {arguments.Value("token-file").value_or(""),
+                    arguments.Value("worker-token-file").value_or("")};
+  if (options.tokens.admin_file.empty() && !options.tokens.worker_file.empty())
+    return Usage("--worker-token-file goes with --token-file, which holds the token of who administrates");
   options.certificate = arguments.Value("tls-certificate").value_or("");
   options.key = arguments.Value("tls-key").value_or("");
   options.client_authority = arguments.Value("tls-ca").value_or("");
@@ -137,13 +145,17 @@ Result<MasterOptions> ReadOptions(const Arguments& arguments) {
       const int64_t seconds,
       arguments.Integer("compile-seconds", options.compile.most_ns / kNsPerSecond, 1, 86'400));
   options.compile.most_ns = seconds * kNsPerSecond;
+  HEDDLE_ASSIGN_OR_RETURN(options.audit.most_bytes, arguments.Bytes("audit-size", options.audit.most_bytes));
   options.compile.core_dumps = arguments.Has("core-dumps");
   HEDDLE_ASSIGN_OR_RETURN(options.core.data_roots, ReadDataRoots(arguments));
   if (const auto listen = arguments.Value("metrics-listen")) {
     HEDDLE_ASSIGN_OR_RETURN(options.metrics_listen, CheckPort("metrics-listen", *listen));
   }
+  options.core.closed_paths =
+      ClosedPaths(arguments, {"token-file", "worker-token-file", "tls-key"}, options.listen);
+  if (options.core.checkpoints.starts_with("/"))
+    options.core.closed_paths.push_back(options.core.checkpoints);
   options.settings = SettingsOf(arguments, options);
-  options.core.closed_paths = ClosedPaths(arguments, {"token-file", "tls-key"}, options.listen);
   return options;
 }
 

@@ -49,6 +49,11 @@ extern const Verb kJobCancelVerb;
 extern const Verb kAdminNodesVerb;  // admin/nodes.cc
 extern const Verb kAdminDrainVerb;
 extern const Verb kAdminUndrainVerb;
+extern const Verb kAdminRemoveVerb;
+extern const Verb kTokenCreateVerb;  // admin/admin_token.cc
+extern const Verb kTokenListVerb;
+extern const Verb kTokenRotateVerb;
+extern const Verb kTokenRevokeVerb;
 extern const Verb kLaunchSlurmVerb;  // launch/launch_slurm.cc
 extern const Verb kLaunchSshVerb;    // launch/launch_ssh.cc
 extern const Verb kLaunchK8sVerb;    // launch/launch_k8s.cc

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
 #include <filesystem>
 
 #include "cluster/cli/connection.h"
@@ -7,6 +9,8 @@
 #include "cluster/cli/shared_memory_option.h"
 #include "cluster/cli/spill_folder_option.h"
 #include "cluster/cli/verb.h"
+#include "cluster/master/token_file.h"
+#include "cluster/network/address.h"
 #include "cluster/process/interrupt.h"
 #include "cluster/process/process_limits.h"
 #include "cluster/process/systemd_notifier.h"
@@ -31,8 +35,13 @@ constexpr Option kOptions[] = {
     {"patience-ms", Kind::kValue, "N", "how long to go on computing without a master (default 600000)"},
     {"metrics-listen", Kind::kValue, "HOST:PORT",
      "answer there with metrics for Prometheus, /healthz and /readyz (default: nowhere)"},
+    {"metrics-token-file", Kind::kValue, "FILE",
+     "token that who asks for metrics shows; needed where other machines reach the address"},
     kDataRootOption,
     kSpillFolderOption,
+    {"run-as-owner", Kind::kFlag, "", "as root: run each job as the user who is called as its owner"},
+    {"no-isolation", Kind::kFlag, "",
+     "do not keep executors in by Landlock and seccomp (default: keep them in)"},
     kCoreDumpsOption,
     kNoSharedMemoryOption,
     {"verbose", Kind::kFlag, "", "tell on stderr what happens"},
@@ -61,6 +70,13 @@ Result<WorkerOptions> ReadOptions(const Arguments& arguments) {
                           arguments.Integer("patience-ms", options.patience_ms, 0, INT32_MAX));
   if (const auto listen = arguments.Value("metrics-listen")) {
     HEDDLE_ASSIGN_OR_RETURN(options.metrics_listen, CheckPort("metrics-listen", *listen));
+    if (const auto file = arguments.Value("metrics-token-file")) {
+      HEDDLE_ASSIGN_OR_RETURN(options.metrics_token, ReadToken(*file));
+    } else if (!IsLocalAddress(options.metrics_listen)) {
+      return Usage("--metrics-listen {}: other machines reach this address", options.metrics_listen)
+          .WithNote(
+              "give --metrics-token-file FILE with a token that Prometheus shows, or listen on 127.0.0.1");
+    }
     options.metrics_listening = [](const std::string& address) {
       PrintOutput(fmt::format("heddle worker shows metrics on http://{}/metrics\n", address));
     };
@@ -68,12 +84,16 @@ Result<WorkerOptions> ReadOptions(const Arguments& arguments) {
   options.name = arguments.Value("name").value_or("");
   options.peer_host = arguments.Value("peer-host").value_or("");
   options.core_dumps = arguments.Has("core-dumps");
+  options.isolates = !arguments.Has("no-isolation");
+  options.runs_as_owner = arguments.Has("run-as-owner");
+  if (options.runs_as_owner && geteuid() != 0)
+    return Usage("--run-as-owner: only a worker of root can run jobs as other users");
   options.shares_memory = !arguments.Has(kNoSharedMemoryOption.name);
   HEDDLE_ASSIGN_OR_RETURN(options.data_roots, ReadDataRoots(arguments));
   HEDDLE_ASSIGN_OR_RETURN(options.spill_folder, FindSpillFolder(arguments));
-  options.closed_paths = ClosedPaths(arguments, {"token-file", "tls-key"});
+  options.closed_paths = ClosedPaths(arguments, {"token-file", "metrics-token-file", "tls-key"});
   options.folder = ops::UserStateFolder();
-  options.find_master = [&arguments] { return FindMaster(arguments, Role::kWorker); };
+  options.find_master = [&arguments] { return FindMaster(arguments, kWorkerToken); };
   return options;
 }
 

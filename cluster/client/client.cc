@@ -126,7 +126,8 @@ class GrpcClient : public Client {
         tls_(std::move(tls)),
         channel_(std::move(channel)),
         jobs_(Jobs::NewStub(channel_)),
-        admin_(Admin::NewStub(channel_)) {}
+        admin_(Admin::NewStub(channel_)),
+        tokens_(Tokens::NewStub(channel_)) {}
 
   Result<SubmittedJob> Submit(const JobSubmission& submission, engine::Cancellation* cancellation) override {
     SubmitRequest request;
@@ -267,6 +268,37 @@ class GrpcClient : public Client {
     return Call([&](grpc::ClientContext* context) { return admin_->Drain(context, request, description); });
   }
 
+  Status Remove(const std::string& node, RemoveReply* removed) override {
+    RemoveRequest request;
+    request.set_node(EscapeInvalidUtf8(node));
+    return Call([&](grpc::ClientContext* context) { return admin_->Remove(context, request, removed); });
+  }
+
+  Status CreateToken(const CreateTokenRequest& request, TokenSecret* secret) override {
+    return Call([&](grpc::ClientContext* context) { return tokens_->Create(context, request, secret); });
+  }
+
+  Status ListTokens(std::vector<TokenDescription>* tokens) override {
+    ListTokensReply reply;
+    HEDDLE_RETURN_IF_ERROR(Call(
+        [&](grpc::ClientContext* context) { return tokens_->List(context, ListTokensRequest(), &reply); }));
+    tokens->assign(reply.tokens().begin(), reply.tokens().end());
+    return OkStatus();
+  }
+
+  Status RevokeToken(const std::string& name, TokenDescription* revoked) override {
+    TokenRequest request;
+    request.set_name(EscapeInvalidUtf8(name));
+    return Call([&](grpc::ClientContext* context) { return tokens_->Revoke(context, request, revoked); });
+  }
+
+  Status RotateToken(const std::string& name, int64_t overlap_ms, TokenSecret* secret) override {
+    RotateTokenRequest request;
+    request.set_name(EscapeInvalidUtf8(name));
+    request.set_overlap_ms(overlap_ms);
+    return Call([&](grpc::ClientContext* context) { return tokens_->Rotate(context, request, secret); });
+  }
+
   Status Watch(const std::string& job, bool follow, const WatchEvents& events,
                engine::Cancellation* cancellation, JobDescription* last, int64_t patience_ms) override {
     CallControl control(cancellation);
@@ -352,6 +384,7 @@ class GrpcClient : public Client {
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<Jobs::Stub> jobs_;
   std::unique_ptr<Admin::Stub> admin_;
+  std::unique_ptr<Tokens::Stub> tokens_;
   mutable std::mutex mutex_;
   std::string version_warning_;
 };

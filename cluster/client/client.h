@@ -24,6 +24,10 @@ class ListReply;
 class ListRequest;
 class NodeDescription;
 class NodesReply;
+class CreateTokenRequest;
+class RemoveReply;
+class TokenDescription;
+class TokenSecret;
 }  // namespace heddle
 
 namespace heddle::cluster {
@@ -77,7 +81,7 @@ std::map<std::string, std::string> CollectSources(const std::string& name, const
                                                   const std::vector<std::string>& closed = {});
 
 /// Calls of a user to the master. Errors: kUnavailable when it cannot be reached, kPermissionDenied for a
-/// wrong token, kNotFound for an unknown job.
+/// token that does not let its holder do that, kNotFound for an unknown job.
 class Client {
  public:
   static Result<std::unique_ptr<Client>> Connect(const MasterAddress& address);
@@ -104,6 +108,15 @@ class Client {
   /// The bytes of a copy of the master's folder go to `sink`, whose errors end it.
   virtual Status Backup(const std::function<Status(std::string_view bytes)>& sink) = 0;
   virtual Status CollectGarbage(const GarbageRequest& request, GarbageReply* reply) = 0;
+  /// Lets a worker (by name or uuid) in no more. kNotFound for an unknown one.
+  virtual Status Remove(const std::string& node, RemoveReply* removed) = 0;
+
+  virtual Status CreateToken(const CreateTokenRequest& request, TokenSecret* secret) = 0;
+  virtual Status ListTokens(std::vector<TokenDescription>* tokens) = 0;
+  /// kNotFound for a token that there is not, as for the next.
+  virtual Status RevokeToken(const std::string& name, TokenDescription* revoked) = 0;
+  /// A new secret; the old one lets in for `overlap_ms` more.
+  virtual Status RotateToken(const std::string& name, int64_t overlap_ms, TokenSecret* secret) = 0;
 
   struct WatchEvents {
     std::function<void(std::string_view text)> output;

@@ -14,6 +14,7 @@
 #include "cluster/checkpoints/checkpoint_stores.h"
 #include "cluster/executor/commit_gate.h"
 #include "cluster/executor/executor_messages.h"
+#include "cluster/executor/isolation.h"
 #include "cluster/executor/lease_clock.h"
 #include "cluster/executor/line_channel.h"
 #include "cluster/executor/start_limits.h"
@@ -43,7 +44,16 @@ namespace {
 constexpr int kSignsInSilence = 10;
 constexpr auto kProgressPause = std::chrono::milliseconds(200);
 
-// What the launcher said so far. One thread reads, the main thread waits for the parts it needs.
+// The first thing that the launcher says; a process without one ends.
+ExecutorStart ReadStart(LineChannel& channel) {
+  std::string line;
+  if (channel.ReadLine(&line) != LineChannel::Outcome::kLine) _exit(kBugExitCode);
+  Result<LauncherMessage> message = ParseLauncherMessage(line);
+  if (!message.ok() || !message->start) _exit(kBugExitCode);
+  return *std::move(message->start);
+}
+
+// What the launcher said since. One thread reads, the main thread waits for the parts it needs.
 class LauncherInbox {
  public:
   explicit LauncherInbox(LineChannel& channel) : channel_(channel), thread_([this] { Read(); }) {}
@@ -56,11 +66,6 @@ class LauncherInbox {
     thread_.join();
   }
 
-  ExecutorStart WaitForStart() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return start_.has_value(); });
-    return *std::move(start_);
-  }
   // nullopt when the job was cancelled first.
   std::optional<std::vector<ExecutorPeer>> WaitForPeers() {
     std::unique_lock lock(mutex_);
@@ -88,7 +93,6 @@ class LauncherInbox {
       Result<LauncherMessage> message = ParseLauncherMessage(line);
       if (!message.ok()) break;
       const std::lock_guard lock(mutex_);
-      if (message->start) start_ = std::move(message->start);
       if (message->peers) peers_ = std::move(message->peers);
       if (message->checkpoint && checkpoint_listener_) checkpoint_listener_(*message->checkpoint);
       if (message->grant && grant_listener_) grant_listener_(*message->grant);
@@ -106,7 +110,6 @@ class LauncherInbox {
   LineChannel& channel_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<ExecutorStart> start_;
   std::optional<std::vector<ExecutorPeer>> peers_;
   Status cancelled_;
   std::function<void(const Status&)> listener_;
@@ -342,16 +345,20 @@ int RunExecutor(int control_fd) {
   // Ctrl-C reaches the whole group of processes; the launcher alone decides what it means.
   signal(SIGINT, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
 
   LineChannel channel(control_fd);
-  LauncherInbox inbox(channel);
-  const ExecutorStart start = inbox.WaitForStart();
+  const ExecutorStart start = ReadStart(channel);
   RaiseDescriptorLimit();
+  // While this is the only thread: what is started later is kept in as well.
+  Status status = CheckStart(start);
+  if (status.ok()) status = BecomeOwner(start);
+  if (status.ok()) status = Isolate(start);
   if (!start.core_dumps) ForbidCoreDumps();
   if (start.data_bytes > 0 && HeapIsCounted()) LimitData(start.data_bytes);  // A sanitizer maps far more.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // whoever becomes another user has none any more
+  LauncherInbox inbox(channel);
   ExecutorMessage message;
-  if (Status status = CheckStart(start); !status.ok()) {
+  if (!status.ok()) {
     message.done = ExecutorDone{.status = status, .own_cause = true};
   } else {
     // Tells the launcher again and again that this process runs.

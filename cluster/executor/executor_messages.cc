@@ -212,6 +212,9 @@ Json ToJson(const ExecutorStart& start) {
           {"token", ToText(start.token)},
           {"program", ToText(start.program)},
           {"directory", ToText(start.directory)},
+          {"owner", ToText(start.owner)},
+          {"is_isolated", start.is_isolated},
+          {"runs_as_owner", start.runs_as_owner},
           {"roots", ToJson(start.roots)},
           {"listen", ToText(start.listen)},
           {"silence_ms", start.silence_ms},
@@ -234,6 +237,9 @@ ExecutorStart ReadStart(const Json& json) {
   Read(json, "token", &start.token);
   Read(json, "program", &start.program);
   Read(json, "directory", &start.directory);
+  Read(json, "owner", &start.owner);
+  Read(json, "is_isolated", &start.is_isolated);
+  Read(json, "runs_as_owner", &start.runs_as_owner);
   if (json.contains("roots")) ReadRoots(json["roots"], &start.roots);
   Read(json, "sharers", &start.sharers);
   Read(json, "data_bytes", &start.data_bytes);

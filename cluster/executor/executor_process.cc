@@ -51,8 +51,9 @@ class ExecutorProcessImpl : public ExecutorProcess {
     thread_ = std::thread([this, line = ToLine(message), binary, control = std::move(control), log,
                            spawned = std::move(spawned)]() mutable {
       const int64_t memory_kills = Kills();
-      Result<pid_t> pid =
-          StartVerb("executor", {.child = kName, .program = binary, .control = control.get(), .log = log});
+      Result<pid_t> pid = StartVerb(
+          "executor",
+          {.child = kName, .program = binary, .control = control.get(), .log = log, .closes_all = true});
       control = Descriptor();
       const bool running = pid.ok();
       if (running) pid_ = *pid;

@@ -43,6 +43,9 @@ struct ExecutorStart {
   std::string token;                   ///< Secret of this attempt: executors only talk to peers that know it.
   std::string program;                 ///< Program::ToText().
   std::string directory;               ///< Where relative paths of the script start; absolute.
+  std::string owner;                   ///< Of the job: of the token that it was submitted with.
+  bool is_isolated = false;            ///< The kernel keeps it in (cluster/executor/isolation.h).
+  bool runs_as_owner = false;          ///< As the user of this machine who is called as the owner.
   ops::FileRoots roots;                ///< Which files the script may use.
   std::string listen = "127.0.0.1:0";  ///< Address to bind (GrpcLinkOptions).
   int64_t silence_ms =

@@ -47,14 +47,16 @@ struct JobCheckpoint {
 
 /// What was submitted; never changes.
 struct JobSpecification {
-  std::string request_id;  ///< Of the client; unique.
-  std::string digest;      ///< Of what the client asked for, without request_id; "" when it is not known.
-  std::string script;      ///< Name, for people.
-  std::string program;     ///< Program::ToText().
-  std::string directory;   ///< Where relative paths start.
+  std::string request_id;  ///< Of the client; unique among those of an owner.
+  /// Of the token that it was submitted with: users share the workers fairly. "" in stores of before there
+  /// were owners.
+  std::string owner;
+  std::string digest;     ///< Of what the client asked for, without request_id; "" when it is not known.
+  std::string script;     ///< Name, for people.
+  std::string program;    ///< Program::ToText().
+  std::string directory;  ///< Where relative paths start.
   std::vector<std::string> data_roots;   ///< Folders that it may use beside `directory`.
   std::vector<std::string> named_paths;  ///< Paths among its arguments.
-  std::string owner;                     ///< Who submitted it: users share the workers fairly.
   int workers_wanted = 0;                ///< 0: all that are alive.
   int priority = 0;                      ///< Jobs of a higher one start first.
   /// How long after it was submitted the job has to be finished, or it fails; 0: no such time.

@@ -25,6 +25,13 @@ constexpr int64_t kSchemaVersion = std::size(kJobStoreSchema);
 constexpr int kStoreExitCode = 5;
 constexpr int kBusyTimeoutMs = 5'000;  // somebody may look at the file with another program
 
+// The column request_id is unique among all rows: another owner's id is another one.
+constexpr char kOwnerEnds = '\n';
+std::string KeyOf(const JobSpecification& specification) {
+  return specification.owner.empty() ? specification.request_id
+                                     : specification.owner + kOwnerEnds + specification.request_id;
+}
+
 std::string IdOf(int64_t number) { return fmt::format("j{}", number); }
 
 // Lists travel as JSON; their entries are text that we made (names, uuids, JSON).
@@ -117,7 +124,7 @@ class SqliteJobStore : public JobStore {
     *existed = false;
     {
       Query query = Select("WHERE request_id = ?");
-      query.Bind(specification.request_id);
+      query.Bind(KeyOf(specification));
       if (query.Step()) {
         *existed = true;
         HEDDLE_ASSIGN_OR_RETURN(Job job, ReadJob(query));
@@ -142,7 +149,7 @@ class SqliteJobStore : public JobStore {
             " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes, digest, retry_for_ms,"
             " owner, priority, deadline_ms, plan_bytes)"
             " VALUES (?, ?, ?, ?, 'QUEUED', 0, '', '[]', '[]', '', '[]', ?, 0, 0, ?, ?, ?, ?, ?, ?)")
-            .Bind(specification.request_id)
+            .Bind(KeyOf(specification))
             .BindBytes(specification.script)
             .BindBytes(EncodeSpecification(specification))
             .Bind(specification.workers_wanted)
@@ -445,6 +452,8 @@ class SqliteJobStore : public JobStore {
     job.losses = static_cast<int>(query.Integer(19));
     job.first_loss_ms = query.Integer(20);
     job.specification.owner = query.Bytes(21);
+    if (!job.specification.owner.empty())
+      job.specification.request_id.erase(0, job.specification.owner.size() + 1);
     job.specification.priority = static_cast<int>(query.Integer(22));
     job.specification.deadline_ms = query.Integer(23);
     job.shares = ToShares(query.Bytes(24));

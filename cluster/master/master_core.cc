@@ -44,6 +44,7 @@ Status MasterCore::Start() {
     const std::string id = job.id;
     Entry& entry = entries_[id];
     entry.job = std::move(job);
+    if (entry.job.specification.owner.empty()) entry.job.specification.owner = options_.first_owner;
     HEDDLE_RETURN_IF_ERROR(Restore(entry));
     Index(entry);
   }
@@ -124,8 +125,7 @@ Result<const Job*> MasterCore::Submit(const JobSpecification& specification, con
 
 Result<const Job*> MasterCore::Find(const std::string& job) const {
   const auto found = entries_.find(job);
-  if (found == entries_.end())
-    return NotFound("there is no job '{}'", job).WithNote("'heddle job list' lists the jobs");
+  if (found == entries_.end()) return NoJob(job);
   return &found->second.job;
 }
 
@@ -134,6 +134,10 @@ std::vector<MasterCore::Entry*> MasterCore::Active() {
   std::vector<Entry*> active;
   for (const std::string& id : active_) active.push_back(&entries_.find(id)->second);
   return active;
+}
+
+Status MasterCore::NoJob(const std::string& job) {
+  return NotFound("there is no job '{}'", job).WithNote("'heddle job list' lists the jobs");
 }
 
 std::vector<const Job*> MasterCore::Jobs() const {

@@ -47,6 +47,7 @@ struct MasterCoreOptions {
   int64_t overtaking_ns = 60'000'000'000;
   int64_t most_queued = 100'000;          ///< Jobs that wait; further ones are refused.
   int64_t most_queued_of_user = 100'000;  ///< The same of one user.
+  std::string first_owner;  ///< Of jobs in the store that were submitted before there were owners.
   std::vector<std::string> data_roots;    ///< The only folders that jobs may use; none: what they name.
   std::vector<std::string> closed_paths;  ///< Files of the master that no job may use, whatever it names.
   std::string checkpoints;                ///< Where jobs leave checkpoints (OpenCheckpoints); "": nowhere.
@@ -92,8 +93,9 @@ class MasterCore {
   engine::SessionOptions ExpectedOptions(const JobSpecification& specification) const;
   /// Which files it may use, as far as the master has a say.
   ops::FileRoots RootsOf(const JobSpecification& specification) const;
-  /// kNotFound for a job that is not known.
+  /// kNotFound for a job that is not known: NoJob.
   Result<const Job*> Find(const std::string& job) const;
+  static Status NoJob(const std::string& job);
   /// Asks a job to stop. A finished job stays as it is.
   Status Cancel(const std::string& job);
   std::vector<const Job*> Jobs() const;  ///< Oldest first.

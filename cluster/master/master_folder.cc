@@ -78,10 +78,11 @@ Result<std::string> ReadFirstLine(const std::string& path) {
   return line;
 }
 
-Result<std::string> ReadOrMakeSecret(const std::string& path) {
+Result<std::string> ReadOrMakeSecret(const std::string& path, bool* is_new) {
   Result<std::string> present = ReadFirstLine(path);
+  if (is_new != nullptr) *is_new = !present.ok() || present->empty();
   if (present.ok() && !present->empty()) return present;
-  const std::string secret = MakeToken();
+  const std::string secret = MakeSecret();
   HEDDLE_RETURN_IF_ERROR(WritePrivateFile(path, secret + "\n"));
   return secret;
 }

@@ -34,7 +34,8 @@ Status WritePrivateFile(const std::string& path, const std::string& text);
 /// The first line of a small file, or device. kNotFound when it cannot be read, kUsage when it is longer than
 /// 8 KiB.
 Result<std::string> ReadFirstLine(const std::string& path);
-/// The first line of `path`, made as 128 random bits when there is no such file.
-Result<std::string> ReadOrMakeSecret(const std::string& path);
+/// The first line of `path`, made (MakeSecret) when there is no such file; `is_new`, which may be nullptr,
+/// says whether.
+Result<std::string> ReadOrMakeSecret(const std::string& path, bool* is_new = nullptr);
 
 }  // namespace heddle::cluster

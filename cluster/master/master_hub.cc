@@ -133,6 +133,14 @@ bool MasterHub::Disconnect(const std::string& uuid, const WorkerPort* port) {
   return IsConnected(uuid, port) && ports_.erase(uuid) > 0;
 }
 
+void MasterHub::Expel(const std::string& uuid) {
+  const auto found = ports_.find(uuid);
+  if (found == ports_.end()) return;
+  found->second->End();
+  replaced_ports_.push_back(std::move(found->second));
+  ports_.erase(found);
+}
+
 int64_t MasterHub::AddWatcher(const std::string& job, Watcher watcher) {
   const std::lock_guard lock(mutex_);
   watchers_[job][++last_watcher_] = std::move(watcher);

@@ -61,6 +61,9 @@ class MasterHub {
   bool IsConnected(const std::string& uuid, const WorkerPort* port) const;
   bool Disconnect(const std::string& uuid, const WorkerPort* port);
 
+  /// Ends the connection of a worker, if it has one. Inside Call only.
+  void Expel(const std::string& uuid);
+
   int64_t AddWatcher(const std::string& job, Watcher watcher);
   /// No call of the watcher begins after this; one may be in progress.
   void RemoveWatcher(const std::string& job, int64_t id);

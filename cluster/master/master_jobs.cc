@@ -22,6 +22,7 @@ Result<const Job*> MasterCore::Retry(const std::string& job, const std::string& 
   HEDDLE_ASSIGN_OR_RETURN(JobSpecification specification, store_.Specification(job));
   HEDDLE_ASSIGN_OR_RETURN(std::vector<JobFile> sources, store_.files().Read(job, JobFileKind::kSources));
   specification.request_id = request_id;
+  specification.owner = entries_.find(job)->second.job.specification.owner;
   specification.digest = "retry of " + job;
   return Submit(specification, sources.empty() ? "" : std::move(sources.front().bytes));
 }

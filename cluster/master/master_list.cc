@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "cluster/master/master_wire.h"
+#include "cluster/master/own_jobs.h"
 #include "core/text/utf8.h"
 #include "engine/wire/value_wire.h"
 
@@ -13,7 +14,8 @@ namespace {
 
 bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-bool Fits(const Job& job, const ListRequest& request) {
+// `sees_why`: the caller may search for what the job failed of; others would learn it, guess by guess.
+bool Fits(const Job& job, bool sees_why, const ListRequest& request) {
   const auto is_state = [&](const std::string& state) { return state == Name(job.state); };
   if (request.states_size() > 0 && !std::ranges::any_of(request.states(), is_state)) return false;
   if (request.since_ms() != 0 && job.submitted_ms < request.since_ms()) return false;
@@ -21,8 +23,8 @@ bool Fits(const Job& job, const ListRequest& request) {
   if (!request.after().empty() && NumberOfJob(job.id) >= NumberOfJob(request.after())) return false;
   if (!Has(job.specification.script, request.name())) return false;
   const std::string& text = request.text();
-  return text.empty() || Has(job.id, text) || Has(job.specification.script, text) || Has(job.reason, text) ||
-         Has(job.outcome.message(), text);
+  return text.empty() || Has(job.id, text) || Has(job.specification.script, text) ||
+         (sees_why && (Has(job.reason, text) || Has(job.outcome.message(), text)));
 }
 
 // A list has many jobs, and a script may say anything when it stops: all of it is told of one job only.
@@ -51,12 +53,13 @@ int ThreadsOf(const MasterCore& core, const Job& job) {
 
 }  // namespace
 
-void ServeList(MasterHub* hub, const ListRequest& request, ListReply* reply) {
+void ServeList(MasterHub* hub, const Caller& caller, const ListRequest& request, ListReply* reply) {
   hub->Call([&](MasterCore& core) {
     const std::vector<const Job*> jobs = core.Jobs();
     for (size_t i = jobs.size(); i > 0; --i) {
       const Job& job = *jobs[i - 1];
-      if (!Fits(job, request)) continue;
+      const bool may_use = MayUse(caller, job);
+      if (!SeesStateOf(caller, job) || !Fits(job, may_use, request)) continue;
       if (request.most() > 0 && reply->jobs_size() >= request.most()) {
         reply->set_more(true);
         break;
@@ -64,15 +67,16 @@ void ServeList(MasterHub* hub, const ListRequest& request, ListReply* reply) {
       JobDescription* description = reply->add_jobs();
       ToProto(job, description);
       MakeLineOf(job, description);
+      if (!may_use) HideWhy(description);
       description->set_progress(core.ProgressOf(job.id));
     }
     return true;
   });
 }
 
-Status ServeGet(MasterHub* hub, const std::string& id, JobDescription* reply) {
+Status ServeGet(MasterHub* hub, const Caller& caller, const std::string& id, JobDescription* reply) {
   return hub->Call([&](MasterCore& core) -> Status {
-    HEDDLE_ASSIGN_OR_RETURN(const Job* job, core.Find(id));
+    HEDDLE_ASSIGN_OR_RETURN(const Job* job, FindToSee(core, caller, id));
     ToProto(*job, reply);
     if (const int64_t before = core.Before(*job); before > 0)
       reply->set_reason(
@@ -88,14 +92,15 @@ Status ServeGet(MasterHub* hub, const std::string& id, JobDescription* reply) {
       description->set_first(log.first);
       description->set_end(log.first + log.bytes);
     }
+    if (!MayUse(caller, *job)) HideWhy(reply);
     return OkStatus();
   });
 }
 
-Status ServeRecord(MasterHub* hub, const std::string& id, JobRecord* reply) {
-  HEDDLE_RETURN_IF_ERROR(ServeGet(hub, id, reply->mutable_job()));
+Status ServeRecord(MasterHub* hub, const Caller& caller, const std::string& id, JobRecord* reply) {
+  HEDDLE_RETURN_IF_ERROR(ServeGet(hub, caller, id, reply->mutable_job()));
   return hub->Call([&](MasterCore& core) -> Status {
-    HEDDLE_ASSIGN_OR_RETURN(const Job* job, core.Find(id));
+    HEDDLE_ASSIGN_OR_RETURN(const Job* job, FindToUse(core, caller, id));
     if (!IsFinal(job->state))
       return FailedPrecondition("job {} has no report yet: it is {}", id, Name(job->state))
           .WithNote(fmt::format("wait for it with 'heddle job wait {}'", id));

@@ -223,8 +223,10 @@ Status MasterCore::MayQueue(const JobSpecification& specification) const {
   const int64_t of_user = found == waiting_of_.end() ? 0 : found->second;
   if (waiting_ < options_.most_queued && of_user < options_.most_queued_of_user) return OkStatus();
   // One that is here already is no further one.
-  for (const auto& [id, entry] : entries_)
-    if (entry.job.specification.request_id == specification.request_id) return OkStatus();
+  for (const auto& [id, entry] : entries_) {
+    const JobSpecification& known = entry.job.specification;
+    if (known.request_id == specification.request_id && known.owner == specification.owner) return OkStatus();
+  }
   const Status full =
       waiting_ < options_.most_queued
           ? Unavailable("{} jobs of yours wait for workers; the master keeps {} of one user at most", of_user,
@@ -319,6 +321,7 @@ LauncherMessage MasterCore::StartMessage(const Entry& entry, size_t rank, const 
   start.epoch = job.epoch;
   start.token = entry.attempt->token();
   start.silence_ms = std::max(options_.ttl_ns / kNsPerMs, kLeastSilenceMs);
+  start.owner = job.specification.owner;
   start.program = program;
   start.directory = job.specification.directory;
   start.roots = RootsOf(job.specification);

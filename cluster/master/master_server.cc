@@ -14,21 +14,25 @@
 #include <thread>
 
 #include "cluster/link/grpc_stream.h"
+#include "cluster/master/access_control.h"
 #include "cluster/master/master_folder.h"
 #include "cluster/master/master_hub.h"
 #include "cluster/master/master_list.h"
 #include "cluster/master/master_metrics.h"
 #include "cluster/master/master_submit.h"
+#include "cluster/master/master_tokens.h"
 #include "cluster/master/master_upkeep.h"
 #include "cluster/master/master_watch.h"
 #include "cluster/master/master_wire.h"
 #include "cluster/master/master_workers.h"
 #include "cluster/master/message_limits.h"
-#include "cluster/master/role_tokens.h"
+#include "cluster/master/own_jobs.h"
+#include "cluster/master/token_store.h"
 #include "cluster/metrics/metrics_server.h"
 #include "cluster/metrics/rpc_metrics.h"
 #include "cluster/network/grpc_acceptor.h"
 #include "cluster/network/grpc_library.h"
+#include "cluster/security/rpc_rules.h"
 #include "cluster/security/rpc_security.h"
 #include "core/environment/clock.h"
 #include "core/environment/log.h"
@@ -70,9 +74,9 @@ Status ClearSocket(const std::string& path) {
 
 // Who calls, and what.
 template <typename Message>
-grpc::Status Admit(const RoleTokens& tokens, Role role, grpc::ServerContextBase* context,
-                   const Message& message) {
-  grpc::Status status = AdmitCaller(tokens, role, context);
+grpc::Status Admit(const AccessControl& access, grpc::ServerContextBase* context, const Message& message,
+                   Caller* caller) {
+  grpc::Status status = access.Admit(context, caller);
   return status.ok() ? ToGrpc(CheckMessage(message)) : status;
 }
 
@@ -88,50 +92,61 @@ class Refused : public Reactor {
 
 class JobsService : public Jobs::WithCallbackMethod_Watch<Jobs::Service> {
  public:
-  JobsService(MasterHub* hub, std::shared_ptr<const RoleTokens> tokens, const CompileLimits& limits)
+  JobsService(MasterHub* hub, const AccessControl* access, const CompileLimits& limits)
       : hub_(hub),
-        tokens_(std::move(tokens)),
+        access_(access),
         compiler_{{limits.at_a_time, kMostThreads / 2}, limits, {SystemClock(), kMostCompiledBytes}} {}
 
   grpc::Status Submit(grpc::ServerContext* context, const SubmitRequest* request,
                       SubmitReply* reply) override {
-    if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok()) return status;
+    Caller caller;
+    if (grpc::Status status = Admit(*access_, context, *request, &caller); !status.ok()) return status;
     if (const MemoryBudget& budget = MemoryBudget::Process(); budget.IsOver())
       return ToGrpc(Unavailable("the master holds {} bytes, more than the {} of its limit: try again later",
                                 budget.used(), budget.limit()));
     ServeSubmit(
-        hub_, &compiler_, *request, Submitter{}, [context] { return context->IsCancelled(); }, reply);
+        hub_, &compiler_, caller, *request, [context] { return context->IsCancelled(); }, reply);
     return grpc::Status::OK;
   }
 
   grpc::Status Progress(grpc::ServerContext* context, const ProgressRequest* request,
                         ProgressReply* reply) override {
-    if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok()) return status;
-    ServeProgress(compiler_, *request, reply);
+    Caller caller;
+    if (grpc::Status status = Admit(*access_, context, *request, &caller); !status.ok()) return status;
+    ServeProgress(compiler_, caller, *request, reply);
     return grpc::Status::OK;
   }
 
   grpc::Status List(grpc::ServerContext* context, const ListRequest* request, ListReply* reply) override {
-    if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok()) return status;
-    ServeList(hub_, *request, reply);
+    Caller caller;
+    if (grpc::Status status = Admit(*access_, context, *request, &caller); !status.ok()) return status;
+    ServeList(hub_, caller, *request, reply);
     return grpc::Status::OK;
   }
 
   grpc::Status Get(grpc::ServerContext* context, const JobRequest* request, JobDescription* reply) override {
-    if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok()) return status;
-    return ToGrpc(ServeGet(hub_, request->job(), reply));
+    Caller caller;
+    if (grpc::Status status = Admit(*access_, context, *request, &caller); !status.ok()) return status;
+    return ToGrpc(ServeGet(hub_, caller, request->job(), reply));
   }
 
   grpc::Status Cancel(grpc::ServerContext* context, const JobRequest* request,
                       JobDescription* reply) override {
-    if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok()) return status;
-    const Status status = hub_->Call([&](MasterCore& core) { return core.Cancel(request->job()); });
-    return ToGrpc(status.ok() ? ServeGet(hub_, request->job(), reply) : status);
+    Caller caller;
+    if (grpc::Status status = Admit(*access_, context, *request, &caller); !status.ok()) return status;
+    const Status status = hub_->Call([&](MasterCore& core) -> Status {
+      HEDDLE_RETURN_IF_ERROR(FindToUse(core, caller, request->job()).status());
+      return core.Cancel(request->job());
+    });
+    return ToGrpc(status.ok() ? ServeGet(hub_, caller, request->job(), reply) : status);
   }
 
   grpc::Status Retry(grpc::ServerContext* context, const RetryRequest* request, SubmitReply* reply) override {
-    if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok()) return status;
+    Caller caller;
+    if (grpc::Status status = Admit(*access_, context, *request, &caller); !status.ok()) return status;
     return ToGrpc(hub_->Call([&](MasterCore& core) -> Status {
+      HEDDLE_ASSIGN_OR_RETURN(const Job* first, FindToUse(core, caller, request->job()));
+      HEDDLE_RETURN_IF_ERROR(CheckPriority(first->specification.priority, caller));
       HEDDLE_ASSIGN_OR_RETURN(const Job* job, core.Retry(request->job(), request->request_id()));
       ToProto(*job, reply->mutable_job());
       return OkStatus();
@@ -140,66 +155,76 @@ class JobsService : public Jobs::WithCallbackMethod_Watch<Jobs::Service> {
 
   grpc::Status Delete(grpc::ServerContext* context, const JobRequest* request,
                       JobDescription* reply) override {
-    if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok()) return status;
-    Status status = ServeGet(hub_, request->job(), reply);
-    if (status.ok()) status = hub_->Call([&](MasterCore& core) { return core.Delete(request->job()); });
-    return ToGrpc(status);
+    Caller caller;
+    if (grpc::Status status = Admit(*access_, context, *request, &caller); !status.ok()) return status;
+    Status status = ServeGet(hub_, caller, request->job(), reply);
+    if (!status.ok()) return ToGrpc(status);
+    return ToGrpc(hub_->Call([&](MasterCore& core) -> Status {
+      HEDDLE_RETURN_IF_ERROR(FindToUse(core, caller, request->job()).status());
+      return core.Delete(request->job());
+    }));
   }
 
   grpc::Status Record(grpc::ServerContext* context, const JobRequest* request, JobRecord* reply) override {
-    if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok()) return status;
-    return ToGrpc(ServeRecord(hub_, request->job(), reply));
+    Caller caller;
+    if (grpc::Status status = Admit(*access_, context, *request, &caller); !status.ok()) return status;
+    return ToGrpc(ServeRecord(hub_, caller, request->job(), reply));
   }
 
   grpc::ServerWriteReactor<WatchEvent>* Watch(grpc::CallbackServerContext* context,
                                               const WatchRequest* request) override {
-    if (grpc::Status status = Admit(*tokens_, Role::kClient, context, *request); !status.ok())
+    Caller caller;
+    if (grpc::Status status = Admit(*access_, context, *request, &caller); !status.ok())
       return new Refused<grpc::ServerWriteReactor<WatchEvent>>(status);
-    return ServeWatch(hub_, *request);
+    return ServeWatch(hub_, access_, std::string(AuthorizationOf(*context)), *request);
   }
 
  private:
   MasterHub* hub_;
-  const std::shared_ptr<const RoleTokens> tokens_;
+  const AccessControl* access_;
   ScriptCompiler compiler_;  // Fewer wait for it than there are threads for calls: others are always served.
 };
 
 class AdminService : public Admin::Service {
  public:
   // The options outlive it.
-  AdminService(MasterHub* hub, std::shared_ptr<const RoleTokens> tokens, const MasterOptions& options)
-      : hub_(hub), tokens_(std::move(tokens)), options_(options) {}
+  AdminService(MasterHub* hub, const AccessControl* access, const MasterOptions& options)
+      : hub_(hub), access_(access), options_(options) {}
 
   grpc::Status About(grpc::ServerContext* context, const AboutRequest*, AboutReply* reply) override {
-    if (grpc::Status status = AdmitCaller(*tokens_, Role::kClient, context); !status.ok()) return status;
+    Caller caller;
+    if (grpc::Status status = access_->Admit(context, &caller); !status.ok()) return status;
     ServeAbout(options_, started_ms_, reply);
-    const auto token = context->client_metadata().find("authorization");
-    if (token != context->client_metadata().end())
-      if (const auto role = tokens_->RoleOf({token->second.data(), token->second.size()}))
-        reply->set_role(std::string(Name(*role)));
+    reply->set_owner(caller.owner);
+    for (size_t i = 0; i < kRoleNames.size(); ++i)
+      if (caller.roles.Has(static_cast<Role>(i))) reply->add_roles(std::string(kRoleNames[i]));
     return grpc::Status::OK;
   }
 
   grpc::Status Config(grpc::ServerContext* context, const ConfigRequest*, ConfigReply* reply) override {
-    if (grpc::Status status = AdmitCaller(*tokens_, Role::kAdmin, context); !status.ok()) return status;
+    Caller caller;
+    if (grpc::Status status = access_->Admit(context, &caller); !status.ok()) return status;
     ServeConfig(options_, reply);
     return grpc::Status::OK;
   }
 
   grpc::Status Backup(grpc::ServerContext* context, const BackupRequest*,
                       grpc::ServerWriter<BackupPart>* writer) override {
-    if (grpc::Status status = AdmitCaller(*tokens_, Role::kAdmin, context); !status.ok()) return status;
+    Caller caller;
+    if (grpc::Status status = access_->Admit(context, &caller); !status.ok()) return status;
     return ToGrpc(ServeBackup(options_, [&](const BackupPart& part) { return writer->Write(part); }));
   }
 
   grpc::Status CollectGarbage(grpc::ServerContext* context, const GarbageRequest* request,
                               GarbageReply* reply) override {
-    if (grpc::Status status = Admit(*tokens_, Role::kAdmin, context, *request); !status.ok()) return status;
+    Caller caller;
+    if (grpc::Status status = Admit(*access_, context, *request, &caller); !status.ok()) return status;
     return ToGrpc(ServeGarbage(hub_, options_, *request, reply));
   }
 
   grpc::Status Nodes(grpc::ServerContext* context, const NodesRequest*, NodesReply* reply) override {
-    if (grpc::Status status = AdmitCaller(*tokens_, Role::kClient, context); !status.ok()) return status;
+    Caller caller;
+    if (grpc::Status status = access_->Admit(context, &caller); !status.ok()) return status;
     hub_->Call([&](MasterCore& core) {
       for (const auto& [uuid, worker] : core.membership().workers()) Describe(core, uuid, reply->add_nodes());
       for (const auto& [uuid, name] : core.drained())
@@ -212,7 +237,8 @@ class AdminService : public Admin::Service {
 
   grpc::Status Drain(grpc::ServerContext* context, const DrainRequest* request,
                      NodeDescription* reply) override {
-    if (grpc::Status status = Admit(*tokens_, Role::kAdmin, context, *request); !status.ok()) return status;
+    Caller caller;
+    if (grpc::Status status = Admit(*access_, context, *request, &caller); !status.ok()) return status;
     return ToGrpc(hub_->Call([&](MasterCore& core) -> Status {
       HEDDLE_ASSIGN_OR_RETURN(const KnownWorker worker, core.Drain(request->node(), request->drained()));
       reply->set_name(
@@ -220,6 +246,25 @@ class AdminService : public Admin::Service {
       Describe(core, worker.uuid, reply);
       return OkStatus();
     }));
+  }
+
+  grpc::Status Remove(grpc::ServerContext* context, const RemoveRequest* request,
+                      RemoveReply* reply) override {
+    Caller caller;
+    if (grpc::Status status = Admit(*access_, context, *request, &caller); !status.ok()) return status;
+    const Result<JoinedWorker> removed = access_->tokens().RemoveWorker(request->node());
+    if (!removed.ok()) return ToGrpc(removed.status());
+    hub_->Call([&](MasterCore& core) {
+      core.WorkerLeft(removed->uuid);
+      hub_->Expel(removed->uuid);
+      return true;
+    });
+    HEDDLE_LOG(kInfo, "worker removed", {"worker", removed->name}, {"uuid", removed->uuid});
+    reply->set_name(removed->name);
+    reply->set_uuid(removed->uuid);
+    reply->set_joined_by(removed->token);
+    reply->set_reusable(access_->tokens().LetsJoin(removed->token));
+    return grpc::Status::OK;
   }
 
  private:
@@ -235,25 +280,25 @@ class AdminService : public Admin::Service {
   }
 
   MasterHub* hub_;
-  const std::shared_ptr<const RoleTokens> tokens_;
+  const AccessControl* access_;
   const MasterOptions& options_;
   const int64_t started_ms_ = SystemClock().WallMs();
 };
 
 class WorkersService : public Workers::WithCallbackMethod_Connect<Workers::Service> {
  public:
-  WorkersService(MasterHub* hub, std::shared_ptr<const RoleTokens> tokens)
-      : hub_(hub), tokens_(std::move(tokens)) {}
+  WorkersService(MasterHub* hub, const AccessControl* access) : hub_(hub), access_(access) {}
 
   grpc::ServerBidiReactor<WorkerFrame, WorkerFrame>* Connect(grpc::CallbackServerContext* context) override {
-    if (grpc::Status status = AdmitCaller(*tokens_, Role::kWorker, context); !status.ok())
+    Caller caller;
+    if (grpc::Status status = access_->Admit(context, &caller); !status.ok())
       return new Refused<grpc::ServerBidiReactor<WorkerFrame, WorkerFrame>>(status);
-    return ServeWorker(hub_, context);
+    return ServeWorker(hub_, access_, std::move(caller), context);
   }
 
  private:
   MasterHub* hub_;
-  const std::shared_ptr<const RoleTokens> tokens_;
+  const AccessControl* access_;
 };
 
 // "3 workers, 2 jobs run, 1 waits"
@@ -293,20 +338,30 @@ class MasterServerImpl : public MasterServer {
     HEDDLE_RETURN_IF_ERROR(MakePrivateFolder(options_.folder));
     HEDDLE_ASSIGN_OR_RETURN(lock_, FolderLock::TryTake(options_.folder + "/lock"));
     if (lock_ == nullptr) return Unavailable("another master works on '{}'", options_.folder);
-    HEDDLE_ASSIGN_OR_RETURN(RoleTokens read, RoleTokens::Read(options_.folder, options_.token_file));
-    const auto newcomers = std::make_shared<Newcomers>();
-    if (IsUnixAddress(options_.listen)) HEDDLE_RETURN_IF_ERROR(newcomers->CountUnixSockets());
-    read.AdmitTo(newcomers);
-    const auto tokens = std::make_shared<const RoleTokens>(std::move(read));
+    HEDDLE_ASSIGN_OR_RETURN(tokens_, TokenStore::Open(options_.folder, options_.tokens, SystemClock()));
+    HEDDLE_ASSIGN_OR_RETURN(audit_log_, AuditLog::Open(options_.folder, options_.audit, SystemClock()));
+    if (IsUnixAddress(options_.listen)) HEDDLE_RETURN_IF_ERROR(newcomers_->CountUnixSockets());
+    // With TLS it may have been somebody who does not speak it, or trusts another authority: gRPC tells
+    // nobody.
+    if (!options_.certificate.empty())
+      newcomers_->TellEnded([log = audit_log_.get()](const std::string& peer) {
+        log->WriteStranger({.peer = peer,
+                            .rpc = "connection",
+                            .outcome = "UNAVAILABLE",
+                            .why = "it ended before a call was let in"});
+      });
+    access_ = std::make_unique<AccessControl>(tokens_.get(), audit_log_.get(), newcomers_.get());
+    options_.core.first_owner = OwnUserName();
     HEDDLE_ASSIGN_OR_RETURN(store_,
                             JobStore::Open(options_.folder + "/jobs.sqlite", options_.store, SystemClock()));
     hub_ = std::make_unique<MasterHub>(*store_, SystemClock(), options_.core);
     HEDDLE_RETURN_IF_ERROR(hub_->Start());
-    jobs_ = std::make_unique<JobsService>(hub_.get(), tokens, options_.compile);
-    admin_ = std::make_unique<AdminService>(hub_.get(), tokens, options_);
-    workers_ = std::make_unique<WorkersService>(hub_.get(), tokens);
+    jobs_ = std::make_unique<JobsService>(hub_.get(), access_.get(), options_.compile);
+    admin_ = std::make_unique<AdminService>(hub_.get(), access_.get(), options_);
+    token_service_ = MakeTokensService(access_.get());
+    workers_ = std::make_unique<WorkersService>(hub_.get(), access_.get());
     if (!options_.metrics_listen.empty()) HEDDLE_RETURN_IF_ERROR(ListenForMetrics());
-    return Listen(tokens, newcomers);
+    return Listen();
   }
 
   const std::string& address() const override { return address_; }
@@ -321,6 +376,14 @@ class MasterServerImpl : public MasterServer {
   }
 
  private:
+  // A method that there is not has no name among the numbers: strangers may call as many as they like.
+  grpc::Status Screen(std::string_view path, std::string_view authorization) const {
+    grpc::Status status = access_->Screen(path, authorization);
+    if (!status.ok() && rpc_metrics_)
+      rpc_metrics_->CountRefused(FindRule(path) == nullptr ? "none" : std::string(path), status.error_code());
+    return status;
+  }
+
   // Before users and workers are served, so that a port that is taken is an error of the start.
   Status ListenForMetrics() {
     rpc_metrics_.emplace();
@@ -330,21 +393,26 @@ class MasterServerImpl : public MasterServer {
       if (!is_serving_) return Unavailable("the master is being started");
       return hub_->Call([](MasterCore& core) { return core.store_status(); });
     };
+    if (!IsLocalAddress(options_.metrics_listen))
+      sources.admits = [this](std::string_view authorization, const std::string& peer) {
+        return access_->ScreenUrl("GET /metrics", authorization, peer);
+      };
     HEDDLE_ASSIGN_OR_RETURN(metrics_, MetricsServer::Start(options_.metrics_listen, std::move(sources)));
     return OkStatus();
   }
 
-  Status Listen(const std::shared_ptr<const RoleTokens>& tokens,
-                const std::shared_ptr<Newcomers>& newcomers) {
+  Status Listen() {
     HEDDLE_ASSIGN_OR_RETURN(
         const auto credentials,
-        MakeServerCredentials(
-            options_.listen, {options_.certificate, options_.key, options_.client_authority},
-            [tokens](std::string_view caller) { return tokens->RoleOf(caller).has_value(); }));
+        MakeServerCredentials(options_.listen,
+                              {options_.certificate, options_.key, options_.client_authority},
+                              [this](std::string_view path, std::string_view authorization) {
+                                return Screen(path, authorization);
+                              }));
     if (const std::string path = SocketPath(options_.listen); !path.empty())
       HEDDLE_RETURN_IF_ERROR(ClearSocket(path));
-    const ConnectionLimits limits = LimitsForStrangers(newcomers->descriptors_of_connection());
-    HEDDLE_ASSIGN_OR_RETURN(acceptor_, Acceptor::Listen(options_.listen, limits, newcomers));
+    const ConnectionLimits limits = LimitsForStrangers(newcomers_->descriptors_of_connection());
+    HEDDLE_ASSIGN_OR_RETURN(acceptor_, Acceptor::Listen(options_.listen, limits, newcomers_));
     grpc::ServerBuilder builder;
     // Half of what the master may hold is for messages on their way.
     grpc::ResourceQuota quota("master");
@@ -361,8 +429,12 @@ class MasterServerImpl : public MasterServer {
     builder.SetMaxSendMessageSize(kMostMessageBytes);
     builder.RegisterService(jobs_.get());
     builder.RegisterService(admin_.get());
+    builder.RegisterService(token_service_.get());
     builder.RegisterService(workers_.get());
-    if (rpc_metrics_) rpc_metrics_->Watch(&builder);
+    std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
+    interceptors.push_back(access_->MakeAuditor());
+    if (rpc_metrics_) interceptors.push_back(rpc_metrics_->MakeCounter());
+    builder.experimental().SetInterceptorCreators(std::move(interceptors));
     Acceptor::Taker taker = TakeConnections(&builder, credentials);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr) return Unavailable("cannot listen on {}", options_.listen);
@@ -374,12 +446,17 @@ class MasterServerImpl : public MasterServer {
     return WritePrivateFile(AddressFile(options_.folder), address_ + "\n");
   }
 
-  const MasterOptions options_;
+  MasterOptions options_;
   std::unique_ptr<FolderLock> lock_;
+  std::unique_ptr<TokenStore> tokens_;
+  std::unique_ptr<AuditLog> audit_log_;
+  const std::shared_ptr<Newcomers> newcomers_ = std::make_shared<Newcomers>();
+  std::unique_ptr<AccessControl> access_;  // of the three before it
   std::unique_ptr<JobStore> store_;
   std::unique_ptr<MasterHub> hub_;
   std::unique_ptr<JobsService> jobs_;
   std::unique_ptr<AdminService> admin_;
+  std::unique_ptr<grpc::Service> token_service_;
   std::unique_ptr<WorkersService> workers_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Acceptor> acceptor_;  // hands connections to the server

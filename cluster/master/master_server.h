@@ -6,17 +6,19 @@
 #include <vector>
 
 #include "cluster/compiling/compile_process.h"
+#include "cluster/master/audit_log.h"
 #include "cluster/master/job_store.h"
 #include "cluster/master/master_core.h"
+#include "cluster/master/token_store.h"
 #include "core/status.h"
 
 namespace heddle::cluster {
 
 struct MasterOptions {
-  std::string folder;       ///< State: job store, lock, tokens, address. Made when missing.
-  std::string listen;       ///< unix:/path, or host:port (port 0: any).
-  std::string token_file;   ///< One token for all roles; "": one for each, in the folder (RoleTokens).
-  std::string certificate;  ///< Files of TLS; an address that other machines reach needs them.
+  std::string folder;              ///< State: job store, lock, tokens, address. Made when missing.
+  std::string listen;              ///< unix:/path, or host:port (port 0: any).
+  TokenStore::GivenTokens tokens;  ///< None: those that it makes for itself, in the folder.
+  std::string certificate;         ///< Files of TLS; an address that other machines reach needs them.
   std::string key;
   std::string client_authority;
   MasterCoreOptions core;
@@ -31,6 +33,7 @@ struct MasterOptions {
     std::string help;
   };
   std::vector<Setting> settings;
+  AuditLogOptions audit;
 };
 
 /// A running master: MasterCore behind gRPC (proto/master.proto), with its store, lock and timer.

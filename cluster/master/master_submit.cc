@@ -59,9 +59,14 @@ std::string KeyOf(const SubmitRequest& request, const std::string& digest, const
   return fmt::format("{} {} {}", digest, request.explain() ? 1 : 0, start);
 }
 
+// How the queue of scripts to compile knows the request: ids of two owners are two.
+std::string IdOf(const Caller& caller, const std::string& request_id) {
+  return caller.owner + '\n' + request_id;
+}
+
 // Compiles and plans, in a process of its own when its turn comes, or takes what that came to a moment ago:
 // what a job needs before it can be queued.
-Status Prepare(const SubmitRequest& request, const engine::SessionOptions& expected,
+Status Prepare(const SubmitRequest& request, const std::string& id, const engine::SessionOptions& expected,
                const ops::FileRoots& roots, ScriptCompiler* compiler, const std::function<bool()>& given_up,
                JobSpecification* specification, SubmitReply* reply) {
   LauncherMessage message;
@@ -74,7 +79,7 @@ Status Prepare(const SubmitRequest& request, const engine::SessionOptions& expec
   const auto make = [&] {
     Result<CompileReply> made = Cancelled("");
     const Status turn = compiler->queue.Run(
-        request.request_id(),
+        id,
         [&] {
           CompileRequest compile;
           *compile.mutable_submit() = request;
@@ -137,12 +142,12 @@ std::string SourcesOf(const SubmitRequest& request) {
   return *std::move(packed);
 }
 
-Status Submit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& request,
-              const Submitter& submitter, const std::function<bool()>& given_up, SubmitReply* reply) {
-  HEDDLE_RETURN_IF_ERROR(CheckPriority(request.priority(), submitter));
+Status Submit(MasterHub* hub, ScriptCompiler* compiler, const Caller& caller, const SubmitRequest& request,
+              const std::function<bool()>& given_up, SubmitReply* reply) {
+  HEDDLE_RETURN_IF_ERROR(CheckPriority(request.priority(), caller));
   JobSpecification specification;
   specification.request_id = request.request_id();
-  specification.owner = submitter.user;
+  specification.owner = caller.owner;
   HEDDLE_ASSIGN_OR_RETURN(specification.digest, DigestOf(request));
   specification.script = request.script_name();
   specification.directory = request.directory();
@@ -165,7 +170,8 @@ Status Submit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& req
     return core.MayQueue(specification);  // before it is compiled for nothing
   }));
   HEDDLE_RETURN_IF_ERROR(CheckDataRoots(specification.data_roots, roots.of_master));
-  HEDDLE_RETURN_IF_ERROR(Prepare(request, expected, roots, compiler, given_up, &specification, reply));
+  const std::string id = IdOf(caller, request.request_id());
+  HEDDLE_RETURN_IF_ERROR(Prepare(request, id, expected, roots, compiler, given_up, &specification, reply));
   const std::string sources = SourcesOf(request);
   return hub->Call([&](MasterCore& core) -> Status {
     HEDDLE_ASSIGN_OR_RETURN(const Job* job, core.Submit(specification, sources));
@@ -176,20 +182,21 @@ Status Submit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& req
 
 }  // namespace
 
-Status CheckPriority(int priority, const Submitter& submitter) {
-  if (priority <= 0 || submitter.is_operator) return OkStatus();
+Status CheckPriority(int priority, const Caller& caller) {
+  if (priority <= 0 || caller.roles.HasAnyOf({Role::kOperator, Role::kAdmin})) return OkStatus();
   return PermissionDenied("--priority {}: a priority above 0 is for operators", priority)
       .WithNote("submit it without, or with one from -100 to 0");
 }
 
-void ServeSubmit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& request,
-                 const Submitter& submitter, const std::function<bool()>& given_up, SubmitReply* reply) {
-  const Status status = Submit(hub, compiler, request, submitter, given_up, reply);
+void ServeSubmit(MasterHub* hub, ScriptCompiler* compiler, const Caller& caller, const SubmitRequest& request,
+                 const std::function<bool()>& given_up, SubmitReply* reply) {
+  const Status status = Submit(hub, compiler, caller, request, given_up, reply);
   if (!status.ok()) reply->set_status(engine::EncodeStatus(status));
 }
 
-void ServeProgress(const ScriptCompiler& compiler, const ProgressRequest& request, ProgressReply* reply) {
-  const std::optional<CompileQueue::Place> place = compiler.queue.Find(request.request_id());
+void ServeProgress(const ScriptCompiler& compiler, const Caller& caller, const ProgressRequest& request,
+                   ProgressReply* reply) {
+  const std::optional<CompileQueue::Place> place = compiler.queue.Find(IdOf(caller, request.request_id()));
   reply->set_known(place.has_value());
   if (!place) return;
   reply->set_waits(place->waits);

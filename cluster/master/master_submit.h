@@ -8,6 +8,7 @@
 #include "cluster/compiling/compile_queue.h"
 #include "cluster/compiling/compiled_scripts.h"
 #include "cluster/master/master_hub.h"
+#include "cluster/master/token_store.h"
 #include "proto/master.pb.h"
 
 namespace heddle::cluster {
@@ -19,21 +20,18 @@ struct ScriptCompiler {
   CompiledScripts scripts;
 };
 
-/// Who submits a job.
-struct Submitter {
-  std::string user;         ///< The job is his, and counts for his share of the workers.
-  bool is_operator = true;  ///< May raise the priority of a job.
-};
 /// kPermissionDenied for a priority that is not for everybody.
-Status CheckPriority(int priority, const Submitter& submitter);
+Status CheckPriority(int priority, const Caller& caller);
 
-/// Serves Jobs.Submit: compiles the script (outside the hub's lock, when its turn comes) and queues the job.
+/// Serves Jobs.Submit: compiles the script (outside the hub's lock, when its turn comes) and queues the job
+/// as one of the caller's owner.
 /// What is wrong with the script goes into reply->status, in the words of `heddle check`. `given_up` says
 /// whether the caller still waits.
-void ServeSubmit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& request,
-                 const Submitter& submitter, const std::function<bool()>& given_up, SubmitReply* reply);
+void ServeSubmit(MasterHub* hub, ScriptCompiler* compiler, const Caller& caller, const SubmitRequest& request,
+                 const std::function<bool()>& given_up, SubmitReply* reply);
 
 /// Serves Jobs.Progress.
-void ServeProgress(const ScriptCompiler& compiler, const ProgressRequest& request, ProgressReply* reply);
+void ServeProgress(const ScriptCompiler& compiler, const Caller& caller, const ProgressRequest& request,
+                   ProgressReply* reply);
 
 }  // namespace heddle::cluster

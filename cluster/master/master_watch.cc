@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cluster/master/master_wire.h"
+#include "cluster/master/own_jobs.h"
 #include "cluster/security/rpc_security.h"
 
 namespace heddle::cluster {
@@ -17,8 +18,14 @@ constexpr int64_t kEventBytes = 256 << 10;
 
 class WatchStream : public grpc::ServerWriteReactor<WatchEvent> {
  public:
-  WatchStream(MasterHub* hub, const WatchRequest& request)
-      : hub_(hub), job_(request.job()), offset_(request.output_offset()), follow_(request.follow()) {
+  WatchStream(MasterHub* hub, const AccessControl* access, std::string authorization,
+              const WatchRequest& request)
+      : hub_(hub),
+        access_(access),
+        authorization_(std::move(authorization)),
+        job_(request.job()),
+        offset_(request.output_offset()),
+        follow_(request.follow()) {
     if (request.has_log_rank()) log_rank_ = request.log_rank();
     log_attempt_ = request.log_attempt();
   }
@@ -49,8 +56,9 @@ class WatchStream : public grpc::ServerWriteReactor<WatchEvent> {
 
   // Fills event_ if there is something to tell.
   Result<bool> Next() {
+    HEDDLE_ASSIGN_OR_RETURN(const Caller caller, access_->tokens().Find(authorization_));
     return hub_->Call([&](MasterCore& core) -> Result<bool> {
-      HEDDLE_ASSIGN_OR_RETURN(const Job* job, core.Find(job_));
+      HEDDLE_ASSIGN_OR_RETURN(const Job* job, FindToUse(core, caller, job_));
       HEDDLE_ASSIGN_OR_RETURN(const bool has_text, log_rank_ ? NextLog(core) : NextOutput(*job));
       if (has_text) return true;
       const std::string shown = fmt::format("{} {} {}", Name(job->state), job->attempt, job->reason);
@@ -116,6 +124,8 @@ class WatchStream : public grpc::ServerWriteReactor<WatchEvent> {
   }
 
   MasterHub* hub_;
+  const AccessControl* access_;
+  const std::string authorization_;
   const std::string job_;
   int64_t offset_;
   const bool follow_;
@@ -136,8 +146,9 @@ class WatchStream : public grpc::ServerWriteReactor<WatchEvent> {
 
 }  // namespace
 
-grpc::ServerWriteReactor<WatchEvent>* ServeWatch(MasterHub* hub, const WatchRequest& request) {
-  auto stream = std::make_shared<WatchStream>(hub, request);
+grpc::ServerWriteReactor<WatchEvent>* ServeWatch(MasterHub* hub, const AccessControl* access,
+                                                 std::string authorization, const WatchRequest& request) {
+  auto stream = std::make_shared<WatchStream>(hub, access, std::move(authorization), request);
   stream->Start(stream);
   return stream.get();
 }

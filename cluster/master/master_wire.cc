@@ -18,6 +18,7 @@ void ToProto(const Job& job, JobDescription* proto) {
   proto->set_job(job.id);
   proto->set_state(std::string(Name(job.state)));
   proto->set_script(ForPeople(job.specification.script));
+  proto->set_owner(ForPeople(job.specification.owner));
   proto->set_reason(ForPeople(job.reason));
   proto->set_attempt(job.attempt);
   proto->set_workers_wanted(job.specification.workers_wanted);
@@ -60,6 +61,7 @@ void ToProto(const Worker& worker, int64_t now_ns, NodeDescription* proto) {
   proto->set_reserved_bytes(reserved.memory_bytes);
   proto->set_confinement(ForPeople(description.confinement));
   proto->set_drained(worker.drained);
+  proto->set_isolation(ForPeople(description.isolation));
   proto->set_silent_ms((now_ns - worker.heard_ns) / 1'000'000);
 }
 
@@ -97,6 +99,7 @@ void ToProto(const WorkerDescription& worker, WorkerIntroduction* proto) {
   proto->set_memory_bytes(worker.memory_bytes);
   proto->set_slots(worker.slots);
   proto->set_confinement(ForPeople(worker.confinement));
+  proto->set_isolation(worker.isolation);
 }
 
 void ToProto(const ExecutorNews& news, ExecutorReport* proto) {
@@ -161,6 +164,7 @@ WorkerDescription FromProto(const WorkerIntroduction& proto) {
   worker.memory_bytes = proto.memory_bytes();
   worker.slots = std::max(1, proto.slots());
   worker.confinement = proto.confinement();
+  worker.isolation = proto.isolation();
   return worker;
 }
 

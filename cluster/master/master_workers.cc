@@ -11,6 +11,7 @@
 #include "cluster/master/master_wire.h"
 #include "cluster/master/message_limits.h"
 #include "cluster/master/worker_identity.h"
+#include "cluster/network/newcomers.h"
 #include "core/environment/log.h"
 #include "engine/wire/value_wire.h"
 
@@ -21,7 +22,13 @@ class ConnectedWorker : public StreamEvents<WorkerFrame>,
                         public MasterHub::WorkerPort,
                         public std::enable_shared_from_this<ConnectedWorker> {
  public:
-  ConnectedWorker(MasterHub* hub, std::string version) : hub_(hub), version_(std::move(version)) {}
+  ConnectedWorker(MasterHub* hub, const AccessControl* access, Caller caller, std::string peer,
+                  std::string version)
+      : hub_(hub),
+        access_(access),
+        caller_(std::move(caller)),
+        peer_(std::move(peer)),
+        version_(std::move(version)) {}
 
   void Attach(StreamPort* stream) {
     const std::lock_guard lock(stream_mutex_);
@@ -124,6 +131,7 @@ class ConnectedWorker : public StreamEvents<WorkerFrame>,
       executors.push_back(*std::move(news));
     }
     description.uuid = UuidOf(description.secret);
+    if (Status status = Identify(description); !status.ok()) return Refuse(status);
     const Status refused = hub_->Call([&](MasterCore& core) -> Status {
       HEDDLE_RETURN_IF_ERROR(core.MayConnect(description));
       {
@@ -141,6 +149,23 @@ class ConnectedWorker : public StreamEvents<WorkerFrame>,
     if (refused.code() == StatusCode::kAborted) return Abort();
     if (!refused.ok()) return Refuse(refused);
     Wake();
+  }
+
+  // Whose connection it is. A token by which workers join says it of no worker.
+  Status Identify(const WorkerDescription& description) {
+    if (!caller_.uuid.empty()) {
+      if (caller_.uuid == description.uuid) return OkStatus();
+      return PermissionDenied("worker {} shows the secret of another worker", description.name);
+    }
+    Status joined = access_->tokens().Join(caller_, description.secret, description.name);
+    access_->log().Write({.token = caller_.token,
+                          .owner = caller_.owner,
+                          .peer = peer_,
+                          .rpc = "Workers.Connect",
+                          .object = description.name,
+                          .outcome = joined.ok() ? "OK" : "PERMISSION_DENIED",
+                          .why = joined.ok() ? "a worker joins" : joined.message()});
+    return joined;
   }
 
   void Refuse(const Status& why) {
@@ -161,6 +186,9 @@ class ConnectedWorker : public StreamEvents<WorkerFrame>,
   };
 
   MasterHub* hub_;
+  const AccessControl* access_;
+  const Caller caller_;
+  const std::string peer_;
   const std::string version_;
   std::string uuid_;  // set by the first frame; frames come one at a time
   std::mutex mutex_;  // innermost
@@ -173,13 +201,15 @@ class ConnectedWorker : public StreamEvents<WorkerFrame>,
 
 }  // namespace
 
-grpc::ServerBidiReactor<WorkerFrame, WorkerFrame>* ServeWorker(MasterHub* hub,
+grpc::ServerBidiReactor<WorkerFrame, WorkerFrame>* ServeWorker(MasterHub* hub, const AccessControl* access,
+                                                               Caller caller,
                                                                grpc::CallbackServerContext* context) {
   const auto& metadata = context->client_metadata();
   const auto found = metadata.find("heddle-version");
   std::string version =
       found == metadata.end() ? "" : std::string(found->second.data(), found->second.size());
-  auto connection = std::make_shared<ConnectedWorker>(hub, std::move(version));
+  auto connection = std::make_shared<ConnectedWorker>(hub, access, std::move(caller),
+                                                      DescribePeer(context->peer()), std::move(version));
   auto stream = std::make_shared<ServerStream<WorkerFrame>>(context, connection);
   connection->Attach(stream.get());
   stream->Start(stream);

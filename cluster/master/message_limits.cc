@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "cluster/master/master_wire.h"
+#include "cluster/security/role.h"
 #include "cluster/store/job_files.h"
 #include "core/text/utf8.h"
 
@@ -20,6 +21,7 @@ constexpr int64_t kMostScriptBytes = 16 << 20;  // with all that it sources
 constexpr int64_t kMostProgressBytes = 64 << 10;
 constexpr int64_t kMostStates = 100;
 constexpr int64_t kMostCertificateBytes = 64 << 10;
+constexpr int64_t kLongestTokenMs = int64_t{3660} * 24 * 3'600'000;
 
 }  // namespace
 
@@ -28,6 +30,14 @@ bool IsWorkerName(std::string_view name) {
   return !name.empty() && name[0] != '.' && name.size() <= kLongest &&
          std::all_of(name.begin(), name.end(),
                      [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+bool IsTokenName(std::string_view name) {
+  constexpr size_t kLongest = 64;
+  return !name.empty() && name.size() <= kLongest &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) {
+           return std::isalnum(c) || c == '-' || c == '_' || c == '.' || c == '@';
+         });
 }
 
 Status CheckMessage(const SubmitRequest& request) {
@@ -99,6 +109,41 @@ Status CheckMessage(const WatchRequest& request) {
 
 Status CheckMessage(const DrainRequest& request) {
   return CheckSize("DrainRequest.node", request.node(), 1, kMostNameBytes);
+}
+
+Status CheckMessage(const RemoveRequest& request) {
+  return CheckSize("RemoveRequest.node", request.node(), 1, kMostNameBytes);
+}
+
+Status CheckMessage(const CreateTokenRequest& request) {
+  if (!IsTokenName(request.name()) || !(request.owner().empty() || IsTokenName(request.owner())))
+    return Usage("a token and its owner have names of up to 64 letters, digits, '-', '_', '.' and '@'");
+  HEDDLE_RETURN_IF_ERROR(CheckNumber("CreateTokenRequest.lives_ms", request.lives_ms(), 0, kLongestTokenMs));
+  HEDDLE_RETURN_IF_ERROR(CheckCount("CreateTokenRequest.roles", request.roles_size(), kRoleNames.size()));
+  Roles roles;
+  for (const std::string& name : request.roles()) {
+    const std::optional<Role> role = ParseRole(name);
+    if (!role || *role == Role::kExecutor)
+      return Usage("'{}' is no role of a token: viewer, submitter, operator, admin or worker",
+                   CutAtCharacter(name, kMostNameBytes));
+    roles.Add(*role);
+  }
+  if (roles.empty()) return Usage("a token has a role: viewer, submitter, operator, admin or worker");
+  const bool joins = roles.Has(Role::kWorker);
+  if (joins && roles.HasAnyOf({Role::kViewer, Role::kSubmitter, Role::kOperator, Role::kAdmin}))
+    return Usage("a token by which workers join has no other role");
+  if (request.reusable() && !joins)
+    return Usage("only a token of the role worker is reusable: others are used again anyway");
+  return OkStatus();
+}
+
+Status CheckMessage(const TokenRequest& request) {
+  return CheckSize("TokenRequest.name", request.name(), 1, kMostNameBytes);
+}
+
+Status CheckMessage(const RotateTokenRequest& request) {
+  HEDDLE_RETURN_IF_ERROR(CheckSize("RotateTokenRequest.name", request.name(), 1, kMostNameBytes));
+  return CheckNumber("RotateTokenRequest.overlap_ms", request.overlap_ms(), 0, kLongestTokenMs);
 }
 
 Status CheckMessage(const WorkerIntroduction& introduction) {

@@ -16,6 +16,9 @@ namespace heddle::cluster {
 /// How people and tables call a worker: letters, digits, '-', '_' and '.', not first; 1 to 64 of them.
 bool IsWorkerName(std::string_view name);
 
+/// How people call a token, and whose it is: letters, digits, '-', '_', '.' and '@', 1 to 64 of them.
+bool IsTokenName(std::string_view name);
+
 /// Of users to the master.
 Status CheckMessage(const SubmitRequest& request);
 Status CheckMessage(const ProgressRequest& request);
@@ -25,6 +28,10 @@ Status CheckMessage(const WatchRequest& request);
 Status CheckMessage(const RetryRequest& request);
 Status CheckMessage(const DrainRequest& request);
 Status CheckMessage(const GarbageRequest& request);
+Status CheckMessage(const RemoveRequest& request);
+Status CheckMessage(const CreateTokenRequest& request);
+Status CheckMessage(const TokenRequest& request);
+Status CheckMessage(const RotateTokenRequest& request);
 /// Of workers to the master. What a worker says of itself: CheckDescription
 /// (cluster/master/worker_identity.h).
 Status CheckMessage(const WorkerIntroduction& introduction);

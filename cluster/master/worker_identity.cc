@@ -19,6 +19,7 @@ namespace {
 constexpr size_t kLongestName = 64;
 constexpr size_t kLongestConfinement = 300;
 constexpr size_t kLongestHost = 253;
+constexpr size_t kLongestIsolation = 500;
 constexpr size_t kLongestHostInName = 56;  // leaves room for the number
 constexpr size_t kLongestSecret = 256;
 constexpr size_t kShortestSecret = 32;
@@ -60,7 +61,7 @@ Result<bool> TryIdentity(const std::string& state_folder, const std::string& nam
   ops::MarkOwnFolder(state_folder);
   HEDDLE_ASSIGN_OR_RETURN(identity->lock, FolderLock::TryTake(folder + "/lock"));
   if (identity->lock == nullptr) return false;
-  HEDDLE_ASSIGN_OR_RETURN(identity->secret, ReadOrMakeSecret(folder + "/identity"));
+  HEDDLE_ASSIGN_OR_RETURN(identity->secret, ReadOrMakeSecret(folder + "/identity", &identity->is_new));
   identity->name = name;
   identity->folder = folder;
   identity->place = PlaceOf(folder);
@@ -122,7 +123,8 @@ Status CheckDescription(const WorkerDescription& description) {
   if (!HoldsOnly(description.instance, IsNameCharacter, 1, kLongestName) ||
       !HoldsOnly(description.place, IsNameCharacter, 0, kLongestName) ||
       !HoldsOnly(description.version, IsShown, 0, kLongestName) ||
-      !HoldsOnly(description.confinement, IsPrintable, 0, kLongestConfinement))
+      !HoldsOnly(description.confinement, IsPrintable, 0, kLongestConfinement) ||
+      !HoldsOnly(description.isolation, IsPrintable, 0, kLongestIsolation))
     return Usage("worker {}: what it says of itself is malformed", description.name);
   if (description.threads < 1 || description.threads > kMostThreads || description.memory_bytes < 0 ||
       description.pid < 0 || description.pid > std::numeric_limits<int32_t>::max())

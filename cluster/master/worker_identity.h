@@ -17,7 +17,8 @@ struct WorkerIdentity {
   std::string name;
   std::string folder;  ///< Where it is kept, with the logs of the worker's executors.
   std::string secret;
-  std::string place;  ///< Of the folder: two processes that say the same one cannot run at the same time.
+  bool is_new = false;  ///< It was made just now, so that no master knows it.
+  std::string place;    ///< Of the folder: two processes that say the same one cannot run at the same time.
   std::unique_ptr<FolderLock> lock;
 };
 

@@ -60,11 +60,11 @@ class CivetMetricsServer : public MetricsServer {
 
  private:
   static int Answer(mg_connection* connection, int code, const char* reason, const char* type,
-                    const std::string& body) {
+                    const std::string& body, const char* header = "") {
     mg_printf(connection,
               "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n"
-              "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n\r\n",
-              code, reason, type, body.size());
+              "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n%s\r\n",
+              code, reason, type, body.size(), header);
     mg_write(connection, body.data(), body.size());
     return code;
   }
@@ -75,8 +75,23 @@ class CivetMetricsServer : public MetricsServer {
     return method == "GET" || method == "HEAD";
   }
 
+  grpc::Status Admits(mg_connection* connection) const {
+    if (!sources_.admits) return grpc::Status::OK;
+    const char* const shown = mg_get_header(connection, "Authorization");
+    const mg_request_info* const request = mg_get_request_info(connection);
+    return sources_.admits(shown == nullptr ? "" : shown,
+                           fmt::format("{}:{}", request->remote_addr, request->remote_port));
+  }
+
   static int Metrics(mg_connection* connection, void* self) {
     if (!IsRead(connection)) return Refuse(connection);
+    const grpc::Status admitted = static_cast<CivetMetricsServer*>(self)->Admits(connection);
+    if (admitted.error_code() == grpc::StatusCode::UNAUTHENTICATED)
+      return Answer(connection, 401, "Unauthorized", "text/plain; charset=utf-8",
+                    EscapeForTerminal(admitted.error_message()) + "\n", "WWW-Authenticate: Bearer\r\n");
+    if (!admitted.ok())
+      return Answer(connection, 403, "Forbidden", "text/plain; charset=utf-8",
+                    EscapeForTerminal(admitted.error_message()) + "\n");
     std::vector<prometheus::MetricFamily> families;
     for (const auto& collectable : static_cast<CivetMetricsServer*>(self)->sources_.collectables) {
       std::vector<prometheus::MetricFamily> more = collectable->Collect();
@@ -94,10 +109,14 @@ class CivetMetricsServer : public MetricsServer {
 
   static int Readiness(mg_connection* connection, void* self) {
     if (!IsRead(connection)) return Refuse(connection);
-    const Status status = static_cast<CivetMetricsServer*>(self)->sources_.ready();
+    const auto* const server = static_cast<CivetMetricsServer*>(self);
+    const Status status = server->sources_.ready();
     if (status.ok()) return Answer(connection, 200, "OK", "text/plain", "ready\n");
+    // Whoever looks without a token, as what balances load does, learns that it is not ready, and not why.
+    const bool shows_none = server->sources_.admits && mg_get_header(connection, "Authorization") == nullptr;
+    const bool sees_why = !shows_none && server->Admits(connection).ok();
     return Answer(connection, 503, "Service Unavailable", "text/plain; charset=utf-8",
-                  EscapeForTerminal(status.message()) + "\n");
+                  (sees_why ? EscapeForTerminal(status.message()) : "not ready") + "\n");
   }
 
   static int Refuse(mg_connection* connection) {

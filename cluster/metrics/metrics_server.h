@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <grpcpp/support/status.h>
+
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/status.h"
@@ -15,13 +18,16 @@ class Collectable;
 namespace heddle::cluster {
 
 /// Answers HTTP on a port of its own: /metrics in the text format of Prometheus, /healthz (200 as long as the
-/// process answers) and /readyz (200, or 503 with the reason). Says nothing of jobs' contents and asks for no
-/// token: give it an address that only those reach who may see the numbers.
+/// process answers) and /readyz (200, or 503 with the reason). Says nothing of jobs' contents.
 class MetricsServer {
  public:
   struct Sources {
     std::vector<std::shared_ptr<prometheus::Collectable>> collectables;  ///< Asked at every scrape.
     std::function<Status()> ready;  ///< Not Ok: why the process cannot do its work now.
+    /// Whether who shows this value of the header "Authorization" may see the numbers, and why the process is
+    /// not ready. UNAUTHENTICATED without a token that is known, PERMISSION_DENIED for one of another role.
+    /// Empty: everybody may.
+    std::function<grpc::Status(std::string_view authorization, const std::string& peer)> admits;
   };
   /// Listens on HOST:PORT (port 0: any) when it returns. kUnavailable when the address cannot be bound.
   static Result<std::unique_ptr<MetricsServer>> Start(const std::string& address, Sources sources);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/metrics/rpc_metrics.h"
 
-#include <grpcpp/support/server_interceptor.h>
 #include <prometheus/counter.h>
 #include <prometheus/family.h>
 #include <prometheus/histogram.h>
@@ -9,7 +8,6 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "core/environment/clock.h"
 
@@ -37,6 +35,10 @@ std::string_view Name(grpc::StatusCode code) {
 struct Families {
   prometheus::Family<prometheus::Counter>* calls;
   prometheus::Family<prometheus::Histogram>* seconds;
+
+  void Count(const std::string& method, grpc::StatusCode code) const {
+    calls->Add({{"method", method}, {"code", std::string(Name(code))}}).Increment();
+  }
 };
 
 class CallCounter : public Interceptor {
@@ -49,9 +51,7 @@ class CallCounter : public Interceptor {
 
   void Intercept(InterceptorBatchMethods* methods) override {
     if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_STATUS)) {
-      const grpc::Status status = methods->GetSendStatus();
-      families_.calls->Add({{"method", method_}, {"code", std::string(Name(status.error_code()))}})
-          .Increment();
+      families_.Count(method_, methods->GetSendStatus().error_code());
       if (!is_stream_) {
         static const prometheus::Histogram::BucketBoundaries kSeconds = {0.001, 0.005, 0.02, 0.1, 0.2,
                                                                          0.5,   2,     10,   60};
@@ -101,10 +101,12 @@ RpcMetrics::RpcMetrics()
 
 std::shared_ptr<prometheus::Collectable> RpcMetrics::collectable() const { return registry_; }
 
-void RpcMetrics::Watch(grpc::ServerBuilder* builder) const {
-  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> factories;
-  factories.push_back(std::make_unique<CallCounters>(registry_, FamiliesOf(*registry_)));
-  builder->experimental().SetInterceptorCreators(std::move(factories));
+void RpcMetrics::CountRefused(const std::string& method, grpc::StatusCode code) const {
+  FamiliesOf(*registry_).Count(method, code);
+}
+
+std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> RpcMetrics::MakeCounter() const {
+  return std::make_unique<CallCounters>(registry_, FamiliesOf(*registry_));
 }
 
 }  // namespace heddle::cluster

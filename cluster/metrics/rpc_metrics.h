@@ -2,8 +2,10 @@
 #pragma once
 
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/support/server_interceptor.h>
 
 #include <memory>
+#include <string>
 
 namespace prometheus {
 class Collectable;
@@ -19,8 +21,10 @@ class RpcMetrics {
   RpcMetrics();
   /// What it has counted, for a MetricsServer.
   std::shared_ptr<prometheus::Collectable> collectable() const;
-  /// Counts the calls of the server that is built.
-  void Watch(grpc::ServerBuilder* builder) const;
+  /// Counts a call of a method that was turned away before the server's counter saw it.
+  void CountRefused(const std::string& method, grpc::StatusCode code) const;
+  /// Counts the calls of a server that is built with it.
+  std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> MakeCounter() const;
 
  private:
   std::shared_ptr<prometheus::Registry> registry_;

@@ -4,10 +4,13 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "cluster/network/address.h"
 #include "cluster/network/unix_relay.h"
@@ -37,6 +40,11 @@ class Newcomers {
   /// A call of the connection was let in. `peer` as gRPC names it: "ipv4:127.0.0.1:4711",
   /// "ipv6:%5B::1%5D:4711", "unix-abstract:NAME".
   void Admit(const std::string& peer);
+  /// `listener` is told of each connection of TCP that has ended before a call of it was let in, soon after,
+  /// by the name of the peer. Once, before the first connection.
+  void TellEnded(std::function<void(const std::string& peer)> listener) { tell_ended_ = std::move(listener); }
+  /// Who they are, for people: "127.0.0.1:4711 or 10.0.0.7:4712"; of many the first ones.
+  std::string Describe() const;
   /// Looks at all and shuts down those that have sent too much; their number.
   int ShutDownTalkers();
   /// Milliseconds until somebody should look again; -1: when a connection comes.
@@ -49,9 +57,13 @@ class Newcomers {
   };
 
   const int64_t most_bytes_;
+  std::function<void(const std::string& peer)> tell_ended_;
   std::unique_ptr<UnixRelay> relay_;
   mutable std::mutex mutex_;
   std::map<std::string, Newcomer> newcomers_;  // by "address port"
 };
+
+/// What gRPC calls a peer, for people: "127.0.0.1:4711"; of a unix socket "user 1000, process 77".
+std::string DescribePeer(std::string_view peer);
 
 }  // namespace heddle::cluster

@@ -88,6 +88,13 @@ class UnixRelayImpl : public UnixRelay {
     return std::any_of(connections_.begin(), connections_.end(),
                        [](const Connection& connection) { return !connection.is_admitted; });
   }
+  std::vector<std::string> Newcomers(size_t most) const override {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::string> names;
+    for (const Connection& connection : connections_)
+      if (!connection.is_admitted && names.size() < most) names.push_back(connection.name);
+    return names;
+  }
 
  private:
   static void Close(const Connection& connection) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/status.h"
 
@@ -29,8 +30,9 @@ class UnixRelay {
   virtual void Admit(const std::string& name) = 0;
   /// How many connections were closed since the last call because they sent too much.
   virtual int TakeTalkers() = 0;
-  /// Whether any connection is not admitted yet.
+  /// Whether any connection is not admitted yet, and the names of some of those.
   virtual bool HasNewcomers() const = 0;
+  virtual std::vector<std::string> Newcomers(size_t most) const = 0;
 };
 
 }  // namespace heddle::cluster

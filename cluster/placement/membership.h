@@ -28,6 +28,7 @@ struct WorkerDescription {
   int slots = 1;             ///< Into how many parts it is divided for jobs that do not say what they need.
   std::string confinement;   ///< What holds its executors to their share; for people.
   std::string version;
+  std::string isolation;  ///< What keeps its executors in, for people (cluster/executor/isolation.h).
 };
 
 enum class WorkerState : uint8_t {

@@ -28,16 +28,15 @@ std::string_view Find(const std::multimap<grpc::string_ref, grpc::string_ref>& m
 // method sees the call.
 class Doorkeeper : public grpc::AuthMetadataProcessor {
  public:
-  explicit Doorkeeper(AdmitsToken admits) : admits_(std::move(admits)) {}
+  explicit Doorkeeper(Screen screen) : screen_(std::move(screen)) {}
   bool IsBlocking() const override { return false; }
   grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext*, OutputMetadata*,
                        OutputMetadata*) override {
-    if (admits_(Find(metadata, "authorization"))) return grpc::Status::OK;
-    return {grpc::StatusCode::UNAUTHENTICATED, "the token is not that of this master"};
+    return screen_(Find(metadata, ":path"), Find(metadata, "authorization"));
   }
 
  private:
-  const AdmitsToken admits_;
+  const Screen screen_;
 };
 
 std::shared_ptr<grpc::ServerCredentials> WithoutTls(const std::string& address) {
@@ -80,13 +79,12 @@ bool CanBeReadAgain(const TlsFiles& tls) {
 }  // namespace
 
 Result<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const std::string& address,
-                                                                       const TlsFiles& tls,
-                                                                       AdmitsToken admits) {
+                                                                       const TlsFiles& tls, Screen screen) {
   HEDDLE_ASSIGN_OR_RETURN(TlsTexts texts, ReadTlsFiles(tls));
   const auto credentials = texts.certificate.empty() ? WithoutTls(address)
                            : CanBeReadAgain(tls)     ? WithTlsOfFiles(tls)
                                                      : WithTls(std::move(texts));
-  credentials->SetAuthMetadataProcessor(std::make_shared<Doorkeeper>(std::move(admits)));
+  credentials->SetAuthMetadataProcessor(std::make_shared<Doorkeeper>(std::move(screen)));
   return credentials;
 }
 
@@ -146,8 +144,14 @@ Status FromGrpc(const grpc::Status& status, const std::string& address) {
     return decoded;
   switch (status.error_code()) {
     case grpc::StatusCode::UNAUTHENTICATED:
-      return PermissionDenied("the master at {} does not accept the token", address)
-          .WithNote("give the token that it was started with: --token-file FILE");
+      return PermissionDenied("the master at {} does not accept the token: {}", address,
+                              status.error_message())
+          .WithNote(
+              "give one that an administrator has made ('heddle admin token create'): --token-file FILE");
+    case grpc::StatusCode::PERMISSION_DENIED:
+      return PermissionDenied("{}", status.error_message())
+          .WithNote(
+              "an administrator makes tokens of other roles: heddle admin token create NAME --role ROLE");
     case grpc::StatusCode::UNAVAILABLE:
       return Unavailable("no master at {}", address)
           .WithNote("'heddle master --dev' starts one on this machine");

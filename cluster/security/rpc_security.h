@@ -19,18 +19,18 @@ namespace heddle::cluster {
 /// Messages above this are refused.
 constexpr int kMostMessageBytes = 64 << 20;
 
-/// True for the header "authorization" of somebody who may talk to the server at all.
-using AdmitsToken = std::function<bool(std::string_view authorization)>;
+/// What becomes of a call of this method ("/heddle.Jobs/Submit") with this header "authorization".
+using Screen = std::function<grpc::Status(std::string_view path, std::string_view authorization)>;
 
-/// Errors: those of ReadTlsFiles. Calls of strangers are refused as soon as their headers are here, before
-/// a byte of their messages is taken in; AdmitCaller (cluster/master/role_tokens.h) says the rest. Without
-/// TLS only for a local address (IsLocalAddress).
+/// Errors: those of ReadTlsFiles. `screen` is asked as soon as the headers of a call are here, before a byte
+/// of its messages is taken in (cluster/master/access_control.h). Without TLS only for a local address
+/// (IsLocalAddress).
 Result<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const std::string& address,
-                                                                       const TlsFiles& tls,
-                                                                       AdmitsToken admits);
+                                                                       const TlsFiles& tls, Screen screen);
 Result<std::shared_ptr<grpc::Channel>> MakeMasterChannel(const std::string& address, const TlsFiles& tls);
 
-/// Adds token, version and protocol to a call. What the master makes of them: cluster/master/role_tokens.h.
+/// Adds token, version and protocol to a call. What the master makes of them:
+/// cluster/master/access_control.h.
 void AddCaller(const std::string& token, grpc::ClientContext* context);
 /// What the answer of a call says of the master's version when it differs from ours: a warning for the user,
 /// or "".

@@ -11,4 +11,6 @@ std::string MakeToken() {
   return fmt::format("{:016x}{:016x}", SystemRandom().Next(), SystemRandom().Next());
 }
 
+std::string MakeSecret() { return "heddle_" + MakeToken() + MakeToken(); }
+
 }  // namespace heddle::cluster

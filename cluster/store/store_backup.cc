@@ -54,13 +54,14 @@ Status MakePrivate(const std::string& path) {
   return OkStatus();
 }
 
-// What is not made anew by the next master, but for the store.
+// What is not made anew by the next master, but for the store. The audit log says what happened at the master
+// that is copied, not at the one to come, and may be long.
 bool IsWorthKeeping(const fs::directory_entry& entry) {
   const std::string name = entry.path().filename().string();
   std::error_code error;
   return entry.is_regular_file(error) && !entry.is_symlink(error) && name != "lock" && name != "address" &&
-         !name.starts_with("jobs.sqlite") && !name.starts_with("backup-") && !name.starts_with(".") &&
-         !name.ends_with(".new");
+         !name.starts_with("jobs.sqlite") && !name.starts_with("audit.log") && !name.starts_with("backup-") &&
+         !name.starts_with(".") && !name.ends_with(".new");
 }
 
 Status AddFiles(sqlite3* database, const std::string& folder) {

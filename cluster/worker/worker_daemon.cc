@@ -8,9 +8,11 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "cluster/executor/isolation.h"
 #include "cluster/master/worker_identity.h"
 #include "cluster/metrics/metrics_server.h"
 #include "cluster/network/unreachable.h"
+#include "cluster/security/grpc_hello.h"
 #include "cluster/security/rpc_security.h"
 #include "cluster/security/token.h"
 #include "cluster/worker/worker_connection.h"
@@ -39,6 +41,8 @@ WorkerExecutorsOptions ExecutorsOptions(const WorkerOptions& options, const Work
   executors.groups = groups;
   executors.core_dumps = options.core_dumps;
   executors.shares_memory = options.shares_memory;
+  executors.isolates = options.isolates;
+  executors.runs_as_owner = options.runs_as_owner;
   executors.spill_folder = options.spill_folder;
   executors.data_roots = options.data_roots;
   executors.closed_paths = options.closed_paths;
@@ -64,6 +68,9 @@ class Daemon {
     description_.memory_bytes = options.memory_bytes;
     description_.slots = options.slots;
     description_.confinement = confinement;
+    description_.isolation = options.isolates ? DescribeIsolation() : "none";
+    if (options.runs_as_owner) description_.isolation += ", run as owner";
+    joins_ = identity_.is_new;
   }
 
   Status Run(engine::Cancellation* cancellation,
@@ -87,6 +94,13 @@ class Daemon {
                                           [this] { return IsReady().ok(); }),
                             ProcessMetrics()};
     sources.ready = [this] { return IsReady(); };
+    if (!options_.metrics_token.empty())
+      sources.admits = [expected = "Bearer " + options_.metrics_token](std::string_view shown,
+                                                                       const std::string& peer) {
+        if (EqualInConstantTime(shown, expected)) return grpc::Status::OK;
+        HEDDLE_LOG(kWarning, "metrics refused: another token, or none", {"peer", peer});
+        return grpc::Status(grpc::StatusCode::UNAUTHENTICATED, "it is not the token of --metrics-token-file");
+      };
     HEDDLE_ASSIGN_OR_RETURN(metrics_, MetricsServer::Start(options_.metrics_listen, std::move(sources)));
     if (options_.metrics_listening) options_.metrics_listening(metrics_->address());
     return OkStatus();
@@ -166,7 +180,8 @@ class Daemon {
       const std::lock_guard lock(connection_mutex_);
       connection_ = connection;
     }
-    WorkerConnection::Open(connection, channel_, master.token);
+    const bool joins = joins_ && !master.token.empty();
+    WorkerConnection::Open(connection, channel_, joins ? master.token : identity_.secret);
     const bool silent = !HoldLease(*connection, welcomed);
     {
       const std::lock_guard lock(connection_mutex_);
@@ -180,6 +195,11 @@ class Daemon {
       channel_.reset();
       return Unavailable("the master at {} does not answer", master.address);
     }
+    if (state.lease_ms) joins_ = false;
+    if (state.status.error_code() == grpc::StatusCode::UNAUTHENTICATED && !joins) {
+      if (master.token.empty()) return NotKnown(master);
+      if (!std::exchange(joins_, true)) return ServeConnection(master, welcomed);
+    }
     const Status status = FromGrpc(state.status, master.address);
     return status.ok() ? Unavailable("the master at {} ended the connection", master.address) : status;
   }
@@ -190,10 +210,18 @@ class Daemon {
     return std::clamp(options_.patience_ms, lease_ms / 2, lease_ms);
   }
 
+  Status NotKnown(const MasterAddress& master) const {
+    return PermissionDenied(
+               "the master at {} does not know worker {}, and there is no token by which it could join",
+               master.address, identity_.name)
+        .WithNote("where the master is: heddle admin token create NAME --role worker")
+        .WithNote("here: heddle worker --token-file FILE, with the token in the file");
+  }
+
   Status Refused(const Status& why) {
     // It answers, so that it is worth while to ask again.
     if (why.code() == StatusCode::kUnavailable) heard_ms_ = NowMs();
-    if (why.code() != StatusCode::kPermissionDenied) return why;
+    if (why.code() != StatusCode::kPermissionDenied || !why.notes().empty()) return why;
     return why.WithNote(fmt::format("without the file {}/identity this worker gets an identity of its own",
                                     identity_.folder));
   }
@@ -290,6 +318,7 @@ class Daemon {
   std::shared_ptr<grpc::Channel> channel_;
   std::string channel_address_;
   bool unreachable_ = false;  // the last time
+  bool joins_ = false;        // by a token: no master has let in the identity yet
   int64_t heard_ms_ = 0;      // when the last frame was sent that a master has answered
   int64_t lease_ms_ = kLongestPauseMs * 4;
   std::mutex connection_mutex_;

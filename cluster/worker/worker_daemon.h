@@ -13,7 +13,8 @@
 namespace heddle::cluster {
 
 struct WorkerOptions {
-  /// Where the master is. Asked again before every try: a restarted master may be elsewhere.
+  /// Where the master is, and the token by which this worker joins it, "" for none: one that has joined needs
+  /// none. Asked again before every try: a restarted master may be elsewhere.
   std::function<Result<MasterAddress>()> find_master;
   std::string folder;        ///< Of the user's state; identities of workers are below it.
   std::string name;          ///< "": the first free one of "<host>-1", "<host>-2", ...
@@ -24,6 +25,8 @@ struct WorkerOptions {
       peer_host;  ///< Address by which the executors of other machines reach ours, by TLS; "": loopback.
   bool core_dumps = false;                ///< Of its executors.
   bool shares_memory = true;              ///< Its executors do, with those of this machine.
+  bool isolates = true;                   ///< The kernel keeps its executors in.
+  bool runs_as_owner = false;             ///< Its executors do; for workers of root.
   std::string spill_folder;               ///< Of its executors; "": that of temporary files.
   std::vector<std::string> data_roots;    ///< The only folders that jobs may use here; none: what they name.
   std::vector<std::string> closed_paths;  ///< Files that no job may use: those of tokens and keys.
@@ -32,6 +35,7 @@ struct WorkerOptions {
   /// empty. A worker that hangs does not call it.
   std::function<void(const std::string& state)> turn;
   std::string metrics_listen;  ///< HOST:PORT of metrics and health (MetricsServer); "": none.
+  std::string metrics_token;   ///< That who asks for metrics has to show; "": none.
   std::function<void(const std::string& address)> metrics_listening;  ///< Called with where they are.
 };
 

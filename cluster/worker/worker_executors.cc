@@ -113,6 +113,8 @@ void WorkerExecutors::Start(const Key& key, const LauncherMessage& message) {
   start.listen = options_.listen;
   start.core_dumps = options_.core_dumps;
   start.shares_memory = options_.shares_memory;
+  start.is_isolated = options_.isolates;
+  start.runs_as_owner = options_.runs_as_owner;
   start.options.spill_folder = options_.spill_folder;  // The machine's, whatever the job says.
   start.roots.is_job = true;
   start.roots.own_folders = ops::FileRoots::OwnFolders::kClosed;

@@ -27,6 +27,8 @@ struct WorkerExecutorsOptions {
   bool core_dumps = false;                ///< Of executors.
   bool shares_memory = true;              ///< Executors do, with those of this machine.
   const ControlGroups* groups = nullptr;  ///< For one of each executor; nullptr: they have RLIMIT_DATA.
+  bool isolates = true;                   ///< The kernel keeps executors in (cluster/executor/isolation.h).
+  bool runs_as_owner = false;             ///< Each as the user who is called as the owner of its job.
   std::string spill_folder;               ///< Of executors; "": that of temporary files.
   std::vector<std::string> data_roots;    ///< The only folders that jobs may use; none: what they name.
   std::vector<std::string> closed_paths;  ///< Files of the worker that no job may use.

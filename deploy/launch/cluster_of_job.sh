@@ -1,8 +1,7 @@
-# What this cluster alone knows: a token and a key, in files that only this user can read. They go to workers through
-# files and pipes, never through a command line or the environment.
-make_secrets() { # HOST
+# What this cluster alone knows: a key, and the tokens that the master makes, in files that only this user can read. Workers get
+# the one by which they join, through files and pipes, never through a command line or the environment.
+make_certificate() { # HOST
   case $1 in *[!0-9.]*) name=DNS:$1 ;; *) name=IP:$1 ;; esac
-  head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' >"$own/token"
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /CN=heddle \
     -addext "subjectAltName=$name" -keyout "$own/key.pem" -out "$own/certificate.pem" 2>"$own/openssl.log" ||
     fail "no certificate could be made: $(tail -n 1 "$own/openssl.log")"
@@ -14,7 +13,7 @@ fail() { # WHY
 }
 
 start_master() { # HOST
-  "$heddle" master --listen "$1:0" --state "$own/state" --token-file "$own/token" \
+  "$heddle" master --listen "$1:0" --state "$own/state" \
     --tls-certificate "$own/certificate.pem" --tls-key "$own/key.pem" >"$own/master.log" 2>&1 8<&- 9>&- &
   master=$!
   for ((i = 0; i < 600; ++i)); do
@@ -24,7 +23,7 @@ start_master() { # HOST
   done
   [ -s "$own/state/address" ] || fail "the master does not listen after a minute"
   address=$(cat "$own/state/address")
-  here=(--master "$address" --token-file "$own/token" --tls-ca "$own/certificate.pem")
+  here=(--master "$address" --token-file "$own/state/client.token" --tls-ca "$own/certificate.pem")
 }
 
 wait_for_workers() { # COUNT CHECK

@@ -18,10 +18,10 @@ trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
 # Secrets go from files of this user into a Secret, never through a command line.
-head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' >"$own/token"
+for token in token worker-token; do head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' >"$own/$token"; done
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /CN=heddle \
   -addext "subjectAltName=DNS:$name-master" -keyout "$own/tls.key" -out "$own/tls.crt" 2>/dev/null
-"${kubectl[@]}" create secret generic "$name" --from-file="$own/token" --from-file="$own/tls.crt" --from-file="$own/tls.key" >&2
+"${kubectl[@]}" create secret generic "$name" --from-file="$own/token" --from-file="$own/worker-token" --from-file="$own/tls.crt" --from-file="$own/tls.key" >&2
 "${kubectl[@]}" label secret "$name" "app.kubernetes.io/instance=$name" >&2
 
 "${kubectl[@]}" apply -f - >&2 <<'MANIFESTS'

@@ -38,9 +38,10 @@ exit "$code"'
 check_workers() { kill -0 "$workers" 2>/dev/null || fail "a worker has ended: $(tail -n 1 "$shared/workers.log")"; }
 
 listen=$(hostname -f)
-make_secrets "$listen"
+make_certificate "$listen"
 start_master "$listen"
-cp "$own/token" "$own/certificate.pem" "$shared/"
+cp "$own/certificate.pem" "$shared/"
+cp "$own/state/worker.token" "$shared/token"
 srun --ntasks="$SLURM_NNODES" --ntasks-per-node=1 --kill-on-bad-exit=0 \
   sh -c "$worker_code" heddle-worker "$heddle" "$address" "$shared" "${worker_options[@]}" >"$shared/workers.log" 2>&1 &
 workers=$!

@@ -63,7 +63,7 @@ start_worker() { # NUMBER HOST
   for word in sh -c "$worker_code" heddle-worker "$remote_heddle" "$address" --peer-host "${2#*@}" "${worker_options[@]}"; do
     line+=$(quote "$word")
   done
-  "$ssh" "$2" "$line" < <(exec 9>&-; cat "$own/token"; echo; exec cat "$own/certificate.pem" - <&8) \
+  "$ssh" "$2" "$line" < <(exec 9>&-; cat "$own/state/worker.token"; exec cat "$own/certificate.pem" - <&8) \
     >"$own/worker-$1.log" 2>&1 8<&- 9>&- &
   workers+=($!)
 }
@@ -74,7 +74,7 @@ check_workers() {
   done
 }
 
-make_secrets "$listen"
+make_certificate "$listen"
 start_master "$listen"
 { exec 9>&-; cat <&8 >/dev/null; kill "$master"; } 2>/dev/null &
 for i in "${!hosts[@]}"; do start_worker "$i" "${hosts[$i]}"; done

@@ -136,7 +136,7 @@ def sim(workers: int = 2, *, min_distributed_bytes: int | None = None) -> Cluste
 def connect(address: str | None = None, *, token_file: _Path = None, tls_ca: _Path = None,
             tls_certificate: _Path = None, tls_key: _Path = None, workers: int | None = None,
             folder: _Path = None) -> Cluster:
-    """The workers of a master: heddle.connect("host:7070", token_file="client.token").run(script, ...).
+    """The workers of a master: heddle.connect("host:7070", token_file="anna.token").run(script, ...).
 
     address: host:port or unix:/path; without one, that of `heddle master --dev` of this user.
     workers: how many a job takes; all without it.

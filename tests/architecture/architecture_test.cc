@@ -52,6 +52,7 @@ const std::vector<Library>& Libraries() {
       {"sqlite3.h", {"cluster/"}},
       {"openssl/", {"cluster/"}},
       {"histedit.h", {"cluster/repl/"}},
+      {"seccomp.h", {"cluster/executor/"}},
       {"tbb/", {"ops/", "actor/", "bench/"}},
       {"oneapi/", {"ops/", "actor/", "bench/"}},
       {"Eigen/", {"ops/", "bench/"}},

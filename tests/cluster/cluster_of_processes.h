@@ -191,8 +191,8 @@ class ClusterOfProcesses {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path() + "/state")) {
       const std::string name = entry.path().filename().string();
       EXPECT_TRUE(entry.is_directory() || name == "lock" || name.ends_with(".token") || name == "identity" ||
-                  name == "jobs.sqlite" || name.ends_with(".log") || name == ".private-to-heddle" ||
-                  name == "code.key")
+                  name == "jobs.sqlite" || name == "tokens.json" || name == "audit.log" ||
+                  name.ends_with(".log") || name == ".private-to-heddle" || name == "code.key")
           << entry.path();
     }
   }

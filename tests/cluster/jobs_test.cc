@@ -291,8 +291,9 @@ TEST(JobsTest, StrangersAreRefused) {
   WriteText(cluster.folder() + "/token", "0123456789abcdef0123456789abcdef\n");
   const Finished list = cluster.Run({"job", "list", "--token-file", "token"});
   EXPECT_EQ(list.code, 6);
-  EXPECT_NE(list.errors.find("does not accept the token\n"
-                             "give the token that it was started with: --token-file FILE\n"),
+  EXPECT_NE(list.errors.find(
+                "does not accept the token: it is none of its tokens\n"
+                "give one that an administrator has made ('heddle admin token create'): --token-file FILE\n"),
             std::string::npos)
       << list.errors;
   const Finished logs = cluster.Run({"job", "logs", "j1", "--token-file", "token"});

@@ -66,10 +66,12 @@ class LaunchTest : public testing::Test {
     }
   }
 
-  // Of the cluster that runs.
-  std::string Token() const {
-    for (const auto& entry : fs::directory_iterator(folder_.path() + "/tmp"))
-      if (fs::exists(entry.path() / "state")) return ReadText(entry.path() / "token");
+  // Of the cluster that runs; without the end of its line.
+  std::string Token(const std::string& name) const {
+    for (const auto& entry : fs::directory_iterator(folder_.path() + "/tmp")) {
+      const std::string text = ReadText(entry.path() / "state" / (name + ".token"));
+      if (!text.empty()) return text.substr(0, text.find('\n'));
+    }
     return "";
   }
 
@@ -77,7 +79,8 @@ class LaunchTest : public testing::Test {
     int count = 0;
     for (const auto& entry : fs::directory_iterator("/proc")) {
       const std::string line = ReadText(entry.path().string() + "/cmdline");
-      const bool is_daemon = line.starts_with(Binary()) && line.find("--token-file") != std::string::npos;
+      const bool is_daemon = line.starts_with(Binary()) && (line.find("--token-file") != std::string::npos ||
+                                                            line.find("--state") != std::string::npos);
       count +=
           is_daemon && ReadText(entry.path().string() + "/environ").find(folder_.path()) != std::string::npos;
     }
@@ -165,10 +168,12 @@ TEST_F(LaunchTest, ASignalEndsMasterAndWorkers) {
                               folder());
     ASSERT_TRUE(process.WaitFor("on\n", 60)) << process.output();
     // Nothing secret is in a command line.
-    const std::string token = Token();
-    ASSERT_GE(token.size(), 64u);
-    for (const auto& entry : fs::directory_iterator("/proc"))
-      EXPECT_EQ(ReadText(entry.path().string() + "/cmdline").find(token.substr(0, 64)), std::string::npos);
+    for (const char* name : {"client", "admin", "worker"}) {
+      const std::string token = Token(name);
+      ASSERT_GE(token.size(), 32u) << name;
+      for (const auto& entry : fs::directory_iterator("/proc"))
+        EXPECT_EQ(ReadText(entry.path().string() + "/cmdline").find(token), std::string::npos) << name;
+    }
     process.Signal(signal);
     EXPECT_EQ(process.Wait(60), 128 + signal) << process.output();
     if (signal != SIGKILL) {

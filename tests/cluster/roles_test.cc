@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "cluster/master/token_store.h"
 #include "tests/cluster/cluster_of_processes.h"
 
 namespace heddle::testing_support {
@@ -27,23 +28,22 @@ TEST(RolesTest, ATokenIsForOneRole) {
   const Finished worker = run("client", {"worker", "--name", "beta"});
   EXPECT_EQ(worker.code, 6);
   EXPECT_EQ(worker.errors,
-            "heddle: error: the token is that of a client; this takes that of a worker\n"
-            "the master keeps it in its folder: --token-file worker.token\n");
+            "heddle: error: the token 'client' of " + cluster::OwnUserName() +
+                " has the role submitter; Workers.Connect takes worker\n"
+                "an administrator makes tokens of other roles: heddle admin token create NAME --role ROLE\n");
   EXPECT_EQ(run("admin", {"worker", "--name", "beta"}).code, 6);
   for (const char* verb : {"list", "status", "logs", "cancel", "wait"}) {
     std::vector<std::string> words = {"job", verb};
     if (std::string(verb) != "list") words.push_back("j1");
     const Finished job = run("worker", words);
     EXPECT_EQ(job.code, 6) << verb;
-    EXPECT_NE(job.errors.find("the token is that of a worker; this takes that of a client"),
-              std::string::npos)
-        << verb << job.errors;
+    EXPECT_NE(job.errors.find(" has the role worker; Jobs."), std::string::npos) << verb << job.errors;
   }
   EXPECT_EQ(run("worker", {"job", "submit", "-e", "print(1)"}).code, 6);
   EXPECT_EQ(run("worker", {"admin", "nodes"}).code, 6);
   const Finished drain = run("client", {"admin", "drain", "alpha"});
   EXPECT_EQ(drain.code, 6);
-  EXPECT_NE(drain.errors.find("the token is that of a client; this takes that of an admin"),
+  EXPECT_NE(drain.errors.find(" has the role submitter; Admin.Drain takes operator or admin"),
             std::string::npos)
       << drain.errors;
 

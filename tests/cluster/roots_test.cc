@@ -110,7 +110,7 @@ TEST_F(RootsTest, NoJobReachesWhatHeddleKeeps) {
   const std::string state = cluster_.folder() + "/state/heddle";
   // All of it lies below the folder of the job.
   const std::string token = ReadText(state + "/master/admin.token");
-  ASSERT_EQ(token.size(), 33u);
+  ASSERT_GE(token.size(), 33u);
   for (const char* path : {"state/heddle/master/admin.token", "state/heddle/master/jobs.sqlite",
                            "state/heddle/workers/alpha/identity", "state/heddle/new.csv",
                            "state/heddle/workers/alpha/logs/new.log"})
@@ -123,12 +123,12 @@ TEST_F(RootsTest, NoJobReachesWhatHeddleKeeps) {
         cluster_.Run({"job", "submit", "--data-root", state, "read.dml", "-nvargs", "in=" + in});
     EXPECT_EQ(named.code, 4) << named.errors;
     EXPECT_NE(named.errors.find(kKept), std::string::npos) << named.errors;
-    EXPECT_EQ((named.output + named.errors).find(token.substr(0, 32)), std::string::npos);
+    EXPECT_EQ((named.output + named.errors).find(token.substr(0, token.size() - 1)), std::string::npos);
   }
   // Nor does what a script sources, and what its metadata are, travel to a master.
   const Finished sourced = Submit("source(\"state/heddle/master/admin.token\") as a\nprint(1)\n");
   EXPECT_EQ(sourced.code, 3) << sourced.errors;
-  EXPECT_EQ((sourced.output + sourced.errors).find(token.substr(0, 32)), std::string::npos);
+  EXPECT_EQ((sourced.output + sourced.errors).find(token.substr(0, token.size() - 1)), std::string::npos);
   // A folder of parts, and a list of elements.
   ExpectRefused("state/heddle/master", kKept);
   const Finished list = Submit("l = list(a=matrix(1, rows=1, cols=1))\nwrite(l, \"state/heddle/master\")\n");

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What operators do with a master that runs: metrics, health, backups, garbage, settings, certificates.
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "tests/cluster/certificates.h"
 #include "tests/cluster/cluster_of_processes.h"
+#include "tests/support/http_request.h"
+
 namespace heddle::testing_support {
 namespace {
 
@@ -21,27 +20,6 @@ int PortOf(const std::string& output) {
   const std::string before = "http://127.0.0.1:";
   const size_t at = output.find(before);
   return at == std::string::npos ? -1 : std::atoi(output.c_str() + at + before.size());
-}
-
-// The whole answer to a request.
-std::string Ask(int port, const std::string& request) {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  std::string answer;
-  if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0 &&
-      write(fd, request.data(), request.size()) == static_cast<ssize_t>(request.size())) {
-    char block[4096];
-    for (ssize_t got = 0; (got = read(fd, block, sizeof(block))) > 0;)
-      answer.append(block, static_cast<size_t>(got));
-  }
-  close(fd);
-  return answer;
-}
-std::string Get(int port, const std::string& path) {
-  return Ask(port, "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
 }
 
 // What the client library of Prometheus for Python makes of it; "" where that is not installed.
@@ -77,7 +55,7 @@ TEST(UpkeepTest, MetricsAndHealthOfMasterAndWorker) {
   EXPECT_NE(cluster.Run({"admin", "config", "--token-file", cluster.master_folder() + "/client.token"}).code,
             0);
 
-  const std::string answer = Get(port, "/metrics");
+  const std::string answer = GetHttp(port, "/metrics");
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4")) << answer;
   for (const char* line :
        {"heddle_jobs{state=\"SUCCEEDED\"} 1\n", "heddle_jobs{state=\"FAILED\"} 1\n",
@@ -88,6 +66,7 @@ TEST(UpkeepTest, MetricsAndHealthOfMasterAndWorker) {
         "heddle_queue_wait_seconds_count 2\n",
         "heddle_rpc_total{code=\"OK\",method=\"/heddle.Jobs/Submit\"} 3\n",
         "code=\"PERMISSION_DENIED\",method=\"/heddle.Admin/Config\"} 1\n",
+        "code=\"UNAUTHENTICATED\",method=\"/heddle.Jobs/List\"} 1\n",
         "heddle_executor_exits_total{how=\"done\"} 2\n", "heddle_store_ready 1\n",
         "heddle_rpc_seconds_count{method=\"/heddle.Jobs/Submit\"} 3\n"})
     EXPECT_NE(answer.find(line), std::string::npos) << line << answer;
@@ -96,27 +75,27 @@ TEST(UpkeepTest, MetricsAndHealthOfMasterAndWorker) {
     EXPECT_NE(parsed.find("histogram heddle_queue_wait_seconds 10 help\n"), std::string::npos) << parsed;
     EXPECT_NE(parsed.find("gauge process_resident_memory_bytes 1 help\n"), std::string::npos) << parsed;
   }
-  EXPECT_NE(Get(port, "/healthz").find("200 OK"), std::string::npos);
-  EXPECT_NE(Get(port, "/readyz").find("200 OK"), std::string::npos);
-  EXPECT_NE(Get(port, "/other").find("404 Not Found"), std::string::npos);
-  EXPECT_NE(Ask(port, "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n").find("405"),
+  EXPECT_NE(GetHttp(port, "/healthz").find("200 OK"), std::string::npos);
+  EXPECT_NE(GetHttp(port, "/readyz").find("200 OK"), std::string::npos);
+  EXPECT_NE(GetHttp(port, "/other").find("404 Not Found"), std::string::npos);
+  EXPECT_NE(AskHttp(port, "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n").find("405"),
             std::string::npos);
 
-  const std::string of_worker = Get(worker_port, "/metrics");
+  const std::string of_worker = GetHttp(worker_port, "/metrics");
   for (const char* line :
        {"heddle_worker_connected 1\n", "heddle_worker_offered_threads 3\n", "heddle_executors_running 0\n",
         "heddle_executors_started_total 2\n", "heddle_executor_exits_total{how=\"done\"} 2\n"})
     EXPECT_NE(of_worker.find(line), std::string::npos) << line << of_worker;
-  EXPECT_NE(Get(worker_port, "/readyz").find("200 OK"), std::string::npos);
+  EXPECT_NE(GetHttp(worker_port, "/readyz").find("200 OK"), std::string::npos);
   // A worker without a master is healthy and not ready.
   cluster.master().Signal(SIGKILL);
   cluster.master().Wait();
-  std::string ready = Get(worker_port, "/readyz");
+  std::string ready = GetHttp(worker_port, "/readyz");
   for (int i = 0; i < 600 && ready.find("no connection to the") == std::string::npos; ++i)
-    ready = Get(worker_port, "/readyz");
+    ready = GetHttp(worker_port, "/readyz");
   EXPECT_NE(ready.find("503 Service Unavailable"), std::string::npos) << ready;
   EXPECT_NE(ready.find("there is no connection to the master"), std::string::npos) << ready;
-  EXPECT_NE(Get(worker_port, "/healthz").find("200 OK"), std::string::npos);
+  EXPECT_NE(GetHttp(worker_port, "/healthz").find("200 OK"), std::string::npos);
   cluster.StartMaster();
   OutputOf(cluster, {"job", "cancel", "j3"});
   worker->Signal(SIGTERM);
@@ -135,11 +114,62 @@ TEST(UpkeepTest, MetricsAndHealthOfMasterAndWorker) {
   cluster.EndAndExpectNothingLeft();
 }
 
+// Where other machines reach them, the numbers are for those with a token; whether it is well is for all.
+TEST(UpkeepTest, MetricsThatOthersReachTakeAToken) {
+  ClusterOfProcesses cluster(10'000, "", {"--metrics-listen", "0.0.0.0:0"});
+  const Finished open = cluster.Run({"worker", "--name", "beta", "--metrics-listen", "0.0.0.0:0"});
+  EXPECT_EQ(open.code, 2);
+  EXPECT_NE(open.errors.find("--metrics-listen 0.0.0.0:0: other machines reach this address"),
+            std::string::npos)
+      << open.errors;
+  WriteText(cluster.folder() + "/scrape", "0123456789abcdef0123456789abcdef\n");
+  ASSERT_EQ(chmod((cluster.folder() + "/scrape").c_str(), 0600), 0);
+  const auto worker = cluster.Start({"worker", "--name", "alpha", "--threads", "1", "--metrics-listen",
+                                     "0.0.0.0:0", "--metrics-token-file", "scrape"});
+  ASSERT_TRUE(worker->WaitFor("works for the master")) << worker->output();
+  OutputOf(cluster, {"admin", "token", "create", "scrape", "--role", "viewer", "--out", "viewer"});
+  const std::string viewer = ReadText(cluster.folder() + "/viewer");
+  const auto bearer = [](const std::string& token) {
+    return "Authorization: Bearer " + token.substr(0, token.find('\n')) + "\r\n";
+  };
+  const std::string scrape = "0123456789abcdef0123456789abcdef";
+  for (const auto& [output, right, wrong] : {std::tuple(cluster.master().output(), viewer, scrape),
+                                             std::tuple(worker->output(), scrape, viewer)}) {
+    const std::string before = "http://0.0.0.0:";
+    ASSERT_NE(output.find(before), std::string::npos) << output;
+    const int port = std::atoi(output.c_str() + output.find(before) + before.size());
+    EXPECT_TRUE(GetHttp(port, "/metrics", bearer(right)).starts_with("HTTP/1.1 200 OK"));
+    for (const std::string& headers :
+         {std::string(), bearer(wrong), "Authorization: " + right.substr(0, 20) + "\r\n"}) {
+      const std::string refused = GetHttp(port, "/metrics", headers);
+      EXPECT_TRUE(refused.starts_with("HTTP/1.1 401 Unauthorized")) << refused;
+      EXPECT_NE(refused.find("WWW-Authenticate: Bearer\r\n"), std::string::npos) << refused;
+      EXPECT_EQ(refused.find("heddle_"), std::string::npos) << refused;
+    }
+    EXPECT_NE(GetHttp(port, "/healthz").find("200 OK"), std::string::npos);
+    EXPECT_NE(GetHttp(port, "/readyz").find("200 OK"), std::string::npos);
+  }
+  // Why it is not ready is for those with a token.
+  const int port = std::atoi(worker->output().c_str() + worker->output().find("0.0.0.0:") + 8);
+  cluster.master().Signal(SIGKILL);
+  cluster.master().Wait();
+  std::string ready = GetHttp(port, "/readyz");
+  for (int i = 0; i < 600 && ready.find("503") == std::string::npos; ++i) ready = GetHttp(port, "/readyz");
+  EXPECT_NE(ready.find("\r\n\r\nnot ready\n"), std::string::npos) << ready;
+  EXPECT_EQ(GetHttp(port, "/readyz", bearer(scrape)).find("not ready"), std::string::npos);
+  cluster.StartMaster();
+  worker->Signal(SIGTERM);
+  EXPECT_EQ(worker->Wait(), 0);
+  cluster.EndAndExpectNothingLeft();
+}
+
 TEST(UpkeepTest, ABackupOfARunningMasterIsAMaster) {
   ClusterOfProcesses cluster;
   cluster.StartWorker("alpha");
   OutputOf(cluster, {"job", "submit", "-e", "print(\"kept\")"});
   OutputOf(cluster, {"job", "submit", "--detach", "--workers", "2", "-e", "print(2)"});
+  // The audit log says what happened here, is no part of a backup, and may be longer than its files.
+  std::filesystem::resize_file(cluster.master_folder() + "/audit.log", 32 << 20);
   OutputOf(cluster, {"admin", "backup", "one.backup"});
   struct stat status {};
   EXPECT_EQ(stat((cluster.folder() + "/one.backup").c_str(), &status), 0);
@@ -164,7 +194,9 @@ TEST(UpkeepTest, ABackupOfARunningMasterIsAMaster) {
   EXPECT_NE(full.errors.find("a backup is restored into a new folder; move the old one away first"),
             std::string::npos);
   const std::string restored = OutputOf(cluster, {"admin", "restore", "one.backup", "--state", "new"});
-  EXPECT_TRUE(restored.starts_with("new: 2 jobs and 3 files")) << restored;
+  EXPECT_TRUE(restored.starts_with("new: 2 jobs and 4 files")) << restored;
+  for (const char* name : {"tokens.json", "client.token", "admin.token", "worker.token"})
+    EXPECT_TRUE(std::filesystem::exists(cluster.folder() + "/new/" + name)) << name;
   EXPECT_EQ(ReadText(cluster.folder() + "/new/admin.token"),
             ReadText(cluster.master_folder() + "/admin.token"));
 
@@ -253,11 +285,12 @@ TEST(UpkeepTest, TheDoctorOfAClusterSaysWhatIsWrong) {
   const Finished well = cluster.Run({"admin", "doctor"});
   EXPECT_EQ(well.code, 0) << well.output;
   for (const char* line : {"ok  version", "ok  clocks", "ok  its certificate    none",
-                           "ok  workers            1 alive", "of role admin: it may administrate"})
+                           "ok  workers            1 alive", ", role admin: it may administrate"})
     EXPECT_NE(well.output.find(line), std::string::npos) << line << well.output;
   const Finished client =
       cluster.Run({"admin", "doctor", "--token-file", cluster.master_folder() + "/client.token"});
-  EXPECT_NE(client.output.find("of role client: it may submit and watch jobs"), std::string::npos)
+  EXPECT_NE(client.output.find("role submitter: it may submit jobs and use those of the same owner"),
+            std::string::npos)
       << client.output;
   const Finished nobody = cluster.Run({"admin", "doctor", "--master", "127.0.0.1:1"});
   EXPECT_EQ(nobody.code, 1);

@@ -64,7 +64,7 @@ int Backup(const Arguments& arguments) {
   const std::string& path = arguments.positional()[0];
   NewFile file(path);
   if (Status opened = file.Open(); !opened.ok()) return ReportOutcome(arguments, opened);
-  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments, Role::kAdmin);
+  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments, kAdminToken);
   if (!client.ok()) return ReportOutcome(arguments, client.status());
   Status status = (*client)->Backup([&](std::string_view bytes) { return file.Write(bytes); });
   if (status.ok()) status = file.Finish();

@@ -11,7 +11,7 @@ namespace heddle::cluster::cli {
 namespace {
 
 int Run(const Arguments& arguments) {
-  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments, Role::kAdmin);
+  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments, kAdminToken);
   if (!client.ok()) return ReportOutcome(arguments, client.status());
   ConfigReply reply;
   if (Status status = (*client)->Config(&reply); !status.ok()) return ReportOutcome(arguments, status);

@@ -8,6 +8,7 @@
 #include "cluster/cli/installation/findings.h"
 #include "cluster/cli/verb.h"
 #include "cluster/network/certificates.h"
+#include "cluster/security/role.h"
 #include "core/environment/clock.h"
 #include "core/version.h"
 #include "proto/master.pb.h"
@@ -83,15 +84,18 @@ std::vector<Finding> Certificates(const AboutReply& about, const MasterAddress& 
   return findings;
 }
 
-Finding Token(const AboutReply& about, Client& client) {
-  ConfigReply settings;
-  const std::string role = about.role().empty() ? "unknown" : about.role();
-  const Status status = client.Config(&settings);
-  if (status.ok()) return GoodFinding("token", fmt::format("of role {}: it may administrate", role));
-  if (status.code() == StatusCode::kPermissionDenied)
-    return GoodFinding("token",
-                       fmt::format("of role {}: it may submit and watch jobs, not administrate", role));
-  return FaultFinding("token", status.message(), Joined(status.notes()));
+Finding Token(const AboutReply& about) {
+  constexpr std::pair<Role, const char*> kMay[] = {
+      {Role::kAdmin, "administrate"},
+      {Role::kOperator, "use everybody's jobs and drain workers"},
+      {Role::kSubmitter, "submit jobs and use those of the same owner"},
+      {Role::kViewer, "see how jobs stand"},
+  };
+  for (const auto& [role, what] : kMay)
+    if (std::ranges::find(about.roles(), Name(role)) != about.roles().end())
+      return GoodFinding("token", fmt::format("of {}, role {}: it may {}", about.owner(),
+                                              fmt::join(about.roles(), ", "), what));
+  return NoteFinding("token", "of no role that is known here", "use the same version on all machines");
 }
 
 std::vector<Finding> Workers(Client& client) {
@@ -128,7 +132,7 @@ int Run(const Arguments& arguments) {
   const auto fail = [&](const Status& status) {
     return ReportFindings(arguments, {FaultFinding("master", status.message(), Joined(status.notes()))});
   };
-  const Result<MasterAddress> master = FindMaster(arguments, Role::kAdmin);
+  const Result<MasterAddress> master = FindMaster(arguments, kAdminToken);
   if (!master.ok()) return fail(master.status());
   const Result<std::unique_ptr<Client>> client = Client::Connect(*master);
   if (!client.ok()) return fail(client.status());
@@ -142,7 +146,7 @@ int Run(const Arguments& arguments) {
     findings.insert(findings.end(), more.begin(), more.end());
   };
   add(Certificates(about, *master));
-  add({Token(about, **client)});
+  add({Token(about)});
   add(Workers(**client));
   return ReportFindings(arguments, findings);
 }

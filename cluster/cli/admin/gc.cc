@@ -43,7 +43,7 @@ std::string ToJson(const GarbageItem& item) {
 int Run(const Arguments& arguments) {
   const Result<GarbageRequest> request = ReadRequest(arguments);
   if (!request.ok()) return ReportOutcome(arguments, request.status());
-  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments, Role::kAdmin);
+  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments, kAdminToken);
   if (!client.ok()) return ReportOutcome(arguments, client.status());
   GarbageReply reply;
   if (Status status = (*client)->CollectGarbage(*request, &reply); !status.ok())

@@ -31,6 +31,7 @@ std::string ToJson(const NodeDescription& node) {
   json["jobs"] = std::vector<std::string>(node.jobs().begin(), node.jobs().end());
   json["silent_ms"] = node.silent_ms();
   json["uuid"] = node.uuid();
+  json["isolation"] = node.isolation();
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -52,7 +53,7 @@ std::string StateOf(const NodeDescription& node) {
 }
 
 int Nodes(const Arguments& arguments) {
-  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments, Role::kAdmin);
+  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments, kAdminToken);
   if (!client.ok()) return ReportOutcome(arguments, client.status());
   NodesReply nodes;
   if (Status status = (*client)->Nodes(&nodes); !status.ok()) return ReportOutcome(arguments, status);
@@ -79,7 +80,7 @@ int SetDrained(const Arguments& arguments, bool drained) {
     return ReportOutcome(
         arguments,
         Usage("give the name or uuid of one worker").WithNote("'heddle admin nodes' lists the workers"));
-  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments, Role::kAdmin);
+  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments, kAdminToken);
   if (!client.ok()) return ReportOutcome(arguments, client.status());
   NodeDescription node;
   if (Status status = (*client)->Drain(arguments.positional()[0], drained, &node); !status.ok())
@@ -97,6 +98,33 @@ int SetDrained(const Arguments& arguments, bool drained) {
   const std::string name = EscapeForTerminal(node.name());
   PrintOutput(drained ? fmt::format("{} gets no new job{}\n", name, jobs)
                       : fmt::format("{} gets jobs again\n", name));
+  return 0;
+}
+
+int Remove(const Arguments& arguments) {
+  if (arguments.positional().size() != 1)
+    return ReportOutcome(
+        arguments,
+        Usage("give the name or uuid of one worker").WithNote("'heddle admin nodes' lists the workers"));
+  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments, kAdminToken);
+  if (!client.ok()) return ReportOutcome(arguments, client.status());
+  RemoveReply removed;
+  if (Status status = (*client)->Remove(arguments.positional()[0], &removed); !status.ok())
+    return ReportOutcome(arguments, status);
+  WarnOfVersion(**client);
+  if (arguments.Has("json")) {
+    const nlohmann::ordered_json json = {{"name", removed.name()},
+                                         {"uuid", removed.uuid()},
+                                         {"joined_by", removed.joined_by()},
+                                         {"reusable", removed.reusable()}};
+    PrintOutput(json.dump() + "\n");
+    return 0;
+  }
+  PrintOutput(EscapeForTerminal(fmt::format("{} is let in no more\n", removed.name())));
+  if (removed.reusable())
+    Warn(fmt::format(
+        "the token '{0}' lets further workers join, also one on that machine: heddle admin token revoke {0}",
+        EscapeForTerminal(removed.joined_by())));
   return 0;
 }
 
@@ -118,5 +146,13 @@ const Verb kAdminUndrainVerb = {
     "admin undrain",     "give a drained worker jobs again", "admin undrain [OPTIONS] NODE",
     MasterVerbOptions(), "heddle admin undrain HOST-1",      Undrain,
     /*takes_words=*/true};
+
+const Verb kAdminRemoveVerb = {"admin remove",
+                               "let a worker in no more; what runs there is started again elsewhere",
+                               "admin remove [OPTIONS] NODE",
+                               MasterVerbOptions(),
+                               "heddle admin remove HOST-1",
+                               Remove,
+                               /*takes_words=*/true};
 
 }  // namespace heddle::cluster::cli

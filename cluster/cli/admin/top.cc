@@ -133,7 +133,7 @@ std::string OnScreen(const std::string& text) {
 int Run(const Arguments& arguments) {
   const Result<int64_t> every_ms = arguments.Milliseconds("every", 2'000, kLongestPauseMs);
   if (!every_ms.ok()) return ReportOutcome(arguments, every_ms.status());
-  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments, Role::kAdmin);
+  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments, kAdminToken);
   if (!client.ok()) return ReportOutcome(arguments, client.status());
   const char* const terminal = std::getenv("TERM");
   const bool is_live = !arguments.Has("once") && !arguments.Has("json") && isatty(STDOUT_FILENO) == 1 &&

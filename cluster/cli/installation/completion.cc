@@ -24,11 +24,14 @@ int Run(const Arguments& arguments) {
     cases += fmt::format("    '{}') words='--help{}' ;;\n", name, options);
   }
   std::string groups;
-  for (const char* group : {"job", "admin", "launch"}) {
+  for (const char* group : {"job", "admin", "admin token", "launch"}) {
     std::string members;
-    for (const Verb* verb : AllVerbs())
-      if (verb->name.starts_with(std::string(group) + " "))
-        members += " " + std::string(verb->name.substr(std::string_view(group).size() + 1));
+    for (const Verb* verb : AllVerbs()) {
+      if (!verb->name.starts_with(std::string(group) + " ")) continue;
+      const std::string member(verb->name.substr(std::string_view(group).size() + 1));
+      const std::string word = member.substr(0, member.find(' '));
+      if ((members + " ").find(" " + word + " ") == std::string::npos) members += " " + word;
+    }
     groups += fmt::format("    '{}') words='{}' ;;\n", group, members.substr(1));
   }
   std::string text = shell == "zsh" ? "autoload -U +X bashcompinit && bashcompinit\n" : "";
@@ -36,6 +39,7 @@ int Run(const Arguments& arguments) {
       "# heddle completion " + shell +
       " > FILE, then source FILE\n_heddle() {\n  local words='' verb=\"${COMP_WORDS[1]}\"\n"
       "  case \"$verb\" in job|admin|launch) [ \"$COMP_CWORD\" -gt 2 ] && verb=\"$verb ${COMP_WORDS[2]}\" ;; esac\n"
+      "  case \"$verb\" in 'admin token') [ \"$COMP_CWORD\" -gt 3 ] && verb=\"$verb ${COMP_WORDS[3]}\" ;; esac\n"
       "  if [ \"$COMP_CWORD\" -eq 1 ]; then words='" +
       first + "'; else case \"$verb\" in\n" + groups + cases +
       "  esac; fi\n"

@@ -15,6 +15,7 @@
 #include "cluster/cli/installation/findings.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
+#include "cluster/executor/isolation.h"
 #include "cluster/protocol_version.h"
 #include "core/environment/modules.h"
 #include "core/memory/memory_bounds.h"
@@ -113,10 +114,20 @@ Finding Writable(std::string_view about, const std::string& folder, std::string_
   return GoodFinding(std::string(about), folder);
 }
 
+// Of executors of jobs, where a worker runs on this machine.
+Finding Isolation() {
+  std::string text = DescribeIsolation();
+  if (text.find("no landlock") != std::string::npos)
+    return NoteFinding(
+        "isolation", std::move(text),
+        "with Landlock (Linux 5.13, lsm=landlock,...) the kernel keeps jobs in their folders as well");
+  return GoodFinding("isolation", std::move(text));
+}
+
 // The master that the options name; without any, one of this user, which need not run.
 Finding Cluster(const Arguments& arguments) {
   const bool is_named = arguments.Has("master");
-  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments, Role::kAdmin);
+  const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments, kAdminToken);
   NodesReply nodes;
   const Status status = client.ok() ? (*client)->Nodes(&nodes) : client.status();
   if (!status.ok()) {
@@ -139,6 +150,7 @@ int Run(const Arguments& arguments) {
       Memory(),
       HugePages(),
       OpenFiles(),
+      Isolation(),
       Module("libheddle_codegen.so", "machine code", "fused operators are interpreted, which is slow"),
       Module("heddle-array-process", "HDF5 and MATLAB", "files of these formats are errors"),
       Module("libheddle_arrow.so", "Parquet and Arrow", "files of these formats are errors"),

@@ -52,8 +52,8 @@ std::string ShareOf(const JobDescription& job) {
 }
 
 std::string ToText(const JobDescription& job) {
-  std::string text =
-      fmt::format("job      {}\nscript   {}\nstate    {}\n", job.job(), job.script(), job.state());
+  std::string text = fmt::format("job      {}\nowner    {}\nscript   {}\nstate    {}\n", job.job(),
+                                 job.owner(), job.script(), job.state());
   if (!job.reason().empty()) text += fmt::format("reason   {}\n", job.reason());
   text += fmt::format("attempt  {}\n", job.attempt());
   if (job.priority() != 0) text += fmt::format("priority {}\n", job.priority());

@@ -18,6 +18,7 @@ std::string ToJson(const JobDescription& job) {
   nlohmann::ordered_json json;
   json["job"] = job.job();
   json["state"] = job.state();
+  json["owner"] = job.owner();
   json["script"] = job.script();
   json["reason"] = job.reason();
   json["attempt"] = job.attempt();

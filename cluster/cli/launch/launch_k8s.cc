@@ -57,9 +57,11 @@ Result<Place> ReadPlace(const Arguments& arguments) {
   return place;
 }
 
-// JSON is YAML.
+// JSON is YAML. A pod has of the secrets of the cluster those that it needs.
 std::string Manifest(const Place& place, const std::string& part, int replicas, const Json& command,
-                     const Json& resources) {
+                     const std::vector<std::string>& secrets, const Json& resources) {
+  Json items = Json::array();
+  for (const std::string& secret : secrets) items.push_back({{"key", secret}, {"path", secret}});
   return FillIn(
       "k8s.yaml",
       {{"name", place.name},
@@ -68,6 +70,7 @@ std::string Manifest(const Place& place, const std::string& part, int replicas, 
        {"replicas", std::to_string(replicas)},
        {"image", place.image},
        {"command", command.dump()},
+       {"secrets", items.dump()},
        {"resources", resources.dump()},
        {"data", place.claim.empty() ? "emptyDir: {}"
                                     : fmt::format("persistentVolumeClaim: {{claimName: {}}}", place.claim)}});
@@ -82,6 +85,8 @@ std::string Manifests(const Place& place, const LaunchRequest& request) {
                        "/tmp/master",
                        "--token-file",
                        "/run/heddle/token",
+                       "--worker-token-file",
+                       "/run/heddle/worker-token",
                        "--tls-certificate",
                        "/run/heddle/tls.crt",
                        "--tls-key",
@@ -89,7 +94,7 @@ std::string Manifests(const Place& place, const LaunchRequest& request) {
   Json worker = {"heddle",       "worker",
                  "--master",     place.name + "-master:7077",
                  "--peer-host",  "$(POD_IP)",
-                 "--token-file", "/run/heddle/token",
+                 "--token-file", "/run/heddle/worker-token",
                  "--tls-ca",     "/run/heddle/tls.crt",
                  "--data-root",  "/data"};
   // Of memory the limit of its group tells it.
@@ -98,8 +103,9 @@ std::string Manifests(const Place& place, const LaunchRequest& request) {
   if (request.threads > 0) resources["requests"]["cpu"] = std::to_string(request.threads);
   if (request.memory_bytes > 0)
     resources["requests"]["memory"] = resources["limits"]["memory"] = std::to_string(request.memory_bytes);
-  return Manifest(place, "master", 1, master, Json::object()) + "---\n" +
-         Manifest(place, "worker", request.workers, worker, resources);
+  return Manifest(place, "master", 1, master, {"token", "worker-token", "tls.crt", "tls.key"},
+                  Json::object()) +
+         "---\n" + Manifest(place, "worker", request.workers, worker, {"worker-token", "tls.crt"}, resources);
 }
 
 // In the pod of the master, where the script comes through standard input.

@@ -124,6 +124,23 @@ TEST(JobStoreTest, KeepsJobsOverARestart) {
   }
 }
 
+TEST(JobStoreTest, ARequestIdIsThatOfAnOwner) {
+  VirtualClock clock;
+  const auto store = JobStore::Open(":memory:", {}, clock);
+  ASSERT_TRUE(store.ok());
+  JobSpecification specification = Specification("r1");
+  bool existed = false;
+  for (const char* owner : {"anna", "bob"}) {
+    specification.owner = owner;
+    EXPECT_EQ((*store)->Add(specification, &existed)->id, std::string(owner) == "anna" ? "j1" : "j2");
+    EXPECT_FALSE(existed);
+    const Result<Job> again = (*store)->Add(specification, &existed);
+    EXPECT_TRUE(existed);
+    EXPECT_EQ(again->specification.owner, owner);
+    EXPECT_EQ(again->specification.request_id, "r1");
+  }
+}
+
 TEST(JobStoreTest, TakesOverAStoreOfTheFirstVersion) {
   const testing_support::TemporaryFolder folder;
   const std::string path = folder.path() + "/jobs.sqlite";
@@ -152,6 +169,12 @@ TEST(JobStoreTest, TakesOverAStoreOfTheFirstVersion) {
     ASSERT_TRUE(store.ok()) << store.status().ToString();
     EXPECT_EQ((*store)->Load()->size(), 1u);
     EXPECT_TRUE((*store)->SetDrained({"u1", "alpha"}, true).ok());
+    // A request of before there were owners is nobody's.
+    EXPECT_EQ((*store)->Load()->at(0).specification.request_id, "r1");
+    JobSpecification again = Specification("r1");
+    again.owner = "anna";
+    EXPECT_EQ((*store)->Add(again, &existed)->id, "j2");
+    EXPECT_FALSE(existed);
   }
   ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(database, "PRAGMA user_version=99;", nullptr, nullptr, nullptr), SQLITE_OK);

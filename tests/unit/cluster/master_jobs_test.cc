@@ -89,6 +89,26 @@ TEST_F(MasterJobsTest, AFinishedJobIsRunOnceMoreAsAnother) {
   EXPECT_FALSE(core_->Retry("j9", "x").ok());
 }
 
+// Whoever asks for it; also a job of the time before there were owners, which the store tells no owner of.
+TEST_F(MasterJobsTest, ARetriedJobStaysOneOfItsOwner) {
+  Connect("a");
+  for (const std::string owner : {"anna", ""}) {
+    JobSpecification specification;
+    specification.request_id = "mine";
+    specification.owner = owner;
+    const std::string id = (*core_->Submit(specification, ""))->id;
+    RunUntilRunning(id);
+    End(id, 0, OkStatus());
+  }
+  options_.first_owner = "first";
+  Restart();
+  EXPECT_EQ(Get("j2").specification.owner, "first");
+  EXPECT_EQ((*core_->Retry("j1", "again"))->specification.owner, "anna");
+  EXPECT_EQ((*core_->Retry("j2", "again"))->specification.owner, "first");
+  EXPECT_EQ(store_->Load()->back().specification.owner, "first");
+  EXPECT_EQ((*core_->Retry("j1", "again"))->id, "j3") << "a request id is that of an owner";
+}
+
 TEST_F(MasterJobsTest, ADeletedJobLeavesNothing) {
   Connect("a");
   const std::string id = Submit(1);

@@ -280,6 +280,8 @@ TEST_F(MasterScheduleTest, TheQueueHasALimitForAllAndForEachUser) {
   JobSpecification known = of("ann");
   known.request_id = "r1";
   EXPECT_EQ((*core_->Submit(known))->id, "j1");
+  known.owner = "eve";
+  EXPECT_EQ(core_->MayQueue(known).message(), all.message()) << "an id is that of an owner";
   EXPECT_TRUE(core_->Cancel("j2").ok());
   EXPECT_TRUE(core_->MayQueue(of("eve")).ok());
   Submit(of("eve"));

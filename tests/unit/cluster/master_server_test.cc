@@ -9,7 +9,7 @@
 #include "cluster/client/client.h"
 #include "cluster/master/master_folder.h"
 #include "cluster/master/master_submit.h"
-#include "cluster/master/role_tokens.h"
+#include "cluster/master/token_store.h"
 #include "cluster/master/worker_identity.h"
 #include "cluster/protocol_version.h"
 #include "cluster/security/rpc_security.h"
@@ -41,7 +41,7 @@ class MasterServerTest : public testing::Test {
     auto server = MasterServer::Start(options_);
     EXPECT_TRUE(server.ok()) << server.status().ToString();
     server_ = *std::move(server);
-    master_ = {server_->address(), *ReadFirstLine(TokenFile(options_.folder, Role::kClient)), "", "", ""};
+    master_ = {server_->address(), *ReadFirstLine(TokenFile(options_.folder, kClientToken)), "", "", ""};
   }
 
   grpc::Status List(const std::string& version, int protocol) {
@@ -136,7 +136,7 @@ TEST_F(MasterServerTest, SocketsOfOthersAreLeftAlone) {
   EXPECT_EQ(MasterServer::Start(second).status().message(),
             "cannot listen on unix:" + path + ": the address is in use");
   auto client =
-      Client::Connect({"unix:" + path, *ReadFirstLine(TokenFile(first.folder, Role::kClient)), "", "", ""});
+      Client::Connect({"unix:" + path, *ReadFirstLine(TokenFile(first.folder, kClientToken)), "", "", ""});
   ListReply list;
   EXPECT_TRUE((*client)->List(ListRequest(), &list).ok());
 
@@ -165,7 +165,7 @@ TEST_F(MasterServerTest, APortInUseIsToldAndTheFirstMasterGoesOn) {
 
 // What a worker says of itself is shown to others: in tables, on terminals.
 TEST_F(MasterServerTest, WorkersSayPlainThingsOfThemselves) {
-  const std::string token = *ReadFirstLine(TokenFile(options_.folder, Role::kWorker));
+  const std::string token = *ReadFirstLine(TokenFile(options_.folder, kWorkerToken));
   const auto channel = grpc::CreateChannel(master_.address, grpc::InsecureChannelCredentials());
   const auto refusal = [&](const std::function<void(WorkerIntroduction*)>& change) {
     grpc::ClientContext context;
@@ -207,9 +207,9 @@ TEST_F(MasterServerTest, WorkersSayPlainThingsOfThemselves) {
 }
 
 TEST(PriorityTest, AboveZeroIsForOperators) {
-  EXPECT_TRUE(CheckPriority(100, {.user = "ann", .is_operator = true}).ok());
-  EXPECT_TRUE(CheckPriority(0, {.user = "ann", .is_operator = false}).ok());
-  const Status refused = CheckPriority(1, {.user = "ann", .is_operator = false});
+  EXPECT_TRUE(CheckPriority(100, {"boss", "bob", {Role::kOperator}, ""}).ok());
+  EXPECT_TRUE(CheckPriority(0, {"ann", "ann", {Role::kSubmitter}, ""}).ok());
+  const Status refused = CheckPriority(1, {"ann", "ann", {Role::kSubmitter}, ""});
   EXPECT_EQ(refused.message(), "--priority 1: a priority above 0 is for operators");
   EXPECT_EQ(refused.notes()[0], "submit it without, or with one from -100 to 0");
   EXPECT_EQ(ExitCode(refused), 6);
@@ -217,7 +217,7 @@ TEST(PriorityTest, AboveZeroIsForOperators) {
 
 // The uuid that everybody sees is made of a secret that only the worker has.
 TEST_F(MasterServerTest, NobodyBecomesAWorkerByItsUuid) {
-  const std::string token = *ReadFirstLine(TokenFile(options_.folder, Role::kWorker));
+  const std::string token = *ReadFirstLine(TokenFile(options_.folder, kWorkerToken));
   const auto channel = grpc::CreateChannel(master_.address, grpc::InsecureChannelCredentials());
   struct Connection {
     grpc::ClientContext context;
@@ -248,6 +248,31 @@ TEST_F(MasterServerTest, NobodyBecomesAWorkerByItsUuid) {
   EXPECT_EQ(nodes.nodes(0).state() + nodes.nodes(1).state(), "ALIVEALIVE");
   first.context.TryCancel();
   thief.context.TryCancel();
+}
+
+// Who has joined shows its own secret, and is that worker alone.
+TEST_F(MasterServerTest, AWorkerThatHasJoinedIsNoOther) {
+  const auto channel = grpc::CreateChannel(master_.address, grpc::InsecureChannelCredentials());
+  const std::string own(40, 'a');
+  const auto answer = [&](const std::string& token, const std::string& secret) {
+    grpc::ClientContext context;
+    AddCaller(token, &context);
+    const auto stream = Workers::NewStub(channel)->Connect(&context);
+    stream->Write(Introduction(secret));
+    WorkerFrame frame;
+    Status refused;
+    if (!stream->Read(&frame)) return stream->Finish().error_message();
+    const bool is_welcome = frame.has_welcome();
+    if (!frame.refused().empty()) {
+      EXPECT_TRUE(engine::DecodeStatus(frame.refused(), &refused).ok());
+    }
+    context.TryCancel();
+    return is_welcome ? std::string("welcome") : refused.message();
+  };
+  EXPECT_EQ(answer(own, own), "it is none of its tokens");
+  EXPECT_EQ(answer(*ReadFirstLine(TokenFile(options_.folder, kWorkerToken)), own), "welcome");
+  EXPECT_EQ(answer(own, own), "welcome");
+  EXPECT_EQ(answer(own, std::string(40, 'b')), "worker alpha shows the secret of another worker");
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "cluster/executor/executor_messages.h"
 
 namespace heddle::cluster {
@@ -177,6 +179,36 @@ TEST(MessageLimitsTest, TheStartOfAnExecutor) {
   EXPECT_EQ(wrong("silence_ms", "0"), "ExecutorStart.silence_ms is 0; it goes from 10 to 86400000");
   EXPECT_EQ(wrong("max_call_depth", "0"),
             "ExecutorStart.options.max_call_depth is 0; it goes from 1 to 1000000");
+}
+
+TEST(MessageLimitsTest, ATokenHasANameAndRolesThatGoTogether) {
+  CreateTokenRequest sound;
+  sound.set_name("ci-1@example.org");
+  sound.add_roles("viewer");
+  sound.add_roles("submitter");
+  EXPECT_TRUE(CheckMessage(sound).ok());
+  const auto wrong = [&](const std::function<void(CreateTokenRequest*)>& change) {
+    CreateTokenRequest request = sound;
+    change(&request);
+    return CheckMessage(request).message();
+  };
+  const std::string names =
+      "a token and its owner have names of up to 64 letters, digits, '-', '_', '.' and '@'";
+  for (const std::string& bad :
+       {std::string(), std::string("a b"), std::string(65, 'a'), std::string("\x1b[2J")})
+    EXPECT_EQ(wrong([&](auto* request) { request->set_name(bad); }), names);
+  EXPECT_EQ(wrong([](auto* request) { request->set_owner("a/b"); }), names);
+  EXPECT_EQ(wrong([](auto* request) { request->add_roles("king"); }),
+            "'king' is no role of a token: viewer, submitter, operator, admin or worker");
+  EXPECT_EQ(wrong([](auto* request) { request->add_roles("executor"); }),
+            "'executor' is no role of a token: viewer, submitter, operator, admin or worker");
+  EXPECT_EQ(wrong([](auto* request) { request->clear_roles(); }),
+            "a token has a role: viewer, submitter, operator, admin or worker");
+  EXPECT_EQ(wrong([](auto* request) { request->add_roles("worker"); }),
+            "a token by which workers join has no other role");
+  EXPECT_EQ(wrong([](auto* request) { request->set_reusable(true); }),
+            "only a token of the role worker is reusable: others are used again anyway");
+  EXPECT_NE(wrong([](auto* request) { request->set_lives_ms(-1); }), "");
 }
 
 }  // namespace

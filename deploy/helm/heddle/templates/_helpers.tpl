@@ -48,7 +48,7 @@ capabilities:
 - name: secrets
   image: {{ include "heddle.image" . }}
   imagePullPolicy: {{ .Values.image.pullPolicy }}
-  command: [sh, -c, "umask 077 && cp /token/token /tls/* /run/heddle/"]
+  command: [sh, -c, "umask 077 && cp /token/* /tls/* /run/heddle/"]
   securityContext:
     {{- include "heddle.containerSecurity" . | nindent 4 }}
   resources:
@@ -60,11 +60,8 @@ capabilities:
     - {name: run, mountPath: /run/heddle}
 {{- end }}
 
+{{/* What pods of master and workers have alike; the secrets of each stand beside its pod. */}}
 {{- define "heddle.volumes" -}}
-- name: token
-  secret: {secretName: {{ include "heddle.tokenSecret" . }}}
-- name: tls
-  secret: {secretName: {{ include "heddle.tlsSecret" . }}}
 - name: run
   emptyDir: {medium: Memory, sizeLimit: 1Mi}
 - name: tmp
