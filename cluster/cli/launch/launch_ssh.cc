@@ -15,6 +15,7 @@ namespace {
 using Kind = Option::Kind;
 
 constexpr Option kOptions[] = {
+    kRemoteHeddleOption,
     {"hosts", Kind::kValue, "FILE", "a host a line, as ssh takes it; one that stands twice gets two workers"},
     {"listen", Kind::kValue, "HOST", "name or address of this machine for those hosts (default: its name)"},
     {"ssh", Kind::kValue, "PROGRAM", "instead of ssh"},
