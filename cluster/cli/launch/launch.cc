@@ -12,14 +12,12 @@
 #include "cluster/cli/launch/launch_files.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/script_input.h"
+#include "cluster/executor/start_limits.h"
 
 namespace heddle::cluster::cli {
 namespace {
 
 using Kind = Option::Kind;
-
-constexpr int kMostWorkers = 4096;
-constexpr int kMostThreads = 4096;
 
 constexpr Option kOptions[] = {
     {"workers", Kind::kValue, "N", "number of workers"},
