@@ -328,7 +328,7 @@ class MasterServerImpl : public MasterServer {
     sources.collectables = {MasterMetrics(hub_.get()), rpc_metrics_->collectable(), ProcessMetrics()};
     sources.ready = [this]() -> Status {
       if (!is_serving_) return Unavailable("the master is being started");
-      return hub_->Call([](MasterCore& core) { return core.store_status(); });
+      return hub_->Call([](MasterCore& core) { return core.CheckStore(); });
     };
     HEDDLE_ASSIGN_OR_RETURN(metrics_, MetricsServer::Start(options_.metrics_listen, std::move(sources)));
     return OkStatus();
