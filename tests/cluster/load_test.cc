@@ -212,14 +212,21 @@ TEST_F(LoadTest, SlotsOfManyWorkersAreFilled) {
   }
   for (const std::string& id : ids) {
     JobDescription last;
-    ASSERT_TRUE(client->Watch(id, /*follow=*/true, {}, nullptr, &last, 10'000).ok());
+    std::string output;
+    cluster::Client::WatchEvents events;
+    events.output = [&](std::string_view text) { output += text; };
+    ASSERT_TRUE(client->Watch(id, /*follow=*/true, events, nullptr, &last, 10'000).ok());
     EXPECT_EQ(last.state(), "SUCCEEDED") << last.reason();
+    EXPECT_EQ(output, "done\n");
     EXPECT_EQ(std::vector<int>(last.threads().begin(), last.threads().end()), (std::vector<int>{1, 1}));
   }
   const double took = Milliseconds(begin) / 1e3;
   const int rounds = (jobs + workers - 1) / workers;
   std::printf("%d jobs of two workers and %.0f s on %d workers of two slots: %.1f s, bound %.1f s\n", jobs,
               seconds, workers, took, rounds * seconds);
+  if (load_.is_full) {
+    EXPECT_LE(took, 1.1 * rounds * seconds);
+  }
 }
 
 }  // namespace
