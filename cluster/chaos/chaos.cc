@@ -8,7 +8,7 @@
 namespace heddle::cluster {
 namespace {
 
-constexpr size_t kMostKillsTold = 8;
+constexpr size_t kMostReportedKills = 8;
 
 // As --chaos takes it: 500ms, 2s.
 std::string TimeText(int64_t ms) {
@@ -35,10 +35,10 @@ std::string ChaosReport::ToText() const {
   std::string text = fmt::format("chaos {}: {}\n", chaos.ToText(), Counted(attempts, "attempt", "attempts"));
   if (chaos.kill_ms > 0) {
     text += fmt::format("  killed    {}", Counted(static_cast<int64_t>(kills.size()), "worker", "workers"));
-    for (size_t i = 0; i < kills.size() && i < kMostKillsTold; ++i)
+    for (size_t i = 0; i < kills.size() && i < kMostReportedKills; ++i)
       text += fmt::format("{} {} at {:.1f} s of attempt {}", i == 0 ? ":" : ",", kills[i].rank,
                           Seconds(kills[i].at_ms), kills[i].attempt);
-    text += kills.size() > kMostKillsTold ? ", ...\n" : "\n";
+    text += kills.size() > kMostReportedKills ? ", ...\n" : "\n";
   }
   if (chaos.pause_ms > 0)
     text += fmt::format("  paused    {}, {:.1f} s in all\n", Counted(pauses, "time", "times"),

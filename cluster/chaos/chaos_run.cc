@@ -33,16 +33,16 @@ class ChaosRun {
   }
 
   engine::RunOutcome Run() {
-    double rarer_by = 1;
+    double backoff = 1;  // times between faults are so many times as long
     for (int number = 1;; ++number) {
       if (number > kPatientAttempts) {
-        rarer_by *= 2;
+        backoff *= 2;
         if (report_.rarer_from_attempt == 0) report_.rarer_from_attempt = number;
-        report_.rarer_by = rarer_by;
+        report_.rarer_by = backoff;
       }
       report_.attempts = number;
       const int64_t faults = CountFaults();
-      engine::RunOutcome outcome = Attempt(number, rarer_by);
+      engine::RunOutcome outcome = Attempt(number, backoff);
       const bool is_disturbed = outcome.status.code() == StatusCode::kUnavailable && CountFaults() > faults;
       const bool is_cancelled =
           surroundings_.cancellation != nullptr && !surroundings_.cancellation->why().ok();
@@ -64,7 +64,7 @@ class ChaosRun {
   // From the beginning. With checkpoints it would begin at the last one: its files and the length of the
   // output until there would be known here, `offset` would begin at that length, and files_ would put back
   // what has changed since.
-  engine::RunOutcome Attempt(int number, double rarer_by) {
+  engine::RunOutcome Attempt(int number, double backoff) {
     const Chaos& chaos = report_.chaos;
     int64_t offset = 0;
     engine::RunSurroundings surroundings = surroundings_;
@@ -79,7 +79,7 @@ class ChaosRun {
     std::unique_ptr<LossyRelay> relay;
     if (chaos.drop > 0) {
       Result<std::unique_ptr<LossyRelay>> started =
-          LossyRelay::Start(chaos.drop / rarer_by, FoldHash(chaos.seed, static_cast<uint64_t>(number)));
+          LossyRelay::Start(chaos.drop / backoff, FoldHash(chaos.seed, static_cast<uint64_t>(number)));
       if (!started.ok()) return {.status = started.status(), .statistics = {}, .records = {}};
       relay = *std::move(started);
     }
@@ -87,7 +87,7 @@ class ChaosRun {
     LocalAttempt attempt;
     attempt.number = number;
     attempt.started = [&](const std::vector<ExecutorProcess*>& processes) {
-      injector.emplace(chaos, rarer_by, processes, number, &report_);
+      injector.emplace(chaos, backoff, processes, number, &report_);
     };
     attempt.ends = [&] { injector.reset(); };
     if (relay != nullptr)

@@ -11,9 +11,9 @@
 namespace heddle::cluster {
 namespace {
 
-constexpr int64_t kUsualKillMs = 2'000;
-constexpr double kUsualDrop = 0.01;
-constexpr int64_t kUsualPauseMs = 500;
+constexpr int64_t kDefaultKillMs = 2'000;
+constexpr double kDefaultDrop = 0.01;
+constexpr int64_t kDefaultPauseMs = 500;
 constexpr int64_t kLongestMs = 3'600'000;
 constexpr double kMostDrop = 0.5;
 constexpr int64_t kSeeds = 1'000'000;  // Random ones are short, to be typed again.
@@ -74,9 +74,9 @@ Result<Chaos> ParseChaos(std::string_view text) {
   }
   seen.erase("seed");
   if (seen.empty()) {
-    chaos.kill_ms = kUsualKillMs;
-    chaos.drop = kUsualDrop;
-    chaos.pause_ms = kUsualPauseMs;
+    chaos.kill_ms = kDefaultKillMs;
+    chaos.drop = kDefaultDrop;
+    chaos.pause_ms = kDefaultPauseMs;
   }
   return chaos;
 }

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "core/environment/random.h"
 #include "ops/io/files/hidden_names.h"
 
 namespace heddle::cluster {
@@ -28,6 +29,13 @@ bool HasNoLinks(int error) {
 // The path of an entry of an open folder.
 std::string PathIn(int folder, const std::string& name) {
   return fmt::format("/proc/self/fd/{}/{}", folder, name);
+}
+
+std::string PathOf(int folder) {
+  std::error_code error;
+  return folder == AT_FDCWD
+             ? std::filesystem::current_path(error).string()
+             : std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", folder), error).string();
 }
 
 // One file, or a symbolic link itself, under a second name.
@@ -151,14 +159,42 @@ void SavedFiles::Forget(Saved& saved) {
   saved.original = Descriptor();
 }
 
+// A hidden folder that nobody has locked is removed by the next who writes there: it gets another name, or
+// what it holds does.
+std::string SavedFiles::SetAside(Saved& saved) {
+  const int folder = saved.place.folder();
+  const std::string name = fmt::format("heddle-saved-{:016x}", SystemRandom().Next());
+  const int from = saved.is_folder ? folder : saved.lock.get();
+  const char* const old = saved.is_folder ? saved.hidden.c_str() : kOldName;
+  const bool is_renamed = renameat(from, old, folder, name.c_str()) == 0;
+  if (is_renamed) {
+    const std::string path = PathOf(folder) + "/" + name;
+    Forget(saved);
+    return path;
+  }
+  const std::string path =
+      PathOf(folder) + "/" + saved.hidden + (saved.is_folder ? "" : fmt::format("/{}", kOldName));
+  ops::HiddenNames::OfProcess().Remove(folder, saved.hidden);
+  saved.hidden.clear();
+  return path;
+}
+
 Result<int64_t> SavedFiles::Restore() {
   int64_t changed = 0;
+  Status first;
   for (Saved& saved : saved_) {
-    HEDDLE_ASSIGN_OR_RETURN(const bool had_changed, PutBack(saved));
-    changed += had_changed ? 1 : 0;
-    Forget(saved);
+    const Result<bool> had_changed = PutBack(saved);
+    if (had_changed.ok()) {
+      changed += *had_changed ? 1 : 0;
+      Forget(saved);
+      continue;
+    }
+    if (first.ok()) first = had_changed.status();
+    if (!saved.hidden.empty())
+      first = first.WithNote(fmt::format("what '{}' was is now '{}'", saved.shown, SetAside(saved)));
   }
   saved_.clear();
+  if (!first.ok()) return first;
   return changed;
 }
 

@@ -29,7 +29,8 @@ class SavedFiles {
 
   /// Before `path`, as the script names it, is changed: keeps what is there, the first time that it is named.
   Status Save(const std::string& path);
-  /// Puts back what was there, after which nothing is kept. How many files and folders had changed.
+  /// Puts back what was there, after which nothing is kept. How many files and folders had changed. kDataLoss
+  /// is the first failure of all; notes say under which names what could not be put back is then.
   Result<int64_t> Restore();
 
  private:
@@ -47,6 +48,8 @@ class SavedFiles {
   Status Keep(const struct stat& there, Saved* saved);
   static Result<bool> PutBack(const Saved& saved);
   static void Forget(Saved& saved);
+  // The path of what was there, out of the way: nobody removes it.
+  static std::string SetAside(Saved& saved);
   bool IsKnown(const ops::FilePlace& place) const;
 
   const ops::ScriptPaths paths_;

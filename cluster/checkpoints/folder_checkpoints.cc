@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "cluster/checkpoints/checkpoint_stores.h"
-#include "cluster/security/token.h"
+#include "cluster/store/durable_file.h"
 #include "core/environment/descriptor.h"
 
 namespace heddle::cluster {
@@ -25,61 +25,37 @@ Status Failure(const char* what, const std::string& path, int error) {
   return error == ENOENT ? NotFound("{}", text) : Unavailable("{}", text);
 }
 
-// So that the names in it are on the disk.
-Status SyncFolder(const std::string& folder) {
-  const Descriptor opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (opened.get() < 0 || fsync(opened.get()) != 0) return Failure("sync", folder, errno);
-  return OkStatus();
-}
-
+// Their names last as well.
 Status MakeFolders(const std::string& folder) {
-  if (mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return OkStatus();
-  const int error = errno;
   const std::string above = fs::path(folder).parent_path().string();
-  if (error != ENOENT || above == folder) return Failure("make", folder, error);
-  HEDDLE_RETURN_IF_ERROR(MakeFolders(above));
-  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return Failure("make", folder, errno);
-  return SyncFolder(above);
+  if (mkdir(folder.c_str(), 0700) != 0) {
+    if (errno == EEXIST) return OkStatus();
+    if (errno != ENOENT || above == folder) return Failure("make", folder, errno);
+    HEDDLE_RETURN_IF_ERROR(MakeFolders(above));
+    if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return Failure("make", folder, errno);
+  }
+  const int error = SyncFolder(above);
+  return error == 0 ? OkStatus() : Failure("sync", above, error);
 }
 
 class FileWriter : public Writer {
  public:
-  static Result<std::unique_ptr<Writer>> Begin(std::string path) {
-    const fs::path place(path);
-    HEDDLE_RETURN_IF_ERROR(MakeFolders(place.parent_path().string()));
-    std::string hidden =
-        (place.parent_path() / fmt::format(".{}.{}", place.filename().string(), MakeToken())).string();
-    Descriptor file(open(hidden.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (file.get() < 0) return Failure("write", path, errno);
-    return std::unique_ptr<Writer>(new FileWriter(std::move(path), std::move(hidden), std::move(file)));
-  }
-  ~FileWriter() override {
-    if (!hidden_.empty()) unlink(hidden_.c_str());
+  static Result<std::unique_ptr<Writer>> Begin(const std::string& path) {
+    HEDDLE_RETURN_IF_ERROR(MakeFolders(fs::path(path).parent_path().string()));
+    std::unique_ptr<FileWriter> writer(new FileWriter(path));
+    HEDDLE_RETURN_IF_ERROR(writer->Tell(writer->file_.Open()));
+    return std::unique_ptr<Writer>(std::move(writer));
   }
 
-  Status Append(std::string_view bytes) override {
-    while (!bytes.empty()) {
-      const ssize_t written = write(file_.get(), bytes.data(), bytes.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return Failure("write", path_, errno);
-      bytes.remove_prefix(static_cast<size_t>(written));
-    }
-    return OkStatus();
-  }
-  Status Finish() override {
-    if (fsync(file_.get()) != 0) return Failure("write", path_, errno);
-    if (rename(hidden_.c_str(), path_.c_str()) != 0) return Failure("write", path_, errno);
-    hidden_.clear();
-    return SyncFolder(fs::path(path_).parent_path().string());
-  }
+  Status Append(std::string_view bytes) override { return Tell(file_.Append(bytes)); }
+  Status Finish() override { return Tell(file_.Finish(DurableFile::Place::kTaken)); }
 
  private:
-  FileWriter(std::string path, std::string hidden, Descriptor file)
-      : path_(std::move(path)), hidden_(std::move(hidden)), file_(std::move(file)) {}
+  explicit FileWriter(const std::string& path) : path_(path), file_(path) {}
+  Status Tell(int error) const { return error == 0 ? OkStatus() : Failure("write", path_, error); }
 
   const std::string path_;
-  std::string hidden_;
-  const Descriptor file_;
+  DurableFile file_;
 };
 
 class FolderStore : public engine::CheckpointStore {

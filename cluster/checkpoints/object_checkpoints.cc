@@ -2,7 +2,6 @@
 // Checkpoints as objects behind the REST interface of S3. libcurl speaks HTTP and signs (Signature Version
 // 4).
 #include <curl/curl.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
 #include <array>
@@ -19,6 +18,7 @@
 #include <vector>
 
 #include "cluster/checkpoints/checkpoint_stores.h"
+#include "ops/io/checksums/sha256.h"
 
 namespace heddle::cluster {
 namespace {
@@ -32,7 +32,9 @@ constexpr std::chrono::milliseconds kFirstPause{200};
 constexpr long kConnectMs = 10'000;
 constexpr long kLeastBytesPerSecond = 1'000;  // Less for kStallSeconds is a connection that is dead.
 constexpr long kStallSeconds = 30;
+constexpr long kOkHttp = 200;
 constexpr long kNotFoundHttp = 404;
+constexpr long kNoSuchRangeHttp = 416;
 
 std::string Environment(std::initializer_list<const char*> names) {
   for (const char* name : names)
@@ -40,12 +42,9 @@ std::string Environment(std::initializer_list<const char*> names) {
   return "";
 }
 
-std::string Sha256(std::string_view bytes) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned size = 0;
-  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) return "";
+std::string Sha256Text(std::string_view bytes) {
   std::string text;
-  for (unsigned i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
+  for (const uint8_t byte : ops::Sha256({bytes})) text += fmt::format("{:02x}", byte);
   return text;
 }
 
@@ -163,7 +162,7 @@ class Connection {
     const std::string signing = fmt::format("aws:amz:{}:s3", place_.region);
     curl_slist* headers = nullptr;
     const auto add = [&](const std::string& header) { headers = curl_slist_append(headers, header.c_str()); };
-    add(fmt::format("x-amz-content-sha256: {}", Sha256(request.body)));
+    add(fmt::format("x-amz-content-sha256: {}", Sha256Text(request.body)));
     if (!place_.session.empty()) add(fmt::format("x-amz-security-token: {}", place_.session));
     if (!request.range.empty()) add(fmt::format("Range: bytes={}", request.range));
     Reply reply;
@@ -201,6 +200,11 @@ class Connection {
   }
 
   Result<Reply> Judge(const Request& request, Reply reply) const {
+    // Whoever does not know of ranges sends all of the object.
+    const bool is_whole = !request.range.empty() && reply.code == kOkHttp;
+    if (is_whole)
+      return Unavailable("checkpoints: the server sends '{}' from its beginning, not bytes {}",
+                         request.object, request.range);
     if (reply.code >= 200 && reply.code < 300) return reply;
     const std::vector<std::string> codes = ElementsOf(reply.body, "Code"),
                                    texts = ElementsOf(reply.body, "Message");
@@ -208,6 +212,7 @@ class Connection {
         fmt::format("{} s3://{}/{}: HTTP {}{}{}{}{}", request.method, place_.bucket, request.object,
                     reply.code, codes.empty() ? "" : " ", codes.empty() ? "" : codes[0],
                     texts.empty() ? "" : ": ", texts.empty() ? "" : texts[0]);
+    if (reply.code == kNoSuchRangeHttp) return DataLoss("checkpoints: {}", why);
     if (reply.code == kNotFoundHttp) return NotFound("checkpoints: {}", why);
     if (reply.code == 401 || reply.code == 403) return PermissionDenied("checkpoints: {}", why);
     return Unavailable("checkpoints: {}", why);
@@ -341,8 +346,7 @@ class ObjectStore : public CheckpointStore {
         {.object = KeyOf(name),
          .range = fmt::format("{}-{}", offset, offset + static_cast<int64_t>(to.size()) - 1),
          .to = to});
-    // 416: nothing is there.
-    const bool has_nothing = !reply.ok() && reply.status().message().find("HTTP 416") != std::string::npos;
+    const bool has_nothing = reply.status().code() == StatusCode::kDataLoss;
     if (has_nothing || (reply.ok() && reply->written != to.size()))
       return DataLoss("checkpoints: '{}' is shorter than it was", name);
     return reply.status();

@@ -47,11 +47,11 @@ Status RunFiles::CheckNames(const Arguments& arguments) {
 }
 
 Result<RunFiles> RunFiles::Read(const Arguments& arguments, const engine::Script& script) {
-  return Of(arguments.Value("report"), arguments.Value("trace"), script.name);
+  return Of("--report", arguments.Value("report"), arguments.Value("trace"), script.name);
 }
 
-Result<RunFiles> RunFiles::Of(std::optional<std::string> report, std::optional<std::string> trace,
-                              const std::string& script) {
+Result<RunFiles> RunFiles::Of(const char* report_name, std::optional<std::string> report,
+                              std::optional<std::string> trace, const std::string& script) {
   RunFiles read;
   read.directory_ = WorkingDirectory();
   read.report_ = std::move(report);
@@ -60,13 +60,15 @@ Result<RunFiles> RunFiles::Of(std::optional<std::string> report, std::optional<s
     return Usage("--report and --trace name the same file, '{}'", *read.report_);
   const std::unique_ptr<ops::Files> files = ops::MakeFiles(read.directory_);
   for (const auto& [option, path] :
-       {std::pair("--report", read.report_), std::pair("--trace", read.trace_)}) {
+       {std::pair(report_name, read.report_), std::pair("--trace", read.trace_)}) {
     if (!path) continue;
     if (path->empty()) return Usage("{}: the name of the file is empty", option);
     if (!script.empty() && AreSame(*path, script))
       return Usage("{}: '{}' is the script itself", option, *path);
-    if (Status status = CheckPlace(*files, *path); !status.ok())
-      return Usage("{}: {}", option, status.message()).WithNote("nothing was run");
+    if (Status status = CheckPlace(*files, *path); !status.ok()) {
+      const Status refused = Usage("{}: {}", option, status.message());
+      return script.empty() ? refused : refused.WithNote("nothing was run");
+    }
   }
   return read;
 }

@@ -19,9 +19,10 @@ class RunFiles {
   static Status CheckNames(const Arguments& arguments);
   /// kUsage for a file that cannot be written, before anything has run.
   static Result<RunFiles> Read(const Arguments& arguments, const engine::Script& script);
-  /// The same for files that are named: a report, a trace, or both.
-  static Result<RunFiles> Of(std::optional<std::string> report, std::optional<std::string> trace,
-                             const std::string& script);
+  /// The same for files that are named: a report, a trace, or both. `report_name`: of the option that names
+  /// the report, for messages. `script`: the one that would run; "": none would.
+  static Result<RunFiles> Of(const char* report_name, std::optional<std::string> report,
+                             std::optional<std::string> trace, const std::string& script);
 
   bool IsAskedFor() const { return report_.has_value() || trace_.has_value(); }
   /// Writes them, each whole or not at all.

@@ -320,6 +320,7 @@ class GrpcClient : public Client {
         pause_ms = kFirstPauseMs;
         if (!event.output().empty()) {
           request.set_output_offset(event.output_end());
+          request.set_shown_attempt(event.log_attempt());
           events.output(event.output());
         }
         if (!event.progress().empty() && events.progress) events.progress(event.progress());

@@ -125,6 +125,18 @@ std::vector<LinkPeer> ToLinkPeers(const std::vector<ExecutorPeer>& peers) {
   return result;
 }
 
+// Errors of a checkpoint that another attempt would meet as well (Session::Resume). Want of memory, and a
+// store that fails for a moment, are none.
+bool IsOfNoUse(const Status& resumed) {
+  switch (resumed.code()) {
+    case StatusCode::kDataLoss:
+    case StatusCode::kNotFound:
+    case StatusCode::kFailedPrecondition:
+    case StatusCode::kInternal: return true;
+    default: return false;
+  }
+}
+
 // The job itself, from the start message to its outcome.
 class ExecutorRun {
  public:
@@ -153,7 +165,7 @@ class ExecutorRun {
       done.statistics = Statistics();
       if (recorder_) SendRecord();
     }
-    checkpoints_.reset();  // what is being written is written to its end
+    checkpoints_.reset();  // what is being written is given up
     link_.reset();         // before the session, which answers its calls
     return done;
   }
@@ -272,8 +284,8 @@ class ExecutorRun {
     }
     Status status = RunSession();
     done->own_cause = session_->own_cause();
-    done->could_not_resume =
-        !status.ok() && !start_.checkpoints.resume.empty() && !session_->has_resumed() && done->own_cause;
+    done->could_not_resume = IsOfNoUse(status) && !start_.checkpoints.resume.empty() &&
+                             !session_->has_resumed() && done->own_cause;
     if (link_ == nullptr || !peers.has_value()) return status;
     if (status.ok()) return link_->Finish();
     link_->Fail(status);

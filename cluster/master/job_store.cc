@@ -215,6 +215,8 @@ class SqliteJobStore : public JobStore {
         .Run();
   }
 
+  Status CheckWritable() override { return Query(database_, "UPDATE epochs SET last = last").Run(); }
+
   Status AppendOutput(Job* job, std::string_view bytes) override {
     if (bytes.empty()) return OkStatus();
     const auto size = static_cast<int64_t>(bytes.size());

@@ -57,6 +57,8 @@ class JobStore {
   virtual Status Move(Job* job, JobState state, const std::string& reason) = 0;
   /// Writes down from which checkpoints the job may go on, and how often it has.
   virtual Status SetCheckpoints(const Job& job) = 0;
+  /// Whether changes can be stored; changes nothing.
+  virtual Status CheckWritable() = 0;
   /// Adds to the standard output of the job. kResourceExhausted past most_output_bytes.
   virtual Status AppendOutput(Job* job, std::string_view bytes) = 0;
 

@@ -10,6 +10,8 @@ namespace heddle::cluster {
 namespace {
 
 constexpr size_t kKeptCheckpoints = 2;
+constexpr int64_t kRemovalPatienceNs = 60'000'000'000;  // for a worker's answer; then another one is asked
+constexpr int kMostDoublings = 6;
 
 // Of all checkpoints of a job. Another master may use the same place, and number its jobs alike.
 std::string FolderOf(const Job& job) {
@@ -55,7 +57,7 @@ void MasterCore::TakeCheckpoint(Entry& entry) {
   Job& job = entry.job;
   const int64_t number = attempt.LatestCheckpoint();
   if (number <= attempt.last_checkpoint) return;
-  const engine::WrittenCheckpoint& first = attempt.members()[0].checkpoints.at(number);
+  const engine::WrittenCheckpoint first = attempt.members()[0].checkpoints.at(number);
   if (first.printed > job.output_bytes) return;
   const JobCheckpoint taken = {.name = fmt::format("{}/{}-{}", FolderOf(job), job.epoch, number),
                                .ranks = static_cast<int>(attempt.members().size()),
@@ -98,6 +100,63 @@ void MasterCore::DropCheckpoint(Entry& entry) {
   entry.job.checkpoints.pop_back();
   if (const Status stored = store_.SetCheckpoints(entry.job); !stored.ok())
     HEDDLE_LOG(kWarning, "checkpoint not dropped", {"job", entry.job.id}, {"error", stored});
+}
+
+// Those of a job that has ended, or of its last attempt. Until they are gone the store has one of the job, so
+// that the next master knows that there is something to remove.
+void MasterCore::RemoveCheckpoints(Entry& entry) {
+  Job& job = entry.job;
+  const std::string folder = CheckpointFolder(job);
+  if (options_.checkpoints.empty() || folder.empty() || job.attempt == 0) return;
+  if (job.checkpoints.empty()) {  // parts may be there
+    job.checkpoints.push_back({.name = folder});
+    if (const Status stored = store_.SetCheckpoints(job); !stored.ok())
+      HEDDLE_LOG(kWarning, "checkpoints to remove not noted", {"job", job.id}, {"error", stored});
+  }
+  removals_.try_emplace(folder);
+  OrderRemovals();
+}
+
+// Any worker can do it, as all of them see the place; one that does not answer is not asked for ever.
+void MasterCore::OrderRemovals() {
+  removals_due_ns_ = Membership::kNever;
+  if (removals_.empty()) return;
+  std::vector<std::string> alive;
+  for (const auto& [uuid, worker] : membership_.workers())
+    if (worker.state == WorkerState::kAlive && !worker.awaited) alive.push_back(uuid);
+  if (alive.empty()) return;  // until one connects
+  const int64_t now_ns = beats_.now_ns();
+  for (auto& [folder, removal] : removals_) {
+    if (removal.next_ns <= now_ns) {
+      WorkerOrder& order = orders_.emplace_back();
+      order.worker = removal.worker = alive[static_cast<size_t>(removal.asked) % alive.size()];
+      order.job = folder.substr(0, folder.find('-'));
+      order.kind = WorkerOrder::Kind::kForget;
+      order.checkpoints = folder;
+      order.checkpoints_place = options_.checkpoints;
+      removal.next_ns = now_ns + (kRemovalPatienceNs << std::min(removal.asked, kMostDoublings));
+      ++removal.asked;
+    }
+    removals_due_ns_ = std::min(removals_due_ns_, removal.next_ns);
+  }
+}
+
+// A worker that has come, or is gone, may not know what it was asked.
+void MasterCore::RepeatRemovals(const std::string& uuid) {
+  for (auto& [folder, removal] : removals_)
+    if (removal.worker == uuid) removal.next_ns = 0;
+  OrderRemovals();
+}
+
+void MasterCore::CheckpointsRemoved(const std::string& folder) {
+  if (removals_.erase(folder) == 0) return;
+  const auto found = entries_.find(folder.substr(0, folder.find('-')));
+  if (found == entries_.end() || FolderOf(found->second.job) != folder) return;
+  Job& job = found->second.job;
+  job.checkpoints.clear();
+  if (const Status stored = store_.SetCheckpoints(job);
+      !stored.ok())  // the next master removes them once more
+    HEDDLE_LOG(kWarning, "removed checkpoints not noted", {"job", job.id}, {"error", stored});
 }
 
 void MasterCore::AskCheckpoint(Entry& entry) {

@@ -47,6 +47,7 @@ Status MasterCore::Start() {
     if (entry.job.specification.owner.empty()) entry.job.specification.owner = options_.first_owner;
     HEDDLE_RETURN_IF_ERROR(Restore(entry));
     Index(entry);
+    if (IsFinal(entry.job.state) && !entry.job.checkpoints.empty()) RemoveCheckpoints(entry);
   }
   Schedule();
   return OkStatus();
@@ -81,7 +82,10 @@ bool MasterCore::Move(Entry& entry, JobState state, const std::string& reason) {
   HEDDLE_LOG(kInfo, "job", {"job", entry.job.id}, {"state", Name(state)}, {"attempt", entry.job.attempt},
              {"reason", reason});
   changed_.push_back(entry.job.id);
-  if (IsFinal(state)) ++counts_.finished[std::string(Name(state))];
+  if (IsFinal(state)) {
+    ++counts_.finished[std::string(Name(state))];
+    RemoveCheckpoints(entry);
+  }
   return true;
 }
 
@@ -240,6 +244,7 @@ void MasterCore::WorkerConnected(const WorkerDescription& description,
   membership_.Find(uuid)->shares.clear();
   membership_.Find(uuid)->drained = drained_.contains(uuid);
   for (Entry* entry : Active()) Reconcile(*entry, uuid, executors, replaced);
+  RepeatRemovals(uuid);
   Schedule();
 }
 
@@ -272,6 +277,12 @@ void MasterCore::Reconcile(Entry& entry, const std::string& uuid, const std::vec
     }
   }
   if (concerned) Advance(entry);
+}
+
+// A transition that failed may have been the last for a long time.
+const Status& MasterCore::CheckStore() {
+  if (!store_status_.ok()) store_status_ = store_.CheckWritable();
+  return store_status_;
 }
 
 // What a worker may have missed while it was not connected.
@@ -307,6 +318,7 @@ void MasterCore::LoseWorker(const std::string& uuid, const std::string& why) {
     SetHere({uuid, worker->description.name}, false);
     HEDDLE_LOG(kWarning, "worker lost", {"worker", worker->description.name}, {"why", why});
   }
+  RepeatRemovals(uuid);
   for (Entry* entry : Active()) {
     JobAttempt& attempt = *entry->attempt;
     bool concerned = false;
@@ -413,6 +425,7 @@ void MasterCore::Tick() {
     }
     Advance(*entry);
   }
+  OrderRemovals();
   Schedule();
 }
 
@@ -420,7 +433,7 @@ int64_t MasterCore::NextDeadline() const { return beats_.NextCount(NextEvent());
 
 // By counted time.
 int64_t MasterCore::NextEvent() const {
-  int64_t next = std::min(membership_.NextDeadline(), schedule_again_ns_);
+  int64_t next = std::min({membership_.NextDeadline(), schedule_again_ns_, removals_due_ns_});
   for (const std::string& id : active_) next = std::min(next, entries_.find(id)->second.attempt->deadline_ns);
   if (!pauses_.empty()) next = std::min(next, pauses_.begin()->first);
   if (!due_.empty()) {

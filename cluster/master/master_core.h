@@ -30,11 +30,12 @@ struct WorkerOrder {
   std::string job;
   int attempt = 0;
   Kind kind = Kind::kKill;
-  LauncherMessage message;   ///< kStart, kPeers, kCancel, kCheckpoint
-  std::string checkpoints;   ///< kForget: the folder of the job's checkpoints, which go; "": nothing goes.
-  int64_t output_until = 0;  ///< kOutputUntil
-  CommitQuestion commit;     ///< kCommit: that it may change that file,
-  int64_t valid_ns = 0;      ///< for so long since the question was sent.
+  LauncherMessage message;  ///< kStart, kPeers, kCancel, kCheckpoint
+  std::string checkpoints;  ///< kForget: the folder of the job's checkpoints, which go; "": nothing goes.
+  std::string checkpoints_place;  ///< Below which it is (OpenCheckpoints).
+  int64_t output_until = 0;       ///< kOutputUntil
+  CommitQuestion commit;          ///< kCommit: that it may change that file,
+  int64_t valid_ns = 0;           ///< for so long since the question was sent.
 };
 
 struct MasterCoreOptions {
@@ -127,6 +128,8 @@ class MasterCore {
   bool WorkerHeard(const std::string& uuid);
   void WorkerDisconnected(const std::string& uuid);
   void WorkerLeft(const std::string& uuid);
+  /// Nothing is left below WorkerOrder::checkpoints.
+  void CheckpointsRemoved(const std::string& folder);
   /// False as above: what a lost worker says of its executors does not count any more.
   bool News(const std::string& uuid, const ExecutorNews& news);
 
@@ -139,8 +142,8 @@ class MasterCore {
   std::vector<std::string> TakeChanged() { return std::exchange(changed_, {}); }
   const Membership& membership() const { return membership_; }
   const MasterCounts& counts() const { return counts_; }
-  /// Not Ok while the last transition of a job could not be stored.
-  const Status& store_status() const { return store_status_; }
+  /// Not Ok while what happens to jobs cannot be stored.
+  const Status& CheckStore();
   /// By which leases are counted.
   int64_t now_ns() const { return beats_.now_ns(); }
 
@@ -160,6 +163,12 @@ class MasterCore {
     std::optional<int64_t> due_ms;
     bool is_counted = false;
     int64_t plan_bytes = 0;
+  };
+  // Checkpoints of a job that has ended, until a worker says that they are gone.
+  struct Removal {
+    int asked = 0;
+    std::string worker;   // that was asked last
+    int64_t next_ns = 0;  // when the next worker is asked, by counted time
   };
   struct InOrder {  // "j9" before "j10"
     bool operator()(const std::string& a, const std::string& b) const {
@@ -201,6 +210,9 @@ class MasterCore {
   void DropCheckpoint(Entry& entry);
   void AskCheckpoint(Entry& entry);
   void AskCheckpoints();
+  void RemoveCheckpoints(Entry& entry);
+  void OrderRemovals();
+  void RepeatRemovals(const std::string& uuid);
   std::string WhyMove(const Entry& entry) const;
   void Reconcile(Entry& entry, const std::string& uuid, const std::vector<ExecutorNews>& executors,
                  bool replaced);
@@ -236,6 +248,8 @@ class MasterCore {
   std::set<std::pair<int64_t, std::string>> pauses_;  // of jobs that start again later, by counted time
   std::set<std::pair<int64_t, std::string>> due_;     // when jobs are given up, by the wall clock
   std::set<std::string, InOrder> active_;             // jobs with an attempt
+  std::map<std::string, Removal> removals_;           // by their folder
+  int64_t removals_due_ns_ = Membership::kNever;
   FairShare shares_;
   int64_t schedule_again_ns_ = Membership::kNever;  // after the store refused
   int64_t last_epoch_ = 0;

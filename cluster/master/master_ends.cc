@@ -58,8 +58,7 @@ void MasterCore::Finish(Entry& entry) {
     return;
   }
   for (size_t rank = 0; rank < attempt.members().size(); ++rank) {
-    WorkerOrder& forget = Order(entry, rank, WorkerOrder::Kind::kForget);
-    if (IsFinal(job.state)) forget.checkpoints = CheckpointFolder(job);
+    Order(entry, rank, WorkerOrder::Kind::kForget);
     Worker* worker = membership_.Find(attempt.members()[rank].worker);
     if (worker != nullptr) worker->shares.erase(job.id);
   }

@@ -13,21 +13,13 @@
 
 #include "cluster/executor/executor_process.h"
 #include "cluster/security/token.h"
+#include "cluster/store/durable_file.h"
 #include "ops/io/files/own_folders.h"
 
 namespace heddle::cluster {
 namespace {
 
 constexpr size_t kMostLineBytes = 8192;
-
-// So that a new name in it is still there after a power failure. A file system that cannot do it does not
-// need it.
-void SyncFolder(const std::string& folder) {
-  const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;
-  (void)fsync(fd);
-  close(fd);
-}
 
 }  // namespace
 
@@ -48,20 +40,12 @@ Result<std::unique_ptr<FolderLock>> FolderLock::TryTake(const std::string& path)
 FolderLock::~FolderLock() { close(fd_); }
 
 Status WritePrivateFile(const std::string& path, const std::string& text) {
-  const std::string next = path + ".new";
-  const int fd = open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0) return PermissionDenied("cannot write '{}': {}", path, strerror(errno));
-  const ssize_t written = write(fd, text.data(), text.size());
-  int error = written < 0 || fsync(fd) != 0 ? errno : 0;
-  if (written >= 0 && written < static_cast<ssize_t>(text.size())) error = ENOSPC;
-  close(fd);
-  if (error == 0 && rename(next.c_str(), path.c_str()) != 0) error = errno;
-  if (error == 0) {
-    SyncFolder(path.substr(0, path.rfind('/')));
-    return OkStatus();
-  }
-  unlink(next.c_str());
-  return ResourceExhausted("cannot write '{}': {}", path, strerror(error));
+  DurableFile file(path);
+  int error = file.Open();
+  if (error != 0) return PermissionDenied("cannot write '{}': {}", path, strerror(error));
+  error = file.Append(text);
+  if (error == 0) error = file.Finish(DurableFile::Place::kTaken);
+  return error == 0 ? OkStatus() : ResourceExhausted("cannot write '{}': {}", path, strerror(error));
 }
 
 Result<std::string> ReadFirstLine(const std::string& path) {

@@ -58,9 +58,9 @@ Result<MasterCore::LogPart> MasterCore::Log(const std::string& job, int attempt,
   if (entry.attempt != nullptr && part.attempt == known->attempt) {
     tail = entry.attempt->members()[static_cast<size_t>(rank)].log;
   } else {
-    HEDDLE_ASSIGN_OR_RETURN(const std::vector<JobFile> logs, store_.files().Read(job, JobFileKind::kLog));
-    for (const JobFile& log : logs)
-      if (log.attempt == part.attempt && log.rank == rank) tail.Merge(log.first, log.bytes);
+    HEDDLE_ASSIGN_OR_RETURN(const std::optional<JobFile> log,
+                            store_.files().Read(job, JobFileKind::kLog, part.attempt, rank));
+    if (log) tail.Merge(log->first, log->bytes);
   }
   part.text = tail.From(offset);
   part.end = std::max(tail.end(), offset);

@@ -31,7 +31,7 @@ class OfMaster : public prometheus::Collectable {
   }
 
  private:
-  void AddJobs(const MasterCore& core, MetricFamilies* metrics) const {
+  void AddJobs(MasterCore& core, MetricFamilies* metrics) const {
     std::map<JobState, int64_t> by_state;
     for (int state = 0; state <= static_cast<int>(JobState::kCancelled); ++state)
       by_state[static_cast<JobState>(state)] = 0;
@@ -54,7 +54,7 @@ class OfMaster : public prometheus::Collectable {
     metrics->Gauge("heddle_job_output_bytes", "Standard output of jobs that is kept.",
                    static_cast<double>(output_bytes));
     metrics->Gauge("heddle_store_ready", "1 while transitions of jobs can be stored, else 0.",
-                   core.store_status().ok() ? 1 : 0);
+                   core.CheckStore().ok() ? 1 : 0);
   }
 
   static void AddCounts(const MasterCounts& counts, MetricFamilies* metrics) {

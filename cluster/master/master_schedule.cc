@@ -264,6 +264,7 @@ void MasterCore::Reserve(const Entry& entry, size_t rank) {
 }
 
 bool MasterCore::Admit(Entry& entry, const std::vector<const Worker*>& chosen) {
+  HEDDLE_CHECK(!chosen.empty(), "an attempt has a member");
   Job& job = entry.job;
   const Job before = job;
   ++job.attempt;
@@ -389,6 +390,10 @@ void MasterCore::OrderForget(const std::string& uuid, const ExecutorNews& news) 
   order.job = news.job;
   order.attempt = news.attempt;
   order.kind = WorkerOrder::Kind::kForget;
+  const auto found = entries_.find(news.job);
+  if (found == entries_.end() || !IsFinal(found->second.job.state)) return;
+  order.checkpoints = CheckpointFolder(found->second.job);  // it may have left some since
+  order.checkpoints_place = options_.checkpoints;
 }
 
 // Does what the news of an attempt call for.

@@ -391,7 +391,7 @@ class MasterServerImpl : public MasterServer {
     sources.collectables = {MasterMetrics(hub_.get()), rpc_metrics_->collectable(), ProcessMetrics()};
     sources.ready = [this]() -> Status {
       if (!is_serving_) return Unavailable("the master is being started");
-      return hub_->Call([](MasterCore& core) { return core.store_status(); });
+      return hub_->Call([](MasterCore& core) { return core.CheckStore(); });
     };
     if (!IsLocalAddress(options_.metrics_listen))
       sources.admits = [this](std::string_view authorization, const std::string& peer) {

@@ -21,6 +21,7 @@
 #include "core/environment/log.h"
 #include "core/text/utf8.h"
 #include "core/version.h"
+#include "ops/io/files/hidden_names.h"
 
 namespace heddle::cluster {
 namespace {
@@ -57,8 +58,8 @@ std::vector<FinishedJob> JobsToForget(std::vector<FinishedJob> jobs, const Garba
   int64_t left = 0;
   for (const FinishedJob& job : jobs) left += job.bytes;
   const auto stays = [&](const FinishedJob& job) {
-    const bool is_old = request.older_than_ms() >= 0 && now_ms - job.finished_ms >= request.older_than_ms();
-    const bool is_too_much = request.keep_bytes() >= 0 && left > request.keep_bytes();
+    const bool is_old = request.has_older_than_ms() && now_ms - job.finished_ms >= request.older_than_ms();
+    const bool is_too_much = request.has_keep_bytes() && left > request.keep_bytes();
     if (!is_old && !is_too_much) return true;
     left -= job.bytes;
     return false;
@@ -70,16 +71,16 @@ std::vector<FinishedJob> JobsToForget(std::vector<FinishedJob> jobs, const Garba
 // Temporary files of a master that was killed while it wrote them.
 void RemoveOrphans(const std::string& folder, bool dry_run, int64_t now_ms, GarbageReply* reply) {
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
     struct stat status {};
-    if (!(name.starts_with("backup-") || name.ends_with(".new")) ||
-        lstat(entry.path().c_str(), &status) != 0 || !S_ISREG(status.st_mode))
+    if (!(name.starts_with("backup-") || name.ends_with(".new") || ops::IsHiddenName(name)) ||
+        lstat(entry->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode))
       continue;
     const int64_t changed_ms = int64_t{status.st_mtime} * 1000;
     if (now_ms - changed_ms < kOrphanAgeMs) continue;
-    if (!dry_run && unlink(entry.path().c_str()) != 0) continue;
-    Add("file", entry.path().string(), status.st_size, changed_ms, reply);
+    if (!dry_run && unlink(entry->path().c_str()) != 0) continue;
+    Add("file", entry->path().string(), status.st_size, changed_ms, reply);
   }
 }
 
@@ -98,7 +99,7 @@ void ServeAbout(const MasterOptions& options, int64_t started_ms, AboutReply* re
   reply->set_store_bytes(BytesOf(store) + BytesOf(store + "-wal"));
   if (options.certificate.empty()) return;
   const Result<CertificateFacts> certificate = ReadCertificate(options.certificate);
-  if (certificate.ok()) reply->set_certificate_until_ms(certificate->until_ms);
+  reply->set_certificate_until_ms(certificate.ok() ? certificate->until_ms : -1);
 }
 
 void ServeConfig(const MasterOptions& options, ConfigReply* reply) {

@@ -28,6 +28,7 @@ class WatchStream : public grpc::ServerWriteReactor<WatchEvent> {
         follow_(request.follow()) {
     if (request.has_log_rank()) log_rank_ = request.log_rank();
     log_attempt_ = request.log_attempt();
+    shown_attempt_ = request.shown_attempt();
   }
 
   void Start(std::shared_ptr<WatchStream> self) {
@@ -91,6 +92,7 @@ class WatchStream : public grpc::ServerWriteReactor<WatchEvent> {
     offset_ = part.end;
     event_.set_output(std::move(part.text));
     event_.set_output_end(offset_);
+    event_.set_log_attempt(part.attempt);
     return true;
   }
 
@@ -137,7 +139,7 @@ class WatchStream : public grpc::ServerWriteReactor<WatchEvent> {
   std::string progress_;
   std::optional<int> log_rank_;  // its log is told, not the output
   int log_attempt_ = 0;          // 0: the last one
-  int shown_attempt_ = 0;
+  int shown_attempt_ = 0;        // of which offset_ is an offset; 0: of none yet
   bool writing_ = false;
   bool cancelled_ = false;
   bool last_sent_ = false;

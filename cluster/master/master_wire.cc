@@ -76,6 +76,7 @@ void ToProto(const WorkerOrder& order, ExecutorOrder* proto) {
     case WorkerOrder::Kind::kForget:
       proto->set_forget(true);
       proto->set_checkpoints(order.checkpoints);
+      proto->set_checkpoints_place(order.checkpoints_place);
       break;
     case WorkerOrder::Kind::kCheckpoint: proto->set_checkpoint(ToLine(order.message)); break;
     case WorkerOrder::Kind::kOutputUntil: proto->set_output_until(order.output_until); break;

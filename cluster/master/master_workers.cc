@@ -82,6 +82,11 @@ class ConnectedWorker : public StreamEvents<WorkerFrame>,
       if (!news.ok()) return Refuse(news.status());
       if (!Tell([&](MasterCore& core) { return core.News(uuid_, *news); })) Abort();
     }
+    if (!frame.removed_checkpoints().empty())
+      Tell([&](MasterCore& core) {
+        core.CheckpointsRemoved(frame.removed_checkpoints());
+        return true;
+      });
     if (frame.goodbye()) {
       Tell([&](MasterCore& core) {
         core.WorkerLeft(uuid_);

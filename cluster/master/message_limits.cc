@@ -92,8 +92,8 @@ Status CheckMessage(const RetryRequest& request) {
 }
 
 Status CheckMessage(const GarbageRequest& request) {
-  HEDDLE_RETURN_IF_ERROR(CheckNumber("GarbageRequest.older_than_ms", request.older_than_ms(), -1, INT64_MAX));
-  return CheckNumber("GarbageRequest.keep_bytes", request.keep_bytes(), -1, INT64_MAX);
+  HEDDLE_RETURN_IF_ERROR(CheckNumber("GarbageRequest.older_than_ms", request.older_than_ms(), 0, INT64_MAX));
+  return CheckNumber("GarbageRequest.keep_bytes", request.keep_bytes(), 0, INT64_MAX);
 }
 
 Status CheckMessage(const JobRequest& request) {
@@ -104,6 +104,8 @@ Status CheckMessage(const WatchRequest& request) {
   HEDDLE_RETURN_IF_ERROR(CheckSize("WatchRequest.job", request.job(), 1, kMostIdBytes));
   HEDDLE_RETURN_IF_ERROR(CheckNumber("WatchRequest.output_offset", request.output_offset(), 0, INT64_MAX));
   HEDDLE_RETURN_IF_ERROR(CheckNumber("WatchRequest.log_attempt", request.log_attempt(), 0, kMostAttempts));
+  HEDDLE_RETURN_IF_ERROR(
+      CheckNumber("WatchRequest.shown_attempt", request.shown_attempt(), 0, kMostAttempts));
   return CheckNumber("WatchRequest.log_rank", request.log_rank(), 0, kMostWorkers - 1);
 }
 

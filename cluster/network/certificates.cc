@@ -2,53 +2,28 @@
 #include "cluster/network/certificates.h"
 
 #include <arpa/inet.h>
-#include <openssl/bio.h>
-#include <openssl/ec.h>
 #include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
 #include <openssl/rand.h>
-#include <openssl/x509.h>
-#include <openssl/x509v3.h>
 #include <time.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <cstdlib>
-#include <memory>
 
+#include "cluster/network/openssl_objects.h"
 #include "cluster/network/tls_files.h"
 
 namespace heddle::cluster {
 namespace {
 
-constexpr int kVersion3 = 2;
+using openssl::AddExtension;
+using openssl::Certificate;
+using openssl::Key;
+
 constexpr int kSerialBits = 127;
 constexpr long kClockSkewS = 300;  // clocks of other machines may be behind
 constexpr long kSecondsOfDay = 86'400;
-
-template <typename Object, void (*free)(Object*)>
-struct Free {
-  void operator()(Object* object) const { free(object); }
-};
-using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY, EVP_PKEY_free>>;
-using Certificate = std::unique_ptr<X509, Free<X509, X509_free>>;
-using Extension = std::unique_ptr<X509_EXTENSION, Free<X509_EXTENSION, X509_EXTENSION_free>>;
-using Memory = std::unique_ptr<BIO, Free<BIO, BIO_free_all>>;
-using Number = std::unique_ptr<BIGNUM, Free<BIGNUM, BN_free>>;
-
-int NoPassword(char*, int, int, void*) { return 0; }
-
-Memory MemoryOf(const std::string& text) {
-  return Memory(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
-
-std::string ContentsOf(BIO* memory) {
-  char* data = nullptr;
-  const long size = BIO_get_mem_data(memory, &data);
-  return {data, static_cast<size_t>(size)};
-}
 
 std::string CommonName(X509_NAME* name) {
   std::array<char, 256> text{};
@@ -74,21 +49,15 @@ std::vector<std::string> NamesOf(X509* certificate) {
     } else if (name->type == GEN_IPADD) {
       const ASN1_OCTET_STRING* bytes = name->d.iPAddress;
       std::array<char, INET6_ADDRSTRLEN> text{};
-      const int family = ASN1_STRING_length(bytes) == 4 ? AF_INET : AF_INET6;
-      if (inet_ntop(family, ASN1_STRING_get0_data(bytes), text.data(), text.size()) != nullptr)
+      const int length = ASN1_STRING_length(bytes);
+      if (length != 4 && length != 16) continue;  // no address
+      if (inet_ntop(length == 4 ? AF_INET : AF_INET6, ASN1_STRING_get0_data(bytes), text.data(),
+                    text.size()) != nullptr)
         names.emplace_back(text.data());
     }
   }
   GENERAL_NAMES_free(all);
   return names;
-}
-
-bool AddExtension(X509* certificate, X509* issuer, int kind, const std::string& value) {
-  X509V3_CTX context;
-  X509V3_set_ctx_nodb(&context);
-  X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
-  const Extension extension(X509V3_EXT_conf_nid(nullptr, &context, kind, value.c_str()));
-  return extension != nullptr && X509_add_ext(certificate, extension.get(), -1) == 1;
 }
 
 bool IsAddress(const std::string& host) {
@@ -106,13 +75,13 @@ bool IsHost(const std::string& host) {
 }
 
 bool SetRandomSerial(X509* certificate) {
-  const Number number(BN_new());
+  const openssl::Number number(BN_new());
   return number != nullptr && BN_rand(number.get(), kSerialBits, BN_RAND_TOP_ANY, BN_RAND_BOTTOM_ANY) == 1 &&
          BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(certificate)) != nullptr;
 }
 
 bool SetBasics(X509* certificate, EVP_PKEY* key, const std::string& name, int days) {
-  return X509_set_version(certificate, kVersion3) == 1 && SetRandomSerial(certificate) &&
+  return X509_set_version(certificate, openssl::kVersion3) == 1 && SetRandomSerial(certificate) &&
          X509_gmtime_adj(X509_getm_notBefore(certificate), -kClockSkewS) != nullptr &&
          X509_gmtime_adj(X509_getm_notAfter(certificate), kSecondsOfDay * days) != nullptr &&
          X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate), "CN", MBSTRING_UTF8,
@@ -122,13 +91,10 @@ bool SetBasics(X509* certificate, EVP_PKEY* key, const std::string& name, int da
 }
 
 Result<CertificatePair> ToPem(X509* certificate, EVP_PKEY* key) {
-  const Memory key_text(BIO_new(BIO_s_mem()));
-  const Memory certificate_text(BIO_new(BIO_s_mem()));
-  if (key_text == nullptr || certificate_text == nullptr ||
-      PEM_write_bio_X509(certificate_text.get(), certificate) != 1 ||
-      PEM_write_bio_PrivateKey(key_text.get(), key, nullptr, nullptr, 0, nullptr, nullptr) != 1)
+  CertificatePair pair;
+  if (!openssl::WritePem(certificate, key, &pair.certificate, &pair.key))
     return Internal("cannot write a certificate");
-  return CertificatePair{ContentsOf(certificate_text.get()), ContentsOf(key_text.get())};
+  return pair;
 }
 
 std::string JoinNames(const std::vector<std::string>& hosts) {
@@ -142,8 +108,7 @@ std::string JoinNames(const std::vector<std::string>& hosts) {
 
 Result<CertificateFacts> ReadCertificate(const std::string& path) {
   HEDDLE_ASSIGN_OR_RETURN(const TlsTexts texts, ReadTlsFiles({"", "", path}));
-  const Memory memory = MemoryOf(texts.authority);
-  const Certificate certificate(PEM_read_bio_X509(memory.get(), nullptr, NoPassword, nullptr));
+  const Certificate certificate = openssl::ParseCertificate(texts.authority);
   if (certificate == nullptr) return Usage("'{}' holds no certificate (PEM)", path);
   CertificateFacts facts;
   facts.subject = CommonName(X509_get_subject_name(certificate.get()));
@@ -157,7 +122,7 @@ Result<CertificateFacts> ReadCertificate(const std::string& path) {
 }
 
 Result<CertificatePair> MakeAuthority(const std::string& name, int days) {
-  const Key key(EVP_EC_gen("P-256"));
+  const Key key = openssl::MakeKey();
   const Certificate certificate(X509_new());
   const bool made =
       key != nullptr && certificate != nullptr && SetBasics(certificate.get(), key.get(), name, days) &&
@@ -186,10 +151,9 @@ Result<CertificatePair> MakeCertificate(const std::vector<std::string>& hosts, i
   if (left_days < 1)
     return Usage("the authority in '{}' has expired, or will within a day", authority_file)
         .WithNote("make a new one with 'heddle admin cert authority' in another folder");
-  const Memory authority_memory = MemoryOf(texts.certificate), key_memory = MemoryOf(texts.key);
-  const Certificate authority(PEM_read_bio_X509(authority_memory.get(), nullptr, NoPassword, nullptr));
-  const Key authority_key(PEM_read_bio_PrivateKey(key_memory.get(), nullptr, NoPassword, nullptr));
-  const Key key(EVP_EC_gen("P-256"));
+  const Certificate authority = openssl::ParseCertificate(texts.certificate);
+  const Key authority_key = openssl::ParseKey(texts.key);
+  const Key key = openssl::MakeKey();
   const Certificate certificate(X509_new());
   const bool made =
       authority != nullptr && authority_key != nullptr && key != nullptr && certificate != nullptr &&

@@ -1,25 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/network/tls_files.h"
 
-#include <openssl/bio.h>
 #include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
 
 #include <fstream>
-#include <memory>
+
+#include "cluster/network/openssl_objects.h"
 
 namespace heddle::cluster {
 namespace {
 
-template <typename Object, void (*free)(Object*)>
-struct Free {
-  void operator()(Object* object) const { free(object); }
-};
-using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY, EVP_PKEY_free>>;
-using Certificate = std::unique_ptr<X509, Free<X509, X509_free>>;
-using Memory = std::unique_ptr<BIO, Free<BIO, BIO_free_all>>;
+using openssl::Certificate;
+using openssl::Key;
 
 Result<std::string> ReadPem(const std::string& path) {
   if (path.empty()) return std::string();
@@ -35,25 +27,14 @@ Result<std::string> ReadPem(const std::string& path) {
   return text;
 }
 
-Memory MemoryOf(const std::string& text) {
-  return Memory(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
-
-// A key that is locked by a password is not asked for one.
-int NoPassword(char*, int, int, void*) { return 0; }
-
 Result<Certificate> FirstCertificate(const std::string& text, const std::string& path) {
-  const Memory memory = MemoryOf(text);
-  Certificate certificate(PEM_read_bio_X509(memory.get(), nullptr, NoPassword, nullptr));
-  ERR_clear_error();
+  Certificate certificate = openssl::ParseCertificate(text);
   if (certificate == nullptr) return Usage("'{}' holds no certificate (PEM)", path);
   return certificate;
 }
 
 Result<Key> FirstKey(const std::string& text, const std::string& path) {
-  const Memory memory = MemoryOf(text);
-  Key key(PEM_read_bio_PrivateKey(memory.get(), nullptr, NoPassword, nullptr));
-  ERR_clear_error();
+  Key key = openssl::ParseKey(text);
   if (key == nullptr) return Usage("'{}' holds no key (PEM) that can be read without a password", path);
   return key;
 }

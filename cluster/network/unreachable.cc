@@ -4,18 +4,16 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <openssl/err.h>
-#include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <memory>
 #include <vector>
 
 #include "cluster/network/address.h"
+#include "cluster/network/openssl_objects.h"
 
 namespace heddle::cluster {
 namespace {
@@ -23,13 +21,9 @@ namespace {
 constexpr int kConnectMs = 2'000;
 constexpr int kAnswerMs = 1'000;
 
-template <typename Object, void (*free)(Object*)>
-struct Free {
-  void operator()(Object* object) const { free(object); }
-};
-using Context = std::unique_ptr<SSL_CTX, Free<SSL_CTX, SSL_CTX_free>>;
-using Session = std::unique_ptr<SSL, Free<SSL, SSL_free>>;
-using Certificate = std::unique_ptr<X509, Free<X509, X509_free>>;
+using openssl::Certificate;
+using openssl::Context;
+using openssl::Session;
 
 // What a client of HTTP/2 says first, with empty settings; a server of it answers with its own settings.
 constexpr std::string_view kPreface("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 33);

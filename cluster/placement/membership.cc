@@ -138,7 +138,7 @@ int64_t Membership::LostAt(const Worker& worker) const {
   const int64_t margin_ns = std::min(kClockDriftNs, ttl_ns_ / 4);
   const int64_t silent_ns = worker.heard_ns + ttl_ns_ + margin_ns;
   if (worker.disconnected_ns < 0) return silent_ns;
-  const int64_t gone_ns = worker.disconnected_ns + kReconnectNs;
+  const int64_t gone_ns = worker.disconnected_ns + std::max(kLeastReconnectNs, ttl_ns_ / 4);
   return std::min(silent_ns, std::max(gone_ns, worker.permitted_ns + margin_ns));
 }
 

@@ -73,10 +73,10 @@ class Membership {
   bool Heartbeat(const std::string& uuid, int64_t now_ns);
   /// It ended on purpose.
   void Leave(const std::string& uuid);
-  /// Its connection broke: it is SUSPECT, and lost when it does not come back within kReconnectNs, where the
-  /// lease does not end before. Not before it may change no file any more.
+  /// Its connection broke: it is SUSPECT, and lost when it does not come back within a quarter of a lease, or
+  /// kLeastReconnectNs, where the lease does not end before. Not before it may change no file any more.
   void Disconnect(const std::string& uuid, int64_t now_ns);
-  static constexpr int64_t kReconnectNs = 2'000'000'000;
+  static constexpr int64_t kLeastReconnectNs = 2'000'000'000;
   /// Moves states on; the workers that are lost now.
   std::vector<std::string> Tick(int64_t now_ns);
   /// When Tick has something to do next; kNever without members.

@@ -52,8 +52,9 @@ std::shared_ptr<grpc::ServerCredentials> WithTls(TlsTexts texts) {
   return grpc::SslServerCredentials(options);
 }
 
-// The files are read again when they change, so that certificates are replaced while the server runs. A pair
-// that does not match, or a file that cannot be read, leaves what there was.
+// The files are read again when they change, so that certificates are replaced while the server runs. A file
+// that cannot be read leaves what there was. While a pair does not match nobody can connect by TLS; those
+// who are connected go on.
 std::shared_ptr<grpc::ServerCredentials> WithTlsOfFiles(const TlsFiles& tls) {
   constexpr unsigned kRefreshSeconds = 5;
   const auto provider = std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(

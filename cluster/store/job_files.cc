@@ -112,6 +112,17 @@ Result<std::vector<JobFile>> JobFiles::Read(const std::string& job, JobFileKind 
   return files;
 }
 
+Result<std::optional<JobFile>> JobFiles::Read(const std::string& job, JobFileKind kind, int attempt,
+                                              int rank) const {
+  Query query(database_,
+              "SELECT first, bytes FROM job_files WHERE job = ? AND kind = ? AND attempt = ? AND rank = ?");
+  query.Bind(NumberOfJob(job)).Bind(Name(kind)).Bind(attempt).Bind(rank);
+  std::optional<JobFile> file;
+  if (query.Step()) file = {kind, attempt, rank, query.Integer(0), query.Bytes(1)};
+  HEDDLE_RETURN_IF_ERROR(query.status());
+  return file;
+}
+
 Result<std::vector<JobFiles::Size>> JobFiles::Sizes(const std::string& job, JobFileKind kind) const {
   std::vector<Size> sizes;
   Query query(

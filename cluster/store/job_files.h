@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,8 @@ class JobFiles {
   Status Put(const std::string& job, const JobFile& file);
   /// Those of a kind, by attempt and rank.
   Result<std::vector<JobFile>> Read(const std::string& job, JobFileKind kind) const;
+  /// The one of an attempt and a rank; nullopt when there is none.
+  Result<std::optional<JobFile>> Read(const std::string& job, JobFileKind kind, int attempt, int rank) const;
   /// The same without the bytes, of which it tells how many there are.
   struct Size {
     int attempt = 0;

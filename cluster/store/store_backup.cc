@@ -13,6 +13,7 @@
 #include <memory>
 #include <system_error>
 
+#include "cluster/store/durable_file.h"
 #include "cluster/store/sqlite_query.h"
 #include "core/environment/clock.h"
 #include "ops/io/files/own_folders.h"
@@ -24,7 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kApplicationId = 0x48444c42;  // "HDLB"
 constexpr int64_t kBackupVersion = 1;
-constexpr int64_t kMostFileBytes = int64_t{16} << 20;
+constexpr uintmax_t kMostFileBytes = uintmax_t{16} << 20;
 constexpr int kBusyTimeoutMs = 5'000;
 
 struct CloseDatabase {
@@ -77,17 +78,19 @@ Status AddFiles(sqlite3* database, const std::string& folder) {
                              .Bind(SystemClock().WallMs())
                              .Run());
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    if (!IsWorthKeeping(entry)) continue;
-    const std::string path = entry.path().string();
-    if (static_cast<int64_t>(entry.file_size(error)) > kMostFileBytes)
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (!IsWorthKeeping(*entry)) continue;
+    const std::string path = entry->path().string();
+    std::error_code gone;
+    const uintmax_t bytes_there = entry->file_size(gone);
+    if (!gone && bytes_there > kMostFileBytes)
       return ResourceExhausted("'{}' has more than {} bytes: a backup keeps small files only", path,
                                kMostFileBytes);
     std::ifstream file(path, std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     if (!file.is_open() || file.bad()) return ResourceExhausted("cannot read '{}'", path);
     HEDDLE_RETURN_IF_ERROR(Query(database, "INSERT INTO folder_files VALUES (?, ?)")
-                               .BindBytes(entry.path().filename().string())
+                               .BindBytes(entry->path().filename().string())
                                .BindBytes(bytes)
                                .Run());
   }
@@ -126,10 +129,11 @@ Result<BackupFacts> Check(const std::string& backup) {
 }
 
 Status WriteWhole(const std::string& path, const std::string& bytes) {
-  HEDDLE_RETURN_IF_ERROR(MakePrivate(path));
-  std::ofstream file(path, std::ios::binary);
-  file << bytes << std::flush;
-  return file.good() ? OkStatus() : ResourceExhausted("cannot write '{}'", path);
+  DurableFile file(path);
+  int error = file.Open();
+  if (error == 0) error = file.Append(bytes);
+  if (error == 0) error = file.Finish(DurableFile::Place::kFree);
+  return error == 0 ? OkStatus() : ResourceExhausted("cannot write '{}': {}", path, strerror(error));
 }
 
 Status Fill(const std::string& backup, const std::string& folder) {
@@ -138,6 +142,8 @@ Status Fill(const std::string& backup, const std::string& folder) {
   HEDDLE_RETURN_IF_ERROR(MakePrivate(next));
   std::error_code error;
   fs::copy_file(backup, next, fs::copy_options::overwrite_existing, error);
+  if (!error)
+    fs::permissions(next, fs::perms::owner_read | fs::perms::owner_write, error);  // not the backup's
   if (error) return ResourceExhausted("cannot copy '{}' to '{}': {}", backup, next, error.message());
   {
     HEDDLE_ASSIGN_OR_RETURN(const Database store, Open(next, SQLITE_OPEN_READWRITE));
@@ -157,7 +163,11 @@ Status Fill(const std::string& backup, const std::string& folder) {
       HEDDLE_RETURN_IF_ERROR(Query(store.get(), step).Run());
   }
   fs::rename(next, JobStoreFile(folder), error);
-  return error ? ResourceExhausted("cannot rename '{}': {}", next, error.message()) : OkStatus();
+  if (error) return ResourceExhausted("cannot rename '{}': {}", next, error.message());
+  for (const fs::path& path : {fs::path(folder), fs::absolute(folder, error).parent_path()})
+    if (const int failed = SyncFolder(path.string()); failed != 0)
+      return ResourceExhausted("cannot write '{}': {}", path.string(), strerror(failed));
+  return OkStatus();
 }
 
 }  // namespace
@@ -180,8 +190,10 @@ Result<BackupFacts> Restore(const std::string& backup, const std::string& folder
   HEDDLE_RETURN_IF_ERROR(ops::OpenFolderForUser(folder).status());
   const Status filled = Fill(backup, folder);
   if (!filled.ok()) {  // it was empty before
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
-      fs::remove(entry.path(), error);
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+      std::error_code kept;
+      fs::remove(entry->path(), kept);
+    }
     return filled;
   }
   ops::MarkOwnFolder(folder);

@@ -83,8 +83,13 @@ bool WorkerConnection::NextFrame(WorkerFrame* frame) {
     return true;
   }
   const std::optional<ExecutorNews> report = executors_->NextReport();
-  if (report) ToProto(*report, frame->mutable_report());
-  return report.has_value();
+  if (report) {
+    ToProto(*report, frame->mutable_report());
+    return true;
+  }
+  const std::optional<std::string> removed = executors_->NextRemoved();
+  if (removed) frame->set_removed_checkpoints(*removed);
+  return removed.has_value();
 }
 
 void WorkerConnection::OnFrame(WorkerFrame& frame) {

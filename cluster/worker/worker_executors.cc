@@ -59,7 +59,12 @@ void WorkerExecutors::Obey(const ExecutorOrder& order) {
     if (message.ok() && !message->start) message = DataLoss("an order to start an executor says not how");
     return message.ok() ? Start(key, *message) : Refuse(order, message.status());
   }
-  if (order.has_forget()) return ForgetWithCheckpoints(key, order.checkpoints());
+  if (order.has_forget()) {
+    Forget(key);
+    // Of all attempts of a job that has ended: they go behind its executor here.
+    if (!order.checkpoints().empty()) remover_.Remove(order.checkpoints_place(), order.checkpoints());
+    return;
+  }
   const std::shared_ptr<Record> record = Find(key);
   if (record == nullptr) return;
   if (order.has_output_until()) {
@@ -126,7 +131,6 @@ void WorkerExecutors::Start(const Key& key, const LauncherMessage& message) {
   record->news.epoch = start.epoch;
   record->news.rank = start.options.rank;
   record->news.output_offset = start.checkpoints.printed;
-  record->checkpoint_location = start.checkpoints.location;
   {
     const std::lock_guard lock(mutex_);
     if (!records_.emplace(key, record).second) return;
@@ -261,7 +265,7 @@ void WorkerExecutors::OnOutput(Record& record, std::string_view text) {
 void WorkerExecutors::OnLog(Record& record, std::string_view text) {
   {
     const std::lock_guard lock(mutex_);
-    record.said.Append(text);
+    record.stderr_tail.Append(text);
   }
   changed_();
 }
@@ -279,12 +283,21 @@ void WorkerExecutors::OnProgress(Record& record, const std::string& json) {
   changed_();
 }
 
-// `folder`: of all checkpoints of a job that has ended, which go behind its executors; "": none go.
-void WorkerExecutors::ForgetWithCheckpoints(const Key& key, const std::string& folder) {
-  const std::shared_ptr<Record> record = Find(key);
-  Forget(key);
-  if (record != nullptr && !record->checkpoint_location.empty() && !folder.empty())
-    remover_.Remove(record->checkpoint_location, folder);
+void WorkerExecutors::OnRemoved(const std::string& folder) {
+  {
+    const std::lock_guard lock(mutex_);
+    removed_.push_back(folder);
+  }
+  changed_();
+}
+
+// Told once: the master asks again where it does not hear of it.
+std::optional<std::string> WorkerExecutors::NextRemoved() {
+  const std::lock_guard lock(mutex_);
+  if (removed_.empty()) return std::nullopt;
+  std::string folder = std::move(removed_.back());
+  removed_.pop_back();
+  return folder;
 }
 
 void WorkerExecutors::Forget(const Key& key) {
@@ -331,7 +344,7 @@ std::vector<ExecutorNews> WorkerExecutors::Introduce() {
     record->end_sent = false;
     record->commit_sent = false;
     record->checkpoints_sent = false;
-    record->said_sent = 0;
+    record->stderr_sent = 0;
   }
   return all;
 }
@@ -363,10 +376,10 @@ std::optional<ExecutorNews> WorkerExecutors::NextReport() {
       report.checkpoints = known.checkpoints;
       return report;
     }
-    if (record->said.end() > record->said_sent) {
-      report.log = record->said.From(record->said_sent);
-      report.log_offset = record->said.end() - static_cast<int64_t>(report.log.size());
-      record->said_sent = record->said.end();
+    if (record->stderr_tail.end() > record->stderr_sent) {
+      report.log = record->stderr_tail.From(record->stderr_sent);
+      report.log_offset = record->stderr_tail.end() - static_cast<int64_t>(report.log.size());
+      record->stderr_sent = record->stderr_tail.end();
       return report;
     }
     if (std::exchange(record->progress_due, false)) {

@@ -51,6 +51,8 @@ class WorkerExecutors {
   std::vector<ExecutorNews> Introduce();
   /// The next report to send, if there is one.
   std::optional<ExecutorNews> NextReport();
+  /// A folder of checkpoints that is gone as the master has asked, which it has not been told.
+  std::optional<std::string> NextRemoved();
   void KillAll();
 
   /// What has happened, and what is here now.
@@ -73,13 +75,12 @@ class WorkerExecutors {
     bool end_sent = false;
     bool commit_sent = false;
     bool checkpoints_sent = false;
-    std::string checkpoint_location;
     bool forgotten = false;
     bool progress_due = false;
     int64_t progress_told_ns = 0;
-    LogTail said;                              // on its standard error
-    int64_t said_sent = 0;                     // where the part of `said` ends that the master was told
-    std::unique_ptr<ExecutorLog> log;          // nullptr: standard error of the worker
+    LogTail stderr_tail;               // on its standard error
+    int64_t stderr_sent = 0;           // where the part of `stderr_tail` ends that the master was told
+    std::unique_ptr<ExecutorLog> log;  // nullptr: standard error of the worker
     std::shared_ptr<ExecutorProcess> process;  // of its own thread-safety; ends with the last who uses it
   };
 
@@ -91,7 +92,7 @@ class WorkerExecutors {
   void OnLog(Record& record, std::string_view text);
   void OnProgress(Record& record, const std::string& json);
   void Forget(const Key& key);
-  void ForgetWithCheckpoints(const Key& key, const std::string& folder);
+  void OnRemoved(const std::string& folder);
   std::shared_ptr<Record> Find(const Key& key);
 
   const WorkerExecutorsOptions options_;
@@ -100,7 +101,8 @@ class WorkerExecutors {
   std::condition_variable drained_;
   Counts counts_;  // but for what is here now
   std::map<Key, std::shared_ptr<Record>> records_;
-  CheckpointRemover remover_;
+  std::vector<std::string> removed_;  // folders of checkpoints
+  CheckpointRemover remover_{[this](const std::string& folder) { OnRemoved(folder); }};
 };
 
 }  // namespace heddle::cluster

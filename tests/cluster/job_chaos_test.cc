@@ -97,9 +97,18 @@ class JobChaosTest : public testing::Test {
                                       "--request-id",
                                       "r" + job->k};
     for (const std::string& word : WordsOf(*job)) words.push_back(word);
-    const Finished submitted = cluster_.Run(words);  // Perhaps of a master that is not there.
-    if (submitted.code == 0) job->id = submitted.output.substr(0, submitted.output.find('\n'));
-    return submitted.code == 0;
+    // The master may not be there for a moment.
+    const auto end = Clock::now() + std::chrono::seconds(60 * testing_support::kPatience);
+    for (;;) {
+      const Finished submitted = cluster_.Run(words);
+      if (submitted.code == 0) {
+        job->id = submitted.output.substr(0, submitted.output.find('\n'));
+        return true;
+      }
+      if (Clock::now() < end) continue;
+      ADD_FAILURE() << "no job can be submitted: " << submitted.errors;
+      return false;
+    }
   }
 
   // One blow; what it was.
@@ -141,23 +150,24 @@ TEST_F(JobChaosTest, EveryJobEndsWithTheBytesOfAQuietRun) {
   const auto end = Clock::now() + std::chrono::seconds(Environment("HEDDLE_CHAOS_SECONDS", 15));
   std::vector<Job> jobs;
   std::map<std::string, int> blows;
-  while (Clock::now() < end) {
+  // How many blows fall in that time is a matter of the machine.
+  constexpr int kFewestBlows = 11;
+  const auto latest = end + std::chrono::seconds(120 * testing_support::kPatience);
+  int struck = 0;
+  while (Clock::now() < end || (struck < kFewestBlows && Clock::now() < latest)) {
     if (jobs.size() < 4 || random_() % 3 == 0) {
       Job job{.id = "", .kind = jobs.size() % kKinds, .k = std::to_string(jobs.size() + 1)};
-      while (!Submit(&job)) {
-      }
+      ASSERT_TRUE(Submit(&job));
       jobs.push_back(job);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(random_() % 400));
-    ++blows[Strike()];
+    const std::string what = Strike();
+    if (what.empty()) continue;
+    ++blows[what];
+    ++struck;
   }
-  blows.erase("");
-  int struck = 0;
-  for (const auto& [what, times] : blows) {
-    std::printf("%d times: %s\n", times, what.c_str());
-    struck += times;
-  }
-  EXPECT_GT(struck, 10);
+  for (const auto& [what, times] : blows) std::printf("%d times: %s\n", times, what.c_str());
+  EXPECT_GE(struck, kFewestBlows);
   for (const Job& job : jobs) {
     SCOPED_TRACE(job.id + ": " + std::to_string(job.kind));
     const Finished outcome = cluster_.Run({"job", "wait", job.id});
@@ -170,6 +180,9 @@ TEST_F(JobChaosTest, EveryJobEndsWithTheBytesOfAQuietRun) {
     EXPECT_EQ(written, has_file ? ReadText(file) : "");
   }
   std::printf("%zu jobs\n", jobs.size());
+  // They go behind the end of their jobs.
+  for (int look = 0; look < 1200 && !std::filesystem::is_empty(place_.path()); ++look)
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
   EXPECT_TRUE(std::filesystem::is_empty(place_.path()));
   cluster_.EndAndExpectNothingLeft();
 }

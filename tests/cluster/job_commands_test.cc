@@ -6,7 +6,7 @@
 namespace heddle::testing_support {
 namespace {
 
-// Prints on its way and goes on until a file is there.
+// Prints on its way and goes on for as long as it may take.
 constexpr const char* kWaitingScript =
     "X = rand(rows=2000, cols=10, seed=1)\ni = 0\nwhile (i < 100000000) {\n  i = i + 1\n  X = X * 0.5\n"
     "  if (i == 50) { print(\"begun\") }\n}\n";
@@ -47,6 +47,9 @@ TEST(JobCommandsTest, ListsHaveFiltersAndPages) {
   EXPECT_EQ(list({"--until", "1h"}), Ids{});
   EXPECT_EQ(list({"--since", "2100-01-01T10:00"}), Ids{});
   EXPECT_EQ(list({"--after", "j3"}), (Ids{"j2", "j1"}));
+  const Finished after = cluster.Run({"job", "list", "--after", "foo"});
+  EXPECT_EQ(after.code, 2);
+  EXPECT_EQ(after.errors, "heddle: error: --after takes the id of a job such as j17, not 'foo'\n");
   EXPECT_EQ(list({"--limit", "0", "--state", "finished"}), (Ids{"j3", "j2", "j1"}));
   const Finished page = cluster.Run({"job", "list", "--limit", "2", "--name", "train"});
   EXPECT_EQ(IdsOf(page.output), (Ids{"j4", "j3"}));
@@ -191,12 +194,26 @@ TEST(JobCommandsTest, AJobHasAReportAndATrace) {
   EXPECT_EQ(detached.code, 2);
   EXPECT_NE(detached.errors.find("which --detach does not wait for"), std::string::npos) << detached.errors;
   EXPECT_EQ(cluster.Run({"job", "report", "j1"}).code, 2);
+  const Finished nowhere = cluster.Run({"job", "report", "j1", "/no/x.html"});
+  EXPECT_EQ(nowhere.code, 2);
+  EXPECT_TRUE(nowhere.errors.starts_with("heddle: error: the report: ")) << nowhere.errors;
+  EXPECT_EQ(nowhere.errors.find("nothing was run"), std::string::npos) << nowhere.errors;
   OutputOf(cluster, {"job", "cancel", "j4"});
   // It never began, so that there is nothing to show.
   EXPECT_EQ(
       cluster.Run({"job", "report", "j4", "none.html"}).errors,
       "heddle: error: nothing is left of what job j4 has recorded\nan executor that is killed leaves no record; "
       "those of the oldest jobs go when they take too much room\n");
+  // A job that failed says that its report is missing, too; its own error is the last.
+  const auto failed =
+      cluster.Start({"job", "submit", "--report", "failed.html", "--workers", "3", "-e", "print(1)"});
+  ASSERT_TRUE(failed->WaitFor("waits for 3 workers")) << failed->output();
+  OutputOf(cluster, {"job", "cancel", "j5"});
+  EXPECT_EQ(failed->Wait(), 8) << failed->output();
+  EXPECT_NE(
+      failed->output().find("heddle: warning: nothing is left of what job j5 has recorded\nheddle: error: "),
+      std::string::npos)
+      << failed->output();
   cluster.EndAndExpectNothingLeft();
 }
 

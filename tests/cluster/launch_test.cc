@@ -49,12 +49,49 @@ class LaunchTest : public testing::Test {
     EXPECT_EQ(checked.code, 0) << checked.errors;
   }
 
-  // A program `ssh HOST COMMAND` that runs the command here, with another name of the user's folder of state.
+  // A program `ssh HOST COMMAND` that runs the command here.
   void MakeSsh() const {
     const std::string path = folder_.path() + "/bin/ssh";
     WriteText(path, "#!/bin/sh\necho \"$1\" >>" + folder_.path() + "/called\nshift\nexec sh -c \"$*\"\n");
     chmod(path.c_str(), 0755);
   }
+
+  // A program `kubectl --namespace NAME COMMAND`. A line of the file `there` is an object of that Kubernetes:
+  // kind, name and the value of heddle.dev/launch. What `exec` starts prints "on" and its standard input, and
+  // goes on for as long as the file `busy` is there.
+  std::string MakeKubectl() const {
+    const std::string path = folder_.path() + "/bin/kubectl";
+    WriteText(path, R"(#!/bin/bash
+cd ")" + folder_.path() +
+                        R"("
+shift 2
+echo "$*" >>called
+case $1 in
+create)
+  awk '/^kind:/ { kind = $2 } /^  name:/ { gsub(/"/, ""); name = $2 }
+    /^    heddle.dev\/launch:/ { gsub(/"/, ""); print kind, name, $2; name = "" }' >asked
+  while read -r kind name launch; do
+    ! grep -q "^$kind $name " there || { echo "$kind $name already exists" >&2; exit 1; }
+    echo "$kind $name $launch" >>there
+  done <asked ;;
+delete)
+  launch=${@: -1}
+  { grep -v " ${launch#heddle.dev/launch=}\$" there || true; } >kept
+  mv kept there ;;
+exec)
+  echo on
+  cat
+  while [ -e busy ]; do sleep 0.1; done
+  exit 3 ;;
+esac
+)");
+    chmod(path.c_str(), 0755);
+    WriteText(folder_.path() + "/there", kOthers);
+    return path;
+  }
+  // What Helm has made under names that are ours by default.
+  static constexpr const char* kOthers =
+      "StatefulSet heddle-worker -\nSecret heddle -\nSecret mine-master -\n";
 
   void ExpectNothingLeft() const {
     EXPECT_TRUE(fs::is_empty(folder_.path() + "/tmp"));
@@ -183,6 +220,52 @@ TEST_F(LaunchTest, ASignalEndsMasterAndWorkers) {
     // Without anybody to clean up, master and workers still end: a pipe does.
     for (int look = 0; look < 300 && CountDaemons() > 0; ++look) usleep(100'000);
     EXPECT_EQ(CountDaemons(), 0);
+  }
+}
+
+TEST_F(LaunchTest, WhatALaunchMakesInKubernetesIsRemovedAndNothingElse) {
+  const std::vector<std::string> words = {"k8s", "--workers", "2", "--kubectl", MakeKubectl()};
+  const auto launch = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    return Launch(more);
+  };
+  const Finished finished = launch({"train it.dml"});
+  EXPECT_EQ(finished.code, 3) << "the job's\n" << finished.errors;
+  EXPECT_EQ(finished.output, "on\n" + ReadText(folder() + "/train it.dml"));
+  EXPECT_EQ(ReadText(folder() + "/there"), kOthers);
+  const std::string made = ReadText(folder() + "/asked");
+  EXPECT_TRUE(std::regex_match(
+      made, std::regex(
+                "Secret (heddle-[0-9a-f]{16}) ([0-9a-f]{16})\nService \\1-master \\2\nStatefulSet \\1-master "
+                "\\2\nService \\1-worker \\2\nStatefulSet \\1-worker \\2\n")))
+      << made;
+  const Finished again = launch({"train it.dml"});
+  EXPECT_EQ(again.code, 3) << again.errors;
+  EXPECT_NE(ReadText(folder() + "/asked"), made);
+  // Some of the names are taken: what was made until then goes, and what has the names stays.
+  WriteText(folder() + "/called", "");
+  WriteText(folder() + "/there", "Service mine-worker -\n");
+  const Finished taken = launch({"--name", "mine", "train it.dml"});
+  EXPECT_EQ(taken.code, 1);
+  EXPECT_NE(taken.errors.find("Service mine-worker already exists"), std::string::npos) << taken.errors;
+  EXPECT_EQ(ReadText(folder() + "/there"), "Service mine-worker -\n");
+  EXPECT_EQ(ReadText(folder() + "/called").find("exec"), std::string::npos);
+  ExpectNothingLeft();
+}
+
+TEST_F(LaunchTest, ASignalEndsALaunchInKubernetes) {
+  const std::string kubectl = MakeKubectl();
+  for (const int signal : {SIGINT, SIGTERM}) {
+    SCOPED_TRACE(signal);
+    WriteText(folder() + "/busy", "");
+    BackgroundProcess process(
+        {Binary(), "launch", "k8s", "--workers", "1", "--kubectl", kubectl, "train it.dml"}, folder());
+    ASSERT_TRUE(process.WaitFor("on\n", 60)) << process.output();
+    process.Signal(signal);
+    EXPECT_EQ(process.Wait(30), 128 + signal) << process.output();
+    EXPECT_EQ(ReadText(folder() + "/there"), kOthers);
+    fs::remove(folder() + "/busy");
+    ExpectNothingLeft();
   }
 }
 

@@ -70,6 +70,12 @@ class RecoveryTest : public testing::Test {
     EXPECT_EQ(ReadText(cluster_.folder() + "/w.csv"), expected_file_);
   }
 
+  // They go behind the end of the job.
+  void ExpectNoCheckpoint() {
+    for (int look = 0; look < 600 && !std::filesystem::is_empty(place_.path()); ++look) usleep(100'000);
+    EXPECT_TRUE(std::filesystem::is_empty(place_.path()));
+  }
+
   const testing_support::TemporaryFolder place_;
   ClusterOfProcesses cluster_;
   std::string rounds_, expected_, expected_file_;
@@ -86,7 +92,7 @@ TEST_F(RecoveryTest, AKilledExecutorCostsWhatCameBehindTheLastCheckpoint) {
       kill(executor, SIGKILL);
   ExpectOutcome(job);
   EXPECT_GT(Number(Status(job), "resumed"), 0);
-  EXPECT_TRUE(std::filesystem::is_empty(place_.path()));
+  ExpectNoCheckpoint();
   cluster_.EndAndExpectNothingLeft();
 }
 
@@ -101,7 +107,30 @@ TEST_F(RecoveryTest, AJobGoesOnWithFewerWorkersAndWithMoreAgain) {
   ASSERT_TRUE(WaitForCheckpoint(job, Number(Status(job), "checkpoint_ms")));
   cluster_.StartWorker("delta");
   ExpectOutcome(job);
-  EXPECT_GT(Number(Status(job), "resumed"), 0);
+  const std::string status = Status(job);
+  EXPECT_GE(Number(status, "resumed"), 2) << status;
+  EXPECT_NE(status.find("\"workers\":[\"alpha\",\"delta\",\"gamma\"]"), std::string::npos) << status;
+  cluster_.EndAndExpectNothingLeft();
+}
+
+// Nobody runs it, and the master that ends it is another one than the one that removes what it has left.
+TEST_F(RecoveryTest, CheckpointsOfAJobThatIsCancelledWithoutWorkersGoWhenOneComes) {
+  Prepare(3000);
+  cluster_.StartWorker("alpha");
+  const std::string job = Submit("1");
+  ASSERT_TRUE(WaitForCheckpoint(job));
+  cluster_.worker(0).Signal(SIGKILL);
+  cluster_.worker(0).Wait();
+  std::string status;
+  for (int look = 0; look < 600 && status.find("RECOVERING") == std::string::npos; ++look)
+    status = Status(job);
+  EXPECT_EQ(cluster_.Run({"job", "cancel", job}).code, 0);
+  EXPECT_FALSE(std::filesystem::is_empty(place_.path()));
+  cluster_.master().Signal(SIGKILL);
+  cluster_.master().Wait();
+  cluster_.StartMaster();
+  cluster_.StartWorker("beta");
+  ExpectNoCheckpoint();
   cluster_.EndAndExpectNothingLeft();
 }
 
@@ -117,6 +146,31 @@ TEST_F(RecoveryTest, ALostMasterCostsNothing) {
   for (const pid_t executor : ClusterOfProcesses::ChildrenOf(cluster_.worker(0).pid()))
     kill(executor, SIGKILL);
   ExpectOutcome(job);
+  EXPECT_GT(Number(Status(job), "resumed"), 0);
+  cluster_.EndAndExpectNothingLeft();
+}
+
+// What stands in the place of its object cannot be read, as when a server is away.
+TEST_F(RecoveryTest, ACheckpointThatCannotBeReadForAMomentIsKept) {
+  Prepare(3000);
+  cluster_.StartWorker("alpha");
+  const std::string job = Submit("1");
+  ASSERT_TRUE(WaitForCheckpoint(job));
+  const auto executors = [&] { return ClusterOfProcesses::ChildrenOf(cluster_.worker(0).pid()); };
+  for (const pid_t executor : executors()) kill(executor, SIGSTOP);
+  const std::string away = cluster_.folder() + "/away";
+  std::filesystem::rename(place_.path(), away);
+  WriteText(place_.path(), "no folder");
+  for (const pid_t executor : executors()) kill(executor, SIGKILL);
+  std::string status;
+  for (int look = 0; look < 600 && status.find("Not a directory") == std::string::npos; ++look)
+    status = cluster_.Run({"job", "status", "--json", job}).output;
+  EXPECT_NE(status.find("Not a directory"), std::string::npos) << status;
+  std::filesystem::remove(place_.path());
+  std::filesystem::rename(away, place_.path());
+  ExpectOutcome(job);
+  EXPECT_GT(Number(Status(job), "resumed"), 0);
+  EXPECT_EQ(Status(job).find("it is damaged"), std::string::npos);
   cluster_.EndAndExpectNothingLeft();
 }
 
@@ -132,6 +186,9 @@ TEST_F(RecoveryTest, ADamagedCheckpointIsNotUsed) {
   for (const pid_t executor : ClusterOfProcesses::ChildrenOf(cluster_.worker(0).pid()))
     kill(executor, SIGKILL);
   ExpectOutcome(job);
+  // An attempt found that it is damaged, and the next one did without it.
+  const std::string status = Status(job);
+  EXPECT_NE(status.find("is no checkpoint, or is cut off"), std::string::npos) << status;
   cluster_.EndAndExpectNothingLeft();
 }
 

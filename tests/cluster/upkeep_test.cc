@@ -170,7 +170,9 @@ TEST(UpkeepTest, ABackupOfARunningMasterIsAMaster) {
   OutputOf(cluster, {"job", "submit", "--detach", "--workers", "2", "-e", "print(2)"});
   // The audit log says what happened here, is no part of a backup, and may be longer than its files.
   std::filesystem::resize_file(cluster.master_folder() + "/audit.log", 32 << 20);
+  WriteText(cluster.folder() + "/one.backup.part", "somebody's");
   OutputOf(cluster, {"admin", "backup", "one.backup"});
+  EXPECT_EQ(ReadText(cluster.folder() + "/one.backup.part"), "somebody's");
   struct stat status {};
   EXPECT_EQ(stat((cluster.folder() + "/one.backup").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u) << "tokens are in it";
@@ -184,7 +186,8 @@ TEST(UpkeepTest, ABackupOfARunningMasterIsAMaster) {
           .code,
       0);
   EXPECT_FALSE(std::filesystem::exists(cluster.folder() + "/two.backup"));
-  EXPECT_FALSE(std::filesystem::exists(cluster.folder() + "/two.backup.part"));
+  for (const auto& entry : std::filesystem::directory_iterator(cluster.folder()))
+    EXPECT_FALSE(entry.path().filename().string().ends_with(".part.heddle")) << entry.path();
   for (const auto& entry : std::filesystem::directory_iterator(cluster.master_folder()))
     EXPECT_FALSE(entry.path().filename().string().starts_with("backup-")) << entry.path();
 
@@ -193,10 +196,13 @@ TEST(UpkeepTest, ABackupOfARunningMasterIsAMaster) {
   EXPECT_NE(full.errors.find("the folder '" + cluster.master_folder() + "' is not empty"), std::string::npos);
   EXPECT_NE(full.errors.find("a backup is restored into a new folder; move the old one away first"),
             std::string::npos);
+  ASSERT_EQ(chmod((cluster.folder() + "/one.backup").c_str(), 0644), 0);
   const std::string restored = OutputOf(cluster, {"admin", "restore", "one.backup", "--state", "new"});
+  for (const char* file : {"jobs.sqlite", "tokens.json", "client.token", "admin.token", "worker.token"}) {
+    EXPECT_EQ(stat((cluster.folder() + "/new/" + file).c_str(), &status), 0) << file;
+    EXPECT_EQ(status.st_mode & 0777, 0600u) << file;
+  }
   EXPECT_TRUE(restored.starts_with("new: 2 jobs and 4 files")) << restored;
-  for (const char* name : {"tokens.json", "client.token", "admin.token", "worker.token"})
-    EXPECT_TRUE(std::filesystem::exists(cluster.folder() + "/new/" + name)) << name;
   EXPECT_EQ(ReadText(cluster.folder() + "/new/admin.token"),
             ReadText(cluster.master_folder() + "/admin.token"));
 
@@ -270,6 +276,9 @@ TEST(UpkeepTest, SettingsSayWhereTheyComeFrom) {
   EXPECT_NE(text.find("keep-jobs        command line  7\n"), std::string::npos) << text;
   EXPECT_NE(text.find("compile-seconds  default       60\n"), std::string::npos) << text;
   EXPECT_NE(text.find("dev              command line  on\n"), std::string::npos) << text;
+  const std::string checkpoints =
+      "checkpoints      default       " + cluster.master_folder() + "/checkpoints\n";
+  EXPECT_NE(text.find(checkpoints), std::string::npos) << text;
   EXPECT_NE(OutputOf(cluster, {"admin", "config", "--json"}).find("{\"name\":\"keep-jobs\",\"value\":\"7\""),
             std::string::npos);
   cluster.EndAndExpectNothingLeft();
@@ -377,6 +386,28 @@ TEST(UpkeepTest, CertificatesAreMadeShownAndReplacedWithoutARestart) {
   EXPECT_EQ(after.code, 0) << after.errors;
   EXPECT_NE(doctor().output.find("\"grade\":\"fault\""), std::string::npos)
       << "the old authority's time is over";
+
+  // A key of another certificate: nobody connects until its own is there, and then without a restart.
+  const auto connects = [&](bool wanted) {
+    for (int i = 0; i < 100; ++i) {
+      after = cluster.Run({"job", "list", "--master", address, "--tls-ca", "next/ca.pem", "--token-file",
+                           "secure/admin.token"});
+      if ((after.code == 0) == wanted) return true;
+      usleep(200'000);
+    }
+    return false;
+  };
+  cert({"server", "--folder", "next", "--host", "localhost", "--host", "127.0.0.1"});
+  std::filesystem::rename(cluster.folder() + "/next/server.key", cluster.folder() + "/tls/server.key");
+  EXPECT_TRUE(connects(false));
+  std::filesystem::rename(cluster.folder() + "/next/server.pem", cluster.folder() + "/tls/server.pem");
+  EXPECT_TRUE(connects(true)) << after.errors;
+  // A file that is gone for a while leaves what there was.
+  std::filesystem::rename(cluster.folder() + "/tls/server.pem", cluster.folder() + "/away");
+  const Finished gone = cluster.Run({"admin", "doctor", "--master", address, "--tls-ca", "next/ca.pem",
+                                     "--token-file", "secure/admin.token"});
+  EXPECT_NE(gone.output.find("the master cannot read the file that it was started with"), std::string::npos)
+      << gone.output << gone.errors;
   master->Signal(SIGTERM);
   EXPECT_EQ(master->Wait(), 0);
   cluster.EndAndExpectNothingLeft();

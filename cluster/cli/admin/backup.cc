@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -8,6 +7,7 @@
 #include "cluster/cli/jobs/job_report.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
+#include "cluster/store/durable_file.h"
 #include "cluster/store/store_backup.h"
 #include "core/text/utf8.h"
 
@@ -20,54 +20,36 @@ constexpr Option kRestoreOptions[] = {
     {"state", Kind::kValue, "DIR", "folder to make; that of 'heddle master --state' (required)"},
     {"json", Kind::kFlag, "", "print JSON, one object a line"}};
 
-// A file that appears whole or not at all, and that only this user may read: tokens are in it.
-class NewFile {
- public:
-  explicit NewFile(std::string path) : path_(std::move(path)), part_(path_ + ".part") {}
-  ~NewFile() {
-    if (fd_ < 0) return;
-    close(fd_);
-    unlink(part_.c_str());
-  }
-  Status Open() {
-    if (access(path_.c_str(), F_OK) == 0)
-      return Usage("'{}' is there already", path_).WithNote("a backup takes the place of no file");
-    fd_ = open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    return fd_ >= 0 ? OkStatus() : Failure();
-  }
-  Status Write(std::string_view bytes) {
-    bytes_ += static_cast<int64_t>(bytes.size());
-    while (!bytes.empty()) {
-      const ssize_t written = write(fd_, bytes.data(), bytes.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) return Failure();
-      bytes.remove_prefix(static_cast<size_t>(written));
-    }
-    return OkStatus();
-  }
-  Status Finish() {
-    if (fsync(fd_) != 0 || link(part_.c_str(), path_.c_str()) != 0) return Failure();
-    return OkStatus();  // the other name goes with this object
-  }
-  int64_t bytes() const { return bytes_; }
+Status IsThereAlready(const std::string& path) {
+  return Usage("'{}' is there already", path).WithNote("a backup takes the place of no file");
+}
 
- private:
-  Status Failure() const { return ResourceExhausted("cannot write '{}': {}", path_, strerror(errno)); }
-  const std::string path_, part_;
-  int fd_ = -1;
-  int64_t bytes_ = 0;
-};
+Status WriteOutcome(const std::string& path, int error) {
+  const std::string text = fmt::format("cannot write '{}': {}", path, strerror(error));
+  switch (error) {
+    case 0: return OkStatus();
+    case EEXIST: return IsThereAlready(path);
+    case EACCES:
+    case EPERM:
+    case EROFS: return PermissionDenied("{}", text);
+    case ENOENT:
+    case ENOTDIR: return NotFound("{}", text);
+    default: return ResourceExhausted("{}", text);
+  }
+}
 
 int Backup(const Arguments& arguments) {
   if (arguments.positional().size() != 1)
     return ReportOutcome(arguments, Usage("give the name of the file to write: heddle admin backup FILE"));
   const std::string& path = arguments.positional()[0];
-  NewFile file(path);
-  if (Status opened = file.Open(); !opened.ok()) return ReportOutcome(arguments, opened);
+  if (access(path.c_str(), F_OK) == 0) return ReportOutcome(arguments, IsThereAlready(path));
+  DurableFile file(path);
+  if (Status opened = WriteOutcome(path, file.Open()); !opened.ok()) return ReportOutcome(arguments, opened);
   const Result<std::unique_ptr<Client>> client = ConnectToMaster(arguments, kAdminToken);
   if (!client.ok()) return ReportOutcome(arguments, client.status());
-  Status status = (*client)->Backup([&](std::string_view bytes) { return file.Write(bytes); });
-  if (status.ok()) status = file.Finish();
+  Status status =
+      (*client)->Backup([&](std::string_view bytes) { return WriteOutcome(path, file.Append(bytes)); });
+  if (status.ok()) status = WriteOutcome(path, file.Finish(DurableFile::Place::kFree));
   if (!status.ok()) return ReportOutcome(arguments, status);
   WarnOfVersion(**client);
   PrintOutput(arguments.Has("json")

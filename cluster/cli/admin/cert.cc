@@ -73,8 +73,8 @@ Result<std::string> FolderOf(const Arguments& arguments) {
   return folder;
 }
 
-// The key first: a server that reads the files in between finds a pair that does not match, and keeps the
-// one that it has.
+// The key first, and the certificate at once: a server that reads the files in between finds a pair that does
+// not match, and takes no new connections until it looks again.
 Status Write(const std::string& stem, const CertificatePair& pair) {
   HEDDLE_RETURN_IF_ERROR(WritePrivateFile(stem + ".key", pair.key));
   return WritePrivateFile(stem + ".pem", pair.certificate);

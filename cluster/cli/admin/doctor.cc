@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "cluster/cli/connection.h"
 #include "cluster/cli/installation/findings.h"
@@ -52,33 +53,46 @@ Finding Disk(const AboutReply& about) {
   std::string text =
       fmt::format("{} free, the job store has {}", Size(about.free_bytes()), Size(about.store_bytes()));
   if (about.free_bytes() < kLittleDisk)
-    return FaultFinding("disk of the master", std::move(text),
-                        "make room: heddle admin gc --older-than 30d; without room no job is taken");
+    return FaultFinding(
+        "disk of the master", std::move(text),
+        "make room on that disk: without room no job is taken. heddle admin gc --older-than 30d "
+        "frees room within the job store, whose file does not shrink");
   return GoodFinding("disk of the master", std::move(text));
 }
 
-Finding Expiry(const std::string& about, int64_t until_ms) {
+Finding Expiry(const std::string& about, int64_t until_ms, const char* mend) {
   const int64_t left_ms = until_ms - SystemClock().WallMs();
   const int64_t days = left_ms / kMsOfDay;
-  constexpr const char* kMend =
-      "heddle admin cert server --folder DIR --host HOST; the master takes the new files by itself";
-  if (left_ms <= 0) return FaultFinding(about, "it has expired", kMend);
-  if (days < kSoonDays) return NoteFinding(about, fmt::format("it expires in {} days", days), kMend);
+  if (left_ms <= 0) return FaultFinding(about, "it has expired", mend);
+  if (days < kSoonDays) return NoteFinding(about, fmt::format("it expires in {} days", days), mend);
   return GoodFinding(about, fmt::format("good for {} days", days));
 }
 
 std::vector<Finding> Certificates(const AboutReply& about, const MasterAddress& master) {
   std::vector<Finding> findings;
-  if (about.certificate_until_ms() != 0)
-    findings.push_back(Expiry("its certificate", about.certificate_until_ms()));
+  if (about.certificate_until_ms() > 0)
+    findings.push_back(
+        Expiry("its certificate", about.certificate_until_ms(),
+               "heddle admin cert server --folder DIR --host HOST; a master that was started with "
+               "these files takes the new ones by itself, one with copies of them is restarted"));
+  else if (about.certificate_until_ms() < 0)
+    findings.push_back(FaultFinding("its certificate",
+                                    "the master cannot read the file that it was started with",
+                                    "put the file back, or make it readable for the master"));
   else
     findings.push_back(GoodFinding("its certificate", "none: it listens on its own machine only"));
-  for (const auto& [name, path] :
-       {std::pair("authority", master.tls_authority), std::pair("own certificate", master.tls_certificate)}) {
+  const std::tuple<const char*, std::string, const char*> kOwn[] = {
+      {"authority", master.tls_authority,
+       "make another one in a new folder: heddle admin cert authority --folder DIR; then certificates of it for "
+       "all machines, and give its DIR/ca.pem to all of them"},
+      {"own certificate", master.tls_certificate,
+       "heddle admin cert server --folder DIR --host HOST --name NAME"},
+  };
+  for (const auto& [name, path, mend] : kOwn) {
     if (path.empty()) continue;
     const Result<CertificateFacts> facts = ReadCertificate(path);
     findings.push_back(facts.ok()
-                           ? Expiry(name, facts->until_ms)
+                           ? Expiry(name, facts->until_ms, mend)
                            : FaultFinding(name, facts.status().message(), Joined(facts.status().notes())));
   }
   return findings;

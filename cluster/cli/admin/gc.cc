@@ -23,10 +23,10 @@ constexpr Option kOptions[] = {
 
 Result<GarbageRequest> ReadRequest(const Arguments& arguments) {
   GarbageRequest request;
-  HEDDLE_ASSIGN_OR_RETURN(const int64_t age_ms, arguments.Milliseconds("older-than", -1, kLongestAgeMs));
-  HEDDLE_ASSIGN_OR_RETURN(const int64_t keep, arguments.Bytes("keep", -1));
-  request.set_older_than_ms(age_ms);
-  request.set_keep_bytes(keep);
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t age_ms, arguments.Milliseconds("older-than", 0, kLongestAgeMs));
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t keep, arguments.Bytes("keep", 0));
+  if (arguments.Has("older-than")) request.set_older_than_ms(age_ms);
+  if (arguments.Has("keep")) request.set_keep_bytes(keep);
   request.set_dry_run(arguments.Has("dry-run"));
   return request;
 }

@@ -91,10 +91,11 @@ int SetDrained(const Arguments& arguments, bool drained) {
     return 0;
   }
   const bool is_one = node.jobs_size() == 1;
-  const std::string jobs = node.jobs().empty()
-                               ? ""
-                               : fmt::format("; job{} {} go{} on there to {} end", is_one ? "" : "s",
-                                             JobsOf(node), is_one ? "es" : "", is_one ? "its" : "their");
+  const std::string jobs =
+      node.jobs().empty()
+          ? ""
+          : fmt::format("; job{} {} go{} on there to {} next checkpoint, or end", is_one ? "" : "s",
+                        JobsOf(node), is_one ? "es" : "", is_one ? "its" : "their");
   const std::string name = EscapeForTerminal(node.name());
   PrintOutput(drained ? fmt::format("{} gets no new job{}\n", name, jobs)
                       : fmt::format("{} gets jobs again\n", name));
@@ -135,13 +136,14 @@ int Undrain(const Arguments& arguments) { return SetDrained(arguments, false); }
 
 const Verb kAdminNodesVerb = {"admin nodes",       "list the workers of a master", "admin nodes [OPTIONS]",
                               MasterVerbOptions(), "heddle admin nodes --json",    Nodes};
-const Verb kAdminDrainVerb = {"admin drain",
-                              "give a worker no new job; the one that it works on ends first",
-                              "admin drain [OPTIONS] NODE",
-                              MasterVerbOptions(),
-                              "heddle admin drain HOST-1",
-                              Drain,
-                              /*takes_words=*/true};
+const Verb kAdminDrainVerb = {
+    "admin drain",
+    "give a worker no new job; one that leaves checkpoints moves at its next, others end there first",
+    "admin drain [OPTIONS] NODE",
+    MasterVerbOptions(),
+    "heddle admin drain HOST-1",
+    Drain,
+    /*takes_words=*/true};
 const Verb kAdminUndrainVerb = {
     "admin undrain",     "give a drained worker jobs again", "admin undrain [OPTIONS] NODE",
     MasterVerbOptions(), "heddle admin undrain HOST-1",      Undrain,

@@ -7,6 +7,7 @@
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
 #include "cluster/master/job.h"
+#include "cluster/store/job_files.h"
 #include "core/environment/clock.h"
 #include "core/text/utf8.h"
 
@@ -73,7 +74,10 @@ Result<ListRequest> ReadRequest(const Arguments& arguments) {
   }
   request.set_name(arguments.Value("name").value_or(""));
   request.set_text(arguments.Value("text").value_or(""));
-  request.set_after(EscapeInvalidUtf8(arguments.Value("after").value_or("")));
+  const std::string after = arguments.Value("after").value_or("");
+  if (arguments.Has("after") && NumberOfJob(after) < 0)
+    return Usage("--after takes the id of a job such as j17, not '{}'", after);
+  request.set_after(after);
   HEDDLE_ASSIGN_OR_RETURN(const int64_t since_ms, Moment(arguments, "since"));
   HEDDLE_ASSIGN_OR_RETURN(const int64_t until_ms, Moment(arguments, "until"));
   request.set_since_ms(since_ms);

@@ -73,7 +73,7 @@ Result<RunFiles> FilesOf(const Arguments& arguments) {
   if (!page && !arguments.Has("trace"))
     return Usage("give the name of a file for the report of job {}", words[0])
         .WithNote(fmt::format("for example: heddle job report {0} {0}.html, or --trace {0}.json", words[0]));
-  return RunFiles::Of(page, arguments.Value("trace"), /*script=*/"");
+  return RunFiles::Of("the report", page, arguments.Value("trace"), /*script=*/"");
 }
 
 int Run(const Arguments& arguments) {

@@ -112,8 +112,11 @@ int FollowJob(const Arguments& arguments, Client& client, const std::string& job
   Status outcome = OutcomeOf(last);
   if (following.files != nullptr && following.files->IsAskedFor()) {
     const Status written = WriteFilesOfJob(client, job, *following.files);
-    // A job that went well has not, without what was asked for.
-    if (outcome.ok()) outcome = written;
+    // A job that went well has not, without what was asked for. Of one that failed its own error comes last.
+    if (outcome.ok())
+      outcome = written;
+    else if (!written.ok())
+      Warn(written.message());
   }
   return ReportOutcome(arguments, outcome);
 }

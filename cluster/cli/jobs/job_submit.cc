@@ -11,6 +11,7 @@
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
 #include "cluster/executor/executor_process.h"
+#include "cluster/executor/start_limits.h"
 #include "cluster/master/job.h"
 #include "cluster/process/interrupt.h"
 #include "cluster/security/token.h"
@@ -60,7 +61,7 @@ Result<JobSubmission> ReadSubmission(const Arguments& arguments, RunFiles* files
   submission.options.recorded_events =
       files->IsAskedFor() || arguments.Has("record") ? kRecordedEventsOfJob : 0;
   if (!arguments.Has("threads")) submission.options.threads = 0;  // what each worker has
-  HEDDLE_ASSIGN_OR_RETURN(const int64_t workers, arguments.Integer("workers", 0, 1, 4096));
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t workers, arguments.Integer("workers", 0, 1, kMostWorkers));
   submission.workers = static_cast<int>(workers);
   HEDDLE_ASSIGN_OR_RETURN(submission.retry_for_ms,
                           arguments.Milliseconds("retry-for", kDefaultRetryForMs, kLongestRetryForMs));

@@ -12,20 +12,17 @@
 #include "cluster/cli/launch/launch_files.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/script_input.h"
+#include "cluster/executor/start_limits.h"
 
 namespace heddle::cluster::cli {
 namespace {
 
 using Kind = Option::Kind;
 
-constexpr int kMostWorkers = 4096;
-constexpr int kMostThreads = 4096;
-
 constexpr Option kOptions[] = {
     {"workers", Kind::kValue, "N", "number of workers"},
     {"threads", Kind::kValue, "N", "threads of a worker (default: what its machine has)"},
     {"memory", Kind::kValue, "SIZE", "memory of a worker, e.g. 16G (default: what its machine has)"},
-    {"heddle", Kind::kValue, "PATH", "this program there (default: where it is here)"},
     {"dry-run", Kind::kFlag, "", "print the script that would run, which holds no secret"},
     {"e", Kind::kValue, "CODE", "the script itself"},
     {"args", Kind::kRest, "V...", "parameters $1, $2, ... of the script"},

@@ -17,6 +17,10 @@ namespace heddle::cluster::cli {
 /// Options of all these verbs: what the job is, how large workers are, --dry-run.
 std::vector<Option> LaunchOptions();
 
+/// Of verbs that start this program on other machines.
+inline constexpr Option kRemoteHeddleOption = {"heddle", Option::Kind::kValue, "PATH",
+                                               "this program there (default: where it is here)"};
+
 /// What the options ask for.
 struct LaunchRequest {
   int workers = 0;  ///< 0: not given.

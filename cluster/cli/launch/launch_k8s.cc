@@ -12,29 +12,37 @@ namespace {
 using Kind = Option::Kind;
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kLongestName = 40;  // Kubernetes allows 63, of which parts are added to it.
+// Of RFC 1123, which Kubernetes names things by.
+constexpr size_t kLongestLabel = 63;
+constexpr size_t kLongestSubdomain = 253;
+constexpr size_t kLongestName = 40;  // parts are added to it, and it is a label's value then
 
 constexpr Option kOptions[] = {
-    {"name", Kind::kValue, "NAME", "of what is made there, for one launch at a time (default heddle)"},
+    {"name", Kind::kValue, "NAME",
+     "of what is made there, for one launch at a time (default: one that nothing else has)"},
     {"namespace", Kind::kValue, "NAME", "where it is made (default: default)"},
     {"image", Kind::kValue, "IMAGE", "of deploy/container/Containerfile (default heddle)"},
     {"volume-claim", Kind::kValue, "NAME", "a volume with the files of the script, at /data of all workers"},
     {"kubectl", Kind::kValue, "PROGRAM", "instead of kubectl"},
 };
 
-// RFC 1123, as Kubernetes names things.
-Result<std::string> ReadName(const Arguments& arguments, std::string_view option, const std::string& usual) {
-  const std::string name = arguments.Value(option).value_or(usual);
-  const bool is_sound = !name.empty() && name.size() <= kLongestName && name.front() != '-' &&
-                        name.back() != '-' && std::all_of(name.begin(), name.end(), [](char c) {
-                          return c == '-' || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-                        });
-  if (is_sound) return name;
-  return Usage("--{} takes up to {} small letters, digits and '-', not '{}'", option, kLongestName, name);
+// Small letters, digits and '-' between them; of a subdomain, such words with dots between.
+bool IsLabel(std::string_view text) {
+  return !text.empty() && text.size() <= kLongestLabel && text.front() != '-' && text.back() != '-' &&
+         std::ranges::all_of(
+             text, [](char c) { return c == '-' || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
+}
+bool IsSubdomain(std::string_view text) {
+  if (text.size() > kLongestSubdomain) return false;
+  for (size_t dot = text.find('.'); dot != std::string_view::npos; dot = text.find('.')) {
+    if (!IsLabel(text.substr(0, dot))) return false;
+    text.remove_prefix(dot + 1);
+  }
+  return IsLabel(text);
 }
 
 struct Place {
-  std::string name;
+  std::string name;  // "": the script draws one
   std::string namespace_name;
   std::string image;
   std::string claim;
@@ -42,8 +50,13 @@ struct Place {
 
 Result<Place> ReadPlace(const Arguments& arguments) {
   Place place;
-  HEDDLE_ASSIGN_OR_RETURN(place.name, ReadName(arguments, "name", "heddle"));
-  HEDDLE_ASSIGN_OR_RETURN(place.namespace_name, ReadName(arguments, "namespace", "default"));
+  place.name = arguments.Value("name").value_or("");
+  if (arguments.Has("name") && (!IsLabel(place.name) || place.name.size() > kLongestName))
+    return Usage("--name takes up to {} small letters, digits and '-', not '{}'", kLongestName, place.name);
+  place.namespace_name = arguments.Value("namespace").value_or("default");
+  if (!IsLabel(place.namespace_name))
+    return Usage("--namespace takes up to {} small letters, digits and '-', not '{}'", kLongestLabel,
+                 place.namespace_name);
   place.image = arguments.Value("image").value_or("heddle");
   const bool is_sound =
       !place.image.empty() && std::all_of(place.image.begin(), place.image.end(), [](char c) {
@@ -51,21 +64,21 @@ Result<Place> ReadPlace(const Arguments& arguments) {
                std::string_view("./:@_-").find(c) != std::string_view::npos;
       });
   if (!is_sound) return Usage("--image takes the name of an image, not '{}'", place.image);
-  if (arguments.Has("volume-claim")) {
-    HEDDLE_ASSIGN_OR_RETURN(place.claim, ReadName(arguments, "volume-claim", ""));
-  }
+  place.claim = arguments.Value("volume-claim").value_or("");
+  if (arguments.Has("volume-claim") && !IsSubdomain(place.claim))
+    return Usage("--volume-claim takes small letters, digits, '-' and '.', not '{}'", place.claim);
   return place;
 }
 
-// JSON is YAML. A pod has of the secrets of the cluster those that it needs.
+// JSON is YAML. A pod has of the secrets of the cluster those that it needs. The script fills in %name% and
+// %launch%.
 std::string Manifest(const Place& place, const std::string& part, int replicas, const Json& command,
                      const std::vector<std::string>& secrets, const Json& resources) {
   Json items = Json::array();
   for (const std::string& secret : secrets) items.push_back({{"key", secret}, {"path", secret}});
   return FillIn(
       "k8s.yaml",
-      {{"name", place.name},
-       {"part", part},
+      {{"part", part},
        {"address", part == "master" ? "\"\"" : "None"},
        {"replicas", std::to_string(replicas)},
        {"image", place.image},
@@ -92,7 +105,7 @@ std::string Manifests(const Place& place, const LaunchRequest& request) {
                        "--tls-key",
                        "/run/heddle/tls.key"};
   Json worker = {"heddle",       "worker",
-                 "--master",     place.name + "-master:7077",
+                 "--master",     "%name%-master:7077",
                  "--peer-host",  "$(POD_IP)",
                  "--token-file", "/run/heddle/worker-token",
                  "--tls-ca",     "/run/heddle/tls.crt",
@@ -108,26 +121,11 @@ std::string Manifests(const Place& place, const LaunchRequest& request) {
          "---\n" + Manifest(place, "worker", request.workers, worker, {"worker-token", "tls.crt"}, resources);
 }
 
-// In the pod of the master, where the script comes through standard input.
-std::string Job(const Place& place, const LaunchRequest& request) {
-  std::vector<std::string> words = {"exec",
-                                    "-i",
-                                    fmt::format("statefulset/{}-master", place.name),
-                                    "--",
-                                    "heddle",
-                                    "job",
-                                    "submit",
-                                    "--workers",
-                                    std::to_string(request.workers),
-                                    "--master",
-                                    place.name + "-master:7077",
-                                    "--token-file",
-                                    "/run/heddle/token",
-                                    "--tls-ca",
-                                    "/run/heddle/tls.crt"};
-  words.insert(words.end(), request.job.begin(), request.job.end());
-  if (!request.script.empty()) words[words.size() - request.job.size()] = "-";
-  std::string text = "\"${kubectl[@]}\" " + ShellWords(words);
+// For `job submit` in the pod of the master, where the script comes through standard input.
+std::string Job(const LaunchRequest& request) {
+  std::vector<std::string> words = request.job;
+  if (!request.script.empty()) words[0] = "-";
+  std::string text = ShellWords(words);
   if (!request.script.empty()) text += " <" + ShellWord(request.script);
   return text;
 }
@@ -142,9 +140,10 @@ int Run(const Arguments& arguments) {
   const std::string text =
       FillIn("k8s.sh", {{"kubectl", ShellWord(arguments.Value("kubectl").value_or("kubectl"))},
                         {"namespace", place->namespace_name},
-                        {"name", place->name},
+                        {"name", place->name.empty() ? "heddle-$launch" : place->name},
                         {"manifests", Manifests(*place, *request)},
-                        {"job", Job(*place, *request)}});
+                        {"workers", std::to_string(request->workers)},
+                        {"job", Job(*request)}});
   return Launch(arguments, text, {"bash", "-c", text, "heddle-launch"});
 }
 

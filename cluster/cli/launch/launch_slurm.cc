@@ -13,6 +13,7 @@ using Kind = Option::Kind;
 constexpr int64_t kMiB = 1 << 20;
 
 constexpr Option kOptions[] = {
+    kRemoteHeddleOption,
     {"sbatch", Kind::kValue, "OPTION", "one of sbatch, such as --time=1:00:00; may be given again"},
 };
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
 #include <sstream>
 
 #include "cluster/cli/launch/launch.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/script_input.h"
 #include "cluster/cli/verb.h"
+#include "cluster/master/worker_identity.h"
 #include "ops/io/files/files.h"
 
 namespace heddle::cluster::cli {
@@ -15,17 +14,11 @@ namespace {
 using Kind = Option::Kind;
 
 constexpr Option kOptions[] = {
+    kRemoteHeddleOption,
     {"hosts", Kind::kValue, "FILE", "a host a line, as ssh takes it; one that stands twice gets two workers"},
     {"listen", Kind::kValue, "HOST", "name or address of this machine for those hosts (default: its name)"},
     {"ssh", Kind::kValue, "PROGRAM", "instead of ssh"},
 };
-
-constexpr size_t kLongestName = 256;
-
-std::string NameOfThisMachine() {
-  char name[kLongestName] = "";
-  return gethostname(name, sizeof(name) - 1) == 0 ? name : "localhost";
-}
 
 // Without blanks around it and what stands behind '#'.
 std::string HostIn(const std::string& line) {
@@ -70,7 +63,7 @@ int Run(const Arguments& arguments) {
       FillIn("ssh.sh", {{"heddle", ShellWord(request->here)},
                         {"remote_heddle", ShellWord(request->heddle)},
                         {"ssh", ShellWord(arguments.Value("ssh").value_or("ssh"))},
-                        {"listen", ShellWord(arguments.Value("listen").value_or(NameOfThisMachine()))},
+                        {"listen", ShellWord(arguments.Value("listen").value_or(HostName()))},
                         {"hosts", ShellWords(*hosts)},
                         {"worker_options", ShellWords(request->WorkerOptions())},
                         {"job", job}});

@@ -10,6 +10,7 @@
 #include "cluster/chaos/saved_files.h"
 #include "cluster/executor/fresh_output.h"
 #include "engine/control/local_run.h"
+#include "ops/io/files/hidden_names.h"
 #include "tests/support/process.h"
 
 namespace heddle::cluster {
@@ -111,13 +112,26 @@ TEST_F(SavedFilesTest, WhatCannotBeKeptOrPutBackIsAnError) {
       << kept.ToString();
   EXPECT_EQ(EntriesIn(folder_.path()), 1u);
   WriteText(Path("x"), "file");
+  WriteText(Path("y"), "other");
   ASSERT_TRUE(files_.Save("x").ok());
+  ASSERT_TRUE(files_.Save("y").ok());
   fs::remove(Path("x"));
+  Replace(Path("y"), "changed");
   fs::create_directories(Path("x/inner/more"));
   const Result<int64_t> restored = files_.Restore();
   EXPECT_NE(restored.status().message().find("cannot put back what 'x' was before an attempt changed it: "),
             std::string::npos)
       << restored.status().ToString();
+  // It is there, under a name that nobody removes, and the files behind it are put back.
+  ASSERT_EQ(restored.status().notes().size(), 1u);
+  const std::string note = restored.status().notes()[0];
+  const std::string begin = "what 'x' was is now '";
+  ASSERT_TRUE(note.starts_with(begin)) << note;
+  const std::string path = note.substr(begin.size(), note.size() - begin.size() - 1);
+  EXPECT_EQ(ReadText(path), "file");
+  EXPECT_FALSE(ops::IsHiddenName(path.substr(path.rfind('/') + 1)));
+  EXPECT_EQ(ReadText(Path("y")), "other");
+  EXPECT_EQ(EntriesIn(folder_.path()), 4u);
 }
 
 // A frame of HTTP/2 on stream 1.

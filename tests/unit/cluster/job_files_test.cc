@@ -43,6 +43,9 @@ TEST_F(JobFilesTest, AFileTakesThePlaceOfTheOneOfItsRankAndGoesWithItsJob) {
   EXPECT_EQ(logs[0].bytes, "second");
   EXPECT_EQ(logs[0].first, 3);
   EXPECT_EQ(logs[1].bytes, std::string("a\0\xff", 3));
+  EXPECT_EQ((*store->files().Read(job.id, JobFileKind::kLog, 1, 1))->first, 7);
+  EXPECT_EQ((*store->files().Read(job.id, JobFileKind::kLog, 1, 0))->bytes, "second");
+  EXPECT_FALSE(store->files().Read(job.id, JobFileKind::kLog, 2, 0)->has_value());
   const std::vector<JobFiles::Size> sizes = *store->files().Sizes(job.id, JobFileKind::kLog);
   ASSERT_EQ(sizes.size(), 2u);
   EXPECT_EQ(sizes[1].bytes, 3);

@@ -38,6 +38,16 @@ class MasterCheckpointsTest : public MasterCoreTest {
       core_->News(before.workers[rank], news);
     }
   }
+  // "WORKER: FOLDER" of each order to remove checkpoints.
+  std::vector<std::string> Removals() {
+    std::vector<std::string> removals;
+    for (const WorkerOrder& order : Take(Kind::kForget)) {
+      if (order.checkpoints.empty()) continue;
+      EXPECT_EQ(order.checkpoints_place, "/shared/checkpoints");
+      removals.push_back(order.worker + ": " + order.checkpoints);
+    }
+    return removals;
+  }
   ExecutorCheckpoints StartOf(const std::string& id) {
     for (const WorkerOrder& order : Take(Kind::kStart))
       if (order.job == id && order.attempt == Get(id).attempt) return order.message.start->checkpoints;
@@ -246,6 +256,23 @@ TEST_F(MasterCheckpointsTest, AFullDiskOfTheMasterCostsACheckpoint) {
   EXPECT_EQ(Get(id).checkpoints.size(), 1u);
 }
 
+// There is no other worker than the one on which the job fails.
+TEST_F(MasterCheckpointsTest, AJobOfAnyNumberOfWorkersStartsAgainWhereItHasFailed) {
+  Connect("a");
+  const std::string id = Submit(0);
+  RunUntilRunning(id);
+  Write(id, 0, 1);
+  for (const int attempt : {2, 3, 4}) {
+    LoseAll(id);
+    Pass(10 * kNsPerSecond, {"a"});
+    EXPECT_EQ(Get(id).attempt, attempt);
+    ASSERT_EQ(Get(id).workers, std::vector<std::string>{"a"});
+    RunUntilRunning(id);
+  }
+  End(id, 0, OkStatus());
+  EXPECT_EQ(Get(id).state, JobState::kSucceeded);
+}
+
 TEST_F(MasterCheckpointsTest, AreRemovedWithTheJob) {
   Connect("a");
   const std::string id = Submit(1);
@@ -253,12 +280,63 @@ TEST_F(MasterCheckpointsTest, AreRemovedWithTheJob) {
   RunUntilRunning(id);
   Write(id, 0, 1);
   LoseAll(id);
-  for (const WorkerOrder& order : Take(Kind::kForget)) EXPECT_EQ(order.checkpoints, "");
+  EXPECT_EQ(Removals(), std::vector<std::string>{});
   RunUntilRunning(id);
   End(id, 0, OkStatus());
-  const std::vector<WorkerOrder> orders = Take(Kind::kForget);
-  ASSERT_EQ(orders.size(), 1u);
-  EXPECT_EQ(orders[0].checkpoints, folder.substr(0, folder.find('/')));
+  EXPECT_EQ(Removals(), std::vector<std::string>{"a: " + folder.substr(0, folder.find('/'))});
+}
+
+// Until a worker says that they are gone, whoever comes is asked to remove them.
+TEST_F(MasterCheckpointsTest, AreRemovedHoweverTheJobEnds) {
+  for (const bool is_written : {true, false}) {
+    SCOPED_TRACE(is_written);
+    Connect("a", is_written ? "1" : "2");
+    const std::string id = Submit(1);
+    const std::string path = StartOf(id).folder;
+    const std::string folder = path.substr(0, path.find('/'));
+    RunUntilRunning(id);
+    if (is_written) Write(id, 0, 1);  // else a part may be there all the same
+    core_->WorkerLeft("a");
+    ASSERT_EQ(Get(id).state, JobState::kRecovering);
+    ASSERT_TRUE(core_->Cancel(id).ok());
+    EXPECT_EQ(Get(id).state, JobState::kCancelled);
+    EXPECT_EQ(Removals(), std::vector<std::string>{}) << "nobody is there";
+    Connect("b", is_written ? "1" : "3");
+    EXPECT_EQ(Removals(), std::vector<std::string>{"b: " + folder});
+    Connect("c", is_written ? "1" : "3");
+    EXPECT_EQ(Removals(), std::vector<std::string>{}) << "b is at it";
+    Pass(61 * kNsPerSecond, {"b", "c"});
+    EXPECT_EQ(Removals(), std::vector<std::string>{"c: " + folder});
+    Restart();
+    Connect("b", is_written ? "2" : "4");
+    EXPECT_EQ(Removals(), std::vector<std::string>{"b: " + folder});
+    core_->CheckpointsRemoved(folder);
+    Pass(7200 * kNsPerSecond, {"b"});
+    EXPECT_EQ(Removals(), std::vector<std::string>{});
+    Restart();
+    Connect("b", is_written ? "3" : "5");
+    EXPECT_EQ(Removals(), std::vector<std::string>{});
+    core_->WorkerLeft("b");
+    core_->WorkerLeft("c");
+  }
+}
+
+// A worker that was cut off may have written after the others had removed everything.
+TEST_F(MasterCheckpointsTest, AreRemovedBehindAnExecutorThatComesBackLate) {
+  Connect("a");
+  const std::string id = Submit(1);
+  RunUntilRunning(id);
+  Write(id, 0, 1);
+  const Job before = Get(id);
+  core_->WorkerLeft("a");
+  ASSERT_TRUE(core_->Cancel(id).ok());
+  Connect("b");
+  const std::vector<std::string> asked = Removals();
+  ASSERT_EQ(asked.size(), 1u);
+  const std::string folder = asked[0].substr(3);
+  core_->CheckpointsRemoved(folder);
+  Connect("a", "2", {News(before, 0)});
+  EXPECT_EQ(Removals(), std::vector<std::string>{"a: " + folder});
 }
 
 TEST_F(MasterCheckpointsTest, NoneWhereTheMasterHasNoPlaceOrTheJobWantsNone) {

@@ -36,6 +36,7 @@ class FullStore : public JobStore {
     return full ? Refusal() : store_.Move(job, state, reason);
   }
   Status SetCheckpoints(const Job& job) override { return full ? Refusal() : store_.SetCheckpoints(job); }
+  Status CheckWritable() override { return full ? Refusal() : store_.CheckWritable(); }
   Status AppendOutput(Job* job, std::string_view bytes) override {
     return full ? Refusal() : store_.AppendOutput(job, bytes);
   }

@@ -431,6 +431,16 @@ TEST_F(MasterCoreTest, DrainNamesOneWorker) {
   EXPECT_FALSE(core_->membership().workers().at("a").drained) << "what is not durable has not happened";
 }
 
+TEST_F(MasterCoreTest, TheStoreIsReadyAgainThoughNothingHappensToJobs) {
+  const std::string waiting = Submit(1);
+  EXPECT_TRUE(core_->CheckStore().ok());
+  disk_.full = true;
+  EXPECT_EQ(core_->Cancel(waiting).code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(core_->CheckStore().code(), StatusCode::kResourceExhausted);
+  disk_.full = false;
+  EXPECT_TRUE(core_->CheckStore().ok());
+}
+
 TEST_F(MasterCoreTest, AFullDiskDelaysOutcomesAndChangesNone) {
   const std::string waiting = Submit(1);
   disk_.full = true;

@@ -7,12 +7,14 @@
 #include <sys/un.h>
 
 #include "cluster/client/client.h"
+#include "cluster/master/job_store.h"
 #include "cluster/master/master_folder.h"
 #include "cluster/master/master_submit.h"
 #include "cluster/master/token_store.h"
 #include "cluster/master/worker_identity.h"
 #include "cluster/protocol_version.h"
 #include "cluster/security/rpc_security.h"
+#include "cluster/store/store_backup.h"
 #include "core/version.h"
 #include "engine/wire/value_wire.h"
 #include "proto/master.grpc.pb.h"
@@ -105,6 +107,47 @@ TEST_F(MasterServerTest, AcknowledgedJobsAreThereAfterARestart) {
   EXPECT_EQ((*client)->Cancel("j1", &job).code(), StatusCode::kOk);
   EXPECT_EQ(job.state(), "CANCELLED");
   EXPECT_EQ((*client)->Get("j2", &job).code(), StatusCode::kNotFound);
+}
+
+// A client that comes back says of which attempt it has shown a part.
+TEST_F(MasterServerTest, ALogThatIsFollowedBeginsAnewWithTheNextAttempt) {
+  server_.reset();
+  {
+    const auto store = *JobStore::Open(JobStoreFile(options_.folder), {}, SystemClock());
+    JobSpecification specification;
+    specification.request_id = "mine";
+    bool existed = false;
+    Job job = *store->Add(specification, &existed);
+    for (const int attempt : {1, 2}) {
+      job.attempt = attempt;
+      for (const JobState state : {JobState::kAdmitted, JobState::kStarting, JobState::kRunning,
+                                   attempt == 1 ? JobState::kRecovering : JobState::kFailed})
+        ASSERT_TRUE(store->Move(&job, state, "").ok());
+      const std::string log = attempt == 1 ? "one\n" : "two, longer\n";
+      ASSERT_TRUE(store->files().Put(job.id, {JobFileKind::kLog, attempt, 0, 0, log}).ok());
+    }
+  }
+  server_ = *MasterServer::Start(options_);
+  const auto channel = grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials());
+  for (const int shown : {0, 1, 2}) {
+    SCOPED_TRACE(shown);
+    grpc::ClientContext context;
+    AddCaller(master_.token, &context);
+    WatchRequest request;
+    request.set_job("j1");
+    request.set_log_rank(0);
+    request.set_output_offset(4);
+    request.set_shown_attempt(shown);
+    const auto stream = Jobs::NewStub(channel)->Watch(&context, request);
+    WatchEvent event;
+    ASSERT_TRUE(stream->Read(&event));
+    EXPECT_EQ(event.output(), shown == 1 ? "two, longer\n" : " longer\n");
+    EXPECT_EQ(event.log_attempt(), 2);
+    EXPECT_EQ(event.output_end(), 12);
+    while (stream->Read(&event)) {
+    }
+    EXPECT_TRUE(stream->Finish().ok());
+  }
 }
 
 TEST_F(MasterServerTest, ASubmitThatIsCancelledGivesUpWaiting) {

@@ -76,6 +76,10 @@ TEST(ObjectCheckpointsTest, AreWrittenReadAndRemoved) {
   EXPECT_EQ(store->Read("j1-0/5-1/rank-0", 60, part).code(), StatusCode::kDataLoss);
   EXPECT_EQ(store->Read("j1-0/5-1/rank-1", 0, part).code(), StatusCode::kNotFound);
   EXPECT_EQ(store->SizeOf("j1-0/5-1/rank-1").status().code(), StatusCode::kNotFound);
+  Put(*store, "j1-0/5-1/whole", "hello");
+  EXPECT_EQ(
+      Read(*store, "j1-0/5-1/whole", 1, 4),
+      "checkpoints: the server sends 'heddle jobs/ä+b/j1-0/5-1/whole' from its beginning, not bytes 1-4");
   for (int rank = 1; rank < 9; ++rank) Put(*store, "j1-0/5-1/rank-" + std::to_string(rank), "x");
   Put(*store, "j1-0/5-10/rank-0", "other");
   EXPECT_TRUE(store->RemoveAll("j1-0/5-1").ok());
