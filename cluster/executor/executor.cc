@@ -32,6 +32,8 @@
 #include "engine/machine/machine_constants.h"
 #include "engine/report/rank_record_json.h"
 #include "engine/session/session.h"
+#include "engine/session/state_taker.h"
+#include "engine/variables/control_state.h"
 #include "ops/base/cpu.h"
 #include "ops/io/files/files.h"
 #include "ops/io/files/hidden_names.h"
@@ -121,6 +123,24 @@ std::vector<LinkPeer> ToLinkPeers(const std::vector<ExecutorPeer>& peers) {
   return result;
 }
 
+// LetGo() of checkpoints for several threads: those of actors wait for what is being written, too.
+class AwaitedCheckpoints : public engine::StateTaker {
+ public:
+  explicit AwaitedCheckpoints(engine::Checkpoints& checkpoints) : checkpoints_(checkpoints) {}
+  Result<bool> Wants(const Moment& moment, const Share& share) override {
+    return checkpoints_.Wants(moment, share);
+  }
+  Status Take(engine::ControlState state) override { return checkpoints_.Take(std::move(state)); }
+  void LetGo() override {
+    const std::lock_guard lock(mutex_);
+    checkpoints_.LetGo();
+  }
+
+ private:
+  engine::Checkpoints& checkpoints_;
+  std::mutex mutex_;
+};
+
 // The job itself, from the start message to its outcome.
 class ExecutorRun {
  public:
@@ -170,7 +190,9 @@ class ExecutorRun {
     channel_.WriteLine(ToLine(message));
   }
 
+  // Whoever notes what a file was before it changes is to know between which checkpoints that was.
   void Ask(const ExecutorCommit& commit) {
+    if (states_) states_->LetGo();
     ExecutorMessage message;
     message.commit = commit;
     channel_.WriteLine(ToLine(message));
@@ -250,7 +272,8 @@ class ExecutorRun {
     };
     checkpoints_.emplace(
         options, start_.options.rank, *store_, *environment->clock, [this] { return printed_; }, written);
-    environment->states = &*checkpoints_;
+    states_.emplace(*checkpoints_);
+    environment->states = &*states_;
     return OkStatus();
   }
 
@@ -268,8 +291,10 @@ class ExecutorRun {
     }
     Status status = RunSession();
     done->own_cause = session_->own_cause();
-    done->could_not_resume =
-        !status.ok() && !start_.checkpoints.resume.empty() && !session_->has_resumed() && done->own_cause;
+    // An input that has changed ends the job: one that begins anew would mix results of both as well.
+    done->could_not_resume = !status.ok() && status.code() != StatusCode::kAborted &&
+                             !start_.checkpoints.resume.empty() && !session_->has_resumed() &&
+                             done->own_cause;
     if (link_ == nullptr || !peers.has_value()) return status;
     if (status.ok()) return link_->Finish();
     link_->Fail(status);
@@ -325,6 +350,7 @@ class ExecutorRun {
   int64_t printed_ = 0;  // Of the thread of the session.
   std::unique_ptr<engine::CheckpointStore> store_;
   std::optional<engine::Checkpoints> checkpoints_;
+  std::optional<AwaitedCheckpoints> states_;
   std::unique_ptr<engine::Session> session_;
 };
 

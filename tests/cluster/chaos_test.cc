@@ -32,6 +32,7 @@ struct Disturbed {
   int pauses = 0;
   int lost = 0;
   int attempts = 0;
+  int resumed = 0;
 };
 
 class ChaosTest : public testing::Test {
@@ -75,6 +76,7 @@ class ChaosTest : public testing::Test {
       all.kills += std::max(0, NumberIn(finished.errors, "killed +([0-9]+) worker"));
       all.pauses += std::max(0, NumberIn(finished.errors, "paused +([0-9]+) time"));
       all.lost += std::max(0, NumberIn(finished.errors, "lost +([0-9]+) of"));
+      all.resumed += std::max(0, NumberIn(finished.errors, "resumed +([0-9]+) attempt"));
       all.attempts += std::max(0, NumberIn(finished.errors, ": ([0-9]+) attempt"));
     }
     ExpectNothingLeft();
@@ -140,6 +142,31 @@ TEST_F(ChaosTest, AFileThatIsReadAndReplacedIsReplacedOnce) {
   EXPECT_GE(found.kills, 2);
 }
 
+// An attempt begins at the last checkpoint, with the files of then: some were changed before it, some behind.
+TEST_F(ChaosTest, AttemptsGoOnFromCheckpointsWithTheFilesOfThen) {
+  const Disturbed found = Compare(
+      "X = rand(rows=20000, cols=20, seed=1)\nw = matrix(0, rows=20, cols=1)\n"
+      "for (round in 1:60) {\n"
+      "  for (i in 1:4) w = w + t(X) %*% (rowSums(X) - X %*% w) / 200000\n"
+      "  Y = read(\"x.csv\", format=\"csv\")\n"
+      "  write(Y * 1.01 + sum(w), \"x.csv\", format=\"csv\")\n"
+      "  X[round, 2] = round + sum(rand(rows=3, cols=1))\n"
+      "  print(round + \" \" + sum(Y) + \" \" + sum(X))\n"
+      "}\n",
+      {"kill=400ms,checkpoint=100ms,seed=3", "kill=250ms,drop=1%,pause=100ms,checkpoint=50ms,seed=4"},
+      {{"x.csv", "1,2\n3,4\n"}});
+  EXPECT_GE(found.kills, 2);
+  EXPECT_GE(found.resumed, 1);
+}
+
+// Where workers live much shorter than the run takes, only checkpoints bring it to its end without rarer
+// faults.
+TEST_F(ChaosTest, ALongRunGetsOnFromCheckpointToCheckpoint) {
+  const Disturbed found = Compare(kLoop, {"kill=500ms,checkpoint=50ms,seed=5"});
+  EXPECT_GE(found.kills, 1);
+  EXPECT_GE(found.resumed, 1);
+}
+
 TEST_F(ChaosTest, ARunThatTakesLongerThanWorkersLiveEndsAllTheSame) {
   const Disturbed found = Compare(kLoop, {"kill=20ms,seed=9"});
   EXPECT_GE(found.kills, 3);
@@ -176,7 +203,8 @@ TEST_F(ChaosTest, TheSummarySaysWhatHappenedAndHowToRepeatIt) {
   const Finished usual =
       RunProcess({Binary(), "sim", "--workers", "2", "--chaos", "-e", "print(1)"}, folder());
   EXPECT_EQ(usual.output, "1\n");
-  EXPECT_TRUE(std::regex_search(usual.errors, std::regex("chaos kill=2s,drop=1%,pause=500ms,seed=[0-9]+: ")))
+  EXPECT_TRUE(std::regex_search(usual.errors,
+                                std::regex("chaos kill=2s,drop=1%,pause=500ms,checkpoint=1s,seed=[0-9]+: ")))
       << usual.errors;
 }
 

@@ -89,6 +89,7 @@ class FaultProxy::Impl {
 
   std::atomic<int64_t> accepted{0};
   std::atomic<int64_t> broken{0};
+  std::atomic<int64_t> flipped{0};
 
  private:
   // One direction of a connection: 0 to the target, 1 to the caller.
@@ -170,6 +171,10 @@ class FaultProxy::Impl {
     }
     flow.has_ended = static_cast<bool>(error);
     std::vector<char> copy(flow.block.begin(), flow.block.begin() + static_cast<std::ptrdiff_t>(bytes));
+    if (bytes > 0 && conditions_.flipped > 0 && std::bernoulli_distribution(conditions_.flipped)(random_)) {
+      ++flipped;
+      copy[random_() % bytes] ^= static_cast<char>(1 << random_() % 8);
+    }
     flow.on_its_way += bytes;
     flow.pieces.push_back({std::move(copy), DueOf(flow, bytes)});
     Write(pair, way);
@@ -279,5 +284,6 @@ void FaultProxy::Refuse() {
 }
 int64_t FaultProxy::accepted() const { return impl_->accepted; }
 int64_t FaultProxy::broken() const { return impl_->broken; }
+int64_t FaultProxy::flipped() const { return impl_->flipped; }
 
 }  // namespace heddle::testing_support

@@ -19,7 +19,8 @@ class FaultProxy {
     std::chrono::milliseconds jitter{0};  ///< At most so much more, drawn anew for each piece: connections
                                           ///< overtake each other, the bytes of one stay in order.
     int64_t bytes_per_second = 0;         ///< Of one way of a connection; 0: as fast as it goes.
-    double broken = 0;  ///< Share of the pieces (64 KiB at most) that break their connection: 0 to 1.
+    double broken = 0;   ///< Share of the pieces (64 KiB at most) that break their connection: 0 to 1.
+    double flipped = 0;  ///< Share of the pieces in which one bit arrives as the other.
   };
   enum class Way : uint8_t { kToTarget, kToCaller, kBoth };
 
@@ -45,6 +46,7 @@ class FaultProxy {
 
   int64_t accepted() const;  ///< Connections so far.
   int64_t broken() const;    ///< Those of them that Conditions::broken has broken.
+  int64_t flipped() const;   ///< Pieces in which a bit was flipped.
 
  private:
   class Impl;

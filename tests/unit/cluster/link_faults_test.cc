@@ -19,8 +19,8 @@ using Way = FaultProxy::Way;
 // Two ranks with a proxy before each of them.
 class LinkFaultsTest : public testing::Test {
  protected:
-  void Join(int64_t repair_ms = 20'000) {
-    links_.emplace(2, std::vector<std::string>{}, "127.0.0.1:0", repair_ms, std::vector<bool>{false, false});
+  void Join(int64_t repair_ms = 20'000, const std::string& listen = "127.0.0.1:0") {
+    links_.emplace(2, std::vector<std::string>{}, listen, repair_ms, std::vector<bool>{false, false});
     for (const size_t rank : {0, 1}) {
       proxies_.push_back(std::make_unique<FaultProxy>(links_->peer(rank).endpoint, 7 + rank));
       links_->peer(rank).endpoint = proxies_.back()->endpoint();
@@ -102,6 +102,21 @@ TEST_F(LinkFaultsTest, ConnectionsThatBreakAtRandomLoseNothing) {
   }
   ExpectAll();
   EXPECT_GT(proxies_[0]->broken() + proxies_[1]->broken(), 3);
+  Set({});
+  ExpectOrderlyEnd();
+}
+
+// Between machines, TLS sees that a record is another one: its connection ends, and all of it comes again.
+TEST_F(LinkFaultsTest, AFlippedBitNeverBecomesAValueOrAMessage) {
+  Join(20'000, "0.0.0.0:0");
+  Set({.flipped = 0.05});
+  for (int round = 0; round < 50; ++round) {
+    Send(20);
+    if (round % 10 == 0) ExpectValues();
+  }
+  ExpectAll();
+  EXPECT_GT(proxies_[0]->flipped() + proxies_[1]->flipped(), 3);
+  EXPECT_GT((*links_)[0].statistics().repairs + (*links_)[1].statistics().repairs, 0);
   Set({});
   ExpectOrderlyEnd();
 }
