@@ -159,17 +159,22 @@ TEST_F(ChaosTest, AttemptsGoOnFromCheckpointsWithTheFilesOfThen) {
   EXPECT_GE(found.resumed, 1);
 }
 
-// Where workers live much shorter than the run takes, only checkpoints bring it to its end without rarer
-// faults.
-TEST_F(ChaosTest, ALongRunGetsOnFromCheckpointToCheckpoint) {
-  const Disturbed found = Compare(kLoop, {"kill=500ms,checkpoint=50ms,seed=5"});
-  EXPECT_GE(found.kills, 1);
-  EXPECT_GE(found.resumed, 1);
-}
-
 TEST_F(ChaosTest, ARunThatTakesLongerThanWorkersLiveEndsAllTheSame) {
   const Disturbed found = Compare(kLoop, {"kill=20ms,seed=9"});
   EXPECT_GE(found.kills, 3);
+}
+
+TEST_F(ChaosTest, CheckpointsNeedAFolderOfTemporaryFiles) {
+  setenv("TMPDIR", (folder() + "/nowhere").c_str(), 1);
+  const Finished finished = RunProcess(Words("checkpoint=1s,seed=1", "print(1)"), folder(), 120);
+  EXPECT_EQ(finished.code, 6);
+  EXPECT_NE(finished.errors.find("error: no folder of temporary files for checkpoints: "), std::string::npos)
+      << finished.errors;
+  setenv("TMPDIR", "/proc", 1);  // Where nobody can make a folder.
+  const Finished full = RunProcess(Words("checkpoint=1s,seed=1", "print(1)"), folder(), 120);
+  EXPECT_EQ(full.code, 6);
+  EXPECT_NE(full.errors.find("error: no folder for checkpoints in '/proc': "), std::string::npos)
+      << full.errors;
 }
 
 TEST_F(ChaosTest, AScriptThatFailsFailsAsItDoesWithoutFaults) {

@@ -19,7 +19,7 @@ constexpr int64_t kMebibyte = 1 << 20;
 
 constexpr const char* kLoop =
     "X = rand(rows=20000, cols=20, seed=7)\n"
-    "for (i in 1:60) { X = X + i / 1000\n  print(i + \" \" + sum(X)) }\n"
+    "for (i in 1:600) { X = X + i / 1000\n  print(i + \" \" + sum(X)) }\n"
     "write(colSums(X), \"sums.csv\", format=\"csv\")\n";
 
 int64_t Number(const std::string& json, const std::string& name) {
@@ -96,7 +96,7 @@ TEST(FullDiskTest, OfAnOutputEndsTheJobAndLeavesWhatWasThere) {
 
 TEST(FullDiskTest, OfAMasterRefusesJobsUntilThereIsRoom) {
   ClusterOfProcesses cluster;
-  const SmallDisk disk(cluster.folder() + "/full", kMebibyte);
+  SmallDisk disk(cluster.folder() + "/full", kMebibyte);
   if (!disk.why_not().empty()) GTEST_SKIP() << disk.why_not();
   const std::string state = disk.folder() + "/state";
   const auto master = cluster.Start({"master", "--listen", "127.0.0.1:0", "--state", state});
@@ -246,7 +246,7 @@ TEST(ChangedInputTest, AJobThatGoesOnWithAnotherInputFails) {
 }
 
 // It shrinks while rows are read from it, again and again, as it does not fit in memory.
-TEST(ChangedInputTest, AnInputThatShrinksUnderAJobIsNamed) {
+TEST(ChangedInputTest, AnInputThatShrinksUnderAJobIsNamedOrNotMissed) {
   ClusterOfProcesses cluster;
   const std::string input = cluster.folder() + "/in.csv";
   std::string rows;
@@ -260,14 +260,15 @@ TEST(ChangedInputTest, AnInputThatShrinksUnderAJobIsNamed) {
   }
   fs::resize_file(input, rows.size() / 2);
   const Finished outcome = cluster.Run({"job", "wait", job});
-  EXPECT_EQ(outcome.code, 4) << outcome.errors;
-  EXPECT_NE(outcome.errors.find("in.csv"), std::string::npos) << outcome.errors;
+  // Rows that it has read before are in a spill file, or it reads them again.
+  EXPECT_TRUE(outcome.code == 0 || outcome.code == 4) << outcome.errors;
+  EXPECT_EQ(outcome.errors.find("in.csv") != std::string::npos, outcome.code == 4) << outcome.errors;
   const std::string logs = cluster.Run({"job", "logs", job}).output;
   std::istringstream lines(logs);
   int64_t round = 0;
   double sum = 0;
   while (lines >> round >> sum) EXPECT_EQ(sum, 11e6 * static_cast<double>(round));
-  EXPECT_GE(round, 1);
+  EXPECT_TRUE(outcome.code == 0 ? round == 1000 : round >= 1) << round;
   cluster.EndAndExpectNothingLeft();
 }
 

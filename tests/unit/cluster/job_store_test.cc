@@ -193,7 +193,7 @@ TEST(JobStoreTest, ATornLogOfChangesIsAnEarlierMoment) {
     for (int i = 1; i <= 12; ++i) {
       bool existed = false;
       Job job = *store->Add(Specification("r" + std::to_string(i)), &existed);
-      ASSERT_TRUE(store->Move(&job, JobState::kStarting, "").ok());
+      ASSERT_TRUE(store->Move(&job, JobState::kAdmitted, "").ok());
       ASSERT_TRUE(store->AppendOutput(&job, "output of " + job.id).ok());
     }
     log = testing_support::ReadText(path + "-wal");
@@ -249,8 +249,11 @@ TEST(JobStoreTest, ACutStoreIsNamed) {
     }
     ++named;
     EXPECT_EQ(jobs.status().code(), StatusCode::kDataLoss) << jobs.status().ToString();
-    EXPECT_EQ(jobs.status().message(),
-              fmt::format("job store: '{}' is damaged: database disk image is malformed", path));
+    const std::string& message = jobs.status().message();
+    EXPECT_TRUE(message ==
+                    fmt::format("job store: '{}' is damaged: database disk image is malformed", path) ||
+                (message.starts_with("job store: the record of job j") && message.ends_with(" is malformed")))
+        << message;
   }
   EXPECT_GT(named, 10);
   std::string other = whole;

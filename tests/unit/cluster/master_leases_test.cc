@@ -200,7 +200,9 @@ TEST_F(MasterCoreTest, ATimeOfDayThatIsSetChangesNoLeaseAndNoAttempt) {
   epoch = Get(id).epoch;
   RunUntilRunning(id);
   Restart();
-  Connect(other, "1", {News(Get(id), 0)});
+  ExecutorNews running = News(Get(id), 0);
+  running.endpoint = "endpoint0";
+  Connect(other, "1", {running});
   Pass(kTtlNs, {other});
   EXPECT_EQ(Get(id).state, JobState::kRunning);
   End(id, 0, OkStatus());
