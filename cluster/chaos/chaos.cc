@@ -28,6 +28,7 @@ std::string Chaos::ToText() const {
   if (kill_ms > 0) text += fmt::format("kill={},", TimeText(kill_ms));
   if (drop > 0) text += fmt::format("drop={:g}%,", drop * 100);
   if (pause_ms > 0) text += fmt::format("pause={},", TimeText(pause_ms));
+  if (checkpoint_ms > 0) text += fmt::format("checkpoint={},", TimeText(checkpoint_ms));
   return text + fmt::format("seed={}", seed);
 }
 
@@ -49,6 +50,8 @@ std::string ChaosReport::ToText() const {
   text += fmt::format("  repeated  {}; {} of output and {} of earlier attempts\n",
                       attempts == 1 ? "nothing" : Counted(attempts - 1, "attempt", "attempts"),
                       Counted(repeated_bytes, "byte", "bytes"), Counted(restored_files, "file", "files"));
+  if (chaos.checkpoint_ms > 0)
+    text += fmt::format("  resumed   {} from a checkpoint\n", Counted(resumed, "attempt", "attempts"));
   if (rarer_from_attempt > 0)
     text += fmt::format(
         "  rarer     attempts ended faster than the run takes: from attempt {} on faults were rarer, {:g} times in "
@@ -70,6 +73,7 @@ std::string ChaosReport::ToJson() const {
   json["lost_messages"] = lost_messages;
   json["repeated_output_bytes"] = repeated_bytes;
   json["restored_files"] = restored_files;
+  json["resumed_attempts"] = resumed;
   json["rarer_from_attempt"] = rarer_from_attempt;
   json["rarer_by"] = rarer_by;
   return json.dump();

@@ -9,10 +9,11 @@ namespace heddle::cluster {
 
 /// Which faults a run on local processes has to survive (`heddle sim --chaos`; docs/chaos.md).
 struct Chaos {
-  int64_t kill_ms = 0;   ///< Mean time between two kills of a worker; 0: none is killed.
-  double drop = 0;       ///< Share of the messages between workers that are lost, 0 to 0.5.
-  int64_t pause_ms = 0;  ///< The longest time for which a worker is stopped; 0: none is.
-  uint64_t seed = 0;     ///< Of all choices: moments, workers, messages, lengths of pauses.
+  int64_t kill_ms = 0;        ///< Mean time between two kills of a worker; 0: none is killed.
+  double drop = 0;            ///< Share of the messages between workers that are lost, 0 to 0.5.
+  int64_t pause_ms = 0;       ///< The longest time for which a worker is stopped; 0: none is.
+  int64_t checkpoint_ms = 0;  ///< From one checkpoint to the next; 0: every attempt begins at the beginning.
+  uint64_t seed = 0;          ///< Of all choices: moments, workers, messages, lengths of pauses.
 
   /// "kill=2s,drop=1%,pause=500ms,seed=7": what `--chaos` takes.
   std::string ToText() const;
@@ -33,6 +34,7 @@ struct ChaosReport {
   int64_t messages = 0;        ///< Between workers, the lost ones among them; counted where some are lost.
   int64_t lost_messages = 0;   ///< Each with the connection that it came over.
   int64_t repeated_bytes = 0;  ///< Of standard output: printed by one attempt, and left out of the next.
+  int resumed = 0;             ///< Attempts that began at a checkpoint.
   int64_t restored_files = 0;  ///< Files and folders that an attempt had changed and that were put back.
   int rarer_from_attempt = 0;  ///< From this attempt on faults were rarer than asked for; 0: never.
   double rarer_by = 1;         ///< By how much in the last attempt.

@@ -4,9 +4,9 @@
 #include <memory>
 #include <optional>
 
+#include "cluster/chaos/chaos_checkpoints.h"
 #include "cluster/chaos/fault_injector.h"
 #include "cluster/chaos/lossy_relay.h"
-#include "cluster/chaos/saved_files.h"
 #include "cluster/executor/fresh_output.h"
 #include "core/environment/random.h"
 #include "core/hash.h"
@@ -14,7 +14,7 @@
 namespace heddle::cluster {
 namespace {
 
-// So many attempts may end without a result before faults become rarer.
+// So many attempts may end without a result or a checkpoint before faults become rarer.
 constexpr int kPatientAttempts = 2;
 
 class ChaosRun {
@@ -26,7 +26,8 @@ class ChaosRun {
         surroundings_(surroundings),
         processes_(std::move(processes)),
         report_(*report),
-        files_(surroundings.directory, engine::RootsOfRun()) {
+        checkpoints_(surroundings.directory, engine::RootsOfRun(), static_cast<size_t>(options.ranks),
+                     report->chaos.checkpoint_ms) {
     // One for all attempts: they are to compute the same.
     if (options_.seed == -1) options_.seed = static_cast<int64_t>(SystemRandom().Next() >> 11);
     if (report_.chaos.drop > 0) processes_.shares_memory = false;
@@ -34,8 +35,9 @@ class ChaosRun {
 
   engine::RunOutcome Run() {
     double backoff = 1;  // times between faults are so many times as long
+    int fruitless = 0;
     for (int number = 1;; ++number) {
-      if (number > kPatientAttempts) {
+      if (fruitless >= kPatientAttempts && !checkpoints_.has_moved_on()) {
         backoff *= 2;
         if (report_.rarer_from_attempt == 0) report_.rarer_from_attempt = number;
         report_.rarer_by = backoff;
@@ -47,7 +49,8 @@ class ChaosRun {
       const bool is_cancelled =
           surroundings_.cancellation != nullptr && !surroundings_.cancellation->why().ok();
       if (!is_disturbed || is_cancelled) return outcome;
-      const Result<int64_t> restored = files_.Restore();
+      if (!checkpoints_.has_moved_on()) ++fruitless;
+      const Result<int64_t> restored = checkpoints_.Restore();
       if (!restored.ok()) {
         outcome.status = restored.status();
         return outcome;
@@ -61,12 +64,16 @@ class ChaosRun {
     return static_cast<int64_t>(report_.kills.size()) + report_.pauses + report_.lost_messages;
   }
 
-  // From the beginning. With checkpoints it would begin at the last one: its files and the length of the
-  // output until there would be known here, `offset` would begin at that length, and files_ would put back
-  // what has changed since.
+  // From the last checkpoint, or the beginning.
   engine::RunOutcome Attempt(int number, double backoff) {
     const Chaos& chaos = report_.chaos;
-    int64_t offset = 0;
+    LocalAttempt attempt;
+    attempt.number = number;
+    Result<ExecutorCheckpoints> begin = checkpoints_.Begin(number);
+    if (!begin.ok()) return {.status = begin.status(), .statistics = {}, .records = {}};
+    attempt.checkpoints = *std::move(begin);
+    if (!attempt.checkpoints.resume.empty()) ++report_.resumed;
+    int64_t offset = attempt.checkpoints.printed;
     engine::RunSurroundings surroundings = surroundings_;
     surroundings.print = [&](std::string_view text) {
       const std::string_view fresh = FreshOutput(printed_, offset, text);
@@ -84,15 +91,16 @@ class ChaosRun {
       relay = *std::move(started);
     }
     std::optional<FaultInjector> injector;
-    LocalAttempt attempt;
-    attempt.number = number;
     attempt.started = [&](const std::vector<ExecutorProcess*>& processes) {
       injector.emplace(chaos, backoff, processes, number, &report_);
     };
     attempt.ends = [&] { injector.reset(); };
     if (relay != nullptr)
       attempt.route = [&](size_t, size_t, const std::string& endpoint) { return relay->Open(endpoint); };
-    attempt.may_change = [&](const std::string& path) { return files_.Save(path); };
+    attempt.wrote = [&](size_t rank, const engine::WrittenCheckpoint& written) {
+      checkpoints_.Wrote(rank, written);
+    };
+    attempt.may_change = [&](size_t rank, const std::string& path) { return checkpoints_.Save(rank, path); };
     LocalProcesses processes = processes_;
     processes.attempt = &attempt;
     engine::RunOutcome outcome = RunOnLocalProcesses(program_, options_, surroundings, processes);
@@ -108,7 +116,7 @@ class ChaosRun {
   const engine::RunSurroundings& surroundings_;
   LocalProcesses processes_;
   ChaosReport& report_;
-  SavedFiles files_;
+  ChaosCheckpoints checkpoints_;
   int64_t printed_ = 0;  // Bytes of standard output, of all attempts.
 };
 

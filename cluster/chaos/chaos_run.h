@@ -8,10 +8,10 @@
 namespace heddle::cluster {
 
 /// RunOnLocalProcesses, while workers are killed and stopped and messages are lost. An attempt that fails by
-/// that is made again, from the beginning, until one gets through: what an earlier one has printed is not
-/// printed again, and what it has written is put back first, so that output and files are those of a run
-/// that nothing disturbed. Two attempts that ended without a result make faults half as frequent for the
-/// next one, and so on, so that the run ends.
+/// that is made again, from the last checkpoint or the beginning, until one gets through: what an earlier one
+/// has printed behind that is not printed again, and what it has written is put back first, so that output
+/// and files are those of a run that nothing disturbed. Two attempts that ended without a result and without
+/// a checkpoint make faults half as frequent for the next one, and so on, so that the run ends.
 ///
 /// `processes` names no attempt. Where messages are lost executors share no memory: what goes through that
 /// cannot be lost. `report` says what happened; valid whatever the outcome.

@@ -14,6 +14,7 @@ namespace {
 constexpr int64_t kDefaultKillMs = 2'000;
 constexpr double kDefaultDrop = 0.01;
 constexpr int64_t kDefaultPauseMs = 500;
+constexpr int64_t kDefaultCheckpointMs = 1'000;
 constexpr int64_t kLongestMs = 3'600'000;
 constexpr double kMostDrop = 0.5;
 constexpr int64_t kSeeds = 1'000'000;  // Random ones are short, to be typed again.
@@ -47,12 +48,14 @@ Status ReadSeed(std::string_view name, std::string_view value, uint64_t* seed) {
 Status ReadPart(std::string_view name, std::string_view value, Chaos* chaos) {
   if (name == "kill") return ReadTime(name, value, &chaos->kill_ms);
   if (name == "pause") return ReadTime(name, value, &chaos->pause_ms);
+  if (name == "checkpoint") return ReadTime(name, value, &chaos->checkpoint_ms);
   if (name == "drop") return ReadShare(name, value, &chaos->drop);
   if (name == "seed") return ReadSeed(name, value, &chaos->seed);
-  const std::string nearest = compiler::SuggestName(name, {"kill", "drop", "pause", "seed"});
+  const std::string nearest = compiler::SuggestName(name, {"kill", "drop", "pause", "checkpoint", "seed"});
   return Usage("--chaos does not know '{}'{}", name,
                nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest))
-      .WithNote("it takes kill=TIME, drop=SHARE, pause=TIME and seed=N, with commas between them");
+      .WithNote(
+          "it takes kill=TIME, drop=SHARE, pause=TIME, checkpoint=TIME and seed=N, with commas between them");
 }
 
 }  // namespace
@@ -77,6 +80,7 @@ Result<Chaos> ParseChaos(std::string_view text) {
     chaos.kill_ms = kDefaultKillMs;
     chaos.drop = kDefaultDrop;
     chaos.pause_ms = kDefaultPauseMs;
+    chaos.checkpoint_ms = kDefaultCheckpointMs;
   }
   return chaos;
 }

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/status.h"
 #include "engine/checkpoints/checkpoint_store.h"
@@ -21,6 +22,9 @@ Result<std::unique_ptr<engine::CheckpointStore>> ObjectCheckpoints(const std::st
 
 /// The store at a location: the absolute path of a folder, or s3://BUCKET/PREFIX. kUsage for anything else.
 Result<std::unique_ptr<engine::CheckpointStore>> OpenCheckpoints(const std::string& location);
+/// The names of all objects of the store at a location that begin with "`folder`/", in no order.
+Result<std::vector<std::string>> ListCheckpoints(const std::string& location, const std::string& folder);
+Result<std::vector<std::string>> ListObjectCheckpoints(const std::string& url, const std::string& folder);
 /// Whether it is such a location.
 Status CheckCheckpointLocation(const std::string& location);
 

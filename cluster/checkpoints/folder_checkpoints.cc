@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "cluster/checkpoints/checkpoint_stores.h"
 #include "cluster/store/durable_file.h"
@@ -96,6 +97,19 @@ class FolderStore : public engine::CheckpointStore {
   const std::string folder_;
 };
 
+Result<std::vector<std::string>> ListFolder(const std::string& place, const std::string& folder) {
+  std::vector<std::string> names;
+  const std::string path = place + "/" + folder;
+  std::error_code error;
+  fs::recursive_directory_iterator entry(path, error);
+  if (error == std::errc::no_such_file_or_directory) return names;
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error))
+    if (entry->is_regular_file(error) && !entry->path().filename().string().starts_with('.'))
+      names.push_back(entry->path().string().substr(place.size() + 1));
+  if (error) return Failure("list", path, error.value());
+  return names;
+}
+
 }  // namespace
 
 std::unique_ptr<engine::CheckpointStore> FolderCheckpoints(const std::string& folder) {
@@ -119,6 +133,11 @@ Result<std::unique_ptr<engine::CheckpointStore>> OpenCheckpoints(const std::stri
   HEDDLE_RETURN_IF_ERROR(CheckCheckpointLocation(location));
   if (!location.starts_with("/")) return ObjectCheckpoints(location);
   return FolderCheckpoints(location);
+}
+
+Result<std::vector<std::string>> ListCheckpoints(const std::string& location, const std::string& folder) {
+  HEDDLE_RETURN_IF_ERROR(CheckCheckpointLocation(location));
+  return location.starts_with("/") ? ListFolder(location, folder) : ListObjectCheckpoints(location, folder);
 }
 
 }  // namespace heddle::cluster

@@ -351,13 +351,18 @@ class ObjectStore : public CheckpointStore {
       return DataLoss("checkpoints: '{}' is shorter than it was", name);
     return reply.status();
   }
+  Result<std::vector<std::string>> List(const std::string& folder) {
+    std::vector<std::string> names;
+    for (std::string last;;) {
+      HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> keys, KeysBehind(folder, last));
+      if (keys.empty()) return names;
+      for (const std::string& key : keys) names.push_back(key.substr(KeyOf("").size()));
+      last = keys.back();
+    }
+  }
   Status RemoveAll(const std::string& folder) override {
     for (std::string last;;) {  // A list may still show what is gone.
-      HEDDLE_ASSIGN_OR_RETURN(
-          const Reply reply,
-          connection_->Send(
-              {.query = {{"list-type", "2"}, {"prefix", KeyOf(folder) + "/"}, {"start-after", last}}}));
-      const std::vector<std::string> keys = ElementsOf(reply.body, "Key");
+      HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> keys, KeysBehind(folder, last));
       if (keys.empty()) return OkStatus();
       for (const std::string& key : keys) {
         const Status removed = connection_->Send({.method = "DELETE", .object = key}).status();
@@ -369,6 +374,14 @@ class ObjectStore : public CheckpointStore {
   void GiveUp() override { connection_->GiveUp(); }
 
  private:
+  // Some of those below a folder, in order, from behind `last` on.
+  Result<std::vector<std::string>> KeysBehind(const std::string& folder, const std::string& last) {
+    HEDDLE_ASSIGN_OR_RETURN(
+        const Reply reply,
+        connection_->Send(
+            {.query = {{"list-type", "2"}, {"prefix", KeyOf(folder) + "/"}, {"start-after", last}}}));
+    return ElementsOf(reply.body, "Key");
+  }
   std::string KeyOf(const std::string& name) const {
     const std::string& prefix = connection_->place().prefix;
     return prefix.empty() ? name : prefix + "/" + name;
@@ -377,9 +390,7 @@ class ObjectStore : public CheckpointStore {
   const std::shared_ptr<Connection> connection_;
 };
 
-}  // namespace
-
-Result<std::unique_ptr<CheckpointStore>> ObjectCheckpoints(const std::string& url) {
+Result<std::unique_ptr<ObjectStore>> OpenObjects(const std::string& url) {
   static const CURLcode begun = curl_global_init(CURL_GLOBAL_DEFAULT);
   HEDDLE_CHECK(begun == CURLE_OK, "libcurl can begin");
   constexpr std::string_view kScheme = "s3://";
@@ -399,7 +410,19 @@ Result<std::unique_ptr<CheckpointStore>> ObjectCheckpoints(const std::string& ur
   if (place.key.empty() || place.secret.empty())
     return PermissionDenied("checkpoints: '{}' needs credentials", url)
         .WithNote("start the worker with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in its environment");
-  return std::unique_ptr<CheckpointStore>(std::make_unique<ObjectStore>(std::move(place)));
+  return std::make_unique<ObjectStore>(std::move(place));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CheckpointStore>> ObjectCheckpoints(const std::string& url) {
+  HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<ObjectStore> store, OpenObjects(url));
+  return std::unique_ptr<CheckpointStore>(std::move(store));
+}
+
+Result<std::vector<std::string>> ListObjectCheckpoints(const std::string& url, const std::string& folder) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<ObjectStore> store, OpenObjects(url));
+  return store->List(folder);
 }
 
 }  // namespace heddle::cluster

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "cluster/checkpoints/checkpoint_stores.h"
+#include "cluster/checkpoints/kept_files.h"
 #include "cluster/executor/commit_gate.h"
 #include "cluster/executor/executor_messages.h"
 #include "cluster/executor/isolation.h"
@@ -34,6 +35,8 @@
 #include "engine/machine/machine_constants.h"
 #include "engine/report/rank_record_json.h"
 #include "engine/session/session.h"
+#include "engine/session/state_taker.h"
+#include "engine/variables/control_state.h"
 #include "ops/base/cpu.h"
 #include "ops/io/files/files.h"
 #include "ops/io/files/hidden_names.h"
@@ -136,6 +139,54 @@ bool IsOfNoUse(const Status& resumed) {
     default: return false;
   }
 }
+// LetGo() of checkpoints for several threads: those of actors wait for what is being written, too.
+class AwaitedCheckpoints : public engine::StateTaker {
+ public:
+  explicit AwaitedCheckpoints(engine::Checkpoints& checkpoints) : checkpoints_(checkpoints) {}
+  Result<bool> Wants(const Moment& moment, const Share& share) override {
+    return checkpoints_.Wants(moment, share);
+  }
+  Status Take(engine::ControlState state) override {
+    ++taken_;
+    return checkpoints_.Take(std::move(state));
+  }
+  void LetGo() override {
+    const std::lock_guard lock(mutex_);
+    checkpoints_.LetGo();
+  }
+  int64_t taken() const { return taken_; }  // The number of the last one.
+
+ private:
+  engine::Checkpoints& checkpoints_;
+  std::mutex mutex_;
+  std::atomic<int64_t> taken_{0};
+};
+
+// Keeps what a file was, when it may be changed, before it is.
+class KeepingGate : public ops::ChangeGate {
+ public:
+  explicit KeepingGate(ops::ChangeGate& gate) : gate_(gate) {}
+  // From now on; both outlive this.
+  void Begin(KeptFiles& files, const AwaitedCheckpoints& checkpoints) {
+    files_ = &files;
+    checkpoints_ = &checkpoints;
+  }
+  Result<int64_t> Open(const std::string& path) override {
+    for (;;) {
+      HEDDLE_ASSIGN_OR_RETURN(const int64_t permission, gate_.Open(path));
+      if (files_ == nullptr) return permission;
+      HEDDLE_ASSIGN_OR_RETURN(const bool is_kept, files_->Keep(path, checkpoints_->taken(),
+                                                               [&] { return gate_.IsOpen(permission); }));
+      if (is_kept) return permission;
+    }
+  }
+  bool IsOpen(int64_t permission) override { return gate_.IsOpen(permission); }
+
+ private:
+  ops::ChangeGate& gate_;
+  KeptFiles* files_ = nullptr;
+  const AwaitedCheckpoints* checkpoints_ = nullptr;
+};
 
 // The job itself, from the start message to its outcome.
 class ExecutorRun {
@@ -145,7 +196,8 @@ class ExecutorRun {
         channel_(channel),
         inbox_(inbox),
         gate_([this](const ExecutorCommit& commit) { Ask(commit); }, LeaseClock()),
-        files_(ops::MakeFiles(start.directory, start.epoch != 0 ? &gate_ : nullptr, start.roots)) {}
+        keeping_gate_(gate_),
+        files_(ops::MakeFiles(start.directory, start.epoch != 0 ? &keeping_gate_ : nullptr, start.roots)) {}
 
   ExecutorDone Run() {
     ExecutorDone done;
@@ -186,7 +238,9 @@ class ExecutorRun {
     channel_.WriteLine(ToLine(message));
   }
 
+  // Whoever notes what a file was before it changes is to know between which checkpoints that was.
   void Ask(const ExecutorCommit& commit) {
+    if (states_ && kept_ == nullptr) states_->LetGo();
     ExecutorMessage message;
     message.commit = commit;
     channel_.WriteLine(ToLine(message));
@@ -245,13 +299,13 @@ class ExecutorRun {
     if (start_.shows_progress) environment.progress = &progress_;
     environment.link = link_.get();
     environment.control = link_.get();
-    HEDDLE_RETURN_IF_ERROR(PrepareCheckpoints(&environment));
+    HEDDLE_RETURN_IF_ERROR(PrepareCheckpoints(program, &environment));
     session_ = engine::Session::Create(options, std::move(program), environment);
     if (link_ != nullptr) link_->Serve(session_->handler(), [this](const Status& why) { Stop(why); });
     return OkStatus();
   }
 
-  Status PrepareCheckpoints(engine::SessionEnvironment* environment) {
+  Status PrepareCheckpoints(const Program& program, engine::SessionEnvironment* environment) {
     const ExecutorCheckpoints& wanted = start_.checkpoints;
     printed_ = wanted.printed;
     if (wanted.location.empty()) return OkStatus();
@@ -266,7 +320,12 @@ class ExecutorRun {
     };
     checkpoints_.emplace(
         options, start_.options.rank, *store_, *environment->clock, [this] { return printed_; }, written);
-    environment->states = &*checkpoints_;
+    states_.emplace(*checkpoints_);
+    environment->states = &*states_;
+    // Who starts executors without a folder of a job puts files back itself (cluster/chaos).
+    if (wanted.folder.find('/') != std::string::npos)
+      kept_ = std::make_unique<KeptFiles>(program, start_.directory, start_.roots, *files_, wanted.location,
+                                          wanted.folder, *store_);
     return OkStatus();
   }
 
@@ -282,8 +341,10 @@ class ExecutorRun {
         return status;
       }
     }
-    Status status = RunSession();
-    done->own_cause = session_->own_cause();
+    const Status begun = PutFilesBack();
+    Status status = begun.ok() ? RunSession() : begun;
+    done->own_cause = !begun.ok() || session_->own_cause();
+    // An input that has changed ends the job: one that begins anew would mix results of both as well.
     done->could_not_resume = IsOfNoUse(status) && !start_.checkpoints.resume.empty() &&
                              !session_->has_resumed() && done->own_cause;
     if (link_ == nullptr || !peers.has_value()) return status;
@@ -298,6 +359,14 @@ class ExecutorRun {
                             AgreeOnLinks(*link_, start_.options.rank, LinksKey(peers, start_.shares_memory),
                                          engine::ConstantsCache()));
     session_->SetLinks(links);
+    return OkStatus();
+  }
+
+  // Before any rank reads one: the others wait for the first plan of rank 0.
+  Status PutFilesBack() {
+    if (kept_ == nullptr) return OkStatus();
+    if (start_.options.rank == 0) HEDDLE_RETURN_IF_ERROR(kept_->PutBack(start_.checkpoints.resume));
+    keeping_gate_.Begin(*kept_, *states_);
     return OkStatus();
   }
 
@@ -334,6 +403,7 @@ class ExecutorRun {
   LineChannel& channel_;
   LauncherInbox& inbox_;
   CommitGate gate_;
+  KeepingGate keeping_gate_;
   std::unique_ptr<ops::Files> files_;
   std::unique_ptr<GrpcLink> link_;
   std::optional<Recorder> recorder_;
@@ -341,6 +411,8 @@ class ExecutorRun {
   int64_t printed_ = 0;  // Of the thread of the session.
   std::unique_ptr<engine::CheckpointStore> store_;
   std::optional<engine::Checkpoints> checkpoints_;
+  std::optional<AwaitedCheckpoints> states_;
+  std::unique_ptr<KeptFiles> kept_;  // nullptr: nothing is kept.
   std::unique_ptr<engine::Session> session_;
 };
 

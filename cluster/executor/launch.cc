@@ -115,6 +115,9 @@ class Launch {
       members_[rank].statistics = done.statistics;
       changed_.notify_all();
     };
+    events.checkpoint = [this, rank](const engine::WrittenCheckpoint& written) {
+      if (attempt_.wrote) attempt_.wrote(rank, written);
+    };
     events.commit = [this, rank](const ExecutorCommit& commit) { AnswerCommit(rank, commit); };
     events.exited = [this, rank](const ExecutorExit& exit) {
       const std::lock_guard lock(mutex_);
@@ -179,7 +182,7 @@ class Launch {
       const std::lock_guard lock(mutex_);
       if (HasTrouble() || are_killed_) return;
     }
-    const Status answer = attempt_.may_change ? attempt_.may_change(commit.path) : OkStatus();
+    const Status answer = attempt_.may_change ? attempt_.may_change(rank, commit.path) : OkStatus();
     if (answer.ok()) return members_[rank].process->Grant({commit.id, LeaseClock().MonotonicNs() + kGrantNs});
     const std::lock_guard lock(mutex_);
     if (refused_.ok()) refused_ = answer;
@@ -268,6 +271,7 @@ engine::RunOutcome RunOnLocalProcesses(const Program& program, const engine::Ses
   start.silence_ms = surroundings.silence_ms;
   start.sharers = options.ranks;
   start.shares_memory = processes.shares_memory;
+  start.checkpoints = attempt.checkpoints;
   start.options = options;
   // The same for all of them, whatever each finds of itself.
   if (options.memory_bytes == 0)

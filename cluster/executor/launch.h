@@ -20,7 +20,11 @@ struct LocalAttempt {
   std::function<Result<std::string>(size_t caller, size_t target, const std::string& endpoint)> route;
   /// Asked before an executor changes the file `path`, as the script names it. One at a time. Not Ok: it is
   /// not changed, and the attempt fails with that.
-  std::function<Status(const std::string& path)> may_change;
+  std::function<Status(size_t rank, const std::string& path)> may_change;
+  ExecutorCheckpoints checkpoints;  ///< Of all executors.
+  /// A rank has written its part of a checkpoint, or could not. One call at a time for each rank, and before
+  /// it asks for a change that comes behind.
+  std::function<void(size_t rank, const engine::WrittenCheckpoint& written)> wrote;
 };
 
 struct LocalProcesses {

@@ -426,9 +426,11 @@ class SqliteJobStore : public JobStore {
     job.id = IdOf(query.Integer(0));
     job.specification.request_id = query.Bytes(1);
     job.specification.script = query.Bytes(2);
-    HEDDLE_ASSIGN_OR_RETURN(LauncherMessage message, ParseLauncherMessage(query.Bytes(3)));
+    Result<LauncherMessage> parsed = ParseLauncherMessage(query.Bytes(3));
     const std::optional<JobState> state = ParseJobState(query.Bytes(5));
-    if (!message.start || !state) return DataLoss("job store: the record of job {} is malformed", job.id);
+    if (!parsed.ok() || !parsed->start || !state)
+      return DataLoss("job store: the record of job {} is malformed", job.id);
+    LauncherMessage message = *std::move(parsed);
     job.specification.program = std::move(message.start->program);
     job.specification.directory = std::move(message.start->directory);
     job.specification.data_roots = std::move(message.start->roots.named);

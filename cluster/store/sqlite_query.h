@@ -50,6 +50,11 @@ class Query {
   Status status() const {
     if (result_ == SQLITE_OK || result_ == SQLITE_ROW || result_ == SQLITE_DONE) return OkStatus();
     if (result_ == SQLITE_FULL) return ResourceExhausted("job store: the disk is full");
+    if (result_ == SQLITE_CORRUPT || result_ == SQLITE_NOTADB)
+      return DataLoss("job store: '{}' is damaged: {}", sqlite3_db_filename(database_, "main"),
+                      sqlite3_errmsg(database_))
+          .WithNote("'heddle admin restore' makes a folder of a backup; without one, a master begins with no "
+                    "jobs when the file is moved away");
     return ResourceExhausted("job store: {}", sqlite3_errmsg(database_));
   }
   int64_t Integer(int column) const { return sqlite3_column_int64(statement_, column); }

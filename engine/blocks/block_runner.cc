@@ -431,8 +431,9 @@ Status BlockRunner::RunSource(const std::shared_ptr<const Source>& source, uint6
   if (options_.rank == 0 && !source->path.empty() && versions != nullptr) {
     const ops::FileVersion now = versions->Find(source->path);
     if (!now.IsSame(source->version))
-      return FailedPrecondition("a checkpoint needs '{}' as it was: {}, and not {}", source->path,
-                                source->version.Describe(), now.Describe());
+      return Aborted("'{}' has changed since it was read: it was {}, and is {}", source->path,
+                     source->version.Describe(), now.Describe())
+          .WithNote("what goes on from a checkpoint would mix results of both");
   }
   sources_.push_back(source);  // Compiled graphs are known by their address.
   return Run(kSource, source->graph, frame, number);

@@ -57,7 +57,7 @@ class BlockRunner : public GraphRunner {
   /// variables of a frame, or ends it.
   Status Settle() { return grown_.empty() ? OkStatus() : SettleGrown(); }
   /// Makes a value of its source again, as the variable Source::kVariable of `frame`. All ranks make the same
-  /// ones in the same order; `number` tells them apart. kFailedPrecondition when the file has changed.
+  /// ones in the same order; `number` tells them apart. kAborted when the file has changed.
   Status RunSource(const std::shared_ptr<const Source>& source, uint64_t number, VariableTable* frame);
   /// Values that are panels come into memory, of variables that something else than a plan reads: of those
   /// that a step on lists or a parfor reads or writes itself, of a whole frame.

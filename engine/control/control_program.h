@@ -84,8 +84,8 @@ class ControlProgram {
   /// What Run() has left of the variables of the main program.
   VariableTable TakeVariables() { return std::move(*frames_.front()); }
   /// Stands where another one stood, on `ranks_before` ranks, instead of at the beginning; once, in the place
-  /// of Run(). kFailedPrecondition when `state` is not one of this program, or a file of a source has
-  /// changed.
+  /// of Run(). kFailedPrecondition when `state` is not one of this program, kAborted when a file of a source
+  /// has changed.
   Status Restore(ControlState state, int ranks_before);
   /// Runs to the end from there.
   Status GoOn();

@@ -70,8 +70,8 @@ class Session {
   virtual Status Run() = 0;
   /// The same from a checkpoint of a session of the same program, on `ranks_before` ranks, instead of from
   /// the beginning: what that one has done is not done again. Every rank resumes the same one. Beside the
-  /// errors of Run: kDataLoss and those of the store where it cannot be read, kFailedPrecondition where a
-  /// file that its variables come from has changed since, or where it is of another program.
+  /// errors of Run: kDataLoss and those of the store where it cannot be read, kAborted where a file that its
+  /// variables come from has changed since, kFailedPrecondition where it is of another program.
   virtual Status Resume(const std::string& checkpoint, int ranks_before, CheckpointStore& store) = 0;
   /// After Resume(): the checkpoint was there and of use.
   virtual bool has_resumed() const = 0;

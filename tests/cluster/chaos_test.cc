@@ -33,12 +33,14 @@ struct Disturbed {
   int pauses = 0;
   int lost = 0;
   int attempts = 0;
+  int resumed = 0;
 
   void Add(const Disturbed& more) {
     kills += more.kills;
     pauses += more.pauses;
     lost += more.lost;
     attempts += more.attempts;
+    resumed += more.resumed;
   }
 };
 
@@ -83,6 +85,7 @@ class ChaosTest : public testing::Test {
       all.kills += std::max(0, NumberIn(finished.errors, "killed +([0-9]+) worker"));
       all.pauses += std::max(0, NumberIn(finished.errors, "paused +([0-9]+) time"));
       all.lost += std::max(0, NumberIn(finished.errors, "lost +([0-9]+) of"));
+      all.resumed += std::max(0, NumberIn(finished.errors, "resumed +([0-9]+) attempt"));
       all.attempts += std::max(0, NumberIn(finished.errors, ": ([0-9]+) attempt"));
     }
     ExpectNothingLeft();
@@ -156,8 +159,37 @@ TEST_F(ChaosTest, AFileThatIsReadAndReplacedIsReplacedOnce) {
                {"kill=500ms,seed=6", "kill=300ms,seed=7", "kill=200ms,seed=8"}, {{"x.csv", "1,2\n3,4\n"}});
 }
 
+// An attempt begins at the last checkpoint, with the files of then: some were changed before it, some behind.
+TEST_F(ChaosTest, AttemptsGoOnFromCheckpointsWithTheFilesOfThen) {
+  CompareUntil(
+      [](const Disturbed& found) { return found.kills >= 2 && found.resumed >= 1; },
+      "X = rand(rows=20000, cols=20, seed=1)\nw = matrix(0, rows=20, cols=1)\n"
+      "for (round in 1:60) {\n"
+      "  for (i in 1:4) w = w + t(X) %*% (rowSums(X) - X %*% w) / 200000\n"
+      "  Y = read(\"x.csv\", format=\"csv\")\n"
+      "  write(Y * 1.01 + sum(w), \"x.csv\", format=\"csv\")\n"
+      "  X[round, 2] = round + sum(rand(rows=3, cols=1))\n"
+      "  print(round + \" \" + sum(Y) + \" \" + sum(X))\n"
+      "}\n",
+      {"kill=400ms,checkpoint=100ms,seed=3", "kill=250ms,drop=1%,pause=100ms,checkpoint=50ms,seed=4"},
+      {{"x.csv", "1,2\n3,4\n"}});
+}
+
 TEST_F(ChaosTest, ARunThatTakesLongerThanWorkersLiveEndsAllTheSame) {
   CompareUntil([](const Disturbed& found) { return found.kills >= 3; }, kLoop, {"kill=20ms,seed=9"});
+}
+
+TEST_F(ChaosTest, CheckpointsNeedAFolderOfTemporaryFiles) {
+  setenv("TMPDIR", (folder() + "/nowhere").c_str(), 1);
+  const Finished finished = RunProcess(Words("checkpoint=1s,seed=1", "print(1)"), folder(), 120);
+  EXPECT_EQ(finished.code, 6);
+  EXPECT_NE(finished.errors.find("error: no folder of temporary files for checkpoints: "), std::string::npos)
+      << finished.errors;
+  setenv("TMPDIR", "/proc", 1);  // Where nobody can make a folder.
+  const Finished full = RunProcess(Words("checkpoint=1s,seed=1", "print(1)"), folder(), 120);
+  EXPECT_EQ(full.code, 6);
+  EXPECT_NE(full.errors.find("error: no folder for checkpoints in '/proc': "), std::string::npos)
+      << full.errors;
 }
 
 TEST_F(ChaosTest, AScriptThatFailsFailsAsItDoesWithoutFaults) {
@@ -191,7 +223,8 @@ TEST_F(ChaosTest, TheSummarySaysWhatHappenedAndHowToRepeatIt) {
   const Finished usual =
       RunProcess({Binary(), "sim", "--workers", "2", "--chaos", "-e", "print(1)"}, folder());
   EXPECT_EQ(usual.output, "1\n");
-  EXPECT_TRUE(std::regex_search(usual.errors, std::regex("chaos kill=2s,drop=1%,pause=500ms,seed=[0-9]+: ")))
+  EXPECT_TRUE(std::regex_search(usual.errors,
+                                std::regex("chaos kill=2s,drop=1%,pause=500ms,checkpoint=1s,seed=[0-9]+: ")))
       << usual.errors;
 }
 

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "tests/cluster/cluster_of_processes.h"
-#include "tests/cluster/freezable_proxy.h"
+#include "tests/support/fault_proxy.h"
 
 namespace heddle::testing_support {
 namespace {
@@ -60,14 +60,14 @@ class FencingTest : public testing::Test {
 // The network between the worker and the master freezes; the attempt is given up and starts elsewhere; the
 // job is cancelled; another job writes the same file; the network thaws.
 TEST_F(FencingTest, AnAttemptThatWasCutOffNeverWrites) {
-  FreezableProxy proxy(cluster_.address());
+  FaultProxy proxy(cluster_.address());
   BackgroundProcess& alpha = cluster_.StartWorker("alpha", proxy.endpoint());
   ASSERT_EQ(cluster_.Run({"job", "submit", "-e", "print(1)"}).output, "1\n") << "through the proxy";
   EXPECT_EQ(cluster_.Run({"job", "submit", "--detach", "--workers", "1", "first.dml"}).output, "j2\n");
   ASSERT_TRUE(Becomes([&] { return JobIs("j2", "\"state\":\"RUNNING\""); }, "j2 runs"));
   const std::vector<pid_t> executors = ClusterOfProcesses::ChildrenOf(alpha.pid());
   ASSERT_EQ(executors.size(), 1u);
-  proxy.Freeze();
+  proxy.Cut();
   ASSERT_TRUE(
       Becomes([&] { return HoldsFileWithoutName(executors[0]); }, "the first attempt wants to write"));
   EXPECT_EQ(Written(), "");
@@ -81,7 +81,7 @@ TEST_F(FencingTest, AnAttemptThatWasCutOffNeverWrites) {
   EXPECT_EQ(other.code, 0) << other.errors;
   EXPECT_EQ(Written(), "7.0\n7.0\n");
 
-  proxy.Thaw();
+  proxy.Mend();
   ASSERT_TRUE(Becomes([&] { return IsGone(executors[0]); }, "the executor of the first attempt ends"));
   EXPECT_EQ(Written(), "7.0\n7.0\n");
   // The worker that was cut off works again.

@@ -174,6 +174,52 @@ TEST_F(RecoveryTest, ACheckpointThatCannotBeReadForAMomentIsKept) {
   cluster_.EndAndExpectNothingLeft();
 }
 
+// What a lost attempt has written is put back: the next one would read it, and add to it.
+TEST_F(RecoveryTest, AFileThatIsReadAndReplacedIsReplacedOnce) {
+  WriteText(cluster_.folder() + "/replace.dml",
+            "w = 0\nfor (i in 1:$n) {\n  X = read(\"x.csv\", format=\"csv\")\n  w = w + sum(X)\n"
+            "  write(X * 1.001 + i / 100, \"x.csv\", format=\"csv\")\n"
+            "  t = time()\n  while (time() - t < 1e7) { t = t }\n"
+            "  if (i %% 50 == 7) write(i, \"last\")\n"
+            "  if (i %% 50 == 8) w = w + read(\"last\", data_type=\"scalar\", value_type=\"double\")\n"
+            "  print(i + \" \" + w)\n}\n");
+  const auto begin = [&] {
+    WriteText(cluster_.folder() + "/x.csv", "1,2\n3,4\n");
+    for (const char* name : {"/x.csv.mtd", "/last", "/last.mtd"})
+      std::filesystem::remove(cluster_.folder() + name);
+  };
+  begin();
+  const Finished quiet = cluster_.Run({"run", "replace.dml", "-nvargs", "n=250"});
+  EXPECT_EQ(quiet.code, 0) << quiet.errors;
+  const std::string file = ReadText(cluster_.folder() + "/x.csv");
+  cluster_.StartWorker("alpha");
+  cluster_.StartWorker("beta");
+  for (const char* interval : {"100ms", "1h"}) {  // From checkpoints, and from the beginning.
+    SCOPED_TRACE(interval);
+    begin();
+    const Finished submitted =
+        cluster_.Run({"job", "submit", "--detach", "--workers", "2", "--checkpoint", interval,
+                      "--min-distributed-bytes", "0", "replace.dml", "-nvargs", "n=250"});
+    ASSERT_EQ(submitted.code, 0) << submitted.errors;
+    const std::string job = submitted.output.substr(0, submitted.output.find('\n'));
+    std::mt19937 random(3);
+    for (int kills = 0; kills < 3; ++kills) {
+      const int64_t printed = Number(Status(job), "output_bytes");
+      while (Number(Status(job), "output_bytes") < printed + 150 && Number(Status(job), "finished_ms") <= 0) {
+      }
+      for (const pid_t executor : ClusterOfProcesses::ChildrenOf(cluster_.worker(random() % 2).pid()))
+        kill(executor, SIGKILL);
+    }
+    const Finished outcome = cluster_.Run({"job", "wait", job});
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+    EXPECT_EQ(cluster_.Run({"job", "logs", job}).output, quiet.output);
+    EXPECT_EQ(ReadText(cluster_.folder() + "/x.csv"), file);
+    EXPECT_GT(Number(Status(job), "attempt"), 1);
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(place_.path()));
+  cluster_.EndAndExpectNothingLeft();
+}
+
 TEST_F(RecoveryTest, ADamagedCheckpointIsNotUsed) {
   Prepare(3000);
   cluster_.StartWorker("alpha");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "cluster/checkpoints/checkpoint_stores.h"
@@ -28,7 +29,8 @@ class FolderCheckpointsTest : public testing::Test {
   }
 
   TemporaryFolder folder_;
-  std::unique_ptr<engine::CheckpointStore> store_ = *OpenCheckpoints(folder_.path() + "/a/b");
+  const std::string place_ = folder_.path() + "/a/b";
+  std::unique_ptr<engine::CheckpointStore> store_ = *OpenCheckpoints(place_);
 };
 
 TEST_F(FolderCheckpointsTest, AnObjectIsThereWhenItIsFinished) {
@@ -58,6 +60,10 @@ TEST_F(FolderCheckpointsTest, NothingIsLeftOfOneThatIsGivenUp) {
 TEST_F(FolderCheckpointsTest, FoldersAreRemovedWithAllThatIsInThem) {
   for (const char* name : {"j1/2-3/rank-0", "j1/2-3/rank-1", "j1/2-4/rank-0", "j12/2-3/rank-0"})
     EXPECT_TRUE((*store_->Create(name))->Finish().ok());
+  std::vector<std::string> names = *ListCheckpoints(place_, "j1");
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(names, (std::vector<std::string>{"j1/2-3/rank-0", "j1/2-3/rank-1", "j1/2-4/rank-0"}));
+  EXPECT_TRUE(ListCheckpoints(place_, "j2")->empty());
   EXPECT_TRUE(store_->RemoveAll("j1/2-3").ok());
   EXPECT_EQ(Files(), 2u);
   EXPECT_TRUE(store_->RemoveAll("j1").ok());

@@ -152,7 +152,8 @@ TEST(JobStoreTest, TakesOverAStoreOfTheFirstVersion) {
   ASSERT_EQ(
       sqlite3_exec(
           database,
-          "DROP TABLE job_files; DROP TABLE usage; DROP INDEX finished_jobs; DROP TABLE drained_workers; DROP TABLE workers_here; DROP TABLE epochs;"
+          "DROP TABLE job_files; DROP TABLE usage; DROP INDEX finished_jobs; DROP TABLE drained_workers;"
+          "DROP TABLE workers_here; DROP TABLE epochs;"
           "ALTER TABLE jobs DROP COLUMN epoch; ALTER TABLE jobs DROP COLUMN digest;"
           "ALTER TABLE jobs DROP COLUMN retry_for_ms; ALTER TABLE jobs DROP COLUMN crashes;"
           "ALTER TABLE jobs DROP COLUMN losses; ALTER TABLE jobs DROP COLUMN first_loss_ms;"
@@ -207,6 +208,88 @@ TEST(JobStoreTest, AStoreThatIsNoneIsNamed) {
   ASSERT_EQ(sqlite3_exec(database, "UPDATE jobs SET state='ASLEEP'", nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(database);
   EXPECT_EQ((*store)->Load().status().message(), "job store: the record of job j1 is malformed");
+}
+
+// As after a loss of power, whatever of the log of changes has reached the disk: what was there at an earlier
+// moment, whole.
+TEST(JobStoreTest, ATornLogOfChangesIsAnEarlierMoment) {
+  const testing_support::TemporaryFolder folder;
+  const std::string path = folder.path() + "/jobs.sqlite", torn = folder.path() + "/torn.sqlite";
+  VirtualClock clock;
+  std::string log;
+  {
+    const auto store = *JobStore::Open(path, {}, clock);
+    for (int i = 1; i <= 12; ++i) {
+      bool existed = false;
+      Job job = *store->Add(Specification("r" + std::to_string(i)), &existed);
+      ASSERT_TRUE(store->Move(&job, JobState::kAdmitted, "").ok());
+      ASSERT_TRUE(store->AppendOutput(&job, "output of " + job.id).ok());
+    }
+    log = testing_support::ReadText(path + "-wal");
+    testing_support::WriteText(torn, testing_support::ReadText(path));
+  }
+  ASSERT_GT(log.size(), 50'000u);
+  const std::string database = testing_support::ReadText(torn);
+  size_t before = 0;
+  for (size_t size = 0; size <= log.size(); size += 1 + size % 977 + log.size() / 60) {
+    testing_support::WriteText(torn, database);
+    testing_support::WriteText(torn + "-wal", log.substr(0, size));
+    std::filesystem::remove(torn + "-shm");
+    const auto store = JobStore::Open(torn, {}, clock);
+    ASSERT_TRUE(store.ok()) << size << store.status().ToString();
+    const Result<std::vector<Job>> jobs = (*store)->Load();
+    ASSERT_TRUE(jobs.ok()) << size << jobs.status().ToString();
+    EXPECT_GE(jobs->size(), before) << size;
+    before = jobs->size();
+    for (size_t i = 0; i < jobs->size(); ++i) {
+      const Job& job = (*jobs)[i];
+      EXPECT_EQ(job.id, "j" + std::to_string(i + 1));
+      const std::string whole = "output of " + job.id;
+      const bool is_last = i + 1 == jobs->size();
+      EXPECT_TRUE((is_last && job.output_bytes == 0) || *(*store)->Output(job.id, 0, 100) == whole) << size;
+    }
+    bool existed = true;
+    EXPECT_EQ((*store)->Add(Specification("new"), &existed)->id, "j" + std::to_string(jobs->size() + 1));
+  }
+  EXPECT_EQ(before, 12u);
+}
+
+// Wherever it is cut, it is whole or named, and never another store.
+TEST(JobStoreTest, ACutStoreIsNamed) {
+  const testing_support::TemporaryFolder folder;
+  const std::string path = folder.path() + "/jobs.sqlite";
+  VirtualClock clock;
+  {
+    const auto store = *JobStore::Open(path, {}, clock);
+    for (int i = 1; i <= 12; ++i) {
+      bool existed = false;
+      ASSERT_TRUE(store->Add(Specification("r" + std::to_string(i)), &existed).ok());
+    }
+  }
+  const std::string whole = testing_support::ReadText(path);
+  int named = 0;
+  for (size_t size = 100; size < whole.size(); size += whole.size() / 23) {
+    testing_support::WriteText(path, whole.substr(0, size));
+    const auto store = JobStore::Open(path, {}, clock);
+    const Result<std::vector<Job>> jobs = store.ok() ? (*store)->Load() : store.status();
+    if (jobs.ok()) {
+      EXPECT_EQ(jobs->size(), 12u) << size;
+      continue;
+    }
+    ++named;
+    EXPECT_EQ(jobs.status().code(), StatusCode::kDataLoss) << jobs.status().ToString();
+    const std::string& message = jobs.status().message();
+    EXPECT_TRUE(message ==
+                    fmt::format("job store: '{}' is damaged: database disk image is malformed", path) ||
+                (message.starts_with("job store: the record of job j") && message.ends_with(" is malformed")))
+        << message;
+  }
+  EXPECT_GT(named, 10);
+  std::string other = whole;
+  other[3] = 'x';
+  testing_support::WriteText(path, other);
+  EXPECT_EQ(JobStore::Open(path, {}, clock).status().message(),
+            fmt::format("job store: '{}' is damaged: file is not a database", path));
 }
 
 TEST(JobStoreTest, KeepsWhichWorkersAreDrained) {

@@ -12,7 +12,7 @@
 #include "cluster/link/host_peers.h"
 #include "cluster/security/grpc_hello.h"
 #include "core/programs/plan.h"
-#include "tests/unit/cluster/cuttable_proxy.h"
+#include "tests/support/fault_proxy.h"
 #include "tests/unit/cluster/linked_ranks.h"
 
 namespace heddle::cluster {
@@ -199,8 +199,8 @@ TEST(GrpcLinkTest, AnExecutorElsewhereWithoutCertificateIsNotSpokenTo) {
 
 TEST(GrpcLinkTest, ABrokenConnectionIsMendedAndNothingIsLost) {
   Links links(2, {}, "127.0.0.1:0", /*repair_ms=*/20'000, {false, false});
-  CuttableProxy to_first(links.peer(0).endpoint);
-  CuttableProxy to_second(links.peer(1).endpoint);
+  testing_support::FaultProxy to_first(links.peer(0).endpoint);
+  testing_support::FaultProxy to_second(links.peer(1).endpoint);
   links.peer(0).endpoint = to_first.endpoint();
   links.peer(1).endpoint = to_second.endpoint();
   for (const Status& status : links.Connect()) ASSERT_TRUE(status.ok()) << status.ToString();
@@ -224,8 +224,8 @@ TEST(GrpcLinkTest, ABrokenConnectionIsMendedAndNothingIsLost) {
       }
     }
     if (i % kBetweenCuts == kBetweenCuts / 2) {
-      to_first.Cut();
-      to_second.Cut();
+      to_first.Break();
+      to_second.Break();
     }
   }
   for (const size_t rank : {0, 1}) {
@@ -240,7 +240,7 @@ TEST(GrpcLinkTest, ABrokenConnectionIsMendedAndNothingIsLost) {
   }
   EXPECT_GT(links[0].statistics().repairs, 0);
   // The last words get through as well.
-  to_first.Cut();
+  to_first.Break();
   std::future<Status> other = std::async(std::launch::async, [&] { return links[1].Finish(); });
   EXPECT_TRUE(links[0].Finish().ok());
   EXPECT_TRUE(other.get().ok());
@@ -248,7 +248,7 @@ TEST(GrpcLinkTest, ABrokenConnectionIsMendedAndNothingIsLost) {
 
 TEST(GrpcLinkTest, AConnectionThatStaysBrokenIsALoss) {
   Links links(2);
-  CuttableProxy to_first(links.peer(0).endpoint);
+  testing_support::FaultProxy to_first(links.peer(0).endpoint);
   links.peer(0).endpoint = to_first.endpoint();
   for (const Status& status : links.Connect()) ASSERT_TRUE(status.ok()) << status.ToString();
   to_first.Refuse();

@@ -69,6 +69,13 @@ class FullStore : public JobStore {
   JobStore& store_;
 };
 
+/// Whose time of day somebody sets while the machine runs.
+class SetClock : public VirtualClock {
+ public:
+  int64_t WallMs() override { return VirtualClock::WallMs() + moved_ms; }
+  int64_t moved_ms = 0;
+};
+
 class MasterCoreTest : public testing::Test {
  protected:
   MasterCoreTest() : store_(*JobStore::Open(":memory:", {}, clock_)), disk_(*store_) { Restart(); }
@@ -159,7 +166,7 @@ class MasterCoreTest : public testing::Test {
   }
 
   MasterCoreOptions options_;
-  VirtualClock clock_;
+  SetClock clock_;
   std::unique_ptr<JobStore> store_;
   FullStore disk_;
   std::unique_ptr<MasterCore> core_;

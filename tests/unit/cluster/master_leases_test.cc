@@ -172,4 +172,42 @@ TEST_F(MasterCoreTest, EpochsNeverComeAgain) {
 }
 
 }  // namespace
+// Leases, permissions and pauses are counted, and the order of attempts does not come from the time of day.
+TEST_F(MasterCoreTest, ATimeOfDayThatIsSetChangesNoLeaseAndNoAttempt) {
+  constexpr int64_t kYearMs = int64_t{365} * 24 * 3'600 * 1'000;
+  clock_.moved_ms = 50 * kYearMs;
+  Connect("a");
+  Connect("b");
+  const std::string id = Submit(1);
+  RunUntilRunning(id);
+  const std::string first = Get(id).workers[0];
+  const std::string other = first == "a" ? "b" : "a";
+  int64_t epoch = Get(id).epoch;
+  for (const int64_t years : {60, 40, 1, 55}) {
+    clock_.moved_ms = years * kYearMs;
+    Pass(kTtlNs, {"a", "b"});
+    EXPECT_EQ(Get(id).state, JobState::kRunning) << years;
+    EXPECT_EQ(Get(id).attempt, 1) << years;
+  }
+  // The time is set back behind a loss, and forward while the job waits for its next attempt.
+  clock_.moved_ms = kYearMs;
+  Pass(2 * kTtlNs, {other});
+  clock_.moved_ms = 0;
+  Pass(2 * kNsPerSecond, {other});
+  EXPECT_EQ(Get(id).attempt, 2);
+  EXPECT_EQ(Get(id).workers[0], other);
+  EXPECT_GT(Get(id).epoch, epoch);
+  epoch = Get(id).epoch;
+  RunUntilRunning(id);
+  Restart();
+  ExecutorNews running = News(Get(id), 0);
+  running.endpoint = "endpoint0";
+  Connect(other, "1", {running});
+  Pass(kTtlNs, {other});
+  EXPECT_EQ(Get(id).state, JobState::kRunning);
+  End(id, 0, OkStatus());
+  EXPECT_EQ(Get(id).state, JobState::kSucceeded);
+  EXPECT_EQ(Get(id).epoch, epoch);
+}
+
 }  // namespace heddle::cluster

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "cluster/checkpoints/checkpoint_stores.h"
@@ -82,6 +83,10 @@ TEST(ObjectCheckpointsTest, AreWrittenReadAndRemoved) {
       "checkpoints: the server sends 'heddle jobs/ä+b/j1-0/5-1/whole' from its beginning, not bytes 1-4");
   for (int rank = 1; rank < 9; ++rank) Put(*store, "j1-0/5-1/rank-" + std::to_string(rank), "x");
   Put(*store, "j1-0/5-10/rank-0", "other");
+  std::vector<std::string> names = *ListCheckpoints("s3://bucket/heddle jobs/ä+b/", "j1-0/5-1");
+  EXPECT_EQ(names.size(), 9u) << "in several answers";
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(names[1], "j1-0/5-1/rank-1");
   EXPECT_TRUE(store->RemoveAll("j1-0/5-1").ok());
   for (int rank = 0; rank < 9; ++rank)
     EXPECT_FALSE(store->SizeOf("j1-0/5-1/rank-" + std::to_string(rank)).ok()) << rank;
