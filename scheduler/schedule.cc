@@ -79,6 +79,7 @@ bool HasRoom(const Plan& plan, int64_t memory_bytes) {
 // The highest panels with which the plan fits and leaves room, down to a granule; else the highest with which
 // it fits.
 Result<Plan> CompleteInPanels(const Plan& plan, const ScheduleOptions& options) {
+  // A good part of the panels of a pass is still in a cache when the next of its tasks reads them.
   constexpr int64_t kMostPassBytes = int64_t{32} << 20, kLeastPassBytes = int64_t{1} << 20;
   constexpr int64_t kPartsOfMemory = 4, kPartsOfWhole = 32, kPanelsOfStage = 4;
   const int64_t memory = options.memory_bytes > 0 ? options.memory_bytes : int64_t{1} << 40;

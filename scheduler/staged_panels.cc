@@ -139,10 +139,11 @@ std::optional<StagedPanels> StagesInPanels(const StagedNode& staged, const Node&
   if (!rows || rows->least != staged.rows.Length() || rows->most != rows->least) return std::nullopt;
   if (MostBytesByRows(*form, node, inputs) * Unevenness(staged.rows) / ranks < least_bytes)
     return std::nullopt;
+  const int32_t most = kMostPanels / ranks;
+  if (most < 2) return std::nullopt;
   const int64_t granules = CeilDivide(rows->most, Granule(rows->most));
   StagedPanels stages{.form = staged.form};
-  const int32_t most = std::max(1, kMostPanels / ranks);
-  for (int32_t panels = std::min(2, most);; panels = std::min(2 * panels, most)) {
+  for (int32_t panels = 2;; panels = std::min(2 * panels, most)) {
     stages.rows = Refined(staged.rows, panels);
     if (!staged.result_rows.cuts.empty()) stages.result_rows = Refined(staged.result_rows, panels);
     stages.grid.ranks = ranks * panels;

@@ -10,6 +10,7 @@
 #include "scheduler/memory_of_plan.h"
 #include "scheduler/plan_memory.h"
 #include "scheduler/schedule.h"
+#include "scheduler/staged_panels.h"
 #include "tests/unit/scheduler/graph_under_test.h"
 
 namespace heddle::scheduler {
@@ -312,6 +313,24 @@ Result<Plan> OfThreeRanks(const Graph& graph, std::vector<int64_t> cuts,
   options.live_out = std::move(live_out);
   return Schedule(graph, {{"X", {.kind = Distribution::Kind::kSplit, .split = {.cuts = std::move(cuts)}}}},
                   options);
+}
+
+// A rank of very many would have a single panel: its operands are what they are without panels.
+TEST(PanelPlanTest, StagesOfVeryManyRanksAreNotInPanels) {
+  GraphUnderTest g;
+  const std::vector<ValueInfo> infos = {MatrixOf(100'000'000, kColumns)};
+  const NodeId rev = g.Op("rev", {g.Variable("X", infos[0])}, infos[0]);
+  const auto panels_of = [&](int32_t ranks) -> int64_t {
+    const Split rows = Distribution::SplitRows(infos[0].shape.rows, ranks).split;
+    const StagedNode staged{.node = rev, .form = 0, .rows = rows, .result_rows = rows};
+    const std::optional<StagedPanels> stages =
+        StagesInPanels(staged, g.graph[rev], infos, ranks, /*least_bytes=*/1, /*most_held=*/1);
+    return stages ? static_cast<int64_t>(stages->rows.cuts.size() - 1) / ranks : 0;
+  };
+  EXPECT_EQ(panels_of(3), 85);
+  EXPECT_EQ(panels_of(128), 2);
+  EXPECT_EQ(panels_of(129), 0);
+  EXPECT_EQ(panels_of(300), 0);
 }
 
 int64_t CountWhole(const Plan& plan) {
