@@ -179,7 +179,8 @@ class PlanMemoryText {
         node->whole_bytes = SaturatingSum(node->whole_bytes, RegisterOf(plan_, id).bytes);
       if (const StagedNode* const staged = FindStaged(plan_, task.node); staged != nullptr) {
         const auto panels = static_cast<int64_t>(staged->rows.cuts.size()) - 1;
-        node->panels = IsSharedInPanels(plan_, *staged) ? panels / plan_.ranks : panels;
+        // Of stages that the ranks compute together; else each rank has all panels.
+        node->panels = task.phase == Phase::kStage ? panels / plan_.ranks : panels;
       }
       return;
     }
