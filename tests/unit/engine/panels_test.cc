@@ -99,11 +99,13 @@ TEST(PanelsTest, AWriteThatFailsLeavesTheOlderFile) {
   for (int row = 0; row < 40000; ++row) lines << row << ",1,2,3,4,5\n";
   lines << "1,2,3,4,5,text\n";
   lines.close();
+  SessionOptions options = WithMemory(kMemory);
+  options.require_streaming = true;  // Rows that were kept for the write would be refused.
   const ScriptOutcome outcome =
       RunScript(fmt::format("X = read(\"{0}/in.csv\", format=\"csv\", rows=40001, cols=6)\n"
                             "write(X * 2, \"{0}/out.csv\", format=\"csv\")\n",
                             folder.string()),
-                WithMemory(kMemory));
+                options);
   EXPECT_EQ(outcome.status.code(), StatusCode::kDataLoss) << outcome.status.ToString();
   EXPECT_EQ(BytesOf(folder / "out.csv"), "older\n");
   std::set<std::string> names;
