@@ -339,7 +339,7 @@ Result<actor::RunResult> BlockRunner::RunPlan(const std::shared_ptr<const Plan>&
                                               std::map<std::string, Value> live_in) {
   const scheduler::MemoryOfPlan& said = SaidOf(*plan);
   const int64_t needed = SaturatingSum(said.values, said.in_transit);
-  HEDDLE_RETURN_IF_ERROR(MakeRoomFor(needed));
+  HEDDLE_RETURN_IF_ERROR(MakeRoomFor(said));
   const InFlight in_flight(shared_.planned_in_flight(), needed);
   NoteSaid(in_flight.all_bytes(), said.panels, live_in);
   const uint32_t run = actor::MakeRun(lane_, ++runs_);

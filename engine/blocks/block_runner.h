@@ -125,10 +125,10 @@ class BlockRunner : public GraphRunner {
   Result<actor::RunResult> RunPlan(const std::shared_ptr<const Plan>& plan,
                                    std::map<std::string, Value> live_in);
   // What a plan says that it needs, panels that are kept leave to it.
-  Status MakeRoomFor(int64_t bytes);
+  Status MakeRoomFor(const scheduler::MemoryOfPlan& said);
   const scheduler::MemoryOfPlan& SaidOf(const Plan& plan);
-  /// Panels that are kept leave where so many bytes beside them would have no room.
-  Status MakeRoomBeside(int64_t bytes);
+  /// Panels that are kept leave where so many bytes, and those that operators work with, would have no room.
+  Status MakeRoomBeside(int64_t bytes, int64_t working);
   Status SetRoom(int64_t bytes);
   // What plans that run say that they take; of one, as long as it lives.
   class InFlight {

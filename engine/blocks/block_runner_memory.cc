@@ -25,7 +25,7 @@ Status BlockRunner::PutTogether(Variable* variable) {
                             ? ops::BytesOfRows(*panels, variable->info)
                             : kUnknown;
   if (context_.panels != nullptr)
-    HEDDLE_RETURN_IF_ERROR(bytes == kUnknown ? SetRoom(0) : MakeRoomBeside(bytes));
+    HEDDLE_RETURN_IF_ERROR(bytes == kUnknown ? SetRoom(0) : MakeRoomBeside(bytes, /*working=*/0));
   return WithinMemory("variables", [&]() -> Status {
     HEDDLE_ASSIGN_OR_RETURN(variable->value, panels->Rows(0, panels->shape().rows));
     variable->is_panels = options_.ranks > 1;  // Elsewhere it may be panels still.
@@ -50,21 +50,21 @@ Status BlockRunner::PutTogether(const Block& step, VariableTable* frame) {
   return OkStatus();
 }
 
-Status BlockRunner::MakeRoomFor(int64_t bytes) {
+Status BlockRunner::MakeRoomFor(const scheduler::MemoryOfPlan& said) {
   if (options_.panel_bytes == 0 && MemoryOf(options_) == 0) return OkStatus();
-  return MakeRoomBeside(bytes);
+  return MakeRoomBeside(SaturatingSum(said.values, said.in_transit), said.working);
 }
 
-Status BlockRunner::MakeRoomBeside(int64_t bytes) {
+Status BlockRunner::MakeRoomBeside(int64_t bytes, int64_t working) {
   const int64_t kept = context_.panels->Statistics().kept_bytes;
   const auto others = [&] {
-    const int64_t reusable = BlockPool::Process().Statistics().free_bytes;
+    const int64_t reusable = BlockPool::Process().Statistics().trimmable_bytes;
     return std::max<int64_t>(0, MemoryBudget::Process().used() - kept - reusable);
   };
   // What a checkpoint that is being written holds.
   const bool is_short = SaturatingSum(bytes, others()) > MemoryOf(options_);
   if (is_short && environment_.states != nullptr && lane_ == 0) environment_.states->LetGo();
-  return SetRoom(RoomOfPanels(options_, bytes, others()));
+  return SetRoom(RoomOfPanels(options_, bytes, working, others()));
 }
 
 Status BlockRunner::SetRoom(int64_t bytes) {
@@ -76,7 +76,7 @@ const scheduler::MemoryOfPlan& BlockRunner::SaidOf(const Plan& plan) {
   constexpr size_t kMostSaid = 4096;  // Of a loop whose sizes change from round to round.
   if (said_.size() >= kMostSaid) said_.clear();
   const auto [found, is_new] = said_.try_emplace(plan.key);
-  if (is_new || plan.key == 0) found->second = scheduler::MemoryOn(plan, options_.rank);
+  if (is_new || plan.key == 0) found->second = scheduler::MemoryOn(plan, options_.rank, options_.threads);
   return found->second;
 }
 
