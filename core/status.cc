@@ -19,6 +19,7 @@ const char* StatusCodeName(StatusCode code) {
     case StatusCode::kOk: return "ok";
     case StatusCode::kCancelled: return "cancelled";
     case StatusCode::kInvalidArgument: return "invalid argument";
+    case StatusCode::kDeadlineExceeded: return "deadline exceeded";
     case StatusCode::kNotFound: return "not found";
     case StatusCode::kPermissionDenied: return "permission denied";
     case StatusCode::kResourceExhausted: return "resource exhausted";
@@ -127,6 +128,7 @@ int ExitCode(const Status& status) {
     case StatusCode::kDataLoss: return 4;
     case StatusCode::kResourceExhausted: return 5;
     case StatusCode::kUnavailable:
+    case StatusCode::kDeadlineExceeded:
     case StatusCode::kPermissionDenied: return 6;
     case StatusCode::kCancelled: return 8;
     case StatusCode::kInternal: return 70;

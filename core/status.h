@@ -20,6 +20,7 @@ enum class StatusCode : uint8_t {
   kOk = 0,
   kCancelled = 1,
   kInvalidArgument = 3,    ///< The script is wrong and that is known before anything runs (exit 3).
+  kDeadlineExceeded = 4,   ///< A job was not finished in the time that its user gave it (exit 6).
   kNotFound = 5,           ///< An input does not exist (exit 4).
   kPermissionDenied = 7,   ///< (exit 6)
   kResourceExhausted = 8,  ///< Memory or disk (exit 5).

@@ -30,6 +30,7 @@ namespace {
 using Kind = Option::Kind;
 
 constexpr size_t kLongestSocketPath = 100;
+constexpr int64_t kMostQueued = 10'000'000;
 constexpr int64_t kNsPerMs = 1'000'000;
 constexpr int64_t kNsPerSecond = 1'000'000'000;
 
@@ -45,6 +46,8 @@ constexpr Option kOptions[] = {
     {"most-output", Kind::kValue, "SIZE", "of standard output of a job (default 256M)"},
     {"lease-ms", Kind::kValue, "N", "a worker that is silent for so long is lost (default 10000)"},
     {"most-workers", Kind::kValue, "N", "of a job; one that wants more is refused (default 4096)"},
+    {"most-queued", Kind::kValue, "N", "jobs that may wait; further ones are refused (default 100000)"},
+    {"most-queued-of-user", Kind::kValue, "N", "the same of one user (default: as many as of all)"},
     {"memory", Kind::kValue, "SIZE", "most memory of the master (default: what the machine has)"},
     {"checkpoints", Kind::kValue, "PLACE",
      "where jobs leave checkpoints: s3://BUCKET/PREFIX, a folder that all workers see, or off (default: off; "
@@ -117,6 +120,11 @@ Result<MasterOptions> ReadOptions(const Arguments& arguments) {
     HEDDLE_RETURN_IF_ERROR(CheckCheckpointLocation(place));
     options.core.checkpoints = place;
   }
+  HEDDLE_ASSIGN_OR_RETURN(options.core.most_queued,
+                          arguments.Integer("most-queued", options.core.most_queued, 1, kMostQueued));
+  HEDDLE_ASSIGN_OR_RETURN(
+      options.core.most_queued_of_user,
+      arguments.Integer("most-queued-of-user", options.core.most_queued, 1, options.core.most_queued));
   HEDDLE_ASSIGN_OR_RETURN(const int64_t memory, arguments.Bytes("memory", 0));
   if (memory > 0) MemoryBudget::Process().SetLimit(memory);
   const CompileShares shares =

@@ -22,8 +22,10 @@ namespace {
 using Kind = Option::Kind;
 
 constexpr Option kOptions[] = {
-    {"threads", Kind::kValue, "N", "threads of its kernels (default: all cores)"},
-    {"memory", Kind::kValue, "SIZE", "most memory of an executor, e.g. 4G (default: what the machine has)"},
+    {"threads", Kind::kValue, "N", "threads that it offers to jobs (default: all cores)"},
+    {"memory", Kind::kValue, "SIZE",
+     "memory that it offers to jobs, e.g. 4G (default: what the machine has)"},
+    {"slots", Kind::kValue, "N", "divide both by N for jobs that do not say what they need (default 1)"},
     {"name", Kind::kValue, "NAME", "as others see it (default: HOST-1, HOST-2, ...)"},
     {"peer-host", Kind::kValue, "ADDRESS", "of this machine, for executors elsewhere (default: none)"},
     {"patience-ms", Kind::kValue, "N", "how long to go on computing without a master (default 600000)"},
@@ -53,6 +55,8 @@ Result<WorkerOptions> ReadOptions(const Arguments& arguments) {
   WorkerOptions options;
   HEDDLE_ASSIGN_OR_RETURN(options.threads, ReadThreads(arguments));
   HEDDLE_ASSIGN_OR_RETURN(options.memory_bytes, arguments.Bytes("memory", DefaultMemoryLimit()));
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t slots, arguments.Integer("slots", 1, 1, options.threads));
+  options.slots = static_cast<int>(slots);
   HEDDLE_ASSIGN_OR_RETURN(options.patience_ms,
                           arguments.Integer("patience-ms", options.patience_ms, 0, INT32_MAX));
   if (const auto listen = arguments.Value("metrics-listen")) {

@@ -147,6 +147,8 @@ class GrpcClient : public Client {
     request.set_workers(submission.workers);
     request.set_retry_for_ms(submission.retry_for_ms);
     request.set_checkpoint_ms(submission.checkpoint_ms);
+    request.set_priority(submission.priority);
+    request.set_deadline_ms(submission.deadline_ms);
     request.set_explain(submission.explain);
     SubmitOptions* options = request.mutable_options();
     options->set_threads(submission.options.threads);

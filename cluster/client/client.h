@@ -51,6 +51,8 @@ struct JobSubmission {
   int workers = 0;
   int64_t retry_for_ms = 0;   ///< JobSpecification::retry_for_ms
   int64_t checkpoint_ms = 0;  ///< JobSpecification::checkpoint_ms
+  int priority = 0;
+  int64_t deadline_ms = 0;  ///< 0: none.
   bool explain = false;
   engine::SessionOptions options;  ///< threads 0: what each worker has.
   /// Called on another thread with a line for the user, now and then while the master has not answered; may

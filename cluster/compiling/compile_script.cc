@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <fstream>
 #include <map>
 #include <string>
@@ -23,6 +24,7 @@
 #include "core/memory/memory_budget.h"
 #include "engine/blocks/planning_files.h"
 #include "engine/blocks/precompile.h"
+#include "engine/blocks/program_memory.h"
 #include "engine/wire/value_wire.h"
 
 namespace heddle::cluster {
@@ -53,6 +55,16 @@ Result<Program> Compile(const SubmitRequest& request, const engine::SessionOptio
   return program;
 }
 
+// What a job asks for that needs so much: a quarter more, for what plans do not count, and in coarse steps,
+// so that jobs of a kind ask for the same.
+int64_t WithMargin(int64_t bytes) {
+  constexpr int64_t kLeast = int64_t{64} << 20;
+  constexpr int kStepsOfOctave = 8;
+  const int64_t wanted = kLeast + bytes + bytes / 4;
+  const int64_t step = std::max<int64_t>(1, std::bit_floor(static_cast<uint64_t>(wanted)) / kStepsOfOctave);
+  return (wanted + step - 1) / step * step;
+}
+
 Status Prepare(const SubmitRequest& request, const ExecutorStart& start, CompileReply* reply) {
   HEDDLE_ASSIGN_OR_RETURN(const Program program, Compile(request, start.options, reply->mutable_warnings()));
   reply->set_program(program.ToText());
@@ -63,6 +75,8 @@ Status Prepare(const SubmitRequest& request, const ExecutorStart& start, Compile
     if (request.explain()) *reply->mutable_explanation() += plan + "\n";
     reply->add_plans(std::move(plan));
   }
+  if (const auto memory = engine::MemoryOfProgram(program, start.options, files.get()))
+    reply->set_memory_bytes(WithMargin(*memory));
   return OkStatus();
 }
 

@@ -26,6 +26,7 @@
 #include "core/environment/clock.h"
 #include "core/environment/progress_board.h"
 #include "core/environment/recorder.h"
+#include "core/memory/counted_heap.h"
 #include "core/memory/memory_bounds.h"
 #include "core/memory/memory_budget.h"
 #include "engine/control/background_measurement.h"
@@ -348,6 +349,7 @@ int RunExecutor(int control_fd) {
   const ExecutorStart start = inbox.WaitForStart();
   RaiseDescriptorLimit();
   if (!start.core_dumps) ForbidCoreDumps();
+  if (start.data_bytes > 0 && HeapIsCounted()) LimitData(start.data_bytes);  // A sanitizer maps far more.
   ExecutorMessage message;
   if (Status status = CheckStart(start); !status.ok()) {
     message.done = ExecutorDone{.status = status, .own_cause = true};

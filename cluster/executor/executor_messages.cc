@@ -219,6 +219,7 @@ Json ToJson(const ExecutorStart& start) {
           {"shows_progress", start.shows_progress},
           {"most_record_bytes", start.most_record_bytes},
           {"sharers", start.sharers},
+          {"data_bytes", start.data_bytes},
           {"shares_memory", start.shares_memory},
           {"core_dumps", start.core_dumps},
           {"checkpoints", ToJson(start.checkpoints)},
@@ -235,6 +236,7 @@ ExecutorStart ReadStart(const Json& json) {
   Read(json, "directory", &start.directory);
   if (json.contains("roots")) ReadRoots(json["roots"], &start.roots);
   Read(json, "sharers", &start.sharers);
+  Read(json, "data_bytes", &start.data_bytes);
   Read(json, "listen", &start.listen);
   Read(json, "silence_ms", &start.silence_ms);
   Read(json, "show_plans", &start.show_plans);

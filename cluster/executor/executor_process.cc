@@ -17,6 +17,7 @@
 
 #include "cluster/executor/executor_messages.h"
 #include "cluster/executor/line_channel.h"
+#include "cluster/process/control_group.h"
 #include "cluster/process/process_end.h"
 #include "cluster/process/verb_process.h"
 #include "core/environment/random.h"
@@ -31,7 +32,8 @@ constexpr int kBeatsUntilStuck = 10;
 
 class ExecutorProcessImpl : public ExecutorProcess {
  public:
-  ExecutorProcessImpl(int own_fd, ExecutorEvents events) : events_(std::move(events)), channel_(own_fd) {}
+  ExecutorProcessImpl(int own_fd, ExecutorEvents events, std::string group)
+      : events_(std::move(events)), channel_(own_fd), group_(std::move(group)) {}
 
   ~ExecutorProcessImpl() override {
     Kill();
@@ -48,12 +50,17 @@ class ExecutorProcessImpl : public ExecutorProcess {
     message.start = start;
     thread_ = std::thread([this, line = ToLine(message), binary, control = std::move(control), log,
                            spawned = std::move(spawned)]() mutable {
-      const int64_t memory_kills = MemoryKills();
+      const int64_t memory_kills = Kills();
       Result<pid_t> pid =
           StartVerb("executor", {.child = kName, .program = binary, .control = control.get(), .log = log});
       control = Descriptor();
       const bool running = pid.ok();
       if (running) pid_ = *pid;
+      // Before it is told anything: it has hardly any memory yet.
+      if (running && !group_.empty() && !EnterGroup(group_, pid_)) {
+        RemoveGroup(group_);
+        group_.clear();
+      }
       spawned.set_value(std::move(pid));
       if (!running) return;
       channel_.LimitWriting(silence_ms_);
@@ -166,17 +173,25 @@ class ExecutorProcessImpl : public ExecutorProcess {
       exit.value = exit.signalled ? WTERMSIG(status) : WEXITSTATUS(status);
       exit.peak_bytes = int64_t{used.ru_maxrss} << 10;
       // The kernel says nothing to the parent of whom it kills for memory, but it counts.
-      exit.out_of_memory =
-          exit.signalled && exit.value == SIGKILL && !killed_ && MemoryKills() > memory_kills;
+      exit.out_of_memory = exit.signalled && exit.value == SIGKILL && !killed_ && Kills() > memory_kills;
     }
     for (const std::string& path : hidden_) ops::RemoveHiddenPath(path);
     if (exit.out_of_memory) exit.limit_bytes = ReadMemoryBounds().Smallest();
+    if (!group_.empty()) {
+      if (const int64_t limit = MemoryLimitOfGroup(group_); exit.out_of_memory && limit > 0)
+        exit.limit_bytes = std::min(exit.limit_bytes, limit);
+      RemoveGroup(group_);
+    }
     if (events_.exited) events_.exited(exit);
   }
 
+  // Of processes that the kernel killed for memory, where this executor is one of them if it was killed.
+  int64_t Kills() const { return group_.empty() ? MemoryKills() : KillsInGroup(group_); }
+
   const ExecutorEvents events_;
   LineChannel channel_;
-  pid_t pid_ = 0;  // set before Spawn returns
+  std::string group_;  // of the thread
+  pid_t pid_ = 0;      // set before Spawn returns
   std::mutex mutex_;
   bool reaped_ = false;
   bool killed_ = false;           // by this object
@@ -215,9 +230,10 @@ StatusCode ExecutorExit::CodeOf() const {
 
 Result<std::unique_ptr<ExecutorProcess>> ExecutorProcess::Start(const ExecutorStart& start,
                                                                 ExecutorEvents events,
-                                                                const std::string& binary, int log) {
+                                                                const std::string& binary, int log,
+                                                                const std::string& group) {
   HEDDLE_ASSIGN_OR_RETURN(ControlSockets sockets, MakeControlSockets(kName));
-  auto process = std::make_unique<ExecutorProcessImpl>(sockets.own.Release(), std::move(events));
+  auto process = std::make_unique<ExecutorProcessImpl>(sockets.own.Release(), std::move(events), group);
   HEDDLE_RETURN_IF_ERROR(process->Spawn(start, binary, std::move(sockets.child), log));
   return std::unique_ptr<ExecutorProcess>(std::move(process));
 }

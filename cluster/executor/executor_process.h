@@ -54,6 +54,8 @@ struct ExecutorStart {
   bool shares_memory = true;  ///< With executors of the same host (GrpcLinkOptions).
   bool core_dumps = true;     ///< As the launcher has them; false: none, whatever it has.
   ExecutorCheckpoints checkpoints;
+  /// Most private memory that the kernel gives it (RLIMIT_DATA), for where its group has no limit; 0: any.
+  int64_t data_bytes = 0;
   engine::SessionOptions options;  ///< rank and ranks included.
 };
 
@@ -120,9 +122,12 @@ struct ExecutorEvents {
 class ExecutorProcess {
  public:
   /// Starts `binary executor --control-fd 3` and hands it `start`. `binary` empty: this program
-  /// (/proc/self/exe). `log` is a file descriptor for its standard error (-1: inherited).
+  /// (/proc/self/exe). `log` is a file descriptor for its standard error (-1: inherited). `group` is the
+  /// folder of a control group (cluster/process/control_group.h) that it goes to and that is removed with it;
+  /// "": it stays in that of this process.
   static Result<std::unique_ptr<ExecutorProcess>> Start(const ExecutorStart& start, ExecutorEvents events,
-                                                        const std::string& binary = "", int log = -1);
+                                                        const std::string& binary = "", int log = -1,
+                                                        const std::string& group = "");
   virtual ~ExecutorProcess() = default;  ///< Kills it if it still runs, and waits.
 
   virtual pid_t pid() const = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 namespace heddle::cluster {
 namespace {
@@ -40,6 +41,15 @@ std::optional<JobState> ParseJobState(std::string_view name) {
 
 bool IsFinal(JobState state) {
   return state == State::kSucceeded || state == State::kFailed || state == State::kCancelled;
+}
+
+Demand DemandOf(const JobSpecification& specification) {
+  const auto seconds = static_cast<uint64_t>(std::max<int64_t>(0, specification.deadline_ms / 1000));
+  const int64_t memory_bytes = specification.options.memory_bytes;
+  return {.workers = specification.workers_wanted,
+          .threads = specification.options.threads,
+          .memory_bytes = memory_bytes > 0 ? memory_bytes : specification.plan_bytes,
+          .digits_of_deadline = static_cast<int>(std::bit_width(seconds))};
 }
 
 bool IsLegalTransition(JobState from, JobState to) {

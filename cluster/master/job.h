@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cluster/placement/resources.h"
 #include "core/status.h"
 #include "engine/session/session.h"
 
@@ -31,6 +32,8 @@ bool IsFinal(JobState state);
 /// True if a job may go from one state to the other.
 bool IsLegalTransition(JobState from, JobState to);
 
+constexpr int kHighestPriority = 100;  ///< The lowest is its negative.
+constexpr int64_t kLongestDeadlineMs = int64_t{366} * 24 * 3'600'000;
 constexpr int64_t kDefaultRetryForMs = 24 * 3'600'000;
 constexpr int64_t kLongestRetryForMs = int64_t{366} * 24 * 3'600'000;
 
@@ -51,11 +54,19 @@ struct JobSpecification {
   std::string directory;   ///< Where relative paths start.
   std::vector<std::string> data_roots;   ///< Folders that it may use beside `directory`.
   std::vector<std::string> named_paths;  ///< Paths among its arguments.
+  std::string owner;                     ///< Who submitted it: users share the workers fairly.
   int workers_wanted = 0;                ///< 0: all that are alive.
+  int priority = 0;                      ///< Jobs of a higher one start first.
+  /// How long after it was submitted the job has to be finished, or it fails; 0: no such time.
+  int64_t deadline_ms = 0;
   /// How long after the first loss of a machine the job is still started again; 0: a loss ends it.
   int64_t retry_for_ms = kDefaultRetryForMs;
   /// From one checkpoint to the next; 0: by cost; ExecutorCheckpoints::kNever: none are taken.
   int64_t checkpoint_ms = 0;
+  /// Memory of a rank that its plans take, with a margin, where they tell; 0 where they do not, and when it
+  /// was not enough.
+  int64_t plan_bytes = 0;
+  int64_t planned_bytes = 0;  ///< Memory for which options.plans were made; not stored, as they are not.
   engine::SessionOptions
       options;  ///< rank open; ranks: those of its plans; threads 0: what each worker has; seed drawn.
 
@@ -65,6 +76,9 @@ struct JobSpecification {
     options.plans.clear();
   }
 };
+
+/// What it asks for.
+Demand DemandOf(const JobSpecification& specification);
 
 /// A job as the store keeps it.
 struct Job {
@@ -79,6 +93,7 @@ struct Job {
   std::string reason;                ///< Why it is in that state; for people.
   std::vector<std::string> workers;  ///< uuid by rank, of the current or last attempt.
   std::vector<std::string> worker_names;
+  std::vector<Share> shares;            ///< Of these workers; by rank.
   Status outcome;                       ///< Of a final state.
   std::vector<std::string> statistics;  ///< JSON by rank, of a final state.
   int64_t submitted_ms = 0;
@@ -86,6 +101,12 @@ struct Job {
   int64_t output_bytes = 0;                ///< Of standard output that is kept.
   std::vector<JobCheckpoint> checkpoints;  ///< To go on from; the latest is the last.
   int resumed = 0;                         ///< Attempts that began with one.
+
+  static constexpr int64_t kNever = INT64_MAX;
+  /// When it has to be finished, by the wall clock; kNever without a deadline.
+  int64_t EndsByMs() const {
+    return specification.deadline_ms > 0 ? submitted_ms + specification.deadline_ms : kNever;
+  }
 };
 
 struct JobTransition {

@@ -11,7 +11,7 @@
 #include "cluster/executor/executor_process.h"
 #include "cluster/executor/log_tail.h"
 #include "cluster/master/job.h"
-#include "cluster/master/membership.h"
+#include "cluster/placement/membership.h"
 
 namespace heddle::cluster {
 

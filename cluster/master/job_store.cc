@@ -1,86 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/master/job_store.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <utility>
 
 #include "cluster/executor/executor_messages.h"
+#include "cluster/master/job_store_schema.h"
 #include "cluster/store/sqlite_query.h"
+#include "core/environment/log.h"
 #include "engine/wire/value_wire.h"
 
 namespace heddle::cluster {
 namespace {
 
-// Version n of the schema is what the first n of these make; a store of an older version gets the rest.
-constexpr const char* kSchema[] = {R"(
-CREATE TABLE jobs (
-  number INTEGER PRIMARY KEY AUTOINCREMENT,
-  request_id TEXT NOT NULL UNIQUE,
-  script BLOB NOT NULL,
-  start BLOB NOT NULL,
-  workers_wanted INTEGER NOT NULL,
-  state TEXT NOT NULL,
-  attempt INTEGER NOT NULL,
-  reason BLOB NOT NULL,
-  workers BLOB NOT NULL,
-  worker_names BLOB NOT NULL,
-  outcome BLOB NOT NULL,
-  statistics BLOB NOT NULL,
-  submitted_ms INTEGER NOT NULL,
-  finished_ms INTEGER NOT NULL,
-  output_bytes INTEGER NOT NULL);
-CREATE TABLE transitions (
-  job INTEGER NOT NULL REFERENCES jobs ON DELETE CASCADE,
-  sequence INTEGER NOT NULL,
-  state TEXT NOT NULL,
-  attempt INTEGER NOT NULL,
-  reason BLOB NOT NULL,
-  time_ms INTEGER NOT NULL,
-  PRIMARY KEY (job, sequence)) WITHOUT ROWID;
-CREATE TABLE output (
-  job INTEGER NOT NULL REFERENCES jobs ON DELETE CASCADE,
-  first INTEGER NOT NULL,
-  bytes BLOB NOT NULL,
-  PRIMARY KEY (job, first)) WITHOUT ROWID;
-)",
-                                   R"(
-CREATE TABLE drained_workers (
-  uuid TEXT PRIMARY KEY,
-  name BLOB NOT NULL) WITHOUT ROWID;
-)",
-                                   R"(
-ALTER TABLE jobs ADD COLUMN digest BLOB NOT NULL DEFAULT '';
-ALTER TABLE jobs ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
-CREATE TABLE epochs (last INTEGER NOT NULL);
-INSERT INTO epochs VALUES (0);
-CREATE TABLE workers_here (
-  uuid TEXT PRIMARY KEY,
-  name BLOB NOT NULL) WITHOUT ROWID;
-)",
-                                   R"(
-ALTER TABLE jobs ADD COLUMN retry_for_ms INTEGER NOT NULL DEFAULT 86400000;
-ALTER TABLE jobs ADD COLUMN crashes INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE jobs ADD COLUMN losses INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE jobs ADD COLUMN first_loss_ms INTEGER NOT NULL DEFAULT 0;
-)",
-                                   R"(
-CREATE TABLE job_files (
-  job INTEGER NOT NULL REFERENCES jobs ON DELETE CASCADE,
-  kind TEXT NOT NULL,
-  attempt INTEGER NOT NULL,
-  rank INTEGER NOT NULL,
-  first INTEGER NOT NULL,
-  bytes BLOB NOT NULL,
-  UNIQUE (job, kind, attempt, rank));
-)",
-                                   R"(
-ALTER TABLE jobs ADD COLUMN checkpoints BLOB NOT NULL DEFAULT '[]';
-ALTER TABLE jobs ADD COLUMN resumed INTEGER NOT NULL DEFAULT 0;
-)"};
-constexpr int64_t kSchemaVersion = std::size(kSchema);
+constexpr int64_t kSchemaVersion = std::size(kJobStoreSchema);
 
+constexpr int kStoreExitCode = 5;
 constexpr int kBusyTimeoutMs = 5'000;  // somebody may look at the file with another program
 
 std::string IdOf(int64_t number) { return fmt::format("j{}", number); }
@@ -119,11 +61,26 @@ std::vector<JobCheckpoint> ToCheckpoints(const std::string& text) {
                              .taken_ms = entry.value("taken_ms", int64_t{0})});
   return checkpoints;
 }
+// Shares travel as numbers: threads and bytes of each rank in turn.
+std::string ToText(const std::vector<Share>& shares) {
+  std::string text;
+  for (const Share& share : shares) text += fmt::format("{} {} ", share.threads, share.memory_bytes);
+  return text;
+}
+std::vector<Share> ToShares(const std::string& text) {
+  std::vector<Share> shares;
+  std::istringstream stream(text);
+  for (Share share; stream >> share.threads >> share.memory_bytes;) shares.push_back(share);
+  return shares;
+}
 
 class SqliteJobStore : public JobStore {
  public:
   SqliteJobStore(const JobStoreOptions& options, Clock& clock) : options_(options), clock_(clock) {}
-  ~SqliteJobStore() override { sqlite3_close(database_); }
+  ~SqliteJobStore() override {
+    sqlite3_close(database_);
+    if (log_ >= 0) close(log_);
+  }
 
   Status Start(const std::string& path) {
     if (sqlite3_open_v2(path.c_str(), &database_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr) !=
@@ -144,15 +101,16 @@ class SqliteJobStore : public JobStore {
           "job store '{}': written by a newer version of Heddle (format {}, this one knows {})", path,
           version, kSchemaVersion);
     files_.emplace(database_, options_.most_file_bytes);
-    if (version == kSchemaVersion) return OkStatus();
-    Transaction transaction(database_);
-    HEDDLE_RETURN_IF_ERROR(transaction.status());
-    std::string schema;
-    for (int64_t i = std::max<int64_t>(version, 0); i < kSchemaVersion; ++i) schema += kSchema[i];
-    schema += fmt::format("PRAGMA user_version={};", kSchemaVersion);
-    if (sqlite3_exec(database_, schema.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
-      return ResourceExhausted("job store: {}", sqlite3_errmsg(database_));
-    return transaction.Commit();
+    if (version < kSchemaVersion) HEDDLE_RETURN_IF_ERROR(MakeTables(version));
+    return OpenLog(path);
+  }
+
+  int64_t LastChange() const override { return sqlite3_total_changes64(database_); }
+
+  void Sync() override {
+    if (log_ < 0 || fdatasync(log_) == 0) return;
+    HEDDLE_LOG(kError, "the job store does not reach the disk", {"error", strerror(errno)});
+    _exit(kStoreExitCode);
   }
 
   Result<Job> Add(const JobSpecification& specification, bool* existed) override {
@@ -164,10 +122,10 @@ class SqliteJobStore : public JobStore {
         *existed = true;
         HEDDLE_ASSIGN_OR_RETURN(Job job, ReadJob(query));
         if (!job.specification.digest.empty() && job.specification.digest != specification.digest)
-          return Usage(
-                     "the request id '{}' is that of job {}, which has another script, other arguments or options",
-                     specification.request_id, job.id)
-              .WithNote("give every job its own: --request-id ID");
+          return heddle::
+              Usage("the request id '{}' is that of job {}, which has another script, other arguments or options",
+                    specification.request_id, job.id)
+                  .WithNote("give every job its own: --request-id ID");
         return job;
       }
       HEDDLE_RETURN_IF_ERROR(query.status());
@@ -181,8 +139,9 @@ class SqliteJobStore : public JobStore {
         Query(
             database_,
             "INSERT INTO jobs (request_id, script, start, workers_wanted, state, attempt, reason, workers,"
-            " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes, digest, retry_for_ms)"
-            " VALUES (?, ?, ?, ?, 'QUEUED', 0, '', '[]', '[]', '', '[]', ?, 0, 0, ?, ?)")
+            " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes, digest, retry_for_ms,"
+            " owner, priority, deadline_ms, plan_bytes)"
+            " VALUES (?, ?, ?, ?, 'QUEUED', 0, '', '[]', '[]', '', '[]', ?, 0, 0, ?, ?, ?, ?, ?, ?)")
             .Bind(specification.request_id)
             .BindBytes(specification.script)
             .BindBytes(EncodeSpecification(specification))
@@ -190,6 +149,10 @@ class SqliteJobStore : public JobStore {
             .Bind(job.submitted_ms)
             .BindBytes(specification.digest)
             .Bind(specification.retry_for_ms)
+            .BindBytes(specification.owner)
+            .Bind(specification.priority)
+            .Bind(specification.deadline_ms)
+            .Bind(specification.plan_bytes)
             .Run());
     const int64_t number = sqlite3_last_insert_rowid(database_);
     job.id = IdOf(number);
@@ -212,7 +175,8 @@ class SqliteJobStore : public JobStore {
         Query(
             database_,
             "UPDATE jobs SET state = ?, attempt = ?, epoch = ?, reason = ?, workers = ?, worker_names = ?, outcome = ?,"
-            " statistics = ?, finished_ms = ?, crashes = ?, losses = ?, first_loss_ms = ? WHERE number = ?")
+            " statistics = ?, finished_ms = ?, crashes = ?, losses = ?, first_loss_ms = ?, shares = ?, plan_bytes = ?"
+            " WHERE number = ?")
             .Bind(Name(state))
             .Bind(moved.attempt)
             .Bind(moved.epoch)
@@ -225,6 +189,8 @@ class SqliteJobStore : public JobStore {
             .Bind(moved.crashes)
             .Bind(moved.losses)
             .Bind(moved.first_loss_ms)
+            .BindBytes(ToText(moved.shares))
+            .Bind(moved.specification.plan_bytes)
             .Bind(number)
             .Run());
     HEDDLE_RETURN_IF_ERROR(AddTransition(number, moved));
@@ -276,6 +242,21 @@ class SqliteJobStore : public JobStore {
   }
   Result<std::vector<KnownWorker>> Here() override { return Known("workers_here"); }
 
+  Status SetUsage(const UserUsage& usage) override {
+    return Query(database_, "INSERT OR REPLACE INTO usage (owner, core_ms, time_ms) VALUES (?, ?, ?)")
+        .BindBytes(usage.user)
+        .Bind(usage.core_ms)
+        .Bind(usage.time_ms)
+        .Run();
+  }
+  Result<std::vector<UserUsage>> Usage() override {
+    std::vector<UserUsage> usage;
+    Query query(database_, "SELECT owner, core_ms, time_ms FROM usage ORDER BY owner");
+    while (query.Step()) usage.push_back({query.Bytes(0), query.Integer(1), query.Integer(2)});
+    HEDDLE_RETURN_IF_ERROR(query.status());
+    return usage;
+  }
+
   Result<int64_t> LastEpoch() override {
     Query query(database_, "SELECT max(last) FROM epochs");
     const int64_t last = query.Step() ? query.Integer(0) : 0;
@@ -288,7 +269,7 @@ class SqliteJobStore : public JobStore {
     Query query = Select("ORDER BY number");
     while (query.Step()) {
       HEDDLE_ASSIGN_OR_RETURN(Job job, ReadJob(query));
-      if (IsFinal(job.state)) job.specification.DropProgram();
+      job.specification.DropProgram();
       jobs.push_back(std::move(job));
     }
     HEDDLE_RETURN_IF_ERROR(query.status());
@@ -326,6 +307,17 @@ class SqliteJobStore : public JobStore {
     return output;
   }
 
+  Result<JobSpecification> Specification(const std::string& job) override {
+    Query query = Select("WHERE number = ?");
+    query.Bind(NumberOfJob(job));
+    if (!query.Step()) {
+      HEDDLE_RETURN_IF_ERROR(query.status());
+      return NotFound("there is no job '{}'", job);
+    }
+    HEDDLE_ASSIGN_OR_RETURN(Job found, ReadJob(query));
+    return std::move(found.specification);
+  }
+
   Result<std::vector<std::string>> Prune() override {
     std::vector<std::string> pruned;
     {
@@ -347,17 +339,6 @@ class SqliteJobStore : public JobStore {
     return pruned;
   }
 
-  Result<JobSpecification> Specification(const std::string& job) override {
-    Query query = Select("WHERE number = ?");
-    query.Bind(NumberOfJob(job));
-    if (!query.Step()) {
-      HEDDLE_RETURN_IF_ERROR(query.status());
-      return NotFound("there is no job '{}'", job);
-    }
-    HEDDLE_ASSIGN_OR_RETURN(Job found, ReadJob(query));
-    return std::move(found.specification);
-  }
-
   Status Delete(const std::string& job) override {
     return Query(database_, "DELETE FROM jobs WHERE number = ?").Bind(NumberOfJob(job)).Run();
   }
@@ -365,6 +346,30 @@ class SqliteJobStore : public JobStore {
   JobFiles& files() override { return *files_; }
 
  private:
+  Status MakeTables(int64_t version) {
+    Transaction transaction(database_);
+    HEDDLE_RETURN_IF_ERROR(transaction.status());
+    std::string schema;
+    for (int64_t i = std::max<int64_t>(version, 0); i < kSchemaVersion; ++i) schema += kJobStoreSchema[i];
+    schema += fmt::format("PRAGMA user_version={};", kSchemaVersion);
+    if (sqlite3_exec(database_, schema.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
+      return ResourceExhausted("job store: {}", sqlite3_errmsg(database_));
+    return transaction.Commit();
+  }
+
+  // Every change is a transaction of its own in the log of the database (its WAL), in order. SQLite syncs the
+  // log only when it moves its content to the database; for all that is newer Sync() does. So a store on disk
+  // is always one that there was, and after Sync() the newest.
+  Status OpenLog(const std::string& path) {
+    if (path == ":memory:") return OkStatus();
+    // Makes the log, and syncs it with its folder.
+    HEDDLE_RETURN_IF_ERROR(Query(database_, "UPDATE epochs SET last = last").Run());
+    HEDDLE_RETURN_IF_ERROR(Query(database_, "PRAGMA synchronous=NORMAL").Run());
+    log_ = open((path + "-wal").c_str(), O_RDONLY | O_CLOEXEC);
+    if (log_ < 0) return ResourceExhausted("job store: cannot open '{}-wal': {}", path, strerror(errno));
+    return OkStatus();
+  }
+
   // One of the tables of workers.
   Status SetKnown(const std::string& table, const KnownWorker& worker, bool known) {
     if (!known) {
@@ -401,7 +406,8 @@ class SqliteJobStore : public JobStore {
         database_,
         ("SELECT number, request_id, script, start, workers_wanted, state, attempt, reason, workers,"
          " worker_names, outcome, statistics, submitted_ms, finished_ms, output_bytes, digest, epoch,"
-         " retry_for_ms, crashes, losses, first_loss_ms, checkpoints, resumed FROM jobs " +
+         " retry_for_ms, crashes, losses, first_loss_ms, owner, priority, deadline_ms, shares, plan_bytes,"
+         " checkpoints, resumed FROM jobs " +
          rest)
             .c_str());
   }
@@ -438,8 +444,13 @@ class SqliteJobStore : public JobStore {
     job.crashes = static_cast<int>(query.Integer(18));
     job.losses = static_cast<int>(query.Integer(19));
     job.first_loss_ms = query.Integer(20);
-    job.checkpoints = ToCheckpoints(query.Bytes(21));
-    job.resumed = static_cast<int>(query.Integer(22));
+    job.specification.owner = query.Bytes(21);
+    job.specification.priority = static_cast<int>(query.Integer(22));
+    job.specification.deadline_ms = query.Integer(23);
+    job.shares = ToShares(query.Bytes(24));
+    job.specification.plan_bytes = query.Integer(25);
+    job.checkpoints = ToCheckpoints(query.Bytes(26));
+    job.resumed = static_cast<int>(query.Integer(27));
     return job;
   }
 
@@ -459,6 +470,7 @@ class SqliteJobStore : public JobStore {
   Clock& clock_;
   sqlite3* database_ = nullptr;
   std::optional<JobFiles> files_;
+  int log_ = -1;
 };
 
 }  // namespace

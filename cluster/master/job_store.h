@@ -24,10 +24,24 @@ struct KnownWorker {
   std::string name;  ///< At that time.
 };
 
-/// What the master must not lose. Everything that returned Ok is on disk (design promise 4). Not thread-safe.
+/// How much of the cluster a user has had (FairShare), as of a moment.
+struct UserUsage {
+  std::string user;
+  int64_t core_ms = 0;
+  int64_t time_ms = 0;  ///< By the wall clock.
+};
+
+/// What the master must not lose (design promise 4). What returned Ok is there after a crash of the master;
+/// it is on disk, so that a crash of the machine leaves it as well, once Sync() has returned. Not thread-safe
+/// but for Sync().
 class JobStore {
  public:
   virtual ~JobStore() = default;
+  /// The number of the last change; rises.
+  virtual int64_t LastChange() const = 0;
+  /// Puts all changes so far on disk. Any thread, beside one that uses the rest. Ends the process where the
+  /// disk fails: what a disk that failed once holds nobody knows.
+  virtual void Sync() = 0;
   /// Opens or makes the store in a file (":memory:" for tests). `clock` outlives it; used for the times of
   /// transitions. kFailedPrecondition when a newer version of Heddle wrote it, kResourceExhausted when it
   /// cannot be opened.
@@ -50,21 +64,24 @@ class JobStore {
   virtual Status SetDrained(const KnownWorker& worker, bool drained) = 0;
   virtual Result<std::vector<KnownWorker>> Drained() = 0;
 
+  virtual Status SetUsage(const UserUsage& usage) = 0;
+  virtual Result<std::vector<UserUsage>> Usage() = 0;
+
   /// The highest epoch of any attempt there has been.
   virtual Result<int64_t> LastEpoch() = 0;
   /// Writes down that a worker is here, so that the next master waits for it; or that it is gone.
   virtual Status SetHere(const KnownWorker& worker, bool here) = 0;
   virtual Result<std::vector<KnownWorker>> Here() = 0;
 
-  /// All jobs, oldest first; those of finished ones without their program.
+  /// All jobs, oldest first, without their programs.
   virtual Result<std::vector<Job>> Load() = 0;
   virtual Result<std::vector<JobTransition>> Transitions(const std::string& job) = 0;
   /// Standard output from `offset`, at most about `most_bytes`.
   virtual Result<std::string> Output(const std::string& job, int64_t offset, int64_t most_bytes) = 0;
-  /// Forgets the oldest finished jobs beyond the limit; their ids.
-  virtual Result<std::vector<std::string>> Prune() = 0;
   /// What was submitted, with the program, of a finished job, too. kNotFound for a job that is not known.
   virtual Result<JobSpecification> Specification(const std::string& job) = 0;
+  /// Forgets the oldest finished jobs beyond the limit; their ids.
+  virtual Result<std::vector<std::string>> Prune() = 0;
   /// Forgets a job with its output and files.
   virtual Status Delete(const std::string& job) = 0;
   virtual JobFiles& files() = 0;

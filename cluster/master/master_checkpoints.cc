@@ -107,10 +107,11 @@ void MasterCore::AskCheckpoint(Entry& entry) {
 
 // Of jobs that would be better off elsewhere.
 void MasterCore::AskCheckpoints() {
-  for (auto& [id, entry] : entries_)
-    if (entry.attempt != nullptr && entry.job.state == JobState::kRunning && TakesCheckpoints(entry.job) &&
-        !entry.attempt->asked_checkpoint && entry.attempt->stop.ok() && !WhyMove(entry).empty())
-      AskCheckpoint(entry);
+  if (options_.checkpoints.empty()) return;
+  for (Entry* const entry : Active())
+    if (entry->job.state == JobState::kRunning && TakesCheckpoints(entry->job) &&
+        !entry->attempt->asked_checkpoint && entry->attempt->stop.ok() && !WhyMove(*entry).empty())
+      AskCheckpoint(*entry);
 }
 
 // Why a job should begin its next attempt now, on other workers; "": it should not.

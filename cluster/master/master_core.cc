@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kBeatsInLease = 8;
 constexpr int64_t kNsPerMs = 1'000'000;
+constexpr int64_t kMostPlanBytes = int64_t{32} << 20;  // of jobs that have not ended
 
 }  // namespace
 
@@ -32,12 +33,19 @@ Status MasterCore::Start() {
     membership_.Await(worker.uuid, worker.name, Now());
     membership_.Find(worker.uuid)->drained = drained_.contains(worker.uuid);
   }
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<UserUsage> usage, store_.Usage());
+  for (const UserUsage& user : usage) {
+    const double seconds = static_cast<double>(started_ms_ - user.time_ms) / 1e3;
+    shares_.Restore(user.user, FairShare::Faded(static_cast<double>(user.core_ms) / 1e3, seconds),
+                    clock_.MonotonicNs());
+  }
   HEDDLE_ASSIGN_OR_RETURN(std::vector<Job> jobs, store_.Load());
   for (Job& job : jobs) {
     const std::string id = job.id;
     Entry& entry = entries_[id];
     entry.job = std::move(job);
     HEDDLE_RETURN_IF_ERROR(Restore(entry));
+    Index(entry);
   }
   Schedule();
   return OkStatus();
@@ -50,6 +58,7 @@ Status MasterCore::Restore(Entry& entry) {
     return OkStatus();
   entry.attempt = std::make_unique<JobAttempt>(job, /*token=*/"", /*restored=*/true);
   entry.attempt->deadline_ns = Now() + 2 * options_.ttl_ns;
+  Charge(job, /*begins=*/true);
   if (job.state == JobState::kCancelling) {
     entry.attempt->stop = Cancelled("the job was cancelled");
   } else if (job.state != JobState::kRecovering) {
@@ -83,11 +92,20 @@ void MasterCore::SetReason(Entry& entry, const std::string& reason) {
 
 Result<const Job*> MasterCore::Submit(const JobSpecification& specification, const std::string& sources) {
   HEDDLE_RETURN_IF_ERROR(CheckCanStart(specification));
+  HEDDLE_RETURN_IF_ERROR(MayQueue(specification));
   bool existed = false;
   HEDDLE_ASSIGN_OR_RETURN(Job job, store_.Add(specification, &existed));
   const std::string id = job.id;
   if (!existed) {
-    entries_[id].job = std::move(job);
+    Entry& entry = entries_[id];
+    entry.job = std::move(job);
+    entry.job.specification.program = std::string();  // in the store until the job starts
+    int64_t plan_bytes = 0;
+    for (const std::string& plan : specification.options.plans)
+      plan_bytes += static_cast<int64_t>(plan.size());
+    if (plan_bytes_ + plan_bytes > kMostPlanBytes)  // its executors make them
+      entry.job.specification.DropProgram();
+    Index(entry);
     changed_.push_back(id);
     ++counts_.submitted;
     KeepFile(id, {.kind = JobFileKind::kSources, .bytes = sources});
@@ -98,6 +116,8 @@ Result<const Job*> MasterCore::Submit(const JobSpecification& specification, con
       HEDDLE_LOG(kWarning, "old jobs not removed", {"error", pruned.status()});
     }
     Schedule();
+    Entry& queued = entries_.find(id)->second;
+    if (queued.waiting && queued.job.reason.empty()) SetReason(queued, "waits for its turn");
   }
   return Find(id);
 }
@@ -107,6 +127,13 @@ Result<const Job*> MasterCore::Find(const std::string& job) const {
   if (found == entries_.end())
     return NotFound("there is no job '{}'", job).WithNote("'heddle job list' lists the jobs");
   return &found->second.job;
+}
+
+// A copy: they may end on the way.
+std::vector<MasterCore::Entry*> MasterCore::Active() {
+  std::vector<Entry*> active;
+  for (const std::string& id : active_) active.push_back(&entries_.find(id)->second);
+  return active;
 }
 
 std::vector<const Job*> MasterCore::Jobs() const {
@@ -127,12 +154,14 @@ Status MasterCore::Cancel(const std::string& job) {
       return ResourceExhausted("the master cannot write to its job store");
     }
     entry.job.specification.DropProgram();
+    Index(entry);
     Schedule();
     return OkStatus();
   }
   if (!Move(entry, JobState::kCancelling, why.message()))
     return ResourceExhausted("the master cannot write to its job store");
   Stop(entry, why);
+  Index(entry);
   Advance(entry);
   return OkStatus();
 }
@@ -204,10 +233,9 @@ void MasterCore::WorkerConnected(const WorkerDescription& description,
     const auto found = entries_.find(news.job);
     if (found == entries_.end() || !IsCurrent(found->second, news)) OrderForget(uuid, news);
   }
-  membership_.Find(uuid)->job.clear();
+  membership_.Find(uuid)->shares.clear();
   membership_.Find(uuid)->drained = drained_.contains(uuid);
-  for (auto& [id, entry] : entries_)
-    if (entry.attempt != nullptr) Reconcile(entry, uuid, executors, replaced);
+  for (Entry* entry : Active()) Reconcile(*entry, uuid, executors, replaced);
   Schedule();
 }
 
@@ -224,14 +252,19 @@ void MasterCore::Reconcile(Entry& entry, const std::string& uuid, const std::vec
       return one.job == entry.job.id && IsCurrent(entry, one) && one.rank == static_cast<int>(rank);
     });
     if (news != executors.end()) {
-      if (!member.ended) membership_.Find(uuid)->job = entry.job.id;
+      if (!member.ended) Reserve(entry, rank);
       attempt.Report(*news);
       Repeat(entry, rank);
     } else if (replaced || attempt.restored || member.reported) {
       attempt.Lose(rank, "was lost: its worker was restarted");
     } else if (!member.ended) {
-      membership_.Find(uuid)->job = entry.job.id;
-      Order(entry, rank, WorkerOrder::Kind::kStart).message = StartMessage(entry, rank);
+      const Result<JobSpecification> stored = store_.Specification(entry.job.id);
+      if (!stored.ok()) {
+        attempt.Lose(rank, fmt::format("was not started: {}", stored.status().message()));
+        continue;
+      }
+      Reserve(entry, rank);
+      Order(entry, rank, WorkerOrder::Kind::kStart).message = StartMessage(entry, rank, stored->program);
     }
   }
   if (concerned) Advance(entry);
@@ -265,21 +298,21 @@ void MasterCore::WorkerLeft(const std::string& uuid) {
 
 void MasterCore::LoseWorker(const std::string& uuid, const std::string& why) {
   if (Worker* worker = membership_.Find(uuid)) {
-    worker->job.clear();
+    worker->shares.clear();
     ++counts_.workers_lost;
     SetHere({uuid, worker->description.name}, false);
     HEDDLE_LOG(kWarning, "worker lost", {"worker", worker->description.name}, {"why", why});
   }
-  for (auto& [id, entry] : entries_) {
-    if (entry.attempt == nullptr) continue;
+  for (Entry* entry : Active()) {
+    JobAttempt& attempt = *entry->attempt;
     bool concerned = false;
-    for (size_t rank = 0; rank < entry.attempt->members().size(); ++rank) {
-      if (entry.attempt->members()[rank].worker != uuid) continue;
-      if (entry.attempt->restored && !entry.attempt->members()[rank].reported) continue;  // until its own end
-      entry.attempt->Lose(rank, why);
+    for (size_t rank = 0; rank < attempt.members().size(); ++rank) {
+      if (attempt.members()[rank].worker != uuid) continue;
+      if (attempt.restored && !attempt.members()[rank].reported) continue;  // until its own end
+      attempt.Lose(rank, why);
       concerned = true;
     }
-    if (concerned) Advance(entry);
+    if (concerned) Advance(*entry);
   }
 }
 
@@ -363,18 +396,18 @@ std::string MasterCore::WhyLost(const std::string& uuid) const {
 void MasterCore::Tick() {
   const int64_t now = Now();
   for (const std::string& uuid : membership_.Tick(now)) LoseWorker(uuid, WhyLost(uuid));
-  for (auto& [id, entry] : entries_) {
-    if (entry.attempt == nullptr || now < entry.attempt->deadline_ns) continue;
-    entry.attempt->deadline_ns = Membership::kNever;
-    if (entry.attempt->restored) {
-      for (size_t rank = 0; rank < entry.attempt->members().size(); ++rank)
-        if (!entry.attempt->members()[rank].reported)
-          entry.attempt->Lose(rank, "was lost while the master was restarted");
-      entry.attempt->restored = false;
-    } else if (!entry.attempt->AllEnded()) {
-      Kill(entry);
+  for (Entry* entry : Active()) {
+    JobAttempt& attempt = *entry->attempt;
+    if (now < attempt.deadline_ns) continue;
+    attempt.deadline_ns = Membership::kNever;
+    if (attempt.restored) {
+      for (size_t rank = 0; rank < attempt.members().size(); ++rank)
+        if (!attempt.members()[rank].reported) attempt.Lose(rank, "was lost while the master was restarted");
+      attempt.restored = false;
+    } else if (!attempt.AllEnded()) {
+      Kill(*entry);
     }
-    Advance(entry);
+    Advance(*entry);
   }
   Schedule();
 }
@@ -384,16 +417,11 @@ int64_t MasterCore::NextDeadline() const { return beats_.NextCount(NextEvent());
 // By counted time.
 int64_t MasterCore::NextEvent() const {
   int64_t next = std::min(membership_.NextDeadline(), schedule_again_ns_);
-  for (const auto& [id, entry] : entries_) {
-    if (entry.attempt != nullptr) {
-      next = std::min(next, entry.attempt->deadline_ns);
-    } else if (entry.job.state == JobState::kRecovering) {
-      if (entry.not_before_ns > beats_.now_ns()) next = std::min(next, entry.not_before_ns);
-      const int64_t gives_up_ms = GivesUpAtMs(entry);
-      if (gives_up_ms == Membership::kNever) continue;
-      const int64_t left_ns = std::max<int64_t>(0, gives_up_ms - clock_.WallMs()) * kNsPerMs;
-      next = std::min(next, std::max(beats_.now_ns() + left_ns, entry.not_before_ns));
-    }
+  for (const std::string& id : active_) next = std::min(next, entries_.find(id)->second.attempt->deadline_ns);
+  if (!pauses_.empty()) next = std::min(next, pauses_.begin()->first);
+  if (!due_.empty()) {
+    const int64_t left_ms = std::max<int64_t>(0, due_.begin()->first - clock_.WallMs());
+    if (left_ms < kLongestDeadlineMs) next = std::min(next, beats_.now_ns() + left_ms * kNsPerMs);
   }
   return next;
 }

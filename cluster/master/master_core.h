@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,7 +14,10 @@
 #include "cluster/master/job_attempt.h"
 #include "cluster/master/job_store.h"
 #include "cluster/master/master_counts.h"
-#include "cluster/master/membership.h"
+#include "cluster/placement/fair_share.h"
+#include "cluster/placement/job_queue.h"
+#include "cluster/placement/membership.h"
+#include "cluster/placement/placement.h"
 #include "core/environment/clock.h"
 
 namespace heddle::cluster {
@@ -41,14 +45,18 @@ struct MasterCoreOptions {
   /// Later jobs may take the workers that are free while a job waits for others to become free; after so long
   /// they are kept for it.
   int64_t overtaking_ns = 60'000'000'000;
+  int64_t most_queued = 100'000;          ///< Jobs that wait; further ones are refused.
+  int64_t most_queued_of_user = 100'000;  ///< The same of one user.
   std::vector<std::string> data_roots;    ///< The only folders that jobs may use; none: what they name.
   std::vector<std::string> closed_paths;  ///< Files of the master that no job may use, whatever it names.
   std::string checkpoints;                ///< Where jobs leave checkpoints (OpenCheckpoints); "": nowhere.
 };
 
 /// The master's mind: events in, orders out (runtime reference 5.2 to 5.11). A job gets all its workers or
-/// none; a worker works on one job at a time. Jobs start in order of submission as far as they can; a job
-/// that has to wait is overtaken by those that fit, but not for ever.
+/// none, and of each worker the threads and the memory that it asks for; no worker is ever promised more than
+/// it offers. Jobs start by priority, then by what their users have had (FairShare), then in order of
+/// submission, as far as they can; a job that has to wait is overtaken by those that fit for a minute, and
+/// then by those only that leave alone what is kept for it (Placement).
 ///
 /// No thread, no network, no timer inside: the owner calls one method at a time, then takes orders() and
 /// changed(), and calls Tick() at NextDeadline(). Time in which it did not do so does not count: who was
@@ -66,14 +74,19 @@ class MasterCore {
   Status Start();
 
   // From clients.
-  /// kResourceExhausted for a job that could never start. `sources` (JobFileKind::kSources) are kept for its
-  /// report.
+  /// kResourceExhausted for a job that could never start, kUnavailable when too many wait. `sources`
+  /// (JobFileKind::kSources) are kept for its report.
   Result<const Job*> Submit(const JobSpecification& specification, const std::string& sources = "");
   /// A finished job once more, as another one with this request id. kFailedPrecondition for one that is not
   /// finished.
   Result<const Job*> Retry(const std::string& job, const std::string& request_id);
   /// Forgets a finished job with all that is kept of it. kFailedPrecondition as above.
   Status Delete(const std::string& job);
+  /// Whether the queue has room for one more job of its owner; of a request that is known already it need
+  /// not.
+  Status MayQueue(const JobSpecification& specification) const;
+  /// How many jobs come before one that waits for workers; 0 for others.
+  int64_t Before(const Job& job) const;
   /// Those its executors would start with if it got the workers that are here now: ranks, memory budget and
   /// constants filled in.
   engine::SessionOptions ExpectedOptions(const JobSpecification& specification) const;
@@ -132,12 +145,19 @@ class MasterCore {
  private:
   struct Entry {
     Job job;
-    std::unique_ptr<JobAttempt> attempt;          // while executors may run
-    std::map<std::string, int> failures;          // by worker
-    bool needs_all = false;                       // fewer workers than it wants have too little memory
-    int64_t not_before_ns = 0;                    // when the next attempt may start, by counted time
-    int64_t waits_since_ns = Membership::kNever;  // for workers that are here and busy
-    std::string progress;                         // of the attempt, as JSON
+    std::unique_ptr<JobAttempt> attempt;  // while executors may run
+    std::map<std::string, int> failures;  // by worker
+    bool needs_all = false;               // fewer workers than it wants have too little memory
+    std::string progress;                 // of the attempt, as JSON
+    int64_t not_before_ns = 0;            // when the next attempt may start, by counted time
+    int64_t waits_since_ns = 0;           // for its turn, by the monotonic clock
+    int64_t give_up_not_before_ms = 0;    // the store refused: when to try again, by the wall clock
+    // Where it stands in the indexes; kept by Index().
+    std::optional<JobQueue::Waiting> waiting;
+    std::optional<int64_t> pause_ns;
+    std::optional<int64_t> due_ms;
+    bool is_counted = false;
+    int64_t plan_bytes = 0;
   };
   struct InOrder {  // "j9" before "j10"
     bool operator()(const std::string& a, const std::string& b) const {
@@ -154,25 +174,20 @@ class MasterCore {
   Result<KnownWorker> FindWorker(const std::string& node) const;
   bool Move(Entry& entry, JobState state, const std::string& reason);
   void SetReason(Entry& entry, const std::string& reason);
+  void Index(Entry& entry);
+  std::vector<Entry*> Active();
+  void Reserve(const Entry& entry, size_t rank);
   void Schedule();
-  // The workers that take jobs, by name.
-  struct Staff {
-    std::vector<const Worker*> workers;
-    const Worker* awaited = nullptr;  // of before the master was away, and not back
-    size_t drained = 0;               // alive, but take none
-    int64_t largest_bytes = 0;        // of their memory
-  };
-  // Workers for one job: those it gets, or those that it waits for, and why.
-  struct Choice {
-    std::vector<const Worker*> workers;  // of a job that has to wait: those to keep for it
-    std::string why_not;                 // "" when it can start
-    bool busy = false;                   // it waits for workers that are here
-  };
+  void VisitQueue();
+  JobQueue::Answer TryToStart(int64_t number, JobQueue::Group* group, Placement* placement);
+  std::string WhyNotAble(const Demand& demand, size_t able) const;
+  void EndPauses();
+  void EndDue();
+  double UsageOf(const std::string& user) const { return shares_.Usage(user, clock_.MonotonicNs()); }
+  void Charge(const Job& job, bool begins);
   Status CheckCanStart(const JobSpecification& specification) const;
   bool Admit(Entry& entry, const std::vector<const Worker*>& chosen);
-  Staff PresentStaff() const;
-  Choice Choose(const Entry& entry, const Staff& staff, const std::set<const Worker*>& kept) const;
-  LauncherMessage StartMessage(const Entry& entry, size_t rank) const;
+  LauncherMessage StartMessage(const Entry& entry, size_t rank, const std::string& program) const;
   // Checkpoints (master_checkpoints.cc).
   bool TakesCheckpoints(const Job& job) const;
   std::string CheckpointFolder(const Job& job) const;
@@ -200,8 +215,9 @@ class MasterCore {
   void Finish(Entry& entry);
   bool FinishFailed(Entry& entry);
   Status WhyFinal(const Job& job, Blame blame, const Status& cause) const;
-  bool GiveUp(Entry& entry);
+  void GiveUp(Entry& entry);
   int64_t GivesUpAtMs(const Entry& entry) const;
+  static Status DeadlineOver(const Job& job);
   WorkerOrder& Order(const Entry& entry, size_t rank, WorkerOrder::Kind kind);
   void OrderForget(const std::string& uuid, const ExecutorNews& news);
 
@@ -211,6 +227,14 @@ class MasterCore {
   BeatClock beats_;
   Membership membership_;
   std::map<std::string, Entry, InOrder> entries_;
+  JobQueue queue_;                                    // jobs that may start at once
+  std::map<std::string, int64_t> waiting_of_;         // jobs that wait or pause, by user
+  int64_t waiting_ = 0;                               // their sum
+  int64_t plan_bytes_ = 0;                            // of the plans of all jobs
+  std::set<std::pair<int64_t, std::string>> pauses_;  // of jobs that start again later, by counted time
+  std::set<std::pair<int64_t, std::string>> due_;     // when jobs are given up, by the wall clock
+  std::set<std::string, InOrder> active_;             // jobs with an attempt
+  FairShare shares_;
   int64_t schedule_again_ns_ = Membership::kNever;  // after the store refused
   int64_t last_epoch_ = 0;
   int64_t started_ms_ = 0;      // by the wall clock

@@ -14,9 +14,9 @@ struct MasterCounts {
   static constexpr std::array<double, 7> kWaitBounds = {0.1, 1, 5, 30, 120, 600, 3600};
 
   int64_t submitted = 0;
-  int64_t attempts = 0;  ///< That were started;
-  int64_t crashes = 0;   ///< that ended because an executor broke by itself,
-  int64_t losses = 0;    ///< or because a machine or process was taken away.
+  int64_t attempts = 0;                            ///< That were started;
+  int64_t crashes = 0;                             ///< that ended because an executor broke by itself,
+  int64_t losses = 0;                              ///< or because a machine or process was taken away.
   std::map<std::string, int64_t> finished;         ///< Jobs, by state.
   std::map<std::string, int64_t> executors_ended;  ///< By how: "done", "code 70", "signal 9", "silent", ...
   int64_t workers_lost = 0;

@@ -20,21 +20,20 @@ MasterHub::~MasterHub() {
 
 Status MasterHub::Start() {
   HEDDLE_RETURN_IF_ERROR(core_.Start());
-  Deliveries nobody_listens_yet;
-  Collect(&nobody_listens_yet);
+  Deliver(Collect());  // nobody listens yet
   timer_ = std::thread([this] { KeepTime(); });
   return OkStatus();
 }
 
-void MasterHub::Collect(Deliveries* deliveries) {
-  deliveries->ports = std::exchange(replaced_ports_, {});
-  for (const WorkerOrder& order : core_.TakeOrders()) {
+MasterHub::Outcome MasterHub::Collect() {
+  Delivery delivery;
+  delivery.change = store_.LastChange();
+  change_ = delivery.change;
+  delivery.replaced = std::exchange(replaced_ports_, {});
+  for (WorkerOrder& order : core_.TakeOrders()) {
     const auto port = ports_.find(order.worker);
-    if (port == ports_.end()) continue;  // it is told again when it comes back
-    port->second->Take(order);
-    if (std::find(deliveries->ports.begin(), deliveries->ports.end(), port->second) ==
-        deliveries->ports.end())
-      deliveries->ports.push_back(port->second);
+    if (port != ports_.end())  // else it is told again when it comes back
+      delivery.orders.emplace_back(port->second, std::move(order));
   }
   std::vector<std::string> changed = core_.TakeChanged();
   std::sort(changed.begin(), changed.end());
@@ -42,14 +41,59 @@ void MasterHub::Collect(Deliveries* deliveries) {
   for (const std::string& job : changed) {
     const auto found = watchers_.find(job);
     if (found == watchers_.end()) continue;
-    for (const auto& [id, watcher] : found->second) deliveries->watchers.push_back(watcher);
+    for (const auto& [id, watcher] : found->second) delivery.watchers.push_back(watcher);
   }
   timer_changed_.notify_all();
+  const Outcome outcome = {
+      .change = delivery.change,
+      .has_delivery = !delivery.orders.empty() || !delivery.replaced.empty() || !delivery.watchers.empty()};
+  if (outcome.has_delivery) deliveries_.push_back(std::move(delivery));
+  return outcome;
 }
 
-void MasterHub::Deliver(const Deliveries& deliveries) {
-  for (const auto& port : deliveries.ports) port->Wake();
-  for (const Watcher& watcher : deliveries.watchers) watcher();
+// Also what earlier calls want done: of those who have something to deliver, the first one does it for all,
+// in the order of the calls. A call that only looks delivers nothing: its caller may hold a lock that a
+// watcher takes.
+void MasterHub::Deliver(const Outcome& outcome) {
+  AwaitDisk(outcome.change);
+  if (!outcome.has_delivery) return;
+  std::vector<std::shared_ptr<WorkerPort>> ports;
+  std::vector<Watcher> watchers;
+  {
+    const std::lock_guard lock(mutex_);
+    for (; !deliveries_.empty() && deliveries_.front().change <= outcome.change; deliveries_.pop_front()) {
+      Delivery& delivery = deliveries_.front();
+      ports.insert(ports.end(), delivery.replaced.begin(), delivery.replaced.end());
+      for (const auto& [port, order] : delivery.orders) {
+        port->Take(order);
+        ports.push_back(port);
+      }
+      watchers.insert(watchers.end(), delivery.watchers.begin(), delivery.watchers.end());
+    }
+  }
+  std::sort(ports.begin(), ports.end());
+  ports.erase(std::unique(ports.begin(), ports.end()), ports.end());
+  for (const auto& port : ports) port->Wake();
+  for (const Watcher& watcher : watchers) watcher();
+}
+
+// One of those who wait has the disk written; it covers all changes that were there when it began.
+void MasterHub::AwaitDisk(int64_t change) {
+  std::unique_lock lock(disk_mutex_);
+  while (durable_ < change) {
+    if (syncing_) {
+      disk_changed_.wait(lock);
+      continue;
+    }
+    syncing_ = true;
+    const int64_t covered = change_;
+    lock.unlock();
+    store_.Sync();
+    lock.lock();
+    syncing_ = false;
+    durable_ = covered;
+    disk_changed_.notify_all();
+  }
 }
 
 void MasterHub::KeepTime() {
@@ -63,10 +107,9 @@ void MasterHub::KeepTime() {
       timer_changed_.wait_for(lock, std::chrono::nanoseconds(deadline - now));
     } else {
       core_.Tick();
-      Deliveries deliveries;
-      Collect(&deliveries);
+      const Outcome outcome = Collect();
       lock.unlock();
-      Deliver(deliveries);
+      Deliver(outcome);
       lock.lock();
     }
   }

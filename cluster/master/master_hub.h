@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -28,7 +30,8 @@ class MasterHub {
     virtual void End() = 0;  ///< Another connection of the worker took over.
     virtual void Wake() = 0;
   };
-  /// Who waits for changes of a job. Called without the lock.
+  /// Who waits for changes of a job. Called without the lock, and only by calls that want something done: a
+  /// watcher may hold a lock of its own while it looks at the core, and is not called by that look.
   using Watcher = std::function<void()>;
 
   /// Store and clock outlive it.
@@ -39,15 +42,16 @@ class MasterHub {
   JobStore& store() { return store_; }  ///< Inside Call only.
   Clock& clock() { return clock_; }
 
-  /// Runs `call(core)` alone, then delivers what came of it.
+  /// Runs `call(core)` alone; then waits until all that the store was told so far is on disk, and delivers
+  /// what came of it. Calls that come meanwhile share one wait for the disk: what one of them sees of another
+  /// is durable before it is answered.
   template <typename Function>
   auto Call(const Function& function) {
-    Deliveries deliveries;
     std::unique_lock lock(mutex_);
     auto result = function(core_);
-    Collect(&deliveries);
+    const Outcome outcome = Collect();
     lock.unlock();
-    Deliver(deliveries);
+    Deliver(outcome);
     return result;
   }
 
@@ -62,12 +66,21 @@ class MasterHub {
   void RemoveWatcher(const std::string& job, int64_t id);
 
  private:
-  struct Deliveries {
-    std::vector<std::shared_ptr<WorkerPort>> ports;
+  /// What a call wants done, when the store's change of that number is on disk.
+  struct Delivery {
+    int64_t change = 0;
+    std::vector<std::pair<std::shared_ptr<WorkerPort>, WorkerOrder>> orders;
+    std::vector<std::shared_ptr<WorkerPort>> replaced;  // to be woken
     std::vector<Watcher> watchers;
   };
-  void Collect(Deliveries* deliveries);
-  static void Deliver(const Deliveries& deliveries);
+  /// What a call has come to.
+  struct Outcome {
+    int64_t change = 0;         // the store's last one: on disk before anybody is told
+    bool has_delivery = false;  // It wants something done.
+  };
+  Outcome Collect();
+  void Deliver(const Outcome& outcome);
+  void AwaitDisk(int64_t change);
   void KeepTime();
 
   JobStore& store_;
@@ -78,6 +91,12 @@ class MasterHub {
   std::vector<std::shared_ptr<WorkerPort>> replaced_ports_;     // to be woken
   std::map<std::string, std::map<int64_t, Watcher>> watchers_;  // by job
   int64_t last_watcher_ = 0;
+  std::deque<Delivery> deliveries_;  // in the order of the calls
+  std::atomic<int64_t> change_ = 0;  // the store's last one
+  std::mutex disk_mutex_;            // never together with mutex_
+  std::condition_variable disk_changed_;
+  int64_t durable_ = 0;  // the last change that is on disk
+  bool syncing_ = false;
   std::condition_variable timer_changed_;
   bool ending_ = false;
   std::thread timer_;

@@ -74,6 +74,9 @@ Status ServeGet(MasterHub* hub, const std::string& id, JobDescription* reply) {
   return hub->Call([&](MasterCore& core) -> Status {
     HEDDLE_ASSIGN_OR_RETURN(const Job* job, core.Find(id));
     ToProto(*job, reply);
+    if (const int64_t before = core.Before(*job); before > 0)
+      reply->set_reason(
+          fmt::format("{}; {} job{} before it", reply->reason(), before, before == 1 ? " comes" : "s come"));
     reply->set_progress(core.ProgressOf(id));
     HEDDLE_ASSIGN_OR_RETURN(const std::vector<JobTransition> transitions, hub->store().Transitions(id));
     for (const JobTransition& transition : transitions) ToProto(transition, reply->add_transitions());

@@ -93,9 +93,9 @@ class OfMaster : public prometheus::Collectable {
       if (worker.state == WorkerState::kLost) continue;
       threads += worker.description.threads;
       bytes += worker.description.memory_bytes;
-      if (worker.job.empty()) continue;
-      busy_threads += worker.description.threads;
-      busy_bytes += worker.description.memory_bytes;
+      const Share reserved = worker.Reserved();
+      busy_threads += reserved.threads;
+      busy_bytes += reserved.memory_bytes;
     }
     for (const WorkerState state : kStates)
       metrics->Gauge("heddle_workers", "Workers, by state.", static_cast<double>(by_state[state]),
@@ -106,9 +106,9 @@ class OfMaster : public prometheus::Collectable {
       metrics->Gauge(name, help, static_cast<double>(offered), {{"kind", "offered"}});
       metrics->Gauge(name, help, static_cast<double>(reserved), {{"kind", "reserved"}});
     };
-    add("heddle_worker_threads", "Threads that workers offer, and those of workers with a job.", threads,
+    add("heddle_worker_threads", "Threads that workers offer, and those that jobs have of them.", threads,
         busy_threads);
-    add("heddle_worker_memory_bytes", "Memory that workers offer, and that of workers with a job.", bytes,
+    add("heddle_worker_memory_bytes", "Memory that workers offer, and what jobs have of it.", bytes,
         busy_bytes);
   }
 

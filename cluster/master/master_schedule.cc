@@ -1,47 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <tuple>
 
 #include "cluster/master/master_core.h"
 #include "cluster/security/token.h"
 #include "core/environment/log.h"
 
-// From a waiting job to executors, and from executors to an outcome.
+// From a waiting job to executors.
 namespace heddle::cluster {
 namespace {
 
 constexpr int64_t kStoreRetryNs = 1'000'000'000;  // The disk may be full for a while.
-constexpr int kFailuresThatExclude = 2;
 constexpr int64_t kNsPerMs = 1'000'000;
 constexpr int64_t kLeastSilenceMs = 3'000;  // A busy machine may keep an executor waiting.
+constexpr int kAskedWithoutRoom = 16;       // So many jobs are told why they wait, whatever is free.
 
-// A worker that does not say how much it has takes every job.
-bool HasMemory(const Worker& worker, int64_t bytes) {
-  return worker.description.memory_bytes == 0 || worker.description.memory_bytes >= bytes;
-}
-
-// How long a job waits before its next attempt: not at all after the first failure, then twice as long after
-// each, so that a machine that keeps failing is not kept busy with starts.
-int64_t PauseNs(int failures) {
-  constexpr int64_t kFirstNs = 1'000'000'000, kLongestNs = 60'000'000'000;
-  constexpr int kDoublings = 6;
-  return failures < 2 ? 0 : std::min(kLongestNs, kFirstNs << std::min(failures - 2, kDoublings));
-}
-
-// "24 h", "90 min", "8 s"
-std::string Duration(int64_t ms) {
-  constexpr std::pair<int64_t, const char*> kUnits[] = {{3'600'000, "h"}, {60'000, "min"}, {1'000, "s"}};
-  for (const auto& [unit_ms, name] : kUnits)
-    if (ms >= unit_ms && ms % unit_ms == 0) return fmt::format("{} {}", ms / unit_ms, name);
-  return ms == 0 ? "0" : ms < 1'000 ? fmt::format("{} ms", ms) : fmt::format("{} s", ms / 1'000);
-}
-
-std::string Times(int count) { return count == 1 ? "once" : fmt::format("{} times", count); }
-
-void LimitMemory(const Worker& worker, engine::SessionOptions* options) {
-  const int64_t limit = worker.description.memory_bytes;
-  if (limit > 0 && (options->memory_bytes == 0 || limit < options->memory_bytes))
-    options->memory_bytes = limit;
+std::string Count(int64_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -51,34 +25,168 @@ bool MasterCore::TakesJobs(const Worker& worker) {
 }
 
 bool MasterCore::IsFreeFor(const Job& job, const Worker& worker) {
-  return TakesJobs(worker) && worker.job.empty() && HasMemory(worker, job.specification.options.memory_bytes);
+  const Demand demand = DemandOf(job.specification);
+  const WorkerDescription& offered = worker.description;
+  if (!TakesJobs(worker) || !IsAble(offered, demand)) return false;
+  const Share share = ShareOn(offered, demand), reserved = worker.Reserved();
+  return reserved.threads + share.threads <= offered.threads &&
+         (offered.memory_bytes == 0 || reserved.memory_bytes + share.memory_bytes <= offered.memory_bytes);
 }
 
+// Puts a job where it belongs among those that wait, run and end by time; after every change of it.
+void MasterCore::Index(Entry& entry) {
+  const Job& job = entry.job;
+  const std::string& owner = job.specification.owner;
+  const bool waits =
+      entry.attempt == nullptr && (job.state == JobState::kQueued || job.state == JobState::kRecovering);
+  const bool pauses = waits && entry.not_before_ns > beats_.now_ns();
+
+  if (waits != entry.is_counted) {
+    waiting_ += waits ? 1 : -1;
+    int64_t& of_user = waiting_of_[owner];
+    of_user += waits ? 1 : -1;
+    if (of_user == 0) waiting_of_.erase(owner);
+    entry.is_counted = waits;
+  }
+
+  if (entry.pause_ns) pauses_.erase({*entry.pause_ns, job.id});
+  entry.pause_ns.reset();
+  if (pauses) pauses_.emplace(*(entry.pause_ns = entry.not_before_ns), job.id);
+
+  std::optional<JobQueue::Waiting> waiting;
+  if (waits && !pauses) {
+    waiting = {NumberOfJob(job.id), job.specification.priority, owner, DemandOf(job.specification)};
+    if (!entry.failures.empty()) waiting->demand.only_job = waiting->number;
+    waiting->demand.may_shrink = MayShrink(entry);
+  }
+  if (waiting != entry.waiting) {
+    if (entry.waiting) queue_.Remove(*entry.waiting);
+    if (waiting) queue_.Add(*waiting);
+    if (!entry.waiting) entry.waits_since_ns = clock_.MonotonicNs();
+    entry.waiting = std::move(waiting);
+  }
+
+  if (entry.due_ms) due_.erase({*entry.due_ms, job.id});
+  entry.due_ms.reset();
+  int64_t due_ms = Job::kNever;
+  if (waits) due_ms = std::max(std::min(GivesUpAtMs(entry), job.EndsByMs()), entry.give_up_not_before_ms);
+  if (entry.attempt != nullptr && entry.attempt->stop.ok()) due_ms = job.EndsByMs();
+  if (due_ms != Job::kNever) due_.emplace(*(entry.due_ms = due_ms), job.id);
+
+  int64_t plan_bytes = 0;
+  for (const std::string& plan : job.specification.options.plans)
+    plan_bytes += static_cast<int64_t>(plan.size());
+  plan_bytes_ += plan_bytes - std::exchange(entry.plan_bytes, plan_bytes);
+
+  if (entry.attempt != nullptr)
+    active_.insert(job.id);
+  else
+    active_.erase(job.id);
+}
+
+void MasterCore::EndPauses() {
+  while (!pauses_.empty() && pauses_.begin()->first <= Now())
+    Index(entries_.find(pauses_.begin()->second)->second);
+}
+
+// Costs little when nothing is free, however many jobs wait: then only the first few are looked at.
 void MasterCore::Schedule() {
   schedule_again_ns_ = Membership::kNever;
-  const int64_t now_ns = clock_.MonotonicNs();
-  const Staff staff = PresentStaff();
-  std::set<const Worker*> kept;  // for jobs that have waited long enough
-  for (auto& [id, entry] : entries_) {
-    const bool waits = entry.attempt == nullptr &&
-                       (entry.job.state == JobState::kQueued || entry.job.state == JobState::kRecovering);
-    if (!waits || GiveUp(entry) || Now() < entry.not_before_ns) continue;
-    const Choice choice = Choose(entry, staff, kept);
-    if (choice.why_not.empty()) {
-      entry.waits_since_ns = Membership::kNever;
-      if (!Admit(entry, choice.workers)) return;  // the store: nobody else would fare better
-      continue;
-    }
-    SetReason(entry, choice.why_not);
-    // Only waiting for workers that are here counts: the job could have had them.
-    if (!choice.busy)
-      entry.waits_since_ns = Membership::kNever;
-    else if (entry.waits_since_ns == Membership::kNever)
-      entry.waits_since_ns = now_ns;
-    else if (now_ns - entry.waits_since_ns >= options_.overtaking_ns)
-      kept.insert(choice.workers.begin(), choice.workers.end());
-  }
+  EndPauses();
+  EndDue();
+  if (queue_.size() > 0) VisitQueue();
   AskCheckpoints();
+}
+
+void MasterCore::VisitQueue() {
+  std::vector<const Worker*> workers;
+  for (const auto& [uuid, worker] : membership_.workers())
+    if (TakesJobs(worker)) workers.push_back(&worker);
+  Placement placement(workers, [this](const std::string& job) {
+    const auto found = entries_.find(job);
+    return found == entries_.end() ? Job::kNever : found->second.job.EndsByMs();
+  });
+  int asked = 0;
+  queue_.Visit([this](const std::string& user) { return UsageOf(user); },
+               [&](int64_t number, JobQueue::Group& group) {
+                 const JobQueue::Answer answer = TryToStart(number, &group, &placement);
+                 return placement.IsFull() && ++asked >= kAskedWithoutRoom &&
+                                answer != JobQueue::Answer::kStarts
+                            ? JobQueue::Answer::kEnd
+                            : answer;
+               });
+}
+
+JobQueue::Answer MasterCore::TryToStart(int64_t number, JobQueue::Group* group, Placement* placement) {
+  using Answer = JobQueue::Answer;
+  Entry& entry = entries_.find(fmt::format("j{}", number))->second;
+  const Demand demand = entry.waiting->demand;
+  const Placement::Choice choice = placement->Choose(demand, entry.failures, entry.job.EndsByMs());
+  if (const std::string why = WhyNotAble(demand, choice.able); !why.empty()) {
+    group->able_since_ns = JobQueue::kNever;
+    SetReason(entry, why);
+    return Answer::kWaits;
+  }
+  if (choice.fits) {
+    if (!Admit(entry, choice.workers)) return Answer::kEnd;  // the store: nobody else would fare better
+    placement->Take(entry.job.id, demand, choice.workers, entry.job.EndsByMs());
+    entry.waiting.reset();  // out of the queue by the answer
+    Index(entry);
+    return Answer::kStarts;
+  }
+  // Only waiting for workers that are here counts: the job could have had them.
+  const int64_t now_ns = clock_.MonotonicNs();
+  if (group->able_since_ns == JobQueue::kNever) group->able_since_ns = now_ns;
+  SetReason(entry, choice.busy_with.empty()
+                       ? "waits: workers are kept for a job that has waited longer"
+                       : fmt::format("waits: workers are busy with job {}", choice.busy_with));
+  const int64_t since_ns = std::max(entry.waits_since_ns, group->able_since_ns);
+  if (now_ns - since_ns < options_.overtaking_ns) return Answer::kWaits;
+  return placement->Promise(demand, choice.workers) ? Answer::kIsKept : Answer::kWaits;
+}
+
+// Why the workers that there are could not run such a job if they were free; "" when they could. `able`: how
+// many of them can.
+std::string MasterCore::WhyNotAble(const Demand& demand, size_t able) const {
+  const auto least = static_cast<size_t>(demand.may_shrink ? 1 : std::max(1, demand.workers));
+  size_t alive = 0, drained = 0;
+  int most_threads = 0;
+  int64_t most_bytes = 0;
+  bool lacks_threads = false, lacks_memory = false;
+  for (const auto& [uuid, worker] : membership_.workers()) {
+    const WorkerDescription& description = worker.description;
+    if (demand.workers == 0 && worker.awaited && worker.state != WorkerState::kLost && !worker.drained)
+      return fmt::format("waits for worker {}, which was here before the master was away", description.name);
+    if (worker.state == WorkerState::kAlive && worker.drained) ++drained;
+    if (!TakesJobs(worker)) continue;
+    ++alive;
+    most_threads = std::max(most_threads, description.threads);
+    most_bytes = std::max(most_bytes, description.memory_bytes);
+    lacks_threads = lacks_threads || description.threads < demand.threads;
+    lacks_memory =
+        lacks_memory || (description.memory_bytes > 0 && description.memory_bytes < demand.memory_bytes);
+  }
+  if (alive == 0)
+    return drained == 0 ? "waits: no worker is alive; 'heddle worker' starts one"
+                        : "waits: every worker is drained; 'heddle admin undrain' gives one jobs again";
+  if (alive < least) {
+    std::string why = fmt::format("waits for {} workers; {} alive", least,
+                                  alive == 1 ? "1 is" : fmt::format("{} are", alive));
+    if (drained > 0) why += fmt::format(" and {} drained", drained);
+    return why;
+  }
+  if (able >= least) return "";
+  std::string wanted, most;
+  if (lacks_threads) {
+    wanted = Count(demand.threads, "thread");
+    most = fmt::format("{}", most_threads);
+  }
+  if (lacks_memory) {
+    wanted += fmt::format("{}{} bytes of memory", lacks_threads ? " and " : "", demand.memory_bytes);
+    most += fmt::format("{}{}", lacks_threads ? " and " : "", most_bytes);
+  }
+  return fmt::format("waits for {} with {}; the largest that is alive has {}",
+                     Count(static_cast<int64_t>(least), "worker"), wanted, most);
 }
 
 Status MasterCore::CheckCanStart(const JobSpecification& specification) const {
@@ -86,94 +194,71 @@ Status MasterCore::CheckCanStart(const JobSpecification& specification) const {
     return ResourceExhausted("the job wants {} workers; this master gives a job {} at most",
                              specification.workers_wanted, options_.most_workers)
         .WithNote("submit it with fewer: --workers N");
-  const int64_t wanted = specification.options.memory_bytes;
-  int64_t largest = 0;
+  const Demand demand = DemandOf(specification);
+  int most_threads = 0;
+  int64_t most_bytes = 0;
   for (const auto& [uuid, worker] : membership_.workers()) {
-    if (HasMemory(worker, wanted)) return OkStatus();
-    largest = std::max(largest, worker.description.memory_bytes);
+    const WorkerDescription& description = worker.description;
+    if (description.instance.empty() || IsAble(description, demand)) return OkStatus();  // not known yet
+    most_threads = std::max(most_threads, description.threads);
+    most_bytes = std::max(most_bytes, description.memory_bytes);
   }
-  if (largest == 0) return OkStatus();  // nobody knows what workers there will be
-  return ResourceExhausted("the job asks for {} bytes of memory on a worker; the largest worker has {}",
-                           wanted, largest)
-      .WithNote("submit it with less: --memory SIZE");
+  if (most_threads == 0) return OkStatus();  // nobody knows what workers there will be
+  if (most_threads < demand.threads)
+    return ResourceExhausted("the job asks for {} threads on a worker; the largest worker has {}",
+                             demand.threads, most_threads)
+        .WithNote("submit it with fewer: --threads N");
+  if (most_bytes < demand.memory_bytes)
+    return ResourceExhausted("the job asks for {} bytes of memory on a worker; the largest worker has {}",
+                             demand.memory_bytes, most_bytes)
+        .WithNote("submit it with less: --memory SIZE");
+  return ResourceExhausted(
+             "the job asks for {} threads and {} bytes of memory on a worker; no worker has both",
+             demand.threads, demand.memory_bytes)
+      .WithNote("submit it with fewer: --threads N, or with less: --memory SIZE");
 }
 
-MasterCore::Staff MasterCore::PresentStaff() const {
-  Staff staff;
-  for (const auto& [uuid, worker] : membership_.workers()) {
-    if (worker.awaited && worker.state != WorkerState::kLost && !worker.drained) staff.awaited = &worker;
-    if (TakesJobs(worker))
-      staff.workers.push_back(&worker);
-    else if (worker.state == WorkerState::kAlive)
-      ++staff.drained;
-  }
-  std::sort(staff.workers.begin(), staff.workers.end(), [](const Worker* a, const Worker* b) {
-    return std::tie(a->description.name, a->description.uuid) <
-           std::tie(b->description.name, b->description.uuid);
-  });
-  for (const Worker* worker : staff.workers)
-    staff.largest_bytes = std::max(staff.largest_bytes, worker->description.memory_bytes);
-  return staff;
+Status MasterCore::MayQueue(const JobSpecification& specification) const {
+  const auto found = waiting_of_.find(specification.owner);
+  const int64_t of_user = found == waiting_of_.end() ? 0 : found->second;
+  if (waiting_ < options_.most_queued && of_user < options_.most_queued_of_user) return OkStatus();
+  // One that is here already is no further one.
+  for (const auto& [id, entry] : entries_)
+    if (entry.job.specification.request_id == specification.request_id) return OkStatus();
+  const Status full =
+      waiting_ < options_.most_queued
+          ? Unavailable("{} jobs of yours wait for workers; the master keeps {} of one user at most", of_user,
+                        options_.most_queued_of_user)
+          : Unavailable("{} jobs wait for workers; the master keeps {} at most", waiting_,
+                        options_.most_queued);
+  return full.WithNote("submit it again when some have ended: 'heddle job list' shows them");
 }
 
-MasterCore::Choice MasterCore::Choose(const Entry& entry, const Staff& staff,
-                                      const std::set<const Worker*>& kept) const {
-  Choice choice;
-  const int64_t memory_bytes = entry.job.specification.options.memory_bytes;
-  const auto wanted = static_cast<size_t>(entry.job.specification.workers_wanted);
-  const bool may_shrink = MayShrink(entry);
-  const size_t least = may_shrink ? 1 : std::max<size_t>(1, wanted);
-  const size_t alive = staff.workers.size();
-  if (wanted == 0 && staff.awaited != nullptr) {
-    choice.why_not = fmt::format("waits for worker {}, which was here before the master was away",
-                                 staff.awaited->description.name);
-    return choice;
-  }
-  if (alive == 0) {
-    choice.why_not = staff.drained == 0
-                         ? "waits: no worker is alive; 'heddle worker' starts one"
-                         : "waits: every worker is drained; 'heddle admin undrain' gives one jobs again";
-    return choice;
-  }
-  if (alive < least) {
-    choice.why_not = fmt::format("waits for {} workers; {} alive", wanted,
-                                 alive == 1 ? "1 is" : fmt::format("{} are", alive));
-    if (staff.drained > 0) choice.why_not += fmt::format(" and {} drained", staff.drained);
-    return choice;
-  }
-  // Those that are free first, each kind by name: what is kept for a job while it waits does not change by
-  // itself. Workers on which it failed come last of all.
-  std::vector<const Worker*> free, busy, bad;
-  for (const Worker* worker : staff.workers) {
-    if (!HasMemory(*worker, memory_bytes)) continue;
-    const auto failures = entry.failures.find(worker->description.uuid);
-    if (failures != entry.failures.end() && failures->second >= kFailuresThatExclude)
-      bad.push_back(worker);
-    else
-      (worker->job.empty() && !kept.contains(worker) ? free : busy).push_back(worker);
-  }
-  const size_t able = free.size() + busy.size() + bad.size();
-  if (able < least) {
-    choice.why_not =
-        fmt::format("waits for {} worker{} with {} bytes of memory; the largest that is alive has {}", least,
-                    least == 1 ? "" : "s", memory_bytes, staff.largest_bytes);
-    return choice;
-  }
-  if (free.size() + busy.size() < (may_shrink ? wanted : least))  // there are no others
-    for (const Worker* worker : std::exchange(bad, {}))
-      (worker->job.empty() && !kept.contains(worker) ? free : busy).push_back(worker);
-  size_t needed = wanted == 0 ? free.size() + busy.size() : wanted;
-  if (may_shrink) needed = std::clamp<size_t>(free.size(), 1, needed);
-  choice.workers = std::move(free);
-  if (choice.workers.size() < needed) {
-    choice.busy = true;
-    const Worker* first = busy.front();
-    choice.why_not = first->job.empty() ? "waits: workers are kept for a job that has waited longer"
-                                        : fmt::format("waits: workers are busy with job {}", first->job);
-    choice.workers.insert(choice.workers.end(), busy.begin(), busy.end());
-  }
-  choice.workers.resize(needed);
-  return choice;
+int64_t MasterCore::Before(const Job& job) const {
+  const auto found = entries_.find(job.id);
+  if (found == entries_.end() || !found->second.waiting) return 0;
+  return queue_.Before(*found->second.waiting, [this](const std::string& user) { return UsageOf(user); });
+}
+
+// Counts what the executors of an attempt hold for the user of the job, from their start to their end.
+void MasterCore::Charge(const Job& job, bool begins) {
+  const std::string& user = job.specification.owner;
+  int threads = 0;
+  for (const Share& share : job.shares) threads += share.threads;
+  const int64_t now_ns = clock_.MonotonicNs();
+  shares_.Hold(user, begins ? threads : -threads, now_ns);
+  if (begins) return;
+  const auto core_ms = static_cast<int64_t>(shares_.CoreSeconds(user, now_ns) * 1e3);
+  if (const Status status = store_.SetUsage({user, core_ms, clock_.WallMs()}); !status.ok())
+    HEDDLE_LOG(kWarning, "usage not stored", {"user", user}, {"error", status});
+}
+
+// What an executor of the current attempt holds of its worker.
+void MasterCore::Reserve(const Entry& entry, size_t rank) {
+  const Job& job = entry.job;
+  Worker* worker = membership_.Find(job.workers[rank]);
+  worker->shares[job.id] =
+      rank < job.shares.size() ? job.shares[rank] : ShareOn(worker->description, DemandOf(job.specification));
 }
 
 bool MasterCore::Admit(Entry& entry, const std::vector<const Worker*>& chosen) {
@@ -184,13 +269,24 @@ bool MasterCore::Admit(Entry& entry, const std::vector<const Worker*>& chosen) {
   job.epoch = std::max(last_epoch_ + 1, clock_.WallMs());
   job.workers.clear();
   job.worker_names.clear();
+  job.shares.clear();
+  // Plans depend on the memory, so that it is the same on every rank: the smallest share.
+  const Demand demand = DemandOf(job.specification);
+  int64_t memory_bytes = 0;
   for (const Worker* worker : chosen) {
     job.workers.push_back(worker->description.uuid);
     job.worker_names.push_back(worker->description.name);
+    job.shares.push_back(ShareOn(worker->description, demand));
+    const int64_t bytes = job.shares.back().memory_bytes;
+    if (bytes > 0 && (memory_bytes == 0 || bytes < memory_bytes)) memory_bytes = bytes;
   }
-  if (!Move(entry, JobState::kAdmitted, "has its workers")) {
+  for (Share& share : job.shares) share.memory_bytes = memory_bytes;
+  const Result<JobSpecification> stored = store_.Specification(job.id);
+  const bool is_readable = stored.ok();
+  if (!is_readable || !Move(entry, JobState::kAdmitted, "has its workers")) {
     job = before;
-    SetReason(entry, "waits: the master cannot write to its job store");
+    SetReason(entry,
+              fmt::format("waits: the master cannot {} its job store", is_readable ? "write to" : "read"));
     schedule_again_ns_ = Now() + kStoreRetryNs;
     return false;
   }
@@ -205,14 +301,15 @@ bool MasterCore::Admit(Entry& entry, const std::vector<const Worker*>& chosen) {
     counts_.AddWait(static_cast<double>(std::max<int64_t>(clock_.WallMs() - job.submitted_ms, 0)) / 1e3);
   Move(entry, JobState::kStarting, "executors are being started");
   entry.attempt = std::make_unique<JobAttempt>(job, MakeToken(), /*restored=*/false);
+  Charge(job, /*begins=*/true);
   for (size_t rank = 0; rank < job.workers.size(); ++rank) {
-    membership_.Find(job.workers[rank])->job = job.id;
-    Order(entry, rank, WorkerOrder::Kind::kStart).message = StartMessage(entry, rank);
+    Reserve(entry, rank);
+    Order(entry, rank, WorkerOrder::Kind::kStart).message = StartMessage(entry, rank, stored->program);
   }
   return true;
 }
 
-LauncherMessage MasterCore::StartMessage(const Entry& entry, size_t rank) const {
+LauncherMessage MasterCore::StartMessage(const Entry& entry, size_t rank, const std::string& program) const {
   const Job& job = entry.job;
   LauncherMessage message;
   message.start.emplace();
@@ -222,7 +319,7 @@ LauncherMessage MasterCore::StartMessage(const Entry& entry, size_t rank) const 
   start.epoch = job.epoch;
   start.token = entry.attempt->token();
   start.silence_ms = std::max(options_.ttl_ns / kNsPerMs, kLeastSilenceMs);
-  start.program = job.specification.program;
+  start.program = program;
   start.directory = job.specification.directory;
   start.roots = RootsOf(job.specification);
   start.checkpoints = CheckpointsOf(job);
@@ -233,10 +330,11 @@ LauncherMessage MasterCore::StartMessage(const Entry& entry, size_t rank) const 
   start.options.ranks = static_cast<int>(job.workers.size());
   if (start.options.ranks != job.specification.options.ranks)
     start.options.plans.clear();  // made for other ranks
-  // Plans depend on the budget, so that it must be the same on every rank: the smallest.
-  for (const std::string& uuid : job.workers) {
-    const auto found = membership_.workers().find(uuid);
-    if (found != membership_.workers().end()) LimitMemory(found->second, &start.options);
+  if (rank < job.shares.size()) {
+    start.options.threads = job.shares[rank].threads;
+    start.options.memory_bytes = job.shares[rank].memory_bytes;
+    // Made for more memory than there is now.
+    if (job.shares[rank].memory_bytes < job.specification.planned_bytes) start.options.plans.clear();
   }
   return message;
 }
@@ -257,12 +355,14 @@ engine::SessionOptions MasterCore::ExpectedOptions(const JobSpecification& speci
   engine::SessionOptions options = specification.options;
   int alive = 0;
   int threads = options.threads;
+  const Demand demand = DemandOf(specification);
   for (const auto& [uuid, worker] : membership_.workers()) {
-    if (!TakesJobs(worker) || !HasMemory(worker, specification.options.memory_bytes)) continue;
+    if (!TakesJobs(worker) || !IsAble(worker.description, demand)) continue;
     ++alive;
-    const int theirs = worker.description.threads;
-    if (options.threads <= 0) threads = threads <= 0 ? theirs : std::min(threads, theirs);
-    LimitMemory(worker, &options);
+    const Share share = ShareOn(worker.description, demand);
+    if (options.threads <= 0) threads = threads <= 0 ? share.threads : std::min(threads, share.threads);
+    if (share.memory_bytes > 0 && (options.memory_bytes == 0 || share.memory_bytes < options.memory_bytes))
+      options.memory_bytes = share.memory_bytes;
   }
   options.ranks = specification.workers_wanted > 0 ? specification.workers_wanted : std::max(1, alive);
   options.constants = ops::OrBuiltIn(options.constants, threads);
@@ -331,133 +431,6 @@ void MasterCore::Kill(Entry& entry) {
   attempt.killed = true;
   for (size_t rank = 0; rank < attempt.members().size(); ++rank)
     if (!attempt.members()[rank].ended) Order(entry, rank, WorkerOrder::Kind::kKill);
-}
-
-void MasterCore::Finish(Entry& entry) {
-  JobAttempt& attempt = *entry.attempt;
-  StoreLogs(entry);
-  Job& job = entry.job;
-  bool moved = true;
-  if (job.state == JobState::kCancelling) {
-    job.outcome = Cancelled("the job was cancelled");
-    moved = Move(entry, JobState::kCancelled, job.outcome.message());
-  } else if (attempt.AllDone() && !attempt.HasFailed()) {
-    job.statistics = attempt.Statistics();
-    job.outcome = OkStatus();  // an earlier try to store another one may have failed
-    // A job that ended while the master was away has not been seen running.
-    if (job.state == JobState::kAdmitted) moved = Move(entry, JobState::kStarting, "");
-    if (moved && job.state != JobState::kRunning) moved = Move(entry, JobState::kRunning, "");
-    moved = moved && Move(entry, JobState::kSucceeded, "");
-  } else {
-    moved = FinishFailed(entry);
-  }
-  if (!moved) {
-    attempt.deadline_ns = Now() + kStoreRetryNs;
-    return;
-  }
-  for (size_t rank = 0; rank < attempt.members().size(); ++rank) {
-    WorkerOrder& forget = Order(entry, rank, WorkerOrder::Kind::kForget);
-    if (IsFinal(job.state)) forget.checkpoints = CheckpointFolder(job);
-    Worker* worker = membership_.Find(attempt.members()[rank].worker);
-    if (worker != nullptr && worker->job == job.id) worker->job.clear();
-  }
-  entry.attempt.reset();
-  entry.progress.clear();
-  if (IsFinal(job.state)) job.specification.DropProgram();
-}
-
-// After an attempt that failed: the next one, or the end of the job. False when it could not be stored;
-// nothing has changed then.
-bool MasterCore::FinishFailed(Entry& entry) {
-  const JobAttempt& attempt = *entry.attempt;
-  Job& job = entry.job;
-  const int wanted = job.specification.workers_wanted;
-  JobSpecification specification = std::move(job.specification);  // Large, and never changes.
-  Job before = job;
-  job.specification = std::move(specification);
-  const Status cause = attempt.Cause();
-  const Blame blame = attempt.BlameOfCause();
-  const bool moves = !attempt.moves.empty();
-  const bool needs_all = !moves && blame == Blame::kScript &&
-                         cause.code() == StatusCode::kResourceExhausted &&
-                         attempt.members().size() < static_cast<size_t>(wanted);
-  // What was lost before the job got on does not count.
-  if (attempt.last_checkpoint > 0) job.losses = 0;
-  if (!moves && blame == Blame::kCrash) ++job.crashes;
-  if (!moves && blame == Blame::kMachine && job.losses++ == 0) job.first_loss_ms = clock_.WallMs();
-  job.outcome = moves || needs_all ? OkStatus() : WhyFinal(job, blame, cause);
-  bool moved = false;
-  if (job.outcome.ok()) {
-    job.workers.clear();
-    job.worker_names.clear();
-    const bool is_failure = blame == Blame::kCrash || blame == Blame::kMachine;
-    const int64_t pause_ns = is_failure && !moves ? PauseNs(job.crashes + job.losses) : 0;
-    std::string reason = moves ? fmt::format("goes on elsewhere: {}", attempt.moves)
-                               : fmt::format("attempt {} ended: {}", job.attempt, cause.message());
-    if (pause_ns > 0) reason += fmt::format("; the next one starts in {}", Duration(pause_ns / kNsPerMs));
-    moved = Move(entry, JobState::kRecovering, reason);
-    if (moved) entry.not_before_ns = Now() + pause_ns;
-  } else {
-    job.statistics = attempt.Statistics();
-    moved = Move(entry, JobState::kFailed, cause.message());
-  }
-  if (!moved) {
-    before.specification = std::move(job.specification);
-    job = std::move(before);
-    return false;
-  }
-  if (blame == Blame::kCheckpoint && !moves) DropCheckpoint(entry);
-  entry.needs_all = entry.needs_all || needs_all;
-  if (blame == Blame::kCrash) ++counts_.crashes;
-  if (blame == Blame::kMachine) ++counts_.losses;
-  for (const std::string& uuid : attempt.broken_workers()) ++entry.failures[uuid];
-  return true;
-}
-
-// The outcome of a job whose attempt failed, or Ok when it is started again. A machine that is lost says
-// nothing about the job, so that only time ends that; a crash may well come from what the job does.
-Status MasterCore::WhyFinal(const Job& job, Blame blame, const Status& cause) const {
-  switch (blame) {
-    case Blame::kScript: return cause;
-    case Blame::kCheckpoint: return OkStatus();
-    case Blame::kCrash:
-      if (job.crashes < options_.most_crashes) return OkStatus();
-      return cause.WithNote(fmt::format("the job was started {} times; {} attempts broke by themselves",
-                                        job.attempt, job.crashes));
-    case Blame::kMachine: break;
-  }
-  const int64_t since_ms = clock_.WallMs() - job.first_loss_ms;
-  if (since_ms < job.specification.retry_for_ms) return OkStatus();
-  return cause.WithNote(
-      fmt::format("machines or processes were lost {} within {}; the job is given up after --retry-for {}",
-                  Times(job.losses), Duration(since_ms), Duration(job.specification.retry_for_ms)));
-}
-
-// When a job that has lost machines and waits for others is given up; kNever for all other jobs.
-int64_t MasterCore::GivesUpAtMs(const Entry& entry) const {
-  const Job& job = entry.job;
-  const bool waits = entry.attempt == nullptr && job.state == JobState::kRecovering && job.losses > 0;
-  if (!waits) return Membership::kNever;
-  // Workers need a moment to find a master that has just been started.
-  return std::max(job.first_loss_ms + job.specification.retry_for_ms,
-                  started_ms_ + 2 * options_.ttl_ns / kNsPerMs);
-}
-
-// True when the time of the job is over, whether its end could be stored or not.
-bool MasterCore::GiveUp(Entry& entry) {
-  if (clock_.WallMs() < GivesUpAtMs(entry)) return false;
-  Job& job = entry.job;
-  job.outcome = Unavailable("machines or processes were lost {} and no attempt ended in {}",
-                            Times(job.losses), Duration(job.specification.retry_for_ms))
-                    .WithNote(fmt::format("the last word: {}", job.reason))
-                    .WithNote("a job is started again for a longer time with --retry-for");
-  if (Move(entry, JobState::kFailed, job.outcome.message())) {
-    job.specification.DropProgram();
-  } else {
-    job.outcome = OkStatus();
-    entry.not_before_ns = Now() + kStoreRetryNs;
-  }
-  return true;
 }
 
 }  // namespace heddle::cluster

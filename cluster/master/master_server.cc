@@ -44,6 +44,7 @@ constexpr int64_t kLateTimerNs = 10'000'000'000;
 constexpr auto kShutdownGrace = std::chrono::milliseconds(500);
 constexpr int kMostThreads = 128;  // each serves a call of a user; streams take none
 constexpr int kMostCallsOfAConnection = 256;
+constexpr int64_t kMostCompiledBytes = int64_t{16} << 20;  // of scripts that are submitted again
 constexpr std::string_view kUnixScheme = "unix:";
 
 // Takes away the socket of a master that is gone. kUnavailable when somebody listens there, or when it is no
@@ -88,7 +89,9 @@ class Refused : public Reactor {
 class JobsService : public Jobs::WithCallbackMethod_Watch<Jobs::Service> {
  public:
   JobsService(MasterHub* hub, std::shared_ptr<const RoleTokens> tokens, const CompileLimits& limits)
-      : hub_(hub), tokens_(std::move(tokens)), compiler_{{limits.at_a_time, kMostThreads / 2}, limits} {}
+      : hub_(hub),
+        tokens_(std::move(tokens)),
+        compiler_{{limits.at_a_time, kMostThreads / 2}, limits, {SystemClock(), kMostCompiledBytes}} {}
 
   grpc::Status Submit(grpc::ServerContext* context, const SubmitRequest* request,
                       SubmitReply* reply) override {
@@ -97,7 +100,7 @@ class JobsService : public Jobs::WithCallbackMethod_Watch<Jobs::Service> {
       return ToGrpc(Unavailable("the master holds {} bytes, more than the {} of its limit: try again later",
                                 budget.used(), budget.limit()));
     ServeSubmit(
-        hub_, &compiler_, *request, [context] { return context->IsCancelled(); }, reply);
+        hub_, &compiler_, *request, Submitter{}, [context] { return context->IsCancelled(); }, reply);
     return grpc::Status::OK;
   }
 

@@ -54,36 +54,62 @@ Result<std::string> DigestOf(const SubmitRequest& request) {
   return digest;
 }
 
-// Compiles and plans, in a process of its own: what a job needs before it can be queued.
+// What the script is compiled from, and for: the request, and the executors that are expected.
+std::string KeyOf(const SubmitRequest& request, const std::string& digest, const std::string& start) {
+  return fmt::format("{} {} {}", digest, request.explain() ? 1 : 0, start);
+}
+
+// Compiles and plans, in a process of its own when its turn comes, or takes what that came to a moment ago:
+// what a job needs before it can be queued.
 Status Prepare(const SubmitRequest& request, const engine::SessionOptions& expected,
-               const ops::FileRoots& roots, const CompileLimits& limits,
-               const std::function<bool()>& given_up, JobSpecification* specification, SubmitReply* reply) {
+               const ops::FileRoots& roots, ScriptCompiler* compiler, const std::function<bool()>& given_up,
+               JobSpecification* specification, SubmitReply* reply) {
   LauncherMessage message;
   ExecutorStart& start = message.start.emplace();
   start.directory = specification->directory;
   start.roots = roots;
   start.options = expected;
-  CompileRequest compile;
-  *compile.mutable_submit() = request;
-  compile.set_start(ToLine(message));
-  HEDDLE_ASSIGN_OR_RETURN(CompileReply made, CompileInProcess(std::move(compile), limits, given_up));
-  reply->set_warnings(std::move(*made.mutable_warnings()));
-  reply->set_explanation(std::move(*made.mutable_explanation()));
-  if (!made.status().empty()) {
+  start.options.seed = 0;  // No plan depends on it (engine/variables/random_seeds.h).
+  const std::string line = ToLine(message);
+  const auto make = [&] {
+    Result<CompileReply> made = Cancelled("");
+    const Status turn = compiler->queue.Run(
+        request.request_id(),
+        [&] {
+          CompileRequest compile;
+          *compile.mutable_submit() = request;
+          compile.set_start(line);
+          made = CompileInProcess(std::move(compile), compiler->limits, given_up);
+        },
+        given_up);
+    return turn.ok() ? std::move(made) : Result<CompileReply>(turn);
+  };
+  HEDDLE_ASSIGN_OR_RETURN(const CompiledScripts::Reply made,
+                          compiler->scripts.Get(KeyOf(request, specification->digest, line), make, given_up));
+  reply->set_warnings(made->warnings());
+  reply->set_explanation(made->explanation());
+  if (!made->status().empty()) {
     Status refused;
-    HEDDLE_RETURN_IF_ERROR(engine::DecodeStatus(made.status(), &refused));
+    HEDDLE_RETURN_IF_ERROR(engine::DecodeStatus(made->status(), &refused));
     if (refused.code() == StatusCode::kResourceExhausted)
       refused =
           refused.WithNote(fmt::format("the master compiles each script within {} bytes; 'heddle master "
                                        "--compile-memory SIZE' allows more",
-                                       limits.memory_bytes));
+                                       compiler->limits.memory_bytes));
     return refused;
   }
-  specification->program = std::move(*made.mutable_program());
+  specification->program = made->program();
   specification->options.ranks = expected.ranks;
   // For plans made here and for those of rank 0 alike.
   specification->options.constants = expected.constants;
-  specification->options.plans = {made.plans().begin(), made.plans().end()};
+  specification->options.plans = {made->plans().begin(), made->plans().end()};
+  specification->planned_bytes = expected.memory_bytes;
+  // More than a share is no default: then the plans are to fit into that.
+  const bool has_ranks = specification->workers_wanted > 0;  // Else it may get fewer than were planned for.
+  if (has_ranks && specification->options.memory_bytes == 0 && made->memory_bytes() < expected.memory_bytes) {
+    specification->plan_bytes = made->memory_bytes();
+    if (specification->plan_bytes > 0) specification->planned_bytes = specification->plan_bytes;
+  }
   return OkStatus();
 }
 
@@ -112,9 +138,11 @@ std::string SourcesOf(const SubmitRequest& request) {
 }
 
 Status Submit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& request,
-              const std::function<bool()>& given_up, SubmitReply* reply) {
+              const Submitter& submitter, const std::function<bool()>& given_up, SubmitReply* reply) {
+  HEDDLE_RETURN_IF_ERROR(CheckPriority(request.priority(), submitter));
   JobSpecification specification;
   specification.request_id = request.request_id();
+  specification.owner = submitter.user;
   HEDDLE_ASSIGN_OR_RETURN(specification.digest, DigestOf(request));
   specification.script = request.script_name();
   specification.directory = request.directory();
@@ -123,22 +151,21 @@ Status Submit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& req
   specification.workers_wanted = request.workers();
   if (request.has_retry_for_ms()) specification.retry_for_ms = request.retry_for_ms();
   specification.checkpoint_ms = request.checkpoint_ms();
+  specification.priority = request.priority();
+  specification.deadline_ms = request.deadline_ms();
   specification.options = FromProto(request.options());
   // Drawn once, so that a later attempt prints and writes the same bytes.
   if (specification.options.seed == -1)
     specification.options.seed = static_cast<int64_t>(SystemRandom().Next() >> 11);
-  const engine::SessionOptions expected =
-      hub->Call([&](MasterCore& core) { return core.ExpectedOptions(specification); });
-  const ops::FileRoots roots = hub->Call([&](MasterCore& core) { return core.RootsOf(specification); });
+  engine::SessionOptions expected;
+  ops::FileRoots roots;
+  HEDDLE_RETURN_IF_ERROR(hub->Call([&](MasterCore& core) {
+    expected = core.ExpectedOptions(specification);
+    roots = core.RootsOf(specification);
+    return core.MayQueue(specification);  // before it is compiled for nothing
+  }));
   HEDDLE_RETURN_IF_ERROR(CheckDataRoots(specification.data_roots, roots.of_master));
-  Status prepared;
-  HEDDLE_RETURN_IF_ERROR(compiler->queue.Run(
-      request.request_id(),
-      [&] {
-        prepared = Prepare(request, expected, roots, compiler->limits, given_up, &specification, reply);
-      },
-      given_up));
-  HEDDLE_RETURN_IF_ERROR(prepared);
+  HEDDLE_RETURN_IF_ERROR(Prepare(request, expected, roots, compiler, given_up, &specification, reply));
   const std::string sources = SourcesOf(request);
   return hub->Call([&](MasterCore& core) -> Status {
     HEDDLE_ASSIGN_OR_RETURN(const Job* job, core.Submit(specification, sources));
@@ -149,9 +176,15 @@ Status Submit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& req
 
 }  // namespace
 
+Status CheckPriority(int priority, const Submitter& submitter) {
+  if (priority <= 0 || submitter.is_operator) return OkStatus();
+  return PermissionDenied("--priority {}: a priority above 0 is for operators", priority)
+      .WithNote("submit it without, or with one from -100 to 0");
+}
+
 void ServeSubmit(MasterHub* hub, ScriptCompiler* compiler, const SubmitRequest& request,
-                 const std::function<bool()>& given_up, SubmitReply* reply) {
-  const Status status = Submit(hub, compiler, request, given_up, reply);
+                 const Submitter& submitter, const std::function<bool()>& given_up, SubmitReply* reply) {
+  const Status status = Submit(hub, compiler, request, submitter, given_up, reply);
   if (!status.ok()) reply->set_status(engine::EncodeStatus(status));
 }
 

@@ -21,6 +21,10 @@ void ToProto(const Job& job, JobDescription* proto) {
   proto->set_reason(ForPeople(job.reason));
   proto->set_attempt(job.attempt);
   proto->set_workers_wanted(job.specification.workers_wanted);
+  proto->set_priority(job.specification.priority);
+  if (job.specification.deadline_ms > 0) proto->set_deadline_ms(job.EndsByMs());
+  for (const Share& share : job.shares) proto->add_threads(share.threads);
+  if (!job.shares.empty()) proto->set_memory_bytes(job.shares[0].memory_bytes);
   for (const std::string& name : job.worker_names) proto->add_workers(ForPeople(name));
   proto->set_submitted_ms(job.submitted_ms);
   proto->set_finished_ms(job.finished_ms);
@@ -49,7 +53,12 @@ void ToProto(const Worker& worker, int64_t now_ns, NodeDescription* proto) {
   proto->set_threads(description.threads);
   proto->set_memory_bytes(description.memory_bytes);
   proto->set_version(ForPeople(description.version));
-  proto->set_job(worker.job);
+  for (const auto& [job, share] : worker.shares) proto->add_jobs(job);
+  const Share reserved = worker.Reserved();
+  proto->set_slots(description.slots);
+  proto->set_reserved_threads(reserved.threads);
+  proto->set_reserved_bytes(reserved.memory_bytes);
+  proto->set_confinement(ForPeople(description.confinement));
   proto->set_drained(worker.drained);
   proto->set_silent_ms((now_ns - worker.heard_ns) / 1'000'000);
 }
@@ -86,6 +95,8 @@ void ToProto(const WorkerDescription& worker, WorkerIntroduction* proto) {
   proto->set_pid(worker.pid);
   proto->set_threads(worker.threads);
   proto->set_memory_bytes(worker.memory_bytes);
+  proto->set_slots(worker.slots);
+  proto->set_confinement(ForPeople(worker.confinement));
 }
 
 void ToProto(const ExecutorNews& news, ExecutorReport* proto) {
@@ -148,6 +159,8 @@ WorkerDescription FromProto(const WorkerIntroduction& proto) {
   worker.pid = proto.pid();
   worker.threads = proto.threads();
   worker.memory_bytes = proto.memory_bytes();
+  worker.slots = std::max(1, proto.slots());
+  worker.confinement = proto.confinement();
   return worker;
 }
 

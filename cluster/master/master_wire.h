@@ -7,7 +7,7 @@
 #include "cluster/master/job.h"
 #include "cluster/master/job_attempt.h"
 #include "cluster/master/master_core.h"
-#include "cluster/master/membership.h"
+#include "cluster/placement/membership.h"
 #include "proto/master.pb.h"
 
 // Between the master's own values and the messages of proto/master.proto.

@@ -50,6 +50,10 @@ Status CheckMessage(const SubmitRequest& request) {
       CheckNumber("SubmitRequest.retry_for_ms", request.retry_for_ms(), 0, kLongestRetryForMs));
   HEDDLE_RETURN_IF_ERROR(CheckNumber("SubmitRequest.checkpoint_ms", request.checkpoint_ms(),
                                      ExecutorCheckpoints::kNever, kLongestRetryForMs));
+  HEDDLE_RETURN_IF_ERROR(
+      CheckNumber("SubmitRequest.priority", request.priority(), -kHighestPriority, kHighestPriority));
+  HEDDLE_RETURN_IF_ERROR(
+      CheckNumber("SubmitRequest.deadline_ms", request.deadline_ms(), 0, kLongestDeadlineMs));
   HEDDLE_RETURN_IF_ERROR(CheckCount("SubmitRequest.files", request.files_size(), kMostEntries));
   HEDDLE_RETURN_IF_ERROR(CheckCount("SubmitRequest.libraries", request.libraries_size(), kMostEntries));
   HEDDLE_RETURN_IF_ERROR(CheckCount("SubmitRequest.arguments", request.arguments_size(), kMostEntries));

@@ -17,6 +17,7 @@ namespace heddle::cluster {
 namespace {
 
 constexpr size_t kLongestName = 64;
+constexpr size_t kLongestConfinement = 300;
 constexpr size_t kLongestHost = 253;
 constexpr size_t kLongestHostInName = 56;  // leaves room for the number
 constexpr size_t kLongestSecret = 256;
@@ -28,6 +29,7 @@ bool IsNameCharacter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
 }
 bool IsShown(char c) { return c > ' ' && c <= '~'; }
+bool IsPrintable(char c) { return c == ' ' || IsShown(c); }
 
 bool HoldsOnly(const std::string& text, bool (*allowed)(char), size_t shortest, size_t longest) {
   return text.size() >= shortest && text.size() <= longest && std::all_of(text.begin(), text.end(), allowed);
@@ -119,12 +121,16 @@ Status CheckDescription(const WorkerDescription& description) {
                  kShortestSecret, kLongestSecret);
   if (!HoldsOnly(description.instance, IsNameCharacter, 1, kLongestName) ||
       !HoldsOnly(description.place, IsNameCharacter, 0, kLongestName) ||
-      !HoldsOnly(description.version, IsShown, 0, kLongestName))
+      !HoldsOnly(description.version, IsShown, 0, kLongestName) ||
+      !HoldsOnly(description.confinement, IsPrintable, 0, kLongestConfinement))
     return Usage("worker {}: what it says of itself is malformed", description.name);
   if (description.threads < 1 || description.threads > kMostThreads || description.memory_bytes < 0 ||
       description.pid < 0 || description.pid > std::numeric_limits<int32_t>::max())
     return Usage("worker {}: {} threads, {} bytes of memory, pid {}: out of range", description.name,
                  description.threads, description.memory_bytes, description.pid);
+  if (description.slots < 1 || description.slots > description.threads)
+    return Usage("worker {}: {} slots of {} threads: out of range", description.name, description.slots,
+                 description.threads);
   return OkStatus();
 }
 

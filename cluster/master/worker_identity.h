@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cluster/master/master_folder.h"
-#include "cluster/master/membership.h"
+#include "cluster/placement/membership.h"
 #include "core/status.h"
 
 // Who a worker is: a name for people, and a secret that only it knows. The secret's hash is the uuid by which

@@ -4,6 +4,8 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include <algorithm>
+
 namespace heddle::cluster {
 
 void RaiseDescriptorLimit() {
@@ -11,6 +13,13 @@ void RaiseDescriptorLimit() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void LimitData(int64_t most) {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_DATA, &limit) != 0) return;
+  limit.rlim_cur = std::min(limit.rlim_cur, static_cast<rlim_t>(most));
+  setrlimit(RLIMIT_DATA, &limit);
 }
 
 void ForbidCoreDumps() {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "cluster/link/grpc_stream.h"
-#include "cluster/master/membership.h"
+#include "cluster/placement/membership.h"
 #include "cluster/worker/worker_executors.h"
 #include "core/status.h"
 #include "proto/master.pb.h"

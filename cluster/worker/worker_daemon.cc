@@ -32,9 +32,11 @@ constexpr int64_t kLongestTurnMs = 2'000;    // its loop comes round so often at
 constexpr int64_t kWelcomeMs = 10'000;       // how long a master may take to answer a worker
 constexpr int64_t kFirstPatienceMs = 5'000;  // master and workers may be started by the same script
 
-WorkerExecutorsOptions ExecutorsOptions(const WorkerOptions& options, const WorkerIdentity& identity) {
+WorkerExecutorsOptions ExecutorsOptions(const WorkerOptions& options, const WorkerIdentity& identity,
+                                        const ControlGroups* groups) {
   WorkerExecutorsOptions executors;
   executors.threads = options.threads;
+  executors.groups = groups;
   executors.core_dumps = options.core_dumps;
   executors.shares_memory = options.shares_memory;
   executors.spill_folder = options.spill_folder;
@@ -47,7 +49,8 @@ WorkerExecutorsOptions ExecutorsOptions(const WorkerOptions& options, const Work
 
 class Daemon {
  public:
-  Daemon(const WorkerOptions& options, const WorkerExecutorsOptions& executors, WorkerIdentity identity)
+  Daemon(const WorkerOptions& options, const WorkerExecutorsOptions& executors, WorkerIdentity identity,
+         const std::string& confinement)
       : options_(options),
         identity_(std::move(identity)),
         executors_(executors, [this] { WakeConnection(); }) {
@@ -59,6 +62,8 @@ class Daemon {
     description_.pid = getpid();
     description_.threads = options.threads;
     description_.memory_bytes = options.memory_bytes;
+    description_.slots = options.slots;
+    description_.confinement = confinement;
   }
 
   Status Run(engine::Cancellation* cancellation,
@@ -298,8 +303,11 @@ class Daemon {
 Status RunWorker(const WorkerOptions& options, engine::Cancellation* cancellation,
                  const std::function<void(const std::string& name, const std::string& address)>& connected) {
   HEDDLE_ASSIGN_OR_RETURN(WorkerIdentity identity, TakeIdentity(options.folder, options.name));
-  const WorkerExecutorsOptions executors = ExecutorsOptions(options, identity);
-  return Daemon(options, executors, std::move(identity)).Run(cancellation, connected);
+  std::string why_not;
+  const std::unique_ptr<ControlGroups> groups = ControlGroups::Prepare(&why_not);
+  const WorkerExecutorsOptions executors = ExecutorsOptions(options, identity, groups.get());
+  const std::string confinement = groups != nullptr ? "cgroup" : fmt::format("rlimit ({})", why_not);
+  return Daemon(options, executors, std::move(identity), confinement).Run(cancellation, connected);
 }
 
 }  // namespace heddle::cluster

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cluster/client/client.h"
-#include "cluster/master/membership.h"
+#include "cluster/placement/membership.h"
 #include "core/status.h"
 #include "engine/session/cancellation.h"
 
@@ -15,10 +15,11 @@ namespace heddle::cluster {
 struct WorkerOptions {
   /// Where the master is. Asked again before every try: a restarted master may be elsewhere.
   std::function<Result<MasterAddress>()> find_master;
-  std::string folder;  ///< Of the user's state; identities of workers are below it.
-  std::string name;    ///< "": the first free one of "<host>-1", "<host>-2", ...
-  int threads = 1;
-  int64_t memory_bytes = 0;  ///< Of an executor; 0: not known.
+  std::string folder;        ///< Of the user's state; identities of workers are below it.
+  std::string name;          ///< "": the first free one of "<host>-1", "<host>-2", ...
+  int threads = 1;           ///< Of all its executors together.
+  int64_t memory_bytes = 0;  ///< The same; 0: not known.
+  int slots = 1;             ///< WorkerDescription::slots
   std::string
       peer_host;  ///< Address by which the executors of other machines reach ours, by TLS; "": loopback.
   bool core_dumps = false;                ///< Of its executors.
@@ -30,7 +31,7 @@ struct WorkerOptions {
   /// Called whenever the loop that keeps the lease comes round, every few seconds, with what it is at; may be
   /// empty. A worker that hangs does not call it.
   std::function<void(const std::string& state)> turn;
-  std::string metrics_listen;             ///< HOST:PORT of metrics and health (MetricsServer); "": none.
+  std::string metrics_listen;  ///< HOST:PORT of metrics and health (MetricsServer); "": none.
   std::function<void(const std::string& address)> metrics_listening;  ///< Called with where they are.
 };
 

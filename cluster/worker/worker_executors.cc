@@ -18,6 +18,17 @@ constexpr size_t kReportBytes = 256 << 10;
 constexpr size_t kReportedCheckpoints = 4;
 constexpr int64_t kProgressPauseNs = 1'000'000'000;
 
+// What a process with a budget of memory may take in all: the reverse of MemoryBounds::DefaultLimit.
+constexpr double kHeapOverhead = 1.15;
+constexpr int64_t kReserveBytes = int64_t{64} << 20;
+// What counts as private memory without being in use: stacks of threads, arenas of the heap, tables.
+constexpr int64_t kAddressReserveBytes = int64_t{512} << 20;
+constexpr int64_t kStackBytes = int64_t{16} << 20;  // of a thread of kernels, with what belongs to it
+
+int64_t MemoryOfProcess(int64_t budget_bytes) {
+  return static_cast<int64_t>(kHeapOverhead * static_cast<double>(budget_bytes)) + kReserveBytes;
+}
+
 }  // namespace
 
 WorkerExecutors::WorkerExecutors(const WorkerExecutorsOptions& options, std::function<void()> changed)
@@ -131,11 +142,12 @@ void WorkerExecutors::Start(const Key& key, const LauncherMessage& message) {
       HEDDLE_LOG(kWarning, "no log of an executor", {"job", start.job}, {"error", log.status()});
     }
   }
+  const std::string group = Confine(&start);
   // Orders come one at a time, so that nobody asks for the process before it is here. Its events may come
   // earlier.
   const Status sound = CheckStart(start);
   Result<std::unique_ptr<ExecutorProcess>> started =
-      sound.ok() ? ExecutorProcess::Start(start, EventsOf(record), "", log_fd) : sound;
+      sound.ok() ? ExecutorProcess::Start(start, EventsOf(record), "", log_fd, group) : sound;
   if (record->log != nullptr) record->log->CloseWriteEnd();
   const std::shared_ptr<ExecutorProcess> process = started.ok() ? *std::move(started) : nullptr;
   {
@@ -153,6 +165,21 @@ void WorkerExecutors::Start(const Key& key, const LauncherMessage& message) {
   HEDDLE_LOG(kInfo, "executor started", {"job", start.job}, {"attempt", start.attempt},
              {"rank", start.options.rank}, {"pid", process != nullptr ? process->pid() : 0});
   changed_();
+}
+
+// Holds an executor to its share: the folder of its control group, or "" and a limit that it sets itself.
+std::string WorkerExecutors::Confine(ExecutorStart* start) const {
+  const int64_t budget = start->options.memory_bytes;
+  if (options_.groups != nullptr) {
+    const Result<std::string> group = options_.groups->Make(
+        fmt::format("executor-{}-{}-{}", start->job, start->attempt, start->options.rank),
+        {.memory_bytes = budget > 0 ? MemoryOfProcess(budget) : 0, .threads = start->options.threads});
+    if (group.ok()) return *group;
+    HEDDLE_LOG(kWarning, "no control group of an executor", {"job", start->job}, {"error", group.status()});
+  }
+  if (budget > 0)
+    start->data_bytes = MemoryOfProcess(budget) + kAddressReserveBytes + start->options.threads * kStackBytes;
+  return "";
 }
 
 ExecutorEvents WorkerExecutors::EventsOf(const std::shared_ptr<Record>& record) {

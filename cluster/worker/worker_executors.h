@@ -15,6 +15,7 @@
 #include "cluster/executor/executor_process.h"
 #include "cluster/executor/log_tail.h"
 #include "cluster/master/job_attempt.h"
+#include "cluster/process/control_group.h"
 #include "proto/master.pb.h"
 
 namespace heddle::cluster {
@@ -25,6 +26,7 @@ struct WorkerExecutorsOptions {
   std::string log_folder;  ///< For what executors say on standard error; "": the worker's own standard error.
   bool core_dumps = false;                ///< Of executors.
   bool shares_memory = true;              ///< Executors do, with those of this machine.
+  const ControlGroups* groups = nullptr;  ///< For one of each executor; nullptr: they have RLIMIT_DATA.
   std::string spill_folder;               ///< Of executors; "": that of temporary files.
   std::vector<std::string> data_roots;    ///< The only folders that jobs may use; none: what they name.
   std::vector<std::string> closed_paths;  ///< Files of the worker that no job may use.
@@ -81,6 +83,7 @@ class WorkerExecutors {
 
   void Refuse(const ExecutorOrder& order, const Status& why);
   void Start(const Key& key, const LauncherMessage& message);
+  std::string Confine(ExecutorStart* start) const;
   ExecutorEvents EventsOf(const std::shared_ptr<Record>& record);
   void OnOutput(Record& record, std::string_view text);
   void OnLog(Record& record, std::string_view text);

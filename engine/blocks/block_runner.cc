@@ -346,12 +346,12 @@ Result<std::shared_ptr<const Plan>> BlockRunner::ObtainPlan(uint64_t key, const 
 
 Result<actor::RunResult> BlockRunner::RunPlan(const std::shared_ptr<const Plan>& plan,
                                               std::map<std::string, Value> live_in) {
-  const scheduler::MemoryOfPlan& said = SaidOf(*plan);
-  const int64_t needed = SaturatingSum(said.values, said.in_transit);
+  const scheduler::MemoryOfPlan& planned = PlannedMemoryOf(*plan);
+  const int64_t needed = SaturatingSum(planned.values, planned.in_transit);
   const int64_t read = BytesOfMatrices(live_in);
-  HEDDLE_RETURN_IF_ERROR(MakeRoom(needed, read));
+  HEDDLE_RETURN_IF_ERROR(MakeRoom(planned, read));
   const InFlight in_flight(shared_.planned_in_flight(), needed);
-  NoteSaid(in_flight.all_bytes(), said.panels, read);
+  NotePlannedMemory(in_flight.all_bytes(), planned.panels, read);
   const uint32_t run = actor::MakeRun(lane_, ++runs_);
   Recorder* const recorder = environment_.recorder;
   if (recorder == nullptr) return shared_.runtime().Run(plan, run, std::move(live_in));

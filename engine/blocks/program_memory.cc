@@ -57,11 +57,7 @@ class ProgramMemory {
   }
 
   Result<std::string> Text() {
-    Scope main;
-    scopes_.push_back(&main);
-    for (const GivenVariable& given : program_.given)
-      main.frame.Set(given.name, Variable::Placeholder(Distribution::One(), given.info));
-    HEDDLE_RETURN_IF_ERROR(Follow(program_.main));
+    HEDDLE_RETURN_IF_ERROR(FollowAll());
     const int64_t memory = MemoryOf(options_);
     std::string text = memory > 0 ? fmt::format("memory of a worker: {}{}\n", Amount(memory),
                                                 options_.memory_bytes > 0 ? "" : ", what the machine leaves")
@@ -73,7 +69,23 @@ class ProgramMemory {
     return text + "\n";
   }
 
+  // nullopt where that is not known of all of the program.
+  std::optional<int64_t> Peak() {
+    if (!FollowAll().ok() || !is_known_) return std::nullopt;
+    return most_bytes_;
+  }
+
  private:
+  Status FollowAll() {
+    Scope main;
+    scopes_.push_back(&main);
+    for (const GivenVariable& given : program_.given)
+      main.frame.Set(given.name, Variable::Placeholder(Distribution::One(), given.info));
+    const Status status = Follow(program_.main);
+    scopes_.pop_back();
+    return status;
+  }
+
   // Scalars that are the same whenever a block is entered.
   void FindKnown() {
     const compiler::LiveInValues values = compiler::FindLiveInValues(&program_);
@@ -99,6 +111,8 @@ class ProgramMemory {
     if (block.kind == Block::Kind::kCall) HEDDLE_RETURN_IF_ERROR(AddCall(block));
     if (block.kind == Block::Kind::kList)  // It takes its operands whole, and its results may be lists.
       for (const std::string& result : block.results) scope().Erase(result);
+    // Lists are not told, and iterations of a parfor run beside each other.
+    if (block.kind == Block::Kind::kList || block.kind == Block::Kind::kParallelFor) is_known_ = false;
     HEDDLE_RETURN_IF_ERROR(Follow(block.body));
     HEDDLE_RETURN_IF_ERROR(Follow(block.otherwise));
     for (const std::string& name : block.dead_after) scope().Erase(name);
@@ -113,6 +127,7 @@ class ProgramMemory {
     ForEachCallee(call, [&](const std::string& name, const auto& arguments) {
       if (!status.ok() || open_.contains(name)) return;
       const auto found = functions_.find(name);
+      if (found != functions_.end()) is_known_ = false;  // Another call may have larger arguments.
       if (found == functions_.end()) {
         const auto function = program_.functions.find(name);
         if (function != program_.functions.end()) status = AddFunction(call, function->second, arguments);
@@ -120,6 +135,7 @@ class ProgramMemory {
       if (const auto known = functions_.find(name); known != functions_.end() && !told) told = known->second;
     });
     HEDDLE_RETURN_IF_ERROR(status);
+    if (!told || call.gives_list) is_known_ = false;  // It calls itself, or what it calls is not known.
     for (size_t i = 0; i < call.results.size(); ++i) {
       if (call.results[i].empty()) continue;
       scope().Erase(call.results[i]);
@@ -201,6 +217,7 @@ class ProgramMemory {
     if (part.ok() && !part->error.ok()) return part->error;
     if (is_open || !HasTables(part->graph)) {
       const bool tells = is_open && HasTables(block.graph);
+      is_known_ = is_known_ && !tells;
       if (tells) text_ += fmt::format("block at line {}\n{}", block.position.line, kOpen);
       ForEachAssigned(block, [&](const std::string& name) { scope().Erase(name); });
       return OkStatus();
@@ -209,12 +226,14 @@ class ProgramMemory {
         part->complete && RunsDirectly(options_) && IsSmall(part->graph) && !ReadsPanels(part->graph);
     text_ += fmt::format("block at line {}\n", block.position.line);
     if (!part->complete) text_ += kOpen;
+    is_known_ = is_known_ && part->complete;
     Result<Plan> plan = compiler_.MakePlan(part->graph, scope().frame);
     if (plan.ok()) {
       AddPlan(block, *plan, is_small);
       Leave(block, *plan);
     } else {
       if (plan.status().code() != StatusCode::kResourceExhausted) return plan.status();
+      is_known_ = false;
       text_ += fmt::format("  refused: {}\n", Indented(plan.status().At(block.position).ToString()));
       ForEachAssigned(block, [&](const std::string& name) { scope().Erase(name); });
     }
@@ -292,7 +311,21 @@ class ProgramMemory {
     return around;
   }
 
+  // Whether a plan says all that its values take: it knows nothing of the entries of sparse matrices, nor of
+  // the texts of frames.
+  static bool SaysAll(const Graph& graph) {
+    const auto is_told = [](const ValueInfo& info) {
+      if (!info.IsTabular()) return true;
+      return info.IsMatrix() && info.IsSized() && info.format == Format::kDense;
+    };
+    return std::all_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+      const auto results = ResultsOf(node);
+      return std::all_of(results.begin(), results.end(), is_told);
+    });
+  }
+
   void AddPlan(const Block& block, const Plan& plan, bool is_small) {
+    is_known_ = is_known_ && SaysAll(plan.graph);
     if (is_small)
       text_ += "  small: it runs directly, operator by operator\n";
     else
@@ -300,17 +333,18 @@ class ProgramMemory {
     std::vector<std::string> lines;
     int64_t spilled = 0;
     for (int32_t rank = 0; rank < plan.ranks; ++rank) {
-      const scheduler::MemoryOfPlan memory = scheduler::MemoryOn(plan, rank);
+      const scheduler::MemoryOfPlan memory = scheduler::MemoryOn(plan, rank, options_.threads);
       const Around around = AroundOf(plan, rank);
       const int64_t values = SaturatingSum(memory.values, memory.in_transit);
       const int64_t of_plan = SaturatingSum(values, around.others);
-      const int64_t kept = std::min(RoomOfPanels(options_, values, around.others),
+      const int64_t kept = std::min(RoomOfPanels(options_, values, memory.working, around.others),
                                     SaturatingSum(memory.panels, around.panels));
       const int64_t peak = SaturatingSum(of_plan, kept);
       if (peak > peak_) {
         peak_ = peak;
         peak_line_ = block.position.line;
       }
+      most_bytes_ = std::max(most_bytes_, SaturatingSum(peak, memory.working));
       spilled = std::max(spilled, SaturatingSum(MostSpilled(plan, rank, files_), around.spilled));
       std::string line = fmt::format("values {}", Amount(values));
       if (around.others > 0) line += fmt::format(", other variables {}", Amount(around.others));
@@ -349,6 +383,8 @@ class ProgramMemory {
   int64_t last_value_ = 0;
   std::set<int64_t> remade_;  // Values whose rows are made again rather than written.
   std::string text_;
+  bool is_known_ = true;    // All that was told so far.
+  int64_t most_bytes_ = 0;  // Of the peaks with what operators work with beside them.
   int64_t peak_ = 0, most_spilled_ = 0;
   int32_t peak_line_ = 0;
 };
@@ -357,6 +393,11 @@ class ProgramMemory {
 
 Result<std::string> ExplainMemory(const Program& program, const SessionOptions& options, ops::Files* files) {
   return ProgramMemory(program, options, files).Text();
+}
+
+std::optional<int64_t> MemoryOfProgram(const Program& program, const SessionOptions& options,
+                                       ops::Files* files) {
+  return ProgramMemory(program, options, files).Peak();
 }
 
 }  // namespace heddle::engine

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/programs/program.h"
@@ -21,5 +23,11 @@ namespace heddle::engine {
 /// Needs: shapes propagated. Errors: those of the script, with their places; what does not fit is told in the
 /// text.
 Result<std::string> ExplainMemory(const Program& program, const SessionOptions& options, ops::Files* files);
+
+/// The peak of that text in bytes, with what operators work with beside their values: what a session needs of
+/// the memory of a rank. nullopt where only a run tells: sizes that are not known, sparse matrices, frames,
+/// lists, parfor, functions that are called twice or call themselves.
+std::optional<int64_t> MemoryOfProgram(const Program& program, const SessionOptions& options,
+                                       ops::Files* files);
 
 }  // namespace heddle::engine

@@ -79,7 +79,7 @@ Status ControlProgram::OfferState() {
   HEDDLE_ASSIGN_OR_RETURN(const bool wants, states_->Wants(moment, share));
   if (!wants) return OkStatus();
   HEDDLE_RETURN_IF_ERROR(blocks_.Settle());
-  HEDDLE_RETURN_IF_ERROR(blocks_.MakeRoom(states_->working_bytes()));
+  HEDDLE_RETURN_IF_ERROR(blocks_.MakeRoom({.values = states_->working_bytes()}));
   return states_->Take(State());
 }
 

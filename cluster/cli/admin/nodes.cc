@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
@@ -7,7 +8,7 @@
 #include "cluster/cli/jobs/job_report.h"
 #include "cluster/cli/report.h"
 #include "cluster/cli/verb.h"
-#include "cluster/master/membership.h"
+#include "cluster/placement/membership.h"
 #include "core/text/utf8.h"
 
 namespace heddle::cluster::cli {
@@ -22,17 +23,32 @@ std::string ToJson(const NodeDescription& node) {
   json["pid"] = node.pid();
   json["threads"] = node.threads();
   json["memory_bytes"] = node.memory_bytes();
+  json["slots"] = node.slots();
+  json["reserved_threads"] = node.reserved_threads();
+  json["reserved_bytes"] = node.reserved_bytes();
+  json["confinement"] = node.confinement();
   json["version"] = node.version();
-  json["job"] = node.job();
+  json["jobs"] = std::vector<std::string>(node.jobs().begin(), node.jobs().end());
   json["silent_ms"] = node.silent_ms();
   json["uuid"] = node.uuid();
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+std::string JobsOf(const NodeDescription& node) { return fmt::format("{}", fmt::join(node.jobs(), ",")); }
+
+// "1.5G/16.0G": what is reserved of what there is.
+std::string MemoryOf(const NodeDescription& node) {
+  if (node.memory_bytes() == 0) return "-";
+  const auto amount = [](int64_t bytes) {
+    return fmt::format("{:.1f}G", static_cast<double>(bytes) / (1 << 30));
+  };
+  return fmt::format("{}/{}", amount(node.reserved_bytes()), amount(node.memory_bytes()));
+}
+
 // A lost worker is that first of all.
 std::string StateOf(const NodeDescription& node) {
   if (!node.drained() || node.state() == Name(WorkerState::kLost)) return node.state();
-  return node.job().empty() ? "DRAINED" : "DRAINING";
+  return node.jobs().empty() ? "DRAINED" : "DRAINING";
 }
 
 int Nodes(const Arguments& arguments) {
@@ -43,13 +59,15 @@ int Nodes(const Arguments& arguments) {
   WarnOfVersion(**client);
   std::string text;
   if (!arguments.Has("json"))
-    text = fmt::format("{:<19} {:<8} {:<7} {:<19} {:<8} {:<8} {:>9}\n", "NAME", "STATE", "JOB", "HOST", "PID",
-                       "THREADS", "SILENT S");
+    text = fmt::format("{:<19} {:<8} {:<11} {:<15} {:<7} {:<7} {:<11} {:<7} {}\n", "NAME", "STATE", "JOBS",
+                       "HOST", "PID", "THREADS", "MEMORY", "HELD BY", "SILENT S");
   for (const NodeDescription& node : nodes.nodes()) {
     text += arguments.Has("json")
                 ? ToJson(node) + "\n"
-                : fmt::format("{:<19} {:<8} {:<7} {:<19} {:<8} {:<8} {:>9.1f}\n", node.name(), StateOf(node),
-                              node.job().empty() ? "-" : node.job(), node.host(), node.pid(), node.threads(),
+                : fmt::format("{:<19} {:<8} {:<11} {:<15} {:<7} {:<7} {:<11} {:<7} {:.1f}\n", node.name(),
+                              StateOf(node), node.jobs().empty() ? "-" : JobsOf(node), node.host(),
+                              node.pid(), fmt::format("{}/{}", node.reserved_threads(), node.threads()),
+                              MemoryOf(node), node.confinement().substr(0, node.confinement().find(' ')),
                               static_cast<double>(node.silent_ms()) / 1e3);
   }
   PrintOutput(arguments.Has("json") ? text : EscapeForTerminal(text));
@@ -71,10 +89,13 @@ int SetDrained(const Arguments& arguments, bool drained) {
     PrintOutput(ToJson(node) + "\n");
     return 0;
   }
-  const std::string job =
-      node.job().empty() ? "" : fmt::format("; job {} goes on there to its end", node.job());
+  const bool is_one = node.jobs_size() == 1;
+  const std::string jobs = node.jobs().empty()
+                               ? ""
+                               : fmt::format("; job{} {} go{} on there to {} end", is_one ? "" : "s",
+                                             JobsOf(node), is_one ? "es" : "", is_one ? "its" : "their");
   const std::string name = EscapeForTerminal(node.name());
-  PrintOutput(drained ? fmt::format("{} gets no new job{}\n", name, job)
+  PrintOutput(drained ? fmt::format("{} gets no new job{}\n", name, jobs)
                       : fmt::format("{} gets jobs again\n", name));
   return 0;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <condition_variable>
@@ -73,7 +74,7 @@ std::string ToText(const Sight& sight, int64_t now_ms) {
   int64_t threads = 0;
   for (const NodeDescription& node : sight.nodes.nodes()) {
     alive += node.state() == "ALIVE" ? 1 : 0;
-    busy += node.job().empty() ? 0 : 1;
+    busy += node.jobs().empty() ? 0 : 1;
     threads += node.threads();
   }
   size_t running = 0;
@@ -85,7 +86,8 @@ std::string ToText(const Sight& sight, int64_t now_ms) {
                       "SILENT S");
   for (const NodeDescription& node : sight.nodes.nodes())
     text += fmt::format("{:<19} {:<8} {:<7} {:<8} {:>6.1f} GB {:>9.1f}\n", node.name(), node.state(),
-                        node.job().empty() ? "-" : node.job(), node.threads(),
+                        node.jobs().empty() ? "-" : fmt::format("{}", fmt::join(node.jobs(), ",")),
+                        fmt::format("{}/{}", node.reserved_threads(), node.threads()),
                         static_cast<double>(node.memory_bytes()) / 1e9,
                         static_cast<double>(node.silent_ms()) / 1e3);
   text += fmt::format("\n{:<7} {:<11} {:>8} {:>8} {:<23} {}\n", "JOB", "STATE", "AGE", "WORKERS", "SCRIPT",
@@ -104,8 +106,9 @@ std::string ToJson(const Sight& sight) {
     json["nodes"].push_back({{"name", node.name()},
                              {"state", node.state()},
                              {"drained", node.drained()},
-                             {"job", node.job()},
+                             {"jobs", std::vector<std::string>(node.jobs().begin(), node.jobs().end())},
                              {"threads", node.threads()},
+                             {"reserved_threads", node.reserved_threads()},
                              {"memory_bytes", node.memory_bytes()},
                              {"silent_ms", node.silent_ms()}});
   json["jobs"] = nlohmann::ordered_json::array();

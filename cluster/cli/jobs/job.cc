@@ -42,12 +42,26 @@ int WithJob(const Arguments& arguments,
   return code;
 }
 
+// What each of its executors has of its worker.
+std::string ShareOf(const JobDescription& job) {
+  const auto [least, most] = std::minmax_element(job.threads().begin(), job.threads().end());
+  std::string text = *least == *most ? fmt::format("{}", *least) : fmt::format("{} to {}", *least, *most);
+  text = fmt::format("each     {} thread{}", text, *most == 1 ? "" : "s");
+  if (job.memory_bytes() > 0) text += fmt::format(", {} bytes of memory", job.memory_bytes());
+  return text + "\n";
+}
+
 std::string ToText(const JobDescription& job) {
   std::string text =
       fmt::format("job      {}\nscript   {}\nstate    {}\n", job.job(), job.script(), job.state());
   if (!job.reason().empty()) text += fmt::format("reason   {}\n", job.reason());
   text += fmt::format("attempt  {}\n", job.attempt());
+  if (job.priority() != 0) text += fmt::format("priority {}\n", job.priority());
   if (job.workers_size() > 0) text += fmt::format("workers  {}\n", fmt::join(job.workers(), ", "));
+  if (job.threads_size() > 0) text += ShareOf(job);
+  if (job.deadline_ms() > 0)
+    text += fmt::format("deadline {:.3f} s after it was submitted\n",
+                        static_cast<double>(job.deadline_ms() - job.submitted_ms()) / 1e3);
   text += fmt::format("output   {} bytes\n", job.output_bytes());
   if (job.checkpoint_ms() > 0)
     text += fmt::format("goes on  from a checkpoint {:.3f} s after it was submitted\n",

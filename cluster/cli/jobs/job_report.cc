@@ -23,7 +23,13 @@ std::string ToJson(const JobDescription& job) {
   json["attempt"] = job.attempt();
   json["workers_wanted"] = job.workers_wanted();
   json["workers"] = std::vector<std::string>(job.workers().begin(), job.workers().end());
+  json["priority"] = job.priority();
+  if (job.threads_size() > 0) {
+    json["threads"] = std::vector<int>(job.threads().begin(), job.threads().end());
+    json["memory_bytes"] = job.memory_bytes();
+  }
   json["submitted_ms"] = job.submitted_ms();
+  if (job.deadline_ms() > 0) json["deadline_ms"] = job.deadline_ms();
   json["output_bytes"] = job.output_bytes();
   json["checkpoint_ms"] = job.checkpoint_ms();
   json["resumed"] = job.resumed();

@@ -27,6 +27,10 @@ constexpr Option kOptions[] = {
      "start again for so long after machines are lost (default 24h; 0: not)"},
     {"checkpoint", Kind::kValue, "TIME",
      "from one checkpoint to the next, or 'off' (default: auto, by what they cost)"},
+    {"priority", Kind::kValue, "N",
+     "-100 to 100: a higher one starts first; above 0 for operators (default 0)"},
+    {"deadline", Kind::kValue, "TIME",
+     "fail the job when it is not finished so long after now (default: none)"},
     {"detach", Kind::kFlag, "", "print the job's id and do not wait for it"},
     {"record", Kind::kFlag, "", "note what takes the time, for 'heddle job report'"},
     {"data-root", Kind::kValue, "DIR",
@@ -61,6 +65,12 @@ Result<JobSubmission> ReadSubmission(const Arguments& arguments, RunFiles* files
   HEDDLE_ASSIGN_OR_RETURN(submission.retry_for_ms,
                           arguments.Milliseconds("retry-for", kDefaultRetryForMs, kLongestRetryForMs));
   HEDDLE_ASSIGN_OR_RETURN(submission.checkpoint_ms, CheckpointTime(arguments));
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t priority,
+                          arguments.Integer("priority", 0, -kHighestPriority, kHighestPriority));
+  submission.priority = static_cast<int>(priority);
+  HEDDLE_ASSIGN_OR_RETURN(submission.deadline_ms, arguments.Milliseconds("deadline", 0, kLongestDeadlineMs));
+  if (arguments.Has("deadline") && submission.deadline_ms == 0)
+    return Usage("--deadline 0: no job is finished at once").WithNote("give a time such as 90s, 10m or 2h");
   submission.explain = arguments.Has("explain");
   submission.request_id = arguments.Value("request-id").value_or(MakeToken());
   submission.directory = WorkingDirectory();

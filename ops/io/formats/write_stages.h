@@ -60,8 +60,7 @@ class AppendedWrite {
 };
 
 /// What a write does before the file that is there is replaced: makes those of its rows of which variables
-/// are handles; and behind: tells that it has another version. The second also when the first, or the write,
-/// failed.
+/// are handles; and behind: tells that it has another version. The second also when the write failed.
 Status KeepRowsOf(const std::string& path, const KernelContext& context);
 void CountWriteOf(const std::string& path, const KernelContext& context);
 

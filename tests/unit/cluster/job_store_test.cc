@@ -81,7 +81,9 @@ TEST(JobStoreTest, KeepsJobsOverARestart) {
   ASSERT_TRUE(jobs.ok());
   ASSERT_EQ(jobs->size(), 2u);
   EXPECT_EQ(jobs->back().id, "j2");
-  EXPECT_EQ(jobs->back().specification.program, "program \xff text");
+  EXPECT_EQ(jobs->back().specification.program, "") << "read when the job starts";
+  EXPECT_EQ((*store)->Specification("j2")->program, "program \xff text");
+  EXPECT_EQ((*store)->Specification("j3").status().code(), StatusCode::kNotFound);
   const Job& job = jobs->front();
   EXPECT_EQ(job.id, "j1");
   EXPECT_EQ(job.state, JobState::kFailed);
@@ -130,15 +132,20 @@ TEST(JobStoreTest, TakesOverAStoreOfTheFirstVersion) {
   ASSERT_TRUE((*JobStore::Open(path, {}, clock))->Add(Specification("r1"), &existed).ok());
   sqlite3* database = nullptr;
   ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(database,
-                         "DROP TABLE job_files; DROP TABLE drained_workers; DROP TABLE workers_here; DROP TABLE epochs;"
-                         "ALTER TABLE jobs DROP COLUMN epoch; ALTER TABLE jobs DROP COLUMN digest;"
-                         "ALTER TABLE jobs DROP COLUMN retry_for_ms; ALTER TABLE jobs DROP COLUMN crashes;"
-                         "ALTER TABLE jobs DROP COLUMN losses; ALTER TABLE jobs DROP COLUMN first_loss_ms;"
-                         "ALTER TABLE jobs DROP COLUMN checkpoints; ALTER TABLE jobs DROP COLUMN resumed;"
-                         "PRAGMA user_version=1;",
-                         nullptr, nullptr, nullptr),
-            SQLITE_OK);
+  ASSERT_EQ(
+      sqlite3_exec(
+          database,
+          "DROP TABLE job_files; DROP TABLE usage; DROP INDEX finished_jobs; DROP TABLE drained_workers; DROP TABLE workers_here; DROP TABLE epochs;"
+          "ALTER TABLE jobs DROP COLUMN epoch; ALTER TABLE jobs DROP COLUMN digest;"
+          "ALTER TABLE jobs DROP COLUMN retry_for_ms; ALTER TABLE jobs DROP COLUMN crashes;"
+          "ALTER TABLE jobs DROP COLUMN losses; ALTER TABLE jobs DROP COLUMN first_loss_ms;"
+          "ALTER TABLE jobs DROP COLUMN checkpoints; ALTER TABLE jobs DROP COLUMN resumed;"
+          "ALTER TABLE jobs DROP COLUMN owner; ALTER TABLE jobs DROP COLUMN priority;"
+          "ALTER TABLE jobs DROP COLUMN deadline_ms; ALTER TABLE jobs DROP COLUMN shares;"
+          "ALTER TABLE jobs DROP COLUMN plan_bytes;"
+          "PRAGMA user_version=1;",
+          nullptr, nullptr, nullptr),
+      SQLITE_OK);
   sqlite3_close(database);
   {
     const auto store = JobStore::Open(path, {}, clock);

@@ -23,6 +23,11 @@ class FullStore : public JobStore {
  public:
   explicit FullStore(JobStore& store) : store_(store) {}
 
+  int64_t LastChange() const override { return store_.LastChange(); }
+  void Sync() override { store_.Sync(); }
+  Result<JobSpecification> Specification(const std::string& job) override {
+    return store_.Specification(job);
+  }
   Result<Job> Add(const JobSpecification& specification, bool* existed) override {
     if (full) return Refusal();
     return store_.Add(specification, existed);
@@ -42,6 +47,8 @@ class FullStore : public JobStore {
     return full ? Refusal() : store_.SetHere(worker, here);
   }
   Result<std::vector<KnownWorker>> Here() override { return store_.Here(); }
+  Status SetUsage(const UserUsage& usage) override { return full ? Refusal() : store_.SetUsage(usage); }
+  Result<std::vector<UserUsage>> Usage() override { return store_.Usage(); }
   Result<int64_t> LastEpoch() override { return store_.LastEpoch(); }
   Result<std::vector<Job>> Load() override { return store_.Load(); }
   Result<std::vector<JobTransition>> Transitions(const std::string& job) override {
@@ -51,9 +58,6 @@ class FullStore : public JobStore {
     return store_.Output(job, offset, most_bytes);
   }
   Result<std::vector<std::string>> Prune() override { return store_.Prune(); }
-  Result<JobSpecification> Specification(const std::string& job) override {
-    return store_.Specification(job);
-  }
   Status Delete(const std::string& job) override { return full ? Refusal() : store_.Delete(job); }
   JobFiles& files() override { return store_.files(); }
 

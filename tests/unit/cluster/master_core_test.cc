@@ -42,7 +42,7 @@ TEST_F(MasterCoreTest, JobsStartInOrder) {
   const std::string third = Submit(1);
   EXPECT_EQ(Get(first).state, JobState::kStarting);
   EXPECT_EQ(Get(second).reason, "waits: workers are busy with job " + first);
-  EXPECT_EQ(Get(third).reason, "waits: workers are busy with job " + first);
+  EXPECT_EQ(Get(third).reason, "waits for its turn");
   RunUntilRunning(first);
   End(first, 0, OkStatus());
   EXPECT_EQ(Get(second).state, JobState::kStarting);

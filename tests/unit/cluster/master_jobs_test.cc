@@ -81,7 +81,7 @@ TEST_F(MasterJobsTest, AFinishedJobIsRunOnceMoreAsAnother) {
   const Result<const Job*> again = core_->Retry(id, "again");
   ASSERT_TRUE(again.ok()) << again.status().ToString();
   EXPECT_EQ((*again)->id, "j2");
-  EXPECT_EQ((*again)->specification.program, "the program");
+  EXPECT_EQ(store_->Specification((*again)->id)->program, "the program");
   EXPECT_EQ((*again)->specification.directory, "/home");
   EXPECT_EQ((*again)->specification.options.seed, 17) << "it prints the same bytes";
   EXPECT_EQ(store_->files().Read("j2", JobFileKind::kSources)->front().bytes, "sources");

@@ -8,6 +8,7 @@
 
 #include "cluster/client/client.h"
 #include "cluster/master/master_folder.h"
+#include "cluster/master/master_submit.h"
 #include "cluster/master/role_tokens.h"
 #include "cluster/master/worker_identity.h"
 #include "cluster/protocol_version.h"
@@ -196,6 +197,22 @@ TEST_F(MasterServerTest, WorkersSayPlainThingsOfThemselves) {
             "worker alpha: what it says of itself is malformed");
   EXPECT_EQ(refusal([](WorkerIntroduction* worker) { worker->set_threads(1 << 30); }),
             "worker alpha: 1073741824 threads, 0 bytes of memory, pid 0: out of range");
+  EXPECT_EQ(refusal([](WorkerIntroduction* worker) { worker->set_confinement("a\nb"); }),
+            "worker alpha: what it says of itself is malformed");
+  EXPECT_EQ(refusal([](WorkerIntroduction* worker) {
+              worker->set_threads(2);
+              worker->set_slots(3);
+            }),
+            "worker alpha: 3 slots of 2 threads: out of range");
+}
+
+TEST(PriorityTest, AboveZeroIsForOperators) {
+  EXPECT_TRUE(CheckPriority(100, {.user = "ann", .is_operator = true}).ok());
+  EXPECT_TRUE(CheckPriority(0, {.user = "ann", .is_operator = false}).ok());
+  const Status refused = CheckPriority(1, {.user = "ann", .is_operator = false});
+  EXPECT_EQ(refused.message(), "--priority 1: a priority above 0 is for operators");
+  EXPECT_EQ(refused.notes()[0], "submit it without, or with one from -100 to 0");
+  EXPECT_EQ(ExitCode(refused), 6);
 }
 
 // The uuid that everybody sees is made of a secret that only the worker has.

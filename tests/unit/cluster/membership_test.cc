@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/master/membership.h"
+#include "cluster/placement/membership.h"
 
 #include <gtest/gtest.h>
 

@@ -182,7 +182,7 @@ TEST(PanelPlanTest, OperatorsInStagesReadAndMakePanels) {
     if (task.node != y || task.phase != Phase::kPanels) continue;
     const Register& made = plan->registers[static_cast<size_t>(task.produced[0])];
     EXPECT_EQ(made.bytes, 0) << "the panels are the store's";
-    EXPECT_TRUE(HoldsPanels(*plan, made));
+    EXPECT_TRUE(HandlesOf(*plan)[static_cast<size_t>(made.id)]);
   }
   const Result<Plan> parsed = Plan::Parse(plan->ToText());
   ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
@@ -286,6 +286,46 @@ TEST(PanelPlanTest, EntriesOfPanelsAreCounted) {
     const int64_t of_sum = std::min(of_x + of_y, 2048 * granules * kColumns);
     EXPECT_EQ(of_results, (std::vector<int64_t>{is_product ? of_y : of_sum})) << op;
   }
+}
+
+// Of few rows that are long, a pass that reduces nothing takes some at a time; one that reduces, a granule.
+TEST(PanelPlanTest, LongRowsAreCutBetweenGranules) {
+  constexpr int64_t kLong = 50000;  // 400 kB a row; a granule is 64 rows.
+  for (const int64_t rows : {50, 300}) {
+    GraphUnderTest g;
+    const NodeId x = g.Variable("X", MatrixOf(rows, kLong));
+    const NodeId doubled = g.Op("+", {x, x}, MatrixOf(rows, kLong));
+    g.Assign("s", g.Op("rowSums", {doubled}, MatrixOf(rows, 1)));
+    const Result<Plan> plan = InMemory(g.graph, 20 << 20, {"X"});
+    ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+    EXPECT_LE(plan->peak_bytes[0], 20 << 20);
+    int64_t height = 0;
+    for (const Task& task : plan->tasks) height = std::max(height, task.panel_rows);
+    EXPECT_GT(height, 0);
+    EXPECT_LT(height, 16);
+    EXPECT_TRUE(CheckLive(*plan).ok());
+  }
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(300, kLong));
+  g.Assign("s", g.Op("sum", {x}, ValueInfo::OfScalar(ValueType::kDouble)));
+  const Result<Plan> plan = InMemory(g.graph, 120 << 20, {"X"});
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  for (const Task& task : plan->tasks) EXPECT_EQ(task.panel_rows % 64, 0);
+}
+
+// t(X) of a tall X: some rows of the result for each panel, however few there are.
+TEST(PanelPlanTest, TheTransposedOfATallMatrixIsCutIntoFewRows) {
+  GraphUnderTest g;
+  const NodeId x = g.Variable("X", MatrixOf(200000, 50));
+  const NodeId y = g.Op("t", {x}, MatrixOf(50, 200000));
+  g.Assign("Y", y);
+  const Result<Plan> plan = InMemory(g.graph, 20 << 20, {"X"});
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  ASSERT_EQ(plan->staged.size(), 1u);
+  const std::vector<int64_t>& cuts = plan->staged[0].result_rows.cuts;
+  ASSERT_GE(cuts.size(), 17u);
+  for (size_t i = 1; i < cuts.size(); ++i) EXPECT_LE(cuts[i] - cuts[i - 1], 4);
+  EXPECT_EQ(cuts.back(), 50);
 }
 
 // Panels are granules, and a plan in panels has the text of any other.

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cluster/placement/resources.h"
 #include "core/status.h"
 
 namespace heddle::cluster {
@@ -22,8 +23,10 @@ struct WorkerDescription {
   std::string name;
   std::string host;
   int64_t pid = 0;
-  int threads = 1;
-  int64_t memory_bytes = 0;  ///< 0: unlimited.
+  int threads = 1;           ///< That it offers to all its executors together.
+  int64_t memory_bytes = 0;  ///< The same; 0: it does not know.
+  int slots = 1;             ///< Into how many parts it is divided for jobs that do not say what they need.
+  std::string confinement;   ///< What holds its executors to their share; for people.
   std::string version;
 };
 
@@ -38,12 +41,14 @@ struct Worker {
   WorkerDescription description;
   WorkerState state = WorkerState::kAlive;
   int64_t heard_ns = 0;
-  int64_t disconnected_ns = -1;  ///< When its connection broke; -1: it has one, or never had.
-  int64_t permitted_ns = 0;      ///< Until when it may change files, at most. Kept by the master.
-  std::string job;               ///< That it works on; "" when free. Kept by the master.
-  bool drained = false;          ///< Gets no new job. Kept by the master.
+  int64_t disconnected_ns = -1;         ///< When its connection broke; -1: it has one, or never had.
+  int64_t permitted_ns = 0;             ///< Until when it may change files, at most. Kept by the master.
+  std::map<std::string, Share> shares;  ///< What is reserved on it, by job. Kept by the master.
+  bool drained = false;                 ///< Gets no new job. Kept by the master.
   /// Was here before the master was away (stopped or restarted) and has not been heard of since.
   bool awaited = false;
+
+  Share Reserved() const;  ///< The sum of the shares.
 };
 
 /// Who belongs to the cluster: leases by time that the master counts (runtime reference 5.2, BeatClock). Time

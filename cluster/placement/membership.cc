@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/master/membership.h"
+#include "cluster/placement/membership.h"
 
 #include <algorithm>
 
@@ -18,6 +18,15 @@ std::string_view Name(WorkerState state) {
     case WorkerState::kLost: return "LOST";
   }
   return "";
+}
+
+Share Worker::Reserved() const {
+  Share sum = {0, 0};
+  for (const auto& [job, share] : shares) {
+    sum.threads += share.threads;
+    sum.memory_bytes += share.memory_bytes;
+  }
+  return sum;
 }
 
 Status Membership::MayRegister(const WorkerDescription& description) const {
@@ -59,7 +68,7 @@ bool Membership::Register(const WorkerDescription& description, int64_t now_ns) 
                         found->second.description.instance != description.instance &&
                         !found->second.description.instance.empty();
   Worker& worker = workers_[description.uuid];
-  if (replaces) worker.job.clear();
+  if (replaces) worker.shares.clear();
   worker.description = description;
   worker.description.secret.clear();
   worker.awaited = false;
